@@ -49,3 +49,9 @@ type Totals struct {
 	FullSeconds       float64
 	Fill              FillHistogram
 }
+
+// RetainedTotals are the totals of an address that nothing listens on any more.
+type RetainedTotals struct {
+	ID     ListenerID
+	Totals Totals
+}
