@@ -18,9 +18,9 @@ type Snapshot struct {
 	// Gone are addresses that nothing listens on any more and whose totals are
 	// kept for an hour, the latest to vanish first, so that a counter survives
 	// the listener's restart. An address is never both here and in Listeners.
-	Gone []RetainedTotals
-	NetNS     []NetNS
-	Targets   []Target
+	Gone    []RetainedTotals
+	NetNS   []NetNS
+	Targets []Target
 	// Notes are for people: "no Tomcat found: showing everything that listens".
 	Notes       []string
 	Unavailable []Unavailable
