@@ -1,0 +1,135 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadNS is the calling thread's own namespace. /proc/self would be the main
+// thread's.
+const threadNS = "/proc/thread-self/ns/net"
+
+// Current returns the namespace of the calling goroutine's thread.
+func Current() (ID, error) { return statID(threadNS) }
+
+// OfPID returns the namespace of a process. It needs the right to ptrace the
+// process (same uid and gid, or CAP_SYS_PTRACE); without it the error is
+// fs.ErrPermission, and fs.ErrNotExist for a process that is gone.
+func OfPID(procRoot string, pid int) (ID, error) { return statID(Path(procRoot, pid)) }
+
+func statID(path string) (ID, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return 0, fmt.Errorf("netns: %w", err)
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("netns: %q has no inode number", path)
+	}
+	return ID(st.Ino), nil
+}
+
+// Do runs fn on a thread that has entered the namespace at path, such as
+// /proc/42/ns/net or /run/netns/blue, and returns fn's error. Entering another
+// namespace needs CAP_SYS_ADMIN; a path to the caller's own runs fn without.
+//
+// What fn opens (sockets) stays in the namespace and may be used from
+// anywhere; goroutines that fn starts run outside. A panic in fn reaches the
+// caller, and so does runtime.Goexit (testing's FailNow).
+func Do(path string, fn func() error) error {
+	target, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("netns: %w", err)
+	}
+	defer target.Close()
+	home, err := os.Open(threadNS)
+	if err != nil {
+		return fmt.Errorf("netns: %w", err)
+	}
+	defer home.Close()
+	same, err := sameFile(target, home)
+	if err != nil {
+		return fmt.Errorf("netns: %w", err)
+	}
+	if same {
+		return fn()
+	}
+	v := visit{target: target, home: home, fn: fn, done: make(chan struct{})}
+	go v.run()
+	<-v.done
+	return v.outcome()
+}
+
+func sameFile(a, b *os.File) (bool, error) {
+	fa, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	fb, err := b.Stat()
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(fa, fb), nil
+}
+
+// visit is one run in a foreign namespace, on a goroutine of its own: should
+// the way back fail, that goroutine ends while still locked and the runtime
+// destroys its thread, which no other goroutine can then be put on.
+type visit struct {
+	target, home *os.File
+	fn           func() error
+	done         chan struct{}
+
+	err      error
+	panicked any
+	returned bool // fn returned: neither a panic nor Goexit
+}
+
+func (v *visit) run() {
+	defer close(v.done)
+	runtime.LockOSThread()
+	if err := enter(v.target); err != nil {
+		v.err, v.returned = err, true
+		runtime.UnlockOSThread()
+		return
+	}
+	defer v.leave()
+	v.err = v.fn()
+	v.returned = true
+}
+
+// leave runs deferred, so that recover sees fn's panic.
+func (v *visit) leave() {
+	if !v.returned {
+		v.panicked = recover()
+	}
+	if err := enter(v.home); err != nil {
+		v.err = errors.Join(v.err, fmt.Errorf("%w; the thread is given up", err))
+		return
+	}
+	runtime.UnlockOSThread()
+}
+
+func (v *visit) outcome() error {
+	if v.panicked != nil {
+		panic(v.panicked)
+	}
+	if !v.returned {
+		runtime.Goexit()
+	}
+	return v.err
+}
+
+// enter moves the calling thread (setns(2)); a file that is no network
+// namespace is EINVAL.
+func enter(ns *os.File) error {
+	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("netns: enter %q: %w", ns.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package netns
+
+// Current answers ErrNotSupported.
+func Current() (ID, error) { return 0, ErrNotSupported }
+
+// OfPID answers ErrNotSupported.
+func OfPID(string, int) (ID, error) { return 0, ErrNotSupported }
+
+// Do answers ErrNotSupported without running fn.
+func Do(string, func() error) error { return ErrNotSupported }
