@@ -1,0 +1,80 @@
+package sockdiag
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// transport is a bare netlink socket: one write and one read a request. The
+// netlink libraries receive through recvfrom and a poller, which allocates the
+// sender's address and the messages each time. read tells neither the sender
+// nor MSG_TRUNC, so the socket is connected to the kernel (the kernel then
+// refuses what other processes send to it: netlink_getsockbyportid) and a full
+// buffer counts as truncated.
+type transport struct{ fd int }
+
+func openTransport() (transport, uint32, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return transport{fd: -1}, 0, err
+	}
+	portID, err := setUp(fd)
+	if err != nil {
+		return transport{fd: -1}, 0, errors.Join(err, unix.Close(fd))
+	}
+	return transport{fd: fd}, portID, nil
+}
+
+func setUp(fd int) (portID uint32, err error) {
+	timeout := unix.NsecToTimeval(ReceiveTimeout.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+		return 0, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return 0, err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return 0, err
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0, err
+	}
+	self, ok := sa.(*unix.SockaddrNetlink)
+	if !ok {
+		return 0, unix.EAFNOSUPPORT
+	}
+	return self.Pid, nil
+}
+
+func (t *transport) send(b []byte) error {
+	if t.fd < 0 {
+		return ErrClosed
+	}
+	for {
+		_, err := unix.Write(t.fd, b)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// receive retries on EINTR, as signals do not restart a call with a timeout.
+func (t *transport) receive(b []byte) (int, error) {
+	for {
+		n, err := unix.Read(t.fd, b)
+		if !errors.Is(err, unix.EINTR) {
+			return max(n, 0), err
+		}
+	}
+}
+
+func (t *transport) close() error {
+	if t.fd < 0 {
+		return ErrClosed
+	}
+	fd := t.fd
+	t.fd = -1
+	return unix.Close(fd)
+}
