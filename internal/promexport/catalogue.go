@@ -1,0 +1,72 @@
+package promexport
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Doc describes a metric to people; the README's table is made of these.
+type Doc struct {
+	Name   string
+	Type   string // gauge, counter or histogram
+	Labels []string
+	Help   string
+}
+
+// Metrics returns every metric the collector can export, in the order of the
+// funnel. The Go and process collectors' metrics are not among them.
+func Metrics() []Doc {
+	c := newCatalogue()
+	out := make([]Doc, len(c.all))
+	for i, m := range c.all {
+		out[i] = m.Doc
+	}
+	return out
+}
+
+// catalogue holds every metric by what it means.
+type catalogue struct {
+	all []*metric
+
+	listener  listenerMetrics
+	connector connectorMetrics
+	process   processMetrics
+	netns     netnsMetrics
+	self      selfMetrics
+	targetUp  *metric
+}
+
+func newCatalogue() *catalogue {
+	c := &catalogue{}
+	c.targetUp = c.gauge("tcpdiag_target_up",
+		"Whether something listens on an expected port (given by --port or the configuration file): 1 yes, 0 no.",
+		"netns", "port")
+	c.listener = newListenerMetrics(c)
+	c.connector = newConnectorMetrics(c)
+	c.process = newProcessMetrics(c)
+	c.netns = newNetNSMetrics(c)
+	c.self = newSelfMetrics(c)
+	return c
+}
+
+func (c *catalogue) gauge(name, help string, labelNames ...string) *metric {
+	return c.add(dto.MetricType_GAUGE, "gauge", name, help, labelNames)
+}
+
+func (c *catalogue) counter(name, help string, labelNames ...string) *metric {
+	return c.add(dto.MetricType_COUNTER, "counter", name, help, labelNames)
+}
+
+func (c *catalogue) histogram(name, help string, labelNames ...string) *metric {
+	return c.add(dto.MetricType_HISTOGRAM, "histogram", name, help, labelNames)
+}
+
+func (c *catalogue) add(kind dto.MetricType, typeName, name, help string, labelNames []string) *metric {
+	m := &metric{
+		Doc:  Doc{Name: name, Type: typeName, Labels: labelNames, Help: help},
+		kind: kind,
+		desc: prometheus.NewDesc(name, help, labelNames, nil),
+	}
+	c.all = append(c.all, m)
+	return m
+}

@@ -1,0 +1,185 @@
+package promexport
+
+import (
+	"math"
+	"strconv"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// What bounds the number of series.
+const (
+	// MaxSeriesPerListener is the most series one listener can have, its
+	// connector's and its process's included; each bucket of a classic
+	// histogram counts, as Prometheus counts.
+	MaxSeriesPerListener = 84
+	// MaxRetained is the number of vanished addresses whose counters are
+	// exported: a server that listens on a new port every second must not fill
+	// Prometheus.
+	MaxRetained = 100
+
+	maxLimits = 8 // series of limit_used_ratio
+)
+
+type listenerMetrics struct {
+	info        *metric
+	length      *metric
+	capacity    *metric
+	peak        *metric
+	fill        *metric
+	fullSeconds *metric
+	oldestWait  *metric
+	synBacklog  *metric
+	connections *metric
+	reset       *metric
+	dropped     *metric
+	abandoned   *metric
+	queueResets *metric
+	status      *metric
+	clients     *metric
+	usedRatio   *metric
+	members     *metric
+}
+
+func newListenerMetrics(c *catalogue) listenerMetrics {
+	return listenerMetrics{
+		info: c.gauge("tcpdiag_listener_info",
+			"Who listens: always 1. pid, pod and container are here and nowhere else; join on listener and netns.",
+			"listener", "netns", "port", "pid", "process", "server", "framework", "protocol", "container", "pod_uid"),
+		length: c.gauge("tcpdiag_listener_accept_queue_length",
+			"Connections whose handshake is complete and which the application has not accepted (Recv-Q of the LISTEN socket).",
+			"listener", "netns"),
+		capacity: c.gauge("tcpdiag_listener_accept_queue_capacity",
+			"Connections the accept queue holds: the backlog in force, min(acceptCount, somaxconn at listen()), plus 1.",
+			"listener", "netns"),
+		peak: c.gauge("tcpdiag_listener_accept_queue_peak",
+			"Longest the accept queue has been in the last 60 s, of all samples; scrape at least that often.",
+			"listener", "netns"),
+		fill: c.histogram("tcpdiag_listener_accept_queue_fill_ratio",
+			"Accept queue's length divided by its capacity, over all samples; 1 is full. Native and classic.",
+			"listener", "netns"),
+		fullSeconds: c.counter("tcpdiag_listener_accept_queue_full_seconds_total",
+			"Time the accept queue was full.",
+			"listener", "netns"),
+		oldestWait: c.gauge("tcpdiag_listener_accept_queue_oldest_wait_seconds",
+			"How long the oldest connection in the accept queue has waited; absent when none waits.",
+			"listener", "netns"),
+		synBacklog: c.gauge("tcpdiag_listener_syn_backlog_length",
+			"Half-open connections (SYN_RECV).",
+			"listener", "netns"),
+		connections: c.gauge("tcpdiag_listener_connections",
+			"Accepted connections by phase: waiting, in_service, sending, idle, client_closed, unclassified. The sum is all that are accepted.",
+			"listener", "netns", "phase"),
+		reset: c.gauge("tcpdiag_listener_reset_connections",
+			"Slots of the server held by connections that the client has reset; absent where they cannot be counted.",
+			"listener", "netns"),
+		dropped: c.counter("tcpdiag_listener_dropped_packets_total",
+			"Handshake packets (retransmissions included, so not clients) that the kernel dropped, by the limit that did it: syn, ack, or unknown where the counters do not tell.",
+			"listener", "netns", "cause", "packet"),
+		abandoned: c.counter("tcpdiag_listener_abandoned_requests_total",
+			"Requests whose client closed while they waited or were in service; seen at scans, so a lower bound.",
+			"listener", "netns"),
+		queueResets: c.counter("tcpdiag_listener_queue_resets_total",
+			"Connections that stood in the accept queue when the listener closed; the kernel reset them.",
+			"listener", "netns"),
+		status: c.gauge("tcpdiag_listener_status",
+			"The verdict: 1 for the status the listener has (ok, warning, saturated, losing, down), 0 for the others.",
+			"listener", "netns", "status"),
+		clients: c.gauge("tcpdiag_listener_client_capacity",
+			"Clients that can be inside at once: maxConnections plus the accept queue's capacity; absent while maxConnections is not known.",
+			"listener", "netns"),
+		usedRatio: c.gauge("tcpdiag_listener_limit_used_ratio",
+			"How much of a limit is used; 1 is full.",
+			"listener", "netns", "limit"),
+		members: c.gauge("tcpdiag_listener_members",
+			"Sockets that share the address (SO_REUSEPORT); 1 is alone.",
+			"listener", "netns"),
+	}
+}
+
+func (c *Collector) info(e emitter, a address, l *backlog.Listener, names processNames) {
+	var p backlog.Process
+	var k backlog.Connector
+	pid := ""
+	if l.Process != nil {
+		p, pid = *l.Process, strconv.Itoa(l.Process.PID)
+	}
+	if l.Connector != nil {
+		k = *l.Connector
+	}
+	e.value(c.catalogue.listener.info, a.labels().with(
+		portLabel(l.Port), label("pid", pid), label("process", names.of(l)),
+		label("server", k.Server), label("framework", k.Framework), label("protocol", k.Protocol),
+		label("container", p.Container), label("pod_uid", p.PodUID)), 1)
+}
+
+// gauges are what goes away with the listener.
+func (c *Collector) gauges(e emitter, ls labels, l *backlog.Listener) {
+	m := &c.catalogue.listener
+	if q := l.AcceptQueue; q != nil {
+		e.value(m.length, ls, float64(q.Length))
+		e.value(m.capacity, ls, float64(q.Capacity()))
+		known(e, m.peak, ls, q.Peak)
+		if q.OldestWait != nil {
+			e.value(m.oldestWait, ls, q.OldestWait.Seconds())
+		}
+	}
+	if l.SynBacklog != nil {
+		e.value(m.synBacklog, ls, float64(l.SynBacklog.Length))
+	}
+	if l.Connections != nil {
+		for p, n := range l.Connections.Phases {
+			e.value(m.connections, ls.with(c.fixed.phases[p]), float64(n))
+		}
+		known(e, m.reset, ls, l.Connections.Reset)
+	}
+	for s := range backlog.NumStatuses {
+		e.value(m.status, ls.with(c.fixed.statuses[s]), truth(l.Verdict.Status == s))
+	}
+	known(e, m.clients, ls, l.Capacity())
+	if l.Members > 0 {
+		e.value(m.members, ls, float64(l.Members))
+	}
+	c.limits(e, ls, l.Limits)
+}
+
+func (c *Collector) limits(e emitter, ls labels, limits []backlog.Limit) {
+	seen := make(map[string]bool, maxLimits)
+	for _, l := range limits {
+		if seen[l.Name] || len(seen) == maxLimits || math.IsNaN(l.Ratio) || math.IsInf(l.Ratio, 0) {
+			continue
+		}
+		seen[l.Name] = true
+		e.value(c.catalogue.listener.usedRatio, ls.with(label("limit", l.Name)), l.Ratio)
+	}
+}
+
+// totals are what survives the listener's restart.
+func (c *Collector) totals(e emitter, ls labels, t *backlog.Totals) {
+	m := &c.catalogue.listener
+	e.value(m.fullSeconds, ls, t.FullSeconds)
+	e.value(m.abandoned, ls, float64(t.AbandonedRequests))
+	e.value(m.queueResets, ls, float64(t.QueueResets))
+	e.histogram(m.fill, ls, fillHistogram(&t.Fill))
+	for _, d := range c.fixed.drops {
+		e.value(m.dropped, ls.with(d.cause, d.packet), float64(t.Dropped[d.key]))
+	}
+	c.unforeseenDrops(e, ls, t)
+}
+
+// unforeseenDrops exports what was counted under a key that is not created at
+// 0: a lost first increase is better than a lost loss.
+func (c *Collector) unforeseenDrops(e emitter, ls labels, t *backlog.Totals) {
+	for key, n := range t.Dropped {
+		if n > 0 && !c.fixed.foreseen[key] {
+			e.value(c.catalogue.listener.dropped,
+				ls.with(label("cause", string(key.Cause)), label("packet", string(key.Packet))), float64(n))
+		}
+	}
+}
+
+func netnsLabel(id uint64) *dto.LabelPair { return label("netns", strconv.FormatUint(id, 10)) }
+
+func portLabel(port uint16) *dto.LabelPair { return label("port", strconv.Itoa(int(port))) }

@@ -1,0 +1,51 @@
+package promexport
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+type selfMetrics struct {
+	sample       *metric
+	scan         *metric
+	scanInterval *metric
+	lastScan     *metric
+	missedTicks  *metric
+	sourceUp     *metric
+	omitted      *metric
+}
+
+func newSelfMetrics(c *catalogue) selfMetrics {
+	return selfMetrics{
+		sample: c.histogram("tcpdiag_sample_duration_seconds",
+			"How long the agent takes to sample the accept queues."),
+		scan: c.histogram("tcpdiag_scan_duration_seconds",
+			"How long the agent takes to scan the connections."),
+		scanInterval: c.gauge("tcpdiag_scan_interval_seconds",
+			"Time between two scans, stretched as far as it takes to stay below 2 % of a core."),
+		lastScan: c.gauge("tcpdiag_last_scan_timestamp_seconds",
+			"When the last scan ended, in Unix time; connections, phases and waits are of that moment."),
+		missedTicks: c.counter("tcpdiag_missed_ticks_total",
+			"Samples that were due and could not be taken in time."),
+		sourceUp: c.gauge("tcpdiag_source_up",
+			"Whether a source of the agent can be read: 1 yes, 0 no.", "source"),
+		omitted: c.gauge("tcpdiag_omitted_listeners",
+			"Listeners beyond --max-listeners, which have no series."),
+	}
+}
+
+func (c *Collector) ourselves(e emitter, s *backlog.Snapshot) {
+	m := &c.catalogue.self
+	e.histogram(m.sample, nil, durationHistogram(&s.Self.SampleSeconds))
+	e.histogram(m.scan, nil, durationHistogram(&s.Self.ScanSeconds))
+	e.value(m.missedTicks, nil, float64(s.Self.MissedTicks))
+	e.value(m.omitted, nil, float64(s.Omitted))
+	if s.Self.ScanInterval > 0 {
+		e.value(m.scanInterval, nil, s.Self.ScanInterval.Seconds())
+	}
+	if s.ScanAge != nil {
+		e.value(m.lastScan, nil, float64(s.Time.Add(-*s.ScanAge).UnixMilli())/1000)
+	}
+	for source, up := range s.Self.SourceUp {
+		e.value(m.sourceUp, labels{label("source", source)}, truth(up))
+	}
+}
