@@ -127,6 +127,10 @@ type Process struct {
 	Container string // container id from the cgroup path, "" on a plain host
 	PodUID    string // Kubernetes pod uid from the cgroup path
 
+	// Busiest is the peer that most of the outgoing connections go to, nil when
+	// they were not counted.
+	Busiest *Destination
+
 	MemoryLimit *uint64 // bytes, of the cgroup
 	PIDsLimit   *int    // pids.max of the cgroup
 
@@ -135,4 +139,11 @@ type Process struct {
 	GCTime        *time.Duration // all collectors' time of hsperfdata
 	CPUThrottled  *time.Duration // throttled_usec of the cgroup's cpu.stat
 	RunDelay      *time.Duration // waiting for a CPU: field 2 of task/*/schedstat, summed
+}
+
+// Destination is a peer address and the local ports in use towards it: each
+// connection there takes one of ip_local_port_range, and so does its TIME_WAIT.
+type Destination struct {
+	Address netip.AddrPort
+	Ports   int
 }

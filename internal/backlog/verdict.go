@@ -39,7 +39,9 @@ const (
 	CauseListenerClosed Cause = "listener_closed"
 	CauseNoListener     Cause = "no_listener"
 	CauseEphemeralPorts Cause = "ephemeral_ports"
-	// CauseAcceptQueue is never a verdict: it names the first stage in a Chain.
+	// CauseAcceptQueue is never a verdict: it names the first stage in a Chain,
+	// and the drops of a full accept queue where what stands behind it is not
+	// known (no maxConnections).
 	CauseAcceptQueue Cause = "accept_queue"
 )
 
@@ -47,7 +49,7 @@ const (
 func DropCauses() []Cause {
 	return []Cause{
 		CauseMaxConnections, CauseKeepAliveIdle, CauseOpenFiles, CauseJVMPause,
-		CauseCPUThrottled, CauseCPUSaturated, CauseSlowAccept, CauseSynBacklog,
+		CauseCPUThrottled, CauseCPUSaturated, CauseSlowAccept, CauseSynBacklog, CauseAcceptQueue,
 	}
 }
 
