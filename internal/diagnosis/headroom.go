@@ -1,0 +1,120 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// The stages of Headroom, as they are named in backlog.Limit.
+const (
+	stageAcceptQueue    = "accept_queue"
+	stageMaxConnections = "max_connections"
+	stageMaxThreads     = "max_threads"
+	stageOpenFiles      = "open_files"
+	stageEphemeralPorts = "ephemeral_ports"
+)
+
+// Headroom tells how full each stage is whose limit is known, from the client
+// inwards, and when it will be full if it goes on filling as between the two
+// looks. before may be nil, and may lie further back than the last look: a
+// trend through a longer time is steadier.
+func Headroom(now, before *backlog.Listener, elapsed time.Duration, sysctl map[string]int, _ Thresholds) []backlog.Limit {
+	if now == nil || !now.Listening() {
+		return nil
+	}
+	var out []backlog.Limit
+	for _, s := range gauges() {
+		used, most, ok := s.read(now, sysctl)
+		if !ok || most <= 0 {
+			continue
+		}
+		l := backlog.Limit{Name: s.name, Used: used, Max: most, Ratio: float64(used) / float64(most)}
+		if was, _, ok := s.read(before, sysctl); ok && sameServer(now, before) {
+			l.FullIn = fullIn(was, used, most, elapsed)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// sameServer tells whether a trend may be drawn through the two looks.
+func sameServer(now, before *backlog.Listener) bool {
+	if before == nil || now.Inode != before.Inode {
+		return false
+	}
+	a, b := now.Process, before.Process
+	return a == nil || b == nil || a.PID == b.PID && a.StartTime == b.StartTime
+}
+
+// fullIn is the time until used reaches most; nil when it is there, or does
+// not rise.
+func fullIn(was, used, most int, elapsed time.Duration) *time.Duration {
+	if used <= was || used >= most || elapsed <= 0 {
+		return nil
+	}
+	left := float64(most-used) / float64(used-was)
+	const century = 100 * 365 * 24 * time.Hour
+	if left*elapsed.Seconds() > century.Seconds() {
+		return nil
+	}
+	return new(time.Duration(left * float64(elapsed)))
+}
+
+// gauge reads how much of a stage is used.
+type gauge struct {
+	name string
+	read func(*backlog.Listener, map[string]int) (used, most int, ok bool)
+}
+
+func gauges() []gauge {
+	return []gauge{
+		{stageAcceptQueue, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+			if l == nil || l.AcceptQueue == nil {
+				return 0, 0, false
+			}
+			return l.AcceptQueue.Length, l.AcceptQueue.Capacity(), true
+		}},
+		{stageMaxConnections, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+			n, ok := held(l)
+			if !ok || connectionLimit(l) != limitKnown {
+				return 0, 0, false
+			}
+			return n, l.Connector.MaxConnections.Value, true
+		}},
+		{stageMaxThreads, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+			most, ok = maxThreads(l)
+			used, seen := busyThreads(l)
+			return used, most, ok && seen
+		}},
+		{stageOpenFiles, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+			return openFiles(l)
+		}},
+		{stageEphemeralPorts, ephemeralPorts},
+	}
+}
+
+// ephemeralPorts are those in use towards the busiest destination. All ports
+// of net.ipv4.ip_local_port_range, both ends included, can be used towards one
+// destination, less the reserved ones.
+func ephemeralPorts(l *backlog.Listener, sysctl map[string]int) (used, most int, ok bool) {
+	if l == nil || l.Process == nil || l.Process.Busiest == nil {
+		return 0, 0, false
+	}
+	first, ok1 := sysctl["ip_local_port_range_min"]
+	last, ok2 := sysctl["ip_local_port_range_max"]
+	if !ok1 || !ok2 || last < first {
+		return 0, 0, false
+	}
+	return l.Process.Busiest.Ports, last - first + 1, true
+}
+
+// limitNamed finds a stage among the limits.
+func limitNamed(limits []backlog.Limit, name string) (backlog.Limit, bool) {
+	for _, l := range limits {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return backlog.Limit{}, false
+}

@@ -1,0 +1,72 @@
+package diagnosis
+
+import "time"
+
+// Thresholds are all the numbers a verdict depends on.
+type Thresholds struct {
+	// High is the share of a stage from which it is worth a warning.
+	High float64
+	// Horizon is how far ahead a forecast warns.
+	Horizon time.Duration
+
+	// ConnectionsSlack is the share of maxConnections that may be missing from
+	// the kernel's count of a server at its limit: a walk of the socket table
+	// is not one instant, and Tomcat frees a slot only after the socket is
+	// closed. One connection is always allowed from SlackFrom on.
+	ConnectionsSlack float64
+	SlackFrom        int
+	// IdleMajority is the share of accepted connections that must be idle for
+	// keep_alive_idle: "most of them".
+	IdleMajority float64
+
+	// ThreadsBusy is the share of maxThreads that counts as all busy. Between
+	// two requests a thread is busy with neither.
+	ThreadsBusy float64
+	// ThreadsBacklog is how many requests, as a share of maxThreads, must wait
+	// to prove the pool exhausted where busy threads cannot be counted (TLS, or
+	// clients that reset while being served).
+	ThreadsBacklog float64
+
+	// OpenFilesFull is the share of the file limit that counts as reached:
+	// Tomcat frees and takes descriptors while accept() fails with EMFILE.
+	OpenFilesFull float64
+
+	// PauseShare is the part of the time between two looks that safepoints must
+	// have taken to be the cause, PauseMin the least of it.
+	PauseShare float64
+	PauseMin   time.Duration
+	// ThrottledShare is the same for cgroup throttling, RunDelay the average
+	// number of threads that waited for a CPU.
+	ThrottledShare float64
+	RunDelay       float64
+	// CPUOverrides is how much of it there must be to name the CPU although
+	// connections or threads are exhausted as well: throttled half of the time,
+	// or half of the busy threads waiting for a CPU rather than for something
+	// that the handler waits for.
+	CPUOverrides float64
+
+	// Hold is how long a better status must last before it is believed, Settle
+	// how long another cause.
+	Hold, Settle time.Duration
+}
+
+// DefaultThresholds are the values in force.
+func DefaultThresholds() Thresholds {
+	return Thresholds{
+		High:             .8,
+		Horizon:          5 * time.Minute,
+		ConnectionsSlack: .02,
+		SlackFrom:        8,
+		IdleMajority:     .5,
+		ThreadsBusy:      .9,
+		ThreadsBacklog:   .25,
+		OpenFilesFull:    .98,
+		PauseShare:       .2,
+		PauseMin:         200 * time.Millisecond,
+		ThrottledShare:   .1,
+		RunDelay:         .5,
+		CPUOverrides:     .5,
+		Hold:             5 * time.Second,
+		Settle:           3 * time.Second,
+	}
+}

@@ -1,0 +1,113 @@
+// Package diagnosis turns looks and counters into a verdict: whose packets
+// were dropped, which limit did it, what the clients saw and what to change.
+// It is pure: it reads no clock, no file and no socket, and imports nothing of
+// the project but the domain's values.
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// Evidence is what a verdict on one listener is judged from.
+type Evidence struct {
+	// Now and Before are two looks at the listener; Before is nil with a single
+	// one. Now.Losses are those of Interval, nil when nothing was measured.
+	// Now.Limits are used when they are there, else computed by Headroom.
+	Now, Before *backlog.Listener
+	Elapsed     time.Duration // between the two looks
+	Interval    time.Duration // what Now.Losses and Delta span
+	// Delta is how far the namespace's counters moved in Interval, nil with one look.
+	Delta  backlog.Counters
+	Sysctl map[string]int // of the listener's namespace, as in backlog.NetNS
+	// Closed is set when the listener went away within Interval, whether or not
+	// another one took its place.
+	Closed *Closed
+	Trend  Trend
+}
+
+// Closed is a listener that went away.
+type Closed struct {
+	Queued int           // connections that stood in its accept queue: they were reset
+	Ago    time.Duration // how long ago it was missed
+}
+
+// Trend holds rates the caller has measured. What is nil is not mentioned.
+type Trend struct {
+	// AcceptedPerSecond is how many connections the server takes out of its
+	// accept queue.
+	AcceptedPerSecond *float64
+}
+
+// Judge says how a listener stands, which limit is the cause, and what to do.
+func Judge(e Evidence, t Thresholds) backlog.Verdict {
+	if e.Now == nil {
+		return backlog.Verdict{}
+	}
+	j := newJudge(e, t)
+	v := backlog.Verdict{Status: j.status(), Chain: j.chain()}
+	v.Cause = j.cause(v.Status)
+	v.Summary = j.summary(v)
+	v.Findings = j.findings(v)
+	return v
+}
+
+// judge is the evidence with what was made of it once.
+type judge struct {
+	Evidence
+	pair
+	limits []backlog.Limit
+
+	// Stages that are full, with something waiting in front of them.
+	queueFull, connectionsFull, threadsFull, executorFull, filesFull, portsFull bool
+}
+
+func newJudge(e Evidence, t Thresholds) *judge {
+	j := &judge{Evidence: e, pair: pair{now: e.Now, before: e.Before, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
+	if !e.Now.Listening() {
+		return j
+	}
+	if j.limits == nil {
+		j.limits = Headroom(e.Now, e.Before, e.Elapsed, e.Sysctl, t)
+	}
+	j.queueFull = queueFull(e.Now)
+	j.connectionsFull = j.both(queueWaits) && j.either(j.atConnectionLimit) && j.nearConnectionLimit()
+	j.threadsFull = j.both(j.threadsExhausted)
+	j.executorFull = j.both(j.pair.executorFull)
+	j.filesFull = j.both(j.pair.filesFull) && !j.connectionsFull
+	j.portsFull = j.portsUsedUp()
+	return j
+}
+
+// nearConnectionLimit guards the rule "either look shows the limit reached":
+// the other one must at least be close, or the limit was only passed by.
+func (j *judge) nearConnectionLimit() bool {
+	return j.both(func(l *backlog.Listener) bool {
+		n, ok := held(l)
+		return ok && connectionLimit(l) == limitKnown && float64(n) >= j.t.High*float64(l.Connector.MaxConnections.Value)
+	})
+}
+
+func (j *judge) portsUsedUp() bool {
+	l, ok := limitNamed(j.limits, stageEphemeralPorts)
+	return ok && l.Used >= l.Max
+}
+
+// losses are never nil.
+func (j *judge) losses() backlog.Losses {
+	if j.Now.Losses == nil {
+		return backlog.Losses{}
+	}
+	return *j.Now.Losses
+}
+
+// resetInQueue is the number of queued clients that were reset because their
+// listener closed.
+func (j *judge) resetInQueue() int {
+	n := int(j.losses().QueueResets)
+	if j.Closed != nil {
+		n = max(n, j.Closed.Queued)
+	}
+	return n
+}

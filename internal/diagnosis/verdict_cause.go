@@ -1,0 +1,175 @@
+package diagnosis
+
+import "github.com/tcpdiag/tcpdiag/internal/backlog"
+
+// chain lists the full stages from the client inwards.
+func (j *judge) chain() []backlog.Cause {
+	var out []backlog.Cause
+	add := func(full bool, c backlog.Cause) {
+		if full {
+			out = append(out, c)
+		}
+	}
+	lost := j.lossCause()
+	add(j.droppedFor(backlog.CauseSynBacklog) > 0, backlog.CauseSynBacklog)
+	add(j.queueFull || j.overflowed() > 0, backlog.CauseAcceptQueue)
+	add(j.connectionsFull || lost == backlog.CauseMaxConnections || lost == backlog.CauseKeepAliveIdle, backlog.CauseMaxConnections)
+	add(j.executorFull, backlog.CauseExecutorQueue)
+	add(j.threadsFull, backlog.CauseMaxThreads)
+	add(j.filesFull || lost == backlog.CauseOpenFiles, backlog.CauseOpenFiles)
+	add(j.portsFull, backlog.CauseEphemeralPorts)
+	return out
+}
+
+// droppedFor is the number of packets dropped for a cause in the interval.
+func (j *judge) droppedFor(c backlog.Cause) (n uint64) {
+	for _, d := range j.losses().By {
+		if d.Cause == c {
+			n += d.Packets
+		}
+	}
+	return n
+}
+
+// overflowed is the number of packets dropped at the full accept queue.
+func (j *judge) overflowed() uint64 {
+	return j.losses().DroppedPackets - min(j.losses().DroppedPackets, j.droppedFor(backlog.CauseSynBacklog))
+}
+
+// lossCause is the cause of most of the packets dropped in the interval, from
+// the looks around each drop. Those that only say "the queue was full" stand
+// back behind any that say why.
+func (j *judge) lossCause() backlog.Cause {
+	best, most := backlog.CauseNone, uint64(0)
+	vague := func(c backlog.Cause) bool {
+		return c == backlog.CauseNone || c == backlog.CauseAcceptQueue || c == backlog.CauseSlowAccept
+	}
+	for _, c := range backlog.DropCauses() {
+		n := j.droppedFor(c)
+		if n == 0 || vague(c) && best != backlog.CauseNone && !vague(best) {
+			continue
+		}
+		if n > most || vague(best) && !vague(c) {
+			best, most = c, n
+		}
+	}
+	return best
+}
+
+// cause names the root of the status.
+func (j *judge) cause(s backlog.Status) backlog.Cause {
+	switch s {
+	case backlog.StatusDown:
+		if j.resetInQueue() > 0 {
+			return backlog.CauseListenerClosed
+		}
+		return backlog.CauseNoListener
+	case backlog.StatusLosing:
+		if j.losses().DroppedPackets == 0 {
+			return backlog.CauseListenerClosed
+		}
+		return j.losingCause()
+	case backlog.StatusSaturated:
+		return j.presentCause()
+	case backlog.StatusWarning:
+		return j.warningCause()
+	}
+	if j.clamped() {
+		return backlog.CauseBacklogClamped
+	}
+	return backlog.CauseNone
+}
+
+// losingCause: the looks around the drops say why, unless all they say is that
+// the queue was full and the present state says more. (At the start of a burst
+// the queue overflows for a moment before the connections run out.)
+func (j *judge) losingCause() backlog.Cause {
+	c := j.lossCause()
+	switch c {
+	case backlog.CauseNone, backlog.CauseAcceptQueue, backlog.CauseSlowAccept:
+		if j.connectionsFull || j.filesFull || j.stoppedOrStalled() {
+			return j.presentCause()
+		}
+	case backlog.CauseMaxConnections:
+		if j.connectionsFull {
+			return j.connectionsCause()
+		}
+	}
+	if c == backlog.CauseNone {
+		c = j.queueCause()
+	}
+	return j.named(c)
+}
+
+func (j *judge) stoppedOrStalled() bool {
+	return j.either(stopped) || queueWaits(j.Now) && j.stalled() != backlog.CauseNone
+}
+
+// presentCause judges a full stage by what stands behind it.
+func (j *judge) presentCause() backlog.Cause {
+	switch {
+	case j.either(stopped) && queueWaits(j.Now):
+		return backlog.CauseJVMPause
+	case j.connectionsFull:
+		return j.connectionsCause()
+	case j.filesFull && queueWaits(j.Now):
+		return backlog.CauseOpenFiles
+	case j.threadsFull || j.executorFull:
+		if c := j.cpuOverrides(); c != backlog.CauseNone {
+			return c
+		}
+		if j.executorFull {
+			return backlog.CauseExecutorQueue
+		}
+		return backlog.CauseMaxThreads
+	}
+	return j.named(j.queueCause())
+}
+
+// named turns what a drop is counted under into what a verdict says: a full
+// queue of which nobody knows what stands behind it has no cause yet, and a
+// queue that is smaller than its owner configured it has that one.
+func (j *judge) named(c backlog.Cause) backlog.Cause {
+	switch {
+	case c == backlog.CauseSlowAccept && j.clamped():
+		return backlog.CauseBacklogClamped
+	case c == backlog.CauseAcceptQueue:
+		return backlog.CauseNone
+	}
+	return c
+}
+
+func (j *judge) warningCause() backlog.Cause {
+	c := j.high()
+	switch c {
+	case backlog.CauseAcceptQueue:
+		return j.named(j.queueCause())
+	case backlog.CauseMaxConnections:
+		if j.mostlyIdleNow() {
+			return backlog.CauseKeepAliveIdle
+		}
+	}
+	return c
+}
+
+func (j *judge) mostlyIdleNow() bool {
+	n, ok := held(j.Now)
+	return ok && float64(phase(j.Now, backlog.Idle)) > j.t.IdleMajority*float64(n)
+}
+
+// clamped tells whether less of acceptCount is in force than was configured.
+func (j *judge) clamped() bool {
+	q := j.Now.AcceptQueue
+	n, ok := acceptCount(j.Now)
+	return ok && q != nil && n > q.Limit
+}
+
+// acceptCount is the configured one. Values ≤ 0 are ignored by Tomcat, and one
+// read from the kernel is the limit in force itself.
+func acceptCount(l *backlog.Listener) (int, bool) {
+	if l == nil || l.Connector == nil || l.Connector.AcceptCount == nil {
+		return 0, false
+	}
+	s := l.Connector.AcceptCount
+	return s.Value, s.Value > 0 && s.Kind != backlog.SourceKernel
+}

@@ -1,0 +1,243 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// pair is two looks at one listener, or one (before is nil then).
+type pair struct {
+	now, before *backlog.Listener
+	elapsed     time.Duration
+	t           Thresholds
+}
+
+// both tells whether every look shows it: a stage that is full in one look
+// only is no state yet. A single look is judged from one.
+func (p pair) both(shows func(*backlog.Listener) bool) bool {
+	return shows(p.now) && (p.before == nil || shows(p.before))
+}
+
+func (p pair) either(shows func(*backlog.Listener) bool) bool {
+	return shows(p.now) || p.before != nil && shows(p.before)
+}
+
+// total is how much a running total of the process grew between the looks.
+func (p pair) total(of func(*backlog.Process) *time.Duration) (time.Duration, bool) {
+	if p.now == nil || p.before == nil || p.now.Process == nil || p.before.Process == nil {
+		return 0, false
+	}
+	if p.now.Process.PID != p.before.Process.PID || p.now.Process.StartTime != p.before.Process.StartTime {
+		return 0, false
+	}
+	a, b := of(p.now.Process), of(p.before.Process)
+	if a == nil || b == nil || *a < *b {
+		return 0, false
+	}
+	return *a - *b, true
+}
+
+// share is the same per time: 1 is always, for run delay one thread on average.
+func (p pair) share(of func(*backlog.Process) *time.Duration) float64 {
+	d, ok := p.total(of)
+	if !ok || p.elapsed <= 0 {
+		return 0
+	}
+	return d.Seconds() / p.elapsed.Seconds()
+}
+
+func safepointTime(p *backlog.Process) *time.Duration { return p.SafepointTime }
+func cpuThrottled(p *backlog.Process) *time.Duration  { return p.CPUThrottled }
+func runDelay(p *backlog.Process) *time.Duration      { return p.RunDelay }
+
+func stopped(l *backlog.Listener) bool { return l != nil && l.Process != nil && l.Process.Stopped }
+
+// limit says what is known of maxConnections.
+type limit int
+
+const (
+	limitUnknown limit = iota
+	limitNone          // maxConnections=-1
+	limitKnown
+)
+
+func connectionLimit(l *backlog.Listener) limit {
+	switch {
+	case l == nil || l.Connector == nil || l.Connector.MaxConnections == nil:
+		return limitUnknown
+	case l.Connector.MaxConnections.Value < 0:
+		return limitNone
+	}
+	return limitKnown
+}
+
+// held is the number of connection slots in use.
+func held(l *backlog.Listener) (int, bool) {
+	if l == nil || l.Connections == nil {
+		return 0, false
+	}
+	return l.Connections.Held(), true
+}
+
+// atConnectionLimit tells whether Tomcat holds all the connections it may.
+func (p pair) atConnectionLimit(l *backlog.Listener) bool {
+	n, ok := held(l)
+	if !ok || connectionLimit(l) != limitKnown {
+		return false
+	}
+	most := l.Connector.MaxConnections.Value
+	slack := int(float64(most) * p.t.ConnectionsSlack)
+	if most >= p.t.SlackFrom {
+		slack = max(slack, 1)
+	}
+	return n >= most-slack
+}
+
+// mostlyIdle tells whether most accepted connections are idle in the looks
+// that show the limit reached. Unclassified ones are never called idle.
+func (p pair) mostlyIdle() bool {
+	idle := func(l *backlog.Listener) bool {
+		return float64(phase(l, backlog.Idle)) > p.t.IdleMajority*float64(l.Connections.Held())
+	}
+	for _, l := range []*backlog.Listener{p.now, p.before} {
+		if l != nil && p.atConnectionLimit(l) && !idle(l) {
+			return false
+		}
+	}
+	return true
+}
+
+func phase(l *backlog.Listener, ph backlog.Phase) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	return l.Connections.Phases[ph]
+}
+
+// queued is the number of connections in the accept queue.
+func queued(l *backlog.Listener) int {
+	if l == nil || l.AcceptQueue == nil {
+		return 0
+	}
+	return l.AcceptQueue.Length
+}
+
+func queueWaits(l *backlog.Listener) bool { return queued(l) > 0 }
+
+func queueFull(l *backlog.Listener) bool {
+	return l != nil && l.AcceptQueue != nil && l.AcceptQueue.Full()
+}
+
+// waitingRequests are those that no thread has begun to read: of clients that
+// are still there, and of those that gave up.
+func waitingRequests(l *backlog.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	return l.Connections.Phases[backlog.Waiting] + l.Connections.Abandoned
+}
+
+func virtualThreads(l *backlog.Listener) bool {
+	return l != nil && l.Connector != nil && l.Connector.VirtualThreads != nil && l.Connector.VirtualThreads.Value
+}
+
+// maxThreads is the size of the worker pool; virtual threads have none.
+func maxThreads(l *backlog.Listener) (int, bool) {
+	if l == nil || l.Connector == nil || l.Connector.MaxThreads == nil || virtualThreads(l) {
+		return 0, false
+	}
+	n := l.Connector.MaxThreads.Value
+	return n, n > 0
+}
+
+// busyThreads is how many threads have a request in hand: Actuator's figure,
+// or the connections that are being served, among them those whose client has
+// closed meanwhile (the thread does not know). It is not known where the
+// phases are not.
+func busyThreads(l *backlog.Listener) (int, bool) {
+	if l == nil {
+		return 0, false
+	}
+	c := l.Connector
+	if c != nil && c.BusyThreads != nil {
+		return *c.BusyThreads, true
+	}
+	if l.Connections == nil || c != nil && (c.TLS || c.HTTP2) {
+		return 0, false
+	}
+	p := l.Connections.Phases
+	return p[backlog.InService] + p[backlog.Sending] + max(0, p[backlog.ClientClosed]-l.Connections.Abandoned), true
+}
+
+// poolAtMax tells whether the pool has all the threads it may have, from the
+// thread names. known is false where they cannot be counted.
+func poolAtMax(l *backlog.Listener) (atMax, known bool) {
+	most, ok := maxThreads(l)
+	if !ok || l.Connector.PoolThreads == nil {
+		return false, false
+	}
+	return *l.Connector.PoolThreads >= most, true
+}
+
+// threadsExhausted tells whether requests wait because every thread has one.
+// A pool at its maximum alone proves nothing (threads outlive a burst by a
+// minute), nor does a waiting request alone (it may be picked up in a
+// millisecond): so either the threads are seen busy, or many requests wait.
+func (p pair) threadsExhausted(l *backlog.Listener) bool {
+	most, ok := maxThreads(l)
+	if !ok {
+		return false
+	}
+	if atMax, known := poolAtMax(l); known && !atMax {
+		return false
+	}
+	waiting := waitingRequests(l)
+	if waiting == 0 {
+		return false
+	}
+	busy, seen := busyThreads(l)
+	if seen && float64(busy) >= p.t.ThreadsBusy*float64(most) {
+		return true
+	}
+	_, counted := poolAtMax(l)
+	return counted && float64(waiting) >= max(2, p.t.ThreadsBacklog*float64(most))
+}
+
+// boundedQueue is the configured length of the executor's queue. Tomcat's own
+// default has no bound.
+func boundedQueue(l *backlog.Listener) (int, bool) {
+	if l == nil || l.Connector == nil || l.Connector.MaxQueue == nil {
+		return 0, false
+	}
+	q := l.Connector.MaxQueue
+	const unbounded = 1<<31 - 1 // Integer.MAX_VALUE
+	return q.Value, q.Value >= 0 && q.Value < unbounded
+}
+
+// executorFull tells whether the executor's bounded queue has no room left.
+func (p pair) executorFull(l *backlog.Listener) bool {
+	n, ok := boundedQueue(l)
+	if !ok {
+		return false
+	}
+	most, _ := maxThreads(l)
+	busy, seen := busyThreads(l)
+	if !p.threadsExhausted(l) && (!seen || most == 0 || busy < most) {
+		return false
+	}
+	return float64(waitingRequests(l)) >= p.t.High*float64(n)
+}
+
+// filesFull tells whether the process has no descriptor left for accept().
+func (p pair) filesFull(l *backlog.Listener) bool {
+	used, most, ok := openFiles(l)
+	return ok && float64(used) >= p.t.OpenFilesFull*float64(most)
+}
+
+func openFiles(l *backlog.Listener) (used, most int, ok bool) {
+	if l == nil || l.Process == nil || l.Process.OpenFiles == nil || l.Process.OpenFilesLimit == nil {
+		return 0, 0, false
+	}
+	return *l.Process.OpenFiles, *l.Process.OpenFilesLimit, *l.Process.OpenFilesLimit > 0
+}

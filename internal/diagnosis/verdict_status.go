@@ -1,0 +1,87 @@
+package diagnosis
+
+import "github.com/tcpdiag/tcpdiag/internal/backlog"
+
+// status is the worst that the evidence shows.
+func (j *judge) status() backlog.Status {
+	switch {
+	case !j.Now.Listening() && j.Now.Expected:
+		return backlog.StatusDown
+	case j.losses().DroppedPackets > 0 || j.resetInQueue() > 0:
+		return backlog.StatusLosing
+	case j.saturated():
+		return backlog.StatusSaturated
+	case j.high() != backlog.CauseNone:
+		return backlog.StatusWarning
+	}
+	return backlog.StatusOK
+}
+
+// saturated: a stage is full and something waits in front of it. In front of
+// a full accept queue are the handshakes, in front of maxConnections the
+// accept queue, in front of the threads the requests that nobody has read. A
+// process without descriptors or ports only makes wait what it cannot take.
+func (j *judge) saturated() bool {
+	return j.queueFull || j.connectionsFull || j.threadsFull ||
+		j.filesFull && j.both(queueWaits) ||
+		j.executorFull && waitingRequests(j.Now) > 0 ||
+		j.both(stopped) && j.both(queueWaits)
+}
+
+// high names the stage that is at 80 % or more in two looks. Threads and
+// connections only count when clients wait or the forecast fills them.
+func (j *judge) high() backlog.Cause {
+	switch {
+	case j.stageHigh(stageAcceptQueue):
+		return backlog.CauseAcceptQueue
+	case j.stageHigh(stageOpenFiles):
+		return backlog.CauseOpenFiles
+	case j.stageHigh(stageEphemeralPorts):
+		return backlog.CauseEphemeralPorts
+	case j.connectionsHigh():
+		return backlog.CauseMaxConnections
+	case j.executorFull:
+		return backlog.CauseExecutorQueue
+	case j.stageHigh(stageMaxThreads) && (j.both(requestsWait) || j.fills(stageMaxThreads)):
+		return backlog.CauseMaxThreads
+	}
+	return backlog.CauseNone
+}
+
+func requestsWait(l *backlog.Listener) bool { return waitingRequests(l) > 0 }
+
+// stageHigh tells whether a stage is at 80 % or more in both looks. The limits
+// of the look before are computed anew: its sysctls are those of now.
+func (j *judge) stageHigh(name string) bool {
+	l, ok := limitNamed(j.limits, name)
+	if !ok || l.Ratio < j.t.High {
+		return false
+	}
+	if j.Before == nil {
+		return true
+	}
+	was, ok := limitNamed(Headroom(j.Before, nil, 0, j.Sysctl, j.t), name)
+	return ok && was.Ratio >= j.t.High
+}
+
+// fills tells whether a stage will be full within the horizon.
+func (j *judge) fills(name string) bool {
+	l, ok := limitNamed(j.limits, name)
+	return ok && l.FullIn != nil && *l.FullIn <= j.t.Horizon
+}
+
+// connectionsHigh leaves idle keep-alive connections out of the count: they
+// alone never warn. When clients wait in the accept queue, they count.
+func (j *judge) connectionsHigh() bool {
+	if !j.stageHigh(stageMaxConnections) {
+		return false
+	}
+	if j.both(queueWaits) {
+		return true
+	}
+	return j.fills(stageMaxConnections) && j.both(func(l *backlog.Listener) bool {
+		n, ok := held(l)
+		return ok && connectionLimit(l) == limitKnown &&
+			float64(n-phase(l, backlog.Idle)) >= j.t.High*float64(l.Connector.MaxConnections.Value)
+	})
+}

@@ -1,0 +1,60 @@
+package diagnosis
+
+import "github.com/tcpdiag/tcpdiag/internal/backlog"
+
+// What clients may have seen of a loss, the values of Losses.WorstCase.
+const (
+	SeenConnectTimeout = "connect_timeout"
+	SeenReadTimeout    = "read_timeout"
+	SeenReset          = "reset"
+	// SeenRefused is never a consequence of a full queue on Linux. It belongs
+	// to a port on which nothing listens.
+	SeenRefused = "refused"
+)
+
+// WorstCase lists what clients may have seen of these losses, the likeliest
+// first: a dropped packet may also have cost no more than the second until the
+// retry. It does not know of ports without a listener (see SeenRefused).
+//
+//   - a dropped SYN is retried in silence, even with tcp_abort_on_overflow=1:
+//     connect timeout;
+//   - after a dropped final ACK the client believes it is connected: read
+//     timeout; with tcp_abort_on_overflow=1 it is reset;
+//   - an ACK with a SYN cookie is indistinguishable from the two, but leaves no
+//     request socket behind that could answer: read timeout;
+//   - connections in the queue of a listener that closes are reset;
+//   - an abandoned request is a client whose patience ended: read timeout.
+func WorstCase(losses *backlog.Losses, delta backlog.Counters, sysctl map[string]int) []string {
+	if losses == nil {
+		return nil
+	}
+	var connect, read, reset bool
+	for _, d := range losses.By {
+		if d.Packets == 0 {
+			continue
+		}
+		connect = connect || d.Packet != backlog.PacketACK
+		if d.Packet == backlog.PacketSYN || d.Cause == backlog.CauseSynBacklog {
+			continue
+		}
+		if sysctl["tcp_abort_on_overflow"] == 1 {
+			reset = true
+			// Cookie ACKs are not reset: no request socket is left to do it.
+			read = read || d.Packet == backlog.PacketUnknown && delta["SyncookiesRecv"] > 0
+		} else {
+			read = true
+		}
+	}
+	read = read || losses.AbandonedRequests > 0
+	reset = reset || losses.QueueResets > 0
+	var out []string
+	for _, w := range []struct {
+		seen bool
+		what string
+	}{{connect, SeenConnectTimeout}, {read, SeenReadTimeout}, {reset, SeenReset}} {
+		if w.seen {
+			out = append(out, w.what)
+		}
+	}
+	return out
+}
