@@ -1,0 +1,212 @@
+package hostproc
+
+import (
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/prometheus/procfs"
+)
+
+// maxCgroupFile bounds a file that a container may have put in place of one of
+// the kernel's. cpu.stat has some hundred bytes.
+const maxCgroupFile = 64 << 10
+
+// readFile reads a small file.
+type readFile func(path string) ([]byte, error)
+
+// Cgroup reads the control group of a process. Any user may read its paths;
+// what the group does is read from the cgroup file systems mounted for us or,
+// where those do not show it (a sidecar with a cgroup namespace of its own),
+// from those mounted for the process, which takes the permission to open
+// /proc/PID/root. What cannot be seen stays nil: that is not an error.
+func (fs FS) Cgroup(pid int) (Cgroup, error) {
+	proc, err := fs.proc.Proc(pid)
+	if err != nil {
+		return Cgroup{}, fs.wrap(pid, "cgroup", err)
+	}
+	groups, err := proc.Cgroups()
+	if err != nil {
+		return Cgroup{}, fs.wrap(pid, "cgroup", err)
+	}
+	look := cgroupLook{fs: fs, proc: proc, groups: groups}
+	defer look.close()
+	return look.read(), nil
+}
+
+// cgroupLook is one look at one process's groups.
+type cgroupLook struct {
+	fs     FS
+	proc   procfs.Proc
+	groups []procfs.Cgroup
+
+	theirs   []*procfs.MountInfo // the process's own mounts, read when needed
+	theyRead bool
+	root     *processRoot
+}
+
+func (l *cgroupLook) close() {
+	if l.root != nil {
+		l.root.Close()
+	}
+}
+
+func (l *cgroupLook) read() Cgroup {
+	var c Cgroup
+	c.Path = namedPath(l.groups)
+	c.ContainerID, c.PodUID = containerID(c.Path), podUID(c.Path)
+	if c.ContainerID == "" && (c.Path == "/" || strings.HasPrefix(c.Path, "/..")) || c.ContainerID != "" && c.PodUID == "" {
+		c.nameFromMounts(l.mounts())
+	}
+	l.upwards("cpu", func(dir string, v2 bool, read readFile) { c.readCPU(dir, v2, read) })
+	l.upwards("memory", func(dir string, v2 bool, read readFile) { c.readMemory(dir, v2, read) })
+	l.upwards("pids", func(dir string, _ bool, read readFile) {
+		c.PidsLimit = readLimit(c.PidsLimit, read, dir+"/pids.max")
+	})
+	return c
+}
+
+// upwards calls fn for the process's group of a controller and those above it,
+// as far up as a mount shows them.
+func (l *cgroupLook) upwards(controller string, fn func(dir string, v2 bool, read readFile)) {
+	group, v2, ok := controllerPath(l.groups, controller)
+	if !ok {
+		return
+	}
+	point, rel, read := l.locate(controller, group, v2)
+	if read == nil {
+		return
+	}
+	for rel = path.Clean("/" + rel); ; rel = path.Dir(rel) {
+		fn(path.Join(point, rel), v2, read)
+		if rel == "/" {
+			return
+		}
+	}
+}
+
+// locate finds a mount that shows the group: ours, else one of the process.
+func (l *cgroupLook) locate(controller, group string, v2 bool) (point, rel string, read readFile) {
+	if point, rel, ok := visible(l.fs.cgroups, controller, group, v2); ok {
+		return l.fs.root + point, rel, os.ReadFile
+	}
+	point, rel, ok := visible(cgroupMounts(l.mounts()), controller, group, v2)
+	if !ok {
+		return "", "", nil
+	}
+	root, err := l.openRoot()
+	if err != nil {
+		return "", "", nil
+	}
+	return point, rel, root.readFile
+}
+
+func visible(mounts []cgroupMount, controller, group string, v2 bool) (point, rel string, ok bool) {
+	for _, m := range mounts {
+		if m.v2 != v2 {
+			continue
+		}
+		if _, ok := m.controllers[controller]; !v2 && !ok {
+			continue
+		}
+		if rel, ok := below(m.root, group); ok {
+			return m.point, rel, true
+		}
+	}
+	return "", "", false
+}
+
+// mounts are the process's own; none where they cannot be read.
+func (l *cgroupLook) mounts() []*procfs.MountInfo {
+	if !l.theyRead {
+		l.theyRead = true
+		l.theirs, _ = l.proc.MountInfo()
+	}
+	return l.theirs
+}
+
+func (l *cgroupLook) openRoot() (*processRoot, error) {
+	if l.root != nil {
+		return l.root, nil
+	}
+	root, err := l.fs.openRoot(l.proc.PID)
+	if err == nil {
+		l.root = root
+	}
+	return root, err
+}
+
+func (r *processRoot) readFile(path string) ([]byte, error) {
+	f, err := r.regular(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, maxCgroupFile))
+}
+
+// nameFromMounts finds a container by the files its manager mounts into it:
+// with a cgroup namespace of its own the cgroup path is just "/".
+func (c *Cgroup) nameFromMounts(mounts []*procfs.MountInfo) {
+	for _, m := range mounts {
+		switch m.MountPoint {
+		case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/dev/termination-log":
+			if c.ContainerID == "" {
+				c.ContainerID = containerID(m.Root)
+			}
+			if c.PodUID == "" {
+				c.PodUID = podUIDOfVolume(m.Root)
+			}
+		}
+	}
+}
+
+func (c *Cgroup) readCPU(dir string, v2 bool, read readFile) {
+	if stat, err := read(dir + "/cpu.stat"); err == nil {
+		c.addThrottled(stat)
+	}
+	limit, ok := cpuLimit(dir, v2, read)
+	if ok {
+		c.CPULimit = smallest(c.CPULimit, limit)
+	}
+}
+
+func cpuLimit(dir string, v2 bool, read readFile) (float64, bool) {
+	if v2 {
+		data, err := read(dir + "/cpu.max")
+		if err != nil {
+			return 0, false
+		}
+		return parseCPUMax(data)
+	}
+	quota, err := read(dir + "/cpu.cfs_quota_us")
+	if err != nil {
+		return 0, false
+	}
+	period, err := read(dir + "/cpu.cfs_period_us")
+	if err != nil {
+		return 0, false
+	}
+	return cpus(string(quota), string(period))
+}
+
+func (c *Cgroup) readMemory(dir string, v2 bool, read readFile) {
+	name := "/memory.limit_in_bytes"
+	if v2 {
+		name = "/memory.max"
+	}
+	c.MemoryLimit = readLimit(c.MemoryLimit, read, dir+name)
+}
+
+func readLimit(have *uint64, read readFile, name string) *uint64 {
+	data, err := read(name)
+	if err != nil {
+		return have
+	}
+	n, ok := parseLimit(data)
+	if !ok {
+		return have
+	}
+	return smallest(have, n)
+}

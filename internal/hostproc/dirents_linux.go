@@ -1,0 +1,86 @@
+package hostproc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// Offsets in struct linux_dirent64 (getdents64(2)).
+const (
+	direntReclen = 16
+	direntName   = 19
+)
+
+// forEachNumber calls fn for the names of a folder that are numbers, in the
+// kernel's order: ascending in fd and task. os.File.Readdirnames would make a
+// string of each of 20,000 names.
+func forEachNumber(dirfd int, buf []byte, fn func(n int) error) error {
+	for {
+		n, err := unix.Getdents(dirfd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return err
+		}
+		if err := eachDirent(buf[:n], fn); err != nil {
+			return err
+		}
+	}
+}
+
+func eachDirent(b []byte, fn func(n int) error) error {
+	for len(b) > direntName {
+		length := int(binary.NativeEndian.Uint16(b[direntReclen:]))
+		if length <= direntName || length > len(b) {
+			return ErrMalformed
+		}
+		name := b[direntName:length]
+		if end := bytes.IndexByte(name, 0); end >= 0 {
+			name = name[:end]
+		}
+		if n, ok := decimal(name); ok {
+			if err := fn(n); err != nil {
+				return err
+			}
+		}
+		b = b[length:]
+	}
+	return nil
+}
+
+// readAt reads a small file below an open folder into buf.
+func readAt(dirfd int, name string, buf []byte) ([]byte, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	n, err := retry(func() (int, error) { return unix.Read(fd, buf) })
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
+}
+
+// openDir opens a folder for forEachNumber.
+func openDir(path string) (int, error) {
+	return retry(func() (int, error) {
+		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+}
+
+// retry repeats a call that a signal interrupted; Go's runtime sends some.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package hostproc
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"syscall"
+)
+
+// The ways in which a process cannot be read. Missing permission is passed on
+// and satisfies errors.Is(err, fs.ErrPermission).
+var (
+	// ErrGone says that no such process exists, or that it has exited and only
+	// waits for its parent (a zombie has neither descriptors nor a namespace).
+	ErrGone = errors.New("no such process")
+	// ErrInvisible says that the process lives but /proc is mounted with
+	// hidepid=2 and answers ENOENT for it.
+	ErrInvisible = errors.New("process is hidden (proc is mounted with hidepid)")
+	// ErrNotSupported is the answer of systems other than Linux, and of kernels
+	// that lack the file.
+	ErrNotSupported = errors.New("not supported on this system")
+	// ErrMalformed says that a file of the kernel or the JVM does not have the
+	// form its reader knows.
+	ErrMalformed = errors.New("malformed")
+)
+
+// wrap makes err a path that is read once: "hostproc: fd of pid 42: …".
+func (fs FS) wrap(pid int, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("hostproc: %s of pid %d: %w", what, pid, fs.classify(pid, err))
+}
+
+// classify tells why a file below /proc/PID does not exist. ESRCH comes from
+// files that were opened while the process still lived.
+func (fs FS) classify(pid int, err error) error {
+	if errors.Is(err, syscall.ESRCH) {
+		return ErrGone
+	}
+	if !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	if _, statErr := os.Stat(fs.path(pid)); statErr == nil {
+		return fs.whyMissing(pid, err)
+	}
+	if fs.samePIDs && pid > 0 && alive(pid) {
+		return ErrInvisible
+	}
+	return ErrGone
+}
+
+// whyMissing explains a missing file of a process that is there: a zombie has
+// lost its files and its namespaces, and otherwise the kernel lacks the file.
+func (fs FS) whyMissing(pid int, err error) error {
+	proc, procErr := fs.proc.Proc(pid)
+	if procErr != nil {
+		return ErrGone
+	}
+	stat, statErr := proc.Stat()
+	if statErr != nil || stat.State == "Z" || stat.State == "X" {
+		return ErrGone
+	}
+	return fmt.Errorf("%w: %w", ErrNotSupported, err)
+}
+
+// alive asks the kernel itself, past /proc: EPERM is an answer about a process
+// that exists.
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}

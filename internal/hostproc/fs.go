@@ -1,0 +1,54 @@
+package hostproc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/prometheus/procfs"
+)
+
+// FS is a mounted proc file system.
+type FS struct {
+	mount string
+	proc  procfs.FS
+	// cgroups are the cgroup file systems we see ourselves, and root is put in
+	// front of their mount points: "" but in tests.
+	cgroups []cgroupMount
+	root    string
+	// fdCount is set when stat's st_size of an fd folder is the number of
+	// open files (Linux 6.2, commit f1f1f2569901).
+	fdCount bool
+	// samePIDs is set when the mount shows our own pid namespace, so that
+	// kill(2) and /proc talk about the same process.
+	samePIDs bool
+}
+
+// NewFS opens the proc file system mounted at mount, usually "/proc".
+func NewFS(mount string) (FS, error) {
+	if runtime.GOOS != "linux" {
+		return FS{}, fmt.Errorf("hostproc: %q: %w", mount, ErrNotSupported)
+	}
+	// "self" is always listed, even where it leads nowhere because the mount
+	// shows another pid namespace.
+	if _, err := os.Lstat(filepath.Join(mount, "self")); err != nil {
+		return FS{}, fmt.Errorf("hostproc: %q is not a proc file system: %w", mount, err)
+	}
+	proc, err := procfs.NewFS(mount)
+	if err != nil {
+		return FS{}, fmt.Errorf("hostproc: %q: %w", mount, err)
+	}
+	fs := FS{mount: mount, proc: proc, cgroups: ownCgroupMounts(proc)}
+	fs.fdCount = countsDescriptors(filepath.Join(mount, "self", "fd"))
+	self, err := os.Readlink(filepath.Join(mount, "self"))
+	fs.samePIDs = err == nil && self == strconv.Itoa(os.Getpid())
+	return fs, nil
+}
+
+// path is a file of a process: path(42, "fd") is "/proc/42/fd".
+func (fs FS) path(pid int, names ...string) string {
+	parts := append([]string{fs.mount, strconv.Itoa(pid)}, names...)
+	return filepath.Join(parts...)
+}

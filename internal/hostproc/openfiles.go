@@ -1,0 +1,62 @@
+package hostproc
+
+import (
+	"math"
+	"os"
+)
+
+// OpenFiles is the number of files the process has open. Since Linux 6.2 the
+// size of /proc/PID/fd is that number, in one call and for any user; older
+// kernels need the folder counted, which takes the permission to read it.
+//
+// procfs decides by the size it finds for each process, and so counts (and
+// fails to, without permission) where a process really has no files.
+func (fs FS) OpenFiles(pid int) (int, error) {
+	if !fs.fdCount {
+		n, err := countEntries(fs.path(pid, "fd"))
+		return n, fs.wrap(pid, "open files", err)
+	}
+	info, err := os.Stat(fs.path(pid, "fd"))
+	if err != nil {
+		return 0, fs.wrap(pid, "open files", err)
+	}
+	return int(info.Size()), nil
+}
+
+// OpenFilesLimit is the soft RLIMIT_NOFILE of the process: the limit that
+// accept(2) meets as EMFILE. math.MaxInt stands for "unlimited".
+func (fs FS) OpenFilesLimit(pid int) (int, error) {
+	proc, err := fs.proc.Proc(pid)
+	if err != nil {
+		return 0, fs.wrap(pid, "limits", err)
+	}
+	limits, err := proc.Limits()
+	if err != nil {
+		return 0, fs.wrap(pid, "limits", err)
+	}
+	return int(min(limits.OpenFiles, math.MaxInt)), nil
+}
+
+// countsDescriptors probes an fd folder of our own, which is never empty: its
+// size is 0 on kernels before 6.2.
+func countsDescriptors(fd string) bool {
+	info, err := os.Stat(fd)
+	return err == nil && info.Size() > 0
+}
+
+// countEntries counts a folder in portions: 20,000 names need not be held.
+func countEntries(dir string) (int, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	n := 0
+	for {
+		names, err := f.Readdirnames(512)
+		n += len(names)
+		if len(names) == 0 {
+			return n, endOfFile(err)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package hostproc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// UserHZ is the unit of StartTime, in ticks a second: USER_HZ, which is 100 on
+// every architecture Go runs on.
+const UserHZ = 100
+
+// Process is what any user may know of a process, unless proc is mounted with
+// hidepid.
+type Process struct {
+	PID       int
+	Comm      string // the main thread's name, cut to 15 characters
+	State     byte   // R, S, D, T, t, Z, X or I (field 3 of stat)
+	StartTime uint64 // in ticks of UserHZ since boot (field 22 of stat)
+	Threads   int
+	UIDs      [4]uint32 // real, effective, saved, file system
+	GIDs      [4]uint32
+	// NSpid are the process's ids from the pid namespace of the mount inwards;
+	// the last one is what the process itself sees.
+	NSpid []int
+}
+
+// Stopped is set for a process that SIGSTOP or a debugger halts.
+func (p Process) Stopped() bool { return p.State == 'T' || p.State == 't' }
+
+// Exited is set for a process that only waits for its parent to notice.
+func (p Process) Exited() bool { return p.State == 'Z' || p.State == 'X' }
+
+// InnerPID is the process's id in its own pid namespace: 1 for the main
+// process of most containers.
+func (p Process) InnerPID() int {
+	if len(p.NSpid) == 0 { // kernels before 4.1 do not tell
+		return p.PID
+	}
+	return p.NSpid[len(p.NSpid)-1]
+}
+
+// Process reads stat and status of a process.
+func (fs FS) Process(pid int) (Process, error) {
+	proc, err := fs.proc.Proc(pid)
+	if err != nil {
+		return Process{}, fs.wrap(pid, "status", err)
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		return Process{}, fs.wrap(pid, "stat", err)
+	}
+	status, err := proc.NewStatus()
+	if err != nil {
+		return Process{}, fs.wrap(pid, "status", err)
+	}
+	if stat.State == "" {
+		return Process{}, fmt.Errorf("hostproc: stat of pid %d: no state: %w", pid, ErrMalformed)
+	}
+	return newProcess(stat, status), nil
+}
+
+func newProcess(stat procfs.ProcStat, status procfs.ProcStatus) Process {
+	p := Process{
+		PID:       stat.PID,
+		Comm:      stat.Comm,
+		State:     stat.State[0],
+		StartTime: stat.Starttime,
+		Threads:   stat.NumThreads,
+		NSpid:     make([]int, 0, len(status.NSpids)),
+	}
+	for i := range p.UIDs {
+		p.UIDs[i] = uint32(status.UIDs[i])
+		p.GIDs[i] = uint32(status.GIDs[i])
+	}
+	for _, id := range status.NSpids {
+		p.NSpid = append(p.NSpid, int(id))
+	}
+	return p
+}
+
+// Age is how long the process has been running at a given uptime.
+func (p Process) Age(uptime time.Duration) time.Duration {
+	return uptime - time.Duration(p.StartTime)*(time.Second/UserHZ)
+}

@@ -1,0 +1,56 @@
+package hostproc
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+)
+
+// Sysctls are the kernel settings that bound the queues in front of a
+// listener, of the network namespace of the CALLING THREAD: /proc/sys/net
+// shows the reader's own whatever path leads there. To read those of another
+// namespace, call it from a thread inside. A setting that this kernel or this
+// namespace lacks is absent.
+//
+// The keys are the last part of the sysctl's name, except for those with
+// several values: ip_local_port_range_min and _max; tcp_mem_low, _pressure and
+// _high (in pages).
+func (fs FS) Sysctls() (map[string]int, error) {
+	out := make(map[string]int, 16)
+	for _, s := range sysctls() {
+		values, err := fs.proc.SysctlInts(s.name)
+		if errors.Is(err, iofs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("hostproc: sysctl %q: %w", s.name, err)
+		}
+		for i, key := range s.keys {
+			if i < len(values) {
+				out[key] = values[i]
+			}
+		}
+	}
+	return out, nil
+}
+
+type sysctl struct {
+	name string
+	keys []string
+}
+
+func sysctls() []sysctl {
+	return []sysctl{
+		{"net.core.somaxconn", []string{"somaxconn"}},
+		{"net.ipv4.tcp_max_syn_backlog", []string{"tcp_max_syn_backlog"}},
+		{"net.ipv4.tcp_syncookies", []string{"tcp_syncookies"}},
+		{"net.ipv4.tcp_abort_on_overflow", []string{"tcp_abort_on_overflow"}},
+		{"net.ipv4.ip_local_port_range", []string{"ip_local_port_range_min", "ip_local_port_range_max"}},
+		{"net.ipv4.tcp_syn_retries", []string{"tcp_syn_retries"}},
+		{"net.ipv4.tcp_synack_retries", []string{"tcp_synack_retries"}},
+		{"net.ipv4.tcp_syn_linear_timeouts", []string{"tcp_syn_linear_timeouts"}}, // Linux 6.5
+		{"net.ipv4.tcp_max_tw_buckets", []string{"tcp_max_tw_buckets"}},
+		{"net.ipv4.tcp_max_orphans", []string{"tcp_max_orphans"}},                         // initial namespace only
+		{"net.ipv4.tcp_mem", []string{"tcp_mem_low", "tcp_mem_pressure", "tcp_mem_high"}}, // likewise
+	}
+}

@@ -1,0 +1,49 @@
+package hostproc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Hostname is the name of the machine or, in a container, of the pod: that of
+// the reader's own UTS namespace.
+func (fs FS) Hostname() (string, error) { return fs.kernelString("hostname") }
+
+// KernelRelease is what uname -r prints: "6.18.0".
+func (fs FS) KernelRelease() (string, error) { return fs.kernelString("osrelease") }
+
+func (fs FS) kernelString(name string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(fs.mount, "sys", "kernel", name))
+	if err != nil {
+		return "", fmt.Errorf("hostproc: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// BootTime is when the machine booted by its present clock (btime of
+// /proc/stat); it moves when the clock is set.
+func (fs FS) BootTime() (time.Time, error) {
+	stat, err := fs.proc.Stat()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("hostproc: boot time: %w", err)
+	}
+	return time.Unix(int64(stat.BootTime), 0), nil
+}
+
+// Uptime is the time since boot, suspended time included: the clock of
+// Process.StartTime.
+func (fs FS) Uptime() (time.Duration, error) {
+	data, err := os.ReadFile(filepath.Join(fs.mount, "uptime"))
+	if err != nil {
+		return 0, fmt.Errorf("hostproc: %w", err)
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	up, err := time.ParseDuration(strings.TrimSpace(first) + "s")
+	if err != nil {
+		return 0, fmt.Errorf("hostproc: uptime %q: %w", data, ErrMalformed)
+	}
+	return up, nil
+}

@@ -1,0 +1,83 @@
+package hostproc
+
+import (
+	"bytes"
+	"errors"
+	iofs "io/fs"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ThreadNames calls fn with each thread's id and name (task/TID/comm: at most
+// 15 characters). Any user may read them. A thread that ends meanwhile is left
+// out. fn must not keep tid numbers for longer than the process lives.
+func (fs FS) ThreadNames(pid int, fn func(tid int, comm string)) error {
+	var comm string
+	err := fs.eachTask(pid, "/comm", func(tid int, data []byte) error {
+		name := bytes.TrimSuffix(data, []byte{'\n'})
+		// A pool's names are equal once cut, so most need no new string.
+		if string(name) != comm {
+			comm = string(name)
+		}
+		fn(tid, comm)
+		return nil
+	})
+	return fs.wrap(pid, "thread names", err)
+}
+
+// RunDelay is the time that the process's present threads have spent ready to
+// run and waiting for a CPU (field 2 of task/TID/schedstat, summed). A thread
+// that ends takes its share along, so the sum can fall; RunDelayCounter never
+// does.
+func (fs FS) RunDelay(pid int) (time.Duration, error) {
+	var sum time.Duration
+	err := fs.eachRunDelay(pid, func(_ int, delay time.Duration) { sum += delay })
+	return sum, err
+}
+
+func (fs FS) eachRunDelay(pid int, fn func(tid int, delay time.Duration)) error {
+	err := fs.eachTask(pid, "/schedstat", func(tid int, data []byte) error {
+		delay, err := parseRunDelay(data)
+		if err == nil {
+			fn(tid, delay)
+		}
+		return err
+	})
+	return fs.wrap(pid, "run delay", err)
+}
+
+// eachTask reads one small file of every thread.
+func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error) error {
+	dir, err := openDir(fs.path(pid, "task"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(dir) }()
+	var small [128]byte
+	name := make([]byte, 0, 32)
+	read := false
+	err = forEachNumber(dir, make([]byte, 8<<10), func(tid int) error {
+		name = append(strconv.AppendInt(name[:0], int64(tid), 10), file...)
+		data, err := readAt(dir, string(name), small[:])
+		if vanished(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		read = true
+		return fn(tid, data)
+	})
+	if err == nil && !read { // the kernel lacks the file, or the process just went
+		return unix.ENOENT
+	}
+	return err
+}
+
+// vanished tells a thread or descriptor that went away between the listing and
+// the look at it.
+func vanished(err error) bool {
+	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
