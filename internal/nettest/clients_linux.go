@@ -1,0 +1,71 @@
+package nettest
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// Queue opens n clients of a listener from the namespace of the calling thread.
+// They are connected when it returns and stay so until the test ends.
+func Queue(tb testing.TB, addr netip.AddrPort, n int) []net.Conn {
+	tb.Helper()
+	clients := make([]net.Conn, 0, n)
+	for i := range n {
+		fd := tcpSocket(tb, addr)
+		require.NoError(tb, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 2}))
+		if err := unix.Connect(fd, sockaddr(addr)); err != nil {
+			_ = unix.Close(fd)
+			require.NoError(tb, err, "client %d of %d", i+1, n)
+		}
+		clients = append(clients, conn(tb, fd))
+	}
+	return clients
+}
+
+// Overflow sends n SYNs, each of a client that closes before it would repeat
+// it. With the accept queue full each is one ListenOverflow and one
+// ListenDrop.
+func Overflow(tb testing.TB, addr netip.AddrPort, n int) {
+	tb.Helper()
+	for range n {
+		fd := tcpSocket(tb, addr)
+		require.NoError(tb, unix.SetNonblock(fd, true))
+		if err := unix.Connect(fd, sockaddr(addr)); !errors.Is(err, unix.EINPROGRESS) {
+			require.NoError(tb, err)
+		}
+		require.NoError(tb, unix.Close(fd))
+	}
+}
+
+func tcpSocket(tb testing.TB, addr netip.AddrPort) int {
+	tb.Helper()
+	family := unix.AF_INET6
+	if addr.Addr().Is4() {
+		family = unix.AF_INET
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	require.NoError(tb, err)
+	return fd
+}
+
+func sockaddr(addr netip.AddrPort) unix.Sockaddr {
+	if addr.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
+}
+
+func port(sa unix.Sockaddr) uint16 {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return uint16(sa.Port)
+	case *unix.SockaddrInet6:
+		return uint16(sa.Port)
+	}
+	return 0
+}

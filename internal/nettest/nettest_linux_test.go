@@ -1,0 +1,109 @@
+package nettest
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+)
+
+func TestNamespaceIsAnother(t *testing.T) {
+	ns := Namespace(t)
+	home, err := netns.Current()
+	require.NoError(t, err)
+	ns.Do(func() {
+		here, err := netns.Current()
+		require.NoError(t, err)
+		require.NotEqual(t, home, here)
+		dev, err := os.ReadFile("/proc/thread-self/net/dev")
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(dev), ":"), "only lo:\n%s", dev)
+	})
+	again, err := netns.Current()
+	require.NoError(t, err)
+	require.Equal(t, home, again)
+}
+
+func TestSysctlStaysInside(t *testing.T) {
+	const file = "/proc/sys/net/core/somaxconn"
+	outside, err := os.ReadFile(file)
+	require.NoError(t, err)
+	ns := Namespace(t)
+	ns.Sysctl(t, "net.core.somaxconn", "17")
+	ns.Do(func() {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, "17\n", string(b))
+	})
+	after, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, outside, after)
+}
+
+func TestCommandRunsInside(t *testing.T) {
+	ns := Namespace(t)
+	out, err := ns.Command("readlink", "/proc/self/ns/net").Output()
+	require.NoError(t, err)
+	var inside string
+	ns.Do(func() {
+		inside, err = os.Readlink("/proc/thread-self/ns/net")
+		require.NoError(t, err)
+	})
+	require.Equal(t, inside, strings.TrimSpace(string(out)))
+}
+
+func TestQueueAndAccept(t *testing.T) {
+	ns := Namespace(t)
+	var l *Listener
+	ns.Do(func() {
+		l = Listen(t, ListenOptions{Backlog: 3})
+		Queue(t, l.Addr, 4)
+	})
+	require.Len(t, l.Accept(t, 4), 4)
+}
+
+func TestOverflowCountsOneEach(t *testing.T) {
+	ns := Namespace(t)
+	ns.Do(func() {
+		l := Listen(t, ListenOptions{Backlog: 1})
+		Queue(t, l.Addr, 2)
+		Overflow(t, l.Addr, 25)
+		require.Equal(t, "25", counter(t, "ListenOverflows"))
+		require.Equal(t, "25", counter(t, "ListenDrops"))
+	})
+}
+
+func TestHalfOpenOverVeth(t *testing.T) {
+	a, b := Namespace(t), Namespace(t)
+	_, server := Veth(t, a, b)
+	var l *Listener
+	b.Do(func() { l = Listen(t, ListenOptions{Address: server.String() + ":0", Backlog: 50}) })
+	a.Do(func() {
+		HalfOpen(t, l.Addr, 1, 30)
+		Queue(t, l.Addr, 2)
+	})
+	b.Do(func() {
+		tcp, err := os.ReadFile("/proc/thread-self/net/tcp")
+		require.NoError(t, err)
+		require.Equal(t, 30, strings.Count(string(tcp), " 03 "), "SYN_RECV in\n%s", tcp)
+	})
+}
+
+// counter reads a TcpExt counter of the calling thread's namespace.
+func counter(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/thread-self/net/netstat")
+	require.NoError(t, err)
+	lines := strings.Split(string(b), "\n")
+	values := strings.Fields(lines[1])
+	for i, field := range strings.Fields(lines[0]) {
+		if field == name {
+			return values[i]
+		}
+	}
+	t.Fatalf("no counter %q", name)
+	return ""
+}

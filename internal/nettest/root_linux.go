@@ -1,0 +1,19 @@
+package nettest
+
+import (
+	"os"
+	"testing"
+)
+
+// Root skips the test unless it runs as root. In CI (CI=true) it fails
+// instead: there a skipped test is one that nobody runs.
+func Root(tb testing.TB) {
+	tb.Helper()
+	switch {
+	case os.Geteuid() == 0:
+	case os.Getenv("CI") == "true":
+		tb.Fatal("this test needs root, and CI=true forbids to skip it")
+	default:
+		tb.Skip("needs root: it makes network namespaces")
+	}
+}

@@ -1,0 +1,52 @@
+package nettest
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+)
+
+// strangers are addresses that nobody has (RFC 2544). Each end of a Veth routes
+// them to the other end, which does not forward: answers to them vanish
+// without an ICMP error, which would end a half-open connection.
+const strangers = "198.18.0.0/15"
+
+// Veth joins two namespaces by a pair of devices and returns the address of
+// each: 10.99.N.1 in a, 10.99.N.2 in b.
+func Veth(tb testing.TB, a, b *NS) (addrA, addrB netip.Addr) {
+	tb.Helper()
+	n := max(a.links, b.links)
+	a.links, b.links = n+1, n+1
+	addrA, addrB = netip.AddrFrom4([4]byte{10, 99, byte(n), 1}), netip.AddrFrom4([4]byte{10, 99, byte(n), 2})
+	name := fmt.Sprintf("veth%d", n)
+	a.Do(func() {
+		pair := &netlink.Veth{
+			LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name,
+			PeerNamespace: netlink.NsFd(b.file.Fd()),
+		}
+		require.NoError(tb, netlink.LinkAdd(pair))
+	})
+	a.address(tb, name, addrA, addrB)
+	b.address(tb, name, addrB, addrA)
+	return addrA, addrB
+}
+
+func (ns *NS) address(tb testing.TB, name string, own, peer netip.Addr) {
+	tb.Helper()
+	ns.Do(func() {
+		link, err := netlink.LinkByName(name)
+		require.NoError(tb, err)
+		addr, err := netlink.ParseAddr(own.String() + "/24")
+		require.NoError(tb, err)
+		require.NoError(tb, netlink.AddrAdd(link, addr))
+		require.NoError(tb, netlink.LinkSetUp(link))
+		_, dst, err := net.ParseCIDR(strangers)
+		require.NoError(tb, err)
+		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: dst, Gw: peer.AsSlice(), Flags: int(netlink.FLAG_ONLINK)}
+		require.NoError(tb, netlink.RouteReplace(route))
+	})
+}
