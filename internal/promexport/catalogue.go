@@ -63,9 +63,10 @@ func (c *catalogue) histogram(name, help string, labelNames ...string) *metric {
 
 func (c *catalogue) add(kind dto.MetricType, typeName, name, help string, labelNames []string) *metric {
 	m := &metric{
-		Doc:  Doc{Name: name, Type: typeName, Labels: labelNames, Help: help},
-		kind: kind,
-		desc: prometheus.NewDesc(name, help, labelNames, nil),
+		Doc:   Doc{Name: name, Type: typeName, Labels: labelNames, Help: help},
+		kind:  kind,
+		index: len(c.all),
+		desc:  prometheus.NewDesc(name, help, labelNames, nil),
 	}
 	c.all = append(c.all, m)
 	return m

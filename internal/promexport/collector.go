@@ -1,9 +1,6 @@
 package promexport
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
@@ -19,11 +16,12 @@ type Collector struct {
 	source    Source
 	catalogue *catalogue
 	fixed     fixedLabels
+	drops     dropMemory
 }
 
 // NewCollector exports what source gives.
 func NewCollector(source Source) *Collector {
-	return &Collector{source: source, catalogue: newCatalogue(), fixed: newFixedLabels()}
+	return &Collector{source: source, catalogue: newCatalogue(), fixed: newFixedLabels(), drops: newDropMemory()}
 }
 
 // Describe implements prometheus.Collector.
@@ -33,17 +31,21 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. Before the first scan there is
-// nothing to export, and an absent series says just that.
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	c.emit(func(s *series) { out <- s })
+}
+
+// emit hands out every series of the latest snapshot. Before the first scan
+// there is none, and an absent series says just that.
 //
 // Two series with the same labels would fail the whole scrape, so whatever
 // names itself twice is exported once: the first wins.
-func (c *Collector) Collect(out chan<- prometheus.Metric) {
+func (c *Collector) emit(e emitter) {
 	s := c.source()
 	if s == nil {
 		return
 	}
-	e := emitter{out: out}
 	c.targets(e, s)
 	c.listeners(e, s)
 	c.processes(e, s)
@@ -70,7 +72,9 @@ func (c *Collector) targets(e emitter, s *backlog.Snapshot) {
 func (c *Collector) listeners(e emitter, s *backlog.Snapshot) {
 	names := newProcessNames(s.Listeners)
 	seen := make(map[address]bool, len(s.Listeners)+len(s.Gone))
-	for _, l := range inExpositionOrder(s.Listeners) {
+	drops := c.drops.begin()
+	for i := range s.Listeners {
+		l := &s.Listeners[i]
 		a := newAddress(l.ID)
 		if !l.Listening() || seen[a] {
 			continue
@@ -79,7 +83,7 @@ func (c *Collector) listeners(e emitter, s *backlog.Snapshot) {
 		ls := a.labels()
 		c.info(e, a, l, names)
 		c.gauges(e, ls, l)
-		c.totals(e, ls, &l.Totals)
+		c.totals(e, ls, &l.Totals, drops.possible(a, l))
 		c.connectors(e, ls, l.Connector)
 	}
 	for i := range s.Gone[:min(len(s.Gone), MaxRetained)] {
@@ -88,8 +92,9 @@ func (c *Collector) listeners(e emitter, s *backlog.Snapshot) {
 			continue
 		}
 		seen[a] = true
-		c.totals(e, a.labels(), &s.Gone[i].Totals)
+		c.totals(e, a.labels(), &s.Gone[i].Totals, drops.kept(a))
 	}
+	c.drops.end(drops)
 }
 
 // address is what makes two series of a listener the same.
@@ -106,33 +111,10 @@ func (a address) labels() labels {
 	return labels{label("listener", a.listener), netnsLabel(a.netns)}
 }
 
-// inExpositionOrder sorts by the first label's value, so that the registry
-// finds most of what it has to sort already sorted.
-func inExpositionOrder(in []backlog.Listener) []*backlog.Listener {
-	type keyed struct {
-		address
-		l *backlog.Listener
-	}
-	ks := make([]keyed, len(in))
-	for i := range in {
-		ks[i] = keyed{newAddress(in[i].ID), &in[i]}
-	}
-	slices.SortStableFunc(ks, func(a, b keyed) int {
-		return cmp.Or(cmp.Compare(a.listener, b.listener), cmp.Compare(a.netns, b.netns))
-	})
-	out := make([]*backlog.Listener, len(ks))
-	for i, k := range ks {
-		out[i] = k.l
-	}
-	return out
-}
-
 // fixedLabels are the pairs of the closed label sets, made once.
 type fixedLabels struct {
 	phases   [backlog.NumPhases]*dto.LabelPair
 	statuses [backlog.NumStatuses]*dto.LabelPair
-	drops    []dropLabels
-	foreseen map[backlog.DropKey]bool
 }
 
 func newFixedLabels() fixedLabels {
@@ -142,11 +124,6 @@ func newFixedLabels() fixedLabels {
 	}
 	for s := range backlog.NumStatuses {
 		f.statuses[s] = label("status", s.String())
-	}
-	f.drops = foreseenDrops()
-	f.foreseen = make(map[backlog.DropKey]bool, len(f.drops))
-	for _, d := range f.drops {
-		f.foreseen[d.key] = true
 	}
 	return f
 }

@@ -1,38 +1,127 @@
 package promexport
 
 import (
+	"sync/atomic"
+
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 )
 
-// dropLabels are the labels of one series of dropped packets.
+// causes is a set of causes, a bit for each of backlog.DropCauses().
+type causes uint16
+
+// dropLabels are the labels of one series of dropped packets, made once.
 type dropLabels struct {
 	key           backlog.DropKey
+	bit           causes
 	cause, packet *dto.LabelPair
 }
 
-// foreseenDrops are the series that exist at 0 from the first scrape.
-func foreseenDrops() []dropLabels {
-	var out []dropLabels
-	for _, cause := range backlog.DropCauses() {
+// dropMemory says which series of dropped packets exist at 0. A cause can
+// occur where its evidence can be read: a listener whose maxConnections nobody
+// knows never drops because of max_connections. What could occur once at an
+// address stays, through the listener's restart too, or increase() would miss
+// the first drop after it.
+type dropMemory struct {
+	series   []dropLabels
+	foreseen map[backlog.DropKey]bool
+	before   *atomic.Pointer[map[address]causes]
+}
+
+func newDropMemory() dropMemory {
+	m := dropMemory{foreseen: make(map[backlog.DropKey]bool), before: new(atomic.Pointer[map[address]causes])}
+	m.before.Store(&map[address]causes{})
+	for i, cause := range backlog.DropCauses() {
 		for _, packet := range packetsOf(cause) {
-			out = append(out, dropLabels{
+			d := dropLabels{
 				key:    backlog.DropKey{Cause: cause, Packet: packet},
+				bit:    1 << i,
 				cause:  label("cause", string(cause)),
 				packet: label("packet", string(packet)),
-			})
+			}
+			m.series = append(m.series, d)
+			m.foreseen[d.key] = true
 		}
 	}
-	return out
+	return m
 }
 
 // packetsOf are the packets a cause can drop. A full SYN queue drops SYNs; what
 // fills the accept queue drops SYNs (tcp_conn_request) and final ACKs
-// (tcp_v4_syn_recv_sock), which the counters cannot always tell apart.
+// (tcp_v4_syn_recv_sock). The counters cannot always tell which.
 func packetsOf(cause backlog.Cause) []backlog.Packet {
 	if cause == backlog.CauseSynBacklog {
-		return []backlog.Packet{backlog.PacketSYN}
+		return []backlog.Packet{backlog.PacketSYN, backlog.PacketUnknown}
 	}
 	return []backlog.Packet{backlog.PacketSYN, backlog.PacketACK, backlog.PacketUnknown}
+}
+
+// scrapeDrops is the memory during one scrape. Addresses that are not asked
+// for are forgotten with it.
+type scrapeDrops struct {
+	before, now map[address]causes
+}
+
+func (m *dropMemory) begin() scrapeDrops {
+	before := *m.before.Load()
+	return scrapeDrops{before: before, now: make(map[address]causes, len(before))}
+}
+
+func (m *dropMemory) end(s scrapeDrops) { m.before.Store(&s.now) }
+
+// kept are the causes of a listener that has vanished.
+func (s scrapeDrops) kept(a address) causes {
+	s.now[a] = s.before[a]
+	return s.now[a]
+}
+
+// possible are the causes of a listener that stands.
+func (s scrapeDrops) possible(a address, l *backlog.Listener) causes {
+	can := s.before[a]
+	for i, cause := range backlog.DropCauses() {
+		if canOccur(cause, l) {
+			can |= 1 << i
+		}
+	}
+	s.now[a] = can
+	return can
+}
+
+// canOccur says whether the cause's evidence can be read at all.
+func canOccur(cause backlog.Cause, l *backlog.Listener) bool {
+	p, k := l.Process, l.Connector
+	limited := k != nil && k.MaxConnections != nil && k.MaxConnections.Value >= 0
+	switch cause {
+	case backlog.CauseMaxConnections:
+		return limited
+	case backlog.CauseKeepAliveIdle: // never claimed from unclassified connections
+		return limited && !k.TLS && !k.HTTP2
+	case backlog.CauseOpenFiles:
+		return p != nil && p.OpenFiles != nil && p.OpenFilesLimit != nil
+	case backlog.CauseJVMPause: // a stopped process too, whatever it runs
+		return p != nil
+	case backlog.CauseCPUThrottled:
+		return p != nil && p.CPUThrottled != nil
+	case backlog.CauseCPUSaturated:
+		return p != nil && p.RunDelay != nil
+	default: // slow_accept and syn_backlog need the listener alone
+		return true
+	}
+}
+
+func (c *Collector) dropped(e emitter, ls labels, counts map[backlog.DropKey]uint64, can causes) {
+	m := c.catalogue.listener.dropped
+	for i := range c.drops.series {
+		d := &c.drops.series[i]
+		if n := counts[d.key]; n > 0 || can&d.bit != 0 {
+			e.value(m, ls.with(d.cause, d.packet), float64(n))
+		}
+	}
+	for key, n := range counts {
+		// Nobody foresaw it; a missed first increase is better than a lost loss.
+		if n > 0 && !c.drops.foreseen[key] {
+			e.value(m, ls.with(label("cause", string(key.Cause)), label("packet", string(key.Packet))), float64(n))
+		}
+	}
 }

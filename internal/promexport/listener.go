@@ -157,27 +157,13 @@ func (c *Collector) limits(e emitter, ls labels, limits []backlog.Limit) {
 }
 
 // totals are what survives the listener's restart.
-func (c *Collector) totals(e emitter, ls labels, t *backlog.Totals) {
+func (c *Collector) totals(e emitter, ls labels, t *backlog.Totals, can causes) {
 	m := &c.catalogue.listener
 	e.value(m.fullSeconds, ls, t.FullSeconds)
 	e.value(m.abandoned, ls, float64(t.AbandonedRequests))
 	e.value(m.queueResets, ls, float64(t.QueueResets))
 	e.histogram(m.fill, ls, fillHistogram(&t.Fill))
-	for _, d := range c.fixed.drops {
-		e.value(m.dropped, ls.with(d.cause, d.packet), float64(t.Dropped[d.key]))
-	}
-	c.unforeseenDrops(e, ls, t)
-}
-
-// unforeseenDrops exports what was counted under a key that is not created at
-// 0: a lost first increase is better than a lost loss.
-func (c *Collector) unforeseenDrops(e emitter, ls labels, t *backlog.Totals) {
-	for key, n := range t.Dropped {
-		if n > 0 && !c.fixed.foreseen[key] {
-			e.value(c.catalogue.listener.dropped,
-				ls.with(label("cause", string(key.Cause)), label("packet", string(key.Packet))), float64(n))
-		}
-	}
+	c.dropped(e, ls, t.Dropped, can)
 }
 
 func netnsLabel(id uint64) *dto.LabelPair { return label("netns", strconv.FormatUint(id, 10)) }

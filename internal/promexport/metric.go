@@ -1,8 +1,6 @@
 package promexport
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,13 +10,13 @@ import (
 // metric is one row of the catalogue.
 type metric struct {
 	Doc
-	kind dto.MetricType
-	desc *prometheus.Desc
+	kind  dto.MetricType
+	desc  *prometheus.Desc
+	index int // in catalogue.all
 }
 
-// series is one sample or one histogram of a metric. It implements
-// prometheus.Metric and is immutable once sent, as that interface demands; the
-// label pairs are shared between series.
+// series is one sample or one histogram of a metric, immutable once emitted:
+// its label pairs are shared with others.
 type series struct {
 	metric *metric
 	labels labels
@@ -54,21 +52,26 @@ func label(name, value string) *dto.LabelPair {
 
 // with returns a copy of ls with the pairs added.
 func (ls labels) with(pairs ...*dto.LabelPair) labels {
-	out := make(labels, 0, len(ls)+len(pairs))
-	out = append(append(out, ls...), pairs...)
-	slices.SortFunc(out, func(a, b *dto.LabelPair) int { return cmp.Compare(*a.Name, *b.Name) })
+	out := make(labels, len(ls), len(ls)+len(pairs))
+	copy(out, ls)
+	for _, p := range pairs {
+		out = append(out, p)
+		for i := len(out) - 1; i > 0 && *out[i].Name < *out[i-1].Name; i-- {
+			out[i], out[i-1] = out[i-1], out[i]
+		}
+	}
 	return out
 }
 
-// emitter sends series to the registry.
-type emitter struct{ out chan<- prometheus.Metric }
+// emitter takes each series of a scrape.
+type emitter func(*series)
 
 func (e emitter) value(m *metric, ls labels, v float64) {
-	e.out <- &series{metric: m, labels: ls, value: v}
+	e(&series{metric: m, labels: ls, value: v})
 }
 
 func (e emitter) histogram(m *metric, ls labels, h *dto.Histogram) {
-	e.out <- &series{metric: m, labels: ls, hist: h}
+	e(&series{metric: m, labels: ls, hist: h})
 }
 
 // number is what a sample can be made of.

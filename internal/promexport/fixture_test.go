@@ -1,0 +1,100 @@
+package promexport_test
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+const netns = 4026531840
+
+// overloaded is a Tomcat of which everything is known, while it loses packets.
+func overloaded(port uint16, pid int) backlog.Listener {
+	l := backlog.Listener{
+		ID:       backlog.ListenerID{NetNS: netns, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)},
+		Port:     port,
+		Inode:    13201,
+		Members:  1,
+		Expected: true,
+		Process: &backlog.Process{
+			PID: pid, Comm: "java", OpenFiles: new(8460), OpenFilesLimit: new(20000), Threads: new(240),
+			Container: "3f2a", PodUID: "0b51", SafepointTime: new(1500 * time.Millisecond),
+			CPUThrottled: new(2 * time.Second), RunDelay: new(30 * time.Second),
+		},
+		Connector: &backlog.Connector{
+			Server: "tomcat", Framework: "spring-boot", Version: "10.1.41", Protocol: "http-nio",
+			MaxConnections:  &backlog.Setting[int]{Value: 8192, Kind: backlog.SourceEnv, Source: "env SERVER_TOMCAT_MAX_CONNECTIONS"},
+			AcceptCount:     &backlog.Setting[int]{Value: 100, Kind: backlog.SourceDefault},
+			MaxThreads:      &backlog.Setting[int]{Value: 200, Kind: backlog.SourceFile, Source: "application.yml"},
+			MinSpareThreads: &backlog.Setting[int]{Value: 10, Kind: backlog.SourceDefault},
+			PoolThreads:     new(200),
+		},
+		SynBacklog:  &backlog.SynBacklog{Length: 97, Limit: 100},
+		AcceptQueue: &backlog.AcceptQueue{Length: 101, Limit: 100, Peak: new(101), OldestWait: new(4200 * time.Millisecond), SocketDrops: new(uint64(24966))},
+		Connections: &backlog.Connections{
+			Accepted: 8192, Phases: [backlog.NumPhases]int{backlog.Waiting: 7991, backlog.InService: 200, backlog.ClientClosed: 1},
+			Reset: new(0), Abandoned: 1,
+		},
+		Limits: []backlog.Limit{
+			{Name: "syn_backlog", Used: 97, Max: 100, Ratio: .97},
+			{Name: "accept_queue", Used: 101, Max: 101, Ratio: 1},
+			{Name: "max_connections", Used: 8192, Max: 8192, Ratio: 1},
+			{Name: "max_threads", Used: 200, Max: 200, Ratio: 1},
+			{Name: "open_files", Used: 8460, Max: 20000, Ratio: .423},
+		},
+		Verdict: backlog.Verdict{Status: backlog.StatusLosing, Cause: backlog.CauseMaxConnections},
+	}
+	l.Totals = backlog.Totals{
+		Dropped: map[backlog.DropKey]uint64{
+			{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketSYN}: 1700,
+		},
+		AbandonedRequests: 1, QueueResets: 2, FullSeconds: 12.5,
+	}
+	for _, ratio := range []float64{0, 0, .01, .25, .5, 1, 1} {
+		l.Totals.Fill.Observe(ratio)
+	}
+	return l
+}
+
+// fleet is a snapshot of n such Tomcats, each a process of its own.
+func fleet(n int) *backlog.Snapshot {
+	s := &backlog.Snapshot{
+		Time: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC), Interval: time.Minute,
+		ScanAge: new(250 * time.Millisecond), Omitted: 3,
+		NetNS: []backlog.NetNS{{
+			ID: netns,
+			Counters: backlog.Counters{
+				"ListenOverflows": 99, "ListenDrops": 103, "TCPReqQFullDrop": 0, "SyncookiesSent": 4,
+				"OutRsts": 5, "AttemptFails": 6, "TCPSynRetrans": 7, "EmbryonicRsts": 8,
+			},
+			Sysctl:       map[string]int{"somaxconn": 4096, "tcp_max_syn_backlog": 2048, "tcp_syncookies": 1, "tcp_abort_on_overflow": 0},
+			Sockstat:     map[string]int{"inuse": 10, "orphan": 0, "tw": 3, "alloc": 20, "mem": 2},
+			Unattributed: 7,
+		}},
+		Targets: []backlog.Target{{Port: 8080, NetNS: netns, Up: true}, {Port: 9090, NetNS: netns}},
+		Self: backlog.Self{
+			MissedTicks: 2, ScanInterval: 1500 * time.Millisecond,
+			SourceUp: map[string]bool{"sock_diag": true, "owner": false},
+		},
+	}
+	s.Self.SampleSeconds.Observe(2 * time.Microsecond)
+	s.Self.ScanSeconds.Observe(12 * time.Millisecond)
+	for i := range n {
+		s.Listeners = append(s.Listeners, overloaded(uint16(8080+i), 42+i))
+	}
+	return s
+}
+
+func source(s *backlog.Snapshot) func() *backlog.Snapshot {
+	return func() *backlog.Snapshot { return s }
+}
+
+func address(s string) netip.AddrPort {
+	a, err := netip.ParseAddrPort(s)
+	if err != nil {
+		panic(fmt.Sprintf("test data: %v", err))
+	}
+	return a
+}
