@@ -1,0 +1,75 @@
+# make demo    build it and see it work (needs Go only)
+# make test    set up what the tests need, then run all of them
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+
+GO            ?= go
+TOOLS         := $(CURDIR)/.cache/bin
+GOLANGCI      := $(TOOLS)/golangci-lint-v2.15.0
+VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+REVISION      ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+VERSION_PKG   := github.com/prometheus/common/version
+LDFLAGS       := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
+
+# The tests that start real servers take the machine for themselves.
+SERVER_TESTS  := ./internal/tomcat ./internal/e2e
+
+.PHONY: build demo test setup fmt lint vet cross unit servers fuzz bench clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
+
+demo: build
+	./bin/tcpdiag demo
+
+test: setup fmt lint vet cross unit servers
+
+# Debian packages (only those that are missing, only as root), the linter, and
+# the real Tomcat, which Maven fetches. Everything else is a Go module.
+setup: $(GOLANGCI)
+	@deploy/lab/setup.sh
+
+$(GOLANGCI):
+	@echo "building golangci-lint (once)"
+	@mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	@mv $(TOOLS)/tmp/golangci-lint $@
+
+fmt: $(GOLANGCI)
+	@out=$$($(GOLANGCI) fmt --diff ./...); if [ -n "$$out" ]; then echo "$$out"; echo "run: $(GOLANGCI) fmt ./..."; exit 1; fi
+
+lint: $(GOLANGCI)
+	$(GOLANGCI) run ./...
+
+vet:
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+
+# It builds where it does not run, and for the other architecture.
+cross:
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+
+# Unit tests, and as root those in network namespaces, with the race detector.
+unit:
+	$(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/tomcat$$' -e '/internal/e2e$$')
+
+# Against real servers, one package after the other.
+servers:
+	@if [ "$$(id -u)" != 0 ]; then echo "not root: the tests that need network namespaces or another user say that they are skipped"; fi
+	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -p 1 -timeout 18m $(SERVER_TESTS)
+
+# Each fuzz target for a while.
+fuzz:
+	@for pkg in $$($(GO) list ./internal/...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-10s} $$pkg || exit 1; \
+	  done; \
+	done
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
+
+clean:
+	rm -rf bin .cache dist

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// shutdownTimeout is how long running requests may take after the signal.
+const shutdownTimeout = 1500 * time.Millisecond
+
+// Sampler is what the agent runs and serves.
+type Sampler interface {
+	Run(ctx context.Context) error
+	Snapshot() *backlog.Snapshot
+}
+
+// Options say where and how to serve.
+type Options struct {
+	Listen        []string // addresses, or one vsock/systemd socket
+	SystemdSocket bool
+	ConfigFile    string // exporter-toolkit web config: TLS, basic auth
+	Profile       bool   // serve /debug/pprof
+	Log           *slog.Logger
+	Now           func() time.Time
+}
+
+// Run samples and serves until ctx is done, or one of the two fails.
+func Run(ctx context.Context, s Sampler, o Options) error {
+	if o.ConfigFile != "" {
+		if err := web.Validate(o.ConfigFile); err != nil {
+			return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	server := &http.Server{
+		Handler:           handler(s.Snapshot, o),
+		ReadTimeout:       10 * time.Second,
+		ReadHeaderTimeout: 5 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	g.Go(func() error {
+		if err := s.Run(ctx); err != nil {
+			return fmt.Errorf("agent: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error { return serve(server, o) })
+	g.Go(func() error {
+		<-ctx.Done()
+		return shutdown(server)
+	})
+	return g.Wait()
+}
+
+func serve(server *http.Server, o Options) error {
+	flags := &web.FlagConfig{
+		WebListenAddresses: &o.Listen,
+		WebSystemdSocket:   &o.SystemdSocket,
+		WebConfigFile:      &o.ConfigFile,
+	}
+	err := web.ListenAndServe(server, flags, o.Log)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("agent: serve: %w", err)
+}
+
+// shutdown lets running scrapes finish, and then ends them.
+func shutdown(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return server.Close()
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/prometheus/common/version"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/promexport"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+)
+
+// handler answers every request from the published snapshot: none of them asks
+// the kernel or waits for a scan.
+func handler(snapshot func() *backlog.Snapshot, o Options) http.Handler {
+	mux := http.NewServeMux()
+	build := promexport.Build{Version: version.Version, Revision: version.Revision}
+	mux.Handle("GET /metrics", promexport.Handler(promexport.NewRegistry(snapshot, build), o.Log))
+	mux.HandleFunc("GET /api/v1/snapshot", func(w http.ResponseWriter, _ *http.Request) {
+		serveSnapshot(w, snapshot(), o)
+	})
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, "tcpdiag is healthy\n")
+	})
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if snapshot() == nil {
+			reply(w, http.StatusServiceUnavailable, "the first scan is not done\n")
+			return
+		}
+		reply(w, http.StatusOK, "tcpdiag is ready\n")
+	})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		serveLanding(w, snapshot(), o.Now())
+	})
+	if o.Profile {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	}
+	return mux
+}
+
+// serveSnapshot is the JSON of the trailing window, with the age of its scan.
+func serveSnapshot(w http.ResponseWriter, s *backlog.Snapshot, o Options) {
+	if s == nil {
+		reply(w, http.StatusServiceUnavailable, "the first scan is not done\n")
+		return
+	}
+	aged := *s
+	aged.ScanAge = new(o.Now().Sub(s.Time))
+	var body bytes.Buffer
+	if err := render.JSON(&body, &aged); err != nil {
+		o.Log.Error("snapshot", "err", err)
+		reply(w, http.StatusInternalServerError, "the snapshot cannot be written as JSON\n")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(body.Bytes())
+}
+
+func reply(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text))
+}

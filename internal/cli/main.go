@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs the command line and returns the exit code.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	var status *statusError
+	switch {
+	case err == nil, errors.As(err, &status):
+	case exitCode(err) == exitUsage:
+		fmt.Fprintf(stderr, "tcpdiag: %v (see %s --help)\n", err, cmd.CommandPath())
+	default:
+		fmt.Fprintf(stderr, "tcpdiag: %v\n", err)
+	}
+	return exitCode(err)
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tcpdiag",
+		Short: "Tell why a Tomcat's clients are refused, reset or timed out",
+		Long: `tcpdiag tells why clients of a Tomcat are refused, reset or timed out, which
+limit does it, and what to change. It reads what the kernel already knows
+(netlink sock_diag, /proc) and what the application's configuration says.`,
+		Example: `  tcpdiag snapshot                 one look at every Tomcat here: verdict and advice
+  tcpdiag snapshot --port 8080     one listener, whatever it is
+  tcpdiag agent                    watch and export Prometheus metrics on :10889
+  tcpdiag demo                     see it work, with nothing else installed`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(newSnapshotCommand(), newAgentCommand(), newVersionCommand())
+	return root
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/sampler"
+)
+
+// snapshotOptions are the flags of snapshot.
+type snapshotOptions struct {
+	targets
+	interval   time.Duration
+	output     string
+	exitStatus bool
+}
+
+func newSnapshotCommand() *cobra.Command {
+	var o snapshotOptions
+	cmd := &cobra.Command{
+		Use:   "snapshot",
+		Short: "Look once and tell the verdict in one screen",
+		Long: `snapshot looks twice, an interval apart, samples the accept queues in between,
+and tells for each listener how full every stage is, what was lost, which limit
+is the cause, and what to change. Without --port, --pid or --all it looks at
+every Tomcat on this machine.`,
+		Example: `  tcpdiag snapshot
+  tcpdiag snapshot --port 8080 --interval 5s
+  tcpdiag snapshot --port 8080 --max-connections 8192 --max-threads 200
+  tcpdiag snapshot --pid 4711                     # also in another network namespace
+  tcpdiag snapshot --output json | jq '.listeners[].verdict'
+  tcpdiag snapshot --port 8080 --exit-status      # 0 ok, 10 warning, 11 saturated, 12 losing, 13 down`,
+		Args: cobra.NoArgs,
+		RunE: run(func(cmd *cobra.Command) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		}),
+	}
+	o.register(cmd.Flags())
+	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between the two looks; 0 looks once: no losses, no peak")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
+	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "tell the worst listener's status by the exit code")
+	return cmd
+}
+
+// longestInterval bounds a look: what takes longer is the agent's work.
+const longestInterval = time.Hour
+
+func (o *snapshotOptions) validate() error {
+	if o.interval < 0 || o.interval > longestInterval {
+		return usagef("--interval %v: give a time from 0 (one look) to %v", o.interval, longestInterval)
+	}
+	return validOutput(o.output)
+}
+
+func validOutput(output string) error {
+	if output != "text" && output != "json" {
+		return usagef("--output %q: give text or json", output)
+	}
+	return nil
+}
+
+func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
+	opt := sampler.Defaults()
+	o.options(&opt)
+	opt.MaxListeners = 0
+	opt.Window = max(opt.Window, 2*o.interval)
+	s, err := newSampler(opt)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Observe(ctx, o.interval); err != nil {
+		return err
+	}
+	snap := s.Snapshot()
+	if err := write(w, snap, o.output); err != nil {
+		return err
+	}
+	if worst := worstStatus(snap); o.exitStatus && worst != backlog.StatusOK {
+		return &statusError{worst}
+	}
+	return nil
+}
+
+func write(w io.Writer, snap *backlog.Snapshot, output string) error {
+	if output == "json" {
+		return render.JSON(w, snap)
+	}
+	return render.Text(w, snap, textOptions(w))
+}
+
+func worstStatus(snap *backlog.Snapshot) backlog.Status {
+	worst := backlog.StatusOK
+	for i := range snap.Listeners {
+		worst = max(worst, snap.Listeners[i].Verdict.Status)
+	}
+	return worst
+}
+
+// textOptions asks the terminal: colour only on one, and not with NO_COLOR
+// (any value that is not empty) or TERM=dumb.
+func textOptions(w io.Writer) render.TextOptions {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return render.TextOptions{}
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 0
+	}
+	return render.TextOptions{Width: width, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}

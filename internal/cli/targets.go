@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/tomcat"
+)
+
+// procMount is where the kernel shows the processes.
+const procMount = "/proc"
+
+// targets are the flags common to snapshot and agent: what to look at, and
+// limits that beat the discovered ones.
+type targets struct {
+	ports    ports
+	pids     pids
+	all      bool
+	limits   limits
+	actuator string
+}
+
+// limits are numbers given by hand; -1 for maxConnections means no limit.
+type limits struct{ maxConnections, acceptCount, maxThreads limit }
+
+func (t *targets) register(flags *pflag.FlagSet) {
+	flags.Var(&t.ports, "port", "look at this port, and expect a listener on it (repeatable)")
+	flags.Var(&t.pids, "pid", "look at the listeners of this process, in its network namespace (repeatable)")
+	flags.BoolVar(&t.all, "all", false, "look at every listener, not only Tomcat's")
+	t.limits.maxConnections.least, t.limits.acceptCount.least, t.limits.maxThreads.least = -1, 1, 1
+	flags.Var(&t.limits.maxConnections, "max-connections", "Tomcat's maxConnections, -1 for no limit (default: discovered)")
+	flags.Var(&t.limits.acceptCount, "accept-count", "Tomcat's acceptCount as configured (default: discovered)")
+	flags.Var(&t.limits.maxThreads, "max-threads", "Tomcat's maxThreads (default: discovered)")
+	flags.StringVar(&t.actuator, "actuator", "", "base URL of the application's Actuator to ask, such as http://127.0.0.1:8081/actuator")
+}
+
+// options fills in the sampler's options.
+func (t *targets) options(o *sampler.Options) {
+	o.Ports, o.PIDs, o.All, o.Actuator = t.ports, t.pids, t.all, t.actuator
+	o.Limits = sampler.Overrides{
+		MaxConnections: t.limits.maxConnections.value,
+		AcceptCount:    t.limits.acceptCount.value,
+		MaxThreads:     t.limits.maxThreads.value,
+	}
+}
+
+// newSampler opens the sources of a real machine.
+func newSampler(o sampler.Options) (*sampler.Sampler, error) {
+	proc, err := hostproc.NewFS(procMount)
+	if err != nil {
+		return nil, err
+	}
+	return sampler.New(sampler.Sources{
+		Proc:   proc,
+		Owners: owner.New(procMount),
+		Tomcat: tomcat.NewDiscoverer(proc),
+	}, o)
+}
+
+// ports is a repeatable flag of TCP ports.
+type ports []uint16
+
+func (p *ports) Type() string   { return "port" }
+func (p *ports) String() string { return join(*p) }
+
+func (p *ports) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return fmt.Errorf("a port is a number from 1 to 65535")
+	}
+	*p = append(*p, uint16(n))
+	return nil
+}
+
+// pids is a repeatable flag of process ids.
+type pids []int
+
+func (p *pids) Type() string   { return "pid" }
+func (p *pids) String() string { return join(*p) }
+
+func (p *pids) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n <= 0 {
+		return fmt.Errorf("a process id is a positive number")
+	}
+	*p = append(*p, int(n))
+	return nil
+}
+
+// limit is a flag that is either given or not.
+type limit struct {
+	least int
+	value *int
+}
+
+func (l *limit) Type() string { return "int" }
+
+func (l *limit) String() string {
+	if l.value == nil {
+		return ""
+	}
+	return strconv.Itoa(*l.value)
+}
+
+func (l *limit) Set(s string) error {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || int(n) < l.least || (l.least < 0 && n == 0) {
+		if l.least < 0 {
+			return fmt.Errorf("give a whole number from 1, or -1 for no limit")
+		}
+		return fmt.Errorf("give a whole number from %d", l.least)
+	}
+	l.value = new(int(n))
+	return nil
+}
+
+func join[T uint16 | int](list []T) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = strconv.Itoa(int(v))
+	}
+	return strings.Join(words, ",")
+}

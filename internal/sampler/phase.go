@@ -1,0 +1,79 @@
+package sampler
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// phaseOf tells where an accepted connection stands, from its two queues and
+// tcp_info's ages (whole jiffies; smaller is later). s is ESTABLISHED or
+// CLOSE_WAIT and has an inode.
+func phaseOf(s *sockdiag.Socket) backlog.Phase {
+	switch {
+	case s.State == sockdiag.CloseWait:
+		return backlog.ClientClosed
+	case s.RecvQ > 0:
+		if beingRead(s) {
+			return backlog.InService
+		}
+		return backlog.Waiting
+	case s.SendQ > 0:
+		return backlog.Sending
+	case !s.HasInfo:
+		return backlog.Unclassified
+	}
+	return byAges(&s.Info)
+}
+
+// beingRead tells a request whose first bytes a worker has already read, an
+// upload, from one that nobody has touched. It is certain only on a
+// connection's first request: nothing was sent yet, and fewer bytes wait than
+// came (tcpi_bytes_received).
+func beingRead(s *sockdiag.Socket) bool {
+	return s.HasInfo && nothingSent(&s.Info) && s.Info.BytesReceived > uint64(s.RecvQ)
+}
+
+// byAges tells a busy connection from an idle one when both queues are empty.
+func byAges(i *sockdiag.TCPInfo) backlog.Phase {
+	received := i.BytesReceived > 0
+	switch {
+	case !received:
+		return backlog.Idle
+	case nothingSent(i) || i.LastDataRecv < i.LastDataSent:
+		return backlog.InService
+	case i.LastDataRecv > i.LastDataSent:
+		return backlog.Idle
+	case i.LastAckRecv < i.LastDataRecv || i.DataSegsIn <= i.DataSegsOut:
+		// A tie: request and response within one jiffy. A pure ACK that came
+		// later acknowledges the response; and one segment out for each one in
+		// means that every request was answered.
+		return backlog.Idle
+	}
+	return backlog.InService
+}
+
+// nothingSent: no data segment has left yet (tcpi_data_segs_out). Without data,
+// last_data_sent is the time of the handshake and says nothing.
+func nothingSent(i *sockdiag.TCPInfo) bool { return i.DataSegsOut == 0 }
+
+// unclassify moves what the kernel cannot tell apart to Unclassified: all of
+// idle and in service when the bytes are not requests (TLS, HTTP/2), and what
+// is in service beyond the pool's threads: half-sent headers, async servlets.
+func unclassify(c *backlog.Connections, connector *backlog.Connector) {
+	if connector == nil {
+		return
+	}
+	move := func(from backlog.Phase, n int) {
+		c.Phases[from] -= n
+		c.Phases[backlog.Unclassified] += n
+	}
+	if connector.TLS || connector.HTTP2 {
+		move(backlog.InService, c.Phases[backlog.InService])
+		move(backlog.Idle, c.Phases[backlog.Idle])
+		return
+	}
+	virtual := connector.VirtualThreads != nil && connector.VirtualThreads.Value
+	if threads := connector.PoolThreads; threads != nil && !virtual {
+		move(backlog.InService, max(0, c.Phases[backlog.InService]-*threads))
+	}
+}

@@ -1,0 +1,152 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/tomcat"
+)
+
+// processLook is what one scan read of one process.
+type processLook struct {
+	backlog.Process
+	pools tomcat.Pools
+	uid   uint32
+	gid   uint32
+}
+
+// lookAtProcess reads what /proc tells of an owner. What could not be read is
+// named; a process that died meanwhile is nil.
+func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *processLook {
+	proc := s.src.Proc
+	st, err := proc.Process(o.PID)
+	if err != nil {
+		miss.process(o.PID, "status", err)
+		return nil
+	}
+	p := &processLook{uid: st.UIDs[1], gid: st.GIDs[1]}
+	p.PID, p.Comm, p.StartTime = o.PID, st.Comm, st.StartTime
+	p.Threads, p.Stopped = new(st.Threads), st.Stopped()
+	who := credentials(st)
+
+	if n, err := proc.OpenFiles(o.PID); miss.ok(o.PID, "open files", who, err) {
+		p.OpenFiles = &n
+	}
+	if n, err := proc.OpenFilesLimit(o.PID); miss.ok(o.PID, "limits", who, err) {
+		p.OpenFilesLimit = &n
+	}
+	if d, err := s.runDelay(p).Read(); err == nil {
+		p.RunDelay = &d
+	}
+	s.lookAtCgroup(p)
+	s.lookAtJVM(p, who, miss)
+	counter := tomcat.NewThreadCounter()
+	if err := proc.ThreadNames(o.PID, counter.Add); err == nil {
+		p.pools = counter.Pools()
+	}
+	return p
+}
+
+func (s *Sampler) lookAtCgroup(p *processLook) {
+	cg, err := s.src.Proc.Cgroup(p.PID)
+	if err != nil {
+		return
+	}
+	p.Container, p.PodUID = cg.ContainerID, cg.PodUID
+	p.CPUThrottled, p.MemoryLimit = cg.Throttled, cg.MemoryLimit
+	if cg.PidsLimit != nil {
+		p.PIDsLimit = new(int(*cg.PidsLimit))
+	}
+}
+
+// processKey names a process uniquely since boot.
+type processKey struct {
+	pid   int
+	start uint64
+}
+
+// runDelay is the process's counter, which must be the same from scan to scan.
+func (s *Sampler) runDelay(p *processLook) *hostproc.RunDelayCounter {
+	key := processKey{p.PID, p.StartTime}
+	c, ok := s.runDelays[key]
+	if !ok {
+		c = s.src.Proc.NewRunDelayCounter(p.PID)
+		s.runDelays[key] = c
+	}
+	return c
+}
+
+// forgetProcesses drops what was remembered of processes no longer looked at.
+func (s *Sampler) forgetProcesses(sc *scan) {
+	live := make(map[processKey]bool, len(sc.processes))
+	for _, p := range sc.processes {
+		if p != nil {
+			live[processKey{p.PID, p.StartTime}] = true
+		}
+	}
+	maps.DeleteFunc(s.runDelays, func(k processKey, _ *hostproc.RunDelayCounter) bool { return !live[k] })
+}
+
+func (s *Sampler) lookAtJVM(p *processLook, who string, miss *missing) {
+	if p.Comm != "java" {
+		return
+	}
+	jvm, err := s.src.Proc.JVM(p.PID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // -XX:-UsePerfData, or another JVM than HotSpot
+	}
+	if miss.ok(p.PID, "JVM counters (hsperfdata)", who, err) {
+		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
+	}
+}
+
+func credentials(p hostproc.Process) string {
+	return fmt.Sprintf("run as uid %d and gid %d, or as root with CAP_SYS_PTRACE", p.UIDs[1], p.GIDs[1])
+}
+
+// missing collects what could not be seen, each thing once.
+type missing struct {
+	list []backlog.Unavailable
+	seen map[string]bool
+}
+
+func (m *missing) add(u backlog.Unavailable) {
+	if m.seen == nil {
+		m.seen = make(map[string]bool)
+	}
+	if !m.seen[u.What] {
+		m.seen[u.What] = true
+		m.list = append(m.list, u)
+	}
+}
+
+// ok is true when err is nil; otherwise the thing is named with its remedy.
+func (m *missing) ok(pid int, what, how string, err error) bool {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, hostproc.ErrGone), errors.Is(err, hostproc.ErrNotSupported):
+		return false
+	case errors.Is(err, fs.ErrPermission):
+		m.add(backlog.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: "permission denied", How: how})
+	default:
+		m.add(backlog.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: err.Error()})
+	}
+	return false
+}
+
+func (m *missing) process(pid int, what string, err error) {
+	if errors.Is(err, hostproc.ErrInvisible) {
+		m.add(backlog.Unavailable{
+			What: fmt.Sprintf("pid %d", pid), Why: "invisible: /proc is mounted with hidepid",
+			How: "add the user to the group of the gid= mount option, or run as root",
+		})
+		return
+	}
+	m.ok(pid, what, "run as root", err)
+}

@@ -1,0 +1,286 @@
+package sampler
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+)
+
+// publish turns a scan into a snapshot: it hands the watches to the fast loop,
+// settles the causes of the drops, judges, and lets readers have the result.
+func (s *Sampler) publish(sc *scan) {
+	snap := &backlog.Snapshot{
+		Time: sc.at, Host: s.host, Kernel: s.kernel,
+		Omitted: sc.omitted, Notes: sc.notes, Targets: s.missing(sc.kept),
+	}
+	for _, sp := range s.spaces {
+		sp.readSysctls(s.src.Proc.Sysctls)
+	}
+	for _, c := range sc.kept {
+		snap.Listeners = append(snap.Listeners, s.listener(sc, c))
+	}
+	s.countReset(sc, snap)
+
+	s.mu.Lock()
+	s.rewatch(sc)
+	s.countAbandoned(sc)
+	for i := range snap.Listeners {
+		sc.kept[i].space.book(sc.kept[i].account, &snap.Listeners[i], s.scans)
+	}
+	snap.Gone = s.retire(sc)
+	snap.Self = s.self
+	s.mu.Unlock()
+
+	for _, t := range snap.Targets {
+		if !t.Up {
+			snap.Listeners = append(snap.Listeners, s.absent(t))
+		}
+	}
+	for _, sp := range s.spaces {
+		snap.NetNS = append(snap.NetNS, s.netns(sp))
+		snap.Interval = max(snap.Interval, sp.interval())
+	}
+	for i := range snap.Listeners {
+		var a *account
+		if i < len(sc.kept) {
+			a = sc.kept[i].account
+		}
+		s.judge(&snap.Listeners[i], a, snap)
+	}
+	snap.Unavailable = sc.miss.list
+	s.published.Store(snap)
+}
+
+// listener converts what one scan saw.
+func (s *Sampler) listener(sc *scan, c *candidate) backlog.Listener {
+	worst, g := c.worst(), sc.gathered[c]
+	l := backlog.Listener{
+		ID: c.id, Port: c.port(), Inode: worst.Inode, Members: len(c.members),
+		Expected:    slices.Contains(s.opt.Ports, c.port()),
+		Connector:   s.opt.Limits.apply(c.connector),
+		AcceptQueue: &backlog.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
+		SynBacklog:  &backlog.SynBacklog{Length: g.synBacklog, Limit: int(worst.SendQ)},
+	}
+	if worst.HasDrops {
+		l.AcceptQueue.SocketDrops = new(c.drops())
+	}
+	if g.queued > 0 {
+		l.AcceptQueue.OldestWait = &g.oldest
+	}
+	if p := c.process(sc); p != nil {
+		l.Process = &p.Process
+		if workers, protocol, ok := p.pools.For(c.port()); ok {
+			l.Connector = withPool(l.Connector, workers, protocol)
+		}
+	}
+	conn := g.connections
+	unclassify(&conn, l.Connector)
+	l.Connections = &conn
+	sayUnclassified(sc, &l)
+	return l
+}
+
+func (c *candidate) drops() (sum uint64) {
+	for i := range c.members {
+		sum += uint64(c.members[i].Drops)
+	}
+	return sum
+}
+
+func (c *candidate) process(sc *scan) *processLook {
+	if c.owner == nil {
+		return nil
+	}
+	return sc.processes[c.owner.PID]
+}
+
+// withPool adds what the thread names tell. The discovered connector is shared
+// between scans, so a copy gets it.
+func withPool(c *backlog.Connector, workers int, protocol string) *backlog.Connector {
+	out := backlog.Connector{Server: "tomcat", Protocol: protocol}
+	if c != nil {
+		out = *c
+	}
+	out.PoolThreads = &workers
+	return &out
+}
+
+func sayUnclassified(sc *scan, l *backlog.Listener) {
+	if l.Connector != nil && (l.Connector.TLS || l.Connector.HTTP2) {
+		sc.miss.add(backlog.Unavailable{
+			What: "idle and in-service connections of " + l.ID.String(),
+			Why:  "TLS or HTTP/2: the kernel sees bytes, not requests",
+			How:  "Actuator's tomcat.threads.busy and tomcat.connections.keepalive.current (server.tomcat.mbeanregistry.enabled=true)",
+		})
+	}
+}
+
+// rewatch gives the fast loop the listeners of this scan.
+func (s *Sampler) rewatch(sc *scan) {
+	for _, sp := range s.spaces {
+		var next []watch
+		for _, c := range sc.kept {
+			if c.space != sp {
+				continue
+			}
+			w := watch{account: c.account, members: make([]member, len(c.members))}
+			for i := range c.members {
+				w.members[i].ask, w.members[i].inode = c.members[i].ListenerID, c.members[i].Inode
+				w.members[i].observe(&c.members[i])
+			}
+			w.fold()
+			next = append(next, w)
+		}
+		sp.replace(sc.at, next)
+		if n := len(sp.past); n > 0 {
+			sp.past[n-1].strangers = sp.strangers()
+		}
+	}
+}
+
+// book settles a listener's account with what this scan saw, and takes from it
+// what happened in the window.
+func (sp *space) book(a *account, l *backlog.Listener, scanNumber int) {
+	base, now := sp.past[0], sp.past[len(sp.past)-1]
+	a.lastSeen = now.at
+	a.settle(func() backlog.Cause { return sp.cause(a, l) })
+	a.ledger.close(scanNumber, base.scan)
+	if length, when, ok := a.peaks.highest(now.at); ok && len(sp.past) > 1 {
+		// The scan itself is a sample, too: never show a peak below the length.
+		if length < l.AcceptQueue.Length {
+			length, when = l.AcceptQueue.Length, now.at
+		}
+		l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = &length, max(0, now.at.Sub(when))
+	}
+	if len(sp.past) > 1 {
+		l.Losses = a.ledger.since(base.scan)
+		if sp.sole(base, now) {
+			l.Losses.Unattributed = now.unattributed - base.unattributed
+			l.Losses.DroppedPackets += l.Losses.Unattributed
+		}
+		l.Losses.WorstCase = diagnosis.WorstCase(l.Losses, now.counters.Sub(base.counters), sp.sysctl)
+	}
+	l.Totals = a.totals()
+}
+
+// sole says that what could not be attributed can only be the one listener's
+// that is watched: no other socket of the namespace counted a drop.
+func (sp *space) sole(base, now checkpoint) bool {
+	return len(sp.watches) == 1 && base.strangers == now.strangers
+}
+
+// cause judges from the looks on both sides of the drops.
+func (sp *space) cause(a *account, now *backlog.Listener) backlog.Cause {
+	before := a.looks.last
+	elapsed := sp.past[len(sp.past)-1].at.Sub(before.at)
+	// The packets of the SYN queue are told apart already: no counters.
+	return diagnosis.DropCause(before.Listener, now, elapsed, diagnosis.NamespaceDelta{}, sp.thresholds)
+}
+
+// countAbandoned books the requests whose clients did not wait for the answer.
+func (s *Sampler) countAbandoned(sc *scan) {
+	resets := make(map[*space]uint64)
+	for _, sp := range s.spaces {
+		resets[sp] = sp.lastDelta("EstabResets")
+	}
+	for _, c := range sc.kept {
+		n := min(c.account.gone.next(sc.gathered[c].closed), resets[c.space])
+		resets[c.space] -= n
+		c.account.ledger.abandon(n)
+	}
+}
+
+// retire settles what vanished listeners left, returns their totals, and
+// forgets them after an hour.
+func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
+	live := make(map[*account]bool, len(sc.kept))
+	for _, c := range sc.kept {
+		live[c.account] = true
+	}
+	for _, sp := range s.spaces {
+		for id, a := range sp.accounts {
+			switch {
+			case live[a]:
+				continue
+			case a.lastSeen.IsZero():
+				a.lastSeen = sc.at
+			case sc.at.Sub(a.lastSeen) > retention:
+				delete(sp.accounts, id)
+				continue
+			}
+			a.settle(func() backlog.Cause { return sp.cause(a, a.looks.last.Listener) })
+			a.ledger.close(s.scans, sp.past[0].scan)
+			gone = append(gone, backlog.RetainedTotals{ID: id, Totals: a.totals()})
+		}
+	}
+	return gone
+}
+
+// absent is the entry of an expected port on which nothing listens, with what
+// its last listener's clients lost.
+func (s *Sampler) absent(t backlog.Target) backlog.Listener {
+	l := backlog.Listener{ID: backlog.ListenerID{NetNS: t.NetNS}, Port: t.Port, Expected: true}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sp := range s.spaces {
+		if uint64(sp.id) != t.NetNS || len(sp.past) < 2 {
+			continue
+		}
+		l.Losses = &backlog.Losses{}
+		for id, a := range sp.accounts {
+			if id.Address.Port() == t.Port {
+				lost := a.ledger.since(sp.past[0].scan)
+				l.Losses.By = append(l.Losses.By, lost.By...)
+				l.Losses.DroppedPackets += lost.DroppedPackets
+				l.Losses.QueueResets += lost.QueueResets
+				l.Losses.AbandonedRequests += lost.AbandonedRequests
+			}
+		}
+	}
+	return l
+}
+
+// netns converts a namespace's counters.
+func (s *Sampler) netns(sp *space) backlog.NetNS {
+	base, now := sp.past[0], sp.past[len(sp.past)-1]
+	out := backlog.NetNS{
+		ID: uint64(sp.id), Counters: now.counters, Sysctl: maps.Clone(sp.sysctl),
+		Unattributed: now.unattributed,
+	}
+	if len(sp.past) > 1 {
+		out.Delta = now.counters.Sub(base.counters)
+	}
+	if stat, err := s.src.Proc.Sockstat(sp.pid); err == nil {
+		out.Sockstat = stat
+	}
+	return out
+}
+
+func (sp *space) interval() time.Duration {
+	if len(sp.past) == 0 {
+		return 0
+	}
+	return sp.past[len(sp.past)-1].at.Sub(sp.past[0].at)
+}
+
+// lastDelta is how far a counter moved since the previous scan.
+func (sp *space) lastDelta(name string) uint64 {
+	n := len(sp.past)
+	if n < 2 {
+		return 0
+	}
+	return sp.past[n-1].counters.Sub(sp.past[n-2].counters)[name]
+}
+
+func (sp *space) readSysctls(read func() (map[string]int, error)) {
+	_ = sp.inside(func() error {
+		values, err := read()
+		if err == nil {
+			sp.sysctl = values
+		}
+		return err
+	})
+}

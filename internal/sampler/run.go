@@ -1,0 +1,96 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// scanShare is the largest part of a core that the scans may take: after a scan
+// of d the next one waits at least d / scanShare.
+const scanShare = 0.02
+
+// earliest is the shortest time between two scans, however much is happening.
+const earliest = 100 * time.Millisecond
+
+// Run scans once, then samples and scans until ctx is done. It fails only when
+// the first scan does; later failures are told in the snapshot.
+func (s *Sampler) Run(ctx context.Context) error {
+	if err := s.Scan(ctx); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.sampleLoop(ctx) })
+	g.Go(func() error { return s.scanLoop(ctx) })
+	return g.Wait()
+}
+
+// Observe looks twice, interval apart, sampling in between. It is the whole
+// life of a one-shot look; an interval of 0 looks once.
+func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
+	if interval <= 0 {
+		return s.Scan(ctx)
+	}
+	within, cancel := context.WithTimeout(ctx, interval)
+	defer cancel()
+	err := s.Run(within)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	return s.Scan(ctx)
+}
+
+// sampleLoop ticks. A ticker drops the ticks that nobody took, so late ones are
+// counted as missed and never bunch up.
+func (s *Sampler) sampleLoop(ctx context.Context) error {
+	ticker := time.NewTicker(s.opt.SampleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.Sample()
+		}
+	}
+}
+
+func (s *Sampler) scanLoop(ctx context.Context) error {
+	timer := time.NewTimer(s.pause(s.cost))
+	defer timer.Stop()
+	early, ended := s.early, s.opt.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-early:
+			// Not at once: the budget holds for scans brought forward, too.
+			if wait := max(earliest, share(s.cost)) - s.opt.Now().Sub(ended); wait > 0 {
+				early = nil
+				timer.Reset(min(wait, s.pause(s.cost)))
+				continue
+			}
+		case <-timer.C:
+		}
+		if err := s.Scan(ctx); err != nil && ctx.Err() == nil {
+			s.opt.Log.Warn("scan failed", "err", err)
+		}
+		early, ended = s.early, s.opt.Now()
+		timer.Reset(s.pause(s.cost))
+	}
+}
+
+// pause is the time to the next scan: the interval, stretched when scans are dear.
+func (s *Sampler) pause(cost time.Duration) time.Duration {
+	pause := max(s.opt.ScanInterval, share(cost))
+	s.mu.Lock()
+	s.self.ScanInterval = pause
+	s.mu.Unlock()
+	return pause
+}
+
+func share(cost time.Duration) time.Duration {
+	return time.Duration(float64(cost) / scanShare)
+}

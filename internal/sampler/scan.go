@@ -1,0 +1,215 @@
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/tomcat"
+)
+
+// scan is what one slow look has gathered so far.
+type scan struct {
+	at        time.Time
+	all       []*candidate // every listener of every namespace
+	kept      []*candidate // those the targets name
+	omitted   int          // of kept, beyond --max-listeners
+	processes map[int]*processLook
+	gathered  map[*candidate]*gathered
+	notes     []string
+	miss      missing
+}
+
+// Scan looks at everything once and publishes what it saw. It fails only when
+// the kernel cannot be asked for its listeners; whatever else is missing is
+// named in the snapshot.
+func (s *Sampler) Scan(ctx context.Context) error {
+	start := s.opt.Now()
+	sc := &scan{at: start, processes: make(map[int]*processLook), gathered: make(map[*candidate]*gathered)}
+	s.scans++
+	if err := s.findListeners(sc); err != nil {
+		return fmt.Errorf("scan: %w", err)
+	}
+	s.findOwners(sc)
+	s.findConnectors(ctx, sc)
+	s.keep(sc)
+	s.lookAtOwners(sc)
+	if err := s.walkSockets(sc); err != nil {
+		return fmt.Errorf("scan: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.publish(sc)
+	s.cost = s.opt.Now().Sub(start)
+	s.mu.Lock()
+	s.self.ScanSeconds.Observe(s.cost)
+	s.mu.Unlock()
+	return nil
+}
+
+// findListeners takes a checkpoint of every namespace: its counters first,
+// then its listeners, with the drops since the last time attributed.
+func (s *Sampler) findListeners(sc *scan) error {
+	var errs []error
+	for _, sp := range s.spaces {
+		listeners, err := s.checkpoint(sp, sc.at)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		sc.all = append(sc.all, group(sp, listeners)...)
+	}
+	if len(errs) == len(s.spaces) {
+		return errors.Join(errs...)
+	}
+	for _, err := range errs {
+		sc.miss.add(backlog.Unavailable{What: "a network namespace", Why: err.Error()})
+	}
+	return nil
+}
+
+// checkpoint holds the lock against the fast loop: the namespace's counters
+// must not be read, and attributed, out of order.
+func (s *Sampler) checkpoint(sp *space, now time.Time) ([]sockdiag.Listener, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counters, err := s.src.Proc.NetCounters(sp.pid)
+	if err != nil {
+		return nil, err
+	}
+	var listeners []sockdiag.Listener
+	if err := sp.collect(func(l *sockdiag.Listener) { listeners = append(listeners, *l) }); err != nil {
+		return nil, err
+	}
+	sp.attribute(diagnosis.NamespaceCounts{
+		ListenDrops: counters["ListenDrops"], ListenOverflows: counters["ListenOverflows"],
+		ReqQFullDrop: counters["TCPReqQFullDrop"], ReqQFullDoCookies: counters["TCPReqQFullDoCookies"],
+		SyncookiesRecv: counters["SyncookiesRecv"],
+	})
+	sp.remember(checkpoint{scan: s.scans, at: now, counters: counters, unattributed: sp.unattributed}, s.opt.Window)
+	return listeners, nil
+}
+
+// remember keeps the checkpoints of the window and the one before it.
+func (sp *space) remember(c checkpoint, window time.Duration) {
+	sp.past = append(sp.past, c)
+	first := 0
+	for first+2 < len(sp.past) && c.at.Sub(sp.past[first+1].at) >= window {
+		first++
+	}
+	sp.past = slices.Delete(sp.past, 0, first)
+}
+
+// findOwners asks for the owners of the listeners that may be wanted.
+func (s *Sampler) findOwners(sc *scan) {
+	var sockets []owner.Socket
+	for _, c := range sc.all {
+		if s.mayWant(c) {
+			for i := range c.members {
+				m := &c.members[i]
+				sockets = append(sockets, owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID})
+			}
+		}
+	}
+	owners, _ := s.src.Owners.Find(sockets)
+	for _, c := range sc.all {
+		for i := range c.members {
+			if p, ok := owners[c.members[i].Inode]; ok && c.owner == nil {
+				c.owner = &p
+			}
+		}
+	}
+}
+
+// mayWant is false for ports that were not asked for.
+func (s *Sampler) mayWant(c *candidate) bool {
+	return len(s.opt.Ports) == 0 || slices.Contains(s.opt.Ports, c.port())
+}
+
+// findConnectors asks once per process what stands behind its listeners.
+func (s *Sampler) findConnectors(ctx context.Context, sc *scan) {
+	byPID := make(map[int][]*candidate)
+	for _, c := range sc.all {
+		if c.owner != nil && s.mayWant(c) {
+			byPID[c.owner.PID] = append(byPID[c.owner.PID], c)
+		}
+	}
+	for pid, list := range byPID {
+		ports := make([]tomcat.Listening, len(list))
+		for i, c := range list {
+			ports[i] = tomcat.Listening{Port: c.port(), Address: c.id.Address.Addr(), SendQ: int(c.worst().SendQ)}
+		}
+		connectors, unavailable := s.src.Tomcat.Discover(ctx, pid, list[0].owner.StartTime, ports)
+		for _, c := range list {
+			c.connector = connectors[c.port()]
+		}
+		for _, u := range unavailable {
+			sc.miss.add(u)
+		}
+	}
+}
+
+// keep drops what the targets do not name and what is beyond --max-listeners.
+func (s *Sampler) keep(sc *scan) {
+	kept, note := s.wanted(sc.all)
+	if note != "" {
+		sc.notes = append(sc.notes, note)
+	}
+	order(kept)
+	if s.opt.MaxListeners > 0 && len(kept) > s.opt.MaxListeners {
+		sc.omitted = len(kept) - s.opt.MaxListeners
+		kept = kept[:s.opt.MaxListeners]
+	}
+	sc.kept = kept
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range kept {
+		c.account = c.space.account(c.id)
+	}
+}
+
+// lookAtOwners reads each kept process once, and names the listeners whose
+// owner could not be found.
+func (s *Sampler) lookAtOwners(sc *scan) {
+	for _, c := range sc.kept {
+		if c.owner == nil {
+			sc.miss.add(backlog.Unavailable{
+				What: "owner of " + c.id.String(), Why: "no process seen here holds its socket, or its descriptors may not be read",
+				How: fmt.Sprintf("run as uid %d with the same gid, or as root with CAP_SYS_PTRACE, in the host's pid namespace", c.members[0].UID),
+			})
+			continue
+		}
+		if _, done := sc.processes[c.owner.PID]; !done {
+			sc.processes[c.owner.PID] = s.lookAtProcess(c.owner, &sc.miss)
+		}
+	}
+	s.forgetProcesses(sc)
+}
+
+func (s *Sampler) walkSockets(sc *scan) error {
+	for _, sp := range s.spaces {
+		of := func(list []*candidate) (out []*candidate) {
+			for _, c := range list {
+				if c.space == sp {
+					out = append(out, c)
+				}
+			}
+			return out
+		}
+		found, err := sp.walk(of(sc.kept), of(sc.all))
+		if err != nil {
+			return err
+		}
+		for c, g := range found {
+			sc.gathered[c] = g
+		}
+	}
+	return nil
+}

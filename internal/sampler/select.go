@@ -1,0 +1,116 @@
+package sampler
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// candidate is a listening address as a LISTEN dump shows it, with its owner.
+type candidate struct {
+	id        backlog.ListenerID
+	space     *space
+	members   []sockdiag.Listener
+	owner     *owner.Process
+	connector *backlog.Connector
+	account   *account // of the kept ones
+}
+
+func (c *candidate) port() uint16 { return c.id.Address.Port() }
+
+// worst is the member whose queue is fullest.
+func (c *candidate) worst() *sockdiag.Listener {
+	return slicesMax(c.members, func(l *sockdiag.Listener) float64 { return ratio(l.RecvQ, l.SendQ) })
+}
+
+func slicesMax[T any](list []T, key func(*T) float64) *T {
+	best := &list[0]
+	for i := range list {
+		if key(&list[i]) > key(best) {
+			best = &list[i]
+		}
+	}
+	return best
+}
+
+// group puts the members of SO_REUSEPORT groups together.
+func group(sp *space, listeners []sockdiag.Listener) []*candidate {
+	var out []*candidate
+	byID := make(map[backlog.ListenerID]*candidate, len(listeners))
+	for i := range listeners {
+		id := sp.listenerID(&listeners[i].ListenerID)
+		c, ok := byID[id]
+		if !ok {
+			c = &candidate{id: id, space: sp}
+			byID[id], out = c, append(out, c)
+		}
+		c.members = append(c.members, listeners[i])
+	}
+	return out
+}
+
+// wanted keeps the listeners that the targets name: by port, by process, all,
+// or else Tomcat's. note is set when there was no Tomcat and so all are kept.
+func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
+	named := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { return !s.named(c) })
+	if s.opt.All || len(s.opt.Ports) > 0 || len(s.opt.PIDs) > 0 {
+		return named, ""
+	}
+	for _, c := range all {
+		if c.connector != nil && c.connector.Server == "tomcat" {
+			kept = append(kept, c)
+		}
+	}
+	if len(kept) > 0 {
+		return kept, ""
+	}
+	if len(all) == 0 {
+		return all, "no Tomcat found, and nothing listens in this network namespace"
+	}
+	return all, "no Tomcat found: showing everything that listens"
+}
+
+// named tells whether --port and --pid let a listener pass.
+func (s *Sampler) named(c *candidate) bool {
+	if len(s.opt.Ports) > 0 && !slices.Contains(s.opt.Ports, c.port()) {
+		return false
+	}
+	return len(s.opt.PIDs) == 0 || (c.owner != nil && slices.Contains(s.opt.PIDs, c.owner.PID))
+}
+
+// missing returns the expected ports on which nothing listens.
+func (s *Sampler) missing(kept []*candidate) []backlog.Target {
+	var out []backlog.Target
+	for _, sp := range s.spaces {
+		for _, port := range s.opt.Ports {
+			up := slices.ContainsFunc(kept, func(c *candidate) bool { return c.space == sp && c.port() == port })
+			out = append(out, backlog.Target{Port: port, NetNS: uint64(sp.id), Up: up})
+		}
+	}
+	return out
+}
+
+// order sorts by namespace, port, address, and device: the order of the screen
+// and of the JSON, and what decides who is beyond --max-listeners.
+func order(list []*candidate) {
+	slices.SortFunc(list, func(a, b *candidate) int {
+		return cmp.Or(
+			cmp.Compare(a.port(), b.port()),
+			cmp.Compare(a.id.NetNS, b.id.NetNS),
+			a.id.Address.Compare(b.id.Address),
+			cmp.Compare(a.id.Device, b.id.Device),
+		)
+	})
+}
+
+// listenerID is the address as people know it, v4-mapped ones unmapped.
+func (sp *space) listenerID(l *sockdiag.ListenerID) backlog.ListenerID {
+	id := backlog.ListenerID{NetNS: uint64(sp.id), Address: l.Address()}
+	if l.Interface != 0 {
+		id.Device = sp.device(l.Interface)
+	}
+	return id
+}

@@ -1,0 +1,113 @@
+package sampler
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// gathered is what one walk of the socket table found behind one listener.
+type gathered struct {
+	connections backlog.Connections
+	states      [sockdiag.Closing + 1]int
+	synBacklog  int
+	queued      int
+	oldest      time.Duration
+	closed      []netip.AddrPort // peers of CLOSE_WAIT sockets: clients that sent FIN
+	inodes      []uint32         // of the accepted connections, kept only when asked for
+	keepInodes  bool
+}
+
+// walk goes once through the socket table for the watched ports of both
+// families. The counts of a walk that was cut short each time it was tried are
+// marked partial.
+func (sp *space) walk(kept, all []*candidate) (map[*candidate]*gathered, error) {
+	out := make(map[*candidate]*gathered, len(kept))
+	ports := make([]uint16, 0, len(kept))
+	listeners := make(matcher, len(kept))
+	watched := make(map[uint16]bool)
+	for _, c := range kept {
+		out[c] = &gathered{keepInodes: c.account.hadQueue()}
+		if !watched[c.port()] {
+			watched[c.port()] = true
+			ports = append(ports, c.port())
+		}
+	}
+	for _, c := range all { // an unwatched listener on a watched port has its own
+		if watched[c.port()] {
+			g := out[c]
+			if g == nil {
+				g = &gathered{}
+			}
+			listeners[bound{c.id.Address, c.members[0].Interface}] = g
+		}
+	}
+	if len(ports) == 0 {
+		return out, nil
+	}
+	sp.slow.OnRestart = func() {
+		for _, g := range listeners {
+			*g = gathered{keepInodes: g.keepInodes}
+		}
+	}
+	err := sp.slow.Sockets(ports, func(s *sockdiag.Socket) error {
+		if g := listeners.find(s); g != nil {
+			g.add(s)
+		}
+		return nil
+	})
+	for _, g := range out {
+		g.finish(errors.Is(err, sockdiag.ErrInterrupted))
+	}
+	if errors.Is(err, sockdiag.ErrInterrupted) {
+		err = nil
+	}
+	return out, err
+}
+
+// add counts one socket in exactly one place. Inode 0 also marks SYN_RECV,
+// TIME_WAIT and orphans, so the state comes first.
+func (g *gathered) add(s *sockdiag.Socket) {
+	switch s.State {
+	case sockdiag.SynRecv:
+		g.synBacklog++
+		return
+	case sockdiag.Established, sockdiag.CloseWait:
+	default:
+		g.states[s.State]++
+		return
+	}
+	if s.State == sockdiag.CloseWait {
+		g.closed = append(g.closed, s.Remote)
+	}
+	if s.Inode == 0 {
+		g.queued++
+		if s.HasInfo {
+			// Set when the handshake completes, and nothing was sent since.
+			g.oldest = max(g.oldest, s.Info.LastDataSent)
+		}
+		return
+	}
+	g.states[s.State]++
+	g.connections.Accepted++
+	g.connections.Phases[phaseOf(s)]++
+	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
+		g.connections.Abandoned++
+	}
+	if g.keepInodes {
+		g.inodes = append(g.inodes, s.Inode)
+	}
+}
+
+func (g *gathered) finish(partial bool) {
+	g.connections.Partial = partial
+	g.connections.States = make(map[string]int)
+	for state, n := range g.states {
+		if n > 0 {
+			g.connections.States[sockdiag.State(state).String()] = n
+		}
+	}
+}

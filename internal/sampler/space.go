@@ -1,0 +1,186 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// space is one network namespace: two sockets into it (the loops do not share
+// one), its counters, and the listeners watched in it.
+type space struct {
+	id   netns.ID
+	pid  int    // a process in it: /proc/PID/net is the namespace's
+	path string // "" for the agent's own namespace
+
+	fast, slow *sockdiag.Conn
+	drops      *hostproc.ListenCountersFile
+
+	watches []watch
+	byInode map[uint32]place // member by socket inode, for the LISTEN dump
+
+	attribution  *diagnosis.Attribution
+	sockets      []diagnosis.SocketDrops // reused
+	attributed   []diagnosis.Attributed  // reused
+	unattributed uint64
+	accounts     map[backlog.ListenerID]*account
+	window       time.Duration
+	thresholds   diagnosis.Thresholds
+	expects      func(backlog.ListenerID) bool // sure to be watched once it listens
+	devices      map[uint32]string             // interface names by index
+
+	reply  sockdiag.Listener // reused by the fast loop
+	past   []checkpoint      // one a scan, over the window
+	sysctl map[string]int
+}
+
+// place finds a member: watches[watch].members[member].
+type place struct{ watch, member int }
+
+// checkpoint is what a namespace's counters were at a scan.
+type checkpoint struct {
+	scan         int
+	at           time.Time
+	counters     backlog.Counters
+	unattributed uint64
+	strangers    uint64 // sum of the drop counters of the sockets that are not watched
+}
+
+// openSpace enters the namespace of pid and opens its sockets there. pid 0 is
+// the caller's own namespace.
+func openSpace(src Sources, pid int) (*space, error) {
+	sp := &space{
+		pid: pid, byInode: make(map[uint32]place),
+		accounts: make(map[backlog.ListenerID]*account), devices: make(map[uint32]string),
+	}
+	dial := func() (err error) {
+		if sp.fast, err = sockdiag.Dial(); err != nil {
+			return err
+		}
+		sp.slow, err = sockdiag.Dial()
+		return err
+	}
+	own, err := netns.Current()
+	if err != nil {
+		return nil, err
+	}
+	sp.id = own
+	if pid == 0 {
+		sp.pid = os.Getpid()
+	} else if id, err := netns.OfPID(src.Mount, pid); err == nil {
+		sp.id = id
+	}
+	if sp.id != own {
+		sp.path = netns.Path(src.Mount, pid)
+		err = netns.Do(sp.path, dial)
+	} else {
+		err = dial()
+	}
+	if err == nil {
+		sp.drops, err = src.Proc.OpenListenCounters(sp.pid)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("network namespace of pid %d: %w", sp.pid, err), sp.close())
+	}
+	return sp, nil
+}
+
+// inside runs fn where /proc/sys/net shows this namespace's values.
+func (sp *space) inside(fn func() error) error {
+	if sp.path == "" {
+		return fn()
+	}
+	return netns.Do(sp.path, fn)
+}
+
+func (sp *space) close() error {
+	var errs []error
+	for _, c := range []*sockdiag.Conn{sp.fast, sp.slow} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	if sp.drops != nil {
+		errs = append(errs, sp.drops.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// replace puts the watches of the latest scan in the place of the former ones.
+// A listener that went away in between is settled first.
+func (sp *space) replace(now time.Time, next []watch) {
+	inodes := make(map[uint32]place)
+	for w := range next {
+		for m := range next[w].members {
+			inodes[next[w].members[m].inode] = place{w, m}
+		}
+	}
+	for i := range sp.watches {
+		old := &sp.watches[i]
+		if !old.survives(inodes) {
+			old.vanish(now)
+			continue
+		}
+		for _, m := range old.members {
+			if p, ok := inodes[m.inode]; ok {
+				next[p.watch].inherit(old)
+			}
+		}
+	}
+	sp.watches, sp.byInode = next, inodes
+}
+
+// strangers sums the drop counters of the listeners that are not watched.
+func (sp *space) strangers() (sum uint64) {
+	for _, d := range sp.sockets {
+		if _, ok := sp.byInode[d.Inode]; !ok {
+			sum += uint64(d.Drops)
+		}
+	}
+	return sum
+}
+
+// device is the name of an interface of this namespace, or its index where the
+// name cannot be had.
+func (sp *space) device(index uint32) string {
+	name, ok := sp.devices[index]
+	if ok {
+		return name
+	}
+	name = strconv.FormatUint(uint64(index), 10)
+	_ = sp.inside(func() error {
+		if dev, err := net.InterfaceByIndex(int(index)); err == nil {
+			name = dev.Name
+		}
+		return nil
+	})
+	sp.devices[index] = name
+	return name
+}
+
+// survives tells whether any of the watch's sockets is still there.
+func (w *watch) survives(inodes map[uint32]place) bool {
+	for _, m := range w.members {
+		if _, ok := inodes[m.inode]; ok {
+			return !w.gone
+		}
+	}
+	return false
+}
+
+// inherit carries the time of the last sample over, so that a scan makes no
+// gap in the seconds full.
+func (w *watch) inherit(old *watch) {
+	if w.account == old.account {
+		w.at, w.length, w.limit = old.at, old.length, old.limit
+	}
+}

@@ -1,0 +1,82 @@
+package sampler
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// watch is what the fast loop knows of one listening address. With
+// SO_REUSEPORT several sockets stand behind it, and the fullest counts.
+type watch struct {
+	account *account
+	members []member
+	at      time.Time // of the last sample, zero before the first
+	length  uint32
+	limit   uint32
+	gone    bool
+}
+
+type member struct {
+	ask    sockdiag.ListenerID
+	inode  uint32
+	drops  uint32
+	length uint32
+	limit  uint32
+	seen   bool
+}
+
+// observe takes a member's reply and tells whether its drop counter moved.
+func (m *member) observe(l *sockdiag.Listener) (moved bool) {
+	moved = l.HasDrops && l.Drops != m.drops
+	m.drops, m.length, m.limit, m.seen = l.Drops, l.RecvQ, l.SendQ, true
+	return moved
+}
+
+// sampled folds the members' replies into one sample of the address at time
+// now. A gap between two samples counts as full when the queue was full at
+// both of its ends, and then for at most gapLimit of it.
+func (w *watch) sampled(now time.Time, gapLimit time.Duration) {
+	wasFull := !w.at.IsZero() && full(w.length, w.limit)
+	w.fold()
+	if wasFull && full(w.length, w.limit) {
+		w.account.fullTime += min(now.Sub(w.at), gapLimit)
+	}
+	w.at = now
+	w.account.peaks.observe(now, w.length)
+	w.account.fill.Observe(ratio(w.length, w.limit))
+}
+
+// fold picks the fullest member.
+func (w *watch) fold() {
+	worst := -1.0
+	for i := range w.members {
+		m := &w.members[i]
+		if r := ratio(m.length, m.limit); m.seen && r > worst {
+			worst, w.length, w.limit = r, m.length, m.limit
+		}
+	}
+}
+
+// vanish notes that the listener closed. Whoever stood in its queue was reset
+// by the kernel (inet_csk_listen_stop).
+func (w *watch) vanish(now time.Time) {
+	if w.gone {
+		return
+	}
+	w.gone = true
+	var queued uint64
+	for _, m := range w.members {
+		queued += uint64(m.length)
+	}
+	w.account.ledger.resetQueue(queued)
+	if queued > 0 {
+		w.account.closed, w.account.closedAt = int(queued), now
+	}
+}
+
+// full mirrors sk_acceptq_is_full: more than the backlog.
+func full(length, limit uint32) bool { return length > limit }
+
+// ratio is 1.0 for a full queue: it holds limit + 1.
+func ratio(length, limit uint32) float64 { return float64(length) / (float64(limit) + 1) }
