@@ -67,7 +67,7 @@ type Attribution struct {
 	last  NamespaceCounts
 	seen  map[socketKey]seenSocket
 	tick  uint64
-	carry map[backlog.ListenerID]carried
+	carry []carried
 	// Classified so far, cumulatively: the counters of one reading are summed
 	// one after the other, and a drop between the two sums shows up in one of
 	// them a tick early.
@@ -88,8 +88,9 @@ type seenSocket struct {
 	tick  uint64
 }
 
-// carried are increments that no ListenDrop has matched yet.
+// carried are a listener's increments that no ListenDrop has matched yet.
 type carried struct {
+	id      backlog.ListenerID
 	packets uint64
 	watched bool
 }
@@ -110,9 +111,8 @@ func (s *share) room() uint64 { return s.fresh + s.old - s.packets }
 // their present value, those that appear later count whole.
 func NewAttribution(start NamespaceCounts, sockets []SocketDrops) *Attribution {
 	a := &Attribution{
-		last:  start,
-		seen:  make(map[socketKey]seenSocket, len(sockets)),
-		carry: make(map[backlog.ListenerID]carried),
+		last: start,
+		seen: make(map[socketKey]seenSocket, len(sockets)),
 	}
 	for _, s := range sockets {
 		a.seen[socketKey{s.ID, s.Inode}] = seenSocket{drops: s.Drops}
@@ -128,7 +128,7 @@ func (a *Attribution) Tick(now NamespaceCounts, sockets []SocketDrops, dst []Att
 	if now.ListenDrops < a.last.ListenDrops {
 		// Another namespace under the same number: what its predecessor's
 		// sockets had in hand belongs to drops that nobody can read any more.
-		clear(a.carry)
+		a.carry = a.carry[:0]
 		a.synQueue = 0
 	}
 	delta := now.Sub(a.last)
@@ -157,8 +157,8 @@ func (a *Attribution) collect(sockets []SocketDrops) {
 		}
 	}
 	a.forget(len(sockets))
-	for id, c := range a.carry {
-		a.shareOf(id, c.watched).old += c.packets
+	for _, c := range a.carry {
+		a.shareOf(c.id, c.watched).old += c.packets
 	}
 }
 
@@ -247,11 +247,11 @@ func (a *Attribution) beforeTheAcceptQueue(delta NamespaceDelta) uint64 {
 // the next one, and forgets those that were carried already: a socket is read
 // after its namespace, so a drop in between is a tick ahead there, never two.
 func (a *Attribution) keep() {
-	clear(a.carry)
+	a.carry = a.carry[:0]
 	for i := range a.shares {
 		s := &a.shares[i]
 		if rest := s.fresh - min(s.fresh, s.packets); rest > 0 {
-			a.carry[s.id] = carried{packets: rest, watched: s.watched}
+			a.carry = append(a.carry, carried{id: s.id, packets: rest, watched: s.watched})
 		}
 	}
 }
