@@ -1,0 +1,143 @@
+package owner
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// Errors beside those of the file system; a descriptor folder that may not be
+// read satisfies errors.Is(err, fs.ErrPermission).
+var (
+	// ErrGone says that no such process exists.
+	ErrGone = errors.New("no such process")
+	// ErrInvisible says that proc is mounted with hidepid: processes of other
+	// users cannot even be listed.
+	ErrInvisible = errors.New("processes are hidden (proc is mounted with hidepid)")
+	// ErrNotSupported is the answer of systems other than Linux.
+	ErrNotSupported = errors.New("not supported on this system")
+)
+
+const (
+	// retryAfter is how long a socket without an owner, or with one that only
+	// thread names gave, is left alone. Processes that start meanwhile are
+	// looked at: a listener changes hands only by fork or SCM_RIGHTS.
+	retryAfter = 30 * time.Second
+	// forgetAfter is how long a socket that nobody asks for is remembered.
+	forgetAfter = 5 * time.Minute
+)
+
+// Socket is a listening socket as sock_diag shows it.
+type Socket struct {
+	Inode uint32
+	Port  uint16
+	UID   uint32 // of the process that created it (idiag_uid)
+}
+
+// Process is the owner of a socket.
+type Process struct {
+	PID       int
+	Comm      string
+	StartTime uint64 // in clock ticks since boot (field 22 of stat)
+	// ByThreadName is set when the process's descriptors could not be read and
+	// its thread names (http-nio-8080-…) stand in for the proof.
+	ByThreadName bool
+}
+
+// Denied is a process whose descriptors could not be read while some socket
+// had no proven owner: it may be the owner.
+type Denied struct {
+	PID  int // 0 when processes are hidden altogether (ErrInvisible)
+	Comm string
+	UID  uint32
+	Err  error
+}
+
+// Finder finds owners and remembers them. It is safe for concurrent use.
+type Finder struct {
+	mu      sync.Mutex
+	proc    proc
+	now     func() time.Time
+	owners  map[uint32]*owned
+	missing map[uint32]*missed
+	pids    pidLog
+	denied  map[int]Denied
+}
+
+// owned is a remembered owner.
+type owned struct {
+	Process
+	fd    int // the descriptor that is the socket
+	found time.Time
+	asked time.Time
+}
+
+// missed is a socket whose owner was searched for in vain.
+type missed struct {
+	searched time.Time // in all processes
+	seen     int       // processes up to this number in pidLog were asked
+	asked    time.Time
+}
+
+// New makes a Finder over the proc file system mounted at procMount, usually
+// "/proc".
+func New(procMount string) *Finder {
+	return &Finder{
+		proc:    proc{mount: procMount},
+		now:     time.Now,
+		owners:  map[uint32]*owned{},
+		missing: map[uint32]*missed{},
+		denied:  map[int]Denied{},
+	}
+}
+
+// ByPID lists the inodes of a process's sockets, in the order of descriptors.
+// The error is ErrGone, or wraps fs.ErrPermission.
+func (f *Finder) ByPID(pid int) ([]uint32, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var inodes []uint32
+	_, err := f.proc.sockets(pid, 0, 0, func(_ int, inode uint32) bool {
+		inodes = append(inodes, inode)
+		return true
+	})
+	return inodes, err
+}
+
+// Find returns the owner of each socket that has one, by inode. If a socket
+// has none that is proven, it also returns the processes that could not be
+// asked.
+//
+// A socket that several processes hold (a parent and its forked children)
+// belongs, among equally likely ones, to the one that started first. With
+// systemd's socket activation both systemd and the service hold it; a service
+// that runs as the socket's user, or is a JVM, is asked before systemd.
+//
+// Call it from a thread inside the sockets' network namespace: of the
+// unreadable processes only those of the calling thread's namespace can be
+// found by their thread names, and processes in it are asked first.
+func (f *Finder) Find(sockets []Socket) (map[uint32]Process, []Denied) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.newRound()
+	for _, s := range sockets {
+		r.sort(s)
+	}
+	r.search()
+	f.forget(r.now)
+	return r.found, r.deniedList()
+}
+
+// forget drops what nobody has asked for lately.
+func (f *Finder) forget(now time.Time) {
+	for inode, o := range f.owners {
+		if now.Sub(o.asked) > forgetAfter {
+			delete(f.owners, inode)
+		}
+	}
+	for inode, m := range f.missing {
+		if now.Sub(m.asked) > forgetAfter {
+			delete(f.missing, inode)
+		}
+	}
+}

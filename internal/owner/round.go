@@ -1,0 +1,149 @@
+package owner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// round is one call of Find.
+type round struct {
+	f     *Finder
+	now   time.Time
+	net   uint64             // the calling thread's network namespace, 0 when unknown
+	stats map[int]*stat      // read once a round; nil for a process that is gone
+	found map[uint32]Process // the result
+	fresh map[uint32]Socket  // to be searched for in all processes
+	stale map[uint32]Socket  // searched for lately: only new processes matter
+	hints map[int]struct{}   // processes that held one of the fresh ones
+	proof bool               // every socket has a proven owner
+}
+
+func (f *Finder) newRound() *round {
+	return &round{
+		f: f, now: f.now(), proof: true,
+		stats: map[int]*stat{},
+		found: map[uint32]Process{},
+		fresh: map[uint32]Socket{},
+		stale: map[uint32]Socket{},
+		hints: map[int]struct{}{},
+	}
+}
+
+// sort answers from memory or puts the socket on one of the lists.
+func (r *round) sort(s Socket) {
+	if s.Inode == 0 { // not a socket anybody holds
+		return
+	}
+	if o := r.f.owners[s.Inode]; o != nil {
+		o.asked = r.now
+		if r.stillOwns(s.Inode, o) {
+			r.found[s.Inode] = o.Process
+			r.proof = r.proof && !o.ByThreadName
+			return
+		}
+		r.hints[o.PID] = struct{}{}
+		delete(r.f.owners, s.Inode)
+	}
+	m := r.f.missing[s.Inode]
+	if m != nil {
+		m.asked = r.now
+		if r.now.Sub(m.searched) < retryAfter {
+			r.stale[s.Inode] = s
+			return
+		}
+	}
+	r.fresh[s.Inode] = s
+}
+
+// stillOwns takes one read of stat per process and one readlink per socket.
+func (r *round) stillOwns(inode uint32, o *owned) bool {
+	st := r.stat(o.PID)
+	if st == nil || st.start != o.StartTime {
+		return false
+	}
+	o.Comm = st.comm // execve keeps pid, start time and descriptors
+	if o.ByThreadName {
+		return r.now.Sub(o.found) < retryAfter
+	}
+	return r.f.proc.link(o.PID, o.fd) == inode
+}
+
+func (r *round) stat(pid int) *stat {
+	st, ok := r.stats[pid]
+	if !ok {
+		if got, err := r.f.proc.stat(pid); err == nil {
+			st = &got
+		}
+		r.stats[pid] = st
+	}
+	return st
+}
+
+// search looks for what memory could not answer.
+func (r *round) search() {
+	if len(r.fresh)+len(r.stale) == 0 {
+		return
+	}
+	r.net = r.f.proc.ownNet()
+	pids := r.f.pids.update(r.f.proc.pids())
+	r.f.dropDenied()
+	if len(r.fresh) > 0 {
+		r.searchIn(r.fresh, pids)
+		r.note(r.fresh, r.now)
+	}
+	if len(r.stale) > 0 {
+		r.searchIn(r.stale, r.newPIDs(pids))
+		r.note(r.stale, time.Time{})
+	}
+}
+
+// newPIDs are the processes that not every stale socket was searched for in.
+func (r *round) newPIDs(pids []int) []int {
+	seen := r.f.pids.number
+	for inode := range r.stale {
+		seen = min(seen, r.f.missing[inode].seen)
+	}
+	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return r.f.pids.first[pid] <= seen })
+}
+
+// note remembers what stayed without an owner. A zero time leaves the time of
+// the last full search as it was.
+func (r *round) note(sockets map[uint32]Socket, full time.Time) {
+	for inode := range sockets {
+		if _, ok := r.found[inode]; ok {
+			delete(r.f.missing, inode)
+			continue
+		}
+		r.proof = false
+		m := r.f.missing[inode]
+		if m == nil {
+			m = &missed{}
+			r.f.missing[inode] = m
+		}
+		m.asked, m.seen = r.now, r.f.pids.number
+		if !full.IsZero() {
+			m.searched = full
+		}
+	}
+}
+
+func (r *round) own(inode uint32, c *candidate, fd int) {
+	p := Process{PID: c.pid, Comm: c.comm, StartTime: c.start, ByThreadName: fd < 0}
+	r.found[inode] = p
+	r.f.owners[inode] = &owned{Process: p, fd: fd, found: r.now, asked: r.now}
+	r.proof = r.proof && fd >= 0
+}
+
+// deniedList is empty when every socket has a proven owner.
+func (r *round) deniedList() []Denied {
+	if r.proof {
+		return nil
+	}
+	list := make([]Denied, 0, len(r.f.denied))
+	for _, d := range r.f.denied {
+		list = append(list, d)
+	}
+	slices.SortFunc(list, func(a, b Denied) int { return cmp.Compare(a.PID, b.PID) })
+	return list
+}

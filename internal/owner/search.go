@@ -1,0 +1,210 @@
+package owner
+
+import (
+	"cmp"
+	"errors"
+	iofs "io/fs"
+	"slices"
+)
+
+// lowDescriptors are looked at in every likely process before the rest of any:
+// a server opens its listeners when it starts, before it has connections.
+const lowDescriptors = 256
+
+// fewThreads is less than any JVM has: the names of smaller processes' threads
+// are not worth reading.
+const fewThreads = 8
+
+// candidate is a process that may own a socket.
+type candidate struct {
+	stat
+	pid  int
+	uid  uint32 // of /proc/PID: the effective one; 0 for a process that is not dumpable
+	net  uint64 // its network namespace, 0 when unknown
+	rank int
+}
+
+// Ranks, the likeliest first.
+const (
+	rankHint    = iota // held one of the sockets before
+	rankNamed          // the socket's user, and a thread is named after its port
+	rankJVM            // the socket's user, and called java
+	rankUser           // the socket's user
+	rankForeign        // anybody else: the socket was inherited or passed on
+)
+
+// searchIn looks for the sockets among the processes and, for what is left,
+// among the thread names of those that could not be read.
+func (r *round) searchIn(sockets map[uint32]Socket, pids []int) {
+	candidates := r.candidates(sockets, pids)
+	left := len(sockets)
+	var denied []*candidate
+	for len(candidates) > 0 && left > 0 {
+		n := slices.IndexFunc(candidates, func(c *candidate) bool { return c.rank != candidates[0].rank })
+		if n < 0 {
+			n = len(candidates)
+		}
+		var refused []*candidate
+		left, refused = r.searchRank(sockets, candidates[:n], left)
+		denied = append(denied, refused...)
+		candidates = candidates[n:]
+	}
+	if left > 0 {
+		r.searchNames(sockets, denied)
+	}
+}
+
+// searchRank looks at equally likely processes: at the low descriptors of each,
+// then at the others.
+func (r *round) searchRank(sockets map[uint32]Socket, candidates []*candidate, left int) (int, []*candidate) {
+	type rest struct {
+		c    *candidate
+		from int
+	}
+	var more []rest
+	var denied []*candidate
+	for _, c := range candidates {
+		if left == 0 {
+			return 0, denied
+		}
+		next, err := r.descriptors(sockets, c, 0, lowDescriptors, &left)
+		switch {
+		case err != nil:
+			if r.deny(c, err) {
+				denied = append(denied, c)
+			}
+		case next > 0:
+			more = append(more, rest{c, next})
+		}
+	}
+	for _, m := range more {
+		if left == 0 {
+			return 0, denied
+		}
+		// It was readable a moment ago: it has ended, or the rest does not matter.
+		_, _ = r.descriptors(sockets, m.c, m.from, 0, &left)
+	}
+	return left, denied
+}
+
+// descriptors looks at up to limit descriptors, beginning with from; next is
+// where to go on, 0 at the end.
+func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit int, left *int) (next int, err error) {
+	next, err = r.f.proc.sockets(c.pid, from, limit, func(fd int, inode uint32) bool {
+		if _, ok := sockets[inode]; ok {
+			if _, done := r.found[inode]; !done {
+				r.own(inode, c, fd)
+				*left--
+			}
+		}
+		return *left > 0
+	})
+	if err == nil {
+		delete(r.f.denied, c.pid)
+	}
+	return next, err
+}
+
+// deny keeps a process that may not be read; one that has ended does not count.
+func (r *round) deny(c *candidate, err error) bool {
+	if errors.Is(err, ErrGone) || errors.Is(err, iofs.ErrNotExist) {
+		return false
+	}
+	r.f.denied[c.pid] = Denied{PID: c.pid, Comm: c.comm, UID: c.uid, Err: err}
+	return true
+}
+
+// dropDenied forgets the processes that have ended, and notes whether there
+// are some that cannot even be listed.
+func (f *Finder) dropDenied() {
+	for pid := range f.denied {
+		if !f.pids.alive(pid) {
+			delete(f.denied, pid)
+		}
+	}
+	if f.proc.hidden() {
+		f.denied[0] = Denied{Err: ErrInvisible}
+	}
+}
+
+// candidates ranks the processes; among equals those of the calling thread's
+// network namespace come first, then the oldest.
+func (r *round) candidates(sockets map[uint32]Socket, pids []int) []*candidate {
+	w := newWanted(sockets)
+	list := make([]*candidate, 0, len(pids))
+	for _, pid := range pids {
+		if c := r.candidate(pid, w); c != nil {
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *candidate) int {
+		return cmp.Or(
+			cmp.Compare(a.rank, b.rank),
+			cmp.Compare(r.elsewhere(a), r.elsewhere(b)),
+			cmp.Compare(a.start, b.start),
+			cmp.Compare(a.pid, b.pid),
+		)
+	})
+	return list
+}
+
+func (r *round) elsewhere(c *candidate) int {
+	if r.net == 0 || c.net == 0 || c.net == r.net {
+		return 0
+	}
+	return 1
+}
+
+// candidate reads what any user may read of a process; nil when it has ended.
+func (r *round) candidate(pid int, w wanted) *candidate {
+	uid, ok := r.f.proc.uid(pid)
+	st := r.stat(pid)
+	if !ok || st == nil {
+		return nil
+	}
+	c := &candidate{stat: *st, pid: pid, uid: uid, net: r.f.proc.net(pid)}
+	c.rank = r.rank(c, w)
+	return c
+}
+
+func (r *round) rank(c *candidate, w wanted) int {
+	if _, ok := r.hints[c.pid]; ok {
+		return rankHint
+	}
+	if !w.uids[c.uid] {
+		return rankForeign
+	}
+	if c.threads >= fewThreads && r.namedForPort(c.pid, w) {
+		return rankNamed
+	}
+	if c.comm == "java" {
+		return rankJVM
+	}
+	return rankUser
+}
+
+// namedForPort looks for a thread of a pool on one of the wanted ports.
+func (r *round) namedForPort(pid int, w wanted) bool {
+	named := false
+	r.f.proc.threadNames(pid, func(comm []byte) bool {
+		port, known, ok := poolPort(string(comm))
+		named = ok && known && w.ports[port]
+		return !named
+	})
+	return named
+}
+
+// wanted are the users and ports of the sockets searched for.
+type wanted struct {
+	uids  map[uint32]bool
+	ports map[uint16]bool
+}
+
+func newWanted(sockets map[uint32]Socket) wanted {
+	w := wanted{uids: map[uint32]bool{}, ports: map[uint16]bool{}}
+	for _, s := range sockets {
+		w.uids[s.UID] = true
+		w.ports[s.Port] = true
+	}
+	return w
+}
