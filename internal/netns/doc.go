@@ -1,6 +1,10 @@
 // Package netns runs code in a network namespace and tells namespaces apart.
 // It is the only package that locks a goroutine to its thread: a namespace
 // belongs to a thread, and Go moves goroutines between threads.
+//
+// The process's first thread never leaves its namespace. What other processes
+// see as /proc/PID/net and /proc/PID/ns/net is that thread's, and unlike the
+// others it cannot be given up: the runtime parks it, in whatever namespace.
 package netns
 
 import (

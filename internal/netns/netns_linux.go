@@ -59,9 +59,8 @@ func Do(path string, fn func() error) error {
 	if same {
 		return fn()
 	}
-	v := visit{target: target, home: home, fn: fn, done: make(chan struct{})}
-	go v.run()
-	<-v.done
+	v := visit{target: target, home: home, fn: fn}
+	onThread(v.run)
 	return v.outcome()
 }
 
@@ -83,7 +82,6 @@ func sameFile(a, b *os.File) (bool, error) {
 type visit struct {
 	target, home *os.File
 	fn           func() error
-	done         chan struct{}
 
 	err      error
 	panicked any
@@ -91,8 +89,6 @@ type visit struct {
 }
 
 func (v *visit) run() {
-	defer close(v.done)
-	runtime.LockOSThread()
 	if err := enter(v.target); err != nil {
 		v.err, v.returned = err, true
 		runtime.UnlockOSThread()

@@ -2,6 +2,8 @@
 
 package netns
 
+import "os"
+
 // Current answers ErrNotSupported.
 func Current() (ID, error) { return 0, ErrNotSupported }
 
@@ -10,3 +12,6 @@ func OfPID(string, int) (ID, error) { return 0, ErrNotSupported }
 
 // Do answers ErrNotSupported without running fn.
 func Do(string, func() error) error { return ErrNotSupported }
+
+// New answers ErrNotSupported.
+func New() (*os.File, error) { return nil, ErrNotSupported }

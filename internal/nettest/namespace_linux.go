@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 )
@@ -28,34 +26,16 @@ type NS struct {
 func Namespace(tb testing.TB) *NS {
 	tb.Helper()
 	Root(tb)
-	type made struct {
-		file *os.File
-		err  error
-	}
-	result := make(chan made)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
-		file, err := unshare()
-		result <- made{file, err}
-	}()
-	m := <-result
-	require.NoError(tb, m.err)
-	tb.Cleanup(func() { _ = m.file.Close() })
-	return &NS{tb: tb, file: m.file}
-}
-
-func unshare() (*os.File, error) {
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return nil, fmt.Errorf("unshare: %w", err)
-	}
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return nil, err
-	}
-	if err := netlink.LinkSetUp(lo); err != nil {
-		return nil, err
-	}
-	return os.Open("/proc/thread-self/ns/net")
+	file, err := netns.New()
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = file.Close() })
+	ns := &NS{tb: tb, file: file}
+	ns.Do(func() {
+		lo, err := netlink.LinkByName("lo")
+		require.NoError(tb, err)
+		require.NoError(tb, netlink.LinkSetUp(lo))
+	})
+	return ns
 }
 
 // Path is a path of the namespace that other processes can open too.

@@ -1,0 +1,202 @@
+package netns_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+)
+
+const (
+	waitFor = 5 * time.Second
+	tick    = time.Millisecond
+)
+
+func current(t *testing.T) netns.ID {
+	t.Helper()
+	id, err := netns.Current()
+	require.NoError(t, err)
+	return id
+}
+
+func TestCurrentIsTheLinksNumber(t *testing.T) {
+	link, err := os.Readlink("/proc/self/ns/net")
+	require.NoError(t, err)
+	require.Equal(t, "net:["+strconv.FormatUint(uint64(current(t)), 10)+"]", link)
+}
+
+func TestOfPID(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var inside netns.ID
+	ns.Do(func() { inside = current(t) })
+	sleeper := ns.Command("sleep", "60")
+	pipe, err := sleeper.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, sleeper.Start())
+	t.Cleanup(func() { _ = pipe.Close(); _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	require.Eventually(t, func() bool {
+		id, err := netns.OfPID("/proc", sleeper.Process.Pid)
+		return err == nil && id == inside
+	}, waitFor, tick)
+
+	_, err = netns.OfPID("/proc", 1<<30)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestDeniedAsNobody runs this test binary again as another user, who may not
+// look at the namespace of root's processes.
+func TestDeniedAsNobody(t *testing.T) {
+	if os.Getenv("TCPDIAG_TEST_PID") != "" {
+		pid, err := strconv.Atoi(os.Getenv("TCPDIAG_TEST_PID"))
+		require.NoError(t, err)
+		_, err = netns.OfPID("/proc", pid)
+		require.ErrorIs(t, err, fs.ErrPermission)
+		err = netns.Do(netns.Path("/proc", pid), func() error { return nil })
+		require.ErrorIs(t, err, fs.ErrPermission)
+		ran := false
+		require.NoError(t, netns.Do("/proc/self/ns/net", func() error { ran = true; return nil }))
+		require.True(t, ran, "one's own namespace needs no privilege")
+		return
+	}
+	nettest.Root(t)
+	program := filepath.Join(t.TempDir(), "test")
+	require.NoError(t, os.Chmod(filepath.Dir(program), 0o755))
+	require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(program)), 0o755))
+	binary, err := os.ReadFile("/proc/self/exe")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(program, binary, 0o755))
+	cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestDeniedAsNobody$", "-test.v")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "TCPDIAG_TEST_PID="+strconv.Itoa(os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestDeniedAsNobody")
+}
+
+func TestDoEntersAndReturns(t *testing.T) {
+	ns := nettest.Namespace(t)
+	home := current(t)
+	var inside netns.ID
+	require.NoError(t, netns.Do(ns.Path(), func() error {
+		inside = current(t)
+		return nil
+	}))
+	require.NotEqual(t, home, inside)
+	require.Equal(t, home, current(t))
+}
+
+func TestDoNests(t *testing.T) {
+	a, b := nettest.Namespace(t), nettest.Namespace(t)
+	require.NoError(t, netns.Do(a.Path(), func() error {
+		outer := current(t)
+		require.NoError(t, netns.Do(b.Path(), func() error {
+			require.NotEqual(t, outer, current(t))
+			return nil
+		}))
+		require.Equal(t, outer, current(t))
+		return nil
+	}))
+}
+
+func TestDoPassesErrorOn(t *testing.T) {
+	ns := nettest.Namespace(t)
+	want := errors.New("of fn")
+	require.Same(t, want, netns.Do(ns.Path(), func() error { return want }))
+}
+
+func TestDoPanicReachesCaller(t *testing.T) {
+	ns := nettest.Namespace(t)
+	home := current(t)
+	require.PanicsWithValue(t, "of fn", func() {
+		_ = netns.Do(ns.Path(), func() error { panic("of fn") })
+	})
+	require.Equal(t, home, current(t))
+	requireAllThreadsIn(t, home)
+}
+
+func TestDoGoexitEndsCaller(t *testing.T) {
+	ns := nettest.Namespace(t)
+	survived := false
+	var caller sync.WaitGroup
+	caller.Go(func() {
+		_ = netns.Do(ns.Path(), func() error { runtime.Goexit(); return nil })
+		survived = true
+	})
+	caller.Wait()
+	require.False(t, survived)
+}
+
+func TestDoRefusesWhatIsNoNamespace(t *testing.T) {
+	nettest.Root(t)
+	for _, path := range []string{"/proc/self/ns/uts", "/dev/null"} {
+		err := netns.Do(path, func() error { t.Error("ran"); return nil })
+		require.ErrorIs(t, err, unix.EINVAL, path)
+		require.ErrorContains(t, err, strconv.Quote(path))
+	}
+	require.ErrorIs(t, netns.Do("/nowhere", nil), fs.ErrNotExist)
+}
+
+// TestDoLeaksNothing looks at every thread and descriptor of the process after
+// a thousand visits, some of which ended badly.
+func TestDoLeaksNothing(t *testing.T) {
+	ns := nettest.Namespace(t)
+	home := current(t)
+	visit := func(i int) {
+		defer func() { _ = recover() }()
+		_ = netns.Do(ns.Path(), func() error {
+			if i%10 == 0 {
+				panic(i)
+			}
+			return nil
+		})
+	}
+	visit(1)
+	descriptors, goroutines := count(t, "/proc/self/fd"), runtime.NumGoroutine()
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for i := range 250 {
+				visit(worker + i)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, descriptors, count(t, "/proc/self/fd"))
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, waitFor, tick, "1 is Eventually's own")
+	requireAllThreadsIn(t, home)
+}
+
+func count(t *testing.T, dir string) int {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	return len(entries)
+}
+
+func requireAllThreadsIn(t *testing.T, home netns.ID) {
+	t.Helper()
+	threads, err := os.ReadDir("/proc/self/task")
+	require.NoError(t, err)
+	for _, thread := range threads {
+		fi, err := os.Stat("/proc/self/task/" + thread.Name() + "/ns/net")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // ended meanwhile
+		}
+		require.NoError(t, err)
+		require.EqualValues(t, home, fi.Sys().(*syscall.Stat_t).Ino, "thread %s", thread.Name())
+	}
+}
