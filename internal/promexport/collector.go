@@ -33,7 +33,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	c.emit(func(s *series) { out <- s })
+	c.emit(func(s series) { out <- s })
 }
 
 // emit hands out every series of the latest snapshot. Before the first scan

@@ -25,10 +25,10 @@ type series struct {
 }
 
 // Desc implements prometheus.Metric.
-func (s *series) Desc() *prometheus.Desc { return s.metric.desc }
+func (s series) Desc() *prometheus.Desc { return s.metric.desc }
 
 // Write implements prometheus.Metric.
-func (s *series) Write(out *dto.Metric) error {
+func (s series) Write(out *dto.Metric) error {
 	out.Label = s.labels
 	switch s.metric.kind {
 	case dto.MetricType_COUNTER:
@@ -39,6 +39,35 @@ func (s *series) Write(out *dto.Metric) error {
 		out.Gauge = &dto.Gauge{Value: &s.value}
 	}
 	return nil
+}
+
+// message is the series as the library's message, in one allocation where
+// there are many.
+func (s series) message() *dto.Metric {
+	switch s.metric.kind {
+	case dto.MetricType_COUNTER:
+		m := &counterMessage{value: s.value}
+		m.counter.Value, m.metric.Counter, m.metric.Label = &m.value, &m.counter, s.labels
+		return &m.metric
+	case dto.MetricType_HISTOGRAM:
+		return &dto.Metric{Label: s.labels, Histogram: s.hist}
+	default:
+		m := &gaugeMessage{value: s.value}
+		m.gauge.Value, m.metric.Gauge, m.metric.Label = &m.value, &m.gauge, s.labels
+		return &m.metric
+	}
+}
+
+type counterMessage struct {
+	metric  dto.Metric
+	counter dto.Counter
+	value   float64
+}
+
+type gaugeMessage struct {
+	metric dto.Metric
+	gauge  dto.Gauge
+	value  float64
 }
 
 // labels are label pairs sorted by name, which the registry checks.
@@ -64,14 +93,14 @@ func (ls labels) with(pairs ...*dto.LabelPair) labels {
 }
 
 // emitter takes each series of a scrape.
-type emitter func(*series)
+type emitter func(series)
 
 func (e emitter) value(m *metric, ls labels, v float64) {
-	e(&series{metric: m, labels: ls, value: v})
+	e(series{metric: m, labels: ls, value: v})
 }
 
 func (e emitter) histogram(m *metric, ls labels, h *dto.Histogram) {
-	e(&series{metric: m, labels: ls, hist: h})
+	e(series{metric: m, labels: ls, hist: h})
 }
 
 // number is what a sample can be made of.
