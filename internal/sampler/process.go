@@ -45,11 +45,18 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *processLook {
 	}
 	s.lookAtCgroup(p)
 	s.lookAtJVM(p, who, miss)
-	counter := tomcat.NewThreadCounter()
-	if err := proc.ThreadNames(o.PID, counter.Add); err == nil {
-		p.pools = counter.Pools()
-	}
+	p.pools = s.pools(o.PID)
 	return p
+}
+
+// pools sorts the process's threads by name; none when it died meanwhile.
+func (s *Sampler) pools(pid int) tomcat.Pools {
+	return tomcat.Threads(func(yield func(string) bool) {
+		more := true
+		_ = s.src.Proc.ThreadNames(pid, func(_ int, comm string) {
+			more = more && yield(comm)
+		})
+	})
 }
 
 func (s *Sampler) lookAtCgroup(p *processLook) {

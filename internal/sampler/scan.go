@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ type scan struct {
 	omitted   int          // of kept, beyond --max-listeners
 	processes map[int]*processLook
 	gathered  map[*candidate]*gathered
+	denied    []owner.Denied
 	notes     []string
 	miss      missing
 }
@@ -107,24 +109,45 @@ func (sp *space) remember(c checkpoint, window time.Duration) {
 	sp.past = slices.Delete(sp.past, 0, first)
 }
 
-// findOwners asks for the owners of the listeners that may be wanted.
+// findOwners asks for the owners of the listeners that may be wanted. A process
+// named by --pid owns what it holds, though others may hold it too.
 func (s *Sampler) findOwners(sc *scan) {
+	owners := make(map[uint32]owner.Process)
+	for _, pid := range s.opt.PIDs {
+		s.heldBy(pid, owners)
+	}
 	var sockets []owner.Socket
 	for _, c := range sc.all {
-		if s.mayWant(c) {
-			for i := range c.members {
-				m := &c.members[i]
+		for i := range c.members {
+			m := &c.members[i]
+			if _, known := owners[m.Inode]; s.mayWant(c) && !known {
 				sockets = append(sockets, owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID})
 			}
 		}
 	}
-	owners, _ := s.src.Owners.Find(sockets)
+	found, denied := s.src.Owners.Find(sockets)
+	sc.denied = denied
+	maps.Copy(owners, found)
 	for _, c := range sc.all {
 		for i := range c.members {
 			if p, ok := owners[c.members[i].Inode]; ok && c.owner == nil {
 				c.owner = &p
 			}
 		}
+	}
+}
+
+func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) {
+	inodes, err := s.src.Owners.ByPID(pid)
+	if err != nil {
+		return // Find may know it by its threads' names
+	}
+	p, err := s.src.Proc.Process(pid)
+	if err != nil {
+		return
+	}
+	for _, inode := range inodes {
+		owners[inode] = owner.Process{PID: pid, Comm: p.Comm, StartTime: p.StartTime}
 	}
 }
 
@@ -180,17 +203,36 @@ func (s *Sampler) keep(sc *scan) {
 func (s *Sampler) lookAtOwners(sc *scan) {
 	for _, c := range sc.kept {
 		if c.owner == nil {
-			sc.miss.add(backlog.Unavailable{
-				What: "owner of " + c.id.String(), Why: "no process seen here holds its socket, or its descriptors may not be read",
-				How: fmt.Sprintf("run as uid %d with the same gid, or as root with CAP_SYS_PTRACE, in the host's pid namespace", c.members[0].UID),
-			})
+			sc.miss.add(unowned(c, sc.denied))
 			continue
+		}
+		if c.owner.ByThreadName {
+			sc.miss.add(backlog.Unavailable{
+				What: fmt.Sprintf("descriptors of pid %d", c.owner.PID),
+				Why:  "permission denied; the owner of " + c.id.String() + " is known by its threads' names only",
+				How:  fmt.Sprintf("run as uid %d with the same gid, or as root with CAP_SYS_PTRACE", c.members[0].UID),
+			})
 		}
 		if _, done := sc.processes[c.owner.PID]; !done {
 			sc.processes[c.owner.PID] = s.lookAtProcess(c.owner, &sc.miss)
 		}
 	}
 	s.forgetProcesses(sc)
+}
+
+// unowned says why a listener has no owner: a process that may not be read may
+// be it, or it lives where this /proc does not reach.
+func unowned(c *candidate, denied []owner.Denied) backlog.Unavailable {
+	u := backlog.Unavailable{
+		What: "owner of " + c.id.String(),
+		Why:  "no process in this /proc holds its socket",
+		How:  "run in the pid namespace of the server (in Kubernetes: shareProcessNamespace, or hostPID)",
+	}
+	if len(denied) > 0 {
+		u.Why = "permission denied on the descriptors of its process"
+		u.How = fmt.Sprintf("run as uid %d with the same gid, or as root with CAP_SYS_PTRACE", c.members[0].UID)
+	}
+	return u
 }
 
 func (s *Sampler) walkSockets(sc *scan) error {
