@@ -1,0 +1,85 @@
+package diagnosis
+
+import (
+	"slices"
+	"time"
+)
+
+// Plan is what a load would meet at a Tomcat with the given limits.
+type Plan struct {
+	Input    PlanInput // with its defaults filled in
+	Capacity *int      // clients inside at once; nil without a limit
+
+	// Duration is until the server has finished its last request, also those
+	// whose clients have long gone.
+	Duration time.Duration
+	// ClientsDone is until the last client was answered or gave up.
+	ClientsDone time.Duration
+	Outcomes    PlanOutcomes
+	Latency     *PlanLatency // nil when nobody was served
+	Dropped     PlanDrops
+	// Wasted requests were executed for clients that had given up: Tomcat
+	// notices only when it writes the response.
+	Wasted int
+	// AtTimeout of the served got their response within 1 % of the client's
+	// timeout: in reality it may come too late.
+	AtTimeout int
+	Stages    []PlanStage // from the client inwards
+	Timeline  []PlanPoint
+
+	// Smallest are the least limits under which no client fails, nil when
+	// there are none; Why says then why not.
+	Smallest *PlanLimits
+	Why      string
+}
+
+// PlanOutcomes is what the clients saw; they sum to the requests.
+type PlanOutcomes struct {
+	Served         int
+	ConnectTimeout int
+	ReadTimeout    int
+	Reset          int
+}
+
+// Failed is the number of clients that were not served.
+func (o PlanOutcomes) Failed() int { return o.ConnectTimeout + o.ReadTimeout + o.Reset }
+
+// PlanDrops are packets, not clients: what ListenDrops would count.
+type PlanDrops struct {
+	SYN int // found a queue full
+	ACK int // final ACKs, and the requests sent behind them
+}
+
+// PlanLatency is the time from the first SYN to the response, of the served.
+type PlanLatency struct {
+	P50, P95, P99, Max time.Duration
+}
+
+// PlanLimits is a combination of limits.
+type PlanLimits struct {
+	Threads        int
+	MaxConnections int
+	AcceptCount    int
+}
+
+// NewPlan simulates the load and looks for the smallest limits that serve it.
+// The same input always gives the same plan. The error is a *PlanInputError.
+func NewPlan(in PlanInput) (*Plan, error) {
+	if err := in.Validate(); err != nil {
+		return nil, err
+	}
+	in = in.withDefaults()
+	p := simulate(in)
+	p.Smallest, p.Why = smallest(in)
+	return p, nil
+}
+
+// latencyOf gives the nearest-rank percentiles; it sorts in place.
+func latencyOf(served []time.Duration) *PlanLatency {
+	if len(served) == 0 {
+		return nil
+	}
+	slices.Sort(served)
+	rank := func(percent int) time.Duration { return served[(len(served)*percent+99)/100-1] }
+	return &PlanLatency{P50: rank(50), P95: rank(95), P99: rank(99), Max: served[len(served)-1]}
+}
