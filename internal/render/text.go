@@ -1,8 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 )
@@ -13,12 +16,137 @@ type TextOptions struct {
 	Color bool // ANSI colours; only on a terminal
 }
 
-// Text writes the snapshot as a screen for people.
-func Text(w io.Writer, s *backlog.Snapshot, _ TextOptions) error {
-	for _, l := range byAddress(s.Listeners) {
-		if _, err := fmt.Fprintln(w, l.Verdict.Status, l.ID, l.Port, l.Verdict.Cause, l.Verdict.Summary); err != nil {
-			return fmt.Errorf("render: text: %w", err)
-		}
+const (
+	fewListeners = 3  // so many are all shown in detail
+	maxDetails   = 20 // beyond these even those in trouble get one line each
+)
+
+// Text writes the snapshot as a screen for people: what the tool could not
+// know first, then each listener, the worst first, then what it could not see
+// and how to see it.
+func Text(w io.Writer, s *backlog.Snapshot, o TextOptions) error {
+	sc := newScreen(o)
+	sc.header(s)
+	sc.notes(s)
+	detailed, brief := worstFirst(s.Listeners)
+	for _, l := range detailed {
+		sc.rule()
+		sc.listener(s, l)
+	}
+	sc.table(brief, len(detailed) > 0)
+	sc.omitted(s)
+	sc.unavailable(s.Unavailable)
+	if _, err := io.WriteString(w, sc.b.String()); err != nil {
+		return fmt.Errorf("render: text: %w", err)
 	}
 	return nil
+}
+
+// worstFirst parts the listeners into those that get a screen of their own and
+// those that get a line in the table.
+func worstFirst(in []backlog.Listener) (detailed, brief []*backlog.Listener) {
+	all := byAddress(in)
+	slices.SortStableFunc(all, func(a, b *backlog.Listener) int {
+		return cmp.Or(cmp.Compare(b.Verdict.Status, a.Verdict.Status), cmp.Compare(lost(b), lost(a)))
+	})
+	if len(all) <= fewListeners {
+		return all, nil
+	}
+	n := 0
+	for n < len(all) && n < maxDetails && all[n].Verdict.Status > backlog.StatusOK {
+		n++
+	}
+	return all[:n], all[n:]
+}
+
+func lost(l *backlog.Listener) uint64 {
+	if l.Losses == nil {
+		return 0
+	}
+	return l.Losses.DroppedPackets
+}
+
+// header says where and when: screens get pasted into tickets.
+func (s *screen) header(snap *backlog.Snapshot) {
+	parts := []string{"tcpdiag"}
+	if snap.Host != "" {
+		parts = append(parts, printable(snap.Host))
+	}
+	if snap.Kernel != "" {
+		parts = append(parts, "Linux "+printable(snap.Kernel))
+	}
+	if !snap.Time.IsZero() {
+		parts = append(parts, snap.Time.Format("2006-01-02 15:04:05 MST"))
+	}
+	parts = append(parts, window(snap))
+	if snap.ScanAge != nil {
+		parts = append(parts, "scanned "+howLong(*snap.ScanAge)+" ago")
+	}
+	s.paragraph(0, span{strings.Join(parts, " · "), dim})
+	if n := len(snap.Listeners); n > 1 {
+		s.tally(snap.Listeners)
+	}
+}
+
+// window is what the losses span, in words.
+func window(snap *backlog.Snapshot) string {
+	if snap.Interval <= 0 {
+		return "a single look"
+	}
+	return "watched for " + howLong(snap.Interval)
+}
+
+// tally is "12 listeners: 1 losing, 11 ok".
+func (s *screen) tally(ls []backlog.Listener) {
+	var counts [backlog.NumStatuses]int
+	for i := range ls {
+		counts[ls[i].Verdict.Status]++
+	}
+	spans := []span{{text: number(len(ls)) + " listeners:"}}
+	for st := backlog.NumStatuses - 1; st >= 0; st-- {
+		if counts[st] > 0 {
+			spans = append(spans, span{" " + number(counts[st]) + " " + st.String(), statusStyle(st)}, span{text: " ·"})
+		}
+	}
+	s.paragraph(0, spans[:len(spans)-1]...)
+}
+
+func (s *screen) notes(snap *backlog.Snapshot) {
+	for _, n := range snap.Notes {
+		s.wrapped([]span{{"! ", warn}}, 2, span{printable(n), warn})
+	}
+	if len(snap.Listeners) == 0 {
+		s.wrapped([]span{{"! ", warn}}, 2, span{"Nothing listens here.", warn})
+	}
+}
+
+func (s *screen) rule() { s.line(span{strings.Repeat("─", s.width), dim}) }
+
+func (s *screen) omitted(snap *backlog.Snapshot) {
+	if snap.Omitted > 0 {
+		s.blank()
+		s.paragraph(0, span{plural(snap.Omitted, "more listener is", "more listeners are") + " not watched (--max-listeners).", dim})
+	}
+}
+
+func statusStyle(st backlog.Status) style {
+	switch st {
+	case backlog.StatusOK:
+		return good
+	case backlog.StatusWarning, backlog.StatusSaturated:
+		return warn
+	default:
+		return bad
+	}
+}
+
+func badgeStyle(st backlog.Status) style {
+	switch st {
+	case backlog.StatusOK:
+		return badgeGood
+	case backlog.StatusWarning, backlog.StatusSaturated:
+		return badgeWarn
+	default:
+		return badgeBad
+	}
 }

@@ -1,0 +1,54 @@
+package render_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/render"
+)
+
+// checkGolden compares with testdata/NAME. UPDATE_GOLDEN=1 writes it instead;
+// look at what changed before committing it.
+func checkGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "UPDATE_GOLDEN=1 go test writes it")
+	require.Equal(t, string(want), string(got))
+}
+
+func TestTextGolden(t *testing.T) {
+	for name, s := range scenarios() {
+		for suffix, o := range map[string]render.TextOptions{"80": {Width: 80}, "120": {Width: 120}} {
+			t.Run(name+"_"+suffix, func(t *testing.T) {
+				var b bytes.Buffer
+				require.NoError(t, render.Text(&b, s, o))
+				checkGolden(t, name+"_"+suffix+".txt", b.Bytes())
+			})
+		}
+	}
+}
+
+func TestTextGoldenInColour(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, render.Text(&b, overload(), render.TextOptions{Width: 80, Color: true}))
+	checkGolden(t, "a5_overload_colour.txt", b.Bytes())
+}
+
+func TestJSONGolden(t *testing.T) {
+	for name, s := range scenarios() {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			require.NoError(t, render.JSON(&b, s))
+			checkGolden(t, name+".json", b.Bytes())
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package render
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// number writes 8192 as "8,192": at three in the morning nobody counts digits.
+func number[T ~int | ~uint64](n T) string {
+	s := strconv.FormatInt(int64(n), 10)
+	if n > 0 {
+		s = strconv.FormatUint(uint64(n), 10)
+	}
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// plural is "1 packet" or "1,700 packets".
+func plural[T ~int | ~uint64](n T, one, many string) string {
+	if n == 1 {
+		return number(n) + " " + one
+	}
+	return number(n) + " " + many
+}
+
+// span of time as people say it, to two digits or so: "12 ms", "4.2 s",
+// "2 min 5 s", "3 h 12 min".
+func howLong(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-" + howLong(-d)
+	case d < time.Millisecond:
+		return strconv.FormatInt(d.Microseconds(), 10) + " µs"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(math.Round(d.Seconds()*10)/10, 'f', -1, 64) + " s"
+	case d <= 2*time.Minute:
+		return strconv.FormatInt(int64(d.Round(time.Second)/time.Second), 10) + " s"
+	case d < 2*time.Hour:
+		return parts(d.Round(time.Second), time.Minute, "min", time.Second, "s")
+	default:
+		return parts(d.Round(time.Minute), time.Hour, "h", time.Minute, "min")
+	}
+}
+
+func parts(d, big time.Duration, bigName string, small time.Duration, smallName string) string {
+	out := strconv.FormatInt(int64(d/big), 10) + " " + bigName
+	if rest := d % big / small; rest > 0 {
+		out += " " + strconv.FormatInt(int64(rest), 10) + " " + smallName
+	}
+	return out
+}

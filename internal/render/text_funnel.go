@@ -1,0 +1,154 @@
+package render
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// stage is one line of the funnel.
+type stage struct {
+	name      string
+	used, max *int
+	why       string // why used or max is not known
+	unlimited bool
+	source    string // where max comes from
+	kind      string // the same in one word, for narrow screens
+	fullIn    *time.Duration
+	// neverFull is for the SYN backlog: whether it is full is said by
+	// counters, never by its length.
+	neverFull bool
+}
+
+func (s *screen) funnel(l *backlog.Listener) {
+	stages := append([]stage{synBacklog(l), acceptQueue(l), connections(l), threads(l), openFiles(l)}, otherLimits(l)...)
+	used, most := 5, 5
+	for i := range stages {
+		stages[i].fullIn = fullIn(l, stages[i].name)
+		used = max(used, lipgloss.Width(known(stages[i].used)))
+		most = max(most, lipgloss.Width(stages[i].maximum()))
+	}
+	for i := range stages {
+		s.stage(&stages[i], used, most)
+	}
+}
+
+func (s *screen) stage(st *stage, used, most int) {
+	head := []span{
+		{text: blanks(indent)},
+		{padRight(cut(st.name, labelWidth), labelWidth+2), plain},
+		{padLeft(known(st.used), used), bold},
+		{" / ", dim},
+		{padRight(st.maximum(), most), plain},
+	}
+	if st.used == nil || st.max == nil || *st.max <= 0 {
+		note := st.source
+		if st.why != "" {
+			note = "(" + st.why + ")"
+		}
+		s.line(append(head, span{"  " + printable(note), dim})...)
+		return
+	}
+	ratio := float64(*st.used) / float64(*st.max)
+	head = append(head, span{text: "  "})
+	head = append(head, bar(ratio, s.barWidth(), st.level(ratio))...)
+	head = append(head, span{padLeft(st.percent(ratio), 6), st.level(ratio)})
+	s.line(append(head, st.note(s.width-columns(head)-2))...)
+}
+
+// barWidth leaves room for the numbers and the settings' sources.
+func (s *screen) barWidth() int { return max(0, min((s.width-52)/2, 26)) }
+
+func (st *stage) maximum() string {
+	if st.unlimited {
+		return "no limit"
+	}
+	return known(st.max)
+}
+
+func (st *stage) level(ratio float64) style {
+	switch {
+	case st.neverFull:
+		return plain
+	case ratio >= 1:
+		return bad
+	case ratio >= .8:
+		return warn
+	default:
+		return good
+	}
+}
+
+// percent is rounded down: 100 % is said of nothing but a full stage.
+func (st *stage) percent(ratio float64) string {
+	if ratio >= 1 && !st.neverFull {
+		return "FULL"
+	}
+	return number(int(ratio*100)) + " %"
+}
+
+// note is the forecast, or else the setting's source: whole where it fits, its
+// kind where it does not.
+func (st *stage) note(room int) span {
+	if st.fullIn != nil {
+		return span{"  full in " + howLong(*st.fullIn), warn}
+	}
+	text := printable(st.source)
+	if lipgloss.Width(text) > room && st.kind != "" {
+		text = st.kind
+	}
+	return span{"  " + text, dim}
+}
+
+// bar fills width columns in eighths of a column. What is not empty shows at
+// least a sliver, and only what is full is filled.
+func bar(ratio float64, width int, st style) []span {
+	eighths := int(math.Round(min(max(ratio, 0), 1) * float64(width) * 8))
+	if ratio > 0 {
+		eighths = max(eighths, 1)
+	}
+	if ratio < 1 {
+		eighths = min(eighths, width*8-1)
+	}
+	eighths = min(max(eighths, 0), width*8)
+	filled := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		filled += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return []span{{filled, st}, {strings.Repeat("·", width-lipgloss.Width(filled)), dim}}
+}
+
+// known is a number, or n/a.
+func known(n *int) string {
+	if n == nil {
+		return "n/a"
+	}
+	return number(*n)
+}
+
+func fullIn(l *backlog.Listener, stageName string) *time.Duration {
+	for i := range l.Limits {
+		if stageOf(l.Limits[i].Name) == stageName {
+			return l.Limits[i].FullIn
+		}
+	}
+	return nil
+}
+
+// stageOf is a limit's name on the screen.
+func stageOf(limit string) string {
+	switch limit {
+	case "syn_backlog":
+		return "SYN backlog"
+	case "max_connections":
+		return "connections"
+	case "max_threads":
+		return "threads"
+	default:
+		return printable(strings.ReplaceAll(limit, "_", " "))
+	}
+}

@@ -1,0 +1,253 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// listener writes the whole funnel of one listener, the verdict on top.
+func (s *screen) listener(snap *backlog.Snapshot, l *backlog.Listener) {
+	s.verdict(l)
+	s.identity(l)
+	if l.Listening() {
+		s.blank()
+		s.funnel(l)
+		s.blank()
+		s.queue(l)
+		s.phases(l)
+		s.capacity(l)
+	}
+	s.losses(snap, l)
+	s.chain(l)
+	s.settingNotes(l.Connector)
+	s.findings(l)
+}
+
+// verdict is the line to read when there is time for one: how it stands,
+// where, which limit does it, and what that does to clients.
+func (s *screen) verdict(l *backlog.Listener) {
+	v := &l.Verdict
+	head := []span{
+		{" " + strings.ToUpper(v.Status.String()) + " ", badgeStyle(v.Status)},
+		{"  " + whereOf(l), bold},
+	}
+	if v.Cause != backlog.CauseNone {
+		head = append(head, span{"  " + printable(string(v.Cause)), statusStyle(v.Status)})
+	}
+	summary := printable(v.Summary)
+	if used := columns(head); used+2+lipgloss.Width(summary) <= s.width {
+		s.line(append(head, span{text: "  "}, span{summary, bold})...)
+		return
+	}
+	s.line(head...)
+	s.paragraph(indent, span{summary, bold})
+}
+
+func columns(spans []span) int {
+	n := 0
+	for _, sp := range spans {
+		n += sp.width()
+	}
+	return n
+}
+
+// whereOf is the address, or the port that nothing listens on.
+func whereOf(l *backlog.Listener) string {
+	if !l.Listening() {
+		return "port " + strconv.Itoa(int(l.Port))
+	}
+	return printable(l.ID.String())
+}
+
+// identity says who listens, in one dim line.
+func (s *screen) identity(l *backlog.Listener) {
+	var parts []string
+	if l.Listening() {
+		parts = append(parts, ownerOf(l.Process))
+	}
+	if k := l.Connector; k != nil {
+		parts = append(parts, serverOf(k)...)
+	}
+	if p := l.Process; p != nil && p.Container != "" {
+		parts = append(parts, "container "+cut(printable(p.Container), 12))
+	}
+	if l.Members > 1 {
+		parts = append(parts, number(l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
+	}
+	if len(parts) > 0 {
+		s.paragraph(indent, span{strings.Join(parts, " · "), dim})
+	}
+	if p := l.Process; p != nil && p.Stopped {
+		s.paragraph(indent, span{"The process is stopped (state T): it accepts nothing until it gets SIGCONT.", bad})
+	}
+}
+
+func ownerOf(p *backlog.Process) string {
+	if p == nil {
+		return "owner n/a (not visible to this user)"
+	}
+	return printable(p.Comm) + " " + strconv.Itoa(p.PID)
+}
+
+func serverOf(k *backlog.Connector) []string {
+	var parts []string
+	switch k.Server {
+	case "tomcat":
+		parts = append(parts, strings.TrimSpace("Tomcat "+printable(k.Version)))
+	case "jvm":
+		parts = append(parts, "a JVM, no Tomcat recognised")
+	}
+	if k.Framework == "spring-boot" {
+		parts = append(parts, strings.TrimSpace("Spring Boot "+printable(k.FrameworkVersion)))
+	}
+	if k.Protocol != "" {
+		parts = append(parts, printable(k.Protocol))
+	}
+	if k.TLS {
+		parts = append(parts, "TLS")
+	}
+	if k.HTTP2 {
+		parts = append(parts, "HTTP/2")
+	}
+	if k.Executor != "" {
+		parts = append(parts, "executor "+printable(k.Executor))
+	}
+	return parts
+}
+
+// queue tells what the accept queue's length does not.
+func (s *screen) queue(l *backlog.Listener) {
+	q := l.AcceptQueue
+	if q == nil {
+		return
+	}
+	var parts []string
+	if q.OldestWait != nil {
+		parts = append(parts, "the oldest has waited "+howLong(*q.OldestWait))
+	}
+	if q.Peak != nil && *q.Peak > 0 {
+		peak := "peak " + number(*q.Peak)
+		if q.PeakAge > 0 {
+			peak += ", " + howLong(q.PeakAge) + " ago"
+		}
+		parts = append(parts, peak)
+	}
+	if len(parts) > 0 {
+		s.row(label("queue"), span{text: strings.Join(parts, " · ")})
+	}
+}
+
+// phases are where the accepted connections stand; phases nobody is in are
+// not worth a word.
+func (s *screen) phases(l *backlog.Listener) {
+	c := l.Connections
+	if c == nil {
+		return
+	}
+	spans := make([]span, 0, 2*backlog.NumPhases)
+	for p, n := range c.Phases {
+		if n > 0 {
+			spans = append(spans, phase(backlog.Phase(p), n), span{" ·", dim})
+		}
+	}
+	if c.Reset != nil && *c.Reset > 0 {
+		spans = append(spans, span{" " + number(*c.Reset) + " reset by the client, slot still held", warn}, span{" ·", dim})
+	}
+	if len(spans) == 0 {
+		spans = []span{{"no connections", dim}, {}}
+	}
+	spans = spans[:len(spans)-1]
+	if c.Partial {
+		spans = append(spans, span{" (the kernel cut the scan short: at least so many)", warn})
+	}
+	s.row(label("phases"), spans...)
+}
+
+func phase(p backlog.Phase, n int) span {
+	words := [backlog.NumPhases]string{
+		"waiting for a thread", "in service", "sending", "idle", "closed by the client", "unclassified",
+	}
+	st := plain
+	if p == backlog.Waiting {
+		st = warn
+	}
+	return span{" " + number(n) + " " + words[p], st}
+}
+
+// capacity spells the sum out: the "one" is the kernel's, and everybody who
+// load-tests a Tomcat wonders about it.
+func (s *screen) capacity(l *backlog.Listener) {
+	n := l.Capacity()
+	if n == nil {
+		return
+	}
+	s.row(label("capacity"), span{text: number(*n) + " clients at once"},
+		span{"= maxConnections " + number(l.Connector.MaxConnections.Value) + " + backlog " + number(l.AcceptQueue.Limit) + " + 1", dim})
+}
+
+func (s *screen) chain(l *backlog.Listener) {
+	if len(l.Verdict.Chain) < 2 {
+		return
+	}
+	names := make([]string, len(l.Verdict.Chain))
+	for i, c := range l.Verdict.Chain {
+		names[i] = printable(string(c))
+	}
+	s.row(label("chain"), span{strings.Join(names, " → "), bold}, span{"(full, from the client inwards)", dim})
+}
+
+// settingNotes are settings that do not mean what they say: ignored by the
+// server, or clamped by the kernel.
+func (s *screen) settingNotes(k *backlog.Connector) {
+	if k == nil {
+		return
+	}
+	for _, n := range []struct{ name, note string }{
+		{"maxConnections", noteOf(k.MaxConnections)},
+		{"acceptCount", noteOf(k.AcceptCount)},
+		{"maxThreads", noteOf(k.MaxThreads)},
+		{"minSpareThreads", noteOf(k.MinSpareThreads)},
+		{"virtual threads", noteOf(k.VirtualThreads)},
+	} {
+		if n.note != "" {
+			s.row(label(n.name), span{printable(n.note), warn})
+		}
+	}
+}
+
+func noteOf[T any](s *backlog.Setting[T]) string {
+	if s == nil {
+		return ""
+	}
+	return s.Note
+}
+
+// findings are what the evidence carries and what to do about it.
+func (s *screen) findings(l *backlog.Listener) {
+	if len(l.Verdict.Findings) > 0 {
+		s.blank()
+	}
+	for _, f := range l.Verdict.Findings {
+		s.row(span{printable(f.Code), severityStyle(f.Severity)}, span{text: printable(f.Evidence)})
+		if f.Advice != "" {
+			s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", severityStyle(f.Severity)}}, textColumn+2, span{printable(f.Advice), bold})
+		}
+	}
+}
+
+func severityStyle(v backlog.Severity) style {
+	switch v {
+	case backlog.SeverityCritical:
+		return bad
+	case backlog.SeverityWarning:
+		return warn
+	default:
+		return good
+	}
+}
+
+func label(name string) span { return span{name, dim} }

@@ -1,0 +1,72 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// losses tells each figure on its own line: packets, requests and connections
+// are different things and are never added up.
+func (s *screen) losses(snap *backlog.Snapshot, l *backlog.Listener) {
+	lo := l.Losses
+	switch {
+	case lo == nil && l.Listening():
+		s.row(label("lost"), span{"n/a (a single look; --interval 1s tells)", dim})
+		return
+	case lo == nil:
+		return
+	}
+	lines := lossLines(lo)
+	if len(lines) == 0 {
+		s.row(label("lost"), span{"nothing in " + howLong(snap.Interval), good})
+		return
+	}
+	name := label("lost in " + howLong(snap.Interval))
+	for _, line := range lines {
+		s.row(name, span{line, bad})
+		name = span{}
+	}
+	if len(lo.WorstCase) > 0 {
+		s.row(label("clients see"), span{worstCase(lo.WorstCase), bad})
+	}
+}
+
+func lossLines(lo *backlog.Losses) []string {
+	var out []string
+	for _, d := range lo.By {
+		if d.Packets > 0 {
+			out = append(out, dropLine(d))
+		}
+	}
+	if lo.AbandonedRequests > 0 {
+		out = append(out, "at least "+plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed before its answer")
+	}
+	if lo.QueueResets > 0 {
+		out = append(out, plural(lo.QueueResets, "queued connection", "queued connections")+" reset when the listener closed")
+	}
+	if lo.Unattributed > 0 {
+		out = append(out, plural(lo.Unattributed, "more packet", "more packets")+" dropped in this namespace that no watched listener accounts for")
+	}
+	return out
+}
+
+func dropLine(d backlog.Drops) string {
+	kind := map[backlog.Packet]string{backlog.PacketSYN: "SYN ", backlog.PacketACK: "ACK "}[d.Packet]
+	line := plural(d.Packets, kind+"packet", kind+"packets") + " dropped"
+	if d.Cause != backlog.CauseNone {
+		line += ": " + printable(string(d.Cause))
+	}
+	if d.Estimated {
+		line += " (estimated: several listeners dropped at once)"
+	}
+	return line
+}
+
+func worstCase(in []string) string {
+	words := make([]string, len(in))
+	for i, w := range in {
+		words[i] = printable(strings.ReplaceAll(w, "_", " "))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,87 @@
+package render
+
+import (
+	"strconv"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// table gives each listener one line.
+func (s *screen) table(ls []*backlog.Listener, ruled bool) {
+	if len(ls) == 0 {
+		return
+	}
+	if ruled {
+		s.rule()
+	}
+	rows := make([][]string, 0, len(ls)+1)
+	rows = append(rows, []string{"", "listener", "process", "accept queue", "connections", "threads"})
+	for _, l := range ls {
+		rows = append(rows, tableRow(l))
+	}
+	widths := columnWidths(rows)
+	for i, r := range rows {
+		st := plain
+		if i == 0 {
+			st = dim
+		}
+		s.tableLine(r, widths, st, ls, i-1)
+	}
+}
+
+func (s *screen) tableLine(row []string, widths []int, st style, ls []*backlog.Listener, i int) {
+	spans := make([]span, 0, 2*len(row))
+	for col, cell := range row {
+		text := padLeft(cell, widths[col])
+		if col < 3 {
+			text = padRight(cell, widths[col])
+		}
+		cellStyle := st
+		if col == 0 && i >= 0 {
+			cellStyle = statusStyle(ls[i].Verdict.Status)
+		}
+		spans = append(spans, span{text, cellStyle}, span{text: "  "})
+	}
+	s.line(spans...)
+}
+
+// columnWidths keeps the table within 80 columns.
+func columnWidths(rows [][]string) []int {
+	most := []int{9, 21, 13, 12, 15, 9}
+	widths := make([]int, len(most))
+	for _, r := range rows {
+		for col := range r {
+			r[col] = cut(r[col], most[col])
+			widths[col] = max(widths[col], lipgloss.Width(r[col]))
+		}
+	}
+	return widths
+}
+
+func tableRow(l *backlog.Listener) []string {
+	process := "n/a"
+	if p := l.Process; p != nil {
+		process = printable(p.Comm) + " " + strconv.Itoa(p.PID)
+	}
+	if !l.Listening() {
+		process = ""
+	}
+	return []string{
+		l.Verdict.Status.String(), whereOf(l), process,
+		fraction(acceptQueue(l)), fraction(connections(l)), fraction(threads(l)),
+	}
+}
+
+// fraction is "12/8,192"; without a maximum just the number.
+func fraction(st stage) string {
+	switch {
+	case st.used == nil:
+		return "n/a"
+	case st.max == nil:
+		return number(*st.used)
+	default:
+		return number(*st.used) + "/" + number(*st.max)
+	}
+}

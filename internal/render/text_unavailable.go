@@ -1,0 +1,55 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+const maxNamed = 4 // things named that share a reason; the rest is counted
+
+// missing are things that cannot be seen for the same reason.
+type missing struct {
+	why, how string
+	what     []string
+}
+
+// unavailable says what could not be seen, why, and how to see it.
+func (s *screen) unavailable(in []backlog.Unavailable) {
+	if len(in) == 0 {
+		return
+	}
+	s.rule()
+	s.line(span{"NOT SEEN", bold})
+	for _, m := range byReason(in) {
+		s.paragraph(indent, span{text: m.names() + ":"}, span{printable(m.why), warn})
+		if m.how != "" {
+			s.wrapped([]span{{text: blanks(indent)}, {"→ ", good}}, indent+2, span{text: printable(m.how)})
+		}
+	}
+}
+
+func byReason(in []backlog.Unavailable) []*missing {
+	var out []*missing
+	seen := make(map[[2]string]*missing)
+	for _, u := range in {
+		key := [2]string{u.Why, u.How}
+		m := seen[key]
+		if m == nil {
+			m = &missing{why: u.Why, how: u.How}
+			seen[key] = m
+			out = append(out, m)
+		}
+		m.what = append(m.what, u.What)
+	}
+	return out
+}
+
+func (m *missing) names() string {
+	named := m.what[:min(len(m.what), maxNamed)]
+	text := printable(strings.Join(named, ", "))
+	if rest := len(m.what) - len(named); rest > 0 {
+		text += " and " + number(rest) + " more"
+	}
+	return text
+}
