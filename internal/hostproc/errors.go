@@ -11,8 +11,8 @@ import (
 // The ways in which a process cannot be read. Missing permission is passed on
 // and satisfies errors.Is(err, fs.ErrPermission).
 var (
-	// ErrGone says that no such process exists, or that it has exited and only
-	// waits for its parent (a zombie has neither descriptors nor a namespace).
+	// ErrGone says that no such process exists, or that it has exited, only
+	// waits for its parent (a zombie) and no longer has what was asked for.
 	ErrGone = errors.New("no such process")
 	// ErrInvisible says that the process lives but /proc is mounted with
 	// hidepid=2 and answers ENOENT for it.

@@ -3,6 +3,7 @@ package hostproc
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -50,7 +51,7 @@ func parseRunDelay(data []byte) (time.Duration, error) {
 		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
 	}
 	delay, _, ok := nextNumber(rest)
-	if !ok {
+	if !ok || delay > math.MaxInt64 {
 		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
 	}
 	return time.Duration(delay), nil

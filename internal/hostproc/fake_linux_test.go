@@ -1,0 +1,29 @@
+package hostproc
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fakeProc makes a folder that looks like proc to NewFS, for kernels and
+// machines other than this one.
+func fakeProc(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("1", filepath.Join(dir, "self")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "1"), 0o700))
+	writeTree(t, dir, files)
+	return dir
+}
+
+func writeTree(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+	}
+}

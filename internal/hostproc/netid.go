@@ -1,0 +1,24 @@
+package hostproc
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// NetID is a number that processes share exactly when they are in one network
+// namespace. Unlike the number behind /proc/PID/ns/net, which takes the
+// permission to trace the process, any user may ask for it: it is the inode of
+// /proc/PID/net/tcp, an entry that each namespace has of its own
+// (proc_create_net_data). It has no meaning beyond the comparison.
+func (fs FS) NetID(pid int) (uint64, error) {
+	info, err := os.Stat(fs.path(pid, "net", "tcp"))
+	if err != nil {
+		return 0, fs.wrap(pid, "net", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, fmt.Errorf("hostproc: net of pid %d: %w", pid, ErrNotSupported)
+	}
+	return st.Ino, nil
+}

@@ -1,0 +1,77 @@
+package hostproc
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOpenFiles(t *testing.T) {
+	fs := realProc(t)
+	counting := fs
+	counting.fdCount = false // a kernel before 6.2
+	few := startChild(t, "sockets", "0")
+	many := startChild(t, "sockets", "700")
+	for name, fs := range map[string]FS{"by size": fs, "by counting": counting} {
+		t.Run(name, func(t *testing.T) {
+			if name == "by size" && !fs.fdCount {
+				t.Skip("this kernel is older than 6.2")
+			}
+			base, err := fs.OpenFiles(few.pid())
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, base, 3)
+			n, err := fs.OpenFiles(many.pid())
+			require.NoError(t, err)
+			require.Equal(t, base+700, n)
+		})
+	}
+}
+
+func TestCountsDescriptors(t *testing.T) {
+	empty := t.TempDir() + "/fd"
+	require.NoError(t, os.WriteFile(empty, nil, 0o600)) // of size 0, as fd is before 6.2
+	require.False(t, countsDescriptors(empty))
+	require.False(t, countsDescriptors(t.TempDir()+"/nothing"))
+	require.Equal(t, kernelAtLeast(t, 6, 2), countsDescriptors("/proc/self/fd"))
+}
+
+func kernelAtLeast(t *testing.T, major, minor int) bool {
+	t.Helper()
+	release, err := realProc(t).KernelRelease()
+	require.NoError(t, err)
+	var a, b int
+	n, rest := 0, release
+	for _, dst := range []*int{&a, &b} {
+		for n = 0; n < len(rest) && rest[n] >= '0' && rest[n] <= '9'; n++ {
+		}
+		*dst, err = strconv.Atoi(rest[:n])
+		require.NoError(t, err)
+		rest = rest[min(n+1, len(rest)):]
+	}
+	return a > major || a == major && b >= minor
+}
+
+func TestOpenFilesLimit(t *testing.T) {
+	fs := realProc(t)
+	c := startChild(t, "wait", "")
+	require.NoError(t, exec.CommandContext(t.Context(), "prlimit", "--pid", strconv.Itoa(c.pid()), "--nofile=123:456").Run())
+	n, err := fs.OpenFilesLimit(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, 123, n)
+}
+
+func TestOpenFilesUnlimited(t *testing.T) {
+	dir := fakeProc(t, map[string]string{
+		"5/limits": "Limit                     Soft Limit           Hard Limit           Units     \n" +
+			"Max open files            unlimited            unlimited            files     \n",
+	})
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	n, err := fs.OpenFilesLimit(5)
+	require.NoError(t, err)
+	require.Equal(t, math.MaxInt, n)
+}

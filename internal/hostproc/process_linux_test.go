@@ -1,0 +1,208 @@
+package hostproc
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNewFSRefusesOtherFolders(t *testing.T) {
+	_, err := NewFS(t.TempDir())
+	require.ErrorContains(t, err, "is not a proc file system")
+	_, err = NewFS("/nonexistent")
+	require.ErrorContains(t, err, `"/nonexistent" is not a proc file system`)
+}
+
+func TestProcess(t *testing.T) {
+	fs := realProc(t)
+	c := startChild(t, "threads", "http-nio-1-e,b")
+	p, err := fs.Process(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, c.pid(), p.PID)
+	require.Equal(t, "exe", p.Comm, "started as /proc/self/exe")
+	require.GreaterOrEqual(t, p.Threads, 3)
+	require.Equal(t, uint32(os.Getuid()), p.UIDs[0])
+	require.Equal(t, uint32(os.Getgid()), p.GIDs[3])
+	require.Equal(t, c.pid(), p.InnerPID())
+	require.False(t, p.Stopped())
+
+	uptime, err := fs.Uptime()
+	require.NoError(t, err)
+	require.InDelta(t, 0, p.Age(uptime).Seconds(), 30, "it was started just now")
+	boot, err := fs.BootTime()
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), boot.Add(uptime), 2*time.Second)
+}
+
+func TestProcessOfAnotherUser(t *testing.T) {
+	needRoot(t)
+	c := startChild(t, "wait", "", asNobody)
+	p, err := realProc(t).Process(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, [4]uint32{nobody, nobody, nobody, nobody}, p.UIDs)
+	require.Equal(t, [4]uint32{nobody, nobody, nobody, nobody}, p.GIDs)
+}
+
+func TestProcessStopped(t *testing.T) {
+	fs := realProc(t)
+	c := startChild(t, "wait", "")
+	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
+	require.Eventually(t, func() bool {
+		p, err := fs.Process(c.pid())
+		return err == nil && p.State == 'T' && p.Stopped()
+	}, 5*time.Second, time.Millisecond)
+	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
+	require.Eventually(t, func() bool {
+		p, err := fs.Process(c.pid())
+		return err == nil && !p.Stopped()
+	}, 5*time.Second, time.Millisecond)
+}
+
+func TestInnerPID(t *testing.T) {
+	needRoot(t)
+	c := startChild(t, "wait", "", func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	})
+	p, err := realProc(t).Process(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, []int{c.pid(), 1}, p.NSpid)
+	require.Equal(t, 1, p.InnerPID())
+	require.Equal(t, 7, Process{PID: 7}.InnerPID(), "kernels before 4.1 tell only this")
+}
+
+func TestZombieIsGone(t *testing.T) {
+	fs := realProc(t)
+	c := startChild(t, "wait", "")
+	require.NoError(t, c.Process.Kill())
+	require.Eventually(t, func() bool {
+		p, err := fs.Process(c.pid())
+		return err == nil && p.Exited()
+	}, 5*time.Second, time.Millisecond)
+	require.NoError(t, fs.SocketInodes(c.pid(), func(uint32) { t.Error("it has no descriptors any more") }))
+	_, err := fs.OpenListenCounters(c.pid())
+	require.ErrorIs(t, err, ErrGone)
+	_, err = fs.NetCounters(c.pid())
+	require.ErrorIs(t, err, ErrGone)
+	args, err := fs.Cmdline(c.pid())
+	require.NoError(t, err)
+	require.Empty(t, args)
+}
+
+// What cannot be read says which of the ways it is.
+func TestProbe(t *testing.T) {
+	everywhere := func(answer string) probeResult {
+		return probeResult{
+			"process": answer, "files": answer, "count": answer, "limit": answer, "cmdline": answer, "environ": answer,
+			"counters": answer, "sockstat": answer, "delay": answer, "cgroup": answer, "jvm": answer, "open": answer,
+			"listen": answer, "net": answer, "threads": answer, "sockets": answer,
+		}
+	}
+	t.Run("gone", func(t *testing.T) {
+		c := startChild(t, "wait", "")
+		c.stop()
+		require.Equal(t, everywhere("gone"), probe(t, "probe", strconv.Itoa(c.pid())))
+	})
+	t.Run("other user", func(t *testing.T) {
+		needRoot(t)
+		c := startChild(t, "wait", "")
+		want := everywhere("ok")
+		for _, private := range []string{"count", "environ", "jvm", "open", "sockets"} {
+			want[private] = "permission"
+		}
+		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.pid()), asNobody))
+	})
+	t.Run("own", func(t *testing.T) {
+		c := startChild(t, "wait", "")
+		want := everywhere("ok")
+		want["jvm"] = "noperfdata"
+		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.pid())))
+	})
+	t.Run("hidden", func(t *testing.T) {
+		needRoot(t)
+		c := startChild(t, "wait", "")
+		dir, err := os.MkdirTemp("/tmp", "hostproc-test-")
+		require.NoError(t, err)
+		defer func() { _ = os.Remove(dir) }()
+		require.NoError(t, os.Chmod(dir, 0o755))
+		private := func(cmd *exec.Cmd) {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		}
+		arg := dir + ":" + strconv.Itoa(c.pid())
+		require.Equal(t, everywhere("invisible"), probe(t, "hidepid", arg, private))
+		c.stop()
+		require.Equal(t, everywhere("gone"), probe(t, "hidepid", arg, private))
+	})
+}
+
+func TestDiesMeanwhile(t *testing.T) {
+	fs := realProc(t)
+	t.Run("threads", func(t *testing.T) {
+		c := startChild(t, "threads", "a,b,c,d")
+		seen := 0
+		err := fs.ThreadNames(c.pid(), func(int, string) {
+			if seen++; seen == 1 {
+				c.stop()
+			}
+		})
+		require.ErrorIs(t, err, ErrGone)
+		require.Equal(t, 1, seen)
+	})
+	t.Run("sockets", func(t *testing.T) {
+		c := startChild(t, "sockets", "20")
+		seen := 0
+		err := fs.SocketInodes(c.pid(), func(uint32) {
+			if seen++; seen == 1 {
+				c.stop()
+			}
+		})
+		require.ErrorIs(t, err, ErrGone)
+		require.Equal(t, 1, seen)
+	})
+}
+
+func TestCmdlineAndEnviron(t *testing.T) {
+	fs := realProc(t)
+	c := startChild(t, "wait", "", func(cmd *exec.Cmd) {
+		cmd.Args = append(cmd.Args, "--server.port=8080", "", "a b")
+		cmd.Env = append(cmd.Env, "EMPTY=", "SERVER_PORT=9090", "WITH=a=b\nc")
+	})
+	args, err := fs.Cmdline(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, []string{"/proc/self/exe", "--server.port=8080", "", "a b"}, args)
+	env, err := fs.Environ(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, []string{"EMPTY=", "SERVER_PORT=9090", "WITH=a=b\nc"}, env[len(env)-3:])
+}
+
+func TestCwdAndRoot(t *testing.T) {
+	fs := realProc(t)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(dir+"/application.yml", []byte("x"), 0o600))
+	c := startChild(t, "wait", "", func(cmd *exec.Cmd) { cmd.Dir = dir })
+	data, err := os.ReadFile(fs.Cwd(c.pid()) + "/application.yml")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+	data, err = os.ReadFile(fs.Root(c.pid()) + dir + "/application.yml")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+}
+
+func TestSysinfo(t *testing.T) {
+	fs := realProc(t)
+	want, err := os.Hostname()
+	require.NoError(t, err)
+	host, err := fs.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, want, host)
+	release, err := fs.KernelRelease()
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), "uname", "-r").Output()
+	require.NoError(t, err)
+	require.Equal(t, strings.TrimSpace(string(out)), release)
+}

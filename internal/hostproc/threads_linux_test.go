@@ -1,0 +1,115 @@
+package hostproc
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestThreadNames(t *testing.T) {
+	fs := realProc(t)
+	c := startChild(t, "threads", "http-nio-8080-exec-1,http-nio-8080-exec-2,odd name) (")
+	var names []string
+	var tids []int
+	require.NoError(t, fs.ThreadNames(c.pid(), func(tid int, comm string) {
+		tids = append(tids, tid)
+		names = append(names, comm)
+	}))
+	require.Equal(t, c.pid(), tids[0], "the main thread comes first")
+	require.True(t, slices.IsSorted(tids))
+	require.Contains(t, names, "odd name) (")
+	require.Equal(t, 2, len(names)-len(slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "http-nio-8080-e" })))
+}
+
+func TestRunDelay(t *testing.T) {
+	fs := realProc(t)
+	c := startChild(t, "threads", "a,b")
+	got, err := fs.RunDelay(c.pid())
+	require.NoError(t, err)
+	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(c.pid()), "task/*/schedstat"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(tasks), 3)
+	var want time.Duration
+	for _, task := range tasks {
+		data, err := os.ReadFile(task)
+		require.NoError(t, err)
+		delay, err := parseRunDelay(data)
+		require.NoError(t, err)
+		want += delay
+	}
+	require.InDelta(t, want, got, float64(50*time.Millisecond), "an idle process")
+	require.Positive(t, got)
+}
+
+// The sum of a process's threads falls when one ends; the counter does not.
+func TestRunDelayCounter(t *testing.T) {
+	dir := fakeProc(t, map[string]string{
+		"7/task/7/schedstat": "100 5000 3\n",
+		"7/task/8/schedstat": "100 2000 3\n",
+	})
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	counter := fs.NewRunDelayCounter(7)
+	read := func(want time.Duration) {
+		t.Helper()
+		got, err := counter.Read()
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	read(7000)
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7/task/8")))
+	writeTree(t, dir, map[string]string{"7/task/7/schedstat": "100 5500 4\n"})
+	read(7500)
+	writeTree(t, dir, map[string]string{"7/task/8/schedstat": "1 30 1\n", "7/task/7/schedstat": "1 40 1\n"})
+	read(7570)
+
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7")))
+	got, err := counter.Read()
+	require.ErrorIs(t, err, ErrGone)
+	require.Equal(t, time.Duration(7570), got, "an error leaves it alone")
+}
+
+func TestRunDelayNotSupported(t *testing.T) {
+	dir := fakeProc(t, map[string]string{
+		"7/task/7/comm": "java\n",
+		"7/stat":        captureStat,
+	})
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	_, err = fs.RunDelay(7)
+	require.ErrorIs(t, err, ErrNotSupported, "a kernel without schedstat")
+}
+
+const captureStat = "7 (java) S 1 7 7 0 -1 4194560 18151 0 5 0 142 33 0 0 20 0 22 0 262266 2667110400 10070 " +
+	"18446744073709551615 93981402292224 93981402293001 140725433458720 0 0 0 0 2 16800972 0 0 0 17 1 0 0 0 0 0 " +
+	"93981402304784 93981402305552 93981417988096 140725433466443 140725433466512 140725433466512 140725433470926 0\n"
+
+func TestParseRunDelay(t *testing.T) {
+	for in, want := range map[string]time.Duration{
+		"135642 16660 2\n": 16660,
+		"0 0 0\n":          0,
+		"1 2":              2,
+	} {
+		got, err := parseRunDelay([]byte(in))
+		require.NoError(t, err, in)
+		require.Equal(t, want, got, in)
+	}
+	for _, in := range []string{"", "\n", "1", "1 \n", "a b c", "1 x", "1 -2 3", "12x 3 4"} {
+		_, err := parseRunDelay([]byte(in))
+		require.ErrorIs(t, err, ErrMalformed, in)
+	}
+}
+
+func FuzzParseRunDelay(f *testing.F) {
+	f.Add([]byte("135642 16660 2\n"))
+	f.Add([]byte("18446744073709551615 18446744073709551615 1\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		delay, err := parseRunDelay(data)
+		require.False(t, err == nil && delay < 0)
+	})
+}
