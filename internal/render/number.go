@@ -30,20 +30,23 @@ func plural[T ~int | ~uint64](n T, one, many string) string {
 	return number(n) + " " + many
 }
 
-// span of time as people say it, to two digits or so: "12 ms", "4.2 s",
+// nbsp keeps a number and its unit on one line; the screen writes it as a blank.
+const nbsp = "\u00a0"
+
+// howLong is a span of time as people say it, to two digits or so: "12 ms", "4.2 s",
 // "2 min 5 s", "3 h 12 min".
 func howLong(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "-" + howLong(-d)
 	case d < time.Millisecond:
-		return strconv.FormatInt(d.Microseconds(), 10) + " µs"
+		return strconv.FormatInt(d.Microseconds(), 10) + nbsp + "µs"
 	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+		return strconv.FormatInt(d.Milliseconds(), 10) + nbsp + "ms"
 	case d < 10*time.Second:
-		return strconv.FormatFloat(math.Round(d.Seconds()*10)/10, 'f', -1, 64) + " s"
+		return strconv.FormatFloat(math.Round(d.Seconds()*10)/10, 'f', -1, 64) + nbsp + "s"
 	case d <= 2*time.Minute:
-		return strconv.FormatInt(int64(d.Round(time.Second)/time.Second), 10) + " s"
+		return strconv.FormatInt(int64(d.Round(time.Second)/time.Second), 10) + nbsp + "s"
 	case d < 2*time.Hour:
 		return parts(d.Round(time.Second), time.Minute, "min", time.Second, "s")
 	default:
@@ -52,9 +55,9 @@ func howLong(d time.Duration) string {
 }
 
 func parts(d, big time.Duration, bigName string, small time.Duration, smallName string) string {
-	out := strconv.FormatInt(int64(d/big), 10) + " " + bigName
+	out := strconv.FormatInt(int64(d/big), 10) + nbsp + bigName
 	if rest := d % big / small; rest > 0 {
-		out += " " + strconv.FormatInt(int64(rest), 10) + " " + smallName
+		out += nbsp + strconv.FormatInt(int64(rest), 10) + nbsp + smallName
 	}
 	return out
 }

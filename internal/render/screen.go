@@ -14,6 +14,8 @@ const (
 	textColumn = indent + labelWidth + 2
 
 	minWidth, defaultWidth, maxWidth = 40, 80, 120
+
+	dot = "·" // stands between things of a kind
 )
 
 // screen collects lines that are never wider than width.
@@ -42,7 +44,7 @@ func (s *screen) line(spans ...span) {
 		room -= sp.width()
 		text.WriteString(sp.ansi(s.color))
 	}
-	s.b.WriteString(strings.TrimRight(text.String(), " "))
+	s.b.WriteString(strings.TrimRight(strings.ReplaceAll(text.String(), nbsp, " "), " "))
 	s.b.WriteByte('\n')
 }
 
@@ -64,8 +66,12 @@ func (s *screen) paragraph(column int, spans ...span) {
 func (s *screen) wrapped(head []span, column int, spans ...span) {
 	room := max(s.width-column, 1)
 	line, used := head, 0
-	for _, w := range words(spans, room) {
+	all := words(spans, room)
+	for i, w := range all {
 		need := w.width()
+		if i+1 < len(all) && all[i+1].text == dot { // a dot ends a line, it never begins one
+			need += 2
+		}
 		if used > 0 && used+1+need > room {
 			s.line(line...)
 			line, used = []span{{text: blanks(column)}}, 0
@@ -75,7 +81,7 @@ func (s *screen) wrapped(head []span, column int, spans ...span) {
 			used++
 		}
 		line = append(line, w.span)
-		used += need
+		used += w.width()
 	}
 	s.line(line...)
 }
@@ -92,7 +98,7 @@ type word struct {
 func words(spans []span, room int) []word {
 	var out []word
 	for _, sp := range spans {
-		for i, f := range strings.Fields(sp.text) {
+		for i, f := range strings.FieldsFunc(sp.text, func(r rune) bool { return r == ' ' }) {
 			gap := span{text: " "}
 			if i > 0 {
 				gap.style = sp.style

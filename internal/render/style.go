@@ -40,6 +40,9 @@ func (s span) ansi(color bool) string {
 	return "\x1b[" + string(s.style) + "m" + s.text + "\x1b[0m"
 }
 
+// spaced is a word of the JSON in a sentence: "in_service" is "in service".
+func spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
+
 // printable replaces what could move the cursor or change colours: command
 // names, paths and settings come from other people's processes.
 func printable(s string) string {

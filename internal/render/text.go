@@ -105,7 +105,7 @@ func (s *screen) tally(ls []backlog.Listener) {
 	spans := []span{{text: number(len(ls)) + " listeners:"}}
 	for st := backlog.NumStatuses - 1; st >= 0; st-- {
 		if counts[st] > 0 {
-			spans = append(spans, span{" " + number(counts[st]) + " " + st.String(), statusStyle(st)}, span{text: " ·"})
+			spans = append(spans, span{number(counts[st]) + " " + st.String(), statusStyle(st)}, span{dot, dim})
 		}
 	}
 	s.paragraph(0, spans[:len(spans)-1]...)

@@ -17,7 +17,8 @@ type stage struct {
 	why       string // why used or max is not known
 	unlimited bool
 	source    string // where max comes from
-	kind      string // the same in one word, for narrow screens
+	short     string // the same for narrow screens
+	detail    string // what short leaves out
 	fullIn    *time.Duration
 	// neverFull is for the SYN backlog: whether it is full is said by
 	// counters, never by its length.
@@ -32,12 +33,19 @@ func (s *screen) funnel(l *backlog.Listener) {
 		used = max(used, lipgloss.Width(known(stages[i].used)))
 		most = max(most, lipgloss.Width(stages[i].maximum()))
 	}
+	var cutShort []span
 	for i := range stages {
-		s.stage(&stages[i], used, most)
+		if s.stage(&stages[i], used, most) {
+			cutShort = append(cutShort, span{stages[i].name + ": " + printable(stages[i].detail), dim}, span{dot, dim})
+		}
+	}
+	if len(cutShort) > 0 {
+		s.row(label("limits set by"), cutShort[:len(cutShort)-1]...)
 	}
 }
 
-func (s *screen) stage(st *stage, used, most int) {
+// stage also says whether there was no room for a detail of the source.
+func (s *screen) stage(st *stage, used, most int) (shortened bool) {
 	head := []span{
 		{text: blanks(indent)},
 		{padRight(cut(st.name, labelWidth), labelWidth+2), plain},
@@ -51,13 +59,15 @@ func (s *screen) stage(st *stage, used, most int) {
 			note = "(" + st.why + ")"
 		}
 		s.line(append(head, span{"  " + printable(note), dim})...)
-		return
+		return false
 	}
 	ratio := float64(*st.used) / float64(*st.max)
 	head = append(head, span{text: "  "})
 	head = append(head, bar(ratio, s.barWidth(), st.level(ratio))...)
 	head = append(head, span{padLeft(st.percent(ratio), 6), st.level(ratio)})
-	s.line(append(head, st.note(s.width-columns(head)-2))...)
+	note, shortened := st.note(s.width - columns(head) - 2)
+	s.line(append(head, note)...)
+	return shortened
 }
 
 // barWidth leaves room for the numbers and the settings' sources.
@@ -91,17 +101,16 @@ func (st *stage) percent(ratio float64) string {
 	return number(int(ratio*100)) + " %"
 }
 
-// note is the forecast, or else the setting's source: whole where it fits, its
-// kind where it does not.
-func (st *stage) note(room int) span {
+// note is the forecast, or else where the limit comes from: whole where it
+// fits, in a word where it does not.
+func (st *stage) note(room int) (note span, shortened bool) {
 	if st.fullIn != nil {
-		return span{"  full in " + howLong(*st.fullIn), warn}
+		return span{"  full in " + howLong(*st.fullIn), warn}, st.detail != ""
 	}
-	text := printable(st.source)
-	if lipgloss.Width(text) > room && st.kind != "" {
-		text = st.kind
+	if text := printable(st.source); lipgloss.Width(text) <= room {
+		return span{"  " + text, dim}, false
 	}
-	return span{"  " + text, dim}
+	return span{"  " + printable(st.short), dim}, st.detail != ""
 }
 
 // bar fills width columns in eighths of a column. What is not empty shows at
@@ -149,6 +158,6 @@ func stageOf(limit string) string {
 	case "max_threads":
 		return "threads"
 	default:
-		return printable(strings.ReplaceAll(limit, "_", " "))
+		return printable(spaced(limit))
 	}
 }

@@ -31,10 +31,7 @@ func (s *screen) listener(snap *backlog.Snapshot, l *backlog.Listener) {
 // where, which limit does it, and what that does to clients.
 func (s *screen) verdict(l *backlog.Listener) {
 	v := &l.Verdict
-	head := []span{
-		{" " + strings.ToUpper(v.Status.String()) + " ", badgeStyle(v.Status)},
-		{"  " + whereOf(l), bold},
-	}
+	head := []span{s.badge(v.Status), {"  " + whereOf(l), bold}}
 	if v.Cause != backlog.CauseNone {
 		head = append(head, span{"  " + printable(string(v.Cause)), statusStyle(v.Status)})
 	}
@@ -45,6 +42,15 @@ func (s *screen) verdict(l *backlog.Listener) {
 	}
 	s.line(head...)
 	s.paragraph(indent, span{summary, bold})
+}
+
+// badge is a coloured block, or just the word.
+func (s *screen) badge(st backlog.Status) span {
+	word := strings.ToUpper(st.String())
+	if s.color {
+		word = " " + word + " "
+	}
+	return span{word, badgeStyle(st)}
 }
 
 func columns(spans []span) int {
@@ -151,31 +157,28 @@ func (s *screen) phases(l *backlog.Listener) {
 	spans := make([]span, 0, 2*backlog.NumPhases)
 	for p, n := range c.Phases {
 		if n > 0 {
-			spans = append(spans, phase(backlog.Phase(p), n), span{" ·", dim})
+			spans = append(spans, phase(backlog.Phase(p), n), span{dot, dim})
 		}
 	}
 	if c.Reset != nil && *c.Reset > 0 {
-		spans = append(spans, span{" " + number(*c.Reset) + " reset by the client, slot still held", warn}, span{" ·", dim})
+		spans = append(spans, span{number(*c.Reset) + " reset by the client, slot still held", warn}, span{dot, dim})
 	}
 	if len(spans) == 0 {
 		spans = []span{{"no connections", dim}, {}}
 	}
 	spans = spans[:len(spans)-1]
 	if c.Partial {
-		spans = append(spans, span{" (the kernel cut the scan short: at least so many)", warn})
+		spans = append(spans, span{"(the kernel cut the scan short: at least so many)", warn})
 	}
 	s.row(label("phases"), spans...)
 }
 
 func phase(p backlog.Phase, n int) span {
-	words := [backlog.NumPhases]string{
-		"waiting for a thread", "in service", "sending", "idle", "closed by the client", "unclassified",
-	}
 	st := plain
 	if p == backlog.Waiting {
 		st = warn
 	}
-	return span{" " + number(n) + " " + words[p], st}
+	return span{number(n) + " " + spaced(p.String()), st}
 }
 
 // capacity spells the sum out: the "one" is the kernel's, and everybody who
@@ -186,7 +189,7 @@ func (s *screen) capacity(l *backlog.Listener) {
 		return
 	}
 	s.row(label("capacity"), span{text: number(*n) + " clients at once"},
-		span{"= maxConnections " + number(l.Connector.MaxConnections.Value) + " + backlog " + number(l.AcceptQueue.Limit) + " + 1", dim})
+		span{"= " + number(l.Connector.MaxConnections.Value) + " + backlog " + number(l.AcceptQueue.Limit) + " + 1", dim})
 }
 
 func (s *screen) chain(l *backlog.Listener) {
@@ -197,7 +200,7 @@ func (s *screen) chain(l *backlog.Listener) {
 	for i, c := range l.Verdict.Chain {
 		names[i] = printable(string(c))
 	}
-	s.row(label("chain"), span{strings.Join(names, " → "), bold}, span{"(full, from the client inwards)", dim})
+	s.row(label("chain"), span{strings.Join(names, " → "), bold}, span{"(full stages)", dim})
 }
 
 // settingNotes are settings that do not mean what they say: ignored by the

@@ -22,13 +22,16 @@ func (s *screen) losses(snap *backlog.Snapshot, l *backlog.Listener) {
 		s.row(label("lost"), span{"nothing in " + howLong(snap.Interval), good})
 		return
 	}
-	name := label("lost in " + howLong(snap.Interval))
+	name := label("lost")
+	if full := "lost in " + howLong(snap.Interval); len(full) <= labelWidth {
+		name.text = full
+	}
 	for _, line := range lines {
 		s.row(name, span{line, bad})
 		name = span{}
 	}
 	if len(lo.WorstCase) > 0 {
-		s.row(label("clients see"), span{worstCase(lo.WorstCase), bad})
+		s.row(label("clients may see"), span{worstCase(lo.WorstCase), bad})
 	}
 }
 
@@ -40,13 +43,13 @@ func lossLines(lo *backlog.Losses) []string {
 		}
 	}
 	if lo.AbandonedRequests > 0 {
-		out = append(out, "at least "+plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed before its answer")
+		out = append(out, "at least "+plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
 	}
 	if lo.QueueResets > 0 {
 		out = append(out, plural(lo.QueueResets, "queued connection", "queued connections")+" reset when the listener closed")
 	}
 	if lo.Unattributed > 0 {
-		out = append(out, plural(lo.Unattributed, "more packet", "more packets")+" dropped in this namespace that no watched listener accounts for")
+		out = append(out, plural(lo.Unattributed, "more packet", "more packets")+" dropped that no listener accounts for")
 	}
 	return out
 }
@@ -58,7 +61,7 @@ func dropLine(d backlog.Drops) string {
 		line += ": " + printable(string(d.Cause))
 	}
 	if d.Estimated {
-		line += " (estimated: several listeners dropped at once)"
+		line += " (estimated)"
 	}
 	return line
 }
@@ -66,7 +69,7 @@ func dropLine(d backlog.Drops) string {
 func worstCase(in []string) string {
 	words := make([]string, len(in))
 	for i, w := range in {
-		words[i] = printable(strings.ReplaceAll(w, "_", " "))
+		words[i] = printable(spaced(w))
 	}
 	return strings.Join(words, ", ")
 }

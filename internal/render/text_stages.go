@@ -1,7 +1,9 @@
 package render
 
 import (
+	"path"
 	"strconv"
+	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 )
@@ -24,13 +26,13 @@ func acceptQueue(l *backlog.Listener) stage {
 		return st
 	}
 	st.used, st.max = &q.Length, new(q.Capacity())
-	st.source, st.kind = "backlog "+number(q.Limit)+" + 1", "backlog + 1"
+	st.source = "backlog " + number(q.Limit) + " + 1"
 	if k := l.Connector; k != nil && k.AcceptCount != nil {
-		sum := "acceptCount " + number(q.Limit) + " + 1"
+		st.short = "acceptCount " + number(q.Limit) + " + 1"
 		if k.AcceptCount.Value > q.Limit {
-			sum = "acceptCount " + number(k.AcceptCount.Value) + " clamped to " + number(q.Limit)
+			st.short = "clamped from " + number(k.AcceptCount.Value)
 		}
-		st.source, st.kind = sum+", "+settingSource(k.AcceptCount), sum
+		st.source, st.detail = st.short+", "+settingSource(k.AcceptCount), detailOf(k.AcceptCount)
 	}
 	return st
 }
@@ -43,7 +45,7 @@ func connections(l *backlog.Listener) stage {
 		st.used = new(l.Connections.Held())
 	}
 	if k := l.Connector; k == nil || k.MaxConnections == nil {
-		st.why = "maxConnections not known; --max-connections tells"
+		st.why = "not known; give --max-connections"
 	} else {
 		st.limit(k.MaxConnections)
 	}
@@ -52,12 +54,28 @@ func connections(l *backlog.Listener) stage {
 
 // limit sets the maximum from the connector's setting; negative is none.
 func (st *stage) limit(s *backlog.Setting[int]) {
-	st.source, st.kind = settingSource(s), string(s.Kind)
+	st.source, st.short, st.detail = settingSource(s), shortSource(s), detailOf(s)
 	if s.Value < 0 {
 		st.unlimited = true
 		return
 	}
 	st.max = &s.Value
+}
+
+// shortSource is a file's name without its folders, or the kind of source.
+func shortSource(s *backlog.Setting[int]) string {
+	if s.Kind == backlog.SourceFile && s.Source != "" && !strings.Contains(s.Source, " ") {
+		return path.Base(s.Source)
+	}
+	return string(s.Kind)
+}
+
+// detailOf is what shortSource leaves out.
+func detailOf(s *backlog.Setting[int]) string {
+	if s.Source == shortSource(s) {
+		return ""
+	}
+	return s.Source
 }
 
 // threads are busy workers over maxThreads: as the diagnosis counted them, as
@@ -68,12 +86,12 @@ func threads(l *backlog.Listener) stage {
 	k := l.Connector
 	switch {
 	case k == nil || k.MaxThreads == nil && k.VirtualThreads == nil:
-		st.why = "maxThreads not known; --max-threads tells"
+		st.why = "not known; give --max-threads"
 	case k.VirtualThreads != nil && k.VirtualThreads.Value:
 		st.unlimited = true
 		st.source = "virtual threads: maxThreads does not apply"
 	case k.MaxThreads == nil:
-		st.why = "maxThreads not known; --max-threads tells"
+		st.why = "not known; give --max-threads"
 	default:
 		st.limit(k.MaxThreads)
 	}
@@ -94,7 +112,7 @@ func busyThreads(l *backlog.Listener) (busy *int, why string) {
 	case c == nil:
 		return nil, "not scanned"
 	case k != nil && (k.TLS || k.HTTP2):
-		return nil, "requests are not visible under TLS; Actuator knows"
+		return nil, "hidden by the encryption; Actuator knows"
 	default:
 		return new(c.Phases[backlog.InService] + c.Phases[backlog.Sending]), ""
 	}
@@ -113,7 +131,7 @@ func openFiles(l *backlog.Listener) stage {
 		return st
 	}
 	st.source = "soft limit of pid " + strconv.Itoa(p.PID)
-	st.kind = "soft limit"
+	st.short = "soft limit"
 	return st
 }
 
