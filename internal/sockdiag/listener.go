@@ -32,7 +32,9 @@ type Listener struct {
 	Drops  uint32 // SK_MEMINFO_DROPS since the socket was created; wraps
 	// HasDrops is false on kernels that do not report Drops.
 	HasDrops bool
-	V6Only   bool // IPV6_V6ONLY: an IPv6 wildcard that does not take IPv4
+	// V6Only is IPV6_V6ONLY: a wildcard [::] that does not take IPv4. The kernel
+	// sets it for every other IPv6 address (inet6_bind), but v4-mapped ones.
+	V6Only bool
 }
 
 func (l *Listener) decode(body []byte) error {

@@ -1,0 +1,160 @@
+package sockdiag
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+)
+
+// benchConnections is how many connections the benchmarks' scan finds; as many
+// belong to the clients and do not match.
+const benchConnections = 2000
+
+// table is a namespace with a listener that has connections.
+func table(tb testing.TB, connections int) (*Conn, ListenerID) {
+	tb.Helper()
+	ns := nettest.Namespace(tb)
+	var c *Conn
+	var addr netip.AddrPort
+	ns.Do(func() {
+		l := nettest.Listen(tb, nettest.ListenOptions{Backlog: connections})
+		addr = l.Addr
+		nettest.Queue(tb, l.Addr, connections)
+		var err error
+		c, err = Dial()
+		require.NoError(tb, err)
+	})
+	tb.Cleanup(func() { _ = c.Close() })
+	return c, ListenerID{Family: FamilyIPv4, Local: addr}
+}
+
+// bare sends a prepared request and reads its replies up to the last, as a
+// program would that does nothing else.
+func bare(tb testing.TB, c *Conn, request, buffer []byte, dump bool) {
+	if _, err := unix.Write(c.sock.fd, request); err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		n, err := unix.Read(c.sock.fd, buffer)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if !dump || lastIsDone(buffer[:n]) {
+			return
+		}
+	}
+}
+
+// lastIsDone looks at the one place where NLMSG_DONE stands: at the end.
+func lastIsDone(b []byte) bool {
+	const doneLen = nlmsgHeaderLen + 4
+	return len(b) >= doneLen && b[len(b)-doneLen] == doneLen && b[len(b)-doneLen+4] == nlmsgDone
+}
+
+func BenchmarkLookup(b *testing.B) {
+	c, id := table(b, 1)
+	b.Run("bare", func(b *testing.B) {
+		request := appendLookup(nil, id)
+		finish(request, 1)
+		buffer := make([]byte, bufferLen)
+		b.ReportAllocs()
+		for b.Loop() {
+			bare(b, c, request, buffer, false)
+		}
+	})
+	b.Run("decoded", func(b *testing.B) {
+		var l Listener
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := c.Lookup(id, 0, &l); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkScan(b *testing.B) {
+	c, id := table(b, benchConnections)
+	others := []uint16{1, 3, 5, 7, id.Local.Port()}
+	for _, ports := range [][]uint16{{id.Local.Port()}, others} {
+		name := map[int]string{1: "one port", 5: "five ports"}[len(ports)]
+		b.Run(name+"/bare", func(b *testing.B) {
+			require.NoError(b, c.Sockets(ports, func(*Socket) error { return nil }))
+			request := append([]byte(nil), c.out...)
+			buffer := make([]byte, bufferLen)
+			b.ReportAllocs()
+			for b.Loop() {
+				bare(b, c, request, buffer, true)
+			}
+		})
+		b.Run(name+"/decoded", func(b *testing.B) {
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				n = 0
+				if err := c.Sockets(ports, func(s *Socket) error {
+					if s.HasInfo {
+						n++
+					}
+					return nil
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			require.Equal(b, benchConnections, n)
+		})
+	}
+}
+
+func BenchmarkListeners(b *testing.B) {
+	c, _ := table(b, benchConnections)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Listeners(func(*Listener) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestLookupAllocatesNothing(t *testing.T) {
+	c, id := table(t, 1)
+	var l Listener
+	require.NoError(t, c.Lookup(id, 0, &l))
+	require.Zero(t, testing.AllocsPerRun(200, func() {
+		if err := c.Lookup(id, l.Inode, &l); err != nil {
+			t.Error(err)
+		}
+	}))
+}
+
+// TestWalkAllocations: the same few whether there are ten sockets or a thousand.
+func TestWalkAllocations(t *testing.T) {
+	allocations := func(connections int) (scan, dump float64) {
+		c, id := table(t, connections)
+		ports := []uint16{1, 3, 5, id.Local.Port()}
+		seen := 0
+		count := func(*Socket) error { seen++; return nil }
+		scan = testing.AllocsPerRun(50, func() {
+			seen = 0
+			if err := c.Sockets(ports, count); err != nil || seen != connections {
+				t.Error(err, seen)
+			}
+		})
+		dump = testing.AllocsPerRun(50, func() {
+			if err := c.Probe(); err != nil {
+				t.Error(err)
+			}
+		})
+		return scan, dump
+	}
+	fewScan, fewDump := allocations(10)
+	manyScan, manyDump := allocations(1000)
+	require.Equal(t, fewScan, manyScan)
+	require.Equal(t, fewDump, manyDump)
+	require.LessOrEqual(t, manyScan, 4.0)
+	require.LessOrEqual(t, manyDump, 4.0)
+}

@@ -1,0 +1,102 @@
+package sockdiag
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func seed(f *testing.F) {
+	f.Helper()
+	files, err := filepath.Glob("testdata/*.bin")
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+}
+
+// FuzzReply decodes datagrams of anything as every kind of reply.
+func FuzzReply(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for len(b) > 0 {
+			m, rest, err := nextMessage(b)
+			if err != nil {
+				require.True(t, errors.Is(err, ErrMalformed) || errors.Is(err, ErrTruncated))
+				return
+			}
+			require.Less(t, len(rest), len(b), "progress")
+			b = rest
+			_ = m.errno()
+			decodeBody(t, m.body)
+		}
+	})
+}
+
+// FuzzBody leaves the outer lengths right, to get deeper.
+func FuzzBody(f *testing.F) {
+	for _, name := range []string{"lookup_ipv4", "lookup_ipv6", "dump_listen", "scan"} {
+		for _, m := range captureF(f, name) {
+			f.Add(m)
+		}
+	}
+	f.Fuzz(decodeBody)
+}
+
+func captureF(f *testing.F, name string) (bodies [][]byte) {
+	f.Helper()
+	for _, m := range capture(f, name) {
+		bodies = append(bodies, m.body)
+	}
+	return bodies
+}
+
+func decodeBody(t *testing.T, body []byte) {
+	var l Listener
+	var s Socket
+	errL, errS := l.decode(body), s.decode(body)
+	if errS != nil {
+		require.ErrorIs(t, errS, ErrMalformed)
+		require.ErrorIs(t, errL, ErrMalformed)
+		return
+	}
+	require.True(t, errL == nil || errors.Is(errL, errState))
+	require.Equal(t, s.Local, l.Local)
+	require.Equal(t, s.HasInfo, s.Info.Size >= tcpInfoTimes)
+	require.Equal(t, l.HasDrops || l.Drops == 0, true)
+	require.False(t, s.LocalAddress().Addr().Is4In6())
+	require.False(t, s.RemoteAddress().Addr().Is4In6())
+}
+
+// FuzzLookup: whatever is asked for encodes to the one length and is itself a
+// well-formed message.
+func FuzzLookup(f *testing.F) {
+	f.Add([]byte{127, 0, 0, 1}, uint16(8080), uint32(0))
+	f.Add(make([]byte, 16), uint16(8080), uint32(1))
+	f.Fuzz(func(t *testing.T, ip []byte, port uint16, iface uint32) {
+		addr, ok := netip.AddrFromSlice(ip)
+		if !ok {
+			return
+		}
+		id := ListenerID{Family: FamilyIPv6, Local: netip.AddrPortFrom(addr, port), Interface: iface}
+		if addr.Is4() {
+			id.Family = FamilyIPv4
+		}
+		require.True(t, id.valid())
+		b := appendLookup(nil, id)
+		finish(b, 7)
+		m, rest, err := nextMessage(b)
+		require.NoError(t, err)
+		require.Empty(t, rest)
+		require.Len(t, m.body, 56, "struct inet_diag_req_v2")
+		got, _ := decodeAddr(id.Family, m.body[12:28])
+		require.Equal(t, addr, got)
+	})
+}

@@ -1,0 +1,456 @@
+package sockdiag_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// These tests ask the running kernel, each in a namespace of its own.
+
+func dial(tb testing.TB, ns *nettest.NS) *sockdiag.Conn {
+	tb.Helper()
+	var c *sockdiag.Conn
+	ns.Do(func() {
+		var err error
+		c, err = sockdiag.Dial()
+		require.NoError(tb, err)
+	})
+	tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func listen(tb testing.TB, ns *nettest.NS, o nettest.ListenOptions) *nettest.Listener {
+	tb.Helper()
+	var l *nettest.Listener
+	ns.Do(func() { l = nettest.Listen(tb, o) })
+	return l
+}
+
+func queue(tb testing.TB, ns *nettest.NS, addr netip.AddrPort, n int) {
+	tb.Helper()
+	ns.Do(func() { nettest.Queue(tb, addr, n) })
+}
+
+func listeners(tb testing.TB, c *sockdiag.Conn) []sockdiag.Listener {
+	tb.Helper()
+	var all []sockdiag.Listener
+	require.NoError(tb, c.Listeners(func(l *sockdiag.Listener) error {
+		all = append(all, *l)
+		return nil
+	}))
+	return all
+}
+
+func sockets(tb testing.TB, c *sockdiag.Conn, ports ...uint16) []sockdiag.Socket {
+	tb.Helper()
+	var all []sockdiag.Socket
+	require.NoError(tb, c.Sockets(ports, func(s *sockdiag.Socket) error {
+		all = append(all, *s)
+		return nil
+	}))
+	return all
+}
+
+func TestListenerKinds(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		options nettest.ListenOptions
+		family  uint8
+		address string // for people, without the port
+		v6only  bool
+		client  string
+		device  bool
+	}{
+		{name: "IPv4", options: nettest.ListenOptions{Address: "127.0.0.1:0"}, family: sockdiag.FamilyIPv4, address: "127.0.0.1", client: "127.0.0.1"},
+		{name: "IPv4 wildcard", options: nettest.ListenOptions{Address: "0.0.0.0:0"}, family: sockdiag.FamilyIPv4, address: "0.0.0.0", client: "127.0.0.1"},
+		{name: "IPv6 only", options: nettest.ListenOptions{Address: "[::]:0", V6Only: true}, family: sockdiag.FamilyIPv6, address: "::", v6only: true, client: "::1"},
+		{name: "IPv6 loopback", options: nettest.ListenOptions{Address: "[::1]:0"}, family: sockdiag.FamilyIPv6, address: "::1", v6only: true, client: "::1"},
+		{name: "dual stack", options: nettest.ListenOptions{Address: "[::]:0"}, family: sockdiag.FamilyIPv6, address: "::", client: "127.0.0.1"},
+		{name: "v4-mapped, as Java binds", options: nettest.ListenOptions{Address: "[::ffff:127.0.0.1]:0"}, family: sockdiag.FamilyIPv6, address: "127.0.0.1", client: "127.0.0.1"},
+		{name: "v4-mapped wildcard", options: nettest.ListenOptions{Address: "[::ffff:0.0.0.0]:0"}, family: sockdiag.FamilyIPv6, address: "0.0.0.0", client: "127.0.0.1"},
+		{name: "bound to a device", options: nettest.ListenOptions{Address: "0.0.0.0:0", Device: "lo"}, family: sockdiag.FamilyIPv4, address: "0.0.0.0", client: "127.0.0.1", device: true},
+		{name: "IPv6 bound to a device", options: nettest.ListenOptions{Address: "[::]:0", Device: "lo"}, family: sockdiag.FamilyIPv6, address: "::", client: "::1", device: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ns := nettest.Namespace(t)
+			test.options.Backlog = 20
+			l := listen(t, ns, test.options)
+			c := dial(t, ns)
+			queue(t, ns, netip.AddrPortFrom(netip.MustParseAddr(test.client), l.Addr.Port()), 7)
+
+			dumped := listeners(t, c)
+			require.Len(t, dumped, 1)
+			got := dumped[0]
+			require.Equal(t, test.family, got.Family)
+			require.Equal(t, netip.AddrPortFrom(netip.MustParseAddr(test.address), l.Addr.Port()), got.Address())
+			require.Equal(t, l.Inode, got.Inode)
+			require.Equal(t, test.v6only, got.V6Only)
+			require.Equal(t, test.device, got.Interface != 0)
+			require.EqualValues(t, 7, got.RecvQ)
+			require.EqualValues(t, 20, got.SendQ)
+			require.True(t, got.HasDrops)
+			require.NotZero(t, got.Cookie)
+
+			var exact sockdiag.Listener
+			require.NoError(t, c.Lookup(got.ListenerID, l.Inode, &exact))
+			require.Equal(t, got, exact, "the exact request and the dump agree")
+			require.NoError(t, c.Lookup(got.ListenerID, 0, &exact))
+
+			found := sockets(t, c, l.Addr.Port())
+			require.Len(t, found, 7)
+			for _, s := range found {
+				require.Equal(t, sockdiag.Established, s.State)
+				require.Equal(t, test.family, s.Family)
+				require.Zero(t, s.Inode, "queued, not accepted")
+				require.Equal(t, netip.AddrPortFrom(netip.MustParseAddr(test.client), l.Addr.Port()), s.LocalAddress())
+				require.Equal(t, netip.MustParseAddr(test.client), s.RemoteAddress().Addr())
+			}
+		})
+	}
+}
+
+// TestFullQueue: sk_acceptq_is_full compares with ">", so a backlog of 5 holds 6.
+func TestFullQueue(t *testing.T) {
+	ns := nettest.Namespace(t)
+	l := listen(t, ns, nettest.ListenOptions{Backlog: 5})
+	c := dial(t, ns)
+	queue(t, ns, l.Addr, 6)
+	ns.Do(func() { nettest.Overflow(t, l.Addr, 40) })
+	got := listeners(t, c)[0]
+	require.EqualValues(t, 6, got.RecvQ)
+	require.EqualValues(t, 5, got.SendQ)
+	require.EqualValues(t, 40, got.Drops)
+}
+
+func TestBacklogIsClampedAtListen(t *testing.T) {
+	ns := nettest.Namespace(t)
+	ns.Sysctl(t, "net.core.somaxconn", "128")
+	l := listen(t, ns, nettest.ListenOptions{Backlog: 5000})
+	c := dial(t, ns)
+	ns.Sysctl(t, "net.core.somaxconn", "8000")
+	require.EqualValues(t, 128, listeners(t, c)[0].SendQ)
+	l.Relisten(t, 5000)
+	require.EqualValues(t, 5000, listeners(t, c)[0].SendQ)
+}
+
+func TestReusePortGroup(t *testing.T) {
+	ns := nettest.Namespace(t)
+	first := listen(t, ns, nettest.ListenOptions{Backlog: 10, ReusePort: true})
+	want := map[uint32]bool{first.Inode: true}
+	for range 3 {
+		l := listen(t, ns, nettest.ListenOptions{Address: first.Addr.String(), Backlog: 10, ReusePort: true})
+		want[l.Inode] = true
+	}
+	c := dial(t, ns)
+	queue(t, ns, first.Addr, 12)
+
+	got, queued := map[uint32]bool{}, uint32(0)
+	found := 0
+	for _, l := range listeners(t, c) {
+		got[l.Inode] = true
+		queued += l.RecvQ
+		var exact sockdiag.Listener
+		if err := c.Lookup(l.ListenerID, l.Inode, &exact); err == nil {
+			require.Equal(t, l, exact)
+			found++
+		} else {
+			require.ErrorIs(t, err, sockdiag.ErrNotFound)
+		}
+	}
+	require.Equal(t, want, got)
+	require.EqualValues(t, 12, queued)
+	require.Equal(t, 1, found, "an exact request reaches one member, always the same")
+}
+
+func TestVanishedListener(t *testing.T) {
+	ns := nettest.Namespace(t)
+	l := listen(t, ns, nettest.ListenOptions{Backlog: 5})
+	c := dial(t, ns)
+	id := listeners(t, c)[0].ListenerID
+	l.Close()
+	out := sockdiag.Listener{Inode: 4711}
+	err := c.Lookup(id, l.Inode, &out)
+	require.ErrorIs(t, err, sockdiag.ErrNotFound)
+	require.EqualError(t, err, "sockdiag: lookup: no such listener")
+	require.EqualValues(t, 4711, out.Inode, "not touched")
+
+	next := listen(t, ns, nettest.ListenOptions{Address: l.Addr.String(), Backlog: 5})
+	require.ErrorIs(t, c.Lookup(id, l.Inode, &out), sockdiag.ErrNotFound, "same address, another socket")
+	require.NoError(t, c.Lookup(id, next.Inode, &out))
+}
+
+// TestLookupAnsweredByAnother: inet_lookup may score another socket highest.
+func TestLookupAnsweredByAnother(t *testing.T) {
+	ns := nettest.Namespace(t)
+	l := listen(t, ns, nettest.ListenOptions{Address: "[::]:0", Backlog: 5})
+	device := listen(t, ns, nettest.ListenOptions{Address: "127.0.0.1:0", Backlog: 5, Device: "lo"})
+	c := dial(t, ns)
+	var out sockdiag.Listener
+	for _, test := range []struct {
+		name string
+		id   sockdiag.ListenerID
+	}{
+		{"0.0.0.0 by [::]", sockdiag.ListenerID{Family: sockdiag.FamilyIPv4, Local: netip.AddrPortFrom(netip.IPv4Unspecified(), l.Addr.Port())}},
+		{"127.0.0.1 by [::]", sockdiag.ListenerID{Family: sockdiag.FamilyIPv4, Local: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Addr.Port())}},
+		{"[::1] by [::]", sockdiag.ListenerID{Family: sockdiag.FamilyIPv6, Local: netip.AddrPortFrom(netip.IPv6Loopback(), l.Addr.Port())}},
+		{"a device's without the device", sockdiag.ListenerID{Family: sockdiag.FamilyIPv4, Local: device.Addr}},
+	} {
+		require.ErrorIs(t, c.Lookup(test.id, 0, &out), sockdiag.ErrNotFound, test.name)
+	}
+}
+
+func TestLookupRefusesContradictions(t *testing.T) {
+	ns := nettest.Namespace(t)
+	c := dial(t, ns)
+	for _, id := range []sockdiag.ListenerID{
+		{},
+		{Family: sockdiag.FamilyIPv4, Local: netip.MustParseAddrPort("[::1]:80")},
+		{Family: sockdiag.FamilyIPv6, Local: netip.MustParseAddrPort("127.0.0.1:80")},
+		{Family: sockdiag.FamilyIPv6, Local: netip.MustParseAddrPort("[fe80::1%lo]:80")},
+		{Family: 1, Local: netip.MustParseAddrPort("127.0.0.1:80")},
+	} {
+		require.ErrorContains(t, c.Lookup(id, 0, &sockdiag.Listener{}), "invalid argument", "%v", id)
+	}
+}
+
+// TestSynRecv: request sockets (TCP_NEW_SYN_RECV) are selected by the bit of
+// SYN_RECV and reported as such, without tcp_info, by either way of filtering.
+func TestSynRecv(t *testing.T) {
+	a, b := nettest.Namespace(t), nettest.Namespace(t)
+	_, server := nettest.Veth(t, a, b)
+	l := listen(t, b, nettest.ListenOptions{Address: server.String() + ":0", Backlog: 50})
+	dual := listen(t, b, nettest.ListenOptions{Address: "[::]:0", Backlog: 50})
+	a.Do(func() {
+		nettest.HalfOpen(t, l.Addr, 1, 20)
+		nettest.HalfOpen(t, netip.AddrPortFrom(server, dual.Addr.Port()), 2, 10)
+	})
+	c := dial(t, b)
+	count := func(ports ...uint16) (half int) {
+		for _, s := range sockets(t, c, ports...) {
+			require.Equal(t, sockdiag.SynRecv, s.State)
+			require.False(t, s.HasInfo)
+			require.Zero(t, s.Inode)
+			half++
+		}
+		return half
+	}
+	require.Equal(t, 20, count(l.Addr.Port()))
+	require.Equal(t, 10, count(dual.Addr.Port()))
+	require.Equal(t, 30, count(l.Addr.Port(), dual.Addr.Port()))
+	for _, got := range listeners(t, c) {
+		require.Zero(t, got.RecvQ, "half-open connections are not in the accept queue")
+	}
+}
+
+// TestStatesOfAConnection follows connections of one listener into every state
+// that a scan reports and this side can be brought to.
+func TestStatesOfAConnection(t *testing.T) {
+	ns := nettest.Namespace(t)
+	l := listen(t, ns, nettest.ListenOptions{Backlog: 20})
+	c := dial(t, ns)
+	ns.Do(func() {
+		clients := nettest.Queue(t, l.Addr, 6)
+		accepted := l.Accept(t, 6)
+		write := func(i int, s string) { _, err := clients[i].Write([]byte(s)); require.NoError(t, err) }
+		write(0, "twelve bytes")                   // stays: waiting
+		require.NoError(t, clients[1].Close())     // CLOSE_WAIT
+		require.NoError(t, accepted[2].Close())    // FIN_WAIT2
+		require.NoError(t, accepted[3].Close())    // TIME_WAIT
+		require.NoError(t, clients[3].Close())     //
+		_, err := accepted[4].Write([]byte("abc")) // answered
+		require.NoError(t, err)
+		nettest.Queue(t, l.Addr, 1) // in the accept queue
+	})
+	want := map[string]int{"ESTABLISHED": 4, "CLOSE_WAIT": 1, "FIN_WAIT2": 1, "TIME_WAIT": 1}
+	require.Eventually(t, func() bool { // the ACK of a FIN may be delayed
+		byState := map[string]int{}
+		for _, s := range sockets(t, c, l.Addr.Port()) {
+			byState[s.State.String()]++
+		}
+		return maps.Equal(want, byState)
+	}, 2*time.Second, 5*time.Millisecond)
+	var queued int
+	for _, s := range sockets(t, c, l.Addr.Port()) {
+		switch {
+		case s.State == sockdiag.TimeWait:
+			require.False(t, s.HasInfo)
+			require.Zero(t, s.Inode)
+		case s.State == sockdiag.CloseWait:
+			require.EqualValues(t, 1, s.RecvQ, "the FIN counts one")
+			require.NotZero(t, s.Inode)
+		case s.State == sockdiag.Established && s.Inode == 0:
+			queued++
+		case s.State == sockdiag.Established && s.RecvQ > 0:
+			require.EqualValues(t, 12, s.RecvQ)
+			require.EqualValues(t, 12, s.Info.BytesReceived)
+			require.EqualValues(t, 1, s.Info.DataSegsIn)
+		case s.State == sockdiag.Established && s.Info.BytesSent > 0:
+			require.EqualValues(t, 3, s.Info.BytesSent)
+			require.EqualValues(t, 3, s.Info.BytesAcked)
+			require.EqualValues(t, 1, s.Info.DataSegsOut)
+		}
+	}
+	require.Equal(t, 1, queued)
+}
+
+// TestLastDataSentIsTheWait: whatever the client sends meanwhile, a queued
+// connection's last_data_sent is its age.
+func TestLastDataSentIsTheWait(t *testing.T) {
+	ns := nettest.Namespace(t)
+	l := listen(t, ns, nettest.ListenOptions{Backlog: 20})
+	c := dial(t, ns)
+	start := time.Now()
+	var write func()
+	ns.Do(func() {
+		client := nettest.Queue(t, l.Addr, 1)[0]
+		write = func() { _, err := client.Write([]byte("x")); require.NoError(t, err) }
+	})
+	queued := time.Now()
+	for time.Since(queued) < 300*time.Millisecond {
+		write()
+		time.Sleep(20 * time.Millisecond)
+	}
+	write()
+	s := sockets(t, c, l.Addr.Port())[0]
+	const jiffy = 10 * time.Millisecond // of the slowest clock, HZ=100
+	require.GreaterOrEqual(t, s.Info.LastDataSent, 300*time.Millisecond-jiffy)
+	require.LessOrEqual(t, s.Info.LastDataSent, time.Since(start)+jiffy)
+	require.Less(t, s.Info.LastDataRecv, s.Info.LastDataSent)
+}
+
+func TestFiveHundredListeners(t *testing.T) {
+	ns := nettest.Namespace(t)
+	want := map[uint32]netip.AddrPort{}
+	ns.Do(func() {
+		for range 500 {
+			l := nettest.Listen(t, nettest.ListenOptions{Backlog: 5})
+			want[l.Inode] = l.Addr
+		}
+	})
+	c := dial(t, ns)
+	all := listeners(t, c)
+	require.Len(t, all, 500)
+	for _, l := range all {
+		require.Equal(t, want[l.Inode], l.Address())
+		var exact sockdiag.Listener
+		require.NoError(t, c.Lookup(l.ListenerID, l.Inode, &exact))
+		delete(want, l.Inode)
+	}
+	require.Empty(t, want)
+}
+
+// TestManyPorts compares the kernel's filtering by bytecode with the plain
+// choice, for sets of ports of many sizes and both families in one walk.
+func TestManyPorts(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var open []uint16
+	ns.Do(func() {
+		for i := range 100 {
+			host := []string{"127.0.0.1", "[::1]", "[::]", "[::ffff:127.0.0.1]"}[i%4]
+			l := nettest.Listen(t, nettest.ListenOptions{Address: fmt.Sprintf("%s:%d", host, 20000+3*i), Backlog: 5})
+			open = append(open, l.Addr.Port())
+			addr := l.Addr
+			if strings.Contains(host, "ffff") || host == "[::]" {
+				addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Addr.Port())
+			}
+			nettest.Queue(t, addr, 2)
+		}
+	})
+	c := dial(t, ns)
+	sparse := func(n, step int) (ports []uint16) {
+		for i := range n {
+			ports = append(ports, uint16(10000+i*step))
+		}
+		return ports
+	}
+	for _, test := range []struct {
+		name  string
+		ports []uint16
+	}{
+		{"one", open[:1]},
+		{"two", open[:2]},
+		{"three of nobody", []uint16{1, 5, 9}},
+		{"all open", open},
+		{"300, every second", sparse(300, 2)},
+		{"300 and the open ones", append(sparse(300, 2), open...)},
+		{"a run", sparse(15000, 1)},
+		{"runs and singles", append(sparse(11000, 1), open[50:]...)},
+		{"more than the bytecode holds", sparse(5000, 7)},
+		{"both ends", []uint16{0, 65535}},
+		{"everything", everyPort()},
+		{"unsorted with repetitions", []uint16{open[7], open[3], open[7], 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wanted := map[uint16]bool{}
+			for _, p := range test.ports {
+				wanted[p] = true
+			}
+			want, got := map[uint16]int{}, map[uint16]int{}
+			for _, p := range open {
+				if wanted[p] {
+					want[p] = 2
+				}
+			}
+			for _, s := range sockets(t, c, test.ports...) {
+				if s.Local.Port() < 30000 { // not the clients' ends
+					got[s.Local.Port()]++
+				}
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+func everyPort() []uint16 {
+	ports := make([]uint16, 1<<16)
+	for i := range ports {
+		ports[i] = uint16(i)
+	}
+	return ports
+}
+
+func TestNoPorts(t *testing.T) {
+	c := dial(t, nettest.Namespace(t))
+	require.ErrorIs(t, c.Sockets(nil, nil), sockdiag.ErrNoPorts)
+}
+
+func TestCallbackErrorEndsTheWalk(t *testing.T) {
+	ns := nettest.Namespace(t)
+	l := listen(t, ns, nettest.ListenOptions{Backlog: 1000})
+	c := dial(t, ns)
+	queue(t, ns, l.Addr, 400) // several datagrams
+	stop, calls := errors.New("enough"), 0
+	for range 3 {
+		calls = 0
+		require.Same(t, stop, c.Sockets([]uint16{l.Addr.Port()}, func(*sockdiag.Socket) error {
+			calls++
+			return stop
+		}))
+		require.Equal(t, 1, calls)
+	}
+	require.Len(t, sockets(t, c, l.Addr.Port()), 400, "the next walk is whole")
+}
+
+func TestConnSeesItsNamespaceOnly(t *testing.T) {
+	a, b := nettest.Namespace(t), nettest.Namespace(t)
+	listen(t, a, nettest.ListenOptions{Backlog: 5})
+	require.Len(t, listeners(t, dial(t, a)), 1)
+	require.Empty(t, listeners(t, dial(t, b)))
+}
+
+func TestUseAfterClose(t *testing.T) {
+	c := dial(t, nettest.Namespace(t))
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, c.Probe(), sockdiag.ErrClosed)
+	require.ErrorIs(t, c.Close(), sockdiag.ErrClosed)
+}
