@@ -17,6 +17,10 @@ type Options struct {
 	PIDs  []int    // only the listeners of these processes, in their namespaces
 	All   bool     // every listener, not only Tomcat's
 
+	// Inside are processes whose network namespaces are looked at; without any
+	// it is those of PIDs, or else the caller's own.
+	Inside []int
+
 	Limits Overrides
 
 	SampleInterval time.Duration // between two looks at the queues
@@ -47,6 +51,16 @@ func Defaults() Options {
 		Log:            slog.New(slog.DiscardHandler),
 		Now:            time.Now,
 	}
+}
+
+func (o *Options) inside() []int {
+	switch {
+	case len(o.Inside) > 0:
+		return o.Inside
+	case len(o.PIDs) > 0:
+		return o.PIDs
+	}
+	return []int{0}
 }
 
 // Sources are what the sampler asks besides the kernel's sockets.

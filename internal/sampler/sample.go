@@ -107,20 +107,15 @@ func (sp *space) askEach(now time.Time) (moved, gone bool) {
 	return moved, gone
 }
 
-func (sp *space) askAll(now time.Time) (moved, gone bool) {
+func (sp *space) askAll(now time.Time) (_, gone bool) {
 	for i := range sp.watches {
 		for j := range sp.watches[i].members {
 			sp.watches[i].members[j].seen = false
 		}
 	}
-	err := sp.fast.Listeners(func(l *sockdiag.Listener) error {
-		if p, ok := sp.byInode[l.Inode]; ok {
-			moved = sp.watches[p.watch].members[p.member].observe(l) || moved
-		}
-		return nil
-	})
-	if err != nil {
-		return moved, false
+	sp.moved = false
+	if err := sp.fast.Listeners(sp.take); err != nil {
+		return sp.moved, false
 	}
 	for i := range sp.watches {
 		if w := &sp.watches[i]; !w.gone && !w.anySeen() {
@@ -128,7 +123,16 @@ func (sp *space) askAll(now time.Time) (moved, gone bool) {
 			gone = true
 		}
 	}
-	return moved, gone
+	return sp.moved, gone
+}
+
+// takeListener is askAll's callback, made once: a closure a tick would be
+// garbage a tick.
+func (sp *space) takeListener(l *sockdiag.Listener) error {
+	if p, ok := sp.byInode[l.Inode]; ok {
+		sp.moved = sp.watches[p.watch].members[p.member].observe(l) || sp.moved
+	}
+	return nil
 }
 
 func (w *watch) anySeen() bool {

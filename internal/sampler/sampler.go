@@ -49,11 +49,7 @@ func New(src Sources, opt Options) (*Sampler, error) {
 	s.host, _ = src.Proc.Hostname()
 	s.kernel, _ = src.Proc.KernelRelease()
 	s.self.ScanInterval = opt.ScanInterval
-	pids := opt.PIDs
-	if len(pids) == 0 {
-		pids = []int{0}
-	}
-	for _, pid := range pids {
+	for _, pid := range opt.inside() {
 		if err := s.addSpace(pid); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}

@@ -39,7 +39,9 @@ type space struct {
 	devices      map[uint32]string             // interface names by index
 
 	reply  sockdiag.Listener // reused by the fast loop
-	past   []checkpoint      // one a scan, over the window
+	take   func(*sockdiag.Listener) error
+	moved  bool         // a drop counter moved in this dump
+	past   []checkpoint // one a scan, over the window
 	sysctl map[string]int
 }
 
@@ -62,6 +64,7 @@ func openSpace(src Sources, pid int) (*space, error) {
 		pid: pid, byInode: make(map[uint32]place),
 		accounts: make(map[backlog.ListenerID]*account), devices: make(map[uint32]string),
 	}
+	sp.take = sp.takeListener
 	dial := func() (err error) {
 		if sp.fast, err = sockdiag.Dial(); err != nil {
 			return err

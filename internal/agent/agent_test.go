@@ -1,0 +1,203 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// stage is a sampler whose snapshot the test sets: the agent's own work is to
+// serve it.
+type stage struct {
+	snap atomic.Pointer[backlog.Snapshot]
+	fail error
+}
+
+func (s *stage) Run(ctx context.Context) error {
+	if s.fail != nil {
+		return s.fail
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (s *stage) Snapshot() *backlog.Snapshot { return s.snap.Load() }
+
+func losing(at time.Time) *backlog.Snapshot {
+	return &backlog.Snapshot{
+		Time: at, Host: "app-1", Interval: time.Minute,
+		Listeners: []backlog.Listener{{
+			ID:   backlog.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("[::]:8080")},
+			Port: 8080, Members: 1,
+			AcceptQueue: &backlog.AcceptQueue{Length: 101, Limit: 100},
+			Process:     &backlog.Process{PID: 42, Comm: "java"},
+			Verdict: backlog.Verdict{
+				Status: backlog.StatusLosing, Cause: backlog.CauseMaxConnections,
+				Summary: "8192 of 8192 connections are taken & <b>101</b> wait.",
+			},
+		}},
+	}
+}
+
+func options(now time.Time) Options {
+	return Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}
+}
+
+func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+func TestBeforeTheFirstScan(t *testing.T) {
+	h := handler(new(stage).Snapshot, options(time.Now()))
+	require.Equal(t, http.StatusOK, get(t, h, "/-/healthy").Code)
+	require.Equal(t, http.StatusServiceUnavailable, get(t, h, "/-/ready").Code)
+	require.Equal(t, http.StatusServiceUnavailable, get(t, h, "/api/v1/snapshot").Code)
+	require.Equal(t, http.StatusOK, get(t, h, "/metrics").Code)
+	require.Contains(t, get(t, h, "/").Body.String(), "first scan is not done")
+}
+
+// An overload must not restart the pod: health does not know of it.
+func TestServesWhatWasPublished(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var s stage
+	s.snap.Store(losing(at))
+	h := handler(s.Snapshot, options(at.Add(1500*time.Millisecond)))
+	require.Equal(t, http.StatusOK, get(t, h, "/-/healthy").Code)
+	require.Equal(t, http.StatusOK, get(t, h, "/-/ready").Code)
+	require.Equal(t, http.StatusNotFound, get(t, h, "/nothing").Code)
+	require.Equal(t, http.StatusNotFound, get(t, h, "/debug/pprof/").Code, "only behind its flag")
+
+	var doc struct {
+		ScanAge   float64 `json:"scan_age_seconds"`
+		Listeners []struct {
+			Address string
+		}
+	}
+	w := get(t, h, "/api/v1/snapshot")
+	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &doc))
+	require.InDelta(t, 1.5, doc.ScanAge, 1e-9)
+	require.Equal(t, "[::]:8080", doc.Listeners[0].Address)
+	require.Nil(t, s.snap.Load().ScanAge, "the published snapshot is not changed")
+
+	metrics := get(t, h, "/metrics").Body.String()
+	require.Contains(t, metrics, `tcpdiag_listener_accept_queue_length{listener="[::]:8080",netns="1"} 101`)
+}
+
+func TestLandingPage(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var s stage
+	s.snap.Store(losing(at))
+	w := get(t, handler(s.Snapshot, options(at.Add(time.Second))), "/")
+	page := w.Body.String()
+	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'", "nothing is loaded from elsewhere")
+	require.Contains(t, page, `<meta name="viewport"`)
+	require.Contains(t, page, `<article class="losing">`)
+	require.Contains(t, page, "[::]:8080")
+	require.Contains(t, page, "101 of 101")
+	require.Contains(t, page, "&lt;b&gt;101&lt;/b&gt;", "escaped")
+	require.NotContains(t, page, "<script")
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// running starts an agent and returns what its Run will return.
+func running(ctx context.Context, t *testing.T, o Options) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, new(stage), o) }()
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", o.Listen[0])
+		if err != nil {
+			return false
+		}
+		return c.Close() == nil
+	}, 5*time.Second, 5*time.Millisecond)
+	return done
+}
+
+// A request that hangs does not hold up the end.
+func TestStopsWithinTwoSeconds(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	o := options(time.Now())
+	o.Listen = []string{freeAddress(t), freeAddress(t)}
+	done := running(ctx, t, o)
+	half, err := net.Dial("tcp", o.Listen[1])
+	require.NoError(t, err)
+	defer half.Close()
+	_, err = io.WriteString(half, "GET /metrics HTTP/1.1\r\nHost: x\r\n")
+	require.NoError(t, err)
+	stop()
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(2 * time.Second):
+		t.Fatal("still running")
+	}
+}
+
+func TestBasicAuth(t *testing.T) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	config := filepath.Join(t.TempDir(), "web.yml")
+	// bcrypt of "secret", cost 4
+	require.NoError(t, os.WriteFile(config, []byte("basic_auth_users:\n  ops: $2a$04$jT2K0VYNTZF7H0nFLs2HnuqCHnQpmKNJM2jPnhjm6IVcBs8JyzOSu\n"), 0o600))
+	o := options(time.Now())
+	o.Listen, o.ConfigFile = []string{freeAddress(t)}, config
+	done := running(ctx, t, o)
+	resp, err := http.Get("http://" + o.Listen[0] + "/metrics")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+	stop()
+	require.NoError(t, <-done)
+}
+
+func TestAddressInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	o := options(time.Now())
+	o.Listen = []string{l.Addr().String()}
+	err = Run(context.Background(), new(stage), o)
+	require.ErrorContains(t, err, l.Addr().String())
+}
+
+func TestFirstScanFails(t *testing.T) {
+	o := options(time.Now())
+	o.Listen = []string{freeAddress(t)}
+	broken := errors.New("no netlink")
+	require.ErrorIs(t, Run(context.Background(), &stage{fail: broken}, o), broken)
+}
+
+func TestPprofBehindItsFlag(t *testing.T) {
+	o := options(time.Now())
+	o.Profile = true
+	w := get(t, handler(new(stage).Snapshot, o), "/debug/pprof/goroutine?debug=1")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Contains(t, w.Body.String(), "goroutine profile")
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func call(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = Main(context.Background(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// Wrong usage gets one line that names the thing, the value and the remedy.
+func TestBadInput(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"port too high":      {[]string{"snapshot", "--port", "70000"}, 2, `invalid argument "70000" for "--port" flag: a port is a number from 1 to 65535`},
+		"port zero":          {[]string{"snapshot", "--port", "0"}, 2, `"0" for "--port"`},
+		"port a word":        {[]string{"agent", "--port", "http"}, 2, `"http" for "--port"`},
+		"negative interval":  {[]string{"snapshot", "--interval", "-1s"}, 2, "--interval -1s: give a time from 0 (one look)"},
+		"no interval":        {[]string{"snapshot", "--interval", "soon"}, 2, `"soon" for "--interval"`},
+		"endless interval":   {[]string{"snapshot", "--interval", "2h"}, 2, "--interval 2h0m0s"},
+		"unknown output":     {[]string{"snapshot", "--output", "xml"}, 2, `--output "xml": give text or json`},
+		"unknown flag":       {[]string{"snapshot", "--prot", "80"}, 2, "unknown flag: --prot"},
+		"argument":           {[]string{"snapshot", "8080"}, 2, `"8080"`},
+		"unknown command":    {[]string{"snapshoot"}, 2, `unknown command "snapshoot"`},
+		"pid zero":           {[]string{"snapshot", "--pid", "0"}, 2, "a process id is a positive number"},
+		"pid of no process":  {[]string{"snapshot", "--pid", "4194304"}, 1, "pid 4194304: "},
+		"limit zero":         {[]string{"snapshot", "--max-connections", "0"}, 2, "from 1, or -1 for no limit"},
+		"limit negative":     {[]string{"snapshot", "--max-threads", "-5"}, 2, "give a whole number from 1"},
+		"limit a word":       {[]string{"snapshot", "--accept-count", "many"}, 2, "give a whole number from 1"},
+		"sampling too often": {[]string{"agent", "--sample-interval", "1us"}, 2, "--sample-interval 1µs: give a time from 1ms to 10s"},
+		"scanning too often": {[]string{"agent", "--scan-interval", "1ms"}, 2, "--scan-interval 1ms"},
+		"no listeners":       {[]string{"agent", "--max-listeners", "0"}, 2, "--max-listeners 0"},
+		"log level":          {[]string{"agent", "--log-level", "loud"}, 2, `--log-level "loud"`},
+		"web config":         {[]string{"agent", "--web.config.file", "/does/not/exist"}, 1, `/does/not/exist`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := call(tt.args...)
+			require.Equal(t, tt.code, code, stderr)
+			require.Empty(t, stdout)
+			require.Contains(t, stderr, tt.want)
+			require.Equal(t, 1, bytes.Count([]byte(stderr), []byte("\n")), "one line: %q", stderr)
+		})
+	}
+}
+
+func TestHelpHasExamples(t *testing.T) {
+	root := newRootCommand()
+	for _, cmd := range root.Commands() {
+		t.Run(cmd.Name(), func(t *testing.T) {
+			code, stdout, stderr := call(cmd.Name(), "--help")
+			require.Zero(t, code)
+			require.Empty(t, stderr)
+			require.Contains(t, stdout, "Examples:\n  tcpdiag ")
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	code, stdout, _ := call("version")
+	require.Zero(t, code)
+	require.Contains(t, stdout, "tcpdiag, version")
+}
