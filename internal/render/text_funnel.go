@@ -98,6 +98,9 @@ func (st *stage) percent(ratio float64) string {
 	if ratio >= 1 && !st.neverFull {
 		return "FULL"
 	}
+	if ratio > 0 && ratio < .01 {
+		return "<1 %"
+	}
 	return number(int(ratio*100)) + " %"
 }
 
@@ -113,20 +116,17 @@ func (st *stage) note(room int) (note span, shortened bool) {
 	return span{"  " + printable(st.short), dim}, st.detail != ""
 }
 
-// bar fills width columns in eighths of a column. What is not empty shows at
-// least a sliver, and only what is full is filled.
+// bar fills width columns. What is not empty shows at least a sliver, and only
+// what is full is filled. The blocks are an eighth lower than a line, so that
+// the stages stay apart.
 func bar(ratio float64, width int, st style) []span {
-	eighths := int(math.Round(min(max(ratio, 0), 1) * float64(width) * 8))
-	if ratio > 0 {
-		eighths = max(eighths, 1)
-	}
+	full := int(math.Round(min(max(ratio, 0), 1) * float64(width)))
 	if ratio < 1 {
-		eighths = min(eighths, width*8-1)
+		full = max(min(full, width-1), 0)
 	}
-	eighths = min(max(eighths, 0), width*8)
-	filled := strings.Repeat("█", eighths/8)
-	if rest := eighths % 8; rest > 0 {
-		filled += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	filled := strings.Repeat("▇", full)
+	if full == 0 && ratio > 0 && width > 0 {
+		filled = "▎"
 	}
 	return []span{{filled, st}, {strings.Repeat("·", width-lipgloss.Width(filled)), dim}}
 }

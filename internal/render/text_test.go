@@ -1,0 +1,207 @@
+package render_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"charm.land/lipgloss/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+)
+
+func text(t *testing.T, s *backlog.Snapshot, o render.TextOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, render.Text(&b, s, o))
+	return b.String()
+}
+
+func TestTextFitsItsWidth(t *testing.T) {
+	for name, s := range scenarios() {
+		for width := 40; width <= 120; width += 4 {
+			for _, color := range []bool{false, true} {
+				for line := range strings.Lines(text(t, s, render.TextOptions{Width: width, Color: color})) {
+					if lipgloss.Width(line) > width || strings.HasSuffix(line, " \n") {
+						t.Errorf("%s at %d: too wide or blanks at the end: %q", name, width, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTextWidthIsKeptInBounds(t *testing.T) {
+	s := overload()
+	require.Equal(t, text(t, s, render.TextOptions{Width: 80}), text(t, s, render.TextOptions{}), "80 is the default")
+	require.Equal(t, text(t, s, render.TextOptions{Width: 120}), text(t, s, render.TextOptions{Width: 400}))
+	require.Equal(t, text(t, s, render.TextOptions{Width: 40}), text(t, s, render.TextOptions{Width: 3}))
+}
+
+func TestTextWithoutColourHasNoEscapes(t *testing.T) {
+	for name, s := range scenarios() {
+		require.NotContains(t, text(t, s, render.TextOptions{}), "\x1b", name)
+	}
+}
+
+func TestTextSaysTheSameInColour(t *testing.T) {
+	escapes := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	// The badge's own blanks are the one difference.
+	words := func(s string) []string { return strings.Fields(escapes.ReplaceAllString(s, "")) }
+	for name, s := range scenarios() {
+		require.Equal(t, words(text(t, s, render.TextOptions{Width: 120})), words(text(t, s, render.TextOptions{Width: 120, Color: true})), name)
+	}
+}
+
+// A process may call itself anything, and settings come from files that others write.
+func TestTextIsNotMovedByForeignText(t *testing.T) {
+	const evil = "x\x1b[2J\x1b]0;pwned\a\r\u202e\xff"
+	s := nobody()
+	s.Host, s.Kernel, s.Notes = evil, evil, []string{evil}
+	s.Unavailable = append(s.Unavailable, backlog.Unavailable{What: evil, Why: evil, How: evil})
+	l := &s.Listeners[0]
+	l.Process.Comm, l.Process.Container = evil, evil
+	l.Connector.Version, l.Connector.FrameworkVersion, l.Connector.Protocol, l.Connector.Executor = evil, evil, evil, evil
+	l.Connector.MaxConnections.Source, l.Connector.MaxConnections.Note = evil, evil
+	l.Connector.MinSpareThreads.Note = evil
+	l.Limits[0].Name = evil
+	l.Verdict.Summary, l.Verdict.Cause, l.Verdict.Chain[0] = evil, evil, evil
+	l.Verdict.Findings[0] = backlog.Finding{Code: evil, Evidence: evil, Advice: evil, Severity: evil}
+	l.Losses.WorstCase[0], l.Losses.By[0].Cause = evil, evil
+	for i := range 5 {
+		quiet := tomcat("[::]:9000")
+		quiet.ID.NetNS, quiet.Process.Comm = uint64(i), evil
+		s.Listeners = append(s.Listeners, quiet)
+	}
+	for _, width := range []int{80, 120} {
+		got := text(t, s, render.TextOptions{Width: width})
+		require.False(t, strings.ContainsAny(got, "\x1b\a\r\u202e"), "%q", got)
+		require.True(t, utf8.ValidString(got))
+	}
+}
+
+func TestTextShowsTheWorstFirst(t *testing.T) {
+	got := text(t, machine(8), render.TextOptions{})
+	losing, saturated, ok := strings.Index(got, "LOSING"), strings.Index(got, "SATURATED"), strings.Index(got, "[::]:10000")
+	require.Positive(t, losing)
+	require.Less(t, losing, saturated)
+	require.Less(t, saturated, ok)
+}
+
+func TestTextPutsNotesBeforeListeners(t *testing.T) {
+	got := text(t, unknownLimits(), render.TextOptions{})
+	note := strings.Index(got, "no Tomcat found")
+	require.Positive(t, note)
+	require.Less(t, note, strings.Index(got, ":5432"))
+}
+
+// With --all on a big machine the quiet ones get a line each, and what is in
+// trouble stays on the first screen.
+func TestTextIsCompactWithManyListeners(t *testing.T) {
+	lines := strings.Split(text(t, machine(500), render.TextOptions{}), "\n")
+	require.Less(t, len(lines), 500+80)
+	require.Contains(t, lines[1], "502 listeners: 1 losing · 1 saturated · 500 ok")
+	require.Contains(t, lines[3], "LOSING")
+}
+
+func TestTextGivesDetailsToSoMany(t *testing.T) {
+	s := snapshotOf()
+	for i := range 100 {
+		l := overload().Listeners[0]
+		l.ID.NetNS = uint64(i)
+		s.Listeners = append(s.Listeners, l)
+	}
+	got := text(t, s, render.TextOptions{})
+	require.Equal(t, 20, strings.Count(got, "LOSING"))
+	require.Equal(t, 80, strings.Count(got, "\nlosing "))
+}
+
+func TestTextNeverCallsPacketsClients(t *testing.T) {
+	got := text(t, overload(), render.TextOptions{Width: 120})
+	require.Contains(t, got, "1,688 SYN packets dropped: max_connections")
+	require.Contains(t, got, "12 ACK packets dropped: max_connections (estimated)")
+	require.NotRegexp(t, `clients? (dropped|lost)`, got)
+}
+
+func TestTextSaysWhatIsNotKnown(t *testing.T) {
+	tests := map[string]struct {
+		s    *backlog.Snapshot
+		want string
+	}{
+		"limits":      {unknownLimits(), `connections +n/a / n/a +\(not known; give --max-connections\)`},
+		"threads":     {nobody(), `threads +200 / n/a +\(not known; give --max-threads\)`},
+		"owner":       {unknownLimits(), `open files +n/a / n/a +\(owner not visible\)`},
+		"tls":         {tls(), `threads +n/a / 200 +\(hidden by the encryption`},
+		"losses":      {singleLook(), `lost +n/a \(a single look`},
+		"reasons":     {nobody(), `environ of pid 4242, socket descriptors of pid 4242: permission denied\n +→ run as uid 1000 and gid 1000`},
+		"syn backlog": {unknownLimits(), `SYN backlog +n/a / n/a +\(not scanned\)`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Regexp(t, tt.want, text(t, tt.s, render.TextOptions{}))
+		})
+	}
+}
+
+// 100 % and FULL are said of a full stage only, however near it is.
+func TestTextRoundsDown(t *testing.T) {
+	s := okIdle()
+	s.Listeners[0].Connections.Accepted, s.Listeners[0].Connections.Reset = 8191, nil
+	require.Regexp(t, `connections +8,191 / 8,192 +▇+· +99 %`, text(t, s, render.TextOptions{}))
+	s.Listeners[0].Connections.Accepted = 1
+	require.Regexp(t, `connections +1 / 8,192 +▎·+ +<1 %`, text(t, s, render.TextOptions{}))
+	s.Listeners[0].Connections.Reset = new(8191)
+	require.Regexp(t, `connections +8,192 / 8,192 +▇+ +FULL`, text(t, s, render.TextOptions{}))
+}
+
+// Whether the SYN backlog is full is said by counters, never by its length.
+func TestTextNeverCallsTheSynBacklogFull(t *testing.T) {
+	s := okIdle()
+	s.Listeners[0].SynBacklog = &backlog.SynBacklog{Length: 100, Limit: 100}
+	require.Regexp(t, `SYN backlog +100 / 100 +▇+ +100 %`, text(t, s, render.TextOptions{}))
+}
+
+func TestTextGroupsWhatIsMissingByReason(t *testing.T) {
+	s := okIdle()
+	for range 300 {
+		s.Unavailable = append(s.Unavailable, backlog.Unavailable{What: "owner of a port", Why: "hidden", How: "be root"})
+	}
+	got := text(t, s, render.TextOptions{Width: 120})
+	require.Contains(t, got, "and 296 more: hidden")
+	require.Equal(t, 1, strings.Count(got, "be root"))
+}
+
+func TestTextWritesTimesLikePeople(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		300 * time.Microsecond:      "waited 300 µs",
+		40 * time.Millisecond:       "waited 40 ms",
+		4249 * time.Millisecond:     "waited 4.2 s",
+		12 * time.Second:            "waited 12 s",
+		125 * time.Second:           "waited 2 min 5 s",
+		180 * time.Second:           "waited 3 min",
+		2*time.Hour + 3*time.Minute: "waited 2 h 3 min",
+	} {
+		s := okIdle()
+		s.Listeners[0].AcceptQueue.OldestWait = &d
+		require.Contains(t, text(t, s, render.TextOptions{}), want+"\n")
+	}
+}
+
+func TestTextReportsAFailedWrite(t *testing.T) {
+	want := errors.New("no space left")
+	require.ErrorIs(t, render.Text(failing{want}, okIdle(), render.TextOptions{}), want)
+	require.ErrorIs(t, render.JSON(failing{want}, okIdle()), want)
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+var _ io.Writer = failing{}
