@@ -1,0 +1,177 @@
+package catalina
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// connector reads a <Connector>; nil for one that does not listen on TCP.
+func (r *reader) connector(e *element, offset int, executors map[string]*executor) *Connector {
+	if r.text(e, "unixDomainSocketPath").text != "" {
+		return nil
+	}
+	if port := r.int(e, "port"); !port.ok || port.value < 0 {
+		return nil // port is -1 by default: the connector never starts
+	}
+	c := &Connector{Line: e.line, Port: r.port(e, offset)}
+	c.Server, c.Version = "tomcat", r.server.Version.String()
+	r.protocol(e, c)
+	c.Address = r.address(e, c)
+	r.limits(e, c)
+	r.threads(e, c, executors)
+	return c
+}
+
+// protocol tells the classes apart (ProtocolHandler.create; before 10.0 the
+// aliases HTTP/1.1 and AJP/1.3 could also mean APR, which the names of the
+// threads show).
+func (r *reader) protocol(e *element, c *Connector) {
+	protocol := r.text(e, "protocol").text
+	c.Scheme, c.Endpoint = "http", "nio"
+	class := protocol[strings.LastIndexByte(protocol, '.')+1:]
+	switch {
+	case protocol == "" || protocol == "HTTP/1.1":
+	case strings.HasPrefix(protocol, "AJP/"):
+		c.Scheme = "ajp"
+	case strings.HasPrefix(protocol, "org.apache.coyote.") && strings.HasSuffix(class, "Protocol"):
+		if strings.HasPrefix(class, "Ajp") {
+			c.Scheme = "ajp"
+		}
+		c.Endpoint = endpointOf(class)
+	default:
+		c.Endpoint = ""
+	}
+	r.encryption(e, c)
+	c.Protocol = c.Scheme + "-" + c.Endpoint
+	if c.TLS {
+		c.Protocol = "https-jsse-" + c.Endpoint
+	}
+	c.Protocol = strings.TrimSuffix(c.Protocol, "-")
+}
+
+// endpointOf is the endpoint of a class like Http11Nio2Protocol.
+func endpointOf(class string) string {
+	for _, endpoint := range []string{"Nio2", "Nio", "Apr"} {
+		if strings.Contains(class, endpoint) {
+			return strings.ToLower(endpoint)
+		}
+	}
+	return "bio" // Http11Protocol, AjpProtocol: Tomcat 7 and 8.0
+}
+
+// encryption: an AJP connector does neither TLS nor HTTP/2.
+func (r *reader) encryption(e *element, c *Connector) {
+	if c.Scheme != "http" {
+		return
+	}
+	c.TLS = r.bool(e, "SSLEnabled").value == 1
+	e.each("UpgradeProtocol", func(upgrade *element) {
+		if strings.HasSuffix(r.text(upgrade, "className").text, ".Http2Protocol") {
+			c.HTTP2 = true
+		}
+	})
+}
+
+// address is what the connector is bound to: an AJP connector to the loopback
+// address unless told otherwise. A host name stays unknown.
+func (r *reader) address(e *element, c *Connector) netip.Addr {
+	text := r.text(e, "address").text
+	if text == "" && c.Scheme == "ajp" && r.server.Version.has(ajpOnLoopback()...) {
+		text = "127.0.0.1"
+	}
+	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address.Unmap()
+}
+
+// limits reads what belongs to the connector whatever runs its requests.
+func (r *reader) limits(e *element, c *Connector) {
+	byDefault := Defaults(r.server.Version, c.Scheme, c.Endpoint)
+	c.MaxConnections = pick(r, r.int(e, "maxConnections"), "maxConnections", byDefault.MaxConnections, plain, c.refuseUnlimited)
+	noteConnections(c.MaxConnections)
+	// acceptCount and backlog, connectionTimeout and soTimeout are the same
+	// (Connector.replacements of 8.5, AbstractProtocol).
+	c.AcceptCount = pick(r, r.int(e, "acceptCount", "backlog"), "acceptCount", byDefault.AcceptCount, plain, notPositive)
+	c.MaxKeepAliveRequests = pick(r, r.int(e, "maxKeepAliveRequests"), "maxKeepAliveRequests", byDefault.MaxKeepAliveRequests, plain, nil)
+	c.ConnectionTimeout = pick(r, r.int(e, "connectionTimeout", "soTimeout"), "connectionTimeout", byDefault.ConnectionTimeout, milliseconds, nil)
+	c.KeepAliveTimeout = pick(r, r.int(e, "keepAliveTimeout"), "keepAliveTimeout", c.ConnectionTimeout.Value, milliseconds, nil)
+	if !r.int(e, "keepAliveTimeout").ok {
+		// AbstractEndpoint.getKeepAliveTimeout: null is connectionTimeout.
+		c.KeepAliveTimeout.Kind = c.ConnectionTimeout.Kind
+		c.KeepAliveTimeout.Source = "connectionTimeout: " + c.ConnectionTimeout.Source
+	}
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// notPositive: AbstractEndpoint.setAcceptCount ignores what is not above 0.
+func notPositive(n int) string {
+	if n <= 0 {
+		return "is not above 0"
+	}
+	return ""
+}
+
+// refuseUnlimited: AprEndpoint.setMaxConnections does not know "no limit".
+func (c *Connector) refuseUnlimited(n int) string {
+	if c.Endpoint == "apr" && n == NoLimit {
+		return "cannot be switched off for APR"
+	}
+	return ""
+}
+
+func noteConnections(s *backlog.Setting[int]) {
+	switch {
+	case s.Value == NoLimit:
+		s.Note = "no limit"
+	case s.Value <= 0:
+		// LimitLatch compares before it counts: nothing gets past it.
+		s.Note = "no connection is ever accepted: only -1 means no limit"
+		s.Value = 0
+	}
+}
+
+// threads reads what runs the requests.
+func (r *reader) threads(e *element, c *Connector, executors map[string]*executor) {
+	name := r.text(e, "executor")
+	if x := executors[name.text]; name.given && x != nil {
+		x.apply(r, c)
+		return
+	}
+	if name.given {
+		r.server.Unavailable = append(r.server.Unavailable, backlog.Unavailable{
+			What: "Executor " + name.text,
+			Why:  "no <Executor> of that name stands in front of the connector, which therefore has threads of its own",
+		})
+	}
+	if r.virtual(e, c) {
+		return
+	}
+	byDefault := Defaults(r.server.Version, c.Scheme, c.Endpoint)
+	c.MaxThreads = pick(r, r.int(e, "maxThreads"), "maxThreads", byDefault.MaxThreads, plain, nil)
+	c.MinSpareThreads = capSpare(
+		pick(r, r.int(e, "minSpareThreads"), "minSpareThreads", byDefault.MinSpareThreads, plain, nil), c.MaxThreads)
+	if c.Endpoint == "bio" && !r.int(e, "maxConnections").given {
+		c.MaxConnections.Value = c.MaxThreads.Value // JIoEndpoint.bind
+	}
+	if queue := r.int(e, "maxQueueSize"); queue.given && r.server.Version.has(connectorQueueSize()...) {
+		c.MaxQueue = pick(r, queue, "maxQueueSize", unboundedQueue, plain, nil)
+	}
+}
+
+func (r *reader) virtual(e *element, c *Connector) bool {
+	if !r.server.Version.has(virtualThreads()...) {
+		c.VirtualThreads = &backlog.Setting[bool]{Kind: backlog.SourceDefault, Source: defaultSource(r.server.Version)}
+		return false
+	}
+	c.VirtualThreads = pick(r, r.bool(e, "useVirtualThreads"), "useVirtualThreads", false, func(n int) bool { return n == 1 }, nil)
+	if c.VirtualThreads.Value {
+		c.VirtualThreads.Note = noThreadLimit
+	}
+	return c.VirtualThreads.Value
+}

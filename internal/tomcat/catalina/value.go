@@ -1,0 +1,94 @@
+package catalina
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// setting is an attribute's value and where it comes from.
+type setting struct {
+	given bool // the attribute is there
+	ok    bool // and its value is used
+	text  string
+	value int
+	line  int
+	via   []Property
+}
+
+// text is an attribute after substitution.
+func (r *reader) text(e *element, name string) setting {
+	a, ok := e.attrs[name]
+	if !ok {
+		return setting{}
+	}
+	text, via := r.from.replace(a.text)
+	return setting{given: true, ok: true, text: text, line: a.line, via: via}
+}
+
+// int is an attribute that is a number. IntrospectionUtils.setProperty takes
+// what Integer.valueOf takes and ignores everything else.
+func (r *reader) int(e *element, names ...string) setting {
+	var s setting
+	for _, name := range names {
+		if s = r.text(e, name); s.given {
+			break
+		}
+	}
+	n, err := strconv.ParseInt(s.text, 10, 32)
+	s.value, s.ok = int(n), s.given && err == nil
+	return s
+}
+
+// bool is an attribute that is true or false (Boolean.valueOf).
+func (r *reader) bool(e *element, name string) setting {
+	s := r.text(e, name)
+	if strings.EqualFold(s.text, "true") {
+		s.value = 1
+	}
+	return s
+}
+
+// source is where the value comes from, for people, and its kind. A value that
+// a property gives counts as that property's.
+func (s setting) source(file string) (backlog.SourceKind, string) {
+	source := file + " line " + strconv.Itoa(s.line)
+	for _, property := range s.via {
+		if property.Source != "" {
+			return property.Kind, property.Source + " via " + source
+		}
+	}
+	return backlog.SourceFile, source
+}
+
+// defaultSource says which version's default it is.
+func defaultSource(v Version) string {
+	return "default of Tomcat " + cmp.Or(v.String(), "(version unknown)")
+}
+
+// pick makes the setting that is in force of an attribute and its default;
+// refused says why the server ignores a number that it could parse.
+func pick[T any](r *reader, s setting, name string, byDefault T, convert func(int) T, refused func(int) string) *backlog.Setting[T] {
+	out := &backlog.Setting[T]{Value: byDefault, Kind: backlog.SourceDefault, Source: defaultSource(r.server.Version)}
+	if !s.given {
+		return out
+	}
+	kind, source := s.source(r.server.File)
+	why := ""
+	switch {
+	case !s.ok:
+		why = "is not a whole number"
+	case refused != nil:
+		why = refused(s.value)
+	}
+	if why != "" {
+		out.Note = fmt.Sprintf("%s=%q (%s) is ignored: it %s", name, s.text, source, why)
+		return out
+	}
+	return &backlog.Setting[T]{Value: convert(s.value), Kind: kind, Source: source}
+}
+
+func plain(n int) int { return n }

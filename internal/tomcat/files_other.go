@@ -1,0 +1,23 @@
+//go:build !linux
+
+package tomcat
+
+import (
+	"os"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// stamp tells a file from its successor; there is no /proc to look through here.
+type stamp struct{ failed string }
+
+func openRegular(_, _ string) (*os.File, error) { return nil, hostproc.ErrNotSupported }
+
+func openFolder(_, _ string) (*os.File, error) { return nil, hostproc.ErrNotSupported }
+
+func lookAt(_, _ string) stamp { return stamp{failed: hostproc.ErrNotSupported.Error()} }
+
+func stampOf(_ *os.File) stamp { return stamp{} }
+
+func (s stamp) modifiedAfter(time.Time) bool { return false }

@@ -1,0 +1,136 @@
+package tomcat
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/tomcat/catalina"
+)
+
+// target is what is known of a process before it is told what it is.
+type target struct {
+	pid     int
+	started time.Time // zero when unknown
+	args    []string
+	env     map[string]string // nil when it could not be read
+	jvm     *hostproc.JVM     // nil when there is none, or it could not be read
+	files   *files
+	missing []backlog.Unavailable
+	// hidden is set when something could not be read that may set limits.
+	hidden bool
+}
+
+// look reads what the process was started with. Whatever cannot be read is
+// named and done without.
+func look(proc hostproc.FS, pid int) *target {
+	t := &target{pid: pid, files: newFiles(proc.Root(pid), proc.Cwd(pid))}
+	how := remedy(proc, pid)
+	var err error
+	if t.args, err = proc.Cmdline(pid); err != nil {
+		t.miss("command line", err, how)
+	}
+	if !t.isJava() {
+		return t
+	}
+	t.started = startOf(proc, pid)
+	environ, err := proc.Environ(pid)
+	if err != nil {
+		t.miss("environ", err, how)
+	} else {
+		t.env = variables(environ)
+	}
+	if err := readable(t.files.root); err != nil {
+		t.miss("files (root)", err, how)
+	}
+	if err := readable(t.files.cwd); err != nil {
+		t.miss("working directory", err, how)
+	}
+	t.lookAtJVM(proc, how)
+	return t
+}
+
+func (t *target) lookAtJVM(proc hostproc.FS, how string) {
+	jvm, err := proc.JVM(t.pid)
+	switch {
+	case err == nil:
+		t.jvm = &jvm
+	case errors.Is(err, fs.ErrPermission) && !t.hidden: // said once is enough
+		t.miss("JVM arguments (hsperfdata)", err, how)
+	}
+}
+
+// isJava goes by the command: java, or jsvc.exec of commons-daemon.
+func (t *target) isJava() bool {
+	if len(t.args) == 0 {
+		return false
+	}
+	name := path.Base(t.args[0])
+	return strings.HasPrefix(name, "java") || strings.HasPrefix(name, "jsvc")
+}
+
+func (t *target) vmArgs() string {
+	if t.jvm == nil {
+		return ""
+	}
+	return t.jvm.VMArgs
+}
+
+func (t *target) miss(what string, err error, how string) {
+	t.hidden = t.hidden || errors.Is(err, fs.ErrPermission)
+	why := err.Error()
+	if errors.Is(err, fs.ErrPermission) {
+		why = "permission denied"
+	}
+	t.missing = append(t.missing, backlog.Unavailable{What: fmt.Sprintf("%s of pid %d", what, t.pid), Why: why, How: how})
+}
+
+// remedy says who may read a process's environment, folders and files
+// (PTRACE_MODE_READ: all ids equal, or the capability).
+func remedy(proc hostproc.FS, pid int) string {
+	p, err := proc.Process(pid)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("run as uid %d and gid %d, or root with CAP_SYS_PTRACE", p.UIDs[0], p.GIDs[0])
+}
+
+// startOf is when a process was started, by today's clock.
+func startOf(proc hostproc.FS, pid int) time.Time {
+	p, err := proc.Process(pid)
+	if err != nil {
+		return time.Time{}
+	}
+	boot, err := proc.BootTime()
+	if err != nil {
+		return time.Time{}
+	}
+	return boot.Add(time.Duration(p.StartTime) * (time.Second / hostproc.UserHZ))
+}
+
+// variables are "NAME=value" words; of two with one name the first counts.
+func variables(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, word := range environ {
+		name, value, _ := strings.Cut(word, "=")
+		if _, known := env[name]; !known {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+// catalina is the process as package catalina wants it.
+func (t *target) catalina(options, arguments []string) *catalina.Process {
+	return &catalina.Process{
+		Properties: systemProperties(options, t.env, t.vmArgs()),
+		Args:       arguments,
+		Env:        t.env,
+		Open:       t.files.Open,
+	}
+}
