@@ -1,0 +1,134 @@
+package springboot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// activationContext is what decides whether a document applies.
+type activationContext struct {
+	cloud    string   // cloud platform, "NONE" when there is none
+	known    bool     // the profiles are known
+	profiles []string // accepted ones, in order
+}
+
+// activation is a document's spring.config.activate.
+type activation struct {
+	profiles []string // expressions, one of which must match; none: always
+	cloud    string   // on-cloud-platform
+}
+
+func (a *activation) active(ctx *activationContext) bool {
+	if ctx == nil || a.cloud != "" && !strings.EqualFold(a.cloud, ctx.cloud) {
+		return false
+	}
+	if len(a.profiles) == 0 {
+		return true
+	}
+	return ctx.known && slices.ContainsFunc(a.profiles, func(expr string) bool {
+		ok, err := matchProfiles(expr, ctx.profiles)
+		return ok && err == nil
+	})
+}
+
+// String is the condition for people.
+func (a *activation) String() string {
+	var parts []string
+	if len(a.profiles) > 0 {
+		parts = append(parts, "profile "+strings.Join(a.profiles, " or "))
+	}
+	if a.cloud != "" {
+		parts = append(parts, "on "+a.cloud)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// matchProfiles evaluates a profile expression: names with "!", "&", "|" and
+// parentheses; "&" and "|" may not be mixed without them (ProfilesParser).
+func matchProfiles(expr string, active []string) (bool, error) {
+	p := &profileParser{tokens: profileTokens(expr), active: active}
+	ok, err := p.expression(0)
+	if err == nil && p.pos < len(p.tokens) {
+		err = fmt.Errorf("unexpected %q", p.tokens[p.pos])
+	}
+	if err != nil {
+		return false, fmt.Errorf("profile expression %q: %w", expr, err)
+	}
+	return ok, nil
+}
+
+func profileTokens(expr string) []string {
+	var tokens []string
+	word := 0
+	flush := func(end int) {
+		if t := strings.TrimSpace(expr[word:end]); t != "" {
+			tokens = append(tokens, t)
+		}
+	}
+	for i := range len(expr) {
+		if strings.IndexByte("()&|!", expr[i]) >= 0 {
+			flush(i)
+			tokens = append(tokens, expr[i:i+1])
+			word = i + 1
+		}
+	}
+	flush(len(expr))
+	return tokens
+}
+
+type profileParser struct {
+	tokens []string
+	pos    int
+	active []string
+}
+
+func (p *profileParser) next() string {
+	if p.pos >= len(p.tokens) {
+		return ""
+	}
+	p.pos++
+	return p.tokens[p.pos-1]
+}
+
+// expression reads terms joined by one kind of operator.
+func (p *profileParser) expression(depth int) (bool, error) {
+	if depth > 50 {
+		return false, ErrTooLarge
+	}
+	result, err := p.term(depth)
+	operator := ""
+	for err == nil && p.pos < len(p.tokens) && p.tokens[p.pos] != ")" {
+		op := p.next()
+		if op != "&" && op != "|" || operator != "" && op != operator {
+			return false, fmt.Errorf("unexpected %q", op)
+		}
+		operator = op
+		var right bool
+		right, err = p.term(depth)
+		if op == "&" {
+			result = result && right
+		} else {
+			result = result || right
+		}
+	}
+	return result, err
+}
+
+func (p *profileParser) term(depth int) (bool, error) {
+	switch t := p.next(); t {
+	case "!":
+		ok, err := p.term(depth)
+		return !ok, err
+	case "(":
+		ok, err := p.expression(depth + 1)
+		if err == nil && p.next() != ")" {
+			err = fmt.Errorf("missing %q", ")")
+		}
+		return ok, err
+	case "", ")", "&", "|":
+		return false, fmt.Errorf("a profile's name is missing in front of %q", t)
+	default:
+		return slices.Contains(p.active, t), nil
+	}
+}

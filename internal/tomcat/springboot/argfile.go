@@ -1,0 +1,121 @@
+package springboot
+
+import "strings"
+
+// splitArgFile splits the text of a java @argfile into arguments, the way the
+// launcher does (libjli args.c, JLI_PreprocessArg): separated by white space,
+// "#" starts a comment at the beginning of an argument, single and double
+// quotes keep white space, and inside quotes a backslash escapes \n, \r, \t, \f
+// or joins the next line.
+func splitArgFile(text string) []string {
+	var (
+		args  []string
+		arg   strings.Builder
+		begun bool
+		quote byte
+	)
+	flush := func() {
+		if begun {
+			args = append(args, arg.String())
+		}
+		arg.Reset()
+		begun = false
+	}
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quote != 0 && c == '\\' && i+1 < len(text):
+			i = unescapeArg(text, i+1, &arg)
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0 && (c == '\n' || c == '\r'):
+			// An unclosed quote ends with its line.
+			quote = 0
+			flush()
+		case quote != 0:
+			arg.WriteByte(c)
+		case c == '"' || c == '\'':
+			quote, begun = c, true
+		case isArgSpace(c):
+			flush()
+		case c == '#' && !begun:
+			i = lineEnd(text, i)
+		default:
+			begun = true
+			arg.WriteByte(c)
+		}
+	}
+	flush()
+	return args
+}
+
+// unescapeArg handles the character at i, which follows a backslash inside
+// quotes, and returns the index of the last byte it used.
+func unescapeArg(text string, i int, arg *strings.Builder) int {
+	switch c := text[i]; c {
+	case 'n':
+		arg.WriteByte('\n')
+	case 'r':
+		arg.WriteByte('\r')
+	case 't':
+		arg.WriteByte('\t')
+	case 'f':
+		arg.WriteByte('\f')
+	case '\n', '\r':
+		// Joined lines: the next line's leading white space goes too.
+		for i+1 < len(text) && isArgSpace(text[i+1]) {
+			i++
+		}
+	default:
+		arg.WriteByte(c)
+	}
+	return i
+}
+
+// splitOptions splits JAVA_TOOL_OPTIONS, _JAVA_OPTIONS (Arguments::
+// parse_options_buffer) and JDK_JAVA_OPTIONS (JLI_AddArgsFromEnvVar): white
+// space separates, quotes keep it and are taken away, there are no escapes.
+func splitOptions(text string) []string {
+	var (
+		args  []string
+		arg   strings.Builder
+		begun bool
+		quote byte
+	)
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			arg.WriteByte(c)
+		case c == '"' || c == '\'':
+			quote, begun = c, true
+		case isArgSpace(c):
+			if begun {
+				args = append(args, arg.String())
+			}
+			arg.Reset()
+			begun = false
+		default:
+			begun = true
+			arg.WriteByte(c)
+		}
+	}
+	if begun {
+		args = append(args, arg.String())
+	}
+	return args
+}
+
+func isArgSpace(c byte) bool {
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
+}
+
+// lineEnd is the index of the line's end at or after i.
+func lineEnd(text string, i int) int {
+	for i < len(text) && text[i] != '\n' && text[i] != '\r' {
+		i++
+	}
+	return i
+}

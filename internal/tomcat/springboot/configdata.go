@@ -1,0 +1,213 @@
+package springboot
+
+import (
+	"slices"
+	"strings"
+
+)
+
+// configData finds the documents of the config files the way Spring Boot 2.4
+// and later do (ConfigDataEnvironment).
+type configData struct {
+	existing []*document // arguments, JSON, system properties, environment
+	root     *contributor
+	im       *importer
+	legacy   bool // spring.profiles in a document is its activation (until 2.7)
+	escapes  bool
+	ctx      *activationContext
+}
+
+// maxImports bounds the imports that are followed.
+const maxImports = 1000
+
+// run returns the active documents of the config files, the highest precedence
+// first, and the accepted profiles.
+func (cd *configData) run() ([]*document, []string) {
+	cd.root = &contributor{kind: rootKind}
+	for _, d := range cd.existing {
+		cd.root.children[before] = append(cd.root.children[before], &contributor{kind: existing, doc: d})
+	}
+	cd.im.names = cd.list("spring.config.name", []string{"application"})
+	cd.addInitialImports()
+	cd.process(nil)
+	ctx := &activationContext{cloud: cloudPlatform(cd.scalar("spring.main.cloud-platform"), cd.im.env)}
+	cd.ctx = ctx
+	cd.process(ctx)
+	ctx.profiles, ctx.known = cd.profiles(), true
+	cd.process(ctx)
+	var docs []*document
+	for c := range cd.root.walk() {
+		if c.kind == bound && c.active(ctx) {
+			docs = append(docs, c.doc)
+		}
+	}
+	return docs, ctx.profiles
+}
+
+// addInitialImports adds the search locations; the last is the strongest, and
+// spring.config.import beats them all.
+func (cd *configData) addInitialImports() {
+	add := func(locs []location) {
+		if len(locs) > 0 {
+			cd.root.children[before] = append(cd.root.children[before], &contributor{kind: initialImport, imports: locs})
+		}
+	}
+	add(parseLocations(cd.list("spring.config.import", nil)))
+	for _, loc := range slices.Backward(parseLocations(cd.list("spring.config.additional-location", nil))) {
+		add([]location{loc})
+	}
+	locs := parseLocations(cd.list("spring.config.location", nil))
+	if len(locs) == 0 {
+		locs = defaultLocations()
+	}
+	for _, loc := range slices.Backward(locs) {
+		add([]location{loc})
+	}
+}
+
+// process follows imports until there are none left that ctx allows.
+func (cd *configData) process(ctx *activationContext) {
+	ph := before
+	var profiles []string
+	if ctx != nil && ctx.known {
+		ph, profiles = after, ctx.profiles
+	}
+	for range maxImports {
+		c := cd.next(ctx, ph)
+		if c == nil {
+			return
+		}
+		if c.kind == unbound {
+			cd.bind(c)
+			continue
+		}
+		c.setChildren(ph, cd.im.load(cd.im.resolve(c.imports, c.parent, profiles)))
+	}
+	cd.im.unavailable("config imports", "more than are followed: a loop?", "")
+}
+
+// next is the first contributor that has something left to process.
+func (cd *configData) next(ctx *activationContext, ph phase) *contributor {
+	for c := range cd.root.walk() {
+		if c.kind == unbound || c.active(ctx) && len(c.imports) > 0 && !c.processed[ph] {
+			return c
+		}
+	}
+	return nil
+}
+
+// bind reads a document's own spring.config properties (ConfigDataProperties).
+func (cd *configData) bind(c *contributor) {
+	c.kind = bound
+	r := cd.resolver()
+	own := []*document{c.doc}
+	read := func(name string) []string {
+		list, err := lookupList(own, name, r)
+		if err != nil {
+			cd.im.unavailable(name+" of "+c.doc.label, err.Error(), "")
+		}
+		return list
+	}
+	c.imports = parseLocations(read("spring.config.import"))
+	a := activation{profiles: read("spring.config.activate.on-profile"), cloud: strings.Join(read("spring.config.activate.on-cloud-platform"), "")}
+	if cd.legacy && len(a.profiles) == 0 {
+		a.profiles = read("spring.profiles")
+	}
+	if len(a.profiles) > 0 || a.cloud != "" {
+		c.activate = &a
+		c.doc.label += ", " + a.String()
+	}
+}
+
+// documents are all documents so far by falling precedence, inactive ones left out.
+func (cd *configData) documents() []*document {
+	var docs []*document
+	for c := range cd.root.walk() {
+		if c.doc != nil && c.active(cd.ctx) {
+			docs = append(docs, c.doc)
+		}
+	}
+	return docs
+}
+
+// resolver resolves placeholders while the files are still being found: only
+// what is not a file answers to every spelling.
+func (cd *configData) resolver() *resolver {
+	return &resolver{escapes: cd.escapes, lookup: func(name string) (string, bool) {
+		if canonical(name) {
+			if f, ok := lookup(cd.existing, name); ok {
+				return f.text, true
+			}
+		}
+		return rawLookup(cd.documents(), name)
+	}}
+}
+
+func rawLookup(docs []*document, name string) (string, bool) {
+	for _, d := range docs {
+		if v, ok := d.raw(name); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+func (cd *configData) list(name string, fallback []string) []string {
+	list, err := lookupList(cd.documents(), name, cd.resolver())
+	if err != nil {
+		cd.im.unavailable(name, err.Error(), "")
+	}
+	if len(list) == 0 {
+		return fallback
+	}
+	return list
+}
+
+func (cd *configData) scalar(name string) string {
+	return strings.Join(cd.list(name, nil), ",")
+}
+
+// profiles are the accepted profiles: the included ones, then the active ones,
+// each followed by the members of its group; without any, the default ones.
+func (cd *configData) profiles() []string {
+	var names []string
+	for c := range cd.root.walk() {
+		if c.doc == nil || !c.active(cd.ctx) {
+			continue
+		}
+		list, _, err := c.doc.list("spring.profiles.include", cd.resolver())
+		if err != nil {
+			cd.im.unavailable("spring.profiles.include of "+c.doc.label, err.Error(), "")
+		}
+		names = append(names, list...)
+	}
+	names = append(names, cd.list("spring.profiles.active", nil)...)
+	groups, err := lookupMap(cd.documents(), "spring.profiles.group", cd.resolver())
+	if err != nil {
+		cd.im.unavailable("spring.profiles.group", err.Error(), "")
+	}
+	if len(names) == 0 {
+		names = cd.list("spring.profiles.default", []string{"default"})
+	}
+	return expandProfiles(names, groups)
+}
+
+// expandProfiles puts each group's members behind its name, each profile once.
+func expandProfiles(names []string, groups map[string][]string) []string {
+	var out []string
+	stack := slices.Clone(names)
+	slices.Reverse(stack)
+	for len(stack) > 0 && len(out) < maxListing {
+		current := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if current == "" || slices.Contains(out, current) {
+			continue
+		}
+		out = append(out, current)
+		for _, member := range slices.Backward(groups[current]) {
+			stack = append(stack, member)
+		}
+	}
+	return out
+}
+

@@ -1,0 +1,56 @@
+package springboot
+
+// defaultSince is a default and the version of Spring Boot that brought it.
+type defaultSince struct {
+	since version
+	value int
+}
+
+// defaultsOf are the defaults of Spring Boot's Tomcat settings, each with the
+// versions in which it changed (ServerProperties.Tomcat, TomcatServerProperties
+// since 4.0). A setting that Spring Boot leaves alone has Tomcat's own default,
+// which is the same in every Tomcat that Spring Boot embeds.
+func defaultsOf() map[string][]defaultSince {
+	return map[string][]defaultSince{
+		"server.port": {{version{}, 8080}},
+		// 10000 was NIO's default until Tomcat 9.0.30 and 8.5.76.
+		maxConnectionsName: {{version{}, 10000}, {version{2, 1, 12}, 8192}, {version{2, 2, 0}, 10000}, {version{2, 2, 3}, 8192}},
+		acceptCountName:    {{version{}, 100}},
+		threadsMaxName:     {{version{}, 200}},
+		threadsMinName:     {{version{}, 10}},
+		maxQueueName:       {{version{}, 1<<31 - 1}},
+		keepAliveReqName:   {{version{}, 100}},
+		connTimeoutName:    {{version{}, 60_000}}, // milliseconds; server.xml's 20 s is not read
+	}
+}
+
+// defaultOf is the default of a setting in a version of Spring Boot; of the
+// newest when the version is not known.
+func defaultOf(name string, v version) int {
+	value := 0
+	for _, row := range defaultsOf()[name] {
+		if !v.known() || v.atLeast(row.since[:]...) {
+			value = row.value
+		}
+	}
+	return value
+}
+
+// The canonical names of the settings.
+const (
+	portName           = "server.port"
+	addressName        = "server.address"
+	managementPortName = "management.server.port"
+	maxConnectionsName = "server.tomcat.max-connections"
+	acceptCountName    = "server.tomcat.accept-count"
+	threadsMaxName     = "server.tomcat.threads.max"
+	threadsMinName     = "server.tomcat.threads.min-spare"
+	maxQueueName       = "server.tomcat.threads.max-queue-capacity"
+	keepAliveReqName   = "server.tomcat.max-keep-alive-requests"
+	connTimeoutName    = "server.tomcat.connection-timeout"
+	keepAliveName      = "server.tomcat.keep-alive-timeout"
+	sslName            = "server.ssl"
+	http2Name          = "server.http2.enabled"
+	mbeanName          = "server.tomcat.mbeanregistry.enabled"
+	virtualName        = "spring.threads.virtual.enabled"
+)

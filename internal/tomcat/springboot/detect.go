@@ -1,0 +1,45 @@
+package springboot
+
+import "strings"
+
+// Kind is how a Spring Boot application was started.
+type Kind string
+
+// The kinds.
+const (
+	KindNone      Kind = ""
+	KindJar       Kind = "jar"       // java -jar of an executable jar
+	KindWar       Kind = "war"       // java -jar of an executable war
+	KindExploded  Kind = "exploded"  // a launcher class in the directory of an unpacked archive
+	KindClassPath Kind = "classpath" // java -cp … Main, or a jar with a Class-Path
+)
+
+// Detect says whether the process is a Spring Boot application, and how it was
+// started. It reads no more than the central directory of the application's jar.
+func Detect(p Process) (Kind, bool) {
+	l := parseLaunch(&p)
+	if l.jar == "" && l.main == "" {
+		return KindNone, false
+	}
+	c := newClassPath(&p, l)
+	defer c.close()
+	return c.detect(&p, l)
+}
+
+func (c *classPath) detect(p *Process, l *launch) (Kind, bool) {
+	if c.kind != KindClassPath || isLoader(l.main) {
+		return c.kind, c.kind != KindNone
+	}
+	// A Tomcat of its own may have Spring Boot's jars somewhere; its settings
+	// are not Spring's.
+	if strings.HasPrefix(l.main, "org.apache.catalina.startup.") {
+		return KindNone, false
+	}
+	if _, ok := c.libraries()["spring-boot"]; ok {
+		return c.kind, true
+	}
+	if len(c.places) > 0 && c.places[0].dir == "" && c.places[0].has(p, classSpringApplication) {
+		return c.kind, true
+	}
+	return KindNone, false
+}

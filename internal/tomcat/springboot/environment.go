@@ -1,0 +1,172 @@
+package springboot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// Value is a property's value and where it was found.
+type Value struct {
+	Text   string // placeholders resolved
+	Kind   backlog.SourceKind
+	Source string // "env SERVER_TOMCAT_ACCEPT_COUNT", "application.yml in app.jar, profile prod"
+}
+
+// Environment is what Spring's Environment holds, as far as it can be known
+// from outside.
+type Environment struct {
+	docs        []*document // the highest precedence first
+	profiles    []string
+	boot        string
+	tomcat      string
+	server      string
+	java        string
+	kind        Kind
+	name        string // of the application's jar, for people
+	unavailable []backlog.Unavailable
+}
+
+// ErrNotSpringBoot is a process that is no Spring Boot application.
+var ErrNotSpringBoot = errors.New("not a Spring Boot application")
+
+// Load works out the environment of a Spring Boot process. What could not be
+// read or known is in Unavailable; an error means that the process is none.
+func Load(p Process) (*Environment, error) {
+	l := parseLaunch(&p)
+	c := newClassPath(&p, l)
+	defer c.close()
+	kind, ok := c.detect(&p, l)
+	if !ok && len(c.missing) == 0 {
+		return nil, fmt.Errorf("springboot: %w", ErrNotSpringBoot)
+	}
+	e := &Environment{kind: kind, name: l.jar}
+	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
+	e.identify(&p, c)
+	e.collect(&p, l, c)
+	return e, nil
+}
+
+// identify finds versions.
+func (e *Environment) identify(p *Process, c *classPath) {
+	libs := c.libraries()
+	e.boot, e.tomcat, e.server = c.bootVersion(p, libs), c.tomcatVersion(p, libs), webServer(libs)
+	if e.server == "" && e.tomcat != "" {
+		e.server = "tomcat"
+	}
+	e.java = javaVersion(p)
+	if e.boot == "" {
+		e.unavailable = append(e.unavailable, backlog.Unavailable{
+			What: "version of Spring Boot", Why: "neither a manifest nor a jar's name tells it", How: "",
+		})
+	}
+	if _, ok := libs["spring-cloud-starter-bootstrap"]; ok {
+		e.unavailable = append(e.unavailable, backlog.Unavailable{
+			What: "settings of Spring Cloud's bootstrap context", Why: "they come from a server (bootstrap.yml)",
+			How: "give the limits with --max-connections, --accept-count, --max-threads",
+		})
+	}
+}
+
+// collect orders the sources.
+func (e *Environment) collect(p *Process, l *launch, c *classPath) {
+	args, props, env := commandLine(l.args), systemProperties(p, l), environment(p)
+	if !p.EnvKnown {
+		e.unavailable = append(e.unavailable, backlog.Unavailable{
+			What: "environment of the process", Why: "it could not be read: settings in it are not seen",
+			How: "run as the process's user and group, or as root with CAP_SYS_PTRACE",
+		})
+	}
+	docs := []*document{args, props, env}
+	json, err := applicationJSON(docs)
+	if err != nil {
+		e.unavailable = append(e.unavailable, backlog.Unavailable{What: applicationJSONLabel, Why: err.Error()})
+	}
+	if json != nil {
+		docs = slices.Insert(docs, 1, json)
+	}
+	v := parseVersion(e.boot)
+	im := newImporter(p, c, env)
+	cd := &configData{existing: docs, im: im, legacy: v.known() && !v.atLeast(3), escapes: e.escapes()}
+	files, profiles := cd.run()
+	e.docs, e.profiles = append(docs, files...), profiles
+	e.unavailable = append(e.unavailable, im.missing...)
+}
+
+// escapes says that a backslash keeps a placeholder from being replaced, which
+// came with Spring Framework 6.2.
+func (e *Environment) escapes() bool {
+	v := parseVersion(e.boot)
+	return !v.known() || v.atLeast(3, 4)
+}
+
+// Get returns the property of that canonical name ("server.tomcat.max-connections"),
+// however it is spelled where it stands. An error is a value that Spring itself
+// could not have resolved, or that cannot be known (ErrRandom).
+func (e *Environment) Get(name string) (Value, bool, error) {
+	f, ok := lookup(e.docs, name)
+	if !ok {
+		return Value{}, false, nil
+	}
+	v := Value{Kind: f.doc.kind, Source: f.doc.source(f.name)}
+	text, err := e.resolver().resolve(f.text)
+	if err != nil {
+		return v, true, fmt.Errorf("%s from %s: %w", name, v.Source, err)
+	}
+	v.Text = text
+	return v, true, nil
+}
+
+// resolver looks placeholders up in every source, by every spelling if the
+// placeholder is written canonically, else as it is written.
+func (e *Environment) resolver() *resolver {
+	return &resolver{escapes: e.escapes(), lookup: func(name string) (string, bool) {
+		if canonical(name) {
+			if f, ok := lookup(e.docs, name); ok {
+				return f.text, true
+			}
+		}
+		return rawLookup(e.docs, name)
+	}}
+}
+
+// Version returns the versions of Spring Boot and of the embedded Tomcat, each
+// empty when it cannot be told.
+func (e *Environment) Version() (boot, tomcat string) { return e.boot, e.tomcat }
+
+// Server is the embedded web server: tomcat, jetty, undertow, netty or "".
+func (e *Environment) Server() string { return e.server }
+
+// Kind is how the application was started.
+func (e *Environment) Kind() Kind { return e.kind }
+
+// Profiles are the active profiles in their order, or the default ones.
+func (e *Environment) Profiles() []string { return slices.Clone(e.profiles) }
+
+// Unavailable names what could not be read or known.
+func (e *Environment) Unavailable() []backlog.Unavailable { return slices.Clone(e.unavailable) }
+
+// javaVersion is the JVM's version: as it says itself, or from the "release"
+// file beside the java binary.
+func javaVersion(p *Process) string {
+	if p.JavaVersion != "" || len(p.Args) == 0 {
+		return p.JavaVersion
+	}
+	home, ok := strings.CutSuffix(p.Args[0], "/bin/java")
+	if !ok {
+		return ""
+	}
+	data, err := p.read(home+"/release", maxManifest)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
+			return strings.Trim(v, `"`)
+		}
+	}
+	return ""
+}

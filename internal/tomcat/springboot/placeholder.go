@@ -1,0 +1,119 @@
+package springboot
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors of placeholders.
+var (
+	// ErrCircular is a placeholder that leads back to itself.
+	ErrCircular = errors.New("circular placeholder reference")
+	// ErrRandom is a value that the application drew at random.
+	ErrRandom = errors.New("random: drawn when the application started")
+)
+
+const (
+	maxPlaceholderText  = 64 << 10
+	maxPlaceholderSteps = 10_000
+)
+
+// resolver replaces ${name} and ${name:default} in values, nested ones too, as
+// PropertyPlaceholderHelper does; what cannot be resolved stays as it is.
+type resolver struct {
+	lookup  func(name string) (string, bool)
+	escapes bool // a backslash in front of "${" (Spring Framework 6.2, Boot 3.4)
+	steps   int
+}
+
+// resolve replaces the placeholders of one value.
+func (r *resolver) resolve(text string) (string, error) {
+	if !strings.Contains(text, "${") {
+		return text, nil
+	}
+	r.steps = 0
+	return r.text(text, nil)
+}
+
+func (r *resolver) text(text string, visited []string) (string, error) {
+	if r.steps++; r.steps > maxPlaceholderSteps {
+		return "", fmt.Errorf("placeholders: %w (%d steps)", ErrTooLarge, maxPlaceholderSteps)
+	}
+	var out strings.Builder
+	for {
+		start := strings.Index(text, "${")
+		if start < 0 {
+			break
+		}
+		if r.escapes && start > 0 && text[start-1] == '\\' {
+			out.WriteString(text[:start-1] + "${")
+			text = text[start+2:]
+			continue
+		}
+		end := placeholderEnd(text, start+2)
+		if end < 0 {
+			break
+		}
+		value, ok, err := r.placeholder(text[start+2:end], visited)
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			value = text[start : end+1]
+		}
+		out.WriteString(text[:start] + value)
+		if text = text[end+1:]; out.Len()+len(text) > maxPlaceholderText {
+			return "", fmt.Errorf("placeholders: %w (%d bytes)", ErrTooLarge, maxPlaceholderText)
+		}
+	}
+	return out.String() + text, nil
+}
+
+// placeholder evaluates what stands between "${" and "}".
+func (r *resolver) placeholder(inner string, visited []string) (string, bool, error) {
+	for _, v := range visited {
+		if v == inner {
+			return "", false, fmt.Errorf("${%s}: %w", inner, ErrCircular)
+		}
+	}
+	visited = append(visited[:len(visited):len(visited)], inner)
+	name, err := r.text(inner, visited)
+	if err != nil {
+		return "", false, err
+	}
+	value, ok := r.lookup(name)
+	if !ok {
+		key, fallback, has := strings.Cut(name, ":")
+		if has {
+			if value, ok = r.lookup(key); !ok {
+				name, value, ok = key, fallback, true
+			}
+		}
+	}
+	if !ok {
+		if strings.HasPrefix(name, "random.") {
+			return "", false, fmt.Errorf("${%s}: %w", name, ErrRandom)
+		}
+		return "", false, nil
+	}
+	value, err = r.text(value, visited)
+	return value, true, err
+}
+
+// placeholderEnd finds the brace that closes the placeholder whose inside
+// begins at i, minding nested braces.
+func placeholderEnd(text string, i int) int {
+	for depth := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		}
+	}
+	return -1
+}

@@ -1,0 +1,104 @@
+package springboot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// Bounds on what a process can make this package read. A config file, a
+// manifest and an argument file are small in real life; one that is not is
+// reported, never read to its end.
+const (
+	maxConfigFile = 4 << 20 // bytes of one config file, uncompressed
+	maxConfigSum  = 32 << 20
+	maxConfigDocs = 4096
+	maxArgFile    = 1 << 20
+	maxManifest   = 256 << 10
+	maxListing    = 10_000 // entries of a directory or of a class path
+)
+
+// Sentinel errors of this package.
+var (
+	// ErrTooLarge is a file beyond the bound that is read for its kind.
+	ErrTooLarge = errors.New("larger than what is read")
+	// ErrNotRegular is a fifo, a device or a directory in the place of a file.
+	ErrNotRegular = errors.New("not a regular file")
+)
+
+// Process is what is known of the JVM from outside. Fields that could not be
+// read are empty; Missing says why.
+type Process struct {
+	Args     []string          // the whole command line, argv[0] first (/proc/PID/cmdline)
+	Env      map[string]string // /proc/PID/environ
+	EnvKnown bool              // false: environ could not be read, Env says nothing
+	// Open opens a file as the process sees it: absolute paths below its root,
+	// relative ones below its working directory. It must not block on a fifo.
+	Open func(path string) (*os.File, error)
+	// ReadDir lists a directory as the process sees it.
+	ReadDir func(path string) ([]fs.DirEntry, error)
+	// VMArgs is java.rt.vmArgs of the JVM's hsperfdata: every option the VM
+	// got, those of JAVA_TOOL_OPTIONS included, joined by spaces.
+	VMArgs string
+	// JavaVersion is java.property.java.version of hsperfdata, or empty.
+	JavaVersion string
+	Missing     []backlog.Unavailable
+}
+
+// open opens a regular file of the process.
+func (p *Process) open(path string) (*os.File, fs.FileInfo, error) {
+	if p.Open == nil {
+		return nil, nil, fmt.Errorf("open %q: %w", path, fs.ErrPermission)
+	}
+	f, err := p.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%q: %w", path, ErrNotRegular)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// read returns the whole of a regular file of at most limit bytes.
+func (p *Process) read(path string, limit int64) ([]byte, error) {
+	f, _, err := p.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return readBounded(f, path, limit)
+}
+
+// readBounded reads r to its end, or fails with ErrTooLarge after limit bytes.
+func readBounded(r io.Reader, name string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("read %q: %w (%d bytes)", name, ErrTooLarge, limit)
+	}
+	return data, nil
+}
+
+// list returns the entries of a directory, nil when it cannot be listed.
+func (p *Process) list(dir string) ([]fs.DirEntry, error) {
+	if p.ReadDir == nil {
+		return nil, fmt.Errorf("list %q: %w", dir, fs.ErrPermission)
+	}
+	entries, err := p.ReadDir(dir)
+	if len(entries) > maxListing {
+		return entries[:maxListing], fmt.Errorf("list %q: %w (%d entries)", dir, ErrTooLarge, maxListing)
+	}
+	return entries, err
+}

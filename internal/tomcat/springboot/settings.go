@@ -1,0 +1,235 @@
+package springboot
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// Settings are the values that Spring Boot gives its embedded Tomcat. One that
+// cannot be known is nil, with an entry in Unavailable.
+type Settings struct {
+	Port           *backlog.Setting[int] // 0: a free port drawn at start; -1: no server
+	Address        *backlog.Setting[string]
+	ManagementPort *backlog.Setting[int] // nil: the same as Port
+
+	MaxConnections       *backlog.Setting[int]
+	AcceptCount          *backlog.Setting[int]
+	MaxThreads           *backlog.Setting[int]
+	MinSpareThreads      *backlog.Setting[int]
+	MaxQueue             *backlog.Setting[int]
+	MaxKeepAliveRequests *backlog.Setting[int]
+	ConnectionTimeout    *backlog.Setting[time.Duration] // < 0: none
+	KeepAliveTimeout     *backlog.Setting[time.Duration]
+
+	TLS            *backlog.Setting[bool]
+	HTTP2          *backlog.Setting[bool]
+	MBeanRegistry  *backlog.Setting[bool] // Tomcat's meters are in Actuator only with it
+	VirtualThreads *backlog.Setting[bool]
+
+	Unavailable []backlog.Unavailable
+}
+
+// settings collects them.
+type settings struct {
+	e    *Environment
+	v    version
+	lost []backlog.Unavailable
+}
+
+// Settings converts the values as Spring's Binder does and applies the rules
+// of TomcatWebServerFactoryCustomizer, which ignores limits that are not positive.
+func (e *Environment) Settings() Settings {
+	s := &settings{e: e, v: parseVersion(e.boot)}
+	out := Settings{
+		Port:                 s.number(portName, false),
+		Address:              s.address(),
+		ManagementPort:       s.optionalNumber(managementPortName),
+		MaxConnections:       s.number(maxConnectionsName, true),
+		AcceptCount:          s.number(acceptCountName, true),
+		MaxThreads:           s.number(threadsMaxName, true, "server.tomcat.max-threads"),
+		MinSpareThreads:      s.number(threadsMinName, true, "server.tomcat.min-spare-threads"),
+		MaxQueue:             s.number(maxQueueName, true),
+		MaxKeepAliveRequests: s.number(keepAliveReqName, false),
+		ConnectionTimeout:    s.connectionTimeout(),
+		HTTP2:                s.flag(http2Name, false),
+		MBeanRegistry:        s.flag(mbeanName, s.v.known() && !s.v.atLeast(2, 2)),
+		TLS:                  s.tls(),
+	}
+	out.KeepAliveTimeout = s.keepAliveTimeout(out.ConnectionTimeout)
+	out.VirtualThreads = s.virtualThreads()
+	if out.VirtualThreads != nil && out.VirtualThreads.Value && out.MaxThreads != nil {
+		out.MaxThreads.Note = join(out.MaxThreads.Note, "has no effect: requests run on virtual threads")
+	}
+	out.Unavailable = s.lost
+	return out
+}
+
+// get looks a property up under its name, and under the older names that this
+// version of Spring Boot still knows.
+func (s *settings) get(name string, older ...string) (Value, bool, error) {
+	for _, n := range append([]string{name}, older...) {
+		if !s.binds(n) {
+			continue
+		}
+		v, ok, err := s.e.Get(n)
+		if ok || err != nil {
+			return v, ok, err
+		}
+	}
+	return Value{}, false, nil
+}
+
+// binds says whether this version of Spring Boot has the property at all; one
+// that it does not know is ignored without a word.
+func (s *settings) binds(name string) bool {
+	span, ok := spans()[name]
+	return !ok || !s.v.known() || s.v.atLeast(span.from[:]...) && (!span.until.known() || !s.v.atLeast(span.until[:]...))
+}
+
+// fallback is the default as a setting.
+func fallback[T any](s *settings, value T) *backlog.Setting[T] {
+	return &backlog.Setting[T]{Value: value, Kind: backlog.SourceDefault, Source: s.defaultSource()}
+}
+
+func (s *settings) defaultSource() string {
+	source := "default"
+	if s.e.boot != "" {
+		source += " of Spring Boot " + s.e.boot
+	}
+	if s.e.tomcat != "" {
+		source += " (Tomcat " + s.e.tomcat + ")"
+	}
+	return source
+}
+
+// setting is a converted value, or nil and a word about why it is not known.
+func setting[T any](s *settings, name string, v Value, err error, convert func(string) (T, error)) *backlog.Setting[T] {
+	var value T
+	if err == nil {
+		value, err = convert(v.Text)
+	}
+	if err != nil {
+		s.lost = append(s.lost, backlog.Unavailable{What: name + " from " + v.Source, Why: err.Error()})
+		return nil
+	}
+	return &backlog.Setting[T]{Value: value, Kind: v.Kind, Source: v.Source}
+}
+
+// number is an integer with a default. With positive, values below one are
+// ignored and the default stays.
+func (s *settings) number(name string, positive bool, older ...string) *backlog.Setting[int] {
+	v, ok, err := s.get(name, older...)
+	standard := fallback(s, defaultOf(name, s.v))
+	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+		return standard
+	}
+	n := setting(s, name, v, err, parseInt)
+	if n != nil && positive && n.Value <= 0 {
+		standard.Note = fmt.Sprintf("%s=%d from %s is ignored by Spring Boot, which passes on only what is above 0",
+			name, n.Value, n.Source)
+		return standard
+	}
+	return n
+}
+
+// optionalNumber is an integer without a default.
+func (s *settings) optionalNumber(name string) *backlog.Setting[int] {
+	v, ok, err := s.get(name)
+	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+		return nil
+	}
+	return setting(s, name, v, err, parseInt)
+}
+
+func (s *settings) address() *backlog.Setting[string] {
+	v, ok, err := s.get(addressName)
+	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+		return nil
+	}
+	return setting(s, addressName, v, err, func(text string) (string, error) { return text, nil })
+}
+
+func (s *settings) flag(name string, standard bool) *backlog.Setting[bool] {
+	v, ok, err := s.get(name)
+	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+		return fallback(s, standard)
+	}
+	return setting(s, name, v, err, parseBool)
+}
+
+// connectionTimeout is how long Tomcat waits for a request's first byte.
+func (s *settings) connectionTimeout() *backlog.Setting[time.Duration] {
+	v, ok, err := s.get(connTimeoutName, "server.connection-timeout")
+	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+		return fallback(s, scaled(int64(defaultOf(connTimeoutName, s.v)), time.Millisecond))
+	}
+	return setting(s, connTimeoutName, v, err, parseDuration)
+}
+
+// keepAliveTimeout is connectionTimeout when it is not set (AbstractEndpoint.getKeepAliveTimeout).
+func (s *settings) keepAliveTimeout(connection *backlog.Setting[time.Duration]) *backlog.Setting[time.Duration] {
+	v, ok, err := s.get(keepAliveName)
+	if ok && (err != nil || strings.TrimSpace(v.Text) != "") {
+		return setting(s, keepAliveName, v, err, parseDuration)
+	}
+	if connection == nil {
+		return nil
+	}
+	same := *connection
+	same.Note = join(same.Note, "the connection timeout, as it is not set itself")
+	return &same
+}
+
+// tls is on when any server.ssl property is there and enabled does not say no
+// (Ssl.isEnabled).
+func (s *settings) tls() *backlog.Setting[bool] {
+	v, ok, err := s.get(sslName + ".enabled")
+	if ok && (err != nil || strings.TrimSpace(v.Text) != "") {
+		return setting(s, sslName+".enabled", v, err, parseBool)
+	}
+	for _, d := range s.e.docs {
+		for _, name := range d.names {
+			key := uniform(name)
+			if d.env {
+				key = uniformEnv(name)
+			}
+			if strings.HasPrefix(key, sslName+".") {
+				return &backlog.Setting[bool]{Value: true, Kind: d.kind, Source: d.source(name)}
+			}
+		}
+	}
+	return fallback(s, false)
+}
+
+// virtualThreads needs Spring Boot 3.2 and Java 21 (Threading.VIRTUAL).
+func (s *settings) virtualThreads() *backlog.Setting[bool] {
+	if s.v.known() && !s.v.atLeast(3, 2) {
+		return fallback(s, false)
+	}
+	f := s.flag(virtualName, false)
+	if f == nil || !f.Value {
+		return f
+	}
+	if s.e.java == "" {
+		s.lost = append(s.lost, backlog.Unavailable{
+			What: "virtual threads", Why: virtualName + " is set, but only Java 21 or newer heeds it, and the JVM's version is not known",
+			How: "run as the process's user, so that hsperfdata or the JVM's release file can be read",
+		})
+		return nil
+	}
+	if !parseVersion(strings.TrimPrefix(s.e.java, "1.")).atLeast(21) {
+		f.Value = false
+		f.Note = "set, but without effect: Java " + s.e.java + " has no virtual threads"
+	}
+	return f
+}
+
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}

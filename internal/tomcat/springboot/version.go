@@ -1,0 +1,126 @@
+package springboot
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// version is a version number, as far as its numbers go.
+type version [3]int
+
+// parseVersion reads the leading numbers of "3.5.16" or "2.1.0.RELEASE".
+func parseVersion(text string) version {
+	var v version
+	for i, part := range strings.SplitN(text, ".", 4) {
+		n, err := strconv.Atoi(leadingDigits(part))
+		if i > 2 || err != nil {
+			break
+		}
+		v[i] = n
+	}
+	return v
+}
+
+func leadingDigits(s string) string {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func (v version) known() bool { return v != version{} }
+
+func (v version) atLeast(numbers ...int) bool {
+	for i, n := range numbers {
+		if v[i] != n {
+			return v[i] > n
+		}
+	}
+	return true
+}
+
+// artifact is a jar's name and version, by its file name.
+func artifact(file string) (name, version string) {
+	m := regexp.MustCompile(`^(.*?)-(\d[\w.+-]*)\.(?:jar|JAR)$`).FindStringSubmatch(path.Base(file))
+	if m == nil {
+		return strings.TrimSuffix(path.Base(file), ".jar"), ""
+	}
+	return m[1], m[2]
+}
+
+// libraries is the jars of the class path by their artifact's name.
+func (c *classPath) libraries() map[string]*place {
+	libs := map[string]*place{}
+	for _, pl := range c.places {
+		if file := pl.jarName(); file != "" {
+			name, _ := artifact(file)
+			if _, first := libs[name]; !first {
+				libs[name] = pl
+			}
+		}
+	}
+	return libs
+}
+
+// libraryVersion is a library's version: its file's name, or its manifest.
+func libraryVersion(p *Process, libs map[string]*place, names ...string) string {
+	for _, name := range names {
+		pl, ok := libs[name]
+		if !ok {
+			continue
+		}
+		if _, v := artifact(pl.jarName()); v != "" {
+			return v
+		}
+		if data, err := pl.read(p, manifestName, maxManifest); err == nil {
+			if v := parseManifest(string(data))["implementation-version"]; v != "" {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// bootVersion is Spring Boot's version.
+func (c *classPath) bootVersion(p *Process, libs map[string]*place) string {
+	if v := c.manifest["spring-boot-version"]; v != "" {
+		return v
+	}
+	return libraryVersion(p, libs, "spring-boot")
+}
+
+// tomcatVersion is the embedded Tomcat's version.
+func (c *classPath) tomcatVersion(p *Process, libs map[string]*place) string {
+	if v := libraryVersion(p, libs, "tomcat-embed-core"); v != "" {
+		return v
+	}
+	// A jar into which everything was merged still has the file that Tomcat
+	// reads its own version from.
+	for _, pl := range c.places[:min(1, len(c.places))] {
+		if data, err := pl.read(p, tomcatServerInfo, maxManifest); err == nil {
+			docs, err := parseProperties(data, tomcatServerInfo)
+			if err == nil && len(docs) > 0 {
+				return strings.TrimSuffix(docs[0].values["server.number"], ".0")
+			}
+		}
+	}
+	return ""
+}
+
+// webServer is the embedded server among the libraries: Spring Boot takes
+// Tomcat when several are there.
+func webServer(libs map[string]*place) string {
+	for _, s := range []struct{ jar, name string }{
+		{"tomcat-embed-core", "tomcat"}, {"jetty-server", "jetty"},
+		{"undertow-core", "undertow"}, {"reactor-netty-http", "netty"},
+	} {
+		if _, ok := libs[s.jar]; ok {
+			return s.name
+		}
+	}
+	return ""
+}
