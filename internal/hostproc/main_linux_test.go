@@ -54,6 +54,8 @@ func runChild(mode, arg string) error {
 		err = unix.Chroot(arg)
 	case "probe":
 		return childProbe("/proc", arg)
+	case "beside":
+		return childBeside(arg)
 	case "hidepid":
 		return childHidePID(arg)
 	default:
@@ -175,6 +177,34 @@ func childHidePID(arg string) error {
 		return err
 	}
 	return childProbe(dir, pid)
+}
+
+// childBeside joins a cgroup, makes it the root of its cgroup namespace and has
+// nothing but that mounted; then it looks at a process in another.
+func childBeside(arg string) error {
+	pid, err := strconv.Atoi(arg)
+	if err != nil {
+		return err
+	}
+	group := os.Getenv("HOSTPROC_TEST_CGROUP")
+	if err := os.WriteFile(group+"/cgroup.procs", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		return err
+	}
+	parent := group[:strings.LastIndex(group, "/")]
+	defer func() { _ = os.WriteFile(parent+"/cgroup.procs", []byte(strconv.Itoa(os.Getpid())), 0o600) }()
+	if err := unix.Unshare(unix.CLONE_NEWCGROUP); err != nil { // of the main thread, whose /proc/self is
+		return err
+	}
+	fs, err := NewFS("/proc")
+	if err != nil {
+		return err
+	}
+	fs.cgroups = nil // as in a container, where only its own group is mounted
+	c, err := fs.Cgroup(pid)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"path": c.Path, "limit": c.CPULimit})
 }
 
 // child is a process under test.

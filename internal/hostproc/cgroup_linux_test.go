@@ -1,0 +1,232 @@
+package hostproc
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A cgroup of version 2 as Linux 6.x writes it.
+const (
+	cpuStat = "usage_usec 8514387\nuser_usec 6212930\nsystem_usec 2301456\nnice_usec 0\ncore_sched.force_idle_usec 0\n" +
+		"nr_periods 331\nnr_throttled 112\nthrottled_usec 9203911\nnr_bursts 0\nburst_usec 0\n"
+	cpuStatNone = "usage_usec 8514387\nuser_usec 6212930\nsystem_usec 2301456\n"
+	podSlice    = "/kubepods.slice/kubepods-pod" + uidU + ".slice"
+)
+
+func fakeCgroups(t *testing.T, files map[string]string) FS {
+	t.Helper()
+	dir := fakeProc(t, files)
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	fs.root = dir // where mount points begin
+	return fs
+}
+
+func TestCgroupV2(t *testing.T) {
+	scope := podSlice + "/cri-containerd-" + hexID + ".scope"
+	fs := fakeCgroups(t, map[string]string{
+		"1/mountinfo":                                           "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
+		"7/cgroup":                                              "0::" + scope + "\n",
+		"sys/fs/cgroup" + scope + "/cpu.stat":                   cpuStat,
+		"sys/fs/cgroup" + scope + "/cpu.max":                    "150000 100000\n",
+		"sys/fs/cgroup" + scope + "/memory.max":                 "max\n",
+		"sys/fs/cgroup" + scope + "/pids.max":                   "4096\n",
+		"sys/fs/cgroup" + podSlice + "/cpu.stat":                "nr_periods 331\nnr_throttled 3\nthrottled_usec 89\n",
+		"sys/fs/cgroup" + podSlice + "/cpu.max":                 "max 100000\n",
+		"sys/fs/cgroup" + podSlice + "/memory.max":              "536870912\n",
+		"sys/fs/cgroup" + podSlice + "/pids.max":                "max\n",
+		"sys/fs/cgroup/kubepods.slice/memory.max":               "8589934592\n",
+		"sys/fs/cgroup/cpu.stat":                                cpuStatNone,
+		"sys/fs/cgroup/system.slice/unrelated.service/cpu.stat": cpuStat,
+	})
+	c, err := fs.Cgroup(7)
+	require.NoError(t, err)
+	require.Equal(t, Cgroup{
+		Path: scope, ContainerID: hexID, PodUID: uid,
+		Throttled: new(9204 * time.Millisecond), NrThrottled: new(uint64(115)),
+		CPULimit: new(1.5), MemoryLimit: new(uint64(536870912)), PidsLimit: new(uint64(4096)),
+	}, c)
+}
+
+func TestCgroupV1(t *testing.T) {
+	const mounts = "30 23 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n" +
+		"31 30 0:27 /docker/" + hexID + " /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n" +
+		"32 30 0:28 /docker/" + hexID + " /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n" +
+		"33 30 0:29 /docker/" + hexID + " /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n"
+	files := map[string]string{
+		"1/mountinfo": mounts,
+		"7/cgroup": "4:pids:/docker/" + hexID + "\n3:memory:/docker/" + hexID + "\n" +
+			"2:cpu,cpuacct:/docker/" + hexID + "\n1:name=systemd:/docker/" + hexID + "\n0::/\n",
+		"8/cgroup":                                         "4:pids:/\n3:memory:/\n2:cpu,cpuacct:/\n1:name=systemd:/\n0::/\n",
+		"sys/fs/cgroup/cpu,cpuacct/cpu.stat":               "nr_periods 10\nnr_throttled 4\nthrottled_time 123456789\n",
+		"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":       "50000\n",
+		"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":      "100000\n",
+		"sys/fs/cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
+		"sys/fs/cgroup/pids/pids.max":                      "max\n",
+		"sys/fs/cgroup/unrelated/memory.limit_in_bytes":    "5\n",
+		"sys/fs/cgroup/memory/below/memory.limit_in_bytes": "6\n",
+	}
+	fs := fakeCgroups(t, files)
+	c, err := fs.Cgroup(7)
+	require.NoError(t, err)
+	require.Equal(t, Cgroup{
+		Path: "/docker/" + hexID, ContainerID: hexID,
+		Throttled: new(123456789 * time.Nanosecond), NrThrottled: new(uint64(4)), CPULimit: new(0.5),
+	}, c)
+
+	// A process of the host: what is mounted here is another group.
+	c, err = fs.Cgroup(8)
+	require.NoError(t, err)
+	require.Equal(t, Cgroup{Path: "/"}, c)
+}
+
+func TestCgroupNamedByItsMounts(t *testing.T) {
+	fs := fakeCgroups(t, map[string]string{
+		"7/cgroup": "0::/\n",
+		"7/mountinfo": "50 40 8:1 /var/lib/kubelet/pods/" + uid + "/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n" +
+			"51 40 8:1 /var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes/" + hexID + "/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n" +
+			"52 40 8:1 /var/lib/docker/containers/" + hexID[1:] + "1/hosts /data rw - ext4 /dev/sda1 rw\n",
+	})
+	c, err := fs.Cgroup(7)
+	require.NoError(t, err)
+	require.Equal(t, uid, c.PodUID)
+}
+
+func TestCgroupMalformed(t *testing.T) {
+	fs := fakeCgroups(t, map[string]string{"7/cgroup": "nonsense\n", "8/cgroup": ""})
+	_, err := fs.Cgroup(7)
+	require.Error(t, err)
+	c, err := fs.Cgroup(8)
+	require.NoError(t, err)
+	require.Equal(t, Cgroup{}, c)
+	_, err = fs.Cgroup(9)
+	require.ErrorIs(t, err, ErrGone)
+}
+
+func TestParseLimits(t *testing.T) {
+	for in, want := range map[string]*uint64{
+		"1073741824\n":          new(uint64(1073741824)),
+		"0\n":                   new(uint64(0)),
+		"max\n":                 nil,
+		"-1\n":                  nil,
+		"":                      nil,
+		"9223372036854771712\n": nil, // LONG_MAX in pages of 4 kB
+		"9223372036854710272\n": nil, // of 64 kB
+	} {
+		got, ok := parseLimit([]byte(in))
+		require.Equal(t, want != nil, ok, in)
+		if ok {
+			require.Equal(t, *want, got, in)
+		}
+	}
+	for in, want := range map[string]float64{"150000 100000\n": 1.5, "max 100000\n": 0, "100000": 0, "1 0": 0, "": 0, "x y": 0} {
+		got, ok := parseCPUMax([]byte(in))
+		require.Equal(t, want != 0, ok, in)
+		require.Equal(t, want, got, in)
+	}
+}
+
+func FuzzCgroupFiles(f *testing.F) {
+	f.Add([]byte(cpuStat))
+	f.Add([]byte("max 100000\n"))
+	f.Add([]byte("nr_throttled 4\nthrottled_time 18446744073709551615\nthrottled_usec 18446744073709551615\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c Cgroup
+		c.addThrottled(data)
+		if limit, ok := parseCPUMax(data); ok {
+			require.False(t, math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0)
+		}
+		_, _ = parseLimit(data)
+	})
+}
+
+// The kernel's own cgroups: a CPU hog in a group with a tenth of a CPU.
+func TestCgroupOfTheKernel(t *testing.T) {
+	needRoot(t)
+	fs := realProc(t)
+	c := startChild(t, "wait", "")
+	group := makeCPUGroup(t, fs, c.pid())
+	hog := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+	require.NoError(t, hog.Start())
+	defer func() {
+		_ = hog.Process.Kill()
+		_ = hog.Wait()
+	}()
+	join(t, group, hog.Process.Pid)
+	defer join(t, filepath.Dir(group), hog.Process.Pid)
+
+	require.Eventually(t, func() bool {
+		got, err := fs.Cgroup(c.pid())
+		return err == nil && got.Throttled != nil && *got.Throttled > 100*time.Millisecond && *got.NrThrottled > 0
+	}, 20*time.Second, 20*time.Millisecond)
+	got, err := fs.Cgroup(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, new(0.1), got.CPULimit)
+
+	stat, err := os.ReadFile(filepath.Join(group, "cpu.stat"))
+	require.NoError(t, err)
+	var direct Cgroup
+	direct.addThrottled(stat)
+	require.InDelta(t, *direct.Throttled, *got.Throttled, float64(2*time.Second))
+}
+
+// makeCPUGroup makes a group limited to a tenth of a CPU and moves a process
+// into it.
+func makeCPUGroup(t *testing.T, fs FS, pid int) string {
+	t.Helper()
+	for _, m := range fs.cgroups {
+		if _, v1 := m.controllers["cpu"]; m.root != "/" || !v1 && !m.v2 {
+			continue
+		}
+		group := filepath.Join(m.point, "tcpdiag-test-"+strconv.Itoa(pid))
+		if os.Mkdir(group, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() {
+			join(t, m.point, pid)
+			require.NoError(t, os.Remove(group))
+		})
+		limit := map[bool]string{true: "cpu.max", false: "cpu.cfs_quota_us"}[m.v2]
+		if os.WriteFile(filepath.Join(group, limit), []byte("10000"), 0o600) != nil {
+			continue // the controller is the other version's
+		}
+		join(t, group, pid)
+		return group
+	}
+	t.Skip("no cgroup file system here lets us limit a CPU")
+	return ""
+}
+
+func join(t *testing.T, group string, pid int) {
+	t.Helper()
+	err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600)
+	if err != nil {
+		require.ErrorIs(t, err, unix.ESRCH)
+	}
+}
+
+// A sidecar with a cgroup namespace of its own sees the group of the process
+// beside it as "/../…", and finds it through the process's own mounts.
+func TestCgroupBesideUs(t *testing.T) {
+	needRoot(t)
+	fs := realProc(t)
+	app := startChild(t, "wait", "", func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	})
+	makeCPUGroup(t, fs, app.pid())
+	beside := startChild(t, "wait", "")
+	own := makeCPUGroup(t, fs, beside.pid())
+	t.Setenv("HOSTPROC_TEST_CGROUP", own)
+	out, err := childCommand(t, "beside", strconv.Itoa(app.pid())).Output()
+	require.NoError(t, err)
+	require.JSONEq(t, `{"path": "/../tcpdiag-test-`+strconv.Itoa(app.pid())+`", "limit": 0.1}`, string(out))
+}

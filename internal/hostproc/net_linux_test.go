@@ -1,0 +1,169 @@
+package hostproc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// The counters of a namespace move there and nowhere else, and both readers
+// agree.
+func TestNetCounters(t *testing.T) {
+	fs := realProc(t)
+	tid := moveToNetNS(t)
+	file, err := fs.OpenListenCounters(tid)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	var before, after ListenCounters
+	require.NoError(t, file.Read(&before))
+	require.Equal(t, ListenCounters{}, before, "a new namespace")
+
+	overflow(t)
+	require.NoError(t, file.Read(&after))
+	require.Positive(t, after.ListenOverflows)
+	require.GreaterOrEqual(t, after.ListenDrops, after.ListenOverflows)
+
+	counters, err := fs.NetCounters(tid)
+	require.NoError(t, err)
+	require.Equal(t, after.ListenDrops, counters["ListenDrops"])
+	require.Equal(t, after.ListenOverflows, counters["ListenOverflows"])
+	require.Equal(t, after.ReqQFullDrop, counters["TCPReqQFullDrop"])
+	require.Positive(t, counters["PassiveOpens"])
+	for _, name := range []string{
+		"TCPReqQFullDoCookies", "SyncookiesSent", "SyncookiesRecv", "SyncookiesFailed", "EmbryonicRsts", "TCPTimeouts",
+		"TCPSynRetrans", "TCPAbortOnMemory", "TCPMemoryPressures", "OutRsts", "EstabResets", "AttemptFails",
+		"ActiveOpens", "CurrEstab", "RetransSegs",
+	} {
+		require.Contains(t, counters, name)
+	}
+}
+
+func TestNetCountersOfAnOldKernel(t *testing.T) {
+	dir := fakeProc(t, map[string]string{
+		"7/net/netstat": "TcpExt: ListenOverflows ListenDrops TCPAbortOnMemory\nTcpExt: 4 6 2\n",
+		"7/net/snmp":    "Tcp: RtoAlgorithm MaxConn CurrEstab\nTcp: 1 -1 12\n",
+	})
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	counters, err := fs.NetCounters(7)
+	require.NoError(t, err)
+	require.Equal(t, map[string]uint64{"ListenOverflows": 4, "ListenDrops": 6, "TCPAbortOnMemory": 2, "CurrEstab": 12}, counters)
+}
+
+func TestListenCountersReadAllocatesNothing(t *testing.T) {
+	file, err := realProc(t).OpenListenCounters(os.Getpid())
+	require.NoError(t, err)
+	var c ListenCounters
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if err := file.Read(&c); err != nil {
+			t.Error(err)
+		}
+	}))
+	require.NoError(t, file.Close())
+	require.ErrorIs(t, file.Close(), os.ErrClosed)
+	require.ErrorIs(t, file.Read(&c), unix.EBADF)
+}
+
+func TestListenCountersFileChanges(t *testing.T) {
+	long := "TcpExt: " + strings.Repeat("Padding ", 5000) + "ListenOverflows ListenDrops\nTcpExt: " + strings.Repeat("1 ", 5000) + "3 4\n"
+	dir := fakeProc(t, map[string]string{"7/net/netstat": "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n"})
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	file, err := fs.OpenListenCounters(7)
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	var c ListenCounters
+	require.NoError(t, file.Read(&c))
+	require.Equal(t, ListenCounters{ListenOverflows: 1, ListenDrops: 2}, c)
+
+	name := filepath.Join(dir, "7/net/netstat")
+	require.NoError(t, os.WriteFile(name, []byte(long), 0o600))
+	require.NoError(t, file.Read(&c), "longer than the buffer")
+	require.Equal(t, ListenCounters{ListenOverflows: 3, ListenDrops: 4}, c)
+
+	require.NoError(t, os.WriteFile(name, []byte("TcpExt: ListenOverflows\nTcpExt: 1\n"), 0o600))
+	require.ErrorIs(t, file.Read(&c), ErrMalformed, "no ListenDrops is not none")
+	require.Equal(t, ListenCounters{ListenOverflows: 3, ListenDrops: 4}, c, "left alone")
+}
+
+func TestSockstat(t *testing.T) {
+	fs := realProc(t)
+	tid := moveToNetNS(t)
+	stat, err := fs.Sockstat(tid)
+	require.NoError(t, err)
+	require.Zero(t, stat["inuse"])
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer func() { _ = unix.Close(fd) }()
+	require.NoError(t, unix.Listen(fd, 1))
+	stat, err = fs.Sockstat(tid)
+	require.NoError(t, err)
+	require.Equal(t, 1, stat["inuse"])
+	for _, name := range []string{"orphan", "tw", "alloc", "mem"} {
+		require.Contains(t, stat, name)
+	}
+}
+
+func TestSockstatWithoutTCP(t *testing.T) {
+	fs, err := NewFS(fakeProc(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
+	require.NoError(t, err)
+	_, err = fs.Sockstat(7)
+	require.ErrorIs(t, err, ErrMalformed)
+}
+
+func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
+	fs := realProc(t)
+	moveToNetNS(t)
+	require.NoError(t, os.WriteFile("/proc/sys/net/core/somaxconn", []byte("77"), 0o600))
+	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40100"), 0o600))
+	inside, err := fs.Sysctls()
+	require.NoError(t, err)
+	require.Equal(t, 77, inside["somaxconn"])
+	require.Equal(t, 40000, inside["ip_local_port_range_min"])
+	require.Equal(t, 40100, inside["ip_local_port_range_max"])
+	require.Contains(t, inside, "tcp_max_syn_backlog")
+	require.Contains(t, inside, "tcp_syncookies")
+	require.Contains(t, inside, "tcp_abort_on_overflow")
+
+	outside := make(chan map[string]int)
+	go func() {
+		values, err := fs.Sysctls()
+		if err != nil {
+			t.Error(err)
+		}
+		outside <- values
+	}()
+	values := <-outside
+	require.NotEqual(t, 77, values["somaxconn"])
+	require.Contains(t, values, "tcp_mem_high", "of the initial namespace only")
+}
+
+func TestSysctlsAbsent(t *testing.T) {
+	dir := fakeProc(t, map[string]string{"sys/net/core/somaxconn": "128\n"})
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	values, err := fs.Sysctls()
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"somaxconn": 128}, values)
+
+	writeTree(t, dir, map[string]string{"sys/net/ipv4/tcp_syncookies": "on\n"})
+	_, err = fs.Sysctls()
+	require.ErrorContains(t, err, "tcp_syncookies")
+}
+
+func TestNetID(t *testing.T) {
+	fs := realProc(t)
+	own, err := fs.NetID(os.Getpid())
+	require.NoError(t, err)
+	c := startChild(t, "wait", "")
+	same, err := fs.NetID(c.pid())
+	require.NoError(t, err)
+	require.Equal(t, own, same)
+	other, err := fs.NetID(moveToNetNS(t))
+	require.NoError(t, err)
+	require.NotEqual(t, own, other)
+}
