@@ -76,8 +76,12 @@ func (p pair) cpuOverrides() backlog.Cause {
 		return backlog.CauseCPUThrottled
 	}
 	need := 2 * p.t.RunDelay // virtual threads: a few carriers, as many as CPUs
-	if n, ok := busyThreads(p.now); ok && !virtualThreads(p.now) {
-		need = max(need, p.t.CPUOverrides*float64(n))
+	if !virtualThreads(p.now) {
+		busy, ok := busyThreads(p.now)
+		if !ok {
+			return backlog.CauseNone
+		}
+		need = max(need, p.t.CPUOverrides*float64(busy))
 	}
 	if p.share(runDelay) >= need {
 		return backlog.CauseCPUSaturated

@@ -72,21 +72,26 @@ func newJudge(e Evidence, t Thresholds) *judge {
 		j.limits = Headroom(e.Now, e.Before, e.Elapsed, e.Sysctl, t)
 	}
 	j.queueFull = queueFull(e.Now)
-	j.connectionsFull = j.both(queueWaits) && j.either(j.atConnectionLimit) && j.nearConnectionLimit()
-	j.threadsFull = j.both(j.threadsExhausted)
-	j.executorFull = j.both(j.pair.executorFull)
-	j.filesFull = j.both(j.pair.filesFull) && !j.connectionsFull
+	j.connectionsFull = j.lasting(queueWaits) && j.either(j.atConnectionLimit) && j.lasting(j.nearConnectionLimit)
+	j.threadsFull = j.lasting(j.threadsExhausted)
+	j.executorFull = j.lasting(j.pair.executorFull)
+	j.filesFull = j.lasting(j.pair.filesFull) && !j.connectionsFull
 	j.portsFull = j.portsUsedUp()
 	return j
 }
 
+// lasting tells whether a stage is full for more than a moment: in both looks,
+// or in this one when packets were dropped at the queue in front of it, which
+// is a second witness. (The look before may lie before the burst.)
+func (j *judge) lasting(shows func(*backlog.Listener) bool) bool {
+	return shows(j.Now) && (j.overflowed() > 0 || j.both(shows))
+}
+
 // nearConnectionLimit guards the rule "either look shows the limit reached":
 // the other one must at least be close, or the limit was only passed by.
-func (j *judge) nearConnectionLimit() bool {
-	return j.both(func(l *backlog.Listener) bool {
-		n, ok := held(l)
-		return ok && connectionLimit(l) == limitKnown && float64(n) >= j.t.High*float64(l.Connector.MaxConnections.Value)
-	})
+func (j *judge) nearConnectionLimit(l *backlog.Listener) bool {
+	n, ok := held(l)
+	return ok && connectionLimit(l) == limitKnown && float64(n) >= j.t.High*float64(l.Connector.MaxConnections.Value)
 }
 
 func (j *judge) portsUsedUp() bool {

@@ -13,12 +13,21 @@ func (j *judge) chain() []backlog.Cause {
 	lost := j.lossCause()
 	add(j.droppedFor(backlog.CauseSynBacklog) > 0, backlog.CauseSynBacklog)
 	add(j.queueFull || j.overflowed() > 0, backlog.CauseAcceptQueue)
-	add(j.connectionsFull || lost == backlog.CauseMaxConnections || lost == backlog.CauseKeepAliveIdle, backlog.CauseMaxConnections)
+	connections := j.connectionsFull || lost == backlog.CauseMaxConnections || lost == backlog.CauseKeepAliveIdle
+	add(connections, backlog.CauseMaxConnections)
 	add(j.executorFull, backlog.CauseExecutorQueue)
-	add(j.threadsFull, backlog.CauseMaxThreads)
+	add(j.threadsFull || connections && j.lasting(allThreadsBusy), backlog.CauseMaxThreads)
 	add(j.filesFull || lost == backlog.CauseOpenFiles, backlog.CauseOpenFiles)
 	add(j.portsFull, backlog.CauseEphemeralPorts)
 	return out
+}
+
+// allThreadsBusy is a full stage even with no request waiting behind it: where
+// threads are as many as connections, none can.
+func allThreadsBusy(l *backlog.Listener) bool {
+	most, ok := maxThreads(l)
+	busy, seen := busyThreads(l)
+	return ok && seen && busy >= most
 }
 
 // droppedFor is the number of packets dropped for a cause in the interval.
@@ -95,8 +104,8 @@ func (j *judge) losingCause() backlog.Cause {
 			return j.connectionsCause()
 		}
 	}
-	if c == backlog.CauseNone {
-		c = j.queueCause()
+	if c == backlog.CauseNone || c == backlog.CauseAcceptQueue {
+		c = j.queueCause() // the limit may be known by now
 	}
 	return j.named(c)
 }

@@ -1,7 +1,197 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/backlog"
+import (
+	"fmt"
+	"time"
 
-func (j *judge) summary(v backlog.Verdict) string { return v.Status.String() }
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
 
-func (j *judge) findings(_ backlog.Verdict) []backlog.Finding { return nil }
+// summary says in one sentence what happens, why, and with which numbers.
+func (j *judge) summary(v backlog.Verdict) string {
+	switch v.Status {
+	case backlog.StatusDown:
+		return j.summaryDown(v.Cause)
+	case backlog.StatusLosing:
+		return capital(j.lossPhrase()) + j.reason(v) + "."
+	case backlog.StatusSaturated:
+		return j.summarySaturated(v)
+	case backlog.StatusWarning:
+		return j.summaryWarning(v)
+	}
+	return j.summaryOK()
+}
+
+func (j *judge) summaryDown(c backlog.Cause) string {
+	if c == backlog.CauseListenerClosed {
+		n := j.resetInQueue()
+		return fmt.Sprintf("The listener on port %d closed with %s in its accept queue, which %s reset; new clients are refused.",
+			j.Now.Port, count(n, "connection"), verb(n, "was", "were"))
+	}
+	return fmt.Sprintf("Nothing listens on port %d: clients are refused.", j.Now.Port)
+}
+
+// lossPhrase: packets are packets, never clients.
+func (j *judge) lossPhrase() string {
+	dropped, reset := j.losses().DroppedPackets, j.resetInQueue()
+	s := ""
+	if dropped > 0 {
+		s = fmt.Sprintf("%s %s dropped%s", count(dropped, "packet"), verb(dropped, "was", "were"), j.inInterval())
+	}
+	if reset > 0 {
+		closed := fmt.Sprintf("the listener closed with %s in its accept queue, which %s reset", count(reset, "connection"), verb(reset, "was", "were"))
+		if s == "" {
+			return closed + j.inInterval()
+		}
+		s += " and " + closed
+	}
+	return s
+}
+
+func (j *judge) inInterval() string {
+	if j.Interval <= 0 {
+		return ""
+	}
+	if j.Interval == time.Second {
+		return " in the last second"
+	}
+	return " in the last " + seconds(j.Interval)
+}
+
+func (j *judge) summarySaturated(v backlog.Verdict) string {
+	switch {
+	case v.Cause == backlog.CauseMaxThreads || v.Cause == backlog.CauseExecutorQueue:
+		return j.summaryThreads(v)
+	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
+		return capital(j.threadsPhrase()) + j.reason(v) + "; nothing is lost yet."
+	}
+	return capital(j.queuePhrase()) + j.reason(v) + "; nothing is lost yet."
+}
+
+// queuePhrase tells what waits outside.
+func (j *judge) queuePhrase() string {
+	q := j.Now.AcceptQueue
+	if q == nil {
+		return "connections wait in the accept queue"
+	}
+	if q.Full() {
+		return fmt.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
+	}
+	return fmt.Sprintf("%s %s in the accept queue (capacity %d)", count(q.Length, "connection"), verb(q.Length, "waits", "wait"), q.Capacity())
+}
+
+// threadsPhrase tells what waits inside. Where the phases are not known it
+// claims no more than the thread names and the unread bytes show.
+func (j *judge) threadsPhrase() string {
+	most, _ := maxThreads(j.Now)
+	waiting := waitingRequests(j.Now)
+	requests := count(waiting, "request") + " " + verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
+	busy, seen := busyThreads(j.Now)
+	switch {
+	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
+		return fmt.Sprintf("the pool is at its maximum of %s and %s", count(most, "thread"), requests)
+	case busy < most:
+		return fmt.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
+	}
+	return all(most, "thread") + " busy and " + requests
+}
+
+func (j *judge) summaryThreads(v backlog.Verdict) string {
+	outside := "the accept queue is empty and nothing is lost yet"
+	if queued(j.Now) > 0 {
+		outside = j.queuePhrase() + ", nothing is lost yet"
+	}
+	if v.Cause != backlog.CauseExecutorQueue {
+		return capital(j.threadsPhrase()) + "; " + outside + "."
+	}
+	n, _ := boundedQueue(j.Now)
+	most, _ := maxThreads(j.Now)
+	return fmt.Sprintf("%s busy and %d of %d places in the executor's queue are taken: what comes on top is rejected by %s.",
+		capital(all(most, "thread")), waitingRequests(j.Now), n, serverName(j.Now))
+}
+
+func (j *judge) summaryWarning(v backlog.Verdict) string {
+	switch v.Cause {
+	case backlog.CauseOpenFiles, backlog.CauseEphemeralPorts, backlog.CauseMaxThreads:
+		return capital(j.stagePhrase(v.Cause)) + "."
+	case backlog.CauseExecutorQueue:
+		return j.summaryThreads(v)
+	case backlog.CauseMaxConnections, backlog.CauseKeepAliveIdle:
+		if j.high() == backlog.CauseMaxConnections {
+			return capital(j.stagePhrase(backlog.CauseMaxConnections)) + "."
+		}
+	}
+	q := j.Now.AcceptQueue
+	return fmt.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), percent(q.Ratio()), j.reason(v))
+}
+
+// stagePhrase says how far a stage is used, and when it will be full.
+func (j *judge) stagePhrase(c backlog.Cause) string {
+	l, _ := limitNamed(j.limits, string(c))
+	used := map[backlog.Cause]string{
+		backlog.CauseOpenFiles:      "open files are in use",
+		backlog.CauseEphemeralPorts: "local ports are in use",
+		backlog.CauseMaxThreads:     "threads are busy",
+		backlog.CauseMaxConnections: "connections are taken",
+	}[c]
+	s := fmt.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, percent(l.Ratio))
+	if c == backlog.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
+		s = fmt.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, percent(l.Ratio))
+	}
+	if l.FullIn != nil {
+		s += fmt.Sprintf("; at this rate the limit is reached in about %s", seconds(*l.FullIn))
+	}
+	return s + j.stageAside(c)
+}
+
+func (j *judge) stageAside(c backlog.Cause) string {
+	switch c {
+	case backlog.CauseMaxThreads:
+		if n := waitingRequests(j.Now); n > 0 {
+			return fmt.Sprintf("; %s %s for one", count(n, "request"), verb(n, "waits", "wait"))
+		}
+	case backlog.CauseMaxConnections:
+		if queueWaits(j.Now) {
+			return "; " + j.queuePhrase()
+		}
+	case backlog.CauseOpenFiles:
+		if conn, ok := limitNamed(j.limits, stageMaxConnections); ok && j.filesFirst() {
+			return fmt.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
+		}
+	}
+	return ""
+}
+
+// summaryOK gives the three numbers that show why there is nothing to do.
+func (j *judge) summaryOK() string {
+	if !j.Now.Listening() {
+		return fmt.Sprintf("Nothing listens on port %d; nobody said that something should.", j.Now.Port)
+	}
+	s := "Nothing is lost and nothing is held up"
+	sep := ": "
+	add := func(text string) { s += sep + text; sep = ", " }
+	if most, ok := maxThreads(j.Now); ok {
+		if busy, seen := busyThreads(j.Now); seen {
+			add(fmt.Sprintf("%d of %d threads busy", busy, most))
+		}
+	}
+	if n, ok := held(j.Now); ok {
+		switch connectionLimit(j.Now) {
+		case limitKnown:
+			add(fmt.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value))
+		default:
+			add(count(n, "connection"))
+		}
+		if idle := phase(j.Now, backlog.Idle); idle > 0 {
+			s += fmt.Sprintf(" (%d idle)", idle)
+		}
+	}
+	if q := j.Now.AcceptQueue; q != nil {
+		add(fmt.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
+	}
+	if j.clamped() {
+		n, _ := acceptCount(j.Now)
+		s += fmt.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
+	}
+	return s + "."
+}

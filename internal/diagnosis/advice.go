@@ -1,0 +1,209 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// advice for a cause: one concrete change with its number, its side effects,
+// and the change that suggests itself and would not help.
+func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
+	switch c {
+	case backlog.CauseMaxThreads:
+		return j.adviseThreads()
+	case backlog.CauseMaxConnections:
+		return j.adviseConnections(v)
+	case backlog.CauseKeepAliveIdle:
+		return j.adviseKeepAlive()
+	case backlog.CauseExecutorQueue:
+		return j.adviseExecutorQueue()
+	case backlog.CauseOpenFiles:
+		return j.adviseFiles()
+	case backlog.CauseJVMPause:
+		return j.advisePause()
+	case backlog.CauseCPUThrottled:
+		return j.adviseThrottled()
+	case backlog.CauseCPUSaturated:
+		return "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."
+	case backlog.CauseSlowAccept:
+		return j.adviseSlowAccept()
+	case backlog.CauseBacklogClamped:
+		return j.adviseClamped()
+	case backlog.CauseSynBacklog:
+		return j.adviseSynBacklog()
+	case backlog.CauseListenerClosed:
+		return "Take the instance out of the load balancer first, wait until no new connections come, and only then stop it (in Kubernetes a preStop hook that sleeps 10 s). A graceful shutdown alone does not do this: it closes the listener at once and with it whatever waits in its queue."
+	case backlog.CauseNoListener:
+		return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux."
+	case backlog.CauseEphemeralPorts:
+		return j.advisePorts()
+	}
+	return j.adviseUnknown()
+}
+
+// adviseThreads: as many threads as requests are there, if that is within
+// reach; else twice as many, which halves the wait.
+func (j *judge) adviseThreads() string {
+	most, _ := maxThreads(j.Now)
+	waiting := waitingRequests(j.Now)
+	s := setting.fromTo(maxThreadsSetting(), j.Now, most, 2*most)
+	effect := fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", roundUp(most+waiting))
+	if most+waiting <= 5*most {
+		s = maxThreadsSetting().fromTo(j.Now, most, roundUp(most+waiting))
+		effect = "then every request now inside has a thread"
+	}
+	return sentences(
+		"Shorten what the handlers wait for, or raise "+s+": "+effect+".",
+		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.",
+		j.acceptCountInVain())
+}
+
+// acceptCountInVain answers the change that everybody tries first.
+func (j *judge) acceptCountInVain() string {
+	if queued(j.Now) == 0 {
+		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + serverName(j.Now) + ", in front of the threads."
+	}
+	s := "Raising acceptCount would only make clients wait longer"
+	if r := j.Trend.AcceptedPerSecond; r != nil && *r > 0 {
+		q := j.Now.AcceptQueue
+		return fmt.Sprintf("%s: about %s connections/s are taken out of the queue, so that %d more in it wait %s more.",
+			s, decimal(*r), q.Capacity(), seconds(rateTime(q.Capacity(), *r)))
+	}
+	return s + ": it changes nothing about how fast they are served."
+}
+
+func (j *judge) adviseConnections(v backlog.Verdict) string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
+	}
+	most := j.Now.Connector.MaxConnections.Value
+	n, _ := held(j.Now)
+	dropped := int(j.overflowed())
+	to := max(spare(max(n, most)+queued(j.Now)+dropped), most+1)
+	covers := "room for those inside and those in the accept queue"
+	if dropped > 0 {
+		covers += ", and for as many clients as packets were dropped (there were fewer: packets are retried)"
+	}
+	root, effect := "", ""
+	if slices.Contains(v.Chain, backlog.CauseMaxThreads) {
+		root = "The threads are what it waits for in the end, see max_threads; more connections are served no faster, but wait inside instead of being turned away."
+		effect = " For that,"
+	}
+	raise := fmt.Sprintf("%s raise %s: %s.", effect, maxConnectionsSetting().fromTo(j.Now, most, to), covers)
+	if root == "" {
+		raise = capital(raise[1:])
+	}
+	return sentences(root+raise, filesFor(j.Now, to), j.acceptCountInVain())
+}
+
+func (j *judge) adviseKeepAlive() string {
+	var first string
+	if t := j.Now.Connector.KeepAliveTimeout; t != nil {
+		first = fmt.Sprintf("Lower %s from %s to 5 s", keepAliveSetting().name(j.Now), seconds(t.Value))
+	} else {
+		first = "Lower " + keepAliveSetting().name(j.Now) + " to 5 s (unset it is connectionTimeout, 20 to 60 s)"
+	}
+	most := j.Now.Connector.MaxConnections.Value
+	n, _ := held(j.Now)
+	to := spare(max(n, most) + queued(j.Now))
+	return sentences(
+		fmt.Sprintf("%s, or raise %s: an idle connection costs a descriptor and a few KiB, no thread.", first, maxConnectionsSetting().fromTo(j.Now, most, to)),
+		filesFor(j.Now, to),
+		"A shorter timeout makes clients connect more often. More threads would not help, those there are have nothing to do; a larger acceptCount would only let more clients wait behind idle ones.")
+}
+
+func (j *judge) adviseExecutorQueue() string {
+	n, _ := boundedQueue(j.Now)
+	return sentences(
+		fmt.Sprintf("%s is %d: raise it to %d if rejecting is not what it is for, or raise the threads that empty it.", maxQueueSetting().name(j.Now), n, spare(2*n)),
+		"A longer queue means that requests wait longer before they are served. acceptCount and maxConnections have no part in it.")
+}
+
+func (j *judge) adviseFiles() string {
+	used, most, _ := openFiles(j.Now)
+	n, _ := held(j.Now)
+	to := roundUp(2 * most)
+	if connectionLimit(j.Now) == limitKnown {
+		to = max(to, roundUp((j.Now.Connector.MaxConnections.Value+max(0, used-n))*11/10))
+	}
+	return sentences(
+		fmt.Sprintf("Raise the open-files limit from %d to %d (LimitNOFILE=%[2]d in the unit, ulimit -n, or the container's ulimits) and restart.", most, to),
+		fmt.Sprintf("Only %d of the %d open files are this listener's connections: see what the others are (ls -l /proc/%d/fd) before a leak eats the new limit too.", n, used, j.Now.Process.PID),
+		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
+}
+
+func (j *judge) advisePause() string {
+	if j.either(stopped) {
+		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", j.Now.Process.PID)
+	}
+	return sentences(
+		"Look at the pauses in the collector's log (-Xlog:gc,safepoint): a larger heap, or a collector with short pauses (ZGC, Shenandoah), removes the long ones.",
+		"More threads or connections would not help, nothing runs in a pause; a longer acceptCount bridges one only if it holds all that arrives meanwhile.")
+}
+
+func (j *judge) adviseThrottled() string {
+	s := "Raise the CPU limit of the container"
+	if share := j.share(cpuThrottled); share > 0 && share < 1 {
+		s += fmt.Sprintf(" by at least %s (it was throttled %s of the time)", percent(share/(1-share)), percent(share))
+	}
+	return s + ", or remove the limit and keep the request. More threads would make it worse: the quota is used up sooner in each period."
+}
+
+// adviseSlowAccept: a burst has to fit into the queue while the acceptor works
+// it off; a dropped packet stands for at most one client more.
+func (j *judge) adviseSlowAccept() string {
+	q := j.Now.AcceptQueue
+	to := spare(q.Capacity() + int(j.overflowed()))
+	if q.Peak != nil {
+		to = max(to, spare(*q.Peak+int(j.overflowed())))
+	}
+	return sentences(
+		j.backlogChange(to),
+		"The queue then holds the burst while it is accepted; the clients in it wait instead of retrying after 1 s.",
+		"More threads or connections would not help: neither was used up.")
+}
+
+func (j *judge) adviseClamped() string {
+	n, _ := acceptCount(j.Now)
+	limit := j.Now.AcceptQueue.Limit
+	somax, ok := j.Sysctl["somaxconn"]
+	switch {
+	case ok && somax >= n:
+		return fmt.Sprintf("net.core.somaxconn is %d by now: restart the server, listen() takes it once. (Or acceptCount was changed after the start.) Raising the sysctl further changes nothing.", somax)
+	case ok && somax != limit:
+		return fmt.Sprintf("Set net.core.somaxconn to %d (now %d) in the server's network namespace, then restart the server: listen() takes it once. Raising acceptCount further changes nothing.", n, somax)
+	}
+	return fmt.Sprintf("Set net.core.somaxconn to %d in the server's network namespace (sysctl -w net.core.somaxconn=%[1]d; in Kubernetes the pod's securityContext.sysctls), then restart the server: listen() takes it once. Raising acceptCount further changes nothing.", n)
+}
+
+func (j *judge) adviseSynBacklog() string {
+	s := "Find out whether it is a flood (many sources that never finish the handshake: ss -tan state syn-recv). "
+	if v, ok := j.Sysctl["tcp_syncookies"]; ok && v == 0 {
+		return s + "Switch SYN cookies on: sysctl -w net.ipv4.tcp_syncookies=1; a full SYN queue then loses nobody, at the price of window scaling and SACK for clients without timestamps. maxConnections and threads have no part in it."
+	}
+	to := 1024
+	if q := j.Now.AcceptQueue; q != nil {
+		to = max(to, roundUp(2*q.Limit))
+	}
+	return s + "The SYN queue is as long as the listener's backlog. " + j.backlogChange(to) + " Threads and maxConnections have no part in it."
+}
+
+func (j *judge) advisePorts() string {
+	const widest = 65535 - 1024 + 1
+	l, _ := limitNamed(j.limits, stageEphemeralPorts)
+	s := "Reuse outgoing connections (a client with a keep-alive pool): each one, and its TIME_WAIT for a minute after, takes a port."
+	if l.Max < widest {
+		s += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widest, l.Max)
+	}
+	return s + " Tomcat's limits have no part in it."
+}
+
+// adviseUnknown says which limit is missing and how to give it.
+func (j *judge) adviseUnknown() string {
+	if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
+		return "See what " + serverName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
+	}
+	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can tell a server that has reached maxConnections from one that accepts too slowly."
+}

@@ -1,0 +1,105 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// setting is one of Tomcat's limits with the names its users know it by.
+type setting struct {
+	spring, springOld string // since Spring Boot 2.3, and before
+	tomcat            string // the Connector's attribute
+	flag              string // tcpdiag's own, "" where there is none
+}
+
+func maxThreadsSetting() setting {
+	return setting{"server.tomcat.threads.max", "server.tomcat.max-threads", "maxThreads", "--max-threads"}
+}
+
+func maxConnectionsSetting() setting {
+	return setting{"server.tomcat.max-connections", "server.tomcat.max-connections", "maxConnections", "--max-connections"}
+}
+
+func acceptCountSetting() setting {
+	return setting{"server.tomcat.accept-count", "server.tomcat.accept-count", "acceptCount", "--accept-count"}
+}
+
+func keepAliveSetting() setting {
+	return setting{"server.tomcat.keep-alive-timeout", "server.tomcat.keep-alive-timeout", "keepAliveTimeout", ""}
+}
+
+func maxQueueSetting() setting {
+	return setting{"server.tomcat.threads.max-queue-capacity", "server.tomcat.threads.max-queue-capacity", "maxQueueSize", ""}
+}
+
+// name is what the setting is called where this server is configured.
+func (s setting) name(l *backlog.Listener) string {
+	c := l.Connector
+	switch {
+	case c != nil && c.Framework == "spring-boot" && springBefore23(c.FrameworkVersion):
+		return s.springOld
+	case c != nil && c.Framework == "spring-boot":
+		return s.spring
+	case c != nil && c.Executor != "" && (s.tomcat == "maxThreads" || s.tomcat == "maxQueueSize"):
+		return s.tomcat + ` of the Executor "` + c.Executor + `"`
+	}
+	return s.tomcat
+}
+
+func springBefore23(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, err1 := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	return err1 == nil && (a < 2 || err2 == nil && a == 2 && b < 3)
+}
+
+// fromTo is a change with both numbers.
+func (s setting) fromTo(l *backlog.Listener, from, to int) string {
+	return fmt.Sprintf("%s from %d to %d", s.name(l), from, to)
+}
+
+// inTheWay tells what else must be raised before the server can hold that many
+// connections: each takes a file descriptor.
+func filesFor(l *backlog.Listener, connections int) string {
+	used, most, ok := openFiles(l)
+	n, seen := held(l)
+	if !ok || !seen {
+		return "Each connection takes a file descriptor: check the open-files limit first."
+	}
+	// A tenth more for the files the connections do not account for.
+	need := connections + max(0, used-n)
+	need += need / 10
+	if need <= most {
+		return fmt.Sprintf("Each connection takes a file descriptor; the limit of %d suffices.", most)
+	}
+	return fmt.Sprintf("Each connection takes a file descriptor: raise the open-files limit from %d to %d first (LimitNOFILE=%[2]d, ulimit -n).", most, roundUp(need))
+}
+
+// backlogChange is how the accept queue is made longer.
+func (j *judge) backlogChange(to int) string {
+	s := "Raise "
+	if isTomcat(j.Now) {
+		s += acceptCountSetting().name(j.Now)
+	} else {
+		s += serverName(j.Now) + "'s listen backlog"
+	}
+	if j.Now.AcceptQueue != nil {
+		s += fmt.Sprintf(" from %d", j.Now.AcceptQueue.Limit)
+	}
+	s += fmt.Sprintf(" to %d", to)
+	if max, ok := j.Sysctl["somaxconn"]; !ok || max < to {
+		s += fmt.Sprintf(" and net.core.somaxconn to at least %d%s", to, nowIs(max, ok))
+	}
+	return s + ", then restart the server: listen() reads both once."
+}
+
+func nowIs(n int, ok bool) string {
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" (now %d)", n)
+}

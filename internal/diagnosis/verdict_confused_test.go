@@ -1,0 +1,248 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// What people confuse.
+func scenariosConfused() []scenario {
+	tls := func(l *backlog.Listener) { l.Connector.TLS, l.Connector.Protocol = true, "https-jsse-nio" }
+	return []scenario{
+		{
+			name: "F1 threads full, accept queue empty", status: saturated, cause: threads, chain: causes(threads),
+			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(30), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(28),
+		},
+		{
+			name: "F2 acceptCount 5000, somaxconn 128", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
+			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
+			status: ok, cause: backlog.CauseBacklogClamped, codes: []string{clampedFinding},
+		},
+		{
+			name: "F2 a burst meets the clamped queue", before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
+			now:    tomcat(200, 8192, 5000).do(clampTo(128, 5000)).inService(150).lost(backlog.CauseSlowAccept, syn, 340),
+			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
+			status: losing, cause: backlog.CauseBacklogClamped, chain: causes(acceptQueue), codes: []string{clampedFinding},
+		},
+		{
+			name: "F2 somaxconn was raised after the start", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
+			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 65535 },
+			status: ok, cause: backlog.CauseBacklogClamped, codes: []string{clampedFinding},
+		},
+		{
+			name: "acceptCount lowered in the file after the start", now: tomcat(200, 8192, 100).do(clampTo(100, 50)), before: tomcat(200, 8192, 100).do(clampTo(100, 50)),
+			status: ok, codes: []string{"accept_count_changed"},
+		},
+		{
+			name: "F3 accept-count 0 and max-connections -1 in Spring Boot", status: ok,
+			now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) {
+				l.Connector.MaxConnections.Note = "max-connections=-1 is ignored by Spring Boot; Tomcat's default stays in force."
+				l.Connector.AcceptCount.Note = "accept-count=0 is ignored by Spring Boot; Tomcat's default stays in force."
+			}), before: tomcat(200, 8192, 100), codes: []string{"note_maxConnections", "note_acceptCount"},
+		},
+		{
+			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: backlog.CauseNoListener,
+			change: func(e *Evidence) { e.Delta = backlog.Counters{"OutRsts": 31} },
+		},
+		{
+			name: "F6 graceful shutdown with clients queued", now: nothing(), status: down, cause: backlog.CauseListenerClosed,
+			change: func(e *Evidence) {
+				e.Closed = &Closed{Queued: 5, Ago: time.Second}
+				e.Delta = backlog.Counters{"OutRsts": 9, "EstabResets": 5}
+			},
+		},
+		{
+			name: "F6 and the listener is back", now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }),
+			status: losing, cause: backlog.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: 20 * time.Second} },
+			codes: []string{"queue_resets"},
+		},
+		{
+			name: "F7 the other connector drops", status: ok, now: tomcat(200, 8192, 100).inService(20).do(func(l *backlog.Listener) { l.Losses.Unattributed = 40 }),
+			before: tomcat(200, 8192, 100).inService(22), change: func(e *Evidence) { e.Delta = backlog.Counters{"ListenDrops": 40, "ListenOverflows": 40} },
+			codes: []string{"unattributed_drops"},
+		},
+		{
+			name: "F8 server.xml with a shared Executor", status: saturated, cause: threads, chain: causes(threads),
+			now:    tomcat(50, 8192, 100).pool(50).inService(50).waiting(20).do(standalone),
+			before: tomcat(50, 8192, 100).pool(50).inService(50).waiting(22).do(standalone),
+		},
+		{
+			name: "F9 on 127.0.0.1 only", status: ok, now: tomcat(200, 8192, 100).inService(3), before: tomcat(200, 8192, 100).inService(3),
+		},
+		{
+			name: "F10 HTTPS, requests in service", status: ok, now: tomcat(200, 8192, 100).do(tls).pool(200).with(backlog.Unclassified, 150), before: tomcat(200, 8192, 100).do(tls).pool(200).with(backlog.Unclassified, 150),
+			codes: []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
+		},
+		{
+			name: "F10 HTTPS, all connections taken", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now:    tomcat(200, 100, 50).do(tls).pool(60).with(backlog.Unclassified, 100).queue(50, time.Second),
+			before: tomcat(200, 100, 50).do(tls).pool(60).with(backlog.Unclassified, 100).queue(50, time.Second),
+			codes:  []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
+		},
+		{
+			name: "F11 half-sent headers", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now:    tomcat(200, 500, 100).pool(10).inService(10).with(backlog.Unclassified, 490).queue(30, 4*time.Second),
+			before: tomcat(200, 500, 100).pool(10).inService(10).with(backlog.Unclassified, 490).queue(25, 3*time.Second),
+			codes:  []string{"unclassified"}, notCodes: []string{"max_threads"},
+		},
+		{
+			name: "F11 clients that reset while being served", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now:    tomcat(200, 20, 10).pool(20).inService(8).do(gone(12)).queue(6, time.Second),
+			before: tomcat(200, 20, 10).pool(20).inService(8).do(gone(12)).queue(5, time.Second), codes: []string{"reset_connections"}, notCodes: []string{"max_threads"},
+		},
+		{
+			name: "F11 the same, and the descriptors cannot be read", status: saturated, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
+			now:    tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second),
+			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second), codes: []string{"connections_undercounted"},
+		},
+		{
+			name: "F12 clients that half-close after the request", status: ok, now: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40), before: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40),
+			notCodes: []string{"abandoned_requests"},
+		},
+	}
+}
+
+func standalone(l *backlog.Listener) {
+	l.Connector.Framework, l.Connector.FrameworkVersion, l.Connector.Executor = "", "", "tomcatThreadPool"
+}
+
+func gone(n int) func(*backlog.Listener) {
+	return func(l *backlog.Listener) { l.Connections.Reset = new(n) }
+}
+
+func uncounted(l *backlog.Listener) { l.Connections.Reset = nil }
+
+// F4 and the other ways in which a process does not get on with it.
+func scenariosStalls() []scenario {
+	loaded := func() look { return tomcat(200, 8192, 100).pool(120).inService(60).do(totals(0, 0, 0)) }
+	stop := func(l *backlog.Listener) { l.Process.Stopped = true }
+	full := func(k look) look { return k.queue(101, 1800*time.Millisecond) }
+	return []scenario{
+		{
+			name: "F4 the JVM is stopped", now: full(loaded()).do(stop).lost(backlog.CauseJVMPause, syn, 210), before: loaded(),
+			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+		},
+		{
+			name: "F4 stopped with all connections taken", status: saturated, cause: backlog.CauseJVMPause, chain: causes(maxConns),
+			now: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop), before: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop),
+		},
+		{
+			name: "F4 a long collection", before: loaded(), now: full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(backlog.CauseJVMPause, syn, 210),
+			change: func(e *Evidence) { e.Elapsed = 2 * time.Second },
+			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+		},
+		{
+			name: "F4 a stop that fell between two looks", before: loaded(),
+			now: loaded().lost(backlog.CauseSlowAccept, syn, 210).do(func(l *backlog.Listener) {
+				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(101), 700*time.Millisecond
+			}),
+			status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"accept_queue_peak"},
+		},
+		{
+			name: "F4 a pause that lost nothing", before: loaded(),
+			now: loaded().do(func(l *backlog.Listener) {
+				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(95), 700*time.Millisecond
+			}),
+			status: ok, codes: []string{"accept_queue_peak"},
+		},
+		{
+			name: "the CPU limit throttles", before: loaded(), now: full(loaded()).do(totals(0, 600*time.Millisecond, 0)).lost(backlog.CauseCPUThrottled, syn, 44),
+			status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue),
+		},
+		{
+			name: "200 busy threads that all wait for a CPU", status: saturated, cause: backlog.CauseCPUSaturated, chain: causes(threads),
+			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 150*time.Second)),
+			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
+		},
+		{
+			name: "200 busy threads that wait for a database", status: saturated, cause: threads, chain: causes(threads),
+			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 3*time.Second)),
+			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
+		},
+		{
+			name: "a burst larger than the queue", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).inService(190).lost(backlog.CauseSlowAccept, syn, 60),
+			status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
+		},
+		{
+			name: "a queue at 90 % in two looks", before: tomcat(200, 8192, 100).queue(88, time.Second).inService(50), now: tomcat(200, 8192, 100).queue(91, time.Second).inService(50),
+			status: warning, cause: backlog.CauseSlowAccept,
+		},
+		{
+			name: "drops at the SYN queue without cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).lost(backlog.CauseSynBacklog, syn, 5000).do(func(l *backlog.Listener) { l.SynBacklog.Length = 101 }),
+			change: func(e *Evidence) {
+				e.Sysctl["tcp_syncookies"], e.Delta = 0, backlog.Counters{"TCPReqQFullDrop": 5000, "ListenDrops": 5000}
+			},
+			status: losing, cause: backlog.CauseSynBacklog, chain: causes(backlog.CauseSynBacklog),
+		},
+		{
+			name: "the SYN queue overflows with cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
+			change: func(e *Evidence) { e.Delta = backlog.Counters{"TCPReqQFullDoCookies": 812} },
+			status: ok, codes: []string{"syncookies"},
+		},
+		{
+			name: "TCP memory pressure", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
+			change: func(e *Evidence) { e.Delta = backlog.Counters{"TCPMemoryPressures": 3} },
+			status: ok, codes: []string{"tcp_memory_pressure"},
+		},
+	}
+}
+
+// Limits that nobody knows, one look only, and load that is no problem.
+func scenariosUnknown() []scenario {
+	nginx := func(l *backlog.Listener) { l.Process.Comm, l.Connector = "nginx", &backlog.Connector{Server: "other"} }
+	bounded := func(l *backlog.Listener) {
+		l.Connector.MaxQueue = &backlog.Setting[int]{Value: 100, Kind: backlog.SourceFile}
+	}
+	return []scenario{
+		{
+			name: "maxConnections not known, the queue is full", status: saturated, chain: causes(acceptQueue),
+			now: tomcat(200, 8192, 100).unknownLimits().inService(50).queue(101, 3*time.Second), before: tomcat(200, 8192, 100).unknownLimits().inService(50).queue(101, 2*time.Second),
+			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
+		},
+		{
+			name: "maxConnections not known, packets are dropped", status: losing, chain: causes(acceptQueue),
+			now: tomcat(200, 8192, 100).unknownLimits().inService(50).queue(101, 3*time.Second).lost(acceptQueue, syn, 12), before: tomcat(200, 8192, 100).unknownLimits().inService(50),
+			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
+		},
+		{
+			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
+			now: tomcat(200, -1, 100).inService(50).queue(101, 3*time.Second), before: tomcat(200, -1, 100).inService(50).queue(101, 2*time.Second),
+		},
+		{
+			name: "nginx with a full queue", status: saturated, chain: causes(acceptQueue),
+			now: tomcat(1, 1, 511).do(nginx).inService(700).queue(512, time.Second), before: tomcat(1, 1, 511).do(nginx).inService(700).queue(512, time.Second),
+		},
+		{
+			name: "a single look", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(6, 2*time.Second).do(func(l *backlog.Listener) { l.Losses = nil }),
+		},
+		{
+			name: "four threads, ten connections, five in the queue: 14 clients", status: saturated, cause: maxConns, chain: causes(maxConns, threads),
+			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(4, 2*time.Second).do(func(l *backlog.Listener) { l.Losses = nil }),
+		},
+		{
+			name: "the executor's queue is bounded and full", status: saturated, cause: backlog.CauseExecutorQueue, chain: causes(backlog.CauseExecutorQueue, threads),
+			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(96).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
+		},
+		{
+			name: "busy but healthy at 75 % of the threads", status: ok,
+			now: tomcat(200, 8192, 100).pool(200).inService(150).waiting(2).idle(300), before: tomcat(200, 8192, 100).pool(200).inService(148).waiting(3).idle(310),
+		},
+		{
+			name: "90 % of the threads and requests wait now and then", status: warning, cause: threads,
+			now: tomcat(200, 8192, 100).pool(186).inService(178).waiting(3), before: tomcat(200, 8192, 100).pool(186).inService(176).waiting(1),
+		},
+		{
+			name: "connections fill up", status: warning, cause: maxConns,
+			now:    tomcat(200, 1000, 100).do(virtual).inService(880),
+			before: tomcat(200, 1000, 100).do(virtual).inService(850),
+		},
+		{
+			name: "a rate is known", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),
+			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),
+			change: func(e *Evidence) { e.Trend.AcceptedPerSecond = new(40.) },
+		},
+	}
+}

@@ -1,0 +1,215 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// findings lists what the evidence carries: the cause first, then the other
+// full stages, what clients saw, and what else a reader should know.
+func (j *judge) findings(v backlog.Verdict) []backlog.Finding {
+	var out []backlog.Finding
+	seen := map[string]bool{}
+	add := func(f backlog.Finding) {
+		if f.Code != "" && !seen[f.Code] {
+			seen[f.Code] = true
+			out = append(out, f)
+		}
+	}
+	for _, c := range j.ownFindings(v) {
+		add(backlog.Finding{Code: string(c), Severity: severity(v, c), Evidence: j.evidence(c, v), Advice: j.advice(c, v)})
+	}
+	if v.Cause == backlog.CauseNone && v.Status != backlog.StatusOK {
+		add(backlog.Finding{Code: "limits_unknown", Severity: severity(v, v.Cause), Evidence: j.evidence(v.Cause, v), Advice: j.adviseUnknown()})
+	}
+	for _, f := range j.clientFindings() {
+		add(f)
+	}
+	for _, f := range j.stageFindings(v) {
+		add(f)
+	}
+	for _, f := range j.kernelFindings() {
+		add(f)
+	}
+	return out
+}
+
+// ownFindings are the causes worth a finding of their own: the verdict's, and what
+// stands behind it in the chain. The accept queue is told by all of them.
+func (j *judge) ownFindings(v backlog.Verdict) []backlog.Cause {
+	var out []backlog.Cause
+	if v.Cause != backlog.CauseNone {
+		out = append(out, v.Cause)
+	}
+	for _, c := range v.Chain {
+		told := c == backlog.CauseAcceptQueue || c == backlog.CauseMaxConnections && v.Cause == backlog.CauseKeepAliveIdle
+		// All threads busy with nothing waiting is part of the chain, no problem of its own.
+		idle := c == backlog.CauseMaxThreads && !j.threadsFull
+		if !told && !idle && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func severity(v backlog.Verdict, c backlog.Cause) backlog.Severity {
+	switch {
+	case v.Status >= backlog.StatusLosing && c == v.Cause:
+		return backlog.SeverityCritical
+	default:
+		return backlog.SeverityWarning
+	}
+}
+
+// evidence lists the numbers that a cause was judged from.
+func (j *judge) evidence(c backlog.Cause, v backlog.Verdict) string {
+	switch c {
+	case backlog.CauseMaxThreads:
+		return j.join(j.threadNumbers(), j.queueNumbers())
+	case backlog.CauseMaxConnections, backlog.CauseKeepAliveIdle:
+		return j.join(j.connectionNumbers(), j.threadNumbers(), j.queueNumbers(), j.lossNumbers(c))
+	case backlog.CauseExecutorQueue:
+		n, _ := boundedQueue(j.Now)
+		return j.join(j.threadNumbers(), fmt.Sprintf("executor queue bounded at %d", n))
+	case backlog.CauseOpenFiles, backlog.CauseEphemeralPorts:
+		return j.join(j.stageOr(c), j.connectionNumbers(), j.queueNumbers())
+	case backlog.CauseJVMPause, backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
+		phrase := j.pausePhrase()
+		if c != backlog.CauseJVMPause {
+			phrase = j.cpuPhrase(c)
+		}
+		return j.join(phrase, j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c))
+	case backlog.CauseBacklogClamped:
+		return j.join(j.clampedNumbers(), j.queueNumbers())
+	case backlog.CauseSynBacklog:
+		return j.join(j.synNumbers(), j.lossNumbers(c))
+	case backlog.CauseListenerClosed:
+		return j.join(fmt.Sprintf("a listener on port %d went away with %s in its queue", j.Now.Port, count(j.resetInQueue(), "connection")), j.resetNumbers())
+	case backlog.CauseNoListener:
+		return j.join(fmt.Sprintf("no LISTEN socket on port %d", j.Now.Port), j.resetNumbers())
+	}
+	return j.join(j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c))
+}
+
+func (j *judge) join(parts ...string) string {
+	kept := make([]string, 0, len(parts))
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return capital(strings.Join(kept, "; ")) + "."
+}
+
+func (j *judge) threadNumbers() string {
+	most, ok := maxThreads(j.Now)
+	if !ok {
+		if virtualThreads(j.Now) {
+			return "virtual threads: maxThreads does not apply"
+		}
+		return ""
+	}
+	s := ""
+	if busy, seen := busyThreads(j.Now); seen {
+		s = fmt.Sprintf("%d of %d threads busy", busy, most)
+	}
+	if n := j.Now.Connector.PoolThreads; n != nil {
+		if s != "" {
+			s += ", "
+		}
+		s += fmt.Sprintf("pool of %d (at most %d)", *n, most)
+	}
+	if n := waitingRequests(j.Now); n > 0 && s != "" {
+		s += fmt.Sprintf(", %s waiting", count(n, "request"))
+	}
+	return s
+}
+
+func (j *judge) connectionNumbers() string {
+	n, ok := held(j.Now)
+	if !ok {
+		return ""
+	}
+	s := count(n, "connection") + " held"
+	if connectionLimit(j.Now) == limitKnown {
+		s = fmt.Sprintf("%d of %d connections held", n, j.Now.Connector.MaxConnections.Value)
+	}
+	var parts []string
+	for ph := range backlog.NumPhases {
+		if k := phase(j.Now, ph); k > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " ")))
+		}
+	}
+	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
+		parts = append(parts, fmt.Sprintf("%d reset by the client", *r))
+	}
+	if len(parts) > 0 {
+		s += " (" + strings.Join(parts, ", ") + ")"
+	}
+	return s
+}
+
+func (j *judge) queueNumbers() string {
+	q := j.Now.AcceptQueue
+	if q == nil {
+		return ""
+	}
+	s := fmt.Sprintf("accept queue %d of %d", q.Length, q.Capacity())
+	if q.Peak != nil && *q.Peak > q.Length {
+		s += fmt.Sprintf(", at its peak %d", *q.Peak)
+	}
+	if q.OldestWait != nil && q.Length > 0 {
+		s += ", the oldest has waited " + seconds(*q.OldestWait)
+	}
+	return s
+}
+
+// lossNumbers are the packets of one cause, where they are not all.
+func (j *judge) lossNumbers(c backlog.Cause) string {
+	n := j.droppedFor(c)
+	if n == 0 || n == j.losses().DroppedPackets {
+		return ""
+	}
+	return fmt.Sprintf("%d of the %s dropped for this cause", n, count(j.losses().DroppedPackets, "packet"))
+}
+
+func (j *judge) stageOr(c backlog.Cause) string {
+	if _, ok := limitNamed(j.limits, string(c)); ok {
+		return j.stagePhrase(c)
+	}
+	return ""
+}
+
+func (j *judge) clampedNumbers() string {
+	n, ok := acceptCount(j.Now)
+	if !ok {
+		return ""
+	}
+	s := fmt.Sprintf("acceptCount %d (%s), but Send-Q of the listener is %d", n, j.Now.Connector.AcceptCount.Source, j.Now.AcceptQueue.Limit)
+	if somax, ok := j.Sysctl["somaxconn"]; ok {
+		s += fmt.Sprintf("; net.core.somaxconn is %d now", somax)
+	}
+	return s
+}
+
+func (j *judge) synNumbers() string {
+	s := fmt.Sprintf("%s dropped before the accept queue", count(j.droppedFor(backlog.CauseSynBacklog), "packet"))
+	if b := j.Now.SynBacklog; b != nil {
+		s += fmt.Sprintf("; %s half-open, limit %d", count(b.Length, "connection"), b.Limit)
+	}
+	if n := j.Delta["TCPReqQFullDrop"]; n > 0 {
+		s += fmt.Sprintf("; TCPReqQFullDrop +%d", n)
+	}
+	return s
+}
+
+// resetNumbers support a refusal; they are the whole namespace's.
+func (j *judge) resetNumbers() string {
+	if n, ok := j.Delta["OutRsts"]; ok && n > 0 {
+		return fmt.Sprintf("the namespace sent %s%s, to whatever port", count(n, "reset"), j.inInterval())
+	}
+	return ""
+}

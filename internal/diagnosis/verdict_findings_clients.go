@@ -1,0 +1,93 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// clientFindings tell what clients saw of it, each thing counted apart.
+func (j *judge) clientFindings() []backlog.Finding {
+	var out []backlog.Finding
+	if j.losses().DroppedPackets > 0 {
+		out = append(out, backlog.Finding{
+			Code: "dropped_packets", Severity: backlog.SeverityCritical,
+			Evidence: j.packetNumbers(), Advice: j.packetMeaning(),
+		})
+	}
+	if n := j.losses().AbandonedRequests; n > 0 {
+		out = append(out, backlog.Finding{
+			Code: "abandoned_requests", Severity: backlog.SeverityWarning,
+			Evidence: fmt.Sprintf("At least %s %s given up by the client%s, while waiting or in service (seen at scans: a lower bound).",
+				count(n, "request"), verb(n, "was", "were"), j.inInterval()),
+			Advice: "These clients saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
+		})
+	}
+	if n := j.losses().QueueResets; n > 0 {
+		out = append(out, backlog.Finding{
+			Code: "queue_resets", Severity: backlog.SeverityCritical,
+			Evidence: fmt.Sprintf("%s stood in the accept queue when the listener closed.", count(n, "connection")),
+			Advice:   "Their clients were reset, although they had done nothing but wait; most HTTP clients repeat only idempotent requests by themselves.",
+		})
+	}
+	if n := j.losses().Unattributed; n > 0 {
+		out = append(out, backlog.Finding{
+			Code: "unattributed_drops", Severity: backlog.SeverityInfo,
+			Evidence: fmt.Sprintf("%s more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", count(n, "packet"), verb(n, "was", "were"), j.inInterval()),
+			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
+		})
+	}
+	return out
+}
+
+// packetNumbers tells the kinds apart as far as they are known.
+func (j *judge) packetNumbers() string {
+	var n map[backlog.Packet]uint64 = j.packets()
+	var parts []string
+	for _, k := range []struct {
+		kind backlog.Packet
+		one  string
+	}{{backlog.PacketSYN, "SYN"}, {backlog.PacketACK, "final ACK"}, {backlog.PacketUnknown, "packet of a kind that the counters do not tell"}} {
+		if n[k.kind] == 0 {
+			continue
+		}
+		text := count(n[k.kind], k.one)
+		if k.kind == backlog.PacketUnknown && n[k.kind] > 1 {
+			text = fmt.Sprintf("%d packets of a kind that the counters do not tell", n[k.kind])
+		}
+		parts = append(parts, text)
+	}
+	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, ", ") + ". These are packets, retransmissions included: the clients behind them are fewer"
+	for _, d := range j.losses().By {
+		if d.Estimated {
+			return s + "; part of them is an estimate, for several listeners dropped at once."
+		}
+	}
+	return s + "."
+}
+
+func (j *judge) packets() map[backlog.Packet]uint64 {
+	n := make(map[backlog.Packet]uint64)
+	for _, d := range j.losses().By {
+		n[d.Packet] += d.Packets
+	}
+	return n
+}
+
+// packetMeaning is what a client sees of each kind. A full queue never refuses.
+func (j *judge) packetMeaning() string {
+	n := j.packets()
+	var parts []string
+	if n[backlog.PacketSYN]+n[backlog.PacketUnknown] > 0 {
+		parts = append(parts, "A client whose SYN is dropped hears nothing and tries again after 1 s: it sees a second or more of delay, or a connect timeout, never a refusal.")
+	}
+	if n[backlog.PacketACK]+n[backlog.PacketUnknown] > 0 {
+		after := "A client whose final ACK is dropped believes it is connected, sends its request and hears nothing: a read timeout, or a reset later."
+		if j.Sysctl["tcp_abort_on_overflow"] == 1 {
+			after = "A client whose final ACK is dropped believes it is connected and is reset (tcp_abort_on_overflow=1)."
+		}
+		parts = append(parts, after)
+	}
+	return strings.Join(parts, " ")
+}

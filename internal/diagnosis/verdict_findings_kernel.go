@@ -1,0 +1,49 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// kernelFindings come from the namespace's own counters and sysctls: they are
+// not this listener's alone.
+func (j *judge) kernelFindings() []backlog.Finding {
+	var out []backlog.Finding
+	if n := j.Delta["TCPReqQFullDoCookies"]; n > 0 {
+		out = append(out, backlog.Finding{
+			Code: "syncookies", Severity: backlog.SeverityInfo,
+			Evidence: fmt.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (TCPReqQFullDoCookies): nobody was turned away.", j.inInterval(), count(n, "SYN"), verb(n, "was", "were")),
+			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
+		})
+	}
+	if j.Sysctl["tcp_abort_on_overflow"] == 1 {
+		out = append(out, backlog.Finding{
+			Code: "abort_on_overflow", Severity: backlog.SeverityInfo,
+			Evidence: "net.ipv4.tcp_abort_on_overflow is 1: a client whose final ACK meets a full accept queue is reset. SYNs are still dropped in silence.",
+			Advice:   "Set it to 0 unless clients are known to retry after a reset: with 0 most of them get in on a retry.",
+		})
+	}
+	if names := j.memoryPressure(); len(names) > 0 {
+		out = append(out, backlog.Finding{
+			Code: "tcp_memory_pressure", Severity: backlog.SeverityWarning,
+			Evidence: "The kernel ran short of memory for TCP" + j.inInterval() + ": " + strings.Join(names, ", ") + ".",
+			Advice:   "Compare \"mem\" in /proc/net/sockstat with net.ipv4.tcp_mem (pages); fewer or smaller socket buffers, or more memory. Tomcat's limits have no part in it.",
+		})
+	}
+	return out
+}
+
+// memoryPressure names the TcpExt counters that moved: entering the pressure
+// of tcp_mem, and connections aborted for it. (PruneCalled and its like also
+// count a single socket's full receive buffer.)
+func (j *judge) memoryPressure() []string {
+	var out []string
+	for _, name := range []string{"TCPMemoryPressures", "TCPAbortOnMemory"} {
+		if n := j.Delta[name]; n > 0 {
+			out = append(out, fmt.Sprintf("%s +%d", name, n))
+		}
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+package diagnosis
+
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// stageFindings are facts about the stages beside the cause.
+func (j *judge) stageFindings(v backlog.Verdict) []backlog.Finding {
+	if !j.Now.Listening() {
+		return nil
+	}
+	var out []backlog.Finding
+	add := func(code string, s backlog.Severity, evidence, advice string) {
+		out = append(out, backlog.Finding{Code: code, Severity: s, Evidence: evidence, Advice: advice})
+	}
+	if j.clamped() {
+		add(string(backlog.CauseBacklogClamped), backlog.SeverityWarning, j.join(j.clampedNumbers()), j.adviseClamped())
+	}
+	j.acceptCountChanged(add)
+	j.openFilesFinding(add)
+	j.forecast(v, add)
+	j.peakFinding(add)
+	j.connectionFindings(v, add)
+	j.processFindings(v, add)
+	j.notes(add)
+	return out
+}
+
+type adder func(code string, s backlog.Severity, evidence, advice string)
+
+// acceptCountChanged: less configured than in force can only be a change since
+// the listener was opened.
+func (j *judge) acceptCountChanged(add adder) {
+	n, ok := acceptCount(j.Now)
+	if q := j.Now.AcceptQueue; ok && q != nil && n < q.Limit {
+		add("accept_count_changed", backlog.SeverityInfo,
+			fmt.Sprintf("acceptCount is %d (%s), but the listener was opened with a backlog of %d.", n, j.Now.Connector.AcceptCount.Source, q.Limit),
+			"The setting was changed after the start, or is not the one this process was started with: the new value counts after a restart.")
+	}
+}
+
+// filesFirst tells whether the file limit stops the server before
+// maxConnections does, counting the files that are no connections of this
+// listener's.
+func (j *judge) filesFirst() bool {
+	used, most, ok := openFiles(j.Now)
+	n, seen := held(j.Now)
+	return ok && seen && connectionLimit(j.Now) == limitKnown &&
+		most < j.Now.Connector.MaxConnections.Value+max(0, used-n)
+}
+
+func (j *judge) openFilesFinding(add adder) {
+	if !j.filesFirst() {
+		return
+	}
+	used, most, _ := openFiles(j.Now)
+	n, _ := held(j.Now)
+	conns := j.Now.Connector.MaxConnections.Value
+	add("open_files_below_max_connections", backlog.SeverityWarning,
+		fmt.Sprintf("The process may open %d files, %d are open and %d of these are no connections of this listener: the files run out at about %d connections, before maxConnections (%d).",
+			most, used, used-n, max(0, most-(used-n)), conns),
+		fmt.Sprintf("Raise the open-files limit to %d (LimitNOFILE=, ulimit -n) and restart, or lower %s to %d, so that clients wait in the queue instead of accept() failing.",
+			roundUp((conns+max(0, used-n))*11/10), maxConnectionsSetting().name(j.Now), max(1, (most-(used-n))*9/10)))
+}
+
+// forecast warns of stages that are more than half used and filling.
+func (j *judge) forecast(v backlog.Verdict, add adder) {
+	for _, l := range j.limits {
+		c := backlog.Cause(l.Name)
+		if l.FullIn == nil || l.Ratio < .5 || *l.FullIn > j.t.Horizon || c == v.Cause || c == backlog.CauseAcceptQueue {
+			continue
+		}
+		add("forecast_"+l.Name, backlog.SeverityInfo, j.join(j.stagePhrase(c)), j.advice(c, v))
+	}
+}
+
+// peakFinding reports a queue that was nearly full between the looks.
+func (j *judge) peakFinding(add adder) {
+	q := j.Now.AcceptQueue
+	if q == nil || q.Peak == nil || q.Length >= *q.Peak || float64(*q.Peak) < j.t.High*float64(q.Capacity()) {
+		return
+	}
+	ago := ""
+	if q.PeakAge > 0 {
+		ago = " " + seconds(q.PeakAge) + " ago"
+	}
+	add("accept_queue_peak", backlog.SeverityInfo,
+		fmt.Sprintf("The accept queue held %d of %d connections%s, and holds %d now.", *q.Peak, q.Capacity(), ago, q.Length),
+		"A burst, or a moment in which nothing was accepted: it fell between two looks and is only seen by the samples.")
+}
+
+// connectionFindings say what cannot be told about the connections.
+func (j *judge) connectionFindings(v backlog.Verdict, add adder) {
+	c := j.Now.Connections
+	if c == nil {
+		return
+	}
+	if r := c.Reset; r != nil && *r > 0 {
+		add("reset_connections", backlog.SeverityWarning,
+			fmt.Sprintf("%d of %d connection slots are held by connections that the client has reset: the kernel has forgotten them, %s notices when it next reads or writes.", *r, c.Held(), serverName(j.Now)),
+			"Clients give up while they are served; their slot is free again when the handler ends. Shorten the handler, or let it write early.")
+	}
+	undercounted := queueWaits(j.Now) && c.Reset == nil && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
+	if undercounted {
+		add("connections_undercounted", backlog.SeverityInfo,
+			fmt.Sprintf("Connections wait although only %d of %d are seen; slots held by connections that the client has reset could not be counted, so that maxConnections may be reached after all.", c.Accepted, j.Now.Connector.MaxConnections.Value),
+			"Run as root or as the process's user and group, so that /proc/PID/fd can be read.")
+	}
+	if c.Partial {
+		add("connections_partial", backlog.SeverityInfo,
+			"The walk of the socket table was cut short every time: the connections counted are too few.",
+			"Look again when fewer connections open and close, or use a longer --scan-interval.")
+	}
+	j.unclassified(add)
+}
+
+func (j *judge) unclassified(add adder) {
+	n := phase(j.Now, backlog.Unclassified)
+	c := j.Now.Connector
+	switch {
+	case n == 0:
+	case c != nil && (c.TLS || c.HTTP2):
+		add("unclassified", backlog.SeverityInfo,
+			count(n, "connection")+" cannot be told idle from in service: what is on an encrypted or multiplexed connection is not visible from outside.",
+			"Ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy and tomcat.connections.keepalive.current.")
+	default:
+		add("unclassified", backlog.SeverityInfo,
+			fmt.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", count(n, "connection"), verb(n, "has", "have")),
+			"They hold a connection slot each and no thread. If it is clients that never finish their request, connectionTimeout decides how long they may.")
+	}
+}
+
+// processFindings: a CPU or a stop beside another cause.
+func (j *judge) processFindings(v backlog.Verdict, add adder) {
+	if j.either(stopped) && v.Cause != backlog.CauseJVMPause {
+		add("process_stopped", backlog.SeverityWarning, capital(j.pausePhrase())+".", j.advisePause())
+	}
+	if v.Status >= backlog.StatusSaturated && v.Cause != backlog.CauseCPUThrottled && j.share(cpuThrottled) >= j.t.ThrottledShare {
+		add(string(backlog.CauseCPUThrottled), backlog.SeverityWarning, capital(j.cpuPhrase(backlog.CauseCPUThrottled))+".", j.adviseThrottled())
+	}
+}
+
+// notes pass on what reading the configuration found: ignored values and such.
+func (j *judge) notes(add adder) {
+	c := j.Now.Connector
+	if c == nil {
+		return
+	}
+	note := func(s *backlog.Setting[int], name setting) {
+		if s != nil && s.Note != "" {
+			add("note_"+name.tomcat, backlog.SeverityInfo,
+				fmt.Sprintf("%s is %d (%s): %s", name.name(j.Now), s.Value, s.Source, s.Note), "")
+		}
+	}
+	note(c.MaxConnections, maxConnectionsSetting())
+	note(c.AcceptCount, acceptCountSetting())
+	note(c.MaxThreads, maxThreadsSetting())
+}

@@ -1,0 +1,123 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// reason continues a sentence with why connections are not taken in.
+func (j *judge) reason(v backlog.Verdict) string {
+	full := ""
+	if v.Status == backlog.StatusLosing && j.queueFull {
+		full = ": " + j.queuePhrase()
+	}
+	switch v.Cause {
+	case backlog.CauseMaxConnections:
+		return full + " because " + j.connectionsPhrase() + j.behindConnections(v)
+	case backlog.CauseKeepAliveIdle:
+		return full + fmt.Sprintf(" because %s, %d of them idle keep-alive connections", j.connectionsPhrase(), phase(j.Now, backlog.Idle))
+	case backlog.CauseOpenFiles:
+		return full + " because " + j.filesPhrase()
+	case backlog.CauseJVMPause:
+		return full + " because " + j.pausePhrase()
+	case backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
+		return full + " because " + j.cpuPhrase(v.Cause)
+	case backlog.CauseSlowAccept:
+		return full + " because connections came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
+	case backlog.CauseBacklogClamped:
+		n, _ := acceptCount(j.Now)
+		return full + fmt.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
+	case backlog.CauseSynBacklog:
+		return " in front of the SYN queue, before their handshake was complete"
+	case backlog.CauseNone:
+		if v.Status == backlog.StatusLosing && full == "" {
+			full = " at a full accept queue"
+		}
+		return full + "; what holds it up cannot be told while maxConnections is not known"
+	}
+	return ""
+}
+
+// connectionsPhrase: the present count where it shows the limit reached, else
+// the fact that it was.
+func (j *judge) connectionsPhrase() string {
+	n, ok := held(j.Now)
+	if !ok || connectionLimit(j.Now) != limitKnown || !j.connectionsFull {
+		return "maxConnections was reached"
+	}
+	most := j.Now.Connector.MaxConnections.Value
+	s := fmt.Sprintf("%s holds %d of %d connections", serverName(j.Now), n, most)
+	if most == 1 {
+		s = serverName(j.Now) + " holds the one connection it may (maxConnections=1)"
+	}
+	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
+		s += fmt.Sprintf(" (%d of them reset by their clients)", *r)
+	}
+	return s
+}
+
+// behindConnections goes on to the threads when the chain does.
+func (j *judge) behindConnections(v backlog.Verdict) string {
+	if !slices.Contains(v.Chain, backlog.CauseMaxThreads) {
+		return ""
+	}
+	if waitingRequests(j.Now) > 0 {
+		return " while " + j.threadsPhrase()
+	}
+	most, _ := maxThreads(j.Now)
+	return " while " + all(most, "thread") + " busy"
+}
+
+func (j *judge) filesPhrase() string {
+	used, most, ok := openFiles(j.Now)
+	if !ok || !j.filesFull {
+		return "the process had no file descriptor left for accept()"
+	}
+	s := fmt.Sprintf("%d of %d files are open and accept() fails", used, most)
+	if n, ok := held(j.Now); ok && connectionLimit(j.Now) == limitKnown {
+		s += fmt.Sprintf(", with %d of %d connections", n, j.Now.Connector.MaxConnections.Value)
+	}
+	return s
+}
+
+func (j *judge) pausePhrase() string {
+	switch {
+	case stopped(j.Now):
+		return "the process is stopped (state T)"
+	case j.either(stopped):
+		return "the process was stopped (state T)"
+	}
+	if d, ok := j.total(safepointTime); ok && j.stalled() == backlog.CauseJVMPause {
+		return fmt.Sprintf("the JVM stood still for %s of the last %s (safepoints)", seconds(d), seconds(j.Elapsed))
+	}
+	return "the JVM stood still"
+}
+
+func (j *judge) cpuPhrase(c backlog.Cause) string {
+	if c == backlog.CauseCPUThrottled {
+		if d, ok := j.total(cpuThrottled); ok && j.share(cpuThrottled) >= j.t.ThrottledShare {
+			return fmt.Sprintf("the CPU limit throttled the process for %s of the last %s", seconds(d), seconds(j.Elapsed))
+		}
+		return "the CPU limit throttled the process"
+	}
+	if n := j.share(runDelay); n >= j.t.RunDelay {
+		return fmt.Sprintf("on average %s of the process's threads waited for a CPU", decimal(n))
+	}
+	return "the process's threads waited for a CPU"
+}
+
+// roomInside is the proof that no limit behind the queue was reached.
+func (j *judge) roomInside() string {
+	n, ok := held(j.Now)
+	switch {
+	case !ok:
+		return ""
+	case connectionLimit(j.Now) == limitKnown:
+		return fmt.Sprintf(", with %d of %d connections taken now", n, j.Now.Connector.MaxConnections.Value)
+	case connectionLimit(j.Now) == limitNone:
+		return fmt.Sprintf(", with %s now and no limit on them", count(n, "connection"))
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package diagnosis
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func (s scenario) evidence() Evidence {
+	e := Evidence{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: backlog.Counters{}}
+	if s.now.Losses != nil {
+		e.Interval = time.Second
+	}
+	if s.before.Listener != nil {
+		e.Elapsed = time.Second
+	}
+	if s.change != nil {
+		s.change(&e)
+	}
+	return e
+}
+
+func TestJudgeScenarios(t *testing.T) {
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			v := Judge(s.evidence(), DefaultThresholds())
+			require.Equal(t, s.status.String(), v.Status.String(), v.Summary)
+			require.Equal(t, s.cause, v.Cause, v.Summary)
+			require.Equal(t, s.chain, v.Chain, v.Summary)
+			var codes []string
+			for _, f := range v.Findings {
+				codes = append(codes, f.Code)
+				require.NotEmpty(t, f.Evidence, f.Code)
+				require.NotEmpty(t, f.Severity, f.Code)
+			}
+			for _, code := range s.codes {
+				require.Contains(t, codes, code)
+			}
+			for _, code := range s.notCodes {
+				require.NotContains(t, codes, code)
+			}
+		})
+	}
+}
+
+// The verdicts as text, so that the wording is reviewed as text.
+func TestJudgeGolden(t *testing.T) {
+	var b strings.Builder
+	for _, s := range scenarios() {
+		v := Judge(s.evidence(), DefaultThresholds())
+		fmt.Fprintf(&b, "## %s\n%s · %s · %v\n%s\n", s.name, v.Status, v.Cause, v.Chain, v.Summary)
+		for _, f := range v.Findings {
+			fmt.Fprintf(&b, "- [%s] %s\n  %s\n", f.Severity, f.Code, f.Evidence)
+			if f.Advice != "" {
+				fmt.Fprintf(&b, "  > %s\n", f.Advice)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	path := filepath.Join("testdata", "verdicts.golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String(), "run with -update and read the diff")
+}
+
+// Rules that every text keeps.
+func TestJudgeWording(t *testing.T) {
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			v := Judge(s.evidence(), DefaultThresholds())
+			require.NotContains(t, v.Summary, "\n")
+			require.True(t, strings.HasSuffix(v.Summary, "."), v.Summary)
+			require.Equal(t, 1, strings.Count(v.Summary+" ", ". "), "one sentence: %s", v.Summary)
+			texts := []string{v.Summary}
+			for _, f := range v.Findings {
+				texts = append(texts, f.Evidence, f.Advice)
+			}
+			for _, text := range texts {
+				for _, bad := range []string{"%!", "  ", "..", " .", " ,", "1 packets", "1 requests", "1 connections", "1 threads", "clients were dropped", "clients dropped"} {
+					require.NotContains(t, strings.NewReplacer("of 1 threads", "", "of 1 connections", "").Replace(text), " "+strings.TrimPrefix(bad, " "), "%s", text)
+				}
+				if v.Status != backlog.StatusDown {
+					require.NotContains(t, text, "are refused", "a full backlog never refuses")
+				}
+			}
+		})
+	}
+}
+
+// Every cause that a verdict can have is reached by the scenarios.
+func TestScenariosReachEveryCause(t *testing.T) {
+	var reached []backlog.Cause
+	for _, s := range scenarios() {
+		reached = append(reached, s.cause)
+	}
+	for _, c := range append(backlog.DropCauses(), backlog.CauseMaxThreads, backlog.CauseExecutorQueue,
+		backlog.CauseBacklogClamped, backlog.CauseListenerClosed, backlog.CauseNoListener, backlog.CauseEphemeralPorts) {
+		if c != backlog.CauseAcceptQueue {
+			require.True(t, slices.Contains(reached, c), "%q", c)
+		}
+	}
+}
