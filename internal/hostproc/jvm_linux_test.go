@@ -1,0 +1,164 @@
+package hostproc
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const sleeperJava = `public class Sleeper {
+	public static void main(String[] args) throws Exception {
+		while (true) { byte[] b = new byte[1 << 16]; System.gc(); Thread.sleep(20); }
+	}
+}
+`
+
+// startJVM starts a JVM that collects garbage fifty times a second.
+func startJVM(t *testing.T, command func(java, source string) *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	java := needJava(t)
+	source := filepath.Join(t.TempDir(), "Sleeper.java")
+	require.NoError(t, os.WriteFile(source, []byte(sleeperJava), 0o600))
+	cmd := command(java, source)
+	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-Dfrom.tool=options")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// jvmReady waits until the JVM publishes and its collector has run.
+func jvmReady(t *testing.T, fs FS, pid int) JVM {
+	t.Helper()
+	var jvm JVM
+	require.Eventually(t, func() bool {
+		var err error
+		jvm, err = fs.JVM(pid)
+		if err != nil && !errors.Is(err, ErrNoPerfData) {
+			t.Logf("not yet: %v", err)
+		}
+		return err == nil && jvm.GCTime != nil && *jvm.GCTime > 0
+	}, 30*time.Second, 20*time.Millisecond)
+	return jvm
+}
+
+func TestJVM(t *testing.T) {
+	fs := realProc(t)
+	cmd := startJVM(t, func(java, source string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), java, "-Xmx32m", "-Dmarker=here", source, "--server.port=8080")
+	})
+	pid := cmd.Process.Pid
+	jvm := jvmReady(t, fs, pid)
+	require.Contains(t, jvm.VMArgs, "-Dfrom.tool=options -Xmx32m -Dmarker=here")
+	require.Contains(t, jvm.JavaCommand, "--server.port=8080")
+	require.GreaterOrEqual(t, *jvm.ThreadsLive, 2)
+	require.WithinDuration(t, time.Now(), *jvm.Started, time.Minute)
+
+	file, err := fs.OpenJVM(pid)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		later, err := file.Read()
+		return err == nil && *later.SafepointTime > *jvm.SafepointTime && *later.ApplicationTime > *jvm.ApplicationTime
+	}, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, file.Close())
+	_, err = file.Read()
+	require.ErrorIs(t, err, os.ErrClosed)
+}
+
+// A container: pid 1 of its own, a /tmp of its own, and in it what a hostile
+// or a dead neighbour may leave.
+func TestJVMInAContainer(t *testing.T) {
+	needRoot(t)
+	fs := realProc(t)
+	const script = `mount --make-rprivate / && mount -t tmpfs tmpfs /tmp || exit 1
+mkdir /tmp/hsperfdata_a /tmp/hsperfdata_z /tmp/hsperfdata_zz; mkfifo /tmp/hsperfdata_a/1
+ln -s /etc/passwd /tmp/hsperfdata_z/1; echo stale >/tmp/hsperfdata_zz/1
+printf '%s' "$SOURCE" >/tmp/Sleeper.java; exec "$JAVA" -Xmx32m -Dinside=yes /tmp/Sleeper.java`
+	cmd := startJVM(t, func(java, _ string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "JAVA='"+java+"'; SOURCE='"+sleeperJava+"'; "+script)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+		return cmd
+	})
+	jvm := jvmReady(t, fs, cmd.Process.Pid)
+	require.Contains(t, jvm.VMArgs, "-Dinside=yes")
+}
+
+func TestJVMWithoutPerfData(t *testing.T) {
+	fs := realProc(t)
+	cmd := startJVM(t, func(java, source string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), java, "-XX:-UsePerfData", "-Xmx32m", source)
+	})
+	require.Eventually(t, func() bool {
+		p, err := fs.Process(cmd.Process.Pid)
+		return err == nil && p.Threads > 5
+	}, 20*time.Second, 20*time.Millisecond)
+	// A file of a dead JVM that had this pid proves nothing.
+	require.NoError(t, os.MkdirAll("/tmp/hsperfdata_tcpdiag-test", 0o755))
+	defer func() { _ = os.RemoveAll("/tmp/hsperfdata_tcpdiag-test") }()
+	stale := filepath.Join("/tmp/hsperfdata_tcpdiag-test", filepath.Base(fs.path(cmd.Process.Pid)))
+	require.NoError(t, os.WriteFile(stale, capture(t, "jdk17.hsperfdata"), 0o600))
+	_, err := fs.JVM(cmd.Process.Pid)
+	require.ErrorIs(t, err, ErrNoPerfData)
+}
+
+func TestFindPerfDataRefuses(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{
+		"tmp/hsperfdata_good/1":  string(capture(t, "jdk25.hsperfdata")),
+		"tmp/hsperfdata_big/1":   strings.Repeat("x", maxPerfData+1),
+		"tmp/hsperfdata_dir/1/x": "",
+		"tmp/other/1":            "",
+	})
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp/hsperfdata_fifo"), 0o700))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "tmp/hsperfdata_fifo/1"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp/hsperfdata_link"), 0o700))
+	require.NoError(t, os.Symlink("/tmp/hsperfdata_good/1", filepath.Join(dir, "tmp/hsperfdata_link/1")))
+	fs := fakeRoot(t, dir)
+	us := Process{PID: 7, NSpid: []int{7, 1}, UIDs: [4]uint32{uint32(os.Getuid())}}
+	for _, plain := range []bool{false, true} {
+		root, err := fs.openRoot(7)
+		require.NoError(t, err)
+		root.plain = plain
+		for name, want := range map[string]string{
+			"good/1": "", "big/1": "malformed", "dir/1": "not a regular file", "fifo/1": "not a regular file", "link/1": "hsperfdata_link/1",
+			"none/1": ErrNoPerfData.Error(),
+		} {
+			only := func(file string) bool { return file == "hsperfdata_"+name }
+			f, err := root.findPerfData(us, only)
+			if want == "" {
+				require.NoError(t, err)
+				jvm, err := f.Read()
+				require.NoError(t, err)
+				require.Equal(t, "25.0.3", jvm.Version)
+				require.NoError(t, f.Close())
+				continue
+			}
+			require.ErrorContains(t, err, want, "%s, plain %v", name, plain)
+		}
+		them := us
+		them.UIDs = [4]uint32{12345, 12345, 12345, 12345}
+		_, err = root.findPerfData(them, func(string) bool { return true })
+		require.Error(t, err, "a file of another user")
+		root.Close()
+	}
+}
+
+// fakeRoot is a proc in which process 7 has dir for its root.
+func fakeRoot(t *testing.T, dir string) FS {
+	t.Helper()
+	mount := fakeProc(t, nil)
+	require.NoError(t, os.Mkdir(filepath.Join(mount, "7"), 0o700))
+	require.NoError(t, os.Symlink(dir, filepath.Join(mount, "7", "root")))
+	fs, err := NewFS(mount)
+	require.NoError(t, err)
+	return fs
+}
