@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -56,35 +54,22 @@ func TestOfPID(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// TestDeniedAsNobody runs this test binary again as another user, who may not
-// look at the namespace of root's processes.
 func TestDeniedAsNobody(t *testing.T) {
-	if os.Getenv("TCPDIAG_TEST_PID") != "" {
-		pid, err := strconv.Atoi(os.Getenv("TCPDIAG_TEST_PID"))
-		require.NoError(t, err)
-		_, err = netns.OfPID("/proc", pid)
-		require.ErrorIs(t, err, fs.ErrPermission)
-		err = netns.Do(netns.Path("/proc", pid), func() error { return nil })
-		require.ErrorIs(t, err, fs.ErrPermission)
-		ran := false
-		require.NoError(t, netns.Do("/proc/self/ns/net", func() error { ran = true; return nil }))
-		require.True(t, ran, "one's own namespace needs no privilege")
+	nobody, arg := nettest.AsNobody(t, strconv.Itoa(os.Getpid()))
+	if !nobody {
 		return
 	}
-	nettest.Root(t)
-	program := filepath.Join(t.TempDir(), "test")
-	require.NoError(t, os.Chmod(filepath.Dir(program), 0o755))
-	require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(program)), 0o755))
-	binary, err := os.ReadFile("/proc/self/exe")
+	pid, err := strconv.Atoi(arg)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(program, binary, 0o755))
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestDeniedAsNobody$", "-test.v")
-	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), "TCPDIAG_TEST_PID="+strconv.Itoa(os.Getpid()))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: TestDeniedAsNobody")
+	_, err = netns.OfPID("/proc", pid)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	err = netns.Do(netns.Path("/proc", pid), func() error { return nil })
+	require.ErrorIs(t, err, fs.ErrPermission)
+	ran := false
+	require.NoError(t, netns.Do("/proc/self/ns/net", func() error { ran = true; return nil }))
+	require.True(t, ran, "one's own namespace needs no privilege")
+	_, err = netns.New()
+	require.ErrorIs(t, err, fs.ErrPermission)
 }
 
 func TestDoEntersAndReturns(t *testing.T) {

@@ -20,7 +20,7 @@ func Queue(tb testing.TB, addr netip.AddrPort, n int) []net.Conn {
 		require.NoError(tb, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 2}))
 		if err := unix.Connect(fd, sockaddr(addr)); err != nil {
 			_ = unix.Close(fd)
-			require.NoError(tb, err, "client %d of %d", i+1, n)
+			require.NoError(tb, err, "client %d of %d (in progress: not within 2 s, the queue is full)", i+1, n)
 		}
 		clients = append(clients, conn(tb, fd))
 	}

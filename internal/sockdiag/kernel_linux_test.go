@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -282,7 +284,7 @@ func TestStatesOfAConnection(t *testing.T) {
 	var queued int
 	for _, s := range sockets(t, c, l.Addr.Port()) {
 		switch {
-		case s.State == sockdiag.TimeWait:
+		case s.State == sockdiag.TimeWait, s.State == sockdiag.FinWait2:
 			require.False(t, s.HasInfo)
 			require.Zero(t, s.Inode)
 		case s.State == sockdiag.CloseWait:
@@ -441,11 +443,62 @@ func TestCallbackErrorEndsTheWalk(t *testing.T) {
 	require.Len(t, sockets(t, c, l.Addr.Port()), 400, "the next walk is whole")
 }
 
+// TestMultipathListener: Go's net.Listen makes an MPTCP socket where the
+// kernel has it. Its subflow is what listens for TCP, under the same inode.
+func TestMultipathListener(t *testing.T) {
+	ns := nettest.Namespace(t)
+	c := dial(t, ns)
+	ns.Do(func() {
+		var lc net.ListenConfig
+		lc.SetMultipathTCP(true)
+		l, err := lc.Listen(t.Context(), "tcp4", "127.0.0.1:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		file, err := l.(*net.TCPListener).File()
+		require.NoError(t, err)
+		defer file.Close()
+		fi, err := file.Stat()
+		require.NoError(t, err)
+		nettest.Queue(t, netip.MustParseAddrPort(l.Addr().String()), 3)
+		got := listeners(t, c)
+		require.Len(t, got, 1)
+		require.EqualValues(t, fi.Sys().(*syscall.Stat_t).Ino, got[0].Inode)
+		require.EqualValues(t, 3, got[0].RecvQ)
+	})
+}
+
 func TestConnSeesItsNamespaceOnly(t *testing.T) {
 	a, b := nettest.Namespace(t), nettest.Namespace(t)
 	listen(t, a, nettest.ListenOptions{Backlog: 5})
 	require.Len(t, listeners(t, dial(t, a)), 1)
 	require.Empty(t, listeners(t, dial(t, b)))
+}
+
+// TestNobodySeesEverything: none of the requests needs a privilege, and the
+// drops of another user's listener are there too.
+func TestNobodySeesEverything(t *testing.T) {
+	l := nettest.Listen(t, nettest.ListenOptions{Backlog: 2})
+	nettest.Queue(t, l.Addr, 3)
+	nobody, addr := nettest.AsNobody(t, l.Addr.String())
+	if !nobody {
+		return
+	}
+	want := netip.MustParseAddrPort(addr)
+	c, err := sockdiag.Dial()
+	require.NoError(t, err)
+	defer c.Close()
+	found := sockets(t, c, want.Port())
+	require.Len(t, found, 3)
+	require.True(t, found[0].HasInfo)
+	for _, got := range listeners(t, c) {
+		if got.Local == want {
+			require.EqualValues(t, 3, got.RecvQ)
+			require.True(t, got.HasDrops)
+			require.NoError(t, c.Lookup(got.ListenerID, got.Inode, new(sockdiag.Listener)))
+			return
+		}
+	}
+	t.Fatal("root's listener is not in the dump")
 }
 
 func TestUseAfterClose(t *testing.T) {

@@ -16,7 +16,9 @@ type Socket struct {
 	UID   uint32
 	RecvQ uint32 // bytes received and not read; a FIN counts as one
 	SendQ uint32 // bytes sent and not acknowledged
-	// Info is the kernel's tcp_info; SYN_RECV and TIME_WAIT have none.
+	// Info is the kernel's tcp_info. SYN_RECV and TIME_WAIT have none, nor has a
+	// FIN_WAIT2 that its process has closed: the kernel keeps that as a kind of
+	// TIME_WAIT (tw_substate).
 	Info    TCPInfo
 	HasInfo bool
 }
