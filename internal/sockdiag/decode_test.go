@@ -14,16 +14,6 @@ import (
 
 func int32Bytes(v int32) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(v)) }
 
-func rawMessage(typ, flags uint16, seq uint32, body []byte) []byte {
-	b := binary.NativeEndian.AppendUint32(nil, uint32(nlmsgHeaderLen+len(body)))
-	b = binary.NativeEndian.AppendUint16(b, typ)
-	b = binary.NativeEndian.AppendUint16(b, flags)
-	b = binary.NativeEndian.AppendUint32(b, seq)
-	b = binary.NativeEndian.AppendUint32(b, 4711)
-	b = append(b, body...)
-	return append(b, make([]byte, align4(len(b))-len(b))...)
-}
-
 // listenerBody is the least that the kernel says of an IPv4 listener.
 func listenerBody(local string, inode uint32) []byte {
 	addr := netip.MustParseAddrPort(local)

@@ -1,6 +1,7 @@
 package sockdiag
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/netip"
 	"os"
@@ -43,6 +44,16 @@ func (s *script) reply(messages ...[]byte) {
 	}
 	_, err := syscall.Write(s.kernel, all)
 	require.NoError(s.t, err)
+}
+
+func rawMessage(typ, flags uint16, seq uint32, body []byte) []byte {
+	b := binary.NativeEndian.AppendUint32(nil, uint32(nlmsgHeaderLen+len(body)))
+	b = binary.NativeEndian.AppendUint16(b, typ)
+	b = binary.NativeEndian.AppendUint16(b, flags)
+	b = binary.NativeEndian.AppendUint32(b, seq)
+	b = binary.NativeEndian.AppendUint32(b, scriptPortID)
+	b = append(b, body...)
+	return append(b, make([]byte, align4(len(b))-len(b))...)
 }
 
 func errorMessage(seq uint32, errno syscall.Errno) []byte {
