@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/common/version"
 	"github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
 
@@ -41,6 +42,7 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 			return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
 		}
 	}
+	o.Log.Info("tcpdiag agent starts", "version", version.Version, "revision", version.Revision, "listen", o.Listen)
 	g, ctx := errgroup.WithContext(ctx)
 	server := &http.Server{
 		Handler:           handler(s.Snapshot, o),

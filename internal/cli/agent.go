@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
@@ -89,7 +88,6 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer) error {
 	defer s.Close()
 	web := o.web
 	web.Log, web.Now = log, time.Now
-	log.Info("tcpdiag agent", "version", version.Info(), "sample_interval", o.sampleInterval, "scan_interval", o.scanInterval)
 	return agent.Run(ctx, s, web)
 }
 

@@ -7,6 +7,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 )
 
+// steady is the least time that a forecast is drawn through.
+const steady = 5 * time.Second
+
 // judge gives a listener its headroom and its verdict, and remembers the look
 // for the next one. a is nil for an expected port on which nothing listens.
 func (s *Sampler) judge(l *backlog.Listener, a *account, snap *backlog.Snapshot) {
@@ -20,7 +23,12 @@ func (s *Sampler) judge(l *backlog.Listener, a *account, snap *backlog.Snapshot)
 		return
 	}
 	past, trend := a.looks.past(snap.Time, s.opt.ScanInterval), a.looks.trend()
-	e.Before, e.Elapsed = past.Listener, snap.Time.Sub(past.at)
+	if past.Listener != nil {
+		e.Before, e.Elapsed = past.Listener, snap.Time.Sub(past.at)
+	}
+	if snap.Time.Sub(trend.at) < steady {
+		trend.Listener = nil // a trend through two close looks is noise
+	}
 	l.Limits = diagnosis.Headroom(l, trend.Listener, snap.Time.Sub(trend.at), sp.sysctl, s.opt.Thresholds)
 	l.Verdict = a.hysteresis.Apply(snap.Time, diagnosis.Judge(e, s.opt.Thresholds))
 	a.looks.push(look{snap.Time, l}, s.opt.ScanInterval)

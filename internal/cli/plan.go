@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+)
+
+// planOptions are the flags of plan.
+type planOptions struct {
+	input       diagnosis.PlanInput
+	timeoutFrom string
+	output      string
+}
+
+func newPlanCommand() *cobra.Command {
+	o := planOptions{input: diagnosis.PlanInput{
+		Threads: 200, MaxConnections: 8192, AcceptCount: 100, // Tomcat's own
+		ClientTimeout: time.Minute, ConnectTimeout: 30 * time.Second, // k6's
+		SynRetries: diagnosis.SynRetriesLinear, Syncookies: true,
+		Somaxconn: 4096, MaxSynBacklog: 4096,
+	}}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Tell before a load test which clients would fail, and what would serve all",
+		Long: `plan simulates a load on a Tomcat: the SYNs and their repetition by Linux, the
+accept queue of acceptCount + 1, the connections, the threads, the patience of
+the clients. It tells what the clients would see, when each stage fills and
+drains, and the least limits under which nobody fails. Nothing is sent.
+
+Each request comes on a connection of its own (no keep-alive) and keeps a thread
+for the service time. A client that gives up frees nothing: its request keeps
+its place and is worked on all the same, as Tomcat does. accept() is taken to be
+instant.`,
+		Example: `  tcpdiag plan --requests 10000 --service-time 5s --threads 1000 --connect-timeout 900ms
+  tcpdiag plan --rate 4000 --duration 30s --service-time 60ms --client-timeout 5s --connect-timeout 5s
+  tcpdiag plan --requests 3000 --service-time 5s --output json | jq .smallest`,
+		Args: cobra.NoArgs,
+		RunE: run(func(cmd *cobra.Command) error {
+			if err := o.validate(cmd.Flags()); err != nil {
+				return err
+			}
+			return o.run(cmd.OutOrStdout())
+		}),
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+func (o *planOptions) register(f *pflag.FlagSet) {
+	in := &o.input
+	f.SortFlags = false
+	f.Var((*wholeNumber)(&in.Requests), "requests", "clients, each with one request; without --rate all at once")
+	f.Var((*perSecond)(&in.Rate), "rate", "clients per second, whatever the server does (open loop)")
+	f.Var((*timeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
+	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
+	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads")
+	f.Var((*wholeNumber)(&in.MaxConnections), "max-connections", "Tomcat's maxConnections, -1 for no limit")
+	f.Var((*wholeNumber)(&in.AcceptCount), "accept-count", "Tomcat's acceptCount")
+	f.Var((*timeSpan)(&in.ClientTimeout), "client-timeout", "how long a client waits for its response; 0: for ever")
+	f.StringVar(&o.timeoutFrom, "client-timeout-from", "start", "start: --client-timeout includes connecting (k6, curl -m, Go); connect: it runs from the connection (read timeouts of Java, Python)")
+	f.Var((*timeSpan)(&in.ConnectTimeout), "connect-timeout", "how long a client waits for its connection; 0: until its kernel gives up")
+	f.Var((*timeSpan)(&in.RoundTrip), "round-trip", "time to the server and back; 0: the clients run on the same host")
+	f.StringVar((*string)(&in.SynRetries), "syn-retries", string(in.SynRetries), "the clients' kernel: linear (Linux 6.5 and newer: after 1, 2, 3, 4, 5, 7, 11 s) or exponential (1, 3, 7, 15 s)")
+	f.BoolVar(&in.Syncookies, "syncookies", in.Syncookies, "net.ipv4.tcp_syncookies of the server")
+	f.BoolVar(&in.AbortOnOverflow, "abort-on-overflow", false, "net.ipv4.tcp_abort_on_overflow of the server")
+	f.Var((*wholeNumber)(&in.Somaxconn), "somaxconn", "net.core.somaxconn of the server; cuts --accept-count")
+	f.Var((*wholeNumber)(&in.MaxSynBacklog), "max-syn-backlog", "net.ipv4.tcp_max_syn_backlog of the server; counts with --syncookies=false")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+}
+
+// validate also tells a flag that is missing from one that is 0.
+func (o *planOptions) validate(flags *pflag.FlagSet) error {
+	switch {
+	case !flags.Changed("requests") && !flags.Changed("rate"):
+		return usagef("plan needs a load: --requests N for a burst, or --rate R with --duration D")
+	case !flags.Changed("service-time"):
+		return usagef("plan needs --service-time, the time a thread works on one request, for example --service-time 250ms")
+	case o.timeoutFrom != "start" && o.timeoutFrom != "connect":
+		return usagef("--client-timeout-from %q: give start or connect", o.timeoutFrom)
+	}
+	o.input.TimeoutFromConnect = o.timeoutFrom == "connect"
+	for _, name := range []string{"rate", "somaxconn", "max-syn-backlog"} {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "0" {
+			return usagef("--%s 0: must be more than 0", name)
+		}
+	}
+	var wrong *diagnosis.PlanInputError
+	if err := o.input.Validate(); errors.As(err, &wrong) {
+		return usagef("%v", wrong)
+	}
+	return validOutput(o.output)
+}
+
+func (o *planOptions) run(w io.Writer) error {
+	p, err := diagnosis.NewPlan(o.input)
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		return render.PlanJSON(w, p)
+	}
+	return render.PlanText(w, p, textOptions(w))
+}
+
+// wholeNumber is an int flag whose complaint a person understands.
+type wholeNumber int
+
+func (n *wholeNumber) Type() string   { return "int" }
+func (n *wholeNumber) String() string { return strconv.Itoa(int(*n)) }
+
+func (n *wholeNumber) Set(s string) error {
+	v, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return fmt.Errorf("give a whole number such as 200")
+	}
+	*n = wholeNumber(v)
+	return nil
+}
+
+// perSecond is a rate flag.
+type perSecond float64
+
+func (r *perSecond) Type() string   { return "number" }
+func (r *perSecond) String() string { return strconv.FormatFloat(float64(*r), 'g', -1, 64) }
+
+func (r *perSecond) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return fmt.Errorf("give a number of clients per second such as 4000")
+	}
+	*r = perSecond(v)
+	return nil
+}
+
+// timeSpan is a duration flag.
+type timeSpan time.Duration
+
+func (d *timeSpan) Type() string   { return "duration" }
+func (d *timeSpan) String() string { return time.Duration(*d).String() }
+
+func (d *timeSpan) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		return fmt.Errorf("give a time with its unit, such as 250ms, 5s or 1m")
+	}
+	*d = timeSpan(v)
+	return nil
+}
