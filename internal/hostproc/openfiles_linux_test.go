@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,15 +44,12 @@ func kernelAtLeast(t *testing.T, major, minor int) bool {
 	t.Helper()
 	release, err := realProc(t).KernelRelease()
 	require.NoError(t, err)
-	var a, b int
-	n, rest := 0, release
-	for _, dst := range []*int{&a, &b} {
-		for n = 0; n < len(rest) && rest[n] >= '0' && rest[n] <= '9'; n++ {
-		}
-		*dst, err = strconv.Atoi(rest[:n])
-		require.NoError(t, err)
-		rest = rest[min(n+1, len(rest)):]
-	}
+	parts := strings.SplitN(release, ".", 3)
+	require.GreaterOrEqual(t, len(parts), 2, release)
+	a, err := strconv.Atoi(parts[0])
+	require.NoError(t, err)
+	b, err := strconv.Atoi(parts[1])
+	require.NoError(t, err)
 	return a > major || a == major && b >= minor
 }
 

@@ -18,7 +18,7 @@ func poolPort(comm string) (port uint16, known, ok bool) {
 		return 0, false, false
 	}
 	for _, part := range parts[2 : len(parts)-1] { // a last part may be cut
-		if n, err := strconv.ParseUint(part, 10, 16); err == nil && n > 0 && len(parts) > 3 {
+		if n, err := strconv.ParseUint(part, 10, 16); err == nil && n > 0 {
 			return uint16(n), true, true
 		}
 		if !isEndpoint(part) {

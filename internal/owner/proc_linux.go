@@ -55,12 +55,21 @@ func (p *proc) stat(pid int) (stat, error) {
 	return st, nil
 }
 
-// uid is the owner of /proc/PID: the effective uid, or root where the process
-// is not dumpable.
+// uid is the process's effective uid, by which the kernel marks the sockets it
+// makes. It owns /proc/PID, except that root owns those of processes that are
+// not dumpable (started by root and then given away, as jsvc does; or started
+// with file capabilities): those need status read.
 func (p *proc) uid(pid int) (uint32, bool) {
 	var st unix.Stat_t
 	err := unix.Stat(p.path(pid, ""), &st)
-	return st.Uid, err == nil
+	if err != nil || st.Uid != 0 {
+		return st.Uid, err == nil
+	}
+	data, err := os.ReadFile(p.path(pid, "status"))
+	if err != nil {
+		return 0, false
+	}
+	return effectiveUID(data)
 }
 
 // net identifies the process's network namespace by the inode of its own
@@ -140,7 +149,7 @@ func (p *proc) explain(pid int, err error) error {
 	}
 	if errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		err = ErrGone
-		if _, visible := p.uid(pid); !visible && p.hidden() && errors.Is(unix.Kill(pid, 0), unix.EPERM) {
+		if pid > 0 && p.hidden() && errors.Is(unix.Kill(pid, 0), unix.EPERM) {
 			err = ErrInvisible
 		}
 	}

@@ -19,7 +19,7 @@ const fewThreads = 8
 type candidate struct {
 	stat
 	pid  int
-	uid  uint32 // of /proc/PID: the effective one; 0 for a process that is not dumpable
+	uid  uint32 // the effective one
 	net  uint64 // its network namespace, 0 when unknown
 	rank int
 }

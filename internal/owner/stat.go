@@ -36,6 +36,21 @@ func parseStat(data []byte) (stat, bool) {
 	return stat{comm: string(data[open+1 : end]), start: start, threads: threads}, err == nil
 }
 
+// effectiveUID is the second number of the line "Uid:" of /proc/PID/status.
+func effectiveUID(status []byte) (uint32, bool) {
+	_, rest, ok := bytes.Cut(status, []byte("\nUid:"))
+	if !ok {
+		return 0, false
+	}
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	ids := bytes.Fields(line)
+	if len(ids) < 2 {
+		return 0, false
+	}
+	uid, err := strconv.ParseUint(string(ids[1]), 10, 32)
+	return uint32(uid), err == nil
+}
+
 // socketInode parses the link of a socket's descriptor, "socket:[12345]"; 0 is
 // not a socket.
 func socketInode(link []byte) uint32 {

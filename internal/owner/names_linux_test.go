@@ -1,0 +1,79 @@
+package owner
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a user finds who may not read descriptors.
+func TestFindByThreadNames(t *testing.T) {
+	needRoot(t)
+	const tomcatUser, otherUser, lonelyUser = 54322, 54323, 54324
+	named := start(t, childSpec{Listen: true, Comm: "java", Threads: []string{"http-nio-PORT-exec-1"}}, asUser(tomcatUser))
+	lost := start(t, childSpec{Listen: true, Threads: []string{"https-jsse-nio-8443-exec-1"}}, asUser(tomcatUser))
+	plain := start(t, childSpec{Listen: true}, asUser(tomcatUser))
+	lonely := start(t, childSpec{Listen: true, Threads: []string{"https-jsse-nio-8443-exec-1"}}, asUser(lonelyUser))
+	elsewhere := start(t, childSpec{NetNS: true, Listen: true, Threads: []string{"http-nio-PORT-exec-1"}})
+	someoneElse := named.Socket
+	someoneElse.Inode, someoneElse.UID = 4294967290, otherUser
+	foreign := elsewhere.Socket
+	foreign.Inode = 4294967291 // a listener of ours on the port that a container uses, too
+
+	r := findAs(t, childSpec{
+		PID:     named.pid(),
+		Sockets: []Socket{named.Socket, lost.Socket, plain.Socket, lonely.Socket, someoneElse, foreign},
+	}, asUser(nobody))
+	require.Len(t, r.Found, 2)
+	p := r.Found[named.Inode]
+	require.Equal(t, named.pid(), p.PID)
+	require.Equal(t, "java", p.Comm)
+	require.True(t, p.ByThreadName)
+	require.Equal(t, lonely.pid(), r.Found[lonely.Inode].PID, "the only process of its user")
+	require.True(t, r.Found[lonely.Inode].ByThreadName)
+	for _, c := range []*child{named, lost, plain, lonely, elsewhere} {
+		require.Equal(t, "permission", r.Denied[c.pid()])
+	}
+	require.Equal(t, "permission", r.ByPIDIs)
+	require.Empty(t, r.ByPID)
+}
+
+func TestLostPortIsOnTheCommandLine(t *testing.T) {
+	needRoot(t)
+	const user = 54325
+	first := start(t, childSpec{Listen: true, Threads: []string{"https-jsse-nio-8443-exec-1"}}, asUser(user))
+	spec := childSpec{Threads: []string{"https-jsse-nio-8443-exec-1"}}
+	second := start(t, spec, asUser(user), withArgs("--server.port=8443"))
+	r := findAs(t, childSpec{Sockets: []Socket{first.Socket, {Inode: 4294967292, Port: 8443, UID: user}}}, asUser(nobody))
+	require.Len(t, r.Found, 1)
+	require.Equal(t, second.pid(), r.Found[4294967292].PID)
+}
+
+// The same user may read them: nothing is denied that matters.
+func TestFindAsTheSameUser(t *testing.T) {
+	needRoot(t)
+	c := start(t, childSpec{Listen: true}, asUser(nobody))
+	r := findAs(t, childSpec{PID: c.pid(), Sockets: []Socket{c.Socket}}, asUser(nobody))
+	require.Equal(t, c.pid(), r.Found[c.Inode].PID)
+	require.False(t, r.Found[c.Inode].ByThreadName)
+	require.Empty(t, r.Denied, "the socket has a proven owner")
+	require.Contains(t, r.ByPID, c.Inode)
+}
+
+func TestHiddenProcesses(t *testing.T) {
+	needRoot(t)
+	c := start(t, childSpec{Listen: true, Threads: []string{"http-nio-PORT-exec-1"}})
+	dir, err := os.MkdirTemp("/tmp", "owner-test-")
+	require.NoError(t, err)
+	defer func() { _ = os.Remove(dir) }()
+	require.NoError(t, os.Chmod(dir, 0o755))
+	r := findAs(t, childSpec{HideIn: dir, PID: c.pid(), Sockets: []Socket{c.Socket}}, func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	})
+	require.Empty(t, r.Found)
+	require.Equal(t, "invisible", r.Denied[0])
+	require.Equal(t, "invisible", r.ByPIDIs)
+}

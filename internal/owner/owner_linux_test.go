@@ -1,0 +1,179 @@
+package owner
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func TestFind(t *testing.T) {
+	a := start(t, childSpec{Listen: true, Comm: "java"})
+	b := start(t, childSpec{Listen: true, Comm: "odd) 1 (name", Fillers: 700})
+	f := New("/proc")
+	found, denied := f.Find([]Socket{a.Socket, b.Socket, {}})
+	require.Empty(t, denied)
+	require.Len(t, found, 2)
+	require.Equal(t, a.pid(), found[a.Inode].PID)
+	require.Equal(t, "java", found[a.Inode].Comm)
+	require.Equal(t, b.pid(), found[b.Inode].PID, "its listener comes after 700 descriptors")
+	require.Equal(t, "odd) 1 (name", found[b.Inode].Comm)
+	for _, p := range found {
+		require.False(t, p.ByThreadName)
+		st, err := f.proc.stat(p.PID)
+		require.NoError(t, err)
+		require.Equal(t, st.start, p.StartTime)
+	}
+}
+
+func TestFindFromMemory(t *testing.T) {
+	a := start(t, childSpec{Listen: true})
+	b := start(t, childSpec{Listen: true})
+	f := New("/proc")
+	want, _ := f.Find([]Socket{a.Socket, b.Socket})
+	require.Len(t, want, 2)
+	readlinks, listings := f.proc.readlinks, f.proc.listings
+	got, _ := f.Find([]Socket{a.Socket, b.Socket})
+	require.Equal(t, want, got)
+	require.Equal(t, 2, f.proc.readlinks-readlinks, "one for each socket")
+	require.Zero(t, f.proc.listings-listings, "of all processes")
+
+	// execve and prctl change the name of a process and nothing else.
+	a.do(t, "rename")
+	got, _ = f.Find([]Socket{a.Socket})
+	require.Equal(t, "renamed", got[a.Inode].Comm)
+}
+
+func TestListenerMovesToAnotherDescriptor(t *testing.T) {
+	c := start(t, childSpec{Listen: true})
+	f := New("/proc")
+	found, _ := f.Find([]Socket{c.Socket})
+	require.Equal(t, c.pid(), found[c.Inode].PID)
+	c.do(t, "move")
+	readlinks := f.proc.readlinks
+	found, _ = f.Find([]Socket{c.Socket})
+	require.Equal(t, c.pid(), found[c.Inode].PID)
+	require.Less(t, f.proc.readlinks-readlinks, 20, "only the process that had it is asked")
+}
+
+func TestOwnerDies(t *testing.T) {
+	c := start(t, childSpec{Listen: true})
+	f := New("/proc")
+	found, _ := f.Find([]Socket{c.Socket})
+	require.Len(t, found, 1)
+	c.stop()
+	found, _ = f.Find([]Socket{c.Socket})
+	require.Empty(t, found)
+	_, err := f.ByPID(c.pid())
+	require.ErrorIs(t, err, ErrGone)
+}
+
+// A listener shared by two processes is the older one's, and when that dies
+// the younger one's.
+func TestListenerHandedOver(t *testing.T) {
+	fd, s, err := listen()
+	require.NoError(t, err)
+	shared := os.NewFile(uintptr(fd), "listener")
+	older := start(t, childSpec{}, withFile(shared))
+	younger := start(t, childSpec{}, withFile(shared))
+	require.NoError(t, shared.Close())
+	f := New("/proc")
+	found, _ := f.Find([]Socket{s})
+	require.Equal(t, older.pid(), found[s.Inode].PID)
+	older.stop()
+	found, denied := f.Find([]Socket{s})
+	require.Equal(t, younger.pid(), found[s.Inode].PID)
+	require.Empty(t, denied)
+}
+
+// Many processes of many descriptors, all of one user: the hints find the owner
+// without reading them.
+func TestHintsKeepTheSearchShort(t *testing.T) {
+	needRoot(t)
+	const uid, processes, fillers = 54321, 8, 1200
+	others := 0
+	startOthers := func() {
+		for range processes {
+			start(t, childSpec{Fillers: fillers}, asUser(uid))
+			others++
+		}
+	}
+	startOthers()
+	tomcat := start(t, childSpec{Listen: true, Fillers: 40, Threads: []string{"a", "b", "http-nio-PORT-exec-1", "c", "d", "e"}}, asUser(uid))
+	java := start(t, childSpec{Listen: true, Fillers: 40, Comm: "java"}, asUser(uid))
+	plain := start(t, childSpec{Listen: true, Fillers: 40}, asUser(uid))
+	startOthers()
+
+	for name, tt := range map[string]struct {
+		c     *child
+		bound int
+	}{
+		"named by its threads": {tomcat, 100},
+		"called java":          {java, 100},
+		"nothing but its user": {plain, (others + 3) * lowDescriptors},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := New("/proc")
+			found, _ := f.Find([]Socket{tt.c.Socket})
+			require.Equal(t, tt.c.pid(), found[tt.c.Inode].PID)
+			require.LessOrEqual(t, f.proc.readlinks, tt.bound)
+		})
+	}
+}
+
+// The descriptors above the first portion are not read twice.
+func TestDescriptorsFrom(t *testing.T) {
+	c := start(t, childSpec{Fillers: 1000, Listen: true})
+	p := proc{mount: "/proc"}
+	next, err := p.sockets(c.pid(), 0, lowDescriptors, func(int, uint32) bool { return true })
+	require.NoError(t, err)
+	require.Equal(t, lowDescriptors, next)
+	require.Equal(t, lowDescriptors, p.readlinks)
+	seen := map[uint32]bool{}
+	next, err = p.sockets(c.pid(), next, 0, func(fd int, inode uint32) bool {
+		require.GreaterOrEqual(t, fd, lowDescriptors)
+		seen[inode] = true
+		return true
+	})
+	require.NoError(t, err)
+	require.Zero(t, next)
+	require.True(t, seen[c.Inode])
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(fmt.Sprintf("/proc/%d/fd", c.pid()), &st))
+	if st.Size > 0 { // Linux 6.2
+		require.Equal(t, int(st.Size), p.readlinks)
+	}
+}
+
+func TestByPID(t *testing.T) {
+	c := start(t, childSpec{Listen: true, Fillers: 400})
+	inodes, err := New("/proc").ByPID(c.pid())
+	require.NoError(t, err)
+	require.Contains(t, inodes, c.Inode)
+	_, err = New("/proc").ByPID(-1)
+	require.ErrorIs(t, err, ErrGone)
+}
+
+func TestConcurrentUse(t *testing.T) {
+	a := start(t, childSpec{Listen: true})
+	b := start(t, childSpec{Listen: true})
+	f := New("/proc")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for _, c := range []*child{a, b, a} {
+				found, _ := f.Find([]Socket{c.Socket})
+				if found[c.Inode].PID != c.pid() {
+					t.Errorf("found %+v, want pid %d", found, c.pid())
+				}
+				if _, err := f.ByPID(c.pid()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
