@@ -1,0 +1,60 @@
+package demo
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// established reads the server's ESTABLISHED sockets from /proc/net/tcp: how
+// many have an inode (accepted) and how many of those hold unread bytes.
+func established(t *testing.T, port uint16) (accepted, unread, queued int) {
+	t.Helper()
+	f, err := os.Open("/proc/thread-self/net/tcp")
+	require.NoError(t, err)
+	defer f.Close()
+	local := fmt.Sprintf(":%04X", port)
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if !strings.HasSuffix(fields[1], local) || fields[3] != "01" {
+			continue
+		}
+		switch {
+		case fields[9] == "0":
+			queued++
+		case !strings.HasSuffix(fields[4], ":00000000"):
+			accepted, unread = accepted+1, unread+1
+		default:
+			accepted++
+		}
+	}
+	return accepted, unread, queued
+}
+
+// The funnel of a Tomcat with threads 4, max-connections 10, accept-count 5:
+// 4 in service, 6 unread, 6 (5 + 1) in the accept queue, the rest outside.
+// Connect timeout 300 ms (below the first SYN retry), service time 1.5 s.
+func TestServerAdmitsLikeTomcat(t *testing.T) {
+	s := serve(t, ServerOptions{MaxConnections: 10, AcceptCount: 5, MaxThreads: 4, ServiceTime: 1500 * time.Millisecond})
+	load, done := start(t, BurstOptions{
+		Address:        s.Address().String(),
+		Clients:        40,
+		Rate:           100, // one handshake at a time: no final ACK meets a full queue
+		ConnectTimeout: 300 * time.Millisecond,
+		RequestTimeout: 30 * time.Second,
+	})
+	eventually(t, func() bool { return load.Now().Of(ConnectTimeout) == 24 }, "24 are turned away")
+	require.Equal(t, 16, load.Now().Open)
+	require.Equal(t, ServerStats{Connections: 10, Busy: 4}, s.Stats())
+	accepted, unread, queued := established(t, s.Address().Port())
+	require.Equal(t, []int{10, 6, 6}, []int{accepted, unread, queued}, "accepted, unread, in the accept queue")
+
+	o := <-done
+	require.Equal(t, 16, o.Of(OK), o.String())
+	require.Equal(t, 24, o.Lost(), o.String())
+}
