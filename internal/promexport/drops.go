@@ -91,7 +91,8 @@ func (s scrapeDrops) possible(a address, l *backlog.Listener) causes {
 // canOccur says whether the cause's evidence can be read at all.
 func canOccur(cause backlog.Cause, l *backlog.Listener) bool {
 	p, k := l.Process, l.Connector
-	limited := k != nil && k.MaxConnections != nil && k.MaxConnections.Value >= 0
+	told := k != nil && k.MaxConnections != nil
+	limited := told && k.MaxConnections.Value >= 0
 	switch cause {
 	case backlog.CauseMaxConnections:
 		return limited
@@ -99,15 +100,23 @@ func canOccur(cause backlog.Cause, l *backlog.Listener) bool {
 		return limited && !k.TLS && !k.HTTP2
 	case backlog.CauseOpenFiles:
 		return p != nil && p.OpenFiles != nil && p.OpenFilesLimit != nil
-	case backlog.CauseJVMPause: // a stopped process too, whatever it runs
-		return p != nil
+	case backlog.CauseJVMPause:
+		return p != nil && (isJVM(p, k) || p.Stopped)
 	case backlog.CauseCPUThrottled:
 		return p != nil && p.CPUThrottled != nil
 	case backlog.CauseCPUSaturated:
 		return p != nil && p.RunDelay != nil
-	default: // slow_accept and syn_backlog need the listener alone
+	case backlog.CauseSlowAccept: // what else could have filled the queue is known
+		return told
+	case backlog.CauseAcceptQueue: // and here it is not
+		return !told
+	default: // syn_backlog needs the listener alone
 		return true
 	}
+}
+
+func isJVM(p *backlog.Process, k *backlog.Connector) bool {
+	return p.SafepointTime != nil || p.Comm == "java" || k != nil && (k.Server == "tomcat" || k.Server == "jvm")
 }
 
 func (c *Collector) dropped(e emitter, ls labels, counts map[backlog.DropKey]uint64, can causes) {

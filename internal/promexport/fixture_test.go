@@ -1,7 +1,6 @@
 package promexport_test
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -87,14 +86,17 @@ func fleet(n int) *backlog.Snapshot {
 	return s
 }
 
-func source(s *backlog.Snapshot) func() *backlog.Snapshot {
-	return func() *backlog.Snapshot { return s }
+// plain is a listener that is no Tomcat, one of many of a process.
+func plain(port uint16) backlog.Listener {
+	l := overloaded(port, 42)
+	l.Connector = nil
+	l.Connections.Reset = nil
+	l.Process = &backlog.Process{PID: 42, Comm: "server", OpenFiles: new(300), OpenFilesLimit: new(1024), Threads: new(8), CPUThrottled: new(time.Second), RunDelay: new(time.Second)}
+	l.Limits = l.Limits[:2]
+	l.Totals.Dropped = nil
+	return l
 }
 
-func address(s string) netip.AddrPort {
-	a, err := netip.ParseAddrPort(s)
-	if err != nil {
-		panic(fmt.Sprintf("test data: %v", err))
-	}
-	return a
+func source(s *backlog.Snapshot) func() *backlog.Snapshot {
+	return func() *backlog.Snapshot { return s }
 }

@@ -1,6 +1,9 @@
 package promexport
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 )
 
@@ -45,7 +48,7 @@ func (c *Collector) ourselves(e emitter, s *backlog.Snapshot) {
 	if s.ScanAge != nil {
 		e.value(m.lastScan, nil, float64(s.Time.Add(-*s.ScanAge).UnixMilli())/1000)
 	}
-	for source, up := range s.Self.SourceUp {
-		e.value(m.sourceUp, labels{label("source", source)}, truth(up))
+	for _, source := range slices.Sorted(maps.Keys(s.Self.SourceUp)) {
+		e.value(m.sourceUp, labels{label("source", source)}, truth(s.Self.SourceUp[source]))
 	}
 }

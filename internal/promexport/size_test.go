@@ -1,51 +1,86 @@
 package promexport_test
 
 import (
-	"compress/gzip"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 )
 
-func BenchmarkGather200(b *testing.B) {
-	reg := promexport.NewRegistry(source(fleet(200)), promexport.Build{})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := reg.Gather(); err != nil {
-			b.Fatal(err)
-		}
+const megabyte = 1 << 20
+
+// plainFleet is a machine that listens on many ports, of which few are Tomcats.
+func plainFleet(n int) *backlog.Snapshot {
+	s := fleet(n / 10)
+	for i := len(s.Listeners); i < n; i++ {
+		s.Listeners = append(s.Listeners, plain(uint16(20000+i)))
+	}
+	return s
+}
+
+// The sizes are those of plain text; compressed, as Prometheus asks for it, a
+// scrape is a twentieth of that.
+func TestAScrapeIsSmall(t *testing.T) {
+	tests := map[string]struct {
+		s      *backlog.Snapshot
+		most   int
+		accept string
+	}{
+		"200 listeners, every tenth a Tomcat": {plainFleet(200), megabyte, "identity"},
+		"500 listeners, every tenth a Tomcat": {plainFleet(500), megabyte * 5 / 2, "identity"},
+		"100 Tomcats, the most by default":    {fleet(100), megabyte, "identity"},
+		"200 Tomcats, compressed":             {fleet(200), megabyte / 8, "gzip"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := len(body(t, scrape(t, handler(tt.s), map[string]string{"Accept-Encoding": tt.accept})))
+			t.Logf("%d bytes, %d series", got, series(collect(t, tt.s)))
+			require.Less(t, got, tt.most)
+		})
 	}
 }
 
-func BenchmarkScrape200(b *testing.B) {
-	h := promexport.Handler(promexport.NewRegistry(source(fleet(200)), promexport.Build{}), slog.Default())
-	for _, gz := range []string{"identity", "gzip"} {
-		b.Run(gz, func(b *testing.B) {
+func BenchmarkGather(b *testing.B) {
+	for name, s := range map[string]*backlog.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
+		reg := promexport.NewRegistry(source(s), promexport.Build{})
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				w := httptest.NewRecorder()
-				r := httptest.NewRequest("GET", "/metrics", nil)
-				r.Header.Set("Accept-Encoding", gz)
-				h.ServeHTTP(w, r)
-				b.ReportMetric(float64(w.Body.Len()), "bytes")
+				if _, err := reg.Gather(); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}
 }
 
-func TestX(t *testing.T) {
-	reg := promexport.NewRegistry(source(fleet(1)), promexport.Build{})
-	_, err := reg.Gather()
-	require.NoError(t, err)
-	h := promexport.Handler(reg, slog.Default())
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	t.Log(w.Body.String())
-	_ = gzip.NewReader
-	_ = io.Discard
+func BenchmarkScrape(b *testing.B) {
+	for name, s := range map[string]*backlog.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
+		h := promexport.Handler(promexport.NewRegistry(source(s), promexport.Build{}), slog.New(slog.DiscardHandler))
+		for _, encoding := range []string{"identity", "gzip"} {
+			b.Run(name+"/"+encoding, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+					r.Header.Set("Accept-Encoding", encoding)
+					h.ServeHTTP(discard{http.Header{}, io.Discard}, r)
+				}
+			})
+		}
+	}
 }
+
+// discard is a client that reads at once.
+type discard struct {
+	header http.Header
+	io.Writer
+}
+
+func (d discard) Header() http.Header { return d.header }
+func (d discard) WriteHeader(int)     {}

@@ -1,0 +1,288 @@
+package promexport_test
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/promexport"
+)
+
+// gather goes through the library's pedantic registry, which refuses
+// duplicates, undescribed labels and whatever else would fail a scrape.
+func gather(t testing.TB, c prometheus.Collector) map[string]*dto.MetricFamily {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(c)
+	families, err := reg.Gather()
+	require.NoError(t, err)
+	out := make(map[string]*dto.MetricFamily, len(families))
+	for _, f := range families {
+		out[f.GetName()] = f
+	}
+	return out
+}
+
+func collect(t testing.TB, s *backlog.Snapshot) map[string]*dto.MetricFamily {
+	t.Helper()
+	return gather(t, promexport.NewCollector(source(s)))
+}
+
+// samples are a family's values by their labels without listener and netns,
+// "cause=max_connections,packet=syn" for short.
+func samples(f *dto.MetricFamily) map[string]float64 {
+	out := make(map[string]float64)
+	for _, m := range f.GetMetric() {
+		var key []string
+		for _, p := range m.GetLabel() {
+			if p.GetName() != "netns" && p.GetName() != "listener" {
+				key = append(key, p.GetName()+"="+p.GetValue())
+			}
+		}
+		v := m.GetGauge().GetValue()
+		if m.GetCounter() != nil {
+			v = m.GetCounter().GetValue()
+		}
+		out[strings.Join(key, ",")] = v
+	}
+	return out
+}
+
+// series counts as Prometheus does: each classic bucket, the sum and the count.
+func series(families map[string]*dto.MetricFamily) int {
+	n := 0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			n++
+			if h := m.GetHistogram(); h != nil {
+				n += len(h.GetBucket()) + 2 // +Inf and the sum; the count is counted above
+			}
+		}
+	}
+	return n
+}
+
+func TestNothingBeforeTheFirstScan(t *testing.T) {
+	require.Empty(t, collect(t, nil))
+}
+
+// The fast path and the library's must not differ.
+func TestRegistryGathersWhatTheCollectorCollects(t *testing.T) {
+	s := fleet(3)
+	got, err := promexport.NewRegistry(source(s), promexport.Build{Version: "1.2.3", Revision: "abc"}).Gather()
+	require.NoError(t, err)
+	want := collect(t, s)
+	require.True(t, slices.IsSortedFunc(got, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) }))
+	found := make(map[string]bool)
+	for _, f := range got {
+		w, ok := want[f.GetName()]
+		if !ok {
+			continue // the library's own collectors
+		}
+		found[f.GetName()] = true
+		require.Equal(t, w.GetHelp(), f.GetHelp())
+		require.Equal(t, w.GetType(), f.GetType())
+		require.ElementsMatch(t, texts(w), texts(f), f.GetName())
+	}
+	require.Len(t, found, len(want))
+	for _, name := range []string{"go_goroutines", "process_open_fds", "tcpdiag_build_info"} {
+		require.True(t, slices.ContainsFunc(got, func(f *dto.MetricFamily) bool { return f.GetName() == name }), name)
+	}
+}
+
+func texts(f *dto.MetricFamily) []string {
+	out := make([]string, len(f.GetMetric()))
+	for i, m := range f.GetMetric() {
+		out[i] = strings.Join(strings.Fields(m.String()), " ")
+	}
+	return out
+}
+
+func TestEveryMetricIsExportedAndDocumented(t *testing.T) {
+	got := collect(t, fleet(1))
+	docs := make(map[string]promexport.Doc)
+	for _, d := range promexport.Metrics() {
+		docs[d.Name] = d
+		require.Contains(t, got, d.Name, "the fixture knows everything")
+	}
+	for name, f := range got {
+		require.Contains(t, docs, name)
+		require.Equal(t, docs[name].Type, strings.ToLower(f.GetType().String()), name)
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, p := range m.GetLabel() {
+				labels = append(labels, p.GetName())
+			}
+			want := slices.Clone(docs[name].Labels)
+			slices.Sort(want)
+			require.Equal(t, want, labels, name)
+		}
+	}
+}
+
+func TestNamesPassTheLinter(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(promexport.NewCollector(source(fleet(2))))
+	problems, err := testutil.GatherAndLint(reg)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+func TestClosedLabelSetsExistAtZero(t *testing.T) {
+	s := fleet(1)
+	s.Listeners[0].Totals = backlog.Totals{}
+	got := collect(t, s)
+	require.Equal(t, map[string]float64{
+		"phase=waiting": 7991, "phase=in_service": 200, "phase=sending": 0,
+		"phase=idle": 0, "phase=client_closed": 1, "phase=unclassified": 0,
+	}, samples(got["tcpdiag_listener_connections"]))
+	require.Equal(t, map[string]float64{
+		"status=ok": 0, "status=warning": 0, "status=saturated": 0, "status=losing": 1, "status=down": 0,
+	}, samples(got["tcpdiag_listener_status"]))
+	drops := samples(got["tcpdiag_listener_dropped_packets_total"])
+	for _, cause := range backlog.DropCauses() {
+		for _, packet := range []backlog.Packet{backlog.PacketSYN, backlog.PacketACK, backlog.PacketUnknown} {
+			value, ok := drops["cause="+string(cause)+",packet="+string(packet)]
+			occurs := cause != backlog.CauseAcceptQueue && (cause != backlog.CauseSynBacklog || packet != backlog.PacketACK)
+			require.Equal(t, occurs, ok, "%s %s", cause, packet)
+			require.Zero(t, value)
+		}
+	}
+	for _, name := range []string{"abandoned_requests_total", "queue_resets_total", "accept_queue_full_seconds_total"} {
+		require.Equal(t, map[string]float64{"": 0}, samples(got["tcpdiag_listener_"+name]))
+	}
+}
+
+func TestADropCauseNeedsItsEvidence(t *testing.T) {
+	all := []string{
+		"max_connections", "keep_alive_idle", "open_files", "jvm_pause",
+		"cpu_throttled", "cpu_saturated", "slow_accept", "syn_backlog",
+	}
+	tests := map[string]struct {
+		change func(*backlog.Listener)
+		lacks  []string
+		has    []string
+	}{
+		"everything known":    {func(*backlog.Listener) {}, nil, nil},
+		"no connector":        {func(l *backlog.Listener) { l.Connector = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"limit not known":     {func(l *backlog.Listener) { l.Connector.MaxConnections = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"no limit":            {func(l *backlog.Listener) { l.Connector.MaxConnections.Value = -1 }, []string{"max_connections", "keep_alive_idle"}, nil},
+		"TLS":                 {func(l *backlog.Listener) { l.Connector.TLS = true }, []string{"keep_alive_idle"}, nil},
+		"HTTP/2":              {func(l *backlog.Listener) { l.Connector.HTTP2 = true }, []string{"keep_alive_idle"}, nil},
+		"no schedstat":        {func(l *backlog.Listener) { l.Process.RunDelay = nil }, []string{"cpu_saturated"}, nil},
+		"no cgroup":           {func(l *backlog.Listener) { l.Process.CPUThrottled = nil }, []string{"cpu_throttled"}, nil},
+		"no open files":       {func(l *backlog.Listener) { l.Process.OpenFiles = nil }, []string{"open_files"}, nil},
+		"no open files limit": {func(l *backlog.Listener) { l.Process.OpenFilesLimit = nil }, []string{"open_files"}, nil},
+		"no JVM":              {func(l *backlog.Listener) { *l = plain(8080) }, []string{"max_connections", "keep_alive_idle", "slow_accept", "jvm_pause"}, []string{"accept_queue"}},
+		"stopped":             {func(l *backlog.Listener) { *l = plain(8080); l.Process.Stopped = true }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"no owner": {func(l *backlog.Listener) { l.Process = nil }, []string{
+			"open_files", "jvm_pause", "cpu_throttled", "cpu_saturated",
+		}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := fleet(1)
+			s.Listeners[0].Totals = backlog.Totals{}
+			tt.change(&s.Listeners[0])
+			want := slices.Concat(slices.DeleteFunc(slices.Clone(all), func(c string) bool { return slices.Contains(tt.lacks, c) }), tt.has)
+			require.ElementsMatch(t, want, causesOf(collect(t, s)))
+		})
+	}
+}
+
+func causesOf(got map[string]*dto.MetricFamily) []string {
+	causes := make(map[string]bool)
+	for key := range samples(got["tcpdiag_listener_dropped_packets_total"]) {
+		cause, _, _ := strings.Cut(strings.TrimPrefix(key, "cause="), ",")
+		causes[cause] = true
+	}
+	return slices.Collect(maps.Keys(causes))
+}
+
+// What was dropped is never kept back, foreseen or not.
+func TestADropThatNobodyForesawIsExported(t *testing.T) {
+	s := fleet(1)
+	s.Listeners[0].Connector = nil
+	s.Listeners[0].Totals.Dropped = map[backlog.DropKey]uint64{
+		{Cause: "sunspots", Packet: "fin"}:                              3,
+		{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketSYN}: 4,
+		{Cause: backlog.CauseSynBacklog, Packet: backlog.PacketACK}:     5,
+	}
+	drops := samples(collect(t, s)["tcpdiag_listener_dropped_packets_total"])
+	require.InDelta(t, 3, drops["cause=sunspots,packet=fin"], 0)
+	require.InDelta(t, 4, drops["cause=max_connections,packet=syn"], 0)
+	require.InDelta(t, 5, drops["cause=syn_backlog,packet=ack"], 0)
+}
+
+func TestAbsentIsNotZero(t *testing.T) {
+	bare := backlog.Listener{
+		ID:   backlog.ListenerID{NetNS: netns, Address: netip.MustParseAddrPort("0.0.0.0:80")},
+		Port: 80,
+	}
+	got := collect(t, &backlog.Snapshot{Listeners: []backlog.Listener{bare}})
+	require.Equal(t, []string{
+		"tcpdiag_listener_abandoned_requests_total",
+		"tcpdiag_listener_accept_queue_fill_ratio",
+		"tcpdiag_listener_accept_queue_full_seconds_total",
+		"tcpdiag_listener_dropped_packets_total",
+		"tcpdiag_listener_info",
+		"tcpdiag_listener_queue_resets_total",
+		"tcpdiag_listener_status",
+		"tcpdiag_missed_ticks_total",
+		"tcpdiag_omitted_listeners",
+		"tcpdiag_sample_duration_seconds",
+		"tcpdiag_scan_duration_seconds",
+	}, slices.Sorted(maps.Keys(got)))
+}
+
+func TestADownPortHasItsTargetAlone(t *testing.T) {
+	got := collect(t, &backlog.Snapshot{
+		Listeners: []backlog.Listener{{Port: 9090, Expected: true, Verdict: backlog.Verdict{Status: backlog.StatusDown}}},
+		Targets:   []backlog.Target{{Port: 9090, NetNS: netns}, {Port: 8080, NetNS: netns, Up: true}},
+	})
+	require.Equal(t, map[string]float64{"port=9090": 0, "port=8080": 1}, samples(got["tcpdiag_target_up"]))
+	for name := range got {
+		require.NotContains(t, name, "listener_")
+	}
+}
+
+// A restart of the server must not give every series a new identity.
+func TestPIDPodAndContainerAreInInfoAlone(t *testing.T) {
+	for _, d := range promexport.Metrics() {
+		for _, name := range []string{"pid", "pod_uid", "pod", "container"} {
+			if d.Name != "tcpdiag_listener_info" {
+				require.NotContains(t, d.Labels, name, d.Name)
+			}
+		}
+	}
+}
+
+func TestUnlimitedConnectionsAreInfinite(t *testing.T) {
+	s := fleet(1)
+	s.Listeners[0].Connector.MaxConnections.Value = -1
+	got := collect(t, s)
+	require.Greater(t, samples(got["tcpdiag_connector_limit"])["limit=max_connections"], 1e300)
+	require.NotContains(t, got, "tcpdiag_listener_client_capacity")
+}
+
+func TestAProcessIsNamedByItsLowestPort(t *testing.T) {
+	s := &backlog.Snapshot{Listeners: []backlog.Listener{overloaded(8443, 42), overloaded(8080, 42), overloaded(9000, 43)}}
+	require.Equal(t, map[string]float64{"process=java:8080": 8460, "process=java:9000": 8460},
+		samples(collect(t, s)["tcpdiag_process_open_files"]))
+}
+
+func TestLabelsThatAreNoUTF8DoNotFailTheScrape(t *testing.T) {
+	s := fleet(1)
+	s.Listeners[0].Process.Comm = "ja\xffva"
+	s.Listeners[0].Limits[0].Name = "\xfe"
+	require.Contains(t, samples(collect(t, s)["tcpdiag_process_threads"]), "process=ja\uFFFDva:8080")
+}
