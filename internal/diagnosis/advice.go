@@ -12,7 +12,7 @@ import (
 func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
 	switch c {
 	case backlog.CauseMaxThreads:
-		return j.adviseThreads()
+		return j.adviseThreads(v)
 	case backlog.CauseMaxConnections:
 		return j.adviseConnections(v)
 	case backlog.CauseKeepAliveIdle:
@@ -45,33 +45,39 @@ func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
 
 // adviseThreads: as many threads as requests are there, if that is within
 // reach; else twice as many, which halves the wait.
-func (j *judge) adviseThreads() string {
+func (j *judge) adviseThreads(v backlog.Verdict) string {
 	most, _ := maxThreads(j.Now)
 	waiting := waitingRequests(j.Now)
-	s := setting.fromTo(maxThreadsSetting(), j.Now, most, 2*most)
+	s := maxThreadsSetting().fromTo(j.Now, most, 2*most)
 	effect := fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", roundUp(most+waiting))
 	if most+waiting <= 5*most {
 		s = maxThreadsSetting().fromTo(j.Now, most, roundUp(most+waiting))
 		effect = "then every request now inside has a thread"
 	}
-	return sentences(
+	text := sentences(
 		"Shorten what the handlers wait for, or raise "+s+": "+effect+".",
-		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.",
-		j.acceptCountInVain())
+		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")
+	if v.Cause != backlog.CauseMaxThreads {
+		return text // the cause's own advice has the rest
+	}
+	return sentences(text, j.acceptCountInVain())
 }
 
 // acceptCountInVain answers the change that everybody tries first.
 func (j *judge) acceptCountInVain() string {
+	if queued(j.Now) == 0 && waitingRequests(j.Now) == 0 {
+		return "Raising acceptCount would not help: nothing waits in the accept queue."
+	}
 	if queued(j.Now) == 0 {
 		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + serverName(j.Now) + ", in front of the threads."
 	}
-	s := "Raising acceptCount would only make clients wait longer"
+	s := "Raising acceptCount serves nobody faster, it only makes clients wait longer"
 	if r := j.Trend.AcceptedPerSecond; r != nil && *r > 0 {
 		q := j.Now.AcceptQueue
-		return fmt.Sprintf("%s: about %s connections/s are taken out of the queue, so that %d more in it wait %s more.",
-			s, decimal(*r), q.Capacity(), seconds(rateTime(q.Capacity(), *r)))
+		return fmt.Sprintf("%s: %s takes about %s connections/s out of the queue, %d more in it would wait %s more.",
+			s, serverName(j.Now), decimal(*r), q.Capacity(), seconds(rateTime(q.Capacity(), *r)))
 	}
-	return s + ": it changes nothing about how fast they are served."
+	return s + "."
 }
 
 func (j *judge) adviseConnections(v backlog.Verdict) string {
@@ -84,21 +90,36 @@ func (j *judge) adviseConnections(v backlog.Verdict) string {
 	to := max(spare(max(n, most)+queued(j.Now)+dropped), most+1)
 	covers := "room for those inside and those in the accept queue"
 	if dropped > 0 {
-		covers += ", and for as many clients as packets were dropped (there were fewer: packets are retried)"
+		covers += ", and for one client per dropped packet, the most there can have been"
 	}
-	root, effect := "", ""
-	if slices.Contains(v.Chain, backlog.CauseMaxThreads) {
-		root = "The threads are what it waits for in the end, see max_threads; more connections are served no faster, but wait inside instead of being turned away."
-		effect = " For that,"
+	change := maxConnectionsSetting().fromTo(j.Now, most, to)
+	raise := "Raise " + change + ": " + covers + "."
+	switch threads := slices.Contains(v.Chain, backlog.CauseMaxThreads); {
+	case j.slotsWithoutThread():
+		raise = "Most connections hold a slot and no thread. If their clients never finish a request, lower " + connectionTimeoutSetting().name(j.Now) +
+			" to 5 s; if they are WebSockets or answered asynchronously, raise " + change + "."
+	case threads && j.threadsFull && dropped > 0:
+		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
+	case threads && j.threadsFull:
+		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + serverName(j.Now) + "."
+	case threads:
+		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
 	}
-	raise := fmt.Sprintf("%s raise %s: %s.", effect, maxConnectionsSetting().fromTo(j.Now, most, to), covers)
-	if root == "" {
-		raise = capital(raise[1:])
-	}
-	return sentences(root+raise, filesFor(j.Now, to), j.acceptCountInVain())
+	return sentences(raise, filesFor(j.Now, to), j.acceptCountInVain())
+}
+
+// slotsWithoutThread tells whether most connections are neither idle nor in
+// service, where that can be told.
+func (j *judge) slotsWithoutThread() bool {
+	n, ok := held(j.Now)
+	c := j.Now.Connector
+	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, backlog.Unclassified) > n
 }
 
 func (j *judge) adviseKeepAlive() string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
+	}
 	var first string
 	if t := j.Now.Connector.KeepAliveTimeout; t != nil {
 		first = fmt.Sprintf("Lower %s from %s to 5 s", keepAliveSetting().name(j.Now), seconds(t.Value))
@@ -107,7 +128,7 @@ func (j *judge) adviseKeepAlive() string {
 	}
 	most := j.Now.Connector.MaxConnections.Value
 	n, _ := held(j.Now)
-	to := spare(max(n, most) + queued(j.Now))
+	to := spare(max(n, most) + queued(j.Now) + int(j.overflowed()))
 	return sentences(
 		fmt.Sprintf("%s, or raise %s: an idle connection costs a descriptor and a few KiB, no thread.", first, maxConnectionsSetting().fromTo(j.Now, most, to)),
 		filesFor(j.Now, to),
@@ -122,20 +143,27 @@ func (j *judge) adviseExecutorQueue() string {
 }
 
 func (j *judge) adviseFiles() string {
-	used, most, _ := openFiles(j.Now)
+	used, most, ok := openFiles(j.Now)
+	if !ok {
+		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
+	}
 	n, _ := held(j.Now)
 	to := roundUp(2 * most)
 	if connectionLimit(j.Now) == limitKnown {
 		to = max(to, roundUp((j.Now.Connector.MaxConnections.Value+max(0, used-n))*11/10))
 	}
+	others := ""
+	if 2*n < used || used-n > 1000 {
+		others = fmt.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%d/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
+	}
 	return sentences(
 		fmt.Sprintf("Raise the open-files limit from %d to %d (LimitNOFILE=%[2]d in the unit, ulimit -n, or the container's ulimits) and restart.", most, to),
-		fmt.Sprintf("Only %d of the %d open files are this listener's connections: see what the others are (ls -l /proc/%d/fd) before a leak eats the new limit too.", n, used, j.Now.Process.PID),
+		others,
 		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
 }
 
 func (j *judge) advisePause() string {
-	if j.either(stopped) {
+	if j.either(stopped) && j.Now.Process != nil {
 		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", j.Now.Process.PID)
 	}
 	return sentences(
@@ -145,8 +173,8 @@ func (j *judge) advisePause() string {
 
 func (j *judge) adviseThrottled() string {
 	s := "Raise the CPU limit of the container"
-	if share := j.share(cpuThrottled); share > 0 && share < 1 {
-		s += fmt.Sprintf(" by at least %s (it was throttled %s of the time)", percent(share/(1-share)), percent(share))
+	if share := j.share(cpuThrottled); share > 0 && share < .9 {
+		s += fmt.Sprintf(" to at least %s times what it is (it was throttled %s of the time)", decimal(1/(1-share)+.05), percent(share))
 	}
 	return s + ", or remove the limit and keep the request. More threads would make it worse: the quota is used up sooner in each period."
 }
@@ -155,14 +183,17 @@ func (j *judge) adviseThrottled() string {
 // it off; a dropped packet stands for at most one client more.
 func (j *judge) adviseSlowAccept() string {
 	q := j.Now.AcceptQueue
-	to := spare(q.Capacity() + int(j.overflowed()))
-	if q.Peak != nil {
-		to = max(to, spare(*q.Peak+int(j.overflowed())))
+	if q == nil {
+		return j.adviseUnknown()
+	}
+	vain := "More threads or connections would not help: neither was used up."
+	if j.threadsFull || j.undercounted() {
+		vain = ""
 	}
 	return sentences(
-		j.backlogChange(to),
+		j.backlogChange(spare(q.Capacity()+int(j.overflowed()))),
 		"The queue then holds the burst while it is accepted; the clients in it wait instead of retrying after 1 s.",
-		"More threads or connections would not help: neither was used up.")
+		vain)
 }
 
 func (j *judge) adviseClamped() string {

@@ -31,6 +31,10 @@ func keepAliveSetting() setting {
 	return setting{"server.tomcat.keep-alive-timeout", "server.tomcat.keep-alive-timeout", "keepAliveTimeout", ""}
 }
 
+func connectionTimeoutSetting() setting {
+	return setting{"server.tomcat.connection-timeout", "server.tomcat.connection-timeout", "connectionTimeout", ""}
+}
+
 func maxQueueSetting() setting {
 	return setting{"server.tomcat.threads.max-queue-capacity", "server.tomcat.threads.max-queue-capacity", "maxQueueSize", ""}
 }
@@ -62,7 +66,7 @@ func (s setting) fromTo(l *backlog.Listener, from, to int) string {
 	return fmt.Sprintf("%s from %d to %d", s.name(l), from, to)
 }
 
-// inTheWay tells what else must be raised before the server can hold that many
+// filesFor tells what else must be raised before the server can hold that many
 // connections: each takes a file descriptor.
 func filesFor(l *backlog.Listener, connections int) string {
 	used, most, ok := openFiles(l)
@@ -91,15 +95,12 @@ func (j *judge) backlogChange(to int) string {
 		s += fmt.Sprintf(" from %d", j.Now.AcceptQueue.Limit)
 	}
 	s += fmt.Sprintf(" to %d", to)
-	if max, ok := j.Sysctl["somaxconn"]; !ok || max < to {
-		s += fmt.Sprintf(" and net.core.somaxconn to at least %d%s", to, nowIs(max, ok))
+	if most, ok := j.Sysctl["somaxconn"]; !ok || most < to {
+		s += fmt.Sprintf(" and net.core.somaxconn to at least %d", to)
+		if ok {
+			s += fmt.Sprintf(" (now %d)", most)
+		}
+		return s + ", then restart the server: listen() takes both once."
 	}
-	return s + ", then restart the server: listen() reads both once."
-}
-
-func nowIs(n int, ok bool) string {
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf(" (now %d)", n)
+	return s + ", then restart the server: it takes effect at listen()."
 }

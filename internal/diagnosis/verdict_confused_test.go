@@ -55,7 +55,10 @@ func scenariosConfused() []scenario {
 		{
 			name: "F6 and the listener is back", now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }),
 			status: losing, cause: backlog.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: 20 * time.Second} },
-			codes: []string{"queue_resets"},
+		},
+		{
+			name: "F6 and the one that took its place drops", now: tomcat(200, 8192, 100).lost(backlog.CauseSlowAccept, syn, 30).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }),
+			before: tomcat(200, 8192, 100), status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"queue_resets"},
 		},
 		{
 			name: "F7 the other connector drops", status: ok, now: tomcat(200, 8192, 100).inService(20).do(func(l *backlog.Listener) { l.Losses.Unattributed = 40 }),
@@ -191,6 +194,8 @@ func scenariosStalls() []scenario {
 // Limits that nobody knows, one look only, and load that is no problem.
 func scenariosUnknown() []scenario {
 	nginx := func(l *backlog.Listener) { l.Process.Comm, l.Connector = "nginx", &backlog.Connector{Server: "other"} }
+	https := func(l *backlog.Listener) { l.Connector.TLS = true }
+	minute := func(e *Evidence) { e.Interval = time.Minute }
 	bounded := func(l *backlog.Listener) {
 		l.Connector.MaxQueue = &backlog.Setting[int]{Value: 100, Kind: backlog.SourceFile}
 	}
@@ -237,6 +242,34 @@ func scenariosUnknown() []scenario {
 			name: "connections fill up", status: warning, cause: maxConns,
 			now:    tomcat(200, 1000, 100).do(virtual).inService(880),
 			before: tomcat(200, 1000, 100).do(virtual).inService(850),
+		},
+		{
+			name: "HTTPS, the pool is at its maximum and requests pile up", status: saturated, cause: threads, chain: causes(threads),
+			now:    tomcat(200, 8192, 100).pool(200).do(https).waiting(120).with(backlog.Unclassified, 210),
+			before: tomcat(200, 8192, 100).pool(200).do(https).waiting(110).with(backlog.Unclassified, 210),
+		},
+		{
+			name: "a minute ago the connections ran out, now it is calm", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			now: tomcat(200, 1000, 100).inService(12).idle(40).lost(maxConns, syn, 300), before: tomcat(200, 1000, 100).inService(10).idle(40),
+			change: minute,
+		},
+		{
+			name: "a minute ago idle connections were in the way", status: losing, cause: keepAlive, chain: causes(acceptQueue, maxConns),
+			now: tomcat(200, 100, 100).inService(2).idle(40).lost(keepAlive, syn, 300), before: tomcat(200, 100, 100).inService(2).idle(40),
+			change: minute,
+		},
+		{
+			name: "a minute ago the files ran out", status: losing, cause: backlog.CauseOpenFiles, chain: causes(acceptQueue, backlog.CauseOpenFiles),
+			now: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)).lost(backlog.CauseOpenFiles, syn, 30), before: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)),
+			change: minute,
+		},
+		{
+			name: "a minute ago the CPU was throttled", status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue),
+			now: tomcat(200, 8192, 100).inService(2).lost(backlog.CauseCPUThrottled, syn, 30), before: tomcat(200, 8192, 100).inService(2),
+			change: minute,
+		},
+		{
+			name: "a single look at a quiet server", status: ok, now: tomcat(200, 8192, 100).inService(3).do(func(l *backlog.Listener) { l.Losses = nil }),
 		},
 		{
 			name: "a rate is known", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),

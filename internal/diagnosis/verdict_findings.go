@@ -41,7 +41,13 @@ func (j *judge) findings(v backlog.Verdict) []backlog.Finding {
 // stands behind it in the chain. The accept queue is told by all of them.
 func (j *judge) ownFindings(v backlog.Verdict) []backlog.Cause {
 	var out []backlog.Cause
-	if v.Cause != backlog.CauseNone {
+	switch v.Cause {
+	case backlog.CauseNone:
+	case backlog.CauseJVMPause, backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
+		// Stages fill behind a process that does not run; each on its own would
+		// be advised to grow, in vain.
+		return []backlog.Cause{v.Cause}
+	default:
 		out = append(out, v.Cause)
 	}
 	for _, c := range v.Chain {
@@ -70,28 +76,29 @@ func (j *judge) evidence(c backlog.Cause, v backlog.Verdict) string {
 	case backlog.CauseMaxThreads:
 		return j.join(j.threadNumbers(), j.queueNumbers())
 	case backlog.CauseMaxConnections, backlog.CauseKeepAliveIdle:
-		return j.join(j.connectionNumbers(), j.threadNumbers(), j.queueNumbers(), j.lossNumbers(c))
+		return j.join(j.lossNumbers(c, v, j.connectionsFull), j.connectionNumbers(), j.threadNumbers(), j.queueNumbers())
 	case backlog.CauseExecutorQueue:
 		n, _ := boundedQueue(j.Now)
 		return j.join(j.threadNumbers(), fmt.Sprintf("executor queue bounded at %d", n))
 	case backlog.CauseOpenFiles, backlog.CauseEphemeralPorts:
-		return j.join(j.stageOr(c), j.connectionNumbers(), j.queueNumbers())
+		full := c == backlog.CauseEphemeralPorts || j.filesFull
+		return j.join(j.lossNumbers(c, v, full), j.stageOr(c), j.connectionNumbers(), j.queueNumbers())
 	case backlog.CauseJVMPause, backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
 		phrase := j.pausePhrase()
 		if c != backlog.CauseJVMPause {
 			phrase = j.cpuPhrase(c)
 		}
-		return j.join(phrase, j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c))
+		return j.join(phrase, j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
 	case backlog.CauseBacklogClamped:
 		return j.join(j.clampedNumbers(), j.queueNumbers())
 	case backlog.CauseSynBacklog:
-		return j.join(j.synNumbers(), j.lossNumbers(c))
+		return j.join(j.synNumbers())
 	case backlog.CauseListenerClosed:
-		return j.join(fmt.Sprintf("a listener on port %d went away with %s in its queue", j.Now.Port, count(j.resetInQueue(), "connection")), j.resetNumbers())
+		return j.join(fmt.Sprintf("a listener on port %d went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, count(j.resetInQueue(), "connection")), j.resetNumbers())
 	case backlog.CauseNoListener:
 		return j.join(fmt.Sprintf("no LISTEN socket on port %d", j.Now.Port), j.resetNumbers())
 	}
-	return j.join(j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c))
+	return j.join(j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
 }
 
 func (j *judge) join(parts ...string) string {
@@ -120,10 +127,17 @@ func (j *judge) threadNumbers() string {
 		if s != "" {
 			s += ", "
 		}
-		s += fmt.Sprintf("pool of %d (at most %d)", *n, most)
+		if *n >= most {
+			s += "the pool is at its maximum"
+		} else {
+			s += fmt.Sprintf("the pool has %d of at most %d", *n, most)
+		}
 	}
 	if n := waitingRequests(j.Now); n > 0 && s != "" {
 		s += fmt.Sprintf(", %s waiting", count(n, "request"))
+		if gone := j.Now.Connections.Abandoned; gone > 0 {
+			s += fmt.Sprintf(" (%d of them from clients that have closed)", gone)
+		}
 	}
 	return s
 }
@@ -167,13 +181,18 @@ func (j *judge) queueNumbers() string {
 	return s
 }
 
-// lossNumbers are the packets of one cause, where they are not all.
-func (j *judge) lossNumbers(c backlog.Cause) string {
-	n := j.droppedFor(c)
-	if n == 0 || n == j.losses().DroppedPackets {
+// lossNumbers are the packets of one cause, where they are not all. shown is
+// false when the present look no longer shows what the looks around the drops
+// did; the numbers that follow are then those of now.
+func (j *judge) lossNumbers(c backlog.Cause, v backlog.Verdict, shown bool) string {
+	n, all := j.droppedFor(c), j.losses().DroppedPackets
+	switch {
+	case n > 0 && !shown && v.Status == backlog.StatusLosing:
+		return fmt.Sprintf("the limit was reached in the looks around %d of the %s, it is not now", n, count(all, "dropped packet"))
+	case n == 0 || n == all:
 		return ""
 	}
-	return fmt.Sprintf("%d of the %s dropped for this cause", n, count(j.losses().DroppedPackets, "packet"))
+	return fmt.Sprintf("%d of the %s fall to this cause", n, count(all, "dropped packet"))
 }
 
 func (j *judge) stageOr(c backlog.Cause) string {
@@ -188,7 +207,7 @@ func (j *judge) clampedNumbers() string {
 	if !ok {
 		return ""
 	}
-	s := fmt.Sprintf("acceptCount %d (%s), but Send-Q of the listener is %d", n, j.Now.Connector.AcceptCount.Source, j.Now.AcceptQueue.Limit)
+	s := fmt.Sprintf("configured is acceptCount %d%s, in force is %d (Send-Q of the listener)", n, sourceOf(j.Now.Connector.AcceptCount), j.Now.AcceptQueue.Limit)
 	if somax, ok := j.Sysctl["somaxconn"]; ok {
 		s += fmt.Sprintf("; net.core.somaxconn is %d now", somax)
 	}
@@ -210,6 +229,17 @@ func (j *judge) synNumbers() string {
 func (j *judge) resetNumbers() string {
 	if n, ok := j.Delta["OutRsts"]; ok && n > 0 {
 		return fmt.Sprintf("the namespace sent %s%s, to whatever port", count(n, "reset"), j.inInterval())
+	}
+	return ""
+}
+
+// sourceOf says where a setting was found.
+func sourceOf(s *backlog.Setting[int]) string {
+	switch {
+	case s.Source != "":
+		return " (" + s.Source + ")"
+	case s.Kind != "":
+		return " (" + string(s.Kind) + ")"
 	}
 	return ""
 }

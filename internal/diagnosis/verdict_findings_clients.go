@@ -24,7 +24,7 @@ func (j *judge) clientFindings() []backlog.Finding {
 			Advice: "These clients saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
 		})
 	}
-	if n := j.losses().QueueResets; n > 0 {
+	if n := j.losses().QueueResets; n > 0 && j.losses().DroppedPackets > 0 {
 		out = append(out, backlog.Finding{
 			Code: "queue_resets", Severity: backlog.SeverityCritical,
 			Evidence: fmt.Sprintf("%s stood in the accept queue when the listener closed.", count(n, "connection")),
@@ -34,7 +34,7 @@ func (j *judge) clientFindings() []backlog.Finding {
 	if n := j.losses().Unattributed; n > 0 {
 		out = append(out, backlog.Finding{
 			Code: "unattributed_drops", Severity: backlog.SeverityInfo,
-			Evidence: fmt.Sprintf("%s more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", count(n, "packet"), verb(n, "was", "were"), j.inInterval()),
+			Evidence: fmt.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, verb(n, "packet was", "packets were"), j.inInterval()),
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
@@ -43,7 +43,7 @@ func (j *judge) clientFindings() []backlog.Finding {
 
 // packetNumbers tells the kinds apart as far as they are known.
 func (j *judge) packetNumbers() string {
-	var n map[backlog.Packet]uint64 = j.packets()
+	n := j.packets()
 	var parts []string
 	for _, k := range []struct {
 		kind backlog.Packet
@@ -58,7 +58,7 @@ func (j *judge) packetNumbers() string {
 		}
 		parts = append(parts, text)
 	}
-	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, ", ") + ". These are packets, retransmissions included: the clients behind them are fewer"
+	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included: the clients behind them are at most as many, usually fewer"
 	for _, d := range j.losses().By {
 		if d.Estimated {
 			return s + "; part of them is an estimate, for several listeners dropped at once."

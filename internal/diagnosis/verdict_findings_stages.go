@@ -19,10 +19,12 @@ func (j *judge) stageFindings(v backlog.Verdict) []backlog.Finding {
 		add(string(backlog.CauseBacklogClamped), backlog.SeverityWarning, j.join(j.clampedNumbers()), j.adviseClamped())
 	}
 	j.acceptCountChanged(add)
-	j.openFilesFinding(add)
+	if v.Cause != backlog.CauseOpenFiles {
+		j.openFilesFinding(add)
+	}
 	j.forecast(v, add)
 	j.peakFinding(add)
-	j.connectionFindings(v, add)
+	j.connectionFindings(add)
 	j.processFindings(v, add)
 	j.notes(add)
 	return out
@@ -36,7 +38,7 @@ func (j *judge) acceptCountChanged(add adder) {
 	n, ok := acceptCount(j.Now)
 	if q := j.Now.AcceptQueue; ok && q != nil && n < q.Limit {
 		add("accept_count_changed", backlog.SeverityInfo,
-			fmt.Sprintf("acceptCount is %d (%s), but the listener was opened with a backlog of %d.", n, j.Now.Connector.AcceptCount.Source, q.Limit),
+			fmt.Sprintf("Configured is acceptCount %d%s, but the listener was opened with a backlog of %d.", n, sourceOf(j.Now.Connector.AcceptCount), q.Limit),
 			"The setting was changed after the start, or is not the one this process was started with: the new value counts after a restart.")
 	}
 }
@@ -65,11 +67,13 @@ func (j *judge) openFilesFinding(add adder) {
 			roundUp((conns+max(0, used-n))*11/10), maxConnectionsSetting().name(j.Now), max(1, (most-(used-n))*9/10)))
 }
 
-// forecast warns of stages that are more than half used and filling.
+// forecast warns of what hits all of a sudden: a process out of files or ports
+// fails, while clients of the other stages only begin to wait. Threads come and
+// go too fast to be foretold.
 func (j *judge) forecast(v backlog.Verdict, add adder) {
 	for _, l := range j.limits {
 		c := backlog.Cause(l.Name)
-		if l.FullIn == nil || l.Ratio < .5 || *l.FullIn > j.t.Horizon || c == v.Cause || c == backlog.CauseAcceptQueue {
+		if c != backlog.CauseOpenFiles && c != backlog.CauseEphemeralPorts || c == v.Cause || l.Ratio < .5 || !j.fills(l.Name) {
 			continue
 		}
 		add("forecast_"+l.Name, backlog.SeverityInfo, j.join(j.stagePhrase(c)), j.advice(c, v))
@@ -92,7 +96,7 @@ func (j *judge) peakFinding(add adder) {
 }
 
 // connectionFindings say what cannot be told about the connections.
-func (j *judge) connectionFindings(v backlog.Verdict, add adder) {
+func (j *judge) connectionFindings(add adder) {
 	c := j.Now.Connections
 	if c == nil {
 		return
@@ -102,8 +106,7 @@ func (j *judge) connectionFindings(v backlog.Verdict, add adder) {
 			fmt.Sprintf("%d of %d connection slots are held by connections that the client has reset: the kernel has forgotten them, %s notices when it next reads or writes.", *r, c.Held(), serverName(j.Now)),
 			"Clients give up while they are served; their slot is free again when the handler ends. Shorten the handler, or let it write early.")
 	}
-	undercounted := queueWaits(j.Now) && c.Reset == nil && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
-	if undercounted {
+	if j.undercounted() {
 		add("connections_undercounted", backlog.SeverityInfo,
 			fmt.Sprintf("Connections wait although only %d of %d are seen; slots held by connections that the client has reset could not be counted, so that maxConnections may be reached after all.", c.Accepted, j.Now.Connector.MaxConnections.Value),
 			"Run as root or as the process's user and group, so that /proc/PID/fd can be read.")
@@ -114,6 +117,13 @@ func (j *judge) connectionFindings(v backlog.Verdict, add adder) {
 			"Look again when fewer connections open and close, or use a longer --scan-interval.")
 	}
 	j.unclassified(add)
+}
+
+// undercounted: connections wait in front of slots that seem free, and those
+// of clients that have reset could not be counted.
+func (j *judge) undercounted() bool {
+	c := j.Now.Connections
+	return c != nil && c.Reset == nil && j.both(queueWaits) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
 }
 
 func (j *judge) unclassified(add adder) {
@@ -151,7 +161,7 @@ func (j *judge) notes(add adder) {
 	note := func(s *backlog.Setting[int], name setting) {
 		if s != nil && s.Note != "" {
 			add("note_"+name.tomcat, backlog.SeverityInfo,
-				fmt.Sprintf("%s is %d (%s): %s", name.name(j.Now), s.Value, s.Source, s.Note), "")
+				fmt.Sprintf("%s is %d%s: %s", name.name(j.Now), s.Value, sourceOf(s), s.Note), "")
 		}
 	}
 	note(c.MaxConnections, maxConnectionsSetting())

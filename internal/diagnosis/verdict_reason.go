@@ -17,6 +17,9 @@ func (j *judge) reason(v backlog.Verdict) string {
 	case backlog.CauseMaxConnections:
 		return full + " because " + j.connectionsPhrase() + j.behindConnections(v)
 	case backlog.CauseKeepAliveIdle:
+		if !j.connectionsFull {
+			return full + " because maxConnections was reached, most of it by idle keep-alive connections"
+		}
 		return full + fmt.Sprintf(" because %s, %d of them idle keep-alive connections", j.connectionsPhrase(), phase(j.Now, backlog.Idle))
 	case backlog.CauseOpenFiles:
 		return full + " because " + j.filesPhrase()
@@ -25,15 +28,22 @@ func (j *judge) reason(v backlog.Verdict) string {
 	case backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
 		return full + " because " + j.cpuPhrase(v.Cause)
 	case backlog.CauseSlowAccept:
-		return full + " because connections came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
+		seen := ""
+		if j.undercounted() {
+			seen = ", as far as can be seen"
+		}
+		return full + " because connections came faster than " + serverName(j.Now) + " accepted them" + seen + j.roomInside()
 	case backlog.CauseBacklogClamped:
 		n, _ := acceptCount(j.Now)
 		return full + fmt.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
 	case backlog.CauseSynBacklog:
-		return " in front of the SYN queue, before their handshake was complete"
+		return " at the SYN queue, before their handshake was complete"
 	case backlog.CauseNone:
 		if v.Status == backlog.StatusLosing && full == "" {
 			full = " at a full accept queue"
+		}
+		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
+			return full + "; what holds it up cannot be told, the limits of " + serverName(j.Now) + " are not known"
 		}
 		return full + "; what holds it up cannot be told while maxConnections is not known"
 	}
@@ -54,6 +64,9 @@ func (j *judge) connectionsPhrase() string {
 	}
 	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
 		s += fmt.Sprintf(" (%d of them reset by their clients)", *r)
+	}
+	if j.slotsWithoutThread() {
+		s += fmt.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, backlog.Unclassified))
 	}
 	return s
 }

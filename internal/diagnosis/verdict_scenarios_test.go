@@ -74,7 +74,7 @@ func scenariosMVC() []scenario {
 			name: "A3 3000 clients, some give up after 60 s", before: a3(),
 			now: a3().with(backlog.ClientClosed, 200).do(func(l *backlog.Listener) {
 				l.Connections.Abandoned = 200
-				l.Losses.AbandonedRequests = 600
+				l.Losses.AbandonedRequests = 200
 			}),
 			status: saturated, cause: threads, chain: causes(threads), codes: []string{"abandoned_requests"},
 		},
@@ -175,7 +175,7 @@ func scenariosSelfCall() []scenario {
 	return []scenario{
 		{
 			name: "B1 nofile 1024, 400 calls", now: b(400, 860, 1024), before: b(390, 840, 1024),
-			status: warning, cause: backlog.CauseOpenFiles, codes: []string{"open_files_below_max_connections"},
+			status: warning, cause: backlog.CauseOpenFiles,
 		},
 		{
 			name: "B1 nofile 1024, 490 calls", now: b(482, 1024, 1024).queue(30, 900*time.Millisecond), before: b(482, 1023, 1024).queue(12, 300*time.Millisecond),

@@ -38,12 +38,11 @@ func (j *judge) lossPhrase() string {
 	if dropped > 0 {
 		s = fmt.Sprintf("%s %s dropped%s", count(dropped, "packet"), verb(dropped, "was", "were"), j.inInterval())
 	}
+	if reset > 0 && s != "" {
+		return s + fmt.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", count(reset, "connection"), verb(reset, "was", "were"))
+	}
 	if reset > 0 {
-		closed := fmt.Sprintf("the listener closed with %s in its accept queue, which %s reset", count(reset, "connection"), verb(reset, "was", "were"))
-		if s == "" {
-			return closed + j.inInterval()
-		}
-		s += " and " + closed
+		return fmt.Sprintf("the listener closed%s with %s in its accept queue, which %s reset", j.inInterval(), count(reset, "connection"), verb(reset, "was", "were"))
 	}
 	return s
 }
@@ -63,9 +62,17 @@ func (j *judge) summarySaturated(v backlog.Verdict) string {
 	case v.Cause == backlog.CauseMaxThreads || v.Cause == backlog.CauseExecutorQueue:
 		return j.summaryThreads(v)
 	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
-		return capital(j.threadsPhrase()) + j.reason(v) + "; nothing is lost yet."
+		return capital(j.threadsPhrase()) + j.reason(v) + j.nothingLost() + "."
 	}
-	return capital(j.queuePhrase()) + j.reason(v) + "; nothing is lost yet."
+	return capital(j.queuePhrase()) + j.reason(v) + j.nothingLost() + "."
+}
+
+// nothingLost is only said when losses were looked for.
+func (j *judge) nothingLost() string {
+	if j.Now.Losses == nil {
+		return ""
+	}
+	return "; nothing is lost yet"
 }
 
 // queuePhrase tells what waits outside.
@@ -97,9 +104,12 @@ func (j *judge) threadsPhrase() string {
 }
 
 func (j *judge) summaryThreads(v backlog.Verdict) string {
-	outside := "the accept queue is empty and nothing is lost yet"
+	outside := "the accept queue is empty"
 	if queued(j.Now) > 0 {
-		outside = j.queuePhrase() + ", nothing is lost yet"
+		outside = j.queuePhrase()
+	}
+	if j.Now.Losses != nil {
+		outside += " and nothing is lost yet"
 	}
 	if v.Cause != backlog.CauseExecutorQueue {
 		return capital(j.threadsPhrase()) + "; " + outside + "."
@@ -139,7 +149,11 @@ func (j *judge) stagePhrase(c backlog.Cause) string {
 		s = fmt.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, percent(l.Ratio))
 	}
 	if l.FullIn != nil {
-		s += fmt.Sprintf("; at this rate the limit is reached in about %s", seconds(*l.FullIn))
+		in := "about " + seconds(*l.FullIn)
+		if *l.FullIn < time.Second {
+			in = "less than a second"
+		}
+		s += "; at this rate the limit is reached in " + in
 	}
 	return s + j.stageAside(c)
 }
@@ -168,6 +182,12 @@ func (j *judge) summaryOK() string {
 		return fmt.Sprintf("Nothing listens on port %d; nobody said that something should.", j.Now.Port)
 	}
 	s := "Nothing is lost and nothing is held up"
+	switch {
+	case j.Now.Losses == nil:
+		s = "Nothing is held up at this moment"
+	case phase(j.Now, backlog.Unclassified) > 0:
+		s = "Nothing is lost and nothing is seen to wait"
+	}
 	sep := ": "
 	add := func(text string) { s += sep + text; sep = ", " }
 	if most, ok := maxThreads(j.Now); ok {

@@ -16,7 +16,7 @@ func seconds(d time.Duration) string {
 	switch {
 	case s >= 7200:
 		return fmt.Sprintf("%.0f h", s/3600)
-	case s >= 180:
+	case s >= 120:
 		return fmt.Sprintf("%.0f min", s/60)
 	case s >= 10:
 		return fmt.Sprintf("%.0f s", s)

@@ -1,0 +1,57 @@
+package diagnosis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+func TestHeadroomListsWhatIsKnown(t *testing.T) {
+	l := tomcat(200, 8192, 100).inService(150).queue(50, time.Second).do(files(500, 1000)).do(ports(14116))
+	got := Headroom(l.Listener, nil, 0, sysctls(), DefaultThresholds())
+	require.Equal(t, []backlog.Limit{
+		{Name: "accept_queue", Used: 50, Max: 101, Ratio: 50. / 101},
+		{Name: "max_connections", Used: 150, Max: 8192, Ratio: 150. / 8192},
+		{Name: "max_threads", Used: 150, Max: 200, Ratio: .75},
+		{Name: "open_files", Used: 500, Max: 1000, Ratio: .5},
+		{Name: "ephemeral_ports", Used: 14116, Max: 28232, Ratio: .5},
+	}, got)
+}
+
+func TestHeadroomLeavesOutWhatIsNot(t *testing.T) {
+	names := func(l look, sysctl map[string]int) []string {
+		out := []string{}
+		for _, s := range Headroom(l.Listener, nil, 0, sysctl, DefaultThresholds()) {
+			out = append(out, s.Name)
+		}
+		return out
+	}
+	require.Equal(t, []string{"accept_queue", "open_files"}, names(tomcat(1, 1, 1).unknownLimits(), sysctls()))
+	require.Equal(t, []string{"accept_queue", "max_threads", "open_files"}, names(tomcat(200, -1, 1), sysctls()), "no limit on connections")
+	require.Equal(t, []string{"accept_queue", "max_connections", "open_files"}, names(tomcat(200, 8, 1).do(virtual), sysctls()), "virtual threads")
+	require.NotContains(t, names(tomcat(200, 8, 1).do(func(l *backlog.Listener) { l.Connector.TLS = true }), nil), "max_threads", "busy threads are not visible")
+	require.Contains(t, names(tomcat(200, 8, 1).do(func(l *backlog.Listener) { l.Connector.TLS, l.Connector.BusyThreads = true, new(7) }), nil), "max_threads", "Actuator knows")
+	require.NotContains(t, names(tomcat(200, 8, 1).do(ports(5)), nil), "ephemeral_ports", "the range is not readable")
+	require.Empty(t, names(nothing(), sysctls()))
+	require.Nil(t, Headroom(nil, nil, 0, nil, DefaultThresholds()))
+}
+
+func TestHeadroomForecast(t *testing.T) {
+	forecast := func(before, now look, elapsed time.Duration) *time.Duration {
+		l, ok := limitNamed(Headroom(now.Listener, before.Listener, elapsed, sysctls(), DefaultThresholds()), stageOpenFiles)
+		require.True(t, ok)
+		return l.FullIn
+	}
+	at := func(n int) look { return tomcat(200, 8192, 100).do(files(n, 1000)) }
+	require.Equal(t, 20*time.Second, *forecast(at(500), at(600), 5*time.Second), "100 in 5 s, 400 to go")
+	require.Nil(t, forecast(at(600), at(600), time.Second), "not filling")
+	require.Nil(t, forecast(at(700), at(600), time.Second), "draining")
+	require.Nil(t, forecast(at(900), at(1000), time.Second), "full already")
+	require.Nil(t, forecast(at(500), at(600), 0), "one look twice")
+	require.Nil(t, forecast(look{}, at(600), time.Second), "a single look")
+	require.Nil(t, forecast(at(500).do(func(l *backlog.Listener) { l.Inode++ }), at(600), time.Second), "another listener")
+	require.Nil(t, forecast(at(500).do(func(l *backlog.Listener) { l.Process.StartTime++ }), at(600), time.Second), "another process")
+}

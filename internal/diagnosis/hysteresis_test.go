@@ -1,0 +1,64 @@
+package diagnosis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+func TestHysteresis(t *testing.T) {
+	v := func(s backlog.Status, c backlog.Cause) backlog.Verdict {
+		return backlog.Verdict{Status: s, Cause: c, Summary: "Text."}
+	}
+	fine, full, cpu := v(ok, ""), v(saturated, threads), v(saturated, backlog.CauseCPUSaturated)
+	lost, gone := v(losing, maxConns), v(down, backlog.CauseNoListener)
+	type step struct {
+		second int
+		in     backlog.Verdict
+		want   backlog.Verdict
+	}
+	for name, steps := range map[string][]step{
+		"worse at once":         {{0, fine, fine}, {1, full, full}, {2, lost, lost}, {3, gone, gone}},
+		"better after it lasts": {{0, full, full}, {1, fine, full}, {5, fine, full}, {6, fine, fine}},
+		"no flapping":           {{0, full, full}, {1, fine, full}, {2, full, full}, {3, fine, full}, {4, full, full}, {8, fine, full}, {12, fine, full}, {13, fine, fine}},
+		"better by one step counts as better": {
+			{0, lost, lost}, {1, full, lost}, {4, fine, lost}, {6, full, full},
+		},
+		"another cause settles first":         {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
+		"causes that alternate":               {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},
+		"down is a fact":                      {{0, gone, gone}, {1, fine, fine}, {2, gone, gone}, {3, full, full}},
+		"the first verdict is taken as it is": {{0, lost, lost}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h Hysteresis
+			start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			for _, s := range steps {
+				got := h.Apply(start.Add(time.Duration(s.second)*time.Second), s.in)
+				require.Equal(t, s.want.Status, got.Status, "second %d", s.second)
+				require.Equal(t, s.want.Cause, got.Cause, "second %d", s.second)
+			}
+		})
+	}
+}
+
+func TestHysteresisSaysHowOldAVerdictIs(t *testing.T) {
+	var h Hysteresis
+	start := time.Unix(1000, 0)
+	h.Apply(start, backlog.Verdict{Status: saturated, Summary: "All threads are busy."})
+	got := h.Apply(start.Add(3*time.Second), backlog.Verdict{Summary: "Fine."})
+	require.Equal(t, "All threads are busy. (Seen 3 s ago; the last looks differ.)", got.Summary)
+	got = h.Apply(start.Add(4*time.Second), backlog.Verdict{Status: saturated, Summary: "All threads are busy."})
+	require.Equal(t, "All threads are busy.", got.Summary)
+}
+
+func TestHysteresisTimesCanBeSet(t *testing.T) {
+	h := Hysteresis{Hold: time.Minute}
+	start := time.Unix(1000, 0)
+	h.Apply(start, backlog.Verdict{Status: saturated})
+	require.Equal(t, saturated, h.Apply(start.Add(time.Second), backlog.Verdict{}).Status)
+	require.Equal(t, saturated, h.Apply(start.Add(time.Minute), backlog.Verdict{}).Status)
+	require.Equal(t, ok, h.Apply(start.Add(61*time.Second), backlog.Verdict{}).Status)
+}
