@@ -2,16 +2,29 @@ package tomcat
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
+	"path"
+	"runtime"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
-// maxRemembered bounds the processes that a Discoverer remembers.
-const maxRemembered = 1000
+const (
+	// maxRemembered bounds the processes that a Discoverer remembers.
+	maxRemembered = 1000
+	// settled is how old a process must be for its configuration to be read
+	// and done with: a file that changes later changes nothing in it.
+	settled = time.Minute
+	// namesKeep is how long thread names are believed while the number of
+	// threads stays the same.
+	namesKeep = 10 * time.Second
+)
 
 // Listening is a listening socket of a process.
 type Listening struct {
@@ -25,10 +38,36 @@ type Listening struct {
 // Discoverer finds out what stands behind listening ports. It is for one
 // machine; its methods are safe for concurrent use.
 type Discoverer struct {
-	proc hostproc.FS
+	proc     hostproc.FS
+	now      func() time.Time
+	actuator *actuator
 
 	mu      sync.Mutex
 	entries map[int]*entry
+}
+
+// Option changes what a Discoverer does.
+type Option func(*Discoverer)
+
+// WithClock replaces time.Now.
+func WithClock(now func() time.Time) Option {
+	return func(d *Discoverer) { d.now = now }
+}
+
+// WithActuator names Actuator's base URL ("http://127.0.0.1:8081/actuator"),
+// which is otherwise only looked for on a management port of its own. It is
+// asked for the process that listens on the URL's port.
+func WithActuator(url string) Option {
+	return func(d *Discoverer) { d.actuator.url = url }
+}
+
+// NewDiscoverer makes a Discoverer that reads through proc.
+func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
+	d := &Discoverer{proc: proc, now: time.Now, actuator: newActuator(), entries: map[int]*entry{}}
+	for _, option := range options {
+		option(d)
+	}
+	return d
 }
 
 // entry is what is remembered of a process.
@@ -36,11 +75,13 @@ type entry struct {
 	startTime uint64
 	target    *target
 	found     *found
-}
+	late      []string // files that changed after they were read
 
-// NewDiscoverer makes a Discoverer that reads through proc.
-func NewDiscoverer(proc hostproc.FS) *Discoverer {
-	return &Discoverer{proc: proc, entries: map[int]*entry{}}
+	pools   Pools
+	poolsAt time.Time
+	threads uint64
+
+	meters meters
 }
 
 // Discover tells what process pid is and, for each of its listening ports, the
@@ -51,20 +92,16 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.entry(pid, startTime)
-	pools := d.pools(pid)
-	connectors := make(map[uint16]*backlog.Connector, len(ports))
-	unavailable := append([]backlog.Unavailable(nil), e.target.missing...)
-	unavailable = append(unavailable, e.found.unavailable...)
-	for port, c := range e.found.match(ports, pools) {
-		connectors[port] = c
-	}
-	_ = ctx
-	return connectors, unavailable
+	d.refreshPools(pid, e)
+	connectors, unplaced := e.found.match(ports, e.pools, runtime.NumCPU())
+	unavailable := slices.Concat(e.target.missing, e.found.unavailable, unplaced, e.sayLate())
+	return connectors, append(unavailable, d.ask(ctx, pid, e, connectors)...)
 }
 
+// entry is what is remembered of a process, or found out now.
 func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 	e := d.entries[pid]
-	if e != nil && e.startTime == startTime && !e.target.files.changed() {
+	if e != nil && e.startTime == startTime && d.holds(e) {
 		return e
 	}
 	if len(d.entries) >= maxRemembered {
@@ -72,13 +109,70 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 	}
 	t := look(d.proc, pid)
 	e = &entry{startTime: startTime, target: t, found: identify(t)}
+	e.doubtLate()
 	d.entries[pid] = e
 	return e
 }
 
-// pools reads the names of the process's threads as they are now.
-func (d *Discoverer) pools(pid int) Pools {
-	return Threads(func(yield func(string) bool) {
+// holds says whether what was found is still what the process runs with. Once
+// it has started, a change of its files is only noted: what was read before is
+// what it read itself.
+func (d *Discoverer) holds(e *entry) bool {
+	changed := e.target.files.changed()
+	if len(changed) == 0 {
+		return true
+	}
+	if e.target.started.IsZero() || d.now().Sub(e.target.started) < settled {
+		return false
+	}
+	for _, p := range changed {
+		if !e.target.files.renew(p) {
+			return false
+		}
+		if !slices.Contains(e.late, p.name) {
+			e.late = append(e.late, p.name)
+		}
+	}
+	return true
+}
+
+// sayLate names the files whose new content is not in force yet.
+func (e *entry) sayLate() []backlog.Unavailable {
+	out := make([]backlog.Unavailable, len(e.late))
+	for i, name := range e.late {
+		out[i] = backlog.Unavailable{
+			What: fmt.Sprintf("%s of pid %d as it is now", name, e.target.pid),
+			Why:  "it changed after the process had read it; what it said before is shown",
+			How:  "it takes effect when the server is started again",
+		}
+	}
+	return out
+}
+
+// doubtLate notes on each setting from a file that was written after the
+// process had started that the process may have read something else.
+func (e *entry) doubtLate() {
+	if e.target.started.IsZero() {
+		return
+	}
+	for _, name := range e.target.files.writtenAfter(e.target.started.Add(settled)) {
+		file := path.Base(name)
+		for i := range e.found.connectors {
+			doubtFile(file).connector(&e.found.connectors[i].Connector)
+		}
+	}
+}
+
+// refreshPools reads the names of the process's threads again when their
+// number has changed, and now and then in any case.
+func (d *Discoverer) refreshPools(pid int, e *entry) {
+	now := d.now()
+	threads := d.threadCount(pid)
+	if threads != 0 && threads == e.threads && now.Sub(e.poolsAt) < namesKeep {
+		return
+	}
+	e.threads, e.poolsAt = threads, now
+	e.pools = Threads(func(yield func(string) bool) {
 		more := true
 		_ = d.proc.ThreadNames(pid, func(_ int, comm string) {
 			more = more && yield(comm)
@@ -86,8 +180,12 @@ func (d *Discoverer) pools(pid int) Pools {
 	})
 }
 
-// readable says why a folder of /proc/PID cannot be entered.
-func readable(link string) error {
-	_, err := os.Readlink(link)
-	return err
+// threadCount is the number of links of /proc/PID/task, which has one for each
+// thread; 0 when it cannot be told.
+func (d *Discoverer) threadCount(pid int) uint64 {
+	info, err := os.Stat(path.Join(path.Dir(d.proc.Root(pid)), "task"))
+	if err != nil {
+		return 0
+	}
+	return linksOf(info)
 }

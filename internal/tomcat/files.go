@@ -3,7 +3,6 @@ package tomcat
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"strings"
@@ -95,23 +94,34 @@ func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// changed says whether anything that was looked at is another file now, or
-// there at last, or gone.
-func (f *files) changed() bool {
-	for p, was := range maps.All(f.seen) {
+// changed are the paths that name another file now, or one at last, or none
+// any more.
+func (f *files) changed() []place {
+	var out []place
+	for p, was := range f.seen {
 		if lookAt(p.below, p.name) != was {
-			return true
+			out = append(out, p)
 		}
 	}
-	return false
+	return out
+}
+
+// renew takes a changed path's new stamp. It says no for what could not be read
+// before and may now.
+func (f *files) renew(p place) bool {
+	if f.seen[p].denied {
+		return false
+	}
+	f.seen[p] = lookAt(p.below, p.name)
+	return true
 }
 
 // writtenAfter are the files that were written after a given time.
-func (f *files) writtenAfter(t time.Time) map[string]bool {
-	late := map[string]bool{}
+func (f *files) writtenAfter(t time.Time) []string {
+	var late []string
 	for p, s := range f.seen {
 		if s.modifiedAfter(t) {
-			late[p.name] = true
+			late = append(late, p.name)
 		}
 	}
 	return late

@@ -7,10 +7,14 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// maxTries bounds how often a name is resolved again.
+const maxTries = 32
 
 // openIn opens a path the way the process does whose root or working folder
 // dir is: symlinks, also those that begin with "/", stay below it
@@ -26,19 +30,20 @@ func openIn(dir, name string, flags int) (*os.File, error) {
 		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOCTTY),
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	}
-	for {
-		fd, err := unix.Openat2(root, name, &how)
-		switch {
-		case err == nil:
+	for range maxTries {
+		var fd int
+		if fd, err = unix.Openat2(root, name, &how); err == nil {
 			return os.NewFile(uintptr(fd), name), nil
-		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // a rename raced with ".."
-			continue
-		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
-			// An older kernel, or a seccomp filter that does not know the call.
-			return openBelow(dir, name, flags)
 		}
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) { // a rename raced with ".."
+			break
+		}
 	}
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		// An older kernel, or a seccomp filter that does not know the call.
+		return openBelow(dir, name, flags)
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 }
 
 // openBelow is openIn without openat2: a symlink that begins with "/" is an
@@ -90,13 +95,14 @@ type stamp struct {
 	size         int64
 	mtime, ctime unix.Timespec
 	failed       string // why there is nothing to look at
+	denied       bool   // because we may not
 }
 
 // lookAt takes the stamp of a path without opening what it names.
 func lookAt(dir, name string) stamp {
 	f, err := openIn(dir, name, unix.O_PATH)
 	if err != nil {
-		return stamp{failed: err.Error()}
+		return stamp{failed: err.Error(), denied: errors.Is(err, fs.ErrPermission)}
 	}
 	defer func() { _ = f.Close() }()
 	return stampOf(f)
@@ -107,10 +113,19 @@ func stampOf(f *os.File) stamp {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return stamp{failed: err.Error()}
 	}
-	return stamp{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, mtime: st.Mtim, ctime: st.Ctim}
+	return stamp{dev: st.Dev, ino: st.Ino, size: st.Size, mtime: st.Mtim, ctime: st.Ctim}
 }
 
 // modifiedAfter says whether the file was written after the given time.
 func (s stamp) modifiedAfter(t time.Time) bool {
 	return s.failed == "" && time.Unix(s.mtime.Unix()).After(t)
+}
+
+// linksOf is a folder's number of links.
+func linksOf(info fs.FileInfo) uint64 {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return uint64(st.Nlink) //nolint:unconvert // 32 bits wide on arm64
 }

@@ -3,6 +3,7 @@
 package tomcat
 
 import (
+	"io/fs"
 	"os"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 )
 
 // stamp tells a file from its successor; there is no /proc to look through here.
-type stamp struct{ failed string }
+type stamp struct {
+	failed string
+	denied bool
+}
 
 func openRegular(_, _ string) (*os.File, error) { return nil, hostproc.ErrNotSupported }
 
@@ -21,3 +25,5 @@ func lookAt(_, _ string) stamp { return stamp{failed: hostproc.ErrNotSupported.E
 func stampOf(_ *os.File) stamp { return stamp{} }
 
 func (s stamp) modifiedAfter(time.Time) bool { return false }
+
+func linksOf(fs.FileInfo) uint64 { return 0 }

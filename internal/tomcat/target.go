@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -45,10 +46,10 @@ func look(proc hostproc.FS, pid int) *target {
 	} else {
 		t.env = variables(environ)
 	}
-	if err := readable(t.files.root); err != nil {
+	if _, err := os.Readlink(t.files.root); err != nil {
 		t.miss("files (root)", err, how)
 	}
-	if err := readable(t.files.cwd); err != nil {
+	if _, err := os.Readlink(t.files.cwd); err != nil {
 		t.miss("working directory", err, how)
 	}
 	t.lookAtJVM(proc, how)

@@ -154,7 +154,7 @@ func (r *reader) threads(e *element, c *Connector, executors map[string]*executo
 	}
 	byDefault := Defaults(r.server.Version, c.Scheme, c.Endpoint)
 	c.MaxThreads = pick(r, r.int(e, "maxThreads"), "maxThreads", byDefault.MaxThreads, plain, nil)
-	c.MinSpareThreads = capSpare(
+	c.MinSpareThreads = CapSpare(
 		pick(r, r.int(e, "minSpareThreads"), "minSpareThreads", byDefault.MinSpareThreads, plain, nil), c.MaxThreads)
 	if c.Endpoint == "bio" && !r.int(e, "maxConnections").given {
 		c.MaxConnections.Value = c.MaxThreads.Value // JIoEndpoint.bind
@@ -171,7 +171,7 @@ func (r *reader) virtual(e *element, c *Connector) bool {
 	}
 	c.VirtualThreads = pick(r, r.bool(e, "useVirtualThreads"), "useVirtualThreads", false, func(n int) bool { return n == 1 }, nil)
 	if c.VirtualThreads.Value {
-		c.VirtualThreads.Note = noThreadLimit
+		c.VirtualThreads.Note = NoThreadLimit
 	}
 	return c.VirtualThreads.Value
 }

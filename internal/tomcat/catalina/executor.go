@@ -58,7 +58,7 @@ func (x *executor) apply(r *reader, c *Connector) {
 	c.VirtualThreads = &backlog.Setting[bool]{Value: virtual, Kind: backlog.SourceDefault, Source: defaultSource(r.server.Version)}
 	if virtual {
 		kind, source := x.virtual.source(r.server.File)
-		c.VirtualThreads = &backlog.Setting[bool]{Value: true, Kind: kind, Source: source + ", Executor " + x.name, Note: noThreadLimit}
+		c.VirtualThreads = &backlog.Setting[bool]{Value: true, Kind: kind, Source: source + ", Executor " + x.name, Note: NoThreadLimit}
 	}
 	if x.custom == "" {
 		return
@@ -71,11 +71,12 @@ func (x *executor) apply(r *reader, c *Connector) {
 	})
 }
 
-const noThreadLimit = "a virtual thread for each request: maxThreads has no effect"
+// NoThreadLimit is the note on a connector that uses virtual threads.
+const NoThreadLimit = "a virtual thread for each request: maxThreads has no effect"
 
-// capSpare is minSpareThreads as it is in force: never above maxThreads
+// CapSpare is minSpareThreads as it is in force: never above maxThreads
 // (AbstractEndpoint.getMinSpareThreads).
-func capSpare(spare, most *backlog.Setting[int]) *backlog.Setting[int] {
+func CapSpare(spare, most *backlog.Setting[int]) *backlog.Setting[int] {
 	if spare.Value <= most.Value {
 		return spare
 	}

@@ -1,0 +1,147 @@
+package tomcat
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/tomcat/catalina"
+)
+
+// match puts connectors and listening ports together. What it cannot decide is
+// in the second result.
+func (f *found) match(ports []Listening, pools Pools, cpus int) (map[uint16]*backlog.Connector, []backlog.Unavailable) {
+	out := make(map[uint16]*backlog.Connector, len(ports))
+	var left []Listening
+	for _, l := range ports {
+		if c := f.configured(l); c != nil {
+			out[l.Port] = f.live(c, l, pools, cpus)
+		} else {
+			left = append(left, l)
+		}
+	}
+	decided := false
+	for _, l := range left {
+		if _, taken := out[l.Port]; !taken {
+			out[l.Port] = f.unconfigured(l, left, pools, cpus)
+			decided = decided || out[l.Port].Server == serverTomcat
+		}
+	}
+	if decided {
+		return out, nil
+	}
+	return out, f.undecided(left)
+}
+
+// undecided says that a connector's port was chosen by the system and cannot be
+// told from the process's other ports.
+func (f *found) undecided(left []Listening) []backlog.Unavailable {
+	auto := f.withoutPort()
+	if len(auto) == 0 || len(left) == 0 {
+		return nil
+	}
+	return []backlog.Unavailable{{
+		What: "which port belongs to the connector with port 0",
+		Why:  fmt.Sprintf("%d such connectors, %d ports that no other connector explains", len(auto), len(left)),
+		How:  "name the port with --port and " + byHand,
+	}}
+}
+
+// configured is the connector that says it listens on a port; of several the
+// one bound to this very address, then one bound to all.
+func (f *found) configured(l Listening) *catalina.Connector {
+	var best *catalina.Connector
+	for i := range f.connectors {
+		c := &f.connectors[i]
+		if c.Port == l.Port && (best == nil || fits(c, l) > fits(best, l)) {
+			best = c
+		}
+	}
+	return best
+}
+
+func fits(c *catalina.Connector, l Listening) int {
+	switch {
+	case c.Address.IsValid() && c.Address == l.Address.Unmap():
+		return 2
+	case !c.Address.IsValid():
+		return 1
+	}
+	return 0
+}
+
+// unconfigured is a port that no connector names: one chosen by the system
+// when only one connector has such a port and only one port is left for it,
+// else a Tomcat's if threads are named after it, else none of its.
+func (f *found) unconfigured(l Listening, left []Listening, pools Pools, cpus int) *backlog.Connector {
+	auto := f.withoutPort()
+	pool, named := pools.find(l.Port)
+	if len(auto) == 1 && (named || len(left) == 1) {
+		return f.live(auto[0], l, pools, cpus)
+	}
+	if !named && len(f.connectors) == 0 {
+		pool, named = nameless(l, left, pools)
+	}
+	if !named {
+		return &backlog.Connector{Server: f.server}
+	}
+	return f.live(&catalina.Connector{
+		Connector: backlog.Connector{Server: serverTomcat, Version: f.version.String(), Protocol: pool.Protocol},
+		Port:      l.Port, Endpoint: pool.endpoint(),
+	}, l, pools, cpus)
+}
+
+func (f *found) withoutPort() []*catalina.Connector {
+	var out []*catalina.Connector
+	for i := range f.connectors {
+		if f.connectors[i].Port == 0 {
+			out = append(out, &f.connectors[i])
+		}
+	}
+	return out
+}
+
+// nameless finds threads of a connector whose port was cut off, when no other
+// port can be meant.
+func nameless(l Listening, left []Listening, pools Pools) (Pool, bool) {
+	var found []Pool
+	for _, pool := range pools.All() {
+		if pool.Port == 0 && pool.mayListen(l.Address) {
+			found = append(found, pool)
+		}
+	}
+	if len(found) != 1 {
+		return Pool{}, false
+	}
+	others := slices.ContainsFunc(left, func(o Listening) bool {
+		return o.Port != l.Port && found[0].mayListen(o.Address)
+	})
+	return found[0], !others
+}
+
+// mayListen says whether the address in the threads' names, as far as it goes,
+// can be this one.
+func (p Pool) mayListen(address netip.Addr) bool {
+	if p.Address == "" {
+		return true
+	}
+	return strings.HasPrefix(javaAddress(address.Unmap())+"-", p.Address)
+}
+
+// javaAddress is the address as InetAddress.getHostAddress prints it: IPv6
+// without "::".
+func javaAddress(a netip.Addr) string {
+	if a.Is4() || !a.IsValid() {
+		return a.String()
+	}
+	b := a.As16()
+	parts := make([]string, 8)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%x", uint(b[2*i])<<8|uint(b[2*i+1]))
+	}
+	return strings.Join(parts, ":")
+}
+
+func (p Pool) endpoint() string { return p.Protocol[strings.LastIndexByte(p.Protocol, '-')+1:] }
