@@ -193,7 +193,8 @@ func makeCPUGroup(t *testing.T, fs FS, pid int) string {
 		}
 		t.Cleanup(func() {
 			join(t, m.point, pid)
-			require.NoError(t, os.Remove(group))
+			// Processes that have just ended hold it a moment longer.
+			require.Eventually(t, func() bool { return os.Remove(group) == nil }, 5*time.Second, 5*time.Millisecond)
 		})
 		limit := map[bool]string{true: "cpu.max", false: "cpu.cfs_quota_us"}[m.v2]
 		if os.WriteFile(filepath.Join(group, limit), []byte("10000"), 0o600) != nil {

@@ -85,6 +85,21 @@ func TestUnownedSocketIsNotSearchedForAgain(t *testing.T) {
 	p.requireFind(999, 13, 1)
 }
 
+// A search that takes a second is not repeated before 100 s have passed.
+func TestSlowSearchRestsLonger(t *testing.T) {
+	p := newFakeProc(t)
+	p.process(10, 5, 100)
+	p.Finder.now = func() time.Time {
+		p.now = p.now.Add(time.Second)
+		return p.now
+	}
+	p.requireFind(999, 0, 1)
+	p.now = p.now.Add(retryAfter + time.Second)
+	p.requireFind(999, 0, 0)
+	p.now = p.now.Add(restRatio * time.Second)
+	p.requireFind(999, 0, 1)
+}
+
 // Another socket's full search must not hide a new process from this one.
 func TestNewProcessesAreNewToEachSocket(t *testing.T) {
 	p := newFakeProc(t)

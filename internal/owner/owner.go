@@ -23,6 +23,9 @@ const (
 	// thread names gave, is left alone. Processes that start meanwhile are
 	// looked at: a listener changes hands only by fork or SCM_RIGHTS.
 	retryAfter = 30 * time.Second
+	// restRatio makes that longer where a search takes long (a second for
+	// 300,000 descriptors): it may take 1 % of a core.
+	restRatio = 100
 	// forgetAfter is how long a socket that nobody asks for is remembered.
 	forgetAfter = 5 * time.Minute
 )
@@ -74,9 +77,9 @@ type owned struct {
 
 // missed is a socket whose owner was searched for in vain.
 type missed struct {
-	searched time.Time // in all processes
-	seen     int       // processes up to this number in pidLog were asked
-	asked    time.Time
+	retry time.Time // when to search in all processes again
+	seen  int       // processes up to this number in pidLog were asked
+	asked time.Time
 }
 
 // New makes a Finder over the proc file system mounted at procMount, usually

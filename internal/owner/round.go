@@ -48,7 +48,7 @@ func (r *round) sort(s Socket) {
 	m := r.f.missing[s.Inode]
 	if m != nil {
 		m.asked = r.now
-		if r.now.Sub(m.searched) < retryAfter {
+		if r.now.Before(m.retry) {
 			r.stale[s.Inode] = s
 			return
 		}
@@ -89,8 +89,10 @@ func (r *round) search() {
 	pids := r.f.pids.update(r.f.proc.pids())
 	r.f.dropDenied()
 	if len(r.fresh) > 0 {
+		begin := r.f.now()
 		r.searchIn(r.fresh, pids)
-		r.note(r.fresh, r.now)
+		end := r.f.now()
+		r.note(r.fresh, end.Add(max(retryAfter, restRatio*end.Sub(begin))))
 	}
 	if len(r.stale) > 0 {
 		r.searchIn(r.stale, r.newPIDs(pids))
@@ -108,8 +110,8 @@ func (r *round) newPIDs(pids []int) []int {
 }
 
 // note remembers what stayed without an owner. A zero time leaves the time of
-// the last full search as it was.
-func (r *round) note(sockets map[uint32]Socket, full time.Time) {
+// the next full search as it was.
+func (r *round) note(sockets map[uint32]Socket, retry time.Time) {
 	for inode := range sockets {
 		if _, ok := r.found[inode]; ok {
 			delete(r.f.missing, inode)
@@ -122,8 +124,8 @@ func (r *round) note(sockets map[uint32]Socket, full time.Time) {
 			r.f.missing[inode] = m
 		}
 		m.asked, m.seen = r.now, r.f.pids.number
-		if !full.IsZero() {
-			m.searched = full
+		if !retry.IsZero() {
+			m.retry = retry
 		}
 	}
 }

@@ -33,7 +33,10 @@ func parseStat(data []byte) (stat, bool) {
 		return stat{}, false
 	}
 	start, err := strconv.ParseUint(string(fields[statStart]), 10, 64)
-	return stat{comm: string(data[open+1 : end]), start: start, threads: threads}, err == nil
+	if err != nil {
+		return stat{}, false
+	}
+	return stat{comm: string(data[open+1 : end]), start: start, threads: threads}, true
 }
 
 // effectiveUID is the second number of the line "Uid:" of /proc/PID/status.
