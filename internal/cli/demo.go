@@ -2,11 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,44 +94,75 @@ const (
 	// demoArrival spreads the clients a little: hundreds of SYNs in the same
 	// millisecond overflow any small queue before the server is even scheduled,
 	// which is true but not what the demo is about.
-	demoArrival = 250 * time.Millisecond
+	demoArrival        = 250 * time.Millisecond
 	demoRequestTimeout = 30 * time.Second
 )
 
-func (o *demoOptions) run(ctx context.Context, w io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, o.lasts)
-	defer cancel()
-	server, err := demo.Listen(ctx, o.server)
-	if err != nil {
-		return err
-	}
-	load, err := demo.NewLoad(demo.BurstOptions{
-		Address: server.Address().String(), Clients: o.clients,
-		Rate: float64(o.clients) / demoArrival.Seconds(),
-		ConnectTimeout: demoConnectTimeout, RequestTimeout: demoRequestTimeout,
-	})
-	if err != nil {
-		return err
-	}
-	s, err := o.sampler(server.Address().Port())
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	address := freeAddress(ctx, o.listen)
-	o.introduce(w, server, address)
+// demoStage is the agent that starts beside the server once its port is known.
+type demoStage struct {
+	*demoOptions
+	w       io.Writer
+	tasks   *errgroup.Group
+	running atomic.Pointer[sampler.Sampler]
+	demo.Commentary
+}
 
-	tasks, cancelTasks := context.WithCancel(ctx)
+func (o *demoOptions) run(ctx context.Context, w io.Writer) error {
+	tasks, stop := context.WithTimeout(ctx, o.lasts)
+	defer stop()
 	g, tasks := errgroup.WithContext(tasks)
-	g.Go(func() error { return server.Serve(tasks) })
+	stage := &demoStage{demoOptions: o, w: w, tasks: g}
+	stage.Commentary = demo.Commentary{Limits: o.server, Snapshot: stage.snapshot, Out: w}
 	g.Go(func() error {
-		return agent.Run(tasks, s, agent.Options{Listen: []string{address}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
-	})
-	g.Go(func() error {
-		defer cancelTasks()
-		return o.show(tasks, w, server, load, s)
+		defer stop()
+		outcomes, err := demo.Run(tasks, o.script(), func(e demo.Event) {
+			if e.Kind == demo.Listening {
+				stage.open(tasks, e.Address)
+			}
+			stage.Tell(e)
+		})
+		if err != nil {
+			return err
+		}
+		return stage.conclude(outcomes)
 	})
 	return g.Wait()
+}
+
+// script is the play: a second of quiet, the burst, and an end when the time
+// is up or, earlier, when every client has its outcome.
+func (o *demoOptions) script() demo.Options {
+	return demo.Options{
+		Server: o.server,
+		Delay:  time.Second,
+		Burst: demo.BurstOptions{
+			Clients: o.clients, Rate: float64(o.clients) / demoArrival.Seconds(),
+			ConnectTimeout: demoConnectTimeout, RequestTimeout: demoRequestTimeout,
+		},
+	}
+}
+
+// open starts the agent beside the server.
+func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
+	address := freeAddress(ctx, d.listen)
+	d.introduce(d.w, server, address)
+	d.tasks.Go(func() error {
+		s, err := d.demoOptions.sampler(server.Port())
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		d.running.Store(s)
+		return agent.Run(ctx, s, agent.Options{Listen: []string{address}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	})
+}
+
+// snapshot is nil until the agent's first scan.
+func (d *demoStage) snapshot() *backlog.Snapshot {
+	if s := d.running.Load(); s != nil {
+		return s.Snapshot()
+	}
+	return nil
 }
 
 func (o *demoOptions) sampler(port uint16) (*sampler.Sampler, error) {
@@ -163,7 +195,7 @@ func freeAddress(ctx context.Context, wanted string) string {
 	return l.Addr().String()
 }
 
-func (o *demoOptions) introduce(w io.Writer, server *demo.Server, address string) {
+func (o *demoOptions) introduce(w io.Writer, server netip.AddrPort, address string) {
 	room := o.server.MaxConnections + o.server.AcceptCount + 1
 	fmt.Fprintf(w, `An HTTP server that admits like Tomcat listens on %s:
   maxThreads %d, maxConnections %d, acceptCount %d; a request takes %v.
@@ -173,36 +205,17 @@ They give up when they are not connected after %v.
 While it runs:   curl http://%s/metrics
                  tcpdiag snapshot --port %d --max-connections %d --max-threads %d
 
-`, server.Address(), o.server.MaxThreads, o.server.MaxConnections, o.server.AcceptCount, o.server.ServiceTime,
+`, server, o.server.MaxThreads, o.server.MaxConnections, o.server.AcceptCount, o.server.ServiceTime,
 		o.server.MaxConnections, o.server.AcceptCount, room, o.clients, demoArrival, demoConnectTimeout,
-		address, server.Address().Port(), o.server.MaxConnections, o.server.MaxThreads)
+		address, server.Port(), o.server.MaxConnections, o.server.MaxThreads)
 }
 
-// show waits for the first scan, then runs the burst and tells how it ended.
-func (o *demoOptions) show(ctx context.Context, w io.Writer, server *demo.Server, load *demo.Load, s *sampler.Sampler) error {
-	for s.Snapshot() == nil {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	show := demo.Show{
-		Server: server, Load: load, Limits: o.server, Clients: o.clients,
-		Snapshot: s.Snapshot, Out: w, Now: time.Now,
-	}
-	fmt.Fprintln(w, show.Heading())
-	verdict, outcomes := show.Run(ctx)
-	if errors.Is(ctx.Err(), context.Canceled) {
-		fmt.Fprintln(w, "\nStopped.")
-	}
-	return o.conclude(w, verdict, outcomes)
-}
-
-func (o *demoOptions) conclude(w io.Writer, verdict *backlog.Snapshot, outcomes demo.Outcomes) error {
-	if verdict == nil {
+// conclude sets what the clients counted against what the kernel told.
+func (d *demoStage) conclude(outcomes demo.Outcomes) error {
+	fmt.Fprintf(d.w, "\nWhat the clients say: %s.\n", outcomes)
+	if d.Worst() == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "\nWhat the clients say: %s.\n\nWhat tcpdiag says of the worst moment:\n\n", outcomes)
-	return render.Text(w, verdict, textOptions(w))
+	fmt.Fprintf(d.w, "\nWhat tcpdiag says of the worst moment:\n\n")
+	return render.Text(d.w, d.Worst(), textOptions(d.w))
 }
