@@ -3,6 +3,7 @@ package promexport_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -33,7 +34,13 @@ func handler(s *backlog.Snapshot) http.Handler {
 	return promexport.Handler(promexport.NewRegistry(source(s), promexport.Build{Version: "1.2.3"}), slog.New(slog.DiscardHandler))
 }
 
-func scrape(t testing.TB, h http.Handler, header map[string]string) *http.Response {
+// answer is a scrape's.
+type answer struct {
+	header http.Header
+	body   string
+}
+
+func scrape(t testing.TB, h http.Handler, header map[string]string) answer {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	for k, v := range header {
@@ -42,15 +49,7 @@ func scrape(t testing.TB, h http.Handler, header map[string]string) *http.Respon
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
-	return w.Result()
-}
-
-func body(t testing.TB, res *http.Response) string {
-	t.Helper()
-	b, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	require.NoError(t, res.Body.Close())
-	return string(b)
+	return answer{w.Header(), w.Body.String()}
 }
 
 const (
@@ -84,28 +83,28 @@ func checkGolden(t *testing.T, name, got string) {
 
 func TestTextExposition(t *testing.T) {
 	res := scrape(t, handler(fleet(1)), nil)
-	require.Contains(t, res.Header.Get("Content-Type"), "text/plain; version=0.0.4")
-	checkGolden(t, "overload.prom", ours(body(t, res)))
+	require.Contains(t, res.header.Get("Content-Type"), "text/plain; version=0.0.4")
+	checkGolden(t, "overload.prom", ours(res.body))
 }
 
 func TestOpenMetricsExposition(t *testing.T) {
 	res := scrape(t, handler(fleet(1)), map[string]string{"Accept": acceptOpenMetrics})
-	require.Contains(t, res.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0")
-	got := body(t, res)
+	require.Contains(t, res.header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0")
+	got := res.body
 	require.True(t, strings.HasSuffix(got, "# EOF\n"))
 	checkGolden(t, "overload.om", ours(got))
 }
 
 func TestBuildInfo(t *testing.T) {
 	require.Regexp(t, `tcpdiag_build_info\{goarch="\w+",goos="\w+",goversion="go1[^"]+",revision="",version="1.2.3"\} 1`,
-		body(t, scrape(t, handler(nil), nil)))
+		scrape(t, handler(nil), nil).body)
 }
 
 // The fill histogram has classic and native buckets, and both say the same.
 func TestProtobufExposition(t *testing.T) {
 	s := fleet(1)
 	res := scrape(t, handler(s), map[string]string{"Accept": acceptProtobuf})
-	require.Contains(t, res.Header.Get("Content-Type"), "application/vnd.google.protobuf")
+	require.Contains(t, res.header.Get("Content-Type"), "application/vnd.google.protobuf")
 	families := decode(t, res)
 	h := families["tcpdiag_listener_accept_queue_fill_ratio"].GetMetric()[0].GetHistogram()
 	require.EqualValues(t, 7, h.GetSampleCount())
@@ -124,14 +123,14 @@ func TestProtobufExposition(t *testing.T) {
 	require.Equal(t, map[int]int64{-53: 1, -16: 1, -8: 1, 0: 2}, expand(h))
 }
 
-func decode(t *testing.T, res *http.Response) map[string]*dto.MetricFamily {
+func decode(t *testing.T, res answer) map[string]*dto.MetricFamily {
 	t.Helper()
-	dec := expfmt.NewDecoder(strings.NewReader(body(t, res)), expfmt.ResponseFormat(res.Header))
+	dec := expfmt.NewDecoder(strings.NewReader(res.body), expfmt.ResponseFormat(res.header))
 	out := make(map[string]*dto.MetricFamily)
 	for {
 		var f dto.MetricFamily
 		err := dec.Decode(&f)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		require.NoError(t, err)
@@ -174,7 +173,7 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 		t.Skip("promtool is not installed: apt-get install prometheus")
 	}
 	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
-	cmd.Stdin = strings.NewReader(ours(body(t, scrape(t, handler(fleet(2)), nil))))
+	cmd.Stdin = strings.NewReader(ours(scrape(t, handler(fleet(2)), nil).body))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Empty(t, string(out))
@@ -182,13 +181,13 @@ func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 
 func TestAScrapeCanBeCompressed(t *testing.T) {
 	res := scrape(t, handler(fleet(1)), map[string]string{"Accept-Encoding": "gzip"})
-	require.Equal(t, "gzip", res.Header.Get("Content-Encoding"))
-	z, err := gzip.NewReader(res.Body)
+	require.Equal(t, "gzip", res.header.Get("Content-Encoding"))
+	z, err := gzip.NewReader(strings.NewReader(res.body))
 	require.NoError(t, err)
 	var b bytes.Buffer
 	_, err = b.ReadFrom(z)
 	require.NoError(t, err)
-	require.True(t, ours(body(t, scrape(t, handler(fleet(1)), nil))) == ours(b.String()), "the same, compressed")
+	require.True(t, ours(scrape(t, handler(fleet(1)), nil).body) == ours(b.String()), "the same, compressed")
 }
 
 func TestScrapesAtTheSameTime(t *testing.T) {
