@@ -264,7 +264,7 @@ func (c *classPath) loaderProperties(p *Process, root *place) map[string]string 
 		if err != nil {
 			continue
 		}
-		docs, err := parseProperties(data, "")
+		docs, err := parseProperties(data, "", false)
 		if err == nil && len(docs) > 0 {
 			return docs[0].values
 		}

@@ -3,7 +3,6 @@ package springboot
 import (
 	"slices"
 	"strings"
-
 )
 
 // configData finds the documents of the config files the way Spring Boot 2.4
@@ -210,4 +209,3 @@ func expandProfiles(names []string, groups map[string][]string) []string {
 	}
 	return out
 }
-

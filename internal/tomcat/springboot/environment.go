@@ -88,12 +88,38 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 	if json != nil {
 		docs = slices.Insert(docs, 1, json)
 	}
+	e.docs = docs
+	files, im := e.files(p, c, env)
+	e.docs = slices.Concat(docs, files)
+	e.unavailable = append(e.unavailable, im.missing...)
+}
+
+// files are the documents of the config files, found the way this version of
+// Spring Boot does.
+func (e *Environment) files(p *Process, c *classPath, env *document) ([]*document, *importer) {
 	v := parseVersion(e.boot)
 	im := newImporter(p, c, env)
-	cd := &configData{existing: docs, im: im, legacy: v.known() && !v.atLeast(3), escapes: e.escapes()}
-	files, profiles := cd.run()
-	e.docs, e.profiles = append(docs, files...), profiles
-	e.unavailable = append(e.unavailable, im.missing...)
+	if !v.known() || v.atLeast(2, 4) {
+		cd := &configData{existing: e.docs, im: im, legacy: v.known() && !v.atLeast(3), escapes: e.escapes()}
+		docs, profiles := cd.run()
+		if v.atLeast(3) || !useLegacy(slices.Concat(e.docs, docs)) {
+			e.profiles = profiles
+			return docs, im
+		}
+		im = newImporter(p, c, env)
+	}
+	im.oneDocument = !v.atLeast(2, 4)
+	lf := &legacyFiles{im: im, existing: e.docs, resolver: e.resolver(), wildcard: v.atLeast(2, 3)}
+	docs, profiles := lf.run()
+	e.profiles = profiles
+	return docs, im
+}
+
+// useLegacy says that the application asks for the processing of Spring Boot
+// 2.3 (UseLegacyConfigProcessingException, 2.4 to 2.7).
+func useLegacy(docs []*document) bool {
+	f, ok := lookup(docs, "spring.config.use-legacy-processing")
+	return ok && f.text == "true"
 }
 
 // escapes says that a backslash keeps a placeholder from being replaced, which

@@ -1,7 +1,6 @@
 package springboot
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -21,6 +20,8 @@ type importer struct {
 	loaded  map[string]bool // by resource id: nothing is applied twice
 	missing []backlog.Unavailable
 	budget  int64 // bytes still to be read
+	// oneDocument: a .properties file has no separators (before Spring Boot 2.4).
+	oneDocument bool
 }
 
 // resource is a file found at a location.
@@ -57,7 +58,7 @@ func (im *importer) unavailable(what, why, how string) {
 // resolve lists what stands at the locations, in rising order of precedence:
 // first what belongs to no profile, then, when the profiles are known, theirs.
 func (im *importer) resolve(locs []location, parent string, profiles []string) []candidate {
-	var out []candidate
+	out := make([]candidate, 0, len(locs))
 	for _, loc := range locs {
 		out = append(out, im.resolveOne(loc, parent, profiles)...)
 	}
@@ -142,21 +143,15 @@ func (im *importer) file(ref reference, at string) []candidate {
 			im.unavailable("config file "+at, "no such file now; the application needed it when it started", "")
 		}
 		return nil
-	case errors.Is(res.err, ErrNotRegular) && ref.dir != "" && isDirectoryError(res.err):
-		return nil
 	default:
 		im.unavailable("config file "+at, reason(res.err), "run as the process's user, or as root")
 		return nil
 	}
 	return []candidate{{
 		loc: ref.loc, ref: at, id: res.id, profile: ref.profile,
-		load: func() ([]*document, error) { return parseConfig(ref.ext, res.data, res.label) },
+		load: func() ([]*document, error) { return im.parse(ref.ext, res.data, res.label) },
 	}}
 }
-
-// isDirectoryError is always false today: Java lists a directory of that name
-// as an existing resource and then fails to read it, so it deserves its entry.
-func isDirectoryError(error) bool { return false }
 
 // fetch reads a resource location once.
 func (im *importer) fetch(at string) resource {
@@ -189,11 +184,11 @@ func (im *importer) read(at string) resource {
 	return resource{id: file, label: file, data: data, err: err}
 }
 
-// parseConfig parses a config file by its extension.
-func parseConfig(ext string, data []byte, label string) ([]*document, error) {
+// parse parses a config file by its extension.
+func (im *importer) parse(ext string, data []byte, label string) ([]*document, error) {
 	switch ext {
 	case "properties":
-		return parseProperties(data, label)
+		return parseProperties(data, label, !im.oneDocument)
 	case "xml":
 		return parseXMLProperties(data, label)
 	}
@@ -222,9 +217,9 @@ func (im *importer) load(cands []candidate) []*contributor {
 
 // variable is the import of a variable that holds a whole file ("env:NAME", Boot 3.5).
 func (im *importer) variable(loc location) []candidate {
-	name, ext := strings.TrimPrefix(loc.value, "env:"), "properties"
-	if hint := extensionHint().FindStringSubmatch(name); hint != nil {
-		name, ext = hint[1], strings.ToLower(hint[2])
+	name, ext, ok := extensionHint(strings.TrimPrefix(loc.value, "env:"))
+	if !ok {
+		ext = "properties"
 	}
 	text, ok := im.env.values[name]
 	if !ok {
@@ -235,6 +230,6 @@ func (im *importer) variable(loc location) []candidate {
 	}
 	return []candidate{{
 		loc: loc, id: "env:" + name,
-		load: func() ([]*document, error) { return parseConfig(ext, []byte(text), "env "+name) },
+		load: func() ([]*document, error) { return im.parse(ext, []byte(text), "env "+name) },
 	}}
 }

@@ -2,7 +2,6 @@ package springboot
 
 import (
 	"path"
-	"regexp"
 	"strings"
 )
 
@@ -72,7 +71,7 @@ func references(loc location, resource, profile string, names []string) []refere
 		suffix = "-" + profile
 	}
 	if strings.HasSuffix(resource, "/") {
-		var out []reference
+		out := make([]reference, 0, len(names)*len(extensions()))
 		for _, name := range names {
 			for _, ext := range extensions() {
 				out = append(out, reference{loc, resource + name + suffix + "." + ext, resource, profile, ext})
@@ -80,8 +79,8 @@ func references(loc location, resource, profile string, names []string) []refere
 		}
 		return out
 	}
-	if hint := extensionHint().FindStringSubmatch(resource); hint != nil {
-		return []reference{{loc, hint[1] + suffix, "", profile, strings.ToLower(hint[2])}}
+	if name, ext, ok := extensionHint(resource); ok {
+		return []reference{{loc, name + suffix, "", profile, ext}}
 	}
 	for _, ext := range extensions() {
 		if n := len(resource) - len(ext); n > 0 && strings.EqualFold(resource[n:], ext) {
@@ -92,8 +91,15 @@ func references(loc location, resource, profile string, names []string) []refere
 	return nil
 }
 
-// extensionHint is "config[.yaml]": a file without the extension it deserves.
-func extensionHint() *regexp.Regexp { return regexp.MustCompile(`^(.*)\[\.(\w+)\]$`) }
+// extensionHint takes "config[.yaml]" apart: a file without the extension it
+// deserves (FileExtensionHint).
+func extensionHint(file string) (name, ext string, ok bool) {
+	i := strings.LastIndex(file, "[.")
+	if i < 0 || !strings.HasSuffix(file, "]") {
+		return file, "", false
+	}
+	return file[:i], strings.ToLower(file[i+2 : len(file)-1]), true
+}
 
 // scheme is a location's prefix up to the first colon, or "".
 func scheme(value string) string {

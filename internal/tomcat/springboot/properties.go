@@ -12,9 +12,13 @@ import (
 // parseProperties reads the documents of a .properties file. Lines of "#---" or
 // "!---" separate them (OriginTrackedPropertiesLoader); "name[]=a,b" is a list.
 // The file's bytes are ISO 8859-1, as Java's are.
-func parseProperties(data []byte, label string) ([]*document, error) {
+func parseProperties(data []byte, label string, separators bool) ([]*document, error) {
+	texts := []string{string(data)}
+	if separators {
+		texts = splitProperties(texts[0])
+	}
 	var docs []*document
-	for i, text := range splitProperties(string(data)) {
+	for i, text := range texts {
 		loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 		props, err := loader.LoadBytes([]byte(text))
 		if err != nil {

@@ -2,7 +2,6 @@ package springboot
 
 import (
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -43,13 +42,17 @@ func (v version) atLeast(numbers ...int) bool {
 	return true
 }
 
-// artifact is a jar's name and version, by its file name.
+// artifact is a jar's name and version, by its file name: the version begins
+// with the first digit behind a dash.
 func artifact(file string) (name, version string) {
-	m := regexp.MustCompile(`^(.*?)-(\d[\w.+-]*)\.(?:jar|JAR)$`).FindStringSubmatch(path.Base(file))
-	if m == nil {
-		return strings.TrimSuffix(path.Base(file), ".jar"), ""
+	base := path.Base(file)
+	base = strings.TrimSuffix(strings.TrimSuffix(base, ".jar"), ".JAR")
+	for i := 1; i+1 < len(base); i++ {
+		if base[i] == '-' && isDigit(base[i+1]) {
+			return base[:i], base[i+1:]
+		}
 	}
-	return m[1], m[2]
+	return base, ""
 }
 
 // libraries is the jars of the class path by their artifact's name.
@@ -102,7 +105,7 @@ func (c *classPath) tomcatVersion(p *Process, libs map[string]*place) string {
 	// reads its own version from.
 	for _, pl := range c.places[:min(1, len(c.places))] {
 		if data, err := pl.read(p, tomcatServerInfo, maxManifest); err == nil {
-			docs, err := parseProperties(data, tomcatServerInfo)
+			docs, err := parseProperties(data, tomcatServerInfo, false)
 			if err == nil && len(docs) > 0 {
 				return strings.TrimSuffix(docs[0].values["server.number"], ".0")
 			}
@@ -115,8 +118,10 @@ func (c *classPath) tomcatVersion(p *Process, libs map[string]*place) string {
 // Tomcat when several are there.
 func webServer(libs map[string]*place) string {
 	for _, s := range []struct{ jar, name string }{
-		{"tomcat-embed-core", "tomcat"}, {"jetty-server", "jetty"},
-		{"undertow-core", "undertow"}, {"reactor-netty-http", "netty"},
+		{"tomcat-embed-core", "tomcat"},
+		{"jetty-server", "jetty"},
+		{"undertow-core", "undertow"},
+		{"reactor-netty-http", "netty"},
 	} {
 		if _, ok := libs[s.jar]; ok {
 			return s.name

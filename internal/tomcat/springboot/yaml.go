@@ -14,7 +14,7 @@ import (
 
 // maxYAMLNodes bounds the values of one file once its aliases are followed: a
 // few hundred bytes of nested aliases would otherwise become billions.
-const maxYAMLNodes = 200_000
+const maxYAMLNodes = 50_000
 
 // maxYAMLDepth bounds nesting, cycles of aliases included.
 const maxYAMLDepth = 200

@@ -2,7 +2,7 @@ package springboot
 
 import (
 	"math/big"
-	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -82,8 +82,16 @@ func sexagesimal(sign, digits string) (string, bool) {
 }
 
 // yamlFloat says that a plain scalar is a floating point number; its spelling
-// is kept, it is never the value of a limit.
+// is kept, it is never the value of a limit. It matters for keys only.
 func yamlFloat(v string) bool {
-	return regexp.MustCompile(`^([-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?\.[0-9_]+([eE][-+]?[0-9]+)?|` +
-		`[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`).MatchString(v)
+	body := strings.TrimLeft(v, "+-")
+	switch strings.ToLower(body) {
+	case ".inf", ".nan":
+		return true
+	}
+	if body == "" || len(v)-len(body) > 1 || strings.Trim(body, "0123456789_.eE+-") != "" || !strings.ContainsAny(body, ".eE") {
+		return false
+	}
+	_, err := strconv.ParseFloat(strings.ReplaceAll(v, "_", ""), 64)
+	return err == nil
 }

@@ -1,0 +1,110 @@
+package springboot
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseLaunch(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		want launch
+	}{
+		"jar": {
+			args: []string{"java", "-Xmx1g", "-jar", "app.jar", "--server.port=1", "-cp", "x"},
+			want: launch{options: []option{{"-Xmx1g", ""}}, jar: "app.jar", args: []string{"--server.port=1", "-cp", "x"}},
+		},
+		"class path and main class": {
+			args: []string{"java", "-cp", "a:b/*", "-Da=1", "com.example.Main", "@x"},
+			want: launch{options: []option{{"-Da=1", ""}}, classPath: []string{"a", "b/*"}, main: "com.example.Main", args: []string{"@x"}},
+		},
+		"last class path wins, joined form": {
+			args: []string{"java", "-classpath", "a", "--class-path=b", "Main"},
+			want: launch{classPath: []string{"b"}, main: "Main"},
+		},
+		"no class path": {
+			args: []string{"java", "Main"},
+			want: launch{classPath: []string{"."}, main: "Main"},
+		},
+		"class path of the environment": {
+			args: []string{"java", "Main"}, env: map[string]string{"CLASSPATH": "x:y"},
+			want: launch{classPath: []string{"x", "y"}, main: "Main"},
+		},
+		"options with a value of their own": {
+			args: []string{
+				"java", "--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-modules", "m",
+				"--add-exports=a/b=c", "--enable-preview", "-XX:+UseZGC", "-jar", "app.jar",
+			},
+			want: launch{options: []option{
+				{"--add-opens", ""}, {"--add-modules", ""}, {"--add-exports=a/b=c", ""}, {"--enable-preview", ""}, {"-XX:+UseZGC", ""},
+			}, jar: "app.jar"},
+		},
+		"module": {
+			args: []string{"java", "-p", "mods:libs", "-m", "app/com.example.Main", "x"},
+			want: launch{modules: []string{"mods", "libs"}, main: "app/com.example.Main", classPath: []string{"."}, args: []string{"x"}},
+		},
+		"options of the environment in the VM's order": {
+			args: []string{"java", "-Da=3", "-jar", "app.jar"},
+			env:  map[string]string{"JAVA_TOOL_OPTIONS": "-Da=1", "JDK_JAVA_OPTIONS": "-Da=2", "_JAVA_OPTIONS": "-Da=4"},
+			want: launch{options: []option{
+				{"-Da=1", "JAVA_TOOL_OPTIONS"}, {"-Da=2", "JDK_JAVA_OPTIONS"}, {"-Da=3", ""}, {"-Da=4", "_JAVA_OPTIONS"},
+			}, jar: "app.jar"},
+		},
+		"argument file with the class path": {
+			args: []string{"java", "@jib-classpath", "@jib-main", "@mine"},
+			want: launch{classPath: []string{"/app/resources", "/app/libs/x.jar"}, main: "com.example.Main", args: []string{"@mine"}},
+		},
+		"argument files do not nest": {
+			args: []string{"java", "@nested"},
+			want: launch{classPath: []string{"."}, main: "@jib-main"},
+		},
+		"argument files switched off": {
+			args: []string{"java", "--disable-@files", "@jib-main"},
+			want: launch{options: []option{{"--disable-@files", ""}}, classPath: []string{"."}, main: "@jib-main"},
+		},
+		"an at sign escaped": {
+			args: []string{"java", "-Dx=1", "@@jib-main"},
+			want: launch{options: []option{{"-Dx=1", ""}}, classPath: []string{"."}, main: "@jib-main"},
+		},
+		"nothing but the name": {args: []string{"java"}, want: launch{classPath: []string{"."}}},
+		"no command line":      {want: launch{classPath: []string{"."}}},
+		"-jar at the end":      {args: []string{"java", "-jar"}, want: launch{classPath: []string{"."}}},
+	}
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"jib-classpath": `-cp "/app/resources:/app/libs/x.jar"`, "jib-main": "com.example.Main", "nested": "@jib-main",
+	})
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := processIn(dir, tt.args...)
+			p.Env = tt.env
+			got := parseLaunch(&p)
+			require.Empty(t, got.missing)
+			require.Equal(t, tt.want, *got)
+		})
+	}
+}
+
+// An argument file that is gone is said, and the rest of the line still counts.
+func TestParseLaunchMissingFiles(t *testing.T) {
+	p := processIn(t.TempDir(), "java", "@gone", "-XX:VMOptionsFile=gone-too", "-Da=1", "-jar", "app.jar")
+	got := parseLaunch(&p)
+	require.Equal(t, "app.jar", got.jar)
+	require.Equal(t, []option{{"-Da=1", ""}}, got.options)
+	require.Len(t, got.missing, 2)
+	require.Equal(t, "argument file @gone", got.missing[0].What)
+	require.Equal(t, "no such file", got.missing[0].Why)
+}
+
+// Without the environment, the options in it are still in java.rt.vmArgs.
+func TestSystemPropertiesFromVMArgs(t *testing.T) {
+	p := processIn(t.TempDir(), "java", "-Dserver.address=a b", "-jar", "app.jar")
+	p.EnvKnown, p.VMArgs = false, "-Dserver.port=7 -Dserver.address=a b"
+	d := systemProperties(&p, parseLaunch(&p))
+	require.Equal(t, "7", d.values["server.port"])
+	require.Equal(t, "a b", d.values["server.address"])
+	require.Equal(t, "-Dserver.port in the VM's arguments", d.source("server.port"))
+	require.Equal(t, "-Dserver.address", d.source("server.address"))
+}

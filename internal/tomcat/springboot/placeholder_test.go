@@ -1,0 +1,64 @@
+package springboot
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func resolverOf(values map[string]string) *resolver {
+	return &resolver{escapes: true, lookup: func(name string) (string, bool) {
+		v, ok := values[name]
+		return v, ok
+	}}
+}
+
+func TestResolve(t *testing.T) {
+	r := resolverOf(map[string]string{
+		"a": "1", "b": "${a}2", "stage": "eu", "port.eu": "8", "loop": "${pool}", "pool": "${loop}", "x:y": "whole", "empty": "",
+	})
+	for text, want := range map[string]string{
+		"plain": "plain", "${a}": "1", "${b}${a}": "121", "${none}": "${none}", "${none:d}": "d", "${none:}": "",
+		"${none:${a}}": "1", "${none:${nope:z}}": "z", "${port.${stage}}": "8", "${x:y}": "whole", "${a": "${a",
+		"${none:{x}}": "{x}", "${empty:d}": "", `\${a}`: "${a}", "$a {b} ${a}": "$a {b} 1", "${none:a:b}": "a:b", "${}": "${}",
+	} {
+		got, err := r.resolve(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"${loop}", "${none:${loop}}"} {
+		_, err := r.resolve(text)
+		require.ErrorIs(t, err, ErrCircular, text)
+	}
+	_, err := r.resolve("${random.int(10)}")
+	require.ErrorIs(t, err, ErrRandom)
+}
+
+// A few hundred bytes that would grow without end are cut off.
+func TestResolveBounded(t *testing.T) {
+	values := map[string]string{"v0": strings.Repeat("x", 100)}
+	names := "abcdefghijklmnopqrstuvwxyz"
+	values["a"] = strings.Repeat("${v0}", 10)
+	for i := 1; i < len(names); i++ {
+		values[names[i:i+1]] = strings.Repeat("${"+names[i-1:i]+"}", 10)
+	}
+	_, err := resolverOf(values).resolve("${z}")
+	require.ErrorIs(t, err, ErrTooLarge)
+
+	_, err = resolverOf(nil).resolve(strings.Repeat("${a:", 5000) + strings.Repeat("}", 5000))
+	if err != nil {
+		require.ErrorIs(t, err, ErrTooLarge)
+	}
+}
+
+func FuzzResolve(f *testing.F) {
+	f.Add("${a:${b}}", "${c}", "x")
+	f.Add(`\${a}`, "${b}", "${a}")
+	f.Fuzz(func(t *testing.T, text, a, b string) {
+		got, err := resolverOf(map[string]string{"a": a, "b": b}).resolve(text)
+		if err == nil {
+			require.LessOrEqual(t, len(got), max(len(text), maxPlaceholderText)+len(a)+len(b))
+		}
+	})
+}
