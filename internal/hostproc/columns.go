@@ -9,8 +9,8 @@ import (
 // net/netstat and net/snmp: for each protocol a line of names and below it a
 // line of values.
 type columns struct {
-	header []byte // the file's bytes up to and including the names' line
-	prefix []byte // "TcpExt:", which starts the line of values too
+	prefix []byte // "TcpExt:", with which both lines start
+	names  []byte // the line of names
 	index  []int  // per wanted name its column, -1 when this kernel lacks it
 	last   int    // the highest column wanted
 }
@@ -18,26 +18,27 @@ type columns struct {
 // findColumns finds the wanted names of a protocol. That the protocol has no
 // lines at all is an error; that a name is missing is not.
 func findColumns(file []byte, protocol string, names []string) (*columns, error) {
-	prefix := []byte(protocol + ":")
-	start := 0
-	for start < len(file) && !bytes.HasPrefix(file[start:], prefix) {
-		next := bytes.IndexByte(file[start:], '\n')
-		if next < 0 {
-			break
-		}
-		start += next + 1
+	c := &columns{prefix: []byte(protocol + ":"), index: make([]int, len(names)), last: -1}
+	line := lineOf(file, c.prefix)
+	end := bytes.IndexByte(line, '\n')
+	if end < 0 {
+		return nil, fmt.Errorf("no lines of %q: %w", protocol, ErrMalformed)
 	}
-	if start >= len(file) || !bytes.HasPrefix(file[start:], prefix) {
-		return nil, fmt.Errorf("no %q line: %w", protocol, ErrMalformed)
-	}
-	length := bytes.IndexByte(file[start:], '\n')
-	if length < 0 {
-		return nil, fmt.Errorf("%q line without values: %w", protocol, ErrMalformed)
-	}
-	end := start + length
-	c := &columns{header: bytes.Clone(file[:end+1]), prefix: prefix, index: make([]int, len(names)), last: -1}
-	c.locate(bytes.Fields(file[start+len(prefix):end]), names)
+	c.names = bytes.Clone(line[:end+1])
+	c.locate(bytes.Fields(line[len(c.prefix):end]), names)
 	return c, nil
+}
+
+// lineOf is the file from the first line with a prefix on.
+func lineOf(file, prefix []byte) []byte {
+	for !bytes.HasPrefix(file, prefix) {
+		next := bytes.IndexByte(file, '\n')
+		if next < 0 {
+			return nil
+		}
+		file = file[next+1:]
+	}
+	return file
 }
 
 func (c *columns) locate(fields [][]byte, names []string) {
@@ -56,8 +57,7 @@ func (c *columns) has(i int) bool { return c.index[i] >= 0 }
 
 // read puts the wanted counters' values into out, which is as long as the
 // wanted names; those that are missing become 0. It allocates nothing unless
-// it fails. The names never change while a kernel runs, but the lines above
-// do (they carry values), so only the names' own line is compared.
+// it fails.
 func (c *columns) read(file []byte, out []uint64) error {
 	values, err := c.valueLine(file)
 	if err != nil {
@@ -65,30 +65,45 @@ func (c *columns) read(file []byte, out []uint64) error {
 	}
 	clear(out)
 	for col := 0; col <= c.last; col++ {
-		var v uint64
-		var ok bool
-		v, values, ok = nextNumber(values)
-		if !ok {
-			return fmt.Errorf("%q has no number in column %d: %w", c.prefix, col, ErrMalformed)
+		field := bytes.TrimLeft(values, " ")
+		end := bytes.IndexByte(field, ' ')
+		if end < 0 {
+			end = len(field)
 		}
-		for i, want := range c.index {
-			if want == col {
-				out[i] = v
-			}
+		values = field[end:]
+		if err := c.set(out, col, field[:end]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// set keeps a wanted column; the others may be anything (MaxConn is -1).
+func (c *columns) set(out []uint64, col int, field []byte) error {
+	for i, want := range c.index {
+		if want != col {
+			continue
+		}
+		v, rest, ok := nextNumber(field)
+		if !ok || len(rest) > 0 {
+			return fmt.Errorf("%q has %q in column %d: %w", c.prefix, field, col, ErrMalformed)
+		}
+		out[i] = v
+	}
+	return nil
+}
+
+// valueLine checks that the names are still those that were found: they never
+// change while a kernel runs.
 func (c *columns) valueLine(file []byte) ([]byte, error) {
-	if len(file) < len(c.header) || !bytes.Equal(file[:len(c.header)], c.header) {
-		return nil, fmt.Errorf("the names changed: %w", ErrMalformed)
+	line, ok := bytes.CutPrefix(lineOf(file, c.prefix), c.names)
+	if !ok {
+		return nil, fmt.Errorf("the names of %q changed: %w", c.prefix, ErrMalformed)
 	}
-	line := file[len(c.header):]
-	if !bytes.HasPrefix(line, c.prefix) {
-		return nil, fmt.Errorf("no values for %q: %w", c.prefix, ErrMalformed)
+	line, ok = bytes.CutPrefix(line, c.prefix)
+	if !ok {
+		return nil, fmt.Errorf("no values of %q: %w", c.prefix, ErrMalformed)
 	}
-	line = line[len(c.prefix):]
 	if end := bytes.IndexByte(line, '\n'); end >= 0 {
 		line = line[:end]
 	}

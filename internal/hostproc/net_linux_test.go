@@ -40,6 +40,13 @@ func TestNetCounters(t *testing.T) {
 	} {
 		require.Contains(t, counters, name)
 	}
+
+	kept, err := fs.OpenNetCounters(tid)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, kept.Close()) }()
+	fast := map[string]uint64{}
+	require.NoError(t, kept.Read(fast))
+	require.Equal(t, counters, fast, "the namespace is quiet")
 }
 
 func TestNetCountersOfAnOldKernel(t *testing.T) {
@@ -52,6 +59,13 @@ func TestNetCountersOfAnOldKernel(t *testing.T) {
 	counters, err := fs.NetCounters(7)
 	require.NoError(t, err)
 	require.Equal(t, map[string]uint64{"ListenOverflows": 4, "ListenDrops": 6, "TCPAbortOnMemory": 2, "CurrEstab": 12}, counters)
+	kept, err := fs.OpenNetCounters(7)
+	require.NoError(t, err)
+	fast := map[string]uint64{}
+	require.NoError(t, kept.Read(fast))
+	require.Equal(t, counters, fast)
+	require.NoError(t, kept.Close())
+	require.Error(t, kept.Read(fast))
 }
 
 func TestListenCountersReadAllocatesNothing(t *testing.T) {

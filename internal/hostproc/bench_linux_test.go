@@ -1,0 +1,49 @@
+package hostproc
+
+import (
+	"os"
+	"testing"
+)
+
+// What a scan costs for each process and namespace.
+func BenchmarkScan(b *testing.B) {
+	fs, err := NewFS("/proc")
+	if err != nil {
+		b.Fatal(err)
+	}
+	pid := os.Getpid()
+	file, err := fs.OpenListenCounters(pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	kept, err := fs.OpenNetCounters(pid)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = kept.Close() }()
+	counters := map[string]uint64{}
+	for name, read := range map[string]func() error{
+		"ListenCounters":  func() error { return file.Read(&ListenCounters{}) },
+		"NetCountersFile": func() error { return kept.Read(counters) },
+		"NetCounters":     func() error { _, err := fs.NetCounters(pid); return err },
+		"Sockstat":        func() error { _, err := fs.Sockstat(pid); return err },
+		"Sysctls":         func() error { _, err := fs.Sysctls(); return err },
+		"Process":         func() error { _, err := fs.Process(pid); return err },
+		"OpenFiles":       func() error { _, err := fs.OpenFiles(pid); return err },
+		"OpenFilesLimit":  func() error { _, err := fs.OpenFilesLimit(pid); return err },
+		"Cgroup":          func() error { _, err := fs.Cgroup(pid); return err },
+		"ThreadNames":     func() error { return fs.ThreadNames(pid, func(int, string) {}) },
+		"RunDelay":        func() error { _, err := fs.RunDelay(pid); return err },
+		"SocketInodes":    func() error { return fs.SocketInodes(pid, func(uint32) {}) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

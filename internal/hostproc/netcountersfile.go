@@ -1,0 +1,46 @@
+package hostproc
+
+import "errors"
+
+// NetCountersFile reads what NetCounters does from files kept open, at a tenth
+// of its cost, for an agent that asks every second. Like ListenCountersFile it
+// keeps the namespace alive until it is closed, and is for one goroutine at a
+// time.
+type NetCountersFile struct{ netstat, snmp *counterFile }
+
+// OpenNetCounters opens the counters of the process's network namespace. Any
+// user may.
+func (fs FS) OpenNetCounters(pid int) (*NetCountersFile, error) {
+	netstat, err := fs.openCounters(pid, "netstat", "TcpExt", append(listenCounterNames(),
+		"SyncookiesSent", "SyncookiesFailed", "EmbryonicRsts", "TCPTimeouts", "TCPSynRetrans", "TCPAbortOnMemory", "TCPMemoryPressures"))
+	if err != nil {
+		return nil, err
+	}
+	snmp, err := fs.openCounters(pid, "snmp", "Tcp", []string{
+		"ActiveOpens", "PassiveOpens", "AttemptFails", "EstabResets", "CurrEstab", "RetransSegs", "OutRsts",
+	})
+	if err != nil {
+		_ = netstat.Close()
+		return nil, err
+	}
+	return &NetCountersFile{netstat, snmp}, nil
+}
+
+// Read puts the counters of this moment into out, by the kernel's names. One
+// that this kernel lacks is absent. On an error out may be partly written.
+func (f *NetCountersFile) Read(out map[string]uint64) error {
+	for _, file := range []*counterFile{f.netstat, f.snmp} {
+		if err := file.read(); err != nil {
+			return err
+		}
+		for i, name := range file.names {
+			if file.cols.has(i) {
+				out[name] = file.values[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Close lets the namespace go.
+func (f *NetCountersFile) Close() error { return errors.Join(f.netstat.Close(), f.snmp.Close()) }
