@@ -27,8 +27,14 @@ func TestHysteresis(t *testing.T) {
 		"better by one step counts as better": {
 			{0, lost, lost}, {1, full, lost}, {4, fine, lost}, {6, full, full},
 		},
-		"another cause settles first":         {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
-		"causes that alternate":               {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},
+		"another cause settles first": {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
+		"causes that alternate":       {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},
+		"a better look in between: the cause starts anew": {
+			{0, full, full}, {1, cpu, full}, {2, fine, full}, {4, cpu, full}, {6, cpu, full}, {7, cpu, cpu},
+		},
+		"another cause in between: the better status starts anew": {
+			{0, full, full}, {1, fine, full}, {2, cpu, full}, {3, fine, full}, {6, fine, full}, {8, fine, fine},
+		},
 		"down is a fact":                      {{0, gone, gone}, {1, fine, fine}, {2, gone, gone}, {3, full, full}},
 		"the first verdict is taken as it is": {{0, lost, lost}},
 	} {

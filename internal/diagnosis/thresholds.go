@@ -45,6 +45,10 @@ type Thresholds struct {
 	// that the handler waits for.
 	CPUOverrides float64
 
+	// LossShare is the part of the dropped packets from which a cause that says
+	// why the queue was full goes before those that only say that it was.
+	LossShare float64
+
 	// Hold is how long a better status must last before it is believed, Settle
 	// how long another cause.
 	Hold, Settle time.Duration
@@ -66,6 +70,7 @@ func DefaultThresholds() Thresholds {
 		ThrottledShare:   .1,
 		RunDelay:         .5,
 		CPUOverrides:     .5,
+		LossShare:        .2,
 		Hold:             5 * time.Second,
 		Settle:           3 * time.Second,
 	}

@@ -11,7 +11,7 @@ func (j *judge) chain() []backlog.Cause {
 		}
 	}
 	lost := j.lossCause()
-	add(j.droppedFor(backlog.CauseSynBacklog) > 0, backlog.CauseSynBacklog)
+	add(j.synQueueFull(), backlog.CauseSynBacklog)
 	add(j.queueFull || j.overflowed() > 0, backlog.CauseAcceptQueue)
 	connections := j.connectionsFull || lost == backlog.CauseMaxConnections || lost == backlog.CauseKeepAliveIdle
 	add(connections, backlog.CauseMaxConnections)
@@ -30,6 +30,13 @@ func allThreadsBusy(l *backlog.Listener) bool {
 	return ok && seen && busy >= most
 }
 
+// synQueueFull: a packet or two dropped there for want of memory are no stage
+// that is full.
+func (j *judge) synQueueFull() bool {
+	n := j.droppedFor(backlog.CauseSynBacklog)
+	return n > 0 && float64(n) >= j.t.LossShare*float64(j.losses().DroppedPackets)
+}
+
 // droppedFor is the number of packets dropped for a cause in the interval.
 func (j *judge) droppedFor(c backlog.Cause) (n uint64) {
 	for _, d := range j.losses().By {
@@ -45,24 +52,26 @@ func (j *judge) overflowed() uint64 {
 	return j.losses().DroppedPackets - min(j.losses().DroppedPackets, j.droppedFor(backlog.CauseSynBacklog))
 }
 
-// lossCause is the cause of most of the packets dropped in the interval, from
-// the looks around each drop. Those that only say "the queue was full" stand
-// back behind any that say why.
+// lossCause is the cause of the packets dropped in the interval, from the looks
+// around each drop: the one with most of them. Causes that only say "the queue
+// was full" stand back behind one that says why, if it has a fair share.
 func (j *judge) lossCause() backlog.Cause {
-	best, most := backlog.CauseNone, uint64(0)
-	vague := func(c backlog.Cause) bool {
-		return c == backlog.CauseNone || c == backlog.CauseAcceptQueue || c == backlog.CauseSlowAccept
-	}
+	var all, telling backlog.Cause
+	var total, most, mostTelling uint64
 	for _, c := range backlog.DropCauses() {
 		n := j.droppedFor(c)
-		if n == 0 || vague(c) && best != backlog.CauseNone && !vague(best) {
-			continue
+		total += n
+		if n > most {
+			all, most = c, n
 		}
-		if n > most || vague(best) && !vague(c) {
-			best, most = c, n
+		if n > mostTelling && c != backlog.CauseSlowAccept && c != backlog.CauseAcceptQueue && c != backlog.CauseSynBacklog {
+			telling, mostTelling = c, n
 		}
 	}
-	return best
+	if mostTelling > 0 && float64(mostTelling) >= j.t.LossShare*float64(total) {
+		return telling
+	}
+	return all
 }
 
 // cause names the root of the status.

@@ -180,7 +180,7 @@ func scenariosStalls() []scenario {
 		},
 		{
 			name: "the SYN queue overflows with cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
-			change: func(e *Evidence) { e.Delta = backlog.Counters{"TCPReqQFullDoCookies": 812} },
+			change: func(e *Evidence) { e.Delta = backlog.Counters{"SyncookiesSent": 812} },
 			status: ok, codes: []string{"syncookies"},
 		},
 		{
@@ -239,6 +239,11 @@ func scenariosUnknown() []scenario {
 			now: tomcat(200, 8192, 100).pool(186).inService(178).waiting(3), before: tomcat(200, 8192, 100).pool(186).inService(176).waiting(1),
 		},
 		{
+			name: "idle connections fill up", status: ok,
+			now:    tomcat(200, 1000, 100).inService(5).idle(895),
+			before: tomcat(200, 1000, 100).inService(5).idle(850),
+		},
+		{
 			name: "connections fill up", status: warning, cause: maxConns,
 			now:    tomcat(200, 1000, 100).do(virtual).inService(880),
 			before: tomcat(200, 1000, 100).do(virtual).inService(850),
@@ -252,6 +257,16 @@ func scenariosUnknown() []scenario {
 			name: "a minute ago the connections ran out, now it is calm", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
 			now: tomcat(200, 1000, 100).inService(12).idle(40).lost(maxConns, syn, 300), before: tomcat(200, 1000, 100).inService(10).idle(40),
 			change: minute,
+		},
+		{
+			name: "a minute ago the queue overflowed, then the connections ran out", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			now: tomcat(200, 1000, 100).inService(12).lost(backlog.CauseSlowAccept, syn, 700).lost(maxConns, syn, 300), before: tomcat(200, 1000, 100).inService(10),
+			change: minute,
+		},
+		{
+			name: "one odd packet does not name the cause", status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
+			now:    tomcat(200, 1000, 100).inService(12).lost(backlog.CauseSlowAccept, syn, 700).lost(backlog.CauseSynBacklog, syn, 1).lost(backlog.CauseJVMPause, syn, 2),
+			before: tomcat(200, 1000, 100).inService(10), change: minute,
 		},
 		{
 			name: "a minute ago idle connections were in the way", status: losing, cause: keepAlive, chain: causes(acceptQueue, maxConns),

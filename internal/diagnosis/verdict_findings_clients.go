@@ -46,17 +46,17 @@ func (j *judge) packetNumbers() string {
 	n := j.packets()
 	var parts []string
 	for _, k := range []struct {
-		kind backlog.Packet
-		one  string
-	}{{backlog.PacketSYN, "SYN"}, {backlog.PacketACK, "final ACK"}, {backlog.PacketUnknown, "packet of a kind that the counters do not tell"}} {
+		kind      backlog.Packet
+		one, many string
+	}{
+		{backlog.PacketSYN, "SYN", "SYNs"},
+		{backlog.PacketACK, "final ACK or data behind it", "final ACKs or data behind them"},
+		{backlog.PacketUnknown, "packet of a kind that the counters do not tell", "packets of a kind that the counters do not tell"},
+	} {
 		if n[k.kind] == 0 {
 			continue
 		}
-		text := count(n[k.kind], k.one)
-		if k.kind == backlog.PacketUnknown && n[k.kind] > 1 {
-			text = fmt.Sprintf("%d packets of a kind that the counters do not tell", n[k.kind])
-		}
-		parts = append(parts, text)
+		parts = append(parts, fmt.Sprintf("%d %s", n[k.kind], verb(n[k.kind], k.one, k.many)))
 	}
 	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included: the clients behind them are at most as many, usually fewer"
 	for _, d := range j.losses().By {

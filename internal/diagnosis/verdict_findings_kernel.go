@@ -11,10 +11,13 @@ import (
 // not this listener's alone.
 func (j *judge) kernelFindings() []backlog.Finding {
 	var out []backlog.Finding
-	if n := j.Delta["TCPReqQFullDoCookies"]; n > 0 {
+	// Not TCPReqQFullDoCookies: it is counted before the accept queue is looked
+	// at, which may drop the SYN after all. With tcp_syncookies=2 every SYN is
+	// answered with a cookie, and that says nothing.
+	if n := j.Delta["SyncookiesSent"]; n > 0 && j.Sysctl["tcp_syncookies"] != 2 {
 		out = append(out, backlog.Finding{
 			Code: "syncookies", Severity: backlog.SeverityInfo,
-			Evidence: fmt.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (TCPReqQFullDoCookies): nobody was turned away.", j.inInterval(), count(n, "SYN"), verb(n, "was", "were")),
+			Evidence: fmt.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (SyncookiesSent): these were not turned away.", j.inInterval(), count(n, "SYN"), verb(n, "was", "were")),
 			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
 		})
 	}
