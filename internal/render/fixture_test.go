@@ -188,6 +188,7 @@ func reuseport() *backlog.Snapshot {
 	l.Connector.MaxConnections.Value = -1
 	l.Connector.VirtualThreads = &backlog.Setting[bool]{Value: true, Kind: backlog.SourceFile, Source: "application.yml"}
 	l.Connector.AcceptCount = &backlog.Setting[int]{Value: 5000, Kind: backlog.SourceProperty, Source: "-Dserver.tomcat.accept-count", Note: "somaxconn was 100 when the server called listen()."}
+	l.Process.Busiest = &backlog.Destination{Address: netip.MustParseAddrPort("10.0.0.7:5432"), Ports: 22000}
 	l.Process.Container, l.Process.PodUID, l.Process.Stopped = "3f2a9bb1c07de4a1", "0b51f7d2-3d7e-4e1f-9d3f-1f1d7a2f0c11", true
 	l.Verdict = backlog.Verdict{Status: backlog.StatusWarning, Cause: backlog.CauseJVMPause, Summary: "The process is stopped; the accept queue fills and is full in 40 s."}
 	s := snapshotOf(l)

@@ -21,6 +21,14 @@ type processJSON struct {
 	GCSeconds        *float64 `json:"gc_seconds,omitempty"`
 	ThrottledSeconds *float64 `json:"cpu_throttled_seconds,omitempty"`
 	RunDelaySeconds  *float64 `json:"run_delay_seconds,omitempty"`
+
+	Busiest *destinationJSON `json:"busiest_destination,omitempty"`
+}
+
+// destinationJSON is the peer that takes most of the process's local ports.
+type destinationJSON struct {
+	Address string `json:"address"`
+	Ports   int    `json:"ports"`
 }
 
 type connectorJSON struct {
@@ -71,7 +79,15 @@ func newProcessJSON(p *backlog.Process) *processJSON {
 		GCSeconds:        seconds(p.GCTime),
 		ThrottledSeconds: seconds(p.CPUThrottled),
 		RunDelaySeconds:  seconds(p.RunDelay),
+		Busiest:          newDestinationJSON(p.Busiest),
 	}
+}
+
+func newDestinationJSON(d *backlog.Destination) *destinationJSON {
+	if d == nil {
+		return nil
+	}
+	return &destinationJSON{Address: d.Address.String(), Ports: d.Ports}
 }
 
 func newConnectorJSON(c *backlog.Connector) *connectorJSON {

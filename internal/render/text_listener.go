@@ -231,15 +231,23 @@ func noteOf[T any](s *backlog.Setting[T]) string {
 
 // findings are what the evidence carries and what to do about it.
 func (s *screen) findings(l *backlog.Listener) {
-	if len(l.Verdict.Findings) > 0 {
-		s.blank()
-	}
 	for _, f := range l.Verdict.Findings {
+		s.blank()
 		s.row(span{printable(f.Code), severityStyle(f.Severity)}, span{text: printable(f.Evidence)})
 		if f.Advice != "" {
-			s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", severityStyle(f.Severity)}}, textColumn+2, span{printable(f.Advice), bold})
+			do, why := firstSentence(printable(f.Advice))
+			s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", severityStyle(f.Severity)}}, textColumn+2, span{do, bold}, span{text: why})
 		}
 	}
+}
+
+// firstSentence parts what to do from its side effects and what would not help.
+func firstSentence(text string) (first, rest string) {
+	first, rest, found := strings.Cut(text, ". ")
+	if found {
+		first += "."
+	}
+	return first, rest
 }
 
 func severityStyle(v backlog.Severity) style {
