@@ -18,6 +18,7 @@ type Plan struct {
 	Outcomes    PlanOutcomes
 	Latency     *PlanLatency // nil when nobody was served
 	Dropped     PlanDrops
+	Retried     int // clients whose first SYN was dropped
 	// Wasted requests were executed for clients that had given up: Tomcat
 	// notices only when it writes the response.
 	Wasted int
@@ -46,8 +47,9 @@ func (o PlanOutcomes) Failed() int { return o.ConnectTimeout + o.ReadTimeout + o
 
 // PlanDrops are packets, not clients: what ListenDrops would count.
 type PlanDrops struct {
-	SYN int // found a queue full
-	ACK int // final ACKs, and the requests sent behind them
+	SYN      int // found a queue full
+	SynQueue int // of these, the SYN queue
+	ACK      int // final ACKs, and the requests sent behind them
 }
 
 // PlanLatency is the time from the first SYN to the response, of the served.

@@ -7,8 +7,8 @@ import (
 
 // BenchmarkPlan plans 100,000 requests, search included.
 func BenchmarkPlan(b *testing.B) {
-	burst := tomcat(100_000, func(in *PlanInput) { in.ConnectTimeout = 0; in.ClientTimeout = 10 * time.Minute })
-	open := tomcat(0, func(in *PlanInput) {
+	burst := tomcatBurst(100_000, func(in *PlanInput) { in.ConnectTimeout = 0; in.ClientTimeout = 10 * time.Minute })
+	open := tomcatBurst(0, func(in *PlanInput) {
 		in.Rate, in.Duration = 1000, 100*time.Second
 		in.ServiceTime = 300 * time.Millisecond
 		in.ConnectTimeout = 5 * time.Second

@@ -9,6 +9,7 @@ func (s *planSim) syn(i int32) {
 		sent := s.now - s.halfTrip
 		s.timers.set(timerSYN+planTimer(c.tries), fireAt(sent, s.synWaits[c.tries])+s.halfTrip, i)
 		if c.tries++; c.tries == 1 {
+			s.plan.Retried++
 			s.rec.point.Retrying++
 		}
 		return
@@ -41,10 +42,12 @@ func (s *planSim) admits() (cookie, ok bool) {
 	full := s.syns.full(s.backlog)
 	switch {
 	case full && !s.in.Syncookies: // TCPReqQFullDrop
+		s.plan.Dropped.SynQueue++
 		return false, false
 	case s.acceptQueueFull(): // ListenOverflows
 		return false, false
 	case !s.in.Syncookies && s.syns.crowded(s.in.MaxSynBacklog):
+		s.plan.Dropped.SynQueue++
 		return false, false
 	}
 	return full, true
@@ -91,7 +94,11 @@ func (s *planSim) enqueue(i int32, asked bool) bool {
 	s.believes(c, stateQueued)
 	c.asked = asked
 	s.accepts.push(i)
-	s.accept()
+	if c.tries == 0 && !c.again {
+		s.accept()
+	} else { // one softirq works off the whole batch before accept() gets its turn
+		s.timers.set(timerAccept, s.now, i)
+	}
 	return true
 }
 
@@ -123,6 +130,7 @@ func (s *planSim) synAckAgain(i int32, k int) {
 		s.syns.young--
 	}
 	c.synAcks++
+	c.again = true
 	s.timers.set(timerSynAck+planTimer(k)+1, fireAt(s.now, second<<c.synAcks), i)
 	if !s.enqueue(i, false) {
 		s.plan.Dropped.ACK++
@@ -134,6 +142,7 @@ func (s *planSim) synAckAgain(i int32, k int) {
 // forgotten they are answered with an RST.
 func (s *planSim) dataAgain(i int32, k int) {
 	c := &s.clients[i]
+	c.again = true
 	switch c.state {
 	case stateHalfOpen:
 		if c.expired && !c.cookie {

@@ -26,6 +26,7 @@ type planClient struct {
 	state     planState
 	tries     uint8 // SYNs repeated
 	synAcks   uint8 // SYN+ACKs repeated
+	again     bool  // its final ACK comes with a repeated packet
 	cookie    bool  // the server answered with a syncookie and keeps no half-open connection
 	expired   bool  // the server has forgotten its half-open connection
 	asked     bool  // the request's bytes have reached the server
@@ -115,8 +116,10 @@ func (s *planSim) handle(kind planTimer, i int32) {
 		s.synAckAgain(i, int(kind-timerSynAck))
 	case kind < timerFinalACK:
 		s.dataAgain(i, int(kind-timerData))
-	default:
+	case kind == timerFinalACK:
 		s.finalACK(i)
+	default:
+		s.accept()
 	}
 }
 

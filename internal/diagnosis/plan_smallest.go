@@ -22,10 +22,10 @@ func smallest(in PlanInput) (limits *PlanLimits, why string) {
 		alone += in.RoundTrip
 	}
 	if in.ClientTimeout > 0 && alone > in.ClientTimeout {
-		return nil, fmt.Sprintf("a request alone takes %v, longer than its client waits (%v)", alone, in.ClientTimeout)
+		return nil, fmt.Sprintf("a request alone takes %s, longer than its client waits (%s)", inWords(alone), inWords(in.ClientTimeout))
 	}
 	if in.ConnectTimeout > 0 && in.RoundTrip > in.ConnectTimeout {
-		return nil, fmt.Sprintf("the round trip of %v is longer than the connect timeout (%v)", in.RoundTrip, in.ConnectTimeout)
+		return nil, fmt.Sprintf("the round trip of %s is longer than the connect timeout (%s)", inWords(in.RoundTrip), inWords(in.ConnectTimeout))
 	}
 	pool := newFreePool(in)
 	threads := 1 + sort.Search(in.Requests-1, func(n int) bool { return pool.serves(n + 1) })

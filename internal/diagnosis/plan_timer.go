@@ -8,7 +8,7 @@ import (
 // planTimer is a kind of timer. At equal times the lower one goes first: a
 // response that is ready at the very moment of the timeout still arrives, a
 // thread is free before the next client comes, and all SYNs of a moment meet
-// the accept queue before any of their final ACKs does.
+// the accept queue before any of their final ACKs does, and before accept() is called.
 type planTimer int
 
 const (
@@ -20,7 +20,8 @@ const (
 	timerSynAck   = timerSYN + planTimer(maxSynRetries) + 1    // the k-th repetition of a SYN+ACK
 	timerData     = timerSynAck + planTimer(synAckRetries) + 1 // the k-th repetition of the request's bytes
 	timerFinalACK = timerData + planTimer(len(dataRetries{}))  // an ACK that completes a handshake
-	numPlanTimers = timerFinalACK + 1
+	timerAccept   = timerFinalACK + 1                          // accept() after a batch of packets
+	numPlanTimers = timerAccept + 1
 	never         = time.Duration(math.MaxInt64)
 )
 

@@ -1,0 +1,67 @@
+package diagnosis
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPlanInputErrors(t *testing.T) {
+	tests := map[string]struct {
+		change func(*PlanInput)
+		want   string
+	}{
+		"no load":             {func(in *PlanInput) { in.Requests = 0 }, "--requests 0: must be 1 or more"},
+		"negative load":       {func(in *PlanInput) { in.Requests = -3 }, "--requests -3: "},
+		"negative, with rate": {func(in *PlanInput) { in.Requests, in.Rate = -3, 5 }, "--requests -3: "},
+		"too many":            {func(in *PlanInput) { in.Requests = 1_000_001 }, "--requests 1000001: must be 1000000 or less"},
+		"too long":            {func(in *PlanInput) { in.Requests, in.Rate, in.Duration = 0, 1e6, time.Minute }, "--duration 1m0s: at rate 1e+06"},
+		"huge rate":           {func(in *PlanInput) { in.Requests, in.Rate, in.Duration = 0, 1e300, 24*time.Hour }, "--duration 24h0m0s: at rate 1e+300"},
+		"rate without end":    {func(in *PlanInput) { in.Requests, in.Rate = 0, 10 }, "--rate 10: say for how long"},
+		"negative rate":       {func(in *PlanInput) { in.Rate = -1 }, "--rate -1: "},
+		"no number":           {func(in *PlanInput) { in.Rate = math.NaN() }, "--rate NaN: "},
+		"infinite":            {func(in *PlanInput) { in.Rate = math.Inf(1) }, "--rate +Inf: "},
+		"duration alone":      {func(in *PlanInput) { in.Duration = time.Second }, "--duration 1s: goes with --rate"},
+		"negative duration":   {func(in *PlanInput) { in.Duration = -time.Second }, "--duration -1s: "},
+		"both":                {func(in *PlanInput) { in.Rate, in.Duration = 5, time.Second }, "not both"},
+		"no service time":     {func(in *PlanInput) { in.ServiceTime = 0 }, "--service-time 0s: must be more than 0"},
+		"endless service":     {func(in *PlanInput) { in.ServiceTime = 25 * time.Hour }, "--service-time 25h0m0s: must be 24h or less"},
+		"no threads":          {func(in *PlanInput) { in.Threads = 0 }, "--threads 0: must be 1 or more"},
+		"no connections":      {func(in *PlanInput) { in.MaxConnections = 0 }, "--max-connections 0: must be 1 or more, or -1"},
+		"no acceptCount":      {func(in *PlanInput) { in.AcceptCount = 0 }, "--accept-count 0: must be 1 or more; Tomcat ignores"},
+		"somaxconn":           {func(in *PlanInput) { in.Somaxconn = -1 }, "--somaxconn -1: "},
+		"syn backlog":         {func(in *PlanInput) { in.MaxSynBacklog = -1 }, "--max-syn-backlog -1: "},
+		"rhythm":              {func(in *PlanInput) { in.SynRetries = "cubic" }, "--syn-retries cubic: must be linear"},
+		"client timeout":      {func(in *PlanInput) { in.ClientTimeout = -1 }, "--client-timeout -1ns: "},
+		"connect timeout":     {func(in *PlanInput) { in.ConnectTimeout = -time.Second }, "--connect-timeout -1s: "},
+		"round trip":          {func(in *PlanInput) { in.RoundTrip = time.Second }, "--round-trip 1s: must be 500ms or less"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := tomcatBurst(10)
+			tt.change(&in)
+			_, err := NewPlan(in)
+			var wrong *PlanInputError
+			require.ErrorAs(t, err, &wrong)
+			require.Contains(t, err.Error(), tt.want)
+		})
+	}
+}
+
+func TestPlanRate(t *testing.T) {
+	in := tomcatBurst(0, func(in *PlanInput) {
+		in.Rate, in.Duration = 30, 10*time.Second
+		in.ServiceTime, in.Threads = time.Second, 40
+	})
+	p := planOf(t, in)
+	require.Equal(t, 300, p.Input.Requests)
+	require.Equal(t, PlanOutcomes{Served: 300}, p.Outcomes)
+	require.Equal(t, time.Second, p.Latency.Max, "nobody waits")
+	require.InDelta(t, 30, p.Stages[2].Peak, 1, "rate × service time")
+	require.InDelta(t, 10.97, p.Duration.Seconds(), 0.01)
+
+	in.Requests, in.Duration = 300, 0
+	require.Equal(t, p.Outcomes, planOf(t, in).Outcomes)
+}

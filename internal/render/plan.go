@@ -1,0 +1,221 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+)
+
+// PlanText writes the plan as a screen for people: what becomes of the
+// clients, when each stage fills and drains, why, and what would serve all.
+func PlanText(w io.Writer, p *diagnosis.Plan, o TextOptions) error {
+	s := newScreen(o)
+	s.planHead(p)
+	s.blank()
+	s.planOutcomes(p)
+	s.blank()
+	s.planStages(p)
+	s.blank()
+	s.planChart(p)
+	s.blank()
+	s.planNotes(p)
+	s.planSmallest(p)
+	if _, err := io.WriteString(w, s.b.String()); err != nil {
+		return fmt.Errorf("render: plan: %w", err)
+	}
+	return nil
+}
+
+// planHead is the load, and what becomes of it in one sentence.
+func (s *screen) planHead(p *diagnosis.Plan) {
+	in := &p.Input
+	load := plural(in.Requests, "client", "clients")
+	if in.Rate > 0 {
+		load += " at " + planNumber(in.Rate) + nbsp + "per second"
+	} else if in.Requests > 1 {
+		load += " at once"
+	}
+	limits := plural(in.Threads, "thread", "threads") + " · max-connections" + nbsp + planLimit(in.MaxConnections) +
+		" · accept-count" + nbsp + number(in.AcceptCount)
+	s.paragraph(0, span{"tcpdiag plan · " + load + ", " + howLong(in.ServiceTime) + " of work each · " + limits, dim})
+	badge, st := span{"FAILS", badgeBad}, bad
+	switch {
+	case p.Outcomes.Failed() > 0:
+	case p.Retried > 0:
+		badge, st = span{"HOLDS", badgeWarn}, warn
+	default:
+		badge, st = span{"HOLDS", badgeGood}, good
+	}
+	if s.color {
+		badge.text = " " + badge.text + " "
+	}
+	s.wrapped([]span{badge, {text: "  "}}, badge.width()+2, span{p.Summary(), st})
+}
+
+func planNumber(f float64) string {
+	if f == math.Trunc(f) {
+		return number(int(f))
+	}
+	return fmt.Sprintf("%.3g", f)
+}
+
+func planLimit(n int) string {
+	if n < 0 {
+		return "unlimited"
+	}
+	return number(n)
+}
+
+// planOutcomes is one bar for each thing that clients may see.
+func (s *screen) planOutcomes(p *diagnosis.Plan) {
+	o := p.Outcomes
+	most := lipgloss.Width(number(p.Input.Requests))
+	for _, row := range []struct {
+		name string
+		n    int
+		st   style
+	}{
+		{"served", o.Served, good},
+		{"connect timeout", o.ConnectTimeout, bad},
+		{"read timeout", o.ReadTimeout, bad},
+		{"reset", o.Reset, bad},
+	} {
+		st := row.st
+		if row.n == 0 {
+			st = dim
+		}
+		ratio := float64(row.n) / float64(p.Input.Requests)
+		line := []span{
+			{text: blanks(indent)},
+			{padRight(row.name, labelWidth+2), plain},
+			{padLeft(number(row.n), most) + "  ", bold},
+		}
+		line = append(line, bar(ratio, min(s.width-most-textColumn-11, 50), st)...)
+		line = append(line, span{padLeft(planShare(row.n, p.Input.Requests), 7), st})
+		s.line(line...)
+	}
+	if l := p.Latency; l != nil {
+		s.row(label("latency"), span{text: "p50 " + howLong(l.P50) + " · p95 " + howLong(l.P95) + " · p99 " + howLong(l.P99) + " · max " + howLong(l.Max)},
+			span{"of the served", dim})
+	}
+	s.row(label("duration"), planDuration(p)...)
+	if p.Capacity != nil {
+		s.row(label("capacity"), span{text: number(*p.Capacity) + " clients at once"},
+			span{"= " + number(p.Input.MaxConnections) + " + backlog " + number(p.Input.Backlog()) + " + 1", dim})
+	}
+}
+
+// planDuration tells the server's time from the clients' where they differ.
+func planDuration(p *diagnosis.Plan) []span {
+	out := []span{{text: howLong(p.ClientsDone)}}
+	if p.Duration > p.ClientsDone {
+		out = append(out, span{text: "until the last client is done,"}, span{howLong(p.Duration) + " until the server is", warn})
+	}
+	return out
+}
+
+// planShare says 0 % and 100 % only of nothing and of everything.
+func planShare(n, of int) string {
+	switch ratio := float64(n) / float64(of); {
+	case n == 0:
+		return "0" + nbsp + "%"
+	case n == of:
+		return "100" + nbsp + "%"
+	case ratio < .01:
+		return "<1" + nbsp + "%"
+	case ratio > .99:
+		return ">99" + nbsp + "%"
+	default:
+		return number(int(math.Round(ratio*100))) + nbsp + "%"
+	}
+}
+
+// planStages is when each stage of the funnel is full.
+func (s *screen) planStages(p *diagnosis.Plan) {
+	used, most := 5, 5
+	for _, st := range p.Stages {
+		used = max(used, lipgloss.Width(number(st.Peak)))
+		most = max(most, lipgloss.Width(planMax(st)))
+	}
+	for _, st := range p.Stages {
+		name := span{stageOf(st.Name), plain}
+		full := planFull(st)
+		if s.width < 72 { // no room for columns
+			s.row(name, append([]span{{number(st.Peak), bold}, {"/ " + planMax(st), plain}}, full...)...)
+			continue
+		}
+		s.line(append([]span{
+			{text: blanks(indent)},
+			{padRight(name.text, labelWidth+2), plain},
+			{padLeft(number(st.Peak), used), bold},
+			{" / ", dim},
+			{padRight(planMax(st), most) + "  ", plain},
+		}, full...)...)
+	}
+}
+
+func planMax(st diagnosis.PlanStage) string {
+	if st.Max == 0 {
+		return "no limit"
+	}
+	return number(st.Max)
+}
+
+func planFull(st diagnosis.PlanStage) []span {
+	switch {
+	case st.Max > 0 && st.Peak >= st.Max && st.FullFor == 0:
+		return []span{{"full for a moment at " + planClock(st.FullFrom), warn}}
+	case st.Max > 0 && st.Peak >= st.Max:
+		text := planClock(st.FullFrom) + " to " + planClock(st.FullUntil)
+		out := []span{{"FULL  ", bad}, {text, plain}}
+		if gaps := st.FullUntil - st.FullFrom - st.FullFor; gaps > st.FullFor/50 {
+			out = append(out, span{", " + howLong(st.FullFor) + " of it", dim})
+		}
+		return out
+	case st.Peak == 0:
+		return []span{{"empty", dim}}
+	default:
+		return []span{{"never full", good}}
+	}
+}
+
+// planClock is a moment, to a hundredth of a second where it matters.
+func planClock(d time.Duration) string {
+	if d > 0 && d < 10*time.Second && d%(100*time.Millisecond) != 0 {
+		return fmt.Sprintf("%.2f"+nbsp+"s", d.Seconds())
+	}
+	if d == 0 {
+		return "0" + nbsp + "s"
+	}
+	return howLong(d)
+}
+
+func (s *screen) planNotes(p *diagnosis.Plan) {
+	st := warn
+	if p.Outcomes.Failed() > 0 {
+		st = bad
+	}
+	for _, n := range p.Notes() {
+		s.row(span{n.Code, st}, span{text: printable(n.Text)})
+		st = warn
+	}
+}
+
+// planSmallest is the least that serves everybody.
+func (s *screen) planSmallest(p *diagnosis.Plan) {
+	l := p.Smallest
+	if l == nil {
+		s.row(span{"nobody fails", good}, span{"with no setting at all.", bold})
+	} else {
+		s.row(span{"nobody fails", good}, span{"with " + plural(l.Threads, "thread", "threads") + " · max-connections" + nbsp + number(l.MaxConnections) +
+			" · accept-count" + nbsp + number(l.AcceptCount), bold}, span{"or more", plain})
+	}
+	for _, n := range p.SmallestNotes() {
+		s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", good}}, textColumn+2, span{text: printable(n)})
+	}
+}

@@ -1,0 +1,141 @@
+package render
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+)
+
+// planLane is one stage over time.
+type planLane struct {
+	name  string
+	of    func(*diagnosis.PlanPoint) int
+	limit int // what full is; 0: the lane's own peak, which is never "full"
+	style style
+}
+
+// planLanes run from the client inwards; a lane that stays empty is left out.
+func planLanes(p *diagnosis.Plan) []planLane {
+	limit := func(i int) int { return p.Stages[i].Max }
+	return []planLane{
+		{"trying again", func(pt *diagnosis.PlanPoint) int { return pt.Retrying }, 0, bad},
+		{"half-open", func(pt *diagnosis.PlanPoint) int { return pt.HalfOpen }, 0, bad},
+		{"accept queue", func(pt *diagnosis.PlanPoint) int { return pt.AcceptQueue }, limit(0), warn},
+		{"connections", func(pt *diagnosis.PlanPoint) int { return pt.Waiting + pt.InService }, limit(1), warn},
+		{"threads", func(pt *diagnosis.PlanPoint) int { return pt.InService }, limit(2), good},
+		{"served", func(pt *diagnosis.PlanPoint) int { return pt.Served }, 0, good},
+		{"failed", func(pt *diagnosis.PlanPoint) int { return pt.Lost }, 0, bad},
+	}
+}
+
+// planChart draws the stages under each other, time running to the right, each
+// as high as its own limit or peak.
+func (s *screen) planChart(p *diagnosis.Plan) {
+	lanes := planLanes(p)
+	right := lipgloss.Width(number(p.Input.Requests)) + 1
+	columns := max(s.width-textColumn-right, 8)
+	for _, lane := range lanes {
+		values, peak := lane.sample(p, columns)
+		if peak == 0 {
+			continue
+		}
+		top := lane.limit
+		if top == 0 {
+			top = peak
+		}
+		line := []span{{text: blanks(indent)}, {padRight(lane.name, labelWidth+2), plain}}
+		line = append(line, lane.blocks(values, top)...)
+		s.line(append(line, span{padLeft(number(peak), right), dim})...)
+	}
+	s.planAxis(p.Duration, columns)
+}
+
+// sample gives each column the highest value within its time.
+func (l *planLane) sample(p *diagnosis.Plan, columns int) (values []int, peak int) {
+	values = make([]int, columns)
+	column := func(t time.Duration) int {
+		return min(int(float64(t)/float64(max(p.Duration, 1))*float64(columns)), columns-1)
+	}
+	for i := range p.Timeline {
+		pt := &p.Timeline[i]
+		v, until := l.of(pt), columns
+		if i+1 < len(p.Timeline) {
+			until = column(p.Timeline[i+1].T)
+		}
+		from := column(pt.T)
+		if i+1 == len(p.Timeline) && i > 0 && l.of(pt) < values[from] {
+			break // the last moment, at which everything is empty, has no column of its own
+		}
+		for c := from; c < max(until, from+1); c++ {
+			values[c] = max(values[c], v)
+		}
+		peak = max(peak, v)
+	}
+	return values, peak
+}
+
+// blocks draws a lane. What is not empty shows, and only what is full is full.
+func (l *planLane) blocks(values []int, top int) []span {
+	const levels = "▁▂▃▄▅▆▇█"
+	steps := strings.Split(levels, "")
+	var out []span
+	for _, v := range values {
+		sp := span{"·", dim}
+		if v > 0 {
+			ratio := float64(v) / float64(top)
+			step := min(int(math.Round(ratio*8)), 8)
+			if ratio < 1 {
+				step = min(max(step, 1), 7)
+			}
+			sp = span{steps[step-1], l.style}
+			if l.limit > 0 && v >= l.limit {
+				sp.style = bad
+			}
+		}
+		if n := len(out); n > 0 && out[n-1].style == sp.style {
+			out[n-1].text += sp.text
+			continue
+		}
+		out = append(out, sp)
+	}
+	return out
+}
+
+// planAxis is the time scale: as many round marks as fit.
+func (s *screen) planAxis(total time.Duration, columns int) {
+	step := planStep(total, max(columns/12, 1))
+	var axis strings.Builder
+	used := 0
+	for t := time.Duration(0); t <= total; t += step {
+		c := int(float64(t) / float64(max(total, 1)) * float64(columns))
+		mark := "╵" + planMark(t)
+		if c+lipgloss.Width(mark) > s.width-textColumn {
+			break
+		}
+		axis.WriteString(blanks(c-used) + mark)
+		used = c + lipgloss.Width(mark)
+	}
+	s.line(span{text: blanks(textColumn)}, span{axis.String(), dim})
+}
+
+func planMark(t time.Duration) string {
+	if t == 0 {
+		return "0"
+	}
+	return howLong(t)
+}
+
+// planStep is a round time of which at most n fit.
+func planStep(total time.Duration, n int) time.Duration {
+	for unit := time.Millisecond; ; unit *= 10 {
+		for _, k := range []time.Duration{1, 2, 5} {
+			if total/(k*unit) <= time.Duration(n) {
+				return k * unit
+			}
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+)
+
+// PlanSchema names the JSON document of a plan. It only grows.
+const PlanSchema = "tcpdiag.plan/v1"
+
+// PlanJSON writes the plan as one JSON document of schema PlanSchema.
+func PlanJSON(w io.Writer, p *diagnosis.Plan) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(newPlanJSON(p)); err != nil {
+		return fmt.Errorf("render: plan json: %w", err)
+	}
+	if _, err := w.Write(buf.Bytes()); err != nil {
+		return fmt.Errorf("render: plan json: %w", err)
+	}
+	return nil
+}
+
+type planJSON struct {
+	Schema             string            `json:"schema"`
+	Input              planInputJSON     `json:"input"`
+	Capacity           *int              `json:"capacity,omitempty"` // absent: no limit
+	DurationSeconds    float64           `json:"duration_seconds"`   // until the server is idle again
+	ClientsDoneSeconds float64           `json:"clients_done_seconds"`
+	Outcomes           planOutcomesJSON  `json:"outcomes"`
+	LatencySeconds     *planLatencyJSON  `json:"latency_seconds,omitempty"` // absent: nobody was served
+	DroppedPackets     planDropsJSON     `json:"dropped_packets"`
+	RetriedClients     int               `json:"retried_clients"`
+	WastedRequests     int               `json:"wasted_requests"`
+	Stages             []planStageJSON   `json:"stages"`
+	Timeline           []planPointJSON   `json:"timeline"`
+	Smallest           *planSmallestJSON `json:"smallest,omitempty"` // absent: no settings serve everybody
+	Summary            string            `json:"summary"`
+	Notes              []planNoteJSON    `json:"notes"`
+}
+
+type planInputJSON struct {
+	Requests              int      `json:"requests"`
+	Rate                  *float64 `json:"rate,omitempty"`
+	DurationSeconds       *float64 `json:"duration_seconds,omitempty"`
+	ServiceTimeSeconds    float64  `json:"service_time_seconds"`
+	Threads               int      `json:"threads"`
+	MaxConnections        int      `json:"max_connections"` // -1: no limit
+	AcceptCount           int      `json:"accept_count"`
+	ClientTimeoutSeconds  *float64 `json:"client_timeout_seconds,omitempty"` // absent: none
+	ClientTimeoutFrom     string   `json:"client_timeout_from"`
+	ConnectTimeoutSeconds *float64 `json:"connect_timeout_seconds,omitempty"` // absent: the kernel's
+	SynRetries            string   `json:"syn_retries"`
+	Syncookies            bool     `json:"syncookies"`
+	AbortOnOverflow       bool     `json:"abort_on_overflow"`
+	Somaxconn             int      `json:"somaxconn"`
+	MaxSynBacklog         int      `json:"max_syn_backlog"`
+	RoundTripSeconds      float64  `json:"round_trip_seconds"`
+}
+
+type planOutcomesJSON struct {
+	Served         int `json:"served"`
+	ConnectTimeout int `json:"connect_timeout"`
+	ReadTimeout    int `json:"read_timeout"`
+	Reset          int `json:"reset"`
+}
+
+type planLatencyJSON struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+type planDropsJSON struct {
+	SYN      int `json:"syn"`
+	SynQueue int `json:"syn_queue"` // of syn, those the SYN queue had no room for
+	ACK      int `json:"ack"`
+}
+
+type planStageJSON struct {
+	Name             string   `json:"name"`
+	Max              *int     `json:"max,omitempty"` // absent: no limit
+	Peak             int      `json:"peak"`
+	FullFromSeconds  *float64 `json:"full_from_seconds,omitempty"` // absent: never full
+	FullUntilSeconds *float64 `json:"full_until_seconds,omitempty"`
+	FullSeconds      float64  `json:"full_seconds"`
+}
+
+type planPointJSON struct {
+	T           float64 `json:"t"`
+	InService   int     `json:"in_service"`
+	Waiting     int     `json:"waiting"`
+	AcceptQueue int     `json:"accept_queue"`
+	HalfOpen    int     `json:"half_open"`
+	Retrying    int     `json:"retrying"`
+	Served      int     `json:"served"`
+	Lost        int     `json:"lost"`
+}
+
+type planNoteJSON struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+type planSmallestJSON struct {
+	Threads        int `json:"threads"`
+	MaxConnections int `json:"max_connections"`
+	AcceptCount    int `json:"accept_count"`
+}
+
+func newPlanJSON(p *diagnosis.Plan) planJSON {
+	out := planJSON{
+		Schema:             PlanSchema,
+		Input:              newPlanInputJSON(&p.Input),
+		Capacity:           p.Capacity,
+		DurationSeconds:    p.Duration.Seconds(),
+		ClientsDoneSeconds: p.ClientsDone.Seconds(),
+		Outcomes:           planOutcomesJSON(p.Outcomes),
+		DroppedPackets:     planDropsJSON(p.Dropped),
+		RetriedClients:     p.Retried,
+		WastedRequests:     p.Wasted,
+		Stages:             make([]planStageJSON, 0, len(p.Stages)),
+		Timeline:           make([]planPointJSON, 0, len(p.Timeline)),
+		Summary:            p.Summary(),
+		Notes:              make([]planNoteJSON, 0),
+	}
+	for _, n := range p.Notes() {
+		out.Notes = append(out.Notes, planNoteJSON(n))
+	}
+	if l := p.Latency; l != nil {
+		out.LatencySeconds = &planLatencyJSON{l.P50.Seconds(), l.P95.Seconds(), l.P99.Seconds(), l.Max.Seconds()}
+	}
+	for i := range p.Stages {
+		out.Stages = append(out.Stages, newPlanStageJSON(&p.Stages[i]))
+	}
+	for _, t := range p.Timeline {
+		out.Timeline = append(out.Timeline, planPointJSON{t.T.Seconds(), t.InService, t.Waiting, t.AcceptQueue, t.HalfOpen, t.Retrying, t.Served, t.Lost})
+	}
+	if p.Smallest != nil {
+		out.Smallest = new(planSmallestJSON(*p.Smallest))
+	}
+	return out
+}
+
+func newPlanInputJSON(in *diagnosis.PlanInput) planInputJSON {
+	out := planInputJSON{
+		Requests:              in.Requests,
+		DurationSeconds:       positive(in.Duration),
+		ServiceTimeSeconds:    in.ServiceTime.Seconds(),
+		Threads:               in.Threads,
+		MaxConnections:        max(in.MaxConnections, -1),
+		AcceptCount:           in.AcceptCount,
+		ClientTimeoutSeconds:  positive(in.ClientTimeout),
+		ClientTimeoutFrom:     "start",
+		ConnectTimeoutSeconds: positive(in.ConnectTimeout),
+		SynRetries:            string(in.SynRetries),
+		Syncookies:            in.Syncookies,
+		AbortOnOverflow:       in.AbortOnOverflow,
+		Somaxconn:             in.Somaxconn,
+		MaxSynBacklog:         in.MaxSynBacklog,
+		RoundTripSeconds:      in.RoundTrip.Seconds(),
+	}
+	if in.Rate > 0 {
+		out.Rate = new(in.Rate)
+	}
+	if in.TimeoutFromConnect {
+		out.ClientTimeoutFrom = "connect"
+	}
+	return out
+}
+
+func newPlanStageJSON(s *diagnosis.PlanStage) planStageJSON {
+	out := planStageJSON{Name: s.Name, Peak: s.Peak, FullSeconds: s.FullFor.Seconds()}
+	if s.Max > 0 {
+		out.Max = new(s.Max)
+		if s.Peak >= s.Max {
+			out.FullFromSeconds, out.FullUntilSeconds = new(s.FullFrom.Seconds()), new(s.FullUntil.Seconds())
+		}
+	}
+	return out
+}
+
+// positive leaves out a time that is not set.
+func positive(d time.Duration) *float64 {
+	if d <= 0 {
+		return nil
+	}
+	return new(d.Seconds())
+}
