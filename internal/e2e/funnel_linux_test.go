@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+)
+
+// The issue's own example: threads 4, max-connections 10, accept-count 5, and
+// 14 clients of a handler that takes 5 s. Client timeouts: connect 10 s,
+// request 30 s; nobody reaches them.
+func TestFunnel(t *testing.T) {
+	for name, port := range map[string]func() int{"four digits": fourDigits, "five digits": fiveDigits} {
+		t.Run(name, func(t *testing.T) {
+			server := tomcat(t, port(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+			inside, queued, since := fourteen(t, server)
+			for user, credential := range map[string]as{"root": nil, "nobody": nobody()} {
+				d := snapshot(t, credential, append(on(server), "--interval", "0")...)
+				t.Run(user, func(t *testing.T) { requireFunnel(t, d, server, since) })
+				if credential != nil {
+					requireNamedMissing(t, d)
+				}
+			}
+			require.Equal(t, Truth{Busy: 4, Connections: 10}, truth(t, server), "nothing moved meanwhile")
+			require.Equal(t, 10, inside.outcomes(t, 30*time.Second).Of(demo.OK))
+			require.Equal(t, 4, queued.outcomes(t, 30*time.Second).Of(demo.OK))
+		})
+	}
+}
+
+// fourteen lets ten clients in and then four queue; since is when these
+// were connected.
+func fourteen(t *testing.T, server *Tomcat) (inside, queued *crowd, since time.Time) {
+	t.Helper()
+	quiet(t, server)
+	o := demo.BurstOptions{
+		Address: server.Address(), Clients: 10, Path: hello(5 * time.Second),
+		ConnectTimeout: 10 * time.Second, RequestTimeout: 30 * time.Second,
+	}
+	inside = clients(t, o)
+	within(t, 4*time.Second, "10 accepted, 4 served", func() bool {
+		return truth(t, server) == Truth{Busy: 4, Connections: 10}
+	})
+	o.Clients = 4
+	queued = clients(t, o)
+	queued.connected(t, 4)
+	since = time.Now()
+	time.Sleep(1500 * time.Millisecond) // a wait that can be told from none
+	return inside, queued, since
+}
+
+func requireFunnel(t *testing.T, d *Document, server *Tomcat, since time.Time) {
+	t.Helper()
+	l := listener(t, d, server.Port)
+	c := l.Connections
+	require.NotNil(t, c)
+	require.Equal(t, 10, c.Accepted)
+	require.Equal(t, 4, c.InService)
+	require.Equal(t, 6, c.Waiting)
+	q := l.AcceptQueue
+	require.NotNil(t, q)
+	require.Equal(t, 4, q.Length)
+	require.Equal(t, 5, q.Limit)
+	require.Equal(t, 6, q.Capacity)
+	require.False(t, q.Full)
+	require.NotNil(t, q.OldestWaitSeconds)
+	require.InDelta(t, d.Time.Sub(since).Seconds(), *q.OldestWaitSeconds, .3)
+	require.Equal(t, new(16), l.Capacity)
+	require.Nil(t, q.Peak, "one look has no peak")
+	require.Nil(t, l.Losses, "one look has no losses")
+	require.NotNil(t, l.Process)
+	require.Equal(t, server.PID, l.Process.PID)
+	require.Equal(t, "java", l.Process.Comm)
+	require.NotNil(t, l.Process.OpenFiles)
+	require.NotNil(t, l.Process.OpenFilesLimit)
+	require.NotNil(t, l.Connector)
+	require.Equal(t, "tomcat", l.Connector.Server)
+	require.Equal(t, "http-nio", l.Connector.Protocol)
+	require.Equal(t, new(4), l.Connector.PoolThreads)
+	require.Equal(t, "max_connections", l.Verdict.Cause)
+	require.Equal(t, "saturated", l.Verdict.Status)
+}
+
+// requireNamedMissing: what user nobody cannot see is named, with how to get it.
+func requireNamedMissing(t *testing.T, d *Document) {
+	t.Helper()
+	var named []string
+	for _, u := range d.Unavailable {
+		require.NotEmpty(t, u.What)
+		require.NotEmpty(t, u.Why, u.What)
+		require.NotEmpty(t, u.How, u.What)
+		named = append(named, u.What)
+	}
+	require.Contains(t, strings.Join(named, "; "), "environ")
+}
+
+// A burst of 40 against the empty server, seen by a snapshot that looks for a
+// second. Client timeouts: connect 900 ms, below the first SYN retry at 1 s,
+// so that each client turned away is one dropped SYN; request 30 s.
+func TestBurstWithinTheInterval(t *testing.T) {
+	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+	quiet(t, server)
+	before := counters(t)
+	result := snapshotLater(t, nil, append(on(server), "--interval", "1s")...)
+	time.Sleep(300 * time.Millisecond) // its first look is over
+	burst := clients(t, demo.BurstOptions{
+		Address: server.Address(), Clients: 40, Path: hello(3 * time.Second),
+		ConnectTimeout: 900 * time.Millisecond, RequestTimeout: 30 * time.Second,
+	})
+	d := result()
+	after := counters(t)
+
+	l := listener(t, d, server.Port)
+	require.Equal(t, 6, l.AcceptQueue.Length)
+	require.True(t, l.AcceptQueue.Full)
+	require.Equal(t, new(6), l.AcceptQueue.Peak)
+	require.Equal(t, 10, l.Connections.Accepted)
+
+	drops := after["ListenDrops"] - before["ListenDrops"]
+	require.GreaterOrEqual(t, drops, 24, "40 clients, 16 places")
+	require.NotNil(t, l.Losses)
+	require.Equal(t, drops, l.Losses.DroppedPackets+l.Losses.Unattributed, "the namespace's own counter")
+	require.Equal(t, drops, l.Losses.DroppedPackets, "this listener's, all of them")
+	require.Equal(t, drops, d.NetNS[0].Delta["ListenDrops"])
+	require.Equal(t, after["ListenOverflows"]-before["ListenOverflows"], d.NetNS[0].Delta["ListenOverflows"])
+	require.Equal(t, drops, byCause(l.Losses, "max_connections"))
+	require.Equal(t, "losing", l.Verdict.Status)
+	require.Equal(t, "max_connections", l.Verdict.Cause)
+	require.Equal(t, []string{"accept_queue", "max_connections", "max_threads"}, l.Verdict.Chain)
+
+	o := burst.outcomes(t, 40*time.Second)
+	require.Equal(t, 24, o.Lost(), o.String())
+	require.Equal(t, 16, o.Of(demo.OK), o.String())
+}
+
+func byCause(l *Losses, cause string) int {
+	sum := 0
+	for _, by := range l.By {
+		if by.Cause == cause {
+			sum += by.Packets
+		}
+	}
+	return sum
+}

@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+)
+
+// usedPorts numbers the servers: each gets ports of its own, so that no
+// socket of an earlier test is on them.
+var usedPorts atomic.Int32
+
+// fourDigits keeps the thread names whole ("http-nio-8110-e"), fiveDigits
+// cuts their tail off ("http-nio-18110-").
+func fourDigits() int { return 8100 + 10*int(usedPorts.Add(1)) }
+func fiveDigits() int { return 10000 + fourDigits() }
+
+// tomcat starts a server for the test; change sees its defaults.
+func tomcat(t *testing.T, port int, limits Limits, change ...func(*TomcatOptions)) *Tomcat {
+	t.Helper()
+	o := TomcatOptions{Artifacts: artifacts(t), Port: port, ManagementPort: port + 1, Limits: limits}
+	for _, c := range change {
+		c(&o)
+	}
+	log, err := os.Create(t.TempDir() + "/tomcat.log")
+	require.NoError(t, err)
+	o.Log = log
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("the server's log:\n%s", text)
+		}
+		_ = log.Close()
+	})
+	server, err := StartTomcat(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(server.Stop)
+	return server
+}
+
+// truth is what Tomcat itself says now.
+func truth(t *testing.T, server *Tomcat) Truth {
+	t.Helper()
+	now, err := server.Truth(t.Context())
+	require.NoError(t, err)
+	return now
+}
+
+// quiet waits until the server serves nobody.
+func quiet(t *testing.T, server *Tomcat) {
+	t.Helper()
+	within(t, 20*time.Second, "nobody is served", func() bool { return truth(t, server) == Truth{Connections: 1} })
+}
+
+// crowd are clients at work.
+type crowd struct {
+	*demo.Load
+	done   chan struct{}
+	cancel context.CancelFunc
+}
+
+// clients start to connect at once; they are gone when the test ends.
+func clients(t *testing.T, o demo.BurstOptions) *crowd {
+	t.Helper()
+	load, err := demo.NewLoad(o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &crowd{Load: load, done: make(chan struct{}), cancel: cancel}
+	go func() { defer close(c.done); load.Run(ctx) }()
+	t.Cleanup(c.leave)
+	return c
+}
+
+// leave makes the clients close their connections.
+func (c *crowd) leave() {
+	c.cancel()
+	<-c.done
+}
+
+// outcomes waits for every client's.
+func (c *crowd) outcomes(t *testing.T, limit time.Duration) demo.Outcomes {
+	t.Helper()
+	select {
+	case <-c.done:
+	case <-time.After(limit):
+		require.FailNow(t, "clients without an outcome after "+limit.String(), c.Now().String())
+	}
+	o := c.Now().Outcomes
+	require.Zero(t, o.Of(demo.Local), "%v", o.LocalError)
+	return o
+}
+
+// connected waits until n clients are.
+func (c *crowd) connected(t *testing.T, n int) {
+	t.Helper()
+	within(t, 10*time.Second, strconv.Itoa(n)+" clients connected", func() bool { return c.Now().Open == n })
+}
+
+// as is who runs tcpdiag; nil is root.
+type as = *syscall.Credential
+
+func nobody() as { return &syscall.Credential{Uid: 65534, Gid: 65534} }
+
+// snapshot runs `tcpdiag snapshot --output json`.
+func snapshot(t *testing.T, user as, args ...string) *Document {
+	t.Helper()
+	return snapshotLater(t, user, args...)()
+}
+
+// snapshotLater starts it, and answers its document when asked.
+func snapshotLater(t *testing.T, user as, args ...string) func() *Document {
+	t.Helper()
+	type result struct {
+		out, errs []byte
+		code      int
+		err       error
+	}
+	a := artifacts(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		r.out, r.errs, r.code, r.err = a.Run(ctx, user, append([]string{"snapshot", "--output", "json"}, args...)...)
+		done <- r
+	}()
+	return func() *Document {
+		t.Helper()
+		r := <-done
+		require.NoError(t, r.err)
+		require.Zero(t, r.code, "%s", r.errs)
+		d, err := Decode(r.out)
+		require.NoError(t, err, "%s", r.out)
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("tcpdiag snapshot %v said:\n%s%s", args, r.out, r.errs)
+			}
+		})
+		return d
+	}
+}
+
+// on names the server and its limits the way a user does who knows them.
+func on(server *Tomcat) []string {
+	return flags(server.Port, server.Limits)
+}
+
+func flags(port int, l Limits) []string {
+	args := []string{"--port", strconv.Itoa(port)}
+	for name, value := range map[string]int{"--max-threads": l.Threads, "--max-connections": l.MaxConnections} {
+		if value != 0 {
+			args = append(args, name, strconv.Itoa(value))
+		}
+	}
+	return args
+}
+
+// hello is the path of a request that takes so long.
+func hello(d time.Duration) string {
+	return "/hello?ms=" + strconv.FormatInt(d.Milliseconds(), 10)
+}
+
+// listener is the document's only entry for the server.
+func listener(t *testing.T, d *Document, port int) *Listener {
+	t.Helper()
+	l := d.On(port)
+	require.NotNil(t, l, "no entry for port %d", port)
+	if l.Connections != nil {
+		require.Equal(t, l.Connections.Accepted, l.Connections.Sum(), "the phases sum to accepted")
+	}
+	return l
+}
+
+// counters reads the namespace's own.
+func counters(t *testing.T) map[string]int {
+	t.Helper()
+	c, err := Counters()
+	require.NoError(t, err)
+	return c
+}
+
+// startAgent runs an agent until the test ends; it must then end in time and well.
+func startAgent(t *testing.T, args ...string) *Agent {
+	t.Helper()
+	agent, err := artifacts(t).StartAgent(t.Context(), fiveDigits(), args...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		took, err := agent.Stop()
+		require.NoError(t, err)
+		require.Less(t, took, 2*time.Second, "graceful shutdown")
+	})
+	return agent
+}
