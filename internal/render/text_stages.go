@@ -143,7 +143,11 @@ func otherLimits(l *backlog.Listener) []stage {
 		switch lim.Name {
 		case "syn_backlog", "accept_queue", "max_connections", "max_threads", "open_files":
 		default:
-			out = append(out, stage{name: stageOf(lim.Name), used: &lim.Used, max: &lim.Max})
+			st := stage{name: stageOf(lim.Name), used: &lim.Used, max: &lim.Max}
+			if p := l.Process; lim.Name == string(backlog.CauseEphemeralPorts) && p != nil && p.Busiest != nil {
+				st.source, st.detail = "to "+p.Busiest.Address.String(), "to "+p.Busiest.Address.String()
+			}
+			out = append(out, st)
 		}
 	}
 	return out

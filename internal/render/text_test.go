@@ -26,7 +26,7 @@ func text(t *testing.T, s *backlog.Snapshot, o render.TextOptions) string {
 
 func TestTextFitsItsWidth(t *testing.T) {
 	for name, s := range scenarios() {
-		for width := 40; width <= 120; width += 4 {
+		for width := 40; width <= 120; width += 8 {
 			for _, color := range []bool{false, true} {
 				for line := range strings.Lines(text(t, s, render.TextOptions{Width: width, Color: color})) {
 					if lipgloss.Width(line) > width || strings.HasSuffix(line, " \n") {
