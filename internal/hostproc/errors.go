@@ -36,38 +36,45 @@ func (fs FS) wrap(pid int, what string, err error) error {
 // classify tells why a file below /proc/PID does not exist. ESRCH comes from
 // files that were opened while the process still lived.
 func (fs FS) classify(pid int, err error) error {
-	if errors.Is(err, syscall.ESRCH) {
+	switch {
+	case errors.Is(err, syscall.ESRCH):
 		return ErrGone
-	}
-	if !errors.Is(err, iofs.ErrNotExist) {
+	case errors.Is(err, iofs.ErrPermission) && fs.exited(pid): // nobody may trace a zombie
+		return ErrGone
+	case !errors.Is(err, iofs.ErrNotExist):
 		return err
 	}
 	if _, statErr := os.Stat(fs.path(pid)); statErr == nil {
-		return fs.whyMissing(pid, err)
+		if fs.exited(pid) { // a zombie has lost its files and namespaces
+			return ErrGone
+		}
+		return fmt.Errorf("%w: %w", ErrNotSupported, err) // the kernel lacks the file
 	}
-	if fs.samePIDs && pid > 0 && alive(pid) {
+	if fs.samePIDs && alive(pid) {
 		return ErrInvisible
 	}
 	return ErrGone
 }
 
-// whyMissing explains a missing file of a process that is there: a zombie has
-// lost its files and its namespaces, and otherwise the kernel lacks the file.
-func (fs FS) whyMissing(pid int, err error) error {
-	proc, procErr := fs.proc.Proc(pid)
-	if procErr != nil {
-		return ErrGone
+// exited says that the process is a zombie, or has gone meanwhile.
+func (fs FS) exited(pid int) bool {
+	proc, err := fs.proc.Proc(pid)
+	if err != nil {
+		return errors.Is(err, iofs.ErrNotExist) && !alive(pid)
 	}
-	stat, statErr := proc.Stat()
-	if statErr != nil || stat.State == "Z" || stat.State == "X" {
-		return ErrGone
+	stat, err := proc.Stat()
+	if err != nil {
+		return !errors.Is(err, iofs.ErrPermission)
 	}
-	return fmt.Errorf("%w: %w", ErrNotSupported, err)
+	return stat.State == "Z" || stat.State == "X"
 }
 
 // alive asks the kernel itself, past /proc: EPERM is an answer about a process
 // that exists.
 func alive(pid int) bool {
+	if pid <= 0 { // kill(2) would take it for a group
+		return false
+	}
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }

@@ -20,7 +20,9 @@ func (fs FS) SocketInodes(pid int, fn func(inode uint32)) error {
 	defer func() { _ = unix.Close(dir) }()
 	var link [64]byte
 	name := make([]byte, 0, 20)
+	listed := 0
 	err = forEachNumber(dir, make([]byte, 8<<10), func(fd int) error {
+		listed++
 		name = strconv.AppendInt(name[:0], int64(fd), 10)
 		n, err := unix.Readlinkat(dir, string(name), link[:])
 		if vanished(err) {
@@ -31,6 +33,9 @@ func (fs FS) SocketInodes(pid int, fn func(inode uint32)) error {
 		}
 		return err
 	})
+	if err == nil && listed == 0 && fs.exited(pid) {
+		err = unix.ESRCH
+	}
 	return fs.wrap(pid, "fd", err)
 }
 

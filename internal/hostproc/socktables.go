@@ -46,9 +46,9 @@ func (fs FS) KernelSockets(pid int, fn func(inode uint32)) error {
 }
 
 func (fs FS) socketTable(pid int, t socketTable, fn func(inode uint32)) error {
-	f, err := os.Open(fs.path(pid, "net/"+t.name))
-	if errors.Is(err, iofs.ErrNotExist) {
-		return nil // a protocol this kernel does not have
+	f, err := os.Open(fs.path(pid, "net", t.name))
+	if errors.Is(err, iofs.ErrNotExist) && t.name != "tcp" {
+		return nil // a protocol this kernel does not have; without tcp it is the process that is missing
 	}
 	if err != nil {
 		return fs.wrap(pid, "net/"+t.name, err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -176,4 +177,20 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A zombie owns nothing, and that it may not be read is no news.
+func TestZombieIsNotDenied(t *testing.T) {
+	c := start(t, childSpec{Listen: true})
+	require.NoError(t, c.Process.Kill())
+	f := New("/proc")
+	require.Eventually(t, func() bool {
+		st, err := f.proc.stat(c.pid())
+		return err == nil && st.exited
+	}, 5*time.Second, time.Millisecond)
+	found, denied := f.Find([]Socket{c.Socket})
+	require.Empty(t, found)
+	for _, d := range denied { // of others, when not root
+		require.NotEqual(t, c.pid(), d.PID)
+	}
 }

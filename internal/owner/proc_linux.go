@@ -93,6 +93,9 @@ func inodeOf(path string) uint64 {
 // unless proc is mounted with hidepid.
 func (p *proc) hidden() bool {
 	var st unix.Stat_t
+	if unix.Lstat(filepath.Join(p.mount, "self"), &st) != nil {
+		return false // not a proc at all
+	}
 	err := unix.Stat(p.path(1, ""), &st)
 	return errors.Is(err, iofs.ErrNotExist) && errors.Is(unix.Kill(1, 0), syscall.EPERM)
 }

@@ -159,7 +159,7 @@ func (r *round) elsewhere(c *candidate) int {
 func (r *round) candidate(pid int, w wanted) *candidate {
 	uid, ok := r.f.proc.uid(pid)
 	st := r.stat(pid)
-	if !ok || st == nil {
+	if !ok || st == nil || st.exited {
 		return nil
 	}
 	c := &candidate{stat: *st, pid: pid, uid: uid, net: r.f.proc.net(pid)}

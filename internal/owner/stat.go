@@ -10,6 +10,7 @@ type stat struct {
 	comm    string
 	start   uint64 // field 22
 	threads int    // field 20
+	exited  bool   // a zombie: it has no descriptors
 }
 
 // Fields of stat after the name in parentheses, which is field 2.
@@ -36,7 +37,7 @@ func parseStat(data []byte) (stat, bool) {
 	if err != nil {
 		return stat{}, false
 	}
-	return stat{comm: string(data[open+1 : end]), start: start, threads: threads}, true
+	return stat{comm: string(data[open+1 : end]), start: start, threads: threads, exited: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
 }
 
 // effectiveUID is the second number of the line "Uid:" of /proc/PID/status.

@@ -18,6 +18,9 @@ func TestParseStat(t *testing.T) {
 	st, ok = parseStat([]byte("7 (a) S (b) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 99 0"))
 	require.True(t, ok)
 	require.Equal(t, stat{comm: "a) S (b", start: 99, threads: 3}, st)
+	st, ok = parseStat([]byte("7 (a) Z 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 0"))
+	require.True(t, ok)
+	require.True(t, st.exited)
 	for _, in := range []string{"", "7", "7 (java", "7 )java( S", "7 (java)", "7 (java) S 1 2 3", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 x 0 99 0", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 -9 0"} {
 		_, ok := parseStat([]byte(in))
 		require.False(t, ok, in)
