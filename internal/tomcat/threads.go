@@ -89,13 +89,15 @@ func (p Pools) All() []Pool {
 }
 
 // For is the worker count and the protocol of the connector on a port, when
-// the port survived in the names of its threads.
+// the port survived in the names of its threads. A connector that has no worker
+// of its own (shared executor, virtual threads) has a protocol, but is not ok.
 func (p Pools) For(port uint16) (workers int, protocol string, ok bool) {
 	pool, ok := p.find(port)
 	if !ok {
 		return 0, "", false
 	}
-	return pool.Count(housekeeping(pool.Protocol)), pool.Protocol, true
+	workers = pool.Count(housekeeping(pool.Protocol))
+	return workers, pool.Protocol, workers > 0
 }
 
 func (p Pools) find(port uint16) (Pool, bool) {

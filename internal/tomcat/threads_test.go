@@ -44,8 +44,8 @@ func TestThreads(t *testing.T) {
 		"nio2 without the dash":  {"http-nio2-18081*10", 18081, 10, "http-nio2", false},
 		"ajp":                    {"ajp-nio-8009-ex*10 ajp-nio-8009-Ac ajp-nio-8009-Po", 8009, 10, "ajp-nio", false},
 		"apr":                    {"http-apr-8080-e*10 http-apr-8080-A http-apr-8080-P", 8080, 10, "http-apr", false},
-		"shared executor":        {"http-nio-8082-A http-nio-8082-P tomcat-exec-1 tomcat-exec-2", 8082, 0, "http-nio", false},
-		"virtual threads":        {"http-nio-8082-A http-nio-8082-P", 8082, 0, "http-nio", false},
+		"shared executor":        {"http-nio-8082-A http-nio-8082-P tomcat-exec-1 tomcat-exec-2", 8082, 0, "http-nio", true},
+		"virtual threads":        {"http-nio-8082-A http-nio-8082-P", 8082, 0, "http-nio", true},
 		"another port":           {"http-nio-8080-e*10", 8081, 0, "", true},
 		"port 0":                 {"https-jsse-nio-*12", 0, 0, "", true},
 		"the address comes first": {
@@ -94,6 +94,7 @@ func FuzzThreads(f *testing.F) {
 		p := Threads(slices.Values([]string{name, name}))
 		workers, protocol, ok := p.For(port)
 		require.LessOrEqual(t, workers, 2)
-		require.Equal(t, ok, protocol != "")
+		require.Equal(t, ok, workers > 0)
+		require.False(t, ok && protocol == "")
 	})
 }

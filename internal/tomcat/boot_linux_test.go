@@ -1,0 +1,109 @@
+package tomcat
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+const bootYAML = `
+server:
+  tomcat:
+    max-connections: 456
+    accept-count: 9
+    max-keep-alive-requests: 55
+    threads.min-spare: 4
+    max-threads: ${LIMITS_THREADS:21}
+    threads.max: ${LIMITS_THREADS:21}
+    mbeanregistry.enabled: true
+management.endpoints.web.exposure.include: metrics
+---
+spring.config.activate.on-profile: prod
+server.tomcat.connection-timeout: 11s
+`
+
+// bootServer starts the application of testdata/bootapp on two ports.
+func bootServer(t *testing.T, java, jar string, ports []int, args ...string) *server {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "config"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config", "application.yml"), []byte(bootYAML), 0o644))
+	cmd := exec.CommandContext(t.Context(), java, append([]string{
+		"-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m", "-Dserver.port=" + strconv.Itoa(ports[0]),
+		"-jar", jar, "--management.server.port=" + strconv.Itoa(ports[1]), "--spring.profiles.active=prod",
+	}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "SERVER_TOMCAT_ACCEPTCOUNT=66", "LIMITS_THREADS=19",
+		`SPRING_APPLICATION_JSON={"server.tomcat.max-connections":789}`)
+	return serve(t, cmd)
+}
+
+// TestBootServers compares the limits that are found with what the application
+// says itself, by JMX and by Actuator, for each line of Spring Boot.
+func TestBootServers(t *testing.T) {
+	needServers(t)
+	plain, virtual := javas(t)
+	for _, tt := range []struct {
+		version string
+		virtual bool
+	}{{"2.7.18", false}, {"3.5.16", false}, {"3.5.16", true}, {"4.0.9", false}} {
+		t.Run(fmt.Sprintf("%s virtual %v", tt.version, tt.virtual), func(t *testing.T) {
+			java := plain
+			if tt.virtual {
+				if virtual == "" {
+					t.Skip("no Java 21 or newer in /usr/lib/jvm")
+				}
+				java = virtual
+			}
+			ports := freePorts(t, 2)
+			s := bootServer(t, java, bootApp(t, tt.version), ports, "--spring.threads.virtual.enabled="+strconv.FormatBool(tt.virtual))
+			s.await(t, fmt.Sprintf("http://127.0.0.1:%d/actuator/metrics/tomcat.threads.busy", ports[1]))
+			truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", ports[0])))
+
+			connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, listening(t, ports...))
+			require.Empty(t, unavailable)
+			for _, port := range ports {
+				compareWithBeans(t, strconv.Itoa(port), connectors[uint16(port)], truth, port)
+			}
+			checkBoot(t, tt.version, connectors[uint16(ports[0])], tt.virtual)
+			require.Nil(t, connectors[uint16(ports[1])].BusyThreads, "Actuator has no figures for its own port")
+		})
+	}
+}
+
+func checkBoot(t *testing.T, version string, c *backlog.Connector, virtual bool) {
+	t.Helper()
+	require.Equal(t, "spring-boot", c.Framework)
+	require.Equal(t, version, c.FrameworkVersion)
+	require.NotEmpty(t, c.Version)
+	require.Equal(t, "http-nio", c.Protocol)
+
+	require.Equal(t, 789, c.MaxConnections.Value)
+	require.Equal(t, backlog.SourceEnv, c.MaxConnections.Kind)
+	require.Equal(t, 66, c.AcceptCount.Value)
+	require.Contains(t, c.AcceptCount.Source, "SERVER_TOMCAT_ACCEPTCOUNT")
+	require.Equal(t, 55, c.MaxKeepAliveRequests.Value)
+	require.Equal(t, backlog.SourceFile, c.MaxKeepAliveRequests.Kind)
+	require.Equal(t, 11*time.Second, c.ConnectionTimeout.Value)
+	require.Contains(t, c.ConnectionTimeout.Source, "prod")
+	require.NotNil(t, c.CurrentConnections, "Actuator was found on its own port")
+	if virtual {
+		require.True(t, c.VirtualThreads.Value)
+		require.Nil(t, c.MaxThreads)
+		require.Nil(t, c.PoolThreads)
+		require.Nil(t, c.BusyThreads)
+		return
+	}
+	require.Equal(t, 19, c.MaxThreads.Value)
+	require.Equal(t, 4, c.MinSpareThreads.Value)
+	require.Equal(t, 4, *c.PoolThreads)
+	require.NotNil(t, c.BusyThreads)
+}
