@@ -12,7 +12,7 @@ type defaultSince struct {
 // which is the same in every Tomcat that Spring Boot embeds.
 func defaultsOf() map[string][]defaultSince {
 	return map[string][]defaultSince{
-		"server.port": {{version{}, 8080}},
+		portName: {{version{}, 8080}},
 		// 10000 was NIO's default until Tomcat 9.0.30 and 8.5.76.
 		maxConnectionsName: {{version{}, 10000}, {version{2, 1, 12}, 8192}, {version{2, 2, 0}, 10000}, {version{2, 2, 3}, 8192}},
 		acceptCountName:    {{version{}, 100}},

@@ -18,6 +18,9 @@ type document struct {
 	// notes hold what a reader must know of one name beside where the whole
 	// document comes from: "in JAVA_TOOL_OPTIONS".
 	notes map[string]string
+	// floats are the names of floating point numbers of YAML and JSON: Spring
+	// cuts their fraction off where it fails on the same text in a string.
+	floats map[string]bool
 	// mapped leads from the uniform spelling to the name used here.
 	mapped map[string]string
 }
@@ -25,7 +28,7 @@ type document struct {
 func newDocument(kind backlog.SourceKind, label string) *document {
 	return &document{
 		kind: kind, label: label,
-		values: map[string]string{}, notes: map[string]string{}, mapped: map[string]string{},
+		values: map[string]string{}, notes: map[string]string{}, floats: map[string]bool{}, mapped: map[string]string{},
 	}
 }
 

@@ -14,19 +14,23 @@ type Value struct {
 	Text   string // placeholders resolved
 	Kind   backlog.SourceKind
 	Source string // "env SERVER_TOMCAT_ACCEPT_COUNT", "application.yml in app.jar, profile prod"
+	float  bool   // a floating point number, not the text of one
 }
 
 // Environment is what Spring's Environment holds, as far as it can be known
 // from outside.
 type Environment struct {
-	docs        []*document // the highest precedence first
-	profiles    []string
-	boot        string
-	tomcat      string
-	server      string
-	java        string
-	kind        Kind
-	name        string // of the application's jar, for people
+	docs     []*document // the highest precedence first
+	profiles []string
+	boot     string
+	tomcat   string
+	server   string
+	java     string
+	kind     Kind
+	envKnown bool
+	// headless is set when the application's own jar could not be read: what
+	// is not set elsewhere may be set in it, so that no default can be claimed.
+	headless    bool
 	unavailable []backlog.Unavailable
 }
 
@@ -34,7 +38,9 @@ type Environment struct {
 var ErrNotSpringBoot = errors.New("not a Spring Boot application")
 
 // Load works out the environment of a Spring Boot process. What could not be
-// read or known is in Unavailable; an error means that the process is none.
+// read or known is in Unavailable; ErrNotSpringBoot means that the process is
+// none. A jar that cannot be read might be anything: it gets the benefit of the
+// doubt, with KindNone and no defaults.
 func Load(p Process) (*Environment, error) {
 	l := parseLaunch(&p)
 	c := newClassPath(&p, l)
@@ -43,7 +49,7 @@ func Load(p Process) (*Environment, error) {
 	if !ok && len(c.missing) == 0 {
 		return nil, fmt.Errorf("springboot: %w", ErrNotSpringBoot)
 	}
-	e := &Environment{kind: kind, name: l.jar}
+	e := &Environment{kind: kind, envKnown: p.EnvKnown, headless: !ok}
 	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
 	e.identify(&p, c)
 	e.collect(&p, l, c)
@@ -137,7 +143,7 @@ func (e *Environment) Get(name string) (Value, bool, error) {
 	if !ok {
 		return Value{}, false, nil
 	}
-	v := Value{Kind: f.doc.kind, Source: f.doc.source(f.name)}
+	v := Value{Kind: f.doc.kind, Source: f.doc.source(f.name), float: f.doc.floats[f.name]}
 	text, err := e.resolver().resolve(f.text)
 	if err != nil {
 		return v, true, fmt.Errorf("%s from %s: %w", name, v.Source, err)

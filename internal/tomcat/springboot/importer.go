@@ -93,11 +93,27 @@ func (im *importer) standard(loc location, parent, profile string) []candidate {
 		if len(refs) == 0 && !part.optional {
 			im.unavailable("config location "+part.String(), "its file extension is not one that Spring Boot loads", "")
 		}
+		found := len(out)
 		for _, ref := range refs {
 			out = append(out, im.referenced(ref)...)
 		}
+		if len(out) == found && !part.optional {
+			im.mandatory(part, at)
+		}
 	}
 	return out
+}
+
+// mandatory says that a directory is missing without which the application
+// would not have started.
+func (im *importer) mandatory(loc location, at string) {
+	if !strings.HasSuffix(at, "/") || scheme(at) == "classpath" {
+		return
+	}
+	dir, _, _ := strings.Cut(at, "*/")
+	if _, err := im.p.list(filePath(dir)); err != nil {
+		im.unavailable("config location "+loc.String(), reason(err), "")
+	}
 }
 
 // referenced is the file of a reference, or those below "*/".

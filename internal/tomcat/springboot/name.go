@@ -4,23 +4,23 @@ import "strings"
 
 // uniform brings every spelling of a property's name to one form, the one that
 // ConfigurationPropertyName compares by: each element lower-cased and without
-// anything but letters and digits, indexes as they are. "server.tomcat.
+// anything but letters and digits, numbers in brackets as they are. "server.tomcat.
 // acceptCount", "SERVER.tomcat.accept_count" and "server.tomcat.accept-count"
 // are all "server.tomcat.acceptcount".
 func uniform(name string) string {
 	var b strings.Builder
 	b.Grow(len(name))
-	inIndex := false
-	for i := range len(name) {
+	for i := 0; i < len(name); i++ {
 		c := name[i]
 		switch {
 		case c == '[':
-			inIndex = true
-			b.WriteByte(c)
-		case c == ']':
-			inIndex = false
-			b.WriteByte(c)
-		case inIndex || c == '.' || isDigit(c) || 'a' <= c && c <= 'z' || c >= 0x80:
+			if end := strings.IndexByte(name[i:], ']'); end > 0 && isNumber(name[i+1:i+end]) {
+				b.WriteString(name[i : i+end+1])
+				i += end
+			} else if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+		case c == '.' || isDigit(c) || 'a' <= c && c <= 'z':
 			b.WriteByte(c)
 		case 'A' <= c && c <= 'Z':
 			b.WriteByte(c + 'a' - 'A')
@@ -45,7 +45,7 @@ func uniformEnv(name string) string {
 		if b.Len() > 0 {
 			b.WriteByte('.')
 		}
-		b.WriteString(strings.ReplaceAll(uniform(element), ".", ""))
+		b.WriteString(uniform(element))
 	}
 	return b.String()
 }

@@ -18,7 +18,8 @@ func TestUniform(t *testing.T) {
 		require.Equal(t, want, uniform(name), name)
 	}
 	require.Equal(t, "spring.profiles.active[12]", uniform("spring.profiles.active[12]"))
-	require.Equal(t, "a.b[X-y].c", uniform("a.B[X-y].c"))
+	require.Equal(t, "a.b.xy.c", uniform("a.B[X-y].c"))
+	require.Equal(t, "server.port", uniform("\u00ef\u00bb\u00bfserver.port"), "a byte order mark read as ISO 8859-1")
 }
 
 func TestUniformEnv(t *testing.T) {
@@ -30,7 +31,7 @@ func TestUniformEnv(t *testing.T) {
 		"SPRING_PROFILES_ACTIVE_0_":   "spring.profiles.active[0]",
 		"SPRING_PROFILES_GROUP_A_1_2": "spring.profiles.group.a[1][2]",
 		"_":                           "",
-		"server.port":                 "serverport",
+		"server.tomcat.acceptCount":   "server.tomcat.acceptcount",
 	} {
 		require.Equal(t, want, uniformEnv(name), name)
 	}

@@ -57,6 +57,7 @@ func splitProperties(text string) []string {
 		current strings.Builder
 		last    byte // prefix of the comment on the line before, or 0
 		joined  bool // the line before ends in a backslash
+		empty   = true
 	)
 	for line := range strings.Lines(text) {
 		body := strings.TrimRight(line, "\r\n")
@@ -67,9 +68,18 @@ func splitProperties(text string) []string {
 		if comment != 0 && comment != last && isSeparator(body) {
 			docs = append(docs, current.String())
 			current.Reset()
-			last = 0
+			empty = true
 			continue
 		}
+		if comment != 0 && empty && len(docs) > 0 {
+			// A comment in front of a document's first property takes the
+			// separator back.
+			rest := current.String()
+			current.Reset()
+			current.WriteString(docs[len(docs)-1] + rest)
+			docs, empty = docs[:len(docs)-1], false
+		}
+		empty = empty && (comment != 0 || strings.TrimSpace(body) == "")
 		current.WriteString(line)
 		joined = comment == 0 && continues(body)
 		last = comment

@@ -2,6 +2,8 @@ package springboot
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,7 +46,7 @@ type settings struct {
 func (e *Environment) Settings() Settings {
 	s := &settings{e: e, v: parseVersion(e.boot)}
 	out := Settings{
-		Port:                 s.number(portName, false),
+		Port:                 s.port(),
 		Address:              s.address(),
 		ManagementPort:       s.optionalNumber(managementPortName),
 		MaxConnections:       s.number(maxConnectionsName, true),
@@ -59,6 +61,11 @@ func (e *Environment) Settings() Settings {
 		TLS:                  s.tls(),
 	}
 	out.KeepAliveTimeout = s.keepAliveTimeout(out.ConnectionTimeout)
+	if least, most := out.MinSpareThreads, out.MaxThreads; least != nil && most != nil && least.Value > most.Value {
+		// AbstractEndpoint.getMinSpareThreads
+		least.Note = join(least.Note, fmt.Sprintf("%d is set, but Tomcat keeps no more than the maximum", least.Value))
+		least.Value = most.Value
+	}
 	out.VirtualThreads = s.virtualThreads()
 	if out.VirtualThreads != nil && out.VirtualThreads.Value && out.MaxThreads != nil {
 		out.MaxThreads.Note = join(out.MaxThreads.Note, "has no effect: requests run on virtual threads")
@@ -89,9 +96,21 @@ func (s *settings) binds(name string) bool {
 	return !ok || !s.v.known() || s.v.atLeast(span.from[:]...) && (!span.until.known() || !s.v.atLeast(span.until[:]...))
 }
 
-// fallback is the default as a setting.
+// fallback is the default as a setting, or nil where a file that could not be
+// read may hold another value.
 func fallback[T any](s *settings, value T) *backlog.Setting[T] {
-	return &backlog.Setting[T]{Value: value, Kind: backlog.SourceDefault, Source: s.defaultSource()}
+	if s.e.headless {
+		return nil
+	}
+	return &backlog.Setting[T]{Value: value, Kind: backlog.SourceDefault, Source: s.defaultSource(), Note: s.doubt()}
+}
+
+// doubt is the note of a value that the environment would override.
+func (s *settings) doubt() string {
+	if s.e.envKnown {
+		return ""
+	}
+	return "unless the environment, which could not be read, says otherwise"
 }
 
 func (s *settings) defaultSource() string {
@@ -105,34 +124,62 @@ func (s *settings) defaultSource() string {
 	return source
 }
 
+// integral is the text to convert: a floating point number loses its fraction
+// (NumberUtils.convertNumberToTargetClass).
+func (v Value) integral() string {
+	if !v.float {
+		return v.Text
+	}
+	x, err := strconv.ParseFloat(v.Text, 64)
+	if err != nil || math.Abs(x) > math.MaxInt32 {
+		return v.Text
+	}
+	return strconv.Itoa(int(x))
+}
+
 // setting is a converted value, or nil and a word about why it is not known.
 func setting[T any](s *settings, name string, v Value, err error, convert func(string) (T, error)) *backlog.Setting[T] {
 	var value T
 	if err == nil {
-		value, err = convert(v.Text)
+		value, err = convert(v.integral())
 	}
 	if err != nil {
 		s.lost = append(s.lost, backlog.Unavailable{What: name + " from " + v.Source, Why: err.Error()})
 		return nil
 	}
-	return &backlog.Setting[T]{Value: value, Kind: v.Kind, Source: v.Source}
+	out := &backlog.Setting[T]{Value: value, Kind: v.Kind, Source: v.Source}
+	if v.Kind == backlog.SourceFile {
+		out.Note = s.doubt()
+	}
+	return out
 }
 
 // number is an integer with a default. With positive, values below one are
-// ignored and the default stays.
+// ignored and the default stays. An empty text is none: Spring fails on it.
 func (s *settings) number(name string, positive bool, older ...string) *backlog.Setting[int] {
 	v, ok, err := s.get(name, older...)
 	standard := fallback(s, defaultOf(name, s.v))
-	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+	if !ok {
 		return standard
 	}
 	n := setting(s, name, v, err, parseInt)
 	if n != nil && positive && n.Value <= 0 {
+		if standard == nil {
+			return nil
+		}
 		standard.Note = fmt.Sprintf("%s=%d from %s is ignored by Spring Boot, which passes on only what is above 0",
 			name, n.Value, n.Source)
 		return standard
 	}
 	return n
+}
+
+func (s *settings) port() *backlog.Setting[int] {
+	v, ok, err := s.get(portName)
+	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+		return fallback(s, defaultOf(portName, s.v))
+	}
+	return setting(s, portName, v, err, parseInt)
 }
 
 // optionalNumber is an integer without a default.

@@ -118,6 +118,12 @@ func flattenJSONValue(name string, v any, d *document) {
 			flattenJSONValue(indexed(name, i), e, d)
 		}
 	case nil: // a null is no value: the next source is asked
+	case json.Number:
+		d.put(name, v.String())
+		if strings.ContainsAny(v.String(), ".eE") {
+			d.put(name, javaFloat(v.String()))
+			d.floats[name] = true
+		}
 	default:
 		d.put(name, fmt.Sprint(v))
 	}

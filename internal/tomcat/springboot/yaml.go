@@ -87,7 +87,9 @@ func (f *flattener) value(name string, n *yaml.Node, depth int) error {
 		}
 		return nil
 	}
-	f.doc.put(name, scalar(n))
+	text, isString := resolveScalar(n)
+	f.doc.put(name, text)
+	f.doc.floats[name] = !isString && yamlFloat(n.Value)
 	return nil
 }
 

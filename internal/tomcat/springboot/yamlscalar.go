@@ -1,6 +1,7 @@
 package springboot
 
 import (
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -8,13 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar is a YAML scalar as the text that Spring would print of it.
-func scalar(n *yaml.Node) string {
-	text, _ := resolveScalar(n)
-	return text
-}
-
-// resolveScalar resolves a scalar by YAML 1.1, which is what SnakeYAML speaks
+// resolveScalar resolves a scalar to the text that Spring prints of it, by YAML 1.1, which is what SnakeYAML speaks
 // (and go.yaml.in/yaml/v3 only in part): 010 is eight, yes is true, 1_000 is a
 // number, 1:30 is ninety. isString is false for numbers, booleans and nulls.
 func resolveScalar(n *yaml.Node) (text string, isString bool) {
@@ -34,7 +29,31 @@ func resolveScalar(n *yaml.Node) (text string, isString bool) {
 	if number, ok := yamlInt(v); ok {
 		return number, false
 	}
-	return v, !yamlFloat(v)
+	if yamlFloat(v) {
+		return javaFloat(v), false
+	}
+	return v, true
+}
+
+// javaFloat prints a number as Double.toString does: 1e3 is 1000.0.
+func javaFloat(v string) string {
+	x, err := strconv.ParseFloat(strings.ReplaceAll(v, "_", ""), 64)
+	if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
+		return v
+	}
+	if size := math.Abs(x); x != 0 && (size < 1e-3 || size >= 1e7) {
+		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'E', -1, 64), "E")
+		n, _ := strconv.Atoi(exponent)
+		return withPoint(mantissa) + "E" + strconv.Itoa(n)
+	}
+	return withPoint(strconv.FormatFloat(x, 'f', -1, 64))
+}
+
+func withPoint(digits string) string {
+	if strings.Contains(digits, ".") {
+		return digits
+	}
+	return digits + ".0"
 }
 
 // yamlInt evaluates an integer of YAML 1.1 (SnakeYAML's Resolver.INT).
@@ -81,8 +100,7 @@ func sexagesimal(sign, digits string) (string, bool) {
 	return sum.String(), true
 }
 
-// yamlFloat says that a plain scalar is a floating point number; its spelling
-// is kept, it is never the value of a limit. It matters for keys only.
+// yamlFloat says that a plain scalar is a floating point number.
 func yamlFloat(v string) bool {
 	body := strings.TrimLeft(v, "+-")
 	switch strings.ToLower(body) {
