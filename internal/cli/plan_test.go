@@ -1,29 +1,44 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
+// callPlan runs the command by itself.
+func callPlan(args ...string) (code int, stdout, stderr string) {
+	var out bytes.Buffer
+	cmd := newPlanCommand()
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs(args)
+	cmd.SetOut(&out)
+	if err := cmd.Execute(); err != nil {
+		stderr = err.Error()
+		code = exitCode(err)
+	}
+	return code, out.String(), stderr
+}
+
 func TestPlanBadInput(t *testing.T) {
-	load := []string{"plan", "--requests", "10", "--service-time", "1s"}
+	load := []string{"--requests", "10", "--service-time", "1s"}
 	tests := map[string]struct {
 		args []string
 		want string
 	}{
-		"no load":           {[]string{"plan", "--service-time", "1s"}, "plan needs a load: --requests N for a burst, or --rate R with --duration D"},
-		"no service time":   {[]string{"plan", "--requests", "10"}, "plan needs --service-time"},
-		"zero requests":     {[]string{"plan", "--requests", "0", "--service-time", "1s"}, "--requests 0: must be 1 or more"},
-		"requests a word":   {[]string{"plan", "--requests", "many"}, `invalid argument "many" for "--requests" flag: give a whole number such as 200`},
-		"no unit":           {[]string{"plan", "--service-time", "5"}, `invalid argument "5" for "--service-time" flag: give a time with its unit, such as 250ms, 5s or 1m`},
-		"rate a word":       {[]string{"plan", "--rate", "fast"}, `"fast" for "--rate" flag: give a number of clients per second`},
+		"no load":           {[]string{"--service-time", "1s"}, "plan needs a load: --requests N for a burst, or --rate R with --duration D"},
+		"no service time":   {[]string{"--requests", "10"}, "plan needs --service-time"},
+		"zero requests":     {[]string{"--requests", "0", "--service-time", "1s"}, "--requests 0: must be 1 or more"},
+		"requests a word":   {[]string{"--requests", "many"}, `invalid argument "many" for "--requests" flag: give a whole number such as 200`},
+		"no unit":           {[]string{"--service-time", "5"}, `invalid argument "5" for "--service-time" flag: give a time with its unit, such as 250ms, 5s or 1m`},
+		"rate a word":       {[]string{"--rate", "fast"}, `"fast" for "--rate" flag: give a number of clients per second`},
 		"rate zero":         {append(load, "--rate", "0"), "--rate 0: must be more than 0"},
-		"rate without end":  {[]string{"plan", "--rate", "5", "--service-time", "1s"}, "--rate 5: say for how long with --duration, or how many with --requests"},
+		"rate without end":  {[]string{"--rate", "5", "--service-time", "1s"}, "--rate 5: say for how long with --duration, or how many with --requests"},
 		"rate and both":     {append(load, "--rate", "5", "--duration", "3s"), "with --rate give either --requests or --duration, not both"},
 		"duration alone":    {append(load, "--duration", "3s"), "--duration 3s: goes with --rate"},
-		"too much":          {[]string{"plan", "--requests", "2000000", "--service-time", "1s"}, "--requests 2000000: must be 1000000 or less"},
+		"too much":          {[]string{"--requests", "2000000", "--service-time", "1s"}, "--requests 2000000: must be 1000000 or less"},
 		"threads":           {append(load, "--threads", "0"), "--threads 0: must be 1 or more"},
 		"max connections":   {append(load, "--max-connections", "0"), "--max-connections 0: must be 1 or more, or -1 for no limit"},
 		"accept count":      {append(load, "--accept-count", "-1"), "--accept-count -1: must be 1 or more; Tomcat ignores"},
@@ -35,22 +50,22 @@ func TestPlanBadInput(t *testing.T) {
 		"long round trip":   {append(load, "--round-trip", "2s"), "--round-trip 2s: must be 500ms or less"},
 		"output":            {append(load, "--output", "yaml"), `--output "yaml": give text or json`},
 		"argument":          {append(load, "now"), `"now"`},
-		"number too large":  {[]string{"plan", "--threads", "99999999999"}, `"99999999999" for "--threads" flag`},
+		"number too large":  {[]string{"--threads", "99999999999"}, `"99999999999" for "--threads" flag`},
 		"syncookies a word": {append(load, "--syncookies=perhaps"), `"perhaps" for "--syncookies"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := call(tt.args...)
+			code, stdout, stderr := callPlan(tt.args...)
 			require.Equal(t, exitUsage, code, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, tt.want)
-			require.Regexp(t, `^tcpdiag: [^\n]+\n$`, stderr, "one line")
+			require.NotContains(t, stderr, "\n", "one line")
 		})
 	}
 }
 
 func TestPlanText(t *testing.T) {
-	code, stdout, stderr := call("plan", "--requests", "10000", "--service-time", "5s", "--threads", "1000", "--connect-timeout", "900ms")
+	code, stdout, stderr := callPlan("--requests", "10000", "--service-time", "5s", "--threads", "1000", "--connect-timeout", "900ms")
 	require.Zero(t, code, stderr)
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "8,293 of 10,000 clients are served, 1,707 give up connecting")
@@ -59,7 +74,7 @@ func TestPlanText(t *testing.T) {
 
 // Every flag reaches the simulation.
 func TestPlanFlags(t *testing.T) {
-	code, stdout, stderr := call("plan", "--rate", "100", "--duration", "2s", "--service-time", "50ms",
+	code, stdout, stderr := callPlan("--rate", "100", "--duration", "2s", "--service-time", "50ms",
 		"--threads", "3", "--max-connections", "40", "--accept-count", "50", "--somaxconn", "20", "--max-syn-backlog", "99",
 		"--client-timeout", "3s", "--client-timeout-from", "connect", "--connect-timeout", "4s", "--round-trip", "10ms",
 		"--syn-retries", "exponential", "--syncookies=false", "--abort-on-overflow", "--output", "json")

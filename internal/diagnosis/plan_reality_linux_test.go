@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -315,7 +316,7 @@ func (c *realClient) ask(in PlanInput) (seen counter, at time.Duration) {
 		seen = served
 		_, err := fmt.Fprint(c.file, "GET / HTTP/1.1\r\nHost: plan\r\nConnection: close\r\n\r\n")
 		if err == nil {
-			_, err = http.ReadResponse(bufio.NewReader(c.file), nil)
+			err = answered(c.file)
 		}
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -325,6 +326,16 @@ func (c *realClient) ask(in PlanInput) (seen counter, at time.Duration) {
 		}
 	}
 	return seen, time.Since(c.start)
+}
+
+// answered reads the whole response.
+func answered(r io.Reader) error {
+	resp, err := http.ReadResponse(bufio.NewReader(r), nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
 }
 
 // connect waits until connect() has succeeded or failed.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -90,14 +91,15 @@ func (s *screen) planOutcomes(p *diagnosis.Plan) {
 			st = dim
 		}
 		ratio := float64(row.n) / float64(p.Input.Requests)
-		line := []span{
-			{text: blanks(indent)},
-			{padRight(row.name, labelWidth+2), plain},
-			{padLeft(number(row.n), most) + "  ", bold},
-		}
-		line = append(line, bar(ratio, min(s.width-most-textColumn-11, 50), st)...)
-		line = append(line, span{padLeft(planShare(row.n, p.Input.Requests), 7), st})
-		s.line(line...)
+		s.line(slices.Concat(
+			[]span{
+				{text: blanks(indent)},
+				{padRight(row.name, labelWidth+2), plain},
+				{padLeft(number(row.n), most) + "  ", bold},
+			},
+			bar(ratio, min(s.width-most-textColumn-11, 50), st),
+			[]span{{padLeft(planShare(row.n, p.Input.Requests), 7), st}},
+		)...)
 	}
 	if l := p.Latency; l != nil {
 		s.row(label("latency"), span{text: "p50 " + howLong(l.P50) + " · p95 " + howLong(l.P95) + " · p99 " + howLong(l.P99) + " · max " + howLong(l.Max)},

@@ -2,6 +2,7 @@ package render
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,9 +48,11 @@ func (s *screen) planChart(p *diagnosis.Plan) {
 		if top == 0 {
 			top = peak
 		}
-		line := []span{{text: blanks(indent)}, {padRight(lane.name, labelWidth+2), plain}}
-		line = append(line, lane.blocks(values, top)...)
-		s.line(append(line, span{padLeft(number(peak), right), dim})...)
+		s.line(slices.Concat(
+			[]span{{text: blanks(indent)}, {padRight(lane.name, labelWidth+2), plain}},
+			lane.blocks(values, top),
+			[]span{{padLeft(number(peak), right), dim}},
+		)...)
 	}
 	s.planAxis(p.Duration, columns)
 }
