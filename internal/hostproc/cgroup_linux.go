@@ -89,7 +89,7 @@ func (l *cgroupLook) upwards(controller string, fn func(dir string, v2 bool, rea
 // locate finds a mount that shows the group: ours, else one of the process.
 func (l *cgroupLook) locate(controller, group string, v2 bool) (point, rel string, read readFile) {
 	if point, rel, ok := visible(l.fs.cgroups, controller, group, v2); ok {
-		return l.fs.root + point, rel, os.ReadFile
+		return point, rel, os.ReadFile
 	}
 	point, rel, ok := visible(cgroupMounts(l.mounts()), controller, group, v2)
 	if !ok {

@@ -27,7 +27,9 @@ func fakeCgroups(t *testing.T, files map[string]string) FS {
 	dir := fakeProc(t, files)
 	fs, err := NewFS(dir)
 	require.NoError(t, err)
-	fs.root = dir // where mount points begin
+	for i := range fs.cgroups {
+		fs.cgroups[i].point = dir + fs.cgroups[i].point
+	}
 	return fs
 }
 

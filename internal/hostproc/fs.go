@@ -14,10 +14,8 @@ import (
 type FS struct {
 	mount string
 	proc  procfs.FS
-	// cgroups are the cgroup file systems we see ourselves, and root is put in
-	// front of their mount points: "" but in tests.
+	// cgroups are the cgroup file systems we see ourselves.
 	cgroups []cgroupMount
-	root    string
 	// fdCount is set when stat's st_size of an fd folder is the number of
 	// open files (Linux 6.2, commit f1f1f2569901).
 	fdCount bool

@@ -1,11 +1,6 @@
 package hostproc
 
-import (
-	"bytes"
-	"fmt"
-	"math"
-	"time"
-)
+import "time"
 
 // RunDelayCounter adds up a process's run delay so that it never falls when
 // threads end. What a thread waited between the last reading and its end is
@@ -40,19 +35,4 @@ func (c *RunDelayCounter) Read() (time.Duration, error) {
 	}
 	c.last, c.next = c.next, c.last
 	return c.total, nil
-}
-
-// parseRunDelay takes the second of the three numbers of schedstat: time on a
-// CPU, time waiting for one (both in nanoseconds), number of time slices. On
-// kernels without CONFIG_SCHED_INFO all are 0.
-func parseRunDelay(data []byte) (time.Duration, error) {
-	_, rest, ok := nextNumber(bytes.TrimSuffix(data, []byte{'\n'}))
-	if !ok {
-		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
-	}
-	delay, _, ok := nextNumber(rest)
-	if !ok || delay > math.MaxInt64 {
-		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
-	}
-	return time.Duration(delay), nil
 }

@@ -3,7 +3,9 @@ package hostproc
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	iofs "io/fs"
+	"math"
 	"strconv"
 	"time"
 
@@ -80,4 +82,19 @@ func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error)
 // the look at it.
 func vanished(err error) bool {
 	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
+
+// parseRunDelay takes the second of the three numbers of schedstat: time on a
+// CPU, time waiting for one (both in nanoseconds), number of time slices. On
+// kernels without CONFIG_SCHED_INFO all are 0.
+func parseRunDelay(data []byte) (time.Duration, error) {
+	_, rest, ok := nextNumber(bytes.TrimSuffix(data, []byte{'\n'}))
+	if !ok {
+		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+	}
+	delay, _, ok := nextNumber(rest)
+	if !ok || delay > math.MaxInt64 {
+		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+	}
+	return time.Duration(delay), nil
 }
