@@ -243,14 +243,15 @@ func (a *Attribution) beforeTheAcceptQueue(delta NamespaceDelta) uint64 {
 	return n
 }
 
-// keep carries the increments of this tick that no ListenDrop matched into
-// the next one, and forgets those that were carried already: a socket is read
-// after its namespace, so a drop in between is a tick ahead there, never two.
+// keep carries the increments that no ListenDrop has matched yet into the next
+// tick. A socket is read after its namespace, so the drops between the two
+// readings are a tick ahead there. They are increments of this tick: whatever
+// is left beyond as many is over-count, or too old to be matched.
 func (a *Attribution) keep() {
 	a.carry = a.carry[:0]
 	for i := range a.shares {
 		s := &a.shares[i]
-		if rest := s.fresh - min(s.fresh, s.packets); rest > 0 {
+		if rest := min(s.room(), s.fresh); rest > 0 {
 			a.carry = append(a.carry, carried{id: s.id, packets: rest, watched: s.watched})
 		}
 	}

@@ -254,6 +254,27 @@ func TestAttributionKindsExact(t *testing.T) {
 	}
 }
 
+// However much happens between the two readings of a tick, a listener that
+// lives on accounts for every drop in the end, and for none too many.
+func TestAttributionRacingReadings(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 1))
+	k := &kernel{truth: map[backlog.ListenerID]uint64{}}
+	k.listen(8080, true)
+	o := &observer{Attribution: NewAttribution(k.counts, append([]SocketDrops(nil), k.listeners...)), by: map[backlog.ListenerID]uint64{}}
+	burst := func() {
+		for range r.IntN(30) * r.IntN(3) {
+			k.drop(0, true, r.IntN(2) == 0)
+		}
+	}
+	for range 5000 {
+		burst()
+		o.tick(t, k, burst)
+	}
+	o.tick(t, k, func() {})
+	require.Equal(t, k.total, o.attributed)
+	require.Zero(t, o.unattributed)
+}
+
 // Where only one listener drops in each tick, every packet is given to the one
 // that dropped it, whatever the others' over-counts were.
 func TestAttributionFindsTheRightListener(t *testing.T) {
