@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed landing.html
-var landingPage string //nolint:gochecknoglobals // go:embed needs a package variable
+var landingPage string
 
 // landing is what the page shows.
 type landing struct {

@@ -26,10 +26,12 @@ type Drops struct {
 // Losses are what clients lost at one listener during an interval. Each figure
 // counts something else; they are never added up.
 type Losses struct {
-	DroppedPackets uint64 // sum of By
+	DroppedPackets uint64 // sum of By, and Unattributed
 	By             []Drops
-	// Unattributed is the namespace's share that no watched listener's own
-	// counter accounts for.
+	// Unattributed are packets that the namespace dropped and no socket's own
+	// counter accounts for, when they can only be this listener's: no other is
+	// watched, and no other's counter moved. Otherwise they are told with the
+	// namespace alone.
 	Unattributed uint64
 	// AbandonedRequests: the client closed while its request was waiting or in
 	// service. Seen at scans, so a lower bound.

@@ -147,7 +147,7 @@ func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
 	address := freeAddress(ctx, d.listen)
 	d.introduce(d.w, server, address)
 	d.tasks.Go(func() error {
-		s, err := d.demoOptions.sampler(server.Port())
+		s, err := d.watch(server.Port())
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (d *demoStage) snapshot() *backlog.Snapshot {
 	return nil
 }
 
-func (o *demoOptions) sampler(port uint16) (*sampler.Sampler, error) {
+func (o *demoOptions) watch(port uint16) (*sampler.Sampler, error) {
 	opt := sampler.Defaults()
 	opt.Ports = []uint16{port}
 	opt.ScanInterval = 500 * time.Millisecond

@@ -57,10 +57,18 @@ func newSampler(o sampler.Options) (*sampler.Sampler, error) {
 		return nil, err
 	}
 	return sampler.New(sampler.Sources{
+		Mount:  procMount,
 		Proc:   proc,
 		Owners: owner.New(procMount),
-		Tomcat: tomcat.NewDiscoverer(proc),
+		Tomcat: tomcat.NewDiscoverer(proc, tomcatOptions(o)...),
 	}, o)
+}
+
+func tomcatOptions(o sampler.Options) []tomcat.Option {
+	if o.Actuator == "" {
+		return nil
+	}
+	return []tomcat.Option{tomcat.WithActuator(o.Actuator)}
 }
 
 // ports is a repeatable flag of TCP ports.

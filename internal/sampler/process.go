@@ -9,27 +9,18 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/tomcat"
 )
-
-// processLook is what one scan read of one process.
-type processLook struct {
-	backlog.Process
-	pools tomcat.Pools
-	uid   uint32
-	gid   uint32
-}
 
 // lookAtProcess reads what /proc tells of an owner. What could not be read is
 // named; a process that died meanwhile is nil.
-func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *processLook {
+func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *backlog.Process {
 	proc := s.src.Proc
 	st, err := proc.Process(o.PID)
 	if err != nil {
 		miss.process(o.PID, "status", err)
 		return nil
 	}
-	p := &processLook{uid: st.UIDs[1], gid: st.GIDs[1]}
+	p := &backlog.Process{}
 	p.PID, p.Comm, p.StartTime = o.PID, st.Comm, st.StartTime
 	p.Threads, p.Stopped = new(st.Threads), st.Stopped()
 	who := credentials(st)
@@ -45,21 +36,10 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *processLook {
 	}
 	s.lookAtCgroup(p)
 	s.lookAtJVM(p, who, miss)
-	p.pools = s.pools(o.PID)
 	return p
 }
 
-// pools sorts the process's threads by name; none when it died meanwhile.
-func (s *Sampler) pools(pid int) tomcat.Pools {
-	return tomcat.Threads(func(yield func(string) bool) {
-		more := true
-		_ = s.src.Proc.ThreadNames(pid, func(_ int, comm string) {
-			more = more && yield(comm)
-		})
-	})
-}
-
-func (s *Sampler) lookAtCgroup(p *processLook) {
+func (s *Sampler) lookAtCgroup(p *backlog.Process) {
 	cg, err := s.src.Proc.Cgroup(p.PID)
 	if err != nil {
 		return
@@ -78,7 +58,7 @@ type processKey struct {
 }
 
 // runDelay is the process's counter, which must be the same from scan to scan.
-func (s *Sampler) runDelay(p *processLook) *hostproc.RunDelayCounter {
+func (s *Sampler) runDelay(p *backlog.Process) *hostproc.RunDelayCounter {
 	key := processKey{p.PID, p.StartTime}
 	c, ok := s.runDelays[key]
 	if !ok {
@@ -99,7 +79,7 @@ func (s *Sampler) forgetProcesses(sc *scan) {
 	maps.DeleteFunc(s.runDelays, func(k processKey, _ *hostproc.RunDelayCounter) bool { return !live[k] })
 }
 
-func (s *Sampler) lookAtJVM(p *processLook, who string, miss *missing) {
+func (s *Sampler) lookAtJVM(p *backlog.Process, who string, miss *missing) {
 	if p.Comm != "java" {
 		return
 	}

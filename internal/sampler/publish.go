@@ -70,11 +70,8 @@ func (s *Sampler) listener(sc *scan, c *candidate) backlog.Listener {
 	if g.queued > 0 {
 		l.AcceptQueue.OldestWait = &g.oldest
 	}
-	if p := c.process(sc); p != nil {
-		l.Process = &p.Process
-		if workers, protocol, ok := p.pools.For(c.port()); ok {
-			l.Connector = withPool(l.Connector, workers, protocol)
-		}
+	if c.owner != nil {
+		l.Process = sc.processes[c.owner.PID]
 	}
 	conn := g.connections
 	unclassify(&conn, l.Connector)
@@ -88,24 +85,6 @@ func (c *candidate) drops() (sum uint64) {
 		sum += uint64(c.members[i].Drops)
 	}
 	return sum
-}
-
-func (c *candidate) process(sc *scan) *processLook {
-	if c.owner == nil {
-		return nil
-	}
-	return sc.processes[c.owner.PID]
-}
-
-// withPool adds what the thread names tell. The discovered connector is shared
-// between scans, so a copy gets it.
-func withPool(c *backlog.Connector, workers int, protocol string) *backlog.Connector {
-	out := backlog.Connector{Server: "tomcat", Protocol: protocol}
-	if c != nil {
-		out = *c
-	}
-	out.PoolThreads = &workers
-	return &out
 }
 
 func sayUnclassified(sc *scan, l *backlog.Listener) {

@@ -152,25 +152,27 @@ func (sp *space) splitDrops() {
 	if err := sp.drops.Read(&c); err != nil {
 		return
 	}
-	if err := sp.collect(nil); err != nil {
+	if err := sp.collect(); err != nil {
 		return
 	}
 	sp.attribute(diagnosis.NamespaceCounts(c))
 }
 
-// collect dumps all listeners' drop counters, unwatched ones' too, and hands
-// each listener to also.
-func (sp *space) collect(also func(*sockdiag.Listener)) error {
-	sp.sockets = sp.sockets[:0]
+// collect dumps all listeners with their drop counters, unwatched ones too.
+func (sp *space) collect() error {
+	sp.forget()
 	return sp.fast.Listeners(func(l *sockdiag.Listener) error {
-		if also != nil {
-			also(l)
-		}
+		sp.found = append(sp.found, *l)
 		d := diagnosis.SocketDrops{ID: sp.listenerID(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
 		d.Watched = sp.watching(l.Inode, d.ID)
 		sp.sockets = append(sp.sockets, d)
 		return nil
 	})
+}
+
+// forget is also called when the kernel cuts a dump short and it starts again.
+func (sp *space) forget() {
+	sp.sockets, sp.found = sp.sockets[:0], sp.found[:0]
 }
 
 // attribute books the drops on the accounts, where they wait for their cause.

@@ -21,7 +21,7 @@ type scan struct {
 	all       []*candidate // every listener of every namespace
 	kept      []*candidate // those the targets name
 	omitted   int          // of kept, beyond --max-listeners
-	processes map[int]*processLook
+	processes map[int]*backlog.Process
 	gathered  map[*candidate]*gathered
 	denied    []owner.Denied
 	notes     []string
@@ -33,7 +33,7 @@ type scan struct {
 // named in the snapshot.
 func (s *Sampler) Scan(ctx context.Context) error {
 	start := s.opt.Now()
-	sc := &scan{at: start, processes: make(map[int]*processLook), gathered: make(map[*candidate]*gathered)}
+	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered)}
 	s.scans++
 	if err := s.findListeners(sc); err != nil {
 		return fmt.Errorf("scan: %w", err)
@@ -82,12 +82,11 @@ func (s *Sampler) findListeners(sc *scan) error {
 func (s *Sampler) checkpoint(sp *space, now time.Time) ([]sockdiag.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counters, err := s.src.Proc.NetCounters(sp.pid)
-	if err != nil {
+	counters := make(backlog.Counters, 24)
+	if err := sp.counters.Read(counters); err != nil {
 		return nil, err
 	}
-	var listeners []sockdiag.Listener
-	if err := sp.collect(func(l *sockdiag.Listener) { listeners = append(listeners, *l) }); err != nil {
+	if err := sp.collect(); err != nil {
 		return nil, err
 	}
 	sp.attribute(diagnosis.NamespaceCounts{
@@ -96,7 +95,7 @@ func (s *Sampler) checkpoint(sp *space, now time.Time) ([]sockdiag.Listener, err
 		SyncookiesRecv: counters["SyncookiesRecv"],
 	})
 	sp.remember(checkpoint{scan: s.scans, at: now, counters: counters, unattributed: sp.unattributed}, s.opt.Window)
-	return listeners, nil
+	return slices.Clone(sp.found), nil
 }
 
 // remember keeps the checkpoints of the window and the one before it.
@@ -116,18 +115,17 @@ func (s *Sampler) findOwners(sc *scan) {
 	for _, pid := range s.opt.PIDs {
 		s.heldBy(pid, owners)
 	}
-	var sockets []owner.Socket
-	for _, c := range sc.all {
-		for i := range c.members {
-			m := &c.members[i]
-			if _, known := owners[m.Inode]; s.mayWant(c) && !known {
-				sockets = append(sockets, owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID})
-			}
-		}
+	for _, sp := range s.spaces {
+		sockets := s.unowned(sc, sp, owners)
+		// From inside: only there are the thread names of a process whose
+		// descriptors may not be read worth anything.
+		_ = sp.inside(func() error {
+			found, denied := s.src.Owners.Find(sockets)
+			sc.denied = append(sc.denied, denied...)
+			maps.Copy(owners, found)
+			return nil
+		})
 	}
-	found, denied := s.src.Owners.Find(sockets)
-	sc.denied = denied
-	maps.Copy(owners, found)
 	for _, c := range sc.all {
 		for i := range c.members {
 			if p, ok := owners[c.members[i].Inode]; ok && c.owner == nil {
@@ -135,6 +133,19 @@ func (s *Sampler) findOwners(sc *scan) {
 			}
 		}
 	}
+}
+
+// unowned are a namespace's listening sockets whose owner is still to be found.
+func (s *Sampler) unowned(sc *scan, sp *space, owners map[uint32]owner.Process) (sockets []owner.Socket) {
+	for _, c := range sc.all {
+		for i := range c.members {
+			m := &c.members[i]
+			if _, known := owners[m.Inode]; c.space == sp && s.mayWant(c) && !known {
+				sockets = append(sockets, owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID})
+			}
+		}
+	}
+	return sockets
 }
 
 func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) {
@@ -203,7 +214,7 @@ func (s *Sampler) keep(sc *scan) {
 func (s *Sampler) lookAtOwners(sc *scan) {
 	for _, c := range sc.kept {
 		if c.owner == nil {
-			sc.miss.add(unowned(c, sc.denied))
+			sc.miss.add(noOwner(c, sc.denied))
 			continue
 		}
 		if c.owner.ByThreadName {
@@ -220,9 +231,9 @@ func (s *Sampler) lookAtOwners(sc *scan) {
 	s.forgetProcesses(sc)
 }
 
-// unowned says why a listener has no owner: a process that may not be read may
+// noOwner says why a listener has no owner: a process that may not be read may
 // be it, or it lives where this /proc does not reach.
-func unowned(c *candidate, denied []owner.Denied) backlog.Unavailable {
+func noOwner(c *candidate, denied []owner.Denied) backlog.Unavailable {
 	u := backlog.Unavailable{
 		What: "owner of " + c.id.String(),
 		Why:  "no process in this /proc holds its socket",

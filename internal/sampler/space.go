@@ -3,6 +3,7 @@ package sampler
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"strconv"
@@ -23,13 +24,15 @@ type space struct {
 	path string // "" for the agent's own namespace
 
 	fast, slow *sockdiag.Conn
-	drops      *hostproc.ListenCountersFile
+	drops      *hostproc.ListenCountersFile // what the fast loop reads
+	counters   *hostproc.NetCountersFile    // what a scan reads
 
 	watches []watch
 	byInode map[uint32]place // member by socket inode, for the LISTEN dump
 
 	attribution  *diagnosis.Attribution
-	sockets      []diagnosis.SocketDrops // reused
+	found        []sockdiag.Listener     // of the latest dump, reused
+	sockets      []diagnosis.SocketDrops // likewise
 	attributed   []diagnosis.Attributed  // reused
 	unattributed uint64
 	accounts     map[backlog.ListenerID]*account
@@ -69,6 +72,7 @@ func openSpace(src Sources, pid int) (*space, error) {
 		if sp.fast, err = sockdiag.Dial(); err != nil {
 			return err
 		}
+		sp.fast.OnRestart = sp.forget
 		sp.slow, err = sockdiag.Dial()
 		return err
 	}
@@ -76,11 +80,11 @@ func openSpace(src Sources, pid int) (*space, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp.id = own
+	if sp.id, err = namespaceOf(src, pid, own); err != nil {
+		return nil, err
+	}
 	if pid == 0 {
 		sp.pid = os.Getpid()
-	} else if id, err := netns.OfPID(src.Mount, pid); err == nil {
-		sp.id = id
 	}
 	if sp.id != own {
 		sp.path = netns.Path(src.Mount, pid)
@@ -91,10 +95,31 @@ func openSpace(src Sources, pid int) (*space, error) {
 	if err == nil {
 		sp.drops, err = src.Proc.OpenListenCounters(sp.pid)
 	}
+	if err == nil {
+		sp.counters, err = src.Proc.OpenNetCounters(sp.pid)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("network namespace of pid %d: %w", sp.pid, err), sp.close())
 	}
 	return sp, nil
+}
+
+// namespaceOf is the namespace of a process. Whose ns folder may not be read
+// can still be told to share the caller's (/proc/PID/net is open to all).
+func namespaceOf(src Sources, pid int, own netns.ID) (netns.ID, error) {
+	if pid == 0 {
+		return own, nil
+	}
+	id, err := netns.OfPID(src.Mount, pid)
+	if !errors.Is(err, fs.ErrPermission) {
+		return id, err
+	}
+	theirs, err1 := src.Proc.NetID(pid)
+	ours, err2 := src.Proc.NetID(os.Getpid())
+	if err1 == nil && err2 == nil && theirs == ours {
+		return own, nil
+	}
+	return 0, fmt.Errorf("pid %d is in another network namespace: %w (entering it takes CAP_SYS_ADMIN and CAP_SYS_PTRACE)", pid, fs.ErrPermission)
 }
 
 // inside runs fn where /proc/sys/net shows this namespace's values.
@@ -114,6 +139,9 @@ func (sp *space) close() error {
 	}
 	if sp.drops != nil {
 		errs = append(errs, sp.drops.Close())
+	}
+	if sp.counters != nil {
+		errs = append(errs, sp.counters.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -35,6 +35,12 @@ type Conn struct {
 	listener Listener // reused for the callbacks
 	socket   Socket
 	proven   bool // a walk has succeeded: tcp_diag is there
+
+	// onListener is the callback of the dump under way, takeListener the
+	// method that feeds it, made once: a closure a dump would be garbage in a
+	// loop that dumps a thousand times a second.
+	onListener   func(*Listener) error
+	takeListener func(body []byte) error
 }
 
 // Dial opens the socket. It needs no privilege.
@@ -47,7 +53,9 @@ func Dial() (*Conn, error) {
 }
 
 func newConn(sock transport, portID uint32) *Conn {
-	return &Conn{sock: sock, portID: portID, in: make([]byte, bufferLen)}
+	c := &Conn{sock: sock, portID: portID, in: make([]byte, bufferLen)}
+	c.takeListener = c.listenerFound
+	return c
 }
 
 // Close frees the socket. Later calls answer ErrClosed.
@@ -128,17 +136,20 @@ func (c *Conn) Probe() error {
 // set; fn has seen a part.
 func (c *Conn) Listeners(fn func(*Listener) error) error {
 	c.out = appendDump(c.out[:0], Listen.mask(), diagSKMemInfo, 0)
-	err := c.walk("dump", func(body []byte) error {
-		switch err := c.listener.decode(body); {
-		case errors.Is(err, errState):
-			return nil
-		case err != nil:
-			return wrap("dump", err)
-		}
-		return fn(&c.listener)
-	})
+	c.onListener = fn
+	err := c.walk("dump", c.takeListener)
 	c.proven = c.proven || err == nil
 	return err
+}
+
+func (c *Conn) listenerFound(body []byte) error {
+	switch err := c.listener.decode(body); {
+	case errors.Is(err, errState):
+		return nil
+	case err != nil:
+		return wrap("dump", err)
+	}
+	return c.onListener(&c.listener)
 }
 
 // Sockets calls fn for every socket with one of the local ports, in all states
