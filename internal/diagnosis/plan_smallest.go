@@ -29,8 +29,8 @@ func smallest(in PlanInput) (limits *PlanLimits, why string) {
 	}
 	pool := newFreePool(in)
 	threads := 1 + sort.Search(in.Requests-1, func(n int) bool { return pool.serves(n + 1) })
-	limits = shareOut(in, threads, pool.peak(threads))
-	return raiseAcceptCount(in, limits)
+	peak := pool.peak(threads)
+	return raiseAcceptCount(in, shareOut(in, threads, peak), peak)
 }
 
 // shareOut makes room for peak clients in front of and at the threads.
@@ -40,7 +40,7 @@ func shareOut(in PlanInput, threads, peak int) *PlanLimits {
 		most = noLimit
 	}
 	connections := min(peak-1-in.AcceptCount, most)
-	connections = max(connections, threads, 1)
+	connections = max(connections, threads)
 	return &PlanLimits{
 		Threads:        threads,
 		MaxConnections: connections,
@@ -48,9 +48,9 @@ func shareOut(in PlanInput, threads, peak int) *PlanLimits {
 	}
 }
 
-// raiseAcceptCount proves the limits by simulation. More acceptCount may be
-// needed for half-open connections, when syncookies are off.
-func raiseAcceptCount(in PlanInput, limits *PlanLimits) (*PlanLimits, string) {
+// raiseAcceptCount proves the limits by simulation. Half-open connections may
+// need more acceptCount when syncookies are off; maxConnections then needs less.
+func raiseAcceptCount(in PlanInput, limits *PlanLimits, peak int) (*PlanLimits, string) {
 	serves := func(acceptCount int) bool {
 		try := *limits
 		try.AcceptCount = acceptCount
@@ -66,6 +66,7 @@ func raiseAcceptCount(in PlanInput, limits *PlanLimits) (*PlanLimits, string) {
 		return nil, "SYNs are dropped at three quarters of tcp_max_syn_backlog whatever the limits are: switch tcp_syncookies on"
 	}
 	limits.AcceptCount = least + 1 + n
+	limits.MaxConnections = max(limits.Threads, min(limits.MaxConnections, peak-1-limits.AcceptCount))
 	return limits, ""
 }
 
@@ -111,7 +112,9 @@ func (p *freePool) serves(threads int) bool {
 	return true
 }
 
-// peak is the greatest number of requests inside at once.
+// peak is the least room that turns nobody away: for those inside when a
+// connection is completed, and one more than are inside when a SYN comes,
+// because that is when the accept queue is looked at first.
 func (p *freePool) peak(threads int) int {
 	p.serves(threads)
 	most, gone := 0, 0
@@ -120,6 +123,18 @@ func (p *freePool) peak(threads int) int {
 			gone++
 		}
 		most = max(most, i+1-gone)
+	}
+	inside := 0
+	gone = 0
+	for _, t := range p.comes {
+		syn := t - p.in.RoundTrip
+		for inside < len(p.comes) && p.comes[inside] < syn {
+			inside++
+		}
+		for gone < inside && p.done[gone] <= syn {
+			gone++
+		}
+		most = max(most, inside-gone+1)
 	}
 	return most
 }
