@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -31,11 +30,12 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *backlog.Proces
 	if n, err := proc.OpenFilesLimit(o.PID); miss.ok(o.PID, "limits", who, err) {
 		p.OpenFilesLimit = &n
 	}
-	if d, err := s.runDelay(p).Read(); err == nil {
+	m := s.memory(p)
+	if d, err := m.runDelay.Read(); err == nil {
 		p.RunDelay = &d
 	}
+	m.lookAtJVM(s.src.Proc, p, who, miss)
 	s.lookAtCgroup(p)
-	s.lookAtJVM(p, who, miss)
 	return p
 }
 
@@ -48,47 +48,6 @@ func (s *Sampler) lookAtCgroup(p *backlog.Process) {
 	p.CPUThrottled, p.MemoryLimit = cg.Throttled, cg.MemoryLimit
 	if cg.PidsLimit != nil {
 		p.PIDsLimit = new(int(*cg.PidsLimit))
-	}
-}
-
-// processKey names a process uniquely since boot.
-type processKey struct {
-	pid   int
-	start uint64
-}
-
-// runDelay is the process's counter, which must be the same from scan to scan.
-func (s *Sampler) runDelay(p *backlog.Process) *hostproc.RunDelayCounter {
-	key := processKey{p.PID, p.StartTime}
-	c, ok := s.runDelays[key]
-	if !ok {
-		c = s.src.Proc.NewRunDelayCounter(p.PID)
-		s.runDelays[key] = c
-	}
-	return c
-}
-
-// forgetProcesses drops what was remembered of processes no longer looked at.
-func (s *Sampler) forgetProcesses(sc *scan) {
-	live := make(map[processKey]bool, len(sc.processes))
-	for _, p := range sc.processes {
-		if p != nil {
-			live[processKey{p.PID, p.StartTime}] = true
-		}
-	}
-	maps.DeleteFunc(s.runDelays, func(k processKey, _ *hostproc.RunDelayCounter) bool { return !live[k] })
-}
-
-func (s *Sampler) lookAtJVM(p *backlog.Process, who string, miss *missing) {
-	if p.Comm != "java" {
-		return
-	}
-	jvm, err := s.src.Proc.JVM(p.PID)
-	if errors.Is(err, fs.ErrNotExist) {
-		return // -XX:-UsePerfData, or another JVM than HotSpot
-	}
-	if miss.ok(p.PID, "JVM counters (hsperfdata)", who, err) {
-		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // Sampler watches the listeners of its namespaces. Run it, or call Scan and
@@ -33,7 +32,7 @@ type Sampler struct {
 	// Only the scan loop uses what follows.
 	scans      int           // number of the latest scan
 	cost       time.Duration // of the latest scan
-	runDelays  map[processKey]*hostproc.RunDelayCounter
+	processes  map[processKey]*processMemory
 	resetLooks map[backlog.ListenerID]resetLook
 }
 
@@ -43,7 +42,7 @@ func New(src Sources, opt Options) (*Sampler, error) {
 	s := &Sampler{
 		opt: opt, src: src,
 		early:      make(chan struct{}, 1),
-		runDelays:  make(map[processKey]*hostproc.RunDelayCounter),
+		processes:  make(map[processKey]*processMemory),
 		resetLooks: make(map[backlog.ListenerID]resetLook),
 	}
 	s.host, _ = src.Proc.Hostname()
@@ -94,6 +93,9 @@ func (s *Sampler) Close() error {
 		errs = append(errs, sp.close())
 	}
 	s.spaces = nil
+	for _, m := range s.processes {
+		m.close()
+	}
 	return errors.Join(errs...)
 }
 

@@ -1,0 +1,76 @@
+package sampler
+
+import (
+	"errors"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// processKey names a process uniquely since boot.
+type processKey struct {
+	pid   int
+	start uint64
+}
+
+// processMemory is what is kept of a process from scan to scan.
+type processMemory struct {
+	runDelay *hostproc.RunDelayCounter
+	jvm      *hostproc.JVMFile
+	jvmErr   error // why there is no jvm; it is not looked for again
+	jvmTried bool
+}
+
+// memory finds or begins what is remembered of a process.
+func (s *Sampler) memory(p *backlog.Process) *processMemory {
+	key := processKey{p.PID, p.StartTime}
+	m, ok := s.processes[key]
+	if !ok {
+		m = &processMemory{runDelay: s.src.Proc.NewRunDelayCounter(p.PID)}
+		s.processes[key] = m
+	}
+	return m
+}
+
+// lookAtJVM reads the JVM's own counters, where it has any that may be read.
+func (m *processMemory) lookAtJVM(proc hostproc.FS, p *backlog.Process, who string, miss *missing) {
+	if p.Comm != "java" {
+		return
+	}
+	if !m.jvmTried {
+		m.jvm, m.jvmErr = proc.OpenJVM(p.PID)
+		// A JVM that starts has no counters yet.
+		m.jvmTried = !errors.Is(m.jvmErr, hostproc.ErrNoPerfData)
+	}
+	if m.jvm == nil {
+		if !errors.Is(m.jvmErr, hostproc.ErrNoPerfData) { // -XX:-UsePerfData, or another JVM than HotSpot
+			miss.ok(p.PID, "JVM counters (hsperfdata)", who, m.jvmErr)
+		}
+		return
+	}
+	if jvm, err := m.jvm.Read(); err == nil {
+		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
+	}
+}
+
+// forgetProcesses drops what was remembered of processes no longer looked at.
+func (s *Sampler) forgetProcesses(sc *scan) {
+	live := make(map[processKey]bool, len(sc.processes))
+	for _, p := range sc.processes {
+		if p != nil {
+			live[processKey{p.PID, p.StartTime}] = true
+		}
+	}
+	for key, m := range s.processes {
+		if !live[key] {
+			m.close()
+			delete(s.processes, key)
+		}
+	}
+}
+
+func (m *processMemory) close() {
+	if m.jvm != nil {
+		_ = m.jvm.Close()
+	}
+}
