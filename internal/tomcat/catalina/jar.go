@@ -54,6 +54,8 @@ func (p *Process) jarVersion(name string) (Version, error) {
 		return Version{}, fmt.Errorf("%q: %w", name, err)
 	}
 	for _, place := range []struct{ file, key string }{
+		// server.number leaves out which milestone it is.
+		{"org/apache/catalina/util/ServerInfo.properties", "server.info=Apache Tomcat/"},
 		{"org/apache/catalina/util/ServerInfo.properties", "server.number="},
 		{"META-INF/MANIFEST.MF", "Implementation-Version: "},
 	} {

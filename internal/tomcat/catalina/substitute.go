@@ -5,7 +5,7 @@ import "strings"
 const (
 	// maxRounds is IntrospectionUtils.replaceProperties' own bound.
 	maxRounds = 20
-	// maxReplaced bounds what nested replacements can grow to.
+	// maxReplaced bounds what replacements can grow to.
 	maxReplaced = 64 << 10
 )
 
@@ -26,7 +26,7 @@ func (s *sources) replace(text string) (out string, via []Property) {
 
 func (s *sources) round(text string) (out string, via []Property) {
 	var b strings.Builder
-	for {
+	for b.Len() <= maxReplaced {
 		start := strings.Index(text, "${")
 		if start < 0 {
 			break
