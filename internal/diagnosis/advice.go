@@ -72,12 +72,31 @@ func (j *judge) acceptCountInVain() string {
 		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + serverName(j.Now) + ", in front of the threads."
 	}
 	s := "Raising acceptCount serves nobody faster, it only makes clients wait longer"
-	if r := j.Trend.AcceptedPerSecond; r != nil && *r > 0 {
-		q := j.Now.AcceptQueue
+	if r, ok := j.acceptRate(); ok {
+		n := j.Now.AcceptQueue.Capacity()
 		return fmt.Sprintf("%s: %s takes about %s connections/s out of the queue, %d more in it would wait %s more.",
-			s, serverName(j.Now), decimal(*r), q.Capacity(), seconds(rateTime(q.Capacity(), *r)))
+			s, serverName(j.Now), decimal(r), n, seconds(rateTime(n, r)))
 	}
 	return s + "."
+}
+
+// acceptRate is how many connections per second leave the accept queue: as
+// measured, or from a queue that stays full. Each connection that is taken out
+// of a full queue lets one in, so that all that stand in it came in while the
+// oldest of them waited. If the oldest has aged by as much as the clock, none
+// was taken out, or they are still those of one burst: then nothing is known.
+func (j *judge) acceptRate() (perSecond float64, ok bool) {
+	if r := j.Trend.AcceptedPerSecond; r != nil {
+		return *r, *r > 0
+	}
+	if j.Before == nil || !j.both(queueFull) {
+		return 0, false
+	}
+	now, was := j.Now.AcceptQueue.OldestWait, j.Before.AcceptQueue.OldestWait
+	if now == nil || was == nil || *now <= 0 || *now > *was+j.Elapsed/2 {
+		return 0, false
+	}
+	return float64(j.Now.AcceptQueue.Length) / now.Seconds(), true
 }
 
 func (j *judge) adviseConnections(v backlog.Verdict) string {

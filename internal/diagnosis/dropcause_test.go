@@ -81,6 +81,7 @@ func TestWorstCase(t *testing.T) {
 		"abandoned":                        {&backlog.Losses{AbandonedRequests: 1}, nil, nil, []string{SeenReadTimeout}},
 		"the listener closed":              {&backlog.Losses{QueueResets: 1}, nil, nil, []string{SeenReset}},
 		"the SYN queue, kind not known":    {tomcat(1, 1, 1).lost(backlog.CauseSynBacklog, unknownPacket, 1).Losses, nil, nil, []string{SeenConnectTimeout}},
+		"dropped, but not told apart":      {&backlog.Losses{DroppedPackets: 4, Unattributed: 4}, nil, nil, []string{SeenConnectTimeout, SeenReadTimeout}},
 		"unattributed ones are not theirs": {&backlog.Losses{Unattributed: 9}, nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -287,6 +287,13 @@ func scenariosUnknown() []scenario {
 			name: "a single look at a quiet server", status: ok, now: tomcat(200, 8192, 100).inService(3).do(func(l *backlog.Listener) { l.Losses = nil }),
 		},
 		{
+			name: "the only listener, and packets that its counter missed", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			now: tomcat(200, 100, 100).inService(100).queue(101, time.Second).do(func(l *backlog.Listener) {
+				l.Losses.DroppedPackets, l.Losses.Unattributed = 8, 8
+			}),
+			before: tomcat(200, 100, 100).inService(100).queue(101, time.Second), codes: []string{"dropped_packets"}, notCodes: []string{"unattributed_drops"},
+		},
+		{
 			name: "a rate is known", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),

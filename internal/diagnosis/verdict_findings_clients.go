@@ -31,7 +31,7 @@ func (j *judge) clientFindings() []backlog.Finding {
 			Advice:   "Their clients were reset, although they had done nothing but wait; most HTTP clients repeat only idempotent requests by themselves.",
 		})
 	}
-	if n := j.losses().Unattributed; n > 0 {
+	if n := j.losses().Unattributed; n > 0 && !j.countsUnattributed() {
 		out = append(out, backlog.Finding{
 			Code: "unattributed_drops", Severity: backlog.SeverityInfo,
 			Evidence: fmt.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, verb(n, "packet was", "packets were"), j.inInterval()),
@@ -39,6 +39,16 @@ func (j *judge) clientFindings() []backlog.Finding {
 		})
 	}
 	return out
+}
+
+// countsUnattributed tells whether the unattributed packets are among the
+// dropped ones: a namespace with one listener has nobody else to drop them.
+func (j *judge) countsUnattributed() bool {
+	var by uint64
+	for _, d := range j.losses().By {
+		by += d.Packets
+	}
+	return j.losses().DroppedPackets > by
 }
 
 // packetNumbers tells the kinds apart as far as they are known.
@@ -69,9 +79,12 @@ func (j *judge) packetNumbers() string {
 
 func (j *judge) packets() map[backlog.Packet]uint64 {
 	n := make(map[backlog.Packet]uint64)
+	rest := j.losses().DroppedPackets
 	for _, d := range j.losses().By {
 		n[d.Packet] += d.Packets
+		rest -= min(rest, d.Packets)
 	}
+	n[backlog.PacketUnknown] += rest // counted as this listener's, but not told apart
 	return n
 }
 

@@ -214,21 +214,21 @@ func scenariosMainSettings() []scenario {
 			now: tomcat(200, 1, 100).inService(1).queue(4, 2*time.Second), before: tomcat(200, 1, 100).inService(1).queue(4, time.Second),
 		},
 		{
-			name: "C3 maxConnections 1, acceptCount 1, 5 requests", before: c3(),
+			name: "C3 maxConnections 1, acceptCount 1, 5 requests", before: c3().queue(2, 0),
 			now:    c3().lost(maxConns, syn, 4).do(func(l *backlog.Listener) { l.Losses.WorstCase = []string{SeenConnectTimeout} }),
 			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
 		},
 		{
-			name: "C3 with tcp_abort_on_overflow=1", before: c3(), now: c3().lost(maxConns, ack, 2),
+			name: "C3 with tcp_abort_on_overflow=1", before: c3().queue(2, 0), now: c3().lost(maxConns, ack, 2),
 			change: func(e *Evidence) { e.Sysctl["tcp_abort_on_overflow"] = 1 },
 			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns), codes: []string{"abort_on_overflow"},
 		},
 		{
-			name: "C4 maxThreads 2, maxConnections 3, acceptCount 1", now: c4(3), before: c4(3),
+			name: "C4 maxThreads 2, maxConnections 3, acceptCount 1", now: c4(3), before: c4(3).queue(2, 0),
 			status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
 		},
 		{
-			name: "C4 maxThreads 2, maxConnections 4, acceptCount 1", now: c4(4), before: c4(4),
+			name: "C4 maxThreads 2, maxConnections 4, acceptCount 1", now: c4(4), before: c4(4).queue(2, 0),
 			status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
 		},
 		{

@@ -29,7 +29,14 @@ func WorstCase(losses *backlog.Losses, delta backlog.Counters, sysctl map[string
 		return nil
 	}
 	var connect, read, reset bool
-	for _, d := range losses.By {
+	by, rest := losses.By, losses.DroppedPackets
+	for _, d := range by {
+		rest -= min(rest, d.Packets)
+	}
+	if rest > 0 {
+		by = append(by[:len(by):len(by)], backlog.Drops{DropKey: backlog.DropKey{Packet: backlog.PacketUnknown}, Packets: rest})
+	}
+	for _, d := range by {
 		if d.Packets == 0 {
 			continue
 		}
