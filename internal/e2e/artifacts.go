@@ -24,8 +24,8 @@ type Artifacts struct {
 const KeystorePassword = "changeit"
 
 // Build makes the artifacts. The sample server comes from the user's cache
-// while its sources stay the same (Maven needs the network the first time);
-// the rest goes to dir, which other users must be able to read when tcpdiag
+// while its sources stay the same (Maven needs the network the first time).
+// Everything goes to dir, which other users must be able to read when tcpdiag
 // is to run as one of them.
 func Build(ctx context.Context, dir string) (Artifacts, error) {
 	root, err := moduleRoot()
@@ -33,10 +33,15 @@ func Build(ctx context.Context, dir string) (Artifacts, error) {
 		return Artifacts{}, fmt.Errorf("e2e: %w", err)
 	}
 	a := Artifacts{
+		Jar:      filepath.Join(dir, "sample-server.jar"),
 		Keystore: filepath.Join(dir, "localhost.p12"),
 		Tcpdiag:  filepath.Join(dir, "tcpdiag"),
 	}
-	if a.Jar, err = sampleServer(ctx, filepath.Join(root, "deploy", "lab", "sample-server")); err != nil {
+	cached, err := sampleServer(ctx, filepath.Join(root, "deploy", "lab", "sample-server"))
+	if err == nil {
+		err = copyFile(cached, a.Jar)
+	}
+	if err != nil {
 		return Artifacts{}, fmt.Errorf("e2e: sample server: %w", err)
 	}
 	if err := output(ctx, root, "go", "build", "-o", a.Tcpdiag, "./cmd/tcpdiag"); err != nil {

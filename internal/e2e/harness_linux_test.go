@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -59,6 +60,24 @@ func quiet(t *testing.T, server *Tomcat) {
 	t.Helper()
 	within(t, 20*time.Second, "nobody is served", func() bool { return truth(t, server) == Truth{Connections: 1} })
 }
+
+// warm makes the server load the classes of its first request, then waits
+// until it is quiet. Client timeouts: connect 5 s, request 20 s.
+func warm(t *testing.T, server *Tomcat) {
+	t.Helper()
+	o := demo.BurstOptions{
+		Address: server.Address(), Clients: 4, Rate: 20, Path: hello(0),
+		ConnectTimeout: 5 * time.Second, RequestTimeout: 20 * time.Second,
+	}
+	if server.TLS {
+		o.TLS = unverified()
+	}
+	require.Equal(t, 4, clients(t, o).outcomes(t, 30*time.Second).Of(demo.OK))
+	quiet(t, server)
+}
+
+// unverified accepts the test's own certificate.
+func unverified() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
 // crowd are clients at work.
 type crowd struct {
