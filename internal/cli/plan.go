@@ -18,6 +18,7 @@ import (
 type planOptions struct {
 	input       diagnosis.PlanInput
 	timeoutFrom string
+	fromPort    ports
 	output      string
 }
 
@@ -42,9 +43,13 @@ its place and is worked on all the same, as Tomcat does. accept() is taken to be
 instant.`,
 		Example: `  tcpdiag plan --requests 10000 --service-time 5s --threads 1000 --connect-timeout 900ms
   tcpdiag plan --rate 4000 --duration 30s --service-time 60ms --client-timeout 5s --connect-timeout 5s
+  tcpdiag plan --requests 10000 --service-time 5s --from-port 8080
   tcpdiag plan --requests 3000 --service-time 5s --output json | jq .smallest`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
+			if err := o.fromServer(cmd.Context(), cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+				return err
+			}
 			if err := o.validate(cmd.Flags()); err != nil {
 				return err
 			}
@@ -62,6 +67,7 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.Var((*perSecond)(&in.Rate), "rate", "clients per second, whatever the server does (open loop)")
 	f.Var((*timeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
 	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
+	f.Var(&o.fromPort, "from-port", "take the limits from the server that listens on this port")
 	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads")
 	f.Var((*wholeNumber)(&in.MaxConnections), "max-connections", "Tomcat's maxConnections, -1 for no limit")
 	f.Var((*wholeNumber)(&in.AcceptCount), "accept-count", "Tomcat's acceptCount")

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/sampler"
+)
+
+// fromServer fills in what the running server on --from-port and its kernel
+// have in force. A flag that was given beats it. What was taken, and what could
+// not be found out and keeps its default, is told on log.
+func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
+	if len(o.fromPort) == 0 {
+		return nil
+	}
+	if len(o.fromPort) > 1 {
+		return usagef("--from-port %s: a plan is for one server", o.fromPort.String())
+	}
+	opt := sampler.Defaults()
+	opt.Ports = o.fromPort
+	s, err := newSampler(opt)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if err := s.Observe(ctx, 0); err != nil {
+		return err
+	}
+	snap := s.Snapshot()
+	l := &snap.Listeners[0]
+	if !l.Listening() {
+		return fmt.Errorf("--from-port %d: nothing listens there", l.Port)
+	}
+	t := taken{flags: flags, log: log, port: l.Port}
+	t.limits(o, l)
+	t.sysctls(o, snap.NetNS[0].Sysctl)
+	return nil
+}
+
+// taken sets inputs that no flag was given for.
+type taken struct {
+	flags *pflag.FlagSet
+	log   io.Writer
+	port  uint16
+}
+
+func (t taken) limits(o *planOptions, l *backlog.Listener) {
+	var c backlog.Connector
+	if l.Connector != nil {
+		c = *l.Connector
+	}
+	t.set("max-connections", &o.input.MaxConnections, c.MaxConnections)
+	t.set("accept-count", &o.input.AcceptCount, &backlog.Setting[int]{
+		Value: l.AcceptQueue.Limit, Source: "in force, the listener's Send-Q",
+	})
+	if c.VirtualThreads != nil && c.VirtualThreads.Value {
+		c.MaxThreads = &backlog.Setting[int]{Value: max(o.input.Requests, 1_000_000), Source: "virtual threads have no limit"}
+	}
+	t.set("threads", &o.input.Threads, c.MaxThreads)
+}
+
+func (t taken) set(flag string, dst *int, s *backlog.Setting[int]) {
+	switch {
+	case t.flags.Changed(flag):
+	case s == nil:
+		fmt.Fprintf(t.log, "port %d: %s is not known, %d is assumed; give --%s\n", t.port, flag, *dst, flag)
+	default:
+		*dst = s.Value
+		fmt.Fprintf(t.log, "port %d: %s %d (%s)\n", t.port, flag, s.Value, s.Source)
+	}
+}
+
+func (t taken) sysctls(o *planOptions, values map[string]int) {
+	number := func(flag, name string, dst *int) {
+		if v, ok := values[name]; ok && !t.flags.Changed(flag) {
+			*dst = v
+		}
+	}
+	number("somaxconn", "somaxconn", &o.input.Somaxconn)
+	number("max-syn-backlog", "tcp_max_syn_backlog", &o.input.MaxSynBacklog)
+	if v, ok := values["tcp_syncookies"]; ok && !t.flags.Changed("syncookies") {
+		o.input.Syncookies = v != 0
+	}
+	if v, ok := values["tcp_abort_on_overflow"]; ok && !t.flags.Changed("abort-on-overflow") {
+		o.input.AbortOnOverflow = v != 0
+	}
+}

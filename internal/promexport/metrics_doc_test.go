@@ -1,0 +1,24 @@
+package promexport_test
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/promexport"
+)
+
+// The table in METRICS.md is written by UPDATE=1 go test ./internal/promexport.
+func TestMetricsTableIsNotStale(t *testing.T) {
+	var want bytes.Buffer
+	want.WriteString("# Metrics\n\nGenerated from the code: `UPDATE=1 go test ./internal/promexport -run Table`.\n\n")
+	require.NoError(t, promexport.WriteTable(&want))
+	if os.Getenv("UPDATE") != "" {
+		require.NoError(t, os.WriteFile("METRICS.md", want.Bytes(), 0o600))
+	}
+	got, err := os.ReadFile("METRICS.md")
+	require.NoError(t, err)
+	require.Equal(t, want.String(), string(got), "run UPDATE=1 go test ./internal/promexport -run Table")
+}
