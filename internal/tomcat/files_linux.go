@@ -27,7 +27,7 @@ func openIn(dir, name string, flags int) (*os.File, error) {
 	}
 	defer func() { _ = unix.Close(root) }()
 	how := unix.OpenHow{
-		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOCTTY),
+		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	}
 	for range maxTries {
@@ -70,7 +70,7 @@ func openBelow(dir, name string, flags int) (*os.File, error) {
 // openRegular opens a file for reading, without waiting for the other end of a
 // fifo, and refuses what is not a regular file.
 func openRegular(dir, name string) (*os.File, error) {
-	f, err := openIn(dir, name, unix.O_RDONLY|unix.O_NONBLOCK)
+	f, err := openIn(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
 		return nil, err
 	}

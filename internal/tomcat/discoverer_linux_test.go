@@ -1,0 +1,341 @@
+package tomcat
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+)
+
+func ports(numbers ...uint16) []Listening {
+	out := make([]Listening, len(numbers))
+	for i, n := range numbers {
+		out[i] = Listening{Port: n, Address: netip.IPv6Unspecified(), SendQ: 50}
+	}
+	return out
+}
+
+// only discovers one port.
+func only(t *testing.T, d *Discoverer, s *server, port uint16) (*backlog.Connector, []backlog.Unavailable) {
+	t.Helper()
+	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(port))
+	require.Contains(t, connectors, port)
+	return connectors[port], unavailable
+}
+
+func TestKindsOfProcess(t *testing.T) {
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.threads.max=7\n")
+	tests := map[string]struct {
+		fake      fake
+		server    string
+		framework string
+		threads   int
+	}{
+		"another process":        {fake{args: []string{"nginx", "-g"}}, "other", "", 0},
+		"another JVM":            {fake{args: []string{"/opt/jdk/bin/java", "-jar", "/nowhere.jar"}}, "jvm", "", 0},
+		"a main class":           {fake{args: []string{"java", "-cp", "x", "com.example.Main"}}, "jvm", "", 0},
+		"standalone":             {fake{args: tomcatArgs(base(t, smallServer))}, "tomcat", "", 42},
+		"jsvc":                   {fake{args: append([]string{"jsvc.exec", "-user", "tomcat", "-pidfile", "/run/x"}, tomcatArgs(base(t, smallServer))[1:]...)}, "tomcat", "", 42},
+		"bootstrap.jar":          {fake{args: []string{"java", "-Dcatalina.home=" + base(t, smallServer), "-jar", "bin/bootstrap.jar", "start"}}, "tomcat", "", 42},
+		"Spring Boot":            {fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir}, "tomcat", "spring-boot", 7},
+		"Spring Boot, argument":  {fake{args: []string{"java", "-jar", "app.jar", "--server.tomcat.threads.max=8"}, Dir: dir}, "tomcat", "spring-boot", 8},
+		"Spring Boot, variable":  {fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir, env: []string{"SERVER_TOMCAT_THREADS_MAX=9"}}, "tomcat", "spring-boot", 9},
+		"threads alone":          {fake{args: []string{"java", "x"}, Threads: []string{"http-nio-8080-e", "http-nio-8080-A"}}, "tomcat", "", 0},
+		"threads of another":     {fake{args: []string{"java", "x"}, Threads: []string{"http-nio-8081-e"}}, "jvm", "", 0},
+		"threads without a port": {fake{args: []string{"java", "x"}, Threads: []string{"https-jsse-nio-", "https-jsse-nio-", "https-jsse-nio-"}}, "tomcat", "", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := startFake(t, tt.fake)
+			c, _ := only(t, NewDiscoverer(procFS(t)), s, 8080)
+			require.Equal(t, tt.server, c.Server)
+			require.Equal(t, tt.framework, c.Framework)
+			if tt.threads != 0 {
+				require.NotNil(t, c.MaxThreads)
+				require.Equal(t, tt.threads, c.MaxThreads.Value)
+			} else {
+				require.Nil(t, c.MaxThreads, "nothing is claimed that is not known")
+			}
+			if tt.server == "tomcat" && tt.threads == 0 {
+				require.Equal(t, 1, *c.PoolThreads)
+				require.Equal(t, backlog.SourceKernel, c.AcceptCount.Kind)
+			}
+		})
+	}
+}
+
+func TestNothingIsReadAgain(t *testing.T) {
+	for name, f := range map[string]func() fake{
+		"standalone": func() fake { return fake{args: tomcatArgs(base(t, smallServer))} },
+		"Spring Boot": func() fake {
+			dir := t.TempDir()
+			fatJar(t, filepath.Join(dir, "app.jar"), "")
+			return fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startFake(t, f())
+			d := NewDiscoverer(procFS(t))
+			c, _ := only(t, d, s, 8080)
+			e := d.entries[s.pid]
+			opens := e.target.files.opens
+			require.Positive(t, opens)
+			for range 5 {
+				again, _ := only(t, d, s, 8080)
+				require.Equal(t, c, again)
+			}
+			require.Same(t, e, d.entries[s.pid])
+			require.Equal(t, opens, e.target.files.opens)
+		})
+	}
+}
+
+func TestChangedFileOfAYoungProcess(t *testing.T) {
+	dir := base(t, smallServer)
+	s := startFake(t, fake{args: tomcatArgs(dir)})
+	d := NewDiscoverer(procFS(t))
+	only(t, d, s, 8080)
+	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="43"/></Service></Server>`)
+	c, unavailable := only(t, d, s, 8080)
+	require.Equal(t, 43, c.MaxThreads.Value, "it may still be starting")
+	require.Empty(t, unavailable)
+}
+
+// TestChangedFileOfARunningServer: the server runs with what it has read.
+func TestChangedFileOfARunningServer(t *testing.T) {
+	dir := base(t, smallServer)
+	s := startFake(t, fake{args: tomcatArgs(dir)})
+	time := clock{ahead: 2 * settled}
+	d := NewDiscoverer(procFS(t), WithClock(time.now))
+	only(t, d, s, 8080)
+	for _, change := range []func(){
+		func() { write(t, filepath.Join(dir, "conf/server.xml"), `<Server/>`) },
+		func() { require.NoError(t, os.Remove(filepath.Join(dir, "conf/server.xml"))) },
+		func() { write(t, filepath.Join(dir, "conf/catalina.properties"), `x=y`) },
+	} {
+		change()
+		for range 2 {
+			c, unavailable := only(t, d, s, 8080)
+			require.Equal(t, 42, c.MaxThreads.Value)
+			require.NotEmpty(t, unavailable)
+			require.Contains(t, unavailable[0].What, "server.xml")
+			require.Contains(t, unavailable[0].Why, "changed")
+		}
+	}
+
+	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="44"/></Service></Server>`)
+	c, unavailable := func() (*backlog.Connector, []backlog.Unavailable) {
+		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start+1, ports(8080)) // the same pid, started again
+		return connectors[8080], unavailable
+	}()
+	require.Equal(t, 44, c.MaxThreads.Value)
+	require.Empty(t, unavailable)
+}
+
+func TestFileWrittenAfterTheStart(t *testing.T) {
+	dir := base(t, smallServer)
+	s := startFake(t, fake{args: tomcatArgs(dir)})
+	later := time.Now().Add(2 * settled)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "conf/server.xml"), later, later))
+	c, _ := only(t, NewDiscoverer(procFS(t)), s, 8080)
+	require.Equal(t, "uncertain: server.xml was written after the process had started", c.MaxThreads.Note)
+	require.Empty(t, c.MaxConnections.Note, "a default does not come from it")
+}
+
+// TestInThePlaceOfServerXML: what stands in the place of server.xml must not hang,
+// exhaust or mislead.
+func TestInThePlaceOfServerXML(t *testing.T) {
+	tests := map[string]struct {
+		put func(t *testing.T, path string)
+		why string
+	}{
+		"fifo":   {func(t *testing.T, path string) { require.NoError(t, unix.Mkfifo(path, 0o644)) }, "not a regular file"},
+		"folder": {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, "not a regular file"},
+		"device": {func(t *testing.T, path string) { require.NoError(t, os.Symlink("/dev/zero", path)) }, "not a regular file"},
+		"loop": {func(t *testing.T, path string) {
+			require.NoError(t, os.Symlink(path+"2", path))
+			require.NoError(t, os.Symlink(path, path+"2"))
+		}, "too many levels"},
+		"2 GB": {func(t *testing.T, path string) {
+			write(t, path, "")
+			require.NoError(t, os.Truncate(path, 2<<30))
+		}, "larger than"},
+		"nothing": {func(*testing.T, string) {}, "no such file"},
+		"proc":    {func(t *testing.T, path string) { require.NoError(t, os.Symlink("/proc/self/fd/0", path)) }, "too many levels"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "conf"), 0o755))
+			tt.put(t, filepath.Join(dir, "conf/server.xml"))
+			s := startFake(t, fake{args: tomcatArgs(dir), Threads: []string{"http-nio-8080-e"}})
+			before := time.Now()
+			c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+			require.Less(t, time.Since(before), 5*time.Second)
+			require.Equal(t, "tomcat", c.Server, "the threads still tell")
+			require.Nil(t, c.MaxConnections)
+			require.Len(t, unavailable, 1)
+			require.Equal(t, "conf/server.xml", unavailable[0].What)
+			require.Contains(t, unavailable[0].Why, tt.why)
+			require.NotEmpty(t, unavailable[0].How)
+		})
+	}
+}
+
+// TestContainer: another mount and pid namespace. The files exist nowhere else,
+// and a symlink's absolute target is one of that namespace.
+func TestContainer(t *testing.T) {
+	nettest.Root(t)
+	dir := t.TempDir()
+	s := startFake(t, fake{
+		ns: true, Mount: dir,
+		Files: map[string]string{dir + "/real/server.xml": smallServer, dir + "/conf/x": ""},
+		Links: map[string]string{dir + "/conf/server.xml": dir + "/real/server.xml"},
+		args:  tomcatArgs(dir),
+	})
+	require.NoDirExists(t, filepath.Join(dir, "real"))
+	c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+	require.Empty(t, unavailable)
+	require.Equal(t, 42, c.MaxThreads.Value)
+}
+
+// TestChroot: paths, the working directory's too, begin at the process's root.
+func TestChroot(t *testing.T) {
+	nettest.Root(t)
+	root := t.TempDir()
+	write(t, filepath.Join(root, "srv/app/conf/real.xml"), smallServer)
+	require.NoError(t, os.Symlink("/srv/app/conf/real.xml", filepath.Join(root, "srv/app/conf/server.xml")))
+	require.NoError(t, os.Symlink("/srv/../../../srv/app/conf", filepath.Join(root, "etc")))
+	for name, args := range map[string][]string{
+		"absolute": tomcatArgs("/srv/app"),
+		"relative": tomcatArgs("."),
+		"upwards":  tomcatArgs("../../../srv/app"),
+		"-config":  append(tomcatArgs("/srv/app"), "-config", "/etc/server.xml"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startFake(t, fake{Chroot: root, Dir: "/srv/app", args: args})
+			c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+			require.Empty(t, unavailable)
+			require.Equal(t, 42, c.MaxThreads.Value)
+		})
+	}
+}
+
+// TestWithoutOpenat2 is the way of kernels before 5.6.
+func TestWithoutOpenat2(t *testing.T) {
+	dir := base(t, smallServer)
+	require.NoError(t, os.Symlink("server.xml", filepath.Join(dir, "conf/near.xml")))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "conf/server.xml"), filepath.Join(dir, "conf/far.xml")))
+	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "conf/fifo"), 0o644))
+	for name, works := range map[string]bool{"server.xml": true, "near.xml": true, "far.xml": false, "none.xml": false} {
+		f, err := openBelow(dir, "/conf/"+name, unix.O_RDONLY|unix.O_NONBLOCK)
+		require.Equal(t, works, err == nil, "%s: %v", name, err)
+		if err == nil {
+			require.NoError(t, f.Close())
+		}
+		f, err = openBelow(dir, "/conf/"+name, unix.O_PATH)
+		require.Equal(t, works, err == nil, "%s: %v", name, err)
+		if err == nil {
+			require.NoError(t, f.Close())
+		}
+	}
+	_, err := openBelow(dir, "/conf/fifo", unix.O_PATH)
+	require.Error(t, err)
+}
+
+// TestAsAnotherUser: what is left is the command line, the threads and the
+// kernel, and each thing that is missing has a name.
+func TestAsAnotherUser(t *testing.T) {
+	dir := base(t, smallServer)
+	var pid string
+	if os.Geteuid() == 0 {
+		s := startFake(t, fake{args: tomcatArgs(dir), Threads: []string{"http-nio-8080-e", "http-nio-8080-A"}})
+		pid = fmtInt(s.pid)
+	}
+	nobody, pid := nettest.AsNobody(t, pid)
+	if !nobody {
+		return
+	}
+	p, err := procFS(t).Process(atoi(t, pid))
+	require.NoError(t, err)
+	c, unavailable := only(t, NewDiscoverer(procFS(t)), &server{pid: p.PID, start: p.StartTime}, 8080)
+	require.Equal(t, "tomcat", c.Server)
+	require.Equal(t, "http-nio", c.Protocol)
+	require.Equal(t, 1, *c.PoolThreads)
+	require.Equal(t, 50, c.AcceptCount.Value)
+	require.Nil(t, c.MaxConnections)
+	what := map[string]backlog.Unavailable{}
+	for _, u := range unavailable {
+		what[u.What] = u
+	}
+	for _, w := range []string{"environ of pid " + pid, "files (root) of pid " + pid, "working directory of pid " + pid} {
+		require.Contains(t, what, w)
+		require.Equal(t, "permission denied", what[w].Why)
+		require.Equal(t, "run as uid 0 and gid 0, or root with CAP_SYS_PTRACE", what[w].How)
+	}
+	require.Contains(t, what, "conf/server.xml")
+}
+
+// TestBootAsAnotherUser: only the command line counts, as nothing that could
+// not be read can beat it.
+func TestBootAsAnotherUser(t *testing.T) {
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.accept-count=11\n")
+	var pid string
+	if os.Geteuid() == 0 {
+		s := startFake(t, fake{
+			args: []string{"java", "-Dserver.tomcat.threads.max=5", "-jar", "app.jar", "--server.tomcat.max-connections=99"},
+			Dir:  dir, Threads: []string{"http-nio-8080-e"},
+		})
+		pid = fmtInt(s.pid)
+	}
+	nobody, pid := nettest.AsNobody(t, pid)
+	if !nobody {
+		return
+	}
+	p, err := procFS(t).Process(atoi(t, pid))
+	require.NoError(t, err)
+	c, unavailable := only(t, NewDiscoverer(procFS(t)), &server{pid: p.PID, start: p.StartTime}, 8080)
+	require.Equal(t, "tomcat", c.Server)
+	require.Equal(t, 99, c.MaxConnections.Value)
+	require.Equal(t, 5, c.MaxThreads.Value)
+	require.Equal(t, backlog.SourceKernel, c.AcceptCount.Kind)
+	require.Nil(t, c.ConnectionTimeout)
+	require.GreaterOrEqual(t, len(unavailable), 3)
+}
+
+// TestUnreadableEnvironment: values from lower sources are said to be uncertain.
+func TestUnreadableEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.accept-count=11\n")
+	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar", "--server.tomcat.max-connections=99"}, Dir: dir})
+	target := look(procFS(t), s.pid)
+	target.env = nil
+	f := identify(target)
+	require.Len(t, f.connectors, 1)
+	require.Contains(t, f.connectors[0].AcceptCount.Note, "uncertain")
+	require.Contains(t, f.connectors[0].MaxThreads.Note, "uncertain")
+	require.Empty(t, f.connectors[0].MaxConnections.Note)
+}
+
+func TestManyProcesses(t *testing.T) {
+	d := NewDiscoverer(procFS(t))
+	for i := range maxRemembered + 10 {
+		d.Discover(t.Context(), 1<<30+i, 1, nil)
+	}
+	require.LessOrEqual(t, len(d.entries), maxRemembered)
+}
+
+func TestVanishedProcess(t *testing.T) {
+	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), 1<<30, 1, ports(8080))
+	require.Equal(t, "other", connectors[8080].Server)
+	require.Len(t, unavailable, 1)
+}
