@@ -16,6 +16,7 @@ import (
 // classPath is where the class loader finds resources, in its order.
 type classPath struct {
 	places   []*place
+	own      []*place          // those of places that hold the application's own classes
 	manifest map[string]string // of the application's jar or exploded directory
 	kind     Kind
 	missing  []backlog.Unavailable
@@ -64,7 +65,7 @@ func (c *classPath) addJarApplication(p *Process, l *launch) {
 		return
 	}
 	c.kind = KindClassPath
-	c.places = append(c.places, jar)
+	c.places, c.own = append(c.places, jar), append(c.own, jar)
 	c.addManifestClassPath(p, jar)
 }
 
@@ -108,7 +109,8 @@ func (c *classPath) addArchive(p *Process, l *launch, root *place, launcher stri
 	if v := c.manifest["spring-boot-lib"]; v != "" && c.kind == KindJar {
 		libs = []string{v}
 	}
-	c.places = append(c.places, root.below(classes))
+	own := root.below(classes)
+	c.places, c.own = append(c.places, own), append(c.own, own)
 	for _, lib := range append(libs, "lib/") { // lib/ is the layout of Spring Boot 1.3
 		c.addLibraries(p, root, lib)
 	}
@@ -204,7 +206,8 @@ func (c *classPath) addEntry(p *Process, entry string) {
 	case strings.HasSuffix(entry, ".jar") || strings.HasSuffix(entry, ".war") || strings.HasSuffix(entry, ".zip"):
 		c.places = append(c.places, c.fileJar(p, entry, keepConfig))
 	default:
-		c.places = append(c.places, dirPlace(entry))
+		own := dirPlace(entry)
+		c.places, c.own = append(c.places, own), append(c.own, own)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestParseDuration(t *testing.T) {
 
 func TestParseInt(t *testing.T) {
 	for text, want := range map[string]int{
-		"10": 10, " 1 2 ": 12, "+40": 40, "-1": -1, "0x20": 32, "#40": 64, "-0X1f": -31, "010": 10, "2147483647": 1<<31 - 1,
+		"10": 10, "\t1 2": 12, "+40": 40, "-1": -1, "0x20": 32, "#40": 64, "-0X1f": -31, "010": 10, "2147483647": 1<<31 - 1,
 	} {
 		got, err := parseInt(text)
 		require.NoError(t, err, text)
@@ -43,7 +43,7 @@ func TestParseInt(t *testing.T) {
 
 func TestParseBool(t *testing.T) {
 	for text, want := range map[string]bool{
-		"true": true, "TRUE": true, "on": true, "yes": true, "1": true, " Yes ": true,
+		"true": true, "TRUE": true, "on": true, "yes": true, "1": true, "Yes\t": true,
 		"false": false, "off": false, "No": false, "0": false,
 	} {
 		got, err := parseBool(text)

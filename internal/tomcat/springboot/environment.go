@@ -53,6 +53,7 @@ func Load(p Process) (*Environment, error) {
 	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
 	e.identify(&p, c)
 	e.collect(&p, l, c)
+	e.unavailable = append(e.unavailable, customisers(&p, c)...)
 	return e, nil
 }
 

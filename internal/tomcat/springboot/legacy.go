@@ -131,8 +131,10 @@ func (lf *legacyFiles) accepts(exprs []string) bool {
 func (lf *legacyFiles) pass(p legacyProfile, filters func(string) legacyFilter, add func(string, *document)) {
 	for _, at := range lf.locations() {
 		if !strings.HasSuffix(at, "/") {
-			if refs := references(location{value: at}, at, "", nil); len(refs) > 0 {
+			if refs := references(location{value: at}, at, "", nil); len(refs) > 0 && !strings.HasSuffix(at, "]") {
 				lf.load(at, refs[0].ext, p.name, filters(p.name), add)
+			} else {
+				lf.im.unavailable("config location "+at, "its file extension is not one that Spring Boot loads", "")
 			}
 			continue
 		}

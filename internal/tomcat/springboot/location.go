@@ -71,7 +71,7 @@ func references(loc location, resource, profile string, names []string) []refere
 		suffix = "-" + profile
 	}
 	if strings.HasSuffix(resource, "/") {
-		out := make([]reference, 0, len(names)*len(extensions()))
+		out := make([]reference, 0, 4*len(names))
 		for _, name := range names {
 			for _, ext := range extensions() {
 				out = append(out, reference{loc, resource + name + suffix + "." + ext, resource, profile, ext})

@@ -1,6 +1,7 @@
 package springboot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -108,7 +109,7 @@ func reason(err error) string {
 }
 
 // fileJar is a jar file of the process.
-func (c *classPath) fileJar(p *Process, file string, keep func(string) bool) *place {
+func (c *classPath) fileJar(p *Process, file string, keep func([]byte) bool) *place {
 	return &place{label: path.Base(file), id: file, open: func() (*zipDir, error) {
 		f, info, err := p.open(file)
 		if err != nil {
@@ -138,22 +139,21 @@ func nestedJar(outer *place, entry string) *place {
 	}
 }
 
-// keepAll keeps what may be of interest in the application's own jar:
-// everything but its classes, of which a few tell what it is.
-func keepAll(name string) bool {
-	if strings.HasSuffix(name, "/") {
-		return false
-	}
-	return !strings.HasSuffix(name, ".class") || name == classSpringApplication || strings.HasSuffix(name, "Launcher.class")
-}
+// keepAll keeps what may be of interest in the application's own jar: all
+// that is not a directory.
+func keepAll(name []byte) bool { return !bytes.HasSuffix(name, []byte("/")) }
 
 // keepConfig keeps what may be of interest in a library.
-func keepConfig(name string) bool {
-	switch path.Ext(name) {
-	case ".properties", ".yml", ".yaml", ".xml":
-		return !strings.HasPrefix(name, "META-INF/maven/")
+func keepConfig(name []byte) bool {
+	if bytes.HasSuffix(name, []byte(".class")) {
+		return string(name) == classSpringApplication
 	}
-	return name == manifestName || name == classSpringApplication
+	for _, ext := range []string{".properties", ".yml", ".yaml", ".xml"} {
+		if bytes.HasSuffix(name, []byte(ext)) {
+			return !bytes.HasPrefix(name, []byte("META-INF/maven/"))
+		}
+	}
+	return string(name) == manifestName
 }
 
 const (

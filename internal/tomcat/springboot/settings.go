@@ -199,9 +199,10 @@ func (s *settings) address() *backlog.Setting[string] {
 	return setting(s, addressName, v, err, func(text string) (string, error) { return text, nil })
 }
 
+// flag is a boolean with a default. An empty text is none: Spring fails on it.
 func (s *settings) flag(name string, standard bool) *backlog.Setting[bool] {
 	v, ok, err := s.get(name)
-	if !ok || err == nil && strings.TrimSpace(v.Text) == "" {
+	if !ok {
 		return fallback(s, standard)
 	}
 	return setting(s, name, v, err, parseBool)
@@ -234,7 +235,7 @@ func (s *settings) keepAliveTimeout(connection *backlog.Setting[time.Duration]) 
 // (Ssl.isEnabled).
 func (s *settings) tls() *backlog.Setting[bool] {
 	v, ok, err := s.get(sslName + ".enabled")
-	if ok && (err != nil || strings.TrimSpace(v.Text) != "") {
+	if ok {
 		return setting(s, sslName+".enabled", v, err, parseBool)
 	}
 	for _, d := range s.e.docs {

@@ -58,7 +58,7 @@ type zipDir struct {
 
 // readZip reads the central directory of an archive of the given size and
 // keeps the entries for which keep answers true. Nothing else is read.
-func readZip(r io.ReaderAt, size int64, keep func(name string) bool) (*zipDir, error) {
+func readZip(r io.ReaderAt, size int64, keep func(name []byte) bool) (*zipDir, error) {
 	end, err := findEnd(r, size)
 	if err != nil {
 		return nil, err
@@ -82,14 +82,14 @@ func readZip(r io.ReaderAt, size int64, keep func(name string) bool) (*zipDir, e
 }
 
 // entry reads the variable part of one header and keeps the entry if wanted.
-func (z *zipDir) entry(in *bufio.Reader, head []byte, shift int64, keep func(string) bool) error {
+func (z *zipDir) entry(in *bufio.Reader, head []byte, shift int64, keep func([]byte) bool) error {
 	le := binary.LittleEndian
 	nameLen, extraLen, commentLen := int(le.Uint16(head[28:])), int(le.Uint16(head[30:])), int(le.Uint16(head[32:]))
 	buf, err := peek(in, nameLen+extraLen)
 	if err != nil {
 		return fmt.Errorf("%w: entry: %w", errZip, err)
 	}
-	if name := buf[:nameLen]; keep(string(name)) {
+	if name := buf[:nameLen]; keep(name) {
 		e := zipEntry{
 			name: string(name), flags: le.Uint16(head[8:]), method: le.Uint16(head[10:]),
 			packed: int64(le.Uint32(head[20:])), size: int64(le.Uint32(head[24:])), headers: int64(le.Uint32(head[42:])),
@@ -242,7 +242,7 @@ func (z *zipDir) read(name string, limit int64) ([]byte, error) {
 
 // nested opens an archive inside the archive. A stored one is read in place, a
 // deflated one is inflated into memory first.
-func (z *zipDir) nested(name string, keep func(string) bool) (*zipDir, error) {
+func (z *zipDir) nested(name string, keep func([]byte) bool) (*zipDir, error) {
 	e, in, err := z.section(name)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func zipOf(t testing.TB, method uint16, entries map[string]string) []byte {
 }
 
 func openZip(data []byte) (*zipDir, error) {
-	return readZip(bytes.NewReader(data), int64(len(data)), func(string) bool { return true })
+	return readZip(bytes.NewReader(data), int64(len(data)), func([]byte) bool { return true })
 }
 
 func TestReadZip(t *testing.T) {
@@ -78,7 +78,7 @@ func TestReadZip64(t *testing.T) {
 	for name, prefix := range map[string]string{"plain": "", "executable": "#!/bin/sh\n"} {
 		t.Run(name, func(t *testing.T) {
 			data := append([]byte(prefix), buf.Bytes()...)
-			z, err := readZip(bytes.NewReader(data), int64(len(data)), keepAll)
+			z, err := readZip(bytes.NewReader(data), int64(len(data)), keepConfig)
 			require.NoError(t, err)
 			require.Equal(t, []string{"application.yml"}, z.names)
 			text, err := z.read("application.yml", 10)
