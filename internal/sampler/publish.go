@@ -19,6 +19,7 @@ func (s *Sampler) publish(sc *scan) {
 	for _, sp := range s.spaces {
 		sp.readSysctls(s.src.Proc.Sysctls)
 	}
+	s.countOutgoing(sc)
 	for _, c := range sc.kept {
 		snap.Listeners = append(snap.Listeners, s.listener(sc, c))
 	}
@@ -218,6 +219,7 @@ func (s *Sampler) absent(t backlog.Target) backlog.Listener {
 				l.Losses.AbandonedRequests += lost.AbandonedRequests
 			}
 		}
+		l.Losses.WorstCase = append(diagnosis.WorstCase(l.Losses, nil, sp.sysctl), diagnosis.SeenRefused)
 	}
 	return l
 }

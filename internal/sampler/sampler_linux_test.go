@@ -27,20 +27,29 @@ type lab struct {
 
 func newLab(t *testing.T, change func(*Options)) *lab {
 	t.Helper()
-	ns := nettest.Namespace(t)
+	l := new(lab)
+	l.NS, l.pid = namespaceWithProcess(t)
+	l.Sampler = l.sampler(t, change)
+	return l
+}
+
+// namespaceWithProcess makes a namespace and a process in it, by which the
+// sampler finds it.
+func namespaceWithProcess(t *testing.T) (ns *nettest.NS, pid int) {
+	t.Helper()
+	ns = nettest.Namespace(t)
 	inside := ns.Command("sleep", "300")
 	require.NoError(t, inside.Start())
 	t.Cleanup(func() {
 		_ = inside.Process.Kill()
 		_ = inside.Wait()
 	})
-	l := &lab{NS: ns, pid: inside.Process.Pid}
+	pid = inside.Process.Pid
 	require.Eventually(t, func() bool { // nsenter is still on its way
-		comm, err := os.ReadFile("/proc/" + strconv.Itoa(l.pid) + "/comm")
+		comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
 		return err == nil && string(comm) == "sleep\n"
 	}, 5*time.Second, time.Millisecond)
-	l.Sampler = l.sampler(t, change)
-	return l
+	return ns, pid
 }
 
 func (l *lab) sampler(t *testing.T, change func(*Options)) *Sampler {

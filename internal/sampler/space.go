@@ -41,11 +41,12 @@ type space struct {
 	expects      func(backlog.ListenerID) bool // sure to be watched once it listens
 	devices      map[uint32]string             // interface names by index
 
-	reply  sockdiag.Listener // reused by the fast loop
-	take   func(*sockdiag.Listener) error
-	moved  bool         // a drop counter moved in this dump
-	past   []checkpoint // one a scan, over the window
-	sysctl map[string]int
+	reply    sockdiag.Listener // reused by the fast loop
+	take     func(*sockdiag.Listener) error
+	moved    bool         // a drop counter moved in this dump
+	past     []checkpoint // one a scan, over the window
+	sysctl   map[string]int
+	outgoing outgoing
 }
 
 // place finds a member: watches[watch].members[member].

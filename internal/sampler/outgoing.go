@@ -1,0 +1,129 @@
+package sampler
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Outgoing connections are looked at only when there may be enough of them to
+// matter, and then seldom: it is a walk of the table, and of the descriptors of
+// each process.
+const (
+	outgoingFrom  = 0.4 // of the ephemeral ports, by the namespace's count of sockets
+	outgoingEvery = 5 * time.Second
+	outgoingShare = 0.1 // of the connections there that a process must hold to be told
+)
+
+// outgoing remembers the latest look at a namespace's outgoing connections.
+type outgoing struct {
+	at      time.Time
+	busiest map[processKey]backlog.Destination
+}
+
+// destination counts the local ports in use towards one peer.
+type destination struct {
+	ports  int // TIME_WAIT included: it keeps its port
+	inodes []uint32
+}
+
+// countOutgoing finds the peer that most ephemeral ports of each namespace are
+// used towards, and tells it of the processes that hold connections to it. The
+// ports are the namespace's, so those that others use count, too.
+func (s *Sampler) countOutgoing(sc *scan) {
+	for _, sp := range s.spaces {
+		if !s.manySockets(sp) {
+			sp.outgoing = outgoing{}
+			continue
+		}
+		if sc.at.Sub(sp.outgoing.at) >= outgoingEvery {
+			sp.outgoing = outgoing{at: sc.at, busiest: s.busiest(sc, sp)}
+		}
+		for _, c := range sc.kept {
+			if c.owner == nil || c.space != sp || sc.processes[c.owner.PID] == nil {
+				continue
+			}
+			p := sc.processes[c.owner.PID]
+			if d, ok := sp.outgoing.busiest[processKey{p.PID, p.StartTime}]; ok {
+				p.Busiest = &d
+			}
+		}
+	}
+}
+
+// manySockets tells from two numbers of /proc/net/sockstat whether a walk can
+// find anything.
+func (s *Sampler) manySockets(sp *space) bool {
+	size := sp.ephemeralPorts()
+	stat, err := s.src.Proc.Sockstat(sp.pid)
+	return err == nil && size > 0 && float64(stat["inuse"]+stat["tw"]) >= outgoingFrom*float64(size)
+}
+
+// ephemeralPorts is the size of net.ipv4.ip_local_port_range, both ends included.
+func (sp *space) ephemeralPorts() int {
+	first, last := sp.sysctl["ip_local_port_range_min"], sp.sysctl["ip_local_port_range_max"]
+	if first <= 0 || last < first || last > 65535 {
+		return 0
+	}
+	return last - first + 1
+}
+
+func (s *Sampler) busiest(sc *scan, sp *space) map[processKey]backlog.Destination {
+	out := make(map[processKey]backlog.Destination)
+	peer, most := sp.busiestPeer()
+	if most == nil {
+		return out
+	}
+	live := make(map[uint32]struct{}, len(most.inodes))
+	for _, inode := range most.inodes {
+		live[inode] = struct{}{}
+	}
+	for pid, p := range sc.processes {
+		if p == nil {
+			continue
+		}
+		held := 0
+		_ = s.src.Proc.SocketInodes(pid, func(inode uint32) {
+			if _, ok := live[inode]; ok {
+				held++
+			}
+		})
+		if float64(held) > outgoingShare*float64(len(live)) {
+			out[processKey{p.PID, p.StartTime}] = backlog.Destination{Address: peer, Ports: most.ports}
+		}
+	}
+	return out
+}
+
+// busiestPeer walks the connections whose local port is an ephemeral one.
+func (sp *space) busiestPeer() (peer netip.AddrPort, most *destination) {
+	ports := make([]uint16, 0, sp.ephemeralPorts())
+	for p := sp.sysctl["ip_local_port_range_min"]; p <= sp.sysctl["ip_local_port_range_max"]; p++ {
+		ports = append(ports, uint16(p))
+	}
+	peers := make(map[netip.AddrPort]*destination)
+	sp.slow.OnRestart = func() { clear(peers) }
+	err := sp.slow.Sockets(ports, func(c *sockdiag.Socket) error {
+		d := peers[c.RemoteAddress()]
+		if d == nil {
+			d = new(destination)
+			peers[c.RemoteAddress()] = d
+		}
+		d.ports++
+		if c.Inode != 0 {
+			d.inodes = append(d.inodes, c.Inode)
+		}
+		return nil
+	})
+	if err != nil {
+		return peer, nil
+	}
+	for address, d := range peers {
+		if most == nil || d.ports > most.ports {
+			peer, most = address, d
+		}
+	}
+	return peer, most
+}
