@@ -71,7 +71,7 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads")
 	f.Var((*wholeNumber)(&in.MaxConnections), "max-connections", "Tomcat's maxConnections, -1 for no limit")
 	f.Var((*wholeNumber)(&in.AcceptCount), "accept-count", "Tomcat's acceptCount")
-	f.Var((*timeSpan)(&in.ClientTimeout), "client-timeout", "how long a client waits for its response; 0: for ever")
+	f.Var((*timeSpan)(&in.ClientTimeout), "client-timeout", "how long a client waits for its response, see --client-timeout-from; 0: for ever")
 	f.StringVar(&o.timeoutFrom, "client-timeout-from", "start", "start: --client-timeout includes connecting (k6, curl -m, Go); connect: it runs from the connection (read timeouts of Java, Python)")
 	f.Var((*timeSpan)(&in.ConnectTimeout), "connect-timeout", "how long a client waits for its connection; 0: until its kernel gives up")
 	f.Var((*timeSpan)(&in.RoundTrip), "round-trip", "time to the server and back; 0: the clients run on the same host")
@@ -150,8 +150,15 @@ func (r *perSecond) Set(s string) error {
 // timeSpan is a duration flag.
 type timeSpan time.Duration
 
-func (d *timeSpan) Type() string   { return "duration" }
-func (d *timeSpan) String() string { return time.Duration(*d).String() }
+func (d *timeSpan) Type() string { return "duration" }
+
+// String is empty for 0, so that help names no default where there is none.
+func (d *timeSpan) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
 
 func (d *timeSpan) Set(s string) error {
 	v, err := time.ParseDuration(s)
