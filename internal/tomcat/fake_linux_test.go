@@ -108,7 +108,7 @@ func startFake(t testing.TB, f fake) *server {
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Args = f.args
-	cmd.Env = append(f.env, fakeVariable+"="+string(spec))
+	cmd.Env = append([]string{fakeVariable + "=" + string(spec)}, f.env...)
 	cmd.Dir = f.Dir
 	if f.Chroot != "" || f.Mount != "" {
 		cmd.Dir = ""
@@ -116,8 +116,7 @@ func startFake(t testing.TB, f fake) *server {
 	if f.ns {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
 	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
@@ -129,7 +128,7 @@ func startFake(t testing.TB, f fake) *server {
 		_ = cmd.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err, "%s", said.String())
+	require.NoError(t, err)
 	require.Equal(t, "ready\n", line)
 	p, err := procFS(t).Process(cmd.Process.Pid)
 	require.NoError(t, err)

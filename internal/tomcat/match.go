@@ -89,7 +89,7 @@ func (f *found) unconfigured(l Listening, left []Listening, pools Pools, cpus in
 	}
 	return f.live(&catalina.Connector{
 		Connector: backlog.Connector{Server: serverTomcat, Version: f.version.String(), Protocol: pool.Protocol},
-		Port:      l.Port, Endpoint: pool.endpoint(),
+		Port:      l.Port, Address: l.Address.Unmap(), Endpoint: pool.endpoint(),
 	}, l, pools, cpus)
 }
 

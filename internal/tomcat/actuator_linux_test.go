@@ -1,0 +1,194 @@
+package tomcat
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+)
+
+// actuatorStub answers like Spring Boot's Actuator for connectors of those
+// names: every figure is its name's length.
+type actuatorStub struct {
+	names    []string
+	status   int // 0: 200
+	requests atomic.Int32
+	slow     chan struct{}
+}
+
+func (a *actuatorStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.requests.Add(1)
+	if a.slow != nil {
+		select {
+		case <-a.slow:
+		case <-r.Context().Done():
+		}
+	}
+	if a.status != 0 {
+		w.Header().Set("Location", "/login")
+		w.WriteHeader(a.status)
+		return
+	}
+	name, ok := strings.CutPrefix(r.URL.Path, "/actuator/metrics/")
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = fmt.Fprintf(w, `{"name":%q,"measurements":[{"statistic":"VALUE","value":%d.0}],"availableTags":[{"tag":"name","values":["%s"]}]}`,
+		name, len(name), strings.Join(a.names, `","`))
+}
+
+// bootFake is a Spring Boot process with a management port.
+func bootFake(t *testing.T, management int) *server {
+	t.Helper()
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), fmt.Sprintf("management.server.port=%d\nserver.tomcat.threads.max=7\n", management))
+	return startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
+}
+
+func portOfURL(t *testing.T, address string) uint16 {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	return portOf(u.Port())
+}
+
+func TestActuatorOnItsOwnPort(t *testing.T) {
+	stub := &actuatorStub{names: []string{"http-nio-8080"}}
+	management := httptest.NewServer(stub)
+	defer management.Close()
+	port := portOfURL(t, management.URL)
+	s := bootFake(t, int(port))
+	clock := &clock{}
+	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	for range 3 {
+		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
+		require.Empty(t, unavailable)
+		c := connectors[8080]
+		require.Equal(t, len("tomcat.threads.busy"), *c.BusyThreads)
+		require.Equal(t, len("tomcat.connections.current"), *c.CurrentConnections)
+		require.Equal(t, backlog.Setting[int]{
+			Value: len("tomcat.threads.config.max"), Kind: backlog.SourceActuator, Source: "Actuator",
+			Note: "configured is 7 (application.properties in app.jar)",
+		}, *c.MaxThreads)
+		require.Equal(t, len("tomcat.connections.config.max"), c.MaxConnections.Value)
+		require.Nil(t, connectors[port].BusyThreads)
+	}
+	require.EqualValues(t, 5, stub.requests.Load(), "once in a while is enough")
+
+	clock.ahead += actuatorEvery
+	d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
+	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, 5*time.Second, time.Millisecond, "then it is asked again, beside")
+}
+
+// TestActuatorOnTheApplicationsPort: no request, unless it is asked for.
+func TestActuatorOnTheApplicationsPort(t *testing.T) {
+	stub := &actuatorStub{}
+	app := httptest.NewServer(stub)
+	defer app.Close()
+	port := portOfURL(t, app.URL)
+	stub.names = []string{fmt.Sprintf("http-nio-%d", port)}
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), fmt.Sprintf("server.port=%d\nmanagement.server.port=%d\n", port, port))
+	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
+
+	connectors, _ := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, ports(port))
+	require.Equal(t, "spring-boot", connectors[port].Framework)
+	require.Zero(t, stub.requests.Load())
+
+	connectors, _ = NewDiscoverer(procFS(t), WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
+	require.NotNil(t, connectors[port].BusyThreads)
+	require.Positive(t, stub.requests.Load())
+
+	stub.requests.Store(0)
+	NewDiscoverer(procFS(t), WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port+1))
+	require.Zero(t, stub.requests.Load(), "it is another process's port")
+}
+
+func TestActuatorThatDoesNotAnswer(t *testing.T) {
+	for name, stub := range map[string]*actuatorStub{
+		"credentials": {status: http.StatusUnauthorized},
+		"login page":  {status: http.StatusFound},
+		"no metrics":  {status: http.StatusNotFound},
+		"silence":     {slow: make(chan struct{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			management := httptest.NewServer(stub)
+			defer management.Close()
+			if stub.slow != nil {
+				defer close(stub.slow)
+			}
+			port := portOfURL(t, management.URL)
+			s := bootFake(t, int(port))
+			d := NewDiscoverer(procFS(t))
+			before := time.Now()
+			for range 3 {
+				connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
+				require.Equal(t, 7, connectors[8080].MaxThreads.Value)
+				require.Nil(t, connectors[8080].BusyThreads)
+				require.Len(t, unavailable, 1)
+				require.Contains(t, unavailable[0].How, "mbeanregistry")
+			}
+			require.Less(t, time.Since(before), 3*actuatorTimeout)
+			require.EqualValues(t, 1, stub.requests.Load())
+		})
+	}
+}
+
+// TestActuatorInAnotherNamespace: the address is one of the process's network.
+func TestActuatorInAnotherNamespace(t *testing.T) {
+	ns := nettest.Namespace(t)
+	stub := &actuatorStub{names: []string{"http-nio-8080"}}
+	var inside *httptest.Server
+	ns.Do(func() { inside = httptest.NewServer(stub) })
+	defer inside.Close()
+	client := actuatorClient(ns.Path())
+	readings, err := askAll(t.Context(), client, inside.URL+"/actuator")
+	require.NoError(t, err)
+	require.Len(t, readings, 1)
+
+	_, err = askAll(t.Context(), actuatorClient(netns.Path("/proc", os.Getpid())), inside.URL+"/actuator")
+	require.Error(t, err)
+}
+
+func TestActuatorNames(t *testing.T) {
+	r := reading{name: "http-nio-auto-1-43567", busy: new(3)}
+	one := map[uint16]*backlog.Connector{43567: {Server: serverTomcat}, 9010: {Server: serverJVM}}
+	r.apply(one)
+	require.Equal(t, 3, *one[43567].BusyThreads)
+	require.Nil(t, one[9010].BusyThreads)
+	two := map[uint16]*backlog.Connector{1: {Server: serverTomcat}, 2: {Server: serverTomcat}}
+	r.apply(two)
+	require.Nil(t, two[1].BusyThreads)
+	reading{name: "https-jsse-nio-2", busy: new(4)}.apply(two)
+	require.Equal(t, 4, *two[2].BusyThreads)
+	reading{name: "", busy: new(4)}.apply(two)
+	reading{name: "x-99999", busy: new(4)}.apply(two)
+}
+
+func FuzzMeter(f *testing.F) {
+	f.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":1.0}],"availableTags":[{"tag":"name","values":["http-nio-8080"]}]}`))
+	f.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":-1}]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, err := parseMeter(body)
+		if err != nil {
+			return
+		}
+		require.LessOrEqual(t, len(m.names()), maxConnectors)
+		if v := m.value(); v != nil {
+			require.GreaterOrEqual(t, *v, 0)
+		}
+	})
+}

@@ -1,0 +1,79 @@
+package tomcat
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBootstrapCommandLine(t *testing.T) {
+	tests := map[string]struct {
+		args               string
+		options, arguments string
+		ok                 bool
+	}{
+		"catalina.sh":    {"java -Da=b -cp x.jar org.apache.catalina.startup.Bootstrap start", "-Da=b -cp x.jar", "start", true},
+		"-config":        {"java org.apache.catalina.startup.Bootstrap -config a.xml start", "", "-config a.xml start", true},
+		"jsvc":           {"jsvc.exec -user x -Da=b org.apache.catalina.startup.Bootstrap", "-user x -Da=b", "", true},
+		"bootstrap.jar":  {"java -Da=b -jar /t/bin/bootstrap.jar start", "-Da=b -jar", "start", true},
+		"another jar":    {"java -jar app.jar org.apache.catalina.startup.Bootstrap", "", "", false},
+		"another class":  {"java -cp x com.example.Main", "", "", false},
+		"the name alone": {"org.apache.catalina.startup.Bootstrap", "", "", false},
+		"nothing":        {"", "", "", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			options, arguments, ok := bootstrap(strings.Fields(tt.args))
+			require.Equal(t, tt.ok, ok)
+			require.Equal(t, tt.options, strings.Join(options, " "))
+			require.Equal(t, tt.arguments, strings.Join(arguments, " "))
+		})
+	}
+}
+
+func TestSystemProperties(t *testing.T) {
+	got := systemProperties(
+		[]string{"-Da=1", "-Db=1", "-Db=2", "-Dempty=", "-Dflag", "-cp", "x", "-Xmx1g", "-De=x=y"},
+		map[string]string{
+			"JAVA_TOOL_OPTIONS": `-Da=0 -Dt="two words"`,
+			"JDK_JAVA_OPTIONS":  "-Dj=1 -Da=0",
+			"_JAVA_OPTIONS":     "-Db=3",
+		},
+		"-Da=99 -Df=1 -Df=2",
+	)
+	text := map[string]string{}
+	for name, p := range got {
+		text[name] = p.Text + "|" + p.Source
+	}
+	require.Equal(t, map[string]string{
+		"a": "1|-Da", "b": "3|-Db in _JAVA_OPTIONS", "empty": "|-Dempty", "e": "x=y|-De",
+		"t": "two words|-Dt in JAVA_TOOL_OPTIONS", "j": "1|-Dj in JDK_JAVA_OPTIONS",
+		"f": "2|-Df among the JVM's arguments",
+	}, text)
+}
+
+func TestSplitOptions(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                   nil,
+		"  ":                 nil,
+		"a b\tc\nd":          {"a", "b", "c", "d"},
+		`-Da="b c" d`:        {"-Da=b c", "d"},
+		`'a "b"' ""`:         {`a "b"`, ""},
+		`"never closed`:      {"never closed"},
+		`a\ b`:               {`a\`, "b"},
+		"-Dä=ö \u00a0":       {"-Dä=ö", "\u00a0"},
+		"-XX:+UseG1GC  -Dx=": {"-XX:+UseG1GC", "-Dx="},
+	} {
+		require.Equal(t, want, splitOptions(text), "%q", text)
+	}
+}
+
+func FuzzSystemProperties(f *testing.F) {
+	f.Add(`-Da="b c" 'd`, "-Dx=y -D", "-D=")
+	f.Fuzz(func(t *testing.T, option, tool, vm string) {
+		for name, p := range systemProperties(splitOptions(option), map[string]string{"JAVA_TOOL_OPTIONS": tool}, vm) {
+			require.Contains(t, p.Source, "-D"+name)
+		}
+	})
+}
