@@ -120,8 +120,7 @@ func TestHalfClosedIsNotAbandoned(t *testing.T) {
 
 func abandoned(t *testing.T, agent *Agent, server *Tomcat) float64 {
 	t.Helper()
-	series, err := agent.Metrics(t.Context())
-	require.NoError(t, err)
+	series := agentMetrics(t, agent)
 	value, ok := series.Find("tcpdiag_listener_abandoned_requests_total", listenerLabel(server.Port))
 	require.True(t, ok, "the counter exists from the start")
 	return value

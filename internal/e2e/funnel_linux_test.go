@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ func TestFunnel(t *testing.T) {
 			for user, credential := range map[string]as{"root": nil, "nobody": nobody()} {
 				d := snapshot(t, credential, append(on(server), "--interval", "0")...)
 				t.Run(user, func(t *testing.T) { requireFunnel(t, d, server, since) })
+				unaided := snapshot(t, credential, "--port", strconv.Itoa(server.Port), "--interval", "0")
+				t.Run(user+" without flags", func(t *testing.T) { requireNoWrongLimit(t, unaided, server) })
 				if credential != nil {
 					requireNamedMissing(t, d)
 				}
@@ -83,6 +86,26 @@ func requireFunnel(t *testing.T, d *Document, server *Tomcat, since time.Time) {
 	require.Equal(t, new(4), l.Connector.PoolThreads)
 	require.Equal(t, "max_connections", l.Verdict.Cause)
 	require.Equal(t, "saturated", l.Verdict.Status)
+}
+
+// requireNoWrongLimit: limits come from the environment, which not everyone
+// may read. A default in the jar is then no answer.
+func requireNoWrongLimit(t *testing.T, d *Document, server *Tomcat) {
+	t.Helper()
+	l := listener(t, d, server.Port)
+	require.NotNil(t, l.Connector)
+	for name, limit := range map[string]struct {
+		got  *Setting
+		want int
+	}{
+		"max_threads":     {l.Connector.MaxThreads, server.Threads},
+		"max_connections": {l.Connector.MaxConnections, server.MaxConnections},
+		"accept_count":    {l.Connector.AcceptCount, server.AcceptCount},
+	} {
+		if limit.got != nil {
+			require.Equal(t, limit.want, limit.got.Value, "%s from %s", name, limit.got.Source)
+		}
+	}
 }
 
 // requireNamedMissing: what user nobody cannot see is named, with how to get it.

@@ -218,3 +218,26 @@ func startAgent(t *testing.T, args ...string) *Agent {
 	})
 	return agent
 }
+
+// agentSnapshot is what /api/v1/snapshot says now.
+func agentSnapshot(t *testing.T, agent *Agent) *Document {
+	t.Helper()
+	body, err := agent.Get(t.Context(), "/api/v1/snapshot")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the agent said:\n%s", body)
+		}
+	})
+	d, err := Decode(body)
+	require.NoError(t, err)
+	return d
+}
+
+// agentMetrics is what /metrics says now.
+func agentMetrics(t *testing.T, agent *Agent) Series {
+	t.Helper()
+	series, err := agent.Metrics(t.Context())
+	require.NoError(t, err)
+	return series
+}

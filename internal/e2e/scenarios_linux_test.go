@@ -21,6 +21,10 @@ func TestA1ThreadsFull(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 200, MaxConnections: 8192, AcceptCount: 100})
 	warm(t, server)
 	agent := startAgent(t, on(server)...)
+	within(t, 20*time.Second, "the agent scans every second", func() bool { // the first scan is the dearest
+		every, ok := agentMetrics(t, agent).Find("tcpdiag_scan_interval_seconds")
+		return ok && every <= 1
+	})
 	crowd := clients(t, demo.BurstOptions{
 		Address: server.Address(), Clients: 300, Rate: 1000, Path: hello(5 * time.Second),
 		ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute,
@@ -29,10 +33,11 @@ func TestA1ThreadsFull(t *testing.T) {
 		return truth(t, server) == Truth{Busy: 200, Connections: 301}
 	})
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
-	seen, err := agent.Snapshot(t.Context())
-	require.NoError(t, err)
-	series, err := agent.Metrics(t.Context())
-	require.NoError(t, err)
+	within(t, 3*time.Second, "the agent has seen it in two looks", func() bool {
+		status, _ := agentMetrics(t, agent).Find("tcpdiag_listener_status", listenerLabel(server.Port), `status="saturated"`)
+		return status == 1
+	})
+	seen, series := agentSnapshot(t, agent), agentMetrics(t, agent)
 	require.Equal(t, 200, truth(t, server).Busy, "still at it")
 
 	for _, d := range []*Document{d, seen} {
@@ -186,8 +191,7 @@ func TestF5NothingListens(t *testing.T) {
 	require.Equal(t, "no_listener", l.Verdict.Cause)
 
 	agent := startAgent(t, "--port", strconv.Itoa(port))
-	series, err := agent.Metrics(t.Context())
-	require.NoError(t, err)
+	series := agentMetrics(t, agent)
 	up, ok := series.Find("tcpdiag_target_up", `port="`+strconv.Itoa(port)+`"`)
 	require.True(t, ok, "the series of an expected port is always there")
 	require.Zero(t, up)
@@ -220,13 +224,11 @@ func TestF7OneOfTwoConnectorsDrops(t *testing.T) {
 
 	const name = "tcpdiag_listener_dropped_packets_total"
 	within(t, 3*time.Second, "the drops are counted", func() bool {
-		series, err := agent.Metrics(t.Context())
-		require.NoError(t, err)
+		series := agentMetrics(t, agent)
 		require.Zero(t, series.Sum(name, listenerLabel(port)), "the calm one lost nothing")
 		return int(series.Sum(name, listenerLabel(port+2))) == dropped
 	})
-	d, err := agent.Snapshot(t.Context())
-	require.NoError(t, err)
+	d := agentSnapshot(t, agent)
 	require.Equal(t, "losing", listener(t, d, port+2).Verdict.Status)
 	require.Equal(t, "ok", listener(t, d, port).Verdict.Status)
 }
@@ -253,21 +255,18 @@ func TestAgentPages(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Empty(t, string(out))
 
-	series, err := agent.Metrics(t.Context())
-	require.NoError(t, err)
+	series := agentMetrics(t, agent)
 	up, ok := series.Find("tcpdiag_target_up", `port="`+strconv.Itoa(server.Port)+`"`)
 	require.True(t, ok)
 	require.InDelta(t, 1, up, 0)
 
 	server.Stop()
 	within(t, 5*time.Second, "the port is down", func() bool {
-		series, err := agent.Metrics(t.Context())
-		require.NoError(t, err)
+		series := agentMetrics(t, agent)
 		up, ok := series.Find("tcpdiag_target_up", `port="`+strconv.Itoa(server.Port)+`"`)
 		_, gauge := series.Find("tcpdiag_listener_accept_queue_length", listenerLabel(server.Port))
 		return ok && up == 0 && !gauge
 	})
-	d, err := agent.Snapshot(t.Context())
-	require.NoError(t, err)
+	d := agentSnapshot(t, agent)
 	require.Equal(t, "down", listener(t, d, server.Port).Verdict.Status)
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -126,6 +127,9 @@ func (t *Tomcat) healthy(ctx context.Context) error {
 		return err
 	}
 	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return err
+	}
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("health: %s", answer.Status)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -54,10 +55,16 @@ func (t *Tomcat) meter(ctx context.Context, name string) (int, error) {
 	if answer.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("answered %s", answer.Status)
 	}
+	// To the last byte: a connection closed with bytes unread is reset, and
+	// resets are something that is counted here.
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err
+	}
 	var body struct {
 		Measurements []struct{ Value float64 }
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
+	if err := json.Unmarshal(text, &body); err != nil {
 		return 0, err
 	}
 	if len(body.Measurements) != 1 {
