@@ -50,7 +50,11 @@ func TestRunDelay(t *testing.T) {
 func TestRunDelayCounter(t *testing.T) {
 	dir := fakeProc(t, map[string]string{
 		"7/task/7/schedstat": "100 5000 3\n",
+		"7/task/7/comm":      "http-nio-8080-e\n",
 		"7/task/8/schedstat": "100 2000 3\n",
+		"7/task/8/comm":      "http-nio-8080-e\n",
+		"7/task/9/schedstat": "100 9000000 3\n",
+		"7/task/9/comm":      "C2 CompilerThre\n", // no request waits for it
 	})
 	fs, err := NewFS(dir)
 	require.NoError(t, err)
@@ -65,7 +69,7 @@ func TestRunDelayCounter(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7/task/8")))
 	writeTree(t, dir, map[string]string{"7/task/7/schedstat": "100 5500 4\n"})
 	read(7500)
-	writeTree(t, dir, map[string]string{"7/task/8/schedstat": "1 30 1\n", "7/task/7/schedstat": "1 40 1\n"})
+	writeTree(t, dir, map[string]string{"7/task/8/schedstat": "1 30 1\n", "7/task/8/comm": "x\n", "7/task/7/schedstat": "1 40 1\n"})
 	read(7570)
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7")))
