@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -106,4 +107,36 @@ func checkBoot(t *testing.T, version string, c *backlog.Connector, virtual bool)
 	require.Equal(t, 4, c.MinSpareThreads.Value)
 	require.Equal(t, 4, *c.PoolThreads)
 	require.NotNil(t, c.BusyThreads)
+}
+
+// TestBootOnAnyPort: the port is chosen by the system and bound to one address,
+// so the names of the threads tell neither.
+func TestBootOnAnyPort(t *testing.T) {
+	needServers(t)
+	plain, _ := javas(t)
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), plain, "-XX:TieredStopAtLevel=1", "-Xmx128m", "-jar", bootApp(t, "3.5.16"),
+		"--server.port=0", "--server.address=127.0.0.1", "--server.tomcat.accept-count=0", "--server.tomcat.max-connections=-1",
+		"--server.tomcat.threads.min-spare=3", "--server.tomcat.mbeanregistry.enabled=true")
+	cmd.Dir = dir
+	s := serve(t, cmd)
+	var port int
+	require.Eventually(t, func() bool {
+		log, err := os.ReadFile(s.log)
+		require.NoError(t, err)
+		found := regexp.MustCompile(`started on port (\d+)`).FindSubmatch(log)
+		if found == nil {
+			return false
+		}
+		port = atoi(t, string(found[1]))
+		return true
+	}, time.Minute, 50*time.Millisecond, "%s", tail{s.log})
+	truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port)))
+	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, listening(t, port))
+	require.Empty(t, unavailable)
+	c := connectors[uint16(port)]
+	compareWithBeans(t, "any", c, truth, 1) // named before it has a port: http-nio-127.0.0.1-auto-1
+	require.Equal(t, 3, *c.PoolThreads)
+	require.Contains(t, c.AcceptCount.Note, "ignored")
+	require.Contains(t, c.MaxConnections.Note, "ignored")
 }

@@ -26,6 +26,7 @@ func instance(t *testing.T, home string) string {
 		"testdata/standalone/conf/limits.xml":          "conf/limits.xml",
 		"testdata/standalone/limits.jsp":               "webapps/ROOT/limits.jsp",
 		filepath.Join(home, "conf/web.xml"):            "conf/web.xml",
+		keystore(t):                                    "conf/keystore.p12",
 	} {
 		data, err := os.ReadFile(from)
 		require.NoError(t, err)
@@ -34,7 +35,17 @@ func instance(t *testing.T, home string) string {
 	return base
 }
 
-// catalina starts a Tomcat on seven ports, which are portOffset above those
+// keystore is a self-signed certificate.
+func keystore(t *testing.T) string {
+	t.Helper()
+	return cached(t, "localhost.p12", func(path string) {
+		out, err := exec.CommandContext(t.Context(), "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "RSA",
+			"-storetype", "PKCS12", "-keystore", path, "-storepass", "changeit", "-dname", "CN=localhost", "-validity", "36500").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	})
+}
+
+// catalinaServer starts a Tomcat on eight ports, which are portOffset above those
 // that server.xml has.
 func catalinaServer(t *testing.T, java, home, base string, ports []int, options ...string) *server {
 	t.Helper()
@@ -67,7 +78,7 @@ func TestStandaloneServers(t *testing.T) {
 		t.Run(tt.version, func(t *testing.T) {
 			home := distribution(t, tt.version)
 			base := instance(t, home)
-			ports := freePorts(t, 7)
+			ports := freePorts(t, 8)
 			java, options := plain, []string{}
 			if tt.virtual {
 				java, options = virtual, []string{"-Dlimits.virtual=true"}
@@ -157,9 +168,35 @@ func checkStandalone(t *testing.T, version string, ports []int, connectors map[u
 
 	require.Equal(t, "ajp-nio", at('F').Protocol)
 
+	h := at('H')
+	require.Equal(t, "https-jsse-nio", h.Protocol)
+	require.True(t, h.TLS)
+	require.True(t, h.HTTP2)
+	require.Equal(t, 6, *h.PoolThreads)
+
 	g := at('G')
 	require.Contains(t, g.AcceptCount.Note, "somaxconn")
 	require.Equal(t, virtual, g.VirtualThreads.Value)
 	require.Equal(t, virtual, g.MaxThreads == nil)
 	require.Equal(t, virtual, g.PoolThreads == nil)
+}
+
+// TestRestartedServer: other limits are noticed at the next look.
+func TestRestartedServer(t *testing.T) {
+	needServers(t)
+	plain, _ := javas(t)
+	home := distribution(t, "10.1.59")
+	base := instance(t, home)
+	ports := freePorts(t, 8)
+	d := NewDiscoverer(procFS(t))
+	for _, queue := range []string{"41", "42"} {
+		s := catalinaServer(t, plain, home, base, ports, "-Dlimits.acceptCount="+queue)
+		truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits.jsp", ports[0])))
+		connectors, _ := d.Discover(t.Context(), s.pid, s.start, listening(t, ports...))
+		c := connectors[uint16(ports[0])]
+		compareWithBeans(t, queue, c, truth, ports[0])
+		require.Equal(t, queue, fmt.Sprint(c.AcceptCount.Value))
+		require.Empty(t, c.AcceptCount.Note, "the kernel agrees")
+		s.stop()
+	}
 }
