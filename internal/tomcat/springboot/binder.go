@@ -14,8 +14,9 @@ type found struct {
 
 // lookup returns the first document's value of the canonical name.
 func lookup(docs []*document, name string) (found, bool) {
+	key := uniform(name)
 	for _, d := range docs {
-		if n, ok := d.find(name); ok {
+		if n, ok := d.findAs(name, key); ok {
 			return found{d.values[n], n, d}, true
 		}
 	}

@@ -14,6 +14,7 @@ const (
 	maxClasses    = 4 << 20 // bytes of class files, uncompressed
 	maxClassFile  = 256 << 10
 	maxClassDepth = 12
+	maxClassLooks = 1000 // files of exploded directories
 )
 
 // hint is a name in a class file's constant pool that tells of code which
@@ -31,6 +32,8 @@ func hints() []hint {
 		{"TomcatReactiveWebServerFactory", connector, behind},
 		{"EmbeddedServletContainer", connector, behind}, // Spring Boot 1
 		{"setDefaultProperties", "default properties set by code", "they apply where no other source has the property"},
+		{"setAdditionalProfiles", "profiles activated by code", "their files and documents apply too"},
+		{"setEnvironmentPrefix", "a prefix of the environment's variables", "variables without it have no effect"},
 		{"context/annotation/PropertySource", "files named by @PropertySource", "they apply where no other source has the property"},
 		{"EnvironmentPostProcessor", "code that changes Spring's Environment", "it may add properties of any rank"},
 	}
@@ -92,7 +95,7 @@ func (s *classSearch) directory(dir string, depth int) {
 			data, err := s.p.read(full, maxClassFile)
 			s.class(full, data, err)
 		}
-		s.budget -= 256 // what a look at an entry costs, in bytes of class file
+		s.budget -= maxClasses / maxClassLooks
 	}
 }
 

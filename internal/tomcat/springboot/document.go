@@ -51,7 +51,10 @@ func (d *document) put(name, value string) {
 }
 
 // find returns the name under which the document has the canonical name.
-func (d *document) find(name string) (string, bool) {
+func (d *document) find(name string) (string, bool) { return d.findAs(name, uniform(name)) }
+
+// findAs is find with the uniform spelling worked out before.
+func (d *document) findAs(name, key string) (string, bool) {
 	if d.env {
 		for _, n := range envNames(name) {
 			if _, ok := d.values[n]; ok {
@@ -62,7 +65,7 @@ func (d *document) find(name string) (string, bool) {
 	if _, ok := d.values[name]; ok {
 		return name, true
 	}
-	n, ok := d.mapped[uniform(name)]
+	n, ok := d.mapped[key]
 	return n, ok
 }
 

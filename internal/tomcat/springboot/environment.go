@@ -27,7 +27,9 @@ type Environment struct {
 	server   string
 	java     string
 	kind     Kind
-	envKnown bool
+	// unread are what could not be read and may say otherwise than a file or a
+	// default does.
+	unread []string
 	// headless is set when the application's own jar could not be read: what
 	// is not set elsewhere may be set in it, so that no default can be claimed.
 	headless    bool
@@ -49,7 +51,7 @@ func Load(p Process) (*Environment, error) {
 	if !ok && len(c.missing) == 0 {
 		return nil, fmt.Errorf("springboot: %w", ErrNotSpringBoot)
 	}
-	e := &Environment{kind: kind, envKnown: p.EnvKnown, headless: !ok}
+	e := &Environment{kind: kind, headless: !ok}
 	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
 	e.identify(&p, c)
 	e.collect(&p, l, c)
@@ -99,6 +101,9 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 	files, im := e.files(p, c, env)
 	e.docs = slices.Concat(docs, files)
 	e.unavailable = append(e.unavailable, im.missing...)
+	for _, u := range im.missing {
+		e.unread = append(e.unread, u.What)
+	}
 }
 
 // files are the documents of the config files, found the way this version of

@@ -1,6 +1,7 @@
 package springboot
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,4 +108,12 @@ func TestSystemPropertiesFromVMArgs(t *testing.T) {
 	require.Equal(t, "a b", d.values["server.address"])
 	require.Equal(t, "-Dserver.port in the VM's arguments", d.source("server.port"))
 	require.Equal(t, "-Dserver.address", d.source("server.address"))
+
+	p.VMArgs = "-Dserver.port=7 -Dx=" + strings.Repeat("y", 990) + " -Dserver.tomcat.accept-count=12"
+	p.VMArgs = p.VMArgs[:maxVMArgs]
+	d = systemProperties(&p, parseLaunch(&p))
+	require.Equal(t, "7", d.values["server.port"])
+	for _, name := range d.names {
+		require.NotContains(t, name, "server.t", "an option that was cut")
+	}
 }

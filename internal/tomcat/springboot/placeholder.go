@@ -16,7 +16,7 @@ var (
 
 const (
 	maxPlaceholderText  = 64 << 10
-	maxPlaceholderSteps = 10_000
+	maxPlaceholderSteps = 1000
 )
 
 // resolver replaces ${name} and ${name:default} in values, nested ones too, as

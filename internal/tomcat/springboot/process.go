@@ -16,7 +16,7 @@ import (
 const (
 	maxConfigFile = 4 << 20 // bytes of one config file, uncompressed
 	maxConfigSum  = 32 << 20
-	maxConfigDocs = 4096
+	maxConfigDocs = 1000
 	maxArgFile    = 1 << 20
 	maxManifest   = 256 << 10
 	maxListing    = 10_000 // entries of a directory or of a class path
@@ -37,7 +37,8 @@ type Process struct {
 	Env      map[string]string // /proc/PID/environ
 	EnvKnown bool              // false: environ could not be read, Env says nothing
 	// Open opens a file as the process sees it: absolute paths below its root,
-	// relative ones below its working directory. It must not block on a fifo.
+	// relative ones below its working directory. It must not block on a fifo;
+	// for what is no regular file it may answer fs.ErrInvalid.
 	Open func(path string) (*os.File, error)
 	// ReadDir lists a directory as the process sees it.
 	ReadDir func(path string) ([]fs.DirEntry, error)
@@ -55,6 +56,9 @@ func (p *Process) open(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("open %q: %w", path, fs.ErrPermission)
 	}
 	f, err := p.Open(path)
+	if errors.Is(err, fs.ErrInvalid) {
+		err = fmt.Errorf("%w: %w", ErrNotRegular, err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

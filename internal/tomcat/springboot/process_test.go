@@ -2,6 +2,7 @@ package springboot
 
 import (
 	"archive/zip"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,14 @@ func processIn(dir string, args ...string) Process {
 	return Process{
 		Args: args, Env: map[string]string{}, EnvKnown: true,
 		Open: func(path string) (*os.File, error) {
-			return os.OpenFile(at(path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+			f, err := os.OpenFile(at(path), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+			if err != nil {
+				return nil, err
+			}
+			if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+				return nil, errors.Join(err, fs.ErrInvalid, f.Close())
+			}
+			return f, nil
 		},
 		ReadDir: func(path string) ([]fs.DirEntry, error) { return os.ReadDir(at(path)) },
 	}

@@ -105,12 +105,17 @@ func fallback[T any](s *settings, value T) *backlog.Setting[T] {
 	return &backlog.Setting[T]{Value: value, Kind: backlog.SourceDefault, Source: s.defaultSource(), Note: s.doubt()}
 }
 
-// doubt is the note of a value that the environment would override.
+// doubt is the note of a value that a file or an import would override which
+// could not be read. That the environment could not be read is for the caller
+// to add: it knows why.
 func (s *settings) doubt() string {
-	if s.e.envKnown {
+	switch n := len(s.e.unread); {
+	case n == 0:
 		return ""
+	case n > 1:
+		return fmt.Sprintf("uncertain: %s and %d more could not be read and may say otherwise", s.e.unread[0], n-1)
 	}
-	return "unless the environment, which could not be read, says otherwise"
+	return "uncertain: " + s.e.unread[0] + " could not be read and may say otherwise"
 }
 
 func (s *settings) defaultSource() string {

@@ -11,7 +11,7 @@ import (
 
 // environmentOf is an environment of arguments only.
 func environmentOf(boot, java string, args ...string) *Environment {
-	return &Environment{boot: boot, tomcat: "9.0.0", java: java, envKnown: true, docs: []*document{commandLine(args)}}
+	return &Environment{boot: boot, tomcat: "9.0.0", java: java, docs: []*document{commandLine(args)}}
 }
 
 func TestDefaultsByVersion(t *testing.T) {
@@ -173,21 +173,34 @@ func TestUnknownValues(t *testing.T) {
 	require.Contains(t, all[4], `"5 s"`)
 }
 
-// Without the environment, a file's value may not be the one in force; without
-// the application's jar, nothing is claimed to be a default.
+// Where a file or an import could not be read, what a file or a default says
+// may not be in force; without the application's jar, nothing is claimed to be
+// a default.
 func TestDoubt(t *testing.T) {
-	p := jarLayout(t, t.TempDir(), "3.5.16", binderCase{
-		Files: map[string]string{"application.yml": "server.tomcat.accept-count: 5"}, Args: []string{"--server.port=1"},
-	})
-	p.EnvKnown, p.Env = false, nil
-	e, err := Load(p)
+	c := binderCase{
+		Files: map[string]string{"application.yml": "server.tomcat.accept-count: 5\nspring.config.import: 'optional:configserver:'\n"},
+		Args:  []string{"--server.port=1"}, Env: map[string]string{"SERVER_TOMCAT_THREADS_MAX": "7"},
+	}
+	e, err := Load(jarLayout(t, t.TempDir(), "3.5.16", c))
 	require.NoError(t, err)
 	s := e.Settings()
-	const doubt = "unless the environment, which could not be read, says otherwise"
+	const doubt = "uncertain: settings imported from optional:configserver: could not be read and may say otherwise"
 	require.Equal(t, doubt, s.AcceptCount.Note)
 	require.Equal(t, doubt, s.MaxConnections.Note)
 	require.Empty(t, s.Port.Note)
+	require.Empty(t, s.MaxThreads.Note)
+
+	c.Files["config/application.yml"] = "malformed: ["
+	e, err = Load(jarLayout(t, t.TempDir(), "3.5.16", c))
+	require.NoError(t, err)
+	require.Contains(t, e.Settings().AcceptCount.Note, "and 1 more could not be read")
+
+	p := jarLayout(t, t.TempDir(), "3.5.16", binderCase{})
+	p.EnvKnown, p.Env = false, nil
+	e, err = Load(p)
+	require.NoError(t, err)
 	require.Equal(t, "environment of the process", e.Unavailable()[0].What)
+	require.Empty(t, e.Settings().MaxConnections.Note)
 
 	e, err = Load(Process{Args: []string{"java", "-jar", "gone.jar", "--server.port=1"}, EnvKnown: true})
 	require.NoError(t, err)

@@ -43,10 +43,17 @@ func environment(p *Process) *document {
 // systemProperties is the document of the -D options in force; the last one of
 // a name counts. When the environment could not be read, the options that came
 // from it are still in java.rt.vmArgs.
+//
+// A JVM keeps no more of it than PerfMaxStringConstLength bytes, 1024 by
+// default: the last option of so long a text may be cut.
 func systemProperties(p *Process, l *launch) *document {
 	d := newDocument(backlog.SourceProperty, "system properties")
 	if !p.EnvKnown && p.VMArgs != "" {
-		for _, o := range asWords(strings.Fields(p.VMArgs), "the VM's arguments") {
+		words := strings.Fields(p.VMArgs)
+		if len(p.VMArgs) >= maxVMArgs {
+			words = words[:len(words)-1]
+		}
+		for _, o := range asWords(words, "the VM's arguments") {
 			d.putOption(o)
 		}
 	}
@@ -55,6 +62,9 @@ func systemProperties(p *Process, l *launch) *document {
 	}
 	return d
 }
+
+// maxVMArgs is PerfMaxStringConstLength without its final NUL.
+const maxVMArgs = 1023
 
 // putOption puts a -D option.
 func (d *document) putOption(o option) {
