@@ -1,6 +1,7 @@
 package springboot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -75,24 +76,27 @@ func (p *Process) open(path string) (*os.File, fs.FileInfo, error) {
 
 // read returns the whole of a regular file of at most limit bytes.
 func (p *Process) read(path string, limit int64) ([]byte, error) {
-	f, _, err := p.open(path)
+	f, info, err := p.open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return readBounded(f, path, limit)
+	return readBounded(f, path, limit, info.Size())
 }
 
 // readBounded reads r to its end, or fails with ErrTooLarge after limit bytes.
-func readBounded(r io.Reader, name string, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+// expected is a hint of the size, and no more: it may be a lie.
+func readBounded(r io.Reader, name string, limit, expected int64) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.Grow(int(min(max(expected, 0), limit, 64<<10)) + bytes.MinRead)
+	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", name, err)
 	}
-	if int64(len(data)) > limit {
+	if n > limit {
 		return nil, fmt.Errorf("read %q: %w (%d bytes)", name, ErrTooLarge, limit)
 	}
-	return data, nil
+	return buf.Bytes(), nil
 }
 
 // list returns the entries of a directory, nil when it cannot be listed.

@@ -54,6 +54,7 @@ type zipDir struct {
 	r       io.ReaderAt
 	entries map[string]zipEntry
 	names   []string // in the archive's order
+	inflate io.ReadCloser
 }
 
 // readZip reads the central directory of an archive of the given size and
@@ -64,7 +65,8 @@ func readZip(r io.ReaderAt, size int64, keep func(name []byte) bool) (*zipDir, e
 		return nil, err
 	}
 	z := &zipDir{r: r, entries: map[string]zipEntry{}}
-	in := bufio.NewReaderSize(io.NewSectionReader(r, end.start, end.length), 64<<10)
+	buffer := min(max(end.length, entryLen), 64<<10)
+	in := bufio.NewReaderSize(io.NewSectionReader(r, end.start, end.length), int(buffer))
 	head := make([]byte, entryLen)
 	for {
 		if _, err := io.ReadFull(in, head); errors.Is(err, io.EOF) {
@@ -112,7 +114,8 @@ func (z *zipDir) entry(in *bufio.Reader, head []byte, shift int64, keep func([]b
 }
 
 // peek returns the next n bytes; n is at most twice 64 KiB, more than the
-// reader's buffer only for names and extras that no real jar has.
+// reader's buffer only for names and extras that no real jar has, or that are
+// longer than the directory itself.
 func peek(in *bufio.Reader, n int) ([]byte, error) {
 	if n > in.Size() {
 		return nil, fmt.Errorf("name and extra field of %d bytes", n)
@@ -144,9 +147,17 @@ func (e *zipEntry) wide(extra []byte) {
 // offset: a script in front of a "fully executable" jar moves them.
 type directory struct{ start, length, shift int64 }
 
-// findEnd finds the end of central directory record in the last 64 KiB.
+// findEnd finds the end of central directory record in the last 64 KiB; without
+// a comment, which no build tool writes, it is the last thing of all.
 func findEnd(r io.ReaderAt, size int64) (directory, error) {
-	n := min(size, endLen+maxEndComment)
+	if dir, err := findEndIn(r, size, endLen); err == nil {
+		return dir, nil
+	}
+	return findEndIn(r, size, endLen+maxEndComment)
+}
+
+func findEndIn(r io.ReaderAt, size, last int64) (directory, error) {
+	n := min(size, last)
 	tail := make([]byte, n)
 	if _, err := r.ReadAt(tail, size-n); err != nil && !errors.Is(err, io.EOF) {
 		return directory{}, fmt.Errorf("%w: %w", errZip, err)
@@ -233,11 +244,20 @@ func (z *zipDir) read(name string, limit int64) ([]byte, error) {
 	}
 	switch e.method {
 	case methodStored:
-		return readBounded(in, name, limit)
+		return readBounded(in, name, limit, e.size)
 	case methodDeflated:
-		return readBounded(flate.NewReader(bufio.NewReader(in)), name, limit)
+		return readBounded(z.inflater(in), name, limit, e.size)
 	}
 	return nil, fmt.Errorf("entry %q: %w: compression method %d", name, errZip, e.method)
+}
+
+// inflater uses one decompressor again: each has 40 KiB of tables.
+func (z *zipDir) inflater(in io.Reader) io.Reader {
+	if again, ok := z.inflate.(flate.Resetter); ok && again.Reset(in, nil) == nil {
+		return z.inflate
+	}
+	z.inflate = flate.NewReader(in)
+	return z.inflate
 }
 
 // nested opens an archive inside the archive. A stored one is read in place, a
