@@ -1,6 +1,7 @@
 package tomcat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,12 +83,19 @@ func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors map[
 func (d *Discoverer) actuatorURL(e *entry, connectors map[uint16]*backlog.Connector) string {
 	for _, base := range []string{d.actuator.url, e.found.management} {
 		if u, err := url.Parse(base); err == nil && base != "" {
-			if _, listens := connectors[portOf(u.Port())]; listens {
+			if _, listens := connectors[portOf(cmp.Or(u.Port(), standardPort(u.Scheme)))]; listens {
 				return strings.TrimSuffix(base, "/")
 			}
 		}
 	}
 	return ""
+}
+
+func standardPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
 }
 
 // refresh asks when it is time.
@@ -221,11 +229,11 @@ func askMeter(ctx context.Context, client *http.Client, base, name, connector st
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return meter{}, fmt.Errorf("actuator: %q: %s: %w", address, response.Status, errNoAnswer)
+		return meter{}, fmt.Errorf("actuator: %q: %s: %w", request.URL.Redacted(), response.Status, errNoAnswer)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxMeterBody))
 	if err != nil {
-		return meter{}, fmt.Errorf("actuator: %q: %w", address, err)
+		return meter{}, fmt.Errorf("actuator: %q: %w", request.URL.Redacted(), err)
 	}
 	return parseMeter(body)
 }

@@ -163,6 +163,34 @@ func TestActuatorInAnotherNamespace(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestActuatorURL(t *testing.T) {
+	listens := map[uint16]*backlog.Connector{80: {}, 443: {}, 8081: {}}
+	for given, want := range map[string]string{
+		"":                   "",
+		"http://h/actuator/": "http://h/actuator",
+		"https://h/actuator": "https://h/actuator",
+		"http://h:8081":      "http://h:8081",
+		"http://h:9":         "",
+		"://":                "",
+	} {
+		d := NewDiscoverer(procFS(t), WithActuator(given))
+		require.Equal(t, want, d.actuatorURL(&entry{found: &found{}}, listens), given)
+	}
+}
+
+func TestActuatorKeepsPasswords(t *testing.T) {
+	management := httptest.NewServer(&actuatorStub{status: http.StatusForbidden})
+	defer management.Close()
+	base := strings.Replace(management.URL, "http://", "http://user:secret@", 1)
+	_, err := askAll(t.Context(), http.DefaultClient, base)
+	require.ErrorContains(t, err, "403")
+	require.NotContains(t, err.Error(), "secret")
+	management.Close()
+	_, err = askAll(t.Context(), http.DefaultClient, base)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "secret")
+}
+
 func TestActuatorNames(t *testing.T) {
 	r := reading{name: "http-nio-auto-1-43567", busy: new(3)}
 	one := map[uint16]*backlog.Connector{43567: {Server: serverTomcat}, 9010: {Server: serverJVM}}

@@ -3,6 +3,7 @@ package tomcat
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path"
@@ -21,6 +22,8 @@ const (
 	// settled is how old a process must be for its configuration to be read
 	// and done with: a file that changes later changes nothing in it.
 	settled = time.Minute
+	// forgotten is how long a process may go unasked for.
+	forgotten = 10 * time.Minute
 	// namesKeep is how long thread names are believed while the number of
 	// threads stays the same.
 	namesKeep = 10 * time.Second
@@ -73,6 +76,7 @@ func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
 // entry is what is remembered of a process.
 type entry struct {
 	startTime uint64
+	asked     time.Time
 	target    *target
 	found     *found
 	late      []string // files that changed after they were read
@@ -92,10 +96,25 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.entry(pid, startTime)
+	e.asked = d.now()
 	d.refreshPools(pid, e)
 	connectors, unplaced := e.found.match(ports, e.pools, runtime.NumCPU())
+	if e.irrelevant(connectors) {
+		return connectors, nil
+	}
 	unavailable := slices.Concat(e.target.missing, e.found.unavailable, unplaced, e.sayLate())
 	return connectors, append(unavailable, d.ask(ctx, pid, e, connectors)...)
+}
+
+// irrelevant says that a process is certainly no Tomcat, so that nobody needs
+// to know what could not be read of it.
+func (e *entry) irrelevant(connectors map[uint16]*backlog.Connector) bool {
+	for _, c := range connectors {
+		if c.Server == serverTomcat {
+			return false
+		}
+	}
+	return e.target.known && len(e.found.connectors) == 0 && len(e.pools.pools) == 0
 }
 
 // entry is what is remembered of a process, or found out now.
@@ -104,14 +123,22 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 	if e != nil && e.startTime == startTime && d.holds(e) {
 		return e
 	}
-	if len(d.entries) >= maxRemembered {
-		clear(d.entries)
-	}
+	d.forget()
 	t := look(d.proc, pid)
 	e = &entry{startTime: startTime, target: t, found: identify(t)}
 	e.doubtLate()
+	t.forget()
 	d.entries[pid] = e
 	return e
+}
+
+// forget makes room by dropping processes that nobody asks for any more.
+func (d *Discoverer) forget() {
+	now := d.now()
+	maps.DeleteFunc(d.entries, func(_ int, e *entry) bool { return now.Sub(e.asked) > forgotten })
+	if len(d.entries) >= maxRemembered {
+		clear(d.entries)
+	}
 }
 
 // holds says whether what was found is still what the process runs with. Once
@@ -126,10 +153,11 @@ func (d *Discoverer) holds(e *entry) bool {
 		return false
 	}
 	for _, p := range changed {
-		if !e.target.files.renew(p) {
+		content, ok := e.target.files.renew(p)
+		if !ok {
 			return false
 		}
-		if !slices.Contains(e.late, p.name) {
+		if content && !slices.Contains(e.late, p.name) {
 			e.late = append(e.late, p.name)
 		}
 	}

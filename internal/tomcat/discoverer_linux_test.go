@@ -33,6 +33,9 @@ func only(t *testing.T, d *Discoverer, s *server, port uint16) (*backlog.Connect
 func TestKindsOfProcess(t *testing.T) {
 	dir := t.TempDir()
 	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.threads.max=7\n")
+	program, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(program, filepath.Join(dir, "java")))
 	tests := map[string]struct {
 		fake      fake
 		server    string
@@ -48,6 +51,7 @@ func TestKindsOfProcess(t *testing.T) {
 		"Spring Boot":            {fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir}, "tomcat", "spring-boot", 7},
 		"Spring Boot, argument":  {fake{args: []string{"java", "-jar", "app.jar", "--server.tomcat.threads.max=8"}, Dir: dir}, "tomcat", "spring-boot", 8},
 		"Spring Boot, variable":  {fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir, env: []string{"SERVER_TOMCAT_THREADS_MAX=9"}}, "tomcat", "spring-boot", 9},
+		"by another name":        {fake{path: filepath.Join(dir, "java"), args: []string{"shop", "-jar", "app.jar"}, Dir: dir}, "tomcat", "spring-boot", 7},
 		"threads alone":          {fake{args: []string{"java", "x"}, Threads: []string{"http-nio-8080-e", "http-nio-8080-A"}}, "tomcat", "", 0},
 		"threads of another":     {fake{args: []string{"java", "x"}, Threads: []string{"http-nio-8081-e"}}, "jvm", "", 0},
 		"threads without a port": {fake{args: []string{"java", "x"}, Threads: []string{"https-jsse-nio-", "https-jsse-nio-", "https-jsse-nio-"}}, "tomcat", "", 0},
@@ -55,8 +59,11 @@ func TestKindsOfProcess(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := startFake(t, tt.fake)
-			c, _ := only(t, NewDiscoverer(procFS(t)), s, 8080)
+			c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
 			require.Equal(t, tt.server, c.Server)
+			if tt.server != "tomcat" {
+				require.Empty(t, unavailable, "nobody asked")
+			}
 			require.Equal(t, tt.framework, c.Framework)
 			if tt.threads != 0 {
 				require.NotNil(t, c.MaxThreads)
@@ -138,6 +145,37 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 	}()
 	require.Equal(t, 44, c.MaxThreads.Value)
 	require.Empty(t, unavailable)
+}
+
+// TestHarmlessChanges: neither another mode nor another file in a folder that
+// was listed changes what a file says.
+func TestHarmlessChanges(t *testing.T) {
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), "")
+	write(t, filepath.Join(dir, "config/a/application.properties"), "server.tomcat.threads.max=9")
+	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
+	clock := clock{ahead: 2 * settled}
+	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	only(t, d, s, 8080)
+	opens := d.entries[s.pid].target.files.opens
+	require.NoError(t, os.Chmod(filepath.Join(dir, "app.jar"), 0o600))
+	write(t, filepath.Join(dir, "config/a/other"), "")
+	write(t, filepath.Join(dir, "config/b/other"), "")
+	c, unavailable := only(t, d, s, 8080)
+	require.Equal(t, 9, c.MaxThreads.Value)
+	require.Empty(t, unavailable)
+	require.Equal(t, opens, d.entries[s.pid].target.files.opens)
+}
+
+func TestForgottenProcesses(t *testing.T) {
+	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer)), env: []string{"SECRET=x"}})
+	clock := clock{}
+	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	only(t, d, s, 8080)
+	require.Nil(t, d.entries[s.pid].target.env, "secrets are not kept")
+	clock.ahead = forgotten + time.Second
+	d.Discover(t.Context(), 1<<30, 1, nil)
+	require.NotContains(t, d.entries, s.pid)
 }
 
 func TestFileWrittenAfterTheStart(t *testing.T) {

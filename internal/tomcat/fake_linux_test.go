@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,6 +35,7 @@ type fake struct {
 	Chroot  string
 	Dir     string // working directory afterwards
 
+	path string   // of the program, "" for this one's own
 	args []string // with argv[0]
 	env  []string
 	ns   bool // new mount and pid namespaces
@@ -106,7 +108,7 @@ func startFake(t testing.TB, f fake) *server {
 	t.Helper()
 	spec, err := json.Marshal(f)
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
+	cmd := exec.CommandContext(t.Context(), cmp.Or(f.path, "/proc/self/exe"))
 	cmd.Args = f.args
 	cmd.Env = append([]string{fakeVariable + "=" + string(spec)}, f.env...)
 	cmd.Dir = f.Dir

@@ -106,14 +106,16 @@ func (f *files) changed() []place {
 	return out
 }
 
-// renew takes a changed path's new stamp. It says no for what could not be read
-// before and may now.
-func (f *files) renew(p place) bool {
-	if f.seen[p].denied {
-		return false
+// renew takes a changed path's new stamp, and says whether the content may be
+// another, which a folder's or a mere change of owner is not. It is not ok for
+// what could not be read before and may be readable now.
+func (f *files) renew(p place) (content, ok bool) {
+	was, is := f.seen[p], lookAt(p.below, p.name)
+	if was.denied {
+		return false, false
 	}
-	f.seen[p] = lookAt(p.below, p.name)
-	return true
+	f.seen[p] = is
+	return !was.sameContent(is) && !was.folder && !is.folder, true
 }
 
 // writtenAfter are the files that were written after a given time.

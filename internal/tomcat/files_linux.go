@@ -96,6 +96,13 @@ type stamp struct {
 	mtime, ctime unix.Timespec
 	failed       string // why there is nothing to look at
 	denied       bool   // because we may not
+	folder       bool
+}
+
+// sameContent leaves out when the file's owner, mode or links changed.
+func (s stamp) sameContent(t stamp) bool {
+	s.ctime, t.ctime = unix.Timespec{}, unix.Timespec{}
+	return s == t
 }
 
 // lookAt takes the stamp of a path without opening what it names.
@@ -113,7 +120,7 @@ func stampOf(f *os.File) stamp {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return stamp{failed: err.Error()}
 	}
-	return stamp{dev: st.Dev, ino: st.Ino, size: st.Size, mtime: st.Mtim, ctime: st.Ctim}
+	return stamp{dev: st.Dev, ino: st.Ino, size: st.Size, mtime: st.Mtim, ctime: st.Ctim, folder: st.Mode&unix.S_IFMT == unix.S_IFDIR}
 }
 
 // modifiedAfter says whether the file was written after the given time.

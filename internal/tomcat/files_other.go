@@ -14,7 +14,10 @@ import (
 type stamp struct {
 	failed string
 	denied bool
+	folder bool
 }
+
+func (s stamp) sameContent(t stamp) bool { return s == t }
 
 func openRegular(_, _ string) (*os.File, error) { return nil, hostproc.ErrNotSupported }
 

@@ -31,6 +31,9 @@ func identify(t *target) *found {
 	if options, arguments, ok := bootstrap(t.args); ok {
 		return standalone(t, options, arguments)
 	}
+	if arguments, ok := t.bootstrapped(); ok {
+		return standalone(t, t.args[1:], arguments)
+	}
 	if !t.isJava() {
 		return &found{server: serverOther}
 	}

@@ -31,6 +31,19 @@ func bootstrap(args []string) (options, arguments []string, ok bool) {
 	return nil, nil, false
 }
 
+// bootstrapped finds a Tomcat whose main class stands in an @file: the JVM says
+// itself what it runs (sun.rt.javaCommand).
+func (t *target) bootstrapped() (arguments []string, ok bool) {
+	if t.jvm == nil || len(t.args) == 0 {
+		return nil, false
+	}
+	words := strings.Fields(t.jvm.JavaCommand)
+	if len(words) == 0 || words[0] != bootstrapClass {
+		return nil, false
+	}
+	return words[1:], true
+}
+
 // systemProperties are the -D of a JVM in the order in which it applies them,
 // the last of a name counts (Arguments::parse): JAVA_TOOL_OPTIONS, the command
 // line with JDK_JAVA_OPTIONS in front, _JAVA_OPTIONS. vmArgs, the JVM's own list

@@ -17,6 +17,8 @@ import (
 // target is what is known of a process before it is told what it is.
 type target struct {
 	pid     int
+	known   bool      // the command line could be read
+	comm    string    // of the executable, whatever argv[0] says
 	started time.Time // zero when unknown
 	args    []string
 	env     map[string]string // nil when it could not be read
@@ -32,10 +34,14 @@ type target struct {
 func look(proc hostproc.FS, pid int) *target {
 	t := &target{pid: pid, files: newFiles(proc.Root(pid), proc.Cwd(pid))}
 	how := remedy(proc, pid)
+	if p, err := proc.Process(pid); err == nil {
+		t.comm = p.Comm
+	}
 	var err error
 	if t.args, err = proc.Cmdline(pid); err != nil {
 		t.miss("command line", err, how)
 	}
+	t.known = err == nil
 	if !t.isJava() {
 		return t
 	}
@@ -66,10 +72,16 @@ func (t *target) lookAtJVM(proc hostproc.FS, how string) {
 	}
 }
 
+// forget drops what only the first look needs, secrets in it too.
+func (t *target) forget() { t.args, t.env, t.jvm = nil, nil, nil }
+
 // isJava goes by the command: java, or jsvc.exec of commons-daemon.
 func (t *target) isJava() bool {
 	if len(t.args) == 0 {
 		return false
+	}
+	if t.comm == "java" {
+		return true
 	}
 	name := path.Base(t.args[0])
 	return strings.HasPrefix(name, "java") || strings.HasPrefix(name, "jsvc")

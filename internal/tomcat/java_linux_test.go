@@ -1,10 +1,14 @@
 package tomcat
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 func TestBootstrapCommandLine(t *testing.T) {
@@ -30,6 +34,28 @@ func TestBootstrapCommandLine(t *testing.T) {
 			require.Equal(t, tt.arguments, strings.Join(arguments, " "))
 		})
 	}
+}
+
+// TestArgumentFile: of "java @file" only the JVM knows the rest.
+func TestArgumentFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("conf/other.xml", `<Server><Service><Connector port="8080" maxThreads="${n}"/></Service></Server>`)
+	target := &target{args: []string{"java", "@file"}, files: newFiles("/proc/self/root", "/proc/self/cwd")}
+	target.jvm = &hostproc.JVM{
+		JavaCommand: bootstrapClass + " -config conf/other.xml start",
+		VMArgs:      "-Xmx1g -Dcatalina.base=" + dir + " -Dn=33",
+	}
+	f := identify(target)
+	require.Len(t, f.connectors, 1)
+	require.Equal(t, 33, f.connectors[0].MaxThreads.Value)
+	require.Equal(t, "-Dn among the JVM's arguments via conf/other.xml line 1", f.connectors[0].MaxThreads.Source)
+
+	target.jvm.JavaCommand = "com.example.Main " + bootstrapClass
+	require.Empty(t, identify(target).connectors)
 }
 
 func TestSystemProperties(t *testing.T) {
