@@ -91,7 +91,15 @@ func (j *judge) lasting(shows func(*backlog.Listener) bool) bool {
 // the other one must at least be close, or the limit was only passed by.
 func (j *judge) nearConnectionLimit(l *backlog.Listener) bool {
 	n, ok := held(l)
-	return ok && connectionLimit(l) == limitKnown && float64(n) >= j.t.High*float64(l.Connector.MaxConnections.Value)
+	if !ok || connectionLimit(l) != limitKnown {
+		return false
+	}
+	// Connections that clients reset are only counted from the second look on
+	// that finds the queue not empty: the one before holds them too.
+	if l.Connections.Reset == nil && j.Now.Connections.Reset != nil {
+		n += *j.Now.Connections.Reset
+	}
+	return float64(n) >= j.t.High*float64(l.Connector.MaxConnections.Value)
 }
 
 func (j *judge) portsUsedUp() bool {

@@ -95,6 +95,11 @@ func scenariosConfused() []scenario {
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(gone(12)).queue(5, time.Second), codes: []string{"reset_connections"}, notCodes: []string{"max_threads"},
 		},
 		{
+			name: "F11 the same, counted from the second look on", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now:    tomcat(200, 20, 10).pool(20).inService(8).do(gone(12)).queue(6, time.Second),
+			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(5, time.Second), codes: []string{"reset_connections"}, notCodes: []string{"max_threads"},
+		},
+		{
 			name: "F11 the same, and the descriptors cannot be read", status: saturated, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
 			now:    tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second),
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second), codes: []string{"connections_undercounted"},
