@@ -69,7 +69,8 @@ func (e *Environment) identify(p *Process, c *classPath) {
 	e.java = javaVersion(p)
 	if e.boot == "" {
 		e.unavailable = append(e.unavailable, backlog.Unavailable{
-			What: "version of Spring Boot", Why: "neither a manifest nor a jar's name tells it", How: "",
+			What: "version of Spring Boot", Why: "neither a manifest nor a jar's name tells it",
+			How: "where the jar may not be read: run as the process's user, or as root",
 		})
 	}
 	if _, ok := libs["spring-cloud-starter-bootstrap"]; ok {
