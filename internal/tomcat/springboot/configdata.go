@@ -1,6 +1,7 @@
 package springboot
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -188,7 +189,19 @@ func (cd *configData) profiles() []string {
 	if len(names) == 0 {
 		names = cd.list("spring.profiles.default", []string{"default"})
 	}
-	return expandProfiles(names, groups)
+	return cd.im.limitProfiles(expandProfiles(names, groups))
+}
+
+// maxProfiles bounds the profiles whose files are looked for.
+const maxProfiles = 100
+
+// limitProfiles cuts a list of profiles that no real application has.
+func (im *importer) limitProfiles(profiles []string) []string {
+	if len(profiles) <= maxProfiles {
+		return profiles
+	}
+	im.unavailable("profiles", fmt.Sprintf("%d are active, the first %d are looked at", len(profiles), maxProfiles), "")
+	return profiles[:maxProfiles]
 }
 
 // expandProfiles puts each group's members behind its name, each profile once.

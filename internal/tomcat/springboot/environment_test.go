@@ -129,13 +129,15 @@ func TestFilesAreReadOnce(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add("server.port=1\n#---\nspring.config.import=b.yml", "server: {port: ${a}}\n---\nspring.config.activate.on-profile: x", "{\"a\":\"${b}\"}", "--spring.profiles.active=x,${y}")
 	f.Fuzz(func(t *testing.T, props, yml, json, arg string) {
-		p := classPathLayout(t, t.TempDir(), "3.5.16", binderCase{
-			Files: map[string]string{"application.properties": props, "b.yml": yml, "classpath:application.yaml": yml},
-			Env:   map[string]string{"SPRING_APPLICATION_JSON": json, "JAVA_TOOL_OPTIONS": arg},
-			Args:  []string{arg, "--" + arg},
-		})
-		e, err := Load(p)
-		require.NoError(t, err)
-		_ = e.Settings()
+		for _, boot := range []string{"3.5.16", "2.3.12.RELEASE"} {
+			p := classPathLayout(t, t.TempDir(), boot, binderCase{
+				Files: map[string]string{"application.properties": props, "b.yml": yml, "classpath:application.yaml": yml},
+				Env:   map[string]string{"SPRING_APPLICATION_JSON": json, "JAVA_TOOL_OPTIONS": arg},
+				Args:  []string{arg, "--" + arg},
+			})
+			e, err := Load(p)
+			require.NoError(t, err)
+			_ = e.Settings()
+		}
 	})
 }

@@ -3,6 +3,7 @@ package springboot
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,6 +103,34 @@ func writeSparse(t *testing.T, file string, size int64) {
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(size))
 	require.NoError(t, f.Close())
+}
+
+// Files that are legal and made to cost time: many documents, each with
+// imports, conditions and placeholders that lead through all the others.
+func TestHostileAmount(t *testing.T) {
+	var docs, chain, profiles strings.Builder
+	for i := range maxConfigDocs + 50 {
+		n := strconv.Itoa(i)
+		docs.WriteString("#---\nspring.config.activate.on-profile=${c0} | p" + n + "\nspring.config.import=optional:file:x${c0}" + n + ".yml\nspring.profiles.include=${c0}\n")
+		chain.WriteString("c" + n + "=${c" + strconv.Itoa(i+1) + ":${d" + n + ":${c" + strconv.Itoa(i+2) + "}}}\n")
+		profiles.WriteString("p" + n + ",")
+	}
+	for _, boot := range []string{"2.3.12.RELEASE", "3.5.16"} {
+		for name, files := range map[string]map[string]string{
+			"documents": {"application.properties": docs.String()},
+			"chain":     {"application.properties": chain.String() + "server.port=${c0}\nserver.tomcat.accept-count=${c1}\n"},
+			"both":      {"application.properties": chain.String(), "config/application.properties": docs.String()},
+		} {
+			t.Run(boot+" "+name, func(t *testing.T) {
+				p := jarLayout(t, t.TempDir(), boot, binderCase{Files: files, Args: []string{"--spring.profiles.active=" + profiles.String()}})
+				before := allocated()
+				e := loadWithin(t, p, time.Minute)
+				_ = e.Settings()
+				require.NotEmpty(t, append(e.Unavailable(), e.Settings().Unavailable...))
+				require.Less(t, allocated()-before, uint64(4<<30))
+			})
+		}
+	}
 }
 
 // A config directory that is a loop of links, and one of very many files.

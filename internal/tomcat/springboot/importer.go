@@ -17,6 +17,7 @@ type importer struct {
 	names   []string // spring.config.name
 	env     *document
 	cache   map[string]resource
+	dirs    map[string][]string
 	loaded  map[string]bool // by resource id: nothing is applied twice
 	missing []backlog.Unavailable
 	budget  int64 // bytes still to be read
@@ -43,7 +44,7 @@ type candidate struct {
 
 func newImporter(p *Process, cp *classPath, env *document) *importer {
 	return &importer{
-		p: p, cp: cp, env: env, cache: map[string]resource{}, loaded: map[string]bool{}, budget: maxConfigSum,
+		p: p, cp: cp, env: env, cache: map[string]resource{}, dirs: map[string][]string{}, loaded: map[string]bool{}, budget: maxConfigSum,
 	}
 }
 
@@ -135,6 +136,9 @@ func (im *importer) referenced(ref reference) []candidate {
 // subdirectories are the directories below dir, sorted, without those that
 // Kubernetes hides behind "..".
 func (im *importer) subdirectories(dir string) []string {
+	if known, ok := im.dirs[dir]; ok {
+		return known
+	}
 	entries, err := im.p.list(dir)
 	if err != nil && !absent(err) {
 		im.unavailable("config directory "+dir, reason(err), "run as the process's user")
@@ -146,6 +150,7 @@ func (im *importer) subdirectories(dir string) []string {
 		}
 	}
 	slices.Sort(out)
+	im.dirs[dir] = out
 	return out
 }
 

@@ -1,6 +1,7 @@
 package springboot
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -45,8 +46,9 @@ func (lf *legacyFiles) run() ([]*document, []string) {
 	lf.im.names = lf.list("spring.config.name", "application")
 	slices.Reverse(lf.im.names)
 	lf.initialize()
-	for range maxConfigDocs {
-		if len(lf.queue) == 0 {
+	for len(lf.queue) > 0 {
+		if len(lf.processed) > maxProfiles {
+			lf.im.unavailable("profiles", fmt.Sprintf("more than %d are active", maxProfiles), "")
 			break
 		}
 		next := lf.queue[0]
@@ -96,6 +98,7 @@ func (lf *legacyFiles) include(names []string) {
 		}
 	}
 	lf.queue = append(front, lf.queue...)
+	lf.queue = lf.queue[:min(len(lf.queue), 2*maxProfiles)]
 }
 
 // positive takes what belongs to the profile of the pass.
