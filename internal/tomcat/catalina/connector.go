@@ -13,7 +13,7 @@ func (r *reader) connector(e *element, offset int, executors map[string]*executo
 	if r.text(e, "unixDomainSocketPath").text != "" {
 		return nil
 	}
-	if port := r.int(e, "port"); !port.ok || port.value < 0 {
+	if port := r.int(e, "port"); !port.hidden && (!port.ok || port.value < 0) {
 		return nil // port is -1 by default: the connector never starts
 	}
 	c := &Connector{Line: e.line, Port: r.port(e, offset)}
@@ -99,12 +99,22 @@ func (r *reader) limits(e *element, c *Connector) {
 	c.AcceptCount = pick(r, r.int(e, "acceptCount", "backlog"), "acceptCount", byDefault.AcceptCount, plain, notPositive)
 	c.MaxKeepAliveRequests = pick(r, r.int(e, "maxKeepAliveRequests"), "maxKeepAliveRequests", byDefault.MaxKeepAliveRequests, plain, nil)
 	c.ConnectionTimeout = pick(r, r.int(e, "connectionTimeout", "soTimeout"), "connectionTimeout", byDefault.ConnectionTimeout, milliseconds, nil)
-	c.KeepAliveTimeout = pick(r, r.int(e, "keepAliveTimeout"), "keepAliveTimeout", c.ConnectionTimeout.Value, milliseconds, nil)
-	if !r.int(e, "keepAliveTimeout").ok {
-		// AbstractEndpoint.getKeepAliveTimeout: null is connectionTimeout.
-		c.KeepAliveTimeout.Kind = c.ConnectionTimeout.Kind
-		c.KeepAliveTimeout.Source = "connectionTimeout: " + c.ConnectionTimeout.Source
+	c.KeepAliveTimeout = r.keepAlive(r.int(e, "keepAliveTimeout"), c.ConnectionTimeout)
+}
+
+// keepAlive is connectionTimeout unless it is set (AbstractEndpoint.
+// getKeepAliveTimeout).
+func (r *reader) keepAlive(s setting, connection *backlog.Setting[time.Duration]) *backlog.Setting[time.Duration] {
+	out := pick(r, s, "keepAliveTimeout", 0, milliseconds, nil)
+	if s.ok || out == nil {
+		return out
 	}
+	if connection == nil {
+		return nil
+	}
+	out.Value, out.Kind = connection.Value, connection.Kind
+	out.Source = "connectionTimeout: " + connection.Source
+	return out
 }
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -127,6 +137,7 @@ func (c *Connector) refuseUnlimited(n int) string {
 
 func noteConnections(s *backlog.Setting[int]) {
 	switch {
+	case s == nil:
 	case s.Value == NoLimit:
 		s.Note = "no limit"
 	case s.Value <= 0:
@@ -156,7 +167,7 @@ func (r *reader) threads(e *element, c *Connector, executors map[string]*executo
 	c.MaxThreads = pick(r, r.int(e, "maxThreads"), "maxThreads", byDefault.MaxThreads, plain, nil)
 	c.MinSpareThreads = CapSpare(
 		pick(r, r.int(e, "minSpareThreads"), "minSpareThreads", byDefault.MinSpareThreads, plain, nil), c.MaxThreads)
-	if c.Endpoint == "bio" && !r.int(e, "maxConnections").given {
+	if c.Endpoint == "bio" && c.MaxThreads != nil && !r.int(e, "maxConnections").given {
 		c.MaxConnections.Value = c.MaxThreads.Value // JIoEndpoint.bind
 	}
 	if queue := r.int(e, "maxQueueSize"); queue.given && r.server.Version.has(connectorQueueSize()...) {
@@ -170,8 +181,9 @@ func (r *reader) virtual(e *element, c *Connector) bool {
 		return false
 	}
 	c.VirtualThreads = pick(r, r.bool(e, "useVirtualThreads"), "useVirtualThreads", false, func(n int) bool { return n == 1 }, nil)
-	if c.VirtualThreads.Value {
-		c.VirtualThreads.Note = NoThreadLimit
+	if c.VirtualThreads == nil || !c.VirtualThreads.Value {
+		return false
 	}
-	return c.VirtualThreads.Value
+	c.VirtualThreads.Note = NoThreadLimit
+	return true
 }

@@ -77,7 +77,7 @@ const NoThreadLimit = "a virtual thread for each request: maxThreads has no effe
 // CapSpare is minSpareThreads as it is in force: never above maxThreads
 // (AbstractEndpoint.getMinSpareThreads).
 func CapSpare(spare, most *backlog.Setting[int]) *backlog.Setting[int] {
-	if spare.Value <= most.Value {
+	if spare == nil || most == nil || spare.Value <= most.Value {
 		return spare
 	}
 	capped := *spare

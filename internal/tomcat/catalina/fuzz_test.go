@@ -31,6 +31,7 @@ func FuzzServerXML(f *testing.F) {
 		}
 		for _, c := range s.Connectors {
 			require.NotNil(t, c.MaxConnections)
+			require.NotNil(t, c.KeepAliveTimeout)
 			require.Positive(t, c.AcceptCount.Value)
 			require.Equal(t, "tomcat", c.Server)
 			require.Positive(t, c.Line)

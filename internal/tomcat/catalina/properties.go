@@ -65,6 +65,9 @@ type sources struct {
 	useEnv     bool
 	// custom are classes whose answers cannot be known from outside.
 	custom []string
+	// blind is set when a source in front of the system properties cannot be
+	// asked: what any ${…} stands for is then not known.
+	blind  bool
 	nested bool // a replacement is searched for ${} again
 	dashed bool // ${name:-default}
 }
@@ -86,6 +89,7 @@ func (p *Process) newSources(properties map[string]Property, v Version) *sources
 			s.custom = append(s.custom, class)
 		}
 	}
+	s.blind = len(s.custom) > 0 || s.useEnv && s.env == nil
 	s.replaceSystemProperties()
 	return s
 }

@@ -51,17 +51,17 @@ func Load(p *Process) (*Server, error) {
 	if p.generated() {
 		return s, ErrGenerated
 	}
-	properties, err := p.systemProperties()
-	if err != nil {
-		s.missing("catalina.properties", err, "values in "+s.File+" that come from it are not known")
-	}
 	data, err := p.read(p.configFile(), maxServerXML)
 	if err != nil {
-		return s, fmt.Errorf("server.xml: %w", err)
+		return s, err
 	}
 	doc, err := parseXML(data)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", s.File, err)
+	}
+	properties, err := p.systemProperties()
+	if err != nil {
+		s.missing("catalina.properties", err, "values in "+s.File+" that come from it are not known")
 	}
 	return s, s.build(doc, p.newSources(properties, s.Version))
 }
@@ -79,6 +79,11 @@ func (s *Server) build(doc *document, from *sources) error {
 			What: fmt.Sprintf("entity &%s; in %s", name, s.File),
 			Why:  "it stands for markup or for another file, which is not read",
 			How:  "give the limits by hand: --max-connections, --accept-count, --max-threads",
+		})
+	}
+	if from.useEnv && from.env == nil {
+		s.Unavailable = append(s.Unavailable, backlog.Unavailable{
+			What: "values with ${…} in " + s.File, Why: "they may come from the environment, which could not be read",
 		})
 	}
 	if len(from.custom) > 0 {
@@ -107,17 +112,16 @@ func (r *reader) offset(root *element) int {
 	if !r.server.Version.has(portOffsets()...) {
 		return 0
 	}
-	offset := r.int(root, "portOffset")
-	return max(0, offset.value)
+	return max(0, r.int(root, "portOffset").value)
 }
 
 // port is the element's port with the offset (Connector.getPortWithOffset).
 func (r *reader) port(e *element, offset int) uint16 {
-	port := r.int(e, "port").value
-	if port <= 0 || port+offset > 1<<16-1 {
+	port := r.int(e, "port")
+	if !port.ok || port.value <= 0 || port.value+offset > 1<<16-1 {
 		return 0
 	}
-	return uint16(port + offset)
+	return uint16(port.value + offset)
 }
 
 // service reads connectors and executors in the order of the file: a connector

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,13 +70,41 @@ func TestSubstitution(t *testing.T) {
 	}
 }
 
-func TestCustomPropertySource(t *testing.T) {
-	s, err := load(t, "9.0.117", `<Server><Service>`+threadsFromX+`</Service></Server>`, func(p *process) {
-		p.set("org.apache.tomcat.util.digester.PROPERTY_SOURCE", "com.example.Vault")
-	})
-	require.NoError(t, err)
-	require.Len(t, s.Unavailable, 1)
-	require.Contains(t, s.Unavailable[0].What, "com.example.Vault")
+// TestBlindSubstitution: where a source cannot be asked, what depends on it is
+// left out, and nothing else.
+func TestBlindSubstitution(t *testing.T) {
+	for source, what := range map[string]string{
+		"com.example.Vault": "com.example.Vault",
+		"org.apache.tomcat.util.digester.EnvironmentPropertySource": "values with ${…} in conf/server.xml",
+	} {
+		const server = `<Server><Service><Executor name="x" maxThreads="${x}"/>
+			<Connector port="${x}" maxThreads="${x}" minSpareThreads="3" maxConnections="${x:-5}" acceptCount="${x}"
+				connectionTimeout="${x}" useVirtualThreads="${x}" maxKeepAliveRequests="6"/>
+			<Connector port="8081" executor="x" connectionTimeout="7" protocol="org.apache.coyote.http11.Http11Protocol"/>
+			<Connector port="8082" keepAliveTimeout="${x}"/>
+			</Service></Server>`
+		s, err := load(t, "10.1.59", server, func(p *process) {
+			p.set("org.apache.tomcat.util.digester.PROPERTY_SOURCE", source)
+			p.set("x", "9")
+		})
+		require.NoError(t, err)
+		require.Len(t, s.Unavailable, 1)
+		require.Contains(t, s.Unavailable[0].What, what)
+		require.Len(t, s.Connectors, 3)
+		c := s.Connectors[0]
+		require.Zero(t, c.Port)
+		for _, setting := range []*backlog.Setting[int]{c.MaxThreads, c.MaxConnections, c.AcceptCount, s.Connectors[1].MaxThreads} {
+			require.Nil(t, setting)
+		}
+		require.Nil(t, c.ConnectionTimeout)
+		require.Nil(t, c.KeepAliveTimeout)
+		require.Nil(t, c.VirtualThreads)
+		require.Equal(t, 3, c.MinSpareThreads.Value)
+		require.Equal(t, 6, c.MaxKeepAliveRequests.Value)
+		require.Equal(t, 25, s.Connectors[1].MinSpareThreads.Value)
+		require.Nil(t, s.Connectors[2].KeepAliveTimeout)
+		require.Equal(t, time.Minute, s.Connectors[2].ConnectionTimeout.Value)
+	}
 }
 
 // TestPlaces: where the files of an instance are found.

@@ -13,10 +13,13 @@ import (
 type setting struct {
 	given bool // the attribute is there
 	ok    bool // and its value is used
-	text  string
-	value int
-	line  int
-	via   []Property
+	// hidden is set when ${…} in it may stand for something that cannot be
+	// seen from outside.
+	hidden bool
+	text   string
+	value  int
+	line   int
+	via    []Property
 }
 
 // text is an attribute after substitution.
@@ -26,7 +29,8 @@ func (r *reader) text(e *element, name string) setting {
 		return setting{}
 	}
 	text, via := r.from.replace(a.text)
-	return setting{given: true, ok: true, text: text, line: a.line, via: via}
+	hidden := r.from.blind && strings.Contains(a.text, "${")
+	return setting{given: true, ok: !hidden, hidden: hidden, text: text, line: a.line, via: via}
 }
 
 // int is an attribute that is a number. IntrospectionUtils.setProperty takes
@@ -39,7 +43,7 @@ func (r *reader) int(e *element, names ...string) setting {
 		}
 	}
 	n, err := strconv.ParseInt(s.text, 10, 32)
-	s.value, s.ok = int(n), s.given && err == nil
+	s.value, s.ok = int(n), s.ok && err == nil
 	return s
 }
 
@@ -69,11 +73,15 @@ func defaultSource(v Version) string {
 	return "default of Tomcat " + cmp.Or(v.String(), "(version unknown)")
 }
 
-// pick makes the setting that is in force of an attribute and its default;
-// refused says why the server ignores a number that it could parse.
+// pick makes the setting that is in force of an attribute and its default, or
+// nil when that cannot be known. refused says why the server ignores a number
+// that it could parse.
 func pick[T any](r *reader, s setting, name string, byDefault T, convert func(int) T, refused func(int) string) *backlog.Setting[T] {
 	out := &backlog.Setting[T]{Value: byDefault, Kind: backlog.SourceDefault, Source: defaultSource(r.server.Version)}
-	if !s.given {
+	switch {
+	case s.hidden:
+		return nil
+	case !s.given:
 		return out
 	}
 	kind, source := s.source(r.server.File)
