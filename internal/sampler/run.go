@@ -9,7 +9,7 @@ import (
 )
 
 // scanShare is the largest part of a core that the scans may take: after a scan
-// of d the next one waits at least d / scanShare.
+// that cost d of CPU time the next one waits at least d / scanShare.
 const scanShare = 0.02
 
 // earliest is the shortest time between two scans, however much is happening.

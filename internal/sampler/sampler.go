@@ -31,7 +31,7 @@ type Sampler struct {
 
 	// Only the scan loop uses what follows.
 	scans      int           // number of the latest scan
-	cost       time.Duration // of the latest scan
+	cost       time.Duration // CPU time of the latest scan
 	processes  map[processKey]*processMemory
 	resetLooks map[backlog.ListenerID]resetLook
 }

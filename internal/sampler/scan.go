@@ -33,6 +33,18 @@ type scan struct {
 // named in the snapshot.
 func (s *Sampler) Scan(ctx context.Context) error {
 	start := s.opt.Now()
+	cost, err := cpuTime(func() error { return s.scan(ctx, start) })
+	s.cost = cost
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.self.ScanSeconds.Observe(s.opt.Now().Sub(start))
+	return nil
+}
+
+func (s *Sampler) scan(ctx context.Context, start time.Time) error {
 	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered)}
 	s.scans++
 	if err := s.findListeners(sc); err != nil {
@@ -49,10 +61,6 @@ func (s *Sampler) Scan(ctx context.Context) error {
 		return err
 	}
 	s.publish(sc)
-	s.cost = s.opt.Now().Sub(start)
-	s.mu.Lock()
-	s.self.ScanSeconds.Observe(s.cost)
-	s.mu.Unlock()
 	return nil
 }
 
