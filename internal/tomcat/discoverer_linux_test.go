@@ -289,59 +289,97 @@ func TestWithoutOpenat2(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestAsAnotherUser: what is left is the command line, the threads and the
-// kernel, and each thing that is missing has a name.
-func TestAsAnotherUser(t *testing.T) {
-	dir := base(t, smallServer)
-	var pid string
+// asNobody starts a process and, as another user, finds out what it is.
+func asNobody(t *testing.T, start func() *server) (c *backlog.Connector, unavailable map[string]backlog.Unavailable, pid string) {
+	t.Helper()
 	if os.Geteuid() == 0 {
-		s := startFake(t, fake{args: tomcatArgs(dir), Threads: []string{"http-nio-8080-e", "http-nio-8080-A"}})
-		pid = fmtInt(s.pid)
+		pid = fmtInt(start().pid)
 	}
 	nobody, pid := nettest.AsNobody(t, pid)
 	if !nobody {
-		return
+		return nil, nil, ""
 	}
 	p, err := procFS(t).Process(atoi(t, pid))
 	require.NoError(t, err)
-	c, unavailable := only(t, NewDiscoverer(procFS(t)), &server{pid: p.PID, start: p.StartTime}, 8080)
+	c, list := only(t, NewDiscoverer(procFS(t)), &server{pid: p.PID, start: p.StartTime}, 8080)
+	unavailable = map[string]backlog.Unavailable{}
+	for _, u := range list {
+		unavailable[u.What] = u
+	}
+	return c, unavailable, pid
+}
+
+// TestAsAnotherUser: what is left is the command line, the threads and the
+// kernel, and each thing that is missing has a name.
+func TestAsAnotherUser(t *testing.T) {
+	c, unavailable, pid := asNobody(t, func() *server {
+		return startFake(t, fake{args: tomcatArgs(base(t, smallServer)), Threads: []string{"http-nio-8080-e", "http-nio-8080-A"}})
+	})
+	if c == nil {
+		return
+	}
 	require.Equal(t, "tomcat", c.Server)
 	require.Equal(t, "http-nio", c.Protocol)
 	require.Equal(t, 1, *c.PoolThreads)
 	require.Equal(t, 50, c.AcceptCount.Value)
 	require.Nil(t, c.MaxConnections)
-	what := map[string]backlog.Unavailable{}
-	for _, u := range unavailable {
-		what[u.What] = u
+	for _, what := range []string{"environ of pid " + pid, "working directory of pid " + pid} {
+		require.Contains(t, unavailable, what)
+		require.Equal(t, "permission denied", unavailable[what].Why)
+		require.Equal(t, "run as uid 0 and gid 0, or root with CAP_SYS_PTRACE", unavailable[what].How)
 	}
-	for _, w := range []string{"environ of pid " + pid, "files (root) of pid " + pid, "working directory of pid " + pid} {
-		require.Contains(t, what, w)
-		require.Equal(t, "permission denied", what[w].Why)
-		require.Equal(t, "run as uid 0 and gid 0, or root with CAP_SYS_PTRACE", what[w].How)
+	require.Contains(t, unavailable["conf/server.xml"].Why, "permission denied")
+}
+
+// TestWorldReadableFiles: in our own mount namespace, files that anybody may
+// read are read.
+func TestWorldReadableFiles(t *testing.T) {
+	c, unavailable, pid := asNobody(t, func() *server {
+		dir, err := os.MkdirTemp("", "public") // TempDir's parent is its owner's alone
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		require.NoError(t, os.Chmod(dir, 0o755))
+		write(t, filepath.Join(dir, "conf/server.xml"), smallServer)
+		return startFake(t, fake{args: tomcatArgs(dir)})
+	})
+	if c == nil {
+		return
 	}
-	require.Contains(t, what, "conf/server.xml")
+	require.Equal(t, 42, c.MaxThreads.Value)
+	require.Contains(t, unavailable, "environ of pid "+pid)
+}
+
+// TestContainerAsAnotherUser: files of another mount namespace are not mixed up
+// with our own of the same name.
+func TestContainerAsAnotherUser(t *testing.T) {
+	c, unavailable, pid := asNobody(t, func() *server {
+		dir := base(t, `<Server><Service><Connector port="8080" maxThreads="1"/></Service></Server>`)
+		return startFake(t, fake{
+			ns: true, Mount: dir, Files: map[string]string{dir + "/conf/server.xml": smallServer},
+			args: tomcatArgs(dir), Threads: []string{"http-nio-8080-e"},
+		})
+	})
+	if c == nil {
+		return
+	}
+	require.Nil(t, c.MaxThreads)
+	require.Contains(t, unavailable, "files (root) of pid "+pid)
 }
 
 // TestBootAsAnotherUser: only the command line counts, as nothing that could
 // not be read can beat it.
 func TestBootAsAnotherUser(t *testing.T) {
-	dir := t.TempDir()
-	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.accept-count=11\n")
-	var pid string
-	if os.Geteuid() == 0 {
-		s := startFake(t, fake{
+	c, unavailable, _ := asNobody(t, func() *server {
+		dir := t.TempDir()
+		fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.accept-count=11\n")
+		return startFake(t, fake{
 			args: []string{"java", "-Dserver.tomcat.threads.max=5", "-jar", "app.jar", "--server.tomcat.max-connections=99"},
 			Dir:  dir, Threads: []string{"http-nio-8080-e"},
 		})
-		pid = fmtInt(s.pid)
-	}
-	nobody, pid := nettest.AsNobody(t, pid)
-	if !nobody {
+	})
+	if c == nil {
 		return
 	}
-	p, err := procFS(t).Process(atoi(t, pid))
-	require.NoError(t, err)
-	c, unavailable := only(t, NewDiscoverer(procFS(t)), &server{pid: p.PID, start: p.StartTime}, 8080)
 	require.Equal(t, "tomcat", c.Server)
 	require.Equal(t, 99, c.MaxConnections.Value)
 	require.Equal(t, 5, c.MaxThreads.Value)
