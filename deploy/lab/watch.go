@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/e2e"
+)
+
+// watch is an agent at work and what it said, several times a second.
+type watch struct {
+	b      *bench
+	agent  *e2e.Agent
+	before map[string]int // the kernel's counters when it started
+
+	mu    sync.Mutex
+	looks []look
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// look is one answer of the agent.
+type look struct {
+	at        time.Time
+	listeners []e2e.Listener
+}
+
+const lookEvery = 250 * time.Millisecond
+
+// agent starts `tcpdiag agent`, given no more than the ports.
+func (b *bench) agent(ports ...int) *watch {
+	var args []string
+	for _, p := range ports {
+		args = append(args, "--port", strconv.Itoa(p))
+	}
+	before, err := e2e.Counters()
+	b.must(err)
+	agent, err := b.kit.StartAgent(b.ctx, agentPort, args...)
+	b.must(err)
+	w := &watch{b: b, agent: agent, before: before, stop: make(chan struct{}), done: make(chan struct{})}
+	b.cleanup = append(b.cleanup, func() { close(w.stop); <-w.done; _, _ = agent.Stop() })
+	go w.run()
+	return w
+}
+
+func (w *watch) run() {
+	defer close(w.done)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+		}
+		if d, err := w.agent.Snapshot(w.b.ctx); err == nil {
+			w.mu.Lock()
+			w.looks = append(w.looks, look{time.Now(), d.Listeners})
+			w.mu.Unlock()
+		}
+	}
+}
+
+// on are the looks at a port, in order.
+func (w *watch) on(port int) []e2e.Listener {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []e2e.Listener
+	for _, one := range w.looks {
+		for _, l := range one.listeners {
+			if l.Port == port {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// height is how bad a look is: its status, then how many clients are inside,
+// then the packets lost.
+func height(l e2e.Listener) [4]int {
+	h := [4]int{slices.Index([]string{"ok", "warning", "saturated", "losing", "down"}, l.Verdict.Status)}
+	if l.Connections != nil {
+		h[1] += l.Connections.Accepted
+		h[3] = l.Connections.InService
+	}
+	if l.AcceptQueue != nil {
+		h[1] += l.AcceptQueue.Length
+	}
+	if l.Losses != nil {
+		h[2] = l.Losses.DroppedPackets
+	}
+	return h
+}
+
+// worst is the look at a port that says most: the worst status, and of those
+// the one with most clients inside.
+func (w *watch) worst(port int) *e2e.Listener {
+	var worst *e2e.Listener
+	for _, l := range w.on(port) {
+		if worst == nil || above(height(l), height(*worst)) {
+			worst = &l
+		}
+	}
+	if worst == nil {
+		panic(halted{"the agent has said nothing about port " + strconv.Itoa(port)})
+	}
+	return worst
+}
+
+func above(a, b [4]int) bool { return slices.Compare(a[:], b[:]) > 0 }
+
+// until waits for a look that is as wanted and returns it.
+func (w *watch) until(limit time.Duration, port int, what string, condition func(e2e.Listener) bool) *e2e.Listener {
+	var found *e2e.Listener
+	w.b.within(limit, what, func() bool {
+		for _, l := range w.on(port) {
+			if condition(l) {
+				found = &l
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// conserved holds the agent's totals against the kernel's counter: every
+// dropped packet is attributed or said to be unattributed, none twice.
+func (w *watch) conserved() {
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		after, err := e2e.Counters()
+		w.b.must(err)
+		series, err := w.agent.Metrics(w.b.ctx)
+		w.b.must(err)
+		attributed := int(series.Sum("tcpdiag_listener_dropped_packets_total"))
+		stray := int(series.Sum("tcpdiag_netns_unattributed_dropped_packets_total"))
+		kernel := after["ListenDrops"] - w.before["ListenDrops"]
+		if attributed+stray != kernel && time.Now().Before(deadline) {
+			w.b.settle(200 * time.Millisecond) // not scanned yet
+			continue
+		}
+		w.b.want(attributed+stray == kernel, "%d attributed and %d unattributed packets, the kernel dropped %d", attributed, stray, kernel)
+		if kernel > 0 {
+			w.b.said("%s", fmt.Sprintf("ListenDrops %d = %d attributed + %d not", kernel, attributed, stray))
+		}
+		return
+	}
+}
