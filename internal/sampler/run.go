@@ -15,15 +15,22 @@ const scanShare = 0.02
 // earliest is the shortest time between two scans, however much is happening.
 const earliest = 100 * time.Millisecond
 
-// Run scans once, then samples and scans until ctx is done. It fails only when
-// the first scan does; later failures are told in the snapshot.
-func (s *Sampler) Run(ctx context.Context) error {
-	if err := s.Scan(ctx); err != nil {
-		return err
-	}
+// Run samples and scans until ctx is done. The queues are sampled as soon as
+// the first scan has found them, before it walks the table. It fails only when
+// that scan does; later failures are told in the snapshot.
+func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, ctx) }
+
+// run lets the first scan have its own end: it is done even where it takes
+// longer than the loops are to last.
+func (s *Sampler) run(first, ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.sampleLoop(ctx) })
-	g.Go(func() error { return s.scanLoop(ctx) })
+	g.Go(func() error {
+		if err := s.Scan(first); err != nil {
+			return err
+		}
+		return s.scanLoop(ctx)
+	})
 	return g.Wait()
 }
 
@@ -35,7 +42,7 @@ func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
 	}
 	within, cancel := context.WithTimeout(ctx, interval)
 	defer cancel()
-	err := s.Run(within)
+	err := s.run(ctx, within)
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}

@@ -219,6 +219,27 @@ func TestSampleAllocatesNothing(t *testing.T) {
 	}
 }
 
+// The fast loop does not wait for the walk of the table.
+func TestQueuesAreSampledBeforeTheFirstWalk(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	ended, end := context.WithCancel(context.Background())
+	end()
+	require.ErrorIs(t, l.Scan(ended), context.Canceled)
+	require.Nil(t, l.Snapshot(), "the scan came to no end")
+	require.Len(t, l.spaces[0].watches, 1)
+	l.Sample()
+	require.EqualValues(t, 1, l.spaces[0].watches[0].account.fill.Count)
+}
+
+// On a slow machine the first scan may outlast the interval.
+func TestObserveForLessThanAScan(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	require.NoError(t, l.Observe(context.Background(), time.Nanosecond))
+	require.NotNil(t, only(t, l.Snapshot()).Losses, "two looks")
+}
+
 // Many listeners, samples without end: nothing grows.
 func TestTenThousandSamplesLeakNothing(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.MaxListeners = 0 })

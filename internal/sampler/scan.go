@@ -53,6 +53,9 @@ func (s *Sampler) scan(ctx context.Context, start time.Time) error {
 	s.findOwners(sc)
 	s.findConnectors(ctx, sc)
 	s.keep(sc)
+	if s.scans == 1 {
+		s.watchEarly(sc)
+	}
 	s.lookAtOwners(sc)
 	if err := s.walkSockets(sc); err != nil {
 		return fmt.Errorf("scan: %w", err)
@@ -215,6 +218,14 @@ func (s *Sampler) keep(sc *scan) {
 	for _, c := range kept {
 		c.account = c.space.account(c.id)
 	}
+}
+
+// watchEarly lets the fast loop begin before the first walk of the table, which
+// takes its time where there are many connections.
+func (s *Sampler) watchEarly(sc *scan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rewatch(sc)
 }
 
 // lookAtOwners reads each kept process once, and names the listeners whose

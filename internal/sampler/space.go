@@ -158,6 +158,10 @@ func (sp *space) replace(now time.Time, next []watch) {
 	}
 	for i := range sp.watches {
 		old := &sp.watches[i]
+		if old.gone {
+			bury(old, next, inodes)
+			continue
+		}
 		if !old.survives(inodes) {
 			old.vanish(now)
 			continue
@@ -169,6 +173,16 @@ func (sp *space) replace(now time.Time, next []watch) {
 		}
 	}
 	sp.watches, sp.byInode = next, inodes
+}
+
+// bury keeps a listener that closed after the scan had listed it from vanishing
+// a second time.
+func bury(old *watch, next []watch, inodes map[uint32]place) {
+	for _, m := range old.members {
+		if p, ok := inodes[m.inode]; ok && len(next[p.watch].members) == len(old.members) {
+			next[p.watch].gone = true
+		}
+	}
 }
 
 // strangers sums the drop counters of the listeners that are not watched.
@@ -203,7 +217,7 @@ func (sp *space) device(index uint32) string {
 func (w *watch) survives(inodes map[uint32]place) bool {
 	for _, m := range w.members {
 		if _, ok := inodes[m.inode]; ok {
-			return !w.gone
+			return true
 		}
 	}
 	return false

@@ -62,6 +62,21 @@ func TestQueueOfClosedListenerIsReset(t *testing.T) {
 	require.Equal(t, now, a.closedAt)
 }
 
+// A scan lists its listeners before the walk; one that closes during the walk
+// must not be counted again when the scan hands its listeners on.
+func TestListenerThatClosesDuringTheScan(t *testing.T) {
+	a := newAccount(backlog.ListenerID{}, time.Minute)
+	listed := func() []watch { return []watch{{account: a, members: []member{{inode: 7, length: 4}}}} }
+	now := time.Unix(1_700_000_000, 0)
+	sp := &space{}
+	sp.replace(now, listed())
+	sp.watches[0].vanish(now)
+	sp.replace(now, listed())
+	require.True(t, sp.watches[0].gone)
+	sp.watches[0].vanish(now)
+	require.EqualValues(t, 4, a.ledger.queueResets)
+}
+
 func TestMissedTicks(t *testing.T) {
 	s := &Sampler{opt: Options{SampleInterval: 10 * time.Millisecond}}
 	now := time.Unix(1_700_000_000, 0)
