@@ -14,13 +14,21 @@ import (
 const (
 	outgoingFrom  = 0.4 // of the ephemeral ports, by the namespace's count of sockets
 	outgoingEvery = 5 * time.Second
-	outgoingShare = 0.1 // of the connections there that a process must hold to be told
+	outgoingPart  = 0.005 // of a core at most: a look that cost d is repeated after d / outgoingPart
+	outgoingShare = 0.1   // of the connections there that a process must hold to be told
 )
 
 // outgoing remembers the latest look at a namespace's outgoing connections.
 type outgoing struct {
 	at      time.Time
+	cost    time.Duration // of CPU time
 	busiest map[processKey]backlog.Destination
+}
+
+// due tells whether to look again. Where a look is dear it is rare, so that it
+// does not stretch the interval of the scans.
+func (o *outgoing) due(now time.Time) bool {
+	return now.Sub(o.at) >= max(outgoingEvery, time.Duration(float64(o.cost)/outgoingPart))
 }
 
 // destination counts the local ports in use towards one peer.
@@ -34,12 +42,12 @@ type destination struct {
 // ports are the namespace's, so those that others use count, too.
 func (s *Sampler) countOutgoing(sc *scan) {
 	for _, sp := range s.spaces {
-		if !s.manySockets(sp) {
+		if !s.manyOutgoing(sc, sp) {
 			sp.outgoing = outgoing{}
 			continue
 		}
-		if sc.at.Sub(sp.outgoing.at) >= outgoingEvery {
-			sp.outgoing = outgoing{at: sc.at, busiest: s.busiest(sc, sp)}
+		if sp.outgoing.due(sc.at) {
+			s.lookAtOutgoing(sc, sp)
 		}
 		for _, c := range sc.kept {
 			if c.owner == nil || c.space != sp || sc.processes[c.owner.PID] == nil {
@@ -53,12 +61,33 @@ func (s *Sampler) countOutgoing(sc *scan) {
 	}
 }
 
-// manySockets tells from two numbers of /proc/net/sockstat whether a walk can
-// find anything.
-func (s *Sampler) manySockets(sp *space) bool {
+func (s *Sampler) lookAtOutgoing(sc *scan, sp *space) {
+	next := outgoing{at: sc.at}
+	next.cost, _ = cpuTime(func() error {
+		next.busiest = s.busiest(sc, sp)
+		return nil
+	})
+	sp.outgoing = next
+}
+
+// manyOutgoing tells from two numbers of /proc/net/sockstat whether a walk can
+// find anything. What the watched listeners accepted is known not to be.
+func (s *Sampler) manyOutgoing(sc *scan, sp *space) bool {
+	if s.looping && s.scans == 1 {
+		return false // a start must not wait for it
+	}
 	size := sp.ephemeralPorts()
 	stat, err := s.src.Proc.Sockstat(sp.pid)
-	return err == nil && size > 0 && float64(stat["inuse"]+stat["tw"]) >= outgoingFrom*float64(size)
+	if err != nil || size == 0 {
+		return false
+	}
+	used := stat["inuse"] + stat["tw"]
+	for _, c := range sc.kept {
+		if c.space == sp {
+			used -= sc.gathered[c].connections.Accepted + sc.gathered[c].queued
+		}
+	}
+	return float64(used) >= outgoingFrom*float64(size)
 }
 
 // ephemeralPorts is the size of net.ipv4.ip_local_port_range, both ends included.

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,4 +31,44 @@ func TestEphemeralPortsRunningOut(t *testing.T) {
 	require.NotNil(t, limit)
 	require.Equal(t, 50, limit.Max)
 	require.Equal(t, 45, limit.Used)
+}
+
+// Clients that a server accepted take none of its ephemeral ports.
+func TestAcceptedConnectionsAreNotOutgoing(t *testing.T) {
+	l := newLab(t, nil)
+	l.Sysctl(t, "net.ipv4.ip_local_port_range", "40000 40099")
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 100})
+	l.queue(t, server.Addr, 30)
+	server.Accept(t, 20)
+	require.Nil(t, only(t, l.scan(t)).Process.Busiest, "61 sockets, but 30 outgoing connections only")
+	require.Zero(t, l.spaces[0].outgoing.at, "not looked for")
+}
+
+func TestDearLookAtOutgoingRestsLonger(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	tests := map[string]struct {
+		cost, age time.Duration
+		want      bool
+	}{
+		"never looked":       {0, now.Sub(time.Time{}), true},
+		"cheap and fresh":    {time.Millisecond, 4 * time.Second, false},
+		"cheap and old":      {time.Millisecond, 5 * time.Second, true},
+		"dear and as old":    {100 * time.Millisecond, 5 * time.Second, false},
+		"dear and older yet": {100 * time.Millisecond, 20 * time.Second, true},
+	}
+	for name, tt := range tests {
+		o := outgoing{at: now.Add(-tt.age), cost: tt.cost}
+		require.Equal(t, tt.want, o.due(now), name)
+	}
+}
+
+// The first scan of an agent leaves it out; a single look by hand does not.
+func TestStartDoesNotWaitForOutgoing(t *testing.T) {
+	l := newLab(t, nil)
+	l.Sysctl(t, "net.ipv4.ip_local_port_range", "40000 40049")
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 100})
+	l.queue(t, server.Addr, 45)
+	l.looping = true
+	require.Nil(t, only(t, l.scan(t)).Process.Busiest)
+	require.NotNil(t, only(t, l.scan(t)).Process.Busiest)
 }

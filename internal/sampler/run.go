@@ -26,6 +26,7 @@ func (s *Sampler) run(first, ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.sampleLoop(ctx) })
 	g.Go(func() error {
+		s.looping = true
 		if err := s.Scan(first); err != nil {
 			return err
 		}

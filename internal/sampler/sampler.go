@@ -31,6 +31,7 @@ type Sampler struct {
 
 	// Only the scan loop uses what follows.
 	scans      int           // number of the latest scan
+	looping    bool          // by Run, not by hand: what is dear can wait for the second scan
 	cost       time.Duration // CPU time of the latest scan
 	processes  map[processKey]*processMemory
 	resetLooks map[backlog.ListenerID]resetLook
