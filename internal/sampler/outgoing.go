@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"math"
 	"net/netip"
 	"time"
 
@@ -109,8 +110,9 @@ func (s *Sampler) busiest(sc *scan, sp *space) map[processKey]backlog.Destinatio
 	for _, inode := range most.inodes {
 		live[inode] = struct{}{}
 	}
+	least := outgoingShare * float64(len(live))
 	for pid, p := range sc.processes {
-		if p == nil {
+		if p == nil || float64(sc.room(p)) <= least {
 			continue
 		}
 		held := 0
@@ -119,11 +121,27 @@ func (s *Sampler) busiest(sc *scan, sp *space) map[processKey]backlog.Destinatio
 				held++
 			}
 		})
-		if float64(held) > outgoingShare*float64(len(live)) {
+		if float64(held) > least {
 			out[processKey{p.PID, p.StartTime}] = backlog.Destination{Address: peer, Ports: most.ports}
 		}
 	}
 	return out
+}
+
+// room is how many outgoing connections a process can hold at most: a
+// descriptor that an accepted connection has is none. It spares reading the
+// links of a server's ten thousand descriptors.
+func (sc *scan) room(p *backlog.Process) int {
+	if p.OpenFiles == nil {
+		return math.MaxInt
+	}
+	room := *p.OpenFiles
+	for _, c := range sc.kept {
+		if c.owner != nil && c.owner.PID == p.PID {
+			room -= sc.gathered[c].connections.Accepted
+		}
+	}
+	return room
 }
 
 // busiestPeer walks the connections whose local port is an ephemeral one.

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
 )
 
 // A server that calls itself: every call takes an ephemeral port towards its
@@ -71,4 +73,18 @@ func TestStartDoesNotWaitForOutgoing(t *testing.T) {
 	l.looping = true
 	require.Nil(t, only(t, l.scan(t)).Process.Busiest)
 	require.NotNil(t, only(t, l.scan(t)).Process.Busiest)
+}
+
+func TestRoomForOutgoingConnections(t *testing.T) {
+	own, other := &candidate{owner: &owner.Process{PID: 1}}, &candidate{owner: &owner.Process{PID: 2}}
+	accepted := func(n int) *gathered { return &gathered{connections: backlog.Connections{Accepted: n}} }
+	sc := &scan{
+		kept:     []*candidate{own, other, {}},
+		gathered: map[*candidate]*gathered{own: accepted(90), other: accepted(5)},
+	}
+	p := &backlog.Process{}
+	p.PID = 1
+	require.Equal(t, math.MaxInt, sc.room(p), "not known: must be looked at")
+	p.OpenFiles = new(100)
+	require.Equal(t, 10, sc.room(p))
 }
