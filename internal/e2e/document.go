@@ -55,6 +55,7 @@ type Process struct {
 type Setting struct {
 	Value  int    `json:"value"`
 	Source string `json:"source"`
+	Note   string `json:"note"`
 }
 
 // Connector is Tomcat's end of a listener.
@@ -67,6 +68,10 @@ type Connector struct {
 	AcceptCount    *Setting `json:"accept_count"`
 	MaxThreads     *Setting `json:"max_threads"`
 	PoolThreads    *int     `json:"pool_threads"`
+	Executor       string   `json:"executor"`
+	VirtualThreads *struct {
+		Value bool `json:"value"`
+	} `json:"virtual_threads"`
 }
 
 // SynBacklog holds half-open connections.
