@@ -7,12 +7,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
 )
 
 const bootYAML = `
@@ -139,4 +142,46 @@ func TestBootOnAnyPort(t *testing.T) {
 	require.Equal(t, 3, *c.PoolThreads)
 	require.Contains(t, c.AcceptCount.Note, "ignored")
 	require.Contains(t, c.MaxConnections.Note, "ignored")
+}
+
+// TestBootInAContainer: an application in network, mount and pid namespaces of
+// its own, with its files where only it sees them.
+func TestBootInAContainer(t *testing.T) {
+	needServers(t)
+	nettest.Root(t)
+	plain, _ := javas(t)
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", `
+		ip link set lo up
+		mount --make-rprivate /
+		mount -t tmpfs tmpfs "$DIR"
+		mkdir "$DIR/config"
+		printf "server.tomcat.threads.max: 21\nserver.tomcat.mbeanregistry.enabled: true\n" > "$DIR/config/application.yml"
+		printf "management.server.port: 8081\nmanagement.endpoints.web.exposure.include: metrics\n" >> "$DIR/config/application.yml"
+		cp "$JAR" "$DIR/app.jar"
+		cd "$DIR"
+		exec "$JAVA" -XX:TieredStopAtLevel=1 -Xmx128m -jar app.jar`)
+	cmd.Env = append(os.Environ(), "JAVA="+plain, "JAR="+bootApp(t, "3.5.16"), "DIR="+dir,
+		"SERVER_TOMCAT_ACCEPT_COUNT=44", "JAVA_TOOL_OPTIONS=-Dserver.tomcat.max-connections=333")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET}
+	s := serve(t, cmd)
+	s.await(t, "http://127.0.0.1:8081/actuator/metrics/tomcat.threads.busy")
+	truth := parseBeans(t, s.await(t, "http://127.0.0.1:8080/limits"))
+	require.NoFileExists(t, filepath.Join(dir, "app.jar"))
+
+	var at []Listening
+	require.NoError(t, netns.Do(netns.Path("/proc", s.pid), func() error {
+		at = listening(t, 8080, 8081)
+		return nil
+	}))
+	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, at)
+	require.Empty(t, unavailable)
+	c := connectors[8080]
+	compareWithBeans(t, "contained", c, truth, 8080)
+	require.Equal(t, 333, c.MaxConnections.Value)
+	require.Equal(t, backlog.SourceProperty, c.MaxConnections.Kind)
+	require.Equal(t, 44, c.AcceptCount.Value)
+	require.Empty(t, c.AcceptCount.Note, "the kernel agrees")
+	require.Equal(t, "config/application.yml", c.MaxThreads.Source)
+	require.NotNil(t, c.BusyThreads, "Actuator answers in its network")
 }

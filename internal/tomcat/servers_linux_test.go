@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -211,10 +212,13 @@ func procFS(t testing.TB) hostproc.FS {
 	return proc
 }
 
-// await waits until a server answers and returns what it says.
+// await waits until a server answers and returns what it says. It is asked in
+// its own network namespace.
 func (s *server) await(t *testing.T, url string) string {
 	t.Helper()
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := actuatorClient(netns.Path("/proc", s.pid))
+	client.Timeout = 30 * time.Second
+	defer client.CloseIdleConnections()
 	var body []byte
 	require.Eventually(t, func() bool {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
