@@ -13,9 +13,9 @@ VERSION_PKG   := github.com/prometheus/common/version
 LDFLAGS       := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
 # The tests that start real servers take the machine for themselves.
-SERVER_TESTS  := ./internal/tomcat ./internal/e2e
+SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit servers fuzz bench clean
+.PHONY: build demo test setup fmt lint vet cross unit servers fuzz lab bench observability clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -53,7 +53,7 @@ cross:
 
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
-	$(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/tomcat$$' -e '/internal/e2e$$')
+	$(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/tomcat$$' -e '/internal/e2e$$' -e '/internal/observability$$')
 
 # Against real servers, one package after the other.
 servers:

@@ -39,7 +39,7 @@ func scenariosConfused() []scenario {
 			now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) {
 				l.Connector.MaxConnections.Note = "max-connections=-1 is ignored by Spring Boot; Tomcat's default stays in force."
 				l.Connector.AcceptCount.Note = "accept-count=0 is ignored by Spring Boot; Tomcat's default stays in force."
-			}), before: tomcat(200, 8192, 100), codes: []string{"note_maxConnections", "note_acceptCount"},
+			}), before: tomcat(200, 8192, 100), codes: []string{"max_connections_note", "accept_count_note"},
 		},
 		{
 			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: backlog.CauseNoListener,

@@ -158,13 +158,13 @@ func (j *judge) notes(add adder) {
 	if c == nil {
 		return
 	}
-	note := func(s *backlog.Setting[int], name setting) {
+	note := func(s *backlog.Setting[int], name setting, code string) {
 		if s != nil && s.Note != "" {
-			add("note_"+name.tomcat, backlog.SeverityInfo,
+			add(code, backlog.SeverityInfo,
 				fmt.Sprintf("%s is %d%s: %s", name.name(j.Now), s.Value, sourceOf(s), s.Note), "")
 		}
 	}
-	note(c.MaxConnections, maxConnectionsSetting())
-	note(c.AcceptCount, acceptCountSetting())
-	note(c.MaxThreads, maxThreadsSetting())
+	note(c.MaxConnections, maxConnectionsSetting(), "max_connections_note")
+	note(c.AcceptCount, acceptCountSetting(), "accept_count_note")
+	note(c.MaxThreads, maxThreadsSetting(), "max_threads_note")
 }

@@ -232,6 +232,9 @@ func noteOf[T any](s *backlog.Setting[T]) string {
 // findings are what the evidence carries and what to do about it.
 func (s *screen) findings(l *backlog.Listener) {
 	for _, f := range l.Verdict.Findings {
+		if strings.HasSuffix(f.Code, "_note") {
+			continue // the settings' own notes stand with the settings
+		}
 		s.blank()
 		s.row(span{printable(f.Code), severityStyle(f.Severity)}, span{text: printable(f.Evidence)})
 		if f.Advice != "" {
