@@ -54,11 +54,23 @@ func boot(t *target) *found {
 	return f
 }
 
-// said drops what the target has said of itself, with better advice.
+// said drops what the target has said of itself, with better advice: the
+// environment, and every file sought in a working directory that nobody may
+// enter.
 func said(list []backlog.Unavailable, t *target) []backlog.Unavailable {
 	return slices.DeleteFunc(list, func(u backlog.Unavailable) bool {
-		return t.env == nil && u.What == "environment of the process"
+		if t.env == nil && u.What == "environment of the process" {
+			return true
+		}
+		return t.files.dir == "" && inWorkingDirectory(u.What)
 	})
+}
+
+// inWorkingDirectory tells the names of files and folders that Spring Boot
+// looks for below the working directory.
+func inWorkingDirectory(what string) bool {
+	folder, isFolder := strings.CutPrefix(what, "config directory ")
+	return strings.HasPrefix(what, "config file file:./") || isFolder && !strings.HasPrefix(folder, "/")
 }
 
 // bootLimits are the settings as a connector.
