@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -33,6 +34,7 @@ func (s *Sampler) publish(sc *scan) {
 	}
 	snap.Gone = s.retire(sc)
 	snap.Self = s.self
+	snap.Self.SourceUp = s.sources()
 	s.mu.Unlock()
 
 	for _, t := range snap.Targets {
@@ -173,13 +175,14 @@ func (s *Sampler) countAbandoned(sc *scan) {
 	}
 }
 
-// retire settles what vanished listeners left, returns their totals, and
-// forgets them after an hour.
+// retire settles what vanished listeners left, returns their totals, the latest
+// to vanish first, and forgets them after an hour.
 func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
 	live := make(map[*account]bool, len(sc.kept))
 	for _, c := range sc.kept {
 		live[c.account] = true
 	}
+	var former []*account
 	for _, sp := range s.spaces {
 		for id, a := range sp.accounts {
 			switch {
@@ -193,8 +196,14 @@ func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
 			}
 			a.settle(func() backlog.Cause { return sp.cause(a, a.looks.last.Listener) })
 			a.ledger.close(s.scans, sp.past[0].scan)
-			gone = append(gone, backlog.RetainedTotals{ID: id, Totals: a.totals()})
+			former = append(former, a)
 		}
+	}
+	slices.SortFunc(former, func(a, b *account) int {
+		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.id.String(), b.id.String()))
+	})
+	for _, a := range former {
+		gone = append(gone, backlog.RetainedTotals{ID: a.id, Totals: a.totals()})
 	}
 	return gone
 }

@@ -58,13 +58,16 @@ func (s *Sampler) wake() {
 // a listener's own counter moved. It reports whether a scan should come early.
 func (sp *space) sample(now time.Time, gapLimit time.Duration) (disturbed bool) {
 	var moved, gone bool
+	for i := range sp.watches {
+		sp.watches[i].unsee()
+	}
 	if sp.exact() {
 		moved, gone = sp.askEach(now)
 	} else {
 		moved, gone = sp.askAll(now)
 	}
 	for i := range sp.watches {
-		if w := &sp.watches[i]; !w.gone {
+		if w := &sp.watches[i]; !w.gone && w.anySeen() { // else the kernel did not answer: no sample
 			w.sampled(now, gapLimit)
 		}
 	}
@@ -108,11 +111,6 @@ func (sp *space) askEach(now time.Time) (moved, gone bool) {
 }
 
 func (sp *space) askAll(now time.Time) (_, gone bool) {
-	for i := range sp.watches {
-		for j := range sp.watches[i].members {
-			sp.watches[i].members[j].seen = false
-		}
-	}
 	sp.moved = false
 	if err := sp.fast.Listeners(sp.take); err != nil {
 		return sp.moved, false
@@ -133,6 +131,12 @@ func (sp *space) takeListener(l *sockdiag.Listener) error {
 		sp.moved = sp.watches[p.watch].members[p.member].observe(l) || sp.moved
 	}
 	return nil
+}
+
+func (w *watch) unsee() {
+	for i := range w.members {
+		w.members[i].seen = false
+	}
 }
 
 func (w *watch) anySeen() bool {

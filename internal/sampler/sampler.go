@@ -34,6 +34,7 @@ type Sampler struct {
 	looping    bool          // by Run, not by hand: what is dear can wait for the second scan
 	cost       time.Duration // CPU time of the latest scan
 	processes  map[processKey]*processMemory
+	dumped     bool // the latest dump of listeners succeeded everywhere
 	resetLooks map[backlog.ListenerID]resetLook
 }
 

@@ -36,6 +36,9 @@ func (s *Sampler) Scan(ctx context.Context) error {
 	cost, err := cpuTime(func() error { return s.scan(ctx, start) })
 	s.cost = cost
 	if err != nil {
+		if ctx.Err() == nil {
+			s.blind()
+		}
 		return err
 	}
 	s.mu.Lock()
@@ -79,6 +82,7 @@ func (s *Sampler) findListeners(sc *scan) error {
 		}
 		sc.all = append(sc.all, group(sp, listeners)...)
 	}
+	s.dumped = len(errs) == 0
 	if len(errs) == len(s.spaces) {
 		return errors.Join(errs...)
 	}

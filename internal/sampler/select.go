@@ -2,7 +2,9 @@ package sampler
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
@@ -56,6 +58,9 @@ func group(sp *space, listeners []sockdiag.Listener) []*candidate {
 // or else Tomcat's. note is set when there was no Tomcat and so all are kept.
 func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
 	named := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { return !s.named(c) })
+	if len(named) == 0 && len(s.opt.PIDs) > 0 && len(s.opt.Ports) == 0 {
+		return named, fmt.Sprintf("nothing listens on a TCP port in pid %s", strings.Trim(fmt.Sprint(s.opt.PIDs), "[]"))
+	}
 	if s.opt.All || len(s.opt.Ports) > 0 || len(s.opt.PIDs) > 0 {
 		return named, ""
 	}
