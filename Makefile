@@ -12,6 +12,9 @@ REVISION      ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 VERSION_PKG   := github.com/prometheus/common/version
 LDFLAGS       := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 
+# As root nothing is skipped. As anybody else, say each test that is, and why.
+VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
+
 # The tests that start real servers take the machine for themselves.
 SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
@@ -53,12 +56,11 @@ cross:
 
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
-	$(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/tomcat$$' -e '/internal/e2e$$' -e '/internal/observability$$')
+	$(GO) test -race $(VERBOSE) -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/tomcat$$' -e '/internal/e2e$$' -e '/internal/observability$$')
 
 # Against real servers, one package after the other.
 servers:
-	@if [ "$$(id -u)" != 0 ]; then echo "not root: the tests that need network namespaces or another user say that they are skipped"; fi
-	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -p 1 -timeout 18m $(SERVER_TESTS)
+	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race $(VERBOSE) -p 1 -timeout 18m $(SERVER_TESTS)
 
 # Each fuzz target for a while.
 fuzz:
