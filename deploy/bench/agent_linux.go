@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// program is tcpdiag's agent under measurement.
+type program struct {
+	*exec.Cmd
+	address string
+	client  *http.Client
+	started time.Time
+}
+
+// startAgent returns when the agent is ready: its first scan is done.
+func (b *bench) startAgent(ctx context.Context, args ...string) (*program, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	all := append([]string{"agent", "--log-level", "error", "--web.listen-address", address}, args...)
+	p := &program{Cmd: exec.CommandContext(ctx, b.Tcpdiag, all...), address: address, client: &http.Client{Timeout: 5 * time.Second}}
+	p.Stderr = os.Stderr
+	p.started = time.Now()
+	if err := p.Start(); err != nil {
+		return nil, err
+	}
+	return p, p.ready(ctx)
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback, at once
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func (p *program) ready(ctx context.Context) error {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(500 * time.Microsecond) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := p.get(ctx, "/-/ready"); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("agent %v: not ready within 30 s", p.Args)
+}
+
+func (p *program) get(ctx context.Context, path string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+path, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return string(body), err
+}
+
+// metric is the value of the first series of that name.
+func (p *program) metric(ctx context.Context, name string) (float64, error) {
+	body, err := p.get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(body) {
+		rest, ok := strings.CutPrefix(line, name)
+		if ok && (rest[0] == ' ' || rest[0] == '{') {
+			return strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(rest, ' '):]), 64)
+		}
+	}
+	return 0, fmt.Errorf("no metric %q", name)
+}
+
+func (p *program) stop() { end(p.Cmd) }
+
+// smallMemory is the resident memory with next to nothing to watch, after some
+// scrapes, which allocate.
+func (b *bench) smallMemory(ctx context.Context) error {
+	if err := b.table.grow(ctx, 10); err != nil {
+		return err
+	}
+	agent, err := b.startAgent(ctx, "--port", strconv.Itoa(watchedPort))
+	if err != nil {
+		return err
+	}
+	defer agent.stop()
+	for range 40 {
+		if _, err := agent.get(ctx, "/metrics"); err != nil {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return b.memory(agent)
+}
+
+func (b *bench) memory(agent *program) error {
+	now, highest, err := resident(agent.Process.Pid)
+	if err != nil {
+		return err
+	}
+	files, err := shared(agent.Process.Pid)
+	if err != nil {
+		return err
+	}
+	b.report.add(row{
+		What: "agent's resident memory with " + count(b.table.size) + " sockets", Budget: "≤ 30 MiB",
+		Ours: mebibytes(now), Note: "highest " + mebibytes(highest) + "; " + mebibytes(files) + " of it the program's file", Met: highest <= 30<<20,
+	})
+	return nil
+}
+
+// processorTime runs the agent and the empty loops side by side: whatever
+// disturbs one disturbs all.
+func (b *bench) processorTime(ctx context.Context) error {
+	if err := b.table.grow(ctx, min(1000, b.Sockets)); err != nil {
+		return err
+	}
+	var commands []*exec.Cmd
+	for _, args := range [][]string{{"tick", "10ms"}, {"tick", "10ms", "/proc/net/netstat"}, {"tick", "1ms"}} {
+		cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		defer end(cmd)
+		commands = append(commands, cmd)
+	}
+	for _, interval := range []string{"10ms", "1ms"} {
+		agent, err := b.startAgent(ctx, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval)
+		if err != nil {
+			return err
+		}
+		defer agent.stop()
+		commands = append(commands, agent.Cmd)
+	}
+	time.Sleep(2 * time.Second) // past the start
+	used := make([][]time.Duration, len(commands))
+	for range b.Turns {
+		spent, err := spend(commands, b.Turn)
+		if err != nil {
+			return err
+		}
+		for i := range spent {
+			used[i] = append(used[i], spent[i])
+		}
+	}
+	share := func(i int) string { return percent(float64(median(used[i])) / float64(b.Turn)) }
+	hundred, netstat, thousand := ratio(used[3], used[0]), ratio(used[1], used[0]), ratio(used[4], used[2])
+	b.report.add(row{
+		What:   "agent's processor time at 100 samples/s and 1 scan/s, " + count(b.table.size) + " sockets",
+		Budget: "≤ 1.5 × an empty loop with the same ticker",
+		Limit:  share(0), Ours: share(3), Ratio: times2(hundred),
+		Note: "of a core; a loop that reads /proc/net/netstat: " + times2(netstat), Met: hundred <= 1.5,
+	}, row{
+		What:  "the same at 1000 samples/s",
+		Limit: share(2), Ours: share(4), Ratio: times2(thousand), Note: "of a core; no budget", Met: true,
+	})
+	return nil
+}
+
+// spend is what each process uses within the time.
+func spend(commands []*exec.Cmd, during time.Duration) ([]time.Duration, error) {
+	read := func() ([]time.Duration, error) {
+		out := make([]time.Duration, len(commands))
+		for i, c := range commands {
+			var err error
+			if out[i], err = cpuTime(c.Process.Pid); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	before, err := read()
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(during)
+	after, err := read()
+	for i := range after {
+		after[i] -= before[i]
+	}
+	return after, err
+}
+
+// start measures from the start of the process to the first scan's end, and
+// from there back to the first sample by the samples taken until then.
+func (b *bench) start(ctx context.Context) error {
+	for range b.Holders {
+		holder, err := startChild(ctx, 0, "hold", strconv.Itoa(b.Files))
+		if err != nil {
+			return err
+		}
+		defer holder.stop()
+	}
+	const interval = time.Millisecond
+	var ready, first []time.Duration
+	for range 9 {
+		agent, err := b.startAgent(ctx, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval.String(), "--scan-interval", "1m")
+		if err != nil {
+			return err
+		}
+		took := time.Since(agent.started)
+		samples, err := agent.metric(ctx, "tcpdiag_listener_accept_queue_fill_ratio_count")
+		agent.stop()
+		if err != nil {
+			samples = 0
+		}
+		ready, first = append(ready, took), append(first, took-time.Duration(samples)*interval)
+	}
+	took := median(first)
+	b.report.add(row{
+		What:   "from exec to the first sample: " + count(b.table.size) + " sockets, " + count(b.Holders) + " processes of " + count(b.Files) + " descriptors",
+		Budget: "≤ 50 ms", Ours: brief(took), Note: "the first scan is done after " + brief(median(ready)), Met: took <= 50*time.Millisecond,
+	})
+	return nil
+}
+
+// longRunning lets an agent work on the full table: scrapes, memory, and what
+// its scans take of a core. The one whose share is measured samples seldom.
+func (b *bench) longRunning(ctx context.Context) error {
+	port := strconv.Itoa(watchedPort)
+	agent, err := b.startAgent(ctx, "--port", port)
+	if err != nil {
+		return err
+	}
+	defer agent.stop()
+	scanner, err := b.startAgent(ctx, "--port", port, "--sample-interval", "10s")
+	if err != nil {
+		return err
+	}
+	defer scanner.stop()
+	before, err := cpuTime(scanner.Process.Pid)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var scrapes []time.Duration
+	for time.Since(began) < 7*b.Turn {
+		start := time.Now()
+		if _, err := agent.get(ctx, "/metrics"); err != nil {
+			return err
+		}
+		scrapes = append(scrapes, time.Since(start))
+		time.Sleep(10 * time.Millisecond)
+	}
+	after, err := cpuTime(scanner.Process.Pid)
+	if err != nil {
+		return err
+	}
+	share := float64(after-before) / float64(time.Since(began))
+	interval, err := scanner.metric(ctx, "tcpdiag_scan_interval_seconds")
+	if err != nil {
+		return err
+	}
+	p99 := quantile(scrapes, 0.99)
+	b.report.add(row{
+		What: "/metrics, " + count(len(scrapes)) + " scrapes while " + count(b.table.size) + " sockets are scanned", Budget: "p99 ≤ 5 ms",
+		Ours: brief(p99), Note: "median " + brief(median(scrapes)), Met: p99 <= 5*time.Millisecond,
+	}, row{
+		What: "the scans' share of a core, " + count(b.table.size) + " sockets", Budget: "never above 2 %: the interval stretches",
+		Ours: percent(share), Note: fmt.Sprintf("the whole process; tcpdiag_scan_interval_seconds %.1f instead of 1", interval), Met: share <= 0.02,
+	})
+	return b.memory(agent)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// timed is one thing to be timed; it does its work n times.
+type timed struct {
+	name string
+	do   func() error
+}
+
+// byTurns runs each in turn, rounds times, so that whatever else the machine
+// does meets all of them alike, and returns each one's times in order of the
+// rounds. batch calls are timed together, for what is too short for the clock.
+func byTurns(rounds, batch int, all ...timed) ([][]time.Duration, error) {
+	times := make([][]time.Duration, len(all))
+	for range rounds {
+		for i, t := range all {
+			start := time.Now()
+			for range batch {
+				if err := t.do(); err != nil {
+					return nil, &failure{t.name, err}
+				}
+			}
+			times[i] = append(times[i], time.Since(start)/time.Duration(batch))
+		}
+	}
+	return times, nil
+}
+
+// failure is a measurement that could not be taken.
+type failure struct {
+	what string
+	err  error
+}
+
+func (f *failure) Error() string { return f.what + ": " + f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// median leaves out what disturbed a few rounds only.
+func median[T ~int64 | ~float64](list []T) T { return quantile(list, 0.5) }
+
+// quantile is the value that the share q of the list does not exceed.
+func quantile[T ~int64 | ~float64](list []T, q float64) T {
+	if len(list) == 0 {
+		return 0
+	}
+	sorted := slices.Clone(list)
+	slices.Sort(sorted)
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+// ratio compares two things round by round and takes the median: what slows
+// both of a round down does not show.
+func ratio(ours, theirs []time.Duration) float64 {
+	each := make([]float64, 0, len(ours))
+	for i := range ours {
+		if theirs[i] > 0 {
+			each = append(each, float64(ours[i])/float64(theirs[i]))
+		}
+	}
+	return median(each)
+}
