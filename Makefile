@@ -1,5 +1,6 @@
 # make demo    build it and see it work (needs Go only)
 # make test    set up what the tests need, then run all of them
+# make lab, make bench, make observability: see below
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := build
@@ -70,8 +71,20 @@ fuzz:
 	  done; \
 	done
 
+# The published experiments on real Tomcats, with k6 and Locust: a table in
+# deploy/lab/RESULTS.md. Takes a while, needs root.
+lab: setup
+	$(GO) run ./deploy/lab
+
+# Every budget against the bare system calls, on 190,000 sockets: a table in
+# deploy/bench/RESULTS.md. Needs root.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
+	$(GO) run ./deploy/bench
+
+# Tomcat, agent, Prometheus, Alertmanager (and Grafana where it is installed),
+# until Ctrl-C.
+observability: setup
+	$(GO) run ./deploy/observability
 
 clean:
 	rm -rf bin .cache dist

@@ -7,6 +7,7 @@ set -euo pipefail
 packages=()
 need() { command -v "$1" >/dev/null 2>&1 || packages+=("$2"); }
 need promtool prometheus
+need prometheus-alertmanager prometheus-alertmanager
 need ip iproute2
 need ss iproute2
 need javac openjdk-17-jdk-headless
