@@ -25,7 +25,7 @@ type lab struct {
 	*Sampler
 }
 
-func newLab(t *testing.T, change func(*Options)) *lab {
+func newLab(t testing.TB, change func(*Options)) *lab {
 	t.Helper()
 	l := new(lab)
 	l.NS, l.pid = namespaceWithProcess(t)
@@ -35,7 +35,7 @@ func newLab(t *testing.T, change func(*Options)) *lab {
 
 // namespaceWithProcess makes a namespace and a process in it, by which the
 // sampler finds it.
-func namespaceWithProcess(t *testing.T) (ns *nettest.NS, pid int) {
+func namespaceWithProcess(t testing.TB) (ns *nettest.NS, pid int) {
 	t.Helper()
 	ns = nettest.Namespace(t)
 	inside := ns.Command("sleep", "300")
@@ -52,7 +52,7 @@ func namespaceWithProcess(t *testing.T) (ns *nettest.NS, pid int) {
 	return ns, pid
 }
 
-func (l *lab) sampler(t *testing.T, change func(*Options)) *Sampler {
+func (l *lab) sampler(t testing.TB, change func(*Options)) *Sampler {
 	t.Helper()
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
@@ -67,24 +67,24 @@ func (l *lab) sampler(t *testing.T, change func(*Options)) *Sampler {
 	return s
 }
 
-func (l *lab) listen(t *testing.T, o nettest.ListenOptions) (out *nettest.Listener) {
+func (l *lab) listen(t testing.TB, o nettest.ListenOptions) (out *nettest.Listener) {
 	t.Helper()
 	l.Do(func() { out = nettest.Listen(t, o) })
 	return out
 }
 
-func (l *lab) overflow(t *testing.T, addr netip.AddrPort, n int) {
+func (l *lab) overflow(t testing.TB, addr netip.AddrPort, n int) {
 	t.Helper()
 	l.Do(func() { nettest.Overflow(t, addr, n) })
 }
 
-func (l *lab) queue(t *testing.T, addr netip.AddrPort, n int) {
+func (l *lab) queue(t testing.TB, addr netip.AddrPort, n int) {
 	t.Helper()
 	l.Do(func() { nettest.Queue(t, addr, n) })
 }
 
 // scan scans and returns the snapshot.
-func (l *lab) scan(t *testing.T) *backlog.Snapshot {
+func (l *lab) scan(t testing.TB) *backlog.Snapshot {
 	t.Helper()
 	require.NoError(t, l.Scan(context.Background()))
 	return l.Snapshot()
