@@ -176,7 +176,9 @@ func (s *Sampler) countAbandoned(sc *scan) {
 }
 
 // retire settles what vanished listeners left, returns their totals, the latest
-// to vanish first, and forgets them after an hour.
+// to vanish first, and forgets them after an hour; sooner when there are more
+// than listeners may be watched, as ports that open for a moment and never again
+// must not fill the memory.
 func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
 	live := make(map[*account]bool, len(sc.kept))
 	for _, c := range sc.kept {
@@ -202,7 +204,11 @@ func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
 	slices.SortFunc(former, func(a, b *account) int {
 		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.id.String(), b.id.String()))
 	})
-	for _, a := range former {
+	for i, a := range former {
+		if s.opt.MaxListeners > 0 && i >= s.opt.MaxListeners {
+			delete(s.spaceOf(a.id.NetNS).accounts, a.id)
+			continue
+		}
 		gone = append(gone, backlog.RetainedTotals{ID: a.id, Totals: a.totals()})
 	}
 	return gone
