@@ -97,11 +97,11 @@ func height(l e2e.Listener) [4]int {
 }
 
 // worst is the look at a port that says most: the worst status, and of those
-// the one with most clients inside.
+// the latest of those with most clients inside.
 func (w *watch) worst(port int) *e2e.Listener {
 	var worst *e2e.Listener
 	for _, l := range w.on(port) {
-		if worst == nil || above(height(l), height(*worst)) {
+		if worst == nil || !above(height(*worst), height(l)) {
 			worst = &l
 		}
 	}
@@ -126,6 +126,47 @@ func (w *watch) until(limit time.Duration, port int, what string, condition func
 		return false
 	})
 	return found
+}
+
+// midway takes a snapshot so long after the load has come; it is answered when
+// asked. An agent remembers the losses of a minute, a snapshot tells of now.
+func (w *watch) midway(after time.Duration, port int) func() *e2e.Listener {
+	type result struct {
+		l *e2e.Listener
+		p any
+	}
+	done := make(chan result, 1)
+	seen := len(w.on(port))
+	go func() {
+		var r result
+		defer func() { r.p = recover(); done <- r }()
+		w.b.within(30*time.Second, "the load comes", func() bool {
+			looks := w.on(port)[seen:]
+			return slices.ContainsFunc(looks, func(l e2e.Listener) bool { return l.Connections != nil && l.Connections.Accepted > 0 })
+		})
+		w.b.settle(after)
+		r.l = w.b.on(w.b.snapshot(), port)
+	}()
+	return func() *e2e.Listener {
+		r := <-done
+		if r.p != nil {
+			panic(r.p)
+		}
+		return r.l
+	}
+}
+
+// onlyHurried checks that packets dropped under a load that fits were dropped
+// because it came faster than accept() was called.
+func (w *watch) onlyHurried(l *e2e.Listener) {
+	if l.Losses == nil {
+		return
+	}
+	for _, by := range l.Losses.By {
+		if by.Packets > 0 && !slices.Contains([]string{"slow_accept", "cpu_saturated", "cpu_throttled", "jvm_pause"}, by.Cause) {
+			w.b.want(false, "%d packets dropped by %s, though all fit", by.Packets, by.Cause)
+		}
+	}
 }
 
 // conserved holds the agent's totals against the kernel's counter: every

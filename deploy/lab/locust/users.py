@@ -1,16 +1,16 @@
-"""Users on keep-alive connections: each sends a request, waits a second, and
-sends the next on the same connection. No timeouts. MS is the handler's time."""
+"""Users on keep-alive connections: each sends a request, waits about a second,
+and sends the next on the same connection. No timeouts. MS is the handler's time."""
 
 import json
 import os
 
-from locust import HttpUser, constant, events, task
+from locust import HttpUser, between, events, task
 
 answered = {}
 
 
 class Visitor(HttpUser):
-    wait_time = constant(1)
+    wait_time = between(0.5, 1.5)
 
     @task
     def hello(self):

@@ -46,10 +46,9 @@ class Costly {
         }
         URI next = URI.create("http://127.0.0.1:" + port + "/nested?depth=" + (depth - 1) + "&ms=" + ms);
         HttpURLConnection call = (HttpURLConnection) next.toURL().openConnection();
+        call.setRequestProperty("Connection", "close");
         try (InputStream answer = call.getInputStream()) {
             return new String(answer.readAllBytes()).trim() + "+1\n";
-        } finally {
-            call.disconnect();
         }
     }
 }
