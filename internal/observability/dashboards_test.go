@@ -259,14 +259,14 @@ func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
 	require.Contains(t, exprs["TcpdiagBacklogFull"], ">= 0.1")
 	require.Contains(t, exprs["TcpdiagBacklogOverflow"], ">= 3")
 	want := map[string][]float64{
-		"Accept queue, peak of the last minute": {.8, 1},
-		"How full each stage is":                {.8, 1},
-		"Stages and their limits":               {.8, 1},
-		"Time the queue was full":               {.1, 3},
-		"Nearest to a limit":                    {.8, 1},
-		"Fullest accept queues":                 {.8, 1},
-		"Fullest servers":                       {.8, 1},
-		"Samples missed":                        {.5},
+		"Accept queue at its fullest": {.8, 1},
+		"How full each stage is":      {.8, 1},
+		"Stages and their limits":     {.8, 1},
+		"Time the queue was full":     {.1, 3},
+		"Nearest to a limit":          {.8, 1},
+		"Fullest accept queues":       {.8, 1},
+		"Fullest servers":             {.8, 1},
+		"Samples missed":              {.5},
 	}
 	for _, d := range dashboards(t) {
 		for _, p := range d.drawn() {

@@ -77,7 +77,7 @@ func (s *stack) visible(t *testing.T) {
 	for _, d := range dashboards(t) {
 		for _, p := range d.drawn() {
 			switch p.Title {
-			case "Accept queue, peak of the last minute", "Time the queue was full", "Packets dropped",
+			case "Accept queue at its fullest", "Time the queue was full", "Packets dropped",
 				"Share of the time the queue was full", "Packets dropped, by cause", "Top losses", "Fullest accept queues":
 				shown := s.show(t, p.Targets[0], c, shortScrape)
 				require.True(t, slices.ContainsFunc(shown, func(one Series) bool {

@@ -22,8 +22,8 @@ type program struct {
 }
 
 // start runs the first of the names that is installed, in dir, and waits until
-// url answers 200.
-func start(ctx context.Context, dir, url string, names, args []string) (*program, error) {
+// url answers 200. env is added to the environment.
+func start(ctx context.Context, dir, url string, names, args []string, env ...string) (*program, error) {
 	path, err := installed(names...)
 	if err != nil {
 		return nil, err
@@ -36,6 +36,7 @@ func start(ctx context.Context, dir, url string, names, args []string) (*program
 	defer log.Close()
 	p.cmd = exec.Command(path, args...) //nolint:noctx // it ends with stop, not with what waits for its start
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, log, log
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.SysProcAttr = diesWithParent()
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
@@ -47,6 +48,12 @@ func start(ctx context.Context, dir, url string, names, args []string) (*program
 		return nil, fmt.Errorf("%s: %w\n%s", p.name, err, output)
 	}
 	return p, nil
+}
+
+// Installed tells whether one of the programs is there.
+func Installed(names ...string) bool {
+	_, err := installed(names...)
+	return err == nil
 }
 
 // installed is the path of the first program that there is: Debian calls
