@@ -61,7 +61,7 @@ unit:
 
 # Against real servers, one package after the other.
 servers:
-	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race $(VERBOSE) -p 1 -timeout 18m $(SERVER_TESTS)
+	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(SERVER_TESTS)
 
 # Each fuzz target for a while.
 fuzz:

@@ -134,7 +134,7 @@ func (j *judge) unclassified(add adder) {
 	case c != nil && (c.TLS || c.HTTP2):
 		add("unclassified", backlog.SeverityInfo,
 			count(n, "connection")+" cannot be told idle from in service: what is on an encrypted or multiplexed connection is not visible from outside.",
-			"Ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy and tomcat.connections.keepalive.current.")
+			"Ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy.")
 	default:
 		add("unclassified", backlog.SeverityInfo,
 			fmt.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", count(n, "connection"), verb(n, "has", "have")),

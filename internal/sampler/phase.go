@@ -1,6 +1,8 @@
 package sampler
 
 import (
+	"time"
+
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -31,6 +33,37 @@ func phaseOf(s *sockdiag.Socket) backlog.Phase {
 // came (tcpi_bytes_received).
 func beingRead(s *sockdiag.Socket) bool {
 	return s.HasInfo && nothingSent(&s.Info) && s.Info.BytesReceived > uint64(s.RecvQ)
+}
+
+// lingerAge is how long a request may lie unread before an idle worker would
+// surely have come: Tomcat's poller hands it over within a millisecond or so.
+const lingerAge = 50 * time.Millisecond
+
+// lingers is true for unread bytes of a later request on a connection, which
+// have lain there for a while: a request that nobody has touched, or a body
+// that its handler does not read. The byte counts cannot tell them apart.
+func lingers(s *sockdiag.Socket) bool {
+	return s.HasInfo && !nothingSent(&s.Info) && s.Info.LastDataRecv >= lingerAge
+}
+
+// attend moves lingering connections to InService as far as there are workers
+// that nothing else accounts for: an idle one would have taken a request that
+// nobody has touched, so those workers have come, and do not read the body.
+func attend(c *backlog.Connections, lingering int, connector *backlog.Connector) {
+	if lingering == 0 || connector == nil || connector.TLS || connector.HTTP2 {
+		return
+	}
+	free := lingering // with virtual threads nobody waits for a worker
+	if connector.VirtualThreads == nil || !connector.VirtualThreads.Value {
+		if connector.PoolThreads == nil {
+			return
+		}
+		served := c.Phases[backlog.ClientClosed] - c.Abandoned
+		free = *connector.PoolThreads - c.Phases[backlog.InService] - c.Phases[backlog.Sending] - served
+	}
+	n := max(0, min(lingering, free))
+	c.Phases[backlog.Waiting] -= n
+	c.Phases[backlog.InService] += n
 }
 
 // byAges tells a busy connection from an idle one when both queues are empty.

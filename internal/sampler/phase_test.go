@@ -48,6 +48,35 @@ func TestPhaseOf(t *testing.T) {
 	}
 }
 
+func TestAttend(t *testing.T) {
+	virtual := &backlog.Setting[bool]{Value: true}
+	tests := map[string]struct {
+		phases    [backlog.NumPhases]int
+		abandoned int
+		lingering int
+		connector *backlog.Connector
+		waiting   int
+	}{
+		"bodies that handlers do not read":      {[backlog.NumPhases]int{backlog.Waiting: 50}, 0, 50, &backlog.Connector{PoolThreads: new(50)}, 0},
+		"all workers have a request":            {[backlog.NumPhases]int{backlog.Waiting: 50, backlog.InService: 4}, 0, 50, &backlog.Connector{PoolThreads: new(4)}, 50},
+		"one worker unaccounted for":            {[backlog.NumPhases]int{backlog.Waiting: 50, backlog.InService: 3}, 0, 50, &backlog.Connector{PoolThreads: new(4)}, 49},
+		"it serves a client that closed":        {[backlog.NumPhases]int{backlog.Waiting: 50, backlog.InService: 3, backlog.ClientClosed: 1}, 0, 50, &backlog.Connector{PoolThreads: new(4)}, 50},
+		"that client's request waits, too":      {[backlog.NumPhases]int{backlog.Waiting: 50, backlog.InService: 3, backlog.ClientClosed: 1}, 1, 50, &backlog.Connector{PoolThreads: new(4)}, 49},
+		"requests that came a moment ago":       {[backlog.NumPhases]int{backlog.Waiting: 9}, 0, 0, &backlog.Connector{PoolThreads: new(10)}, 9},
+		"workers cannot be counted":             {[backlog.NumPhases]int{backlog.Waiting: 9}, 0, 9, &backlog.Connector{}, 9},
+		"virtual threads: there is always one":  {[backlog.NumPhases]int{backlog.Waiting: 9}, 0, 9, &backlog.Connector{VirtualThreads: virtual}, 0},
+		"TLS: nothing is claimed of in service": {[backlog.NumPhases]int{backlog.Waiting: 9}, 0, 9, &backlog.Connector{TLS: true, PoolThreads: new(10)}, 9},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := backlog.Connections{Phases: tt.phases, Abandoned: tt.abandoned}
+			attend(&c, tt.lingering, tt.connector)
+			require.Equal(t, tt.waiting, c.Phases[backlog.Waiting])
+			require.Equal(t, tt.phases[backlog.Waiting]+tt.phases[backlog.InService], c.Phases[backlog.Waiting]+c.Phases[backlog.InService])
+		})
+	}
+}
+
 func TestUnclassify(t *testing.T) {
 	phases := [backlog.NumPhases]int{backlog.Waiting: 3, backlog.InService: 20, backlog.Idle: 7, backlog.ClientClosed: 1}
 	virtual := &backlog.Setting[bool]{Value: true}

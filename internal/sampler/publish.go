@@ -77,6 +77,7 @@ func (s *Sampler) listener(sc *scan, c *candidate) backlog.Listener {
 		l.Process = sc.processes[c.owner.PID]
 	}
 	conn := g.connections
+	attend(&conn, g.lingering, l.Connector)
 	unclassify(&conn, l.Connector)
 	l.Connections = &conn
 	sayUnclassified(sc, &l)
@@ -95,7 +96,7 @@ func sayUnclassified(sc *scan, l *backlog.Listener) {
 		sc.miss.add(backlog.Unavailable{
 			What: "idle and in-service connections of " + l.ID.String(),
 			Why:  "TLS or HTTP/2: the kernel sees bytes, not requests",
-			How:  "Actuator's tomcat.threads.busy and tomcat.connections.keepalive.current (server.tomcat.mbeanregistry.enabled=true)",
+			How:  "Actuator's tomcat.threads.busy (server.tomcat.mbeanregistry.enabled=true)",
 		})
 	}
 }

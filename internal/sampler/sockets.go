@@ -15,6 +15,7 @@ type gathered struct {
 	states      [sockdiag.Closing + 1]int
 	synBacklog  int
 	queued      int
+	lingering   int // of those waiting: see lingers
 	oldest      time.Duration
 	closed      []netip.AddrPort // peers of CLOSE_WAIT sockets: clients that sent FIN
 	inodes      []uint32         // of the accepted connections, kept only when asked for
@@ -93,7 +94,11 @@ func (g *gathered) add(s *sockdiag.Socket) {
 	}
 	g.states[s.State]++
 	g.connections.Accepted++
-	g.connections.Phases[phaseOf(s)]++
+	phase := phaseOf(s)
+	g.connections.Phases[phase]++
+	if phase == backlog.Waiting && lingers(s) {
+		g.lingering++
+	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		g.connections.Abandoned++
 	}
