@@ -65,6 +65,12 @@ func shapes() []shape {
 			off:     func(c Connections) int { return 50 - c.InService },
 		},
 		{
+			name:    "bodies that the handler does not read, keep-alive",
+			clients: demo.BurstOptions{Clients: 50, Path: hello(3 * time.Second), Body: 512 << 10, Requests: -1},
+			steady:  func(now Truth) bool { return now.Busy == 50 },
+			off:     func(c Connections) int { return 50 - c.InService },
+		},
+		{
 			name:    "slow reader",
 			clients: demo.BurstOptions{Clients: 50, Path: "/download?bytes=100000000", ReadRate: 100_000},
 			steady:  func(now Truth) bool { return now.Busy == 50 },
