@@ -24,6 +24,7 @@ type scan struct {
 	processes map[int]*backlog.Process
 	gathered  map[*candidate]*gathered
 	denied    []owner.Denied
+	unread    map[int][]backlog.Unavailable // what discovery could not see, by process
 	notes     []string
 	miss      missing
 }
@@ -48,7 +49,7 @@ func (s *Sampler) Scan(ctx context.Context) error {
 }
 
 func (s *Sampler) scan(ctx context.Context, start time.Time) error {
-	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered)}
+	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered), unread: make(map[int][]backlog.Unavailable)}
 	s.scans++
 	if err := s.findListeners(sc); err != nil {
 		return fmt.Errorf("scan: %w", err)
@@ -199,9 +200,7 @@ func (s *Sampler) findConnectors(ctx context.Context, sc *scan) {
 		for _, c := range list {
 			c.connector = connectors[c.port()]
 		}
-		for _, u := range unavailable {
-			sc.miss.add(u)
-		}
+		sc.unread[pid] = unavailable
 	}
 }
 
@@ -248,6 +247,9 @@ func (s *Sampler) lookAtOwners(sc *scan) {
 			})
 		}
 		if _, done := sc.processes[c.owner.PID]; !done {
+			for _, u := range sc.unread[c.owner.PID] {
+				sc.miss.add(u)
+			}
 			sc.processes[c.owner.PID] = s.lookAtProcess(c.owner, &sc.miss)
 		}
 	}
