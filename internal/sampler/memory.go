@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"errors"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -19,6 +20,9 @@ type processMemory struct {
 	jvm      *hostproc.JVMFile
 	jvmErr   error // why there is no jvm; it is not looked for again
 	jvmTried bool
+
+	filesLimit   *int
+	filesLimitAt time.Time
 }
 
 // memory finds or begins what is remembered of a process.

@@ -78,11 +78,10 @@ func (s *Sampler) manyOutgoing(sc *scan, sp *space) bool {
 		return false // a start must not wait for it
 	}
 	size := sp.ephemeralPorts()
-	stat, err := s.src.Proc.Sockstat(sp.pid)
-	if err != nil || size == 0 {
+	if size == 0 {
 		return false
 	}
-	used := stat["inuse"] + stat["tw"]
+	used := sp.sockstat["inuse"] + sp.sockstat["tw"]
 	for _, c := range sc.kept {
 		if c.space == sp {
 			used -= sc.gathered[c].connections.Accepted + sc.gathered[c].queued

@@ -27,16 +27,27 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *backlog.Proces
 	if n, err := proc.OpenFiles(o.PID); miss.ok(o.PID, "open files", who, err) {
 		p.OpenFiles = &n
 	}
-	if n, err := proc.OpenFilesLimit(o.PID); miss.ok(o.PID, "limits", who, err) {
-		p.OpenFilesLimit = &n
-	}
 	m := s.memory(p)
+	p.OpenFilesLimit = s.filesLimit(m, o.PID, who, miss)
 	if d, err := m.runDelay.Read(); err == nil {
 		p.RunDelay = &d
 	}
 	m.lookAtJVM(s.src.Proc, p, who, miss)
 	s.lookAtCgroup(p)
 	return p
+}
+
+// filesLimit is read again every ten seconds only (prlimit(2) may change it).
+func (s *Sampler) filesLimit(m *processMemory, pid int, who string, miss *missing) *int {
+	now := s.opt.Now()
+	if m.filesLimit != nil && now.Sub(m.filesLimitAt) < seldom {
+		return m.filesLimit
+	}
+	m.filesLimit = nil
+	if n, err := s.src.Proc.OpenFilesLimit(pid); miss.ok(pid, "limits", who, err) {
+		m.filesLimit, m.filesLimitAt = &n, now
+	}
+	return m.filesLimit
 }
 
 func (s *Sampler) lookAtCgroup(p *backlog.Process) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // publish turns a scan into a snapshot: it hands the watches to the fast loop,
@@ -18,7 +19,8 @@ func (s *Sampler) publish(sc *scan) {
 		Omitted: sc.omitted, Notes: sc.notes, Targets: s.missing(sc.kept),
 	}
 	for _, sp := range s.spaces {
-		sp.readSysctls(s.src.Proc.Sysctls)
+		sp.readSysctls(sc.at, s.src.Proc.Sysctls)
+		sp.readSockstat(s.src.Proc)
 	}
 	s.countOutgoing(sc)
 	for _, c := range sc.kept {
@@ -250,9 +252,7 @@ func (s *Sampler) netns(sp *space) backlog.NetNS {
 	if len(sp.past) > 1 {
 		out.Delta = now.counters.Sub(base.counters)
 	}
-	if stat, err := s.src.Proc.Sockstat(sp.pid); err == nil {
-		out.Sockstat = stat
-	}
+	out.Sockstat = sp.sockstat
 	return out
 }
 
@@ -272,12 +272,28 @@ func (sp *space) lastDelta(name string) uint64 {
 	return sp.past[n-1].counters.Sub(sp.past[n-2].counters)[name]
 }
 
-func (sp *space) readSysctls(read func() (map[string]int, error)) {
+// seldom is how often that is read again which hardly ever changes: the
+// namespace's sysctls and the processes' limits, a fifth of a scan's work.
+const seldom = 10 * time.Second
+
+func (sp *space) readSysctls(now time.Time, read func() (map[string]int, error)) {
+	if sp.sysctl != nil && now.Sub(sp.sysctlAt) < seldom {
+		return
+	}
 	_ = sp.inside(func() error {
 		values, err := read()
 		if err == nil {
-			sp.sysctl = values
+			sp.sysctl, sp.sysctlAt = values, now
 		}
 		return err
 	})
+}
+
+// readSockstat reads once what a scan needs in several places; nil where it
+// cannot be read.
+func (sp *space) readSockstat(proc hostproc.FS) {
+	var err error
+	if sp.sockstat, err = proc.Sockstat(sp.pid); err != nil {
+		sp.sockstat = nil
+	}
 }

@@ -240,6 +240,20 @@ func TestObserveForLessThanAScan(t *testing.T) {
 	require.NotNil(t, only(t, l.Snapshot()).Losses, "two looks")
 }
 
+func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
+	now := time.Now()
+	l := newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	somaxconn := func() int { return l.scan(t).NetNS[0].Sysctl["somaxconn"] }
+	l.Sysctl(t, "net.core.somaxconn", "17")
+	require.Equal(t, 17, somaxconn())
+	l.Sysctl(t, "net.core.somaxconn", "18")
+	now = now.Add(seldom - time.Second)
+	require.Equal(t, 17, somaxconn())
+	now = now.Add(time.Second)
+	require.Equal(t, 18, somaxconn())
+}
+
 // Many listeners, samples without end: nothing grows.
 func TestTenThousandSamplesLeakNothing(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.MaxListeners = 0 })

@@ -5,9 +5,7 @@ func (s *Sampler) sources() map[string]bool {
 	up := map[string]bool{"sock_diag": s.dumped, "netstat": s.dumped, "sysctl": true, "sockstat": true}
 	for _, sp := range s.spaces {
 		up["sysctl"] = up["sysctl"] && len(sp.sysctl) > 0
-		if _, err := s.src.Proc.Sockstat(sp.pid); err != nil {
-			up["sockstat"] = false
-		}
+		up["sockstat"] = up["sockstat"] && sp.sockstat != nil
 	}
 	return up
 }

@@ -46,6 +46,8 @@ type space struct {
 	moved    bool         // a drop counter moved in this dump
 	past     []checkpoint // one a scan, over the window
 	sysctl   map[string]int
+	sysctlAt time.Time      // when sysctl was read
+	sockstat map[string]int // of the latest scan
 	outgoing outgoing
 }
 
