@@ -16,24 +16,31 @@ import (
 )
 
 func main() {
+	os.Exit(run())
+}
+
+// run answers the exit code: 1 when a scenario did not go as it should, 2 when
+// the lab itself could not.
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	agree := true
+	var err error
 	if scenario := os.Getenv(insideEnv); scenario != "" {
-		if err := inside(ctx, scenario); err != nil {
-			fmt.Fprintln(os.Stderr, "lab:", err)
-			os.Exit(1)
-		}
-		return
+		err = inside(ctx, scenario)
+	} else {
+		agree, err = lab(ctx, os.Args[1:])
 	}
-	agree, err := lab(ctx, os.Args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):
+		return 0
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "lab:", err)
-		os.Exit(2)
+		return 2
 	case !agree:
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // lab runs the scenarios one after the other; agree is false when one of them

@@ -10,7 +10,8 @@ import (
 // k6 gives up connecting after 30 s; that is not to be changed.
 const k6Connect = 30 * time.Second
 
-var full = []string{"accept_queue", "max_connections", "max_threads"}
+// full is the chain of a server with every stage full.
+func full() []string { return []string{"accept_queue", "max_connections", "max_threads"} }
 
 // concurrent are the experiments of "How many concurrent requests can a single
 // server application handle?": threads 200, max-connections 8192,
@@ -81,7 +82,7 @@ func concurrent() []scenario {
 				server := b.roomy(limits)
 				_, l, r := b.underK6(server, 10_000, 5*time.Second, time.Minute)
 				b.plan(load{Limits: limits, requests: 10_000, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
-				b.verdict(l, "losing", "max_connections", full...)
+				b.verdict(l, "losing", "max_connections", full()...)
 				b.capacity(l, 8293)
 			},
 		},
@@ -90,7 +91,7 @@ func concurrent() []scenario {
 			run: func(b *bench) {
 				limits := e2e.Limits{Threads: 1000}
 				p, l, r := b.burst10k(limits, limits)
-				b.verdict(l, "losing", "max_connections", full...)
+				b.verdict(l, "losing", "max_connections", full()...)
 				b.capacity(l, 8293)
 				b.agrees(p, r)
 			},
@@ -107,7 +108,7 @@ func concurrent() []scenario {
 				server := b.roomy(e2e.Limits{Threads: 1000}, env("TOMCAT_CONNECTION_TIMEOUT=30s"))
 				l, r := b.turnedAway(server)
 				b.want(near(float64(r.connectTimeout), 1707, outcomeSlack), "%d connect timeouts, should be 1707", r.connectTimeout)
-				b.verdict(l, "losing", "max_connections", full...)
+				b.verdict(l, "losing", "max_connections", full()...)
 				b.capacity(l, 8293)
 			},
 		},
@@ -149,7 +150,7 @@ func concurrent() []scenario {
 				_, l, r := b.underK6(server, 10, 5*time.Second, time.Minute)
 				limits.MinSpare = 0
 				b.plan(load{Limits: limits, requests: 10, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
-				b.verdict(l, "losing", "max_connections", full...)
+				b.verdict(l, "losing", "max_connections", full()...)
 				b.capacity(l, 3)
 			},
 		},
@@ -197,11 +198,8 @@ func (b *bench) underK6(server *e2e.Tomcat, vus int, handler, timeout time.Durat
 	r = b.k6(vus, hello(handler), timeout)
 	b.clients("%s, started within %.1f s", r, r.spread.Seconds())
 	b.settle(time.Second)
-	now, worst = midway(), w.worst(server.Port)
+	now, worst = midway(), w.settled(server.Port)
 	b.said("midway: %s", words(now))
-	if worst.Verdict.Status == "losing" {
-		b.said("worst: %s", words(worst))
-	}
 	b.later(w, server.Port, r)
 	w.conserved()
 	if r.ok+r.readTimeout == vus && worst.Verdict.Cause != "max_connections" {
@@ -260,11 +258,11 @@ func (b *bench) burst10k(limits, planned e2e.Limits) (plan, *e2e.Listener, resul
 	midway := w.midway(2300*time.Millisecond, server.Port)
 	r := b.start(tenThousand()).wait()
 	b.clients("%s", r)
-	l := w.worst(server.Port)
+	l, now := w.settled(server.Port), midway()
 	if l.Verdict.Status != "losing" {
-		l = midway() // what the agent says is damped
+		b.said("midway: %s", words(now))
+		l = now
 	}
-	b.said("%s", words(l))
 	w.conserved()
 	return p, l, r
 }
@@ -327,7 +325,7 @@ func tenth(b *bench) {
 	b.idle(server)
 	o.Clients, o.Path = 2500, hello(5*time.Second)
 	crowd := b.start(o)
-	l := w.until(15*time.Second, port, "files run out", func(l e2e.Listener) bool { return l.Verdict.Cause == "open_files" })
+	l := w.until(15*time.Second, "files run out", func(l e2e.Listener) bool { return l.Verdict.Cause == "open_files" })
 	b.said("at 2500: %s", words(l))
 	b.settle(2 * time.Second)
 	l = w.worst(port)

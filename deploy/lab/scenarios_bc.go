@@ -8,6 +8,10 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/e2e"
 )
 
+// reuse is when a port in TIME_WAIT is surely free again (tcp_tw_reuse: after a
+// second).
+const reuse = 1500 * time.Millisecond
+
 // selfCalling are the experiments of "Tomcat is able to handle more than 13,000
 // concurrent connections": a servlet that calls itself, so that each call holds
 // both sockets of its connection in one process.
@@ -19,7 +23,7 @@ func selfCalling() []scenario {
 				server := b.selfCaller(1024)
 				w := b.agent(port)
 				calm := b.deep(420, 4*time.Second)
-				l := w.until(8*time.Second, port, "a warning before it happens", func(l e2e.Listener) bool {
+				l := w.until(8*time.Second, "a warning before it happens", func(l e2e.Listener) bool {
 					return l.Verdict.Status == "warning" && l.Verdict.Cause == "open_files"
 				})
 				b.said("420 deep: %s, %s", words(l), files(l))
@@ -57,14 +61,15 @@ func selfCalling() []scenario {
 			run: func(b *bench) {
 				server := b.selfCaller(4096)
 				w := b.agent(port)
+				b.settle(reuse)
 				calm := b.deep(450, 10*time.Second) // outgoing connections are looked at every 5 s
-				l := w.until(12*time.Second, port, "a warning before it happens", func(l e2e.Listener) bool {
+				l := w.until(12*time.Second, "a warning before it happens", func(l e2e.Listener) bool {
 					return l.Verdict.Status == "warning" && l.Verdict.Cause == "ephemeral_ports"
 				})
 				b.said("450 deep: %s [%s]", words(l), codes(l))
 				b.want(calm.wait().ok == 1, "450 deep: %s", calm.result())
 				b.idle(server)
-				b.settle(1500 * time.Millisecond) // tcp_tw_reuse: a port in TIME_WAIT is free after a second
+				b.settle(reuse)
 				r := b.deep(600, 3*time.Second).wait()
 				b.want(r.ok == 0, "600 deep: served")
 				b.clients("450 deep: ok; 600 deep: %d failed (Cannot assign requested address)", r.other+r.reset)
@@ -235,7 +240,7 @@ func eachStage(connections int) scenario {
 			b.want(r.ok == connections+2, "%d ok, should be %d", r.ok, connections+2)
 			worst := w.worst(port)
 			b.said("%s", words(worst))
-			b.verdict(worst, "losing", "max_connections", full...)
+			b.verdict(worst, "losing", "max_connections", full()...)
 			b.capacity(worst, connections+2)
 			b.agrees(p, r)
 			w.conserved()

@@ -82,13 +82,12 @@ func (b *bench) noPool(l *e2e.Listener) {
 // keepAlive are the experiments of "Spring Boot threads": Locust, 150 users on
 // keep-alive connections.
 func keepAlive() []scenario {
-	const handler, runtime = 5 * time.Millisecond, 16 * time.Second
 	return []scenario{
 		{
 			name: "E1", load: "Locust, 150 users with about 1 s of think time, handler 5 ms, threads 150, then 5; no timeouts", locust: true,
 			run: func(b *bench) {
-				many := b.visited(e2e.Limits{Threads: 150}, handler, runtime, func(l *e2e.Listener) { b.mostlyIdle(l) })
-				few := b.visited(e2e.Limits{Threads: 5, MinSpare: 5}, handler, runtime, func(l *e2e.Listener) { b.mostlyIdle(l) })
+				many := b.visited(e2e.Limits{Threads: 150}, func(l *e2e.Listener) { b.mostlyIdle(l) })
+				few := b.visited(e2e.Limits{Threads: 5, MinSpare: 5}, func(l *e2e.Listener) { b.mostlyIdle(l) })
 				b.clients("threads 150: %d requests; threads 5: %d", many.Requests, few.Requests)
 				b.want(near(float64(few.Requests), float64(many.Requests), .05), "threads make a difference")
 			},
@@ -96,8 +95,8 @@ func keepAlive() []scenario {
 		{
 			name: "E2", load: "Locust, 150 users with about 1 s of think time, handler 5 ms, defaults, then max-connections 100, accept-count 50; no timeouts", locust: true,
 			run: func(b *bench) {
-				all := b.visited(e2e.Limits{}, handler, runtime, func(l *e2e.Listener) { b.verdict(l, "ok", "") })
-				some := b.visited(e2e.Limits{MaxConnections: 100, AcceptCount: 50}, handler, runtime, func(l *e2e.Listener) {
+				all := b.visited(e2e.Limits{}, func(l *e2e.Listener) { b.verdict(l, "ok", "") })
+				some := b.visited(e2e.Limits{MaxConnections: 100, AcceptCount: 50}, func(l *e2e.Listener) {
 					b.verdict(l, "saturated", "keep_alive_idle")
 					b.want(l.Connections.Accepted == 100, "%d accepted, should be 100", l.Connections.Accepted)
 					b.want(l.AcceptQueue.Length == 50, "%d in the accept queue, should be 50", l.AcceptQueue.Length)
@@ -112,7 +111,8 @@ func keepAlive() []scenario {
 }
 
 // visited runs Locust on a server of its own and looks once in the middle.
-func (b *bench) visited(limits e2e.Limits, handler, runtime time.Duration, check func(*e2e.Listener)) visits {
+func (b *bench) visited(limits e2e.Limits, check func(*e2e.Listener)) visits {
+	const handler, runtime = 5 * time.Millisecond, 16 * time.Second
 	server := b.server(limits)
 	v := b.locust(150, handler, runtime, func() {
 		l := b.on(b.snapshot(), port)

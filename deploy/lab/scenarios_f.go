@@ -166,7 +166,7 @@ func graceful(b *bench) {
 	b.clients("first five: %s; later three: %s", r, late)
 	b.want(r.ok == 1 && r.reset == 4, "should be 1 ok, 4 resets")
 	b.want(late.refused == 3, "the later ones should be refused")
-	l := w.until(5*time.Second, port, "the listener's end", func(l e2e.Listener) bool {
+	l := w.until(5*time.Second, "the listener's end", func(l e2e.Listener) bool {
 		return l.Verdict.Cause == "listener_closed"
 	})
 	b.said("%s", words(l))

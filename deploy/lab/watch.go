@@ -111,10 +111,28 @@ func (w *watch) worst(port int) *e2e.Listener {
 	return worst
 }
 
+// settled is the worst look, or one so much later that another cause has
+// settled: the agent damps changes of it for 3 s.
+func (w *watch) settled(port int) *e2e.Listener {
+	const damped = 4 * time.Second
+	worst := w.worst(port)
+	w.b.said("at its fullest: %s", words(worst))
+	looks := w.on(port)
+	from := slices.IndexFunc(looks, func(l e2e.Listener) bool { return height(l) == height(*worst) })
+	for i := from + int(damped/lookEvery); i < len(looks); i++ {
+		l := looks[i]
+		if l.Verdict.Status == worst.Verdict.Status && l.Verdict.Cause != worst.Verdict.Cause && l.Connections != nil && l.Connections.Accepted > 0 {
+			w.b.said("settled: %s", words(&l))
+			return &l
+		}
+	}
+	return worst
+}
+
 func above(a, b [4]int) bool { return slices.Compare(a[:], b[:]) > 0 }
 
-// until waits for a look that is as wanted and returns it.
-func (w *watch) until(limit time.Duration, port int, what string, condition func(e2e.Listener) bool) *e2e.Listener {
+// until waits for a look at the first port that is as wanted and returns it.
+func (w *watch) until(limit time.Duration, what string, condition func(e2e.Listener) bool) *e2e.Listener {
 	var found *e2e.Listener
 	w.b.within(limit, what, func() bool {
 		for _, l := range w.on(port) {
