@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
@@ -76,24 +75,43 @@ func rules(t *testing.T) (recording, alerting []rule) {
 	return recording, alerting
 }
 
-// selectors are all of an expression's, with the nodes above each.
-type selected struct {
-	*parser.VectorSelector
-	above []parser.Node
+// selector is a metric's name with its matchers and what stands around it.
+// Where all metrics have a prefix of their own, this needs no parser; that the
+// expressions parse is promtool's to say.
+type selector struct {
+	name, matchers, ranged string
+	function               string // it is an argument of, "" for none
 }
 
-func selectors(t *testing.T, expr string) []selected {
-	t.Helper()
-	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
-	require.NoError(t, err, "%s", expr)
-	var out []selected
-	parser.Inspect(parsed, func(n parser.Node, path []parser.Node) error {
-		if v, ok := n.(*parser.VectorSelector); ok {
-			out = append(out, selected{v, append([]parser.Node(nil), path...)})
-		}
-		return nil
-	})
+func selectors(expr string) []selector {
+	names := regexp.MustCompile(`(?:(\w+)\()?\b((?:[a-z_]+:)?tcpdiag_[a-z0-9_:]+|up|process_[a-z_]+|go_[a-z_]+|ALERTS)\b(?:\{([^}]*)\})?(?:\[([^\]]*)\])?`)
+	var out []selector
+	for _, m := range names.FindAllStringSubmatch(withoutStrings(expr), -1) {
+		out = append(out, selector{function: m[1], name: m[2], matchers: m[3], ranged: m[4]})
+	}
 	return out
+}
+
+// withoutStrings empties the strings that are no matcher's value: the label
+// names and values of label_replace.
+func withoutStrings(expr string) string {
+	return regexp.MustCompile(`, "[^"]*"`).ReplaceAllString(expr, `, ""`)
+}
+
+// requireParses has promtool parse expressions, as rules of a file.
+func requireParses(t *testing.T, exprs []string) {
+	t.Helper()
+	var f struct {
+		Groups []map[string]any `yaml:"groups"`
+	}
+	var all []map[string]string
+	for _, expr := range exprs {
+		all = append(all, map[string]string{"record": "parsed:expression", "expr": expr})
+	}
+	f.Groups = []map[string]any{{"name": "expressions", "rules": all}}
+	path := filepath.Join(t.TempDir(), "expressions.yml")
+	require.NoError(t, writeYAML(path, f))
+	tool(t, "promtool", "check", "rules", "--lint=none", path)
 }
 
 // queries are the expressions that a template's text asks for, their verbs

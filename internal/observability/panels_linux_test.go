@@ -49,9 +49,9 @@ func (s *stack) panels(t *testing.T) {
 		if len(s.show(t, q, c, scrape)) > 0 {
 			return
 		}
-		for _, selector := range selectors(t, parseable(q.Expr)) {
-			if missing[selector.Name] {
-				t.Skipf("this machine does not tell %s", selector.Name)
+		for _, used := range selectors(q.Expr) {
+			if missing[used.name] {
+				t.Skipf("this machine does not tell %s", used.name)
 			}
 		}
 		require.Fail(t, "nothing to show", "%s", q.Expr)

@@ -115,9 +115,12 @@ func TestRulesUseExportedMetrics(t *testing.T) {
 	for _, r := range recording {
 		known[r.Record] = true
 	}
+	var asked []string
 	used := func(where, expr string) {
-		for _, s := range selectors(t, expr) {
-			require.True(t, known[s.Name], "%s uses %q", where, s.Name)
+		found := selectors(expr)
+		require.NotEmpty(t, found, "%s", expr)
+		for _, s := range found {
+			require.True(t, known[s.name], "%s uses %q", where, s.name)
 		}
 	}
 	for _, r := range recording {
@@ -129,9 +132,11 @@ func TestRulesUseExportedMetrics(t *testing.T) {
 			require.Equal(t, strings.Count(text, "| query"), len(queries(text)), a.Alert)
 			for _, q := range queries(text) {
 				used(a.Alert, q)
+				asked = append(asked, q)
 			}
 		}
 	}
+	requireParses(t, asked)
 }
 
 type matchers []string
