@@ -89,7 +89,7 @@ Requests/sec:   6980.81
 Transfer/sec:      1.12MB
 `)
 	require.NoError(t, err)
-	require.Equal(t, load1{rate: 6980.81, p99: 21880 * time.Microsecond}, got)
+	require.Equal(t, turn{rate: 6980.81, p99: 21880 * time.Microsecond}, got)
 	_, err = parseWrk("unable to connect")
 	require.ErrorContains(t, err, "unable to connect")
 }

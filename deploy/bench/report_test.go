@@ -15,7 +15,8 @@ func example() *report {
 	r := &report{Machine: [][2]string{{"kernel", "6.18"}}, Date: "2026-01-02", Command: "bench -sockets 190000", Took: time.Minute}
 	r.add(row{What: "sample", Budget: "≤ 1.5 ×", Limit: "1.30 µs", Ours: "1.75 µs", Ratio: "1.35 ×", Met: true},
 		row{What: "scan", Budget: "≤ 1.2 ×", Ratio: "1.40 ×"},
-		row{What: "beside", Budget: "reported", Met: true})
+		row{What: "close", Budget: "≥ 0.99", Ratio: "0.985", Unsure: true},
+		row{What: "beside", Budget: reported})
 	for _, n := range []int{100_000, 190_000} {
 		cost := time.Duration(n) * 100 // 0.1 µs a socket
 		r.BySockets = append(r.BySockets, point{N: n, Sample: 2 * time.Microsecond, Scan: 2 * cost, Bare: []time.Duration{1, 2, cost, cost}})
@@ -29,6 +30,7 @@ func TestMarkdown(t *testing.T) {
 	require.Contains(t, text, "| kernel | 6.18 |")
 	require.Contains(t, text, "| sample | ≤ 1.5 × | 1.30 µs | 1.75 µs | 1.35 × | met |")
 	require.Contains(t, text, "| scan | ≤ 1.2 × |  |  | 1.40 × | **missed** |")
+	require.Contains(t, text, "| close | ≥ 0.99 |  |  | 0.985 | within the noise |")
 	require.Contains(t, text, "| beside | reported |  |  |  |  |")
 	require.Contains(t, text, "| 190,000 | 2.00 µs | 0.00 µs | 0.00 µs | 19.0 ms | 19.0 ms | 38.0 ms |")
 	require.Contains(t, text, "| 500 | 150 µs | 20.0 ms |")

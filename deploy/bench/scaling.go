@@ -31,6 +31,11 @@ func (r *report) scaling() string {
 		b.WriteString("| namespaces, a listener each | sample | scan |\n|--:|--:|--:|\n")
 		rowsOf(&b, r.ByBoth)
 	}
+	if len(r.ByOwnTables) > 0 {
+		b.WriteString("\nand there with a hash table for each namespace (net.ipv4.tcp_child_ehash_entries=4096 when they were made):\n\n")
+		b.WriteString("| namespaces, a listener each | sample | scan |\n|--:|--:|--:|\n")
+		rowsOf(&b, r.ByOwnTables)
+	}
 	b.WriteString(r.meaning())
 	return b.String()
 }
@@ -62,6 +67,6 @@ func (r *report) meaning() string {
 
 Drawn on from the last two sizes above: the accept queue is still sampled a hundred times a second for %s each, since neither the exact request nor the LISTEN dump touches the connections. A walk of the table takes about %s even if nothing matches; held to 2 %% of a core that is one scan every %s, and one every %s if a tenth of the sockets (%s) belong to the watched ports. Until the next scan the phases and the oldest wait are that old, and the metric tcpdiag_scan_interval_seconds says so; queue lengths, peaks, seconds full and drops stay exact, because the samples count them.
 
-All network namespaces share the kernel's one table, so an agent that watches N namespaces walks it N times: prefer one agent in each pod (it walks once) or the few namespaces that matter over all of a large host's. A namespace with net.ipv4.tcp_child_ehash_entries set has a table of its own and is walked alone.
+All network namespaces share the kernel's one table, so an agent that watches N namespaces walks it N times: prefer one agent in each pod (it walks once) or the few namespaces that matter over all of a large host's. Where net.ipv4.tcp_child_ehash_entries was set before a namespace was made (Linux 6.1), it has a table of its own, and only that is walked.
 `, brief(z.Sample), brief(empty), interval(empty), interval(scan), count(huge/10))
 }
