@@ -120,6 +120,21 @@ func TestSockstat(t *testing.T) {
 	for _, name := range []string{"orphan", "tw", "alloc", "mem"} {
 		require.Contains(t, stat, name)
 	}
+	fd6, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer func() { _ = unix.Close(fd6) }()
+	require.NoError(t, unix.Listen(fd6, 1))
+	stat, err = fs.Sockstat(tid)
+	require.NoError(t, err)
+	require.Equal(t, 2, stat["inuse"], "sockets of both families")
+}
+
+func TestSockstatWithoutIPv6(t *testing.T) {
+	fs, err := NewFS(fakeProc(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
+	require.NoError(t, err)
+	stat, err := fs.Sockstat(7)
+	require.NoError(t, err)
+	require.Equal(t, 4, stat["inuse"])
 }
 
 func TestSockstatWithoutTCP(t *testing.T) {
