@@ -83,7 +83,7 @@ func selfCalling() []scenario {
 }
 
 func (b *bench) selfCaller(files uint64) *e2e.Tomcat {
-	server := b.roomy(e2e.Limits{Threads: 1000})
+	server := b.server(e2e.Limits{Threads: 1000}, heap)
 	b.must(limitFiles(server.PID, files))
 	return server
 }
