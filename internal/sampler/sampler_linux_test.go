@@ -240,6 +240,24 @@ func TestObserveForLessThanAScan(t *testing.T) {
 	require.NotNil(t, only(t, l.Snapshot()).Losses, "two looks")
 }
 
+// Owners are looked for on a thread inside the namespace: that is the scan's
+// cost, too.
+func TestWorkInAnotherNamespaceCounts(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l.scan(t)
+	require.Positive(t, l.away())
+	require.Greater(t, l.cost, l.away())
+	before := l.away()
+	require.NoError(t, l.spaces[0].inside(func() error {
+		for spin := time.Now(); time.Since(spin) < 20*time.Millisecond; {
+			runtime.KeepAlive(spin)
+		}
+		return nil
+	}))
+	require.Greater(t, l.away()-before, time.Millisecond)
+}
+
 func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
 	now := time.Now()
 	l := newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })

@@ -34,8 +34,9 @@ type scan struct {
 // named in the snapshot.
 func (s *Sampler) Scan(ctx context.Context) error {
 	start := s.opt.Now()
+	away := s.away()
 	cost, err := cpuTime(func() error { return s.scan(ctx, start) })
-	s.cost = cost
+	s.cost = cost + s.away() - away
 	if err != nil {
 		if ctx.Err() == nil {
 			s.blind()
@@ -46,6 +47,14 @@ func (s *Sampler) Scan(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.self.ScanSeconds.Observe(s.opt.Now().Sub(start))
 	return nil
+}
+
+// away is the CPU time that was spent inside other namespaces so far.
+func (s *Sampler) away() (sum time.Duration) {
+	for _, sp := range s.spaces {
+		sum += time.Duration(sp.away.Load())
+	}
+	return sum
 }
 
 func (s *Sampler) scan(ctx context.Context, start time.Time) error {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
@@ -49,6 +50,7 @@ type space struct {
 	sysctlAt time.Time      // when sysctl was read
 	sockstat map[string]int // of the latest scan
 	outgoing outgoing
+	away     atomic.Int64 // ns of CPU time spent inside, on a thread that is not the scan's
 }
 
 // place finds a member: watches[watch].members[member].
@@ -130,7 +132,11 @@ func (sp *space) inside(fn func() error) error {
 	if sp.path == "" {
 		return fn()
 	}
-	return netns.Do(sp.path, fn)
+	return netns.Do(sp.path, func() error {
+		cost, err := cpuTime(fn)
+		sp.away.Add(cost.Nanoseconds())
+		return err
+	})
 }
 
 func (sp *space) close() error {
