@@ -84,7 +84,8 @@ bench:
 # Tomcat, agent, Prometheus, Alertmanager (and Grafana where it is installed),
 # until Ctrl-C.
 observability: setup
-	$(GO) run ./deploy/observability
+	@$(GO) build -o .cache/observability ./deploy/observability
+	@.cache/observability
 
 clean:
 	rm -rf bin .cache dist

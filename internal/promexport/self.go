@@ -26,7 +26,7 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 		scanInterval: c.gauge("tcpdiag_scan_interval_seconds",
 			"Time between two scans, stretched as far as it takes to stay below 2 % of a core."),
 		lastScan: c.gauge("tcpdiag_last_scan_timestamp_seconds",
-			"When the last scan ended, in Unix time; connections, phases and waits are of that moment."),
+			"When the last scan began, in Unix time; connections, phases and waits are of that moment."),
 		missedTicks: c.counter("tcpdiag_missed_ticks_total",
 			"Samples that were due and could not be taken in time."),
 		sourceUp: c.gauge("tcpdiag_source_up",
@@ -45,8 +45,8 @@ func (c *Collector) ourselves(e emitter, s *backlog.Snapshot) {
 	if s.Self.ScanInterval > 0 {
 		e.value(m.scanInterval, nil, s.Self.ScanInterval.Seconds())
 	}
-	if s.ScanAge != nil {
-		e.value(m.lastScan, nil, float64(s.Time.Add(-*s.ScanAge).UnixMilli())/1000)
+	if !s.Time.IsZero() {
+		e.value(m.lastScan, nil, float64(s.Time.UnixMilli())/1000)
 	}
 	for _, source := range slices.Sorted(maps.Keys(s.Self.SourceUp)) {
 		e.value(m.sourceUp, labels{label("source", source)}, truth(s.Self.SourceUp[source]))
