@@ -50,6 +50,7 @@ func lab(ctx context.Context, args []string) (agree bool, err error) {
 	pick := flags.String("run", "", "only the scenarios whose name matches this regular expression")
 	list := flags.Bool("list", false, "list the scenarios and end")
 	results := flags.String("results", "", "Markdown copy of the table; - for none; default deploy/lab/RESULTS.md when all scenarios run, else none")
+	update := flags.Bool("update", false, "replace the rows of the scenarios that -run picks in deploy/lab/RESULTS.md")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
@@ -76,8 +77,8 @@ func lab(ctx context.Context, args []string) (agree bool, err error) {
 		return false, err
 	}
 	printTable(os.Stdout, rows)
-	if path := resultsPath(*results, *pick); path != "" && err == nil {
-		err = os.WriteFile(path, markdown(about, rows), 0o644)
+	if err == nil {
+		err = record(resultsPath(*results, *pick, *update), *update, about, rows)
 	}
 	for _, r := range rows {
 		if !r.agrees() {
@@ -104,9 +105,25 @@ func choose(pick string) ([]scenario, error) {
 	return chosen, nil
 }
 
-func resultsPath(given, pick string) string {
+// record writes the Markdown copy, or the rows of a copy that is there.
+func record(path string, update bool, about environment, rows []row) error {
+	if path == "" {
+		return nil
+	}
+	text := markdown(about, rows)
+	if update {
+		old, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text = replaceRows(old, about, rows)
+	}
+	return os.WriteFile(path, text, 0o644)
+}
+
+func resultsPath(given, pick string, update bool) string {
 	switch {
-	case given == "-", given == "" && pick != "":
+	case given == "-", given == "" && pick != "" && !update:
 		return ""
 	case given != "":
 		return given

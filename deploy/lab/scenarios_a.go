@@ -192,6 +192,7 @@ func smallest(p plan) string {
 // underK6 lets virtual users loose on the server and returns what a snapshot
 // said when the load had come, and the agent at its worst.
 func (b *bench) underK6(server *e2e.Tomcat, vus int, handler, timeout time.Duration) (now, worst *e2e.Listener, r result) {
+	const patience = 20 * time.Second
 	w := b.agent(server.Port)
 	b.settle(time.Second)
 	midway := w.midway(2*time.Second+time.Duration(vus)*time.Second/5000, server.Port)
@@ -200,7 +201,7 @@ func (b *bench) underK6(server *e2e.Tomcat, vus int, handler, timeout time.Durat
 	b.settle(time.Second)
 	now, worst = midway(), w.settled(server.Port)
 	b.said("midway: %s", words(now))
-	b.later(w, server.Port, r)
+	b.later(w, server.Port, r, patience)
 	w.conserved()
 	if r.ok+r.readTimeout == vus && worst.Verdict.Cause != "max_connections" {
 		w.onlyHurried(worst)
@@ -210,9 +211,19 @@ func (b *bench) underK6(server *e2e.Tomcat, vus int, handler, timeout time.Durat
 
 // later checks that clients that gave up were seen: closed by the client while
 // their request waits, then abandoned.
-func (b *bench) later(w *watch, port int, r result) {
+//
+// Whether they had given up or only half-closed shows when the server comes to
+// their requests; patience is how long to wait for that.
+func (b *bench) later(w *watch, port int, r result, patience time.Duration) {
 	if r.readTimeout == 0 {
 		return
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); b.settle(lookEvery) {
+		looks := w.on(port)
+		if last := looks[len(looks)-1]; last.Connections != nil && last.Connections.Accepted == 0 {
+			b.settle(time.Second)
+			break
+		}
 	}
 	closed, abandoned := 0, 0
 	for _, l := range w.on(port) {
@@ -224,7 +235,7 @@ func (b *bench) later(w *watch, port int, r result) {
 		}
 	}
 	b.said("up to %d client_closed, %d abandoned", closed, abandoned)
-	b.want(closed > 0, "no connection seen as client_closed")
+	b.want(closed > 0 && abandoned > 0, "no connection seen as client_closed, or no request as abandoned")
 }
 
 // enough runs a load under which nobody fails.

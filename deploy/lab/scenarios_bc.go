@@ -269,7 +269,7 @@ func (b *bench) fiveThousand(threads int) (result, plan, *e2e.Listener) {
 	if worst.Verdict.Status == "losing" {
 		b.said("worst: %s", words(worst))
 	}
-	b.later(w, port, r)
+	b.later(w, port, r, 10*time.Second)
 	w.conserved()
 	w.onlyHurried(worst)
 	return r, p, l

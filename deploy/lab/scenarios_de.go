@@ -46,7 +46,7 @@ func virtual() []scenario {
 				b.want(r.connectTimeout > 0 && r.readTimeout > 0, "there should be connect timeouts and read timeouts")
 				l := w.worst(port)
 				b.said("%s", words(l))
-				b.later(w, port, r)
+				b.later(w, port, r, 0)
 				b.want(l.Verdict.Status == "losing", "status %s, should be losing", l.Verdict.Status)
 				b.want(l.Verdict.Cause == "cpu_throttled" || l.Verdict.Cause == "cpu_saturated", "cause %q, should name the CPU", l.Verdict.Cause)
 				b.want(l.Losses.DroppedPackets > 0, "no dropped packets")

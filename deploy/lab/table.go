@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -91,17 +92,48 @@ Linux %[4]s on %[5]d × %[6]s; %[7]s. Load of the machine before (1, 5, 15 min):
 
 "ok" is an answer of status 200; a packet is not a client. What tcpdiag said is its worst verdict during the load, with the numbers of that moment; losses are those of the last 60 s. Plan's tolerance where a scenario holds it to one: 2 %% for each outcome, 5 %% for the time.
 
-`, "`", e.Began.UTC().Format("2006-01-02"), tally(rows), e.Kernel, e.Cores, e.CPU, strings.Join(e.Versions, ", "), e.LoadBefore)
+`, "`", e.Began.UTC().Format("2006-01-02 15:04"), tally(rows), e.Kernel, e.Cores, e.CPU, strings.Join(e.Versions, ", "), e.LoadBefore)
 	fmt.Fprintln(&b, "| scenario | load and timeouts | the clients counted | tcpdiag said | `plan` predicted | agree |")
 	fmt.Fprintln(&b, "|---|---|---|---|---|---|")
 	for _, r := range rows {
-		plan := r.Plan
-		if plan == "" {
-			plan = "–"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Name, cell(r.Load), cell(r.Clients), cell(r.Said), cell(plan), cell(agreement(r)))
+		fmt.Fprintln(&b, r.markdown())
 	}
 	return b.Bytes()
+}
+
+func (r row) markdown() string {
+	plan := r.Plan
+	if plan == "" {
+		plan = "–"
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", r.Name, cell(r.Load), cell(r.Clients), cell(r.Said), cell(plan), cell(agreement(r)))
+}
+
+// replaceRows puts rows that were run again by themselves into a table, and
+// says so under it.
+func replaceRows(old []byte, e environment, rows []row) []byte {
+	lines := strings.Split(strings.TrimRight(string(old), "\n"), "\n")
+	var names []string
+	for _, r := range rows {
+		names = append(names, r.Name)
+		for i := range lines {
+			if strings.HasPrefix(lines[i], "| "+r.Name+" |") {
+				lines[i] = r.markdown()
+			}
+		}
+	}
+	all, agree := 0, 0
+	for _, line := range lines {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| scenario |") {
+			all++
+		}
+		if strings.HasSuffix(line, "| yes |") {
+			agree++
+		}
+	}
+	text := regexp.MustCompile(`\d+ of \d+ agree`).ReplaceAllString(strings.Join(lines, "\n"), fmt.Sprintf("%d of %d agree", agree, all))
+	return fmt.Appendf(nil, "%s\n\nRun again by themselves on %s, load of the machine before: %s: %s.\n",
+		text, e.Began.UTC().Format("2006-01-02 15:04"), e.LoadBefore, strings.Join(names, ", "))
 }
 
 // cell keeps a text within its cell.

@@ -18,9 +18,18 @@ func TestMarkdownKeepsEachRowOnItsLine(t *testing.T) {
 	require.Contains(t, got, "\n| A9 | 10 clients<br>connect 400 ms | 3 ok | **losing** `max_connections` | 3 ok | yes |\n")
 	require.Contains(t, got, "\n| C1 | 5 \\| 6 | 5 ok |  | – | NO: status ok, should be saturated<br>cause |\n")
 	require.Contains(t, got, "\n| D2 |  |  |  | – | could not be run: no Java 25 |\n")
-	require.Contains(t, got, "on 2026-01-02:")
+	require.Contains(t, got, "on 2026-01-02 03:04:")
 	require.Contains(t, got, "Linux 6.18 on 2 × Some CPU; k6 v1, Java 17. Load of the machine before (1, 5, 15 min): 0.1, 0.2, 0.3.")
 	require.Contains(t, got, "1 of 3 agree, 2 min.")
+}
+
+func TestReplaceRows(t *testing.T) {
+	e := environment{Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), LoadBefore: "0.1, 0.2, 0.3"}
+	old := markdown(e, []row{{Name: "A1", Wrong: []string{"x"}}, {Name: "A10", Clients: "as before"}, {Name: "B1", Wrong: []string{"y"}}})
+	got := string(replaceRows(old, e, []row{{Name: "A1", Clients: "anew"}}))
+	require.Contains(t, got, "\n| A1 |  | anew |  | – | yes |\n| A10 |  | as before |  | – | yes |\n| B1 |  |  |  | – | NO: y |\n")
+	require.Contains(t, got, " 2 of 3 agree, ")
+	require.True(t, strings.HasSuffix(got, "\n\nRun again by themselves on 2026-01-02 03:04, load of the machine before: 0.1, 0.2, 0.3: A1.\n"), got)
 }
 
 func TestTable(t *testing.T) {
@@ -71,8 +80,9 @@ func TestChoose(t *testing.T) {
 }
 
 func TestResultsPath(t *testing.T) {
-	require.Equal(t, "deploy/lab/RESULTS.md", resultsPath("", ""))
-	require.Empty(t, resultsPath("", "A9"), "a part is no result")
-	require.Empty(t, resultsPath("-", ""))
-	require.Equal(t, "x.md", resultsPath("x.md", "A9"))
+	require.Equal(t, "deploy/lab/RESULTS.md", resultsPath("", "", false))
+	require.Equal(t, "deploy/lab/RESULTS.md", resultsPath("", "A9", true))
+	require.Empty(t, resultsPath("", "A9", false), "a part is no result")
+	require.Empty(t, resultsPath("-", "", false))
+	require.Equal(t, "x.md", resultsPath("x.md", "A9", false))
 }
