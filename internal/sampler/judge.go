@@ -14,10 +14,7 @@ const steady = 5 * time.Second
 // for the next one. a is nil for an expected port on which nothing listens.
 func (s *Sampler) judge(l *backlog.Listener, a *account, snap *backlog.Snapshot) {
 	sp := s.spaceOf(l.ID.NetNS)
-	e := diagnosis.Evidence{Now: l, Interval: snap.Interval, Sysctl: sp.sysctl, Closed: s.closed(sp, l.Port, snap)}
-	if len(sp.past) > 1 {
-		e.Delta = sp.past[len(sp.past)-1].counters.Sub(sp.past[0].counters)
-	}
+	e := diagnosis.Evidence{Now: l, Interval: snap.Interval, Sysctl: sp.sysctl, Delta: sp.delta, Closed: sp.closed[l.Port]}
 	if a == nil {
 		l.Verdict = diagnosis.Judge(e, s.opt.Thresholds)
 		return
@@ -34,21 +31,31 @@ func (s *Sampler) judge(l *backlog.Listener, a *account, snap *backlog.Snapshot)
 	a.looks.push(look{snap.Time, l}, s.opt.ScanInterval)
 }
 
-// closed tells of a listener on the port that went away within the window.
-func (s *Sampler) closed(sp *space, port uint16, snap *backlog.Snapshot) *diagnosis.Closed {
+// rememberClosed finds the listeners that went away within the window with
+// clients queued, the latest of each port: once a scan, for all that are judged.
+func (s *Sampler) rememberClosed(snap *backlog.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out *diagnosis.Closed
-	for id, a := range sp.accounts {
-		ago := snap.Time.Sub(a.closedAt)
-		if id.Address.Port() != port || a.closed == 0 || ago > max(snap.Interval, time.Second) {
-			continue
-		}
-		if out == nil || ago < out.Ago {
-			out = &diagnosis.Closed{Queued: a.closed, Ago: max(0, ago)}
+	for _, sp := range s.spaces {
+		sp.closed = nil
+		for id, a := range sp.accounts {
+			if a.closed > 0 {
+				sp.noteClosed(id.Address.Port(), a, snap)
+			}
 		}
 	}
-	return out
+}
+
+func (sp *space) noteClosed(port uint16, a *account, snap *backlog.Snapshot) {
+	ago := snap.Time.Sub(a.closedAt)
+	known := sp.closed[port]
+	if ago > max(snap.Interval, time.Second) || (known != nil && known.Ago <= ago) {
+		return
+	}
+	if sp.closed == nil {
+		sp.closed = make(map[uint16]*diagnosis.Closed)
+	}
+	sp.closed[port] = &diagnosis.Closed{Queued: a.closed, Ago: max(0, ago)}
 }
 
 func (s *Sampler) spaceOf(id uint64) *space {

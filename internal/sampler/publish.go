@@ -45,9 +45,10 @@ func (s *Sampler) publish(sc *scan) {
 		}
 	}
 	for _, sp := range s.spaces {
-		snap.NetNS = append(snap.NetNS, s.netns(sp))
+		snap.NetNS = append(snap.NetNS, sp.netns())
 		snap.Interval = max(snap.Interval, sp.interval())
 	}
+	s.rememberClosed(snap)
 	for i := range snap.Listeners {
 		var a *account
 		if i < len(sc.kept) {
@@ -146,7 +147,7 @@ func (sp *space) book(a *account, l *backlog.Listener, scanNumber int) {
 			l.Losses.Unattributed = now.unattributed - base.unattributed
 			l.Losses.DroppedPackets += l.Losses.Unattributed
 		}
-		l.Losses.WorstCase = diagnosis.WorstCase(l.Losses, now.counters.Sub(base.counters), sp.sysctl)
+		l.Losses.WorstCase = diagnosis.WorstCase(l.Losses, sp.delta, sp.sysctl)
 	}
 	l.Totals = a.totals()
 }
@@ -243,17 +244,12 @@ func (s *Sampler) absent(t backlog.Target) backlog.Listener {
 }
 
 // netns converts a namespace's counters.
-func (s *Sampler) netns(sp *space) backlog.NetNS {
-	base, now := sp.past[0], sp.past[len(sp.past)-1]
-	out := backlog.NetNS{
-		ID: uint64(sp.id), Counters: now.counters, Sysctl: maps.Clone(sp.sysctl),
-		Unattributed: now.unattributed,
+func (sp *space) netns() backlog.NetNS {
+	now := sp.past[len(sp.past)-1]
+	return backlog.NetNS{
+		ID: uint64(sp.id), Counters: now.counters, Delta: sp.delta, Unattributed: now.unattributed,
+		Sysctl: maps.Clone(sp.sysctl), Sockstat: sp.sockstat,
 	}
-	if len(sp.past) > 1 {
-		out.Delta = now.counters.Sub(base.counters)
-	}
-	out.Sockstat = sp.sockstat
-	return out
 }
 
 func (sp *space) interval() time.Duration {

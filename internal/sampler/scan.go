@@ -123,7 +123,8 @@ func (s *Sampler) checkpoint(sp *space, now time.Time) ([]sockdiag.Listener, err
 	return slices.Clone(sp.found), nil
 }
 
-// remember keeps the checkpoints of the window and the one before it.
+// remember keeps the checkpoints of the window and the one before it, and what
+// the counters gained over them.
 func (sp *space) remember(c checkpoint, window time.Duration) {
 	sp.past = append(sp.past, c)
 	first := 0
@@ -131,6 +132,10 @@ func (sp *space) remember(c checkpoint, window time.Duration) {
 		first++
 	}
 	sp.past = slices.Delete(sp.past, 0, first)
+	sp.delta = nil
+	if len(sp.past) > 1 {
+		sp.delta = c.counters.Sub(sp.past[0].counters)
+	}
 }
 
 // findOwners asks for the owners of the listeners that may be wanted. A process

@@ -47,8 +47,10 @@ type space struct {
 	moved    bool         // a drop counter moved in this dump
 	past     []checkpoint // one a scan, over the window
 	sysctl   map[string]int
-	sysctlAt time.Time      // when sysctl was read
-	sockstat map[string]int // of the latest scan
+	sysctlAt time.Time        // when sysctl was read
+	sockstat map[string]int   // of the latest scan
+	delta    backlog.Counters // from the first checkpoint of past to the last, nil with one
+	closed   map[uint16]*diagnosis.Closed
 	outgoing outgoing
 	away     atomic.Int64 // ns of CPU time spent inside, on a thread that is not the scan's
 }
