@@ -68,8 +68,8 @@ func (p panel) line(b *strings.Builder, x0 int, name, colour string, of func(poi
 		x, y, _ := strings.Cut(xy, ",")
 		fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="3" fill="%s"/>`+"\n", x, y, colour)
 	}
-	first := p.points[0]
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", p.across(x0, first.N)+6, height(of(first))-8, colour, name)
+	last := p.points[len(p.points)-1]
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" text-anchor="end">%s</text>`+"\n", p.across(x0, last.N), height(of(last))-10, colour, name)
 }
 
 func (p panel) across(x0, n int) float64 {
