@@ -20,22 +20,30 @@ const worldVariable = "TCPDIAG_BENCH_WORLD"
 
 func inWorld() bool { return os.Getenv(worldVariable) != "" }
 
-// build makes the programs that were not given.
+// build makes the programs that were not given, and says early what is missing.
 func build(ctx context.Context, dir string, o *options) error {
-	if o.Tcpdiag != "" && (o.Jar != "" || o.Tomcat == 0) {
+	needed := []string{"ss"}
+	if o.Tomcat > 0 {
+		needed = append(needed, "java", "wrk")
+	}
+	for _, name := range needed {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%w (java and wrk are not needed with -tomcat-rounds 0)", err)
+		}
+	}
+	if o.Tcpdiag == "" {
+		o.Tcpdiag = filepath.Join(dir, "tcpdiag")
+		out, err := exec.CommandContext(ctx, "go", "build", "-o", o.Tcpdiag, "github.com/tcpdiag/tcpdiag/cmd/tcpdiag").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("go build: %w: %s", err, out)
+		}
+	}
+	if o.Tomcat == 0 || o.Jar != "" {
 		return nil
 	}
 	made, err := e2e.Build(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if o.Tcpdiag == "" {
-		o.Tcpdiag = made.Tcpdiag
-	}
-	if o.Jar == "" {
-		o.Jar = made.Jar
-	}
-	return nil
+	o.Jar = made.Jar
+	return err
 }
 
 // enterWorld runs the program again with namespaces of its own: network, so
