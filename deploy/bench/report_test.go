@@ -74,6 +74,10 @@ func TestFormats(t *testing.T) {
 	for n, want := range map[int]string{7: "7", 999: "999", 1000: "1,000", 190000: "190,000", 2000000: "2,000,000"} {
 		require.Equal(t, want, count(n))
 	}
+	require.Equal(t, "1.35 ×", times2(1.349))
+	require.Equal(t, "0.64 %", percent(0.0064))
+	require.Equal(t, "24.5 MiB", mebibytes(49<<19))
+	require.Equal(t, "0.041", number(0.041))
 	require.Equal(t, "0 allocations", allocated(0.001))
 	require.Equal(t, "1 allocation", allocated(1))
 	require.Equal(t, "700 allocations", allocated(700))
