@@ -70,17 +70,14 @@ func TestAgrees(t *testing.T) {
 }
 
 func TestWorst(t *testing.T) {
-	look := func(status string, accepted int) e2e.Listener {
+	made := func(status string, accepted int) e2e.Listener {
 		l := e2e.Listener{Port: port, Connections: &e2e.Connections{Accepted: accepted}}
 		l.Verdict.Status = status
 		return l
 	}
 	w := watch{}
-	for _, l := range []e2e.Listener{look("ok", 900), look("losing", 5), look("saturated", 800), look("losing", 7), look("losing", 6)} {
-		w.looks = append(w.looks, struct {
-			at        time.Time
-			listeners []e2e.Listener
-		}{listeners: []e2e.Listener{l}})
+	for _, l := range []e2e.Listener{made("ok", 900), made("losing", 5), made("saturated", 800), made("losing", 7), made("losing", 6)} {
+		w.looks = append(w.looks, look{listeners: []e2e.Listener{l}})
 	}
 	require.Equal(t, 7, w.worst(port).Connections.Accepted)
 	require.PanicsWithValue(t, halted{"the agent has said nothing about port 1"}, func() { w.worst(1) })

@@ -286,8 +286,8 @@ func (b *bench) turnedAway(server *e2e.Tomcat) (*e2e.Listener, result) {
 	r := crowd.result()
 	r.wall = time.Since(crowd.began)
 	b.clients("%d connect timeouts, %d connected", r.connectTimeout, crowd.Now().Open)
-	l := w.worst(server.Port)
-	b.said("%s", words(l))
+	b.settle(4 * time.Second) // the agent's verdict settles
+	l := w.settled(server.Port)
 	w.conserved()
 	crowd.leave()
 	return l, r

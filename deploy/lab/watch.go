@@ -24,7 +24,7 @@ type watch struct {
 
 // look is one answer of the agent.
 type look struct {
-	at        time.Time
+	scanAge   float64 // seconds; the agent stretches the interval where scans are dear
 	listeners []e2e.Listener
 }
 
@@ -58,10 +58,27 @@ func (w *watch) run() {
 		}
 		if d, err := w.agent.Snapshot(w.b.ctx); err == nil {
 			w.mu.Lock()
-			w.looks = append(w.looks, look{time.Now(), d.Listeners})
+			w.looks = append(w.looks, look{age(d), d.Listeners})
 			w.mu.Unlock()
 		}
 	}
+}
+
+func age(d *e2e.Document) float64 {
+	if d.ScanAgeSeconds == nil {
+		return 0
+	}
+	return *d.ScanAgeSeconds
+}
+
+// oldest is the age that a scan reached before the next one.
+func (w *watch) oldest() (seconds float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.looks {
+		seconds = max(seconds, one.scanAge)
+	}
+	return seconds
 }
 
 // on are the looks at a port, in order.
@@ -190,7 +207,11 @@ func (w *watch) onlyHurried(l *e2e.Listener) {
 // conserved holds the agent's totals against the kernel's counter: every
 // dropped packet is attributed or said to be unattributed, none twice.
 func (w *watch) conserved() {
-	deadline := time.Now().Add(5 * time.Second)
+	const usual = 3 // seconds
+	if apart := w.oldest(); apart > usual {
+		w.b.said("scans up to %.0f s apart", apart)
+	}
+	deadline := time.Now().Add(20 * time.Second)
 	for {
 		after, err := e2e.Counters()
 		w.b.must(err)
