@@ -68,6 +68,7 @@ func (s *Sampler) lookAtOutgoing(sc *scan, sp *space) {
 		next.busiest = s.busiest(sc, sp)
 		return nil
 	})
+	s.aside += next.cost
 	sp.outgoing = next
 }
 

@@ -14,7 +14,16 @@ const resetEvery = 5 * time.Second
 // Tomcat still holds their slot.
 type resetLook struct {
 	at    time.Time
+	cost  time.Duration // of CPU time
 	count *int
+}
+
+// resetPart is the part of a core that these looks may take: one that cost d is
+// repeated after d / resetPart, and does not stretch the interval of the scans.
+const resetPart = 0.01
+
+func (r *resetLook) due(now time.Time) bool {
+	return now.Sub(r.at) >= max(resetEvery, time.Duration(float64(r.cost)/resetPart))
 }
 
 // countReset counts, where it explains something, the descriptors of sockets
@@ -28,12 +37,22 @@ func (s *Sampler) countReset(sc *scan, snap *backlog.Snapshot) {
 			continue
 		}
 		known, ok := s.resetLooks[l.ID]
-		if !ok || sc.at.Sub(known.at) >= resetEvery {
-			known = resetLook{at: sc.at, count: s.forgottenSockets(sc, l)}
+		if !ok || known.due(sc.at) {
+			known = s.lookForReset(sc, l)
 			s.resetLooks[l.ID] = known
 		}
 		l.Connections.Reset = known.count
 	}
+}
+
+func (s *Sampler) lookForReset(sc *scan, l *backlog.Listener) resetLook {
+	look := resetLook{at: sc.at}
+	look.cost, _ = cpuTime(func() error {
+		look.count = s.forgottenSockets(sc, l)
+		return nil
+	})
+	s.aside += look.cost
+	return look
 }
 
 // slotsMissing says that clients wait although Tomcat seems to have room.

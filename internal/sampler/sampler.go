@@ -32,7 +32,8 @@ type Sampler struct {
 	// Only the scan loop uses what follows.
 	scans      int           // number of the latest scan
 	looping    bool          // by Run, not by hand: what is dear can wait for the second scan
-	cost       time.Duration // CPU time of the latest scan
+	cost       time.Duration // CPU time of the latest scan, without aside
+	aside      time.Duration // of it, for what is looked at seldom and has a budget of its own
 	processes  map[processKey]*processMemory
 	dumped     bool // the latest dump of listeners succeeded everywhere
 	resetLooks map[backlog.ListenerID]resetLook

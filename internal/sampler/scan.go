@@ -35,8 +35,9 @@ type scan struct {
 func (s *Sampler) Scan(ctx context.Context) error {
 	start := s.opt.Now()
 	away := s.away()
+	s.aside = 0
 	cost, err := cpuTime(func() error { return s.scan(ctx, start) })
-	s.cost = cost + s.away() - away
+	s.cost = cost + s.away() - away - s.aside
 	if err != nil {
 		if ctx.Err() == nil {
 			s.blind()
