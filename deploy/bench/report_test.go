@@ -36,12 +36,12 @@ func TestMarkdown(t *testing.T) {
 	require.Contains(t, text, "| 500 | 150 µs | 20.0 ms |")
 }
 
-// Two million sockets at 0.1 µs are 200 ms, a scan here twice that; at 2 % of a
-// core one every 10 s and every 20 s.
+// Two million sockets at 0.1 µs are 200 ms, a scan here twice that; at 1.8 % of
+// a core one every 11.1 s and every 22.2 s.
 func TestMeaningDrawsOnLinearly(t *testing.T) {
 	text := example().meaning()
 	require.Contains(t, text, "about 200 ms even if nothing matches")
-	require.Contains(t, text, "one scan every 10.0 s, and one every 20.0 s")
+	require.Contains(t, text, "one scan every 11.1 s, and one every 22.2 s")
 	require.Empty(t, (&report{}).meaning())
 }
 
