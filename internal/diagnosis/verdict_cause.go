@@ -109,8 +109,11 @@ func (j *judge) losingCause() backlog.Cause {
 			return j.presentCause()
 		}
 	case backlog.CauseMaxConnections:
-		if j.connectionsFull {
-			return j.connectionsCause()
+		// Whether threads lacked a CPU, the looks around the drops have weighed;
+		// one look in which they do, as in any burst on a busy machine, does not
+		// outweigh them. A quota that throttles is certain.
+		if present := j.connectionsCause(); j.connectionsFull && present != backlog.CauseCPUSaturated {
+			return present
 		}
 	}
 	if c == backlog.CauseNone || c == backlog.CauseAcceptQueue {
