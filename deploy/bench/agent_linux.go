@@ -246,25 +246,23 @@ func (b *bench) longRunning(ctx context.Context) error {
 		return err
 	}
 	defer scanner.stop()
-	before, err := cpuTime(scanner.Process.Pid)
-	if err != nil {
-		return err
-	}
 	began := time.Now()
 	var scrapes []time.Duration
+	var work []usage
 	for time.Since(began) < 7*b.Turn {
 		start := time.Now()
 		if _, err := agent.get(ctx, "/metrics"); err != nil {
 			return err
 		}
 		scrapes = append(scrapes, time.Since(start))
+		used, err := cpuTime(scanner.Process.Pid)
+		if err != nil {
+			return err
+		}
+		work = append(work, usage{time.Since(began), used})
 		time.Sleep(10 * time.Millisecond)
 	}
-	after, err := cpuTime(scanner.Process.Pid)
-	if err != nil {
-		return err
-	}
-	share := float64(after-before) / float64(time.Since(began))
+	share := shareOfBursts(work)
 	interval, err := scanner.metric(ctx, "tcpdiag_scan_interval_seconds")
 	if err != nil {
 		return err

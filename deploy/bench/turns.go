@@ -63,3 +63,29 @@ func ratio(ours, theirs []time.Duration) float64 {
 	}
 	return median(each)
 }
+
+// usage is what a process has used of a processor at a time.
+type usage struct{ at, used time.Duration }
+
+// shareOfBursts is the share of a core of a process that works in bursts, each
+// with the rest behind it that belongs to it: from the beginning of one burst to
+// that of the last. A window cut anywhere would count a burst without its rest.
+func shareOfBursts(series []usage) float64 {
+	const work, rest = 3 * time.Millisecond, 300 * time.Millisecond
+	var starts []usage
+	busy := -rest
+	for i := 1; i < len(series); i++ {
+		if series[i].used-series[i-1].used < work {
+			continue
+		}
+		if series[i-1].at-busy >= rest {
+			starts = append(starts, series[i-1])
+		}
+		busy = series[i].at
+	}
+	if len(starts) < 2 { // no work to speak of
+		starts = []usage{series[0], series[len(series)-1]}
+	}
+	first, last := starts[0], starts[len(starts)-1]
+	return float64(last.used-first.used) / float64(last.at-first.at)
+}

@@ -45,3 +45,21 @@ func TestRatioIsThatOfTheMedianRound(t *testing.T) {
 	require.InDelta(t, 1.2, ratio(ours, theirs), 1e-9)
 	require.Zero(t, ratio([]time.Duration{1}, []time.Duration{0}))
 }
+
+// 20 ms of work each second are 2 %, wherever the window ends.
+func TestShareOfBursts(t *testing.T) {
+	const step = 10 * time.Millisecond
+	for _, end := range []int{310, 355, 399, 402} {
+		var series []usage
+		var used time.Duration
+		for i := range end {
+			if phase := i % 100; phase == 50 || phase == 51 {
+				used += 10 * time.Millisecond
+			}
+			series = append(series, usage{time.Duration(i) * step, used})
+		}
+		require.InDelta(t, 0.02, shareOfBursts(series), 1e-9, end)
+	}
+	idle := []usage{{0, 0}, {time.Second, time.Millisecond}}
+	require.InDelta(t, 0.001, shareOfBursts(idle), 1e-9)
+}
