@@ -72,9 +72,10 @@ fuzz:
 	done
 
 # The published experiments on real Tomcats, with k6 and Locust: a table in
-# deploy/lab/RESULTS.md. Takes a while, needs root.
+# deploy/lab/RESULTS.md. Takes a quarter of an hour, needs root; LAB='^A9' runs
+# the scenarios of that name again and replaces their rows.
 lab: setup
-	$(GO) run ./deploy/lab
+	$(GO) run ./deploy/lab $(if $(LAB),-update -run '$(LAB)')
 
 # Every budget against the bare system calls, on 190,000 sockets: a table in
 # deploy/bench/RESULTS.md. Needs root.

@@ -41,7 +41,7 @@ func TestMarkdown(t *testing.T) {
 func TestMeaningDrawsOnLinearly(t *testing.T) {
 	text := example().meaning()
 	require.Contains(t, text, "about 200 ms even if nothing matches")
-	require.Contains(t, text, "one scan every 11.1 s, and one every 22.2 s")
+	require.Contains(t, text, "one scan every 15.4 s, and one every 30.8 s")
 	require.Empty(t, (&report{}).meaning())
 }
 

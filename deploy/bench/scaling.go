@@ -11,7 +11,7 @@ const huge = 2_000_000
 
 // share is the sampler's: the largest part of a core that scans may take, less
 // than the promised 2 %.
-const share = 0.018
+const share = 0.013
 
 // scaling is the tables of cost against size, the plot, and what follows.
 func (r *report) scaling() string {

@@ -15,7 +15,7 @@ import (
 const (
 	outgoingFrom  = 0.4 // of the ephemeral ports, by the namespace's count of sockets
 	outgoingEvery = 5 * time.Second
-	outgoingPart  = 0.005 // of a core at most: a look that cost d is repeated after d / outgoingPart
+	outgoingPart  = 0.003 // of a core at most: a look that cost d is repeated after d / outgoingPart
 	outgoingShare = 0.1   // of the connections there that a process must hold to be told
 )
 

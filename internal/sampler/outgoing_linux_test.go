@@ -56,7 +56,7 @@ func TestDearLookAtOutgoingRestsLonger(t *testing.T) {
 		"cheap and fresh":    {time.Millisecond, 4 * time.Second, false},
 		"cheap and old":      {time.Millisecond, 5 * time.Second, true},
 		"dear and as old":    {100 * time.Millisecond, 5 * time.Second, false},
-		"dear and older yet": {100 * time.Millisecond, 20 * time.Second, true},
+		"dear and older yet": {100 * time.Millisecond, 40 * time.Second, true},
 	}
 	for name, tt := range tests {
 		o := outgoing{at: now.Add(-tt.age), cost: tt.cost}

@@ -20,7 +20,7 @@ type resetLook struct {
 
 // resetPart is the part of a core that these looks may take: one that cost d is
 // repeated after d / resetPart, and does not stretch the interval of the scans.
-const resetPart = 0.01
+const resetPart = 0.003
 
 func (r *resetLook) due(now time.Time) bool {
 	return now.Sub(r.at) >= max(resetEvery, time.Duration(float64(r.cost)/resetPart))
@@ -74,5 +74,15 @@ func (s *Sampler) forgottenSockets(sc *scan, l *backlog.Listener) *int {
 	if err := s.src.Proc.KernelSockets(pid, func(inode uint32) { delete(held, inode) }); err != nil {
 		return nil
 	}
-	return new(len(held))
+	// A connection that was closed between the two readings is no longer held.
+	still := 0
+	err = s.src.Proc.SocketInodes(pid, func(inode uint32) {
+		if _, ok := held[inode]; ok {
+			still++
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	return &still
 }

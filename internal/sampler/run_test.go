@@ -13,7 +13,7 @@ func TestDearScansAreRare(t *testing.T) {
 	require.Equal(t, time.Second, s.self.ScanInterval)
 	for _, cost := range []time.Duration{18 * time.Millisecond, 27 * time.Millisecond, time.Second} {
 		pause := s.pause(cost)
-		require.LessOrEqual(t, cost.Seconds()/(cost+pause).Seconds(), 0.018, cost)
+		require.LessOrEqual(t, cost.Seconds()/(cost+pause).Seconds(), scanShare, cost)
 		require.Equal(t, pause, s.self.ScanInterval, "told")
 	}
 }
