@@ -9,10 +9,9 @@ import (
 )
 
 // scanShare is the largest part of a core that the scans may take: after a scan
-// that cost d of CPU time the next one waits at least d / scanShare. Together
-// with the seldom looks (outgoingPart, resetPart), which have budgets of their
-// own, and what a scan costs on other threads (the garbage collector, the
-// wake-ups), it stays below 2 %.
+// that cost d of CPU time the next one waits at least d / scanShare. The seldom
+// looks (outgoingPart, resetPart) have budgets of their own on top; the three
+// add up to less than 2 %, the rest is for the garbage collector and wake-ups.
 const scanShare = 0.013
 
 // earliest is the shortest time between two scans, however much is happening.
