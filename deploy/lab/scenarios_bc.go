@@ -192,7 +192,7 @@ func settings() []scenario {
 		},
 		eachStage(3), eachStage(4),
 		{
-			name: "C5-200", load: "5000 clients in 2 s, threads 200, handler 600 ms (a fifth of 3 s); connect 10 s, request 10.7 s (12 s would be just enough)",
+			name: "C5-200", load: "5000 clients in 2 s, threads 200, handler 600 ms (a fifth of 3 s); connect 10 s, request 10.7 s",
 			run: func(b *bench) {
 				r, p, l := b.fiveThousand(200)
 				b.want(r.readTimeout > 0, "no read timeouts")

@@ -43,7 +43,7 @@ func (s *planSim) finish(i int32) {
 	switch {
 	case c.gone:
 		s.plan.Wasted++
-	case arrives > c.deadline:
+	case arrives >= c.deadline: // a tie is late: no server is faster than its work alone
 		c.gone = true
 		s.plan.Wasted++
 		s.outcome(&s.plan.Outcomes.ReadTimeout, c.deadline)

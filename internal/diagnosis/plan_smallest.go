@@ -21,8 +21,8 @@ func smallest(in PlanInput) (limits *PlanLimits, why string) {
 	if !in.TimeoutFromConnect {
 		alone += in.RoundTrip
 	}
-	if in.ClientTimeout > 0 && alone > in.ClientTimeout {
-		return nil, fmt.Sprintf("a request alone takes %s, longer than its client waits (%s)", inWords(alone), inWords(in.ClientTimeout))
+	if in.ClientTimeout > 0 && alone >= in.ClientTimeout {
+		return nil, fmt.Sprintf("a request alone takes %s, and its client waits no longer than %s", inWords(alone), inWords(in.ClientTimeout))
 	}
 	if in.ConnectTimeout > 0 && in.RoundTrip > in.ConnectTimeout {
 		return nil, fmt.Sprintf("the round trip of %s is longer than the connect timeout (%s)", inWords(in.RoundTrip), inWords(in.ConnectTimeout))
@@ -105,7 +105,7 @@ func (p *freePool) serves(threads int) bool {
 			t = max(t, p.done[i-threads])
 		}
 		p.done[i] = t + p.in.ServiceTime
-		if p.in.ClientTimeout > 0 && p.done[i]-p.comes[i] > patience {
+		if p.in.ClientTimeout > 0 && p.done[i]-p.comes[i] >= patience {
 			return false
 		}
 	}

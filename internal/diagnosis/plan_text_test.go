@@ -18,7 +18,12 @@ func TestPlanSummaryAndNotes(t *testing.T) {
 		{"A1", tomcatBurst(300), "All 300 clients are served, the last after 10 s.", nil},
 		{
 			"A3", tomcatBurst(3000),
-			"2,400 of 3,000 clients are served, 600 give up waiting for the response after 60 s.",
+			"2,200 of 3,000 clients are served, 800 give up waiting for the response after 60 s.",
+			[]string{"max_threads", "wasted_work"},
+		},
+		{
+			"A3, clients a little more patient", tomcatBurst(3000, func(in *PlanInput) { in.ClientTimeout += 500 * time.Millisecond }),
+			"2,400 of 3,000 clients are served, 600 give up waiting for the response after 60.5 s.",
 			[]string{"max_threads", "wasted_work", "close_call"},
 		},
 		{
@@ -33,7 +38,7 @@ func TestPlanSummaryAndNotes(t *testing.T) {
 		},
 		{
 			"F2", tomcatBurst(300, func(in *PlanInput) { in.MaxConnections, in.AcceptCount, in.Somaxconn = 1, 5000, 128 }),
-			"12 of 300 clients are served, 170 give up connecting after 900 ms, 118 give up waiting for the response after 60 s.",
+			"11 of 300 clients are served, 170 give up connecting after 900 ms, 119 give up waiting for the response after 60 s.",
 			[]string{"max_threads", "max_connections", "backlog_clamped", "wasted_work"},
 		},
 		{
@@ -67,7 +72,7 @@ func TestPlanSummaryAndNotes(t *testing.T) {
 
 func TestPlanSmallestNotes(t *testing.T) {
 	p := planOf(t, tomcatBurst(15000, func(in *PlanInput) { in.Threads = 2000 }))
-	require.Equal(t, &PlanLimits{1250, 8192, 6807}, p.Smallest)
+	require.Equal(t, &PlanLimits{1364, 8192, 6807}, p.Smallest)
 	require.Equal(t, []string{
 		"accept-count 6,807 needs net.core.somaxconn of as much (now 4,096), set before the server starts.",
 		"Or leave accept-count at 100 and set max-connections to 14,899; mind the open files.",
@@ -75,7 +80,7 @@ func TestPlanSmallestNotes(t *testing.T) {
 
 	p = planOf(t, tomcatBurst(1, func(in *PlanInput) { in.ServiceTime = 2 * time.Minute }))
 	require.Nil(t, p.Smallest)
-	require.Equal(t, []string{"A request alone takes 120 s, longer than its client waits (60 s)."}, p.SmallestNotes())
+	require.Equal(t, []string{"A request alone takes 120 s, and its client waits no longer than 60 s."}, p.SmallestNotes())
 
 	p = planOf(t, tomcatBurst(5, func(in *PlanInput) { in.RoundTrip, in.ConnectTimeout = 200*time.Millisecond, 100*time.Millisecond }))
 	require.Equal(t, PlanOutcomes{ConnectTimeout: 5}, p.Outcomes)

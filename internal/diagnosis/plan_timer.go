@@ -6,7 +6,6 @@ import (
 )
 
 // planTimer is a kind of timer. At equal times the lower one goes first: a
-// response that is ready at the very moment of the timeout still arrives, a
 // thread is free before the next client comes, and all SYNs of a moment meet
 // the accept queue before any of their final ACKs does, and before accept() is called.
 type planTimer int
