@@ -117,7 +117,7 @@ func TestPlanJSON(t *testing.T) {
 	require.Equal(t, "tcpdiag.plan/v1", doc.Schema)
 	require.Equal(t, map[string]int{"served": 8293, "connect_timeout": 1707, "read_timeout": 0, "reset": 0}, doc.Outcomes)
 	require.Equal(t, 8293, doc.Capacity)
-	require.Equal(t, map[string]int{"threads": 834, "max_connections": 8192, "accept_count": 1807}, doc.Smallest)
+	require.Equal(t, map[string]int{"threads": 910, "max_connections": 8192, "accept_count": 1807}, doc.Smallest)
 	require.Equal(t, map[string]float64{"p50": 25, "p95": 40, "p99": 45, "max": 45}, doc.Latency)
 	require.InDelta(t, 45, doc.Duration, 0.001)
 	for key, want := range map[string]float64{
