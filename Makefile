@@ -19,7 +19,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 # The tests that start real servers take the machine for themselves.
 SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit servers fuzz lab bench observability clean
+.PHONY: build demo test setup fmt lint vet cross unit servers fuzz lab bench observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -87,6 +87,22 @@ bench:
 observability: setup
 	@$(GO) build -o .cache/observability ./deploy/observability
 	@.cache/observability
+
+# The image, with the binary that the Go here builds; ARCH=arm64 for the other
+# architecture. `docker build` of another target needs a registry, this does not.
+ARCH          ?= $(shell $(GO) env GOARCH)
+IMAGE         ?= tcpdiag/tcpdiag:$(VERSION)
+DOCKER        ?= docker
+
+image:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/linux-$(ARCH)/tcpdiag ./cmd/tcpdiag
+	$(DOCKER) build -f deploy/docker/Dockerfile --target prebuilt --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) \
+	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) -t $(IMAGE) .
+
+# Real containers, on a Docker engine that the test starts for itself: two
+# minutes, root. See deploy/docker/README.md.
+docker-test:
+	TCPDIAG_DOCKER=1 $(GO) test -count=1 -v -timeout 20m ./deploy/docker
 
 clean:
 	rm -rf bin .cache dist
