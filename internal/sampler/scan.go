@@ -37,7 +37,11 @@ func (s *Sampler) Scan(ctx context.Context) error {
 	away := s.away()
 	s.aside = 0
 	cost, err := cpuTime(func() error { return s.scan(ctx, start) })
-	s.cost = cost + s.away() - away - s.aside
+	cost += s.away() - away
+	s.cost = cost - s.aside
+	if s.opt.Scanned != nil {
+		s.opt.Scanned(cost)
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			s.blind()
