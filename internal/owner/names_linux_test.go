@@ -63,6 +63,20 @@ func TestFindAsTheSameUser(t *testing.T) {
 	require.Contains(t, r.ByPID, c.Inode)
 }
 
+// The same user with another group may list the descriptors and no more, as a
+// sidecar whose runAsGroup is missing: that is denied, not nothing found.
+func TestFindAsTheSameUserOfAnotherGroup(t *testing.T) {
+	needRoot(t)
+	c := start(t, childSpec{Listen: true, Comm: "java", Threads: []string{"http-nio-PORT-exec-1"}}, asUser(nobody))
+	r := findAs(t, childSpec{PID: c.pid(), Sockets: []Socket{c.Socket}}, func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody - 1}}
+	})
+	require.Equal(t, c.pid(), r.Found[c.Inode].PID)
+	require.True(t, r.Found[c.Inode].ByThreadName)
+	require.Equal(t, "permission", r.Denied[c.pid()])
+	require.Equal(t, "permission", r.ByPIDIs)
+}
+
 func TestHiddenProcesses(t *testing.T) {
 	needRoot(t)
 	c := start(t, childSpec{Listen: true, Threads: []string{"http-nio-PORT-exec-1"}})

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -124,6 +125,7 @@ func (p *proc) sockets(pid, from, limit int, fn func(fd int, inode uint32) bool)
 		_, _ = unix.Seek(dir, int64(from)+2, unix.SEEK_SET)
 	}
 	var link [64]byte
+	var denied error
 	seen := 0
 	err = eachNumber(dir, func(fd int) bool {
 		if fd < from {
@@ -135,13 +137,19 @@ func (p *proc) sockets(pid, from, limit int, fn func(fd int, inode uint32) bool)
 		}
 		p.readlinks++
 		n, err := unix.Readlinkat(dir, strconv.Itoa(fd), link[:])
+		if errors.Is(err, iofs.ErrPermission) {
+			// The same user with another group may list the folder, which is
+			// its own by mode, but not follow the links (ptrace_may_access).
+			denied = err
+			return false
+		}
 		if err != nil {
 			return true // closed meanwhile
 		}
 		inode := socketInode(link[:n])
 		return inode == 0 || fn(fd, inode)
 	})
-	return next, p.explain(pid, err)
+	return next, p.explain(pid, cmp.Or(denied, err))
 }
 
 // explain tells a process that has ended, or is a zombie, from a missing
