@@ -39,7 +39,7 @@ type Target struct {
 type Unavailable struct {
 	What string // "environ of pid 42"
 	Why  string // "permission denied"
-	How  string // "run as uid 1000 and gid 1000, or grant CAP_SYS_PTRACE"
+	How  string // "run as uid 1000 and gid 1000, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
 }
 
 // Counters are the kernel's own names and values: "ListenOverflows" (TcpExt),

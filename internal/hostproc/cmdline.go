@@ -13,7 +13,8 @@ func (fs FS) Cmdline(pid int) ([]string, error) {
 
 // Environ is the environment the process was started with, as "NAME=value" in
 // its order; of two entries with one name the first is what getenv finds. It
-// takes the same user and group as the process, or root with CAP_SYS_PTRACE.
+// takes the same user and group as the process, or CAP_SYS_PTRACE and
+// CAP_DAC_READ_SEARCH.
 func (fs FS) Environ(pid int) ([]string, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 // SocketInodes calls fn with the inode of each socket descriptor of the
 // process, in the order of descriptors; a duplicated descriptor comes twice.
-// It takes the same user and group as the process, or root with
-// CAP_SYS_PTRACE: else the error wraps fs.ErrPermission.
+// It takes the same user and group as the process, or CAP_SYS_PTRACE and
+// CAP_DAC_READ_SEARCH: else the error wraps fs.ErrPermission.
 func (fs FS) SocketInodes(pid int, fn func(inode uint32)) error {
 	dir, err := openDir(fs.path(pid, "fd"))
 	if err != nil {

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
@@ -47,13 +48,26 @@ func (m *processMemory) lookAtJVM(proc hostproc.FS, p *backlog.Process, who stri
 		m.jvmTried = !errors.Is(m.jvmErr, hostproc.ErrNoPerfData)
 	}
 	if m.jvm == nil {
-		if !errors.Is(m.jvmErr, hostproc.ErrNoPerfData) { // -XX:-UsePerfData, or another JVM than HotSpot
-			miss.ok(p.PID, "JVM counters (hsperfdata)", who, m.jvmErr)
+		if errors.Is(m.jvmErr, hostproc.ErrNoPerfData) {
+			miss.add(noPerfData(p.PID))
+			return
 		}
+		miss.ok(p.PID, "JVM counters (hsperfdata)", who, m.jvmErr)
 		return
 	}
 	if jvm, err := m.jvm.Read(); err == nil {
 		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
+	}
+}
+
+// noPerfData is what a JVM without counters lacks most often: HotSpot names the
+// file after its user and makes none for a uid without a name, which is what
+// many containers run as.
+func noPerfData(pid int) backlog.Unavailable {
+	return backlog.Unavailable{
+		What: fmt.Sprintf("JVM counters (hsperfdata) of pid %d", pid),
+		Why:  "the JVM writes none",
+		How:  "give its uid a name in the container's /etc/passwd; no -XX:-UsePerfData, no -XX:+PerfDisableSharedMem",
 	}
 }
 

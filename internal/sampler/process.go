@@ -63,7 +63,7 @@ func (s *Sampler) lookAtCgroup(p *backlog.Process) {
 }
 
 func credentials(p hostproc.Process) string {
-	return fmt.Sprintf("run as uid %d and gid %d, or as root with CAP_SYS_PTRACE", p.UIDs[1], p.GIDs[1])
+	return fmt.Sprintf("run as uid %d and gid %d, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", p.UIDs[1], p.GIDs[1])
 }
 
 // missing collects what could not be seen, each thing once.

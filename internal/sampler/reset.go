@@ -67,7 +67,7 @@ func (s *Sampler) forgottenSockets(sc *scan, l *backlog.Listener) *int {
 	pid := l.Process.PID
 	held := make(map[uint32]struct{})
 	err := s.src.Proc.SocketInodes(pid, func(inode uint32) { held[inode] = struct{}{} })
-	if !sc.miss.ok(pid, "descriptors", "run as the same uid and gid, or as root with CAP_SYS_PTRACE: "+
+	if !sc.miss.ok(pid, "descriptors", "run as the same uid and gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: "+
 		"without them accepted may be undercounted, connections that clients reset keep their slot", err) {
 		return nil
 	}

@@ -262,7 +262,7 @@ func (s *Sampler) lookAtOwners(sc *scan) {
 			sc.miss.add(backlog.Unavailable{
 				What: fmt.Sprintf("descriptors of pid %d", c.owner.PID),
 				Why:  "permission denied; the owner of " + c.id.String() + " is known by its threads' names only",
-				How:  fmt.Sprintf("run as uid %d with the same gid, or as root with CAP_SYS_PTRACE", c.members[0].UID),
+				How:  fmt.Sprintf("run as uid %d with the same gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", c.members[0].UID),
 			})
 		}
 		if _, done := sc.processes[c.owner.PID]; !done {
@@ -285,7 +285,7 @@ func noOwner(c *candidate, denied []owner.Denied) backlog.Unavailable {
 	}
 	if len(denied) > 0 {
 		u.Why = "permission denied on the descriptors of its process"
-		u.How = fmt.Sprintf("run as uid %d with the same gid, or as root with CAP_SYS_PTRACE", c.members[0].UID)
+		u.How = fmt.Sprintf("run as uid %d with the same gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", c.members[0].UID)
 	}
 	return u
 }

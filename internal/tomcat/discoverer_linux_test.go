@@ -326,7 +326,7 @@ func TestAsAnotherUser(t *testing.T) {
 	for _, what := range []string{"environ of pid " + pid, "working directory of pid " + pid} {
 		require.Contains(t, unavailable, what)
 		require.Equal(t, "permission denied", unavailable[what].Why)
-		require.Equal(t, "run as uid 0 and gid 0, or root with CAP_SYS_PTRACE", unavailable[what].How)
+		require.Equal(t, "run as uid 0 and gid 0, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", unavailable[what].How)
 	}
 	require.Contains(t, unavailable["conf/server.xml"].Why, "permission denied")
 }

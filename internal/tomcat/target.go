@@ -108,13 +108,14 @@ func (t *target) miss(what string, err error, how string) {
 }
 
 // remedy says who may read a process's environment, folders and files
-// (PTRACE_MODE_READ: all ids equal, or the capability).
+// (PTRACE_MODE_READ: all ids equal, or CAP_SYS_PTRACE; and environ and fd are the
+// owner's alone to open, or CAP_DAC_READ_SEARCH's).
 func remedy(proc hostproc.FS, pid int) string {
 	p, err := proc.Process(pid)
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("run as uid %d and gid %d, or root with CAP_SYS_PTRACE", p.UIDs[0], p.GIDs[0])
+	return fmt.Sprintf("run as uid %d and gid %d, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", p.UIDs[0], p.GIDs[0])
 }
 
 // startOf is when a process was started, by today's clock.

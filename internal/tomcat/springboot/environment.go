@@ -87,7 +87,7 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 	if !p.EnvKnown {
 		e.unavailable = append(e.unavailable, backlog.Unavailable{
 			What: "environment of the process", Why: "it could not be read: settings in it are not seen",
-			How: "run as the process's user and group, or as root with CAP_SYS_PTRACE",
+			How: "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 		})
 	}
 	docs := []*document{args, props, env}
