@@ -17,7 +17,7 @@ const share = 0.013
 func (r *report) scaling() string {
 	var b strings.Builder
 	b.WriteString("\n## How the cost grows\n\n![cost against sockets, listeners and namespaces](scaling.svg)\n\n")
-	b.WriteString("On paper: a **sample** asks for the watched listeners one by one, each a lookup in the kernel's table of listeners, or dumps all LISTEN sockets where that is cheaper (more than 8 watched, and one more for every eight that are there): O(listeners), whatever the number of connections. A **scan** walks the table of connections once for each namespace, O(sockets of the whole host) for each, and copies what belongs to the watched ports, O(their connections).\n\n")
+	b.WriteString("On paper: a **sample** asks for the watched listeners, up to 32 in one send, each a lookup in the kernel's table of listeners, or dumps all LISTEN sockets where that is cheaper (more than 13 watched, and one more for every five that are there): O(listeners), whatever the number of connections. A **scan** walks the table of connections once for each namespace, O(sockets of the whole host) for each, and copies what belongs to the watched ports, O(their connections).\n\n")
 	b.WriteString("| sockets | sample of one listener | bare exact request | bare LISTEN dump | bare walk, nothing matches | bare walk, a tenth matches | whole scan |\n|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, p := range r.BySockets {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", count(p.N), brief(p.Sample),

@@ -76,7 +76,7 @@ func (b *bench) byListeners(ctx context.Context) error {
 		return err
 	}
 	defer server.stop()
-	for _, n := range []int{1, 2, 8, 9, 50, 100, 200, most} {
+	for _, n := range []int{1, 2, 8, 16, 50, 100, 200, most} {
 		p, err := measureOne(ctx, n, ports(list[:n]...))
 		if err != nil {
 			return err

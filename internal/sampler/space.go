@@ -42,9 +42,13 @@ type space struct {
 	expects      func(backlog.ListenerID) bool // sure to be watched once it listens
 	devices      map[uint32]string             // interface names by index
 
-	reply    sockdiag.Listener // reused by the fast loop
+	asks     []sockdiag.Ask // reused by the fast loop
+	asked    []int          // whose each of asks is, by index in watches
+	at       time.Time      // of the sample under way
+	answer   func(int, *sockdiag.Listener, error)
 	take     func(*sockdiag.Listener) error
-	moved    bool         // a drop counter moved in this dump
+	moved    bool         // a drop counter moved in this sample
+	gone     bool         // a listener vanished in it
 	past     []checkpoint // one a scan, over the window
 	sysctl   map[string]int
 	sysctlAt time.Time        // when sysctl was read
@@ -74,7 +78,7 @@ func openSpace(src Sources, pid int) (*space, error) {
 		pid: pid, byInode: make(map[uint32]place),
 		accounts: make(map[backlog.ListenerID]*account), devices: make(map[uint32]string),
 	}
-	sp.take = sp.takeListener
+	sp.take, sp.answer = sp.takeListener, sp.answered
 	dial := func() (err error) {
 		if sp.fast, err = sockdiag.Dial(); err != nil {
 			return err

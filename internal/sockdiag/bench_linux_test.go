@@ -97,6 +97,29 @@ func BenchmarkLookup(b *testing.B) {
 	})
 }
 
+// BenchmarkLookupEach: bare is one send and one read for each of eight.
+func BenchmarkLookupEach(b *testing.B) {
+	c, id := table(b, 1)
+	request := appendLookup(nil, id)
+	finish(request, 1)
+	buffer := make([]byte, bufferLen)
+	asks := slices.Repeat([]Ask{{ID: id}}, 8)
+	answer := func(_ int, _ *Listener, err error) {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	compare(b, 20, func() {
+		for range asks {
+			bare(b, c, request, buffer, false)
+		}
+	}, func() {
+		if err := c.LookupEach(asks, answer); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
 // BenchmarkScan: the budget is 1.2 x-bare, at the worst case that every socket
 // of the table but the clients' ends is wanted.
 func BenchmarkScan(b *testing.B) {
@@ -143,6 +166,24 @@ func TestLookupAllocatesNothing(t *testing.T) {
 	require.NoError(t, c.Lookup(id, 0, &l))
 	require.Zero(t, testing.AllocsPerRun(200, func() {
 		if err := c.Lookup(id, l.Inode, &l); err != nil {
+			t.Error(err)
+		}
+	}))
+}
+
+func TestLookupEachAllocatesNothing(t *testing.T) {
+	c, id := table(t, 1)
+	asks := slices.Repeat([]Ask{{ID: id}}, maxBatch+1)
+	found := 0
+	answer := func(_ int, l *Listener, err error) {
+		if err == nil && l.ListenerID == id {
+			found++
+		}
+	}
+	require.NoError(t, c.LookupEach(asks, answer))
+	require.Equal(t, len(asks), found)
+	require.Zero(t, testing.AllocsPerRun(200, func() {
+		if err := c.LookupEach(asks, answer); err != nil {
 			t.Error(err)
 		}
 	}))

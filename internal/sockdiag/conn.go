@@ -84,6 +84,16 @@ func (c *Conn) Lookup(id ListenerID, inode uint32, out *Listener) error {
 	case err != nil:
 		return wrap("lookup", err)
 	}
+	if err := c.found(body, id, inode); err != nil {
+		return err
+	}
+	*out = c.listener
+	return nil
+}
+
+// found decodes the reply to an exact request into c.listener, and compares it
+// with what was asked for.
+func (c *Conn) found(body []byte, id ListenerID, inode uint32) error {
 	switch err := c.listener.decode(body); {
 	case errors.Is(err, errState):
 		return &Error{Op: "lookup", Err: ErrNotFound}
@@ -93,7 +103,6 @@ func (c *Conn) Lookup(id ListenerID, inode uint32, out *Listener) error {
 	if c.listener.ListenerID != id || inode != 0 && c.listener.Inode != inode {
 		return &Error{Op: "lookup", Err: ErrNotFound}
 	}
-	*out = c.listener
 	return nil
 }
 

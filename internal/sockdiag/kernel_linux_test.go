@@ -220,6 +220,53 @@ func TestLookupRefusesContradictions(t *testing.T) {
 	}
 }
 
+// TestLookupEach asks for more than one send may hold, for sockets that are
+// gone, and for what cannot be asked, all in one.
+func TestLookupEach(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var all []*nettest.Listener
+	ns.Do(func() {
+		for range 100 {
+			all = append(all, nettest.Listen(t, nettest.ListenOptions{Backlog: 5}))
+		}
+	})
+	asks := make([]sockdiag.Ask, len(all))
+	for i, l := range all {
+		asks[i] = sockdiag.Ask{ID: sockdiag.ListenerID{Family: sockdiag.FamilyIPv4, Local: l.Addr}, Inode: l.Inode}
+	}
+	all[3].Close()
+	asks[5].ID.Family = 1
+	asks[40].Inode++
+	queue(t, ns, all[7].Addr, 2)
+
+	c := dial(t, ns)
+	for range 2 { // the module is proven by the first
+		answers := make([]error, len(asks))
+		seen := make([]int, len(asks))
+		require.NoError(t, c.LookupEach(asks, func(i int, l *sockdiag.Listener, err error) {
+			answers[i] = err
+			seen[i]++
+			if err == nil {
+				require.Equal(t, all[i].Addr, l.Address())
+				require.Equal(t, all[i].Inode, l.Inode)
+				require.Equal(t, i == 7, l.RecvQ == 2)
+			}
+		}))
+		for i, err := range answers {
+			require.Equal(t, 1, seen[i], "one answer each")
+			switch i {
+			case 3, 40:
+				require.ErrorIs(t, err, sockdiag.ErrNotFound)
+			case 5:
+				require.ErrorContains(t, err, "invalid argument")
+			default:
+				require.NoError(t, err, "%d", i)
+			}
+		}
+	}
+	require.NoError(t, c.LookupEach(nil, nil))
+}
+
 func TestFiveHundredListeners(t *testing.T) {
 	ns := nettest.Namespace(t)
 	want := map[uint32]netip.AddrPort{}

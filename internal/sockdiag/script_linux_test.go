@@ -186,6 +186,47 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestLookupEachScripts: replies that belong to others, or that never come.
+func TestLookupEachScripts(t *testing.T) {
+	listener, other := listenerBody("127.0.0.1:80", 10), listenerBody("127.0.0.1:81", 11)
+	ask := func(addr string, inode uint32) Ask {
+		return Ask{ListenerID{Family: FamilyIPv4, Local: netip.MustParseAddrPort(addr)}, inode}
+	}
+	asks := []Ask{ask("127.0.0.1:80", 10), ask("127.0.0.1:81", 11)}
+	exact := func(seq uint32, body []byte) []byte { return rawMessage(sockDiagByFamily, 0, seq, body) }
+	for _, test := range []struct {
+		name    string
+		replies func(s *script)
+		want    error
+		answers []error
+	}{
+		{"both", func(s *script) { s.reply(exact(2, listener)); s.reply(exact(3, other)) }, nil, []error{nil, nil}},
+		{"in one datagram", func(s *script) { s.reply(exact(2, listener), exact(3, other)) }, nil, []error{nil, nil}},
+		{"a late one between", func(s *script) { s.reply(exact(2, listener)); s.reply(exact(1, other)); s.reply(exact(3, other)) }, nil, []error{nil, nil}},
+		{"the other way round", func(s *script) { s.reply(exact(3, other)); s.reply(exact(2, listener)) }, nil, []error{nil, nil}},
+		{"one denied", func(s *script) { s.reply(errorMessage(2, syscall.EPERM)); s.reply(exact(3, other)) }, nil, []error{os.ErrPermission, nil}},
+		{"one acknowledged", func(s *script) { s.reply(errorMessage(2, 0)); s.reply(exact(3, other)) }, nil, []error{ErrMalformed, nil}},
+		{"one malformed", func(s *script) { s.reply(exact(2, listener[:20])); s.reply(exact(3, other)) }, nil, []error{ErrMalformed, nil}},
+		{"one never", func(s *script) { s.reply(exact(3, other)) }, ErrTimeout, nil},
+		{"a fragment", func(s *script) { s.reply([]byte{1}) }, ErrMalformed, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScript(t)
+			s.reply(doneMessage(1, 0)) // the walk that proves the module
+			test.replies(s)
+			answers := make([]error, 2)
+			err := s.conn.LookupEach(asks, func(i int, _ *Listener, err error) { answers[i] = err })
+			require.ErrorIs(t, err, test.want)
+			for i := range test.answers {
+				require.ErrorIs(t, answers[i], test.answers[i])
+			}
+		})
+	}
+	s := newScript(t)
+	s.reply(doneMessage(1, syscall.ENOENT))
+	require.ErrorIs(t, s.conn.LookupEach(asks, nil), ErrNotSupported, "no module")
+}
+
 // TestAbandonedDump leaves a real dump unread in the middle.
 func TestAbandonedDump(t *testing.T) {
 	ns := nettest.Namespace(t)
