@@ -21,6 +21,8 @@ type Snapshot struct {
 	Gone    []RetainedTotals
 	NetNS   []NetNS
 	Targets []Target
+	// TargetInfos are the labels of every port that is expected or watched.
+	TargetInfos []TargetInfo
 	// Notes are for people: "no Tomcat found: showing everything that listens".
 	Notes       []string
 	Unavailable []Unavailable
@@ -33,6 +35,22 @@ type Target struct {
 	Port  uint16
 	NetNS uint64
 	Up    bool
+}
+
+// Same tells whether two targets are one.
+func (t Target) Same(other Target) bool { return t.Port == other.Port && t.NetNS == other.NetNS }
+
+// TargetInfo is what the configuration file says of a port, for the metrics.
+// It must not be changed.
+type TargetInfo struct {
+	Port   uint16
+	NetNS  uint64
+	Labels map[string]string // names that Prometheus accepts
+}
+
+// Same tells whether two are about one port.
+func (t TargetInfo) Same(other TargetInfo) bool {
+	return t.Port == other.Port && t.NetNS == other.NetNS
 }
 
 // Unavailable names something that could not be seen.

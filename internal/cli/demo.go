@@ -170,7 +170,9 @@ func (o *demoOptions) watch(port uint16) (*sampler.Sampler, error) {
 	opt.Ports = []uint16{port}
 	opt.ScanInterval = 500 * time.Millisecond
 	opt.Limits = sampler.Overrides{
-		MaxConnections: &o.server.MaxConnections, AcceptCount: &o.server.AcceptCount, MaxThreads: &o.server.MaxThreads,
+		MaxConnections: sampler.ByHand(&o.server.MaxConnections, "flag --max-connections"),
+		AcceptCount:    sampler.ByHand(&o.server.AcceptCount, "flag --accept-count"),
+		MaxThreads:     sampler.ByHand(&o.server.MaxThreads, "flag --max-threads"),
 	}
 	return newSampler(opt)
 }

@@ -43,10 +43,14 @@ func (t *targets) register(flags *pflag.FlagSet) {
 // options fills in the sampler's options.
 func (t *targets) options(o *sampler.Options) {
 	o.Ports, o.PIDs, o.All, o.Actuator = t.ports, t.pids, t.all, t.actuator
-	o.Limits = sampler.Overrides{
-		MaxConnections: t.limits.maxConnections.value,
-		AcceptCount:    t.limits.acceptCount.value,
-		MaxThreads:     t.limits.maxThreads.value,
+	o.Limits = t.limits.overrides()
+}
+
+func (l limits) overrides() sampler.Overrides {
+	return sampler.Overrides{
+		MaxConnections: sampler.ByHand(l.maxConnections.value, "flag --max-connections"),
+		AcceptCount:    sampler.ByHand(l.acceptCount.value, "flag --accept-count"),
+		MaxThreads:     sampler.ByHand(l.maxThreads.value, "flag --max-threads"),
 	}
 }
 
@@ -60,15 +64,8 @@ func newSampler(o sampler.Options) (*sampler.Sampler, error) {
 		Mount:  procMount,
 		Proc:   proc,
 		Owners: owner.New(procMount),
-		Tomcat: tomcat.NewDiscoverer(proc, tomcatOptions(o)...),
+		Tomcat: tomcat.NewDiscoverer(proc),
 	}, o)
-}
-
-func tomcatOptions(o sampler.Options) []tomcat.Option {
-	if o.Actuator == "" {
-		return nil
-	}
-	return []tomcat.Option{tomcat.WithActuator(o.Actuator)}
 }
 
 // ports is a repeatable flag of TCP ports.

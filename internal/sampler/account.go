@@ -17,6 +17,9 @@ type account struct {
 	fill     backlog.FillHistogram
 	fullTime time.Duration
 	lastSeen time.Time
+	// dismissed: it listens and is not watched (any more), so that what its
+	// socket drops from now on is nobody's.
+	dismissed bool
 
 	// pending are dropped packets whose cause waits for the next scan: the
 	// stages must be seen on both sides of the drop.

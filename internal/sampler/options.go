@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -17,11 +18,15 @@ type Options struct {
 	PIDs  []int    // only the listeners of these processes, in their namespaces
 	All   bool     // every listener, not only Tomcat's
 
+	// Targets have settings of their own. Their ports are expected, too.
+	Targets []Target
+	Labels  map[string]string // of everything that is watched; a target's beat them
+
 	// Inside are processes whose network namespaces are looked at; without any
 	// it is those of PIDs, or else the caller's own.
 	Inside []int
 
-	Limits Overrides
+	Limits Overrides // a target's beat them
 
 	SampleInterval time.Duration // between two looks at the queues
 	ScanInterval   time.Duration // between two looks at everything; stretched when a scan is dear
@@ -37,9 +42,38 @@ type Options struct {
 	Now        func() time.Time
 }
 
+// Target is what a configuration file says of ports of one process, of ports of
+// any process, or of all ports of one process.
+type Target struct {
+	Ports    []uint16 // none: all on which PID listens
+	PID      int      // 0: any process of the namespaces that are looked at
+	Labels   map[string]string
+	Limits   Overrides
+	Actuator string // base URL of the Actuator to ask, "" for none
+}
+
 // Overrides are limits given by hand; they beat what is discovered.
 type Overrides struct {
-	MaxConnections, AcceptCount, MaxThreads *int
+	MaxConnections, AcceptCount, MaxThreads *backlog.Setting[int]
+}
+
+// Or fills in from other what o does not say.
+func (o Overrides) Or(other Overrides) Overrides {
+	return Overrides{
+		MaxConnections: cmp.Or(o.MaxConnections, other.MaxConnections),
+		AcceptCount:    cmp.Or(o.AcceptCount, other.AcceptCount),
+		MaxThreads:     cmp.Or(o.MaxThreads, other.MaxThreads),
+	}
+}
+
+// ByHand is a limit that somebody told tcpdiag, nil for none. source is where:
+// "flag --max-threads", "tcpdiag.yml line 7". Its kind is not that of a file,
+// which would say that the server's own configuration was read.
+func ByHand(value *int, source string) *backlog.Setting[int] {
+	if value == nil {
+		return nil
+	}
+	return &backlog.Setting[int]{Value: *value, Kind: backlog.SourceFlag, Source: source}
 }
 
 // Defaults are the options of an agent that was told nothing.
@@ -53,16 +87,6 @@ func Defaults() Options {
 		Log:            slog.New(slog.DiscardHandler),
 		Now:            time.Now,
 	}
-}
-
-func (o *Options) inside() []int {
-	switch {
-	case len(o.Inside) > 0:
-		return o.Inside
-	case len(o.PIDs) > 0:
-		return o.PIDs
-	}
-	return []int{0}
 }
 
 // Sources are what the sampler asks besides the kernel's sockets.
@@ -82,13 +106,8 @@ func (o Overrides) apply(c *backlog.Connector) *backlog.Connector {
 	if c != nil {
 		out = *c
 	}
-	set := func(dst **backlog.Setting[int], v *int, flag string) {
-		if v != nil {
-			*dst = &backlog.Setting[int]{Value: *v, Kind: backlog.SourceFlag, Source: "flag " + flag}
-		}
-	}
-	set(&out.MaxConnections, o.MaxConnections, "--max-connections")
-	set(&out.AcceptCount, o.AcceptCount, "--accept-count")
-	set(&out.MaxThreads, o.MaxThreads, "--max-threads")
+	out.MaxConnections = cmp.Or(o.MaxConnections, out.MaxConnections)
+	out.AcceptCount = cmp.Or(o.AcceptCount, out.AcceptCount)
+	out.MaxThreads = cmp.Or(o.MaxThreads, out.MaxThreads)
 	return &out
 }

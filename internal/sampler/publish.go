@@ -16,7 +16,7 @@ import (
 func (s *Sampler) publish(sc *scan) {
 	snap := &backlog.Snapshot{
 		Time: sc.at, Host: s.host, Kernel: s.kernel,
-		Omitted: sc.omitted, Notes: sc.notes, Targets: s.missing(sc.kept),
+		Omitted: sc.omitted, Notes: sc.notes, Targets: s.missing(sc.kept), TargetInfos: s.targetInfos(sc.kept),
 	}
 	for _, sp := range s.spaces {
 		sp.readSysctls(sc.at, s.src.Proc.Sysctls)
@@ -65,8 +65,8 @@ func (s *Sampler) listener(sc *scan, c *candidate) backlog.Listener {
 	worst, g := c.worst(), sc.gathered[c]
 	l := backlog.Listener{
 		ID: c.id, Port: c.port(), Inode: worst.Inode, Members: len(c.members),
-		Expected:    slices.Contains(s.opt.Ports, c.port()),
-		Connector:   s.opt.Limits.apply(c.connector),
+		Expected:    s.expected(c),
+		Connector:   s.limits(c).apply(c.connector),
 		AcceptQueue: &backlog.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
 		SynBacklog:  &backlog.SynBacklog{Length: g.synBacklog, Limit: int(worst.SendQ)},
 	}

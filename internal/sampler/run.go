@@ -63,6 +63,8 @@ func (s *Sampler) sampleLoop(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 			s.Sample()
+		case interval := <-s.tempo:
+			ticker.Reset(interval)
 		}
 	}
 }
@@ -75,6 +77,9 @@ func (s *Sampler) scanLoop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case c := <-s.changes:
+			c.done <- s.reconfigure(c.opt)
+			continue
 		case <-early:
 			// Not at once: the budget holds for scans brought forward, too.
 			if wait := max(earliest, share(s.cost)) - s.opt.Now().Sub(ended); wait > 0 {

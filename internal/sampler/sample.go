@@ -212,8 +212,10 @@ func (sp *space) watching(inode uint32, id backlog.ListenerID) bool {
 	if _, ok := sp.byInode[inode]; ok {
 		return true
 	}
-	_, known := sp.accounts[id]
-	return known || sp.expects(id)
+	if a, known := sp.accounts[id]; known {
+		return !a.dismissed
+	}
+	return sp.expects(id)
 }
 
 // account finds or opens the account of a listening address.

@@ -2,8 +2,6 @@ package sampler
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,12 +18,16 @@ type Sampler struct {
 	host, kernel string
 
 	early     chan struct{} // a scan is wanted before its time
+	changes   chan change   // of the options, for the scan loop
+	tempo     chan time.Duration
 	published atomic.Pointer[backlog.Snapshot]
 
 	// mu is held by the two loops, each for microseconds; readers of Snapshot
 	// never take it.
 	mu       sync.Mutex
 	spaces   []*space
+	chosen   selection
+	homes    map[int]*space // of the processes that are named
 	lastTick time.Time
 	self     backlog.Self
 
@@ -45,46 +47,18 @@ func New(src Sources, opt Options) (*Sampler, error) {
 	s := &Sampler{
 		opt: opt, src: src,
 		early:      make(chan struct{}, 1),
+		changes:    make(chan change),
+		tempo:      make(chan time.Duration, 1),
 		processes:  make(map[processKey]*processMemory),
 		resetLooks: make(map[backlog.ListenerID]resetLook),
 	}
 	s.host, _ = src.Proc.Hostname()
 	s.kernel, _ = src.Proc.KernelRelease()
 	s.self.ScanInterval = opt.ScanInterval
-	for _, pid := range opt.inside() {
-		if err := s.addSpace(pid); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+	if err := s.openSpaces(opt); err != nil {
+		return nil, err
 	}
 	return s, nil
-}
-
-func (s *Sampler) addSpace(pid int) error {
-	if pid != 0 {
-		if _, err := s.src.Proc.Process(pid); err != nil {
-			return fmt.Errorf("pid %d: %w", pid, err)
-		}
-	}
-	sp, err := openSpace(s.src, pid)
-	if err != nil {
-		return err
-	}
-	for _, other := range s.spaces {
-		if other.id == sp.id {
-			return sp.close()
-		}
-	}
-	sp.window, sp.thresholds, sp.expects = s.opt.Window, s.opt.Thresholds, s.expects
-	s.spaces = append(s.spaces, sp)
-	return nil
-}
-
-// expects is true for addresses that the targets are sure to name.
-func (s *Sampler) expects(id backlog.ListenerID) bool {
-	if len(s.opt.PIDs) > 0 {
-		return false
-	}
-	return slices.Contains(s.opt.Ports, id.Address.Port()) || (s.opt.All && len(s.opt.Ports) == 0)
 }
 
 // Close releases the netlink sockets and files.

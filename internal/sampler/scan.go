@@ -147,7 +147,7 @@ func (sp *space) remember(c checkpoint, window time.Duration) {
 // named by --pid owns what it holds, though others may hold it too.
 func (s *Sampler) findOwners(sc *scan) {
 	owners := make(map[uint32]owner.Process)
-	for _, pid := range s.opt.PIDs {
+	for pid := range s.homes {
 		s.heldBy(pid, owners)
 	}
 	for _, sp := range s.spaces {
@@ -197,11 +197,6 @@ func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) {
 	}
 }
 
-// mayWant is false for ports that were not asked for.
-func (s *Sampler) mayWant(c *candidate) bool {
-	return len(s.opt.Ports) == 0 || slices.Contains(s.opt.Ports, c.port())
-}
-
 // findConnectors asks once per process what stands behind its listeners.
 func (s *Sampler) findConnectors(ctx context.Context, sc *scan) {
 	byPID := make(map[int][]*candidate)
@@ -237,8 +232,14 @@ func (s *Sampler) keep(sc *scan) {
 	sc.kept = kept
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, c := range sc.all {
+		if a, ok := c.space.accounts[c.id]; ok {
+			a.dismissed = true // what is kept is called back
+		}
+	}
 	for _, c := range kept {
 		c.account = c.space.account(c.id)
+		c.account.dismissed = false
 	}
 }
 

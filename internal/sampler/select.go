@@ -58,10 +58,10 @@ func group(sp *space, listeners []sockdiag.Listener) []*candidate {
 // or else Tomcat's. note is set when there was no Tomcat and so all are kept.
 func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
 	named := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { return !s.named(c) })
-	if len(named) == 0 && len(s.opt.PIDs) > 0 && len(s.opt.Ports) == 0 {
-		return named, fmt.Sprintf("nothing listens on a TCP port in pid %s", strings.Trim(fmt.Sprint(s.opt.PIDs), "[]"))
+	if pids := s.chosen.wholeProcesses(); len(named) == 0 && len(pids) > 0 {
+		return named, fmt.Sprintf("nothing listens on a TCP port in pid %s", strings.Trim(fmt.Sprint(pids), "[]"))
 	}
-	if s.opt.All || len(s.opt.Ports) > 0 || len(s.opt.PIDs) > 0 {
+	if s.chosen.all || len(s.chosen.selectors) > 0 {
 		return named, ""
 	}
 	for _, c := range all {
@@ -76,26 +76,6 @@ func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
 		return all, "no Tomcat found, and nothing listens in this network namespace"
 	}
 	return all, "no Tomcat found: showing everything that listens"
-}
-
-// named tells whether --port and --pid let a listener pass.
-func (s *Sampler) named(c *candidate) bool {
-	if len(s.opt.Ports) > 0 && !slices.Contains(s.opt.Ports, c.port()) {
-		return false
-	}
-	return len(s.opt.PIDs) == 0 || (c.owner != nil && slices.Contains(s.opt.PIDs, c.owner.PID))
-}
-
-// missing returns the expected ports on which nothing listens.
-func (s *Sampler) missing(kept []*candidate) []backlog.Target {
-	var out []backlog.Target
-	for _, sp := range s.spaces {
-		for _, port := range s.opt.Ports {
-			up := slices.ContainsFunc(kept, func(c *candidate) bool { return c.space == sp && c.port() == port })
-			out = append(out, backlog.Target{Port: port, NetNS: uint64(sp.id), Up: up})
-		}
-	}
-	return out
 }
 
 // order sorts by namespace, port, address, and device: the order of the screen

@@ -24,6 +24,9 @@ type space struct {
 	pid  int    // a process in it: /proc/PID/net is the namespace's
 	path string // "" for the agent's own namespace
 
+	// general: what names no process looks for its listeners here.
+	general bool
+
 	fast, slow *sockdiag.Conn
 	drops      *hostproc.ListenCountersFile // what the fast loop reads
 	counters   *hostproc.NetCountersFile    // what a scan reads
@@ -177,7 +180,9 @@ func (sp *space) replace(now time.Time, next []watch) {
 			continue
 		}
 		if !old.survives(inodes) {
-			old.vanish(now)
+			if !sp.stands(old) {
+				old.vanish(now)
+			}
 			continue
 		}
 		for _, m := range old.members {
@@ -232,6 +237,19 @@ func (w *watch) survives(inodes map[uint32]place) bool {
 	for _, m := range w.members {
 		if _, ok := inodes[m.inode]; ok {
 			return true
+		}
+	}
+	return false
+}
+
+// stands tells whether a watch's listener is in the latest dump: one that is
+// only not watched any more has reset nobody.
+func (sp *space) stands(w *watch) bool {
+	for i := range sp.found {
+		for _, m := range w.members {
+			if m.inode == sp.found[i].Inode {
+				return true
+			}
 		}
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,13 +22,34 @@ const (
 	actuatorRetry   = time.Minute // after a failure
 )
 
-// actuator asks Spring Boot's Actuator for Tomcat's own figures (Micrometer's
-// TomcatMetrics), which are there with server.tomcat.mbeanregistry.enabled.
-type actuator struct {
-	url string // "" unless it was given
+// Actuator is Spring Boot's, which is asked for Tomcat's own figures
+// (Micrometer's TomcatMetrics; they are there with
+// server.tomcat.mbeanregistry.enabled), and for whom.
+type Actuator struct {
+	URL  string // base, "http://127.0.0.1:8081/actuator"
+	Port uint16 // of the process that listens there; 0: on the URL's own port
+	PID  int    // only of this process; 0: of any
 }
 
-func newActuator() *actuator { return &actuator{} }
+// answersFor tells whether a process is the one: it listens on the port.
+func (a Actuator) answersFor(pid int, connectors map[uint16]*backlog.Connector) bool {
+	switch {
+	case a.PID != 0 && a.PID != pid:
+		return false
+	case a.PID != 0 && a.Port == 0:
+		return true
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || a.URL == "" {
+		return false
+	}
+	port := a.Port
+	if port == 0 {
+		port = portOf(cmp.Or(u.Port(), standardPort(u.Scheme)))
+	}
+	_, listens := connectors[port]
+	return listens
+}
 
 // reading is what Actuator says of one connector.
 type reading struct {
@@ -39,6 +61,7 @@ type reading struct {
 // meters are the last readings of a process.
 type meters struct {
 	mu       sync.Mutex
+	base     string    // whom the readings are from
 	next     time.Time // not asked again before
 	asking   bool
 	readings []reading
@@ -48,7 +71,7 @@ type meters struct {
 // ask adds Actuator's figures. The first time it waits for the answer; later
 // ones are fetched beside, so that a busy application does not hold up a scan.
 func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors map[uint16]*backlog.Connector) []backlog.Unavailable {
-	base := d.actuatorURL(e, connectors)
+	base := d.actuatorURL(pid, e, connectors)
 	if base == "" {
 		return nil
 	}
@@ -68,15 +91,13 @@ func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors map[
 	}}
 }
 
-// actuatorURL is the URL that was given, if the process listens on its port, or
-// one found on a management port of its own. The application's own port is
-// never asked unless it was given.
-func (d *Discoverer) actuatorURL(e *entry, connectors map[uint16]*backlog.Connector) string {
-	for _, base := range []string{d.actuator.url, e.found.management} {
-		if u, err := url.Parse(base); err == nil && base != "" {
-			if _, listens := connectors[portOf(cmp.Or(u.Port(), standardPort(u.Scheme)))]; listens {
-				return strings.TrimSuffix(base, "/")
-			}
+// actuatorURL is the first of the URLs that were given for the process, or one
+// found on a management port of its own. The application's own port is never
+// asked unless it was given.
+func (d *Discoverer) actuatorURL(pid int, e *entry, connectors map[uint16]*backlog.Connector) string {
+	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found.management}) {
+		if a.answersFor(pid, connectors) {
+			return strings.TrimSuffix(a.URL, "/")
 		}
 	}
 	return ""
@@ -93,6 +114,9 @@ func standardPort(scheme string) string {
 func (m *meters) refresh(ctx context.Context, now func() time.Time, client *http.Client, base string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if base != m.base { // what another one answered, or still will, is of no use
+		m.base, m.asking, m.next, m.readings, m.err = base, false, time.Time{}, nil, nil
+	}
 	if m.asking || now().Before(m.next) {
 		return
 	}
@@ -107,6 +131,9 @@ func (m *meters) refresh(ctx context.Context, now func() time.Time, client *http
 		client.CloseIdleConnections()
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		if m.base != base {
+			return
+		}
 		m.readings, m.err, m.asking = readings, err, false
 		m.next = now().Add(actuatorEvery)
 		if err != nil {

@@ -174,8 +174,57 @@ func TestActuatorURL(t *testing.T) {
 		"://":                "",
 	} {
 		d := NewDiscoverer(procFS(t), WithActuator(given))
-		require.Equal(t, want, d.actuatorURL(&entry{found: &found{}}, listens), given)
+		require.Equal(t, want, d.actuatorURL(1, &entry{found: &found{}}, listens), given)
 	}
+}
+
+func TestActuatorOfATarget(t *testing.T) {
+	listens := map[uint16]*backlog.Connector{8080: {}}
+	tests := map[string]struct {
+		given []Actuator
+		want  string
+	}{
+		"whoever listens on the port":   {[]Actuator{{URL: "http://h:9/a/", Port: 8080}}, "http://h:9/a"},
+		"nobody listens on the port":    {[]Actuator{{URL: "http://h:8080/a", Port: 8081}}, ""},
+		"the process":                   {[]Actuator{{URL: "http://h:9/a", PID: 7}}, "http://h:9/a"},
+		"another process":               {[]Actuator{{URL: "http://h:8080/a", PID: 8}}, ""},
+		"the port of the process":       {[]Actuator{{URL: "http://h:9/a", PID: 7, Port: 8080}}, "http://h:9/a"},
+		"another port of the process":   {[]Actuator{{URL: "http://h:9/a", PID: 7, Port: 8081}}, ""},
+		"the port of another process":   {[]Actuator{{URL: "http://h:9/a", PID: 8, Port: 8080}}, ""},
+		"the one for all comes first":   {[]Actuator{{URL: "http://h:8080/a"}, {URL: "http://h:9/b", Port: 8080}}, "http://h:8080/a"},
+		"the one for all is not theirs": {[]Actuator{{URL: "http://h:1/a"}, {URL: "http://h:9/b", Port: 8080}}, "http://h:9/b"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := NewDiscoverer(procFS(t))
+			d.SetActuators(tt.given)
+			require.Equal(t, tt.want, d.actuatorURL(7, &entry{found: &found{}}, listens))
+		})
+	}
+}
+
+// The answers of the former one are forgotten, and nobody waits for its next turn.
+func TestAnotherActuatorIsAskedAtOnce(t *testing.T) {
+	one, two := &actuatorStub{names: []string{"http-nio-8080"}}, &actuatorStub{status: http.StatusNotFound}
+	first, second := httptest.NewServer(one), httptest.NewServer(two)
+	defer first.Close()
+	defer second.Close()
+	s := bootFake(t, 1)
+	d := NewDiscoverer(procFS(t))
+	d.SetActuators([]Actuator{{URL: first.URL + "/actuator", Port: 8080}})
+	connectors, _ := d.Discover(t.Context(), s.pid, s.start, ports(8080))
+	require.NotNil(t, connectors[8080].BusyThreads)
+
+	d.SetActuators([]Actuator{{URL: second.URL + "/actuator", Port: 8080}})
+	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080))
+	require.Nil(t, connectors[8080].BusyThreads)
+	require.Len(t, unavailable, 1)
+	require.EqualValues(t, 1, two.requests.Load())
+
+	d.SetActuators(nil)
+	connectors, unavailable = d.Discover(t.Context(), s.pid, s.start, ports(8080))
+	require.Nil(t, connectors[8080].BusyThreads)
+	require.Empty(t, unavailable)
 }
 
 func TestActuatorKeepsPasswords(t *testing.T) {

@@ -41,12 +41,12 @@ type Listening struct {
 // Discoverer finds out what stands behind listening ports. It is for one
 // machine; its methods are safe for concurrent use.
 type Discoverer struct {
-	proc     hostproc.FS
-	now      func() time.Time
-	actuator *actuator
+	proc hostproc.FS
+	now  func() time.Time
 
-	mu      sync.Mutex
-	entries map[int]*entry
+	mu        sync.Mutex
+	entries   map[int]*entry
+	actuators []Actuator
 }
 
 // Option changes what a Discoverer does.
@@ -61,12 +61,19 @@ func WithClock(now func() time.Time) Option {
 // which is otherwise only looked for on a management port of its own. It is
 // asked for the process that listens on the URL's port.
 func WithActuator(url string) Option {
-	return func(d *Discoverer) { d.actuator.url = url }
+	return func(d *Discoverer) { d.actuators = []Actuator{{URL: url}} }
+}
+
+// SetActuators names the Actuators to ask from now on.
+func (d *Discoverer) SetActuators(list []Actuator) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.actuators = list
 }
 
 // NewDiscoverer makes a Discoverer that reads through proc.
 func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
-	d := &Discoverer{proc: proc, now: time.Now, actuator: newActuator(), entries: map[int]*entry{}}
+	d := &Discoverer{proc: proc, now: time.Now, entries: map[int]*entry{}}
 	for _, option := range options {
 		option(d)
 	}
