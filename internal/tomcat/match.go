@@ -81,8 +81,8 @@ func (f *found) unconfigured(l Listening, left []Listening, pools Pools, cpus in
 	if len(auto) == 1 && (named || len(left) == 1) {
 		return f.live(auto[0], l, pools, cpus)
 	}
-	if !named && len(f.connectors) == 0 {
-		pool, named = nameless(l, left, pools)
+	if !named {
+		pool, named = f.nameless(l, left, pools)
 	}
 	if !named {
 		return &backlog.Connector{Server: f.server}
@@ -103,12 +103,13 @@ func (f *found) withoutPort() []*catalina.Connector {
 	return out
 }
 
-// nameless finds threads of a connector whose port was cut off, when no other
-// port can be meant.
-func nameless(l Listening, left []Listening, pools Pools) (Pool, bool) {
+// nameless finds threads of a connector whose port was cut off, when neither
+// another port nor a configured connector can be meant: a second connector that
+// the application makes itself, say for HTTPS.
+func (f *found) nameless(l Listening, left []Listening, pools Pools) (Pool, bool) {
 	var found []Pool
 	for _, pool := range pools.All() {
-		if pool.Port == 0 && pool.mayListen(l.Address) {
+		if pool.Port == 0 && pool.mayListen(l.Address) && !f.explains(pool, pools) {
 			found = append(found, pool)
 		}
 	}
@@ -116,9 +117,19 @@ func nameless(l Listening, left []Listening, pools Pools) (Pool, bool) {
 		return Pool{}, false
 	}
 	others := slices.ContainsFunc(left, func(o Listening) bool {
-		return o.Port != l.Port && found[0].mayListen(o.Address)
+		_, named := pools.find(o.Port)
+		return o.Port != l.Port && !named && found[0].mayListen(o.Address)
 	})
 	return found[0], !others
+}
+
+// explains says whether a configured connector may have threads of such names.
+func (f *found) explains(p Pool, pools Pools) bool {
+	scheme, _, _ := strings.Cut(p.Protocol, "-")
+	return slices.ContainsFunc(f.connectors, func(c catalina.Connector) bool {
+		_, named := pools.find(c.Port)
+		return !named && strings.HasPrefix(c.Protocol, scheme+"-") && p.mayListen(c.Address)
+	})
 }
 
 // mayListen says whether the address in the threads' names, as far as it goes,

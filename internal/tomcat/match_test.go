@@ -94,6 +94,11 @@ func TestMatch(t *testing.T) {
 		"threads of one of two":         {nil, "8443 9010", "https-jsse-nio-*12", "8443=jvm/-/- 9010=jvm/-/-", false},
 		"threads of the bound address":  {nil, "127.0.0.1:8080 9010", "http-nio-127.0.*12", "8080=tomcat/-/10 9010=jvm/-/-", false},
 		"not configured, but its name":  {[]string{"8080"}, "8080 8081", "http-nio-8081-e*3", "8080=tomcat/1/- 8081=tomcat/-/3", false},
+		"HTTPS made by the application": {[]string{"8080"}, "8080 8443", "http-nio-8080-e*10 https-jsse-nio-*12", "8080=tomcat/1/10 8443=tomcat/-/10", false},
+		"and a management port":         {[]string{"8080"}, "8080 8443 8081", "http-nio-8080-e*10 http-nio-8081-e*3 https-jsse-nio-*12", "8080=tomcat/1/10 8081=tomcat/-/3 8443=tomcat/-/10", false},
+		"and JMX's, which it may be":    {[]string{"8080"}, "8080 8443 9010", "http-nio-8080-e*10 https-jsse-nio-*12", "8080=tomcat/1/10 8443=jvm/-/- 9010=jvm/-/-", false},
+		"HTTPS beside five digits":      {[]string{"18080"}, "18080 8443", "http-nio-18080-*12 https-jsse-nio-*12", "8443=tomcat/-/10 18080=tomcat/1/10", false},
+		"HTTPS may be the configured":   {[]string{"8080", "8444 tls"}, "8080 8443", "http-nio-8080-e*10 https-jsse-nio-*12", "8080=tomcat/1/10 8443=jvm/-/-", false},
 		"a shutdown port is no mystery": {[]string{"8080", "8443 tls"}, "8080 8005", "https-jsse-nio-*12", "8005=jvm/-/- 8080=tomcat/1/-", false},
 	}
 	for name, tt := range tests {
