@@ -14,15 +14,15 @@ import (
 // they would be late.
 //
 // The environment's GOMAXPROCS is left as it is.
-func Processors(sampleInterval time.Duration) func(scan time.Duration) {
+func Processors() func(scan, sampleInterval time.Duration) {
 	if os.Getenv("GOMAXPROCS") != "" {
-		return func(time.Duration) {}
+		return func(time.Duration, time.Duration) {}
 	}
-	p := processors{several: min(2, runtime.GOMAXPROCS(0)), interval: sampleInterval}
+	p := processors{several: min(2, runtime.GOMAXPROCS(0))}
 	p.now = p.several
 	runtime.GOMAXPROCS(p.several) // the first scan's length is not known
-	return func(scan time.Duration) {
-		if before := p.now; p.after(scan) != before {
+	return func(scan, sampleInterval time.Duration) {
+		if before := p.now; p.after(scan, sampleInterval) != before {
 			runtime.GOMAXPROCS(p.now)
 		}
 	}
@@ -31,7 +31,6 @@ func Processors(sampleInterval time.Duration) func(scan time.Duration) {
 // processors decides how many there are to be.
 type processors struct {
 	now, several int
-	interval     time.Duration
 }
 
 // A scan may delay a sample by a fifth of its interval; to be called short again
@@ -41,11 +40,11 @@ const (
 	shortScan = 2 * longScan
 )
 
-func (p *processors) after(scan time.Duration) int {
+func (p *processors) after(scan, interval time.Duration) int {
 	switch {
-	case scan > p.interval/longScan:
+	case scan > interval/longScan:
 		p.now = p.several
-	case scan < p.interval/shortScan:
+	case scan < interval/shortScan:
 		p.now = 1
 	}
 	return p.now

@@ -9,7 +9,7 @@ import (
 )
 
 func TestProcessorsFollowTheLengthOfScans(t *testing.T) {
-	p := processors{now: 2, several: 2, interval: 10 * time.Millisecond}
+	p := processors{now: 2, several: 2}
 	for _, step := range []struct {
 		scan time.Duration
 		want int
@@ -22,7 +22,7 @@ func TestProcessorsFollowTheLengthOfScans(t *testing.T) {
 		{1500 * time.Microsecond, 2},
 		{0, 1},
 	} {
-		require.Equal(t, step.want, p.after(step.scan), "%v", step.scan)
+		require.Equal(t, step.want, p.after(step.scan, 10*time.Millisecond), "%v", step.scan)
 	}
 }
 
@@ -30,17 +30,19 @@ func TestProcessorsAreSet(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	t.Setenv("GOMAXPROCS", "")
-	scanned := Processors(10 * time.Millisecond)
+	scanned := Processors()
 	require.Equal(t, min(2, before), runtime.GOMAXPROCS(0))
-	scanned(100 * time.Microsecond)
+	scanned(100*time.Microsecond, 10*time.Millisecond)
 	require.Equal(t, 1, runtime.GOMAXPROCS(0))
-	scanned(time.Second)
+	scanned(time.Second, 10*time.Millisecond)
 	require.Equal(t, min(2, before), runtime.GOMAXPROCS(0), "samples beside a long scan")
+	scanned(time.Second, time.Minute)
+	require.Equal(t, 1, runtime.GOMAXPROCS(0), "another interval")
 }
 
 func TestProcessorsLeaveTheEnvironmentsNumber(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	t.Setenv("GOMAXPROCS", "7")
-	Processors(10 * time.Millisecond)(time.Microsecond)
+	Processors()(time.Microsecond, time.Millisecond)
 	require.Equal(t, before, runtime.GOMAXPROCS(0))
 }

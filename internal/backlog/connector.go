@@ -13,7 +13,7 @@ const (
 	SourceEnv      SourceKind = "env"
 	SourceArgument SourceKind = "argument"
 	SourceProperty SourceKind = "property" // -Dname=value
-	SourceFlag     SourceKind = "flag"     // tcpdiag's own --max-connections and the like
+	SourceFlag     SourceKind = "flag"     // told to tcpdiag: its own --max-connections and the like, on the command line or in its configuration file
 	SourceKernel   SourceKind = "kernel"   // the listener's Send-Q
 	SourceActuator SourceKind = "actuator"
 )

@@ -104,6 +104,13 @@ type Self struct {
 	MissedTicks   uint64
 	ScanInterval  time.Duration // as stretched to stay under 2 % of a core
 	SourceUp      map[string]bool
+	Config        *ConfigReload // nil without a configuration file
+}
+
+// ConfigReload is how the agent stands with its configuration file.
+type ConfigReload struct {
+	Successful  bool      // the latest reading of it
+	LastSuccess time.Time // of the reading that is in force
 }
 
 func portString(p uint16) string { return strconv.Itoa(int(p)) }

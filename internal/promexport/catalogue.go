@@ -28,18 +28,22 @@ func Metrics() []Doc {
 type catalogue struct {
 	all []*metric
 
-	listener  listenerMetrics
-	connector connectorMetrics
-	process   processMetrics
-	netns     netnsMetrics
-	self      selfMetrics
-	targetUp  *metric
+	listener   listenerMetrics
+	connector  connectorMetrics
+	process    processMetrics
+	netns      netnsMetrics
+	self       selfMetrics
+	targetUp   *metric
+	targetInfo *metric
 }
 
 func newCatalogue() *catalogue {
 	c := &catalogue{}
 	c.targetUp = c.gauge("tcpdiag_target_up",
 		"Whether something listens on an expected port (given by --port or the configuration file): 1 yes, 0 no.",
+		"netns", "port")
+	c.targetInfo = c.gauge("tcpdiag_target_info",
+		"What the configuration file calls a port that is expected or watched: always 1. Has the file's labels, too; they are here and nowhere else; join on netns and port.",
 		"netns", "port")
 	c.listener = newListenerMetrics(c)
 	c.connector = newConnectorMetrics(c)

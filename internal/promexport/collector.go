@@ -67,6 +67,26 @@ func (c *Collector) targets(e emitter, s *backlog.Snapshot) {
 		seen[k] = true
 		e.value(c.catalogue.targetUp, labels{netnsLabel(t.NetNS), portLabel(t.Port)}, truth(t.Up))
 	}
+	clear(seen)
+	for _, t := range s.TargetInfos {
+		k := key{t.NetNS, t.Port}
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		e.value(c.catalogue.targetInfo, labels{netnsLabel(t.NetNS), portLabel(t.Port)}.with(custom(t.Labels)...), 1)
+	}
+}
+
+// custom are the labels of the configuration file, whose names were checked
+// there. The series of one family may differ in them: a label that a port does
+// not have is the same to Prometheus as an empty one.
+func custom(of map[string]string) []*dto.LabelPair {
+	out := make([]*dto.LabelPair, 0, len(of))
+	for name, value := range of {
+		out = append(out, label(name, value))
+	}
+	return out
 }
 
 func (c *Collector) listeners(e emitter, s *backlog.Snapshot) {

@@ -72,16 +72,19 @@ func fleet(n int) *backlog.Snapshot {
 			Sockstat:     map[string]int{"inuse": 10, "orphan": 0, "tw": 3, "alloc": 20, "mem": 2},
 			Unattributed: 7,
 		}},
-		Targets: []backlog.Target{{Port: 8080, NetNS: netns, Up: true}, {Port: 9090, NetNS: netns}},
+		Targets:     []backlog.Target{{Port: 8080, NetNS: netns, Up: true}, {Port: 9090, NetNS: netns}},
+		TargetInfos: []backlog.TargetInfo{{Port: 9090, NetNS: netns}},
 		Self: backlog.Self{
 			MissedTicks: 2, ScanInterval: 1500 * time.Millisecond,
 			SourceUp: map[string]bool{"sock_diag": true, "owner": false},
+			Config:   &backlog.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
 		},
 	}
 	s.Self.SampleSeconds.Observe(2 * time.Microsecond)
 	s.Self.ScanSeconds.Observe(12 * time.Millisecond)
 	for i := range n {
 		s.Listeners = append(s.Listeners, overloaded(uint16(8080+i), 42+i))
+		s.TargetInfos = append(s.TargetInfos, backlog.TargetInfo{Port: uint16(8080 + i), NetNS: netns})
 	}
 	return s
 }

@@ -12,9 +12,9 @@ import (
 // What bounds the number of series.
 const (
 	// MaxSeriesPerListener is the most series one listener can have, its
-	// connector's and its process's included; each bucket of a classic
+	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 81
+	MaxSeriesPerListener = 82
 	// MaxRetained is the number of vanished addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.

@@ -15,6 +15,8 @@ type selfMetrics struct {
 	missedTicks  *metric
 	sourceUp     *metric
 	omitted      *metric
+	reloaded     *metric
+	reloadedAt   *metric
 }
 
 func newSelfMetrics(c *catalogue) selfMetrics {
@@ -33,6 +35,10 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 			"Whether a source of the agent can be read: 1 yes, 0 no.", "source"),
 		omitted: c.gauge("tcpdiag_omitted_listeners",
 			"Listeners beyond --max-listeners, which have no series."),
+		reloaded: c.gauge("tcpdiag_config_last_reload_successful",
+			"Whether the latest reading of the configuration file succeeded: 1 yes, 0 no, and the former one is in force; absent without --config."),
+		reloadedAt: c.gauge("tcpdiag_config_last_reload_success_timestamp_seconds",
+			"When the configuration in force was read, in Unix time; absent without --config."),
 	}
 }
 
@@ -42,6 +48,10 @@ func (c *Collector) ourselves(e emitter, s *backlog.Snapshot) {
 	e.histogram(m.scan, nil, durationHistogram(&s.Self.ScanSeconds))
 	e.value(m.missedTicks, nil, float64(s.Self.MissedTicks))
 	e.value(m.omitted, nil, float64(s.Omitted))
+	if config := s.Self.Config; config != nil {
+		e.value(m.reloaded, nil, truth(config.Successful))
+		e.value(m.reloadedAt, nil, float64(config.LastSuccess.UnixMilli())/1000)
+	}
 	if s.Self.ScanInterval > 0 {
 		e.value(m.scanInterval, nil, s.Self.ScanInterval.Seconds())
 	}

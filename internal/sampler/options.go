@@ -35,7 +35,7 @@ type Options struct {
 
 	Actuator string // base URL of an Actuator to ask, "" for none
 
-	Scanned func(cost time.Duration) // told the processor time of each scan; may be nil
+	Scanned func(cost, sampleInterval time.Duration) // told the processor time of each scan; may be nil
 
 	Thresholds diagnosis.Thresholds
 	Log        *slog.Logger

@@ -40,7 +40,7 @@ func (s *Sampler) Scan(ctx context.Context) error {
 	cost += s.away() - away
 	s.cost = cost - s.aside
 	if s.opt.Scanned != nil {
-		s.opt.Scanned(cost)
+		s.opt.Scanned(cost, s.opt.SampleInterval)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -147,7 +147,7 @@ func (sp *space) remember(c checkpoint, window time.Duration) {
 // named by --pid owns what it holds, though others may hold it too.
 func (s *Sampler) findOwners(sc *scan) {
 	owners := make(map[uint32]owner.Process)
-	for pid := range s.homes {
+	for _, pid := range s.chosen.pids() {
 		s.heldBy(pid, owners)
 	}
 	for _, sp := range s.spaces {
