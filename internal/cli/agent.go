@@ -81,7 +81,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer) error {
 	opt := sampler.Defaults()
 	o.options(&opt)
 	opt.SampleInterval, opt.ScanInterval, opt.MaxListeners, opt.Log = o.sampleInterval, o.scanInterval, o.maxListeners, log
-	opt.Scanned = agent.Processors(o.sampleInterval)
+	opt.Scanned = agent.Processors()
 	s, err := newSampler(opt)
 	if err != nil {
 		return err
