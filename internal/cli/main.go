@@ -43,6 +43,6 @@ limit does it, and what to change. It reads what the kernel already knows
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newSnapshotCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newHealthcheckCommand(), newVersionCommand())
+	root.AddCommand(newSnapshotCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand())
 	return root
 }
