@@ -1,0 +1,4 @@
+// Package docker holds the image to what it promises, in real containers on a
+// Docker engine of the tests' own. `make docker-test` runs them; README.md tells
+// what they do to the machine, and what was seen.
+package docker

@@ -1,0 +1,159 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+)
+
+// The environment of the tests.
+const (
+	enable = "TCPDIAG_DOCKER"        // 1 runs them
+	inside = "TCPDIAG_DOCKER_INSIDE" // set within the namespaces: the fixture as JSON
+)
+
+// fixture is what is made outside, where there is a network.
+type fixture struct {
+	e2e.Artifacts
+	Dir     string // of the engine's data, its socket and all else; removed at the end
+	Base    string // tar of a Debian with a JRE
+	Cgroups string // parent of the containers' cgroups
+}
+
+// world is the engine that all tests share, nil when they do not run.
+type world struct {
+	fixture
+	*engine
+}
+
+// TestMain prepares with the machine's network, then runs the tests, and the
+// engine for them, in network, mount and pid namespaces: whatever becomes of
+// them, no container, no bridge and no mount outlives the first process of
+// those.
+func TestMain(m *testing.M) {
+	if os.Getenv(enable) != "1" || os.Geteuid() != 0 {
+		os.Exit(m.Run()) // every test says why it is skipped
+	}
+	var code int
+	var err error
+	if os.Getenv(inside) == "" {
+		code, err = outside()
+	} else if err = isolate(); err == nil {
+		code = m.Run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "docker:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func outside() (code int, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	f := fixture{Cgroups: fmt.Sprintf("tcpdiag-docker-%d", os.Getpid())}
+	if f.Dir, err = os.MkdirTemp("", "tcpdiag-docker-"); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, removeCgroups(f.Cgroups), os.RemoveAll(f.Dir)) }()
+	if f.Artifacts, err = e2e.Build(ctx, f.Dir); err != nil {
+		return 1, err
+	}
+	if f.Base, err = jreBase(ctx); err != nil {
+		return 1, err
+	}
+	return again(ctx, f)
+}
+
+// again runs the tests in the namespaces.
+func again(ctx context.Context, f fixture) (code int, err error) {
+	encoded, err := json.Marshal(f)
+	if err != nil {
+		return 1, err
+	}
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), inside+"="+string(encoded))
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	runtime.LockOSThread() // Pdeathsig is sent when the thread ends
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// isolate gives this process, the first of its pid namespace, a /proc of that
+// namespace and a loopback.
+func isolate() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return err
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
+}
+
+// removeCgroups takes the folders away that the engine leaves, from the leaves
+// up; those of other cgroup hierarchies as well.
+func removeCgroups(name string) error {
+	var errs []error
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		tops, err := filepath.Glob(pattern + name)
+		if err != nil {
+			return err
+		}
+		for _, top := range tops {
+			below, _ := filepath.Glob(top + "/*/")
+			for _, dir := range append(below, top) {
+				errs = append(errs, syscall.Rmdir(dir))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// need skips the test where it cannot run.
+func need(t *testing.T) {
+	t.Helper()
+	if os.Getenv(enable) != "1" {
+		t.Skipf("starts a Docker engine and containers, for minutes: set %s=1 (make docker-test does)", enable)
+	}
+	nettest.Root(t)
+}
+
+// TestContainers shares one engine among all tests.
+func TestContainers(t *testing.T) {
+	need(t)
+	w := world{}
+	require.NoError(t, json.Unmarshal([]byte(os.Getenv(inside)), &w.fixture))
+	w.engine = startEngine(t, w.Dir, w.Cgroups)
+	w.buildImages(t)
+	t.Run("image", func(t *testing.T) { testImage(t, &w) })
+	t.Run("health", func(t *testing.T) { testHealth(t, &w) })
+	t.Run("sidecar", func(t *testing.T) { testSidecar(t, &w) })
+}
