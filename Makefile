@@ -19,7 +19,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 # The tests that start real servers take the machine for themselves.
 SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit servers fuzz lab bench observability image docker-test clean
+.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test servers fuzz lab bench observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -27,7 +27,7 @@ build:
 demo: build
 	./bin/tcpdiag demo
 
-test: setup fmt lint vet cross unit servers
+test: setup fmt lint vet cross unit manifests-test servers
 
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
@@ -58,6 +58,16 @@ cross:
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
 	$(GO) test -race $(VERBOSE) -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/tomcat$$' -e '/internal/e2e$$' -e '/internal/observability$$')
+
+# The static manifests of the node agent, rendered from the Helm chart.
+manifests:
+	cd deploy/kubernetes && $(GO) run .
+
+# The chart, the kustomizations and the static manifests, read as strictly as
+# the servers that take them do. A module of its own: what it imports is large.
+manifests-test: $(GOLANGCI)
+	cd deploy/kubernetes && $(GO) vet . && $(GO) test -count=1 -timeout 5m .
+	cd deploy/kubernetes && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
 
 # Against real servers, one package after the other.
 servers:

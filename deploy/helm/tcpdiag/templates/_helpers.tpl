@@ -1,0 +1,57 @@
+{{- define "tcpdiag.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The release's name alone where it contains the chart's: "tcpdiag", not "tcpdiag-tcpdiag". */}}
+{{- define "tcpdiag.fullname" -}}
+{{- $name := include "tcpdiag.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What never changes between two versions: a DaemonSet's selector cannot. */}}
+{{- define "tcpdiag.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "tcpdiag.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "tcpdiag.labels" -}}
+{{ include "tcpdiag.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/component: agent
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "tcpdiag.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "tcpdiag.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tcpdiag.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* Series of a node's agent carry the node's name, whatever scrapes them. */}}
+{{- define "tcpdiag.relabelings" -}}
+- sourceLabels: [__meta_kubernetes_pod_node_name]
+  targetLabel: node
+{{- with .extra }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

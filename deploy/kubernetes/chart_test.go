@@ -1,0 +1,198 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func TestMain(m *testing.M) {
+	quiet()
+	os.Exit(m.Run())
+}
+
+// values reads YAML as `helm --values` does.
+func values(t *testing.T, text string) map[string]any {
+	t.Helper()
+	out := map[string]any{}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &out))
+	return out
+}
+
+// everything turns every part of the chart on.
+func everything() map[string]any {
+	on := func() map[string]any { return map[string]any{"enabled": true} }
+	return map[string]any{"podMonitor": on(), "prometheusRule": on(), "dashboards": on(), "service": on()}
+}
+
+// valuesFiles are those of the chart's ci folder, and no values at all.
+func valuesFiles(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{"none": {}, "everything": everything()}
+	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*-values.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		out[filepath.Base(file)] = values(t, string(text))
+	}
+	return out
+}
+
+// What `helm lint --strict` says: no warning.
+func TestLint(t *testing.T) {
+	for name, v := range valuesFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			result := lint.RunAll(chartFolder, v, releaseNamespace)
+			require.Less(t, result.HighestSeverity, support.WarningSev, "%v", result.Messages)
+		})
+	}
+}
+
+func TestEveryValuesFileRendersStrictly(t *testing.T) {
+	for name, v := range valuesFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			agent := one[*apps.DaemonSet](t, rendered(t, v))
+			require.Equal(t, []string{"agent", "--all-namespaces"}, pod(t, agent).Spec.Containers[0].Args[:2])
+		})
+	}
+}
+
+// By default there is the agent and its account, and nothing that needs a CRD.
+func TestNothingIsThereUnasked(t *testing.T) {
+	objects := rendered(t, nil)
+	require.Len(t, objects, 2)
+	one[*apps.DaemonSet](t, objects)
+	one[*core.ServiceAccount](t, objects)
+}
+
+func TestSchemaRejects(t *testing.T) {
+	for _, tt := range []struct{ name, values, says string }{
+		{"an unknown key", "hostNetwork: true", "hostNetwork"},
+		{"an unknown key below", "image: {version: 1.0.0}", "version"},
+		{"a typing error", "podMonitor: {enable: true}", "enable"},
+		{"a port beyond all", "port: 70000", "port"},
+		{"a truth as a string", `podMonitor: {enabled: "yes"}`, "enabled"},
+		{"an unknown level", "log: {level: verbose}", "level"},
+		{"a flag that is none", "extraArgs: [agent]", "extraArgs"},
+		{"a digest that is none", "image: {digest: latest}", "digest"},
+		{"a label that is a number", "podLabels: {team: 3}", "team"},
+		{"an interval without a unit", `podMonitor: {interval: "15"}`, "interval"},
+		{"an unknown pull policy", "image: {pullPolicy: Sometimes}", "pullPolicy"},
+		{"both monitors", "{podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}", "choose one"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := renderChart(t.Context(), chartFolder, values(t, tt.values))
+			require.ErrorContains(t, err, tt.says)
+		})
+	}
+}
+
+// Every default passes the schema that is beside it, and every value has its
+// place in it: a value that the schema forgot could not be set.
+func TestSchemaKnowsEveryDefault(t *testing.T) {
+	c, err := loader.Load(chartFolder)
+	require.NoError(t, err)
+	var schema struct {
+		Properties map[string]any `json:"properties"`
+	}
+	require.NoError(t, yaml.Unmarshal(c.Schema, &schema))
+	for key := range c.Values {
+		require.Contains(t, schema.Properties, key)
+	}
+	delete(schema.Properties, "global")
+	require.Len(t, c.Values, len(schema.Properties), "each key of the schema has a default that says what it is")
+}
+
+// A monitor finds the agents by the port's name and by labels, and the job's
+// name is one that the alerts on a missing agent know.
+func TestMonitorsFindTheAgents(t *testing.T) {
+	objects := rendered(t, values(t, "podMonitor: {enabled: true, labels: {release: prometheus}}"))
+	agent := pod(t, one[*apps.DaemonSet](t, objects))
+	pods := one[*monitoring.PodMonitor](t, objects)
+	requireSelected(t, pods.Spec.Selector.MatchLabels, agent.Labels)
+	require.Equal(t, "prometheus", pods.Labels["release"])
+	require.Equal(t, agent.Spec.Containers[0].Ports[0].Name, *pods.Spec.PodMetricsEndpoints[0].Port)
+	require.Contains(t, agent.Labels[pods.Spec.JobLabel], "tcpdiag")
+
+	objects = rendered(t, values(t, "serviceMonitor: {enabled: true}"))
+	service := one[*core.Service](t, objects)
+	services := one[*monitoring.ServiceMonitor](t, objects)
+	requireSelected(t, services.Spec.Selector.MatchLabels, service.Labels)
+	requireSelected(t, service.Spec.Selector, pod(t, one[*apps.DaemonSet](t, objects)).Labels)
+	require.Equal(t, service.Spec.Ports[0].Name, services.Spec.Endpoints[0].Port)
+	require.Contains(t, service.Labels[services.Spec.JobLabel], "tcpdiag")
+}
+
+func TestRulesAreThoseOfDeployPrometheus(t *testing.T) {
+	objects := every[*monitoring.PrometheusRule](rendered(t, everything()))
+	require.Len(t, objects, 2)
+	for _, rule := range objects {
+		file := strings.TrimPrefix(rule.Name, "tcpdiag-")
+		source, err := os.ReadFile("../prometheus/" + file + ".rules.yml")
+		require.NoError(t, err)
+		var want monitoring.PrometheusRuleSpec
+		require.NoError(t, yaml.UnmarshalStrict(source, &want))
+		require.NotEmpty(t, want.Groups)
+		require.Equal(t, want.Groups, rule.Spec.Groups)
+	}
+	alertsOnly := rendered(t, values(t, "prometheusRule: {enabled: true, recordingRules: false}"))
+	require.Equal(t, "tcpdiag-alerting", one[*monitoring.PrometheusRule](t, alertsOnly).Name)
+}
+
+func TestDashboardsAreThoseOfTheFolder(t *testing.T) {
+	sources, err := filepath.Glob("../../dashboards/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, sources)
+	data := map[string]string{}
+	for _, o := range every[*core.ConfigMap](rendered(t, everything())) {
+		require.Equal(t, "1", o.Labels["grafana_dashboard"])
+		for name, text := range o.Data {
+			data[name] = text
+		}
+	}
+	require.Len(t, data, len(sources))
+	for _, path := range sources {
+		source, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(source), data["tcpdiag-"+filepath.Base(path)])
+	}
+}
+
+// Nothing in the chart's folder is a copy of a file that exists elsewhere.
+func TestChartLinksToTheSources(t *testing.T) {
+	links := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join(chartFolder, "files"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			require.NotZero(t, d.Type()&os.ModeSymlink, "%s is no symbolic link", path)
+			links++
+		}
+		return err
+	}))
+	require.Equal(t, 4, links)
+}
+
+// `helm package` puts into the archive what the links point to.
+func TestPackagedChartIsTheSame(t *testing.T) {
+	c, err := loader.Load(chartFolder)
+	require.NoError(t, err)
+	archive, err := chartutil.Save(c, t.TempDir())
+	require.NoError(t, err)
+	want, err := renderChart(t.Context(), chartFolder, everything())
+	require.NoError(t, err)
+	got, err := renderChart(t.Context(), archive, everything())
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
