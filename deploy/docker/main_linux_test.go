@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
@@ -32,6 +35,7 @@ type fixture struct {
 	e2e.Artifacts
 	Dir     string // of the engine's data, its socket and all else; removed at the end
 	Base    string // tar of a Debian with a JRE
+	K6      string // the program
 	Cgroups string // parent of the containers' cgroups
 }
 
@@ -77,6 +81,9 @@ func outside() (code int, err error) {
 	if f.Base, err = jreBase(ctx); err != nil {
 		return 1, err
 	}
+	if f.K6, err = k6(ctx); err != nil {
+		return 1, err
+	}
 	return again(ctx, f)
 }
 
@@ -118,23 +125,38 @@ func isolate() error {
 	return netlink.LinkSetUp(lo)
 }
 
-// removeCgroups takes the folders away that the engine leaves, from the leaves
-// up; those of other cgroup hierarchies as well.
+// removeCgroups takes the folders away that the engine and its builder leave,
+// from the leaves up, in every hierarchy.
 func removeCgroups(name string) error {
-	var errs []error
-	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
-		tops, err := filepath.Glob(pattern + name)
-		if err != nil {
-			return err
-		}
-		for _, top := range tops {
-			below, _ := filepath.Glob(top + "/*/")
-			for _, dir := range append(below, top) {
-				errs = append(errs, syscall.Rmdir(dir))
+	v2, _ := filepath.Glob("/sys/fs/cgroup/" + name)
+	v1, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
+	var dirs []string
+	for _, top := range append(v2, v1...) {
+		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, path)
 			}
-		}
+			return nil
+		})
+	}
+	var errs []error
+	for _, dir := range slices.Backward(dirs) {
+		errs = append(errs, removeCgroup(dir))
 	}
 	return errors.Join(errs...)
+}
+
+// removeCgroup waits for the last process's end, which the namespace's may take
+// a moment for.
+func removeCgroup(dir string) error {
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		err := os.Remove(dir)
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // need skips the test where it cannot run.
@@ -156,4 +178,5 @@ func TestContainers(t *testing.T) {
 	t.Run("image", func(t *testing.T) { testImage(t, &w) })
 	t.Run("health", func(t *testing.T) { testHealth(t, &w) })
 	t.Run("sidecar", func(t *testing.T) { testSidecar(t, &w) })
+	t.Run("compose", func(t *testing.T) { testCompose(t, &w) })
 }

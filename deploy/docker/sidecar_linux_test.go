@@ -113,7 +113,7 @@ func testSidecar(t *testing.T, w *world) {
 	t.Run("agent", func(t *testing.T) {
 		d, err := agent.Snapshot(t.Context())
 		require.NoError(t, err)
-		requireSame(t, host, d)
+		requireSame(t, host, d, 1)
 		require.Equal(t, "healthy", w.inspect(t, sidecar, "{{.State.Health.Status}}"), "an overload is not the agent's illness")
 	})
 	leave()
@@ -136,12 +136,19 @@ func testSidecar(t *testing.T, w *world) {
 
 // views are the ways that differ in what they may see.
 func views(s tomcat) map[string]view {
-	all := func(t *testing.T, host, d *e2e.Document) { requireSame(t, host, d) }
+	all := func(t *testing.T, host, d *e2e.Document) { requireSame(t, host, d, 1) }
+	fromHost := func(t *testing.T, host, d *e2e.Document) { requireSame(t, host, d, s.pid) }
 	byHand := []string{"--max-connections", strconv.Itoa(maxConnections), "--max-threads", strconv.Itoa(threads)}
 	return map[string]view{
 		"uid and gid of the application": {s.beside(appUser, true), nil, all},
 		"root with SYS_PTRACE and DAC_READ_SEARCH": {
 			append(s.beside("0:0", true), "--cap-add", "SYS_PTRACE", "--cap-add", "DAC_READ_SEARCH"), nil, all,
+		},
+		"the host's namespaces, and another entered": {
+			append(locked(), "--network", "host", "--pid", "host", "--user", "0:0",
+				"--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--cap-add", "DAC_READ_SEARCH"),
+			[]string{"--pid", strconv.Itoa(s.pid)},
+			fromHost,
 		},
 		"its uid, another gid":       {s.beside("1001:1000", true), nil, requireDenied("environ", "descriptors")},
 		"the image's own user":       {s.beside("", true), nil, requireDenied("environ", "descriptors", "working directory")},
@@ -242,13 +249,14 @@ func requireSameSockets(t *testing.T, host, d *e2e.Document) {
 }
 
 // requireSame: the same sockets, limits with their sources, process and verdict.
-func requireSame(t *testing.T, host, d *e2e.Document) {
+// pid is the application's in the pid namespace of the document.
+func requireSame(t *testing.T, host, d *e2e.Document, pid int) {
 	t.Helper()
 	requireSameSockets(t, host, d)
 	want, got := host.On(8080), d.On(8080)
 	require.Equal(t, want.Connector, got.Connector)
 	require.Equal(t, want.Capacity, got.Capacity)
-	require.Equal(t, 1, got.Process.PID, "in the container's pid namespace")
+	require.Equal(t, pid, got.Process.PID)
 	require.Equal(t, want.Process.Comm, got.Process.Comm)
 	require.Equal(t, want.Process.OpenFilesLimit, got.Process.OpenFilesLimit)
 	require.InDelta(t, *want.Process.OpenFiles, *got.Process.OpenFiles, 3)
