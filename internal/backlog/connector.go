@@ -28,6 +28,9 @@ type Setting[T any] struct {
 	// Note says what a reader must know beside the value: a configured value
 	// that the server ignores, or one that the kernel clamped.
 	Note string
+	// Uncertain: a source that would beat this one could not be read; the Note
+	// says which.
+	Uncertain bool
 }
 
 // Connector is Tomcat's end of a listener. Settings that are not known are nil.

@@ -8,7 +8,7 @@ import (
 
 // DropCause names the limit behind packets that a listener dropped between
 // two looks, one of backlog.DropCauses. before may be nil. It answers
-// CauseAcceptQueue where maxConnections is not known and nothing else explains
+// CauseAcceptQueue where maxConnections is not known for certain and nothing else explains
 // the full queue.
 //
 // ns is how far the namespace's counters moved. Attributed.SynQueue says the
@@ -35,7 +35,7 @@ func (p pair) queueCause() backlog.Cause {
 	if c := p.stalled(); c != backlog.CauseNone {
 		return c
 	}
-	if p.now == nil || connectionLimit(p.now) == limitUnknown {
+	if p.now == nil || connectionLimit(p.now) == limitUnknown || uncertainLimit(p.now) {
 		return backlog.CauseAcceptQueue
 	}
 	return backlog.CauseSlowAccept

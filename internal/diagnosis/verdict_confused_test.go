@@ -200,6 +200,10 @@ func scenariosStalls() []scenario {
 func scenariosUnknown() []scenario {
 	nginx := func(l *backlog.Listener) { l.Process.Comm, l.Connector = "nginx", &backlog.Connector{Server: "other"} }
 	https := func(l *backlog.Listener) { l.Connector.TLS = true }
+	uncertain := func(l *backlog.Listener) {
+		l.Connector.MaxConnections = new(*l.Connector.MaxConnections)
+		l.Connector.MaxConnections.Uncertain = true
+	}
 	minute := func(e *Evidence) { e.Interval = time.Minute }
 	bounded := func(l *backlog.Listener) {
 		l.Connector.MaxQueue = &backlog.Setting[int]{Value: 100, Kind: backlog.SourceFile}
@@ -214,6 +218,16 @@ func scenariosUnknown() []scenario {
 			name: "maxConnections not known, packets are dropped", status: losing, chain: causes(acceptQueue),
 			now: tomcat(200, 8192, 100).unknownLimits().inService(50).queue(101, 3*time.Second).lost(acceptQueue, syn, 12), before: tomcat(200, 8192, 100).unknownLimits().inService(50),
 			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
+		},
+		{
+			name: "maxConnections read where the environment may overrule it", status: losing, chain: causes(acceptQueue),
+			now: tomcat(200, 8192, 100).do(uncertain).inService(50).queue(101, 3*time.Second).lost(acceptQueue, syn, 12), before: tomcat(200, 8192, 100).do(uncertain).inService(50).queue(101, 2*time.Second),
+			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
+		},
+		{
+			name: "an uncertain maxConnections that is reached", status: losing, cause: backlog.CauseMaxConnections,
+			now: tomcat(200, 60, 100).do(uncertain).inService(60).queue(101, 3*time.Second).lost(maxConns, syn, 12), before: tomcat(200, 60, 100).do(uncertain).inService(60).queue(101, 2*time.Second),
+			chain: causes(acceptQueue, maxConns), notCodes: []string{"limits_unknown"},
 		},
 		{
 			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),

@@ -72,6 +72,12 @@ func connectionLimit(l *backlog.Listener) limit {
 	return limitKnown
 }
 
+// uncertainLimit: a maxConnections that is not reached, but may be overruled by
+// what could not be read, does not show that there is room inside.
+func uncertainLimit(l *backlog.Listener) bool {
+	return connectionLimit(l) != limitUnknown && l.Connector.MaxConnections.Uncertain
+}
+
 // held is the number of connection slots in use.
 func held(l *backlog.Listener) (int, bool) {
 	if l == nil || l.Connections == nil {

@@ -45,6 +45,10 @@ func (j *judge) reason(v backlog.Verdict) string {
 		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
 			return full + "; what holds it up cannot be told, the limits of " + serverName(j.Now) + " are not known"
 		}
+		if uncertainLimit(j.Now) {
+			return full + fmt.Sprintf("; what holds it up cannot be told, it is not certain that maxConnections is %d",
+				j.Now.Connector.MaxConnections.Value)
+		}
 		return full + "; what holds it up cannot be told while maxConnections is not known"
 	}
 	return ""

@@ -56,7 +56,9 @@ func edited[T any](e edit, s *backlog.Setting[T]) *backlog.Setting[T] {
 	case e.note == "":
 		return nil
 	}
-	return noted(s, e.note)
+	out := noted(s, e.note)
+	out.Uncertain = true
+	return out
 }
 
 // noted is a copy with one more note.

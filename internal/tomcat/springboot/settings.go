@@ -102,7 +102,7 @@ func fallback[T any](s *settings, value T) *backlog.Setting[T] {
 	if s.e.headless {
 		return nil
 	}
-	return &backlog.Setting[T]{Value: value, Kind: backlog.SourceDefault, Source: s.defaultSource(), Note: s.doubt()}
+	return &backlog.Setting[T]{Value: value, Kind: backlog.SourceDefault, Source: s.defaultSource(), Note: s.doubt(), Uncertain: s.doubt() != ""}
 }
 
 // doubt is the note of a value that a file or an import would override which
@@ -155,6 +155,7 @@ func setting[T any](s *settings, name string, v Value, err error, convert func(s
 	out := &backlog.Setting[T]{Value: value, Kind: v.Kind, Source: v.Source}
 	if v.Kind == backlog.SourceFile {
 		out.Note = s.doubt()
+		out.Uncertain = out.Note != ""
 	}
 	return out
 }
