@@ -124,7 +124,11 @@ func (v *visit) outcome() error {
 // enter moves the calling thread (setns(2)); a file that is no network
 // namespace is EINVAL.
 func enter(ns *os.File) error {
-	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+	err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("netns: enter %q: %w (it takes CAP_SYS_ADMIN)", ns.Name(), err)
+	}
+	if err != nil {
 		return fmt.Errorf("netns: enter %q: %w", ns.Name(), err)
 	}
 	return nil

@@ -84,5 +84,7 @@ func (s *Sampler) forgottenSockets(sc *scan, l *backlog.Listener) *int {
 	if err != nil {
 		return nil
 	}
-	return &still
+	// Connections of the process's other ports and outgoing ones may be among
+	// them; Tomcat never holds more than maxConnections.
+	return new(min(still, l.Connector.MaxConnections.Value-l.Connections.Accepted))
 }

@@ -286,6 +286,9 @@ func noOwner(c *candidate, denied []owner.Denied) backlog.Unavailable {
 	}
 	if len(denied) > 0 {
 		u.Why = "permission denied on the descriptors of its process"
+		if denied[0].PID == 0 { // not one process, but all (owner.ErrInvisible)
+			u.Why = "its process is hidden: /proc is mounted with hidepid"
+		}
 		u.How = fmt.Sprintf("run as uid %d with the same gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", c.members[0].UID)
 	}
 	return u
