@@ -24,6 +24,10 @@ type account struct {
 	// pending are dropped packets whose cause waits for the next scan: the
 	// stages must be seen on both sides of the drop.
 	pending []diagnosis.Attributed
+	// due are those that the scan's own reading of the namespace's counters
+	// has, too. What drops while the scan goes on belongs to the next one:
+	// or else a window's drops would be others than those of its counters.
+	due []diagnosis.Attributed
 	// closed is the number of connections that stood in the queue of a listener
 	// that went away, kept for the verdict until the window has passed.
 	closed   int
@@ -57,17 +61,23 @@ func (a *account) pend(d diagnosis.Attributed) {
 	a.pending = append(a.pending, d)
 }
 
-// settle gives the pending drops their cause: that of the accept queue's drops
+// fallDue is called at a scan's checkpoint.
+func (a *account) fallDue() {
+	a.due = append(a.due, a.pending...)
+	a.pending = a.pending[:0]
+}
+
+// settle gives the drops that are due their cause: that of the accept queue's drops
 // is what the two looks around them show.
 func (a *account) settle(queueCause func() backlog.Cause) {
-	for _, d := range a.pending {
+	for _, d := range a.due {
 		cause := backlog.CauseSynBacklog
 		if !d.SynQueue {
 			cause = queueCause()
 		}
 		a.ledger.drop(backlog.DropKey{Cause: cause, Packet: d.Packet}, d.Packets, d.Estimated)
 	}
-	a.pending = a.pending[:0]
+	a.due = a.due[:0]
 }
 
 func (a *account) totals() backlog.Totals {

@@ -127,3 +127,25 @@ func TestMillionDropsAreConserved(t *testing.T) {
 		}
 	}
 }
+
+// What drops while a scan walks the table is in the next scan's counters, and
+// so in its losses.
+func TestDropsDuringAScanAreTheNextOnes(t *testing.T) {
+	s := newLab(t, nil)
+	server := s.listen(t, nettest.ListenOptions{Backlog: 1})
+	s.queue(t, server.Addr, 2)
+	for _, drops := range []struct{ before, during int }{{0, 5}, {3, 7}, {0, 0}} {
+		s.overflow(t, server.Addr, drops.before)
+		s.Sample()
+		sc, err := s.look(t.Context(), time.Now())
+		require.NoError(t, err)
+		s.overflow(t, server.Addr, drops.during)
+		s.Sample()
+		s.publish(sc)
+		snap := s.Snapshot()
+		if losses := only(t, snap).Losses; losses != nil {
+			require.Equal(t, snap.NetNS[0].Delta["ListenDrops"], losses.DroppedPackets)
+		}
+	}
+	require.EqualValues(t, 15, only(t, s.Snapshot()).Losses.DroppedPackets)
+}

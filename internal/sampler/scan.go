@@ -63,10 +63,20 @@ func (s *Sampler) away() (sum time.Duration) {
 }
 
 func (s *Sampler) scan(ctx context.Context, start time.Time) error {
+	sc, err := s.look(ctx, start)
+	if err != nil {
+		return fmt.Errorf("scan: %w", err)
+	}
+	s.publish(sc)
+	return nil
+}
+
+// look takes in everything; the fast loop goes on meanwhile.
+func (s *Sampler) look(ctx context.Context, start time.Time) (*scan, error) {
 	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered), unread: make(map[int][]backlog.Unavailable)}
 	s.scans++
 	if err := s.findListeners(sc); err != nil {
-		return fmt.Errorf("scan: %w", err)
+		return nil, err
 	}
 	s.findOwners(sc)
 	s.findConnectors(ctx, sc)
@@ -76,13 +86,9 @@ func (s *Sampler) scan(ctx context.Context, start time.Time) error {
 	}
 	s.lookAtOwners(sc)
 	if err := s.walkSockets(sc); err != nil {
-		return fmt.Errorf("scan: %w", err)
+		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.publish(sc)
-	return nil
+	return sc, ctx.Err()
 }
 
 // findListeners takes a checkpoint of every namespace: its counters first,
@@ -125,6 +131,9 @@ func (s *Sampler) checkpoint(sp *space, now time.Time) ([]sockdiag.Listener, err
 		SyncookiesRecv: counters["SyncookiesRecv"],
 	})
 	sp.remember(checkpoint{scan: s.scans, at: now, counters: counters, unattributed: sp.unattributed}, s.opt.Window)
+	for _, a := range sp.accounts {
+		a.fallDue()
+	}
 	return slices.Clone(sp.found), nil
 }
 
