@@ -49,6 +49,8 @@ type Process struct {
 	OpenFiles      *int   `json:"open_files"`
 	OpenFilesLimit *int   `json:"open_files_limit"`
 	Threads        *int   `json:"threads"`
+
+	SafepointSeconds *float64 `json:"safepoint_seconds"`
 }
 
 // Setting is a limit and where it was found.

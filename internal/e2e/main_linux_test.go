@@ -28,6 +28,7 @@ const (
 
 // TestMain builds with the machine's network, then runs the tests in a network
 // namespace of their own: its counters are theirs alone, and all ports are free.
+// Their mount namespace is their own too: what they mount goes with them.
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(enable) != "1" || os.Geteuid() != 0:
@@ -72,7 +73,7 @@ func reexec() (code int, err error) {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), inside+"="+string(encoded))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // Pdeathsig is sent when the thread ends
 	err = cmd.Run()
 	var exit *exec.ExitError

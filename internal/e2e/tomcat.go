@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,8 +35,14 @@ type TomcatOptions struct {
 	ExtraTLS    bool
 	ExtraLimits Limits
 
-	Env []string // more settings, NAME=value
-	Log *os.File // nil discards
+	Env  []string     // more settings, NAME=value
+	Args []string     // after the jar
+	Log  *os.File     // nil discards
+	HTTP *http.Client // reaches the server; nil is the caller's network
+
+	Dir  string               // the working directory; "" is the caller's
+	Wrap []string             // what java is started by: a program that replaces itself, and its arguments
+	Attr *syscall.SysProcAttr // nil: it dies with its parent
 }
 
 // Tomcat is a running sample server.
@@ -51,12 +59,17 @@ func StartTomcat(ctx context.Context, o TomcatOptions) (*Tomcat, error) {
 	// A small heap, with room for the young ones and for the classes, so that
 	// no collection pauses the acceptor; no time spent on optimising code that
 	// runs for seconds.
-	cmd := exec.Command("java", //nolint:noctx // ends with Stop
+	line := slices.Concat(o.Wrap, []string{
+		"java",
 		"-Xms160m", "-Xmx160m", "-Xmn96m", "-XX:MetaspaceSize=128m", "-Xss256k",
-		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", o.Jar)
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", o.Jar,
+	}, o.Args)
+	cmd := exec.Command(line[0], line[1:]...) //nolint:noctx // ends with Stop
 	cmd.Env = append(os.Environ(), o.environment()...)
-	cmd.Stdout, cmd.Stderr = o.Log, o.Log
-	cmd.SysProcAttr = diesWithParent()
+	cmd.Dir, cmd.Stdout, cmd.Stderr = o.Dir, o.Log, o.Log
+	if cmd.SysProcAttr = o.Attr; o.Attr == nil {
+		cmd.SysProcAttr = diesWithParent()
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("e2e: tomcat: %w", err)
 	}
@@ -163,5 +176,8 @@ func (t *Tomcat) actuator(ctx context.Context, path ...string) (*http.Response, 
 		return nil, err
 	}
 	request.Close = true // no idle connection in the namespace's counts
+	if t.HTTP != nil {
+		return t.HTTP.Do(request)
+	}
 	return http.DefaultClient.Do(request)
 }
