@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/common/version"
@@ -31,8 +32,13 @@ type Options struct {
 	SystemdSocket bool
 	ConfigFile    string // exporter-toolkit web config: TLS, basic auth
 	Profile       bool   // serve /debug/pprof
-	Log           *slog.Logger
-	Now           func() time.Time
+
+	Lifecycle bool                        // let POST /-/reload do what SIGHUP does
+	Reload    func(context.Context) error // reads the configuration file again; nil without one
+	Hangups   <-chan os.Signal            // SIGHUPs, each of which reloads; may be nil
+
+	Log *slog.Logger
+	Now func() time.Time
 }
 
 // Run samples and serves until ctx is done, or one of the two fails.
@@ -44,8 +50,9 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 	}
 	o.Log.Info("tcpdiag agent starts", "version", version.Version, "revision", version.Revision, "listen", o.Listen)
 	g, ctx := errgroup.WithContext(ctx)
+	reloads := newReloader(o)
 	server := &http.Server{
-		Handler:           handler(s.Snapshot, o),
+		Handler:           handler(s.Snapshot, reloads, o),
 		ReadTimeout:       10 * time.Second,
 		ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout:      time.Minute,
@@ -58,6 +65,7 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 		}
 		return nil
 	})
+	g.Go(func() error { return reloads.run(ctx, o.Hangups) })
 	g.Go(func() error { return serve(server, o) })
 	g.Go(func() error {
 		<-ctx.Done()

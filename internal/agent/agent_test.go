@@ -58,6 +58,8 @@ func options(now time.Time) Options {
 	return Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}
 }
 
+func serving(s *stage, o Options) http.Handler { return handler(s.Snapshot, newReloader(o), o) }
+
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -66,7 +68,7 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 }
 
 func TestBeforeTheFirstScan(t *testing.T) {
-	h := handler(new(stage).Snapshot, options(time.Now()))
+	h := serving(new(stage), options(time.Now()))
 	require.Equal(t, http.StatusOK, get(t, h, "/-/healthy").Code)
 	require.Equal(t, http.StatusServiceUnavailable, get(t, h, "/-/ready").Code)
 	require.Equal(t, http.StatusServiceUnavailable, get(t, h, "/api/v1/snapshot").Code)
@@ -79,7 +81,7 @@ func TestServesWhatWasPublished(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var s stage
 	s.snap.Store(losing(at))
-	h := handler(s.Snapshot, options(at.Add(1500*time.Millisecond)))
+	h := serving(&s, options(at.Add(1500*time.Millisecond)))
 	require.Equal(t, http.StatusOK, get(t, h, "/-/healthy").Code)
 	require.Equal(t, http.StatusOK, get(t, h, "/-/ready").Code)
 	require.Equal(t, http.StatusNotFound, get(t, h, "/nothing").Code)
@@ -106,7 +108,7 @@ func TestLandingPage(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var s stage
 	s.snap.Store(losing(at))
-	w := get(t, handler(s.Snapshot, options(at.Add(time.Second))), "/")
+	w := get(t, serving(&s, options(at.Add(time.Second))), "/")
 	page := w.Body.String()
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'", "nothing is loaded from elsewhere")
 	require.Contains(t, page, `<meta name="viewport"`)
@@ -197,7 +199,7 @@ func TestFirstScanFails(t *testing.T) {
 func TestPprofBehindItsFlag(t *testing.T) {
 	o := options(time.Now())
 	o.Profile = true
-	w := get(t, handler(new(stage).Snapshot, o), "/debug/pprof/goroutine?debug=1")
+	w := get(t, serving(new(stage), o), "/debug/pprof/goroutine?debug=1")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, w.Body.String(), "goroutine profile")
 }

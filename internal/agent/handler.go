@@ -13,11 +13,11 @@ import (
 )
 
 // handler answers every request from the published snapshot: none of them asks
-// the kernel or waits for a scan.
-func handler(snapshot func() *backlog.Snapshot, o Options) http.Handler {
+// the kernel or waits for a scan, but for a reload.
+func handler(snapshot func() *backlog.Snapshot, reloads *reloader, o Options) http.Handler {
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
-	mux.Handle("GET /metrics", promexport.Handler(promexport.NewRegistry(snapshot, build), o.Log))
+	mux.Handle("GET /metrics", promexport.Handler(promexport.NewRegistry(reloads.tell(snapshot), build), o.Log))
 	mux.HandleFunc("GET /api/v1/snapshot", func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)
 	})
@@ -31,6 +31,8 @@ func handler(snapshot func() *backlog.Snapshot, o Options) http.Handler {
 		}
 		reply(w, http.StatusOK, "tcpdiag is ready\n")
 	})
+	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
+	mux.HandleFunc("PUT /-/reload", reloads.serve(o.Lifecycle))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		serveLanding(w, snapshot(), o.Now())
 	})

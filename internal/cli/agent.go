@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
+	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/sampler"
 )
 
@@ -16,6 +18,8 @@ import (
 type agentOptions struct {
 	targets
 	web            agent.Options
+	config         string
+	checkConfig    bool
 	sampleInterval time.Duration
 	scanInterval   time.Duration
 	maxListeners   int
@@ -25,44 +29,68 @@ type agentOptions struct {
 
 func newAgentCommand() *cobra.Command {
 	var o agentOptions
-	def := sampler.Defaults()
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Watch, and export Prometheus metrics",
 		Long: `agent watches the accept queues a hundred times a second and everything else
 once a second, and serves /metrics, /api/v1/snapshot, / (a page for people),
-/-/healthy and /-/ready. Scrapes are answered from memory.`,
+/-/healthy and /-/ready. Scrapes are answered from memory.
+
+With --config it takes from a file what to watch: targets, their limits and
+labels, intervals (deploy/config/tcpdiag.yml is an example with every key). A
+flag given here beats the file's key of the same name; --port leaves of the
+file's targets the settings of those ports, --pid leaves none. SIGHUP makes it
+read the file again, and so does POST /-/reload with --web.enable-lifecycle. A
+file that is not valid then changes nothing, and
+tcpdiag_config_last_reload_successful says so.`,
 		Example: `  tcpdiag agent
   tcpdiag agent --port 8080 --port 8443
   tcpdiag agent --web.listen-address 127.0.0.1:10889 --sample-interval 1ms
-  tcpdiag agent --web.config.file web.yml         # TLS and basic auth`,
+  tcpdiag agent --web.config.file web.yml         # TLS and basic auth
+  tcpdiag agent --config tcpdiag.yml              # what to watch, read again on SIGHUP
+  tcpdiag agent --config tcpdiag.yml --check-config`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
-			if err := o.validate(); err != nil {
+			given := cmd.Flags().Changed
+			if err := o.validate(given); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), cmd.ErrOrStderr())
+			if o.checkConfig {
+				return o.check(cmd.OutOrStdout(), given)
+			}
+			return o.run(cmd.Context(), cmd.ErrOrStderr(), given)
 		}),
 	}
-	flags := cmd.Flags()
+	o.flags(cmd.Flags())
+	return cmd
+}
+
+func (o *agentOptions) flags(flags *pflag.FlagSet) {
+	def := sampler.Defaults()
 	o.register(flags)
 	flags.StringArrayVar(&o.web.Listen, "web.listen-address", []string{":10889"}, "address to serve on (repeatable)")
 	flags.BoolVar(&o.web.SystemdSocket, "web.systemd-socket", false, "serve on the sockets that systemd passed instead")
 	flags.StringVar(&o.web.ConfigFile, "web.config.file", "", "exporter-toolkit web configuration: TLS, basic auth")
+	flags.StringVar(&o.config, "config", "", "file that says what to watch (YAML); a flag given beats it")
+	flags.BoolVar(&o.checkConfig, "check-config", false, "only tell whether the file of --config is valid, by the exit code: 0 yes, 1 no")
+	flags.BoolVar(&o.web.Lifecycle, "web.enable-lifecycle", false, "let POST /-/reload read the file of --config again")
 	flags.BoolVar(&o.web.Profile, "web.enable-pprof", false, "serve /debug/pprof")
 	flags.DurationVar(&o.sampleInterval, "sample-interval", def.SampleInterval, "time between two looks at the accept queues")
 	flags.DurationVar(&o.scanInterval, "scan-interval", def.ScanInterval, "time between two looks at everything; longer by itself when a look is dear")
 	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "watch and export at most so many listeners, count the rest")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	return cmd
 }
 
-func (o *agentOptions) validate() error {
+func (o *agentOptions) validate(given func(flag string) bool) error {
 	switch {
-	case o.sampleInterval < time.Millisecond || o.sampleInterval > 10*time.Second:
+	case given("config") && o.config == "":
+		return usagef(`--config "": give a file`)
+	case o.checkConfig && o.config == "":
+		return usagef("--check-config needs --config")
+	case o.sampleInterval < config.MinSampleInterval || o.sampleInterval > config.MaxSampleInterval:
 		return usagef("--sample-interval %v: give a time from 1ms to 10s", o.sampleInterval)
-	case o.scanInterval < 100*time.Millisecond || o.scanInterval > time.Minute:
+	case o.scanInterval < config.MinScanInterval || o.scanInterval > config.MaxScanInterval:
 		return usagef("--scan-interval %v: give a time from 100ms to 1m", o.scanInterval)
 	case o.maxListeners < 1:
 		return usagef("--max-listeners %d: give a number from 1", o.maxListeners)
@@ -76,19 +104,25 @@ func (o *agentOptions) validate() error {
 	return nil
 }
 
-func (o *agentOptions) run(ctx context.Context, stderr io.Writer) error {
+func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(flag string) bool) error {
+	ctx, hangups, end := watchHangups(ctx)
+	defer end()
 	log := o.logger(stderr)
-	opt := sampler.Defaults()
-	o.options(&opt)
-	opt.SampleInterval, opt.ScanInterval, opt.MaxListeners, opt.Log = o.sampleInterval, o.scanInterval, o.maxListeners, log
-	opt.Scanned = agent.Processors()
+	opt, err := o.configured(given)
+	if err != nil {
+		return err
+	}
+	opt.Log, opt.Scanned = log, agent.Processors()
 	s, err := newSampler(opt)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	web := o.web
-	web.Log, web.Now = log, time.Now
+	web.Log, web.Now, web.Hangups = log, time.Now, hangups
+	if o.config != "" {
+		web.Reload = func(ctx context.Context) error { return o.reload(ctx, s, given) }
+	}
 	return agent.Run(ctx, s, web)
 }
 

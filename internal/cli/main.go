@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -22,7 +23,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case exitCode(err) == exitUsage:
 		fmt.Fprintf(stderr, "tcpdiag: %v (see %s --help)\n", err, cmd.CommandPath())
 	default:
-		fmt.Fprintf(stderr, "tcpdiag: %v\n", err)
+		fmt.Fprintf(stderr, "tcpdiag: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ntcpdiag: "))
 	}
 	return exitCode(err)
 }

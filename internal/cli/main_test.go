@@ -40,6 +40,9 @@ func TestBadInput(t *testing.T) {
 		"scanning too often": {[]string{"agent", "--scan-interval", "1ms"}, 2, "--scan-interval 1ms"},
 		"no listeners":       {[]string{"agent", "--max-listeners", "0"}, 2, "--max-listeners 0"},
 		"log level":          {[]string{"agent", "--log-level", "loud"}, 2, `--log-level "loud"`},
+		"no config file":     {[]string{"agent", "--config", "/does/not/exist"}, 1, `/does/not/exist: no such file`},
+		"config file unsaid": {[]string{"agent", "--config", ""}, 2, `--config "": give a file`},
+		"check of nothing":   {[]string{"agent", "--check-config"}, 2, `--check-config needs --config`},
 		"web config":         {[]string{"agent", "--web.config.file", "/does/not/exist"}, 1, `/does/not/exist`},
 	}
 	for name, tt := range tests {

@@ -19,26 +19,29 @@ func plain(word string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(word))
 }
 
-// distance is Levenshtein's: how many letters must be put in, taken out or
-// replaced.
+// distance is how many letters must be put in, taken out, replaced, or swapped
+// with their neighbour (Damerau and Levenshtein's).
 func distance(a, b string) int {
 	if len(a) > 2*maxLabelName {
 		return len(a)
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
+		before, last, row = last, row, before
 	}
-	return row[len(b)]
+	return last[len(b)]
 }

@@ -83,6 +83,7 @@ func TestProblems(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		// keys
 		"misspelled":        {"targets:\n- port: 1\n  limits:\n    max_conections: 5", `tcpdiag.yml:4: unknown key "max_conections": did you mean "max_connections"?`},
+		"letters swapped":   {"targets:\n- prot: 1", `tcpdiag.yml:2: unknown key "prot": did you mean "port"?`},
 		"as in the flag":    {"scan-interval: 1s", `tcpdiag.yml:1: unknown key "scan-interval": did you mean "scan_interval"?`},
 		"as in Tomcat":      {"limits:\n  maxThreads: 5", `tcpdiag.yml:2: unknown key "maxThreads": did you mean "max_threads"?`},
 		"plural":            {"target: []", `tcpdiag.yml:1: unknown key "target": did you mean "targets"?`},
@@ -250,4 +251,24 @@ func FuzzParse(f *testing.F) {
 			require.NotContains(t, target.Ports, uint16(0))
 		}
 	})
+}
+
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0},
+		{"a", "", 1},
+		{"", "ab", 2},
+		{"port", "port", 0},
+		{"prot", "port", 1},
+		{"ports", "port", 1},
+		{"pert", "port", 1},
+		{"kitten", "sitting", 3},
+		{"ab", "ba", 1},
+		{"abcd", "badc", 2},
+	} {
+		require.Equal(t, tt.want, distance(tt.a, tt.b), "%q %q", tt.a, tt.b)
+	}
 }

@@ -26,6 +26,7 @@ func (p *parser) target(n *yaml.Node) Target {
 		p.problemf(n.Line, `a target: give keys and values, such as "- port: 8080"%s`, got(n))
 		return t
 	}
+	before := len(p.problems)
 	var one, many, process bool // even if what they say is wrong
 	p.mapping(n, "a target", []field{
 		{"port", func(n *yaml.Node) { one, t.Ports = true, append(t.Ports, p.port(n, "port")...) }},
@@ -38,7 +39,7 @@ func (p *parser) target(n *yaml.Node) Target {
 	switch {
 	case one && many:
 		p.problemf(n.Line, `a target has both "port" and "ports": give one of them`)
-	case !one && !many && !process:
+	case !one && !many && !process && len(p.problems) == before:
 		p.problemf(n.Line, `a target names nothing: give it a "port", "ports" or a "pid"`)
 	}
 	return t

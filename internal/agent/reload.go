@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// reloadTimeout is how long a reload over HTTP may wait for the scan that is
+// under way.
+const reloadTimeout = 30 * time.Second
+
+// errNoConfig is the answer to a reload of an agent without a file.
+var errNoConfig = errors.New("nothing to read again: the agent was started without --config")
+
+// reloader reads the configuration file again when it is told to.
+type reloader struct {
+	load func(context.Context) error // nil: there is no file
+	log  *slog.Logger
+	now  func() time.Time
+
+	turn  chan struct{} // one reload at a time; who waits reads the file anew
+	state atomic.Pointer[backlog.ConfigReload]
+}
+
+// newReloader takes it that the file was read just now.
+func newReloader(o Options) *reloader {
+	r := &reloader{load: o.Reload, log: o.Log, now: o.Now, turn: make(chan struct{}, 1)}
+	if o.Reload != nil {
+		r.state.Store(&backlog.ConfigReload{Successful: true, LastSuccess: o.Now()})
+	}
+	return r
+}
+
+// reload logs one line and remembers how it went. A file that is not valid, or
+// names what is not there, leaves everything as it was.
+func (r *reloader) reload(ctx context.Context, by string) error {
+	if r.load == nil {
+		r.log.Warn("not reloaded", "by", by, "err", errNoConfig)
+		return errNoConfig
+	}
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("another reload is under way: %w", ctx.Err())
+	}
+	if err := r.load(ctx); err != nil {
+		r.state.Store(&backlog.ConfigReload{LastSuccess: r.state.Load().LastSuccess})
+		r.log.Error("not reloaded, the former configuration stays in force", "by", by, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return err
+	}
+	r.state.Store(&backlog.ConfigReload{Successful: true, LastSuccess: r.now()})
+	r.log.Info("configuration reloaded", "by", by)
+	return nil
+}
+
+// run reloads at every signal. Those that come during a reload are one more.
+func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hangups:
+			_ = r.reload(ctx, "SIGHUP") // it has logged why
+		}
+	}
+}
+
+// tell adds how the last reload went to what is exported.
+func (r *reloader) tell(snapshot func() *backlog.Snapshot) func() *backlog.Snapshot {
+	return func() *backlog.Snapshot {
+		s := snapshot()
+		if s == nil {
+			return nil
+		}
+		told := *s
+		told.Self.Config = r.state.Load()
+		return &told
+	}
+}
+
+// serve answers POST and PUT /-/reload.
+func (r *reloader) serve(enabled bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if !enabled {
+			reply(w, http.StatusForbidden, "reloading over HTTP is off: start the agent with --web.enable-lifecycle, or send it SIGHUP\n")
+			return
+		}
+		// Whoever asked may go away: that is no failure of the reload.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), reloadTimeout)
+		defer cancel()
+		switch err := r.reload(ctx, "HTTP"); {
+		case errors.Is(err, errNoConfig):
+			reply(w, http.StatusBadRequest, err.Error()+"\n")
+		case err != nil:
+			reply(w, http.StatusInternalServerError, "not reloaded, the former configuration stays in force:\n"+err.Error()+"\n")
+		default:
+			reply(w, http.StatusOK, "configuration reloaded\n")
+		}
+	}
+}
