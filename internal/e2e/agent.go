@@ -24,8 +24,17 @@ type Agent struct {
 
 // StartAgent starts an agent that serves on a port and waits until it is ready.
 func (a Artifacts) StartAgent(ctx context.Context, port int, args ...string) (*Agent, error) {
-	agent := &Agent{Address: "127.0.0.1:" + strconv.Itoa(port), log: new(bytes.Buffer)}
-	agent.cmd = a.Command(context.Background(), nil, append([]string{"agent", "--web.listen-address", agent.Address}, args...)...)
+	address := "127.0.0.1:" + strconv.Itoa(port)
+	return runAgent(ctx, address, a.Command(context.Background(), nil, agentArgs(address, args)...))
+}
+
+func agentArgs(address string, args []string) []string {
+	return append([]string{"agent", "--web.listen-address", address}, args...)
+}
+
+// runAgent runs a command that becomes an agent on an address.
+func runAgent(ctx context.Context, address string, cmd *exec.Cmd) (*Agent, error) {
+	agent := &Agent{Address: address, cmd: cmd, log: new(bytes.Buffer)}
 	agent.cmd.Stdout, agent.cmd.Stderr = agent.log, agent.log
 	if err := agent.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("e2e: agent: %w", err)

@@ -215,16 +215,43 @@ func (s *Sampler) findConnectors(ctx context.Context, sc *scan) {
 		}
 	}
 	for pid, list := range byPID {
-		ports := make([]tomcat.Listening, len(list))
-		for i, c := range list {
-			ports[i] = tomcat.Listening{Port: c.port(), Address: c.id.Address.Addr(), SendQ: int(c.worst().SendQ)}
-		}
-		connectors, unavailable := s.src.Tomcat.Discover(ctx, pid, list[0].owner.StartTime, ports)
+		connectors, unavailable := s.src.Tomcat.Discover(ctx, pid, list[0].owner.StartTime, listeningPorts(list))
 		for _, c := range list {
 			c.connector = connectors[c.port()]
 		}
 		sc.unread[pid] = unavailable
 	}
+	s.findUnseen(ctx, sc)
+}
+
+// findUnseen asks the given Actuators about the listeners of the agent's own
+// namespace that no process of this /proc holds. They may answer on a port that
+// nobody asked for.
+func (s *Sampler) findUnseen(ctx context.Context, sc *scan) {
+	var list []*candidate
+	for _, c := range sc.all {
+		if c.owner == nil && c.space.path == "" {
+			list = append(list, c)
+		}
+	}
+	if !slices.ContainsFunc(list, s.mayWant) {
+		return
+	}
+	connectors, unavailable := s.src.Tomcat.DiscoverUnseen(ctx, listeningPorts(list))
+	for _, c := range list {
+		c.connector = connectors[c.port()]
+	}
+	for _, u := range unavailable {
+		sc.miss.add(u)
+	}
+}
+
+func listeningPorts(list []*candidate) []tomcat.Listening {
+	ports := make([]tomcat.Listening, len(list))
+	for i, c := range list {
+		ports[i] = tomcat.Listening{Port: c.port(), Address: c.id.Address.Addr(), SendQ: int(c.worst().SendQ)}
+	}
+	return ports
 }
 
 // keep drops what the targets do not name and what is beyond --max-listeners.

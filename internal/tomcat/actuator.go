@@ -20,6 +20,8 @@ const (
 	actuatorTimeout = time.Second // of one round of questions
 	actuatorEvery   = 5 * time.Second
 	actuatorRetry   = time.Minute // after a failure
+
+	exposeMetrics = "expose metrics there without credentials, and set server.tomcat.mbeanregistry.enabled=true"
 )
 
 // Actuator is Spring Boot's, which is asked for Tomcat's own figures
@@ -87,7 +89,7 @@ func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors map[
 	}
 	return []backlog.Unavailable{{
 		What: fmt.Sprintf("Actuator of pid %d", pid), Why: m.err.Error(),
-		How: "expose metrics there without credentials, and set server.tomcat.mbeanregistry.enabled=true",
+		How: exposeMetrics,
 	}}
 }
 

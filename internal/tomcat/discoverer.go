@@ -47,6 +47,7 @@ type Discoverer struct {
 	mu        sync.Mutex
 	entries   map[int]*entry
 	actuators []Actuator
+	unseen    map[string]*meters // by the Actuator's URL: of processes that cannot be seen
 }
 
 // Option changes what a Discoverer does.
@@ -69,11 +70,12 @@ func (d *Discoverer) SetActuators(list []Actuator) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.actuators = list
+	clear(d.unseen)
 }
 
 // NewDiscoverer makes a Discoverer that reads through proc.
 func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
-	d := &Discoverer{proc: proc, now: time.Now, entries: map[int]*entry{}}
+	d := &Discoverer{proc: proc, now: time.Now, entries: map[int]*entry{}, unseen: map[string]*meters{}}
 	for _, option := range options {
 		option(d)
 	}

@@ -1,0 +1,79 @@
+package tomcat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// ownNamespace is the caller's network namespace, also where /proc shows
+// another pid namespace's processes.
+const ownNamespace = "/proc/thread-self/ns/net"
+
+// DiscoverUnseen tells what the given Actuators say of listeners of the
+// caller's own network namespace whose process is not in this /proc: a sidecar
+// that does not share the pod's processes. Only connectors that an Actuator
+// names are in the result, which is the caller's own.
+func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) (map[uint16]*backlog.Connector, []backlog.Unavailable) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	named := make(map[uint16]*backlog.Connector)
+	var unavailable []backlog.Unavailable
+	for _, a := range d.actuators {
+		candidates := unseen(listening)
+		if a.PID != 0 || !a.answersFor(0, candidates) {
+			continue
+		}
+		readings, err := d.askUnseen(ctx, strings.TrimSuffix(a.URL, "/"))
+		if err != nil {
+			unavailable = append(unavailable, backlog.Unavailable{
+				What: fmt.Sprintf("Actuator at %q", a.URL), Why: err.Error(), How: exposeMetrics,
+			})
+		}
+		for _, r := range readings {
+			for port, c := range candidates {
+				if c == r.connector(candidates) {
+					r.apply(candidates)
+					r.nameProtocol(c)
+					named[port] = c
+				}
+			}
+		}
+	}
+	return named, unavailable
+}
+
+// unseen is a connector for each port of which nothing is known but the
+// kernel's backlog.
+func unseen(listening []Listening) map[uint16]*backlog.Connector {
+	out := make(map[uint16]*backlog.Connector, len(listening))
+	for _, l := range listening {
+		out[l.Port] = &backlog.Connector{
+			Server: serverTomcat, Framework: "spring-boot", // whose else is an Actuator that names it
+			AcceptCount: effective(nil, l.SendQ),
+		}
+	}
+	return out
+}
+
+func (d *Discoverer) askUnseen(ctx context.Context, base string) ([]reading, error) {
+	m := d.unseen[base]
+	if m == nil {
+		m = new(meters)
+		d.unseen[base] = m
+	}
+	m.refresh(ctx, d.now, actuatorClient(ownNamespace), base)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.readings, m.err
+}
+
+// nameProtocol takes the protocol from the connector's name, "https-jsse-nio-8443".
+func (r reading) nameProtocol(c *backlog.Connector) {
+	protocol, _, _ := cutProtocol(r.name)
+	c.Protocol = cmp.Or(c.Protocol, protocol)
+	c.TLS = c.TLS || strings.HasPrefix(c.Protocol, "https")
+}
