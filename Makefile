@@ -19,7 +19,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 # The tests that start real servers take the machine for themselves.
 SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test servers fuzz lab bench observability image docker-test clean
+.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test servers fuzz lab bench observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -27,7 +27,7 @@ build:
 demo: build
 	./bin/tcpdiag demo
 
-test: setup fmt lint vet cross unit manifests-test servers
+test: setup fmt lint vet cross unit manifests-test containers-test servers
 
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
@@ -68,6 +68,12 @@ manifests:
 manifests-test: $(GOLANGCI)
 	cd deploy/kubernetes && $(GO) test -count=1 -timeout 5m .
 	cd deploy/kubernetes && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
+
+# The Dockerfiles and the compose file, read by BuildKit's parser and Compose's
+# loader; no engine is needed. A module of its own: what it imports is large.
+containers-test: $(GOLANGCI)
+	cd deploy/docker/check && $(GO) vet . && $(GO) test -count=1 -timeout 5m .
+	cd deploy/docker/check && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
 
 # Against real servers, one package after the other.
 servers:
