@@ -72,6 +72,15 @@ func TestNodeAgentPrivileges(t *testing.T) {
 	require.Equal(t, new(false), one[*core.ServiceAccount](t, objects).AutomountServiceAccountToken)
 }
 
+// What reads other users' environments is there for those who ask for it, and
+// fails no other check.
+func TestNodeAgentReadsEnvironments(t *testing.T) {
+	agent := pod(t, one[*apps.DaemonSet](t, rendered(t, values(t, "dacReadSearch: true"))))
+	require.Equal(t, []core.Capability{"SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH"},
+		agent.Spec.Containers[0].SecurityContext.Capabilities.Add)
+	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline"}, forbidden(t, api.LevelBaseline, agent))
+}
+
 // A changed configuration reaches the agents: their pods change with it.
 func TestConfigurationRollsTheAgents(t *testing.T) {
 	checksum := func(port int) string {
