@@ -115,7 +115,7 @@ image:
 	$(DOCKER) build -f deploy/docker/Dockerfile --target prebuilt --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) -t $(IMAGE) .
 
-# Real containers, on a Docker engine that the test starts for itself: two
+# Real containers, on a Docker engine that the test starts for itself: three
 # minutes, root. See deploy/docker/README.md.
 docker-test:
 	TCPDIAG_DOCKER=1 $(GO) test -count=1 -v -timeout 20m ./deploy/docker

@@ -42,8 +42,12 @@ func jreBase(ctx context.Context) (string, error) {
 
 // quiet runs a program whose output matters only when it fails.
 func quiet(ctx context.Context, name string, args ...string) error {
-	if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", name, err, out)
+	return run(exec.CommandContext(ctx, name, args...))
+}
+
+func run(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd.Path, err, out)
 	}
 	return nil
 }

@@ -73,8 +73,8 @@ func k6(ctx context.Context) (string, error) {
 	fmt.Println("building k6 (once) …")
 	cmd := exec.CommandContext(ctx, "go", "install", "go.k6.io/k6@"+k6Version)
 	cmd.Env = append(os.Environ(), "GOBIN="+work, "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("k6: %w\n%s", err, out)
+	if err := run(cmd); err != nil {
+		return "", err
 	}
 	return path, os.Rename(filepath.Join(work, "k6"), path)
 }

@@ -81,7 +81,7 @@ func (e *engine) docker(t *testing.T, args ...string) string {
 
 // try is docker for what may fail; what it printed includes its complaints then.
 func (e *engine) try(t *testing.T, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := e.command(ctx, args...)

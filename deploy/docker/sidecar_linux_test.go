@@ -156,6 +156,7 @@ func views(s tomcat) map[string]view {
 		"root with SYS_PTRACE alone": {append(s.beside("0:0", true), "--cap-add", "SYS_PTRACE"), nil, requireDenied("environ", "descriptors")},
 		"no shared pid namespace":    {s.beside("", false), nil, requireUnowned("", "accept_queue")},
 		"the same, limits given":     {s.beside("", false), byHand, requireUnowned("max_connections", "max_connections")},
+		"the same, Actuator asked":   {s.beside("", false), []string{"--actuator", "http://127.0.0.1:8081/actuator"}, requireUnowned("max_connections", "max_connections")},
 	}
 }
 
