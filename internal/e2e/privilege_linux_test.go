@@ -123,20 +123,18 @@ func TestPrivilege(t *testing.T) {
 	if own, err := os.Stat("/proc/self/fd"); err == nil && own.Size() == 0 {
 		t.Skip("the README's table is that of Linux 6.2 and newer, where anybody may count a process's files")
 	}
+	elsewhere := nettest.Namespace(t) // first: its thread ends, and with it what the thread has started
 	s := privilegeScene(t)
-	elsewhere := nettest.Namespace(t)
 	var rows []row
 	for _, v := range viewers() {
 		files, before := s.files(t), counters(t)["ListenDrops"]
 		here := v.sees(t, "--port", strconv.Itoa(s.Port), "--interval", "300ms")
-		there := v.in(elsewhere.Path()).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "0")
-		d := glance{Document: here(), dropped: counters(t)["ListenDrops"] - before, files: []int{files, s.files(t)}}
-		r := row{who: v.name}
-		for _, sight := range sights() {
-			r.marks = append(r.marks, sight.see(t, s, v, d))
-		}
-		r.marks = append(r.marks, s.seenFromElsewhere(t, v, there))
-		rows = append(rows, r)
+		there := v.in(elsewhere.Path()).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "300ms")
+		d := glance{Document: here()}
+		out, errs, code := there()
+		d.dropped, d.files = counters(t)["ListenDrops"]-before, []int{files, s.files(t)}
+		marks := s.marks(t, v, d)
+		rows = append(rows, row{who: v.name, marks: append(marks, s.fromElsewhere(t, v, d, marks, out, errs, code))})
 	}
 	text := privilegeTable(rows)
 	t.Log("\n" + text)

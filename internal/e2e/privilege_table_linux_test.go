@@ -157,6 +157,8 @@ func seeCause(t *testing.T, s *scene, v viewer, d glance) string {
 		require.Equal(t, "max_connections", verdict.Cause, v.name)
 		return seen
 	}
+	_, told := code(verdict, "limits_unknown")
+	require.True(t, told, v.name)
 	return unseen
 }
 
@@ -176,20 +178,29 @@ func missing(t *testing.T, v viewer, d glance, names ...string) string {
 	return ""
 }
 
-// seenFromElsewhere is the last column: a look from another network namespace.
-func (s *scene) seenFromElsewhere(t *testing.T, v viewer, run func() ([]byte, string, int)) string {
+// marks are the columns of what a viewer got to see.
+func (s *scene) marks(t *testing.T, v viewer, d glance) []string {
 	t.Helper()
-	out, errs, code := run()
+	var marks []string
+	for _, sight := range sights() {
+		marks = append(marks, sight.see(t, s, v, d))
+	}
+	return marks
+}
+
+// fromElsewhere is the last column: a look from another network namespace
+// sees the same, or is told what it takes.
+func (s *scene) fromElsewhere(t *testing.T, v viewer, d glance, here []string, out []byte, errs string, code int) string {
+	t.Helper()
 	if code != 0 {
 		require.Equal(t, 1, code, v.name)
 		require.Regexp(t, `CAP_SYS_ADMIN|no such process|hidden`, errs, v.name)
 		return unseen
 	}
-	d, err := Decode(out)
+	var err error
+	d.Document, err = Decode(out)
 	require.NoError(t, err)
-	l := listener(t, d, s.Port)
-	require.Equal(t, pathAccept+1, l.AcceptQueue.Length, v.name)
-	require.Equal(t, 4, l.Connections.Accepted, v.name)
+	require.Equal(t, here, s.marks(t, v, d), v.name)
 	return seen
 }
 
@@ -242,9 +253,9 @@ a user other than root they are ambient. "its" is the observed server's.
   namespace, so not in a container beside it).
 * *JVM*: safepoints and collections (hsperfdata; the uid must have a name).
 * *resets*: connections that clients reset and Tomcat still holds.
-* *cause*: the verdict names the limit that loses packets; with
-  ` + "`--max-connections` and `--max-threads`" + ` given, it does so for everybody.
-* *netns*: all of it also from another network namespace.
+* *cause*: the verdict names the limit that loses packets. The others are told
+  that it is not known, and to give it (` + "`--max-connections`" + `).
+* *netns*: the same of a server in another network namespace (` + "`--pid`" + `).
 `
 
 // requireInReadme holds the README to the table, or writes it there.
