@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type viewer struct {
 	caps     []string // the only ones, setpriv's names; of a user other than root they are ambient
 	all      bool     // all that root has
 	net      string   // path of a network namespace to start in, "" for the test's
+	pids     int      // a process whose pid namespace it shares, 0 for the test's
 	alone    bool     // in a pid namespace of its own, as a container beside the server's
 	hidepid  bool     // behind a /proc that hides the processes of others
 }
@@ -38,6 +40,10 @@ func (v viewer) line(tcpdiag string, args ...string) []string {
 	var line []string
 	if v.net != "" {
 		line = append(line, "nsenter", "--net="+v.net, "--")
+	}
+	if v.pids != 0 {
+		line = append(line, "nsenter", "--target", strconv.Itoa(v.pids), "--pid", "--",
+			"unshare", "--mount", "--mount-proc", "--")
 	}
 	if v.alone {
 		line = append(line, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
