@@ -205,6 +205,21 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 	require.Equal(t, server.Addr, only(t, l.scan(t)).ID.Address)
 }
 
+// What passed in the old interval is no row of ticks missed in the new one.
+func TestReconfigureMissesNoTicks(t *testing.T) {
+	now := time.Now()
+	l := newLab(t, func(o *Options) { o.Now, o.SampleInterval = func() time.Time { return now }, 10*time.Second })
+	l.scan(t)
+	l.Sample()
+	now = now.Add(9 * time.Second)
+	l.change(t, func(o *Options) { o.SampleInterval = time.Millisecond })
+	l.Sample()
+	require.Zero(t, l.scan(t).Self.MissedTicks)
+	now = now.Add(5 * time.Millisecond)
+	l.Sample()
+	require.EqualValues(t, 4, l.scan(t).Self.MissedTicks)
+}
+
 // While both loops run, drops go on and readers read.
 func TestReconfigureWhileRunning(t *testing.T) {
 	l := newLab(t, nil)
@@ -243,7 +258,6 @@ func TestReconfigureWhileRunning(t *testing.T) {
 	byPort := conserved(t, snap)
 	require.NotZero(t, byPort[a.Addr.Port()])
 	require.NotZero(t, byPort[b.Addr.Port()])
-	require.Less(t, snap.Self.MissedTicks, uint64(5000), "the second before the change is no thousand missed ticks")
 
 	ended, end := context.WithCancel(t.Context())
 	end()
