@@ -75,6 +75,11 @@ containers-test: $(GOLANGCI)
 	cd deploy/docker/check && $(GO) vet . && $(GO) test -count=1 -timeout 5m .
 	cd deploy/docker/check && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
 
+# The same manifests against the API server's own validation: Kubernetes is
+# compiled for it, which takes a minute or two.
+manifests-validate:
+	set -o pipefail; cd deploy/kubernetes && $(GO) run . -all | (cd validate && $(GO) run .)
+
 # Against real servers, one package after the other.
 servers:
 	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(SERVER_TESTS)

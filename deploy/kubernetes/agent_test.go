@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 // Every command line and configuration file in the manifests is one that the
@@ -30,11 +29,11 @@ func TestTheAgentTakesWhatTheManifestsGiveIt(t *testing.T) {
 		return string(out), err
 	}
 	for _, folder := range []string{"sidecar", "sidecar/apart"} {
-		tomcat := pod(t, one[*apps.Deployment](t, decoded(t, kustomize(t, filesys.MakeFsOnDisk(), folder))))
+		tomcat := pod(t, one[*apps.Deployment](t, decoded(t, built(t, folder))))
 		said, err := check(container(t, &tomcat.Spec, "tcpdiag").Args, "")
 		require.NoError(t, err, "%s: %s", folder, said)
 	}
-	for name, v := range valuesFiles(t) {
+	for name, v := range valueSets(t) {
 		objects := rendered(t, v)
 		config := ""
 		if _, given := v["config"]; given {

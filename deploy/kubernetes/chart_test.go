@@ -36,24 +36,19 @@ func everything() map[string]any {
 	return map[string]any{"podMonitor": on(), "prometheusRule": on(), "dashboards": on(), "service": on()}
 }
 
-// valuesFiles are those of the chart's ci folder, and no values at all.
-func valuesFiles(t *testing.T) map[string]map[string]any {
+// valueSets are the chart's values files, no values at all, and everything on.
+func valueSets(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	out := map[string]map[string]any{"none": {}, "everything": everything()}
-	files, err := filepath.Glob(filepath.Join(chartFolder, "ci", "*-values.yaml"))
+	out, err := valuesFiles()
 	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		out[filepath.Base(file)] = values(t, string(text))
-	}
+	require.Len(t, out, 3)
+	out["none"], out["everything"] = map[string]any{}, everything()
 	return out
 }
 
 // What `helm lint --strict` says: no warning.
 func TestLint(t *testing.T) {
-	for name, v := range valuesFiles(t) {
+	for name, v := range valueSets(t) {
 		t.Run(name, func(t *testing.T) {
 			result := lint.RunAll(chartFolder, v, releaseNamespace)
 			require.Less(t, result.HighestSeverity, support.WarningSev, "%v", result.Messages)
@@ -62,7 +57,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestEveryValuesFileRendersStrictly(t *testing.T) {
-	for name, v := range valuesFiles(t) {
+	for name, v := range valueSets(t) {
 		t.Run(name, func(t *testing.T) {
 			agent := one[*apps.DaemonSet](t, rendered(t, v))
 			require.Equal(t, []string{"agent", "--all-namespaces"}, pod(t, agent).Spec.Containers[0].Args[:2])

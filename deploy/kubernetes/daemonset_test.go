@@ -8,7 +8,6 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	"k8s.io/pod-security-admission/api"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 func TestStaticManifestsAreFresh(t *testing.T) {
@@ -26,7 +25,7 @@ func TestStaticManifestsAreFresh(t *testing.T) {
 // The agent's pod is one for a privileged namespace, and what it needs beyond
 // the profiles is exactly this.
 func TestNodeAgentPodSecurity(t *testing.T) {
-	objects := decoded(t, kustomize(t, filesys.MakeFsOnDisk(), "daemonset"))
+	objects := decoded(t, built(t, "daemonset"))
 	agent := pod(t, one[*apps.DaemonSet](t, objects))
 	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline"}, forbidden(t, api.LevelBaseline, agent))
 	require.ElementsMatch(t, []string{

@@ -4,16 +4,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// kustomize is `kustomize build` of a folder, with its own restrictions.
-func kustomize(t *testing.T, files filesys.FileSystem, folder string) []byte {
+// built is a folder's kustomization.
+func built(t *testing.T, folder string) []byte {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(files, folder)
-	require.NoError(t, err)
-	text, err := built.AsYaml()
+	return builtFrom(t, filesys.MakeFsOnDisk(), folder)
+}
+
+func builtFrom(t *testing.T, files filesys.FileSystem, folder string) []byte {
+	t.Helper()
+	text, err := kustomize(files, folder)
 	require.NoError(t, err)
 	return text
 }

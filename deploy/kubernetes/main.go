@@ -1,23 +1,37 @@
 // Command kubernetes writes the static manifests of the node agent, rendered
-// from the Helm chart: what `helm template` prints, without Helm.
+// from the Helm chart: what `helm template` prints, without Helm. With -all it
+// prints every manifest instead, kustomizations and the chart with all its
+// values files.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 )
 
 func main() {
+	all := flag.Bool("all", false, "print every manifest, write nothing")
+	flag.Parse()
 	quiet()
-	ctx := context.Background()
+	if err := run(context.Background(), *all); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, all bool) error {
+	if all {
+		return writeAll(ctx, os.Stdout)
+	}
 	for _, s := range statics() {
 		if err := s.write(ctx); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			return err
 		}
 	}
+	return nil
 }
 
 // quiet keeps back that Helm tells of each symbolic link that it follows: the

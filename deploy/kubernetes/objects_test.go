@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,13 +30,7 @@ func renderedText(t *testing.T, values map[string]any) []byte {
 	t.Helper()
 	manifests, err := renderChart(t.Context(), chartFolder, values)
 	require.NoError(t, err)
-	var all strings.Builder
-	for name, text := range manifests {
-		if !strings.HasSuffix(name, ".txt") {
-			all.WriteString("\n---\n" + text)
-		}
-	}
-	return []byte(all.String())
+	return []byte(documents(manifests))
 }
 
 // every picks the objects of one type.

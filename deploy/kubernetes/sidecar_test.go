@@ -14,7 +14,7 @@ import (
 func TestSidecarPodsAreRestricted(t *testing.T) {
 	for folder, shares := range map[string]bool{"sidecar": true, "sidecar/apart": false} {
 		t.Run(folder, func(t *testing.T) {
-			objects := decoded(t, kustomize(t, filesys.MakeFsOnDisk(), folder))
+			objects := decoded(t, built(t, folder))
 			require.Equal(t, "restricted", one[*core.Namespace](t, objects).Labels[api.EnforceLevelLabel])
 			tomcat := pod(t, one[*apps.Deployment](t, objects))
 			require.Empty(t, forbidden(t, api.LevelRestricted, tomcat))
@@ -110,7 +110,7 @@ spec:
       containers: [{name: app, image: database}]
 `)))
 	deployments := map[string]*apps.Deployment{}
-	for _, d := range every[*apps.Deployment](decoded(t, kustomize(t, files, "/app"))) {
+	for _, d := range every[*apps.Deployment](decoded(t, builtFrom(t, files, "/app"))) {
 		deployments[d.Name] = d
 	}
 	require.Len(t, deployments, 3)
@@ -131,7 +131,7 @@ spec:
 
 // The sidecar and the chart run the same release.
 func TestSidecarAndChartRunTheSameImage(t *testing.T) {
-	tomcat := one[*apps.Deployment](t, decoded(t, kustomize(t, filesys.MakeFsOnDisk(), "sidecar")))
+	tomcat := one[*apps.Deployment](t, decoded(t, built(t, "sidecar")))
 	agent := one[*apps.DaemonSet](t, rendered(t, nil))
 	require.Equal(t, agent.Spec.Template.Spec.Containers[0].Image, container(t, &tomcat.Spec.Template.Spec, "tcpdiag").Image)
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 // The test of the tests: each mistake is one that YAML, and mostly Helm and
@@ -14,7 +13,7 @@ func TestMistakesAreFound(t *testing.T) {
 	d, err := newDecoder()
 	require.NoError(t, err)
 	daemonset := string(renderedText(t, everything()))
-	sidecar := string(kustomize(t, filesys.MakeFsOnDisk(), "sidecar"))
+	sidecar := string(built(t, "sidecar"))
 	for _, tt := range []struct{ name, manifest, right, wrong, says string }{
 		{"a field in another case", daemonset, "hostPID: true", "hostPid: true", `unknown field "spec.template.spec.hostPid"`},
 		{"a field at the wrong depth", daemonset, "  updateStrategy:", "  strategy:", `unknown field "spec.strategy"`},
