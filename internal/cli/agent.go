@@ -83,6 +83,9 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 }
 
 func (o *agentOptions) validate(given func(flag string) bool) error {
+	if err := o.targets.validate(); err != nil {
+		return err
+	}
 	switch {
 	case given("config") && o.config == "":
 		return usagef(`--config "": give a file`)

@@ -28,6 +28,7 @@ func (o *agentOptions) configured(given func(flag string) bool) (sampler.Options
 	opt.ScanInterval = pick(given("scan-interval"), o.scanInterval, file.ScanInterval)
 	opt.MaxListeners = pick(given("max-listeners"), o.maxListeners, file.MaxListeners)
 	opt.All = pick(given("all"), o.all, file.All)
+	opt.AllNamespaces = pick(given("all-namespaces"), o.allNetNS, file.AllNamespaces)
 	opt.Limits = opt.Limits.Or(o.limitsOf(file.Limits))
 	if !given("actuator") {
 		opt.Actuator = file.Actuator

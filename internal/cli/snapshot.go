@@ -59,6 +59,9 @@ func (o *snapshotOptions) validate() error {
 	if o.interval < 0 || o.interval > longestInterval {
 		return usagef("--interval %v: give a time from 0 (one look) to %v", o.interval, longestInterval)
 	}
+	if err := o.targets.validate(); err != nil {
+		return err
+	}
 	return validOutput(o.output)
 }
 

@@ -22,6 +22,7 @@ type targets struct {
 	ports    ports
 	pids     pids
 	all      bool
+	allNetNS bool
 	limits   limits
 	actuator string
 }
@@ -33,6 +34,7 @@ func (t *targets) register(flags *pflag.FlagSet) {
 	flags.Var(&t.ports, "port", "look at this port, and expect a listener on it (repeatable)")
 	flags.Var(&t.pids, "pid", "look at the listeners of this process, in its network namespace (repeatable)")
 	flags.BoolVar(&t.all, "all", false, "look at every listener, not only Tomcat's")
+	flags.BoolVar(&t.allNetNS, "all-namespaces", false, "look into every network namespace that has a process; a --port is then expected where it has listened before")
 	t.limits.maxConnections.least, t.limits.acceptCount.least, t.limits.maxThreads.least = -1, 1, 1
 	flags.Var(&t.limits.maxConnections, "max-connections", "Tomcat's maxConnections, -1 for no limit (default: discovered)")
 	flags.Var(&t.limits.acceptCount, "accept-count", "Tomcat's acceptCount as configured (default: discovered)")
@@ -42,8 +44,15 @@ func (t *targets) register(flags *pflag.FlagSet) {
 
 // options fills in the sampler's options.
 func (t *targets) options(o *sampler.Options) {
-	o.Ports, o.PIDs, o.All, o.Actuator = t.ports, t.pids, t.all, t.actuator
+	o.Ports, o.PIDs, o.All, o.AllNamespaces, o.Actuator = t.ports, t.pids, t.all, t.allNetNS, t.actuator
 	o.Limits = t.limits.overrides()
+}
+
+func (t *targets) validate() error {
+	if t.allNetNS && len(t.pids) > 0 {
+		return usagef("--all-namespaces and --pid %s: a process is in one network namespace; leave one of the two out", &t.pids)
+	}
+	return nil
 }
 
 func (l limits) overrides() sampler.Overrides {

@@ -29,6 +29,7 @@ const (
 type File struct {
 	Targets        []Target
 	All            *bool
+	AllNamespaces  *bool
 	MaxListeners   *int
 	SampleInterval *time.Duration
 	ScanInterval   *time.Duration

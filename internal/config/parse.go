@@ -54,6 +54,7 @@ func (p *parser) file(n *yaml.Node, f *File) {
 	p.mapping(n, "the file", []field{
 		{"targets", func(n *yaml.Node) { f.Targets = p.targets(n) }},
 		{"all", func(n *yaml.Node) { f.All = p.boolean(n, "all") }},
+		{"all_namespaces", func(n *yaml.Node) { f.AllNamespaces = p.boolean(n, "all_namespaces") }},
 		{"max_listeners", func(n *yaml.Node) { f.MaxListeners = value(p.number(n, "max_listeners", 1)) }},
 		{"sample_interval", func(n *yaml.Node) {
 			f.SampleInterval = p.duration(n, "sample_interval", MinSampleInterval, MaxSampleInterval)

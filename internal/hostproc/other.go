@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// PIDs is for Linux only.
+func (fs FS) PIDs() ([]int, error) { return nil, ErrNotSupported }
+
 // ThreadNames is for Linux only.
 func (fs FS) ThreadNames(int, func(tid int, comm string)) error { return ErrNotSupported }
 

@@ -120,9 +120,20 @@ func (f *Finder) ByPID(pid int) ([]uint32, error) {
 // unreadable processes only those of the calling thread's namespace can be
 // found by their thread names, and processes in it are asked first.
 func (f *Finder) Find(sockets []Socket) (map[uint32]Process, []Denied) {
+	return f.find(sockets, true)
+}
+
+// FindHolders is Find for sockets of several network namespaces: thread names
+// prove nothing there, so that only descriptors count.
+func (f *Finder) FindHolders(sockets []Socket) (map[uint32]Process, []Denied) {
+	return f.find(sockets, false)
+}
+
+func (f *Finder) find(sockets []Socket, byName bool) (map[uint32]Process, []Denied) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.newRound()
+	r.byNames = byName
 	for _, s := range sockets {
 		r.sort(s)
 	}

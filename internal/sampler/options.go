@@ -22,6 +22,11 @@ type Options struct {
 	Targets []Target
 	Labels  map[string]string // of everything that is watched; a target's beat them
 
+	// AllNamespaces looks into every network namespace that has a process, too:
+	// for Tomcats, or for what Ports and All say. There a port is expected once
+	// something has listened on it.
+	AllNamespaces bool
+
 	// Inside are processes whose network namespaces are looked at; without any
 	// it is those of PIDs, or else the caller's own.
 	Inside []int

@@ -19,8 +19,10 @@ func (s *Sampler) publish(sc *scan) {
 		Omitted: sc.omitted, Notes: sc.notes, Targets: s.missing(sc.kept), TargetInfos: s.targetInfos(sc.kept),
 	}
 	for _, sp := range s.spaces {
-		sp.readSysctls(sc.at, s.src.Proc.Sysctls)
-		sp.readSockstat(s.src.Proc)
+		if sp.awake() {
+			sp.readSysctls(sc.at, s.src.Proc.Sysctls)
+			sp.readSockstat(s.src.Proc)
+		}
 	}
 	s.countOutgoing(sc)
 	for _, c := range sc.kept {
@@ -45,8 +47,10 @@ func (s *Sampler) publish(sc *scan) {
 		}
 	}
 	for _, sp := range s.spaces {
-		snap.NetNS = append(snap.NetNS, sp.netns())
-		snap.Interval = max(snap.Interval, sp.interval())
+		if sp.awake() {
+			snap.NetNS = append(snap.NetNS, sp.netns())
+			snap.Interval = max(snap.Interval, sp.interval())
+		}
 	}
 	s.rememberClosed(snap)
 	for i := range snap.Listeners {
@@ -106,12 +110,13 @@ func sayUnclassified(sc *scan, l *backlog.Listener) {
 
 // rewatch gives the fast loop the listeners of this scan.
 func (s *Sampler) rewatch(sc *scan) {
+	kept := bySpace(sc.kept)
 	for _, sp := range s.spaces {
+		if !sp.awake() {
+			continue
+		}
 		var next []watch
-		for _, c := range sc.kept {
-			if c.space != sp {
-				continue
-			}
+		for _, c := range kept[sp] {
 			w := watch{account: c.account, members: make([]member, len(c.members))}
 			for i := range c.members {
 				w.members[i].ask, w.members[i].inode = c.members[i].ListenerID, c.members[i].Inode
@@ -200,17 +205,22 @@ func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
 				delete(sp.accounts, id)
 				continue
 			}
-			a.settle(func() backlog.Cause { return sp.cause(a, a.looks.last.Listener) })
-			a.ledger.close(s.scans, sp.past[0].scan)
+			if sp.awake() {
+				a.settle(func() backlog.Cause { return sp.cause(a, a.looks.last.Listener) })
+				a.ledger.close(s.scans, sp.past[0].scan)
+			}
 			former = append(former, a)
 		}
 	}
+	s.orphans = slices.DeleteFunc(s.orphans, func(a *account) bool { return sc.at.Sub(a.lastSeen) > retention })
+	former = append(former, s.orphans...)
 	slices.SortFunc(former, func(a, b *account) int {
 		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.id.String(), b.id.String()))
 	})
 	for i, a := range former {
 		if s.opt.MaxListeners > 0 && i >= s.opt.MaxListeners {
 			delete(s.spaceOf(a.id.NetNS).accounts, a.id)
+			s.orphans = slices.DeleteFunc(s.orphans, func(o *account) bool { return o == a })
 			continue
 		}
 		gone = append(gone, backlog.RetainedTotals{ID: a.id, Totals: a.totals()})

@@ -40,6 +40,7 @@ func (s *Sampler) Reconfigure(ctx context.Context, opt Options) error {
 func (s *Sampler) reconfigure(opt Options) error {
 	next := s.opt
 	next.Ports, next.PIDs, next.All, next.Targets = opt.Ports, opt.PIDs, opt.All, opt.Targets
+	next.AllNamespaces = opt.AllNamespaces
 	next.Labels, next.Limits, next.Actuator = opt.Labels, opt.Limits, opt.Actuator
 	next.SampleInterval, next.ScanInterval, next.MaxListeners = opt.SampleInterval, opt.ScanInterval, opt.MaxListeners
 	if err := s.openSpaces(next); err != nil {
@@ -80,20 +81,35 @@ func (s *Sampler) openSpaces(opt Options) error {
 	s.opt, s.chosen, s.spaces, s.homes = opt, chosen, o.spaces, o.homes
 	s.lastTick = time.Time{} // the time since then is measured in another interval
 	for _, sp := range s.spaces {
-		sp.window, sp.thresholds, sp.general, sp.expects = opt.Window, opt.Thresholds, o.general[sp], unexpected
-		if sp.general {
-			sp.expects = s.chosen.expects
-		}
+		sp.discovered = false
+		s.equip(sp, o.general[sp])
 	}
 	for _, sp := range former {
-		if !slices.Contains(s.spaces, sp) {
-			_ = sp.close() // nothing can be done about it
+		switch {
+		case slices.Contains(s.spaces, sp):
+		case opt.AllNamespaces:
+			sp.discovered = true
+			s.equip(sp, true)
+			s.spaces = append(s.spaces, sp)
+		default:
+			s.abandon(sp, opt.Now())
 		}
+	}
+	for _, sp := range o.fresh {
+		s.orphans = sp.adopt(s.orphans)
 	}
 	if s.src.Tomcat != nil {
 		s.src.Tomcat.SetActuators(actuators(&opt))
 	}
 	return nil
+}
+
+// equip gives a namespace what the options say.
+func (s *Sampler) equip(sp *space, general bool) {
+	sp.window, sp.thresholds, sp.general, sp.expects = s.opt.Window, s.opt.Thresholds, general, unexpected
+	if general {
+		sp.expects = s.chosen.expects
+	}
 }
 
 func unexpected(backlog.ListenerID) bool { return false }
@@ -114,9 +130,12 @@ func (o *opening) open(pid int, general bool) error {
 			return fmt.Errorf("pid %d: %w", pid, err)
 		}
 	}
-	sp, err := openSpace(o.s.src, pid)
+	sp, err := openSpace(o.s.src, &o.s.common, pid)
 	if err != nil {
 		return err
+	}
+	if err := sp.waken(o.s.src); err != nil {
+		return errors.Join(err, sp.close())
 	}
 	same := func(other *space) bool { return other.id == sp.id }
 	if i := slices.IndexFunc(o.spaces, same); i >= 0 {

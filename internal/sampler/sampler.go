@@ -31,6 +31,8 @@ type Sampler struct {
 	lastTick time.Time
 	self     backlog.Self
 
+	common common // to the spaces
+
 	// Only the scan loop uses what follows.
 	scans      int           // number of the latest scan
 	looping    bool          // by Run, not by hand: what is dear can wait for the second scan
@@ -39,6 +41,8 @@ type Sampler struct {
 	processes  map[processKey]*processMemory
 	dumped     bool // the latest dump of listeners succeeded everywhere
 	resetLooks map[backlog.ListenerID]resetLook
+	discovery  discovery
+	orphans    []*account // of namespaces that have gone
 }
 
 // New opens the namespaces of the targets. It fails when the kernel's socket

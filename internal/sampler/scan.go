@@ -55,12 +55,7 @@ func (s *Sampler) Scan(ctx context.Context) error {
 }
 
 // away is the CPU time that was spent inside other namespaces so far.
-func (s *Sampler) away() (sum time.Duration) {
-	for _, sp := range s.spaces {
-		sum += time.Duration(sp.away.Load())
-	}
-	return sum
-}
+func (s *Sampler) away() time.Duration { return time.Duration(s.common.away.Load()) }
 
 func (s *Sampler) scan(ctx context.Context, start time.Time) error {
 	sc, err := s.look(ctx, start)
@@ -75,6 +70,7 @@ func (s *Sampler) scan(ctx context.Context, start time.Time) error {
 func (s *Sampler) look(ctx context.Context, start time.Time) (*scan, error) {
 	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered), unread: make(map[int][]backlog.Unavailable)}
 	s.scans++
+	s.discover(sc)
 	if err := s.findListeners(sc); err != nil {
 		return nil, err
 	}
@@ -96,7 +92,7 @@ func (s *Sampler) look(ctx context.Context, start time.Time) (*scan, error) {
 func (s *Sampler) findListeners(sc *scan) error {
 	var errs []error
 	for _, sp := range s.spaces {
-		listeners, err := s.checkpoint(sp, sc.at)
+		listeners, err := s.glance(sp, sc.at)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -113,11 +109,29 @@ func (s *Sampler) findListeners(sc *scan) error {
 	return nil
 }
 
+// glance takes a checkpoint of a namespace, or only its listeners where nothing is
+// watched and it was not asked for.
+func (s *Sampler) glance(sp *space, now time.Time) ([]sockdiag.Listener, error) {
+	if !sp.idle() {
+		return s.checkpoint(sp, now)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = sp.sleep() // nothing can be done about it
+	if err := sp.collect(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(sp.found), nil
+}
+
 // checkpoint holds the lock against the fast loop: the namespace's counters
 // must not be read, and attributed, out of order.
 func (s *Sampler) checkpoint(sp *space, now time.Time) ([]sockdiag.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := sp.waken(s.src); err != nil {
+		return nil, err
+	}
 	counters := make(backlog.Counters, 24)
 	if err := sp.counters.Read(counters); err != nil {
 		return nil, err
@@ -159,16 +173,26 @@ func (s *Sampler) findOwners(sc *scan) {
 	for _, pid := range s.chosen.pids() {
 		s.heldBy(pid, owners)
 	}
+	unowned := s.unowned(sc, owners)
+	take := func(found map[uint32]owner.Process, denied []owner.Denied) {
+		sc.denied = append(sc.denied, denied...)
+		maps.Copy(owners, found)
+	}
+	var elsewhere []owner.Socket
 	for _, sp := range s.spaces {
-		sockets := s.unowned(sc, sp, owners)
+		if sp.discovered {
+			elsewhere = append(elsewhere, unowned[sp]...)
+			continue
+		}
 		// From inside: only there are the thread names of a process whose
 		// descriptors may not be read worth anything.
 		_ = sp.inside(func() error {
-			found, denied := s.src.Owners.Find(sockets)
-			sc.denied = append(sc.denied, denied...)
-			maps.Copy(owners, found)
+			take(s.src.Owners.Find(unowned[sp]))
 			return nil
 		})
+	}
+	if s.opt.AllNamespaces { // of all of them at once: a search reads every process
+		take(s.src.Owners.FindHolders(elsewhere))
 	}
 	for _, c := range sc.all {
 		for i := range c.members {
@@ -179,17 +203,22 @@ func (s *Sampler) findOwners(sc *scan) {
 	}
 }
 
-// unowned are a namespace's listening sockets whose owner is still to be found.
-func (s *Sampler) unowned(sc *scan, sp *space, owners map[uint32]owner.Process) (sockets []owner.Socket) {
+// unowned are each namespace's listening sockets whose owner is still to be
+// found.
+func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) map[*space][]owner.Socket {
+	out := make(map[*space][]owner.Socket)
 	for _, c := range sc.all {
+		if !s.mayWant(c) {
+			continue
+		}
 		for i := range c.members {
 			m := &c.members[i]
-			if _, known := owners[m.Inode]; c.space == sp && s.mayWant(c) && !known {
-				sockets = append(sockets, owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID})
+			if _, known := owners[m.Inode]; !known {
+				out[c.space] = append(out[c.space], owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID})
 			}
 		}
 	}
-	return sockets
+	return out
 }
 
 func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) {
@@ -265,6 +294,7 @@ func (s *Sampler) keep(sc *scan) {
 		sc.omitted = len(kept) - s.opt.MaxListeners
 		kept = kept[:s.opt.MaxListeners]
 	}
+	kept = slices.DeleteFunc(slices.Clone(kept), func(c *candidate) bool { return !s.follow(c.space, sc) })
 	sc.kept = kept
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,6 +307,18 @@ func (s *Sampler) keep(sc *scan) {
 		c.account = c.space.account(c.id)
 		c.account.dismissed = false
 	}
+}
+
+// follow makes sure that the counters of a namespace are followed from now on.
+func (s *Sampler) follow(sp *space, sc *scan) bool {
+	if sp.awake() {
+		return true
+	}
+	_, err := s.checkpoint(sp, sc.at)
+	if err != nil {
+		sc.miss.add(backlog.Unavailable{What: "a network namespace", Why: err.Error()})
+	}
+	return err == nil
 }
 
 // watchEarly lets the fast loop begin before the first walk of the table, which
@@ -331,16 +373,12 @@ func noOwner(c *candidate, denied []owner.Denied) backlog.Unavailable {
 }
 
 func (s *Sampler) walkSockets(sc *scan) error {
+	kept, all := bySpace(sc.kept), bySpace(sc.all)
 	for _, sp := range s.spaces {
-		of := func(list []*candidate) (out []*candidate) {
-			for _, c := range list {
-				if c.space == sp {
-					out = append(out, c)
-				}
-			}
-			return out
+		if len(kept[sp]) == 0 {
+			continue
 		}
-		found, err := sp.walk(of(sc.kept), of(sc.all))
+		found, err := sp.walk(kept[sp], all[sp])
 		if err != nil {
 			return err
 		}
@@ -349,4 +387,12 @@ func (s *Sampler) walkSockets(sc *scan) error {
 		}
 	}
 	return nil
+}
+
+func bySpace(list []*candidate) map[*space][]*candidate {
+	out := make(map[*space][]*candidate)
+	for _, c := range list {
+		out[c.space] = append(out[c.space], c)
+	}
+	return out
 }

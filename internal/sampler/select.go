@@ -72,6 +72,9 @@ func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
 	if len(kept) > 0 {
 		return kept, ""
 	}
+	if s.opt.AllNamespaces {
+		return nil, fmt.Sprintf("no Tomcat found in %d network namespaces", len(s.spaces))
+	}
 	if len(all) == 0 {
 		return all, "no Tomcat found, and nothing listens in this network namespace"
 	}

@@ -128,7 +128,7 @@ func (s *Sampler) missing(kept []*candidate) []backlog.Target {
 	for _, sp := range s.spaces {
 		for _, sel := range s.chosen.selectors {
 			t := backlog.Target{Port: sel.port, NetNS: uint64(sp.id)}
-			if sel.port == 0 || !s.looksInto(sel, sp) || slices.ContainsFunc(out, t.Same) {
+			if sel.port == 0 || !s.looksInto(sel, sp) || !sp.mayExpect(sel.port) || slices.ContainsFunc(out, t.Same) {
 				continue
 			}
 			t.Up = slices.ContainsFunc(kept, func(c *candidate) bool { return c.space == sp && c.port() == sel.port })
@@ -136,6 +136,20 @@ func (s *Sampler) missing(kept []*candidate) []backlog.Target {
 		}
 	}
 	return out
+}
+
+// mayExpect is false in a discovered namespace for a port on which nothing has
+// listened yet: not every pod serves on it.
+func (sp *space) mayExpect(port uint16) bool {
+	if !sp.discovered {
+		return true
+	}
+	for id := range sp.accounts {
+		if id.Address.Port() == port {
+			return true
+		}
+	}
+	return false
 }
 
 // target is whose settings hold for a listener: that of its port, or else that
@@ -180,12 +194,12 @@ func (s *Sampler) targetInfos(kept []*candidate) []backlog.TargetInfo {
 	}
 	for _, sp := range s.spaces {
 		for _, sel := range s.chosen.selectors {
-			if sel.port != 0 && s.looksInto(sel, sp) && sel.target != nil {
+			if sel.port != 0 && s.looksInto(sel, sp) && sp.mayExpect(sel.port) && sel.target != nil {
 				add(sel.port, sp, sel.target)
 			}
 		}
 		for _, sel := range s.chosen.selectors {
-			if sel.port != 0 && s.looksInto(sel, sp) {
+			if sel.port != 0 && s.looksInto(sel, sp) && sp.mayExpect(sel.port) {
 				add(sel.port, sp, nil)
 			}
 		}

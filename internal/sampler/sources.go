@@ -4,6 +4,9 @@ package sampler
 func (s *Sampler) sources() map[string]bool {
 	up := map[string]bool{"sock_diag": s.dumped, "netstat": s.dumped, "sysctl": true, "sockstat": true}
 	for _, sp := range s.spaces {
+		if !sp.awake() {
+			continue
+		}
 		up["sysctl"] = up["sysctl"] && len(sp.sysctl) > 0
 		up["sockstat"] = up["sockstat"] && sp.sockstat != nil
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// space is one network namespace: two sockets into it (the loops do not share
-// one), its counters, and the listeners watched in it.
+// space is one network namespace: a socket into it for each of the two loops,
+// its counters, and the listeners watched in it.
 type space struct {
 	id   netns.ID
 	pid  int    // a process in it: /proc/PID/net is the namespace's
@@ -59,7 +59,15 @@ type space struct {
 	delta    backlog.Counters // from the first checkpoint of past to the last, nil with one
 	closed   map[uint16]*diagnosis.Closed
 	outgoing outgoing
-	away     atomic.Int64 // ns of CPU time spent inside, on a thread that is not the scan's
+	common   *common
+
+	discovered bool // it came with its processes and goes with them
+}
+
+// common is what the namespaces of a sampler share.
+type common struct {
+	fast, slow sockdiag.Buffer // each of the two loops receives into one
+	away       atomic.Int64    // ns of CPU time spent inside, on threads that are not the scan's
 }
 
 // place finds a member: watches[watch].members[member].
@@ -74,22 +82,14 @@ type checkpoint struct {
 	strangers    uint64 // sum of the drop counters of the sockets that are not watched
 }
 
-// openSpace enters the namespace of pid and opens its sockets there. pid 0 is
-// the caller's own namespace.
-func openSpace(src Sources, pid int) (*space, error) {
+// openSpace enters the namespace of pid and opens a socket there. pid 0 is the
+// caller's own namespace.
+func openSpace(src Sources, c *common, pid int) (*space, error) {
 	sp := &space{
-		pid: pid, byInode: make(map[uint32]place),
+		common: c, pid: pid, byInode: make(map[uint32]place),
 		accounts: make(map[backlog.ListenerID]*account), devices: make(map[uint32]string),
 	}
 	sp.take, sp.answer = sp.takeListener, sp.answered
-	dial := func() (err error) {
-		if sp.fast, err = sockdiag.Dial(); err != nil {
-			return err
-		}
-		sp.fast.OnRestart = sp.forget
-		sp.slow, err = sockdiag.Dial()
-		return err
-	}
 	own, err := netns.Current()
 	if err != nil {
 		return nil, err
@@ -102,20 +102,71 @@ func openSpace(src Sources, pid int) (*space, error) {
 	}
 	if sp.id != own {
 		sp.path = netns.Path(src.Mount, pid)
-		err = netns.Do(sp.path, dial)
-	} else {
-		err = dial()
 	}
-	if err == nil {
-		sp.drops, err = src.Proc.OpenListenCounters(sp.pid)
+	if sp.fast, err = sp.dial(&c.fast); err != nil {
+		return nil, sp.wrap(err)
 	}
-	if err == nil {
-		sp.counters, err = src.Proc.OpenNetCounters(sp.pid)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("network namespace of pid %d: %w", sp.pid, err), sp.close())
-	}
+	sp.fast.OnRestart = sp.forget
 	return sp, nil
+}
+
+func (sp *space) wrap(err error) error {
+	return fmt.Errorf("network namespace of pid %d: %w", sp.pid, err)
+}
+
+func (sp *space) dial(b *sockdiag.Buffer) (c *sockdiag.Conn, err error) {
+	err = sp.inside(func() error {
+		c, err = sockdiag.DialShared(b)
+		return err
+	})
+	return c, err
+}
+
+// awake tells whether the namespace's counters are followed: attribution has
+// begun.
+func (sp *space) awake() bool { return len(sp.past) > 0 }
+
+// idle tells whether a discovered namespace has nothing that is watched or
+// remembered: a look at its listeners is then all that it costs.
+func (sp *space) idle() bool {
+	return sp.discovered && len(sp.watches) == 0 && len(sp.accounts) == 0
+}
+
+// waken opens what following the counters takes.
+func (sp *space) waken(src Sources) (err error) {
+	if sp.drops == nil {
+		if sp.drops, err = src.Proc.OpenListenCounters(sp.pid); err != nil {
+			return sp.wrap(err)
+		}
+	}
+	if sp.counters == nil {
+		if sp.counters, err = src.Proc.OpenNetCounters(sp.pid); err != nil {
+			return sp.wrap(err)
+		}
+	}
+	if sp.slow == nil {
+		if sp.slow, err = sp.dial(&sp.common.slow); err != nil {
+			return sp.wrap(err)
+		}
+	}
+	return nil
+}
+
+// sleep closes it again.
+func (sp *space) sleep() error {
+	var errs []error
+	if sp.slow != nil {
+		errs = append(errs, sp.slow.Close())
+	}
+	if sp.drops != nil {
+		errs = append(errs, sp.drops.Close())
+	}
+	if sp.counters != nil {
+		errs = append(errs, sp.counters.Close())
+	}
+	sp.slow, sp.drops, sp.counters = nil, nil, nil
+	sp.past, sp.delta, sp.attribution, sp.sysctl = nil, nil, nil, nil
+	return errors.Join(errs...)
 }
 
 // namespaceOf is the namespace of a process. Whose ns folder may not be read
@@ -143,26 +194,12 @@ func (sp *space) inside(fn func() error) error {
 	}
 	return netns.Do(sp.path, func() error {
 		cost, err := cpuTime(fn)
-		sp.away.Add(cost.Nanoseconds())
+		sp.common.away.Add(cost.Nanoseconds())
 		return err
 	})
 }
 
-func (sp *space) close() error {
-	var errs []error
-	for _, c := range []*sockdiag.Conn{sp.fast, sp.slow} {
-		if c != nil {
-			errs = append(errs, c.Close())
-		}
-	}
-	if sp.drops != nil {
-		errs = append(errs, sp.drops.Close())
-	}
-	if sp.counters != nil {
-		errs = append(errs, sp.counters.Close())
-	}
-	return errors.Join(errs...)
-}
+func (sp *space) close() error { return errors.Join(sp.fast.Close(), sp.sleep()) }
 
 // replace puts the watches of the latest scan in the place of the former ones.
 // A listener that went away in between is settled first.

@@ -43,17 +43,24 @@ type Conn struct {
 	takeListener func(body []byte) error
 }
 
+// Buffer is what replies are received in.
+type Buffer [bufferLen]byte
+
 // Dial opens the socket. It needs no privilege.
-func Dial() (*Conn, error) {
+func Dial() (*Conn, error) { return DialShared(new(Buffer)) }
+
+// DialShared is Dial for many sockets that are never used at the same time, nor
+// in each other's callbacks: they receive into one buffer.
+func DialShared(b *Buffer) (*Conn, error) {
 	sock, portID, err := openTransport()
 	if err != nil {
 		return nil, wrap("dial", err)
 	}
-	return newConn(sock, portID), nil
+	return newConn(sock, portID, b), nil
 }
 
-func newConn(sock transport, portID uint32) *Conn {
-	c := &Conn{sock: sock, portID: portID, in: make([]byte, bufferLen)}
+func newConn(sock transport, portID uint32, b *Buffer) *Conn {
+	c := &Conn{sock: sock, portID: portID, in: b[:]}
 	c.takeListener = c.listenerFound
 	return c
 }

@@ -30,7 +30,7 @@ func newScript(t *testing.T) *script {
 	require.NoError(t, err)
 	timeout := syscall.Timeval{Usec: 50_000}
 	require.NoError(t, syscall.SetsockoptTimeval(fds[0], syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &timeout))
-	s := &script{t: t, kernel: fds[1], conn: newConn(transport{fd: fds[0]}, scriptPortID)}
+	s := &script{t: t, kernel: fds[1], conn: newConn(transport{fd: fds[0]}, scriptPortID, new(Buffer))}
 	t.Cleanup(func() { _ = syscall.Close(s.kernel); _ = s.conn.Close() })
 	return s
 }

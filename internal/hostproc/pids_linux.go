@@ -1,0 +1,22 @@
+package hostproc
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// PIDs lists the processes of this mount, as far as hidepid lets us see them.
+func (fs FS) PIDs() ([]int, error) {
+	dir, err := openDir(fs.mount)
+	if err != nil {
+		return nil, fmt.Errorf("hostproc: %q: %w", fs.mount, err)
+	}
+	defer func() { _ = unix.Close(dir) }()
+	pids := make([]int, 0, 512)
+	err = forEachNumber(dir, make([]byte, 16<<10), func(pid int) error {
+		pids = append(pids, pid)
+		return nil
+	})
+	return pids, err
+}

@@ -1,0 +1,193 @@
+package sampler
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+)
+
+const (
+	// discoverEvery bounds how often the processes are asked for their network
+	// namespaces.
+	discoverEvery = 2 * time.Second
+	// discoverPart is the part of a core that this may take: what cost d is
+	// repeated after d / discoverPart, and does not stretch the scans' interval.
+	discoverPart = 0.002
+)
+
+// discovery is the latest look for network namespaces.
+type discovery struct {
+	at     time.Time
+	cost   time.Duration // of CPU time
+	closed int           // namespaces that may not be entered
+	why    error         // of one of them
+}
+
+func (d *discovery) due(now time.Time) bool {
+	return d.at.IsZero() || now.Sub(d.at) >= max(discoverEvery, time.Duration(float64(d.cost)/discoverPart))
+}
+
+// discover opens the namespaces that have come and closes those that have gone.
+func (s *Sampler) discover(sc *scan) {
+	if !s.opt.AllNamespaces {
+		return
+	}
+	if s.discovery.due(sc.at) {
+		before := s.common.away.Load()
+		next := discovery{at: sc.at}
+		next.cost, _ = cpuTime(func() error {
+			s.comeAndGo(sc.at, &next)
+			return nil
+		})
+		next.cost += time.Duration(s.common.away.Load() - before)
+		s.aside += next.cost
+		s.discovery = next
+	}
+	if n := s.discovery.closed; n > 0 {
+		sc.miss.add(backlog.Unavailable{
+			What: fmt.Sprintf("%d other network namespaces", n), Why: s.discovery.why.Error(),
+			How: "run as root with CAP_SYS_ADMIN (setns) and CAP_SYS_PTRACE (/proc/PID/ns/net of other users)",
+		})
+	}
+}
+
+// comeAndGo compares the namespaces that are open with those that have
+// processes. Our own sockets and files keep a namespace alive, so it is its
+// processes that count.
+func (s *Sampler) comeAndGo(now time.Time, d *discovery) {
+	c, err := s.census()
+	if err != nil {
+		d.closed, d.why = 1, err
+		return
+	}
+	d.closed, d.why = len(c.closed), fs.ErrPermission
+	var stay, gone []*space
+	open := make(map[netns.ID]bool, len(s.spaces))
+	for _, sp := range s.spaces {
+		if _, inhabited := c.resident[sp.id]; sp.discovered && !inhabited {
+			gone = append(gone, sp)
+			continue
+		}
+		stay, open[sp.id] = append(stay, sp), true
+	}
+	for id, pid := range c.resident {
+		if open[id] {
+			continue
+		}
+		sp, err := openSpace(s.src, &s.common, pid)
+		switch {
+		case err == nil && sp.id == id:
+			sp.discovered = true
+			s.equip(sp, true)
+			stay = append(stay, sp)
+		case err == nil: // the process has moved, or its number has been given to another
+			_ = sp.close()
+		case !errors.Is(err, fs.ErrNotExist):
+			d.closed, d.why = d.closed+1, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sp := range stay {
+		if pid := c.resident[sp.id]; sp.discovered && c.of[sp.pid] != sp.id {
+			sp.moveTo(pid, netns.Path(s.src.Mount, pid))
+		}
+	}
+	s.spaces = stay
+	for _, sp := range gone {
+		for i := range sp.watches {
+			sp.watches[i].vanish(now)
+		}
+		s.abandon(sp, now)
+	}
+	for _, sp := range stay {
+		s.orphans = sp.adopt(s.orphans)
+	}
+}
+
+// census is which process is in which network namespace.
+type census struct {
+	of       map[int]netns.ID
+	resident map[netns.ID]int    // one process of each
+	closed   map[uint64]struct{} // namespaces that may not be told apart but by hostproc.FS.NetID
+}
+
+func (s *Sampler) census() (*census, error) {
+	pids, err := s.src.Proc.PIDs()
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.src.Proc.NetID(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	c := &census{of: make(map[int]netns.ID, len(pids)), resident: make(map[netns.ID]int), closed: make(map[uint64]struct{})}
+	for _, pid := range pids {
+		id, err := netns.OfPID(s.src.Mount, pid)
+		if errors.Is(err, fs.ErrPermission) {
+			if n, err := s.src.Proc.NetID(pid); err == nil {
+				c.closed[n] = struct{}{}
+			}
+		}
+		if err != nil {
+			continue
+		}
+		c.of[pid] = id
+		if _, ok := c.resident[id]; !ok {
+			c.resident[id] = pid
+		}
+	}
+	delete(c.closed, own)
+	for _, pid := range c.resident { // another of its processes may have told
+		if len(c.closed) == 0 {
+			break
+		}
+		if n, err := s.src.Proc.NetID(pid); err == nil {
+			delete(c.closed, n)
+		}
+	}
+	return c, nil
+}
+
+// moveTo reads the namespace through another process from now on: the former
+// one has ended. Sockets and files that are open stay.
+func (sp *space) moveTo(pid int, path string) {
+	sp.pid = pid
+	if sp.path != "" {
+		sp.path = path
+	}
+}
+
+// abandon closes a namespace and keeps what its listeners have lost so far.
+func (s *Sampler) abandon(sp *space, now time.Time) {
+	for _, a := range sp.accounts {
+		if sp.awake() {
+			a.fallDue()
+			a.settle(func() backlog.Cause { return sp.cause(a, a.looks.last.Listener) })
+		}
+		if a.lastSeen.IsZero() {
+			a.lastSeen = now
+		}
+		s.orphans = append(s.orphans, a)
+	}
+	_ = sp.close() // nothing can be done about it
+}
+
+// adopt takes the accounts over that a namespace of the same number has left:
+// the kernel gives numbers again, and the series are named by them.
+func (sp *space) adopt(orphans []*account) (rest []*account) {
+	return slices.DeleteFunc(orphans, func(a *account) bool {
+		if a.id.NetNS != uint64(sp.id) {
+			return false
+		}
+		a.looks = looks{}
+		sp.accounts[a.id] = a
+		return true
+	})
+}
