@@ -31,6 +31,7 @@ func TestBadInput(t *testing.T) {
 		"unknown flag":       {[]string{"snapshot", "--prot", "80"}, 2, "unknown flag: --prot"},
 		"argument":           {[]string{"snapshot", "8080"}, 2, `"8080"`},
 		"unknown command":    {[]string{"snapshoot"}, 2, `unknown command "snapshoot"`},
+		"pid and all":        {[]string{"agent", "--all-namespaces", "--pid", "1"}, 2, "--all-namespaces and --pid 1: a process is in one network namespace; leave one of the two out"},
 		"pid zero":           {[]string{"snapshot", "--pid", "0"}, 2, "a process id is a positive number"},
 		"pid of no process":  {[]string{"snapshot", "--pid", "4194304"}, 1, "pid 4194304: "},
 		"limit zero":         {[]string{"snapshot", "--max-connections", "0"}, 2, "from 1, or -1 for no limit"},

@@ -26,6 +26,7 @@ targets:
   - {port: 8009, pid: 43}
   - pid: 44
 all: true
+all_namespaces: false
 max_listeners: 20
 sample_interval: 5ms
 scan_interval: 1m
@@ -47,8 +48,8 @@ actuator: https://shop.example/actuator
 			{Line: 13, Ports: []uint16{8009}, PID: 43},
 			{Line: 14, PID: 44},
 		},
-		All: new(true), MaxListeners: new(20), SampleInterval: new(5 * time.Millisecond), ScanInterval: new(time.Minute),
-		Labels: map[string]string{"team": "007"}, Limits: Limits{MaxThreads: &Number{200, 21}},
+		All: new(true), AllNamespaces: new(false), MaxListeners: new(20), SampleInterval: new(5 * time.Millisecond), ScanInterval: new(time.Minute),
+		Labels: map[string]string{"team": "007"}, Limits: Limits{MaxThreads: &Number{200, 22}},
 		Actuator: "https://shop.example/actuator",
 	}, got)
 }
@@ -90,12 +91,12 @@ func TestProblems(t *testing.T) {
 		"of another place":  {"targets:\n- port: 1\n  max_connections: 5", `tcpdiag.yml:3: unknown key "max_connections": it belongs under "limits"`},
 		"port at the top":   {"port: 8080", `tcpdiag.yml:1: unknown key "port": it belongs under "targets"`},
 		"nothing near":      {"limits: {color: red}", `tcpdiag.yml:1: unknown key "color": known here: max_connections, accept_count, max_threads`},
-		"very long":         {long + ": 1", `tcpdiag.yml:1: unknown key "` + long[:80] + `…": known here: targets, all, max_listeners, sample_interval, scan_interval, labels, limits, actuator`},
+		"very long":         {long + ": 1", `tcpdiag.yml:1: unknown key "` + long[:80] + `…": known here: targets, all, all_namespaces, max_listeners, sample_interval, scan_interval, labels, limits, actuator`},
 		"twice":             {"all: true\nlabels: {}\nall: false", `tcpdiag.yml:3: key "all" is given twice (first on line 1)`},
 		"label twice":       {"labels:\n  app: a\n  app: b", `tcpdiag.yml:3: key "app" is given twice (first on line 2)`},
 		"merge":             {"labels: &x {app: a}\nlimits:\n  <<: *x", `tcpdiag.yml:3: merge keys (<<) are not understood: write the keys out`},
 		"a list for a key":  {"? [a]\n: 1", `tcpdiag.yml:1: the file: a key must be a word`},
-		"empty key":         {`"": 1`, `tcpdiag.yml:1: unknown key "": known here: targets, all, max_listeners, sample_interval, scan_interval, labels, limits, actuator`},
+		"empty key":         {`"": 1`, `tcpdiag.yml:1: unknown key "": known here: targets, all, all_namespaces, max_listeners, sample_interval, scan_interval, labels, limits, actuator`},
 		"an alias for keys": {"labels: {app: &a shop}\nlimits: *a", `tcpdiag.yml:1: limits: give keys and values, each as "key: value", not "shop"`},
 		// types
 		"a word":               {"hello", `tcpdiag.yml:1: the file: give keys and values, each as "key: value", not "hello"`},
