@@ -286,6 +286,9 @@ func requireDenied(what ...string) func(t *testing.T, host, d *e2e.Document) {
 		require.NotNil(t, l.Connector)
 		require.Equal(t, "tomcat", l.Connector.Server)
 		require.Equal(t, new(threads), l.Connector.PoolThreads)
+		for _, f := range l.Verdict.Findings {
+			require.NotEqual(t, "backlog_clamped", f.Code, "acceptCount is %d in an environment that was not read", acceptCount)
+		}
 		for _, s := range []*e2e.Setting{l.Connector.MaxConnections, l.Connector.MaxThreads} {
 			require.True(t, s == nil || s.Note != "", "no limit is called certain: %+v", s)
 		}

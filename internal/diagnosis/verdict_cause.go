@@ -179,10 +179,15 @@ func (j *judge) mostlyIdleNow() bool {
 }
 
 // clamped tells whether less of acceptCount is in force than was configured.
+// Where a source that could not be read may have configured less, only a queue
+// of just net.core.somaxconn is taken for it.
 func (j *judge) clamped() bool {
 	q := j.Now.AcceptQueue
 	n, ok := acceptCount(j.Now)
-	return ok && q != nil && n > q.Limit
+	if !ok || q == nil || n <= q.Limit {
+		return false
+	}
+	return !j.Now.Connector.AcceptCount.Uncertain || j.Sysctl["somaxconn"] == q.Limit
 }
 
 // acceptCount is the configured one. Values ≤ 0 are ignored by Tomcat, and one

@@ -20,6 +20,17 @@ func scenariosConfused() []scenario {
 			status: ok, cause: backlog.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
+			name: "acceptCount 5 from an environment that cannot be read, 100 from the jar",
+			now:  tomcat(200, 8192, 100).do(clampTo(5, 100)).do(uncertainAcceptCount), before: tomcat(200, 8192, 100).do(clampTo(5, 100)),
+			status: ok, notCodes: []string{clampedFinding},
+		},
+		{
+			name: "acceptCount 5000 from the jar, somaxconn in force, the environment cannot be read",
+			now:  tomcat(200, 8192, 5000).do(clampTo(128, 5000)).do(uncertainAcceptCount), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
+			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
+			status: ok, cause: backlog.CauseBacklogClamped, codes: []string{clampedFinding},
+		},
+		{
 			name: "F2 a burst meets the clamped queue", before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
 			now:    tomcat(200, 8192, 5000).do(clampTo(128, 5000)).inService(150).lost(backlog.CauseSlowAccept, syn, 340),
 			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
@@ -320,3 +331,5 @@ func scenariosUnknown() []scenario {
 		},
 	}
 }
+
+func uncertainAcceptCount(l *backlog.Listener) { l.Connector.AcceptCount.Uncertain = true }
