@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -40,15 +41,10 @@ func isEndpoint(s string) bool {
 }
 
 // searchNames gives the sockets that are left to processes by their thread
-// names. A process is only considered for sockets of its own user and of the
-// calling thread's network namespace.
+// names. A process is only considered for sockets of its own user and of its own
+// network namespace.
 func (r *round) searchNames(sockets map[uint32]Socket, denied []*candidate) {
 	pools := make(map[*candidate]pool, len(denied))
-	for _, c := range denied {
-		if r.elsewhere(c) == 0 {
-			pools[c] = r.pool(c.pid)
-		}
-	}
 	for inode, s := range sockets {
 		if _, done := r.found[inode]; done {
 			continue
@@ -59,6 +55,12 @@ func (r *round) searchNames(sockets map[uint32]Socket, denied []*candidate) {
 	}
 }
 
+// together tells whether a process may be in a socket's network namespace.
+func (r *round) together(s Socket, c *candidate) bool {
+	net := cmp.Or(s.Net, r.net)
+	return net == 0 || c.net == 0 || c.net == net
+}
+
 // byName prefers a thread that names the port. Where the names have lost it,
 // the command line may name it; or the process is the only one of its user
 // that could not be read. Otherwise the owner stays unknown.
@@ -66,11 +68,15 @@ func (r *round) byName(s Socket, denied []*candidate, pools map[*candidate]pool)
 	var lost []*candidate
 	ofUser := 0
 	for _, c := range denied {
-		if c.uid != s.UID {
+		if c.uid != s.UID || !r.together(s, c) {
 			continue
 		}
 		ofUser++
-		p := pools[c]
+		p, ok := pools[c]
+		if !ok {
+			p = r.pool(c.pid)
+			pools[c] = p
+		}
 		if p.ports[s.Port] {
 			return c // they are in order of age
 		}

@@ -22,12 +22,15 @@ func TestFindByThreadNames(t *testing.T) {
 	someoneElse.Inode, someoneElse.UID = 4294967290, otherUser
 	foreign := elsewhere.Socket
 	foreign.Inode = 4294967291 // a listener of ours on the port that a container uses, too
+	told := foreign
+	told.Inode, told.Net = 4294967293, (&proc{mount: "/proc"}).net(elsewhere.pid()) // the container's own
 
 	r := findAs(t, childSpec{
 		PID:     named.pid(),
-		Sockets: []Socket{named.Socket, lost.Socket, plain.Socket, lonely.Socket, someoneElse, foreign},
+		Sockets: []Socket{named.Socket, lost.Socket, plain.Socket, lonely.Socket, someoneElse, foreign, told},
 	}, asUser(nobody))
-	require.Len(t, r.Found, 2)
+	require.Len(t, r.Found, 3)
+	require.Equal(t, elsewhere.pid(), r.Found[told.Inode].PID, "in its own namespace")
 	p := r.Found[named.Inode]
 	require.Equal(t, named.pid(), p.PID)
 	require.Equal(t, "java", p.Comm)

@@ -35,6 +35,9 @@ type Socket struct {
 	Inode uint32
 	Port  uint16
 	UID   uint32 // of the process that created it (idiag_uid)
+	// Net is the network namespace that it is in, as hostproc.FS.NetID tells it;
+	// 0 is the calling thread's.
+	Net uint64
 }
 
 // Process is the owner of a socket.
@@ -116,24 +119,13 @@ func (f *Finder) ByPID(pid int) ([]uint32, error) {
 // systemd's socket activation both systemd and the service hold it; a service
 // that runs as the socket's user, or is a JVM, is asked before systemd.
 //
-// Call it from a thread inside the sockets' network namespace: of the
-// unreadable processes only those of the calling thread's namespace can be
-// found by their thread names, and processes in it are asked first.
+// Of the processes that may not be read, only those of the socket's network
+// namespace can be found by their thread names. Call it from a thread inside the
+// namespace of the sockets that do not say theirs.
 func (f *Finder) Find(sockets []Socket) (map[uint32]Process, []Denied) {
-	return f.find(sockets, true)
-}
-
-// FindHolders is Find for sockets of several network namespaces: thread names
-// prove nothing there, so that only descriptors count.
-func (f *Finder) FindHolders(sockets []Socket) (map[uint32]Process, []Denied) {
-	return f.find(sockets, false)
-}
-
-func (f *Finder) find(sockets []Socket, byName bool) (map[uint32]Process, []Denied) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.newRound()
-	r.byNames = byName
 	for _, s := range sockets {
 		r.sort(s)
 	}

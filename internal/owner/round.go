@@ -17,8 +17,6 @@ type round struct {
 	stale map[uint32]Socket  // searched for lately: only new processes matter
 	hints map[int]struct{}   // processes that held one of the fresh ones
 	proof bool               // every socket has a proven owner
-
-	byNames bool // thread names may stand in for descriptors
 }
 
 func (f *Finder) newRound() *round {

@@ -49,7 +49,7 @@ func (r *round) searchIn(sockets map[uint32]Socket, pids []int) {
 		denied = append(denied, refused...)
 		candidates = candidates[n:]
 	}
-	if left > 0 && r.byNames {
+	if left > 0 {
 		r.searchNames(sockets, denied)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 )
 
@@ -80,15 +81,11 @@ func (s *Sampler) comeAndGo(now time.Time, d *discovery) {
 		if open[id] {
 			continue
 		}
-		sp, err := openSpace(s.src, &s.common, pid)
+		sp, err := s.openDiscovered(id, pid)
 		switch {
-		case err == nil && sp.id == id:
-			sp.discovered = true
-			s.equip(sp, true)
+		case err == nil:
 			stay = append(stay, sp)
-		case err == nil: // the process has moved, or its number has been given to another
-			_ = sp.close()
-		case !errors.Is(err, fs.ErrNotExist):
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, hostproc.ErrGone) && !errors.Is(err, errMoved):
 			d.closed, d.why = d.closed+1, err
 		}
 	}
@@ -109,6 +106,27 @@ func (s *Sampler) comeAndGo(now time.Time, d *discovery) {
 	for _, sp := range stay {
 		s.orphans = sp.adopt(s.orphans)
 	}
+}
+
+// errMoved says that a process has gone elsewhere, or that its number is
+// another's by now.
+var errMoved = errors.New("the process is in another network namespace")
+
+func (s *Sampler) openDiscovered(id netns.ID, pid int) (*space, error) {
+	sp, err := openSpace(s.src, &s.common, pid)
+	if err != nil {
+		return nil, err
+	}
+	sp.net, err = s.src.Proc.NetID(pid)
+	if err == nil && sp.id != id {
+		err = errMoved
+	}
+	if err != nil {
+		return nil, errors.Join(err, sp.close())
+	}
+	sp.discovered = true
+	s.equip(sp, true)
+	return sp, nil
 }
 
 // census is which process is in which network namespace.

@@ -192,7 +192,7 @@ func (s *Sampler) findOwners(sc *scan) {
 		})
 	}
 	if s.opt.AllNamespaces { // of all of them at once: a search reads every process
-		take(s.src.Owners.FindHolders(elsewhere))
+		take(s.src.Owners.Find(elsewhere))
 	}
 	for _, c := range sc.all {
 		for i := range c.members {
@@ -214,7 +214,7 @@ func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) map[*space]
 		for i := range c.members {
 			m := &c.members[i]
 			if _, known := owners[m.Inode]; !known {
-				out[c.space] = append(out[c.space], owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID})
+				out[c.space] = append(out[c.space], owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID, Net: c.space.net})
 			}
 		}
 	}

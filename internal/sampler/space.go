@@ -61,7 +61,8 @@ type space struct {
 	outgoing outgoing
 	common   *common
 
-	discovered bool // it came with its processes and goes with them
+	discovered bool   // it came with its processes and goes with them
+	net        uint64 // of a discovered one, as hostproc.FS.NetID tells it
 }
 
 // common is what the namespaces of a sampler share.
