@@ -52,7 +52,7 @@ func (s *Sampler) discover(sc *scan) {
 	}
 	if n := s.discovery.closed; n > 0 {
 		sc.miss.add(backlog.Unavailable{
-			What: fmt.Sprintf("%d other network namespaces", n), Why: s.discovery.why.Error(),
+			What: fmt.Sprintf("other network namespaces: %d", n), Why: s.discovery.why.Error(),
 			How: "run as root with CAP_SYS_ADMIN (setns) and CAP_SYS_PTRACE (/proc/PID/ns/net of other users)",
 		})
 	}

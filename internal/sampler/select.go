@@ -73,7 +73,7 @@ func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
 		return kept, ""
 	}
 	if s.opt.AllNamespaces {
-		return nil, fmt.Sprintf("no Tomcat found in %d network namespaces", len(s.spaces))
+		return nil, fmt.Sprintf("no Tomcat found; network namespaces looked into: %d", len(s.spaces))
 	}
 	if len(all) == 0 {
 		return all, "no Tomcat found, and nothing listens in this network namespace"
