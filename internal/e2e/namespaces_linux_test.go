@@ -24,13 +24,16 @@ func TestEveryPlaceSeesTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
 			port := strconv.Itoa(p.port)
-			agent := startAgent(t, "--pid", strconv.Itoa(p.pid))
-			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "2s")
-			beside := p.sidecar().sees(t, "--port", port, "--interval", "2s")
-			apart := p.container().sees(t, "--port", port, "--interval", "2s")
-			told := p.container().sees(t, append(flags(p.port, Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "2s")...)
+			agents := map[string]*Agent{}
+			for _, args := range agentModes(p) {
+				agents[args[0]] = startAgent(t, args...)
+			}
+			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "3s")
+			beside := p.sidecar().sees(t, "--port", port, "--interval", "3s")
+			apart := p.container().sees(t, "--port", port, "--interval", "3s")
+			told := p.container().sees(t, append(flags(p.port, Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "3s")...)
 			stranger := viewer{name: "another user of the host", uid: "65534", gid: "65534", net: p.net}.sees(t, "--port", port, "--interval", "0")
-			time.Sleep(time.Second) // all have looked once
+			time.Sleep(1500 * time.Millisecond) // all have looked once
 			p.do(func() {
 				p.drops = counters(t)["ListenDrops"]
 				nettest.Overflow(t, p.address(), floodSize)
@@ -39,10 +42,17 @@ func TestEveryPlaceSeesTheSame(t *testing.T) {
 			want := p.requireTruth(t, host())
 			require.Equal(t, want, p.numbers(t, beside(), p.inner), "sidecar")
 			p.requireApart(t, apart(), told(), want)
-			p.requireAgent(t, agent, want)
+			for mode, agent := range agents {
+				p.requireAgent(t, agent, mode, want)
+			}
 			p.requireNoFileOfTheHost(t, stranger())
 		})
 	}
+}
+
+// agentModes are the ways in which an agent of the host watches the pod.
+func agentModes(p *pod) [][]string {
+	return [][]string{{"--pid", strconv.Itoa(p.pid)}}
 }
 
 // sidecar is a container that shares the pod's network and pid namespace, of
@@ -74,8 +84,12 @@ func (p *pod) numbers(t *testing.T, d *Document, pid int) numbers {
 	process.PID, queue.OldestWaitSeconds = 0, nil
 	process.SafepointSeconds = nil
 	l.Process, l.AcceptQueue = &process, &queue
-	require.Len(t, d.NetNS, 1)
-	n := numbers{Counters: d.NetNS[0].Counters, Delta: d.NetNS[0].Delta}
+	var n numbers
+	for _, ns := range d.NetNS {
+		if ns.ID == l.NetNS {
+			n.Counters, n.Delta = ns.Counters, ns.Delta
+		}
+	}
 	for _, f := range l.Verdict.Findings {
 		n.Codes = append(n.Codes, f.Code)
 	}
@@ -171,18 +185,19 @@ func (p *pod) requireApart(t *testing.T, apart, told *Document, want numbers) {
 
 // requireAgent holds the agent's document to the others': its window is longer,
 // nothing else.
-func (p *pod) requireAgent(t *testing.T, agent *Agent, want numbers) {
+func (p *pod) requireAgent(t *testing.T, agent *Agent, mode string, want numbers) {
 	t.Helper()
 	var got numbers
 	within(t, 5*time.Second, "the agent has scanned since", func() bool {
 		d := agentSnapshot(t, agent)
-		if listener(t, d, p.port).Losses == nil || listener(t, d, p.port).Losses.DroppedPackets < floodSize {
+		l := d.On(p.port)
+		if l == nil || l.Losses == nil || l.Losses.DroppedPackets < floodSize {
 			return false
 		}
 		got = p.numbers(t, d, p.pid)
 		return true
 	})
-	require.Equal(t, want, got, "agent")
+	require.Equal(t, want, got, "agent %s", mode)
 }
 
 // requireNoFileOfTheHost: who may not look into the server's mount namespace
