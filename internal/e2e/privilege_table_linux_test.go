@@ -64,7 +64,9 @@ func seeQueue(t *testing.T, s *scene, v viewer, d glance) string {
 	require.NotNil(t, l.Losses, v.name)
 	require.Positive(t, l.Losses.DroppedPackets, v.name)
 	require.LessOrEqual(t, l.Losses.DroppedPackets, d.dropped, "%s: dropped around the look", v.name)
-	require.Equal(t, d.NetNS[0].Delta["ListenDrops"], l.Losses.DroppedPackets, v.name)
+	// A SYN dropped between the first readings of the two counters is nobody's.
+	unattributed := d.NetNS[0].Delta["ListenDrops"] - l.Losses.DroppedPackets
+	require.True(t, unattributed == 0 || unattributed == 1, "%s: %d unattributed", v.name, unattributed)
 	require.NotNil(t, l.Connections, v.name)
 	require.Equal(t, 4, l.Connections.Accepted, v.name)
 	require.Equal(t, 2, l.Connections.InService, v.name)
