@@ -19,7 +19,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 # The tests that start real servers take the machine for themselves.
 SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test servers fuzz lab bench observability image docker-test clean
+.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test servers fuzz lab bench soak observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -102,6 +102,10 @@ lab: setup
 # deploy/bench/RESULTS.md. Needs root.
 bench:
 	$(GO) run ./deploy/bench
+
+# Half an hour at a thousand samples a second: nothing grows.
+soak:
+	TCPDIAG_SOAK=30m $(GO) test -count=1 -timeout 45m -v -run TestSoak ./internal/sampler
 
 # Tomcat, agent, Prometheus, Alertmanager (and Grafana where it is installed),
 # until Ctrl-C.
