@@ -40,7 +40,6 @@ func TestTheAgentTakesWhatTheManifestsGiveIt(t *testing.T) {
 			config = one[*core.ConfigMap](t, objects).Data["tcpdiag.yml"]
 		}
 		args := pod(t, one[*apps.DaemonSet](t, objects)).Spec.Containers[0].Args
-		args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--all-namespaces" }) // until the agent has it
 		said, err := check(args, config)
 		require.NoError(t, err, "%s: %s", name, said)
 	}
