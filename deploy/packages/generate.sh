@@ -11,5 +11,5 @@ make --silent --no-print-directory build
 for shell in bash zsh fish; do
   bin/tcpdiag completion "$shell" >"$out/completions/tcpdiag.$shell"
 done
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) bin/tcpdiag man "$out/man"
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 0) bin/tcpdiag man "$out/man"
 gzip -9n "$out"/man/*
