@@ -19,7 +19,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 # The tests that start real servers take the machine for themselves.
 SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test servers fuzz lab bench soak observability image docker-test clean
+.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test package man servers fuzz lab bench soak observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -27,7 +27,7 @@ build:
 demo: build
 	./bin/tcpdiag demo
 
-test: setup fmt lint vet cross unit manifests-test containers-test servers
+test: setup fmt lint vet cross unit manifests-test containers-test package servers
 
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
@@ -53,7 +53,7 @@ vet:
 # It builds where it does not run, and for the other architecture.
 cross:
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
-	GOOS=linux GOARCH=arm64 $(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) build -trimpath ./...
 
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
@@ -79,6 +79,19 @@ containers-test: $(GOLANGCI)
 # compiled for it, which takes a minute or two.
 manifests-validate:
 	set -o pipefail; cd deploy/kubernetes && $(GO) run . -all | (cd validate && $(GO) run .)
+
+# Archives, deb, rpm and checksums of this checkout in dist/, the same bytes as
+# goreleaser's; then installed, upgraded and removed under a real systemd. A
+# module of its own: what it imports is large.
+package: $(GOLANGCI)
+	cd deploy/packages && $(GO) build -o $(TOOLS)/packages .
+	cd deploy/packages && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
+	$(TOOLS)/packages
+	TCPDIAG_DIST=$(CURDIR)/dist $(GO) test -race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive)$$' ./deploy/systemd
+
+# Manual pages and completions, in .cache/package.
+man:
+	deploy/packages/generate.sh
 
 # Against real servers, one package after the other.
 servers:

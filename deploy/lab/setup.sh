@@ -13,6 +13,8 @@ need ss iproute2
 need javac openjdk-17-jdk-headless
 need mvn maven
 need gcc gcc
+need systemd-analyze systemd
+need rpm rpm
 
 ((${#packages[@]})) || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then

@@ -47,6 +47,14 @@ func installed(t *testing.T) files {
 		unitDir + "tcpdiag.socket":  content(t, "tcpdiag.socket"),
 		configFile:                  content(t, "../config/tcpdiag.yml"),
 		flagsFile:                   content(t, "tcpdiag.default"),
+		// In a network namespace that systemd makes.
+		unitDir + "apart.service": `[Service]
+Type=exec
+User=app
+Group=app
+PrivateNetwork=yes
+ExecStart=/usr/bin/tcpdiag agent --web.listen-address 127.0.0.1:18090 --all
+`,
 		// A server of another user that is to be seen: an agent, for want of
 		// anything smaller, that stops accepting when it is sent SIGSTOP.
 		unitDir + "app.service": `[Service]
@@ -90,6 +98,7 @@ func TestUnit(t *testing.T) {
 		require.Equal(t, "4711", m.status("Uid"))
 		m.sees()
 	})
+	t.Run("all namespaces", func(t *testing.T) { m.in(t).allNamespaces() })
 	t.Run("reload", func(t *testing.T) { m.in(t).reload() })
 	t.Run("a socket from systemd", func(t *testing.T) { m.in(t).socket() })
 }
@@ -174,17 +183,23 @@ type seen struct {
 // listener is what the agent says of port 18080.
 func (m *machine) listener() seen {
 	m.t.Helper()
+	l := m.find(18080)
+	require.NotNil(m.t, l, "port 18080")
+	return *l
+}
+
+func (m *machine) find(port int) *seen {
+	m.t.Helper()
 	text, err := m.get("http://127.0.0.1:10889/api/v1/snapshot")
 	require.NoError(m.t, err)
 	var snapshot struct{ Listeners []seen }
 	require.NoError(m.t, json.Unmarshal([]byte(text), &snapshot))
 	for _, l := range snapshot.Listeners {
-		if l.Port == 18080 {
-			return l
+		if l.Port == port {
+			return &l
 		}
 	}
-	m.t.Fatalf("no port 18080 in %s", text)
-	return seen{}
+	return nil
 }
 
 // sees waits until the owner of the port is known.
@@ -201,6 +216,27 @@ func (m *machine) metrics() string {
 	text, err := m.get("http://127.0.0.1:10889/metrics")
 	require.NoError(m.t, err)
 	return text
+}
+
+// allNamespaces: the listener of a service with PrivateNetwork=yes is found in
+// its namespace, and the machine's own as before.
+func (m *machine) allNamespaces() {
+	t := m.t
+	m.run("systemctl", "start", "apart")
+	require.Nil(t, m.find(18090), "seen without the privilege")
+	m.write(configFile, "all: true\n")
+	m.dropIn("all-namespaces.conf", nil)
+	m.confined("0000000000280004") // and CAP_SYS_ADMIN, 21
+	require.Eventually(t, func() bool {
+		l := m.find(18090)
+		return l != nil && l.Process != nil
+	}, 10*time.Second, 100*time.Millisecond)
+	m.sees()
+	m.run("rm", "-rf", dropIns)
+	m.write(configFile, "targets: [{port: 18080}]\n")
+	m.run("systemctl", "daemon-reload")
+	m.run("systemctl", "restart", "tcpdiag")
+	m.ready("http://127.0.0.1:10889/-/ready")
 }
 
 // reload: a good file is taken over without a restart; a bad one fails the
