@@ -101,6 +101,8 @@ func testSidecar(t *testing.T, w *world) {
 	sidecar := w.start(t, slices.Concat(server.beside(appUser, true),
 		[]string{"--memory", "64m", "--pids-limit", "32", "--health-interval", "500ms", image})...)
 	within(t, 20*time.Second, "the sidecar is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
+	node := w.nodeAgent(t, 10890, "SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH")
+	blindNode := w.nodeAgent(t, 10891, "SYS_ADMIN", "SYS_PTRACE")
 	leave := server.overload(t)
 
 	views := views(server)
@@ -111,10 +113,18 @@ func testSidecar(t *testing.T, w *world) {
 		t.Run(name, func(t *testing.T) { v.see(t, host, documents[name]) })
 	}
 	t.Run("agent", func(t *testing.T) {
-		d, err := agent.Snapshot(t.Context())
-		require.NoError(t, err)
-		requireSame(t, host, d, 1)
+		requireSame(t, host, agentSnapshot(t, agent), 1)
 		require.Equal(t, "healthy", w.inspect(t, sidecar, "{{.State.Health.Status}}"), "an overload is not the agent's illness")
+	})
+	t.Run("node agent", func(t *testing.T) {
+		requireSame(t, host, agentSnapshot(t, node), server.pid)
+		metrics, err := node.Metrics(t.Context())
+		require.NoError(t, err)
+		_, found := metrics.Find("tcpdiag_listener_info", `port="8080"`, `container="`+server.id+`"`)
+		require.True(t, found, "with the container's id")
+	})
+	t.Run("node agent without DAC_READ_SEARCH", func(t *testing.T) {
+		requireDenied(server.pid, "environ", "descriptors")(t, host, agentSnapshot(t, blindNode))
 	})
 	leave()
 	t.Run("every packet is accounted for", func(t *testing.T) {
@@ -134,6 +144,32 @@ func testSidecar(t *testing.T, w *world) {
 	})
 }
 
+// nodeAgent runs an agent for every namespace of the host.
+func (w *world) nodeAgent(t *testing.T, port int, capabilities ...string) *e2e.Agent {
+	t.Helper()
+	agent := &e2e.Agent{Address: "127.0.0.1:" + strconv.Itoa(port)}
+	args := append(locked(), "--network", "host", "--pid", "host", "--user", "0:0")
+	for _, c := range capabilities {
+		args = append(args, "--cap-add", c)
+	}
+	w.start(t, append(args, image, "agent", "--all-namespaces", "--web.listen-address", agent.Address)...)
+	within(t, 20*time.Second, "the node agent is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
+	return agent
+}
+
+func agentSnapshot(t *testing.T, agent *e2e.Agent) *e2e.Document {
+	t.Helper()
+	d, err := agent.Snapshot(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := agent.Get(context.Background(), "/api/v1/snapshot")
+			t.Logf("the agent said, a moment later:\n%s", text)
+		}
+	})
+	return d
+}
+
 // views are the ways that differ in what they may see.
 func views(s tomcat) map[string]view {
 	all := func(t *testing.T, host, d *e2e.Document) { requireSame(t, host, d, 1) }
@@ -150,10 +186,10 @@ func views(s tomcat) map[string]view {
 			[]string{"--pid", strconv.Itoa(s.pid)},
 			fromHost,
 		},
-		"its uid, another gid":       {s.beside("1001:1000", true), nil, requireDenied("environ", "descriptors")},
-		"the image's own user":       {s.beside("", true), nil, requireDenied("environ", "descriptors", "working directory")},
-		"root without capabilities":  {s.beside("0:0", true), nil, requireDenied("environ", "descriptors", "working directory")},
-		"root with SYS_PTRACE alone": {append(s.beside("0:0", true), "--cap-add", "SYS_PTRACE"), nil, requireDenied("environ", "descriptors")},
+		"its uid, another gid":       {s.beside("1001:1000", true), nil, requireDenied(1, "environ", "descriptors")},
+		"the image's own user":       {s.beside("", true), nil, requireDenied(1, "environ", "descriptors", "working directory")},
+		"root without capabilities":  {s.beside("0:0", true), nil, requireDenied(1, "environ", "descriptors", "working directory")},
+		"root with SYS_PTRACE alone": {append(s.beside("0:0", true), "--cap-add", "SYS_PTRACE"), nil, requireDenied(1, "environ", "descriptors")},
 		"no shared pid namespace":    {s.beside("", false), nil, requireUnowned("", "accept_queue")},
 		"the same, limits given":     {s.beside("", false), byHand, requireUnowned("max_connections", "max_connections")},
 		"the same, Actuator asked":   {s.beside("", false), []string{"--actuator", "http://127.0.0.1:8081/actuator"}, requireUnowned("max_connections", "max_connections")},
@@ -245,8 +281,14 @@ func requireSameSockets(t *testing.T, host, d *e2e.Document) {
 	require.Equal(t, want.Connections.Waiting, got.Connections.Waiting)
 	require.Equal(t, "losing", got.Verdict.Status)
 	require.Positive(t, got.Losses.DroppedPackets, "clients try again every second")
-	require.Equal(t, host.NetNS[0].Sysctl, d.NetNS[0].Sysctl)
-	require.Equal(t, d.NetNS[0].Delta["ListenDrops"], got.Losses.DroppedPackets+got.Losses.Unattributed)
+	for i := range d.NetNS { // a node agent tells of others as well
+		if d.NetNS[i].ID == got.NetNS {
+			require.Equal(t, host.NetNS[0].Sysctl, d.NetNS[i].Sysctl)
+			require.Equal(t, d.NetNS[i].Delta["ListenDrops"], got.Losses.DroppedPackets+got.Losses.Unattributed)
+			return
+		}
+	}
+	require.FailNow(t, "no entry for the listener's namespace")
 }
 
 // requireSame: the same sockets, limits with their sources, process and verdict.
@@ -276,13 +318,13 @@ func requireSame(t *testing.T, host, d *e2e.Document, pid int) {
 
 // requireDenied: the process is found by its threads' names, and each thing
 // that its user alone may read is named, with the user.
-func requireDenied(what ...string) func(t *testing.T, host, d *e2e.Document) {
+func requireDenied(pid int, what ...string) func(t *testing.T, host, d *e2e.Document) {
 	return func(t *testing.T, host, d *e2e.Document) {
 		t.Helper()
 		requireSameSockets(t, host, d)
 		l := d.On(8080)
 		require.NotNil(t, l.Process)
-		require.Equal(t, 1, l.Process.PID)
+		require.Equal(t, pid, l.Process.PID)
 		require.NotNil(t, l.Connector)
 		require.Equal(t, "tomcat", l.Connector.Server)
 		require.Equal(t, new(threads), l.Connector.PoolThreads)
