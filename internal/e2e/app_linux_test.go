@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,8 +28,9 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// appUser is the name of uid 1001 in the files of namedApp.
-const appUser = "tcpdiag-e2e"
+// appUser is the name of uid 1001 in the files of namedApp: another one in each
+// run of the tests, for two may use the same /tmp at the same time.
+func appUser() string { return "tcpdiag-e2e-" + strconv.Itoa(os.Getpid()) }
 
 // namedApp gives uid 1001 a name, in the tests' own mount namespace: a JVM
 // writes its counters to /tmp/hsperfdata_NAME, and nowhere without a name.
@@ -37,11 +39,11 @@ func namedApp(t *testing.T) {
 	passwd, err := os.ReadFile("/etc/passwd")
 	require.NoError(t, err)
 	named := write(t, filepath.Join(appDir(t), "passwd"),
-		string(passwd)+appUser+":x:"+appID+":"+appID+"::/nonexistent:/usr/sbin/nologin\n")
+		string(passwd)+appUser()+":x:"+appID+":"+appID+"::/nonexistent:/usr/sbin/nologin\n")
 	require.NoError(t, unix.Mount(named, "/etc/passwd", "", unix.MS_BIND, ""))
 	t.Cleanup(func() {
 		_ = unix.Unmount("/etc/passwd", unix.MNT_DETACH)
-		_ = os.RemoveAll("/tmp/hsperfdata_" + appUser)
+		_ = os.RemoveAll("/tmp/hsperfdata_" + appUser())
 	})
 }
 

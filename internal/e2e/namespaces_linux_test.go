@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 // floodSize is how many SYNs are dropped while everybody looks.
 const floodSize = 7
 
-// The same server, looked at from the host, from beside it and by an agent,
+// The same server, looked at from the host, from beside it and by agents,
 // all at the same time: the same numbers, limits, losses and verdict.
 func TestEveryPlaceSeesTheSame(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) *pod{
@@ -24,9 +26,9 @@ func TestEveryPlaceSeesTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
 			port := strconv.Itoa(p.port)
-			agents := map[string]*Agent{}
-			for _, args := range agentModes(p) {
-				agents[args[0]] = startAgent(t, args...)
+			agents := map[string]*Agent{
+				"of the process": startAgent(t, "--pid", strconv.Itoa(p.pid)),
+				"of the node":    startNodeAgent(t),
 			}
 			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "3s")
 			beside := p.sidecar().sees(t, "--port", port, "--interval", "3s")
@@ -50,9 +52,22 @@ func TestEveryPlaceSeesTheSame(t *testing.T) {
 	}
 }
 
-// agentModes are the ways in which an agent of the host watches the pod.
-func agentModes(p *pod) [][]string {
-	return [][]string{{"--pid", strconv.Itoa(p.pid)}}
+// startNodeAgent watches every namespace, as no user in particular and with the
+// capabilities that takes and no other.
+func startNodeAgent(t *testing.T) *Agent {
+	t.Helper()
+	a := artifacts(t)
+	v := viewer{uid: "65534", gid: "65534", caps: []string{"sys_admin", "sys_ptrace", "dac_read_search"}}
+	script := write(t, filepath.Join(appDir(t), "tcpdiag"), "#!/bin/sh\nexec "+strings.Join(v.setpriv(), " ")+" "+a.Tcpdiag+` "$@"`+"\n")
+	require.NoError(t, os.Chmod(script, 0o755))
+	a.Tcpdiag = script
+	agent, err := a.StartAgent(t.Context(), fiveDigits(), "--all-namespaces")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := agent.Stop()
+		require.NoError(t, err)
+	})
+	return agent
 }
 
 // sidecar is a container that shares the pod's network and pid namespace, of
