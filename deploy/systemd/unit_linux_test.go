@@ -71,6 +71,7 @@ const addUser = `grep -q ^app: /etc/passwd || { echo app:x:4711:4711::/:/bin/fal
 
 // One machine for all of it: each part restarts the agent in another way.
 func TestUnit(t *testing.T) {
+	needSystemd(t)
 	m := boot(t, installed(t), addUser)
 	m.run("systemctl", "start", "app")
 	m.queue(3)
