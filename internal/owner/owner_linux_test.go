@@ -125,6 +125,23 @@ func TestHintsKeepTheSearchShort(t *testing.T) {
 	}
 }
 
+// On a node all pods may run JVMs of one user that serve on one port: a process
+// of the socket's namespace is asked before those of other pods.
+func TestNamespaceKeepsTheSearchShort(t *testing.T) {
+	needRoot(t)
+	const processes, fillers = 4, 400
+	for range processes {
+		start(t, childSpec{Fillers: fillers, Comm: "java"})
+	}
+	pod := start(t, childSpec{NetNS: true, Listen: true, Fillers: 40, Comm: "java"})
+	s := pod.Socket
+	f := New("/proc")
+	s.Net = f.proc.net(pod.pid())
+	found, _ := f.Find([]Socket{s})
+	require.Equal(t, pod.pid(), found[s.Inode].PID)
+	require.LessOrEqual(t, f.proc.readlinks, 100)
+}
+
 // The descriptors above the first portion are not read twice.
 func TestDescriptorsFrom(t *testing.T) {
 	c := start(t, childSpec{Fillers: 1000, Listen: true})

@@ -127,10 +127,10 @@ func (f *Finder) dropDenied() {
 	}
 }
 
-// candidates ranks the processes; among equals those of the calling thread's
-// network namespace come first, then the oldest.
+// candidates ranks the processes; among equals those of the sockets' network
+// namespaces come first, then the oldest.
 func (r *round) candidates(sockets map[uint32]Socket, pids []int) []*candidate {
-	w := newWanted(sockets)
+	w := r.newWanted(sockets)
 	list := make([]*candidate, 0, len(pids))
 	for _, pid := range pids {
 		if c := r.candidate(pid, w); c != nil {
@@ -140,7 +140,7 @@ func (r *round) candidates(sockets map[uint32]Socket, pids []int) []*candidate {
 	slices.SortStableFunc(list, func(a, b *candidate) int {
 		return cmp.Or(
 			cmp.Compare(a.rank, b.rank),
-			cmp.Compare(r.elsewhere(a), r.elsewhere(b)),
+			cmp.Compare(w.elsewhere(a), w.elsewhere(b)),
 			cmp.Compare(a.start, b.start),
 			cmp.Compare(a.pid, b.pid),
 		)
@@ -148,8 +148,8 @@ func (r *round) candidates(sockets map[uint32]Socket, pids []int) []*candidate {
 	return list
 }
 
-func (r *round) elsewhere(c *candidate) int {
-	if r.net == 0 || c.net == 0 || c.net == r.net {
+func (w wanted) elsewhere(c *candidate) int {
+	if c.net == 0 || w.nets[0] || w.nets[c.net] {
 		return 0
 	}
 	return 1
@@ -194,17 +194,19 @@ func (r *round) namedForPort(pid int, w wanted) bool {
 	return named
 }
 
-// wanted are the users and ports of the sockets searched for.
+// wanted are the users, ports and network namespaces of the sockets searched for.
 type wanted struct {
 	uids  map[uint32]bool
 	ports map[uint16]bool
+	nets  map[uint64]bool // 0 when one is unknown
 }
 
-func newWanted(sockets map[uint32]Socket) wanted {
-	w := wanted{uids: map[uint32]bool{}, ports: map[uint16]bool{}}
+func (r *round) newWanted(sockets map[uint32]Socket) wanted {
+	w := wanted{uids: map[uint32]bool{}, ports: map[uint16]bool{}, nets: map[uint64]bool{}}
 	for _, s := range sockets {
 		w.uids[s.UID] = true
 		w.ports[s.Port] = true
+		w.nets[cmp.Or(s.Net, r.net)] = true
 	}
 	return w
 }
