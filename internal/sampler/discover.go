@@ -103,9 +103,6 @@ func (s *Sampler) comeAndGo(now time.Time, d *discovery) {
 		}
 		s.abandon(sp, now)
 	}
-	for _, sp := range stay {
-		s.orphans = sp.adopt(s.orphans)
-	}
 }
 
 // errMoved says that a process has gone elsewhere, or that its number is
@@ -182,8 +179,13 @@ func (sp *space) moveTo(pid int, path string) {
 	}
 }
 
-// abandon closes a namespace and keeps what its listeners have lost so far.
+// abandon closes a namespace and keeps what its listeners have lost so far. Its
+// counters can be read to the last, as our own files keep it alive.
 func (s *Sampler) abandon(sp *space, now time.Time) {
+	if sp.awake() {
+		sp.splitDrops()
+	}
+	s.forgetFormer(sp)
 	for _, a := range sp.accounts {
 		if sp.awake() {
 			a.fallDue()
@@ -197,8 +199,19 @@ func (s *Sampler) abandon(sp *space, now time.Time) {
 	_ = sp.close() // nothing can be done about it
 }
 
-// adopt takes the accounts over that a namespace of the same number has left:
-// the kernel gives numbers again, and the series are named by them.
+// forgetFormer drops what a former namespace of the same number has left of the
+// addresses that have an account in this one: the kernel gives numbers again,
+// and the series are named by them. The counters then start from nothing, as the
+// kernel's own do, which rate() and increase() know how to read.
+func (s *Sampler) forgetFormer(sp *space) {
+	s.orphans = slices.DeleteFunc(s.orphans, func(a *account) bool {
+		return sp.accounts[a.id] != nil // the number is part of the id
+	})
+}
+
+// adopt takes the accounts over that a namespace has left which is named again.
+// The pods that come and go adopt nothing: what has the same number is another
+// pod.
 func (sp *space) adopt(orphans []*account) (rest []*account) {
 	return slices.DeleteFunc(orphans, func(a *account) bool {
 		if a.id.NetNS != uint64(sp.id) {

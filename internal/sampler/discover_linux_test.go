@@ -29,7 +29,7 @@ type node struct {
 	now time.Time
 }
 
-func newNode(t *testing.T, change func(*Options)) *node {
+func newNode(t testing.TB, change func(*Options)) *node {
 	t.Helper()
 	nettest.Root(t)
 	proc, err := hostproc.NewFS("/proc")
@@ -207,6 +207,38 @@ func TestNumberOfANamespaceIsGivenAgain(t *testing.T) {
 	}
 }
 
+// The next pod of that number is another pod: what the former one served on is
+// not expected of it, and it starts with nothing lost.
+func TestNextPodOfTheNumberIsAnother(t *testing.T) {
+	n := newNode(t, nil)
+	p := newPod(t)
+	listener := backlog.ListenerID{NetNS: uint64(p.id), Address: netip.MustParseAddrPort("0.0.0.0:28080")}
+	former := newAccount(listener, time.Minute)
+	former.lastSeen = n.now
+	former.ledger.resetQueue(6)
+	n.orphans = append(n.orphans, former)
+	snap := n.scan(t)
+	require.Nil(t, p.target(snap), "it has not listened yet")
+	require.False(t, n.space(p.id).awake())
+	require.Equal(t, []uint64{6}, resets(snap.Gone, listener), "what the former lost is kept meanwhile")
+
+	l := p.listen(t, 5, 0)
+	snap = n.scan(t)
+	require.Zero(t, p.of(snap).Totals.QueueResets)
+	require.Empty(t, resets(snap.Gone, listener), "one series of a name")
+	l.Close()
+	require.Equal(t, []uint64{0}, resets(n.scan(t).Gone, listener))
+}
+
+func resets(gone []backlog.RetainedTotals, id backlog.ListenerID) (out []uint64) {
+	for _, g := range gone {
+		if g.ID == id {
+			out = append(out, g.Totals.QueueResets)
+		}
+	}
+	return out
+}
+
 // The process by which a namespace was entered may end before others.
 func TestNamespaceOutlivesAProcess(t *testing.T) {
 	n := newNode(t, nil)
@@ -245,7 +277,8 @@ func TestNamespaceOutlivesAProcess(t *testing.T) {
 // Seen from the node, a pod's listener has the numbers that it has inside.
 func TestNodeAndPodAgree(t *testing.T) {
 	n := newNode(t, nil)
-	inside := newLab(t, nil)
+	// By one clock: what a drop's cause is depends on the time between two looks.
+	inside := newLab(t, func(o *Options) { o.Now = func() time.Time { return n.now } })
 	id, err := netns.OfPID("/proc", inside.pid)
 	require.NoError(t, err)
 	p := &pod{NS: inside.NS, id: id, pid: inside.pid}

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -195,6 +196,7 @@ func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
 	}
 	var former []*account
 	for _, sp := range s.spaces {
+		s.forgetFormer(sp)
 		for id, a := range sp.accounts {
 			switch {
 			case live[a]:
@@ -298,8 +300,11 @@ func (sp *space) readSysctls(now time.Time, read func() (map[string]int, error))
 // readSockstat reads once what a scan needs in several places; nil where it
 // cannot be read.
 func (sp *space) readSockstat(proc hostproc.FS) {
-	var err error
-	if sp.sockstat, err = proc.Sockstat(sp.pid); err != nil {
+	stat, err := proc.Sockstat(sp.pid)
+	if sp.discovered && errors.Is(err, hostproc.ErrGone) {
+		return // the next look for namespaces finds another process, or none
+	}
+	if sp.sockstat = stat; err != nil {
 		sp.sockstat = nil
 	}
 }
