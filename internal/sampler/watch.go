@@ -24,12 +24,23 @@ type member struct {
 	length uint32
 	limit  uint32
 	seen   bool
+
+	doubted bool // the latest reply was not believed
 }
 
 // observe takes a member's reply and tells whether its drop counter moved.
+//
+// One that closes just then still says LISTEN, and both queues are 0: inet_diag
+// reads the state once for the reply and once more for the queues, and only a
+// listener has them. Whoever stood in the queue is about to be reset, and must be
+// counted: what was known stands for one more look.
 func (m *member) observe(l *sockdiag.Listener) (moved bool) {
 	moved = l.HasDrops && l.Drops != m.drops
-	m.drops, m.length, m.limit, m.seen = l.Drops, l.RecvQ, l.SendQ, true
+	m.drops, m.seen = l.Drops, true
+	m.doubted = !m.doubted && m.limit > 0 && l.SendQ == 0 && l.RecvQ == 0
+	if !m.doubted {
+		m.length, m.limit = l.RecvQ, l.SendQ
+	}
 	return moved
 }
 

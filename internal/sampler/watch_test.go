@@ -111,3 +111,23 @@ func TestMissedTicks(t *testing.T) {
 	}
 	require.EqualValues(t, 2+99, s.self.MissedTicks)
 }
+
+// A listener answers once more while it closes, with both queues 0.
+func TestClosingListenersReplyIsNotBelieved(t *testing.T) {
+	full, torn := &sockdiag.Listener{RecvQ: 6, SendQ: 5}, &sockdiag.Listener{}
+	w := watch{account: newAccount(backlog.ListenerID{}, time.Minute), members: make([]member, 1)}
+	m := &w.members[0]
+	m.observe(full)
+	m.observe(torn)
+	require.EqualValues(t, 6, m.length)
+	require.EqualValues(t, 5, m.limit)
+	w.vanish(time.Unix(1_700_000_000, 0))
+	require.EqualValues(t, 6, w.account.ledger.totals().QueueResets)
+
+	m.observe(full)
+	m.observe(torn)
+	m.observe(torn)
+	require.Zero(t, m.limit, "twice is true: listen(0) was called")
+	m.observe(torn)
+	require.Zero(t, m.limit)
+}
