@@ -15,6 +15,7 @@ type counterFile struct {
 	protocol string
 	names    []string
 	buf      []byte
+	size     int // of the file when it was read last
 	cols     *columns
 	values   []uint64 // of names, in their order
 }
@@ -28,13 +29,16 @@ func (fs FS) openCounters(pid int, file, protocol string, names []string) (*coun
 	f := &counterFile{
 		fd: fd, name: name, protocol: protocol, names: names,
 		// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
-		buf:    make([]byte, 16<<10),
+		buf:    make([]byte, 8<<10),
 		values: make([]uint64, len(names)),
 	}
 	if err := f.read(); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
+	// An agent of a node holds three for each pod: no more than it takes, and
+	// some digits.
+	f.buf = make([]byte, f.size+f.size/4+64)
 	return f, nil
 }
 
@@ -67,6 +71,7 @@ func (f *counterFile) pread() ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case n < len(f.buf):
+			f.size = n
 			return f.buf[:n], nil
 		}
 		f.buf = make([]byte, 2*len(f.buf))
