@@ -121,3 +121,12 @@ func conn(tb testing.TB, fd int) net.Conn {
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
+
+// File is another descriptor of the listener, to be handed to a process (see
+// exec.Cmd.ExtraFiles) and closed.
+func (l *Listener) File(tb testing.TB) *os.File {
+	tb.Helper()
+	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 0)
+	require.NoError(tb, err)
+	return os.NewFile(uintptr(fd), "listener "+l.Addr.String())
+}

@@ -41,7 +41,8 @@ func newNode(t testing.TB, change func(*Options)) *node {
 	if change != nil {
 		change(&opt)
 	}
-	n.Sampler, err = New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: tomcat.NewDiscoverer(proc)}, opt)
+	servers := tomcat.NewDiscoverer(proc, tomcat.WithClock(opt.Now)) // forgets what ended ten minutes ago
+	n.Sampler, err = New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: servers}, opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n
@@ -324,6 +325,9 @@ func holding(t *testing.T) held {
 	return held{count("/proc/self/fd"), count("/proc/self/task"), runtime.NumGoroutine(), m.HeapAlloc}
 }
 
+// churnVariable says how many waves of namespaces come and go.
+const churnVariable = "TCPDIAG_CHURN"
+
 // Namespaces that come and go leave nothing behind. TCPDIAG_CHURN, a number,
 // lets so many waves of fifty pass instead of ten.
 func TestFiveHundredNamespaces(t *testing.T) {
@@ -331,7 +335,7 @@ func TestFiveHundredNamespaces(t *testing.T) {
 		t.Skip("makes 500 network namespaces")
 	}
 	waves := 10
-	if n, err := strconv.Atoi(os.Getenv("TCPDIAG_CHURN")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv(churnVariable)); err == nil {
 		waves = n
 	}
 	const pods = 50
