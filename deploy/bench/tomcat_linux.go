@@ -64,13 +64,15 @@ func (b *bench) tomcat(ctx context.Context) error {
 
 // with measures while one agent runs, or none.
 func with(ctx context.Context, agent *program) (turn, error) {
+	const settle = 100 * time.Millisecond // the same rest for all
 	if agent == nil {
+		time.Sleep(settle)
 		return wrk(ctx, wrkSeconds)
 	}
 	if err := agent.Process.Signal(syscall.SIGCONT); err != nil {
 		return turn{}, err
 	}
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(settle)
 	before, err := cpuTime(agent.Process.Pid)
 	if err != nil {
 		return turn{}, err

@@ -11,6 +11,10 @@ type NamespaceCounts struct {
 	ReqQFullDrop      uint64 // of those, SYNs at a full SYN queue without cookies (TCPReqQFullDrop)
 	ReqQFullDoCookies uint64 // SYNs answered with a cookie because the SYN queue was full: nothing lost (TCPReqQFullDoCookies)
 	SyncookiesRecv    uint64 // valid cookies that came back
+
+	// Torn: ListenDrops moved while the sockets were read, so that their
+	// counters are ahead by drops that are not in these.
+	Torn bool
 }
 
 // NamespaceDelta is how far the counters moved between two readings.
@@ -31,6 +35,7 @@ func (c NamespaceCounts) Sub(base NamespaceCounts) NamespaceDelta {
 		ReqQFullDrop:      sub(c.ReqQFullDrop, base.ReqQFullDrop),
 		ReqQFullDoCookies: sub(c.ReqQFullDoCookies, base.ReqQFullDoCookies),
 		SyncookiesRecv:    sub(c.SyncookiesRecv, base.SyncookiesRecv),
+		Torn:              c.Torn,
 	}
 }
 
@@ -97,12 +102,12 @@ type carried struct {
 
 // share is what one listener brings to the split of a tick.
 type share struct {
-	id           backlog.ListenerID
-	watched      bool
-	fresh, old   uint64 // increments of this tick, and those carried from the one before
-	packets      uint64 // allotted
-	remainder    uint64 // of the proportional split
-	carryVouched bool   // part of packets rests on carried increments
+	id         backlog.ListenerID
+	watched    bool
+	fresh, old uint64 // increments of this tick, and those carried from the one before
+	packets    uint64 // allotted
+	remainder  uint64 // of the proportional split
+	vouched    uint64 // of packets, those that rest on carried increments
 }
 
 func (s *share) room() uint64 { return s.fresh + s.old - s.packets }
@@ -211,12 +216,17 @@ func (a *Attribution) report(delta NamespaceDelta, left uint64, dst []Attributed
 			continue
 		}
 		d := Attributed{ID: s.id, Estimated: len(a.shares) > 1}
-		if !alone || s.carryVouched {
+		if !alone {
 			dst = appendPackets(dst, d, backlog.PacketUnknown, mine, true)
 			dst = appendPackets(dst, d, backlog.PacketUnknown, s.packets-mine, false)
 			continue
 		}
-		k := kindsOf(s.packets-mine, s.fresh-mine, delta.SyncookiesRecv)
+		vouched := min(s.vouched, s.packets-mine)
+		k := kindsOf(s.packets-mine-vouched, s.fresh-min(s.fresh, mine), delta.SyncookiesRecv)
+		k.unknown += vouched
+		if delta.Torn {
+			k = kinds{syn: k.syn, unknown: k.unknown + k.ack}
+		}
 		dst = appendPackets(dst, d, backlog.PacketSYN, mine, true)
 		dst = appendPackets(dst, d, backlog.PacketSYN, k.syn, false)
 		dst = appendPackets(dst, d, backlog.PacketACK, k.ack, false)

@@ -18,8 +18,9 @@ type kinds struct{ syn, ack, unknown uint64 }
 //
 // So final ACKs are the socket's increments less the drops, at most all of
 // them. It is an upper bound: a duplicate SYN or an RST to a half-open
-// connection, a bare ACK under TCP_DEFER_ACCEPT, and a drop between the two
-// readings add 1 to sk_drops alone.
+// connection, and a bare ACK under TCP_DEFER_ACCEPT, add 1 to sk_drops alone.
+// So does a drop between the two readings, which are therefore repeated until
+// there was none (else they are Torn, and nothing is called an ACK).
 func kindsOf(packets, increments, cookies uint64) kinds {
 	ack := min(increments-min(increments, packets), packets)
 	rest := packets - ack

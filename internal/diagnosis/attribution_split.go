@@ -22,7 +22,7 @@ func (a *Attribution) split(total uint64) (left uint64) {
 	}
 	left = allot(a.shares, left, func(s *share) uint64 { return s.room() })
 	for i := range a.shares {
-		a.shares[i].carryVouched = a.shares[i].packets > before[i]
+		a.shares[i].vouched = a.shares[i].packets - before[i]
 	}
 	return left
 }

@@ -62,6 +62,11 @@ func TestAttributionTick(t *testing.T) {
 			now: overflows(110), sockets: []SocketDrops{socket(8080, 1, 600), start[1], start[2]},
 			want: []Attributed{one(8080, ack, 10)},
 		}},
+		"a drop while the sockets were read is not called an ACK": {{
+			now:     NamespaceCounts{ListenDrops: 110, ListenOverflows: 110, Torn: true},
+			sockets: []SocketDrops{socket(8080, 1, 513), start[1], start[2]},
+			want:    []Attributed{one(8080, syn, 7), one(8080, unknown, 3)},
+		}},
 		"ACKs with a cookie cannot be told from SYNs": {{
 			now:     NamespaceCounts{ListenDrops: 110, ListenOverflows: 110, SyncookiesRecv: 4},
 			sockets: []SocketDrops{socket(8080, 1, 513), start[1], start[2]},

@@ -165,13 +165,39 @@ func (w *watch) anySeen() bool {
 // drop between the two reads is then seen by the socket first and carried.
 func (sp *space) splitDrops() {
 	var c hostproc.ListenCounters
-	if err := sp.drops.Read(&c); err != nil {
-		return
+	if torn, err := sp.readDrops(&c, func() error { return sp.drops.Read(&c) }); err == nil {
+		sp.attribute(counts(c, torn))
 	}
-	if err := sp.collect(); err != nil {
-		return
+}
+
+// wholeTries bounds how often the counters are read again.
+const wholeTries = 3
+
+// readDrops reads the namespace's counters by read, which fills in c, and then
+// every listener's, again if something was dropped meanwhile: a drop that the
+// sockets have and the namespace has not looks like a final ACK.
+func (sp *space) readDrops(c *hostproc.ListenCounters, read func() error) (torn bool, err error) {
+	for range wholeTries {
+		if err := errors.Join(read(), sp.collect()); err != nil {
+			return false, err
+		}
+		var after hostproc.ListenCounters
+		if err := sp.drops.Read(&after); err != nil {
+			return false, err
+		}
+		if after.ListenDrops == c.ListenDrops {
+			return false, nil
+		}
 	}
-	sp.attribute(diagnosis.NamespaceCounts(c))
+	return true, nil
+}
+
+func counts(c hostproc.ListenCounters, torn bool) diagnosis.NamespaceCounts {
+	return diagnosis.NamespaceCounts{
+		ListenDrops: c.ListenDrops, ListenOverflows: c.ListenOverflows,
+		ReqQFullDrop: c.ReqQFullDrop, ReqQFullDoCookies: c.ReqQFullDoCookies,
+		SyncookiesRecv: c.SyncookiesRecv, Torn: torn,
+	}
 }
 
 // collect dumps all listeners with their drop counters, unwatched ones too.

@@ -205,6 +205,37 @@ func TestReusePortGroupShowsItsFullestMember(t *testing.T) {
 	require.LessOrEqual(t, got.AcceptQueue.Length, 4)
 }
 
+// Drops that fall between the reading of the namespace's counters and the
+// sockets' are there all the time in an overload.
+func TestDroppedSYNsAreNotCalledACKs(t *testing.T) {
+	const packets = 20_000
+	l := newLab(t, nil)
+	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l.queue(t, server.Addr, 6)
+	l.scan(t)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		l.overflow(t, server.Addr, packets)
+	}()
+	for running := true; running; {
+		select {
+		case <-over:
+			running = false
+		default:
+			l.Sample()
+		}
+	}
+	dropped := make(map[backlog.Packet]uint64)
+	for key, n := range only(t, l.scan(t)).Totals.Dropped {
+		dropped[key.Packet] += n
+	}
+	t.Logf("%v", dropped)
+	require.Zero(t, dropped[backlog.PacketACK])
+	require.EqualValues(t, packets, dropped[backlog.PacketSYN]+dropped[backlog.PacketUnknown])
+	require.Greater(t, dropped[backlog.PacketSYN], uint64(packets/2), "the kernel drops one in the time of a reading")
+}
+
 func TestSampleAllocatesNothing(t *testing.T) {
 	for name, n := range map[string]int{"exact requests": 3, "LISTEN dump": 40} {
 		t.Run(name, func(t *testing.T) {

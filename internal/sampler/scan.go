@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/tomcat"
@@ -133,17 +133,22 @@ func (s *Sampler) checkpoint(sp *space, now time.Time) ([]sockdiag.Listener, err
 		return nil, err
 	}
 	counters := make(backlog.Counters, 24)
-	if err := sp.counters.Read(counters); err != nil {
-		return nil, err
-	}
-	if err := sp.collect(); err != nil {
-		return nil, err
-	}
-	sp.attribute(diagnosis.NamespaceCounts{
-		ListenDrops: counters["ListenDrops"], ListenOverflows: counters["ListenOverflows"],
-		ReqQFullDrop: counters["TCPReqQFullDrop"], ReqQFullDoCookies: counters["TCPReqQFullDoCookies"],
-		SyncookiesRecv: counters["SyncookiesRecv"],
+	var c hostproc.ListenCounters
+	torn, err := sp.readDrops(&c, func() error {
+		if err := sp.counters.Read(counters); err != nil {
+			return err
+		}
+		c = hostproc.ListenCounters{
+			ListenDrops: counters["ListenDrops"], ListenOverflows: counters["ListenOverflows"],
+			ReqQFullDrop: counters["TCPReqQFullDrop"], ReqQFullDoCookies: counters["TCPReqQFullDoCookies"],
+			SyncookiesRecv: counters["SyncookiesRecv"],
+		}
+		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	sp.attribute(counts(c, torn))
 	sp.remember(checkpoint{scan: s.scans, at: now, counters: counters, unattributed: sp.unattributed}, s.opt.Window)
 	for _, a := range sp.accounts {
 		a.fallDue()
