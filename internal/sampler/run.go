@@ -26,7 +26,8 @@ func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, ctx) }
 // longer than the loops are to last.
 func (s *Sampler) run(first, ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.sampleLoop(ctx) })
+	interval := s.opt.SampleInterval // read here: the scan loop may change it before the other has begun
+	g.Go(func() error { return s.sampleLoop(ctx, interval) })
 	g.Go(func() error {
 		s.looping = true
 		if err := s.Scan(first); err != nil {
@@ -54,8 +55,8 @@ func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
 
 // sampleLoop ticks. A ticker drops the ticks that nobody took, so late ones are
 // counted as missed and never bunch up.
-func (s *Sampler) sampleLoop(ctx context.Context) error {
-	ticker := time.NewTicker(s.opt.SampleInterval)
+func (s *Sampler) sampleLoop(ctx context.Context, interval time.Duration) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
