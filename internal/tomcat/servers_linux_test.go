@@ -84,7 +84,7 @@ func distribution(t *testing.T, version string) string {
 		require.NoError(t, err)
 		archive := filepath.Join(home, ".m2", "repository", "org", "apache", "tomcat", "tomcat", version, "tomcat-"+version+".tar.gz")
 		if _, err := os.Stat(archive); err != nil {
-			mvn(t, t.TempDir(), "dependency:get", "-Dartifact=org.apache.tomcat:tomcat:"+version+":tar.gz", "-Dtransitive=false")
+			mvn(t, t.TempDir(), "dependency:get", "-Dmaven.repo.local="+filepath.Join(home, ".m2", "repository"), "-Dartifact=org.apache.tomcat:tomcat:"+version+":tar.gz", "-Dtransitive=false")
 		}
 		unpack(t, archive, filepath.Dir(path))
 	})
