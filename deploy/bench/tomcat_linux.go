@@ -14,8 +14,9 @@ import (
 
 const tomcatPort = 8090
 
-// wrkSeconds is short, so that what disturbs the machine meets all alike.
-const wrkSeconds = 1
+// wrkSeconds is short, so that what disturbs the machine meets all alike, and not
+// shorter: an agent that was stopped meanwhile does first what it does seldom.
+const wrkSeconds = 2
 
 // tomcat measures what a loaded Tomcat serves with an agent beside it and
 // without. The agents run all the time and are stopped and continued by turns,
