@@ -35,7 +35,7 @@ func startEngine(t *testing.T, dir, cgroups string) *engine {
 		"--bridge=none", "--iptables=false", "--ip6tables=false",
 		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/"+cgroups)
 	cmd.Stdout, cmd.Stderr = log, log
-	require.NoError(t, cmd.Start(), "Debian: docker.io, iptables")
+	require.NoError(t, cmd.Start(), "Debian: its Docker engine, iptables")
 	t.Cleanup(func() { stopEngine(t, cmd, log.Name()) })
 	e := &engine{client: dockerClient(), env: append(os.Environ(),
 		"DOCKER_HOST="+socket, "DOCKER_CONFIG="+dir, "DOCKER_BUILDKIT=1", "COMPOSE_DOCKER_CLI_BUILD=1")}

@@ -45,6 +45,7 @@ file that is not valid then changes nothing, and
 tcpdiag_config_last_reload_successful says so.`,
 		Example: `  tcpdiag agent
   tcpdiag agent --port 8080 --port 8443
+  tcpdiag agent --all-namespaces                  # one for all containers of a machine, as root
   tcpdiag agent --web.listen-address 127.0.0.1:10889 --sample-interval 1ms
   tcpdiag agent --web.config.file web.yml         # TLS and basic auth
   tcpdiag agent --config tcpdiag.yml              # what to watch, read again on SIGHUP
