@@ -105,7 +105,7 @@ func (b *bench) tomcatRows(served [][]turn) {
 			What: "Tomcat's throughput with the agent at " + name, Budget: "≥ 0.99 of that without",
 			Limit: rate(served[0]), Ours: rate(served[i+1]), Ratio: fmt.Sprintf("%.3f", r),
 			Note: fmt.Sprintf("median of %d rounds ± %.3f; p99 %.2f × that without; the agent took %s of a core", len(rates), spread(rates), median(tails), percent(median(shares))),
-			Met:  r >= 0.99, Unsure: r+2*spread(rates) >= 0.99,
+			Met:  r-spread(rates) >= 0.99, Unsure: r+2*spread(rates) >= 0.99, // a median at the edge proves nothing
 		}
 		if i == 1 {
 			row.Budget = reported
