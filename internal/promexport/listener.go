@@ -79,7 +79,7 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"Handshake packets (retransmissions included, so not clients) that the kernel dropped, by the limit that did it: syn, ack, or unknown where the counters do not tell.",
 			"listener", "netns", "cause", "packet"),
 		abandoned: c.counter("tcpdiag_listener_abandoned_requests_total",
-			"Requests whose client closed while they waited or were in service; seen at scans, so a lower bound.",
+			"Requests whose client closed while they waited or were in service; seen at scans, which miss some.",
 			"listener", "netns"),
 		queueResets: c.counter("tcpdiag_listener_queue_resets_total",
 			"Connections that stood in the accept queue when the listener closed; the kernel reset them.",

@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"runtime"
@@ -136,6 +137,32 @@ func TestEveryNamespaceOnce(t *testing.T) {
 
 	empty.listen(t, 5, 1)
 	require.Equal(t, 1, empty.of(n.scan(t)).AcceptQueue.Length, "it woke up")
+}
+
+// One namespace whose connections cannot be had hides nobody else's.
+func TestOneNamespaceCannotBeWalked(t *testing.T) {
+	n := newNode(t, nil)
+	bad, good := newPod(t), newPod(t)
+	bad.listen(t, 10, 3)
+	good.listen(t, 10, 7)
+	n.scan(t)
+	sp := n.space(bad.id)
+	closed, err := sp.dial(&sp.common.slow)
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	working := sp.slow
+	sp.slow = closed
+	snap := n.scan(t)
+	sp.slow = working
+	require.False(t, good.of(snap).Connections.Partial)
+	require.NotNil(t, good.of(snap).AcceptQueue.OldestWait)
+	require.True(t, bad.of(snap).Connections.Partial, "never published as a whole one")
+	require.Equal(t, 3, bad.of(snap).AcceptQueue.Length)
+	var told []string
+	for _, u := range snap.Unavailable {
+		told = append(told, u.What)
+	}
+	require.Contains(t, told, fmt.Sprintf("connections in network namespace %d", bad.id))
 }
 
 // What a pod has served on once is expected as long as the pod is there.

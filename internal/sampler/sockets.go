@@ -61,7 +61,7 @@ func (sp *space) walk(kept, all []*candidate) (map[*candidate]*gathered, error) 
 		return nil
 	})
 	for _, g := range out {
-		g.finish(errors.Is(err, sockdiag.ErrInterrupted))
+		g.finish(err != nil)
 	}
 	if errors.Is(err, sockdiag.ErrInterrupted) {
 		err = nil

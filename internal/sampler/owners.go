@@ -1,0 +1,121 @@
+package sampler
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+)
+
+// findOwners asks for the owners of the listeners that may be wanted. A process
+// named by --pid owns what it holds, though others may hold it too.
+func (s *Sampler) findOwners(sc *scan) {
+	owners := make(map[uint32]owner.Process)
+	for _, pid := range s.chosen.pids() {
+		s.heldBy(pid, owners)
+	}
+	unowned := s.unowned(sc, owners)
+	take := func(found map[uint32]owner.Process, denied []owner.Denied) {
+		sc.denied = append(sc.denied, denied...)
+		maps.Copy(owners, found)
+	}
+	var elsewhere []owner.Socket
+	for _, sp := range s.spaces {
+		if sp.discovered {
+			elsewhere = append(elsewhere, unowned[sp]...)
+			continue
+		}
+		// From inside: only there are the thread names of a process whose
+		// descriptors may not be read worth anything.
+		_ = sp.inside(func() error {
+			take(s.src.Owners.Find(unowned[sp]))
+			return nil
+		})
+	}
+	if s.opt.AllNamespaces { // of all of them at once: a search reads every process
+		take(s.src.Owners.Find(elsewhere))
+	}
+	for _, c := range sc.all {
+		for i := range c.members {
+			if p, ok := owners[c.members[i].Inode]; ok && c.owner == nil {
+				c.owner = &p
+			}
+		}
+	}
+}
+
+// unowned are each namespace's listening sockets whose owner is still to be
+// found.
+func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) map[*space][]owner.Socket {
+	out := make(map[*space][]owner.Socket)
+	for _, c := range sc.all {
+		if !s.mayWant(c) {
+			continue
+		}
+		for i := range c.members {
+			m := &c.members[i]
+			if _, known := owners[m.Inode]; !known {
+				out[c.space] = append(out[c.space], owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID, Net: c.space.net})
+			}
+		}
+	}
+	return out
+}
+
+func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) {
+	inodes, err := s.src.Owners.ByPID(pid)
+	if err != nil {
+		return // Find may know it by its threads' names
+	}
+	p, err := s.src.Proc.Process(pid)
+	if err != nil {
+		return
+	}
+	for _, inode := range inodes {
+		owners[inode] = owner.Process{PID: pid, Comm: p.Comm, StartTime: p.StartTime}
+	}
+}
+
+// lookAtOwners reads each kept process once, and names the listeners whose
+// owner could not be found.
+func (s *Sampler) lookAtOwners(sc *scan) {
+	for _, c := range sc.kept {
+		if c.owner == nil {
+			sc.miss.add(noOwner(c, sc.denied))
+			continue
+		}
+		if c.owner.ByThreadName {
+			sc.miss.add(backlog.Unavailable{
+				What: fmt.Sprintf("descriptors of pid %d", c.owner.PID),
+				Why:  "permission denied; the owner of " + c.id.String() + " is known by its threads' names only",
+				How:  fmt.Sprintf("run as uid %d with the same gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", c.members[0].UID),
+			})
+		}
+		if _, done := sc.processes[c.owner.PID]; !done {
+			for _, u := range sc.unread[c.owner.PID] {
+				sc.miss.add(u)
+			}
+			sc.processes[c.owner.PID] = s.lookAtProcess(c.owner, &sc.miss)
+		}
+	}
+	s.forgetProcesses(sc)
+}
+
+// noOwner says why a listener has no owner: a process that may not be read may
+// be it, or it lives where this /proc does not reach.
+func noOwner(c *candidate, denied []owner.Denied) backlog.Unavailable {
+	u := backlog.Unavailable{
+		What: "owner of " + c.id.String(),
+		Why:  "no process in this /proc holds its socket",
+		How:  "run in the pid namespace of the server (in Kubernetes: shareProcessNamespace, or hostPID)",
+	}
+	if len(denied) > 0 {
+		u.Why = "permission denied on the descriptors of its process"
+		if denied[0].PID == 0 { // not one process, but all (owner.ErrInvisible)
+			u.Why = "its process is hidden: /proc is mounted with hidepid"
+		}
+		u.How = fmt.Sprintf("run as uid %d with the same gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", c.members[0].UID)
+	}
+	return u
+}
