@@ -63,6 +63,7 @@ func lastIsDone(b []byte) bool {
 // and reports how many times the median of bare ours takes.
 func compare(b *testing.B, batch int, bare, ours func()) {
 	b.Helper()
+	b.ReportAllocs()
 	var bareTimes, ourTimes []time.Duration
 	timed := func(f func()) time.Duration {
 		start := time.Now()
