@@ -86,6 +86,9 @@ type AcceptQueue struct {
 }
 
 // Capacity is one more than the limit: sk_acceptq_is_full compares with ">".
+// Length can exceed it by the number of processors less one: final ACKs that
+// several of them handle at the same time all find the last place free
+// (tcp_v4_syn_recv_sock asks, inet_csk_reqsk_queue_add does not ask again).
 func (q *AcceptQueue) Capacity() int { return q.Limit + 1 }
 
 // Full says that the next SYN or final ACK is dropped.
