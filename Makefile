@@ -19,7 +19,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 # The tests that start real servers take the machine for themselves.
 SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test package man servers fuzz lab bench soak observability image docker-test clean
+.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test cluster-test package man servers fuzz lab bench soak observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -79,6 +79,16 @@ containers-test: $(GOLANGCI)
 # compiled for it, which takes a minute or two.
 manifests-validate:
 	set -o pipefail; cd deploy/kubernetes && $(GO) run . -all | (cd validate && $(GO) run .)
+
+# The READMEs' install commands for Kubernetes, as they are written there, against
+# the real control plane: its build takes six minutes the first time, the tests
+# three. See deploy/kubernetes/README.md.
+CLUSTER       := $(CURDIR)/.cache/cluster
+
+cluster-test: $(GOLANGCI)
+	deploy/kubernetes/cluster/build.sh $(CLUSTER)
+	cd deploy/kubernetes/cluster && CGO_ENABLED=0 TCPDIAG_CLUSTER=$(CLUSTER) $(GO) test -count=1 -v -timeout 15m .
+	cd deploy/kubernetes/cluster && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
 
 # Archives, deb, rpm and checksums of this checkout in dist/, the same bytes as
 # goreleaser's; then installed, upgraded and removed under a real systemd. A

@@ -1,0 +1,5 @@
+// Package cluster runs the install commands of the READMEs as they are written
+// there, against a control plane of the real programs: etcd, kube-apiserver,
+// kube-controller-manager and kube-scheduler, with kubectl and Helm in front.
+// A module of its own: what it builds is large.
+package cluster
