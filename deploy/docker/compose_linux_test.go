@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,86 +20,29 @@ import (
 
 const (
 	composeFile = "../compose/compose.yml"
-	project     = "tcpdiag-test"
-	k6Version   = "v1.8.1"
+	project     = "tcpdiag"
 )
 
-// standIns are the programs of Debian and of the Go module that take the place
-// of a registry's images: the file runs unchanged, --no-build. Grafana has none.
-func standIns(f *fixture) map[string]struct{ program, tail string } {
-	return map[string]struct{ program, tail string }{
-		"prometheus": {lookup("prometheus"), `
-			USER 65534:65534
-			WORKDIR /prometheus
-			ENTRYPOINT ["/bin/program"]
-			CMD ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"]`},
-		"alertmanager": {lookup("prometheus-alertmanager", "alertmanager"), `
-			COPY default.tmpl email.tmpl /usr/share/prometheus/alertmanager/
-			USER 65534:65534
-			WORKDIR /alertmanager
-			ENTRYPOINT ["/bin/program"]
-			CMD ["--config.file=/etc/alertmanager/alertmanager.yml", "--storage.path=/alertmanager"]`},
-		"k6": {f.K6, `
-			USER 12345:12345
-			ENTRYPOINT ["/bin/program"]`},
-	}
-}
-
-func lookup(names ...string) string {
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	return names[0]
-}
-
-// k6 is built once and kept in the user's cache, where the lab looks for it too.
-func k6(ctx context.Context) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir() // no HOME
-	}
-	path := filepath.Join(cache, "tcpdiag", "k6-"+k6Version)
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	work, err := os.MkdirTemp(filepath.Dir(path), "k6-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(work)
-	fmt.Println("building k6 (once) …")
-	cmd := exec.CommandContext(ctx, "go", "install", "go.k6.io/k6@"+k6Version)
-	cmd.Env = append(os.Environ(), "GOBIN="+work, "GOFLAGS=")
-	if err := run(cmd); err != nil {
-		return "", err
-	}
-	return path, os.Rename(filepath.Join(work, "k6"), path)
-}
-
-// testCompose runs the file as it is, but for the images that only a registry has.
+// testCompose runs the commands of README.md as they are written. The images
+// that only a registry has are there by their names already.
 func testCompose(t *testing.T, w *world) {
+	commands := composeCommands(t)
+	require.Len(t, commands, 3, "up, exec, down")
+	up, snapshot, down := commands[0], commands[1], commands[2]
 	images := composeImages(t)
-	w.docker(t, "tag", image, images["tcpdiag"])
-	w.docker(t, "tag", app, images["app"])
-	services := []string{"app", "tcpdiag"}
 	for name, in := range standIns(&w.fixture) {
 		w.standIn(t, images[name], in.program, in.tail)
-		services = append(services, name)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			logs, _ := w.composeCommand(context.Background(), "logs", "--no-color", "--tail", "20").CombinedOutput()
+			logs, _ := w.compose(context.Background(), "docker compose -f deploy/compose/compose.yml logs --no-color --tail 20").CombinedOutput()
 			t.Logf("%s", logs)
 		}
-		_ = w.composeCommand(context.Background(), "down", "-v", "--timeout", "1").Run()
+		_ = w.compose(context.Background(), down).Run()
 	})
-	up := w.composeCommand(t.Context(), append([]string{"up", "-d", "--no-build"}, services...)...)
-	out, err := up.CombinedOutput()
-	require.NoError(t, err, "docker-compose (Debian: docker-compose): %s", out)
+	w.composed(t, up)
 
-	prometheus := "http://" + w.composeIP(t, "prometheus") + ":9090"
+	const prometheus, alertmanager = "http://127.0.0.1:9090", "http://127.0.0.1:9093"
 	within(t, time.Minute, "Prometheus scrapes the sidecar, which knows the limits", func() bool {
 		n, err := query(t, prometheus, `tcpdiag_connector_limit{job="tcpdiag",limit="max_connections",listener=~".*:8080"}`)
 		return err == nil && n == 20
@@ -111,7 +53,6 @@ func testCompose(t *testing.T, w *world) {
 			n, err := query(t, prometheus, `sum(ALERTS{alertname="TcpdiagBacklogOverflow",alertstate="firing"})`)
 			return err == nil && n == 1
 		})
-		alertmanager := "http://" + w.composeIP(t, "alertmanager") + ":9093"
 		var body []byte
 		within(t, time.Minute, "Alertmanager has it", func() (has bool) {
 			var err error
@@ -119,6 +60,11 @@ func testCompose(t *testing.T, w *world) {
 			return err == nil && strings.Contains(string(body), "TcpdiagBacklogOverflow")
 		})
 		require.Contains(t, string(body), "maxConnections is reached")
+	})
+	t.Run("the snapshot tells why", func(t *testing.T) {
+		out := w.composed(t, snapshot)
+		require.Contains(t, out, "LOSING")
+		require.Contains(t, out, "connections         20 / 20")
 	})
 	t.Run("every rule is loaded and none fails", func(t *testing.T) {
 		body, err := fetch(t, prometheus+"/api/v1/rules")
@@ -131,6 +77,35 @@ func testCompose(t *testing.T, w *world) {
 			return w.inspect(t, w.composeID(t, "tcpdiag"), "{{.State.Health.Status}}") == "healthy"
 		})
 	})
+	t.Run("Grafana's user reads what is mounted", func(t *testing.T) {
+		w.docker(t, "exec", w.composeID(t, "grafana"), "cat", "/etc/grafana/provisioning/datasources/tcpdiag.yml",
+			"/etc/grafana/provisioning/dashboards/tcpdiag.yml", "/etc/grafana/dashboards/backlog.json")
+	})
+	t.Run("and all goes away", func(t *testing.T) {
+		w.composed(t, down)
+		label := "label=com.docker.compose.project=" + project
+		require.Empty(t, w.docker(t, "ps", "-aq", "--filter", label))
+		require.Empty(t, w.docker(t, "network", "ls", "-q", "--filter", label))
+		require.Empty(t, w.docker(t, "volume", "ls", "-q", "--filter", "dangling=true"))
+	})
+}
+
+// composeCommands are the lines in the blocks of its README.md, the first of
+// which the README.md at the top has as well.
+func composeCommands(t *testing.T) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile("../compose/README.md")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "docker compose ") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	top, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, lines)
+	require.Contains(t, string(top), lines[0])
+	return lines
 }
 
 // composeImages are the images by service, as the file names them.
@@ -150,33 +125,27 @@ func composeImages(t *testing.T) map[string]string {
 	return images
 }
 
-// standIn builds an image of a program on the Debian that is there.
-func (w *world) standIn(t *testing.T, tag, program, tail string) {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS("/usr/share/prometheus/alertmanager"))) // which Debian's reads
-	content, err := os.ReadFile(program)
-	require.NoError(t, err, "Debian: prometheus, prometheus-alertmanager")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "program"), content, 0o755))
-	text := "FROM jre:test\nCOPY program /bin/program\nRUN mkdir /prometheus /alertmanager && chown 65534:65534 /prometheus /alertmanager\n" + tail
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o600))
-	w.docker(t, "build", "-q", "--network", "none", "-t", tag, dir)
+// compose is a command as it is written, from the top of the checkout.
+func (w *world) compose(ctx context.Context, line string) *exec.Cmd {
+	cmd := w.command(ctx, strings.Fields(line)[1:]...)
+	cmd.Dir = "../.."
+	cmd.Env = append(cmd.Env, "GOPROXY="+w.goproxy)
+	return cmd
 }
 
-func (w *world) composeCommand(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "docker-compose", append([]string{"-p", project, "-f", composeFile}, args...)...)
-	cmd.Env = w.env
-	return cmd
+// composed runs it to its end and returns what it printed.
+func (w *world) composed(t *testing.T, line string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	out, err := w.compose(ctx, line).CombinedOutput()
+	require.NoError(t, err, "%s: %s", line, out)
+	return string(out)
 }
 
 func (w *world) composeID(t *testing.T, service string) string {
 	t.Helper()
 	return w.docker(t, "ps", "-aq", "--filter", "label=com.docker.compose.project="+project, "--filter", "label=com.docker.compose.service="+service)
-}
-
-func (w *world) composeIP(t *testing.T, service string) string {
-	t.Helper()
-	return w.inspect(t, w.composeID(t, service), "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}")
 }
 
 // query evaluates an expression of one series.

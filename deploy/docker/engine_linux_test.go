@@ -20,8 +20,11 @@ type engine struct {
 	env    []string
 }
 
-// startEngine runs dockerd in this process's namespaces: no default bridge and
-// no firewall rules; the networks that tests make are bridges of this network
+// gateway is this network namespace's address in the engine's default network.
+const gateway = "172.17.0.1"
+
+// startEngine runs dockerd in this process's namespaces: no firewall rules; the
+// default network and those that tests make are bridges of this network
 // namespace.
 func startEngine(t *testing.T, dir, cgroups string) *engine {
 	t.Helper()
@@ -32,13 +35,13 @@ func startEngine(t *testing.T, dir, cgroups string) *engine {
 	cmd := exec.Command("dockerd",
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--pidfile", filepath.Join(dir, "dockerd.pid"), "--host", socket,
-		"--bridge=none", "--iptables=false", "--ip6tables=false",
+		"--bip="+gateway+"/16", "--iptables=false", "--ip6tables=false",
 		"--exec-opt", "native.cgroupdriver=cgroupfs", "--cgroup-parent", "/"+cgroups)
 	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(t, cmd.Start(), "Debian: its Docker engine, iptables")
 	t.Cleanup(func() { stopEngine(t, cmd, log.Name()) })
 	e := &engine{client: dockerClient(), env: append(os.Environ(),
-		"DOCKER_HOST="+socket, "DOCKER_CONFIG="+dir, "DOCKER_BUILDKIT=1", "COMPOSE_DOCKER_CLI_BUILD=1")}
+		"DOCKER_HOST="+socket, "DOCKER_CONFIG="+dir, "DOCKER_BUILDKIT=1")}
 	within(t, 30*time.Second, "the engine answers", func() bool { return e.command(t.Context(), "info").Run() == nil })
 	return e
 }

@@ -22,6 +22,7 @@ import (
 const (
 	image = "tcpdiag/tcpdiag:test"
 	app   = "tcpdiag/sample-server:test"
+	jre   = "eclipse-temurin:17-jre" // made here, under the name of a registry's
 )
 
 // locked is how the image is meant to be run, whoever the user is.
@@ -33,11 +34,11 @@ func locked() []string {
 // application's on the Debian that is its JRE here.
 func (w *world) buildImages(t *testing.T) {
 	w.make(t, runtime.GOARCH, image)
-	w.docker(t, "import", "-c", "ENV LANG=C.UTF-8", w.Base, "jre:test")
+	w.docker(t, "import", "-c", "ENV LANG=C.UTF-8", w.Base, jre)
 	context := filepath.Join(w.Dir, "sample-server")
 	require.NoError(t, os.MkdirAll(filepath.Join(context, "target"), 0o755))
 	require.NoError(t, os.Rename(w.Jar, filepath.Join(context, "target", "sample-server.jar")))
-	w.docker(t, "build", "-q", "-f", "../compose/app.Dockerfile", "--target", "prebuilt", "--build-arg", "JRE=jre:test", "-t", app, context)
+	w.docker(t, "build", "-q", "-f", "../compose/app.Dockerfile", "--target", "prebuilt", "-t", app, context)
 }
 
 func (w *world) make(t *testing.T, arch, tag string) {

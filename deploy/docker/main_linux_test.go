@@ -33,16 +33,20 @@ const (
 // fixture is what is made outside, where there is a network.
 type fixture struct {
 	e2e.Artifacts
-	Dir     string // of the engine's data, its socket and all else; removed at the end
-	Base    string // tar of a Debian with a JRE
-	K6      string // the program
-	Cgroups string // parent of the containers' cgroups
+	Dir        string // of the engine's data, its socket and all else; removed at the end
+	Base       string // tar of a Debian with a JRE
+	K6         string // the program
+	Compose    string // the client's plugin
+	Modules    string // folder that a Go proxy serves
+	Repository string // folder that a Maven repository serves
+	Cgroups    string // parent of the containers' cgroups
 }
 
 // world is the engine that all tests share, nil when they do not run.
 type world struct {
 	fixture
 	*engine
+	goproxy string // URL of a Go proxy
 }
 
 // TestMain prepares with the machine's network, then runs the tests, and the
@@ -82,6 +86,12 @@ func outside() (code int, err error) {
 		return 1, err
 	}
 	if f.K6, err = k6(ctx); err != nil {
+		return 1, err
+	}
+	if f.Compose, err = composePlugin(ctx); err != nil {
+		return 1, err
+	}
+	if f.Modules, f.Repository, err = download(ctx, f.Dir); err != nil {
 		return 1, err
 	}
 	return again(ctx, f)
@@ -173,8 +183,12 @@ func TestContainers(t *testing.T) {
 	need(t)
 	w := world{}
 	require.NoError(t, json.Unmarshal([]byte(os.Getenv(inside)), &w.fixture))
+	plugins := filepath.Join(w.Dir, "cli-plugins") // Dir is the client's configuration as well
+	require.NoError(t, os.Mkdir(plugins, 0o755))
+	require.NoError(t, os.Symlink(w.Compose, filepath.Join(plugins, "docker-compose")))
 	w.engine = startEngine(t, w.Dir, w.Cgroups)
 	w.buildImages(t)
+	w.buildBuilders(t)
 	t.Run("image", func(t *testing.T) { testImage(t, &w) })
 	t.Run("compiled", func(t *testing.T) { testCompiled(t, &w) })
 	t.Run("health", func(t *testing.T) { testHealth(t, &w) })
