@@ -53,11 +53,11 @@ func (b *batch) run() error {
 	if b.waiting == 0 {
 		return nil
 	}
-	if err := b.conn.sock.send(b.conn.out); err != nil {
+	if err := b.conn.sock.sendAtOnce(b.conn.out); err != nil {
 		return err
 	}
 	for b.waiting > 0 {
-		buf, err := b.conn.receive()
+		buf, err := b.conn.receiveAtOnce()
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func wrap(op string, err error) error {
 
 func sentinel(errno syscall.Errno) error {
 	switch errno {
-	case syscall.EAGAIN: // SO_RCVTIMEO
+	case syscall.EAGAIN: // nothing came: transport.receive
 		return ErrTimeout
 	case syscall.EOPNOTSUPP, syscall.EPROTONOSUPPORT, syscall.EAFNOSUPPORT:
 		return ErrNotSupported

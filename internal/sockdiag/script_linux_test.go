@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,11 +27,10 @@ const scriptPortID = 4711
 
 func newScript(t *testing.T) *script {
 	t.Helper()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	require.NoError(t, err)
-	timeout := syscall.Timeval{Usec: 50_000}
-	require.NoError(t, syscall.SetsockoptTimeval(fds[0], syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &timeout))
-	s := &script{t: t, kernel: fds[1], conn: newConn(transport{fd: fds[0]}, scriptPortID, new(Buffer))}
+	sock := transport{fd: fds[0], patience: 50 * time.Millisecond}
+	s := &script{t: t, kernel: fds[1], conn: newConn(sock, scriptPortID, new(Buffer))}
 	t.Cleanup(func() { _ = syscall.Close(s.kernel); _ = s.conn.Close() })
 	return s
 }

@@ -2,6 +2,7 @@ package sockdiag
 
 import (
 	"errors"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,10 +13,13 @@ import (
 // nor MSG_TRUNC, so the socket is connected to the kernel (the kernel then
 // refuses what other processes send to it: netlink_getsockbyportid) and a full
 // buffer counts as truncated.
-type transport struct{ fd int }
+type transport struct {
+	fd       int           // non-blocking
+	patience time.Duration // for a reply that is not there yet
+}
 
 func openTransport() (transport, uint32, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return transport{fd: -1}, 0, err
 	}
@@ -23,14 +27,10 @@ func openTransport() (transport, uint32, error) {
 	if err != nil {
 		return transport{fd: -1}, 0, errors.Join(err, unix.Close(fd))
 	}
-	return transport{fd: fd}, portID, nil
+	return transport{fd: fd, patience: ReceiveTimeout}, portID, nil
 }
 
 func setUp(fd int) (portID uint32, err error) {
-	timeout := unix.NsecToTimeval(ReceiveTimeout.Nanoseconds())
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
-		return 0, err
-	}
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return 0, err
 	}
@@ -60,12 +60,24 @@ func (t *transport) send(b []byte) error {
 	}
 }
 
-// receive retries on EINTR, as signals do not restart a call with a timeout.
+// receive waits for a reply if it must; EAGAIN when none came.
 func (t *transport) receive(b []byte) (int, error) {
 	for {
 		n, err := unix.Read(t.fd, b)
-		if !errors.Is(err, unix.EINTR) {
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN) && t.wait():
+		default:
 			return max(n, 0), err
+		}
+	}
+}
+
+func (t *transport) wait() (ready bool) {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(t.fd), Events: unix.POLLIN}}, int(t.patience.Milliseconds()))
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil && n > 0
 		}
 	}
 }
