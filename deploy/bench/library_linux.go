@@ -104,7 +104,7 @@ func (b *bench) scan(ctx context.Context) error {
 	found := 0
 	walk := func() error {
 		found = 0
-		return conn.Sockets([]uint16{watchedPort}, func(*sockdiag.Socket) error { found++; return nil })
+		return conn.Sockets([]uint16{watchedPort}, sockdiag.Connected(), func(*sockdiag.Socket) error { found++; return nil })
 	}
 	times, err := byTurns(25, 1,
 		timed{"bare", func() error { return b.kernel.dump(request) }}, timed{"walk", walk}, scanOf(ctx, s))

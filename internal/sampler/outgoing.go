@@ -73,7 +73,8 @@ func (s *Sampler) lookAtOutgoing(sc *scan, sp *space) {
 }
 
 // manyOutgoing tells from two numbers of /proc/net/sockstat whether a walk can
-// find anything. What the watched listeners accepted is known not to be.
+// find anything. The watched listeners' own connections are known not to be
+// outgoing.
 func (s *Sampler) manyOutgoing(sc *scan, sp *space) bool {
 	if s.looping && s.scans == 1 {
 		return false // a start must not wait for it
@@ -85,7 +86,7 @@ func (s *Sampler) manyOutgoing(sc *scan, sp *space) bool {
 	used := sp.sockstat["inuse"] + sp.sockstat["tw"]
 	for _, c := range sc.kept {
 		if c.space == sp {
-			used -= sc.gathered[c].connections.Accepted + sc.gathered[c].queued
+			used -= sc.gathered[c].sockets()
 		}
 	}
 	return float64(used) >= outgoingFrom*float64(size)
@@ -152,7 +153,7 @@ func (sp *space) busiestPeer() (peer netip.AddrPort, most *destination) {
 	}
 	peers := make(map[netip.AddrPort]*destination)
 	sp.slow.OnRestart = func() { clear(peers) }
-	err := sp.slow.Sockets(ports, func(c *sockdiag.Socket) error {
+	err := sp.slow.Sockets(ports, sockdiag.Connected(), func(c *sockdiag.Socket) error {
 		d := peers[c.RemoteAddress()]
 		if d == nil {
 			d = new(destination)

@@ -25,7 +25,7 @@ type gathered struct {
 // walk goes once through the socket table for the watched ports of both
 // families. The counts of a walk that was cut short each time it was tried are
 // marked partial.
-func (sp *space) walk(kept, all []*candidate) (map[*candidate]*gathered, error) {
+func (sp *space) walk(at time.Time, kept, all []*candidate) (map[*candidate]*gathered, error) {
 	out := make(map[*candidate]*gathered, len(kept))
 	ports := make([]uint16, 0, len(kept))
 	listeners := make(matcher, len(kept))
@@ -54,13 +54,14 @@ func (sp *space) walk(kept, all []*candidate) (map[*candidate]*gathered, error) 
 			*g = gathered{keepInodes: g.keepInodes}
 		}
 	}
-	err := sp.slow.Sockets(ports, func(s *sockdiag.Socket) error {
+	err := sp.slow.Sockets(ports, sp.statesToWalk(at), func(s *sockdiag.Socket) error {
 		if g := listeners.find(s); g != nil {
 			g.add(s)
 		}
 		return nil
 	})
-	for _, g := range out {
+	for c, g := range out {
+		sp.recallTimeWait(at, c, g)
 		g.finish(err != nil)
 	}
 	if errors.Is(err, sockdiag.ErrInterrupted) {
@@ -105,6 +106,14 @@ func (g *gathered) add(s *sockdiag.Socket) {
 	if g.keepInodes {
 		g.inodes = append(g.inodes, s.Inode)
 	}
+}
+
+// sockets is the number of all of them but the half-open.
+func (g *gathered) sockets() (n int) {
+	for _, k := range g.states {
+		n += k
+	}
+	return n + g.queued
 }
 
 func (g *gathered) finish(partial bool) {

@@ -54,8 +54,11 @@ type space struct {
 	gone     bool         // a listener vanished in it
 	past     []checkpoint // one a scan, over the window
 	sysctl   map[string]int
-	sysctlAt time.Time        // when sysctl was read
-	sockstat map[string]int   // of the latest scan
+	sysctlAt time.Time      // when sysctl was read
+	sockstat map[string]int // of the latest scan
+
+	timeWaitAt time.Time // when a walk last counted them
+
 	delta    backlog.Counters // from the first checkpoint of past to the last, nil with one
 	closed   map[uint16]*diagnosis.Closed
 	outgoing outgoing

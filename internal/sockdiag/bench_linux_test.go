@@ -138,7 +138,7 @@ func BenchmarkScan(b *testing.B) {
 				return nil
 			}
 			ours := func() {
-				if err := c.Sockets(ports, count); err != nil {
+				if err := c.Sockets(ports, Connected(), count); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -199,7 +199,7 @@ func TestWalkAllocations(t *testing.T) {
 		count := func(*Socket) error { seen++; return nil }
 		scan = testing.AllocsPerRun(50, func() {
 			seen = 0
-			if err := c.Sockets(ports, count); err != nil || seen != connections {
+			if err := c.Sockets(ports, Connected(), count); err != nil || seen != connections {
 				t.Error(err, seen)
 			}
 		})

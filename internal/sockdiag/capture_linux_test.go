@@ -53,7 +53,7 @@ func TestCapture(t *testing.T) {
 	captureReply(t, c, "lookup_enoent", appendLookup(nil, gone))
 	captureReply(t, c, "dump_listen", appendDump(nil, Listen.mask(), diagSKMemInfo, 0))
 	c.filter.set([]uint16{8080, 8083, 8085})
-	captureReply(t, c, "scan", appendPortFilter(appendDump(nil, connected(), diagInfo, 0), c.filter.ranges))
+	captureReply(t, c, "scan", appendPortFilter(appendDump(nil, uint32(Connected()), diagInfo, 0), c.filter.ranges))
 }
 
 func captureConnections(t *testing.T, l *nettest.Listener) {

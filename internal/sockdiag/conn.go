@@ -168,17 +168,17 @@ func (c *Conn) listenerFound(body []byte) error {
 	return c.onListener(&c.listener)
 }
 
-// Sockets calls fn for every socket with one of the local ports, in all states
-// but LISTEN, CLOSE and SYN_SENT: one walk of the whole connection table, both
-// families, filtered in the kernel. The Socket is reused: copy what is to be
-// kept. Errors are those of Listeners; ErrNoPorts for no ports.
-func (c *Conn) Sockets(ports []uint16, fn func(*Socket) error) error {
+// Sockets calls fn for every socket with one of the local ports in one of the
+// states, of which Connected are all that make sense: one walk of the whole
+// connection table, both families, filtered in the kernel. The Socket is reused:
+// copy what is to be kept. Errors are those of Listeners; ErrNoPorts for no ports.
+func (c *Conn) Sockets(ports []uint16, states States, fn func(*Socket) error) error {
 	c.filter.set(ports)
 	if len(c.filter.ports) == 0 {
 		return &Error{Op: "scan", Err: ErrNoPorts}
 	}
 	single := c.filter.single()
-	c.out = appendDump(c.out[:0], connected(), diagInfo, single)
+	c.out = appendDump(c.out[:0], uint32(states), diagInfo, single)
 	if single == 0 {
 		c.out = appendPortFilter(c.out, c.filter.ranges)
 	}

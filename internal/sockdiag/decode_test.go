@@ -272,7 +272,7 @@ func TestStateNames(t *testing.T) {
 	require.Equal(t, "STATE_0", State(0).String())
 	require.Equal(t, "STATE_12", State(12).String())
 	require.EqualValues(t, 10, Listen)
-	require.EqualValues(t, 0b1011_0111_1010, connected())
+	require.EqualValues(t, 0b1011_0111_1010, Connected())
 }
 
 func TestErrorText(t *testing.T) {

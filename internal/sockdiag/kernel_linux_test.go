@@ -51,7 +51,7 @@ func listeners(tb testing.TB, c *sockdiag.Conn) []sockdiag.Listener {
 func sockets(tb testing.TB, c *sockdiag.Conn, ports ...uint16) []sockdiag.Socket {
 	tb.Helper()
 	var all []sockdiag.Socket
-	require.NoError(tb, c.Sockets(ports, func(s *sockdiag.Socket) error {
+	require.NoError(tb, c.Sockets(ports, sockdiag.Connected(), func(s *sockdiag.Socket) error {
 		all = append(all, *s)
 		return nil
 	}))

@@ -195,7 +195,7 @@ func everyPort() []uint16 {
 
 func TestNoPorts(t *testing.T) {
 	c := dial(t, nettest.Namespace(t))
-	require.ErrorIs(t, c.Sockets(nil, nil), sockdiag.ErrNoPorts)
+	require.ErrorIs(t, c.Sockets(nil, sockdiag.Connected(), nil), sockdiag.ErrNoPorts)
 }
 
 func TestCallbackErrorEndsTheWalk(t *testing.T) {
@@ -206,7 +206,7 @@ func TestCallbackErrorEndsTheWalk(t *testing.T) {
 	stop, calls := errors.New("enough"), 0
 	for range 3 {
 		calls = 0
-		require.Same(t, stop, c.Sockets([]uint16{l.Addr.Port()}, func(*sockdiag.Socket) error {
+		require.Same(t, stop, c.Sockets([]uint16{l.Addr.Port()}, sockdiag.Connected(), func(*sockdiag.Socket) error {
 			calls++
 			return stop
 		}))

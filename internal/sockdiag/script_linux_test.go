@@ -241,13 +241,13 @@ func TestAbandonedDump(t *testing.T) {
 		require.NoError(t, err)
 	})
 	defer c.Close()
-	c.out = appendDump(nil, connected(), diagInfo, port)
+	c.out = appendDump(nil, uint32(Connected()), diagInfo, port)
 	require.NoError(t, c.send())
 	_, err := c.receive()
 	require.NoError(t, err)
 
 	seen := 0
-	require.NoError(t, c.Sockets([]uint16{port}, func(*Socket) error { seen++; return nil }))
+	require.NoError(t, c.Sockets([]uint16{port}, Connected(), func(*Socket) error { seen++; return nil }))
 	require.Equal(t, 500, seen)
 	require.False(t, errors.Is(c.Probe(), ErrNotSupported))
 }

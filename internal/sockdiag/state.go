@@ -38,10 +38,17 @@ func (s State) String() string {
 // mask is the state's bit in idiag_states.
 func (s State) mask() uint32 { return 1 << s }
 
-// connected are the states of a server's end of a connection. With
+// States is a set of states to ask for (idiag_states).
+type States uint32
+
+// Connected are the states of a server's end of a connection. With
 // TCP_SYN_RECV the kernel also selects the request sockets (inet_diag adds
 // TCPF_NEW_SYN_RECV); CLOSE and LISTEN are left out, they have no peer.
-func connected() uint32 {
-	return Established.mask() | SynRecv.mask() | FinWait1.mask() | FinWait2.mask() |
-		TimeWait.mask() | CloseWait.mask() | LastAck.mask() | Closing.mask()
+func Connected() States {
+	return States(Established.mask() | SynRecv.mask() | FinWait1.mask() | FinWait2.mask() |
+		TimeWait.mask() | CloseWait.mask() | LastAck.mask() | Closing.mask())
 }
+
+// Without leaves a state out: the kernel then passes over its sockets without
+// looking at their ports.
+func (s States) Without(left State) States { return s &^ States(left.mask()) }
