@@ -116,7 +116,8 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	if err != nil {
 		return err
 	}
-	opt.Log, opt.Scanned = log, agent.Processors()
+	opt.Log = log
+	agent.LimitProcessors()
 	s, err := newSampler(opt)
 	if err != nil {
 		return err

@@ -40,8 +40,6 @@ type Options struct {
 
 	Actuator string // base URL of an Actuator to ask, "" for none
 
-	Scanned func(cost, sampleInterval time.Duration) // told the processor time of each scan; may be nil
-
 	Thresholds diagnosis.Thresholds
 	Log        *slog.Logger
 	Now        func() time.Time

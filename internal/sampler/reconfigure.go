@@ -46,13 +46,11 @@ func (s *Sampler) reconfigure(opt Options) error {
 	if err := s.openSpaces(next); err != nil {
 		return err
 	}
-	select { // what the fast loop has not taken yet is out of date
-	case <-s.tempo:
-	default:
-	}
-	s.tempo <- next.SampleInterval
 	s.wake()
-	return nil
+	if s.metronome == nil { // sampled by hand
+		return nil
+	}
+	return s.metronome.set(next.SampleInterval)
 }
 
 // openSpaces makes the options the sampler's: it opens the namespaces they name

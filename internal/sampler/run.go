@@ -26,8 +26,22 @@ func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, ctx) }
 // longer than the loops are to last.
 func (s *Sampler) run(first, ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	interval := s.opt.SampleInterval // read here: the scan loop may change it before the other has begun
-	g.Go(func() error { return s.sampleLoop(ctx, interval) })
+	m, err := newMetronome(s.opt.SampleInterval)
+	if err != nil {
+		return err
+	}
+	s.metronome = m
+	g.Go(func() error {
+		<-ctx.Done()
+		m.stop()
+		return nil
+	})
+	g.Go(func() error {
+		for m.wait() {
+			s.Sample()
+		}
+		return nil
+	})
 	g.Go(func() error {
 		s.looping = true
 		if err := s.Scan(first); err != nil {
@@ -51,23 +65,6 @@ func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
 		return err
 	}
 	return s.Scan(ctx)
-}
-
-// sampleLoop ticks. A ticker drops the ticks that nobody took, so late ones are
-// counted as missed and never bunch up.
-func (s *Sampler) sampleLoop(ctx context.Context, interval time.Duration) error {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			s.Sample()
-		case interval := <-s.tempo:
-			ticker.Reset(interval)
-		}
-	}
 }
 
 func (s *Sampler) scanLoop(ctx context.Context) error {

@@ -19,7 +19,7 @@ type Sampler struct {
 
 	early     chan struct{} // a scan is wanted before its time
 	changes   chan change   // of the options, for the scan loop
-	tempo     chan time.Duration
+	metronome *metronome    // of the fast loop, while Run runs
 	published atomic.Pointer[backlog.Snapshot]
 
 	// mu is held by the two loops, each for microseconds; readers of Snapshot
@@ -52,7 +52,6 @@ func New(src Sources, opt Options) (*Sampler, error) {
 		opt: opt, src: src,
 		early:      make(chan struct{}, 1),
 		changes:    make(chan change),
-		tempo:      make(chan time.Duration, 1),
 		processes:  make(map[processKey]*processMemory),
 		resetLooks: make(map[backlog.ListenerID]resetLook),
 	}

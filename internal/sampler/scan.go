@@ -36,11 +36,7 @@ func (s *Sampler) Scan(ctx context.Context) error {
 	away := s.away()
 	s.aside = 0
 	cost, err := cpuTime(func() error { return s.scan(ctx, start) })
-	cost += s.away() - away
-	s.cost = cost - s.aside
-	if s.opt.Scanned != nil {
-		s.opt.Scanned(cost, s.opt.SampleInterval)
-	}
+	s.cost = cost + s.away() - away - s.aside
 	if err != nil {
 		if ctx.Err() == nil {
 			s.blind()
@@ -273,7 +269,7 @@ func (s *Sampler) walkSockets(sc *scan) error {
 		if len(kept[sp]) == 0 {
 			continue
 		}
-		found, err := sp.walk(kept[sp], all[sp])
+		found, err := sp.walk(sc.at, kept[sp], all[sp])
 		if err != nil {
 			errs = append(errs, err)
 			sc.miss.add(backlog.Unavailable{What: fmt.Sprintf("connections in network namespace %d", sp.id), Why: err.Error()})
