@@ -23,8 +23,13 @@ stamp=k8s.io/component-base/version
 flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor"
 
 build etcd go.etcd.io/etcd/server/v3
-for name in kube-apiserver kube-controller-manager kube-scheduler kubectl; do
+for name in kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet; do
 	build "$name" "k8s.io/kubernetes/cmd/$name" -ldflags "$flags"
 done
+for plugin in main/bridge main/loopback ipam/host-local; do
+	build "${plugin#*/}" "github.com/containernetworking/plugins/plugins/$plugin"
+done
+build pause ./pause
+(cd ../../.. && go build -trimpath -o "$out/tcpdiag" ./cmd/tcpdiag) # of this checkout
 cd .. # the chart's tests pin the same Helm
 build helm helm.sh/helm/v4/cmd/helm

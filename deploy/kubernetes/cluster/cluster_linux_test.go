@@ -22,12 +22,13 @@ const enable = "TCPDIAG_CLUSTER"
 
 const nodeName = "node-1"
 
-// cluster is a control plane with one node that no kubelet runs on: pods are
-// made, judged and scheduled, and never start.
+// cluster is a control plane.
 type cluster struct {
-	dir    string
-	env    []string
-	client *kubernetes.Clientset
+	*authority
+	programs string
+	url      string
+	env      []string
+	client   *kubernetes.Clientset
 }
 
 // startCluster has what a cluster of kubeadm's has, where it matters here: RBAC,
@@ -36,13 +37,13 @@ func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	programs, err := filepath.Abs(os.Getenv(enable))
 	require.NoError(t, err)
-	c := &cluster{dir: t.TempDir()}
-	c.start(t, programs)
+	dir := t.TempDir()
+	c := &cluster{authority: newAuthority(t, dir), programs: programs}
+	c.start(t)
 	// An empty home: no configuration but ours, and caches that go with it.
-	c.env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "HOME="+c.dir,
-		"XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_DATA_HOME=",
-		"KUBECONFIG="+filepath.Join(c.dir, "admin.kubeconfig"))
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(c.dir, "admin.kubeconfig"))
+	c.env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "HOME="+dir,
+		"XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_DATA_HOME=", "KUBECONFIG="+c.file("admin.kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", c.file("admin.kubeconfig"))
 	require.NoError(t, err)
 	config.QPS, config.Burst = 100, 100
 	c.client, err = kubernetes.NewForConfig(config)
@@ -51,39 +52,41 @@ func startCluster(t *testing.T) *cluster {
 		_, err := c.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(t.Context())
 		return err == nil
 	})
-	c.addNode(t)
 	return c
 }
 
-func (c *cluster) start(t *testing.T, programs string) {
+func (c *cluster) start(t *testing.T) {
 	t.Helper()
-	a := newAuthority(t, c.dir)
-	a.server(t, "kube-apiserver")
-	a.server(t, "service-account") // its key signs the tokens
-	etcd, api := "http://127.0.0.1:"+freePort(t), freePort(t)
-	url := "https://127.0.0.1:" + api
-	a.kubeconfig(t, url, "admin", "system:masters")
+	c.server(t, "kube-apiserver")
+	c.server(t, "service-account") // its key signs the tokens
+	etcd, port := "http://127.0.0.1:"+freePort(t), freePort(t)
+	c.url = "https://127.0.0.1:" + port
+	c.kubeconfig(t, c.url, "admin", "system:masters")
 
-	start(t, c.dir, filepath.Join(programs, "etcd"), "--data-dir=etcd", "--log-level=warn",
+	start(t, c.dir, c.program("etcd"), "--data-dir=etcd", "--log-level=warn",
 		"--listen-client-urls="+etcd, "--advertise-client-urls="+etcd,
 		"--listen-peer-urls=http://127.0.0.1:"+freePort(t))
-	start(t, c.dir, filepath.Join(programs, "kube-apiserver"), "--etcd-servers="+etcd,
-		"--bind-address=127.0.0.1", "--secure-port="+api, "--endpoint-reconciler-type=none",
+	start(t, c.dir, c.program("kube-apiserver"), "--etcd-servers="+etcd,
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port, "--endpoint-reconciler-type=none",
 		"--tls-cert-file=kube-apiserver.crt", "--tls-private-key-file=kube-apiserver.key",
 		"--client-ca-file=ca.crt", "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=service-account.crt",
-		"--service-account-signing-key-file=service-account.key", "--service-cluster-ip-range=10.96.0.0/16")
-	start(t, c.dir, filepath.Join(programs, "kube-controller-manager"),
-		"--kubeconfig="+a.kubeconfig(t, url, "system:kube-controller-manager"),
+		"--service-account-signing-key-file=service-account.key", "--service-cluster-ip-range=10.96.0.0/16",
+		"--kubelet-client-certificate=admin.crt", "--kubelet-client-key=admin.key", "--kubelet-preferred-address-types=InternalIP")
+	start(t, c.dir, c.program("kube-controller-manager"),
+		"--kubeconfig="+c.kubeconfig(t, c.url, "system:kube-controller-manager"),
 		"--use-service-account-credentials", "--service-account-private-key-file=service-account.key",
 		"--root-ca-file=ca.crt", "--leader-elect=false", "--secure-port=0",
 		"--node-monitor-grace-period=1h") // no kubelet says that the node lives
-	start(t, c.dir, filepath.Join(programs, "kube-scheduler"),
-		"--kubeconfig="+a.kubeconfig(t, url, "system:kube-scheduler"), "--leader-elect=false", "--secure-port=0")
+	start(t, c.dir, c.program("kube-scheduler"),
+		"--kubeconfig="+c.kubeconfig(t, c.url, "system:kube-scheduler"), "--leader-elect=false", "--secure-port=0")
 }
 
-// addNode registers a node as a kubelet does, and goes on to do one thing of
-// what a kubelet does: let go of pods that are deleted.
+func (c *cluster) program(name string) string { return filepath.Join(c.programs, name) }
+
+// addNode registers a node as a kubelet does, which does not run: pods are made,
+// judged and scheduled, and never start. One thing that a kubelet does goes on:
+// to let go of pods that are deleted.
 func (c *cluster) addNode(t *testing.T) {
 	t.Helper()
 	node := &core.Node{ObjectMeta: meta.ObjectMeta{Name: nodeName, Labels: map[string]string{core.LabelOSStable: "linux"}}}
@@ -169,7 +172,7 @@ func (c *cluster) into(t *testing.T, v any, command string) {
 func (c *cluster) pods(t *testing.T, namespace, selector string, n int) []core.Pod {
 	t.Helper()
 	var pods []core.Pod
-	within(t, 30*time.Second, "scheduled pods of "+selector, func() bool {
+	within(t, time.Minute, "scheduled pods of "+selector, func() bool {
 		list, err := c.client.CoreV1().Pods(namespace).List(t.Context(), meta.ListOptions{LabelSelector: selector})
 		if err != nil || len(list.Items) != n {
 			return false

@@ -5,13 +5,16 @@ import (
 	"testing"
 )
 
+const whySkipped = "starts a Kubernetes control plane, whose build takes minutes: make cluster-test sets " + enable
+
 // TestCluster shares one cluster among all tests, in this order: the first of
 // them has no Prometheus operator.
 func TestCluster(t *testing.T) {
 	if os.Getenv(enable) == "" {
-		t.Skipf("starts a Kubernetes control plane, whose build takes minutes: make cluster-test sets %s", enable)
+		t.Skip(whySkipped)
 	}
 	c := startCluster(t)
+	c.addNode(t)
 	r := struct{ main, kubernetes, component, chart *readme }{
 		readBlocks(t, "README.md", "sh"),
 		readBlocks(t, "deploy/kubernetes/README.md", "sh"),

@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	core "k8s.io/api/core/v1"
+)
+
+// inside is set within the namespaces: the name of the pods' cgroup.
+const inside = "TCPDIAG_CLUSTER_INSIDE"
+
+// TestRunning has a real node: a kubelet and containerd, which start the pods.
+// All of it is in network, mount and pid namespaces, and ends with the first
+// process of those.
+func TestRunning(t *testing.T) {
+	switch {
+	case os.Getenv(enable) == "":
+		t.Skip(whySkipped)
+	case os.Geteuid() != 0:
+		require.NotEqual(t, "true", os.Getenv("CI"), "a kubelet needs root")
+		t.Skip("a kubelet needs root")
+	case os.Getenv(inside) == "":
+		again(t)
+	default:
+		isolate(t)
+		testRunning(t, os.Getenv(inside))
+	}
+}
+
+// again runs this test in the namespaces.
+func again(t *testing.T) {
+	cgroup := fmt.Sprintf("tcpdiag-cluster-%d", os.Getpid())
+	operatorFolder(t) // while there is a network
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^TestRunning$", "-test.v")
+	cmd.Env = append(os.Environ(), inside+"="+cgroup)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = namespaces()
+	runtime.LockOSThread() // Pdeathsig is sent when the thread ends
+	defer runtime.UnlockOSThread()
+	err := cmd.Run()
+	removeCgroup(t, cgroup)
+	require.NoError(t, err)
+}
+
+func testRunning(t *testing.T, cgroup string) {
+	c := startCluster(t)
+	c.startNode(t, cgroup)
+	c.addOperator(t)
+	main := readBlocks(t, "README.md", "sh")
+	kubernetes := readBlocks(t, "deploy/kubernetes/README.md", "sh")
+	c.run(t, main.block(t, sidecarBlock))
+	c.run(t, "kubectl --namespace "+example+" rollout status deployment/tomcat --timeout=2m")
+	pods := c.pods(t, example, hasSidecar, 2)
+	t.Run("sidecar", func(t *testing.T) {
+		for _, pod := range pods {
+			requireSeen(t, c.said(t, pod))
+		}
+	})
+	t.Run("agent", func(t *testing.T) { testAgentRuns(t, c, kubernetes, pods) })
+	t.Run("apart", func(t *testing.T) {
+		c.run(t, "kubectl apply -k deploy/kubernetes/sidecar/apart")
+		c.run(t, "kubectl --namespace "+example+" rollout status deployment/tomcat --timeout=2m")
+		for _, pod := range c.pods(t, example, hasSidecar, 2) {
+			l := c.said(t, pod)
+			require.Equal(t, "ok", l.Verdict.Status)
+			require.Nil(t, l.Process)
+			require.Equal(t, 8192, l.Connector.MaxConnections.Value, "given by hand")
+		}
+	})
+}
+
+// The node's one agent finds both Tomcats and knows whose they are.
+func testAgentRuns(t *testing.T, c *cluster, kubernetes *readme, pods []core.Pod) {
+	forward := c.command(t.Context(), kubernetes.block(t, plainBlock)) // ends in a port-forward
+	forward.Stdout, forward.Stderr = os.Stderr, os.Stderr
+	forward.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, forward.Start())
+	t.Cleanup(func() {
+		_ = syscall.Kill(-forward.Process.Pid, syscall.SIGTERM)
+		_ = forward.Wait()
+	})
+	want := map[string]string{} // by the pod's uid, the Tomcat's container
+	for _, pod := range pods {
+		want[string(pod.UID)] = strings.TrimPrefix(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
+	}
+	var got map[string]string
+	var said snapshot
+	within(t, 2*time.Minute, "an answer with both pods", func() bool {
+		out, err := c.command(t.Context(), kubernetes.block(t, "curl")).Output()
+		if err != nil || json.Unmarshal(out, &said) != nil {
+			return false
+		}
+		got = map[string]string{}
+		for _, l := range said.Listeners {
+			if l.Port == 8080 && l.Process != nil {
+				got[l.Process.PodUID] = l.Process.Container
+			}
+		}
+		return len(got) == len(want)
+	})
+	require.Equal(t, want, got)
+	for _, l := range said.Listeners {
+		if l.Port == 8080 {
+			requireSeen(t, l)
+		}
+	}
+	c.run(t, "kubectl delete -k deploy/kubernetes/daemonset")
+}
+
+// snapshot is what of /api/v1/snapshot is looked at here.
+type snapshot struct{ Listeners []listener }
+
+type listener struct {
+	Port    int
+	Process *struct {
+		Comm, Container string
+		PodUID          string `json:"pod_uid"`
+	}
+	Connector *struct {
+		Server, Version string
+		MaxConnections  struct {
+			Value  int
+			Source string
+		} `json:"max_connections"`
+	}
+	AcceptQueue struct{ Limit int } `json:"accept_queue"`
+	Verdict     struct{ Status string }
+}
+
+// said asks a pod's tcpdiag, through the API server, for its port 8080.
+func (c *cluster) said(t *testing.T, pod core.Pod) listener {
+	t.Helper()
+	var s snapshot
+	c.into(t, &s, "kubectl get --raw /api/v1/namespaces/"+pod.Namespace+"/pods/"+pod.Name+":10889/proxy/api/v1/snapshot")
+	require.Len(t, s.Listeners, 1)
+	require.Equal(t, 8080, s.Listeners[0].Port)
+	return s.Listeners[0]
+}
+
+// requireSeen holds that tcpdiag knows the Tomcat and its limits.
+func requireSeen(t *testing.T, l listener) {
+	t.Helper()
+	require.Equal(t, "ok", l.Verdict.Status)
+	require.NotNil(t, l.Process)
+	require.Equal(t, "java", l.Process.Comm)
+	require.Equal(t, "10.1.59", l.Connector.Version)
+	require.Equal(t, 8192, l.Connector.MaxConnections.Value)
+	require.Equal(t, 100, l.AcceptQueue.Limit)
+}
