@@ -45,10 +45,10 @@ func writeImages(t *testing.T, c *cluster) []string {
 	agent := layer("tcpdiag.layer", func(w *tar.Writer) { addFile(t, w, c.program("tcpdiag"), "tcpdiag", 0o755) })
 	server := layer("tomcat.layer", func(w *tar.Writer) { addTomcat(t, w, c.program(tomcat)) })
 	return []string{
-		writeImage(t, c.file("pause.image"), "docker.io/library/pause:test", imageConfig{Entrypoint: []string{"/pause"}}, pause),
-		writeImage(t, c.file("tcpdiag.image"), "docker.io/tcpdiag/tcpdiag:0.1.0",
+		writeImage(t, c.file("pause.image"), "pause:test", imageConfig{Entrypoint: []string{"/pause"}}, pause),
+		writeImage(t, c.file("tcpdiag.image"), "tcpdiag/tcpdiag:0.1.0",
 			imageConfig{Entrypoint: []string{"/tcpdiag"}, User: "65532:65532"}, agent),
-		writeImage(t, c.file("tomcat.image"), "docker.io/library/tomcat:10.1-jre17",
+		writeImage(t, c.file("tomcat.image"), "tomcat:10.1-jre17",
 			imageConfig{
 				Cmd: []string{"catalina.sh", "run"}, WorkingDir: "/usr/local/tomcat",
 				Env: []string{"PATH=/usr/local/tomcat/bin:/usr/bin:/bin", "CATALINA_HOME=/usr/local/tomcat"},

@@ -47,7 +47,7 @@ const containerdConfig = `
 version = 2
 root = "%[1]s/containerd"
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "docker.io/library/pause:test"
+  sandbox_image = "pause:test"
   restrict_oom_score_adj = true # where CAP_SYS_RESOURCE is missing
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "%[2]s"
