@@ -23,8 +23,8 @@ func newTestMetronome(t *testing.T, interval time.Duration) *metronome {
 }
 
 func TestMetronomeKeepsTime(t *testing.T) {
-	m := newTestMetronome(t, 2*time.Millisecond)
 	start := time.Now()
+	m := newTestMetronome(t, 2*time.Millisecond)
 	for range 20 {
 		require.True(t, m.wait())
 	}
