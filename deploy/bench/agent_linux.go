@@ -135,7 +135,7 @@ func (b *bench) processorTime(ctx context.Context) error {
 		return err
 	}
 	var commands []*exec.Cmd
-	for _, args := range [][]string{{"tick", "10ms"}, {"tick", "10ms", "/proc/net/netstat"}, {"tick", "1ms"}} {
+	for _, args := range [][]string{{"tick", "10ms"}, {"tick", "10ms", "/proc/net/netstat"}, {"tick", "1ms"}, {"metronome", "10ms"}} {
 		cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 		if err := cmd.Start(); err != nil {
 			return err
@@ -163,14 +163,15 @@ func (b *bench) processorTime(ctx context.Context) error {
 		}
 	}
 	share := func(i int) string { return percent(float64(median(used[i])) / float64(b.Turn)) }
-	hundred, netstat, thousand := ratio(used[3], used[0]), ratio(used[1], used[0]), ratio(used[4], used[2])
+	hundred, netstat, thousand := ratio(used[4], used[0]), ratio(used[1], used[0]), ratio(used[5], used[2])
 	b.report.add(row{
 		What:   "agent's processor time at 100 samples/s and 1 scan/s, " + count(b.table.size) + " sockets",
 		Budget: "≤ 1.5 × an empty loop with the same ticker",
-		Limit:  share(0), Ours: share(3), Ratio: times2(hundred),
-		Note: "of a core; a loop that reads /proc/net/netstat: " + times2(netstat), Met: hundred <= 1.5,
+		Limit:  share(0), Ours: share(4), Ratio: times2(hundred),
+		Note: "of a core; the empty loop is a Go program's, around time.Ticker; one that reads /proc/net/netstat: " + times2(netstat) +
+			"; an empty one around the agent's own timer: " + share(3), Met: hundred <= 1.5,
 	}, row{
-		What: "the same at 1000 samples/s", Budget: reported, Limit: share(2), Ours: share(4), Ratio: times2(thousand), Note: "of a core",
+		What: "the same at 1000 samples/s", Budget: reported, Limit: share(2), Ours: share(5), Ratio: times2(thousand), Note: "of a core",
 	})
 	return nil
 }

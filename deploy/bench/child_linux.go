@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/metronome"
 )
 
 // runChild is the life of the processes that make sockets, keep descriptors, or
@@ -27,6 +29,8 @@ func runChild(args []string) (code int, ok bool) {
 		err = hold(args[1:])
 	case "tick":
 		err = tick(args[1:])
+	case "metronome":
+		err = beat(args[1])
 	default:
 		return 0, false
 	}
@@ -153,6 +157,21 @@ func tick(args []string) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// beat is the empty loop around the agent's own tick.
+func beat(interval string) error {
+	every, err := time.ParseDuration(interval)
+	if err != nil {
+		return err
+	}
+	m, err := metronome.New(every)
+	if err != nil {
+		return err
+	}
+	for m.Wait() {
 	}
 	return nil
 }

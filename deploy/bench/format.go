@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 )
@@ -53,21 +52,4 @@ func allocated(n float64) string {
 		return "1 allocation"
 	}
 	return digits(n) + " allocations"
-}
-
-// spread is the standard error of the median of a list that is about normal.
-func spread(list []float64) float64 {
-	if len(list) < 2 {
-		return 0
-	}
-	var sum, squares float64
-	for _, v := range list {
-		sum += v
-	}
-	mean := sum / float64(len(list))
-	for _, v := range list {
-		squares += (v - mean) * (v - mean)
-	}
-	n := float64(len(list))
-	return math.Sqrt(math.Pi/2) * math.Sqrt(squares/(n-1)) / math.Sqrt(n)
 }

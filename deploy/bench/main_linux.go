@@ -45,7 +45,7 @@ func parse() options {
 	flag.IntVar(&o.Files, "descriptors", 1000, "descriptors of each of them")
 	flag.DurationVar(&o.Turn, "turn", 5*time.Second, "length of one turn where CPU time is measured")
 	flag.IntVar(&o.Turns, "turns", 3, "turns where CPU time is measured")
-	flag.IntVar(&o.Tomcat, "tomcat-rounds", 25, "rounds of the measurement of Tomcat's throughput, 0 for none")
+	flag.IntVar(&o.Tomcat, "tomcat-rounds", 24, "rounds of six seconds of the measurement of Tomcat's throughput, 0 for none")
 	flag.StringVar(&o.Out, "out", "deploy/bench", "folder for RESULTS.md and scaling.svg")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
 	flag.StringVar(&o.Jar, "jar", "", "sample server to load (default: built, or taken from the cache)")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -88,4 +89,51 @@ func shareOfBursts(series []usage) float64 {
 	}
 	first, last := starts[0], starts[len(starts)-1]
 	return float64(last.used-first.used) / float64(last.at-first.at)
+}
+
+// turn is what one turn beside a loaded server saw.
+type turn struct {
+	agent int     // 0 for none
+	rate  float64 // responses a second, by the server's own count
+	share float64 // of a core, the agent's meanwhile
+}
+
+// besideNeighbours compares each of the agent's turns with the mean of the turn
+// before and the one after, which are without: a slow drift does not show.
+func besideNeighbours(turns []turn, agent int) []float64 {
+	var ratios []float64
+	for i := 1; i < len(turns)-1; i++ {
+		if turns[i].agent == agent {
+			ratios = append(ratios, turns[i].rate/(turns[i-1].rate/2+turns[i+1].rate/2))
+		}
+	}
+	return ratios
+}
+
+func of(turns []turn, agent int, what func(turn) float64) (list []float64) {
+	for _, t := range turns {
+		if t.agent == agent {
+			list = append(list, what(t))
+		}
+	}
+	return list
+}
+
+// bounds are what the true median lies above, and below, each at 95 %, whatever
+// the distribution and however wild a few of its values: each value is below the
+// median as a fair coin falls, so the n+1st smallest of all is above it only when
+// n or fewer are below. Fewer than five values tell nothing.
+func bounds(list []float64) (low, high float64) {
+	sorted := slices.Sorted(slices.Values(list))
+	few := math.Pow(0.5, float64(len(sorted))) // the chance of exactly n below
+	chance, n := few, -1                       // of n+1 or fewer
+	for chance <= 0.05 {
+		n++
+		few *= float64(len(sorted)-n) / float64(n+1)
+		chance += few
+	}
+	if n < 0 {
+		return math.Inf(-1), math.Inf(1)
+	}
+	return sorted[n], sorted[len(sorted)-1-n]
 }

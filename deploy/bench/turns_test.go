@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -62,4 +63,33 @@ func TestShareOfBursts(t *testing.T) {
 	}
 	idle := []usage{{0, 0}, {time.Second, time.Millisecond}}
 	require.InDelta(t, 0.001, shareOfBursts(idle), 1e-9)
+}
+
+func TestBounds(t *testing.T) {
+	list := make([]float64, 0, 52)
+	for i := range 52 {
+		list = append(list, float64((i*31)%52)) // 0 to 51, mixed
+	}
+	low, high := bounds(list)
+	// The binomial distribution of 52 throws: 19 or fewer heads come at 3.5 %, 20 or fewer at 6.3 %.
+	require.InDelta(t, 19, low, 0)
+	require.InDelta(t, 32, high, 0)
+
+	list[0], list[1] = 1e9, -1e9
+	_, same := bounds(list)
+	require.InDelta(t, high, same, 1, "one that is wild moves nothing far")
+
+	low, high = bounds([]float64{1, 2, 3, 4, 5})
+	require.InDelta(t, 1, low, 0)
+	require.InDelta(t, 5, high, 0)
+	low, _ = bounds([]float64{1, 2, 3, 4})
+	require.True(t, math.IsInf(low, -1))
+	low, _ = bounds(nil)
+	require.True(t, math.IsInf(low, -1))
+}
+
+func TestBesideNeighbours(t *testing.T) {
+	drift := []turn{{0, 100, 0}, {1, 104.5, 0}, {0, 120, 0}, {2, 120, 0}, {0, 80, 0}}
+	require.InDeltaSlice(t, []float64{0.95}, besideNeighbours(drift, 1), 1e-9)
+	require.InDeltaSlice(t, []float64{1.2}, besideNeighbours(drift, 2), 1e-9)
 }

@@ -50,7 +50,7 @@ func (s *Sampler) reconfigure(opt Options) error {
 	if s.metronome == nil { // sampled by hand
 		return nil
 	}
-	return s.metronome.set(next.SampleInterval)
+	return s.metronome.Set(next.SampleInterval)
 }
 
 // openSpaces makes the options the sampler's: it opens the namespaces they name

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/metronome"
 )
 
 // scanShare is the largest part of a core that the scans may take: after a scan
@@ -26,18 +28,18 @@ func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, ctx) }
 // longer than the loops are to last.
 func (s *Sampler) run(first, ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	m, err := newMetronome(s.opt.SampleInterval)
+	m, err := metronome.New(s.opt.SampleInterval)
 	if err != nil {
 		return err
 	}
 	s.metronome = m
 	g.Go(func() error {
 		<-ctx.Done()
-		m.stop()
+		m.Stop()
 		return nil
 	})
 	g.Go(func() error {
-		for m.wait() {
+		for m.Wait() {
 			s.Sample()
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/metronome"
 )
 
 // Sampler watches the listeners of its namespaces. Run it, or call Scan and
@@ -17,9 +18,9 @@ type Sampler struct {
 
 	host, kernel string
 
-	early     chan struct{} // a scan is wanted before its time
-	changes   chan change   // of the options, for the scan loop
-	metronome *metronome    // of the fast loop, while Run runs
+	early     chan struct{}        // a scan is wanted before its time
+	changes   chan change          // of the options, for the scan loop
+	metronome *metronome.Metronome // of the fast loop, while Run runs
 	published atomic.Pointer[backlog.Snapshot]
 
 	// mu is held by the two loops, each for microseconds; readers of Snapshot

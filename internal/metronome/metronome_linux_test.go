@@ -1,0 +1,52 @@
+package metronome
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func newTest(t *testing.T, interval time.Duration) *Metronome {
+	t.Helper()
+	m, err := New(interval)
+	require.NoError(t, err)
+	t.Cleanup(m.Stop)
+	return m
+}
+
+func TestKeepsTime(t *testing.T) {
+	start := time.Now()
+	m := newTest(t, 2*time.Millisecond)
+	for range 20 {
+		require.True(t, m.Wait())
+	}
+	require.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond)
+
+	time.Sleep(60 * time.Millisecond)
+	start = time.Now()
+	for range 10 {
+		require.True(t, m.Wait())
+	}
+	require.GreaterOrEqual(t, time.Since(start), 16*time.Millisecond, "one of the 30 missed ticks is made up for, and the next may be near")
+}
+
+func TestChangesAtOnce(t *testing.T) {
+	m := newTest(t, time.Hour)
+	ticked := make(chan bool, 1)
+	go func() { ticked <- m.Wait() }()
+	require.NoError(t, m.Set(time.Millisecond))
+	require.True(t, <-ticked)
+
+	require.NoError(t, m.Set(time.Hour))
+	go func() { ticked <- m.Wait() }()
+	m.Stop()
+	require.False(t, <-ticked)
+	require.False(t, m.Wait())
+	require.Error(t, m.Set(time.Second))
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	m := newTest(t, 100*time.Microsecond)
+	require.Zero(t, testing.AllocsPerRun(100, func() { m.Wait() }))
+}
