@@ -19,11 +19,11 @@ func TestMatcher(t *testing.T) {
 		"dual":     {at("[::]:9090"), 0},
 		"v6 only":  {at("[::1]:7070"), 0},
 	}
-	m := make(matcher)
+	m := &matcher{listeners: make(map[bound]*gathered)}
 	names := make(map[*gathered]string)
 	for name, b := range listeners {
 		g := new(gathered)
-		m[b], names[g] = g, name
+		m.listeners[b], names[g] = g, name
 	}
 	tests := map[string]struct {
 		local  string

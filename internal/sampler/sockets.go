@@ -28,7 +28,7 @@ type gathered struct {
 func (sp *space) walk(at time.Time, kept, all []*candidate) (map[*candidate]*gathered, error) {
 	out := make(map[*candidate]*gathered, len(kept))
 	ports := make([]uint16, 0, len(kept))
-	listeners := make(matcher, len(kept))
+	listeners := matcher{listeners: make(map[bound]*gathered, len(kept))}
 	watched := make(map[uint16]bool)
 	for _, c := range kept {
 		out[c] = &gathered{keepInodes: c.account.hadQueue()}
@@ -43,14 +43,14 @@ func (sp *space) walk(at time.Time, kept, all []*candidate) (map[*candidate]*gat
 			if g == nil {
 				g = &gathered{}
 			}
-			listeners[bound{c.id.Address, c.members[0].Interface}] = g
+			listeners.listeners[bound{c.id.Address, c.members[0].Interface}] = g
 		}
 	}
 	if len(ports) == 0 {
 		return out, nil
 	}
 	sp.slow.OnRestart = func() {
-		for _, g := range listeners {
+		for _, g := range listeners.listeners {
 			*g = gathered{keepInodes: g.keepInodes}
 		}
 	}
