@@ -12,6 +12,10 @@ import (
 // (runtime.entersyscall), which in a program that is idle otherwise wakes the
 // scheduler's monitor thread: with a hundred requests a second, spread evenly,
 // that costs more than the requests. So they are made without telling it.
+//
+// Older kernels have a request wait while somebody else's dump fills a message
+// (inet_diag_table_mutex), milliseconds at most: for so long one of Go's
+// processors stands still.
 
 func (t *transport) sendAtOnce(b []byte) error {
 	if t.fd < 0 {
