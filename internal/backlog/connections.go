@@ -30,7 +30,9 @@ type Connections struct {
 	Reset *int
 	// Abandoned of the ClientClosed had request bytes that nobody has read.
 	Abandoned int
-	States    map[string]int // sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT, …)
+	// States are sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT,
+	// …). More than a thousand in TIME_WAIT are counted every ten seconds only.
+	States map[string]int
 	// Partial is set when the walk of the socket table was cut short every
 	// time it was tried; the counts are then too low.
 	Partial bool
