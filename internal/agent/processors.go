@@ -13,7 +13,9 @@ const processors = 2
 // LimitProcessors holds the program to them (GOMAXPROCS), unless the
 // environment says another number.
 func LimitProcessors() {
-	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) > processors {
-		runtime.GOMAXPROCS(processors)
+	if os.Getenv("GOMAXPROCS") == "" {
+		// Set even where it changes nothing: what is set does not follow the
+		// container's limit any more.
+		runtime.GOMAXPROCS(min(processors, runtime.GOMAXPROCS(0)))
 	}
 }

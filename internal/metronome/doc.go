@@ -1,2 +1,2 @@
-// Package metronome ticks at a fixed rate for as little as the kernel takes.
+// Package metronome ticks at a fixed rate with one wake-up of one thread a tick.
 package metronome

@@ -2,30 +2,44 @@
 
 package metronome
 
-import "time"
+import (
+	"os"
+	"sync"
+	"time"
+)
 
 // Metronome is a ticker where there is no timerfd.
 type Metronome struct {
 	ticker *time.Ticker
+	once   sync.Once
 	done   chan struct{}
 }
 
+// New ticks for the first time after one interval, which must be positive.
 func New(interval time.Duration) (*Metronome, error) {
 	return &Metronome{ticker: time.NewTicker(interval), done: make(chan struct{})}, nil
 }
 
+// Set changes the interval, at once, from any goroutine.
 func (m *Metronome) Set(interval time.Duration) error {
 	m.ticker.Reset(interval)
 	return nil
 }
 
-func (m *Metronome) Wait() bool {
+// Wait returns at the next tick, and with an error once stopped.
+func (m *Metronome) Wait() error {
 	select {
 	case <-m.ticker.C:
-		return true
+		return nil
 	case <-m.done:
-		return false
+		return os.ErrClosed
 	}
 }
 
-func (m *Metronome) Stop() { close(m.done) }
+// Stop ends Wait, from any goroutine. It may be called twice.
+func (m *Metronome) Stop() {
+	m.once.Do(func() {
+		m.ticker.Stop()
+		close(m.done)
+	})
+}

@@ -33,8 +33,6 @@ type account struct {
 	closed   int
 	closedAt time.Time
 
-	timeWait int // sockets in TIME_WAIT when they were last counted
-
 	looks      looks
 	hysteresis diagnosis.Hysteresis
 	gone       closedByClient

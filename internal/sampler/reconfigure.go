@@ -43,14 +43,17 @@ func (s *Sampler) reconfigure(opt Options) error {
 	next.AllNamespaces = opt.AllNamespaces
 	next.Labels, next.Limits, next.Actuator = opt.Labels, opt.Limits, opt.Actuator
 	next.SampleInterval, next.ScanInterval, next.MaxListeners = opt.SampleInterval, opt.ScanInterval, opt.MaxListeners
+	if next.SampleInterval <= 0 {
+		return fmt.Errorf("sample interval %v: must be positive", next.SampleInterval)
+	}
 	if err := s.openSpaces(next); err != nil {
 		return err
 	}
 	s.wake()
-	if s.metronome == nil { // sampled by hand
-		return nil
+	if s.metronome != nil { // else it is sampled by hand
+		_ = s.metronome.Set(next.SampleInterval) // or all is just being stopped
 	}
-	return s.metronome.Set(next.SampleInterval)
+	return nil
 }
 
 // openSpaces makes the options the sampler's: it opens the namespaces they name

@@ -3,6 +3,7 @@ package sampler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,22 +28,26 @@ func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, ctx) }
 // run lets the first scan have its own end: it is done even where it takes
 // longer than the loops are to last.
 func (s *Sampler) run(first, ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
 	m, err := metronome.New(s.opt.SampleInterval)
 	if err != nil {
-		return err
+		return fmt.Errorf("sample: %w", err)
 	}
 	s.metronome = m
+	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		<-ctx.Done()
 		m.Stop()
 		return nil
 	})
 	g.Go(func() error {
-		for m.Wait() {
+		for {
+			if err := m.Wait(); ctx.Err() != nil {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("sample: %w", err)
+			}
 			s.Sample()
 		}
-		return nil
 	})
 	g.Go(func() error {
 		s.looping = true

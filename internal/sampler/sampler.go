@@ -20,7 +20,7 @@ type Sampler struct {
 
 	early     chan struct{}        // a scan is wanted before its time
 	changes   chan change          // of the options, for the scan loop
-	metronome *metronome.Metronome // of the fast loop, while Run runs
+	metronome *metronome.Metronome // of the fast loop; nil before Run
 	published atomic.Pointer[backlog.Snapshot]
 
 	// mu is held by the two loops, each for microseconds; readers of Snapshot

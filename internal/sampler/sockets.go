@@ -54,14 +54,20 @@ func (sp *space) walk(at time.Time, kept, all []*candidate) (map[*candidate]*gat
 			*g = gathered{keepInodes: g.keepInodes}
 		}
 	}
-	err := sp.slow.Sockets(ports, sp.statesToWalk(at), func(s *sockdiag.Socket) error {
+	timeWait := sp.countsTimeWait(at, kept)
+	err := sp.slow.Sockets(ports, statesToWalk(timeWait), func(s *sockdiag.Socket) error {
 		if g := listeners.find(s); g != nil {
 			g.add(s)
 		}
 		return nil
 	})
-	for c, g := range out {
-		sp.recallTimeWait(at, c, g)
+	switch {
+	case !timeWait:
+		sp.recallTimeWait(out)
+	case err == nil:
+		sp.countedTimeWait(at, out)
+	}
+	for _, g := range out {
 		g.finish(err != nil)
 	}
 	if errors.Is(err, sockdiag.ErrInterrupted) {

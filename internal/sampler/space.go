@@ -57,7 +57,8 @@ type space struct {
 	sysctlAt time.Time      // when sysctl was read
 	sockstat map[string]int // of the latest scan
 
-	timeWaitAt time.Time // when a walk last counted them
+	timeWait   map[*account]int // sockets in TIME_WAIT when a walk last counted them
+	timeWaitAt time.Time        // when it did
 
 	delta    backlog.Counters // from the first checkpoint of past to the last, nil with one
 	closed   map[uint16]*diagnosis.Closed

@@ -16,20 +16,37 @@ const (
 	timeWaitRest = seldom
 )
 
-// statesToWalk are those of the walk at the time now.
-func (sp *space) statesToWalk(now time.Time) sockdiag.States {
-	if sp.sockstat["tw"] > fewTimeWait && now.Sub(sp.timeWaitAt) < timeWaitRest {
-		return sockdiag.Connected().Without(sockdiag.TimeWait)
+// countsTimeWait tells whether the next walk takes TIME_WAIT sockets along.
+func (sp *space) countsTimeWait(now time.Time, kept []*candidate) bool {
+	if sp.sockstat["tw"] <= fewTimeWait || now.Sub(sp.timeWaitAt) >= timeWaitRest {
+		return true
 	}
-	sp.timeWaitAt = now
-	return sockdiag.Connected()
+	for _, c := range kept {
+		if _, ok := sp.timeWait[c.account]; !ok {
+			return true
+		}
+	}
+	return false
 }
 
-// recallTimeWait fills in what the walk at the time now left out.
-func (sp *space) recallTimeWait(now time.Time, c *candidate, g *gathered) {
-	n := &g.states[sockdiag.TimeWait]
-	if sp.timeWaitAt.Equal(now) {
-		c.account.timeWait = *n
+func statesToWalk(timeWait bool) sockdiag.States {
+	if timeWait {
+		return sockdiag.Connected()
 	}
-	*n = c.account.timeWait
+	return sockdiag.Connected().Without(sockdiag.TimeWait)
+}
+
+// countedTimeWait remembers what a whole walk has counted.
+func (sp *space) countedTimeWait(now time.Time, out map[*candidate]*gathered) {
+	sp.timeWait, sp.timeWaitAt = make(map[*account]int, len(out)), now
+	for c, g := range out {
+		sp.timeWait[c.account] = g.states[sockdiag.TimeWait]
+	}
+}
+
+// recallTimeWait fills in what a walk has left out.
+func (sp *space) recallTimeWait(out map[*candidate]*gathered) {
+	for c, g := range out {
+		g.states[sockdiag.TimeWait] = sp.timeWait[c.account]
+	}
 }

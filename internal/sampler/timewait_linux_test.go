@@ -1,6 +1,9 @@
 package sampler
 
 import (
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,8 +12,14 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/nettest"
 )
 
-// closeFirst leaves n sockets in TIME_WAIT at the server.
-func (l *lab) closeFirst(t *testing.T, server *nettest.Listener, n int) {
+// closing is a lab whose servers close connections first.
+type closing struct {
+	*lab
+	closed int
+}
+
+// closeFirst leaves n more sockets in TIME_WAIT at the server.
+func (l *closing) closeFirst(t *testing.T, server *nettest.Listener, n int) {
 	t.Helper()
 	l.Do(func() {
 		for range n {
@@ -19,11 +28,17 @@ func (l *lab) closeFirst(t *testing.T, server *nettest.Listener, n int) {
 			require.NoError(t, client.Close())
 		}
 	})
+	l.closed += n
+	require.Eventually(t, func() bool { // the last segments may still be on their way
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(l.pid) + "/net/sockstat")
+		require.NoError(t, err)
+		return strings.Contains(string(stat), " tw "+strconv.Itoa(l.closed)+" ")
+	}, 5*time.Second, time.Millisecond)
 }
 
 func TestTimeWaitIsCountedSeldomWhereThereIsMuch(t *testing.T) {
 	now := time.Now()
-	l := newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	l := &closing{lab: newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })}
 	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 10})
 	l.queue(t, server.Addr, 1)
 	l.Do(func() { server.Accept(t, 1) })
@@ -47,4 +62,15 @@ func TestTimeWaitIsCountedSeldomWhereThereIsMuch(t *testing.T) {
 	now = now.Add(timeWaitRest)
 	require.Equal(t, 50+fewTimeWait, timeWait(), "and counted again after a while")
 	require.Equal(t, 50+fewTimeWait, timeWait())
+
+	l.closeFirst(t, server, 10)
+	other := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8081", Backlog: 10})
+	l.closeFirst(t, other, 10)
+	now = now.Add(time.Second)
+	snap := l.scan(t)
+	require.Len(t, snap.Listeners, 2)
+	for _, got := range snap.Listeners {
+		want := map[uint16]int{8080: 60 + fewTimeWait, 8081: 10}
+		require.Equal(t, want[got.ID.Address.Port()], got.Connections.States["TIME_WAIT"], "one that was never counted has all counted")
+	}
 }
