@@ -29,7 +29,7 @@ func newScript(t *testing.T) *script {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	require.NoError(t, err)
-	sock := transport{fd: fds[0], patience: 50 * time.Millisecond}
+	sock := transport{fd: fds[0], patience: 50 * time.Millisecond, atOnce: true}
 	s := &script{t: t, kernel: fds[1], conn: newConn(sock, scriptPortID, new(Buffer))}
 	t.Cleanup(func() { _ = syscall.Close(s.kernel); _ = s.conn.Close() })
 	return s

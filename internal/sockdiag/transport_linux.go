@@ -16,6 +16,7 @@ import (
 type transport struct {
 	fd       int           // non-blocking
 	patience time.Duration // for a reply that is not there yet
+	atOnce   bool          // see answersAtOnce
 }
 
 func openTransport() (transport, uint32, error) {
@@ -27,7 +28,7 @@ func openTransport() (transport, uint32, error) {
 	if err != nil {
 		return transport{fd: -1}, 0, errors.Join(err, unix.Close(fd))
 	}
-	return transport{fd: fd, patience: ReceiveTimeout}, portID, nil
+	return transport{fd: fd, patience: ReceiveTimeout, atOnce: answersAtOnce()}, portID, nil
 }
 
 func setUp(fd int) (portID uint32, err error) {

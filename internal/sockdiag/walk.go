@@ -15,14 +15,14 @@ func (c *Conn) send() error {
 	return c.sock.send(c.out)
 }
 
-// receive reads one datagram of a walk into the reused buffer; it holds one or
-// more messages.
+// receive reads one datagram into the reused buffer; it holds one or more
+// messages.
 func (c *Conn) receive() ([]byte, error) {
 	n, err := c.sock.receive(c.in)
 	return c.received(n, err)
 }
 
-// receiveAtOnce is receive for the replies to exact requests.
+// receiveAtOnce is receive for the replies to LookupEach.
 func (c *Conn) receiveAtOnce() ([]byte, error) {
 	n, err := c.sock.receiveAtOnce(c.in)
 	return c.received(n, err)
@@ -45,13 +45,11 @@ func (c *Conn) mine(m message) bool { return m.seq == c.seq && m.pid == c.portID
 // exchange sends the request in c.out and returns the body of its one reply,
 // which is valid until the next receive.
 func (c *Conn) exchange() ([]byte, error) {
-	c.seq++
-	finish(c.out, c.seq)
-	if err := c.sock.sendAtOnce(c.out); err != nil {
+	if err := c.send(); err != nil {
 		return nil, err
 	}
 	for {
-		buf, err := c.receiveAtOnce()
+		buf, err := c.receive()
 		if err != nil {
 			return nil, err
 		}
