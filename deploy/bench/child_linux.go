@@ -30,7 +30,7 @@ func runChild(args []string) (code int, ok bool) {
 	case "tick":
 		err = tick(args[1:])
 	case "metronome":
-		err = beat(args[1])
+		err = emptyMetronomeLoop(args[1])
 	default:
 		return 0, false
 	}
@@ -161,8 +161,8 @@ func tick(args []string) error {
 	return nil
 }
 
-// beat is the empty loop around the agent's own tick.
-func beat(interval string) error {
+// emptyMetronomeLoop is the empty loop around the agent's own tick.
+func emptyMetronomeLoop(interval string) error {
 	every, err := time.ParseDuration(interval)
 	if err != nil {
 		return err
@@ -171,9 +171,11 @@ func beat(interval string) error {
 	if err != nil {
 		return err
 	}
-	for m.Wait() {
+	for {
+		if err := m.Wait(); err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 func read(path string, buffer []byte) error {

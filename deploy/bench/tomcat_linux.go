@@ -16,10 +16,10 @@ import (
 
 const tomcatPort = 8090
 
-// turnSeconds is how long each agent runs and then rests: short, as a loaded
-// machine drifts (the neighbouring turns of one second differ by 2 to 3 %, those
-// of five seconds no less), and not shorter than a scan interval, as an agent
-// that was stopped scans at once.
+// turnSeconds is how long each agent runs. Short, as a loaded machine drifts:
+// turns of one second differ from the next by 2 to 3 %, and turns of five seconds
+// by no less. Not shorter than the scan interval: an agent that was stopped scans
+// as soon as it goes on, so that each turn has one scan, as it should.
 const turnSeconds = 1
 
 // tailSeconds and tailRounds are those of the turns in which wrk tells its p99.
@@ -70,11 +70,11 @@ func (b *bench) tomcat(ctx context.Context) error {
 func (b *bench) throughput(ctx context.Context, agents []*program) ([]turn, error) {
 	round := []int{0, 1, 0, 1, 0, 2}
 	order := append(slices.Repeat(round, b.Tomcat), 0)
-	load := exec.CommandContext(ctx, "wrk", "-t1", "-c32", fmt.Sprintf("-d%ds", len(order)*turnSeconds+30), tomcatURL())
+	load := exec.CommandContext(ctx, "wrk", "-t1", "-c32", fmt.Sprintf("-d%ds", 2*len(order)*turnSeconds+30), tomcatURL())
 	if err := load.Start(); err != nil {
 		return nil, err
 	}
-	defer end(load)
+	defer end(load) // long before its time
 	time.Sleep(2 * time.Second)
 	turns := make([]turn, 0, len(order))
 	for _, i := range order {
@@ -89,19 +89,19 @@ func (b *bench) throughput(ctx context.Context, agents []*program) ([]turn, erro
 }
 
 func oneTurn(ctx context.Context, agent *program) (t turn, err error) {
+	before, err := readCounts(ctx, agent)
+	if err != nil {
+		return t, err
+	}
 	if err := agent.carryOn(); err != nil {
 		return t, err
 	}
-	before, err := readTally(ctx, agent)
-	if err != nil {
-		return t, err
-	}
 	time.Sleep(turnSeconds * time.Second)
-	after, err := readTally(ctx, agent)
-	if err != nil {
+	if err := agent.halt(); err != nil {
 		return t, err
 	}
-	if err := agent.halt(); err != nil {
+	after, err := readCounts(ctx, agent)
+	if err != nil {
 		return t, err
 	}
 	elapsed := after.at.Sub(before.at)
@@ -110,14 +110,14 @@ func oneTurn(ctx context.Context, agent *program) (t turn, err error) {
 	return t, nil
 }
 
-// tally is what is counted at either end of a turn.
-type tally struct {
+// counts are taken at either end of a turn.
+type counts struct {
 	at        time.Time
 	responses float64
 	used      time.Duration // the agent's processor time
 }
 
-func readTally(ctx context.Context, agent *program) (t tally, err error) {
+func readCounts(ctx context.Context, agent *program) (t counts, err error) {
 	if t.responses, err = responses(ctx); err != nil {
 		return t, err
 	}
@@ -170,8 +170,8 @@ func (b *bench) tomcatRows(turns []turn, tails [][]time.Duration) {
 		row := row{
 			What: "Tomcat's throughput with the agent at " + name, Budget: "≥ 0.99 of that without",
 			Limit: rateOf(turns, 0), Ours: rateOf(turns, i+1), Ratio: fmt.Sprintf("%.3f", median(ratios)),
-			Note: fmt.Sprintf("median of %d turns, above %.3f and below %.3f at 95 %% each; p99 %.2f × that without; the agent took %s of a core",
-				len(ratios), low, high, ratio(tails[i+1], tails[0]), percent(shareOf(turns, i+1))),
+			Note: fmt.Sprintf("median of %d turns, above %.3f and below %.3f at 95 %% each (turns without it beside one another: %.3f); p99 %.2f × that without, of %d turns; the agent took %s of a core",
+				len(ratios), low, high, median(control(turns)), ratio(tails[i+1], tails[0]), len(tails[0]), percent(shareOf(turns, i+1))),
 			Met: low >= 0.99, Unsure: high >= 0.99,
 		}
 		if i == 1 {
@@ -182,11 +182,11 @@ func (b *bench) tomcatRows(turns []turn, tails [][]time.Duration) {
 }
 
 func rateOf(turns []turn, agent int) string {
-	return count(int(median(of(turns, agent, func(t turn) float64 { return t.rate })))) + "/s"
+	return count(int(median(valuesOf(turns, agent, func(t turn) float64 { return t.rate })))) + "/s"
 }
 
 func shareOf(turns []turn, agent int) float64 {
-	return median(of(turns, agent, func(t turn) float64 { return t.share }))
+	return median(valuesOf(turns, agent, func(t turn) float64 { return t.share }))
 }
 
 func (b *bench) startTomcat(ctx context.Context) (*exec.Cmd, error) {

@@ -98,6 +98,18 @@ type turn struct {
 	share float64 // of a core, the agent's meanwhile
 }
 
+// control compares every other turn without an agent with the mean of the two
+// nearest without one: it is 1 unless the noise is lopsided.
+func control(turns []turn) []float64 {
+	var without []turn
+	for _, t := range turns {
+		if t.agent == 0 {
+			without = append(without, turn{agent: len(without) % 2, rate: t.rate})
+		}
+	}
+	return besideNeighbours(without, 1)
+}
+
 // besideNeighbours compares each of the agent's turns with the mean of the turn
 // before and the one after, which are without: a slow drift does not show.
 func besideNeighbours(turns []turn, agent int) []float64 {
@@ -110,7 +122,7 @@ func besideNeighbours(turns []turn, agent int) []float64 {
 	return ratios
 }
 
-func of(turns []turn, agent int, what func(turn) float64) (list []float64) {
+func valuesOf(turns []turn, agent int, what func(turn) float64) (list []float64) {
 	for _, t := range turns {
 		if t.agent == agent {
 			list = append(list, what(t))
@@ -119,21 +131,32 @@ func of(turns []turn, agent int, what func(turn) float64) (list []float64) {
 	return list
 }
 
-// bounds are what the true median lies above, and below, each at 95 %, whatever
-// the distribution and however wild a few of its values: each value is below the
-// median as a fair coin falls, so the n+1st smallest of all is above it only when
-// n or fewer are below. Fewer than five values tell nothing.
+// bounds are what the true median lies above, and below, each at 95 %, for
+// independent values of whatever distribution, however wild a few of them: each
+// is below the median as a fair coin falls, so the n+1st smallest of all is above
+// it only when n or fewer are below. Fewer than five values tell nothing.
 func bounds(list []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(list))
-	few := math.Pow(0.5, float64(len(sorted))) // the chance of exactly n below
-	chance, n := few, -1                       // of n+1 or fewer
-	for chance <= 0.05 {
-		n++
-		few *= float64(len(sorted)-n) / float64(n+1)
-		chance += few
+	n, chance := -1, 0.0
+	for k := range sorted {
+		if chance += fairCoin(len(sorted), k); chance > 0.05 {
+			break
+		}
+		n = k
 	}
 	if n < 0 {
 		return math.Inf(-1), math.Inf(1)
 	}
 	return sorted[n], sorted[len(sorted)-1-n]
+}
+
+// fairCoin is the chance of exactly k heads in n throws.
+func fairCoin(n, k int) float64 {
+	choose := lnFactorial(n) - lnFactorial(k) - lnFactorial(n-k)
+	return math.Exp(choose - float64(n)*math.Ln2)
+}
+
+func lnFactorial(n int) float64 {
+	ln, _ := math.Lgamma(float64(n + 1))
+	return ln
 }

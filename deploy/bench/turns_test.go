@@ -92,4 +92,5 @@ func TestBesideNeighbours(t *testing.T) {
 	drift := []turn{{0, 100, 0}, {1, 104.5, 0}, {0, 120, 0}, {2, 120, 0}, {0, 80, 0}}
 	require.InDeltaSlice(t, []float64{0.95}, besideNeighbours(drift, 1), 1e-9)
 	require.InDeltaSlice(t, []float64{1.2}, besideNeighbours(drift, 2), 1e-9)
+	require.InDeltaSlice(t, []float64{120. / 90}, control(drift), 1e-9)
 }
