@@ -18,7 +18,7 @@ type options struct {
 	Files    int           // descriptors of each of them
 	Turn     time.Duration // how long one turn of the measurements by CPU time lasts
 	Turns    int
-	Tomcat   int // rounds of the throughput measurement, 0 for none
+	Tomcat   int // turns of the throughput measurement, 0 for none
 	Out      string
 	Tcpdiag  string // program to measure
 	Jar      string // the sample server
@@ -45,7 +45,7 @@ func parse() options {
 	flag.IntVar(&o.Files, "descriptors", 1000, "descriptors of each of them")
 	flag.DurationVar(&o.Turn, "turn", 5*time.Second, "length of one turn where CPU time is measured")
 	flag.IntVar(&o.Turns, "turns", 3, "turns where CPU time is measured")
-	flag.IntVar(&o.Tomcat, "tomcat-rounds", 24, "rounds of six seconds of the measurement of Tomcat's throughput, 0 for none")
+	flag.IntVar(&o.Tomcat, "tomcat-turns", 60, "turns of two seconds of the measurement of Tomcat's throughput, 0 for none")
 	flag.StringVar(&o.Out, "out", "deploy/bench", "folder for RESULTS.md and scaling.svg")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
 	flag.StringVar(&o.Jar, "jar", "", "sample server to load (default: built, or taken from the cache)")

@@ -30,7 +30,7 @@ func measureAll(ctx context.Context, o options) error {
 	}
 	defer b.kernel.close()
 	b.report.Machine, b.report.Date, b.report.LoadAt = machine(), b.started.UTC().Format("2006-01-02 15:04 UTC"), load()
-	b.report.Command = fmt.Sprintf("go run ./deploy/bench -sockets %d -processes %d -descriptors %d -turn %v -turns %d -tomcat-rounds %d",
+	b.report.Command = fmt.Sprintf("go run ./deploy/bench -sockets %d -processes %d -descriptors %d -turn %v -turns %d -tomcat-turns %d",
 		o.Sockets, o.Holders, o.Files, o.Turn, o.Turns, o.Tomcat)
 	for _, step := range []struct {
 		name string

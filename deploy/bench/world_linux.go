@@ -28,7 +28,7 @@ func build(ctx context.Context, dir string, o *options) error {
 	}
 	for _, name := range needed {
 		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Errorf("%w (java and wrk are not needed with -tomcat-rounds 0)", err)
+			return fmt.Errorf("%w (java and wrk are not needed with -tomcat-turns 0)", err)
 		}
 	}
 	if o.Tcpdiag == "" {
@@ -56,7 +56,7 @@ func enterWorld(ctx context.Context, o options) error {
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe",
 		"-sockets", strconv.Itoa(o.Sockets), "-processes", strconv.Itoa(o.Holders), "-descriptors", strconv.Itoa(o.Files),
-		"-turn", o.Turn.String(), "-turns", strconv.Itoa(o.Turns), "-tomcat-rounds", strconv.Itoa(o.Tomcat),
+		"-turn", o.Turn.String(), "-turns", strconv.Itoa(o.Turns), "-tomcat-turns", strconv.Itoa(o.Tomcat),
 		"-out", o.Out, "-tcpdiag", tcpdiag, "-jar", o.Jar, "-deadline", o.Deadline.String())
 	cmd.Env = append(os.Environ(), worldVariable+"=1")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

@@ -31,7 +31,7 @@ type Connections struct {
 	// Abandoned of the ClientClosed had request bytes that nobody has read.
 	Abandoned int
 	// States are sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT,
-	// …). More than a thousand in TIME_WAIT are counted every ten seconds only.
+	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
 	States map[string]int
 	// Partial is set when the walk of the socket table was cut short every
 	// time it was tried; the counts are then too low.

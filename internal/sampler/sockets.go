@@ -114,12 +114,13 @@ func (g *gathered) add(s *sockdiag.Socket) {
 	}
 }
 
-// sockets is the number of all of them but the half-open.
-func (g *gathered) sockets() (n int) {
+// sockets is the number of all of them but the half-open and those in TIME_WAIT.
+func (g *gathered) sockets() int {
+	n := g.queued - g.states[sockdiag.TimeWait]
 	for _, k := range g.states {
 		n += k
 	}
-	return n + g.queued
+	return n
 }
 
 func (g *gathered) finish(partial bool) {

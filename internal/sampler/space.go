@@ -59,6 +59,7 @@ type space struct {
 
 	timeWait   map[*account]int // sockets in TIME_WAIT when a walk last counted them
 	timeWaitAt time.Time        // when it did
+	foreign    float64          // then the share of the others, of sockstat's
 
 	delta    backlog.Counters // from the first checkpoint of past to the last, nil with one
 	closed   map[uint16]*diagnosis.Closed

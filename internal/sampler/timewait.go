@@ -10,10 +10,10 @@ import (
 // table, for a minute each: a server that answers 40,000 requests a second and
 // closes after each hundredth leaves 25,000 of them, ten times its connections.
 // So a walk takes them along only while there are few in the namespace, and
-// otherwise every timeWaitRest; in between their number is the latest.
+// otherwise twice in their life; in between their number is the latest.
 const (
 	fewTimeWait  = 1000
-	timeWaitRest = seldom
+	timeWaitRest = 30 * time.Second // half of TCP_TIMEWAIT_LEN
 )
 
 // countsTimeWait tells whether the next walk takes TIME_WAIT sockets along.
@@ -49,4 +49,18 @@ func (sp *space) recallTimeWait(out map[*candidate]*gathered) {
 	for c, g := range out {
 		g.states[sockdiag.TimeWait] = sp.timeWait[c.account]
 	}
+}
+
+// foreignTimeWait is how many of the namespace's TIME_WAIT sockets now are not
+// those of watched listeners, by their share when they were last counted.
+func (s *Sampler) foreignTimeWait(sc *scan, sp *space) int {
+	all := sp.sockstat["tw"]
+	if sp.timeWaitAt.Equal(sc.at) {
+		own := 0
+		for _, n := range sp.timeWait {
+			own += n
+		}
+		sp.foreign = 1 - min(1, float64(own)/float64(max(all, 1)))
+	}
+	return int(sp.foreign * float64(all))
 }

@@ -74,3 +74,16 @@ func TestTimeWaitIsCountedSeldomWhereThereIsMuch(t *testing.T) {
 		require.Equal(t, want[got.ID.Address.Port()], got.Connections.States["TIME_WAIT"], "one that was never counted has all counted")
 	}
 }
+
+func TestForeignTimeWait(t *testing.T) {
+	counted := time.Now()
+	sp := &space{sockstat: map[string]int{"tw": 2000}, timeWaitAt: counted, timeWait: map[*account]int{{}: 1000, {}: 500}}
+	s := new(Sampler)
+	require.Equal(t, 500, s.foreignTimeWait(&scan{at: counted}, sp))
+	sp.sockstat["tw"] = 4000
+	require.Equal(t, 1000, s.foreignTimeWait(&scan{at: counted.Add(time.Second)}, sp), "the same share of them")
+	sp.sockstat["tw"] = 1400 // some ended between the walk and sockstat
+	require.Zero(t, s.foreignTimeWait(&scan{at: counted}, sp))
+	sp.timeWait, sp.sockstat = nil, nil
+	require.Zero(t, s.foreignTimeWait(&scan{at: counted}, sp))
+}
