@@ -1,5 +1,7 @@
 package diagnosis
 
+import "time"
+
 // accept is Tomcat's Acceptor: it takes a slot of the connection latch before
 // it calls accept(), so that at the limit everything else waits in the kernel.
 // It is taken to be instant.
@@ -32,6 +34,11 @@ func (s *planSim) serve(i int32) {
 	s.timers.set(timerFinish, s.now+s.in.ServiceTime, i)
 }
 
+// lag is the part of its wait by which a response comes later than the work
+// alone would have it: each thread takes a moment to take the next request. On a
+// real Tomcat the twelfth of requests of 5 s was ready after 60.2 s, not 60.
+const lag = 0.005
+
 // finish is a thread writing its response and closing the connection.
 func (s *planSim) finish(i int32) {
 	c := &s.clients[i]
@@ -43,7 +50,7 @@ func (s *planSim) finish(i int32) {
 	switch {
 	case c.gone:
 		s.plan.Wasted++
-	case arrives >= c.deadline: // a tie is late: no server is faster than its work alone
+	case arrives+s.lagOf(c, arrives) >= c.deadline: // a tie is late
 		c.gone = true
 		s.plan.Wasted++
 		s.outcome(&s.plan.Outcomes.ReadTimeout, c.deadline)
@@ -58,4 +65,8 @@ func (s *planSim) finish(i int32) {
 		s.serve(s.waiting.pop())
 	}
 	s.accept()
+}
+
+func (s *planSim) lagOf(c *planClient, arrives time.Duration) time.Duration {
+	return time.Duration(lag * float64(max(0, arrives-c.start-s.in.ServiceTime)))
 }
