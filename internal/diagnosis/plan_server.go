@@ -50,7 +50,7 @@ func (s *planSim) finish(i int32) {
 	switch {
 	case c.gone:
 		s.plan.Wasted++
-	case arrives+s.lagOf(c, arrives) >= c.deadline: // a tie is late
+	case arrives+lagOf(arrives-c.start-s.in.ServiceTime) >= c.deadline: // a tie is late
 		c.gone = true
 		s.plan.Wasted++
 		s.outcome(&s.plan.Outcomes.ReadTimeout, c.deadline)
@@ -67,6 +67,4 @@ func (s *planSim) finish(i int32) {
 	s.accept()
 }
 
-func (s *planSim) lagOf(c *planClient, arrives time.Duration) time.Duration {
-	return time.Duration(lag * float64(max(0, arrives-c.start-s.in.ServiceTime)))
-}
+func lagOf(wait time.Duration) time.Duration { return time.Duration(lag * float64(max(0, wait))) }

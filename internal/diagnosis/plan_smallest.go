@@ -105,7 +105,8 @@ func (p *freePool) serves(threads int) bool {
 			t = max(t, p.done[i-threads])
 		}
 		p.done[i] = t + p.in.ServiceTime
-		if p.in.ClientTimeout > 0 && p.done[i]-p.comes[i] >= patience {
+		wait := p.done[i] - p.comes[i]
+		if p.in.ClientTimeout > 0 && wait+lagOf(wait-p.in.ServiceTime+2*p.in.RoundTrip) >= patience {
 			return false
 		}
 	}

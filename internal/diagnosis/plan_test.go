@@ -107,6 +107,8 @@ func TestPlanServerLagsBehindItsWork(t *testing.T) {
 		p := planOf(t, tomcatBurst(3000, func(in *PlanInput) { in.Rate = 3000 / within }))
 		require.Equal(t, want, p.Outcomes.Served, within)
 		require.Equal(t, 3000-want, p.Outcomes.ReadTimeout, within)
+		require.NotNil(t, p.Smallest, within)
+		require.InDelta(t, 260, p.Smallest.Threads, 14, within) // eleven rounds, or twelve
 	}
 	one := planOf(t, tomcatBurst(200, func(in *PlanInput) { in.ClientTimeout = 5*time.Second + time.Millisecond }))
 	require.Equal(t, 200, one.Outcomes.Served, "who did not wait is served after the work alone")
