@@ -37,7 +37,7 @@ func (s *planSim) serve(i int32) {
 // lag is the part of its wait by which a response comes later than the work
 // alone would have it: each thread takes a moment to take the next request. On a
 // real Tomcat the twelfth of requests of 5 s was ready after 60.2 s, not 60.
-const lag = 0.005
+const lag = 0.0035
 
 // finish is a thread writing its response and closing the connection.
 func (s *planSim) finish(i int32) {

@@ -100,10 +100,10 @@ func TestPlanPublishedExperiments(t *testing.T) {
 }
 
 // Twelve rounds of 5 s are the client's whole minute. A real Tomcat served 2213
-// of 3000 clients that came within 0.2 s, and 2400 of those that came within
-// 0.8 s: its twelfth round was ready after about 60.2 s.
+// of 3000 clients that came within 0.2 s, 2397 of those that came within 0.3 s,
+// and 2400 within 0.8 s: its twelfth round was ready after about 60.2 s.
 func TestPlanServerLagsBehindItsWork(t *testing.T) {
-	for within, want := range map[float64]int{0.2: 2200, 0.8: 2400} {
+	for within, want := range map[float64]int{0.2: 2200, 0.3: 2400, 0.8: 2400} {
 		p := planOf(t, tomcatBurst(3000, func(in *PlanInput) { in.Rate = 3000 / within }))
 		require.Equal(t, want, p.Outcomes.Served, within)
 		require.Equal(t, 3000-want, p.Outcomes.ReadTimeout, within)
