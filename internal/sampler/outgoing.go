@@ -83,7 +83,7 @@ func (s *Sampler) manyOutgoing(sc *scan, sp *space) bool {
 	if size == 0 {
 		return false
 	}
-	used := sp.sockstat["inuse"] + s.foreignTimeWait(sc, sp)
+	used := sp.sockstat["inuse"] + sp.foreignTimeWait(sc.at)
 	for _, c := range sc.kept {
 		if c.space == sp {
 			used -= sc.gathered[c].sockets()

@@ -52,10 +52,11 @@ func (sp *space) recallTimeWait(out map[*candidate]*gathered) {
 }
 
 // foreignTimeWait is how many of the namespace's TIME_WAIT sockets now are not
-// those of watched listeners, by their share when they were last counted.
-func (s *Sampler) foreignTimeWait(sc *scan, sp *space) int {
+// those of watched listeners, by their share when they were last counted. It
+// takes that share when this scan has counted them: sockstat is read after it.
+func (sp *space) foreignTimeWait(now time.Time) int {
 	all := sp.sockstat["tw"]
-	if sp.timeWaitAt.Equal(sc.at) {
+	if sp.timeWaitAt.Equal(now) {
 		own := 0
 		for _, n := range sp.timeWait {
 			own += n

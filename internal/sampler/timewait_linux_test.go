@@ -78,12 +78,11 @@ func TestTimeWaitIsCountedSeldomWhereThereIsMuch(t *testing.T) {
 func TestForeignTimeWait(t *testing.T) {
 	counted := time.Now()
 	sp := &space{sockstat: map[string]int{"tw": 2000}, timeWaitAt: counted, timeWait: map[*account]int{{}: 1000, {}: 500}}
-	s := new(Sampler)
-	require.Equal(t, 500, s.foreignTimeWait(&scan{at: counted}, sp))
+	require.Equal(t, 500, sp.foreignTimeWait(counted))
 	sp.sockstat["tw"] = 4000
-	require.Equal(t, 1000, s.foreignTimeWait(&scan{at: counted.Add(time.Second)}, sp), "the same share of them")
+	require.Equal(t, 1000, sp.foreignTimeWait(counted.Add(time.Second)), "the same share of them")
 	sp.sockstat["tw"] = 1400 // some ended between the walk and sockstat
-	require.Zero(t, s.foreignTimeWait(&scan{at: counted}, sp))
+	require.Zero(t, sp.foreignTimeWait(counted))
 	sp.timeWait, sp.sockstat = nil, nil
-	require.Zero(t, s.foreignTimeWait(&scan{at: counted}, sp))
+	require.Zero(t, sp.foreignTimeWait(counted))
 }
