@@ -22,11 +22,12 @@ type Plan struct {
 	// Wasted requests were executed for clients that had given up: Tomcat
 	// notices only when it writes the response.
 	Wasted int
-	// AtTimeout of the served got their response within 1 % of the client's
-	// timeout: in reality it may come too late.
-	AtTimeout int
-	Stages    []PlanStage // from the client inwards
-	Timeline  []PlanPoint
+	// JustInTime of the served got their response, and JustLate of the read
+	// timeouts would have had it, within 1 % of the client's timeout before or
+	// after it ran out: in reality these may come out the other way.
+	JustInTime, JustLate int
+	Stages               []PlanStage // from the client inwards
+	Timeline             []PlanPoint
 
 	// Smallest are the least limits under which no client fails, nil when
 	// there are none; Why says then why not.

@@ -106,7 +106,7 @@ func (p *freePool) serves(threads int) bool {
 		}
 		p.done[i] = t + p.in.ServiceTime
 		wait := p.done[i] - p.comes[i]
-		if p.in.ClientTimeout > 0 && wait+lagOf(wait-p.in.ServiceTime+2*p.in.RoundTrip) >= patience {
+		if p.in.ClientTimeout > 0 && wait+tied(wait-p.in.ServiceTime+2*p.in.RoundTrip) >= patience {
 			return false
 		}
 	}

@@ -193,10 +193,14 @@ func (p *Plan) wastedNote() string {
 }
 
 func (p *Plan) edgeNote() string {
-	if p.AtTimeout*200 < p.Input.Requests || p.AtTimeout == 0 {
-		return ""
+	var out []string
+	if n := p.JustInTime; n > 0 && n*200 >= p.Input.Requests {
+		out = append(out, fmt.Sprintf("%s in the last 1 %% of the client's timeout, and in reality may come too late.", counted(n, "response arrives", "responses arrive")))
 	}
-	return fmt.Sprintf("%s in the last 1 %% of the client's timeout, and in reality may come too late.", counted(p.AtTimeout, "response arrives", "responses arrive"))
+	if n := p.JustLate; n > 0 && n*200 >= p.Input.Requests {
+		out = append(out, fmt.Sprintf("%s the client's timeout by less than 1 %%, and in reality may come in time.", counted(n, "response misses", "responses miss")))
+	}
+	return strings.Join(out, " ")
 }
 
 // SmallestNotes say what the smallest limits ask for beside themselves.

@@ -19,7 +19,7 @@ func TestPlanSummaryAndNotes(t *testing.T) {
 		{
 			"A3", tomcatBurst(3000),
 			"2,200 of 3,000 clients are served, 800 give up waiting for the response after 60 s.",
-			[]string{"max_threads", "wasted_work"},
+			[]string{"max_threads", "wasted_work", "close_call"},
 		},
 		{
 			"A3, clients a little more patient", tomcatBurst(3000, func(in *PlanInput) { in.ClientTimeout += 500 * time.Millisecond }),
