@@ -109,20 +109,28 @@ func (c *crowd) result() result {
 
 func unverified() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
-// k6 lets so many virtual users send one request each and waits for them.
-func (b *bench) k6(vus int, path string, timeout time.Duration) result {
+// users are k6's: each sends one request.
+type users struct {
+	n                int
+	handler, timeout time.Duration
+	within           time.Duration // in which they start; 0 is at the same moment
+}
+
+// k6 lets virtual users loose and waits for them.
+func (b *bench) k6(u users) result {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(b.ctx, b.kit.Tools.K6, "run", "--no-usage-report", "--quiet", "--address", "",
-		"--env", "VUS="+strconv.Itoa(vus), "--env", "TIMEOUT="+timeout.String(),
-		"--env", fmt.Sprintf("URL=http://127.0.0.1:%d%s", port, path), b.kit.Tools.Scripts+"/k6/burst.js")
+		"--env", "VUS="+strconv.Itoa(u.n), "--env", "TIMEOUT="+u.timeout.String(),
+		"--env", "WITHIN="+strconv.FormatInt(u.within.Milliseconds(), 10),
+		"--env", fmt.Sprintf("URL=http://127.0.0.1:%d%s", port, hello(u.handler)), b.kit.Tools.Scripts+"/k6/burst.js")
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &errs, diesWithParent()
 	if err := cmd.Run(); err != nil {
 		panic(halted{fmt.Sprintf("k6: %v\n%s", err, errs.String())})
 	}
 	r, err := parseK6(out.Bytes())
 	b.must(err)
-	if got := r.ok + r.connectTimeout + r.readTimeout + r.reset + r.refused + r.other; got != vus {
-		panic(halted{fmt.Sprintf("k6: %d of %d clients have an outcome\n%s", got, vus, errs.String())})
+	if got := r.ok + r.connectTimeout + r.readTimeout + r.reset + r.refused + r.other; got != u.n {
+		panic(halted{fmt.Sprintf("k6: %d of %d clients have an outcome\n%s", got, u.n, errs.String())})
 	}
 	return r
 }

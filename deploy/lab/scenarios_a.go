@@ -23,7 +23,7 @@ func concurrent() []scenario {
 			run: func(b *bench) {
 				server := b.server(e2e.Limits{})
 				p := b.plan(load{requests: 300, service: 5 * time.Second, connect: k6Connect, client: time.Minute})
-				l, _, r := b.underK6(server, 300, 5*time.Second, time.Minute)
+				l, _, r := b.underK6(server, users{n: 300, handler: 5 * time.Second, timeout: time.Minute})
 				b.want(r.ok == 300, "not all 300 served")
 				b.verdict(l, "saturated", "max_threads", "max_threads")
 				b.stages(l, 200, 100, 0)
@@ -36,23 +36,30 @@ func concurrent() []scenario {
 			run: func(b *bench) {
 				server := b.server(e2e.Limits{}, env("TOMCAT_CONNECTION_TIMEOUT=4s"))
 				b.plan(load{requests: 1000, service: time.Second, connect: k6Connect, client: time.Minute})
-				l, _, r := b.underK6(server, 1000, time.Second, time.Minute)
+				l, _, r := b.underK6(server, users{n: 1000, handler: time.Second, timeout: time.Minute})
 				b.want(r.ok == 1000, "not all 1000 served")
 				b.want(r.wall > 4500*time.Millisecond, "over before connectionTimeout could have mattered")
 				b.verdict(l, "saturated", "max_threads", "max_threads")
 			},
 		},
 		{
-			name: "A3", load: "k6, 3000 VUs, handler 5 s; connect 30 s, request 60 s", needsK6: true,
+			name: "A3", load: "k6, 3000 VUs within 1 s, handler 5 s; connect 30 s, request 60 s", needsK6: true,
 			run: func(b *bench) {
-				server := b.roomy(e2e.Limits{})
-				l, _, r := b.underK6(server, 3000, 5*time.Second, time.Minute)
-				p := b.plan(load{requests: 3000, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
-				b.want(r.readTimeout > 0, "no read timeouts")
-				b.verdict(l, "saturated", "max_threads", "max_threads")
-				b.want(l.AcceptQueue.Length == 0, "%d in the accept queue, should be none", l.AcceptQueue.Length)
+				r := b.fifteenRounds(time.Second)
+				p := b.plan(fifteenRounds(r.spread, time.Minute))
 				b.row.Plan += smallest(p)
 				b.agrees(p, r)
+			},
+		},
+		{
+			name: "A3-once", load: "A3, all at the same moment: a tie, as the twelfth round of 5 s ends when the clients' 60 s do", needsK6: true,
+			run: func(b *bench) {
+				r := b.fifteenRounds(0)
+				sooner := b.plan(fifteenRounds(r.spread, time.Minute-tie))
+				later := b.plan(fifteenRounds(r.spread, time.Minute+tie))
+				b.want(sooner.Outcomes.Served < later.Outcomes.Served, "plan sees no tie")
+				b.want(r.ok >= sooner.Outcomes.Served && r.ok <= later.Outcomes.Served,
+					"plan: %d to %d served, the clients had %d", sooner.Outcomes.Served, later.Outcomes.Served, r.ok)
 			},
 		},
 		{
@@ -64,7 +71,7 @@ func concurrent() []scenario {
 			run: func(b *bench) {
 				limits := e2e.Limits{Threads: 500}
 				server := b.roomy(limits)
-				l, _, r := b.underK6(server, 6000, time.Second, 9*time.Second)
+				l, _, r := b.underK6(server, users{n: 6000, handler: time.Second, timeout: 9 * time.Second})
 				p := b.plan(load{Limits: limits, requests: 6000, service: time.Second, connect: k6Connect, client: 9 * time.Second, spread: r.spread})
 				b.want(r.readTimeout > 0, "no read timeouts")
 				b.want(p.Outcomes.ReadTimeout > 0, "plan predicts no read timeouts")
@@ -80,7 +87,7 @@ func concurrent() []scenario {
 			run: func(b *bench) {
 				limits := e2e.Limits{Threads: 1000}
 				server := b.roomy(limits)
-				_, l, r := b.underK6(server, 10_000, 5*time.Second, time.Minute)
+				_, l, r := b.underK6(server, users{n: 10_000, handler: 5 * time.Second, timeout: time.Minute})
 				b.plan(load{Limits: limits, requests: 10_000, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
 				b.verdict(l, "losing", "max_connections", full()...)
 				b.capacity(l, 8293)
@@ -147,7 +154,7 @@ func concurrent() []scenario {
 			run: func(b *bench) {
 				limits := e2e.Limits{Threads: 1, MinSpare: 1, MaxConnections: 1, AcceptCount: 1}
 				server := b.server(limits)
-				_, l, r := b.underK6(server, 10, 5*time.Second, time.Minute)
+				_, l, r := b.underK6(server, users{n: 10, handler: 5 * time.Second, timeout: time.Minute})
 				limits.MinSpare = 0
 				b.plan(load{Limits: limits, requests: 10, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
 				b.verdict(l, "losing", "max_connections", full()...)
@@ -189,21 +196,39 @@ func smallest(p plan) string {
 	return "; least threads for all: " + decimal(p.Smallest.Threads)
 }
 
+// fifteenRounds is what it takes 200 threads to serve 3000 clients.
+func fifteenRounds(within, timeout time.Duration) load {
+	return load{requests: 3000, service: 5 * time.Second, connect: k6Connect, client: timeout, spread: within}
+}
+
+// tie is how far around the client's timeout a plan is asked for where rounds
+// of requests end with it.
+const tie = 600 * time.Millisecond
+
+func (b *bench) fifteenRounds(within time.Duration) result {
+	server := b.roomy(e2e.Limits{})
+	l, _, r := b.underK6(server, users{n: 3000, handler: 5 * time.Second, timeout: time.Minute, within: within})
+	b.want(r.readTimeout > 0, "no read timeouts")
+	b.verdict(l, "saturated", "max_threads", "max_threads")
+	b.want(l.AcceptQueue.Length == 0, "%d in the accept queue, should be none", l.AcceptQueue.Length)
+	return r
+}
+
 // underK6 lets virtual users loose on the server and returns what a snapshot
 // said when the load had come, and the agent at its worst.
-func (b *bench) underK6(server *e2e.Tomcat, vus int, handler, timeout time.Duration) (now, worst *e2e.Listener, r result) {
+func (b *bench) underK6(server *e2e.Tomcat, u users) (now, worst *e2e.Listener, r result) {
 	const patience = 20 * time.Second
 	w := b.agent(server.Port)
 	b.settle(time.Second)
-	midway := w.midway(2*time.Second+time.Duration(vus)*time.Second/5000, server.Port)
-	r = b.k6(vus, hello(handler), timeout)
+	midway := w.midway(2*time.Second+u.within+time.Duration(u.n)*time.Second/5000, server.Port)
+	r = b.k6(u)
 	b.clients("%s, started within %.1f s", r, r.spread.Seconds())
 	b.settle(time.Second)
 	now, worst = midway(), w.settled(server.Port)
 	b.said("midway: %s", words(now))
 	b.later(w, server.Port, r, patience)
 	w.conserved()
-	if r.ok+r.readTimeout == vus && worst.Verdict.Cause != "max_connections" {
+	if r.ok+r.readTimeout == u.n && worst.Verdict.Cause != "max_connections" {
 		w.onlyHurried(worst)
 	}
 	return now, worst, r
@@ -242,7 +267,7 @@ func (b *bench) later(w *watch, port int, r result, patience time.Duration) {
 func (b *bench) enough(vus int, limits e2e.Limits, handler, timeout time.Duration) {
 	server := b.roomy(limits)
 	p := b.plan(load{Limits: limits, requests: vus, service: handler, connect: k6Connect, client: timeout, spread: time.Duration(vus) * time.Second / 4000})
-	l, _, r := b.underK6(server, vus, handler, timeout)
+	l, _, r := b.underK6(server, users{n: vus, handler: handler, timeout: timeout})
 	b.want(r.ok == vus, "not all served")
 	b.want(p.Outcomes.Served == vus, "plan: not all served")
 	b.verdict(l, "saturated", "max_threads", "max_threads")

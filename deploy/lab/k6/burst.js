@@ -1,7 +1,8 @@
-// VUS clients connect at the same moment, each sends one request on a
-// connection of its own and waits. k6 gives up connecting after 30 s (its own,
+// VUS clients connect at the same moment, or one after the other within WITHIN
+// ms; each sends one request on a connection of its own and waits. k6 gives up connecting after 30 s (its own,
 // not to be changed) and the whole request after TIMEOUT.
 import http from 'k6/http';
+import { sleep } from 'k6';
 import { Counter, Trend } from 'k6/metrics';
 
 export const options = {
@@ -41,7 +42,14 @@ function outcome(response) {
   }
 }
 
+// untilTurn lets a second pass for all to be ready, then sends off one by one.
+function untilTurn(zero) {
+  const within = Number(__ENV.WITHIN);
+  if (within > 0) sleep(Math.max(0, zero + 1000 + (__VU - 1) / __ENV.VUS * within - Date.now()) / 1000);
+}
+
 export default function (data) {
+  untilTurn(data.zero);
   const start = Date.now();
   began.add(start - data.zero);
   const response = http.get(__ENV.URL, { timeout: __ENV.TIMEOUT });
