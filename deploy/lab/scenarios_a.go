@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
@@ -52,11 +53,12 @@ func concurrent() []scenario {
 			},
 		},
 		{
-			name: "A3-once", load: "A3, all at the same moment: a tie, as the twelfth round of 5 s ends when the clients' 60 s do", needsK6: true,
+			name: "A3-once", load: "k6, A3 all at the same moment: a tie, as the twelfth round of 5 s ends when the clients' 60 s do", needsK6: true,
 			run: func(b *bench) {
 				r := b.fifteenRounds(0)
 				sooner := b.plan(fifteenRounds(r.spread, time.Minute-tie))
 				later := b.plan(fifteenRounds(r.spread, time.Minute+tie))
+				b.row.Plan += fmt.Sprintf("; with a client timeout of %s and of %s", time.Minute-tie, time.Minute+tie)
 				b.want(sooner.Outcomes.Served < later.Outcomes.Served, "plan sees no tie")
 				b.want(r.ok >= sooner.Outcomes.Served && r.ok <= later.Outcomes.Served,
 					"plan: %d to %d served, the clients had %d", sooner.Outcomes.Served, later.Outcomes.Served, r.ok)
