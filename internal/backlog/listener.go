@@ -137,8 +137,12 @@ type Process struct {
 	MemoryLimit *uint64 // bytes, of the cgroup
 	PIDsLimit   *int    // pids.max of the cgroup
 
+	// InSafepoint is how long a JVM has stood still at the safepoint that is
+	// under way, nil when none is known to be.
+	InSafepoint *time.Duration
+
 	// Running totals since the process started.
-	SafepointTime *time.Duration // sun.rt.safepointTime of hsperfdata
+	SafepointTime *time.Duration // sun.rt.safepointTime of hsperfdata; a safepoint counts when it ends
 	GCTime        *time.Duration // all collectors' time of hsperfdata
 	CPUThrottled  *time.Duration // throttled_usec of the cgroup's cpu.stat
 	RunDelay      *time.Duration // waiting for a CPU: field 2 of task/*/schedstat, summed

@@ -55,9 +55,8 @@ func (p pair) connectionsCause() backlog.Cause {
 // stalled tells whether the process could not run between the looks. It is
 // only evidence beside an accept queue that fills.
 func (p pair) stalled() backlog.Cause {
-	pause, _ := p.total(safepointTime)
 	switch {
-	case pause >= p.t.PauseMin && p.share(safepointTime) >= p.t.PauseShare:
+	case p.stoodStill():
 		return backlog.CauseJVMPause
 	case p.share(cpuThrottled) >= p.t.ThrottledShare:
 		return backlog.CauseCPUThrottled
@@ -65,6 +64,23 @@ func (p pair) stalled() backlog.Cause {
 		return backlog.CauseCPUSaturated
 	}
 	return backlog.CauseNone
+}
+
+// stoodStill tells whether the JVM stood at a safepoint for long enough.
+func (p pair) stoodStill() bool {
+	pause := p.pause()
+	return pause >= p.t.PauseMin && pause.Seconds() >= p.t.PauseShare*p.elapsed.Seconds()
+}
+
+// pause is the time of the safepoints that ended between the looks and of the
+// one that is under way. They may have begun before the first look: a long one
+// outlasts several.
+func (p pair) pause() time.Duration {
+	pause, _ := p.total(safepointTime)
+	if p.now != nil && p.now.Process != nil && p.now.Process.InSafepoint != nil {
+		pause += *p.now.Process.InSafepoint
+	}
+	return pause
 }
 
 // cpuOverrides names the CPU although connections or threads are exhausted:

@@ -35,6 +35,10 @@ func TestDropCause(t *testing.T) {
 		"stopped before, and going on":                  {tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Process.Stopped = true }), calm, full, backlog.CauseJVMPause},
 		"out of files":                                  {calm, tomcat(200, 8192, 100).inService(900).do(files(1020, 1024)), full, backlog.CauseOpenFiles},
 		"a pause":                                       {calm, tomcat(200, 8192, 100).do(totals(400*time.Millisecond, 0, 0)), full, backlog.CauseJVMPause},
+		"a collection under way":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(300 * time.Millisecond)), full, backlog.CauseJVMPause},
+		"one that has only begun":                       {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(100 * time.Millisecond)), full, backlog.CauseSlowAccept},
+		"one that outlasts looks":                       {tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(2 * time.Second)), tomcat(200, 8192, 100).do(totals(2100*time.Millisecond, 0, 0)), full, backlog.CauseJVMPause},
+		"a collection in a single look":                 {look{}, tomcat(200, 8192, 100).do(standing(time.Second)), full, backlog.CauseJVMPause},
 		"pauses as usual":                               {calm, tomcat(200, 8192, 100).do(totals(20*time.Millisecond, 0, 0)), full, backlog.CauseSlowAccept},
 		"throttled":                                     {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)), full, backlog.CauseCPUThrottled},
 		"threads wait for a CPU":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 1500*time.Millisecond)), full, backlog.CauseCPUSaturated},
@@ -56,6 +60,11 @@ func TestDropCause(t *testing.T) {
 			require.True(t, slices.Contains(backlog.DropCauses(), got), "%q has no series", got)
 		})
 	}
+}
+
+// standing is a safepoint that is under way.
+func standing(d time.Duration) func(*backlog.Listener) {
+	return func(l *backlog.Listener) { l.Process.InSafepoint = &d }
 }
 
 func TestWorstCase(t *testing.T) {

@@ -152,6 +152,16 @@ func scenariosStalls() []scenario {
 			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
 		},
 		{
+			name: "F4 a collection that goes on", before: loaded(),
+			now:    full(loaded()).do(totals(0, 0, 0)).do(standing(1400*time.Millisecond)).lost(backlog.CauseJVMPause, syn, 210),
+			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+		},
+		{
+			name: "F4 a collection longer than the looks are apart", before: loaded(),
+			now:    full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(backlog.CauseJVMPause, syn, 210),
+			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+		},
+		{
 			name: "F4 a stop that fell between two looks", before: loaded(),
 			now: loaded().lost(backlog.CauseSlowAccept, syn, 210).do(func(l *backlog.Listener) {
 				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(101), 700*time.Millisecond

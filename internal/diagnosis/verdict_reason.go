@@ -106,10 +106,16 @@ func (j *judge) pausePhrase() string {
 	case j.either(stopped):
 		return "the process was stopped (state T)"
 	}
-	if d, ok := j.total(safepointTime); ok && j.stalled() == backlog.CauseJVMPause {
+	switch d := j.pause(); {
+	case !j.stoodStill():
+		return "the JVM stood still"
+	case j.Now.Process.InSafepoint != nil:
+		return fmt.Sprintf("the JVM stands still, for %s by now (a safepoint)", seconds(d))
+	case d > j.Elapsed:
+		return fmt.Sprintf("the JVM stood still for %s (safepoints)", seconds(d))
+	default:
 		return fmt.Sprintf("the JVM stood still for %s of the last %s (safepoints)", seconds(d), seconds(j.Elapsed))
 	}
-	return "the JVM stood still"
 }
 
 func (j *judge) cpuPhrase(c backlog.Cause) string {

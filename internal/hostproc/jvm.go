@@ -1,7 +1,6 @@
 package hostproc
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"math/bits"
@@ -17,10 +16,16 @@ var ErrNoPerfData = errors.New("publishes no JVM performance data")
 // outside and without its help. A counter that this JVM lacks is nil or "".
 type JVM struct {
 	// SafepointTime is the time all threads stood still (sun.rt.safepointTime),
-	// ApplicationTime the time they ran (sun.rt.applicationTime; it moves at
-	// safepoints only). Both since the JVM started.
+	// ApplicationTime the time they ran (sun.rt.applicationTime), Safepoints how
+	// many times they were stopped (sun.rt.safepoints). All since the JVM
+	// started; the latter two move when a safepoint begins, the first when it
+	// ends.
 	SafepointTime   *time.Duration
 	ApplicationTime *time.Duration
+	Safepoints      *int64
+	// Collecting: a garbage collector's pause is under way (a
+	// sun.gc.collector.N.lastEntryTime is later than its lastExitTime).
+	Collecting bool
 	// GCTime is the sum of the collectors' times (sun.gc.collector.N.time);
 	// for concurrent phases that is not time stood still.
 	GCTime *time.Duration
@@ -47,7 +52,7 @@ type JVM struct {
 type jvmTicks struct {
 	frequency              int64
 	safepoint, application *int64
-	gc                     *int64
+	gc                     collectors
 }
 
 // parseJVM reads a whole hsperfdata file.
@@ -55,19 +60,22 @@ func parseJVM(data []byte) (JVM, error) {
 	var jvm JVM
 	var ticks jvmTicks
 	err := parsePerfData(data, func(name []byte, v perfValue) {
-		if v.text != nil {
+		switch {
+		case ticks.gc.set(name, v):
+		case v.text != nil:
 			jvm.setText(name, v.text)
-			return
+		default:
+			jvm.setNumber(name, v.number)
+			ticks.set(name, v.number)
 		}
-		jvm.setNumber(name, v.number)
-		ticks.set(name, v.number)
 	})
 	if err != nil {
 		return JVM{}, err
 	}
 	jvm.SafepointTime = ticks.duration(ticks.safepoint)
 	jvm.ApplicationTime = ticks.duration(ticks.application)
-	jvm.GCTime = ticks.duration(ticks.gc)
+	jvm.GCTime = ticks.duration(ticks.gc.time())
+	jvm.Collecting = ticks.gc.pausing()
 	return jvm, nil
 }
 
@@ -88,6 +96,8 @@ func (j *JVM) setNumber(name []byte, n int64) {
 	switch string(name) {
 	case "java.threads.live":
 		j.ThreadsLive = new(int(n))
+	case "sun.rt.safepoints":
+		j.Safepoints = &n
 	case "sun.rt.createVmBeginTime":
 		j.Started = new(time.UnixMilli(n))
 	}
@@ -101,29 +111,7 @@ func (t *jvmTicks) set(name []byte, n int64) {
 		t.safepoint = &n
 	case "sun.rt.applicationTime":
 		t.application = &n
-	default:
-		if !isCollectorTime(name) {
-			return
-		}
-		if t.gc == nil {
-			t.gc = new(int64)
-		}
-		*t.gc += n
 	}
-}
-
-// isCollectorTime matches sun.gc.collector.N.time.
-func isCollectorTime(name []byte) bool {
-	rest, ok := bytes.CutPrefix(name, []byte("sun.gc.collector."))
-	if !ok {
-		return false
-	}
-	number, ok := bytes.CutSuffix(rest, []byte(".time"))
-	if !ok {
-		return false
-	}
-	_, ok = decimal(number)
-	return ok
 }
 
 // duration converts ticks exactly; nil without a counter or a frequency.

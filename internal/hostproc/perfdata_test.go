@@ -95,14 +95,40 @@ func TestParseJVMInBothByteOrders(t *testing.T) {
 			long("sun.gc.collector.0.time", 250).
 			long("sun.gc.collector.1.time", 500).
 			long("sun.gc.collector.1.lastEntryTime", 9).
+			long("sun.rt.safepoints", 3).
 			long("sun.gc.collector.x.time", 9).
 			text("java.rt.vmArgs", "-Xmx1g").
 			add("java.ci.unknown", 'I', 0, []byte{1, 2, 3, 4}).bytes()
 		jvm, err := parseJVM(append(data, 0xff, 0xff)) // the file is longer than what is used
 		require.NoError(t, err)
 		require.Equal(t, JVM{
-			SafepointTime: new(1500 * time.Millisecond), GCTime: new(750 * time.Millisecond), VMArgs: "-Xmx1g",
+			SafepointTime: new(1500 * time.Millisecond), Safepoints: new(int64(3)), Collecting: true, GCTime: new(750 * time.Millisecond), VMArgs: "-Xmx1g",
 		}, jvm)
+	}
+}
+
+func TestCollectorsPause(t *testing.T) {
+	for name, tt := range map[string]struct {
+		collector   string
+		entry, exit int64
+		want        bool
+	}{
+		"none yet":                   {"Serial full collection pauses", 0, 0, false},
+		"over":                       {"Serial full collection pauses", 7, 9, false},
+		"under way":                  {"Serial full collection pauses", 11, 9, true},
+		"of a concurrent cycle":      {"G1 concurrent cycle pauses", 11, 9, true},
+		"the application goes on":    {"Shenandoah concurrent phases", 11, 9, false},
+		"of a name that says little": {"PSParallelCompact", 11, 9, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := &perfFile{order: binary.LittleEndian}
+			jvm, err := parseJVM(file.
+				long("sun.gc.collector.1.lastEntryTime", tt.entry).
+				long("sun.gc.collector.1.lastExitTime", tt.exit).
+				text("sun.gc.collector.1.name", tt.collector).bytes())
+			require.NoError(t, err)
+			require.Equal(t, tt.want, jvm.Collecting)
+		})
 	}
 }
 

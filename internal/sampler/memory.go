@@ -21,6 +21,7 @@ type processMemory struct {
 	jvm      *hostproc.JVMFile
 	jvmErr   error // why there is no jvm; it is not looked for again
 	jvmTried bool
+	still    standstill
 
 	filesLimit   *int
 	filesLimitAt time.Time
@@ -38,7 +39,7 @@ func (s *Sampler) memory(p *backlog.Process) *processMemory {
 }
 
 // lookAtJVM reads the JVM's own counters, where it has any that may be read.
-func (m *processMemory) lookAtJVM(proc hostproc.FS, p *backlog.Process, who string, miss *missing) {
+func (m *processMemory) lookAtJVM(proc hostproc.FS, now time.Time, p *backlog.Process, who string, miss *missing) {
 	if p.Comm != "java" {
 		return
 	}
@@ -57,6 +58,7 @@ func (m *processMemory) lookAtJVM(proc hostproc.FS, p *backlog.Process, who stri
 	}
 	if jvm, err := m.jvm.Read(); err == nil {
 		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
+		p.InSafepoint = m.still.next(now, jvm)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *backlog.Proces
 	if d, err := m.runDelay.Read(); err == nil {
 		p.RunDelay = &d
 	}
-	m.lookAtJVM(s.src.Proc, p, who, miss)
+	m.lookAtJVM(s.src.Proc, s.opt.Now(), p, who, miss)
 	s.lookAtCgroup(p)
 	return p
 }

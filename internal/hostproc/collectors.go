@@ -1,0 +1,62 @@
+package hostproc
+
+import "bytes"
+
+// collector is one of a JVM's garbage collectors, sun.gc.collector.N.*, its
+// times in ticks.
+type collector struct {
+	time        *int64
+	entry, exit int64 // of the last pause (lastEntryTime, lastExitTime), since the JVM started
+	concurrent  bool  // entry and exit are those of phases beside which the application runs
+}
+
+// collectors are all of them; no JVM has had more than four.
+type collectors [8]collector
+
+// set takes a counter that is a collector's.
+func (c *collectors) set(name []byte, v perfValue) bool {
+	rest, ok := bytes.CutPrefix(name, []byte("sun.gc.collector."))
+	if !ok {
+		return false
+	}
+	number, field, ok := bytes.Cut(rest, []byte("."))
+	i, isNumber := decimal(number)
+	if !ok || !isNumber || i < 0 || i >= len(c) {
+		return false
+	}
+	switch one := &c[i]; string(field) {
+	case "time":
+		one.time = &v.number
+	case "lastEntryTime":
+		one.entry = v.number
+	case "lastExitTime":
+		one.exit = v.number
+	case "name": // "G1 concurrent cycle pauses" are pauses
+		one.concurrent = bytes.Contains(v.text, []byte("oncurrent")) && !bytes.Contains(v.text, []byte("pause"))
+	}
+	return true
+}
+
+// time is the sum of their times, nil without any.
+func (c *collectors) time() (sum *int64) {
+	for i := range c {
+		if c[i].time == nil {
+			continue
+		}
+		if sum == nil {
+			sum = new(int64)
+		}
+		*sum += *c[i].time
+	}
+	return sum
+}
+
+// pausing tells whether one of them has begun a pause and not ended it.
+func (c *collectors) pausing() bool {
+	for i := range c {
+		if !c[i].concurrent && c[i].entry > c[i].exit {
+			return true
+		}
+	}
+	return false
+}
