@@ -16,8 +16,11 @@ type Evidence struct {
 	// one. Now.Losses are those of Interval, nil when nothing was measured.
 	// Now.Limits are used when they are there, else computed by Headroom.
 	Now, Before *backlog.Listener
-	Elapsed     time.Duration // between the two looks
-	Interval    time.Duration // what Now.Losses and Delta span
+	// First is set where Before is nil and another look will follow: what takes
+	// two looks is not said yet. (Else a single look is judged from one.)
+	First    bool
+	Elapsed  time.Duration // between the two looks
+	Interval time.Duration // what Now.Losses and Delta span
 	// Delta is how far the namespace's counters moved in Interval, nil with one look.
 	Delta  backlog.Counters
 	Sysctl map[string]int // of the listener's namespace, as in backlog.NetNS
@@ -64,14 +67,14 @@ type judge struct {
 }
 
 func newJudge(e Evidence, t Thresholds) *judge {
-	j := &judge{Evidence: e, pair: pair{now: e.Now, before: e.Before, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
+	j := &judge{Evidence: e, pair: pair{now: e.Now, before: e.Before, first: e.First, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
 	if !e.Now.Listening() {
 		return j
 	}
 	if j.limits == nil {
 		j.limits = Headroom(e.Now, e.Before, e.Elapsed, e.Sysctl, t)
 	}
-	j.queueFull = queueFull(e.Now)
+	j.queueFull = j.lasting(queueFull)
 	j.connectionsFull = j.lasting(queueWaits) && j.either(j.atConnectionLimit) && j.lasting(j.nearConnectionLimit)
 	j.threadsFull = j.lasting(j.threadsExhausted)
 	j.executorFull = j.lasting(j.pair.executorFull)

@@ -116,6 +116,11 @@ func scenariosConfused() []scenario {
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second), codes: []string{"connections_undercounted"},
 		},
 		{
+			name: "F11 the same at the first look, with a full queue", status: ok,
+			now:    tomcat(200, 20, 5).pool(20).inService(8).do(uncounted).queue(6, time.Second),
+			change: first,
+		},
+		{
 			name: "F12 clients that half-close after the request", status: ok, now: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40), before: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40),
 			notCodes: []string{"abandoned_requests"},
 		},
@@ -334,6 +339,26 @@ func scenariosUnknown() []scenario {
 			before: tomcat(200, 100, 100).inService(100).queue(101, time.Second), codes: []string{"dropped_packets"}, notCodes: []string{"unattributed_drops"},
 		},
 		{
+			name: "the first look at a busy server, before losses can be told", status: ok,
+			now: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(func(l *backlog.Listener) { l.Losses = nil }), change: first,
+		},
+		{
+			name: "the first look at a server that is at its limits", status: ok,
+			now: tomcat(200, 200, 100).pool(200).inService(200).queue(95, time.Second), change: first,
+		},
+		{
+			name: "the first look at a stopped process", status: ok,
+			now: tomcat(200, 200, 100).inService(20).queue(5, time.Second).do(func(l *backlog.Listener) { l.Process.Stopped = true }), change: first,
+		},
+		{
+			name: "the first look at a listener that drops", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			now: tomcat(200, 100, 100).inService(100).queue(101, time.Second).lost(maxConns, syn, 12), change: first,
+		},
+		{
+			name: "a queue that is full in one look and drops nothing", status: ok,
+			now: tomcat(200, 8192, 100).inService(50).queue(101, 5*time.Millisecond), before: tomcat(200, 8192, 100).inService(50),
+		},
+		{
 			name: "a rate is known", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),
@@ -341,5 +366,8 @@ func scenariosUnknown() []scenario {
 		},
 	}
 }
+
+// first: another look will follow.
+func first(e *Evidence) { e.First = true }
 
 func uncertainAcceptCount(l *backlog.Listener) { l.Connector.AcceptCount.Uncertain = true }

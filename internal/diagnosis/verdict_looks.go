@@ -9,14 +9,15 @@ import (
 // pair is two looks at one listener, or one (before is nil then).
 type pair struct {
 	now, before *backlog.Listener
+	first       bool // before will be had, but is not yet
 	elapsed     time.Duration
 	t           Thresholds
 }
 
 // both tells whether every look shows it: a stage that is full in one look
-// only is no state yet. A single look is judged from one.
+// only is no state yet. The only look there will be is judged from one.
 func (p pair) both(shows func(*backlog.Listener) bool) bool {
-	return shows(p.now) && (p.before == nil || shows(p.before))
+	return shows(p.now) && !p.first && (p.before == nil || shows(p.before))
 }
 
 func (p pair) either(shows func(*backlog.Listener) bool) bool {

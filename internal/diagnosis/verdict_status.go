@@ -28,6 +28,14 @@ func (j *judge) saturated() bool {
 		j.both(stopped) && j.both(queueWaits)
 }
 
+// seenOnce: a stage is full in this look. That is no state yet, but not nothing
+// either.
+func (j *judge) seenOnce() bool {
+	e := j.Evidence
+	e.Before, e.First = nil, false
+	return newJudge(e, j.t).saturated()
+}
+
 // high names the stage that is at 80 % or more in two looks. Threads and
 // connections only count when clients wait or the forecast fills them.
 func (j *judge) high() backlog.Cause {
@@ -58,7 +66,7 @@ func (j *judge) stageHigh(name string) bool {
 		return false
 	}
 	if j.Before == nil {
-		return true
+		return !j.First
 	}
 	was, ok := limitNamed(Headroom(j.Before, nil, 0, j.Sysctl, j.t), name)
 	return ok && was.Ratio >= j.t.High

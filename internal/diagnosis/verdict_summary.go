@@ -183,11 +183,12 @@ func (j *judge) summaryOK() string {
 	}
 	s := "Nothing is lost and nothing is held up"
 	switch {
+	case j.seenOnce() && j.Now.Losses == nil:
+		s = "What waits is seen for the first time"
+	case j.seenOnce():
+		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
-	case j.threadsExhausted(j.Now) || queueFull(j.Now):
-		// No state yet, but not nothing either.
-		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case phase(j.Now, backlog.Unclassified) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
 	}

@@ -23,11 +23,15 @@ func (s *Sampler) judge(l *backlog.Listener, a *account, snap *backlog.Snapshot)
 	if past.Listener != nil {
 		e.Before, e.Elapsed = past.Listener, snap.Time.Sub(past.at)
 	}
+	e.First = e.Before == nil && s.looping
 	if snap.Time.Sub(trend.at) < steady {
 		trend.Listener = nil // a trend through two close looks is noise
 	}
 	l.Limits = diagnosis.Headroom(l, trend.Listener, snap.Time.Sub(trend.at), sp.sysctl, s.opt.Thresholds)
-	l.Verdict = a.hysteresis.Apply(snap.Time, diagnosis.Judge(e, s.opt.Thresholds))
+	l.Verdict = diagnosis.Judge(e, s.opt.Thresholds)
+	if e.Before != nil { // what one look says must not hold back what two say
+		l.Verdict = a.hysteresis.Apply(snap.Time, l.Verdict)
+	}
 	a.looks.push(look{snap.Time, l}, s.opt.ScanInterval)
 }
 
