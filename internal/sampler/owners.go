@@ -13,7 +13,7 @@ import (
 func (s *Sampler) findOwners(sc *scan) {
 	owners := make(map[uint32]owner.Process)
 	for _, pid := range s.chosen.pids() {
-		s.heldBy(pid, owners)
+		sc.searched[pid] = s.heldBy(pid, owners)
 	}
 	unowned := s.unowned(sc, owners)
 	take := func(found map[uint32]owner.Process, denied []owner.Denied) {
@@ -63,18 +63,21 @@ func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) map[*space]
 	return out
 }
 
-func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) {
+// heldBy takes the sockets of a named process; false where they may not be
+// looked at, and Find may know it by its threads' names.
+func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) bool {
 	inodes, err := s.src.Owners.ByPID(pid)
 	if err != nil {
-		return // Find may know it by its threads' names
+		return false
 	}
 	p, err := s.src.Proc.Process(pid)
 	if err != nil {
-		return
+		return false
 	}
 	for _, inode := range inodes {
 		owners[inode] = owner.Process{PID: pid, Comm: p.Comm, StartTime: p.StartTime}
 	}
+	return true
 }
 
 // lookAtOwners reads each kept process once, and names the listeners whose

@@ -17,7 +17,7 @@ import (
 func (s *Sampler) publish(sc *scan) {
 	snap := &backlog.Snapshot{
 		Time: sc.at, Host: s.host, Kernel: s.kernel,
-		Omitted: sc.omitted, Notes: sc.notes, Targets: s.missing(sc.kept), TargetInfos: s.targetInfos(sc.kept),
+		Omitted: sc.omitted, Notes: sc.notes, Targets: s.expectedPorts(sc), TargetInfos: s.targetInfos(sc.kept),
 	}
 	rest := max(seldom, time.Duration(len(bySpace(sc.kept)))*sysctlRest)
 	for _, sp := range s.spaces {
@@ -71,7 +71,7 @@ func (s *Sampler) listener(sc *scan, c *candidate) backlog.Listener {
 	worst, g := c.worst(), sc.gathered[c]
 	l := backlog.Listener{
 		ID: c.id, Port: c.port(), Inode: worst.Inode, Members: len(c.members),
-		Expected:    s.expected(c),
+		Expected:    c.expected(),
 		Connector:   s.limits(c).apply(c.connector),
 		AcceptQueue: &backlog.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
 		SynBacklog:  &backlog.SynBacklog{Length: g.synBacklog, Limit: int(worst.SendQ)},

@@ -23,6 +23,7 @@ type scan struct {
 	processes map[int]*backlog.Process
 	gathered  map[*candidate]*gathered
 	denied    []owner.Denied
+	searched  map[int]bool                  // named processes whose descriptors could be read
 	unread    map[int][]backlog.Unavailable // what discovery could not see, by process
 	notes     []string
 	miss      missing
@@ -63,13 +64,14 @@ func (s *Sampler) scan(ctx context.Context, start time.Time) error {
 
 // look takes in everything; the fast loop goes on meanwhile.
 func (s *Sampler) look(ctx context.Context, start time.Time) (*scan, error) {
-	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered), unread: make(map[int][]backlog.Unavailable)}
+	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered), unread: make(map[int][]backlog.Unavailable), searched: make(map[int]bool)}
 	s.scans++
 	s.discover(sc)
 	if err := s.findListeners(sc); err != nil {
 		return nil, err
 	}
 	s.findOwners(sc)
+	s.claim(sc)
 	s.findConnectors(ctx, sc)
 	s.keep(sc)
 	if s.scans == 1 {

@@ -18,6 +18,7 @@ type candidate struct {
 	members   []sockdiag.Listener
 	owner     *owner.Process
 	connector *backlog.Connector
+	claims    []claim  // why it is watched, but for all and Tomcats
 	account   *account // of the kept ones
 }
 

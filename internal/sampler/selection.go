@@ -112,18 +112,9 @@ func (s *Sampler) mayWant(c *candidate) bool {
 	return s.everything(c.space) || slices.ContainsFunc(s.chosen.selectors, func(sel selector) bool { return s.mayMatch(sel, c) })
 }
 
-// named tells whether the targets let a listener pass.
-func (s *Sampler) named(c *candidate) bool {
-	return s.everything(c.space) || slices.ContainsFunc(s.chosen.selectors, func(sel selector) bool { return s.matches(sel, c) })
-}
-
-// expected tells whether a listener's absence would be a finding.
-func (s *Sampler) expected(c *candidate) bool {
-	return slices.ContainsFunc(s.chosen.selectors, func(sel selector) bool { return sel.port != 0 && s.matches(sel, c) })
-}
-
-// missing returns the expected ports, and whether something listens there.
-func (s *Sampler) missing(kept []*candidate) []backlog.Target {
+// expectedPorts are the ports that were asked for, and whether something listens
+// there: whoever it is, and whether or not it is watched.
+func (s *Sampler) expectedPorts(sc *scan) []backlog.Target {
 	var out []backlog.Target
 	for _, sp := range s.spaces {
 		for _, sel := range s.chosen.selectors {
@@ -131,7 +122,7 @@ func (s *Sampler) missing(kept []*candidate) []backlog.Target {
 			if sel.port == 0 || !s.looksInto(sel, sp) || !sp.mayExpect(sel.port) || slices.ContainsFunc(out, t.Same) {
 				continue
 			}
-			t.Up = slices.ContainsFunc(kept, func(c *candidate) bool { return c.space == sp && c.port() == sel.port })
+			t.Up = slices.ContainsFunc(sc.all, func(c *candidate) bool { return c.space == sp && c.port() == sel.port })
 			out = append(out, t)
 		}
 	}
@@ -150,25 +141,6 @@ func (sp *space) mayExpect(port uint16) bool {
 		}
 	}
 	return false
-}
-
-// target is whose settings hold for a listener: that of its port, or else that
-// of its whole process; nil when it is in none.
-func (s *Sampler) target(c *candidate) (t *Target) {
-	for _, sel := range s.chosen.selectors {
-		if sel.target != nil && s.matches(sel, c) && (t == nil || sel.port != 0) {
-			t = sel.target
-		}
-	}
-	return t
-}
-
-// limits are those that were given by hand for a listener.
-func (s *Sampler) limits(c *candidate) Overrides {
-	if t := s.target(c); t != nil {
-		return t.Limits.Or(s.opt.Limits)
-	}
-	return s.opt.Limits
 }
 
 // targetInfos are the labels of every port that is watched or expected.
@@ -190,7 +162,7 @@ func (s *Sampler) targetInfos(kept []*candidate) []backlog.TargetInfo {
 		out = append(out, info)
 	}
 	for _, c := range kept {
-		add(c.port(), c.space, s.target(c))
+		add(c.port(), c.space, c.target())
 	}
 	for _, sp := range s.spaces {
 		for _, sel := range s.chosen.selectors {
