@@ -98,26 +98,30 @@ func (j *judge) cause(s backlog.Status) backlog.Cause {
 	return backlog.CauseNone
 }
 
-// losingCause: the looks around the drops say why, unless all they say is that
-// the queue was full and the present state says more. (At the start of a burst
-// the queue overflows for a moment before the connections run out.)
+// losingCause is what dropped the packets. The looks around the drops say it,
+// unless all they say is that the queue was full and the present state of what
+// empties it says more: at the start of a burst the queue overflows for a moment
+// before the connections run out, and a pause of the JVM's is told when it is
+// over. Busy threads alone keep nobody from accepting and drop no packet.
+//
+// Whether threads lacked a CPU, the looks around the drops have weighed; one
+// look in which they do, as in any burst on a busy machine, does not outweigh
+// them. A quota that throttles is certain.
 func (j *judge) losingCause() backlog.Cause {
 	c := j.lossCause()
 	switch c {
-	case backlog.CauseNone, backlog.CauseAcceptQueue, backlog.CauseSlowAccept:
-		if j.connectionsFull || j.filesFull || j.stoppedOrStalled() {
-			return j.presentCause()
+	case backlog.CauseNone, backlog.CauseAcceptQueue:
+		c = j.queueCause() // the limit may be known by now
+	case backlog.CauseSlowAccept:
+		present := j.queueCause()
+		if j.connectionsFull || j.filesFull || j.stoppedOrStalled() && present != backlog.CauseCPUSaturated {
+			c = present
 		}
 	case backlog.CauseMaxConnections:
-		// Whether threads lacked a CPU, the looks around the drops have weighed;
-		// one look in which they do, as in any burst on a busy machine, does not
-		// outweigh them. A quota that throttles is certain.
-		if present := j.connectionsCause(); j.connectionsFull && present != backlog.CauseCPUSaturated {
-			return present
+		present := j.connectionsCause()
+		if j.connectionsFull && present != backlog.CauseCPUSaturated {
+			c = present
 		}
-	}
-	if c == backlog.CauseNone || c == backlog.CauseAcceptQueue {
-		c = j.queueCause() // the limit may be known by now
 	}
 	return j.named(c)
 }

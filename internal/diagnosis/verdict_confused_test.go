@@ -230,10 +230,6 @@ func scenariosUnknown() []scenario {
 		l.Connector.MaxConnections = new(*l.Connector.MaxConnections)
 		l.Connector.MaxConnections.Uncertain = true
 	}
-	minute := func(e *Evidence) { e.Interval = time.Minute }
-	bounded := func(l *backlog.Listener) {
-		l.Connector.MaxQueue = &backlog.Setting[int]{Value: 100, Kind: backlog.SourceFile}
-	}
 	return []scenario{
 		{
 			name: "maxConnections not known, the queue is full", status: saturated, chain: causes(acceptQueue),
@@ -369,5 +365,12 @@ func scenariosUnknown() []scenario {
 
 // first: another look will follow.
 func first(e *Evidence) { e.First = true }
+
+func minute(e *Evidence) { e.Interval = time.Minute }
+
+// bounded gives the executor a queue of 100 places.
+func bounded(l *backlog.Listener) {
+	l.Connector.MaxQueue = &backlog.Setting[int]{Value: 100, Kind: backlog.SourceFile}
+}
 
 func uncertainAcceptCount(l *backlog.Listener) { l.Connector.AcceptCount.Uncertain = true }

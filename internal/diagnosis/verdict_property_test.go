@@ -106,6 +106,9 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 			harmed := lost != nil && (lost.DroppedPackets > 0 || lost.QueueResets > 0) || e.Closed != nil && e.Closed.Queued > 0
 			require.Equal(t, harmed, v.Status == losing, "seed %d: %s", seed, v.Summary)
 		}
+		if v.Status == losing {
+			require.NotContains(t, []backlog.Cause{threads, backlog.CauseExecutorQueue}, v.Cause, "seed %d: they drop no packet", seed)
+		}
 		if v.Status >= losing && v.Cause != "" {
 			require.True(t, slices.ContainsFunc(v.Findings, func(f backlog.Finding) bool { return f.Code == string(v.Cause) }), "seed %d", seed)
 		}

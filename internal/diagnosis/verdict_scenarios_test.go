@@ -99,6 +99,22 @@ func scenariosMVC() []scenario {
 			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
 		},
 		{
+			name: "A2 in the middle of the burst: the queue overflowed, then the threads run out", status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue, threads),
+			now:    a2().waiting(795).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(backlog.CauseSlowAccept, syn, 166),
+			before: a2().waiting(500).queue(60, 20*time.Millisecond).do(totals(0, 0, 0)), change: minute,
+			codes: []string{"max_threads"},
+		},
+		{
+			name: "the same with a bounded executor queue", status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue, backlog.CauseExecutorQueue, threads),
+			now:    a2().do(bounded).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(backlog.CauseSlowAccept, syn, 166),
+			before: a2().do(bounded).queue(60, 20*time.Millisecond).do(totals(0, 0, 0)), change: minute,
+		},
+		{
+			name: "the queue overflowed in a pause that is told when it is over", status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue, threads),
+			now:    a2().queue(101, 4*time.Second).do(totals(900*time.Millisecond, 0, 0)).lost(backlog.CauseSlowAccept, syn, 166),
+			before: a2().queue(101, 3*time.Second).do(totals(0, 0, 0)), change: minute,
+		},
+		{
 			name: "A6 max-connections 20,000", status: saturated, cause: threads, chain: causes(threads),
 			now:    tomcat(1000, 20000, 100).pool(1000).inService(1000).waiting(9000),
 			before: tomcat(1000, 20000, 100).pool(1000).inService(1000).waiting(9000),
