@@ -121,6 +121,15 @@ func scenariosConfused() []scenario {
 			change: first,
 		},
 		{
+			name: "clients give up on a server that is not busy", status: ok, now: tomcat(200, 8192, 100).pool(40).inService(30).do(abandoned(3)), before: tomcat(200, 8192, 100).pool(40).inService(33),
+			change: minute, codes: []string{"abandoned_requests"},
+		},
+		{
+			name: "clients give up while others wait outside", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(abandoned(1)), before: tomcat(200, 60, 100).inService(60).queue(20, time.Second),
+			change: minute, codes: []string{"abandoned_requests"},
+		},
+		{
 			name: "F12 clients that half-close after the request", status: ok, now: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40), before: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40),
 			notCodes: []string{"abandoned_requests"},
 		},
@@ -371,6 +380,11 @@ func minute(e *Evidence) { e.Interval = time.Minute }
 // bounded gives the executor a queue of 100 places.
 func bounded(l *backlog.Listener) {
 	l.Connector.MaxQueue = &backlog.Setting[int]{Value: 100, Kind: backlog.SourceFile}
+}
+
+// abandoned are requests whose clients closed before the answer.
+func abandoned(n uint64) func(*backlog.Listener) {
+	return func(l *backlog.Listener) { l.Losses.AbandonedRequests = n }
 }
 
 func uncertainAcceptCount(l *backlog.Listener) { l.Connector.AcceptCount.Uncertain = true }

@@ -106,6 +106,9 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 			harmed := lost != nil && (lost.DroppedPackets > 0 || lost.QueueResets > 0) || e.Closed != nil && e.Closed.Queued > 0
 			require.Equal(t, harmed, v.Status == losing, "seed %d: %s", seed, v.Summary)
 		}
+		if lost != nil && lost.AbandonedRequests > 0 {
+			require.NotContains(t, strings.ToLower(v.Summary), "nothing is lost", "seed %d: somebody gave up", seed)
+		}
 		if v.Status == losing {
 			require.NotContains(t, []backlog.Cause{threads, backlog.CauseExecutorQueue}, v.Cause, "seed %d: they drop no packet", seed)
 		}

@@ -62,17 +62,27 @@ func (j *judge) summarySaturated(v backlog.Verdict) string {
 	case v.Cause == backlog.CauseMaxThreads || v.Cause == backlog.CauseExecutorQueue:
 		return j.summaryThreads(v)
 	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
-		return capital(j.threadsPhrase()) + j.reason(v) + j.nothingLost() + "."
+		return capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	}
-	return capital(j.queuePhrase()) + j.reason(v) + j.nothingLost() + "."
+	return capital(j.queuePhrase()) + j.reason(v) + j.lostYet("; ") + "."
 }
 
-// nothingLost is only said when losses were looked for.
-func (j *judge) nothingLost() string {
-	if j.Now.Losses == nil {
+// lostYet tells that no packet was dropped, if losses were looked for. A client
+// that gave up has lost something all the same.
+func (j *judge) lostYet(sep string) string {
+	switch {
+	case j.Now.Losses == nil:
 		return ""
+	case j.losses().AbandonedRequests > 0:
+		return sep + "no packet was dropped, but " + j.abandonedPhrase()
 	}
-	return "; nothing is lost yet"
+	return sep + "nothing is lost yet"
+}
+
+// abandonedPhrase: they are seen at scans, which miss some.
+func (j *judge) abandonedPhrase() string {
+	n := j.losses().AbandonedRequests
+	return fmt.Sprintf("at least %s %s given up by the client%s", count(n, "request"), verb(n, "was", "were"), j.inInterval())
 }
 
 // queuePhrase tells what waits outside.
@@ -108,9 +118,7 @@ func (j *judge) summaryThreads(v backlog.Verdict) string {
 	if queued(j.Now) > 0 {
 		outside = j.queuePhrase()
 	}
-	if j.Now.Losses != nil {
-		outside += " and nothing is lost yet"
-	}
+	outside += j.lostYet(" and ")
 	if v.Cause != backlog.CauseExecutorQueue {
 		return capital(j.threadsPhrase()) + "; " + outside + "."
 	}
@@ -185,6 +193,8 @@ func (j *judge) summaryOK() string {
 	switch {
 	case j.seenOnce() && j.Now.Losses == nil:
 		s = "What waits is seen for the first time"
+	case j.losses().AbandonedRequests > 0:
+		s = "No packet was dropped, but " + j.abandonedPhrase()
 	case j.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case j.Now.Losses == nil:
