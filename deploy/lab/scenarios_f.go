@@ -71,6 +71,10 @@ func confused() []scenario {
 			run: stopped,
 		},
 		{
+			name: "F4-gc", load: "300 clients/s, a full collection of a second (SerialGC, 2^25 objects), handler 20 ms; connect 10 s, request 30 s",
+			run: collecting,
+		},
+		{
 			name: "F5", load: "5 clients; the process is up, nothing listens on 8443",
 			run: func(b *bench) {
 				b.server(e2e.Limits{})
@@ -127,6 +131,47 @@ func confused() []scenario {
 
 // stopped is F4: the queue fills while nobody calls accept(), although threads
 // and connections are free.
+// collecting: no signal stops this JVM. Its own counters show the pause only
+// when it is over, and drops have to be explained before.
+func collecting(b *bench) {
+	server := b.server(e2e.Limits{}, env("_JAVA_OPTIONS=-XX:+UseSerialGC -Xms2500m -Xmx2500m"))
+	one := demo.BurstOptions{Clients: 1, ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute}
+	ask := func(path string) result {
+		one.Path = path
+		return b.start(one).wait()
+	}
+	b.want(ask("/hoard?log2=25").ok == 1, "no hoard")
+	ask("/collect") // the objects are old now
+	w := b.agent(server.Port)
+	crowd := b.start(demo.BurstOptions{
+		Clients: 2400, Rate: 300, Path: hello(20 * time.Millisecond), ConnectTimeout: 10 * time.Second, RequestTimeout: 30 * time.Second,
+	})
+	b.settle(2100 * time.Millisecond)
+	pause := ask("/collect").max
+	r := crowd.wait()
+	b.clients("%s, the slowest after %.1f s, the collection took %.1f s", r, r.max.Seconds(), pause.Seconds())
+	l := w.worst(port)
+	b.said("worst: %s", words(l))
+	b.verdict(l, "losing", "jvm_pause")
+	b.onlyBy(l, "jvm_pause")
+	w.conserved()
+}
+
+// onlyBy checks that nine of ten dropped packets have the one cause.
+func (b *bench) onlyBy(l *e2e.Listener, cause string) {
+	if l.Losses == nil {
+		b.want(false, "no losses")
+		return
+	}
+	of := 0
+	for _, by := range l.Losses.By {
+		if by.Cause == cause {
+			of += by.Packets
+		}
+	}
+	b.want(10*of >= 9*l.Losses.DroppedPackets, "%d of %d packets by %s", of, l.Losses.DroppedPackets, cause)
+}
+
 func stopped(b *bench) {
 	server := b.server(e2e.Limits{})
 	w := b.agent(port)

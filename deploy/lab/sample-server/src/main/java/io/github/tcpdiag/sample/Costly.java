@@ -9,7 +9,7 @@ import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
 
-/** Handlers that use up what is not Tomcat's own: a CPU, files, outgoing ports. */
+/** Handlers that use up what is not Tomcat's own: a CPU, files, outgoing ports, memory. */
 @RestController
 class Costly {
     private final int port;
@@ -50,5 +50,28 @@ class Costly {
         try (InputStream answer = call.getInputStream()) {
             return new String(answer.readAllBytes()).trim() + "+1\n";
         }
+    }
+
+    private long[][] hoard;
+
+    /** Keeps 2^log2 small objects, scattered, so that a collector has to fetch each from memory. */
+    @GetMapping("/hoard")
+    synchronized String hoard(@RequestParam(name = "log2") int log2) {
+        int objects = 1 << log2;
+        hoard = new long[objects][];
+        for (int i = 0; i < objects; i++) {
+            hoard[i * SCATTER & objects - 1] = new long[2];
+        }
+        return objects + "\n";
+    }
+
+    /** Odd, so that every index comes up once. */
+    private static final int SCATTER = 0x9E3779B1;
+
+    /** Collects garbage: with -XX:+UseSerialGC and much in the hoard everything stands still for seconds. */
+    @GetMapping("/collect")
+    String collect() {
+        System.gc();
+        return "collected\n";
     }
 }
