@@ -47,15 +47,17 @@ func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
 // reach; else twice as many, which halves the wait.
 func (j *judge) adviseThreads(v backlog.Verdict) string {
 	most, _ := maxThreads(j.Now)
+	busy, seen := busyThreads(j.Now)
 	waiting := waitingRequests(j.Now)
-	s := maxThreadsSetting().fromTo(j.Now, most, 2*most)
-	effect := fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", roundUp(most+waiting))
-	if most+waiting <= 5*most {
-		s = maxThreadsSetting().fromTo(j.Now, most, roundUp(most+waiting))
-		effect = "then every request now inside has a thread"
+	to, effect := roundUp(most+waiting), "then every request now inside has a thread"
+	switch {
+	case waiting == 0 || seen && busy+waiting <= most:
+		to, effect = spare(most), "a quarter more than there are"
+	case most+waiting > 5*most:
+		to, effect = 2*most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
 	}
 	text := sentences(
-		"Shorten what the handlers wait for, or raise "+s+": "+effect+".",
+		"Shorten what the handlers wait for, or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
 		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")
 	if v.Cause != backlog.CauseMaxThreads {
 		return text // the cause's own advice has the rest

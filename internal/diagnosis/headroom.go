@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"math"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
@@ -19,7 +20,7 @@ const (
 // inwards, and when it will be full if it goes on filling as between the two
 // looks. before may be nil, and may lie further back than the last look: a
 // trend through a longer time is steadier.
-func Headroom(now, before *backlog.Listener, elapsed time.Duration, sysctl map[string]int, _ Thresholds) []backlog.Limit {
+func Headroom(now, before *backlog.Listener, elapsed time.Duration, sysctl map[string]int, t Thresholds) []backlog.Limit {
 	if now == nil || !now.Listening() {
 		return nil
 	}
@@ -30,7 +31,7 @@ func Headroom(now, before *backlog.Listener, elapsed time.Duration, sysctl map[s
 			continue
 		}
 		l := backlog.Limit{Name: s.name, Used: used, Max: most, Ratio: float64(used) / float64(most)}
-		if was, _, ok := s.read(before, sysctl); ok && sameServer(now, before) {
+		if was, _, ok := s.read(before, sysctl); ok && sameServer(now, before) && t.rises(was, used) {
 			l.FullIn = fullIn(was, used, most, elapsed)
 		}
 		out = append(out, l)
@@ -45,6 +46,13 @@ func sameServer(now, before *backlog.Listener) bool {
 	}
 	a, b := now.Process, before.Process
 	return a == nil || b == nil || a.PID == b.PID && a.StartTime == b.StartTime
+}
+
+// rises tells a number that fills up from one that comes and goes: of clients
+// that come by chance there are n give or take √n, and of two such looks the
+// later one is the higher in half of the cases.
+func (t Thresholds) rises(was, used int) bool {
+	return float64(used-was) >= t.Noise*math.Sqrt(float64(was+used))
 }
 
 // fullIn is the time until used reaches most; nil when it is there, or does

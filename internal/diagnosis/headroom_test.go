@@ -46,12 +46,14 @@ func TestHeadroomForecast(t *testing.T) {
 		return l.FullIn
 	}
 	at := func(n int) look { return tomcat(200, 8192, 100).do(files(n, 1000)) }
-	require.Equal(t, 20*time.Second, *forecast(at(500), at(600), 5*time.Second), "100 in 5 s, 400 to go")
+	require.Equal(t, 10*time.Second, *forecast(at(400), at(600), 5*time.Second), "200 in 5 s, 400 to go")
+	require.Nil(t, forecast(at(500), at(600), 5*time.Second), "what comes by chance can rise as much")
+	require.Equal(t, 5*time.Second, *forecast(at(0), at(500), 5*time.Second), "from nothing")
 	require.Nil(t, forecast(at(600), at(600), time.Second), "not filling")
 	require.Nil(t, forecast(at(700), at(600), time.Second), "draining")
 	require.Nil(t, forecast(at(900), at(1000), time.Second), "full already")
-	require.Nil(t, forecast(at(500), at(600), 0), "one look twice")
+	require.Nil(t, forecast(at(400), at(600), 0), "one look twice")
 	require.Nil(t, forecast(look{}, at(600), time.Second), "a single look")
-	require.Nil(t, forecast(at(500).do(func(l *backlog.Listener) { l.Inode++ }), at(600), time.Second), "another listener")
-	require.Nil(t, forecast(at(500).do(func(l *backlog.Listener) { l.Process.StartTime++ }), at(600), time.Second), "another process")
+	require.Nil(t, forecast(at(400).do(func(l *backlog.Listener) { l.Inode++ }), at(600), time.Second), "another listener")
+	require.Nil(t, forecast(at(400).do(func(l *backlog.Listener) { l.Process.StartTime++ }), at(600), time.Second), "another process")
 }

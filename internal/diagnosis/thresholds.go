@@ -8,6 +8,14 @@ type Thresholds struct {
 	High float64
 	// Horizon is how far ahead a forecast warns.
 	Horizon time.Duration
+	// Noise is how many standard deviations of what comes and goes by itself a
+	// number must have risen by to be forecast: at 4 a server that is busy and
+	// well is not foretold to fill up in a day of looks.
+	Noise float64
+	// Passing is how long a connection may stand in the accept queue of a
+	// server that has room before it counts as waiting: an acceptor that wakes
+	// up needs a moment.
+	Passing time.Duration
 
 	// ConnectionsSlack is the share of maxConnections that may be missing from
 	// the kernel's count of a server at its limit: a walk of the socket table
@@ -59,6 +67,8 @@ func DefaultThresholds() Thresholds {
 	return Thresholds{
 		High:             .8,
 		Horizon:          5 * time.Minute,
+		Noise:            4,
+		Passing:          100 * time.Millisecond,
 		ConnectionsSlack: .02,
 		SlackFrom:        8,
 		IdleMajority:     .5,

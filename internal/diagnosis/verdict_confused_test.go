@@ -285,8 +285,12 @@ func scenariosUnknown() []scenario {
 			now: tomcat(200, 8192, 100).pool(200).inService(150).waiting(2).idle(300), before: tomcat(200, 8192, 100).pool(200).inService(148).waiting(3).idle(310),
 		},
 		{
-			name: "90 % of the threads and requests wait now and then", status: warning, cause: threads,
-			now: tomcat(200, 8192, 100).pool(186).inService(178).waiting(3), before: tomcat(200, 8192, 100).pool(186).inService(176).waiting(1),
+			name: "90 % of the threads, and requests wait in both looks", status: warning, cause: threads,
+			now: tomcat(200, 8192, 100).pool(186).inService(178).waiting(5), before: tomcat(200, 8192, 100).pool(186).inService(176).waiting(4),
+		},
+		{
+			name: "the threads fill up, and nobody waits: they come and go too fast to be foretold", status: ok,
+			now: tomcat(200, 8192, 100).pool(186).inService(195), before: tomcat(200, 8192, 100).pool(186).inService(162),
 		},
 		{
 			name: "idle connections fill up", status: ok,
@@ -295,8 +299,8 @@ func scenariosUnknown() []scenario {
 		},
 		{
 			name: "connections fill up", status: warning, cause: maxConns,
-			now:    tomcat(200, 1000, 100).do(virtual).inService(880),
-			before: tomcat(200, 1000, 100).do(virtual).inService(850),
+			now:    tomcat(200, 10000, 100).do(virtual).inService(8800),
+			before: tomcat(200, 10000, 100).do(virtual).inService(8200),
 		},
 		{
 			name: "HTTPS, the pool is at its maximum and requests pile up", status: saturated, cause: threads, chain: causes(threads),

@@ -36,8 +36,9 @@ func (j *judge) seenOnce() bool {
 	return newJudge(e, j.t).saturated()
 }
 
-// high names the stage that is at 80 % or more in two looks. Threads and
-// connections only count when clients wait or the forecast fills them.
+// high names the stage that is at 80 % or more in two looks. Connections only
+// count when clients wait or the forecast fills them, threads when clients wait:
+// they come and go too fast to be foretold.
 func (j *judge) high() backlog.Cause {
 	switch {
 	case j.stageHigh(stageAcceptQueue):
@@ -50,13 +51,20 @@ func (j *judge) high() backlog.Cause {
 		return backlog.CauseMaxConnections
 	case j.executorFull:
 		return backlog.CauseExecutorQueue
-	case j.stageHigh(stageMaxThreads) && (j.both(requestsWait) || j.fills(stageMaxThreads)):
+	case j.stageHigh(stageMaxThreads) && j.both(j.threadsWanted):
 		return backlog.CauseMaxThreads
 	}
 	return backlog.CauseNone
 }
 
-func requestsWait(l *backlog.Listener) bool { return waitingRequests(l) > 0 }
+// threadsWanted tells whether requests wait and the threads that are free are
+// not many more than these. On a busy server some are always on their way to one.
+func (j *judge) threadsWanted(l *backlog.Listener) bool {
+	most, _ := maxThreads(l)
+	busy, _ := busyThreads(l)
+	waiting := waitingRequests(l)
+	return waiting > 0 && float64(busy+waiting) >= j.t.ThreadsBusy*float64(most)
+}
 
 // stageHigh tells whether a stage is at 80 % or more in both looks. The limits
 // of the look before are computed anew: its sysctls are those of now.
@@ -84,7 +92,7 @@ func (j *judge) connectionsHigh() bool {
 	if !j.stageHigh(stageMaxConnections) {
 		return false
 	}
-	if j.both(queueWaits) {
+	if j.both(j.queueStands) {
 		return true
 	}
 	return j.fills(stageMaxConnections) && j.both(func(l *backlog.Listener) bool {
@@ -92,4 +100,9 @@ func (j *judge) connectionsHigh() bool {
 		return ok && connectionLimit(l) == limitKnown &&
 			float64(n-phase(l, backlog.Idle)) >= j.t.High*float64(l.Connector.MaxConnections.Value)
 	})
+}
+
+// queueStands tells whether connections wait, and do not only pass through.
+func (j *judge) queueStands(l *backlog.Listener) bool {
+	return queueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= j.t.Passing)
 }
