@@ -189,7 +189,7 @@ func (s *Sampler) abandon(sp *space, now time.Time) {
 	for _, a := range sp.accounts {
 		if sp.awake() {
 			a.fallDue()
-			a.settle(func() backlog.Cause { return sp.cause(a, a.looks.last.Listener) })
+			a.settle(func(bool) backlog.Cause { return sp.cause(a, a.looks.last.Listener, false) })
 		}
 		if a.lastSeen.IsZero() {
 			a.lastSeen = now
@@ -217,7 +217,7 @@ func (sp *space) adopt(orphans []*account) (rest []*account) {
 		if a.id.NetNS != uint64(sp.id) {
 			return false
 		}
-		a.looks = looks{}
+		a.forget()
 		sp.accounts[a.id] = a
 		return true
 	})

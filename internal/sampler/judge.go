@@ -53,7 +53,7 @@ func (s *Sampler) rememberClosed(snap *backlog.Snapshot) {
 func (sp *space) noteClosed(port uint16, a *account, snap *backlog.Snapshot) {
 	ago := snap.Time.Sub(a.closedAt)
 	known := sp.closed[port]
-	if ago > max(snap.Interval, time.Second) || (known != nil && known.Ago <= ago) {
+	if ago >= max(snap.Interval, time.Second) || (known != nil && known.Ago <= ago) {
 		return
 	}
 	if sp.closed == nil {

@@ -138,8 +138,8 @@ func (s *Sampler) rewatch(sc *scan) {
 // what happened in the window.
 func (sp *space) book(a *account, l *backlog.Listener, scanNumber int) {
 	base, now := sp.past[0], sp.past[len(sp.past)-1]
-	a.lastSeen = now.at
-	a.settle(func() backlog.Cause { return sp.cause(a, l) })
+	a.lastSeen, a.absent = now.at, false
+	a.settle(func(former bool) backlog.Cause { return sp.cause(a, l, former) })
 	a.ledger.close(scanNumber, base.scan)
 	if length, when, ok := a.peaks.highest(now.at); ok && len(sp.past) > 1 {
 		// The scan itself is a sample, too: never show a peak below the length.
@@ -165,9 +165,14 @@ func (sp *space) sole(base, now checkpoint) bool {
 	return len(sp.watches) == 1 && base.strangers == now.strangers
 }
 
-// cause judges from the looks on both sides of the drops.
-func (sp *space) cause(a *account, now *backlog.Listener) backlog.Cause {
+// cause judges from the looks on both sides of the drops; of the drops of a
+// listener that has closed since and of which there is another now, from the
+// last one at it.
+func (sp *space) cause(a *account, now *backlog.Listener, former bool) backlog.Cause {
 	before := a.looks.last
+	if former && a.former.Listener != nil {
+		before, now = a.former, a.former.Listener
+	}
 	elapsed := sp.past[len(sp.past)-1].at.Sub(before.at)
 	// The packets of the SYN queue are told apart already: no counters.
 	return diagnosis.DropCause(before.Listener, now, elapsed, diagnosis.NamespaceDelta{}, sp.thresholds)
@@ -208,8 +213,12 @@ func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
 				delete(sp.accounts, id)
 				continue
 			}
+			if a.absent { // whatever has come and gone since was another one
+				a.forget()
+			}
+			a.absent = true
 			if sp.awake() {
-				a.settle(func() backlog.Cause { return sp.cause(a, a.looks.last.Listener) })
+				a.settle(func(bool) backlog.Cause { return sp.cause(a, a.looks.last.Listener, false) })
 				a.ledger.close(s.scans, sp.past[0].scan)
 			}
 			former = append(former, a)

@@ -239,6 +239,7 @@ func (s *Sampler) keep(sc *scan) {
 	for _, c := range kept {
 		c.account = c.space.account(c.id)
 		c.account.dismissed = false
+		c.account.meet(c, sc.at)
 	}
 }
 

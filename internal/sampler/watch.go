@@ -76,6 +76,7 @@ func (w *watch) vanish(now time.Time) {
 		return
 	}
 	w.gone = true
+	w.account.close()
 	var queued uint64
 	for _, m := range w.members {
 		queued += uint64(m.length)

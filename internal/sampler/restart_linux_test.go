@@ -1,0 +1,108 @@
+package sampler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+)
+
+// A server dies with its connections taken by idle clients, and another one takes its address, free
+// yet and overrun at once: what each has dropped is its own.
+func TestDropsOfARestartedServer(t *testing.T) {
+	const before, after = 30, 50
+	for name, between := range map[string]func(*testing.T, *lab){
+		"no scan saw it gone":  func(*testing.T, *lab) {},
+		"one scan saw it gone": func(t *testing.T, l *lab) { l.scan(t) },
+		"two scans did":        func(t *testing.T, l *lab) { l.scan(t); l.scan(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, func(o *Options) { o.Limits.MaxConnections = &backlog.Setting[int]{Value: 2, Kind: backlog.SourceFlag} })
+			l.looping = true
+			server := l.listen(t, nettest.ListenOptions{Backlog: 1})
+			l.queue(t, server.Addr, 2)
+			taken := server.Accept(t, 2)
+			l.queue(t, server.Addr, 2)
+			l.scan(t)
+			require.Equal(t, backlog.StatusSaturated, only(t, l.scan(t)).Verdict.Status)
+
+			l.overflow(t, server.Addr, before)
+			l.Sample()
+			server.Close()
+			for _, c := range taken {
+				require.NoError(t, c.Close())
+			}
+			l.Sample()
+			between(t, l)
+			server = l.listen(t, nettest.ListenOptions{Address: server.Addr.String(), Backlog: 1})
+			l.queue(t, server.Addr, 2)
+			l.overflow(t, server.Addr, after)
+			l.Sample()
+			snap := l.scan(t)
+			got := only(t, snap)
+			dropped := make(map[backlog.Cause]uint64)
+			for key, n := range got.Totals.Dropped {
+				dropped[key.Cause] += n
+			}
+			require.Equal(t, map[backlog.Cause]uint64{backlog.CauseKeepAliveIdle: before, backlog.CauseSlowAccept: after}, dropped)
+			conserved(t, snap)
+		})
+	}
+}
+
+// One that comes and goes between two scans while nothing is remembered of it
+// is not judged by the one that has long been gone.
+func TestDropsOfAServerThatNoScanSaw(t *testing.T) {
+	l := newLab(t, func(o *Options) { o.Limits.MaxConnections = &backlog.Setting[int]{Value: 2, Kind: backlog.SourceFlag} })
+	server := l.listen(t, nettest.ListenOptions{Backlog: 1})
+	l.queue(t, server.Addr, 2)
+	server.Accept(t, 2)
+	l.scan(t)
+	l.scan(t)
+	server.Close()
+	l.scan(t)
+	l.scan(t)
+	server = l.listen(t, nettest.ListenOptions{Address: server.Addr.String(), Backlog: 1})
+	l.queue(t, server.Addr, 2)
+	l.overflow(t, server.Addr, 5)
+	l.spaces[0].splitDrops() // as when another listener's counter moves
+	server.Close()
+	snap := l.scan(t)
+	require.Len(t, snap.Gone, 1)
+	for key, n := range snap.Gone[0].Totals.Dropped {
+		require.Equal(t, backlog.CauseAcceptQueue, key.Cause, "%d", n)
+	}
+	conserved(t, snap)
+}
+
+// What was seen of the one before is no second look, and holds back nothing.
+func TestVerdictOfARestartedServer(t *testing.T) {
+	now := time.Now()
+	l := newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	l.looping = true
+	stuck := l.listen(t, nettest.ListenOptions{Backlog: 1})
+	address := nettest.ListenOptions{Address: stuck.Addr.String(), Backlog: 1}
+	queue := func() *backlog.Listener {
+		l.queue(t, stuck.Addr, 2)
+		now = now.Add(time.Second)
+		return only(t, l.scan(t))
+	}
+	require.Equal(t, backlog.StatusOK, queue().Verdict.Status, "one look")
+	now = now.Add(time.Second)
+	require.Equal(t, backlog.StatusSaturated, only(t, l.scan(t)).Verdict.Status)
+
+	for range 2 {
+		stuck.Close()
+		now = now.Add(10 * time.Minute)
+		l.scan(t)
+		stuck = l.listen(t, address)
+		now = now.Add(2 * time.Minute) // out of the window
+		require.Equal(t, backlog.StatusOK, only(t, l.scan(t)).Verdict.Status)
+	}
+	require.Equal(t, backlog.StatusOK, queue().Verdict.Status, "one look at a full queue")
+	now = now.Add(time.Second)
+	require.Equal(t, backlog.StatusSaturated, only(t, l.scan(t)).Verdict.Status)
+}
