@@ -2,7 +2,6 @@ package diagnosis
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 )
@@ -101,86 +100,11 @@ func (j *judge) acceptRate() (perSecond float64, ok bool) {
 	return float64(j.Now.AcceptQueue.Length) / now.Seconds(), true
 }
 
-func (j *judge) adviseConnections(v backlog.Verdict) string {
-	if connectionLimit(j.Now) != limitKnown {
-		return j.adviseUnknown()
-	}
-	most := j.Now.Connector.MaxConnections.Value
-	n, _ := held(j.Now)
-	dropped := int(j.overflowed())
-	to := max(spare(max(n, most)+queued(j.Now)+dropped), most+1)
-	covers := "room for those inside and those in the accept queue"
-	if dropped > 0 {
-		covers += ", and for one client per dropped packet, the most there can have been"
-	}
-	change := maxConnectionsSetting().fromTo(j.Now, most, to)
-	raise := "Raise " + change + ": " + covers + "."
-	switch threads := slices.Contains(v.Chain, backlog.CauseMaxThreads); {
-	case j.slotsWithoutThread():
-		raise = "Most connections hold a slot and no thread. If their clients never finish a request, lower " + connectionTimeoutSetting().name(j.Now) +
-			" to 5 s; if they are WebSockets or answered asynchronously, raise " + change + "."
-	case threads && j.threadsFull && dropped > 0:
-		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
-	case threads && j.threadsFull:
-		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + serverName(j.Now) + "."
-	case threads:
-		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
-	}
-	return sentences(raise, filesFor(j.Now, to), j.acceptCountInVain())
-}
-
-// slotsWithoutThread tells whether most connections are neither idle nor in
-// service, where that can be told.
-func (j *judge) slotsWithoutThread() bool {
-	n, ok := held(j.Now)
-	c := j.Now.Connector
-	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, backlog.Unclassified) > n
-}
-
-func (j *judge) adviseKeepAlive() string {
-	if connectionLimit(j.Now) != limitKnown {
-		return j.adviseUnknown()
-	}
-	var first string
-	if t := j.Now.Connector.KeepAliveTimeout; t != nil {
-		first = fmt.Sprintf("Lower %s from %s to 5 s", keepAliveSetting().name(j.Now), seconds(t.Value))
-	} else {
-		first = "Lower " + keepAliveSetting().name(j.Now) + " to 5 s (unset it is connectionTimeout, 20 to 60 s)"
-	}
-	most := j.Now.Connector.MaxConnections.Value
-	n, _ := held(j.Now)
-	to := spare(max(n, most) + queued(j.Now) + int(j.overflowed()))
-	return sentences(
-		fmt.Sprintf("%s, or raise %s: an idle connection costs a descriptor and a few KiB, no thread.", first, maxConnectionsSetting().fromTo(j.Now, most, to)),
-		filesFor(j.Now, to),
-		"A shorter timeout makes clients connect more often. More threads would not help, those there are have nothing to do; a larger acceptCount would only let more clients wait behind idle ones.")
-}
-
 func (j *judge) adviseExecutorQueue() string {
 	n, _ := boundedQueue(j.Now)
 	return sentences(
-		fmt.Sprintf("%s is %d: raise it to %d if rejecting is not what it is for, or raise the threads that empty it.", maxQueueSetting().name(j.Now), n, spare(2*n)),
+		fmt.Sprintf("%s is %d: raise it to %d if rejecting is not what it is for, or raise the threads that empty it.", maxQueueSetting().name(j.Now), n, max(spare(2*n), 10)),
 		"A longer queue means that requests wait longer before they are served. acceptCount and maxConnections have no part in it.")
-}
-
-func (j *judge) adviseFiles() string {
-	used, most, ok := openFiles(j.Now)
-	if !ok {
-		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
-	}
-	n, _ := held(j.Now)
-	to := roundUp(2 * most)
-	if connectionLimit(j.Now) == limitKnown {
-		to = max(to, roundUp((j.Now.Connector.MaxConnections.Value+max(0, used-n))*11/10))
-	}
-	others := ""
-	if 2*n < used || used-n > 1000 {
-		others = fmt.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%d/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
-	}
-	return sentences(
-		fmt.Sprintf("Raise the open-files limit from %d to %d (LimitNOFILE=%[2]d in the unit, ulimit -n, or the container's ulimits) and restart.", most, to),
-		others,
-		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
 }
 
 func (j *judge) advisePause() string {
@@ -201,7 +125,8 @@ func (j *judge) adviseThrottled() string {
 }
 
 // adviseSlowAccept: a burst has to fit into the queue while the acceptor works
-// it off; a dropped packet stands for at most one client more.
+// it off; a dropped packet stands for at most one client more. But a minute of
+// retransmissions is no burst, and no queue is to hold it.
 func (j *judge) adviseSlowAccept() string {
 	q := j.Now.AcceptQueue
 	if q == nil {
@@ -211,10 +136,12 @@ func (j *judge) adviseSlowAccept() string {
 	if j.threadsFull || j.undercounted() {
 		vain = ""
 	}
-	return sentences(
-		j.backlogChange(spare(q.Capacity()+int(j.overflowed()))),
-		"The queue then holds the burst while it is accepted; the clients in it wait instead of retrying after 1 s.",
-		vain)
+	dropped := j.overflowed()
+	to, holds := spare(q.Capacity()+int(dropped)), "The queue then holds the burst while it is accepted; the clients in it wait instead of retrying after 1 s."
+	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
+		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", count(dropped, "dropped packet"), serverName(j.Now))
+	}
+	return sentences(j.backlogChange(to), holds, vain)
 }
 
 func (j *judge) adviseClamped() string {

@@ -66,25 +66,20 @@ func (s setting) fromTo(l *backlog.Listener, from, to int) string {
 	return fmt.Sprintf("%s from %d to %d", s.name(l), from, to)
 }
 
-// filesFor tells what else must be raised before the server can hold that many
-// connections: each takes a file descriptor.
-func filesFor(l *backlog.Listener, connections int) string {
-	used, most, ok := openFiles(l)
-	n, seen := held(l)
-	if !ok || !seen {
-		return "Each connection takes a file descriptor: check the open-files limit first."
-	}
-	// A tenth more for the files the connections do not account for.
-	need := connections + max(0, used-n)
-	need += need / 10
-	if need <= most {
-		return fmt.Sprintf("Each connection takes a file descriptor; the limit of %d suffices.", most)
-	}
-	return fmt.Sprintf("Each connection takes a file descriptor: raise the open-files limit from %d to %d first (LimitNOFILE=%[2]d, ulimit -n).", most, roundUp(need))
-}
-
-// backlogChange is how the accept queue is made longer.
+// backlogChange is how the accept queue is made longer. Where more than that is
+// configured, it is the kernel that holds it short.
 func (j *judge) backlogChange(to int) string {
+	most, known := j.Sysctl["somaxconn"]
+	limit := fmt.Sprintf("net.core.somaxconn to at least %d", to)
+	if known {
+		limit += fmt.Sprintf(" (now %d)", most)
+	}
+	if n, ok := acceptCount(j.Now); ok && n >= to {
+		if known && most >= to {
+			return fmt.Sprintf("Restart the server: %s is %d, and takes effect at listen().", acceptCountSetting().name(j.Now), n)
+		}
+		return fmt.Sprintf("Raise %s, then restart the server: listen() takes it once. %s is %d, that suffices.", limit, capital(acceptCountSetting().name(j.Now)), n)
+	}
 	s := "Raise "
 	if isTomcat(j.Now) {
 		s += acceptCountSetting().name(j.Now)
@@ -95,12 +90,8 @@ func (j *judge) backlogChange(to int) string {
 		s += fmt.Sprintf(" from %d", j.Now.AcceptQueue.Limit)
 	}
 	s += fmt.Sprintf(" to %d", to)
-	if most, ok := j.Sysctl["somaxconn"]; !ok || most < to {
-		s += fmt.Sprintf(" and net.core.somaxconn to at least %d", to)
-		if ok {
-			s += fmt.Sprintf(" (now %d)", most)
-		}
-		return s + ", then restart the server: listen() takes both once."
+	if !known || most < to {
+		return s + " and " + limit + ", then restart the server: listen() takes both once."
 	}
 	return s + ", then restart the server: it takes effect at listen()."
 }

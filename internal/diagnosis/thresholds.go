@@ -57,6 +57,12 @@ type Thresholds struct {
 	// why the queue was full goes before those that only say that it was.
 	LossShare float64
 
+	// QueueMost and ConnectionsMost are how far an advice goes by itself when
+	// packets were dropped, unless there is as much already: they are repeated,
+	// and do not say how many clients sent them. These are net.core.somaxconn
+	// (Linux 5.4) and maxConnections where nobody set them.
+	QueueMost, ConnectionsMost int
+
 	// Hold is how long a better status must last before it is believed, Settle
 	// how long another cause.
 	Hold, Settle time.Duration
@@ -81,6 +87,8 @@ func DefaultThresholds() Thresholds {
 		RunDelay:         .5,
 		CPUOverrides:     .5,
 		LossShare:        .2,
+		QueueMost:        4096,
+		ConnectionsMost:  8192,
 		Hold:             5 * time.Second,
 		Settle:           3 * time.Second,
 	}

@@ -60,11 +60,14 @@ func (j *judge) openFilesFinding(add adder) {
 	used, most, _ := openFiles(j.Now)
 	n, _ := held(j.Now)
 	conns := j.Now.Connector.MaxConnections.Value
+	to, instead := filesNeeded(j.Now, conns), ""
+	if fewer := (most - (used - n)) * 9 / 10; fewer > 0 {
+		instead = fmt.Sprintf(", or lower %s to %d, so that clients wait in the queue instead of accept() failing", maxConnectionsSetting().name(j.Now), fewer)
+	}
 	add("open_files_below_max_connections", backlog.SeverityWarning,
 		fmt.Sprintf("The process may open %d files, %d are open and %d of these are no connections of this listener: the files run out at about %d connections, before maxConnections (%d).",
 			most, used, used-n, max(0, most-(used-n)), conns),
-		fmt.Sprintf("Raise the open-files limit to %d (LimitNOFILE=, ulimit -n) and restart, or lower %s to %d, so that clients wait in the queue instead of accept() failing.",
-			roundUp((conns+max(0, used-n))*11/10), maxConnectionsSetting().name(j.Now), max(1, (most-(used-n))*9/10)))
+		fmt.Sprintf("Raise the open-files limit to %d (%s) and restart%s.", to, filesLimit(to), instead))
 }
 
 // forecast warns of what hits all of a sudden: a process out of files or ports

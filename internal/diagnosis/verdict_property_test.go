@@ -124,6 +124,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 			require.NotEqual(t, threads, v.Cause, "seed %d", seed)
 			require.NotContains(t, v.Chain, threads, "seed %d", seed)
 		}
+		requireChanges(t, v)
 		for _, f := range v.Findings {
 			require.NotEmpty(t, f.Evidence, "seed %d: %s", seed, f.Code)
 			require.False(t, strings.Contains(f.Evidence+f.Advice, "%!"), "seed %d: %s %s", seed, f.Evidence, f.Advice)

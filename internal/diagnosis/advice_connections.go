@@ -1,0 +1,108 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// shortTimeout is what a server that runs out of connections may grant a client
+// that sends nothing.
+const shortTimeout = 5 * time.Second
+
+func (j *judge) adviseConnections(v backlog.Verdict) string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
+	}
+	to, covers := j.connectionsWanted()
+	change := maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to)
+	raise := "Raise " + change + ": " + covers + "."
+	switch threads := slices.Contains(v.Chain, backlog.CauseMaxThreads); {
+	case j.slotsWithoutThread():
+		raise = "Most connections hold a slot and no thread. If their clients never finish a request, " + j.shorterRequests() +
+			"; if they are WebSockets or answered asynchronously, raise " + change + "."
+	case threads && j.threadsFull && j.overflowed() > 0:
+		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
+	case threads && j.threadsFull:
+		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + serverName(j.Now) + "."
+	case threads:
+		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
+	}
+	return sentences(raise, filesFor(j.Now, to), j.acceptCountInVain())
+}
+
+// slotsWithoutThread tells whether most connections are neither idle nor in
+// service, where that can be told.
+func (j *judge) slotsWithoutThread() bool {
+	n, ok := held(j.Now)
+	c := j.Now.Connector
+	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, backlog.Unclassified) > n
+}
+
+// shorterRequests: connectionTimeout is how long a client may take to send one.
+func (j *judge) shorterRequests() string {
+	name := connectionTimeoutSetting().name(j.Now)
+	if t := j.Now.Connector.ConnectionTimeout; t != nil && t.Value > 0 && t.Value <= shortTimeout {
+		return fmt.Sprintf("%s ends them after %s already", name, seconds(t.Value))
+	}
+	return "lower " + name + " to " + seconds(shortTimeout)
+}
+
+// connectionsWanted is a maxConnections above the one in force, and what it is
+// enough for. A dropped packet stands for one client at most; many of them are
+// retransmissions, and how many clients they are is not known.
+func (j *judge) connectionsWanted() (to int, covers string) {
+	most := j.Now.Connector.MaxConnections.Value
+	n, _ := held(j.Now)
+	here := max(n, most) + queued(j.Now)
+	dropped := j.overflowed()
+	to, covers = max(spare(here+int(dropped)), most+1), "room for those inside and those in the accept queue"
+	switch bound := max(j.t.ConnectionsMost, roundUp(2*here)); {
+	case dropped == 0:
+	case to > bound:
+		to = bound
+		covers += fmt.Sprintf(", as a first step: how many clients the %s are is not known, the same ones try again and again", count(dropped, "dropped packet"))
+	default:
+		covers += ", and for one client per dropped packet, the most there can have been"
+	}
+	return to, covers
+}
+
+func (j *judge) adviseKeepAlive() string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
+	}
+	to, _ := j.connectionsWanted()
+	raise := "raise " + maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to) + ": an idle connection costs a descriptor and a few KiB, no thread."
+	after := "More threads would not help, those there are have nothing to do; a larger acceptCount would only let more clients wait behind idle ones."
+	lower, short := j.shorterKeepAlive()
+	if short {
+		return sentences(capital(raise), lower+".", filesFor(j.Now, to), after)
+	}
+	return sentences(lower+", or "+raise, filesFor(j.Now, to), "A shorter timeout makes clients connect more often. "+after)
+}
+
+// shorterKeepAlive is the change that frees idle connections sooner; short is
+// true where they are freed that soon already. Below 0 they never are; unset,
+// keepAliveTimeout is connectionTimeout.
+func (j *judge) shorterKeepAlive() (change string, short bool) {
+	name, to := keepAliveSetting().name(j.Now), seconds(shortTimeout)
+	own, other := j.Now.Connector.KeepAliveTimeout, j.Now.Connector.ConnectionTimeout
+	inForce := own
+	if own == nil {
+		inForce = other
+	}
+	switch {
+	case inForce == nil:
+		return "Set " + name + " to " + to + " (unset it is connectionTimeout, 20 to 60 s)", false
+	case inForce.Value <= 0:
+		return "Set " + name + " to " + to + " (now idle connections are never closed)", false
+	case inForce.Value <= shortTimeout:
+		return fmt.Sprintf("%s frees idle connections after %s already", capital(name), seconds(inForce.Value)), true
+	case own == nil:
+		return fmt.Sprintf("Set %s to %s (unset it is connectionTimeout, %s)", name, to, seconds(other.Value)), false
+	}
+	return fmt.Sprintf("Lower %s from %s to %s", name, seconds(own.Value), to), false
+}

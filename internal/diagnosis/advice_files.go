@@ -1,0 +1,74 @@
+package diagnosis
+
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// nrOpen is fs.nr_open as the kernel starts with it: no open-files limit can be
+// set above it, not by root either.
+const nrOpen = 1 << 20
+
+// filesLimit tells where the open-files limit is set.
+func filesLimit(to int) string {
+	s := fmt.Sprintf("LimitNOFILE=%d in the unit, ulimit -n, or the container's ulimits", to)
+	if to > nrOpen {
+		s += fmt.Sprintf("; fs.nr_open, %d by default, has to be raised first", nrOpen)
+	}
+	return s
+}
+
+// filesNeeded are a tenth more than the connections and what else is open take.
+func filesNeeded(l *backlog.Listener, connections int) int {
+	used, _, _ := openFiles(l)
+	n, _ := held(l)
+	return roundUp((connections + max(0, used-n)) * 11 / 10)
+}
+
+// filesFor tells what else must be raised before the server can hold that many
+// connections: each takes a file descriptor.
+func filesFor(l *backlog.Listener, connections int) string {
+	_, most, ok := openFiles(l)
+	_, seen := held(l)
+	if !ok || !seen {
+		return "Each connection takes a file descriptor: check the open-files limit first."
+	}
+	need := filesNeeded(l, connections)
+	if need <= most {
+		return fmt.Sprintf("Each connection takes a file descriptor; the limit of %d suffices.", most)
+	}
+	return fmt.Sprintf("Each connection takes a file descriptor: raise the open-files limit from %d to %d first (%s).", most, need, filesLimit(need))
+}
+
+func (j *judge) adviseFiles() string {
+	used, most, ok := openFiles(j.Now)
+	if !ok {
+		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
+	}
+	n, _ := held(j.Now)
+	need := 0
+	if connectionLimit(j.Now) == limitKnown {
+		need = filesNeeded(j.Now, j.Now.Connector.MaxConnections.Value)
+	}
+	others := ""
+	if 2*n < used || used-n > 1000 {
+		others = fmt.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%d/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
+	}
+	return sentences(raiseFiles(most, need), others,
+		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
+}
+
+// raiseFiles doubles the limit, or goes to what is needed if that is more; not
+// beyond what the kernel allows without need.
+func raiseFiles(most, need int) string {
+	to := max(roundUp(2*most), need)
+	if need <= nrOpen && most < nrOpen {
+		to = min(to, nrOpen)
+	}
+	s := fmt.Sprintf("Raise the open-files limit from %d to %d (%s) and restart.", most, to, filesLimit(to))
+	if most >= nrOpen {
+		s += " So many files are rather a leak."
+	}
+	return s
+}

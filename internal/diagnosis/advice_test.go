@@ -1,0 +1,92 @@
+package diagnosis
+
+import (
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+func keepAliveTimeout(d time.Duration) func(*backlog.Listener) {
+	return func(l *backlog.Listener) { l.Connector.KeepAliveTimeout = &backlog.Setting[time.Duration]{Value: d} }
+}
+
+func connectionTimeout(d time.Duration) func(*backlog.Listener) {
+	return func(l *backlog.Listener) { l.Connector.ConnectionTimeout = &backlog.Setting[time.Duration]{Value: d} }
+}
+
+// The numbers of an advice are such as a person would set, and not there yet.
+func TestAdviceNumbers(t *testing.T) {
+	idle := func() look { return tomcat(200, 100, 50).inService(8).idle(92).queue(51, time.Second) }
+	half := func() look {
+		return tomcat(200, 500, 100).pool(10).inService(10).with(backlog.Unclassified, 490).queue(30, time.Second)
+	}
+	taken := func() look { return tomcat(200, 8192, 100).inService(8192).queue(101, time.Second) }
+	free := func(limit int) look { return tomcat(200, 8192, limit).inService(150) }
+	open := func(used, most int) look { return tomcat(200, 8192, 100).do(files(used, most)).queue(101, time.Second) }
+	for name, c := range map[string]struct {
+		now       look
+		want, not []string
+	}{
+		"keepAliveTimeout longer": {idle().do(keepAliveTimeout(time.Minute)), []string{"Lower server.tomcat.keep-alive-timeout from 60 s to 5 s, or raise"}, nil},
+		"keepAliveTimeout 2 s": {
+			idle().do(keepAliveTimeout(2 * time.Second)), []string{"Raise server.tomcat.max-connections from 100 to", "after 2 s already."}, []string{"to 5 s", "A shorter timeout"},
+		},
+		"keepAliveTimeout -1":                            {idle().do(standalone).do(keepAliveTimeout(-time.Millisecond)), []string{"Set keepAliveTimeout to 5 s (now idle connections are never closed), or raise"}, []string{"-1"}},
+		"keepAliveTimeout unset, connectionTimeout 20 s": {idle().do(connectionTimeout(20 * time.Second)), []string{"Set server.tomcat.keep-alive-timeout to 5 s (unset it is connectionTimeout, 20 s)"}, nil},
+		"keepAliveTimeout unset, connectionTimeout 3 s":  {idle().do(connectionTimeout(3 * time.Second)), []string{"after 3 s already."}, []string{"to 5 s"}},
+		"both unset":                 {idle(), []string{"to 5 s (unset it is connectionTimeout, 20 to 60 s)"}, nil},
+		"half-sent requests":         {half().do(connectionTimeout(time.Minute)), []string{"lower server.tomcat.connection-timeout to 5 s;"}, nil},
+		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},
+
+		"a burst":                        {free(100).lost(backlog.CauseSlowAccept, syn, 60), []string{"from 100 to 210, then restart"}, []string{"somaxconn"}},
+		"more packets than a burst has":  {free(100).lost(backlog.CauseSlowAccept, syn, 61457), []string{"from 100 to 4096, then restart", "more than one burst"}, []string{"77000"}},
+		"the same with a long queue":     {free(4096).lost(backlog.CauseSlowAccept, syn, 61457), []string{"from 4096 to 8200 and net.core.somaxconn to at least 8200 (now 4096)"}, nil},
+		"a minute of retransmissions":    {taken().lost(maxConns, syn, 61457), []string{"from 8192 to 17000 (", "the 61457 dropped packets are is not known"}, []string{"87000", "per dropped packet"}},
+		"the same before a single place": {tomcat(1, 1, 1).inService(1).queue(2, time.Second).lost(maxConns, syn, 61457), []string{"from 1 to 8192 "}, nil},
+		"the same, and idle":             {idle().lost(keepAlive, syn, 61457), []string{"from 100 to 8192: "}, nil},
+		"longer than the queue is configured": {
+			free(128).do(clampTo(128, 5000)).lost(backlog.CauseSynBacklog, syn, 500), []string{"Restart the server: server.tomcat.accept-count is 5000"}, []string{"from 128"},
+		},
+		"longer than the queue is configured, and the kernel allows": {
+			free(4096).do(clampTo(4096, 20000)).lost(backlog.CauseSynBacklog, syn, 500), []string{"Raise net.core.somaxconn to at least 8200 (now 4096), then restart"}, []string{"from 4096"},
+		},
+
+		"files":                       {open(1024, 1024), []string{"from 1024 to 11000 (LimitNOFILE=11000 "}, []string{"nr_open"}},
+		"files, twice is too many":    {open(800000, 800000), []string{"from 800000 to 1048576 (LimitNOFILE=1048576 "}, []string{"nr_open"}},
+		"files, no more can be had":   {open(1<<20, 1<<20), []string{"fs.nr_open, 1048576 by default, has to be raised first", "rather a leak"}, nil},
+		"a bounded queue of no place": {tomcat(2, 100, 100).pool(2).inService(2).waiting(1).do(bounded).do(func(l *backlog.Listener) { l.Connector.MaxQueue.Value = 0 }), []string{"is 0: raise it to 10"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := Evidence{Now: c.now.Listener, Interval: time.Minute, Sysctl: sysctls()}
+			v := Judge(e, DefaultThresholds())
+			require.NotEmpty(t, v.Findings, v.Summary)
+			for _, want := range c.want {
+				require.Contains(t, v.Findings[0].Advice, want)
+			}
+			for _, not := range c.not {
+				require.NotContains(t, v.Findings[0].Advice, not)
+			}
+			requireChanges(t, v)
+		})
+	}
+}
+
+// requireChanges: no advice proposes what is set already, or less of it.
+func requireChanges(t *testing.T, v backlog.Verdict) {
+	t.Helper()
+	fromTo := regexp.MustCompile(`from (\d+) to (\d+)`)
+	for _, f := range v.Findings {
+		for _, m := range fromTo.FindAllStringSubmatch(f.Advice, -1) {
+			from, err1 := strconv.Atoi(m[1])
+			to, err2 := strconv.Atoi(m[2])
+			require.NoError(t, err1)
+			require.NoError(t, err2)
+			require.Greater(t, to, from, f.Advice)
+		}
+	}
+}
