@@ -134,8 +134,9 @@ type Process struct {
 	// they were not counted.
 	Busiest *Destination
 
-	MemoryLimit *uint64 // bytes, of the cgroup
-	PIDsLimit   *int    // pids.max of the cgroup
+	MemoryLimit *uint64  // bytes, of the cgroup
+	PIDsLimit   *int     // pids.max of the cgroup
+	CPULimit    *float64 // CPUs, of the cgroup: quota / period
 
 	// InSafepoint is how long a JVM has stood still at the safepoint that is
 	// under way, nil when none is known to be.
@@ -144,8 +145,14 @@ type Process struct {
 	// Running totals since the process started.
 	SafepointTime *time.Duration // sun.rt.safepointTime of hsperfdata; a safepoint counts when it ends
 	GCTime        *time.Duration // all collectors' time of hsperfdata
-	CPUThrottled  *time.Duration // throttled_usec of the cgroup's cpu.stat
-	RunDelay      *time.Duration // waiting for a CPU: field 2 of task/*/schedstat, summed
+	// CPUThrottled is throttled_usec of the cgroup's cpu.stat and of those above
+	// it, summed over CPUs: not a wall time. CPUUsed is the CPU time that the
+	// cgroup got, the process's own where that cannot be seen.
+	CPUThrottled, CPUUsed *time.Duration
+	// CPUPeriods are the periods of the CPU limit in which the cgroup had
+	// anything to run, CPUPeriodsThrottled those of them in which it was throttled.
+	CPUPeriods, CPUPeriodsThrottled *uint64
+	RunDelay                        *time.Duration // waiting for a CPU: field 2 of task/*/schedstat, summed
 }
 
 // Destination is a peer address and the local ports in use towards it: each

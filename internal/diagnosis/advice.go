@@ -116,14 +116,6 @@ func (j *judge) advisePause() string {
 		"More threads or connections would not help, nothing runs in a pause; a longer acceptCount bridges one only if it holds all that arrives meanwhile.")
 }
 
-func (j *judge) adviseThrottled() string {
-	s := "Raise the CPU limit of the container"
-	if share := j.share(cpuThrottled); share > 0 && share < .9 {
-		s += fmt.Sprintf(" to at least %s times what it is (it was throttled %s of the time)", decimal(1/(1-share)+.05), percent(share))
-	}
-	return s + ", or remove the limit and keep the request. More threads would make it worse: the quota is used up sooner in each period."
-}
-
 // adviseSlowAccept: a burst has to fit into the queue while the acceptor works
 // it off; a dropped packet stands for at most one client more. But a minute of
 // retransmissions is no burst, and no queue is to hold it.

@@ -58,7 +58,7 @@ func (p pair) stalled() backlog.Cause {
 	switch {
 	case p.stoodStill():
 		return backlog.CauseJVMPause
-	case p.share(cpuThrottled) >= p.t.ThrottledShare:
+	case p.throttling().share() >= p.t.ThrottledShare:
 		return backlog.CauseCPUThrottled
 	case p.share(runDelay) >= p.t.RunDelay:
 		return backlog.CauseCPUSaturated
@@ -88,7 +88,7 @@ func (p pair) pause() time.Duration {
 // only wait for it too. A thread that sleeps or waits for a database waits for
 // no CPU.
 func (p pair) cpuOverrides() backlog.Cause {
-	if p.share(cpuThrottled) >= p.t.CPUOverrides {
+	if p.throttling().share() >= p.t.CPUOverrides {
 		return backlog.CauseCPUThrottled
 	}
 	need := 2 * p.t.RunDelay // virtual threads: a few carriers, as many as CPUs

@@ -43,13 +43,14 @@ type Thresholds struct {
 	// have taken to be the cause, PauseMin the least of it.
 	PauseShare float64
 	PauseMin   time.Duration
-	// ThrottledShare is the same for cgroup throttling, RunDelay the average
-	// number of threads that waited for a CPU.
+	// ThrottledShare is the part of the CPU time that the CPU limit must have
+	// withheld, and of its periods in which it must have done so; RunDelay the
+	// average number of threads that waited for a CPU.
 	ThrottledShare float64
 	RunDelay       float64
 	// CPUOverrides is how much of it there must be to name the CPU although
-	// connections or threads are exhausted as well: throttled half of the time,
-	// or half of the busy threads waiting for a CPU rather than for something
+	// connections or threads are exhausted as well: the limit withheld half of
+	// the CPU time, in half of its periods, or half of the busy threads waiting for a CPU rather than for something
 	// that the handler waits for.
 	CPUOverrides float64
 

@@ -194,6 +194,21 @@ func scenariosStalls() []scenario {
 			status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue),
 		},
 		{
+			name: "200 busy threads, and 16 CPUs each throttled for 3 % of the time", status: saturated, cause: threads, chain: causes(threads),
+			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(512*time.Millisecond, 8*time.Second, 10, 10)),
+			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
+		},
+		{
+			name: "200 busy threads, and a collection on 16 CPUs that is throttled in one period of ten", status: saturated, cause: threads, chain: causes(threads),
+			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(1280*time.Millisecond, 300*time.Millisecond, 1, 10)),
+			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)), codes: []string{"cpu_throttled"},
+		},
+		{
+			name: "200 busy threads that a quota keeps from running", status: saturated, cause: backlog.CauseCPUThrottled, chain: causes(threads),
+			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(12*time.Second, 4*time.Second, 10, 10)),
+			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
+		},
+		{
 			name: "200 busy threads that all wait for a CPU", status: saturated, cause: backlog.CauseCPUSaturated, chain: causes(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 150*time.Second)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),

@@ -150,7 +150,7 @@ func (j *judge) processFindings(v backlog.Verdict, add adder) {
 	if j.either(stopped) && v.Cause != backlog.CauseJVMPause {
 		add("process_stopped", backlog.SeverityWarning, capital(j.pausePhrase())+".", j.advisePause())
 	}
-	if v.Status >= backlog.StatusSaturated && v.Cause != backlog.CauseCPUThrottled && j.share(cpuThrottled) >= j.t.ThrottledShare {
+	if v.Status >= backlog.StatusSaturated && v.Cause != backlog.CauseCPUThrottled && j.throttling().share() >= j.t.ThrottledShare {
 		add(string(backlog.CauseCPUThrottled), backlog.SeverityWarning, capital(j.cpuPhrase(backlog.CauseCPUThrottled))+".", j.adviseThrottled())
 	}
 }

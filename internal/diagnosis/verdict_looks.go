@@ -24,8 +24,13 @@ func (p pair) either(shows func(*backlog.Listener) bool) bool {
 	return shows(p.now) || p.before != nil && shows(p.before)
 }
 
-// total is how much a running total of the process grew between the looks.
+// total is how much a running total of time grew between the looks.
 func (p pair) total(of func(*backlog.Process) *time.Duration) (time.Duration, bool) {
+	return grown(p, of)
+}
+
+// grown is how much a running total of the process grew between the looks.
+func grown[N uint64 | time.Duration](p pair, of func(*backlog.Process) *N) (N, bool) {
 	if p.now == nil || p.before == nil || p.now.Process == nil || p.before.Process == nil {
 		return 0, false
 	}
@@ -50,6 +55,7 @@ func (p pair) share(of func(*backlog.Process) *time.Duration) float64 {
 
 func safepointTime(p *backlog.Process) *time.Duration { return p.SafepointTime }
 func cpuThrottled(p *backlog.Process) *time.Duration  { return p.CPUThrottled }
+func cpuUsed(p *backlog.Process) *time.Duration       { return p.CPUUsed }
 func runDelay(p *backlog.Process) *time.Duration      { return p.RunDelay }
 
 func stopped(l *backlog.Listener) bool { return l != nil && l.Process != nil && l.Process.Stopped }

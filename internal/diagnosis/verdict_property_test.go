@@ -35,6 +35,7 @@ func anyListener(r *rand.Rand) *backlog.Listener {
 		}
 		return new(time.Duration(pos()) * time.Millisecond)
 	}
+	total := func() *uint64 { return new(uint64(pos())) }
 	l := &backlog.Listener{Port: 8080, Inode: 1, Expected: r.IntN(2) == 0}
 	if r.IntN(10) > 0 {
 		l.ID = listenerID(8080)
@@ -42,7 +43,7 @@ func anyListener(r *rand.Rand) *backlog.Listener {
 	if r.IntN(5) > 0 {
 		l.Process = &backlog.Process{
 			PID: 1, OpenFiles: maybe(pos()), OpenFilesLimit: maybe(pos()), Stopped: r.IntN(9) == 0,
-			SafepointTime: span(), CPUThrottled: span(), RunDelay: span(),
+			SafepointTime: span(), CPUThrottled: span(), CPUUsed: span(), CPUPeriods: total(), CPUPeriodsThrottled: total(), RunDelay: span(),
 		}
 		if r.IntN(2) == 0 {
 			l.Process.Busiest = &backlog.Destination{Ports: pos()}

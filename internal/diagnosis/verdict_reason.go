@@ -120,8 +120,8 @@ func (j *judge) pausePhrase() string {
 
 func (j *judge) cpuPhrase(c backlog.Cause) string {
 	if c == backlog.CauseCPUThrottled {
-		if d, ok := j.total(cpuThrottled); ok && j.share(cpuThrottled) >= j.t.ThrottledShare {
-			return fmt.Sprintf("the CPU limit throttled the process for %s of the last %s", seconds(d), seconds(j.Elapsed))
+		if t := j.throttling(); t.share() >= j.t.ThrottledShare {
+			return t.String()
 		}
 		return "the CPU limit throttled the process"
 	}

@@ -259,9 +259,24 @@ func virtual(l *backlog.Listener) {
 	l.Connector.PoolThreads = nil
 }
 
+// totals is a process after a second with a CPU of its own, less what a CPU
+// limit has taken away from it in each of ten periods.
 func totals(safepoint, throttled, delay time.Duration) func(*backlog.Listener) {
 	return func(l *backlog.Listener) {
-		l.Process.SafepointTime, l.Process.CPUThrottled, l.Process.RunDelay = new(safepoint), new(throttled), new(delay)
+		l.Process.SafepointTime, l.Process.RunDelay = new(safepoint), new(delay)
+		cpu(0, 0, 0, 0)(l)
+		if throttled > 0 {
+			cpu(throttled, max(0, time.Second-throttled), 10, 10)(l)
+		}
+	}
+}
+
+// cpu are the totals of a cgroup: what its CPU limit kept back, summed over CPUs,
+// what it got, and the periods.
+func cpu(kept, used time.Duration, throttled, periods uint64) func(*backlog.Listener) {
+	return func(l *backlog.Listener) {
+		l.Process.CPUThrottled, l.Process.CPUUsed = new(kept), new(used)
+		l.Process.CPUPeriodsThrottled, l.Process.CPUPeriods = new(throttled), new(periods)
 	}
 }
 
@@ -282,6 +297,12 @@ func scenariosVirtual() []scenario {
 				l.Losses.AbandonedRequests = 510
 			}),
 			status: losing, cause: backlog.CauseCPUSaturated, chain: causes(acceptQueue), codes: []string{"abandoned_requests", "dropped_packets"}, notCodes: []string{"max_threads"},
+		},
+		{
+			name: "D2 half a CPU by quota on a machine with two", before: d2(),
+			now: d2().do(totals(0, 0, 9*time.Second)).do(cpu(1480*time.Millisecond, 500*time.Millisecond, 10, 10)).do(func(l *backlog.Listener) { l.Process.CPULimit = new(.5) }).
+				lost(backlog.CauseCPUThrottled, syn, 3200),
+			status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue),
 		},
 		{
 			name: "D2 with a CPU limit, and the connections run out", before: d2().inService(7492).waiting(0),

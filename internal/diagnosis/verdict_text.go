@@ -63,6 +63,9 @@ func decimal(f float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
 }
 
+// fraction prints a number of CPUs as it is set: "0.5", "1.25", "4".
+func fraction(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }
+
 // capital makes the first letter of a sentence large.
 func capital(s string) string {
 	if s == "" {

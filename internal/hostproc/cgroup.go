@@ -20,10 +20,17 @@ type Cgroup struct {
 
 	// Throttled is the time, summed over CPUs, that the group's threads were
 	// kept from running by its CPU limit (throttled_usec or throttled_time of
-	// cpu.stat), and NrThrottled the number of periods in which they were.
-	// Both are sums over the group and those above it.
+	// cpu.stat): on 16 CPUs up to 16 s in a second. NrThrottled is the number of
+	// periods in which any of them were. Both are sums over the group and those
+	// above it, and so no shares of anything by themselves.
 	Throttled   *time.Duration
 	NrThrottled *uint64
+	// NrPeriods is the number of periods in which the group had anything to run
+	// (nr_periods), the largest of its own and of those above it.
+	NrPeriods *uint64
+	// Used is the CPU time of the process's own group: usage_usec of version 2,
+	// cpuacct.usage of version 1 where it lies in the same directory.
+	Used *time.Duration
 
 	CPULimit    *float64 // CPUs: quota / period
 	MemoryLimit *uint64  // bytes

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/prometheus/procfs"
 )
@@ -59,7 +60,14 @@ func (l *cgroupLook) read() Cgroup {
 	if c.ContainerID == "" && (c.Path == "/" || strings.HasPrefix(c.Path, "/..")) || c.ContainerID != "" && c.PodUID == "" {
 		c.nameFromMounts(l.mounts())
 	}
-	l.upwards("cpu", func(dir string, v2 bool, read readFile) { c.readCPU(dir, v2, read) })
+	own := true
+	l.upwards("cpu", func(dir string, v2 bool, read readFile) {
+		if own {
+			c.Used = cpuUsage(dir, v2, read)
+		}
+		own = false
+		c.readCPU(dir, v2, read)
+	})
 	l.upwards("memory", func(dir string, v2 bool, read readFile) { c.readMemory(dir, v2, read) })
 	l.upwards("pids", func(dir string, _ bool, read readFile) {
 		c.PidsLimit = readLimit(c.PidsLimit, read, dir+"/pids.max")
@@ -170,6 +178,23 @@ func (c *Cgroup) readCPU(dir string, v2 bool, read readFile) {
 	if ok {
 		c.CPULimit = smallest(c.CPULimit, limit)
 	}
+}
+
+// cpuUsage is the CPU time of a group, nil where version 1 counts it in another
+// directory, whose group may be another one.
+func cpuUsage(dir string, v2 bool, read readFile) *time.Duration {
+	if v2 {
+		stat, err := read(dir + "/cpu.stat")
+		if used, ok := parseUsage(stat); err == nil && ok {
+			return &used
+		}
+		return nil
+	}
+	data, err := read(dir + "/cpuacct.usage")
+	if n, ok := parseLimit(data); err == nil && ok {
+		return new(time.Duration(n))
+	}
+	return nil
 }
 
 func cpuLimit(dir string, v2 bool, read readFile) (float64, bool) {

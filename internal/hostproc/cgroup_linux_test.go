@@ -55,6 +55,7 @@ func TestCgroupV2(t *testing.T) {
 	require.Equal(t, Cgroup{
 		Path: scope, ContainerID: hexID, PodUID: uid,
 		Throttled: new(9204 * time.Millisecond), NrThrottled: new(uint64(115)),
+		NrPeriods: new(uint64(331)), Used: new(8514387 * time.Microsecond),
 		CPULimit: new(1.5), MemoryLimit: new(uint64(536870912)), PidsLimit: new(uint64(4096)),
 	}, c)
 }
@@ -70,6 +71,7 @@ func TestCgroupV1(t *testing.T) {
 			"2:cpu,cpuacct:/docker/" + hexID + "\n1:name=systemd:/docker/" + hexID + "\n0::/\n",
 		"8/cgroup":                                         "4:pids:/\n3:memory:/\n2:cpu,cpuacct:/\n1:name=systemd:/\n0::/\n",
 		"sys/fs/cgroup/cpu,cpuacct/cpu.stat":               "nr_periods 10\nnr_throttled 4\nthrottled_time 123456789\n",
+		"sys/fs/cgroup/cpu,cpuacct/cpuacct.usage":          "987654321\n",
 		"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us":       "50000\n",
 		"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":      "100000\n",
 		"sys/fs/cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
@@ -83,6 +85,7 @@ func TestCgroupV1(t *testing.T) {
 	require.Equal(t, Cgroup{
 		Path: "/docker/" + hexID, ContainerID: hexID,
 		Throttled: new(123456789 * time.Nanosecond), NrThrottled: new(uint64(4)), CPULimit: new(0.5),
+		NrPeriods: new(uint64(10)), Used: new(987654321 * time.Nanosecond),
 	}, c)
 
 	// A process of the host: what is mounted here is another group.
@@ -144,6 +147,9 @@ func FuzzCgroupFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Cgroup
 		c.addThrottled(data)
+		if used, ok := parseUsage(data); ok {
+			require.GreaterOrEqual(t, used, time.Duration(0))
+		}
 		if limit, ok := parseCPUMax(data); ok {
 			require.False(t, math.IsNaN(limit) || math.IsInf(limit, 0) || limit < 0)
 		}
@@ -173,12 +179,41 @@ func TestCgroupOfTheKernel(t *testing.T) {
 	got, err := fs.Cgroup(c.pid())
 	require.NoError(t, err)
 	require.Equal(t, new(0.1), got.CPULimit)
+	requireMostlyThrottled(t, fs, hog.Process.Pid)
 
 	stat, err := os.ReadFile(filepath.Join(group, "cpu.stat"))
 	require.NoError(t, err)
 	var direct Cgroup
 	direct.addThrottled(stat)
 	require.InDelta(t, *direct.Throttled, *got.Throttled, float64(2*time.Second))
+}
+
+// requireMostlyThrottled: a hog with a tenth of a CPU is kept from it in nearly
+// every period, and gets a tenth of what it wants: by and large, for the kernel
+// counts in slices of milliseconds, and others want the CPU, too.
+func requireMostlyThrottled(t *testing.T, fs FS, pid int) {
+	t.Helper()
+	before, err := fs.Cgroup(pid)
+	require.NoError(t, err)
+	was, err := fs.Process(pid)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		now, err := fs.Cgroup(pid)
+		return err == nil && *now.NrPeriods-*before.NrPeriods >= 20
+	}, 20*time.Second, 20*time.Millisecond)
+	now, err := fs.Cgroup(pid)
+	require.NoError(t, err)
+	is, err := fs.Process(pid)
+	require.NoError(t, err)
+
+	periods := float64(*now.NrThrottled-*before.NrThrottled) / float64(*now.NrPeriods-*before.NrPeriods)
+	require.InDelta(t, 1, periods, .5)
+	kept, used := *now.Throttled-*before.Throttled, is.CPUTime-was.CPUTime
+	require.Positive(t, used)
+	require.InDelta(t, .9, float64(kept)/float64(kept+used), .3, "kept back %s, used %s", kept, used)
+	if now.Used != nil {
+		require.InDelta(t, used, *now.Used-*before.Used, float64(100*time.Millisecond))
+	}
 }
 
 // makeCPUGroup makes a group limited to a tenth of a CPU and moves a process

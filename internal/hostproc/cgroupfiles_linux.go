@@ -51,10 +51,12 @@ func (c *Cgroup) addThrottled(stat []byte) {
 			continue
 		}
 		switch key {
+		case "nr_periods":
+			c.NrPeriods = largest(c.NrPeriods, n)
 		case "nr_throttled":
 			c.NrThrottled = sum(c.NrThrottled, n)
 		case "throttled_usec": // version 2
-			c.Throttled = sum(c.Throttled, time.Duration(min(n, math.MaxInt64/1000))*time.Microsecond)
+			c.Throttled = sum(c.Throttled, microseconds(n))
 		case "throttled_time": // version 1, in nanoseconds
 			c.Throttled = sum(c.Throttled, time.Duration(min(n, math.MaxInt64)))
 		}
@@ -66,6 +68,28 @@ func sum[T int64 | uint64 | time.Duration](have *T, n T) *T {
 		return &n
 	}
 	return new(*have + n)
+}
+
+func microseconds(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
+}
+
+// parseUsage reads usage_usec of version 2's cpu.stat.
+func parseUsage(stat []byte) (time.Duration, bool) {
+	for line := range bytes.Lines(stat) {
+		if text, ok := strings.CutPrefix(string(line), "usage_usec "); ok {
+			n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+			return microseconds(n), err == nil
+		}
+	}
+	return 0, false
+}
+
+func largest(have *uint64, n uint64) *uint64 {
+	if have != nil && *have >= n {
+		return have
+	}
+	return &n
 }
 
 // smallest keeps the smaller limit.

@@ -19,7 +19,8 @@ type Process struct {
 	State     byte   // R, S, D, T, t, Z, X or I (field 3 of stat)
 	StartTime uint64 // in ticks of UserHZ since boot (field 22 of stat)
 	Threads   int
-	UIDs      [4]uint32 // real, effective, saved, file system
+	CPUTime   time.Duration // of all its threads, also those that have ended (utime and stime of stat)
+	UIDs      [4]uint32     // real, effective, saved, file system
 	GIDs      [4]uint32
 	// NSpid are the process's ids from the pid namespace of the mount inwards;
 	// the last one is what the process itself sees.
@@ -68,6 +69,7 @@ func newProcess(stat procfs.ProcStat, status procfs.ProcStatus) Process {
 		State:     stat.State[0],
 		StartTime: stat.Starttime,
 		Threads:   stat.NumThreads,
+		CPUTime:   time.Duration(stat.UTime+stat.STime) * (time.Second / UserHZ),
 		NSpid:     make([]int, 0, len(status.NSpids)),
 	}
 	for i := range p.UIDs {

@@ -33,6 +33,7 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *backlog.Proces
 		p.RunDelay = &d
 	}
 	m.lookAtJVM(s.src.Proc, s.opt.Now(), p, who, miss)
+	p.CPUUsed = &st.CPUTime
 	s.lookAtCgroup(p)
 	return p
 }
@@ -56,7 +57,11 @@ func (s *Sampler) lookAtCgroup(p *backlog.Process) {
 		return
 	}
 	p.Container, p.PodUID = cg.ContainerID, cg.PodUID
-	p.CPUThrottled, p.MemoryLimit = cg.Throttled, cg.MemoryLimit
+	p.CPULimit, p.MemoryLimit = cg.CPULimit, cg.MemoryLimit
+	p.CPUThrottled, p.CPUPeriods, p.CPUPeriodsThrottled = cg.Throttled, cg.NrPeriods, cg.NrThrottled
+	if cg.Used != nil {
+		p.CPUUsed = cg.Used
+	}
 	if cg.PidsLimit != nil {
 		p.PIDsLimit = new(int(*cg.PidsLimit))
 	}

@@ -1,0 +1,63 @@
+package diagnosis
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// throttling is what a CPU limit did between two looks.
+type throttling struct {
+	throttled, periods uint64
+	// withheld is the part of the CPU time that the process wanted: the kernel
+	// adds up for how long each CPU's run queue was throttled with something to
+	// run in it, the rest of what was wanted is the time used. The sum alone is
+	// no share of anything: 16 CPUs that are throttled for a thirtieth of the time
+	// make half a second in each.
+	withheld float64
+}
+
+// throttling is the zero value where it is not known, or the limit did nothing.
+func (p pair) throttling() throttling {
+	periods, ok1 := grown(p, func(p *backlog.Process) *uint64 { return p.CPUPeriods })
+	throttled, ok2 := grown(p, func(p *backlog.Process) *uint64 { return p.CPUPeriodsThrottled })
+	kept, ok3 := p.total(cpuThrottled)
+	used, ok4 := p.total(cpuUsed)
+	if !ok1 || !ok2 || !ok3 || !ok4 || periods == 0 || kept == 0 {
+		return throttling{}
+	}
+	return throttling{
+		// Two limits one above the other may both throttle in a period.
+		throttled: min(throttled, periods), periods: periods,
+		withheld: kept.Seconds() / (kept + used).Seconds(),
+	}
+}
+
+// share is how much of the time the limit counts for: a single period in which
+// it withholds nearly everything is as little as a little in each.
+func (t throttling) share() float64 {
+	if t.periods == 0 {
+		return 0
+	}
+	return min(t.withheld, float64(t.throttled)/float64(t.periods))
+}
+
+func (t throttling) String() string {
+	return fmt.Sprintf("the CPU limit throttled the process in %d of %s and withheld %s of the CPU time it wanted",
+		t.throttled, count(t.periods, "period"), percent(t.withheld))
+}
+
+func (j *judge) adviseThrottled() string {
+	s := "Raise the CPU limit (the container's, or CPUQuota= of the unit)"
+	if t := j.throttling(); t.share() > 0 && t.withheld < .9 {
+		more := 1 / (1 - t.withheld)
+		if limit := j.Now.Process.CPULimit; limit != nil && *limit > 0 {
+			s += fmt.Sprintf(" from %s to %s CPUs", fraction(*limit), decimal(math.Ceil(*limit*more*10)/10))
+		} else {
+			s += fmt.Sprintf(" to %s times what it is", decimal(math.Ceil(more*10)/10))
+		}
+		s += ", as much as the process wanted"
+	}
+	return s + ", or remove it and keep the request. More threads would make it worse: the quota is used up sooner in each period."
+}

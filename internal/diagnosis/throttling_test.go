@@ -1,0 +1,63 @@
+package diagnosis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// The share is one: between 0 and 1 however many CPUs there are.
+func TestThrottlingShare(t *testing.T) {
+	type after struct {
+		kept, used         time.Duration
+		throttled, periods uint64
+	}
+	for name, c := range map[string]struct {
+		after
+		want float64
+	}{
+		"no limit":                            {after{0, 3 * time.Second, 0, 0}, 0},
+		"a limit that does not bite":          {after{0, time.Second, 0, 10}, 0},
+		"one thread with half a CPU":          {after{500 * time.Millisecond, 500 * time.Millisecond, 10, 10}, .5},
+		"16 CPUs, a thirtieth of each":        {after{512 * time.Millisecond, 8 * time.Second, 10, 10}, .06},
+		"16 CPUs, nearly all of each":         {after{15200 * time.Millisecond, 800 * time.Millisecond, 10, 10}, .95},
+		"one period of ten":                   {after{1500 * time.Millisecond, 100 * time.Millisecond, 1, 10}, .1},
+		"two limits that both throttle":       {after{time.Second, time.Second, 20, 10}, .5},
+		"nothing was run, the looks are near": {after{time.Second, 0, 1, 1}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := tomcat(1, 1, 1).do(cpu(time.Hour, time.Hour, 1000, 1000))
+			now := tomcat(1, 1, 1).do(cpu(time.Hour+c.kept, time.Hour+c.used, 1000+c.throttled, 1000+c.periods))
+			p := pair{now: now.Listener, before: start.Listener, elapsed: time.Second, t: DefaultThresholds()}
+			require.InDelta(t, c.want, p.throttling().share(), .005)
+		})
+	}
+	known := tomcat(1, 1, 1).do(cpu(0, 0, 0, 0))
+	for _, hide := range []func(*backlog.Process){
+		func(p *backlog.Process) { p.CPUThrottled = nil },
+		func(p *backlog.Process) { p.CPUUsed = nil },
+		func(p *backlog.Process) { p.CPUPeriods = nil },
+		func(p *backlog.Process) { p.CPUPeriodsThrottled = nil },
+	} {
+		now := tomcat(1, 1, 1).do(cpu(time.Second, time.Second, 10, 10))
+		hide(now.Process)
+		require.Zero(t, pair{now: now.Listener, before: known.Listener, elapsed: time.Second}.throttling())
+	}
+}
+
+func TestAdviseThrottled(t *testing.T) {
+	advice := func(limit *float64, kept, used time.Duration) string {
+		now := tomcat(1, 1, 1).do(cpu(kept, used, 10, 10))
+		now.Process.CPULimit = limit
+		j := newJudge(Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, DefaultThresholds())
+		return j.adviseThrottled()
+	}
+	require.Contains(t, advice(new(.5), 1500*time.Millisecond, 500*time.Millisecond), "of the unit) from 0.5 to 2 CPUs, as much as the process wanted, or remove it")
+	require.Contains(t, advice(new(1.25), 750*time.Millisecond, 1250*time.Millisecond), "from 1.25 to 2 CPUs")
+	require.Contains(t, advice(nil, 1500*time.Millisecond, 500*time.Millisecond), "to 4 times what it is")
+	require.Contains(t, advice(new(.1), 1900*time.Millisecond, 100*time.Millisecond), "of the unit), or remove it", "20 times as much is no number to set")
+	require.Contains(t, advice(new(.1), 0, time.Second), "of the unit), or remove it", "not throttled now")
+}
