@@ -33,6 +33,9 @@ func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
 	case backlog.CauseSynBacklog:
 		return j.adviseSynBacklog()
 	case backlog.CauseListenerClosed:
+		if j.Closed != nil && j.Closed.Part {
+			return "Set net.ipv4.tcp_migrate_req=1 (Linux 5.14): the kernel then moves whoever waits in the queue of a socket that closes to the others, as far as they have room."
+		}
 		return "Take the instance out of the load balancer first, wait until no new connections come, and only then stop it (in Kubernetes a preStop hook that sleeps 10 s). A graceful shutdown alone does not do this: it closes the listener at once and with it whatever waits in its queue."
 	case backlog.CauseNoListener:
 		return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux."

@@ -34,6 +34,7 @@ type Evidence struct {
 type Closed struct {
 	Queued int           // connections that stood in its accept queue: they were reset
 	Ago    time.Duration // how long ago it was missed
+	Part   bool          // only some sockets of an SO_REUSEPORT group: the others listen on
 }
 
 // Trend holds rates the caller has measured. What is nil is not mentioned.

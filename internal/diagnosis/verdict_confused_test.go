@@ -68,6 +68,10 @@ func scenariosConfused() []scenario {
 			status: losing, cause: backlog.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: 20 * time.Second} },
 		},
 		{
+			name: "F6 one of two sockets with SO_REUSEPORT closes", now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }), before: tomcat(200, 8192, 100),
+			status: losing, cause: backlog.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: time.Second, Part: true} },
+		},
+		{
 			name: "F6 and the one that took its place drops", now: tomcat(200, 8192, 100).lost(backlog.CauseSlowAccept, syn, 30).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }),
 			before: tomcat(200, 8192, 100), status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"queue_resets"},
 		},

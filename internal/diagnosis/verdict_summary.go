@@ -42,7 +42,11 @@ func (j *judge) lossPhrase() string {
 		return s + fmt.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", count(reset, "connection"), verb(reset, "was", "were"))
 	}
 	if reset > 0 {
-		return fmt.Sprintf("the listener closed%s with %s in its accept queue, which %s reset", j.inInterval(), count(reset, "connection"), verb(reset, "was", "were"))
+		who := "the listener"
+		if j.Closed != nil && j.Closed.Part {
+			who = "one of the sockets that share the address (SO_REUSEPORT)"
+		}
+		return fmt.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, j.inInterval(), count(reset, "connection"), verb(reset, "was", "were"))
 	}
 	return s
 }

@@ -27,11 +27,8 @@ type account struct {
 	// due are those that the scan's own reading of the namespace's counters
 	// has, too. What drops while the scan goes on belongs to the next one:
 	// or else a window's drops would be others than those of its counters.
-	due []pending
-	// closed is the number of connections that stood in the queue of a listener
-	// that went away, kept for the verdict until the window has passed.
-	closed   int
-	closedAt time.Time
+	due    []pending
+	closed departure
 
 	// What holds of the present listener only, and of its process: see meet.
 	identity

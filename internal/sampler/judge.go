@@ -14,7 +14,7 @@ const steady = 5 * time.Second
 // for the next one. a is nil for an expected port on which nothing listens.
 func (s *Sampler) judge(l *backlog.Listener, a *account, snap *backlog.Snapshot) {
 	sp := s.spaceOf(l.ID.NetNS)
-	e := diagnosis.Evidence{Now: l, Interval: snap.Interval, Sysctl: sp.sysctl, Delta: sp.delta, Closed: sp.closed[l.Port]}
+	e := diagnosis.Evidence{Now: l, Interval: snap.Interval, Sysctl: sp.sysctl, Delta: sp.delta, Closed: sp.closedBefore(l.Port, a, snap.Time)}
 	if a == nil {
 		l.Verdict = diagnosis.Judge(e, s.opt.Thresholds)
 		return
@@ -33,33 +33,6 @@ func (s *Sampler) judge(l *backlog.Listener, a *account, snap *backlog.Snapshot)
 		l.Verdict = a.hysteresis.Apply(snap.Time, l.Verdict)
 	}
 	a.looks.push(look{snap.Time, l}, s.opt.ScanInterval)
-}
-
-// rememberClosed finds the listeners that went away within the window with
-// clients queued, the latest of each port: once a scan, for all that are judged.
-func (s *Sampler) rememberClosed(snap *backlog.Snapshot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, sp := range s.spaces {
-		sp.closed = nil
-		for id, a := range sp.accounts {
-			if a.closed > 0 {
-				sp.noteClosed(id.Address.Port(), a, snap)
-			}
-		}
-	}
-}
-
-func (sp *space) noteClosed(port uint16, a *account, snap *backlog.Snapshot) {
-	ago := snap.Time.Sub(a.closedAt)
-	known := sp.closed[port]
-	if ago >= max(snap.Interval, time.Second) || (known != nil && known.Ago <= ago) {
-		return
-	}
-	if sp.closed == nil {
-		sp.closed = make(map[uint16]*diagnosis.Closed)
-	}
-	sp.closed[port] = &diagnosis.Closed{Queued: a.closed, Ago: max(0, ago)}
 }
 
 func (s *Sampler) spaceOf(id uint64) *space {

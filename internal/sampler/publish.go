@@ -117,6 +117,7 @@ func (s *Sampler) rewatch(sc *scan) {
 		if !sp.awake() {
 			continue
 		}
+		sp.migrates = sp.sysctl["tcp_migrate_req"] == 1
 		var next []watch
 		for _, c := range kept[sp] {
 			w := watch{account: c.account, members: make([]member, len(c.members))}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -105,4 +106,34 @@ func TestVerdictOfARestartedServer(t *testing.T) {
 	require.Equal(t, backlog.StatusOK, queue().Verdict.Status, "one look at a full queue")
 	now = now.Add(time.Second)
 	require.Equal(t, backlog.StatusSaturated, only(t, l.scan(t)).Verdict.Status)
+}
+
+// Two listeners on one port, and one of them closes with clients queued: that is
+// no business of the other's, unless it took its place.
+func TestOneOfTwoListenersOnAPortCloses(t *testing.T) {
+	l := newLab(t, nil)
+	closes := l.listen(t, nettest.ListenOptions{Address: "127.0.0.2:0", Backlog: 5})
+	port := closes.Addr.Port()
+	on := func(address string) nettest.ListenOptions {
+		return nettest.ListenOptions{Address: netip.AddrPortFrom(netip.MustParseAddr(address), port).String(), Backlog: 5}
+	}
+	stays := l.listen(t, on("127.0.0.1"))
+	l.scan(t)
+	l.queue(t, closes.Addr, 4)
+	l.Sample()
+	l.scan(t)
+	closes.Close()
+	l.Sample()
+	got := only(t, l.scan(t))
+	require.Equal(t, stays.Addr, got.ID.Address)
+	require.Equal(t, backlog.StatusOK, got.Verdict.Status, got.Verdict.Summary)
+
+	l.listen(t, on("127.0.0.3"))
+	for _, got := range l.scan(t).Listeners {
+		want := backlog.StatusOK
+		if got.ID.Address != stays.Addr {
+			want = backlog.StatusLosing
+		}
+		require.Equal(t, want, got.Verdict.Status, "%s: %s", got.ID, got.Verdict.Summary)
+	}
 }

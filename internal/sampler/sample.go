@@ -72,7 +72,7 @@ func (sp *space) sample(now time.Time, gapLimit time.Duration) (disturbed bool) 
 		moved, gone = sp.askAll(now)
 	}
 	for i := range sp.watches {
-		if w := &sp.watches[i]; !w.gone && w.anySeen() { // else the kernel did not answer: no sample
+		if w := &sp.watches[i]; w.anySeen() { // else the kernel did not answer: no sample
 			w.sampled(now, gapLimit)
 		}
 	}
@@ -100,7 +100,7 @@ func (sp *space) exact() bool {
 func (sp *space) askEach(now time.Time) (moved, gone bool) {
 	sp.asks, sp.asked = sp.asks[:0], sp.asked[:0]
 	for i := range sp.watches {
-		if w := &sp.watches[i]; !w.gone {
+		if w := &sp.watches[i]; !w.gone() {
 			sp.asks = append(sp.asks, sockdiag.Ask{ID: w.members[0].ask, Inode: w.members[0].inode})
 			sp.asked = append(sp.asked, i)
 		}
@@ -128,10 +128,7 @@ func (sp *space) askAll(now time.Time) (_, gone bool) {
 		return sp.moved, false
 	}
 	for i := range sp.watches {
-		if w := &sp.watches[i]; !w.gone && !w.anySeen() {
-			w.vanish(now)
-			gone = true
-		}
+		gone = sp.watches[i].miss(now, sp.migrates) || gone
 	}
 	return sp.moved, gone
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -56,13 +57,14 @@ type space struct {
 	sysctl   map[string]int
 	sysctlAt time.Time      // when sysctl was read
 	sockstat map[string]int // of the latest scan
+	migrates bool           // net.ipv4.tcp_migrate_req, as of the latest scan
 
 	timeWait   map[*account]int // sockets in TIME_WAIT when a walk last counted them
 	timeWaitAt time.Time        // when it did
 	foreign    float64          // then the share of the others, of sockstat's
 
 	delta    backlog.Counters // from the first checkpoint of past to the last, nil with one
-	closed   map[uint16]*diagnosis.Closed
+	closed   []departed       // whose listeners closed in the window with clients queued
 	outgoing outgoing
 	common   *common
 
@@ -208,7 +210,8 @@ func (sp *space) inside(fn func() error) error {
 func (sp *space) close() error { return errors.Join(sp.fast.Close(), sp.sleep()) }
 
 // replace puts the watches of the latest scan in the place of the former ones.
-// A listener that went away in between is settled first.
+// A listener that went away in between is settled first; one that closed after
+// the scan had listed it does not go a second time.
 func (sp *space) replace(now time.Time, next []watch) {
 	inodes := make(map[uint32]place)
 	for w := range next {
@@ -218,33 +221,17 @@ func (sp *space) replace(now time.Time, next []watch) {
 	}
 	for i := range sp.watches {
 		old := &sp.watches[i]
-		if old.gone {
-			bury(old, next, inodes)
-			continue
-		}
-		if !old.survives(inodes) {
-			if !sp.stands(old) {
-				old.vanish(now)
-			}
-			continue
-		}
-		for _, m := range old.members {
-			if p, ok := inodes[m.inode]; ok {
+		for m := range old.members {
+			p, listed := inodes[old.members[m].inode]
+			old.members[m].seen = listed || sp.stands(old.members[m].inode)
+			if listed {
 				next[p.watch].inherit(old)
+				next[p.watch].members[p.member].gone = old.members[m].gone
 			}
 		}
+		old.miss(now, sp.migrates)
 	}
 	sp.watches, sp.byInode = next, inodes
-}
-
-// bury keeps a listener that closed after the scan had listed it from vanishing
-// a second time.
-func bury(old *watch, next []watch, inodes map[uint32]place) {
-	for _, m := range old.members {
-		if p, ok := inodes[m.inode]; ok && len(next[p.watch].members) == len(old.members) {
-			next[p.watch].gone = true
-		}
-	}
 }
 
 // strangers sums the drop counters of the listeners that are not watched.
@@ -275,27 +262,10 @@ func (sp *space) device(index uint32) string {
 	return name
 }
 
-// survives tells whether any of the watch's sockets is still there.
-func (w *watch) survives(inodes map[uint32]place) bool {
-	for _, m := range w.members {
-		if _, ok := inodes[m.inode]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// stands tells whether a watch's listener is in the latest dump: one that is
-// only not watched any more has reset nobody.
-func (sp *space) stands(w *watch) bool {
-	for i := range sp.found {
-		for _, m := range w.members {
-			if m.inode == sp.found[i].Inode {
-				return true
-			}
-		}
-	}
-	return false
+// stands tells whether a socket is in the latest dump: one that is only not
+// watched any more has reset nobody.
+func (sp *space) stands(inode uint32) bool {
+	return slices.ContainsFunc(sp.found, func(l sockdiag.Listener) bool { return l.Inode == inode })
 }
 
 // inherit carries the time of the last sample over, so that a scan makes no

@@ -14,7 +14,6 @@ type watch struct {
 	at      time.Time // of the last sample, zero before the first
 	length  uint32
 	limit   uint32
-	gone    bool
 }
 
 type member struct {
@@ -24,6 +23,7 @@ type member struct {
 	length uint32
 	limit  uint32
 	seen   bool
+	gone   bool
 
 	doubted bool // the latest reply was not believed
 }
@@ -36,7 +36,7 @@ type member struct {
 // counted: what was known stands for one more look.
 func (m *member) observe(l *sockdiag.Listener) (moved bool) {
 	moved = l.HasDrops && l.Drops != m.drops
-	m.drops, m.seen = l.Drops, true
+	m.drops, m.seen, m.gone = l.Drops, true, false
 	m.doubted = !m.doubted && m.limit > 0 && l.SendQ == 0 && l.RecvQ == 0
 	if !m.doubted {
 		m.length, m.limit = l.RecvQ, l.SendQ
@@ -69,22 +69,47 @@ func (w *watch) fold() {
 	}
 }
 
-// vanish notes that the listener closed. Whoever stood in its queue was reset
-// by the kernel (inet_csk_listen_stop).
-func (w *watch) vanish(now time.Time) {
-	if w.gone {
-		return
+// gone tells whether none of its sockets listens any more.
+func (w *watch) gone() bool {
+	for i := range w.members {
+		if !w.members[i].gone {
+			return false
+		}
 	}
-	w.gone = true
-	w.account.close()
+	return true
+}
+
+// miss notes that the sockets which a look has not seen have closed, and tells
+// whether there are any. Whoever stood in their queues was reset by the kernel
+// (inet_csk_listen_stop), unless it migrates: with net.ipv4.tcp_migrate_req=1
+// it moves them to another member (reuseport_migrate_sock). Whom that one has
+// no room for is reset as well, and not known.
+func (w *watch) miss(now time.Time, migrates bool) (closed bool) {
 	var queued uint64
-	for _, m := range w.members {
-		queued += uint64(m.length)
+	for i := range w.members {
+		if m := &w.members[i]; !m.seen && !m.gone {
+			m.gone, closed = true, true
+			queued += uint64(m.length)
+		}
+	}
+	part := !w.gone()
+	if !closed || part && migrates {
+		return closed
+	}
+	if !part {
+		w.account.close()
 	}
 	w.account.ledger.resetQueue(queued)
 	if queued > 0 {
-		w.account.closed, w.account.closedAt = int(queued), now
+		w.account.closed = departure{queued: int(queued), at: now, part: part}
 	}
+	return true
+}
+
+// vanish notes that all its sockets have closed.
+func (w *watch) vanish(now time.Time) {
+	w.unsee()
+	w.miss(now, false)
 }
 
 // full mirrors sk_acceptq_is_full: more than the backlog.

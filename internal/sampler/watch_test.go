@@ -1,14 +1,12 @@
 package sampler
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -60,8 +58,7 @@ func TestQueueOfClosedListenerIsReset(t *testing.T) {
 	w.vanish(now)
 	w.vanish(now.Add(time.Second)) // seen again by the scan
 	require.EqualValues(t, 6, a.ledger.queueResets)
-	require.Equal(t, 6, a.closed)
-	require.Equal(t, now, a.closedAt)
+	require.Equal(t, departure{queued: 6, at: now}, a.closed)
 }
 
 // A scan lists its listeners before the walk; one that closes during the walk
@@ -74,32 +71,9 @@ func TestListenerThatClosesDuringTheScan(t *testing.T) {
 	sp.replace(now, listed())
 	sp.watches[0].vanish(now)
 	sp.replace(now, listed())
-	require.True(t, sp.watches[0].gone)
+	require.True(t, sp.watches[0].gone())
 	sp.watches[0].vanish(now)
 	require.EqualValues(t, 4, a.ledger.queueResets)
-}
-
-// The latest of each port within the window counts; who left nobody waiting
-// does not.
-func TestListenersThatClosedInTheWindow(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	sp := &space{accounts: make(map[backlog.ListenerID]*account)}
-	for address, c := range map[string]struct {
-		queued int
-		ago    time.Duration
-	}{
-		"127.0.0.1:80": {3, 9 * time.Second}, "127.0.0.2:80": {5, 2 * time.Second}, "127.0.0.3:80": {7, 8 * time.Second},
-		"127.0.0.1:81": {1, 11 * time.Second}, "127.0.0.1:82": {0, time.Second},
-	} {
-		a := newAccount(backlog.ListenerID{Address: netip.MustParseAddrPort(address)}, time.Minute)
-		a.closed, a.closedAt = c.queued, now.Add(-c.ago)
-		sp.accounts[a.id] = a
-	}
-	s := &Sampler{spaces: []*space{sp}}
-	s.rememberClosed(&backlog.Snapshot{Time: now, Interval: 10 * time.Second})
-	require.Equal(t, map[uint16]*diagnosis.Closed{80: {Queued: 5, Ago: 2 * time.Second}}, sp.closed)
-	s.rememberClosed(&backlog.Snapshot{Time: now.Add(time.Minute), Interval: 10 * time.Second})
-	require.Empty(t, sp.closed)
 }
 
 func TestMissedTicks(t *testing.T) {
