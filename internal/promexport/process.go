@@ -31,7 +31,7 @@ func newProcessMetrics(c *catalogue) processMetrics {
 			"Time the JVM has stood still at safepoints, garbage collection included (sun.rt.safepointTime).",
 			"netns", "process"),
 		throttled: c.counter("tcpdiag_process_cpu_throttled_seconds_total",
-			"Time the process's cgroup was kept from the CPU by its quota (throttled_usec of cpu.stat).",
+			"Time the process's cgroup was kept from the CPU by its quota, summed over CPUs (throttled_usec of cpu.stat).",
 			"netns", "process"),
 		runDelay: c.counter("tcpdiag_process_run_delay_seconds_total",
 			"Time the process's threads, ready to run, have waited for a CPU (schedstat).",
