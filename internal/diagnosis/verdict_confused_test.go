@@ -300,6 +300,10 @@ func scenariosUnknown() []scenario {
 			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(96).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
 		},
 		{
+			name: "the executor's queue has no place left", status: saturated, cause: backlog.CauseExecutorQueue, chain: causes(backlog.CauseExecutorQueue, threads),
+			now: tomcat(20, 8192, 100).pool(20).inService(19).waiting(103).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
+		},
+		{
 			name: "busy but healthy at 75 % of the threads", status: ok,
 			now: tomcat(200, 8192, 100).pool(200).inService(150).waiting(2).idle(300), before: tomcat(200, 8192, 100).pool(200).inService(148).waiting(3).idle(310),
 		},

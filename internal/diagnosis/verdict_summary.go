@@ -126,10 +126,26 @@ func (j *judge) summaryThreads(v backlog.Verdict) string {
 	if v.Cause != backlog.CauseExecutorQueue {
 		return capital(j.threadsPhrase()) + "; " + outside + "."
 	}
-	n, _ := boundedQueue(j.Now)
 	most, _ := maxThreads(j.Now)
-	return fmt.Sprintf("%s busy and %d of %d places in the executor's queue are taken: what comes on top is rejected by %s.",
-		capital(all(most, "thread")), waitingRequests(j.Now), n, serverName(j.Now))
+	threads := all(most, "thread") + " busy"
+	if waitingRequests(j.Now) > 0 {
+		threads = j.threadsPhrase()
+	}
+	return capital(threads) + ": " + j.executorPhrase() + "."
+}
+
+// executorPhrase: only a queue without a place left rejects. Requests that are
+// on their way into it are seen waiting, too.
+func (j *judge) executorPhrase() string {
+	n, _ := boundedQueue(j.Now)
+	rejects := serverName(j.Now) + " rejects what comes on top"
+	switch waiting := waitingRequests(j.Now); {
+	case n == 0:
+		return "the executor's queue has no place at all, " + rejects
+	case waiting < n:
+		return fmt.Sprintf("%d of %d places in the executor's queue are taken, and when all are, %s", waiting, n, rejects)
+	}
+	return fmt.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
 }
 
 func (j *judge) summaryWarning(v backlog.Verdict) string {

@@ -115,3 +115,25 @@ func TestScenariosReachEveryCause(t *testing.T) {
 		}
 	}
 }
+
+// What comes on top is rejected by a queue that is full, not by one that is
+// nearly full.
+func TestExecutorSentence(t *testing.T) {
+	for name, c := range map[string]struct {
+		places, waiting int
+		want            string
+	}{
+		"nearly full":     {100, 96, "All 20 threads are busy and 96 requests wait inside Tomcat for one: 96 of 100 places in the executor's queue are taken, and when all are, Tomcat rejects what comes on top."},
+		"full":            {100, 100, "All 20 threads are busy and 100 requests wait inside Tomcat for one: the executor's queue is full (100 of 100), Tomcat rejects what comes on top."},
+		"one place":       {1, 3, "All 20 threads are busy and 3 requests wait inside Tomcat for one: the executor's queue is full (1 of 1), Tomcat rejects what comes on top."},
+		"no place":        {0, 0, "All 20 threads are busy: the executor's queue has no place at all, Tomcat rejects what comes on top."},
+		"no place, and 1": {0, 1, "All 20 threads are busy and 1 request waits inside Tomcat for one: the executor's queue has no place at all, Tomcat rejects what comes on top."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := tomcat(20, 8192, 100).pool(20).inService(20).waiting(c.waiting).do(bounded)
+			l.Connector.MaxQueue.Value = c.places
+			v := Judge(Evidence{Now: l.Listener, Sysctl: sysctls()}, DefaultThresholds())
+			require.Equal(t, c.want, v.Summary)
+		})
+	}
+}
