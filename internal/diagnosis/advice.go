@@ -84,15 +84,13 @@ func (j *judge) acceptCountInVain() string {
 	return s + "."
 }
 
-// acceptRate is how many connections per second leave the accept queue: as
-// measured, or from a queue that stays full. Each connection that is taken out
-// of a full queue lets one in, so that all that stand in it came in while the
-// oldest of them waited. If the oldest has aged by as much as the clock, none
-// was taken out, or they are still those of one burst: then nothing is known.
+// acceptRate is how many connections per second leave the accept queue. The
+// kernel counts them for the whole namespace only (PassiveOpens), but a queue
+// that stays full tells: each connection that is taken out of it lets one in, so
+// that all that stand in it came in while the oldest of them waited. If the
+// oldest has aged by as much as the clock, none was taken out, or they are still
+// those of one burst: then nothing is known, and no rate is named.
 func (j *judge) acceptRate() (perSecond float64, ok bool) {
-	if r := j.Trend.AcceptedPerSecond; r != nil {
-		return *r, *r > 0
-	}
 	if j.Before == nil || !j.both(queueFull) {
 		return 0, false
 	}

@@ -27,7 +27,6 @@ type Evidence struct {
 	// Closed is set when the listener went away within Interval, whether or not
 	// another one took its place.
 	Closed *Closed
-	Trend  Trend
 }
 
 // Closed is a listener that went away.
@@ -35,13 +34,6 @@ type Closed struct {
 	Queued int           // connections that stood in its accept queue: they were reset
 	Ago    time.Duration // how long ago it was missed
 	Part   bool          // only some sockets of an SO_REUSEPORT group: the others listen on
-}
-
-// Trend holds rates the caller has measured. What is nil is not mentioned.
-type Trend struct {
-	// AcceptedPerSecond is how many connections the server takes out of its
-	// accept queue.
-	AcceptedPerSecond *float64
 }
 
 // Judge says how a listener stands, which limit is the cause, and what to do.

@@ -13,8 +13,6 @@ func TestAcceptRate(t *testing.T) {
 		e    Evidence
 		want float64 // 0: not known
 	}{
-		"measured":                        {Evidence{Now: full(0).Listener, Trend: Trend{AcceptedPerSecond: new(7.)}}, 7},
-		"measured as none":                {Evidence{Now: full(0).Listener, Trend: Trend{AcceptedPerSecond: new(0.)}}, 0},
 		"full, and 100 came in 2.5 s":     {Evidence{Now: full(2500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 40},
 		"one look":                        {Evidence{Now: full(2500 * time.Millisecond).Listener}, 0},
 		"still the same oldest":           {Evidence{Now: full(3500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 0},
