@@ -25,7 +25,7 @@ const scenarioLimit = 2 * time.Minute
 
 // scenarios are all of them in the order of the table.
 func scenarios() []scenario {
-	return slices.Concat(concurrent(), selfCalling(), settings(), virtual(), keepAlive(), confused(), confusedClients())
+	return slices.Concat(concurrent(), selfCalling(), settings(), virtual(), keepAlive(), confused(), confusedClients(), healthy())
 }
 
 // row is a line of the table.
