@@ -68,7 +68,7 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.Var((*timeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
 	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
 	f.Var(&o.fromPort, "from-port", "take the limits from the server that listens on this port")
-	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads")
+	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads, -1 for no limit (virtual threads)")
 	f.Var((*wholeNumber)(&in.MaxConnections), "max-connections", "Tomcat's maxConnections, -1 for no limit")
 	f.Var((*wholeNumber)(&in.AcceptCount), "accept-count", "Tomcat's acceptCount")
 	f.Var((*timeSpan)(&in.ClientTimeout), "client-timeout", "how long a client waits for its response, see --client-timeout-from; 0: for ever")

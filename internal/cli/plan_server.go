@@ -58,8 +58,11 @@ func (t taken) limits(o *planOptions, l *backlog.Listener) {
 	t.set("accept-count", &o.input.AcceptCount, &backlog.Setting[int]{
 		Value: l.AcceptQueue.Limit, Source: "in force, the listener's Send-Q",
 	})
+	// Cut already when the server began to listen. With --somaxconn the question
+	// is what another one would make of it.
+	o.input.InForce = !t.flags.Changed("accept-count") && !t.flags.Changed("somaxconn")
 	if c.VirtualThreads != nil && c.VirtualThreads.Value {
-		c.MaxThreads = &backlog.Setting[int]{Value: max(o.input.Requests, 1_000_000), Source: "virtual threads have no limit"}
+		c.MaxThreads = &backlog.Setting[int]{Value: -1, Source: "no limit: virtual threads"}
 	}
 	t.set("threads", &o.input.Threads, c.MaxThreads)
 }
@@ -82,6 +85,9 @@ func (t taken) sysctls(o *planOptions, values map[string]int) {
 		}
 	}
 	number("somaxconn", "somaxconn", &o.input.Somaxconn)
+	if _, ok := values["somaxconn"]; !ok && !t.flags.Changed("somaxconn") {
+		fmt.Fprintf(t.log, "port %d: net.core.somaxconn is not known, %d is assumed; give --somaxconn\n", t.port, o.input.Somaxconn)
+	}
 	number("max-syn-backlog", "tcp_max_syn_backlog", &o.input.MaxSynBacklog)
 	if v, ok := values["tcp_syncookies"]; ok && !t.flags.Changed("syncookies") {
 		o.input.Syncookies = v != 0

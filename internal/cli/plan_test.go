@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 )
 
 // callPlan runs the command by itself.
@@ -39,7 +42,8 @@ func TestPlanBadInput(t *testing.T) {
 		"rate and both":     {append(load, "--rate", "5", "--duration", "3s"), "with --rate give either --requests or --duration, not both"},
 		"duration alone":    {append(load, "--duration", "3s"), "--duration 3s: goes with --rate"},
 		"too much":          {[]string{"--requests", "2000000", "--service-time", "1s"}, "--requests 2000000: must be 1000000 or less"},
-		"threads":           {append(load, "--threads", "0"), "--threads 0: must be 1 or more"},
+		"centuries":         {[]string{"--requests", "1000000", "--service-time", "24h", "--threads", "1", "--max-connections", "-1", "--client-timeout", "0"}, "2740 years of work for one thread"},
+		"threads":           {append(load, "--threads", "0"), "--threads 0: must be 1 or more, or -1 for no limit (virtual threads)"},
 		"max connections":   {append(load, "--max-connections", "0"), "--max-connections 0: must be 1 or more, or -1 for no limit"},
 		"accept count":      {append(load, "--accept-count", "-1"), "--accept-count -1: must be 1 or more; Tomcat ignores"},
 		"somaxconn":         {append(load, "--somaxconn", "0"), "--somaxconn 0: must be more than 0"},
@@ -70,6 +74,28 @@ func TestPlanText(t *testing.T) {
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "8,293 of 10,000 clients are served, 1,707 give up connecting")
 	require.NotContains(t, stdout, "\x1b", "no colour but on a terminal")
+}
+
+func TestPlanTakesVirtualThreadsAsNoLimit(t *testing.T) {
+	var log bytes.Buffer
+	cmd, o := newPlanCommand(), planOptions{input: diagnosis.PlanInput{Threads: 200, AcceptCount: 100}}
+	taken{flags: cmd.Flags(), log: &log, port: 8080}.limits(&o, &backlog.Listener{
+		AcceptQueue: &backlog.AcceptQueue{Limit: 2000},
+		Connector: &backlog.Connector{
+			MaxThreads:     &backlog.Setting[int]{Value: 200, Source: "default"},
+			VirtualThreads: &backlog.Setting[bool]{Value: true},
+		},
+	})
+	require.Equal(t, diagnosis.PlanInput{Threads: -1, AcceptCount: 2000, InForce: true}, o.input)
+	require.Contains(t, log.String(), "port 8080: threads -1 (no limit: virtual threads)\n")
+
+	_, stdout, _ := callPlan("--requests", "3000", "--service-time", "5s", "--threads", "-1")
+	require.Contains(t, stdout, "threads without limit · max-connections")
+	_, stdout, _ = callPlan("--requests", "3000", "--service-time", "5s", "--threads", "-1", "--output", "json")
+	var doc struct{ Input, Smallest map[string]any }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &doc))
+	require.EqualValues(t, -1, doc.Input["threads"])
+	require.NotContains(t, doc.Smallest, "threads")
 }
 
 // Every flag reaches the simulation.

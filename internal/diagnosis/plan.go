@@ -60,7 +60,7 @@ type PlanLatency struct {
 
 // PlanLimits is a combination of limits.
 type PlanLimits struct {
-	Threads        int
+	Threads        int // 0: threads do not limit
 	MaxConnections int
 	AcceptCount    int
 }

@@ -17,6 +17,8 @@ func FuzzPlan(f *testing.F) {
 	f.Add(uint16(200), uint16(300), uint16(100), uint8(7), uint8(12), uint8(5), uint16(900), uint16(0), uint8(3), uint8(7))
 	f.Add(uint16(200), uint16(0), uint16(100), uint8(7), uint8(12), uint8(5), uint16(0), uint16(0), uint8(20), uint8(0))
 	f.Add(uint16(200), uint16(50), uint16(100), uint8(7), uint8(0), uint8(5), uint16(300), uint16(0), uint8(20), uint8(8))
+	f.Add(uint16(200), uint16(50), uint16(100), uint8(7), uint8(30), uint8(5), uint16(300), uint16(0), uint8(20), uint8(18))
+	f.Add(uint16(10), uint16(0), uint16(1000), uint8(1), uint8(0), uint8(5), uint16(1404), uint16(0), uint8(201), uint8(2))
 	f.Fuzz(func(t *testing.T, requests, perSecond, service uint16, threads, connections, acceptCount uint8, client, connect uint16, trip, flags uint8) {
 		const ms = time.Millisecond
 		in := PlanInput{
@@ -34,9 +36,15 @@ func FuzzPlan(f *testing.F) {
 		if flags&1 != 0 {
 			in.SynRetries = SynRetriesExponential
 		}
+		if flags&16 != 0 {
+			in.Threads = -1
+		}
 		p := planOf(t, in)
 		if p.Smallest != nil {
 			requireSmallest(t, p.Input, *p.Smallest)
+		}
+		if in.Syncookies {
+			require.NotContains(t, p.Why, "syncookies")
 		}
 		require.NotEmpty(t, p.Summary())
 		p.Notes()

@@ -28,7 +28,10 @@ func TestPlanInputErrors(t *testing.T) {
 		"both":                {func(in *PlanInput) { in.Rate, in.Duration = 5, time.Second }, "not both"},
 		"no service time":     {func(in *PlanInput) { in.ServiceTime = 0 }, "--service-time 0s: must be more than 0"},
 		"endless service":     {func(in *PlanInput) { in.ServiceTime = 25 * time.Hour }, "--service-time 25h0m0s: must be 24h or less"},
-		"no threads":          {func(in *PlanInput) { in.Threads = 0 }, "--threads 0: must be 1 or more"},
+		"centuries of work":   {func(in *PlanInput) { in.Requests, in.ServiceTime, in.ClientTimeout = 1_000_000, 24*time.Hour, 0 }, "--service-time 24h0m0s: 1000000 requests of that are 2740 years of work for one thread, a plan spans at most 100"},
+		"centuries of calm":   {func(in *PlanInput) { in.Rate = 1e-9 }, "--rate 1e-09: 10 requests come over more than 100 years"},
+		"one in an eternity":  {func(in *PlanInput) { in.Rate = math.SmallestNonzeroFloat64 }, "--rate 5e-324: 10 requests come over more"},
+		"no threads":          {func(in *PlanInput) { in.Threads = 0 }, "--threads 0: must be 1 or more, or -1"},
 		"no connections":      {func(in *PlanInput) { in.MaxConnections = 0 }, "--max-connections 0: must be 1 or more, or -1"},
 		"no acceptCount":      {func(in *PlanInput) { in.AcceptCount = 0 }, "--accept-count 0: must be 1 or more; Tomcat ignores"},
 		"somaxconn":           {func(in *PlanInput) { in.Somaxconn = -1 }, "--somaxconn -1: "},
@@ -64,4 +67,16 @@ func TestPlanRate(t *testing.T) {
 
 	in.Requests, in.Duration = 300, 0
 	require.Equal(t, p.Outcomes, planOf(t, in).Outcomes)
+}
+
+func TestPlanOfTheLongestTimes(t *testing.T) {
+	in := tomcatBurst(36_000, func(in *PlanInput) {
+		in.ServiceTime, in.ClientTimeout, in.ConnectTimeout, in.MaxConnections = maxPlanTime, 0, 0, -1
+	})
+	p := planOf(t, in)
+	require.Equal(t, 180*maxPlanTime, p.Duration)
+	require.Equal(t, &PlanLimits{1, 35_899, 100}, p.Smallest)
+
+	in.Requests, in.Rate, in.Duration = 0, 1e-12, time.Second
+	require.Equal(t, PlanOutcomes{Served: 1}, planOf(t, in).Outcomes, "the first comes at once, however seldom they come")
 }

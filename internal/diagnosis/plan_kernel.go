@@ -98,5 +98,5 @@ func (q *synQueue) retries(backlog int) int {
 	return n
 }
 
-// noLimit is a maxConnections that is never reached.
+// noLimit is a maxConnections or maxThreads that is never reached.
 const noLimit = math.MaxInt

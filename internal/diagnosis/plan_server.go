@@ -20,7 +20,7 @@ func (s *planSim) accept() {
 // ready is the poller finding request bytes: a free thread takes them, or they
 // wait in the executor's queue.
 func (s *planSim) ready(i int32) {
-	if s.busy < s.in.Threads {
+	if s.busy < s.threads {
 		s.serve(i)
 		return
 	}

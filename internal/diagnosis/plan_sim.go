@@ -38,6 +38,7 @@ type planSim struct {
 	in       PlanInput
 	backlog  int
 	maxConns int
+	threads  int
 	halfTrip time.Duration
 	synWaits []int64
 	data     dataRetries
@@ -83,6 +84,7 @@ func newPlanSim(in PlanInput) *planSim {
 		in:       in,
 		backlog:  in.Backlog(),
 		maxConns: in.MaxConnections,
+		threads:  in.Threads,
 		halfTrip: in.RoundTrip / 2,
 		synWaits: in.SynRetries.waits(),
 		data:     newDataRetries(in.RoundTrip),
@@ -95,6 +97,9 @@ func newPlanSim(in PlanInput) *planSim {
 		s.plan.Capacity = new(n)
 	} else {
 		s.maxConns = noLimit
+	}
+	if s.threads < 0 {
+		s.threads = noLimit
 	}
 	s.rec = newPlanRecorder(&in)
 	return s

@@ -43,7 +43,9 @@ func requireConsistent(tb testing.TB, p *Plan) {
 	for i, pt := range p.Timeline {
 		require.True(tb, i == 0 || pt.T > p.Timeline[i-1].T)
 		require.LessOrEqual(tb, pt.AcceptQueue, p.Input.Backlog()+1)
-		require.LessOrEqual(tb, pt.InService, p.Input.Threads)
+		if p.Input.Threads > 0 {
+			require.LessOrEqual(tb, pt.InService, p.Input.Threads)
+		}
 		for _, n := range []int{pt.InService, pt.Waiting, pt.AcceptQueue, pt.HalfOpen, pt.Retrying, pt.Served, pt.Lost} {
 			require.GreaterOrEqual(tb, n, 0)
 		}
@@ -126,4 +128,50 @@ func TestPlanCountsCloseCalls(t *testing.T) {
 	}
 	patient := planOf(t, tomcatBurst(3000, func(in *PlanInput) { in.ClientTimeout = 0 }))
 	require.Zero(t, patient.JustInTime+patient.JustLate)
+}
+
+// Send-Q is what somaxconn has left of acceptCount already: what it would leave
+// today concerns the next listen().
+func TestPlanOfAServerThatRuns(t *testing.T) {
+	in := tomcatBurst(10000, func(in *PlanInput) { in.Threads, in.AcceptCount, in.Somaxconn, in.InForce = 1000, 2000, 128, true })
+	p := planOf(t, in)
+	require.Equal(t, 10193, *p.Capacity)
+	require.Equal(t, PlanOutcomes{Served: 10000}, p.Outcomes)
+	require.Equal(t, 2001, p.Stages[0].Max)
+	require.Empty(t, p.Notes())
+	require.Equal(t, []string{"accept-count 2,000 needs net.core.somaxconn of as much (now 128), set before the server starts."}, p.SmallestNotes())
+}
+
+// Each request has a virtual thread: the connections say how many there are.
+func TestPlanWithoutThreadLimit(t *testing.T) {
+	virtual := func(connections int) PlanInput {
+		return tomcatBurst(3000, func(in *PlanInput) { in.Threads, in.MaxConnections = -1, connections })
+	}
+	p := planOf(t, virtual(8192))
+	require.Equal(t, PlanOutcomes{Served: 3000}, p.Outcomes)
+	require.Equal(t, 5*time.Second, p.Duration)
+	require.Equal(t, PlanStage{Name: "max_threads", Peak: 3000}, p.Stages[2])
+	require.Equal(t, &PlanLimits{0, 2899, 100}, p.Smallest)
+	require.Equal(t, []string{"Threads do not limit (virtual threads): max-connections says how many requests are worked on at once."}, p.SmallestNotes())
+
+	p = planOf(t, virtual(200))
+	require.Equal(t, 301, *p.Capacity)
+	require.Equal(t, &PlanLimits{0, 273, 2726}, p.Smallest, "eleven rounds: a twelfth would be a tie")
+	require.Empty(t, planOf(t, virtual(-1)).Notes())
+
+	busy := planOf(t, tomcatBurst(3000, func(in *PlanInput) {
+		in.Threads, in.MaxConnections, in.AcceptCount = -1, 200, 3000
+	}))
+	require.Equal(t, "200 connections (threads do not limit) finish 40 requests/s, 3,000 at once need 75 s. More accept-count would not help: clients would wait elsewhere, not less.", busy.Notes()[0].Text)
+}
+
+// A request that takes almost all of its client's patience is late already
+// without waiting for anything, and no limit changes that.
+func TestPlanOfARequestThatIsATieAlone(t *testing.T) {
+	p := planOf(t, tomcatBurst(10, func(in *PlanInput) {
+		in.ServiceTime, in.RoundTrip, in.ClientTimeout = time.Second, 100*time.Millisecond, 1200500*time.Microsecond
+	}))
+	require.Equal(t, 10, p.Outcomes.ReadTimeout)
+	require.Nil(t, p.Smallest)
+	require.Equal(t, []string{"A request alone takes all but 0.5 ms of its client's timeout, too little to count on: lengthen the timeout."}, p.SmallestNotes())
 }

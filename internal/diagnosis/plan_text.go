@@ -80,12 +80,22 @@ func (p *Plan) Notes() []PlanNote {
 	return out
 }
 
-// perSecond is how many requests the threads finish.
-func (p *Plan) perSecond() float64 {
-	n := p.Input.Threads
-	if m := p.Input.MaxConnections; m > 0 {
-		n = min(n, m)
+// workers is how many requests are worked on at once, and what limits them.
+func (in *PlanInput) workers() (n int, limit string) {
+	switch {
+	case in.Threads > 0 && (in.MaxConnections < 0 || in.Threads <= in.MaxConnections):
+		return in.Threads, "threads"
+	case in.Threads > 0:
+		return in.MaxConnections, "connections (fewer than threads: raise max-connections first)"
+	case in.MaxConnections > 0:
+		return in.MaxConnections, "connections (threads do not limit)"
 	}
+	return in.Requests, "requests (nothing limits them)"
+}
+
+// perSecond is how many requests the workers finish.
+func (p *Plan) perSecond() float64 {
+	n, _ := p.Input.workers()
 	return float64(n) / p.Input.ServiceTime.Seconds()
 }
 
@@ -95,17 +105,18 @@ func (p *Plan) poolNote() string {
 	if p.Smallest == nil {
 		return "" // one request alone takes too long: no limit is the cause
 	}
-	workers, limit := in.Threads, "threads"
-	if in.MaxConnections > 0 && in.MaxConnections < workers {
-		workers, limit = in.MaxConnections, "connections (fewer than threads: raise max-connections first)"
-	}
+	workers, limit := in.workers()
 	speed := fmt.Sprintf("%s %s finish %s requests/s", digits(workers), limit, rate(p.perSecond()))
+	more, other := "add threads", "accept-count or max-connections"
+	if limit != "threads" {
+		more, other = "raise max-connections", "accept-count"
+	}
 	switch {
 	case in.Rate > p.perSecond() && p.Outcomes.Failed() > 0:
-		return fmt.Sprintf("%s, and %s/s come: no queue is long enough for that, it only makes clients wait before they fail. Shorten the work or add threads.", speed, rate(in.Rate))
+		return fmt.Sprintf("%s, and %s/s come: no queue is long enough for that, it only makes clients wait before they fail. Shorten the work or %s.", speed, rate(in.Rate), more)
 	case p.Outcomes.ReadTimeout > 0 && p.Dropped.ACK == 0:
-		return fmt.Sprintf("%s, %s at once need %s. More accept-count or max-connections would not help: clients would wait elsewhere, not less.",
-			speed, digits(in.Requests), inWords(p.wholeTime()))
+		return fmt.Sprintf("%s, %s at once need %s. More %s would not help: clients would wait elsewhere, not less.",
+			speed, digits(in.Requests), inWords(p.wholeTime()), other)
 	}
 	return ""
 }
@@ -131,7 +142,7 @@ func (p *Plan) frontNote() string {
 // noPlaceInTime is the change that would not help.
 func (p *Plan) noPlaceInTime() string {
 	in := &p.Input
-	if in.ConnectTimeout == 0 || in.ConnectTimeout >= in.ServiceTime || in.Rate > 0 {
+	if in.Threads < 0 || in.ConnectTimeout == 0 || in.ConnectTimeout >= in.ServiceTime || in.Rate > 0 {
 		return ""
 	}
 	return fmt.Sprintf(" More threads would not let them in: the first place is free after %s.", inWords(in.ServiceTime))
@@ -166,7 +177,7 @@ func (r SynRetries) schedule() string {
 
 func (p *Plan) clampNote() string {
 	in := &p.Input
-	if in.AcceptCount <= in.Somaxconn {
+	if in.Backlog() == in.AcceptCount {
 		return ""
 	}
 	return fmt.Sprintf("accept-count %s is cut to net.core.somaxconn = %s. Raise the sysctl, then restart the listener.",
@@ -210,8 +221,13 @@ func (p *Plan) SmallestNotes() []string {
 	if l == nil {
 		return []string{capital(p.Why) + "."}
 	}
-	if pace := int(math.Ceil(p.Input.Rate * p.Input.ServiceTime.Seconds())); l.Threads < pace {
-		out = append(out, fmt.Sprintf("Enough for this long; to keep pace with %s/s for ever takes %s threads.", rate(p.Input.Rate), digits(pace)))
+	workers, kind := l.Threads, "threads"
+	if workers == 0 {
+		workers, kind = l.MaxConnections, "connections"
+		out = append(out, "Threads do not limit (virtual threads): max-connections says how many requests are worked on at once.")
+	}
+	if pace := int(math.Ceil(p.Input.Rate * p.Input.ServiceTime.Seconds())); workers < pace {
+		out = append(out, fmt.Sprintf("Enough for this long; to keep pace with %s/s for ever takes %s %s.", rate(p.Input.Rate), digits(pace), kind))
 	}
 	if l.AcceptCount > p.Input.Somaxconn {
 		out = append(out, fmt.Sprintf("accept-count %s needs net.core.somaxconn of as much (now %s), set before the server starts.",

@@ -40,7 +40,7 @@ func newPlanRecorder(in *PlanInput) *planRecorder {
 	r := &planRecorder{step: time.Millisecond}
 	r.stages[0].PlanStage = PlanStage{Name: "accept_queue", Max: in.Backlog() + 1}
 	r.stages[1].PlanStage = PlanStage{Name: "max_connections", Max: max(0, in.MaxConnections)}
-	r.stages[2].PlanStage = PlanStage{Name: "max_threads", Max: in.Threads}
+	r.stages[2].PlanStage = PlanStage{Name: "max_threads", Max: max(0, in.Threads)}
 	return r
 }
 

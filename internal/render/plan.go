@@ -41,7 +41,7 @@ func (s *screen) planHead(p *diagnosis.Plan) {
 	} else if in.Requests > 1 {
 		load += " at once"
 	}
-	limits := plural(in.Threads, "thread", "threads") + " · max-connections" + nbsp + planLimit(in.MaxConnections) +
+	limits := planThreads(in.Threads) + " · max-connections" + nbsp + planLimit(in.MaxConnections) +
 		" · accept-count" + nbsp + number(in.AcceptCount)
 	s.paragraph(0, span{"tcpdiag plan · " + load + ", " + howLong(in.ServiceTime) + " of work each · " + limits, dim})
 	badge, st := span{"FAILS", badgeBad}, bad
@@ -208,13 +208,21 @@ func (s *screen) planNotes(p *diagnosis.Plan) {
 	}
 }
 
+// planThreads names the threads, which have no limit where they are virtual.
+func planThreads(n int) string {
+	if n <= 0 {
+		return "threads without limit"
+	}
+	return plural(n, "thread", "threads")
+}
+
 // planSmallest is the least that serves everybody.
 func (s *screen) planSmallest(p *diagnosis.Plan) {
 	l := p.Smallest
 	if l == nil {
 		s.row(span{"nobody fails", good}, span{"with no setting at all.", bold})
 	} else {
-		s.row(span{"nobody fails", good}, span{"with " + plural(l.Threads, "thread", "threads") + " · max-connections" + nbsp + number(l.MaxConnections) +
+		s.row(span{"nobody fails", good}, span{"with " + planThreads(l.Threads) + " · max-connections" + nbsp + number(l.MaxConnections) +
 			" · accept-count" + nbsp + number(l.AcceptCount), bold}, span{"or more", plain})
 	}
 	for _, n := range p.SmallestNotes() {

@@ -51,9 +51,10 @@ type planInputJSON struct {
 	Rate                  *float64 `json:"rate,omitempty"`
 	DurationSeconds       *float64 `json:"duration_seconds,omitempty"`
 	ServiceTimeSeconds    float64  `json:"service_time_seconds"`
-	Threads               int      `json:"threads"`
+	Threads               int      `json:"threads"`         // -1: no limit
 	MaxConnections        int      `json:"max_connections"` // -1: no limit
 	AcceptCount           int      `json:"accept_count"`
+	InForce               bool     `json:"accept_count_in_force,omitempty"`  // Send-Q of a listener: somaxconn as it is now does not cut it
 	ClientTimeoutSeconds  *float64 `json:"client_timeout_seconds,omitempty"` // absent: none
 	ClientTimeoutFrom     string   `json:"client_timeout_from"`
 	ConnectTimeoutSeconds *float64 `json:"connect_timeout_seconds,omitempty"` // absent: the kernel's
@@ -111,7 +112,7 @@ type planNoteJSON struct {
 }
 
 type planSmallestJSON struct {
-	Threads        int `json:"threads"`
+	Threads        int `json:"threads,omitempty"` // absent: threads do not limit
 	MaxConnections int `json:"max_connections"`
 	AcceptCount    int `json:"accept_count"`
 }
@@ -155,7 +156,8 @@ func newPlanInputJSON(in *diagnosis.PlanInput) planInputJSON {
 		Requests:              in.Requests,
 		DurationSeconds:       positive(in.Duration),
 		ServiceTimeSeconds:    in.ServiceTime.Seconds(),
-		Threads:               in.Threads,
+		Threads:               max(in.Threads, -1),
+		InForce:               in.InForce,
 		MaxConnections:        max(in.MaxConnections, -1),
 		AcceptCount:           in.AcceptCount,
 		ClientTimeoutSeconds:  positive(in.ClientTimeout),
