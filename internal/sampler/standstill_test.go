@@ -46,10 +46,14 @@ func TestStandstill(t *testing.T) {
 		"the clock was set by an hour": {
 			{at: time.Hour},
 			{at: time.Hour + 300*ms, safepoints: 1, application: 200 * ms, want: 300 * ms},
+			{at: time.Hour + 1300*ms, safepoints: 1, application: 200 * ms, want: 1300 * ms},
+			{at: time.Hour + 2300*ms, safepoints: 1, application: 200 * ms, stopped: 1400 * ms},
+			{at: time.Hour + 3300*ms, safepoints: 2, application: 1700 * ms, stopped: 1400 * ms, want: 400 * ms},
 		},
 		"and back": {
 			{at: 100 * ms},
 			{at: 400 * ms, safepoints: 1, application: time.Hour, want: time.Duration(0)},
+			{at: 1400 * ms, safepoints: 1, application: time.Hour, want: 1000 * ms},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
