@@ -34,7 +34,7 @@ type Losses struct {
 	// namespace alone.
 	Unattributed uint64
 	// AbandonedRequests: the client closed while its request was waiting or in
-	// service. Seen at scans, which miss some; counted only as far as
+	// service. An estimate: seen at scans, which miss some, and counted as far as
 	// the namespace's EstabResets moved, which another port's resets move, too.
 	AbandonedRequests uint64
 	// QueueResets: connections that stood in the accept queue when the listener closed.

@@ -19,9 +19,10 @@ func (j *judge) clientFindings() []backlog.Finding {
 	if n := j.losses().AbandonedRequests; n > 0 {
 		out = append(out, backlog.Finding{
 			Code: "abandoned_requests", Severity: backlog.SeverityWarning,
-			Evidence: fmt.Sprintf("At least %s %s given up by the client%s, while waiting or in service (seen at scans: a lower bound).",
-				count(n, "request"), verb(n, "was", "were"), j.inInterval()),
-			Advice: "These clients saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
+			Evidence: fmt.Sprintf("Probably given up by their clients%s: %s, waiting or in service when the client closed; the connection then vanished while the namespace counted a reset (EstabResets). "+
+				"An estimate: scans miss what comes and goes between two of them, and resets of other connections count, too.",
+				j.inInterval(), count(n, "request")),
+			Advice: "Such clients typically saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
 		})
 	}
 	if n := j.losses().QueueResets; n > 0 && j.losses().DroppedPackets > 0 {

@@ -43,7 +43,7 @@ func lossLines(lo *backlog.Losses) []string {
 		}
 	}
 	if lo.AbandonedRequests > 0 {
-		out = append(out, "at least "+plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
+		out = append(out, "about "+plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
 	}
 	if lo.QueueResets > 0 {
 		out = append(out, plural(lo.QueueResets, "queued connection", "queued connections")+" reset when the listener closed")

@@ -179,19 +179,6 @@ func (sp *space) cause(a *account, now *backlog.Listener, former bool) backlog.C
 	return diagnosis.DropCause(before.Listener, now, elapsed, diagnosis.NamespaceDelta{}, sp.thresholds)
 }
 
-// countAbandoned books the requests whose clients did not wait for the answer.
-func (s *Sampler) countAbandoned(sc *scan) {
-	resets := make(map[*space]uint64)
-	for _, sp := range s.spaces {
-		resets[sp] = sp.lastDelta("EstabResets")
-	}
-	for _, c := range sc.kept {
-		n := min(c.account.gone.next(sc.gathered[c].closed), resets[c.space])
-		resets[c.space] -= n
-		c.account.ledger.abandon(n)
-	}
-}
-
 // retire settles what vanished listeners left, returns their totals, the latest
 // to vanish first, and forgets them after an hour; sooner when there are more
 // than listeners may be watched, as ports that open for a moment and never again

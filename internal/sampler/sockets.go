@@ -17,7 +17,7 @@ type gathered struct {
 	queued      int
 	lingering   int // of those waiting: see lingers
 	oldest      time.Duration
-	closed      []netip.AddrPort // peers of CLOSE_WAIT sockets: clients that sent FIN
+	closed      []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 	inodes      []uint32         // of the accepted connections, kept only when asked for
 	keepInodes  bool
 }
@@ -88,7 +88,7 @@ func (g *gathered) add(s *sockdiag.Socket) {
 		g.states[s.State]++
 		return
 	}
-	if s.State == sockdiag.CloseWait {
+	if s.State == sockdiag.CloseWait && unanswered(s) {
 		g.closed = append(g.closed, s.Remote)
 	}
 	if s.Inode == 0 {

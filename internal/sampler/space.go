@@ -63,6 +63,8 @@ type space struct {
 	timeWaitAt time.Time        // when it did
 	foreign    float64          // then the share of the others, of sockstat's
 
+	queueResets uint64 // of all accounts, as countAbandoned last knew them
+
 	delta    backlog.Counters // from the first checkpoint of past to the last, nil with one
 	closed   []departed       // whose listeners closed in the window with clients queued
 	outgoing outgoing
