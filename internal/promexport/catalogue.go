@@ -40,7 +40,7 @@ type catalogue struct {
 func newCatalogue() *catalogue {
 	c := &catalogue{}
 	c.targetUp = c.gauge("tcpdiag_target_up",
-		"Whether something listens on an expected port (given by --port or the configuration file): 1 yes, 0 no.",
+		"Whether something listens on an expected port (given by --port or the configuration file; with --all-namespaces only where something has listened on it since the agent started): 1 yes, 0 no.",
 		"netns", "port")
 	c.targetInfo = c.gauge("tcpdiag_target_info",
 		"What the configuration file calls a port that is expected or watched: always 1. Has the file's labels, too; they are here and nowhere else; join on netns and port.",

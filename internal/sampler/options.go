@@ -23,8 +23,9 @@ type Options struct {
 	Labels  map[string]string // of everything that is watched; a target's beat them
 
 	// AllNamespaces looks into every network namespace that has a process, too:
-	// for Tomcats, or for what Ports and All say. There a port is expected once
-	// something has listened on it.
+	// for Tomcats, or for what Ports and All say. A port that is no named
+	// process's is then expected where something has listened on it, as long as
+	// that namespace lives; a one-shot look that finds it nowhere calls it down.
 	AllNamespaces bool
 
 	// Inside are processes whose network namespaces are looked at; without any

@@ -17,8 +17,9 @@ import (
 func (s *Sampler) publish(sc *scan) {
 	snap := &backlog.Snapshot{
 		Time: sc.at, Host: s.host, Kernel: s.kernel,
-		Omitted: sc.omitted, Notes: sc.notes, Targets: s.expectedPorts(sc), TargetInfos: s.targetInfos(sc.kept),
+		Omitted: sc.omitted, Targets: s.expectedPorts(sc), TargetInfos: s.targetInfos(sc.kept),
 	}
+	snap.Notes = sc.notes
 	rest := max(seldom, time.Duration(len(bySpace(sc.kept)))*sysctlRest)
 	for _, sp := range s.spaces {
 		if sp.awake() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -83,7 +84,7 @@ func (s *Sampler) openSpaces(opt Options) error {
 	s.lastTick = time.Time{} // the time since then is measured in another interval
 	for _, sp := range s.spaces {
 		sp.discovered = false
-		s.equip(sp, o.general[sp])
+		s.equip(sp, o.general[sp] || opt.AllNamespaces)
 	}
 	for _, sp := range former {
 		switch {
@@ -111,6 +112,9 @@ func (s *Sampler) equip(sp *space, general bool) {
 	if general {
 		sp.expects = s.chosen.expects
 	}
+	maps.DeleteFunc(sp.served, func(port uint16, _ bool) bool {
+		return !slices.ContainsFunc(s.chosen.selectors, func(sel selector) bool { return sel.port == port })
+	})
 }
 
 func unexpected(backlog.ListenerID) bool { return false }

@@ -62,6 +62,7 @@ func (s *Sampler) run(first, ctx context.Context) error {
 // Observe looks twice, interval apart, sampling in between. It is the whole
 // life of a one-shot look; an interval of 0 looks once.
 func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
+	s.once = true
 	if interval <= 0 {
 		return s.Scan(ctx)
 	}

@@ -37,6 +37,7 @@ type Sampler struct {
 	// Only the scan loop uses what follows.
 	scans      int           // number of the latest scan
 	looping    bool          // by Run, not by hand: another scan follows the first, and what is dear can wait for it
+	once       bool          // it is a one-shot look: what was asked for and is nowhere is a finding
 	cost       time.Duration // CPU time of the latest scan, without aside
 	aside      time.Duration // of it, for what is looked at seldom and has a budget of its own
 	processes  map[processKey]*processMemory

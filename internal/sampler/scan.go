@@ -17,9 +17,10 @@ import (
 // scan is what one slow look has gathered so far.
 type scan struct {
 	at        time.Time
-	all       []*candidate // every listener of every namespace
-	kept      []*candidate // those the targets name
-	omitted   int          // of kept, beyond --max-listeners
+	all       []*candidate    // every listener of every namespace
+	mute      map[*space]bool // namespaces that did not tell their listeners
+	kept      []*candidate    // those the targets name
+	omitted   int             // of kept, beyond --max-listeners
 	processes map[int]*backlog.Process
 	gathered  map[*candidate]*gathered
 	denied    []owner.Denied
@@ -64,7 +65,7 @@ func (s *Sampler) scan(ctx context.Context, start time.Time) error {
 
 // look takes in everything; the fast loop goes on meanwhile.
 func (s *Sampler) look(ctx context.Context, start time.Time) (*scan, error) {
-	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered), unread: make(map[int][]backlog.Unavailable), searched: make(map[int]bool)}
+	sc := &scan{at: start, processes: make(map[int]*backlog.Process), gathered: make(map[*candidate]*gathered), unread: make(map[int][]backlog.Unavailable), searched: make(map[int]bool), mute: make(map[*space]bool)}
 	s.scans++
 	s.discover(sc)
 	if err := s.findListeners(sc); err != nil {
@@ -92,6 +93,7 @@ func (s *Sampler) findListeners(sc *scan) error {
 		listeners, err := s.glance(sp, sc.at)
 		if err != nil {
 			errs = append(errs, err)
+			sc.mute[sp] = true
 			continue
 		}
 		sc.all = append(sc.all, group(sp, listeners)...)
@@ -240,6 +242,7 @@ func (s *Sampler) keep(sc *scan) {
 		c.account = c.space.account(c.id)
 		c.account.dismissed = false
 		c.account.meet(c, sc.at)
+		c.space.serve(c)
 	}
 }
 

@@ -64,6 +64,16 @@ func (s *selection) pids() (out []int) {
 	return out
 }
 
+// anybodys are the ports that are looked for in every process.
+func (s *selection) anybodys() (out []uint16) {
+	for _, sel := range s.selectors {
+		if sel.pid == 0 && !slices.Contains(out, sel.port) {
+			out = append(out, sel.port)
+		}
+	}
+	return out
+}
+
 // wholeProcesses are the processes, when nothing but whole processes is named.
 func (s *selection) wholeProcesses() []int {
 	if s.all || slices.ContainsFunc(s.selectors, func(sel selector) bool { return sel.port != 0 }) {
@@ -112,37 +122,6 @@ func (s *Sampler) mayWant(c *candidate) bool {
 	return s.everything(c.space) || slices.ContainsFunc(s.chosen.selectors, func(sel selector) bool { return s.mayMatch(sel, c) })
 }
 
-// expectedPorts are the ports that were asked for, and whether something listens
-// there: whoever it is, and whether or not it is watched.
-func (s *Sampler) expectedPorts(sc *scan) []backlog.Target {
-	var out []backlog.Target
-	for _, sp := range s.spaces {
-		for _, sel := range s.chosen.selectors {
-			t := backlog.Target{Port: sel.port, NetNS: uint64(sp.id)}
-			if sel.port == 0 || !s.looksInto(sel, sp) || !sp.mayExpect(sel.port) || slices.ContainsFunc(out, t.Same) {
-				continue
-			}
-			t.Up = slices.ContainsFunc(sc.all, func(c *candidate) bool { return c.space == sp && c.port() == sel.port })
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// mayExpect is false in a discovered namespace for a port on which nothing has
-// listened yet: not every pod serves on it.
-func (sp *space) mayExpect(port uint16) bool {
-	if !sp.discovered {
-		return true
-	}
-	for id := range sp.accounts {
-		if id.Address.Port() == port {
-			return true
-		}
-	}
-	return false
-}
-
 // targetInfos are the labels of every port that is watched or expected.
 func (s *Sampler) targetInfos(kept []*candidate) []backlog.TargetInfo {
 	var out []backlog.TargetInfo
@@ -166,12 +145,12 @@ func (s *Sampler) targetInfos(kept []*candidate) []backlog.TargetInfo {
 	}
 	for _, sp := range s.spaces {
 		for _, sel := range s.chosen.selectors {
-			if sel.port != 0 && s.looksInto(sel, sp) && sp.mayExpect(sel.port) && sel.target != nil {
+			if s.mayExpect(sel, sp) && sel.target != nil {
 				add(sel.port, sp, sel.target)
 			}
 		}
 		for _, sel := range s.chosen.selectors {
-			if sel.port != 0 && s.looksInto(sel, sp) && sp.mayExpect(sel.port) {
+			if s.mayExpect(sel, sp) {
 				add(sel.port, sp, nil)
 			}
 		}

@@ -44,6 +44,7 @@ type space struct {
 	window       time.Duration
 	thresholds   diagnosis.Thresholds
 	expects      func(backlog.ListenerID) bool // sure to be watched once it listens
+	served       map[uint16]bool               // expected ports that have had a listener, for as long as it lives
 	devices      map[uint32]string             // interface names by index
 
 	asks     []sockdiag.Ask // reused by the fast loop
@@ -97,7 +98,7 @@ type checkpoint struct {
 func openSpace(src Sources, c *common, pid int) (*space, error) {
 	sp := &space{
 		common: c, pid: pid, byInode: make(map[uint32]place),
-		accounts: make(map[backlog.ListenerID]*account), devices: make(map[uint32]string),
+		accounts: make(map[backlog.ListenerID]*account), served: make(map[uint16]bool), devices: make(map[uint32]string),
 	}
 	sp.take, sp.answer = sp.takeListener, sp.answered
 	own, err := netns.Current()
@@ -136,10 +137,10 @@ func (sp *space) dial(b *sockdiag.Buffer) (c *sockdiag.Conn, err error) {
 // begun.
 func (sp *space) awake() bool { return len(sp.past) > 0 }
 
-// idle tells whether a discovered namespace has nothing that is watched or
-// remembered: a look at its listeners is then all that it costs.
+// idle tells whether a discovered namespace has nothing that is watched,
+// remembered or expected: a look at its listeners is then all that it costs.
 func (sp *space) idle() bool {
-	return sp.discovered && len(sp.watches) == 0 && len(sp.accounts) == 0
+	return sp.discovered && len(sp.watches) == 0 && len(sp.accounts) == 0 && len(sp.served) == 0
 }
 
 // waken opens what following the counters takes.
