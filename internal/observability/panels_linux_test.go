@@ -1,6 +1,7 @@
 package observability
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,22 +11,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// choice is what a reader has chosen in the dashboards' variables.
-type choice struct{ job, instance, listener, netns, port string }
-
-func (c choice) in(expr string, rate, shown time.Duration) string {
-	return strings.NewReplacer(
-		"$__rate_interval", rate.String(), "$__range", shown.Round(time.Second).String(),
-		"$job", c.job, "$instance", c.instance, "$listener", c.listener, "$netns", c.netns, "$port", c.port,
-	).Replace(expr)
+// inserted asks Prometheus what a dashboard's variables offer over the time of
+// the test.
+func (s *stack) inserted(t *testing.T, d dashboard, c choice) map[string]string {
+	t.Helper()
+	return d.inserted(t, c, func(metric, label string) (found []string) {
+		got, err := s.prometheus.Query(t.Context(), fmt.Sprintf("group by (%s) (last_over_time(%s[%s]))", label, metric, s.shown()))
+		require.NoError(t, err)
+		for _, one := range got {
+			found = append(found, one.Labels[label])
+		}
+		slices.Sort(found)
+		return found
+	})
 }
+
+// shown is the dashboards' time range: that of the test.
+func (s *stack) shown() time.Duration { return time.Since(s.started).Round(time.Second) }
 
 // show evaluates a query as Grafana does over the time of the test, and keeps
 // the series that have a number in them.
-func (s *stack) show(t *testing.T, q target, c choice, interval time.Duration) []Series {
+func (s *stack) show(t *testing.T, q target, inserted map[string]string, interval time.Duration) []Series {
 	t.Helper()
 	now := time.Now()
-	expr := c.in(q.Expr, 4*interval, now.Sub(s.started))
+	expr := insert(strings.NewReplacer("$__rate_interval", (4*interval).String(), "$__range", s.shown().String()).Replace(q.Expr), inserted)
 	var got []Series
 	var err error
 	if q.Instant {
@@ -44,9 +53,12 @@ func (s *stack) show(t *testing.T, q target, c choice, interval time.Duration) [
 func (s *stack) panels(t *testing.T) {
 	missing := s.notExported(t)
 	of := s.told("pager", "tcpdiag")[0].Labels
-	c := choice{job: ".+", instance: of["instance"], listener: of["listener"], netns: ".+", port: of["port"]}
-	eachTarget(t, func(t *testing.T, _ dashboard, _ panel, q target) {
-		if len(s.show(t, q, c, scrape)) > 0 {
+	inserted := make(map[string]map[string]string)
+	for _, d := range dashboards(t) {
+		inserted[d.UID] = s.inserted(t, d, choice{"instance": of["instance"], "listener": of["listener"]})
+	}
+	eachTarget(t, func(t *testing.T, d dashboard, _ panel, q target) {
+		if len(s.show(t, q, inserted[d.UID], scrape)) > 0 {
 			return
 		}
 		for _, used := range selectors(q.Expr) {
@@ -71,19 +83,27 @@ func (s *stack) notExported(t *testing.T) map[string]bool {
 	return out
 }
 
-// visible holds the panels that must show what fell between two scrapes.
+// visible holds the panels that must show what fell between two scrapes, and
+// those that must not show what another port of the same agent is.
 func (s *stack) visible(t *testing.T) {
-	c := choice{job: "tcpdiag-short", instance: ".+", listener: s.short.Address().String(), netns: ".+", port: ".+"}
 	for _, d := range dashboards(t) {
+		inserted := s.inserted(t, d, choice{"job": "tcpdiag-short", "listener": s.short.Address().String()})
 		for _, p := range d.drawn() {
 			switch p.Title {
 			case "Accept queue at its fullest", "Time the queue was full", "Packets dropped",
 				"Share of the time the queue was full", "Packets dropped, by cause", "Top losses", "Fullest accept queues":
-				shown := s.show(t, p.Targets[0], c, shortScrape)
-				require.True(t, slices.ContainsFunc(shown, func(one Series) bool {
-					return slices.ContainsFunc(one.Values, func(v float64) bool { return v > 0 })
-				}), "%s shows nothing: %v", p.Title, shown)
+				require.True(t, anyValue(s.show(t, p.Targets[0], inserted, shortScrape), func(v float64) bool { return v > 0 }),
+					"%s shows nothing", p.Title)
+			case "Status", "Status over time":
+				const down = 4
+				shown := s.show(t, p.Targets[0], inserted, shortScrape)
+				require.NotEmpty(t, shown, p.Title)
+				require.False(t, anyValue(shown, func(v float64) bool { return v >= down }), "%s: %v", p.Title, shown)
 			}
 		}
 	}
+}
+
+func anyValue(series []Series, is func(float64) bool) bool {
+	return slices.ContainsFunc(series, func(one Series) bool { return slices.ContainsFunc(one.Values, is) })
 }

@@ -18,6 +18,7 @@ const (
 	pagePort      = 8080 // Tomcat's connector that is overloaded for seconds
 	lastingPort   = 8081 // its second one, overloaded all the time
 	shortPort     = 8090 // a listener that overflows between two scrapes
+	absentPort    = 8091 // expected by the same agent, and never there
 	evaluation    = 5 * time.Second
 	scrape        = time.Second
 	shortScrape   = 15 * time.Second
@@ -60,7 +61,7 @@ func startStack(t *testing.T, a e2e.Artifacts) *stack {
 	// no Tomcat: nobody can discover them.
 	s.agent(t, a, "tcpdiag", 10889, pagePort)
 	s.agent(t, a, "tcpdiag-lasting", 10890, lastingPort, "--max-connections", strconv.Itoa(connections), "--max-threads", strconv.Itoa(threads))
-	s.agent(t, a, "tcpdiag-short", 10891, shortPort, "--max-connections", "100", "--max-threads", "100")
+	s.agent(t, a, "tcpdiag-short", 10891, shortPort, "--port", strconv.Itoa(absentPort), "--max-connections", "100", "--max-threads", "100")
 	s.overload(t, s.tomcat.ExtraAddress())
 	s.watch(t)
 	return s
