@@ -172,7 +172,7 @@ func TestDashboardVariables(t *testing.T) {
 			}
 			for _, p := range d.drawn() {
 				for _, q := range p.Targets {
-					for _, use := range regexp.MustCompile(`\$(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
+					for _, use := range regexp.MustCompile(`\$([a-z_]\w*)`).FindAllStringSubmatch(q.Expr, -1) {
 						require.True(t, strings.HasPrefix(use[1], "__") || known[use[1]].Name != "", "%s: $%s", p.Title, use[1])
 					}
 				}

@@ -47,10 +47,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* Series of a node's agent carry the node's name, whatever scrapes them. */}}
+{{/* Series of a node's agent carry the node's name, whatever scrapes them, and not
+     the agent's own pod, namespace and container under the names by which
+     alerts and dashboards name those of an application: as container the agent
+     exports the listener's. */}}
 {{- define "tcpdiag.relabelings" -}}
 - sourceLabels: [__meta_kubernetes_pod_node_name]
   targetLabel: node
+- sourceLabels: [__meta_kubernetes_pod_name]
+  targetLabel: agent_pod
+- sourceLabels: [__meta_kubernetes_namespace]
+  targetLabel: agent_namespace
+- action: labeldrop
+  regex: pod|namespace|container
 {{- with .extra }}
 {{ toYaml . }}
 {{- end }}
