@@ -114,6 +114,13 @@ func TestDetect(t *testing.T) {
 			}},
 			kind: KindClassPath, boot: "3.5.16", tomcat: "10.1.55", port: "10",
 		},
+		"class path in an argument file of its own": {
+			layout: layout{args: []string{"java", "-cp", "@cp", "com.example.Main"}, files: map[string]string{
+				"cp": "res:lib/spring-boot-3.5.16.jar:lib/tomcat-embed-core-10.1.55.jar", "res/application.yml": "server.port: 19",
+				"lib/spring-boot-3.5.16.jar": jar, "lib/tomcat-embed-core-10.1.55.jar": jar,
+			}},
+			kind: KindClassPath, boot: "3.5.16", tomcat: "10.1.55", port: "19",
+		},
 		"class path of the environment": {
 			layout: layout{args: []string{"java", "com.example.Main"}, env: map[string]string{"CLASSPATH": "lib/spring-boot-3.5.16.jar:lib/tomcat-embed-core-10.1.55.jar:."}, files: map[string]string{
 				"config/application.yml": "server.port: 11", "lib/spring-boot-3.5.16.jar": jar, "lib/tomcat-embed-core-10.1.55.jar": jar,
@@ -219,6 +226,18 @@ func TestDetectOthers(t *testing.T) {
 	}
 	_, err := Load(tests["an ordinary class"].process(t))
 	require.ErrorIs(t, err, ErrNotSpringBoot)
+}
+
+// What runs may stand in an argument file that cannot be read: then nothing is
+// known, which is not the same as no Spring Boot.
+func TestDetectWithoutArgumentFile(t *testing.T) {
+	for _, args := range [][]string{{"java", "@gone"}, {"java", "-cp", "@gone", "com.example.Main"}} {
+		e, err := Load(layout{args: args}.process(t))
+		require.NoError(t, err)
+		require.Equal(t, KindNone, e.Kind())
+		require.Equal(t, "argument file @gone", e.Unavailable()[0].What)
+		require.Nil(t, e.Settings().MaxConnections)
+	}
 }
 
 func TestParseManifest(t *testing.T) {

@@ -41,14 +41,14 @@ var ErrNotSpringBoot = errors.New("not a Spring Boot application")
 
 // Load works out the environment of a Spring Boot process. What could not be
 // read or known is in Unavailable; ErrNotSpringBoot means that the process is
-// none. A jar that cannot be read might be anything: it gets the benefit of the
-// doubt, with KindNone and no defaults.
+// none. A jar or an argument file that cannot be read might be anything: it gets
+// the benefit of the doubt, with KindNone and no defaults.
 func Load(p Process) (*Environment, error) {
 	l := parseLaunch(&p)
 	c := newClassPath(&p, l)
 	defer c.close()
 	kind, ok := c.detect(&p, l)
-	if !ok && len(c.missing) == 0 {
+	if !ok && len(c.missing) == 0 && len(l.missing) == 0 {
 		return nil, fmt.Errorf("springboot: %w", ErrNotSpringBoot)
 	}
 	e := &Environment{kind: kind, headless: !ok}

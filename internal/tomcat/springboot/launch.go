@@ -60,27 +60,13 @@ func (l *launch) addOptions(words []string, where string) {
 	l.options = append(l.options, asWords(words, where)...)
 }
 
-// words reads options up to the main class. Argument files are expanded only
-// in front of it (libjli stops at the first application argument), once.
+// words reads options up to the main class.
 func (l *launch) words(p *Process, words []option) {
-	expand := true
+	words = l.expand(p, words)
 	for i := 0; i < len(words); i++ {
-		w := words[i].text
 		if l.started() {
-			l.args = append(l.args, w)
+			l.args = append(l.args, words[i].text)
 			continue
-		}
-		if expand && len(w) > 1 && w[0] == '@' {
-			if w[1] == '@' {
-				words[i].text = w[1:]
-			} else {
-				words = append(l.argFile(p, w[1:], words[i].where), words[i+1:]...)
-				expand, i = len(words) < maxListing, -1
-				continue
-			}
-		}
-		if w == "--disable-@files" {
-			expand = false
 		}
 		i += l.word(words[i:])
 	}
@@ -127,26 +113,6 @@ func takesValue(w string) bool {
 		return true
 	}
 	return false
-}
-
-// argFile reads an @argfile. Words that come out of it are not expanded again:
-// a leading "@" is escaped so that words leaves it alone.
-func (l *launch) argFile(p *Process, path, where string) []option {
-	data, err := p.read(path, maxArgFile)
-	if err != nil {
-		l.missing = append(l.missing, backlog.Unavailable{What: "argument file @" + path, Why: reason(err)})
-		return nil
-	}
-	words := splitArgFile(string(data))
-	for i, w := range words {
-		if strings.HasPrefix(w, "@") {
-			words[i] = "@" + w
-		}
-	}
-	if where != "" {
-		where += ", "
-	}
-	return asWords(words, where+"@"+path)
 }
 
 // optionFiles inserts the options of -XX:VMOptionsFile, which the VM reads in

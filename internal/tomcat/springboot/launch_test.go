@@ -69,6 +69,30 @@ func TestParseLaunch(t *testing.T) {
 			args: []string{"java", "-Dx=1", "@@jib-main"},
 			want: launch{options: []option{{"-Dx=1", ""}}, classPath: []string{"."}, main: "@jib-main"},
 		},
+		"class path of an argument file": {
+			args: []string{"java", "-cp", "@value", "com.example.Main", "@mine"},
+			want: launch{classPath: []string{"/app/resources", "/app/libs/x.jar"}, main: "com.example.Main", args: []string{"@mine"}},
+		},
+		"class path and main class of argument files": {
+			args: []string{"java", "-Da=1", "-cp", "@value", "@jib-main", "@mine"},
+			want: launch{options: []option{{"-Da=1", ""}}, classPath: []string{"/app/resources", "/app/libs/x.jar"}, main: "com.example.Main", args: []string{"@mine"}},
+		},
+		"a value that begins with an at sign": {
+			args: []string{"java", "--module-path", "@@value", "-m", "app/com.example.Main"},
+			want: launch{modules: []string{"@value"}, main: "app/com.example.Main", classPath: []string{"."}},
+		},
+		"jar of an argument file": {
+			args: []string{"java", "-jar", "@jib-main", "@mine"},
+			want: launch{jar: "com.example.Main", args: []string{"@mine"}},
+		},
+		"the main class ends them in a file, too": {
+			args: []string{"java", "@main-and-args", "@mine"},
+			want: launch{classPath: []string{"."}, main: "com.example.Main", args: []string{"--x=1", "@mine"}},
+		},
+		"a joined value is none": {
+			args: []string{"java", "--class-path=@value", "@jib-main"},
+			want: launch{classPath: []string{"@value"}, main: "com.example.Main"},
+		},
 		"nothing but the name": {args: []string{"java"}, want: launch{classPath: []string{"."}}},
 		"no command line":      {want: launch{classPath: []string{"."}}},
 		"-jar at the end":      {args: []string{"java", "-jar"}, want: launch{classPath: []string{"."}}},
@@ -76,6 +100,7 @@ func TestParseLaunch(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
 		"jib-classpath": `-cp "/app/resources:/app/libs/x.jar"`, "jib-main": "com.example.Main", "nested": "@jib-main",
+		"value": `"/app/resources:/app/libs/x.jar"`, "main-and-args": "com.example.Main --x=1",
 	})
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,6 +122,15 @@ func TestParseLaunchMissingFiles(t *testing.T) {
 	require.Len(t, got.missing, 2)
 	require.Equal(t, "argument file @gone", got.missing[0].What)
 	require.Equal(t, "no such file", got.missing[0].Why)
+}
+
+// A class path whose file cannot be read takes no other word's place.
+func TestParseLaunchMissingClassPath(t *testing.T) {
+	p := processIn(t.TempDir(), "java", "-cp", "@gone", "com.example.Main", "--server.port=1")
+	got := parseLaunch(&p)
+	require.Equal(t, "com.example.Main", got.main)
+	require.Equal(t, []string{"--server.port=1"}, got.args)
+	require.Len(t, got.missing, 1)
 }
 
 // Without the environment, the options in it are still in java.rt.vmArgs.
