@@ -25,8 +25,10 @@ type Connections struct {
 	Accepted int            // sum of Phases
 	Phases   [NumPhases]int // indexed by Phase
 	// Reset are descriptors of the process whose socket the kernel has already
-	// forgotten: the client reset, Tomcat still holds the slot. nil when they
-	// were not counted or could not be.
+	// forgotten, as after the client's reset, when Tomcat still holds the slot:
+	// at most as many as it has slots. Which port they belonged to is not known;
+	// the process's outgoing connections leave such descriptors, too. nil when
+	// they were not counted or could not be.
 	Reset *int
 	// Abandoned of the ClientClosed had request bytes that nobody has read.
 	Abandoned int

@@ -158,7 +158,7 @@ func (j *judge) connectionNumbers() string {
 		}
 	}
 	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
-		parts = append(parts, fmt.Sprintf("%d reset by the client", *r))
+		parts = append(parts, fmt.Sprintf("%d without a socket", *r))
 	}
 	if len(parts) > 0 {
 		s += " (" + strings.Join(parts, ", ") + ")"

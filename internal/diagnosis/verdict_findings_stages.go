@@ -106,8 +106,9 @@ func (j *judge) connectionFindings(add adder) {
 	}
 	if r := c.Reset; r != nil && *r > 0 {
 		add("reset_connections", backlog.SeverityWarning,
-			fmt.Sprintf("%d of %d connection slots are held by connections that the client has reset: the kernel has forgotten them, %s notices when it next reads or writes.", *r, c.Held(), serverName(j.Now)),
-			"Clients give up while they are served; their slot is free again when the handler ends. Shorten the handler, or let it write early.")
+			fmt.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
+				count(*r, "descriptor"), verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
+			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. Actuator's tomcat.connections.current tells how many are held.")
 	}
 	if j.undercounted() {
 		add("connections_undercounted", backlog.SeverityInfo,

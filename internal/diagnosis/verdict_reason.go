@@ -62,13 +62,16 @@ func (j *judge) connectionsPhrase() string {
 		return "maxConnections was reached"
 	}
 	most := j.Now.Connector.MaxConnections.Value
-	s := fmt.Sprintf("%s holds %d of %d connections", serverName(j.Now), n, most)
-	if most == 1 {
-		s = serverName(j.Now) + " holds the one connection it may (maxConnections=1)"
-	}
+	holds, aside := "holds", ""
 	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
-		s += fmt.Sprintf(" (%d of them reset by their clients)", *r)
+		holds = "seems to hold"
+		aside = fmt.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, count(*r, "descriptor"))
 	}
+	s := fmt.Sprintf("%s %s %d of %d connections", serverName(j.Now), holds, n, most)
+	if most == 1 {
+		s = fmt.Sprintf("%s %s the one connection it may (maxConnections=1)", serverName(j.Now), holds)
+	}
+	s += aside
 	if j.slotsWithoutThread() {
 		s += fmt.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, backlog.Unclassified))
 	}

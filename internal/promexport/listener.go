@@ -73,7 +73,7 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"Accepted connections by phase: waiting, in_service, sending, idle, client_closed, unclassified. The sum is all that are accepted.",
 			"listener", "netns", "phase"),
 		reset: c.gauge("tcpdiag_listener_reset_connections",
-			"Slots of the server held by connections that the client has reset; absent where they cannot be counted.",
+			"Slots of the server that seem held by connections that the client has reset: descriptors of its process without a socket; absent where they cannot be counted.",
 			"listener", "netns"),
 		dropped: c.counter("tcpdiag_listener_dropped_packets_total",
 			"Handshake packets (retransmissions included, so not clients) that the kernel dropped, by the limit that did it: syn, ack, or unknown where the counters do not tell.",

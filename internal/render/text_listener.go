@@ -161,7 +161,7 @@ func (s *screen) phases(l *backlog.Listener) {
 		}
 	}
 	if c.Reset != nil && *c.Reset > 0 {
-		spans = append(spans, span{number(*c.Reset) + " reset by the client, slot still held", warn}, span{dot, dim})
+		spans = append(spans, span{number(*c.Reset) + " without a socket (reset by the client?)", warn}, span{dot, dim})
 	}
 	if len(spans) == 0 {
 		spans = []span{{"no connections", dim}, {}}

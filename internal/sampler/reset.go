@@ -10,8 +10,8 @@ import (
 // kernel's sockets: it reads every link and every table.
 const resetEvery = 5 * time.Second
 
-// resetLook is the latest count of connections that the client reset while
-// Tomcat still holds their slot.
+// resetLook is the latest count of what may be connections that the client
+// reset while Tomcat still holds their slot.
 type resetLook struct {
 	at    time.Time
 	cost  time.Duration // of CPU time
@@ -29,30 +29,54 @@ func (r *resetLook) due(now time.Time) bool {
 // countReset counts, where it explains something, the descriptors of sockets
 // that the kernel has forgotten: the accept queue was not empty in two looks,
 // and yet fewer connections are accepted than maxConnections allows.
+//
+// A descriptor does not tell which port its socket had, so what a process has
+// of them is shared by those of its listeners that it may explain, each as far
+// as it has room. Connections of its other ports and outgoing ones that the peer
+// reset may still be among them.
 func (s *Sampler) countReset(sc *scan, snap *backlog.Snapshot) {
+	byProcess := make(map[int][]*backlog.Listener)
 	for i := range snap.Listeners {
-		l := &snap.Listeners[i]
-		if !slotsMissing(l) || !sc.kept[i].account.hadQueue() || l.Process == nil {
-			delete(s.resetLooks, l.ID)
-			continue
+		if l := &snap.Listeners[i]; slotsMissing(l) && sc.kept[i].account.hadQueue() && l.Process != nil {
+			byProcess[l.Process.PID] = append(byProcess[l.Process.PID], l)
 		}
-		known, ok := s.resetLooks[l.ID]
+	}
+	for pid := range s.resetLooks {
+		if byProcess[pid] == nil {
+			delete(s.resetLooks, pid)
+		}
+	}
+	for pid, listeners := range byProcess {
+		known, ok := s.resetLooks[pid]
 		if !ok || known.due(sc.at) {
-			known = s.lookForReset(sc, l)
-			s.resetLooks[l.ID] = known
+			known = s.lookForReset(sc, pid)
+			s.resetLooks[pid] = known
 		}
-		l.Connections.Reset = known.count
+		known.share(listeners)
 	}
 }
 
-func (s *Sampler) lookForReset(sc *scan, l *backlog.Listener) resetLook {
+func (s *Sampler) lookForReset(sc *scan, pid int) resetLook {
 	look := resetLook{at: sc.at}
 	look.cost, _ = cpuTime(func() error {
-		look.count = s.forgottenSockets(sc, l)
+		look.count = s.forgottenSockets(sc, pid)
 		return nil
 	})
 	s.aside += look.cost
 	return look
+}
+
+func (r *resetLook) share(listeners []*backlog.Listener) {
+	if r.count == nil {
+		return
+	}
+	rooms := make([]uint64, len(listeners))
+	for i, l := range listeners {
+		rooms[i] = uint64(freeSlots(l))
+	}
+	for i, n := range shareOut(uint64(*r.count), rooms) {
+		listeners[i].Connections.Reset = new(int(min(n, uint64(*r.count))))
+	}
 }
 
 // slotsMissing says that clients wait although Tomcat seems to have room.
@@ -62,9 +86,19 @@ func slotsMissing(l *backlog.Listener) bool {
 		c.MaxConnections.Value > 0 && l.Connections.Accepted < c.MaxConnections.Value
 }
 
+// freeSlots is how many connections a Tomcat can hold that are not seen: what
+// its limit leaves, or its own count where Actuator tells it.
+func freeSlots(l *backlog.Listener) int {
+	c := l.Connector
+	held := c.MaxConnections.Value
+	if n := c.CurrentConnections; n != nil && *n < held && *n > l.Connections.Accepted {
+		held = *n - 1 // below the limit it reads one too many
+	}
+	return held - l.Connections.Accepted
+}
+
 // forgottenSockets is nil where the descriptors may not be read.
-func (s *Sampler) forgottenSockets(sc *scan, l *backlog.Listener) *int {
-	pid := l.Process.PID
+func (s *Sampler) forgottenSockets(sc *scan, pid int) *int {
 	held := make(map[uint32]struct{})
 	err := s.src.Proc.SocketInodes(pid, func(inode uint32) { held[inode] = struct{}{} })
 	if !sc.miss.ok(pid, "descriptors", "run as the same uid and gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: "+
@@ -84,7 +118,5 @@ func (s *Sampler) forgottenSockets(sc *scan, l *backlog.Listener) *int {
 	if err != nil {
 		return nil
 	}
-	// Connections of the process's other ports and outgoing ones may be among
-	// them; Tomcat never holds more than maxConnections.
-	return new(min(still, l.Connector.MaxConnections.Value-l.Connections.Accepted))
+	return &still
 }

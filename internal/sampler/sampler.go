@@ -41,8 +41,8 @@ type Sampler struct {
 	cost       time.Duration // CPU time of the latest scan, without aside
 	aside      time.Duration // of it, for what is looked at seldom and has a budget of its own
 	processes  map[processKey]*processMemory
-	dumped     bool // the latest dump of listeners succeeded everywhere
-	resetLooks map[backlog.ListenerID]resetLook
+	dumped     bool              // the latest dump of listeners succeeded everywhere
+	resetLooks map[int]resetLook // by process
 	discovery  discovery
 	orphans    []*account // of namespaces that have gone
 }
@@ -55,7 +55,7 @@ func New(src Sources, opt Options) (*Sampler, error) {
 		early:      make(chan struct{}, 1),
 		changes:    make(chan change),
 		processes:  make(map[processKey]*processMemory),
-		resetLooks: make(map[backlog.ListenerID]resetLook),
+		resetLooks: make(map[int]resetLook),
 	}
 	s.host, _ = src.Proc.Hostname()
 	s.kernel, _ = src.Proc.KernelRelease()

@@ -18,8 +18,6 @@ type gathered struct {
 	lingering   int // of those waiting: see lingers
 	oldest      time.Duration
 	closed      []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
-	inodes      []uint32         // of the accepted connections, kept only when asked for
-	keepInodes  bool
 }
 
 // walk goes once through the socket table for the watched ports of both
@@ -31,7 +29,7 @@ func (sp *space) walk(at time.Time, kept, all []*candidate) (map[*candidate]*gat
 	listeners := matcher{listeners: make(map[bound]*gathered, len(kept))}
 	watched := make(map[uint16]bool)
 	for _, c := range kept {
-		out[c] = &gathered{keepInodes: c.account.hadQueue()}
+		out[c] = &gathered{}
 		if !watched[c.port()] {
 			watched[c.port()] = true
 			ports = append(ports, c.port())
@@ -51,7 +49,7 @@ func (sp *space) walk(at time.Time, kept, all []*candidate) (map[*candidate]*gat
 	}
 	sp.slow.OnRestart = func() {
 		for _, g := range listeners.listeners {
-			*g = gathered{keepInodes: g.keepInodes}
+			*g = gathered{}
 		}
 	}
 	timeWait := sp.countsTimeWait(at, kept)
@@ -108,9 +106,6 @@ func (g *gathered) add(s *sockdiag.Socket) {
 	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		g.connections.Abandoned++
-	}
-	if g.keepInodes {
-		g.inodes = append(g.inodes, s.Inode)
 	}
 }
 
