@@ -44,7 +44,7 @@ type cgroupLook struct {
 
 	theirs   []*procfs.MountInfo // the process's own mounts, read when needed
 	theyRead bool
-	root     *processRoot
+	root     *Root
 }
 
 func (l *cgroupLook) close() {
@@ -134,7 +134,7 @@ func (l *cgroupLook) mounts() []*procfs.MountInfo {
 	return l.theirs
 }
 
-func (l *cgroupLook) openRoot() (*processRoot, error) {
+func (l *cgroupLook) openRoot() (*Root, error) {
 	if l.root != nil {
 		return l.root, nil
 	}
@@ -145,7 +145,7 @@ func (l *cgroupLook) openRoot() (*processRoot, error) {
 	return root, err
 }
 
-func (r *processRoot) readFile(path string) ([]byte, error) {
+func (r *Root) readFile(path string) ([]byte, error) {
 	f, err := r.regular(path, 0)
 	if err != nil {
 		return nil, err

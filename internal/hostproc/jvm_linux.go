@@ -19,8 +19,8 @@ const (
 	// maxPerfData bounds what is read of a file that belongs to another user.
 	// A JVM's is 32 kB unless -XX:PerfDataMemorySize says otherwise.
 	maxPerfData = 1 << 20
-	// maxTmpNames bounds the search in a /tmp that somebody has filled.
-	maxTmpNames = 1 << 16
+	// maxMapped bounds how many mapped files are tried: a JVM has one.
+	maxMapped = 16
 )
 
 // JVM reads the performance data of a JVM once. It takes the permission to
@@ -60,45 +60,42 @@ func (f *JVMFile) Close() error { return f.file.Close() }
 
 // OpenJVM finds the performance data of a JVM, in its own mount namespace and
 // by the pid it sees itself. Its name alone is no proof: containers that share
-// a /tmp all have a pid 1, and files of dead JVMs stay behind. So the process
-// must have the file mapped, too.
+// a /tmp all have a pid 1, and files of dead JVMs stay behind. So it is a file
+// that the process has mapped, and no other is looked at: anybody may fill /tmp.
 func (fs FS) OpenJVM(pid int) (*JVMFile, error) {
 	p, err := fs.Process(pid)
 	if err != nil {
 		return nil, err
+	}
+	mapped, err := fs.mappedPerfData(p)
+	if err != nil {
+		return nil, fs.wrap(pid, "maps", err)
+	}
+	if len(mapped) == 0 {
+		return nil, fs.wrap(pid, "performance data", ErrNoPerfData)
 	}
 	root, err := fs.openRoot(pid)
 	if err != nil {
 		return nil, fs.wrap(pid, "root", err)
 	}
 	defer root.Close()
-	mapped, err := fs.mappedPerfData(pid)
-	if err != nil {
-		return nil, fs.wrap(pid, "maps", err)
-	}
 	f, err := root.findPerfData(p, mapped)
 	return f, fs.wrap(pid, "performance data", err)
 }
 
-// findPerfData looks in the folder of every user, as the user's name belongs
-// to the process's own /etc/passwd. Folders and files are not followed when
-// they are symlinks, the way the JVM does it.
-func (r *processRoot) findPerfData(p Process, mapped func(string) bool) (*JVMFile, error) {
-	dirs, err := r.perfDirs()
-	if err != nil {
-		return nil, err
-	}
+// findPerfData looks in /tmp, which is where a JVM puts the file whatever
+// java.io.tmpdir says. Folders and files are not followed when they are
+// symlinks, the way the JVM does it.
+func (r *Root) findPerfData(p Process, mapped []string) (*JVMFile, error) {
 	var denied error
-	for _, dir := range dirs {
-		name := dir + "/" + strconv.Itoa(p.InnerPID())
-		if !mapped(name) {
-			continue
-		}
+	for _, name := range mapped {
 		f, err := r.openPerfData("/tmp/"+name, p)
 		if err == nil {
 			return f, nil
 		}
-		denied = err
+		if !errors.Is(err, os.ErrNotExist) {
+			denied = err
+		}
 	}
 	if denied != nil {
 		return nil, denied
@@ -106,34 +103,7 @@ func (r *processRoot) findPerfData(p Process, mapped func(string) bool) (*JVMFil
 	return nil, ErrNoPerfData
 }
 
-// perfDirs lists hsperfdata_USER folders of /tmp, which is where a JVM puts
-// them whatever java.io.tmpdir says.
-func (r *processRoot) perfDirs() ([]string, error) {
-	tmp, err := r.open("/tmp", unix.O_DIRECTORY)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = tmp.Close() }()
-	var dirs []string
-	for seen := 0; seen < maxTmpNames; {
-		names, err := tmp.Readdirnames(512)
-		if len(names) == 0 {
-			return dirs, endOfFile(err)
-		}
-		seen += len(names)
-		for _, name := range names {
-			if strings.HasPrefix(name, "hsperfdata_") {
-				dirs = append(dirs, name)
-			}
-		}
-	}
-	return dirs, nil
-}
-
-func (r *processRoot) openPerfData(path string, p Process) (*JVMFile, error) {
+func (r *Root) openPerfData(path string, p Process) (*JVMFile, error) {
 	f, err := r.regular(path, unix.O_NOFOLLOW)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", path, err)
@@ -160,20 +130,27 @@ func checkPerfData(path string, info os.FileInfo, p Process) error {
 	return nil
 }
 
-// mappedPerfData says which hsperfdata files the process has mapped. A file
-// that was deleted is marked " (deleted)" in maps and so has another name.
-func (fs FS) mappedPerfData(pid int) (func(name string) bool, error) {
-	f, err := os.Open(fs.path(pid, "maps"))
+// mappedPerfData are the files of the process's own pid that it has mapped, as
+// "hsperfdata_USER/PID": the user's name belongs to the process's own
+// /etc/passwd. A file that was deleted is marked " (deleted)" in maps and so has
+// another name.
+func (fs FS) mappedPerfData(p Process) ([]string, error) {
+	f, err := os.Open(fs.path(p.PID, "maps"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
 	var found []string
 	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if _, name, ok := bytes.Cut(lines.Bytes(), []byte("/hsperfdata_")); ok {
-			found = append(found, "hsperfdata_"+string(name))
+	for lines.Scan() && len(found) < maxMapped {
+		_, name, ok := bytes.Cut(lines.Bytes(), []byte("/hsperfdata_"))
+		if !ok {
+			continue
+		}
+		user, pid, _ := strings.Cut(string(name), "/")
+		if file := "hsperfdata_" + user + "/" + pid; pid == strconv.Itoa(p.InnerPID()) && !slices.Contains(found, file) {
+			found = append(found, file)
 		}
 	}
-	return func(name string) bool { return slices.Contains(found, name) }, lines.Err()
+	return found, lines.Err()
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
 )
 
 const sleeperJava = `public class Sleeper {
@@ -124,16 +126,17 @@ func TestFindPerfDataRefuses(t *testing.T) {
 	require.NoError(t, os.Symlink("/tmp/hsperfdata_good/1", filepath.Join(dir, "tmp/hsperfdata_link/1")))
 	fs := fakeRoot(t, dir)
 	us := Process{PID: 7, NSpid: []int{7, 1}, UIDs: [4]uint32{uint32(os.Getuid())}}
-	for _, plain := range []bool{false, true} {
+	listed := nettest.Opens(t, filepath.Join(dir, "tmp"))
+	for _, plain := range []bool{true, false} {
 		root, err := fs.openRoot(7)
 		require.NoError(t, err)
 		root.plain = plain
+		listed()
 		for name, want := range map[string]string{
 			"good/1": "", "big/1": "malformed", "dir/1": "not a regular file", "fifo/1": "not a regular file", "link/1": "hsperfdata_link/1",
 			"none/1": ErrNoPerfData.Error(),
 		} {
-			only := func(file string) bool { return file == "hsperfdata_"+name }
-			f, err := root.findPerfData(us, only)
+			f, err := root.findPerfData(us, []string{"hsperfdata_" + name})
 			if want == "" {
 				require.NoError(t, err)
 				jvm, err := f.Read()
@@ -146,10 +149,11 @@ func TestFindPerfDataRefuses(t *testing.T) {
 		}
 		them := us
 		them.UIDs = [4]uint32{12345, 12345, 12345, 12345}
-		_, err = root.findPerfData(them, func(string) bool { return true })
+		_, err = root.findPerfData(them, []string{"hsperfdata_good/1"})
 		require.Error(t, err, "a file of another user")
 		root.Close()
 	}
+	require.Zero(t, listed(), "anybody may fill /tmp")
 }
 
 // fakeRoot is a proc in which process 7 has dir for its root.

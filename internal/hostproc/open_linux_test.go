@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
 )
 
 // What a process has at a path is what it sees there itself, not we.
@@ -54,18 +56,66 @@ func TestOpenPlain(t *testing.T) {
 	writeTree(t, dir, map[string]string{"etc/passwd": "inside"})
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "absolute")))
 	require.NoError(t, os.Symlink("etc/passwd", filepath.Join(dir, "relative")))
+	require.NoError(t, os.Symlink("near/../relative", filepath.Join(dir, "up")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "near"), 0o700))
+	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	require.NoError(t, os.Symlink("../../x", filepath.Join(dir, "out")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	root, err := fakeRoot(t, dir).openRoot(7)
 	require.NoError(t, err)
 	defer root.Close()
 	root.plain = true
-	for _, path := range []string{"/etc/passwd", "/relative"} {
+	for _, path := range []string{"/etc/passwd", "/relative", "/up"} {
 		data, err := root.readFile(path)
 		require.NoError(t, err, path)
 		require.Equal(t, "inside", string(data), path)
 	}
-	for _, path := range []string{"/absolute", "/fifo", "/", "/../x", "/nothing"} {
+	for _, path := range []string{"/absolute", "/fifo", "/", "/../x", "/nothing", "/loop", "/out"} {
 		_, err := root.readFile(path)
 		require.Error(t, err, path)
+	}
+	_, err = root.Look("/absolute")
+	require.Error(t, err)
+	for _, path := range []string{"/etc/passwd", "/relative", "/fifo"} {
+		f, err := root.Look(path)
+		require.NoError(t, err, path)
+		require.NoError(t, f.Close())
+	}
+	f, err := root.Folder("/etc")
+	require.NoError(t, err)
+	names, err := f.Readdirnames(-1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"passwd"}, names)
+	require.NoError(t, f.Close())
+}
+
+// To open a device may be to act on it.
+func TestOpensNothingButRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{"file": "x"})
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
+	want := map[string]int{"file": 1, "fifo": 0, "folder": 0}
+	if os.Geteuid() == 0 {
+		const devFull = 1<<8 | 7
+		require.NoError(t, syscall.Mknod(filepath.Join(dir, "device"), syscall.S_IFCHR|0o666, devFull))
+		want["device"] = 0
+	}
+	fs := fakeRoot(t, dir)
+	for _, plain := range []bool{false, true} {
+		for name, n := range want {
+			require.NoError(t, os.Symlink(name, filepath.Join(dir, "link")))
+			for _, path := range []string{"/" + name, "/link"} {
+				root, err := fs.openRoot(7)
+				require.NoError(t, err)
+				root.plain = plain
+				opens := nettest.Opens(t, filepath.Join(dir, name))
+				_, err = root.readFile(path)
+				require.Equal(t, n == 1, err == nil, "%s, plain %v: %v", name, plain, err)
+				require.Equal(t, n, opens(), "%s, plain %v", name, plain)
+				root.Close()
+			}
+			require.NoError(t, os.Remove(filepath.Join(dir, "link")))
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package tomcat
 
 import (
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -198,6 +199,10 @@ func TestInThePlaceOfServerXML(t *testing.T) {
 		"fifo":   {func(t *testing.T, path string) { require.NoError(t, unix.Mkfifo(path, 0o644)) }, "not a regular file"},
 		"folder": {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, "not a regular file"},
 		"device": {func(t *testing.T, path string) { require.NoError(t, os.Symlink("/dev/zero", path)) }, "not a regular file"},
+		"node": {func(t *testing.T, path string) {
+			nettest.Root(t)
+			require.NoError(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 7)))) // /dev/full
+		}, "not a regular file"},
 		"loop": {func(t *testing.T, path string) {
 			require.NoError(t, os.Symlink(path+"2", path))
 			require.NoError(t, os.Symlink(path, path+"2"))
@@ -214,6 +219,10 @@ func TestInThePlaceOfServerXML(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "conf"), 0o755))
 			tt.put(t, filepath.Join(dir, "conf/server.xml"))
+			opens := func() int { return 0 }
+			if info, err := os.Lstat(filepath.Join(dir, "conf/server.xml")); err == nil && info.Mode().Type()&(fs.ModeNamedPipe|fs.ModeDevice) != 0 {
+				opens = nettest.Opens(t, filepath.Join(dir, "conf/server.xml"))
+			}
 			s := startFake(t, fake{args: tomcatArgs(dir), Threads: []string{"http-nio-8080-e"}})
 			before := time.Now()
 			c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
@@ -224,6 +233,7 @@ func TestInThePlaceOfServerXML(t *testing.T) {
 			require.Equal(t, "conf/server.xml", unavailable[0].What)
 			require.Contains(t, unavailable[0].Why, tt.why)
 			require.NotEmpty(t, unavailable[0].How)
+			require.Zero(t, opens(), "to open a device may be to act on it")
 		})
 	}
 }
@@ -265,28 +275,6 @@ func TestChroot(t *testing.T) {
 			require.Equal(t, 42, c.MaxThreads.Value)
 		})
 	}
-}
-
-// TestWithoutOpenat2 is the way of kernels before 5.6.
-func TestWithoutOpenat2(t *testing.T) {
-	dir := base(t, smallServer)
-	require.NoError(t, os.Symlink("server.xml", filepath.Join(dir, "conf/near.xml")))
-	require.NoError(t, os.Symlink(filepath.Join(dir, "conf/server.xml"), filepath.Join(dir, "conf/far.xml")))
-	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "conf/fifo"), 0o644))
-	for name, works := range map[string]bool{"server.xml": true, "near.xml": true, "far.xml": false, "none.xml": false} {
-		f, err := openBelow(dir, "/conf/"+name, unix.O_RDONLY|unix.O_NONBLOCK)
-		require.Equal(t, works, err == nil, "%s: %v", name, err)
-		if err == nil {
-			require.NoError(t, f.Close())
-		}
-		f, err = openBelow(dir, "/conf/"+name, unix.O_PATH)
-		require.Equal(t, works, err == nil, "%s: %v", name, err)
-		if err == nil {
-			require.NoError(t, f.Close())
-		}
-	}
-	_, err := openBelow(dir, "/conf/fifo", unix.O_PATH)
-	require.Error(t, err)
 }
 
 // asNobody starts a process and, as another user, finds out what it is.
