@@ -90,7 +90,7 @@ func TestPlanTakesVirtualThreadsAsNoLimit(t *testing.T) {
 	require.Contains(t, log.String(), "port 8080: threads -1 (no limit: virtual threads)\n")
 
 	_, stdout, _ := callPlan("--requests", "3000", "--service-time", "5s", "--threads", "-1")
-	require.Contains(t, stdout, "threads without limit · max-connections")
+	require.Contains(t, stdout, "of work each · threads without limit ·")
 	_, stdout, _ = callPlan("--requests", "3000", "--service-time", "5s", "--threads", "-1", "--output", "json")
 	var doc struct{ Input, Smallest map[string]any }
 	require.NoError(t, json.Unmarshal([]byte(stdout), &doc))

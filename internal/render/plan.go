@@ -210,7 +210,7 @@ func (s *screen) planNotes(p *diagnosis.Plan) {
 
 // planThreads names the threads, which have no limit where they are virtual.
 func planThreads(n int) string {
-	if n <= 0 {
+	if n < 0 {
 		return "threads without limit"
 	}
 	return plural(n, "thread", "threads")
@@ -222,7 +222,11 @@ func (s *screen) planSmallest(p *diagnosis.Plan) {
 	if l == nil {
 		s.row(span{"nobody fails", good}, span{"with no setting at all.", bold})
 	} else {
-		s.row(span{"nobody fails", good}, span{"with " + planThreads(l.Threads) + " · max-connections" + nbsp + number(l.MaxConnections) +
+		threads := ""
+		if l.Threads > 0 {
+			threads = plural(l.Threads, "thread", "threads") + " · "
+		}
+		s.row(span{"nobody fails", good}, span{"with " + threads + "max-connections" + nbsp + number(l.MaxConnections) +
 			" · accept-count" + nbsp + number(l.AcceptCount), bold}, span{"or more", plain})
 	}
 	for _, n := range p.SmallestNotes() {
