@@ -75,6 +75,13 @@ func (l *Listener) Relisten(tb testing.TB, backlog int) {
 	require.NoError(tb, unix.Listen(l.fd, backlog))
 }
 
+// Shutdown is shutdown(2): it stops listening, the kernel resets what is queued,
+// and the socket stays, to listen again.
+func (l *Listener) Shutdown(tb testing.TB) {
+	tb.Helper()
+	require.NoError(tb, unix.Shutdown(l.fd, unix.SHUT_RDWR))
+}
+
 // Accept takes n connections out of the queue; they stay open until the test
 // ends. It fails the test after two seconds without one.
 func (l *Listener) Accept(tb testing.TB, n int) []net.Conn {

@@ -62,24 +62,25 @@ func (s *Sampler) wake() {
 // sample asks for every watched listener, and splits the namespace's drops when
 // a listener's own counter moved. It reports whether a scan should come early.
 func (sp *space) sample(now time.Time, gapLimit time.Duration) (disturbed bool) {
-	var moved, gone bool
-	for i := range sp.watches {
-		sp.watches[i].unsee()
-	}
+	sp.unsee()
+	sp.moved, sp.lost, sp.shadowed = false, false, false
 	if sp.exact() {
-		moved, gone = sp.askEach(now)
+		sp.askEach()
 	} else {
-		moved, gone = sp.askAll(now)
+		sp.lost = true
+	}
+	if sp.lost && sp.askAll() == nil {
+		disturbed = sp.miss(now)
 	}
 	for i := range sp.watches {
 		if w := &sp.watches[i]; w.anySeen() { // else the kernel did not answer: no sample
 			w.sampled(now, gapLimit)
 		}
 	}
-	if moved {
+	if sp.moved {
 		sp.splitDrops()
 	}
-	return moved || gone
+	return sp.moved || sp.shadowed || disturbed
 }
 
 // exact says that one request per listener will do: few listeners, and none
@@ -89,7 +90,7 @@ func (sp *space) exact() bool {
 		return false
 	}
 	for i := range sp.watches {
-		if len(sp.watches[i].members) != 1 {
+		if m := sp.watches[i].members; len(m) != 1 || m[0].shadowed {
 			return false
 		}
 	}
@@ -97,7 +98,7 @@ func (sp *space) exact() bool {
 }
 
 // askEach needs every watch to have one member.
-func (sp *space) askEach(now time.Time) (moved, gone bool) {
+func (sp *space) askEach() {
 	sp.asks, sp.asked = sp.asks[:0], sp.asked[:0]
 	for i := range sp.watches {
 		if w := &sp.watches[i]; !w.gone() {
@@ -105,56 +106,22 @@ func (sp *space) askEach(now time.Time) (moved, gone bool) {
 			sp.asked = append(sp.asked, i)
 		}
 	}
-	sp.moved, sp.gone, sp.at = false, false, now
 	_ = sp.fast.LookupEach(sp.asks, sp.answer) // whoever was not answered has no sample
-	return sp.moved, sp.gone
 }
 
-// answered is askEach's callback.
+// answered is askEach's callback. When nobody answers, or another socket does,
+// the listener may have closed; or one has joined its address since the latest
+// scan (SO_REUSEPORT), or a program redirects the lookup (BPF_SK_LOOKUP). Only a
+// dump can tell, and it is asked until the next scan.
 func (sp *space) answered(i int, l *sockdiag.Listener, err error) {
-	w := &sp.watches[sp.asked[i]]
+	m := &sp.watches[sp.asked[i]].members[0]
 	switch {
 	case err == nil:
-		sp.moved = w.members[0].observe(l) || sp.moved
+		sp.moved = m.observe(l) || sp.moved
 	case errors.Is(err, sockdiag.ErrNotFound):
-		w.vanish(sp.at)
-		sp.gone = true
+		m.shadowed, sp.lost = true, true
+		sp.shadowed = sp.shadowed || !m.suspect
 	}
-}
-
-func (sp *space) askAll(now time.Time) (_, gone bool) {
-	sp.moved = false
-	if err := sp.fast.Listeners(sp.take); err != nil {
-		return sp.moved, false
-	}
-	for i := range sp.watches {
-		gone = sp.watches[i].miss(now, sp.migrates) || gone
-	}
-	return sp.moved, gone
-}
-
-// takeListener is askAll's callback; like answered it is made a value once: a
-// closure a tick would be garbage a tick.
-func (sp *space) takeListener(l *sockdiag.Listener) error {
-	if p, ok := sp.byInode[l.Inode]; ok {
-		sp.moved = sp.watches[p.watch].members[p.member].observe(l) || sp.moved
-	}
-	return nil
-}
-
-func (w *watch) unsee() {
-	for i := range w.members {
-		w.members[i].seen = false
-	}
-}
-
-func (w *watch) anySeen() bool {
-	for i := range w.members {
-		if w.members[i].seen {
-			return true
-		}
-	}
-	return false
 }
 
 // splitDrops reads the namespace's counters, then every listener's, and
@@ -195,23 +162,6 @@ func counts(c hostproc.ListenCounters, torn bool) diagnosis.NamespaceCounts {
 		ReqQFullDrop: c.ReqQFullDrop, ReqQFullDoCookies: c.ReqQFullDoCookies,
 		SyncookiesRecv: c.SyncookiesRecv, Torn: torn,
 	}
-}
-
-// collect dumps all listeners with their drop counters, unwatched ones too.
-func (sp *space) collect() error {
-	sp.forget()
-	return sp.fast.Listeners(func(l *sockdiag.Listener) error {
-		sp.found = append(sp.found, *l)
-		d := diagnosis.SocketDrops{ID: sp.listenerID(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
-		d.Watched = sp.watching(l.Inode, d.ID)
-		sp.sockets = append(sp.sockets, d)
-		return nil
-	})
-}
-
-// forget is also called when the kernel cuts a dump short and it starts again.
-func (sp *space) forget() {
-	sp.sockets, sp.found = sp.sockets[:0], sp.found[:0]
 }
 
 // attribute books the drops on the accounts, where they wait for their cause.

@@ -49,11 +49,12 @@ type space struct {
 
 	asks     []sockdiag.Ask // reused by the fast loop
 	asked    []int          // whose each of asks is, by index in watches
-	at       time.Time      // of the sample under way
 	answer   func(int, *sockdiag.Listener, error)
 	take     func(*sockdiag.Listener) error
+	gather   func(*sockdiag.Listener) error
 	moved    bool         // a drop counter moved in this sample
-	gone     bool         // a listener vanished in it
+	lost     bool         // it takes a dump: an exact request did not find its listener
+	shadowed bool         // and had found it before
 	past     []checkpoint // one a scan, over the window
 	sysctl   map[string]int
 	sysctlAt time.Time      // when sysctl was read
@@ -100,7 +101,7 @@ func openSpace(src Sources, c *common, pid int) (*space, error) {
 		common: c, pid: pid, byInode: make(map[uint32]place),
 		accounts: make(map[backlog.ListenerID]*account), served: make(map[uint16]bool), devices: make(map[uint32]string),
 	}
-	sp.take, sp.answer = sp.takeListener, sp.answered
+	sp.take, sp.gather, sp.answer = sp.takeListener, sp.gatherListener, sp.answered
 	own, err := netns.Current()
 	if err != nil {
 		return nil, err
@@ -229,7 +230,7 @@ func (sp *space) replace(now time.Time, next []watch) {
 			old.members[m].seen = listed || sp.stands(old.members[m].inode)
 			if listed {
 				next[p.watch].inherit(old)
-				next[p.watch].members[p.member].gone = old.members[m].gone
+				next[p.watch].members[p.member].inherit(&old.members[m])
 			}
 		}
 		old.miss(now, sp.migrates)
@@ -269,6 +270,12 @@ func (sp *space) device(index uint32) string {
 // watched any more has reset nobody.
 func (sp *space) stands(inode uint32) bool {
 	return slices.ContainsFunc(sp.found, func(l sockdiag.Listener) bool { return l.Inode == inode })
+}
+
+// inherit carries over what the scan's dump does not tell: that it has closed
+// since, as the dump itself calls back who listens (gatherListener).
+func (m *member) inherit(old *member) {
+	m.gone, m.suspect = old.gone, old.shadowed
 }
 
 // inherit carries the time of the last sample over, so that a scan makes no

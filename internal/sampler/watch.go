@@ -22,10 +22,12 @@ type member struct {
 	drops  uint32
 	length uint32
 	limit  uint32
-	seen   bool
-	gone   bool
+	seen   bool // in the look under way
+	gone   bool // since the latest dump
 
-	doubted bool // the latest reply was not believed
+	doubted  bool // the latest reply was not believed
+	shadowed bool // the exact request does not find it; no longer asked until the next scan
+	suspect  bool // it was so before the latest scan
 }
 
 // observe takes a member's reply and tells whether its drop counter moved.
@@ -69,6 +71,30 @@ func (w *watch) fold() {
 	}
 }
 
+func (w *watch) unsee() {
+	for i := range w.members {
+		w.members[i].seen = false
+	}
+}
+
+func (w *watch) anySeen() bool {
+	for i := range w.members {
+		if w.members[i].seen {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watch) misses() bool {
+	for i := range w.members {
+		if !w.members[i].seen && !w.members[i].gone {
+			return true
+		}
+	}
+	return false
+}
+
 // gone tells whether none of its sockets listens any more.
 func (w *watch) gone() bool {
 	for i := range w.members {
@@ -88,7 +114,7 @@ func (w *watch) miss(now time.Time, migrates bool) (closed bool) {
 	var queued uint64
 	for i := range w.members {
 		if m := &w.members[i]; !m.seen && !m.gone {
-			m.gone, closed = true, true
+			m.gone, m.shadowed, closed = true, false, true
 			queued += uint64(m.length)
 		}
 	}
