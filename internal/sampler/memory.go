@@ -3,6 +3,7 @@ package sampler
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
@@ -19,8 +20,9 @@ type processKey struct {
 type processMemory struct {
 	runDelay *hostproc.RunDelayCounter
 	jvm      *hostproc.JVMFile
-	jvmErr   error // why there is no jvm; it is not looked for again
-	jvmTried bool
+	jvmErr   error     // why there is no jvm
+	jvmFirst time.Time // when it was looked for, first and last
+	jvmLast  time.Time
 	still    standstill
 
 	filesLimit   *int
@@ -40,13 +42,12 @@ func (s *Sampler) memory(p *backlog.Process) *processMemory {
 
 // lookAtJVM reads the JVM's own counters, where it has any that may be read.
 func (m *processMemory) lookAtJVM(proc hostproc.FS, now time.Time, p *backlog.Process, who string, miss *missing) {
-	if p.Comm != "java" {
+	if !isJVM(p.Comm) {
 		return
 	}
-	if !m.jvmTried {
+	if m.jvm == nil && m.jvmDue(now) {
 		m.jvm, m.jvmErr = proc.OpenJVM(p.PID)
-		// A JVM that starts has no counters yet.
-		m.jvmTried = !errors.Is(m.jvmErr, hostproc.ErrNoPerfData)
+		m.jvmLast = now
 	}
 	if m.jvm == nil {
 		if errors.Is(m.jvmErr, hostproc.ErrNoPerfData) {
@@ -60,6 +61,25 @@ func (m *processMemory) lookAtJVM(proc hostproc.FS, now time.Time, p *backlog.Pr
 		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
 		p.InSafepoint = m.still.next(now, jvm)
 	}
+}
+
+// isJVM knows java, and jsvc (jsvc.exec) of commons-daemon.
+func isJVM(comm string) bool { return comm == "java" || strings.HasPrefix(comm, "jsvc") }
+
+// jvmPatience is how long a JVM that starts may take to publish its counters.
+const jvmPatience = time.Minute
+
+// jvmDue tells whether to look for the counters (again). Many a JVM never has
+// any, and to look is to read all of /proc/PID/maps.
+func (m *processMemory) jvmDue(now time.Time) bool {
+	switch {
+	case m.jvmFirst.IsZero():
+		m.jvmFirst = now
+		return true
+	case !errors.Is(m.jvmErr, hostproc.ErrNoPerfData):
+		return false // it will not be permitted later
+	}
+	return now.Sub(m.jvmLast) >= seldom && now.Sub(m.jvmFirst) <= jvmPatience
 }
 
 // noPerfData is what a JVM without counters lacks most often: HotSpot names the
