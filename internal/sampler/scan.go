@@ -181,7 +181,7 @@ func (s *Sampler) findConnectors(ctx context.Context, sc *scan) {
 	for pid, list := range byPID {
 		connectors, unavailable := s.src.Tomcat.Discover(ctx, pid, list[0].owner.StartTime, listeningPorts(list))
 		for _, c := range list {
-			c.connector = connectors[c.port()]
+			c.connector = connectors[c.id.Address]
 		}
 		sc.unread[pid] = unavailable
 	}
@@ -203,7 +203,7 @@ func (s *Sampler) findUnseen(ctx context.Context, sc *scan) {
 	}
 	connectors, unavailable := s.src.Tomcat.DiscoverUnseen(ctx, listeningPorts(list))
 	for _, c := range list {
-		c.connector = connectors[c.port()]
+		c.connector = connectors[c.id.Address]
 	}
 	for _, u := range unavailable {
 		sc.miss.add(u)

@@ -34,7 +34,7 @@ type Actuator struct {
 }
 
 // answersFor tells whether a process is the one: it listens on the port.
-func (a Actuator) answersFor(pid int, connectors map[uint16]*backlog.Connector) bool {
+func (a Actuator) answersFor(pid int, connectors Connectors) bool {
 	switch {
 	case a.PID != 0 && a.PID != pid:
 		return false
@@ -49,8 +49,7 @@ func (a Actuator) answersFor(pid int, connectors map[uint16]*backlog.Connector) 
 	if port == 0 {
 		port = portOf(cmp.Or(u.Port(), standardPort(u.Scheme)))
 	}
-	_, listens := connectors[port]
-	return listens
+	return len(connectors.onPort(port)) > 0
 }
 
 // reading is what Actuator says of one connector.
@@ -72,7 +71,7 @@ type meters struct {
 
 // ask adds Actuator's figures. The first time it waits for the answer; later
 // ones are fetched beside, so that a busy application does not hold up a scan.
-func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors map[uint16]*backlog.Connector) []backlog.Unavailable {
+func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors Connectors) []backlog.Unavailable {
 	base := d.actuatorURL(pid, e, connectors)
 	if base == "" {
 		return nil
@@ -96,7 +95,7 @@ func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors map[
 // actuatorURL is the first of the URLs that were given for the process, or one
 // found on a management port of its own. The application's own port is never
 // asked unless it was given.
-func (d *Discoverer) actuatorURL(pid int, e *entry, connectors map[uint16]*backlog.Connector) string {
+func (d *Discoverer) actuatorURL(pid int, e *entry, connectors Connectors) string {
 	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found.management}) {
 		if a.answersFor(pid, connectors) {
 			return strings.TrimSuffix(a.URL, "/")
@@ -149,39 +148,21 @@ func (m *meters) refresh(ctx context.Context, now func() time.Time, client *http
 	}
 }
 
-// apply puts the figures on the connector they are about. A maximum that
+// apply puts the figures on the connectors they are about. A maximum that
 // differs from the configured one is in force: it was changed since the start,
 // or by code.
-func (r reading) apply(connectors map[uint16]*backlog.Connector) {
-	c := r.connector(connectors)
-	if c == nil || c.Server != serverTomcat {
-		return
-	}
-	c.BusyThreads, c.CurrentConnections = r.busy, r.connections
-	if c.VirtualThreads == nil || !c.VirtualThreads.Value {
-		c.MaxThreads = inForce(c.MaxThreads, r.maxThreads)
-	}
-	c.MaxConnections = inForce(c.MaxConnections, r.maxConnected)
-}
-
-// connector goes by the port at the end of the name. One chosen by the system
-// is not in the name ("http-nio-auto-1"): then it is the only Tomcat's, if
-// there is only one.
-func (r reading) connector(connectors map[uint16]*backlog.Connector) *backlog.Connector {
-	digits := r.name[strings.LastIndexByte(r.name, '-')+1:]
-	if !strings.Contains(r.name, "-auto-") {
-		return connectors[portOf(digits)]
-	}
-	var only *backlog.Connector
-	for _, c := range connectors {
-		if c.Server == serverTomcat {
-			if only != nil {
-				return nil
-			}
-			only = c
+func (r reading) apply(connectors Connectors) {
+	for _, at := range connectors.named(r.name) {
+		c := connectors[at]
+		if c.Server != serverTomcat {
+			continue
 		}
+		c.BusyThreads, c.CurrentConnections = r.busy, r.connections
+		if c.VirtualThreads == nil || !c.VirtualThreads.Value {
+			c.MaxThreads = inForce(c.MaxThreads, r.maxThreads)
+		}
+		c.MaxConnections = inForce(c.MaxConnections, r.maxConnected)
 	}
-	return only
 }
 
 func inForce(configured *backlog.Setting[int], now *int) *backlog.Setting[int] {

@@ -76,7 +76,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 	for range 3 {
 		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
 		require.Empty(t, unavailable)
-		c := connectors[8080]
+		c := onPort(t, connectors, 8080)
 		require.Equal(t, len("tomcat.threads.busy"), *c.BusyThreads)
 		require.Equal(t, len("tomcat.connections.current"), *c.CurrentConnections)
 		require.Equal(t, backlog.Setting[int]{
@@ -84,7 +84,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 			Note: "configured is 7 (application.properties in app.jar)",
 		}, *c.MaxThreads)
 		require.Equal(t, len("tomcat.connections.config.max"), c.MaxConnections.Value)
-		require.Nil(t, connectors[port].BusyThreads)
+		require.Nil(t, onPort(t, connectors, port).BusyThreads)
 	}
 	require.EqualValues(t, 5, stub.requests.Load(), "once in a while is enough")
 
@@ -105,11 +105,11 @@ func TestActuatorOnTheApplicationsPort(t *testing.T) {
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
 
 	connectors, _ := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, ports(port))
-	require.Equal(t, "spring-boot", connectors[port].Framework)
+	require.Equal(t, "spring-boot", onPort(t, connectors, port).Framework)
 	require.Zero(t, stub.requests.Load())
 
 	connectors, _ = NewDiscoverer(procFS(t), WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
-	require.NotNil(t, connectors[port].BusyThreads)
+	require.NotNil(t, onPort(t, connectors, port).BusyThreads)
 	require.Positive(t, stub.requests.Load())
 
 	stub.requests.Store(0)
@@ -136,8 +136,8 @@ func TestActuatorThatDoesNotAnswer(t *testing.T) {
 			before := time.Now()
 			for range 3 {
 				connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
-				require.Equal(t, 7, connectors[8080].MaxThreads.Value)
-				require.Nil(t, connectors[8080].BusyThreads)
+				require.Equal(t, 7, onPort(t, connectors, 8080).MaxThreads.Value)
+				require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
 				require.Len(t, unavailable, 1)
 				require.Contains(t, unavailable[0].How, "mbeanregistry")
 			}
@@ -164,7 +164,7 @@ func TestActuatorInAnotherNamespace(t *testing.T) {
 }
 
 func TestActuatorURL(t *testing.T) {
-	listens := map[uint16]*backlog.Connector{80: {}, 443: {}, 8081: {}}
+	listens := byPorts(map[uint16]string{80: "", 443: "", 8081: ""})
 	for given, want := range map[string]string{
 		"":                   "",
 		"http://h/actuator/": "http://h/actuator",
@@ -179,7 +179,7 @@ func TestActuatorURL(t *testing.T) {
 }
 
 func TestActuatorOfATarget(t *testing.T) {
-	listens := map[uint16]*backlog.Connector{8080: {}}
+	listens := byPorts(map[uint16]string{8080: ""})
 	tests := map[string]struct {
 		given []Actuator
 		want  string
@@ -213,17 +213,17 @@ func TestAnotherActuatorIsAskedAtOnce(t *testing.T) {
 	d := NewDiscoverer(procFS(t))
 	d.SetActuators([]Actuator{{URL: first.URL + "/actuator", Port: 8080}})
 	connectors, _ := d.Discover(t.Context(), s.pid, s.start, ports(8080))
-	require.NotNil(t, connectors[8080].BusyThreads)
+	require.NotNil(t, onPort(t, connectors, 8080).BusyThreads)
 
 	d.SetActuators([]Actuator{{URL: second.URL + "/actuator", Port: 8080}})
 	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080))
-	require.Nil(t, connectors[8080].BusyThreads)
+	require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
 	require.Len(t, unavailable, 1)
 	require.EqualValues(t, 1, two.requests.Load())
 
 	d.SetActuators(nil)
 	connectors, unavailable = d.Discover(t.Context(), s.pid, s.start, ports(8080))
-	require.Nil(t, connectors[8080].BusyThreads)
+	require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
 	require.Empty(t, unavailable)
 }
 
@@ -242,17 +242,33 @@ func TestActuatorKeepsPasswords(t *testing.T) {
 
 func TestActuatorNames(t *testing.T) {
 	r := reading{name: "http-nio-auto-1-43567", busy: new(3)}
-	one := map[uint16]*backlog.Connector{43567: {Server: serverTomcat}, 9010: {Server: serverJVM}}
+	one := byPorts(map[uint16]string{43567: serverTomcat, 9010: serverJVM})
 	r.apply(one)
-	require.Equal(t, 3, *one[43567].BusyThreads)
-	require.Nil(t, one[9010].BusyThreads)
-	two := map[uint16]*backlog.Connector{1: {Server: serverTomcat}, 2: {Server: serverTomcat}}
+	require.Equal(t, 3, *onPort(t, one, 43567).BusyThreads)
+	require.Nil(t, onPort(t, one, 9010).BusyThreads)
+	two := byPorts(map[uint16]string{1: serverTomcat, 2: serverTomcat})
 	r.apply(two)
-	require.Nil(t, two[1].BusyThreads)
+	require.Nil(t, onPort(t, two, 1).BusyThreads)
 	reading{name: "https-jsse-nio-2", busy: new(4)}.apply(two)
-	require.Equal(t, 4, *two[2].BusyThreads)
+	require.Equal(t, 4, *onPort(t, two, 2).BusyThreads)
 	reading{name: "", busy: new(4)}.apply(two)
 	reading{name: "x-99999", busy: new(4)}.apply(two)
+}
+
+// TestActuatorNamesOnOnePort: of several connectors on one port each has its
+// own figures.
+func TestActuatorNamesOnOnePort(t *testing.T) {
+	sockets := sockets("127.0.0.1:8080 [::ffff:10.0.0.5]:8080 [::1]:8080 8080")
+	connectors := Connectors{}
+	for _, l := range sockets {
+		connectors[l.at()] = &backlog.Connector{Server: serverTomcat}
+	}
+	for i, name := range []string{"http-nio-127.0.0.1-8080", "http-nio-10.0.0.5-8080", "http-nio-0:0:0:0:0:0:0:1-8080", "http-nio-8080"} {
+		reading{name: name, busy: &i}.apply(connectors)
+	}
+	for i, l := range sockets {
+		require.Equal(t, i, *connectors[l.at()].BusyThreads, l)
+	}
 }
 
 func FuzzMeter(f *testing.F) {

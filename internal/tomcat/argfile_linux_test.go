@@ -42,7 +42,7 @@ func TestBootWithItsClassPathInAFile(t *testing.T) {
 			truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port)))
 			connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, listening(t, port))
 			require.Empty(t, unavailable)
-			c := connectors[uint16(port)]
+			c := onPort(t, connectors, uint16(port))
 			compareWithBeans(t, "jib", c, truth, port)
 			require.Equal(t, "spring-boot", c.Framework)
 			require.Equal(t, 50, c.MaxConnections.Value)

@@ -97,11 +97,11 @@ type entry struct {
 	meters meters
 }
 
-// Discover tells what process pid is and, for each of its listening ports, the
+// Discover tells what process pid is and, for each of its listening sockets, the
 // connector behind it. startTime is field 22 of /proc/PID/stat. As long as the
 // process and every file that was read stay the same, nothing is read again.
 // The result is the caller's own.
-func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, ports []Listening) (map[uint16]*backlog.Connector, []backlog.Unavailable) {
+func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, ports []Listening) (Connectors, []backlog.Unavailable) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.entry(pid, startTime)
@@ -117,7 +117,7 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 
 // irrelevant says that a process is certainly no Tomcat, so that nobody needs
 // to know what could not be read of it.
-func (e *entry) irrelevant(connectors map[uint16]*backlog.Connector) bool {
+func (e *entry) irrelevant(connectors Connectors) bool {
 	for _, c := range connectors {
 		if c.Server == serverTomcat {
 			return false

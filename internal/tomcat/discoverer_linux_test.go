@@ -23,12 +23,28 @@ func ports(numbers ...uint16) []Listening {
 	return out
 }
 
+// onPort is the connector of the only socket on that port.
+func onPort(t testing.TB, connectors Connectors, port uint16) *backlog.Connector {
+	t.Helper()
+	at := connectors.onPort(port)
+	require.Len(t, at, 1)
+	return connectors[at[0]]
+}
+
+// byPorts are connectors bound to all addresses, by what listens there.
+func byPorts(servers map[uint16]string) Connectors {
+	out := Connectors{}
+	for port, server := range servers {
+		out[netip.AddrPortFrom(netip.IPv6Unspecified(), port)] = &backlog.Connector{Server: server}
+	}
+	return out
+}
+
 // only discovers one port.
 func only(t *testing.T, d *Discoverer, s *server, port uint16) (*backlog.Connector, []backlog.Unavailable) {
 	t.Helper()
 	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(port))
-	require.Contains(t, connectors, port)
-	return connectors[port], unavailable
+	return onPort(t, connectors, port), unavailable
 }
 
 func TestKindsOfProcess(t *testing.T) {
@@ -142,7 +158,7 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="44"/></Service></Server>`)
 	c, unavailable := func() (*backlog.Connector, []backlog.Unavailable) {
 		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start+1, ports(8080)) // the same pid, started again
-		return connectors[8080], unavailable
+		return onPort(t, connectors, 8080), unavailable
 	}()
 	require.Equal(t, 44, c.MaxThreads.Value)
 	require.Empty(t, unavailable)
@@ -400,6 +416,6 @@ func TestManyProcesses(t *testing.T) {
 
 func TestVanishedProcess(t *testing.T) {
 	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), 1<<30, 1, ports(8080))
-	require.Equal(t, "other", connectors[8080].Server)
+	require.Equal(t, "other", onPort(t, connectors, 8080).Server)
 	require.Len(t, unavailable, 1)
 }

@@ -12,21 +12,21 @@ import (
 
 // match puts connectors and listening ports together. What it cannot decide is
 // in the second result.
-func (f *found) match(ports []Listening, pools Pools, cpus int) (map[uint16]*backlog.Connector, []backlog.Unavailable) {
-	out := make(map[uint16]*backlog.Connector, len(ports))
+func (f *found) match(ports []Listening, pools Pools, cpus int) (Connectors, []backlog.Unavailable) {
+	out := make(Connectors, len(ports))
 	var left []Listening
 	for _, l := range ports {
 		if c := f.configured(l); c != nil {
-			out[l.Port] = f.live(c, l, pools, cpus)
+			out[l.at()] = f.live(c, l, pools, cpus)
 		} else {
 			left = append(left, l)
 		}
 	}
 	decided := false
 	for _, l := range left {
-		if _, taken := out[l.Port]; !taken {
-			out[l.Port] = f.unconfigured(l, left, pools, cpus)
-			decided = decided || out[l.Port].Server == serverTomcat
+		if _, taken := out[l.at()]; !taken {
+			out[l.at()] = f.unconfigured(l, left, pools, cpus)
+			decided = decided || out[l.at()].Server == serverTomcat
 		}
 	}
 	if decided {

@@ -1,6 +1,7 @@
 package tomcat
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -69,6 +70,8 @@ func TestMatch(t *testing.T) {
 		"one":                           {[]string{"8080"}, "8080", "http-nio-8080-e*10 http-nio-8080-A", "8080=tomcat/1/10", false},
 		"and others":                    {[]string{"8080", "8081"}, "8080 8081 8005", "http-nio-8080-e*10", "8005=jvm/-/- 8080=tomcat/1/10 8081=tomcat/2/-", false},
 		"by address":                    {[]string{"8080 127.0.0.1", "8080 10.0.0.1"}, "10.0.0.1:8080", "", "8080=tomcat/2/-", false},
+		"both addresses":                {[]string{"8080 127.0.0.1", "8080 10.0.0.1"}, "127.0.0.1:8080 [::ffff:10.0.0.1]:8080", "", "8080=tomcat/1/- 8080=tomcat/2/-", false},
+		"one address and all others":    {[]string{"8080 127.0.0.1", "8080"}, "8080 127.0.0.1:8080", "", "8080=tomcat/1/- 8080=tomcat/2/-", false},
 		"mapped address":                {[]string{"8080 127.0.0.1", "8080 10.0.0.1"}, "[::ffff:10.0.0.1]:8080", "", "8080=tomcat/2/-", false},
 		"bound to all":                  {[]string{"8080 127.0.0.1", "8080"}, "8080", "", "8080=tomcat/2/-", false},
 		"of another address":            {[]string{"8080 127.0.0.1"}, "10.0.0.1:8080", "", "8080=tomcat/1/-", false},
@@ -106,8 +109,8 @@ func TestMatch(t *testing.T) {
 			f := &found{server: serverJVM, connectors: configured(tt.connectors...), version: version}
 			got, undecided := f.match(sockets(tt.ports), threads(tt.threads), 2)
 			var words []string
-			for _, port := range slices.Sorted(maps.Keys(got)) {
-				c := got[port]
+			for _, at := range slices.SortedFunc(maps.Keys(got), byPort) {
+				c := got[at]
 				number, pool := "-", "-"
 				if c.MaxConnections != nil {
 					number = strconv.Itoa(c.MaxConnections.Value)
@@ -115,7 +118,7 @@ func TestMatch(t *testing.T) {
 				if c.PoolThreads != nil {
 					pool = strconv.Itoa(*c.PoolThreads)
 				}
-				words = append(words, strconv.Itoa(int(port))+"="+c.Server+"/"+number+"/"+pool)
+				words = append(words, strconv.Itoa(int(at.Port()))+"="+c.Server+"/"+number+"/"+pool)
 			}
 			require.Equal(t, tt.want, strings.Join(words, " "))
 			require.Equal(t, tt.undecided, len(undecided) == 1)
@@ -123,13 +126,17 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+func byPort(a, b netip.AddrPort) int {
+	return cmp.Or(cmp.Compare(a.Port(), b.Port()), a.Addr().Compare(b.Addr()))
+}
+
 func TestProtocolFromThreads(t *testing.T) {
 	f := &found{server: serverJVM, connectors: configured("8080", "8443")}
 	got, _ := f.match(sockets("8080 8443"), threads("http-apr-8080-e https-jsse-nio-"), 2)
-	require.Equal(t, "http-apr", got[8080].Protocol, "HTTP/1.1 may mean APR")
-	require.False(t, got[8080].TLS)
+	require.Equal(t, "http-apr", onPort(t, got, 8080).Protocol, "HTTP/1.1 may mean APR")
+	require.False(t, onPort(t, got, 8080).TLS)
 	got, _ = f.match(sockets("8080 8443"), threads("https-nio-8443-"), 2)
-	require.True(t, got[8443].TLS, "the threads know better")
+	require.True(t, onPort(t, got, 8443).TLS, "the threads know better")
 }
 
 func TestEffectiveBacklog(t *testing.T) {

@@ -90,7 +90,7 @@ func TestStandaloneServers(t *testing.T) {
 			require.Len(t, at, len(ports), "%s", tail{s.log})
 			connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, at)
 			for i, port := range ports {
-				compareWithBeans(t, fmt.Sprintf("%c", 'A'+i), connectors[uint16(port)], truth, port)
+				compareWithBeans(t, fmt.Sprintf("%c", 'A'+i), onPort(t, connectors, uint16(port)), truth, port)
 			}
 			checkStandalone(t, tt.version, ports, connectors, truth, tt.virtual)
 			require.Len(t, unavailable, 2, "the executors that are not found: %v", unavailable)
@@ -125,9 +125,9 @@ func compareWithBeans(t *testing.T, name string, c *backlog.Connector, truth bea
 	}
 }
 
-func checkStandalone(t *testing.T, version string, ports []int, connectors map[uint16]*backlog.Connector, truth beans, virtual bool) {
+func checkStandalone(t *testing.T, version string, ports []int, connectors Connectors, truth beans, virtual bool) {
 	t.Helper()
-	at := func(letter rune) *backlog.Connector { return connectors[uint16(ports[letter-'A'])] }
+	at := func(letter rune) *backlog.Connector { return onPort(t, connectors, uint16(ports[letter-'A'])) }
 	for i := range ports {
 		require.Equal(t, version, at(rune('A'+i)).Version)
 	}
@@ -193,10 +193,41 @@ func TestRestartedServer(t *testing.T) {
 		s := catalinaServer(t, plain, home, base, ports, "-Dlimits.acceptCount="+queue)
 		truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits.jsp", ports[0])))
 		connectors, _ := d.Discover(t.Context(), s.pid, s.start, listening(t, ports...))
-		c := connectors[uint16(ports[0])]
+		c := onPort(t, connectors, uint16(ports[0]))
 		compareWithBeans(t, queue, c, truth, ports[0])
 		require.Equal(t, queue, fmt.Sprint(c.AcceptCount.Value))
 		require.Empty(t, c.AcceptCount.Note, "the kernel agrees")
 		s.stop()
+	}
+}
+
+// TestTwoAddressesOfOnePort: each connector keeps its own limits and threads.
+func TestTwoAddressesOfOnePort(t *testing.T) {
+	needServers(t)
+	plain, _ := javas(t)
+	home := distribution(t, "9.0.117")
+	base := instance(t, home)
+	port := freePorts(t, 1)[0]
+	write(t, filepath.Join(base, "conf/server.xml"), fmt.Sprintf(`<Server port="-1"><Service name="Catalina">
+		<Connector port="%[1]d" address="127.0.0.1" maxConnections="10" acceptCount="5"/>
+		<Connector port="%[1]d" address="127.0.0.2" maxConnections="8192"/>
+	</Service></Server>`, port))
+	cmd := exec.CommandContext(t.Context(), plain, "-XX:TieredStopAtLevel=1", "-Xmx128m",
+		"-classpath", filepath.Join(home, "bin/bootstrap.jar")+":"+filepath.Join(home, "bin/tomcat-juli.jar"),
+		"-Dcatalina.base="+base, "-Dcatalina.home="+home, bootstrapClass, "start")
+	s := serve(t, cmd)
+	var at []Listening
+	require.Eventually(t, func() bool {
+		at = listening(t, port)
+		return len(at) == 2
+	}, time.Minute, 50*time.Millisecond, "%s", tail{s.log})
+	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, at)
+	require.Empty(t, unavailable)
+	require.Len(t, connectors, 2)
+	for _, l := range at {
+		want := map[string][2]int{"127.0.0.1": {10, 5}, "127.0.0.2": {8192, 100}}[l.Address.Unmap().String()]
+		c := connectors[l.at()]
+		require.Equal(t, want, [2]int{c.MaxConnections.Value, c.AcceptCount.Value}, l)
+		require.Empty(t, c.AcceptCount.Note, "the kernel agrees")
 	}
 }

@@ -17,10 +17,10 @@ const ownNamespace = "/proc/thread-self/ns/net"
 // caller's own network namespace whose process is not in this /proc: a sidecar
 // that does not share the pod's processes. Only connectors that an Actuator
 // names are in the result, which is the caller's own.
-func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) (map[uint16]*backlog.Connector, []backlog.Unavailable) {
+func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) (Connectors, []backlog.Unavailable) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	named := make(map[uint16]*backlog.Connector)
+	named := make(Connectors)
 	var unavailable []backlog.Unavailable
 	for _, a := range d.actuators {
 		candidates := unseen(listening)
@@ -34,24 +34,22 @@ func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) 
 			})
 		}
 		for _, r := range readings {
-			for port, c := range candidates {
-				if c == r.connector(candidates) {
-					r.apply(candidates)
-					r.nameProtocol(c)
-					named[port] = c
-				}
+			r.apply(candidates)
+			for _, at := range candidates.named(r.name) {
+				named[at] = candidates[at]
+				r.nameProtocol(named[at])
 			}
 		}
 	}
 	return named, unavailable
 }
 
-// unseen is a connector for each port of which nothing is known but the
+// unseen is a connector for each socket of which nothing is known but the
 // kernel's backlog.
-func unseen(listening []Listening) map[uint16]*backlog.Connector {
-	out := make(map[uint16]*backlog.Connector, len(listening))
+func unseen(listening []Listening) Connectors {
+	out := make(Connectors, len(listening))
 	for _, l := range listening {
-		out[l.Port] = &backlog.Connector{
+		out[l.at()] = &backlog.Connector{
 			Server: serverTomcat, Framework: "spring-boot", // whose else is an Actuator that names it
 			AcceptCount: effective(nil, l.SendQ),
 		}
