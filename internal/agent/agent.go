@@ -36,6 +36,7 @@ type Options struct {
 	Lifecycle bool                        // let POST /-/reload do what SIGHUP does
 	Reload    func(context.Context) error // reads the configuration file again; nil without one
 	Hangups   <-chan os.Signal            // SIGHUPs, each of which reloads; may be nil
+	Stopping  <-chan struct{}             // closed when the agent is told to end, see Linger; may be nil
 
 	Log *slog.Logger
 	Now func() time.Time

@@ -24,13 +24,7 @@ func handler(snapshot func() *backlog.Snapshot, reloads *reloader, o Options) ht
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, "tcpdiag is healthy\n")
 	})
-	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) {
-		if snapshot() == nil {
-			reply(w, http.StatusServiceUnavailable, "the first scan is not done\n")
-			return
-		}
-		reply(w, http.StatusOK, "tcpdiag is ready\n")
-	})
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), o.Stopping) })
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
 	mux.HandleFunc("PUT /-/reload", reloads.serve(o.Lifecycle))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -43,6 +37,21 @@ func handler(snapshot func() *backlog.Snapshot, reloads *reloader, o Options) ht
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	}
 	return mux
+}
+
+// serveReady says 200 from the first scan until the agent is told to end.
+func serveReady(w http.ResponseWriter, s *backlog.Snapshot, stopping <-chan struct{}) {
+	select {
+	case <-stopping:
+		reply(w, http.StatusServiceUnavailable, "tcpdiag was told to end\n")
+		return
+	default:
+	}
+	if s == nil {
+		reply(w, http.StatusServiceUnavailable, "the first scan is not done\n")
+		return
+	}
+	reply(w, http.StatusOK, "tcpdiag is ready\n")
 }
 
 // serveSnapshot is the JSON of the trailing window, with the age of its scan.

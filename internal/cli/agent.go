@@ -23,6 +23,7 @@ type agentOptions struct {
 	sampleInterval time.Duration
 	scanInterval   time.Duration
 	maxListeners   int
+	shutdownDelay  time.Duration
 	logLevel       string
 	logFormat      string
 }
@@ -79,6 +80,7 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.sampleInterval, "sample-interval", def.SampleInterval, "time between two looks at the accept queues")
 	flags.DurationVar(&o.scanInterval, "scan-interval", def.ScanInterval, "time between two looks at everything; longer by itself when a look is dear")
 	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "watch and export at most so many listeners, count the rest")
+	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 0, "go on for so long after the signal to end, so that the end of the server beside it is scraped; a second signal ends it")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }
@@ -98,6 +100,8 @@ func (o *agentOptions) validate(given func(flag string) bool) error {
 		return usagef("--scan-interval %v: give a time from 100ms to 1m", o.scanInterval)
 	case o.maxListeners < 1:
 		return usagef("--max-listeners %d: give a number from 1", o.maxListeners)
+	case o.shutdownDelay < 0:
+		return usagef("--shutdown-delay %v: give a time from 0", o.shutdownDelay)
 	case o.logFormat != "text" && o.logFormat != "json":
 		return usagef("--log-format %q: give text or json", o.logFormat)
 	}
@@ -109,9 +113,12 @@ func (o *agentOptions) validate(given func(flag string) bool) error {
 }
 
 func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(flag string) bool) error {
+	log := o.logger(stderr)
+	stopping := ctx.Done()
+	ctx, leave := agent.Linger(ctx, o.shutdownDelay, log)
+	defer leave()
 	ctx, hangups, end := watchHangups(ctx)
 	defer end()
-	log := o.logger(stderr)
 	opt, err := o.configured(given)
 	if err != nil {
 		return err
@@ -124,7 +131,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	}
 	defer s.Close()
 	web := o.web
-	web.Log, web.Now, web.Hangups = log, time.Now, hangups
+	web.Log, web.Now, web.Hangups, web.Stopping = log, time.Now, hangups, stopping
 	if o.config != "" {
 		web.Reload = func(ctx context.Context) error { return o.reload(ctx, s, given) }
 	}

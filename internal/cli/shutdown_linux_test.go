@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
+)
+
+// lingers starts an agent that is told to end and goes on: it says that it is
+// not ready, and is healthy.
+func lingers(t *testing.T, ns *nettest.NS, delay time.Duration, args ...string) *process {
+	t.Helper()
+	p := start(t, ns, nil, append(args, "--shutdown-delay", delay.String())...)
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool {
+		code, _ := p.try(http.MethodGet, "/-/ready")
+		return code == http.StatusServiceUnavailable
+	}, 5*time.Second, 10*time.Millisecond)
+	code, _ := p.try(http.MethodGet, "/-/healthy")
+	require.Equal(t, http.StatusOK, code)
+	return p
+}
+
+// A sidecar is told to end when its server has ended: what the server's end did
+// to the clients in its queue is scraped after that.
+func TestAgentGoesOnForTheShutdownDelay(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var server *nettest.Listener
+	ns.Do(func() {
+		server = nettest.Listen(t, nettest.ListenOptions{Backlog: 10})
+		nettest.Queue(t, server.Addr, 3)
+	})
+	port := server.Addr.Port()
+	const delay = 4 * time.Second
+	told := time.Now()
+	p := lingers(t, ns, delay, "--port", fmt.Sprint(port), "--scan-interval", "100ms")
+	server.Close()
+	p.becomes(t, series("tcpdiag_target_up", port), 0)
+	p.becomes(t, fmt.Sprintf(`tcpdiag_listener_queue_resets_total\{listener="127\.0\.0\.1:%d".*\}`, port), 3)
+	p.hangUp(t) // nothing to read again
+	err := <-p.done
+	p.done <- err
+	require.NoError(t, err)
+	require.Greater(t, time.Since(told), delay)
+	p.logs(t, "shutdown-delay")
+}
+
+func TestSecondSignalEndsTheShutdownDelay(t *testing.T) {
+	p := lingers(t, nettest.Namespace(t), time.Minute)
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	select {
+	case err := <-p.done:
+		p.done <- err
+	case <-time.After(5 * time.Second):
+		t.Fatal("still running")
+	}
+}
