@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/stretchr/testify/require"
@@ -24,10 +25,17 @@ func TestSidecarPodsAreRestricted(t *testing.T) {
 			monitor := one[*monitoring.PodMonitor](t, objects)
 			requireSelected(t, monitor.Spec.Selector.MatchLabels, tomcat.Labels)
 			require.Equal(t, container(t, &tomcat.Spec, "tcpdiag").Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
+			interval, err := time.ParseDuration(string(monitor.Spec.PodMetricsEndpoints[0].Interval))
+			require.NoError(t, err)
+			require.Greater(t, lingers, interval)
 			require.Contains(t, monitor.Name, "tcpdiag", "the alerts on a missing agent know the job by it")
 		})
 	}
 }
+
+// lingers is how long the sidecar goes on after the application has ended: longer
+// than between two scrapes, and shorter than the 30 s that Kubernetes waits in all.
+const lingers = 20 * time.Second
 
 // requireBeside holds that a native sidecar runs with the very ids of the
 // application and may do nothing.
@@ -52,6 +60,10 @@ func requireBeside(t *testing.T, pod *core.PodTemplateSpec, application string) 
 	require.Equal(t, new(false), security.AllowPrivilegeEscalation)
 	require.Equal(t, new(true), security.ReadOnlyRootFilesystem)
 	require.Empty(t, sidecar.VolumeMounts)
+	require.Contains(t, sidecar.Args, "--shutdown-delay="+lingers.String())
+	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
+		require.Greater(t, time.Duration(*grace)*time.Second, lingers)
+	}
 	require.Equal(t, "/-/healthy", sidecar.LivenessProbe.HTTPGet.Path)
 	require.Equal(t, "/-/ready", sidecar.ReadinessProbe.HTTPGet.Path)
 	for _, of := range []core.ResourceList{sidecar.Resources.Requests, sidecar.Resources.Limits} {
