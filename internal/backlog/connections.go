@@ -36,7 +36,8 @@ type Connections struct {
 	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
 	States map[string]int
 	// Partial is set when the walk of the socket table was cut short every
-	// time it was tried; the counts are then too low.
+	// time it was tried; the counts are then too low, and what else a walk tells
+	// (SynBacklog, OldestWait, the ratios of Limits) is left out.
 	Partial bool
 }
 

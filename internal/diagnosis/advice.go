@@ -177,5 +177,8 @@ func (j *judge) adviseUnknown() string {
 	if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
 		return "See what " + serverName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
+	if partial(j.Now) {
+		return "Look again: with all connections counted the verdict can tell a server that has reached maxConnections from one that accepts too slowly."
+	}
 	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can tell a server that has reached maxConnections from one that accepts too slowly."
 }

@@ -8,8 +8,8 @@ import (
 
 // DropCause names the limit behind packets that a listener dropped between
 // two looks, one of backlog.DropCauses. before may be nil. It answers
-// CauseAcceptQueue where maxConnections is not known for certain and nothing else explains
-// the full queue.
+// CauseAcceptQueue where it is not known for certain that maxConnections is not
+// reached, and nothing else explains the full queue.
 //
 // ns is how far the namespace's counters moved. Attributed.SynQueue says the
 // same of one listener's packets and is the better evidence where it is had.
@@ -35,7 +35,7 @@ func (p pair) queueCause() backlog.Cause {
 	if c := p.stalled(); c != backlog.CauseNone {
 		return c
 	}
-	if p.now == nil || connectionLimit(p.now) == limitUnknown || uncertainLimit(p.now) {
+	if p.now == nil || connectionLimit(p.now) == limitUnknown || uncertainLimit(p.now) || partial(p.now) {
 		return backlog.CauseAcceptQueue
 	}
 	return backlog.CauseSlowAccept

@@ -47,6 +47,8 @@ func TestDropCause(t *testing.T) {
 		"none of it":                                    {calm, calm, full, backlog.CauseSlowAccept},
 		"maxConnections not known":                      {calm, tomcat(200, 8192, 100).unknownLimits(), full, acceptQueue},
 		"maxConnections not known, but a stop":          {calm, tomcat(200, 8192, 100).unknownLimits().do(func(l *backlog.Listener) { l.Process.Stopped = true }), full, backlog.CauseJVMPause},
+		"not all connections were counted":              {calm, tomcat(200, 8192, 100).inService(3).do(totals(0, 0, 0)).do(partly), full, acceptQueue},
+		"the limit is reached by those that were":       {taken().inService(3).do(partly), taken().inService(100).do(partly), full, maxConns},
 		"maxConnections unlimited":                      {calm, tomcat(200, -1, 100).inService(9000), full, backlog.CauseSlowAccept},
 		"the SYN queue":                                 {taken().inService(100), taken().inService(100), NamespaceDelta{ListenDrops: 10, ReqQFullDrop: 10}, backlog.CauseSynBacklog},
 		"mostly the accept queue":                       {taken().inService(100), taken().inService(100), NamespaceDelta{ListenDrops: 10, ListenOverflows: 9, ReqQFullDrop: 1}, maxConns},

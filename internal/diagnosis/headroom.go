@@ -19,7 +19,8 @@ const (
 // Headroom tells how full each stage is whose limit is known, from the client
 // inwards, and when it will be full if it goes on filling as between the two
 // looks. before may be nil, and may lie further back than the last look: a
-// trend through a longer time is steadier.
+// trend through a longer time is steadier. A stage of which not all was counted
+// is left out.
 func Headroom(now, before *backlog.Listener, elapsed time.Duration, sysctl map[string]int, t Thresholds) []backlog.Limit {
 	if now == nil || !now.Listening() {
 		return nil
@@ -85,7 +86,7 @@ func gauges() []gauge {
 		}},
 		{stageMaxConnections, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
 			n, ok := held(l)
-			if !ok || connectionLimit(l) != limitKnown {
+			if !ok || partial(l) || connectionLimit(l) != limitKnown {
 				return 0, 0, false
 			}
 			return n, l.Connector.MaxConnections.Value, true
@@ -93,7 +94,7 @@ func gauges() []gauge {
 		{stageMaxThreads, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
 			most, ok = maxThreads(l)
 			used, seen := busyThreads(l)
-			return used, most, ok && seen
+			return used, most, ok && seen && (!partial(l) || l.Connector.BusyThreads != nil)
 		}},
 		{stageOpenFiles, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
 			return openFiles(l)

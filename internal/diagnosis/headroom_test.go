@@ -34,9 +34,26 @@ func TestHeadroomLeavesOutWhatIsNot(t *testing.T) {
 	require.Equal(t, []string{"accept_queue", "max_connections", "open_files"}, names(tomcat(200, 8, 1).do(virtual), sysctls()), "virtual threads")
 	require.NotContains(t, names(tomcat(200, 8, 1).do(func(l *backlog.Listener) { l.Connector.TLS = true }), nil), "max_threads", "busy threads are not visible")
 	require.Contains(t, names(tomcat(200, 8, 1).do(func(l *backlog.Listener) { l.Connector.TLS, l.Connector.BusyThreads = true, new(7) }), nil), "max_threads", "Actuator knows")
+	require.Equal(t, []string{"accept_queue", "open_files"}, names(tomcat(200, 8, 1).inService(3).do(partly), sysctls()), "not all connections were counted")
+	require.Contains(t, names(tomcat(200, 8, 1).do(partly).do(func(l *backlog.Listener) { l.Connector.BusyThreads = new(7) }), nil), "max_threads", "Actuator knows")
 	require.NotContains(t, names(tomcat(200, 8, 1).do(ports(5)), nil), "ephemeral_ports", "the range is not readable")
 	require.Empty(t, names(nothing(), sysctls()))
 	require.Nil(t, Headroom(nil, nil, 0, nil, DefaultThresholds()))
+}
+
+// partly says that the walk of the socket table was cut short.
+func partly(l *backlog.Listener) { l.Connections.Partial, l.Connections.Reset = true, nil }
+
+// From a count that is too low to a whole one is no trend.
+func TestHeadroomForecastFromAPartialCount(t *testing.T) {
+	forecast := func(before look) *time.Duration {
+		now := tomcat(200, 8192, 100).inService(150).idle(4000)
+		l, ok := limitNamed(Headroom(now.Listener, before.Listener, time.Second, sysctls(), DefaultThresholds()), stageMaxConnections)
+		require.True(t, ok)
+		return l.FullIn
+	}
+	require.NotNil(t, forecast(tomcat(200, 8192, 100).inService(10)))
+	require.Nil(t, forecast(tomcat(200, 8192, 100).inService(10).do(partly)))
 }
 
 func TestHeadroomForecast(t *testing.T) {

@@ -280,6 +280,11 @@ func scenariosUnknown() []scenario {
 			chain: causes(acceptQueue, maxConns), notCodes: []string{"limits_unknown"},
 		},
 		{
+			name: "not all connections were counted", status: losing, chain: causes(acceptQueue),
+			now: tomcat(200, 8192, 100).do(partly).inService(50).queue(101, 3*time.Second).lost(acceptQueue, syn, 12), before: tomcat(200, 8192, 100).inService(50).queue(101, 2*time.Second),
+			codes: []string{"limits_unknown", "connections_partial"}, notCodes: []string{"slow_accept"},
+		},
+		{
 			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
 			now: tomcat(200, -1, 100).inService(50).queue(101, 3*time.Second), before: tomcat(200, -1, 100).inService(50).queue(101, 2*time.Second),
 		},

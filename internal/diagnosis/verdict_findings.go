@@ -122,6 +122,9 @@ func (j *judge) threadNumbers() string {
 	s := ""
 	if busy, seen := busyThreads(j.Now); seen {
 		s = fmt.Sprintf("%d of %d threads busy", busy, most)
+		if j.Now.Connector.BusyThreads == nil {
+			s = j.atLeast() + s
+		}
 	}
 	if n := j.Now.Connector.PoolThreads; n != nil {
 		if s != "" {
@@ -163,7 +166,15 @@ func (j *judge) connectionNumbers() string {
 	if len(parts) > 0 {
 		s += " (" + strings.Join(parts, ", ") + ")"
 	}
-	return s
+	return j.atLeast() + s
+}
+
+// atLeast goes before what was counted of the connections.
+func (j *judge) atLeast() string {
+	if partial(j.Now) {
+		return "at least "
+	}
+	return ""
 }
 
 func (j *judge) queueNumbers() string {

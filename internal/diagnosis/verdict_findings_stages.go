@@ -110,7 +110,7 @@ func (j *judge) connectionFindings(add adder) {
 				count(*r, "descriptor"), verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
 			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. Actuator's tomcat.connections.current tells how many are held.")
 	}
-	if j.undercounted() {
+	if j.undercounted() && !c.Partial {
 		add("connections_undercounted", backlog.SeverityInfo,
 			fmt.Sprintf("Connections wait although only %d of %d are seen; slots held by connections that the client has reset could not be counted, so that maxConnections may be reached after all.", c.Accepted, j.Now.Connector.MaxConnections.Value),
 			"Run as root or as the process's user and group, so that /proc/PID/fd can be read.")

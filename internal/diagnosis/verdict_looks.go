@@ -85,6 +85,12 @@ func uncertainLimit(l *backlog.Listener) bool {
 	return connectionLimit(l) != limitUnknown && l.Connector.MaxConnections.Uncertain
 }
 
+// partial: the connections that were counted are too few. They can show a
+// limit reached, and never that there is room.
+func partial(l *backlog.Listener) bool {
+	return l != nil && l.Connections != nil && l.Connections.Partial
+}
+
 // held is the number of connection slots in use.
 func held(l *backlog.Listener) (int, bool) {
 	if l == nil || l.Connections == nil {

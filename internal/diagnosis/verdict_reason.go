@@ -45,6 +45,9 @@ func (j *judge) reason(v backlog.Verdict) string {
 		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
 			return full + "; what holds it up cannot be told, the limits of " + serverName(j.Now) + " are not known"
 		}
+		if partial(j.Now) {
+			return full + "; what holds it up cannot be told, not all connections could be counted"
+		}
 		if uncertainLimit(j.Now) {
 			return full + fmt.Sprintf("; what holds it up cannot be told, it is not certain that maxConnections is %d",
 				j.Now.Connector.MaxConnections.Value)

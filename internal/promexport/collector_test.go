@@ -244,6 +244,19 @@ func TestAbsentIsNotZero(t *testing.T) {
 	}, slices.Sorted(maps.Keys(got)))
 }
 
+// A count that is too low looks like a server that is idle, or that has room.
+func TestAPartialCountIsNoSeries(t *testing.T) {
+	whole, partial := fleet(1), fleet(1)
+	partial.Listeners[0].Connections.Partial = true
+	all, some := collect(t, whole), collect(t, partial)
+	for _, name := range []string{"tcpdiag_listener_connections", "tcpdiag_listener_reset_connections"} {
+		require.Contains(t, all, name)
+		require.NotContains(t, some, name)
+		delete(all, name)
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(some)), "all else stays")
+}
+
 func TestADownPortHasItsTargetAlone(t *testing.T) {
 	got := collect(t, &backlog.Snapshot{
 		Listeners: []backlog.Listener{{Port: 9090, Expected: true, Verdict: backlog.Verdict{Status: backlog.StatusDown}}},

@@ -67,10 +67,10 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"How long the oldest connection in the accept queue has waited; absent when none waits.",
 			"listener", "netns"),
 		synBacklog: c.gauge("tcpdiag_listener_syn_backlog_length",
-			"Half-open connections (SYN_RECV).",
+			"Half-open connections (SYN_RECV); absent while not all sockets can be counted.",
 			"listener", "netns"),
 		connections: c.gauge("tcpdiag_listener_connections",
-			"Accepted connections by phase: waiting, in_service, sending, idle, client_closed, unclassified. The sum is all that are accepted.",
+			"Accepted connections by phase: waiting, in_service, sending, idle, client_closed, unclassified. The sum is all that are accepted; absent while not all sockets can be counted.",
 			"listener", "netns", "phase"),
 		reset: c.gauge("tcpdiag_listener_reset_connections",
 			"Slots of the server that seem held by connections that the client has reset: descriptors of its process without a socket; absent where they cannot be counted.",
@@ -91,7 +91,7 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"Clients that can be inside at once: maxConnections plus the accept queue's capacity; absent while maxConnections is not known.",
 			"listener", "netns"),
 		usedRatio: c.gauge("tcpdiag_listener_limit_used_ratio",
-			"How much of a limit is used; 1 is full.",
+			"How much of a limit is used; 1 is full. Absent where it is not known.",
 			"listener", "netns", "limit"),
 		members: c.gauge("tcpdiag_listener_members",
 			"Sockets that share the address (SO_REUSEPORT); 1 is alone.",
@@ -129,7 +129,7 @@ func (c *Collector) gauges(e emitter, ls labels, l *backlog.Listener) {
 	if l.SynBacklog != nil {
 		e.value(m.synBacklog, ls, float64(l.SynBacklog.Length))
 	}
-	if l.Connections != nil {
+	if l.Connections != nil && !l.Connections.Partial { // a series cannot say that it is too low
 		for p, n := range l.Connections.Phases {
 			e.value(m.connections, ls.with(c.fixed.phases[p]), float64(n))
 		}

@@ -67,7 +67,9 @@ func (s *Sampler) countAbandoned(sc *scan) {
 		kept := watched[sp]
 		gone := make([]uint64, len(kept))
 		for i, c := range kept {
-			gone[i] = c.account.gone.next(sc.gathered[c].closed)
+			if g := sc.gathered[c]; !g.connections.Partial { // who was not walked to has not vanished
+				gone[i] = c.account.gone.next(g.closed)
+			}
 		}
 		resets, queued := sp.lastDelta("EstabResets"), sp.queueResetsSince()
 		for i, n := range shareOut(resets-min(resets, queued), gone) {

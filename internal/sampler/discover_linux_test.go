@@ -141,7 +141,7 @@ func TestEveryNamespaceOnce(t *testing.T) {
 
 // One namespace whose connections cannot be had hides nobody else's.
 func TestOneNamespaceCannotBeWalked(t *testing.T) {
-	n := newNode(t, nil)
+	n := newNode(t, func(o *Options) { o.Limits.MaxConnections = ByHand(new(10), "flag --max-connections") })
 	bad, good := newPod(t), newPod(t)
 	bad.listen(t, 10, 3)
 	good.listen(t, 10, 7)
@@ -151,18 +151,39 @@ func TestOneNamespaceCannotBeWalked(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
 	working := sp.slow
+	require.True(t, n.Snapshot().Self.SourceUp["sock_diag"])
+	closing := map[netip.AddrPort]struct{}{netip.MustParseAddrPort("127.0.0.1:1"): {}}
+	gone := &sp.accounts[bad.of(n.Snapshot()).ID].gone
+	gone.peers = closing
 	sp.slow = closed
 	snap := n.scan(t)
 	sp.slow = working
+	require.Equal(t, closing, gone.peers, "nobody has vanished that was not looked for")
+	require.False(t, snap.Self.SourceUp["sock_diag"])
+	require.True(t, snap.Self.SourceUp["netstat"])
 	require.False(t, good.of(snap).Connections.Partial)
 	require.NotNil(t, good.of(snap).AcceptQueue.OldestWait)
+	require.NotNil(t, good.of(snap).SynBacklog)
+	require.Contains(t, limitNames(good.of(snap)), "max_connections")
 	require.True(t, bad.of(snap).Connections.Partial, "never published as a whole one")
+	require.Nil(t, bad.of(snap).SynBacklog)
+	require.NotNil(t, good.of(snap).Connections.Reset)
+	require.Nil(t, bad.of(snap).Connections.Reset, "what is not known to be held is no room")
+	require.NotContains(t, limitNames(bad.of(snap)), "max_connections")
 	require.Equal(t, 3, bad.of(snap).AcceptQueue.Length)
 	var told []string
 	for _, u := range snap.Unavailable {
 		told = append(told, u.What)
 	}
 	require.Contains(t, told, fmt.Sprintf("connections in network namespace %d", bad.id))
+	require.True(t, n.scan(t).Self.SourceUp["sock_diag"])
+}
+
+func limitNames(l *backlog.Listener) (out []string) {
+	for _, limit := range l.Limits {
+		out = append(out, limit.Name)
+	}
+	return out
 }
 
 // What a pod has served on once is expected as long as the pod is there.

@@ -75,12 +75,14 @@ func (s *Sampler) listener(sc *scan, c *candidate) backlog.Listener {
 		Expected:    c.expected(),
 		Connector:   s.limits(c).apply(c.connector),
 		AcceptQueue: &backlog.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
-		SynBacklog:  &backlog.SynBacklog{Length: g.synBacklog, Limit: int(worst.SendQ)},
 	}
 	if worst.HasDrops {
 		l.AcceptQueue.SocketDrops = new(c.drops())
 	}
-	if g.queued > 0 {
+	if !g.connections.Partial { // a part of the queues says nothing of the rest
+		l.SynBacklog = &backlog.SynBacklog{Length: g.synBacklog, Limit: int(worst.SendQ)}
+	}
+	if g.queued > 0 && !g.connections.Partial {
 		l.AcceptQueue.OldestWait = &g.oldest
 	}
 	if c.owner != nil {

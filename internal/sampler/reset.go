@@ -79,10 +79,11 @@ func (r *resetLook) share(listeners []*backlog.Listener) {
 	}
 }
 
-// slotsMissing says that clients wait although Tomcat seems to have room.
+// slotsMissing says that clients wait although Tomcat seems to have room. Where
+// not all connections were counted it may not.
 func slotsMissing(l *backlog.Listener) bool {
 	c := l.Connector
-	return l.AcceptQueue.Length > 0 && c != nil && c.MaxConnections != nil &&
+	return l.AcceptQueue.Length > 0 && !l.Connections.Partial && c != nil && c.MaxConnections != nil &&
 		c.MaxConnections.Value > 0 && l.Connections.Accepted < c.MaxConnections.Value
 }
 

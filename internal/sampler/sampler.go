@@ -42,6 +42,7 @@ type Sampler struct {
 	aside      time.Duration // of it, for what is looked at seldom and has a budget of its own
 	processes  map[processKey]*processMemory
 	dumped     bool              // the latest dump of listeners succeeded everywhere
+	walked     bool              // the latest walk of the sockets came to its end everywhere
 	resetLooks map[int]resetLook // by process
 	discovery  discovery
 	orphans    []*account // of namespaces that have gone

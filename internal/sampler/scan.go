@@ -271,6 +271,7 @@ func (s *Sampler) watchEarly(sc *scan) {
 func (s *Sampler) walkSockets(sc *scan) error {
 	kept, all := bySpace(sc.kept), bySpace(sc.all)
 	var errs []error
+	s.walked = true
 	for _, sp := range s.spaces {
 		if len(kept[sp]) == 0 {
 			continue
@@ -282,6 +283,7 @@ func (s *Sampler) walkSockets(sc *scan) error {
 		}
 		for c, g := range found {
 			sc.gathered[c] = g
+			s.walked = s.walked && !g.connections.Partial
 		}
 	}
 	if len(errs) > 0 && len(errs) == len(kept) {

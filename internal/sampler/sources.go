@@ -2,7 +2,7 @@ package sampler
 
 // sources tells what the latest scan could read, for source_up.
 func (s *Sampler) sources() map[string]bool {
-	up := map[string]bool{"sock_diag": s.dumped, "netstat": s.dumped, "sysctl": true, "sockstat": true}
+	up := map[string]bool{"sock_diag": s.dumped && s.walked, "netstat": s.dumped, "sysctl": true, "sockstat": true}
 	for _, sp := range s.spaces {
 		if !sp.awake() {
 			continue
