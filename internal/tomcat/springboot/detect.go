@@ -35,10 +35,7 @@ func (c *classPath) detect(p *Process, l *launch) (Kind, bool) {
 	if strings.HasPrefix(l.main, "org.apache.catalina.startup.") {
 		return KindNone, false
 	}
-	if _, ok := c.libraries()["spring-boot"]; ok {
-		return c.kind, true
-	}
-	if len(c.places) > 0 && c.places[0].dir == "" && c.places[0].has(p, classSpringApplication) {
+	if c.hasSpringBoot(p, c.libraries()) {
 		return c.kind, true
 	}
 	return KindNone, false

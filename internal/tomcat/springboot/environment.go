@@ -53,18 +53,19 @@ func Load(p Process) (*Environment, error) {
 	}
 	e := &Environment{kind: kind, headless: !ok}
 	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
-	e.identify(&p, c)
+	e.identify(&p, l, c)
 	e.collect(&p, l, c)
 	e.unavailable = append(e.unavailable, customisers(&p, c)...)
 	return e, nil
 }
 
 // identify finds versions.
-func (e *Environment) identify(p *Process, c *classPath) {
+func (e *Environment) identify(p *Process, l *launch, c *classPath) {
 	libs := c.libraries()
-	e.boot, e.tomcat, e.server = c.bootVersion(p, libs), c.tomcatVersion(p, libs), webServer(libs)
-	if e.server == "" && e.tomcat != "" {
-		e.server = "tomcat"
+	e.boot, e.tomcat = c.bootVersion(p, libs), c.tomcatVersion(p, libs)
+	e.server = "tomcat"
+	if e.tomcat == "" {
+		e.server = c.webServer(p, libs, len(l.missing) == 0)
 	}
 	e.java = javaVersion(p)
 	if e.boot == "" {
@@ -176,7 +177,8 @@ func (e *Environment) resolver() *resolver {
 // empty when it cannot be told.
 func (e *Environment) Version() (boot, tomcat string) { return e.boot, e.tomcat }
 
-// Server is the embedded web server: tomcat, jetty, undertow, netty or "".
+// Server is the embedded web server: tomcat, jetty, undertow, netty, other (also
+// none), or "" when that cannot be told.
 func (e *Environment) Server() string { return e.server }
 
 // Kind is how the application was started.

@@ -113,19 +113,3 @@ func (c *classPath) tomcatVersion(p *Process, libs map[string]*place) string {
 	}
 	return ""
 }
-
-// webServer is the embedded server among the libraries: Spring Boot takes
-// Tomcat when several are there.
-func webServer(libs map[string]*place) string {
-	for _, s := range []struct{ jar, name string }{
-		{"tomcat-embed-core", "tomcat"},
-		{"jetty-server", "jetty"},
-		{"undertow-core", "undertow"},
-		{"reactor-netty-http", "netty"},
-	} {
-		if _, ok := libs[s.jar]; ok {
-			return s.name
-		}
-	}
-	return ""
-}
