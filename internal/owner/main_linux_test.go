@@ -164,10 +164,10 @@ func nameThreads(spec childSpec, port uint16) error {
 
 // findResult is what another user finds.
 type findResult struct {
-	Found   map[uint32]Process
-	Denied  map[int]string // kind of error by pid
-	ByPID   []uint32
-	ByPIDIs string
+	Found  map[uint32]Process
+	Denied map[int]string // kind of error by pid
+	Held   map[uint32]Process
+	HeldIs string
 }
 
 func find(spec childSpec) error {
@@ -193,8 +193,12 @@ func find(spec childSpec) error {
 		r.Denied[d.PID] = kind(d.Err)
 	}
 	var err error
-	r.ByPID, err = f.ByPID(spec.PID)
-	r.ByPIDIs = kind(err)
+	var inodes []uint32
+	for _, s := range spec.Sockets {
+		inodes = append(inodes, s.Inode)
+	}
+	r.Held, err = f.Held(spec.PID, inodes)
+	r.HeldIs = kind(err)
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 

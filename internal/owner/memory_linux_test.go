@@ -164,3 +164,51 @@ func FuzzEachDirent(f *testing.F) {
 		require.LessOrEqual(t, n, len(b)/direntName)
 	})
 }
+
+// What a process holds costs a look at all its descriptors once, not each time.
+func TestHeldFromMemory(t *testing.T) {
+	const listener, foreign, connections = 7, 8, 1000
+	inodes := []uint32{listener}
+	for i := range uint32(connections) {
+		inodes = append(inodes, 1000+i)
+	}
+	p := newFakeProc(t)
+	p.process(42, 1, inodes...)
+	const all = 1 + connections // descriptors; the search ends where it has found
+	held := func(want map[uint32]uint64, most int, ask ...uint32) {
+		t.Helper()
+		before := p.proc.readlinks
+		found, err := p.Held(42, ask)
+		require.NoError(t, err)
+		got := map[uint32]uint64{}
+		for inode, o := range found {
+			require.Equal(t, 42, o.PID)
+			got[inode] = o.StartTime
+		}
+		require.Equal(t, want, got)
+		require.LessOrEqual(t, p.proc.readlinks-before, most)
+	}
+	its := map[uint32]uint64{listener: 1}
+	held(its, all, listener)
+	held(its, 1, listener)
+	before := p.proc.readlinks
+	held(its, 1+all, listener, foreign)
+	held(its, 1, listener, foreign)
+	p.now = p.now.Add(retryAfter)
+	held(its, 1+all, listener, foreign)
+	require.Equal(t, 1+all+1+1+all, p.proc.readlinks-before, "it may have got it meanwhile")
+	held(map[uint32]uint64{}, 0)
+
+	p.process(42, 1, append([]uint32{5}, inodes...)...) // the listener has another descriptor
+	held(its, 1+all+1, listener)
+	held(its, 1, listener)
+	p.process(42, 2, inodes...) // another process of that number
+	held(map[uint32]uint64{listener: 2}, 1+all, listener)
+	require.Len(t, p.held, 1)
+
+	p.now = p.now.Add(2 * forgetAfter)
+	p.process(43, 3)
+	_, err := p.Held(43, nil)
+	require.NoError(t, err)
+	require.NotContains(t, p.held, 42)
+}

@@ -40,8 +40,8 @@ func TestFindByThreadNames(t *testing.T) {
 	for _, c := range []*child{named, lost, plain, lonely, elsewhere} {
 		require.Equal(t, "permission", r.Denied[c.pid()])
 	}
-	require.Equal(t, "permission", r.ByPIDIs)
-	require.Empty(t, r.ByPID)
+	require.Equal(t, "permission", r.HeldIs)
+	require.Empty(t, r.Held)
 }
 
 func TestLostPortIsOnTheCommandLine(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFindAsTheSameUser(t *testing.T) {
 	require.Equal(t, c.pid(), r.Found[c.Inode].PID)
 	require.False(t, r.Found[c.Inode].ByThreadName)
 	require.Empty(t, r.Denied, "the socket has a proven owner")
-	require.Contains(t, r.ByPID, c.Inode)
+	require.Contains(t, r.Held, c.Inode)
 }
 
 // The same user with another group may list the descriptors and no more, as a
@@ -77,7 +77,7 @@ func TestFindAsTheSameUserOfAnotherGroup(t *testing.T) {
 	require.Equal(t, c.pid(), r.Found[c.Inode].PID)
 	require.True(t, r.Found[c.Inode].ByThreadName)
 	require.Equal(t, "permission", r.Denied[c.pid()])
-	require.Equal(t, "permission", r.ByPIDIs)
+	require.Equal(t, "permission", r.HeldIs)
 }
 
 func TestHiddenProcesses(t *testing.T) {
@@ -92,5 +92,5 @@ func TestHiddenProcesses(t *testing.T) {
 	})
 	require.Empty(t, r.Found)
 	require.Equal(t, "invisible", r.Denied[0])
-	require.Equal(t, "invisible", r.ByPIDIs)
+	require.Equal(t, "invisible", r.HeldIs)
 }

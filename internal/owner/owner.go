@@ -66,6 +66,7 @@ type Finder struct {
 	now     func() time.Time
 	owners  map[uint32]*owned
 	missing map[uint32]*missed
+	held    map[int]*holdings // by pid
 	pids    pidLog
 	denied  map[int]Denied
 }
@@ -93,21 +94,9 @@ func New(procMount string) *Finder {
 		now:     time.Now,
 		owners:  map[uint32]*owned{},
 		missing: map[uint32]*missed{},
+		held:    map[int]*holdings{},
 		denied:  map[int]Denied{},
 	}
-}
-
-// ByPID lists the inodes of a process's sockets, in the order of descriptors.
-// The error is ErrGone, or wraps fs.ErrPermission.
-func (f *Finder) ByPID(pid int) ([]uint32, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var inodes []uint32
-	_, err := f.proc.sockets(pid, 0, 0, func(_ int, inode uint32) bool {
-		inodes = append(inodes, inode)
-		return true
-	})
-	return inodes, err
 }
 
 // Find returns the owner of each socket that has one, by inode. If a socket

@@ -68,7 +68,7 @@ func TestOwnerDies(t *testing.T) {
 	c.stop()
 	found, _ = f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
-	_, err := f.ByPID(c.pid())
+	_, err := f.Held(c.pid(), []uint32{c.Inode})
 	require.ErrorIs(t, err, ErrGone)
 }
 
@@ -166,12 +166,13 @@ func TestDescriptorsFrom(t *testing.T) {
 	}
 }
 
-func TestByPID(t *testing.T) {
+func TestHeld(t *testing.T) {
 	c := start(t, childSpec{Listen: true, Fillers: 400})
-	inodes, err := New("/proc").ByPID(c.pid())
+	held, err := New("/proc").Held(c.pid(), []uint32{c.Inode, 1})
 	require.NoError(t, err)
-	require.Contains(t, inodes, c.Inode)
-	_, err = New("/proc").ByPID(-1)
+	require.Len(t, held, 1)
+	require.Equal(t, c.pid(), held[c.Inode].PID)
+	_, err = New("/proc").Held(-1, nil)
 	require.ErrorIs(t, err, ErrGone)
 }
 
@@ -187,7 +188,7 @@ func TestConcurrentUse(t *testing.T) {
 				if found[c.Inode].PID != c.pid() {
 					t.Errorf("found %+v, want pid %d", found, c.pid())
 				}
-				if _, err := f.ByPID(c.pid()); err != nil {
+				if _, err := f.Held(c.pid(), []uint32{c.Inode}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -210,4 +211,6 @@ func TestZombieIsNotDenied(t *testing.T) {
 	for _, d := range denied { // of others, when not root
 		require.NotEqual(t, c.pid(), d.PID)
 	}
+	_, err := f.Held(c.pid(), []uint32{c.Inode})
+	require.ErrorIs(t, err, ErrGone)
 }

@@ -1,8 +1,10 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
@@ -13,7 +15,7 @@ import (
 func (s *Sampler) findOwners(sc *scan) {
 	owners := make(map[uint32]owner.Process)
 	for _, pid := range s.chosen.pids() {
-		sc.searched[pid] = s.heldBy(pid, owners)
+		sc.searched[pid] = s.heldBy(pid, sc.all, owners)
 	}
 	unowned := s.unowned(sc, owners)
 	take := func(found map[uint32]owner.Process, denied []owner.Denied) {
@@ -63,21 +65,28 @@ func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) map[*space]
 	return out
 }
 
-// heldBy takes the sockets of a named process; false where they may not be
-// looked at, and Find may know it by its threads' names.
-func (s *Sampler) heldBy(pid int, owners map[uint32]owner.Process) bool {
-	inodes, err := s.src.Owners.ByPID(pid)
-	if err != nil {
-		return false
+// heldBy takes the listeners that a named process holds; false where that may
+// not be looked at, and Find may know it by its threads' names. One that has
+// ended holds none.
+func (s *Sampler) heldBy(pid int, all []*candidate, owners map[uint32]owner.Process) bool {
+	var inodes []uint32
+	for _, c := range all {
+		if !s.mayBe(pid, c) {
+			continue
+		}
+		for i := range c.members {
+			inodes = append(inodes, c.members[i].Inode)
+		}
 	}
-	p, err := s.src.Proc.Process(pid)
-	if err != nil {
-		return false
-	}
-	for _, inode := range inodes {
-		owners[inode] = owner.Process{PID: pid, Comm: p.Comm, StartTime: p.StartTime}
-	}
-	return true
+	held, err := s.src.Owners.Held(pid, inodes)
+	maps.Copy(owners, held)
+	return err == nil || errors.Is(err, owner.ErrGone)
+}
+
+// mayBe tells whether a listener is one of those that are wanted of a process,
+// should it be its.
+func (s *Sampler) mayBe(pid int, c *candidate) bool {
+	return slices.ContainsFunc(s.chosen.selectors, func(sel selector) bool { return sel.pid == pid && s.mayMatch(sel, c) })
 }
 
 // lookAtOwners reads each kept process once, and names the listeners whose
