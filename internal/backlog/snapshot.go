@@ -17,7 +17,9 @@ type Snapshot struct {
 	Omitted   int        // listeners beyond --max-listeners, not in Listeners
 	// Gone are addresses that nothing listens on any more and whose totals are
 	// kept for an hour, the latest to vanish first, so that a counter survives
-	// the listener's restart. An address is never both here and in Listeners.
+	// the listener's restart. Before them are the totals of those whose namespace
+	// did not tell what listens there, which are not shown and have not vanished.
+	// An address is never both here and in Listeners.
 	Gone    []RetainedTotals
 	NetNS   []NetNS
 	Targets []Target

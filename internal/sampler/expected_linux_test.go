@@ -140,23 +140,3 @@ func TestNamedProcessAmongAllNamespaces(t *testing.T) {
 	p.listenRarely(t)
 	require.ElementsMatch(t, []backlog.Target{down, {Port: rarePort(), NetNS: uint64(p.id), Up: true}}, n.scan(t).Targets)
 }
-
-// What a namespace does not tell is not down.
-func TestNamespaceThatDoesNotTellItsListeners(t *testing.T) {
-	n := newNode(t, expectingRarePort)
-	p := newPod(t)
-	p.listenRarely(t)
-	require.True(t, p.target(n.scan(t)).Up)
-	sp := n.space(p.id)
-	closed, err := sp.dial(&sp.common.fast)
-	require.NoError(t, err)
-	require.NoError(t, closed.Close())
-	working := sp.fast
-	sp.fast = closed
-	snap := n.scan(t)
-	sp.fast = working
-	require.Nil(t, p.target(snap))
-	require.Nil(t, p.of(snap))
-	require.False(t, snap.Self.SourceUp["sock_diag"])
-	require.True(t, p.target(n.scan(t)).Up)
-}

@@ -1,10 +1,8 @@
 package sampler
 
 import (
-	"cmp"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
@@ -50,7 +48,7 @@ func (s *Sampler) publish(sc *scan) {
 		}
 	}
 	for _, sp := range s.spaces {
-		if sp.awake() {
+		if sp.awake() && !sc.mute[sp] {
 			snap.NetNS = append(snap.NetNS, sp.netns())
 			snap.Interval = max(snap.Interval, sp.interval())
 		}
@@ -113,11 +111,12 @@ func sayUnclassified(sc *scan, l *backlog.Listener) {
 	}
 }
 
-// rewatch gives the fast loop the listeners of this scan.
+// rewatch gives the fast loop the listeners of this scan. Of a namespace that did
+// not tell them, those of the latest scan stay.
 func (s *Sampler) rewatch(sc *scan) {
 	kept := bySpace(sc.kept)
 	for _, sp := range s.spaces {
-		if !sp.awake() {
+		if !sp.awake() || sc.mute[sp] {
 			continue
 		}
 		sp.migrates = sp.sysctl["tcp_migrate_req"] == 1
@@ -180,55 +179,6 @@ func (sp *space) cause(a *account, now *backlog.Listener, former bool) backlog.C
 	elapsed := sp.past[len(sp.past)-1].at.Sub(before.at)
 	// The packets of the SYN queue are told apart already: no counters.
 	return diagnosis.DropCause(before.Listener, now, elapsed, diagnosis.NamespaceDelta{}, sp.thresholds)
-}
-
-// retire settles what vanished listeners left, returns their totals, the latest
-// to vanish first, and forgets them after an hour; sooner when there are more
-// than listeners may be watched, as ports that open for a moment and never again
-// must not fill the memory.
-func (s *Sampler) retire(sc *scan) (gone []backlog.RetainedTotals) {
-	live := make(map[*account]bool, len(sc.kept))
-	for _, c := range sc.kept {
-		live[c.account] = true
-	}
-	var former []*account
-	for _, sp := range s.spaces {
-		s.forgetFormer(sp)
-		for id, a := range sp.accounts {
-			switch {
-			case live[a]:
-				continue
-			case a.lastSeen.IsZero():
-				a.lastSeen = sc.at
-			case sc.at.Sub(a.lastSeen) > retention:
-				delete(sp.accounts, id)
-				continue
-			}
-			if a.absent { // whatever has come and gone since was another one
-				a.forget()
-			}
-			a.absent = true
-			if sp.awake() {
-				a.settle(func(bool) backlog.Cause { return sp.cause(a, a.looks.last.Listener, false) })
-				a.ledger.close(s.scans, sp.past[0].scan)
-			}
-			former = append(former, a)
-		}
-	}
-	s.orphans = slices.DeleteFunc(s.orphans, func(a *account) bool { return sc.at.Sub(a.lastSeen) > retention })
-	former = append(former, s.orphans...)
-	slices.SortFunc(former, func(a, b *account) int {
-		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.id.String(), b.id.String()))
-	})
-	for i, a := range former {
-		if s.opt.MaxListeners > 0 && i >= s.opt.MaxListeners {
-			delete(s.spaceOf(a.id.NetNS).accounts, a.id)
-			s.orphans = slices.DeleteFunc(s.orphans, func(o *account) bool { return o == a })
-			continue
-		}
-		gone = append(gone, backlog.RetainedTotals{ID: a.id, Totals: a.totals()})
-	}
-	return gone
 }
 
 // absent is the entry of an expected port on which nothing listens, with what

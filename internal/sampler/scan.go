@@ -94,6 +94,7 @@ func (s *Sampler) findListeners(sc *scan) error {
 		if err != nil {
 			errs = append(errs, err)
 			sc.mute[sp] = true
+			sc.miss.add(backlog.Unavailable{What: fmt.Sprintf("listeners in network namespace %d", sp.id), Why: err.Error()})
 			continue
 		}
 		sc.all = append(sc.all, group(sp, listeners)...)
@@ -101,9 +102,6 @@ func (s *Sampler) findListeners(sc *scan) error {
 	s.dumped = len(errs) == 0
 	if len(errs) == len(s.spaces) {
 		return errors.Join(errs...)
-	}
-	for _, err := range errs {
-		sc.miss.add(backlog.Unavailable{What: "a network namespace", Why: err.Error()})
 	}
 	return nil
 }
@@ -220,7 +218,7 @@ func listeningPorts(list []*candidate) []tomcat.Listening {
 
 // keep drops what the targets do not name and what is beyond --max-listeners.
 func (s *Sampler) keep(sc *scan) {
-	kept, note := s.wanted(sc.all)
+	kept, note := s.wanted(sc)
 	if note != "" {
 		sc.notes = append(sc.notes, note)
 	}
@@ -253,7 +251,7 @@ func (s *Sampler) follow(sp *space, sc *scan) bool {
 	}
 	_, err := s.checkpoint(sp, sc.at)
 	if err != nil {
-		sc.miss.add(backlog.Unavailable{What: "a network namespace", Why: err.Error()})
+		sc.miss.add(backlog.Unavailable{What: fmt.Sprintf("counters of network namespace %d", sp.id), Why: err.Error()})
 	}
 	return err == nil
 }

@@ -57,9 +57,10 @@ func group(sp *space, listeners []sockdiag.Listener) []*candidate {
 
 // wanted keeps the listeners that the targets name: by port, by process, all,
 // or else Tomcat's. note is set when there was no Tomcat and so all are kept.
-func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
+func (s *Sampler) wanted(sc *scan) (kept []*candidate, note string) {
+	all := sc.all
 	named := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { return !s.named(c) })
-	if pids := s.chosen.wholeProcesses(); len(named) == 0 && len(pids) > 0 {
+	if pids := s.chosen.wholeProcesses(); len(named) == 0 && len(pids) > 0 && len(sc.mute) == 0 {
 		return named, fmt.Sprintf("nothing listens on a TCP port in pid %s", strings.Trim(fmt.Sprint(pids), "[]"))
 	}
 	if s.chosen.all || len(s.chosen.selectors) > 0 {
@@ -70,7 +71,7 @@ func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
 			kept = append(kept, c)
 		}
 	}
-	if len(kept) > 0 {
+	if len(kept) > 0 || s.watchesUnseen(sc) {
 		return kept, ""
 	}
 	if s.opt.AllNamespaces {
@@ -80,6 +81,12 @@ func (s *Sampler) wanted(all []*candidate) (kept []*candidate, note string) {
 		return all, "no Tomcat found, and nothing listens in this network namespace"
 	}
 	return all, "no Tomcat found: showing everything that listens"
+}
+
+// watchesUnseen tells whether a namespace that did not tell its listeners has
+// some that are watched.
+func (s *Sampler) watchesUnseen(sc *scan) bool {
+	return slices.ContainsFunc(s.spaces, func(sp *space) bool { return sc.mute[sp] && len(sp.watches) > 0 })
 }
 
 // order sorts by namespace, port, address, and device: the order of the screen
