@@ -51,7 +51,9 @@ func TestNamesByVersion(t *testing.T) {
 		"1.5.22.RELEASE": {33, 3, 100, 1<<31 - 1, 9 * time.Second, 9 * time.Second},
 		"2.2.3.RELEASE":  {33, 3, 100, 1<<31 - 1, 9 * time.Second, 9 * time.Second},
 		"2.3.12.RELEASE": {33, 3, 100, 1<<31 - 1, time.Minute, time.Minute},
-		"2.4.13":         {200, 10, 100, 1<<31 - 1, time.Minute, time.Minute},
+		"2.4.0":          {33, 3, 100, 1<<31 - 1, time.Minute, time.Minute},
+		"2.4.13":         {33, 3, 100, 1<<31 - 1, time.Minute, time.Minute},
+		"2.5.0":          {200, 10, 7, 1<<31 - 1, time.Minute, 5 * time.Second},
 		"2.7.18":         {200, 10, 7, 1<<31 - 1, time.Minute, 5 * time.Second},
 		"3.3.13":         {200, 10, 7, 4, time.Minute, 5 * time.Second},
 	}

@@ -7,8 +7,8 @@ type span struct{ from, until version }
 // spans are the properties that not every version knows.
 func spans() map[string]span {
 	return map[string]span{
-		"server.tomcat.max-threads":       {until: version{2, 4, 0}},
-		"server.tomcat.min-spare-threads": {until: version{2, 4, 0}},
+		"server.tomcat.max-threads":       {until: version{2, 5, 0}},
+		"server.tomcat.min-spare-threads": {until: version{2, 5, 0}},
 		threadsMaxName:                    {from: version{2, 3, 0}},
 		threadsMinName:                    {from: version{2, 3, 0}},
 		maxQueueName:                      {from: version{3, 3, 0}},
