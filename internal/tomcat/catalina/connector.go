@@ -94,11 +94,15 @@ func (r *reader) limits(e *element, c *Connector) {
 	byDefault := Defaults(r.server.Version, c.Scheme, c.Endpoint)
 	c.MaxConnections = pick(r, r.int(e, "maxConnections"), "maxConnections", byDefault.MaxConnections, plain, c.refuseUnlimited)
 	noteConnections(c.MaxConnections)
-	// acceptCount and backlog, connectionTimeout and soTimeout are the same
+	// acceptCount and backlog, connectionTimeout and soTimeout were the same
 	// (Connector.replacements of 8.5, AbstractProtocol).
-	c.AcceptCount = pick(r, r.int(e, "acceptCount", "backlog"), "acceptCount", byDefault.AcceptCount, plain, notPositive)
+	accept, timeout := []string{"acceptCount"}, []string{"connectionTimeout"}
+	if !r.server.Version.has(oneName()...) {
+		accept, timeout = append(accept, "backlog"), append(timeout, "soTimeout")
+	}
+	c.AcceptCount = pick(r, r.int(e, accept...), "acceptCount", byDefault.AcceptCount, plain, notPositive)
 	c.MaxKeepAliveRequests = pick(r, r.int(e, "maxKeepAliveRequests"), "maxKeepAliveRequests", byDefault.MaxKeepAliveRequests, plain, nil)
-	c.ConnectionTimeout = pick(r, r.int(e, "connectionTimeout", "soTimeout"), "connectionTimeout", byDefault.ConnectionTimeout, milliseconds, nil)
+	c.ConnectionTimeout = pick(r, r.int(e, timeout...), "connectionTimeout", byDefault.ConnectionTimeout, milliseconds, nil)
 	c.KeepAliveTimeout = r.keepAlive(r.int(e, "keepAliveTimeout"), c.ConnectionTimeout)
 }
 

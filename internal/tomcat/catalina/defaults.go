@@ -15,6 +15,18 @@ func eightThousandConnections() feature { // 34a4b06dc0, 01f2cf25b2 (BZ 65408)
 	return feature{{8, 5, 76, 0}, {9, 0, 30, 0}, {10, 0, 0, 1}}
 }
 
+func noLimitWithNIO2() feature { // e22cc3f76e (BZ 58103): Nio2Endpoint switches maxConnections off
+	return feature{{8, 5, 0, 0}, {9, 0, 0, 1}}
+}
+
+func limitWithNIO2() feature { // c5bf32a63d, 01f2cf25b2: and on again
+	return feature{{8, 5, 76, 0}, {9, 0, 18, 0}}
+}
+
+func oneName() feature { // 48a4391c5b, f60da9b2a4: neither backlog nor soTimeout any more
+	return feature{{9, 0, 0, 12}}
+}
+
 func connectorQueueSize() feature { // 204f0fe75d: maxQueueSize of a Connector
 	return feature{{9, 0, 90, 0}, {10, 1, 25, 0}, {11, 0, 0, 21}}
 }
@@ -78,6 +90,8 @@ func Defaults(v Version, scheme, endpoint string) Limits {
 	switch {
 	case endpoint == "bio": // JIoEndpoint: a thread for each connection
 		l.MaxConnections = l.MaxThreads
+	case endpoint == "nio2" && v.has(noLimitWithNIO2()...) && !v.has(limitWithNIO2()...):
+		l.MaxConnections = NoLimit
 	case endpoint != "apr" && !v.has(eightThousandConnections()...):
 		l.MaxConnections = 10_000
 	}
