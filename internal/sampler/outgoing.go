@@ -103,7 +103,7 @@ func (sp *space) ephemeralPorts() int {
 
 func (s *Sampler) busiest(sc *scan, sp *space) map[processKey]backlog.Destination {
 	out := make(map[processKey]backlog.Destination)
-	peer, most := sp.busiestPeer()
+	peer, most := sp.busiestPeer(sc.all)
 	if most == nil {
 		return out
 	}
@@ -145,15 +145,30 @@ func (sc *scan) room(p *backlog.Process) int {
 	return room
 }
 
-// busiestPeer walks the connections whose local port is an ephemeral one.
-func (sp *space) busiestPeer() (peer netip.AddrPort, most *destination) {
+// outgoingPorts are the ephemeral ports without those on which something
+// listens: no outgoing connection gets one of them (__inet_hash_connect passes
+// over ports that are bound), and a server there may have ten thousand clients.
+func (sp *space) outgoingPorts(all []*candidate) []uint16 {
+	listening := make(map[uint16]bool)
+	for _, c := range all {
+		if c.space == sp {
+			listening[c.port()] = true
+		}
+	}
 	ports := make([]uint16, 0, sp.ephemeralPorts())
 	for p := sp.sysctl["ip_local_port_range_min"]; p <= sp.sysctl["ip_local_port_range_max"]; p++ {
-		ports = append(ports, uint16(p))
+		if !listening[uint16(p)] {
+			ports = append(ports, uint16(p))
+		}
 	}
+	return ports
+}
+
+// busiestPeer walks the connections whose local port is one of those.
+func (sp *space) busiestPeer(all []*candidate) (peer netip.AddrPort, most *destination) {
 	peers := make(map[netip.AddrPort]*destination)
 	sp.slow.OnRestart = func() { clear(peers) }
-	err := sp.slow.Sockets(ports, sockdiag.Connected(), func(c *sockdiag.Socket) error {
+	err := sp.slow.Sockets(sp.outgoingPorts(all), sockdiag.Connected(), func(c *sockdiag.Socket) error {
 		d := peers[c.RemoteAddress()]
 		if d == nil {
 			d = new(destination)

@@ -46,6 +46,27 @@ func TestAcceptedConnectionsAreNotOutgoing(t *testing.T) {
 	require.Zero(t, l.spaces[0].outgoing.at, "not looked for")
 }
 
+// Nor do those of a server whose port lies among them, watched or not.
+func TestServerOnAnEphemeralPort(t *testing.T) {
+	l := newLab(t, func(o *Options) { o.All, o.Ports = false, []uint16{8080} })
+	l.Sysctl(t, "net.ipv4.ip_local_port_range", "40000 40049")
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 100})
+	busy := l.listen(t, nettest.ListenOptions{Address: "127.0.0.2:40049", Backlog: 100})
+	l.queue(t, server.Addr, 5)
+	server.Accept(t, 5)
+	l.scan(t)
+	l.queue(t, busy.Addr, 20)
+	busy.Accept(t, 20)
+	var ours []*candidate
+	for _, listener := range []*nettest.Listener{server, busy} {
+		ours = append(ours, &candidate{id: backlog.ListenerID{Address: listener.Addr}, space: l.spaces[0]})
+	}
+	require.Len(t, l.spaces[0].outgoingPorts(ours), 49)
+	require.Len(t, l.spaces[0].outgoingPorts(nil), 50)
+	_, most := l.spaces[0].busiestPeer(ours)
+	require.Equal(t, 20, most.ports, "the clients' ends only")
+}
+
 func TestDearLookAtOutgoingRestsLonger(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	tests := map[string]struct {
