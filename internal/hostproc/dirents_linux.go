@@ -32,6 +32,17 @@ func forEachNumber(dirfd int, buf []byte, fn func(n int) error) error {
 	}
 }
 
+// countEntries counts the entries of a folder that are numbers.
+func countEntries(dir string) (n int, err error) {
+	fd, err := openDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	err = forEachNumber(fd, make([]byte, 8<<10), func(int) error { n++; return nil })
+	return n, err
+}
+
 func eachDirent(b []byte, fn func(n int) error) error {
 	for len(b) > direntName {
 		length := int(binary.NativeEndian.Uint16(b[direntReclen:]))

@@ -23,6 +23,10 @@ func (fs FS) OpenFiles(pid int) (int, error) {
 	return int(info.Size()), nil
 }
 
+// CountsOpenFiles tells whether OpenFiles asks the kernel for the number, which
+// takes no longer for many files than for few.
+func (fs FS) CountsOpenFiles() bool { return fs.fdCount }
+
 // OpenFilesLimit is the soft RLIMIT_NOFILE of the process: the limit that
 // accept(2) meets as EMFILE. math.MaxInt stands for "unlimited".
 func (fs FS) OpenFilesLimit(pid int) (int, error) {
@@ -42,21 +46,4 @@ func (fs FS) OpenFilesLimit(pid int) (int, error) {
 func countsDescriptors(fd string) bool {
 	info, err := os.Stat(fd)
 	return err == nil && info.Size() > 0
-}
-
-// countEntries counts a folder in portions: 20,000 names need not be held.
-func countEntries(dir string) (int, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	n := 0
-	for {
-		names, err := f.Readdirnames(512)
-		n += len(names)
-		if len(names) == 0 {
-			return n, endOfFile(err)
-		}
-	}
 }

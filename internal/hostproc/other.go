@@ -18,6 +18,8 @@ func (fs FS) RunDelay(int) (time.Duration, error) { return 0, ErrNotSupported }
 
 func (fs FS) eachRunDelay(int, func(tid int, delay time.Duration)) error { return ErrNotSupported }
 
+func countEntries(string) (int, error) { return 0, ErrNotSupported }
+
 // SocketInodes is for Linux only.
 func (fs FS) SocketInodes(int, func(inode uint32)) error { return ErrNotSupported }
 

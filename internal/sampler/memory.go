@@ -24,9 +24,7 @@ type processMemory struct {
 	jvmFirst time.Time // when it was looked for, first and last
 	jvmLast  time.Time
 	still    standstill
-
-	filesLimit   *int
-	filesLimitAt time.Time
+	files    files
 }
 
 // memory finds or begins what is remembered of a process.

@@ -24,10 +24,8 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *backlog.Proces
 	p.Threads, p.Stopped = new(st.Threads), st.Stopped()
 	who := credentials(st)
 
-	if n, err := proc.OpenFiles(o.PID); miss.ok(o.PID, "open files", who, err) {
-		p.OpenFiles = &n
-	}
 	m := s.memory(p)
+	p.OpenFiles = s.openFiles(m, o.PID, who, miss)
 	p.OpenFilesLimit = s.filesLimit(m, o.PID, who, miss)
 	if d, err := m.runDelay.Read(); err == nil {
 		p.RunDelay = &d
@@ -36,19 +34,6 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *backlog.Proces
 	p.CPUUsed = &st.CPUTime
 	s.lookAtCgroup(p)
 	return p
-}
-
-// filesLimit is read again every ten seconds only (prlimit(2) may change it).
-func (s *Sampler) filesLimit(m *processMemory, pid int, who string, miss *missing) *int {
-	now := s.opt.Now()
-	if m.filesLimit != nil && now.Sub(m.filesLimitAt) < seldom {
-		return m.filesLimit
-	}
-	m.filesLimit = nil
-	if n, err := s.src.Proc.OpenFilesLimit(pid); miss.ok(pid, "limits", who, err) {
-		m.filesLimit, m.filesLimitAt = &n, now
-	}
-	return m.filesLimit
 }
 
 func (s *Sampler) lookAtCgroup(p *backlog.Process) {
