@@ -15,7 +15,7 @@ import (
 // springboot is the process as package springboot wants it.
 func (t *target) springboot() springboot.Process {
 	p := springboot.Process{
-		Args: t.args, Env: t.env, EnvKnown: t.env != nil,
+		Args: t.args, Env: t.env, EnvKnown: t.env != nil, Exe: t.files.exe,
 		Open: t.files.Open, ReadDir: t.files.ReadDir,
 	}
 	if t.jvm != nil {

@@ -21,6 +21,7 @@ type files struct {
 	// dir is the working directory's path below root, "" where it cannot be
 	// told; relative paths are then opened below cwd and cannot leave it.
 	dir   string
+	exe   string // the executable's path below root, "" where it cannot be told
 	seen  map[place]stamp
 	opens int // files and folders opened so far
 }
@@ -28,23 +29,33 @@ type files struct {
 // place is a path below one of the two folders.
 type place struct{ below, name string }
 
-// newFiles takes the links /proc/PID/root and /proc/PID/cwd. Their targets are
-// names of the process's own mount namespace; in a chroot both carry its path.
+// newFiles takes the links /proc/PID/root and /proc/PID/cwd.
 func newFiles(root, cwd string) *files {
 	f := &files{root: root, cwd: cwd, seen: map[place]stamp{}}
-	top, err := os.Readlink(root)
-	if err != nil {
-		return f
-	}
-	dir, err := os.Readlink(cwd)
-	if err != nil || strings.HasSuffix(dir, " (deleted)") {
-		return f
-	}
-	rest, ok := strings.CutPrefix(dir+"/", strings.TrimSuffix(top, "/")+"/")
-	if ok && lookAt(root, "/"+rest).is(lookAt(cwd, ".")) {
-		f.dir = path.Join("/", rest)
+	f.exe = inside(root, path.Join(path.Dir(root), "exe"))
+	if dir := inside(root, cwd); dir != "" && lookAt(root, dir).is(lookAt(cwd, ".")) {
+		f.dir = dir
 	}
 	return f
+}
+
+// inside is the target of one of a process's links below its root, "" where it
+// cannot be told. Both are names of the process's own mount namespace; in a
+// chroot both carry its path.
+func inside(root, link string) string {
+	top, err := os.Readlink(root)
+	if err != nil {
+		return ""
+	}
+	target, err := os.Readlink(link)
+	if err != nil || strings.HasSuffix(target, " (deleted)") {
+		return ""
+	}
+	rest, ok := strings.CutPrefix(target+"/", strings.TrimSuffix(top, "/")+"/")
+	if !ok {
+		return ""
+	}
+	return path.Join("/", rest)
 }
 
 // is says whether two stamps are of one and the same file.

@@ -27,7 +27,19 @@ func (f *found) live(c *catalina.Connector, l Listening, pools Pools, cpus int) 
 	case ok:
 		out.PoolThreads = poolThreads(pool, catalina.Housekeeping(f.version, c.Endpoint, cpus))
 	}
+	doubtThreads(&out)
 	return &out
+}
+
+// doubtThreads notes that maxThreads means nothing with virtual threads, where
+// it is not known whether there are any and no worker thread is seen.
+func doubtThreads(c *backlog.Connector) {
+	known := c.VirtualThreads != nil && !c.VirtualThreads.Uncertain
+	if known || c.PoolThreads != nil || c.MaxThreads == nil || c.MaxThreads.Uncertain {
+		return
+	}
+	c.MaxThreads = noted(c.MaxThreads, "uncertain: it has no effect if requests run on virtual threads, which is not known")
+	c.MaxThreads.Uncertain = true
 }
 
 // poolThreads is nil where no worker is to be seen: the connector's requests

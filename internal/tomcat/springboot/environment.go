@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 )
@@ -189,25 +188,3 @@ func (e *Environment) Profiles() []string { return slices.Clone(e.profiles) }
 
 // Unavailable names what could not be read or known.
 func (e *Environment) Unavailable() []backlog.Unavailable { return slices.Clone(e.unavailable) }
-
-// javaVersion is the JVM's version: as it says itself, or from the "release"
-// file beside the java binary.
-func javaVersion(p *Process) string {
-	if p.JavaVersion != "" || len(p.Args) == 0 {
-		return p.JavaVersion
-	}
-	home, ok := strings.CutSuffix(p.Args[0], "/bin/java")
-	if !ok {
-		return ""
-	}
-	data, err := p.read(home+"/release", maxManifest)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(data)) {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION="); ok {
-			return strings.Trim(v, `"`)
-		}
-	}
-	return ""
-}

@@ -108,6 +108,8 @@ func TestJavaVersion(t *testing.T) {
 	require.Equal(t, "25", javaVersion(&p))
 	p = processIn(dir, "java")
 	require.Empty(t, javaVersion(&p))
+	p.Exe = filepath.Join(dir, "jdk/jre/bin/java")
+	require.Equal(t, "21.0.8", javaVersion(&p))
 }
 
 // A file is read once, whatever the number of times it is asked for.

@@ -37,6 +37,7 @@ type Process struct {
 	Args     []string          // the whole command line, argv[0] first (/proc/PID/cmdline)
 	Env      map[string]string // /proc/PID/environ
 	EnvKnown bool              // false: environ could not be read, Env says nothing
+	Exe      string            // the executable as the process sees it (/proc/PID/exe), or empty
 	// Open opens a file as the process sees it: absolute paths below its root,
 	// relative ones below its working directory. It must not block on a fifo;
 	// for what is no regular file it may answer fs.ErrInvalid.
