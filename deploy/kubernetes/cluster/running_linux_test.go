@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // inside is set within the namespaces: the name of the pods' cgroup.
@@ -66,6 +68,7 @@ func testRunning(t *testing.T, cgroup string) {
 		}
 	})
 	t.Run("agent", func(t *testing.T) { testAgentRuns(t, c, kubernetes, pods) })
+	t.Run("shutdown", func(t *testing.T) { testShutdown(t, c, pods[0]) })
 	t.Run("apart", func(t *testing.T) {
 		c.run(t, "kubectl apply -k deploy/kubernetes/sidecar/apart")
 		c.run(t, "kubectl --namespace "+example+" rollout status deployment/tomcat --timeout=2m")
@@ -116,6 +119,31 @@ func testAgentRuns(t *testing.T, c *cluster, kubernetes *readme, pods []core.Pod
 	c.run(t, "kubectl delete -k deploy/kubernetes/daemonset")
 }
 
+// When a pod is deleted, its tcpdiag answers for longer than between two scrapes
+// after Tomcat has ended.
+func testShutdown(t *testing.T, c *cluster, pod core.Pod) {
+	c.run(t, "kubectl --namespace "+pod.Namespace+" delete pod "+pod.Name+" --wait=false")
+	var first, last time.Time // that it said that nobody listens
+	within(t, time.Minute, "the pod is gone", func() bool {
+		var said snapshot
+		out, err := c.command(t.Context(), "kubectl get --raw "+asked(pod)).Output()
+		if err == nil && json.Unmarshal(out, &said) == nil && len(said.Listeners) == 1 && said.Listeners[0].Verdict.Status == "down" {
+			last = time.Now()
+			if first.IsZero() {
+				first = last
+			}
+		}
+		_, err = c.client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, meta.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	require.Greater(t, last.Sub(first), 15*time.Second)
+}
+
+// asked is where the API server hands out the snapshot of a pod's tcpdiag.
+func asked(pod core.Pod) string {
+	return "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name + ":10889/proxy/api/v1/snapshot"
+}
+
 // snapshot is what of /api/v1/snapshot is looked at here.
 type snapshot struct{ Listeners []listener }
 
@@ -140,7 +168,7 @@ type listener struct {
 func (c *cluster) said(t *testing.T, pod core.Pod) listener {
 	t.Helper()
 	var s snapshot
-	c.into(t, &s, "kubectl get --raw /api/v1/namespaces/"+pod.Namespace+"/pods/"+pod.Name+":10889/proxy/api/v1/snapshot")
+	c.into(t, &s, "kubectl get --raw "+asked(pod))
 	require.Len(t, s.Listeners, 1)
 	require.Equal(t, 8080, s.Listeners[0].Port)
 	return s.Listeners[0]
