@@ -78,27 +78,59 @@ func (r *resolver) placeholder(inner string, visited []string) (string, bool, er
 		}
 	}
 	visited = append(visited[:len(visited):len(visited)], inner)
-	name, err := r.text(inner, visited)
+	key, fallback, has := cutFallback(inner)
+	name, err := r.text(key, visited)
 	if err != nil {
 		return "", false, err
 	}
-	value, ok := r.lookup(name)
-	if !ok {
-		key, fallback, has := strings.Cut(name, ":")
-		if has {
-			if value, ok = r.lookup(key); !ok {
-				name, value, ok = key, fallback, true
-			}
+	value, ok := r.lookupKey(name, fallback, has)
+	if !ok && strings.HasPrefix(name, "random.") {
+		return "", false, fmt.Errorf("${%s}: %w", name, ErrRandom)
+	}
+	if !ok && !has {
+		// A colon may have come with what stood in the name's place.
+		if name, fallback, has = strings.Cut(name, ":"); has {
+			value, ok = r.lookup(name)
 		}
 	}
+	if !ok && has {
+		value, ok = fallback, true
+	}
 	if !ok {
-		if strings.HasPrefix(name, "random.") {
-			return "", false, fmt.Errorf("${%s}: %w", name, ErrRandom)
-		}
 		return "", false, nil
 	}
 	value, err = r.text(value, visited)
 	return value, true, err
+}
+
+// lookupKey looks a name up, first together with its default: that is a name too.
+func (r *resolver) lookupKey(name, fallback string, has bool) (string, bool) {
+	if has {
+		if value, ok := r.lookup(name + ":" + fallback); ok {
+			return value, true
+		}
+	}
+	return r.lookup(name)
+}
+
+// cutFallback parts a placeholder's name from its default, at the first colon
+// that stands in no placeholder of its own. The default is evaluated only where
+// it is used (PlaceholderParser of Spring Framework 6.2; before, evaluating one
+// that leads back to itself kept the application from starting).
+func cutFallback(inner string) (key, fallback string, has bool) {
+	for i := 0; i < len(inner); i++ {
+		switch {
+		case inner[i] == ':':
+			return inner[:i], inner[i+1:], true
+		case strings.HasPrefix(inner[i:], "${"):
+			end := placeholderEnd(inner, i+2)
+			if end < 0 {
+				return inner, "", false
+			}
+			i = end
+		}
+	}
+	return inner, "", false
 }
 
 // placeholderEnd finds the brace that closes the placeholder whose inside

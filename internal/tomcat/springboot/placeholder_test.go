@@ -22,6 +22,10 @@ func TestResolve(t *testing.T) {
 		"plain": "plain", "${a}": "1", "${b}${a}": "121", "${none}": "${none}", "${none:d}": "d", "${none:}": "",
 		"${none:${a}}": "1", "${none:${nope:z}}": "z", "${port.${stage}}": "8", "${x:y}": "whole", "${a": "${a",
 		"${none:{x}}": "{x}", "${empty:d}": "", `\${a}`: "${a}", "$a {b} ${a}": "$a {b} 1", "${none:a:b}": "a:b", "${}": "${}",
+		// A default that is not used is not looked at.
+		"${a:${random.int}}": "1", "${a:${loop}}": "1", "${a:x${none:${loop}}}": "1", "${${none:a}:${random.int}}": "1",
+		// What the two generations of Spring's parser agree on.
+		"${none:${a}:${none:q}}": "1:q", "${none:a${a}:b}": "a1:b", "${${none:o}:d}": "d", "${none:${none2:a:b}}": "a:b", "${:d}": "d",
 	} {
 		got, err := r.resolve(text)
 		require.NoError(t, err, text)
@@ -31,8 +35,10 @@ func TestResolve(t *testing.T) {
 		_, err := r.resolve(text)
 		require.ErrorIs(t, err, ErrCircular, text)
 	}
-	_, err := r.resolve("${random.int(10)}")
-	require.ErrorIs(t, err, ErrRandom)
+	for _, text := range []string{"${random.int(10)}", "${none:${random.int}}", "${random.int:5}", "${none:a${random.uuid}}"} {
+		_, err := r.resolve(text)
+		require.ErrorIs(t, err, ErrRandom, text)
+	}
 }
 
 // A few hundred bytes that would grow without end are cut off.
