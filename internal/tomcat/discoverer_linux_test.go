@@ -353,6 +353,35 @@ func TestWorldReadableFiles(t *testing.T) {
 	require.Contains(t, unavailable, "environ of pid "+pid)
 }
 
+// TestPropertiesInAnUnreadEnvironment: what JAVA_TOOL_OPTIONS gives the server of
+// another user is not seen; a default in its place is no more than a guess, and a
+// port that only it can give is not "none".
+func TestPropertiesInAnUnreadEnvironment(t *testing.T) {
+	c, unavailable, pid := asNobody(t, func() *server {
+		dir, err := os.MkdirTemp("", "public") // TempDir's parent is its owner's alone
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		require.NoError(t, os.Chmod(dir, 0o755))
+		write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="${http.port}"
+			maxThreads="${max.threads:-400}" acceptCount="50" maxConnections="${max.connections}"/></Service></Server>`)
+		return startFake(t, fake{
+			args: tomcatArgs(dir, "-Dmax.connections=600"), Threads: []string{"http-nio-8080-e"},
+			env: []string{"JAVA_TOOL_OPTIONS=-Dmax.threads=50 -Dhttp.port=8080"},
+		})
+	})
+	if c == nil {
+		return
+	}
+	require.Contains(t, unavailable, "environ of pid "+pid)
+	require.Equal(t, 400, c.MaxThreads.Value)
+	require.True(t, c.MaxThreads.Uncertain)
+	require.Equal(t, "uncertain: the environment could not be read and may say otherwise", c.MaxThreads.Note)
+	require.Equal(t, 600, c.MaxConnections.Value)
+	require.False(t, c.MaxConnections.Uncertain, "-D")
+	require.Equal(t, backlog.SourceFile, c.AcceptCount.Kind)
+	require.False(t, c.AcceptCount.Uncertain)
+}
+
 // TestContainerAsAnotherUser: files of another mount namespace are not mixed up
 // with our own of the same name.
 func TestContainerAsAnotherUser(t *testing.T) {

@@ -149,6 +149,11 @@ func (t *target) catalina(options, arguments []string) *catalina.Process {
 		Properties: systemProperties(options, t.env, t.vmArgs()),
 		Args:       arguments,
 		Env:        t.env,
+		Partial:    t.env == nil && !t.allVMArgs(),
 		Open:       t.files.Open,
 	}
 }
+
+// allVMArgs says that the JVM's own list of its options is whole: java.rt.vmArgs
+// is cut at PerfMaxStringConstLength.
+func (t *target) allVMArgs() bool { return t.jvm != nil && len(t.jvm.VMArgs) < 1023 }

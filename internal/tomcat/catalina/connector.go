@@ -118,6 +118,9 @@ func (r *reader) keepAlive(s setting, connection *backlog.Setting[time.Duration]
 	}
 	out.Value, out.Kind = connection.Value, connection.Kind
 	out.Source = "connectionTimeout: " + connection.Source
+	if connection.Uncertain {
+		out.Note, out.Uncertain = connection.Note, true
+	}
 	return out
 }
 
@@ -143,51 +146,10 @@ func noteConnections(s *backlog.Setting[int]) {
 	switch {
 	case s == nil:
 	case s.Value == NoLimit:
-		s.Note = "no limit"
+		s.Note = join(s.Note, "no limit")
 	case s.Value <= 0:
 		// LimitLatch compares before it counts: nothing gets past it.
-		s.Note = "no connection is ever accepted: only -1 means no limit"
+		s.Note = join(s.Note, "no connection is ever accepted: only -1 means no limit")
 		s.Value = 0
 	}
-}
-
-// threads reads what runs the requests.
-func (r *reader) threads(e *element, c *Connector, executors map[string]*executor) {
-	name := r.text(e, "executor")
-	if x := executors[name.text]; name.given && x != nil {
-		x.apply(r, c)
-		return
-	}
-	if name.given {
-		r.server.Unavailable = append(r.server.Unavailable, backlog.Unavailable{
-			What: "Executor " + name.text,
-			Why:  "no <Executor> of that name stands in front of the connector, which therefore has threads of its own",
-		})
-	}
-	if r.virtual(e, c) {
-		return
-	}
-	byDefault := Defaults(r.server.Version, c.Scheme, c.Endpoint)
-	c.MaxThreads = pick(r, r.int(e, "maxThreads"), "maxThreads", byDefault.MaxThreads, plain, nil)
-	c.MinSpareThreads = CapSpare(
-		pick(r, r.int(e, "minSpareThreads"), "minSpareThreads", byDefault.MinSpareThreads, plain, nil), c.MaxThreads)
-	if c.Endpoint == "bio" && c.MaxThreads != nil && !r.int(e, "maxConnections").given {
-		c.MaxConnections.Value = c.MaxThreads.Value // JIoEndpoint.bind
-	}
-	if queue := r.int(e, "maxQueueSize"); queue.given && r.server.Version.has(connectorQueueSize()...) {
-		c.MaxQueue = pick(r, queue, "maxQueueSize", unboundedQueue, plain, nil)
-	}
-}
-
-func (r *reader) virtual(e *element, c *Connector) bool {
-	if !r.server.Version.has(virtualThreads()...) {
-		c.VirtualThreads = &backlog.Setting[bool]{Kind: backlog.SourceDefault, Source: defaultSource(r.server.Version)}
-		return false
-	}
-	c.VirtualThreads = pick(r, r.bool(e, "useVirtualThreads"), "useVirtualThreads", false, func(n int) bool { return n == 1 }, nil)
-	if c.VirtualThreads == nil || !c.VirtualThreads.Value {
-		return false
-	}
-	c.VirtualThreads.Note = NoThreadLimit
-	return true
 }

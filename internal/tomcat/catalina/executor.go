@@ -2,7 +2,6 @@ package catalina
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 )
@@ -82,6 +81,7 @@ func CapSpare(spare, most *backlog.Setting[int]) *backlog.Setting[int] {
 	}
 	capped := *spare
 	capped.Value = most.Value
-	capped.Note = strings.TrimPrefix(capped.Note+"; held down by maxThreads", "; ")
+	capped.Note = join(capped.Note, "held down by maxThreads")
+	capped.Uncertain = spare.Uncertain || most.Uncertain
 	return &capped
 }

@@ -48,6 +48,15 @@ func (p *process) set(name, text string) {
 	p.Properties[name] = catalina.Property{Text: text, Kind: backlog.SourceProperty, Source: "-D" + name}
 }
 
+func property(name, text string) func(*process) { return func(p *process) { p.set(name, text) } }
+
+// propertiesFile is a catalina.properties of that text.
+func propertiesFile(text string) func(*process) {
+	return func(p *process) {
+		_ = os.WriteFile(filepath.Join(p.dir, "base/conf/catalina.properties"), []byte(text), 0o600)
+	}
+}
+
 func (p *process) write(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join(p.dir, name)

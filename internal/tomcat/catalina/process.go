@@ -25,6 +25,9 @@ type Process struct {
 	Properties map[string]Property
 	Args       []string          // arguments of the main class, Bootstrap
 	Env        map[string]string // nil when it could not be read
+	// Partial: Properties may lack what the environment gives the JVM
+	// (JAVA_TOOL_OPTIONS), which could not be read.
+	Partial bool
 	// Open opens a regular file as the process sees it: absolute paths below
 	// its root, relative ones below its working directory, never waiting for
 	// the other end of a fifo.

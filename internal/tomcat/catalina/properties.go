@@ -67,7 +67,8 @@ type sources struct {
 	custom []string
 	// blind is set when a source in front of the system properties cannot be
 	// asked: what any ${…} stands for is then not known.
-	blind  bool
+	blind bool
+	unread
 	nested bool // a replacement is searched for ${} again
 	dashed bool // ${name:-default}
 }
@@ -78,6 +79,9 @@ func (p *Process) newSources(properties map[string]Property, v Version) *sources
 		env:        p.Env,
 		nested:     v.has(nestedSubstitution()...),
 		dashed:     v.has(substitutionDefaults()...),
+	}
+	if p.Partial {
+		s.unread = unread{what: "the environment"}
 	}
 	for class := range strings.SplitSeq(properties["org.apache.tomcat.util.digester.PROPERTY_SOURCE"].Text, ",") {
 		switch class = strings.TrimSpace(class); class {

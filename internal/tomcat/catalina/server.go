@@ -60,10 +60,12 @@ func Load(p *Process) (*Server, error) {
 		return s, fmt.Errorf("%s: %w", s.File, err)
 	}
 	properties, err := p.systemProperties()
+	from := p.newSources(properties, s.Version)
 	if err != nil {
 		s.missing("catalina.properties", err, "values in "+s.File+" that come from it are not known")
+		from.unread = unread{what: p.shortName(p.propertiesFile()), first: true}
 	}
-	return s, s.build(doc, p.newSources(properties, s.Version))
+	return s, s.build(doc, from)
 }
 
 func (s *Server) missing(what string, why error, how string) {
@@ -107,18 +109,24 @@ type reader struct {
 	from   *sources
 }
 
-// offset is Server's portOffset, which is added to every port.
+// offset is Server's portOffset, which is added to every port; negative where it
+// is not known.
 func (r *reader) offset(root *element) int {
 	if !r.server.Version.has(portOffsets()...) {
 		return 0
 	}
-	return max(0, r.int(root, "portOffset").value)
+	offset := r.int(root, "portOffset")
+	if offset.hidden {
+		return -1
+	}
+	return max(0, offset.value)
 }
 
-// port is the element's port with the offset (Connector.getPortWithOffset).
+// port is the element's port with the offset (Connector.getPortWithOffset), 0
+// where either is not known.
 func (r *reader) port(e *element, offset int) uint16 {
 	port := r.int(e, "port")
-	if !port.ok || port.value <= 0 || port.value+offset > 1<<16-1 {
+	if !port.ok || port.value <= 0 || offset < 0 || port.value+offset > 1<<16-1 {
 		return 0
 	}
 	return uint16(port.value + offset)

@@ -1,8 +1,6 @@
 package catalina_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +18,6 @@ func TestSubstitution(t *testing.T) {
 		p.set("org.apache.tomcat.util.digester.PROPERTY_SOURCE", "org.apache.tomcat.util.digester.EnvironmentPropertySource")
 		p.Env = map[string]string{"x": "77"}
 	}
-	property := func(name, text string) func(*process) { return func(p *process) { p.set(name, text) } }
-	file := func(text string) func(*process) {
-		return func(p *process) {
-			_ = os.WriteFile(filepath.Join(p.dir, "base/conf/catalina.properties"), []byte(text), 0o600)
-		}
-	}
 	tests := map[string]struct {
 		version, text string
 		want          int
@@ -33,8 +25,8 @@ func TestSubstitution(t *testing.T) {
 		change        []func(*process)
 	}{
 		"-D":                               {"9.0.117", "${x}", 5, backlog.SourceProperty, []func(*process){property("x", "5")}},
-		"catalina.properties":              {"9.0.117", "${x}", 6, backlog.SourceFile, []func(*process){file("# c\n x : 6")}},
-		"catalina.properties beats -D":     {"9.0.117", "${x}", 6, backlog.SourceFile, []func(*process){property("x", "5"), file("x=6")}},
+		"catalina.properties":              {"9.0.117", "${x}", 6, backlog.SourceFile, []func(*process){propertiesFile("# c\n x : 6")}},
+		"catalina.properties beats -D":     {"9.0.117", "${x}", 6, backlog.SourceFile, []func(*process){property("x", "5"), propertiesFile("x=6")}},
 		"environment":                      {"9.0.117", "${x}", 77, backlog.SourceEnv, []func(*process){env}},
 		"environment before properties":    {"9.0.117", "${x}", 77, backlog.SourceEnv, []func(*process){env, property("x", "5")}},
 		"no environment unless asked for":  {"9.0.117", "${x}", 200, backlog.SourceDefault, []func(*process){func(p *process) { p.Env = map[string]string{"x": "77"} }}},

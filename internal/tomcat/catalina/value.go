@@ -16,6 +16,7 @@ type setting struct {
 	// hidden is set when ${…} in it may stand for something that cannot be
 	// seen from outside.
 	hidden bool
+	doubt  string // the note of a value that is uncertain
 	text   string
 	value  int
 	line   int
@@ -28,9 +29,14 @@ func (r *reader) text(e *element, name string) setting {
 	if !ok {
 		return setting{}
 	}
-	text, via := r.from.replace(a.text)
-	hidden := r.from.blind && strings.Contains(a.text, "${")
-	return setting{given: true, ok: !hidden, hidden: hidden, text: text, line: a.line, via: via}
+	s := setting{given: true, line: a.line}
+	s.text, s.via = r.from.replace(a.text)
+	if strings.Contains(a.text, "${") {
+		s.hidden, s.doubt = r.from.judge(s.text, s.via)
+		s.hidden = s.hidden || r.from.blind
+	}
+	s.ok = !s.hidden
+	return s
 }
 
 // int is an attribute that is a number. IntrospectionUtils.setProperty takes
@@ -94,9 +100,20 @@ func pick[T any](r *reader, s setting, name string, byDefault T, convert func(in
 	}
 	if why != "" {
 		out.Note = fmt.Sprintf("%s=%q (%s) is ignored: it %s", name, s.text, source, why)
-		return out
+	} else {
+		out = &backlog.Setting[T]{Value: convert(s.value), Kind: kind, Source: source}
 	}
-	return &backlog.Setting[T]{Value: convert(s.value), Kind: kind, Source: source}
+	out.Uncertain = s.doubt != ""
+	out.Note = join(out.Note, s.doubt)
+	return out
+}
+
+// join puts two notes together.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 func plain(n int) int { return n }
