@@ -28,6 +28,10 @@ type Drops struct {
 type Losses struct {
 	DroppedPackets uint64 // sum of By, and Unattributed
 	By             []Drops
+	// Burst is the most of them within a second, or from one scan to the next
+	// where these are further apart; 0 where that was not followed. A client
+	// repeats a SYN after a second at the earliest.
+	Burst uint64
 	// Unattributed are packets that the namespace dropped and no socket's own
 	// counter accounts for, when they can only be this listener's: no other is
 	// watched, and no other's counter moved. Otherwise they are told with the

@@ -118,8 +118,8 @@ func (j *judge) advisePause() string {
 }
 
 // adviseSlowAccept: a burst has to fit into the queue while the acceptor works
-// it off; a dropped packet stands for at most one client more. But a minute of
-// retransmissions is no burst, and no queue is to hold it.
+// it off; a packet dropped in it stands for at most one client more. A minute of
+// bursts and retransmissions is no burst, and no queue is to hold it.
 func (j *judge) adviseSlowAccept() string {
 	q := j.Now.AcceptQueue
 	if q == nil {
@@ -129,8 +129,11 @@ func (j *judge) adviseSlowAccept() string {
 	if j.threadsFull || j.undercounted() {
 		vain = ""
 	}
-	dropped := j.overflowed()
-	to, holds := spare(q.Capacity()+int(dropped)), "The queue then holds the burst while it is accepted; the clients in it wait instead of retrying after 1 s."
+	dropped, burst := j.overflowed(), "the burst"
+	if b := j.losses().Burst; b > 0 && b < dropped {
+		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", count(b, "packet"))
+	}
+	to, holds := spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
 	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
 		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", count(dropped, "dropped packet"), serverName(j.Now))
 	}

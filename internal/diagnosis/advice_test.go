@@ -43,8 +43,13 @@ func TestAdviceNumbers(t *testing.T) {
 		"half-sent requests":         {half().do(connectionTimeout(time.Minute)), []string{"lower server.tomcat.connection-timeout to 5 s;"}, nil},
 		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},
 
-		"a burst":                        {free(100).lost(backlog.CauseSlowAccept, syn, 60), []string{"from 100 to 210, then restart"}, []string{"somaxconn"}},
-		"more packets than a burst has":  {free(100).lost(backlog.CauseSlowAccept, syn, 61457), []string{"from 100 to 4096, then restart", "more than one burst"}, []string{"77000"}},
+		"a burst":                       {free(100).lost(backlog.CauseSlowAccept, syn, 60), []string{"from 100 to 210, then restart"}, []string{"somaxconn"}},
+		"more packets than a burst has": {free(100).lost(backlog.CauseSlowAccept, syn, 61457), []string{"from 100 to 4096, then restart", "more than one burst"}, []string{"77000"}},
+		"many bursts, and how large they are": {
+			free(100).lost(backlog.CauseSlowAccept, syn, 61457).do(func(l *backlog.Listener) { l.Losses.Burst = 166 }),
+			[]string{"from 100 to 340, then restart", "a burst like the largest, of which a second dropped 166 packets, while"},
+			[]string{"more than one burst"},
+		},
 		"the same with a long queue":     {free(4096).lost(backlog.CauseSlowAccept, syn, 61457), []string{"from 4096 to 8200 and net.core.somaxconn to at least 8200 (now 4096)"}, nil},
 		"a minute of retransmissions":    {taken().lost(maxConns, syn, 61457), []string{"from 8192 to 17000 (", "the 61457 dropped packets are is not known"}, []string{"87000", "per dropped packet"}},
 		"the same before a single place": {tomcat(1, 1, 1).inService(1).queue(2, time.Second).lost(maxConns, syn, 61457), []string{"from 1 to 8192 "}, nil},

@@ -153,6 +153,9 @@ func (sp *space) book(a *account, l *backlog.Listener, scanNumber int) {
 	}
 	if len(sp.past) > 1 {
 		l.Losses = a.ledger.since(base.scan)
+		if l.Losses.DroppedPackets > 0 {
+			l.Losses.Burst = a.ledger.burst(sp.past)
+		}
 		if sp.sole(base, now) {
 			l.Losses.Unattributed = now.unattributed - base.unattributed
 			l.Losses.DroppedPackets += l.Losses.Unattributed
