@@ -27,39 +27,79 @@ func statID(path string) (ID, error) {
 	if err != nil {
 		return 0, fmt.Errorf("netns: %w", err)
 	}
+	return idOf(fi)
+}
+
+func idOf(fi os.FileInfo) (ID, error) {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok {
-		return 0, fmt.Errorf("netns: %q has no inode number", path)
+		return 0, fmt.Errorf("netns: %q has no inode number", fi.Name())
 	}
 	return ID(st.Ino), nil
 }
 
-// Do runs fn on a thread that has entered the namespace at path, such as
-// /proc/42/ns/net or /run/netns/blue, and returns fn's error. Entering another
-// namespace needs CAP_SYS_ADMIN; a path to the caller's own runs fn without.
+// Namespace is a namespace that is kept: it can be entered, and does not end,
+// when the process is gone by which it was found.
+type Namespace struct {
+	file *os.File
+	id   ID
+}
+
+// Open opens the namespace at path, such as /proc/42/ns/net or /run/netns/blue.
+// Errors are those of OfPID.
+func Open(path string) (*Namespace, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("netns: %w", err)
+	}
+	fi, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("netns: %w", errors.Join(err, file.Close()))
+	}
+	id, err := idOf(fi)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &Namespace{file, id}, nil
+}
+
+// ID is the namespace's number, which no other has while it is open.
+func (n *Namespace) ID() ID { return n.id }
+
+// Close lets the namespace go.
+func (n *Namespace) Close() error { return n.file.Close() }
+
+// Do is Namespace.Do for a path.
+func Do(path string, fn func() error) error {
+	n, err := Open(path)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	return n.Do(fn)
+}
+
+// Do runs fn on a thread that has entered the namespace, and returns fn's error.
+// Entering another namespace needs CAP_SYS_ADMIN; the caller's own runs fn
+// without.
 //
 // What fn opens (sockets) stays in the namespace and may be used from
 // anywhere; goroutines that fn starts run outside. A panic in fn reaches the
 // caller, and so does runtime.Goexit (testing's FailNow).
-func Do(path string, fn func() error) error {
-	target, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("netns: %w", err)
-	}
-	defer target.Close()
+func (n *Namespace) Do(fn func() error) error {
 	home, err := os.Open(threadNS)
 	if err != nil {
 		return fmt.Errorf("netns: %w", err)
 	}
 	defer home.Close()
-	same, err := sameFile(target, home)
+	same, err := sameFile(n.file, home)
 	if err != nil {
 		return fmt.Errorf("netns: %w", err)
 	}
 	if same {
 		return fn()
 	}
-	v := visit{target: target, home: home, fn: fn}
+	v := visit{target: n.file, home: home, fn: fn}
 	onThread(v.run)
 	return v.outcome()
 }

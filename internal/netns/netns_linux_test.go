@@ -196,3 +196,31 @@ func threadElsewhere(t *testing.T, home netns.ID) string {
 	}
 	return ""
 }
+
+// A namespace that is kept can be entered when its process has ended, and its
+// number is no other's meanwhile.
+func TestNamespaceIsKept(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var inside netns.ID
+	ns.Do(func() { inside = current(t) })
+	sleeper := ns.Command("sleep", "60")
+	require.NoError(t, sleeper.Start())
+	path := netns.Path("/proc", sleeper.Process.Pid)
+	require.Eventually(t, func() bool {
+		id, err := netns.OfPID("/proc", sleeper.Process.Pid)
+		return err == nil && id == inside
+	}, waitFor, tick)
+	kept, err := netns.Open(path)
+	require.NoError(t, err)
+	require.NoError(t, sleeper.Process.Kill())
+	_ = sleeper.Wait()
+	_, err = netns.Open(path)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	require.Equal(t, inside, kept.ID())
+	var entered netns.ID
+	require.NoError(t, kept.Do(func() error { entered = current(t); return nil }))
+	require.Equal(t, inside, entered)
+	require.NoError(t, kept.Close())
+	require.Error(t, kept.Do(func() error { return nil }))
+}

@@ -10,6 +10,21 @@ func Current() (ID, error) { return 0, ErrNotSupported }
 // OfPID answers ErrNotSupported.
 func OfPID(string, int) (ID, error) { return 0, ErrNotSupported }
 
+// Namespace is for Linux only.
+type Namespace struct{}
+
+// Open answers ErrNotSupported.
+func Open(string) (*Namespace, error) { return nil, ErrNotSupported }
+
+// ID is 0.
+func (n *Namespace) ID() ID { return 0 }
+
+// Close answers ErrNotSupported.
+func (n *Namespace) Close() error { return ErrNotSupported }
+
+// Do answers ErrNotSupported without running fn.
+func (n *Namespace) Do(func() error) error { return ErrNotSupported }
+
 // Do answers ErrNotSupported without running fn.
 func Do(string, func() error) error { return ErrNotSupported }
 
