@@ -129,6 +129,54 @@ func TestSockstat(t *testing.T) {
 	require.Equal(t, 2, stat["inuse"], "sockets of both families")
 }
 
+// What was opened stays the namespace's, also for a thread that has left it.
+func TestFilesStayTheNamespaces(t *testing.T) {
+	fs := realProc(t)
+	moveToNetNS(t)
+	inside, err := fs.OpenSockstat(CallingThread)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, inside.Close()) }()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer func() { _ = unix.Close(fd) }()
+	require.NoError(t, unix.Listen(fd, 1))
+	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
+	stat, err := inside.Read()
+	require.NoError(t, err)
+	require.Equal(t, 1, stat["inuse"])
+	stat, err = fs.Sockstat(CallingThread)
+	require.NoError(t, err)
+	require.Zero(t, stat["inuse"], "where the thread is now")
+}
+
+func TestParseSockstat(t *testing.T) {
+	for line, want := range map[string]map[string]int{
+		"UDP: inuse 1\nTCP: inuse 4 tw 1\n": {"inuse": 4, "tw": 1},
+		"TCP:\n":                            {},
+		"TCP6: inuse 4\n":                   nil,
+		"":                                  nil,
+	} {
+		got, err := parseSockstat([]byte(line), "TCP:")
+		require.NoError(t, err, line)
+		require.Equal(t, want, got, line)
+	}
+	for _, line := range []string{"TCP: inuse\n", "TCP: inuse x\n", "TCP: inuse -1"} {
+		_, err := parseSockstat([]byte(line), "TCP:")
+		require.ErrorIs(t, err, ErrMalformed, line)
+	}
+}
+
+func FuzzParseSockstat(f *testing.F) {
+	f.Add([]byte("sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		out, err := parseSockstat(data, "TCP:")
+		require.True(t, err == nil || out == nil)
+		for _, n := range out {
+			require.GreaterOrEqual(t, n, 0)
+		}
+	})
+}
+
 func TestSockstatWithoutIPv6(t *testing.T) {
 	fs, err := NewFS(fakeProc(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
 	require.NoError(t, err)
@@ -192,7 +240,13 @@ func TestNetID(t *testing.T) {
 	same, err := fs.NetID(c.pid())
 	require.NoError(t, err)
 	require.Equal(t, own, same)
+	here, err := fs.NetID(CallingThread)
+	require.NoError(t, err)
+	require.Equal(t, own, here)
 	other, err := fs.NetID(moveToNetNS(t))
 	require.NoError(t, err)
 	require.NotEqual(t, own, other)
+	here, err = fs.NetID(CallingThread)
+	require.NoError(t, err)
+	require.Equal(t, other, here)
 }

@@ -1,8 +1,6 @@
 package hostproc
 
 import (
-	"errors"
-	"fmt"
 	"os"
 
 	"github.com/prometheus/procfs"
@@ -87,58 +85,4 @@ func (fs FS) addMemoryCounters(pid int, out map[string]uint64) error {
 		}
 	}
 	return nil
-}
-
-// Sockstat are the TCP sockets of the process's network namespace
-// (/proc/PID/net/sockstat): "inuse", "orphan", "tw", and, of the whole
-// machine, "alloc" and "mem" (in pages). "inuse" includes the AF_INET6 sockets,
-// which /proc/PID/net/sockstat6 has alone (tcpv6_prot; a JVM's are all of them,
-// whatever the peer's address); the others have those already.
-func (fs FS) Sockstat(pid int) (map[string]int, error) {
-	// procfs knows sockstat only of a whole proc; its "net" is that of whatever
-	// folder it is given.
-	proc, err := procfs.NewFS(fs.path(pid))
-	if err != nil {
-		return nil, fs.wrap(pid, "net/sockstat", err)
-	}
-	stat, err := proc.NetSockstat()
-	if err != nil {
-		return nil, fs.wrap(pid, "net/sockstat", err)
-	}
-	for _, p := range stat.Protocols {
-		if p.Protocol == "TCP" {
-			out := sockstatTCP(p)
-			more, err := tcp6InUse(proc)
-			out["inuse"] += more
-			return out, fs.wrap(pid, "net/sockstat6", err)
-		}
-	}
-	return nil, fmt.Errorf("hostproc: net/sockstat of pid %d: no TCP line: %w", pid, ErrMalformed)
-}
-
-// tcp6InUse is none where the kernel has no IPv6.
-func tcp6InUse(proc procfs.FS) (n int, err error) {
-	stat, err := proc.NetSockstat6()
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	for _, p := range stat.Protocols {
-		if p.Protocol == "TCP6" {
-			n += p.InUse
-		}
-	}
-	return n, nil
-}
-
-func sockstatTCP(p procfs.NetSockstatProtocol) map[string]int {
-	out := map[string]int{"inuse": p.InUse}
-	for name, v := range map[string]*int{"orphan": p.Orphan, "tw": p.TW, "alloc": p.Alloc, "mem": p.Mem} {
-		if v != nil {
-			out[name] = *v
-		}
-	}
-	return out
 }

@@ -1,0 +1,59 @@
+package hostproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// keptFile is a file of /proc/PID/net that is kept open. It is the network
+// namespace's, which it keeps alive, whatever becomes of the process.
+type keptFile struct {
+	fd   int
+	name string
+	buf  []byte
+	size int // of the file when it was read last
+}
+
+func (fs FS) keep(pid int, file string) (*keptFile, error) {
+	name := fs.path(pid, "net", file)
+	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err // to be wrapped
+	}
+	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
+	return &keptFile{fd: fd, name: name, buf: make([]byte, 8<<10)}, nil
+}
+
+// shrink leaves the buffer what the file took, and some digits: an agent of a
+// node holds several for each pod.
+func (f *keptFile) shrink() { f.buf = make([]byte, f.size+f.size/4+64) }
+
+// pread takes the file in one call, because the kernel writes it out anew for
+// each one: os.File.ReadAt would ask again to be sure of the end.
+func (f *keptFile) pread() ([]byte, error) {
+	for {
+		n, err := syscall.Pread(f.fd, f.buf, 0)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("hostproc: %w", &os.PathError{Op: "read", Path: f.name, Err: err})
+		case n < len(f.buf):
+			f.size = n
+			return f.buf[:n], nil
+		}
+		f.buf = make([]byte, 2*len(f.buf))
+	}
+}
+
+// Close closes the file, and lets its network namespace go.
+func (f *keptFile) Close() error {
+	if f.fd < 0 {
+		return os.ErrClosed
+	}
+	fd := f.fd
+	f.fd = -1
+	return syscall.Close(fd)
+}

@@ -1,0 +1,112 @@
+package hostproc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// SockstatFile keeps the numbers of a network namespace's sockets open.
+type SockstatFile struct{ v4, v6 *keptFile }
+
+// OpenSockstat opens /proc/PID/net/sockstat and sockstat6, which any user may
+// read. The files stay those of that namespace.
+func (fs FS) OpenSockstat(pid int) (*SockstatFile, error) {
+	v4, err := fs.keep(pid, "sockstat")
+	if err != nil {
+		return nil, fs.wrap(pid, "net/sockstat", err)
+	}
+	v6, err := fs.keep(pid, "sockstat6")
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel may have no IPv6
+		return nil, errors.Join(fs.wrap(pid, "net/sockstat6", err), v4.Close())
+	}
+	f := &SockstatFile{v4, v6}
+	if _, err := f.Read(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	v4.shrink()
+	if v6 != nil {
+		v6.shrink()
+	}
+	return f, nil
+}
+
+// Sockstat reads them once.
+func (fs FS) Sockstat(pid int) (map[string]int, error) {
+	f, err := fs.OpenSockstat(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return f.Read()
+}
+
+// Read takes the TCP sockets of the namespace: "inuse", "orphan", "tw", and, of
+// the whole machine, "alloc" and "mem" (in pages). "inuse" includes the AF_INET6
+// sockets, which sockstat6 has alone (tcpv6_prot; a JVM's are all of them,
+// whatever the peer's address); the others have those already.
+func (f *SockstatFile) Read() (map[string]int, error) {
+	out, err := f.v4.sockstat("TCP:")
+	if err != nil {
+		return nil, err
+	}
+	if out == nil {
+		return nil, fmt.Errorf("hostproc: %s: no TCP line: %w", f.v4.name, ErrMalformed)
+	}
+	if f.v6 == nil {
+		return out, nil
+	}
+	more, err := f.v6.sockstat("TCP6:")
+	if err != nil {
+		return nil, err
+	}
+	out["inuse"] += more["inuse"]
+	return out, nil
+}
+
+// Close closes both files, and lets their network namespace go.
+func (f *SockstatFile) Close() error {
+	err := f.v4.Close()
+	if f.v6 != nil {
+		err = errors.Join(err, f.v6.Close())
+	}
+	return err
+}
+
+func (f *keptFile) sockstat(protocol string) (map[string]int, error) {
+	data, err := f.pread()
+	if err != nil {
+		return nil, err
+	}
+	out, err := parseSockstat(data, protocol)
+	if err != nil {
+		return nil, fmt.Errorf("hostproc: %s: %w", f.name, err)
+	}
+	return out, nil
+}
+
+// parseSockstat takes the line of a protocol, "TCP: inuse 4 orphan 0"; nil when
+// there is none.
+func parseSockstat(data []byte, protocol string) (map[string]int, error) {
+	for line := range bytes.Lines(data) {
+		fields := bytes.Fields(line)
+		if len(fields) == 0 || string(fields[0]) != protocol {
+			continue
+		}
+		out := make(map[string]int, len(fields)/2)
+		for rest := fields[1:]; len(rest) > 0; rest = rest[2:] {
+			if len(rest) < 2 {
+				return nil, fmt.Errorf("%q: %w", line, ErrMalformed)
+			}
+			n, ok := decimal(rest[1])
+			if !ok {
+				return nil, fmt.Errorf("%q: %w", line, ErrMalformed)
+			}
+			out[string(rest[0])] = n
+		}
+		return out, nil
+	}
+	return nil, nil
+}
