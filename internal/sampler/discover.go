@@ -91,11 +91,6 @@ func (s *Sampler) comeAndGo(now time.Time, d *discovery) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, sp := range stay {
-		if pid := c.resident[sp.id]; sp.discovered && c.of[sp.pid] != sp.id {
-			sp.moveTo(pid, netns.Path(s.src.Mount, pid))
-		}
-	}
 	s.spaces = stay
 	for _, sp := range gone {
 		for i := range sp.watches {
@@ -114,12 +109,8 @@ func (s *Sampler) openDiscovered(id netns.ID, pid int) (*space, error) {
 	if err != nil {
 		return nil, err
 	}
-	sp.net, err = s.src.Proc.NetID(pid)
-	if err == nil && sp.id != id {
-		err = errMoved
-	}
-	if err != nil {
-		return nil, errors.Join(err, sp.close())
+	if sp.id != id {
+		return nil, errors.Join(errMoved, sp.close())
 	}
 	sp.discovered = true
 	s.equip(sp, true)
@@ -128,7 +119,6 @@ func (s *Sampler) openDiscovered(id netns.ID, pid int) (*space, error) {
 
 // census is which process is in which network namespace.
 type census struct {
-	of       map[int]netns.ID
 	resident map[netns.ID]int    // one process of each
 	closed   map[uint64]struct{} // namespaces that may not be told apart but by hostproc.FS.NetID
 }
@@ -142,7 +132,7 @@ func (s *Sampler) census() (*census, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &census{of: make(map[int]netns.ID, len(pids)), resident: make(map[netns.ID]int), closed: make(map[uint64]struct{})}
+	c := &census{resident: make(map[netns.ID]int), closed: make(map[uint64]struct{})}
 	for _, pid := range pids {
 		id, err := netns.OfPID(s.src.Mount, pid)
 		if errors.Is(err, fs.ErrPermission) {
@@ -153,7 +143,6 @@ func (s *Sampler) census() (*census, error) {
 		if err != nil {
 			continue
 		}
-		c.of[pid] = id
 		if _, ok := c.resident[id]; !ok {
 			c.resident[id] = pid
 		}
@@ -168,15 +157,6 @@ func (s *Sampler) census() (*census, error) {
 		}
 	}
 	return c, nil
-}
-
-// moveTo reads the namespace through another process from now on: the former
-// one has ended. Sockets and files that are open stay.
-func (sp *space) moveTo(pid int, path string) {
-	sp.pid = pid
-	if sp.path != "" {
-		sp.path = path
-	}
 }
 
 // abandon closes a namespace and keeps what its listeners have lost so far. Its

@@ -295,7 +295,6 @@ func TestNamespaceOutlivesAProcess(t *testing.T) {
 	p.listen(t, 5, 2)
 	n.scan(t)
 	sp := n.space(p.id)
-	require.Equal(t, p.pid, sp.pid)
 	second := p.Command("sleep", "300")
 	require.NoError(t, second.Start())
 	t.Cleanup(func() { _ = second.Process.Kill(); _ = second.Wait() })
@@ -313,7 +312,6 @@ func TestNamespaceOutlivesAProcess(t *testing.T) {
 
 	snap := n.scan(t)
 	require.Same(t, sp, n.space(p.id))
-	require.Equal(t, second.Process.Pid, sp.pid)
 	require.Equal(t, 2, p.of(snap).AcceptQueue.Length)
 	for _, ns := range snap.NetNS {
 		if ns.ID == uint64(p.id) {

@@ -17,27 +17,10 @@ func (s *Sampler) findOwners(sc *scan) {
 	for _, pid := range s.chosen.pids() {
 		sc.searched[pid] = s.heldBy(pid, sc.all, owners)
 	}
-	unowned := s.unowned(sc, owners)
-	take := func(found map[uint32]owner.Process, denied []owner.Denied) {
-		sc.denied = append(sc.denied, denied...)
-		maps.Copy(owners, found)
-	}
-	var elsewhere []owner.Socket
-	for _, sp := range s.spaces {
-		if sp.discovered {
-			elsewhere = append(elsewhere, unowned[sp]...)
-			continue
-		}
-		// From inside: only there are the thread names of a process whose
-		// descriptors may not be read worth anything.
-		_ = sp.inside(func() error {
-			take(s.src.Owners.Find(unowned[sp]))
-			return nil
-		})
-	}
-	if s.opt.AllNamespaces { // of all of them at once: a search reads every process
-		take(s.src.Owners.Find(elsewhere))
-	}
+	// Of all namespaces at once: a search reads every process.
+	found, denied := s.src.Owners.Find(s.unowned(sc, owners))
+	sc.denied = denied
+	maps.Copy(owners, found)
 	for _, c := range sc.all {
 		for i := range c.members {
 			if p, ok := owners[c.members[i].Inode]; ok && c.owner == nil {
@@ -47,10 +30,8 @@ func (s *Sampler) findOwners(sc *scan) {
 	}
 }
 
-// unowned are each namespace's listening sockets whose owner is still to be
-// found.
-func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) map[*space][]owner.Socket {
-	out := make(map[*space][]owner.Socket)
+// unowned are the listening sockets whose owner is still to be found.
+func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) (out []owner.Socket) {
 	for _, c := range sc.all {
 		if !s.mayWant(c) {
 			continue
@@ -58,7 +39,7 @@ func (s *Sampler) unowned(sc *scan, owners map[uint32]owner.Process) map[*space]
 		for i := range c.members {
 			m := &c.members[i]
 			if _, known := owners[m.Inode]; !known {
-				out[c.space] = append(out[c.space], owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID, Net: c.space.net})
+				out = append(out, owner.Socket{Inode: m.Inode, Port: c.port(), UID: m.UID, Net: c.space.net})
 			}
 		}
 	}

@@ -1,13 +1,11 @@
 package sampler
 
 import (
-	"errors"
 	"maps"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // publish turns a scan into a snapshot: it hands the watches to the fast loop,
@@ -22,7 +20,7 @@ func (s *Sampler) publish(sc *scan) {
 	for _, sp := range s.spaces {
 		if sp.awake() {
 			sp.readSysctls(sc.at, rest, s.src.Proc.Sysctls)
-			sp.readSockstat(s.src.Proc)
+			sp.readSockstat()
 		}
 	}
 	s.countOutgoing(sc)
@@ -246,7 +244,7 @@ func (sp *space) readSysctls(now time.Time, rest time.Duration, read func() (map
 	if sp.sysctl != nil && now.Sub(sp.sysctlAt) < rest {
 		return
 	}
-	_ = sp.inside(func() error {
+	sp.sysctlErr = sp.inside(func() error {
 		values, err := read()
 		if err == nil {
 			sp.sysctl, sp.sysctlAt = values, now
@@ -257,11 +255,8 @@ func (sp *space) readSysctls(now time.Time, rest time.Duration, read func() (map
 
 // readSockstat reads once what a scan needs in several places; nil where it
 // cannot be read.
-func (sp *space) readSockstat(proc hostproc.FS) {
-	stat, err := proc.Sockstat(sp.pid)
-	if sp.discovered && errors.Is(err, hostproc.ErrGone) {
-		return // the next look for namespaces finds another process, or none
-	}
+func (sp *space) readSockstat() {
+	stat, err := sp.socks.Read()
 	if sp.sockstat = stat; err != nil {
 		sp.sockstat = nil
 	}

@@ -192,7 +192,7 @@ func (s *Sampler) findConnectors(ctx context.Context, sc *scan) {
 func (s *Sampler) findUnseen(ctx context.Context, sc *scan) {
 	var list []*candidate
 	for _, c := range sc.all {
-		if c.owner == nil && c.space.path == "" {
+		if c.owner == nil && c.space.ns == nil {
 			list = append(list, c)
 		}
 	}

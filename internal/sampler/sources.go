@@ -7,7 +7,7 @@ func (s *Sampler) sources() map[string]bool {
 		if !sp.awake() {
 			continue
 		}
-		up["sysctl"] = up["sysctl"] && len(sp.sysctl) > 0
+		up["sysctl"] = up["sysctl"] && len(sp.sysctl) > 0 && sp.sysctlErr == nil
 		up["sockstat"] = up["sockstat"] && sp.sockstat != nil
 	}
 	return up

@@ -21,9 +21,9 @@ import (
 // space is one network namespace: a socket into it for each of the two loops,
 // its counters, and the listeners watched in it.
 type space struct {
-	id   netns.ID
-	pid  int    // a process in it: /proc/PID/net is the namespace's
-	path string // "" for the agent's own namespace
+	id  netns.ID
+	ns  *netns.Namespace // open whatever becomes of its processes; nil for the agent's own
+	net uint64           // as hostproc.FS.NetID tells it; 0 for the agent's own
 
 	// general: what names no process looks for its listeners here.
 	general bool
@@ -31,6 +31,7 @@ type space struct {
 	fast, slow *sockdiag.Conn
 	drops      *hostproc.ListenCountersFile // what the fast loop reads
 	counters   *hostproc.NetCountersFile    // what a scan reads
+	socks      *hostproc.SockstatFile       // likewise
 
 	watches []watch
 	byInode map[uint32]place // member by socket inode, for the LISTEN dump
@@ -57,9 +58,11 @@ type space struct {
 	shadowed bool         // and had found it before
 	past     []checkpoint // one a scan, over the window
 	sysctl   map[string]int
-	sysctlAt time.Time      // when sysctl was read
-	sockstat map[string]int // of the latest scan
-	migrates bool           // net.ipv4.tcp_migrate_req, as of the latest scan
+	sysctlAt time.Time // when sysctl was read
+	// sysctlErr is why it could not be read again: it is of sysctlAt still.
+	sysctlErr error
+	sockstat  map[string]int // of the latest scan
+	migrates  bool           // net.ipv4.tcp_migrate_req, as of the latest scan
 
 	timeWait   map[*account]int // sockets in TIME_WAIT when a walk last counted them
 	timeWaitAt time.Time        // when it did
@@ -72,8 +75,7 @@ type space struct {
 	outgoing outgoing
 	common   *common
 
-	discovered bool   // it came with its processes and goes with them
-	net        uint64 // of a discovered one, as hostproc.FS.NetID tells it
+	discovered bool // it came with its processes and goes with them
 }
 
 // common is what the namespaces of a sampler share.
@@ -98,40 +100,41 @@ type checkpoint struct {
 // caller's own namespace.
 func openSpace(src Sources, c *common, pid int) (*space, error) {
 	sp := &space{
-		common: c, pid: pid, byInode: make(map[uint32]place),
+		common: c, byInode: make(map[uint32]place),
 		accounts: make(map[backlog.ListenerID]*account), served: make(map[uint16]bool), devices: make(map[uint32]string),
 	}
 	sp.take, sp.gather, sp.answer = sp.takeListener, sp.gatherListener, sp.answered
-	own, err := netns.Current()
+	var err error
+	if sp.ns, sp.id, err = namespaceOf(src, pid); err != nil {
+		return nil, err
+	}
+	if sp.ns != nil {
+		err = sp.inside(func() (err error) {
+			sp.net, err = src.Proc.NetID(hostproc.CallingThread)
+			return err
+		})
+	}
+	if err == nil {
+		sp.fast, err = sp.dial(&c.fast)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if sp.id, err = namespaceOf(src, pid, own); err != nil {
-		return nil, err
-	}
-	if pid == 0 {
-		sp.pid = os.Getpid()
-	}
-	if sp.id != own {
-		sp.path = netns.Path(src.Mount, pid)
-	}
-	if sp.fast, err = sp.dial(&c.fast); err != nil {
-		return nil, sp.wrap(err)
+		return nil, errors.Join(sp.wrap(err), sp.leave())
 	}
 	sp.fast.OnRestart = sp.forget
 	return sp, nil
 }
 
-func (sp *space) wrap(err error) error {
-	return fmt.Errorf("network namespace of pid %d: %w", sp.pid, err)
-}
-
+// dial opens a socket inside.
 func (sp *space) dial(b *sockdiag.Buffer) (c *sockdiag.Conn, err error) {
 	err = sp.inside(func() error {
 		c, err = sockdiag.DialShared(b)
 		return err
 	})
 	return c, err
+}
+
+func (sp *space) wrap(err error) error {
+	return fmt.Errorf("network namespace %d: %w", sp.id, err)
 }
 
 // awake tells whether the namespace's counters are followed: attribution has
@@ -145,21 +148,27 @@ func (sp *space) idle() bool {
 }
 
 // waken opens what following the counters takes.
-func (sp *space) waken(src Sources) (err error) {
-	if sp.drops == nil {
-		if sp.drops, err = src.Proc.OpenListenCounters(sp.pid); err != nil {
-			return sp.wrap(err)
-		}
+func (sp *space) waken(src Sources) error {
+	if sp.slow != nil { // the last to be opened
+		return nil
 	}
-	if sp.counters == nil {
-		if sp.counters, err = src.Proc.OpenNetCounters(sp.pid); err != nil {
-			return sp.wrap(err)
+	// From inside: a process that was named may have ended, and its number may
+	// be that of another by now, elsewhere.
+	err := sp.inside(func() (err error) {
+		if sp.drops, err = src.Proc.OpenListenCounters(hostproc.CallingThread); err != nil {
+			return err
 		}
-	}
-	if sp.slow == nil {
-		if sp.slow, err = sp.dial(&sp.common.slow); err != nil {
-			return sp.wrap(err)
+		if sp.counters, err = src.Proc.OpenNetCounters(hostproc.CallingThread); err != nil {
+			return err
 		}
+		if sp.socks, err = src.Proc.OpenSockstat(hostproc.CallingThread); err != nil {
+			return err
+		}
+		sp.slow, err = sockdiag.DialShared(&sp.common.slow)
+		return err
+	})
+	if err != nil {
+		return errors.Join(sp.wrap(err), sp.sleep())
 	}
 	return nil
 }
@@ -176,42 +185,60 @@ func (sp *space) sleep() error {
 	if sp.counters != nil {
 		errs = append(errs, sp.counters.Close())
 	}
-	sp.slow, sp.drops, sp.counters = nil, nil, nil
+	if sp.socks != nil {
+		errs = append(errs, sp.socks.Close())
+	}
+	sp.slow, sp.drops, sp.counters, sp.socks = nil, nil, nil, nil
 	sp.past, sp.delta, sp.attribution, sp.sysctl = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 
-// namespaceOf is the namespace of a process. Whose ns folder may not be read
-// can still be told to share the caller's (/proc/PID/net is open to all).
-func namespaceOf(src Sources, pid int, own netns.ID) (netns.ID, error) {
-	if pid == 0 {
-		return own, nil
+// namespaceOf opens the namespace of a process, unless it is the caller's own.
+// Whose ns folder may not be read can still be told to share that
+// (/proc/PID/net is open to all).
+func namespaceOf(src Sources, pid int) (*netns.Namespace, netns.ID, error) {
+	own, err := netns.Current()
+	if pid == 0 || err != nil {
+		return nil, own, err
 	}
-	id, err := netns.OfPID(src.Mount, pid)
-	if !errors.Is(err, fs.ErrPermission) {
-		return id, err
+	ns, err := netns.Open(netns.Path(src.Mount, pid))
+	switch {
+	case err == nil && ns.ID() == own:
+		return nil, own, ns.Close()
+	case err == nil:
+		return ns, ns.ID(), nil
+	case !errors.Is(err, fs.ErrPermission):
+		return nil, 0, err
 	}
 	theirs, err1 := src.Proc.NetID(pid)
 	ours, err2 := src.Proc.NetID(os.Getpid())
 	if err1 == nil && err2 == nil && theirs == ours {
-		return own, nil
+		return nil, own, nil
 	}
-	return 0, fmt.Errorf("pid %d is in another network namespace: %w (entering it takes CAP_SYS_ADMIN and CAP_SYS_PTRACE)", pid, fs.ErrPermission)
+	return nil, 0, fmt.Errorf("pid %d is in another network namespace: %w (entering it takes CAP_SYS_ADMIN and CAP_SYS_PTRACE)", pid, fs.ErrPermission)
 }
 
 // inside runs fn where /proc/sys/net shows this namespace's values.
 func (sp *space) inside(fn func() error) error {
-	if sp.path == "" {
+	if sp.ns == nil {
 		return fn()
 	}
-	return netns.Do(sp.path, func() error {
+	return sp.ns.Do(func() error {
 		cost, err := cpuTime(fn)
 		sp.common.away.Add(cost.Nanoseconds())
 		return err
 	})
 }
 
-func (sp *space) close() error { return errors.Join(sp.fast.Close(), sp.sleep()) }
+func (sp *space) close() error { return errors.Join(sp.fast.Close(), sp.sleep(), sp.leave()) }
+
+// leave lets the namespace go.
+func (sp *space) leave() error {
+	if sp.ns == nil {
+		return nil
+	}
+	return sp.ns.Close()
+}
 
 // replace puts the watches of the latest scan in the place of the former ones.
 // A listener that went away in between is settled first; one that closed after
