@@ -32,23 +32,19 @@ func TestBootWithItsClassPathInAFile(t *testing.T) {
 	needServers(t)
 	java, _ := javas(t)
 	app := jibApp(t, bootApp(t, "3.5.16"))
-	for name, mainClass := range map[string]string{"main class": "app.Main", "its file": "@" + app + "/jib-main-class-file"} {
-		t.Run(name, func(t *testing.T) {
-			port := freePorts(t, 1)[0]
-			cmd := exec.CommandContext(t.Context(), java, "-XX:TieredStopAtLevel=1", "-Xmx128m",
-				"-cp", "@"+app+"/jib-classpath-file", mainClass, fmt.Sprintf("--server.port=%d", port))
-			cmd.Dir = t.TempDir()
-			s := serve(t, cmd)
-			truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port)))
-			connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, listening(t, port))
-			require.Empty(t, unavailable)
-			c := onPort(t, connectors, uint16(port))
-			compareWithBeans(t, "jib", c, truth, port)
-			require.Equal(t, "spring-boot", c.Framework)
-			require.Equal(t, 50, c.MaxConnections.Value)
-			require.Equal(t, app+"/resources/application.yml", c.MaxConnections.Source)
-		})
-	}
+	port := freePorts(t, 1)[0]
+	cmd := exec.CommandContext(t.Context(), java, "-XX:TieredStopAtLevel=1", "-Xmx128m",
+		"-cp", "@"+app+"/jib-classpath-file", "@"+app+"/jib-main-class-file", fmt.Sprintf("--server.port=%d", port))
+	cmd.Dir = t.TempDir()
+	s := serve(t, cmd)
+	truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port)))
+	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, listening(t, port))
+	require.Empty(t, unavailable)
+	c := onPort(t, connectors, uint16(port))
+	compareWithBeans(t, "jib", c, truth, port)
+	require.Equal(t, "spring-boot", c.Framework)
+	require.Equal(t, 50, c.MaxConnections.Value)
+	require.Equal(t, app+"/resources/application.yml", c.MaxConnections.Source)
 }
 
 // jibApp lays an executable jar out as Jib does.

@@ -44,6 +44,10 @@ func (t *target) bootstrapped() (arguments []string, ok bool) {
 	return words[1:], true
 }
 
+// maxVMArgs is PerfMaxStringConstLength without its final NUL: what a JVM keeps of
+// java.rt.vmArgs.
+const maxVMArgs = 1023
+
 // systemProperties are the -D of a JVM in the order in which it applies them,
 // the last of a name counts (Arguments::parse): JAVA_TOOL_OPTIONS, the command
 // line with JDK_JAVA_OPTIONS in front, _JAVA_OPTIONS. vmArgs, the JVM's own list
@@ -69,6 +73,9 @@ func systemProperties(options []string, env map[string]string, vmArgs string) ma
 	add(options, "", true)
 	add(splitOptions(env["_JAVA_OPTIONS"]), " in _JAVA_OPTIONS", true)
 	fromVM := strings.Fields(vmArgs)
+	if len(vmArgs) >= maxVMArgs && len(fromVM) > 0 {
+		fromVM = fromVM[:len(fromVM)-1] // it may be cut
+	}
 	slices.Reverse(fromVM) // the last one counts
 	add(fromVM, " among the JVM's arguments", false)
 	return out

@@ -95,6 +95,16 @@ func TestSplitOptions(t *testing.T) {
 	}
 }
 
+// TestCutVMArgs: of a text that the JVM has cut, the last word may be half a one.
+func TestCutVMArgs(t *testing.T) {
+	vm := "-Da=1 -Dpad=" + strings.Repeat("x", maxVMArgs) + " "
+	vm = vm[:maxVMArgs-len(" -Dmax=5")] + " -Dmax=5"
+	require.Len(t, vm, maxVMArgs)
+	require.NotContains(t, systemProperties(nil, nil, vm), "max", "it was 50")
+	require.Equal(t, "1", systemProperties(nil, nil, vm)["a"].Text)
+	require.Equal(t, "5", systemProperties(nil, nil, "-Dmax=5")["max"].Text)
+}
+
 func FuzzSystemProperties(f *testing.F) {
 	f.Add(`-Da="b c" 'd`, "-Dx=y -D", "-D=")
 	f.Fuzz(func(t *testing.T, option, tool, vm string) {

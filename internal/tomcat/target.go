@@ -154,6 +154,5 @@ func (t *target) catalina(options, arguments []string) *catalina.Process {
 	}
 }
 
-// allVMArgs says that the JVM's own list of its options is whole: java.rt.vmArgs
-// is cut at PerfMaxStringConstLength.
-func (t *target) allVMArgs() bool { return t.jvm != nil && len(t.jvm.VMArgs) < 1023 }
+// allVMArgs says that the JVM's own list of its options is there, and whole.
+func (t *target) allVMArgs() bool { return t.jvm != nil && len(t.jvm.VMArgs) < maxVMArgs }
