@@ -23,14 +23,6 @@ func ports(numbers ...uint16) []Listening {
 	return out
 }
 
-// onPort is the connector of the only socket on that port.
-func onPort(t testing.TB, connectors Connectors, port uint16) *backlog.Connector {
-	t.Helper()
-	at := connectors.onPort(port)
-	require.Len(t, at, 1)
-	return connectors[at[0]]
-}
-
 // byPorts are connectors bound to all addresses, by what listens there.
 func byPorts(servers map[uint16]string) Connectors {
 	out := Connectors{}

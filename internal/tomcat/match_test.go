@@ -178,3 +178,11 @@ func TestJavaAddress(t *testing.T) {
 	}
 	require.Equal(t, "invalid IP", javaAddress(netip.Addr{}))
 }
+
+// onPort is the connector of the only socket on that port.
+func onPort(t testing.TB, connectors Connectors, port uint16) *backlog.Connector {
+	t.Helper()
+	at := connectors.onPort(port)
+	require.Len(t, at, 1)
+	return connectors[at[0]]
+}
