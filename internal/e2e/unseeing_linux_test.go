@@ -83,6 +83,9 @@ func unseeingFlags(t *testing.T, server *Tomcat) []string {
 	var flags []string
 	for _, arg := range args[1:] {
 		name, _, _ := strings.Cut(arg, "=")
+		if name == "--shutdown-delay" { // for the last scrape; the test does not wait for one
+			continue
+		}
 		require.Contains(t, known, name)
 		flags = append(flags, name+"="+strconv.Itoa(known[name]))
 	}
