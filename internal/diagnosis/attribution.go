@@ -106,7 +106,6 @@ type share struct {
 	watched    bool
 	fresh, old uint64 // increments of this tick, and those carried from the one before
 	packets    uint64 // allotted
-	remainder  uint64 // of the proportional split
 	vouched    uint64 // of packets, those that rest on carried increments
 }
 

@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"cmp"
 	"math/bits"
-	"slices"
 )
 
 // split allots total packets to the shares and returns how many are left.
@@ -27,43 +26,20 @@ func (a *Attribution) split(total uint64) (left uint64) {
 	return left
 }
 
-// allot divides total over the shares in proportion to their weights by
-// largest remainder (Hamilton's method), none beyond its weight, and returns
-// what the weights could not take.
+// allot gives each share its part of total, by its weight, and returns what the
+// weights could not take. Ties go by address, so that the same numbers always
+// split alike.
 func allot(shares []share, total uint64, weight func(*share) uint64) (left uint64) {
-	var sum uint64
+	weights := make([]uint64, len(shares))
 	for i := range shares {
-		sum += weight(&shares[i])
+		weights[i] = weight(&shares[i])
 	}
-	if sum <= total {
-		for i := range shares {
-			shares[i].packets += weight(&shares[i])
-		}
-		return total - sum
+	left = total
+	for i, n := range Allot(total, weights, func(x, y int) int { return cmp.Compare(shares[x].id.String(), shares[y].id.String()) }) {
+		shares[i].packets += n
+		left -= n
 	}
-	order := make([]int, len(shares))
-	rest := total
-	for i := range shares {
-		s := &shares[i]
-		hi, lo := bits.Mul64(total, weight(s))
-		quota, remainder := bits.Div64(hi, lo, sum)
-		s.packets += quota
-		s.remainder = remainder
-		rest -= quota
-		order[i] = i
-	}
-	// Fewer packets are left than shares have a remainder, and a share with a
-	// remainder is below its weight: one more each never exceeds it. Ties go by
-	// address, so that the same numbers always split alike.
-	slices.SortFunc(order, func(x, y int) int {
-		return cmp.Or(
-			cmp.Compare(shares[y].remainder, shares[x].remainder),
-			cmp.Compare(shares[x].id.String(), shares[y].id.String()))
-	})
-	for _, i := range order[:rest] {
-		shares[i].packets++
-	}
-	return 0
+	return left
 }
 
 // mulDiv is a·b/c without overflow, for a ≤ c.

@@ -3,9 +3,9 @@ package sampler
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -72,7 +72,7 @@ func (s *Sampler) countAbandoned(sc *scan) {
 			}
 		}
 		resets, queued := sp.lastDelta("EstabResets"), sp.queueResetsSince()
-		for i, n := range shareOut(resets-min(resets, queued), gone) {
+		for i, n := range diagnosis.Allot(resets-min(resets, queued), gone, cmp.Compare) {
 			kept[i].account.ledger.abandon(n)
 		}
 	}
@@ -88,26 +88,4 @@ func (sp *space) queueResetsSince() uint64 {
 	before := sp.queueResets
 	sp.queueResets = sum
 	return sum - min(sum, before)
-}
-
-// shareOut divides total in proportion to what is wanted, by largest
-// remainder, and gives nobody more than that.
-func shareOut(total uint64, wanted []uint64) []uint64 {
-	var sum uint64
-	for _, n := range wanted {
-		sum += n
-	}
-	if sum <= total {
-		return wanted
-	}
-	out, order, left := make([]uint64, len(wanted)), make([]int, len(wanted)), total
-	for i, n := range wanted {
-		out[i], order[i] = total*n/sum, i
-		left -= out[i]
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(total*wanted[b]%sum, total*wanted[a]%sum) })
-	for _, i := range order[:left] {
-		out[i]++
-	}
-	return out
 }

@@ -1,9 +1,11 @@
 package sampler
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 )
 
 // resetEvery bounds how often a process's descriptors are compared with the
@@ -74,8 +76,8 @@ func (r *resetLook) share(listeners []*backlog.Listener) {
 	for i, l := range listeners {
 		rooms[i] = uint64(freeSlots(l))
 	}
-	for i, n := range shareOut(uint64(*r.count), rooms) {
-		listeners[i].Connections.Reset = new(int(min(n, uint64(*r.count))))
+	for i, n := range diagnosis.Allot(uint64(*r.count), rooms, cmp.Compare) {
+		listeners[i].Connections.Reset = new(int(n))
 	}
 }
 

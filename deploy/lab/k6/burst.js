@@ -1,6 +1,7 @@
 // VUS clients connect at the same moment, or one after the other within WITHIN
-// ms; each sends one request on a connection of its own and waits. k6 gives up connecting after 30 s (its own,
-// not to be changed) and the whole request after TIMEOUT.
+// ms; each sends one request on a connection of its own and waits. k6 gives up
+// connecting after 30 s (its own, not to be changed) and the whole request after
+// TIMEOUT.
 import http from 'k6/http';
 import { sleep } from 'k6';
 import { Counter, Trend } from 'k6/metrics';

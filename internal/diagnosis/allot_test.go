@@ -1,12 +1,13 @@
-package sampler
+package diagnosis
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestShareOut(t *testing.T) {
+func TestAllot(t *testing.T) {
 	for _, tt := range []struct {
 		total        uint64
 		wanted, want []uint64
@@ -20,6 +21,6 @@ func TestShareOut(t *testing.T) {
 		{5, []uint64{9, 0, 1}, []uint64{5, 0, 0}},
 		{9, []uint64{7, 0, 5}, []uint64{5, 0, 4}},
 	} {
-		require.Equal(t, tt.want, shareOut(tt.total, tt.wanted), "%d for %v", tt.total, tt.wanted)
+		require.Equal(t, tt.want, Allot(tt.total, tt.wanted, cmp.Compare), "%d for %v", tt.total, tt.wanted)
 	}
 }
