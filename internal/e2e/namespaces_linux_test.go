@@ -30,12 +30,12 @@ func TestEveryPlaceSeesTheSame(t *testing.T) {
 				"of the process": startAgent(t, "--pid", strconv.Itoa(p.pid)),
 				"of the node":    startNodeAgent(t),
 			}
-			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "3s")
-			beside := p.sidecar().sees(t, "--port", port, "--interval", "3s")
-			apart := p.container().sees(t, "--port", port, "--interval", "3s")
-			told := p.container().sees(t, append(flags(p.port, Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "3s")...)
+			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "5s")
+			beside := p.sidecar().sees(t, "--port", port, "--interval", "5s")
+			apart := p.container().sees(t, "--port", port, "--interval", "5s")
+			told := p.container().sees(t, append(flags(p.port, Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "5s")...)
 			stranger := viewer{name: "another user of the host", uid: "65534", gid: "65534", net: p.net}.sees(t, "--port", port, "--interval", "0")
-			time.Sleep(1500 * time.Millisecond) // all have looked once
+			time.Sleep(3 * time.Second) // all have looked once
 			p.do(func() {
 				p.drops = counters(t)["ListenDrops"]
 				nettest.Overflow(t, p.address(), floodSize)
@@ -101,6 +101,8 @@ func (p *pod) numbers(t *testing.T, d *Document, pid int) numbers {
 	process, queue := *l.Process, *l.AcceptQueue
 	process.PID, queue.OldestWaitSeconds = 0, nil
 	process.SafepointSeconds = nil
+	require.NotNil(t, process.Threads)
+	process.Threads = nil // HotSpot starts and ends its compilers' as it likes
 	l.Process, l.AcceptQueue = &process, &queue
 	var n numbers
 	for _, ns := range d.NetNS {
