@@ -24,6 +24,10 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/nettest"
 )
 
+// attempts is how often reality may be disturbed by what else the machine does:
+// each is held to all of the plan.
+const attempts = 5
+
 // TestPlanAgainstTheKernel lets real clients loose on a real listener that
 // admits like Tomcat, and compares what they see, and what ListenDrops counts,
 // with the plan.
@@ -120,7 +124,7 @@ func TestPlanAgainstTheKernel(t *testing.T) {
 			}
 			require.Equal(t, tt.want, planOf(t, tt.in).Outcomes)
 			var differences []string
-			for range 3 {
+			for range attempts {
 				r := newReality(t, tt.in).run(t)
 				p := planOf(t, r.asMeasured(tt.in))
 				t.Logf("plan    %+v, %+v, %v", p.Outcomes, p.Dropped, p.ClientsDone)
@@ -129,7 +133,7 @@ func TestPlanAgainstTheKernel(t *testing.T) {
 					return
 				}
 			}
-			require.Empty(t, differences, "three times in a row")
+			require.Empty(t, differences, "%d times in a row", attempts)
 		})
 	}
 }
@@ -146,7 +150,8 @@ func (r *realOutcome) asMeasured(in PlanInput) PlanInput {
 
 // differences allows for a share of the clients, 5 % of the time, and for more
 // of the packets: whether clients that came together repeat their SYNs as one
-// batch or as two depends on the phase of the kernel's tick.
+// batch or as two depends on the phase of the kernel's tick, and a client that
+// fares otherwise repeats some three packets more or less.
 func (r *realOutcome) differences(p *Plan, slack float64) (out []string) {
 	l := latencyOf(r.served)
 	clients := slack * float64(p.Input.Requests)
@@ -161,7 +166,7 @@ func (r *realOutcome) differences(p *Plan, slack float64) (out []string) {
 		{"connect timeouts", float64(p.Outcomes.ConnectTimeout), float64(r.outcomes.ConnectTimeout), clients},
 		{"read timeouts", float64(p.Outcomes.ReadTimeout), float64(r.outcomes.ReadTimeout), clients},
 		{"resets", float64(p.Outcomes.Reset), float64(r.outcomes.Reset), clients},
-		{"dropped packets", float64(p.Dropped.SYN + p.Dropped.ACK), float64(r.drops), 3 + 0.15*float64(r.drops)},
+		{"dropped packets", float64(p.Dropped.SYN + p.Dropped.ACK), float64(r.drops), 3 + max(0.15, 3*slack)*float64(r.drops)},
 		{"wall time", p.ClientsDone.Seconds(), r.done.Seconds(), max(0.05, slack) * r.done.Seconds()},
 		{"median latency", p.Latency.P50.Seconds(), l.P50.Seconds(), max(0.05, slack) * l.P50.Seconds()},
 		{"longest latency", p.Latency.Max.Seconds(), l.Max.Seconds(), max(0.05, slack) * l.Max.Seconds()},
