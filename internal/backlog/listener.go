@@ -75,6 +75,8 @@ type AcceptQueue struct {
 	Peak *int
 	// PeakAge is how long ago the peak was seen, in the agent's 60 s window.
 	PeakAge time.Duration
+	// Recent is the highest Length since the look before this one.
+	Recent int
 	// OldestWait is the age in the queue of the connection that has waited
 	// longest (tcp_info.tcpi_last_data_sent of a queued socket), nil when
 	// nothing waits or the scan has not seen it.

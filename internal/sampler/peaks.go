@@ -5,8 +5,9 @@ import "time"
 // peaks remembers the highest queue length of each of the last 60 slices of
 // the window, in a fixed array: the fast loop writes it without allocating.
 type peaks struct {
-	slice time.Duration // window / 60
-	bins  [60]peak
+	slice  time.Duration // window / 60
+	bins   [60]peak
+	recent uint32 // the highest since takeRecent
 }
 
 type peak struct {
@@ -20,11 +21,19 @@ func newPeaks(window time.Duration) peaks {
 }
 
 func (p *peaks) observe(now time.Time, length uint32) {
+	p.recent = max(p.recent, length)
 	at := now.UnixNano() / int64(p.slice)
 	bin := &p.bins[at%int64(len(p.bins))]
 	if bin.at != at || length >= bin.length {
 		*bin = peak{at: at, length: length, when: now}
 	}
+}
+
+// takeRecent returns the highest sample since it was last called.
+func (p *peaks) takeRecent() int {
+	recent := p.recent
+	p.recent = 0
+	return int(recent)
 }
 
 // highest returns the latest of the highest samples in the window that ends now.

@@ -29,3 +29,14 @@ func TestPeaks(t *testing.T) {
 	_, _, ok = p.highest(start.Add(time.Hour))
 	require.False(t, ok, "nothing was sampled in the last minute")
 }
+
+func TestPeaksSinceTheLastTime(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	p := newPeaks(time.Minute)
+	require.Zero(t, p.takeRecent())
+	p.observe(start, 101)
+	p.observe(start.Add(time.Millisecond), 3)
+	require.Equal(t, 101, p.takeRecent())
+	p.observe(start.Add(2*time.Millisecond), 3)
+	require.Equal(t, 3, p.takeRecent(), "another look, another peak")
+}

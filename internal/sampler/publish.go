@@ -142,6 +142,7 @@ func (sp *space) book(a *account, l *backlog.Listener, scanNumber int) {
 	a.lastSeen, a.absent = now.at, false
 	a.settle(func(former bool) backlog.Cause { return sp.cause(a, l, former) })
 	a.ledger.close(scanNumber, base.scan)
+	l.AcceptQueue.Recent = max(a.peaks.takeRecent(), l.AcceptQueue.Length)
 	if length, when, ok := a.peaks.highest(now.at); ok && len(sp.past) > 1 {
 		// The scan itself is a sample, too: never show a peak below the length.
 		if length < l.AcceptQueue.Length {
