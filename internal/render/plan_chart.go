@@ -1,7 +1,6 @@
 package render
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,23 +12,22 @@ import (
 
 // planLane is one stage over time.
 type planLane struct {
-	name  string
-	of    func(*diagnosis.PlanPoint) int
-	limit int // what full is; 0: the lane's own peak, which is never "full"
-	style style
+	name string
+	of   func(*diagnosis.PlanPoint) int
+	lane // without a limit it is as high as its own peak
 }
 
 // planLanes run from the client inwards; a lane that stays empty is left out.
 func planLanes(p *diagnosis.Plan) []planLane {
 	limit := func(i int) int { return p.Stages[i].Max }
 	return []planLane{
-		{"trying again", func(pt *diagnosis.PlanPoint) int { return pt.Retrying }, 0, bad},
-		{"half-open", func(pt *diagnosis.PlanPoint) int { return pt.HalfOpen }, 0, bad},
-		{"accept queue", func(pt *diagnosis.PlanPoint) int { return pt.AcceptQueue }, limit(0), warn},
-		{"connections", func(pt *diagnosis.PlanPoint) int { return pt.Waiting + pt.InService }, limit(1), warn},
-		{"threads", func(pt *diagnosis.PlanPoint) int { return pt.InService }, limit(2), good},
-		{"served", func(pt *diagnosis.PlanPoint) int { return pt.Served }, 0, good},
-		{"failed", func(pt *diagnosis.PlanPoint) int { return pt.Lost }, 0, bad},
+		{"trying again", func(pt *diagnosis.PlanPoint) int { return pt.Retrying }, lane{0, bad}},
+		{"half-open", func(pt *diagnosis.PlanPoint) int { return pt.HalfOpen }, lane{0, bad}},
+		{"accept queue", func(pt *diagnosis.PlanPoint) int { return pt.AcceptQueue }, lane{limit(0), warn}},
+		{"connections", func(pt *diagnosis.PlanPoint) int { return pt.Waiting + pt.InService }, lane{limit(1), warn}},
+		{"threads", func(pt *diagnosis.PlanPoint) int { return pt.InService }, lane{limit(2), good}},
+		{"served", func(pt *diagnosis.PlanPoint) int { return pt.Served }, lane{0, good}},
+		{"failed", func(pt *diagnosis.PlanPoint) int { return pt.Lost }, lane{0, bad}},
 	}
 }
 
@@ -79,33 +77,6 @@ func (l *planLane) sample(p *diagnosis.Plan, columns int) (values []int, peak in
 		peak = max(peak, v)
 	}
 	return values, peak
-}
-
-// blocks draws a lane. What is not empty shows, and only what is full is full.
-func (l *planLane) blocks(values []int, top int) []span {
-	const levels = "▁▂▃▄▅▆▇█"
-	steps := strings.Split(levels, "")
-	var out []span
-	for _, v := range values {
-		sp := span{"·", dim}
-		if v > 0 {
-			ratio := float64(v) / float64(top)
-			step := min(int(math.Round(ratio*8)), 8)
-			if ratio < 1 {
-				step = min(max(step, 1), 7)
-			}
-			sp = span{steps[step-1], l.style}
-			if l.limit > 0 && v >= l.limit {
-				sp.style = bad
-			}
-		}
-		if n := len(out); n > 0 && out[n-1].style == sp.style {
-			out[n-1].text += sp.text
-			continue
-		}
-		out = append(out, sp)
-	}
-	return out
 }
 
 // planAxis is the time scale: as many round marks as fit.
