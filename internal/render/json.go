@@ -19,10 +19,31 @@ const SnapshotSchema = "tcpdiag.snapshot/v1"
 // JSON writes the snapshot as one JSON document of schema SnapshotSchema.
 // Durations are in seconds. Nothing is written when the snapshot cannot be
 // encoded.
-func JSON(w io.Writer, s *backlog.Snapshot) error {
+func JSON(w io.Writer, s *backlog.Snapshot) error { return encode(w, s, "  ") }
+
+// JSONLines writes such documents, one a line and interval.
+type JSONLines struct {
+	w    io.Writer
+	pace pace
+}
+
+// NewJSONLines writes to w, each line an interval after the one before.
+func NewJSONLines(w io.Writer, interval time.Duration) *JSONLines {
+	return &JSONLines{w, pace{interval: interval}}
+}
+
+// Look takes what was seen, and writes it when it is time.
+func (o *JSONLines) Look(s *backlog.Snapshot) error {
+	if o.pace.steps(s.Time) == 0 {
+		return nil
+	}
+	return encode(o.w, s, "")
+}
+
+func encode(w io.Writer, s *backlog.Snapshot, indent string) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	enc.SetEscapeHTML(false) // "a -> b" stays legible; this is no HTML page
 	if err := enc.Encode(newSnapshotJSON(s)); err != nil {
 		return fmt.Errorf("render: json: %w", err)

@@ -33,6 +33,15 @@ func newScreen(o TextOptions) *screen {
 	return &screen{width: min(max(w, minWidth), maxWidth), color: o.Color}
 }
 
+// lines is what was written so far, line by line.
+func (s *screen) lines() []string {
+	text := strings.TrimSuffix(s.b.String(), "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
 func (s *screen) blank() { s.b.WriteByte('\n') }
 
 // line writes the spans as one line, cut at the screen's edge.

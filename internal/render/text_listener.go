@@ -13,6 +13,11 @@ import (
 func (s *screen) listener(snap *backlog.Snapshot, l *backlog.Listener) {
 	s.verdict(l)
 	s.identity(l)
+	s.details(snap, l)
+}
+
+// details are what the verdict rests on, and what to do.
+func (s *screen) details(snap *backlog.Snapshot, l *backlog.Listener) {
 	if l.Listening() {
 		s.blank()
 		s.funnel(l)

@@ -16,33 +16,39 @@ func (s *screen) table(ls []*backlog.Listener, ruled bool) {
 	if ruled {
 		s.rule()
 	}
+	s.rows(ls, nil)
+}
+
+// rows are a heading and a line for each listener. One of them may be marked.
+func (s *screen) rows(ls []*backlog.Listener, marked *backlog.Listener) {
 	rows := make([][]string, 0, len(ls)+1)
 	rows = append(rows, []string{"", "listener", "process", "accept queue", "connections", "threads"})
 	for _, l := range ls {
 		rows = append(rows, tableRow(l))
 	}
 	widths := columnWidths(rows)
-	for i, r := range rows {
-		st := plain
-		if i == 0 {
-			st = dim
+	s.tableLine(rows[0], widths, dim, dim, "")
+	for i, l := range ls {
+		st, mark := plain, ""
+		if l == marked {
+			st, mark = bold, "▸"
 		}
-		s.tableLine(r, widths, st, ls, i-1)
+		s.tableLine(rows[i+1], widths, statusStyle(l.Verdict.Status), st, mark)
 	}
 }
 
-func (s *screen) tableLine(row []string, widths []int, st style, ls []*backlog.Listener, i int) {
+func (s *screen) tableLine(row []string, widths []int, first, others style, mark string) {
 	spans := make([]span, 0, 2*len(row))
 	for col, cell := range row {
-		text := padLeft(cell, widths[col])
+		text, st := padLeft(cell, widths[col]), others
 		if col < 3 {
 			text = padRight(cell, widths[col])
 		}
-		cellStyle := st
-		if col == 0 && i >= 0 {
-			cellStyle = statusStyle(ls[i].Verdict.Status)
+		if col == 0 {
+			st = first
 		}
-		spans = append(spans, span{text, cellStyle}, span{text: "  "})
+		spans = append(spans, span{text, st}, span{text: padRight(mark, 2)})
+		mark = ""
 	}
 	s.line(spans...)
 }

@@ -1,0 +1,148 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// Frames are the screens of watch: what every look shows, what was before, and
+// where the reader has turned to. Not safe for concurrent use.
+type Frames struct {
+	options TextOptions
+	height  int
+
+	now    *backlog.Snapshot
+	past   *history
+	paused *still // what is shown meanwhile; nil: the present
+
+	selected *place // nil: whichever is worst
+	scroll   int    // lines of the listener that are above the screen
+}
+
+// still is a moment that the reader holds on to.
+type still struct {
+	snap *backlog.Snapshot
+	past *history
+}
+
+// NewFrames begins with an empty history of so long intervals.
+func NewFrames(interval time.Duration) *Frames { return &Frames{past: newHistory(interval)} }
+
+// Resize gives the screen's size, in columns and lines.
+func (f *Frames) Resize(o TextOptions, height int) { f.options, f.height = o, height }
+
+// Look takes what was seen; a paused screen shows it later.
+func (f *Frames) Look(snap *backlog.Snapshot) {
+	f.now = snap
+	f.past.look(snap)
+}
+
+// Pause holds the screen, or lets it go on.
+func (f *Frames) Pause() {
+	if f.paused != nil || f.now == nil {
+		f.paused = nil
+		return
+	}
+	f.paused = &still{f.now, f.past.clone()}
+}
+
+// Select turns to the listener so many places on, in the order of the list.
+func (f *Frames) Select(step int) {
+	all := byAddress(f.shown().snap.Listeners)
+	if len(all) == 0 {
+		return
+	}
+	i := (slices.Index(all, f.turned(all)) + step + len(all)) % len(all)
+	f.selected, f.scroll = new(placeOf(all[i])), 0
+}
+
+// Follow turns to the worst listener, and again whenever another one is.
+func (f *Frames) Follow() { f.selected, f.scroll = nil, 0 }
+
+// Scroll moves the listener's text; View keeps it within its bounds.
+func (f *Frames) Scroll(lines int) { f.scroll += lines }
+
+func (f *Frames) shown() *still {
+	switch {
+	case f.paused != nil:
+		return f.paused
+	case f.now == nil:
+		return &still{&backlog.Snapshot{}, f.past}
+	}
+	return &still{f.now, f.past}
+}
+
+// turned is the listener on the screen.
+func (f *Frames) turned(all []*backlog.Listener) *backlog.Listener {
+	for _, l := range all {
+		if f.selected != nil && placeOf(l) == *f.selected {
+			return l
+		}
+	}
+	worst := all[0]
+	for _, l := range all[1:] {
+		if worseThan(l, worst) {
+			worst = l
+		}
+	}
+	return worst
+}
+
+// View is the screen: exactly as many lines as it has, none wider than it.
+func (f *Frames) View() string {
+	if f.now == nil || f.height <= 0 {
+		return ""
+	}
+	on := f.shown()
+	all := byAddress(on.snap.Listeners)
+	head, body := newScreen(f.options), newScreen(f.options)
+	head.header(on.snap)
+	head.notes(on.snap)
+	if len(all) > 0 {
+		l := f.turned(all)
+		if len(all) > 1 {
+			head.list(all, l, max(f.height/4, 1))
+		}
+		body.watched(on, l)
+	}
+	body.omitted(on.snap)
+	body.unavailable(on.snap.Unavailable)
+	return f.fit(head.lines(), body.lines())
+}
+
+// fit cuts the listener's lines to what fits between the head and the keys.
+func (f *Frames) fit(head, body []string) string {
+	head = head[:min(len(head), max(f.height-1, 0))]
+	room := f.height - len(head) - 1
+	f.scroll = max(0, min(f.scroll, len(body)-room))
+	below := len(body) - f.scroll - room
+	body = body[f.scroll:min(len(body), f.scroll+room)]
+	blank := make([]string, room-len(body))
+	return strings.Join(slices.Concat(head, body, blank, f.keys(below).lines()), "\n")
+}
+
+// keys is the last line: what can be done, and whether there is more to read.
+func (f *Frames) keys(below int) *screen {
+	s := newScreen(f.options)
+	var spans []span
+	pause := "space pause"
+	if f.paused != nil {
+		spans = append(spans, span{" PAUSED ", badgeWarn}, span{text: " "})
+		pause = "space go on"
+	}
+	keys := []string{"q quit", pause}
+	switch {
+	case below > 0:
+		keys = append(keys, "↑↓ scroll ("+number(below)+" more)")
+	case f.scroll > 0:
+		keys = append(keys, "↑↓ scroll")
+	}
+	if len(f.shown().snap.Listeners) > 1 {
+		keys = append(keys, "tab next listener", "esc the worst")
+	}
+	s.line(append(spans, span{strings.Join(keys, " · "), dim})...)
+	return s
+}

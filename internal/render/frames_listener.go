@@ -1,0 +1,87 @@
+package render
+
+import (
+	"slices"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// watched is a listener's text with its past below the verdict.
+func (s *screen) watched(on *still, l *backlog.Listener) {
+	s.rule()
+	s.verdict(l)
+	s.identity(l)
+	if l.Listening() {
+		s.blank()
+		s.past(on.past, l)
+	}
+	s.details(on.snap, l)
+}
+
+// figure is a row of the chart of a listener's past.
+type figure struct {
+	name string
+	of   func(*moment) int
+	lane
+}
+
+// figures run from the client inwards, as the funnel does.
+func figures(l *backlog.Listener) []figure {
+	limit := func(st stage) int {
+		if st.max == nil {
+			return 0
+		}
+		return *st.max
+	}
+	return []figure{
+		{"dropped", func(m *moment) int { return m.dropped }, lane{0, bad}},
+		{"accept queue", func(m *moment) int { return m.queue }, lane{limit(acceptQueue(l)), warn}},
+		{"connections", func(m *moment) int { return m.connections }, lane{limit(connections(l)), warn}},
+		{"waiting", func(m *moment) int { return m.waiting }, lane{0, warn}},
+		{"threads", func(m *moment) int { return m.threads }, lane{limit(threads(l)), good}},
+	}
+}
+
+// past draws the latest intervals, the present on the right, each row as high as
+// its limit or else its own peak, and the highest that the chart shows beside it.
+func (s *screen) past(h *history, l *backlog.Listener) {
+	const right = 9 // "peak" and a number with its comma
+	columns := min(max(s.width-textColumn-right, 8), depth)
+	for _, f := range figures(l) {
+		values := h.of(placeOf(l), columns, f.of)
+		peak := slices.Max(values)
+		if peak == unknown {
+			continue
+		}
+		top := f.limit
+		if top == 0 {
+			top = peak
+		}
+		s.line(slices.Concat(
+			[]span{{text: blanks(indent)}, {padRight(f.name, labelWidth+2), plain}},
+			f.blocks(values, top),
+			[]span{{padLeft(number(peak), right), dim}},
+		)...)
+	}
+	s.ago(h.pace.interval, columns, right)
+}
+
+// ago is the chart's time scale.
+func (s *screen) ago(interval time.Duration, columns, right int) {
+	from := "╵" + howLong(time.Duration(columns)*interval) + " ago"
+	s.line(span{text: blanks(textColumn)}, span{
+		from + padLeft("now╵", columns-lipgloss.Width(from)) + padLeft("peak", right), dim,
+	})
+}
+
+// list gives each listener a line, the one on the screen marked; where there is
+// no room for all, those around it.
+func (s *screen) list(all []*backlog.Listener, marked *backlog.Listener, room int) {
+	i := slices.Index(all, marked)
+	from := max(0, min(i-room/2, len(all)-room))
+	s.rule()
+	s.rows(all[from:min(from+room, len(all))], marked)
+}

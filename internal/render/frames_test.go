@@ -1,0 +1,168 @@
+package render_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+)
+
+// filling are the looks at a burst: the threads first, then the connections, then
+// the queue, and then it drops.
+func filling() []*backlog.Snapshot {
+	var out []*backlog.Snapshot
+	for i := range 24 {
+		s := okIdle()
+		if i >= 16 {
+			s = overload()
+		}
+		l := &s.Listeners[0]
+		s.Time = at().Add(time.Duration(i) * time.Second)
+		l.AcceptQueue.Recent = min(max(0, i-13)*20, 101)
+		if i < 16 {
+			l.Connections.Accepted = i * 540
+			l.Connections.Phases = [backlog.NumPhases]int{backlog.InService: min(i*30, 200), backlog.Waiting: max(0, i*540-200)}
+			l.Limits[2].Used = min(i*30, 200)
+		}
+		l.Totals.Dropped = map[backlog.DropKey]uint64{{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketSYN}: uint64(max(0, i-18) * max(0, i-18) * 40)}
+		out = append(out, s)
+	}
+	return out
+}
+
+func framesOf(width, height int, looks ...*backlog.Snapshot) *render.Frames {
+	f := render.NewFrames(time.Second)
+	f.Resize(render.TextOptions{Width: width}, height)
+	for _, look := range looks {
+		f.Look(look)
+	}
+	return f
+}
+
+func TestFramesGolden(t *testing.T) {
+	checkGolden(t, "watch_overload_100.txt", []byte(framesOf(100, 44, filling()...).View()+"\n"))
+	checkGolden(t, "watch_many_80.txt", []byte(framesOf(80, 24, machine(8)).View()+"\n"))
+	checkGolden(t, "watch_down_80.txt", []byte(framesOf(80, 24, filling()[0], down()).View()+"\n"))
+}
+
+func TestFramesFillTheirScreen(t *testing.T) {
+	for name, s := range scenarios() {
+		for _, height := range []int{1, 2, 5, 24, 100} {
+			f := framesOf(80, height, s)
+			for _, turn := range []func(){func() {}, func() { f.Select(1) }, func() { f.Scroll(7) }, f.Pause} {
+				turn()
+				lines := strings.Split(f.View(), "\n")
+				require.Len(t, lines, height, "%s", name)
+				for _, line := range lines {
+					require.LessOrEqual(t, lipgloss.Width(line), 80, "%s: %q", name, line)
+				}
+			}
+		}
+	}
+}
+
+func TestFramesBeforeThereIsAnything(t *testing.T) {
+	f := render.NewFrames(time.Second)
+	f.Select(1)
+	f.Pause()
+	f.Scroll(3)
+	f.Follow()
+	require.Empty(t, f.View())
+	f.Resize(render.TextOptions{}, 24)
+	require.Empty(t, f.View())
+	f.Look(snapshotOf())
+	require.Contains(t, f.View(), "Nothing listens here.")
+}
+
+func TestFramesShowTheWorstUntilOneIsChosen(t *testing.T) {
+	const marked = "▸"
+	line := func(f *render.Frames) string {
+		for line := range strings.Lines(f.View()) {
+			if strings.Contains(line, marked) {
+				return line
+			}
+		}
+		return ""
+	}
+	quiet, busy := machine(3), machine(3)
+	for i := range quiet.Listeners {
+		quiet.Listeners[i].Verdict.Status = backlog.StatusOK
+	}
+	f := framesOf(100, 40, quiet)
+	first := line(f)
+	f.Look(busy)
+	require.Contains(t, line(f), "losing")
+	require.NotEqual(t, first, line(f))
+
+	f.Select(1)
+	chosen := strings.Fields(line(f))[1]
+	f.Look(quiet)
+	require.Contains(t, line(f), chosen, "it stays")
+	for range quiet.Listeners {
+		f.Select(-1)
+	}
+	require.Contains(t, line(f), chosen, "once round")
+	f.Follow()
+	require.Equal(t, first, line(f))
+
+	f.Select(1)
+	f.Look(okIdle())
+	require.Contains(t, f.View(), "[::]:8080", "the chosen one is gone")
+}
+
+func TestFramesPause(t *testing.T) {
+	looks := filling()
+	f := framesOf(100, 40, looks[:20]...)
+	before := f.View()
+	f.Pause()
+	held := f.View()
+	for _, look := range looks[20:] {
+		f.Look(look)
+	}
+	require.Equal(t, held, f.View())
+	require.Contains(t, held, "PAUSED")
+	f.Pause()
+	require.NotContains(t, f.View(), "PAUSED")
+	require.NotEqual(t, before, f.View(), "what came meanwhile is there")
+	require.Equal(t, framesOf(100, 40, looks...).View(), f.View())
+}
+
+func TestFramesScrollWithinTheText(t *testing.T) {
+	f := framesOf(80, 24, overload())
+	top := f.View()
+	f.Scroll(-5)
+	require.Equal(t, top, f.View())
+	require.Contains(t, top, " more)")
+	f.Scroll(1000)
+	bottom := f.View()
+	require.NotContains(t, bottom, "more)")
+	f.Scroll(1)
+	require.Equal(t, bottom, f.View())
+	f.Scroll(-1)
+	require.Contains(t, f.View(), "(1 more)", "it has not gone past the end")
+}
+
+func TestFramesEnd(t *testing.T) {
+	looks := filling()
+	for _, look := range looks {
+		quiet := tomcat("[::]:9000")
+		look.Listeners = append(look.Listeners, quiet)
+	}
+	last := &looks[len(looks)-1].Listeners[0].Totals
+	last.FullSeconds, last.AbandonedRequests, last.QueueResets = 4.2, 3, 1
+	var b bytes.Buffer
+	require.NoError(t, framesOf(100, 40, looks...).End(&b))
+	require.Contains(t, b.String(), "LOSING  [::]:8080  max_connections")
+	require.Contains(t, b.String(), "At 03:00:28: ")
+	require.Contains(t, b.String(), "Since the start: 1,000 packets dropped, about 3 requests abandoned, 1 queued connection reset, the\n  accept queue full for 4.2 s.")
+	require.Contains(t, b.String(), "1 listener was ok all the time.")
+	require.NotContains(t, b.String(), "9000")
+	require.Error(t, framesOf(100, 40, looks...).End(failing{io.ErrShortWrite}))
+}

@@ -1,0 +1,177 @@
+package render
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// place is a listener, or the expected port on which nothing listens. It
+// survives the listener's restart.
+type place struct {
+	id   backlog.ListenerID
+	port uint16
+}
+
+func placeOf(l *backlog.Listener) place { return place{l.ID, l.Port} }
+
+// history is what was seen of every place, interval by interval.
+type history struct {
+	pace   pace
+	now    int // number of the present interval
+	tracks map[place]*track
+}
+
+// track is the past of one place.
+type track struct {
+	moments []moment // the oldest first
+	dropped uint64   // packets, since tcpdiag started
+	worst   *backlog.Listener
+	worstAt time.Time
+	last    *backlog.Listener
+}
+
+// moment is the most that was seen of each stage within one interval; unknown
+// is what was not.
+type moment struct {
+	at                                   int // number of the interval
+	queue, connections, waiting, threads int
+	dropped                              int // packets, in this interval
+}
+
+// depth is how many intervals are kept: more than the widest screen shows.
+const depth = maxWidth
+
+func newHistory(interval time.Duration) *history {
+	return &history{pace: pace{interval: interval}, tracks: map[place]*track{}}
+}
+
+// look adds what one look saw. Several looks within an interval are one moment.
+func (h *history) look(snap *backlog.Snapshot) {
+	steps := h.pace.steps(snap.Time)
+	h.now += steps
+	// Where looks are dear, the sampler takes them further apart than asked for:
+	// what one of them shows then stands for the intervals before it, too.
+	spans := max(1, min(steps, int((snap.Self.ScanInterval+h.pace.interval/2)/h.pace.interval)))
+	for i := range snap.Listeners {
+		l := &snap.Listeners[i]
+		t := h.tracks[placeOf(l)]
+		if t == nil {
+			t = &track{}
+			h.tracks[placeOf(l)] = t
+		}
+		t.look(l, snap.Time, h.now, spans)
+	}
+}
+
+func (t *track) look(l *backlog.Listener, at time.Time, interval, spans int) {
+	total := droppedSince(l)
+	m := momentOf(l)
+	for m.at = interval - spans + 1; m.at < interval && len(t.moments) > 0; m.at++ {
+		t.moments = append(t.moments, m)
+	}
+	m.at, m.dropped = interval, int(total-min(t.dropped, total))
+	t.dropped = total
+	if n := len(t.moments); n > 0 && t.moments[n-1].at == interval {
+		t.moments[n-1].merge(m)
+	} else {
+		t.moments = append(t.moments, m)
+	}
+	if extra := len(t.moments) - depth; extra > 0 {
+		t.moments = slices.Delete(t.moments, 0, extra)
+	}
+	if t.last = l; t.worst == nil || worseThan(l, t.worst) {
+		t.worst, t.worstAt = l, at
+	}
+}
+
+// worseThan compares how two looks at a listener stand.
+func worseThan(a, b *backlog.Listener) bool {
+	if a.Verdict.Status != b.Verdict.Status {
+		return a.Verdict.Status > b.Verdict.Status
+	}
+	return lost(a) > lost(b)
+}
+
+// droppedSince is the address's running total since tcpdiag started.
+func droppedSince(l *backlog.Listener) (sum uint64) {
+	for _, n := range l.Totals.Dropped {
+		sum += n
+	}
+	return sum
+}
+
+func momentOf(l *backlog.Listener) moment {
+	m := moment{queue: unknown, connections: unknown, waiting: unknown, threads: unknown}
+	if l.AcceptQueue != nil {
+		m.queue = l.AcceptQueue.Recent
+	}
+	if c := l.Connections; c != nil {
+		m.connections, m.waiting = c.Held(), c.Phases[backlog.Waiting]
+		if busy, _ := busyThreads(l); busy != nil {
+			m.threads = *busy
+		}
+	}
+	return m
+}
+
+func (m *moment) merge(later moment) {
+	m.queue = max(m.queue, later.queue)
+	m.connections = max(m.connections, later.connections)
+	m.waiting = max(m.waiting, later.waiting)
+	m.threads = max(m.threads, later.threads)
+	m.dropped += later.dropped
+}
+
+// of gives a figure's values in the latest intervals, the newest last.
+func (h *history) of(p place, columns int, figure func(*moment) int) []int {
+	values := slices.Repeat([]int{unknown}, columns)
+	t := h.tracks[p]
+	if t == nil {
+		return values
+	}
+	for i := range t.moments {
+		if column := columns - 1 - (h.now - t.moments[i].at); column >= 0 {
+			values[column] = figure(&t.moments[i])
+		}
+	}
+	return values
+}
+
+// clone is the history as it stands, which later looks do not change.
+func (h *history) clone() *history {
+	out := *h
+	out.tracks = make(map[place]*track, len(h.tracks))
+	for p, t := range h.tracks {
+		kept := *t
+		kept.moments = slices.Clone(t.moments)
+		out.tracks[p] = &kept
+	}
+	return &out
+}
+
+// pace parts time into intervals. A look that comes a little late begins no
+// interval of its own between two others, and none is skipped.
+type pace struct {
+	interval time.Duration
+	start    time.Time // of the present interval
+}
+
+// early is how much of an interval a look may come before its time.
+const early = 10 // per cent
+
+// steps tells how many intervals have passed since the present one began; it
+// begins anew with time t then. The first look is in an interval of its own.
+func (p *pace) steps(t time.Time) int {
+	if p.start.IsZero() {
+		p.start = t
+		return 1
+	}
+	n := int((t.Sub(p.start) + p.interval*early/100) / p.interval)
+	if n <= 0 {
+		return 0
+	}
+	p.start = t
+	return n
+}

@@ -1,0 +1,110 @@
+package render
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// lookAt is a look, so long after the first, at a listener whose queue had peaked
+// at peak and which had dropped so many packets by then.
+func lookAt(after time.Duration, peak int, dropped uint64) *backlog.Snapshot {
+	return &backlog.Snapshot{
+		Time: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC).Add(after),
+		Listeners: []backlog.Listener{{
+			ID:          backlog.ListenerID{Address: netip.MustParseAddrPort("[::]:8080")},
+			Port:        8080,
+			AcceptQueue: &backlog.AcceptQueue{Limit: 100, Recent: peak},
+			Totals:      backlog.Totals{Dropped: map[backlog.DropKey]uint64{{Cause: backlog.CauseMaxConnections}: dropped}},
+		}},
+	}
+}
+
+func TestHistoryByInterval(t *testing.T) {
+	const s = time.Second
+	tests := []struct {
+		name    string
+		looks   []*backlog.Snapshot
+		queue   []int
+		dropped []int
+	}{
+		{"one look", []*backlog.Snapshot{lookAt(0, 5, 2)}, []int{unknown, unknown, 5}, []int{unknown, unknown, 2}},
+		{
+			"looks within an interval are one moment: the highest, and all that was dropped",
+			[]*backlog.Snapshot{lookAt(0, 1, 0), lookAt(s, 2, 0), lookAt(s+s/4, 9, 4), lookAt(s+s/2, 3, 6)},
+			[]int{unknown, 1, 9},
+			[]int{unknown, 0, 6},
+		},
+		{
+			"looks that come a little early or late are one an interval",
+			[]*backlog.Snapshot{lookAt(0, 1, 0), lookAt(s+s/20, 2, 0), lookAt(2*s, 3, 0), lookAt(3*s+s/20, 4, 0)},
+			[]int{2, 3, 4},
+			[]int{0, 0, 0},
+		},
+		{
+			"what was not looked at is not known",
+			[]*backlog.Snapshot{lookAt(0, 1, 0), lookAt(2*s, 3, 7)},
+			[]int{1, unknown, 3},
+			[]int{0, unknown, 7},
+		},
+		{
+			"a counter that begins anew has dropped nothing",
+			[]*backlog.Snapshot{lookAt(0, 1, 9), lookAt(s, 1, 0), lookAt(2*s, 1, 2)},
+			[]int{1, 1, 1},
+			[]int{9, 0, 2},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHistory(s)
+			for _, look := range tt.looks {
+				h.look(look)
+			}
+			p := placeOf(&tt.looks[0].Listeners[0])
+			require.Equal(t, tt.queue, h.of(p, 3, func(m *moment) int { return m.queue }))
+			require.Equal(t, tt.dropped, h.of(p, 3, func(m *moment) int { return m.dropped }))
+		})
+	}
+}
+
+// A sampler that looks seldom, because looks are dear, leaves no holes.
+func TestHistoryOfStretchedLooks(t *testing.T) {
+	h := newHistory(time.Second)
+	for i, peak := range []int{1, 3, 7} {
+		look := lookAt(time.Duration(i)*2*time.Second, peak, uint64(10*i))
+		if i == 1 {
+			look.Self.ScanInterval = 2 * time.Second
+		}
+		h.look(look)
+	}
+	p := placeOf(&lookAt(0, 0, 0).Listeners[0])
+	require.Equal(t, []int{1, 3, 3, unknown, 7}, h.of(p, 5, func(m *moment) int { return m.queue }))
+	require.Equal(t, []int{0, 0, 10, unknown, 10}, h.of(p, 5, func(m *moment) int { return m.dropped }))
+}
+
+func TestHistoryIsBounded(t *testing.T) {
+	h := newHistory(time.Second)
+	for i := range 3 * depth {
+		h.look(lookAt(time.Duration(i)*time.Second, i, 0))
+	}
+	p := placeOf(&lookAt(0, 0, 0).Listeners[0])
+	require.Len(t, h.tracks[p].moments, depth)
+	require.Equal(t, []int{3*depth - 2, 3*depth - 1}, h.of(p, 2, func(m *moment) int { return m.queue }))
+}
+
+func TestHistoryKeepsTheWorstLook(t *testing.T) {
+	h := newHistory(time.Second)
+	for i, status := range []backlog.Status{backlog.StatusOK, backlog.StatusLosing, backlog.StatusSaturated} {
+		snap := lookAt(time.Duration(i)*time.Second, i, 0)
+		snap.Listeners[0].Verdict.Status = status
+		h.look(snap)
+	}
+	track := h.byAddress()[0]
+	require.Equal(t, backlog.StatusLosing, track.worst.Verdict.Status)
+	require.Equal(t, 1, track.worst.AcceptQueue.Recent)
+	require.Equal(t, "03:00:01", track.worstAt.Format(time.TimeOnly))
+}

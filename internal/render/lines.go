@@ -1,0 +1,99 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+)
+
+// Lines are what watch writes where there is no screen to draw on: a line for
+// each listener and interval, for a file beside the load test's own.
+type Lines struct {
+	w       io.Writer
+	pace    pace
+	past    map[place]*passed
+	written int
+}
+
+// passed is what happened at a place since its line before.
+type passed struct {
+	peak               int
+	dropped, abandoned uint64 // the totals at its line before
+}
+
+// headingEvery is after how many lines the heading comes again.
+const headingEvery = 24
+
+// NewLines writes to w, each line an interval after the one before.
+func NewLines(w io.Writer, interval time.Duration) *Lines {
+	return &Lines{w: w, pace: pace{interval: interval}, past: map[place]*passed{}}
+}
+
+// Look takes what was seen, and writes it when it is time.
+func (o *Lines) Look(snap *backlog.Snapshot) error {
+	all := byAddress(snap.Listeners)
+	for _, l := range all {
+		o.passed(l)
+	}
+	if o.pace.steps(snap.Time) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	if len(all) == 0 {
+		b.WriteString(snap.Time.Format(time.TimeOnly) + "  nothing listens here\n")
+	}
+	for _, l := range all {
+		if o.written%headingEvery == 0 {
+			fmt.Fprintf(&b, lineFormat, "time", "listener", "status", "cause", "queue", "peak", "connections", "waiting", "threads", "dropped", "abandoned")
+		}
+		o.line(&b, snap, l)
+		o.written++
+	}
+	if _, err := io.WriteString(o.w, b.String()); err != nil {
+		return fmt.Errorf("render: lines: %w", err)
+	}
+	return nil
+}
+
+func (o *Lines) passed(l *backlog.Listener) {
+	p := o.past[placeOf(l)]
+	if p == nil {
+		p = &passed{}
+		o.past[placeOf(l)] = p
+	}
+	if l.AcceptQueue != nil {
+		p.peak = max(p.peak, l.AcceptQueue.Recent)
+	}
+}
+
+const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s\n"
+
+// line ends the listener's interval.
+func (o *Lines) line(b *strings.Builder, snap *backlog.Snapshot, l *backlog.Listener) {
+	p, dropped, abandoned := o.past[placeOf(l)], droppedSince(l), l.Totals.AbandonedRequests
+	m := momentOf(l)
+	where, cause := whereOf(l), cmp.Or(printable(string(l.Verdict.Cause)), "-")
+	if !l.Listening() {
+		where = ":" + strconv.Itoa(int(l.Port))
+	}
+	fmt.Fprintf(b, lineFormat, snap.Time.Format(time.TimeOnly), where, l.Verdict.Status, cause,
+		bare(fraction(acceptQueue(l))), figureOr(l.AcceptQueue != nil, p.peak), bare(fraction(connections(l))),
+		figureOr(m.waiting != unknown, m.waiting), bare(fraction(threads(l))),
+		figureOr(l.Listening(), dropped-min(p.dropped, dropped)), figureOr(l.Listening(), abandoned-min(p.abandoned, abandoned)))
+	*p = passed{dropped: dropped, abandoned: abandoned}
+}
+
+// bare is a number without its commas: awk reads these lines, too.
+func bare(text string) string { return strings.ReplaceAll(text, ",", "") }
+
+func figureOr[T int | uint64](known bool, n T) string {
+	if !known {
+		return "n/a"
+	}
+	return bare(number(n))
+}
