@@ -3,6 +3,7 @@ module github.com/tcpdiag/tcpdiag
 go 1.26.0
 
 require (
+	charm.land/bubbletea/v2 v2.0.10
 	charm.land/lipgloss/v2 v2.0.6
 	github.com/magiconair/properties v1.18.12
 	github.com/prometheus/client_golang v1.25.0

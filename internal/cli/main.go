@@ -37,6 +37,7 @@ limit does it, and what to change. It reads what the kernel already knows
 (netlink sock_diag, /proc) and what the application's configuration says.`,
 		Example: `  tcpdiag snapshot                 one look at every Tomcat here: verdict and advice
   tcpdiag snapshot --port 8080     one listener, whatever it is
+  tcpdiag watch                    the same again and again, with its past
   tcpdiag agent                    watch and export Prometheus metrics on :10889
   tcpdiag demo                     see it work, with nothing else installed`,
 		SilenceUsage:  true,
@@ -44,6 +45,6 @@ limit does it, and what to change. It reads what the kernel already knows
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newSnapshotCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand())
+	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand())
 	return root
 }

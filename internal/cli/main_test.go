@@ -45,6 +45,10 @@ func TestBadInput(t *testing.T) {
 		"no config file":      {[]string{"agent", "--config", "/does/not/exist"}, 1, `/does/not/exist: no such file`},
 		"config file unsaid":  {[]string{"agent", "--config", ""}, 2, `--config "": give a file`},
 		"check of nothing":    {[]string{"agent", "--check-config"}, 2, `--check-config needs --config`},
+		"watching too often":  {[]string{"watch", "--interval", "1ms"}, 2, "--interval 1ms: give a time from 100ms to 1m0s"},
+		"watching the past":   {[]string{"watch", "--for", "-1s"}, 2, "--for -1s: give a time from 0 (until q or Ctrl-C)"},
+		"watched as xml":      {[]string{"watch", "--output", "xml"}, 2, `--output "xml": give text, lines or json`},
+		"watching no process": {[]string{"watch", "--pid", "4194304"}, 1, "pid 4194304: "},
 		"web config":          {[]string{"agent", "--web.config.file", "/does/not/exist"}, 1, `/does/not/exist`},
 	}
 	for name, tt := range tests {

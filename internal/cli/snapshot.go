@@ -110,16 +110,22 @@ func worstStatus(snap *backlog.Snapshot) backlog.Status {
 	return worst
 }
 
-// textOptions asks the terminal: colour only on one, and not with NO_COLOR
-// (any value that is not empty) or TERM=dumb.
+// textOptions asks the terminal, if it is one.
 func textOptions(w io.Writer) render.TextOptions {
+	o, _ := terminal(w)
+	return o
+}
+
+// terminal tells whether w is one, and what it can show: colour only without
+// NO_COLOR (any value that is not empty) and TERM=dumb.
+func terminal(w io.Writer) (o render.TextOptions, ok bool) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return render.TextOptions{}
+		return o, false
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		width = 0
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		o.Width = width
 	}
-	return render.TextOptions{Width: width, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return o, true
 }

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/config"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/sampler"
+)
+
+// watchOptions are the flags of watch.
+type watchOptions struct {
+	targets
+	interval time.Duration
+	lasts    time.Duration
+	output   string
+}
+
+func newWatchCommand() *cobra.Command {
+	var o watchOptions
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Look again and again, beside a load test",
+		Long: `watch shows on a terminal what snapshot shows, anew every interval, with each
+stage's past above it: the most that was seen within every interval, from a
+hundred looks a second at the accept queues. The verdict is that of the last
+minute, as the agent's. When it ends it tells each listener's worst moment.
+
+Where the output is no terminal it writes a line for each listener and interval,
+with the packets dropped since the line before; --output json writes a document
+of snapshot's kind on a line.`,
+		Example: `  tcpdiag watch
+  tcpdiag watch --port 8080 --interval 200ms
+  tcpdiag watch --port 8080 --for 5m | tee load-test.txt
+  tcpdiag watch --output json | jq -c '.listeners[] | [.port, .verdict.cause]'`,
+		Args: cobra.NoArgs,
+		RunE: run(func(cmd *cobra.Command) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		}),
+	}
+	o.register(cmd.Flags())
+	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between two looks at everything")
+	cmd.Flags().DurationVar(&o.lasts, "for", 0, "end by itself after so long; 0: on q or Ctrl-C")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text (a screen on a terminal, else lines), lines or json")
+	return cmd
+}
+
+func (o *watchOptions) validate() error {
+	switch {
+	case o.interval < config.MinScanInterval || o.interval > config.MaxScanInterval:
+		return usagef("--interval %v: give a time from %v to %v", o.interval, config.MinScanInterval, config.MaxScanInterval)
+	case o.lasts < 0:
+		return usagef("--for %v: give a time from 0 (until q or Ctrl-C)", o.lasts)
+	case o.output != "text" && o.output != "lines" && o.output != "json":
+		return usagef("--output %q: give text, lines or json", o.output)
+	}
+	return o.targets.validate()
+}
+
+func (o *watchOptions) run(ctx context.Context, in io.Reader, w io.Writer) error {
+	opt := sampler.Defaults()
+	o.options(&opt)
+	opt.ScanInterval, opt.MaxListeners = o.interval, 0
+	s, err := newSampler(opt)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if o.lasts > 0 {
+		time.AfterFunc(o.lasts, stop)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	looks := make(chan *backlog.Snapshot)
+	g.Go(func() error { return s.Run(ctx) })
+	g.Go(func() error {
+		defer close(looks)
+		follow(ctx, s.Snapshot, looks)
+		return nil
+	})
+	g.Go(func() error {
+		defer stop()
+		return o.show(in, w, looks)
+	})
+	return g.Wait()
+}
+
+// between is how often it is asked whether there is something new: the sampler
+// looks a hundred milliseconds after the last time at the earliest.
+const between = 25 * time.Millisecond
+
+// follow hands out each snapshot once, until ctx is done. A reader that is slow
+// misses some, never the latest.
+func follow(ctx context.Context, latest func() *backlog.Snapshot, looks chan<- *backlog.Snapshot) {
+	ticker := time.NewTicker(between)
+	defer ticker.Stop()
+	var last *backlog.Snapshot
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		snap := latest()
+		if snap == nil || snap == last {
+			continue
+		}
+		last = snap
+		select {
+		case <-ctx.Done():
+			return
+		case looks <- snap:
+		}
+	}
+}
+
+// show ends when there are no more looks, or the reader has seen enough.
+func (o *watchOptions) show(in io.Reader, w io.Writer, looks <-chan *backlog.Snapshot) error {
+	if screen, ok := terminal(w); ok && o.output == "text" {
+		return newWatchScreen(o.interval, screen).run(in, w, looks)
+	}
+	look := render.NewLines(w, o.interval).Look
+	if o.output == "json" {
+		look = render.NewJSONLines(w, o.interval).Look
+	}
+	for snap := range looks {
+		if err := look(snap); err != nil {
+			return err
+		}
+	}
+	return nil
+}

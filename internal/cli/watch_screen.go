@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+)
+
+// watchScreen is watch on a terminal: keys and looks in, frames out.
+type watchScreen struct {
+	frames *render.Frames
+	text   render.TextOptions
+	height int
+}
+
+func newWatchScreen(interval time.Duration, text render.TextOptions) *watchScreen {
+	return &watchScreen{frames: render.NewFrames(interval), text: text}
+}
+
+// run draws until the reader quits or there are no more looks. The screen is
+// taken when there is something to show, so that what cannot be looked at at
+// all is told below the prompt.
+func (m *watchScreen) run(in io.Reader, w io.Writer, looks <-chan *backlog.Snapshot, o ...tea.ProgramOption) error {
+	first, ok := <-looks
+	if !ok {
+		return nil
+	}
+	m.frames.Look(first)
+	o = append(o, tea.WithOutput(w), tea.WithoutSignalHandler())
+	if in != os.Stdin { // of which bubbletea sees for itself whether it is a terminal
+		o = append(o, tea.WithInput(in))
+	}
+	program := tea.NewProgram(m, o...)
+	go func() { // ends with the looks; a program that has ended takes no more
+		for snap := range looks {
+			program.Send(snap)
+		}
+		program.Quit()
+	}()
+	if _, err := program.Run(); err != nil && !errors.Is(err, tea.ErrInterrupted) {
+		return err
+	}
+	return m.frames.End(w)
+}
+
+// Init has nothing to begin with.
+func (m *watchScreen) Init() tea.Cmd { return nil }
+
+// Update takes a look, a key, or the terminal's size.
+func (m *watchScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case *backlog.Snapshot:
+		m.frames.Look(msg)
+	case tea.WindowSizeMsg:
+		m.text.Width, m.height = msg.Width, msg.Height
+		m.frames.Resize(m.text, m.height)
+	case tea.KeyPressMsg:
+		return m, m.key(msg.String())
+	}
+	return m, nil
+}
+
+func (m *watchScreen) key(key string) tea.Cmd {
+	page := max(m.height/2, 1)
+	switch key {
+	case "q", "ctrl+c":
+		return tea.Quit
+	case "ctrl+z":
+		return tea.Suspend
+	case "space", "p":
+		m.frames.Pause()
+	case "tab", "right", "l":
+		m.frames.Select(1)
+	case "shift+tab", "left", "h":
+		m.frames.Select(-1)
+	case "esc":
+		m.frames.Follow()
+	case "down", "j":
+		m.frames.Scroll(1)
+	case "up", "k":
+		m.frames.Scroll(-1)
+	case "pgdown":
+		m.frames.Scroll(page)
+	case "pgup":
+		m.frames.Scroll(-page)
+	}
+	return nil
+}
+
+// View takes the whole screen and gives it back at the end.
+func (m *watchScreen) View() tea.View {
+	v := tea.NewView(m.frames.View())
+	v.AltScreen = true
+	return v
+}
