@@ -171,8 +171,8 @@ func TestF9Addresses(t *testing.T) {
 // F9: a process in another network namespace.
 func TestF9OtherNamespace(t *testing.T) {
 	a := artifacts(t)
+	elsewhere := nettest.Namespace(t) // first: its thread ends, and with it what the thread has started
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
-	elsewhere := nettest.Namespace(t)
 	out, err := elsewhere.Command(a.Tcpdiag, "snapshot", "--pid", strconv.Itoa(server.PID), "--interval", "100ms", "--output", "json").Output()
 	require.NoError(t, err)
 	d, err := Decode(out)
