@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -164,20 +163,5 @@ func ip(t *testing.T, args ...string) {
 	require.NoError(t, err, "ip %v: %s", args, out)
 }
 
-// queued is the length of the accept queue (sk_ack_backlog), -1 without a
-// listener: the receive queue of its line in /proc/net/tcp6.
-func (p *pod) queued() int {
-	table, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/net/tcp6")
-	if err != nil {
-		return -1
-	}
-	for line := range strings.Lines(string(table)) {
-		f := strings.Fields(line)
-		if len(f) > 4 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", p.port)) && f[3] == "0A" {
-			n, err := strconv.ParseInt(f[4][strings.IndexByte(f[4], ':')+1:], 16, 32)
-			require.NoError(p.t, err)
-			return int(n)
-		}
-	}
-	return -1
-}
+// queued is the length of the accept queue, -1 without a listener.
+func (p *pod) queued() int { return queued(p.t, strconv.Itoa(p.pid), p.port) }

@@ -87,12 +87,13 @@ func requireGauges(t *testing.T, series Series, port int, phases map[string]floa
 func TestA9TheKernelsOwnOne(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 1, MaxConnections: 1, AcceptCount: 1})
 	warm(t, server)
-	result := snapshotLater(t, nil, append(on(server), "--interval", "1s")...)
-	time.Sleep(300 * time.Millisecond)
+	result := snapshotLater(t, nil, append(on(server), "--interval", "2s")...)
+	time.Sleep(time.Second) // its first look is over
 	before := counters(t)
-	o := clients(t, tenClients(server, 400*time.Millisecond)).outcomes(t, 10*time.Second)
+	ten := fill(t, tenClients(server, 400*time.Millisecond), 1, 2)
+	require.Equal(t, 7, ten.lost.outcomes(t, 10*time.Second).Of(demo.ConnectTimeout))
+	o := ten.outcomes(t, 10*time.Second)
 	require.Equal(t, 3, o.Of(demo.OK), o.String())
-	require.Equal(t, 7, o.Of(demo.ConnectTimeout), o.String())
 	dropped := counters(t)["ListenDrops"] - before["ListenDrops"]
 
 	l := listener(t, result(), server.Port)
@@ -153,21 +154,19 @@ func TestC2MaxConnectionsOne(t *testing.T) {
 }
 
 // C4: maxThreads 2, maxConnections 3 or 4, acceptCount 1, a handler of 3 s and
-// ten clients. Client timeouts: connect 900 ms, below the first SYN retry;
+// ten clients. Client timeouts: connect 500 ms, below the first SYN retry;
 // request 30 s.
 func TestC4EachStage(t *testing.T) {
 	for _, connections := range []int{3, 4} {
 		t.Run(strconv.Itoa(connections)+" connections", func(t *testing.T) {
 			server := tomcat(t, fourDigits(), Limits{Threads: 2, MaxConnections: connections, AcceptCount: 1})
 			warm(t, server)
-			crowd := clients(t, demo.BurstOptions{
-				Address: server.Address(), Clients: 10, Rate: 40, Path: hello(3 * time.Second),
-				ConnectTimeout: 900 * time.Millisecond, RequestTimeout: 30 * time.Second,
-			})
+			ten := fill(t, demo.BurstOptions{
+				Address: server.Address(), Clients: 10, Path: hello(3 * time.Second),
+				ConnectTimeout: 500 * time.Millisecond, RequestTimeout: 30 * time.Second,
+			}, connections, 2)
 			inside := connections + 2
-			within(t, 2500*time.Millisecond, "the others are turned away", func() bool {
-				return crowd.Now().Of(demo.ConnectTimeout) == 10-inside
-			})
+			require.Equal(t, 10-inside, ten.lost.outcomes(t, 10*time.Second).Of(demo.ConnectTimeout), "the others are turned away")
 			d := snapshot(t, nil, append(on(server), "--interval", "0")...)
 			require.Equal(t, Truth{Busy: 2, Connections: connections}, truth(t, server))
 			l := listener(t, d, server.Port)
@@ -177,7 +176,7 @@ func TestC4EachStage(t *testing.T) {
 			require.True(t, l.AcceptQueue.Full)
 			require.Equal(t, new(inside), l.Capacity)
 			require.Equal(t, []string{"accept_queue", "max_connections", "max_threads"}, l.Verdict.Chain)
-			o := crowd.outcomes(t, 20*time.Second)
+			o := ten.outcomes(t, 20*time.Second)
 			require.Equal(t, inside, o.Of(demo.OK), o.String())
 		})
 	}
@@ -203,7 +202,7 @@ func TestF5NothingListens(t *testing.T) {
 }
 
 // F7: two connectors of one server, and one of them drops. A handler of 3 s;
-// client timeouts: connect 900 ms, below the first SYN retry; request 30 s.
+// client timeouts: connect 500 ms, below the first SYN retry; request 30 s.
 func TestF7OneOfTwoConnectorsDrops(t *testing.T) {
 	port := fourDigits()
 	server := tomcat(t, port, Limits{Threads: 20, MaxConnections: 100, AcceptCount: 50}, func(o *TomcatOptions) {
@@ -216,13 +215,13 @@ func TestF7OneOfTwoConnectorsDrops(t *testing.T) {
 	calm := clients(t, demo.BurstOptions{
 		Address: server.Address(), Clients: 10, Rate: 100, Path: hello(3 * time.Second), RequestTimeout: 30 * time.Second,
 	})
-	lost := clients(t, demo.BurstOptions{
-		Address: server.ExtraAddress(), Clients: 10, Rate: 40, Path: hello(3 * time.Second), TLS: unverified(),
-		ConnectTimeout: 900 * time.Millisecond, RequestTimeout: 30 * time.Second,
-	})
+	ten := fill(t, demo.BurstOptions{
+		Address: server.ExtraAddress(), Clients: 10, Path: hello(3 * time.Second), TLS: unverified(),
+		ConnectTimeout: 500 * time.Millisecond, RequestTimeout: 30 * time.Second,
+	}, 2, 2)
 	require.Equal(t, 10, calm.outcomes(t, 20*time.Second).Of(demo.OK))
-	o := lost.outcomes(t, 30*time.Second)
-	require.Equal(t, 6, o.Of(demo.ConnectTimeout), o.String())
+	require.Equal(t, 6, ten.lost.outcomes(t, 10*time.Second).Of(demo.ConnectTimeout))
+	o := ten.outcomes(t, 30*time.Second)
 	require.Equal(t, 4, o.Of(demo.OK), o.String())
 	dropped := counters(t)["ListenDrops"] - before["ListenDrops"]
 	require.GreaterOrEqual(t, dropped, 6)
