@@ -94,15 +94,16 @@ func TestResetConnectionsHoldTheirSlots(t *testing.T) {
 }
 
 // F12: clients that half-close after the request are served and have not
-// abandoned anything; those that give up (request timeout 500 ms, handler
-// 1.5 s) have. The agent watches both come and go.
+// abandoned anything; those that give up (request timeout 500 ms, handler 3 s)
+// have. The agent watches both come and go.
 func TestHalfClosedIsNotAbandoned(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 20, MaxConnections: 100})
 	warm(t, server)
-	agent := startAgent(t, append(on(server), "--scan-interval", "200ms")...)
-	o := demo.BurstOptions{Address: server.Address(), Clients: 10, Rate: 200, Path: hello(1500 * time.Millisecond), HalfClose: true}
+	agent := startAgent(t, on(server)...)
+	scansEverySecond(t, agent)
+	o := demo.BurstOptions{Address: server.Address(), Clients: 10, Path: hello(3 * time.Second), HalfClose: true}
 	half := clients(t, o)
-	within(t, 2*time.Second, "ten half-closed connections seen", func() bool {
+	within(t, 5*time.Second, "ten half-closed connections seen", func() bool {
 		d, err := agent.Snapshot(t.Context())
 		require.NoError(t, err)
 		l := listener(t, d, server.Port)
@@ -111,13 +112,20 @@ func TestHalfClosedIsNotAbandoned(t *testing.T) {
 	})
 	require.Equal(t, 10, half.outcomes(t, 10*time.Second).Of(demo.OK), "served")
 	quiet(t, server)
-	time.Sleep(time.Second) // scans that see them gone
+	within(t, 10*time.Second, "the agent has seen them go", func() bool {
+		d, err := agent.Snapshot(t.Context())
+		require.NoError(t, err)
+		return listener(t, d, server.Port).Connections.Accepted == 0
+	})
 	require.Zero(t, abandoned(t, agent, server), "half-closing is no giving up")
 
 	o.HalfClose, o.RequestTimeout = false, 500*time.Millisecond
 	require.Equal(t, 10, clients(t, o).outcomes(t, 10*time.Second).Of(demo.ReadTimeout))
 	quiet(t, server)
-	within(t, 5*time.Second, "ten abandoned requests counted", func() bool { return abandoned(t, agent, server) == 10 })
+	// Which is a lower bound: whose handler ends between the scan's reading of
+	// the resets and its walk of the connections is not counted.
+	within(t, 10*time.Second, "the abandoned requests are counted", func() bool { return abandoned(t, agent, server) >= 8 })
+	require.LessOrEqual(t, abandoned(t, agent, server), 10.0)
 }
 
 func abandoned(t *testing.T, agent *Agent, server *Tomcat) float64 {

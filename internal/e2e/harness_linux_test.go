@@ -222,6 +222,16 @@ func startAgent(t *testing.T, args ...string) *Agent {
 	return agent
 }
 
+// scansEverySecond waits until the agent does: the first scan is the dearest, and
+// the longer it took the longer is the time to the next.
+func scansEverySecond(t *testing.T, agent *Agent) {
+	t.Helper()
+	within(t, 30*time.Second, "the agent scans every second", func() bool {
+		every, ok := agentMetrics(t, agent).Find("tcpdiag_scan_interval_seconds")
+		return ok && every <= 1
+	})
+}
+
 // agentSnapshot is what /api/v1/snapshot says now.
 func agentSnapshot(t *testing.T, agent *Agent) *Document {
 	t.Helper()

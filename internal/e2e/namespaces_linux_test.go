@@ -217,7 +217,7 @@ func (p *pod) requireApart(t *testing.T, apart, told *Document, want numbers) {
 func (p *pod) requireAgent(t *testing.T, agent *Agent, mode string, want numbers) {
 	t.Helper()
 	var got numbers
-	within(t, 5*time.Second, "the agent has scanned since", func() bool {
+	within(t, 30*time.Second, "the agent has scanned since", func() bool {
 		d := agentSnapshot(t, agent)
 		l := d.On(p.port)
 		if l == nil || l.Losses == nil || l.Losses.DroppedPackets < floodSize {

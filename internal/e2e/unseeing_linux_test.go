@@ -133,7 +133,13 @@ func TestSidecarWithoutSharedProcesses(t *testing.T) {
 	for name, answer := range later {
 		documents[name] = answer()
 	}
-	documents["agent"] = agentSnapshot(t, agent)
+	full := time.Now()
+	within(t, 10*time.Second, "the agent has scanned since", func() bool {
+		d, err := agent.Snapshot(t.Context())
+		require.NoError(t, err)
+		documents["agent"] = d
+		return d.ScanAgeSeconds != nil && *d.ScanAgeSeconds < time.Since(full).Seconds()
+	})
 	host := listener(t, documents["nothing hidden"], server.Port)
 	delete(documents, "nothing hidden")
 	for name, d := range documents {
