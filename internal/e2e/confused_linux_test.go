@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
 )
 
 // F10: on an HTTPS connector the kernel cannot tell idle from busy, and
@@ -68,21 +70,18 @@ func TestHalfHeadersAreNotBusyThreads(t *testing.T) {
 }
 
 // F11, second half: 12 of 20 clients reset while they are served. Tomcat keeps
-// their slots until the handler (8 s) ends, and the kernel knows nothing of
-// them any more. Client timeouts: none.
+// their slots until the handler ends, which takes longer than the test, and the
+// kernel knows nothing of them any more. Client timeouts: none.
 func TestResetConnectionsHoldTheirSlots(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 20, MaxConnections: 20, AcceptCount: 5})
 	warm(t, server)
-	o := demo.BurstOptions{Address: server.Address(), Clients: 8, Rate: 200, Path: hello(8 * time.Second)}
-	clients(t, o).connected(t, 8)
-	o.Clients, o.ResetAfter = 12, 500*time.Millisecond
-	resetting := clients(t, o)
-	within(t, 4*time.Second, "20 served", func() bool { return truth(t, server).Busy == 20 })
-	require.Equal(t, 12, resetting.outcomes(t, 5*time.Second).Of(demo.Unfinished))
+	to := netip.MustParseAddrPort(server.Address())
+	served := request(t, to, 20)
+	within(t, 10*time.Second, "20 served", func() bool { return truth(t, server).Busy == 20 })
+	reset(t, served[:12]...)
 	// Six fill the queue and nothing is dropped: a snapshot's first look, which
 	// does not count the reset ones yet, must not be what it says in the end.
-	o.Clients, o.ResetAfter = 6, 0
-	clients(t, o).connected(t, 6)
+	nettest.Queue(t, to, 6)
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
 	require.Equal(t, Truth{Busy: 20, Connections: 20}, truth(t, server), "the slots are still held")
 	l := listener(t, d, server.Port)

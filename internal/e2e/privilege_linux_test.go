@@ -89,10 +89,7 @@ func (s *scene) fill(t *testing.T) {
 	within(t, 10*time.Second, "four are served", func() bool { return truth(t, s.Tomcat).Busy == 4 })
 	wait := request(t, to, 6)
 	within(t, 10*time.Second, "ten are inside", func() bool { return truth(t, s.Tomcat).Connections == 10 })
-	for _, c := range append(serve[:2:2], wait[:4]...) {
-		require.NoError(t, c.(*net.TCPConn).SetLinger(0))
-		require.NoError(t, c.Close())
-	}
+	reset(t, append(serve[:2:2], wait[:4]...)...)
 	nettest.Queue(t, to, pathAccept+1)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -116,6 +113,15 @@ func request(t *testing.T, to netip.AddrPort, n int) []net.Conn {
 		require.NoError(t, err)
 	}
 	return conns
+}
+
+// reset ends connections with an RST.
+func reset(t *testing.T, conns ...net.Conn) {
+	t.Helper()
+	for _, c := range conns {
+		require.NoError(t, c.(*net.TCPConn).SetLinger(0))
+		require.NoError(t, c.Close())
+	}
 }
 
 // The table of the README is what the kernel let each of them see.
