@@ -19,7 +19,7 @@ func TestHTTPSIsUnclassified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := tomcat(t, port(), Limits{Threads: 30, MaxConnections: 100}, func(o *TomcatOptions) { o.TLS = true })
 			warm(t, server)
-			busy := clients(t, demo.BurstOptions{Address: server.Address(), Clients: 20, Path: hello(5 * time.Second), TLS: unverified()})
+			busy := clients(t, demo.BurstOptions{Address: server.Address(), Clients: 20, Path: hello(20 * time.Second), TLS: unverified()})
 			idle := clients(t, demo.BurstOptions{
 				Address: server.Address(), Clients: 10, Path: hello(0), TLS: unverified(), Requests: 2, Think: time.Minute,
 			})

@@ -156,7 +156,7 @@ func TestF9Addresses(t *testing.T) {
 				ConnectTimeout: 5 * time.Second, RequestTimeout: 30 * time.Second,
 			})
 			// Actuator's names of such a connector contain the address: ask tcpdiag.
-			within(t, 5*time.Second, "three are served", func() bool {
+			within(t, 15*time.Second, "three are served", func() bool {
 				return found(t, server.Port).Connections.InService == 3
 			})
 			l := found(t, server.Port)

@@ -127,17 +127,17 @@ func tenClients(server *Tomcat, connect time.Duration) demo.BurstOptions {
 	}
 }
 
-// C2: maxConnections 1, a handler of 3 s: one is inside, the others wait in
+// C2: maxConnections 1, a handler of 20 s: one is inside, the others wait in
 // the kernel. Client timeouts: none is reached (connect 10 s, request 60 s).
 func TestC2MaxConnectionsOne(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 10, MaxConnections: 1, AcceptCount: 100})
 	warm(t, server)
 	crowd := clients(t, demo.BurstOptions{
-		Address: server.Address(), Clients: 5, Rate: 100, Path: hello(3 * time.Second),
+		Address: server.Address(), Clients: 5, Rate: 100, Path: hello(20 * time.Second),
 		ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute,
 	})
 	crowd.connected(t, 5)
-	within(t, 2*time.Second, "one served", func() bool { return truth(t, server) == Truth{Busy: 1, Connections: 1} })
+	within(t, 10*time.Second, "one served", func() bool { return truth(t, server) == Truth{Busy: 1, Connections: 1} })
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
 	require.Equal(t, 1, truth(t, server).Busy, "still the first")
 	l := listener(t, d, server.Port)
