@@ -154,7 +154,7 @@ func TestSidecarWithoutSharedProcesses(t *testing.T) {
 				require.Equal(t, "spring-boot", l.Connector.Framework)
 			}
 			require.NotEmpty(t, l.Losses.By)
-			require.Zero(t, l.Losses.Unattributed)
+			require.LessOrEqual(t, l.Losses.Unattributed, 1, "a SYN dropped between the first readings of the two counters")
 			require.True(t, namesSharing(d), "how to see more: %+v", d.Unavailable)
 		})
 	}
