@@ -191,11 +191,14 @@ func namesSharing(d *Document) bool {
 func TestAnotherUserAsksActuator(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
-	d := snapshot(t, nobody(), "--port="+strconv.Itoa(server.Port), "--interval=0",
-		"--actuator=http://127.0.0.1:"+strconv.Itoa(server.ManagementPort)+"/actuator")
-	l := listener(t, d, server.Port)
+	var l *Listener
+	within(t, 10*time.Second, "Actuator answers in the second that it has", func() bool {
+		d := snapshot(t, nobody(), "--port="+strconv.Itoa(server.Port), "--interval=0",
+			"--actuator=http://127.0.0.1:"+strconv.Itoa(server.ManagementPort)+"/actuator")
+		l = listener(t, d, server.Port)
+		return l.Connector.MaxConnections != nil
+	})
 	require.Equal(t, server.PID, l.Process.PID, "by its threads' names")
-	require.NotNil(t, l.Connector.MaxConnections)
 	require.Equal(t, 10, l.Connector.MaxConnections.Value)
 	require.Equal(t, "Actuator", l.Connector.MaxConnections.Source)
 	require.Equal(t, 4, l.Connector.MaxThreads.Value)

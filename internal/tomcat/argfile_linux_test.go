@@ -38,7 +38,7 @@ func TestBootWithItsClassPathInAFile(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	s := serve(t, cmd)
 	truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port)))
-	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, listening(t, port))
+	connectors, unavailable := discover(t, s, listening(t, port))
 	require.Empty(t, unavailable)
 	c := onPort(t, connectors, uint16(port))
 	compareWithBeans(t, "jib", c, truth, port)

@@ -87,7 +87,7 @@ func TestVirtualThreadsWithoutPerfData(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	s := serve(t, cmd)
 	s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port))
-	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, listening(t, port))
+	connectors, unavailable := discover(t, s, listening(t, port))
 	require.Empty(t, unavailable)
 	c := onPort(t, connectors, uint16(port))
 	require.True(t, c.VirtualThreads.Value)
