@@ -32,7 +32,7 @@ func (s *stack) onePage(t *testing.T) {
 	s.scraped(t, "tcpdiag", 3)
 	start := time.Now()
 	leave := s.overload(t, s.tomcat.Address())
-	within(t, 3*evaluation, "the page", func() bool { return len(s.told("pager", "tcpdiag")) > 0 })
+	within(t, time.Minute, "the page", func() bool { return len(s.told("pager", "tcpdiag")) > 0 })
 	t.Logf("paged after %v", time.Since(start))
 	page := s.told("pager", "tcpdiag")[0]
 	require.Equal(t, "firing", page.Status)
@@ -52,7 +52,7 @@ func (s *stack) onePage(t *testing.T) {
 	require.Contains(t, page.Annotations["runbook"], "server.tomcat.max-connections (maxConnections) from 20")
 
 	leave()
-	within(t, 90*time.Second, "it resolves", func() bool { return len(s.told("pager", "tcpdiag")) > 1 })
+	within(t, 120*time.Second, "it resolves", func() bool { return len(s.told("pager", "tcpdiag")) > 1 })
 	pages := s.told("pager", "tcpdiag")
 	require.Len(t, pages, 2)
 	require.Equal(t, "resolved", pages[1].Status)
@@ -76,19 +76,20 @@ func (s *stack) symptoms(t *testing.T) {
 			})
 		})
 	}
-	within(t, 100*time.Second, "the symptoms fire and are inhibited", inhibited)
+	within(t, 150*time.Second, "the symptoms fire and are inhibited", inhibited)
 	pages := s.told("pager", "tcpdiag-lasting")
 	require.Len(t, pages, 1)
 	require.Equal(t, "TcpdiagBacklogOverflow", pages[0].Labels["alertname"])
 	require.Empty(t, s.told("tickets", "tcpdiag-lasting"))
 }
 
-// 300 ms of a full queue between two scrapes that are 15 s apart.
+// 800 ms of a full queue between two scrapes that are 15 s apart: 80 samples, of
+// which a busy machine may miss some, and far less than what pages.
 func (s *stack) shorter(t *testing.T) {
 	s.scraped(t, "tcpdiag-short", 2)
 	s.nextScrape(t)
 	time.Sleep(3 * time.Second)
-	s.fill(t, 300*time.Millisecond)
+	s.fill(t, 800*time.Millisecond)
 	s.nextScrape(t)
 
 	const job = `{job="tcpdiag-short"}`
@@ -96,7 +97,7 @@ func (s *stack) shorter(t *testing.T) {
 	for expr, check := range map[string]func(float64) bool{
 		`max_over_time(tcpdiag_listener_accept_queue_length` + job + `[5m])`:                                 func(v float64) bool { return v == 0 },
 		`tcpdiag_listener_accept_queue_peak` + job:                                                           func(v float64) bool { return v >= queueCapacity && v < queueCapacity+processors },
-		`increase(tcpdiag_listener_accept_queue_full_seconds_total` + job + `[2m])`:                          func(v float64) bool { return v > .2 && v < 2 },
+		`increase(tcpdiag_listener_accept_queue_full_seconds_total` + job + `[2m])`:                          func(v float64) bool { return v > .2 && v < 3 },
 		`sum(increase(tcpdiag_listener_dropped_packets_total{job="tcpdiag-short",cause="slow_accept"}[2m]))`: func(v float64) bool { return v >= 10 },
 		`sum(increase(tcpdiag_listener_accept_queue_fill_ratio_count` + job + `[2m])) - sum(increase(tcpdiag_listener_accept_queue_fill_ratio_bucket{job="tcpdiag-short",le="0.8"}[2m]))`: func(v float64) bool { return v > 20 },
 	} {
@@ -104,7 +105,7 @@ func (s *stack) shorter(t *testing.T) {
 		require.True(t, ok && check(v), "%s is %v", expr, v)
 	}
 	s.visible(t)
-	within(t, 70*time.Second, "the ticket", func() bool { return len(s.told("tickets", "tcpdiag-short")) > 0 })
+	within(t, 120*time.Second, "the ticket", func() bool { return len(s.told("tickets", "tcpdiag-short")) > 0 })
 	ticket := s.told("tickets", "tcpdiag-short")[0]
 	require.Equal(t, "TcpdiagBacklogFull", ticket.Labels["alertname"])
 	require.Equal(t, "127.0.0.1:"+strconv.Itoa(shortPort), ticket.Labels["listener"])
@@ -116,7 +117,7 @@ func (s *stack) nextScrape(t *testing.T) {
 	t.Helper()
 	const at = `timestamp(up{job="tcpdiag-short"})`
 	before, _ := s.value(t, at)
-	within(t, shortScrape+10*time.Second, "the next scrape", func() bool {
+	within(t, shortScrape+30*time.Second, "the next scrape", func() bool {
 		now, _ := s.value(t, at)
 		return now > before
 	})
@@ -151,7 +152,7 @@ func (s *stack) native(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Stop()
 	var got []Series
-	within(t, 40*time.Second, "the share above 80 %", func() bool {
+	within(t, 90*time.Second, "the share above 80 %", func() bool {
 		got, err = p.Query(t.Context(), `listener:tcpdiag_accept_queue_above_80:ratio2m{job="tcpdiag-lasting"} > 0.5 and listener:tcpdiag_accept_queue_not_empty:ratio2m > 0.5`)
 		require.NoError(t, err)
 		return len(got) == 1

@@ -118,8 +118,8 @@ func (s *stack) overload(t *testing.T, address string) (leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	loads := []demo.BurstOptions{
-		{Clients: connections + queueCapacity, Requests: -1},
-		{Clients: 1000, Rate: 8, ConnectTimeout: 3 * time.Second},
+		{Clients: connections + queueCapacity, Rate: 50, Requests: -1}, // not all at once: that alone is more than the queue holds
+		{Clients: 2000, Rate: 8, ConnectTimeout: 3 * time.Second},
 	}
 	done := make(chan struct{}, len(loads))
 	for _, o := range loads {
@@ -166,7 +166,7 @@ func (s *stack) value(t *testing.T, expr string) (float64, bool) {
 // scraped waits until a job has been scraped n times.
 func (s *stack) scraped(t *testing.T, job string, n float64) {
 	t.Helper()
-	within(t, 40*time.Second, job+" is scraped", func() bool {
+	within(t, 60*time.Second, job+" is scraped", func() bool {
 		v, _ := s.value(t, `count_over_time(up{job="`+job+`"}[5m])`)
 		return v >= n
 	})
