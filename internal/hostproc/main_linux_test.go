@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -327,28 +325,4 @@ func loopbackUp() error {
 	}
 	request.SetUint16(unix.IFF_UP)
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
-}
-
-// overflow makes a listener whose accept queue holds one connection and sends
-// it more.
-func overflow(t *testing.T) {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
-	defer func() { _ = unix.Close(fd) }()
-	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	require.NoError(t, unix.Listen(fd, 0))
-	address, err := unix.Getsockname(fd)
-	require.NoError(t, err)
-	to := net.JoinHostPort("127.0.0.1", strconv.Itoa(address.(*unix.SockaddrInet4).Port))
-	var open []net.Conn
-	for range 4 {
-		if conn, err := (&net.Dialer{Timeout: 50 * time.Millisecond}).DialContext(t.Context(), "tcp4", to); err == nil {
-			open = append(open, conn)
-		}
-	}
-	require.NotEmpty(t, open, "the first one fits")
-	for _, conn := range open {
-		_ = conn.Close()
-	}
 }

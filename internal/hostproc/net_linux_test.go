@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/nettest"
 )
 
 // The counters of a namespace move there and nowhere else, and both readers
@@ -22,10 +24,12 @@ func TestNetCounters(t *testing.T) {
 	require.NoError(t, file.Read(&before))
 	require.Equal(t, ListenCounters{}, before, "a new namespace")
 
-	overflow(t)
+	server := nettest.Listen(t, nettest.ListenOptions{Backlog: 0})
+	nettest.Queue(t, server.Addr, 1)
+	nettest.Overflow(t, server.Addr, 3)
 	require.NoError(t, file.Read(&after))
-	require.Positive(t, after.ListenOverflows)
-	require.GreaterOrEqual(t, after.ListenDrops, after.ListenOverflows)
+	require.EqualValues(t, 3, after.ListenOverflows)
+	require.EqualValues(t, 3, after.ListenDrops)
 
 	counters, err := fs.NetCounters(tid)
 	require.NoError(t, err)
