@@ -25,9 +25,9 @@ func TestOneWakeupPerSample(t *testing.T) {
 	m, err := metronome.New(5 * time.Millisecond)
 	require.NoError(t, err)
 	defer m.Stop()
-	const ticks = 200
+	const ticks, most = 200, 1.5
 	fewest := float64(ticks)
-	for range 3 { // the collector and the test's own threads have to do, too
+	for rounds := 0; rounds < 10 && fewest >= most; rounds++ { // the collector and the test's own threads have to do, too
 		before := wakeups(t)
 		for range ticks {
 			require.NoError(t, m.Wait())
@@ -40,7 +40,7 @@ func TestOneWakeupPerSample(t *testing.T) {
 		fewest = min(fewest, float64(n)/ticks)
 	}
 	t.Logf("%.2f wake-ups a sample", fewest)
-	require.Less(t, fewest, 1.5)
+	require.Less(t, fewest, most)
 }
 
 // wakeups is how often each thread of this process has gone to sleep so far.
