@@ -40,7 +40,8 @@ func answer(conn net.Conn, text string) {
 	_ = conn.Close()
 }
 
-// Request timeout 200 ms; nothing here waits longer.
+// Request timeout 200 ms where nobody answers; elsewhere a busy machine may take
+// its time.
 func TestBurstTellsOutcomesApart(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -60,8 +61,12 @@ func TestBurstTellsOutcomesApart(t *testing.T) {
 		}, Reset},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			patience := 10 * time.Second
+			if tc.want == ReadTimeout {
+				patience = 200 * time.Millisecond
+			}
 			o, err := Burst(t.Context(), BurstOptions{
-				Address: against(t, tc.handle), Clients: 3, RequestTimeout: 200 * time.Millisecond,
+				Address: against(t, tc.handle), Clients: 3, RequestTimeout: patience,
 			})
 			require.NoError(t, err)
 			require.Equal(t, 3, o.Of(tc.want), o.String())
@@ -80,14 +85,14 @@ func TestBurstRefused(t *testing.T) {
 }
 
 // Nobody accepts: backlog 1 holds two clients, the third's SYN is dropped.
-// Connect timeout 200 ms.
+// Connect timeout 1 s.
 func TestBurstConnectTimeout(t *testing.T) {
 	s, err := Listen(t.Context(), ServerOptions{Address: "127.0.0.1:0", MaxConnections: 1, AcceptCount: 1, MaxThreads: 1})
 	require.NoError(t, err)
 	defer s.listener.Close()
 	o, err := Burst(t.Context(), BurstOptions{
-		Address: s.Address().String(), Clients: 3, Rate: 100,
-		ConnectTimeout: 200 * time.Millisecond, RequestTimeout: 500 * time.Millisecond,
+		Address: s.Address().String(), Clients: 3, Rate: 20,
+		ConnectTimeout: time.Second, RequestTimeout: time.Second,
 	})
 	require.NoError(t, err)
 	require.Equal(t, 1, o.Of(ConnectTimeout), o.String())
@@ -166,7 +171,7 @@ func TestBurstStopsInTheMiddleOfTheHeader(t *testing.T) {
 		all, _ := io.ReadAll(c)
 		got <- string(all)
 	})
-	o, err := Burst(t.Context(), BurstOptions{Address: address, Clients: 1, HalfHeader: true, RequestTimeout: 100 * time.Millisecond})
+	o, err := Burst(t.Context(), BurstOptions{Address: address, Clients: 1, HalfHeader: true, RequestTimeout: 500 * time.Millisecond})
 	require.NoError(t, err)
 	require.Equal(t, 1, o.Of(ReadTimeout), o.String())
 	require.Equal(t, "GET / HTTP/1.1\r\nHost: "+address+"\r\n", <-got)
@@ -190,7 +195,8 @@ func TestBurstReadsSlowly(t *testing.T) {
 	o, err := Burst(t.Context(), BurstOptions{Address: server.Listener.Addr().String(), Clients: 1, ReadRate: 100_000})
 	require.NoError(t, err)
 	require.Equal(t, 1, o.Of(OK), o.String())
-	require.InDelta(t, .2, o.Percentile(1).Seconds(), .15)
+	require.Greater(t, o.Percentile(1), 150*time.Millisecond, "200 ms, and more on a busy machine")
+	require.Less(t, o.Percentile(1), 5*time.Second)
 }
 
 func TestBurstOverTLS(t *testing.T) {
