@@ -99,7 +99,7 @@ func (m *machine) start() {
 	require.Eventually(m.t, func() bool {
 		_, err := m.try("systemctl", "is-active", "multi-user.target")
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond, "it does not start")
+	}, time.Minute, 50*time.Millisecond, "it does not start")
 }
 
 func (m *machine) log() string {
@@ -148,7 +148,7 @@ func controlGroup(t *testing.T) *os.File {
 	path := filepath.Join(ownGroup(t), "tcpdiag-systemd-"+strconv.Itoa(os.Getpid()))
 	require.NoError(t, os.Mkdir(path, 0o755))
 	t.Cleanup(func() {
-		require.Eventually(t, func() bool { return removeGroup(path) }, 5*time.Second, 20*time.Millisecond, path)
+		require.Eventually(t, func() bool { return removeGroup(path) }, 20*time.Second, 20*time.Millisecond, path)
 	})
 	dir, err := os.Open(path)
 	require.NoError(t, err)
