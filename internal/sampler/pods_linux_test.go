@@ -108,7 +108,7 @@ func TestPodsComeAndGo(t *testing.T) {
 			require.Nil(t, n.space(id))
 		}
 		requireAtHome(t, home)
-		now := holding(t)
+		now := n.holding(t)
 		if wave == 1 { // tables have grown
 			before = now
 		}
