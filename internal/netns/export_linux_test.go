@@ -5,6 +5,6 @@ import "os"
 // DoNoReturn is Do with home in place of the way back.
 func DoNoReturn(target, home *os.File, fn func() error) error {
 	v := visit{target: target, home: home, fn: fn}
-	onThread(v.run)
+	onThread(v.cross)
 	return v.outcome()
 }

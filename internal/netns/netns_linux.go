@@ -87,48 +87,46 @@ func Do(path string, fn func() error) error {
 // anywhere; goroutines that fn starts run outside. A panic in fn reaches the
 // caller, and so does runtime.Goexit (testing's FailNow).
 func (n *Namespace) Do(fn func() error) error {
-	home, err := os.Open(threadNS)
+	here, err := Current()
 	if err != nil {
-		return fmt.Errorf("netns: %w", err)
+		return err
 	}
-	defer home.Close()
-	same, err := sameFile(n.file, home)
-	if err != nil {
-		return fmt.Errorf("netns: %w", err)
-	}
-	if same {
+	if here == n.id {
 		return fn()
 	}
-	v := visit{target: n.file, home: home, fn: fn}
+	v := visit{target: n.file, fn: fn}
 	onThread(v.run)
 	return v.outcome()
-}
-
-func sameFile(a, b *os.File) (bool, error) {
-	fa, err := a.Stat()
-	if err != nil {
-		return false, err
-	}
-	fb, err := b.Stat()
-	if err != nil {
-		return false, err
-	}
-	return os.SameFile(fa, fb), nil
 }
 
 // visit is one run in a foreign namespace, on a goroutine of its own: should
 // the way back fail, that goroutine ends while still locked and the runtime
 // destroys its thread, which no other goroutine can then be put on.
 type visit struct {
-	target, home *os.File
-	fn           func() error
+	target *os.File
+	home   *os.File // of the thread; its caller's may be another, in a visit within a visit
+	fn     func() error
 
 	err      error
 	panicked any
 	returned bool // fn returned: neither a panic nor Goexit
 }
 
+// run finds out where the thread is at home.
 func (v *visit) run() {
+	home, err := os.Open(threadNS)
+	if err != nil {
+		v.err, v.returned = fmt.Errorf("netns: %w", err), true
+		runtime.UnlockOSThread()
+		return
+	}
+	defer home.Close()
+	v.home = home
+	v.cross()
+}
+
+// cross goes there and back.
+func (v *visit) cross() {
 	if err := enter(v.target); err != nil {
 		v.err, v.returned = err, true
 		runtime.UnlockOSThread()

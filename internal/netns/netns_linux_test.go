@@ -86,6 +86,8 @@ func TestDoEntersAndReturns(t *testing.T) {
 
 func TestDoNests(t *testing.T) {
 	a, b := nettest.Namespace(t), nettest.Namespace(t)
+	home := current(t)
+	requireAllThreadsIn(t, home)
 	require.NoError(t, netns.Do(a.Path(), func() error {
 		outer := current(t)
 		require.NoError(t, netns.Do(b.Path(), func() error {
@@ -95,6 +97,7 @@ func TestDoNests(t *testing.T) {
 		require.Equal(t, outer, current(t))
 		return nil
 	}))
+	require.Empty(t, threadElsewhere(t, home), "the inner visit's thread was at home before, not where the outer one is")
 }
 
 func TestDoPassesErrorOn(t *testing.T) {
