@@ -30,12 +30,12 @@ func TestEveryPlaceSeesTheSame(t *testing.T) {
 				"of the process": startAgent(t, "--pid", strconv.Itoa(p.pid)),
 				"of the node":    startNodeAgent(t),
 			}
-			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "5s")
-			beside := p.sidecar().sees(t, "--port", port, "--interval", "5s")
-			apart := p.container().sees(t, "--port", port, "--interval", "5s")
-			told := p.container().sees(t, append(flags(p.port, Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "5s")...)
+			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "7s")
+			beside := p.sidecar().sees(t, "--port", port, "--interval", "7s")
+			apart := p.container().sees(t, "--port", port, "--interval", "7s")
+			told := p.container().sees(t, append(flags(p.port, Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "7s")...)
 			stranger := viewer{name: "another user of the host", uid: "65534", gid: "65534", net: p.net}.sees(t, "--port", port, "--interval", "0")
-			time.Sleep(3 * time.Second) // all have looked once
+			time.Sleep(5 * time.Second) // all have looked once
 			p.do(func() {
 				p.drops = counters(t)["ListenDrops"]
 				nettest.Overflow(t, p.address(), floodSize)

@@ -64,9 +64,11 @@ func seeQueue(t *testing.T, s *scene, v viewer, d glance) string {
 	require.NotNil(t, l.Losses, v.name)
 	require.Positive(t, l.Losses.DroppedPackets, v.name)
 	require.LessOrEqual(t, l.Losses.DroppedPackets, d.dropped, "%s: dropped around the look", v.name)
-	// A SYN dropped between the first readings of the two counters is nobody's.
+	// What is dropped between the first readings of the two counters is nobody's:
+	// one SYN comes every 50 ms.
 	unattributed := d.NetNS[0].Delta["ListenDrops"] - l.Losses.DroppedPackets
-	require.True(t, unattributed == 0 || unattributed == 1, "%s: %d unattributed", v.name, unattributed)
+	require.GreaterOrEqual(t, unattributed, 0, v.name)
+	require.LessOrEqual(t, unattributed, 2, "%s: unattributed", v.name)
 	require.NotNil(t, l.Connections, v.name)
 	require.Equal(t, 4, l.Connections.Accepted, v.name)
 	require.Equal(t, 2, l.Connections.InService, v.name)
