@@ -32,7 +32,7 @@ func (f *Frames) End(w io.Writer) error {
 }
 
 func (s *screen) end(t *track) {
-	l := *t.worst
+	l := t.worst
 	l.Verdict.Summary = "At " + t.worstAt.Format(time.TimeOnly) + ": " + l.Verdict.Summary
 	s.verdict(&l)
 	if l.Listening() {
@@ -46,15 +46,15 @@ func (h *history) byAddress() []*track {
 	for _, t := range h.tracks {
 		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b *track) int { return compareAddress(a.worst, b.worst) })
+	slices.SortFunc(out, func(a, b *track) int { return compareAddress(&a.worst, &b.worst) })
 	return out
 }
 
 // sum is what was lost since the start. Packets, requests and connections are
 // told one by one: they are never added up.
 func (t *track) sum() string {
-	total := &t.last.Totals
-	parts := []string{plural(droppedSince(t.last), "packet", "packets") + " dropped"}
+	total := &t.totals
+	parts := []string{plural(droppedSince(total), "packet", "packets") + " dropped"}
 	if n := total.AbandonedRequests; n > 0 {
 		parts = append(parts, "about "+plural(n, "request", "requests")+" abandoned")
 	}

@@ -25,11 +25,10 @@ type history struct {
 
 // track is the past of one place.
 type track struct {
-	moments []moment // the oldest first
-	dropped uint64   // packets, since tcpdiag started
-	worst   *backlog.Listener
+	moments []moment       // the oldest first
+	totals  backlog.Totals // at the latest look
+	worst   backlog.Listener
 	worstAt time.Time
-	last    *backlog.Listener
 }
 
 // moment is the most that was seen of each stage within one interval; unknown
@@ -63,16 +62,27 @@ func (h *history) look(snap *backlog.Snapshot) {
 		}
 		t.look(l, snap.Time, h.now, spans)
 	}
+	h.forget()
+}
+
+// forget lets those go that are off the screen and of which there is nothing to
+// tell: with --all, listeners may come and go for days.
+func (h *history) forget() {
+	for p, t := range h.tracks {
+		if h.now-t.moments[len(t.moments)-1].at > depth && t.worst.Verdict.Status == backlog.StatusOK {
+			delete(h.tracks, p)
+		}
+	}
 }
 
 func (t *track) look(l *backlog.Listener, at time.Time, interval, spans int) {
-	total := droppedSince(l)
+	before, total := droppedSince(&t.totals), droppedSince(&l.Totals)
 	m := momentOf(l)
 	for m.at = interval - spans + 1; m.at < interval && len(t.moments) > 0; m.at++ {
 		t.moments = append(t.moments, m)
 	}
-	m.at, m.dropped = interval, int(total-min(t.dropped, total))
-	t.dropped = total
+	m.at, m.dropped = interval, int(total-min(before, total))
+	t.totals = l.Totals
 	if n := len(t.moments); n > 0 && t.moments[n-1].at == interval {
 		t.moments[n-1].merge(m)
 	} else {
@@ -81,8 +91,8 @@ func (t *track) look(l *backlog.Listener, at time.Time, interval, spans int) {
 	if extra := len(t.moments) - depth; extra > 0 {
 		t.moments = slices.Delete(t.moments, 0, extra)
 	}
-	if t.last = l; t.worst == nil || worseThan(l, t.worst) {
-		t.worst, t.worstAt = l, at
+	if t.worstAt.IsZero() || worseThan(l, &t.worst) {
+		t.worst, t.worstAt = *l, at // a copy: not the whole snapshot is kept
 	}
 }
 
@@ -94,9 +104,9 @@ func worseThan(a, b *backlog.Listener) bool {
 	return lost(a) > lost(b)
 }
 
-// droppedSince is the address's running total since tcpdiag started.
-func droppedSince(l *backlog.Listener) (sum uint64) {
-	for _, n := range l.Totals.Dropped {
+// droppedSince is an address's running total since tcpdiag started.
+func droppedSince(t *backlog.Totals) (sum uint64) {
+	for _, n := range t.Dropped {
 		sum += n
 	}
 	return sum

@@ -108,3 +108,22 @@ func TestHistoryKeepsTheWorstLook(t *testing.T) {
 	require.Equal(t, 1, track.worst.AcceptQueue.Recent)
 	require.Equal(t, "03:00:01", track.worstAt.Format(time.TimeOnly))
 }
+
+func TestHistoryForgetsWhoLeftInPeace(t *testing.T) {
+	h := newHistory(time.Second)
+	calm, bad := lookAt(0, 1, 0), lookAt(0, 1, 7)
+	bad.Listeners[0].Port = 8443
+	bad.Listeners[0].Verdict.Status = backlog.StatusLosing
+	calm.Listeners = append(calm.Listeners, bad.Listeners...)
+	h.look(calm)
+	after := func(n int) {
+		s := lookAt(time.Duration(n)*time.Second, 0, 0)
+		s.Listeners = nil
+		h.look(s)
+	}
+	after(depth)
+	require.Len(t, h.tracks, 2, "still on the screen")
+	after(depth + 1)
+	require.Len(t, h.tracks, 1)
+	require.Equal(t, backlog.StatusLosing, h.byAddress()[0].worst.Verdict.Status)
+}

@@ -75,7 +75,7 @@ const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s
 
 // line ends the listener's interval.
 func (o *Lines) line(b *strings.Builder, snap *backlog.Snapshot, l *backlog.Listener) {
-	p, dropped, abandoned := o.past[placeOf(l)], droppedSince(l), l.Totals.AbandonedRequests
+	p, dropped, abandoned := o.past[placeOf(l)], droppedSince(&l.Totals), l.Totals.AbandonedRequests
 	m := momentOf(l)
 	where, cause := whereOf(l), cmp.Or(printable(string(l.Verdict.Cause)), "-")
 	if !l.Listening() {
