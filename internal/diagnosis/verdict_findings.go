@@ -50,6 +50,9 @@ func (j *judge) ownFindings(v backlog.Verdict) []backlog.Cause {
 	default:
 		out = append(out, v.Cause)
 	}
+	if !j.Now.Listening() { // its stages went with it: no numbers, and no limit to change
+		return out
+	}
 	for _, c := range v.Chain {
 		told := c == backlog.CauseAcceptQueue || c == backlog.CauseMaxConnections && v.Cause == backlog.CauseKeepAliveIdle
 		// All threads busy with nothing waiting is part of the chain, no problem of its own.

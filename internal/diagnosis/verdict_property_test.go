@@ -128,6 +128,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 		requireChanges(t, v)
 		for _, f := range v.Findings {
 			require.NotEmpty(t, f.Evidence, "seed %d: %s", seed, f.Code)
+			require.False(t, v.Status == down && f.Evidence == ".", "seed %d: %s: %s", seed, f.Code, f.Advice)
 			require.False(t, strings.Contains(f.Evidence+f.Advice, "%!"), "seed %d: %s %s", seed, f.Evidence, f.Advice)
 		}
 	}
