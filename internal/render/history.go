@@ -16,6 +16,8 @@ type place struct {
 
 func placeOf(l *backlog.Listener) place { return place{l.ID, l.Port} }
 
+func placeOfGone(g *backlog.RetainedTotals) place { return place{g.ID, g.ID.Address.Port()} }
+
 // history is what was seen of every place, interval by interval.
 type history struct {
 	pace   pace
@@ -62,6 +64,11 @@ func (h *history) look(snap *backlog.Snapshot) {
 		}
 		t.look(l, snap.Time, h.now, spans)
 	}
+	for i := range snap.Gone {
+		if t := h.tracks[placeOfGone(&snap.Gone[i])]; t != nil {
+			t.end(&snap.Gone[i].Totals, h.now)
+		}
+	}
 	h.forget()
 }
 
@@ -76,23 +83,40 @@ func (h *history) forget() {
 }
 
 func (t *track) look(l *backlog.Listener, at time.Time, interval, spans int) {
-	before, total := droppedSince(&t.totals), droppedSince(&l.Totals)
 	m := momentOf(l)
 	for m.at = interval - spans + 1; m.at < interval && len(t.moments) > 0; m.at++ {
 		t.moments = append(t.moments, m)
 	}
-	m.at, m.dropped = interval, int(total-min(before, total))
-	t.totals = l.Totals
-	if n := len(t.moments); n > 0 && t.moments[n-1].at == interval {
+	m.at = interval
+	t.add(m, &l.Totals)
+	if t.worstAt.IsZero() || worseThan(l, &t.worst) {
+		t.worst, t.worstAt = *l, at // a copy: not the whole snapshot is kept
+	}
+}
+
+// end takes what was lost between the latest look at a listener and its end.
+func (t *track) end(totals *backlog.Totals, interval int) {
+	if droppedSince(totals) <= droppedSince(&t.totals) {
+		t.totals = *totals
+		return
+	}
+	m := momentOf(&backlog.Listener{})
+	m.at = interval
+	t.add(m, totals)
+}
+
+// add ends the track with a moment, in which the totals came to what they are.
+func (t *track) add(m moment, totals *backlog.Totals) {
+	before, total := droppedSince(&t.totals), droppedSince(totals)
+	m.dropped = int(total - min(before, total))
+	t.totals = *totals
+	if n := len(t.moments); n > 0 && t.moments[n-1].at == m.at {
 		t.moments[n-1].merge(m)
 	} else {
 		t.moments = append(t.moments, m)
 	}
 	if extra := len(t.moments) - depth; extra > 0 {
 		t.moments = slices.Delete(t.moments, 0, extra)
-	}
-	if t.worstAt.IsZero() || worseThan(l, &t.worst) {
-		t.worst, t.worstAt = *l, at // a copy: not the whole snapshot is kept
 	}
 }
 

@@ -86,6 +86,25 @@ func TestHistoryOfStretchedLooks(t *testing.T) {
 	require.Equal(t, []int{0, 0, 10, unknown, 10}, h.of(p, 5, func(m *moment) int { return m.dropped }))
 }
 
+// What a listener lost at its end, after the latest look at it, is its own.
+func TestHistoryOfOneThatIsGone(t *testing.T) {
+	h := newHistory(time.Second)
+	up := lookAt(0, 5, 2)
+	id := up.Listeners[0].ID
+	h.look(up)
+	for i := range 2 {
+		gone := lookAt(time.Duration(i+1)*time.Second, 0, 9)
+		totals := gone.Listeners[0].Totals
+		totals.QueueResets = 6
+		gone.Listeners, gone.Gone = nil, []backlog.RetainedTotals{{ID: id, Totals: totals}}
+		h.look(gone)
+	}
+	p := placeOf(&up.Listeners[0])
+	require.Equal(t, []int{2, 7, unknown}, h.of(p, 3, func(m *moment) int { return m.dropped }))
+	require.Equal(t, []int{5, unknown, unknown}, h.of(p, 3, func(m *moment) int { return m.queue }))
+	require.Equal(t, uint64(6), h.byAddress()[0].totals.QueueResets)
+}
+
 func TestHistoryIsBounded(t *testing.T) {
 	h := newHistory(time.Second)
 	for i := range 3 * depth {

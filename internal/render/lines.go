@@ -20,12 +20,6 @@ type Lines struct {
 	written int
 }
 
-// passed is what happened at a place since its line before.
-type passed struct {
-	peak               int
-	dropped, abandoned uint64 // the totals at its line before
-}
-
 // headingEvery is after how many lines the heading comes again.
 const headingEvery = 24
 
@@ -38,7 +32,7 @@ func NewLines(w io.Writer, interval time.Duration) *Lines {
 func (o *Lines) Look(snap *backlog.Snapshot) error {
 	all := byAddress(snap.Listeners)
 	for _, l := range all {
-		o.passed(l)
+		o.observe(l)
 	}
 	if o.pace.steps(snap.Time) == 0 {
 		return nil
@@ -60,32 +54,20 @@ func (o *Lines) Look(snap *backlog.Snapshot) error {
 	return nil
 }
 
-func (o *Lines) passed(l *backlog.Listener) {
-	p := o.past[placeOf(l)]
-	if p == nil {
-		p = &passed{}
-		o.past[placeOf(l)] = p
-	}
-	if l.AcceptQueue != nil {
-		p.peak = max(p.peak, l.AcceptQueue.Recent)
-	}
-}
-
 const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s\n"
 
 // line ends the listener's interval.
 func (o *Lines) line(b *strings.Builder, snap *backlog.Snapshot, l *backlog.Listener) {
-	p, dropped, abandoned := o.past[placeOf(l)], droppedSince(&l.Totals), l.Totals.AbandonedRequests
+	lost, known := o.lost(snap, l)
 	m := momentOf(l)
 	where, cause := whereOf(l), cmp.Or(printable(string(l.Verdict.Cause)), "-")
 	if !l.Listening() {
 		where = ":" + strconv.Itoa(int(l.Port))
 	}
 	fmt.Fprintf(b, lineFormat, snap.Time.Format(time.TimeOnly), where, l.Verdict.Status, cause,
-		bare(fraction(acceptQueue(l))), figureOr(l.AcceptQueue != nil, p.peak), bare(fraction(connections(l))),
+		bare(fraction(acceptQueue(l))), figureOr(l.AcceptQueue != nil, o.takePeak(l)), bare(fraction(connections(l))),
 		figureOr(m.waiting != unknown, m.waiting), bare(fraction(threads(l))),
-		figureOr(l.Listening(), dropped-min(p.dropped, dropped)), figureOr(l.Listening(), abandoned-min(p.abandoned, abandoned)))
-	*p = passed{dropped: dropped, abandoned: abandoned}
+		figureOr(known, lost.dropped), figureOr(known, lost.abandoned))
 }
 
 // bare is a number without its commas: awk reads these lines, too.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,38 @@ func TestLinesLeaveNothingOut(t *testing.T) {
 	require.Len(t, rows, 3, "a heading and two lines")
 	require.Equal(t, []string{"03:00:12", "[::]:8080", "ok", "-", "0/101", "0", "12/8192", "0", "2/200", "5", "10"}, strings.Fields(rows[1]))
 	require.Equal(t, []string{"03:00:13", "[::]:8080", "ok", "-", "0/101", "77", "12/8192", "0", "2/200", "4", "8"}, strings.Fields(rows[2]))
+}
+
+// A listener that goes drops up to its end: its port's line says so, and it is not
+// told again when another one is there.
+func TestLinesTellTheLastDrops(t *testing.T) {
+	var b bytes.Buffer
+	lines := render.NewLines(&b, time.Second)
+	up, gone, back := okIdle(), down(), okIdle()
+	totals := func(n uint64) backlog.Totals {
+		return backlog.Totals{
+			Dropped:           map[backlog.DropKey]uint64{{Cause: backlog.CauseMaxConnections}: n},
+			AbandonedRequests: 2 * n,
+		}
+	}
+	up.Listeners[0].Totals = totals(5)
+	id := up.Listeners[0].ID
+	gone.Listeners = slices.DeleteFunc(gone.Listeners, func(l backlog.Listener) bool { return l.Listening() })
+	gone.Listeners[0].Port, gone.Listeners[0].ID.NetNS = id.Address.Port(), id.NetNS
+	other := id
+	other.NetNS++
+	gone.Gone = []backlog.RetainedTotals{{ID: other, Totals: totals(100)}, {ID: id, Totals: totals(9)}}
+	back.Listeners[0].Totals = totals(10)
+	for i, look := range []*backlog.Snapshot{up, gone, gone, back} {
+		next := *look
+		next.Time = at().Add(time.Duration(i) * time.Second)
+		require.NoError(t, lines.Look(&next))
+	}
+	var dropped [][]string
+	for row := range strings.Lines(b.String()) {
+		dropped = append(dropped, strings.Fields(row)[9:])
+	}
+	require.Equal(t, [][]string{{"dropped", "abandoned"}, {"5", "10"}, {"4", "8"}, {"0", "0"}, {"1", "2"}}, dropped)
 }
 
 func TestLinesSayWhatIsNotKnown(t *testing.T) {

@@ -1,0 +1,56 @@
+package render
+
+import "github.com/tcpdiag/tcpdiag/internal/backlog"
+
+// passed is what happened at a place since its line before.
+type passed struct {
+	peak  int
+	until losses // the totals at its line before
+}
+
+// losses are figures of a line, which are never added up.
+type losses struct{ dropped, abandoned uint64 }
+
+func (o *Lines) at(p place) *passed {
+	if o.past[p] == nil {
+		o.past[p] = &passed{}
+	}
+	return o.past[p]
+}
+
+func (o *Lines) observe(l *backlog.Listener) {
+	if l.AcceptQueue != nil {
+		p := o.at(placeOf(l))
+		p.peak = max(p.peak, l.AcceptQueue.Recent)
+	}
+}
+
+// takePeak gives the highest since it was last asked for.
+func (o *Lines) takePeak(l *backlog.Listener) int {
+	p := o.at(placeOf(l))
+	defer func() { p.peak = 0 }()
+	return p.peak
+}
+
+// lost is what was lost since the line before; at a port on which nothing listens,
+// what those had lost since who did. It is not known where nobody has.
+func (o *Lines) lost(snap *backlog.Snapshot, l *backlog.Listener) (sum losses, known bool) {
+	if l.Listening() {
+		return o.since(placeOf(l), &l.Totals), true
+	}
+	for i := range snap.Gone {
+		g := &snap.Gone[i]
+		if p := placeOfGone(g); p.port == l.Port && p.id.NetNS == l.ID.NetNS {
+			n := o.since(p, &g.Totals)
+			sum.dropped, sum.abandoned, known = sum.dropped+n.dropped, sum.abandoned+n.abandoned, true
+		}
+	}
+	return sum, known
+}
+
+func (o *Lines) since(p place, t *backlog.Totals) losses {
+	past, now := o.at(p), losses{droppedSince(t), t.AbandonedRequests}
+	before := past.until
+	past.until = now
+	return losses{now.dropped - min(before.dropped, now.dropped), now.abandoned - min(before.abandoned, now.abandoned)}
+}
