@@ -1,6 +1,7 @@
 package render
 
 import (
+	"io"
 	"net/netip"
 	"testing"
 	"time"
@@ -126,6 +127,20 @@ func TestHistoryKeepsTheWorstLook(t *testing.T) {
 	require.Equal(t, backlog.StatusLosing, track.worst.Verdict.Status)
 	require.Equal(t, 1, track.worst.AcceptQueue.Recent)
 	require.Equal(t, "03:00:01", track.worstAt.Format(time.TimeOnly))
+}
+
+// What the sampler still knows of one must not be told twice when it comes back.
+func TestLinesForgetWhomTheSamplerForgot(t *testing.T) {
+	lines := NewLines(io.Discard, time.Second)
+	up, kept, forgotten := lookAt(0, 1, 7), lookAt(time.Second, 0, 0), lookAt(2*time.Second, 0, 0)
+	id := up.Listeners[0].ID
+	kept.Listeners, forgotten.Listeners = nil, nil
+	kept.Gone = []backlog.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
+	require.NoError(t, lines.Look(up))
+	require.NoError(t, lines.Look(kept))
+	require.Equal(t, uint64(7), lines.past[placeOf(&up.Listeners[0])].until.dropped)
+	require.NoError(t, lines.Look(forgotten))
+	require.Empty(t, lines.past)
 }
 
 func TestHistoryForgetsWhoLeftInPeace(t *testing.T) {

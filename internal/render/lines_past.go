@@ -54,3 +54,21 @@ func (o *Lines) since(p place, t *backlog.Totals) losses {
 	past.until = now
 	return losses{now.dropped - min(before.dropped, now.dropped), now.abandoned - min(before.abandoned, now.abandoned)}
 }
+
+// forget keeps those that the sampler still knows of: with --all, listeners may
+// come and go for days.
+func (o *Lines) forget(snap *backlog.Snapshot) {
+	known := make(map[place]*passed, len(o.past))
+	keep := func(p place) {
+		if past := o.past[p]; past != nil {
+			known[p] = past
+		}
+	}
+	for i := range snap.Listeners {
+		keep(placeOf(&snap.Listeners[i]))
+	}
+	for i := range snap.Gone {
+		keep(placeOfGone(&snap.Gone[i]))
+	}
+	o.past = known
+}
