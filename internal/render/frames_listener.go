@@ -14,11 +14,28 @@ func (s *screen) watched(on *still, l *backlog.Listener) {
 	s.rule()
 	s.verdict(l)
 	s.identity(l)
-	if l.Listening() {
+	if of := on.past.behind(l); of != nil {
 		s.blank()
-		s.past(on.past, l)
+		s.past(on.past, of)
 	}
 	s.details(on.snap, l)
+}
+
+// behind is the listener whose past is shown: l, or who listened last on a port
+// that is down, at its worst; nil where nobody did within what is kept.
+func (h *history) behind(l *backlog.Listener) *backlog.Listener {
+	if l.Listening() {
+		return l
+	}
+	latest := h.now - depth
+	var out *backlog.Listener
+	for _, t := range h.byAddress() {
+		was, at := &t.worst, t.moments[len(t.moments)-1].at
+		if was.Listening() && was.Port == l.Port && was.ID.NetNS == l.ID.NetNS && at > latest {
+			out, latest = was, at
+		}
+	}
+	return out
 }
 
 // figure is a row of the chart of a listener's past.

@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,26 @@ func TestFramesGolden(t *testing.T) {
 	checkGolden(t, "watch_overload_100.txt", []byte(framesOf(100, 44, filling()...).View()+"\n"))
 	checkGolden(t, "watch_many_80.txt", []byte(framesOf(80, 24, machine(8)).View()+"\n"))
 	checkGolden(t, "watch_down_80.txt", []byte(framesOf(80, 24, filling()[0], down()).View()+"\n"))
+}
+
+// Who looks when the server is down wants to see what led there.
+func TestFramesKeepThePastOfAPortThatIsDown(t *testing.T) {
+	looks := filling()
+	last := looks[len(looks)-1]
+	fell := func(port uint16, ns uint64) string {
+		gone := snapshotOf(down().Listeners[0])
+		gone.Time = last.Time.Add(time.Second)
+		gone.Listeners[0].Port, gone.Listeners[0].ID.NetNS = port, ns
+		return framesOf(100, 44, append(slices.Clone(looks), gone)...).View()
+	}
+	const scale = "now╵"
+	id := last.Listeners[0].ID
+	chart := fell(id.Address.Port(), id.NetNS)
+	require.Contains(t, chart, "DOWN")
+	require.Contains(t, chart, scale)
+	require.Regexp(t, `accept queue .*█ +101\n`, chart)
+	require.NotContains(t, fell(id.Address.Port(), id.NetNS+1), scale, "another namespace's")
+	require.NotContains(t, fell(id.Address.Port()+1, id.NetNS), scale)
 }
 
 func TestFramesFillTheirScreen(t *testing.T) {
