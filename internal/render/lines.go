@@ -40,11 +40,11 @@ func (o *Lines) Look(snap *backlog.Snapshot) error {
 	}
 	var b strings.Builder
 	if len(all) == 0 {
-		b.WriteString(snap.Time.Format(time.TimeOnly) + "  nothing listens here\n")
+		b.WriteString(o.clock(snap) + "  nothing listens here\n")
 	}
 	for _, l := range all {
 		if o.written%headingEvery == 0 {
-			fmt.Fprintf(&b, lineFormat, "time", "listener", "status", "cause", "queue", "peak", "connections", "waiting", "threads", "dropped", "abandoned")
+			fmt.Fprintf(&b, lineFormat, padRight("time", len(o.clock(snap))), "listener", "status", "cause", "queue", "peak", "connections", "waiting", "threads", "dropped", "abandoned")
 		}
 		o.line(&b, snap, l)
 		o.written++
@@ -61,14 +61,31 @@ const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s
 func (o *Lines) line(b *strings.Builder, snap *backlog.Snapshot, l *backlog.Listener) {
 	lost, known := o.lost(snap, l)
 	m := momentOf(l)
-	where, cause := whereOf(l), cmp.Or(printable(string(l.Verdict.Cause)), "-")
-	if !l.Listening() {
-		where = ":" + strconv.Itoa(int(l.Port))
-	}
-	fmt.Fprintf(b, lineFormat, snap.Time.Format(time.TimeOnly), where, l.Verdict.Status, cause,
+	cause := cmp.Or(printable(string(l.Verdict.Cause)), "-")
+	fmt.Fprintf(b, lineFormat, o.clock(snap), lineName(snap, l), l.Verdict.Status, cause,
 		bare(fraction(acceptQueue(l))), figureOr(l.AcceptQueue != nil, o.takePeak(l)), bare(fraction(connections(l))),
 		figureOr(m.waiting != unknown, m.waiting), bare(fraction(threads(l))),
 		figureOr(known, lost.dropped), figureOr(known, lost.abandoned))
+}
+
+// lineName is the listener in one word; with its process where several network
+// namespaces are watched, as all pods of a node may listen on [::]:8080.
+func lineName(snap *backlog.Snapshot, l *backlog.Listener) string {
+	if !l.Listening() {
+		return ":" + strconv.Itoa(int(l.Port))
+	}
+	if len(snap.NetNS) > 1 && l.Process != nil {
+		return whereOf(l) + "/" + strconv.Itoa(l.Process.PID)
+	}
+	return whereOf(l)
+}
+
+// clock is when it was, so precisely that no two lines of a listener say the same.
+func (o *Lines) clock(snap *backlog.Snapshot) string {
+	if o.pace.interval < time.Second {
+		return snap.Time.Format("15:04:05.000")
+	}
+	return snap.Time.Format(time.TimeOnly)
 }
 
 // bare is a number without its commas: awk reads these lines, too.

@@ -88,6 +88,40 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	require.Equal(t, [][]string{{"dropped", "abandoned"}, {"5", "10"}, {"4", "8"}, {"0", "0"}, {"1", "2"}}, dropped)
 }
 
+// The pods of a node all listen on [::]:8080.
+func TestLinesTellNamespacesApart(t *testing.T) {
+	look := okIdle()
+	second := look.Listeners[0]
+	second.ID.NetNS++
+	second.Process = &backlog.Process{PID: 77, Comm: "java"}
+	look.Listeners = append(look.Listeners, second)
+	look.NetNS = append(look.NetNS, backlog.NetNS{ID: second.ID.NetNS})
+	require.Equal(t, []string{"listener", "[::]:8080/4242", "[::]:8080/77"}, column(t, time.Second, 1, look))
+	look.Listeners[1].Process = nil
+	require.Equal(t, []string{"listener", "[::]:8080/4242", "[::]:8080"}, column(t, time.Second, 1, look))
+}
+
+func TestLinesWithinASecond(t *testing.T) {
+	look := okIdle()
+	look.Time = at().Add(340 * time.Millisecond)
+	require.Equal(t, []string{"time", "03:00:12.340"}, column(t, 200*time.Millisecond, 0, look))
+	require.Equal(t, []string{"time", "03:00:12"}, column(t, time.Second, 0, look))
+	none := snapshotOf()
+	none.Time = look.Time
+	require.Equal(t, []string{"03:00:12.340"}, column(t, 200*time.Millisecond, 0, none))
+}
+
+// column is the so manieth word of each row that the look is written in.
+func column(t *testing.T, interval time.Duration, i int, look *backlog.Snapshot) (words []string) {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, render.NewLines(&b, interval).Look(look))
+	for row := range strings.Lines(b.String()) {
+		words = append(words, strings.Fields(row)[i])
+	}
+	return words
+}
+
 func TestLinesSayWhatIsNotKnown(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, render.NewLines(&b, time.Second).Look(down()))
