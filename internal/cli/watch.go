@@ -82,7 +82,12 @@ func (o *watchOptions) run(ctx context.Context, in io.Reader, w io.Writer) error
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	looks := make(chan *backlog.Snapshot)
-	g.Go(func() error { return s.Run(ctx) })
+	g.Go(func() error {
+		if err := s.Run(ctx); ctx.Err() == nil {
+			return err
+		}
+		return nil // the end may come in the midst of the first look
+	})
 	g.Go(func() error {
 		defer close(looks)
 		follow(ctx, s.Snapshot, looks)
