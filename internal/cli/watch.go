@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ of snapshot's kind on a line.`,
 	o.register(cmd.Flags())
 	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between two looks at everything")
 	cmd.Flags().DurationVar(&o.lasts, "for", 0, "end by itself after so long; 0: on q or Ctrl-C")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text (a screen on a terminal, else lines), lines or json")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text (a screen on a terminal that can show one, else lines), lines or json")
 	return cmd
 }
 
@@ -131,7 +132,8 @@ func follow(ctx context.Context, latest func() *backlog.Snapshot, looks chan<- *
 
 // show ends when there are no more looks, or the reader has seen enough.
 func (o *watchOptions) show(in io.Reader, w io.Writer, looks <-chan *backlog.Snapshot) error {
-	if screen, ok := terminal(w); ok && o.output == "text" {
+	screen, ok := terminal(w)
+	if ok && o.output == "text" && os.Getenv("TERM") != "dumb" {
 		return newWatchScreen(o.interval, screen).run(in, w, looks)
 	}
 	look := render.NewLines(w, o.interval).Look

@@ -146,6 +146,20 @@ func TestWatchIsTerminated(t *testing.T) {
 	tty.until(t, "SATURATED")
 }
 
+// A terminal that cannot move its cursor, an editor's as a rule, is written on as
+// a file is.
+func TestWatchOnADumbTerminal(t *testing.T) {
+	ns, addr := fullListener(t)
+	tty := openTerminal(t, 40, 200)
+	cmd := watchCommand(ns, addr)
+	cmd.Env = append(cmd.Env, "TERM=dumb")
+	tty.run(t, cmd)
+	tty.until(t, "time ")
+	tty.until(t, "6/6")
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, cmd.Wait())
+}
+
 // personsEnd is the end of a pseudo-terminal at which the person sits.
 type personsEnd struct {
 	*os.File
