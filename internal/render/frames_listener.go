@@ -83,12 +83,12 @@ func (s *screen) past(h *history, l *backlog.Listener) {
 			[]span{{padLeft(number(peak), right), dim}},
 		)...)
 	}
-	s.ago(h.pace.interval, columns, right)
+	s.ago(h.span(columns), columns, right)
 }
 
 // ago is the chart's time scale.
-func (s *screen) ago(interval time.Duration, columns, right int) {
-	from := "╵" + howLong(time.Duration(columns)*interval) + " ago"
+func (s *screen) ago(past time.Duration, columns, right int) {
+	from := "╵" + howLong(past) + " ago"
 	s.line(span{text: blanks(textColumn)}, span{
 		from + padLeft("now╵", columns-lipgloss.Width(from)) + padLeft("peak", right), dim,
 	})

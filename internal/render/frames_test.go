@@ -73,6 +73,16 @@ func TestFramesKeepThePastOfAPortThatIsDown(t *testing.T) {
 	require.NotContains(t, fell(id.Address.Port()+1, id.NetNS), scale)
 }
 
+func TestFramesScaleIsTheTimeThatPassed(t *testing.T) {
+	var looks []*backlog.Snapshot
+	for i := range 100 {
+		s := okIdle()
+		s.Time = at().Add(time.Duration(i) * 1500 * time.Millisecond)
+		looks = append(looks, s)
+	}
+	require.Contains(t, framesOf(100, 44, looks...).View(), "╵108 s ago")
+}
+
 func TestFramesFillTheirScreen(t *testing.T) {
 	for name, s := range scenarios() {
 		for _, height := range []int{1, 2, 5, 24, 100} {

@@ -22,6 +22,7 @@ func placeOfGone(g *backlog.RetainedTotals) place { return place{g.ID, g.ID.Addr
 type history struct {
 	pace   pace
 	now    int // number of the present interval
+	began  []time.Time // the latest intervals, the present one last
 	tracks map[place]*track
 }
 
@@ -51,7 +52,7 @@ func newHistory(interval time.Duration) *history {
 // look adds what one look saw. Several looks within an interval are one moment.
 func (h *history) look(snap *backlog.Snapshot) {
 	steps := h.pace.steps(snap.Time)
-	h.now += steps
+	h.begin(steps, snap.Time)
 	// Where looks are dear, the sampler takes them further apart than asked for:
 	// what one of them shows then stands for the intervals before it, too.
 	spans := max(1, min(steps, int((snap.Self.ScanInterval+h.pace.interval/2)/h.pace.interval)))
@@ -70,6 +71,26 @@ func (h *history) look(snap *backlog.Snapshot) {
 		}
 	}
 	h.forget()
+}
+
+// begin goes on to the interval that begins at this time, and is so many after
+// the present one.
+func (h *history) begin(steps int, at time.Time) {
+	h.now += steps
+	for left := min(steps, depth) - 1; left >= 0; left-- {
+		h.began = append(h.began, at.Add(-time.Duration(left)*h.pace.interval))
+	}
+	h.began = h.began[max(0, len(h.began)-depth):]
+}
+
+// span is the time that so many of the latest intervals took, those before the
+// first as long as asked for.
+func (h *history) span(columns int) time.Duration {
+	n := min(len(h.began), columns)
+	if n == 0 {
+		return time.Duration(columns) * h.pace.interval
+	}
+	return h.began[len(h.began)-1].Sub(h.began[len(h.began)-n]) + time.Duration(columns-n+1)*h.pace.interval
 }
 
 // forget lets those go that are off the screen and of which there is nothing to
@@ -176,6 +197,7 @@ func (h *history) of(p place, columns int, figure func(*moment) int) []int {
 // clone is the history as it stands, which later looks do not change.
 func (h *history) clone() *history {
 	out := *h
+	out.began = slices.Clone(h.began)
 	out.tracks = make(map[place]*track, len(h.tracks))
 	for p, t := range h.tracks {
 		kept := *t

@@ -106,6 +106,38 @@ func TestHistoryOfOneThatIsGone(t *testing.T) {
 	require.Equal(t, uint64(6), h.byAddress()[0].totals.QueueResets)
 }
 
+// Looks that are a little dear come further apart than asked for, and the chart's
+// scale must not say otherwise.
+func TestHistorySpansTheTimeThatPassed(t *testing.T) {
+	const s = time.Second
+	tests := []struct {
+		name  string
+		apart time.Duration
+		looks int
+		spans time.Duration // of ten columns
+	}{
+		{"on time", s, 20, 10 * s},
+		{"half as far again", s + s/2, 20, 9*(s+s/2) + s},
+		{"none was before", s, 1, 10 * s},
+		{"a few were", s + s/2, 3, 2*(s+s/2) + 8*s},
+		{"with holes", 3 * s, 20, 10 * s},
+		{"for long", s + s/2, 3 * depth, 9*(s+s/2) + s},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHistory(s)
+			for i := range tt.looks {
+				h.look(lookAt(time.Duration(i)*tt.apart, 0, 0))
+			}
+			held := h.clone()
+			require.Equal(t, tt.spans, h.span(10))
+			h.look(lookAt(time.Duration(tt.looks)*tt.apart+5*s, 0, 0))
+			require.Equal(t, tt.spans, held.span(10))
+			require.LessOrEqual(t, len(h.began), depth)
+		})
+	}
+}
+
 func TestHistoryIsBounded(t *testing.T) {
 	h := newHistory(time.Second)
 	for i := range 3 * depth {
