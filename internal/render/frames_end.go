@@ -54,7 +54,7 @@ func (h *history) byAddress() []*track {
 // told one by one: they are never added up.
 func (t *track) sum() string {
 	total := &t.totals
-	parts := []string{plural(droppedSince(total), "packet", "packets") + " dropped"}
+	parts := []string{plural(t.dropped, "packet", "packets") + " dropped"}
 	if n := total.AbandonedRequests; n > 0 {
 		parts = append(parts, "about "+plural(n, "request", "requests")+" abandoned")
 	}

@@ -47,11 +47,11 @@ func (h *history) look(snap *backlog.Snapshot) {
 			t = &track{}
 			h.tracks[placeOf(l)] = t
 		}
-		t.look(l, snap.Time, h.now, spans)
+		t.look(snap, l, h.now, spans)
 	}
 	for i := range snap.Gone {
 		if t := h.tracks[placeOfGone(&snap.Gone[i])]; t != nil {
-			t.end(&snap.Gone[i].Totals, h.now)
+			t.end(snap, &snap.Gone[i], h.now)
 		}
 	}
 	h.forget()

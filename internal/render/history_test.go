@@ -170,7 +170,7 @@ func TestLinesForgetWhomTheSamplerForgot(t *testing.T) {
 	kept.Gone = []backlog.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
 	require.NoError(t, lines.Look(up))
 	require.NoError(t, lines.Look(kept))
-	require.Equal(t, uint64(7), lines.past[placeOf(&up.Listeners[0])].until.dropped)
+	require.Equal(t, uint64(7), lines.past[placeOf(&up.Listeners[0])].tally.own)
 	require.NoError(t, lines.Look(forgotten))
 	require.Empty(t, lines.past)
 }

@@ -4,8 +4,9 @@ import "github.com/tcpdiag/tcpdiag/internal/backlog"
 
 // passed is what happened at a place since its line before.
 type passed struct {
-	peak  int
-	until losses // the totals at its line before
+	peak      int
+	tally     tally
+	abandoned uint64 // the total at its line before
 }
 
 // losses are figures of a line, which are never added up.
@@ -36,23 +37,23 @@ func (o *Lines) takePeak(l *backlog.Listener) int {
 // what those had lost since who did. It is not known where nobody has.
 func (o *Lines) lost(snap *backlog.Snapshot, l *backlog.Listener) (sum losses, known bool) {
 	if l.Listening() {
-		return o.since(placeOf(l), &l.Totals), true
+		return o.since(snap, placeOf(l), &l.Totals, l.Losses), true
 	}
 	for i := range snap.Gone {
 		g := &snap.Gone[i]
 		if p := placeOfGone(g); p.port == l.Port && p.id.NetNS == l.ID.NetNS {
-			n := o.since(p, &g.Totals)
+			n := o.since(snap, p, &g.Totals, nil)
 			sum.dropped, sum.abandoned, known = sum.dropped+n.dropped, sum.abandoned+n.abandoned, true
 		}
 	}
 	return sum, known
 }
 
-func (o *Lines) since(p place, t *backlog.Totals) losses {
-	past, now := o.at(p), losses{droppedSince(t), t.AbandonedRequests}
-	before := past.until
-	past.until = now
-	return losses{now.dropped - min(before.dropped, now.dropped), now.abandoned - min(before.abandoned, now.abandoned)}
+func (o *Lines) since(snap *backlog.Snapshot, p place, t *backlog.Totals, lost *backlog.Losses) losses {
+	past := o.at(p)
+	before := past.abandoned
+	past.abandoned = t.AbandonedRequests
+	return losses{past.tally.since(snap, p.id, t, lost), t.AbandonedRequests - min(before, t.AbandonedRequests)}
 }
 
 // forget keeps those that the sampler still knows of: with --all, listeners may

@@ -88,6 +88,37 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	require.Equal(t, [][]string{{"dropped", "abandoned"}, {"5", "10"}, {"4", "8"}, {"0", "0"}, {"1", "2"}}, dropped)
 }
 
+// What no socket accounts for is this listener's as long as the losses say so: an
+// old kernel has no counter for each socket.
+func TestDropsThatOnlyTheNamespaceCounts(t *testing.T) {
+	var looks []*backlog.Snapshot
+	for i, n := range []struct{ namespace, unattributed uint64 }{{3, 0}, {4, 1}, {9, 6}, {9, 6}, {11, 0}, {12, 1}} {
+		s := okIdle()
+		l := &s.Listeners[0]
+		s.Time = at().Add(time.Duration(i) * time.Second)
+		s.NetNS = []backlog.NetNS{{ID: l.ID.NetNS + 1, Unattributed: 1000}, {ID: l.ID.NetNS, Unattributed: n.namespace}}
+		l.Losses = &backlog.Losses{DroppedPackets: n.unattributed, Unattributed: n.unattributed}
+		l.Verdict.Status = backlog.StatusLosing
+		looks = append(looks, s)
+	}
+	looks[0].Listeners[0].Losses = nil
+	var b bytes.Buffer
+	lines := render.NewLines(&b, time.Second)
+	for _, look := range looks {
+		require.NoError(t, lines.Look(look))
+	}
+	var dropped []string
+	for row := range strings.Lines(b.String()) {
+		dropped = append(dropped, strings.Fields(row)[9])
+	}
+	require.Equal(t, []string{"dropped", "0", "1", "5", "0", "0", "1"}, dropped)
+	f := framesOf(100, 44, looks...)
+	require.Regexp(t, `dropped .* ·▂█··▂ +5\n`, f.View())
+	b.Reset()
+	require.NoError(t, f.End(&b))
+	require.Contains(t, b.String(), "Since the start: 7 packets dropped")
+}
+
 // The pods of a node all listen on [::]:8080.
 func TestLinesTellNamespacesApart(t *testing.T) {
 	look := okIdle()

@@ -11,6 +11,8 @@ import (
 type track struct {
 	moments []moment       // the oldest first
 	totals  backlog.Totals // at the latest look
+	tally   tally
+	dropped uint64 // packets since the start
 	worst   backlog.Listener
 	worstAt time.Time
 }
@@ -23,34 +25,35 @@ type moment struct {
 	dropped                              int // packets, in this interval
 }
 
-func (t *track) look(l *backlog.Listener, at time.Time, interval, spans int) {
+func (t *track) look(snap *backlog.Snapshot, l *backlog.Listener, interval, spans int) {
 	m := momentOf(l)
 	for m.at = interval - spans + 1; m.at < interval && len(t.moments) > 0; m.at++ {
 		t.moments = append(t.moments, m)
 	}
 	m.at = interval
-	t.add(m, &l.Totals)
+	t.add(m, t.tally.since(snap, l.ID, &l.Totals, l.Losses))
+	t.totals = l.Totals
 	if t.worstAt.IsZero() || worseThan(l, &t.worst) {
-		t.worst, t.worstAt = *l, at // a copy: not the whole snapshot is kept
+		t.worst, t.worstAt = *l, snap.Time // a copy: not the whole snapshot is kept
 	}
 }
 
 // end takes what was lost between the latest look at a listener and its end.
-func (t *track) end(totals *backlog.Totals, interval int) {
-	if droppedSince(totals) <= droppedSince(&t.totals) {
-		t.totals = *totals
+func (t *track) end(snap *backlog.Snapshot, g *backlog.RetainedTotals, interval int) {
+	dropped := t.tally.since(snap, g.ID, &g.Totals, nil)
+	t.totals = g.Totals
+	if dropped == 0 {
 		return
 	}
 	m := momentOf(&backlog.Listener{})
 	m.at = interval
-	t.add(m, totals)
+	t.add(m, dropped)
 }
 
-// add ends the track with a moment, in which the totals came to what they are.
-func (t *track) add(m moment, totals *backlog.Totals) {
-	before, total := droppedSince(&t.totals), droppedSince(totals)
-	m.dropped = int(total - min(before, total))
-	t.totals = *totals
+// add ends the track with a moment in which so many packets were dropped.
+func (t *track) add(m moment, dropped uint64) {
+	m.dropped = int(dropped)
+	t.dropped += dropped
 	if n := len(t.moments); n > 0 && t.moments[n-1].at == m.at {
 		t.moments[n-1].merge(m)
 	} else {
@@ -67,14 +70,6 @@ func worseThan(a, b *backlog.Listener) bool {
 		return a.Verdict.Status > b.Verdict.Status
 	}
 	return lost(a) > lost(b)
-}
-
-// droppedSince is an address's running total since tcpdiag started.
-func droppedSince(t *backlog.Totals) (sum uint64) {
-	for _, n := range t.Dropped {
-		sum += n
-	}
-	return sum
 }
 
 func momentOf(l *backlog.Listener) moment {
