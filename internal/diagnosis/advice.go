@@ -15,7 +15,7 @@ func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
 	case backlog.CauseMaxConnections:
 		return j.adviseConnections(v)
 	case backlog.CauseKeepAliveIdle:
-		return j.adviseKeepAlive()
+		return j.adviseKeepAlive(v)
 	case backlog.CauseExecutorQueue:
 		return j.adviseExecutorQueue()
 	case backlog.CauseOpenFiles:

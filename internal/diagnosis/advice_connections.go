@@ -70,13 +70,17 @@ func (j *judge) connectionsWanted() (to int, covers string) {
 	return to, covers
 }
 
-func (j *judge) adviseKeepAlive() string {
+func (j *judge) adviseKeepAlive(v backlog.Verdict) string {
 	if connectionLimit(j.Now) != limitKnown {
 		return j.adviseUnknown()
 	}
 	to, _ := j.connectionsWanted()
 	raise := "raise " + maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to) + ": an idle connection costs a descriptor and a few KiB, no thread."
-	after := "More threads would not help, those there are have nothing to do; a larger acceptCount would only let more clients wait behind idle ones."
+	after := "More threads would not help, those there are have nothing to do; "
+	if slices.Contains(v.Chain, backlog.CauseMaxThreads) {
+		after = "All threads are busy, too: those let in wait inside, unless " + maxThreadsSetting().name(j.Now) + " is raised as well, which alone would let nobody in; "
+	}
+	after += "a larger acceptCount would only let more clients wait behind idle ones."
 	lower, short := j.shorterKeepAlive()
 	if short {
 		return sentences(capital(raise), lower+".", filesFor(j.Now, to), after)

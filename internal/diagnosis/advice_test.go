@@ -39,7 +39,12 @@ func TestAdviceNumbers(t *testing.T) {
 		"keepAliveTimeout -1":                            {idle().do(standalone).do(keepAliveTimeout(-time.Millisecond)), []string{"Set keepAliveTimeout to 5 s (now idle connections are never closed), or raise"}, []string{"-1"}},
 		"keepAliveTimeout unset, connectionTimeout 20 s": {idle().do(connectionTimeout(20 * time.Second)), []string{"Set server.tomcat.keep-alive-timeout to 5 s (unset it is connectionTimeout, 20 s)"}, nil},
 		"keepAliveTimeout unset, connectionTimeout 3 s":  {idle().do(connectionTimeout(3 * time.Second)), []string{"after 3 s already."}, []string{"to 5 s"}},
-		"both unset":                 {idle(), []string{"to 5 s (unset it is connectionTimeout, 20 to 60 s)"}, nil},
+		"both unset":                  {idle(), []string{"to 5 s (unset it is connectionTimeout, 20 to 60 s)"}, nil},
+		"idle, with threads to spare": {idle(), []string{"More threads would not help, those there are have nothing to do"}, nil},
+		"idle, and every thread is busy": {
+			tomcat(5, 20, 3).inService(5).idle(15).queue(4, time.Second),
+			[]string{"All threads are busy, too: those let in wait inside, unless server.tomcat.threads.max is raised"}, []string{"nothing to do"},
+		},
 		"half-sent requests":         {half().do(connectionTimeout(time.Minute)), []string{"lower server.tomcat.connection-timeout to 5 s;"}, nil},
 		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},
 
