@@ -17,6 +17,9 @@ func (s *screen) watched(on *still, l *backlog.Listener) {
 	if of := on.past.behind(l); of != nil {
 		s.blank()
 		s.past(on.past, of)
+		if !l.Listening() { // else the details begin with a blank line
+			s.blank()
+		}
 	}
 	s.details(on.snap, l)
 }

@@ -60,6 +60,7 @@ func TestFramesKeepThePastOfAPortThatIsDown(t *testing.T) {
 	fell := func(port uint16, ns uint64) string {
 		gone := snapshotOf(down().Listeners[0])
 		gone.Time = last.Time.Add(time.Second)
+		gone.Listeners[0].Losses = &backlog.Losses{}
 		gone.Listeners[0].Port, gone.Listeners[0].ID.NetNS = port, ns
 		return framesOf(100, 44, append(slices.Clone(looks), gone)...).View()
 	}
@@ -69,6 +70,7 @@ func TestFramesKeepThePastOfAPortThatIsDown(t *testing.T) {
 	require.Contains(t, chart, "DOWN")
 	require.Contains(t, chart, scale)
 	require.Regexp(t, `accept queue .*█ +101\n`, chart)
+	require.Regexp(t, scale+` +peak\n\n +lost `, chart)
 	require.NotContains(t, fell(id.Address.Port(), id.NetNS+1), scale, "another namespace's")
 	require.NotContains(t, fell(id.Address.Port()+1, id.NetNS), scale)
 }
