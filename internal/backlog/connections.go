@@ -32,6 +32,10 @@ type Connections struct {
 	Reset *int
 	// Abandoned of the ClientClosed had request bytes that nobody has read.
 	Abandoned int
+	// Silent of the Idle have sent nothing since they were connected
+	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
+	// keepAliveTimeout those that have had a response.
+	Silent int
 	// States are sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT,
 	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
 	States map[string]int

@@ -58,8 +58,12 @@ func (j *judge) adviseThreads(v backlog.Verdict) string {
 	case most+waiting > 5*most:
 		to, effect = 2*most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
 	}
+	shorten := "Shorten what the handlers wait for"
+	if sending := phase(j.Now, backlog.Sending); seen && 2*sending > busy {
+		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads write to clients that are slow to read. Shorten that", sending, busy)
+	}
 	text := sentences(
-		"Shorten what the handlers wait for, or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
+		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
 		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")
 	if v.Cause != backlog.CauseMaxThreads {
 		return text // the cause's own advice has the rest

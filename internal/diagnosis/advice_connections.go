@@ -82,10 +82,31 @@ func (j *judge) adviseKeepAlive(v backlog.Verdict) string {
 	}
 	after += "a larger acceptCount would only let more clients wait behind idle ones."
 	lower, short := j.shorterKeepAlive()
+	effect := "A shorter timeout makes clients connect more often."
+	if mostlySilent(j.Now) {
+		lower, short = j.shorterSilence()
+		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
+	}
 	if short {
 		return sentences(capital(raise), lower+".", filesFor(j.Now, to), after)
 	}
-	return sentences(lower+", or "+raise, filesFor(j.Now, to), "A shorter timeout makes clients connect more often. "+after)
+	return sentences(lower+", or "+raise, filesFor(j.Now, to), effect+" "+after)
+}
+
+// shorterSilence is the same for connections on which no request ever came:
+// connectionTimeout ends these, which has a value in every Tomcat.
+func (j *judge) shorterSilence() (change string, short bool) {
+	name, to := connectionTimeoutSetting().name(j.Now), seconds(shortTimeout)
+	inForce := j.Now.Connector.ConnectionTimeout
+	switch {
+	case inForce == nil:
+		return "Set " + name + " to " + to + " (unset it is 60 s)", false
+	case inForce.Value <= 0:
+		return "Set " + name + " to " + to + " (now a client that sends nothing is never closed)", false
+	case inForce.Value <= shortTimeout:
+		return fmt.Sprintf("%s ends clients that send nothing after %s already", capital(name), seconds(inForce.Value)), true
+	}
+	return fmt.Sprintf("Lower %s from %s to %s", name, seconds(inForce.Value), to), false
 }
 
 // shorterKeepAlive is the change that frees idle connections sooner; short is

@@ -160,7 +160,11 @@ func (j *judge) connectionNumbers() string {
 	var parts []string
 	for ph := range backlog.NumPhases {
 		if k := phase(j.Now, ph); k > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " ")))
+			part := fmt.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " "))
+			if n := silent(j.Now); ph == backlog.Idle && n > 0 {
+				part += fmt.Sprintf(", %d of which have sent nothing yet", n)
+			}
+			parts = append(parts, part)
 		}
 	}
 	if r := j.Now.Connections.Reset; r != nil && *r > 0 {

@@ -20,7 +20,7 @@ func (j *judge) reason(v backlog.Verdict) string {
 		if !j.connectionsFull {
 			return full + " because maxConnections was reached, most of it by idle keep-alive connections"
 		}
-		return full + fmt.Sprintf(" because %s, %d of them idle keep-alive connections", j.connectionsPhrase(), phase(j.Now, backlog.Idle))
+		return full + " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
 	case backlog.CauseOpenFiles:
 		return full + " because " + j.filesPhrase()
 	case backlog.CauseJVMPause:
@@ -55,6 +55,28 @@ func (j *judge) reason(v backlog.Verdict) string {
 		return full + "; what holds it up cannot be told while maxConnections is not known"
 	}
 	return ""
+}
+
+// idlePhrase tells those that were served once from those that never asked.
+func idlePhrase(l *backlog.Listener) string {
+	idle, silent := phase(l, backlog.Idle), silent(l)
+	switch {
+	case silent == 0:
+		return fmt.Sprintf("%d of them idle keep-alive connections", idle)
+	case silent >= idle:
+		return fmt.Sprintf("%d of them idle, whose clients have sent nothing yet", idle)
+	}
+	return fmt.Sprintf("%d of them idle (the clients of %d have sent nothing yet)", idle, silent)
+}
+
+// mostlySilent: most idle connections are such as have never had a request.
+func mostlySilent(l *backlog.Listener) bool { return 2*silent(l) > phase(l, backlog.Idle) }
+
+func silent(l *backlog.Listener) int {
+	if l.Connections == nil {
+		return 0
+	}
+	return l.Connections.Silent
 }
 
 // connectionsPhrase: the present count where it shows the limit reached, else

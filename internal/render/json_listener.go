@@ -49,7 +49,8 @@ type connectionsJSON struct {
 	ClientClosed int            `json:"client_closed"`
 	Unclassified int            `json:"unclassified"`
 	Reset        *int           `json:"reset,omitempty"`
-	Abandoned    int            `json:"abandoned"` // of client_closed: with a request that nobody has read
+	Abandoned    int            `json:"abandoned"`        // of client_closed: with a request that nobody has read
+	Silent       int            `json:"silent,omitempty"` // of idle: has sent nothing since it was connected
 	Partial      bool           `json:"partial,omitempty"`
 	States       map[string]int `json:"states,omitempty"`
 }
@@ -155,6 +156,7 @@ func newConnectionsJSON(c *backlog.Connections) *connectionsJSON {
 		Unclassified: c.Phases[backlog.Unclassified],
 		Reset:        c.Reset,
 		Abandoned:    c.Abandoned,
+		Silent:       c.Silent,
 		Partial:      c.Partial,
 		States:       c.States,
 	}

@@ -68,9 +68,8 @@ func attend(c *backlog.Connections, lingering int, connector *backlog.Connector)
 
 // byAges tells a busy connection from an idle one when both queues are empty.
 func byAges(i *sockdiag.TCPInfo) backlog.Phase {
-	received := i.BytesReceived > 0
 	switch {
-	case !received:
+	case silent(i):
 		return backlog.Idle
 	case nothingSent(i) || i.LastDataRecv < i.LastDataSent:
 		return backlog.InService
@@ -84,6 +83,9 @@ func byAges(i *sockdiag.TCPInfo) backlog.Phase {
 	}
 	return backlog.InService
 }
+
+// silent: no byte has come yet (tcpi_bytes_received).
+func silent(i *sockdiag.TCPInfo) bool { return i.BytesReceived == 0 }
 
 // nothingSent: no data segment has left yet (tcpi_data_segs_out). Without data,
 // last_data_sent is the time of the handshake and says nothing.
@@ -103,6 +105,7 @@ func unclassify(c *backlog.Connections, connector *backlog.Connector) {
 	if connector.TLS || connector.HTTP2 {
 		move(backlog.InService, c.Phases[backlog.InService])
 		move(backlog.Idle, c.Phases[backlog.Idle])
+		c.Silent = 0
 		return
 	}
 	virtual := connector.VirtualThreads != nil && connector.VirtualThreads.Value

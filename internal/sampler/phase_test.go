@@ -93,8 +93,9 @@ func TestUnclassify(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := backlog.Connections{Accepted: 31, Phases: phases}
+			c := backlog.Connections{Accepted: 31, Phases: phases, Silent: 2}
 			unclassify(&c, tt.connector)
+			require.LessOrEqual(t, c.Silent, c.Phases[backlog.Idle], "they are among the idle")
 			require.Equal(t, tt.inService, c.Phases[backlog.InService])
 			require.Equal(t, tt.idle, c.Phases[backlog.Idle])
 			require.Equal(t, tt.unsure, c.Phases[backlog.Unclassified])

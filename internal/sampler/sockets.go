@@ -101,8 +101,11 @@ func (g *gathered) add(s *sockdiag.Socket) {
 	g.connections.Accepted++
 	phase := phaseOf(s)
 	g.connections.Phases[phase]++
-	if phase == backlog.Waiting && lingers(s) {
+	switch {
+	case phase == backlog.Waiting && lingers(s):
 		g.lingering++
+	case phase == backlog.Idle && silent(&s.Info):
+		g.connections.Silent++
 	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		g.connections.Abandoned++
