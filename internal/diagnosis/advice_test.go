@@ -47,7 +47,8 @@ func TestAdviceNumbers(t *testing.T) {
 		"idle, with threads to spare": {idle(), []string{"More threads would not help, those there are have nothing to do"}, nil},
 		"idle, and every thread is busy": {
 			tomcat(5, 20, 3).inService(5).idle(15).queue(4, time.Second),
-			[]string{"All threads are busy, too: those let in wait inside, unless server.tomcat.threads.max is raised"}, []string{"nothing to do"},
+			[]string{"All threads are busy, too: those let in wait inside, unless server.tomcat.threads.max is raised"},
+			[]string{"nothing to do"},
 		},
 		"clients that connect and send nothing": {
 			tomcat(5, 20, 3).idle(20).do(silentClients(20)).do(keepAliveTimeout(time.Minute)).do(connectionTimeout(time.Minute)).queue(4, time.Second),
@@ -56,21 +57,25 @@ func TestAdviceNumbers(t *testing.T) {
 		},
 		"the same, connectionTimeout 3 s": {
 			tomcat(5, 20, 3).idle(20).do(silentClients(20)).do(connectionTimeout(3*time.Second)).queue(4, time.Second),
-			[]string{"Raise server.tomcat.max-connections from 20", "ends clients that send nothing after 3 s already."}, []string{"to 5 s"},
+			[]string{"Raise server.tomcat.max-connections from 20", "ends clients that send nothing after 3 s already."},
+			[]string{"to 5 s"},
 		},
 		"the same, connectionTimeout unset": {tomcat(5, 20, 3).idle(20).do(silentClients(20)).queue(4, time.Second), []string{"to 5 s (unset it is 60 s)"}, nil},
 		"the same, connectionTimeout -1":    {tomcat(5, 20, 3).idle(20).do(silentClients(20)).do(connectionTimeout(-1)).queue(4, time.Second), []string{"to 5 s (now a client that sends nothing is never closed)"}, nil},
 		"few of the idle have sent nothing": {
 			tomcat(5, 20, 3).idle(20).do(silentClients(8)).do(keepAliveTimeout(time.Minute)).queue(4, time.Second),
-			[]string{"Lower server.tomcat.keep-alive-timeout from 60 s to 5 s"}, []string{"connection-timeout"},
+			[]string{"Lower server.tomcat.keep-alive-timeout from 60 s to 5 s"},
+			[]string{"connection-timeout"},
 		},
 		"clients that do not read": {
 			tomcat(5, 20, 3).pool(5).inService(1).with(backlog.Sending, 4).waiting(8),
-			[]string{"Send less, or let a buffering proxy take the responses: 4 of the 5 busy threads write to clients that are slow to read. Shorten that, or raise server.tomcat.threads.max from 5 to 13"}, []string{"wait for"},
+			[]string{"Send less, or let a buffering proxy take the responses: 4 of the 5 busy threads write to clients that are slow to read. Shorten that, or raise server.tomcat.threads.max from 5 to 13"},
+			[]string{"wait for"},
 		},
 		"clients most of which read": {
 			tomcat(5, 20, 3).pool(5).inService(3).with(backlog.Sending, 2).waiting(8),
-			[]string{"Shorten what the handlers wait for, or raise server.tomcat.threads.max from 5 to 13"}, []string{"slow to read"},
+			[]string{"Shorten what the handlers wait for, or raise server.tomcat.threads.max from 5 to 13"},
+			[]string{"slow to read"},
 		},
 		"half-sent requests":         {half().do(connectionTimeout(time.Minute)), []string{"lower server.tomcat.connection-timeout to 5 s;"}, nil},
 		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},
@@ -133,7 +138,7 @@ func TestSilentClientsAreNamed(t *testing.T) {
 	for n, want := range map[int][2]string{
 		0:  {"20 of them idle keep-alive connections", "(20 idle)"},
 		8:  {"20 of them idle (the clients of 8 have sent nothing yet)", "(20 idle, 8 of which have sent nothing yet)"},
-		20: {"20 of them idle, whose clients have sent nothing yet", "(20 idle, 20 of which have sent nothing yet)"},
+		20: {"20 of them idle, whose clients have sent nothing yet", "(20 idle, which have sent nothing yet)"},
 	} {
 		now := tomcat(5, 20, 3).idle(20).do(silentClients(n)).queue(4, time.Second)
 		v := Judge(Evidence{Now: now.Listener, Interval: time.Minute, Sysctl: sysctls()}, DefaultThresholds())

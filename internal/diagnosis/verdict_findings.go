@@ -161,7 +161,11 @@ func (j *judge) connectionNumbers() string {
 	for ph := range backlog.NumPhases {
 		if k := phase(j.Now, ph); k > 0 {
 			part := fmt.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " "))
-			if n := silent(j.Now); ph == backlog.Idle && n > 0 {
+			switch n := silent(j.Now); {
+			case ph != backlog.Idle || n == 0:
+			case n >= k:
+				part += ", which have sent nothing yet"
+			default:
 				part += fmt.Sprintf(", %d of which have sent nothing yet", n)
 			}
 			parts = append(parts, part)
