@@ -103,6 +103,7 @@ type Connections struct {
 	ClientClosed int            `json:"client_closed"`
 	Unclassified int            `json:"unclassified"`
 	Reset        *int           `json:"reset"`
+	Silent       int            `json:"silent"`
 	States       map[string]int `json:"states"`
 }
 
