@@ -45,7 +45,7 @@ of snapshot's kind on a line.`,
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return o.run(cmd.Context(), cmd.OutOrStdout())
 		}),
 	}
 	o.register(cmd.Flags())
@@ -67,7 +67,7 @@ func (o *watchOptions) validate() error {
 	return o.targets.validate()
 }
 
-func (o *watchOptions) run(ctx context.Context, in io.Reader, w io.Writer) error {
+func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	opt := sampler.Defaults()
 	o.options(&opt)
 	opt.ScanInterval, opt.MaxListeners = o.interval, 0
@@ -96,7 +96,7 @@ func (o *watchOptions) run(ctx context.Context, in io.Reader, w io.Writer) error
 	})
 	g.Go(func() error {
 		defer stop()
-		return o.show(in, w, looks)
+		return o.show(w, looks)
 	})
 	return g.Wait()
 }
@@ -131,10 +131,10 @@ func follow(ctx context.Context, latest func() *backlog.Snapshot, looks chan<- *
 }
 
 // show ends when there are no more looks, or the reader has seen enough.
-func (o *watchOptions) show(in io.Reader, w io.Writer, looks <-chan *backlog.Snapshot) error {
+func (o *watchOptions) show(w io.Writer, looks <-chan *backlog.Snapshot) error {
 	screen, ok := terminal(w)
 	if ok && o.output == "text" && os.Getenv("TERM") != "dumb" {
-		return newWatchScreen(o.interval, screen).run(in, w, looks)
+		return newWatchScreen(o.interval, screen).run(w, looks)
 	}
 	look := render.NewLines(w, o.interval).Look
 	if o.output == "json" {

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"io"
-	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -26,24 +24,20 @@ func newWatchScreen(interval time.Duration, text render.TextOptions) *watchScree
 // run draws until the reader quits or there are no more looks. The screen is
 // taken when there is something to show, so that what cannot be looked at at
 // all is told below the prompt.
-func (m *watchScreen) run(in io.Reader, w io.Writer, looks <-chan *backlog.Snapshot, o ...tea.ProgramOption) error {
+func (m *watchScreen) run(w io.Writer, looks <-chan *backlog.Snapshot) error {
 	first, ok := <-looks
 	if !ok {
 		return nil
 	}
 	m.frames.Look(first)
-	o = append(o, tea.WithOutput(w), tea.WithoutSignalHandler())
-	if in != os.Stdin { // of which bubbletea sees for itself whether it is a terminal
-		o = append(o, tea.WithInput(in))
-	}
-	program := tea.NewProgram(m, o...)
+	program := tea.NewProgram(m, tea.WithOutput(w), tea.WithoutSignalHandler())
 	go func() { // ends with the looks; a program that has ended takes no more
 		for snap := range looks {
 			program.Send(snap)
 		}
 		program.Quit()
 	}()
-	if _, err := program.Run(); err != nil && !errors.Is(err, tea.ErrInterrupted) {
+	if _, err := program.Run(); err != nil {
 		return err
 	}
 	return m.frames.End(w)

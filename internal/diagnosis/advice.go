@@ -59,8 +59,8 @@ func (j *judge) adviseThreads(v backlog.Verdict) string {
 		to, effect = 2*most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
 	}
 	shorten := "Shorten what the handlers wait for"
-	if sending := phase(j.Now, backlog.Sending); seen && 2*sending > busy {
-		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads write to clients that are slow to read. Shorten that", sending, busy)
+	if n := sendingThreads(j.Now, min(busy, most)); seen && 2*n > min(busy, most) {
+		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
 	}
 	text := sentences(
 		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
@@ -69,6 +69,13 @@ func (j *judge) adviseThreads(v backlog.Verdict) string {
 		return text // the cause's own advice has the rest
 	}
 	return sentences(text, j.acceptCountInVain())
+}
+
+// sendingThreads is how many of the busy ones are at most accounted for by
+// responses that wait for their clients. A connection may have such bytes and no
+// thread any more, so those that are in service come first.
+func sendingThreads(l *backlog.Listener, busy int) int {
+	return min(phase(l, backlog.Sending), max(0, busy-phase(l, backlog.InService)))
 }
 
 // acceptCountInVain answers the change that everybody tries first.

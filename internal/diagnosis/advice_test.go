@@ -69,13 +69,18 @@ func TestAdviceNumbers(t *testing.T) {
 		},
 		"clients that do not read": {
 			tomcat(5, 20, 3).pool(5).inService(1).with(backlog.Sending, 4).waiting(8),
-			[]string{"Send less, or let a buffering proxy take the responses: 4 of the 5 busy threads write to clients that are slow to read. Shorten that, or raise server.tomcat.threads.max from 5 to 13"},
+			[]string{"Send less, or let a buffering proxy take the responses: 4 of the 5 busy threads have one that its client has not taken yet. Shorten that, or raise server.tomcat.threads.max from 5 to 13"},
 			[]string{"wait for"},
+		},
+		"threads that have left their responses to the kernel": {
+			tomcat(5, 20, 3).pool(5).inService(5).with(backlog.Sending, 7).waiting(8).do(func(l *backlog.Listener) { l.Connector.BusyThreads = new(5) }),
+			[]string{"Shorten what the handlers wait for"},
+			[]string{"proxy"},
 		},
 		"clients most of which read": {
 			tomcat(5, 20, 3).pool(5).inService(3).with(backlog.Sending, 2).waiting(8),
 			[]string{"Shorten what the handlers wait for, or raise server.tomcat.threads.max from 5 to 13"},
-			[]string{"slow to read"},
+			[]string{"proxy"},
 		},
 		"half-sent requests":         {half().do(connectionTimeout(time.Minute)), []string{"lower server.tomcat.connection-timeout to 5 s;"}, nil},
 		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},

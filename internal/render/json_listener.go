@@ -50,7 +50,7 @@ type connectionsJSON struct {
 	Unclassified int            `json:"unclassified"`
 	Reset        *int           `json:"reset,omitempty"`
 	Abandoned    int            `json:"abandoned"`        // of client_closed: with a request that nobody has read
-	Silent       int            `json:"silent,omitempty"` // of idle: has sent nothing since it was connected
+	Silent       *int           `json:"silent,omitempty"` // of idle, where there are any: have sent nothing since they were connected
 	Partial      bool           `json:"partial,omitempty"`
 	States       map[string]int `json:"states,omitempty"`
 }
@@ -146,6 +146,10 @@ func newConnectionsJSON(c *backlog.Connections) *connectionsJSON {
 	if c == nil {
 		return nil
 	}
+	var silent *int
+	if c.Phases[backlog.Idle] > 0 {
+		silent = &c.Silent
+	}
 	return &connectionsJSON{
 		Accepted:     c.Accepted,
 		Waiting:      c.Phases[backlog.Waiting],
@@ -156,7 +160,7 @@ func newConnectionsJSON(c *backlog.Connections) *connectionsJSON {
 		Unclassified: c.Phases[backlog.Unclassified],
 		Reset:        c.Reset,
 		Abandoned:    c.Abandoned,
-		Silent:       c.Silent,
+		Silent:       silent,
 		Partial:      c.Partial,
 		States:       c.States,
 	}

@@ -1,9 +1,6 @@
 package render
 
-import (
-	"math"
-	"strings"
-)
+import "math"
 
 // unknown is a column of a lane in which nothing was seen.
 const unknown = -1
@@ -30,7 +27,7 @@ func (l lane) blocks(values []int, top int) []span {
 }
 
 func (l lane) block(v, top int) span {
-	const levels = "▁▂▃▄▅▆▇█"
+	levels := [...]string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 	switch {
 	case v == unknown:
 		return span{" ", plain}
@@ -42,7 +39,7 @@ func (l lane) block(v, top int) span {
 	if ratio < 1 {
 		step = min(max(step, 1), 7)
 	}
-	sp := span{strings.Split(levels, "")[step-1], l.style}
+	sp := span{levels[step-1], l.style}
 	if l.limit > 0 && v >= l.limit {
 		sp.style = bad
 	}
