@@ -17,7 +17,7 @@ LDFLAGS       := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Re
 VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 
 # The tests that start real servers take the machine for themselves.
-SERVER_TESTS  := ./internal/tomcat ./internal/e2e ./internal/observability
+SERVER_TESTS  := ./internal/discovery ./internal/test/e2e ./internal/test/observability
 
 .PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test cluster-test package man servers fuzz lab bench soak observability image docker-test clean
 
@@ -32,7 +32,7 @@ test: setup fmt lint vet cross unit manifests-test containers-test package serve
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
 setup: $(GOLANGCI)
-	@deploy/lab/setup.sh
+	@internal/test/lab/setup.sh
 
 $(GOLANGCI):
 	@echo "building golangci-lint (once)"
@@ -57,7 +57,7 @@ cross:
 
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
-	$(GO) test -race $(VERBOSE) -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/tomcat$$' -e '/internal/e2e$$' -e '/internal/observability$$')
+	$(GO) test -race $(VERBOSE) -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$')
 
 # The static manifests of the node agent, rendered from the Helm chart.
 manifests:
@@ -118,24 +118,24 @@ fuzz:
 	done
 
 # The published experiments on real Tomcats, with k6 and Locust: a table in
-# deploy/lab/RESULTS.md. Takes a quarter of an hour, needs root; LAB='^A9' runs
+# internal/test/lab/RESULTS.md. Takes a quarter of an hour, needs root; LAB='^A9' runs
 # the scenarios of that name again and replaces their rows.
 lab: setup
-	$(GO) run ./deploy/lab $(if $(LAB),-update -run '$(LAB)')
+	$(GO) run ./internal/test/lab $(if $(LAB),-update -run '$(LAB)')
 
 # Every budget against the bare system calls, on 190,000 sockets: a table in
-# deploy/bench/RESULTS.md. Needs root.
+# internal/test/bench/RESULTS.md. Needs root.
 bench:
-	$(GO) run ./deploy/bench
+	$(GO) run ./internal/test/bench
 
 # Half an hour at a thousand samples a second: nothing grows.
 soak:
-	TCPDIAG_SOAK=30m $(GO) test -count=1 -timeout 45m -v -run TestSoak ./internal/sampler
+	TCPDIAG_SOAK=30m $(GO) test -count=1 -timeout 45m -v -run TestSoak ./internal/observer
 
 # Tomcat, agent, Prometheus, Alertmanager (and Grafana where it is installed),
 # until Ctrl-C.
 observability: setup
-	@$(GO) build -o .cache/observability ./deploy/observability
+	@$(GO) build -o .cache/observability ./internal/test/observability/up
 	@.cache/observability
 
 # The image, with the binary that the Go here builds; ARCH=arm64 for the other

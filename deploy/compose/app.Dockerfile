@@ -1,4 +1,4 @@
-# The sample server (deploy/lab/sample-server is the build context) as any
+# The sample server (internal/test/lab/sample-server is the build context) as any
 # Spring Boot application: a JRE, a jar, and a user of its own.
 #
 # --target prebuilt takes target/sample-server.jar, which `mvn package` made.

@@ -20,8 +20,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/e2e"
-	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // The environment of the tests.

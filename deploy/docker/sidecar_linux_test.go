@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
 )
 
 // The application's user, and its limits: 10 + 5 + 1 clients fit.

@@ -137,7 +137,7 @@ func download(ctx context.Context, dir string) (modules, artifacts string, err e
 		return "", "", err
 	}
 	source := filepath.Join(dir, "sample-server-source")
-	if err := os.CopyFS(source, os.DirFS("../lab/sample-server")); err != nil {
+	if err := os.CopyFS(source, os.DirFS("../../internal/test/lab/sample-server")); err != nil {
 		return "", "", err
 	}
 	cmd = exec.CommandContext(ctx, "mvn", "-q", "-B", "package")

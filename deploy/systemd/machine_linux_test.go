@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // machine is a systemd that runs in namespaces of its own (testdata/boot.sh).

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // dist is where `make package` has put the packages; without it the tests of
@@ -182,7 +182,7 @@ func TestArchive(t *testing.T) {
 func output(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	if name == "rpm" {
-		nettest.Root(t) // where rpm is installed by deploy/lab/setup.sh
+		nettest.Root(t) // where rpm is installed by internal/test/lab/setup.sh
 	}
 	out, err := exec.CommandContext(t.Context(), name, args...).Output()
 	require.NoError(t, err, name)

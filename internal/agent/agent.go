@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // shutdownTimeout is how long running requests may take after the signal.
@@ -23,7 +23,7 @@ const shutdownTimeout = 1500 * time.Millisecond
 // Sampler is what the agent runs and serves.
 type Sampler interface {
 	Run(ctx context.Context) error
-	Snapshot() *backlog.Snapshot
+	Snapshot() *model.Snapshot
 }
 
 // Options say where and how to serve.

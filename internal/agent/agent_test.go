@@ -18,13 +18,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // stage is a sampler whose snapshot the test sets: the agent's own work is to
 // serve it.
 type stage struct {
-	snap atomic.Pointer[backlog.Snapshot]
+	snap atomic.Pointer[model.Snapshot]
 	fail error
 }
 
@@ -36,18 +36,18 @@ func (s *stage) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *stage) Snapshot() *backlog.Snapshot { return s.snap.Load() }
+func (s *stage) Snapshot() *model.Snapshot { return s.snap.Load() }
 
-func losing(at time.Time) *backlog.Snapshot {
-	return &backlog.Snapshot{
+func losing(at time.Time) *model.Snapshot {
+	return &model.Snapshot{
 		Time: at, Host: "app-1", Interval: time.Minute,
-		Listeners: []backlog.Listener{{
-			ID:   backlog.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("[::]:8080")},
+		Listeners: []model.Listener{{
+			ID:   model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("[::]:8080")},
 			Port: 8080, Members: 1,
-			AcceptQueue: &backlog.AcceptQueue{Length: 101, Limit: 100},
-			Process:     &backlog.Process{PID: 42, Comm: "java"},
-			Verdict: backlog.Verdict{
-				Status: backlog.StatusLosing, Cause: backlog.CauseMaxConnections,
+			AcceptQueue: &model.AcceptQueue{Length: 101, Limit: 100},
+			Process:     &model.Process{PID: 42, Comm: "java"},
+			Verdict: model.Verdict{
+				Status: model.StatusLosing, Cause: model.CauseMaxConnections,
 				Summary: "8192 of 8192 connections are taken & <b>101</b> wait.",
 			},
 		}},

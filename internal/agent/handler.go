@@ -7,14 +7,14 @@ import (
 
 	"github.com/prometheus/common/version"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
 // handler answers every request from the published snapshot: none of them asks
 // the kernel or waits for a scan, but for a reload.
-func handler(snapshot func() *backlog.Snapshot, reloads *reloader, o Options) http.Handler {
+func handler(snapshot func() *model.Snapshot, reloads *reloader, o Options) http.Handler {
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
 	mux.Handle("GET /metrics", promexport.Handler(promexport.NewRegistry(reloads.tell(snapshot), build), o.Log))
@@ -40,7 +40,7 @@ func handler(snapshot func() *backlog.Snapshot, reloads *reloader, o Options) ht
 }
 
 // serveReady says 200 from the first scan until the agent is told to end.
-func serveReady(w http.ResponseWriter, s *backlog.Snapshot, stopping <-chan struct{}) {
+func serveReady(w http.ResponseWriter, s *model.Snapshot, stopping <-chan struct{}) {
 	select {
 	case <-stopping:
 		reply(w, http.StatusServiceUnavailable, "tcpdiag was told to end\n")
@@ -55,7 +55,7 @@ func serveReady(w http.ResponseWriter, s *backlog.Snapshot, stopping <-chan stru
 }
 
 // serveSnapshot is the JSON of the trailing window, with the age of its scan.
-func serveSnapshot(w http.ResponseWriter, s *backlog.Snapshot, o Options) {
+func serveSnapshot(w http.ResponseWriter, s *model.Snapshot, o Options) {
 	if s == nil {
 		reply(w, http.StatusServiceUnavailable, "the first scan is not done\n")
 		return

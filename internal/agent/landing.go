@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 //go:embed landing.html
@@ -31,7 +31,7 @@ type landingListener struct {
 
 // serveLanding shows what is watched and how it stands: plain HTML, no script,
 // nothing loaded from elsewhere.
-func serveLanding(w http.ResponseWriter, s *backlog.Snapshot, now time.Time) {
+func serveLanding(w http.ResponseWriter, s *model.Snapshot, now time.Time) {
 	page, err := template.New("landing").Parse(landingPage)
 	if err != nil {
 		reply(w, http.StatusInternalServerError, "the landing page is broken\n")
@@ -47,7 +47,7 @@ func serveLanding(w http.ResponseWriter, s *backlog.Snapshot, now time.Time) {
 	_, _ = w.Write(body.Bytes())
 }
 
-func newLanding(s *backlog.Snapshot, now time.Time) landing {
+func newLanding(s *model.Snapshot, now time.Time) landing {
 	if s == nil {
 		return landing{Notes: []string{"The first scan is not done yet."}}
 	}
@@ -61,7 +61,7 @@ func newLanding(s *backlog.Snapshot, now time.Time) landing {
 	return page
 }
 
-func newLandingListener(l *backlog.Listener) landingListener {
+func newLandingListener(l *model.Listener) landingListener {
 	out := landingListener{
 		Address: l.ID.String(), Status: l.Verdict.Status.String(),
 		Cause: string(l.Verdict.Cause), Summary: l.Verdict.Summary,

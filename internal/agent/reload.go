@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // reloadTimeout is how long a reload over HTTP may wait for the scan that is
@@ -28,14 +28,14 @@ type reloader struct {
 	now  func() time.Time
 
 	turn  chan struct{} // one reload at a time; who waits reads the file anew
-	state atomic.Pointer[backlog.ConfigReload]
+	state atomic.Pointer[model.ConfigReload]
 }
 
 // newReloader takes it that the file was read just now.
 func newReloader(o Options) *reloader {
 	r := &reloader{load: o.Reload, log: o.Log, now: o.Now, turn: make(chan struct{}, 1)}
 	if o.Reload != nil {
-		r.state.Store(&backlog.ConfigReload{Successful: true, LastSuccess: o.Now()})
+		r.state.Store(&model.ConfigReload{Successful: true, LastSuccess: o.Now()})
 	}
 	return r
 }
@@ -54,11 +54,11 @@ func (r *reloader) reload(ctx context.Context, by string) error {
 		return fmt.Errorf("another reload is under way: %w", ctx.Err())
 	}
 	if err := r.load(ctx); err != nil {
-		r.state.Store(&backlog.ConfigReload{LastSuccess: r.state.Load().LastSuccess})
+		r.state.Store(&model.ConfigReload{LastSuccess: r.state.Load().LastSuccess})
 		r.log.Error("not reloaded, the former configuration stays in force", "by", by, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return err
 	}
-	r.state.Store(&backlog.ConfigReload{Successful: true, LastSuccess: r.now()})
+	r.state.Store(&model.ConfigReload{Successful: true, LastSuccess: r.now()})
 	r.log.Info("configuration reloaded", "by", by)
 	return nil
 }
@@ -76,8 +76,8 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) error {
 }
 
 // tell adds how the last reload went to what is exported.
-func (r *reloader) tell(snapshot func() *backlog.Snapshot) func() *backlog.Snapshot {
-	return func() *backlog.Snapshot {
+func (r *reloader) tell(snapshot func() *model.Snapshot) func() *model.Snapshot {
+	return func() *model.Snapshot {
 		s := snapshot()
 		if s == nil {
 			return nil

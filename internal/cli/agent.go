@@ -11,7 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
 	"github.com/tcpdiag/tcpdiag/internal/config"
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
 // agentOptions are the flags of agent.
@@ -68,7 +68,7 @@ tcpdiag_config_last_reload_successful says so.`,
 }
 
 func (o *agentOptions) flags(flags *pflag.FlagSet) {
-	def := sampler.Defaults()
+	def := observer.Defaults()
 	o.register(flags)
 	flags.StringArrayVar(&o.web.Listen, "web.listen-address", []string{":10889"}, "address to serve on (repeatable)")
 	flags.BoolVar(&o.web.SystemdSocket, "web.systemd-socket", false, "serve on the sockets that systemd passed instead")

@@ -8,20 +8,20 @@ import (
 	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/config"
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
 // configured reads the configuration file, if there is one, and lets the flags
 // that were given beat it.
-func (o *agentOptions) configured(given func(flag string) bool) (sampler.Options, error) {
+func (o *agentOptions) configured(given func(flag string) bool) (observer.Options, error) {
 	file := &config.File{}
 	if o.config != "" {
 		var err error
 		if file, err = config.Load(o.config); err != nil {
-			return sampler.Options{}, err
+			return observer.Options{}, err
 		}
 	}
-	opt := sampler.Defaults()
+	opt := observer.Defaults()
 	o.options(&opt)
 	opt.Labels = file.Labels
 	opt.SampleInterval = pick(given("sample-interval"), o.sampleInterval, file.SampleInterval)
@@ -42,8 +42,8 @@ func (o *agentOptions) configured(given func(flag string) bool) (sampler.Options
 }
 
 // left is what the flags leave of a target of the file.
-func (o *agentOptions) left(t config.Target) (sampler.Target, bool) {
-	out := sampler.Target{
+func (o *agentOptions) left(t config.Target) (observer.Target, bool) {
+	out := observer.Target{
 		Ports: t.Ports, PID: t.PID, Labels: t.Labels, Actuator: t.Actuator,
 		Limits: o.limits.overrides().Or(o.limitsOf(t.Limits)),
 	}
@@ -58,16 +58,16 @@ func (o *agentOptions) left(t config.Target) (sampler.Target, bool) {
 }
 
 // limitsOf names the file and the line as the source of its limits.
-func (o *agentOptions) limitsOf(l config.Limits) sampler.Overrides {
-	set := sampler.Overrides{}
+func (o *agentOptions) limitsOf(l config.Limits) observer.Overrides {
+	set := observer.Overrides{}
 	if n := l.MaxConnections; n != nil {
-		set.MaxConnections = sampler.ByHand(&n.Value, o.place(n))
+		set.MaxConnections = observer.ByHand(&n.Value, o.place(n))
 	}
 	if n := l.AcceptCount; n != nil {
-		set.AcceptCount = sampler.ByHand(&n.Value, o.place(n))
+		set.AcceptCount = observer.ByHand(&n.Value, o.place(n))
 	}
 	if n := l.MaxThreads; n != nil {
-		set.MaxThreads = sampler.ByHand(&n.Value, o.place(n))
+		set.MaxThreads = observer.ByHand(&n.Value, o.place(n))
 	}
 	return set
 }
@@ -94,7 +94,7 @@ func (o *agentOptions) check(w io.Writer, given func(flag string) bool) error {
 }
 
 // reload reads the file again for a running sampler.
-func (o *agentOptions) reload(ctx context.Context, s *sampler.Sampler, given func(flag string) bool) error {
+func (o *agentOptions) reload(ctx context.Context, s *observer.Sampler, given func(flag string) bool) error {
 	opt, err := o.configured(given)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
 const everything = `
@@ -31,7 +31,7 @@ actuator: http://127.0.0.1:9090
 `
 
 // configuredBy parses flags, and a file of that text unless it is empty.
-func configuredBy(t *testing.T, text string, args ...string) sampler.Options {
+func configuredBy(t *testing.T, text string, args ...string) observer.Options {
 	t.Helper()
 	var o agentOptions
 	flags := pflag.NewFlagSet("agent", pflag.ContinueOnError)
@@ -49,7 +49,7 @@ func configuredBy(t *testing.T, text string, args ...string) sampler.Options {
 }
 
 func TestNoFileAndAnEmptyFileAreTheSame(t *testing.T) {
-	def := sampler.Defaults()
+	def := observer.Defaults()
 	def.Log, def.Now = nil, nil
 	require.Equal(t, def, configuredBy(t, ""))
 	require.Equal(t, def, configuredBy(t, "# nothing\n"))
@@ -64,14 +64,14 @@ func TestFileIsTakenOver(t *testing.T) {
 	require.Equal(t, 20*time.Millisecond, got.SampleInterval)
 	require.Equal(t, 2*time.Second, got.ScanInterval)
 	require.Equal(t, map[string]string{"team": "x"}, got.Labels)
-	require.Equal(t, sampler.Overrides{MaxThreads: sampler.ByHand(new(8), "tcpdiag.yml line 15")}, got.Limits)
+	require.Equal(t, observer.Overrides{MaxThreads: observer.ByHand(new(8), "tcpdiag.yml line 15")}, got.Limits)
 	require.Equal(t, "http://127.0.0.1:9090", got.Actuator)
-	require.Equal(t, []sampler.Target{
+	require.Equal(t, []observer.Target{
 		{
 			Ports: []uint16{8080}, Labels: map[string]string{"app": "shop"}, Actuator: "http://127.0.0.1:8081",
-			Limits: sampler.Overrides{
-				MaxConnections: sampler.ByHand(new(5), "tcpdiag.yml line 5"),
-				AcceptCount:    sampler.ByHand(new(6), "tcpdiag.yml line 5"),
+			Limits: observer.Overrides{
+				MaxConnections: observer.ByHand(new(5), "tcpdiag.yml line 5"),
+				AcceptCount:    observer.ByHand(new(6), "tcpdiag.yml line 5"),
 			},
 		},
 		{Ports: []uint16{8443, 9443}},
@@ -88,7 +88,7 @@ func TestFlagsBeatTheFile(t *testing.T) {
 	require.Equal(t, 10*time.Millisecond, got.SampleInterval)
 	require.Equal(t, time.Second, got.ScanInterval)
 	require.Equal(t, "http://127.0.0.1:1", got.Actuator)
-	flag := sampler.ByHand(new(55), "flag --max-connections")
+	flag := observer.ByHand(new(55), "flag --max-connections")
 	require.Equal(t, flag, got.Limits.MaxConnections)
 	require.Equal(t, "tcpdiag.yml line 15", got.Limits.MaxThreads.Source)
 	for _, target := range got.Targets {
@@ -100,7 +100,7 @@ func TestFlagsBeatTheFile(t *testing.T) {
 func TestPortsAndPIDsBeatTheTargets(t *testing.T) {
 	got := configuredBy(t, everything, "--port", "9443", "--port", "1", "--port", "8009")
 	require.Equal(t, []uint16{9443, 1, 8009}, got.Ports)
-	require.Equal(t, []sampler.Target{{Ports: []uint16{9443}}}, got.Targets, "the settings of the port stay")
+	require.Equal(t, []observer.Target{{Ports: []uint16{9443}}}, got.Targets, "the settings of the port stay")
 
 	got = configuredBy(t, everything, "--pid", "7")
 	require.Equal(t, []int{7}, got.PIDs)

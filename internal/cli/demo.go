@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/render"
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
 // demoOptions are the flags of demo.
@@ -103,7 +103,7 @@ type demoStage struct {
 	*demoOptions
 	w       io.Writer
 	tasks   *errgroup.Group
-	running atomic.Pointer[sampler.Sampler]
+	running atomic.Pointer[observer.Sampler]
 	demo.Commentary
 }
 
@@ -158,21 +158,21 @@ func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
 }
 
 // snapshot is nil until the agent's first scan.
-func (d *demoStage) snapshot() *backlog.Snapshot {
+func (d *demoStage) snapshot() *model.Snapshot {
 	if s := d.running.Load(); s != nil {
 		return s.Snapshot()
 	}
 	return nil
 }
 
-func (o *demoOptions) watch(port uint16) (*sampler.Sampler, error) {
-	opt := sampler.Defaults()
+func (o *demoOptions) watch(port uint16) (*observer.Sampler, error) {
+	opt := observer.Defaults()
 	opt.Ports = []uint16{port}
 	opt.ScanInterval = 500 * time.Millisecond
-	opt.Limits = sampler.Overrides{
-		MaxConnections: sampler.ByHand(&o.server.MaxConnections, "flag --max-connections"),
-		AcceptCount:    sampler.ByHand(&o.server.AcceptCount, "flag --accept-count"),
-		MaxThreads:     sampler.ByHand(&o.server.MaxThreads, "flag --max-threads"),
+	opt.Limits = observer.Overrides{
+		MaxConnections: observer.ByHand(&o.server.MaxConnections, "flag --max-connections"),
+		AcceptCount:    observer.ByHand(&o.server.AcceptCount, "flag --accept-count"),
+		MaxThreads:     observer.ByHand(&o.server.MaxThreads, "flag --max-threads"),
 	}
 	return newSampler(opt)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // The exit codes. Their meaning never changes.
@@ -38,7 +38,7 @@ func (e *failure) Error() string { return e.err.Error() }
 func (e *failure) Unwrap() error { return e.err }
 
 // statusError carries the verdict of snapshot --exit-status.
-type statusError struct{ status backlog.Status }
+type statusError struct{ status model.Status }
 
 func (e *statusError) Error() string { return "the worst listener is " + e.status.String() }
 
@@ -62,9 +62,9 @@ func exitCode(err error) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &status):
-		return map[backlog.Status]int{
-			backlog.StatusWarning: exitWarning, backlog.StatusSaturated: exitSaturated,
-			backlog.StatusLosing: exitLosing, backlog.StatusDown: exitDown,
+		return map[model.Status]int{
+			model.StatusWarning: exitWarning, model.StatusSaturated: exitSaturated,
+			model.StatusLosing: exitLosing, model.StatusDown: exitDown,
 		}[status.status]
 	case errors.As(err, &usage):
 		return exitUsage

@@ -22,14 +22,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // idle is a sampler that has seen nothing yet: the agent is healthy all the same.
 type idle struct{}
 
 func (idle) Run(ctx context.Context) error { <-ctx.Done(); return nil }
-func (idle) Snapshot() *backlog.Snapshot   { return nil }
+func (idle) Snapshot() *model.Snapshot   { return nil }
 
 // serveAgent runs the agent's own server until the test ends; it returns its
 // host and port.

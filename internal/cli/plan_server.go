@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
 // fromServer fills in what the running server on --from-port and its kernel
@@ -21,7 +21,7 @@ func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log 
 	if len(o.fromPort) > 1 {
 		return usagef("--from-port %s: a plan is for one server", o.fromPort.String())
 	}
-	opt := sampler.Defaults()
+	opt := observer.Defaults()
 	opt.Ports = o.fromPort
 	s, err := newSampler(opt)
 	if err != nil {
@@ -49,25 +49,25 @@ type taken struct {
 	port  uint16
 }
 
-func (t taken) limits(o *planOptions, l *backlog.Listener) {
-	var c backlog.Connector
+func (t taken) limits(o *planOptions, l *model.Listener) {
+	var c model.Connector
 	if l.Connector != nil {
 		c = *l.Connector
 	}
 	t.set("max-connections", &o.input.MaxConnections, c.MaxConnections)
-	t.set("accept-count", &o.input.AcceptCount, &backlog.Setting[int]{
+	t.set("accept-count", &o.input.AcceptCount, &model.Setting[int]{
 		Value: l.AcceptQueue.Limit, Source: "in force, the listener's Send-Q",
 	})
 	// Cut already when the server began to listen. With --somaxconn the question
 	// is what another one would make of it.
 	o.input.InForce = !t.flags.Changed("accept-count") && !t.flags.Changed("somaxconn")
 	if c.VirtualThreads != nil && c.VirtualThreads.Value {
-		c.MaxThreads = &backlog.Setting[int]{Value: -1, Source: "no limit: virtual threads"}
+		c.MaxThreads = &model.Setting[int]{Value: -1, Source: "no limit: virtual threads"}
 	}
 	t.set("threads", &o.input.Threads, c.MaxThreads)
 }
 
-func (t taken) set(flag string, dst *int, s *backlog.Setting[int]) {
+func (t taken) set(flag string, dst *int, s *model.Setting[int]) {
 	switch {
 	case t.flags.Changed(flag):
 	case s == nil:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 )
 
@@ -79,11 +79,11 @@ func TestPlanText(t *testing.T) {
 func TestPlanTakesVirtualThreadsAsNoLimit(t *testing.T) {
 	var log bytes.Buffer
 	cmd, o := newPlanCommand(), planOptions{input: diagnosis.PlanInput{Threads: 200, AcceptCount: 100}}
-	taken{flags: cmd.Flags(), log: &log, port: 8080}.limits(&o, &backlog.Listener{
-		AcceptQueue: &backlog.AcceptQueue{Limit: 2000},
-		Connector: &backlog.Connector{
-			MaxThreads:     &backlog.Setting[int]{Value: 200, Source: "default"},
-			VirtualThreads: &backlog.Setting[bool]{Value: true},
+	taken{flags: cmd.Flags(), log: &log, port: 8080}.limits(&o, &model.Listener{
+		AcceptQueue: &model.AcceptQueue{Limit: 2000},
+		Connector: &model.Connector{
+			MaxThreads:     &model.Setting[int]{Value: 200, Source: "default"},
+			VirtualThreads: &model.Setting[bool]{Value: true},
 		},
 	})
 	require.Equal(t, diagnosis.PlanInput{Threads: -1, AcceptCount: 2000, InForce: true}, o.input)

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
 // snapshotOptions are the flags of snapshot.
@@ -73,7 +73,7 @@ func validOutput(output string) error {
 }
 
 func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
-	opt := sampler.Defaults()
+	opt := observer.Defaults()
 	o.options(&opt)
 	opt.MaxListeners = 0
 	opt.Window = max(opt.Window, 2*o.interval)
@@ -89,21 +89,21 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	if err := write(w, snap, o.output); err != nil {
 		return err
 	}
-	if worst := worstStatus(snap); o.exitStatus && worst != backlog.StatusOK {
+	if worst := worstStatus(snap); o.exitStatus && worst != model.StatusOK {
 		return &statusError{worst}
 	}
 	return nil
 }
 
-func write(w io.Writer, snap *backlog.Snapshot, output string) error {
+func write(w io.Writer, snap *model.Snapshot, output string) error {
 	if output == "json" {
 		return render.JSON(w, snap)
 	}
 	return render.Text(w, snap, textOptions(w))
 }
 
-func worstStatus(snap *backlog.Snapshot) backlog.Status {
-	worst := backlog.StatusOK
+func worstStatus(snap *model.Snapshot) model.Status {
+	worst := model.StatusOK
 	for i := range snap.Listeners {
 		worst = max(worst, snap.Listeners[i].Verdict.Status)
 	}

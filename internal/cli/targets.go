@@ -9,8 +9,8 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
-	"github.com/tcpdiag/tcpdiag/internal/tomcat"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
 )
 
 // procMount is where the kernel shows the processes.
@@ -43,7 +43,7 @@ func (t *targets) register(flags *pflag.FlagSet) {
 }
 
 // options fills in the sampler's options.
-func (t *targets) options(o *sampler.Options) {
+func (t *targets) options(o *observer.Options) {
 	o.Ports, o.PIDs, o.All, o.AllNamespaces, o.Actuator = t.ports, t.pids, t.all, t.allNetNS, t.actuator
 	o.Limits = t.limits.overrides()
 }
@@ -55,25 +55,25 @@ func (t *targets) validate() error {
 	return nil
 }
 
-func (l limits) overrides() sampler.Overrides {
-	return sampler.Overrides{
-		MaxConnections: sampler.ByHand(l.maxConnections.value, "flag --max-connections"),
-		AcceptCount:    sampler.ByHand(l.acceptCount.value, "flag --accept-count"),
-		MaxThreads:     sampler.ByHand(l.maxThreads.value, "flag --max-threads"),
+func (l limits) overrides() observer.Overrides {
+	return observer.Overrides{
+		MaxConnections: observer.ByHand(l.maxConnections.value, "flag --max-connections"),
+		AcceptCount:    observer.ByHand(l.acceptCount.value, "flag --accept-count"),
+		MaxThreads:     observer.ByHand(l.maxThreads.value, "flag --max-threads"),
 	}
 }
 
 // newSampler opens the sources of a real machine.
-func newSampler(o sampler.Options) (*sampler.Sampler, error) {
+func newSampler(o observer.Options) (*observer.Sampler, error) {
 	proc, err := hostproc.NewFS(procMount)
 	if err != nil {
 		return nil, err
 	}
-	return sampler.New(sampler.Sources{
+	return observer.New(observer.Sources{
 		Mount:  procMount,
 		Proc:   proc,
 		Owners: owner.New(procMount),
-		Tomcat: tomcat.NewDiscoverer(proc),
+		Tomcat: discovery.NewDiscoverer(proc),
 	}, o)
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/render"
-	"github.com/tcpdiag/tcpdiag/internal/sampler"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
 // watchOptions are the flags of watch.
@@ -68,7 +68,7 @@ func (o *watchOptions) validate() error {
 }
 
 func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
-	opt := sampler.Defaults()
+	opt := observer.Defaults()
 	o.options(&opt)
 	opt.ScanInterval, opt.MaxListeners = o.interval, 0
 	s, err := newSampler(opt)
@@ -82,7 +82,7 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 		time.AfterFunc(o.lasts, stop)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	looks := make(chan *backlog.Snapshot)
+	looks := make(chan *model.Snapshot)
 	g.Go(func() error {
 		if err := s.Run(ctx); ctx.Err() == nil {
 			return err
@@ -107,10 +107,10 @@ const between = 25 * time.Millisecond
 
 // follow hands out each snapshot once, until ctx is done. A reader that is slow
 // misses some, never the latest.
-func follow(ctx context.Context, latest func() *backlog.Snapshot, looks chan<- *backlog.Snapshot) {
+func follow(ctx context.Context, latest func() *model.Snapshot, looks chan<- *model.Snapshot) {
 	ticker := time.NewTicker(between)
 	defer ticker.Stop()
-	var last *backlog.Snapshot
+	var last *model.Snapshot
 	for {
 		select {
 		case <-ctx.Done():
@@ -131,7 +131,7 @@ func follow(ctx context.Context, latest func() *backlog.Snapshot, looks chan<- *
 }
 
 // show ends when there are no more looks, or the reader has seen enough.
-func (o *watchOptions) show(w io.Writer, looks <-chan *backlog.Snapshot) error {
+func (o *watchOptions) show(w io.Writer, looks <-chan *model.Snapshot) error {
 	screen, ok := terminal(w)
 	if ok && o.output == "text" && os.Getenv("TERM") != "dumb" {
 		return newWatchScreen(o.interval, screen).run(w, looks)

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
@@ -24,7 +24,7 @@ func newWatchScreen(interval time.Duration, text render.TextOptions) *watchScree
 // run draws until the reader quits or there are no more looks. The screen is
 // taken when there is something to show, so that what cannot be looked at at
 // all is told below the prompt.
-func (m *watchScreen) run(w io.Writer, looks <-chan *backlog.Snapshot) error {
+func (m *watchScreen) run(w io.Writer, looks <-chan *model.Snapshot) error {
 	first, ok := <-looks
 	if !ok {
 		return nil
@@ -49,7 +49,7 @@ func (m *watchScreen) Init() tea.Cmd { return nil }
 // Update takes a look, a key, or the terminal's size.
 func (m *watchScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
-	case *backlog.Snapshot:
+	case *model.Snapshot:
 		m.frames.Look(msg)
 	case tea.WindowSizeMsg:
 		m.text.Width, m.height = msg.Width, msg.Height

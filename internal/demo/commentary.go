@@ -5,22 +5,22 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Commentary writes a line for every look, from the kernel's view on the left
 // to the clients' on the right, and remembers the worst moment.
 type Commentary struct {
 	Limits   ServerOptions
-	Snapshot func() *backlog.Snapshot // what the agent beside the server says
+	Snapshot func() *model.Snapshot // what the agent beside the server says
 	Out      io.Writer
 
-	worst   *backlog.Snapshot
+	worst   *model.Snapshot
 	started bool
 }
 
 // Worst is the snapshot that shows the overload best, nil when there was none.
-func (c *Commentary) Worst() *backlog.Snapshot { return c.worst }
+func (c *Commentary) Worst() *model.Snapshot { return c.worst }
 
 // Tell takes the events of Run.
 func (c *Commentary) Tell(e Event) {
@@ -39,7 +39,7 @@ func (c *Commentary) Tell(e Event) {
 
 // worse keeps the snapshot with the worse status, and of equal ones the one
 // with more people in the queue, the later if that is equal too.
-func worse(a, b *backlog.Snapshot) *backlog.Snapshot {
+func worse(a, b *model.Snapshot) *model.Snapshot {
 	if b == nil || len(b.Listeners) == 0 {
 		return a
 	}
@@ -59,7 +59,7 @@ func worse(a, b *backlog.Snapshot) *backlog.Snapshot {
 	return a
 }
 
-func (c *Commentary) line(e Event, snap *backlog.Snapshot) {
+func (c *Commentary) line(e Event, snap *model.Snapshot) {
 	if snap == nil || len(snap.Listeners) == 0 || snap.Listeners[0].AcceptQueue == nil {
 		fmt.Fprintf(c.Out, "%4.0fs  (nothing seen yet)\n", e.Elapsed.Seconds())
 		return
@@ -71,7 +71,7 @@ func (c *Commentary) line(e Event, snap *backlog.Snapshot) {
 	}
 	busy, accepted := 0, 0
 	if conn := l.Connections; conn != nil {
-		busy, accepted = conn.Phases[backlog.InService]+conn.Phases[backlog.Sending], conn.Accepted
+		busy, accepted = conn.Phases[model.InService]+conn.Phases[model.Sending], conn.Accepted
 	}
 	fmt.Fprintf(c.Out, "%4.0fs  %s  %s  %s  %7d  %6d  %6d\n", e.Elapsed.Seconds(),
 		gauge(busy, c.Limits.MaxThreads), gauge(accepted, c.Limits.MaxConnections),

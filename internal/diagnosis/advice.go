@@ -3,43 +3,43 @@ package diagnosis
 import (
 	"fmt"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // advice for a cause: one concrete change with its number, its side effects,
 // and the change that suggests itself and would not help.
-func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
+func (j *judge) advice(c model.Cause, v model.Verdict) string {
 	switch c {
-	case backlog.CauseMaxThreads:
+	case model.CauseMaxThreads:
 		return j.adviseThreads(v)
-	case backlog.CauseMaxConnections:
+	case model.CauseMaxConnections:
 		return j.adviseConnections(v)
-	case backlog.CauseKeepAliveIdle:
+	case model.CauseKeepAliveIdle:
 		return j.adviseKeepAlive(v)
-	case backlog.CauseExecutorQueue:
+	case model.CauseExecutorQueue:
 		return j.adviseExecutorQueue()
-	case backlog.CauseOpenFiles:
+	case model.CauseOpenFiles:
 		return j.adviseFiles()
-	case backlog.CauseJVMPause:
+	case model.CauseJVMPause:
 		return j.advisePause()
-	case backlog.CauseCPUThrottled:
+	case model.CauseCPUThrottled:
 		return j.adviseThrottled()
-	case backlog.CauseCPUSaturated:
+	case model.CauseCPUSaturated:
 		return "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."
-	case backlog.CauseSlowAccept:
+	case model.CauseSlowAccept:
 		return j.adviseSlowAccept()
-	case backlog.CauseBacklogClamped:
+	case model.CauseBacklogClamped:
 		return j.adviseClamped()
-	case backlog.CauseSynBacklog:
+	case model.CauseSynBacklog:
 		return j.adviseSynBacklog()
-	case backlog.CauseListenerClosed:
+	case model.CauseListenerClosed:
 		if j.Closed != nil && j.Closed.Part {
 			return "Set net.ipv4.tcp_migrate_req=1 (Linux 5.14): the kernel then moves whoever waits in the queue of a socket that closes to the others, as far as they have room."
 		}
 		return "Take the instance out of the load balancer first, wait until no new connections come, and only then stop it (in Kubernetes a preStop hook that sleeps 10 s). A graceful shutdown alone does not do this: it closes the listener at once and with it whatever waits in its queue."
-	case backlog.CauseNoListener:
+	case model.CauseNoListener:
 		return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux."
-	case backlog.CauseEphemeralPorts:
+	case model.CauseEphemeralPorts:
 		return j.advisePorts()
 	}
 	return j.adviseUnknown()
@@ -47,7 +47,7 @@ func (j *judge) advice(c backlog.Cause, v backlog.Verdict) string {
 
 // adviseThreads: as many threads as requests are there, if that is within
 // reach; else twice as many, which halves the wait.
-func (j *judge) adviseThreads(v backlog.Verdict) string {
+func (j *judge) adviseThreads(v model.Verdict) string {
 	most, _ := maxThreads(j.Now)
 	busy, seen := busyThreads(j.Now)
 	waiting := waitingRequests(j.Now)
@@ -65,7 +65,7 @@ func (j *judge) adviseThreads(v backlog.Verdict) string {
 	text := sentences(
 		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
 		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")
-	if v.Cause != backlog.CauseMaxThreads {
+	if v.Cause != model.CauseMaxThreads {
 		return text // the cause's own advice has the rest
 	}
 	return sentences(text, j.acceptCountInVain())
@@ -74,8 +74,8 @@ func (j *judge) adviseThreads(v backlog.Verdict) string {
 // sendingThreads is how many of the busy ones are at most accounted for by
 // responses that wait for their clients. A connection may have such bytes and no
 // thread any more, so those that are in service come first.
-func sendingThreads(l *backlog.Listener, busy int) int {
-	return min(phase(l, backlog.Sending), max(0, busy-phase(l, backlog.InService)))
+func sendingThreads(l *model.Listener, busy int) int {
+	return min(phase(l, model.Sending), max(0, busy-phase(l, model.InService)))
 }
 
 // acceptCountInVain answers the change that everybody tries first.

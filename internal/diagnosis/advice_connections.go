@@ -5,21 +5,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // shortTimeout is what a server that runs out of connections may grant a client
 // that sends nothing.
 const shortTimeout = 5 * time.Second
 
-func (j *judge) adviseConnections(v backlog.Verdict) string {
+func (j *judge) adviseConnections(v model.Verdict) string {
 	if connectionLimit(j.Now) != limitKnown {
 		return j.adviseUnknown()
 	}
 	to, covers := j.connectionsWanted()
 	change := maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to)
 	raise := "Raise " + change + ": " + covers + "."
-	switch threads := slices.Contains(v.Chain, backlog.CauseMaxThreads); {
+	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
 	case j.slotsWithoutThread():
 		raise = "Most connections hold a slot and no thread. If their clients never finish a request, " + j.shorterRequests() +
 			"; if they are WebSockets or answered asynchronously, raise " + change + "."
@@ -38,7 +38,7 @@ func (j *judge) adviseConnections(v backlog.Verdict) string {
 func (j *judge) slotsWithoutThread() bool {
 	n, ok := held(j.Now)
 	c := j.Now.Connector
-	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, backlog.Unclassified) > n
+	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, model.Unclassified) > n
 }
 
 // shorterRequests: connectionTimeout is how long a client may take to send one.
@@ -70,14 +70,14 @@ func (j *judge) connectionsWanted() (to int, covers string) {
 	return to, covers
 }
 
-func (j *judge) adviseKeepAlive(v backlog.Verdict) string {
+func (j *judge) adviseKeepAlive(v model.Verdict) string {
 	if connectionLimit(j.Now) != limitKnown {
 		return j.adviseUnknown()
 	}
 	to, _ := j.connectionsWanted()
 	raise := "raise " + maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to) + ": an idle connection costs a descriptor and a few KiB, no thread."
 	after := "More threads would not help, those there are have nothing to do; "
-	if slices.Contains(v.Chain, backlog.CauseMaxThreads) {
+	if slices.Contains(v.Chain, model.CauseMaxThreads) {
 		after = "All threads are busy, too: those let in wait inside, unless " + maxThreadsSetting().name(j.Now) + " is raised as well, which alone would let nobody in; "
 	}
 	after += "a larger acceptCount would only let more clients wait behind idle ones."

@@ -3,7 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // nrOpen is fs.nr_open as the kernel starts with it: no open-files limit can be
@@ -20,7 +20,7 @@ func filesLimit(to int) string {
 }
 
 // filesNeeded are a tenth more than the connections and what else is open take.
-func filesNeeded(l *backlog.Listener, connections int) int {
+func filesNeeded(l *model.Listener, connections int) int {
 	used, _, _ := openFiles(l)
 	n, _ := held(l)
 	return roundUp((connections + max(0, used-n)) * 11 / 10)
@@ -28,7 +28,7 @@ func filesNeeded(l *backlog.Listener, connections int) int {
 
 // filesFor tells what else must be raised before the server can hold that many
 // connections: each takes a file descriptor.
-func filesFor(l *backlog.Listener, connections int) string {
+func filesFor(l *model.Listener, connections int) string {
 	_, most, ok := openFiles(l)
 	_, seen := held(l)
 	if !ok || !seen {

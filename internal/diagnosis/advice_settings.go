@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // setting is one of Tomcat's limits with the names its users know it by.
@@ -40,7 +40,7 @@ func maxQueueSetting() setting {
 }
 
 // name is what the setting is called where this server is configured.
-func (s setting) name(l *backlog.Listener) string {
+func (s setting) name(l *model.Listener) string {
 	c := l.Connector
 	switch {
 	case c != nil && c.Framework == "spring-boot" && springBefore23(c.FrameworkVersion):
@@ -62,7 +62,7 @@ func springBefore23(version string) bool {
 }
 
 // fromTo is a change with both numbers.
-func (s setting) fromTo(l *backlog.Listener, from, to int) string {
+func (s setting) fromTo(l *model.Listener, from, to int) string {
 	return fmt.Sprintf("%s from %d to %d", s.name(l), from, to)
 }
 

@@ -8,26 +8,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-func keepAliveTimeout(d time.Duration) func(*backlog.Listener) {
-	return func(l *backlog.Listener) { l.Connector.KeepAliveTimeout = &backlog.Setting[time.Duration]{Value: d} }
+func keepAliveTimeout(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connector.KeepAliveTimeout = &model.Setting[time.Duration]{Value: d} }
 }
 
-func connectionTimeout(d time.Duration) func(*backlog.Listener) {
-	return func(l *backlog.Listener) { l.Connector.ConnectionTimeout = &backlog.Setting[time.Duration]{Value: d} }
+func connectionTimeout(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connector.ConnectionTimeout = &model.Setting[time.Duration]{Value: d} }
 }
 
-func silentClients(n int) func(*backlog.Listener) {
-	return func(l *backlog.Listener) { l.Connections.Silent = n }
+func silentClients(n int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connections.Silent = n }
 }
 
 // The numbers of an advice are such as a person would set, and not there yet.
 func TestAdviceNumbers(t *testing.T) {
 	idle := func() look { return tomcat(200, 100, 50).inService(8).idle(92).queue(51, time.Second) }
 	half := func() look {
-		return tomcat(200, 500, 100).pool(10).inService(10).with(backlog.Unclassified, 490).queue(30, time.Second)
+		return tomcat(200, 500, 100).pool(10).inService(10).with(model.Unclassified, 490).queue(30, time.Second)
 	}
 	taken := func() look { return tomcat(200, 8192, 100).inService(8192).queue(101, time.Second) }
 	free := func(limit int) look { return tomcat(200, 8192, limit).inService(150) }
@@ -68,45 +68,45 @@ func TestAdviceNumbers(t *testing.T) {
 			[]string{"connection-timeout"},
 		},
 		"clients that do not read": {
-			tomcat(5, 20, 3).pool(5).inService(1).with(backlog.Sending, 4).waiting(8),
+			tomcat(5, 20, 3).pool(5).inService(1).with(model.Sending, 4).waiting(8),
 			[]string{"Send less, or let a buffering proxy take the responses: 4 of the 5 busy threads have one that its client has not taken yet. Shorten that, or raise server.tomcat.threads.max from 5 to 13"},
 			[]string{"wait for"},
 		},
 		"threads that have left their responses to the kernel": {
-			tomcat(5, 20, 3).pool(5).inService(5).with(backlog.Sending, 7).waiting(8).do(func(l *backlog.Listener) { l.Connector.BusyThreads = new(5) }),
+			tomcat(5, 20, 3).pool(5).inService(5).with(model.Sending, 7).waiting(8).do(func(l *model.Listener) { l.Connector.BusyThreads = new(5) }),
 			[]string{"Shorten what the handlers wait for"},
 			[]string{"proxy"},
 		},
 		"clients most of which read": {
-			tomcat(5, 20, 3).pool(5).inService(3).with(backlog.Sending, 2).waiting(8),
+			tomcat(5, 20, 3).pool(5).inService(3).with(model.Sending, 2).waiting(8),
 			[]string{"Shorten what the handlers wait for, or raise server.tomcat.threads.max from 5 to 13"},
 			[]string{"proxy"},
 		},
 		"half-sent requests":         {half().do(connectionTimeout(time.Minute)), []string{"lower server.tomcat.connection-timeout to 5 s;"}, nil},
 		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},
 
-		"a burst":                       {free(100).lost(backlog.CauseSlowAccept, syn, 60), []string{"from 100 to 210, then restart"}, []string{"somaxconn"}},
-		"more packets than a burst has": {free(100).lost(backlog.CauseSlowAccept, syn, 61457), []string{"from 100 to 4096, then restart", "more than one burst"}, []string{"77000"}},
+		"a burst":                       {free(100).lost(model.CauseSlowAccept, syn, 60), []string{"from 100 to 210, then restart"}, []string{"somaxconn"}},
+		"more packets than a burst has": {free(100).lost(model.CauseSlowAccept, syn, 61457), []string{"from 100 to 4096, then restart", "more than one burst"}, []string{"77000"}},
 		"many bursts, and how large they are": {
-			free(100).lost(backlog.CauseSlowAccept, syn, 61457).do(func(l *backlog.Listener) { l.Losses.Burst = 166 }),
+			free(100).lost(model.CauseSlowAccept, syn, 61457).do(func(l *model.Listener) { l.Losses.Burst = 166 }),
 			[]string{"from 100 to 340, then restart", "a burst like the largest, of which a second dropped 166 packets, while"},
 			[]string{"more than one burst"},
 		},
-		"the same with a long queue":     {free(4096).lost(backlog.CauseSlowAccept, syn, 61457), []string{"from 4096 to 8200 and net.core.somaxconn to at least 8200 (now 4096)"}, nil},
+		"the same with a long queue":     {free(4096).lost(model.CauseSlowAccept, syn, 61457), []string{"from 4096 to 8200 and net.core.somaxconn to at least 8200 (now 4096)"}, nil},
 		"a minute of retransmissions":    {taken().lost(maxConns, syn, 61457), []string{"from 8192 to 17000 (", "the 61457 dropped packets are is not known"}, []string{"87000", "per dropped packet"}},
 		"the same before a single place": {tomcat(1, 1, 1).inService(1).queue(2, time.Second).lost(maxConns, syn, 61457), []string{"from 1 to 8192 "}, nil},
 		"the same, and idle":             {idle().lost(keepAlive, syn, 61457), []string{"from 100 to 8192: "}, nil},
 		"longer than the queue is configured": {
-			free(128).do(clampTo(128, 5000)).lost(backlog.CauseSynBacklog, syn, 500), []string{"Restart the server: server.tomcat.accept-count is 5000"}, []string{"from 128"},
+			free(128).do(clampTo(128, 5000)).lost(model.CauseSynBacklog, syn, 500), []string{"Restart the server: server.tomcat.accept-count is 5000"}, []string{"from 128"},
 		},
 		"longer than the queue is configured, and the kernel allows": {
-			free(4096).do(clampTo(4096, 20000)).lost(backlog.CauseSynBacklog, syn, 500), []string{"Raise net.core.somaxconn to at least 8200 (now 4096), then restart"}, []string{"from 4096"},
+			free(4096).do(clampTo(4096, 20000)).lost(model.CauseSynBacklog, syn, 500), []string{"Raise net.core.somaxconn to at least 8200 (now 4096), then restart"}, []string{"from 4096"},
 		},
 
 		"files":                       {open(1024, 1024), []string{"from 1024 to 11000 (LimitNOFILE=11000 "}, []string{"nr_open"}},
 		"files, twice is too many":    {open(800000, 800000), []string{"from 800000 to 1048576 (LimitNOFILE=1048576 "}, []string{"nr_open"}},
 		"files, no more can be had":   {open(1<<20, 1<<20), []string{"fs.nr_open, 1048576 by default, has to be raised first", "rather a leak"}, nil},
-		"a bounded queue of no place": {tomcat(2, 100, 100).pool(2).inService(2).waiting(1).do(bounded).do(func(l *backlog.Listener) { l.Connector.MaxQueue.Value = 0 }), []string{"is 0: raise it to 10"}, nil},
+		"a bounded queue of no place": {tomcat(2, 100, 100).pool(2).inService(2).waiting(1).do(bounded).do(func(l *model.Listener) { l.Connector.MaxQueue.Value = 0 }), []string{"is 0: raise it to 10"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Evidence{Now: c.now.Listener, Interval: time.Minute, Sysctl: sysctls()}
@@ -124,7 +124,7 @@ func TestAdviceNumbers(t *testing.T) {
 }
 
 // requireChanges: no advice proposes what is set already, or less of it.
-func requireChanges(t *testing.T, v backlog.Verdict) {
+func requireChanges(t *testing.T, v model.Verdict) {
 	t.Helper()
 	fromTo := regexp.MustCompile(`from (\d+) to (\d+)`)
 	for _, f := range v.Findings {

@@ -1,6 +1,6 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/backlog"
+import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // NamespaceCounts are the TcpExt counters of one network namespace that tell
 // how many packets its listeners dropped. Only ListenDrops is conserved; the
@@ -41,7 +41,7 @@ func (c NamespaceCounts) Sub(base NamespaceCounts) NamespaceDelta {
 
 // SocketDrops is one LISTEN socket's own drop counter at a tick.
 type SocketDrops struct {
-	ID      backlog.ListenerID
+	ID      model.ListenerID
 	Inode   uint32
 	Drops   uint32 // SK_MEMINFO_DROPS (sk->sk_drops, an int): over-counts, and wraps
 	Watched bool   // drops of unwatched listeners are not attributed
@@ -49,8 +49,8 @@ type SocketDrops struct {
 
 // Attributed are packets that one listener dropped in one tick.
 type Attributed struct {
-	ID      backlog.ListenerID
-	Packet  backlog.Packet
+	ID      model.ListenerID
+	Packet  model.Packet
 	Packets uint64
 	// Estimated: several listeners dropped in this tick; how many packets fall
 	// to each is a split in proportion to their sockets' counters.
@@ -84,7 +84,7 @@ type Attribution struct {
 // socketKey names a socket: a restarted listener, and each member of an
 // SO_REUSEPORT group, has an inode of its own.
 type socketKey struct {
-	id    backlog.ListenerID
+	id    model.ListenerID
 	inode uint32
 }
 
@@ -95,14 +95,14 @@ type seenSocket struct {
 
 // carried are a listener's increments that no ListenDrop has matched yet.
 type carried struct {
-	id      backlog.ListenerID
+	id      model.ListenerID
 	packets uint64
 	watched bool
 }
 
 // share is what one listener brings to the split of a tick.
 type share struct {
-	id         backlog.ListenerID
+	id         model.ListenerID
 	watched    bool
 	fresh, old uint64 // increments of this tick, and those carried from the one before
 	packets    uint64 // allotted
@@ -179,7 +179,7 @@ func (a *Attribution) forget(living int) {
 	}
 }
 
-func (a *Attribution) shareOf(id backlog.ListenerID, watched bool) *share {
+func (a *Attribution) shareOf(id model.ListenerID, watched bool) *share {
 	for i := range a.shares {
 		if a.shares[i].id == id {
 			return &a.shares[i]
@@ -216,8 +216,8 @@ func (a *Attribution) report(delta NamespaceDelta, left uint64, dst []Attributed
 		}
 		d := Attributed{ID: s.id, Estimated: len(a.shares) > 1}
 		if !alone {
-			dst = appendPackets(dst, d, backlog.PacketUnknown, mine, true)
-			dst = appendPackets(dst, d, backlog.PacketUnknown, s.packets-mine, false)
+			dst = appendPackets(dst, d, model.PacketUnknown, mine, true)
+			dst = appendPackets(dst, d, model.PacketUnknown, s.packets-mine, false)
 			continue
 		}
 		vouched := min(s.vouched, s.packets-mine)
@@ -226,15 +226,15 @@ func (a *Attribution) report(delta NamespaceDelta, left uint64, dst []Attributed
 		if delta.Torn {
 			k = kinds{syn: k.syn, unknown: k.unknown + k.ack}
 		}
-		dst = appendPackets(dst, d, backlog.PacketSYN, mine, true)
-		dst = appendPackets(dst, d, backlog.PacketSYN, k.syn, false)
-		dst = appendPackets(dst, d, backlog.PacketACK, k.ack, false)
-		dst = appendPackets(dst, d, backlog.PacketUnknown, k.unknown, false)
+		dst = appendPackets(dst, d, model.PacketSYN, mine, true)
+		dst = appendPackets(dst, d, model.PacketSYN, k.syn, false)
+		dst = appendPackets(dst, d, model.PacketACK, k.ack, false)
+		dst = appendPackets(dst, d, model.PacketUnknown, k.unknown, false)
 	}
 	return dst, unwatched
 }
 
-func appendPackets(dst []Attributed, d Attributed, kind backlog.Packet, n uint64, synQueue bool) []Attributed {
+func appendPackets(dst []Attributed, d Attributed, kind model.Packet, n uint64, synQueue bool) []Attributed {
 	if n == 0 {
 		return dst
 	}

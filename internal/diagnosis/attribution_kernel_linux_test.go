@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
-	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // The kinds of packets rest on how the kernel counts each. Here each is sent
@@ -18,14 +18,14 @@ func TestAttributionKindsOfTheKernel(t *testing.T) {
 	k := newKernelReader(t, server)
 
 	var a *Attribution
-	told := func(do func()) map[backlog.Packet]uint64 {
+	told := func(do func()) map[model.Packet]uint64 {
 		t.Helper()
 		a = NewAttribution(k.settled())
 		do()
 		counts, sockets := k.settled()
 		got, unattributed := a.Tick(counts, sockets, nil)
 		require.Zero(t, unattributed)
-		kinds := map[backlog.Packet]uint64{}
+		kinds := map[model.Packet]uint64{}
 		for _, d := range got {
 			require.False(t, d.Estimated)
 			if d.SynQueue {
@@ -36,7 +36,7 @@ func TestAttributionKindsOfTheKernel(t *testing.T) {
 		}
 		return kinds
 	}
-	type kinds = map[backlog.Packet]uint64
+	type kinds = map[model.Packet]uint64
 
 	// full leaves ten clients half-open in front of a full accept queue.
 	full := func(t *testing.T, from uint16) (*nettest.Listener, *wire, []uint16, map[uint16]uint32) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // kernel is a model of what the kernel counts: one namespace, its listeners,
@@ -17,11 +17,11 @@ type kernel struct {
 	nextInode uint32
 	total     uint64 // drops since the start, across resets of the namespace
 
-	truth map[backlog.ListenerID]uint64 // drops by listener
+	truth map[model.ListenerID]uint64 // drops by listener
 }
 
 func newKernel(first uint32, history uint64) *kernel {
-	k := &kernel{nextInode: 100, truth: map[backlog.ListenerID]uint64{}}
+	k := &kernel{nextInode: 100, truth: map[model.ListenerID]uint64{}}
 	k.counts = NamespaceCounts{ListenDrops: history, ListenOverflows: history / 2}
 	for port := range uint16(4) {
 		k.listen(8080+port, port < 3)
@@ -105,7 +105,7 @@ func (k *kernel) replace() {
 type observer struct {
 	*Attribution
 	attributed, unattributed uint64
-	by                       map[backlog.ListenerID]uint64
+	by                       map[model.ListenerID]uint64
 }
 
 // tick reads the namespace, lets things happen, reads the sockets.
@@ -113,7 +113,7 @@ func (o *observer) tick(t *testing.T, k *kernel, between func()) {
 	counts := k.counts
 	between()
 	got, rest := o.Tick(counts, append([]SocketDrops(nil), k.listeners...), nil)
-	several := map[backlog.ListenerID]bool{}
+	several := map[model.ListenerID]bool{}
 	for _, d := range got {
 		require.NotZero(t, d.Packets)
 		several[d.ID] = true
@@ -123,7 +123,7 @@ func (o *observer) tick(t *testing.T, k *kernel, between func()) {
 	for _, d := range got {
 		if len(several) > 1 {
 			require.True(t, d.Estimated, "several listeners dropped")
-			require.Equal(t, backlog.PacketUnknown, d.Packet)
+			require.Equal(t, model.PacketUnknown, d.Packet)
 		}
 	}
 	o.unattributed += rest
@@ -133,7 +133,7 @@ func (o *observer) tick(t *testing.T, k *kernel, between func()) {
 // each, every few of them a tick, with drops between the two readings.
 func conserved(t *testing.T, tape []byte, first uint32, history uint64) {
 	k := newKernel(first, history)
-	o := &observer{Attribution: NewAttribution(k.counts, append([]SocketDrops(nil), k.listeners...)), by: map[backlog.ListenerID]uint64{}}
+	o := &observer{Attribution: NewAttribution(k.counts, append([]SocketDrops(nil), k.listeners...)), by: map[model.ListenerID]uint64{}}
 	next := func() (op, arg byte) {
 		if len(tape) < 2 {
 			tape = nil
@@ -222,7 +222,7 @@ func FuzzAttributionHostile(f *testing.F) {
 // exact and nothing is estimated.
 func TestAttributionKindsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	k := &kernel{truth: map[backlog.ListenerID]uint64{}}
+	k := &kernel{truth: map[model.ListenerID]uint64{}}
 	k.listen(8080, true)
 	a := NewAttribution(k.counts, k.listeners)
 	for range 500 {
@@ -242,11 +242,11 @@ func TestAttributionKindsExact(t *testing.T) {
 		for _, d := range got {
 			require.False(t, d.Estimated)
 			switch d.Packet {
-			case backlog.PacketSYN:
+			case model.PacketSYN:
 				have.syn += d.Packets
-			case backlog.PacketACK:
+			case model.PacketACK:
 				have.ack += d.Packets
-			case backlog.PacketUnknown:
+			case model.PacketUnknown:
 				have.unknown += d.Packets
 			}
 		}
@@ -258,9 +258,9 @@ func TestAttributionKindsExact(t *testing.T) {
 // lives on accounts for every drop in the end, and for none too many.
 func TestAttributionRacingReadings(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 1))
-	k := &kernel{truth: map[backlog.ListenerID]uint64{}}
+	k := &kernel{truth: map[model.ListenerID]uint64{}}
 	k.listen(8080, true)
-	o := &observer{Attribution: NewAttribution(k.counts, append([]SocketDrops(nil), k.listeners...)), by: map[backlog.ListenerID]uint64{}}
+	o := &observer{Attribution: NewAttribution(k.counts, append([]SocketDrops(nil), k.listeners...)), by: map[model.ListenerID]uint64{}}
 	burst := func() {
 		for range r.IntN(30) * r.IntN(3) {
 			k.drop(0, true, r.IntN(2) == 0)
@@ -280,7 +280,7 @@ func TestAttributionRacingReadings(t *testing.T) {
 func TestAttributionFindsTheRightListener(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	k := newKernel(1<<32-40, 1000)
-	o := &observer{Attribution: NewAttribution(k.counts, append([]SocketDrops(nil), k.listeners...)), by: map[backlog.ListenerID]uint64{}}
+	o := &observer{Attribution: NewAttribution(k.counts, append([]SocketDrops(nil), k.listeners...)), by: map[model.ListenerID]uint64{}}
 	for range 2000 {
 		i := r.IntN(len(k.listeners))
 		for range 1 + r.IntN(20) {

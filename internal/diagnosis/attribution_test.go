@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-func listenerID(port uint16) backlog.ListenerID {
-	return backlog.ListenerID{NetNS: 4026531840, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)}
+func listenerID(port uint16) model.ListenerID {
+	return model.ListenerID{NetNS: 4026531840, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)}
 }
 
 func socket(port uint16, inode, drops uint32) SocketDrops {
@@ -35,13 +35,13 @@ func TestAttributionTick(t *testing.T) {
 		want         []Attributed
 		unattributed uint64
 	}
-	one := func(port uint16, kind backlog.Packet, n uint64) Attributed {
+	one := func(port uint16, kind model.Packet, n uint64) Attributed {
 		return Attributed{ID: listenerID(port), Packet: kind, Packets: n}
 	}
 	estimated := func(port uint16, n uint64) Attributed {
-		return Attributed{ID: listenerID(port), Packet: backlog.PacketUnknown, Packets: n, Estimated: true}
+		return Attributed{ID: listenerID(port), Packet: model.PacketUnknown, Packets: n, Estimated: true}
 	}
-	const syn, ack, unknown = backlog.PacketSYN, backlog.PacketACK, backlog.PacketUnknown
+	const syn, ack, unknown = model.PacketSYN, model.PacketACK, model.PacketUnknown
 	start := []SocketDrops{socket(8080, 1, 500), socket(8443, 2, 7), unwatched(22, 3, 0)}
 
 	for name, ticks := range map[string][]tick{
@@ -168,7 +168,7 @@ func TestAttributionU32Wrap(t *testing.T) {
 	a := NewAttribution(overflows(0), []SocketDrops{socket(8080, 1, 1<<32-5)})
 	got, unattributed := a.Tick(overflows(12), []SocketDrops{socket(8080, 1, 7)}, nil)
 	require.Zero(t, unattributed)
-	require.Equal(t, []Attributed{{ID: listenerID(8080), Packet: backlog.PacketSYN, Packets: 12}}, got)
+	require.Equal(t, []Attributed{{ID: listenerID(8080), Packet: model.PacketSYN, Packets: 12}}, got)
 }
 
 func TestAttributionAppendsToDst(t *testing.T) {

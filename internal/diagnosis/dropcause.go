@@ -3,67 +3,67 @@ package diagnosis
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // DropCause names the limit behind packets that a listener dropped between
-// two looks, one of backlog.DropCauses. before may be nil. It answers
+// two looks, one of model.DropCauses. before may be nil. It answers
 // CauseAcceptQueue where it is not known for certain that maxConnections is not
 // reached, and nothing else explains the full queue.
 //
 // ns is how far the namespace's counters moved. Attributed.SynQueue says the
 // same of one listener's packets and is the better evidence where it is had.
-func DropCause(before, now *backlog.Listener, elapsed time.Duration, ns NamespaceDelta, t Thresholds) backlog.Cause {
+func DropCause(before, now *model.Listener, elapsed time.Duration, ns NamespaceDelta, t Thresholds) model.Cause {
 	if ns.ListenDrops > 0 && 2*ns.ListenOverflows < ns.ListenDrops {
-		return backlog.CauseSynBacklog
+		return model.CauseSynBacklog
 	}
 	return pair{now: now, before: before, elapsed: elapsed, t: t}.queueCause()
 }
 
 // queueCause names what keeps the accept queue from being emptied. A limit
 // counts when either look shows it: the drops lie between the two.
-func (p pair) queueCause() backlog.Cause {
+func (p pair) queueCause() model.Cause {
 	if p.either(stopped) {
-		return backlog.CauseJVMPause
+		return model.CauseJVMPause
 	}
 	if p.either(p.atConnectionLimit) {
 		return p.connectionsCause()
 	}
 	if p.either(p.filesFull) {
-		return backlog.CauseOpenFiles
+		return model.CauseOpenFiles
 	}
-	if c := p.stalled(); c != backlog.CauseNone {
+	if c := p.stalled(); c != model.CauseNone {
 		return c
 	}
 	if p.now == nil || connectionLimit(p.now) == limitUnknown || uncertainLimit(p.now) || partial(p.now) {
-		return backlog.CauseAcceptQueue
+		return model.CauseAcceptQueue
 	}
-	return backlog.CauseSlowAccept
+	return model.CauseSlowAccept
 }
 
 // connectionsCause tells why the connections are all taken.
-func (p pair) connectionsCause() backlog.Cause {
-	if c := p.cpuOverrides(); c != backlog.CauseNone {
+func (p pair) connectionsCause() model.Cause {
+	if c := p.cpuOverrides(); c != model.CauseNone {
 		return c
 	}
 	if p.mostlyIdle() {
-		return backlog.CauseKeepAliveIdle
+		return model.CauseKeepAliveIdle
 	}
-	return backlog.CauseMaxConnections
+	return model.CauseMaxConnections
 }
 
 // stalled tells whether the process could not run between the looks. It is
 // only evidence beside an accept queue that fills.
-func (p pair) stalled() backlog.Cause {
+func (p pair) stalled() model.Cause {
 	switch {
 	case p.stoodStill():
-		return backlog.CauseJVMPause
+		return model.CauseJVMPause
 	case p.throttling().share() >= p.t.ThrottledShare:
-		return backlog.CauseCPUThrottled
+		return model.CauseCPUThrottled
 	case p.share(runDelay) >= p.t.RunDelay:
-		return backlog.CauseCPUSaturated
+		return model.CauseCPUSaturated
 	}
-	return backlog.CauseNone
+	return model.CauseNone
 }
 
 // stoodStill tells whether the JVM stood at a safepoint for long enough.
@@ -87,20 +87,20 @@ func (p pair) pause() time.Duration {
 // with that little of it the handlers cannot finish, and more threads would
 // only wait for it too. A thread that sleeps or waits for a database waits for
 // no CPU.
-func (p pair) cpuOverrides() backlog.Cause {
+func (p pair) cpuOverrides() model.Cause {
 	if p.throttling().share() >= p.t.CPUOverrides {
-		return backlog.CauseCPUThrottled
+		return model.CauseCPUThrottled
 	}
 	need := 2 * p.t.RunDelay // virtual threads: a few carriers, as many as CPUs
 	if !virtualThreads(p.now) {
 		busy, ok := busyThreads(p.now)
 		if !ok {
-			return backlog.CauseNone
+			return model.CauseNone
 		}
 		need = max(need, p.t.CPUOverrides*float64(busy))
 	}
 	if p.share(runDelay) >= need {
-		return backlog.CauseCPUSaturated
+		return model.CauseCPUSaturated
 	}
-	return backlog.CauseNone
+	return model.CauseNone
 }

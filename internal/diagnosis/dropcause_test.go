@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func TestDropCause(t *testing.T) {
@@ -17,83 +17,83 @@ func TestDropCause(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, now look
 		ns          NamespaceDelta
-		want        backlog.Cause
+		want        model.Cause
 	}{
 		"connections taken": {taken().inService(100), taken().inService(100), full, maxConns},
 		// A burst from nothing: the limit was reached between the looks.
 		"taken at the end only":                         {tomcat(200, 100, 100), taken().inService(100), full, maxConns},
 		"taken at the start only":                       {taken().inService(100), tomcat(200, 100, 100).inService(3), full, maxConns},
 		"two short of 100, within what a walk can miss": {taken().inService(98), taken().inService(98), full, maxConns},
-		"three short":                                   {taken().inService(97), taken().inService(97), full, backlog.CauseSlowAccept},
-		"one short of three is not the limit":           {tomcat(2, 3, 1).inService(2), tomcat(2, 3, 1).inService(2), full, backlog.CauseSlowAccept},
+		"three short":                                   {taken().inService(97), taken().inService(97), full, model.CauseSlowAccept},
+		"one short of three is not the limit":           {tomcat(2, 3, 1).inService(2), tomcat(2, 3, 1).inService(2), full, model.CauseSlowAccept},
 		"held by connections that were reset":           {taken().inService(40).do(gone(60)), taken().inService(40).do(gone(60)), full, maxConns},
 		"mostly idle":                                   {taken().inService(10).idle(90), taken().inService(10).idle(90), full, keepAlive},
 		"idle before, busy now":                         {taken().inService(10).idle(90), taken().inService(90).idle(10), full, maxConns},
 		"half of them idle is not most":                 {taken().inService(50).idle(50), taken().inService(50).idle(50), full, maxConns},
-		"unclassified is never idle":                    {taken().with(backlog.Unclassified, 100), taken().with(backlog.Unclassified, 100), full, maxConns},
-		"stopped":                                       {calm, tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Process.Stopped = true }), full, backlog.CauseJVMPause},
-		"stopped before, and going on":                  {tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Process.Stopped = true }), calm, full, backlog.CauseJVMPause},
-		"out of files":                                  {calm, tomcat(200, 8192, 100).inService(900).do(files(1020, 1024)), full, backlog.CauseOpenFiles},
-		"a pause":                                       {calm, tomcat(200, 8192, 100).do(totals(400*time.Millisecond, 0, 0)), full, backlog.CauseJVMPause},
-		"a collection under way":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(300 * time.Millisecond)), full, backlog.CauseJVMPause},
-		"one that has only begun":                       {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(100 * time.Millisecond)), full, backlog.CauseSlowAccept},
-		"one that outlasts looks":                       {tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(2 * time.Second)), tomcat(200, 8192, 100).do(totals(2100*time.Millisecond, 0, 0)), full, backlog.CauseJVMPause},
-		"a collection in a single look":                 {look{}, tomcat(200, 8192, 100).do(standing(time.Second)), full, backlog.CauseJVMPause},
-		"pauses as usual":                               {calm, tomcat(200, 8192, 100).do(totals(20*time.Millisecond, 0, 0)), full, backlog.CauseSlowAccept},
-		"throttled":                                     {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)), full, backlog.CauseCPUThrottled},
-		"threads wait for a CPU":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 1500*time.Millisecond)), full, backlog.CauseCPUSaturated},
-		"totals of another process":                     {calm, tomcat(200, 8192, 100).do(totals(time.Hour, 0, 0)).do(func(l *backlog.Listener) { l.Process.PID++ }), full, backlog.CauseSlowAccept},
-		"totals that went backwards":                    {tomcat(200, 8192, 100).do(totals(time.Hour, time.Hour, time.Hour)), calm, full, backlog.CauseSlowAccept},
-		"none of it":                                    {calm, calm, full, backlog.CauseSlowAccept},
+		"unclassified is never idle":                    {taken().with(model.Unclassified, 100), taken().with(model.Unclassified, 100), full, maxConns},
+		"stopped":                                       {calm, tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Process.Stopped = true }), full, model.CauseJVMPause},
+		"stopped before, and going on":                  {tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Process.Stopped = true }), calm, full, model.CauseJVMPause},
+		"out of files":                                  {calm, tomcat(200, 8192, 100).inService(900).do(files(1020, 1024)), full, model.CauseOpenFiles},
+		"a pause":                                       {calm, tomcat(200, 8192, 100).do(totals(400*time.Millisecond, 0, 0)), full, model.CauseJVMPause},
+		"a collection under way":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(300 * time.Millisecond)), full, model.CauseJVMPause},
+		"one that has only begun":                       {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(100 * time.Millisecond)), full, model.CauseSlowAccept},
+		"one that outlasts looks":                       {tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(2 * time.Second)), tomcat(200, 8192, 100).do(totals(2100*time.Millisecond, 0, 0)), full, model.CauseJVMPause},
+		"a collection in a single look":                 {look{}, tomcat(200, 8192, 100).do(standing(time.Second)), full, model.CauseJVMPause},
+		"pauses as usual":                               {calm, tomcat(200, 8192, 100).do(totals(20*time.Millisecond, 0, 0)), full, model.CauseSlowAccept},
+		"throttled":                                     {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)), full, model.CauseCPUThrottled},
+		"threads wait for a CPU":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 1500*time.Millisecond)), full, model.CauseCPUSaturated},
+		"totals of another process":                     {calm, tomcat(200, 8192, 100).do(totals(time.Hour, 0, 0)).do(func(l *model.Listener) { l.Process.PID++ }), full, model.CauseSlowAccept},
+		"totals that went backwards":                    {tomcat(200, 8192, 100).do(totals(time.Hour, time.Hour, time.Hour)), calm, full, model.CauseSlowAccept},
+		"none of it":                                    {calm, calm, full, model.CauseSlowAccept},
 		"maxConnections not known":                      {calm, tomcat(200, 8192, 100).unknownLimits(), full, acceptQueue},
-		"maxConnections not known, but a stop":          {calm, tomcat(200, 8192, 100).unknownLimits().do(func(l *backlog.Listener) { l.Process.Stopped = true }), full, backlog.CauseJVMPause},
+		"maxConnections not known, but a stop":          {calm, tomcat(200, 8192, 100).unknownLimits().do(func(l *model.Listener) { l.Process.Stopped = true }), full, model.CauseJVMPause},
 		"not all connections were counted":              {calm, tomcat(200, 8192, 100).inService(3).do(totals(0, 0, 0)).do(partly), full, acceptQueue},
 		"the limit is reached by those that were":       {taken().inService(3).do(partly), taken().inService(100).do(partly), full, maxConns},
-		"maxConnections unlimited":                      {calm, tomcat(200, -1, 100).inService(9000), full, backlog.CauseSlowAccept},
-		"the SYN queue":                                 {taken().inService(100), taken().inService(100), NamespaceDelta{ListenDrops: 10, ReqQFullDrop: 10}, backlog.CauseSynBacklog},
+		"maxConnections unlimited":                      {calm, tomcat(200, -1, 100).inService(9000), full, model.CauseSlowAccept},
+		"the SYN queue":                                 {taken().inService(100), taken().inService(100), NamespaceDelta{ListenDrops: 10, ReqQFullDrop: 10}, model.CauseSynBacklog},
 		"mostly the accept queue":                       {taken().inService(100), taken().inService(100), NamespaceDelta{ListenDrops: 10, ListenOverflows: 9, ReqQFullDrop: 1}, maxConns},
 		"a single look":                                 {look{}, taken().inService(100), full, maxConns},
 		"no look at all":                                {look{}, look{}, full, acceptQueue},
-		"nothing but a queue":                           {look{}, look{&backlog.Listener{AcceptQueue: &backlog.AcceptQueue{}}}, full, acceptQueue},
+		"nothing but a queue":                           {look{}, look{&model.Listener{AcceptQueue: &model.AcceptQueue{}}}, full, acceptQueue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := DropCause(c.before.Listener, c.now.Listener, time.Second, c.ns, DefaultThresholds())
 			require.Equal(t, c.want, got)
-			require.True(t, slices.Contains(backlog.DropCauses(), got), "%q has no series", got)
+			require.True(t, slices.Contains(model.DropCauses(), got), "%q has no series", got)
 		})
 	}
 }
 
 // standing is a safepoint that is under way.
-func standing(d time.Duration) func(*backlog.Listener) {
-	return func(l *backlog.Listener) { l.Process.InSafepoint = &d }
+func standing(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Process.InSafepoint = &d }
 }
 
 func TestWorstCase(t *testing.T) {
-	losses := func(p backlog.Packet) *backlog.Losses {
+	losses := func(p model.Packet) *model.Losses {
 		return tomcat(1, 1, 1).lost(maxConns, p, 3).Losses
 	}
 	abort := map[string]int{"tcp_abort_on_overflow": 1}
 	for name, c := range map[string]struct {
-		losses *backlog.Losses
-		delta  backlog.Counters
+		losses *model.Losses
+		delta  model.Counters
 		sysctl map[string]int
 		want   []string
 	}{
 		"one look":                         {nil, nil, nil, nil},
-		"nothing lost":                     {&backlog.Losses{}, nil, nil, nil},
+		"nothing lost":                     {&model.Losses{}, nil, nil, nil},
 		"SYNs":                             {losses(syn), nil, nil, []string{SeenConnectTimeout}},
 		"SYNs are dropped in silence":      {losses(syn), nil, abort, []string{SeenConnectTimeout}},
 		"final ACKs":                       {losses(ack), nil, nil, []string{SeenReadTimeout}},
 		"final ACKs, abort_on_overflow":    {losses(ack), nil, abort, []string{SeenReset}},
 		"unknown":                          {losses(unknownPacket), nil, nil, []string{SeenConnectTimeout, SeenReadTimeout}},
 		"unknown, abort_on_overflow":       {losses(unknownPacket), nil, abort, []string{SeenConnectTimeout, SeenReset}},
-		"cookies came back as well":        {losses(unknownPacket), backlog.Counters{"SyncookiesRecv": 4}, abort, []string{SeenConnectTimeout, SeenReadTimeout, SeenReset}},
-		"abandoned":                        {&backlog.Losses{AbandonedRequests: 1}, nil, nil, []string{SeenReadTimeout}},
-		"the listener closed":              {&backlog.Losses{QueueResets: 1}, nil, nil, []string{SeenReset}},
-		"the SYN queue, kind not known":    {tomcat(1, 1, 1).lost(backlog.CauseSynBacklog, unknownPacket, 1).Losses, nil, nil, []string{SeenConnectTimeout}},
-		"dropped, but not told apart":      {&backlog.Losses{DroppedPackets: 4, Unattributed: 4}, nil, nil, []string{SeenConnectTimeout, SeenReadTimeout}},
-		"unattributed ones are not theirs": {&backlog.Losses{Unattributed: 9}, nil, nil, nil},
+		"cookies came back as well":        {losses(unknownPacket), model.Counters{"SyncookiesRecv": 4}, abort, []string{SeenConnectTimeout, SeenReadTimeout, SeenReset}},
+		"abandoned":                        {&model.Losses{AbandonedRequests: 1}, nil, nil, []string{SeenReadTimeout}},
+		"the listener closed":              {&model.Losses{QueueResets: 1}, nil, nil, []string{SeenReset}},
+		"the SYN queue, kind not known":    {tomcat(1, 1, 1).lost(model.CauseSynBacklog, unknownPacket, 1).Losses, nil, nil, []string{SeenConnectTimeout}},
+		"dropped, but not told apart":      {&model.Losses{DroppedPackets: 4, Unattributed: 4}, nil, nil, []string{SeenConnectTimeout, SeenReadTimeout}},
+		"unattributed ones are not theirs": {&model.Losses{Unattributed: 9}, nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, WorstCase(c.losses, c.delta, c.sysctl))

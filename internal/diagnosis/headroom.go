@@ -4,10 +4,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// The stages of Headroom, as they are named in backlog.Limit.
+// The stages of Headroom, as they are named in model.Limit.
 const (
 	stageAcceptQueue    = "accept_queue"
 	stageMaxConnections = "max_connections"
@@ -21,17 +21,17 @@ const (
 // looks. before may be nil, and may lie further back than the last look: a
 // trend through a longer time is steadier. A stage of which not all was counted
 // is left out.
-func Headroom(now, before *backlog.Listener, elapsed time.Duration, sysctl map[string]int, t Thresholds) []backlog.Limit {
+func Headroom(now, before *model.Listener, elapsed time.Duration, sysctl map[string]int, t Thresholds) []model.Limit {
 	if now == nil || !now.Listening() {
 		return nil
 	}
-	var out []backlog.Limit
+	var out []model.Limit
 	for _, s := range gauges() {
 		used, most, ok := s.read(now, sysctl)
 		if !ok || most <= 0 {
 			continue
 		}
-		l := backlog.Limit{Name: s.name, Used: used, Max: most, Ratio: float64(used) / float64(most)}
+		l := model.Limit{Name: s.name, Used: used, Max: most, Ratio: float64(used) / float64(most)}
 		if was, _, ok := s.read(before, sysctl); ok && sameServer(now, before) && t.rises(was, used) {
 			l.FullIn = fullIn(was, used, most, elapsed)
 		}
@@ -41,7 +41,7 @@ func Headroom(now, before *backlog.Listener, elapsed time.Duration, sysctl map[s
 }
 
 // sameServer tells whether a trend may be drawn through the two looks.
-func sameServer(now, before *backlog.Listener) bool {
+func sameServer(now, before *model.Listener) bool {
 	if before == nil || now.Inode != before.Inode {
 		return false
 	}
@@ -73,30 +73,30 @@ func fullIn(was, used, most int, elapsed time.Duration) *time.Duration {
 // gauge reads how much of a stage is used.
 type gauge struct {
 	name string
-	read func(*backlog.Listener, map[string]int) (used, most int, ok bool)
+	read func(*model.Listener, map[string]int) (used, most int, ok bool)
 }
 
 func gauges() []gauge {
 	return []gauge{
-		{stageAcceptQueue, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+		{stageAcceptQueue, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
 			if l == nil || l.AcceptQueue == nil {
 				return 0, 0, false
 			}
 			return l.AcceptQueue.Length, l.AcceptQueue.Capacity(), true
 		}},
-		{stageMaxConnections, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+		{stageMaxConnections, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
 			n, ok := held(l)
 			if !ok || partial(l) || connectionLimit(l) != limitKnown {
 				return 0, 0, false
 			}
 			return n, l.Connector.MaxConnections.Value, true
 		}},
-		{stageMaxThreads, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+		{stageMaxThreads, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
 			most, ok = maxThreads(l)
 			used, seen := busyThreads(l)
 			return used, most, ok && seen && (!partial(l) || l.Connector.BusyThreads != nil)
 		}},
-		{stageOpenFiles, func(l *backlog.Listener, _ map[string]int) (used, most int, ok bool) {
+		{stageOpenFiles, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
 			return openFiles(l)
 		}},
 		{stageEphemeralPorts, ephemeralPorts},
@@ -106,7 +106,7 @@ func gauges() []gauge {
 // ephemeralPorts are those in use towards the busiest destination. All ports
 // of net.ipv4.ip_local_port_range, both ends included, can be used towards one
 // destination, less the reserved ones.
-func ephemeralPorts(l *backlog.Listener, sysctl map[string]int) (used, most int, ok bool) {
+func ephemeralPorts(l *model.Listener, sysctl map[string]int) (used, most int, ok bool) {
 	if l == nil || l.Process == nil || l.Process.Busiest == nil {
 		return 0, 0, false
 	}
@@ -119,11 +119,11 @@ func ephemeralPorts(l *backlog.Listener, sysctl map[string]int) (used, most int,
 }
 
 // limitNamed finds a stage among the limits.
-func limitNamed(limits []backlog.Limit, name string) (backlog.Limit, bool) {
+func limitNamed(limits []model.Limit, name string) (model.Limit, bool) {
 	for _, l := range limits {
 		if l.Name == name {
 			return l, true
 		}
 	}
-	return backlog.Limit{}, false
+	return model.Limit{}, false
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func TestHeadroomListsWhatIsKnown(t *testing.T) {
 	l := tomcat(200, 8192, 100).inService(150).queue(50, time.Second).do(files(500, 1000)).do(ports(14116))
 	got := Headroom(l.Listener, nil, 0, sysctls(), DefaultThresholds())
-	require.Equal(t, []backlog.Limit{
+	require.Equal(t, []model.Limit{
 		{Name: "accept_queue", Used: 50, Max: 101, Ratio: 50. / 101},
 		{Name: "max_connections", Used: 150, Max: 8192, Ratio: 150. / 8192},
 		{Name: "max_threads", Used: 150, Max: 200, Ratio: .75},
@@ -32,17 +32,17 @@ func TestHeadroomLeavesOutWhatIsNot(t *testing.T) {
 	require.Equal(t, []string{"accept_queue", "open_files"}, names(tomcat(1, 1, 1).unknownLimits(), sysctls()))
 	require.Equal(t, []string{"accept_queue", "max_threads", "open_files"}, names(tomcat(200, -1, 1), sysctls()), "no limit on connections")
 	require.Equal(t, []string{"accept_queue", "max_connections", "open_files"}, names(tomcat(200, 8, 1).do(virtual), sysctls()), "virtual threads")
-	require.NotContains(t, names(tomcat(200, 8, 1).do(func(l *backlog.Listener) { l.Connector.TLS = true }), nil), "max_threads", "busy threads are not visible")
-	require.Contains(t, names(tomcat(200, 8, 1).do(func(l *backlog.Listener) { l.Connector.TLS, l.Connector.BusyThreads = true, new(7) }), nil), "max_threads", "Actuator knows")
+	require.NotContains(t, names(tomcat(200, 8, 1).do(func(l *model.Listener) { l.Connector.TLS = true }), nil), "max_threads", "busy threads are not visible")
+	require.Contains(t, names(tomcat(200, 8, 1).do(func(l *model.Listener) { l.Connector.TLS, l.Connector.BusyThreads = true, new(7) }), nil), "max_threads", "Actuator knows")
 	require.Equal(t, []string{"accept_queue", "open_files"}, names(tomcat(200, 8, 1).inService(3).do(partly), sysctls()), "not all connections were counted")
-	require.Contains(t, names(tomcat(200, 8, 1).do(partly).do(func(l *backlog.Listener) { l.Connector.BusyThreads = new(7) }), nil), "max_threads", "Actuator knows")
+	require.Contains(t, names(tomcat(200, 8, 1).do(partly).do(func(l *model.Listener) { l.Connector.BusyThreads = new(7) }), nil), "max_threads", "Actuator knows")
 	require.NotContains(t, names(tomcat(200, 8, 1).do(ports(5)), nil), "ephemeral_ports", "the range is not readable")
 	require.Empty(t, names(nothing(), sysctls()))
 	require.Nil(t, Headroom(nil, nil, 0, nil, DefaultThresholds()))
 }
 
 // partly says that the walk of the socket table was cut short.
-func partly(l *backlog.Listener) { l.Connections.Partial, l.Connections.Reset = true, nil }
+func partly(l *model.Listener) { l.Connections.Partial, l.Connections.Reset = true, nil }
 
 // From a count that is too low to a whole one is no trend.
 func TestHeadroomForecastFromAPartialCount(t *testing.T) {
@@ -71,6 +71,6 @@ func TestHeadroomForecast(t *testing.T) {
 	require.Nil(t, forecast(at(900), at(1000), time.Second), "full already")
 	require.Nil(t, forecast(at(400), at(600), 0), "one look twice")
 	require.Nil(t, forecast(look{}, at(600), time.Second), "a single look")
-	require.Nil(t, forecast(at(400).do(func(l *backlog.Listener) { l.Inode++ }), at(600), time.Second), "another listener")
-	require.Nil(t, forecast(at(400).do(func(l *backlog.Listener) { l.Process.StartTime++ }), at(600), time.Second), "another process")
+	require.Nil(t, forecast(at(400).do(func(l *model.Listener) { l.Inode++ }), at(600), time.Second), "another listener")
+	require.Nil(t, forecast(at(400).do(func(l *model.Listener) { l.Process.StartTime++ }), at(600), time.Second), "another process")
 }

@@ -3,7 +3,7 @@ package diagnosis
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Hysteresis keeps one listener's verdict from flapping from second to second:
@@ -17,20 +17,20 @@ type Hysteresis struct {
 	Hold   time.Duration // a better status must last so long; 0: the default
 	Settle time.Duration // another cause must last so long; 0: the default
 
-	shown   backlog.Verdict
+	shown   model.Verdict
 	started bool
 	last    time.Time // when a verdict like the one shown was last seen
 
 	better time.Time     // since when the status is better; zero while it is not
 	other  time.Time     // since when the cause is another one, the status the same
-	cause  backlog.Cause // which
+	cause  model.Cause // which
 }
 
 // Apply returns the verdict to show at now: v, or the one shown before while v
 // may yet be a flicker. Its text says then how long ago it was seen.
-func (h *Hysteresis) Apply(now time.Time, v backlog.Verdict) backlog.Verdict {
+func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 	switch {
-	case !h.started, v.Status > h.shown.Status, h.shown.Status == backlog.StatusDown,
+	case !h.started, v.Status > h.shown.Status, h.shown.Status == model.StatusDown,
 		v.Status == h.shown.Status && v.Cause == h.shown.Cause:
 		return h.show(now, v)
 	case v.Status < h.shown.Status:
@@ -53,14 +53,14 @@ func (h *Hysteresis) Apply(now time.Time, v backlog.Verdict) backlog.Verdict {
 	return h.held(now)
 }
 
-func (h *Hysteresis) show(now time.Time, v backlog.Verdict) backlog.Verdict {
+func (h *Hysteresis) show(now time.Time, v model.Verdict) model.Verdict {
 	h.shown, h.started, h.last = v, true, now
 	h.better, h.other = time.Time{}, time.Time{}
 	return v
 }
 
 // held is the verdict shown before, with its age.
-func (h *Hysteresis) held(now time.Time) backlog.Verdict {
+func (h *Hysteresis) held(now time.Time) model.Verdict {
 	v := h.shown
 	if age := now.Sub(h.last); age > 0 {
 		v.Summary += " (Seen " + seconds(age) + " ago; the last looks differ.)"

@@ -6,19 +6,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func TestHysteresis(t *testing.T) {
-	v := func(s backlog.Status, c backlog.Cause) backlog.Verdict {
-		return backlog.Verdict{Status: s, Cause: c, Summary: "Text."}
+	v := func(s model.Status, c model.Cause) model.Verdict {
+		return model.Verdict{Status: s, Cause: c, Summary: "Text."}
 	}
-	fine, full, cpu := v(ok, ""), v(saturated, threads), v(saturated, backlog.CauseCPUSaturated)
-	lost, gone := v(losing, maxConns), v(down, backlog.CauseNoListener)
+	fine, full, cpu := v(ok, ""), v(saturated, threads), v(saturated, model.CauseCPUSaturated)
+	lost, gone := v(losing, maxConns), v(down, model.CauseNoListener)
 	type step struct {
 		second int
-		in     backlog.Verdict
-		want   backlog.Verdict
+		in     model.Verdict
+		want   model.Verdict
 	}
 	for name, steps := range map[string][]step{
 		"worse at once":         {{0, fine, fine}, {1, full, full}, {2, lost, lost}, {3, gone, gone}},
@@ -53,18 +53,18 @@ func TestHysteresis(t *testing.T) {
 func TestHysteresisSaysHowOldAVerdictIs(t *testing.T) {
 	var h Hysteresis
 	start := time.Unix(1000, 0)
-	h.Apply(start, backlog.Verdict{Status: saturated, Summary: "All threads are busy."})
-	got := h.Apply(start.Add(3*time.Second), backlog.Verdict{Summary: "Fine."})
+	h.Apply(start, model.Verdict{Status: saturated, Summary: "All threads are busy."})
+	got := h.Apply(start.Add(3*time.Second), model.Verdict{Summary: "Fine."})
 	require.Equal(t, "All threads are busy. (Seen 3 s ago; the last looks differ.)", got.Summary)
-	got = h.Apply(start.Add(4*time.Second), backlog.Verdict{Status: saturated, Summary: "All threads are busy."})
+	got = h.Apply(start.Add(4*time.Second), model.Verdict{Status: saturated, Summary: "All threads are busy."})
 	require.Equal(t, "All threads are busy.", got.Summary)
 }
 
 func TestHysteresisTimesCanBeSet(t *testing.T) {
 	h := Hysteresis{Hold: time.Minute}
 	start := time.Unix(1000, 0)
-	h.Apply(start, backlog.Verdict{Status: saturated})
-	require.Equal(t, saturated, h.Apply(start.Add(time.Second), backlog.Verdict{}).Status)
-	require.Equal(t, saturated, h.Apply(start.Add(time.Minute), backlog.Verdict{}).Status)
-	require.Equal(t, ok, h.Apply(start.Add(61*time.Second), backlog.Verdict{}).Status)
+	h.Apply(start, model.Verdict{Status: saturated})
+	require.Equal(t, saturated, h.Apply(start.Add(time.Second), model.Verdict{}).Status)
+	require.Equal(t, saturated, h.Apply(start.Add(time.Minute), model.Verdict{}).Status)
+	require.Equal(t, ok, h.Apply(start.Add(61*time.Second), model.Verdict{}).Status)
 }

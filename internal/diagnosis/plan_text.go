@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // PlanNote is one thing that the numbers mean.
@@ -65,10 +65,10 @@ func afterTime(d time.Duration) string {
 func (p *Plan) Notes() []PlanNote {
 	var out []PlanNote
 	for _, n := range []PlanNote{
-		{string(backlog.CauseMaxThreads), p.poolNote()},
-		{string(backlog.CauseMaxConnections), p.frontNote()},
-		{string(backlog.CauseSynBacklog), p.synQueueNote()},
-		{string(backlog.CauseBacklogClamped), p.clampNote()},
+		{string(model.CauseMaxThreads), p.poolNote()},
+		{string(model.CauseMaxConnections), p.frontNote()},
+		{string(model.CauseSynBacklog), p.synQueueNote()},
+		{string(model.CauseBacklogClamped), p.clampNote()},
 		{"half_open", p.halfOpenNote()},
 		{"wasted_work", p.wastedNote()},
 		{"close_call", p.edgeNote()},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // throttling is what a CPU limit did between two looks.
@@ -20,8 +20,8 @@ type throttling struct {
 
 // throttling is the zero value where it is not known, or the limit did nothing.
 func (p pair) throttling() throttling {
-	periods, ok1 := grown(p, func(p *backlog.Process) *uint64 { return p.CPUPeriods })
-	throttled, ok2 := grown(p, func(p *backlog.Process) *uint64 { return p.CPUPeriodsThrottled })
+	periods, ok1 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriods })
+	throttled, ok2 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriodsThrottled })
 	kept, ok3 := p.total(cpuThrottled)
 	used, ok4 := p.total(cpuUsed)
 	if !ok1 || !ok2 || !ok3 || !ok4 || periods == 0 || kept == 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // The share is one: between 0 and 1 however many CPUs there are.
@@ -36,11 +36,11 @@ func TestThrottlingShare(t *testing.T) {
 		})
 	}
 	known := tomcat(1, 1, 1).do(cpu(0, 0, 0, 0))
-	for _, hide := range []func(*backlog.Process){
-		func(p *backlog.Process) { p.CPUThrottled = nil },
-		func(p *backlog.Process) { p.CPUUsed = nil },
-		func(p *backlog.Process) { p.CPUPeriods = nil },
-		func(p *backlog.Process) { p.CPUPeriodsThrottled = nil },
+	for _, hide := range []func(*model.Process){
+		func(p *model.Process) { p.CPUThrottled = nil },
+		func(p *model.Process) { p.CPUUsed = nil },
+		func(p *model.Process) { p.CPUPeriods = nil },
+		func(p *model.Process) { p.CPUPeriodsThrottled = nil },
 	} {
 		now := tomcat(1, 1, 1).do(cpu(time.Second, time.Second, 10, 10))
 		hide(now.Process)

@@ -7,7 +7,7 @@ package diagnosis
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Evidence is what a verdict on one listener is judged from.
@@ -15,15 +15,15 @@ type Evidence struct {
 	// Now and Before are two looks at the listener; Before is nil with a single
 	// one. Now.Losses are those of Interval, nil when nothing was measured.
 	// Now.Limits are used when they are there, else computed by Headroom.
-	Now, Before *backlog.Listener
+	Now, Before *model.Listener
 	// First is set where Before is nil and another look will follow: what takes
 	// two looks is not said yet. (Else a single look is judged from one.)
 	First    bool
 	Elapsed  time.Duration // between the two looks
 	Interval time.Duration // what Now.Losses and Delta span
 	// Delta is how far the namespace's counters moved in Interval, nil with one look.
-	Delta  backlog.Counters
-	Sysctl map[string]int // of the listener's namespace, as in backlog.NetNS
+	Delta  model.Counters
+	Sysctl map[string]int // of the listener's namespace, as in model.NetNS
 	// Closed is set when the listener went away within Interval, whether or not
 	// another one took its place.
 	Closed *Closed
@@ -37,12 +37,12 @@ type Closed struct {
 }
 
 // Judge says how a listener stands, which limit is the cause, and what to do.
-func Judge(e Evidence, t Thresholds) backlog.Verdict {
+func Judge(e Evidence, t Thresholds) model.Verdict {
 	if e.Now == nil {
-		return backlog.Verdict{}
+		return model.Verdict{}
 	}
 	j := newJudge(e, t)
-	v := backlog.Verdict{Status: j.status(), Chain: j.chain()}
+	v := model.Verdict{Status: j.status(), Chain: j.chain()}
 	v.Cause = j.cause(v.Status)
 	v.Summary = j.summary(v)
 	v.Findings = j.findings(v)
@@ -53,7 +53,7 @@ func Judge(e Evidence, t Thresholds) backlog.Verdict {
 type judge struct {
 	Evidence
 	pair
-	limits []backlog.Limit
+	limits []model.Limit
 
 	// Stages that are full, with something waiting in front of them.
 	queueFull, connectionsFull, threadsFull, executorFull, filesFull, portsFull bool
@@ -79,13 +79,13 @@ func newJudge(e Evidence, t Thresholds) *judge {
 // lasting tells whether a stage is full for more than a moment: in both looks,
 // or in this one when packets were dropped at the queue in front of it, which
 // is a second witness. (The look before may lie before the burst.)
-func (j *judge) lasting(shows func(*backlog.Listener) bool) bool {
+func (j *judge) lasting(shows func(*model.Listener) bool) bool {
 	return shows(j.Now) && (j.overflowed() > 0 || j.both(shows))
 }
 
 // nearConnectionLimit guards the rule "either look shows the limit reached":
 // the other one must at least be close, or the limit was only passed by.
-func (j *judge) nearConnectionLimit(l *backlog.Listener) bool {
+func (j *judge) nearConnectionLimit(l *model.Listener) bool {
 	n, ok := held(l)
 	if !ok || connectionLimit(l) != limitKnown {
 		return false
@@ -104,9 +104,9 @@ func (j *judge) portsUsedUp() bool {
 }
 
 // losses are never nil.
-func (j *judge) losses() backlog.Losses {
+func (j *judge) losses() model.Losses {
 	if j.Now.Losses == nil {
-		return backlog.Losses{}
+		return model.Losses{}
 	}
 	return *j.Now.Losses
 }

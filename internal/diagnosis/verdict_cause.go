@@ -1,30 +1,30 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/backlog"
+import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // chain lists the full stages from the client inwards.
-func (j *judge) chain() []backlog.Cause {
-	var out []backlog.Cause
-	add := func(full bool, c backlog.Cause) {
+func (j *judge) chain() []model.Cause {
+	var out []model.Cause
+	add := func(full bool, c model.Cause) {
 		if full {
 			out = append(out, c)
 		}
 	}
 	lost := j.lossCause()
-	add(j.synQueueFull(), backlog.CauseSynBacklog)
-	add(j.queueFull || j.overflowed() > 0, backlog.CauseAcceptQueue)
-	connections := j.connectionsFull || lost == backlog.CauseMaxConnections || lost == backlog.CauseKeepAliveIdle
-	add(connections, backlog.CauseMaxConnections)
-	add(j.executorFull, backlog.CauseExecutorQueue)
-	add(j.threadsFull || connections && j.lasting(allThreadsBusy), backlog.CauseMaxThreads)
-	add(j.filesFull || lost == backlog.CauseOpenFiles, backlog.CauseOpenFiles)
-	add(j.portsFull, backlog.CauseEphemeralPorts)
+	add(j.synQueueFull(), model.CauseSynBacklog)
+	add(j.queueFull || j.overflowed() > 0, model.CauseAcceptQueue)
+	connections := j.connectionsFull || lost == model.CauseMaxConnections || lost == model.CauseKeepAliveIdle
+	add(connections, model.CauseMaxConnections)
+	add(j.executorFull, model.CauseExecutorQueue)
+	add(j.threadsFull || connections && j.lasting(allThreadsBusy), model.CauseMaxThreads)
+	add(j.filesFull || lost == model.CauseOpenFiles, model.CauseOpenFiles)
+	add(j.portsFull, model.CauseEphemeralPorts)
 	return out
 }
 
 // allThreadsBusy is a full stage even with no request waiting behind it: where
 // threads are as many as connections, none can.
-func allThreadsBusy(l *backlog.Listener) bool {
+func allThreadsBusy(l *model.Listener) bool {
 	most, ok := maxThreads(l)
 	busy, seen := busyThreads(l)
 	return ok && seen && busy >= most
@@ -33,12 +33,12 @@ func allThreadsBusy(l *backlog.Listener) bool {
 // synQueueFull: a packet or two dropped there for want of memory are no stage
 // that is full.
 func (j *judge) synQueueFull() bool {
-	n := j.droppedFor(backlog.CauseSynBacklog)
+	n := j.droppedFor(model.CauseSynBacklog)
 	return n > 0 && float64(n) >= j.t.LossShare*float64(j.losses().DroppedPackets)
 }
 
 // droppedFor is the number of packets dropped for a cause in the interval.
-func (j *judge) droppedFor(c backlog.Cause) (n uint64) {
+func (j *judge) droppedFor(c model.Cause) (n uint64) {
 	for _, d := range j.losses().By {
 		if d.Cause == c {
 			n += d.Packets
@@ -49,22 +49,22 @@ func (j *judge) droppedFor(c backlog.Cause) (n uint64) {
 
 // overflowed is the number of packets dropped at the full accept queue.
 func (j *judge) overflowed() uint64 {
-	return j.losses().DroppedPackets - min(j.losses().DroppedPackets, j.droppedFor(backlog.CauseSynBacklog))
+	return j.losses().DroppedPackets - min(j.losses().DroppedPackets, j.droppedFor(model.CauseSynBacklog))
 }
 
 // lossCause is the cause of the packets dropped in the interval, from the looks
 // around each drop: the one with most of them. Causes that only say "the queue
 // was full" stand back behind one that says why, if it has a fair share.
-func (j *judge) lossCause() backlog.Cause {
-	var all, telling backlog.Cause
+func (j *judge) lossCause() model.Cause {
+	var all, telling model.Cause
 	var total, most, mostTelling uint64
-	for _, c := range backlog.DropCauses() {
+	for _, c := range model.DropCauses() {
 		n := j.droppedFor(c)
 		total += n
 		if n > most {
 			all, most = c, n
 		}
-		if n > mostTelling && c != backlog.CauseSlowAccept && c != backlog.CauseAcceptQueue && c != backlog.CauseSynBacklog {
+		if n > mostTelling && c != model.CauseSlowAccept && c != model.CauseAcceptQueue && c != model.CauseSynBacklog {
 			telling, mostTelling = c, n
 		}
 	}
@@ -75,27 +75,27 @@ func (j *judge) lossCause() backlog.Cause {
 }
 
 // cause names the root of the status.
-func (j *judge) cause(s backlog.Status) backlog.Cause {
+func (j *judge) cause(s model.Status) model.Cause {
 	switch s {
-	case backlog.StatusDown:
+	case model.StatusDown:
 		if j.resetInQueue() > 0 {
-			return backlog.CauseListenerClosed
+			return model.CauseListenerClosed
 		}
-		return backlog.CauseNoListener
-	case backlog.StatusLosing:
+		return model.CauseNoListener
+	case model.StatusLosing:
 		if j.losses().DroppedPackets == 0 {
-			return backlog.CauseListenerClosed
+			return model.CauseListenerClosed
 		}
 		return j.losingCause()
-	case backlog.StatusSaturated:
+	case model.StatusSaturated:
 		return j.presentCause()
-	case backlog.StatusWarning:
+	case model.StatusWarning:
 		return j.warningCause()
 	}
 	if j.clamped() {
-		return backlog.CauseBacklogClamped
+		return model.CauseBacklogClamped
 	}
-	return backlog.CauseNone
+	return model.CauseNone
 }
 
 // losingCause is what dropped the packets. The looks around the drops say it,
@@ -107,19 +107,19 @@ func (j *judge) cause(s backlog.Status) backlog.Cause {
 // Whether threads lacked a CPU, the looks around the drops have weighed; one
 // look in which they do, as in any burst on a busy machine, does not outweigh
 // them. A quota that throttles is certain.
-func (j *judge) losingCause() backlog.Cause {
+func (j *judge) losingCause() model.Cause {
 	c := j.lossCause()
 	switch c {
-	case backlog.CauseNone, backlog.CauseAcceptQueue:
+	case model.CauseNone, model.CauseAcceptQueue:
 		c = j.queueCause() // the limit may be known by now
-	case backlog.CauseSlowAccept:
+	case model.CauseSlowAccept:
 		present := j.queueCause()
-		if j.connectionsFull || j.filesFull || j.stoppedOrStalled() && present != backlog.CauseCPUSaturated {
+		if j.connectionsFull || j.filesFull || j.stoppedOrStalled() && present != model.CauseCPUSaturated {
 			c = present
 		}
-	case backlog.CauseMaxConnections:
+	case model.CauseMaxConnections:
 		present := j.connectionsCause()
-		if j.connectionsFull && present != backlog.CauseCPUSaturated {
+		if j.connectionsFull && present != model.CauseCPUSaturated {
 			c = present
 		}
 	}
@@ -127,26 +127,26 @@ func (j *judge) losingCause() backlog.Cause {
 }
 
 func (j *judge) stoppedOrStalled() bool {
-	return j.either(stopped) || queueWaits(j.Now) && j.stalled() != backlog.CauseNone
+	return j.either(stopped) || queueWaits(j.Now) && j.stalled() != model.CauseNone
 }
 
 // presentCause judges a full stage by what stands behind it.
-func (j *judge) presentCause() backlog.Cause {
+func (j *judge) presentCause() model.Cause {
 	switch {
 	case j.either(stopped) && queueWaits(j.Now):
-		return backlog.CauseJVMPause
+		return model.CauseJVMPause
 	case j.connectionsFull:
 		return j.connectionsCause()
 	case j.filesFull && queueWaits(j.Now):
-		return backlog.CauseOpenFiles
+		return model.CauseOpenFiles
 	case j.threadsFull || j.executorFull:
-		if c := j.cpuOverrides(); c != backlog.CauseNone {
+		if c := j.cpuOverrides(); c != model.CauseNone {
 			return c
 		}
 		if j.executorFull {
-			return backlog.CauseExecutorQueue
+			return model.CauseExecutorQueue
 		}
-		return backlog.CauseMaxThreads
+		return model.CauseMaxThreads
 	}
 	return j.named(j.queueCause())
 }
@@ -154,24 +154,24 @@ func (j *judge) presentCause() backlog.Cause {
 // named turns what a drop is counted under into what a verdict says: a full
 // queue of which nobody knows what stands behind it has no cause yet, and a
 // queue that is smaller than its owner configured it has that one.
-func (j *judge) named(c backlog.Cause) backlog.Cause {
+func (j *judge) named(c model.Cause) model.Cause {
 	switch {
-	case c == backlog.CauseSlowAccept && j.clamped():
-		return backlog.CauseBacklogClamped
-	case c == backlog.CauseAcceptQueue:
-		return backlog.CauseNone
+	case c == model.CauseSlowAccept && j.clamped():
+		return model.CauseBacklogClamped
+	case c == model.CauseAcceptQueue:
+		return model.CauseNone
 	}
 	return c
 }
 
-func (j *judge) warningCause() backlog.Cause {
+func (j *judge) warningCause() model.Cause {
 	c := j.high()
 	switch c {
-	case backlog.CauseAcceptQueue:
+	case model.CauseAcceptQueue:
 		return j.named(j.queueCause())
-	case backlog.CauseMaxConnections:
+	case model.CauseMaxConnections:
 		if j.mostlyIdleNow() {
-			return backlog.CauseKeepAliveIdle
+			return model.CauseKeepAliveIdle
 		}
 	}
 	return c
@@ -179,7 +179,7 @@ func (j *judge) warningCause() backlog.Cause {
 
 func (j *judge) mostlyIdleNow() bool {
 	n, ok := held(j.Now)
-	return ok && float64(phase(j.Now, backlog.Idle)) > j.t.IdleMajority*float64(n)
+	return ok && float64(phase(j.Now, model.Idle)) > j.t.IdleMajority*float64(n)
 }
 
 // clamped tells whether less of acceptCount is in force than was configured.
@@ -196,10 +196,10 @@ func (j *judge) clamped() bool {
 
 // acceptCount is the configured one. Values ≤ 0 are ignored by Tomcat, and one
 // read from the kernel is the limit in force itself.
-func acceptCount(l *backlog.Listener) (int, bool) {
+func acceptCount(l *model.Listener) (int, bool) {
 	if l == nil || l.Connector == nil || l.Connector.AcceptCount == nil {
 		return 0, false
 	}
 	s := l.Connector.AcceptCount
-	return s.Value, s.Value > 0 && s.Kind != backlog.SourceKernel
+	return s.Value, s.Value > 0 && s.Kind != model.SourceKernel
 }

@@ -3,12 +3,12 @@ package diagnosis
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // What people confuse.
 func scenariosConfused() []scenario {
-	tls := func(l *backlog.Listener) { l.Connector.TLS, l.Connector.Protocol = true, "https-jsse-nio" }
+	tls := func(l *model.Listener) { l.Connector.TLS, l.Connector.Protocol = true, "https-jsse-nio" }
 	return []scenario{
 		{
 			name: "F1 threads full, accept queue empty", status: saturated, cause: threads, chain: causes(threads),
@@ -17,7 +17,7 @@ func scenariosConfused() []scenario {
 		{
 			name: "F2 acceptCount 5000, somaxconn 128", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
 			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
-			status: ok, cause: backlog.CauseBacklogClamped, codes: []string{clampedFinding},
+			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
 			name: "acceptCount 5 from an environment that cannot be read, 100 from the jar",
@@ -28,18 +28,18 @@ func scenariosConfused() []scenario {
 			name: "acceptCount 5000 from the jar, somaxconn in force, the environment cannot be read",
 			now:  tomcat(200, 8192, 5000).do(clampTo(128, 5000)).do(uncertainAcceptCount), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
 			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
-			status: ok, cause: backlog.CauseBacklogClamped, codes: []string{clampedFinding},
+			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
 			name: "F2 a burst meets the clamped queue", before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
-			now:    tomcat(200, 8192, 5000).do(clampTo(128, 5000)).inService(150).lost(backlog.CauseSlowAccept, syn, 340),
+			now:    tomcat(200, 8192, 5000).do(clampTo(128, 5000)).inService(150).lost(model.CauseSlowAccept, syn, 340),
 			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
-			status: losing, cause: backlog.CauseBacklogClamped, chain: causes(acceptQueue), codes: []string{clampedFinding},
+			status: losing, cause: model.CauseBacklogClamped, chain: causes(acceptQueue), codes: []string{clampedFinding},
 		},
 		{
 			name: "F2 somaxconn was raised after the start", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
 			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 65535 },
-			status: ok, cause: backlog.CauseBacklogClamped, codes: []string{clampedFinding},
+			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
 			name: "acceptCount lowered in the file after the start", now: tomcat(200, 8192, 100).do(clampTo(100, 50)), before: tomcat(200, 8192, 100).do(clampTo(100, 50)),
@@ -47,37 +47,37 @@ func scenariosConfused() []scenario {
 		},
 		{
 			name: "F3 accept-count 0 and max-connections -1 in Spring Boot", status: ok,
-			now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) {
+			now: tomcat(200, 8192, 100).do(func(l *model.Listener) {
 				l.Connector.MaxConnections.Note = "max-connections=-1 is ignored by Spring Boot; Tomcat's default stays in force."
 				l.Connector.AcceptCount.Note = "accept-count=0 is ignored by Spring Boot; Tomcat's default stays in force."
 			}), before: tomcat(200, 8192, 100), codes: []string{"max_connections_note", "accept_count_note"},
 		},
 		{
-			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: backlog.CauseNoListener,
-			change: func(e *Evidence) { e.Delta = backlog.Counters{"OutRsts": 31} },
+			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: model.CauseNoListener,
+			change: func(e *Evidence) { e.Delta = model.Counters{"OutRsts": 31} },
 		},
 		{
-			name: "F6 graceful shutdown with clients queued", now: nothing(), status: down, cause: backlog.CauseListenerClosed,
+			name: "F6 graceful shutdown with clients queued", now: nothing(), status: down, cause: model.CauseListenerClosed,
 			change: func(e *Evidence) {
 				e.Closed = &Closed{Queued: 5, Ago: time.Second}
-				e.Delta = backlog.Counters{"OutRsts": 9, "EstabResets": 5}
+				e.Delta = model.Counters{"OutRsts": 9, "EstabResets": 5}
 			},
 		},
 		{
-			name: "F6 and the listener is back", now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }),
-			status: losing, cause: backlog.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: 20 * time.Second} },
+			name: "F6 and the listener is back", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),
+			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: 20 * time.Second} },
 		},
 		{
-			name: "F6 one of two sockets with SO_REUSEPORT closes", now: tomcat(200, 8192, 100).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }), before: tomcat(200, 8192, 100),
-			status: losing, cause: backlog.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: time.Second, Part: true} },
+			name: "F6 one of two sockets with SO_REUSEPORT closes", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }), before: tomcat(200, 8192, 100),
+			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: time.Second, Part: true} },
 		},
 		{
-			name: "F6 and the one that took its place drops", now: tomcat(200, 8192, 100).lost(backlog.CauseSlowAccept, syn, 30).do(func(l *backlog.Listener) { l.Losses.QueueResets = 5 }),
-			before: tomcat(200, 8192, 100), status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"queue_resets"},
+			name: "F6 and the one that took its place drops", now: tomcat(200, 8192, 100).lost(model.CauseSlowAccept, syn, 30).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),
+			before: tomcat(200, 8192, 100), status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"queue_resets"},
 		},
 		{
-			name: "F7 the other connector drops", status: ok, now: tomcat(200, 8192, 100).inService(20).do(func(l *backlog.Listener) { l.Losses.Unattributed = 40 }),
-			before: tomcat(200, 8192, 100).inService(22), change: func(e *Evidence) { e.Delta = backlog.Counters{"ListenDrops": 40, "ListenOverflows": 40} },
+			name: "F7 the other connector drops", status: ok, now: tomcat(200, 8192, 100).inService(20).do(func(l *model.Listener) { l.Losses.Unattributed = 40 }),
+			before: tomcat(200, 8192, 100).inService(22), change: func(e *Evidence) { e.Delta = model.Counters{"ListenDrops": 40, "ListenOverflows": 40} },
 			codes: []string{"unattributed_drops"},
 		},
 		{
@@ -89,19 +89,19 @@ func scenariosConfused() []scenario {
 			name: "F9 on 127.0.0.1 only", status: ok, now: tomcat(200, 8192, 100).inService(3), before: tomcat(200, 8192, 100).inService(3),
 		},
 		{
-			name: "F10 HTTPS, requests in service", status: ok, now: tomcat(200, 8192, 100).do(tls).pool(200).with(backlog.Unclassified, 150), before: tomcat(200, 8192, 100).do(tls).pool(200).with(backlog.Unclassified, 150),
+			name: "F10 HTTPS, requests in service", status: ok, now: tomcat(200, 8192, 100).do(tls).pool(200).with(model.Unclassified, 150), before: tomcat(200, 8192, 100).do(tls).pool(200).with(model.Unclassified, 150),
 			codes: []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
 		},
 		{
 			name: "F10 HTTPS, all connections taken", status: saturated, cause: maxConns, chain: causes(maxConns),
-			now:    tomcat(200, 100, 50).do(tls).pool(60).with(backlog.Unclassified, 100).queue(50, time.Second),
-			before: tomcat(200, 100, 50).do(tls).pool(60).with(backlog.Unclassified, 100).queue(50, time.Second),
+			now:    tomcat(200, 100, 50).do(tls).pool(60).with(model.Unclassified, 100).queue(50, time.Second),
+			before: tomcat(200, 100, 50).do(tls).pool(60).with(model.Unclassified, 100).queue(50, time.Second),
 			codes:  []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
 		},
 		{
 			name: "F11 half-sent headers", status: saturated, cause: maxConns, chain: causes(maxConns),
-			now:    tomcat(200, 500, 100).pool(10).inService(10).with(backlog.Unclassified, 490).queue(30, 4*time.Second),
-			before: tomcat(200, 500, 100).pool(10).inService(10).with(backlog.Unclassified, 490).queue(25, 3*time.Second),
+			now:    tomcat(200, 500, 100).pool(10).inService(10).with(model.Unclassified, 490).queue(30, 4*time.Second),
+			before: tomcat(200, 500, 100).pool(10).inService(10).with(model.Unclassified, 490).queue(25, 3*time.Second),
 			codes:  []string{"unclassified"}, notCodes: []string{"max_threads"},
 		},
 		{
@@ -115,7 +115,7 @@ func scenariosConfused() []scenario {
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(5, time.Second), codes: []string{"reset_connections"}, notCodes: []string{"max_threads"},
 		},
 		{
-			name: "F11 the same, and the descriptors cannot be read", status: saturated, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
+			name: "F11 the same, and the descriptors cannot be read", status: saturated, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
 			now:    tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second),
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second), codes: []string{"connections_undercounted"},
 		},
@@ -134,68 +134,68 @@ func scenariosConfused() []scenario {
 			change: minute, codes: []string{"abandoned_requests"},
 		},
 		{
-			name: "F12 clients that half-close after the request", status: ok, now: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40), before: tomcat(200, 8192, 100).pool(40).with(backlog.ClientClosed, 40),
+			name: "F12 clients that half-close after the request", status: ok, now: tomcat(200, 8192, 100).pool(40).with(model.ClientClosed, 40), before: tomcat(200, 8192, 100).pool(40).with(model.ClientClosed, 40),
 			notCodes: []string{"abandoned_requests"},
 		},
 	}
 }
 
-func standalone(l *backlog.Listener) {
+func standalone(l *model.Listener) {
 	l.Connector.Framework, l.Connector.FrameworkVersion, l.Connector.Executor = "", "", "tomcatThreadPool"
 }
 
-func gone(n int) func(*backlog.Listener) {
-	return func(l *backlog.Listener) { l.Connections.Reset = new(n) }
+func gone(n int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connections.Reset = new(n) }
 }
 
-func uncounted(l *backlog.Listener) { l.Connections.Reset = nil }
+func uncounted(l *model.Listener) { l.Connections.Reset = nil }
 
 // F4 and the other ways in which a process does not get on with it.
 func scenariosStalls() []scenario {
 	loaded := func() look { return tomcat(200, 8192, 100).pool(120).inService(60).do(totals(0, 0, 0)) }
-	stop := func(l *backlog.Listener) { l.Process.Stopped = true }
+	stop := func(l *model.Listener) { l.Process.Stopped = true }
 	full := func(k look) look { return k.queue(101, 1800*time.Millisecond) }
 	return []scenario{
 		{
-			name: "F4 the JVM is stopped", now: full(loaded()).do(stop).lost(backlog.CauseJVMPause, syn, 210), before: loaded(),
-			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+			name: "F4 the JVM is stopped", now: full(loaded()).do(stop).lost(model.CauseJVMPause, syn, 210), before: loaded(),
+			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
 		},
 		{
-			name: "F4 stopped with all connections taken", status: saturated, cause: backlog.CauseJVMPause, chain: causes(maxConns),
+			name: "F4 stopped with all connections taken", status: saturated, cause: model.CauseJVMPause, chain: causes(maxConns),
 			now: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop), before: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop),
 		},
 		{
-			name: "F4 a long collection", before: loaded(), now: full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(backlog.CauseJVMPause, syn, 210),
+			name: "F4 a long collection", before: loaded(), now: full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(model.CauseJVMPause, syn, 210),
 			change: func(e *Evidence) { e.Elapsed = 2 * time.Second },
-			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
 		},
 		{
 			name: "F4 a collection that goes on", before: loaded(),
-			now:    full(loaded()).do(totals(0, 0, 0)).do(standing(1400*time.Millisecond)).lost(backlog.CauseJVMPause, syn, 210),
-			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+			now:    full(loaded()).do(totals(0, 0, 0)).do(standing(1400*time.Millisecond)).lost(model.CauseJVMPause, syn, 210),
+			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
 		},
 		{
 			name: "F4 a collection longer than the looks are apart", before: loaded(),
-			now:    full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(backlog.CauseJVMPause, syn, 210),
-			status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue),
+			now:    full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(model.CauseJVMPause, syn, 210),
+			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
 		},
 		{
 			name: "F4 a stop that fell between two looks", before: loaded(),
-			now: loaded().lost(backlog.CauseSlowAccept, syn, 210).do(func(l *backlog.Listener) {
+			now: loaded().lost(model.CauseSlowAccept, syn, 210).do(func(l *model.Listener) {
 				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(101), 700*time.Millisecond
 			}),
-			status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"accept_queue_peak"},
+			status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"accept_queue_peak"},
 		},
 		{
 			name: "F4 a pause that lost nothing", before: loaded(),
-			now: loaded().do(func(l *backlog.Listener) {
+			now: loaded().do(func(l *model.Listener) {
 				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(95), 700*time.Millisecond
 			}),
 			status: ok, codes: []string{"accept_queue_peak"},
 		},
 		{
-			name: "the CPU limit throttles", before: loaded(), now: full(loaded()).do(totals(0, 600*time.Millisecond, 0)).lost(backlog.CauseCPUThrottled, syn, 44),
-			status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue),
+			name: "the CPU limit throttles", before: loaded(), now: full(loaded()).do(totals(0, 600*time.Millisecond, 0)).lost(model.CauseCPUThrottled, syn, 44),
+			status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue),
 		},
 		{
 			name: "200 busy threads, and 16 CPUs each throttled for 3 % of the time", status: saturated, cause: threads, chain: causes(threads),
@@ -208,12 +208,12 @@ func scenariosStalls() []scenario {
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)), codes: []string{"cpu_throttled"},
 		},
 		{
-			name: "200 busy threads that a quota keeps from running", status: saturated, cause: backlog.CauseCPUThrottled, chain: causes(threads),
+			name: "200 busy threads that a quota keeps from running", status: saturated, cause: model.CauseCPUThrottled, chain: causes(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(12*time.Second, 4*time.Second, 10, 10)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
 		},
 		{
-			name: "200 busy threads that all wait for a CPU", status: saturated, cause: backlog.CauseCPUSaturated, chain: causes(threads),
+			name: "200 busy threads that all wait for a CPU", status: saturated, cause: model.CauseCPUSaturated, chain: causes(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 150*time.Second)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
 		},
@@ -223,28 +223,28 @@ func scenariosStalls() []scenario {
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
 		},
 		{
-			name: "a burst larger than the queue", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).inService(190).lost(backlog.CauseSlowAccept, syn, 60),
-			status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
+			name: "a burst larger than the queue", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).inService(190).lost(model.CauseSlowAccept, syn, 60),
+			status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
 		},
 		{
 			name: "a queue at 90 % in two looks", before: tomcat(200, 8192, 100).queue(88, time.Second).inService(50), now: tomcat(200, 8192, 100).queue(91, time.Second).inService(50),
-			status: warning, cause: backlog.CauseSlowAccept,
+			status: warning, cause: model.CauseSlowAccept,
 		},
 		{
-			name: "drops at the SYN queue without cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).lost(backlog.CauseSynBacklog, syn, 5000).do(func(l *backlog.Listener) { l.SynBacklog.Length = 101 }),
+			name: "drops at the SYN queue without cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).lost(model.CauseSynBacklog, syn, 5000).do(func(l *model.Listener) { l.SynBacklog.Length = 101 }),
 			change: func(e *Evidence) {
-				e.Sysctl["tcp_syncookies"], e.Delta = 0, backlog.Counters{"TCPReqQFullDrop": 5000, "ListenDrops": 5000}
+				e.Sysctl["tcp_syncookies"], e.Delta = 0, model.Counters{"TCPReqQFullDrop": 5000, "ListenDrops": 5000}
 			},
-			status: losing, cause: backlog.CauseSynBacklog, chain: causes(backlog.CauseSynBacklog),
+			status: losing, cause: model.CauseSynBacklog, chain: causes(model.CauseSynBacklog),
 		},
 		{
 			name: "the SYN queue overflows with cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
-			change: func(e *Evidence) { e.Delta = backlog.Counters{"SyncookiesSent": 812} },
+			change: func(e *Evidence) { e.Delta = model.Counters{"SyncookiesSent": 812} },
 			status: ok, codes: []string{"syncookies"},
 		},
 		{
 			name: "TCP memory pressure", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
-			change: func(e *Evidence) { e.Delta = backlog.Counters{"TCPMemoryPressures": 3} },
+			change: func(e *Evidence) { e.Delta = model.Counters{"TCPMemoryPressures": 3} },
 			status: ok, codes: []string{"tcp_memory_pressure"},
 		},
 	}
@@ -252,9 +252,9 @@ func scenariosStalls() []scenario {
 
 // Limits that nobody knows, one look only, and load that is no problem.
 func scenariosUnknown() []scenario {
-	nginx := func(l *backlog.Listener) { l.Process.Comm, l.Connector = "nginx", &backlog.Connector{Server: "other"} }
-	https := func(l *backlog.Listener) { l.Connector.TLS = true }
-	uncertain := func(l *backlog.Listener) {
+	nginx := func(l *model.Listener) { l.Process.Comm, l.Connector = "nginx", &model.Connector{Server: "other"} }
+	https := func(l *model.Listener) { l.Connector.TLS = true }
+	uncertain := func(l *model.Listener) {
 		l.Connector.MaxConnections = new(*l.Connector.MaxConnections)
 		l.Connector.MaxConnections.Uncertain = true
 	}
@@ -275,7 +275,7 @@ func scenariosUnknown() []scenario {
 			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
 		},
 		{
-			name: "an uncertain maxConnections that is reached", status: losing, cause: backlog.CauseMaxConnections,
+			name: "an uncertain maxConnections that is reached", status: losing, cause: model.CauseMaxConnections,
 			now: tomcat(200, 60, 100).do(uncertain).inService(60).queue(101, 3*time.Second).lost(maxConns, syn, 12), before: tomcat(200, 60, 100).do(uncertain).inService(60).queue(101, 2*time.Second),
 			chain: causes(acceptQueue, maxConns), notCodes: []string{"limits_unknown"},
 		},
@@ -285,7 +285,7 @@ func scenariosUnknown() []scenario {
 			codes: []string{"limits_unknown", "connections_partial"}, notCodes: []string{"slow_accept"},
 		},
 		{
-			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
+			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
 			now: tomcat(200, -1, 100).inService(50).queue(101, 3*time.Second), before: tomcat(200, -1, 100).inService(50).queue(101, 2*time.Second),
 		},
 		{
@@ -294,18 +294,18 @@ func scenariosUnknown() []scenario {
 		},
 		{
 			name: "a single look", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
-			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(6, 2*time.Second).do(func(l *backlog.Listener) { l.Losses = nil }),
+			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(6, 2*time.Second).do(func(l *model.Listener) { l.Losses = nil }),
 		},
 		{
 			name: "four threads, ten connections, five in the queue: 14 clients", status: saturated, cause: maxConns, chain: causes(maxConns, threads),
-			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(4, 2*time.Second).do(func(l *backlog.Listener) { l.Losses = nil }),
+			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(4, 2*time.Second).do(func(l *model.Listener) { l.Losses = nil }),
 		},
 		{
-			name: "the executor's queue is bounded and full", status: saturated, cause: backlog.CauseExecutorQueue, chain: causes(backlog.CauseExecutorQueue, threads),
+			name: "the executor's queue is bounded and full", status: saturated, cause: model.CauseExecutorQueue, chain: causes(model.CauseExecutorQueue, threads),
 			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(96).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
 		},
 		{
-			name: "the executor's queue has no place left", status: saturated, cause: backlog.CauseExecutorQueue, chain: causes(backlog.CauseExecutorQueue, threads),
+			name: "the executor's queue has no place left", status: saturated, cause: model.CauseExecutorQueue, chain: causes(model.CauseExecutorQueue, threads),
 			now: tomcat(20, 8192, 100).pool(20).inService(19).waiting(103).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
 		},
 		{
@@ -332,8 +332,8 @@ func scenariosUnknown() []scenario {
 		},
 		{
 			name: "HTTPS, the pool is at its maximum and requests pile up", status: saturated, cause: threads, chain: causes(threads),
-			now:    tomcat(200, 8192, 100).pool(200).do(https).waiting(120).with(backlog.Unclassified, 210),
-			before: tomcat(200, 8192, 100).pool(200).do(https).waiting(110).with(backlog.Unclassified, 210),
+			now:    tomcat(200, 8192, 100).pool(200).do(https).waiting(120).with(model.Unclassified, 210),
+			before: tomcat(200, 8192, 100).pool(200).do(https).waiting(110).with(model.Unclassified, 210),
 		},
 		{
 			name: "a minute ago the connections ran out, now it is calm", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
@@ -342,12 +342,12 @@ func scenariosUnknown() []scenario {
 		},
 		{
 			name: "a minute ago the queue overflowed, then the connections ran out", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
-			now: tomcat(200, 1000, 100).inService(12).lost(backlog.CauseSlowAccept, syn, 700).lost(maxConns, syn, 300), before: tomcat(200, 1000, 100).inService(10),
+			now: tomcat(200, 1000, 100).inService(12).lost(model.CauseSlowAccept, syn, 700).lost(maxConns, syn, 300), before: tomcat(200, 1000, 100).inService(10),
 			change: minute,
 		},
 		{
-			name: "one odd packet does not name the cause", status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue),
-			now:    tomcat(200, 1000, 100).inService(12).lost(backlog.CauseSlowAccept, syn, 700).lost(backlog.CauseSynBacklog, syn, 1).lost(backlog.CauseJVMPause, syn, 2),
+			name: "one odd packet does not name the cause", status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
+			now:    tomcat(200, 1000, 100).inService(12).lost(model.CauseSlowAccept, syn, 700).lost(model.CauseSynBacklog, syn, 1).lost(model.CauseJVMPause, syn, 2),
 			before: tomcat(200, 1000, 100).inService(10), change: minute,
 		},
 		{
@@ -356,28 +356,28 @@ func scenariosUnknown() []scenario {
 			change: minute,
 		},
 		{
-			name: "a minute ago the files ran out", status: losing, cause: backlog.CauseOpenFiles, chain: causes(acceptQueue, backlog.CauseOpenFiles),
-			now: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)).lost(backlog.CauseOpenFiles, syn, 30), before: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)),
+			name: "a minute ago the files ran out", status: losing, cause: model.CauseOpenFiles, chain: causes(acceptQueue, model.CauseOpenFiles),
+			now: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)).lost(model.CauseOpenFiles, syn, 30), before: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)),
 			change: minute,
 		},
 		{
-			name: "a minute ago the CPU was throttled", status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue),
-			now: tomcat(200, 8192, 100).inService(2).lost(backlog.CauseCPUThrottled, syn, 30), before: tomcat(200, 8192, 100).inService(2),
+			name: "a minute ago the CPU was throttled", status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue),
+			now: tomcat(200, 8192, 100).inService(2).lost(model.CauseCPUThrottled, syn, 30), before: tomcat(200, 8192, 100).inService(2),
 			change: minute,
 		},
 		{
-			name: "a single look at a quiet server", status: ok, now: tomcat(200, 8192, 100).inService(3).do(func(l *backlog.Listener) { l.Losses = nil }),
+			name: "a single look at a quiet server", status: ok, now: tomcat(200, 8192, 100).inService(3).do(func(l *model.Listener) { l.Losses = nil }),
 		},
 		{
 			name: "the only listener, and packets that its counter missed", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
-			now: tomcat(200, 100, 100).inService(100).queue(101, time.Second).do(func(l *backlog.Listener) {
+			now: tomcat(200, 100, 100).inService(100).queue(101, time.Second).do(func(l *model.Listener) {
 				l.Losses.DroppedPackets, l.Losses.Unattributed = 8, 8
 			}),
 			before: tomcat(200, 100, 100).inService(100).queue(101, time.Second), codes: []string{"dropped_packets"}, notCodes: []string{"unattributed_drops"},
 		},
 		{
 			name: "the first look at a busy server, before losses can be told", status: ok,
-			now: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(func(l *backlog.Listener) { l.Losses = nil }), change: first,
+			now: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(func(l *model.Listener) { l.Losses = nil }), change: first,
 		},
 		{
 			name: "the first look at a server that is at its limits", status: ok,
@@ -385,7 +385,7 @@ func scenariosUnknown() []scenario {
 		},
 		{
 			name: "the first look at a stopped process", status: ok,
-			now: tomcat(200, 200, 100).inService(20).queue(5, time.Second).do(func(l *backlog.Listener) { l.Process.Stopped = true }), change: first,
+			now: tomcat(200, 200, 100).inService(20).queue(5, time.Second).do(func(l *model.Listener) { l.Process.Stopped = true }), change: first,
 		},
 		{
 			name: "the first look at a listener that drops", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
@@ -409,13 +409,13 @@ func first(e *Evidence) { e.First = true }
 func minute(e *Evidence) { e.Interval = time.Minute }
 
 // bounded gives the executor a queue of 100 places.
-func bounded(l *backlog.Listener) {
-	l.Connector.MaxQueue = &backlog.Setting[int]{Value: 100, Kind: backlog.SourceFile}
+func bounded(l *model.Listener) {
+	l.Connector.MaxQueue = &model.Setting[int]{Value: 100, Kind: model.SourceFile}
 }
 
 // abandoned are requests whose clients closed before the answer.
-func abandoned(n uint64) func(*backlog.Listener) {
-	return func(l *backlog.Listener) { l.Losses.AbandonedRequests = n }
+func abandoned(n uint64) func(*model.Listener) {
+	return func(l *model.Listener) { l.Losses.AbandonedRequests = n }
 }
 
-func uncertainAcceptCount(l *backlog.Listener) { l.Connector.AcceptCount.Uncertain = true }
+func uncertainAcceptCount(l *model.Listener) { l.Connector.AcceptCount.Uncertain = true }

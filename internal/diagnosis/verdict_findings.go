@@ -5,25 +5,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // findings lists what the evidence carries: the cause first, then the other
 // full stages, what clients saw, and what else a reader should know.
-func (j *judge) findings(v backlog.Verdict) []backlog.Finding {
-	var out []backlog.Finding
+func (j *judge) findings(v model.Verdict) []model.Finding {
+	var out []model.Finding
 	seen := map[string]bool{}
-	add := func(f backlog.Finding) {
+	add := func(f model.Finding) {
 		if f.Code != "" && !seen[f.Code] {
 			seen[f.Code] = true
 			out = append(out, f)
 		}
 	}
 	for _, c := range j.ownFindings(v) {
-		add(backlog.Finding{Code: string(c), Severity: severity(v, c), Evidence: j.evidence(c, v), Advice: j.advice(c, v)})
+		add(model.Finding{Code: string(c), Severity: severity(v, c), Evidence: j.evidence(c, v), Advice: j.advice(c, v)})
 	}
-	if v.Cause == backlog.CauseNone && v.Status != backlog.StatusOK {
-		add(backlog.Finding{Code: "limits_unknown", Severity: severity(v, v.Cause), Evidence: j.evidence(v.Cause, v), Advice: j.adviseUnknown()})
+	if v.Cause == model.CauseNone && v.Status != model.StatusOK {
+		add(model.Finding{Code: "limits_unknown", Severity: severity(v, v.Cause), Evidence: j.evidence(v.Cause, v), Advice: j.adviseUnknown()})
 	}
 	for _, f := range j.clientFindings() {
 		add(f)
@@ -39,14 +39,14 @@ func (j *judge) findings(v backlog.Verdict) []backlog.Finding {
 
 // ownFindings are the causes worth a finding of their own: the verdict's, and what
 // stands behind it in the chain. The accept queue is told by all of them.
-func (j *judge) ownFindings(v backlog.Verdict) []backlog.Cause {
-	var out []backlog.Cause
+func (j *judge) ownFindings(v model.Verdict) []model.Cause {
+	var out []model.Cause
 	switch v.Cause {
-	case backlog.CauseNone:
-	case backlog.CauseJVMPause, backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
+	case model.CauseNone:
+	case model.CauseJVMPause, model.CauseCPUThrottled, model.CauseCPUSaturated:
 		// Stages fill behind a process that does not run; each on its own would
 		// be advised to grow, in vain.
-		return []backlog.Cause{v.Cause}
+		return []model.Cause{v.Cause}
 	default:
 		out = append(out, v.Cause)
 	}
@@ -54,9 +54,9 @@ func (j *judge) ownFindings(v backlog.Verdict) []backlog.Cause {
 		return out
 	}
 	for _, c := range v.Chain {
-		told := c == backlog.CauseAcceptQueue || c == backlog.CauseMaxConnections && v.Cause == backlog.CauseKeepAliveIdle
+		told := c == model.CauseAcceptQueue || c == model.CauseMaxConnections && v.Cause == model.CauseKeepAliveIdle
 		// All threads busy with nothing waiting is part of the chain, no problem of its own.
-		idle := c == backlog.CauseMaxThreads && !j.threadsFull
+		idle := c == model.CauseMaxThreads && !j.threadsFull
 		if !told && !idle && !slices.Contains(out, c) {
 			out = append(out, c)
 		}
@@ -64,41 +64,41 @@ func (j *judge) ownFindings(v backlog.Verdict) []backlog.Cause {
 	return out
 }
 
-func severity(v backlog.Verdict, c backlog.Cause) backlog.Severity {
+func severity(v model.Verdict, c model.Cause) model.Severity {
 	switch {
-	case v.Status >= backlog.StatusLosing && c == v.Cause:
-		return backlog.SeverityCritical
+	case v.Status >= model.StatusLosing && c == v.Cause:
+		return model.SeverityCritical
 	default:
-		return backlog.SeverityWarning
+		return model.SeverityWarning
 	}
 }
 
 // evidence lists the numbers that a cause was judged from.
-func (j *judge) evidence(c backlog.Cause, v backlog.Verdict) string {
+func (j *judge) evidence(c model.Cause, v model.Verdict) string {
 	switch c {
-	case backlog.CauseMaxThreads:
+	case model.CauseMaxThreads:
 		return j.join(j.threadNumbers(), j.queueNumbers())
-	case backlog.CauseMaxConnections, backlog.CauseKeepAliveIdle:
+	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
 		return j.join(j.lossNumbers(c, v, j.connectionsFull), j.connectionNumbers(), j.threadNumbers(), j.queueNumbers())
-	case backlog.CauseExecutorQueue:
+	case model.CauseExecutorQueue:
 		n, _ := boundedQueue(j.Now)
 		return j.join(j.threadNumbers(), fmt.Sprintf("executor queue bounded at %d", n))
-	case backlog.CauseOpenFiles, backlog.CauseEphemeralPorts:
-		full := c == backlog.CauseEphemeralPorts || j.filesFull
+	case model.CauseOpenFiles, model.CauseEphemeralPorts:
+		full := c == model.CauseEphemeralPorts || j.filesFull
 		return j.join(j.lossNumbers(c, v, full), j.stageOr(c), j.connectionNumbers(), j.queueNumbers())
-	case backlog.CauseJVMPause, backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
+	case model.CauseJVMPause, model.CauseCPUThrottled, model.CauseCPUSaturated:
 		phrase := j.pausePhrase()
-		if c != backlog.CauseJVMPause {
+		if c != model.CauseJVMPause {
 			phrase = j.cpuPhrase(c)
 		}
 		return j.join(phrase, j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
-	case backlog.CauseBacklogClamped:
+	case model.CauseBacklogClamped:
 		return j.join(j.clampedNumbers(), j.queueNumbers())
-	case backlog.CauseSynBacklog:
+	case model.CauseSynBacklog:
 		return j.join(j.synNumbers())
-	case backlog.CauseListenerClosed:
+	case model.CauseListenerClosed:
 		return j.join(fmt.Sprintf("a listener on port %d went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, count(j.resetInQueue(), "connection")), j.resetNumbers())
-	case backlog.CauseNoListener:
+	case model.CauseNoListener:
 		return j.join(fmt.Sprintf("no LISTEN socket on port %d", j.Now.Port), j.resetNumbers())
 	}
 	return j.join(j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
@@ -158,11 +158,11 @@ func (j *judge) connectionNumbers() string {
 		s = fmt.Sprintf("%d of %d connections held", n, j.Now.Connector.MaxConnections.Value)
 	}
 	var parts []string
-	for ph := range backlog.NumPhases {
+	for ph := range model.NumPhases {
 		if k := phase(j.Now, ph); k > 0 {
 			part := fmt.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " "))
 			switch n := silent(j.Now); {
-			case ph != backlog.Idle || n == 0:
+			case ph != model.Idle || n == 0:
 			case n >= k:
 				part += ", which have sent nothing yet"
 			default:
@@ -206,10 +206,10 @@ func (j *judge) queueNumbers() string {
 // lossNumbers are the packets of one cause, where they are not all. shown is
 // false when the present look no longer shows what the looks around the drops
 // did; the numbers that follow are then those of now.
-func (j *judge) lossNumbers(c backlog.Cause, v backlog.Verdict, shown bool) string {
+func (j *judge) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
 	n, all := j.droppedFor(c), j.losses().DroppedPackets
 	switch {
-	case n > 0 && !shown && v.Status == backlog.StatusLosing:
+	case n > 0 && !shown && v.Status == model.StatusLosing:
 		return fmt.Sprintf("the limit was reached in the looks around %d of the %s, it is not now", n, count(all, "dropped packet"))
 	case n == 0 || n == all:
 		return ""
@@ -217,7 +217,7 @@ func (j *judge) lossNumbers(c backlog.Cause, v backlog.Verdict, shown bool) stri
 	return fmt.Sprintf("%d of the %s fall to this cause", n, count(all, "dropped packet"))
 }
 
-func (j *judge) stageOr(c backlog.Cause) string {
+func (j *judge) stageOr(c model.Cause) string {
 	if _, ok := limitNamed(j.limits, string(c)); ok {
 		return j.stagePhrase(c)
 	}
@@ -237,7 +237,7 @@ func (j *judge) clampedNumbers() string {
 }
 
 func (j *judge) synNumbers() string {
-	s := fmt.Sprintf("%s dropped before the accept queue", count(j.droppedFor(backlog.CauseSynBacklog), "packet"))
+	s := fmt.Sprintf("%s dropped before the accept queue", count(j.droppedFor(model.CauseSynBacklog), "packet"))
 	if b := j.Now.SynBacklog; b != nil {
 		s += fmt.Sprintf("; %s half-open, limit %d", count(b.Length, "connection"), b.Limit)
 	}
@@ -256,7 +256,7 @@ func (j *judge) resetNumbers() string {
 }
 
 // sourceOf says where a setting was found.
-func sourceOf(s *backlog.Setting[int]) string {
+func sourceOf(s *model.Setting[int]) string {
 	switch {
 	case s.Source != "":
 		return " (" + s.Source + ")"

@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // clientFindings tell what clients saw of it, each thing counted apart.
-func (j *judge) clientFindings() []backlog.Finding {
-	var out []backlog.Finding
+func (j *judge) clientFindings() []model.Finding {
+	var out []model.Finding
 	if j.losses().DroppedPackets > 0 {
-		out = append(out, backlog.Finding{
-			Code: "dropped_packets", Severity: backlog.SeverityCritical,
+		out = append(out, model.Finding{
+			Code: "dropped_packets", Severity: model.SeverityCritical,
 			Evidence: j.packetNumbers(), Advice: j.packetMeaning(),
 		})
 	}
 	if n := j.losses().AbandonedRequests; n > 0 {
-		out = append(out, backlog.Finding{
-			Code: "abandoned_requests", Severity: backlog.SeverityWarning,
+		out = append(out, model.Finding{
+			Code: "abandoned_requests", Severity: model.SeverityWarning,
 			Evidence: fmt.Sprintf("Probably given up by their clients%s: %s, waiting or in service when the client closed; the connection then vanished while the namespace counted a reset (EstabResets). "+
 				"An estimate: scans miss what comes and goes between two of them, and resets of other connections count, too.",
 				j.inInterval(), count(n, "request")),
@@ -26,15 +26,15 @@ func (j *judge) clientFindings() []backlog.Finding {
 		})
 	}
 	if n := j.losses().QueueResets; n > 0 && j.losses().DroppedPackets > 0 {
-		out = append(out, backlog.Finding{
-			Code: "queue_resets", Severity: backlog.SeverityCritical,
+		out = append(out, model.Finding{
+			Code: "queue_resets", Severity: model.SeverityCritical,
 			Evidence: fmt.Sprintf("%s stood in the accept queue when the listener closed.", count(n, "connection")),
 			Advice:   "Their clients were reset, although they had done nothing but wait; most HTTP clients repeat only idempotent requests by themselves.",
 		})
 	}
 	if n := j.losses().Unattributed; n > 0 && !j.countsUnattributed() {
-		out = append(out, backlog.Finding{
-			Code: "unattributed_drops", Severity: backlog.SeverityInfo,
+		out = append(out, model.Finding{
+			Code: "unattributed_drops", Severity: model.SeverityInfo,
 			Evidence: fmt.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, verb(n, "packet was", "packets were"), j.inInterval()),
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
@@ -57,12 +57,12 @@ func (j *judge) packetNumbers() string {
 	n := j.packets()
 	var parts []string
 	for _, k := range []struct {
-		kind      backlog.Packet
+		kind      model.Packet
 		one, many string
 	}{
-		{backlog.PacketSYN, "SYN", "SYNs"},
-		{backlog.PacketACK, "final ACK or data behind it", "final ACKs or data behind them"},
-		{backlog.PacketUnknown, "packet of a kind that the counters do not tell", "packets of a kind that the counters do not tell"},
+		{model.PacketSYN, "SYN", "SYNs"},
+		{model.PacketACK, "final ACK or data behind it", "final ACKs or data behind them"},
+		{model.PacketUnknown, "packet of a kind that the counters do not tell", "packets of a kind that the counters do not tell"},
 	} {
 		if n[k.kind] == 0 {
 			continue
@@ -78,14 +78,14 @@ func (j *judge) packetNumbers() string {
 	return s + "."
 }
 
-func (j *judge) packets() map[backlog.Packet]uint64 {
-	n := make(map[backlog.Packet]uint64)
+func (j *judge) packets() map[model.Packet]uint64 {
+	n := make(map[model.Packet]uint64)
 	rest := j.losses().DroppedPackets
 	for _, d := range j.losses().By {
 		n[d.Packet] += d.Packets
 		rest -= min(rest, d.Packets)
 	}
-	n[backlog.PacketUnknown] += rest // counted as this listener's, but not told apart
+	n[model.PacketUnknown] += rest // counted as this listener's, but not told apart
 	return n
 }
 
@@ -93,10 +93,10 @@ func (j *judge) packets() map[backlog.Packet]uint64 {
 func (j *judge) packetMeaning() string {
 	n := j.packets()
 	var parts []string
-	if n[backlog.PacketSYN]+n[backlog.PacketUnknown] > 0 {
+	if n[model.PacketSYN]+n[model.PacketUnknown] > 0 {
 		parts = append(parts, "A client whose SYN is dropped hears nothing and tries again after 1 s: it sees a second or more of delay, or a connect timeout, never a refusal.")
 	}
-	if n[backlog.PacketACK]+n[backlog.PacketUnknown] > 0 {
+	if n[model.PacketACK]+n[model.PacketUnknown] > 0 {
 		after := "A client whose final ACK is dropped believes it is connected, sends its request and hears nothing: a read timeout, or a reset later."
 		if j.Sysctl["tcp_abort_on_overflow"] == 1 {
 			after = "A client whose final ACK is dropped believes it is connected and is reset (tcp_abort_on_overflow=1)."

@@ -3,23 +3,23 @@ package diagnosis
 import (
 	"fmt"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // stageFindings are facts about the stages beside the cause.
-func (j *judge) stageFindings(v backlog.Verdict) []backlog.Finding {
+func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	if !j.Now.Listening() {
 		return nil
 	}
-	var out []backlog.Finding
-	add := func(code string, s backlog.Severity, evidence, advice string) {
-		out = append(out, backlog.Finding{Code: code, Severity: s, Evidence: evidence, Advice: advice})
+	var out []model.Finding
+	add := func(code string, s model.Severity, evidence, advice string) {
+		out = append(out, model.Finding{Code: code, Severity: s, Evidence: evidence, Advice: advice})
 	}
 	if j.clamped() {
-		add(string(backlog.CauseBacklogClamped), backlog.SeverityWarning, j.join(j.clampedNumbers()), j.adviseClamped())
+		add(string(model.CauseBacklogClamped), model.SeverityWarning, j.join(j.clampedNumbers()), j.adviseClamped())
 	}
 	j.acceptCountChanged(add)
-	if v.Cause != backlog.CauseOpenFiles {
+	if v.Cause != model.CauseOpenFiles {
 		j.openFilesFinding(add)
 	}
 	j.forecast(v, add)
@@ -30,14 +30,14 @@ func (j *judge) stageFindings(v backlog.Verdict) []backlog.Finding {
 	return out
 }
 
-type adder func(code string, s backlog.Severity, evidence, advice string)
+type adder func(code string, s model.Severity, evidence, advice string)
 
 // acceptCountChanged: less configured than in force can only be a change since
 // the listener was opened.
 func (j *judge) acceptCountChanged(add adder) {
 	n, ok := acceptCount(j.Now)
 	if q := j.Now.AcceptQueue; ok && q != nil && n < q.Limit {
-		add("accept_count_changed", backlog.SeverityInfo,
+		add("accept_count_changed", model.SeverityInfo,
 			fmt.Sprintf("Configured is acceptCount %d%s, but the listener was opened with a backlog of %d.", n, sourceOf(j.Now.Connector.AcceptCount), q.Limit),
 			"The setting was changed after the start, or is not the one this process was started with: the new value counts after a restart.")
 	}
@@ -64,7 +64,7 @@ func (j *judge) openFilesFinding(add adder) {
 	if fewer := (most - (used - n)) * 9 / 10; fewer > 0 {
 		instead = fmt.Sprintf(", or lower %s to %d, so that clients wait in the queue instead of accept() failing", maxConnectionsSetting().name(j.Now), fewer)
 	}
-	add("open_files_below_max_connections", backlog.SeverityWarning,
+	add("open_files_below_max_connections", model.SeverityWarning,
 		fmt.Sprintf("The process may open %d files, %d are open and %d of these are no connections of this listener: the files run out at about %d connections, before maxConnections (%d).",
 			most, used, used-n, max(0, most-(used-n)), conns),
 		fmt.Sprintf("Raise the open-files limit to %d (%s) and restart%s.", to, filesLimit(to), instead))
@@ -73,13 +73,13 @@ func (j *judge) openFilesFinding(add adder) {
 // forecast warns of what hits all of a sudden: a process out of files or ports
 // fails, while clients of the other stages only begin to wait. Threads come and
 // go too fast to be foretold.
-func (j *judge) forecast(v backlog.Verdict, add adder) {
+func (j *judge) forecast(v model.Verdict, add adder) {
 	for _, l := range j.limits {
-		c := backlog.Cause(l.Name)
-		if c != backlog.CauseOpenFiles && c != backlog.CauseEphemeralPorts || c == v.Cause || l.Ratio < .5 || !j.fills(l.Name) {
+		c := model.Cause(l.Name)
+		if c != model.CauseOpenFiles && c != model.CauseEphemeralPorts || c == v.Cause || l.Ratio < .5 || !j.fills(l.Name) {
 			continue
 		}
-		add("forecast_"+l.Name, backlog.SeverityInfo, j.join(j.stagePhrase(c)), j.advice(c, v))
+		add("forecast_"+l.Name, model.SeverityInfo, j.join(j.stagePhrase(c)), j.advice(c, v))
 	}
 }
 
@@ -93,7 +93,7 @@ func (j *judge) peakFinding(add adder) {
 	if q.PeakAge > 0 {
 		ago = " " + seconds(q.PeakAge) + " ago"
 	}
-	add("accept_queue_peak", backlog.SeverityInfo,
+	add("accept_queue_peak", model.SeverityInfo,
 		fmt.Sprintf("The accept queue held %d of %d connections%s, and holds %d now.", *q.Peak, q.Capacity(), ago, q.Length),
 		"A burst, or a moment in which nothing was accepted: it fell between two looks and is only seen by the samples.")
 }
@@ -105,18 +105,18 @@ func (j *judge) connectionFindings(add adder) {
 		return
 	}
 	if r := c.Reset; r != nil && *r > 0 {
-		add("reset_connections", backlog.SeverityWarning,
+		add("reset_connections", model.SeverityWarning,
 			fmt.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
 				count(*r, "descriptor"), verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
 			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. Actuator's tomcat.connections.current tells how many are held.")
 	}
 	if j.undercounted() && !c.Partial {
-		add("connections_undercounted", backlog.SeverityInfo,
+		add("connections_undercounted", model.SeverityInfo,
 			fmt.Sprintf("Connections wait although only %d of %d are seen; slots held by connections that the client has reset could not be counted, so that maxConnections may be reached after all.", c.Accepted, j.Now.Connector.MaxConnections.Value),
 			"Run as root or as the process's user and group, so that /proc/PID/fd can be read.")
 	}
 	if c.Partial {
-		add("connections_partial", backlog.SeverityInfo,
+		add("connections_partial", model.SeverityInfo,
 			"The walk of the socket table was cut short every time: the connections counted are too few.",
 			"Look again when fewer connections open and close, or use a longer --scan-interval.")
 	}
@@ -131,28 +131,28 @@ func (j *judge) undercounted() bool {
 }
 
 func (j *judge) unclassified(add adder) {
-	n := phase(j.Now, backlog.Unclassified)
+	n := phase(j.Now, model.Unclassified)
 	c := j.Now.Connector
 	switch {
 	case n == 0:
 	case c != nil && (c.TLS || c.HTTP2):
-		add("unclassified", backlog.SeverityInfo,
+		add("unclassified", model.SeverityInfo,
 			count(n, "connection")+" cannot be told idle from in service: what is on an encrypted or multiplexed connection is not visible from outside.",
 			"Ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy.")
 	default:
-		add("unclassified", backlog.SeverityInfo,
+		add("unclassified", model.SeverityInfo,
 			fmt.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", count(n, "connection"), verb(n, "has", "have")),
 			"They hold a connection slot each and no thread. If it is clients that never finish their request, connectionTimeout decides how long they may.")
 	}
 }
 
 // processFindings: a CPU or a stop beside another cause.
-func (j *judge) processFindings(v backlog.Verdict, add adder) {
-	if j.either(stopped) && v.Cause != backlog.CauseJVMPause {
-		add("process_stopped", backlog.SeverityWarning, capital(j.pausePhrase())+".", j.advisePause())
+func (j *judge) processFindings(v model.Verdict, add adder) {
+	if j.either(stopped) && v.Cause != model.CauseJVMPause {
+		add("process_stopped", model.SeverityWarning, capital(j.pausePhrase())+".", j.advisePause())
 	}
-	if v.Status >= backlog.StatusSaturated && v.Cause != backlog.CauseCPUThrottled && j.throttling().share() >= j.t.ThrottledShare {
-		add(string(backlog.CauseCPUThrottled), backlog.SeverityWarning, capital(j.cpuPhrase(backlog.CauseCPUThrottled))+".", j.adviseThrottled())
+	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && j.throttling().share() >= j.t.ThrottledShare {
+		add(string(model.CauseCPUThrottled), model.SeverityWarning, capital(j.cpuPhrase(model.CauseCPUThrottled))+".", j.adviseThrottled())
 	}
 }
 
@@ -162,9 +162,9 @@ func (j *judge) notes(add adder) {
 	if c == nil {
 		return
 	}
-	note := func(s *backlog.Setting[int], name setting, code string) {
+	note := func(s *model.Setting[int], name setting, code string) {
 		if s != nil && s.Note != "" {
-			add(code, backlog.SeverityInfo,
+			add(code, model.SeverityInfo,
 				fmt.Sprintf("%s is %d%s: %s", name.name(j.Now), s.Value, sourceOf(s), s.Note), "")
 		}
 	}

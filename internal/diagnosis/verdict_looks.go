@@ -3,12 +3,12 @@ package diagnosis
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // pair is two looks at one listener, or one (before is nil then).
 type pair struct {
-	now, before *backlog.Listener
+	now, before *model.Listener
 	first       bool // before will be had, but is not yet
 	elapsed     time.Duration
 	t           Thresholds
@@ -16,21 +16,21 @@ type pair struct {
 
 // both tells whether every look shows it: a stage that is full in one look
 // only is no state yet. The only look there will be is judged from one.
-func (p pair) both(shows func(*backlog.Listener) bool) bool {
+func (p pair) both(shows func(*model.Listener) bool) bool {
 	return shows(p.now) && !p.first && (p.before == nil || shows(p.before))
 }
 
-func (p pair) either(shows func(*backlog.Listener) bool) bool {
+func (p pair) either(shows func(*model.Listener) bool) bool {
 	return shows(p.now) || p.before != nil && shows(p.before)
 }
 
 // total is how much a running total of time grew between the looks.
-func (p pair) total(of func(*backlog.Process) *time.Duration) (time.Duration, bool) {
+func (p pair) total(of func(*model.Process) *time.Duration) (time.Duration, bool) {
 	return grown(p, of)
 }
 
 // grown is how much a running total of the process grew between the looks.
-func grown[N uint64 | time.Duration](p pair, of func(*backlog.Process) *N) (N, bool) {
+func grown[N uint64 | time.Duration](p pair, of func(*model.Process) *N) (N, bool) {
 	if p.now == nil || p.before == nil || p.now.Process == nil || p.before.Process == nil {
 		return 0, false
 	}
@@ -45,7 +45,7 @@ func grown[N uint64 | time.Duration](p pair, of func(*backlog.Process) *N) (N, b
 }
 
 // share is the same per time: 1 is always, for run delay one thread on average.
-func (p pair) share(of func(*backlog.Process) *time.Duration) float64 {
+func (p pair) share(of func(*model.Process) *time.Duration) float64 {
 	d, ok := p.total(of)
 	if !ok || p.elapsed <= 0 {
 		return 0
@@ -53,12 +53,12 @@ func (p pair) share(of func(*backlog.Process) *time.Duration) float64 {
 	return d.Seconds() / p.elapsed.Seconds()
 }
 
-func safepointTime(p *backlog.Process) *time.Duration { return p.SafepointTime }
-func cpuThrottled(p *backlog.Process) *time.Duration  { return p.CPUThrottled }
-func cpuUsed(p *backlog.Process) *time.Duration       { return p.CPUUsed }
-func runDelay(p *backlog.Process) *time.Duration      { return p.RunDelay }
+func safepointTime(p *model.Process) *time.Duration { return p.SafepointTime }
+func cpuThrottled(p *model.Process) *time.Duration  { return p.CPUThrottled }
+func cpuUsed(p *model.Process) *time.Duration       { return p.CPUUsed }
+func runDelay(p *model.Process) *time.Duration      { return p.RunDelay }
 
-func stopped(l *backlog.Listener) bool { return l != nil && l.Process != nil && l.Process.Stopped }
+func stopped(l *model.Listener) bool { return l != nil && l.Process != nil && l.Process.Stopped }
 
 // limit says what is known of maxConnections.
 type limit int
@@ -69,7 +69,7 @@ const (
 	limitKnown
 )
 
-func connectionLimit(l *backlog.Listener) limit {
+func connectionLimit(l *model.Listener) limit {
 	switch {
 	case l == nil || l.Connector == nil || l.Connector.MaxConnections == nil:
 		return limitUnknown
@@ -81,18 +81,18 @@ func connectionLimit(l *backlog.Listener) limit {
 
 // uncertainLimit: a maxConnections that is not reached, but may be overruled by
 // what could not be read, does not show that there is room inside.
-func uncertainLimit(l *backlog.Listener) bool {
+func uncertainLimit(l *model.Listener) bool {
 	return connectionLimit(l) != limitUnknown && l.Connector.MaxConnections.Uncertain
 }
 
 // partial: the connections that were counted are too few. They can show a
 // limit reached, and never that there is room.
-func partial(l *backlog.Listener) bool {
+func partial(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Partial
 }
 
 // held is the number of connection slots in use.
-func held(l *backlog.Listener) (int, bool) {
+func held(l *model.Listener) (int, bool) {
 	if l == nil || l.Connections == nil {
 		return 0, false
 	}
@@ -100,7 +100,7 @@ func held(l *backlog.Listener) (int, bool) {
 }
 
 // atConnectionLimit tells whether Tomcat holds all the connections it may.
-func (p pair) atConnectionLimit(l *backlog.Listener) bool {
+func (p pair) atConnectionLimit(l *model.Listener) bool {
 	n, ok := held(l)
 	if !ok || connectionLimit(l) != limitKnown {
 		return false
@@ -116,10 +116,10 @@ func (p pair) atConnectionLimit(l *backlog.Listener) bool {
 // mostlyIdle tells whether most accepted connections are idle in the looks
 // that show the limit reached. Unclassified ones are never called idle.
 func (p pair) mostlyIdle() bool {
-	idle := func(l *backlog.Listener) bool {
-		return float64(phase(l, backlog.Idle)) > p.t.IdleMajority*float64(l.Connections.Held())
+	idle := func(l *model.Listener) bool {
+		return float64(phase(l, model.Idle)) > p.t.IdleMajority*float64(l.Connections.Held())
 	}
-	for _, l := range []*backlog.Listener{p.now, p.before} {
+	for _, l := range []*model.Listener{p.now, p.before} {
 		if l != nil && p.atConnectionLimit(l) && !idle(l) {
 			return false
 		}
@@ -127,7 +127,7 @@ func (p pair) mostlyIdle() bool {
 	return true
 }
 
-func phase(l *backlog.Listener, ph backlog.Phase) int {
+func phase(l *model.Listener, ph model.Phase) int {
 	if l == nil || l.Connections == nil {
 		return 0
 	}
@@ -135,34 +135,34 @@ func phase(l *backlog.Listener, ph backlog.Phase) int {
 }
 
 // queued is the number of connections in the accept queue.
-func queued(l *backlog.Listener) int {
+func queued(l *model.Listener) int {
 	if l == nil || l.AcceptQueue == nil {
 		return 0
 	}
 	return l.AcceptQueue.Length
 }
 
-func queueWaits(l *backlog.Listener) bool { return queued(l) > 0 }
+func queueWaits(l *model.Listener) bool { return queued(l) > 0 }
 
-func queueFull(l *backlog.Listener) bool {
+func queueFull(l *model.Listener) bool {
 	return l != nil && l.AcceptQueue != nil && l.AcceptQueue.Full()
 }
 
 // waitingRequests are those that no thread has begun to read: of clients that
 // are still there, and of those that gave up.
-func waitingRequests(l *backlog.Listener) int {
+func waitingRequests(l *model.Listener) int {
 	if l == nil || l.Connections == nil {
 		return 0
 	}
-	return l.Connections.Phases[backlog.Waiting] + l.Connections.Abandoned
+	return l.Connections.Phases[model.Waiting] + l.Connections.Abandoned
 }
 
-func virtualThreads(l *backlog.Listener) bool {
+func virtualThreads(l *model.Listener) bool {
 	return l != nil && l.Connector != nil && l.Connector.VirtualThreads != nil && l.Connector.VirtualThreads.Value
 }
 
 // maxThreads is the size of the worker pool; virtual threads have none.
-func maxThreads(l *backlog.Listener) (int, bool) {
+func maxThreads(l *model.Listener) (int, bool) {
 	if l == nil || l.Connector == nil || l.Connector.MaxThreads == nil || virtualThreads(l) {
 		return 0, false
 	}
@@ -174,7 +174,7 @@ func maxThreads(l *backlog.Listener) (int, bool) {
 // or the connections that are being served, among them those whose client has
 // closed meanwhile (the thread does not know). It is not known where the
 // phases are not.
-func busyThreads(l *backlog.Listener) (int, bool) {
+func busyThreads(l *model.Listener) (int, bool) {
 	if l == nil {
 		return 0, false
 	}
@@ -186,12 +186,12 @@ func busyThreads(l *backlog.Listener) (int, bool) {
 		return 0, false
 	}
 	p := l.Connections.Phases
-	return p[backlog.InService] + p[backlog.Sending] + max(0, p[backlog.ClientClosed]-l.Connections.Abandoned), true
+	return p[model.InService] + p[model.Sending] + max(0, p[model.ClientClosed]-l.Connections.Abandoned), true
 }
 
 // poolAtMax tells whether the pool has all the threads it may have, from the
 // thread names. known is false where they cannot be counted.
-func poolAtMax(l *backlog.Listener) (atMax, known bool) {
+func poolAtMax(l *model.Listener) (atMax, known bool) {
 	most, ok := maxThreads(l)
 	if !ok || l.Connector.PoolThreads == nil {
 		return false, false
@@ -203,7 +203,7 @@ func poolAtMax(l *backlog.Listener) (atMax, known bool) {
 // A pool at its maximum alone proves nothing (threads outlive a burst by a
 // minute), nor does a waiting request alone (it may be picked up in a
 // millisecond): so either the threads are seen busy, or many requests wait.
-func (p pair) threadsExhausted(l *backlog.Listener) bool {
+func (p pair) threadsExhausted(l *model.Listener) bool {
 	most, ok := maxThreads(l)
 	if !ok {
 		return false
@@ -225,7 +225,7 @@ func (p pair) threadsExhausted(l *backlog.Listener) bool {
 
 // boundedQueue is the configured length of the executor's queue. Tomcat's own
 // default has no bound.
-func boundedQueue(l *backlog.Listener) (int, bool) {
+func boundedQueue(l *model.Listener) (int, bool) {
 	if l == nil || l.Connector == nil || l.Connector.MaxQueue == nil {
 		return 0, false
 	}
@@ -235,7 +235,7 @@ func boundedQueue(l *backlog.Listener) (int, bool) {
 }
 
 // executorFull tells whether the executor's bounded queue has no room left.
-func (p pair) executorFull(l *backlog.Listener) bool {
+func (p pair) executorFull(l *model.Listener) bool {
 	n, ok := boundedQueue(l)
 	if !ok {
 		return false
@@ -249,12 +249,12 @@ func (p pair) executorFull(l *backlog.Listener) bool {
 }
 
 // filesFull tells whether the process has no descriptor left for accept().
-func (p pair) filesFull(l *backlog.Listener) bool {
+func (p pair) filesFull(l *model.Listener) bool {
 	used, most, ok := openFiles(l)
 	return ok && float64(used) >= p.t.OpenFilesFull*float64(most)
 }
 
-func openFiles(l *backlog.Listener) (used, most int, ok bool) {
+func openFiles(l *model.Listener) (used, most int, ok bool) {
 	if l == nil || l.Process == nil || l.Process.OpenFiles == nil || l.Process.OpenFilesLimit == nil {
 		return 0, 0, false
 	}

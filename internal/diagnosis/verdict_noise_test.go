@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // What comes and goes by itself: a server that is busy and well for an hour
@@ -80,6 +80,6 @@ func TestThreadsAreRaisedAboveWhatIsSet(t *testing.T) {
 	for waiting := range 12 {
 		k := tomcat(200, 8192, 100).pool(200).inService(190).waiting(waiting)
 		j := newJudge(Evidence{Now: k.Listener}, DefaultThresholds())
-		require.NotContains(t, j.adviseThreads(backlog.Verdict{Cause: threads}), "from 200 to 200")
+		require.NotContains(t, j.adviseThreads(model.Verdict{Cause: threads}), "from 200 to 200")
 	}
 }

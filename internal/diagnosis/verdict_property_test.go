@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // anyListener is a listener of which anything may be missing and any number
 // may be odd.
-func anyListener(r *rand.Rand) *backlog.Listener {
+func anyListener(r *rand.Rand) *model.Listener {
 	n := func() int { return []int{-1, 0, 1, 2, 10, 100, 101, 200, 8192, 1 << 31}[r.IntN(10)] }
 	pos := func() int { return max(0, n()) }
 	maybe := func(v int) *int {
@@ -23,11 +23,11 @@ func anyListener(r *rand.Rand) *backlog.Listener {
 		}
 		return &v
 	}
-	set := func() *backlog.Setting[int] {
+	set := func() *model.Setting[int] {
 		if r.IntN(3) == 0 {
 			return nil
 		}
-		return &backlog.Setting[int]{Value: n(), Kind: backlog.SourceDefault}
+		return &model.Setting[int]{Value: n(), Kind: model.SourceDefault}
 	}
 	span := func() *time.Duration {
 		if r.IntN(3) == 0 {
@@ -36,21 +36,21 @@ func anyListener(r *rand.Rand) *backlog.Listener {
 		return new(time.Duration(pos()) * time.Millisecond)
 	}
 	total := func() *uint64 { return new(uint64(pos())) }
-	l := &backlog.Listener{Port: 8080, Inode: 1, Expected: r.IntN(2) == 0}
+	l := &model.Listener{Port: 8080, Inode: 1, Expected: r.IntN(2) == 0}
 	if r.IntN(10) > 0 {
 		l.ID = listenerID(8080)
 	}
 	if r.IntN(5) > 0 {
-		l.Process = &backlog.Process{
+		l.Process = &model.Process{
 			PID: 1, OpenFiles: maybe(pos()), OpenFilesLimit: maybe(pos()), Stopped: r.IntN(9) == 0,
 			SafepointTime: span(), CPUThrottled: span(), CPUUsed: span(), CPUPeriods: total(), CPUPeriodsThrottled: total(), RunDelay: span(),
 		}
 		if r.IntN(2) == 0 {
-			l.Process.Busiest = &backlog.Destination{Ports: pos()}
+			l.Process.Busiest = &model.Destination{Ports: pos()}
 		}
 	}
 	if r.IntN(5) > 0 {
-		l.Connector = &backlog.Connector{
+		l.Connector = &model.Connector{
 			Server: []string{"tomcat", "jvm", "other", ""}[r.IntN(4)], Framework: []string{"", "spring-boot"}[r.IntN(2)],
 			TLS: r.IntN(4) == 0, MaxConnections: set(), AcceptCount: set(), MaxThreads: set(), MaxQueue: set(),
 			PoolThreads: maybe(pos()), BusyThreads: maybe(pos()),
@@ -60,23 +60,23 @@ func anyListener(r *rand.Rand) *backlog.Listener {
 		}
 	}
 	if r.IntN(5) > 0 {
-		l.AcceptQueue = &backlog.AcceptQueue{Length: pos(), Limit: pos(), Peak: maybe(pos()), OldestWait: span()}
+		l.AcceptQueue = &model.AcceptQueue{Length: pos(), Limit: pos(), Peak: maybe(pos()), OldestWait: span()}
 	}
 	if r.IntN(5) > 0 {
-		c := &backlog.Connections{Reset: maybe(pos())}
+		c := &model.Connections{Reset: maybe(pos())}
 		for p := range c.Phases {
 			c.Phases[p] = pos()
 			c.Accepted += c.Phases[p]
 		}
-		c.Abandoned = min(c.Phases[backlog.ClientClosed], pos())
+		c.Abandoned = min(c.Phases[model.ClientClosed], pos())
 		l.Connections = c
 	}
 	if r.IntN(3) > 0 {
-		l.Losses = &backlog.Losses{AbandonedRequests: uint64(pos()), QueueResets: uint64(pos()), Unattributed: uint64(pos())}
+		l.Losses = &model.Losses{AbandonedRequests: uint64(pos()), QueueResets: uint64(pos()), Unattributed: uint64(pos())}
 		for range r.IntN(3) {
-			d := backlog.Drops{Packets: uint64(1 + pos())}
-			d.Cause = backlog.DropCauses()[r.IntN(len(backlog.DropCauses()))]
-			d.Packet = []backlog.Packet{syn, ack, unknownPacket}[r.IntN(3)]
+			d := model.Drops{Packets: uint64(1 + pos())}
+			d.Cause = model.DropCauses()[r.IntN(len(model.DropCauses()))]
+			d.Packet = []model.Packet{syn, ack, unknownPacket}[r.IntN(3)]
 			l.Losses.By = append(l.Losses.By, d)
 			l.Losses.DroppedPackets += d.Packets
 		}
@@ -111,14 +111,14 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 			require.NotContains(t, strings.ToLower(v.Summary), "nothing is lost", "seed %d: somebody gave up", seed)
 		}
 		if v.Status == losing {
-			require.NotContains(t, []backlog.Cause{threads, backlog.CauseExecutorQueue}, v.Cause, "seed %d: they drop no packet", seed)
+			require.NotContains(t, []model.Cause{threads, model.CauseExecutorQueue}, v.Cause, "seed %d: they drop no packet", seed)
 		}
 		if v.Status >= losing && v.Cause != "" {
-			require.True(t, slices.ContainsFunc(v.Findings, func(f backlog.Finding) bool { return f.Code == string(v.Cause) }), "seed %d", seed)
+			require.True(t, slices.ContainsFunc(v.Findings, func(f model.Finding) bool { return f.Code == string(v.Cause) }), "seed %d", seed)
 		}
 		if l.Connector == nil || l.Connector.MaxConnections == nil {
-			if lost == nil || !slices.ContainsFunc(lost.By, func(d backlog.Drops) bool { return d.Cause == backlog.CauseSlowAccept }) {
-				require.NotEqual(t, backlog.CauseSlowAccept, v.Cause, "seed %d: not known, not claimed", seed)
+			if lost == nil || !slices.ContainsFunc(lost.By, func(d model.Drops) bool { return d.Cause == model.CauseSlowAccept }) {
+				require.NotEqual(t, model.CauseSlowAccept, v.Cause, "seed %d: not known, not claimed", seed)
 			}
 		}
 		if virtualThreads(l) {
@@ -139,8 +139,8 @@ func TestJudgeNoFalseAlarm(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	shape := func() look {
 		busy := 60 + r.IntN(91) // up to 75 % of 200
-		return tomcat(200, 8192, 100).pool(200).inService(busy).waiting(r.IntN(6)).with(backlog.Sending, r.IntN(8)).
-			idle(300+r.IntN(2000)).with(backlog.ClientClosed, r.IntN(3)).queue(r.IntN(20), time.Millisecond).
+		return tomcat(200, 8192, 100).pool(200).inService(busy).waiting(r.IntN(6)).with(model.Sending, r.IntN(8)).
+			idle(300+r.IntN(2000)).with(model.ClientClosed, r.IntN(3)).queue(r.IntN(20), time.Millisecond).
 			do(totals(0, 0, 0))
 	}
 	before := shape()

@@ -4,42 +4,42 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // reason continues a sentence with why connections are not taken in.
-func (j *judge) reason(v backlog.Verdict) string {
+func (j *judge) reason(v model.Verdict) string {
 	full := ""
-	if v.Status == backlog.StatusLosing && j.queueFull {
+	if v.Status == model.StatusLosing && j.queueFull {
 		full = ": " + j.queuePhrase()
 	}
 	switch v.Cause {
-	case backlog.CauseMaxConnections:
+	case model.CauseMaxConnections:
 		return full + " because " + j.connectionsPhrase() + j.behindConnections(v)
-	case backlog.CauseKeepAliveIdle:
+	case model.CauseKeepAliveIdle:
 		if !j.connectionsFull {
 			return full + " because maxConnections was reached, most of it by idle keep-alive connections"
 		}
 		return full + " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
-	case backlog.CauseOpenFiles:
+	case model.CauseOpenFiles:
 		return full + " because " + j.filesPhrase()
-	case backlog.CauseJVMPause:
+	case model.CauseJVMPause:
 		return full + " because " + j.pausePhrase()
-	case backlog.CauseCPUThrottled, backlog.CauseCPUSaturated:
+	case model.CauseCPUThrottled, model.CauseCPUSaturated:
 		return full + " because " + j.cpuPhrase(v.Cause)
-	case backlog.CauseSlowAccept:
+	case model.CauseSlowAccept:
 		seen := ""
 		if j.undercounted() {
 			seen = ", as far as can be seen"
 		}
 		return full + " because connections came faster than " + serverName(j.Now) + " accepted them" + seen + j.roomInside()
-	case backlog.CauseBacklogClamped:
+	case model.CauseBacklogClamped:
 		n, _ := acceptCount(j.Now)
 		return full + fmt.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
-	case backlog.CauseSynBacklog:
+	case model.CauseSynBacklog:
 		return " at the SYN queue, before their handshake was complete"
-	case backlog.CauseNone:
-		if v.Status == backlog.StatusLosing && full == "" {
+	case model.CauseNone:
+		if v.Status == model.StatusLosing && full == "" {
 			full = " at a full accept queue"
 		}
 		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
@@ -58,8 +58,8 @@ func (j *judge) reason(v backlog.Verdict) string {
 }
 
 // idlePhrase tells those that were served once from those that never asked.
-func idlePhrase(l *backlog.Listener) string {
-	idle, silent := phase(l, backlog.Idle), silent(l)
+func idlePhrase(l *model.Listener) string {
+	idle, silent := phase(l, model.Idle), silent(l)
 	switch {
 	case silent == 0:
 		return fmt.Sprintf("%d of them idle keep-alive connections", idle)
@@ -70,9 +70,9 @@ func idlePhrase(l *backlog.Listener) string {
 }
 
 // mostlySilent: most idle connections are such as have never had a request.
-func mostlySilent(l *backlog.Listener) bool { return 2*silent(l) > phase(l, backlog.Idle) }
+func mostlySilent(l *model.Listener) bool { return 2*silent(l) > phase(l, model.Idle) }
 
-func silent(l *backlog.Listener) int {
+func silent(l *model.Listener) int {
 	if l.Connections == nil {
 		return 0
 	}
@@ -98,14 +98,14 @@ func (j *judge) connectionsPhrase() string {
 	}
 	s += aside
 	if j.slotsWithoutThread() {
-		s += fmt.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, backlog.Unclassified))
+		s += fmt.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, model.Unclassified))
 	}
 	return s
 }
 
 // behindConnections goes on to the threads when the chain does.
-func (j *judge) behindConnections(v backlog.Verdict) string {
-	if !slices.Contains(v.Chain, backlog.CauseMaxThreads) {
+func (j *judge) behindConnections(v model.Verdict) string {
+	if !slices.Contains(v.Chain, model.CauseMaxThreads) {
 		return ""
 	}
 	if waitingRequests(j.Now) > 0 {
@@ -146,8 +146,8 @@ func (j *judge) pausePhrase() string {
 	}
 }
 
-func (j *judge) cpuPhrase(c backlog.Cause) string {
-	if c == backlog.CauseCPUThrottled {
+func (j *judge) cpuPhrase(c model.Cause) string {
+	if c == model.CauseCPUThrottled {
 		if t := j.throttling(); t.share() >= j.t.ThrottledShare {
 			return t.String()
 		}

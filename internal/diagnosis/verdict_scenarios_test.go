@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // scenario is a published experiment, or a thing that people confuse, as two
@@ -15,28 +15,28 @@ type scenario struct {
 	before look // zero: a single look
 	change func(*Evidence)
 
-	status backlog.Status
-	cause  backlog.Cause
-	chain  []backlog.Cause
+	status model.Status
+	cause  model.Cause
+	chain  []model.Cause
 	// codes are findings that must be there, notCodes such as must not.
 	codes, notCodes []string
 }
 
-func causes(c ...backlog.Cause) []backlog.Cause { return c }
+func causes(c ...model.Cause) []model.Cause { return c }
 
 const (
-	acceptQueue    = backlog.CauseAcceptQueue
-	maxConns       = backlog.CauseMaxConnections
-	threads        = backlog.CauseMaxThreads
-	keepAlive      = backlog.CauseKeepAliveIdle
-	ok             = backlog.StatusOK
-	warning        = backlog.StatusWarning
-	saturated      = backlog.StatusSaturated
-	losing         = backlog.StatusLosing
-	down           = backlog.StatusDown
-	syn            = backlog.PacketSYN
-	ack            = backlog.PacketACK
-	unknownPacket  = backlog.PacketUnknown
+	acceptQueue    = model.CauseAcceptQueue
+	maxConns       = model.CauseMaxConnections
+	threads        = model.CauseMaxThreads
+	keepAlive      = model.CauseKeepAliveIdle
+	ok             = model.StatusOK
+	warning        = model.StatusWarning
+	saturated      = model.StatusSaturated
+	losing         = model.StatusLosing
+	down           = model.StatusDown
+	syn            = model.PacketSYN
+	ack            = model.PacketACK
+	unknownPacket  = model.PacketUnknown
 	clampedFinding = "backlog_clamped"
 )
 
@@ -65,14 +65,14 @@ func scenariosMVC() []scenario {
 			status: saturated, cause: threads, chain: causes(threads),
 		},
 		{
-			name: "A2 1000 clients, connectionTimeout 20 s", now: a2().do(func(l *backlog.Listener) {
-				l.Connector.ConnectionTimeout = &backlog.Setting[time.Duration]{Value: 20 * time.Second}
+			name: "A2 1000 clients, connectionTimeout 20 s", now: a2().do(func(l *model.Listener) {
+				l.Connector.ConnectionTimeout = &model.Setting[time.Duration]{Value: 20 * time.Second}
 			}), before: a2(),
 			status: saturated, cause: threads, chain: causes(threads),
 		},
 		{
 			name: "A3 3000 clients, some give up after 60 s", before: a3(),
-			now: a3().with(backlog.ClientClosed, 200).do(func(l *backlog.Listener) {
+			now: a3().with(model.ClientClosed, 200).do(func(l *model.Listener) {
 				l.Connections.Abandoned = 200
 				l.Losses.AbandonedRequests = 200
 			}),
@@ -95,23 +95,23 @@ func scenariosMVC() []scenario {
 		},
 		{
 			name: "A5 the queue overflowed at first while connections were still free", before: a5(),
-			now:    a5().lost(backlog.CauseSlowAccept, syn, 900).lost(maxConns, syn, 400),
+			now:    a5().lost(model.CauseSlowAccept, syn, 900).lost(maxConns, syn, 400),
 			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
 		},
 		{
-			name: "A2 in the middle of the burst: the queue overflowed, then the threads run out", status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue, threads),
-			now:    a2().waiting(795).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(backlog.CauseSlowAccept, syn, 166),
+			name: "A2 in the middle of the burst: the queue overflowed, then the threads run out", status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue, threads),
+			now:    a2().waiting(795).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(model.CauseSlowAccept, syn, 166),
 			before: a2().waiting(500).queue(60, 20*time.Millisecond).do(totals(0, 0, 0)), change: minute,
 			codes: []string{"max_threads"},
 		},
 		{
-			name: "the same with a bounded executor queue", status: losing, cause: backlog.CauseSlowAccept, chain: causes(acceptQueue, backlog.CauseExecutorQueue, threads),
-			now:    a2().do(bounded).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(backlog.CauseSlowAccept, syn, 166),
+			name: "the same with a bounded executor queue", status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue, model.CauseExecutorQueue, threads),
+			now:    a2().do(bounded).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(model.CauseSlowAccept, syn, 166),
 			before: a2().do(bounded).queue(60, 20*time.Millisecond).do(totals(0, 0, 0)), change: minute,
 		},
 		{
-			name: "the queue overflowed in a pause that is told when it is over", status: losing, cause: backlog.CauseJVMPause, chain: causes(acceptQueue, threads),
-			now:    a2().queue(101, 4*time.Second).do(totals(900*time.Millisecond, 0, 0)).lost(backlog.CauseSlowAccept, syn, 166),
+			name: "the queue overflowed in a pause that is told when it is over", status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue, threads),
+			now:    a2().queue(101, 4*time.Second).do(totals(900*time.Millisecond, 0, 0)).lost(model.CauseSlowAccept, syn, 166),
 			before: a2().queue(101, 3*time.Second).do(totals(0, 0, 0)), change: minute,
 		},
 		{
@@ -121,8 +121,8 @@ func scenariosMVC() []scenario {
 		},
 		{
 			name: "A7 connection-timeout 30 s changes nothing", before: a5(),
-			now: a5().lost(maxConns, syn, 1700).do(func(l *backlog.Listener) {
-				l.Connector.ConnectionTimeout = &backlog.Setting[time.Duration]{Value: 30 * time.Second}
+			now: a5().lost(maxConns, syn, 1700).do(func(l *model.Listener) {
+				l.Connector.ConnectionTimeout = &model.Setting[time.Duration]{Value: 30 * time.Second}
 			}),
 			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
 		},
@@ -165,20 +165,20 @@ func a10() look {
 }
 
 // clampTo is a listener with less backlog in force than was configured.
-func clampTo(limit, configured int) func(*backlog.Listener) {
-	return func(l *backlog.Listener) {
+func clampTo(limit, configured int) func(*model.Listener) {
+	return func(l *model.Listener) {
 		l.AcceptQueue.Limit = limit
 		l.Connector.AcceptCount.Value = configured
 	}
 }
 
-func files(used, most int) func(*backlog.Listener) {
-	return func(l *backlog.Listener) { l.Process.OpenFiles, l.Process.OpenFilesLimit = new(used), new(most) }
+func files(used, most int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Process.OpenFiles, l.Process.OpenFilesLimit = new(used), new(most) }
 }
 
-func ports(n int) func(*backlog.Listener) {
-	return func(l *backlog.Listener) {
-		l.Process.Busiest = &backlog.Destination{Address: netip.MustParseAddrPort("127.0.0.1:8080"), Ports: n}
+func ports(n int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		l.Process.Busiest = &model.Destination{Address: netip.MustParseAddrPort("127.0.0.1:8080"), Ports: n}
 	}
 }
 
@@ -191,25 +191,25 @@ func scenariosSelfCall() []scenario {
 	return []scenario{
 		{
 			name: "B1 nofile 1024, 400 calls", now: b(400, 860, 1024), before: b(390, 840, 1024),
-			status: warning, cause: backlog.CauseOpenFiles,
+			status: warning, cause: model.CauseOpenFiles,
 		},
 		{
 			name: "B1 nofile 1024, 490 calls", now: b(482, 1024, 1024).queue(30, 900*time.Millisecond), before: b(482, 1023, 1024).queue(12, 300*time.Millisecond),
-			status: saturated, cause: backlog.CauseOpenFiles, chain: causes(backlog.CauseOpenFiles),
+			status: saturated, cause: model.CauseOpenFiles, chain: causes(model.CauseOpenFiles),
 		},
 		{
 			name: "B1 nofile 1024, the queue overflows", before: b(482, 1023, 1024).queue(101, time.Second),
-			now:    b(482, 1024, 1024).queue(101, 2*time.Second).lost(backlog.CauseOpenFiles, syn, 60),
-			status: losing, cause: backlog.CauseOpenFiles, chain: causes(acceptQueue, backlog.CauseOpenFiles),
+			now:    b(482, 1024, 1024).queue(101, 2*time.Second).lost(model.CauseOpenFiles, syn, 60),
+			status: losing, cause: model.CauseOpenFiles, chain: causes(acceptQueue, model.CauseOpenFiles),
 		},
 		{name: "B2 nofile 32,768", now: b(2000, 4100, 32768), before: b(2000, 4100, 32768), status: ok},
 		{
 			name: "B3 outgoing connections at 24,000", now: b(12000, 24100, 1048576).do(ports(24000)), before: b(11900, 23900, 1048576).do(ports(23800)),
-			status: warning, cause: backlog.CauseEphemeralPorts,
+			status: warning, cause: model.CauseEphemeralPorts,
 		},
 		{
 			name: "B3 the ports are used up", now: b(14116, 28400, 1048576).do(ports(28232)), before: b(14116, 28400, 1048576).do(ports(28232)),
-			status: warning, cause: backlog.CauseEphemeralPorts, chain: causes(backlog.CauseEphemeralPorts),
+			status: warning, cause: model.CauseEphemeralPorts, chain: causes(model.CauseEphemeralPorts),
 		},
 	}
 }
@@ -231,7 +231,7 @@ func scenariosMainSettings() []scenario {
 		},
 		{
 			name: "C3 maxConnections 1, acceptCount 1, 5 requests", before: c3().queue(2, 0),
-			now:    c3().lost(maxConns, syn, 4).do(func(l *backlog.Listener) { l.Losses.WorstCase = []string{SeenConnectTimeout} }),
+			now:    c3().lost(maxConns, syn, 4).do(func(l *model.Listener) { l.Losses.WorstCase = []string{SeenConnectTimeout} }),
 			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
 		},
 		{
@@ -254,15 +254,15 @@ func scenariosMainSettings() []scenario {
 	}
 }
 
-func virtual(l *backlog.Listener) {
-	l.Connector.VirtualThreads = &backlog.Setting[bool]{Value: true}
+func virtual(l *model.Listener) {
+	l.Connector.VirtualThreads = &model.Setting[bool]{Value: true}
 	l.Connector.PoolThreads = nil
 }
 
 // totals is a process after a second with a CPU of its own, less what a CPU
 // limit has taken away from it in each of ten periods.
-func totals(safepoint, throttled, delay time.Duration) func(*backlog.Listener) {
-	return func(l *backlog.Listener) {
+func totals(safepoint, throttled, delay time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) {
 		l.Process.SafepointTime, l.Process.RunDelay = new(safepoint), new(delay)
 		cpu(0, 0, 0, 0)(l)
 		if throttled > 0 {
@@ -273,8 +273,8 @@ func totals(safepoint, throttled, delay time.Duration) func(*backlog.Listener) {
 
 // cpu are the totals of a cgroup: what its CPU limit kept back, summed over CPUs,
 // what it got, and the periods.
-func cpu(kept, used time.Duration, throttled, periods uint64) func(*backlog.Listener) {
-	return func(l *backlog.Listener) {
+func cpu(kept, used time.Duration, throttled, periods uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
 		l.Process.CPUThrottled, l.Process.CPUUsed = new(kept), new(used)
 		l.Process.CPUPeriodsThrottled, l.Process.CPUPeriods = new(throttled), new(periods)
 	}
@@ -284,7 +284,7 @@ func cpu(kept, used time.Duration, throttled, periods uint64) func(*backlog.List
 // threads on one CPU.
 func scenariosVirtual() []scenario {
 	d2 := func() look {
-		return tomcat(200, 8192, 100).do(virtual).inService(4200).waiting(900).with(backlog.ClientClosed, 700).queue(101, 1500*time.Millisecond).do(totals(0, 0, 0))
+		return tomcat(200, 8192, 100).do(virtual).inService(4200).waiting(900).with(model.ClientClosed, 700).queue(101, 1500*time.Millisecond).do(totals(0, 0, 0))
 	}
 	return []scenario{
 		{
@@ -293,21 +293,21 @@ func scenariosVirtual() []scenario {
 		},
 		{
 			name: "D2 4000 requests/s on one CPU", before: d2(),
-			now: d2().do(totals(20*time.Millisecond, 0, 2600*time.Millisecond)).lost(backlog.CauseCPUSaturated, syn, 3200).do(func(l *backlog.Listener) {
+			now: d2().do(totals(20*time.Millisecond, 0, 2600*time.Millisecond)).lost(model.CauseCPUSaturated, syn, 3200).do(func(l *model.Listener) {
 				l.Losses.AbandonedRequests = 510
 			}),
-			status: losing, cause: backlog.CauseCPUSaturated, chain: causes(acceptQueue), codes: []string{"abandoned_requests", "dropped_packets"}, notCodes: []string{"max_threads"},
+			status: losing, cause: model.CauseCPUSaturated, chain: causes(acceptQueue), codes: []string{"abandoned_requests", "dropped_packets"}, notCodes: []string{"max_threads"},
 		},
 		{
 			name: "D2 half a CPU by quota on a machine with two", before: d2(),
-			now: d2().do(totals(0, 0, 9*time.Second)).do(cpu(1480*time.Millisecond, 500*time.Millisecond, 10, 10)).do(func(l *backlog.Listener) { l.Process.CPULimit = new(.5) }).
-				lost(backlog.CauseCPUThrottled, syn, 3200),
-			status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue),
+			now: d2().do(totals(0, 0, 9*time.Second)).do(cpu(1480*time.Millisecond, 500*time.Millisecond, 10, 10)).do(func(l *model.Listener) { l.Process.CPULimit = new(.5) }).
+				lost(model.CauseCPUThrottled, syn, 3200),
+			status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue),
 		},
 		{
 			name: "D2 with a CPU limit, and the connections run out", before: d2().inService(7492).waiting(0),
 			now:    d2().inService(7492).waiting(0).do(totals(0, 640*time.Millisecond, 900*time.Millisecond)).lost(maxConns, syn, 3200),
-			status: losing, cause: backlog.CauseCPUThrottled, chain: causes(acceptQueue, maxConns),
+			status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue, maxConns),
 		},
 	}
 }
@@ -315,8 +315,8 @@ func scenariosVirtual() []scenario {
 // "Spring Boot threads": 150 users on keep-alive connections.
 func scenariosThreads() []scenario {
 	e2 := func(k look) look { return k.inService(8).idle(92).queue(50, 1200*time.Millisecond) }
-	short := func(l *backlog.Listener) {
-		l.Connector.KeepAliveTimeout = &backlog.Setting[time.Duration]{Value: time.Minute}
+	short := func(l *model.Listener) {
+		l.Connector.KeepAliveTimeout = &model.Setting[time.Duration]{Value: time.Minute}
 	}
 	return []scenario{
 		{name: "E1 150 users, 150 threads", now: tomcat(150, 8192, 100).pool(20).inService(4).idle(146), before: tomcat(150, 8192, 100).pool(20).inService(5).idle(145), status: ok},

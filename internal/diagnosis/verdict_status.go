@@ -1,20 +1,20 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/backlog"
+import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // status is the worst that the evidence shows.
-func (j *judge) status() backlog.Status {
+func (j *judge) status() model.Status {
 	switch {
 	case !j.Now.Listening() && j.Now.Expected:
-		return backlog.StatusDown
+		return model.StatusDown
 	case j.losses().DroppedPackets > 0 || j.resetInQueue() > 0:
-		return backlog.StatusLosing
+		return model.StatusLosing
 	case j.saturated():
-		return backlog.StatusSaturated
-	case j.high() != backlog.CauseNone:
-		return backlog.StatusWarning
+		return model.StatusSaturated
+	case j.high() != model.CauseNone:
+		return model.StatusWarning
 	}
-	return backlog.StatusOK
+	return model.StatusOK
 }
 
 // saturated: a stage is full and something waits in front of it. In front of
@@ -39,27 +39,27 @@ func (j *judge) seenOnce() bool {
 // high names the stage that is at 80 % or more in two looks. Connections only
 // count when clients wait or the forecast fills them, threads when clients wait:
 // they come and go too fast to be foretold.
-func (j *judge) high() backlog.Cause {
+func (j *judge) high() model.Cause {
 	switch {
 	case j.stageHigh(stageAcceptQueue):
-		return backlog.CauseAcceptQueue
+		return model.CauseAcceptQueue
 	case j.stageHigh(stageOpenFiles):
-		return backlog.CauseOpenFiles
+		return model.CauseOpenFiles
 	case j.stageHigh(stageEphemeralPorts):
-		return backlog.CauseEphemeralPorts
+		return model.CauseEphemeralPorts
 	case j.connectionsHigh():
-		return backlog.CauseMaxConnections
+		return model.CauseMaxConnections
 	case j.executorFull:
-		return backlog.CauseExecutorQueue
+		return model.CauseExecutorQueue
 	case j.stageHigh(stageMaxThreads) && j.both(j.threadsWanted):
-		return backlog.CauseMaxThreads
+		return model.CauseMaxThreads
 	}
-	return backlog.CauseNone
+	return model.CauseNone
 }
 
 // threadsWanted tells whether requests wait and the threads that are free are
 // not many more than these. On a busy server some are always on their way to one.
-func (j *judge) threadsWanted(l *backlog.Listener) bool {
+func (j *judge) threadsWanted(l *model.Listener) bool {
 	most, _ := maxThreads(l)
 	busy, _ := busyThreads(l)
 	waiting := waitingRequests(l)
@@ -95,14 +95,14 @@ func (j *judge) connectionsHigh() bool {
 	if j.both(j.queueStands) {
 		return true
 	}
-	return j.fills(stageMaxConnections) && j.both(func(l *backlog.Listener) bool {
+	return j.fills(stageMaxConnections) && j.both(func(l *model.Listener) bool {
 		n, ok := held(l)
 		return ok && connectionLimit(l) == limitKnown &&
-			float64(n-phase(l, backlog.Idle)) >= j.t.High*float64(l.Connector.MaxConnections.Value)
+			float64(n-phase(l, model.Idle)) >= j.t.High*float64(l.Connector.MaxConnections.Value)
 	})
 }
 
 // queueStands tells whether connections wait, and do not only pass through.
-func (j *judge) queueStands(l *backlog.Listener) bool {
+func (j *judge) queueStands(l *model.Listener) bool {
 	return queueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= j.t.Passing)
 }

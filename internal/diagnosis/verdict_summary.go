@@ -4,26 +4,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // summary says in one sentence what happens, why, and with which numbers.
-func (j *judge) summary(v backlog.Verdict) string {
+func (j *judge) summary(v model.Verdict) string {
 	switch v.Status {
-	case backlog.StatusDown:
+	case model.StatusDown:
 		return j.summaryDown(v.Cause)
-	case backlog.StatusLosing:
+	case model.StatusLosing:
 		return capital(j.lossPhrase()) + j.reason(v) + "."
-	case backlog.StatusSaturated:
+	case model.StatusSaturated:
 		return j.summarySaturated(v)
-	case backlog.StatusWarning:
+	case model.StatusWarning:
 		return j.summaryWarning(v)
 	}
 	return j.summaryOK()
 }
 
-func (j *judge) summaryDown(c backlog.Cause) string {
-	if c == backlog.CauseListenerClosed {
+func (j *judge) summaryDown(c model.Cause) string {
+	if c == model.CauseListenerClosed {
 		n := j.resetInQueue()
 		return fmt.Sprintf("The listener on port %d closed with %s in its accept queue, which %s reset; new clients are refused.",
 			j.Now.Port, count(n, "connection"), verb(n, "was", "were"))
@@ -61,9 +61,9 @@ func (j *judge) inInterval() string {
 	return " in the last " + seconds(j.Interval)
 }
 
-func (j *judge) summarySaturated(v backlog.Verdict) string {
+func (j *judge) summarySaturated(v model.Verdict) string {
 	switch {
-	case v.Cause == backlog.CauseMaxThreads || v.Cause == backlog.CauseExecutorQueue:
+	case v.Cause == model.CauseMaxThreads || v.Cause == model.CauseExecutorQueue:
 		return j.summaryThreads(v)
 	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
 		return capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
@@ -117,13 +117,13 @@ func (j *judge) threadsPhrase() string {
 	return all(most, "thread") + " busy and " + requests
 }
 
-func (j *judge) summaryThreads(v backlog.Verdict) string {
+func (j *judge) summaryThreads(v model.Verdict) string {
 	outside := "the accept queue is empty"
 	if queued(j.Now) > 0 {
 		outside = j.queuePhrase()
 	}
 	outside += j.lostYet(" and ")
-	if v.Cause != backlog.CauseExecutorQueue {
+	if v.Cause != model.CauseExecutorQueue {
 		return capital(j.threadsPhrase()) + "; " + outside + "."
 	}
 	most, _ := maxThreads(j.Now)
@@ -148,15 +148,15 @@ func (j *judge) executorPhrase() string {
 	return fmt.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
 }
 
-func (j *judge) summaryWarning(v backlog.Verdict) string {
+func (j *judge) summaryWarning(v model.Verdict) string {
 	switch v.Cause {
-	case backlog.CauseOpenFiles, backlog.CauseEphemeralPorts, backlog.CauseMaxThreads:
+	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
 		return capital(j.stagePhrase(v.Cause)) + "."
-	case backlog.CauseExecutorQueue:
+	case model.CauseExecutorQueue:
 		return j.summaryThreads(v)
-	case backlog.CauseMaxConnections, backlog.CauseKeepAliveIdle:
-		if j.high() == backlog.CauseMaxConnections {
-			return capital(j.stagePhrase(backlog.CauseMaxConnections)) + "."
+	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
+		if j.high() == model.CauseMaxConnections {
+			return capital(j.stagePhrase(model.CauseMaxConnections)) + "."
 		}
 	}
 	q := j.Now.AcceptQueue
@@ -164,16 +164,16 @@ func (j *judge) summaryWarning(v backlog.Verdict) string {
 }
 
 // stagePhrase says how far a stage is used, and when it will be full.
-func (j *judge) stagePhrase(c backlog.Cause) string {
+func (j *judge) stagePhrase(c model.Cause) string {
 	l, _ := limitNamed(j.limits, string(c))
-	used := map[backlog.Cause]string{
-		backlog.CauseOpenFiles:      "open files are in use",
-		backlog.CauseEphemeralPorts: "local ports are in use",
-		backlog.CauseMaxThreads:     "threads are busy",
-		backlog.CauseMaxConnections: "connections are taken",
+	used := map[model.Cause]string{
+		model.CauseOpenFiles:      "open files are in use",
+		model.CauseEphemeralPorts: "local ports are in use",
+		model.CauseMaxThreads:     "threads are busy",
+		model.CauseMaxConnections: "connections are taken",
 	}[c]
 	s := fmt.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, percent(l.Ratio))
-	if c == backlog.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
+	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
 		s = fmt.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, percent(l.Ratio))
 	}
 	if l.FullIn != nil {
@@ -186,17 +186,17 @@ func (j *judge) stagePhrase(c backlog.Cause) string {
 	return s + j.stageAside(c)
 }
 
-func (j *judge) stageAside(c backlog.Cause) string {
+func (j *judge) stageAside(c model.Cause) string {
 	switch c {
-	case backlog.CauseMaxThreads:
+	case model.CauseMaxThreads:
 		if n := waitingRequests(j.Now); n > 0 {
 			return fmt.Sprintf("; %s %s for one", count(n, "request"), verb(n, "waits", "wait"))
 		}
-	case backlog.CauseMaxConnections:
+	case model.CauseMaxConnections:
 		if queueWaits(j.Now) {
 			return "; " + j.queuePhrase()
 		}
-	case backlog.CauseOpenFiles:
+	case model.CauseOpenFiles:
 		if conn, ok := limitNamed(j.limits, stageMaxConnections); ok && j.filesFirst() {
 			return fmt.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
 		}
@@ -219,7 +219,7 @@ func (j *judge) summaryOK() string {
 		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
-	case phase(j.Now, backlog.Unclassified) > 0:
+	case phase(j.Now, model.Unclassified) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
 	}
 	sep := ": "
@@ -236,7 +236,7 @@ func (j *judge) summaryOK() string {
 		default:
 			add(count(n, "connection"))
 		}
-		if idle := phase(j.Now, backlog.Idle); idle > 0 {
+		if idle := phase(j.Now, model.Idle); idle > 0 {
 			s += fmt.Sprintf(" (%d idle)", idle)
 		}
 	}

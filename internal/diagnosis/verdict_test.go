@@ -12,13 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 func (s scenario) evidence() Evidence {
-	e := Evidence{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: backlog.Counters{}}
+	e := Evidence{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: model.Counters{}}
 	if s.now.Losses != nil {
 		e.Interval = time.Second
 	}
@@ -94,7 +94,7 @@ func TestJudgeWording(t *testing.T) {
 				for _, bad := range []string{"%!", "..", " .", " ,", " ;", " 1 packets", " 1 requests", " 1 connections", " 1 threads", "clients were dropped", "clients dropped"} {
 					require.NotContains(t, text, bad)
 				}
-				if v.Status != backlog.StatusDown {
+				if v.Status != model.StatusDown {
 					require.NotContains(t, text, "are refused", "a full backlog never refuses")
 				}
 			}
@@ -104,13 +104,13 @@ func TestJudgeWording(t *testing.T) {
 
 // Every cause that a verdict can have is reached by the scenarios.
 func TestScenariosReachEveryCause(t *testing.T) {
-	var reached []backlog.Cause
+	var reached []model.Cause
 	for _, s := range scenarios() {
 		reached = append(reached, s.cause)
 	}
-	for _, c := range append(backlog.DropCauses(), backlog.CauseMaxThreads, backlog.CauseExecutorQueue,
-		backlog.CauseBacklogClamped, backlog.CauseListenerClosed, backlog.CauseNoListener, backlog.CauseEphemeralPorts) {
-		if c != backlog.CauseAcceptQueue {
+	for _, c := range append(model.DropCauses(), model.CauseMaxThreads, model.CauseExecutorQueue,
+		model.CauseBacklogClamped, model.CauseListenerClosed, model.CauseNoListener, model.CauseEphemeralPorts) {
+		if c != model.CauseAcceptQueue {
 			require.True(t, slices.Contains(reached, c), "%q", c)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // seconds prints a duration as people say it: "0.4 s", "4.2 s", "60 s", "8 min".
@@ -99,7 +99,7 @@ func roundUp(n int) int {
 func spare(n int) int { return roundUp(n + (n+3)/4) }
 
 // serverName is what the process is called in a sentence.
-func serverName(l *backlog.Listener) string {
+func serverName(l *model.Listener) string {
 	if isTomcat(l) {
 		return "Tomcat"
 	}
@@ -110,7 +110,7 @@ func serverName(l *backlog.Listener) string {
 }
 
 // isTomcat is also true when somebody gave one of Tomcat's limits by hand.
-func isTomcat(l *backlog.Listener) bool {
+func isTomcat(l *model.Listener) bool {
 	c := l.Connector
 	if c == nil {
 		return false

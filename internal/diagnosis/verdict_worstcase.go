@@ -1,6 +1,6 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/backlog"
+import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // What clients may have seen of a loss, the values of Losses.WorstCase.
 const (
@@ -24,7 +24,7 @@ const (
 //     request socket behind that could answer: read timeout;
 //   - connections in the queue of a listener that closes are reset;
 //   - an abandoned request is a client whose patience ended: read timeout.
-func WorstCase(losses *backlog.Losses, delta backlog.Counters, sysctl map[string]int) []string {
+func WorstCase(losses *model.Losses, delta model.Counters, sysctl map[string]int) []string {
 	if losses == nil {
 		return nil
 	}
@@ -34,20 +34,20 @@ func WorstCase(losses *backlog.Losses, delta backlog.Counters, sysctl map[string
 		rest -= min(rest, d.Packets)
 	}
 	if rest > 0 {
-		by = append(by[:len(by):len(by)], backlog.Drops{DropKey: backlog.DropKey{Packet: backlog.PacketUnknown}, Packets: rest})
+		by = append(by[:len(by):len(by)], model.Drops{DropKey: model.DropKey{Packet: model.PacketUnknown}, Packets: rest})
 	}
 	for _, d := range by {
 		if d.Packets == 0 {
 			continue
 		}
-		connect = connect || d.Packet != backlog.PacketACK
-		if d.Packet == backlog.PacketSYN || d.Cause == backlog.CauseSynBacklog {
+		connect = connect || d.Packet != model.PacketACK
+		if d.Packet == model.PacketSYN || d.Cause == model.CauseSynBacklog {
 			continue
 		}
 		if sysctl["tcp_abort_on_overflow"] == 1 {
 			reset = true
 			// Cookie ACKs are not reset: no request socket is left to do it.
-			read = read || d.Packet == backlog.PacketUnknown && delta["SyncookiesRecv"] > 0
+			read = read || d.Packet == model.PacketUnknown && delta["SyncookiesRecv"] > 0
 		} else {
 			read = true
 		}

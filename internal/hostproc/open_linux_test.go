@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // What a process has at a path is what it sees there itself, not we.

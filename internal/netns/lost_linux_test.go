@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
-	"github.com/tcpdiag/tcpdiag/internal/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // TestLostThreadDies takes the way back away: the thread must not be used for

@@ -4,12 +4,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Source gives the latest snapshot from memory, nil before the first scan. It
 // must not block.
-type Source func() *backlog.Snapshot
+type Source func() *model.Snapshot
 
 // Collector is a prometheus.Collector over the latest snapshot.
 type Collector struct {
@@ -53,7 +53,7 @@ func (c *Collector) emit(e emitter) {
 	c.ourselves(e, s)
 }
 
-func (c *Collector) targets(e emitter, s *backlog.Snapshot) {
+func (c *Collector) targets(e emitter, s *model.Snapshot) {
 	type key struct {
 		netns uint64
 		port  uint16
@@ -89,7 +89,7 @@ func custom(of map[string]string) []*dto.LabelPair {
 	return out
 }
 
-func (c *Collector) listeners(e emitter, s *backlog.Snapshot) {
+func (c *Collector) listeners(e emitter, s *model.Snapshot) {
 	names := newProcessNames(s.Listeners)
 	seen := make(map[address]bool, len(s.Listeners)+len(s.Gone))
 	drops := c.drops.begin()
@@ -123,7 +123,7 @@ type address struct {
 	netns    uint64
 }
 
-func newAddress(id backlog.ListenerID) address {
+func newAddress(id model.ListenerID) address {
 	return address{listener: id.String(), netns: id.NetNS}
 }
 
@@ -133,16 +133,16 @@ func (a address) labels() labels {
 
 // fixedLabels are the pairs of the closed label sets, made once.
 type fixedLabels struct {
-	phases   [backlog.NumPhases]*dto.LabelPair
-	statuses [backlog.NumStatuses]*dto.LabelPair
+	phases   [model.NumPhases]*dto.LabelPair
+	statuses [model.NumStatuses]*dto.LabelPair
 }
 
 func newFixedLabels() fixedLabels {
 	var f fixedLabels
-	for p := range backlog.NumPhases {
+	for p := range model.NumPhases {
 		f.phases[p] = label("phase", p.String())
 	}
-	for s := range backlog.NumStatuses {
+	for s := range model.NumStatuses {
 		f.statuses[s] = label("status", s.String())
 	}
 	return f

@@ -13,7 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 )
 
@@ -32,7 +32,7 @@ func gather(t testing.TB, c prometheus.Collector) map[string]*dto.MetricFamily {
 	return out
 }
 
-func collect(t testing.TB, s *backlog.Snapshot) map[string]*dto.MetricFamily {
+func collect(t testing.TB, s *model.Snapshot) map[string]*dto.MetricFamily {
 	t.Helper()
 	return gather(t, promexport.NewCollector(source(s)))
 }
@@ -139,7 +139,7 @@ func TestNamesPassTheLinter(t *testing.T) {
 
 func TestClosedLabelSetsExistAtZero(t *testing.T) {
 	s := fleet(1)
-	s.Listeners[0].Totals = backlog.Totals{}
+	s.Listeners[0].Totals = model.Totals{}
 	got := collect(t, s)
 	require.Equal(t, map[string]float64{
 		"phase=waiting": 7991, "phase=in_service": 200, "phase=sending": 0,
@@ -149,10 +149,10 @@ func TestClosedLabelSetsExistAtZero(t *testing.T) {
 		"status=ok": 0, "status=warning": 0, "status=saturated": 0, "status=losing": 1, "status=down": 0,
 	}, samples(got["tcpdiag_listener_status"]))
 	drops := samples(got["tcpdiag_listener_dropped_packets_total"])
-	for _, cause := range backlog.DropCauses() {
-		for _, packet := range []backlog.Packet{backlog.PacketSYN, backlog.PacketACK, backlog.PacketUnknown} {
+	for _, cause := range model.DropCauses() {
+		for _, packet := range []model.Packet{model.PacketSYN, model.PacketACK, model.PacketUnknown} {
 			value, ok := drops["cause="+string(cause)+",packet="+string(packet)]
-			occurs := cause != backlog.CauseAcceptQueue && (cause != backlog.CauseSynBacklog || packet != backlog.PacketACK)
+			occurs := cause != model.CauseAcceptQueue && (cause != model.CauseSynBacklog || packet != model.PacketACK)
 			require.Equal(t, occurs, ok, "%s %s", cause, packet)
 			require.Zero(t, value)
 		}
@@ -168,30 +168,30 @@ func TestADropCauseNeedsItsEvidence(t *testing.T) {
 		"cpu_throttled", "cpu_saturated", "slow_accept", "syn_backlog",
 	}
 	tests := map[string]struct {
-		change func(*backlog.Listener)
+		change func(*model.Listener)
 		lacks  []string
 		has    []string
 	}{
-		"everything known":    {func(*backlog.Listener) {}, nil, nil},
-		"no connector":        {func(l *backlog.Listener) { l.Connector = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
-		"limit not known":     {func(l *backlog.Listener) { l.Connector.MaxConnections = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
-		"no limit":            {func(l *backlog.Listener) { l.Connector.MaxConnections.Value = -1 }, []string{"max_connections", "keep_alive_idle"}, nil},
-		"TLS":                 {func(l *backlog.Listener) { l.Connector.TLS = true }, []string{"keep_alive_idle"}, nil},
-		"HTTP/2":              {func(l *backlog.Listener) { l.Connector.HTTP2 = true }, []string{"keep_alive_idle"}, nil},
-		"no schedstat":        {func(l *backlog.Listener) { l.Process.RunDelay = nil }, []string{"cpu_saturated"}, nil},
-		"no cgroup":           {func(l *backlog.Listener) { l.Process.CPUThrottled = nil }, []string{"cpu_throttled"}, nil},
-		"no open files":       {func(l *backlog.Listener) { l.Process.OpenFiles = nil }, []string{"open_files"}, nil},
-		"no open files limit": {func(l *backlog.Listener) { l.Process.OpenFilesLimit = nil }, []string{"open_files"}, nil},
-		"no JVM":              {func(l *backlog.Listener) { *l = plain(8080) }, []string{"max_connections", "keep_alive_idle", "slow_accept", "jvm_pause"}, []string{"accept_queue"}},
-		"stopped":             {func(l *backlog.Listener) { *l = plain(8080); l.Process.Stopped = true }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
-		"no owner": {func(l *backlog.Listener) { l.Process = nil }, []string{
+		"everything known":    {func(*model.Listener) {}, nil, nil},
+		"no connector":        {func(l *model.Listener) { l.Connector = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"limit not known":     {func(l *model.Listener) { l.Connector.MaxConnections = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"no limit":            {func(l *model.Listener) { l.Connector.MaxConnections.Value = -1 }, []string{"max_connections", "keep_alive_idle"}, nil},
+		"TLS":                 {func(l *model.Listener) { l.Connector.TLS = true }, []string{"keep_alive_idle"}, nil},
+		"HTTP/2":              {func(l *model.Listener) { l.Connector.HTTP2 = true }, []string{"keep_alive_idle"}, nil},
+		"no schedstat":        {func(l *model.Listener) { l.Process.RunDelay = nil }, []string{"cpu_saturated"}, nil},
+		"no cgroup":           {func(l *model.Listener) { l.Process.CPUThrottled = nil }, []string{"cpu_throttled"}, nil},
+		"no open files":       {func(l *model.Listener) { l.Process.OpenFiles = nil }, []string{"open_files"}, nil},
+		"no open files limit": {func(l *model.Listener) { l.Process.OpenFilesLimit = nil }, []string{"open_files"}, nil},
+		"no JVM":              {func(l *model.Listener) { *l = plain(8080) }, []string{"max_connections", "keep_alive_idle", "slow_accept", "jvm_pause"}, []string{"accept_queue"}},
+		"stopped":             {func(l *model.Listener) { *l = plain(8080); l.Process.Stopped = true }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"no owner": {func(l *model.Listener) { l.Process = nil }, []string{
 			"open_files", "jvm_pause", "cpu_throttled", "cpu_saturated",
 		}, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := fleet(1)
-			s.Listeners[0].Totals = backlog.Totals{}
+			s.Listeners[0].Totals = model.Totals{}
 			tt.change(&s.Listeners[0])
 			want := slices.Concat(slices.DeleteFunc(slices.Clone(all), func(c string) bool { return slices.Contains(tt.lacks, c) }), tt.has)
 			require.ElementsMatch(t, want, causesOf(collect(t, s)))
@@ -212,10 +212,10 @@ func causesOf(got map[string]*dto.MetricFamily) []string {
 func TestADropThatNobodyForesawIsExported(t *testing.T) {
 	s := fleet(1)
 	s.Listeners[0].Connector = nil
-	s.Listeners[0].Totals.Dropped = map[backlog.DropKey]uint64{
+	s.Listeners[0].Totals.Dropped = map[model.DropKey]uint64{
 		{Cause: "sunspots", Packet: "fin"}:                              3,
-		{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketSYN}: 4,
-		{Cause: backlog.CauseSynBacklog, Packet: backlog.PacketACK}:     5,
+		{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}: 4,
+		{Cause: model.CauseSynBacklog, Packet: model.PacketACK}:     5,
 	}
 	drops := samples(collect(t, s)["tcpdiag_listener_dropped_packets_total"])
 	require.InDelta(t, 3, drops["cause=sunspots,packet=fin"], 0)
@@ -224,11 +224,11 @@ func TestADropThatNobodyForesawIsExported(t *testing.T) {
 }
 
 func TestAbsentIsNotZero(t *testing.T) {
-	bare := backlog.Listener{
-		ID:   backlog.ListenerID{NetNS: netns, Address: netip.MustParseAddrPort("0.0.0.0:80")},
+	bare := model.Listener{
+		ID:   model.ListenerID{NetNS: netns, Address: netip.MustParseAddrPort("0.0.0.0:80")},
 		Port: 80,
 	}
-	got := collect(t, &backlog.Snapshot{Listeners: []backlog.Listener{bare}})
+	got := collect(t, &model.Snapshot{Listeners: []model.Listener{bare}})
 	require.Equal(t, []string{
 		"tcpdiag_listener_abandoned_requests_total",
 		"tcpdiag_listener_accept_queue_fill_ratio",
@@ -258,9 +258,9 @@ func TestAPartialCountIsNoSeries(t *testing.T) {
 }
 
 func TestADownPortHasItsTargetAlone(t *testing.T) {
-	got := collect(t, &backlog.Snapshot{
-		Listeners: []backlog.Listener{{Port: 9090, Expected: true, Verdict: backlog.Verdict{Status: backlog.StatusDown}}},
-		Targets:   []backlog.Target{{Port: 9090, NetNS: netns}, {Port: 8080, NetNS: netns, Up: true}},
+	got := collect(t, &model.Snapshot{
+		Listeners: []model.Listener{{Port: 9090, Expected: true, Verdict: model.Verdict{Status: model.StatusDown}}},
+		Targets:   []model.Target{{Port: 9090, NetNS: netns}, {Port: 8080, NetNS: netns, Up: true}},
 	})
 	require.Equal(t, map[string]float64{"port=9090": 0, "port=8080": 1}, samples(got["tcpdiag_target_up"]))
 	for name := range got {
@@ -288,7 +288,7 @@ func TestUnlimitedConnectionsAreInfinite(t *testing.T) {
 }
 
 func TestAProcessIsNamedByItsLowestPort(t *testing.T) {
-	s := &backlog.Snapshot{Listeners: []backlog.Listener{overloaded(8443, 42), overloaded(8080, 42), overloaded(9000, 43)}}
+	s := &model.Snapshot{Listeners: []model.Listener{overloaded(8443, 42), overloaded(8080, 42), overloaded(9000, 43)}}
 	require.Equal(t, map[string]float64{"process=java:8080": 8460, "process=java:9000": 8460},
 		samples(collect(t, s)["tcpdiag_process_open_files"]))
 }

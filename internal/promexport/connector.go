@@ -3,7 +3,7 @@ package promexport
 import (
 	"math"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 type connectorMetrics struct {
@@ -26,7 +26,7 @@ func newConnectorMetrics(c *catalogue) connectorMetrics {
 	}
 }
 
-func (c *Collector) connectors(e emitter, ls labels, k *backlog.Connector) {
+func (c *Collector) connectors(e emitter, ls labels, k *model.Connector) {
 	if k == nil {
 		return
 	}
@@ -37,7 +37,7 @@ func (c *Collector) connectors(e emitter, ls labels, k *backlog.Connector) {
 	known(e, c.catalogue.connector.poolThreads, ls, k.PoolThreads)
 }
 
-func (c *Collector) setting(e emitter, ls labels, name string, s *backlog.Setting[int]) {
+func (c *Collector) setting(e emitter, ls labels, name string, s *model.Setting[int]) {
 	if s == nil {
 		return
 	}

@@ -5,15 +5,15 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// causes is a set of causes, a bit for each of backlog.DropCauses().
+// causes is a set of causes, a bit for each of model.DropCauses().
 type causes uint16
 
 // dropLabels are the labels of one series of dropped packets, made once.
 type dropLabels struct {
-	key           backlog.DropKey
+	key           model.DropKey
 	bit           causes
 	cause, packet *dto.LabelPair
 }
@@ -25,17 +25,17 @@ type dropLabels struct {
 // the first drop after it.
 type dropMemory struct {
 	series   []dropLabels
-	foreseen map[backlog.DropKey]bool
+	foreseen map[model.DropKey]bool
 	before   *atomic.Pointer[map[address]causes]
 }
 
 func newDropMemory() dropMemory {
-	m := dropMemory{foreseen: make(map[backlog.DropKey]bool), before: new(atomic.Pointer[map[address]causes])}
+	m := dropMemory{foreseen: make(map[model.DropKey]bool), before: new(atomic.Pointer[map[address]causes])}
 	m.before.Store(&map[address]causes{})
-	for i, cause := range backlog.DropCauses() {
+	for i, cause := range model.DropCauses() {
 		for _, packet := range packetsOf(cause) {
 			d := dropLabels{
-				key:    backlog.DropKey{Cause: cause, Packet: packet},
+				key:    model.DropKey{Cause: cause, Packet: packet},
 				bit:    1 << i,
 				cause:  label("cause", string(cause)),
 				packet: label("packet", string(packet)),
@@ -50,11 +50,11 @@ func newDropMemory() dropMemory {
 // packetsOf are the packets a cause can drop. A full SYN queue drops SYNs; what
 // fills the accept queue drops SYNs (tcp_conn_request) and final ACKs
 // (tcp_v4_syn_recv_sock). The counters cannot always tell which.
-func packetsOf(cause backlog.Cause) []backlog.Packet {
-	if cause == backlog.CauseSynBacklog {
-		return []backlog.Packet{backlog.PacketSYN, backlog.PacketUnknown}
+func packetsOf(cause model.Cause) []model.Packet {
+	if cause == model.CauseSynBacklog {
+		return []model.Packet{model.PacketSYN, model.PacketUnknown}
 	}
-	return []backlog.Packet{backlog.PacketSYN, backlog.PacketACK, backlog.PacketUnknown}
+	return []model.Packet{model.PacketSYN, model.PacketACK, model.PacketUnknown}
 }
 
 // scrapeDrops is the memory during one scrape. Addresses that are not asked
@@ -77,9 +77,9 @@ func (s scrapeDrops) kept(a address) causes {
 }
 
 // possible are the causes of a listener that stands.
-func (s scrapeDrops) possible(a address, l *backlog.Listener) causes {
+func (s scrapeDrops) possible(a address, l *model.Listener) causes {
 	can := s.before[a]
-	for i, cause := range backlog.DropCauses() {
+	for i, cause := range model.DropCauses() {
 		if canOccur(cause, l) {
 			can |= 1 << i
 		}
@@ -89,37 +89,37 @@ func (s scrapeDrops) possible(a address, l *backlog.Listener) causes {
 }
 
 // canOccur says whether the cause's evidence can be read at all.
-func canOccur(cause backlog.Cause, l *backlog.Listener) bool {
+func canOccur(cause model.Cause, l *model.Listener) bool {
 	p, k := l.Process, l.Connector
 	told := k != nil && k.MaxConnections != nil
 	limited := told && k.MaxConnections.Value >= 0
 	switch cause {
-	case backlog.CauseMaxConnections:
+	case model.CauseMaxConnections:
 		return limited
-	case backlog.CauseKeepAliveIdle: // never claimed from unclassified connections
+	case model.CauseKeepAliveIdle: // never claimed from unclassified connections
 		return limited && !k.TLS && !k.HTTP2
-	case backlog.CauseOpenFiles:
+	case model.CauseOpenFiles:
 		return p != nil && p.OpenFiles != nil && p.OpenFilesLimit != nil
-	case backlog.CauseJVMPause:
+	case model.CauseJVMPause:
 		return p != nil && (isJVM(p, k) || p.Stopped)
-	case backlog.CauseCPUThrottled:
+	case model.CauseCPUThrottled:
 		return p != nil && p.CPUThrottled != nil
-	case backlog.CauseCPUSaturated:
+	case model.CauseCPUSaturated:
 		return p != nil && p.RunDelay != nil
-	case backlog.CauseSlowAccept: // what else could have filled the queue is known
+	case model.CauseSlowAccept: // what else could have filled the queue is known
 		return told
-	case backlog.CauseAcceptQueue: // and here it is not
+	case model.CauseAcceptQueue: // and here it is not
 		return !told
 	default: // syn_backlog needs the listener alone
 		return true
 	}
 }
 
-func isJVM(p *backlog.Process, k *backlog.Connector) bool {
+func isJVM(p *model.Process, k *model.Connector) bool {
 	return p.SafepointTime != nil || p.Comm == "java" || k != nil && (k.Server == "tomcat" || k.Server == "jvm")
 }
 
-func (c *Collector) dropped(e emitter, ls labels, counts map[backlog.DropKey]uint64, can causes) {
+func (c *Collector) dropped(e emitter, ls labels, counts map[model.DropKey]uint64, can causes) {
 	m := c.catalogue.listener.dropped
 	for i := range c.drops.series {
 		d := &c.drops.series[i]

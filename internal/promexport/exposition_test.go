@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 )
 
@@ -30,7 +30,7 @@ func netipLoopback(port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 }
 
-func handler(s *backlog.Snapshot) http.Handler {
+func handler(s *model.Snapshot) http.Handler {
 	return promexport.Handler(promexport.NewRegistry(source(s), promexport.Build{Version: "1.2.3"}), slog.New(slog.DiscardHandler))
 }
 
@@ -158,7 +158,7 @@ func expand(h *dto.Histogram) map[int]int64 {
 // create it as a classic one.
 func TestAnEmptyHistogramIsNative(t *testing.T) {
 	s := fleet(1)
-	s.Listeners[0].Totals.Fill = backlog.FillHistogram{}
+	s.Listeners[0].Totals.Fill = model.FillHistogram{}
 	h := decode(t, scrape(t, handler(s), map[string]string{"Accept": acceptProtobuf}))["tcpdiag_listener_accept_queue_fill_ratio"].GetMetric()[0].GetHistogram()
 	require.Positive(t, h.GetZeroThreshold())
 	require.Len(t, h.GetBucket(), 5)

@@ -4,50 +4,50 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 const netns = 4026531840
 
 // overloaded is a Tomcat of which everything is known, while it loses packets.
-func overloaded(port uint16, pid int) backlog.Listener {
-	l := backlog.Listener{
-		ID:       backlog.ListenerID{NetNS: netns, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)},
+func overloaded(port uint16, pid int) model.Listener {
+	l := model.Listener{
+		ID:       model.ListenerID{NetNS: netns, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)},
 		Port:     port,
 		Inode:    13201,
 		Members:  1,
 		Expected: true,
-		Process: &backlog.Process{
+		Process: &model.Process{
 			PID: pid, Comm: "java", OpenFiles: new(8460), OpenFilesLimit: new(20000), Threads: new(240),
 			Container: "3f2a", PodUID: "0b51", SafepointTime: new(1500 * time.Millisecond),
 			CPUThrottled: new(2 * time.Second), RunDelay: new(30 * time.Second),
 		},
-		Connector: &backlog.Connector{
+		Connector: &model.Connector{
 			Server: "tomcat", Framework: "spring-boot", Version: "10.1.41", Protocol: "http-nio",
-			MaxConnections:  &backlog.Setting[int]{Value: 8192, Kind: backlog.SourceEnv, Source: "env SERVER_TOMCAT_MAX_CONNECTIONS"},
-			AcceptCount:     &backlog.Setting[int]{Value: 100, Kind: backlog.SourceDefault},
-			MaxThreads:      &backlog.Setting[int]{Value: 200, Kind: backlog.SourceFile, Source: "application.yml"},
-			MinSpareThreads: &backlog.Setting[int]{Value: 10, Kind: backlog.SourceDefault},
+			MaxConnections:  &model.Setting[int]{Value: 8192, Kind: model.SourceEnv, Source: "env SERVER_TOMCAT_MAX_CONNECTIONS"},
+			AcceptCount:     &model.Setting[int]{Value: 100, Kind: model.SourceDefault},
+			MaxThreads:      &model.Setting[int]{Value: 200, Kind: model.SourceFile, Source: "application.yml"},
+			MinSpareThreads: &model.Setting[int]{Value: 10, Kind: model.SourceDefault},
 			PoolThreads:     new(200),
 		},
-		SynBacklog:  &backlog.SynBacklog{Length: 97, Limit: 100},
-		AcceptQueue: &backlog.AcceptQueue{Length: 101, Limit: 100, Peak: new(101), OldestWait: new(4200 * time.Millisecond), SocketDrops: new(uint64(24966))},
-		Connections: &backlog.Connections{
-			Accepted: 8192, Phases: [backlog.NumPhases]int{backlog.Waiting: 7991, backlog.InService: 200, backlog.ClientClosed: 1},
+		SynBacklog:  &model.SynBacklog{Length: 97, Limit: 100},
+		AcceptQueue: &model.AcceptQueue{Length: 101, Limit: 100, Peak: new(101), OldestWait: new(4200 * time.Millisecond), SocketDrops: new(uint64(24966))},
+		Connections: &model.Connections{
+			Accepted: 8192, Phases: [model.NumPhases]int{model.Waiting: 7991, model.InService: 200, model.ClientClosed: 1},
 			Reset: new(0), Abandoned: 1,
 		},
-		Limits: []backlog.Limit{
+		Limits: []model.Limit{
 			{Name: "syn_backlog", Used: 97, Max: 100, Ratio: .97},
 			{Name: "accept_queue", Used: 101, Max: 101, Ratio: 1},
 			{Name: "max_connections", Used: 8192, Max: 8192, Ratio: 1},
 			{Name: "max_threads", Used: 200, Max: 200, Ratio: 1},
 			{Name: "open_files", Used: 8460, Max: 20000, Ratio: .423},
 		},
-		Verdict: backlog.Verdict{Status: backlog.StatusLosing, Cause: backlog.CauseMaxConnections},
+		Verdict: model.Verdict{Status: model.StatusLosing, Cause: model.CauseMaxConnections},
 	}
-	l.Totals = backlog.Totals{
-		Dropped: map[backlog.DropKey]uint64{
-			{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketSYN}: 1700,
+	l.Totals = model.Totals{
+		Dropped: map[model.DropKey]uint64{
+			{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}: 1700,
 		},
 		AbandonedRequests: 1, QueueResets: 2, FullSeconds: 12.5,
 	}
@@ -58,13 +58,13 @@ func overloaded(port uint16, pid int) backlog.Listener {
 }
 
 // fleet is a snapshot of n such Tomcats, each a process of its own.
-func fleet(n int) *backlog.Snapshot {
-	s := &backlog.Snapshot{
+func fleet(n int) *model.Snapshot {
+	s := &model.Snapshot{
 		Time: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC), Interval: time.Minute,
 		ScanAge: new(250 * time.Millisecond), Omitted: 3,
-		NetNS: []backlog.NetNS{{
+		NetNS: []model.NetNS{{
 			ID: netns,
-			Counters: backlog.Counters{
+			Counters: model.Counters{
 				"ListenOverflows": 99, "ListenDrops": 103, "TCPReqQFullDrop": 0, "SyncookiesSent": 4,
 				"OutRsts": 5, "AttemptFails": 6, "TCPSynRetrans": 7, "EmbryonicRsts": 8,
 			},
@@ -72,34 +72,34 @@ func fleet(n int) *backlog.Snapshot {
 			Sockstat:     map[string]int{"inuse": 10, "orphan": 0, "tw": 3, "alloc": 20, "mem": 2},
 			Unattributed: 7,
 		}},
-		Targets:     []backlog.Target{{Port: 8080, NetNS: netns, Up: true}, {Port: 9090, NetNS: netns}},
-		TargetInfos: []backlog.TargetInfo{{Port: 9090, NetNS: netns}},
-		Self: backlog.Self{
+		Targets:     []model.Target{{Port: 8080, NetNS: netns, Up: true}, {Port: 9090, NetNS: netns}},
+		TargetInfos: []model.TargetInfo{{Port: 9090, NetNS: netns}},
+		Self: model.Self{
 			MissedTicks: 2, ScanInterval: 1500 * time.Millisecond,
 			SourceUp: map[string]bool{"sock_diag": true, "owner": false},
-			Config:   &backlog.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
+			Config:   &model.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
 		},
 	}
 	s.Self.SampleSeconds.Observe(2 * time.Microsecond)
 	s.Self.ScanSeconds.Observe(12 * time.Millisecond)
 	for i := range n {
 		s.Listeners = append(s.Listeners, overloaded(uint16(8080+i), 42+i))
-		s.TargetInfos = append(s.TargetInfos, backlog.TargetInfo{Port: uint16(8080 + i), NetNS: netns})
+		s.TargetInfos = append(s.TargetInfos, model.TargetInfo{Port: uint16(8080 + i), NetNS: netns})
 	}
 	return s
 }
 
 // plain is a listener that is no Tomcat, one of many of a process.
-func plain(port uint16) backlog.Listener {
+func plain(port uint16) model.Listener {
 	l := overloaded(port, 42)
 	l.Connector = nil
 	l.Connections.Reset = nil
-	l.Process = &backlog.Process{PID: 42, Comm: "server", OpenFiles: new(300), OpenFilesLimit: new(1024), Threads: new(8), CPUThrottled: new(time.Second), RunDelay: new(time.Second)}
+	l.Process = &model.Process{PID: 42, Comm: "server", OpenFiles: new(300), OpenFilesLimit: new(1024), Threads: new(8), CPUThrottled: new(time.Second), RunDelay: new(time.Second)}
 	l.Limits = l.Limits[:2]
 	l.Totals.Dropped = nil
 	return l
 }
 
-func source(s *backlog.Snapshot) func() *backlog.Snapshot {
-	return func() *backlog.Snapshot { return s }
+func source(s *model.Snapshot) func() *model.Snapshot {
+	return func() *model.Snapshot { return s }
 }

@@ -8,14 +8,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // fillHistogram is the accept queue's fill in both forms: classic buckets for
 // the text formats, and native ones for a Prometheus that asks for protobuf.
-func fillHistogram(h *backlog.FillHistogram) *dto.Histogram {
+func fillHistogram(h *model.FillHistogram) *dto.Histogram {
 	out := classic(h.Classic(), h.Count, h.Sum)
-	out.Schema = new(int32(backlog.FillSchema))
+	out.Schema = new(int32(model.FillSchema))
 	// Only an empty queue is in the zero bucket, and the smallest ratio that
 	// is not zero is far above this; a threshold above 0 also marks the
 	// histogram as native before the first sample.
@@ -26,7 +26,7 @@ func fillHistogram(h *backlog.FillHistogram) *dto.Histogram {
 }
 
 // durationHistogram has classic buckets only.
-func durationHistogram(h *backlog.DurationHistogram) *dto.Histogram {
+func durationHistogram(h *model.DurationHistogram) *dto.Histogram {
 	return classic(h.Buckets(), h.Count, h.Sum)
 }
 

@@ -12,7 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func TestSparse(t *testing.T) {
@@ -48,7 +48,7 @@ func FuzzFillHistogram(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 100, 255})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, lengths []byte) {
-		var h backlog.FillHistogram
+		var h model.FillHistogram
 		for i, n := range lengths {
 			h.Observe(float64(n) / float64(1+i*i))
 		}
@@ -89,7 +89,7 @@ func (b broken) Collect(out chan<- prometheus.Metric) {
 
 func TestAnErrorDoesNotBlindTheScrape(t *testing.T) {
 	var log strings.Builder
-	r := NewRegistry(func() *backlog.Snapshot { return &backlog.Snapshot{Omitted: 7} }, Build{})
+	r := NewRegistry(func() *model.Snapshot { return &model.Snapshot{Omitted: 7} }, Build{})
 	r.library.MustRegister(broken{prometheus.NewDesc("broken", "Broken.", nil, nil)})
 	h := Handler(r, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 2 {

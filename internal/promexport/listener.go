@@ -6,7 +6,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // What bounds the number of series.
@@ -99,9 +99,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 	}
 }
 
-func (c *Collector) info(e emitter, a address, l *backlog.Listener, names processNames) {
-	var p backlog.Process
-	var k backlog.Connector
+func (c *Collector) info(e emitter, a address, l *model.Listener, names processNames) {
+	var p model.Process
+	var k model.Connector
 	pid := ""
 	if l.Process != nil {
 		p, pid = *l.Process, strconv.Itoa(l.Process.PID)
@@ -116,7 +116,7 @@ func (c *Collector) info(e emitter, a address, l *backlog.Listener, names proces
 }
 
 // gauges are what goes away with the listener.
-func (c *Collector) gauges(e emitter, ls labels, l *backlog.Listener) {
+func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 	m := &c.catalogue.listener
 	if q := l.AcceptQueue; q != nil {
 		e.value(m.length, ls, float64(q.Length))
@@ -135,7 +135,7 @@ func (c *Collector) gauges(e emitter, ls labels, l *backlog.Listener) {
 		}
 		known(e, m.reset, ls, l.Connections.Reset)
 	}
-	for s := range backlog.NumStatuses {
+	for s := range model.NumStatuses {
 		e.value(m.status, ls.with(c.fixed.statuses[s]), truth(l.Verdict.Status == s))
 	}
 	known(e, m.clients, ls, l.Capacity())
@@ -145,7 +145,7 @@ func (c *Collector) gauges(e emitter, ls labels, l *backlog.Listener) {
 	c.limits(e, ls, l.Limits)
 }
 
-func (c *Collector) limits(e emitter, ls labels, limits []backlog.Limit) {
+func (c *Collector) limits(e emitter, ls labels, limits []model.Limit) {
 	seen := make(map[string]bool, maxLimits)
 	for _, l := range limits {
 		if seen[l.Name] || len(seen) == maxLimits || math.IsNaN(l.Ratio) || math.IsInf(l.Ratio, 0) {
@@ -157,7 +157,7 @@ func (c *Collector) limits(e emitter, ls labels, limits []backlog.Limit) {
 }
 
 // totals are what survives the listener's restart.
-func (c *Collector) totals(e emitter, ls labels, t *backlog.Totals, can causes) {
+func (c *Collector) totals(e emitter, ls labels, t *model.Totals, can causes) {
 	m := &c.catalogue.listener
 	e.value(m.fullSeconds, ls, t.FullSeconds)
 	e.value(m.abandoned, ls, float64(t.AbandonedRequests))

@@ -3,7 +3,7 @@ package promexport
 import (
 	"os"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 type netnsMetrics struct {
@@ -60,7 +60,7 @@ func sysctlNames() []string {
 // socketKinds is the closed set of the kind label, in sockstat's words.
 func socketKinds() []string { return []string{"inuse", "orphan", "tw", "alloc"} }
 
-func (c *Collector) namespaces(e emitter, s *backlog.Snapshot) {
+func (c *Collector) namespaces(e emitter, s *model.Snapshot) {
 	seen := make(map[uint64]bool, len(s.NetNS))
 	for i := range s.NetNS {
 		n := &s.NetNS[i]
@@ -72,7 +72,7 @@ func (c *Collector) namespaces(e emitter, s *backlog.Snapshot) {
 	}
 }
 
-func (c *Collector) namespace(e emitter, ls labels, n *backlog.NetNS) {
+func (c *Collector) namespace(e emitter, ls labels, n *model.NetNS) {
 	m := &c.catalogue.netns
 	for _, k := range m.counters {
 		if v, ok := n.Counters[k.name]; ok {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 type processMetrics struct {
@@ -42,7 +42,7 @@ func newProcessMetrics(c *catalogue) processMetrics {
 // processes exports each process once, however many ports it listens on. The
 // process label is made of the command name and the lowest listening port, so
 // that it survives a restart; where two processes share both, the first wins.
-func (c *Collector) processes(e emitter, s *backlog.Snapshot) {
+func (c *Collector) processes(e emitter, s *model.Snapshot) {
 	type key struct {
 		netns   uint64
 		process string
@@ -60,7 +60,7 @@ func (c *Collector) processes(e emitter, s *backlog.Snapshot) {
 	}
 }
 
-func (c *Collector) process(e emitter, ls labels, p *backlog.Process) {
+func (c *Collector) process(e emitter, ls labels, p *model.Process) {
 	m := &c.catalogue.process
 	known(e, m.openFiles, ls, p.OpenFiles)
 	known(e, m.openFilesLimit, ls, p.OpenFilesLimit)
@@ -84,7 +84,7 @@ type processKey struct {
 	pid   int
 }
 
-func newProcessNames(ls []backlog.Listener) processNames {
+func newProcessNames(ls []model.Listener) processNames {
 	names := make(processNames)
 	for i := range ls {
 		l := &ls[i]
@@ -100,7 +100,7 @@ func newProcessNames(ls []backlog.Listener) processNames {
 }
 
 // of is the process label, "java:8080", and "" where the owner is not known.
-func (n processNames) of(l *backlog.Listener) string {
+func (n processNames) of(l *model.Listener) string {
 	if l.Process == nil || !l.Listening() {
 		return ""
 	}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 type selfMetrics struct {
@@ -42,7 +42,7 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 	}
 }
 
-func (c *Collector) ourselves(e emitter, s *backlog.Snapshot) {
+func (c *Collector) ourselves(e emitter, s *model.Snapshot) {
 	m := &c.catalogue.self
 	e.histogram(m.sample, nil, durationHistogram(&s.Self.SampleSeconds))
 	e.histogram(m.scan, nil, durationHistogram(&s.Self.ScanSeconds))

@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 )
 
 const megabyte = 1 << 20
 
 // plainFleet is a machine that listens on many ports, of which few are Tomcats.
-func plainFleet(n int) *backlog.Snapshot {
+func plainFleet(n int) *model.Snapshot {
 	s := fleet(n / 10)
 	for i := len(s.Listeners); i < n; i++ {
 		s.Listeners = append(s.Listeners, plain(uint16(20000+i)))
@@ -28,7 +28,7 @@ func plainFleet(n int) *backlog.Snapshot {
 // scrape is a twentieth of that.
 func TestAScrapeIsSmall(t *testing.T) {
 	tests := map[string]struct {
-		s      *backlog.Snapshot
+		s      *model.Snapshot
 		most   int
 		accept string
 	}{
@@ -47,7 +47,7 @@ func TestAScrapeIsSmall(t *testing.T) {
 }
 
 func BenchmarkGather(b *testing.B) {
-	for name, s := range map[string]*backlog.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
+	for name, s := range map[string]*model.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
 		reg := promexport.NewRegistry(source(s), promexport.Build{})
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -61,7 +61,7 @@ func BenchmarkGather(b *testing.B) {
 }
 
 func BenchmarkScrape(b *testing.B) {
-	for name, s := range map[string]*backlog.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
+	for name, s := range map[string]*model.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
 		h := promexport.Handler(promexport.NewRegistry(source(s), promexport.Build{}), slog.New(slog.DiscardHandler))
 		for _, encoding := range []string{"identity", "gzip"} {
 			b.Run(name+"/"+encoding, func(b *testing.B) {

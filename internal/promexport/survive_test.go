@@ -5,16 +5,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 )
 
 // restart is a listener that stands, vanishes and comes back, still unknown.
-func restart() (up, gone, back *backlog.Snapshot) {
+func restart() (up, gone, back *model.Snapshot) {
 	up = fleet(1)
 	l := up.Listeners[0]
 	gone = fleet(0)
-	gone.Gone = []backlog.RetainedTotals{{ID: l.ID, Totals: l.Totals}}
+	gone.Gone = []model.RetainedTotals{{ID: l.ID, Totals: l.Totals}}
 	back = fleet(1)
 	back.Listeners[0].Process, back.Listeners[0].Connector = nil, nil
 	return up, gone, back
@@ -22,8 +22,8 @@ func restart() (up, gone, back *backlog.Snapshot) {
 
 func TestCountersSurviveTheListenerAndGaugesDoNot(t *testing.T) {
 	up, gone, back := restart()
-	var now *backlog.Snapshot
-	c := promexport.NewCollector(func() *backlog.Snapshot { return now })
+	var now *model.Snapshot
+	c := promexport.NewCollector(func() *model.Snapshot { return now })
 
 	now = up
 	before := gather(t, c)
@@ -55,7 +55,7 @@ func TestCountersSurviveTheListenerAndGaugesDoNot(t *testing.T) {
 func TestAForgottenListenerLeavesNothing(t *testing.T) {
 	up, gone, back := restart()
 	now := up
-	c := promexport.NewCollector(func() *backlog.Snapshot { return now })
+	c := promexport.NewCollector(func() *model.Snapshot { return now })
 	gather(t, c)
 	now = gone
 	gather(t, c)
@@ -63,7 +63,7 @@ func TestAForgottenListenerLeavesNothing(t *testing.T) {
 	for name := range gather(t, c) {
 		require.NotContains(t, name, "tcpdiag_listener_")
 	}
-	back.Listeners[0].Totals = backlog.Totals{}
+	back.Listeners[0].Totals = model.Totals{}
 	now = back
 	require.ElementsMatch(t, []string{"accept_queue", "syn_backlog"}, causesOf(gather(t, c)), "the memory went with it")
 }
@@ -84,7 +84,7 @@ func TestVanishedListenersAreBounded(t *testing.T) {
 	base := series(collect(t, s))
 	for i := range 1000 {
 		l := overloaded(uint16(20000+i), 42)
-		s.Gone = append(s.Gone, backlog.RetainedTotals{ID: l.ID, Totals: l.Totals})
+		s.Gone = append(s.Gone, model.RetainedTotals{ID: l.ID, Totals: l.Totals})
 	}
 	got := collect(t, s)
 	require.Len(t, got["tcpdiag_listener_accept_queue_full_seconds_total"].GetMetric(), promexport.MaxRetained)
@@ -97,13 +97,13 @@ func TestWhatNamesItselfTwiceIsExportedOnce(t *testing.T) {
 	first, twin := s.Listeners[0], s.Listeners[0]
 	other := overloaded(8080, 99)
 	other.ID.NetNS = 1
-	twin.AcceptQueue = &backlog.AcceptQueue{Length: 55}
-	twin.Process = &backlog.Process{PID: 7, Comm: "java"} // also java:8080
+	twin.AcceptQueue = &model.AcceptQueue{Length: 55}
+	twin.Process = &model.Process{PID: 7, Comm: "java"} // also java:8080
 	elsewhere := overloaded(8080, 7)                      // another address, the same process label
 	elsewhere.ID.Address = netipLoopback(8080)
 	s.Listeners = append(s.Listeners, twin, elsewhere, other)
 	s.Listeners[0].Limits = append(s.Listeners[0].Limits, s.Listeners[0].Limits...)
-	s.Gone = []backlog.RetainedTotals{{ID: first.ID}, {ID: first.ID}, {ID: backlog.ListenerID{NetNS: 5, Address: first.ID.Address}}, {ID: backlog.ListenerID{NetNS: 5, Address: first.ID.Address}}}
+	s.Gone = []model.RetainedTotals{{ID: first.ID}, {ID: first.ID}, {ID: model.ListenerID{NetNS: 5, Address: first.ID.Address}}, {ID: model.ListenerID{NetNS: 5, Address: first.ID.Address}}}
 	s.NetNS = append(s.NetNS, s.NetNS[0])
 	s.Targets = append(s.Targets, s.Targets...)
 
@@ -120,11 +120,11 @@ func TestNothingUnboundedPerListener(t *testing.T) {
 	base := series(collect(t, fleet(0)))
 	full := series(collect(t, s)) - base
 	for i := range 50 {
-		s.Listeners[0].Limits = append(s.Listeners[0].Limits, backlog.Limit{Name: string(rune('a' + i)), Ratio: .5})
+		s.Listeners[0].Limits = append(s.Listeners[0].Limits, model.Limit{Name: string(rune('a' + i)), Ratio: .5})
 	}
-	for i, cause := range backlog.DropCauses() {
-		for _, packet := range []backlog.Packet{backlog.PacketSYN, backlog.PacketACK, backlog.PacketUnknown} {
-			s.Listeners[0].Totals.Dropped[backlog.DropKey{Cause: cause, Packet: packet}] = uint64(i + 1)
+	for i, cause := range model.DropCauses() {
+		for _, packet := range []model.Packet{model.PacketSYN, model.PacketACK, model.PacketUnknown} {
+			s.Listeners[0].Totals.Dropped[model.DropKey{Cause: cause, Packet: packet}] = uint64(i + 1)
 		}
 	}
 	most := series(collect(t, s)) - base

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 )
@@ -15,7 +15,7 @@ import (
 // The labels that the user chose are on the info series and on no other.
 func TestLabelsOfTheConfigurationFile(t *testing.T) {
 	s := fleet(2)
-	s.TargetInfos = []backlog.TargetInfo{
+	s.TargetInfos = []model.TargetInfo{
 		{Port: 8080, NetNS: netns, Labels: map[string]string{"team": "payments", "app": "shop", "zone": "a\"b\xff"}},
 		{Port: 8080, NetNS: netns, Labels: map[string]string{"app": "twin"}},
 		{Port: 8080, NetNS: 5, Labels: map[string]string{"app": "elsewhere"}},

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 const hostNS = 4026531840
@@ -13,91 +13,91 @@ const hostNS = 4026531840
 func at() time.Time { return time.Date(2026, 5, 4, 3, 0, 12, 0, time.UTC) }
 
 // snapshotOf is a machine with these listeners, watched for one second.
-func snapshotOf(ls ...backlog.Listener) *backlog.Snapshot {
-	return &backlog.Snapshot{
+func snapshotOf(ls ...model.Listener) *model.Snapshot {
+	return &model.Snapshot{
 		Time: at(), Interval: time.Second, Host: "shop-7f9c", Kernel: "6.18.0", Listeners: ls,
-		NetNS: []backlog.NetNS{{
+		NetNS: []model.NetNS{{
 			ID:       hostNS,
-			Counters: backlog.Counters{"ListenOverflows": 99, "ListenDrops": 99},
-			Delta:    backlog.Counters{"ListenOverflows": 9, "ListenDrops": 9},
+			Counters: model.Counters{"ListenOverflows": 99, "ListenDrops": 99},
+			Delta:    model.Counters{"ListenOverflows": 9, "ListenDrops": 9},
 			Sysctl:   map[string]int{"somaxconn": 4096, "tcp_max_syn_backlog": 2048, "tcp_syncookies": 1, "tcp_abort_on_overflow": 0},
 		}},
 	}
 }
 
 // tomcat is an idle Spring Boot server with Tomcat's defaults.
-func tomcat(addr string) backlog.Listener {
+func tomcat(addr string) model.Listener {
 	a := netip.MustParseAddrPort(addr)
-	return backlog.Listener{
-		ID: backlog.ListenerID{NetNS: hostNS, Address: a}, Port: a.Port(), Inode: 13201, Members: 1,
-		Process: &backlog.Process{PID: 4242, Comm: "java", OpenFiles: new(112), OpenFilesLimit: new(20000), Threads: new(38)},
-		Connector: &backlog.Connector{
+	return model.Listener{
+		ID: model.ListenerID{NetNS: hostNS, Address: a}, Port: a.Port(), Inode: 13201, Members: 1,
+		Process: &model.Process{PID: 4242, Comm: "java", OpenFiles: new(112), OpenFilesLimit: new(20000), Threads: new(38)},
+		Connector: &model.Connector{
 			Server: "tomcat", Framework: "spring-boot", Version: "10.1.41", FrameworkVersion: "3.5.16", Protocol: "http-nio",
-			MaxConnections:    &backlog.Setting[int]{Value: 8192, Kind: backlog.SourceEnv, Source: "env SERVER_TOMCAT_MAX_CONNECTIONS"},
-			AcceptCount:       &backlog.Setting[int]{Value: 100, Kind: backlog.SourceDefault, Source: "default"},
-			MaxThreads:        &backlog.Setting[int]{Value: 200, Kind: backlog.SourceFile, Source: "BOOT-INF/classes/application.yml"},
-			MinSpareThreads:   &backlog.Setting[int]{Value: 10, Kind: backlog.SourceDefault, Source: "default"},
-			ConnectionTimeout: &backlog.Setting[time.Duration]{Value: 20 * time.Second, Kind: backlog.SourceArgument, Source: "argument --server.tomcat.connection-timeout"},
+			MaxConnections:    &model.Setting[int]{Value: 8192, Kind: model.SourceEnv, Source: "env SERVER_TOMCAT_MAX_CONNECTIONS"},
+			AcceptCount:       &model.Setting[int]{Value: 100, Kind: model.SourceDefault, Source: "default"},
+			MaxThreads:        &model.Setting[int]{Value: 200, Kind: model.SourceFile, Source: "BOOT-INF/classes/application.yml"},
+			MinSpareThreads:   &model.Setting[int]{Value: 10, Kind: model.SourceDefault, Source: "default"},
+			ConnectionTimeout: &model.Setting[time.Duration]{Value: 20 * time.Second, Kind: model.SourceArgument, Source: "argument --server.tomcat.connection-timeout"},
 			PoolThreads:       new(10),
 		},
-		SynBacklog:  &backlog.SynBacklog{Limit: 100},
-		AcceptQueue: &backlog.AcceptQueue{Limit: 100, Peak: new(0), SocketDrops: new(uint64(0))},
-		Connections: &backlog.Connections{
-			Accepted: 12, Phases: [backlog.NumPhases]int{backlog.InService: 2, backlog.Idle: 10},
+		SynBacklog:  &model.SynBacklog{Limit: 100},
+		AcceptQueue: &model.AcceptQueue{Limit: 100, Peak: new(0), SocketDrops: new(uint64(0))},
+		Connections: &model.Connections{
+			Accepted: 12, Phases: [model.NumPhases]int{model.InService: 2, model.Idle: 10},
 			Reset: new(0), States: map[string]int{"ESTABLISHED": 12},
 		},
-		Limits: []backlog.Limit{
+		Limits: []model.Limit{
 			{Name: "accept_queue", Max: 101},
 			{Name: "max_connections", Used: 12, Max: 8192, Ratio: 12. / 8192},
 			{Name: "max_threads", Used: 2, Max: 200, Ratio: .01},
 			{Name: "open_files", Used: 112, Max: 20000, Ratio: .0056},
 		},
-		Losses:  &backlog.Losses{},
-		Verdict: backlog.Verdict{Status: backlog.StatusOK, Summary: "No stage is near its limit and nothing was lost."},
+		Losses:  &model.Losses{},
+		Verdict: model.Verdict{Status: model.StatusOK, Summary: "No stage is near its limit and nothing was lost."},
 	}
 }
 
-func okIdle() *backlog.Snapshot { return snapshotOf(tomcat("[::]:8080")) }
+func okIdle() *model.Snapshot { return snapshotOf(tomcat("[::]:8080")) }
 
 // overload is scenario A5: 10,000 clients at once, 8293 of whom get in.
-func overload() *backlog.Snapshot {
+func overload() *model.Snapshot {
 	l := tomcat("[::]:8080")
 	l.Expected = true
 	l.Process.OpenFiles, l.Process.Threads = new(8460), new(240)
 	l.Process.SafepointTime, l.Process.RunDelay = new(1500*time.Millisecond), new(31*time.Second)
 	l.Connector.PoolThreads = new(200)
 	l.SynBacklog.Length = 97
-	l.AcceptQueue = &backlog.AcceptQueue{Length: 101, Limit: 100, Peak: new(101), OldestWait: new(4200 * time.Millisecond), SocketDrops: new(uint64(24966))}
-	l.Connections = &backlog.Connections{
-		Accepted: 8192, Phases: [backlog.NumPhases]int{backlog.Waiting: 7991, backlog.InService: 200, backlog.ClientClosed: 1},
+	l.AcceptQueue = &model.AcceptQueue{Length: 101, Limit: 100, Peak: new(101), OldestWait: new(4200 * time.Millisecond), SocketDrops: new(uint64(24966))}
+	l.Connections = &model.Connections{
+		Accepted: 8192, Phases: [model.NumPhases]int{model.Waiting: 7991, model.InService: 200, model.ClientClosed: 1},
 		Reset: new(0), Abandoned: 1, States: map[string]int{"ESTABLISHED": 8191, "CLOSE_WAIT": 1},
 	}
-	l.Limits = []backlog.Limit{
+	l.Limits = []model.Limit{
 		{Name: "accept_queue", Used: 101, Max: 101, Ratio: 1},
 		{Name: "max_connections", Used: 8192, Max: 8192, Ratio: 1},
 		{Name: "max_threads", Used: 200, Max: 200, Ratio: 1},
 		{Name: "open_files", Used: 8460, Max: 20000, Ratio: .423, FullIn: new(95 * time.Second)},
 	}
-	l.Losses = &backlog.Losses{
+	l.Losses = &model.Losses{
 		DroppedPackets: 1700,
-		By: []backlog.Drops{
-			{DropKey: backlog.DropKey{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketSYN}, Packets: 1688},
-			{DropKey: backlog.DropKey{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketACK}, Packets: 12, Estimated: true},
+		By: []model.Drops{
+			{DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}, Packets: 1688},
+			{DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketACK}, Packets: 12, Estimated: true},
 		},
 		Unattributed: 7, AbandonedRequests: 1, WorstCase: []string{"connect_timeout", "read_timeout"},
 	}
-	l.Verdict = backlog.Verdict{
-		Status: backlog.StatusLosing, Cause: backlog.CauseMaxConnections,
-		Chain:   []backlog.Cause{backlog.CauseAcceptQueue, backlog.CauseMaxConnections, backlog.CauseMaxThreads},
+	l.Verdict = model.Verdict{
+		Status: model.StatusLosing, Cause: model.CauseMaxConnections,
+		Chain:   []model.Cause{model.CauseAcceptQueue, model.CauseMaxConnections, model.CauseMaxThreads},
 		Summary: "1,700 packets dropped in 1 s: the accept queue is full because maxConnections (8,192) is reached because all 200 threads are busy.",
-		Findings: []backlog.Finding{
+		Findings: []model.Finding{
 			{
-				Code: "max_connections", Severity: backlog.SeverityCritical,
+				Code: "max_connections", Severity: model.SeverityCritical,
 				Evidence: "8,192 of 8,192 connections are held and 101 more wait in the accept queue, the oldest for 4.2 s.",
 				Advice:   "Shorten the work or raise server.tomcat.threads.max first: 7,991 requests wait for a thread. Raising server.tomcat.max-connections lets more clients in to wait; check the open files limit (20,000) before. Raising accept-count only lengthens the wait.",
 			},
 			{
-				Code: "open_files", Severity: backlog.SeverityWarning,
+				Code: "open_files", Severity: model.SeverityWarning,
 				Evidence: "8,460 of 20,000 files are open and the number grows.",
 				Advice:   "Raise LimitNOFILE= of the unit before raising max-connections.",
 			},
@@ -107,21 +107,21 @@ func overload() *backlog.Snapshot {
 }
 
 // saturated is scenario A1: 300 clients, 200 threads, nobody lost.
-func saturated() *backlog.Snapshot {
+func saturated() *model.Snapshot {
 	l := tomcat("0.0.0.0:8080")
 	l.Connector.PoolThreads = new(200)
-	l.Connector.MaxConnections = &backlog.Setting[int]{Value: 8192, Kind: backlog.SourceDefault, Source: "default", Note: "max-connections=-1 in application.yml is ignored by Spring Boot; Tomcat's default 8,192 is in force."}
-	l.Connections = &backlog.Connections{
-		Accepted: 300, Phases: [backlog.NumPhases]int{backlog.Waiting: 100, backlog.InService: 200},
+	l.Connector.MaxConnections = &model.Setting[int]{Value: 8192, Kind: model.SourceDefault, Source: "default", Note: "max-connections=-1 in application.yml is ignored by Spring Boot; Tomcat's default 8,192 is in force."}
+	l.Connections = &model.Connections{
+		Accepted: 300, Phases: [model.NumPhases]int{model.Waiting: 100, model.InService: 200},
 		States: map[string]int{"ESTABLISHED": 300},
 	}
-	l.Limits[1] = backlog.Limit{Name: "max_connections", Used: 300, Max: 8192, Ratio: 300. / 8192}
-	l.Limits[2] = backlog.Limit{Name: "max_threads", Used: 200, Max: 200, Ratio: 1}
-	l.Verdict = backlog.Verdict{
-		Status: backlog.StatusSaturated, Cause: backlog.CauseMaxThreads, Chain: []backlog.Cause{backlog.CauseMaxThreads},
+	l.Limits[1] = model.Limit{Name: "max_connections", Used: 300, Max: 8192, Ratio: 300. / 8192}
+	l.Limits[2] = model.Limit{Name: "max_threads", Used: 200, Max: 200, Ratio: 1}
+	l.Verdict = model.Verdict{
+		Status: model.StatusSaturated, Cause: model.CauseMaxThreads, Chain: []model.Cause{model.CauseMaxThreads},
 		Summary: "All 200 threads are busy and 100 requests wait inside Tomcat; nothing was lost.",
-		Findings: []backlog.Finding{{
-			Code: "max_threads", Severity: backlog.SeverityWarning,
+		Findings: []model.Finding{{
+			Code: "max_threads", Severity: model.SeverityWarning,
 			Evidence: "100 requests have been read by nobody while 200 of 200 threads work.",
 			Advice:   "Shorten the work, or raise server.tomcat.threads.max. Raising accept-count changes nothing: the accept queue is empty.",
 		}},
@@ -130,31 +130,31 @@ func saturated() *backlog.Snapshot {
 }
 
 // down is scenario F5 beside a healthy listener.
-func down() *backlog.Snapshot {
-	s := snapshotOf(backlog.Listener{
+func down() *model.Snapshot {
+	s := snapshotOf(model.Listener{
 		Port: 9090, Expected: true,
-		Verdict: backlog.Verdict{
-			Status: backlog.StatusDown, Cause: backlog.CauseNoListener,
+		Verdict: model.Verdict{
+			Status: model.StatusDown, Cause: model.CauseNoListener,
 			Summary: "Nothing listens on port 9090: clients are refused.",
-			Findings: []backlog.Finding{{
-				Code: "no_listener", Severity: backlog.SeverityCritical,
+			Findings: []model.Finding{{
+				Code: "no_listener", Severity: model.SeverityCritical,
 				Evidence: "No LISTEN socket on port 9090 in this network namespace.",
 				Advice:   "The app is down, still starting, or bound to another address: see its log, and ss -ltn.",
 			}},
 		},
 	}, tomcat("127.0.0.1:8080"))
-	s.Targets = []backlog.Target{{Port: 9090, NetNS: hostNS}}
+	s.Targets = []model.Target{{Port: 9090, NetNS: hostNS}}
 	return s
 }
 
 // unknownLimits is a server that is no Tomcat, owned by somebody unseen.
-func unknownLimits() *backlog.Snapshot {
+func unknownLimits() *model.Snapshot {
 	a := netip.MustParseAddrPort("0.0.0.0:5432")
-	s := snapshotOf(backlog.Listener{
-		ID: backlog.ListenerID{NetNS: hostNS, Address: a, Device: "eth0"}, Port: 5432, Inode: 77, Members: 1,
-		AcceptQueue: &backlog.AcceptQueue{Length: 3, Limit: 244, Peak: new(9)},
-		Losses:      &backlog.Losses{},
-		Verdict:     backlog.Verdict{Status: backlog.StatusOK, Summary: "Nothing was lost; the limits behind the accept queue are not known."},
+	s := snapshotOf(model.Listener{
+		ID: model.ListenerID{NetNS: hostNS, Address: a, Device: "eth0"}, Port: 5432, Inode: 77, Members: 1,
+		AcceptQueue: &model.AcceptQueue{Length: 3, Limit: 244, Peak: new(9)},
+		Losses:      &model.Losses{},
+		Verdict:     model.Verdict{Status: model.StatusOK, Summary: "Nothing was lost; the limits behind the accept queue are not known."},
 	})
 	s.Notes = []string{"no Tomcat found: showing everything that listens"}
 	s.Omitted = 2
@@ -162,16 +162,16 @@ func unknownLimits() *backlog.Snapshot {
 }
 
 // tls is scenario F10: nothing is claimed about idle or busy.
-func tls() *backlog.Snapshot {
+func tls() *model.Snapshot {
 	l := tomcat("[::]:8443")
 	l.Connector.Protocol, l.Connector.TLS = "https-jsse-nio", true
-	l.Connections = &backlog.Connections{
-		Accepted: 60, Phases: [backlog.NumPhases]int{backlog.Waiting: 1, backlog.Unclassified: 59},
+	l.Connections = &model.Connections{
+		Accepted: 60, Phases: [model.NumPhases]int{model.Waiting: 1, model.Unclassified: 59},
 		States: map[string]int{"ESTABLISHED": 60},
 	}
 	l.Limits = l.Limits[:2]
 	s := snapshotOf(l)
-	s.Unavailable = []backlog.Unavailable{{
+	s.Unavailable = []model.Unavailable{{
 		What: "phases of [::]:8443", Why: "TLS hides where a request begins and ends",
 		How: "set server.tomcat.mbeanregistry.enabled=true and read tomcat.threads.busy and tomcat.connections.keepalive.current of Actuator",
 	}}
@@ -179,43 +179,43 @@ func tls() *backlog.Snapshot {
 }
 
 // reuseport is a group of four sockets, seen by the agent over its last minute.
-func reuseport() *backlog.Snapshot {
+func reuseport() *model.Snapshot {
 	l := tomcat("0.0.0.0:8080")
 	l.Members = 4
-	l.AcceptQueue = &backlog.AcceptQueue{Length: 83, Limit: 100, Peak: new(96), PeakAge: 12 * time.Second, OldestWait: new(310 * time.Millisecond)}
-	l.Limits[0] = backlog.Limit{Name: "accept_queue", Used: 83, Max: 101, Ratio: 83. / 101, FullIn: new(40 * time.Second)}
-	l.Limits = append(l.Limits, backlog.Limit{Name: "ephemeral_ports", Used: 22000, Max: 28232, Ratio: 22000. / 28232})
+	l.AcceptQueue = &model.AcceptQueue{Length: 83, Limit: 100, Peak: new(96), PeakAge: 12 * time.Second, OldestWait: new(310 * time.Millisecond)}
+	l.Limits[0] = model.Limit{Name: "accept_queue", Used: 83, Max: 101, Ratio: 83. / 101, FullIn: new(40 * time.Second)}
+	l.Limits = append(l.Limits, model.Limit{Name: "ephemeral_ports", Used: 22000, Max: 28232, Ratio: 22000. / 28232})
 	l.Connector.MaxConnections.Value = -1
-	l.Connector.VirtualThreads = &backlog.Setting[bool]{Value: true, Kind: backlog.SourceFile, Source: "application.yml"}
-	l.Connector.AcceptCount = &backlog.Setting[int]{Value: 5000, Kind: backlog.SourceProperty, Source: "-Dserver.tomcat.accept-count", Note: "somaxconn was 100 when the server called listen()."}
-	l.Process.Busiest = &backlog.Destination{Address: netip.MustParseAddrPort("10.0.0.7:5432"), Ports: 22000}
+	l.Connector.VirtualThreads = &model.Setting[bool]{Value: true, Kind: model.SourceFile, Source: "application.yml"}
+	l.Connector.AcceptCount = &model.Setting[int]{Value: 5000, Kind: model.SourceProperty, Source: "-Dserver.tomcat.accept-count", Note: "somaxconn was 100 when the server called listen()."}
+	l.Process.Busiest = &model.Destination{Address: netip.MustParseAddrPort("10.0.0.7:5432"), Ports: 22000}
 	l.Process.Container, l.Process.PodUID, l.Process.Stopped = "3f2a9bb1c07de4a1", "0b51f7d2-3d7e-4e1f-9d3f-1f1d7a2f0c11", true
-	l.Verdict = backlog.Verdict{Status: backlog.StatusWarning, Cause: backlog.CauseJVMPause, Summary: "The process is stopped; the accept queue fills and is full in 40 s."}
+	l.Verdict = model.Verdict{Status: model.StatusWarning, Cause: model.CauseJVMPause, Summary: "The process is stopped; the accept queue fills and is full in 40 s."}
 	s := snapshotOf(l)
 	s.Interval, s.ScanAge = time.Minute, new(400*time.Millisecond)
 	return s
 }
 
 // singleLook is the overload with --interval 0: no losses and no peak.
-func singleLook() *backlog.Snapshot {
+func singleLook() *model.Snapshot {
 	s := overload()
 	s.Interval = 0
 	s.NetNS[0].Delta = nil
 	l := &s.Listeners[0]
 	l.Losses, l.AcceptQueue.Peak = nil, nil
-	l.Verdict.Status, l.Verdict.Summary = backlog.StatusSaturated, "The accept queue is full because maxConnections (8,192) is reached because all 200 threads are busy."
+	l.Verdict.Status, l.Verdict.Summary = model.StatusSaturated, "The accept queue is full because maxConnections (8,192) is reached because all 200 threads are busy."
 	return s
 }
 
 // nobody is the overload as a user without privileges sees it.
-func nobody() *backlog.Snapshot {
+func nobody() *model.Snapshot {
 	s := overload()
 	l := &s.Listeners[0]
-	l.Connector.MaxConnections = &backlog.Setting[int]{Value: 8192, Kind: backlog.SourceDefault}
+	l.Connector.MaxConnections = &model.Setting[int]{Value: 8192, Kind: model.SourceDefault}
 	l.Connector.MaxThreads = nil
 	l.Connections.Reset, l.Process.SafepointTime, l.Process.RunDelay = nil, nil, nil
 	l.Limits = l.Limits[:2]
-	s.Unavailable = []backlog.Unavailable{
+	s.Unavailable = []model.Unavailable{
 		{What: "environ of pid 4242", Why: "permission denied", How: "run as uid 1000 and gid 1000, or grant CAP_SYS_PTRACE"},
 		{What: "socket descriptors of pid 4242", Why: "permission denied", How: "run as uid 1000 and gid 1000, or grant CAP_SYS_PTRACE"},
 		{What: "hsperfdata of pid 4242", Why: "/tmp/hsperfdata_app/4242: permission denied", How: "run as uid 1000"},
@@ -224,7 +224,7 @@ func nobody() *backlog.Snapshot {
 }
 
 // machine is --all on a big machine: n quiet listeners and two in trouble.
-func machine(n int) *backlog.Snapshot {
+func machine(n int) *model.Snapshot {
 	s := snapshotOf()
 	for i := range n {
 		l := tomcat(fmt.Sprintf("[::]:%d", 10000+i))
@@ -239,8 +239,8 @@ func machine(n int) *backlog.Snapshot {
 	return s
 }
 
-func scenarios() map[string]*backlog.Snapshot {
-	return map[string]*backlog.Snapshot{
+func scenarios() map[string]*model.Snapshot {
+	return map[string]*model.Snapshot{
 		"a5_overload":    overload(),
 		"a1_saturated":   saturated(),
 		"ok_idle":        okIdle(),

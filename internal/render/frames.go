@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Frames are the screens of watch: what every look shows, what was before, and
@@ -14,7 +14,7 @@ type Frames struct {
 	options TextOptions
 	height  int
 
-	now    *backlog.Snapshot
+	now    *model.Snapshot
 	past   *history
 	paused *still // what is shown meanwhile; nil: the present
 
@@ -24,7 +24,7 @@ type Frames struct {
 
 // still is a moment that the reader holds on to.
 type still struct {
-	snap *backlog.Snapshot
+	snap *model.Snapshot
 	past *history
 }
 
@@ -35,7 +35,7 @@ func NewFrames(interval time.Duration) *Frames { return &Frames{past: newHistory
 func (f *Frames) Resize(o TextOptions, height int) { f.options, f.height = o, height }
 
 // Look takes what was seen; a paused screen shows it later.
-func (f *Frames) Look(snap *backlog.Snapshot) {
+func (f *Frames) Look(snap *model.Snapshot) {
 	f.now = snap
 	f.past.look(snap)
 }
@@ -70,13 +70,13 @@ func (f *Frames) shown() *still {
 	case f.paused != nil:
 		return f.paused
 	case f.now == nil:
-		return &still{&backlog.Snapshot{}, f.past}
+		return &still{&model.Snapshot{}, f.past}
 	}
 	return &still{f.now, f.past}
 }
 
 // turned is the listener on the screen.
-func (f *Frames) turned(all []*backlog.Listener) *backlog.Listener {
+func (f *Frames) turned(all []*model.Listener) *model.Listener {
 	for _, l := range all {
 		if f.selected != nil && placeOf(l) == *f.selected {
 			return l

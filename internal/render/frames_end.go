@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // End writes what is left of it all once the screen is gone: the worst moment of
@@ -16,7 +16,7 @@ func (f *Frames) End(w io.Writer) error {
 	s := newScreen(f.options)
 	quiet := 0
 	for _, t := range f.past.byAddress() {
-		if t.worst.Verdict.Status == backlog.StatusOK {
+		if t.worst.Verdict.Status == model.StatusOK {
 			quiet++
 			continue
 		}

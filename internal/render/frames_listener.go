@@ -6,11 +6,11 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // watched is a listener's text with its past below the verdict.
-func (s *screen) watched(on *still, l *backlog.Listener) {
+func (s *screen) watched(on *still, l *model.Listener) {
 	s.rule()
 	s.verdict(l)
 	s.identity(l)
@@ -26,12 +26,12 @@ func (s *screen) watched(on *still, l *backlog.Listener) {
 
 // behind is the listener whose past is shown: l, or who listened last on a port
 // that is down, at its worst; nil where nobody did within what is kept.
-func (h *history) behind(l *backlog.Listener) *backlog.Listener {
+func (h *history) behind(l *model.Listener) *model.Listener {
 	if l.Listening() {
 		return l
 	}
 	latest := h.now - depth
-	var out *backlog.Listener
+	var out *model.Listener
 	for _, t := range h.byAddress() {
 		was, at := &t.worst, t.moments[len(t.moments)-1].at
 		if was.Listening() && was.Port == l.Port && was.ID.NetNS == l.ID.NetNS && at > latest {
@@ -49,7 +49,7 @@ type figure struct {
 }
 
 // figures run from the client inwards, as the funnel does.
-func figures(l *backlog.Listener) []figure {
+func figures(l *model.Listener) []figure {
 	limit := func(st stage) int {
 		if st.max == nil {
 			return 0
@@ -67,7 +67,7 @@ func figures(l *backlog.Listener) []figure {
 
 // past draws the latest intervals, the present on the right, each row as high as
 // its limit or else its own peak, and the highest that the chart shows beside it.
-func (s *screen) past(h *history, l *backlog.Listener) {
+func (s *screen) past(h *history, l *model.Listener) {
 	const right = 9 // "peak" and a number with its comma
 	columns := min(max(s.width-textColumn-right, 8), depth)
 	for _, f := range figures(l) {
@@ -99,7 +99,7 @@ func (s *screen) ago(past time.Duration, columns, right int) {
 
 // list gives each listener a line, the one on the screen marked; where there is
 // no room for all, those around it.
-func (s *screen) list(all []*backlog.Listener, marked *backlog.Listener, room int) {
+func (s *screen) list(all []*model.Listener, marked *model.Listener, room int) {
 	i := slices.Index(all, marked)
 	from := max(0, min(i-room/2, len(all)-room))
 	s.rule()

@@ -11,14 +11,14 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
 // filling are the looks at a burst: the threads first, then the connections, then
 // the queue, and then it drops.
-func filling() []*backlog.Snapshot {
-	var out []*backlog.Snapshot
+func filling() []*model.Snapshot {
+	var out []*model.Snapshot
 	for i := range 24 {
 		s := okIdle()
 		if i >= 16 {
@@ -29,16 +29,16 @@ func filling() []*backlog.Snapshot {
 		l.AcceptQueue.Recent = min(max(0, i-13)*20, 101)
 		if i < 16 {
 			l.Connections.Accepted = i * 540
-			l.Connections.Phases = [backlog.NumPhases]int{backlog.InService: min(i*30, 200), backlog.Waiting: max(0, i*540-200)}
+			l.Connections.Phases = [model.NumPhases]int{model.InService: min(i*30, 200), model.Waiting: max(0, i*540-200)}
 			l.Limits[2].Used = min(i*30, 200)
 		}
-		l.Totals.Dropped = map[backlog.DropKey]uint64{{Cause: backlog.CauseMaxConnections, Packet: backlog.PacketSYN}: uint64(max(0, i-18) * max(0, i-18) * 40)}
+		l.Totals.Dropped = map[model.DropKey]uint64{{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}: uint64(max(0, i-18) * max(0, i-18) * 40)}
 		out = append(out, s)
 	}
 	return out
 }
 
-func framesOf(width, height int, looks ...*backlog.Snapshot) *render.Frames {
+func framesOf(width, height int, looks ...*model.Snapshot) *render.Frames {
 	f := render.NewFrames(time.Second)
 	f.Resize(render.TextOptions{Width: width}, height)
 	for _, look := range looks {
@@ -60,7 +60,7 @@ func TestFramesKeepThePastOfAPortThatIsDown(t *testing.T) {
 	fell := func(port uint16, ns uint64) string {
 		gone := snapshotOf(down().Listeners[0])
 		gone.Time = last.Time.Add(time.Second)
-		gone.Listeners[0].Losses = &backlog.Losses{}
+		gone.Listeners[0].Losses = &model.Losses{}
 		gone.Listeners[0].Port, gone.Listeners[0].ID.NetNS = port, ns
 		return framesOf(100, 44, append(slices.Clone(looks), gone)...).View()
 	}
@@ -76,7 +76,7 @@ func TestFramesKeepThePastOfAPortThatIsDown(t *testing.T) {
 }
 
 func TestFramesScaleIsTheTimeThatPassed(t *testing.T) {
-	var looks []*backlog.Snapshot
+	var looks []*model.Snapshot
 	for i := range 100 {
 		s := okIdle()
 		s.Time = at().Add(time.Duration(i) * 1500 * time.Millisecond)
@@ -126,7 +126,7 @@ func TestFramesShowTheWorstUntilOneIsChosen(t *testing.T) {
 	}
 	quiet, busy := machine(3), machine(3)
 	for i := range quiet.Listeners {
-		quiet.Listeners[i].Verdict.Status = backlog.StatusOK
+		quiet.Listeners[i].Verdict.Status = model.StatusOK
 	}
 	f := framesOf(100, 40, quiet)
 	first := line(f)

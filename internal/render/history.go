@@ -4,19 +4,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // place is a listener, or the expected port on which nothing listens. It
 // survives the listener's restart.
 type place struct {
-	id   backlog.ListenerID
+	id   model.ListenerID
 	port uint16
 }
 
-func placeOf(l *backlog.Listener) place { return place{l.ID, l.Port} }
+func placeOf(l *model.Listener) place { return place{l.ID, l.Port} }
 
-func placeOfGone(g *backlog.RetainedTotals) place { return place{g.ID, g.ID.Address.Port()} }
+func placeOfGone(g *model.RetainedTotals) place { return place{g.ID, g.ID.Address.Port()} }
 
 // history is what was seen of every place, interval by interval.
 type history struct {
@@ -34,7 +34,7 @@ func newHistory(interval time.Duration) *history {
 }
 
 // look adds what one look saw. Several looks within an interval are one moment.
-func (h *history) look(snap *backlog.Snapshot) {
+func (h *history) look(snap *model.Snapshot) {
 	steps := h.pace.steps(snap.Time)
 	h.begin(steps, snap.Time)
 	// Where looks are dear, the sampler takes them further apart than asked for:
@@ -81,7 +81,7 @@ func (h *history) span(columns int) time.Duration {
 // tell: with --all, listeners may come and go for days.
 func (h *history) forget() {
 	for p, t := range h.tracks {
-		if h.now-t.moments[len(t.moments)-1].at > depth && t.worst.Verdict.Status == backlog.StatusOK {
+		if h.now-t.moments[len(t.moments)-1].at > depth && t.worst.Verdict.Status == model.StatusOK {
 			delete(h.tracks, p)
 		}
 	}

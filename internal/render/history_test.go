@@ -8,19 +8,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // lookAt is a look, so long after the first, at a listener whose queue had peaked
 // at peak and which had dropped so many packets by then.
-func lookAt(after time.Duration, peak int, dropped uint64) *backlog.Snapshot {
-	return &backlog.Snapshot{
+func lookAt(after time.Duration, peak int, dropped uint64) *model.Snapshot {
+	return &model.Snapshot{
 		Time: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC).Add(after),
-		Listeners: []backlog.Listener{{
-			ID:          backlog.ListenerID{Address: netip.MustParseAddrPort("[::]:8080")},
+		Listeners: []model.Listener{{
+			ID:          model.ListenerID{Address: netip.MustParseAddrPort("[::]:8080")},
 			Port:        8080,
-			AcceptQueue: &backlog.AcceptQueue{Limit: 100, Recent: peak},
-			Totals:      backlog.Totals{Dropped: map[backlog.DropKey]uint64{{Cause: backlog.CauseMaxConnections}: dropped}},
+			AcceptQueue: &model.AcceptQueue{Limit: 100, Recent: peak},
+			Totals:      model.Totals{Dropped: map[model.DropKey]uint64{{Cause: model.CauseMaxConnections}: dropped}},
 		}},
 	}
 }
@@ -29,32 +29,32 @@ func TestHistoryByInterval(t *testing.T) {
 	const s = time.Second
 	tests := []struct {
 		name    string
-		looks   []*backlog.Snapshot
+		looks   []*model.Snapshot
 		queue   []int
 		dropped []int
 	}{
-		{"one look", []*backlog.Snapshot{lookAt(0, 5, 2)}, []int{unknown, unknown, 5}, []int{unknown, unknown, 2}},
+		{"one look", []*model.Snapshot{lookAt(0, 5, 2)}, []int{unknown, unknown, 5}, []int{unknown, unknown, 2}},
 		{
 			"looks within an interval are one moment: the highest, and all that was dropped",
-			[]*backlog.Snapshot{lookAt(0, 1, 0), lookAt(s, 2, 0), lookAt(s+s/4, 9, 4), lookAt(s+s/2, 3, 6)},
+			[]*model.Snapshot{lookAt(0, 1, 0), lookAt(s, 2, 0), lookAt(s+s/4, 9, 4), lookAt(s+s/2, 3, 6)},
 			[]int{unknown, 1, 9},
 			[]int{unknown, 0, 6},
 		},
 		{
 			"looks that come a little early or late are one an interval",
-			[]*backlog.Snapshot{lookAt(0, 1, 0), lookAt(s+s/20, 2, 0), lookAt(2*s, 3, 0), lookAt(3*s+s/20, 4, 0)},
+			[]*model.Snapshot{lookAt(0, 1, 0), lookAt(s+s/20, 2, 0), lookAt(2*s, 3, 0), lookAt(3*s+s/20, 4, 0)},
 			[]int{2, 3, 4},
 			[]int{0, 0, 0},
 		},
 		{
 			"what was not looked at is not known",
-			[]*backlog.Snapshot{lookAt(0, 1, 0), lookAt(2*s, 3, 7)},
+			[]*model.Snapshot{lookAt(0, 1, 0), lookAt(2*s, 3, 7)},
 			[]int{1, unknown, 3},
 			[]int{0, unknown, 7},
 		},
 		{
 			"a counter that begins anew has dropped nothing",
-			[]*backlog.Snapshot{lookAt(0, 1, 9), lookAt(s, 1, 0), lookAt(2*s, 1, 2)},
+			[]*model.Snapshot{lookAt(0, 1, 9), lookAt(s, 1, 0), lookAt(2*s, 1, 2)},
 			[]int{1, 1, 1},
 			[]int{9, 0, 2},
 		},
@@ -97,7 +97,7 @@ func TestHistoryOfOneThatIsGone(t *testing.T) {
 		gone := lookAt(time.Duration(i+1)*time.Second, 0, 9)
 		totals := gone.Listeners[0].Totals
 		totals.QueueResets = 6
-		gone.Listeners, gone.Gone = nil, []backlog.RetainedTotals{{ID: id, Totals: totals}}
+		gone.Listeners, gone.Gone = nil, []model.RetainedTotals{{ID: id, Totals: totals}}
 		h.look(gone)
 	}
 	p := placeOf(&up.Listeners[0])
@@ -150,13 +150,13 @@ func TestHistoryIsBounded(t *testing.T) {
 
 func TestHistoryKeepsTheWorstLook(t *testing.T) {
 	h := newHistory(time.Second)
-	for i, status := range []backlog.Status{backlog.StatusOK, backlog.StatusLosing, backlog.StatusSaturated} {
+	for i, status := range []model.Status{model.StatusOK, model.StatusLosing, model.StatusSaturated} {
 		snap := lookAt(time.Duration(i)*time.Second, i, 0)
 		snap.Listeners[0].Verdict.Status = status
 		h.look(snap)
 	}
 	track := h.byAddress()[0]
-	require.Equal(t, backlog.StatusLosing, track.worst.Verdict.Status)
+	require.Equal(t, model.StatusLosing, track.worst.Verdict.Status)
 	require.Equal(t, 1, track.worst.AcceptQueue.Recent)
 	require.Equal(t, "03:00:01", track.worstAt.Format(time.TimeOnly))
 }
@@ -167,7 +167,7 @@ func TestLinesForgetWhomTheSamplerForgot(t *testing.T) {
 	up, kept, forgotten := lookAt(0, 1, 7), lookAt(time.Second, 0, 0), lookAt(2*time.Second, 0, 0)
 	id := up.Listeners[0].ID
 	kept.Listeners, forgotten.Listeners = nil, nil
-	kept.Gone = []backlog.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
+	kept.Gone = []model.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
 	require.NoError(t, lines.Look(up))
 	require.NoError(t, lines.Look(kept))
 	require.Equal(t, uint64(7), lines.past[placeOf(&up.Listeners[0])].tally.own)
@@ -179,7 +179,7 @@ func TestHistoryForgetsWhoLeftInPeace(t *testing.T) {
 	h := newHistory(time.Second)
 	calm, bad := lookAt(0, 1, 0), lookAt(0, 1, 7)
 	bad.Listeners[0].Port = 8443
-	bad.Listeners[0].Verdict.Status = backlog.StatusLosing
+	bad.Listeners[0].Verdict.Status = model.StatusLosing
 	calm.Listeners = append(calm.Listeners, bad.Listeners...)
 	h.look(calm)
 	after := func(n int) {
@@ -191,5 +191,5 @@ func TestHistoryForgetsWhoLeftInPeace(t *testing.T) {
 	require.Len(t, h.tracks, 2, "still on the screen")
 	after(depth + 1)
 	require.Len(t, h.tracks, 1)
-	require.Equal(t, backlog.StatusLosing, h.byAddress()[0].worst.Verdict.Status)
+	require.Equal(t, model.StatusLosing, h.byAddress()[0].worst.Verdict.Status)
 }

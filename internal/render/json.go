@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // SnapshotSchema names the JSON document. It only grows: no field of it ever
@@ -19,7 +19,7 @@ const SnapshotSchema = "tcpdiag.snapshot/v1"
 // JSON writes the snapshot as one JSON document of schema SnapshotSchema.
 // Durations are in seconds. Nothing is written when the snapshot cannot be
 // encoded.
-func JSON(w io.Writer, s *backlog.Snapshot) error { return encode(w, s, "  ") }
+func JSON(w io.Writer, s *model.Snapshot) error { return encode(w, s, "  ") }
 
 // JSONLines writes such documents, one a line and interval.
 type JSONLines struct {
@@ -33,14 +33,14 @@ func NewJSONLines(w io.Writer, interval time.Duration) *JSONLines {
 }
 
 // Look takes what was seen, and writes it when it is time.
-func (o *JSONLines) Look(s *backlog.Snapshot) error {
+func (o *JSONLines) Look(s *model.Snapshot) error {
 	if o.pace.steps(s.Time) == 0 {
 		return nil
 	}
 	return encode(o.w, s, "")
 }
 
-func encode(w io.Writer, s *backlog.Snapshot, indent string) error {
+func encode(w io.Writer, s *model.Snapshot, indent string) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", indent)
@@ -82,7 +82,7 @@ type unavailableJSON struct {
 	How  string `json:"how,omitempty"`
 }
 
-func newSnapshotJSON(s *backlog.Snapshot) snapshotJSON {
+func newSnapshotJSON(s *model.Snapshot) snapshotJSON {
 	out := snapshotJSON{
 		Schema:          SnapshotSchema,
 		Time:            s.Time,
@@ -108,14 +108,14 @@ func newSnapshotJSON(s *backlog.Snapshot) snapshotJSON {
 	return out
 }
 
-func newNetNSJSON(n *backlog.NetNS) netnsJSON {
+func newNetNSJSON(n *model.NetNS) netnsJSON {
 	return netnsJSON{ID: n.ID, Counters: n.Counters, Delta: n.Delta, Sysctl: n.Sysctl, Sockstat: n.Sockstat}
 }
 
 // byAddress orders listeners by port, address, device and namespace, so that
 // two looks at the same machine can be compared line by line.
-func byAddress(in []backlog.Listener) []*backlog.Listener {
-	out := make([]*backlog.Listener, len(in))
+func byAddress(in []model.Listener) []*model.Listener {
+	out := make([]*model.Listener, len(in))
 	for i := range in {
 		out[i] = &in[i]
 	}
@@ -123,7 +123,7 @@ func byAddress(in []backlog.Listener) []*backlog.Listener {
 	return out
 }
 
-func compareAddress(a, b *backlog.Listener) int {
+func compareAddress(a, b *model.Listener) int {
 	return cmp.Or(
 		cmp.Compare(a.Port, b.Port),
 		a.ID.Address.Addr().Compare(b.ID.Address.Addr()),

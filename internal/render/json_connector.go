@@ -3,7 +3,7 @@ package render
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 type processJSON struct {
@@ -60,7 +60,7 @@ type settingJSON[T any] struct {
 	Note   string `json:"note,omitempty"`
 }
 
-func newProcessJSON(p *backlog.Process) *processJSON {
+func newProcessJSON(p *model.Process) *processJSON {
 	if p == nil {
 		return nil
 	}
@@ -83,14 +83,14 @@ func newProcessJSON(p *backlog.Process) *processJSON {
 	}
 }
 
-func newDestinationJSON(d *backlog.Destination) *destinationJSON {
+func newDestinationJSON(d *model.Destination) *destinationJSON {
 	if d == nil {
 		return nil
 	}
 	return &destinationJSON{Address: d.Address.String(), Ports: d.Ports}
 }
 
-func newConnectorJSON(c *backlog.Connector) *connectorJSON {
+func newConnectorJSON(c *model.Connector) *connectorJSON {
 	if c == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func newConnectorJSON(c *backlog.Connector) *connectorJSON {
 	}
 }
 
-func newSettingJSON[T any](s *backlog.Setting[T]) *settingJSON[T] {
+func newSettingJSON[T any](s *model.Setting[T]) *settingJSON[T] {
 	if s == nil {
 		return nil
 	}
@@ -126,7 +126,7 @@ func newSettingJSON[T any](s *backlog.Setting[T]) *settingJSON[T] {
 }
 
 // newDurationJSON keeps the sign: Tomcat reads a negative timeout as none.
-func newDurationJSON(s *backlog.Setting[time.Duration]) *settingJSON[float64] {
+func newDurationJSON(s *model.Setting[time.Duration]) *settingJSON[float64] {
 	if s == nil {
 		return nil
 	}
@@ -135,7 +135,7 @@ func newDurationJSON(s *backlog.Setting[time.Duration]) *settingJSON[float64] {
 
 // settingSource is where a value was found, in words; its kind when nobody
 // has written any.
-func settingSource[T any](s *backlog.Setting[T]) string {
+func settingSource[T any](s *model.Setting[T]) string {
 	if s.Source != "" {
 		return s.Source
 	}

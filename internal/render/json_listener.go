@@ -3,7 +3,7 @@ package render
 import (
 	"math"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 type listenerJSON struct {
@@ -73,28 +73,28 @@ type lossesJSON struct {
 }
 
 type dropsJSON struct {
-	Cause     backlog.Cause  `json:"cause,omitempty"`
-	Packet    backlog.Packet `json:"packet"`
+	Cause     model.Cause  `json:"cause,omitempty"`
+	Packet    model.Packet `json:"packet"`
 	Packets   uint64         `json:"packets"`
 	Estimated bool           `json:"estimated"`
 }
 
 type verdictJSON struct {
 	Status   string          `json:"status"`
-	Cause    backlog.Cause   `json:"cause,omitempty"`
-	Chain    []backlog.Cause `json:"chain"`
+	Cause    model.Cause   `json:"cause,omitempty"`
+	Chain    []model.Cause `json:"chain"`
 	Summary  string          `json:"summary"`
 	Findings []findingJSON   `json:"findings"`
 }
 
 type findingJSON struct {
 	Code     string           `json:"code"`
-	Severity backlog.Severity `json:"severity"`
+	Severity model.Severity `json:"severity"`
 	Evidence string           `json:"evidence"`
 	Advice   string           `json:"advice,omitempty"`
 }
 
-func newListenerJSON(l *backlog.Listener) listenerJSON {
+func newListenerJSON(l *model.Listener) listenerJSON {
 	return listenerJSON{
 		Address:     l.ID.String(),
 		Port:        l.Port,
@@ -116,14 +116,14 @@ func newListenerJSON(l *backlog.Listener) listenerJSON {
 
 // groupSize is 0, hence left out, for a listener that shares its address with
 // no other socket.
-func groupSize(l *backlog.Listener) int {
+func groupSize(l *model.Listener) int {
 	if l.Members < 2 {
 		return 0
 	}
 	return l.Members
 }
 
-func newAcceptQueueJSON(q *backlog.AcceptQueue) *acceptQueueJSON {
+func newAcceptQueueJSON(q *model.AcceptQueue) *acceptQueueJSON {
 	if q == nil {
 		return nil
 	}
@@ -142,22 +142,22 @@ func newAcceptQueueJSON(q *backlog.AcceptQueue) *acceptQueueJSON {
 	return out
 }
 
-func newConnectionsJSON(c *backlog.Connections) *connectionsJSON {
+func newConnectionsJSON(c *model.Connections) *connectionsJSON {
 	if c == nil {
 		return nil
 	}
 	var silent *int
-	if c.Phases[backlog.Idle] > 0 {
+	if c.Phases[model.Idle] > 0 {
 		silent = &c.Silent
 	}
 	return &connectionsJSON{
 		Accepted:     c.Accepted,
-		Waiting:      c.Phases[backlog.Waiting],
-		InService:    c.Phases[backlog.InService],
-		Sending:      c.Phases[backlog.Sending],
-		Idle:         c.Phases[backlog.Idle],
-		ClientClosed: c.Phases[backlog.ClientClosed],
-		Unclassified: c.Phases[backlog.Unclassified],
+		Waiting:      c.Phases[model.Waiting],
+		InService:    c.Phases[model.InService],
+		Sending:      c.Phases[model.Sending],
+		Idle:         c.Phases[model.Idle],
+		ClientClosed: c.Phases[model.ClientClosed],
+		Unclassified: c.Phases[model.Unclassified],
 		Reset:        c.Reset,
 		Abandoned:    c.Abandoned,
 		Silent:       silent,
@@ -166,7 +166,7 @@ func newConnectionsJSON(c *backlog.Connections) *connectionsJSON {
 	}
 }
 
-func newLimitsJSON(limits []backlog.Limit) []limitJSON {
+func newLimitsJSON(limits []model.Limit) []limitJSON {
 	out := make([]limitJSON, 0, len(limits))
 	for _, l := range limits {
 		j := limitJSON{Name: l.Name, Used: l.Used, Max: l.Max, FullInSeconds: seconds(l.FullIn)}
@@ -178,7 +178,7 @@ func newLimitsJSON(limits []backlog.Limit) []limitJSON {
 	return out
 }
 
-func newLossesJSON(l *backlog.Losses) *lossesJSON {
+func newLossesJSON(l *model.Losses) *lossesJSON {
 	if l == nil {
 		return nil
 	}
@@ -196,7 +196,7 @@ func newLossesJSON(l *backlog.Losses) *lossesJSON {
 	return out
 }
 
-func newVerdictJSON(v *backlog.Verdict) verdictJSON {
+func newVerdictJSON(v *model.Verdict) verdictJSON {
 	out := verdictJSON{
 		Status:   v.Status.String(),
 		Cause:    v.Cause,

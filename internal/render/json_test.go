@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
@@ -41,7 +41,7 @@ const contract = `
             "sysctl": {"somaxconn": 4096, "tcp_max_syn_backlog": 2048, "tcp_syncookies": 1, "tcp_abort_on_overflow": 0}}],
  "unavailable": [{"what": "environ of pid 42", "why": "permission denied", "how": "run as uid 1000 or grant CAP_SYS_PTRACE"}]}`
 
-func document(t *testing.T, s *backlog.Snapshot) map[string]any {
+func document(t *testing.T, s *model.Snapshot) map[string]any {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, render.JSON(&b, s))
@@ -149,7 +149,7 @@ func TestJSONOfADownPort(t *testing.T) {
 
 func TestJSONKeepsEmptyListsLists(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, render.JSON(&b, &backlog.Snapshot{Listeners: []backlog.Listener{{Losses: &backlog.Losses{}}}}))
+	require.NoError(t, render.JSON(&b, &model.Snapshot{Listeners: []model.Listener{{Losses: &model.Losses{}}}}))
 	require.NotContains(t, b.String(), "null")
 	for _, want := range []string{`"by": []`, `"worst_case": []`, `"chain": []`, `"findings": []`, `"netns": []`, `"unavailable": []`} {
 		require.Contains(t, b.String(), want)
@@ -158,7 +158,7 @@ func TestJSONKeepsEmptyListsLists(t *testing.T) {
 
 func TestJSONSurvivesNumbersItCannotWrite(t *testing.T) {
 	s := okIdle()
-	s.Listeners[0].Limits = []backlog.Limit{{Name: "a", Ratio: math.Inf(1)}, {Name: "b", Ratio: math.NaN()}, {Name: "c", Ratio: .5}}
+	s.Listeners[0].Limits = []model.Limit{{Name: "a", Ratio: math.Inf(1)}, {Name: "b", Ratio: math.NaN()}, {Name: "c", Ratio: .5}}
 	limits := document(t, s)["listeners"].([]any)[0].(map[string]any)["limits"].([]any)
 	require.NotContains(t, limits[0], "ratio")
 	require.NotContains(t, limits[1], "ratio")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Lines are what watch writes where there is no screen to draw on: a line for
@@ -29,7 +29,7 @@ func NewLines(w io.Writer, interval time.Duration) *Lines {
 }
 
 // Look takes what was seen, and writes it when it is time.
-func (o *Lines) Look(snap *backlog.Snapshot) error {
+func (o *Lines) Look(snap *model.Snapshot) error {
 	all := byAddress(snap.Listeners)
 	o.forget(snap)
 	for _, l := range all {
@@ -58,7 +58,7 @@ func (o *Lines) Look(snap *backlog.Snapshot) error {
 const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s\n"
 
 // line ends the listener's interval.
-func (o *Lines) line(b *strings.Builder, snap *backlog.Snapshot, l *backlog.Listener) {
+func (o *Lines) line(b *strings.Builder, snap *model.Snapshot, l *model.Listener) {
 	lost, known := o.lost(snap, l)
 	m := momentOf(l)
 	cause := cmp.Or(printable(string(l.Verdict.Cause)), "-")
@@ -70,7 +70,7 @@ func (o *Lines) line(b *strings.Builder, snap *backlog.Snapshot, l *backlog.List
 
 // lineName is the listener in one word; with its process where several network
 // namespaces are watched, as all pods of a node may listen on [::]:8080.
-func lineName(snap *backlog.Snapshot, l *backlog.Listener) string {
+func lineName(snap *model.Snapshot, l *model.Listener) string {
 	if !l.Listening() {
 		return ":" + strconv.Itoa(int(l.Port))
 	}
@@ -81,7 +81,7 @@ func lineName(snap *backlog.Snapshot, l *backlog.Listener) string {
 }
 
 // clock is when it was, so precisely that no two lines of a listener say the same.
-func (o *Lines) clock(snap *backlog.Snapshot) string {
+func (o *Lines) clock(snap *model.Snapshot) string {
 	if o.pace.interval < time.Second {
 		return snap.Time.Format("15:04:05.000")
 	}

@@ -1,6 +1,6 @@
 package render
 
-import "github.com/tcpdiag/tcpdiag/internal/backlog"
+import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // passed is what happened at a place since its line before.
 type passed struct {
@@ -19,7 +19,7 @@ func (o *Lines) at(p place) *passed {
 	return o.past[p]
 }
 
-func (o *Lines) observe(l *backlog.Listener) {
+func (o *Lines) observe(l *model.Listener) {
 	if l.AcceptQueue != nil {
 		p := o.at(placeOf(l))
 		p.peak = max(p.peak, l.AcceptQueue.Recent)
@@ -27,7 +27,7 @@ func (o *Lines) observe(l *backlog.Listener) {
 }
 
 // takePeak gives the highest since it was last asked for.
-func (o *Lines) takePeak(l *backlog.Listener) int {
+func (o *Lines) takePeak(l *model.Listener) int {
 	p := o.at(placeOf(l))
 	defer func() { p.peak = 0 }()
 	return p.peak
@@ -35,7 +35,7 @@ func (o *Lines) takePeak(l *backlog.Listener) int {
 
 // lost is what was lost since the line before; at a port on which nothing listens,
 // what those had lost since who did. It is not known where nobody has.
-func (o *Lines) lost(snap *backlog.Snapshot, l *backlog.Listener) (sum losses, known bool) {
+func (o *Lines) lost(snap *model.Snapshot, l *model.Listener) (sum losses, known bool) {
 	if l.Listening() {
 		return o.since(snap, placeOf(l), &l.Totals, l.Losses), true
 	}
@@ -49,7 +49,7 @@ func (o *Lines) lost(snap *backlog.Snapshot, l *backlog.Listener) (sum losses, k
 	return sum, known
 }
 
-func (o *Lines) since(snap *backlog.Snapshot, p place, t *backlog.Totals, lost *backlog.Losses) losses {
+func (o *Lines) since(snap *model.Snapshot, p place, t *model.Totals, lost *model.Losses) losses {
 	past := o.at(p)
 	before := past.abandoned
 	past.abandoned = t.AbandonedRequests
@@ -58,7 +58,7 @@ func (o *Lines) since(snap *backlog.Snapshot, p place, t *backlog.Totals, lost *
 
 // forget keeps those that the sampler still knows of: with --all, listeners may
 // come and go for days.
-func (o *Lines) forget(snap *backlog.Snapshot) {
+func (o *Lines) forget(snap *model.Snapshot) {
 	known := make(map[place]*passed, len(o.past))
 	keep := func(p place) {
 		if past := o.past[p]; past != nil {

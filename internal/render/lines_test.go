@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
@@ -44,8 +44,8 @@ func TestLinesLeaveNothingOut(t *testing.T) {
 		s := okIdle()
 		s.Time = at().Add(look.after)
 		s.Listeners[0].AcceptQueue.Recent = look.recent
-		s.Listeners[0].Totals = backlog.Totals{
-			Dropped:           map[backlog.DropKey]uint64{{Cause: backlog.CauseMaxConnections}: look.dropped},
+		s.Listeners[0].Totals = model.Totals{
+			Dropped:           map[model.DropKey]uint64{{Cause: model.CauseMaxConnections}: look.dropped},
 			AbandonedRequests: 2 * look.dropped,
 		}
 		require.NoError(t, lines.Look(s))
@@ -62,21 +62,21 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	var b bytes.Buffer
 	lines := render.NewLines(&b, time.Second)
 	up, gone, back := okIdle(), down(), okIdle()
-	totals := func(n uint64) backlog.Totals {
-		return backlog.Totals{
-			Dropped:           map[backlog.DropKey]uint64{{Cause: backlog.CauseMaxConnections}: n},
+	totals := func(n uint64) model.Totals {
+		return model.Totals{
+			Dropped:           map[model.DropKey]uint64{{Cause: model.CauseMaxConnections}: n},
 			AbandonedRequests: 2 * n,
 		}
 	}
 	up.Listeners[0].Totals = totals(5)
 	id := up.Listeners[0].ID
-	gone.Listeners = slices.DeleteFunc(gone.Listeners, func(l backlog.Listener) bool { return l.Listening() })
+	gone.Listeners = slices.DeleteFunc(gone.Listeners, func(l model.Listener) bool { return l.Listening() })
 	gone.Listeners[0].Port, gone.Listeners[0].ID.NetNS = id.Address.Port(), id.NetNS
 	other := id
 	other.NetNS++
-	gone.Gone = []backlog.RetainedTotals{{ID: other, Totals: totals(100)}, {ID: id, Totals: totals(9)}}
+	gone.Gone = []model.RetainedTotals{{ID: other, Totals: totals(100)}, {ID: id, Totals: totals(9)}}
 	back.Listeners[0].Totals = totals(10)
-	for i, look := range []*backlog.Snapshot{up, gone, gone, back} {
+	for i, look := range []*model.Snapshot{up, gone, gone, back} {
 		next := *look
 		next.Time = at().Add(time.Duration(i) * time.Second)
 		require.NoError(t, lines.Look(&next))
@@ -91,14 +91,14 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 // What no socket accounts for is this listener's as long as the losses say so: an
 // old kernel has no counter for each socket.
 func TestDropsThatOnlyTheNamespaceCounts(t *testing.T) {
-	var looks []*backlog.Snapshot
+	var looks []*model.Snapshot
 	for i, n := range []struct{ namespace, unattributed uint64 }{{3, 0}, {4, 1}, {9, 6}, {9, 6}, {11, 0}, {12, 1}} {
 		s := okIdle()
 		l := &s.Listeners[0]
 		s.Time = at().Add(time.Duration(i) * time.Second)
-		s.NetNS = []backlog.NetNS{{ID: l.ID.NetNS + 1, Unattributed: 1000}, {ID: l.ID.NetNS, Unattributed: n.namespace}}
-		l.Losses = &backlog.Losses{DroppedPackets: n.unattributed, Unattributed: n.unattributed}
-		l.Verdict.Status = backlog.StatusLosing
+		s.NetNS = []model.NetNS{{ID: l.ID.NetNS + 1, Unattributed: 1000}, {ID: l.ID.NetNS, Unattributed: n.namespace}}
+		l.Losses = &model.Losses{DroppedPackets: n.unattributed, Unattributed: n.unattributed}
+		l.Verdict.Status = model.StatusLosing
 		looks = append(looks, s)
 	}
 	looks[0].Listeners[0].Losses = nil
@@ -124,9 +124,9 @@ func TestLinesTellNamespacesApart(t *testing.T) {
 	look := okIdle()
 	second := look.Listeners[0]
 	second.ID.NetNS++
-	second.Process = &backlog.Process{PID: 77, Comm: "java"}
+	second.Process = &model.Process{PID: 77, Comm: "java"}
 	look.Listeners = append(look.Listeners, second)
-	look.NetNS = append(look.NetNS, backlog.NetNS{ID: second.ID.NetNS})
+	look.NetNS = append(look.NetNS, model.NetNS{ID: second.ID.NetNS})
 	require.Equal(t, []string{"listener", "[::]:8080/4242", "[::]:8080/77"}, column(t, time.Second, 1, look))
 	look.Listeners[1].Process = nil
 	require.Equal(t, []string{"listener", "[::]:8080/4242", "[::]:8080"}, column(t, time.Second, 1, look))
@@ -143,7 +143,7 @@ func TestLinesWithinASecond(t *testing.T) {
 }
 
 // column is the so manieth word of each row that the look is written in.
-func column(t *testing.T, interval time.Duration, i int, look *backlog.Snapshot) (words []string) {
+func column(t *testing.T, interval time.Duration, i int, look *model.Snapshot) (words []string) {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, render.NewLines(&b, interval).Look(look))

@@ -1,6 +1,6 @@
 package render
 
-import "github.com/tcpdiag/tcpdiag/internal/backlog"
+import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // tally is how many packets a place had dropped at the latest look, by its own
 // count and by its namespace's of those that no socket accounts for.
@@ -9,7 +9,7 @@ type tally struct{ own, unattributed uint64 }
 // since is how many have come since the look before. A counter that begins anew
 // has dropped nothing. What no socket accounts for counts as long as the losses
 // say that it can only be this listener's.
-func (t *tally) since(snap *backlog.Snapshot, id backlog.ListenerID, totals *backlog.Totals, lost *backlog.Losses) uint64 {
+func (t *tally) since(snap *model.Snapshot, id model.ListenerID, totals *model.Totals, lost *model.Losses) uint64 {
 	before := *t
 	*t = tally{droppedSince(totals), max(before.unattributed, unattributed(snap, id.NetNS))}
 	n := t.own - min(before.own, t.own)
@@ -20,7 +20,7 @@ func (t *tally) since(snap *backlog.Snapshot, id backlog.ListenerID, totals *bac
 }
 
 // droppedSince is an address's running total since tcpdiag started.
-func droppedSince(t *backlog.Totals) (sum uint64) {
+func droppedSince(t *model.Totals) (sum uint64) {
 	for _, n := range t.Dropped {
 		sum += n
 	}
@@ -29,7 +29,7 @@ func droppedSince(t *backlog.Totals) (sum uint64) {
 
 // unattributed is a namespace's running total since tcpdiag started; 0 when it
 // could not be looked at.
-func unattributed(snap *backlog.Snapshot, netns uint64) uint64 {
+func unattributed(snap *model.Snapshot, netns uint64) uint64 {
 	for i := range snap.NetNS {
 		if snap.NetNS[i].ID == netns {
 			return snap.NetNS[i].Unattributed

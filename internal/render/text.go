@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // TextOptions say what the screen can show.
@@ -24,7 +24,7 @@ const (
 // Text writes the snapshot as a screen for people: what the tool could not
 // know first, then each listener, the worst first, then what it could not see
 // and how to see it.
-func Text(w io.Writer, s *backlog.Snapshot, o TextOptions) error {
+func Text(w io.Writer, s *model.Snapshot, o TextOptions) error {
 	sc := newScreen(o)
 	sc.header(s)
 	sc.notes(s)
@@ -44,22 +44,22 @@ func Text(w io.Writer, s *backlog.Snapshot, o TextOptions) error {
 
 // worstFirst parts the listeners into those that get a screen of their own and
 // those that get a line in the table.
-func worstFirst(in []backlog.Listener) (detailed, brief []*backlog.Listener) {
+func worstFirst(in []model.Listener) (detailed, brief []*model.Listener) {
 	all := byAddress(in)
-	slices.SortStableFunc(all, func(a, b *backlog.Listener) int {
+	slices.SortStableFunc(all, func(a, b *model.Listener) int {
 		return cmp.Or(cmp.Compare(b.Verdict.Status, a.Verdict.Status), cmp.Compare(lost(b), lost(a)))
 	})
 	if len(all) <= fewListeners {
 		return all, nil
 	}
 	n := 0
-	for n < len(all) && n < maxDetails && all[n].Verdict.Status > backlog.StatusOK {
+	for n < len(all) && n < maxDetails && all[n].Verdict.Status > model.StatusOK {
 		n++
 	}
 	return all[:n], all[n:]
 }
 
-func lost(l *backlog.Listener) uint64 {
+func lost(l *model.Listener) uint64 {
 	if l.Losses == nil {
 		return 0
 	}
@@ -67,7 +67,7 @@ func lost(l *backlog.Listener) uint64 {
 }
 
 // header says where and when: screens get pasted into tickets.
-func (s *screen) header(snap *backlog.Snapshot) {
+func (s *screen) header(snap *model.Snapshot) {
 	parts := []string{"tcpdiag"}
 	if snap.Host != "" {
 		parts = append(parts, printable(snap.Host))
@@ -89,7 +89,7 @@ func (s *screen) header(snap *backlog.Snapshot) {
 }
 
 // window is what the losses span, in words.
-func window(snap *backlog.Snapshot) string {
+func window(snap *model.Snapshot) string {
 	if snap.Interval <= 0 {
 		return "a single look"
 	}
@@ -97,13 +97,13 @@ func window(snap *backlog.Snapshot) string {
 }
 
 // tally is "12 listeners: 1 losing, 11 ok".
-func (s *screen) tally(ls []backlog.Listener) {
-	var counts [backlog.NumStatuses]int
+func (s *screen) tally(ls []model.Listener) {
+	var counts [model.NumStatuses]int
 	for i := range ls {
 		counts[ls[i].Verdict.Status]++
 	}
 	spans := []span{{text: number(len(ls)) + " listeners:"}}
-	for st := backlog.NumStatuses - 1; st >= 0; st-- {
+	for st := model.NumStatuses - 1; st >= 0; st-- {
 		if counts[st] > 0 {
 			spans = append(spans, span{number(counts[st]) + " " + st.String(), statusStyle(st)}, span{dot, dim})
 		}
@@ -111,7 +111,7 @@ func (s *screen) tally(ls []backlog.Listener) {
 	s.paragraph(0, spans[:len(spans)-1]...)
 }
 
-func (s *screen) notes(snap *backlog.Snapshot) {
+func (s *screen) notes(snap *model.Snapshot) {
 	for _, n := range snap.Notes {
 		s.wrapped([]span{{"! ", warn}}, 2, span{printable(n), warn})
 	}
@@ -122,29 +122,29 @@ func (s *screen) notes(snap *backlog.Snapshot) {
 
 func (s *screen) rule() { s.line(span{strings.Repeat("─", s.width), dim}) }
 
-func (s *screen) omitted(snap *backlog.Snapshot) {
+func (s *screen) omitted(snap *model.Snapshot) {
 	if snap.Omitted > 0 {
 		s.blank()
 		s.paragraph(0, span{plural(snap.Omitted, "more listener is", "more listeners are") + " not watched (--max-listeners).", dim})
 	}
 }
 
-func statusStyle(st backlog.Status) style {
+func statusStyle(st model.Status) style {
 	switch st {
-	case backlog.StatusOK:
+	case model.StatusOK:
 		return good
-	case backlog.StatusWarning, backlog.StatusSaturated:
+	case model.StatusWarning, model.StatusSaturated:
 		return warn
 	default:
 		return bad
 	}
 }
 
-func badgeStyle(st backlog.Status) style {
+func badgeStyle(st model.Status) style {
 	switch st {
-	case backlog.StatusOK:
+	case model.StatusOK:
 		return badgeGood
-	case backlog.StatusWarning, backlog.StatusSaturated:
+	case model.StatusWarning, model.StatusSaturated:
 		return badgeWarn
 	default:
 		return badgeBad

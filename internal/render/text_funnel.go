@@ -7,7 +7,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // stage is one line of the funnel.
@@ -25,7 +25,7 @@ type stage struct {
 	neverFull bool
 }
 
-func (s *screen) funnel(l *backlog.Listener) {
+func (s *screen) funnel(l *model.Listener) {
 	stages := append([]stage{synBacklog(l), acceptQueue(l), connections(l), threads(l), openFiles(l)}, otherLimits(l)...)
 	used, most := 5, 5
 	for i := range stages {
@@ -139,7 +139,7 @@ func known(n *int) string {
 	return number(*n)
 }
 
-func fullIn(l *backlog.Listener, stageName string) *time.Duration {
+func fullIn(l *model.Listener, stageName string) *time.Duration {
 	for i := range l.Limits {
 		if stageOf(l.Limits[i].Name) == stageName {
 			return l.Limits[i].FullIn

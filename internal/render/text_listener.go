@@ -6,18 +6,18 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // listener writes the whole funnel of one listener, the verdict on top.
-func (s *screen) listener(snap *backlog.Snapshot, l *backlog.Listener) {
+func (s *screen) listener(snap *model.Snapshot, l *model.Listener) {
 	s.verdict(l)
 	s.identity(l)
 	s.details(snap, l)
 }
 
 // details are what the verdict rests on, and what to do.
-func (s *screen) details(snap *backlog.Snapshot, l *backlog.Listener) {
+func (s *screen) details(snap *model.Snapshot, l *model.Listener) {
 	if l.Listening() {
 		s.blank()
 		s.funnel(l)
@@ -34,10 +34,10 @@ func (s *screen) details(snap *backlog.Snapshot, l *backlog.Listener) {
 
 // verdict is the line to read when there is time for one: how it stands,
 // where, which limit does it, and what that does to clients.
-func (s *screen) verdict(l *backlog.Listener) {
+func (s *screen) verdict(l *model.Listener) {
 	v := &l.Verdict
 	head := []span{s.badge(v.Status), {"  " + whereOf(l), bold}}
-	if v.Cause != backlog.CauseNone {
+	if v.Cause != model.CauseNone {
 		head = append(head, span{"  " + printable(string(v.Cause)), statusStyle(v.Status)})
 	}
 	summary := printable(v.Summary)
@@ -50,7 +50,7 @@ func (s *screen) verdict(l *backlog.Listener) {
 }
 
 // badge is a coloured block, or just the word.
-func (s *screen) badge(st backlog.Status) span {
+func (s *screen) badge(st model.Status) span {
 	word := strings.ToUpper(st.String())
 	if s.color {
 		word = " " + word + " "
@@ -67,7 +67,7 @@ func columns(spans []span) int {
 }
 
 // whereOf is the address, or the port that nothing listens on.
-func whereOf(l *backlog.Listener) string {
+func whereOf(l *model.Listener) string {
 	if !l.Listening() {
 		return "port " + strconv.Itoa(int(l.Port))
 	}
@@ -75,7 +75,7 @@ func whereOf(l *backlog.Listener) string {
 }
 
 // identity says who listens, in one dim line.
-func (s *screen) identity(l *backlog.Listener) {
+func (s *screen) identity(l *model.Listener) {
 	var parts []string
 	if l.Listening() {
 		parts = append(parts, ownerOf(l.Process))
@@ -97,14 +97,14 @@ func (s *screen) identity(l *backlog.Listener) {
 	}
 }
 
-func ownerOf(p *backlog.Process) string {
+func ownerOf(p *model.Process) string {
 	if p == nil {
 		return "owner n/a (not visible to this user)"
 	}
 	return printable(p.Comm) + " " + strconv.Itoa(p.PID)
 }
 
-func serverOf(k *backlog.Connector) []string {
+func serverOf(k *model.Connector) []string {
 	var parts []string
 	switch k.Server {
 	case "tomcat":
@@ -131,7 +131,7 @@ func serverOf(k *backlog.Connector) []string {
 }
 
 // queue tells what the accept queue's length does not.
-func (s *screen) queue(l *backlog.Listener) {
+func (s *screen) queue(l *model.Listener) {
 	q := l.AcceptQueue
 	if q == nil {
 		return
@@ -154,15 +154,15 @@ func (s *screen) queue(l *backlog.Listener) {
 
 // phases are where the accepted connections stand; phases nobody is in are
 // not worth a word.
-func (s *screen) phases(l *backlog.Listener) {
+func (s *screen) phases(l *model.Listener) {
 	c := l.Connections
 	if c == nil {
 		return
 	}
-	spans := make([]span, 0, 2*backlog.NumPhases)
+	spans := make([]span, 0, 2*model.NumPhases)
 	for p, n := range c.Phases {
 		if n > 0 {
-			spans = append(spans, phase(backlog.Phase(p), n), span{dot, dim})
+			spans = append(spans, phase(model.Phase(p), n), span{dot, dim})
 		}
 	}
 	if c.Reset != nil && *c.Reset > 0 {
@@ -178,9 +178,9 @@ func (s *screen) phases(l *backlog.Listener) {
 	s.row(label("phases"), spans...)
 }
 
-func phase(p backlog.Phase, n int) span {
+func phase(p model.Phase, n int) span {
 	st := plain
-	if p == backlog.Waiting {
+	if p == model.Waiting {
 		st = warn
 	}
 	return span{number(n) + " " + spaced(p.String()), st}
@@ -188,7 +188,7 @@ func phase(p backlog.Phase, n int) span {
 
 // capacity spells the sum out: the "one" is the kernel's, and everybody who
 // load-tests a Tomcat wonders about it.
-func (s *screen) capacity(l *backlog.Listener) {
+func (s *screen) capacity(l *model.Listener) {
 	n := l.Capacity()
 	if n == nil {
 		return
@@ -197,7 +197,7 @@ func (s *screen) capacity(l *backlog.Listener) {
 		span{"= " + number(l.Connector.MaxConnections.Value) + " + backlog " + number(l.AcceptQueue.Limit) + " + 1", dim})
 }
 
-func (s *screen) chain(l *backlog.Listener) {
+func (s *screen) chain(l *model.Listener) {
 	if len(l.Verdict.Chain) < 2 {
 		return
 	}
@@ -210,7 +210,7 @@ func (s *screen) chain(l *backlog.Listener) {
 
 // settingNotes are settings that do not mean what they say: ignored by the
 // server, or clamped by the kernel.
-func (s *screen) settingNotes(k *backlog.Connector) {
+func (s *screen) settingNotes(k *model.Connector) {
 	if k == nil {
 		return
 	}
@@ -227,7 +227,7 @@ func (s *screen) settingNotes(k *backlog.Connector) {
 	}
 }
 
-func noteOf[T any](s *backlog.Setting[T]) string {
+func noteOf[T any](s *model.Setting[T]) string {
 	if s == nil {
 		return ""
 	}
@@ -235,7 +235,7 @@ func noteOf[T any](s *backlog.Setting[T]) string {
 }
 
 // findings are what the evidence carries and what to do about it.
-func (s *screen) findings(l *backlog.Listener) {
+func (s *screen) findings(l *model.Listener) {
 	for _, f := range l.Verdict.Findings {
 		if strings.HasSuffix(f.Code, "_note") {
 			continue // the settings' own notes stand with the settings
@@ -258,11 +258,11 @@ func firstSentence(text string) (first, rest string) {
 	return first, rest
 }
 
-func severityStyle(v backlog.Severity) style {
+func severityStyle(v model.Severity) style {
 	switch v {
-	case backlog.SeverityCritical:
+	case model.SeverityCritical:
 		return bad
-	case backlog.SeverityWarning:
+	case model.SeverityWarning:
 		return warn
 	default:
 		return good

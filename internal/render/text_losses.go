@@ -3,12 +3,12 @@ package render
 import (
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // losses tells each figure on its own line: packets, requests and connections
 // are different things and are never added up.
-func (s *screen) losses(snap *backlog.Snapshot, l *backlog.Listener) {
+func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 	lo := l.Losses
 	switch {
 	case lo == nil && l.Listening():
@@ -35,7 +35,7 @@ func (s *screen) losses(snap *backlog.Snapshot, l *backlog.Listener) {
 	}
 }
 
-func lossLines(lo *backlog.Losses) []string {
+func lossLines(lo *model.Losses) []string {
 	var out []string
 	for _, d := range lo.By {
 		if d.Packets > 0 {
@@ -54,10 +54,10 @@ func lossLines(lo *backlog.Losses) []string {
 	return out
 }
 
-func dropLine(d backlog.Drops) string {
-	kind := map[backlog.Packet]string{backlog.PacketSYN: "SYN ", backlog.PacketACK: "ACK "}[d.Packet]
+func dropLine(d model.Drops) string {
+	kind := map[model.Packet]string{model.PacketSYN: "SYN ", model.PacketACK: "ACK "}[d.Packet]
 	line := plural(d.Packets, kind+"packet", kind+"packets") + " dropped"
-	if d.Cause != backlog.CauseNone {
+	if d.Cause != model.CauseNone {
 		line += ": " + printable(string(d.Cause))
 	}
 	if d.Estimated {

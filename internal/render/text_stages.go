@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-func synBacklog(l *backlog.Listener) stage {
+func synBacklog(l *model.Listener) stage {
 	st := stage{name: "SYN backlog", neverFull: true}
 	if l.SynBacklog == nil {
 		st.why = "not scanned"
@@ -18,7 +18,7 @@ func synBacklog(l *backlog.Listener) stage {
 	return st
 }
 
-func acceptQueue(l *backlog.Listener) stage {
+func acceptQueue(l *model.Listener) stage {
 	st := stage{name: "accept queue"}
 	q := l.AcceptQueue
 	if q == nil {
@@ -37,7 +37,7 @@ func acceptQueue(l *backlog.Listener) stage {
 	return st
 }
 
-func connections(l *backlog.Listener) stage {
+func connections(l *model.Listener) stage {
 	st := stage{name: "connections"}
 	if l.Connections == nil {
 		st.why = "not scanned"
@@ -53,7 +53,7 @@ func connections(l *backlog.Listener) stage {
 }
 
 // limit sets the maximum from the connector's setting; negative is none.
-func (st *stage) limit(s *backlog.Setting[int]) {
+func (st *stage) limit(s *model.Setting[int]) {
 	st.source, st.short, st.detail = settingSource(s), shortSource(s), detailOf(s)
 	if s.Value < 0 {
 		st.unlimited = true
@@ -63,15 +63,15 @@ func (st *stage) limit(s *backlog.Setting[int]) {
 }
 
 // shortSource is a file's name without its folders, or the kind of source.
-func shortSource(s *backlog.Setting[int]) string {
-	if s.Kind == backlog.SourceFile && s.Source != "" && !strings.Contains(s.Source, " ") {
+func shortSource(s *model.Setting[int]) string {
+	if s.Kind == model.SourceFile && s.Source != "" && !strings.Contains(s.Source, " ") {
 		return path.Base(s.Source)
 	}
 	return string(s.Kind)
 }
 
 // detailOf is what shortSource leaves out.
-func detailOf(s *backlog.Setting[int]) string {
+func detailOf(s *model.Setting[int]) string {
 	if s.Source == shortSource(s) {
 		return ""
 	}
@@ -80,7 +80,7 @@ func detailOf(s *backlog.Setting[int]) string {
 
 // threads are busy workers over maxThreads: as the diagnosis counted them, as
 // Actuator says, or as the phases tell.
-func threads(l *backlog.Listener) stage {
+func threads(l *model.Listener) stage {
 	st := stage{name: "threads"}
 	st.used, st.why = busyThreads(l)
 	k := l.Connector
@@ -99,9 +99,9 @@ func threads(l *backlog.Listener) stage {
 }
 
 // busyThreads also says why, where it cannot be known.
-func busyThreads(l *backlog.Listener) (busy *int, why string) {
+func busyThreads(l *model.Listener) (busy *int, why string) {
 	for i := range l.Limits {
-		if l.Limits[i].Name == string(backlog.CauseMaxThreads) {
+		if l.Limits[i].Name == string(model.CauseMaxThreads) {
 			return &l.Limits[i].Used, ""
 		}
 	}
@@ -114,11 +114,11 @@ func busyThreads(l *backlog.Listener) (busy *int, why string) {
 	case k != nil && (k.TLS || k.HTTP2):
 		return nil, "hidden by the encryption; Actuator knows"
 	default:
-		return new(c.Phases[backlog.InService] + c.Phases[backlog.Sending]), ""
+		return new(c.Phases[model.InService] + c.Phases[model.Sending]), ""
 	}
 }
 
-func openFiles(l *backlog.Listener) stage {
+func openFiles(l *model.Listener) stage {
 	st := stage{name: "open files"}
 	p := l.Process
 	if p == nil {
@@ -136,7 +136,7 @@ func openFiles(l *backlog.Listener) stage {
 }
 
 // otherLimits are those that are no stage of the funnel, such as ephemeral ports.
-func otherLimits(l *backlog.Listener) []stage {
+func otherLimits(l *model.Listener) []stage {
 	var out []stage
 	for i := range l.Limits {
 		lim := &l.Limits[i]
@@ -144,7 +144,7 @@ func otherLimits(l *backlog.Listener) []stage {
 		case "syn_backlog", "accept_queue", "max_connections", "max_threads", "open_files":
 		default:
 			st := stage{name: stageOf(lim.Name), used: &lim.Used, max: &lim.Max}
-			if p := l.Process; lim.Name == string(backlog.CauseEphemeralPorts) && p != nil && p.Busiest != nil {
+			if p := l.Process; lim.Name == string(model.CauseEphemeralPorts) && p != nil && p.Busiest != nil {
 				st.source, st.detail = "to "+p.Busiest.Address.String(), "to "+p.Busiest.Address.String()
 			}
 			out = append(out, st)

@@ -5,11 +5,11 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // table gives each listener one line.
-func (s *screen) table(ls []*backlog.Listener, ruled bool) {
+func (s *screen) table(ls []*model.Listener, ruled bool) {
 	if len(ls) == 0 {
 		return
 	}
@@ -20,7 +20,7 @@ func (s *screen) table(ls []*backlog.Listener, ruled bool) {
 }
 
 // rows are a heading and a line for each listener. One of them may be marked.
-func (s *screen) rows(ls []*backlog.Listener, marked *backlog.Listener) {
+func (s *screen) rows(ls []*model.Listener, marked *model.Listener) {
 	rows := make([][]string, 0, len(ls)+1)
 	rows = append(rows, []string{"", "listener", "process", "accept queue", "connections", "threads"})
 	for _, l := range ls {
@@ -66,7 +66,7 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
-func tableRow(l *backlog.Listener) []string {
+func tableRow(l *model.Listener) []string {
 	process := "n/a"
 	if p := l.Process; p != nil {
 		process = printable(p.Comm) + " " + strconv.Itoa(p.PID)

@@ -13,11 +13,11 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
-func text(t *testing.T, s *backlog.Snapshot, o render.TextOptions) string {
+func text(t *testing.T, s *model.Snapshot, o render.TextOptions) string {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, render.Text(&b, s, o))
@@ -65,7 +65,7 @@ func TestTextIsNotMovedByForeignText(t *testing.T) {
 	const evil = "x\x1b[2J\x1b]0;pwned\a\r\u202e\xff"
 	s := nobody()
 	s.Host, s.Kernel, s.Notes = evil, evil, []string{evil}
-	s.Unavailable = append(s.Unavailable, backlog.Unavailable{What: evil, Why: evil, How: evil})
+	s.Unavailable = append(s.Unavailable, model.Unavailable{What: evil, Why: evil, How: evil})
 	l := &s.Listeners[0]
 	l.Process.Comm, l.Process.Container = evil, evil
 	l.Connector.Version, l.Connector.FrameworkVersion, l.Connector.Protocol, l.Connector.Executor = evil, evil, evil, evil
@@ -73,7 +73,7 @@ func TestTextIsNotMovedByForeignText(t *testing.T) {
 	l.Connector.MinSpareThreads.Note = evil
 	l.Limits[0].Name = evil
 	l.Verdict.Summary, l.Verdict.Cause, l.Verdict.Chain[0] = evil, evil, evil
-	l.Verdict.Findings[0] = backlog.Finding{Code: evil, Evidence: evil, Advice: evil, Severity: evil}
+	l.Verdict.Findings[0] = model.Finding{Code: evil, Evidence: evil, Advice: evil, Severity: evil}
 	l.Losses.WorstCase[0], l.Losses.By[0].Cause = evil, evil
 	for i := range 5 {
 		quiet := tomcat("[::]:9000")
@@ -132,7 +132,7 @@ func TestTextNeverCallsPacketsClients(t *testing.T) {
 
 func TestTextSaysWhatIsNotKnown(t *testing.T) {
 	tests := map[string]struct {
-		s    *backlog.Snapshot
+		s    *model.Snapshot
 		want string
 	}{
 		"limits":      {unknownLimits(), `connections +n/a / n/a +\(not known; give --max-connections\)`},
@@ -164,14 +164,14 @@ func TestTextRoundsDown(t *testing.T) {
 // Whether the SYN backlog is full is said by counters, never by its length.
 func TestTextNeverCallsTheSynBacklogFull(t *testing.T) {
 	s := okIdle()
-	s.Listeners[0].SynBacklog = &backlog.SynBacklog{Length: 100, Limit: 100}
+	s.Listeners[0].SynBacklog = &model.SynBacklog{Length: 100, Limit: 100}
 	require.Regexp(t, `SYN backlog +100 / 100 +▇+ +100 %`, text(t, s, render.TextOptions{}))
 }
 
 func TestTextGroupsWhatIsMissingByReason(t *testing.T) {
 	s := okIdle()
 	for range 300 {
-		s.Unavailable = append(s.Unavailable, backlog.Unavailable{What: "owner of a port", Why: "hidden", How: "be root"})
+		s.Unavailable = append(s.Unavailable, model.Unavailable{What: "owner of a port", Why: "hidden", How: "be root"})
 	}
 	got := text(t, s, render.TextOptions{Width: 120})
 	require.Contains(t, got, "and 296 more: hidden")

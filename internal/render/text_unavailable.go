@@ -3,7 +3,7 @@ package render
 import (
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 const maxNamed = 4 // things named that share a reason; the rest is counted
@@ -15,7 +15,7 @@ type missing struct {
 }
 
 // unavailable says what could not be seen, why, and how to see it.
-func (s *screen) unavailable(in []backlog.Unavailable) {
+func (s *screen) unavailable(in []model.Unavailable) {
 	if len(in) == 0 {
 		return
 	}
@@ -29,7 +29,7 @@ func (s *screen) unavailable(in []backlog.Unavailable) {
 	}
 }
 
-func byReason(in []backlog.Unavailable) []*missing {
+func byReason(in []model.Unavailable) []*missing {
 	var out []*missing
 	seen := make(map[[2]string]*missing)
 	for _, u := range in {

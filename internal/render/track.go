@@ -4,16 +4,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/backlog"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // track is the past of one place.
 type track struct {
 	moments []moment       // the oldest first
-	totals  backlog.Totals // at the latest look
+	totals  model.Totals // at the latest look
 	tally   tally
 	dropped uint64 // packets since the start
-	worst   backlog.Listener
+	worst   model.Listener
 	worstAt time.Time
 }
 
@@ -25,7 +25,7 @@ type moment struct {
 	dropped                              int // packets, in this interval
 }
 
-func (t *track) look(snap *backlog.Snapshot, l *backlog.Listener, interval, spans int) {
+func (t *track) look(snap *model.Snapshot, l *model.Listener, interval, spans int) {
 	m := momentOf(l)
 	for m.at = interval - spans + 1; m.at < interval && len(t.moments) > 0; m.at++ {
 		t.moments = append(t.moments, m)
@@ -39,13 +39,13 @@ func (t *track) look(snap *backlog.Snapshot, l *backlog.Listener, interval, span
 }
 
 // end takes what was lost between the latest look at a listener and its end.
-func (t *track) end(snap *backlog.Snapshot, g *backlog.RetainedTotals, interval int) {
+func (t *track) end(snap *model.Snapshot, g *model.RetainedTotals, interval int) {
 	dropped := t.tally.since(snap, g.ID, &g.Totals, nil)
 	t.totals = g.Totals
 	if dropped == 0 {
 		return
 	}
-	m := momentOf(&backlog.Listener{})
+	m := momentOf(&model.Listener{})
 	m.at = interval
 	t.add(m, dropped)
 }
@@ -65,20 +65,20 @@ func (t *track) add(m moment, dropped uint64) {
 }
 
 // worseThan compares how two looks at a listener stand.
-func worseThan(a, b *backlog.Listener) bool {
+func worseThan(a, b *model.Listener) bool {
 	if a.Verdict.Status != b.Verdict.Status {
 		return a.Verdict.Status > b.Verdict.Status
 	}
 	return lost(a) > lost(b)
 }
 
-func momentOf(l *backlog.Listener) moment {
+func momentOf(l *model.Listener) moment {
 	m := moment{queue: unknown, connections: unknown, waiting: unknown, threads: unknown}
 	if l.AcceptQueue != nil {
 		m.queue = l.AcceptQueue.Recent
 	}
 	if c := l.Connections; c != nil {
-		m.connections, m.waiting = c.Held(), c.Phases[backlog.Waiting]
+		m.connections, m.waiting = c.Held(), c.Phases[model.Waiting]
 		if busy, _ := busyThreads(l); busy != nil {
 			m.threads = *busy
 		}

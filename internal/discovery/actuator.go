@@ -1,0 +1,177 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	actuatorTimeout = time.Second // of one round of questions
+	actuatorEvery   = 5 * time.Second
+	actuatorRetry   = time.Minute // after a failure
+
+	exposeMetrics = "expose metrics there without credentials, and set server.tomcat.mbeanregistry.enabled=true"
+)
+
+// Actuator is Spring Boot's, which is asked for Tomcat's own figures
+// (Micrometer's TomcatMetrics; they are there with
+// server.tomcat.mbeanregistry.enabled), and for whom.
+type Actuator struct {
+	URL  string // base, "http://127.0.0.1:8081/actuator"
+	Port uint16 // of the process that listens there; 0: on the URL's own port
+	PID  int    // only of this process; 0: of any
+}
+
+// answersFor tells whether a process is the one: it listens on the port.
+func (a Actuator) answersFor(pid int, connectors Connectors) bool {
+	switch {
+	case a.PID != 0 && a.PID != pid:
+		return false
+	case a.PID != 0 && a.Port == 0:
+		return true
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || a.URL == "" {
+		return false
+	}
+	port := a.Port
+	if port == 0 {
+		port = portOf(cmp.Or(u.Port(), standardPort(u.Scheme)))
+	}
+	return len(connectors.onPort(port)) > 0
+}
+
+// reading is what Actuator says of one connector.
+type reading struct {
+	name                      string // the connector's, "http-nio-8080"
+	busy, maxThreads          *int
+	connections, maxConnected *int
+}
+
+// meters are the last readings of a process.
+type meters struct {
+	mu       sync.Mutex
+	base     string    // whom the readings are from
+	next     time.Time // not asked again before
+	asking   bool
+	readings []reading
+	err      error
+}
+
+// ask adds Actuator's figures. The first time it waits for the answer; later
+// ones are fetched beside, so that a busy application does not hold up a scan.
+func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors Connectors) []model.Unavailable {
+	base := d.actuatorURL(pid, e, connectors)
+	if base == "" {
+		return nil
+	}
+	m := &e.meters
+	m.refresh(ctx, d.now, actuatorClient(path.Join(path.Dir(d.proc.Root(pid)), "ns", "net")), base)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.readings {
+		r.apply(connectors)
+	}
+	if m.err == nil {
+		return nil
+	}
+	return []model.Unavailable{{
+		What: fmt.Sprintf("Actuator of pid %d", pid), Why: m.err.Error(),
+		How: exposeMetrics,
+	}}
+}
+
+// actuatorURL is the first of the URLs that were given for the process, or one
+// found on a management port of its own. The application's own port is never
+// asked unless it was given.
+func (d *Discoverer) actuatorURL(pid int, e *entry, connectors Connectors) string {
+	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found.management}) {
+		if a.answersFor(pid, connectors) {
+			return strings.TrimSuffix(a.URL, "/")
+		}
+	}
+	return ""
+}
+
+func standardPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// refresh asks when it is time.
+func (m *meters) refresh(ctx context.Context, now func() time.Time, client *http.Client, base string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if base != m.base { // what another one answered, or still will, is of no use
+		m.base, m.asking, m.next, m.readings, m.err = base, false, time.Time{}, nil, nil
+	}
+	if m.asking || now().Before(m.next) {
+		return
+	}
+	m.asking = true
+	first := m.next.IsZero()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(ctx, actuatorTimeout)
+		defer cancel()
+		readings, err := askAll(ctx, client, base)
+		client.CloseIdleConnections()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.base != base {
+			return
+		}
+		m.readings, m.err, m.asking = readings, err, false
+		m.next = now().Add(actuatorEvery)
+		if err != nil {
+			m.next = now().Add(actuatorRetry)
+		}
+	}()
+	if first {
+		m.mu.Unlock()
+		<-done
+		m.mu.Lock()
+	}
+}
+
+// apply puts the figures on the connectors they are about. A maximum that
+// differs from the configured one is in force: it was changed since the start,
+// or by code.
+func (r reading) apply(connectors Connectors) {
+	for _, at := range connectors.named(r.name) {
+		c := connectors[at]
+		if c.Server != serverTomcat {
+			continue
+		}
+		c.BusyThreads, c.CurrentConnections = r.busy, r.connections
+		if c.VirtualThreads == nil || !c.VirtualThreads.Value {
+			c.MaxThreads = inForce(c.MaxThreads, r.maxThreads)
+		}
+		c.MaxConnections = inForce(c.MaxConnections, r.maxConnected)
+	}
+}
+
+func inForce(configured *model.Setting[int], now *int) *model.Setting[int] {
+	if now == nil || configured != nil && configured.Value == *now {
+		return configured
+	}
+	s := &model.Setting[int]{Value: *now, Kind: model.SourceActuator, Source: "Actuator"}
+	if configured != nil {
+		s.Note = "configured is " + strconv.Itoa(configured.Value) + " (" + configured.Source + ")"
+	}
+	return s
+}

@@ -1,0 +1,287 @@
+package discovery
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// actuatorStub answers like Spring Boot's Actuator for connectors of those
+// names: every figure is its name's length.
+type actuatorStub struct {
+	names    []string
+	status   int // 0: 200
+	requests atomic.Int32
+	slow     chan struct{}
+}
+
+func (a *actuatorStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.requests.Add(1)
+	if a.slow != nil {
+		select {
+		case <-a.slow:
+		case <-r.Context().Done():
+		}
+	}
+	if a.status != 0 {
+		w.Header().Set("Location", "/login")
+		w.WriteHeader(a.status)
+		return
+	}
+	name, ok := strings.CutPrefix(r.URL.Path, "/actuator/metrics/")
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = fmt.Fprintf(w, `{"name":%q,"measurements":[{"statistic":"VALUE","value":%d.0}],"availableTags":[{"tag":"name","values":["%s"]}]}`,
+		name, len(name), strings.Join(a.names, `","`))
+}
+
+// bootFake is a Spring Boot process with a management port.
+func bootFake(t *testing.T, management int) *server {
+	t.Helper()
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), fmt.Sprintf("management.server.port=%d\nserver.tomcat.threads.max=7\n", management))
+	return startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
+}
+
+func portOfURL(t *testing.T, address string) uint16 {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	return portOf(u.Port())
+}
+
+func TestActuatorOnItsOwnPort(t *testing.T) {
+	stub := &actuatorStub{names: []string{"http-nio-8080"}}
+	management := httptest.NewServer(stub)
+	defer management.Close()
+	port := portOfURL(t, management.URL)
+	s := bootFake(t, int(port))
+	clock := &clock{}
+	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	for range 3 {
+		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
+		require.Empty(t, unavailable)
+		c := onPort(t, connectors, 8080)
+		require.Equal(t, len("tomcat.threads.busy"), *c.BusyThreads)
+		require.Equal(t, len("tomcat.connections.current"), *c.CurrentConnections)
+		require.Equal(t, model.Setting[int]{
+			Value: len("tomcat.threads.config.max"), Kind: model.SourceActuator, Source: "Actuator",
+			Note: "configured is 7 (application.properties in app.jar)",
+		}, *c.MaxThreads)
+		require.Equal(t, len("tomcat.connections.config.max"), c.MaxConnections.Value)
+		require.Nil(t, onPort(t, connectors, port).BusyThreads)
+	}
+	require.EqualValues(t, 5, stub.requests.Load(), "once in a while is enough")
+
+	clock.ahead += actuatorEvery
+	d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
+	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, 5*time.Second, time.Millisecond, "then it is asked again, beside")
+}
+
+// TestActuatorOnTheApplicationsPort: no request, unless it is asked for.
+func TestActuatorOnTheApplicationsPort(t *testing.T) {
+	stub := &actuatorStub{}
+	app := httptest.NewServer(stub)
+	defer app.Close()
+	port := portOfURL(t, app.URL)
+	stub.names = []string{fmt.Sprintf("http-nio-%d", port)}
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), fmt.Sprintf("server.port=%d\nmanagement.server.port=%d\n", port, port))
+	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
+
+	connectors, _ := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, ports(port))
+	require.Equal(t, "spring-boot", onPort(t, connectors, port).Framework)
+	require.Zero(t, stub.requests.Load())
+
+	connectors, _ = NewDiscoverer(procFS(t), WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
+	require.NotNil(t, onPort(t, connectors, port).BusyThreads)
+	require.Positive(t, stub.requests.Load())
+
+	stub.requests.Store(0)
+	NewDiscoverer(procFS(t), WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port+1))
+	require.Zero(t, stub.requests.Load(), "it is another process's port")
+}
+
+func TestActuatorThatDoesNotAnswer(t *testing.T) {
+	for name, stub := range map[string]*actuatorStub{
+		"credentials": {status: http.StatusUnauthorized},
+		"login page":  {status: http.StatusFound},
+		"no metrics":  {status: http.StatusNotFound},
+		"silence":     {slow: make(chan struct{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			management := httptest.NewServer(stub)
+			defer management.Close()
+			if stub.slow != nil {
+				defer close(stub.slow)
+			}
+			port := portOfURL(t, management.URL)
+			s := bootFake(t, int(port))
+			d := NewDiscoverer(procFS(t))
+			before := time.Now()
+			for range 3 {
+				connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
+				require.Equal(t, 7, onPort(t, connectors, 8080).MaxThreads.Value)
+				require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
+				require.Len(t, unavailable, 1)
+				require.Contains(t, unavailable[0].How, "mbeanregistry")
+			}
+			require.Less(t, time.Since(before), 3*actuatorTimeout)
+			require.EqualValues(t, 1, stub.requests.Load())
+		})
+	}
+}
+
+// TestActuatorInAnotherNamespace: the address is one of the process's network.
+func TestActuatorInAnotherNamespace(t *testing.T) {
+	ns := nettest.Namespace(t)
+	stub := &actuatorStub{names: []string{"http-nio-8080"}}
+	var inside *httptest.Server
+	ns.Do(func() { inside = httptest.NewServer(stub) })
+	defer inside.Close()
+	client := actuatorClient(ns.Path())
+	readings, err := askAll(t.Context(), client, inside.URL+"/actuator")
+	require.NoError(t, err)
+	require.Len(t, readings, 1)
+
+	_, err = askAll(t.Context(), actuatorClient(netns.Path("/proc", os.Getpid())), inside.URL+"/actuator")
+	require.Error(t, err)
+}
+
+func TestActuatorURL(t *testing.T) {
+	listens := byPorts(map[uint16]string{80: "", 443: "", 8081: ""})
+	for given, want := range map[string]string{
+		"":                   "",
+		"http://h/actuator/": "http://h/actuator",
+		"https://h/actuator": "https://h/actuator",
+		"http://h:8081":      "http://h:8081",
+		"http://h:9":         "",
+		"://":                "",
+	} {
+		d := NewDiscoverer(procFS(t), WithActuator(given))
+		require.Equal(t, want, d.actuatorURL(1, &entry{found: &found{}}, listens), given)
+	}
+}
+
+func TestActuatorOfATarget(t *testing.T) {
+	listens := byPorts(map[uint16]string{8080: ""})
+	tests := map[string]struct {
+		given []Actuator
+		want  string
+	}{
+		"whoever listens on the port":   {[]Actuator{{URL: "http://h:9/a/", Port: 8080}}, "http://h:9/a"},
+		"nobody listens on the port":    {[]Actuator{{URL: "http://h:8080/a", Port: 8081}}, ""},
+		"the process":                   {[]Actuator{{URL: "http://h:9/a", PID: 7}}, "http://h:9/a"},
+		"another process":               {[]Actuator{{URL: "http://h:8080/a", PID: 8}}, ""},
+		"the port of the process":       {[]Actuator{{URL: "http://h:9/a", PID: 7, Port: 8080}}, "http://h:9/a"},
+		"another port of the process":   {[]Actuator{{URL: "http://h:9/a", PID: 7, Port: 8081}}, ""},
+		"the port of another process":   {[]Actuator{{URL: "http://h:9/a", PID: 8, Port: 8080}}, ""},
+		"the one for all comes first":   {[]Actuator{{URL: "http://h:8080/a"}, {URL: "http://h:9/b", Port: 8080}}, "http://h:8080/a"},
+		"the one for all is not theirs": {[]Actuator{{URL: "http://h:1/a"}, {URL: "http://h:9/b", Port: 8080}}, "http://h:9/b"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := NewDiscoverer(procFS(t))
+			d.SetActuators(tt.given)
+			require.Equal(t, tt.want, d.actuatorURL(7, &entry{found: &found{}}, listens))
+		})
+	}
+}
+
+// The answers of the former one are forgotten, and nobody waits for its next turn.
+func TestAnotherActuatorIsAskedAtOnce(t *testing.T) {
+	one, two := &actuatorStub{names: []string{"http-nio-8080"}}, &actuatorStub{status: http.StatusNotFound}
+	first, second := httptest.NewServer(one), httptest.NewServer(two)
+	defer first.Close()
+	defer second.Close()
+	s := bootFake(t, 1)
+	d := NewDiscoverer(procFS(t))
+	d.SetActuators([]Actuator{{URL: first.URL + "/actuator", Port: 8080}})
+	connectors, _ := d.Discover(t.Context(), s.pid, s.start, ports(8080))
+	require.NotNil(t, onPort(t, connectors, 8080).BusyThreads)
+
+	d.SetActuators([]Actuator{{URL: second.URL + "/actuator", Port: 8080}})
+	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080))
+	require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
+	require.Len(t, unavailable, 1)
+	require.EqualValues(t, 1, two.requests.Load())
+
+	d.SetActuators(nil)
+	connectors, unavailable = d.Discover(t.Context(), s.pid, s.start, ports(8080))
+	require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
+	require.Empty(t, unavailable)
+}
+
+func TestActuatorKeepsPasswords(t *testing.T) {
+	management := httptest.NewServer(&actuatorStub{status: http.StatusForbidden})
+	defer management.Close()
+	base := strings.Replace(management.URL, "http://", "http://user:secret@", 1)
+	_, err := askAll(t.Context(), http.DefaultClient, base)
+	require.ErrorContains(t, err, "403")
+	require.NotContains(t, err.Error(), "secret")
+	management.Close()
+	_, err = askAll(t.Context(), http.DefaultClient, base)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestActuatorNames(t *testing.T) {
+	r := reading{name: "http-nio-auto-1-43567", busy: new(3)}
+	one := byPorts(map[uint16]string{43567: serverTomcat, 9010: serverJVM})
+	r.apply(one)
+	require.Equal(t, 3, *onPort(t, one, 43567).BusyThreads)
+	require.Nil(t, onPort(t, one, 9010).BusyThreads)
+	two := byPorts(map[uint16]string{1: serverTomcat, 2: serverTomcat})
+	r.apply(two)
+	require.Nil(t, onPort(t, two, 1).BusyThreads)
+	reading{name: "https-jsse-nio-2", busy: new(4)}.apply(two)
+	require.Equal(t, 4, *onPort(t, two, 2).BusyThreads)
+	reading{name: "", busy: new(4)}.apply(two)
+	reading{name: "x-99999", busy: new(4)}.apply(two)
+}
+
+// TestActuatorNamesOnOnePort: of several connectors on one port each has its
+// own figures.
+func TestActuatorNamesOnOnePort(t *testing.T) {
+	sockets := sockets("127.0.0.1:8080 [::ffff:10.0.0.5]:8080 [::1]:8080 8080")
+	connectors := Connectors{}
+	for _, l := range sockets {
+		connectors[l.at()] = &model.Connector{Server: serverTomcat}
+	}
+	for i, name := range []string{"http-nio-127.0.0.1-8080", "http-nio-10.0.0.5-8080", "http-nio-0:0:0:0:0:0:0:1-8080", "http-nio-8080"} {
+		reading{name: name, busy: &i}.apply(connectors)
+	}
+	for i, l := range sockets {
+		require.Equal(t, i, *connectors[l.at()].BusyThreads, l)
+	}
+}
+
+func FuzzMeter(f *testing.F) {
+	f.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":1.0}],"availableTags":[{"tag":"name","values":["http-nio-8080"]}]}`))
+	f.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":-1}]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, err := parseMeter(body)
+		if err != nil {
+			return
+		}
+		require.LessOrEqual(t, len(m.names()), maxConnectors)
+		if v := m.value(); v != nil {
+			require.GreaterOrEqual(t, *v, 0)
+		}
+	})
+}

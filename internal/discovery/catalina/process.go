@@ -1,0 +1,62 @@
+package catalina
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// ErrTooLarge is a file beyond the bound that is read for its kind.
+var ErrTooLarge = errors.New("larger than what is read")
+
+// Bounds on what a process can make this package read.
+const (
+	maxServerXML  = 4 << 20
+	maxProperties = 1 << 20
+	maxJar        = 16 << 20 // catalina.jar has 2 MB
+)
+
+// Process is what a Tomcat's JVM was started with, as far as it could be read.
+type Process struct {
+	// Properties are the system properties given to the JVM (-D).
+	Properties map[string]Property
+	Args       []string          // arguments of the main class, Bootstrap
+	Env        map[string]string // nil when it could not be read
+	// Partial: Properties may lack what the environment gives the JVM
+	// (JAVA_TOOL_OPTIONS), which could not be read.
+	Partial bool
+	// Open opens a regular file as the process sees it: absolute paths below
+	// its root, relative ones below its working directory, never waiting for
+	// the other end of a fifo.
+	Open func(path string) (*os.File, error)
+}
+
+// Property is a system property and where it was given: "-Dname", "-Dname in
+// JAVA_TOOL_OPTIONS", "conf/catalina.properties".
+type Property struct {
+	Text   string
+	Kind   model.SourceKind
+	Source string
+}
+
+func (p *Process) property(name string) string { return p.Properties[name].Text }
+
+// read returns the whole of a file of at most limit bytes.
+func (p *Process) read(path string, limit int64) ([]byte, error) {
+	f, err := p.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", path, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%q: %w (%d bytes)", path, ErrTooLarge, limit)
+	}
+	return data, nil
+}

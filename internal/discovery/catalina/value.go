@@ -1,0 +1,119 @@
+package catalina
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// setting is an attribute's value and where it comes from.
+type setting struct {
+	given bool // the attribute is there
+	ok    bool // and its value is used
+	// hidden is set when ${…} in it may stand for something that cannot be
+	// seen from outside.
+	hidden bool
+	doubt  string // the note of a value that is uncertain
+	text   string
+	value  int
+	line   int
+	via    []Property
+}
+
+// text is an attribute after substitution.
+func (r *reader) text(e *element, name string) setting {
+	a, ok := e.attrs[name]
+	if !ok {
+		return setting{}
+	}
+	s := setting{given: true, line: a.line}
+	s.text, s.via = r.from.replace(a.text)
+	if strings.Contains(a.text, "${") {
+		s.hidden, s.doubt = r.from.judge(s.text, s.via)
+		s.hidden = s.hidden || r.from.blind
+	}
+	s.ok = !s.hidden
+	return s
+}
+
+// int is an attribute that is a number. IntrospectionUtils.setProperty takes
+// what Integer.valueOf takes and ignores everything else.
+func (r *reader) int(e *element, names ...string) setting {
+	var s setting
+	for _, name := range names {
+		if s = r.text(e, name); s.given {
+			break
+		}
+	}
+	n, err := strconv.ParseInt(s.text, 10, 32)
+	s.value, s.ok = int(n), s.ok && err == nil
+	return s
+}
+
+// bool is an attribute that is true or false (Boolean.valueOf).
+func (r *reader) bool(e *element, name string) setting {
+	s := r.text(e, name)
+	if strings.EqualFold(s.text, "true") {
+		s.value = 1
+	}
+	return s
+}
+
+// source is where the value comes from, for people, and its kind. A value that
+// a property gives counts as that property's.
+func (s setting) source(file string) (model.SourceKind, string) {
+	source := file + " line " + strconv.Itoa(s.line)
+	for _, property := range s.via {
+		if property.Source != "" {
+			return property.Kind, property.Source + " via " + source
+		}
+	}
+	return model.SourceFile, source
+}
+
+// defaultSource says which version's default it is.
+func defaultSource(v Version) string {
+	return "default of Tomcat " + cmp.Or(v.String(), "(version unknown)")
+}
+
+// pick makes the setting that is in force of an attribute and its default, or
+// nil when that cannot be known. refused says why the server ignores a number
+// that it could parse.
+func pick[T any](r *reader, s setting, name string, byDefault T, convert func(int) T, refused func(int) string) *model.Setting[T] {
+	out := &model.Setting[T]{Value: byDefault, Kind: model.SourceDefault, Source: defaultSource(r.server.Version)}
+	switch {
+	case s.hidden:
+		return nil
+	case !s.given:
+		return out
+	}
+	kind, source := s.source(r.server.File)
+	why := ""
+	switch {
+	case !s.ok:
+		why = "is not a whole number"
+	case refused != nil:
+		why = refused(s.value)
+	}
+	if why != "" {
+		out.Note = fmt.Sprintf("%s=%q (%s) is ignored: it %s", name, s.text, source, why)
+	} else {
+		out = &model.Setting[T]{Value: convert(s.value), Kind: kind, Source: source}
+	}
+	out.Uncertain = s.doubt != ""
+	out.Note = join(out.Note, s.doubt)
+	return out
+}
+
+// join puts two notes together.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+func plain(n int) int { return n }

@@ -1,0 +1,69 @@
+package discovery
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Connectors are a process's connectors by the address and port of the
+// listening socket, as it was asked for: two of one port have limits of their
+// own.
+type Connectors map[netip.AddrPort]*model.Connector
+
+// at is a listening socket's key.
+func (l Listening) at() netip.AddrPort { return netip.AddrPortFrom(l.Address, l.Port) }
+
+// onPort are the keys of that port.
+func (cs Connectors) onPort(port uint16) []netip.AddrPort {
+	var out []netip.AddrPort
+	for at := range cs {
+		if at.Port() == port {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// named are the listeners that a connector of this name ("http-nio-8080") may
+// have: by the port at its end, and of several by the address in front of that,
+// which a connector bound to all addresses does not have. A port chosen by the
+// system is not in the name ("http-nio-auto-1"): then it is the only Tomcat's,
+// if there is only one.
+func (cs Connectors) named(name string) []netip.AddrPort {
+	if strings.Contains(name, "-auto-") {
+		return cs.onlyTomcat()
+	}
+	all := cs.onPort(portOf(name[strings.LastIndexByte(name, '-')+1:]))
+	if len(all) <= 1 {
+		return all
+	}
+	var bound, unbound []netip.AddrPort
+	for _, at := range all {
+		address := at.Addr().Unmap()
+		switch {
+		case strings.Contains(name, "-"+javaAddress(address)+"-"):
+			bound = append(bound, at)
+		case address.IsUnspecified():
+			unbound = append(unbound, at)
+		}
+	}
+	if len(bound) > 0 {
+		return bound
+	}
+	return unbound
+}
+
+func (cs Connectors) onlyTomcat() []netip.AddrPort {
+	var out []netip.AddrPort
+	for at, c := range cs {
+		if c.Server == serverTomcat {
+			out = append(out, at)
+		}
+	}
+	if len(out) > 1 {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,76 @@
+package discovery
+
+import (
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// edit changes those of a connector's limits that come from certain sources.
+type edit struct {
+	applies func(kind model.SourceKind, source string) bool
+	note    string // "": the limit is taken away
+}
+
+// given says that the command line sets a value. Of what may be hidden from us
+// nothing beats it.
+func given(kind model.SourceKind, _ string) bool {
+	return kind == model.SourceArgument || kind == model.SourceProperty
+}
+
+func notGiven(kind model.SourceKind, source string) bool { return !given(kind, source) }
+
+// onlyGiven takes away what does not stand on the command line.
+func onlyGiven() edit { return edit{applies: notGiven} }
+
+// doubtEnvironment notes that a higher source could not be read.
+func doubtEnvironment() edit {
+	return edit{notGiven, "uncertain: the environment could not be read and may say otherwise"}
+}
+
+// doubtFile notes that a file was written after the process had started.
+func doubtFile(file string) edit {
+	return edit{
+		func(_ model.SourceKind, source string) bool { return strings.Contains(source, file) },
+		"uncertain: " + file + " was written after the process had started",
+	}
+}
+
+func (e edit) connector(c *model.Connector) {
+	for _, s := range []**model.Setting[int]{
+		&c.MaxConnections, &c.AcceptCount, &c.MaxThreads, &c.MinSpareThreads, &c.MaxQueue, &c.MaxKeepAliveRequests,
+	} {
+		*s = edited(e, *s)
+	}
+	for _, s := range []**model.Setting[time.Duration]{&c.ConnectionTimeout, &c.KeepAliveTimeout} {
+		*s = edited(e, *s)
+	}
+	c.VirtualThreads = edited(e, c.VirtualThreads)
+}
+
+func edited[T any](e edit, s *model.Setting[T]) *model.Setting[T] {
+	switch {
+	case s == nil || !e.applies(s.Kind, s.Source):
+		return s
+	case e.note == "":
+		return nil
+	}
+	out := noted(s, e.note)
+	out.Uncertain = true
+	return out
+}
+
+// noted is a copy with one more note.
+func noted[T any](s *model.Setting[T], note string) *model.Setting[T] {
+	out := new(*s)
+	out.Note = strings.TrimPrefix(out.Note+"; "+note, "; ")
+	return out
+}
+
+// limited says whether any limit is known.
+func limited(c *model.Connector) bool {
+	return c.MaxConnections != nil || c.AcceptCount != nil || c.MaxThreads != nil || c.MinSpareThreads != nil ||
+		c.MaxQueue != nil || c.MaxKeepAliveRequests != nil || c.ConnectionTimeout != nil ||
+		c.KeepAliveTimeout != nil || c.VirtualThreads != nil
+}

@@ -1,0 +1,59 @@
+package discovery
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+)
+
+// What a process is, in Connector.Server.
+const (
+	serverTomcat = "tomcat"
+	serverJVM    = "jvm"
+	serverOther  = "other"
+)
+
+// byHand is the way out when nothing else helps.
+const byHand = "give the limits by hand: --max-connections, --accept-count, --max-threads"
+
+// found is what a process turned out to be. It does not change afterwards.
+type found struct {
+	server     string // of ports that none of the connectors has
+	connectors []catalina.Connector
+	version    catalina.Version
+	// management is where Spring Boot's Actuator answers, "" when that is the
+	// application's own port or there is none.
+	management  string
+	unavailable []model.Unavailable
+}
+
+// identify tells what a process is.
+func identify(t *target) *found {
+	if options, arguments, ok := bootstrap(t.args); ok {
+		return standalone(t, options, arguments)
+	}
+	if arguments, ok := t.bootstrapped(); ok {
+		return standalone(t, t.args[1:], arguments)
+	}
+	if !t.isJava() {
+		return &found{server: serverOther}
+	}
+	if f := boot(t); f != nil {
+		return f
+	}
+	return &found{server: serverJVM}
+}
+
+// standalone reads a Tomcat of its own.
+func standalone(t *target, options, arguments []string) *found {
+	server, err := catalina.Load(t.catalina(options, arguments))
+	f := &found{
+		server:      serverJVM, // its shutdown port, JMX, a debugger
+		connectors:  server.Connectors,
+		version:     server.Version,
+		unavailable: server.Unavailable,
+	}
+	if err != nil {
+		f.unavailable = append(f.unavailable, model.Unavailable{What: server.File, Why: err.Error(), How: byHand})
+	}
+	return f
+}

@@ -1,0 +1,112 @@
+package discovery
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+)
+
+// bootstrapClass is a standalone Tomcat's main class.
+const bootstrapClass = "org.apache.catalina.startup.Bootstrap"
+
+// bootstrap finds a standalone Tomcat's command line: what stands in front of
+// its main class and behind it. The class's name is searched for instead of
+// parsing the launcher's options, which jsvc has of its own.
+func bootstrap(args []string) (options, arguments []string, ok bool) {
+	for i, arg := range args {
+		switch {
+		case i == 0:
+		case arg == bootstrapClass:
+			return args[1:i], args[i+1:], true
+		case args[i-1] == "-jar":
+			if path.Base(arg) == "bootstrap.jar" {
+				return args[1:i], args[i+1:], true
+			}
+			return nil, nil, false
+		}
+	}
+	return nil, nil, false
+}
+
+// bootstrapped finds a Tomcat whose main class stands in an @file: the JVM says
+// itself what it runs (sun.rt.javaCommand).
+func (t *target) bootstrapped() (arguments []string, ok bool) {
+	if t.jvm == nil || len(t.args) == 0 {
+		return nil, false
+	}
+	words := strings.Fields(t.jvm.JavaCommand)
+	if len(words) == 0 || words[0] != bootstrapClass {
+		return nil, false
+	}
+	return words[1:], true
+}
+
+// maxVMArgs is PerfMaxStringConstLength without its final NUL: what a JVM keeps of
+// java.rt.vmArgs.
+const maxVMArgs = 1023
+
+// systemProperties are the -D of a JVM in the order in which it applies them,
+// the last of a name counts (Arguments::parse): JAVA_TOOL_OPTIONS, the command
+// line with JDK_JAVA_OPTIONS in front, _JAVA_OPTIONS. vmArgs, the JVM's own list
+// of them all, fills in what came from elsewhere (@files); its words cannot be
+// told from their spaces, so it says nothing about properties already known.
+func systemProperties(options []string, env map[string]string, vmArgs string) map[string]catalina.Property {
+	out := map[string]catalina.Property{}
+	add := func(words []string, suffix string, replace bool) {
+		for _, word := range words {
+			name, text, ok := strings.Cut(strings.TrimPrefix(word, "-D"), "=")
+			if !ok || !strings.HasPrefix(word, "-D") {
+				continue
+			}
+			if _, known := out[name]; known && !replace {
+				continue
+			}
+			out[name] = catalina.Property{Text: text, Kind: model.SourceProperty, Source: "-D" + name + suffix}
+		}
+	}
+	for _, name := range []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"} {
+		add(splitOptions(env[name]), " in "+name, true)
+	}
+	add(options, "", true)
+	add(splitOptions(env["_JAVA_OPTIONS"]), " in _JAVA_OPTIONS", true)
+	fromVM := strings.Fields(vmArgs)
+	if len(vmArgs) >= maxVMArgs && len(fromVM) > 0 {
+		fromVM = fromVM[:len(fromVM)-1] // it may be cut
+	}
+	slices.Reverse(fromVM) // the last one counts
+	add(fromVM, " among the JVM's arguments", false)
+	return out
+}
+
+// splitOptions splits an environment variable the way the JVM does
+// (Arguments::parse_options_buffer): at white space, which quotes keep.
+func splitOptions(text string) []string {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	inWord := false
+	for _, c := range text {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, inWord = c, true
+		case quote == 0 && strings.ContainsRune(" \t\r\n\v\f", c):
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+		default:
+			word.WriteRune(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}

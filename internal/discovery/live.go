@@ -1,0 +1,112 @@
+package discovery
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+)
+
+// live is the connector on a port with what the kernel and the threads say now.
+func (f *found) live(c *catalina.Connector, l Listening, pools Pools, cpus int) *model.Connector {
+	out := c.Connector
+	out.AcceptCount = effective(out.AcceptCount, l.SendQ)
+	pool, ok := f.pool(c, l, pools)
+	if ok && strings.Contains(pool.Protocol, "-") {
+		out.Protocol = pool.Protocol
+		out.TLS = out.TLS || strings.HasPrefix(pool.Protocol, "https")
+	}
+	virtual := out.VirtualThreads != nil && out.VirtualThreads.Value
+	switch {
+	case virtual:
+	case c.NamePrefix != "":
+		if n := pools.Named(c.NamePrefix); n > 0 {
+			out.PoolThreads = &n
+		}
+	case ok:
+		out.PoolThreads = poolThreads(pool, catalina.Housekeeping(f.version, c.Endpoint, cpus))
+	}
+	doubtThreads(&out)
+	return &out
+}
+
+// doubtThreads notes that maxThreads means nothing with virtual threads, where
+// it is not known whether there are any and no worker thread is seen.
+func doubtThreads(c *model.Connector) {
+	known := c.VirtualThreads != nil && !c.VirtualThreads.Uncertain
+	if known || c.PoolThreads != nil || c.MaxThreads == nil || c.MaxThreads.Uncertain {
+		return
+	}
+	c.MaxThreads = noted(c.MaxThreads, "uncertain: it has no effect if requests run on virtual threads, which is not known")
+	c.MaxThreads.Uncertain = true
+}
+
+// poolThreads is nil where no worker is to be seen: the connector's requests
+// run elsewhere.
+func poolThreads(pool Pool, others int) *int {
+	n := pool.Count(others)
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// pool finds the threads of a connector: by their port, else, where an address
+// or the cut took its place, by being the only ones that can be meant.
+func (f *found) pool(c *catalina.Connector, l Listening, pools Pools) (Pool, bool) {
+	if pool, ok := pools.find(l.Port); ok {
+		return pool, true
+	}
+	var found []Pool
+	for _, pool := range pools.All() {
+		if pool.Port == 0 && pool.couldBe(c) {
+			found = append(found, pool)
+		}
+	}
+	if len(found) != 1 {
+		return Pool{}, false
+	}
+	sharers := 0
+	for i := range f.connectors {
+		if found[0].couldBe(&f.connectors[i]) {
+			sharers++
+		}
+	}
+	return found[0], sharers <= 1
+}
+
+// couldBe says whether threads without a port may be those of a connector.
+func (p Pool) couldBe(c *catalina.Connector) bool {
+	scheme := c.Scheme
+	if c.TLS {
+		scheme = "https"
+	}
+	switch {
+	case scheme != "" && !strings.HasPrefix(p.Protocol, scheme+"-") && p.Protocol != scheme:
+		return false
+	case p.Address != "":
+		return c.Address.IsValid() && p.mayListen(c.Address)
+	}
+	return c.TLS || c.Port == 0 || scheme == ""
+}
+
+// effective says where the kernel's backlog differs from acceptCount. It was
+// fixed at listen(): the smaller of acceptCount and net.core.somaxconn then.
+func effective(configured *model.Setting[int], sendQ int) *model.Setting[int] {
+	switch {
+	case sendQ <= 0:
+		return configured
+	case configured == nil:
+		return &model.Setting[int]{
+			Value: sendQ, Kind: model.SourceKernel, Source: "the listener's backlog (Send-Q)",
+			Note: "in force; what is configured is not known",
+		}
+	case configured.Value > sendQ:
+		return noted(configured, fmt.Sprintf(
+			"in force is %d: held down by net.core.somaxconn when the server began to listen, or changed since", sendQ))
+	case configured.Value < sendQ:
+		return noted(configured, fmt.Sprintf("in force is %d: set by code, or changed since the server began to listen", sendQ))
+	}
+	return configured
+}

@@ -1,0 +1,144 @@
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+)
+
+// maxMeterBody bounds an answer; one has a few hundred bytes.
+const maxMeterBody = 64 << 10
+
+// errNoAnswer is an Actuator that does not tell what it is asked.
+var errNoAnswer = errors.New("no answer")
+
+// actuatorClient dials inside the process's network namespace and follows no
+// redirect: it would lead to a login page or to another port. A namespace that
+// may not be opened is the caller's own: the process's listeners were found
+// there, and no other could have been entered.
+func actuatorClient(namespace string) *http.Client {
+	if _, err := os.Stat(namespace); errors.Is(err, fs.ErrPermission) {
+		namespace = ownNamespace
+	}
+	dialer := &net.Dialer{Timeout: actuatorTimeout}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy: nil,
+			DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+				doErr := netns.Do(namespace, func() error {
+					conn, err = dialer.DialContext(ctx, network, address)
+					return nil
+				})
+				return conn, errors.Join(doErr, err)
+			},
+		},
+	}
+}
+
+// askAll reads the figures of every connector that has some. The application's
+// own has; the management port's Tomcat has none.
+func askAll(ctx context.Context, client *http.Client, base string) ([]reading, error) {
+	busy, err := askMeter(ctx, client, base, "tomcat.threads.busy", "")
+	if err != nil {
+		return nil, err
+	}
+	names := busy.names()
+	readings := make([]reading, 0, len(names))
+	for _, name := range names {
+		r := reading{name: name}
+		for meter, field := range map[string]**int{
+			"tomcat.threads.busy":           &r.busy,
+			"tomcat.threads.config.max":     &r.maxThreads,
+			"tomcat.connections.current":    &r.connections,
+			"tomcat.connections.config.max": &r.maxConnected,
+		} {
+			m, err := askMeter(ctx, client, base, meter, name)
+			if err != nil {
+				return nil, err
+			}
+			*field = m.value()
+		}
+		readings = append(readings, r)
+	}
+	return readings, nil
+}
+
+// meter is Actuator's answer to /metrics/NAME.
+type meter struct {
+	Measurements []struct {
+		Statistic string  `json:"statistic"`
+		Value     float64 `json:"value"`
+	} `json:"measurements"`
+	AvailableTags []struct {
+		Tag    string   `json:"tag"`
+		Values []string `json:"values"`
+	} `json:"availableTags"`
+}
+
+// maxConnectors bounds what an answer can make us ask.
+const maxConnectors = 16
+
+// names are the connectors' names.
+func (m meter) names() []string {
+	for _, tag := range m.AvailableTags {
+		if tag.Tag == "name" {
+			return tag.Values[:min(len(tag.Values), maxConnectors)]
+		}
+	}
+	return nil
+}
+
+// value is nil for NaN and for what is no count: a connector with virtual
+// threads has no busy threads (-1).
+func (m meter) value() *int {
+	for _, measurement := range m.Measurements {
+		if measurement.Statistic == "VALUE" && measurement.Value >= 0 && measurement.Value < 1<<31 {
+			return new(int(measurement.Value))
+		}
+	}
+	return nil
+}
+
+func askMeter(ctx context.Context, client *http.Client, base, name, connector string) (meter, error) {
+	address := base + "/metrics/" + name
+	if connector != "" {
+		address += "?tag=" + url.QueryEscape("name:"+connector)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return meter{}, fmt.Errorf("actuator: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", "tcpdiag")
+	response, err := client.Do(request)
+	if err != nil {
+		return meter{}, fmt.Errorf("actuator: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return meter{}, fmt.Errorf("actuator: %q: %s: %w", request.URL.Redacted(), response.Status, errNoAnswer)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxMeterBody))
+	if err != nil {
+		return meter{}, fmt.Errorf("actuator: %q: %w", request.URL.Redacted(), err)
+	}
+	return parseMeter(body)
+}
+
+func parseMeter(body []byte) (meter, error) {
+	var m meter
+	if err := json.Unmarshal(body, &m); err != nil {
+		return meter{}, fmt.Errorf("actuator: %w", err)
+	}
+	return m, nil
+}

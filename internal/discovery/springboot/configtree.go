@@ -1,0 +1,84 @@
+package springboot
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Bounds of one config tree: links may make it infinite.
+const (
+	maxTreeDepth = 8
+	maxTreeFiles = 1000
+	maxTreeValue = 256 << 10
+)
+
+// configTrees are the directories of "configtree:/etc/config/" or ".../*/".
+func (im *importer) configTrees(loc location) []candidate {
+	dir := strings.TrimPrefix(loc.value, "configtree:")
+	base, rest, pattern := strings.Cut(dir, "*/")
+	if !pattern {
+		return []candidate{im.configTree(loc, filePath(dir))}
+	}
+	if rest != "" {
+		return nil
+	}
+	var out []candidate
+	for _, sub := range im.subdirectories(filePath(base)) {
+		out = append(out, im.configTree(loc, joinDir(filePath(base), sub)))
+	}
+	return out
+}
+
+func (im *importer) configTree(loc location, dir string) candidate {
+	return candidate{loc: loc, ref: "file:" + dir + "/", id: "configtree:" + dir, load: func() ([]*document, error) {
+		d := newDocument(model.SourceFile, "config tree "+dir)
+		err := im.walkTree(d, dir, "", 0)
+		if absent(err) && loc.optional {
+			err = nil
+		}
+		return []*document{d}, err
+	}}
+}
+
+// walkTree puts every file below dir as a property: its path is the name, its
+// content the value (ConfigTreePropertySource). Names that begin with ".." are
+// the hidden directories of a Kubernetes volume.
+func (im *importer) walkTree(d *document, dir, prefix string, depth int) error {
+	entries, err := im.p.list(dir)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "..") || len(d.names) >= maxTreeFiles {
+			continue
+		}
+		name := prefix + e.Name()
+		data, err := im.p.read(joinDir(dir, e.Name()), maxTreeValue)
+		switch {
+		case err == nil:
+			if im.budget -= int64(len(data)); im.budget < 0 {
+				return ErrTooLarge
+			}
+			d.put(name, trimNewLine(string(data)))
+		case errors.Is(err, ErrNotRegular) && depth < maxTreeDepth:
+			_ = im.walkTree(d, joinDir(dir, e.Name()), name+".", depth+1)
+		case !absent(err) && !errors.Is(err, ErrNotRegular):
+			im.unavailable("config tree file "+joinDir(dir, e.Name()), reason(err), "run as the process's user")
+		}
+	}
+	return nil
+}
+
+// trimNewLine drops the line end of a value of one line
+// (Option.AUTO_TRIM_TRAILING_NEW_LINE).
+func trimNewLine(s string) string {
+	if strings.Count(s, "\n") != 1 || !strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
+}

@@ -1,0 +1,122 @@
+package springboot
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Bounds of the search through the application's own classes.
+const (
+	maxClasses    = 4 << 20 // bytes of class files, uncompressed
+	maxClassFile  = 256 << 10
+	maxClassDepth = 12
+	maxClassLooks = 1000 // files of exploded directories
+)
+
+// hint is a name in a class file's constant pool that tells of code which
+// changes settings behind Spring's Environment.
+type hint struct{ constant, what, why string }
+
+func hints() []hint {
+	const connector = "code that customises the web server"
+	const behind = "it runs inside the application and may set other limits than the configuration"
+	return []hint{
+		{"TomcatConnectorCustomizer", connector, behind},
+		{"TomcatProtocolHandlerCustomizer", connector, behind},
+		{"WebServerFactoryCustomizer", connector, behind},
+		{"TomcatServletWebServerFactory", connector, behind},
+		{"TomcatReactiveWebServerFactory", connector, behind},
+		{"EmbeddedServletContainer", connector, behind}, // Spring Boot 1
+		{"setDefaultProperties", "default properties set by code", "they apply where no other source has the property"},
+		{"setAdditionalProfiles", "profiles activated by code", "their files and documents apply too"},
+		{"setEnvironmentPrefix", "a prefix of the environment's variables", "variables without it have no effect"},
+		{"context/annotation/PropertySource", "files named by @PropertySource", "they apply where no other source has the property"},
+		{"EnvironmentPostProcessor", "code that changes Spring's Environment", "it may add properties of any rank"},
+	}
+}
+
+// customisers looks through the application's own classes (not its libraries)
+// for code that may set what the configuration does not say.
+func customisers(p *Process, c *classPath) []model.Unavailable {
+	s := &classSearch{p: p, budget: maxClasses}
+	for _, pl := range c.own {
+		if dir := path.Clean(pl.dir); pl.dir != "" {
+			// "java Main" has the working directory as its class path: that
+			// may be the root of the file system, with /proc below it.
+			if dir != "." && dir != "/" {
+				s.directory(dir, 0)
+			}
+			continue
+		}
+		for _, name := range pl.names() {
+			if strings.HasSuffix(name, ".class") && !isSpringsOwn(name) && s.budget > 0 {
+				data, err := pl.read(p, name, maxClassFile)
+				s.class(name, data, err)
+			}
+		}
+	}
+	if s.budget <= 0 {
+		s.found = append(s.found, model.Unavailable{
+			What: "code that customises the web server", Why: "the application has more classes than are searched for it",
+		})
+	}
+	return s.found
+}
+
+// isSpringsOwn leaves the classes of a merged jar out that are not the application's.
+func isSpringsOwn(name string) bool {
+	return strings.HasPrefix(name, "org/springframework/") || strings.HasPrefix(name, "org/apache/")
+}
+
+type classSearch struct {
+	p      *Process
+	budget int
+	found  []model.Unavailable
+}
+
+// directory walks an exploded class directory.
+func (s *classSearch) directory(dir string, depth int) {
+	entries, err := s.p.list(dir)
+	if err != nil || depth > maxClassDepth {
+		return
+	}
+	for _, e := range entries {
+		full := joinDir(dir, e.Name())
+		switch {
+		case s.budget <= 0:
+			return
+		case e.IsDir(): // links are not followed: they may lead in a circle
+			s.directory(full, depth+1)
+		case e.Type().IsRegular() && path.Ext(e.Name()) == ".class":
+			data, err := s.p.read(full, maxClassFile)
+			s.class(full, data, err)
+		}
+		s.budget -= maxClasses / maxClassLooks
+	}
+}
+
+// class looks for the hints in one class file.
+func (s *classSearch) class(name string, data []byte, err error) {
+	if s.budget -= len(data); err != nil {
+		return
+	}
+	for _, h := range hints() {
+		if !bytes.Contains(data, []byte(h.constant)) {
+			continue
+		}
+		u := model.Unavailable{
+			What: h.what + " (" + h.constant[strings.LastIndexByte(h.constant, '/')+1:] + " in " + className(name) + ")",
+			Why:  h.why, How: "compare with what the server says: enable server.tomcat.mbeanregistry and Actuator's metrics",
+		}
+		if !slices.Contains(s.found, u) && len(s.found) < 20 {
+			s.found = append(s.found, u)
+		}
+	}
+}
+
+// className is the simple name of a class by its file's.
+func className(file string) string { return strings.TrimSuffix(path.Base(file), ".class") }

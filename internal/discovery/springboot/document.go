@@ -1,0 +1,113 @@
+package springboot
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// document is one property source: the environment, the arguments, or one
+// document of a config file.
+type document struct {
+	kind   model.SourceKind
+	label  string // "application.yml in app.jar"; see source
+	env    bool   // names are spelled the environment's way
+	names  []string
+	values map[string]string
+	// notes hold what a reader must know of one name beside where the whole
+	// document comes from: "in JAVA_TOOL_OPTIONS".
+	notes map[string]string
+	// floats are the names of floating point numbers of YAML and JSON: Spring
+	// cuts their fraction off where it fails on the same text in a string.
+	floats map[string]bool
+	// mapped leads from the uniform spelling to the name used here.
+	mapped map[string]string
+}
+
+func newDocument(kind model.SourceKind, label string) *document {
+	return &document{
+		kind: kind, label: label,
+		values: map[string]string{}, notes: map[string]string{}, floats: map[string]bool{}, mapped: map[string]string{},
+	}
+}
+
+// put sets a property; a later value of the same name wins.
+func (d *document) put(name, value string) {
+	if name == "" {
+		return
+	}
+	if _, known := d.values[name]; !known {
+		d.names = append(d.names, name)
+		key := uniform(name)
+		if d.env {
+			key = uniformEnv(name)
+		}
+		if _, taken := d.mapped[key]; !taken {
+			d.mapped[key] = name
+		}
+	}
+	d.values[name] = value
+}
+
+// find returns the name under which the document has the canonical name.
+func (d *document) find(name string) (string, bool) { return d.findAs(name, uniform(name)) }
+
+// findAs is find with the uniform spelling worked out before.
+func (d *document) findAs(name, key string) (string, bool) {
+	if d.env {
+		for _, n := range envNames(name) {
+			if _, ok := d.values[n]; ok {
+				return n, true
+			}
+		}
+	}
+	if _, ok := d.values[name]; ok {
+		return name, true
+	}
+	n, ok := d.mapped[key]
+	return n, ok
+}
+
+// raw looks a name up as it is written, which is how a placeholder that is not
+// canonical is resolved. The environment also answers for APP_PORT when asked
+// for app.port or app-port (SystemEnvironmentPropertySource).
+func (d *document) raw(name string) (string, bool) {
+	v, ok := d.values[name]
+	if ok || !d.env {
+		return v, ok
+	}
+	under := strings.ReplaceAll(name, ".", "_")
+	dashless := strings.ReplaceAll(under, "-", "_")
+	for _, n := range []string{under, strings.ReplaceAll(name, "-", "_"), dashless} {
+		for _, n := range []string{n, strings.ToUpper(n)} {
+			if v, ok := d.values[n]; ok {
+				return v, true
+			}
+		}
+	}
+	return "", false
+}
+
+// source says for people where the property of that (found) name comes from.
+func (d *document) source(name string) string {
+	if d.label == applicationJSONLabel {
+		return d.label
+	}
+	switch d.kind {
+	case model.SourceEnv:
+		return "env " + name
+	case model.SourceArgument:
+		return "argument --" + name
+	case model.SourceProperty:
+		s := "-D" + name
+		if where := d.notes[name]; where != "" {
+			s += " in " + where
+		}
+		return s
+	}
+	return d.label
+}
+
+// indexed is the name of a list's element.
+func indexed(name string, i int) string { return name + "[" + strconv.Itoa(i) + "]" }

@@ -1,0 +1,190 @@
+package springboot
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Value is a property's value and where it was found.
+type Value struct {
+	Text   string // placeholders resolved
+	Kind   model.SourceKind
+	Source string // "env SERVER_TOMCAT_ACCEPT_COUNT", "application.yml in app.jar, profile prod"
+	float  bool   // a floating point number, not the text of one
+}
+
+// Environment is what Spring's Environment holds, as far as it can be known
+// from outside.
+type Environment struct {
+	docs     []*document // the highest precedence first
+	profiles []string
+	boot     string
+	tomcat   string
+	server   string
+	java     string
+	kind     Kind
+	// unread are what could not be read and may say otherwise than a file or a
+	// default does.
+	unread []string
+	// headless is set when the application's own jar could not be read: what
+	// is not set elsewhere may be set in it, so that no default can be claimed.
+	headless    bool
+	unavailable []model.Unavailable
+}
+
+// ErrNotSpringBoot is a process that is no Spring Boot application.
+var ErrNotSpringBoot = errors.New("not a Spring Boot application")
+
+// Load works out the environment of a Spring Boot process. What could not be
+// read or known is in Unavailable; ErrNotSpringBoot means that the process is
+// none. A jar or an argument file that cannot be read might be anything: it gets
+// the benefit of the doubt, with KindNone and no defaults.
+func Load(p Process) (*Environment, error) {
+	l := parseLaunch(&p)
+	c := newClassPath(&p, l)
+	defer c.close()
+	kind, ok := c.detect(&p, l)
+	if !ok && len(c.missing) == 0 && len(l.missing) == 0 {
+		return nil, fmt.Errorf("springboot: %w", ErrNotSpringBoot)
+	}
+	e := &Environment{kind: kind, headless: !ok}
+	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
+	e.identify(&p, l, c)
+	e.collect(&p, l, c)
+	e.unavailable = append(e.unavailable, customisers(&p, c)...)
+	return e, nil
+}
+
+// identify finds versions.
+func (e *Environment) identify(p *Process, l *launch, c *classPath) {
+	libs := c.libraries()
+	e.boot, e.tomcat = c.bootVersion(p, libs), c.tomcatVersion(p, libs)
+	e.server = "tomcat"
+	if e.tomcat == "" {
+		e.server = c.webServer(p, libs, len(l.missing) == 0)
+	}
+	e.java = javaVersion(p)
+	if e.boot == "" {
+		e.unavailable = append(e.unavailable, model.Unavailable{
+			What: "version of Spring Boot", Why: "neither a manifest nor a jar's name tells it",
+			How: "where the jar may not be read: run as the process's user, or as root",
+		})
+	}
+	if _, ok := libs["spring-cloud-starter-bootstrap"]; ok {
+		e.unavailable = append(e.unavailable, model.Unavailable{
+			What: "settings of Spring Cloud's bootstrap context", Why: "they come from a server (bootstrap.yml)",
+			How: "give the limits with --max-connections, --accept-count, --max-threads",
+		})
+	}
+}
+
+// collect orders the sources.
+func (e *Environment) collect(p *Process, l *launch, c *classPath) {
+	args, props, env := commandLine(l.args), systemProperties(p, l), environment(p)
+	if !p.EnvKnown {
+		e.unavailable = append(e.unavailable, model.Unavailable{
+			What: "environment of the process", Why: "it could not be read: settings in it are not seen",
+			How: "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+		})
+	}
+	docs := []*document{args, props, env}
+	json, err := applicationJSON(docs)
+	if err != nil {
+		e.unavailable = append(e.unavailable, model.Unavailable{What: applicationJSONLabel, Why: err.Error()})
+	}
+	if json != nil {
+		docs = slices.Insert(docs, 1, json)
+	}
+	e.docs = docs
+	files, im := e.files(p, c, env)
+	e.docs = slices.Concat(docs, files)
+	e.unavailable = append(e.unavailable, im.missing...)
+	for _, u := range im.missing {
+		e.unread = append(e.unread, u.What)
+	}
+}
+
+// files are the documents of the config files, found the way this version of
+// Spring Boot does.
+func (e *Environment) files(p *Process, c *classPath, env *document) ([]*document, *importer) {
+	v := parseVersion(e.boot)
+	im := newImporter(p, c, env)
+	if !v.known() || v.atLeast(2, 4) {
+		cd := &configData{existing: e.docs, im: im, legacy: v.known() && !v.atLeast(3), escapes: e.escapes()}
+		docs, profiles := cd.run()
+		if v.atLeast(3) || !useLegacy(slices.Concat(e.docs, docs)) {
+			e.profiles = profiles
+			return docs, im
+		}
+		im = newImporter(p, c, env)
+	}
+	im.oneDocument = !v.atLeast(2, 4)
+	lf := &legacyFiles{im: im, existing: e.docs, resolver: e.resolver(), wildcard: v.atLeast(2, 3)}
+	docs, profiles := lf.run()
+	e.profiles = profiles
+	return docs, im
+}
+
+// useLegacy says that the application asks for the processing of Spring Boot
+// 2.3 (UseLegacyConfigProcessingException, 2.4 to 2.7).
+func useLegacy(docs []*document) bool {
+	f, ok := lookup(docs, "spring.config.use-legacy-processing")
+	return ok && f.text == "true"
+}
+
+// escapes says that a backslash keeps a placeholder from being replaced, which
+// came with Spring Framework 6.2.
+func (e *Environment) escapes() bool {
+	v := parseVersion(e.boot)
+	return !v.known() || v.atLeast(3, 4)
+}
+
+// Get returns the property of that canonical name ("server.tomcat.max-connections"),
+// however it is spelled where it stands. An error is a value that Spring itself
+// could not have resolved, or that cannot be known (ErrRandom).
+func (e *Environment) Get(name string) (Value, bool, error) {
+	f, ok := lookup(e.docs, name)
+	if !ok {
+		return Value{}, false, nil
+	}
+	v := Value{Kind: f.doc.kind, Source: f.doc.source(f.name), float: f.doc.floats[f.name]}
+	text, err := e.resolver().resolve(f.text)
+	if err != nil {
+		return v, true, fmt.Errorf("%s from %s: %w", name, v.Source, err)
+	}
+	v.Text = text
+	return v, true, nil
+}
+
+// resolver looks placeholders up in every source, by every spelling if the
+// placeholder is written canonically, else as it is written.
+func (e *Environment) resolver() *resolver {
+	return &resolver{escapes: e.escapes(), lookup: func(name string) (string, bool) {
+		if canonical(name) {
+			if f, ok := lookup(e.docs, name); ok {
+				return f.text, true
+			}
+		}
+		return rawLookup(e.docs, name)
+	}}
+}
+
+// Version returns the versions of Spring Boot and of the embedded Tomcat, each
+// empty when it cannot be told.
+func (e *Environment) Version() (boot, tomcat string) { return e.boot, e.tomcat }
+
+// Server is the embedded web server: tomcat, jetty, undertow, netty, other (also
+// none), or "" when that cannot be told.
+func (e *Environment) Server() string { return e.server }
+
+// Kind is how the application was started.
+func (e *Environment) Kind() Kind { return e.kind }
+
+// Profiles are the active profiles in their order, or the default ones.
+func (e *Environment) Profiles() []string { return slices.Clone(e.profiles) }
+
+// Unavailable names what could not be read or known.
+func (e *Environment) Unavailable() []model.Unavailable { return slices.Clone(e.unavailable) }

@@ -1,0 +1,136 @@
+package springboot
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// option is one option of the VM and where it stands.
+type option struct {
+	text  string
+	where string // "" for the command line, else "JAVA_TOOL_OPTIONS", an argument file, …
+}
+
+// launch is a java command line taken apart.
+type launch struct {
+	options   []option // VM options in the order in which the VM applies them
+	classPath []string
+	modules   []string // --module-path
+	jar       string   // -jar
+	main      string   // main class, or module[/class]
+	args      []string // the application's own arguments
+	missing   []model.Unavailable
+}
+
+// parseLaunch takes the command line apart the way the java launcher does:
+// options up to -jar FILE, -m MODULE or the first word that is not an option
+// (the main class); what follows belongs to the application.
+func parseLaunch(p *Process) *launch {
+	l := &launch{}
+	if p.EnvKnown {
+		l.addOptions(splitOptions(p.Env["JAVA_TOOL_OPTIONS"]), "JAVA_TOOL_OPTIONS")
+		l.words(p, asWords(splitOptions(p.Env["JDK_JAVA_OPTIONS"]), "JDK_JAVA_OPTIONS"))
+	}
+	if len(p.Args) > 0 {
+		l.words(p, asWords(p.Args[1:], ""))
+	}
+	l.optionFiles(p)
+	if p.EnvKnown {
+		l.addOptions(splitOptions(p.Env["_JAVA_OPTIONS"]), "_JAVA_OPTIONS")
+		if l.classPath == nil && p.Env["CLASSPATH"] != "" && l.jar == "" {
+			l.classPath = strings.Split(p.Env["CLASSPATH"], ":")
+		}
+	}
+	if l.classPath == nil && l.jar == "" {
+		l.classPath = []string{"."}
+	}
+	return l
+}
+
+func asWords(words []string, where string) []option {
+	out := make([]option, len(words))
+	for i, w := range words {
+		out[i] = option{w, where}
+	}
+	return out
+}
+
+func (l *launch) addOptions(words []string, where string) {
+	l.options = append(l.options, asWords(words, where)...)
+}
+
+// words reads options up to the main class.
+func (l *launch) words(p *Process, words []option) {
+	words = l.expand(p, words)
+	for i := 0; i < len(words); i++ {
+		if l.started() {
+			l.args = append(l.args, words[i].text)
+			continue
+		}
+		i += l.word(words[i:])
+	}
+}
+
+// started says that the main class has been seen.
+func (l *launch) started() bool { return l.jar != "" || l.main != "" }
+
+// word takes the first of words and says how many further ones it used.
+func (l *launch) word(words []option) int {
+	w := words[0].text
+	name, value, joined := strings.Cut(w, "=")
+	used := 0
+	if !joined && takesValue(w) && len(words) > 1 {
+		value, used = words[1].text, 1
+	}
+	switch name {
+	case "-jar":
+		l.jar = value
+	case "-m", "--module":
+		l.main = value
+	case "-cp", "-classpath", "--class-path":
+		l.classPath = strings.Split(value, ":")
+	case "-p", "--module-path":
+		l.modules = strings.Split(value, ":")
+	default:
+		if !strings.HasPrefix(w, "-") {
+			l.main = w
+			return 0
+		}
+		l.options = append(l.options, words[0])
+	}
+	return used
+}
+
+// takesValue names the launcher's options whose value is the next word
+// (libjli java.c, IsWhiteSpaceOption).
+func takesValue(w string) bool {
+	switch w {
+	case "-jar", "-m", "--module", "-cp", "-classpath", "--class-path", "-p", "--module-path",
+		"--upgrade-module-path", "--add-modules", "--limit-modules", "--add-exports", "--add-opens",
+		"--add-reads", "--patch-module", "--describe-module", "-d", "--source", "--enable-native-access",
+		"--sun-misc-unsafe-memory-access", "--illegal-native-access":
+		return true
+	}
+	return false
+}
+
+// optionFiles inserts the options of -XX:VMOptionsFile, which the VM reads in
+// the place where it stands.
+func (l *launch) optionFiles(p *Process) {
+	var out []option
+	for _, o := range l.options {
+		path, ok := strings.CutPrefix(o.text, "-XX:VMOptionsFile=")
+		if !ok {
+			out = append(out, o)
+			continue
+		}
+		data, err := p.read(path, maxArgFile)
+		if err != nil {
+			l.missing = append(l.missing, model.Unavailable{What: "VM options file " + path, Why: reason(err)})
+			continue
+		}
+		out = append(out, asWords(splitOptions(string(data)), path)...)
+	}
+	l.options = out
+}

@@ -1,0 +1,185 @@
+package springboot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// maxYAMLNodes bounds the values of one file once its aliases are followed: a
+// few hundred bytes of nested aliases would otherwise become billions.
+const maxYAMLNodes = 50_000
+
+// maxYAMLDepth bounds nesting, cycles of aliases included.
+const maxYAMLDepth = 200
+
+// parseYAML reads the documents of a YAML file and flattens each to names the
+// way Spring does (YamlProcessor, OriginTrackedYamlLoader).
+func parseYAML(data []byte, label string) (docs []*document, err error) {
+	defer func() {
+		// The decoder is fed files that others wrote; a panic in it must not
+		// end a long-running agent.
+		if r := recover(); r != nil {
+			docs, err = nil, fmt.Errorf("%s: malformed YAML: %v", label, r)
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	budget := maxYAMLNodes
+	for {
+		var node yaml.Node
+		if err := dec.Decode(&node); errors.Is(err, io.EOF) {
+			return docs, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", label, err)
+		}
+		f := flattener{doc: newDocument(model.SourceFile, label), budget: &budget}
+		if err := f.root(&node); err != nil {
+			return nil, fmt.Errorf("%s: %w", label, err)
+		}
+		if len(f.doc.names) > 0 {
+			docs = append(docs, f.doc)
+		}
+		if len(docs) > maxConfigDocs {
+			return nil, fmt.Errorf("%s: %w (%d documents)", label, ErrTooLarge, maxConfigDocs)
+		}
+	}
+}
+
+// flattener turns one document's tree into names and values.
+type flattener struct {
+	doc    *document
+	budget *int
+}
+
+func (f *flattener) root(n *yaml.Node) error {
+	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
+		n = n.Content[0]
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil // Spring keeps such a document under the name "document"
+	}
+	return f.mapping("", n, 0)
+}
+
+func (f *flattener) value(name string, n *yaml.Node, depth int) error {
+	if *f.budget--; *f.budget < 0 || depth > maxYAMLDepth {
+		return fmt.Errorf("line %d: %w (%d values, %d levels)", n.Line, ErrTooLarge, maxYAMLNodes, maxYAMLDepth)
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return f.value(name, n.Alias, depth+1)
+	case yaml.MappingNode:
+		return f.mapping(name, n, depth)
+	case yaml.SequenceNode:
+		if len(n.Content) == 0 {
+			f.doc.put(name, "")
+		}
+		for i, e := range n.Content {
+			if err := f.value(indexed(name, i), e, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	text, isString := resolveScalar(n)
+	f.doc.put(name, text)
+	f.doc.floats[name] = !isString && yamlFloat(n.Value)
+	return nil
+}
+
+// mapping walks a mapping. A key that stands twice is an error, as it is for
+// SnakeYAML with allowDuplicateKeys=false: the application would not start.
+func (f *flattener) mapping(prefix string, n *yaml.Node, depth int) error {
+	if *f.budget--; *f.budget < 0 || depth > maxYAMLDepth {
+		return fmt.Errorf("line %d: %w (%d values, %d levels)", n.Line, ErrTooLarge, maxYAMLNodes, maxYAMLDepth)
+	}
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if isMerge(key) {
+			continue
+		}
+		name := keyName(key)
+		if seen[name] {
+			return fmt.Errorf("line %d: duplicate key %q", key.Line, name)
+		}
+		seen[name] = true
+		if err := f.value(joinName(prefix, name), n.Content[i+1], depth+1); err != nil {
+			return err
+		}
+	}
+	return f.merge(prefix, n, seen, depth)
+}
+
+// merge adds what "<<" brings in for keys that the mapping itself lacks.
+func (f *flattener) merge(prefix string, n *yaml.Node, seen map[string]bool, depth int) error {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if !isMerge(n.Content[i]) {
+			continue
+		}
+		sources := []*yaml.Node{n.Content[i+1]}
+		if s := target(sources[0]); s != nil && s.Kind == yaml.SequenceNode {
+			sources = s.Content
+		}
+		for _, s := range sources {
+			if err := f.mergeOne(prefix, target(s), seen, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *flattener) mergeOne(prefix string, n *yaml.Node, seen map[string]bool, depth int) error {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	if *f.budget--; *f.budget < 0 || depth > maxYAMLDepth {
+		return fmt.Errorf("line %d: %w (%d values, %d levels)", n.Line, ErrTooLarge, maxYAMLNodes, maxYAMLDepth)
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := keyName(n.Content[i])
+		if isMerge(n.Content[i]) || seen[name] {
+			continue
+		}
+		seen[name] = true
+		if err := f.value(joinName(prefix, name), n.Content[i+1], depth+1); err != nil {
+			return err
+		}
+	}
+	return f.merge(prefix, n, seen, depth)
+}
+
+func isMerge(key *yaml.Node) bool { return key.Kind == yaml.ScalarNode && key.Tag == "!!merge" }
+
+func target(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// keyName is a key as a part of a name: a key that is no string is bracketed
+// (YamlProcessor.asMap).
+func keyName(key *yaml.Node) string {
+	if key = target(key); key.Kind != yaml.ScalarNode {
+		return "[]"
+	}
+	if text, isString := resolveScalar(key); !isString {
+		return "[" + text + "]"
+	}
+	return key.Value
+}
+
+func joinName(prefix, name string) string {
+	if prefix == "" || strings.HasPrefix(name, "[") {
+		return prefix + name
+	}
+	return prefix + "." + name
+}

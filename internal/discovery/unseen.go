@@ -1,0 +1,77 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// ownNamespace is the caller's network namespace, also where /proc shows
+// another pid namespace's processes.
+const ownNamespace = "/proc/thread-self/ns/net"
+
+// DiscoverUnseen tells what the given Actuators say of listeners of the
+// caller's own network namespace whose process is not in this /proc: a sidecar
+// that does not share the pod's processes. Only connectors that an Actuator
+// names are in the result, which is the caller's own.
+func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) (Connectors, []model.Unavailable) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	named := make(Connectors)
+	var unavailable []model.Unavailable
+	for _, a := range d.actuators {
+		candidates := unseen(listening)
+		if a.PID != 0 || !a.answersFor(0, candidates) {
+			continue
+		}
+		readings, err := d.askUnseen(ctx, strings.TrimSuffix(a.URL, "/"))
+		if err != nil {
+			unavailable = append(unavailable, model.Unavailable{
+				What: fmt.Sprintf("Actuator at %q", a.URL), Why: err.Error(), How: exposeMetrics,
+			})
+		}
+		for _, r := range readings {
+			r.apply(candidates)
+			for _, at := range candidates.named(r.name) {
+				named[at] = candidates[at]
+				r.nameProtocol(named[at])
+			}
+		}
+	}
+	return named, unavailable
+}
+
+// unseen is a connector for each socket of which nothing is known but the
+// kernel's backlog.
+func unseen(listening []Listening) Connectors {
+	out := make(Connectors, len(listening))
+	for _, l := range listening {
+		out[l.at()] = &model.Connector{
+			Server: serverTomcat, Framework: "spring-boot", // whose else is an Actuator that names it
+			AcceptCount: effective(nil, l.SendQ),
+		}
+	}
+	return out
+}
+
+func (d *Discoverer) askUnseen(ctx context.Context, base string) ([]reading, error) {
+	m := d.unseen[base]
+	if m == nil {
+		m = new(meters)
+		d.unseen[base] = m
+	}
+	m.refresh(ctx, d.now, actuatorClient(ownNamespace), base)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.readings, m.err
+}
+
+// nameProtocol takes the protocol from the connector's name, "https-jsse-nio-8443".
+func (r reading) nameProtocol(c *model.Connector) {
+	protocol, _, _ := cutProtocol(r.name)
+	c.Protocol = cmp.Or(c.Protocol, protocol)
+	c.TLS = c.TLS || strings.HasPrefix(c.Protocol, "https")
+}

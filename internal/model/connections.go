@@ -1,0 +1,55 @@
+package model
+
+// Phase is where an accepted connection stands, told apart by the kernel alone.
+type Phase int
+
+// The phases; every accepted connection is in exactly one.
+const (
+	Waiting      Phase = iota // request bytes that nobody has read; no worker thread has come
+	InService                 // a request has been read and not yet answered
+	Sending                   // response bytes the client has not acknowledged
+	Idle                      // keep-alive, or nothing received yet
+	ClientClosed              // the client sent FIN: it gave up, or only half-closed
+	Unclassified              // TLS, HTTP/2, or more in service than there are threads
+	NumPhases
+)
+
+// String is the phase's name in JSON and in the metrics' phase label.
+func (p Phase) String() string {
+	return [NumPhases]string{"waiting", "in_service", "sending", "idle", "client_closed", "unclassified"}[p]
+}
+
+// Connections are the accepted connections of a listener: ESTABLISHED and
+// CLOSE_WAIT sockets with an inode.
+type Connections struct {
+	Accepted int            // sum of Phases
+	Phases   [NumPhases]int // indexed by Phase
+	// Reset are descriptors of the process whose socket the kernel has already
+	// forgotten, as after the client's reset, when Tomcat still holds the slot:
+	// at most as many as it has slots. Which port they belonged to is not known;
+	// the process's outgoing connections leave such descriptors, too. nil when
+	// they were not counted or could not be.
+	Reset *int
+	// Abandoned of the ClientClosed had request bytes that nobody has read.
+	Abandoned int
+	// Silent of the Idle have sent nothing since they were connected
+	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
+	// keepAliveTimeout those that have had a response.
+	Silent int
+	// States are sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT,
+	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
+	States map[string]int
+	// Partial is set when the walk of the socket table was cut short every
+	// time it was tried; the counts are then too low, and what else a walk tells
+	// (SynBacklog, OldestWait, the ratios of Limits) is left out.
+	Partial bool
+}
+
+// Held is the number of Tomcat's connection slots in use as far as the kernel
+// and the process's descriptors tell: accepted + reset.
+func (c *Connections) Held() int {
+	if c.Reset == nil {
+		return c.Accepted
+	}
+	return c.Accepted + *c.Reset
+}

@@ -1,0 +1,62 @@
+package model
+
+import "time"
+
+// SourceKind is the closed set of places a setting comes from, the metrics'
+// source label.
+type SourceKind string
+
+// The kinds of source.
+const (
+	SourceDefault  SourceKind = "default"
+	SourceFile     SourceKind = "file"
+	SourceEnv      SourceKind = "env"
+	SourceArgument SourceKind = "argument"
+	SourceProperty SourceKind = "property" // -Dname=value
+	SourceFlag     SourceKind = "flag"     // told to tcpdiag: its own --max-connections and the like, on the command line or in its configuration file
+	SourceKernel   SourceKind = "kernel"   // the listener's Send-Q
+	SourceActuator SourceKind = "actuator"
+)
+
+// Setting is a configured value and where it was found.
+type Setting[T any] struct {
+	Value T
+	Kind  SourceKind
+	// Source is for people: "env SERVER_TOMCAT_ACCEPT_COUNT",
+	// "application.yml in app.jar, profile prod", "conf/server.xml line 71".
+	Source string
+	// Note says what a reader must know beside the value: a configured value
+	// that the server ignores, or one that the kernel clamped.
+	Note string
+	// Uncertain: a source that would beat this one could not be read; the Note
+	// says which.
+	Uncertain bool
+}
+
+// Connector is Tomcat's end of a listener. Settings that are not known are nil.
+type Connector struct {
+	Server           string // "tomcat"; "jvm" or "other" for a process that is something else
+	Framework        string // "spring-boot", or "" for a standalone Tomcat
+	Version          string // Tomcat's version
+	FrameworkVersion string
+	Protocol         string // first part of the thread names: http-nio, https-jsse-nio, ajp-nio
+	TLS              bool   // phases cannot be told: requests are not visible in the byte counts
+	HTTP2            bool   // likewise
+	Executor         string // name of a shared <Executor>, "" for the connector's own pool
+
+	MaxConnections       *Setting[int] // < 0: no limit
+	AcceptCount          *Setting[int]
+	MaxThreads           *Setting[int]
+	MinSpareThreads      *Setting[int]
+	MaxQueue             *Setting[int] // threads.max-queue-capacity, maxQueueSize
+	MaxKeepAliveRequests *Setting[int]
+	ConnectionTimeout    *Setting[time.Duration]
+	KeepAliveTimeout     *Setting[time.Duration]
+	VirtualThreads       *Setting[bool]
+
+	PoolThreads *int // worker threads alive, from the thread names
+
+	// Actuator's own figures, when it was asked.
+	BusyThreads        *int // tomcat.threads.busy
+	CurrentConnections *int // tomcat.connections.current; reads one too many below the limit
+}

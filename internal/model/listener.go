@@ -1,0 +1,165 @@
+package model
+
+import (
+	"net/netip"
+	"time"
+)
+
+// ListenerID names a listening address for as long as the agent runs: it
+// survives the listener's restart, which gives the socket another inode.
+type ListenerID struct {
+	NetNS   uint64         // inode number of the network namespace (/proc/PID/ns/net)
+	Address netip.AddrPort // bound address, v4-mapped ones unmapped; zero when nothing listens
+	Device  string         // device the socket is bound to (SO_BINDTODEVICE), "" for any
+}
+
+// String is the address the way ss prints it: "[::]:8080", or "0.0.0.0%eth0:8080"
+// for a listener bound to a device. It is the value of the metrics' listener label.
+func (id ListenerID) String() string {
+	if !id.Address.IsValid() {
+		return ""
+	}
+	if id.Device == "" {
+		return id.Address.String()
+	}
+	host := id.Address.Addr().String()
+	if id.Address.Addr().Is6() {
+		host = "[" + host + "]"
+	}
+	return host + "%" + id.Device + ":" + portString(id.Address.Port())
+}
+
+// Listener is a LISTEN socket with everything that stands behind it, or an
+// expected port on which nothing listens (ID.Address is then not valid).
+type Listener struct {
+	ID      ListenerID
+	Port    uint16
+	Inode   uint32 // socket inode; of the fullest member in an SO_REUSEPORT group
+	Members int    // sockets that share the address (SO_REUSEPORT); 1 = alone
+	// Expected is set for ports asked for by --port or the config file, never
+	// for those merely discovered.
+	Expected bool
+
+	Process     *Process
+	Connector   *Connector
+	SynBacklog  *SynBacklog
+	AcceptQueue *AcceptQueue
+	Connections *Connections
+
+	Limits  []Limit // how full each stage is, from the client inwards
+	Losses  *Losses // in the interval; nil when there was only one look
+	Totals  Totals  // since the agent started
+	Verdict Verdict
+}
+
+// Listening tells a real listener from the placeholder of an expected port.
+func (l *Listener) Listening() bool { return l.ID.Address.IsValid() }
+
+// Capacity is the number of clients that can be inside at once:
+// maxConnections + Send-Q + 1. It is nil while maxConnections is not known
+// or unlimited.
+func (l *Listener) Capacity() *int {
+	if l.AcceptQueue == nil || l.Connector == nil || l.Connector.MaxConnections == nil || l.Connector.MaxConnections.Value < 0 {
+		return nil
+	}
+	return new(l.Connector.MaxConnections.Value + l.AcceptQueue.Capacity())
+}
+
+// AcceptQueue holds connections whose handshake is complete and which the
+// application has not accepted.
+type AcceptQueue struct {
+	Length int // connections waiting to be accepted (sk_ack_backlog; Recv-Q in ss -lt)
+	Limit  int // the backlog in force: min(acceptCount, somaxconn at listen()) (sk_max_ack_backlog; Send-Q in ss -lt)
+
+	// Peak is the highest sampled Length in the interval, nil with a single look.
+	Peak *int
+	// PeakAge is how long ago the peak was seen, in the agent's 60 s window.
+	PeakAge time.Duration
+	// Recent is the highest Length since the look before this one.
+	Recent int
+	// OldestWait is the age in the queue of the connection that has waited
+	// longest (tcp_info.tcpi_last_data_sent of a queued socket), nil when
+	// nothing waits or the scan has not seen it.
+	OldestWait *time.Duration
+	// SocketDrops is the listener's own lifetime counter (SK_MEMINFO_DROPS). It
+	// over-counts: a dropped final ACK adds 2, a duplicate SYN or an RST to a
+	// half-open connection 1. nil on kernels that do not report it.
+	SocketDrops *uint64
+}
+
+// Capacity is one more than the limit: sk_acceptq_is_full compares with ">".
+// Length can exceed it by the number of processors less one: final ACKs that
+// several of them handle at the same time all find the last place free
+// (tcp_v4_syn_recv_sock asks, inet_csk_reqsk_queue_add does not ask again).
+func (q *AcceptQueue) Capacity() int { return q.Limit + 1 }
+
+// Full says that the next SYN or final ACK is dropped.
+func (q *AcceptQueue) Full() bool { return q.Length > q.Limit }
+
+// Ratio is Length / Capacity: 1.0 is full.
+func (q *AcceptQueue) Ratio() float64 { return float64(q.Length) / float64(q.Capacity()) }
+
+// SynBacklog holds half-open connections (request sockets, SYN_RECV).
+type SynBacklog struct {
+	Length int // half-open connections of this listener
+	Limit  int // the listener's backlog (Send-Q); "full" is said from counters, never from Length
+}
+
+// Limit is how full one stage is. Ratio is Used / Max, 1.0 is full.
+type Limit struct {
+	Name  string // accept_queue, max_connections, max_threads, open_files, ephemeral_ports, …
+	Used  int
+	Max   int
+	Ratio float64
+	// FullIn is the time until the stage is full at the present trend, nil
+	// when it is not filling.
+	FullIn *time.Duration
+}
+
+// Process is the owner of a listener.
+type Process struct {
+	PID  int
+	Comm string
+	// StartTime is field 22 of /proc/PID/stat, in clock ticks since boot: with
+	// PID it names the process uniquely.
+	StartTime uint64
+
+	OpenFiles      *int // entries of /proc/PID/fd
+	OpenFilesLimit *int // soft "Max open files"
+	Threads        *int // "Threads" of /proc/PID/status
+	Stopped        bool // state T: SIGSTOP or a debugger
+
+	Container string // container id from the cgroup path, "" on a plain host
+	PodUID    string // Kubernetes pod uid from the cgroup path
+
+	// Busiest is the peer that most of the outgoing connections go to, nil when
+	// they were not counted.
+	Busiest *Destination
+
+	MemoryLimit *uint64  // bytes, of the cgroup
+	PIDsLimit   *int     // pids.max of the cgroup
+	CPULimit    *float64 // CPUs, of the cgroup: quota / period
+
+	// InSafepoint is how long a JVM has stood still at the safepoint that is
+	// under way, nil when none is known to be.
+	InSafepoint *time.Duration
+
+	// Running totals since the process started.
+	SafepointTime *time.Duration // sun.rt.safepointTime of hsperfdata; a safepoint counts when it ends
+	GCTime        *time.Duration // all collectors' time of hsperfdata
+	// CPUThrottled is throttled_usec of the cgroup's cpu.stat and of those above
+	// it, summed over CPUs: not a wall time. CPUUsed is the CPU time that the
+	// cgroup got, the process's own where that cannot be seen.
+	CPUThrottled, CPUUsed *time.Duration
+	// CPUPeriods are the periods of the CPU limit in which the cgroup had
+	// anything to run, CPUPeriodsThrottled those of them in which it was throttled.
+	CPUPeriods, CPUPeriodsThrottled *uint64
+	RunDelay                        *time.Duration // waiting for a CPU: field 2 of task/*/schedstat, summed
+}
+
+// Destination is a peer address and the local ports in use towards it: each
+// connection there takes one of ip_local_port_range, and so does its TIME_WAIT.
+type Destination struct {
+	Address netip.AddrPort
+	Ports   int
+}

@@ -1,0 +1,118 @@
+package model
+
+import (
+	"strconv"
+	"time"
+)
+
+// Snapshot is one look at everything. It is immutable once published.
+type Snapshot struct {
+	Time     time.Time
+	Interval time.Duration // what the losses and peaks span; 0 for a single look
+	ScanAge  *time.Duration
+	Host     string
+	Kernel   string
+
+	Listeners []Listener // sorted by port, then address
+	Omitted   int        // listeners beyond --max-listeners, not in Listeners
+	// Gone are addresses that nothing listens on any more and whose totals are
+	// kept for an hour, the latest to vanish first, so that a counter survives
+	// the listener's restart. Before them are the totals of those whose namespace
+	// did not tell what listens there, which are not shown and have not vanished.
+	// An address is never both here and in Listeners.
+	Gone    []RetainedTotals
+	NetNS   []NetNS
+	Targets []Target
+	// TargetInfos are the labels of every port that is expected or watched.
+	TargetInfos []TargetInfo
+	// Notes are for people: "no Tomcat found: showing everything that listens".
+	Notes       []string
+	Unavailable []Unavailable
+
+	Self Self
+}
+
+// Target is an expected port and whether something listens on it.
+type Target struct {
+	Port  uint16
+	NetNS uint64
+	Up    bool
+}
+
+// Same tells whether two targets are one.
+func (t Target) Same(other Target) bool { return t.Port == other.Port && t.NetNS == other.NetNS }
+
+// TargetInfo is what the configuration file says of a port, for the metrics.
+// It must not be changed.
+type TargetInfo struct {
+	Port   uint16
+	NetNS  uint64
+	Labels map[string]string // names that Prometheus accepts
+}
+
+// Same tells whether two are about one port.
+func (t TargetInfo) Same(other TargetInfo) bool {
+	return t.Port == other.Port && t.NetNS == other.NetNS
+}
+
+// Unavailable names something that could not be seen.
+type Unavailable struct {
+	What string // "environ of pid 42"
+	Why  string // "permission denied"
+	How  string // "run as uid 1000 and gid 1000, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+}
+
+// Counters are the kernel's own names and values: "ListenOverflows" (TcpExt),
+// "OutRsts" (Tcp). A counter this kernel lacks is absent.
+type Counters map[string]uint64
+
+// Sub returns c - base for every counter that both have; a counter that went
+// backwards (another namespace under the same number) counts from zero.
+func (c Counters) Sub(base Counters) Counters {
+	out := make(Counters, len(c))
+	for name, v := range c {
+		b, ok := base[name]
+		switch {
+		case !ok:
+		case v >= b:
+			out[name] = v - b
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// NetNS is a network namespace's own totals.
+type NetNS struct {
+	ID       uint64
+	Counters Counters
+	Delta    Counters // over Interval, nil for a single look
+	// Sysctl holds somaxconn, tcp_max_syn_backlog, tcp_syncookies,
+	// tcp_abort_on_overflow, ip_local_port_range_{min,max} where readable.
+	Sysctl map[string]int
+	// Sockstat holds TCP's inuse, orphan, tw, alloc (sockets) and mem (pages)
+	// of /proc/net/sockstat.
+	Sockstat map[string]int
+	// Unattributed counts dropped packets since the agent's start that no
+	// watched listener's own counter accounts for.
+	Unattributed uint64
+}
+
+// Self is what the agent measures about itself.
+type Self struct {
+	SampleSeconds DurationHistogram
+	ScanSeconds   DurationHistogram
+	MissedTicks   uint64
+	ScanInterval  time.Duration // as stretched to stay under 2 % of a core
+	SourceUp      map[string]bool
+	Config        *ConfigReload // nil without a configuration file
+}
+
+// ConfigReload is how the agent stands with its configuration file.
+type ConfigReload struct {
+	Successful  bool      // the latest reading of it
+	LastSuccess time.Time // of the reading that is in force
+}
+
+func portString(p uint16) string { return strconv.Itoa(int(p)) }

@@ -1,0 +1,81 @@
+package model
+
+// Status says how a listener stands; a higher one is worse.
+type Status int
+
+// The statuses in rising order of harm.
+const (
+	StatusOK        Status = iota
+	StatusWarning          // a stage is at 80 % or more and clients wait, or will
+	StatusSaturated        // a stage is full and something waits in front of it; nothing lost
+	StatusLosing           // packets dropped or queued clients reset in the interval
+	StatusDown             // an expected port has no listener
+	NumStatuses
+)
+
+// String is the status's name in JSON and in the metrics' status label.
+func (s Status) String() string {
+	return [NumStatuses]string{"ok", "warning", "saturated", "losing", "down"}[s]
+}
+
+// Cause is the limit that turns clients away or makes them wait. Strings never
+// change their meaning; readers must tolerate ones they do not know.
+type Cause string
+
+// The causes, in the order of the design's table.
+const (
+	CauseNone           Cause = ""
+	CauseMaxThreads     Cause = "max_threads"
+	CauseMaxConnections Cause = "max_connections"
+	CauseKeepAliveIdle  Cause = "keep_alive_idle"
+	CauseExecutorQueue  Cause = "executor_queue"
+	CauseOpenFiles      Cause = "open_files"
+	CauseJVMPause       Cause = "jvm_pause"
+	CauseCPUThrottled   Cause = "cpu_throttled"
+	CauseCPUSaturated   Cause = "cpu_saturated"
+	CauseSlowAccept     Cause = "slow_accept"
+	CauseSynBacklog     Cause = "syn_backlog"
+	CauseBacklogClamped Cause = "backlog_clamped"
+	CauseListenerClosed Cause = "listener_closed"
+	CauseNoListener     Cause = "no_listener"
+	CauseEphemeralPorts Cause = "ephemeral_ports"
+	// CauseAcceptQueue is never a verdict: it names the first stage in a Chain,
+	// and the drops of a full accept queue where what stands behind it is not
+	// known (no maxConnections).
+	CauseAcceptQueue Cause = "accept_queue"
+)
+
+// DropCauses are the causes a dropped packet can be attributed to.
+func DropCauses() []Cause {
+	return []Cause{
+		CauseMaxConnections, CauseKeepAliveIdle, CauseOpenFiles, CauseJVMPause,
+		CauseCPUThrottled, CauseCPUSaturated, CauseSlowAccept, CauseSynBacklog, CauseAcceptQueue,
+	}
+}
+
+// Severity orders findings.
+type Severity string
+
+// The severities.
+const (
+	SeverityInfo     Severity = "info"
+	SeverityWarning  Severity = "warning"
+	SeverityCritical Severity = "critical"
+)
+
+// Finding is one thing the evidence carries, with what to do about it.
+type Finding struct {
+	Code     string // a Cause, or another snake_case word
+	Severity Severity
+	Evidence string // what was seen, with its numbers
+	Advice   string // one concrete change, its side effects, and what would not help
+}
+
+// Verdict is how the listener stands and why.
+type Verdict struct {
+	Status   Status
+	Cause    Cause
+	Chain    []Cause // full stages from the client inwards
+	Summary  string  // one sentence
+	Findings []Finding
+}

@@ -1,0 +1,28 @@
+package observer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestManyFilesAreCountedSeldom(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	tests := map[string]struct {
+		open   *int
+		age    time.Duration
+		atOnce bool
+		want   bool
+	}{
+		"never counted":       {nil, 0, false, true},
+		"few":                 {new(fewFiles - 1), time.Second, false, true},
+		"many and fresh":      {new(fewFiles), time.Second, false, false},
+		"many and old":        {new(fewFiles), seldom, false, true},
+		"many, by the kernel": {new(fewFiles), time.Second, true, true},
+	}
+	for name, tt := range tests {
+		f := files{open: tt.open, openAt: now.Add(-tt.age)}
+		require.Equal(t, tt.want, f.due(now, tt.atOnce), name)
+	}
+}

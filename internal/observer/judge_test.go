@@ -1,0 +1,82 @@
+package observer
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// shown is a Tomcat of 200 threads as a scan would deliver it.
+func shown(connections, inService, waiting, queued int) *model.Listener {
+	set := func(n int) *model.Setting[int] {
+		return &model.Setting[int]{Value: n, Kind: model.SourceFile}
+	}
+	l := &model.Listener{
+		ID:   model.ListenerID{Address: netip.MustParseAddrPort("127.0.0.1:8080")},
+		Port: 8080, Inode: 7, Members: 1,
+		Process:     &model.Process{PID: 42, StartTime: 1, RunDelay: new(time.Duration)},
+		Connector:   &model.Connector{Server: "tomcat", MaxThreads: set(200), MaxConnections: set(connections), PoolThreads: new(200)},
+		AcceptQueue: &model.AcceptQueue{Length: queued, Limit: 5},
+		Connections: &model.Connections{Accepted: inService + waiting},
+		Losses:      &model.Losses{},
+	}
+	l.Connections.Phases[model.InService], l.Connections.Phases[model.Waiting] = inService, waiting
+	return l
+}
+
+func with(l *model.Listener, change func(*model.Listener)) *model.Listener {
+	change(l)
+	return l
+}
+
+// The first of two looks is judged from one: what it says must not stand in the
+// way of what both say.
+func TestVerdictOfTheSecondLook(t *testing.T) {
+	type verdict struct {
+		status model.Status
+		cause  model.Cause
+	}
+	for name, tt := range map[string]struct {
+		looks []*model.Listener
+		want  verdict
+	}{
+		"all threads busy, for want of CPU": {
+			[]*model.Listener{shown(8192, 200, 100, 0), with(shown(8192, 200, 100, 0), func(l *model.Listener) { l.Process.RunDelay = new(150 * time.Second) })},
+			verdict{model.StatusSaturated, model.CauseCPUSaturated},
+		},
+		"slots of connections that clients reset are counted from the second look on": {
+			[]*model.Listener{shown(20, 8, 0, 6), with(shown(20, 8, 0, 6), func(l *model.Listener) { l.Connections.Reset = new(12) })},
+			verdict{model.StatusSaturated, model.CauseMaxConnections},
+		},
+		"a healthy server caught with busy threads": {
+			[]*model.Listener{shown(8192, 190, 1, 0), shown(8192, 90, 0, 0)}, verdict{status: model.StatusOK},
+		},
+		"a healthy server caught with a full queue": {
+			[]*model.Listener{shown(8192, 90, 0, 6), shown(8192, 90, 0, 0)}, verdict{status: model.StatusOK},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Sampler{opt: Defaults(), looping: true, spaces: []*space{{}}}
+			a := newAccount(tt.looks[0].ID, time.Minute)
+			now := time.Unix(1_700_000_000, 0)
+			for i, l := range tt.looks {
+				s.judge(l, a, &model.Snapshot{Time: now.Add(time.Duration(i) * time.Second), Interval: time.Second})
+			}
+			require.Equal(t, model.StatusOK, tt.looks[0].Verdict.Status, tt.looks[0].Verdict.Summary)
+			last := tt.looks[len(tt.looks)-1].Verdict
+			require.Equal(t, tt.want, verdict{last.Status, last.Cause}, last.Summary)
+		})
+	}
+}
+
+// Where no other look follows, the one there is must do.
+func TestVerdictOfTheOnlyLook(t *testing.T) {
+	s := &Sampler{opt: Defaults(), spaces: []*space{{}}}
+	l := shown(8192, 200, 100, 0)
+	s.judge(l, newAccount(l.ID, time.Minute), &model.Snapshot{Time: time.Unix(1_700_000_000, 0)})
+	require.Equal(t, model.StatusSaturated, l.Verdict.Status)
+}

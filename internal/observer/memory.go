@@ -1,0 +1,114 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// processKey names a process uniquely since boot.
+type processKey struct {
+	pid   int
+	start uint64
+}
+
+// processMemory is what is kept of a process from scan to scan.
+type processMemory struct {
+	runDelay *hostproc.RunDelayCounter
+	jvm      *hostproc.JVMFile
+	jvmErr   error     // why there is no jvm
+	jvmFirst time.Time // when it was looked for, first and last
+	jvmLast  time.Time
+	still    standstill
+	files    files
+}
+
+// memory finds or begins what is remembered of a process.
+func (s *Sampler) memory(p *model.Process) *processMemory {
+	key := processKey{p.PID, p.StartTime}
+	m, ok := s.processes[key]
+	if !ok {
+		m = &processMemory{runDelay: s.src.Proc.NewRunDelayCounter(p.PID)}
+		s.processes[key] = m
+	}
+	return m
+}
+
+// lookAtJVM reads the JVM's own counters, where it has any that may be read.
+func (m *processMemory) lookAtJVM(proc hostproc.FS, now time.Time, p *model.Process, who string, miss *missing) {
+	if !isJVM(p.Comm) {
+		return
+	}
+	if m.jvm == nil && m.jvmDue(now) {
+		m.jvm, m.jvmErr = proc.OpenJVM(p.PID)
+		m.jvmLast = now
+	}
+	if m.jvm == nil {
+		if errors.Is(m.jvmErr, hostproc.ErrNoPerfData) {
+			miss.add(noPerfData(p.PID))
+			return
+		}
+		miss.ok(p.PID, "JVM counters (hsperfdata)", who, m.jvmErr)
+		return
+	}
+	if jvm, err := m.jvm.Read(); err == nil {
+		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
+		p.InSafepoint = m.still.next(now, jvm)
+	}
+}
+
+// isJVM knows java, and jsvc (jsvc.exec) of commons-daemon.
+func isJVM(comm string) bool { return comm == "java" || strings.HasPrefix(comm, "jsvc") }
+
+// jvmPatience is how long a JVM that starts may take to publish its counters.
+const jvmPatience = time.Minute
+
+// jvmDue tells whether to look for the counters (again). Many a JVM never has
+// any, and to look is to read all of /proc/PID/maps.
+func (m *processMemory) jvmDue(now time.Time) bool {
+	switch {
+	case m.jvmFirst.IsZero():
+		m.jvmFirst = now
+		return true
+	case !errors.Is(m.jvmErr, hostproc.ErrNoPerfData):
+		return false // it will not be permitted later
+	}
+	return now.Sub(m.jvmLast) >= seldom && now.Sub(m.jvmFirst) <= jvmPatience
+}
+
+// noPerfData is what a JVM without counters lacks most often: HotSpot names the
+// file after its user and makes none for a uid without a name, which is what
+// many containers run as.
+func noPerfData(pid int) model.Unavailable {
+	return model.Unavailable{
+		What: fmt.Sprintf("JVM counters (hsperfdata) of pid %d", pid),
+		Why:  "the JVM writes none",
+		How:  "give its uid a name in the container's /etc/passwd; no -XX:-UsePerfData, no -XX:+PerfDisableSharedMem",
+	}
+}
+
+// forgetProcesses drops what was remembered of processes no longer looked at.
+func (s *Sampler) forgetProcesses(sc *scan) {
+	live := make(map[processKey]bool, len(sc.processes))
+	for _, p := range sc.processes {
+		if p != nil {
+			live[processKey{p.PID, p.StartTime}] = true
+		}
+	}
+	for key, m := range s.processes {
+		if !live[key] {
+			m.close()
+			delete(s.processes, key)
+		}
+	}
+}
+
+func (m *processMemory) close() {
+	if m.jvm != nil {
+		_ = m.jvm.Close()
+	}
+}

@@ -1,0 +1,378 @@
+package observer
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
+)
+
+// lab is a namespace with a sampler that looks into it, driven by hand.
+type lab struct {
+	*nettest.NS
+	pid int // a process inside
+	*Sampler
+}
+
+func newLab(t testing.TB, change func(*Options)) *lab {
+	t.Helper()
+	l := new(lab)
+	l.NS, l.pid = namespaceWithProcess(t)
+	l.Sampler = l.sampler(t, change)
+	return l
+}
+
+// namespaceWithProcess makes a namespace and a process in it, by which the
+// sampler finds it.
+func namespaceWithProcess(t testing.TB) (ns *nettest.NS, pid int) {
+	t.Helper()
+	ns = nettest.Namespace(t)
+	inside := ns.Command("sleep", "300")
+	require.NoError(t, inside.Start())
+	t.Cleanup(func() {
+		_ = inside.Process.Kill()
+		_ = inside.Wait()
+	})
+	pid = inside.Process.Pid
+	require.Eventually(t, func() bool { // nsenter is still on its way
+		comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+		return err == nil && string(comm) == "sleep\n"
+	}, 5*time.Second, time.Millisecond)
+	return ns, pid
+}
+
+func (l *lab) sampler(t testing.TB, change func(*Options)) *Sampler {
+	t.Helper()
+	proc, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	opt := Defaults()
+	opt.Inside, opt.All = []int{l.pid}, true
+	if change != nil {
+		change(&opt)
+	}
+	s, err := New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func (l *lab) listen(t testing.TB, o nettest.ListenOptions) (out *nettest.Listener) {
+	t.Helper()
+	l.Do(func() { out = nettest.Listen(t, o) })
+	return out
+}
+
+func (l *lab) overflow(t testing.TB, addr netip.AddrPort, n int) {
+	t.Helper()
+	l.Do(func() { nettest.Overflow(t, addr, n) })
+}
+
+func (l *lab) queue(t testing.TB, addr netip.AddrPort, n int) {
+	t.Helper()
+	l.Do(func() { nettest.Queue(t, addr, n) })
+}
+
+// scan scans and returns the snapshot.
+func (l *lab) scan(t testing.TB) *model.Snapshot {
+	t.Helper()
+	require.NoError(t, l.Scan(context.Background()))
+	return l.Snapshot()
+}
+
+func only(t *testing.T, s *model.Snapshot) *model.Listener {
+	t.Helper()
+	require.Len(t, s.Listeners, 1)
+	return &s.Listeners[0]
+}
+
+func TestStuckListener(t *testing.T) {
+	l := newLab(t, nil)
+	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	first := only(t, l.scan(t))
+	require.Nil(t, first.Losses, "one look knows no losses")
+	require.Nil(t, first.AcceptQueue.Peak)
+
+	l.queue(t, server.Addr, 6)
+	l.overflow(t, server.Addr, 20)
+	l.Sample()
+	snap := l.scan(t)
+	got := only(t, snap)
+	require.Equal(t, server.Addr, got.ID.Address)
+	require.Equal(t, server.Inode, got.Inode)
+	require.Equal(t, os.Getpid(), got.Process.PID)
+	require.Equal(t, 6, got.AcceptQueue.Length)
+	require.Equal(t, 5, got.AcceptQueue.Limit)
+	require.True(t, got.AcceptQueue.Full())
+	require.Equal(t, 6, *got.AcceptQueue.Peak)
+	require.NotNil(t, got.AcceptQueue.OldestWait)
+	require.Zero(t, got.Connections.Accepted, "queued connections are not accepted ones")
+	require.EqualValues(t, 20, got.Losses.DroppedPackets)
+	require.EqualValues(t, 20, snap.NetNS[0].Delta["ListenDrops"])
+	require.Equal(t, model.StatusLosing, got.Verdict.Status)
+}
+
+// Everything that the kernel drops in the namespace is on somebody's account,
+// through restarts of a listener and a stall of the sampler.
+func TestConservation(t *testing.T) {
+	l := newLab(t, nil)
+	a := l.listen(t, nettest.ListenOptions{Backlog: 1})
+	b := l.listen(t, nettest.ListenOptions{Backlog: 2})
+	l.scan(t)
+	fill := func(s *nettest.Listener, n int) {
+		l.queue(t, s.Addr, n)
+		l.overflow(t, s.Addr, 100)
+	}
+	fill(a, 2)
+	l.Sample()
+	fill(b, 3)
+	l.overflow(t, a.Addr, 50)
+	l.Sample()
+	l.scan(t)
+	// a restarts on the same port while drops go on
+	a.Close()
+	a = l.listen(t, nettest.ListenOptions{Address: a.Addr.String(), Backlog: 1})
+	fill(a, 2)
+	l.overflow(t, b.Addr, 70) // nobody samples meanwhile
+	l.scan(t)
+	snap := l.scan(t)
+
+	var attributed uint64
+	byPort := make(map[uint16]uint64)
+	for i := range snap.Listeners {
+		for _, n := range snap.Listeners[i].Totals.Dropped {
+			attributed += n
+			byPort[snap.Listeners[i].Port] += n
+		}
+	}
+	kernel := snap.NetNS[0].Delta["ListenDrops"]
+	require.EqualValues(t, 100+100+50+100+70, kernel, "the kernel counted what was sent")
+	require.Equal(t, kernel, attributed+snap.NetNS[0].Unattributed)
+	require.Zero(t, snap.NetNS[0].Unattributed)
+	require.EqualValues(t, 250, byPort[a.Addr.Port()], "the counter survives the restart")
+	require.EqualValues(t, 170, byPort[b.Addr.Port()])
+}
+
+func TestListenerThatClosesWithClientsQueued(t *testing.T) {
+	var port uint16
+	l := newLab(t, nil)
+	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	port = server.Addr.Port()
+	s := l.sampler(t, func(o *Options) { o.Ports, o.All = []uint16{port}, false })
+	l.Sampler = s
+	l.scan(t)
+	l.queue(t, server.Addr, 4)
+	l.Sample()
+	server.Close()
+	l.Sample()
+	snap := l.scan(t)
+	got := only(t, snap)
+	require.False(t, got.Listening())
+	require.EqualValues(t, 4, got.Losses.QueueResets)
+	require.Equal(t, model.StatusDown, got.Verdict.Status)
+	require.Equal(t, []model.Target{{Port: port, NetNS: got.ID.NetNS}}, snap.Targets)
+	require.Len(t, snap.Gone, 1)
+	require.EqualValues(t, 4, snap.Gone[0].Totals.QueueResets, "the totals stay")
+
+	l.listen(t, nettest.ListenOptions{Address: server.Addr.String(), Backlog: 5})
+	snap = l.scan(t)
+	require.EqualValues(t, 4, only(t, snap).Totals.QueueResets, "and go on with the next listener")
+	require.Empty(t, snap.Gone)
+}
+
+func TestReusePortGroupShowsItsFullestMember(t *testing.T) {
+	l := newLab(t, nil)
+	a := l.listen(t, nettest.ListenOptions{Backlog: 3, ReusePort: true})
+	for range 3 {
+		l.listen(t, nettest.ListenOptions{Address: a.Addr.String(), Backlog: 3, ReusePort: true})
+	}
+	l.scan(t)
+	l.queue(t, a.Addr, 6)
+	l.Sample()
+	got := only(t, l.scan(t))
+	require.Equal(t, 4, got.Members)
+	require.GreaterOrEqual(t, got.AcceptQueue.Length, 2, "six clients over four members: one has at least two")
+	require.LessOrEqual(t, got.AcceptQueue.Length, 4)
+}
+
+// Drops that fall between the reading of the namespace's counters and the
+// sockets' are there all the time in an overload.
+func TestDroppedSYNsAreNotCalledACKs(t *testing.T) {
+	const packets = 20_000
+	l := newLab(t, nil)
+	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l.queue(t, server.Addr, 6)
+	l.scan(t)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		l.overflow(t, server.Addr, packets)
+	}()
+	for running := true; running; {
+		select {
+		case <-over:
+			running = false
+		default:
+			l.Sample()
+		}
+	}
+	dropped := make(map[model.Packet]uint64)
+	for key, n := range only(t, l.scan(t)).Totals.Dropped {
+		dropped[key.Packet] += n
+	}
+	t.Logf("%v", dropped)
+	require.Zero(t, dropped[model.PacketACK])
+	require.EqualValues(t, packets, dropped[model.PacketSYN]+dropped[model.PacketUnknown])
+	require.Greater(t, dropped[model.PacketSYN], uint64(packets/2), "the kernel drops one in the time of a reading")
+}
+
+func TestSampleAllocatesNothing(t *testing.T) {
+	for name, n := range map[string]int{"exact requests": 3, "LISTEN dump": 40} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, nil)
+			for range n {
+				l.listen(t, nettest.ListenOptions{Backlog: 5})
+			}
+			l.scan(t)
+			l.Sample()
+			require.Zero(t, testing.AllocsPerRun(200, l.Sample))
+		})
+	}
+}
+
+// The fast loop does not wait for the walk of the table.
+func TestQueuesAreSampledBeforeTheFirstWalk(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	ended, end := context.WithCancel(context.Background())
+	end()
+	require.ErrorIs(t, l.Scan(ended), context.Canceled)
+	require.Nil(t, l.Snapshot(), "the scan came to no end")
+	require.Len(t, l.spaces[0].watches, 1)
+	l.Sample()
+	require.EqualValues(t, 1, l.spaces[0].watches[0].account.fill.Count)
+}
+
+// On a slow machine the first scan may outlast the interval.
+func TestObserveForLessThanAScan(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	require.NoError(t, l.Observe(context.Background(), time.Nanosecond))
+	require.NotNil(t, only(t, l.Snapshot()).Losses, "two looks")
+}
+
+// Owners are looked for on a thread inside the namespace: that is the scan's
+// cost, too.
+func TestWorkInAnotherNamespaceCounts(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l.scan(t)
+	require.Positive(t, l.away())
+	sp, before := l.spaces[0], l.away()
+	require.NoError(t, sp.inside(func() error {
+		start, ok := threadTime()
+		for now := start; ok && now-start < 20*time.Millisecond; { // however long it waits for a CPU
+			now, ok = threadTime()
+		}
+		require.True(t, ok)
+		return nil
+	}))
+	require.GreaterOrEqual(t, l.away()-before, 20*time.Millisecond)
+
+	// It is the scan's, however little that spends itself.
+	gather := sp.gather
+	sp.gather = func(found *sockdiag.Listener) error {
+		l.common.away.Add(int64(time.Hour))
+		return gather(found)
+	}
+	l.scan(t)
+	require.GreaterOrEqual(t, l.cost, time.Hour)
+}
+
+func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
+	now := time.Now()
+	l := newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	somaxconn := func() int { return l.scan(t).NetNS[0].Sysctl["somaxconn"] }
+	l.Sysctl(t, "net.core.somaxconn", "17")
+	require.Equal(t, 17, somaxconn())
+	l.Sysctl(t, "net.core.somaxconn", "18")
+	now = now.Add(seldom - time.Second)
+	require.Equal(t, 17, somaxconn())
+	now = now.Add(time.Second)
+	require.Equal(t, 18, somaxconn())
+}
+
+// Many listeners, samples without end: nothing grows.
+func TestTenThousandSamplesLeakNothing(t *testing.T) {
+	l := newLab(t, func(o *Options) { o.MaxListeners = 0 })
+	for range 500 {
+		l.listen(t, nettest.ListenOptions{Backlog: 5})
+	}
+	require.Len(t, l.scan(t).Listeners, 500)
+	l.scan(t)
+	descriptors, goroutines, heap := usage(t)
+	for i := range 10_000 {
+		l.Sample()
+		if i%500 == 0 {
+			l.scan(t)
+		}
+	}
+	d, g, h := usage(t)
+	require.InDelta(t, descriptors, d, 2)
+	require.InDelta(t, goroutines, g, 2)
+	require.Less(t, h, heap+4<<20, "heap in bytes")
+}
+
+func usage(t *testing.T) (descriptors, goroutines int, heap uint64) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return len(entries), runtime.NumGoroutine(), m.HeapAlloc
+}
+
+func TestListenerThatVanishesBetweenTwoSamples(t *testing.T) {
+	l := newLab(t, nil)
+	stays := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	goes := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	require.Len(t, l.scan(t).Listeners, 2)
+	goes.Close()
+	l.Sample()
+	select {
+	case <-l.early:
+	default:
+		t.Fatal("a vanished listener brings the next scan forward")
+	}
+	require.Equal(t, stays.Addr, only(t, l.scan(t)).ID.Address)
+}
+
+func TestOnlyTomcatsUnlessThereIsNone(t *testing.T) {
+	l := newLab(t, func(o *Options) { o.All = false })
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	snap := l.scan(t)
+	only(t, snap)
+	require.Equal(t, []string{"no Tomcat found: showing everything that listens"}, snap.Notes)
+}
+
+func TestPIDThatDoesNotExist(t *testing.T) {
+	proc, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	opt := Defaults()
+	opt.PIDs = []int{1 << 22}
+	_, err = New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	require.ErrorIs(t, err, hostproc.ErrGone)
+}

@@ -1,0 +1,64 @@
+package observer
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/metronome"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// A tick and its sample are one wake-up of one thread. With a Go ticker, or with
+// calls that its scheduler is told of, they are three.
+func TestOneWakeupPerSample(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	only(t, l.scan(t))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // see agent.LimitProcessors
+	m, err := metronome.New(5 * time.Millisecond)
+	require.NoError(t, err)
+	defer m.Stop()
+	const ticks, most = 200, 1.5
+	fewest := float64(ticks)
+	for rounds := 0; rounds < 10 && fewest >= most; rounds++ { // the collector and the test's own threads have to do, too
+		before := wakeups(t)
+		for range ticks {
+			require.NoError(t, m.Wait())
+			l.Sample()
+		}
+		n := 0
+		for thread, now := range wakeups(t) {
+			n += now - before[thread]
+		}
+		fewest = min(fewest, float64(n)/ticks)
+	}
+	t.Logf("%.2f wake-ups a sample", fewest)
+	require.Less(t, fewest, most)
+}
+
+// wakeups is how often each thread of this process has gone to sleep so far.
+func wakeups(t *testing.T) map[string]int {
+	t.Helper()
+	all := make(map[string]int)
+	files, err := filepath.Glob("/proc/self/task/*/status")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		_, after, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
+		count, _, _ := strings.Cut(after, "\n")
+		k, err := strconv.Atoi(count)
+		require.NoError(t, err, "%s", text)
+		all[file] = k
+	}
+	return all
+}

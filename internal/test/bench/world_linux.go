@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+)
+
+// worldVariable tells the program that it has its namespaces.
+const worldVariable = "TCPDIAG_BENCH_WORLD"
+
+func inWorld() bool { return os.Getenv(worldVariable) != "" }
+
+// build makes the programs that were not given, and says early what is missing.
+func build(ctx context.Context, dir string, o *options) error {
+	needed := []string{"ss"}
+	if o.Tomcat > 0 {
+		needed = append(needed, "java", "wrk")
+	}
+	for _, name := range needed {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%w (java and wrk are not needed with -tomcat-turns 0)", err)
+		}
+	}
+	if o.Tcpdiag == "" {
+		o.Tcpdiag = filepath.Join(dir, "tcpdiag")
+		out, err := exec.CommandContext(ctx, "go", "build", "-o", o.Tcpdiag, "github.com/tcpdiag/tcpdiag/cmd/tcpdiag").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("go build: %w: %s", err, out)
+		}
+	}
+	if o.Tomcat == 0 || o.Jar != "" {
+		return nil
+	}
+	made, err := e2e.Build(ctx, dir)
+	o.Jar = made.Jar
+	return err
+}
+
+// enterWorld runs the program again with namespaces of its own: network, so
+// that nothing of the machine's is touched or counted; processes, so that
+// nothing stays behind; mounts, for the /proc that belongs to it.
+func enterWorld(ctx context.Context, o options) error {
+	tcpdiag, err := filepath.Abs(o.Tcpdiag)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "/proc/self/exe",
+		"-sockets", strconv.Itoa(o.Sockets), "-processes", strconv.Itoa(o.Holders), "-descriptors", strconv.Itoa(o.Files),
+		"-turn", o.Turn.String(), "-turns", strconv.Itoa(o.Turns), "-tomcat-turns", strconv.Itoa(o.Tomcat),
+		"-out", o.Out, "-tcpdiag", tcpdiag, "-jar", o.Jar, "-deadline", o.Deadline.String())
+	cmd.Env = append(os.Environ(), worldVariable+"=1")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	return cmd.Run()
+}
+
+// furnish makes the fresh namespaces usable.
+func furnish() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	for name, value := range map[string]string{
+		"net/ipv4/ip_local_port_range": "10000 65535", // above all the listeners,
+		"net/core/somaxconn":           "65535",
+	} {
+		if err := os.WriteFile("/proc/sys/"+name, []byte(value), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// machine describes what the numbers were taken on.
+func machine() (rows [][2]string) {
+	first := func(path, prefix string) string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return "unknown"
+		}
+		for line := range strings.Lines(string(b)) {
+			if strings.HasPrefix(line, prefix) {
+				_, value, _ := strings.Cut(line, ":")
+				return strings.TrimSpace(value)
+			}
+		}
+		return strings.TrimSpace(string(b))
+	}
+	version := func(name string, args ...string) string {
+		out, err := exec.Command(name, args...).CombinedOutput() //nolint:noctx // answers at once
+		if err != nil && len(out) == 0 {
+			return "not found"
+		}
+		line, _, _ := strings.Cut(string(out), "\n")
+		return strings.TrimSpace(line)
+	}
+	return [][2]string{
+		{"processors", strconv.Itoa(cpus()) + " × " + first("/proc/cpuinfo", "model name")},
+		{"memory", first("/proc/meminfo", "MemTotal")},
+		{"kernel", first("/proc/sys/kernel/osrelease", "\x00")},
+		{"Go", version("go", "version")},
+		{"ss", version("ss", "-V")},
+		{"Java", version("java", "-version")},
+		{"wrk", version("wrk", "-v")},
+	}
+}

@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// F10: on an HTTPS connector the kernel cannot tell idle from busy, and
+// nothing is claimed about it. No client timeouts.
+func TestHTTPSIsUnclassified(t *testing.T) {
+	for name, port := range map[string]func() int{"four digits": fourDigits, "five digits": fiveDigits} {
+		t.Run(name, func(t *testing.T) {
+			server := tomcat(t, port(), Limits{Threads: 30, MaxConnections: 100}, func(o *TomcatOptions) { o.TLS = true })
+			warm(t, server)
+			busy := clients(t, demo.BurstOptions{Address: server.Address(), Clients: 20, Path: hello(20 * time.Second), TLS: unverified()})
+			idle := clients(t, demo.BurstOptions{
+				Address: server.Address(), Clients: 10, Path: hello(0), TLS: unverified(), Requests: 2, Think: time.Minute,
+			})
+			within(t, 10*time.Second, "20 busy, 10 idle", func() bool {
+				return truth(t, server) == Truth{Busy: 20, Connections: 31} && idle.Now().Of(demo.OK) == 10
+			})
+			time.Sleep(100 * time.Millisecond)
+			d := snapshot(t, nil, append(on(server), "--interval", "0")...)
+			require.Equal(t, 20, truth(t, server).Busy, "still at it")
+			l := listener(t, d, server.Port)
+			require.True(t, l.Connector.TLS)
+			require.Equal(t, 30, l.Connections.Accepted)
+			require.Equal(t, 30, l.Connections.Unclassified)
+			require.Equal(t, "ok", l.Verdict.Status)
+			require.Empty(t, l.Verdict.Cause)
+			require.True(t, namesActuator(d), "how to know: %+v", d.Unavailable)
+			busy.leave()
+			idle.leave()
+		})
+	}
+}
+
+func namesActuator(d *Document) bool {
+	for _, u := range d.Unavailable {
+		if strings.Contains(u.How, "Actuator") {
+			return true
+		}
+	}
+	return false
+}
+
+// F11, first half: clients that send half a header and wait hold a connection
+// but no thread. No client timeouts.
+func TestHalfHeadersAreNotBusyThreads(t *testing.T) {
+	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 100, AcceptCount: 5})
+	warm(t, server)
+	clients(t, demo.BurstOptions{Address: server.Address(), Clients: 30, Rate: 200, HalfHeader: true}).connected(t, 30)
+	within(t, 5*time.Second, "30 accepted, nobody served", func() bool {
+		return truth(t, server) == Truth{Connections: 31}
+	})
+	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
+	l := listener(t, d, server.Port)
+	require.Equal(t, 30, l.Connections.Accepted)
+	require.LessOrEqual(t, l.Connections.InService, 4, "never more than there are threads")
+	require.GreaterOrEqual(t, l.Connections.Unclassified, 26)
+	require.Equal(t, "ok", l.Verdict.Status, "no client waits")
+	require.NotContains(t, l.Verdict.Chain, "max_threads")
+}
+
+// F11, second half: 12 of 20 clients reset while they are served. Tomcat keeps
+// their slots until the handler ends, which takes longer than the test, and the
+// kernel knows nothing of them any more. Client timeouts: none.
+func TestResetConnectionsHoldTheirSlots(t *testing.T) {
+	server := tomcat(t, fourDigits(), Limits{Threads: 20, MaxConnections: 20, AcceptCount: 5})
+	warm(t, server)
+	to := netip.MustParseAddrPort(server.Address())
+	served := request(t, to, 20)
+	within(t, 10*time.Second, "20 served", func() bool { return truth(t, server).Busy == 20 })
+	reset(t, served[:12]...)
+	// Six fill the queue and nothing is dropped: a snapshot's first look, which
+	// does not count the reset ones yet, must not be what it says in the end.
+	nettest.Queue(t, to, 6)
+	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
+	require.Equal(t, Truth{Busy: 20, Connections: 20}, truth(t, server), "the slots are still held")
+	l := listener(t, d, server.Port)
+	require.Equal(t, 8, l.Connections.Accepted)
+	require.Equal(t, new(12), l.Connections.Reset)
+	require.Equal(t, 6, l.AcceptQueue.Length)
+	require.Equal(t, "saturated", l.Verdict.Status)
+	require.Equal(t, "max_connections", l.Verdict.Cause)
+}
+
+// F12: clients that half-close after the request are served and have not
+// abandoned anything; those that give up (request timeout 500 ms, handler 3 s)
+// have. The agent watches both come and go.
+func TestHalfClosedIsNotAbandoned(t *testing.T) {
+	server := tomcat(t, fourDigits(), Limits{Threads: 20, MaxConnections: 100})
+	warm(t, server)
+	agent := startAgent(t, on(server)...)
+	scansEverySecond(t, agent)
+	o := demo.BurstOptions{Address: server.Address(), Clients: 10, Path: hello(3 * time.Second), HalfClose: true}
+	half := clients(t, o)
+	within(t, 5*time.Second, "ten half-closed connections seen", func() bool {
+		d, err := agent.Snapshot(t.Context())
+		require.NoError(t, err)
+		l := listener(t, d, server.Port)
+		require.Equal(t, "ok", l.Verdict.Status)
+		return l.Connections.ClientClosed == 10
+	})
+	require.Equal(t, 10, half.outcomes(t, 10*time.Second).Of(demo.OK), "served")
+	quiet(t, server)
+	within(t, 10*time.Second, "the agent has seen them go", func() bool {
+		d, err := agent.Snapshot(t.Context())
+		require.NoError(t, err)
+		return listener(t, d, server.Port).Connections.Accepted == 0
+	})
+	require.Zero(t, abandoned(t, agent, server), "half-closing is no giving up")
+
+	o.HalfClose, o.RequestTimeout = false, 500*time.Millisecond
+	require.Equal(t, 10, clients(t, o).outcomes(t, 10*time.Second).Of(demo.ReadTimeout))
+	quiet(t, server)
+	// Which is a lower bound: whose handler ends between the scan's reading of
+	// the resets and its walk of the connections is not counted.
+	within(t, 10*time.Second, "the abandoned requests are counted", func() bool { return abandoned(t, agent, server) >= 8 })
+	require.LessOrEqual(t, abandoned(t, agent, server), 10.0)
+}
+
+func abandoned(t *testing.T, agent *Agent, server *Tomcat) float64 {
+	t.Helper()
+	series := agentMetrics(t, agent)
+	value, ok := series.Find("tcpdiag_listener_abandoned_requests_total", listenerLabel(server.Port))
+	require.True(t, ok, "the counter exists from the start")
+	return value
+}

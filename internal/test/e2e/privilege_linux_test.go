@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// viewers are the rows of the table.
+func viewers() []viewer {
+	const nobody = "65534"
+	ptrace, dac, admin := "sys_ptrace", "dac_read_search", "sys_admin"
+	return []viewer{
+		{name: "its uid and gid", uid: appID, gid: appID},
+		{name: "its uid, another gid", uid: appID, gid: nobody},
+		{name: "another user", uid: nobody, gid: nobody},
+		{name: "another user, PTRACE", uid: nobody, gid: nobody, caps: []string{ptrace}},
+		{name: "another user, PTRACE + DAC", uid: nobody, gid: nobody, caps: []string{ptrace, dac}},
+		{name: "another user, all three", uid: nobody, gid: nobody, caps: []string{ptrace, dac, admin}},
+		{name: "root without capabilities"},
+		{name: "root, PTRACE", caps: []string{ptrace}},
+		{name: "root, PTRACE + DAC", caps: []string{ptrace, dac}},
+		{name: "root, ADMIN", caps: []string{admin}},
+		{name: "root, PTRACE + ADMIN", caps: []string{ptrace, admin}},
+		{name: "root, all three", caps: []string{ptrace, dac, admin}},
+		{name: "root", all: true},
+		{name: "its ids, own pid namespace", uid: appID, gid: appID, alone: true},
+		{name: "another user, hidepid=2", uid: nobody, gid: nobody, hidepid: true},
+	}
+}
+
+// scene is a server of which everything that the table tells of is known: ten
+// connections accepted, of which six were reset by their clients; four left,
+// two served and two waiting; four queued, which is one more than the backlog
+// of 3; and SYNs that are dropped all the time.
+type scene struct{ *Tomcat }
+
+const (
+	envConnections = 10 // from the environment
+	cwdThreads     = 4  // from application.yml in the working directory
+	pathAccept     = 3  // from a file that the command line names
+)
+
+func privilegeScene(t *testing.T) *scene {
+	t.Helper()
+	a := artifacts(t)
+	namedApp(t)
+	dir := appDir(t)
+	write(t, filepath.Join(dir, "cwd/application.yml"), "server.tomcat.threads.max: "+strconv.Itoa(cwdThreads)+"\n")
+	extra := write(t, filepath.Join(dir, "etc/limits.yml"), "server.tomcat.accept-count: "+strconv.Itoa(pathAccept)+"\n")
+	server := tomcat(t, fourDigits(), Limits{}, func(o *TomcatOptions) {
+		o.Artifacts = a
+		o.Dir, o.Wrap = filepath.Join(dir, "cwd"), asApp()
+		o.Env = []string{"SERVER_TOMCAT_MAX_CONNECTIONS=" + strconv.Itoa(envConnections)}
+		// Who cannot read the environment is to find the connector all the same.
+		o.Args = []string{
+			"--spring.config.additional-location=file:" + extra,
+			"--server.port=" + strconv.Itoa(o.Port), "--management.server.port=" + strconv.Itoa(o.ManagementPort),
+		}
+	})
+	s := &scene{Tomcat: server}
+	s.fill(t)
+	return s
+}
+
+// files are those that the server has open.
+func (s *scene) files(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/" + strconv.Itoa(s.PID) + "/fd")
+	require.NoError(t, err)
+	return len(fds)
+}
+
+// fill brings the connections about, and the SYNs.
+func (s *scene) fill(t *testing.T) {
+	t.Helper()
+	warm(t, s.Tomcat)
+	to := netip.MustParseAddrPort(s.Address())
+	serve := request(t, to, 4)
+	within(t, 10*time.Second, "four are served", func() bool { return truth(t, s.Tomcat).Busy == 4 })
+	wait := request(t, to, 6)
+	within(t, 10*time.Second, "ten are inside", func() bool { return truth(t, s.Tomcat).Connections == 10 })
+	reset(t, append(serve[:2:2], wait[:4]...)...)
+	nettest.Queue(t, to, pathAccept+1)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			nettest.Overflow(t, to, 1)
+			time.Sleep(50 * time.Millisecond)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+// request opens n connections, each with a request that takes longer than any
+// test.
+func request(t *testing.T, to netip.AddrPort, n int) []net.Conn {
+	t.Helper()
+	conns := nettest.Queue(t, to, n)
+	for _, c := range conns {
+		_, err := c.Write([]byte("GET " + hello(5*time.Minute) + " HTTP/1.1\r\nHost: a\r\n\r\n"))
+		require.NoError(t, err)
+	}
+	return conns
+}
+
+// reset ends connections with an RST.
+func reset(t *testing.T, conns ...net.Conn) {
+	t.Helper()
+	for _, c := range conns {
+		require.NoError(t, c.(*net.TCPConn).SetLinger(0))
+		require.NoError(t, c.Close())
+	}
+}
+
+// The table of the README is what the kernel let each of them see.
+func TestPrivilege(t *testing.T) {
+	if own, err := os.Stat("/proc/self/fd"); err == nil && own.Size() == 0 {
+		t.Skip("the README's table is that of Linux 6.2 and newer, where anybody may count a process's files")
+	}
+	elsewhere := nettest.Namespace(t) // first: its thread ends, and with it what the thread has started
+	s := privilegeScene(t)
+	var rows []row
+	for _, v := range viewers() {
+		files, before := s.files(t), counters(t)["ListenDrops"]
+		here := v.sees(t, "--port", strconv.Itoa(s.Port), "--interval", "300ms")
+		there := v.in(elsewhere.Path()).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "300ms")
+		d := glance{Document: here()}
+		out, errs, code := there()
+		d.dropped, d.files = counters(t)["ListenDrops"]-before, []int{files, s.files(t)}
+		marks := s.marks(t, v, d)
+		rows = append(rows, row{who: v.name, marks: append(marks, s.fromElsewhere(t, v, d, marks, out, errs, code))})
+	}
+	text := privilegeTable(rows)
+	t.Log("\n" + text)
+	requireInReadme(t, text)
+}

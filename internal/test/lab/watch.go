@@ -1,0 +1,233 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+)
+
+// watch is an agent at work and what it said, several times a second.
+type watch struct {
+	b      *bench
+	agent  *e2e.Agent
+	before map[string]int // the kernel's counters when it started
+
+	mu    sync.Mutex
+	looks []look
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// look is one answer of the agent.
+type look struct {
+	scanAge   float64 // seconds; the agent stretches the interval where scans are dear
+	listeners []e2e.Listener
+}
+
+const lookEvery = 250 * time.Millisecond
+
+// agent starts `tcpdiag agent`, given no more than the ports.
+func (b *bench) agent(ports ...int) *watch {
+	var args []string
+	for _, p := range ports {
+		args = append(args, "--port", strconv.Itoa(p))
+	}
+	before, err := e2e.Counters()
+	b.must(err)
+	agent, err := b.kit.StartAgent(b.ctx, agentPort, args...)
+	b.must(err)
+	w := &watch{b: b, agent: agent, before: before, stop: make(chan struct{}), done: make(chan struct{})}
+	b.cleanup = append(b.cleanup, func() { close(w.stop); <-w.done; _, _ = agent.Stop() })
+	go w.run()
+	return w
+}
+
+func (w *watch) run() {
+	defer close(w.done)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+		}
+		if d, err := w.agent.Snapshot(w.b.ctx); err == nil {
+			w.mu.Lock()
+			w.looks = append(w.looks, look{age(d), d.Listeners})
+			w.mu.Unlock()
+		}
+	}
+}
+
+func age(d *e2e.Document) float64 {
+	if d.ScanAgeSeconds == nil {
+		return 0
+	}
+	return *d.ScanAgeSeconds
+}
+
+// oldest is the age that a scan reached before the next one.
+func (w *watch) oldest() (seconds float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, one := range w.looks {
+		seconds = max(seconds, one.scanAge)
+	}
+	return seconds
+}
+
+// on are the looks at a port, in order.
+func (w *watch) on(port int) []e2e.Listener {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []e2e.Listener
+	for _, one := range w.looks {
+		for _, l := range one.listeners {
+			if l.Port == port {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// height is how bad a look is: its status, then how many clients are inside,
+// then the packets lost.
+func height(l e2e.Listener) [4]int {
+	h := [4]int{slices.Index([]string{"ok", "warning", "saturated", "losing", "down"}, l.Verdict.Status)}
+	if l.Connections != nil {
+		h[1] += l.Connections.Accepted
+		h[3] = l.Connections.InService
+	}
+	if l.AcceptQueue != nil {
+		h[1] += l.AcceptQueue.Length
+	}
+	if l.Losses != nil {
+		h[2] = l.Losses.DroppedPackets
+	}
+	return h
+}
+
+// worst is the look at a port that says most: the worst status, and of those
+// the latest of those with most clients inside.
+func (w *watch) worst(port int) *e2e.Listener {
+	var worst *e2e.Listener
+	for _, l := range w.on(port) {
+		if worst == nil || !above(height(*worst), height(l)) {
+			worst = &l
+		}
+	}
+	if worst == nil {
+		panic(halted{"the agent has said nothing about port " + strconv.Itoa(port)})
+	}
+	return worst
+}
+
+// settled is the worst look, or one so much later that another cause has
+// settled: the agent damps changes of it for 3 s.
+func (w *watch) settled(port int) *e2e.Listener {
+	const damped = 4 * time.Second
+	worst := w.worst(port)
+	w.b.said("at its fullest: %s", words(worst))
+	looks := w.on(port)
+	from := slices.IndexFunc(looks, func(l e2e.Listener) bool { return height(l) == height(*worst) })
+	for i := from + int(damped/lookEvery); i < len(looks); i++ {
+		l := looks[i]
+		if l.Verdict.Status == worst.Verdict.Status && l.Verdict.Cause != worst.Verdict.Cause && l.Connections != nil && l.Connections.Accepted > 0 {
+			w.b.said("settled: %s", words(&l))
+			return &l
+		}
+	}
+	return worst
+}
+
+func above(a, b [4]int) bool { return slices.Compare(a[:], b[:]) > 0 }
+
+// until waits for a look at the first port that is as wanted and returns it.
+func (w *watch) until(limit time.Duration, what string, condition func(e2e.Listener) bool) *e2e.Listener {
+	var found *e2e.Listener
+	w.b.within(limit, what, func() bool {
+		for _, l := range w.on(port) {
+			if condition(l) {
+				found = &l
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// midway takes a snapshot so long after the load has come; it is answered when
+// asked. An agent remembers the losses of a minute, a snapshot tells of now.
+func (w *watch) midway(after time.Duration, port int) func() *e2e.Listener {
+	type result struct {
+		l *e2e.Listener
+		p any
+	}
+	done := make(chan result, 1)
+	seen := len(w.on(port))
+	go func() {
+		var r result
+		defer func() { r.p = recover(); done <- r }()
+		w.b.within(30*time.Second, "the load comes", func() bool {
+			looks := w.on(port)[seen:]
+			return slices.ContainsFunc(looks, func(l e2e.Listener) bool { return l.Connections != nil && l.Connections.Accepted > 0 })
+		})
+		w.b.settle(after)
+		r.l = w.b.on(w.b.snapshot(), port)
+	}()
+	return func() *e2e.Listener {
+		r := <-done
+		if r.p != nil {
+			panic(r.p)
+		}
+		return r.l
+	}
+}
+
+// onlyHurried checks that packets dropped under a load that fits were dropped
+// because it came faster than accept() was called.
+func (w *watch) onlyHurried(l *e2e.Listener) {
+	if l.Losses == nil {
+		return
+	}
+	for _, by := range l.Losses.By {
+		if by.Packets > 0 && !slices.Contains([]string{"slow_accept", "cpu_saturated", "cpu_throttled", "jvm_pause"}, by.Cause) {
+			w.b.want(false, "%d packets dropped by %s, though all fit", by.Packets, by.Cause)
+		}
+	}
+}
+
+// conserved holds the agent's totals against the kernel's counter: every
+// dropped packet is attributed or said to be unattributed, none twice.
+func (w *watch) conserved() {
+	const usual = 3 // seconds
+	if apart := w.oldest(); apart > usual {
+		w.b.said("scans up to %.0f s apart", apart)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		after, err := e2e.Counters()
+		w.b.must(err)
+		series, err := w.agent.Metrics(w.b.ctx)
+		w.b.must(err)
+		attributed := int(series.Sum("tcpdiag_listener_dropped_packets_total"))
+		stray := int(series.Sum("tcpdiag_netns_unattributed_dropped_packets_total"))
+		kernel := after["ListenDrops"] - w.before["ListenDrops"]
+		if attributed+stray != kernel && time.Now().Before(deadline) {
+			w.b.settle(200 * time.Millisecond) // not scanned yet
+			continue
+		}
+		w.b.want(attributed+stray == kernel, "%d attributed and %d unattributed packets, the kernel dropped %d", attributed, stray, kernel)
+		if kernel > 0 {
+			w.b.said("%s", fmt.Sprintf("ListenDrops %d = %d attributed + %d not", kernel, attributed, stray))
+		}
+		return
+	}
+}
