@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // callPlan runs the command by itself.

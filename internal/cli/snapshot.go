@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
 // snapshotOptions are the flags of snapshot.

@@ -21,8 +21,8 @@ type Hysteresis struct {
 	started bool
 	last    time.Time // when a verdict like the one shown was last seen
 
-	better time.Time     // since when the status is better; zero while it is not
-	other  time.Time     // since when the cause is another one, the status the same
+	better time.Time   // since when the status is better; zero while it is not
+	other  time.Time   // since when the cause is another one, the status the same
 	cause  model.Cause // which
 }
 

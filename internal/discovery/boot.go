@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // springboot is the process as package springboot wants it.

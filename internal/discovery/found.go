@@ -1,8 +1,8 @@
 package discovery
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // What a process is, in Connector.Server.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // bootstrapClass is a standalone Tomcat's main class.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // live is the connector on a port with what the kernel and the threads say now.

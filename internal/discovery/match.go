@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // match puts connectors and listening ports together. What it cannot decide is

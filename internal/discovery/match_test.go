@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // configured makes connectors of "port [address] [tls|ajp|exec|virtual]", each

@@ -3,8 +3,8 @@ package observer
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // departure is the latest time that the listener went away with clients queued,

@@ -3,8 +3,8 @@ package observer
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // steady is the least time that a forecast is drawn through.

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
 )
 
 // Options say what to watch and how often.

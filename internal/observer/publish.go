@@ -4,8 +4,8 @@ import (
 	"maps"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // publish turns a scan into a snapshot: it hands the watches to the fast loop,

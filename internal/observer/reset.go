@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // resetEvery bounds how often a process's descriptors are compared with the

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Sampler watches the listeners of its namespaces. Run it, or call Scan and

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/discovery"
 )
 
 // scan is what one slow look has gathered so far.
@@ -24,7 +24,7 @@ type scan struct {
 	processes map[int]*model.Process
 	gathered  map[*candidate]*gathered
 	denied    []owner.Denied
-	searched  map[int]bool                  // named processes whose descriptors could be read
+	searched  map[int]bool                // named processes whose descriptors could be read
 	unread    map[int][]model.Unavailable // what discovery could not see, by process
 	notes     []string
 	miss      missing

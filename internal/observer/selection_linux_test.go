@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
-	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // A port of a process whose descriptors may not be read: something listens

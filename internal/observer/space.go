@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -45,8 +45,8 @@ type space struct {
 	window       time.Duration
 	thresholds   diagnosis.Thresholds
 	expects      func(model.ListenerID) bool // sure to be watched once it listens
-	served       map[uint16]bool               // expected ports that have had a listener, for as long as it lives
-	devices      map[uint32]string             // interface names by index
+	served       map[uint16]bool             // expected ports that have had a listener, for as long as it lives
+	devices      map[uint32]string           // interface names by index
 
 	asks     []sockdiag.Ask // reused by the fast loop
 	asked    []int          // whose each of asks is, by index in watches
@@ -71,7 +71,7 @@ type space struct {
 	queueResets uint64 // of all accounts, as countAbandoned last knew them
 
 	delta    model.Counters // from the first checkpoint of past to the last, nil with one
-	closed   []departed       // whose listeners closed in the window with clients queued
+	closed   []departed     // whose listeners closed in the window with clients queued
 	outgoing outgoing
 	common   *common
 

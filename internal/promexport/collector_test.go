@@ -213,7 +213,7 @@ func TestADropThatNobodyForesawIsExported(t *testing.T) {
 	s := fleet(1)
 	s.Listeners[0].Connector = nil
 	s.Listeners[0].Totals.Dropped = map[model.DropKey]uint64{
-		{Cause: "sunspots", Packet: "fin"}:                              3,
+		{Cause: "sunspots", Packet: "fin"}:                          3,
 		{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}: 4,
 		{Cause: model.CauseSynBacklog, Packet: model.PacketACK}:     5,
 	}

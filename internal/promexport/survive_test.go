@@ -99,7 +99,7 @@ func TestWhatNamesItselfTwiceIsExportedOnce(t *testing.T) {
 	other.ID.NetNS = 1
 	twin.AcceptQueue = &model.AcceptQueue{Length: 55}
 	twin.Process = &model.Process{PID: 7, Comm: "java"} // also java:8080
-	elsewhere := overloaded(8080, 7)                      // another address, the same process label
+	elsewhere := overloaded(8080, 7)                    // another address, the same process label
 	elsewhere.ID.Address = netipLoopback(8080)
 	s.Listeners = append(s.Listeners, twin, elsewhere, other)
 	s.Listeners[0].Limits = append(s.Listeners[0].Limits, s.Listeners[0].Limits...)

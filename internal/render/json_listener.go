@@ -75,23 +75,23 @@ type lossesJSON struct {
 type dropsJSON struct {
 	Cause     model.Cause  `json:"cause,omitempty"`
 	Packet    model.Packet `json:"packet"`
-	Packets   uint64         `json:"packets"`
-	Estimated bool           `json:"estimated"`
+	Packets   uint64       `json:"packets"`
+	Estimated bool         `json:"estimated"`
 }
 
 type verdictJSON struct {
-	Status   string          `json:"status"`
+	Status   string        `json:"status"`
 	Cause    model.Cause   `json:"cause,omitempty"`
 	Chain    []model.Cause `json:"chain"`
-	Summary  string          `json:"summary"`
-	Findings []findingJSON   `json:"findings"`
+	Summary  string        `json:"summary"`
+	Findings []findingJSON `json:"findings"`
 }
 
 type findingJSON struct {
-	Code     string           `json:"code"`
+	Code     string         `json:"code"`
 	Severity model.Severity `json:"severity"`
-	Evidence string           `json:"evidence"`
-	Advice   string           `json:"advice,omitempty"`
+	Evidence string         `json:"evidence"`
+	Advice   string         `json:"advice,omitempty"`
 }
 
 func newListenerJSON(l *model.Listener) listenerJSON {

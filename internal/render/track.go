@@ -9,7 +9,7 @@ import (
 
 // track is the past of one place.
 type track struct {
-	moments []moment       // the oldest first
+	moments []moment     // the oldest first
 	totals  model.Totals // at the latest look
 	tally   tally
 	dropped uint64 // packets since the start

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // These tests ask the running kernel, each in a namespace of its own.

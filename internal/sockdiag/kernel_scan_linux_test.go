@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // TestSynRecv: request sockets (TCP_NEW_SYN_RECV) are selected by the bit of

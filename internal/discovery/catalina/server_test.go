@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 const threadsFromX = `<Connector port="8080" maxThreads="${x}" minSpareThreads="1"/>`

@@ -5,11 +5,11 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
-	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 // watching opens a sampler that has scanned, so that it knows its listeners.
