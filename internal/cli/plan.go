@@ -7,26 +7,27 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/plan"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
 // planOptions are the flags of plan.
 type planOptions struct {
-	input       diagnosis.PlanInput
+	input       plan.Input
 	timeoutFrom string
 	fromPort    ports
 	output      string
 }
 
 func newPlanCommand() *cobra.Command {
-	o := planOptions{input: diagnosis.PlanInput{
+	o := planOptions{input: plan.Input{
 		Threads: 200, MaxConnections: 8192, AcceptCount: 100, // Tomcat's own
 		ClientTimeout: time.Minute, ConnectTimeout: 30 * time.Second, // k6's
-		SynRetries: diagnosis.SynRetriesLinear, Syncookies: true,
+		SynRetries: plan.SynRetriesLinear, Syncookies: true,
 		Somaxconn: 4096, MaxSynBacklog: 4096,
 	}}
 	cmd := &cobra.Command{
@@ -99,7 +100,7 @@ func (o *planOptions) validate(flags *pflag.FlagSet) error {
 			return usagef("--%s 0: must be more than 0", name)
 		}
 	}
-	var wrong *diagnosis.PlanInputError
+	var wrong *plan.InputError
 	if err := o.input.Validate(); errors.As(err, &wrong) {
 		return usagef("%v", wrong)
 	}
@@ -107,7 +108,7 @@ func (o *planOptions) validate(flags *pflag.FlagSet) error {
 }
 
 func (o *planOptions) run(w io.Writer) error {
-	p, err := diagnosis.NewPlan(o.input)
+	p, err := plan.New(o.input)
 	if err != nil {
 		return err
 	}

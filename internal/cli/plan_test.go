@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/tcpdiag/tcpdiag/internal/plan"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -78,7 +79,7 @@ func TestPlanText(t *testing.T) {
 
 func TestPlanTakesVirtualThreadsAsNoLimit(t *testing.T) {
 	var log bytes.Buffer
-	cmd, o := newPlanCommand(), planOptions{input: diagnosis.PlanInput{Threads: 200, AcceptCount: 100}}
+	cmd, o := newPlanCommand(), planOptions{input: plan.Input{Threads: 200, AcceptCount: 100}}
 	taken{flags: cmd.Flags(), log: &log, port: 8080}.limits(&o, &model.Listener{
 		AcceptQueue: &model.AcceptQueue{Limit: 2000},
 		Connector: &model.Connector{
@@ -86,7 +87,7 @@ func TestPlanTakesVirtualThreadsAsNoLimit(t *testing.T) {
 			VirtualThreads: &model.Setting[bool]{Value: true},
 		},
 	})
-	require.Equal(t, diagnosis.PlanInput{Threads: -1, AcceptCount: 2000, InForce: true}, o.input)
+	require.Equal(t, plan.Input{Threads: -1, AcceptCount: 2000, InForce: true}, o.input)
 	require.Contains(t, log.String(), "port 8080: threads -1 (no limit: virtual threads)\n")
 
 	_, stdout, _ := callPlan("--requests", "3000", "--service-time", "5s", "--threads", "-1")

@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -62,13 +64,13 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	if n := sendingThreads(j.Now, min(busy, most)); seen && 2*n > min(busy, most) {
 		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
 	}
-	text := sentences(
+	text := phrase.Sentences(
 		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
 		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")
 	if v.Cause != model.CauseMaxThreads {
 		return text // the cause's own advice has the rest
 	}
-	return sentences(text, j.acceptCountInVain())
+	return phrase.Sentences(text, j.acceptCountInVain())
 }
 
 // sendingThreads is how many of the busy ones are at most accounted for by
@@ -90,7 +92,7 @@ func (j *judge) acceptCountInVain() string {
 	if r, ok := j.acceptRate(); ok {
 		n := j.Now.AcceptQueue.Capacity()
 		return fmt.Sprintf("%s: %s takes about %s connections/s out of the queue, %d more in it would wait %s more.",
-			s, serverName(j.Now), decimal(r), n, seconds(rateTime(n, r)))
+			s, serverName(j.Now), phrase.Decimal(r), n, phrase.Seconds(rateTime(n, r)))
 	}
 	return s + "."
 }
@@ -114,7 +116,7 @@ func (j *judge) acceptRate() (perSecond float64, ok bool) {
 
 func (j *judge) adviseExecutorQueue() string {
 	n, _ := boundedQueue(j.Now)
-	return sentences(
+	return phrase.Sentences(
 		fmt.Sprintf("%s is %d: raise it to %d if rejecting is not what it is for, or raise the threads that empty it.", maxQueueSetting().name(j.Now), n, max(spare(2*n), 10)),
 		"A longer queue means that requests wait longer before they are served. acceptCount and maxConnections have no part in it.")
 }
@@ -123,7 +125,7 @@ func (j *judge) advisePause() string {
 	if j.either(stopped) && j.Now.Process != nil {
 		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", j.Now.Process.PID)
 	}
-	return sentences(
+	return phrase.Sentences(
 		"Look at the pauses in the collector's log (-Xlog:gc,safepoint): a larger heap, or a collector with short pauses (ZGC, Shenandoah), removes the long ones.",
 		"More threads or connections would not help, nothing runs in a pause; a longer acceptCount bridges one only if it holds all that arrives meanwhile.")
 }
@@ -142,13 +144,13 @@ func (j *judge) adviseSlowAccept() string {
 	}
 	dropped, burst := j.overflowed(), "the burst"
 	if b := j.losses().Burst; b > 0 && b < dropped {
-		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", count(b, "packet"))
+		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", phrase.Count(b, "packet"))
 	}
 	to, holds := spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
 	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
-		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", count(dropped, "dropped packet"), serverName(j.Now))
+		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), serverName(j.Now))
 	}
-	return sentences(j.backlogChange(to), holds, vain)
+	return phrase.Sentences(j.backlogChange(to), holds, vain)
 }
 
 func (j *judge) adviseClamped() string {

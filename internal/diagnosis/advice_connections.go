@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -30,7 +32,7 @@ func (j *judge) adviseConnections(v model.Verdict) string {
 	case threads:
 		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
 	}
-	return sentences(raise, filesFor(j.Now, to), j.acceptCountInVain())
+	return phrase.Sentences(raise, filesFor(j.Now, to), j.acceptCountInVain())
 }
 
 // slotsWithoutThread tells whether most connections are neither idle nor in
@@ -45,9 +47,9 @@ func (j *judge) slotsWithoutThread() bool {
 func (j *judge) shorterRequests() string {
 	name := connectionTimeoutSetting().name(j.Now)
 	if t := j.Now.Connector.ConnectionTimeout; t != nil && t.Value > 0 && t.Value <= shortTimeout {
-		return fmt.Sprintf("%s ends them after %s already", name, seconds(t.Value))
+		return fmt.Sprintf("%s ends them after %s already", name, phrase.Seconds(t.Value))
 	}
-	return "lower " + name + " to " + seconds(shortTimeout)
+	return "lower " + name + " to " + phrase.Seconds(shortTimeout)
 }
 
 // connectionsWanted is a maxConnections above the one in force, and what it is
@@ -63,7 +65,7 @@ func (j *judge) connectionsWanted() (to int, covers string) {
 	case dropped == 0:
 	case to > bound:
 		to = bound
-		covers += fmt.Sprintf(", as a first step: how many clients the %s are is not known, the same ones try again and again", count(dropped, "dropped packet"))
+		covers += fmt.Sprintf(", as a first step: how many clients the %s are is not known, the same ones try again and again", phrase.Count(dropped, "dropped packet"))
 	default:
 		covers += ", and for one client per dropped packet, the most there can have been"
 	}
@@ -88,15 +90,15 @@ func (j *judge) adviseKeepAlive(v model.Verdict) string {
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
 	}
 	if short {
-		return sentences(capital(raise), lower+".", filesFor(j.Now, to), after)
+		return phrase.Sentences(phrase.Capital(raise), lower+".", filesFor(j.Now, to), after)
 	}
-	return sentences(lower+", or "+raise, filesFor(j.Now, to), effect+" "+after)
+	return phrase.Sentences(lower+", or "+raise, filesFor(j.Now, to), effect+" "+after)
 }
 
 // shorterSilence is the same for connections on which no request ever came:
 // connectionTimeout ends these, which has a value in every Tomcat.
 func (j *judge) shorterSilence() (change string, short bool) {
-	name, to := connectionTimeoutSetting().name(j.Now), seconds(shortTimeout)
+	name, to := connectionTimeoutSetting().name(j.Now), phrase.Seconds(shortTimeout)
 	inForce := j.Now.Connector.ConnectionTimeout
 	switch {
 	case inForce == nil:
@@ -104,16 +106,16 @@ func (j *judge) shorterSilence() (change string, short bool) {
 	case inForce.Value <= 0:
 		return "Set " + name + " to " + to + " (now a client that sends nothing is never closed)", false
 	case inForce.Value <= shortTimeout:
-		return fmt.Sprintf("%s ends clients that send nothing after %s already", capital(name), seconds(inForce.Value)), true
+		return fmt.Sprintf("%s ends clients that send nothing after %s already", phrase.Capital(name), phrase.Seconds(inForce.Value)), true
 	}
-	return fmt.Sprintf("Lower %s from %s to %s", name, seconds(inForce.Value), to), false
+	return fmt.Sprintf("Lower %s from %s to %s", name, phrase.Seconds(inForce.Value), to), false
 }
 
 // shorterKeepAlive is the change that frees idle connections sooner; short is
 // true where they are freed that soon already. Below 0 they never are; unset,
 // keepAliveTimeout is connectionTimeout.
 func (j *judge) shorterKeepAlive() (change string, short bool) {
-	name, to := keepAliveSetting().name(j.Now), seconds(shortTimeout)
+	name, to := keepAliveSetting().name(j.Now), phrase.Seconds(shortTimeout)
 	own, other := j.Now.Connector.KeepAliveTimeout, j.Now.Connector.ConnectionTimeout
 	inForce := own
 	if own == nil {
@@ -125,9 +127,9 @@ func (j *judge) shorterKeepAlive() (change string, short bool) {
 	case inForce.Value <= 0:
 		return "Set " + name + " to " + to + " (now idle connections are never closed)", false
 	case inForce.Value <= shortTimeout:
-		return fmt.Sprintf("%s frees idle connections after %s already", capital(name), seconds(inForce.Value)), true
+		return fmt.Sprintf("%s frees idle connections after %s already", phrase.Capital(name), phrase.Seconds(inForce.Value)), true
 	case own == nil:
-		return fmt.Sprintf("Set %s to %s (unset it is connectionTimeout, %s)", name, to, seconds(other.Value)), false
+		return fmt.Sprintf("Set %s to %s (unset it is connectionTimeout, %s)", name, to, phrase.Seconds(other.Value)), false
 	}
-	return fmt.Sprintf("Lower %s from %s to %s", name, seconds(own.Value), to), false
+	return fmt.Sprintf("Lower %s from %s to %s", name, phrase.Seconds(own.Value), to), false
 }

@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -55,7 +57,7 @@ func (j *judge) adviseFiles() string {
 	if 2*n < used || used-n > 1000 {
 		others = fmt.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%d/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
 	}
-	return sentences(raiseFiles(most, need), others,
+	return phrase.Sentences(raiseFiles(most, need), others,
 		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
 }
 

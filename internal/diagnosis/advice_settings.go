@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -78,7 +80,7 @@ func (j *judge) backlogChange(to int) string {
 		if known && most >= to {
 			return fmt.Sprintf("Restart the server: %s is %d, and takes effect at listen().", acceptCountSetting().name(j.Now), n)
 		}
-		return fmt.Sprintf("Raise %s, then restart the server: listen() takes it once. %s is %d, that suffices.", limit, capital(acceptCountSetting().name(j.Now)), n)
+		return fmt.Sprintf("Raise %s, then restart the server: listen() takes it once. %s is %d, that suffices.", limit, phrase.Capital(acceptCountSetting().name(j.Now)), n)
 	}
 	s := "Raise "
 	if isTomcat(j.Now) {

@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -13,7 +15,7 @@ import (
 //
 // ns is how far the namespace's counters moved. Attributed.SynQueue says the
 // same of one listener's packets and is the better evidence where it is had.
-func DropCause(before, now *model.Listener, elapsed time.Duration, ns NamespaceDelta, t Thresholds) model.Cause {
+func DropCause(before, now *model.Listener, elapsed time.Duration, ns losses.NamespaceDelta, t Thresholds) model.Cause {
 	if ns.ListenDrops > 0 && 2*ns.ListenOverflows < ns.ListenDrops {
 		return model.CauseSynBacklog
 	}

@@ -5,18 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func TestDropCause(t *testing.T) {
-	full := NamespaceDelta{ListenDrops: 10, ListenOverflows: 10}
+	full := losses.NamespaceDelta{ListenDrops: 10, ListenOverflows: 10}
 	calm := tomcat(200, 8192, 100).inService(50).do(totals(0, 0, 0))
 	taken := func() look { return tomcat(200, 100, 100).pool(200).queue(101, time.Second) }
 	for name, c := range map[string]struct {
 		before, now look
-		ns          NamespaceDelta
+		ns          losses.NamespaceDelta
 		want        model.Cause
 	}{
 		"connections taken": {taken().inService(100), taken().inService(100), full, maxConns},
@@ -50,8 +52,8 @@ func TestDropCause(t *testing.T) {
 		"not all connections were counted":              {calm, tomcat(200, 8192, 100).inService(3).do(totals(0, 0, 0)).do(partly), full, acceptQueue},
 		"the limit is reached by those that were":       {taken().inService(3).do(partly), taken().inService(100).do(partly), full, maxConns},
 		"maxConnections unlimited":                      {calm, tomcat(200, -1, 100).inService(9000), full, model.CauseSlowAccept},
-		"the SYN queue":                                 {taken().inService(100), taken().inService(100), NamespaceDelta{ListenDrops: 10, ReqQFullDrop: 10}, model.CauseSynBacklog},
-		"mostly the accept queue":                       {taken().inService(100), taken().inService(100), NamespaceDelta{ListenDrops: 10, ListenOverflows: 9, ReqQFullDrop: 1}, maxConns},
+		"the SYN queue":                                 {taken().inService(100), taken().inService(100), losses.NamespaceDelta{ListenDrops: 10, ReqQFullDrop: 10}, model.CauseSynBacklog},
+		"mostly the accept queue":                       {taken().inService(100), taken().inService(100), losses.NamespaceDelta{ListenDrops: 10, ListenOverflows: 9, ReqQFullDrop: 1}, maxConns},
 		"a single look":                                 {look{}, taken().inService(100), full, maxConns},
 		"no look at all":                                {look{}, look{}, full, acceptQueue},
 		"nothing but a queue":                           {look{}, look{&model.Listener{AcceptQueue: &model.AcceptQueue{}}}, full, acceptQueue},

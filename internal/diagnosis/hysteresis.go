@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -63,7 +65,7 @@ func (h *Hysteresis) show(now time.Time, v model.Verdict) model.Verdict {
 func (h *Hysteresis) held(now time.Time) model.Verdict {
 	v := h.shown
 	if age := now.Sub(h.last); age > 0 {
-		v.Summary += " (Seen " + seconds(age) + " ago; the last looks differ.)"
+		v.Summary += " (Seen " + phrase.Seconds(age) + " ago; the last looks differ.)"
 	}
 	return v
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -45,7 +47,7 @@ func (t throttling) share() float64 {
 
 func (t throttling) String() string {
 	return fmt.Sprintf("the CPU limit throttled the process in %d of %s and withheld %s of the CPU time it wanted",
-		t.throttled, count(t.periods, "period"), percent(t.withheld))
+		t.throttled, phrase.Count(t.periods, "period"), phrase.Percent(t.withheld))
 }
 
 func (j *judge) adviseThrottled() string {
@@ -53,9 +55,9 @@ func (j *judge) adviseThrottled() string {
 	if t := j.throttling(); t.share() > 0 && t.withheld < .9 {
 		more := 1 / (1 - t.withheld)
 		if limit := j.Now.Process.CPULimit; limit != nil && *limit > 0 {
-			s += fmt.Sprintf(" from %s to %s CPUs", fraction(*limit), decimal(math.Ceil(*limit*more*10)/10))
+			s += fmt.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
 		} else {
-			s += fmt.Sprintf(" to %s times what it is", decimal(math.Ceil(more*10)/10))
+			s += fmt.Sprintf(" to %s times what it is", phrase.Decimal(math.Ceil(more*10)/10))
 		}
 		s += ", as much as the process wanted"
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -97,7 +99,7 @@ func (j *judge) evidence(c model.Cause, v model.Verdict) string {
 	case model.CauseSynBacklog:
 		return j.join(j.synNumbers())
 	case model.CauseListenerClosed:
-		return j.join(fmt.Sprintf("a listener on port %d went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, count(j.resetInQueue(), "connection")), j.resetNumbers())
+		return j.join(fmt.Sprintf("a listener on port %d went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, phrase.Count(j.resetInQueue(), "connection")), j.resetNumbers())
 	case model.CauseNoListener:
 		return j.join(fmt.Sprintf("no LISTEN socket on port %d", j.Now.Port), j.resetNumbers())
 	}
@@ -111,7 +113,7 @@ func (j *judge) join(parts ...string) string {
 			kept = append(kept, p)
 		}
 	}
-	return capital(strings.Join(kept, "; ")) + "."
+	return phrase.Capital(strings.Join(kept, "; ")) + "."
 }
 
 func (j *judge) threadNumbers() string {
@@ -140,7 +142,7 @@ func (j *judge) threadNumbers() string {
 		}
 	}
 	if n := waitingRequests(j.Now); n > 0 && s != "" {
-		s += fmt.Sprintf(", %s waiting", count(n, "request"))
+		s += fmt.Sprintf(", %s waiting", phrase.Count(n, "request"))
 		if gone := j.Now.Connections.Abandoned; gone > 0 {
 			s += fmt.Sprintf(" (%d of them from clients that have closed)", gone)
 		}
@@ -153,7 +155,7 @@ func (j *judge) connectionNumbers() string {
 	if !ok {
 		return ""
 	}
-	s := count(n, "connection") + " held"
+	s := phrase.Count(n, "connection") + " held"
 	if connectionLimit(j.Now) == limitKnown {
 		s = fmt.Sprintf("%d of %d connections held", n, j.Now.Connector.MaxConnections.Value)
 	}
@@ -198,7 +200,7 @@ func (j *judge) queueNumbers() string {
 		s += fmt.Sprintf(", at its peak %d", *q.Peak)
 	}
 	if q.OldestWait != nil && q.Length > 0 {
-		s += ", the oldest has waited " + seconds(*q.OldestWait)
+		s += ", the oldest has waited " + phrase.Seconds(*q.OldestWait)
 	}
 	return s
 }
@@ -210,11 +212,11 @@ func (j *judge) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
 	n, all := j.droppedFor(c), j.losses().DroppedPackets
 	switch {
 	case n > 0 && !shown && v.Status == model.StatusLosing:
-		return fmt.Sprintf("the limit was reached in the looks around %d of the %s, it is not now", n, count(all, "dropped packet"))
+		return fmt.Sprintf("the limit was reached in the looks around %d of the %s, it is not now", n, phrase.Count(all, "dropped packet"))
 	case n == 0 || n == all:
 		return ""
 	}
-	return fmt.Sprintf("%d of the %s fall to this cause", n, count(all, "dropped packet"))
+	return fmt.Sprintf("%d of the %s fall to this cause", n, phrase.Count(all, "dropped packet"))
 }
 
 func (j *judge) stageOr(c model.Cause) string {
@@ -237,9 +239,9 @@ func (j *judge) clampedNumbers() string {
 }
 
 func (j *judge) synNumbers() string {
-	s := fmt.Sprintf("%s dropped before the accept queue", count(j.droppedFor(model.CauseSynBacklog), "packet"))
+	s := fmt.Sprintf("%s dropped before the accept queue", phrase.Count(j.droppedFor(model.CauseSynBacklog), "packet"))
 	if b := j.Now.SynBacklog; b != nil {
-		s += fmt.Sprintf("; %s half-open, limit %d", count(b.Length, "connection"), b.Limit)
+		s += fmt.Sprintf("; %s half-open, limit %d", phrase.Count(b.Length, "connection"), b.Limit)
 	}
 	if n := j.Delta["TCPReqQFullDrop"]; n > 0 {
 		s += fmt.Sprintf("; TCPReqQFullDrop +%d", n)
@@ -250,7 +252,7 @@ func (j *judge) synNumbers() string {
 // resetNumbers support a refusal; they are the whole namespace's.
 func (j *judge) resetNumbers() string {
 	if n, ok := j.Delta["OutRsts"]; ok && n > 0 {
-		return fmt.Sprintf("the namespace sent %s%s, to whatever port", count(n, "reset"), j.inInterval())
+		return fmt.Sprintf("the namespace sent %s%s, to whatever port", phrase.Count(n, "reset"), j.inInterval())
 	}
 	return ""
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -21,21 +23,21 @@ func (j *judge) clientFindings() []model.Finding {
 			Code: "abandoned_requests", Severity: model.SeverityWarning,
 			Evidence: fmt.Sprintf("Probably given up by their clients%s: %s, waiting or in service when the client closed; the connection then vanished while the namespace counted a reset (EstabResets). "+
 				"An estimate: scans miss what comes and goes between two of them, and resets of other connections count, too.",
-				j.inInterval(), count(n, "request")),
+				j.inInterval(), phrase.Count(n, "request")),
 			Advice: "Such clients typically saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
 		})
 	}
 	if n := j.losses().QueueResets; n > 0 && j.losses().DroppedPackets > 0 {
 		out = append(out, model.Finding{
 			Code: "queue_resets", Severity: model.SeverityCritical,
-			Evidence: fmt.Sprintf("%s stood in the accept queue when the listener closed.", count(n, "connection")),
+			Evidence: fmt.Sprintf("%s stood in the accept queue when the listener closed.", phrase.Count(n, "connection")),
 			Advice:   "Their clients were reset, although they had done nothing but wait; most HTTP clients repeat only idempotent requests by themselves.",
 		})
 	}
 	if n := j.losses().Unattributed; n > 0 && !j.countsUnattributed() {
 		out = append(out, model.Finding{
 			Code: "unattributed_drops", Severity: model.SeverityInfo,
-			Evidence: fmt.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, verb(n, "packet was", "packets were"), j.inInterval()),
+			Evidence: fmt.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, phrase.Verb(n, "packet was", "packets were"), j.inInterval()),
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
@@ -67,7 +69,7 @@ func (j *judge) packetNumbers() string {
 		if n[k.kind] == 0 {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%d %s", n[k.kind], verb(n[k.kind], k.one, k.many)))
+		parts = append(parts, fmt.Sprintf("%d %s", n[k.kind], phrase.Verb(n[k.kind], k.one, k.many)))
 	}
 	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included: the clients behind them are at most as many, usually fewer"
 	for _, d := range j.losses().By {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -17,7 +19,7 @@ func (j *judge) kernelFindings() []model.Finding {
 	if n := j.Delta["SyncookiesSent"]; n > 0 && j.Sysctl["tcp_syncookies"] != 2 {
 		out = append(out, model.Finding{
 			Code: "syncookies", Severity: model.SeverityInfo,
-			Evidence: fmt.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (SyncookiesSent): these were not turned away.", j.inInterval(), count(n, "SYN"), verb(n, "was", "were")),
+			Evidence: fmt.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (SyncookiesSent): these were not turned away.", j.inInterval(), phrase.Count(n, "SYN"), phrase.Verb(n, "was", "were")),
 			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
 		})
 	}

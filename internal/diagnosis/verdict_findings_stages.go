@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -91,7 +93,7 @@ func (j *judge) peakFinding(add adder) {
 	}
 	ago := ""
 	if q.PeakAge > 0 {
-		ago = " " + seconds(q.PeakAge) + " ago"
+		ago = " " + phrase.Seconds(q.PeakAge) + " ago"
 	}
 	add("accept_queue_peak", model.SeverityInfo,
 		fmt.Sprintf("The accept queue held %d of %d connections%s, and holds %d now.", *q.Peak, q.Capacity(), ago, q.Length),
@@ -107,7 +109,7 @@ func (j *judge) connectionFindings(add adder) {
 	if r := c.Reset; r != nil && *r > 0 {
 		add("reset_connections", model.SeverityWarning,
 			fmt.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
-				count(*r, "descriptor"), verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
+				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
 			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. Actuator's tomcat.connections.current tells how many are held.")
 	}
 	if j.undercounted() && !c.Partial {
@@ -137,11 +139,11 @@ func (j *judge) unclassified(add adder) {
 	case n == 0:
 	case c != nil && (c.TLS || c.HTTP2):
 		add("unclassified", model.SeverityInfo,
-			count(n, "connection")+" cannot be told idle from in service: what is on an encrypted or multiplexed connection is not visible from outside.",
+			phrase.Count(n, "connection")+" cannot be told idle from in service: what is on an encrypted or multiplexed connection is not visible from outside.",
 			"Ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy.")
 	default:
 		add("unclassified", model.SeverityInfo,
-			fmt.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", count(n, "connection"), verb(n, "has", "have")),
+			fmt.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", phrase.Count(n, "connection"), phrase.Verb(n, "has", "have")),
 			"They hold a connection slot each and no thread. If it is clients that never finish their request, connectionTimeout decides how long they may.")
 	}
 }
@@ -149,10 +151,10 @@ func (j *judge) unclassified(add adder) {
 // processFindings: a CPU or a stop beside another cause.
 func (j *judge) processFindings(v model.Verdict, add adder) {
 	if j.either(stopped) && v.Cause != model.CauseJVMPause {
-		add("process_stopped", model.SeverityWarning, capital(j.pausePhrase())+".", j.advisePause())
+		add("process_stopped", model.SeverityWarning, phrase.Capital(j.pausePhrase())+".", j.advisePause())
 	}
 	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && j.throttling().share() >= j.t.ThrottledShare {
-		add(string(model.CauseCPUThrottled), model.SeverityWarning, capital(j.cpuPhrase(model.CauseCPUThrottled))+".", j.adviseThrottled())
+		add(string(model.CauseCPUThrottled), model.SeverityWarning, phrase.Capital(j.cpuPhrase(model.CauseCPUThrottled))+".", j.adviseThrottled())
 	}
 }
 

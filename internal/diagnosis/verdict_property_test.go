@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -151,4 +152,8 @@ func TestJudgeNoFalseAlarm(t *testing.T) {
 		require.Equal(t, ok, v.Status, v.Summary)
 		before = now
 	}
+}
+
+func listenerID(port uint16) model.ListenerID {
+	return model.ListenerID{NetNS: 4026531840, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -90,7 +92,7 @@ func (j *judge) connectionsPhrase() string {
 	holds, aside := "holds", ""
 	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
 		holds = "seems to hold"
-		aside = fmt.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, count(*r, "descriptor"))
+		aside = fmt.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, phrase.Count(*r, "descriptor"))
 	}
 	s := fmt.Sprintf("%s %s %d of %d connections", serverName(j.Now), holds, n, most)
 	if most == 1 {
@@ -138,11 +140,11 @@ func (j *judge) pausePhrase() string {
 	case !j.stoodStill():
 		return "the JVM stood still"
 	case j.Now.Process.InSafepoint != nil:
-		return fmt.Sprintf("the JVM stands still, for %s by now (a safepoint)", seconds(d))
+		return fmt.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
 	case d > j.Elapsed:
-		return fmt.Sprintf("the JVM stood still for %s (safepoints)", seconds(d))
+		return fmt.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
 	default:
-		return fmt.Sprintf("the JVM stood still for %s of the last %s (safepoints)", seconds(d), seconds(j.Elapsed))
+		return fmt.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.Elapsed))
 	}
 }
 
@@ -154,7 +156,7 @@ func (j *judge) cpuPhrase(c model.Cause) string {
 		return "the CPU limit throttled the process"
 	}
 	if n := j.share(runDelay); n >= j.t.RunDelay {
-		return fmt.Sprintf("on average %s of the process's threads waited for a CPU", decimal(n))
+		return fmt.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
 	}
 	return "the process's threads waited for a CPU"
 }
@@ -168,7 +170,7 @@ func (j *judge) roomInside() string {
 	case connectionLimit(j.Now) == limitKnown:
 		return fmt.Sprintf(", with %d of %d connections taken now", n, j.Now.Connector.MaxConnections.Value)
 	case connectionLimit(j.Now) == limitNone:
-		return fmt.Sprintf(", with %s now and no limit on them", count(n, "connection"))
+		return fmt.Sprintf(", with %s now and no limit on them", phrase.Count(n, "connection"))
 	}
 	return ""
 }

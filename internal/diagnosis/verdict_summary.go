@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -13,7 +15,7 @@ func (j *judge) summary(v model.Verdict) string {
 	case model.StatusDown:
 		return j.summaryDown(v.Cause)
 	case model.StatusLosing:
-		return capital(j.lossPhrase()) + j.reason(v) + "."
+		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."
 	case model.StatusSaturated:
 		return j.summarySaturated(v)
 	case model.StatusWarning:
@@ -26,7 +28,7 @@ func (j *judge) summaryDown(c model.Cause) string {
 	if c == model.CauseListenerClosed {
 		n := j.resetInQueue()
 		return fmt.Sprintf("The listener on port %d closed with %s in its accept queue, which %s reset; new clients are refused.",
-			j.Now.Port, count(n, "connection"), verb(n, "was", "were"))
+			j.Now.Port, phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"))
 	}
 	return fmt.Sprintf("Nothing listens on port %d: clients are refused.", j.Now.Port)
 }
@@ -36,17 +38,17 @@ func (j *judge) lossPhrase() string {
 	dropped, reset := j.losses().DroppedPackets, j.resetInQueue()
 	s := ""
 	if dropped > 0 {
-		s = fmt.Sprintf("%s %s dropped%s", count(dropped, "packet"), verb(dropped, "was", "were"), j.inInterval())
+		s = fmt.Sprintf("%s %s dropped%s", phrase.Count(dropped, "packet"), phrase.Verb(dropped, "was", "were"), j.inInterval())
 	}
 	if reset > 0 && s != "" {
-		return s + fmt.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", count(reset, "connection"), verb(reset, "was", "were"))
+		return s + fmt.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
 	}
 	if reset > 0 {
 		who := "the listener"
 		if j.Closed != nil && j.Closed.Part {
 			who = "one of the sockets that share the address (SO_REUSEPORT)"
 		}
-		return fmt.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, j.inInterval(), count(reset, "connection"), verb(reset, "was", "were"))
+		return fmt.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, j.inInterval(), phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
 	}
 	return s
 }
@@ -58,7 +60,7 @@ func (j *judge) inInterval() string {
 	if j.Interval == time.Second {
 		return " in the last second"
 	}
-	return " in the last " + seconds(j.Interval)
+	return " in the last " + phrase.Seconds(j.Interval)
 }
 
 func (j *judge) summarySaturated(v model.Verdict) string {
@@ -66,9 +68,9 @@ func (j *judge) summarySaturated(v model.Verdict) string {
 	case v.Cause == model.CauseMaxThreads || v.Cause == model.CauseExecutorQueue:
 		return j.summaryThreads(v)
 	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
-		return capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
+		return phrase.Capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	}
-	return capital(j.queuePhrase()) + j.reason(v) + j.lostYet("; ") + "."
+	return phrase.Capital(j.queuePhrase()) + j.reason(v) + j.lostYet("; ") + "."
 }
 
 // lostYet tells that no packet was dropped, if losses were looked for. A client
@@ -86,7 +88,7 @@ func (j *judge) lostYet(sep string) string {
 // abandonedPhrase: they are seen at scans, which miss some.
 func (j *judge) abandonedPhrase() string {
 	n := j.losses().AbandonedRequests
-	return fmt.Sprintf("at least %s %s given up by the client%s", count(n, "request"), verb(n, "was", "were"), j.inInterval())
+	return fmt.Sprintf("at least %s %s given up by the client%s", phrase.Count(n, "request"), phrase.Verb(n, "was", "were"), j.inInterval())
 }
 
 // queuePhrase tells what waits outside.
@@ -98,7 +100,7 @@ func (j *judge) queuePhrase() string {
 	if q.Full() {
 		return fmt.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
 	}
-	return fmt.Sprintf("%s %s in the accept queue (capacity %d)", count(q.Length, "connection"), verb(q.Length, "waits", "wait"), q.Capacity())
+	return fmt.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
 }
 
 // threadsPhrase tells what waits inside. Where the phases are not known it
@@ -106,11 +108,11 @@ func (j *judge) queuePhrase() string {
 func (j *judge) threadsPhrase() string {
 	most, _ := maxThreads(j.Now)
 	waiting := waitingRequests(j.Now)
-	requests := count(waiting, "request") + " " + verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
+	requests := phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
 	busy, seen := busyThreads(j.Now)
 	switch {
 	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
-		return fmt.Sprintf("the pool is at its maximum of %s and %s", count(most, "thread"), requests)
+		return fmt.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
 	case busy < most:
 		return fmt.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
 	}
@@ -124,14 +126,14 @@ func (j *judge) summaryThreads(v model.Verdict) string {
 	}
 	outside += j.lostYet(" and ")
 	if v.Cause != model.CauseExecutorQueue {
-		return capital(j.threadsPhrase()) + "; " + outside + "."
+		return phrase.Capital(j.threadsPhrase()) + "; " + outside + "."
 	}
 	most, _ := maxThreads(j.Now)
 	threads := all(most, "thread") + " busy"
 	if waitingRequests(j.Now) > 0 {
 		threads = j.threadsPhrase()
 	}
-	return capital(threads) + ": " + j.executorPhrase() + "."
+	return phrase.Capital(threads) + ": " + j.executorPhrase() + "."
 }
 
 // executorPhrase: only a queue without a place left rejects. Requests that are
@@ -151,16 +153,16 @@ func (j *judge) executorPhrase() string {
 func (j *judge) summaryWarning(v model.Verdict) string {
 	switch v.Cause {
 	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
-		return capital(j.stagePhrase(v.Cause)) + "."
+		return phrase.Capital(j.stagePhrase(v.Cause)) + "."
 	case model.CauseExecutorQueue:
 		return j.summaryThreads(v)
 	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
 		if j.high() == model.CauseMaxConnections {
-			return capital(j.stagePhrase(model.CauseMaxConnections)) + "."
+			return phrase.Capital(j.stagePhrase(model.CauseMaxConnections)) + "."
 		}
 	}
 	q := j.Now.AcceptQueue
-	return fmt.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), percent(q.Ratio()), j.reason(v))
+	return fmt.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
 }
 
 // stagePhrase says how far a stage is used, and when it will be full.
@@ -172,12 +174,12 @@ func (j *judge) stagePhrase(c model.Cause) string {
 		model.CauseMaxThreads:     "threads are busy",
 		model.CauseMaxConnections: "connections are taken",
 	}[c]
-	s := fmt.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, percent(l.Ratio))
+	s := fmt.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
 	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
-		s = fmt.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, percent(l.Ratio))
+		s = fmt.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio))
 	}
 	if l.FullIn != nil {
-		in := "about " + seconds(*l.FullIn)
+		in := "about " + phrase.Seconds(*l.FullIn)
 		if *l.FullIn < time.Second {
 			in = "less than a second"
 		}
@@ -190,7 +192,7 @@ func (j *judge) stageAside(c model.Cause) string {
 	switch c {
 	case model.CauseMaxThreads:
 		if n := waitingRequests(j.Now); n > 0 {
-			return fmt.Sprintf("; %s %s for one", count(n, "request"), verb(n, "waits", "wait"))
+			return fmt.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
 		}
 	case model.CauseMaxConnections:
 		if queueWaits(j.Now) {
@@ -234,7 +236,7 @@ func (j *judge) summaryOK() string {
 		case limitKnown:
 			add(fmt.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value))
 		default:
-			add(count(n, "connection"))
+			add(phrase.Count(n, "connection"))
 		}
 		if idle := phase(j.Now, model.Idle); idle > 0 {
 			s += fmt.Sprintf(" (%d idle)", idle)

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"net/netip"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -72,7 +73,7 @@ func (s *Sampler) countAbandoned(sc *scan) {
 			}
 		}
 		resets, queued := sp.lastDelta("EstabResets"), sp.queueResetsSince()
-		for i, n := range diagnosis.Allot(resets-min(resets, queued), gone, cmp.Compare) {
+		for i, n := range losses.Allot(resets-min(resets, queued), gone, cmp.Compare) {
 			kept[i].account.ledger.abandon(n)
 		}
 	}

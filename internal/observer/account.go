@@ -3,6 +3,8 @@ package observer
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -41,7 +43,7 @@ type account struct {
 
 // pending are dropped packets that have no cause yet.
 type pending struct {
-	diagnosis.Attributed
+	losses.Attributed
 	// former: their listener has closed since. How another one at the address
 	// is says nothing of them.
 	former bool
@@ -60,7 +62,7 @@ func newAccount(id model.ListenerID, window time.Duration) *account {
 }
 
 // pend books dropped packets whose cause is not known yet.
-func (a *account) pend(d diagnosis.Attributed) {
+func (a *account) pend(d losses.Attributed) {
 	for i := range a.pending {
 		if p := &a.pending[i]; !p.former && p.Packet == d.Packet && p.Estimated == d.Estimated && p.SynQueue == d.SynQueue {
 			p.Packets += d.Packets

@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -151,7 +152,7 @@ func TestExactRequestsOrDump(t *testing.T) {
 		want           bool
 	}{{1, 1, true}, {8, 8, true}, {16, 16, true}, {17, 17, false}, {17, 500, true}, {113, 500, true}, {114, 500, false}, {500, 500, false}}
 	for _, tt := range tests {
-		sp := &space{sockets: make([]diagnosis.SocketDrops, tt.there), watches: make([]watch, tt.watched)}
+		sp := &space{sockets: make([]losses.SocketDrops, tt.there), watches: make([]watch, tt.watched)}
 		for i := range sp.watches {
 			sp.watches[i].members = make([]member, 1)
 		}

@@ -3,7 +3,8 @@ package observer
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -53,7 +54,7 @@ func (sp *space) gatherListener(l *sockdiag.Listener) error {
 		}
 	}
 	sp.found = append(sp.found, *l)
-	d := diagnosis.SocketDrops{ID: sp.listenerID(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
+	d := losses.SocketDrops{ID: sp.listenerID(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
 	d.Watched = sp.watching(l.Inode, d.ID)
 	sp.sockets = append(sp.sockets, d)
 	return nil

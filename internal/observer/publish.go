@@ -4,6 +4,8 @@ import (
 	"maps"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -180,7 +182,7 @@ func (sp *space) cause(a *account, now *model.Listener, former bool) model.Cause
 	}
 	elapsed := sp.past[len(sp.past)-1].at.Sub(before.at)
 	// The packets of the SYN queue are told apart already: no counters.
-	return diagnosis.DropCause(before.Listener, now, elapsed, diagnosis.NamespaceDelta{}, sp.thresholds)
+	return diagnosis.DropCause(before.Listener, now, elapsed, losses.NamespaceDelta{}, sp.thresholds)
 }
 
 // absent is the entry of an expected port on which nothing listens, with what

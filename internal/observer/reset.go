@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -76,7 +77,7 @@ func (r *resetLook) share(listeners []*model.Listener) {
 	for i, l := range listeners {
 		rooms[i] = uint64(freeSlots(l))
 	}
-	for i, n := range diagnosis.Allot(uint64(*r.count), rooms, cmp.Compare) {
+	for i, n := range losses.Allot(uint64(*r.count), rooms, cmp.Compare) {
 		listeners[i].Connections.Reset = new(int(n))
 	}
 }

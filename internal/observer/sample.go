@@ -4,7 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -156,8 +157,8 @@ func (sp *space) readDrops(c *hostproc.ListenCounters, read func() error) (torn 
 	return true, nil
 }
 
-func counts(c hostproc.ListenCounters, torn bool) diagnosis.NamespaceCounts {
-	return diagnosis.NamespaceCounts{
+func counts(c hostproc.ListenCounters, torn bool) losses.NamespaceCounts {
+	return losses.NamespaceCounts{
 		ListenDrops: c.ListenDrops, ListenOverflows: c.ListenOverflows,
 		ReqQFullDrop: c.ReqQFullDrop, ReqQFullDoCookies: c.ReqQFullDoCookies,
 		SyncookiesRecv: c.SyncookiesRecv, Torn: torn,
@@ -165,9 +166,9 @@ func counts(c hostproc.ListenCounters, torn bool) diagnosis.NamespaceCounts {
 }
 
 // attribute books the drops on the accounts, where they wait for their cause.
-func (sp *space) attribute(c diagnosis.NamespaceCounts) {
+func (sp *space) attribute(c losses.NamespaceCounts) {
 	if sp.attribution == nil {
-		sp.attribution = diagnosis.NewAttribution(c, sp.sockets)
+		sp.attribution = losses.NewAttribution(c, sp.sockets)
 		return
 	}
 	var rest uint64

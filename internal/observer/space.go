@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -36,10 +38,10 @@ type space struct {
 	watches []watch
 	byInode map[uint32]place // member by socket inode, for the LISTEN dump
 
-	attribution  *diagnosis.Attribution
-	found        []sockdiag.Listener     // of the latest dump, reused
-	sockets      []diagnosis.SocketDrops // likewise
-	attributed   []diagnosis.Attributed  // reused
+	attribution  *losses.Attribution
+	found        []sockdiag.Listener  // of the latest dump, reused
+	sockets      []losses.SocketDrops // likewise
+	attributed   []losses.Attributed  // reused
 	unattributed uint64
 	accounts     map[model.ListenerID]*account
 	window       time.Duration

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"charm.land/lipgloss/v2"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"charm.land/lipgloss/v2"
 )
 
 // PlanText writes the plan as a screen for people: what becomes of the
 // clients, when each stage fills and drains, why, and what would serve all.
-func PlanText(w io.Writer, p *diagnosis.Plan, o TextOptions) error {
+func PlanText(w io.Writer, p *plan.Plan, o TextOptions) error {
 	s := newScreen(o)
 	s.planHead(p)
 	s.blank()
@@ -33,7 +33,7 @@ func PlanText(w io.Writer, p *diagnosis.Plan, o TextOptions) error {
 }
 
 // planHead is the load, and what becomes of it in one sentence.
-func (s *screen) planHead(p *diagnosis.Plan) {
+func (s *screen) planHead(p *plan.Plan) {
 	in := &p.Input
 	load := plural(in.Requests, "client", "clients")
 	if in.Rate > 0 {
@@ -73,7 +73,7 @@ func planLimit(n int) string {
 }
 
 // planOutcomes is one bar for each thing that clients may see.
-func (s *screen) planOutcomes(p *diagnosis.Plan) {
+func (s *screen) planOutcomes(p *plan.Plan) {
 	o := p.Outcomes
 	most := lipgloss.Width(number(p.Input.Requests))
 	for _, row := range []struct {
@@ -113,7 +113,7 @@ func (s *screen) planOutcomes(p *diagnosis.Plan) {
 }
 
 // planDuration tells the server's time from the clients' where they differ.
-func planDuration(p *diagnosis.Plan) []span {
+func planDuration(p *plan.Plan) []span {
 	out := []span{{text: howLong(p.ClientsDone)}}
 	if p.Duration > p.ClientsDone {
 		out = append(out, span{text: "until the last client is done,"}, span{howLong(p.Duration) + " until the server is", warn})
@@ -138,7 +138,7 @@ func planShare(n, of int) string {
 }
 
 // planStages is when each stage of the funnel is full.
-func (s *screen) planStages(p *diagnosis.Plan) {
+func (s *screen) planStages(p *plan.Plan) {
 	used, most := 5, 5
 	for _, st := range p.Stages {
 		used = max(used, lipgloss.Width(number(st.Peak)))
@@ -161,14 +161,14 @@ func (s *screen) planStages(p *diagnosis.Plan) {
 	}
 }
 
-func planMax(st diagnosis.PlanStage) string {
+func planMax(st plan.Stage) string {
 	if st.Max == 0 {
 		return "no limit"
 	}
 	return number(st.Max)
 }
 
-func planFull(st diagnosis.PlanStage) []span {
+func planFull(st plan.Stage) []span {
 	switch {
 	case st.Max > 0 && st.Peak >= st.Max && st.FullFor == 0:
 		return []span{{"full for a moment at " + planClock(st.FullFrom), warn}}
@@ -197,7 +197,7 @@ func planClock(d time.Duration) string {
 	return howLong(d)
 }
 
-func (s *screen) planNotes(p *diagnosis.Plan) {
+func (s *screen) planNotes(p *plan.Plan) {
 	st := warn
 	if p.Outcomes.Failed() > 0 {
 		st = bad
@@ -217,7 +217,7 @@ func planThreads(n int) string {
 }
 
 // planSmallest is the least that serves everybody.
-func (s *screen) planSmallest(p *diagnosis.Plan) {
+func (s *screen) planSmallest(p *plan.Plan) {
 	l := p.Smallest
 	if l == nil {
 		s.row(span{"nobody fails", good}, span{"with no setting at all.", bold})

@@ -5,35 +5,35 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"charm.land/lipgloss/v2"
 )
 
 // planLane is one stage over time.
 type planLane struct {
 	name string
-	of   func(*diagnosis.PlanPoint) int
+	of   func(*plan.Point) int
 	lane // without a limit it is as high as its own peak
 }
 
 // planLanes run from the client inwards; a lane that stays empty is left out.
-func planLanes(p *diagnosis.Plan) []planLane {
+func planLanes(p *plan.Plan) []planLane {
 	limit := func(i int) int { return p.Stages[i].Max }
 	return []planLane{
-		{"trying again", func(pt *diagnosis.PlanPoint) int { return pt.Retrying }, lane{0, bad}},
-		{"half-open", func(pt *diagnosis.PlanPoint) int { return pt.HalfOpen }, lane{0, bad}},
-		{"accept queue", func(pt *diagnosis.PlanPoint) int { return pt.AcceptQueue }, lane{limit(0), warn}},
-		{"connections", func(pt *diagnosis.PlanPoint) int { return pt.Waiting + pt.InService }, lane{limit(1), warn}},
-		{"threads", func(pt *diagnosis.PlanPoint) int { return pt.InService }, lane{limit(2), good}},
-		{"served", func(pt *diagnosis.PlanPoint) int { return pt.Served }, lane{0, good}},
-		{"failed", func(pt *diagnosis.PlanPoint) int { return pt.Lost }, lane{0, bad}},
+		{"trying again", func(pt *plan.Point) int { return pt.Retrying }, lane{0, bad}},
+		{"half-open", func(pt *plan.Point) int { return pt.HalfOpen }, lane{0, bad}},
+		{"accept queue", func(pt *plan.Point) int { return pt.AcceptQueue }, lane{limit(0), warn}},
+		{"connections", func(pt *plan.Point) int { return pt.Waiting + pt.InService }, lane{limit(1), warn}},
+		{"threads", func(pt *plan.Point) int { return pt.InService }, lane{limit(2), good}},
+		{"served", func(pt *plan.Point) int { return pt.Served }, lane{0, good}},
+		{"failed", func(pt *plan.Point) int { return pt.Lost }, lane{0, bad}},
 	}
 }
 
 // planChart draws the stages under each other, time running to the right, each
 // as high as its own limit or peak.
-func (s *screen) planChart(p *diagnosis.Plan) {
+func (s *screen) planChart(p *plan.Plan) {
 	lanes := planLanes(p)
 	right := lipgloss.Width(number(p.Input.Requests)) + 1
 	columns := max(s.width-textColumn-right, 8)
@@ -56,7 +56,7 @@ func (s *screen) planChart(p *diagnosis.Plan) {
 }
 
 // sample gives each column the highest value within its time.
-func (l *planLane) sample(p *diagnosis.Plan, columns int) (values []int, peak int) {
+func (l *planLane) sample(p *plan.Plan, columns int) (values []int, peak int) {
 	values = make([]int, columns)
 	column := func(t time.Duration) int {
 		return min(int(float64(t)/float64(max(p.Duration, 1))*float64(columns)), columns-1)

@@ -7,14 +7,14 @@ import (
 	"io"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
 // PlanSchema names the JSON document of a plan. It only grows.
 const PlanSchema = "tcpdiag.plan/v1"
 
 // PlanJSON writes the plan as one JSON document of schema PlanSchema.
-func PlanJSON(w io.Writer, p *diagnosis.Plan) error {
+func PlanJSON(w io.Writer, p *plan.Plan) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetIndent("", "  ")
@@ -117,7 +117,7 @@ type planSmallestJSON struct {
 	AcceptCount    int `json:"accept_count"`
 }
 
-func newPlanJSON(p *diagnosis.Plan) planJSON {
+func newPlanJSON(p *plan.Plan) planJSON {
 	out := planJSON{
 		Schema:             PlanSchema,
 		Input:              newPlanInputJSON(&p.Input),
@@ -151,7 +151,7 @@ func newPlanJSON(p *diagnosis.Plan) planJSON {
 	return out
 }
 
-func newPlanInputJSON(in *diagnosis.PlanInput) planInputJSON {
+func newPlanInputJSON(in *plan.Input) planInputJSON {
 	out := planInputJSON{
 		Requests:              in.Requests,
 		DurationSeconds:       positive(in.Duration),
@@ -179,7 +179,7 @@ func newPlanInputJSON(in *diagnosis.PlanInput) planInputJSON {
 	return out
 }
 
-func newPlanStageJSON(s *diagnosis.PlanStage) planStageJSON {
+func newPlanStageJSON(s *plan.Stage) planStageJSON {
 	out := planStageJSON{Name: s.Name, Peak: s.Peak, FullSeconds: s.FullFor.Seconds()}
 	if s.Max > 0 {
 		out.Max = new(s.Max)

@@ -8,48 +8,49 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/plan"
+
 	"charm.land/lipgloss/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
-func plans(tb testing.TB) map[string]*diagnosis.Plan {
+func plans(tb testing.TB) map[string]*plan.Plan {
 	tb.Helper()
-	in := diagnosis.PlanInput{
+	in := plan.Input{
 		Requests: 10000, ServiceTime: 5 * time.Second, Threads: 1000, MaxConnections: 8192, AcceptCount: 100,
 		ClientTimeout: time.Minute, ConnectTimeout: 900 * time.Millisecond, Syncookies: true,
 	}
-	with := func(change func(*diagnosis.PlanInput)) *diagnosis.Plan {
+	with := func(change func(*plan.Input)) *plan.Plan {
 		other := in
 		change(&other)
-		p, err := diagnosis.NewPlan(other)
+		p, err := plan.New(other)
 		require.NoError(tb, err)
 		return p
 	}
-	return map[string]*diagnosis.Plan{
-		"a1": with(func(in *diagnosis.PlanInput) { in.Requests, in.Threads = 300, 200 }),
-		"a3": with(func(in *diagnosis.PlanInput) { in.Requests, in.Threads = 3000, 200 }),
-		"a5": with(func(*diagnosis.PlanInput) {}),
-		"a9_patient": with(func(in *diagnosis.PlanInput) {
+	return map[string]*plan.Plan{
+		"a1": with(func(in *plan.Input) { in.Requests, in.Threads = 300, 200 }),
+		"a3": with(func(in *plan.Input) { in.Requests, in.Threads = 3000, 200 }),
+		"a5": with(func(*plan.Input) {}),
+		"a9_patient": with(func(in *plan.Input) {
 			in.Requests, in.Threads, in.MaxConnections, in.AcceptCount = 10, 1, 1, 1
 			in.ConnectTimeout = 30 * time.Second
 		}),
-		"d2_open_loop": with(func(in *diagnosis.PlanInput) {
+		"d2_open_loop": with(func(in *plan.Input) {
 			in.Requests, in.Rate, in.Duration = 0, 4000, 10*time.Second
 			in.ServiceTime, in.Threads, in.MaxConnections, in.AcceptCount = 60*time.Millisecond, 100, 1000, 5000
 			in.ClientTimeout, in.ConnectTimeout = 5*time.Second, 5*time.Second
 			in.TimeoutFromConnect = true
 		}),
-		"abort_on_overflow": with(func(in *diagnosis.PlanInput) {
+		"abort_on_overflow": with(func(in *plan.Input) {
 			in.Requests, in.Threads, in.MaxConnections, in.AcceptCount = 10, 1, 1, 3
 			in.ServiceTime, in.ConnectTimeout, in.AbortOnOverflow = 600*time.Millisecond, 2*time.Second, true
 		}),
-		"hopeless": with(func(in *diagnosis.PlanInput) {
+		"hopeless": with(func(in *plan.Input) {
 			in.Requests, in.ServiceTime, in.MaxConnections, in.ConnectTimeout = 1, 70*time.Second, -1, 0
 		}),
-		"no_syncookies": with(func(in *diagnosis.PlanInput) {
+		"no_syncookies": with(func(in *plan.Input) {
 			in.Requests, in.RoundTrip, in.Syncookies = 500, 40*time.Millisecond, false
 		}),
 	}
@@ -93,7 +94,7 @@ func TestPlanTextColourIsOnlyColour(t *testing.T) {
 	}
 }
 
-func planText(tb testing.TB, p *diagnosis.Plan, o render.TextOptions) []byte {
+func planText(tb testing.TB, p *plan.Plan, o render.TextOptions) []byte {
 	tb.Helper()
 	var b bytes.Buffer
 	require.NoError(tb, render.PlanText(&b, p, o))

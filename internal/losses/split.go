@@ -1,0 +1,50 @@
+package losses
+
+import (
+	"cmp"
+	"math/bits"
+)
+
+// split allots total packets to the shares and returns how many are left.
+// The increments of this tick go first, in proportion; only what they cannot
+// account for falls to increments carried from the tick before. (The other
+// way round, the over-count of a listener that drops final ACKs would draw the
+// next tick's packets away from the listener that dropped them.)
+func (a *Attribution) split(total uint64) (left uint64) {
+	left = allot(a.shares, total, func(s *share) uint64 { return s.fresh })
+	if left == 0 {
+		return 0
+	}
+	before := make([]uint64, len(a.shares))
+	for i := range a.shares {
+		before[i] = a.shares[i].packets
+	}
+	left = allot(a.shares, left, func(s *share) uint64 { return s.room() })
+	for i := range a.shares {
+		a.shares[i].vouched = a.shares[i].packets - before[i]
+	}
+	return left
+}
+
+// allot gives each share its part of total, by its weight, and returns what the
+// weights could not take. Ties go by address, so that the same numbers always
+// split alike.
+func allot(shares []share, total uint64, weight func(*share) uint64) (left uint64) {
+	weights := make([]uint64, len(shares))
+	for i := range shares {
+		weights[i] = weight(&shares[i])
+	}
+	left = total
+	for i, n := range Allot(total, weights, func(x, y int) int { return cmp.Compare(shares[x].id.String(), shares[y].id.String()) }) {
+		shares[i].packets += n
+		left -= n
+	}
+	return left
+}
+
+// mulDiv is a·b/c without overflow, for a ≤ c.
+func mulDiv(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	q, _ := bits.Div64(hi, lo, c)
+	return q
+}

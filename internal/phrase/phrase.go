@@ -1,0 +1,80 @@
+// Package phrase writes numbers, durations and nouns the way a person reads
+// them in a sentence. It is a leaf: whatever speaks to people uses it, so that
+// one screen never shows a number in two ways.
+package phrase
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Seconds prints a duration as people say it: "0.4 s", "4.2 s", "60 s", "8 min".
+func Seconds(d time.Duration) string {
+	s := d.Seconds()
+	switch {
+	case s >= 7200:
+		return fmt.Sprintf("%.0f h", s/3600)
+	case s >= 120:
+		return fmt.Sprintf("%.0f min", s/60)
+	case s >= 10:
+		return fmt.Sprintf("%.0f s", s)
+	case s >= .1:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", s), ".0") + " s"
+	}
+	return fmt.Sprintf("%.0f ms", s*1000)
+}
+
+// Count prints a number with its noun: "1 request", "2 requests".
+func Count[N int | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "s") {
+		return fmt.Sprintf("%d %ses", n, noun)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Verb agrees with a number: "1 request waits", "2 requests wait".
+func Verb[N int | uint64](n N, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// Percent prints a ratio: 0.25 is "25 %".
+func Percent(ratio float64) string { return fmt.Sprintf("%.0f %%", ratio*100) }
+
+// Decimal prints a rate or an average: "0.7", "3.2", "40".
+func Decimal(f float64) string {
+	if f >= 10 {
+		return strconv.FormatFloat(math.Round(f), 'f', 0, 64)
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
+}
+
+// Fraction prints a number of CPUs as it is set: "0.5", "1.25", "4".
+func Fraction(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }
+
+// Capital makes the first letter of a sentence upper case.
+func Capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Sentences joins what is not empty.
+func Sentences(parts ...string) string {
+	kept := make([]string, 0, len(parts))
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " ")
+}

@@ -1,0 +1,275 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Note is one thing that the numbers mean.
+type Note struct {
+	Code string // a cause where there is one of that name, else another word
+	Text string
+}
+
+// Summary is the plan in one sentence.
+func (p *Plan) Summary() string {
+	o := p.Outcomes
+	if o.Failed() == 0 {
+		again := ""
+		if p.Retried > 0 {
+			again = digits(p.Retried) + " of them only by trying again, "
+		}
+		return fmt.Sprintf("All %s served, %sthe last after %s.", counted(o.Served, "client is", "clients are"), again, inWords(p.Latency.Max))
+	}
+	parts := []string{"None of " + counted(p.Input.Requests, "client", "clients") + " is served"}
+	switch {
+	case p.Input.Requests == 1:
+		parts[0] = "The only client is not served"
+	case o.Served > 0:
+		parts[0] = fmt.Sprintf("%s of %s %s served", digits(o.Served), counted(p.Input.Requests, "client", "clients"), phrase.Verb(o.Served, "is", "are"))
+	}
+	if n := o.ConnectTimeout; n > 0 {
+		parts = append(parts, counted(n, "gives", "give")+" up connecting"+p.connectLimit())
+	}
+	if n := o.ReadTimeout; n > 0 {
+		parts = append(parts, counted(n, "gives", "give")+" up waiting for the response"+afterTime(p.Input.ClientTimeout))
+	}
+	if n := o.Reset; n > 0 {
+		parts = append(parts, counted(n, "is", "are")+" reset")
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+// connectLimit is what ends a client's connecting.
+func (p *Plan) connectLimit() string {
+	limit := p.Input.ConnectTimeout
+	if t := p.Input.ClientTimeout; !p.Input.TimeoutFromConnect && t > 0 && (limit == 0 || t < limit) {
+		limit = t
+	}
+	return afterTime(limit)
+}
+
+func afterTime(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return " after " + inWords(d)
+}
+
+// Notes are what the numbers mean, the cause first.
+func (p *Plan) Notes() []Note {
+	var out []Note
+	for _, n := range []Note{
+		{string(model.CauseMaxThreads), p.poolNote()},
+		{string(model.CauseMaxConnections), p.frontNote()},
+		{string(model.CauseSynBacklog), p.synQueueNote()},
+		{string(model.CauseBacklogClamped), p.clampNote()},
+		{"half_open", p.halfOpenNote()},
+		{"wasted_work", p.wastedNote()},
+		{"close_call", p.edgeNote()},
+	} {
+		if n.Text != "" {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// workers is how many requests are worked on at once, and what limits them.
+func (in *Input) workers() (n int, limit string) {
+	switch {
+	case in.Threads > 0 && (in.MaxConnections < 0 || in.Threads <= in.MaxConnections):
+		return in.Threads, "threads"
+	case in.Threads > 0:
+		return in.MaxConnections, "connections (fewer than threads: raise max-connections first)"
+	case in.MaxConnections > 0:
+		return in.MaxConnections, "connections (threads do not limit)"
+	}
+	return in.Requests, "requests (nothing limits them)"
+}
+
+// perSecond is how many requests the workers finish.
+func (p *Plan) perSecond() float64 {
+	n, _ := p.Input.workers()
+	return float64(n) / p.Input.ServiceTime.Seconds()
+}
+
+// poolNote says what a longer queue cannot change.
+func (p *Plan) poolNote() string {
+	in := &p.Input
+	if p.Smallest == nil {
+		return "" // one request alone takes too long: no limit is the cause
+	}
+	workers, limit := in.workers()
+	speed := fmt.Sprintf("%s %s finish %s requests/s", digits(workers), limit, rate(p.perSecond()))
+	more, other := "add threads", "accept-count or max-connections"
+	if limit != "threads" {
+		more, other = "raise max-connections", "accept-count"
+	}
+	switch {
+	case in.Rate > p.perSecond() && p.Outcomes.Failed() > 0:
+		return fmt.Sprintf("%s, and %s/s come: no queue is long enough for that, it only makes clients wait before they fail. Shorten the work or %s.", speed, rate(in.Rate), more)
+	case p.Outcomes.ReadTimeout > 0 && p.Dropped.ACK == 0:
+		return fmt.Sprintf("%s, %s at once need %s. More %s would not help: clients would wait elsewhere, not less.",
+			speed, digits(in.Requests), inWords(p.wholeTime()), other)
+	}
+	return ""
+}
+
+// wholeTime is what the threads need for every request.
+func (p *Plan) wholeTime() time.Duration {
+	rounds := math.Ceil(float64(p.Input.Requests) / (p.perSecond() * p.Input.ServiceTime.Seconds()))
+	return time.Duration(rounds) * p.Input.ServiceTime
+}
+
+// frontNote explains why clients did not get in.
+func (p *Plan) frontNote() string {
+	drops := p.Dropped
+	drops.SYN -= drops.SynQueue
+	if p.Capacity == nil || drops.SYN+drops.ACK == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s fit (max-connections %s + backlog %s + 1, the kernel's own). It drops the packets of those beyond: %s. A full backlog never refuses: Linux repeats the SYN after %s s.%s",
+		counted(*p.Capacity, "client", "clients"), digits(p.Input.MaxConnections), digits(p.Input.Backlog()),
+		drops, p.Input.SynRetries.schedule(), p.noPlaceInTime())
+}
+
+// noPlaceInTime is the change that would not help.
+func (p *Plan) noPlaceInTime() string {
+	in := &p.Input
+	if in.Threads < 0 || in.ConnectTimeout == 0 || in.ConnectTimeout >= in.ServiceTime || in.Rate > 0 {
+		return ""
+	}
+	return fmt.Sprintf(" More threads would not let them in: the first place is free after %s.", inWords(in.ServiceTime))
+}
+
+// synQueueNote tells the drops that more room would not avoid.
+func (p *Plan) synQueueNote() string {
+	if p.Dropped.SynQueue == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s dropped because the SYN queue was full. Switch net.ipv4.tcp_syncookies on.",
+		counted(p.Dropped.SynQueue, "SYN was", "SYNs were"))
+}
+
+func (d Drops) String() string {
+	parts := []string{}
+	if d.SYN > 0 {
+		parts = append(parts, counted(d.SYN, "SYN", "SYNs"))
+	}
+	if d.ACK > 0 {
+		parts = append(parts, counted(d.ACK, "final ACK or request", "final ACKs and requests"))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func (r SynRetries) schedule() string {
+	if r == SynRetriesExponential {
+		return "1, 3, 7, 15"
+	}
+	return "1, 2, 3, 4, 5, 7, 11"
+}
+
+func (p *Plan) clampNote() string {
+	in := &p.Input
+	if in.Backlog() == in.AcceptCount {
+		return ""
+	}
+	return fmt.Sprintf("accept-count %s is cut to net.core.somaxconn = %s. Raise the sysctl, then restart the listener.",
+		digits(in.AcceptCount), digits(in.Somaxconn))
+}
+
+func (p *Plan) halfOpenNote() string {
+	if p.Dropped.ACK == 0 {
+		return ""
+	}
+	others := "the others believe they are connected, and wait"
+	if p.Input.AbortOnOverflow {
+		others = "tcp_abort_on_overflow resets the others"
+	}
+	return "SYNs that come together are all answered while there is room for one: " + others + "."
+}
+
+func (p *Plan) wastedNote() string {
+	if p.Wasted == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s worked on although the client had given up; the server is busy until %s.",
+		counted(p.Wasted, "request is", "requests are"), inWords(p.Duration))
+}
+
+func (p *Plan) edgeNote() string {
+	var out []string
+	if n := p.JustInTime; n > 0 && n*200 >= p.Input.Requests {
+		out = append(out, fmt.Sprintf("%s in the last 1 %% of the client's timeout, and in reality may come too late.", counted(n, "response arrives", "responses arrive")))
+	}
+	if n := p.JustLate; n > 0 && n*200 >= p.Input.Requests {
+		out = append(out, fmt.Sprintf("%s the client's timeout by less than 1 %%, and in reality may come in time.", counted(n, "response misses", "responses miss")))
+	}
+	return strings.Join(out, " ")
+}
+
+// SmallestNotes say what the smallest limits ask for beside themselves.
+func (p *Plan) SmallestNotes() []string {
+	var out []string
+	l := p.Smallest
+	if l == nil {
+		return []string{phrase.Capital(p.Why) + "."}
+	}
+	workers, kind := l.Threads, "threads"
+	if workers == 0 {
+		workers, kind = l.MaxConnections, "connections"
+		out = append(out, "Threads do not limit (virtual threads): max-connections says how many requests are worked on at once.")
+	}
+	if pace := int(math.Ceil(p.Input.Rate * p.Input.ServiceTime.Seconds())); workers < pace {
+		out = append(out, fmt.Sprintf("Enough for this long; to keep pace with %s/s for ever takes %s %s.", rate(p.Input.Rate), digits(pace), kind))
+	}
+	if l.AcceptCount > p.Input.Somaxconn {
+		out = append(out, fmt.Sprintf("accept-count %s needs net.core.somaxconn of as much (now %s), set before the server starts.",
+			digits(l.AcceptCount), digits(p.Input.Somaxconn)))
+	}
+	if given := p.Input.AcceptCount; l.AcceptCount > given && p.Input.Syncookies {
+		out = append(out, fmt.Sprintf("Or leave accept-count at %s and set max-connections to %s; mind the open files.",
+			digits(given), digits(l.MaxConnections+l.AcceptCount-given)))
+	}
+	return out
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return digits(n) + " " + one
+	}
+	return digits(n) + " " + many
+}
+
+// digits writes 8192 as "8,192".
+func digits(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// rate prints requests per second.
+func rate(f float64) string {
+	if f >= 1000 {
+		return digits(int(math.Round(f)))
+	}
+	return phrase.Decimal(f)
+}
+
+// inWords is a time to three digits: "900 ms", "5.12 s", "75 s".
+func inWords(d time.Duration) string {
+	if d < time.Second {
+		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'g', 3, 64) + " ms"
+	}
+	return strconv.FormatFloat(math.Round(d.Seconds()*100)/100, 'f', -1, 64) + " s"
+}
