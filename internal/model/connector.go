@@ -33,6 +33,15 @@ type Setting[T any] struct {
 	Uncertain bool
 }
 
+// Origin is where the value was found, in words; its kind where nobody has
+// written any.
+func (s *Setting[T]) Origin() string {
+	if s.Source != "" {
+		return s.Source
+	}
+	return string(s.Kind)
+}
+
 // Connector is Tomcat's end of a listener. Settings that are not known are nil.
 type Connector struct {
 	Server           string // "tomcat"; "jvm" or "other" for a process that is something else

@@ -51,7 +51,7 @@ func (f *Frames) Pause() {
 
 // Select turns to the listener so many places on, in the order of the list.
 func (f *Frames) Select(step int) {
-	all := byAddress(f.shown().snap.Listeners)
+	all := model.ByAddress(f.shown().snap.Listeners)
 	if len(all) == 0 {
 		return
 	}
@@ -97,7 +97,7 @@ func (f *Frames) View() string {
 		return ""
 	}
 	on := f.shown()
-	all := byAddress(on.snap.Listeners)
+	all := model.ByAddress(on.snap.Listeners)
 	head, body := newScreen(f.options), newScreen(f.options)
 	head.header(on.snap)
 	head.notes(on.snap)

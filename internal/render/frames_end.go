@@ -46,7 +46,7 @@ func (h *history) byAddress() []*track {
 	for _, t := range h.tracks {
 		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b *track) int { return compareAddress(&a.worst, &b.worst) })
+	slices.SortFunc(out, func(a, b *track) int { return model.CompareAddress(&a.worst, &b.worst) })
 	return out
 }
 

@@ -30,7 +30,7 @@ func NewLines(w io.Writer, interval time.Duration) *Lines {
 
 // Look takes what was seen, and writes it when it is time.
 func (o *Lines) Look(snap *model.Snapshot) error {
-	all := byAddress(snap.Listeners)
+	all := model.ByAddress(snap.Listeners)
 	o.forget(snap)
 	for _, l := range all {
 		o.observe(l)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
@@ -174,7 +175,7 @@ func TestJSONLines(t *testing.T) {
 	for _, row := range rows {
 		var doc struct{ Schema string }
 		require.NoError(t, json.Unmarshal([]byte(row), &doc))
-		require.Equal(t, render.SnapshotSchema, doc.Schema)
+		require.Equal(t, api.SnapshotSchema, doc.Schema)
 	}
 	require.Error(t, render.NewJSONLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
 }

@@ -45,7 +45,7 @@ func Text(w io.Writer, s *model.Snapshot, o TextOptions) error {
 // worstFirst parts the listeners into those that get a screen of their own and
 // those that get a line in the table.
 func worstFirst(in []model.Listener) (detailed, brief []*model.Listener) {
-	all := byAddress(in)
+	all := model.ByAddress(in)
 	slices.SortStableFunc(all, func(a, b *model.Listener) int {
 		return cmp.Or(cmp.Compare(b.Verdict.Status, a.Verdict.Status), cmp.Compare(lost(b), lost(a)))
 	})

@@ -32,7 +32,7 @@ func acceptQueue(l *model.Listener) stage {
 		if k.AcceptCount.Value > q.Limit {
 			st.short = "clamped from " + number(k.AcceptCount.Value)
 		}
-		st.source, st.detail = st.short+", "+settingSource(k.AcceptCount), detailOf(k.AcceptCount)
+		st.source, st.detail = st.short+", "+k.AcceptCount.Origin(), detailOf(k.AcceptCount)
 	}
 	return st
 }
@@ -54,7 +54,7 @@ func connections(l *model.Listener) stage {
 
 // limit sets the maximum from the connector's setting; negative is none.
 func (st *stage) limit(s *model.Setting[int]) {
-	st.source, st.short, st.detail = settingSource(s), shortSource(s), detailOf(s)
+	st.source, st.short, st.detail = s.Origin(), shortSource(s), detailOf(s)
 	if s.Value < 0 {
 		st.unlimited = true
 		return

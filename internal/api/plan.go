@@ -1,10 +1,6 @@
-package render
+package api
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/plan"
@@ -13,40 +9,27 @@ import (
 // PlanSchema names the JSON document of a plan. It only grows.
 const PlanSchema = "tcpdiag.plan/v1"
 
-// PlanJSON writes the plan as one JSON document of schema PlanSchema.
-func PlanJSON(w io.Writer, p *plan.Plan) error {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(newPlanJSON(p)); err != nil {
-		return fmt.Errorf("render: plan json: %w", err)
-	}
-	if _, err := w.Write(buf.Bytes()); err != nil {
-		return fmt.Errorf("render: plan json: %w", err)
-	}
-	return nil
+// Plan is a simulated load and what becomes of its clients, of schema PlanSchema.
+type Plan struct {
+	Schema             string        `json:"schema"`
+	Input              PlanInput     `json:"input"`
+	Capacity           *int          `json:"capacity,omitempty"` // absent: no limit
+	DurationSeconds    float64       `json:"duration_seconds"`   // until the server is idle again
+	ClientsDoneSeconds float64       `json:"clients_done_seconds"`
+	Outcomes           PlanOutcomes  `json:"outcomes"`
+	LatencySeconds     *PlanLatency  `json:"latency_seconds,omitempty"` // absent: nobody was served
+	DroppedPackets     PlanDrops     `json:"dropped_packets"`
+	RetriedClients     int           `json:"retried_clients"`
+	WastedRequests     int           `json:"wasted_requests"`
+	Stages             []PlanStage   `json:"stages"`
+	Timeline           []PlanPoint   `json:"timeline"`
+	Smallest           *PlanSmallest `json:"smallest,omitempty"` // absent: no settings serve everybody
+	Summary            string        `json:"summary"`
+	Notes              []PlanNote    `json:"notes"`
 }
 
-type planJSON struct {
-	Schema             string            `json:"schema"`
-	Input              planInputJSON     `json:"input"`
-	Capacity           *int              `json:"capacity,omitempty"` // absent: no limit
-	DurationSeconds    float64           `json:"duration_seconds"`   // until the server is idle again
-	ClientsDoneSeconds float64           `json:"clients_done_seconds"`
-	Outcomes           planOutcomesJSON  `json:"outcomes"`
-	LatencySeconds     *planLatencyJSON  `json:"latency_seconds,omitempty"` // absent: nobody was served
-	DroppedPackets     planDropsJSON     `json:"dropped_packets"`
-	RetriedClients     int               `json:"retried_clients"`
-	WastedRequests     int               `json:"wasted_requests"`
-	Stages             []planStageJSON   `json:"stages"`
-	Timeline           []planPointJSON   `json:"timeline"`
-	Smallest           *planSmallestJSON `json:"smallest,omitempty"` // absent: no settings serve everybody
-	Summary            string            `json:"summary"`
-	Notes              []planNoteJSON    `json:"notes"`
-}
-
-type planInputJSON struct {
+// PlanInput is what was simulated.
+type PlanInput struct {
 	Requests              int      `json:"requests"`
 	Rate                  *float64 `json:"rate,omitempty"`
 	DurationSeconds       *float64 `json:"duration_seconds,omitempty"`
@@ -66,27 +49,31 @@ type planInputJSON struct {
 	RoundTripSeconds      float64  `json:"round_trip_seconds"`
 }
 
-type planOutcomesJSON struct {
+// PlanOutcomes counts clients by how they ended.
+type PlanOutcomes struct {
 	Served         int `json:"served"`
 	ConnectTimeout int `json:"connect_timeout"`
 	ReadTimeout    int `json:"read_timeout"`
 	Reset          int `json:"reset"`
 }
 
-type planLatencyJSON struct {
+// PlanLatency is that of the clients that were served, in seconds.
+type PlanLatency struct {
 	P50 float64 `json:"p50"`
 	P95 float64 `json:"p95"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 
-type planDropsJSON struct {
+// PlanDrops are the packets that the kernel dropped.
+type PlanDrops struct {
 	SYN      int `json:"syn"`
 	SynQueue int `json:"syn_queue"` // of syn, those the SYN queue had no room for
 	ACK      int `json:"ack"`
 }
 
-type planStageJSON struct {
+// PlanStage is how full a stage became, and when.
+type PlanStage struct {
 	Name             string   `json:"name"`
 	Max              *int     `json:"max,omitempty"` // absent: no limit
 	Peak             int      `json:"peak"`
@@ -95,7 +82,8 @@ type planStageJSON struct {
 	FullSeconds      float64  `json:"full_seconds"`
 }
 
-type planPointJSON struct {
+// PlanPoint is the state at one moment.
+type PlanPoint struct {
 	T           float64 `json:"t"`
 	InService   int     `json:"in_service"`
 	Waiting     int     `json:"waiting"`
@@ -106,53 +94,56 @@ type planPointJSON struct {
 	Lost        int     `json:"lost"`
 }
 
-type planNoteJSON struct {
+// PlanNote is what a reader must know besides.
+type PlanNote struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
 }
 
-type planSmallestJSON struct {
+// PlanSmallest are the least settings that serve everybody.
+type PlanSmallest struct {
 	Threads        int `json:"threads,omitempty"` // absent: threads do not limit
 	MaxConnections int `json:"max_connections"`
 	AcceptCount    int `json:"accept_count"`
 }
 
-func newPlanJSON(p *plan.Plan) planJSON {
-	out := planJSON{
+// NewPlan is the document of a plan.
+func NewPlan(p *plan.Plan) Plan {
+	out := Plan{
 		Schema:             PlanSchema,
-		Input:              newPlanInputJSON(&p.Input),
+		Input:              newPlanInput(&p.Input),
 		Capacity:           p.Capacity,
 		DurationSeconds:    p.Duration.Seconds(),
 		ClientsDoneSeconds: p.ClientsDone.Seconds(),
-		Outcomes:           planOutcomesJSON(p.Outcomes),
-		DroppedPackets:     planDropsJSON(p.Dropped),
+		Outcomes:           PlanOutcomes(p.Outcomes),
+		DroppedPackets:     PlanDrops(p.Dropped),
 		RetriedClients:     p.Retried,
 		WastedRequests:     p.Wasted,
-		Stages:             make([]planStageJSON, 0, len(p.Stages)),
-		Timeline:           make([]planPointJSON, 0, len(p.Timeline)),
+		Stages:             make([]PlanStage, 0, len(p.Stages)),
+		Timeline:           make([]PlanPoint, 0, len(p.Timeline)),
 		Summary:            p.Summary(),
-		Notes:              make([]planNoteJSON, 0),
+		Notes:              make([]PlanNote, 0),
 	}
 	for _, n := range p.Notes() {
-		out.Notes = append(out.Notes, planNoteJSON(n))
+		out.Notes = append(out.Notes, PlanNote(n))
 	}
 	if l := p.Latency; l != nil {
-		out.LatencySeconds = &planLatencyJSON{l.P50.Seconds(), l.P95.Seconds(), l.P99.Seconds(), l.Max.Seconds()}
+		out.LatencySeconds = &PlanLatency{l.P50.Seconds(), l.P95.Seconds(), l.P99.Seconds(), l.Max.Seconds()}
 	}
 	for i := range p.Stages {
-		out.Stages = append(out.Stages, newPlanStageJSON(&p.Stages[i]))
+		out.Stages = append(out.Stages, newPlanStage(&p.Stages[i]))
 	}
 	for _, t := range p.Timeline {
-		out.Timeline = append(out.Timeline, planPointJSON{t.T.Seconds(), t.InService, t.Waiting, t.AcceptQueue, t.HalfOpen, t.Retrying, t.Served, t.Lost})
+		out.Timeline = append(out.Timeline, PlanPoint{t.T.Seconds(), t.InService, t.Waiting, t.AcceptQueue, t.HalfOpen, t.Retrying, t.Served, t.Lost})
 	}
 	if p.Smallest != nil {
-		out.Smallest = new(planSmallestJSON(*p.Smallest))
+		out.Smallest = new(PlanSmallest(*p.Smallest))
 	}
 	return out
 }
 
-func newPlanInputJSON(in *plan.Input) planInputJSON {
-	out := planInputJSON{
+func newPlanInput(in *plan.Input) PlanInput {
+	out := PlanInput{
 		Requests:              in.Requests,
 		DurationSeconds:       positive(in.Duration),
 		ServiceTimeSeconds:    in.ServiceTime.Seconds(),
@@ -179,8 +170,8 @@ func newPlanInputJSON(in *plan.Input) planInputJSON {
 	return out
 }
 
-func newPlanStageJSON(s *plan.Stage) planStageJSON {
-	out := planStageJSON{Name: s.Name, Peak: s.Peak, FullSeconds: s.FullFor.Seconds()}
+func newPlanStage(s *plan.Stage) PlanStage {
+	out := PlanStage{Name: s.Name, Peak: s.Peak, FullSeconds: s.FullFor.Seconds()}
 	if s.Max > 0 {
 		out.Max = new(s.Max)
 		if s.Peak >= s.Max {

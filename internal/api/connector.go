@@ -1,0 +1,137 @@
+package api
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Process owns a listener.
+type Process struct {
+	PID              int      `json:"pid"`
+	Comm             string   `json:"comm,omitempty"`
+	OpenFiles        *int     `json:"open_files,omitempty"`
+	OpenFilesLimit   *int     `json:"open_files_limit,omitempty"`
+	Threads          *int     `json:"threads,omitempty"`
+	Stopped          bool     `json:"stopped,omitempty"`
+	Container        string   `json:"container,omitempty"`
+	PodUID           string   `json:"pod_uid,omitempty"`
+	MemoryLimitBytes *uint64  `json:"memory_limit_bytes,omitempty"`
+	PIDsLimit        *int     `json:"pids_limit,omitempty"`
+	SafepointSeconds *float64 `json:"safepoint_seconds,omitempty"` // this and the next three: since the process started
+	GCSeconds        *float64 `json:"gc_seconds,omitempty"`
+	ThrottledSeconds *float64 `json:"cpu_throttled_seconds,omitempty"`
+	RunDelaySeconds  *float64 `json:"run_delay_seconds,omitempty"`
+
+	Busiest *Destination `json:"busiest_destination,omitempty"`
+}
+
+// Destination is the peer that takes most of the process's local ports.
+type Destination struct {
+	Address string `json:"address"`
+	Ports   int    `json:"ports"`
+}
+
+// Connector is Tomcat's end of a listener, with its settings and the source of each.
+type Connector struct {
+	Server               string            `json:"server,omitempty"`
+	Framework            string            `json:"framework,omitempty"`
+	Version              string            `json:"version,omitempty"`
+	FrameworkVersion     string            `json:"framework_version,omitempty"`
+	Protocol             string            `json:"protocol,omitempty"`
+	TLS                  bool              `json:"tls,omitempty"`
+	HTTP2                bool              `json:"http2,omitempty"`
+	Executor             string            `json:"executor,omitempty"`
+	MaxConnections       *Setting[int]     `json:"max_connections,omitempty"`
+	AcceptCount          *Setting[int]     `json:"accept_count,omitempty"`
+	MaxThreads           *Setting[int]     `json:"max_threads,omitempty"`
+	MinSpareThreads      *Setting[int]     `json:"min_spare_threads,omitempty"`
+	MaxQueue             *Setting[int]     `json:"max_queue,omitempty"`
+	MaxKeepAliveRequests *Setting[int]     `json:"max_keep_alive_requests,omitempty"`
+	ConnectionTimeout    *Setting[float64] `json:"connection_timeout_seconds,omitempty"`
+	KeepAliveTimeout     *Setting[float64] `json:"keep_alive_timeout_seconds,omitempty"`
+	VirtualThreads       *Setting[bool]    `json:"virtual_threads,omitempty"`
+	PoolThreads          *int              `json:"pool_threads,omitempty"`
+	BusyThreads          *int              `json:"busy_threads,omitempty"`
+	CurrentConnections   *int              `json:"current_connections,omitempty"`
+}
+
+// Setting is a configured value and where it was found.
+type Setting[T any] struct {
+	Value  T      `json:"value"`
+	Source string `json:"source"`
+	Note   string `json:"note,omitempty"`
+}
+
+func newProcess(p *model.Process) *Process {
+	if p == nil {
+		return nil
+	}
+	return &Process{
+		PID:              p.PID,
+		Comm:             p.Comm,
+		OpenFiles:        p.OpenFiles,
+		OpenFilesLimit:   p.OpenFilesLimit,
+		Threads:          p.Threads,
+		Stopped:          p.Stopped,
+		Container:        p.Container,
+		PodUID:           p.PodUID,
+		MemoryLimitBytes: p.MemoryLimit,
+		PIDsLimit:        p.PIDsLimit,
+		SafepointSeconds: seconds(p.SafepointTime),
+		GCSeconds:        seconds(p.GCTime),
+		ThrottledSeconds: seconds(p.CPUThrottled),
+		RunDelaySeconds:  seconds(p.RunDelay),
+		Busiest:          newDestination(p.Busiest),
+	}
+}
+
+func newDestination(d *model.Destination) *Destination {
+	if d == nil {
+		return nil
+	}
+	return &Destination{Address: d.Address.String(), Ports: d.Ports}
+}
+
+func newConnector(c *model.Connector) *Connector {
+	if c == nil {
+		return nil
+	}
+	return &Connector{
+		Server:               c.Server,
+		Framework:            c.Framework,
+		Version:              c.Version,
+		FrameworkVersion:     c.FrameworkVersion,
+		Protocol:             c.Protocol,
+		TLS:                  c.TLS,
+		HTTP2:                c.HTTP2,
+		Executor:             c.Executor,
+		MaxConnections:       newSetting(c.MaxConnections),
+		AcceptCount:          newSetting(c.AcceptCount),
+		MaxThreads:           newSetting(c.MaxThreads),
+		MinSpareThreads:      newSetting(c.MinSpareThreads),
+		MaxQueue:             newSetting(c.MaxQueue),
+		MaxKeepAliveRequests: newSetting(c.MaxKeepAliveRequests),
+		ConnectionTimeout:    newDuration(c.ConnectionTimeout),
+		KeepAliveTimeout:     newDuration(c.KeepAliveTimeout),
+		VirtualThreads:       newSetting(c.VirtualThreads),
+		PoolThreads:          c.PoolThreads,
+		BusyThreads:          c.BusyThreads,
+		CurrentConnections:   c.CurrentConnections,
+	}
+}
+
+func newSetting[T any](s *model.Setting[T]) *Setting[T] {
+	if s == nil {
+		return nil
+	}
+	return &Setting[T]{Value: s.Value, Source: s.Origin(), Note: s.Note}
+}
+
+// newDuration keeps the sign: Tomcat reads a negative timeout as none.
+func newDuration(s *model.Setting[time.Duration]) *Setting[float64] {
+	if s == nil {
+		return nil
+	}
+	return &Setting[float64]{Value: s.Value.Seconds(), Source: s.Origin(), Note: s.Note}
+}

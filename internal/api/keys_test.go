@@ -1,0 +1,59 @@
+package api_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+)
+
+// keys lists every field of a document by its path, with its type, and with
+// what leaves it out. Lists are marked by [], maps by {}.
+func keys(prefix string, t reflect.Type) []string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return keys(prefix, t.Elem())
+	case t.Kind() == reflect.Slice:
+		return keys(prefix+"[]", t.Elem())
+	case t.Kind() == reflect.Map:
+		return keys(prefix+"{}", t.Elem())
+	case t.Kind() != reflect.Struct || t.PkgPath() == "time":
+		return []string{prefix + " " + t.String()}
+	}
+	var out []string
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		field := keys(prefix+"."+name, f.Type)
+		if options != "" && len(field) == 1 {
+			field[0] += " " + options
+		} else if options != "" {
+			out = append(out, prefix+"."+name+" "+options)
+		}
+		out = append(out, field...)
+	}
+	return out
+}
+
+// The fields are written down a second time here: a renamed or removed one
+// breaks its readers, and this test. New ones are added to the file on purpose.
+func TestDocumentsOnlyGrow(t *testing.T) {
+	for name, document := range map[string]any{
+		"snapshot": api.Snapshot{},
+		"plan":     api.Plan{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden, err := os.ReadFile(filepath.Join("testdata", name+".keys"))
+			require.NoError(t, err)
+			want := strings.Split(strings.TrimSpace(string(golden)), "\n")
+			got := keys("", reflect.TypeOf(document))
+			slices.Sort(got)
+			require.Equal(t, want, got)
+		})
+	}
+}

@@ -1,0 +1,237 @@
+package api
+
+import (
+	"math"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Listener is a listening address with everything that stands behind it, or an
+// expected port on which nothing listens: that one has only its port and verdict.
+type Listener struct {
+	Address     string       `json:"address,omitempty"`
+	Port        uint16       `json:"port"`
+	Inode       uint32       `json:"inode,omitempty"`
+	NetNS       uint64       `json:"netns,omitempty"`
+	Members     int          `json:"members,omitempty"`
+	Expected    bool         `json:"expected,omitempty"`
+	Process     *Process     `json:"process,omitempty"`
+	Connector   *Connector   `json:"connector,omitempty"`
+	SynBacklog  *SynBacklog  `json:"syn_backlog,omitempty"`
+	AcceptQueue *AcceptQueue `json:"accept_queue,omitempty"`
+	Connections *Connections `json:"connections,omitempty"`
+	Capacity    *int         `json:"capacity,omitempty"`
+	Limits      []Limit      `json:"limits,omitempty"`
+	Losses      *Losses      `json:"losses,omitempty"`
+	Verdict     Verdict      `json:"verdict"`
+}
+
+// SynBacklog holds half-open connections.
+type SynBacklog struct {
+	Length int `json:"length"`
+	Limit  int `json:"limit"`
+}
+
+// AcceptQueue holds connections that the application has not accepted. It is full
+// at Capacity, one more than the kernel's Limit.
+type AcceptQueue struct {
+	Length            int      `json:"length"`
+	Limit             int      `json:"limit"`
+	Capacity          int      `json:"capacity"`
+	Full              bool     `json:"full"`
+	Peak              *int     `json:"peak,omitempty"`
+	PeakAgeSeconds    *float64 `json:"peak_age_seconds,omitempty"`
+	OldestWaitSeconds *float64 `json:"oldest_wait_seconds,omitempty"`
+	SocketDrops       *uint64  `json:"socket_drops,omitempty"`
+}
+
+// Connections are the accepted ones by phase; the phases sum to Accepted.
+type Connections struct {
+	Accepted     int            `json:"accepted"`
+	Waiting      int            `json:"waiting"`
+	InService    int            `json:"in_service"`
+	Sending      int            `json:"sending"`
+	Idle         int            `json:"idle"`
+	ClientClosed int            `json:"client_closed"`
+	Unclassified int            `json:"unclassified"`
+	Reset        *int           `json:"reset,omitempty"`
+	Abandoned    int            `json:"abandoned"`        // of client_closed: with a request that nobody has read
+	Silent       *int           `json:"silent,omitempty"` // of idle, where there are any: have sent nothing since they were connected
+	Partial      bool           `json:"partial,omitempty"`
+	States       map[string]int `json:"states,omitempty"`
+}
+
+// Limit is how full a stage is.
+type Limit struct {
+	Name          string   `json:"name"`
+	Used          int      `json:"used"`
+	Max           int      `json:"max"`
+	Ratio         *float64 `json:"ratio,omitempty"`
+	FullInSeconds *float64 `json:"full_in_seconds,omitempty"`
+}
+
+// Losses are those of the interval. Each figure counts something else; they are
+// never added up.
+type Losses struct {
+	DroppedPackets    uint64   `json:"dropped_packets"`
+	By                []Drops  `json:"by"`
+	Unattributed      uint64   `json:"unattributed"`
+	AbandonedRequests uint64   `json:"abandoned_requests"`
+	QueueResets       uint64   `json:"queue_resets"`
+	WorstCase         []string `json:"worst_case"`
+}
+
+// Drops are packets, retransmissions included, by cause and kind.
+type Drops struct {
+	Cause     string `json:"cause,omitempty"`
+	Packet    string `json:"packet"`
+	Packets   uint64 `json:"packets"`
+	Estimated bool   `json:"estimated"`
+}
+
+// Verdict is how the listener stands and why. Readers tolerate causes that they
+// do not know.
+type Verdict struct {
+	Status   string    `json:"status"`
+	Cause    string    `json:"cause,omitempty"`
+	Chain    []string  `json:"chain"`
+	Summary  string    `json:"summary"`
+	Findings []Finding `json:"findings"`
+}
+
+// Finding is one thing the evidence shows, with what to do about it.
+type Finding struct {
+	Code     string `json:"code"`
+	Severity string `json:"severity"`
+	Evidence string `json:"evidence"`
+	Advice   string `json:"advice,omitempty"`
+}
+
+func newListener(l *model.Listener) Listener {
+	return Listener{
+		Address:     l.ID.String(),
+		Port:        l.Port,
+		Inode:       l.Inode,
+		NetNS:       l.ID.NetNS,
+		Members:     groupSize(l),
+		Expected:    l.Expected,
+		Process:     newProcess(l.Process),
+		Connector:   newConnector(l.Connector),
+		SynBacklog:  (*SynBacklog)(l.SynBacklog),
+		AcceptQueue: newAcceptQueue(l.AcceptQueue),
+		Connections: newConnections(l.Connections),
+		Capacity:    l.Capacity(),
+		Limits:      newLimits(l.Limits),
+		Losses:      newLosses(l.Losses),
+		Verdict:     newVerdict(&l.Verdict),
+	}
+}
+
+// groupSize is 0, hence left out, for a listener that shares its address with
+// no other socket.
+func groupSize(l *model.Listener) int {
+	if l.Members < 2 {
+		return 0
+	}
+	return l.Members
+}
+
+func newAcceptQueue(q *model.AcceptQueue) *AcceptQueue {
+	if q == nil {
+		return nil
+	}
+	out := &AcceptQueue{
+		Length:            q.Length,
+		Limit:             q.Limit,
+		Capacity:          q.Capacity(),
+		Full:              q.Full(),
+		Peak:              q.Peak,
+		OldestWaitSeconds: seconds(q.OldestWait),
+		SocketDrops:       q.SocketDrops,
+	}
+	if q.Peak != nil && q.PeakAge > 0 {
+		out.PeakAgeSeconds = seconds(&q.PeakAge)
+	}
+	return out
+}
+
+func newConnections(c *model.Connections) *Connections {
+	if c == nil {
+		return nil
+	}
+	var silent *int
+	if c.Phases[model.Idle] > 0 {
+		silent = &c.Silent
+	}
+	return &Connections{
+		Accepted:     c.Accepted,
+		Waiting:      c.Phases[model.Waiting],
+		InService:    c.Phases[model.InService],
+		Sending:      c.Phases[model.Sending],
+		Idle:         c.Phases[model.Idle],
+		ClientClosed: c.Phases[model.ClientClosed],
+		Unclassified: c.Phases[model.Unclassified],
+		Reset:        c.Reset,
+		Abandoned:    c.Abandoned,
+		Silent:       silent,
+		Partial:      c.Partial,
+		States:       c.States,
+	}
+}
+
+func newLimits(limits []model.Limit) []Limit {
+	out := make([]Limit, 0, len(limits))
+	for _, l := range limits {
+		j := Limit{Name: l.Name, Used: l.Used, Max: l.Max, FullInSeconds: seconds(l.FullIn)}
+		if isFinite(l.Ratio) { // JSON has no Inf and no NaN: one such limit would lose the whole document
+			j.Ratio = &l.Ratio
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+func newLosses(l *model.Losses) *Losses {
+	if l == nil {
+		return nil
+	}
+	out := &Losses{
+		DroppedPackets:    l.DroppedPackets,
+		By:                make([]Drops, 0, len(l.By)),
+		Unattributed:      l.Unattributed,
+		AbandonedRequests: l.AbandonedRequests,
+		QueueResets:       l.QueueResets,
+		WorstCase:         orEmpty(l.WorstCase),
+	}
+	for _, d := range l.By {
+		out.By = append(out.By, Drops{Cause: string(d.Cause), Packet: string(d.Packet), Packets: d.Packets, Estimated: d.Estimated})
+	}
+	return out
+}
+
+func newVerdict(v *model.Verdict) Verdict {
+	out := Verdict{
+		Status:   v.Status.String(),
+		Cause:    string(v.Cause),
+		Chain:    make([]string, 0, len(v.Chain)),
+		Summary:  v.Summary,
+		Findings: make([]Finding, 0, len(v.Findings)),
+	}
+	for _, c := range v.Chain {
+		out.Chain = append(out.Chain, string(c))
+	}
+	for _, f := range v.Findings {
+		out.Findings = append(out.Findings, Finding{Code: f.Code, Severity: string(f.Severity), Evidence: f.Evidence, Advice: f.Advice})
+	}
+	return out
+}
+
+// orEmpty keeps a list a list: "[]", not "null".
+func orEmpty[T any](in []T) []T {
+	if in == nil {
+		return []T{}
+	}
+	return in
+}
+
+func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// SnapshotSchema names the JSON document. It only grows: no field of it ever
+// changes its meaning or goes away.
+const SnapshotSchema = "tcpdiag.snapshot/v1"
+
+// Snapshot is one look at everything, of schema SnapshotSchema: durations are in
+// seconds, and what is not known is left out, never zero.
+type Snapshot struct {
+	Schema          string        `json:"schema"`
+	Time            time.Time     `json:"time"`
+	IntervalSeconds float64       `json:"interval_seconds"`
+	ScanAgeSeconds  *float64      `json:"scan_age_seconds,omitempty"`
+	Host            string        `json:"host,omitempty"`
+	Kernel          string        `json:"kernel,omitempty"`
+	Listeners       []Listener    `json:"listeners"`
+	Omitted         int           `json:"omitted,omitempty"`
+	NetNS           []NetNS       `json:"netns"`
+	Notes           []string      `json:"notes,omitempty"`
+	Unavailable     []Unavailable `json:"unavailable"`
+}
+
+// NetNS is a network namespace: the kernel's counters by their own names, since
+// its start and within the interval, and its settings.
+type NetNS struct {
+	ID       uint64            `json:"id"`
+	Counters map[string]uint64 `json:"counters,omitempty"`
+	Delta    map[string]uint64 `json:"delta,omitempty"`
+	Sysctl   map[string]int    `json:"sysctl,omitempty"`
+	Sockstat map[string]int    `json:"sockstat,omitempty"`
+}
+
+// Unavailable is what could not be read, why, and how it could be.
+type Unavailable struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+	How  string `json:"how,omitempty"`
+}
+
+// NewSnapshot is the document of a snapshot, its listeners by address.
+func NewSnapshot(s *model.Snapshot) Snapshot {
+	out := Snapshot{
+		Schema:          SnapshotSchema,
+		Time:            s.Time,
+		IntervalSeconds: s.Interval.Seconds(),
+		ScanAgeSeconds:  seconds(s.ScanAge),
+		Host:            s.Host,
+		Kernel:          s.Kernel,
+		Listeners:       make([]Listener, 0, len(s.Listeners)),
+		Omitted:         s.Omitted,
+		NetNS:           make([]NetNS, 0, len(s.NetNS)),
+		Notes:           s.Notes,
+		Unavailable:     make([]Unavailable, 0, len(s.Unavailable)),
+	}
+	for _, l := range model.ByAddress(s.Listeners) {
+		out.Listeners = append(out.Listeners, newListener(l))
+	}
+	for i := range s.NetNS {
+		out.NetNS = append(out.NetNS, newNetNS(&s.NetNS[i]))
+	}
+	for _, u := range s.Unavailable {
+		out.Unavailable = append(out.Unavailable, Unavailable(u))
+	}
+	return out
+}
+
+func newNetNS(n *model.NetNS) NetNS {
+	return NetNS{ID: n.ID, Counters: n.Counters, Delta: n.Delta, Sysctl: n.Sysctl, Sockstat: n.Sockstat}
+}
+
+// seconds is a duration in the document's unit; what is not known stays nil.
+func seconds(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(d.Seconds())
+}
