@@ -1,5 +1,7 @@
-# make demo    build it and see it work (needs Go only)
-# make test    set up what the tests need, then run all of them
+# make demo      build it and see it work (needs Go only)
+# make check     format, lint, vet and every test that needs only Go: a minute
+# make test      set up what the tests need, then prove the main job
+# make test-all  make test, then packages, manifests, containers, monitoring
 # make lab, make bench, make observability: see below
 
 SHELL := /bin/bash
@@ -16,10 +18,12 @@ LDFLAGS       := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Re
 # As root nothing is skipped. As anybody else, say each test that is, and why.
 VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 
-# The tests that start real servers take the machine for themselves.
-SERVER_TESTS  := ./internal/discovery ./internal/test/e2e ./internal/test/observability
+# The tests that start real servers take the machine for themselves: those of
+# the main job, and the monitoring stack.
+SERVER_TESTS  := ./internal/discovery ./internal/test/e2e
+STACK_TESTS   := ./internal/test/observability
 
-.PHONY: build demo test setup fmt lint vet cross unit manifests manifests-test containers-test cluster-test package man servers fuzz lab bench soak observability image docker-test clean
+.PHONY: build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man servers stack fuzz lab bench soak observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -27,7 +31,17 @@ build:
 demo: build
 	./bin/tcpdiag demo
 
-test: setup fmt lint vet cross unit manifests-test containers-test package servers
+# No root, no network, no server: as anybody, in the background, on a busy machine.
+check: lint-changed vet
+	$(GO) test -short -timeout 5m ./...
+
+# What the README tells a newcomer to run.
+test: setup fmt vet unit servers
+
+# What `make test` leaves out, for .ci/run.
+test-rest: lint cross manifests-test containers-test package stack
+
+test-all: test test-rest
 
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
@@ -45,6 +59,15 @@ fmt: $(GOLANGCI)
 
 lint: $(GOLANGCI)
 	$(GOLANGCI) run --allow-parallel-runners ./...
+
+# The formatter and the linter on what differs from the main branch, where the
+# linter has been built (`make setup`): building it takes two minutes.
+BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
+
+lint-changed:
+	@if [ -x $(GOLANGCI) ]; then \
+	  $(GOLANGCI) fmt --diff ./... && $(GOLANGCI) run --allow-parallel-runners --new-from-rev $(BASE) ./...; \
+	else out=$$(gofmt -l cmd internal deploy); echo "gofmt only: the linter is not built (make setup)"; test -z "$$out" || { echo "$$out"; exit 1; }; fi
 
 vet:
 	$(GO) vet ./...
@@ -108,6 +131,10 @@ man:
 # Against real servers, one package after the other.
 servers:
 	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(SERVER_TESTS)
+
+# Prometheus and Alertmanager with the delivered rules beside a real Tomcat.
+stack:
+	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(STACK_TESTS)
 
 # Each fuzz target for a while.
 fuzz:
