@@ -23,7 +23,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man servers stack fuzz lab bench soak observability image docker-test clean
+.PHONY: build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -39,7 +39,7 @@ check: lint-changed vet
 test: setup fmt vet unit servers
 
 # What `make test` leaves out, for .ci/run.
-test-rest: lint cross manifests-test containers-test package stack
+test-rest: lint cross workflows-test manifests-test containers-test package stack
 
 test-all: test test-rest
 
@@ -123,6 +123,15 @@ package: $(GOLANGCI)
 	cd deploy/packages && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
 	$(TOOLS)/packages
 	TCPDIAG_DIST=$(CURDIR)/dist $(GO) test -race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive)$$' ./deploy/systemd
+
+# A release of the tag that is checked out, published: for the release workflow.
+release:
+	GOBIN=$(TOOLS) $(GO) install github.com/anchore/syft/cmd/syft@v1.52.0
+	PATH="$(TOOLS):$$PATH" $(GO) run github.com/goreleaser/goreleaser/v2@v2.11.2 release --clean
+
+# The workflows of the hosting platform, read by actionlint.
+workflows-test:
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
 # Manual pages and completions, in .cache/package.
 man:
