@@ -1,8 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
-
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -14,9 +12,9 @@ const nrOpen = 1 << 20
 
 // filesLimit tells where the open-files limit is set.
 func filesLimit(to int) string {
-	s := fmt.Sprintf("LimitNOFILE=%d in the unit, ulimit -n, or the container's ulimits", to)
+	s := phrase.Sprintf("LimitNOFILE=%v in the unit, ulimit -n, or the container's ulimits", to)
 	if to > nrOpen {
-		s += fmt.Sprintf("; fs.nr_open, %d by default, has to be raised first", nrOpen)
+		s += phrase.Sprintf("; fs.nr_open, %v by default, has to be raised first", nrOpen)
 	}
 	return s
 }
@@ -38,9 +36,9 @@ func filesFor(l *model.Listener, connections int) string {
 	}
 	need := filesNeeded(l, connections)
 	if need <= most {
-		return fmt.Sprintf("Each connection takes a file descriptor; the limit of %d suffices.", most)
+		return phrase.Sprintf("Each connection takes a file descriptor; the limit of %d suffices.", most)
 	}
-	return fmt.Sprintf("Each connection takes a file descriptor: raise the open-files limit from %d to %d first (%s).", most, need, filesLimit(need))
+	return phrase.Sprintf("Each connection takes a file descriptor: raise the open-files limit from %v to %v first (%s).", most, need, filesLimit(need))
 }
 
 func (j *judge) adviseFiles() string {
@@ -55,7 +53,7 @@ func (j *judge) adviseFiles() string {
 	}
 	others := ""
 	if 2*n < used || used-n > 1000 {
-		others = fmt.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%d/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
+		others = phrase.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%v/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
 	}
 	return phrase.Sentences(raiseFiles(most, need), others,
 		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
@@ -68,7 +66,7 @@ func raiseFiles(most, need int) string {
 	if need <= nrOpen && most < nrOpen {
 		to = min(to, nrOpen)
 	}
-	s := fmt.Sprintf("Raise the open-files limit from %d to %d (%s) and restart.", most, to, filesLimit(to))
+	s := phrase.Sprintf("Raise the open-files limit from %v to %v (%s) and restart.", most, to, filesLimit(to))
 	if most >= nrOpen {
 		s += " So many files are rather a leak."
 	}

@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -46,7 +45,7 @@ func (t throttling) share() float64 {
 }
 
 func (t throttling) String() string {
-	return fmt.Sprintf("the CPU limit throttled the process in %d of %s and withheld %s of the CPU time it wanted",
+	return phrase.Sprintf("the CPU limit throttled the process in %d of %s and withheld %s of the CPU time it wanted",
 		t.throttled, phrase.Count(t.periods, "period"), phrase.Percent(t.withheld))
 }
 
@@ -55,9 +54,9 @@ func (j *judge) adviseThrottled() string {
 	if t := j.throttling(); t.share() > 0 && t.withheld < .9 {
 		more := 1 / (1 - t.withheld)
 		if limit := j.Now.Process.CPULimit; limit != nil && *limit > 0 {
-			s += fmt.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
+			s += phrase.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
 		} else {
-			s += fmt.Sprintf(" to %s times what it is", phrase.Decimal(math.Ceil(more*10)/10))
+			s += phrase.Sprintf(" to %s times what it is", phrase.Decimal(math.Ceil(more*10)/10))
 		}
 		s += ", as much as the process wanted"
 	}

@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -84,7 +83,7 @@ func (j *judge) evidence(c model.Cause, v model.Verdict) string {
 		return j.join(j.lossNumbers(c, v, j.connectionsFull), j.connectionNumbers(), j.threadNumbers(), j.queueNumbers())
 	case model.CauseExecutorQueue:
 		n, _ := boundedQueue(j.Now)
-		return j.join(j.threadNumbers(), fmt.Sprintf("executor queue bounded at %d", n))
+		return j.join(j.threadNumbers(), phrase.Sprintf("executor queue bounded at %d", n))
 	case model.CauseOpenFiles, model.CauseEphemeralPorts:
 		full := c == model.CauseEphemeralPorts || j.filesFull
 		return j.join(j.lossNumbers(c, v, full), j.stageOr(c), j.connectionNumbers(), j.queueNumbers())
@@ -99,9 +98,9 @@ func (j *judge) evidence(c model.Cause, v model.Verdict) string {
 	case model.CauseSynBacklog:
 		return j.join(j.synNumbers())
 	case model.CauseListenerClosed:
-		return j.join(fmt.Sprintf("a listener on port %d went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, phrase.Count(j.resetInQueue(), "connection")), j.resetNumbers())
+		return j.join(phrase.Sprintf("a listener on port %v went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, phrase.Count(j.resetInQueue(), "connection")), j.resetNumbers())
 	case model.CauseNoListener:
-		return j.join(fmt.Sprintf("no LISTEN socket on port %d", j.Now.Port), j.resetNumbers())
+		return j.join(phrase.Sprintf("no LISTEN socket on port %v", j.Now.Port), j.resetNumbers())
 	}
 	return j.join(j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
 }
@@ -126,7 +125,7 @@ func (j *judge) threadNumbers() string {
 	}
 	s := ""
 	if busy, seen := busyThreads(j.Now); seen {
-		s = fmt.Sprintf("%d of %d threads busy", busy, most)
+		s = phrase.Sprintf("%d of %d threads busy", busy, most)
 		if j.Now.Connector.BusyThreads == nil {
 			s = j.atLeast() + s
 		}
@@ -138,13 +137,13 @@ func (j *judge) threadNumbers() string {
 		if *n >= most {
 			s += "the pool is at its maximum"
 		} else {
-			s += fmt.Sprintf("the pool has %d of at most %d", *n, most)
+			s += phrase.Sprintf("the pool has %d of at most %d", *n, most)
 		}
 	}
 	if n := waitingRequests(j.Now); n > 0 && s != "" {
-		s += fmt.Sprintf(", %s waiting", phrase.Count(n, "request"))
+		s += phrase.Sprintf(", %s waiting", phrase.Count(n, "request"))
 		if gone := j.Now.Connections.Abandoned; gone > 0 {
-			s += fmt.Sprintf(" (%d of them from clients that have closed)", gone)
+			s += phrase.Sprintf(" (%d of them from clients that have closed)", gone)
 		}
 	}
 	return s
@@ -157,24 +156,24 @@ func (j *judge) connectionNumbers() string {
 	}
 	s := phrase.Count(n, "connection") + " held"
 	if connectionLimit(j.Now) == limitKnown {
-		s = fmt.Sprintf("%d of %d connections held", n, j.Now.Connector.MaxConnections.Value)
+		s = phrase.Sprintf("%d of %d connections held", n, j.Now.Connector.MaxConnections.Value)
 	}
 	var parts []string
 	for ph := range model.NumPhases {
 		if k := phase(j.Now, ph); k > 0 {
-			part := fmt.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " "))
+			part := phrase.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " "))
 			switch n := silent(j.Now); {
 			case ph != model.Idle || n == 0:
 			case n >= k:
 				part += ", which have sent nothing yet"
 			default:
-				part += fmt.Sprintf(", %d of which have sent nothing yet", n)
+				part += phrase.Sprintf(", %d of which have sent nothing yet", n)
 			}
 			parts = append(parts, part)
 		}
 	}
 	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
-		parts = append(parts, fmt.Sprintf("%d without a socket", *r))
+		parts = append(parts, phrase.Sprintf("%d without a socket", *r))
 	}
 	if len(parts) > 0 {
 		s += " (" + strings.Join(parts, ", ") + ")"
@@ -195,9 +194,9 @@ func (j *judge) queueNumbers() string {
 	if q == nil {
 		return ""
 	}
-	s := fmt.Sprintf("accept queue %d of %d", q.Length, q.Capacity())
+	s := phrase.Sprintf("accept queue %d of %d", q.Length, q.Capacity())
 	if q.Peak != nil && *q.Peak > q.Length {
-		s += fmt.Sprintf(", at its peak %d", *q.Peak)
+		s += phrase.Sprintf(", at its peak %d", *q.Peak)
 	}
 	if q.OldestWait != nil && q.Length > 0 {
 		s += ", the oldest has waited " + phrase.Seconds(*q.OldestWait)
@@ -212,11 +211,11 @@ func (j *judge) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
 	n, all := j.droppedFor(c), j.losses().DroppedPackets
 	switch {
 	case n > 0 && !shown && v.Status == model.StatusLosing:
-		return fmt.Sprintf("the limit was reached in the looks around %d of the %s, it is not now", n, phrase.Count(all, "dropped packet"))
+		return phrase.Sprintf("the limit was reached in the looks around %d of the %s, it is not now", n, phrase.Count(all, "dropped packet"))
 	case n == 0 || n == all:
 		return ""
 	}
-	return fmt.Sprintf("%d of the %s fall to this cause", n, phrase.Count(all, "dropped packet"))
+	return phrase.Sprintf("%d of the %s fall to this cause", n, phrase.Count(all, "dropped packet"))
 }
 
 func (j *judge) stageOr(c model.Cause) string {
@@ -231,20 +230,20 @@ func (j *judge) clampedNumbers() string {
 	if !ok {
 		return ""
 	}
-	s := fmt.Sprintf("configured is acceptCount %d%s, in force is %d (Send-Q of the listener)", n, sourceOf(j.Now.Connector.AcceptCount), j.Now.AcceptQueue.Limit)
+	s := phrase.Sprintf("configured is acceptCount %d%s, in force is %d (Send-Q of the listener)", n, sourceOf(j.Now.Connector.AcceptCount), j.Now.AcceptQueue.Limit)
 	if somax, ok := j.Sysctl["somaxconn"]; ok {
-		s += fmt.Sprintf("; net.core.somaxconn is %d now", somax)
+		s += phrase.Sprintf("; net.core.somaxconn is %d now", somax)
 	}
 	return s
 }
 
 func (j *judge) synNumbers() string {
-	s := fmt.Sprintf("%s dropped before the accept queue", phrase.Count(j.droppedFor(model.CauseSynBacklog), "packet"))
+	s := phrase.Sprintf("%s dropped before the accept queue", phrase.Count(j.droppedFor(model.CauseSynBacklog), "packet"))
 	if b := j.Now.SynBacklog; b != nil {
-		s += fmt.Sprintf("; %s half-open, limit %d", phrase.Count(b.Length, "connection"), b.Limit)
+		s += phrase.Sprintf("; %s half-open, limit %d", phrase.Count(b.Length, "connection"), b.Limit)
 	}
 	if n := j.Delta["TCPReqQFullDrop"]; n > 0 {
-		s += fmt.Sprintf("; TCPReqQFullDrop +%d", n)
+		s += phrase.Sprintf("; TCPReqQFullDrop +%d", n)
 	}
 	return s
 }
@@ -252,7 +251,7 @@ func (j *judge) synNumbers() string {
 // resetNumbers support a refusal; they are the whole namespace's.
 func (j *judge) resetNumbers() string {
 	if n, ok := j.Delta["OutRsts"]; ok && n > 0 {
-		return fmt.Sprintf("the namespace sent %s%s, to whatever port", phrase.Count(n, "reset"), j.inInterval())
+		return phrase.Sprintf("the namespace sent %s%s, to whatever port", phrase.Count(n, "reset"), j.inInterval())
 	}
 	return ""
 }

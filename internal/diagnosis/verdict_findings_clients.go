@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -21,7 +20,7 @@ func (j *judge) clientFindings() []model.Finding {
 	if n := j.losses().AbandonedRequests; n > 0 {
 		out = append(out, model.Finding{
 			Code: "abandoned_requests", Severity: model.SeverityWarning,
-			Evidence: fmt.Sprintf("Probably given up by their clients%s: %s, waiting or in service when the client closed; the connection then vanished while the namespace counted a reset (EstabResets). "+
+			Evidence: phrase.Sprintf("Probably given up by their clients%s: %s, waiting or in service when the client closed; the connection then vanished while the namespace counted a reset (EstabResets). "+
 				"An estimate: scans miss what comes and goes between two of them, and resets of other connections count, too.",
 				j.inInterval(), phrase.Count(n, "request")),
 			Advice: "Such clients typically saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
@@ -30,14 +29,14 @@ func (j *judge) clientFindings() []model.Finding {
 	if n := j.losses().QueueResets; n > 0 && j.losses().DroppedPackets > 0 {
 		out = append(out, model.Finding{
 			Code: "queue_resets", Severity: model.SeverityCritical,
-			Evidence: fmt.Sprintf("%s stood in the accept queue when the listener closed.", phrase.Count(n, "connection")),
+			Evidence: phrase.Sprintf("%s stood in the accept queue when the listener closed.", phrase.Count(n, "connection")),
 			Advice:   "Their clients were reset, although they had done nothing but wait; most HTTP clients repeat only idempotent requests by themselves.",
 		})
 	}
 	if n := j.losses().Unattributed; n > 0 && !j.countsUnattributed() {
 		out = append(out, model.Finding{
 			Code: "unattributed_drops", Severity: model.SeverityInfo,
-			Evidence: fmt.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, phrase.Verb(n, "packet was", "packets were"), j.inInterval()),
+			Evidence: phrase.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, phrase.Verb(n, "packet was", "packets were"), j.inInterval()),
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
@@ -69,7 +68,7 @@ func (j *judge) packetNumbers() string {
 		if n[k.kind] == 0 {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%d %s", n[k.kind], phrase.Verb(n[k.kind], k.one, k.many)))
+		parts = append(parts, phrase.Sprintf("%d %s", n[k.kind], phrase.Verb(n[k.kind], k.one, k.many)))
 	}
 	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included: the clients behind them are at most as many, usually fewer"
 	for _, d := range j.losses().By {

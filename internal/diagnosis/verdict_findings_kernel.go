@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -19,7 +18,7 @@ func (j *judge) kernelFindings() []model.Finding {
 	if n := j.Delta["SyncookiesSent"]; n > 0 && j.Sysctl["tcp_syncookies"] != 2 {
 		out = append(out, model.Finding{
 			Code: "syncookies", Severity: model.SeverityInfo,
-			Evidence: fmt.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (SyncookiesSent): these were not turned away.", j.inInterval(), phrase.Count(n, "SYN"), phrase.Verb(n, "was", "were")),
+			Evidence: phrase.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (SyncookiesSent): these were not turned away.", j.inInterval(), phrase.Count(n, "SYN"), phrase.Verb(n, "was", "were")),
 			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
 		})
 	}
@@ -47,7 +46,7 @@ func (j *judge) memoryPressure() []string {
 	var out []string
 	for _, name := range []string{"TCPMemoryPressures", "TCPAbortOnMemory"} {
 		if n := j.Delta[name]; n > 0 {
-			out = append(out, fmt.Sprintf("%s +%d", name, n))
+			out = append(out, phrase.Sprintf("%s +%d", name, n))
 		}
 	}
 	return out

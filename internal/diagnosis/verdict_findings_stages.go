@@ -1,8 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
-
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -40,7 +38,7 @@ func (j *judge) acceptCountChanged(add adder) {
 	n, ok := acceptCount(j.Now)
 	if q := j.Now.AcceptQueue; ok && q != nil && n < q.Limit {
 		add("accept_count_changed", model.SeverityInfo,
-			fmt.Sprintf("Configured is acceptCount %d%s, but the listener was opened with a backlog of %d.", n, sourceOf(j.Now.Connector.AcceptCount), q.Limit),
+			phrase.Sprintf("Configured is acceptCount %d%s, but the listener was opened with a backlog of %d.", n, sourceOf(j.Now.Connector.AcceptCount), q.Limit),
 			"The setting was changed after the start, or is not the one this process was started with: the new value counts after a restart.")
 	}
 }
@@ -64,12 +62,12 @@ func (j *judge) openFilesFinding(add adder) {
 	conns := j.Now.Connector.MaxConnections.Value
 	to, instead := filesNeeded(j.Now, conns), ""
 	if fewer := (most - (used - n)) * 9 / 10; fewer > 0 {
-		instead = fmt.Sprintf(", or lower %s to %d, so that clients wait in the queue instead of accept() failing", maxConnectionsSetting().name(j.Now), fewer)
+		instead = phrase.Sprintf(", or lower %s to %v, so that clients wait in the queue instead of accept() failing", maxConnectionsSetting().name(j.Now), fewer)
 	}
 	add("open_files_below_max_connections", model.SeverityWarning,
-		fmt.Sprintf("The process may open %d files, %d are open and %d of these are no connections of this listener: the files run out at about %d connections, before maxConnections (%d).",
+		phrase.Sprintf("The process may open %d files, %d are open and %d of these are no connections of this listener: the files run out at about %d connections, before maxConnections (%d).",
 			most, used, used-n, max(0, most-(used-n)), conns),
-		fmt.Sprintf("Raise the open-files limit to %d (%s) and restart%s.", to, filesLimit(to), instead))
+		phrase.Sprintf("Raise the open-files limit to %v (%s) and restart%s.", to, filesLimit(to), instead))
 }
 
 // forecast warns of what hits all of a sudden: a process out of files or ports
@@ -96,7 +94,7 @@ func (j *judge) peakFinding(add adder) {
 		ago = " " + phrase.Seconds(q.PeakAge) + " ago"
 	}
 	add("accept_queue_peak", model.SeverityInfo,
-		fmt.Sprintf("The accept queue held %d of %d connections%s, and holds %d now.", *q.Peak, q.Capacity(), ago, q.Length),
+		phrase.Sprintf("The accept queue held %d of %d connections%s, and holds %d now.", *q.Peak, q.Capacity(), ago, q.Length),
 		"A burst, or a moment in which nothing was accepted: it fell between two looks and is only seen by the samples.")
 }
 
@@ -108,13 +106,13 @@ func (j *judge) connectionFindings(add adder) {
 	}
 	if r := c.Reset; r != nil && *r > 0 {
 		add("reset_connections", model.SeverityWarning,
-			fmt.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
+			phrase.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
 				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
 			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. Actuator's tomcat.connections.current tells how many are held.")
 	}
 	if j.undercounted() && !c.Partial {
 		add("connections_undercounted", model.SeverityInfo,
-			fmt.Sprintf("Connections wait although only %d of %d are seen; slots held by connections that the client has reset could not be counted, so that maxConnections may be reached after all.", c.Accepted, j.Now.Connector.MaxConnections.Value),
+			phrase.Sprintf("Connections wait although only %d of %d are seen; slots held by connections that the client has reset could not be counted, so that maxConnections may be reached after all.", c.Accepted, j.Now.Connector.MaxConnections.Value),
 			"Run as root or as the process's user and group, so that /proc/PID/fd can be read.")
 	}
 	if c.Partial {
@@ -143,7 +141,7 @@ func (j *judge) unclassified(add adder) {
 			"Ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy.")
 	default:
 		add("unclassified", model.SeverityInfo,
-			fmt.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", phrase.Count(n, "connection"), phrase.Verb(n, "has", "have")),
+			phrase.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", phrase.Count(n, "connection"), phrase.Verb(n, "has", "have")),
 			"They hold a connection slot each and no thread. If it is clients that never finish their request, connectionTimeout decides how long they may.")
 	}
 }
@@ -167,7 +165,7 @@ func (j *judge) notes(add adder) {
 	note := func(s *model.Setting[int], name setting, code string) {
 		if s != nil && s.Note != "" {
 			add(code, model.SeverityInfo,
-				fmt.Sprintf("%s is %d%s: %s", name.name(j.Now), s.Value, sourceOf(s), s.Note), "")
+				phrase.Sprintf("%s is %d%s: %s", name.name(j.Now), s.Value, sourceOf(s), s.Note), "")
 		}
 	}
 	note(c.MaxConnections, maxConnectionsSetting(), "max_connections_note")

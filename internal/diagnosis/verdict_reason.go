@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -37,7 +36,7 @@ func (j *judge) reason(v model.Verdict) string {
 		return full + " because connections came faster than " + serverName(j.Now) + " accepted them" + seen + j.roomInside()
 	case model.CauseBacklogClamped:
 		n, _ := acceptCount(j.Now)
-		return full + fmt.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
+		return full + phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
 	case model.CauseSynBacklog:
 		return " at the SYN queue, before their handshake was complete"
 	case model.CauseNone:
@@ -51,7 +50,7 @@ func (j *judge) reason(v model.Verdict) string {
 			return full + "; what holds it up cannot be told, not all connections could be counted"
 		}
 		if uncertainLimit(j.Now) {
-			return full + fmt.Sprintf("; what holds it up cannot be told, it is not certain that maxConnections is %d",
+			return full + phrase.Sprintf("; what holds it up cannot be told, it is not certain that maxConnections is %d",
 				j.Now.Connector.MaxConnections.Value)
 		}
 		return full + "; what holds it up cannot be told while maxConnections is not known"
@@ -64,11 +63,11 @@ func idlePhrase(l *model.Listener) string {
 	idle, silent := phase(l, model.Idle), silent(l)
 	switch {
 	case silent == 0:
-		return fmt.Sprintf("%d of them idle keep-alive connections", idle)
+		return phrase.Sprintf("%d of them idle keep-alive connections", idle)
 	case silent >= idle:
-		return fmt.Sprintf("%d of them idle, whose clients have sent nothing yet", idle)
+		return phrase.Sprintf("%d of them idle, whose clients have sent nothing yet", idle)
 	}
-	return fmt.Sprintf("%d of them idle (the clients of %d have sent nothing yet)", idle, silent)
+	return phrase.Sprintf("%d of them idle (the clients of %d have sent nothing yet)", idle, silent)
 }
 
 // mostlySilent: most idle connections are such as have never had a request.
@@ -92,15 +91,15 @@ func (j *judge) connectionsPhrase() string {
 	holds, aside := "holds", ""
 	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
 		holds = "seems to hold"
-		aside = fmt.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, phrase.Count(*r, "descriptor"))
+		aside = phrase.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, phrase.Count(*r, "descriptor"))
 	}
-	s := fmt.Sprintf("%s %s %d of %d connections", serverName(j.Now), holds, n, most)
+	s := phrase.Sprintf("%s %s %d of %d connections", serverName(j.Now), holds, n, most)
 	if most == 1 {
-		s = fmt.Sprintf("%s %s the one connection it may (maxConnections=1)", serverName(j.Now), holds)
+		s = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", serverName(j.Now), holds)
 	}
 	s += aside
 	if j.slotsWithoutThread() {
-		s += fmt.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, model.Unclassified))
+		s += phrase.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, model.Unclassified))
 	}
 	return s
 }
@@ -122,9 +121,9 @@ func (j *judge) filesPhrase() string {
 	if !ok || !j.filesFull {
 		return "the process had no file descriptor left for accept()"
 	}
-	s := fmt.Sprintf("%d of %d files are open and accept() fails", used, most)
+	s := phrase.Sprintf("%d of %d files are open and accept() fails", used, most)
 	if n, ok := held(j.Now); ok && connectionLimit(j.Now) == limitKnown {
-		s += fmt.Sprintf(", with %d of %d connections", n, j.Now.Connector.MaxConnections.Value)
+		s += phrase.Sprintf(", with %d of %d connections", n, j.Now.Connector.MaxConnections.Value)
 	}
 	return s
 }
@@ -140,11 +139,11 @@ func (j *judge) pausePhrase() string {
 	case !j.stoodStill():
 		return "the JVM stood still"
 	case j.Now.Process.InSafepoint != nil:
-		return fmt.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
+		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
 	case d > j.Elapsed:
-		return fmt.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
+		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
 	default:
-		return fmt.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.Elapsed))
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.Elapsed))
 	}
 }
 
@@ -156,7 +155,7 @@ func (j *judge) cpuPhrase(c model.Cause) string {
 		return "the CPU limit throttled the process"
 	}
 	if n := j.share(runDelay); n >= j.t.RunDelay {
-		return fmt.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
+		return phrase.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
 	}
 	return "the process's threads waited for a CPU"
 }
@@ -168,9 +167,9 @@ func (j *judge) roomInside() string {
 	case !ok:
 		return ""
 	case connectionLimit(j.Now) == limitKnown:
-		return fmt.Sprintf(", with %d of %d connections taken now", n, j.Now.Connector.MaxConnections.Value)
+		return phrase.Sprintf(", with %d of %d connections taken now", n, j.Now.Connector.MaxConnections.Value)
 	case connectionLimit(j.Now) == limitNone:
-		return fmt.Sprintf(", with %s now and no limit on them", phrase.Count(n, "connection"))
+		return phrase.Sprintf(", with %s now and no limit on them", phrase.Count(n, "connection"))
 	}
 	return ""
 }

@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -27,10 +26,10 @@ func (j *judge) summary(v model.Verdict) string {
 func (j *judge) summaryDown(c model.Cause) string {
 	if c == model.CauseListenerClosed {
 		n := j.resetInQueue()
-		return fmt.Sprintf("The listener on port %d closed with %s in its accept queue, which %s reset; new clients are refused.",
+		return phrase.Sprintf("The listener on port %v closed with %s in its accept queue, which %s reset; new clients are refused.",
 			j.Now.Port, phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"))
 	}
-	return fmt.Sprintf("Nothing listens on port %d: clients are refused.", j.Now.Port)
+	return phrase.Sprintf("Nothing listens on port %v: clients are refused.", j.Now.Port)
 }
 
 // lossPhrase: packets are packets, never clients.
@@ -38,17 +37,17 @@ func (j *judge) lossPhrase() string {
 	dropped, reset := j.losses().DroppedPackets, j.resetInQueue()
 	s := ""
 	if dropped > 0 {
-		s = fmt.Sprintf("%s %s dropped%s", phrase.Count(dropped, "packet"), phrase.Verb(dropped, "was", "were"), j.inInterval())
+		s = phrase.Sprintf("%s %s dropped%s", phrase.Count(dropped, "packet"), phrase.Verb(dropped, "was", "were"), j.inInterval())
 	}
 	if reset > 0 && s != "" {
-		return s + fmt.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
+		return s + phrase.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
 	}
 	if reset > 0 {
 		who := "the listener"
 		if j.Closed != nil && j.Closed.Part {
 			who = "one of the sockets that share the address (SO_REUSEPORT)"
 		}
-		return fmt.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, j.inInterval(), phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
+		return phrase.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, j.inInterval(), phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
 	}
 	return s
 }
@@ -88,7 +87,7 @@ func (j *judge) lostYet(sep string) string {
 // abandonedPhrase: they are seen at scans, which miss some.
 func (j *judge) abandonedPhrase() string {
 	n := j.losses().AbandonedRequests
-	return fmt.Sprintf("at least %s %s given up by the client%s", phrase.Count(n, "request"), phrase.Verb(n, "was", "were"), j.inInterval())
+	return phrase.Sprintf("at least %s %s given up by the client%s", phrase.Count(n, "request"), phrase.Verb(n, "was", "were"), j.inInterval())
 }
 
 // queuePhrase tells what waits outside.
@@ -98,9 +97,9 @@ func (j *judge) queuePhrase() string {
 		return "connections wait in the accept queue"
 	}
 	if q.Full() {
-		return fmt.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
+		return phrase.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
 	}
-	return fmt.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
+	return phrase.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
 }
 
 // threadsPhrase tells what waits inside. Where the phases are not known it
@@ -112,9 +111,9 @@ func (j *judge) threadsPhrase() string {
 	busy, seen := busyThreads(j.Now)
 	switch {
 	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
-		return fmt.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
+		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
 	case busy < most:
-		return fmt.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
+		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
 	}
 	return all(most, "thread") + " busy and " + requests
 }
@@ -145,9 +144,9 @@ func (j *judge) executorPhrase() string {
 	case n == 0:
 		return "the executor's queue has no place at all, " + rejects
 	case waiting < n:
-		return fmt.Sprintf("%d of %d places in the executor's queue are taken, and when all are, %s", waiting, n, rejects)
+		return phrase.Sprintf("%d of %d places in the executor's queue are taken, and when all are, %s", waiting, n, rejects)
 	}
-	return fmt.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
+	return phrase.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
 }
 
 func (j *judge) summaryWarning(v model.Verdict) string {
@@ -162,7 +161,7 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 		}
 	}
 	q := j.Now.AcceptQueue
-	return fmt.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
+	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
 }
 
 // stagePhrase says how far a stage is used, and when it will be full.
@@ -174,9 +173,9 @@ func (j *judge) stagePhrase(c model.Cause) string {
 		model.CauseMaxThreads:     "threads are busy",
 		model.CauseMaxConnections: "connections are taken",
 	}[c]
-	s := fmt.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
+	s := phrase.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
 	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
-		s = fmt.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio))
+		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio))
 	}
 	if l.FullIn != nil {
 		in := "about " + phrase.Seconds(*l.FullIn)
@@ -192,7 +191,7 @@ func (j *judge) stageAside(c model.Cause) string {
 	switch c {
 	case model.CauseMaxThreads:
 		if n := waitingRequests(j.Now); n > 0 {
-			return fmt.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
+			return phrase.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
 		}
 	case model.CauseMaxConnections:
 		if queueWaits(j.Now) {
@@ -200,7 +199,7 @@ func (j *judge) stageAside(c model.Cause) string {
 		}
 	case model.CauseOpenFiles:
 		if conn, ok := limitNamed(j.limits, stageMaxConnections); ok && j.filesFirst() {
-			return fmt.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
+			return phrase.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
 		}
 	}
 	return ""
@@ -209,7 +208,7 @@ func (j *judge) stageAside(c model.Cause) string {
 // summaryOK gives the three numbers that show why there is nothing to do.
 func (j *judge) summaryOK() string {
 	if !j.Now.Listening() {
-		return fmt.Sprintf("Nothing listens on port %d; nobody said that something should.", j.Now.Port)
+		return phrase.Sprintf("Nothing listens on port %v; nobody said that something should.", j.Now.Port)
 	}
 	s := "Nothing is lost and nothing is held up"
 	switch {
@@ -228,26 +227,26 @@ func (j *judge) summaryOK() string {
 	add := func(text string) { s += sep + text; sep = ", " }
 	if most, ok := maxThreads(j.Now); ok {
 		if busy, seen := busyThreads(j.Now); seen {
-			add(fmt.Sprintf("%d of %d threads busy", busy, most))
+			add(phrase.Sprintf("%d of %d threads busy", busy, most))
 		}
 	}
 	if n, ok := held(j.Now); ok {
 		switch connectionLimit(j.Now) {
 		case limitKnown:
-			add(fmt.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value))
+			add(phrase.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value))
 		default:
 			add(phrase.Count(n, "connection"))
 		}
 		if idle := phase(j.Now, model.Idle); idle > 0 {
-			s += fmt.Sprintf(" (%d idle)", idle)
+			s += phrase.Sprintf(" (%d idle)", idle)
 		}
 	}
 	if q := j.Now.AcceptQueue; q != nil {
-		add(fmt.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
+		add(phrase.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
 	}
 	if j.clamped() {
 		n, _ := acceptCount(j.Now)
-		s += fmt.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
+		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
 	}
 	return s + "."
 }

@@ -33,9 +33,9 @@ func Count[N int | uint64](n N, noun string) string {
 		return "1 " + noun
 	}
 	if strings.HasSuffix(noun, "s") {
-		return fmt.Sprintf("%d %ses", n, noun)
+		return Number(n) + " " + noun + "es"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return Number(n) + " " + noun + "s"
 }
 
 // Verb agrees with a number: "1 request waits", "2 requests wait".

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -24,16 +23,16 @@ func (p *Plan) Summary() string {
 	if o.Failed() == 0 {
 		again := ""
 		if p.Retried > 0 {
-			again = digits(p.Retried) + " of them only by trying again, "
+			again = phrase.Number(p.Retried) + " of them only by trying again, "
 		}
-		return fmt.Sprintf("All %s served, %sthe last after %s.", counted(o.Served, "client is", "clients are"), again, inWords(p.Latency.Max))
+		return phrase.Sprintf("All %s served, %sthe last after %s.", counted(o.Served, "client is", "clients are"), again, inWords(p.Latency.Max))
 	}
 	parts := []string{"None of " + counted(p.Input.Requests, "client", "clients") + " is served"}
 	switch {
 	case p.Input.Requests == 1:
 		parts[0] = "The only client is not served"
 	case o.Served > 0:
-		parts[0] = fmt.Sprintf("%s of %s %s served", digits(o.Served), counted(p.Input.Requests, "client", "clients"), phrase.Verb(o.Served, "is", "are"))
+		parts[0] = phrase.Sprintf("%s of %s %s served", phrase.Number(o.Served), counted(p.Input.Requests, "client", "clients"), phrase.Verb(o.Served, "is", "are"))
 	}
 	if n := o.ConnectTimeout; n > 0 {
 		parts = append(parts, counted(n, "gives", "give")+" up connecting"+p.connectLimit())
@@ -108,17 +107,17 @@ func (p *Plan) poolNote() string {
 		return "" // one request alone takes too long: no limit is the cause
 	}
 	workers, limit := in.workers()
-	speed := fmt.Sprintf("%s %s finish %s requests/s", digits(workers), limit, rate(p.perSecond()))
+	speed := phrase.Sprintf("%s %s finish %s requests/s", phrase.Number(workers), limit, rate(p.perSecond()))
 	more, other := "add threads", "accept-count or max-connections"
 	if limit != "threads" {
 		more, other = "raise max-connections", "accept-count"
 	}
 	switch {
 	case in.Rate > p.perSecond() && p.Outcomes.Failed() > 0:
-		return fmt.Sprintf("%s, and %s/s come: no queue is long enough for that, it only makes clients wait before they fail. Shorten the work or %s.", speed, rate(in.Rate), more)
+		return phrase.Sprintf("%s, and %s/s come: no queue is long enough for that, it only makes clients wait before they fail. Shorten the work or %s.", speed, rate(in.Rate), more)
 	case p.Outcomes.ReadTimeout > 0 && p.Dropped.ACK == 0:
-		return fmt.Sprintf("%s, %s at once need %s. More %s would not help: clients would wait elsewhere, not less.",
-			speed, digits(in.Requests), inWords(p.wholeTime()), other)
+		return phrase.Sprintf("%s, %s at once need %s. More %s would not help: clients would wait elsewhere, not less.",
+			speed, phrase.Number(in.Requests), inWords(p.wholeTime()), other)
 	}
 	return ""
 }
@@ -136,8 +135,8 @@ func (p *Plan) frontNote() string {
 	if p.Capacity == nil || drops.SYN+drops.ACK == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s fit (max-connections %s + backlog %s + 1, the kernel's own). It drops the packets of those beyond: %s. A full backlog never refuses: Linux repeats the SYN after %s s.%s",
-		counted(*p.Capacity, "client", "clients"), digits(p.Input.MaxConnections), digits(p.Input.Backlog()),
+	return phrase.Sprintf("%s fit (max-connections %s + backlog %s + 1, the kernel's own). It drops the packets of those beyond: %s. A full backlog never refuses: Linux repeats the SYN after %s s.%s",
+		counted(*p.Capacity, "client", "clients"), phrase.Number(p.Input.MaxConnections), phrase.Number(p.Input.Backlog()),
 		drops, p.Input.SynRetries.schedule(), p.noPlaceInTime())
 }
 
@@ -147,7 +146,7 @@ func (p *Plan) noPlaceInTime() string {
 	if in.Threads < 0 || in.ConnectTimeout == 0 || in.ConnectTimeout >= in.ServiceTime || in.Rate > 0 {
 		return ""
 	}
-	return fmt.Sprintf(" More threads would not let them in: the first place is free after %s.", inWords(in.ServiceTime))
+	return phrase.Sprintf(" More threads would not let them in: the first place is free after %s.", inWords(in.ServiceTime))
 }
 
 // synQueueNote tells the drops that more room would not avoid.
@@ -155,7 +154,7 @@ func (p *Plan) synQueueNote() string {
 	if p.Dropped.SynQueue == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s dropped because the SYN queue was full. Switch net.ipv4.tcp_syncookies on.",
+	return phrase.Sprintf("%s dropped because the SYN queue was full. Switch net.ipv4.tcp_syncookies on.",
 		counted(p.Dropped.SynQueue, "SYN was", "SYNs were"))
 }
 
@@ -182,8 +181,8 @@ func (p *Plan) clampNote() string {
 	if in.Backlog() == in.AcceptCount {
 		return ""
 	}
-	return fmt.Sprintf("accept-count %s is cut to net.core.somaxconn = %s. Raise the sysctl, then restart the listener.",
-		digits(in.AcceptCount), digits(in.Somaxconn))
+	return phrase.Sprintf("accept-count %s is cut to net.core.somaxconn = %s. Raise the sysctl, then restart the listener.",
+		phrase.Number(in.AcceptCount), phrase.Number(in.Somaxconn))
 }
 
 func (p *Plan) halfOpenNote() string {
@@ -201,17 +200,17 @@ func (p *Plan) wastedNote() string {
 	if p.Wasted == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s worked on although the client had given up; the server is busy until %s.",
+	return phrase.Sprintf("%s worked on although the client had given up; the server is busy until %s.",
 		counted(p.Wasted, "request is", "requests are"), inWords(p.Duration))
 }
 
 func (p *Plan) edgeNote() string {
 	var out []string
 	if n := p.JustInTime; n > 0 && n*200 >= p.Input.Requests {
-		out = append(out, fmt.Sprintf("%s in the last 1 %% of the client's timeout, and in reality may come too late.", counted(n, "response arrives", "responses arrive")))
+		out = append(out, phrase.Sprintf("%s in the last 1 %% of the client's timeout, and in reality may come too late.", counted(n, "response arrives", "responses arrive")))
 	}
 	if n := p.JustLate; n > 0 && n*200 >= p.Input.Requests {
-		out = append(out, fmt.Sprintf("%s the client's timeout by less than 1 %%, and in reality may come in time.", counted(n, "response misses", "responses miss")))
+		out = append(out, phrase.Sprintf("%s the client's timeout by less than 1 %%, and in reality may come in time.", counted(n, "response misses", "responses miss")))
 	}
 	return strings.Join(out, " ")
 }
@@ -229,39 +228,30 @@ func (p *Plan) SmallestNotes() []string {
 		out = append(out, "Threads do not limit (virtual threads): max-connections says how many requests are worked on at once.")
 	}
 	if pace := int(math.Ceil(p.Input.Rate * p.Input.ServiceTime.Seconds())); workers < pace {
-		out = append(out, fmt.Sprintf("Enough for this long; to keep pace with %s/s for ever takes %s %s.", rate(p.Input.Rate), digits(pace), kind))
+		out = append(out, phrase.Sprintf("Enough for this long; to keep pace with %s/s for ever takes %s %s.", rate(p.Input.Rate), phrase.Number(pace), kind))
 	}
 	if l.AcceptCount > p.Input.Somaxconn {
-		out = append(out, fmt.Sprintf("accept-count %s needs net.core.somaxconn of as much (now %s), set before the server starts.",
-			digits(l.AcceptCount), digits(p.Input.Somaxconn)))
+		out = append(out, phrase.Sprintf("accept-count %s needs net.core.somaxconn of as much (now %s), set before the server starts.",
+			phrase.Number(l.AcceptCount), phrase.Number(p.Input.Somaxconn)))
 	}
 	if given := p.Input.AcceptCount; l.AcceptCount > given && p.Input.Syncookies {
-		out = append(out, fmt.Sprintf("Or leave accept-count at %s and set max-connections to %s; mind the open files.",
-			digits(given), digits(l.MaxConnections+l.AcceptCount-given)))
+		out = append(out, phrase.Sprintf("Or leave accept-count at %s and set max-connections to %s; mind the open files.",
+			phrase.Number(given), phrase.Number(l.MaxConnections+l.AcceptCount-given)))
 	}
 	return out
 }
 
 func counted(n int, one, many string) string {
 	if n == 1 {
-		return digits(n) + " " + one
+		return phrase.Number(n) + " " + one
 	}
-	return digits(n) + " " + many
-}
-
-// digits writes 8192 as "8,192".
-func digits(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return phrase.Number(n) + " " + many
 }
 
 // rate prints requests per second.
 func rate(f float64) string {
 	if f >= 1000 {
-		return digits(int(math.Round(f)))
+		return phrase.Number(int(math.Round(f)))
 	}
 	return phrase.Decimal(f)
 }

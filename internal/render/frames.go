@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // Frames are the screens of watch: what every look shows, what was before, and
@@ -136,7 +137,7 @@ func (f *Frames) keys(below int) *screen {
 	keys := []string{"q quit", pause}
 	switch {
 	case below > 0:
-		keys = append(keys, "↑↓ scroll ("+number(below)+" more)")
+		keys = append(keys, "↑↓ scroll ("+phrase.Number(below)+" more)")
 	case f.scroll > 0:
 		keys = append(keys, "↑↓ scroll")
 	}

@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // watched is a listener's text with its past below the verdict.
@@ -83,7 +84,7 @@ func (s *screen) past(h *history, l *model.Listener) {
 		s.line(slices.Concat(
 			[]span{{text: blanks(indent)}, {padRight(f.name, labelWidth+2), plain}},
 			f.blocks(values, top),
-			[]span{{padLeft(number(peak), right), dim}},
+			[]span{{padLeft(phrase.Number(peak), right), dim}},
 		)...)
 	}
 	s.ago(h.span(columns), columns, right)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // Lines are what watch writes where there is no screen to draw on: a line for
@@ -95,5 +96,5 @@ func figureOr[T int | uint64](known bool, n T) string {
 	if !known {
 		return "n/a"
 	}
-	return bare(number(n))
+	return bare(phrase.Number(n))
 }

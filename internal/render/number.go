@@ -4,30 +4,16 @@ import (
 	"math"
 	"strconv"
 	"time"
-)
 
-// number writes 8192 as "8,192": at three in the morning nobody counts digits.
-func number[T ~int | ~uint64](n T) string {
-	s := strconv.FormatInt(int64(n), 10)
-	if n > 0 {
-		s = strconv.FormatUint(uint64(n), 10)
-	}
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
 
 // plural is "1 packet" or "1,700 packets".
 func plural[T ~int | ~uint64](n T, one, many string) string {
 	if n == 1 {
-		return number(n) + " " + one
+		return phrase.Number(n) + " " + one
 	}
-	return number(n) + " " + many
+	return phrase.Number(n) + " " + many
 }
 
 // nbsp keeps a number and its unit on one line; the screen writes it as a blank.

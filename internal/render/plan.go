@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 
 	"charm.land/lipgloss/v2"
@@ -42,7 +43,7 @@ func (s *screen) planHead(p *plan.Plan) {
 		load += " at once"
 	}
 	limits := planThreads(in.Threads) + " · max-connections" + nbsp + planLimit(in.MaxConnections) +
-		" · accept-count" + nbsp + number(in.AcceptCount)
+		" · accept-count" + nbsp + phrase.Number(in.AcceptCount)
 	s.paragraph(0, span{"tcpdiag plan · " + load + ", " + howLong(in.ServiceTime) + " of work each · " + limits, dim})
 	badge, st := span{"FAILS", badgeBad}, bad
 	switch {
@@ -60,7 +61,7 @@ func (s *screen) planHead(p *plan.Plan) {
 
 func planNumber(f float64) string {
 	if f == math.Trunc(f) {
-		return number(int(f))
+		return phrase.Number(int(f))
 	}
 	return fmt.Sprintf("%.3g", f)
 }
@@ -69,13 +70,13 @@ func planLimit(n int) string {
 	if n < 0 {
 		return "unlimited"
 	}
-	return number(n)
+	return phrase.Number(n)
 }
 
 // planOutcomes is one bar for each thing that clients may see.
 func (s *screen) planOutcomes(p *plan.Plan) {
 	o := p.Outcomes
-	most := lipgloss.Width(number(p.Input.Requests))
+	most := lipgloss.Width(phrase.Number(p.Input.Requests))
 	for _, row := range []struct {
 		name string
 		n    int
@@ -95,7 +96,7 @@ func (s *screen) planOutcomes(p *plan.Plan) {
 			[]span{
 				{text: blanks(indent)},
 				{padRight(row.name, labelWidth+2), plain},
-				{padLeft(number(row.n), most) + "  ", bold},
+				{padLeft(phrase.Number(row.n), most) + "  ", bold},
 			},
 			bar(ratio, min(s.width-most-textColumn-11, 50), st),
 			[]span{{padLeft(planShare(row.n, p.Input.Requests), 7), st}},
@@ -107,8 +108,8 @@ func (s *screen) planOutcomes(p *plan.Plan) {
 	}
 	s.row(label("duration"), planDuration(p)...)
 	if p.Capacity != nil {
-		s.row(label("capacity"), span{text: number(*p.Capacity) + " clients at once"},
-			span{"= " + number(p.Input.MaxConnections) + " + backlog " + number(p.Input.Backlog()) + " + 1", dim})
+		s.row(label("capacity"), span{text: phrase.Number(*p.Capacity) + " clients at once"},
+			span{"= " + phrase.Number(p.Input.MaxConnections) + " + backlog " + phrase.Number(p.Input.Backlog()) + " + 1", dim})
 	}
 }
 
@@ -133,7 +134,7 @@ func planShare(n, of int) string {
 	case ratio > .99:
 		return ">99" + nbsp + "%"
 	default:
-		return number(int(math.Round(ratio*100))) + nbsp + "%"
+		return phrase.Number(int(math.Round(ratio*100))) + nbsp + "%"
 	}
 }
 
@@ -141,20 +142,20 @@ func planShare(n, of int) string {
 func (s *screen) planStages(p *plan.Plan) {
 	used, most := 5, 5
 	for _, st := range p.Stages {
-		used = max(used, lipgloss.Width(number(st.Peak)))
+		used = max(used, lipgloss.Width(phrase.Number(st.Peak)))
 		most = max(most, lipgloss.Width(planMax(st)))
 	}
 	for _, st := range p.Stages {
 		name := span{stageOf(st.Name), plain}
 		full := planFull(st)
 		if s.width < 72 { // no room for columns
-			s.row(name, append([]span{{number(st.Peak), bold}, {"/ " + planMax(st), plain}}, full...)...)
+			s.row(name, append([]span{{phrase.Number(st.Peak), bold}, {"/ " + planMax(st), plain}}, full...)...)
 			continue
 		}
 		s.line(append([]span{
 			{text: blanks(indent)},
 			{padRight(name.text, labelWidth+2), plain},
-			{padLeft(number(st.Peak), used), bold},
+			{padLeft(phrase.Number(st.Peak), used), bold},
 			{" / ", dim},
 			{padRight(planMax(st), most) + "  ", plain},
 		}, full...)...)
@@ -165,7 +166,7 @@ func planMax(st plan.Stage) string {
 	if st.Max == 0 {
 		return "no limit"
 	}
-	return number(st.Max)
+	return phrase.Number(st.Max)
 }
 
 func planFull(st plan.Stage) []span {
@@ -226,8 +227,8 @@ func (s *screen) planSmallest(p *plan.Plan) {
 		if l.Threads > 0 {
 			threads = plural(l.Threads, "thread", "threads") + " · "
 		}
-		s.row(span{"nobody fails", good}, span{"with " + threads + "max-connections" + nbsp + number(l.MaxConnections) +
-			" · accept-count" + nbsp + number(l.AcceptCount), bold}, span{"or more", plain})
+		s.row(span{"nobody fails", good}, span{"with " + threads + "max-connections" + nbsp + phrase.Number(l.MaxConnections) +
+			" · accept-count" + nbsp + phrase.Number(l.AcceptCount), bold}, span{"or more", plain})
 	}
 	for _, n := range p.SmallestNotes() {
 		s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", good}}, textColumn+2, span{text: printable(n)})

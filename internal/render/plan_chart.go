@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 
 	"charm.land/lipgloss/v2"
@@ -35,7 +36,7 @@ func planLanes(p *plan.Plan) []planLane {
 // as high as its own limit or peak.
 func (s *screen) planChart(p *plan.Plan) {
 	lanes := planLanes(p)
-	right := lipgloss.Width(number(p.Input.Requests)) + 1
+	right := lipgloss.Width(phrase.Number(p.Input.Requests)) + 1
 	columns := max(s.width-textColumn-right, 8)
 	for _, lane := range lanes {
 		values, peak := lane.sample(p, columns)
@@ -49,7 +50,7 @@ func (s *screen) planChart(p *plan.Plan) {
 		s.line(slices.Concat(
 			[]span{{text: blanks(indent)}, {padRight(lane.name, labelWidth+2), plain}},
 			lane.blocks(values, top),
-			[]span{{padLeft(number(peak), right), dim}},
+			[]span{{padLeft(phrase.Number(peak), right), dim}},
 		)...)
 	}
 	s.planAxis(p.Duration, columns)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // TextOptions say what the screen can show.
@@ -102,10 +103,10 @@ func (s *screen) tally(ls []model.Listener) {
 	for i := range ls {
 		counts[ls[i].Verdict.Status]++
 	}
-	spans := []span{{text: number(len(ls)) + " listeners:"}}
+	spans := []span{{text: phrase.Number(len(ls)) + " listeners:"}}
 	for st := model.NumStatuses - 1; st >= 0; st-- {
 		if counts[st] > 0 {
-			spans = append(spans, span{number(counts[st]) + " " + st.String(), statusStyle(st)}, span{dot, dim})
+			spans = append(spans, span{phrase.Number(counts[st]) + " " + st.String(), statusStyle(st)}, span{dot, dim})
 		}
 	}
 	s.paragraph(0, spans[:len(spans)-1]...)

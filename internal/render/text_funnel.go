@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // stage is one line of the funnel.
@@ -101,7 +102,7 @@ func (st *stage) percent(ratio float64) string {
 	if ratio > 0 && ratio < .01 {
 		return "<1 %"
 	}
-	return number(int(ratio*100)) + " %"
+	return phrase.Number(int(ratio*100)) + " %"
 }
 
 // note is the forecast, or else where the limit comes from: whole where it
@@ -136,7 +137,7 @@ func known(n *int) string {
 	if n == nil {
 		return "n/a"
 	}
-	return number(*n)
+	return phrase.Number(*n)
 }
 
 func fullIn(l *model.Listener, stageName string) *time.Duration {

@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // listener writes the whole funnel of one listener, the verdict on top.
@@ -87,7 +88,7 @@ func (s *screen) identity(l *model.Listener) {
 		parts = append(parts, "container "+cut(printable(p.Container), 12))
 	}
 	if l.Members > 1 {
-		parts = append(parts, number(l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
+		parts = append(parts, phrase.Number(l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
 	}
 	if len(parts) > 0 {
 		s.paragraph(indent, span{strings.Join(parts, " · "), dim})
@@ -141,7 +142,7 @@ func (s *screen) queue(l *model.Listener) {
 		parts = append(parts, "the oldest has waited "+howLong(*q.OldestWait))
 	}
 	if q.Peak != nil && *q.Peak > 0 {
-		peak := "peak " + number(*q.Peak)
+		peak := "peak " + phrase.Number(*q.Peak)
 		if q.PeakAge > 0 {
 			peak += ", " + howLong(q.PeakAge) + " ago"
 		}
@@ -166,7 +167,7 @@ func (s *screen) phases(l *model.Listener) {
 		}
 	}
 	if c.Reset != nil && *c.Reset > 0 {
-		spans = append(spans, span{number(*c.Reset) + " without a socket (reset by the client?)", warn}, span{dot, dim})
+		spans = append(spans, span{phrase.Number(*c.Reset) + " without a socket (reset by the client?)", warn}, span{dot, dim})
 	}
 	if len(spans) == 0 {
 		spans = []span{{"no connections", dim}, {}}
@@ -183,7 +184,7 @@ func phase(p model.Phase, n int) span {
 	if p == model.Waiting {
 		st = warn
 	}
-	return span{number(n) + " " + spaced(p.String()), st}
+	return span{phrase.Number(n) + " " + spaced(p.String()), st}
 }
 
 // capacity spells the sum out: the "one" is the kernel's, and everybody who
@@ -193,8 +194,8 @@ func (s *screen) capacity(l *model.Listener) {
 	if n == nil {
 		return
 	}
-	s.row(label("capacity"), span{text: number(*n) + " clients at once"},
-		span{"= " + number(l.Connector.MaxConnections.Value) + " + backlog " + number(l.AcceptQueue.Limit) + " + 1", dim})
+	s.row(label("capacity"), span{text: phrase.Number(*n) + " clients at once"},
+		span{"= " + phrase.Number(l.Connector.MaxConnections.Value) + " + backlog " + phrase.Number(l.AcceptQueue.Limit) + " + 1", dim})
 }
 
 func (s *screen) chain(l *model.Listener) {

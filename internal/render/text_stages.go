@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 func synBacklog(l *model.Listener) stage {
@@ -26,11 +27,11 @@ func acceptQueue(l *model.Listener) stage {
 		return st
 	}
 	st.used, st.max = &q.Length, new(q.Capacity())
-	st.source = "backlog " + number(q.Limit) + " + 1"
+	st.source = "backlog " + phrase.Number(q.Limit) + " + 1"
 	if k := l.Connector; k != nil && k.AcceptCount != nil {
-		st.short = "acceptCount " + number(q.Limit) + " + 1"
+		st.short = "acceptCount " + phrase.Number(q.Limit) + " + 1"
 		if k.AcceptCount.Value > q.Limit {
-			st.short = "clamped from " + number(k.AcceptCount.Value)
+			st.short = "clamped from " + phrase.Number(k.AcceptCount.Value)
 		}
 		st.source, st.detail = st.short+", "+k.AcceptCount.Origin(), detailOf(k.AcceptCount)
 	}

@@ -6,6 +6,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // table gives each listener one line.
@@ -86,8 +87,8 @@ func fraction(st stage) string {
 	case st.used == nil:
 		return "n/a"
 	case st.max == nil:
-		return number(*st.used)
+		return phrase.Number(*st.used)
 	default:
-		return number(*st.used) + "/" + number(*st.max)
+		return phrase.Number(*st.used) + "/" + phrase.Number(*st.max)
 	}
 }

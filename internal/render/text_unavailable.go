@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 const maxNamed = 4 // things named that share a reason; the rest is counted
@@ -49,7 +50,7 @@ func (m *missing) names() string {
 	named := m.what[:min(len(m.what), maxNamed)]
 	text := printable(strings.Join(named, ", "))
 	if rest := len(m.what) - len(named); rest > 0 {
-		text += " and " + number(rest) + " more"
+		text += " and " + phrase.Number(rest) + " more"
 	}
 	return text
 }
