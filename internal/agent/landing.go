@@ -64,13 +64,13 @@ func newLanding(s *model.Snapshot, now time.Time) landing {
 func newLandingListener(l *model.Listener) landingListener {
 	out := landingListener{
 		Address: l.ID.String(), Status: l.Verdict.Status.String(),
-		Cause: string(l.Verdict.Cause), Summary: l.Verdict.Summary,
+		Cause: string(l.Verdict.Cause), Summary: model.Printable(l.Verdict.Summary),
 	}
 	if !l.Listening() {
 		out.Address = fmt.Sprintf("port %d", l.Port)
 	}
 	if l.Process != nil {
-		out.Process = fmt.Sprintf("%s %d", l.Process.Comm, l.Process.PID)
+		out.Process = fmt.Sprintf("%s %d", model.Printable(l.Process.Comm), l.Process.PID)
 	}
 	if q := l.AcceptQueue; q != nil {
 		out.Queue = fmt.Sprintf("%d of %d", q.Length, q.Capacity())

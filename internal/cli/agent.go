@@ -11,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
 	"github.com/tcpdiag/tcpdiag/internal/config"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
@@ -141,9 +142,20 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 func (o *agentOptions) logger(w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(o.logLevel)) // validated
-	opt := &slog.HandlerOptions{Level: level}
+	opt := &slog.HandlerOptions{Level: level, ReplaceAttr: printableAttr}
 	if o.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, opt))
 	}
 	return slog.New(slog.NewTextHandler(w, opt))
+}
+
+// printableAttr keeps the control characters of others' names out of the log.
+func printableAttr(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(model.Printable(v))
+	case error:
+		a.Value = slog.StringValue(model.Printable(v.Error()))
+	}
+	return a
 }

@@ -26,7 +26,7 @@ func (id ListenerID) String() string {
 	if id.Address.Addr().Is6() {
 		host = "[" + host + "]"
 	}
-	return host + "%" + id.Device + ":" + portString(id.Address.Port())
+	return host + "%" + Escape(id.Device) + ":" + portString(id.Address.Port())
 }
 
 // Listener is a LISTEN socket with everything that stands behind it, or an

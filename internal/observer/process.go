@@ -20,7 +20,7 @@ func (s *Sampler) lookAtProcess(o *owner.Process, miss *missing) *model.Process 
 		return nil
 	}
 	p := &model.Process{}
-	p.PID, p.Comm, p.StartTime = o.PID, st.Comm, st.StartTime
+	p.PID, p.Comm, p.StartTime = o.PID, model.Escape(st.Comm), st.StartTime
 	p.Threads, p.Stopped = new(st.Threads), st.Stopped()
 	who := credentials(st)
 
@@ -41,7 +41,7 @@ func (s *Sampler) lookAtCgroup(p *model.Process) {
 	if err != nil {
 		return
 	}
-	p.Container, p.PodUID = cg.ContainerID, cg.PodUID
+	p.Container, p.PodUID = model.Escape(cg.ContainerID), model.Escape(cg.PodUID)
 	p.CPULimit, p.MemoryLimit = cg.CPULimit, cg.MemoryLimit
 	p.CPUThrottled, p.CPUPeriods, p.CPUPeriodsThrottled = cg.Throttled, cg.NrPeriods, cg.NrThrottled
 	if cg.Used != nil {

@@ -1,10 +1,10 @@
 package promexport
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // metric is one row of the catalogue.
@@ -74,9 +74,10 @@ type gaugeMessage struct {
 type labels []*dto.LabelPair
 
 // label makes a pair. Values come from command names, paths and configuration
-// files: bytes that are no UTF-8 would fail the scrape.
+// files: bytes that are no UTF-8 would fail the scrape, and controls would reach
+// a terminal.
 func label(name, value string) *dto.LabelPair {
-	return &dto.LabelPair{Name: &name, Value: new(strings.ToValidUTF8(value, "\uFFFD"))}
+	return &dto.LabelPair{Name: &name, Value: new(model.Printable(value))}
 }
 
 // with returns a copy of ls with the pairs added.

@@ -23,7 +23,7 @@ func TestLabelsOfTheConfigurationFile(t *testing.T) {
 	}
 	body := scrape(t, handler(s), nil).body
 	require.Contains(t, body, `# TYPE tcpdiag_target_info gauge
-tcpdiag_target_info{app="shop",netns="4026531840",port="8080",team="payments",zone="a\"b`+"\uFFFD"+`"} 1
+tcpdiag_target_info{app="shop",netns="4026531840",port="8080",team="payments",zone="a\"b\\xff"} 1
 tcpdiag_target_info{app="elsewhere",netns="5",port="8080"} 1
 tcpdiag_target_info{netns="4026531840",port="8081"} 1
 `)

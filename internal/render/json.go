@@ -46,7 +46,7 @@ func encode(w io.Writer, document any, indent string) error {
 	if err := enc.Encode(document); err != nil {
 		return fmt.Errorf("render: json: %w", err)
 	}
-	if _, err := w.Write(buf.Bytes()); err != nil {
+	if _, err := w.Write(printableJSON(buf.Bytes())); err != nil {
 		return fmt.Errorf("render: json: %w", err)
 	}
 	return nil
