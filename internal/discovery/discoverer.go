@@ -109,10 +109,10 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 	d.refreshPools(pid, e)
 	connectors, unplaced := e.found.match(ports, e.pools, runtime.NumCPU())
 	if e.irrelevant(connectors) {
-		return connectors, nil
+		return printable(connectors), nil
 	}
-	unavailable := slices.Concat(e.target.missing, e.found.unavailable, unplaced, e.sayLate())
-	return connectors, append(unavailable, d.ask(ctx, pid, e, connectors)...)
+	unavailable := slices.Concat(e.target.missing, e.found.unavailable, unplaced, e.sayLate(), d.ask(ctx, pid, e, connectors))
+	return printable(connectors), bounded(pid, unavailable)
 }
 
 // irrelevant says that a process is certainly no Tomcat, so that nobody needs

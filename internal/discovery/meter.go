@@ -18,8 +18,12 @@ import (
 // maxMeterBody bounds an answer; one has a few hundred bytes.
 const maxMeterBody = 64 << 10
 
-// errNoAnswer is an Actuator that does not tell what it is asked.
-var errNoAnswer = errors.New("no answer")
+// What an Actuator does wrong. What it says is not repeated.
+var (
+	errNoAnswer = errors.New("no answer")
+	errBody     = errors.New("actuator: the answer is no metric in JSON")
+	errURL      = errors.New("actuator: not a URL that can be asked")
+)
 
 // actuatorClient dials inside the process's network namespace and follows no
 // redirect: it would lead to a login page or to another port. A namespace that
@@ -116,21 +120,21 @@ func askMeter(ctx context.Context, client *http.Client, base, name, connector st
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return meter{}, fmt.Errorf("actuator: %w", err)
+		return meter{}, errURL
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", "tcpdiag")
 	response, err := client.Do(request)
 	if err != nil {
-		return meter{}, fmt.Errorf("actuator: %w", err)
+		return meter{}, fmt.Errorf("actuator: %w", withoutURL(err))
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return meter{}, fmt.Errorf("actuator: %q: %s: %w", request.URL.Redacted(), response.Status, errNoAnswer)
+		return meter{}, fmt.Errorf("actuator: metric %s: HTTP status %d: %w", name, response.StatusCode, errNoAnswer)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxMeterBody))
 	if err != nil {
-		return meter{}, fmt.Errorf("actuator: %q: %w", request.URL.Redacted(), err)
+		return meter{}, fmt.Errorf("actuator: metric %s: %w", name, err)
 	}
 	return parseMeter(body)
 }
@@ -138,7 +142,25 @@ func askMeter(ctx context.Context, client *http.Client, base, name, connector st
 func parseMeter(body []byte) (meter, error) {
 	var m meter
 	if err := json.Unmarshal(body, &m); err != nil {
-		return meter{}, fmt.Errorf("actuator: %w", err)
+		return meter{}, errBody
 	}
 	return m, nil
+}
+
+// withoutURL takes away the URL that the client puts in front of its errors:
+// there may be a user, a password or a token in it.
+func withoutURL(err error) error {
+	if at := (*url.Error)(nil); errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// shownURL is a URL for people: where it leads, and nothing else of it.
+func shownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "a URL that cannot be parsed"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

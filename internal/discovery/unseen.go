@@ -3,7 +3,6 @@ package discovery
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -30,7 +29,7 @@ func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) 
 		readings, err := d.askUnseen(ctx, strings.TrimSuffix(a.URL, "/"))
 		if err != nil {
 			unavailable = append(unavailable, model.Unavailable{
-				What: fmt.Sprintf("Actuator at %q", a.URL), Why: err.Error(), How: exposeMetrics,
+				What: "Actuator at " + shownURL(a.URL), Why: err.Error(), How: exposeMetrics,
 			})
 		}
 		for _, r := range readings {

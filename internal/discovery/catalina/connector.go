@@ -1,6 +1,7 @@
 package catalina
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -129,7 +130,7 @@ func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisec
 // notPositive: AbstractEndpoint.setAcceptCount ignores what is not above 0.
 func notPositive(n int) string {
 	if n <= 0 {
-		return "is not above 0"
+		return fmt.Sprintf("%d is not above 0", n)
 	}
 	return ""
 }
@@ -137,7 +138,7 @@ func notPositive(n int) string {
 // refuseUnlimited: AprEndpoint.setMaxConnections does not know "no limit".
 func (c *Connector) refuseUnlimited(n int) string {
 	if c.Endpoint == "apr" && n == NoLimit {
-		return "cannot be switched off for APR"
+		return "it cannot be switched off for APR"
 	}
 	return ""
 }

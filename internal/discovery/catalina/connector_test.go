@@ -98,7 +98,7 @@ func TestNotesAndSources(t *testing.T) {
 	require.Equal(t, model.Setting[int]{Value: 20, Kind: model.SourceFile, Source: "conf/server.xml line 4"}, *c.MaxThreads)
 	require.Equal(t, model.Setting[int]{
 		Value: 100, Kind: model.SourceDefault, Source: "default of Tomcat 9.0.117",
-		Note: `acceptCount="-3" (conf/server.xml line 5) is ignored: it is not above 0`,
+		Note: "acceptCount (conf/server.xml line 5) is ignored: -3 is not above 0",
 	}, *c.AcceptCount)
 	require.Equal(t, "no limit", c.MaxConnections.Note)
 	require.Equal(t, "held down by maxThreads", c.MinSpareThreads.Note)

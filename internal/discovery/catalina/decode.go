@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf16"
@@ -29,13 +28,13 @@ func decode(data []byte) ([]byte, error) {
 	case bytes.HasPrefix(data, []byte("<\x00?\x00")):
 		return decodeUTF16(data, binary.LittleEndian), nil
 	}
-	switch name := declaredEncoding(data); name {
+	switch declaredEncoding(data) {
 	case "", "utf-8", "utf8":
 		return data, nil
 	case "iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252", "iso-8859-15":
 		return decodeLatin1(data), nil
 	default:
-		return nil, fmt.Errorf("%q: %w", name, errEncoding)
+		return nil, errEncoding
 	}
 }
 

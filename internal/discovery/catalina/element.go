@@ -17,9 +17,18 @@ const (
 )
 
 var (
+	errXML     = errors.New("malformed XML")
 	errNoRoot  = errors.New("no element in it")
 	errTooDeep = errors.New("elements nest too deep")
 )
+
+// malformed keeps the line: the decoder's own words repeat parts of the file.
+func malformed(err error) error {
+	if syntax := (*xml.SyntaxError)(nil); errors.As(err, &syntax) {
+		return fmt.Errorf("%w: line %d", errXML, syntax.Line)
+	}
+	return errXML
+}
 
 // element is an element of an XML document with the lines it stands on.
 type element struct {
@@ -58,7 +67,7 @@ func parseXML(data []byte) (*document, error) {
 			return p.finish()
 		}
 		if err != nil {
-			return nil, err
+			return nil, malformed(err)
 		}
 		if err := p.take(token, start); err != nil {
 			return nil, err

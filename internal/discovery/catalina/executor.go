@@ -9,6 +9,7 @@ import (
 // executor is a shared <Executor>.
 type executor struct {
 	name       string
+	shown      string // the name as it is written
 	namePrefix string
 	virtual    *setting // of the line of StandardVirtualThreadExecutor
 	custom     string   // a class whose limits cannot be known
@@ -18,17 +19,18 @@ type executor struct {
 }
 
 func (r *reader) executor(e *element) *executor {
-	x := &executor{name: r.text(e, "name").text, namePrefix: "tomcat-exec-"}
+	name := r.text(e, "name")
+	x := &executor{name: name.text, shown: name.raw, namePrefix: "tomcat-exec-"}
 	if prefix := r.text(e, "namePrefix"); prefix.given {
 		x.namePrefix = prefix.text
 	}
-	switch class := r.text(e, "className").text; class {
+	switch class := r.text(e, "className"); class.text {
 	case "", "org.apache.catalina.core.StandardThreadExecutor":
 	case "org.apache.catalina.core.StandardVirtualThreadExecutor":
 		x.virtual = &setting{given: true, ok: true, value: 1, line: e.line}
 		return x
 	default:
-		x.custom = class
+		x.custom = class.raw
 		return x
 	}
 	threads, spare := ExecutorDefaults()
@@ -39,7 +41,7 @@ func (r *reader) executor(e *element) *executor {
 	}
 	for _, limit := range []*model.Setting[int]{x.maxThreads, x.minSpare, x.maxQueue} {
 		if limit != nil {
-			limit.Source += ", Executor " + cmp.Or(x.name, "without a name")
+			limit.Source += ", Executor " + cmp.Or(x.shown, "without a name")
 		}
 	}
 	return x
@@ -51,20 +53,20 @@ const unboundedQueue = 1<<31 - 1
 // apply gives a connector the executor's limits; its own are then never read
 // (AbstractEndpoint.getMaxThreads is -1 with an external executor).
 func (x *executor) apply(r *reader, c *Connector) {
-	c.Executor, c.NamePrefix = x.name, x.namePrefix
+	c.Executor, c.NamePrefix = x.shown, x.namePrefix
 	c.MaxThreads, c.MinSpareThreads, c.MaxQueue = x.maxThreads, x.minSpare, x.maxQueue
 	virtual := x.virtual != nil
 	c.VirtualThreads = &model.Setting[bool]{Value: virtual, Kind: model.SourceDefault, Source: defaultSource(r.server.Version)}
 	if virtual {
 		kind, source := x.virtual.source(r.server.File)
-		c.VirtualThreads = &model.Setting[bool]{Value: true, Kind: kind, Source: source + ", Executor " + x.name, Note: NoThreadLimit}
+		c.VirtualThreads = &model.Setting[bool]{Value: true, Kind: kind, Source: source + ", Executor " + x.shown, Note: NoThreadLimit}
 	}
 	if x.custom == "" {
 		return
 	}
 	c.VirtualThreads = nil
 	r.server.Unavailable = append(r.server.Unavailable, model.Unavailable{
-		What: "limits of Executor " + x.name,
+		What: "limits of Executor " + x.shown,
 		Why:  "its class " + x.custom + " is not one of Tomcat's",
 		How:  "give them by hand: --max-threads",
 	})

@@ -34,7 +34,7 @@ func (p *Process) systemProperties() (map[string]Property, error) {
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 	loaded, err := loader.LoadBytes(data)
 	if err != nil {
-		return all, fmt.Errorf("%q: %w", file, err)
+		return all, fmt.Errorf("%q: %w", file, errProperties)
 	}
 	for name, text := range loaded.Map() {
 		all[name] = Property{Text: text, Kind: model.SourceFile, Source: p.shortName(file)}
@@ -55,6 +55,9 @@ func (p *Process) propertiesFile() string {
 	}
 	return p.inBase(path.Join("conf", config))
 }
+
+// errProperties is a file whose form is wrong; its text is not repeated.
+var errProperties = errors.New("malformed properties")
 
 // sources answers what ${name} stands for in server.xml: the classes of
 // org.apache.tomcat.util.digester.PROPERTY_SOURCE in their order, then the

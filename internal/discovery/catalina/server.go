@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -74,7 +73,7 @@ func (s *Server) missing(what string, why error, how string) {
 
 func (s *Server) build(doc *document, from *sources) error {
 	if doc.root.name != "Server" {
-		return fmt.Errorf("%s: %q: %w", s.File, doc.root.name, errNotServer)
+		return fmt.Errorf("%s: %w", s.File, errNotServer)
 	}
 	for _, name := range doc.included {
 		s.Unavailable = append(s.Unavailable, model.Unavailable{
@@ -90,7 +89,7 @@ func (s *Server) build(doc *document, from *sources) error {
 	}
 	if len(from.custom) > 0 {
 		s.Unavailable = append(s.Unavailable, model.Unavailable{
-			What: "property source " + strings.Join(from.custom, ", "),
+			What: "a property source of its own (org.apache.tomcat.util.digester.PROPERTY_SOURCE)",
 			Why:  "what it answers for ${…} in " + s.File + " is known to the server only",
 		})
 	}

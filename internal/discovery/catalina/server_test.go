@@ -66,7 +66,7 @@ func TestSubstitution(t *testing.T) {
 // left out, and nothing else.
 func TestBlindSubstitution(t *testing.T) {
 	for source, what := range map[string]string{
-		"com.example.Vault": "com.example.Vault",
+		"com.example.Vault": "PROPERTY_SOURCE",
 		"org.apache.tomcat.util.digester.EnvironmentPropertySource": "values with ${…} in conf/server.xml",
 	} {
 		const server = `<Server><Service><Executor name="x" maxThreads="${x}"/>

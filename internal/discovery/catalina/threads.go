@@ -11,7 +11,7 @@ func (r *reader) threads(e *element, c *Connector, executors map[string]*executo
 	}
 	if name.given {
 		r.server.Unavailable = append(r.server.Unavailable, model.Unavailable{
-			What: "Executor " + name.text,
+			What: "Executor " + name.raw,
 			Why:  "no <Executor> of that name stands in front of the connector, which therefore has threads of its own",
 		})
 	}

@@ -18,6 +18,7 @@ type setting struct {
 	hidden bool
 	doubt  string // the note of a value that is uncertain
 	text   string
+	raw    string // as it is written, for people: what ${…} stands for is not repeated
 	value  int
 	line   int
 	via    []Property
@@ -29,7 +30,7 @@ func (r *reader) text(e *element, name string) setting {
 	if !ok {
 		return setting{}
 	}
-	s := setting{given: true, line: a.line}
+	s := setting{given: true, line: a.line, raw: a.text}
 	s.text, s.via = r.from.replace(a.text)
 	if strings.Contains(a.text, "${") {
 		s.hidden, s.doubt = r.from.judge(s.text, s.via)
@@ -94,12 +95,12 @@ func pick[T any](r *reader, s setting, name string, byDefault T, convert func(in
 	why := ""
 	switch {
 	case !s.ok:
-		why = "is not a whole number"
+		why = "it is not a whole number"
 	case refused != nil:
 		why = refused(s.value)
 	}
 	if why != "" {
-		out.Note = fmt.Sprintf("%s=%q (%s) is ignored: it %s", name, s.text, source, why)
+		out.Note = fmt.Sprintf("%s (%s) is ignored: %s", name, source, why)
 	} else {
 		out = &model.Setting[T]{Value: convert(s.value), Kind: kind, Source: source}
 	}

@@ -1,7 +1,6 @@
 package springboot
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -50,12 +49,9 @@ func matchProfiles(expr string, active []string) (bool, error) {
 	p := &profileParser{tokens: profileTokens(expr), active: active}
 	ok, err := p.expression(0)
 	if err == nil && p.pos < len(p.tokens) {
-		err = fmt.Errorf("unexpected %q", p.tokens[p.pos])
+		return false, errExpression
 	}
-	if err != nil {
-		return false, fmt.Errorf("profile expression %q: %w", expr, err)
-	}
-	return ok, nil
+	return ok, err
 }
 
 func profileTokens(expr string) []string {
@@ -101,7 +97,7 @@ func (p *profileParser) expression(depth int) (bool, error) {
 	for err == nil && p.pos < len(p.tokens) && p.tokens[p.pos] != ")" {
 		op := p.next()
 		if op != "&" && op != "|" || operator != "" && op != operator {
-			return false, fmt.Errorf("unexpected %q", op)
+			return false, errExpression
 		}
 		operator = op
 		var right bool
@@ -123,11 +119,11 @@ func (p *profileParser) term(depth int) (bool, error) {
 	case "(":
 		ok, err := p.expression(depth + 1)
 		if err == nil && p.next() != ")" {
-			err = fmt.Errorf("missing %q", ")")
+			err = errExpression
 		}
 		return ok, err
 	case "", ")", "&", "|":
-		return false, fmt.Errorf("a profile's name is missing in front of %q", t)
+		return false, errExpression
 	default:
 		return slices.Contains(p.active, t), nil
 	}

@@ -115,7 +115,7 @@ func (cd *configData) bind(c *contributor) {
 	}
 	if len(a.profiles) > 0 || a.cloud != "" {
 		c.activate = &a
-		c.doc.label += ", " + a.String()
+		c.doc.label += ", " + cd.im.secret.apply(a.String())
 	}
 }
 
@@ -133,7 +133,7 @@ func (cd *configData) documents() []*document {
 // resolver resolves placeholders while the files are still being found: only
 // what is not a file answers to every spelling.
 func (cd *configData) resolver() *resolver {
-	return &resolver{escapes: cd.escapes, lookup: func(name string) (string, bool) {
+	return &resolver{escapes: cd.escapes, used: cd.im.secret.used, lookup: func(name string) (string, bool) {
 		if canonical(name) {
 			if f, ok := lookup(cd.existing, name); ok {
 				return f.text, true

@@ -35,7 +35,7 @@ func (im *importer) configTrees(loc location) []candidate {
 
 func (im *importer) configTree(loc location, dir string) candidate {
 	return candidate{loc: loc, ref: "file:" + dir + "/", id: "configtree:" + dir, load: func() ([]*document, error) {
-		d := newDocument(model.SourceFile, "config tree "+dir)
+		d := newDocument(model.SourceFile, "config tree "+im.secret.apply(dir))
 		err := im.walkTree(d, dir, "", 0)
 		if absent(err) && loc.optional {
 			err = nil

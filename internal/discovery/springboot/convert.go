@@ -2,7 +2,6 @@ package springboot
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -11,9 +10,13 @@ import (
 	"unicode"
 )
 
-// errConvert is a text that Spring cannot convert: the application would not
-// have started with it.
-var errConvert = errors.New("not convertible")
+// A text that Spring cannot convert: the application would not have started
+// with it. The text itself is not repeated, as it may be anything.
+var (
+	errNotInteger  = errors.New("not an integer")
+	errNotBoolean  = errors.New("not a boolean")
+	errNotDuration = errors.New("not a duration")
+)
 
 // parseInt converts as StringToNumberConverterFactory does: white space is
 // dropped, 0x and # are hexadecimal, the range is Java's int.
@@ -40,11 +43,11 @@ func parseInt(text string) (int, error) {
 		rest = strings.TrimPrefix(rest, "+")
 	}
 	if rest == "" || strings.ContainsAny(rest, "+-_") {
-		return 0, fmt.Errorf("%q: %w to an integer", text, errConvert)
+		return 0, errNotInteger
 	}
 	n, err := strconv.ParseInt(sign+rest, base, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%q: %w to an integer", text, errConvert)
+		return 0, errNotInteger
 	}
 	return int(n), nil
 }
@@ -57,7 +60,7 @@ func parseBool(text string) (bool, error) {
 	case "false", "off", "no", "0":
 		return false, nil
 	}
-	return false, fmt.Errorf("%q: %w to a boolean", text, errConvert)
+	return false, errNotBoolean
 }
 
 // parseDuration converts as DurationStyle does: a number with a unit of at most
@@ -72,7 +75,7 @@ func parseDuration(text string) (time.Duration, error) {
 	} else if d, ok := parseISODuration(text); ok {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%q: %w to a duration", text, errConvert)
+	return 0, errNotDuration
 }
 
 func durationUnit(suffix string) (time.Duration, bool) {

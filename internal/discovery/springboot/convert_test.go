@@ -22,8 +22,7 @@ func TestParseDuration(t *testing.T) {
 	}
 	for _, text := range []string{"", "5 s", "5x", "s", "P", "PT", "P1DT", "1.5s", "5min", "99999999999999999999s", "--1", "PT1H2"} {
 		_, err := parseDuration(text)
-		require.ErrorIs(t, err, errConvert, text)
-		require.ErrorContains(t, err, text)
+		require.ErrorIs(t, err, errNotDuration, text)
 	}
 }
 
@@ -37,7 +36,7 @@ func TestParseInt(t *testing.T) {
 	}
 	for _, text := range []string{"", " ", "10.0", "1_000", "3000000000", "-", "+-1", "0x", "ten", "+0x1"} {
 		_, err := parseInt(text)
-		require.ErrorIs(t, err, errConvert, text)
+		require.ErrorIs(t, err, errNotInteger, text)
 	}
 }
 
@@ -51,7 +50,7 @@ func TestParseBool(t *testing.T) {
 		require.Equal(t, want, got, text)
 	}
 	_, err := parseBool("maybe")
-	require.ErrorIs(t, err, errConvert)
+	require.ErrorIs(t, err, errNotBoolean)
 }
 
 func FuzzConvert(f *testing.F) {

@@ -122,7 +122,7 @@ func (e *Environment) files(p *Process, c *classPath, env *document) ([]*documen
 		im = newImporter(p, c, env)
 	}
 	im.oneDocument = !v.atLeast(2, 4)
-	lf := &legacyFiles{im: im, existing: e.docs, resolver: e.resolver(), wildcard: v.atLeast(2, 3)}
+	lf := &legacyFiles{im: im, existing: e.docs, resolver: e.resolver(im.secret.used), wildcard: v.atLeast(2, 3)}
 	docs, profiles := lf.run()
 	e.profiles = profiles
 	return docs, im
@@ -151,7 +151,7 @@ func (e *Environment) Get(name string) (Value, bool, error) {
 		return Value{}, false, nil
 	}
 	v := Value{Kind: f.doc.kind, Source: f.doc.source(f.name), float: f.doc.floats[f.name]}
-	text, err := e.resolver().resolve(f.text)
+	text, err := e.resolver(nil).resolve(f.text)
 	if err != nil {
 		return v, true, fmt.Errorf("%s from %s: %w", name, v.Source, err)
 	}
@@ -161,8 +161,8 @@ func (e *Environment) Get(name string) (Value, bool, error) {
 
 // resolver looks placeholders up in every source, by every spelling if the
 // placeholder is written canonically, else as it is written.
-func (e *Environment) resolver() *resolver {
-	return &resolver{escapes: e.escapes(), lookup: func(name string) (string, bool) {
+func (e *Environment) resolver(used func(key, value string)) *resolver {
+	return &resolver{escapes: e.escapes(), used: used, lookup: func(name string) (string, bool) {
 		if canonical(name) {
 			if f, ok := lookup(e.docs, name); ok {
 				return f.text, true

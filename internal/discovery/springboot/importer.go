@@ -21,6 +21,7 @@ type importer struct {
 	loaded  map[string]bool // by resource id: nothing is applied twice
 	missing []model.Unavailable
 	budget  int64 // bytes still to be read
+	secret  redactions
 	// oneDocument: a .properties file has no separators (before Spring Boot 2.4).
 	oneDocument bool
 }
@@ -45,12 +46,13 @@ type candidate struct {
 func newImporter(p *Process, cp *classPath, env *document) *importer {
 	return &importer{
 		p: p, cp: cp, env: env, cache: map[string]resource{}, dirs: map[string][]string{}, loaded: map[string]bool{}, budget: maxConfigSum,
+		secret: redactions{},
 	}
 }
 
 // unavailable notes something once.
 func (im *importer) unavailable(what, why, how string) {
-	u := model.Unavailable{What: what, Why: why, How: how}
+	u := model.Unavailable{What: im.secret.apply(what), Why: im.secret.apply(why), How: how}
 	if !slices.Contains(im.missing, u) {
 		im.missing = append(im.missing, u)
 	}
@@ -79,7 +81,7 @@ func (im *importer) resolveOne(loc location, parent string, profiles []string) [
 	case "env":
 		return im.variable(loc)
 	default:
-		im.unavailable("settings imported from "+loc.String(), "they are not on this machine (spring.config.import)",
+		im.unavailable("settings imported from "+loc.shown(), "they are not on this machine (spring.config.import)",
 			"ask the server behind it, or give the limits with --max-connections, --accept-count, --max-threads")
 		return nil
 	}
@@ -92,7 +94,7 @@ func (im *importer) standard(loc location, parent, profile string) []candidate {
 		at := against(part.value, parent)
 		refs := references(part, at, profile, im.names)
 		if len(refs) == 0 && !part.optional {
-			im.unavailable("config location "+part.String(), "its file extension is not one that Spring Boot loads", "")
+			im.unavailable("config location "+part.shown(), "its file extension is not one that Spring Boot loads", "")
 		}
 		found := len(out)
 		for _, ref := range refs {
@@ -113,7 +115,7 @@ func (im *importer) mandatory(loc location, at string) {
 	}
 	dir, _, _ := strings.Cut(at, "*/")
 	if _, err := im.p.list(filePath(dir)); err != nil {
-		im.unavailable("config location "+loc.String(), reason(err), "")
+		im.unavailable("config location "+loc.shown(), reason(err), "")
 	}
 }
 
@@ -181,7 +183,7 @@ func (im *importer) fetch(at string) resource {
 	}
 	res := im.read(at)
 	if im.budget -= int64(len(res.data)); im.budget < 0 {
-		res = resource{err: fmt.Errorf("%s: %w (%d bytes of config files in all)", at, ErrTooLarge, maxConfigSum)}
+		res = resource{err: fmt.Errorf("%w (%d bytes of config files in all)", ErrTooLarge, maxConfigSum)}
 	}
 	im.cache[at] = res
 	return res
@@ -196,13 +198,13 @@ func (im *importer) read(at string) resource {
 		}
 		if pl.dir != "" {
 			file := path.Clean(joinDir(pl.dir, name))
-			return resource{id: file, label: file, data: data}
+			return resource{id: file, label: im.secret.apply(file), data: data}
 		}
-		return resource{id: pl.id + "!/" + name, label: name + " in " + pl.label, data: data}
+		return resource{id: pl.id + "!/" + name, label: im.secret.apply(name) + " in " + pl.label, data: data}
 	}
 	file := filePath(at)
 	data, err := im.p.read(file, maxConfigFile)
-	return resource{id: file, label: file, data: data, err: err}
+	return resource{id: file, label: im.secret.apply(file), data: data, err: err}
 }
 
 // parse parses a config file by its extension.

@@ -5,8 +5,8 @@ import "strings"
 // javaVersion is the JVM's version: as it says itself, or from the "release"
 // file of the JDK that the executable, else the command line, lies in.
 func javaVersion(p *Process) string {
-	if p.JavaVersion != "" || len(p.Args) == 0 {
-		return p.JavaVersion
+	if v := plausible(p.JavaVersion); v != "" || len(p.Args) == 0 {
+		return v
 	}
 	for _, java := range []string{p.Exe, p.Args[0]} {
 		home, ok := strings.CutSuffix(java, "/bin/java")
@@ -17,7 +17,7 @@ func javaVersion(p *Process) string {
 		if err != nil {
 			continue
 		}
-		if v := releasedVersion(string(data)); v != "" {
+		if v := plausible(releasedVersion(string(data))); v != "" {
 			return v
 		}
 	}

@@ -197,7 +197,7 @@ func (lf *legacyFiles) documents(cand candidate) []*legacyDocument {
 		ld.active, _, _ = d.list("spring.profiles.active", lf.resolver)
 		ld.include, _, _ = d.list("spring.profiles.include", lf.resolver)
 		if len(ld.profiles) > 0 {
-			d.label += ", profile " + strings.Join(ld.profiles, " or ")
+			d.label += ", profile " + lf.im.secret.apply(strings.Join(ld.profiles, " or "))
 		}
 		docs = append(docs, ld)
 	}

@@ -27,11 +27,32 @@ func parseLocations(list []string) []location {
 }
 
 // String is the location as it was written.
-func (l location) String() string {
+func (l location) String() string { return l.optionally(l.value) }
+
+func (l location) optionally(value string) string {
 	if l.optional {
-		return "optional:" + l.value
+		return "optional:" + value
 	}
-	return l.value
+	return value
+}
+
+// shown is the location for people. Of one that is no file only the server is
+// shown: no user, no password, no query.
+func (l location) shown() string {
+	switch scheme(l.value) {
+	case "", "file", "classpath", "resource", "configtree", "env":
+		return l.String()
+	}
+	at := strings.IndexByte(l.value, ':')
+	if i := strings.Index(l.value, "://"); i >= 0 {
+		at = i + 2
+	}
+	head, rest := l.value[:at+1], l.value[at+1:]
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if end := strings.IndexAny(rest, "?#;"); end >= 0 {
+		rest = rest[:end]
+	}
+	return l.optionally(head + rest)
 }
 
 // split is a group of locations of equal rank, written with semicolons.

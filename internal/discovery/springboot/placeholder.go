@@ -24,7 +24,9 @@ const (
 type resolver struct {
 	lookup  func(name string) (string, bool)
 	escapes bool // a backslash in front of "${" (Spring Framework 6.2, Boot 3.4)
-	steps   int
+	// used hears what was put in a placeholder's place; may be nil.
+	used  func(key, value string)
+	steps int
 }
 
 // resolve replaces the placeholders of one value.
@@ -74,7 +76,7 @@ func (r *resolver) text(text string, visited []string) (string, error) {
 func (r *resolver) placeholder(inner string, visited []string) (string, bool, error) {
 	for _, v := range visited {
 		if v == inner {
-			return "", false, fmt.Errorf("${%s}: %w", inner, ErrCircular)
+			return "", false, ErrCircular
 		}
 	}
 	visited = append(visited[:len(visited):len(visited)], inner)
@@ -84,8 +86,11 @@ func (r *resolver) placeholder(inner string, visited []string) (string, bool, er
 		return "", false, err
 	}
 	value, ok := r.lookupKey(name, fallback, has)
+	if ok && r.used != nil {
+		r.used(key, value)
+	}
 	if !ok && strings.HasPrefix(name, "random.") {
-		return "", false, fmt.Errorf("${%s}: %w", name, ErrRandom)
+		return "", false, ErrRandom
 	}
 	if !ok && !has {
 		// A colon may have come with what stood in the name's place.

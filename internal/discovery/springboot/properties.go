@@ -22,7 +22,7 @@ func parseProperties(data []byte, label string, separators bool) ([]*document, e
 		loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 		props, err := loader.LoadBytes([]byte(text))
 		if err != nil {
-			return nil, fmt.Errorf("%s: document %d: %w", label, i+1, err)
+			return nil, fmt.Errorf("%w: document %d", errProperties, i+1)
 		}
 		d := newDocument(model.SourceFile, label)
 		for _, name := range props.Keys() {

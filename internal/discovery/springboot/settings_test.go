@@ -170,9 +170,9 @@ func TestUnknownValues(t *testing.T) {
 	require.Contains(t, all[0], "random: drawn when the application started")
 	require.Contains(t, all[0], "server.port from argument --server.port")
 	require.Contains(t, all[1], "circular placeholder reference")
-	require.Contains(t, all[2], `"many"`)
-	require.Contains(t, all[3], `"${NOPE}"`)
-	require.Contains(t, all[4], `"5 s"`)
+	require.Equal(t, "server.tomcat.accept-count from argument --server.tomcat.accept-count: not an integer", all[2])
+	require.Equal(t, "server.tomcat.threads.max from argument --server.tomcat.threads.max: not an integer", all[3])
+	require.Contains(t, all[4], "not a duration")
 }
 
 // Where a file or an import could not be read, what a file or a default says

@@ -88,7 +88,7 @@ func applicationJSON(docs []*document) (*document, error) {
 			}
 			d := newDocument(from.kind, applicationJSONLabel)
 			if err := flattenJSON(text, d); err != nil {
-				return nil, fmt.Errorf("SPRING_APPLICATION_JSON from %s: %w", from.source(name), err)
+				return nil, fmt.Errorf("from %s: %w", from.source(name), err)
 			}
 			return d, nil
 		}
@@ -107,7 +107,7 @@ func flattenJSON(text string, d *document) error {
 	dec.UseNumber()
 	var root map[string]any
 	if err := dec.Decode(&root); err != nil {
-		return err
+		return malformedJSON(err)
 	}
 	flattenJSONMap("", root, d)
 	return nil

@@ -42,6 +42,15 @@ func (v version) atLeast(numbers ...int) bool {
 	return true
 }
 
+// plausible is a version that looks like one, or "": a manifest may hold
+// anything.
+func plausible(v string) string {
+	if len(v) > 40 || !isDigit((v + "-")[0]) || strings.Trim(v, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-_+") != "" {
+		return ""
+	}
+	return v
+}
+
 // artifact is a jar's name and version, by its file name: the version begins
 // with the first digit behind a dash.
 func artifact(file string) (name, version string) {
@@ -76,11 +85,11 @@ func libraryVersion(p *Process, libs map[string]*place, names ...string) string 
 		if !ok {
 			continue
 		}
-		if _, v := artifact(pl.jarName()); v != "" {
+		if _, v := artifact(pl.jarName()); plausible(v) != "" {
 			return v
 		}
 		if data, err := pl.read(p, manifestName, maxManifest); err == nil {
-			if v := parseManifest(string(data))["implementation-version"]; v != "" {
+			if v := plausible(parseManifest(string(data))["implementation-version"]); v != "" {
 				return v
 			}
 		}
@@ -90,7 +99,7 @@ func libraryVersion(p *Process, libs map[string]*place, names ...string) string 
 
 // bootVersion is Spring Boot's version.
 func (c *classPath) bootVersion(p *Process, libs map[string]*place) string {
-	if v := c.manifest["spring-boot-version"]; v != "" {
+	if v := plausible(c.manifest["spring-boot-version"]); v != "" {
 		return v
 	}
 	return libraryVersion(p, libs, "spring-boot")
@@ -107,7 +116,7 @@ func (c *classPath) tomcatVersion(p *Process, libs map[string]*place) string {
 		if data, err := pl.read(p, tomcatServerInfo, maxManifest); err == nil {
 			docs, err := parseProperties(data, tomcatServerInfo, false)
 			if err == nil && len(docs) > 0 {
-				return strings.TrimSuffix(docs[0].values["server.number"], ".0")
+				return plausible(strings.TrimSuffix(docs[0].values["server.number"], ".0"))
 			}
 		}
 	}

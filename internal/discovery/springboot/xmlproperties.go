@@ -2,7 +2,6 @@ package springboot
 
 import (
 	"encoding/xml"
-	"fmt"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -17,7 +16,7 @@ func parseXMLProperties(data []byte, label string) ([]*document, error) {
 		} `xml:"entry"`
 	}
 	if err := xml.Unmarshal(data, &root); err != nil {
-		return nil, fmt.Errorf("%s: %w", label, err)
+		return nil, malformedXML(err)
 	}
 	d := newDocument(model.SourceFile, label)
 	for _, e := range root.Entries {

@@ -26,7 +26,7 @@ func parseYAML(data []byte, label string) (docs []*document, err error) {
 		// The decoder is fed files that others wrote; a panic in it must not
 		// end a long-running agent.
 		if r := recover(); r != nil {
-			docs, err = nil, fmt.Errorf("%s: malformed YAML: %v", label, r)
+			docs, err = nil, errYAML
 		}
 	}()
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -36,17 +36,17 @@ func parseYAML(data []byte, label string) (docs []*document, err error) {
 		if err := dec.Decode(&node); errors.Is(err, io.EOF) {
 			return docs, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%s: %w", label, err)
+			return nil, malformedYAML(err)
 		}
 		f := flattener{doc: newDocument(model.SourceFile, label), budget: &budget}
 		if err := f.root(&node); err != nil {
-			return nil, fmt.Errorf("%s: %w", label, err)
+			return nil, err
 		}
 		if len(f.doc.names) > 0 {
 			docs = append(docs, f.doc)
 		}
 		if len(docs) > maxConfigDocs {
-			return nil, fmt.Errorf("%s: %w (%d documents)", label, ErrTooLarge, maxConfigDocs)
+			return nil, fmt.Errorf("%w (%d documents)", ErrTooLarge, maxConfigDocs)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (f *flattener) mapping(prefix string, n *yaml.Node, depth int) error {
 		}
 		name := keyName(key)
 		if seen[name] {
-			return fmt.Errorf("line %d: duplicate key %q", key.Line, name)
+			return fmt.Errorf("%w: line %d: a key stands twice", errYAML, key.Line)
 		}
 		seen[name] = true
 		if err := f.value(joinName(prefix, name), n.Content[i+1], depth+1); err != nil {
