@@ -70,10 +70,6 @@ func sum[T int64 | uint64 | time.Duration](have *T, n T) *T {
 	return new(*have + n)
 }
 
-func microseconds(n uint64) time.Duration {
-	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
-}
-
 // parseUsage reads usage_usec of version 2's cpu.stat.
 func parseUsage(stat []byte) (time.Duration, bool) {
 	for line := range bytes.Lines(stat) {

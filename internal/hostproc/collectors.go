@@ -1,7 +1,5 @@
 package hostproc
 
-import "bytes"
-
 // collector is one of a JVM's garbage collectors, sun.gc.collector.N.*, its
 // times in ticks.
 type collector struct {
@@ -15,24 +13,19 @@ type collectors [8]collector
 
 // set takes a counter that is a collector's.
 func (c *collectors) set(name []byte, v perfValue) bool {
-	rest, ok := bytes.CutPrefix(name, []byte("sun.gc.collector."))
+	i, field, ok := collectorField(name)
 	if !ok {
 		return false
 	}
-	number, field, ok := bytes.Cut(rest, []byte("."))
-	i, isNumber := decimal(number)
-	if !ok || !isNumber || i < 0 || i >= len(c) {
-		return false
-	}
-	switch one := &c[i]; string(field) {
+	switch one := &c[i]; field {
 	case "time":
 		one.time = &v.number
 	case "lastEntryTime":
 		one.entry = v.number
 	case "lastExitTime":
 		one.exit = v.number
-	case "name": // "G1 concurrent cycle pauses" are pauses
-		one.concurrent = bytes.Contains(v.text, []byte("oncurrent")) && !bytes.Contains(v.text, []byte("pause"))
+	case "name":
+		one.concurrent = runsBeside(v.text)
 	}
 	return true
 }

@@ -114,15 +114,27 @@ func (t *jvmTicks) set(name []byte, n int64) {
 	}
 }
 
-// duration converts ticks exactly; nil without a counter or a frequency.
+// duration converts ticks; nil without a counter or a frequency.
 func (t *jvmTicks) duration(ticks *int64) *time.Duration {
-	if ticks == nil || *ticks < 0 || t.frequency <= 0 {
+	if ticks == nil {
 		return nil
 	}
-	hi, lo := bits.Mul64(uint64(*ticks), uint64(time.Second))
-	if hi >= uint64(t.frequency) {
-		return new(time.Duration(math.MaxInt64))
+	d, ok := ticksDuration(*ticks, t.frequency)
+	if !ok {
+		return nil
 	}
-	ns, _ := bits.Div64(hi, lo, uint64(t.frequency))
-	return new(time.Duration(min(ns, math.MaxInt64)))
+	return &d
+}
+
+// ticksDuration converts ticks exactly.
+func ticksDuration(ticks, frequency int64) (time.Duration, bool) {
+	if ticks < 0 || frequency <= 0 {
+		return 0, false
+	}
+	hi, lo := bits.Mul64(uint64(ticks), uint64(time.Second))
+	if hi >= uint64(frequency) {
+		return math.MaxInt64, true
+	}
+	ns, _ := bits.Div64(hi, lo, uint64(frequency))
+	return time.Duration(min(ns, math.MaxInt64)), true
 }

@@ -38,8 +38,9 @@ func (fs FS) JVM(pid int) (JVM, error) {
 // It outlives the process with its last values: close it when the process ends.
 // It is for one goroutine at a time.
 type JVMFile struct {
-	file *os.File
-	buf  []byte
+	file       *os.File
+	buf        []byte
+	safepoints safepointIndex
 }
 
 // Read reads the counters of this moment. The JVM writes them without a lock.
@@ -53,6 +54,39 @@ func (f *JVMFile) Read() (JVM, error) {
 		return JVM{}, fmt.Errorf("hostproc: %q: %w", f.file.Name(), err)
 	}
 	return jvm, nil
+}
+
+// Safepoints reads the safepoints of this moment and nothing else, in one call
+// and without allocating.
+func (f *JVMFile) Safepoints(out *Safepoints) error {
+	x := &f.safepoints
+	if x.order != nil {
+		if err := f.fill(x.end); err != nil {
+			return err
+		}
+		if !x.stale(f.buf) {
+			x.read(f.buf, out)
+			return nil
+		}
+	}
+	if err := f.fill(len(f.buf)); err != nil {
+		return err
+	}
+	found, err := findSafepoints(f.buf)
+	if err != nil {
+		return fmt.Errorf("hostproc: %q: %w", f.file.Name(), err)
+	}
+	f.safepoints = found
+	x.read(f.buf, out)
+	return nil
+}
+
+// fill reads the first n bytes.
+func (f *JVMFile) fill(n int) error {
+	if _, err := f.file.ReadAt(f.buf[:n], 0); err != nil {
+		return fmt.Errorf("hostproc: %w", err)
+	}
+	return nil
 }
 
 // Close closes the file.

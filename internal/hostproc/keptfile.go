@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// keptFile is a file of /proc/PID/net that is kept open. It is the network
-// namespace's, which it keeps alive, whatever becomes of the process.
+// keptFile is a file below /proc that is kept open. One of /proc/PID/net is the
+// network namespace's, which it keeps alive whatever becomes of the process; the
+// others are the process's or thread's, and of no later one with its id.
 type keptFile struct {
 	fd   int
 	name string
@@ -17,13 +18,16 @@ type keptFile struct {
 }
 
 func (fs FS) keep(pid int, file string) (*keptFile, error) {
-	name := fs.path(pid, "net", file)
+	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
+	return keepFile(fs.path(pid, "net", file), 8<<10)
+}
+
+func keepFile(name string, size int) (*keptFile, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err // to be wrapped
 	}
-	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
-	return &keptFile{fd: fd, name: name, buf: make([]byte, 8<<10)}, nil
+	return &keptFile{fd: fd, name: name, buf: make([]byte, size)}, nil
 }
 
 // shrink leaves the buffer what the file took, and some digits: an agent of a
@@ -48,7 +52,7 @@ func (f *keptFile) pread() ([]byte, error) {
 	}
 }
 
-// Close closes the file, and lets its network namespace go.
+// Close closes the file.
 func (f *keptFile) Close() error {
 	if f.fd < 0 {
 		return os.ErrClosed

@@ -1,6 +1,8 @@
 package hostproc
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"os"
 )
@@ -46,4 +48,22 @@ func (fs FS) OpenFilesLimit(pid int) (int, error) {
 func countsDescriptors(fd string) bool {
 	info, err := os.Stat(fd)
 	return err == nil && info.Size() > 0
+}
+
+// parseFilesLimit takes the soft limit of the line "Max open files  SOFT  HARD
+// files" of /proc/PID/limits.
+func parseFilesLimit(data []byte) (int, error) {
+	value, ok := valueOf(data, []byte("Max open files"))
+	if !ok {
+		return 0, fmt.Errorf("limits without open files: %w", ErrMalformed)
+	}
+	soft, _, _ := bytes.Cut(value, []byte{' '})
+	if string(soft) == "unlimited" {
+		return math.MaxInt, nil
+	}
+	n, ok := decimal(soft)
+	if !ok {
+		return 0, fmt.Errorf("limits with %q open files: %w", soft, ErrMalformed)
+	}
+	return n, nil
 }

@@ -43,3 +43,53 @@ func (f *JVMFile) Read() (JVM, error) { return JVM{}, ErrNotSupported }
 
 // Close is for Linux only.
 func (f *JVMFile) Close() error { return ErrNotSupported }
+
+// Safepoints is for Linux only.
+func (f *JVMFile) Safepoints(*Safepoints) error { return ErrNotSupported }
+
+// FindAcceptor is for Linux only.
+func (fs FS) FindAcceptor(int, uint16, uint32, []uint16) (int, error) { return 0, ErrNotSupported }
+
+// KeptThread is for Linux only.
+type KeptThread struct{}
+
+// KeepThread is for Linux only.
+func (fs FS) KeepThread(int, int) (*KeptThread, error) { return nil, ErrNotSupported }
+
+// CallErr is for Linux only.
+func (t *KeptThread) CallErr() error { return ErrNotSupported }
+
+// Read is for Linux only.
+func (t *KeptThread) Read(*Thread) error { return ErrNotSupported }
+
+// Close is for Linux only.
+func (t *KeptThread) Close() {}
+
+// KeptFiles is for Linux only.
+type KeptFiles struct{}
+
+// KeepFiles is for Linux only.
+func (fs FS) KeepFiles(int) (*KeptFiles, error) { return nil, ErrNotSupported }
+
+// Open is for Linux only.
+func (k *KeptFiles) Open(time.Time) (n int, age time.Duration, err error) {
+	return 0, 0, ErrNotSupported
+}
+
+// Limit is for Linux only.
+func (k *KeptFiles) Limit() (int, error) { return 0, ErrNotSupported }
+
+// Close is for Linux only.
+func (k *KeptFiles) Close() {}
+
+// KeptThrottle is for Linux only.
+type KeptThrottle struct{}
+
+// KeepThrottle is for Linux only.
+func (fs FS) KeepThrottle(int) (*KeptThrottle, error) { return nil, ErrNotSupported }
+
+// Read is for Linux only.
+func (k *KeptThrottle) Read(*Throttle) error { return ErrNotSupported }
+
+// Close is for Linux only.
+func (k *KeptThrottle) Close() {}

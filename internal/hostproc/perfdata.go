@@ -32,6 +32,7 @@ const (
 type perfValue struct {
 	number int64
 	text   []byte // nil for numbers
+	at     int    // where it stands in the file
 }
 
 // parsePerfData calls fn for each counter that is a long or a string; the JVM
@@ -57,7 +58,7 @@ func parsePerfData(data []byte, fn func(name []byte, v perfValue)) error {
 		if length < entryHeaderSize || length > len(data)-offset {
 			return fmt.Errorf("performance data: entry %d of %d has length %d: %w", i, count, length, ErrMalformed)
 		}
-		if err := parsePerfEntry(order, data[offset:offset+length], fn); err != nil {
+		if err := parsePerfEntry(order, data[offset:offset+length], offset, fn); err != nil {
 			return err
 		}
 		offset += length
@@ -84,7 +85,7 @@ func perfByteOrder(data []byte) (binary.ByteOrder, error) {
 	return nil, fmt.Errorf("performance data: byte order %d: %w", data[prologueByteOrder], ErrMalformed)
 }
 
-func parsePerfEntry(order binary.ByteOrder, e []byte, fn func(name []byte, v perfValue)) error {
+func parsePerfEntry(order binary.ByteOrder, e []byte, at int, fn func(name []byte, v perfValue)) error {
 	nameAt := int(int32(order.Uint32(e[entryName:])))
 	vector := int(int32(order.Uint32(e[entryVectorLen:])))
 	dataAt := int(int32(order.Uint32(e[entryDataOffset:])))
@@ -94,9 +95,9 @@ func parsePerfEntry(order binary.ByteOrder, e []byte, fn func(name []byte, v per
 	name, value := cString(e[nameAt:]), e[dataAt:]
 	switch {
 	case e[entryType] == 'J' && vector == 0 && len(value) >= 8:
-		fn(name, perfValue{number: int64(order.Uint64(value))})
+		fn(name, perfValue{number: int64(order.Uint64(value)), at: at + dataAt})
 	case e[entryType] == 'B' && vector > 0 && vector <= len(value):
-		fn(name, perfValue{text: cString(value[:vector])})
+		fn(name, perfValue{text: cString(value[:vector]), at: at + dataAt})
 	}
 	return nil
 }

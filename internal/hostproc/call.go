@@ -1,0 +1,169 @@
+package hostproc
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// CallKind is what a thread is doing, by the system call it is in.
+type CallKind int
+
+// The kinds.
+const (
+	CallUnknown CallKind = iota // it could not be read
+	CallRunning                 // none: it runs, or waits for a CPU
+	CallAccept                  // accept, accept4
+	CallPoll                    // poll, ppoll
+	CallEpoll                   // epoll_wait and its like
+	CallFutex                   // futex, waiting
+	CallSleep                   // nanosleep, clock_nanosleep
+	CallOther
+)
+
+// Call is the system call that a thread is blocked in (task/TID/syscall).
+type Call struct {
+	Kind CallKind
+	// Timed: it returns by itself after some time. Not known for CallOther.
+	Timed bool
+	// FD is the descriptor of CallAccept.
+	FD int
+	// Futex is the address of CallFutex. OnStack: it lies in one of the frames
+	// that the thread is in.
+	Futex   uint64
+	OnStack bool
+}
+
+// callNumbers are the system calls of one architecture; -1 for those it lacks.
+type callNumbers struct {
+	accept, accept4, futex             int
+	poll, ppoll                        int
+	epollWait, epollPwait, epollPwait2 int
+	nanosleep, clockNanosleep          int
+}
+
+// callsOf is the table of an architecture, by GOARCH: arch/x86/entry/syscalls/
+// syscall_64.tbl, and include/uapi/asm-generic/unistd.h for the others.
+func callsOf(goarch string) (callNumbers, bool) {
+	switch goarch {
+	case "amd64":
+		return callNumbers{
+			accept: 43, accept4: 288, futex: 202, poll: 7, ppoll: 271,
+			epollWait: 232, epollPwait: 281, epollPwait2: 441, nanosleep: 35, clockNanosleep: 230,
+		}, true
+	case "arm64", "riscv64", "loong64":
+		return callNumbers{
+			accept: 202, accept4: 242, futex: 98, poll: -1, ppoll: 73,
+			epollWait: -1, epollPwait: 22, epollPwait2: 441, nanosleep: 101, clockNanosleep: 115,
+		}, true
+	}
+	return callNumbers{}, false
+}
+
+// parseCall reads a line of task/TID/syscall: "running", "-1 SP PC" (blocked,
+// but in no call), or "NUMBER ARG0 … ARG5 SP PC".
+func parseCall(line []byte, n callNumbers) (Call, error) {
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	if string(line) == "running" {
+		return Call{Kind: CallRunning}, nil
+	}
+	number, rest, _ := bytes.Cut(line, []byte{' '})
+	if string(number) == "-1" {
+		return Call{Kind: CallOther}, nil
+	}
+	nr, ok := decimal(number)
+	if !ok {
+		return Call{}, fmt.Errorf("syscall %q: %w", line, ErrMalformed)
+	}
+	var words [8]uint64 // six arguments, stack pointer, program counter
+	for i := range words {
+		if words[i], rest, ok = nextHex(rest); !ok {
+			return Call{}, fmt.Errorf("syscall %q: %w", line, ErrMalformed)
+		}
+	}
+	if len(rest) > 0 {
+		return Call{}, fmt.Errorf("syscall %q: %w", line, ErrMalformed)
+	}
+	return n.call(nr, words), nil
+}
+
+func (n callNumbers) call(nr int, words [8]uint64) Call {
+	switch nr {
+	case n.accept, n.accept4:
+		return Call{Kind: CallAccept, FD: int(int32(words[0]))}
+	case n.futex:
+		return futexCall(words)
+	case n.poll:
+		return Call{Kind: CallPoll, Timed: int32(words[2]) >= 0}
+	case n.ppoll:
+		return Call{Kind: CallPoll, Timed: words[2] != 0}
+	case n.epollWait, n.epollPwait:
+		return Call{Kind: CallEpoll, Timed: int32(words[3]) >= 0}
+	case n.epollPwait2:
+		return Call{Kind: CallEpoll, Timed: words[3] != 0}
+	case n.nanosleep, n.clockNanosleep:
+		return Call{Kind: CallSleep, Timed: true}
+	}
+	return Call{Kind: CallOther}
+}
+
+const (
+	futexWait       = 0
+	futexWaitBitset = 9
+	futexFlags      = 0x80 | 0x100 // FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME
+	// frames is how far above the stack pointer a futex counts as on the stack.
+	frames = 16 << 10
+)
+
+// futexCall: glibc's condition variables wait by FUTEX_WAIT_BITSET with and
+// without FUTEX_CLOCK_REALTIME (0x189, 0x89), older ones and HotSpot's own
+// barrier by FUTEX_WAIT (0x80). The fourth argument is the timeout, or null.
+func futexCall(words [8]uint64) Call {
+	switch int(words[1]) &^ futexFlags {
+	case futexWait, futexWaitBitset:
+	default:
+		return Call{Kind: CallOther}
+	}
+	address, sp := words[0], words[6]
+	return Call{
+		Kind: CallFutex, Timed: words[3] != 0, Futex: address,
+		OnStack: address >= sp && address-sp < frames,
+	}
+}
+
+// nextHex reads " 0x1f" or "0x1f".
+func nextHex(b []byte) (v uint64, rest []byte, ok bool) {
+	b = bytes.TrimPrefix(b, []byte{' '})
+	word, rest, _ := bytes.Cut(b, []byte{' '})
+	digits, ok := bytes.CutPrefix(word, []byte("0x"))
+	if !ok || len(digits) == 0 || len(digits) > 16 {
+		return 0, b, false
+	}
+	for _, c := range digits {
+		d, ok := hexDigit(c)
+		if !ok {
+			return 0, b, false
+		}
+		v = v<<4 | uint64(d)
+	}
+	return v, rest, true
+}
+
+func hexDigit(c byte) (byte, bool) {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0', true
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10, true
+	}
+	return 0, false
+}
+
+// String is for messages.
+func (k CallKind) String() string {
+	names := [...]string{"unknown", "running", "accept", "poll", "epoll", "futex", "sleep", "other"}
+	if int(k) >= len(names) {
+		return strconv.Itoa(int(k))
+	}
+	return names[k]
+}

@@ -1,0 +1,122 @@
+package hostproc
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"strconv"
+	"syscall"
+)
+
+// KeptThread reads one thread through files that are kept open: they belong to
+// this thread, and answer ErrGone when it has ended, whoever has its id then. It
+// is for one goroutine at a time.
+type KeptThread struct {
+	fs                FS
+	pid               int
+	status, schedstat *keptFile
+	// call is nil where it may not be read (PTRACE_MODE_ATTACH, which Yama's
+	// ptrace_scope withholds even from the same user); wchan stands in for it
+	// where that may be (PTRACE_MODE_READ).
+	call, wchan *keptFile
+	callErr     error
+	numbers     callNumbers
+}
+
+// KeepThread opens the files of a thread.
+func (fs FS) KeepThread(pid, tid int) (*KeptThread, error) {
+	t := &KeptThread{fs: fs, pid: pid}
+	if err := t.open(strconv.Itoa(tid)); err != nil {
+		t.Close()
+		return nil, fs.wrap(pid, "thread "+strconv.Itoa(tid), err)
+	}
+	return t, nil
+}
+
+func (t *KeptThread) open(tid string) (err error) {
+	path := func(name string) string { return t.fs.path(t.pid, "task", tid, name) }
+	if t.status, err = keepFile(path("status"), 2<<10); err != nil {
+		return err
+	}
+	if t.schedstat, err = keepFile(path("schedstat"), 128); err != nil {
+		return err
+	}
+	var known bool
+	if t.numbers, known = callsOf(runtime.GOARCH); !known {
+		t.callErr = ErrNotSupported
+		return nil
+	}
+	t.call, t.callErr = openReadable(path("syscall"))
+	if t.callErr != nil {
+		t.wchan, _ = openReadable(path("wchan"))
+	}
+	return nil
+}
+
+// openReadable opens a file whose permission is asked for at each read.
+func openReadable(path string) (*keptFile, error) {
+	f, err := keepFile(path, 256)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.pread(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// CallErr says why the system calls cannot be read, nil where they can.
+func (t *KeptThread) CallErr() error { return t.fs.wrap(t.pid, "system call", t.callErr) }
+
+// Read reads the thread: the counters first, then the system call. So when the
+// counters are the same at the next reading, the call of this one lasted until
+// then.
+func (t *KeptThread) Read(out *Thread) error {
+	*out = Thread{}
+	data, err := t.schedstat.pread()
+	if err == nil {
+		err = out.setSchedstat(data)
+	}
+	if err == nil {
+		if data, err = t.status.pread(); err == nil {
+			err = out.setStatus(data)
+		}
+	}
+	if err == nil {
+		err = t.readCall(out)
+	}
+	if errors.Is(err, syscall.ESRCH) {
+		return ErrGone
+	}
+	return err
+}
+
+func (t *KeptThread) readCall(out *Thread) error {
+	switch {
+	case t.call != nil:
+		data, err := t.call.pread()
+		if err != nil {
+			return err
+		}
+		out.Call, err = parseCall(data, t.numbers)
+		return err
+	case t.wchan != nil:
+		data, err := t.wchan.pread()
+		if err != nil {
+			return err
+		}
+		// inet_csk_accept, with inet_csk_wait_for_connect inlined or not.
+		out.Accepting = bytes.HasPrefix(data, []byte("inet_csk_accept")) || bytes.HasPrefix(data, []byte("inet_csk_wait"))
+	}
+	return nil
+}
+
+// Close closes the files.
+func (t *KeptThread) Close() {
+	for _, f := range []*keptFile{t.status, t.schedstat, t.call, t.wchan} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}

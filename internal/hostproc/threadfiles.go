@@ -1,0 +1,71 @@
+package hostproc
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// Thread is what one thread was doing at one moment.
+type Thread struct {
+	State    byte   // R, S, D, T, t, Z, X, I (State of task/TID/status)
+	Switches uint64 // voluntary_ctxt_switches of status
+	CPUTime  time.Duration
+	RunDelay time.Duration // fields 1 and 2 of schedstat
+	Ran      uint64        // field 3: the times it was given a CPU
+	// Call is the system call it was in, CallUnknown where it may not be read.
+	Call Call
+	// Accepting is the kernel's own word (wchan) where Call may not be read.
+	Accepting bool
+}
+
+// Stopped is set for a thread that SIGSTOP or a debugger halts.
+func (t *Thread) Stopped() bool { return t.State == 'T' || t.State == 't' }
+
+// setStatus takes State and voluntary_ctxt_switches of a status file.
+func (t *Thread) setStatus(data []byte) error {
+	state, ok := valueOf(data, []byte("State:"))
+	if !ok || len(state) == 0 {
+		return fmt.Errorf("status without a state: %w", ErrMalformed)
+	}
+	switches, ok := valueOf(data, []byte("voluntary_ctxt_switches:"))
+	if !ok {
+		return fmt.Errorf("status without context switches: %w", ErrMalformed)
+	}
+	n, ok := decimal(switches)
+	if !ok {
+		return fmt.Errorf("status with %q context switches: %w", switches, ErrMalformed)
+	}
+	t.State, t.Switches = state[0], uint64(n)
+	return nil
+}
+
+// setSchedstat takes the three numbers of schedstat.
+func (t *Thread) setSchedstat(data []byte) error {
+	rest := bytes.TrimSuffix(data, []byte{'\n'})
+	var n [3]uint64
+	for i := range n {
+		var ok bool
+		if n[i], rest, ok = nextNumber(rest); !ok {
+			return fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+		}
+	}
+	t.CPUTime, t.RunDelay, t.Ran = nanoseconds(n[0]), nanoseconds(n[1]), n[2]
+	return nil
+}
+
+// nanoseconds drops the highest bit: no counter of a kernel's reaches it.
+func nanoseconds(n uint64) time.Duration { return time.Duration(n << 1 >> 1) }
+
+// valueOf is the value of a line "key<white space>value" of a status file.
+func valueOf(data, key []byte) ([]byte, bool) {
+	line := lineOf(data, key)
+	if line == nil {
+		return nil, false
+	}
+	value := line[len(key):]
+	if end := bytes.IndexByte(value, '\n'); end >= 0 {
+		value = value[:end]
+	}
+	return bytes.TrimSpace(value), true
+}

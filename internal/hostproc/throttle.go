@@ -1,0 +1,54 @@
+package hostproc
+
+import (
+	"bytes"
+	"math"
+	"time"
+)
+
+// Throttle is what CPU limits have done to a process so far.
+type Throttle struct {
+	// Periods is nr_periods of cpu.stat, Throttled nr_throttled and Withheld
+	// throttled_usec (throttled_time in version 1; summed over CPUs). Of several
+	// limits one above the other the periods of the busiest, the sums of the rest.
+	Periods, Throttled uint64
+	Withheld           time.Duration
+	Used               time.Duration // CPU time of the process's own group
+}
+
+// add adds one group's cpu.stat, of either version.
+func (t *Throttle) add(stat []byte) {
+	if n, ok := statNumber(stat, []byte("nr_periods ")); ok {
+		t.Periods = max(t.Periods, n)
+	}
+	if n, ok := statNumber(stat, []byte("nr_throttled ")); ok {
+		t.Throttled += n
+	}
+	if n, ok := statNumber(stat, []byte("throttled_usec ")); ok {
+		t.Withheld += microseconds(n)
+	}
+	if n, ok := statNumber(stat, []byte("throttled_time ")); ok {
+		t.Withheld += nanoseconds(n)
+	}
+}
+
+func (t *Throttle) setUsed(data []byte) {
+	if n, ok := statNumber(data, []byte("usage_usec ")); ok {
+		t.Used = microseconds(n)
+	} else if n, _, ok := nextNumber(bytes.TrimSuffix(data, []byte{'\n'})); ok {
+		t.Used = nanoseconds(n) // cpuacct.usage
+	}
+}
+
+func statNumber(stat, key []byte) (uint64, bool) {
+	value, ok := valueOf(stat, key)
+	if !ok {
+		return 0, false
+	}
+	n, rest, ok := nextNumber(value)
+	return n, ok && len(rest) == 0
+}
+
+func microseconds(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
+}

@@ -1,0 +1,101 @@
+package hostproc
+
+import "path"
+
+// KeptThrottle reads cpu.stat of a process's group and of those above it that
+// limit its CPU, through files that are kept open. A group that is given its
+// first limit later, or a process that moves to another, is not noticed. It is
+// for one goroutine at a time.
+type KeptThrottle struct {
+	stats []*keptFile
+	usage *keptFile // version 1's cpuacct.usage; nil: usage_usec of stats[0]
+}
+
+// KeepThrottle opens the files; ErrNotSupported where no CPU limit is seen.
+func (fs FS) KeepThrottle(pid int) (*KeptThrottle, error) {
+	proc, err := fs.proc.Proc(pid)
+	if err != nil {
+		return nil, fs.wrap(pid, "cgroup", err)
+	}
+	groups, err := proc.Cgroups()
+	if err != nil {
+		return nil, fs.wrap(pid, "cgroup", err)
+	}
+	look := cgroupLook{fs: fs, proc: proc, groups: groups}
+	defer look.close()
+	k := &KeptThrottle{}
+	k.keep(&look)
+	if len(k.stats) == 0 || k.usage == nil {
+		k.Close()
+		return nil, fs.wrap(pid, "CPU limit", ErrNotSupported)
+	}
+	return k, nil
+}
+
+// keep opens the files of the mounts that are ours: one of the process's own
+// could be anything.
+func (k *KeptThrottle) keep(look *cgroupLook) {
+	group, v2, ok := controllerPath(look.groups, "cpu")
+	if !ok {
+		return
+	}
+	point, rel, ok := visible(look.fs.cgroups, "cpu", group, v2)
+	if !ok {
+		return
+	}
+	k.usage = usageFile(look, path.Join(point, rel), v2)
+	look.upwards("cpu", func(dir string, v2 bool, read readFile) {
+		if _, limited := cpuLimit(dir, v2, read); !limited {
+			return
+		}
+		if f, err := keepFile(dir+"/cpu.stat", 1<<10); err == nil {
+			k.stats = append(k.stats, f)
+		}
+	})
+}
+
+// usageFile counts the CPU time of the process's own group: in version 1 in the
+// hierarchy of cpuacct, which is mounted with that of cpu or apart.
+func usageFile(look *cgroupLook, own string, v2 bool) *keptFile {
+	name := own + "/cpu.stat"
+	if !v2 {
+		group, v2, ok := controllerPath(look.groups, "cpuacct")
+		point, rel, seen := visible(look.fs.cgroups, "cpuacct", group, v2)
+		if !ok || v2 || !seen {
+			return nil
+		}
+		name = path.Join(point, rel, "cpuacct.usage")
+	}
+	f, err := keepFile(name, 1<<10)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// Read reads the totals of this moment.
+func (k *KeptThrottle) Read(out *Throttle) error {
+	*out = Throttle{}
+	for _, f := range k.stats {
+		data, err := f.pread()
+		if err != nil {
+			return err
+		}
+		out.add(data)
+	}
+	data, err := k.usage.pread()
+	if err != nil {
+		return err
+	}
+	out.setUsed(data)
+	return nil
+}
+
+// Close closes the files.
+func (k *KeptThrottle) Close() {
+	for _, f := range append(k.stats, k.usage) {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
