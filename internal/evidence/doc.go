@@ -1,0 +1,13 @@
+// Package evidence names the limit behind a dropped packet from readings of the
+// server's process taken at that moment: whether it was stopped, stood at a
+// safepoint or lacked a CPU, whether its files were used up, and what its
+// acceptor thread was doing. It decides from values alone: it reads nothing and
+// knows no clock.
+//
+// The acceptor thread is the best witness. Tomcat takes a slot of its
+// LimitLatch before it calls accept(2) (org.apache.tomcat.util.net.Acceptor), so
+// an acceptor that is parked there says that maxConnections is reached whatever
+// the configuration, the protocol and the kernel's socket table say. A thread
+// held at a HotSpot safepoint sleeps in the same system call, so one reading
+// proves nothing: see sleep.go.
+package evidence

@@ -1,0 +1,246 @@
+package evidence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+var epoch = time.Unix(1_700_000_000, 0)
+
+// at is a reading so far after the first, changed by each of the given.
+func at(after time.Duration, changes ...func(*Reading)) Reading {
+	r := Reading{
+		Began: epoch.Add(after), Ended: epoch.Add(after), Stopped: Known(false),
+		Acceptor: Acceptor{TID: 7, Activity: Accepting, Switches: 3, Ran: 3},
+		Files:    Known(100), FilesLimit: Known(1000), Safepoint: Known(Safepoint{Begun: 5, Stood: time.Second}), Queued: Known(3),
+	}
+	for _, change := range changes {
+		change(&r)
+	}
+	return r
+}
+
+func does(a Activity) func(*Reading) { return func(r *Reading) { r.Acceptor.Activity = a } }
+func parked(r *Reading)              { r.Acceptor.Activity, r.Acceptor.Futex = Parked, 0x1000 }
+func stopped(r *Reading)             { r.Stopped.V = true }
+func noSafepoints(r *Reading)        { r.Safepoint = Value[Safepoint]{} }
+func limited(c CPULimit) func(*Reading) {
+	return func(r *Reading) { r.CPULimit = Known(c) }
+}
+
+func full(r *Reading) { r.Files.V = 1000 }
+
+func safepoint(change func(*Safepoint)) func(*Reading) {
+	return func(r *Reading) { change(&r.Safepoint.V) }
+}
+
+func stands(d time.Duration) func(*Reading) {
+	return safepoint(func(s *Safepoint) { s.UnderWay, s.Lasted = true, d })
+}
+
+func stood(n int64, d time.Duration) func(*Reading) {
+	return safepoint(func(s *Safepoint) { s.Begun += n; s.Stood += d })
+}
+
+func barrier(r *Reading) { r.Safepoint.V.WakesFirst = true }
+
+func acceptor(change func(*Acceptor)) func(*Reading) {
+	return func(r *Reading) { change(&r.Acceptor) }
+}
+
+func noAcceptor(r *Reading) {
+	r.Acceptor, r.Missing[SubjectAcceptor] = Acceptor{}, "permission denied"
+}
+
+const ms = time.Millisecond
+
+func TestJudge(t *testing.T) {
+	walked := func(held, idle, limit int) Phases {
+		return Phases{Walked: true, Held: held, Idle: idle, MaxConnections: Known(limit)}
+	}
+	none := Reading{}
+	ran := acceptor(func(a *Acceptor) { a.Switches, a.Ran = a.Switches+1, a.Ran+1 })
+	for _, tt := range []struct {
+		name      string
+		prev, cur Reading
+		phases    Phases
+		cause     model.Cause
+		strength  Strength
+	}{
+		// The process, before anything else.
+		{"stopped", at(0, parked), at(25*ms, parked, stopped), walked(10, 0, 10), model.CauseJVMPause, StrengthProcess},
+		{"stopped in the first of them", at(0, stopped), at(25 * ms), Phases{}, model.CauseJVMPause, StrengthProcess},
+		{"stopped, one reading", none, at(0, stopped, full), Phases{}, model.CauseJVMPause, StrengthProcess},
+		{"a pause under way, one reading", none, at(0, stands(150*ms), full), Phases{}, model.CauseJVMPause, StrengthProcess},
+		{"a pause under way, long after", at(0), at(10*time.Second, stands(150*ms)), Phases{}, model.CauseJVMPause, StrengthProcess},
+		{"a short safepoint under way", none, at(0, stands(20*ms), does(Parked)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"most of the time at safepoints", at(0), at(200*ms, stood(4, 120*ms)), walked(10, 0, 10), model.CauseJVMPause, StrengthProcess},
+		{"some of it, and the limit is not reached", at(0), at(400*ms, stood(4, 120*ms)), walked(1, 0, 10), model.CauseJVMPause, StrengthProcess},
+		{"some of it, at the latch", at(0, parked), at(400*ms, parked, barrier, stood(4, 120*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"little of it", at(0), at(time.Second, stood(4, 120*ms)), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
+		{
+			"throttled", at(0, limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 9, Withheld: time.Second, Used: 500 * ms})),
+			walked(10, 0, 10), model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"throttled a little", at(0, limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			Phases{},
+			model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"throttled a little, at the latch", at(0, parked, limited(CPULimit{})), at(time.Second, parked, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			Phases{},
+			model.CauseMaxConnections, StrengthAcceptor,
+		},
+		{
+			"hardly throttled", at(0, limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 1, Withheld: time.Second, Used: 500 * ms})),
+			Phases{},
+			model.CauseSlowAccept, StrengthAcceptor,
+		},
+		{
+			"throttled long before", at(0, limited(CPULimit{})), at(time.Minute, limited(CPULimit{Periods: 10, Throttled: 9, Withheld: time.Second})),
+			Phases{},
+			model.CauseSlowAccept, StrengthAcceptor,
+		},
+		{
+			"waits for a CPU", at(0, does(Runnable)), at(25*ms, does(Runnable)),
+			walked(10, 0, 10), model.CauseCPUSaturated, StrengthProcess,
+		},
+		{
+			"computes", at(0, does(Runnable)), at(25*ms, does(Runnable), acceptor(func(a *Acceptor) { a.CPUTime = 25 * ms })),
+			Phases{},
+			model.CauseAcceptQueue, StrengthNone,
+		},
+		{
+			"waited for a CPU", at(0), at(100*ms, ran, acceptor(func(a *Acceptor) { a.RunDelay = 60 * ms })),
+			Phases{},
+			model.CauseCPUSaturated, StrengthProcess,
+		},
+		{
+			"waited for a CPU, of its limit",
+			at(0, limited(CPULimit{})), at(100*ms, ran, limited(CPULimit{Periods: 10, Throttled: 1, Withheld: 60 * ms, Used: time.Second}), acceptor(func(a *Acceptor) { a.RunDelay = 60 * ms })),
+			Phases{},
+			model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"waited long before", at(0), at(time.Minute, ran, acceptor(func(a *Acceptor) { a.RunDelay = 50 * time.Second })),
+			Phases{},
+			model.CauseSlowAccept, StrengthAcceptor,
+		},
+
+		// Open files.
+		{"no files", at(0, does(Sleeping)), at(25*ms, does(Sleeping), full), walked(10, 0, 10), model.CauseOpenFiles, StrengthFiles},
+		{"no files, one reading", none, at(0, does(Sleeping), full), Phases{}, model.CauseOpenFiles, StrengthFiles},
+		{"no files, the acceptor is not readable", none, at(0, noAcceptor, full), Phases{}, model.CauseOpenFiles, StrengthFiles},
+		{"no files by an old listing", none, at(0, noAcceptor, full, func(r *Reading) { r.FilesAge = 6 * time.Second }), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"no files by an old listing, backing off", none, at(0, does(Sleeping), full, func(r *Reading) { r.FilesAge = 6 * time.Second }), Phases{}, model.CauseOpenFiles, StrengthFiles},
+		{"few files, at the latch", at(0, parked, full), at(25*ms, parked, full), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"few files, and connections are taken", at(0, full), at(25*ms, full), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
+		{"no limit of files", none, at(0, noAcceptor, full, func(r *Reading) { r.FilesLimit = Value[int]{} }), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"paused", at(0, does(Sleeping)), at(25*ms, does(Sleeping)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+
+		// The latch.
+		{"the latch", at(0, parked), at(20*ms, parked), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"the latch, whatever the configuration says", at(0, parked), at(20*ms, parked), walked(1, 0, 10), model.CauseMaxConnections, StrengthAcceptor},
+		{"the latch, idle connections", at(0, parked), at(20*ms, parked), walked(10, 6, 10), model.CauseKeepAliveIdle, StrengthAcceptor},
+		{"the latch, idle connections long ago", at(0, parked), at(20*ms, parked), Phases{Walked: true, Held: 10, Idle: 9, Age: time.Minute}, model.CauseMaxConnections, StrengthAcceptor},
+		{"parked, one reading", none, at(20*ms, parked), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"parked, too close", at(0, parked), at(19*ms, parked), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"parked elsewhere", at(0, parked), at(20*ms, parked, acceptor(func(a *Acceptor) { a.Futex++ })), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"parked, another thread", at(0, parked), at(20*ms, parked, acceptor(func(a *Acceptor) { a.TID++ })), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"parked, woken between", at(0, parked), at(20*ms, parked, acceptor(func(a *Acceptor) { a.Switches++ })), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"parked, given a CPU between", at(0, parked), at(20*ms, parked, acceptor(func(a *Acceptor) { a.Ran++ })), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{
+			"parked, accepted between", at(0, parked, func(r *Reading) { r.Accepted = Known(uint64(1)) }), at(20*ms, parked, func(r *Reading) { r.Accepted = Known(uint64(2)) }),
+			Phases{},
+			model.CauseAcceptQueue, StrengthNone,
+		},
+		{"waiting for memory", at(0, parked, acceptor(func(a *Acceptor) { a.OnStack = true })), at(20*ms, parked, acceptor(func(a *Acceptor) { a.OnStack = true })), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"held at a safepoint", at(0, parked, stands(10*ms)), at(20*ms, parked, stands(30*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"held at a safepoint that has ended", at(0, parked), at(20*ms, parked, stood(0, 30*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"held at a safepoint that has begun", at(0, parked), at(20*ms, parked, stood(1, 0)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"slept through two safepoints", at(0, parked), at(20*ms, parked, barrier, stood(2, 5*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"slept through two safepoints of an old JVM", at(0, parked), at(20*ms, parked, stood(2, 5*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"safepoints not readable", at(0, parked, noSafepoints), at(20*ms, parked, noSafepoints), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"safepoints not readable, for long", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"calls not readable", at(0, does(Asleep)), at(time.Second, does(Asleep)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"calls not readable, for long", at(0, does(Asleep)), at(2*time.Second, does(Asleep)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"calls not readable, an empty queue", at(0, does(Asleep), func(r *Reading) { r.Queued.V = 0 }), at(2*time.Second, does(Asleep)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+
+		// Connections, and a burst.
+		{"takes connections", at(0), at(20 * ms), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
+		{"takes connections, one reading", none, at(20 * ms), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"at the limit by count", none, at(0, noAcceptor), walked(10, 0, 10), model.CauseMaxConnections, StrengthPhases},
+		{"at the limit by count, but for what a walk misses", none, at(0, noAcceptor), walked(98, 0, 100), model.CauseMaxConnections, StrengthPhases},
+		{"at the limit by count, idle", none, at(0, noAcceptor), walked(10, 9, 10), model.CauseKeepAliveIdle, StrengthPhases},
+		{"at the limit long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 6 * time.Second, Held: 10, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"room", none, at(0, noAcceptor), walked(97, 0, 100), model.CauseSlowAccept, StrengthPhases},
+		{"no limit of connections", none, at(0, noAcceptor), walked(97, 0, -1), model.CauseSlowAccept, StrengthPhases},
+		{"room long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 2 * time.Second, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"room by a part", none, at(0, noAcceptor), Phases{Walked: true, Partial: true, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"room below an uncertain limit", none, at(0, noAcceptor), Phases{Walked: true, Uncertain: true, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"no limit known", none, at(0, noAcceptor), Phases{Walked: true, Held: 1}, model.CauseAcceptQueue, StrengthNone},
+		{"nothing at all", none, Reading{}, Phases{}, model.CauseAcceptQueue, StrengthNone},
+	} {
+		j := Judge(tt.prev, tt.cur, tt.phases)
+		require.Equal(t, tt.cause, j.Cause, "%s: %+v", tt.name, j)
+		require.Equal(t, tt.strength, j.Strength, "%s: %+v", tt.name, j)
+		require.Equal(t, j.Cause == model.CauseAcceptQueue, j.Strength == StrengthNone, tt.name)
+		require.Equal(t, tt.strength == StrengthNone, len(j.Missing) > 0, "%s: %+v", tt.name, j)
+		require.Contains(t, model.DropCauses(), j.Cause)
+	}
+}
+
+func TestWeak(t *testing.T) {
+	blind := func(r *Reading) {
+		noSafepoints(r)
+		r.Missing[SubjectSafepoints] = "permission denied"
+	}
+	j := Judge(at(0, parked, blind), at(time.Second, parked, blind), Phases{})
+	require.True(t, j.Weak)
+	require.Equal(t, []Missing{{SubjectSafepoints, "permission denied"}}, j.Missing)
+	require.False(t, Judge(at(0, blind), at(time.Second, blind), Phases{}).Weak, "in accept it is held nowhere")
+	require.False(t, Judge(at(0, parked), at(time.Second, parked), Phases{}).Weak)
+}
+
+func TestPending(t *testing.T) {
+	require.True(t, Judge(Reading{}, at(0, parked), Phases{}).Pending)
+	require.True(t, Judge(at(0, parked), at(ms, parked), Phases{}).Pending)
+	require.True(t, Judge(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), Phases{}).Pending)
+	require.False(t, Judge(at(0, does(Sleeping)), at(100*ms, does(Sleeping)), Phases{}).Pending)
+	require.False(t, Judge(at(0), at(100*ms), Phases{}).Pending)
+}
+
+// Each subject that is missing is named, each once.
+func TestMissing(t *testing.T) {
+	for _, tt := range []struct {
+		cur    Reading
+		phases Phases
+		want   []Missing
+	}{
+		{at(0, noAcceptor), Phases{}, []Missing{{SubjectAcceptor, "permission denied"}, {SubjectConnections, "they were not counted"}, {SubjectLimit, "it is not known"}}},
+		{at(0, does(Elsewhere)), Phases{Walked: true, Age: 3 * time.Second, MaxConnections: Known(9)}, []Missing{
+			{SubjectAcceptor, "it is in a system call other than accept"}, {SubjectConnections, "they were counted 3.0 s before"},
+		}},
+		{at(0, parked, acceptor(func(a *Acceptor) { a.OnStack = true })), Phases{Walked: true, Partial: true, MaxConnections: Known(9), Uncertain: true}, []Missing{
+			{SubjectAcceptor, "it waits inside the JVM, as for memory"},
+			{SubjectConnections, "they were counted in part"},
+			{SubjectLimit, "it may be overruled by what could not be read"},
+		}},
+		{at(0, does(Unknown)), Phases{Walked: true}, []Missing{{SubjectAcceptor, "it was not found"}, {SubjectLimit, "it is not known"}}},
+		{at(0, parked), Phases{Walked: true}, []Missing{{SubjectAcceptor, "it was read once"}, {SubjectLimit, "it is not known"}}},
+	} {
+		require.Equal(t, tt.want, Judge(Reading{}, tt.cur, tt.phases).Missing)
+	}
+	j := Judge(at(0, parked), at(20*ms, does(Runnable)), Phases{Walked: true})
+	require.Equal(t, Missing{SubjectAcceptor, "it was not in the same place in two readings"}, j.Missing[0])
+	seen := map[string]bool{}
+	for s := range NumSubjects {
+		require.False(t, seen[s.String()])
+		seen[s.String()] = true
+	}
+}

@@ -1,0 +1,148 @@
+package reader
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// javas are the JVMs to run servers with.
+func javas(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, name := range []string{
+		"/usr/lib/jvm/java-8-openjdk-amd64/bin/java", "/usr/lib/jvm/java-17-openjdk-amd64/bin/java", "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java",
+	} {
+		if path, err := exec.LookPath(name); err == nil {
+			found = append(found, path)
+		}
+	}
+	if len(found) == 0 {
+		path, err := exec.LookPath("java")
+		require.NoError(t, err)
+		found = append(found, path)
+	}
+	return found
+}
+
+// eight tells the Java 8, which Tomcat 10.1 and later do not run on.
+func eight(java string) bool { return strings.Contains(java, "java-8-") }
+
+// TestServers: each line of Tomcat on each JVM, without any configuration read
+// and without a walk of its connections.
+func TestServers(t *testing.T) {
+	needServers(t)
+	for _, version := range []string{"8.5.100", "9.0.117", "10.1.59", "11.0.24"} {
+		for _, java := range javas(t) {
+			if eight(java) && version[0] == '1' {
+				continue
+			}
+			t.Run(version+" "+filepath.Base(filepath.Dir(filepath.Dir(java))), func(t *testing.T) {
+				s := start(t, java, version, nil)
+				for name, connector := range map[string]int{"plain": plain, "cut": cut, "TLS": tlsConn, "HTTP2": h2} {
+					t.Run(name, func(t *testing.T) { s.provesConnector(t, connector) })
+				}
+				t.Run("NIO2", s.provesNIO2)
+			})
+		}
+	}
+}
+
+func (s *server) provesConnector(t *testing.T, connector int) {
+	r := s.open(t, connector)
+	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor) // taking connections
+
+	leave := s.connect(t, connector, maxConnections+acceptCount)
+	s.settles(t, connector, r, model.CauseMaxConnections, evidence.StrengthAcceptor)
+	require.Positive(t, s.queued(t, connector))
+	leave()
+	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
+
+	s.provesFiles(t, connector, r)
+	s.provesPaused(t, connector, r)
+
+	require.NoError(t, syscall.Kill(s.pid, syscall.SIGSTOP))
+	s.settles(t, connector, r, model.CauseJVMPause, evidence.StrengthProcess)
+	require.NoError(t, syscall.Kill(s.pid, syscall.SIGCONT))
+	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
+}
+
+// provesFiles: no descriptor is left for accept().
+func (s *server) provesFiles(t *testing.T, connector int, r *Reader) {
+	var before unix.Rlimit
+	require.NoError(t, unix.Prlimit(s.pid, unix.RLIMIT_NOFILE, nil, &before))
+	// The acceptor in accept() has reserved the descriptor of its next connection.
+	require.NoError(t, unix.Prlimit(s.pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: s.lowestFree(t), Max: before.Max}, nil))
+	leave := s.connect(t, connector, 2)
+	s.settles(t, connector, r, model.CauseOpenFiles, evidence.StrengthFiles)
+	require.NoError(t, unix.Prlimit(s.pid, unix.RLIMIT_NOFILE, &before, nil))
+	leave()
+	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
+}
+
+// lowestFree is the lowest descriptor that is not open: RLIMIT_NOFILE is compared
+// with the number of the next one, not with how many there are.
+func (s *server) lowestFree(t *testing.T) uint64 {
+	t.Helper()
+	for fd := uint64(0); ; fd++ {
+		if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", s.pid, fd)); os.IsNotExist(err) {
+			return fd
+		}
+	}
+}
+
+// provesPaused: a paused connector is not at its limit; why is said.
+func (s *server) provesPaused(t *testing.T, connector int, r *Reader) {
+	port := fmt.Sprint(s.ports[connector])
+	s.ask(t, "op=pause&port="+port)
+	j := s.settles(t, connector, r, model.CauseAcceptQueue, evidence.StrengthNone)
+	require.Contains(t, j.Missing, evidence.Missing{
+		Subject: evidence.SubjectAcceptor, Why: "it sleeps for a set time, and open files are below their limit: the connector is paused",
+	})
+	s.ask(t, "op=resume&port="+port)
+	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
+}
+
+// provesNIO2: nothing is claimed from threads, and the count speaks.
+func (s *server) provesNIO2(t *testing.T) {
+	r := s.open(t, nio2)
+	leave := s.connect(t, nio2, maxConnections+acceptCount)
+	defer leave()
+	j := s.settles(t, nio2, r, model.CauseAcceptQueue, evidence.StrengthNone)
+	require.Contains(t, j.Missing, evidence.Missing{Subject: evidence.SubjectAcceptor, Why: "NIO2 has no acceptor thread"})
+	walked := evidence.Phases{Walked: true, Held: maxConnections, MaxConnections: evidence.Known(maxConnections)}
+	j = evidence.Judge(r.Read(), r.Read(), walked)
+	require.Equal(t, model.CauseMaxConnections, j.Cause)
+	require.Equal(t, evidence.StrengthPhases, j.Strength)
+}
+
+// settles reads until two judgements in a row name the cause.
+func (s *server) settles(t *testing.T, connector int, r *Reader, cause model.Cause, strength evidence.Strength) (j evidence.Judgement) {
+	t.Helper()
+	var track evidence.Track
+	var last evidence.Reading
+	for in, end := 0, time.Now().Add(20*time.Second); ; {
+		last = r.Read()
+		last.Queued = evidence.Known(s.queued(t, connector))
+		j = track.Judge(last, evidence.Phases{})
+		if in++; j.Cause != cause || j.Strength != strength || j.Pending || j.Weak {
+			in = 0
+		}
+		if in == 2 {
+			return j
+		}
+		require.True(t, time.Now().Before(end), "wanted %s by %s, have %+v of %+v\n%s", cause, strength, j, last, tail{s.log})
+		time.Sleep(evidence.MinApart)
+	}
+}

@@ -1,0 +1,64 @@
+package reader
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// open opens what is not open yet.
+func (r *Reader) open(now time.Time) {
+	r.tried = now
+	if r.acceptor == 0 {
+		r.missing[evidence.SubjectAcceptor] = r.openThread()
+	}
+	if r.files == nil {
+		files, err := r.proc.KeepFiles(r.of.PID)
+		if err == nil {
+			r.files = files
+		}
+		r.missing[evidence.SubjectFiles] = why(err)
+	}
+	if r.jvm == nil {
+		jvm, err := r.proc.OpenJVM(r.of.PID)
+		if err == nil {
+			r.jvm = jvm
+		}
+		r.missing[evidence.SubjectSafepoints] = why(err)
+	}
+	if r.throttle == nil {
+		throttle, err := r.proc.KeepThrottle(r.of.PID)
+		if err == nil {
+			r.throttle = throttle
+		}
+		if errors.Is(err, hostproc.ErrNotSupported) { // no limit
+			err = nil
+		}
+		r.missing[evidence.SubjectThrottling] = why(err)
+	}
+}
+
+// openThread opens the acceptor, or the main thread, which tells whether the
+// process is stopped. It answers why the acceptor is missing.
+func (r *Reader) openThread() string {
+	tid, findErr := r.proc.FindAcceptor(r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
+	if findErr == nil {
+		thread, err := r.proc.KeepThread(r.of.PID, tid)
+		if err == nil {
+			r.closeThread()
+			r.thread, r.acceptor = thread, tid
+			return why(thread.CallErr())
+		}
+		findErr = err
+	}
+	if r.thread == nil {
+		if thread, err := r.proc.KeepThread(r.of.PID, r.of.PID); err == nil {
+			r.thread = thread
+		} else {
+			r.missing[evidence.SubjectProcess] = why(err)
+		}
+	}
+	return why(findErr)
+}

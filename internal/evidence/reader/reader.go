@@ -1,0 +1,113 @@
+// Package reader takes the readings that package evidence judges: of one
+// listener's process and its acceptor thread, through files of /proc that are
+// kept open.
+package reader
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// retry is how often what could not be opened is tried again.
+const retry = time.Second
+
+// Listener is whose evidence is read.
+type Listener struct {
+	PID   int
+	Port  uint16
+	Inode uint32 // of the listening socket
+	// Others are the other ports that the process listens on; nil where they are
+	// not known. A connector whose port is cut off its threads' names is found at
+	// once when the names explain all of them, else when it is seen in accept().
+	Others []uint16
+}
+
+// Reader reads one listener's process. It is for one goroutine at a time, and
+// for one process: make a new one when the pid or its start time changes.
+type Reader struct {
+	proc hostproc.FS
+	of   Listener
+	now  func() time.Time
+
+	thread   *hostproc.KeptThread
+	acceptor int // the thread's id; 0: the thread is the main one
+	files    *hostproc.KeptFiles
+	jvm      *hostproc.JVMFile
+	throttle *hostproc.KeptThrottle
+	stands   evidence.Standstill
+
+	tried   time.Time // when what is missing was tried last
+	missing [evidence.NumSubjects]string
+}
+
+// Open opens what can be opened: the rest is tried again from time to time, and
+// named in each reading.
+func Open(proc hostproc.FS, of Listener, now func() time.Time) *Reader {
+	r := &Reader{proc: proc, of: of, now: now}
+	r.open(now())
+	return r
+}
+
+// Read takes a reading. It costs some small files and allocates nothing, except
+// when something is opened.
+func (r *Reader) Read() evidence.Reading {
+	now := r.now()
+	if now.Sub(r.tried) >= retry {
+		r.open(now)
+	}
+	out := evidence.Reading{Began: r.now(), Missing: r.missing}
+	r.readSafepoints(&out)
+	r.readThread(&out)
+	r.readFiles(&out)
+	r.readThrottle(&out)
+	out.Ended = r.now()
+	return out
+}
+
+// Close closes the files.
+func (r *Reader) Close() {
+	r.closeThread()
+	if r.files != nil {
+		r.files.Close()
+	}
+	if r.jvm != nil {
+		_ = r.jvm.Close()
+	}
+	if r.throttle != nil {
+		r.throttle.Close()
+	}
+}
+
+func (r *Reader) closeThread() {
+	if r.thread != nil {
+		r.thread.Close()
+	}
+	r.thread, r.acceptor = nil, 0
+}
+
+// why puts an error in words that are the same for every process.
+func why(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, hostproc.ErrGone):
+		return "the process has ended"
+	case errors.Is(err, hostproc.ErrInvisible):
+		return hostproc.ErrInvisible.Error()
+	case errors.Is(err, hostproc.ErrNoPerfData):
+		return "the process publishes none: it is no HotSpot JVM, or runs with -XX:-UsePerfData or -XX:+PerfDisableSharedMem"
+	case errors.Is(err, hostproc.ErrNoAcceptor):
+		return hostproc.ErrNoAcceptor.Error()
+	case errors.Is(err, hostproc.ErrUnclear):
+		return hostproc.ErrUnclear.Error()
+	case errors.Is(err, hostproc.ErrNotSupported):
+		return hostproc.ErrNotSupported.Error()
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	return err.Error()
+}

@@ -1,0 +1,119 @@
+package reader
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// accepting is a listener of ours with a thread in accept(2).
+func accepting(tb testing.TB) Listener {
+	tb.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(tb, err)
+	require.NoError(tb, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	require.NoError(tb, unix.Listen(fd, 1))
+	name, err := unix.Getsockname(fd)
+	require.NoError(tb, err)
+	var st unix.Stat_t
+	require.NoError(tb, unix.Fstat(fd, &st))
+	ended := make(chan struct{})
+	go func() {
+		_, _, _ = unix.Accept(fd)
+		close(ended)
+	}()
+	tb.Cleanup(func() {
+		require.NoError(tb, unix.Shutdown(fd, unix.SHUT_RDWR))
+		<-ended
+		require.NoError(tb, unix.Close(fd))
+	})
+	return Listener{PID: os.Getpid(), Port: uint16(name.(*unix.SockaddrInet4).Port), Inode: uint32(st.Ino)}
+}
+
+// clock is time that passes when a test says so.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+// found opens a reader that has found the acceptor.
+func found(tb testing.TB) (*Reader, *clock) {
+	tb.Helper()
+	c := &clock{at: time.Unix(1_700_000_000, 0)}
+	r := Open(procFS(tb), accepting(tb), c.now)
+	tb.Cleanup(r.Close)
+	require.Eventually(tb, func() bool {
+		c.at = c.at.Add(retry) // the thread may not have been in accept yet
+		return r.Read().Acceptor.Activity == evidence.Accepting
+	}, 10*time.Second, time.Millisecond)
+	return r, c
+}
+
+func TestReading(t *testing.T) {
+	r, c := found(t)
+	first := r.Read()
+	require.Equal(t, evidence.Known(false), first.Stopped)
+	require.True(t, first.Files.Known)
+	require.Positive(t, first.FilesLimit.V)
+	require.Contains(t, first.Missing[evidence.SubjectSafepoints], "no HotSpot JVM")
+	require.Empty(t, first.Missing[evidence.SubjectAcceptor])
+	c.at = c.at.Add(evidence.MinApart)
+	j := evidence.Judge(first, r.Read(), evidence.Phases{})
+	require.Equal(t, model.CauseSlowAccept, j.Cause)
+	require.Equal(t, evidence.StrengthAcceptor, j.Strength)
+}
+
+// A reading is made of few small files, whatever the process holds, and leaves
+// nothing to collect.
+func TestReadingIsCheap(t *testing.T) {
+	r, _ := found(t)
+	require.Zero(t, testing.AllocsPerRun(100, func() { r.Read() }))
+	require.LessOrEqual(t, reads(t, func() { r.Read() }), 6)
+}
+
+// reads counts the read calls of a function, by the kernel's own count.
+func reads(t *testing.T, fn func()) int {
+	t.Helper()
+	count := func() int {
+		data, err := os.ReadFile("/proc/thread-self/io")
+		if err != nil {
+			t.Skip("the kernel does not count reads: ", err)
+		}
+		_, rest, _ := strings.Cut(string(data), "syscr: ")
+		n, err := strconv.Atoi(rest[:strings.IndexByte(rest, '\n')])
+		require.NoError(t, err)
+		return n
+	}
+	before := count()
+	idle := count() - before
+	before = count()
+	fn()
+	return count() - before - idle
+}
+
+// The process that ends is said to have ended.
+func TestReadingOfAProcessThatHasEnded(t *testing.T) {
+	c := &clock{at: time.Unix(1_700_000_000, 0)}
+	r := Open(procFS(t), Listener{PID: 1 << 30, Port: 1}, c.now)
+	defer r.Close()
+	got := r.Read()
+	require.Equal(t, evidence.Value[bool]{}, got.Stopped)
+	for _, subject := range []evidence.Subject{evidence.SubjectProcess, evidence.SubjectAcceptor, evidence.SubjectFiles, evidence.SubjectSafepoints} {
+		require.Equal(t, "the process has ended", got.Missing[subject], "%s", subject)
+	}
+}
+
+func BenchmarkReading(b *testing.B) {
+	r, _ := found(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Read()
+	}
+}

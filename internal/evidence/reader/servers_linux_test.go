@@ -1,0 +1,332 @@
+package reader
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// needServers skips unless real servers are wanted: they take Java, Maven and
+// minutes.
+func needServers(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TCPDIAG_SERVERS") == "" {
+		t.Skip("TCPDIAG_SERVERS is not set")
+	}
+}
+
+// cached makes something once; it appears whole or not at all.
+func cached(t *testing.T, name string, create func(path string)) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	require.NoError(t, err)
+	dir = filepath.Join(dir, "tcpdiag")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	final := filepath.Join(dir, name)
+	if _, err := os.Stat(final); err == nil {
+		return final
+	}
+	work, err := os.MkdirTemp(dir, "new-")
+	require.NoError(t, err)
+	defer func() { _ = os.RemoveAll(work) }()
+	create(filepath.Join(work, name))
+	if err := os.Rename(filepath.Join(work, name), final); err != nil && !errors.Is(err, fs.ErrExist) {
+		_, statErr := os.Stat(final) // another test was faster
+		require.NoError(t, statErr, err)
+	}
+	return final
+}
+
+// distribution is an unpacked Tomcat.
+func distribution(t *testing.T, version string) string {
+	t.Helper()
+	return cached(t, "apache-tomcat-"+version, func(path string) {
+		home, err := os.UserHomeDir()
+		require.NoError(t, err)
+		repository := filepath.Join(home, ".m2", "repository")
+		archive := filepath.Join(repository, "org", "apache", "tomcat", "tomcat", version, "tomcat-"+version+".tar.gz")
+		if _, err := os.Stat(archive); err != nil {
+			out, err := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "dependency:get", "-Dmaven.repo.local="+repository,
+				"-Dartifact=org.apache.tomcat:tomcat:"+version+":tar.gz", "-Dtransitive=false").CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		}
+		unpack(t, archive, filepath.Dir(path))
+	})
+}
+
+// unpack extracts what a server needs: bin, conf and lib.
+func unpack(t *testing.T, archive, dir string) {
+	t.Helper()
+	f, err := os.Open(archive)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	packed, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	for in := tar.NewReader(packed); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		require.NoError(t, err)
+		if header.Typeflag != tar.TypeReg || strings.Contains(header.Name, "/webapps/") {
+			continue
+		}
+		path := filepath.Join(dir, filepath.Clean("/"+header.Name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		data, err := io.ReadAll(in)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, data, 0o644))
+	}
+}
+
+// keystore is a self-signed certificate.
+func keystore(t *testing.T) string {
+	t.Helper()
+	return cached(t, "localhost.p12", func(path string) {
+		out, err := exec.CommandContext(t.Context(), "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "RSA",
+			"-storetype", "PKCS12", "-keystore", path, "-storepass", "changeit", "-dname", "CN=localhost", "-validity", "36500").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	})
+}
+
+// The connectors of the server under test. Each holds maxConnections clients;
+// nobody has to send anything to hold a place.
+const (
+	plain   = iota // HTTP/1.1, a port of four digits: thread names are whole
+	cut            // HTTP/1.1, a port of five digits: they are not
+	tlsConn        // HTTPS: not even the port is left
+	h2             // HTTP/2 beside HTTP/1.1
+	nio2
+	control // for control.jsp
+	connectors
+
+	maxConnections = 3
+	acceptCount    = 2
+)
+
+const serverXML = `<Server port="-1"><Service name="Catalina">
+<Connector port="%[1]d" protocol="org.apache.coyote.http11.Http11NioProtocol" %[7]s/>
+<Connector port="%[2]d" protocol="org.apache.coyote.http11.Http11NioProtocol" %[7]s/>
+<Connector port="%[3]d" protocol="org.apache.coyote.http11.Http11NioProtocol" %[7]s SSLEnabled="true" scheme="https" secure="true">
+<SSLHostConfig><Certificate certificateKeystoreFile="conf/keystore.p12" certificateKeystorePassword="changeit"/></SSLHostConfig></Connector>
+<Connector port="%[4]d" protocol="org.apache.coyote.http11.Http11NioProtocol" %[7]s>
+<UpgradeProtocol className="org.apache.coyote.http2.Http2Protocol"/></Connector>
+<Connector port="%[5]d" protocol="org.apache.coyote.http11.Http11Nio2Protocol" %[7]s/>
+<Connector port="%[6]d" protocol="org.apache.coyote.http11.Http11NioProtocol"/>
+<Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps"/></Engine></Service></Server>`
+
+// control.jsp pauses and resumes a connector, and collects garbage until it is
+// asked to end.
+const controlJSP = `<%@ page import="java.lang.management.*,javax.management.*" %><%
+String op = request.getParameter("op");
+if (op == null) {
+} else if (op.equals("pause") || op.equals("resume")) {
+	MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+	for (ObjectName name : beans.queryNames(new ObjectName("Catalina:type=Connector,port=" + request.getParameter("port") + ",*"), null))
+		beans.invoke(name, op, null, null);
+} else if (op.equals("collect")) {
+	application.setAttribute("collect", true);
+	Thread thread = new Thread(() -> {
+		java.util.List<byte[]> kept = new java.util.ArrayList<>();
+		for (int i = 0; i < 200; i++) kept.add(new byte[200000]);
+		while (application.getAttribute("collect") != null) { System.gc(); try { Thread.sleep(Long.parseLong(System.getProperty("gap", "5"))); } catch (InterruptedException e) { return; } }
+	});
+	thread.setDaemon(true);
+	thread.start();
+} else {
+	application.removeAttribute("collect");
+}
+%>done`
+
+// server is a running Tomcat.
+type server struct {
+	pid   int
+	ports [connectors]int
+	log   string
+	inode map[int]uint32
+}
+
+// start runs a Tomcat with a JVM; it ends with the test.
+func start(t *testing.T, java, version string, credential *syscall.Credential, options ...string) *server {
+	t.Helper()
+	home, base := distribution(t, version), t.TempDir()
+	s := &server{ports: freePorts(t), log: filepath.Join(base, "log")}
+	limits := fmt.Sprintf(`maxConnections="%d" acceptCount="%d" connectionTimeout="600000" minSpareThreads="2"`, maxConnections, acceptCount)
+	p := s.ports
+	write(t, base, "conf/server.xml", fmt.Sprintf(serverXML, p[plain], p[cut], p[tlsConn], p[h2], p[nio2], p[control], limits))
+	write(t, base, "webapps/ROOT/control.jsp", controlJSP)
+	for from, to := range map[string]string{filepath.Join(home, "conf/web.xml"): "conf/web.xml", keystore(t): "conf/keystore.p12"} {
+		data, err := os.ReadFile(from)
+		require.NoError(t, err)
+		write(t, base, to, string(data))
+	}
+	for _, dir := range []string{"temp", "logs", "work"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(base, dir), 0o777))
+	}
+	args := append([]string{
+		"-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m",
+		"-classpath", filepath.Join(home, "bin/bootstrap.jar") + ":" + filepath.Join(home, "bin/tomcat-juli.jar"),
+		"-Dcatalina.base=" + base, "-Dcatalina.home=" + home, "-Djava.io.tmpdir=" + filepath.Join(base, "temp"),
+	}, options...)
+	cmd := exec.CommandContext(t.Context(), java, append(args, "org.apache.catalina.startup.Bootstrap", "start")...)
+	cmd.Dir = base
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	log, err := os.Create(s.log)
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = log, log
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = log.Close()
+	})
+	s.pid = cmd.Process.Pid
+	s.ask(t, "")
+	s.inode = listeningInodes(t, p[:])
+	require.Len(t, s.inode, connectors)
+	return s
+}
+
+func write(t *testing.T, base, name, text string) {
+	t.Helper()
+	name = filepath.Join(base, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+}
+
+// freePorts are ports that nothing listens on, the first of four digits.
+func freePorts(t *testing.T) (ports [connectors]int) {
+	t.Helper()
+	for i := range ports {
+		from, to := 18000+10*os.Getpid()%1000, 19999
+		if i == plain {
+			from, to = 8100, 9999
+		}
+		l := listenFrom(t, from, to)
+		defer func() { _ = l.Close() }()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}
+
+func listenFrom(t *testing.T, from, to int) net.Listener {
+	t.Helper()
+	for port := from; port <= to; port++ {
+		if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":"+strconv.Itoa(port)); err == nil {
+			return l
+		}
+	}
+	require.FailNow(t, "no free port")
+	return nil
+}
+
+// ask runs control.jsp, when the server is up.
+func (s *server) ask(t *testing.T, query string) {
+	t.Helper()
+	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	url := fmt.Sprintf("http://127.0.0.1:%d/control.jsp?%s", s.ports[control], query)
+	require.Eventually(t, func() bool {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		require.NoError(t, err)
+		response, err := client.Do(request)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		return err == nil && response.StatusCode == http.StatusOK && strings.Contains(string(body), "done")
+	}, 2*time.Minute, 50*time.Millisecond, "%s: %s", url, tail{s.log})
+}
+
+// tail prints the end of a file when a test fails.
+type tail struct{ path string }
+
+func (l tail) String() string {
+	data, _ := os.ReadFile(l.path)
+	return string(data[max(0, len(data)-4000):])
+}
+
+func listeningInodes(t *testing.T, ports []int) map[int]uint32 {
+	t.Helper()
+	out := map[int]uint32{}
+	eachListener(t, func(l *sockdiag.Listener) {
+		for _, port := range ports {
+			if int(l.Address().Port()) == port {
+				out[port] = l.Inode
+			}
+		}
+	})
+	return out
+}
+
+// queued is the length of a connector's accept queue.
+func (s *server) queued(t *testing.T, connector int) (n int) {
+	t.Helper()
+	eachListener(t, func(l *sockdiag.Listener) {
+		if l.Inode == s.inode[s.ports[connector]] {
+			n = int(l.RecvQ)
+		}
+	})
+	return n
+}
+
+func eachListener(t *testing.T, fn func(*sockdiag.Listener)) {
+	t.Helper()
+	conn, err := sockdiag.Dial()
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	require.NoError(t, conn.Listeners(func(l *sockdiag.Listener) error { fn(l); return nil }))
+}
+
+// connect opens connections to a connector, as far as its queue lets them in,
+// and says nothing on them.
+func (s *server) connect(t *testing.T, connector, n int) (leave func()) {
+	t.Helper()
+	var open []net.Conn
+	for range n {
+		c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", "127.0.0.1:"+strconv.Itoa(s.ports[connector]))
+		require.NoError(t, err)
+		open = append(open, c)
+	}
+	leave = func() {
+		for _, c := range open {
+			_ = c.Close()
+		}
+	}
+	t.Cleanup(leave)
+	return leave
+}
+
+func procFS(t testing.TB) hostproc.FS {
+	t.Helper()
+	proc, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	return proc
+}
+
+// open opens a connector's reader.
+func (s *server) open(t *testing.T, connector int) *Reader {
+	t.Helper()
+	port := s.ports[connector]
+	r := Open(procFS(t), Listener{PID: s.pid, Port: uint16(port), Inode: s.inode[port]}, time.Now)
+	t.Cleanup(r.Close)
+	return r
+}

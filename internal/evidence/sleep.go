@@ -1,0 +1,78 @@
+package evidence
+
+import "time"
+
+const (
+	// weakApart is how long the same sleep must have lasted where safepoints
+	// cannot be read: longer than most collections.
+	weakApart = time.Second
+	// asleepApart is how long a sleep must have lasted that is not known to be
+	// in futex(2): longer than Tomcat's longest back-off after EMFILE
+	// (Acceptor.MAX_ERROR_DELAY, 1.6 s), and than a paused acceptor's sleeps. An
+	// acceptor in accept(2) is woken when the queue is not empty.
+	asleepApart = 2 * time.Second
+)
+
+// atLatch tells whether the acceptor stood at the connection latch from one
+// reading to the other: it slept all that time, in futex(2) without a timeout,
+// at an address that is not on its own stack, and no safepoint held it.
+func (j *judge) atLatch() bool {
+	if !j.sameSleep() || !j.apart(j.latchApart()) || j.accepted() {
+		return false
+	}
+	return j.blind() || j.notHeld()
+}
+
+func (j *judge) latchApart() time.Duration {
+	switch {
+	case j.cur.Acceptor.Activity == Asleep:
+		return asleepApart
+	case j.blind():
+		return weakApart
+	}
+	return MinApart
+}
+
+// sameSleep: the thread has not run between the two readings. A reading takes
+// the counters first and the system call after them, so what the first reading
+// shows is the sleep that lasts at the second.
+func (j *judge) sameSleep() bool {
+	then, now := &j.near.Acceptor, &j.cur.Acceptor
+	if now.TID == 0 || then.TID != now.TID || then.Switches != now.Switches || then.Ran != now.Ran || then.Activity != now.Activity {
+		return false
+	}
+	switch now.Activity {
+	case Parked:
+		return then.Futex == now.Futex && !now.OnStack
+	case Asleep:
+		return j.near.Queued.V > 0 && j.cur.Queued.V > 0
+	}
+	return false
+}
+
+// accepted: a connection was accepted meanwhile, by whomever.
+func (j *judge) accepted() bool {
+	then, now := j.near.Accepted, j.cur.Accepted
+	return then.Known && now.Known && then.V != now.V
+}
+
+// blind: safepoints cannot be read.
+func (j *judge) blind() bool { return !j.near.Safepoint.Known || !j.cur.Safepoint.Known }
+
+// notHeld tells that no safepoint was the reason of a sleep. Either none was
+// under way at all; or two have begun meanwhile, the first of which must have
+// ended and woken whoever it held, while this thread slept on.
+func (j *judge) notHeld() bool {
+	then, now := j.near.Safepoint.V, j.cur.Safepoint.V
+	if now.WakesFirst && now.Begun-then.Begun >= 2 {
+		return true
+	}
+	return !then.UnderWay && !now.UnderWay && then.Begun == now.Begun && then.Stood == now.Stood
+}
+
+// accepting tells that the acceptor takes connections as they come: it was in
+// accept() each time.
+func (j *judge) accepting() bool {
+	return j.apart(MinApart) && j.near.Acceptor.Activity == Accepting && j.cur.Acceptor.Activity == Accepting &&
+		j.near.Acceptor.TID == j.cur.Acceptor.TID
+}

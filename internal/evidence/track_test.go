@@ -1,0 +1,98 @@
+package evidence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// reads judges readings that are taken so far apart.
+func reads(track *Track, from, every time.Duration, n int, changes ...func(*Reading)) (last Judgement) {
+	for i := range n {
+		last = track.Judge(at(from+time.Duration(i)*every, changes...), Phases{})
+	}
+	return last
+}
+
+// Readings closer together than two that prove the latch need: the first of the
+// sleep is remembered.
+func TestTrackRemembersTheSleep(t *testing.T) {
+	var track Track
+	require.True(t, reads(&track, 0, 5*ms, 4, parked).Pending)
+	require.Equal(t, model.CauseMaxConnections, reads(&track, 20*ms, 5*ms, 1, parked).Cause)
+
+	track = Track{}
+	require.Equal(t, model.CauseAcceptQueue, reads(&track, 0, 20*ms, 50, parked, noSafepoints).Cause)
+	j := reads(&track, time.Second, 20*ms, 1, parked, noSafepoints)
+	require.Equal(t, model.CauseMaxConnections, j.Cause)
+	require.True(t, j.Weak)
+
+	track = Track{}
+	require.Equal(t, model.CauseAcceptQueue, reads(&track, 0, 100*ms, 20, does(Asleep)).Cause)
+	require.Equal(t, model.CauseMaxConnections, reads(&track, 2*time.Second, 100*ms, 1, does(Asleep)).Cause)
+}
+
+// A safepoint within a long sleep is no reason to doubt it for good.
+func TestTrackAfterASafepoint(t *testing.T) {
+	var track Track
+	require.Equal(t, model.CauseMaxConnections, reads(&track, 0, 100*ms, 3, parked).Cause)
+	require.Equal(t, model.CauseAcceptQueue, reads(&track, 300*ms, 100*ms, 1, parked, stood(1, ms)).Cause)
+	require.Equal(t, model.CauseMaxConnections, reads(&track, 400*ms, 100*ms, 1, parked, stood(1, ms)).Cause)
+}
+
+// A thread that is woken and parked again stands where it stood, anew.
+func TestTrackForgetsTheSleepBefore(t *testing.T) {
+	var track Track
+	require.Equal(t, model.CauseMaxConnections, reads(&track, 0, 100*ms, 3, parked).Cause)
+	woken := acceptor(func(a *Acceptor) { a.Switches++ })
+	require.Equal(t, model.CauseAcceptQueue, reads(&track, 300*ms, 100*ms, 1, parked, woken).Cause)
+	require.Equal(t, model.CauseMaxConnections, reads(&track, 400*ms, 100*ms, 1, parked, woken).Cause)
+}
+
+// Rates are taken over about a second, however close the readings are, and not
+// from a calm long ago.
+func TestTrackRates(t *testing.T) {
+	var track Track
+	reads(&track, -time.Minute, time.Second, 3, limited(CPULimit{}))
+	for i := range uint64(10) {
+		j := reads(&track, time.Duration(i)*100*ms, ms, 1, limited(CPULimit{
+			Periods: 1000 + i, Throttled: 10 + i, Withheld: time.Duration(i) * 90 * ms, Used: time.Hour + time.Duration(i)*10*ms,
+		}))
+		want := model.CauseCPUThrottled
+		if i == 0 {
+			want = model.CauseSlowAccept
+		}
+		require.Equal(t, want, j.Cause, "%d", i)
+	}
+}
+
+func TestStandstill(t *testing.T) {
+	var s Standstill
+	started := epoch.Add(-time.Minute)
+	counters := func(begun int64, ran, stood time.Duration) Counters {
+		return Counters{Begun: begun, Ran: ran, Stood: stood, Started: started}
+	}
+	next := func(after time.Duration, c Counters) Safepoint { return s.Next(epoch.Add(after), c) }
+
+	require.Equal(t, Safepoint{Begun: 9, Stood: time.Second}, next(0, counters(9, 58*time.Second, time.Second)))
+	// One begins at 10 ms and is under way at 30 ms and at 60 ms.
+	open := counters(10, 59*time.Second+10*ms, time.Second)
+	got := next(30*ms, open)
+	require.True(t, got.UnderWay)
+	require.InDelta(t, 20*ms, got.Lasted, float64(10*ms))
+	later := next(60*ms, open)
+	require.True(t, later.UnderWay)
+	require.Equal(t, 30*ms, later.Lasted-got.Lasted)
+	// It ends after 70 ms in all.
+	require.False(t, next(100*ms, counters(10, 59*time.Second+10*ms, time.Second+70*ms)).UnderWay)
+	// A collector says so itself, also at the first reading.
+	collecting := open
+	collecting.Collecting = true
+	s = Standstill{}
+	got = next(40*ms, collecting)
+	require.True(t, got.UnderWay)
+	require.Equal(t, 30*ms, got.Lasted)
+}
