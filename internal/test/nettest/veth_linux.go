@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // strangers are addresses that nobody has (RFC 2544). Each end of a Veth routes
@@ -49,4 +50,25 @@ func (ns *NS) address(tb testing.TB, name string, own, peer netip.Addr) {
 		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: dst, Gw: peer.AsSlice(), Flags: int(netlink.FLAG_ONLINK)}
 		require.NoError(tb, netlink.RouteReplace(route))
 	})
+}
+
+// VethIPv6 gives the devices of the latest Veth between two namespaces an IPv6
+// address each, fd99::N:1 in a and fd99::N:2 in b, usable at once.
+func VethIPv6(tb testing.TB, a, b *NS) (addrA, addrB netip.Addr) {
+	tb.Helper()
+	n := a.links - 1
+	name := fmt.Sprintf("veth%d", n)
+	addrs := [2]netip.Addr{}
+	for i, ns := range []*NS{a, b} {
+		addrs[i] = netip.MustParseAddr(fmt.Sprintf("fd99::%d:%d", n, i+1))
+		ns.Do(func() {
+			link, err := netlink.LinkByName(name)
+			require.NoError(tb, err)
+			addr, err := netlink.ParseAddr(addrs[i].String() + "/112")
+			require.NoError(tb, err)
+			addr.Flags = unix.IFA_F_NODAD // no duplicate address detection, which takes a second
+			require.NoError(tb, netlink.AddrAdd(link, addr))
+		})
+	}
+	return addrs[0], addrs[1]
 }

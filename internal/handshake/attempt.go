@@ -1,0 +1,189 @@
+package handshake
+
+import "time"
+
+// attempt is a client that tries to connect: 64 bytes, and no pointers, so that
+// 100,000 of them are 6.1 MiB that the garbage collector does not look into.
+type attempt struct {
+	client     addr
+	clientPort uint16
+	endpoint   uint16 // of Tracker.endpoints
+	isn        uint32 // the client's initial sequence number
+	serverISN  uint32 // of the latest SYN-ACK
+	link       uint16 // interface of its first SYN, low bits
+	slot       uint16 // of the wheel
+
+	first     time.Duration // its first SYN
+	lastSYN   uint32        // milliseconds after first
+	lastReply uint32        // the latest SYN-ACK, likewise
+
+	next, previous int32 // in the wheel's slot
+	chain          int32 // in the index
+
+	syns    uint8 // saturate
+	replies uint8 // SYN-ACKs
+	repeats uint8 // of these, those that no SYN had asked for
+	signs   signs
+}
+
+// signs are what else was seen of an attempt.
+type signs uint8
+
+const (
+	owed      signs = 1 << iota // a SYN that has not been answered
+	refusal                     // the latest answer was "nothing listens"
+	wasReset                    // the server reset the connection before it sent anything
+	gone                        // the client's host knew nothing of a connection
+	left                        // the client reset the connection
+	overheard                   // the client's segments were looked at when the latest SYN-ACK left
+	answered                    // the client acknowledged the SYN-ACK
+	served                      // the client acknowledged bytes of the server
+)
+
+func (a *attempt) has(s signs) bool { return a.signs&s != 0 }
+
+// The kernel's timers.
+const (
+	// synAckTimeout is when a SYN-ACK is repeated for the first time
+	// (TCP_TIMEOUT_INIT); the times double.
+	synAckTimeout = time.Second
+	// slack is for timers that expire late.
+	slack = time.Second
+	// duplicate: a packet passes a bridge, a bond and their members within this
+	// time, and nobody repeats a SYN so soon.
+	duplicate = 100 * time.Millisecond
+	// firstPatience is for clients that repeat their first SYN after three seconds
+	// (RFC 1122, 4.2.3.1); Linux does after one.
+	firstPatience = 4 * time.Second
+	// maxPatience covers the longest time between two SYNs of Linux with
+	// tcp_syn_retries 6.
+	maxPatience = 70 * time.Second
+)
+
+// syn takes in a SYN of the client, and returns when to judge it if nothing
+// else comes.
+//
+// The time between SYNs doubles at most, from two seconds to four: after one
+// that the network lost the next comes after six times the time before.
+func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
+	gap := at - a.first - ms(a.lastSYN)
+	a.lastSYN = since(a.first, at)
+	a.syns = inc(a.syns)
+	a.signs |= owed
+	return at + min(max(firstPatience, 6*gap+slack), maxPatience)
+}
+
+// reply takes in a SYN-ACK of the server.
+func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline time.Duration) {
+	if a.replies > 0 && !a.has(owed) {
+		a.repeats = inc(a.repeats)
+	}
+	a.replies = inc(a.replies)
+	a.serverISN = serverISN
+	a.lastReply = since(a.first, at)
+	a.signs &^= owed | refusal | overheard
+	if wide {
+		a.signs |= overheard
+	}
+	return at + synAckTimeout<<min(a.repeats, 6) + slack
+}
+
+// serverReset takes in a RST of the server. Its sequence number is 0 if the SYN
+// met no listener (tcp_v4_send_reset), and follows the SYN-ACK's if the server
+// has sent nothing since: tcp_abort_on_overflow, or a listener that closes
+// (inet_csk_listen_stop), or a close with SO_LINGER.
+func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
+	switch {
+	case a.replies > 0 && s.seq == a.serverISN+1:
+		a.signs |= wasReset
+		return at, true
+	case a.has(owed) && s.seq == 0 && s.flags&flagACK != 0 && s.ack-a.isn-1 < maxSYNData:
+		a.signs = a.signs&^owed | refusal
+		return at + slack, true
+	}
+	return 0, false
+}
+
+const (
+	maxSYNData = 1 << 16 // TCP Fast Open: a SYN with data is acknowledged with it
+	maxFlight  = 1 << 20 // what a client sends before it has an answer
+)
+
+// clientReset takes in a RST of the client. Without ACK it answers a SYN-ACK of
+// which the client's host knows nothing (RFC 9293, 3.10.7.1); otherwise the
+// client had a connection, and ends it.
+func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
+	switch {
+	case a.replies == 0:
+		return 0, false // after a challenge ACK (RFC 5961): the port was reused, and it tries again
+	case s.flags&flagACK == 0 && s.seq == a.isn+1:
+		a.signs |= gone
+		return at, true
+	case s.seq-a.isn-1 < maxFlight && a.repeats > 0:
+		a.signs |= left
+		return at, true
+	case s.seq-a.isn-1 < maxFlight:
+		a.signs |= answered
+	}
+	return 0, false
+}
+
+// segment takes in any other segment of the client.
+func (a *attempt) segment(s *Segment) {
+	if a.replies == 0 || s.flags&flagACK == 0 {
+		return
+	}
+	switch acked := s.ack - a.serverISN - 1; {
+	case acked == 0:
+		a.signs |= answered
+	case acked < 1<<31:
+		a.signs |= answered | served
+	}
+}
+
+// judge says what became of the client. retries is tcp_synack_retries; cookies,
+// that SYN cookies were sent when its SYN-ACK left.
+func (a *attempt) judge(retries uint8, cookies bool) Outcome {
+	switch {
+	case a.has(wasReset):
+		return Reset
+	case a.has(refusal):
+		return Refused
+	case a.replies == 0:
+		return GaveUp
+	case a.has(served):
+		return a.letIn()
+	case a.has(gone) && a.repeats == 0:
+		return GaveUp
+	case a.has(gone | left):
+		return Stalled
+	case !a.has(answered) && (a.has(overheard) || cookies && a.repeats == 0):
+		return HalfOpen
+	case a.repeats >= retries || a.replies > retries:
+		return Stalled
+	}
+	return a.letIn()
+}
+
+func (a *attempt) letIn() Outcome {
+	if a.syns == 1 && a.replies == 1 {
+		return Connected
+	}
+	return Delayed
+}
+
+// delay is how long the client waited, if it was let in.
+func (a *attempt) delay() time.Duration { return ms(a.lastReply) }
+
+func ms(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func since(first, at time.Duration) uint32 {
+	return uint32(max(at-first, 0) / time.Millisecond)
+}
+
+func inc(n uint8) uint8 {
+	if n < 255 {
+		return n + 1
+	}
+	return n
+}

@@ -1,0 +1,22 @@
+package handshake
+
+import "time"
+
+// cookieMarks remember, for the longest time that an attempt stays open, in
+// which ticks SYN cookies were sent.
+type cookieMarks struct {
+	ticks [slots]int64 // the tick that was marked, plus one
+}
+
+func (c *cookieMarks) mark(from, to time.Duration) {
+	last := int64(max(to, 0) / tick)
+	first := max(int64(max(from, 0)/tick), last-slots+1)
+	for n := first; n <= last; n++ {
+		c.ticks[n%slots] = n + 1
+	}
+}
+
+func (c *cookieMarks) at(at time.Duration) bool {
+	n := int64(max(at, 0) / tick)
+	return c.ticks[n%slots] == n+1
+}

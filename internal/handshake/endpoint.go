@@ -1,0 +1,109 @@
+package handshake
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Endpoint is what became of the clients of one address and port of this
+// namespace.
+type Endpoint struct {
+	// Addr is the address that the clients connect to, which need not be the one
+	// that a listener is bound to. It is unspecified for those of a namespace
+	// with more than maxEndpoints of them.
+	Addr netip.AddrPort
+	// Clients by Outcome, since the tap was opened.
+	Clients [NumOutcomes]uint64
+	Delays  Delays
+	// Untracked clients came while Options.MaxOpen others were open: how they
+	// ended is not known. An estimate.
+	Untracked uint64
+
+	// Open attempts, not yet decided: without a SYN-ACK; with one; with one that
+	// is being repeated.
+	Waiting, Settling, Stalling int
+
+	// Losers are the addresses from which most clients were turned away, in the
+	// last one to two minutes.
+	Losers []Source
+	// Balancer is the address that most clients come from, if it is one for many
+	// of them: a load balancer, a proxy, or a load generator.
+	Balancer *Source
+	Flood    *Flood
+}
+
+// Failed is the number of clients that were turned away.
+func (e *Endpoint) Failed() (n uint64) {
+	for o := range NumOutcomes {
+		if o.Failed() {
+			n += e.Clients[o]
+		}
+	}
+	return n
+}
+
+// endpoint is the Tracker's account of one.
+type endpoint struct {
+	addr      addr
+	port      uint16
+	clients   [NumOutcomes]uint64
+	delays    Delays
+	untracked float64
+	open      [numStages]int
+	losers    sources
+	callers   sources
+	flood     floodWatch
+}
+
+// stage is where an open attempt stands.
+type stage int
+
+const (
+	waiting stage = iota
+	settling
+	stalling
+	numStages
+)
+
+func (a *attempt) stage() stage {
+	switch {
+	case a.replies == 0:
+		return waiting
+	case a.repeats == 0:
+		return settling
+	}
+	return stalling
+}
+
+// close counts an attempt that has ended.
+func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
+	e.open[a.stage()]--
+	e.clients[o]++
+	if o == Delayed {
+		e.delays.observe(a.delay())
+	}
+	e.callers.add(at, &a.client)
+	if o.Failed() {
+		e.losers.add(at, &a.client)
+	}
+	if a.syns == 1 && (o == GaveUp || o == HalfOpen) {
+		e.flood.add(at, hash, o)
+	}
+}
+
+func (e *endpoint) report(at time.Duration) Endpoint {
+	out := Endpoint{
+		Addr:    netip.AddrPortFrom(e.addr.netip(), e.port),
+		Clients: e.clients, Delays: e.delays, Untracked: uint64(e.untracked + .5),
+		Waiting: e.open[waiting], Settling: e.open[settling], Stalling: e.open[stalling],
+		Flood: e.flood.now(at),
+	}
+	out.Losers, _ = e.losers.top(at)
+	out.Losers = slices.DeleteFunc(out.Losers, func(s Source) bool { return s.Clients == 0 })
+	callers, total := e.callers.top(at)
+	if len(callers) > 0 && callers[0].Clients >= balancerLeast && callers[0].Clients*balancerFactor >= total {
+		out.Balancer = &callers[0]
+	}
+	return out
+}

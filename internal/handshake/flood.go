@@ -1,0 +1,87 @@
+package handshake
+
+import "time"
+
+// Flood is many attempts from addresses that each come once, send a single SYN
+// and answer no SYN-ACK: a SYN flood with spoofed addresses. Clients in a burst
+// are told apart by this: they repeat their SYN, or answer.
+type Flood struct {
+	Attempts uint64 // single SYNs that came to nothing, within the period
+	Sources  uint64 // addresses that they came from, estimated
+	Period   time.Duration
+}
+
+const (
+	floodPeriod   = 10 * time.Second
+	floodLeast    = 1000 // attempts within the period
+	floodSample   = 100  // from here on the addresses are counted
+	floodOrder    = 16   // bits of the address map: 8 KiB
+	floodHalfOpen = 50   // least number of SYN-ACKs that nobody answered
+)
+
+// floodWatch counts, for one port, what a flood consists of.
+type floodWatch struct {
+	begin   time.Duration
+	suspect uint64 // attempts that came to nothing after a single SYN
+	counted uint64 // of these, those whose address is in sources
+	silent  uint64 // of these, those that were sent a SYN-ACK
+	sources *distinct
+	last    *Flood // of the period before
+}
+
+// add takes in an attempt that came to nothing after a single SYN.
+func (f *floodWatch) add(at time.Duration, hash uint64, o Outcome) {
+	f.rotate(at)
+	f.suspect++
+	if o == HalfOpen {
+		f.silent++
+	}
+	if f.suspect < floodSample {
+		return
+	}
+	if f.sources == nil {
+		f.sources = newDistinct(floodOrder)
+	}
+	f.counted++
+	f.sources.add(hash)
+}
+
+func (f *floodWatch) rotate(at time.Duration) {
+	age := at - f.begin
+	if age < floodPeriod {
+		return
+	}
+	f.last = nil
+	if age < 2*floodPeriod {
+		f.last = f.judge()
+	}
+	f.begin, f.suspect, f.counted, f.silent = at, 0, 0, 0
+	if f.sources != nil {
+		f.sources.reset()
+	}
+}
+
+// judge is nil for what is no flood, or cannot be told from a burst: where the
+// accept queue is full no SYN is answered, and clients with a short connect
+// timeout send a single one, too.
+func (f *floodWatch) judge() *Flood {
+	if f.suspect < floodLeast || f.silent < floodHalfOpen {
+		return nil
+	}
+	different := f.sources.count()
+	full := f.sources.set >= len(f.sources.bits)*63 // nearly all bits: more than can be counted
+	if !full && different < .8*float64(f.counted) {
+		return nil
+	}
+	share := min(different/float64(f.counted), 1)
+	return &Flood{Attempts: f.suspect, Sources: uint64(share * float64(f.suspect)), Period: floodPeriod}
+}
+
+// now is the flood of this period or of the one before.
+func (f *floodWatch) now(at time.Duration) *Flood {
+	f.rotate(at)
+	if flood := f.judge(); flood != nil {
+		return flood
+	}
+	return f.last
+}

@@ -1,0 +1,282 @@
+package handshake
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// pair is a server and its clients, joined by a veth.
+func pair(t *testing.T) world {
+	server, clients := nettest.Namespace(t), nettest.Namespace(t)
+	addr, _ := nettest.Veth(t, server, clients)
+	return world{server, clients, addr}
+}
+
+// inject sends raw IPv4 packets from the clients' namespace. The kernel fills
+// in the IP header's length and checksum (raw(7)).
+func (w world) inject(t *testing.T, n int, packet func(i int) []byte) {
+	w.clients.Do(func() {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
+		require.NoError(t, err)
+		defer func() { _ = unix.Close(fd) }()
+		to := &unix.SockaddrInet4{Addr: w.addr.As4()}
+		for i := range n {
+			require.NoError(t, unix.Sendto(fd, packet(i), 0, to))
+		}
+	})
+}
+
+// stranger is one of the 131,072 addresses that the server's namespace routes to
+// the clients', where nobody has them.
+func stranger(i int) netip.AddrPort {
+	var ip [4]byte
+	binary.BigEndian.PutUint32(ip[:], 198<<24|18<<16|uint32(i)&0x1ffff)
+	return netip.AddrPortFrom(netip.AddrFrom4(ip), uint16(1024+i>>17))
+}
+
+// netstat reads a TcpExt counter of the namespace of the calling thread.
+func netstat(t *testing.T, name string) uint64 {
+	b, err := os.ReadFile("/proc/thread-self/net/netstat")
+	require.NoError(t, err)
+	lines := strings.Split(string(b), "\n")
+	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
+	for i := range names {
+		if names[i] == name {
+			n, err := strconv.ParseUint(values[i], 10, 64)
+			require.NoError(t, err)
+			return n
+		}
+	}
+	t.Fatalf("no %s", name)
+	return 0
+}
+
+func (w world) cookies(t *testing.T) func() (uint64, error) {
+	return func() (n uint64, err error) {
+		w.server.Do(func() { n = netstat(t, "SyncookiesSent") })
+		return n, nil
+	}
+}
+
+// tapAll is tap with everything that an agent gives it.
+func (w world) tapAll(t *testing.T, ports ...uint16) (tap *Tap) {
+	w.server.Do(func() {
+		var err error
+		tap, err = Open(TapOptions{Ports: ports, Cookies: w.cookies(t)})
+		require.NoError(t, err)
+	})
+	t.Cleanup(func() { _ = tap.Close() })
+	return tap
+}
+
+// A SYN flood of spoofed addresses against a listener with SYN cookies is called
+// one, is not counted as clients that are connected, and takes no more memory
+// than the tap may.
+func TestSpoofedFlood(t *testing.T) {
+	const packets = 200_000
+	w := pair(t)
+	l := w.listen(t, 128)
+	tap := w.tapAll(t, l.Addr.Port())
+	w.inject(t, packets, func(i int) []byte {
+		return packet4(stranger(i), l.Addr, flagSYN, uint32(i), 0)
+	})
+	var e Endpoint
+	var r Report
+	require.Eventually(t, func() bool {
+		var err error
+		r, err = tap.Report()
+		require.NoError(t, err)
+		if len(r.Endpoints) == 0 {
+			return false
+		}
+		e = r.Endpoints[0]
+		return e.Settling == 0 && e.Flood != nil
+	}, 60*time.Second, 50*time.Millisecond, "%+v", &e)
+
+	counted := sumOf(e.Clients) + e.Untracked + uint64(e.Waiting+e.Settling+e.Stalling)
+	t.Logf("of %d spoofed SYNs %d were counted, %d packets were lost by the ring: %+v", packets, counted, r.Lost, e)
+	require.LessOrEqual(t, float64(counted), packets*1.01)
+	require.GreaterOrEqual(t, float64(counted+r.Lost), packets*.99, "each was counted, or is reported as lost")
+	require.Less(t, float64(e.Clients[Connected]), packets*.001, "nobody answered: %v", e.Clients)
+	require.Greater(t, float64(e.Flood.Sources), .8*float64(min(e.Flood.Attempts, 131_072)))
+}
+
+// Memory under a flood of a million addresses.
+func TestMemoryIsBounded(t *testing.T) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	tracker := NewTracker(Options{})
+	tracker.SetPorts([]uint16{port})
+	s := Segment{Link: Link{Incoming: true}, dst: addr{15: 1}, dstPort: port, flags: flagSYN, srcPort: 1}
+	for i := range uint32(1_000_000) {
+		binary.BigEndian.PutUint32(s.src[:], i)
+		tracker.Observe(time.Second+time.Duration(i)*time.Microsecond, &s)
+	}
+	full := heap()
+	require.Less(t, full-before, uint64(10<<20))
+	e := tracker.Report()[0]
+	require.Equal(t, 100_000, e.Waiting)
+	require.InEpsilon(t, 900_000, e.Untracked, .01)
+
+	tracker.Advance(time.Hour)
+	require.Less(t, heap()-before, uint64(3<<20), "and it is given back")
+	runtime.KeepAlive(tracker)
+}
+
+// With SYN cookies for everybody real clients are connected, once their other
+// segments are observed; until then nothing is claimed.
+func TestSynCookies(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		w.server.Sysctl(t, "net.ipv4.tcp_syncookies", "2")
+		l := w.listen(t, 200)
+		tap := w.tapAll(t, l.Addr.Port())
+		settled(t, w.connect(t, l.Addr, 20))
+		require.Eventually(t, func() bool {
+			_, err := tap.Report()
+			require.NoError(t, err)
+			tap.mu.Lock()
+			defer tap.mu.Unlock()
+			return tap.wide
+		}, 10*time.Second, 10*time.Millisecond)
+		settled(t, w.connect(t, l.Addr, 30))
+		e := decided(t, tap, l.Addr, 50)
+		require.Equal(t, [NumOutcomes]uint64{HalfOpen: 20, Connected: 30}, e.Clients)
+	})
+}
+
+// What the kernel's TCP throws away is counted by nobody.
+func TestHostilePackets(t *testing.T) {
+	w := pair(t)
+	l := w.listen(t, 128)
+	tap := w.tapAll(t, l.Addr.Port())
+	break4 := func(at int, to byte) func(i int) []byte {
+		return func(i int) []byte {
+			p := packet4(stranger(i), l.Addr, flagSYN, uint32(i), 0)
+			p[at] = to
+			if at != 36 {
+				seal4(p)
+			}
+			return p
+		}
+	}
+	attacks := []func(i int) []byte{
+		break4(36, 0xaa),            // TCP checksum
+		break4(32, 4<<4),            // TCP header too short
+		break4(32, 15<<4),           // and too long
+		break4(33, flagSYN|flagFIN), // contradicting flags
+		break4(33, flagSYN|flagRST), //
+		break4(33, 0),               // none
+		break4(6, 0x20),             // first fragment
+		break4(7, 0x10),             // later fragment
+		break4(33, flagRST),         // for nobody
+		break4(33, flagRST|flagACK), //
+		break4(33, flagSYN|flagACK), // that we did not ask for
+		break4(12, 127),             // from 127.18.x.x
+		break4(12, 224),             // from multicast
+	}
+	for _, attack := range attacks {
+		w.inject(t, 200, attack)
+	}
+	settled(t, w.connect(t, l.Addr, 3))
+	e := decided(t, tap, l.Addr, 3)
+	require.EqualValues(t, 3, e.Clients[Connected], "%v", e.Clients)
+	r, err := tap.Report()
+	require.NoError(t, err)
+	require.Len(t, r.Endpoints, 1)
+	require.NotZero(t, r.Ignored)
+}
+
+// addLink is false where the kernel has no such devices.
+func addLink(t *testing.T, link netlink.Link) bool {
+	err := netlink.LinkAdd(link)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		return false
+	}
+	require.NoError(t, err)
+	return true
+}
+
+// A packet passes several devices and is one packet.
+func TestStackedDevices(t *testing.T) {
+	const name = "veth0"
+	address := func(ns *nettest.NS, link netlink.Link, ip string) netip.Addr {
+		ns.Do(func() {
+			addr, err := netlink.ParseAddr(ip + "/24")
+			require.NoError(t, err)
+			require.NoError(t, netlink.AddrAdd(link, addr))
+			require.NoError(t, netlink.LinkSetUp(link))
+		})
+		return netip.MustParseAddr(ip)
+	}
+	vlan := func(t *testing.T, ns *nettest.NS, ip string) (addr netip.Addr) {
+		var link netlink.Link
+		var has bool
+		ns.Do(func() {
+			parent, err := netlink.LinkByName(name)
+			require.NoError(t, err)
+			link = &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "vlan7", ParentIndex: parent.Attrs().Index}, VlanId: 7}
+			has = addLink(t, link)
+		})
+		if !has {
+			t.Skip("this kernel has no VLANs (8021q)")
+		}
+		return address(ns, link, ip)
+	}
+	clients := func(t *testing.T, w world) {
+		l := w.listen(t, 5)
+		tap := w.tap(t, l.Addr.Port())
+		for _, c := range w.connect(t, l.Addr, 11) {
+			_, err := c.state(t)
+			require.NoError(t, err)
+		}
+		l.Accept(t, 6)
+		e := decided(t, tap, l.Addr, 11)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 6, Delayed: 5}, e.Clients)
+	}
+	t.Run("VLAN", func(t *testing.T) {
+		w := pair(t)
+		w.addr = vlan(t, w.server, "10.98.0.1")
+		vlan(t, w.clients, "10.98.0.2")
+		clients(t, w)
+	})
+	t.Run("bridge", func(t *testing.T) {
+		w := pair(t)
+		var bridge netlink.Link
+		var has bool
+		w.server.Do(func() {
+			port, err := netlink.LinkByName(name)
+			require.NoError(t, err)
+			addrs, err := netlink.AddrList(port, netlink.FAMILY_V4)
+			require.NoError(t, err)
+			bridge = &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}
+			if has = addLink(t, bridge); !has {
+				return
+			}
+			require.NoError(t, netlink.AddrDel(port, &addrs[0]))
+			require.NoError(t, netlink.LinkSetMaster(port, bridge))
+		})
+		if !has {
+			t.Skip("this kernel has no bridges")
+		}
+		address(w.server, bridge, w.addr.String())
+		clients(t, w)
+	})
+}

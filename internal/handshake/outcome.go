@@ -1,0 +1,77 @@
+package handshake
+
+import "time"
+
+// Outcome is how an attempt to connect ended.
+type Outcome uint8
+
+// The outcomes. Each client ends in exactly one.
+const (
+	// Connected: one SYN, one SYN-ACK, and the SYN-ACK was not repeated.
+	Connected Outcome = iota
+	// Delayed: let in after its SYN or the SYN-ACK was repeated.
+	Delayed
+	// GaveUp: its SYNs, however few, stopped and no SYN-ACK had left; or none that
+	// found the client still there.
+	GaveUp
+	// Stalled: it was sent a SYN-ACK, so believes that it is connected, and the
+	// kernel dropped its ACK: the SYN-ACK was repeated to the end
+	// (tcp_synack_retries), or until the client reset the connection.
+	Stalled
+	// Refused: its SYN was answered with RST: nothing listens on the port.
+	Refused
+	// Reset: reset by the server before it sent anything.
+	Reset
+	// HalfOpen: it was sent a SYN-ACK and nothing shows that it answered: a
+	// spoofed address, a scan, a client that vanished; or one that was sent a SYN
+	// cookie just before its other segments were looked at.
+	HalfOpen
+	NumOutcomes
+)
+
+// String is the outcome's name in JSON and in the metrics' outcome label.
+func (o Outcome) String() string {
+	return [NumOutcomes]string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open"}[o]
+}
+
+// Failed reports whether the client was turned away.
+func (o Outcome) Failed() bool {
+	return o == GaveUp || o == Stalled || o == Refused || o == Reset
+}
+
+// DelayBounds are the upper bounds, in seconds, of Delays. Between them are the
+// times at which clients on Linux repeat their SYN: 1, 2, 3, 4, 5, 7, 11, 19 s
+// (6.5 and newer, tcp_syn_linear_timeouts) or 1, 3, 7, 15, 31 s.
+func DelayBounds() [10]float64 {
+	return [10]float64{.25, .75, 1.5, 2.5, 3.5, 5.5, 9, 17, 25, 50}
+}
+
+// Delays is a histogram of how long clients of outcome Delayed waited: from
+// their first SYN to the last SYN-ACK. A client whose ACK was dropped was let in
+// at some moment after that SYN-ACK, so its delay is a lower bound.
+type Delays struct {
+	Count   uint64
+	Sum     float64 // seconds
+	buckets [10]uint64
+}
+
+func (d *Delays) observe(delay time.Duration) {
+	s := delay.Seconds()
+	d.Count++
+	d.Sum += s
+	for i, bound := range DelayBounds() {
+		if s <= bound {
+			d.buckets[i]++
+			return
+		}
+	}
+}
+
+// Buckets returns the cumulative count for each bound of DelayBounds.
+func (d *Delays) Buckets() [10]uint64 {
+	out := d.buckets
+	for i := 1; i < len(out); i++ {
+		out[i] += out[i-1]
+	}
+	return out
+}

@@ -1,0 +1,269 @@
+package handshake
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// settled waits for connect(2) of all, and counts what came of it.
+func settled(t *testing.T, clients []*client) (connected uint64, failed map[error]uint64) {
+	t.Helper()
+	failed = make(map[error]uint64)
+	for _, c := range clients {
+		var in bool
+		var err error
+		require.Eventually(t, func() bool {
+			in, err = c.state(t)
+			return in || err != nil
+		}, 30*time.Second, time.Millisecond)
+		if in {
+			connected++
+		} else {
+			failed[err]++
+		}
+	}
+	return connected, failed
+}
+
+// A port on which nothing listens.
+func TestRefused(t *testing.T) {
+	worlds(t, func(t *testing.T, w world) {
+		const clients = 300
+		closed := netip.AddrPortFrom(w.addr, 8080)
+		tap := w.tap(t, 8080)
+		connected, failed := settled(t, w.connect(t, closed, clients))
+		require.Zero(t, connected)
+		require.EqualValues(t, clients, failed[unix.ECONNREFUSED])
+		e := decided(t, tap, closed, clients)
+		require.EqualValues(t, clients, e.Clients[Refused])
+		require.EqualValues(t, clients, e.Balancer.Clients, "one address with 300 ports")
+	})
+}
+
+// The queue is full when they come, and has room when they ask again after a
+// second.
+func TestDelayed(t *testing.T) {
+	worlds(t, func(t *testing.T, w world) {
+		l := w.listen(t, 5)
+		tap := w.tap(t, l.Addr.Port())
+		settled(t, w.connect(t, l.Addr, 6))
+		start := time.Now()
+		late := w.connect(t, l.Addr, 4)
+		for _, c := range late {
+			in, _ := c.state(t)
+			require.False(t, in, "the queue holds six")
+		}
+		l.Accept(t, 6)
+		connected, _ := settled(t, late)
+		took := time.Since(start)
+		require.EqualValues(t, 4, connected)
+		e := decided(t, tap, l.Addr, 10)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 6, Delayed: 4}, e.Clients)
+		require.EqualValues(t, 4, e.Delays.Count)
+		require.Greater(t, e.Delays.Sum, 4*.9, "a SYN is repeated after a second")
+		require.Less(t, e.Delays.Sum, 4*took.Seconds())
+	})
+}
+
+// dropped makes clients whose ACK the kernel drops at a full queue.
+// TCP_DEFER_ACCEPT leaves them half-open while others fill it: the kernel
+// repeats its SYN-ACK after a second, and their answer is the ACK that counts.
+func dropped(t *testing.T, w world) (l *nettest.Listener, tap *Tap, clients []*client) {
+	const backlog, deferred = 10, 4
+	w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "2")
+	w.server.Do(func() {
+		l = nettest.Listen(t, nettest.ListenOptions{
+			Address: netip.AddrPortFrom(w.addr, 0).String(), Backlog: backlog, DeferAccept: 1,
+		})
+		var err error
+		tap, err = Open(TapOptions{Ports: []uint16{l.Addr.Port()}, Options: Options{SynAckRetries: 2}})
+		require.NoError(t, err)
+	})
+	t.Cleanup(func() { _ = tap.Close() })
+	start := time.Now()
+	clients = w.connect(t, l.Addr, deferred)
+	fill := w.connect(t, l.Addr, backlog+1)
+	in, _ := settled(t, append(slices.Clone(clients), fill...))
+	require.EqualValues(t, deferred+backlog+1, in, "all believe that they are connected")
+	for _, c := range fill {
+		_, err := unix.Write(c.fd, []byte("x"))
+		require.NoError(t, err)
+	}
+	if time.Since(start) > 900*time.Millisecond {
+		t.Skip("this machine stood still for a second: the SYN-ACKs were repeated before the queue was full")
+	}
+	return l, tap, clients
+}
+
+func TestStalled(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		l, tap, clients := dropped(t, w)
+		e := decided(t, tap, l.Addr, 15)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 11, Stalled: 4}, e.Clients)
+		for _, c := range clients {
+			in, err := c.state(t)
+			require.True(t, in, "it still believes: %v", err)
+		}
+	})
+}
+
+// As before, but the queue is emptied before the SYN-ACK is repeated.
+func TestDelayedByItsAck(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		l, tap, _ := dropped(t, w)
+		l.Accept(t, 11)
+		e := decided(t, tap, l.Addr, 15)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 11, Delayed: 4}, e.Clients)
+		require.GreaterOrEqual(t, e.Delays.Sum, 4*.9, "a SYN-ACK is repeated after a second")
+	})
+}
+
+func TestAbortOnOverflow(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		w.server.Sysctl(t, "net.ipv4.tcp_abort_on_overflow", "1")
+		l, tap, clients := dropped(t, w)
+		e := decided(t, tap, l.Addr, 15)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 11, Reset: 4}, e.Clients)
+		for _, c := range clients {
+			_, err := c.state(t)
+			require.ErrorIs(t, err, unix.ECONNRESET)
+		}
+	})
+}
+
+// A listener closes with clients in its queue, one of two on the port
+// (SO_REUSEPORT) stays, then nothing listens, then something does again.
+func TestRestart(t *testing.T) {
+	worlds(t, func(t *testing.T, w world) {
+		listen := func(addr netip.AddrPort) (l *nettest.Listener) {
+			w.server.Do(func() {
+				l = nettest.Listen(t, nettest.ListenOptions{Address: addr.String(), Backlog: 50, ReusePort: true})
+			})
+			return l
+		}
+		first := listen(netip.AddrPortFrom(w.addr, 0))
+		second := listen(first.Addr)
+		tap := w.tap(t, first.Addr.Port())
+		start := time.Now()
+		queued := w.connect(t, first.Addr, 40)
+		settled(t, queued)
+		first.Close()
+		if time.Since(start) > time.Second {
+			t.Skip("this machine stood still for a second: the clients count as connected by now")
+		}
+		reset := uint64(0)
+		for _, c := range queued {
+			if _, err := c.state(t); errors.Is(err, unix.ECONNRESET) {
+				reset++
+			}
+		}
+		settled(t, w.connect(t, first.Addr, 10))
+		want := [NumOutcomes]uint64{Connected: 50 - reset, Reset: reset}
+		require.NotZero(t, reset)
+		require.Equal(t, want, decided(t, tap, first.Addr, 50).Clients)
+
+		second.Close()
+		_, failed := settled(t, w.connect(t, first.Addr, 7))
+		require.EqualValues(t, 7, failed[unix.ECONNREFUSED])
+		listen(first.Addr)
+		settled(t, w.connect(t, first.Addr, 3))
+		want[Refused], want[Connected] = 7, want[Connected]+3
+		require.Equal(t, want, decided(t, tap, first.Addr, 60).Clients)
+	})
+}
+
+// The same client port, again and again within a second.
+func TestPortsUsedAgain(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		l := w.listen(t, 50)
+		tap := w.tap(t, l.Addr.Port())
+		var local unix.Sockaddr
+		for range 20 {
+			w.clients.Do(func() {
+				c := dial(t, local, l.Addr)
+				settled(t, []*client{c})
+				var err error
+				local, err = unix.Getsockname(c.fd)
+				require.NoError(t, err)
+				require.NoError(t, unix.SetsockoptLinger(c.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}))
+				c.close() // RST: nothing stays of it
+			})
+		}
+		e := decided(t, tap, l.Addr, 20)
+		require.EqualValues(t, 20, e.Clients[Connected], "%v", e.Clients)
+	})
+}
+
+// TCP Fast Open without a cookie (RFC 7413): the request is in the SYN.
+func TestFastOpen(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		const serverClientNoCookie = "1543" // 0x607, ip-sysctl: tcp_fastopen
+		w.server.Sysctl(t, "net.ipv4.tcp_fastopen", serverClientNoCookie)
+		w.clients.Sysctl(t, "net.ipv4.tcp_fastopen", serverClientNoCookie)
+		l := w.listen(t, 50)
+		file := l.File(t)
+		defer file.Close()
+		require.NoError(t, unix.SetsockoptInt(int(file.Fd()), unix.IPPROTO_TCP, unix.TCP_FASTOPEN, 20))
+		tap := w.tap(t, l.Addr.Port())
+		w.clients.Do(func() {
+			for range 5 {
+				fd := newClient(t, l.Addr).fd
+				require.NoError(t, unix.Sendto(fd, []byte("GET / HTTP/1.1\r\n\r\n"), unix.MSG_FASTOPEN, sockaddrOf(l.Addr)))
+				info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+				require.NoError(t, err)
+				const synData = 0x20 // TCPI_OPT_SYN_DATA
+				require.NotZero(t, info.Options&synData, "the data was taken with the SYN")
+			}
+		})
+		require.EqualValues(t, 5, decided(t, tap, l.Addr, 5).Clients[Connected])
+	})
+}
+
+// The ports can be changed while the tap is open.
+func TestPortsChange(t *testing.T) {
+	t.Parallel()
+	ns := nettest.Namespace(t)
+	w := world{ns, ns, netip.MustParseAddr("127.0.0.1")}
+	tap := w.tap(t, 1)
+	first, second := netip.AddrPortFrom(w.addr, 8080), netip.AddrPortFrom(w.addr, 8081)
+	settled(t, w.connect(t, first, 5))
+	require.NoError(t, tap.SetPorts([]uint16{8080}))
+	settled(t, w.connect(t, second, 5))
+	settled(t, w.connect(t, first, 3))
+	decided(t, tap, first, 3)
+	many := []uint16{8081}
+	for p := range uint16(maxFiltered) { // more than the filter compares
+		many = append(many, 9000+p)
+	}
+	require.NoError(t, tap.SetPorts(many))
+	settled(t, w.connect(t, first, 5))
+	settled(t, w.connect(t, second, 4))
+	decided(t, tap, second, 4)
+	decided(t, tap, first, 3)
+}
+
+func TestNeedsCapNetRaw(t *testing.T) {
+	if nobody, _ := nettest.AsNobody(t, ""); !nobody {
+		return
+	}
+	_, err := Open(TapOptions{Ports: []uint16{8080}})
+	require.ErrorIs(t, err, os.ErrPermission)
+}
+
+func TestClose(t *testing.T) {
+	ns := nettest.Namespace(t)
+	tap := world{ns, ns, netip.MustParseAddr("127.0.0.1")}.tap(t, 8080)
+	require.NoError(t, tap.Close())
+	require.ErrorIs(t, tap.Close(), ErrClosed)
+	_, err := tap.Report()
+	require.ErrorIs(t, err, ErrClosed)
+}

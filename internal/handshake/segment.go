@@ -1,0 +1,176 @@
+package handshake
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Link says how a packet passed the tap (sockaddr_ll and tpacket3_hdr).
+type Link struct {
+	Incoming bool   // received by this namespace (PACKET_HOST); on the loopback both
+	Outgoing bool   // sent by it (PACKET_OUTGOING)
+	Index    uint32 // of the interface
+	Length   int    // of the packet from its network header on; what is at hand is cut off
+	// Verified: the kernel vouches for the TCP checksum, or has yet to compute it
+	// (TP_STATUS_CSUM_VALID, TP_STATUS_CSUMNOTREADY).
+	Verified bool
+}
+
+// TCP's flags (RFC 9293, 3.1).
+const (
+	flagFIN = 1 << iota
+	flagSYN
+	flagRST
+	_
+	flagACK
+)
+
+// addr is an IPv6 address, or an IPv4 one mapped into IPv6.
+type addr [16]byte
+
+// Segment is a TCP header, and the addresses of the IP header before it.
+type Segment struct {
+	Link
+	src, dst         addr
+	srcPort, dstPort uint16
+	seq, ack         uint32
+	flags            uint8
+}
+
+// The reasons why a packet is none that the kernel's TCP would take.
+var (
+	ErrTruncated   = errors.New("handshake: packet is cut off or its lengths contradict each other")
+	ErrNotTCP      = errors.New("handshake: not an unfragmented TCP segment")
+	ErrChecksum    = errors.New("handshake: wrong checksum, or one that cannot be verified")
+	ErrBadAddress  = errors.New("handshake: an address that no connection has")
+	ErrNoHandshake = errors.New("handshake: flags that no handshake has")
+)
+
+const (
+	protoTCP    = 6
+	ipv4Header  = 20 // without options
+	ipv6Header  = 40
+	tcpHeader   = 20 // without options
+	moreOrLater = 0x3fff
+)
+
+// Decode reads an IP packet from its network header on. It takes nothing that
+// the kernel's own TCP would discard before it looked for a socket.
+func Decode(b []byte, link Link) (Segment, error) {
+	if len(b) == 0 {
+		return Segment{}, ErrTruncated
+	}
+	s := Segment{Link: link}
+	switch b[0] >> 4 {
+	case 4:
+		return s, s.ipv4(b)
+	case 6:
+		return s, s.ipv6(b)
+	}
+	return s, ErrNotTCP
+}
+
+// ipv4 follows ip_rcv_core (net/ipv4/ip_input.c).
+func (s *Segment) ipv4(b []byte) error {
+	header := int(b[0]&0xf) * 4
+	if header < ipv4Header || len(b) < header {
+		return ErrTruncated
+	}
+	total := int(binary.BigEndian.Uint16(b[2:]))
+	switch {
+	case total < header+tcpHeader || total > s.Length:
+		return ErrTruncated
+	case b[9] != protoTCP || binary.BigEndian.Uint16(b[6:])&moreOrLater != 0:
+		return ErrNotTCP
+	case s.Incoming && fold(sum(0, b[:header])) != 0xffff:
+		return ErrChecksum
+	}
+	s.src, s.dst = mapped(b[12:16]), mapped(b[16:20])
+	if s.Incoming && (!usable4(b[12:16]) || !usable4(b[16:20]) || !s.loopback() && (b[12] == 127 || b[16] == 127)) {
+		return ErrBadAddress
+	}
+	return s.tcp(b[header:], total-header, sum(0, b[12:20]))
+}
+
+// ipv6 follows ip6_rcv_core (net/ipv6/ip6_input.c). Extension headers are not
+// followed: no host puts one before a handshake.
+func (s *Segment) ipv6(b []byte) error {
+	if len(b) < ipv6Header {
+		return ErrTruncated
+	}
+	payload := int(binary.BigEndian.Uint16(b[4:]))
+	switch {
+	case b[6] != protoTCP:
+		return ErrNotTCP
+	case payload < tcpHeader || payload > s.Length-ipv6Header:
+		return ErrTruncated
+	}
+	s.src, s.dst = addr(b[8:24]), addr(b[24:40])
+	if s.Incoming && (!s.src.usable6(s.loopback()) || !s.dst.usable6(s.loopback())) {
+		return ErrBadAddress
+	}
+	return s.tcp(b[ipv6Header:], payload, sum(0, b[8:40]))
+}
+
+// tcp follows tcp_v4_rcv and tcp_rcv_state_process; pseudo is the sum of the
+// addresses, for the checksum.
+func (s *Segment) tcp(b []byte, length int, pseudo uint32) error {
+	if len(b) < tcpHeader {
+		return ErrTruncated
+	}
+	header := int(b[12]>>4) * 4
+	if header < tcpHeader || header > length || len(b) < header {
+		return ErrTruncated
+	}
+	s.srcPort, s.dstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	s.seq, s.ack = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+	s.flags = b[13]
+	if s.flags&flagSYN != 0 && s.flags&(flagFIN|flagRST) != 0 {
+		return ErrNoHandshake
+	}
+	if s.Verified || !s.Incoming {
+		return nil
+	}
+	if header != length || fold(sum(pseudo+protoTCP+uint32(length), b[:header])) != 0xffff {
+		return ErrChecksum
+	}
+	return nil
+}
+
+// loopback: only there a packet is both.
+func (s *Segment) loopback() bool { return s.Incoming && s.Outgoing }
+
+func mapped(b []byte) (a addr) {
+	a[10], a[11] = 0xff, 0xff
+	copy(a[12:], b)
+	return a
+}
+
+// usable4 is false for 0.0.0.0/8, multicast and above (ip_route_input_slow).
+func usable4(b []byte) bool { return b[0] != 0 && b[0] < 224 }
+
+// usable6 is false for the unspecified address, multicast, mapped IPv4, and
+// beyond the loopback for ::1.
+func (a *addr) usable6(loopback bool) bool {
+	high, low := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(a[8:])
+	switch {
+	case a[0] == 0xff, high == 0 && low == 0, high == 0 && low>>32 == 0xffff:
+		return false
+	}
+	return loopback || high != 0 || low != 1
+}
+
+// sum adds big-endian words (RFC 1071); b is a header, so an even number of bytes.
+func sum(acc uint32, b []byte) uint32 {
+	for ; len(b) >= 2; b = b[2:] {
+		acc += uint32(b[0])<<8 | uint32(b[1])
+	}
+	return acc
+}
+
+func fold(acc uint32) uint16 {
+	for acc > 0xffff {
+		acc = acc>>16 + acc&0xffff
+	}
+	return uint16(acc)
+}

@@ -1,0 +1,205 @@
+package handshake
+
+import (
+	"hash/maphash"
+	"time"
+)
+
+// key is what names an attempt among those that are open: a client that uses
+// its port again has given up the earlier attempt.
+type key struct {
+	client     addr
+	clientPort uint16
+	endpoint   uint16
+}
+
+const (
+	chunkSize  = 1024
+	keptChunks = 8 // 512 KiB
+	none       = int32(-1)
+
+	// tick times slots is the time ahead for which deadlines can be noted.
+	tick  = 125 * time.Millisecond
+	slots = 1024
+)
+
+// table holds the open attempts: at most limit, found by their key and by the
+// time at which they are to be judged. Memory grows in steps and is given back
+// when nothing is open.
+type table struct {
+	limit  int
+	open   int
+	chunks [][]attempt
+	free   int32 // list of unused attempts, by chain
+	used   int32 // attempts ever handed out since the last release
+
+	seed    maphash.Seed // nobody can choose addresses that collide
+	buckets []int32      // index: a power of two
+
+	wheel  [slots]int32 // lists by deadline
+	cursor int64        // ticks that have been judged
+}
+
+func newTable(limit int) *table {
+	t := &table{limit: limit, seed: maphash.MakeSeed()}
+	t.release()
+	return t
+}
+
+// release forgets everything and gives the memory back.
+func (t *table) release() {
+	t.chunks, t.buckets = nil, nil
+	t.free, t.used, t.open = none, 0, 0
+	for i := range t.wheel {
+		t.wheel[i] = none
+	}
+}
+
+func (t *table) at(i int32) *attempt { return &t.chunks[i/chunkSize][i%chunkSize] }
+
+func (t *table) hash(k *key) uint64 {
+	var b [len(k.client) + 4]byte
+	copy(b[:], k.client[:])
+	b[16], b[17] = byte(k.clientPort), byte(k.clientPort>>8)
+	b[18], b[19] = byte(k.endpoint), byte(k.endpoint>>8)
+	return maphash.Bytes(t.seed, b[:])
+}
+
+func (t *table) bucket(k *key) *int32 { return &t.buckets[t.hash(k)&uint64(len(t.buckets)-1)] }
+
+// find returns the open attempt of k, or none.
+func (t *table) find(k *key) int32 {
+	if len(t.buckets) == 0 {
+		return none
+	}
+	for i := *t.bucket(k); i != none; i = t.at(i).chain {
+		if a := t.at(i); a.client == k.client && a.clientPort == k.clientPort && a.endpoint == k.endpoint {
+			return i
+		}
+	}
+	return none
+}
+
+// add opens an attempt of k, which has none; none if the table is full.
+func (t *table) add(k *key, deadline time.Duration) int32 {
+	if t.open == t.limit {
+		return none
+	}
+	if t.open >= len(t.buckets) {
+		t.grow()
+	}
+	i := t.take()
+	a := t.at(i)
+	*a = attempt{client: k.client, clientPort: k.clientPort, endpoint: k.endpoint}
+	b := t.bucket(k)
+	a.chain, *b = *b, i
+	t.open++
+	t.link(i, deadline)
+	return i
+}
+
+func (t *table) take() int32 {
+	if i := t.free; i != none {
+		t.free = t.at(i).chain
+		return i
+	}
+	if int(t.used)/chunkSize == len(t.chunks) {
+		t.chunks = append(t.chunks, make([]attempt, min(chunkSize, t.limit-int(t.used))))
+	}
+	t.used++
+	return t.used - 1
+}
+
+// grow doubles the index.
+func (t *table) grow() {
+	old := t.buckets
+	t.buckets = make([]int32, max(chunkSize, 2*len(old)))
+	for i := range t.buckets {
+		t.buckets[i] = none
+	}
+	for _, head := range old {
+		for i := head; i != none; {
+			a := t.at(i)
+			next := a.chain
+			b := t.bucket(&key{a.client, a.clientPort, a.endpoint})
+			a.chain, *b = *b, i
+			i = next
+		}
+	}
+}
+
+// remove closes an attempt.
+func (t *table) remove(i int32) {
+	a := t.at(i)
+	p := t.bucket(&key{a.client, a.clientPort, a.endpoint})
+	for *p != i {
+		p = &t.at(*p).chain
+	}
+	*p = a.chain
+	t.unlink(i)
+	a.chain, t.free = t.free, i
+	t.open--
+	if t.open == 0 && len(t.chunks) > keptChunks {
+		t.release()
+	}
+}
+
+// move gives an attempt another deadline.
+func (t *table) move(i int32, deadline time.Duration) {
+	t.unlink(i)
+	t.link(i, deadline)
+}
+
+func (t *table) link(i int32, deadline time.Duration) {
+	n := int64((deadline + tick - 1) / tick)
+	n = min(max(n, t.cursor), t.cursor+slots-1)
+	a := t.at(i)
+	a.slot = uint16(n % slots)
+	head := &t.wheel[a.slot]
+	a.previous, a.next = none, *head
+	if *head != none {
+		t.at(*head).previous = i
+	}
+	*head = i
+}
+
+func (t *table) unlink(i int32) {
+	a := t.at(i)
+	if a.previous == none {
+		t.wheel[a.slot] = a.next
+	} else {
+		t.at(a.previous).next = a.next
+	}
+	if a.next != none {
+		t.at(a.next).previous = a.previous
+	}
+}
+
+// drop removes the attempts that which names.
+func (t *table) drop(which func(*attempt) bool) {
+	for slot := range t.wheel {
+		for i := t.wheel[slot]; i != none; {
+			a := t.at(i)
+			next := a.next
+			if which(a) {
+				t.remove(i)
+			}
+			if t.open == 0 {
+				return // the memory may have been given back
+			}
+			i = next
+		}
+	}
+}
+
+// due removes the attempts whose deadline has come, and calls judge before each.
+func (t *table) due(at time.Duration, judge func(*attempt)) {
+	now := int64(at / tick)
+	for n := t.cursor; n <= min(now, t.cursor+slots-1); n++ {
+		for i := t.wheel[n%slots]; i != none; i = t.wheel[n%slots] {
+			judge(t.at(i))
+			t.remove(i)
+		}
+	}
+	t.cursor = max(t.cursor, now+1)
+}

@@ -1,0 +1,34 @@
+package handshake
+
+import (
+	"errors"
+	"net/netip"
+)
+
+// TapOptions are what a Tap follows, and what it asks about its namespace.
+type TapOptions struct {
+	Options
+	Ports []uint16
+	// Cookies is the namespace's TcpExt SyncookiesSent. Without it a SYN cookie is
+	// taken for an ordinary SYN-ACK, and its client for connected.
+	Cookies func() (uint64, error)
+	// Addresses are the namespace's own. Without it the clients of an address that
+	// the namespace only forwards to are counted as well.
+	Addresses func() ([]netip.Addr, error)
+}
+
+// Report is what a Tap has counted since it was opened.
+type Report struct {
+	Endpoints []Endpoint // that have had a client, by port and address
+	// Lost packets found no room in the ring: outcomes may be wrong by as many.
+	Lost uint64
+	// Ignored packets were none that the kernel's TCP takes: see Decode's errors.
+	Ignored uint64
+}
+
+var (
+	// ErrClosed is what a closed Tap answers.
+	ErrClosed = errors.New("handshake: the tap is closed")
+	// ErrNotSupported is what Open answers on systems other than Linux.
+	ErrNotSupported = errors.New("handshake: not supported on this system")
+)

@@ -1,0 +1,197 @@
+package handshake
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Tap follows the handshakes of a network namespace. Its methods may be called
+// from any goroutine.
+type Tap struct {
+	o     TapOptions
+	start time.Time
+	done  chan struct{}
+
+	mu       sync.Mutex // of all below, and of the ring's memory
+	ring     *ring
+	tracker  *Tracker
+	ports    []uint16
+	ignored  uint64
+	closed   bool
+	filtered error // of the latest change of the filter that the tap made by itself
+
+	wide       bool
+	wideUntil  time.Duration
+	cookies    uint64
+	cookiesAt  time.Duration
+	foreign    uint64
+	localAt    time.Duration
+	observedFn func(time.Duration, []byte, Link) // observe, made once, to allocate nothing a block
+	offset     time.Duration                     // from a packet's time to the tap's
+}
+
+const (
+	// lag is how long a packet can be in a block that the kernel has not handed
+	// over: retireAfter twice, and a timer that is late.
+	lag = 250 * time.Millisecond
+	// wideFor is how long the clients' other segments are observed after a SYN
+	// cookie.
+	wideFor      = 5 * time.Second
+	cookieEvery  = 100 * time.Millisecond
+	addressEvery = time.Second
+)
+
+// Open taps the network namespace of the calling thread. It needs CAP_NET_RAW
+// there; without it the error is fs.ErrPermission.
+func Open(o TapOptions) (*Tap, error) {
+	t := &Tap{o: o, start: time.Now(), done: make(chan struct{}), tracker: NewTracker(o.Options)}
+	t.observedFn = t.observe
+	t.ports = slices.Clone(o.Ports)
+	t.tracker.SetPorts(t.ports)
+	if err := t.readAddresses(); err != nil {
+		return nil, err
+	}
+	if o.Cookies != nil {
+		t.cookies, _ = o.Cookies()
+	}
+	var err error
+	if t.ring, err = openRing(filter(t.ports, false)); err != nil {
+		return nil, err
+	}
+	go t.run()
+	return t, nil
+}
+
+// run drains the ring as blocks become ready, until the tap is closed.
+func (t *Tap) run() {
+	defer close(t.done)
+	for {
+		if err := t.ring.conn.Read(func(uintptr) bool { return t.drain() }); err != nil {
+			return
+		}
+		_ = t.readAddresses() // those that were known stay
+	}
+}
+
+// drain reports whether there was anything.
+func (t *Tap) drain() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed || t.drainLocked()
+}
+
+func (t *Tap) drainLocked() (any bool) {
+	now := time.Now()
+	at := now.Sub(t.start)
+	t.offset = at - time.Duration(now.UnixNano())
+	any = t.ring.read(t.observedFn)
+	t.checkCookies(at)
+	t.tracker.Advance(max(at-lag, 0))
+	t.adjust(at)
+	return any
+}
+
+func (t *Tap) observe(stamp time.Duration, b []byte, link Link) {
+	s, err := Decode(b, link)
+	if err != nil {
+		t.ignored++
+		return
+	}
+	t.tracker.Observe(max(stamp+t.offset, 0), &s)
+}
+
+// checkCookies notes whether SYN cookies were sent since the last time.
+func (t *Tap) checkCookies(at time.Duration) {
+	if t.o.Cookies == nil || at-t.cookiesAt < cookieEvery {
+		return
+	}
+	sent, err := t.o.Cookies()
+	if err != nil {
+		return
+	}
+	if sent != t.cookies {
+		t.tracker.Cookies(t.cookiesAt, at)
+		t.wideUntil = at + wideFor
+	}
+	t.cookies, t.cookiesAt = sent, at
+}
+
+// adjust observes more of the clients while what they answer matters.
+func (t *Tap) adjust(at time.Duration) {
+	wide := at < t.wideUntil || t.tracker.Stalling()
+	if wide == t.wide {
+		return
+	}
+	if t.filtered = t.ring.refilter(filter(t.ports, wide)); t.filtered == nil {
+		t.wide = wide
+		t.tracker.Widen(wide)
+	}
+}
+
+// readAddresses reads the namespace's addresses, and again when a SYN came to
+// one that is not among them.
+func (t *Tap) readAddresses() error {
+	t.mu.Lock()
+	at := time.Since(t.start)
+	first := t.localAt == 0
+	due := t.o.Addresses != nil && (first || t.tracker.Foreign() != t.foreign && at-t.localAt >= addressEvery)
+	t.foreign = t.tracker.Foreign()
+	t.mu.Unlock()
+	if !due {
+		return nil
+	}
+	addrs, err := t.o.Addresses()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.localAt = max(at, 1)
+	if err == nil {
+		t.tracker.SetLocal(addrs)
+	}
+	return err
+}
+
+// SetPorts changes the ports that are followed.
+func (t *Tap) SetPorts(ports []uint16) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || slices.Equal(ports, t.ports) {
+		return nil
+	}
+	if err := t.ring.refilter(filter(ports, t.wide)); err != nil {
+		return err
+	}
+	t.ports = slices.Clone(ports)
+	t.tracker.SetPorts(t.ports)
+	return nil
+}
+
+// Report is the state as of a quarter of a second ago.
+func (t *Tap) Report() (Report, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return Report{}, ErrClosed
+	}
+	t.drainLocked()
+	lost, err := t.ring.losses()
+	if err == nil {
+		err = t.filtered
+	}
+	return Report{Endpoints: t.tracker.Report(), Lost: lost, Ignored: t.ignored}, err
+}
+
+// Close ends the tap. What is open is forgotten.
+func (t *Tap) Close() error {
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return ErrClosed
+	}
+	t.closed = true
+	file := t.ring.file
+	t.mu.Unlock()
+	err := file.Close() // ends run
+	<-t.done
+	return t.ring.unmap(err)
+}

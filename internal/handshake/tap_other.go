@@ -1,0 +1,18 @@
+//go:build !linux
+
+package handshake
+
+// Tap is for Linux only.
+type Tap struct{}
+
+// Open answers ErrNotSupported.
+func Open(TapOptions) (*Tap, error) { return nil, ErrNotSupported }
+
+// SetPorts answers ErrNotSupported.
+func (t *Tap) SetPorts([]uint16) error { return ErrNotSupported }
+
+// Report answers ErrNotSupported.
+func (t *Tap) Report() (Report, error) { return Report{}, ErrNotSupported }
+
+// Close answers ErrNotSupported.
+func (t *Tap) Close() error { return ErrNotSupported }

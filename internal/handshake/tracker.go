@@ -1,0 +1,281 @@
+package handshake
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Options of a Tracker. The zero value is that of an ordinary system.
+type Options struct {
+	// MaxOpen is how many attempts are followed at a time, 100,000 unless set;
+	// what comes beyond is counted by a sketch (Endpoint.Untracked).
+	MaxOpen int
+	// SynAckRetries is net.ipv4.tcp_synack_retries of the namespace, 5 unless set.
+	SynAckRetries int
+}
+
+const (
+	defaultMaxOpen = 100_000
+	defaultRetries = 5 // TCP_SYNACK_RETRIES
+	maxEndpoints   = 256
+	untrackedOrder = 22 // bits of the sketch: 512 KiB
+	untrackedFor   = time.Minute
+)
+
+// Tracker follows the attempts to connect to a set of ports. Its only clock are
+// the times it is given: durations since some moment, which never fall by more
+// than packets overtake each other. It is not safe for concurrent use.
+type Tracker struct {
+	retries uint8
+	ports   [1 << 16 / 64]uint64
+	local   map[addr]struct{} // nil: every address is
+	now     time.Duration
+
+	table     *table
+	endpoints []*endpoint
+	byAddr    map[endpointKey]uint16
+
+	untracked     *distinct // attempts beyond the table's limit, of this period
+	untrackedTurn time.Duration
+
+	cookies cookieMarks
+	wide    bool
+	foreign uint64
+}
+
+type endpointKey struct {
+	addr addr
+	port uint16
+}
+
+// NewTracker makes a tracker that follows no port yet.
+func NewTracker(o Options) *Tracker {
+	return &Tracker{
+		retries: uint8(min(max(cmp.Or(o.SynAckRetries, defaultRetries), 0), 255)),
+		table:   newTable(cmp.Or(o.MaxOpen, defaultMaxOpen)),
+		byAddr:  make(map[endpointKey]uint16),
+	}
+}
+
+// SetPorts changes the ports that are followed. What is open on others is
+// forgotten without an outcome; their totals stay.
+func (t *Tracker) SetPorts(ports []uint16) {
+	clear(t.ports[:])
+	for _, p := range ports {
+		t.ports[p/64] |= 1 << (p % 64)
+	}
+	t.table.drop(func(a *attempt) bool {
+		e := t.endpoints[a.endpoint]
+		if t.follows(e.port) {
+			return false
+		}
+		e.open[a.stage()]--
+		return true
+	})
+}
+
+func (t *Tracker) follows(port uint16) bool { return t.ports[port/64]&(1<<(port%64)) != 0 }
+
+// SetLocal says which addresses are the namespace's own: packets that it
+// forwards to others are no clients of its. Those of the loopback always are its
+// own.
+func (t *Tracker) SetLocal(addrs []netip.Addr) {
+	t.local = make(map[addr]struct{}, len(addrs))
+	for _, a := range addrs {
+		t.local[a.As16()] = struct{}{}
+	}
+}
+
+// Foreign counts SYNs to addresses that SetLocal did not name.
+func (t *Tracker) Foreign() uint64 { return t.foreign }
+
+// Stalling reports whether the kernel repeats a SYN-ACK to an open attempt.
+func (t *Tracker) Stalling() bool {
+	return slices.ContainsFunc(t.endpoints, func(e *endpoint) bool { return e.open[stalling] > 0 })
+}
+
+// Cookies notes that the kernel sent SYN cookies between two moments: a SYN-ACK
+// of that time that is not repeated proves nothing.
+func (t *Tracker) Cookies(from, to time.Duration) { t.cookies.mark(from, to) }
+
+// Widen says whether from now on all segments of the clients are observed.
+func (t *Tracker) Widen(wide bool) { t.wide = wide }
+
+// Observe takes in a segment. It allocates nothing but room for more attempts.
+func (t *Tracker) Observe(at time.Duration, s *Segment) {
+	t.now = max(t.now, at)
+	switch s.flags & (flagSYN | flagACK | flagRST) {
+	case flagSYN:
+		if s.Incoming && t.follows(s.dstPort) {
+			t.syn(at, s)
+		}
+	case flagSYN | flagACK:
+		if i := t.fromServer(s); i != none {
+			t.reply(at, i, s)
+		}
+	case flagRST, flagRST | flagACK:
+		t.reset(at, s)
+	case flagACK:
+		if i := t.fromClient(s); i != none {
+			t.table.at(i).segment(s)
+		}
+	}
+}
+
+func (t *Tracker) fromClient(s *Segment) int32 {
+	if !s.Incoming || !t.follows(s.dstPort) {
+		return none
+	}
+	return t.find(s.src, s.srcPort, s.dst, s.dstPort)
+}
+
+func (t *Tracker) fromServer(s *Segment) int32 {
+	if !s.Outgoing || !t.follows(s.srcPort) {
+		return none
+	}
+	return t.find(s.dst, s.dstPort, s.src, s.srcPort)
+}
+
+func (t *Tracker) find(client addr, clientPort uint16, server addr, port uint16) int32 {
+	e, ok := t.byAddr[endpointKey{server, port}]
+	if !ok {
+		if len(t.endpoints) < maxEndpoints {
+			return none
+		}
+		if e, ok = t.byAddr[endpointKey{port: port}]; !ok {
+			return none
+		}
+	}
+	return t.table.find(&key{client, clientPort, e})
+}
+
+func (t *Tracker) syn(at time.Duration, s *Segment) {
+	if t.local != nil && !s.loopback() {
+		if _, own := t.local[s.dst]; !own {
+			t.foreign++
+			return
+		}
+	}
+	k := key{s.src, s.srcPort, t.endpoint(s.dst, s.dstPort)}
+	i := t.table.find(&k)
+	if i != none && t.table.at(i).isn != s.seq {
+		t.judge(at, t.table.at(i)) // the client has begun anew
+		t.table.remove(i)
+		i = none
+	}
+	if i == none {
+		t.begin(at, &k, s)
+		return
+	}
+	a := t.table.at(i)
+	if uint16(s.Index) != a.link && at-a.first-ms(a.lastSYN) < duplicate {
+		return // the same packet on another device
+	}
+	t.table.move(i, a.syn(at))
+}
+
+func (t *Tracker) begin(at time.Duration, k *key, s *Segment) {
+	e := t.endpoints[k.endpoint]
+	i := t.table.add(k, at+firstPatience)
+	if i == none {
+		t.sketch(at, e, k, s.seq)
+		return
+	}
+	a := t.table.at(i)
+	a.isn, a.link, a.first = s.seq, uint16(s.Index), at
+	a.syn(at)
+	e.open[waiting]++
+}
+
+// sketch counts a client for which there is no room.
+func (t *Tracker) sketch(at time.Duration, e *endpoint, k *key, isn uint32) {
+	switch {
+	case t.untracked == nil:
+		t.untracked, t.untrackedTurn = newDistinct(untrackedOrder), at
+	case at-t.untrackedTurn >= untrackedFor:
+		t.untracked.reset()
+		t.untrackedTurn = at
+	}
+	weight := t.untracked.weight()
+	if t.untracked.add(t.table.hash(k) ^ uint64(isn)*0x9e3779b97f4a7c15) {
+		e.untracked += weight
+	}
+}
+
+func (t *Tracker) reply(at time.Duration, i int32, s *Segment) {
+	a := t.table.at(i)
+	if a.replies > 0 && !a.has(owed) && s.seq == a.serverISN && at-a.first-ms(a.lastReply) < duplicate {
+		return // the same packet on another device
+	}
+	if s.ack-a.isn-1 >= maxSYNData {
+		return // of an earlier connection
+	}
+	e := t.endpoints[a.endpoint]
+	e.open[a.stage()]--
+	deadline := a.reply(at, s.seq, t.wide)
+	e.open[a.stage()]++
+	t.table.move(i, deadline)
+}
+
+// reset asks both ways: on the loopback a port can be the client's as well.
+func (t *Tracker) reset(at time.Duration, s *Segment) {
+	if i := t.fromServer(s); i != none {
+		if deadline, ok := t.table.at(i).serverReset(at, s); ok {
+			t.table.move(i, deadline)
+			return
+		}
+	}
+	if i := t.fromClient(s); i != none {
+		if deadline, ok := t.table.at(i).clientReset(at, s); ok {
+			t.table.move(i, deadline)
+		}
+	}
+}
+
+// Advance judges the attempts whose time is over: every segment observed later
+// must be of at or after.
+func (t *Tracker) Advance(at time.Duration) {
+	t.now = max(t.now, at)
+	t.table.due(at, func(a *attempt) { t.judge(at, a) })
+}
+
+func (t *Tracker) judge(at time.Duration, a *attempt) {
+	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)))
+	hash := uint64(0)
+	if a.syns == 1 && (o == GaveUp || o == HalfOpen) {
+		hash = t.table.hash(&key{client: a.client})
+	}
+	t.endpoints[a.endpoint].close(at, a, o, hash)
+}
+
+// endpoint finds or makes the account of an address and port.
+func (t *Tracker) endpoint(a addr, port uint16) uint16 {
+	if i, ok := t.byAddr[endpointKey{a, port}]; ok {
+		return i
+	}
+	if len(t.endpoints) >= maxEndpoints {
+		a = addr{} // one for all further addresses of a port
+		if i, ok := t.byAddr[endpointKey{a, port}]; ok {
+			return i
+		}
+	}
+	i := uint16(len(t.endpoints))
+	t.endpoints = append(t.endpoints, &endpoint{addr: a, port: port})
+	t.byAddr[endpointKey{a, port}] = i
+	return i
+}
+
+// Report is the state of all ports that have had a client, sorted by port and
+// address.
+func (t *Tracker) Report() []Endpoint {
+	out := make([]Endpoint, 0, len(t.endpoints))
+	for _, e := range t.endpoints {
+		out = append(out, e.report(t.now))
+	}
+	slices.SortFunc(out, func(a, b Endpoint) int {
+		return cmp.Or(cmp.Compare(a.Addr.Port(), b.Addr.Port()), a.Addr.Compare(b.Addr))
+	})
+	return out
+}
