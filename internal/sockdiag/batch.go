@@ -1,38 +1,37 @@
 package sockdiag
 
-import (
-	"errors"
-	"syscall"
-)
+import "syscall"
 
 // maxBatch bounds the requests of one send: their replies wait together in the
 // receive buffer, and what does not fit there is lost (net.core.rmem_default,
-// 208 KiB, charged about 1.3 KiB a reply).
+// 208 KiB, charged up to 2.3 KiB a reply).
 const maxBatch = 32
 
-// Ask is one exact request.
-type Ask struct {
-	ID    ListenerID
-	Inode uint32 // 0 accepts any socket at the address
+// asks are several exact requests of one kind.
+type asks interface {
+	count() int
+	// encode appends a request whose length is a multiple of four, as netlink
+	// wants it; false for one that contradicts itself.
+	encode(b []byte, i int) ([]byte, bool)
+	// decode is given a reply, fail an error in its place; 0 is an
+	// acknowledgement that was not asked for.
+	decode(i int, body []byte)
+	fail(i int, errno syscall.Errno)
 }
 
-// LookupEach is Lookup for several listeners. The kernel works off all requests
-// of one send (netlink_rcv_skb), so that each costs one system call instead of
-// two: a third less for eight of them. fn is given the request's number, and
-// either the listener, which is reused, or what Lookup would have answered.
-//
-// An error of the exchange itself is returned; fn has then not been called for
-// every request.
-func (c *Conn) LookupEach(asks []Ask, fn func(i int, l *Listener, err error)) error {
+// askEach works through the requests. The kernel works off all of one send
+// (netlink_rcv_skb), so that each costs one system call instead of two: a third
+// less for eight of them.
+func (c *Conn) askEach(op string, all asks) error {
 	if !c.proven { // else ENOENT says nothing
 		if err := c.Probe(); err != nil {
 			return err
 		}
 	}
-	for from := 0; from < len(asks); from += maxBatch {
-		b := batch{conn: c, asks: asks[from:min(from+maxBatch, len(asks))], from: from, fn: fn}
+	for from := 0; from < all.count(); from += maxBatch {
+		b := batch{conn: c, asks: all, from: from, n: min(maxBatch, all.count()-from)}
 		if err := b.run(); err != nil {
-			return wrap("lookup", err)
+			return wrap(op, err)
 		}
 	}
 	return nil
@@ -41,11 +40,10 @@ func (c *Conn) LookupEach(asks []Ask, fn func(i int, l *Listener, err error)) er
 // batch is one send with several requests.
 type batch struct {
 	conn    *Conn
-	asks    []Ask
-	from    int    // number of the first
+	asks    asks
+	from, n int    // number of the first, and how many
 	first   uint32 // its sequence number; the others follow
 	waiting int    // for so many replies
-	fn      func(i int, l *Listener, err error)
 }
 
 func (b *batch) run() error {
@@ -72,20 +70,20 @@ func (b *batch) run() error {
 	return nil
 }
 
-// encode writes the requests one behind the other; each has a length that is a
-// multiple of four, as netlink wants it.
+// encode writes the requests one behind the other.
 func (b *batch) encode() {
 	c := b.conn
 	c.out = c.out[:0]
 	b.first = c.seq + 1
-	for i := range b.asks {
+	for i := range b.n {
 		c.seq++
-		if !b.asks[i].ID.valid() {
-			b.fn(b.from+i, nil, &Error{Op: "lookup", Errno: syscall.EINVAL})
+		start := len(c.out)
+		out, ok := b.asks.encode(c.out, b.from+i)
+		if !ok {
+			b.asks.fail(b.from+i, syscall.EINVAL)
 			continue
 		}
-		start := len(c.out)
-		c.out = appendLookup(c.out, b.asks[i].ID)
+		c.out = out
 		finish(c.out[start:], c.seq)
 		b.waiting++
 	}
@@ -94,29 +92,24 @@ func (b *batch) encode() {
 // take hands on one reply; late ones to earlier requests are none of this batch.
 func (b *batch) take(m message) {
 	i := m.seq - b.first
-	if m.pid != b.conn.portID || i >= uint32(len(b.asks)) {
+	if m.pid != b.conn.portID || i >= uint32(b.n) {
 		return
 	}
 	switch m.typ {
 	case nlmsgError:
+		number, _ := m.number()
 		b.waiting--
-		b.fn(b.from+int(i), nil, lookupError(m.errno()))
+		b.asks.fail(b.from+int(i), number)
 	case sockDiagByFamily:
 		b.waiting--
-		if err := b.conn.found(m.body, b.asks[i].ID, b.asks[i].Inode); err != nil {
-			b.fn(b.from+int(i), nil, err)
-			return
-		}
-		b.fn(b.from+int(i), &b.conn.listener, nil)
+		b.asks.decode(b.from+int(i), m.body)
 	}
 }
 
-func lookupError(err error) error {
-	switch {
-	case err == nil: // an acknowledgement that was not asked for
-		return wrap("lookup", ErrMalformed)
-	case errors.Is(err, syscall.ENOENT):
-		return &Error{Op: "lookup", Errno: syscall.ENOENT, Err: ErrNotFound}
+// refused is what a request is answered with in place of a socket.
+func refused(op string, errno syscall.Errno) error {
+	if errno == 0 {
+		return wrap(op, ErrMalformed)
 	}
-	return wrap("lookup", err)
+	return wrap(op, errno)
 }

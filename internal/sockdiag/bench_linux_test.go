@@ -1,6 +1,7 @@
 package sockdiag
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -151,6 +152,98 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// BenchmarkLookupConnections: bare is one send and one read for each of 32. Both
+// stay the same whatever the table holds.
+func BenchmarkLookupConnections(b *testing.B) {
+	for _, connections := range []int{maxBatch, benchConnections} {
+		b.Run(strconv.Itoa(connections), func(b *testing.B) {
+			c, ids := connected(b, connections)
+			ids = ids[:maxBatch]
+			requests := make([][]byte, len(ids))
+			for i := range ids {
+				requests[i] = appendConnection(nil, &ids[i], extension(diagInfo))
+				finish(requests[i], 1)
+			}
+			buffer := make([]byte, bufferLen)
+			answer := func(_ int, s *Socket, err error) {
+				if err != nil || !s.HasInfo {
+					b.Fatal(err)
+				}
+			}
+			compare(b, 10, func() {
+				for _, request := range requests {
+					bare(b, c, request, buffer, false)
+				}
+			}, func() {
+				if err := c.LookupConnections(ids, true, answer); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// connected are a table's connections by what finds them again.
+func connected(tb testing.TB, n int) (*Conn, []ConnectionID) {
+	c, id := table(tb, n)
+	var ids []ConnectionID
+	require.NoError(tb, c.Sockets([]uint16{id.Local.Port()}, Connected(), func(s *Socket) error {
+		ids = append(ids, s.ID())
+		return nil
+	}))
+	require.Len(tb, ids, n)
+	return c, ids
+}
+
+// BenchmarkEverything compares the ways to the watched connections with tcp_info
+// and as many outgoing ones without a use for it.
+func BenchmarkEverything(b *testing.B) {
+	c, id := table(b, benchConnections)
+	watched, outgoing, both := PortsOf(id.Local.Port()), new(Ports), new(Ports)
+	outgoing.AddRange(1024, 65535)
+	outgoing.Remove(id.Local.Port())
+	both.AddRange(1024, 65535)
+	walk := func(b *testing.B, w Wanted, want int) {
+		n := 0
+		w.States = Connected()
+		if err := c.Walk(w, func(*Socket) error { n++; return nil }); err != nil || n != want {
+			b.Fatal(err, n)
+		}
+	}
+	b.Run("one walk with tcp_info", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			walk(b, Wanted{Ports: both, Info: true}, 2*benchConnections)
+		}
+	})
+	b.Run("two walks", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			walk(b, Wanted{Ports: watched, Info: true}, benchConnections)
+			walk(b, Wanted{Ports: outgoing}, benchConnections)
+		}
+	})
+	b.Run("one walk without and exact requests", func(b *testing.B) {
+		b.ReportAllocs()
+		ids := make([]ConnectionID, 0, benchConnections)
+		for b.Loop() {
+			ids = ids[:0]
+			err := c.Walk(Wanted{Ports: both, States: Connected()}, func(s *Socket) error {
+				if watched.Has(s.Local.Port()) {
+					ids = append(ids, s.ID())
+				}
+				return nil
+			})
+			if err == nil {
+				err = c.LookupConnections(ids, true, func(int, *Socket, error) {})
+			}
+			if err != nil || len(ids) != benchConnections {
+				b.Fatal(err, len(ids))
+			}
+		}
+	})
+}
+
 func BenchmarkListeners(b *testing.B) {
 	c, _ := table(b, benchConnections)
 	b.ReportAllocs()
@@ -185,6 +278,29 @@ func TestLookupEachAllocatesNothing(t *testing.T) {
 	require.Equal(t, len(asks), found)
 	require.Zero(t, testing.AllocsPerRun(200, func() {
 		if err := c.LookupEach(asks, answer); err != nil {
+			t.Error(err)
+		}
+	}))
+}
+
+// TestLookupConnectionsAllocatesNothing: nor for those that have ended.
+func TestLookupConnectionsAllocatesNothing(t *testing.T) {
+	c, ids := connected(t, 2*maxBatch+1)
+	ids[3].Cookie++
+	found, ended := 0, 0
+	answer := func(_ int, s *Socket, err error) {
+		switch {
+		case err == nil && s.HasInfo:
+			found++
+		case errors.Is(err, ErrNotFound):
+			ended++
+		}
+	}
+	require.NoError(t, c.LookupConnections(ids, true, answer))
+	require.Equal(t, []int{len(ids) - 1, 1}, []int{found, ended})
+	quiet := func(int, *Socket, error) {}
+	require.Zero(t, testing.AllocsPerRun(200, func() {
+		if err := c.LookupConnections(ids, true, quiet); err != nil {
 			t.Error(err)
 		}
 	}))

@@ -51,9 +51,9 @@ func TestCapture(t *testing.T) {
 	captureReply(t, c, "lookup_ipv6", appendLookup(nil, v6))
 	gone := ListenerID{Family: FamilyIPv4, Local: netip.MustParseAddrPort("127.0.0.1:1")}
 	captureReply(t, c, "lookup_enoent", appendLookup(nil, gone))
-	captureReply(t, c, "dump_listen", appendDump(nil, Listen.mask(), diagSKMemInfo, 0))
-	c.filter.set([]uint16{8080, 8083, 8085})
-	captureReply(t, c, "scan", appendPortFilter(appendDump(nil, uint32(Connected()), diagInfo, 0), c.filter.ranges))
+	captureReply(t, c, "dump_listen", appendDump(nil, Listen.mask(), extension(diagSKMemInfo), 0))
+	c.filter.set(PortsOf(8080, 8083, 8085))
+	captureReply(t, c, "scan", appendFilter(appendDump(nil, uint32(Connected()), extension(diagInfo), 0), c.filter.ranges, 0))
 }
 
 func captureConnections(t *testing.T, l *nettest.Listener) {

@@ -15,6 +15,7 @@ const (
 const (
 	diagInfo      = 2  // INET_DIAG_INFO: struct tcp_info
 	diagSKMemInfo = 7  // INET_DIAG_SKMEMINFO: u32 array, sock_diag.h
+	diagCgroup    = 21 // INET_DIAG_CGROUP_ID: u64
 	diagSKV6Only  = 11 // INET_DIAG_SKV6ONLY: u8, on LISTEN and CLOSE sockets of IPv6
 )
 

@@ -71,6 +71,8 @@ func decodeBody(t *testing.T, body []byte) {
 	require.Equal(t, s.Local, l.Local)
 	require.Equal(t, s.HasInfo, s.Info.Size >= tcpInfoTimes)
 	require.Equal(t, l.HasDrops || l.Drops == 0, true)
+	require.Equal(t, l.Cookie, s.Cookie)
+	require.Equal(t, s.HasInfo || s.Info == TCPInfo{}, true)
 	require.False(t, s.LocalAddress().Addr().Is4In6())
 	require.False(t, s.RemoteAddress().Addr().Is4In6())
 }
@@ -98,5 +100,56 @@ func FuzzLookup(f *testing.F) {
 		require.Len(t, m.body, 56, "struct inet_diag_req_v2")
 		got, _ := decodeAddr(id.Family, m.body[12:28])
 		require.Equal(t, addr, got)
+	})
+}
+
+// FuzzConnection: whatever is asked for encodes to the one length, and what is
+// asked for stands where the kernel looks for it.
+func FuzzConnection(f *testing.F) {
+	f.Add([]byte{127, 0, 0, 1}, []byte{10, 0, 0, 1}, uint16(8080), uint16(40000), uint64(7))
+	f.Add(make([]byte, 16), make([]byte, 16), uint16(8080), uint16(1), uint64(1)<<63)
+	f.Fuzz(func(t *testing.T, local, remote []byte, sport, dport uint16, cookie uint64) {
+		from, _ := netip.AddrFromSlice(local)
+		to, _ := netip.AddrFromSlice(remote)
+		id := ConnectionID{Family: FamilyIPv6, Local: netip.AddrPortFrom(from, sport), Remote: netip.AddrPortFrom(to, dport), Interface: 3, Cookie: cookie}
+		if from.Is4() {
+			id.Family = FamilyIPv4
+		}
+		if !id.valid() {
+			return
+		}
+		b := appendConnection(nil, &id, extension(diagInfo))
+		finish(b, 7)
+		m, rest, err := nextMessage(b)
+		require.NoError(t, err)
+		require.Empty(t, rest)
+		require.Len(t, m.body, 56, "struct inet_diag_req_v2")
+		// From idiag_sport on it is laid out as in struct inet_diag_msg.
+		var got diagMsg
+		reply := append([]byte{id.Family, 0, 0, 0}, m.body[8:]...)
+		require.NoError(t, got.decode(append(reply, make([]byte, diagMsgLen)...)))
+		require.Equal(t, id, ConnectionID{got.family, got.local, got.remote, got.iface, got.cookie})
+	})
+}
+
+// FuzzConnectionReply answers an exact request with anything: the callback is
+// given the socket asked for, or an error, once.
+func FuzzConnectionReply(f *testing.F) {
+	for _, body := range captureF(f, "scan") {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		id := ConnectionID{
+			Family: FamilyIPv4, Cookie: 7,
+			Local: netip.MustParseAddrPort("127.0.0.1:8080"), Remote: netip.MustParseAddrPort("127.0.0.1:40000"),
+		}
+		answers := 0
+		a := connectionAsks{conn: new(Conn), ids: []ConnectionID{id}, fn: func(i int, s *Socket, err error) {
+			answers++
+			require.Zero(t, i)
+			require.True(t, err == nil && s.Cookie == 7 || errors.Is(err, ErrNotFound) || errors.Is(err, ErrMalformed))
+		}}
+		a.decode(0, body)
+		require.Equal(t, 1, answers)
 	})
 }

@@ -1,9 +1,6 @@
 package sockdiag
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // Codes of struct inet_diag_bc_op { u8 code; u8 yes; u16 no }: jumps forward
 // by yes bytes when the condition holds, else by no. A port to compare with
@@ -13,8 +10,10 @@ const (
 	bcSourceGE   = 2  // INET_DIAG_BC_S_GE
 	bcSourceLE   = 3  // INET_DIAG_BC_S_LE
 	bcSourceEQ   = 11 // INET_DIAG_BC_S_EQ, Linux 4.16
+	bcCgroup     = 13 // INET_DIAG_BC_CGROUP_COND, Linux 5.9: its argument is a u64
 	bcOpLen      = 4
 	bcCompareLen = 2 * bcOpLen
+	bcCgroupLen  = 3 * bcOpLen
 )
 
 // maxRanges bounds the bytecode: at most 28 bytes a range have to fit the 16
@@ -22,57 +21,33 @@ const (
 // jumps (inet_diag_bc_audit) takes time with the square of it.
 const maxRanges = 1024
 
-// portRange is a run of neighbouring ports, ends included.
-type portRange struct{ first, last uint16 }
-
 // portFilter compiles ports into bytecode. Its memory is reused.
 type portFilter struct {
-	ports  []uint16 // sorted, each once
+	ports  *Ports
 	ranges []portRange
 	// coarse says that the ranges cover more than the ports.
 	coarse bool
 }
 
-func (f *portFilter) set(ports []uint16) {
-	f.ports = append(f.ports[:0], ports...)
-	slices.Sort(f.ports)
-	f.ports = slices.Compact(f.ports)
-	f.coarse = false
-	f.join(1)
+func (f *portFilter) set(ports *Ports) {
+	f.ports, f.coarse = ports, false
+	f.ranges = ports.appendRanges(f.ranges[:0], 1)
 	for gap := 2; len(f.ranges) > maxRanges; gap *= 2 {
 		f.coarse = true
-		f.join(gap)
-	}
-}
-
-// join makes ranges of ports that are at most gap apart.
-func (f *portFilter) join(gap int) {
-	f.ranges = f.ranges[:0]
-	for _, p := range f.ports {
-		if n := len(f.ranges); n > 0 && int(p)-int(f.ranges[n-1].last) <= gap {
-			f.ranges[n-1].last = p
-			continue
-		}
-		f.ranges = append(f.ranges, portRange{p, p})
+		f.ranges = ports.appendRanges(f.ranges[:0], gap)
 	}
 }
 
 // has is the filter that a coarse one needs after the kernel's.
-func (f *portFilter) has(port uint16) bool {
-	if !f.coarse {
-		return true
-	}
-	_, ok := slices.BinarySearch(f.ports, port)
-	return ok
-}
+func (f *portFilter) has(port uint16) bool { return !f.coarse || f.ports.Has(port) }
 
 // single is the only port, for which the request itself has a field that
 // spares the kernel the bytecode; 0 if there are several.
 func (f *portFilter) single() uint16 {
-	if len(f.ports) != 1 {
+	if len(f.ranges) != 1 || f.ranges[0].first != f.ranges[0].last {
 		return 0
 	}
-	return f.ports[0]
+	return f.ranges[0].first
 }
 
 // appendBytecode compiles a binary search. Every op's yes leads to the op that

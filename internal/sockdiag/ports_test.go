@@ -61,7 +61,7 @@ func run(code []byte, port uint16) bool {
 // requireExact tries every step-th port.
 func requireExact(t require.TestingT, ports []uint16, step int) {
 	var f portFilter
-	f.set(ports)
+	f.set(PortsOf(ports...))
 	require.LessOrEqual(t, len(f.ranges), maxRanges)
 	code := appendBytecode(nil, f.ranges, 0)
 	require.Len(t, code, bytecodeLen(f.ranges))
@@ -104,7 +104,7 @@ func TestBytecodeSelectsThePorts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var f portFilter
-			f.set(test.ports)
+			f.set(PortsOf(test.ports...))
 			require.Len(t, f.ranges, test.ranges)
 			require.Equal(t, test.coarse, f.coarse)
 			requireExact(t, test.ports, 1)
@@ -114,13 +114,45 @@ func TestBytecodeSelectsThePorts(t *testing.T) {
 
 func TestFilterIsReused(t *testing.T) {
 	var f portFilter
-	f.set([]uint16{1, 3, 5, 7})
-	f.set([]uint16{9})
+	f.set(PortsOf(1, 3, 5, 7))
+	f.set(PortsOf(9))
 	require.Equal(t, []portRange{{9, 9}}, f.ranges)
 	require.EqualValues(t, 9, f.single())
-	f.set(nil)
-	require.Empty(t, f.ports)
+	f.set(new(Ports))
+	require.Empty(t, f.ranges)
 	require.Zero(t, f.single())
+}
+
+// TestPorts compares the set with a plain one.
+func TestPorts(t *testing.T) {
+	p := PortsOf(0, 63, 64, 65535)
+	p.AddRange(100, 300)
+	p.AddRange(65000, 65100)
+	p.Remove(200)
+	p.Remove(7) // was not in
+	for port := range 1 << 16 {
+		want := port == 0 || port == 63 || port == 64 || port == 65535 || port >= 100 && port <= 300 && port != 200 || port >= 65000 && port <= 65100
+		require.Equal(t, want, p.Has(uint16(port)), "%d", port)
+	}
+	require.Equal(t, []portRange{{0, 0}, {63, 64}, {100, 199}, {201, 300}, {65000, 65100}, {65535, 65535}}, p.appendRanges(nil, 1))
+	require.Equal(t, []portRange{{0, 0}, {63, 300}, {65000, 65100}, {65535, 65535}}, p.appendRanges(nil, 36))
+	all := new(Ports)
+	all.AddRange(0, 65535)
+	require.Equal(t, []portRange{{0, 65535}}, all.appendRanges(nil, 1))
+}
+
+// TestFilterWithCgroup: the code behind the condition is the ports' own.
+func TestFilterWithCgroup(t *testing.T) {
+	var f portFilter
+	f.set(PortsOf(1, 3, 5, 8080))
+	b := appendFilter(nil, f.ranges, 1<<40|7)
+	require.EqualValues(t, len(b), binary.NativeEndian.Uint16(b))
+	code := b[attrHeaderLen:]
+	require.EqualValues(t, bcCgroup, code[0])
+	require.EqualValues(t, bcCgroupLen, code[1], "a socket of the cgroup goes on to the ports")
+	require.EqualValues(t, len(code)+bcOpLen, binary.NativeEndian.Uint16(code[2:]), "any other is rejected")
+	require.EqualValues(t, 1<<40|7, binary.NativeEndian.Uint64(code[4:]))
+	require.Equal(t, appendBytecode(nil, f.ranges, 0), code[bcCgroupLen:])
 }
 
 func FuzzPorts(f *testing.F) {

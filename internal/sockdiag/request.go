@@ -47,9 +47,9 @@ func peerOf(id ListenerID) []byte {
 
 // appendDump encodes the walk of both families: struct inet_diag_req with
 // NLM_F_DUMP. sport 0 selects all ports.
-func appendDump(b []byte, states uint32, attr uint8, sport uint16) []byte {
+func appendDump(b []byte, states uint32, ext uint8, sport uint16) []byte {
 	b = appendHeader(b, tcpDiagGetSock, flagRequest|flagDump)
-	b = append(b, 0, 0, 0, extension(attr)) // family (not looked at), src_len, dst_len
+	b = append(b, 0, 0, 0, ext) // family (not looked at), src_len, dst_len
 	b = binary.BigEndian.AppendUint16(b, sport)
 	b = append(b, make([]byte, 2+16+16+4)...) // dport, src, dst, if
 	b = appendNoCookie(b)
@@ -57,10 +57,19 @@ func appendDump(b []byte, states uint32, attr uint8, sport uint16) []byte {
 	return binary.NativeEndian.AppendUint32(b, 0) // idiag_dbs
 }
 
-// appendPortFilter adds the source ports as INET_DIAG_REQ_BYTECODE.
-func appendPortFilter(b []byte, ranges []portRange) []byte {
-	b = binary.NativeEndian.AppendUint16(b, uint16(attrHeaderLen+bytecodeLen(ranges)))
+// appendFilter adds the source ports, and the cgroup if there is one, as
+// INET_DIAG_REQ_BYTECODE.
+func appendFilter(b []byte, ranges []portRange, cgroup uint64) []byte {
+	length := bytecodeLen(ranges)
+	if cgroup != 0 {
+		length += bcCgroupLen
+	}
+	b = binary.NativeEndian.AppendUint16(b, uint16(attrHeaderLen+length))
 	b = binary.NativeEndian.AppendUint16(b, reqBytecode)
+	if cgroup != 0 {
+		b = appendOp(b, bcCgroup, bcCgroupLen, length+bcOpLen)
+		b = binary.NativeEndian.AppendUint64(b, cgroup)
+	}
 	return appendBytecode(b, ranges, 0)
 }
 

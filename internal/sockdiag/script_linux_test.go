@@ -227,6 +227,67 @@ func TestLookupEachScripts(t *testing.T) {
 	require.ErrorIs(t, s.conn.LookupEach(asks, nil), ErrNotSupported, "no module")
 }
 
+// TestLookupConnectionsScripts: what answers in a connection's place.
+func TestLookupConnectionsScripts(t *testing.T) {
+	id := ConnectionID{
+		Family: FamilyIPv4, Cookie: 7<<32 | 9,
+		Local: netip.MustParseAddrPort("127.0.0.1:80"), Remote: netip.MustParseAddrPort("10.0.0.1:4000"),
+	}
+	socket := func(change func(body []byte)) []byte {
+		body := make([]byte, diagMsgLen)
+		body[0], body[1] = FamilyIPv4, byte(Established)
+		binary.BigEndian.PutUint16(body[4:], 80)
+		binary.BigEndian.PutUint16(body[6:], 4000)
+		copy(body[8:], []byte{127, 0, 0, 1})
+		copy(body[24:], []byte{10, 0, 0, 1})
+		binary.NativeEndian.PutUint32(body[44:], 9)
+		binary.NativeEndian.PutUint32(body[48:], 7)
+		change(body)
+		return rawMessage(sockDiagByFamily, 0, 2, body)
+	}
+	for _, test := range []struct {
+		name  string
+		reply []byte
+		want  error
+	}{
+		{"it", socket(func([]byte) {}), nil},
+		{"closed since", socket(func(b []byte) { b[1] = byte(TimeWait) }), nil},
+		{"another cookie", socket(func(b []byte) { b[48]++ }), ErrNotFound},
+		{"the listener", socket(func(b []byte) { clear(b[24:40]); b[6], b[7] = 0, 0 }), ErrNotFound},
+		{"another port", socket(func(b []byte) { b[5]++ }), ErrNotFound},
+		{"ended", errorMessage(2, syscall.ENOENT), ErrNotFound},
+		{"denied", errorMessage(2, syscall.EPERM), os.ErrPermission},
+		{"acknowledged", errorMessage(2, 0), ErrMalformed},
+		{"short", rawMessage(sockDiagByFamily, 0, 2, make([]byte, 20)), ErrMalformed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScript(t)
+			s.reply(doneMessage(1, 0)) // the walk that proves the module
+			s.reply(test.reply)
+			answers := 0
+			require.NoError(t, s.conn.LookupConnections([]ConnectionID{id}, false, func(_ int, _ *Socket, err error) {
+				answers++
+				require.ErrorIs(t, err, test.want)
+			}))
+			require.Equal(t, 1, answers)
+		})
+	}
+	s := newScript(t)
+	s.reply(doneMessage(1, syscall.ENOENT))
+	require.ErrorIs(t, s.conn.LookupConnections([]ConnectionID{id}, false, nil), ErrNotSupported, "no module")
+}
+
+// TestCgroupOnAnOldKernel: its check of the bytecode knows no such condition.
+func TestCgroupOnAnOldKernel(t *testing.T) {
+	for cgroup, want := range map[uint64]error{7: ErrNotSupported, 0: syscall.EINVAL} {
+		s := newScript(t)
+		s.reply(errorMessage(1, syscall.EINVAL))
+		err := s.conn.Walk(Wanted{Ports: PortsOf(80), States: Connected(), Cgroup: cgroup}, nil)
+		require.ErrorIs(t, err, want)
+		require.Equal(t, cgroup != 0, errors.Is(err, ErrNotSupported))
+	}
+}
+
 // TestAbandonedDump leaves a real dump unread in the middle.
 func TestAbandonedDump(t *testing.T) {
 	ns := nettest.Namespace(t)
@@ -241,7 +302,7 @@ func TestAbandonedDump(t *testing.T) {
 		require.NoError(t, err)
 	})
 	defer c.Close()
-	c.out = appendDump(nil, uint32(Connected()), diagInfo, port)
+	c.out = appendDump(nil, uint32(Connected()), extension(diagInfo), port)
 	require.NoError(t, c.send())
 	_, err := c.receive()
 	require.NoError(t, err)

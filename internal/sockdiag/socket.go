@@ -1,6 +1,9 @@
 package sockdiag
 
-import "net/netip"
+import (
+	"encoding/binary"
+	"net/netip"
+)
 
 // Socket is a server's end of a connection, or of one that begins or ends.
 type Socket struct {
@@ -14,8 +17,14 @@ type Socket struct {
 	// TIME_WAIT and orphans.
 	Inode uint32
 	UID   uint32
-	RecvQ uint32 // bytes received and not read; a FIN counts as one
-	SendQ uint32 // bytes sent and not acknowledged
+	// Cookie is unique per socket since boot (sock_gen_cookie); see ConnectionID.
+	Cookie uint64
+	// Cgroup is the cgroup (v2) of the process that made the socket, by the inode
+	// of its folder (INET_DIAG_CGROUP_ID, Linux 5.9); 0 where the kernel does not
+	// tell, and for SYN_RECV and TIME_WAIT.
+	Cgroup uint64
+	RecvQ  uint32 // bytes received and not read; a FIN counts as one
+	SendQ  uint32 // bytes sent and not acknowledged
 	// Info is the kernel's tcp_info. SYN_RECV and TIME_WAIT have none, nor has a
 	// FIN_WAIT2 that its process has closed: the kernel keeps that as a kind of
 	// TIME_WAIT (tw_substate).
@@ -39,6 +48,7 @@ func (s *Socket) decode(body []byte) error {
 	s.Family, s.State = m.family, m.state
 	s.Local, s.Remote = m.local, m.remote
 	s.Interface, s.Inode, s.UID = m.iface, m.inode, m.uid
+	s.Cookie, s.Cgroup = m.cookie, 0
 	s.RecvQ, s.SendQ = m.rqueue, m.wqueue
 	s.Info, s.HasInfo = TCPInfo{}, false
 	for b := m.attrs; len(b) > 0; {
@@ -46,8 +56,11 @@ func (s *Socket) decode(body []byte) error {
 		if err != nil {
 			return err
 		}
-		if typ == diagInfo {
+		switch {
+		case typ == diagInfo:
 			s.HasInfo = s.Info.decode(value)
+		case typ == diagCgroup && len(value) >= 8:
+			s.Cgroup = binary.NativeEndian.Uint64(value)
 		}
 		b = rest
 	}

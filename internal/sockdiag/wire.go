@@ -53,17 +53,26 @@ func nextMessage(b []byte) (m message, rest []byte, err error) {
 // NLMSG_DONE (the dump's return value): 0 or a negated errno. A DONE without
 // one is a success; the kernel of that time had no errors to report.
 func (m message) errno() error {
-	if len(m.body) < 4 {
-		if m.typ == nlmsgDone {
-			return nil
-		}
+	switch number, ok := m.number(); {
+	case !ok && m.typ != nlmsgDone:
 		return ErrMalformed
+	case number == 0:
+		return nil
+	default:
+		return number
+	}
+}
+
+// number is false where there is none.
+func (m message) number() (syscall.Errno, bool) {
+	if len(m.body) < 4 {
+		return 0, false
 	}
 	code := int32(binary.NativeEndian.Uint32(m.body))
 	if code >= 0 {
-		return nil
+		return 0, true
 	}
-	return syscall.Errno(-int64(code))
+	return syscall.Errno(-int64(code)), true
 }
 
 // nextAttr cuts the first attribute (struct nlattr) off b.
