@@ -36,6 +36,10 @@ func BenchmarkScan(b *testing.B) {
 		"ThreadNames":     func() error { return fs.ThreadNames(pid, func(int, string) {}) },
 		"RunDelay":        func() error { _, err := fs.RunDelay(pid); return err },
 		"SocketInodes":    func() error { return fs.SocketInodes(pid, func(uint32) {}) },
+		"SampleSocketInodes": func() error {
+			_, err := fs.SampleSocketInodes(pid, 256, func(uint32) {})
+			return err
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

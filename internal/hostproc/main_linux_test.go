@@ -135,13 +135,14 @@ func childProbe(mount, arg string) error {
 		_ = listen.Close()
 	}
 	_, netErr := fs.NetID(pid)
+	_, sampleErr := fs.SampleSocketInodes(pid, 1, func(uint32) {})
 	return json.NewEncoder(os.Stdout).Encode(probeResult{
 		"process": kind(processErr), "files": kind(filesErr), "count": kind(countErr), "limit": kind(limitErr),
 		"cmdline": kind(cmdErr), "environ": kind(envErr), "counters": kind(countersErr), "sockstat": kind(sockstatErr),
 		"delay": kind(delayErr), "cgroup": kind(cgroupErr), "jvm": kind(jvmErr), "open": kind(openErr),
 		"listen": kind(listenErr), "net": kind(netErr),
 		"threads": kind(fs.ThreadNames(pid, func(int, string) {})),
-		"sockets": kind(fs.SocketInodes(pid, func(uint32) {})),
+		"sockets": kind(fs.SocketInodes(pid, func(uint32) {})), "sample": kind(sampleErr),
 	})
 }
 

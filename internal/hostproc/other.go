@@ -23,6 +23,9 @@ func countEntries(string) (int, error) { return 0, ErrNotSupported }
 // SocketInodes is for Linux only.
 func (fs FS) SocketInodes(int, func(inode uint32)) error { return ErrNotSupported }
 
+// SampleSocketInodes is for Linux only.
+func (fs FS) SampleSocketInodes(int, int, func(inode uint32)) (int, error) { return 0, ErrNotSupported }
+
 // OpenRegular is for Linux only.
 func (fs FS) OpenRegular(int, string) (*os.File, error) { return nil, ErrNotSupported }
 

@@ -101,7 +101,7 @@ func TestProbe(t *testing.T) {
 		return probeResult{
 			"process": answer, "files": answer, "count": answer, "limit": answer, "cmdline": answer, "environ": answer,
 			"counters": answer, "sockstat": answer, "delay": answer, "cgroup": answer, "jvm": answer, "open": answer,
-			"listen": answer, "net": answer, "threads": answer, "sockets": answer,
+			"listen": answer, "net": answer, "threads": answer, "sockets": answer, "sample": answer,
 		}
 	}
 	t.Run("gone", func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestProbe(t *testing.T) {
 		needRoot(t)
 		c := startChild(t, "wait", "")
 		want := everywhere("ok")
-		for _, private := range []string{"count", "environ", "jvm", "open", "sockets"} {
+		for _, private := range []string{"count", "environ", "jvm", "open", "sockets", "sample"} {
 			want[private] = "permission"
 		}
 		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.pid()), asNobody))

@@ -1,0 +1,51 @@
+package hostproc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSampleSocketInodes: of 3,000 sockets and a handful of files a sample of 400
+// finds only sockets of the process, each once, and tells how many they are.
+func TestSampleSocketInodes(t *testing.T) {
+	const sockets, size = 3000, 400
+	c := startChild(t, "sockets", "3000")
+	fs := realProc(t)
+	all := map[uint32]bool{}
+	require.NoError(t, fs.SocketInodes(c.pid(), func(inode uint32) { all[inode] = true }))
+	require.GreaterOrEqual(t, len(all), sockets)
+
+	seen := map[uint32]bool{}
+	read, err := fs.SampleSocketInodes(c.pid(), size, func(inode uint32) {
+		require.True(t, all[inode])
+		require.False(t, seen[inode], "picked twice")
+		seen[inode] = true
+	})
+	require.NoError(t, err)
+	// 3,000 of 4,096 places are taken: a part of seven and a bit has a descriptor
+	// picked with a chance of 3 in 4, or of none beyond the last.
+	require.InDelta(t, size, read, size/5)
+	open, err := fs.OpenFiles(c.pid())
+	require.NoError(t, err)
+	require.InDelta(t, len(all), float64(open)*float64(len(seen))/float64(read), sockets/20)
+}
+
+// TestSampleOfFewReadsAll: nothing is left to chance.
+func TestSampleOfFewReadsAll(t *testing.T) {
+	c := startChild(t, "sockets", "50")
+	fs := realProc(t)
+	var all, sample []uint32
+	require.NoError(t, fs.SocketInodes(c.pid(), func(inode uint32) { all = append(all, inode) }))
+	open, err := fs.OpenFiles(c.pid())
+	require.NoError(t, err)
+	read, err := fs.SampleSocketInodes(c.pid(), open, func(inode uint32) { sample = append(sample, inode) })
+	require.NoError(t, err)
+	require.Equal(t, open, read)
+	require.Equal(t, all, sample)
+}
+
+func TestSampleOfNobody(t *testing.T) {
+	_, err := realProc(t).SampleSocketInodes(1<<22+1, 10, func(uint32) {})
+	require.ErrorIs(t, err, ErrGone)
+}
