@@ -48,9 +48,10 @@ func boot(t *target) *found {
 	if t.env == nil {
 		doubtEnvironment().connector(&c)
 	}
+	doubtCode(&c, env.CodeLimits())
 	f.version, _ = catalina.ParseVersion(c.Version)
-	f.connectors = bootConnectors(c, settings)
-	f.management = managementURL(env, settings)
+	f.connectors = bootConnectors(c, settings, managementTLS(env, c.TLS))
+	f.management = managementURL(env, settings, managementTLS(env, c.TLS))
 	return f
 }
 
@@ -87,14 +88,20 @@ func bootLimits(env *springboot.Environment, s springboot.Settings) model.Connec
 		TLS:            s.TLS != nil && s.TLS.Value,
 		HTTP2:          s.HTTP2 != nil && s.HTTP2.Value,
 	}
-	if c.TLS {
-		c.Protocol = "https-jsse-nio"
-	}
+	setTLS(&c, c.TLS)
 	if c.MinSpareThreads != nil && c.MaxThreads != nil {
 		c.MinSpareThreads = catalina.CapSpare(c.MinSpareThreads, c.MaxThreads)
 	}
 	withoutPool(&c)
 	return c
+}
+
+// setTLS gives a connector the protocol that its threads are named after.
+func setTLS(c *model.Connector, on bool) {
+	c.TLS, c.Protocol = on, "http-nio"
+	if on {
+		c.Protocol = "https-jsse-nio"
+	}
 }
 
 // withoutPool takes away what has no meaning with virtual threads, so that
@@ -111,9 +118,9 @@ func withoutPool(c *model.Connector) {
 // bootConnectors are the application's connector and, when Actuator has a port
 // of its own, a second one. Both get the same limits: the customizer that sets
 // them is applied to the management context's server too.
-func bootConnectors(c model.Connector, s springboot.Settings) []catalina.Connector {
+func bootConnectors(c model.Connector, s springboot.Settings, managementTLS bool) []catalina.Connector {
 	var out []catalina.Connector
-	add := func(port int, address string) {
+	add := func(c model.Connector, port int, address string) {
 		if port < 0 || port > 1<<16-1 { // -1: no server
 			return
 		}
@@ -129,9 +136,11 @@ func bootConnectors(c model.Connector, s springboot.Settings) []catalina.Connect
 	if s.Address != nil {
 		address = s.Address.Value
 	}
-	add(port, address)
+	add(c, port, address)
 	if ownManagementPort(s) {
-		add(s.ManagementPort.Value, "")
+		management := c
+		setTLS(&management, managementTLS)
+		add(management, s.ManagementPort.Value, "")
 	}
 	return out
 }
@@ -140,10 +149,26 @@ func ownManagementPort(s springboot.Settings) bool {
 	return s.ManagementPort != nil && s.ManagementPort.Value > 0 && s.Port != nil && s.ManagementPort.Value != s.Port.Value
 }
 
+// managementTLS: the management server takes the application's server.ssl, unless
+// it has an ssl of its own (ManagementWebServerFactoryCustomizer), which is on
+// unless its enabled says no (Ssl.isEnabled).
+func managementTLS(env *springboot.Environment, inherited bool) bool {
+	const name = "management.server.ssl."
+	if v, ok, err := env.Get(name + "enabled"); ok {
+		return err != nil || !strings.EqualFold(v.Text, "false")
+	}
+	for _, own := range []string{"key-store", "bundle", "certificate", "key-alias"} {
+		if v, ok, err := env.Get(name + own); ok && err == nil && v.Text != "" {
+			return true
+		}
+	}
+	return inherited
+}
+
 // managementURL is where Actuator answers, if that is a port of its own and
 // without TLS.
-func managementURL(env *springboot.Environment, s springboot.Settings) string {
-	if !ownManagementPort(s) {
+func managementURL(env *springboot.Environment, s springboot.Settings, tls bool) string {
+	if !ownManagementPort(s) || tls {
 		return ""
 	}
 	text := func(name, standard string) string {
@@ -152,10 +177,6 @@ func managementURL(env *springboot.Environment, s springboot.Settings) string {
 			return standard
 		}
 		return v.Text
-	}
-	if text("management.server.ssl.enabled", "") != "" || text("management.server.ssl.key-store", "") != "" ||
-		text("management.server.ssl.bundle", "") != "" || text("management.server.ssl.certificate", "") != "" {
-		return ""
 	}
 	host, err := netip.ParseAddr(text("management.server.address", "127.0.0.1"))
 	if err != nil || host.IsUnspecified() {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -34,6 +35,28 @@ func doubtFile(file string) edit {
 	return edit{
 		func(_ model.SourceKind, source string) bool { return strings.Contains(source, file) },
 		"uncertain: " + file + " was written after the process had started",
+	}
+}
+
+// doubtCode marks the limits that code of the application may set: nothing in
+// the configuration beats it.
+func doubtCode(c *model.Connector, code springboot.CodeLimits) {
+	everything := func(model.SourceKind, string) bool { return true }
+	fromDefaults := func(kind model.SourceKind, _ string) bool { return kind == model.SourceDefault }
+	by := func(what string) string { return "uncertain: code of the application may set it (" + what + ")" }
+	if code.Defaults != "" {
+		edit{fromDefaults, by(code.Defaults)}.connector(c)
+	}
+	if code.Any != "" {
+		edit{everything, by(code.Any)}.connector(c)
+	}
+	for _, l := range []struct {
+		what    string
+		setting **model.Setting[int]
+	}{{code.MaxConnections, &c.MaxConnections}, {code.AcceptCount, &c.AcceptCount}, {code.MaxThreads, &c.MaxThreads}} {
+		if l.what != "" {
+			*l.setting = edited(edit{everything, by(l.what)}, *l.setting)
+		}
 	}
 }
 

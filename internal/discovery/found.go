@@ -1,6 +1,9 @@
 package discovery
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -23,11 +26,18 @@ type found struct {
 	// management is where Spring Boot's Actuator answers, "" when that is the
 	// application's own port or there is none.
 	management  string
+	jvmPorts    map[uint16]bool // the JVM's own: a debugger's, JMX's
 	unavailable []model.Unavailable
 }
 
 // identify tells what a process is.
 func identify(t *target) *found {
+	f := identifyServer(t)
+	f.jvmPorts = jvmPorts(slices.Concat(t.args, strings.Fields(t.vmArgs())))
+	return f
+}
+
+func identifyServer(t *target) *found {
 	if options, arguments, ok := bootstrap(t.args); ok {
 		return standalone(t, options, arguments)
 	}

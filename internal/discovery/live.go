@@ -15,7 +15,8 @@ func (f *found) live(c *catalina.Connector, l Listening, pools Pools, cpus int) 
 	pool, ok := f.pool(c, l, pools)
 	if ok && strings.Contains(pool.Protocol, "-") {
 		out.Protocol = pool.Protocol
-		out.TLS = out.TLS || strings.HasPrefix(pool.Protocol, "https")
+		// AbstractHttp11Protocol.getNamePrefix: the threads say what is in force.
+		out.TLS = strings.HasPrefix(pool.Protocol, "https")
 	}
 	virtual := out.VirtualThreads != nil && out.VirtualThreads.Value
 	switch {

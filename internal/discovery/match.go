@@ -16,9 +16,12 @@ func (f *found) match(ports []Listening, pools Pools, cpus int) (Connectors, []m
 	out := make(Connectors, len(ports))
 	var left []Listening
 	for _, l := range ports {
-		if c := f.configured(l); c != nil {
+		switch c := f.configured(l); {
+		case c != nil:
 			out[l.at()] = f.live(c, l, pools, cpus)
-		} else {
+		case f.jvmPorts[l.Port]:
+			out[l.at()] = &model.Connector{Server: f.server}
+		default:
 			left = append(left, l)
 		}
 	}

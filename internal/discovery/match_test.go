@@ -130,6 +130,32 @@ func byPort(a, b netip.AddrPort) int {
 	return cmp.Or(cmp.Compare(a.Port(), b.Port()), a.Addr().Compare(b.Addr()))
 }
 
+// Ports that the JVM's own options name are no candidates for a connector on a
+// port that the system chose.
+func TestJVMPortsAreNoConnectors(t *testing.T) {
+	options := []string{
+		"java", "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=*:5005",
+		"-Dcom.sun.management.jmxremote.port=9010", "-Dcom.sun.management.jmxremote.rmi.port=9011", "-jar", "app.jar",
+	}
+	f := &found{server: serverJVM, connectors: configured("0"), jvmPorts: jvmPorts(options)}
+	got, undecided := f.match(sockets("5005 9010 9011 43567"), threads("http-nio-auto-1*12"), 2)
+	require.Empty(t, undecided)
+	require.Equal(t, serverTomcat, onPort(t, got, 43567).Server)
+	for _, port := range []uint16{5005, 9010, 9011} {
+		require.Equal(t, serverJVM, onPort(t, got, port).Server)
+		require.Nil(t, onPort(t, got, port).MaxConnections)
+	}
+	require.Equal(t, map[uint16]bool{5006: true}, jvmPorts([]string{"-Xrunjdwp:transport=dt_socket,address=5006", "-agentlib:jdwp=server=y"}))
+}
+
+// A plain management port beside HTTPS: its threads, and its own ssl.enabled.
+func TestManagementPortBesideHTTPS(t *testing.T) {
+	f := &found{server: serverJVM, connectors: configured("8443 tls", "8081 tls")}
+	got, _ := f.match(sockets("8443 8081"), threads("https-jsse-nio-*12 http-nio-8081-e*4"), 2)
+	require.False(t, onPort(t, got, 8081).TLS, "its threads are named http")
+	require.True(t, onPort(t, got, 8443).TLS)
+}
+
 func TestProtocolFromThreads(t *testing.T) {
 	f := &found{server: serverJVM, connectors: configured("8080", "8443")}
 	got, _ := f.match(sockets("8080 8443"), threads("http-apr-8080-e https-jsse-nio-"), 2)

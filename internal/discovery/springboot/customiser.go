@@ -41,7 +41,7 @@ func hints() []hint {
 
 // customisers looks through the application's own classes (not its libraries)
 // for code that may set what the configuration does not say.
-func customisers(p *Process, c *classPath) []model.Unavailable {
+func customisers(p *Process, c *classPath) ([]model.Unavailable, CodeLimits) {
 	s := &classSearch{p: p, budget: maxClasses}
 	for _, pl := range c.own {
 		if dir := path.Clean(pl.dir); pl.dir != "" {
@@ -64,7 +64,7 @@ func customisers(p *Process, c *classPath) []model.Unavailable {
 			What: "code that customises the web server", Why: "the application has more classes than are searched for it",
 		})
 	}
-	return s.found
+	return s.found, s.limits
 }
 
 // isSpringsOwn leaves the classes of a merged jar out that are not the application's.
@@ -76,6 +76,7 @@ type classSearch struct {
 	p      *Process
 	budget int
 	found  []model.Unavailable
+	limits CodeLimits
 }
 
 // directory walks an exploded class directory.
@@ -104,6 +105,7 @@ func (s *classSearch) class(name string, data []byte, err error) {
 	if s.budget -= len(data); err != nil {
 		return
 	}
+	s.limits.read(className(name), data)
 	for _, h := range hints() {
 		if !bytes.Contains(data, []byte(h.constant)) {
 			continue

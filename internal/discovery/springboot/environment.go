@@ -32,8 +32,12 @@ type Environment struct {
 	// headless is set when the application's own jar could not be read: what
 	// is not set elsewhere may be set in it, so that no default can be claimed.
 	headless    bool
+	code        CodeLimits
 	unavailable []model.Unavailable
 }
+
+// CodeLimits is the application's own code that may set limits.
+func (e *Environment) CodeLimits() CodeLimits { return e.code }
 
 // ErrNotSpringBoot is a process that is no Spring Boot application.
 var ErrNotSpringBoot = errors.New("not a Spring Boot application")
@@ -54,7 +58,8 @@ func Load(p Process) (*Environment, error) {
 	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
 	e.identify(&p, l, c)
 	e.collect(&p, l, c)
-	e.unavailable = append(e.unavailable, customisers(&p, c)...)
+	found, limits := customisers(&p, c)
+	e.unavailable, e.code = append(e.unavailable, found...), limits
 	return e, nil
 }
 
