@@ -55,6 +55,8 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	waiting := waitingRequests(j.Now)
 	to, effect := roundUp(most+waiting), "then every request now inside has a thread"
 	switch {
+	case hidden(j.Now):
+		to, effect = max(to, spare(most)), "a first step, since not all waiting requests can be seen"
 	case waiting == 0 || seen && busy+waiting <= most:
 		to, effect = spare(most), "a quarter more than there are"
 	case most+waiting > 5*most:

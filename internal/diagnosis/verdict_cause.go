@@ -182,16 +182,27 @@ func (j *judge) mostlyIdleNow() bool {
 	return ok && float64(phase(j.Now, model.Idle)) > j.t.IdleMajority*float64(n)
 }
 
-// clamped tells whether less of acceptCount is in force than was configured.
-// Where a source that could not be read may have configured less, only a queue
-// of just net.core.somaxconn is taken for it.
+// clamped tells whether less of acceptCount is in force than was configured,
+// and somaxconn is what can have done it. Where a source that could not be read
+// may have configured less, only a queue of just net.core.somaxconn is taken for
+// it.
 func (j *judge) clamped() bool {
 	q := j.Now.AcceptQueue
 	n, ok := acceptCount(j.Now)
 	if !ok || q == nil || n <= q.Limit {
 		return false
 	}
-	return !j.Now.Connector.AcceptCount.Uncertain || j.Sysctl["somaxconn"] == q.Limit
+	if somax, known := j.Sysctl["somaxconn"]; known && somax == q.Limit {
+		return true
+	}
+	return !j.Now.Connector.AcceptCount.Uncertain && plausibleSomaxconn(q.Limit)
+}
+
+// plausibleSomaxconn: net.core.somaxconn may have been another one when the
+// listener was opened. It is 128 before Linux 5.4 and 4096 since, and people set
+// it to powers of two, to 65535, or to thousands; a queue of 9 is none of these.
+func plausibleSomaxconn(n int) bool {
+	return n == 65535 || n >= 128 && n&(n-1) == 0 || n >= 1000 && n%1000 == 0
 }
 
 // acceptCount is the configured one. Values ≤ 0 are ignored by Tomcat, and one

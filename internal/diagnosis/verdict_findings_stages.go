@@ -25,6 +25,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.forecast(v, add)
 	j.peakFinding(add)
 	j.connectionFindings(add)
+	j.notObservable(add)
 	j.processFindings(v, add)
 	j.notes(add)
 	return out
@@ -36,7 +37,13 @@ type adder func(code string, s model.Severity, evidence, advice string)
 // the listener was opened.
 func (j *judge) acceptCountChanged(add adder) {
 	n, ok := acceptCount(j.Now)
-	if q := j.Now.AcceptQueue; ok && q != nil && n < q.Limit {
+	q := j.Now.AcceptQueue
+	if ok && q != nil && n > q.Limit && !j.clamped() {
+		add("accept_count_changed", model.SeverityInfo,
+			phrase.Sprintf("Configured is acceptCount %d%s, in force is %d (Send-Q), and no usual net.core.somaxconn is that low.", n, sourceOf(j.Now.Connector.AcceptCount), q.Limit),
+			"Look for code that sets acceptCount (a connector customizer), or for a change of the configuration after the start.")
+	}
+	if ok && q != nil && n < q.Limit {
 		add("accept_count_changed", model.SeverityInfo,
 			phrase.Sprintf("Configured is acceptCount %d%s, but the listener was opened with a backlog of %d.", n, sourceOf(j.Now.Connector.AcceptCount), q.Limit),
 			"The setting was changed after the start, or is not the one this process was started with: the new value counts after a restart.")
@@ -137,13 +144,33 @@ func (j *judge) unclassified(add adder) {
 	case n == 0:
 	case c != nil && (c.TLS || c.HTTP2):
 		add("unclassified", model.SeverityInfo,
-			phrase.Count(n, "connection")+" cannot be told idle from in service: what is on an encrypted or multiplexed connection is not visible from outside.",
-			"Ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy.")
+			phrase.Sprintf("Whether %s %s idle or in service cannot be seen from outside: %s.", phrase.Count(n, "connection"), phrase.Verb(n, "is", "are"), whyHidden(c)), "")
 	default:
 		add("unclassified", model.SeverityInfo,
 			phrase.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", phrase.Count(n, "connection"), phrase.Verb(n, "has", "have")),
 			"They hold a connection slot each and no thread. If it is clients that never finish their request, connectionTimeout decides how long they may.")
 	}
+}
+
+// notObservable says what "ok" leaves open on such a connector, and how to know.
+func (j *judge) notObservable(add adder) {
+	if !notObservable(j.Now) {
+		return
+	}
+	c := j.Now.Connector
+	advice := "Ask the server by JMX: currentThreadsBusy of Catalina:type=ThreadPool."
+	if c.Framework == "spring-boot" {
+		advice = "Let tcpdiag ask Actuator: server.tomcat.mbeanregistry.enabled=true exposes tomcat.threads.busy, and --actuator names the address where it is not found."
+	}
+	add("not_observable", model.SeverityInfo,
+		"How many threads are busy, and whether requests wait for one, cannot be seen from outside: "+whyHidden(c)+".", advice)
+}
+
+func whyHidden(c *model.Connector) string {
+	if c.TLS {
+		return "the connections are encrypted"
+	}
+	return "HTTP/2 carries many requests on one connection"
 }
 
 // processFindings: a CPU or a stop beside another cause.

@@ -161,33 +161,37 @@ func virtualThreads(l *model.Listener) bool {
 	return l != nil && l.Connector != nil && l.Connector.VirtualThreads != nil && l.Connector.VirtualThreads.Value
 }
 
-// maxThreads is the size of the worker pool; virtual threads have none.
+// maxThreads is the size of the worker pool; virtual threads have none. It is
+// not known where more requests are being served than the configuration allows
+// threads: it was overruled, by code that sets another executor for example.
 func maxThreads(l *model.Listener) (int, bool) {
 	if l == nil || l.Connector == nil || l.Connector.MaxThreads == nil || virtualThreads(l) {
 		return 0, false
 	}
 	n := l.Connector.MaxThreads.Value
+	if busy, seen := busyThreads(l); seen && l.Connector.PoolThreads == nil && busy > n {
+		return 0, false
+	}
 	return n, n > 0
 }
 
-// busyThreads is how many threads have a request in hand: Actuator's figure,
-// or the connections that are being served, among them those whose client has
-// closed meanwhile (the thread does not know). It is not known where the
-// phases are not.
+// busyThreads is how many threads have a request in hand, where it is known.
 func busyThreads(l *model.Listener) (int, bool) {
 	if l == nil {
 		return 0, false
 	}
-	c := l.Connector
-	if c != nil && c.BusyThreads != nil {
-		return *c.BusyThreads, true
-	}
-	if l.Connections == nil || c != nil && (c.TLS || c.HTTP2) {
-		return 0, false
-	}
-	p := l.Connections.Phases
-	return p[model.InService] + p[model.Sending] + max(0, p[model.ClientClosed]-l.Connections.Abandoned), true
+	n, known := l.BusyThreads()
+	return n, known == model.BusyIsKnown
 }
+
+// hidden: requests cannot be told apart on the connections.
+func hidden(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && (l.Connector.TLS || l.Connector.HTTP2)
+}
+
+// notObservable: how many threads are busy cannot be known from outside, and
+// the application was not asked.
+func notObservable(l *model.Listener) bool { return hidden(l) && l.Connector.BusyThreads == nil }
 
 // poolAtMax tells whether the pool has all the threads it may have, from the
 // thread names. known is false where they cannot be counted.

@@ -51,8 +51,8 @@ func (j *judge) high() model.Cause {
 		return model.CauseMaxConnections
 	case j.executorFull:
 		return model.CauseExecutorQueue
-	case j.stageHigh(stageMaxThreads) && j.both(j.threadsWanted):
-		return model.CauseMaxThreads
+	case j.stageHigh(stageMaxThreads) && (j.both(j.threadsWanted) || j.both(hidden) && j.both(allThreadsBusy)):
+		return model.CauseMaxThreads // what waits on hidden connections is not seen
 	}
 	return model.CauseNone
 }

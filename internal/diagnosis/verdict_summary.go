@@ -107,7 +107,7 @@ func (j *judge) queuePhrase() string {
 func (j *judge) threadsPhrase() string {
 	most, _ := maxThreads(j.Now)
 	waiting := waitingRequests(j.Now)
-	requests := phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
+	requests := atLeast(j.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
 	busy, seen := busyThreads(j.Now)
 	switch {
 	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
@@ -174,6 +174,9 @@ func (j *judge) stagePhrase(c model.Cause) string {
 		model.CauseMaxConnections: "connections are taken",
 	}[c]
 	s := phrase.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
+	if c == model.CauseMaxThreads && hidden(j.Now) {
+		s += "; whether requests wait for one cannot be seen (" + whyHidden(j.Now.Connector) + ")"
+	}
 	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
 		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio))
 	}
@@ -205,6 +208,20 @@ func (j *judge) stageAside(c model.Cause) string {
 	return ""
 }
 
+// atLeast: of hidden connections the encrypted or multiplexed requests that were
+// read off the socket wait unseen.
+func atLeast(l *model.Listener) string {
+	if hidden(l) {
+		return "at least "
+	}
+	return ""
+}
+
+func (j *judge) waitingPhrase() string {
+	n := waitingRequests(j.Now)
+	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
+}
+
 // summaryOK gives the three numbers that show why there is nothing to do.
 func (j *judge) summaryOK() string {
 	if !j.Now.Listening() {
@@ -220,6 +237,13 @@ func (j *judge) summaryOK() string {
 		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
+	case waitingRequests(j.Now) > 0:
+		s = "Nothing is lost"
+		if notObservable(j.Now) {
+			s += "; at least " + j.waitingPhrase()
+		}
+	case notObservable(j.Now):
+		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
 	case phase(j.Now, model.Unclassified) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
 	}

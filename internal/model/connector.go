@@ -16,6 +16,7 @@ const (
 	SourceFlag     SourceKind = "flag"     // told to tcpdiag: its own --max-connections and the like, on the command line or in its configuration file
 	SourceKernel   SourceKind = "kernel"   // the listener's Send-Q
 	SourceActuator SourceKind = "actuator"
+	SourceInferred SourceKind = "inferred" // seen in force, against what is configured
 )
 
 // Setting is a configured value and where it was found.

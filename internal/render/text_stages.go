@@ -99,24 +99,22 @@ func threads(l *model.Listener) stage {
 	return st
 }
 
-// busyThreads also says why, where it cannot be known.
+// busyThreads also says why, where it is not known.
 func busyThreads(l *model.Listener) (busy *int, why string) {
-	for i := range l.Limits {
-		if l.Limits[i].Name == string(model.CauseMaxThreads) {
-			return &l.Limits[i].Used, ""
-		}
+	n, known := l.BusyThreads()
+	switch known {
+	case model.BusyIsKnown:
+		return &n, ""
+	case model.BusyEncrypted:
+		return nil, "not visible: encrypted; Actuator knows"
+	case model.BusyMultiplexed:
+		return nil, "not visible: HTTP/2; Actuator knows"
+	case model.BusyBeyondThreads:
+		return nil, "not known: more requests than threads"
+	case model.BusyAfterResets:
+		return nil, "not known: clients reset"
 	}
-	k, c := l.Connector, l.Connections
-	switch {
-	case k != nil && k.BusyThreads != nil:
-		return k.BusyThreads, ""
-	case c == nil:
-		return nil, "not scanned"
-	case k != nil && (k.TLS || k.HTTP2):
-		return nil, "hidden by the encryption; Actuator knows"
-	default:
-		return new(c.Phases[model.InService] + c.Phases[model.Sending]), ""
-	}
+	return nil, "not read"
 }
 
 func openFiles(l *model.Listener) stage {

@@ -1,0 +1,59 @@
+package diagnosis
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Infer returns the connector of now with the limits that are seen in force
+// where they contradict the configured ones: code inside the application can
+// overrule whatever is configured. before is the reading before it, nil without
+// one. The connector is not changed; it is returned as it is where nothing
+// contradicts it.
+func Infer(before, now *model.Listener) *model.Connector {
+	c := now.Connector
+	if c == nil || now.Connections == nil {
+		return c
+	}
+	out := *c
+	if n, ok := poolInForce(before, now); ok {
+		out.MaxThreads = inferred(n, c.MaxThreads, phrase.Sprintf("requests wait, and the pool has not grown beyond %d", n))
+	}
+	if held := now.Connections.Accepted; connectionLimit(now) == limitKnown && held > c.MaxConnections.Value+1 {
+		uncertain := *c.MaxConnections
+		uncertain.Uncertain = true
+		uncertain.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", held)
+		out.MaxConnections = &uncertain
+	}
+	return &out
+}
+
+// poolInForce is the size of a pool that is below the configured one although
+// requests wait for a thread in both readings: Tomcat's executor starts another
+// thread as soon as one is wanted (ThreadPoolExecutor.execute, TaskQueue.offer).
+func poolInForce(before, now *model.Listener) (int, bool) {
+	for _, l := range []*model.Listener{before, now} {
+		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || waitingRequests(l) < 2 || partial(l) {
+			return 0, false
+		}
+		if l.Connector.Executor != "" || virtualThreads(l) {
+			return 0, false // a shared one is counted by connector
+		}
+		if busy, seen := busyThreads(l); !seen || busy < *l.Connector.PoolThreads {
+			return 0, false
+		}
+	}
+	n := *now.Connector.PoolThreads
+	most, ok := maxThreads(now)
+	return n, n > 0 && n == *before.Connector.PoolThreads && ok && n < most
+}
+
+// inferred replaces a configured value and says so.
+func inferred(n int, configured *model.Setting[int], why string) *model.Setting[int] {
+	note := why
+	if configured != nil {
+		note += phrase.Sprintf("; configured is %d (%s)", configured.Value, configured.Origin())
+	}
+	return &model.Setting[int]{Value: n, Kind: model.SourceInferred, Source: "inferred", Note: note}
+}

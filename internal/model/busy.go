@@ -1,0 +1,42 @@
+package model
+
+// BusyKnown says whether, and if not why not, the number of busy threads is known.
+type BusyKnown int
+
+// The reasons.
+const (
+	BusyIsKnown       BusyKnown = iota
+	BusyNotRead                 // connections were not read
+	BusyEncrypted               // TLS: requests are not visible on the connections
+	BusyMultiplexed             // HTTP/2: many requests on one connection
+	BusyBeyondThreads           // more connections are unanswered than there are threads
+	BusyAfterResets             // clients reset: their threads work on unseen
+)
+
+// BusyThreads is how many threads have a request in hand: Actuator's figure, or
+// the connections that are being served, among them those whose client has
+// closed meanwhile (the thread does not know). It is not known where the phases
+// are not, where more connections are unanswered than there are threads (any of
+// them may have none: half-sent requests, asynchronous handlers), and where
+// clients reset.
+func (l *Listener) BusyThreads() (int, BusyKnown) {
+	switch c := l.Connector; {
+	case c == nil:
+	case c.BusyThreads != nil:
+		return *c.BusyThreads, BusyIsKnown
+	case c.TLS:
+		return 0, BusyEncrypted
+	case c.HTTP2:
+		return 0, BusyMultiplexed
+	}
+	n := l.Connections
+	switch {
+	case n == nil:
+		return 0, BusyNotRead
+	case n.Phases[Unclassified] > 0:
+		return 0, BusyBeyondThreads
+	case n.Reset != nil && *n.Reset > 0:
+		return 0, BusyAfterResets
+	}
+	return n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned), BusyIsKnown
+}
