@@ -16,9 +16,22 @@ type activationContext struct {
 type activation struct {
 	profiles []string // expressions, one of which must match; none: always
 	cloud    string   // on-cloud-platform
+
+	decided *activationContext // for which applies was worked out
+	applies bool
 }
 
 func (a *activation) active(ctx *activationContext) bool {
+	if ctx == nil || !ctx.known {
+		return a.matches(ctx)
+	}
+	if a.decided != ctx {
+		a.decided, a.applies = ctx, a.matches(ctx)
+	}
+	return a.applies
+}
+
+func (a *activation) matches(ctx *activationContext) bool {
 	if ctx == nil || a.cloud != "" && !strings.EqualFold(a.cloud, ctx.cloud) {
 		return false
 	}
@@ -46,6 +59,9 @@ func (a *activation) String() string {
 // matchProfiles evaluates a profile expression: names with "!", "&", "|" and
 // parentheses; "&" and "|" may not be mixed without them (ProfilesParser).
 func matchProfiles(expr string, active []string) (bool, error) {
+	if len(expr) > maxExpression {
+		return false, errExpression
+	}
 	p := &profileParser{tokens: profileTokens(expr), active: active}
 	ok, err := p.expression(0)
 	if err == nil && p.pos < len(p.tokens) {
@@ -87,9 +103,12 @@ func (p *profileParser) next() string {
 	return p.tokens[p.pos-1]
 }
 
+// maxExpressionDepth bounds the parentheses and negations within each other.
+const maxExpressionDepth = 50
+
 // expression reads terms joined by one kind of operator.
 func (p *profileParser) expression(depth int) (bool, error) {
-	if depth > 50 {
+	if depth > maxExpressionDepth {
 		return false, ErrTooLarge
 	}
 	result, err := p.term(depth)
@@ -114,7 +133,10 @@ func (p *profileParser) expression(depth int) (bool, error) {
 func (p *profileParser) term(depth int) (bool, error) {
 	switch t := p.next(); t {
 	case "!":
-		ok, err := p.term(depth)
+		if depth > maxExpressionDepth {
+			return false, ErrTooLarge
+		}
+		ok, err := p.term(depth + 1)
 		return !ok, err
 	case "(":
 		ok, err := p.expression(depth + 1)

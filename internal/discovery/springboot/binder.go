@@ -1,9 +1,6 @@
 package springboot
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // found is a property as a document has it, placeholders not yet replaced.
 type found struct {
@@ -38,10 +35,13 @@ func lookupList(docs []*document, name string, r *resolver) ([]string, error) {
 func (d *document) list(name string, r *resolver) ([]string, bool, error) {
 	if n, ok := d.find(name); ok {
 		text, err := r.resolve(d.values[n])
+		if err == nil && strings.Count(text, ",") >= maxElements {
+			return nil, true, errElements
+		}
 		return splitComma(text), true, err
 	}
 	var list []string
-	for i := range maxListing {
+	for i := range maxElements {
 		n, ok := d.find(indexed(name, i))
 		if !ok {
 			break
@@ -90,6 +90,7 @@ func lookupMap(docs []*document, prefix string, r *resolver) (map[string][]strin
 // keysBelow are the distinct next elements of the names below prefix.
 func (d *document) keysBelow(prefix string) []string {
 	var keys []string
+	seen := map[string]bool{}
 	want := uniform(prefix) + "."
 	for _, name := range d.names {
 		full := uniform(name)
@@ -105,7 +106,8 @@ func (d *document) keysBelow(prefix string) []string {
 			continue
 		}
 		key, _, _ := strings.Cut(strings.Trim(rest, "[]"), "[")
-		if key = strings.TrimSuffix(key, "]"); key != "" && !slices.Contains(keys, key) {
+		if key = strings.TrimSuffix(key, "]"); key != "" && !seen[key] && len(keys) < maxGroups {
+			seen[key] = true
 			keys = append(keys, key)
 		}
 	}

@@ -21,10 +21,9 @@ type classPath struct {
 	kind     Kind
 	missing  []model.Unavailable
 	files    []*os.File // open jars
+	archives archives
+	over     bool // some jars were too much
 }
-
-// maxClassPath bounds the entries of a class path, wildcards expanded.
-const maxClassPath = 5000
 
 func (c *classPath) close() {
 	for _, f := range c.files {
@@ -35,7 +34,7 @@ func (c *classPath) close() {
 
 // newClassPath works out the class path of a command line.
 func newClassPath(p *Process, l *launch) *classPath {
-	c := &classPath{manifest: map[string]string{}}
+	c := &classPath{manifest: map[string]string{}, archives: newArchives()}
 	if l.jar != "" {
 		c.addJarApplication(p, l)
 	} else {
@@ -43,6 +42,7 @@ func newClassPath(p *Process, l *launch) *classPath {
 	}
 	if len(c.places) > maxClassPath {
 		c.places = c.places[:maxClassPath]
+		c.missing = append(c.missing, model.Unavailable{What: "class path", Why: "its entries beyond the first 1,000 are not read"})
 	}
 	return c
 }
@@ -132,8 +132,8 @@ func (c *classPath) addLibraries(p *Process, root *place, lib string) {
 		return
 	}
 	for _, n := range root.names() {
-		if rest, ok := strings.CutPrefix(n, lib); ok && strings.HasSuffix(n, ".jar") && !strings.Contains(rest, "/") {
-			c.places = append(c.places, nestedJar(root, n))
+		if rest, ok := strings.CutPrefix(n, lib); ok && len(c.places) <= maxClassPath && strings.HasSuffix(n, ".jar") && !strings.Contains(rest, "/") {
+			c.places = append(c.places, c.nestedJar(root, n))
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (c *classPath) addJarsOf(p *Process, dir string) {
 		c.missing = append(c.missing, model.Unavailable{What: "class path directory " + dir, Why: reason(err)})
 	}
 	for _, e := range entries {
-		if ext := path.Ext(e.Name()); (ext == ".jar" || ext == ".JAR") && len(c.places) < maxClassPath {
+		if ext := path.Ext(e.Name()); (ext == ".jar" || ext == ".JAR") && len(c.places) <= maxClassPath {
 			c.places = append(c.places, c.fileJar(p, joinDir(dir, e.Name()), keepConfig))
 		}
 	}
@@ -267,7 +267,7 @@ func (c *classPath) loaderProperties(p *Process, root *place) map[string]string 
 		if err != nil {
 			continue
 		}
-		docs, err := parseProperties(data, "", false)
+		docs, err := parseProperties(data, "", false, newQuota())
 		if err == nil && len(docs) > 0 {
 			return docs[0].values
 		}

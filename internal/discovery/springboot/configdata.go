@@ -15,10 +15,9 @@ type configData struct {
 	legacy   bool // spring.profiles in a document is its activation (until 2.7)
 	escapes  bool
 	ctx      *activationContext
+	steps    int         // placeholders resolved so far
+	known    []*document // what documents last found; nil when that may be another now
 }
-
-// maxImports bounds the imports that are followed.
-const maxImports = 1000
 
 // run returns the active documents of the config files, the highest precedence
 // first, and the accepted profiles.
@@ -27,13 +26,16 @@ func (cd *configData) run() ([]*document, []string) {
 	for _, d := range cd.existing {
 		cd.root.children[before] = append(cd.root.children[before], &contributor{kind: existing, doc: d})
 	}
-	cd.im.names = cd.list("spring.config.name", []string{"application"})
+	cd.im.limitNames(cd.list("spring.config.name", []string{"application"}))
 	cd.addInitialImports()
 	cd.process(nil)
 	ctx := &activationContext{cloud: cloudPlatform(cd.scalar("spring.main.cloud-platform"), cd.im.env)}
-	cd.ctx = ctx
+	cd.ctx, cd.known = ctx, nil
 	cd.process(ctx)
-	ctx.profiles, ctx.known = cd.profiles(), true
+	cd.known = nil
+	profiles := cd.profiles()
+	ctx = &activationContext{cloud: ctx.cloud, profiles: profiles, known: true}
+	cd.ctx, cd.known = ctx, nil
 	cd.process(ctx)
 	var docs []*document
 	for c := range cd.root.walk() {
@@ -52,17 +54,21 @@ func (cd *configData) addInitialImports() {
 			cd.root.children[before] = append(cd.root.children[before], &contributor{kind: initialImport, imports: locs})
 		}
 	}
-	add(parseLocations(cd.list("spring.config.import", nil)))
-	for _, loc := range slices.Backward(parseLocations(cd.list("spring.config.additional-location", nil))) {
+	add(cd.locations("spring.config.import"))
+	for _, loc := range slices.Backward(cd.locations("spring.config.additional-location")) {
 		add([]location{loc})
 	}
-	locs := parseLocations(cd.list("spring.config.location", nil))
+	locs := cd.locations("spring.config.location")
 	if len(locs) == 0 {
 		locs = defaultLocations()
 	}
 	for _, loc := range slices.Backward(locs) {
 		add([]location{loc})
 	}
+}
+
+func (cd *configData) locations(name string) []location {
+	return cd.im.limitLocations(parseLocations(cd.list(name, nil)))
 }
 
 // process follows imports until there are none left that ctx allows.
@@ -77,13 +83,14 @@ func (cd *configData) process(ctx *activationContext) {
 		if c == nil {
 			return
 		}
+		cd.known = nil
 		if c.kind == unbound {
 			cd.bind(c)
 			continue
 		}
 		c.setChildren(ph, cd.im.load(cd.im.resolve(c.imports, c.parent, profiles)))
 	}
-	cd.im.unavailable("config imports", "more than are followed: a loop?", "")
+	cd.im.unavailable("config imports", "more than 256 are not followed", "")
 }
 
 // next is the first contributor that has something left to process.
@@ -108,7 +115,7 @@ func (cd *configData) bind(c *contributor) {
 		}
 		return list
 	}
-	c.imports = parseLocations(read("spring.config.import"))
+	c.imports = cd.im.limitLocations(parseLocations(read("spring.config.import")))
 	a := activation{profiles: read("spring.config.activate.on-profile"), cloud: strings.Join(read("spring.config.activate.on-cloud-platform"), "")}
 	if cd.legacy && len(a.profiles) == 0 {
 		a.profiles = read("spring.profiles")
@@ -121,19 +128,23 @@ func (cd *configData) bind(c *contributor) {
 
 // documents are all documents so far by falling precedence, inactive ones left out.
 func (cd *configData) documents() []*document {
-	var docs []*document
+	if cd.known != nil {
+		return cd.known
+	}
+	docs := []*document{}
 	for c := range cd.root.walk() {
 		if c.doc != nil && c.active(cd.ctx) {
 			docs = append(docs, c.doc)
 		}
 	}
+	cd.known = docs
 	return docs
 }
 
 // resolver resolves placeholders while the files are still being found: only
 // what is not a file answers to every spelling.
 func (cd *configData) resolver() *resolver {
-	return &resolver{escapes: cd.escapes, used: cd.im.secret.used, lookup: func(name string) (string, bool) {
+	return &resolver{escapes: cd.escapes, total: &cd.steps, used: cd.im.secret.used, lookup: func(name string) (string, bool) {
 		if canonical(name) {
 			if f, ok := lookup(cd.existing, name); ok {
 				return f.text, true
@@ -192,29 +203,28 @@ func (cd *configData) profiles() []string {
 	return cd.im.limitProfiles(expandProfiles(names, groups))
 }
 
-// maxProfiles bounds the profiles whose files are looked for.
-const maxProfiles = 100
-
 // limitProfiles cuts a list of profiles that no real application has.
 func (im *importer) limitProfiles(profiles []string) []string {
 	if len(profiles) <= maxProfiles {
 		return profiles
 	}
-	im.unavailable("profiles", fmt.Sprintf("%d are active, the first %d are looked at", len(profiles), maxProfiles), "")
+	im.unavailable("profiles", fmt.Sprintf("more than %d are active, the others are left out", maxProfiles), "")
 	return profiles[:maxProfiles]
 }
 
 // expandProfiles puts each group's members behind its name, each profile once.
 func expandProfiles(names []string, groups map[string][]string) []string {
 	var out []string
+	seen := map[string]bool{"": true}
 	stack := slices.Clone(names)
 	slices.Reverse(stack)
-	for len(stack) > 0 && len(out) < maxListing {
+	for len(stack) > 0 && len(out) <= maxProfiles {
 		current := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if current == "" || slices.Contains(out, current) {
+		if seen[current] {
 			continue
 		}
+		seen[current] = true
 		out = append(out, current)
 		for _, member := range slices.Backward(groups[current]) {
 			stack = append(stack, member)

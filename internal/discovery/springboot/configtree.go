@@ -9,7 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Bounds of one config tree: links may make it infinite.
+// Bounds of one config tree: links may make it infinite, which maxOpens ends.
 const (
 	maxTreeDepth = 8
 	maxTreeFiles = 1000
@@ -35,10 +35,15 @@ func (im *importer) configTrees(loc location) []candidate {
 
 func (im *importer) configTree(loc location, dir string) candidate {
 	return candidate{loc: loc, ref: "file:" + dir + "/", id: "configtree:" + dir, load: func() ([]*document, error) {
-		d := newDocument(model.SourceFile, "config tree "+im.secret.apply(dir))
+		left := *im.quota
+		d := newDocument(model.SourceFile, "config tree "+im.secret.apply(dir), &left)
 		err := im.walkTree(d, dir, "", 0)
 		if absent(err) && loc.optional {
 			err = nil
+		}
+		err = errors.Join(err, left.err())
+		if err == nil {
+			*im.quota = left
 		}
 		return []*document{d}, err
 	}}

@@ -15,6 +15,8 @@ const (
 	maxClassFile  = 256 << 10
 	maxClassDepth = 12
 	maxClassLooks = 1000 // files of exploded directories
+	// maxClassEntries is the most classes of a jar, however small.
+	maxClassEntries = 20_000
 )
 
 // hint is a name in a class file's constant pool that tells of code which
@@ -102,9 +104,11 @@ func (s *classSearch) directory(dir string, depth int) {
 
 // class looks for the hints in one class file.
 func (s *classSearch) class(name string, data []byte, err error) {
-	if s.budget -= len(data); err != nil {
+	if err != nil {
+		s.budget -= maxClassFile // it may have been inflated as far as that
 		return
 	}
+	s.budget -= len(data) + maxClasses/maxClassEntries
 	s.limits.read(className(name), data)
 	for _, h := range hints() {
 		if !bytes.Contains(data, []byte(h.constant)) {

@@ -23,21 +23,26 @@ type document struct {
 	floats map[string]bool
 	// mapped leads from the uniform spelling to the name used here.
 	mapped map[string]string
+	quota  *quota
 }
 
-func newDocument(kind model.SourceKind, label string) *document {
+func newDocument(kind model.SourceKind, label string, q *quota) *document {
 	return &document{
-		kind: kind, label: label,
+		kind: kind, label: label, quota: q,
 		values: map[string]string{}, notes: map[string]string{}, floats: map[string]bool{}, mapped: map[string]string{},
 	}
 }
 
-// put sets a property; a later value of the same name wins.
+// put sets a property; a later value of the same name wins. Beyond the quota
+// it does nothing.
 func (d *document) put(name, value string) {
 	if name == "" {
 		return
 	}
 	if _, known := d.values[name]; !known {
+		if !d.quota.take(name) {
+			return
+		}
 		d.names = append(d.names, name)
 		key := uniform(name)
 		if d.env {

@@ -60,6 +60,9 @@ func Load(p Process) (*Environment, error) {
 	e.collect(&p, l, c)
 	found, limits := customisers(&p, c)
 	e.unavailable, e.code = append(e.unavailable, found...), limits
+	if c.over {
+		e.unavailable = append(e.unavailable, model.Unavailable{What: "some jars of the class path", Why: errJars.Error()})
+	}
 	return e, nil
 }
 
@@ -94,6 +97,11 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 			What: "environment of the process", Why: "it could not be read: settings in it are not seen",
 			How: "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 		})
+	}
+	for _, d := range []*document{args, props, env} {
+		if d.quota.over {
+			e.unavailable = append(e.unavailable, model.Unavailable{What: d.label, Why: errProperty.Error()})
+		}
 	}
 	docs := []*document{args, props, env}
 	json, err := applicationJSON(docs)

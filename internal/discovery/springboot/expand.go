@@ -22,7 +22,7 @@ func (l *launch) expand(p *Process, words []option) []option {
 	x := &expander{}
 	for _, w := range words {
 		switch {
-		case x.started || x.off || len(w.text) < 2 || w.text[0] != '@' || len(x.out) > maxListing:
+		case x.started || x.off || len(w.text) < 2 || w.text[0] != '@' || len(x.out) > maxWords:
 			x.add(w)
 		case w.text[1] == '@':
 			w.text = w.text[1:]
@@ -52,6 +52,9 @@ func (x *expander) addFile(p *Process, w option) {
 		where = w.where + ", " + where
 	}
 	for _, word := range splitArgFile(string(data)) {
+		if len(x.out) > maxWords {
+			break
+		}
 		x.add(option{word, where})
 	}
 }

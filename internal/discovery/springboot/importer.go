@@ -20,8 +20,10 @@ type importer struct {
 	dirs    map[string][]string
 	loaded  map[string]bool // by resource id: nothing is applied twice
 	missing []model.Unavailable
+	docs    int   // documents loaded
 	budget  int64 // bytes still to be read
 	secret  redactions
+	quota   *quota
 	// oneDocument: a .properties file has no separators (before Spring Boot 2.4).
 	oneDocument bool
 }
@@ -46,12 +48,18 @@ type candidate struct {
 func newImporter(p *Process, cp *classPath, env *document) *importer {
 	return &importer{
 		p: p, cp: cp, env: env, cache: map[string]resource{}, dirs: map[string][]string{}, loaded: map[string]bool{}, budget: maxConfigSum,
-		secret: redactions{},
+		secret: redactions{}, quota: newQuota(),
 	}
 }
 
 // unavailable notes something once.
 func (im *importer) unavailable(what, why, how string) {
+	if len(im.missing) > maxMissing {
+		return
+	}
+	if len(im.missing) == maxMissing {
+		what, why, how = "more of the configuration", "too much to name", ""
+	}
 	u := model.Unavailable{What: im.secret.apply(what), Why: im.secret.apply(why), How: how}
 	if !slices.Contains(im.missing, u) {
 		im.missing = append(im.missing, u)
@@ -207,15 +215,25 @@ func (im *importer) read(at string) resource {
 	return resource{id: file, label: im.secret.apply(file), data: data, err: err}
 }
 
-// parse parses a config file by its extension.
+// parse parses a config file by its extension. One that is too much leaves the
+// quota to the others.
 func (im *importer) parse(ext string, data []byte, label string) ([]*document, error) {
+	left := *im.quota
+	docs, err := im.parseAs(ext, data, label, &left)
+	if err == nil {
+		*im.quota = left
+	}
+	return docs, err
+}
+
+func (im *importer) parseAs(ext string, data []byte, label string, left *quota) ([]*document, error) {
 	switch ext {
 	case "properties":
-		return parseProperties(data, label, !im.oneDocument)
+		return parseProperties(data, label, !im.oneDocument, left)
 	case "xml":
-		return parseXMLProperties(data, label)
+		return parseXMLProperties(data, label, left)
 	}
-	return parseYAML(data, label)
+	return parseYAML(data, label, left)
 }
 
 // load reads the candidates that were not loaded before; the result has the
@@ -223,13 +241,21 @@ func (im *importer) parse(ext string, data []byte, label string) ([]*document, e
 func (im *importer) load(cands []candidate) []*contributor {
 	var out []*contributor
 	for _, cand := range slices.Backward(cands) {
-		if im.loaded[cand.id] || len(im.loaded) > maxConfigDocs {
+		if im.loaded[cand.id] {
 			continue
+		}
+		if len(im.loaded) > maxConfigDocs {
+			im.unavailable("config files", "more than 256 are not read", "")
+			break
 		}
 		im.loaded[cand.id] = true
 		docs, err := cand.load()
 		if err != nil {
 			im.unavailable("config file "+cand.id, err.Error(), "")
+		}
+		if im.docs += len(docs); im.docs > maxConfigDocs {
+			im.unavailable("config file "+cand.id, errDocuments.Error(), "")
+			continue
 		}
 		for _, d := range slices.Backward(docs) {
 			out = append(out, &contributor{kind: unbound, doc: d, parent: cand.ref, profileSpecific: cand.profile != ""})
@@ -255,4 +281,22 @@ func (im *importer) variable(loc location) []candidate {
 		loc: loc, id: "env:" + name,
 		load: func() ([]*document, error) { return im.parse(ext, []byte(text), "env "+name) },
 	}}
+}
+
+// limitNames takes the names of config files to look for.
+func (im *importer) limitNames(names []string) {
+	if len(names) > maxNames {
+		im.unavailable("spring.config.name", fmt.Sprintf("more than %d names, the others are left out", maxNames), "")
+		names = names[:maxNames]
+	}
+	im.names = names
+}
+
+// limitLocations cuts a list of imports or locations that no real application has.
+func (im *importer) limitLocations(locs []location) []location {
+	if len(locs) > maxImports {
+		im.unavailable("config locations", fmt.Sprintf("more than %d in one list, the others are left out", maxImports), "")
+		locs = locs[:maxImports]
+	}
+	return locs
 }

@@ -36,6 +36,7 @@ func parseLaunch(p *Process) *launch {
 		l.words(p, asWords(p.Args[1:], ""))
 	}
 	l.optionFiles(p)
+	l.limitOptions(len(p.Args))
 	if p.EnvKnown {
 		l.addOptions(splitOptions(p.Env["_JAVA_OPTIONS"]), "_JAVA_OPTIONS")
 		if l.classPath == nil && p.Env["CLASSPATH"] != "" && l.jar == "" {
@@ -48,7 +49,19 @@ func parseLaunch(p *Process) *launch {
 	return l
 }
 
+// limitOptions cuts what no real command line has.
+func (l *launch) limitOptions(words int) {
+	if words > maxWords {
+		l.missing = append(l.missing, model.Unavailable{What: "command line", Why: "its words beyond the first 20,000 are left out"})
+	}
+	if len(l.options) > maxWords {
+		l.options = l.options[:maxWords]
+		l.missing = append(l.missing, model.Unavailable{What: "options of the VM", Why: "those beyond the first 20,000 are left out"})
+	}
+}
+
 func asWords(words []string, where string) []option {
+	words = words[:min(len(words), maxWords)]
 	out := make([]option, len(words))
 	for i, w := range words {
 		out[i] = option{w, where}
@@ -121,6 +134,9 @@ func (l *launch) optionFiles(p *Process) {
 	var out []option
 	for _, o := range l.options {
 		path, ok := strings.CutPrefix(o.text, "-XX:VMOptionsFile=")
+		if len(out) > maxWords {
+			break
+		}
 		if !ok {
 			out = append(out, o)
 			continue

@@ -43,7 +43,7 @@ type legacyFilter func(d *legacyDocument) bool
 
 func (lf *legacyFiles) run() ([]*document, []string) {
 	lf.cache, lf.loaded = map[string][]*legacyDocument{}, map[string][]*document{}
-	lf.im.names = lf.list("spring.config.name", "application")
+	lf.im.limitNames(lf.list("spring.config.name", "application"))
 	slices.Reverse(lf.im.names)
 	lf.initialize()
 	for len(lf.queue) > 0 {
@@ -187,6 +187,9 @@ func (lf *legacyFiles) documents(cand candidate) []*legacyDocument {
 		return docs
 	}
 	parsed, err := cand.load()
+	if lf.im.docs += len(parsed); err == nil && lf.im.docs > maxConfigDocs {
+		parsed, err = nil, errDocuments
+	}
 	if err != nil {
 		lf.im.unavailable("config file "+cand.id, err.Error(), "")
 	}

@@ -6,7 +6,7 @@ import "strings"
 // lines up to the first empty one, where a line that begins with a space
 // continues the one before (JAR File Specification). Names are lower-cased.
 func parseManifest(text string) map[string]string {
-	attrs := map[string]string{}
+	parts := map[string][]string{}
 	last := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -15,7 +15,7 @@ func parseManifest(text string) map[string]string {
 		}
 		if line[0] == ' ' {
 			if last != "" {
-				attrs[last] += line[1:]
+				parts[last] = append(parts[last], line[1:])
 			}
 			continue
 		}
@@ -24,7 +24,11 @@ func parseManifest(text string) map[string]string {
 			continue
 		}
 		last = strings.ToLower(strings.TrimSpace(name))
-		attrs[last] = strings.TrimPrefix(value, " ")
+		parts[last] = []string{strings.TrimPrefix(value, " ")}
+	}
+	attrs := make(map[string]string, len(parts))
+	for name, value := range parts {
+		attrs[name] = strings.Join(value, "")
 	}
 	return attrs
 }

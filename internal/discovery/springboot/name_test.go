@@ -63,12 +63,12 @@ func FuzzNames(f *testing.F) {
 		if !canonical(name) || strings.ContainsAny(name, "[]") {
 			return
 		}
-		file := newDocument(model.SourceFile, "f")
+		file := newDocument(model.SourceFile, "f", newQuota())
 		file.put(strings.ToUpper(strings.ReplaceAll(name, "-", "_")), "1")
 		_, ok := file.find(name)
 		require.True(t, ok)
 		for _, variable := range envNames(name) {
-			env := newDocument(model.SourceEnv, "e")
+			env := newDocument(model.SourceEnv, "e", newQuota())
 			env.env = true
 			env.put(variable, "1")
 			_, ok = env.find(name)

@@ -116,8 +116,13 @@ func (c *classPath) fileJar(p *Process, file string, keep func([]byte) bool) *pl
 			return nil, err
 		}
 		c.files = append(c.files, f)
-		z, err := readZip(f, info.Size(), keep)
+		if len(c.files) > maxOpenJars {
+			c.over = true
+			return nil, errJars
+		}
+		z, err := readZip(f, info.Size(), keep, &c.archives)
 		if err != nil {
+			c.over = c.over || errors.Is(err, ErrTooLarge)
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		return z, nil
@@ -125,7 +130,7 @@ func (c *classPath) fileJar(p *Process, file string, keep func([]byte) bool) *pl
 }
 
 // nestedJar is a jar inside a jar.
-func nestedJar(outer *place, entry string) *place {
+func (c *classPath) nestedJar(outer *place, entry string) *place {
 	return &place{
 		label: path.Base(entry) + " in " + outer.label,
 		id:    outer.id + "!/" + entry,
@@ -134,7 +139,9 @@ func nestedJar(outer *place, entry string) *place {
 			if err != nil {
 				return nil, err
 			}
-			return z.nested(entry, keepConfig)
+			nested, err := z.nested(entry, keepConfig, &c.archives)
+			c.over = c.over || errors.Is(err, ErrTooLarge)
+			return nested, err
 		},
 	}
 }

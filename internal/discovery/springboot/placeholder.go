@@ -27,6 +27,7 @@ type resolver struct {
 	// used hears what was put in a placeholder's place; may be nil.
 	used  func(key, value string)
 	steps int
+	total *int // steps of all values so far; may be nil
 }
 
 // resolve replaces the placeholders of one value.
@@ -34,12 +35,18 @@ func (r *resolver) resolve(text string) (string, error) {
 	if !strings.Contains(text, "${") {
 		return text, nil
 	}
+	if len(text) > maxPlaceholderText {
+		return "", fmt.Errorf("placeholders: %w (%d bytes)", ErrTooLarge, maxPlaceholderText)
+	}
 	r.steps = 0
 	return r.text(text, nil)
 }
 
 func (r *resolver) text(text string, visited []string) (string, error) {
-	if r.steps++; r.steps > maxPlaceholderSteps {
+	if r.total != nil {
+		*r.total++
+	}
+	if r.steps++; r.steps > maxPlaceholderSteps || r.total != nil && *r.total > maxSteps {
 		return "", fmt.Errorf("placeholders: %w (%d steps)", ErrTooLarge, maxPlaceholderSteps)
 	}
 	var out strings.Builder

@@ -11,26 +11,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Bounds on what a process can make this package read. A config file, a
-// manifest and an argument file are small in real life; one that is not is
-// reported, never read to its end.
-const (
-	maxConfigFile = 4 << 20 // bytes of one config file, uncompressed
-	maxConfigSum  = 32 << 20
-	maxConfigDocs = 1000
-	maxArgFile    = 1 << 20
-	maxManifest   = 256 << 10
-	maxListing    = 10_000 // entries of a directory or of a class path
-)
-
-// Sentinel errors of this package.
-var (
-	// ErrTooLarge is a file beyond the bound that is read for its kind.
-	ErrTooLarge = errors.New("larger than what is read")
-	// ErrNotRegular is a fifo, a device or a directory in the place of a file.
-	ErrNotRegular = errors.New("not a regular file")
-)
-
 // Process is what is known of the JVM from outside. Fields that could not be
 // read are empty; Missing says why.
 type Process struct {
@@ -50,12 +30,28 @@ type Process struct {
 	// JavaVersion is java.property.java.version of hsperfdata, or empty.
 	JavaVersion string
 	Missing     []model.Unavailable
+
+	opens int // files and directories opened so far
+}
+
+// errOpens is a process whose configuration leads to more files than are opened.
+var errOpens = tooLarge("more than 5,000 files and directories")
+
+// admit counts what is opened.
+func (p *Process) admit() error {
+	if p.opens++; p.opens > maxOpens {
+		return errOpens
+	}
+	return nil
 }
 
 // open opens a regular file of the process.
 func (p *Process) open(path string) (*os.File, fs.FileInfo, error) {
 	if p.Open == nil {
 		return nil, nil, fmt.Errorf("open %q: %w", path, fs.ErrPermission)
+	}
+	if err := p.admit(); err != nil {
+		return nil, nil, err
 	}
 	f, err := p.Open(path)
 	if errors.Is(err, fs.ErrInvalid) {
@@ -104,6 +100,9 @@ func readBounded(r io.Reader, name string, limit, expected int64) ([]byte, error
 func (p *Process) list(dir string) ([]fs.DirEntry, error) {
 	if p.ReadDir == nil {
 		return nil, fmt.Errorf("list %q: %w", dir, fs.ErrPermission)
+	}
+	if err := p.admit(); err != nil {
+		return nil, err
 	}
 	entries, err := p.ReadDir(dir)
 	if len(entries) > maxListing {

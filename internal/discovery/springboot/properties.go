@@ -1,6 +1,7 @@
 package springboot
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -12,10 +13,16 @@ import (
 // parseProperties reads the documents of a .properties file. Lines of "#---" or
 // "!---" separate them (OriginTrackedPropertiesLoader); "name[]=a,b" is a list.
 // The file's bytes are ISO 8859-1, as Java's are.
-func parseProperties(data []byte, label string, separators bool) ([]*document, error) {
+func parseProperties(data []byte, label string, separators bool, q *quota) ([]*document, error) {
+	if bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r")) > maxLines {
+		return nil, errLines
+	}
 	texts := []string{string(data)}
 	if separators {
 		texts = splitProperties(texts[0])
+	}
+	if len(texts) > maxConfigDocs {
+		return nil, errDocuments
 	}
 	var docs []*document
 	for i, text := range texts {
@@ -24,10 +31,13 @@ func parseProperties(data []byte, label string, separators bool) ([]*document, e
 		if err != nil {
 			return nil, fmt.Errorf("%w: document %d", errProperties, i+1)
 		}
-		d := newDocument(model.SourceFile, label)
+		d := newDocument(model.SourceFile, label, q)
 		for _, name := range props.Keys() {
 			value, _ := props.Get(name)
 			d.putProperty(name, value)
+		}
+		if q.over {
+			return nil, q.err()
 		}
 		if len(d.names) > 0 {
 			docs = append(docs, d)
@@ -36,11 +46,22 @@ func parseProperties(data []byte, label string, separators bool) ([]*document, e
 	return docs, nil
 }
 
+// What a config file may not be.
+var (
+	errLines     = tooLarge("a .properties file of more than 50,000 lines")
+	errDocuments = tooLarge("more than 256 documents")
+	errElements  = tooLarge("a list of more than 1,000 elements")
+)
+
 // putProperty puts a property of a .properties file, lists expanded.
 func (d *document) putProperty(name, value string) {
 	list, ok := strings.CutSuffix(name, "[]")
 	if !ok {
 		d.put(name, value)
+		return
+	}
+	if strings.Count(value, ",") >= maxElements {
+		d.quota.over = true
 		return
 	}
 	for i, element := range strings.Split(value, ",") {
@@ -50,14 +71,16 @@ func (d *document) putProperty(name, value string) {
 
 // splitProperties cuts a file at its separators. A separator must begin its
 // line, must not continue a value, and must not follow a comment of its own
-// kind directly (so that a box of "#---" lines around a heading is none).
+// kind directly (so that a box of "#---" lines around a heading is none). A
+// comment in front of a document's first property takes the separator back,
+// which then is a comment itself.
 func splitProperties(text string) []string {
 	var (
-		docs    []string
-		current strings.Builder
-		last    byte // prefix of the comment on the line before, or 0
-		joined  bool // the line before ends in a backslash
-		empty   = true
+		starts = []int{0} // of the documents
+		at     int
+		last   byte // prefix of the comment on the line before, or 0
+		joined bool // the line before ends in a backslash
+		empty  = true
 	)
 	for line := range strings.Lines(text) {
 		body := strings.TrimRight(line, "\r\n")
@@ -65,26 +88,31 @@ func splitProperties(text string) []string {
 		if lead := strings.TrimLeft(body, " \t\f"); !joined && lead != "" && (lead[0] == '#' || lead[0] == '!') {
 			comment = lead[0]
 		}
+		at += len(line)
 		if comment != 0 && comment != last && isSeparator(body) {
-			docs = append(docs, current.String())
-			current.Reset()
-			empty = true
+			starts, empty = append(starts, at), true
 			continue
 		}
-		if comment != 0 && empty && len(docs) > 0 {
-			// A comment in front of a document's first property takes the
-			// separator back.
-			rest := current.String()
-			current.Reset()
-			current.WriteString(docs[len(docs)-1] + rest)
-			docs, empty = docs[:len(docs)-1], false
+		if comment != 0 && empty && len(starts) > 1 {
+			starts, empty = starts[:len(starts)-1], false
 		}
 		empty = empty && (comment != 0 || strings.TrimSpace(body) == "")
-		current.WriteString(line)
 		joined = comment == 0 && continues(body)
 		last = comment
 	}
-	return append(docs, current.String())
+	return pieces(text, starts)
+}
+
+func pieces(text string, starts []int) []string {
+	out := make([]string, len(starts))
+	for i, start := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		out[i] = text[start:end]
+	}
+	return out
 }
 
 func isSeparator(line string) bool {

@@ -28,12 +28,12 @@ func TestParseProperties(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			docs, err := parseProperties([]byte(tt.text), "f", true)
+			docs, err := parseProperties([]byte(tt.text), "f", true, newQuota())
 			require.NoError(t, err)
 			require.Equal(t, tt.want, valuesOf(docs))
 		})
 	}
-	docs, err := parseProperties([]byte("a=1\n#---\nb=2"), "f", false)
+	docs, err := parseProperties([]byte("a=1\n#---\nb=2"), "f", false, newQuota())
 	require.NoError(t, err)
 	require.Equal(t, []map[string]string{{"a": "1", "b": "2"}}, valuesOf(docs))
 }
@@ -42,7 +42,7 @@ func FuzzParseProperties(f *testing.F) {
 	f.Add("a=1\n#---\nb[]=2,3\\\n4\n! x\n\\u0041 : ${c}")
 	f.Fuzz(func(t *testing.T, text string) {
 		require.Equal(t, strings.Count(text, "="), strings.Count(strings.Join(splitProperties(text), ""), "="))
-		docs, err := parseProperties([]byte(text), "f", true)
+		docs, err := parseProperties([]byte(text), "f", true, newQuota())
 		if err != nil {
 			return
 		}
@@ -58,10 +58,10 @@ func FuzzParseProperties(f *testing.F) {
 
 func FuzzXMLProperties(f *testing.F) {
 	f.Add(`<properties><entry key="a">b</entry></properties>`)
-	f.Fuzz(func(_ *testing.T, text string) { _, _ = parseXMLProperties([]byte(text), "f") })
+	f.Fuzz(func(_ *testing.T, text string) { _, _ = parseXMLProperties([]byte(text), "f", newQuota()) })
 }
 
 func TestXMLPropertiesEntities(t *testing.T) {
-	_, err := parseXMLProperties([]byte(`<!DOCTYPE p [<!ENTITY a "x">]><properties><entry key="k">&a;</entry></properties>`), "f")
+	_, err := parseXMLProperties([]byte(`<!DOCTYPE p [<!ENTITY a "x">]><properties><entry key="k">&a;</entry></properties>`), "f", newQuota())
 	require.Error(t, err)
 }

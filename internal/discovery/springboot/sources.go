@@ -12,7 +12,8 @@ import (
 // commandLine is the document of the --name=value arguments
 // (SimpleCommandLinePropertySource). A repeated option's values are joined.
 func commandLine(args []string) *document {
-	d := newDocument(model.SourceArgument, "arguments")
+	d := newDocument(model.SourceArgument, "arguments", newQuota())
+	values := map[string][]string{}
 	for _, arg := range args {
 		option, ok := strings.CutPrefix(arg, "--")
 		if !ok {
@@ -22,17 +23,18 @@ func commandLine(args []string) *document {
 			break // POSIX: what follows is no option (Spring Framework 6.2)
 		}
 		name, value, _ := strings.Cut(option, "=")
-		if before, again := d.values[name]; again {
-			value = before + "," + value
-		}
+		values[name] = append(values[name], value)
 		d.put(name, value)
+	}
+	for name := range d.values {
+		d.values[name] = strings.Join(values[name], ",")
 	}
 	return d
 }
 
 // environment is the document of the environment's variables.
 func environment(p *Process) *document {
-	d := newDocument(model.SourceEnv, "environment")
+	d := newDocument(model.SourceEnv, "environment", newQuota())
 	d.env = true
 	for _, name := range sortedKeys(p.Env) {
 		d.put(name, p.Env[name])
@@ -47,7 +49,7 @@ func environment(p *Process) *document {
 // A JVM keeps no more of it than PerfMaxStringConstLength bytes, 1024 by
 // default: the last option of so long a text may be cut.
 func systemProperties(p *Process, l *launch) *document {
-	d := newDocument(model.SourceProperty, "system properties")
+	d := newDocument(model.SourceProperty, "system properties", newQuota())
 	if !p.EnvKnown && p.VMArgs != "" {
 		words := strings.Fields(p.VMArgs)
 		if len(p.VMArgs) >= maxVMArgs {
@@ -86,7 +88,7 @@ func applicationJSON(docs []*document) (*document, error) {
 			if !ok || text == "" {
 				continue
 			}
-			d := newDocument(from.kind, applicationJSONLabel)
+			d := newDocument(from.kind, applicationJSONLabel, newQuota())
 			if err := flattenJSON(text, d); err != nil {
 				return nil, fmt.Errorf("from %s: %w", from.source(name), err)
 			}
@@ -100,7 +102,7 @@ const applicationJSONLabel = "SPRING_APPLICATION_JSON"
 
 // flattenJSON puts the leaves of a JSON object. Numbers keep their spelling.
 func flattenJSON(text string, d *document) error {
-	if len(text) > maxConfigFile {
+	if len(text) > maxJSON {
 		return ErrTooLarge
 	}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
@@ -110,20 +112,34 @@ func flattenJSON(text string, d *document) error {
 		return malformedJSON(err)
 	}
 	flattenJSONMap("", root, d)
-	return nil
+	return d.quota.err()
 }
 
 func flattenJSONMap(prefix string, m map[string]any, d *document) {
 	for _, k := range sortedKeys(m) {
+		if len(k) > maxKey {
+			d.quota.over = true
+			return
+		}
 		flattenJSONValue(prefix+k, m[k], d)
 	}
 }
 
 func flattenJSONValue(name string, v any, d *document) {
+	if len(name) > maxKey {
+		d.quota.over = true
+	}
+	if d.quota.over {
+		return
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		flattenJSONMap(name+".", v, d)
 	case []any:
+		if len(v) > maxElements {
+			d.quota.over = true
+			return
+		}
 		for i, e := range v {
 			flattenJSONValue(indexed(name, i), e, d)
 		}

@@ -114,7 +114,7 @@ func (c *classPath) tomcatVersion(p *Process, libs map[string]*place) string {
 	// reads its own version from.
 	for _, pl := range c.places[:min(1, len(c.places))] {
 		if data, err := pl.read(p, tomcatServerInfo, maxManifest); err == nil {
-			docs, err := parseProperties(data, tomcatServerInfo, false)
+			docs, err := parseProperties(data, tomcatServerInfo, false, newQuota())
 			if err == nil && len(docs) > 0 {
 				return plausible(strings.TrimSuffix(docs[0].values["server.number"], ".0"))
 			}

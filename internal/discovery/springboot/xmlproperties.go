@@ -8,7 +8,7 @@ import (
 
 // parseXMLProperties reads Java's XML form of a properties file
 // (Properties.loadFromXML). encoding/xml expands no entities of the document.
-func parseXMLProperties(data []byte, label string) ([]*document, error) {
+func parseXMLProperties(data []byte, label string, q *quota) ([]*document, error) {
 	var root struct {
 		Entries []struct {
 			Key   string `xml:"key,attr"`
@@ -18,9 +18,9 @@ func parseXMLProperties(data []byte, label string) ([]*document, error) {
 	if err := xml.Unmarshal(data, &root); err != nil {
 		return nil, malformedXML(err)
 	}
-	d := newDocument(model.SourceFile, label)
+	d := newDocument(model.SourceFile, label, q)
 	for _, e := range root.Entries {
 		d.put(e.Key, e.Value)
 	}
-	return []*document{d}, nil
+	return []*document{d}, q.err()
 }

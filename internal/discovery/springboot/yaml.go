@@ -12,16 +12,30 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// maxYAMLNodes bounds the values of one file once its aliases are followed: a
-// few hundred bytes of nested aliases would otherwise become billions.
-const maxYAMLNodes = 50_000
+// errNodes is a file that becomes too much once it is decoded, or once its
+// aliases are followed: a few hundred bytes of nested ones would become
+// billions.
+var errNodes = tooLarge("more than 50,000 values or 200 levels")
 
-// maxYAMLDepth bounds nesting, cycles of aliases included.
-const maxYAMLDepth = 200
+// countMarks counts what can begin a node: the decoder makes some 200 bytes of
+// each, so that this is asked first.
+func countMarks(data []byte) int {
+	n := 0
+	for _, b := range data {
+		switch b {
+		case ',', '\n', '\r', '[', '{', ':', '-', '?', 0x85, 0xa8, 0xa9: // the last three end NEL, LS and PS
+			n++
+		}
+	}
+	return n
+}
 
 // parseYAML reads the documents of a YAML file and flattens each to names the
 // way Spring does (YamlProcessor, OriginTrackedYamlLoader).
-func parseYAML(data []byte, label string) (docs []*document, err error) {
+func parseYAML(data []byte, label string, q *quota) (docs []*document, err error) {
+	if countMarks(data) > maxYAMLMarks {
+		return nil, errNodes
+	}
 	defer func() {
 		// The decoder is fed files that others wrote; a panic in it must not
 		// end a long-running agent.
@@ -38,15 +52,18 @@ func parseYAML(data []byte, label string) (docs []*document, err error) {
 		} else if err != nil {
 			return nil, malformedYAML(err)
 		}
-		f := flattener{doc: newDocument(model.SourceFile, label), budget: &budget}
+		f := flattener{doc: newDocument(model.SourceFile, label, q), budget: &budget}
 		if err := f.root(&node); err != nil {
 			return nil, err
+		}
+		if q.over {
+			return nil, q.err()
 		}
 		if len(f.doc.names) > 0 {
 			docs = append(docs, f.doc)
 		}
 		if len(docs) > maxConfigDocs {
-			return nil, fmt.Errorf("%w (%d documents)", ErrTooLarge, maxConfigDocs)
+			return nil, errDocuments
 		}
 	}
 }
@@ -68,8 +85,11 @@ func (f *flattener) root(n *yaml.Node) error {
 }
 
 func (f *flattener) value(name string, n *yaml.Node, depth int) error {
+	if len(name) > maxKey {
+		return errProperty
+	}
 	if *f.budget--; *f.budget < 0 || depth > maxYAMLDepth {
-		return fmt.Errorf("line %d: %w (%d values, %d levels)", n.Line, ErrTooLarge, maxYAMLNodes, maxYAMLDepth)
+		return errNodes
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -97,7 +117,7 @@ func (f *flattener) value(name string, n *yaml.Node, depth int) error {
 // SnakeYAML with allowDuplicateKeys=false: the application would not start.
 func (f *flattener) mapping(prefix string, n *yaml.Node, depth int) error {
 	if *f.budget--; *f.budget < 0 || depth > maxYAMLDepth {
-		return fmt.Errorf("line %d: %w (%d values, %d levels)", n.Line, ErrTooLarge, maxYAMLNodes, maxYAMLDepth)
+		return errNodes
 	}
 	seen := make(map[string]bool, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -106,6 +126,9 @@ func (f *flattener) mapping(prefix string, n *yaml.Node, depth int) error {
 			continue
 		}
 		name := keyName(key)
+		if len(name) > maxKey {
+			return errProperty
+		}
 		if seen[name] {
 			return fmt.Errorf("%w: line %d: a key stands twice", errYAML, key.Line)
 		}
@@ -141,10 +164,13 @@ func (f *flattener) mergeOne(prefix string, n *yaml.Node, seen map[string]bool, 
 		return nil
 	}
 	if *f.budget--; *f.budget < 0 || depth > maxYAMLDepth {
-		return fmt.Errorf("line %d: %w (%d values, %d levels)", n.Line, ErrTooLarge, maxYAMLNodes, maxYAMLDepth)
+		return errNodes
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := keyName(n.Content[i])
+		if len(name) > maxKey {
+			return errProperty
+		}
 		if isMerge(n.Content[i]) || seen[name] {
 			continue
 		}

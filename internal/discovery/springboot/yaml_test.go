@@ -11,7 +11,7 @@ import (
 )
 
 func TestParseYAML(t *testing.T) {
-	docs, err := parseYAML([]byte("a: {b: [1, {c: 2}], 3: x, on: y, '[q]': z}\n---\n---\n- 1\n---\nd:\n"), "f")
+	docs, err := parseYAML([]byte("a: {b: [1, {c: 2}], 3: x, on: y, '[q]': z}\n---\n---\n- 1\n---\nd:\n"), "f", newQuota())
 	require.NoError(t, err)
 	require.Equal(t, []map[string]string{
 		{"a.b[0]": "1", "a.b[1].c": "2", "a[3]": "x", "a[true]": "y", "a[q]": "z"}, {"d": ""},
@@ -52,7 +52,7 @@ func TestYAMLBombs(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			start, before := time.Now(), allocated()
-			_, err := parseYAML([]byte(text), "f")
+			_, err := parseYAML([]byte(text), "f", newQuota())
 			require.Error(t, err)
 			require.Less(t, time.Since(start), 20*time.Second)
 			require.Less(t, allocated()-before, uint64(400<<20))
@@ -72,7 +72,7 @@ func FuzzParseYAML(f *testing.F) {
 	f.Add("a: &x [1, {b: *x}]\n---\nserver: {port: 0x10, <<: {c: d}}\n")
 	f.Add("a:\n  - b\n  -\n? x\n: y\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		docs, err := parseYAML([]byte(text), "f")
+		docs, err := parseYAML([]byte(text), "f", newQuota())
 		if err != nil {
 			return
 		}

@@ -15,25 +15,22 @@ import (
 // (4.3.12). archive/zip is not used because it keeps a record for each entry
 // that the file claims to have, which a hostile jar can make gigabytes.
 const (
-	endSignature     = 0x06054b50
-	end64Signature   = 0x06064b50
-	loc64Signature   = 0x07064b50
-	entrySignature   = 0x02014b50
-	localSignature   = 0x04034b50
-	endLen           = 22
-	end64Len         = 56
-	loc64Len         = 20
-	entryLen         = 46
-	localLen         = 30
-	maxEndComment    = 1<<16 - 1
-	maxDirectory     = 32 << 20 // bytes of one central directory
-	maxKept          = 50_000   // entries kept of one archive
-	methodStored     = 0
-	methodDeflated   = 8
-	zip64ExtraID     = 1
-	sizeIn64         = 1<<32 - 1
-	flagEncrypted    = 1
-	maxNestedDeflate = 16 << 20 // a nested jar that is compressed is held in memory
+	endSignature   = 0x06054b50
+	end64Signature = 0x06064b50
+	loc64Signature = 0x07064b50
+	entrySignature = 0x02014b50
+	localSignature = 0x04034b50
+	endLen         = 22
+	end64Len       = 56
+	loc64Len       = 20
+	entryLen       = 46
+	localLen       = 30
+	maxEndComment  = 1<<16 - 1
+	methodStored   = 0
+	methodDeflated = 8
+	zip64ExtraID   = 1
+	sizeIn64       = 1<<32 - 1
+	flagEncrypted  = 1
 )
 
 // errZip is a file that is not a usable zip archive.
@@ -59,11 +56,15 @@ type zipDir struct {
 
 // readZip reads the central directory of an archive of the given size and
 // keeps the entries for which keep answers true. Nothing else is read.
-func readZip(r io.ReaderAt, size int64, keep func(name []byte) bool) (*zipDir, error) {
+func readZip(r io.ReaderAt, size int64, keep func(name []byte) bool, left *archives) (*zipDir, error) {
 	end, err := findEnd(r, size)
 	if err != nil {
 		return nil, err
 	}
+	if end.length > left.directory {
+		return nil, errJars
+	}
+	left.directory -= end.length
 	z := &zipDir{r: r, entries: map[string]zipEntry{}}
 	buffer := min(max(end.length, entryLen), 64<<10)
 	in := bufio.NewReaderSize(io.NewSectionReader(r, end.start, end.length), int(buffer))
@@ -77,14 +78,14 @@ func readZip(r io.ReaderAt, size int64, keep func(name []byte) bool) (*zipDir, e
 		if binary.LittleEndian.Uint32(head) != entrySignature {
 			return z, nil // a digital signature or padding ends the list
 		}
-		if err := z.entry(in, head, end.shift, keep); err != nil {
+		if err := z.entry(in, head, end.shift, keep, left); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // entry reads the variable part of one header and keeps the entry if wanted.
-func (z *zipDir) entry(in *bufio.Reader, head []byte, shift int64, keep func([]byte) bool) error {
+func (z *zipDir) entry(in *bufio.Reader, head []byte, shift int64, keep func([]byte) bool, left *archives) error {
 	le := binary.LittleEndian
 	nameLen, extraLen, commentLen := int(le.Uint16(head[28:])), int(le.Uint16(head[30:])), int(le.Uint16(head[32:]))
 	buf, err := peek(in, nameLen+extraLen)
@@ -98,9 +99,10 @@ func (z *zipDir) entry(in *bufio.Reader, head []byte, shift int64, keep func([]b
 		}
 		e.wide(buf[nameLen:])
 		e.headers += shift
-		if len(z.names) >= maxKept {
-			return fmt.Errorf("%w: more than %d entries of interest", ErrTooLarge, maxKept)
+		if left.entries < 1 || left.names < nameLen {
+			return errJars
 		}
+		left.entries, left.names = left.entries-1, left.names-nameLen
 		if _, twice := z.entries[e.name]; !twice {
 			z.names = append(z.names, e.name)
 		}
@@ -262,17 +264,19 @@ func (z *zipDir) inflater(in io.Reader) io.Reader {
 
 // nested opens an archive inside the archive. A stored one is read in place, a
 // deflated one is inflated into memory first.
-func (z *zipDir) nested(name string, keep func([]byte) bool) (*zipDir, error) {
+func (z *zipDir) nested(name string, keep func([]byte) bool, left *archives) (*zipDir, error) {
 	e, in, err := z.section(name)
 	if err != nil {
 		return nil, err
 	}
 	if e.method == methodStored {
-		return readZip(in, in.Size(), keep)
+		return readZip(in, in.Size(), keep, left)
 	}
-	data, err := z.read(name, maxNestedDeflate)
+	data, err := z.read(name, left.inflated)
 	if err != nil {
+		left.inflated = 0 // it was inflated as far as that
 		return nil, err
 	}
-	return readZip(bytes.NewReader(data), int64(len(data)), keep)
+	left.inflated -= int64(len(data))
+	return readZip(bytes.NewReader(data), int64(len(data)), keep, left)
 }

@@ -33,7 +33,7 @@ func zipOf(t testing.TB, method uint16, entries map[string]string) []byte {
 }
 
 func openZip(data []byte) (*zipDir, error) {
-	return readZip(bytes.NewReader(data), int64(len(data)), func([]byte) bool { return true })
+	return readZip(bytes.NewReader(data), int64(len(data)), func([]byte) bool { return true }, new(newArchives()))
 }
 
 func TestReadZip(t *testing.T) {
@@ -52,7 +52,7 @@ func TestReadZip(t *testing.T) {
 				require.ErrorIs(t, err, ErrTooLarge)
 				_, err = z.read("none", 4)
 				require.ErrorIs(t, err, errNoEntry)
-				n, err := z.nested("lib/x.jar", keepConfig)
+				n, err := z.nested("lib/x.jar", keepConfig, new(newArchives()))
 				require.NoError(t, err)
 				text, err = n.read("application.yml", 100)
 				require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestReadZip64(t *testing.T) {
 	for name, prefix := range map[string]string{"plain": "", "executable": "#!/bin/sh\n"} {
 		t.Run(name, func(t *testing.T) {
 			data := append([]byte(prefix), buf.Bytes()...)
-			z, err := readZip(bytes.NewReader(data), int64(len(data)), keepConfig)
+			z, err := readZip(bytes.NewReader(data), int64(len(data)), keepConfig, new(newArchives()))
 			require.NoError(t, err)
 			require.Equal(t, []string{"application.yml"}, z.names)
 			text, err := z.read("application.yml", 10)
@@ -202,7 +202,7 @@ func TestZipHuge(t *testing.T) {
 	require.NoError(t, err)
 	counted := &countingReader{r: f}
 	start := time.Now()
-	z, err := readZip(counted, info.Size(), keepAll)
+	z, err := readZip(counted, info.Size(), keepAll, new(newArchives()))
 	require.NoError(t, err)
 	text, err := z.read("application.yml", 100)
 	require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestZipDirectoryTooLarge(t *testing.T) {
 	require.NoError(t, f.Truncate(size))
 	_, err = f.WriteAt(rec, size)
 	require.NoError(t, err)
-	_, err = readZip(f, size+endLen, keepAll)
+	_, err = readZip(f, size+endLen, keepAll, new(newArchives()))
 	require.ErrorIs(t, err, ErrTooLarge)
 }
 
@@ -254,7 +254,7 @@ func FuzzReadZip(f *testing.F) {
 			text, err := z.read(name, 1<<16)
 			require.LessOrEqual(t, len(text), 1<<16)
 			if err == nil {
-				_, _ = z.nested(name, keepConfig)
+				_, _ = z.nested(name, keepConfig, new(newArchives()))
 			}
 		}
 	})
