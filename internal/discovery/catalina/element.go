@@ -10,12 +10,6 @@ import (
 	"strings"
 )
 
-const (
-	maxDepth      = 64 // levels of elements; server.xml needs seven
-	maxEntities   = 100
-	maxEntityText = 64 << 10 // what one entity may add to the document
-)
-
 var (
 	errXML     = errors.New("malformed XML")
 	errNoRoot  = errors.New("no element in it")
@@ -81,6 +75,8 @@ type parser struct {
 	lines   lines
 	stack   []*element
 	doc     document
+	size    int  // elements and attributes so far
+	doctype bool // there was one; XML has no second
 }
 
 func (p *parser) take(token xml.Token, start int64) error {
@@ -98,6 +94,9 @@ func (p *parser) take(token xml.Token, start int64) error {
 func (p *parser) open(token xml.StartElement, start int64) error {
 	if len(p.stack) >= maxDepth {
 		return fmt.Errorf("line %d: %w", p.lines.at(int(start)), errTooDeep)
+	}
+	if p.size += 1 + len(token.Attr); p.size > maxElements {
+		return fmt.Errorf("%w (%d elements and attributes)", ErrTooLarge, maxElements)
 	}
 	e := &element{name: token.Name.Local, line: p.lines.at(int(start)), attrs: make(map[string]attr, len(token.Attr))}
 	at := p.attrLines(start, p.decoder.InputOffset())
@@ -149,9 +148,10 @@ func (p *parser) attrLines(start, end int64) map[string]int {
 // entities learns the general entities of a DOCTYPE: text is replaced, what is
 // markup or another file is named and left out.
 func (p *parser) entities(directive string) {
-	if !strings.HasPrefix(directive, "DOCTYPE") {
+	if p.doctype || !strings.HasPrefix(directive, "DOCTYPE") {
 		return
 	}
+	p.doctype = true
 	declaration := regexp.MustCompile(`<!ENTITY\s+([^\s%]+)\s+(?:"([^"]*)"|'([^']*)'|(SYSTEM|PUBLIC)\s+([^>]*))`)
 	p.decoder.Entity = map[string]string{}
 	for _, found := range declaration.FindAllStringSubmatch(directive, maxEntities) {

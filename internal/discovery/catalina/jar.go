@@ -51,7 +51,7 @@ func (p *Process) jarVersion(name string) (Version, error) {
 	}
 	jar, err := zip.NewReader(f, info.Size())
 	if err != nil {
-		return Version{}, fmt.Errorf("%q: %w", name, err)
+		return Version{}, fmt.Errorf("%q: %w", name, errJar)
 	}
 	for _, place := range []struct{ file, key string }{
 		// server.number leaves out which milestone it is.
@@ -65,6 +65,8 @@ func (p *Process) jarVersion(name string) (Version, error) {
 	}
 	return Version{}, fmt.Errorf("%q: %w", name, errNoVersion)
 }
+
+var errJar = errors.New("not a usable zip archive")
 
 // versionIn finds the line of a small text file that begins with key.
 func versionIn(jar *zip.Reader, file, key string) (Version, error) {

@@ -14,9 +14,17 @@ var ErrTooLarge = errors.New("larger than what is read")
 
 // Bounds on what a process can make this package read.
 const (
-	maxServerXML  = 4 << 20
-	maxProperties = 1 << 20
-	maxJar        = 16 << 20 // catalina.jar has 2 MB
+	maxServerXML  = 1 << 20
+	maxProperties = 256 << 10
+	maxLines      = 20_000 // of catalina.properties
+	// catalina.jar has 2 MB. archive/zip makes some 300 bytes of each 46 of it.
+	maxJar         = 4 << 20
+	maxDepth       = 64     // levels of elements; server.xml needs seven
+	maxElements    = 20_000 // elements and attributes
+	maxConnectors  = 256    // and executors
+	maxEntities    = 100
+	maxEntityText  = 64 << 10 // what one entity may add to the document
+	maxReplacedSum = 1 << 20  // what all substitutions may grow to
 )
 
 // Process is what a Tomcat's JVM was started with, as far as it could be read.

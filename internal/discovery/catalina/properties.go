@@ -1,6 +1,7 @@
 package catalina
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +31,9 @@ func (p *Process) systemProperties() (map[string]Property, error) {
 	}
 	if err != nil {
 		return all, err
+	}
+	if bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r")) > maxLines {
+		return all, fmt.Errorf("%q: %w (%d lines)", file, ErrTooLarge, maxLines)
 	}
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 	loaded, err := loader.LoadBytes(data)
@@ -72,8 +76,9 @@ type sources struct {
 	// asked: what any ${…} stands for is then not known.
 	blind bool
 	unread
-	nested bool // a replacement is searched for ${} again
-	dashed bool // ${name:-default}
+	replaced int  // bytes that substitutions have made so far
+	nested   bool // a replacement is searched for ${} again
+	dashed   bool // ${name:-default}
 }
 
 func (p *Process) newSources(properties map[string]Property, v Version) *sources {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -131,11 +132,23 @@ func (r *reader) port(e *element, offset int) uint16 {
 	return uint16(port.value + offset)
 }
 
+// once says something, however many elements it is true of.
+func (r *reader) once(what, why string) {
+	u := model.Unavailable{What: what, Why: why}
+	if !slices.Contains(r.server.Unavailable, u) {
+		r.server.Unavailable = append(r.server.Unavailable, u)
+	}
+}
+
 // service reads connectors and executors in the order of the file: a connector
 // finds only executors that stand in front of it (ConnectorCreateRule).
 func (r *reader) service(service *element, offset int) {
 	executors := map[string]*executor{}
 	for _, child := range service.children {
+		if len(r.server.Connectors)+len(executors) >= maxConnectors {
+			r.once("connectors of "+r.server.File, fmt.Sprintf("more than %d connectors and executors", maxConnectors))
+			return
+		}
 		switch child.name {
 		case "Executor":
 			e := r.executor(child)

@@ -193,3 +193,17 @@ func TestSeveralServices(t *testing.T) {
 	require.Equal(t, "x", s.Connectors[0].Executor)
 	require.Empty(t, s.Connectors[2].Executor, "an executor belongs to its service")
 }
+
+// A value that grows in each of very many places, and connectors without end:
+// what is beyond the bound is said, and the rest is there.
+func TestManyConnectors(t *testing.T) {
+	s, err := load(t, "10.1.59", `<Server><Service>`+strings.Repeat(`<Connector port="8080" maxThreads="${x}${x}${x}${x}${x}${x}"/>`, 3_000)+`</Service></Server>`, func(p *process) {
+		p.set("x", strings.Repeat("${x}", 1000))
+	})
+	require.NoError(t, err)
+	require.Len(t, s.Connectors, 256)
+	require.Equal(t, []model.Unavailable{
+		{What: "values with ${…} in conf/server.xml", Why: "they grow beyond what is read"},
+		{What: "connectors of conf/server.xml", Why: "more than 256 connectors and executors"},
+	}, s.Unavailable)
+}

@@ -14,7 +14,11 @@ const (
 // are the properties that had a part in it.
 func (s *sources) replace(text string) (out string, via []Property) {
 	for range maxRounds {
+		if s.replaced > maxReplacedSum {
+			return text, via
+		}
 		next, used := s.round(text)
+		s.replaced += len(next) + 64*len(used)
 		via = append(via, used...)
 		if next == text || !s.nested || len(next) > maxReplaced {
 			return next, via

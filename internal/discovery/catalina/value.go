@@ -34,7 +34,10 @@ func (r *reader) text(e *element, name string) setting {
 	s.text, s.via = r.from.replace(a.text)
 	if strings.Contains(a.text, "${") {
 		s.hidden, s.doubt = r.from.judge(s.text, s.via)
-		s.hidden = s.hidden || r.from.blind
+		s.hidden = s.hidden || r.from.blind || r.from.replaced > maxReplacedSum
+		if r.from.replaced > maxReplacedSum {
+			r.once("values with ${…} in "+r.server.File, "they grow beyond what is read")
+		}
 	}
 	s.ok = !s.hidden
 	return s
