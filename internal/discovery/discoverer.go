@@ -123,7 +123,7 @@ func (e *entry) irrelevant(connectors Connectors) bool {
 			return false
 		}
 	}
-	return e.target.known && len(e.found.connectors) == 0 && len(e.pools.pools) == 0
+	return e.target.known && len(e.found.connectors) == 0 && len(e.pools.all) == 0
 }
 
 // entry is what is remembered of a process, or found out now.

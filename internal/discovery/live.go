@@ -9,10 +9,10 @@ import (
 )
 
 // live is the connector on a port with what the kernel and the threads say now.
-func (f *found) live(c *catalina.Connector, l Listening, pools Pools, cpus int) *model.Connector {
+func (m *matching) live(c *catalina.Connector, l Listening) *model.Connector {
 	out := c.Connector
 	out.AcceptCount = effective(out.AcceptCount, l.SendQ)
-	pool, ok := f.pool(c, l, pools)
+	pool, ok := m.pool(c, l)
 	if ok && strings.Contains(pool.Protocol, "-") {
 		out.Protocol = pool.Protocol
 		// AbstractHttp11Protocol.getNamePrefix: the threads say what is in force.
@@ -22,11 +22,11 @@ func (f *found) live(c *catalina.Connector, l Listening, pools Pools, cpus int) 
 	switch {
 	case virtual:
 	case c.NamePrefix != "":
-		if n := pools.Named(c.NamePrefix); n > 0 {
+		if n := m.pools.Named(c.NamePrefix); n > 0 {
 			out.PoolThreads = &n
 		}
 	case ok:
-		out.PoolThreads = poolThreads(pool, catalina.Housekeeping(f.version, c.Endpoint, cpus))
+		out.PoolThreads = poolThreads(pool, catalina.Housekeeping(m.found.version, c.Endpoint, m.cpus))
 	}
 	doubtThreads(&out)
 	return &out
@@ -55,12 +55,29 @@ func poolThreads(pool Pool, others int) *int {
 
 // pool finds the threads of a connector: by their port, else, where an address
 // or the cut took its place, by being the only ones that can be meant.
-func (f *found) pool(c *catalina.Connector, l Listening, pools Pools) (Pool, bool) {
-	if pool, ok := pools.find(l.Port); ok {
+func (m *matching) pool(c *catalina.Connector, l Listening) (Pool, bool) {
+	if pool, ok := m.pools.find(l.Port); ok {
 		return pool, true
 	}
+	likely, known := m.ofConnector[c]
+	if !known {
+		likely.pool, likely.ok = m.onlyPool(c)
+		m.ofConnector[c] = likely
+	}
+	return likely.pool, likely.ok
+}
+
+// likelyPool is what onlyPool found.
+type likelyPool struct {
+	pool Pool
+	ok   bool
+}
+
+// onlyPool is the one of the pools without a port that can be a connector's and
+// no other connector's.
+func (m *matching) onlyPool(c *catalina.Connector) (Pool, bool) {
 	var found []Pool
-	for _, pool := range pools.All() {
+	for _, pool := range m.pools.all {
 		if pool.Port == 0 && pool.couldBe(c) {
 			found = append(found, pool)
 		}
@@ -69,8 +86,8 @@ func (f *found) pool(c *catalina.Connector, l Listening, pools Pools) (Pool, boo
 		return Pool{}, false
 	}
 	sharers := 0
-	for i := range f.connectors {
-		if found[0].couldBe(&f.connectors[i]) {
+	for i := range m.found.connectors {
+		if found[0].couldBe(&m.found.connectors[i]) {
 			sharers++
 		}
 	}

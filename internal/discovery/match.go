@@ -10,32 +10,45 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
+// matching is one round of it.
+type matching struct {
+	found *found
+	pools Pools
+	cpus  int
+
+	left        []Listening // which no connector is configured for
+	auto        []*catalina.Connector
+	nameless    []nameless
+	ofConnector map[*catalina.Connector]likelyPool
+}
+
 // match puts connectors and listening ports together. What it cannot decide is
 // in the second result.
 func (f *found) match(ports []Listening, pools Pools, cpus int) (Connectors, []model.Unavailable) {
 	out := make(Connectors, len(ports))
-	var left []Listening
+	m := &matching{found: f, pools: pools, cpus: cpus, ofConnector: map[*catalina.Connector]likelyPool{}}
 	for _, l := range ports {
 		switch c := f.configured(l); {
 		case c != nil:
-			out[l.at()] = f.live(c, l, pools, cpus)
+			out[l.at()] = m.live(c, l)
 		case f.jvmPorts[l.Port]:
 			out[l.at()] = &model.Connector{Server: f.server}
 		default:
-			left = append(left, l)
+			m.left = append(m.left, l)
 		}
 	}
+	m.candidates()
 	decided := false
-	for _, l := range left {
+	for _, l := range m.left {
 		if _, taken := out[l.at()]; !taken {
-			out[l.at()] = f.unconfigured(l, left, pools, cpus)
+			out[l.at()] = m.unconfigured(l)
 			decided = decided || out[l.at()].Server == serverTomcat
 		}
 	}
 	if decided {
 		return out, nil
 	}
-	return out, f.undecided(left)
+	return out, f.undecided(m.left)
 }
 
 // undecided says that a connector's port was chosen by the system and cannot be
@@ -78,22 +91,21 @@ func fits(c *catalina.Connector, l Listening) int {
 // unconfigured is a port that no connector names: one chosen by the system
 // when only one connector has such a port and only one port is left for it,
 // else a Tomcat's if threads are named after it, else none of its.
-func (f *found) unconfigured(l Listening, left []Listening, pools Pools, cpus int) *model.Connector {
-	auto := f.withoutPort()
-	pool, named := pools.find(l.Port)
-	if len(auto) == 1 && (named || len(left) == 1) {
-		return f.live(auto[0], l, pools, cpus)
+func (m *matching) unconfigured(l Listening) *model.Connector {
+	pool, named := m.pools.find(l.Port)
+	if len(m.auto) == 1 && (named || len(m.left) == 1) {
+		return m.live(m.auto[0], l)
 	}
 	if !named {
-		pool, named = f.nameless(l, left, pools)
+		pool, named = m.ofUnknownPort(l)
 	}
 	if !named {
-		return &model.Connector{Server: f.server}
+		return &model.Connector{Server: m.found.server}
 	}
-	return f.live(&catalina.Connector{
-		Connector: model.Connector{Server: serverTomcat, Version: f.version.String(), Protocol: pool.Protocol},
+	return m.live(&catalina.Connector{
+		Connector: model.Connector{Server: serverTomcat, Version: m.found.version.String(), Protocol: pool.Protocol},
 		Port:      l.Port, Address: l.Address.Unmap(), Endpoint: pool.endpoint(),
-	}, l, pools, cpus)
+	}, l)
 }
 
 func (f *found) withoutPort() []*catalina.Connector {
@@ -106,24 +118,47 @@ func (f *found) withoutPort() []*catalina.Connector {
 	return out
 }
 
-// nameless finds threads of a connector whose port was cut off, when neither
-// another port nor a configured connector can be meant: a second connector that
-// the application makes itself, say for HTTPS.
-func (f *found) nameless(l Listening, left []Listening, pools Pools) (Pool, bool) {
-	var found []Pool
-	for _, pool := range pools.All() {
-		if pool.Port == 0 && pool.mayListen(l.Address) && !f.explains(pool, pools) {
-			found = append(found, pool)
+// nameless are threads of a connector whose port was cut off and which no
+// configured connector explains: a second one that the application makes
+// itself, say for HTTPS.
+type nameless struct {
+	pool Pool
+	// ports are those that may be meant: no connector and no other threads have
+	// them. More than two are not needed.
+	ports []uint16
+}
+
+// candidates finds them, once for all listeners that are left.
+func (m *matching) candidates() {
+	m.auto = m.found.withoutPort()
+	for _, pool := range m.pools.all {
+		if pool.Port != 0 || m.found.explains(pool, m.pools) {
+			continue
+		}
+		n := nameless{pool: pool}
+		for _, l := range m.left {
+			_, named := m.pools.find(l.Port)
+			if !named && len(n.ports) < 2 && !slices.Contains(n.ports, l.Port) && pool.mayListen(l.Address) {
+				n.ports = append(n.ports, l.Port)
+			}
+		}
+		m.nameless = append(m.nameless, n)
+	}
+}
+
+// ofUnknownPort are the threads of a listener that can mean no other.
+func (m *matching) ofUnknownPort(l Listening) (Pool, bool) {
+	var found []nameless
+	address := javaAddress(l.Address.Unmap()) + "-"
+	for _, n := range m.nameless {
+		if strings.HasPrefix(address, n.pool.Address) {
+			found = append(found, n)
 		}
 	}
 	if len(found) != 1 {
 		return Pool{}, false
 	}
-	others := slices.ContainsFunc(left, func(o Listening) bool {
-		_, named := pools.find(o.Port)
-		return o.Port != l.Port && !named && found[0].mayListen(o.Address)
-	})
-	return found[0], !others
+	return found[0].pool, len(found[0].ports) == 1
 }
 
 // explains says whether a configured connector may have threads of such names.

@@ -212,3 +212,22 @@ func onPort(t testing.TB, connectors Connectors, port uint16) *model.Connector {
 	require.Len(t, at, 1)
 	return connectors[at[0]]
 }
+
+// A process with thousands of listeners and as many threads that look like a
+// Tomcat's costs about as much as it has listeners.
+func TestMatchManyListeners(t *testing.T) {
+	const n = 5_000
+	names := make([]string, 0, 2*n)
+	ports := make([]Listening, 0, n)
+	for i := range n {
+		names = append(names, "http-nio-"+strconv.Itoa(10_000+i)+"-", "http-nio-10.0."+strconv.Itoa(i%10)+"-"+strconv.Itoa(i))
+		ports = append(ports, Listening{Port: uint16(10_000 + i), Address: netip.AddrFrom4([4]byte{10, 0, byte(i % 10), 1})})
+	}
+	f := &found{server: serverJVM, connectors: configured(slices.Repeat([]string{"0 10.0.3.1"}, 256)...)}
+	pools := Threads(slices.Values(names))
+	require.Len(t, pools.All(), maxPools)
+	connectors, _ := f.match(ports, pools, 2)
+	require.Len(t, connectors, n)
+	allocs := testing.AllocsPerRun(1, func() { f.match(ports, pools, 2) })
+	require.Less(t, allocs, float64(60*n), "allocations grow faster than the listeners")
+}

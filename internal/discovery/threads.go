@@ -29,29 +29,60 @@ type Pool struct {
 	Unknown int
 }
 
+// Bounds on the thread names of one process, which may be anything.
+const (
+	maxPools       = 64
+	maxThreadNames = 10_000
+)
+
 // Pools are the connectors that a process's thread names tell of.
 type Pools struct {
-	pools map[Pool]*Pool // by Protocol, Port and Address alone
-	names map[string]int // threads by name without the number at its end
+	all    []Pool // sorted by port and protocol
+	byPort map[uint16]Pool
+	names  map[string]int // threads by name without the number at its end
 }
 
 // Threads sorts a process's thread names (task/TID/comm). A shared executor's
 // threads carry its own prefix and are found by Named; virtual threads have no
 // such name at all.
 func Threads(names iter.Seq[string]) Pools {
-	p := Pools{pools: map[Pool]*Pool{}, names: map[string]int{}}
+	found, counts := map[Pool]*Pool{}, map[string]int{} // found by Protocol, Port and Address alone
 	for name := range names {
-		p.names[strings.TrimRight(name, "0123456789")]++
+		if stem := strings.TrimRight(name, "0123456789"); counts[stem] > 0 || len(counts) < maxThreadNames {
+			counts[stem]++
+		}
 		key, role, ok := parseThread(name)
 		if !ok {
 			continue
 		}
-		pool := p.pools[key]
+		pool := found[key]
 		if pool == nil {
+			if len(found) >= maxPools {
+				continue
+			}
 			pool = new(key)
-			p.pools[key] = pool
+			found[key] = pool
 		}
 		pool.count(role)
+	}
+	return newPools(found, counts)
+}
+
+func newPools(found map[Pool]*Pool, names map[string]int) Pools {
+	p := Pools{byPort: make(map[uint16]Pool, len(found)), names: names}
+	for pool := range maps.Values(found) {
+		p.all = append(p.all, *pool)
+	}
+	slices.SortFunc(p.all, func(a, b Pool) int {
+		if a.Port != b.Port {
+			return int(a.Port) - int(b.Port)
+		}
+		return strings.Compare(a.Protocol+a.Address, b.Protocol+b.Address)
+	})
+	for _, pool := range p.all {
+		if _, taken := p.byPort[pool.Port]; !taken && pool.Port != 0 {
+			p.byPort[pool.Port] = pool
+		}
 	}
 	return p
 }
@@ -74,19 +105,7 @@ func (p *Pool) count(role string) {
 }
 
 // All are the pools, sorted by port and protocol.
-func (p Pools) All() []Pool {
-	all := make([]Pool, 0, len(p.pools))
-	for pool := range maps.Values(p.pools) {
-		all = append(all, *pool)
-	}
-	slices.SortFunc(all, func(a, b Pool) int {
-		if a.Port != b.Port {
-			return int(a.Port) - int(b.Port)
-		}
-		return strings.Compare(a.Protocol+a.Address, b.Protocol+b.Address)
-	})
-	return all
-}
+func (p Pools) All() []Pool { return slices.Clone(p.all) }
 
 // For is the worker count and the protocol of the connector on a port, when
 // the port survived in the names of its threads. A connector that has no worker
@@ -101,15 +120,8 @@ func (p Pools) For(port uint16) (workers int, protocol string, ok bool) {
 }
 
 func (p Pools) find(port uint16) (Pool, bool) {
-	if port == 0 {
-		return Pool{}, false
-	}
-	for _, pool := range p.All() {
-		if pool.Port == port {
-			return pool, true
-		}
-	}
-	return Pool{}, false
+	pool, ok := p.byPort[port]
+	return pool, ok
 }
 
 // Count is the number of worker threads. Where the roles were cut off, all
