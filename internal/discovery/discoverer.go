@@ -137,8 +137,20 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 	e = &entry{startTime: startTime, target: t, found: identify(t)}
 	e.doubtLate()
 	t.forget()
+	if d.replaced(pid, startTime) {
+		return &entry{target: t, found: &found{server: serverOther, unavailable: []model.Unavailable{{
+			What: fmt.Sprintf("configuration of pid %d", pid), Why: "the process ended while it was read, and another has its number",
+		}}}}
+	}
 	d.entries[pid] = e
 	return e
+}
+
+// replaced says that the pid is another process's by now, whose files may have
+// been read in place of the first one's.
+func (d *Discoverer) replaced(pid int, startTime uint64) bool {
+	p, err := d.proc.Process(pid)
+	return err == nil && p.StartTime != startTime
 }
 
 // forget makes room by dropping processes that nobody asks for any more.

@@ -148,10 +148,8 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 	}
 
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="44"/></Service></Server>`)
-	c, unavailable := func() (*model.Connector, []model.Unavailable) {
-		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start+1, ports(8080)) // the same pid, started again
-		return onPort(t, connectors, 8080), unavailable
-	}()
+	d.entries[s.pid].startTime-- // what is remembered is of a process that had the pid before
+	c, unavailable := only(t, d, s, 8080)
 	require.Equal(t, 44, c.MaxThreads.Value)
 	require.Empty(t, unavailable)
 }
@@ -439,4 +437,17 @@ func TestVanishedProcess(t *testing.T) {
 	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), 1<<30, 1, ports(8080))
 	require.Equal(t, "other", onPort(t, connectors, 8080).Server)
 	require.Len(t, unavailable, 1)
+}
+
+// TestReplacedProcess: what was read while the pid went from one process to
+// another is nobody's.
+func TestReplacedProcess(t *testing.T) {
+	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer))})
+	d := NewDiscoverer(procFS(t))
+	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start+1, ports(8080))
+	require.Equal(t, &model.Connector{Server: serverOther}, onPort(t, connectors, 8080))
+	require.Empty(t, unavailable, "another program's")
+	require.NotContains(t, d.entries, s.pid)
+	c, _ := only(t, d, s, 8080)
+	require.Equal(t, 42, c.MaxThreads.Value)
 }
