@@ -52,8 +52,9 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 	o.Log.Info("tcpdiag agent starts", "version", version.Version, "revision", version.Revision, "listen", o.Listen)
 	g, ctx := errgroup.WithContext(ctx)
 	reloads := newReloader(o)
+	modules := &moduleWait{log: o.Log}
 	server := &http.Server{
-		Handler:           handler(s.Snapshot, reloads, o),
+		Handler:           handler(s.Snapshot, modules.reason, reloads, o),
 		ReadTimeout:       10 * time.Second,
 		ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout:      time.Minute,
@@ -61,7 +62,7 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	g.Go(func() error {
-		if err := s.Run(ctx); err != nil {
+		if err := modules.run(ctx, s); err != nil {
 			return fmt.Errorf("agent: %w", err)
 		}
 		return nil

@@ -58,7 +58,9 @@ func options(now time.Time) Options {
 	return Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}
 }
 
-func serving(s *stage, o Options) http.Handler { return handler(s.Snapshot, newReloader(o), o) }
+func serving(s *stage, o Options) http.Handler {
+	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), o)
+}
 
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	t.Helper()

@@ -13,8 +13,9 @@ import (
 )
 
 // handler answers every request from the published snapshot: none of them asks
-// the kernel or waits for a scan, but for a reload.
-func handler(snapshot func() *model.Snapshot, reloads *reloader, o Options) http.Handler {
+// the kernel or waits for a scan, but for a reload. unready says why there is no
+// snapshot.
+func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, o Options) http.Handler {
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
 	mux.Handle("GET /metrics", promexport.Handler(promexport.NewRegistry(reloads.tell(snapshot), build), o.Log))
@@ -24,7 +25,7 @@ func handler(snapshot func() *model.Snapshot, reloads *reloader, o Options) http
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, "tcpdiag is healthy\n")
 	})
-	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), o.Stopping) })
+	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), unready, o.Stopping) })
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
 	mux.HandleFunc("PUT /-/reload", reloads.serve(o.Lifecycle))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -40,7 +41,7 @@ func handler(snapshot func() *model.Snapshot, reloads *reloader, o Options) http
 }
 
 // serveReady says 200 from the first scan until the agent is told to end.
-func serveReady(w http.ResponseWriter, s *model.Snapshot, stopping <-chan struct{}) {
+func serveReady(w http.ResponseWriter, s *model.Snapshot, unready func() string, stopping <-chan struct{}) {
 	select {
 	case <-stopping:
 		reply(w, http.StatusServiceUnavailable, "tcpdiag was told to end\n")
@@ -48,7 +49,7 @@ func serveReady(w http.ResponseWriter, s *model.Snapshot, stopping <-chan struct
 	default:
 	}
 	if s == nil {
-		reply(w, http.StatusServiceUnavailable, "the first scan is not done\n")
+		reply(w, http.StatusServiceUnavailable, unready()+"\n")
 		return
 	}
 	reply(w, http.StatusOK, "tcpdiag is ready\n")

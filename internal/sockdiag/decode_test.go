@@ -281,7 +281,9 @@ func TestErrorText(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrPermission)
 	require.ErrorIs(t, err, syscall.EPERM)
 	require.EqualError(t, wrap("dump", syscall.EAGAIN), "sockdiag: dump: no reply from the kernel")
-	require.EqualError(t, wrap("dial", syscall.EPROTONOSUPPORT), "sockdiag: dial: not supported by this kernel (module tcp_diag)")
+	require.EqualError(t, wrap("dial", syscall.EPROTONOSUPPORT), "sockdiag: dial: not supported by this kernel")
+	require.ErrorIs(t, wrap("dump", syscall.EOPNOTSUPP), ErrNoModule)
+	require.ErrorContains(t, wrap("dump", syscall.EOPNOTSUPP), "`modprobe tcp_diag`")
 	require.NotErrorIs(t, wrap("scan", ErrTruncated), ErrMalformed)
 }
 

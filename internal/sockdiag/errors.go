@@ -2,14 +2,19 @@ package sockdiag
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 )
 
 // What an *Error may wrap besides the kernel's errno.
 var (
-	// ErrNotSupported: no inet_diag here: another system, or a kernel without
-	// (or not permitted to load) the modules inet_diag and tcp_diag.
-	ErrNotSupported = errors.New("not supported by this kernel (module tcp_diag)")
+	// ErrNotSupported: another system, or a kernel without sock_diag.
+	ErrNotSupported = errors.New("not supported by this kernel")
+	// ErrNoModule is ErrNotSupported where a module is missing that the kernel
+	// could not load on demand: the program of kernel.modprobe is not there, or
+	// modules may not be loaded any more (kernel.modules_disabled). tcp_diag
+	// brings inet_diag along.
+	ErrNoModule = fmt.Errorf("%w: its module tcp_diag is not loaded and cannot be loaded on demand; run `modprobe tcp_diag` on the host as root", ErrNotSupported)
 	// ErrNotFound: no such listener, or another one answered in its place.
 	ErrNotFound = errors.New("no such listener")
 	// ErrInterrupted: the kernel says that the walk's result is not consistent
@@ -68,7 +73,9 @@ func sentinel(errno syscall.Errno) error {
 	switch errno {
 	case syscall.EAGAIN: // nothing came: transport.receive
 		return ErrTimeout
-	case syscall.EOPNOTSUPP, syscall.EPROTONOSUPPORT, syscall.EAFNOSUPPORT:
+	case syscall.EOPNOTSUPP: // no inet_diag: sock_diag_rcv_msg, inet_rcv_compat
+		return ErrNoModule
+	case syscall.EPROTONOSUPPORT, syscall.EAFNOSUPPORT:
 		return ErrNotSupported
 	}
 	return nil

@@ -94,9 +94,9 @@ func TestScripts(t *testing.T) {
 			s.reply(rawMessage(tcpDiagGetSock, 2, 1, established), doneMessage(1, 0))
 		}, false, nil, 0},
 		{"denied", func(s *script) { s.reply(errorMessage(1, syscall.EPERM)) }, false, os.ErrPermission, 0},
-		{"no module", func(s *script) { s.reply(errorMessage(1, syscall.ENOENT)) }, false, ErrNotSupported, 0},
-		{"no module, told at the end", func(s *script) { s.reply(doneMessage(1, syscall.ENOENT)) }, false, ErrNotSupported, 0},
-		{"no inet_diag", func(s *script) { s.reply(errorMessage(1, syscall.EOPNOTSUPP)) }, false, ErrNotSupported, 0},
+		{"no module", func(s *script) { s.reply(errorMessage(1, syscall.ENOENT)) }, false, ErrNoModule, 0},
+		{"no module, told at the end", func(s *script) { s.reply(doneMessage(1, syscall.ENOENT)) }, false, ErrNoModule, 0},
+		{"no inet_diag", func(s *script) { s.reply(errorMessage(1, syscall.EOPNOTSUPP)) }, false, ErrNoModule, 0},
 		{"no memory, told at the end", func(s *script) { s.reply(list(1, 0), doneMessage(1, syscall.ENOMEM)) }, false, syscall.ENOMEM, 1},
 		{"silence", func(*script) {}, false, ErrTimeout, 0},
 		{"overrun", func(s *script) { s.reply(rawMessage(nlmsgOverrun, 0, 1, nil)) }, false, ErrTruncated, 0},
@@ -224,7 +224,7 @@ func TestLookupEachScripts(t *testing.T) {
 	}
 	s := newScript(t)
 	s.reply(doneMessage(1, syscall.ENOENT))
-	require.ErrorIs(t, s.conn.LookupEach(asks, nil), ErrNotSupported, "no module")
+	require.ErrorIs(t, s.conn.LookupEach(asks, nil), ErrNoModule, "no module")
 }
 
 // TestLookupConnectionsScripts: what answers in a connection's place.
@@ -274,7 +274,7 @@ func TestLookupConnectionsScripts(t *testing.T) {
 	}
 	s := newScript(t)
 	s.reply(doneMessage(1, syscall.ENOENT))
-	require.ErrorIs(t, s.conn.LookupConnections([]ConnectionID{id}, false, nil), ErrNotSupported, "no module")
+	require.ErrorIs(t, s.conn.LookupConnections([]ConnectionID{id}, false, nil), ErrNoModule, "no module")
 }
 
 // TestCgroupOnAnOldKernel: its check of the bytecode knows no such condition.

@@ -81,7 +81,7 @@ func (c *Conn) walk(op string, fn func(body []byte) error) error {
 		case p.fnErr != nil:
 			return p.fnErr
 		case errors.Is(err, syscall.ENOENT):
-			return &Error{Op: op, Errno: syscall.ENOENT, Err: ErrNotSupported} // no handler: inet_diag_lock_handler
+			return &Error{Op: op, Errno: syscall.ENOENT, Err: ErrNoModule} // no handler: inet_diag_lock_handler
 		case err != nil:
 			return wrap(op, err)
 		case !p.interrupted:
