@@ -92,6 +92,7 @@ func (m *machine) installed() {
 	m.run("bash", "-n", "/usr/share/bash-completion/completions/tcpdiag")
 	m.run("gzip", "--test", "/usr/share/man/man1/tcpdiag.1.gz", "/usr/share/man/man1/tcpdiag-agent.1.gz")
 	m.run("test", "-s", "/usr/share/tcpdiag/systemd/all-users.conf")
+	m.run("grep", "-x", "tcp_diag", "/usr/lib/modules-load.d/tcpdiag.conf")
 	require.Regexp(t, `version \S+ .*revision: ([0-9a-f]{40}|none)`, m.run("tcpdiag", "version")) // none: outside git
 	m.run("systemctl", "enable", "--now", "tcpdiag")
 	m.confined("0000000000000000")
@@ -121,7 +122,7 @@ func (m *machine) removed() {
 }
 
 func (m *machine) nothingLeft() {
-	left := m.run("find", "/etc", "/usr/bin", "/usr/lib/systemd", "/usr/share", "/run/systemd/system", "-name", "*tcpdiag*")
+	left := m.run("find", "/etc", "/usr/bin", "/usr/lib/systemd", "/usr/lib/modules-load.d", "/usr/share", "/run/systemd/system", "-name", "*tcpdiag*")
 	require.Empty(m.t, left)
 }
 

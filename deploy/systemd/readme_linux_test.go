@@ -13,7 +13,7 @@ func TestREADME(t *testing.T) {
 	needSystemd(t)
 	checkout := files{"src/bin/tcpdiag": tcpdiag(t), "src/deploy/config/tcpdiag.yml": content(t, "../config/tcpdiag.yml")}
 	for _, name := range []string{
-		"tcpdiag.service", "tcpdiag.socket", "tcpdiag.default",
+		"tcpdiag.service", "tcpdiag.socket", "tcpdiag.default", "tcpdiag.modules",
 		"same-user.conf", "all-users.conf", "all-namespaces.conf",
 	} {
 		checkout["src/deploy/systemd/"+name] = content(t, name)
