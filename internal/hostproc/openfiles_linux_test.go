@@ -3,12 +3,12 @@ package hostproc
 import (
 	"math"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestOpenFiles(t *testing.T) {
@@ -58,7 +58,7 @@ func kernelAtLeast(t *testing.T, major, minor int) bool {
 func TestOpenFilesLimit(t *testing.T) {
 	fs := realProc(t)
 	c := startChild(t, "wait", "")
-	require.NoError(t, exec.CommandContext(t.Context(), "prlimit", "--pid", strconv.Itoa(c.pid()), "--nofile=123:456").Run())
+	require.NoError(t, unix.Prlimit(c.pid(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 123, Max: 456}, nil))
 	n, err := fs.OpenFilesLimit(c.pid())
 	require.NoError(t, err)
 	require.Equal(t, 123, n)

@@ -18,13 +18,24 @@ func Queue(tb testing.TB, addr netip.AddrPort, n int) []net.Conn {
 	for i := range n {
 		fd := tcpSocket(tb, addr)
 		require.NoError(tb, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 2}))
-		if err := unix.Connect(fd, sockaddr(addr)); err != nil {
+		if err := connect(fd, addr); err != nil {
 			_ = unix.Close(fd)
 			require.NoError(tb, err, "client %d of %d (in progress: not within 2 s, the queue is full)", i+1, n)
 		}
 		clients = append(clients, conn(tb, fd))
 	}
 	return clients
+}
+
+// connect waits for the handshake. A signal, such as the one by which Go's
+// scheduler preempts a thread, ends the waiting and not the handshake: a second
+// connect(2) goes on waiting (__inet_stream_connect, SS_CONNECTING).
+func connect(fd int, addr netip.AddrPort) error {
+	for {
+		if err := unix.Connect(fd, sockaddr(addr)); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 // Overflow sends n SYNs, each of a client that closes before it would repeat
