@@ -1,0 +1,80 @@
+package guest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// tcpdiag is where the image has the program.
+const tcpdiag = "/bin/tcpdiag"
+
+// inGuest skips the test outside of a guest, which alone may be changed so.
+func inGuest(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TCPDIAG_GUEST") == "" {
+		t.Skip("only in a guest: make kernels")
+	}
+}
+
+// report puts a cell into the table of docs/kernels.md.
+func report(name, format string, values ...any) {
+	fmt.Printf("\n@@feature %s\t%s\n", name, fmt.Sprintf(format, values...))
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func proc(t *testing.T) hostproc.FS {
+	t.Helper()
+	fs, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	return fs
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func kernelAtLeast(t *testing.T, major, minor int) bool {
+	t.Helper()
+	release, err := proc(t).KernelRelease()
+	require.NoError(t, err)
+	var a, b int
+	_, err = fmt.Sscanf(release, "%d.%d", &a, &b)
+	require.NoError(t, err)
+	return a > major || a == major && b >= minor
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// median runs something a number of times and returns the median duration.
+func median(times int, f func()) time.Duration {
+	all := make([]time.Duration, times)
+	for i := range all {
+		start := time.Now()
+		f()
+		all[i] = time.Since(start)
+	}
+	slices.Sort(all)
+	return all[times/2]
+}
+
+// ratio is a over b for people.
+func ratio(a, b time.Duration) string {
+	return fmt.Sprintf("× %.2g", float64(a)/float64(b))
+}

@@ -1,0 +1,149 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+)
+
+// droppedBy is "44 SYN packets dropped: max_connections" in the demo's last picture.
+var droppedBy = regexp.MustCompile(`(\d+) (?:SYN |ACK )?packets? (?:of a kind [a-z ]+ )?dropped: ([a-z_]+)`)
+
+// The demo as a newcomer runs it.
+func TestRightCauseOfTheDemo(t *testing.T) {
+	inGuest(t)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	out, err := exec.CommandContext(ctx, tcpdiag, "demo", "--for", "30s").CombinedOutput()
+	text := string(out)
+	require.NoError(t, err, text)
+	by := map[string]bool{}
+	for _, m := range droppedBy.FindAllStringSubmatch(text, -1) {
+		by[m[2]] = true
+	}
+	report("demo: packets dropped by", "%s", strings.Join(keys(by), ", "))
+	require.Equal(t, map[string]bool{"max_connections": true}, by, text)
+}
+
+func keys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+
+// load is a published experiment, with its end.
+type load struct {
+	name    string
+	server  demo.ServerOptions
+	clients int
+	served  int
+}
+
+// arrivals are clients in a second: the acceptor has taken the first before the
+// third comes, on a slow machine too.
+const arrivals = 10
+
+// Ten and five clients of a server that holds 1 + 1 + 1; they give up before
+// their SYN is repeated, and before the first is served.
+func TestRightCauseOfLoads(t *testing.T) {
+	inGuest(t)
+	for _, l := range []load{
+		{"A9", demo.ServerOptions{MaxThreads: 1, MaxConnections: 1, AcceptCount: 1, ServiceTime: 3 * time.Second}, 10, 3},
+		{"C3", demo.ServerOptions{MaxThreads: 200, MaxConnections: 1, AcceptCount: 1, ServiceTime: 3 * time.Second}, 5, 3},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			v := l.run(t)
+			report(l.name, "%d served, %d connect timeouts; %s",
+				v.outcomes.Of(demo.OK), v.outcomes.Of(demo.ConnectTimeout), v.cause())
+			require.Equal(t, l.served, v.outcomes.Of(demo.OK), v.outcomes.String())
+			require.Equal(t, l.clients-l.served, v.outcomes.Of(demo.ConnectTimeout), v.outcomes.String())
+			require.Equal(t, "max_connections", v.cause(), "%s", v.last)
+		})
+	}
+}
+
+// view is what the clients and the agent saw of a load.
+type view struct {
+	outcomes demo.Outcomes
+	causes   map[string]bool // of the verdicts while packets were lost
+	last     []byte          // the agent's last answer
+}
+
+func (v view) cause() string {
+	if len(v.causes) == 0 {
+		return "no loss seen"
+	}
+	return strings.Join(keys(v.causes), ", ")
+}
+
+func (l load) run(t *testing.T) view {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l.server.Address = "127.0.0.1:0"
+	server, err := demo.Listen(ctx, l.server)
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+	const address = "127.0.0.1:10901"
+	startAgent(t, "--port", fmt.Sprint(server.Address().Port()), "--web.listen-address", address,
+		"--max-threads", fmt.Sprint(l.server.MaxThreads), "--max-connections", fmt.Sprint(l.server.MaxConnections))
+	require.Eventually(t, func() bool { return ready(address) }, time.Minute, 200*time.Millisecond)
+
+	v := view{causes: map[string]bool{}}
+	burst, err := demo.NewLoad(demo.BurstOptions{
+		Address: server.Address().String(), Clients: l.clients, Rate: arrivals,
+		ConnectTimeout: 900 * time.Millisecond, RequestTimeout: time.Minute,
+	})
+	require.NoError(t, err)
+	ended := make(chan demo.Outcomes, 1)
+	go func() { ended <- burst.Run(ctx) }()
+	for {
+		select {
+		case v.outcomes = <-ended:
+			v.look(address)
+			stop()
+			require.NoError(t, <-done)
+			return v
+		case <-time.After(250 * time.Millisecond):
+			v.look(address)
+		}
+	}
+}
+
+func ready(address string) bool {
+	response, err := http.Get("http://" + address + "/-/ready")
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// look takes the agent's verdict of the moment.
+func (v *view) look(address string) {
+	response, err := http.Get("http://" + address + "/api/v1/snapshot")
+	if err != nil {
+		return
+	}
+	defer response.Body.Close()
+	var snapshot api.Snapshot
+	if v.last, err = io.ReadAll(response.Body); err != nil || json.Unmarshal(v.last, &snapshot) != nil {
+		return
+	}
+	for _, l := range snapshot.Listeners {
+		if l.Verdict.Status == "losing" {
+			v.causes[l.Verdict.Cause] = true
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed init.sh
+var initScript []byte
+
+// userland makes what all guests of an architecture share: busybox, tcpdiag and
+// the test binaries.
+func userland(ctx context.Context, a *archive, root, arch string, wanted []binary) error {
+	busybox, err := a.unpack(ctx, "busybox-"+arch, arch, "busybox-static")
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{"bin", "sbin", "proc", "sys", "dev", "tmp", "etc", "run", "root", "var/tmp"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	program, err := os.ReadFile(filepath.Join(busybox, "usr/bin/busybox"))
+	if os.IsNotExist(err) { // suites before trixie
+		program, err = os.ReadFile(filepath.Join(busybox, "bin/busybox"))
+	}
+	if err != nil {
+		return err
+	}
+	for name, file := range map[string]struct {
+		content []byte
+		mode    os.FileMode
+	}{
+		"bin/busybox":  {program, 0o755},
+		"init":         {initScript, 0o755},
+		"etc/hostname": {[]byte("guest\n"), 0o644},
+		"etc/hosts":    {[]byte("127.0.0.1 localhost\n"), 0o644},
+		"etc/passwd":   {[]byte("root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"), 0o644},
+		"etc/group":    {[]byte("root:x:0:\nnogroup:x:65534:\n"), 0o644},
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), file.content, file.mode); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("/bin/busybox", filepath.Join(root, "sbin/modprobe")); err != nil {
+		return err
+	}
+	if err := compile(ctx, arch, "build", "-o", filepath.Join(root, "bin/tcpdiag"), "./cmd/tcpdiag"); err != nil {
+		return err
+	}
+	for _, b := range wanted {
+		if err := compileTests(ctx, root, arch, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compileTests(ctx context.Context, root, arch string, b binary) error {
+	dir := filepath.Join(root, "t", b.name())
+	if err := compile(ctx, arch, "test", "-c", "-o", filepath.Join(dir, "test"), b.Package); err != nil {
+		return err
+	}
+	source := filepath.Join(strings.TrimPrefix(b.Package, "github.com/tcpdiag/tcpdiag/"), "testdata")
+	if _, err := os.Stat(source); err != nil {
+		return nil // it has none
+	}
+	return os.CopyFS(filepath.Join(dir, "testdata"), os.DirFS(source))
+}
+
+func compile(ctx context.Context, arch, verb string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-trimpath", "-ldflags=-s -w"}, args...)...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go %s %s: %w", verb, strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// suiteFile lists what the guest runs, in the form that init.sh reads.
+func suiteFile(wanted []binary) []byte {
+	var text strings.Builder
+	for _, b := range wanted {
+		fmt.Fprintf(&text, "%s %d", b.name(), b.Minutes)
+		if b.Run != "" {
+			fmt.Fprintf(&text, " -test.run %s", b.Run)
+		}
+		text.WriteString("\n")
+	}
+	return []byte(text.String())
+}
+
+// pack makes an initramfs of some folders; a later one's files win.
+func pack(ctx context.Context, image string, folders ...string) error {
+	out, err := os.Create(image)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	for _, folder := range folders { // the kernel takes archives one after the other
+		cmd := exec.CommandContext(ctx, "sh", "-c", "find . | cpio -o -H newc --quiet")
+		cmd.Dir, cmd.Stdout, cmd.Stderr = folder, out, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("cpio of %s: %w", folder, err)
+		}
+	}
+	return out.Close()
+}

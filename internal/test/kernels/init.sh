@@ -1,0 +1,23 @@
+#!/bin/busybox sh
+# Process 1 of the guest: runs what /suite lists (name, minutes, arguments) and
+# powers the machine off.
+/bin/busybox --install -s /bin
+export PATH=/bin:/sbin HOME=/root TCPDIAG_GUEST=1
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs -o mode=1777 tmp /tmp
+mount -t cgroup2 cgroup /sys/fs/cgroup
+echo "+cpu +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
+ip link set lo up
+echo 1 >/proc/sys/kernel/printk
+ulimit -n 65536
+uptime() { cut -d' ' -f1 /proc/uptime; }
+echo "@@boot $(uptime) $(uname -r) $(uname -m)"
+while read -r name minutes args; do
+  echo "@@run $name"
+  cd "/t/$name" && ./test -test.v -test.timeout "${minutes}m" $args </dev/null 2>&1
+  echo "@@exit $? $(uptime)"
+done </suite
+echo "@@end"
+poweroff -f

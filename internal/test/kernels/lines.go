@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// feature is one thing that a kernel has, does or lacks, as the guest saw it.
+type feature struct {
+	Name, Value string
+}
+
+// run is one test binary's.
+type run struct {
+	Name    string
+	Passed  int
+	Failed  []string
+	Skipped []string
+	Exit    int // the process's, -1 if the guest ended before it
+	Seconds float64
+}
+
+func (r run) ok() bool { return r.Exit == 0 && len(r.Failed) == 0 && r.Passed > 0 }
+
+// guestLog is what a guest printed.
+type guestLog struct {
+	Kernel, Machine string
+	Boot            float64 // seconds of the guest until its first process
+	Took            float64 // seconds of the host
+	Features        []feature
+	Runs            []run
+	Ended           bool // it reached its end: the kernel did not panic or hang
+}
+
+var (
+	// testLine is the outcome of a test, not of a part of one.
+	testLine = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+)`)
+	// mark may follow what the firmware or a test left on its line.
+	mark = regexp.MustCompile(`@@(boot|run|exit|feature|end|took)\b ?(.*)$`)
+)
+
+// readLog reads a guest's console.
+//
+//	@@boot SECONDS RELEASE MACHINE
+//	@@run NAME
+//	--- PASS: TestX (0.00s)            the test binary's own
+//	@@feature NAME<TAB>VALUE
+//	@@exit CODE SECONDS
+//	@@end
+//	@@took SECONDS                     the host's
+func readLog(console io.Reader) (guestLog, error) {
+	var g guestLog
+	lines := bufio.NewScanner(console)
+	lines.Buffer(nil, 1<<20)
+	last := 0.0
+	for lines.Scan() {
+		line := strings.TrimRight(lines.Text(), "\r")
+		if m := mark.FindStringSubmatch(line); m != nil {
+			last = g.marked(m[1], m[2], last)
+		} else if m := testLine.FindStringSubmatch(line); m != nil && len(g.Runs) > 0 {
+			g.Runs[len(g.Runs)-1].test(m[1], m[2])
+		}
+	}
+	return g, lines.Err()
+}
+
+// marked takes a line of the guest's own; last is its time at the line before.
+func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
+	fields := strings.Fields(rest)
+	switch {
+	case kind == "boot" && len(fields) == 3:
+		g.Boot, _ = strconv.ParseFloat(fields[0], 64)
+		g.Kernel, g.Machine = fields[1], fields[2]
+		return g.Boot
+	case kind == "run" && len(fields) == 1:
+		g.Runs = append(g.Runs, run{Name: fields[0], Exit: -1})
+	case kind == "feature":
+		if name, value, ok := strings.Cut(rest, "\t"); ok {
+			g.Features = append(g.Features, feature{name, value})
+		}
+	case kind == "exit" && len(fields) == 2 && len(g.Runs) > 0:
+		r := &g.Runs[len(g.Runs)-1]
+		r.Exit, _ = strconv.Atoi(fields[0])
+		now, _ = strconv.ParseFloat(fields[1], 64)
+		r.Seconds = now - last
+		return now
+	case kind == "took" && len(fields) == 1:
+		g.Took, _ = strconv.ParseFloat(fields[0], 64)
+	case kind == "end":
+		g.Ended = true
+	}
+	return last
+}
+
+func (r *run) test(outcome, name string) {
+	switch outcome {
+	case "PASS":
+		r.Passed++
+	case "FAIL":
+		r.Failed = append(r.Failed, name)
+	case "SKIP":
+		r.Skipped = append(r.Skipped, name)
+	}
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const console = "SeaBIOS\r\nBooting from ROM..\x1b[2J@@boot 3.5 6.1.0-50-cloud-amd64 x86_64\r\n" + `@@run sockdiag
+=== RUN   TestA
+    --- FAIL: TestA/part (0.00s)
+--- FAIL: TestA (0.01s)
+--- PASS: TestB (0.02s)
+--- SKIP: TestC (0.00s)
+@@exit 1 9.5
+@@run guest
+@@feature open files by stat	yes, since 6.2
+--- PASS: TestD (0.02s)
+@@exit 0 10
+@@run plan
+--- PASS: TestE (0.02s)
+`
+
+func TestReadLog(t *testing.T) {
+	g, err := readLog(strings.NewReader(console))
+	require.NoError(t, err)
+	require.Equal(t, guestLog{
+		Kernel: "6.1.0-50-cloud-amd64", Machine: "x86_64", Boot: 3.5,
+		Features: []feature{{"open files by stat", "yes, since 6.2"}},
+		Runs: []run{
+			{Name: "sockdiag", Passed: 1, Failed: []string{"TestA"}, Skipped: []string{"TestC"}, Exit: 1, Seconds: 6},
+			{Name: "guest", Passed: 1, Exit: 0, Seconds: 0.5},
+			{Name: "plan", Passed: 1, Exit: -1},
+		},
+	}, g)
+	require.False(t, g.Runs[0].ok())
+	require.True(t, g.Runs[1].ok())
+	require.False(t, g.Runs[2].ok(), "the guest ended first")
+	require.False(t, run{Name: "x"}.ok(), "no test ran")
+}
+
+func TestReadLogToTheEnd(t *testing.T) {
+	g, err := readLog(strings.NewReader(console + "@@exit 0 20\n@@end\n@@took 31\n"))
+	require.NoError(t, err)
+	require.True(t, g.Ended)
+	require.InDelta(t, 31, g.Took, 0)
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	Short bool   // two kernels
+	Only  string // regular expression over the guests' names
+	Run   string // regular expression over the guest package's tests
+	Cache string
+	Out   string
+}
+
+func main() {
+	o := options{}
+	flag.BoolVar(&o.Short, "short", false, "the oldest and the newest kernel only, without docs/kernels.md")
+	flag.StringVar(&o.Only, "only", "", "only the guests whose name matches; the others' columns stay")
+	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/kernels.md")
+	flag.StringVar(&o.Cache, "cache", ".cache/kernels", "folder for packages, images and logs")
+	flag.StringVar(&o.Out, "out", "docs/kernels.md", "the table")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ok, err := o.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kernels:", err)
+		os.Exit(1)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// run boots one guest after the other, and says whether all tests passed.
+func (o options) run(ctx context.Context) (bool, error) {
+	only, err := regexp.Compile(o.Only)
+	if err != nil {
+		return false, err
+	}
+	l, err := newLab(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(l.work)
+	ok, some := true, false
+	for _, p := range plans(o.Short) {
+		guest, err := l.prepare(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		if !only.MatchString(guest.Name) {
+			continue
+		}
+		if err := guest.boot(ctx); err != nil {
+			return false, err
+		}
+		r, err := readResult(guest.Name, guest.Log, p.Slow)
+		if err != nil {
+			return false, err
+		}
+		r.print(os.Stdout)
+		ok, some = ok && r.ok(), true
+	}
+	if !some {
+		return false, fmt.Errorf("no guest is named like %q", o.Only)
+	}
+	if o.Short || o.Run != "" {
+		return ok, nil
+	}
+	text, err := l.document()
+	if err != nil {
+		return false, err
+	}
+	return ok, os.WriteFile(o.Out, []byte(text), 0o644)
+}
+
+// document is made of the last logs of all kernels, those of earlier runs too.
+func (l *lab) document() (string, error) {
+	var results []result
+	for _, p := range plans(false) {
+		name, err := l.name(p)
+		if err != nil {
+			return "", err
+		}
+		r, err := readResult(name, l.log(name), p.Slow)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return "", err
+		}
+		results = append(results, r)
+	}
+	return document(results), nil
+}
+
+// plan is a guest to come.
+type plan struct {
+	series
+	Slow bool
+	Run  []binary
+}
+
+// plans are the guests of a run: each kernel, and the newest once more on a
+// slow machine.
+func plans(short bool) []plan {
+	var all []plan
+	for _, s := range allSeries() {
+		if short && !s.Short {
+			continue
+		}
+		p := plan{series: s}
+		for _, b := range binaries() {
+			if (b.Short || !short) && (b.Arm || s.Arch != "arm64") {
+				p.Run = append(p.Run, b)
+			}
+		}
+		all = append(all, p)
+	}
+	slow := binary{Package: featureTest, Run: slowTest, Minutes: 10}
+	return append(all, plan{series: series{Arch: "amd64"}, Slow: true, Run: []binary{slow}})
+}
+
+// lab holds what the guests share.
+type lab struct {
+	o        options
+	archive  *archive
+	releases []release
+	work     string          // a temporary folder
+	userland map[string]bool // architectures whose programs are built
+}
+
+func newLab(ctx context.Context, o options) (*lab, error) {
+	cache, err := filepath.Abs(o.Cache)
+	if err != nil {
+		return nil, err
+	}
+	a, err := openArchive(ctx, filepath.Join(cache, "apt"))
+	if err != nil {
+		return nil, err
+	}
+	releases, err := a.releases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(cache, "log"), 0o755); err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp(cache, "work-")
+	return &lab{o: o, archive: a, releases: releases, work: work, userland: map[string]bool{}}, err
+}
+
+// name is a guest's: its kernel's.
+func (l *lab) name(p plan) (string, error) {
+	r, err := pick(l.releases, p.series)
+	if p.Slow {
+		return r.Name + "-slow", err
+	}
+	return r.Name, err
+}
+
+// log is where a guest's console goes; those of a choice of tests apart.
+func (l *lab) log(name string) string {
+	if l.o.Run != "" || l.o.Short {
+		name += "-part"
+	}
+	return filepath.Join(filepath.Dir(l.work), "log", name+".log")
+}
+
+// prepare makes a guest's kernel and initramfs.
+func (l *lab) prepare(ctx context.Context, p plan) (guest, error) {
+	r, err := pick(l.releases, p.series)
+	if err != nil {
+		return guest{}, err
+	}
+	g := guest{Limit: 25 * time.Minute, Machine: machineFor(p.Arch)}
+	if p.Slow {
+		g.Machine = slowMachine()
+	}
+	if g.Name, err = l.name(p); err != nil {
+		return guest{}, err
+	}
+	if matched, err := regexp.MatchString(l.o.Only, g.Name); err != nil || !matched {
+		return g, err
+	}
+	unpacked, err := l.archive.unpack(ctx, r.Name, r.Arch, r.Packages...)
+	if err != nil {
+		return guest{}, err
+	}
+	if g.Kernel, err = kernelImage(unpacked); err != nil {
+		return guest{}, err
+	}
+	programs := filepath.Join(l.work, p.Arch)
+	if !l.userland[p.Arch] {
+		if err := userland(ctx, l.archive, programs, p.Arch, p.Run); err != nil {
+			return guest{}, err
+		}
+		l.userland[p.Arch] = true
+	}
+	own := filepath.Join(l.work, g.Name)
+	if err := installModules(ctx, unpacked, own, r.Name); err != nil {
+		return guest{}, err
+	}
+	if err := os.WriteFile(filepath.Join(own, "suite"), suiteFile(l.narrowed(p.Run)), 0o644); err != nil {
+		return guest{}, err
+	}
+	g.Log = l.log(g.Name)
+	g.Initrd = filepath.Join(l.work, "initrd")
+	return g, pack(ctx, g.Initrd, programs, own)
+}
+
+// narrowed is the list of binaries, or what the flag wants of it.
+func (l *lab) narrowed(all []binary) []binary {
+	if l.o.Run == "" {
+		return all
+	}
+	return []binary{{Package: featureTest, Run: l.o.Run, Minutes: 10}}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// result is a guest's end.
+type result struct {
+	Guest string
+	Slow  bool
+	Log   guestLog
+	Path  string // of the log
+}
+
+// readResult reads a guest's log.
+func readResult(name, path string, slow bool) (result, error) {
+	console, err := os.Open(path)
+	if err != nil {
+		return result{}, err
+	}
+	defer console.Close()
+	log, err := readLog(console)
+	return result{Guest: name, Slow: slow, Log: log, Path: path}, err
+}
+
+func (r result) ok() bool {
+	failed := slices.ContainsFunc(r.Log.Runs, func(run run) bool { return !run.ok() })
+	return r.Log.Ended && !failed && len(r.Log.Runs) > 0
+}
+
+// print writes what a person waits for: each binary's result, and what failed.
+func (r result) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: up after %.1f s, done in %.0f s, log %s\n", r.Guest, r.Log.Boot, r.Log.Took, r.Path)
+	for _, run := range r.Log.Runs {
+		fmt.Fprintf(w, "  %-10s %s (%.1f s)\n", run.Name, outcome(run), run.Seconds)
+		for _, name := range run.Failed {
+			fmt.Fprintf(w, "             FAIL %s\n", name)
+		}
+		for _, name := range run.Skipped {
+			fmt.Fprintf(w, "             skip %s\n", name)
+		}
+	}
+	for _, f := range r.Log.Features {
+		fmt.Fprintf(w, "  %-44s %s\n", f.Name, f.Value)
+	}
+	if !r.Log.Ended {
+		fmt.Fprintf(w, "  it did not reach its end\n")
+	}
+}
+
+func outcome(r run) string {
+	text := fmt.Sprintf("%d passed", r.Passed)
+	if n := len(r.Failed); n > 0 {
+		text += fmt.Sprintf(", **%d failed**", n)
+	}
+	if n := len(r.Skipped); n > 0 {
+		text += fmt.Sprintf(", %d skipped", n)
+	}
+	switch {
+	case r.Exit < 0:
+		text += ", **ended with the guest**"
+	case r.Exit != 0 && len(r.Failed) == 0:
+		text += fmt.Sprintf(", **exit code %d**", r.Exit)
+	}
+	return text
+}
+
+//go:embed kernels.md
+var introduction string
+
+// document is docs/kernels.md.
+func document(results []result) string {
+	var text strings.Builder
+	text.WriteString(introduction)
+	text.WriteString("\n## What each kernel has and does\n\n")
+	table(&text, results, featureNames(results), func(r result, name string) string {
+		i := slices.IndexFunc(r.Log.Features, func(f feature) bool { return f.Name == name })
+		if i < 0 {
+			return "–"
+		}
+		return r.Log.Features[i].Value
+	})
+	text.WriteString("\n## The tests\n\n")
+	table(&text, results, runNames(results), func(r result, name string) string {
+		i := slices.IndexFunc(r.Log.Runs, func(run run) bool { return run.Name == name })
+		if i < 0 {
+			return "–"
+		}
+		return outcome(r.Log.Runs[i])
+	})
+	text.WriteString("\n")
+	for _, r := range results {
+		fmt.Fprintf(&text, "* %s: %s, up after %.1f s of its clock, done in %.0f s\n", column(r), r.Log.Kernel, r.Log.Boot, r.Log.Took)
+		for _, run := range r.Log.Runs {
+			for _, name := range run.Failed {
+				fmt.Fprintf(&text, "  * failed: %s %s\n", run.Name, name)
+			}
+		}
+	}
+	return text.String()
+}
+
+func table(w io.Writer, results []result, rows []string, cell func(result, string) string) {
+	head, rule := "|  |", "|---|"
+	for _, r := range results {
+		head += " " + column(r) + " |"
+		rule += "---|"
+	}
+	fmt.Fprintf(w, "%s\n%s\n", head, rule)
+	for _, row := range rows {
+		fmt.Fprintf(w, "| %s |", row)
+		for _, r := range results {
+			fmt.Fprintf(w, " %s |", cell(r, row))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// column is "6.12.107", "6.12.107 arm64", "7.3.4 slow".
+func column(r result) string {
+	name, _, _ := strings.Cut(strings.ReplaceAll(r.Guest, "+", "-"), "-")
+	if r.Log.Machine == "aarch64" {
+		name += " arm64"
+	}
+	if r.Slow {
+		name += " slow"
+	}
+	return name
+}
+
+// featureNames are in the order in which the guests reported them.
+func featureNames(results []result) []string {
+	var names []string
+	for _, r := range results {
+		for _, f := range r.Log.Features {
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}
+
+func runNames(results []result) []string {
+	var names []string
+	for _, r := range results {
+		for _, run := range r.Log.Runs {
+			if !slices.Contains(names, run.Name) {
+				names = append(names, run.Name)
+			}
+		}
+	}
+	return names
+}

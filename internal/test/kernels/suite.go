@@ -1,0 +1,73 @@
+package main
+
+import "strings"
+
+// series is a line of kernels of which the newest package is taken.
+type series struct {
+	Version string // "6.12"; "" takes the newest of all
+	AtLeast string // with it the oldest line from there on
+	Arch    string // Debian's name
+	Short   bool   // part of the short form
+}
+
+// allSeries are the kernels of a whole run. 6.16 and newer come and go in a
+// distribution's backports, so that one is found by order.
+func allSeries() []series {
+	return []series{
+		{Version: "5.10", Arch: "amd64", Short: true},
+		{Version: "6.1", Arch: "amd64"},
+		{Version: "6.12", Arch: "amd64"},
+		{AtLeast: "6.16", Arch: "amd64"},
+		{Arch: "amd64", Short: true},
+		{Version: "6.12", Arch: "arm64"},
+	}
+}
+
+// suites are the suites whose package lists are read.
+func suites() []string {
+	return []string{"bullseye", "bookworm", "bookworm-backports", "trixie", "trixie-backports"}
+}
+
+// modules are what the guests may need; what they depend on comes along.
+func modules() []string {
+	return []string{"tcp_diag", "inet_diag", "veth", "dummy", "sch_netem", "overlay"}
+}
+
+// binary is a package whose tests are compiled into the guest.
+type binary struct {
+	Package string
+	Run     string // -test.run, "" runs all
+	Short   bool   // part of the short form
+	Arm     bool   // run on arm64 too
+	Minutes int    // limit
+}
+
+// name is the binary's folder in the guest.
+func (b binary) name() string { return b.Package[strings.LastIndex(b.Package, "/")+1:] }
+
+const (
+	packages    = "github.com/tcpdiag/tcpdiag/internal/"
+	featureTest = packages + "test/kernels/guest"
+)
+
+// planCases are the cases of TestPlanAgainstTheKernel that do not take half a
+// minute.
+const planCases = "TestPlanAgainstTheKernel/^(A9:|C3|abort|A3|A5_scaled$|A8)"
+
+// binaries are the tests that depend on the kernel.
+func binaries() []binary {
+	return []binary{
+		{Package: featureTest, Short: true, Arm: true, Minutes: 6},
+		{Package: packages + "sockdiag", Short: true, Arm: true, Minutes: 3},
+		{Package: packages + "netns", Arm: true, Minutes: 2},
+		{Package: packages + "hostproc", Short: true, Arm: true, Minutes: 2},
+		{Package: packages + "metronome", Minutes: 2},
+		{Package: packages + "owner", Minutes: 2},
+		{Package: packages + "losses", Run: "Kernel", Minutes: 2},
+		{Package: packages + "plan", Run: planCases, Minutes: 4},
+		{Package: packages + "observer", Run: "Conserved|AreTheNextOnes|Funnel|Overload", Minutes: 4},
+	}
+}
+
+// slowTest is what a slow machine must get right: see guest/load_linux_test.go.
+const slowTest = "^TestRightCause"
