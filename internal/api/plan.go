@@ -47,6 +47,8 @@ type PlanInput struct {
 	Somaxconn             int      `json:"somaxconn"`
 	MaxSynBacklog         int      `json:"max_syn_backlog"`
 	RoundTripSeconds      float64  `json:"round_trip_seconds"`
+	BackendConnections    int      `json:"backend_connections,omitempty"` // absent: no backend
+	BackendTimeSeconds    *float64 `json:"backend_time_seconds,omitempty"`
 }
 
 // PlanOutcomes counts clients by how they ended.
@@ -105,6 +107,8 @@ type PlanSmallest struct {
 	Threads        int `json:"threads,omitempty"` // absent: threads do not limit
 	MaxConnections int `json:"max_connections"`
 	AcceptCount    int `json:"accept_count"`
+	// BackendConnections is the pool's size, absent without a backend.
+	BackendConnections int `json:"backend_connections,omitempty"`
 }
 
 // NewPlan is the document of a plan.
@@ -160,6 +164,8 @@ func newPlanInput(in *plan.Input) PlanInput {
 		Somaxconn:             in.Somaxconn,
 		MaxSynBacklog:         in.MaxSynBacklog,
 		RoundTripSeconds:      in.RoundTrip.Seconds(),
+		BackendConnections:    in.BackendConnections,
+		BackendTimeSeconds:    positive(in.BackendTime),
 	}
 	if in.Rate > 0 {
 		out.Rate = new(in.Rate)

@@ -45,6 +45,7 @@ instant.`,
 		Example: `  tcpdiag plan --requests 10000 --service-time 5s --threads 1000 --connect-timeout 900ms
   tcpdiag plan --rate 4000 --duration 30s --service-time 60ms --client-timeout 5s --connect-timeout 5s
   tcpdiag plan --requests 10000 --service-time 5s --from-port 8080
+  tcpdiag plan --rate 50 --duration 1m --service-time 10ms --threads 40 --backend-connections 10 --backend-time 400ms
   tcpdiag plan --requests 3000 --service-time 5s --output json | jq .smallest`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
@@ -68,6 +69,8 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.Var((*perSecond)(&in.Rate), "rate", "clients per second, whatever the server does (open loop)")
 	f.Var((*timeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
 	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
+	f.Var((*wholeNumber)(&in.BackendConnections), "backend-connections", "size of the connection pool to a backend that each request calls once; --service-time is then what the thread itself needs")
+	f.Var((*timeSpan)(&in.BackendTime), "backend-time", "time the backend takes to answer")
 	f.Var(&o.fromPort, "from-port", "take the limits from the server that listens on this port")
 	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads, -1 for no limit (virtual threads)")
 	f.Var((*wholeNumber)(&in.MaxConnections), "max-connections", "Tomcat's maxConnections, -1 for no limit")

@@ -58,9 +58,9 @@ func requireSmallest(tb testing.TB, in Input, l Limits) {
 	tb.Helper()
 	require.Zero(tb, turnedAway(tb, in, l), "%+v serve everybody", l)
 	for _, less := range []Limits{
-		{l.Threads - 1, l.MaxConnections, l.AcceptCount},
-		{l.Threads, l.MaxConnections - 1, l.AcceptCount},
-		{l.Threads, l.MaxConnections, l.AcceptCount - 1},
+		{l.Threads - 1, l.MaxConnections, l.AcceptCount, 0},
+		{l.Threads, l.MaxConnections - 1, l.AcceptCount, 0},
+		{l.Threads, l.MaxConnections, l.AcceptCount - 1, 0},
 	} {
 		if less.Threads > 0 && less.MaxConnections > 0 && less.AcceptCount > 0 {
 			require.NotZero(tb, turnedAway(tb, in, less), "%+v serve everybody, %+v were said to be the smallest", less, l)
@@ -88,6 +88,6 @@ func TestPlanWithoutLimits(t *testing.T) {
 	require.Equal(t, Outcomes{Served: 5000}, p.Outcomes)
 	require.Equal(t, 125*time.Second, p.Duration)
 	require.Zero(t, p.Dropped)
-	require.Equal(t, &Limits{1, 4899, 100}, p.Smallest)
+	require.Equal(t, &Limits{1, 4899, 100, 0}, p.Smallest)
 	require.Less(t, math.Abs(p.Latency.P50.Seconds()-65), 5.1)
 }

@@ -33,10 +33,17 @@ type Input struct {
 	// have come. Give one of the two.
 	Duration time.Duration
 
-	ServiceTime    time.Duration // how long a thread works on one request
-	Threads        int           // maxThreads; < 0: no limit, each request has a virtual thread
-	MaxConnections int           // maxConnections; < 0: no limit
-	AcceptCount    int           // acceptCount, before the kernel clamps it to Somaxconn
+	// ServiceTime is how long a thread works on one request; with a backend, what
+	// the thread itself needs, before it calls the backend.
+	ServiceTime time.Duration
+	// BackendConnections is the size of the pool of connections to a backend that
+	// each request calls once, holding its thread meanwhile; 0: no backend.
+	BackendConnections int
+	BackendTime        time.Duration // how long the backend takes to answer
+
+	Threads        int // maxThreads; < 0: no limit, each request has a virtual thread
+	MaxConnections int // maxConnections; < 0: no limit
+	AcceptCount    int // acceptCount, before the kernel clamps it to Somaxconn
 	// InForce: AcceptCount is the Send-Q of a server that runs. Somaxconn as it
 	// is now clamps the next listen(), not that one.
 	InForce bool
@@ -60,6 +67,14 @@ type Input struct {
 	// RoundTrip is the time to the server and back. With 0 (one host) a
 	// client's handshake is over before the next client begins its own.
 	RoundTrip time.Duration
+}
+
+// alone is how long a request takes that never waits.
+func (in *Input) alone() time.Duration {
+	if in.BackendConnections == 0 {
+		return in.ServiceTime
+	}
+	return in.ServiceTime + in.BackendTime
 }
 
 // Backlog is what listen() makes of AcceptCount: Send-Q of the listener.

@@ -75,7 +75,7 @@ func TestPlanOfTheLongestTimes(t *testing.T) {
 	})
 	p := planOf(t, in)
 	require.Equal(t, 180*maxPlanTime, p.Duration)
-	require.Equal(t, &Limits{1, 35_899, 100}, p.Smallest)
+	require.Equal(t, &Limits{1, 35_899, 100, 0}, p.Smallest)
 
 	in.Requests, in.Rate, in.Duration = 0, 1e-12, time.Second
 	require.Equal(t, Outcomes{Served: 1}, planOf(t, in).Outcomes, "the first comes at once, however seldom they come")

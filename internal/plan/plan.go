@@ -63,6 +63,8 @@ type Limits struct {
 	Threads        int // 0: threads do not limit
 	MaxConnections int
 	AcceptCount    int
+	// BackendConnections is the pool's size, 0 without a backend.
+	BackendConnections int
 }
 
 // New simulates the load and looks for the smallest limits that serve it.

@@ -72,23 +72,23 @@ func TestPlanPublishedExperiments(t *testing.T) {
 		duration time.Duration
 		smallest Limits
 	}{
-		{"A1: 100 of 300 wait for the first 200", tomcatBurst(300), Outcomes{Served: 300}, 8293, 10 * s, Limits{28, 199, 100}},
-		{"A2", tomcatBurst(1000), Outcomes{Served: 1000}, 8293, 25 * s, Limits{91, 899, 100}},
-		{"A3: 75 s of work for clients that wait 60", tomcatBurst(3000), Outcomes{Served: 2200, ReadTimeout: 800}, 8293, 75 * s, Limits{273, 2899, 100}},
-		{"A3 with 500 threads", tomcatBurst(3000, threads(500)), Outcomes{Served: 3000}, 8293, 30 * s, Limits{273, 2899, 100}},
-		{"A4: the twelfth round ends as the clients give up", tomcatBurst(6000, threads(500)), Outcomes{Served: 5500, ReadTimeout: 500}, 8293, 60 * s, Limits{546, 5899, 100}},
-		{"A4 with 1000 threads", tomcatBurst(6000, threads(1000)), Outcomes{Served: 6000}, 8293, 30 * s, Limits{546, 5899, 100}},
-		{"A5: 8192 + 100 + 1 get in", tomcatBurst(10000, threads(1000)), Outcomes{Served: 8293, ConnectTimeout: 1707}, 8293, 45 * s, Limits{910, 8192, 1807}},
-		{"A6", tomcatBurst(10000, threads(1000), connections(20000)), Outcomes{Served: 10000}, 20101, 50 * s, Limits{910, 9899, 100}},
-		{"A8", tomcatBurst(10000, threads(1000), acceptCount(2000)), Outcomes{Served: 10000}, 10193, 50 * s, Limits{910, 7999, 2000}},
-		{"A8 on a small somaxconn", tomcatBurst(10000, threads(1000), acceptCount(2000), somaxconn(128)), Outcomes{Served: 8321, ConnectTimeout: 1679}, 8321, 45 * s, Limits{910, 7999, 2000}},
-		{"A9: the kernel's own one", tomcatBurst(10, one, handler(s)), Outcomes{Served: 3, ConnectTimeout: 7}, 3, 3 * s, Limits{1, 1, 8}},
-		{"A9 scaled", tomcatBurst(10, one, handler(500*time.Millisecond), connect(400*time.Millisecond)), Outcomes{Served: 3, ConnectTimeout: 7}, 3, 1500 * time.Millisecond, Limits{1, 1, 8}},
-		{"A9 with accept-count 10", tomcatBurst(10, one, acceptCount(10)), Outcomes{Served: 10}, 12, 50 * s, Limits{1, 1, 8}},
-		{"C1", tomcatBurst(5, threads(1), handler(3*s)), Outcomes{Served: 5}, 8293, 15 * s, Limits{1, 1, 3}},
-		{"C3", tomcatBurst(5, one, handler(3*s), threads(200)), Outcomes{Served: 3, ConnectTimeout: 2}, 3, 9 * s, Limits{1, 1, 3}},
-		{"C5", tomcatBurst(5000, handler(3*s)), Outcomes{Served: 3800, ReadTimeout: 1200}, 8293, 75 * s, Limits{264, 4899, 100}},
-		{"C5 with 400 threads", tomcatBurst(5000, handler(3*s), threads(400)), Outcomes{Served: 5000}, 8293, 39 * s, Limits{264, 4899, 100}},
+		{"A1: 100 of 300 wait for the first 200", tomcatBurst(300), Outcomes{Served: 300}, 8293, 10 * s, Limits{28, 199, 100, 0}},
+		{"A2", tomcatBurst(1000), Outcomes{Served: 1000}, 8293, 25 * s, Limits{91, 899, 100, 0}},
+		{"A3: 75 s of work for clients that wait 60", tomcatBurst(3000), Outcomes{Served: 2200, ReadTimeout: 800}, 8293, 75 * s, Limits{273, 2899, 100, 0}},
+		{"A3 with 500 threads", tomcatBurst(3000, threads(500)), Outcomes{Served: 3000}, 8293, 30 * s, Limits{273, 2899, 100, 0}},
+		{"A4: the twelfth round ends as the clients give up", tomcatBurst(6000, threads(500)), Outcomes{Served: 5500, ReadTimeout: 500}, 8293, 60 * s, Limits{546, 5899, 100, 0}},
+		{"A4 with 1000 threads", tomcatBurst(6000, threads(1000)), Outcomes{Served: 6000}, 8293, 30 * s, Limits{546, 5899, 100, 0}},
+		{"A5: 8192 + 100 + 1 get in", tomcatBurst(10000, threads(1000)), Outcomes{Served: 8293, ConnectTimeout: 1707}, 8293, 45 * s, Limits{910, 8192, 1807, 0}},
+		{"A6", tomcatBurst(10000, threads(1000), connections(20000)), Outcomes{Served: 10000}, 20101, 50 * s, Limits{910, 9899, 100, 0}},
+		{"A8", tomcatBurst(10000, threads(1000), acceptCount(2000)), Outcomes{Served: 10000}, 10193, 50 * s, Limits{910, 7999, 2000, 0}},
+		{"A8 on a small somaxconn", tomcatBurst(10000, threads(1000), acceptCount(2000), somaxconn(128)), Outcomes{Served: 8321, ConnectTimeout: 1679}, 8321, 45 * s, Limits{910, 7999, 2000, 0}},
+		{"A9: the kernel's own one", tomcatBurst(10, one, handler(s)), Outcomes{Served: 3, ConnectTimeout: 7}, 3, 3 * s, Limits{1, 1, 8, 0}},
+		{"A9 scaled", tomcatBurst(10, one, handler(500*time.Millisecond), connect(400*time.Millisecond)), Outcomes{Served: 3, ConnectTimeout: 7}, 3, 1500 * time.Millisecond, Limits{1, 1, 8, 0}},
+		{"A9 with accept-count 10", tomcatBurst(10, one, acceptCount(10)), Outcomes{Served: 10}, 12, 50 * s, Limits{1, 1, 8, 0}},
+		{"C1", tomcatBurst(5, threads(1), handler(3*s)), Outcomes{Served: 5}, 8293, 15 * s, Limits{1, 1, 3, 0}},
+		{"C3", tomcatBurst(5, one, handler(3*s), threads(200)), Outcomes{Served: 3, ConnectTimeout: 2}, 3, 9 * s, Limits{1, 1, 3, 0}},
+		{"C5", tomcatBurst(5000, handler(3*s)), Outcomes{Served: 3800, ReadTimeout: 1200}, 8293, 75 * s, Limits{264, 4899, 100, 0}},
+		{"C5 with 400 threads", tomcatBurst(5000, handler(3*s), threads(400)), Outcomes{Served: 5000}, 8293, 39 * s, Limits{264, 4899, 100, 0}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -151,12 +151,12 @@ func TestPlanWithoutThreadLimit(t *testing.T) {
 	require.Equal(t, Outcomes{Served: 3000}, p.Outcomes)
 	require.Equal(t, 5*time.Second, p.Duration)
 	require.Equal(t, Stage{Name: "max_threads", Peak: 3000}, p.Stages[2])
-	require.Equal(t, &Limits{0, 2899, 100}, p.Smallest)
+	require.Equal(t, &Limits{0, 2899, 100, 0}, p.Smallest)
 	require.Equal(t, []string{"Threads do not limit (virtual threads): max-connections says how many requests are worked on at once."}, p.SmallestNotes())
 
 	p = planOf(t, virtual(200))
 	require.Equal(t, 301, *p.Capacity)
-	require.Equal(t, &Limits{0, 273, 2726}, p.Smallest, "eleven rounds: a twelfth would be a tie")
+	require.Equal(t, &Limits{0, 273, 2726, 0}, p.Smallest, "eleven rounds: a twelfth would be a tie")
 	require.Empty(t, planOf(t, virtual(-1)).Notes())
 
 	busy := planOf(t, tomcatBurst(3000, func(in *Input) {

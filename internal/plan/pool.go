@@ -5,6 +5,10 @@ import "time"
 // freePool is the load on threads that nothing stands in front of. Every
 // request takes the same time, so with n threads a request starts when it has
 // come and the n-th before it is done.
+//
+// A backend is a second row of as many places as there are connections to it: a
+// request goes on when its thread's own work is done and the n-th before it has
+// its answer.
 type freePool struct {
 	in    Input
 	comes []time.Duration // when each request reaches the server
@@ -25,7 +29,14 @@ func (p *freePool) serves(threads int) bool {
 		if i >= threads {
 			t = max(t, p.done[i-threads])
 		}
-		p.done[i] = t + p.in.ServiceTime
+		t += p.in.ServiceTime
+		if n := p.in.BackendConnections; n > 0 {
+			if i >= n {
+				t = max(t, p.done[i-n])
+			}
+			t += p.in.BackendTime
+		}
+		p.done[i] = t
 		if p.in.late(p.done[i] - p.comes[i]) {
 			return false
 		}
@@ -40,7 +51,7 @@ func (in *Input) late(atServer time.Duration) bool {
 	if in.TimeoutFromConnect {
 		patience += in.RoundTrip
 	}
-	return in.ClientTimeout > 0 && atServer+tied(atServer-in.ServiceTime+2*in.RoundTrip) >= patience
+	return in.ClientTimeout > 0 && atServer+tied(atServer-in.alone()+2*in.RoundTrip) >= patience
 }
 
 // peak is the least room that turns nobody away: for those inside when a

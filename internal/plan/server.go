@@ -31,6 +31,10 @@ func (s *planSim) ready(i int32) {
 func (s *planSim) serve(i int32) {
 	s.busy++
 	s.clients[i].state = stateServing
+	if s.in.BackendConnections > 0 {
+		s.timers.set(timerWorked, s.now+s.in.ServiceTime, i)
+		return
+	}
 	s.timers.set(timerFinish, s.now+s.in.ServiceTime, i)
 }
 
@@ -47,9 +51,12 @@ func (s *planSim) finish(i int32) {
 	c.state = stateClosed
 	s.busy--
 	s.conns--
+	if s.in.BackendConnections > 0 {
+		s.hangUp()
+	}
 	s.plan.Duration = max(s.plan.Duration, s.now)
 	arrives := s.now + s.halfTrip
-	late := arrives+tied(arrives-c.start-s.in.ServiceTime) >= c.deadline
+	late := arrives+tied(arrives-c.start-s.in.alone()) >= c.deadline
 	if c.deadline != never && c.connected < c.deadline && (arrives-c.deadline).Abs() <= s.in.ClientTimeout/100 {
 		s.plan.nearTimeout(late)
 	}

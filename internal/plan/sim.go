@@ -53,6 +53,9 @@ type planSim struct {
 	waiting planQueue[int32] // accepted, in the order in which threads take them
 	busy    int
 
+	calls    int              // backend connections in use
+	poolWait planQueue[int32] // threads that wait for one
+
 	plan   *Plan
 	served []time.Duration // latencies
 	rec    *planRecorder
@@ -72,7 +75,7 @@ func simulate(in Input) *Plan {
 			s.now = e.at
 		}
 		s.handle(kind, e.client)
-		s.rec.observe(s.now, s.busy, s.conns, s.accepts.len())
+		s.rec.observe(s.now, s.busy, s.conns, s.accepts.len(), s.calls)
 	}
 	s.plan.Latency = latencyOf(s.served)
 	s.plan.Timeline, s.plan.Stages = s.rec.finish(s.plan.Duration)
@@ -109,6 +112,8 @@ func (s *planSim) handle(kind planTimer, i int32) {
 	switch {
 	case kind == timerFinish:
 		s.finish(i)
+	case kind == timerWorked:
+		s.call(i)
 	case kind == timerConnect:
 		s.connectTimeout(i)
 	case kind == timerResponse:

@@ -19,23 +19,34 @@ import (
 // Where threads do not limit (virtual ones), maxConnections is what says how
 // many requests are worked on at once.
 func smallest(in Input) (limits *Limits, why string) {
-	alone := in.ServiceTime + in.RoundTrip
+	alone := in.alone() + in.RoundTrip
 	if !in.TimeoutFromConnect {
 		alone += in.RoundTrip
 	}
 	switch {
 	case in.ClientTimeout > 0 && alone >= in.ClientTimeout:
 		return nil, fmt.Sprintf("a request alone takes %s, and its client waits no longer than %s", inWords(alone), inWords(in.ClientTimeout))
-	case in.late(in.ServiceTime):
+	case in.late(in.alone()):
 		return nil, fmt.Sprintf("a request alone takes all but %s of its client's timeout, too little to count on: lengthen the timeout", inWords(in.ClientTimeout-alone))
 	}
 	if in.ConnectTimeout > 0 && in.RoundTrip > in.ConnectTimeout {
 		return nil, fmt.Sprintf("the round trip of %s is longer than the connect timeout (%s)", inWords(in.RoundTrip), inWords(in.ConnectTimeout))
 	}
 	f := funnel{in: in, pool: newFreePool(in)}
+	if in.BackendConnections > 0 { // the fewest that serve everybody, with a thread for each request
+		f.pool.in.BackendConnections = 1 + sort.Search(in.Requests-1, func(n int) bool {
+			f.pool.in.BackendConnections = n + 1
+			return f.pool.serves(in.Requests)
+		})
+		f.in.BackendConnections = f.pool.in.BackendConnections
+	}
 	f.workers = 1 + sort.Search(in.Requests-1, func(n int) bool { return f.pool.serves(n + 1) })
 	f.peak = f.pool.peak(f.workers)
-	return f.raiseAcceptCount(f.shareOut())
+	limits, why = f.raiseAcceptCount(f.shareOut())
+	if limits != nil {
+		limits.BackendConnections = f.in.BackendConnections
+	}
+	return limits, why
 }
 
 // funnel shares out the room that a load needs.

@@ -66,7 +66,7 @@ func afterTime(d time.Duration) string {
 func (p *Plan) Notes() []Note {
 	var out []Note
 	for _, n := range []Note{
-		{string(model.CauseMaxThreads), p.poolNote()},
+		{string(p.workCause()), p.poolNote()},
 		{string(model.CauseMaxConnections), p.frontNote()},
 		{string(model.CauseSynBacklog), p.synQueueNote()},
 		{string(model.CauseBacklogClamped), p.clampNote()},
@@ -79,6 +79,14 @@ func (p *Plan) Notes() []Note {
 		}
 	}
 	return out
+}
+
+// workCause names what keeps requests from being finished sooner.
+func (p *Plan) workCause() model.Cause {
+	if p.Input.backendLimits() {
+		return model.CauseConnectionPool
+	}
+	return model.CauseMaxThreads
 }
 
 // workers is how many requests are worked on at once, and what limits them.
@@ -94,10 +102,30 @@ func (in *Input) workers() (n int, limit string) {
 	return in.Requests, "requests (nothing limits them)"
 }
 
-// perSecond is how many requests the workers finish.
+// perSecond is how many requests are finished (Little's law): by the workers, or
+// by the backend where that is fewer.
 func (p *Plan) perSecond() float64 {
 	n, _ := p.Input.workers()
-	return float64(n) / p.Input.ServiceTime.Seconds()
+	byWorkers := float64(n) / p.Input.alone().Seconds()
+	if byBackend, ok := p.Input.backendPerSecond(); ok {
+		return min(byWorkers, byBackend)
+	}
+	return byWorkers
+}
+
+// backendPerSecond is how many requests the backend's connections can carry.
+func (in *Input) backendPerSecond() (float64, bool) {
+	if in.BackendConnections == 0 || in.BackendTime == 0 {
+		return 0, false
+	}
+	return float64(in.BackendConnections) / in.BackendTime.Seconds(), true
+}
+
+// backendLimits: the pool is used up before the workers are.
+func (in *Input) backendLimits() bool {
+	byBackend, ok := in.backendPerSecond()
+	n, _ := in.workers()
+	return ok && byBackend < float64(n)/in.alone().Seconds()
 }
 
 // poolNote says what a longer queue cannot change.
@@ -108,6 +136,9 @@ func (p *Plan) poolNote() string {
 	}
 	workers, limit := in.workers()
 	speed := phrase.Sprintf("%s %s finish %s requests/s", phrase.Number(workers), limit, rate(p.perSecond()))
+	if in.backendLimits() {
+		return p.backendNote()
+	}
 	more, other := "add threads", "accept-count or max-connections"
 	if limit != "threads" {
 		more, other = "raise max-connections", "accept-count"
@@ -122,10 +153,21 @@ func (p *Plan) poolNote() string {
 	return ""
 }
 
+// backendNote says that the pool limits, and what more threads would not change.
+func (p *Plan) backendNote() string {
+	in := &p.Input
+	if p.Outcomes.Failed() == 0 {
+		return ""
+	}
+	needed := int(math.Ceil(p.perSecond()*in.alone().Seconds() - 1e-9))
+	return phrase.Sprintf("%s to the backend, %s each, carry %s requests/s: %s keep them all busy, more threads would only wait for one. Raise the pool as far as the backend bears it, or make its answers faster.",
+		counted(in.BackendConnections, "connection", "connections"), inWords(in.BackendTime), rate(p.perSecond()), counted(needed, "thread", "threads"))
+}
+
 // wholeTime is what the threads need for every request.
 func (p *Plan) wholeTime() time.Duration {
-	rounds := math.Ceil(float64(p.Input.Requests) / (p.perSecond() * p.Input.ServiceTime.Seconds()))
-	return time.Duration(rounds) * p.Input.ServiceTime
+	rounds := math.Ceil(float64(p.Input.Requests) / (p.perSecond() * p.Input.alone().Seconds()))
+	return time.Duration(rounds) * p.Input.alone()
 }
 
 // frontNote explains why clients did not get in.
@@ -143,10 +185,10 @@ func (p *Plan) frontNote() string {
 // noPlaceInTime is the change that would not help.
 func (p *Plan) noPlaceInTime() string {
 	in := &p.Input
-	if in.Threads < 0 || in.ConnectTimeout == 0 || in.ConnectTimeout >= in.ServiceTime || in.Rate > 0 {
+	if in.Threads < 0 || in.ConnectTimeout == 0 || in.ConnectTimeout >= in.alone() || in.Rate > 0 {
 		return ""
 	}
-	return phrase.Sprintf(" More threads would not let them in: the first place is free after %s.", inWords(in.ServiceTime))
+	return phrase.Sprintf(" More threads would not let them in: the first place is free after %s.", inWords(in.alone()))
 }
 
 // synQueueNote tells the drops that more room would not avoid.
@@ -227,7 +269,7 @@ func (p *Plan) SmallestNotes() []string {
 		workers, kind = l.MaxConnections, "connections"
 		out = append(out, "Threads do not limit (virtual threads): max-connections says how many requests are worked on at once.")
 	}
-	if pace := int(math.Ceil(p.Input.Rate * p.Input.ServiceTime.Seconds())); workers < pace {
+	if pace := int(math.Ceil(p.Input.Rate * p.Input.alone().Seconds())); workers < pace {
 		out = append(out, phrase.Sprintf("Enough for this long; to keep pace with %s/s for ever takes %s %s.", rate(p.Input.Rate), phrase.Number(pace), kind))
 	}
 	if l.AcceptCount > p.Input.Somaxconn {

@@ -72,7 +72,7 @@ func TestPlanSummaryAndNotes(t *testing.T) {
 
 func TestPlanSmallestNotes(t *testing.T) {
 	p := planOf(t, tomcatBurst(15000, func(in *Input) { in.Threads = 2000 }))
-	require.Equal(t, &Limits{1364, 8192, 6807}, p.Smallest)
+	require.Equal(t, &Limits{1364, 8192, 6807, 0}, p.Smallest)
 	require.Equal(t, []string{
 		"accept-count 6,807 needs net.core.somaxconn of as much (now 4,096), set before the server starts.",
 		"Or leave accept-count at 100 and set max-connections to 14,899; mind the open files.",

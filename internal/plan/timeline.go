@@ -20,7 +20,7 @@ type Point struct {
 
 // Stage is when a stage of the funnel was full.
 type Stage struct {
-	Name string // accept_queue, max_connections, max_threads
+	Name string // accept_queue, max_connections, max_threads, connection_pool
 	Max  int    // 0: no limit
 	Peak int
 	// FullFor is how long it was full in all, between FullFrom and FullUntil.
@@ -33,25 +33,32 @@ type planRecorder struct {
 	point  Point // as things stand
 	points []Point
 	step   time.Duration
-	stages [3]stageMeter
+	stages []stageMeter
 }
 
 func newPlanRecorder(in *Input) *planRecorder {
-	r := &planRecorder{step: time.Millisecond}
-	r.stages[0].Stage = Stage{Name: "accept_queue", Max: in.Backlog() + 1}
-	r.stages[1].Stage = Stage{Name: "max_connections", Max: max(0, in.MaxConnections)}
-	r.stages[2].Stage = Stage{Name: "max_threads", Max: max(0, in.Threads)}
+	r := &planRecorder{step: time.Millisecond, stages: []stageMeter{
+		{Stage: Stage{Name: "accept_queue", Max: in.Backlog() + 1}},
+		{Stage: Stage{Name: "max_connections", Max: max(0, in.MaxConnections)}},
+		{Stage: Stage{Name: "max_threads", Max: max(0, in.Threads)}},
+	}}
+	if in.BackendConnections > 0 {
+		r.stages = append(r.stages, stageMeter{Stage: Stage{Name: "connection_pool", Max: in.BackendConnections}})
+	}
 	return r
 }
 
 // observe takes note of the stages after something has happened.
-func (r *planRecorder) observe(now time.Duration, busy, conns, queued int) {
+func (r *planRecorder) observe(now time.Duration, busy, conns, queued, calls int) {
 	r.point.InService = busy
 	r.point.Waiting = conns - busy
 	r.point.AcceptQueue = queued
 	r.stages[0].observe(now, queued)
 	r.stages[1].observe(now, conns)
 	r.stages[2].observe(now, busy)
+	if len(r.stages) > 3 {
+		r.stages[3].observe(now, calls)
+	}
 }
 
 // advance adds the grid's points before the next event. Beyond the limit

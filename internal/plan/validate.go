@@ -88,7 +88,7 @@ const (
 // thread, which then does all the work.
 func (in Input) validateSpan() error {
 	requests := in.withDefaults().Requests
-	if work := float64(requests) * in.ServiceTime.Seconds(); work > maxPlanSpan.Seconds() {
+	if work := float64(requests) * in.alone().Seconds(); work > maxPlanSpan.Seconds() {
 		return &InputError{"service-time", in.ServiceTime.String(), fmt.Sprintf(
 			"%d requests of that are %.0f years of work for one thread, a plan spans at most %d; scale the times down", requests, work/year.Seconds(), maxPlanYears)}
 	}
@@ -101,6 +101,14 @@ func (in Input) validateSpan() error {
 
 func (in Input) validateLimits() error {
 	switch {
+	case in.BackendConnections < 0:
+		return &InputError{"backend-connections", strconv.Itoa(in.BackendConnections), "must be 1 or more, or 0 for no backend"}
+	case in.BackendConnections > 0 && in.BackendTime <= 0:
+		return &InputError{"backend-time", in.BackendTime.String(), "must be more than 0 with --backend-connections: how long the backend takes to answer, for example 40ms"}
+	case in.BackendTime != 0 && in.BackendConnections == 0:
+		return &InputError{"backend-time", in.BackendTime.String(), "goes with --backend-connections, the size of the pool"}
+	case in.BackendTime > maxPlanTime:
+		return &InputError{"backend-time", in.BackendTime.String(), "must be 24h or less"}
 	case in.Threads == 0:
 		return &InputError{"threads", "0", "must be 1 or more, or -1 for no limit (virtual threads)"}
 	case in.MaxConnections == 0:

@@ -44,6 +44,9 @@ func (s *screen) planHead(p *plan.Plan) {
 	}
 	limits := planThreads(in.Threads) + " · max-connections" + nbsp + planLimit(in.MaxConnections) +
 		" · accept-count" + nbsp + phrase.Number(in.AcceptCount)
+	if in.BackendConnections > 0 {
+		limits += " · " + plural(in.BackendConnections, "backend connection", "backend connections") + " of" + nbsp + howLong(in.BackendTime)
+	}
 	s.paragraph(0, span{"tcpdiag plan · " + load + ", " + howLong(in.ServiceTime) + " of work each · " + limits, dim})
 	badge, st := span{"FAILS", badgeBad}, bad
 	switch {
@@ -226,6 +229,9 @@ func (s *screen) planSmallest(p *plan.Plan) {
 		threads := ""
 		if l.Threads > 0 {
 			threads = plural(l.Threads, "thread", "threads") + " · "
+		}
+		if l.BackendConnections > 0 {
+			threads += plural(l.BackendConnections, "backend connection", "backend connections") + " · "
 		}
 		s.row(span{"nobody fails", good}, span{"with " + threads + "max-connections" + nbsp + phrase.Number(l.MaxConnections) +
 			" · accept-count" + nbsp + phrase.Number(l.AcceptCount), bold}, span{"or more", plain})

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// behind is a load on a server whose requests each wait for one of ten backend
+// connections: 10 / 2 s = 5 requests/s, whatever the threads.
+func behind(threads int) Input {
+	return Input{
+		Requests: 100, ServiceTime: time.Millisecond, Threads: threads, MaxConnections: 8192, AcceptCount: 100,
+		BackendConnections: 10, BackendTime: 2 * time.Second,
+	}
+}
+
+// More threads than the pool has connections change nothing.
+func TestBackendLimits(t *testing.T) {
+	few, many := planOf(t, behind(40)), planOf(t, behind(150))
+	require.Equal(t, 100, few.Outcomes.Served)
+	require.InDelta(t, 20, few.Duration.Seconds(), 0.01)
+	require.InDelta(t, few.Duration.Seconds(), many.Duration.Seconds(), 0.01)
+	require.InDelta(t, 5, few.perSecond(), 1e-9)
+
+	more := behind(40)
+	more.BackendConnections = 20
+	require.InDelta(t, 10, planOf(t, more).Duration.Seconds(), 0.01, "a pool of twice the size halves it")
+
+	threads := behind(5)
+	require.InDelta(t, 5/2.001, planOf(t, threads).perSecond(), 1e-9, "here the threads are what limits")
+}
+
+// The note names the pool, and the stages show it full.
+func TestBackendIsNamed(t *testing.T) {
+	in := behind(40)
+	in.ClientTimeout = 10 * time.Second
+	p := planOf(t, in)
+	require.Positive(t, p.Outcomes.ReadTimeout)
+	require.Equal(t, string(model.CauseConnectionPool), p.Notes()[0].Code)
+	require.Contains(t, p.Notes()[0].Text, "more threads would only wait for one")
+	pool := p.Stages[3]
+	require.Equal(t, "connection_pool", pool.Name)
+	require.Equal(t, 10, pool.Peak)
+	require.Positive(t, pool.FullFor)
+}
+
+// The smallest settings serve everybody, and one connection less does not.
+func TestBackendSmallest(t *testing.T) {
+	in := behind(40)
+	in.ClientTimeout = 10 * time.Second
+	p := planOf(t, in)
+	require.NotNil(t, p.Smallest)
+	require.Equal(t, 25, p.Smallest.BackendConnections, "four rounds of 2 s end in time, five do not")
+	try := in.withLimits(*p.Smallest)
+	try.BackendConnections = p.Smallest.BackendConnections
+	require.Zero(t, planOf(t, try).Outcomes.Failed())
+	try.BackendConnections--
+	require.Positive(t, planOf(t, try).Outcomes.Failed())
+	try.BackendConnections++
+	try.Threads--
+	require.Positive(t, planOf(t, try).Outcomes.Failed())
+}
+
+func TestBackendInputErrors(t *testing.T) {
+	for name, change := range map[string]func(*Input){
+		"backend-connections": func(in *Input) { in.BackendConnections = -1 },
+		"backend-time":        func(in *Input) { in.BackendTime = 0 },
+	} {
+		in := behind(40)
+		change(&in)
+		var wrong *InputError
+		require.ErrorAs(t, in.Validate(), &wrong)
+		require.Equal(t, name, wrong.Name)
+	}
+	in := behind(40)
+	in.BackendConnections = 0
+	require.ErrorContains(t, in.Validate(), "goes with --backend-connections")
+}
