@@ -23,7 +23,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean
+.PHONY: build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -144,6 +144,12 @@ servers:
 # Prometheus and Alertmanager with the delivered rules beside a real Tomcat.
 stack:
 	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(STACK_TESTS)
+
+# Large and busy hosts, built on the real kernel in namespaces of their own: how old
+# what the agent says is, and what it takes. Needs root; ten minutes at most, and
+# 5 GB of memory for the million sockets (SCALE=-ends=100000 for fewer).
+scale:
+	$(GO) run ./internal/test/scale $(SCALE)
 
 # Each fuzz target for a while.
 fuzz:

@@ -3,94 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
-
-// program is tcpdiag's agent under measurement.
-type program struct {
-	*exec.Cmd
-	address string
-	client  *http.Client
-	started time.Time
-}
-
-// startAgent returns when the agent is ready: its first scan is done.
-func (b *bench) startAgent(ctx context.Context, args ...string) (*program, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	all := append([]string{"agent", "--log-level", "error", "--web.listen-address", address}, args...)
-	p := &program{Cmd: exec.CommandContext(ctx, b.Tcpdiag, all...), address: address, client: &http.Client{Timeout: 5 * time.Second}}
-	p.Stderr = os.Stderr
-	p.started = time.Now()
-	if err := p.Start(); err != nil {
-		return nil, err
-	}
-	return p, p.ready(ctx)
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback, at once
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-func (p *program) ready(ctx context.Context) error {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(500 * time.Microsecond) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if _, err := p.get(ctx, "/-/ready"); err == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("agent %v: not ready within 30 s", p.Args)
-}
-
-func (p *program) get(ctx context.Context, path string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+path, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := p.client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", path, response.Status)
-	}
-	return string(body), err
-}
-
-// metric is the value of the first series of that name.
-func (p *program) metric(ctx context.Context, name string) (float64, error) {
-	body, err := p.get(ctx, "/metrics")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(body) {
-		rest, ok := strings.CutPrefix(line, name)
-		if ok && (rest[0] == ' ' || rest[0] == '{') {
-			return strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(rest, ' '):]), 64)
-		}
-	}
-	return 0, fmt.Errorf("no metric %q", name)
-}
-
-func (p *program) stop() { end(p.Cmd) }
 
 // smallMemory is the resident memory with next to nothing to watch, after some
 // scrapes, which allocate.
@@ -98,13 +16,13 @@ func (b *bench) smallMemory(ctx context.Context) error {
 	if err := b.table.grow(ctx, 10); err != nil {
 		return err
 	}
-	agent, err := b.startAgent(ctx, "--port", strconv.Itoa(watchedPort))
+	agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort))
 	if err != nil {
 		return err
 	}
-	defer agent.stop()
+	defer agent.Stop()
 	for range 40 {
-		if _, err := agent.get(ctx, "/metrics"); err != nil {
+		if _, err := agent.Get(ctx, "/metrics"); err != nil {
 			return err
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -112,12 +30,12 @@ func (b *bench) smallMemory(ctx context.Context) error {
 	return b.memory(agent)
 }
 
-func (b *bench) memory(agent *program) error {
-	now, highest, err := resident(agent.Process.Pid)
+func (b *bench) memory(agent *crowd.Agent) error {
+	now, highest, err := crowd.Resident(agent.Process.Pid)
 	if err != nil {
 		return err
 	}
-	files, err := shared(agent.Process.Pid)
+	files, err := crowd.Shared(agent.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -140,15 +58,15 @@ func (b *bench) processorTime(ctx context.Context) error {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		defer end(cmd)
+		defer crowd.End(cmd)
 		commands = append(commands, cmd)
 	}
 	for _, interval := range []string{"10ms", "1ms"} {
-		agent, err := b.startAgent(ctx, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval)
+		agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval)
 		if err != nil {
 			return err
 		}
-		defer agent.stop()
+		defer agent.Stop()
 		commands = append(commands, agent.Cmd)
 	}
 	time.Sleep(2 * time.Second) // past the start
@@ -182,7 +100,7 @@ func spend(commands []*exec.Cmd, during time.Duration) ([]time.Duration, error) 
 		out := make([]time.Duration, len(commands))
 		for i, c := range commands {
 			var err error
-			if out[i], err = cpuTime(c.Process.Pid); err != nil {
+			if out[i], err = crowd.CPUTime(c.Process.Pid); err != nil {
 				return nil, err
 			}
 		}
@@ -204,22 +122,22 @@ func spend(commands []*exec.Cmd, during time.Duration) ([]time.Duration, error) 
 // from there back to the first sample by the samples taken until then.
 func (b *bench) start(ctx context.Context) error {
 	for range b.Holders {
-		holder, err := startChild(ctx, 0, "hold", strconv.Itoa(b.Files))
+		holder, err := crowd.Start(ctx, 0, "hold", strconv.Itoa(b.Files))
 		if err != nil {
 			return err
 		}
-		defer holder.stop()
+		defer holder.Stop()
 	}
 	const interval = time.Millisecond
 	var ready, first []time.Duration
 	for range 9 {
-		agent, err := b.startAgent(ctx, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval.String(), "--scan-interval", "1m")
+		agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval.String(), "--scan-interval", "1m")
 		if err != nil {
 			return err
 		}
-		took := time.Since(agent.started)
-		samples, err := agent.metric(ctx, "tcpdiag_listener_accept_queue_fill_ratio_count")
-		agent.stop()
+		took := time.Since(agent.Started)
+		samples, err := agent.Metric(ctx, "tcpdiag_listener_accept_queue_fill_ratio_count")
+		agent.Stop()
 		if err != nil {
 			samples = 0
 		}
@@ -237,26 +155,26 @@ func (b *bench) start(ctx context.Context) error {
 // its scans take of a core. The one whose share is measured samples seldom.
 func (b *bench) longRunning(ctx context.Context) error {
 	port := strconv.Itoa(watchedPort)
-	agent, err := b.startAgent(ctx, "--port", port)
+	agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", port)
 	if err != nil {
 		return err
 	}
-	defer agent.stop()
-	scanner, err := b.startAgent(ctx, "--port", port, "--sample-interval", "10s")
+	defer agent.Stop()
+	scanner, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", port, "--sample-interval", "10s")
 	if err != nil {
 		return err
 	}
-	defer scanner.stop()
+	defer scanner.Stop()
 	began := time.Now()
 	var scrapes []time.Duration
 	var work []usage
 	for time.Since(began) < 7*b.Turn {
 		start := time.Now()
-		if _, err := agent.get(ctx, "/metrics"); err != nil {
+		if _, err := agent.Get(ctx, "/metrics"); err != nil {
 			return err
 		}
 		scrapes = append(scrapes, time.Since(start))
-		used, err := cpuTime(scanner.Process.Pid)
+		used, err := crowd.CPUTime(scanner.Process.Pid)
 		if err != nil {
 			return err
 		}
@@ -264,11 +182,11 @@ func (b *bench) longRunning(ctx context.Context) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	share := shareOfBursts(work)
-	interval, err := scanner.metric(ctx, "tcpdiag_scan_interval_seconds")
+	interval, err := scanner.Metric(ctx, "tcpdiag_scan_interval_seconds")
 	if err != nil {
 		return err
 	}
-	missed, err := agent.metric(ctx, "tcpdiag_missed_ticks_total")
+	missed, err := agent.Metric(ctx, "tcpdiag_missed_ticks_total")
 	if err != nil {
 		return err
 	}

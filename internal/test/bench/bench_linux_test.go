@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -51,17 +52,17 @@ func TestTableGrows(t *testing.T) {
 func TestProcessorTimeAndMemory(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "tick", "1ms")
 	require.NoError(t, cmd.Start())
-	defer end(cmd)
+	defer crowd.End(cmd)
 	require.Eventually(t, func() bool {
-		used, err := cpuTime(cmd.Process.Pid)
+		used, err := crowd.CPUTime(cmd.Process.Pid)
 		require.NoError(t, err)
 		return used > 2*time.Millisecond
 	}, 10*time.Second, 5*time.Millisecond)
-	now, highest, err := resident(cmd.Process.Pid)
+	now, highest, err := crowd.Resident(cmd.Process.Pid)
 	require.NoError(t, err)
 	require.Greater(t, now, int64(1<<20))
 	require.GreaterOrEqual(t, highest, now)
-	files, err := shared(cmd.Process.Pid)
+	files, err := crowd.Shared(cmd.Process.Pid)
 	require.NoError(t, err)
 	require.Less(t, files, now)
 }

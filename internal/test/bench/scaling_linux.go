@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
 // firstOfMany is the first of the ports of the server that has many.
@@ -67,15 +68,15 @@ func (b *bench) oneSize(ctx context.Context) error {
 // byListeners watches more and more ports of a process that has 500.
 func (b *bench) byListeners(ctx context.Context) error {
 	const most = 500
-	args, list := []string{"serve"}, []uint16{}
+	args, list := []string{"serve", "4096"}, []uint16{}
 	for i := range most {
 		args, list = append(args, strconv.Itoa(firstOfMany+i)), append(list, uint16(firstOfMany+i))
 	}
-	server, err := startChild(ctx, 0, args...)
+	server, err := crowd.Start(ctx, 0, args...)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
+	defer server.Stop()
 	for _, n := range []int{1, 2, 8, 16, 50, 100, 200, most} {
 		p, err := measureOne(ctx, n, ports(list[:n]...))
 		if err != nil {
@@ -111,12 +112,12 @@ func (b *bench) manyOfBoth(ctx context.Context) (err error) {
 const ownTables = "/proc/sys/net/ipv4/tcp_child_ehash_entries"
 
 func (b *bench) namespaces(ctx context.Context, sizes ...int) (points []point, err error) {
-	servers := make([]*child, sizes[len(sizes)-1])
+	servers := make([]*crowd.Child, sizes[len(sizes)-1])
 	var starting errgroup.Group
 	starting.SetLimit(8)
 	for i := range servers {
 		starting.Go(func() (err error) {
-			servers[i], err = startChild(ctx, unix.CLONE_NEWNET, "serve", strconv.Itoa(watchedPort))
+			servers[i], err = crowd.Start(ctx, unix.CLONE_NEWNET, "serve", "4096", strconv.Itoa(watchedPort))
 			return err
 		})
 	}
@@ -125,8 +126,8 @@ func (b *bench) namespaces(ctx context.Context, sizes ...int) (points []point, e
 	}
 	pids := make([]int, len(servers))
 	for i, s := range servers {
-		defer s.stop()
-		pids[i] = s.pid()
+		defer s.Stop()
+		pids[i] = s.PID()
 	}
 	for _, n := range sizes {
 		p, err := measureOne(ctx, n, func(o *observer.Options) { o.PIDs = pids[:n] })

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
 // Ports: the watched server's, and those of the servers that fill the table.
@@ -27,7 +29,7 @@ type table struct {
 
 type pair struct {
 	port           int
-	server, client *child
+	server, client *crowd.Child
 	connections    int
 }
 
@@ -59,13 +61,13 @@ func (t *table) grow(ctx context.Context, sockets int) error {
 }
 
 func (t *table) add(ctx context.Context, port int) error {
-	server, err := startChild(ctx, 0, "serve", strconv.Itoa(port))
+	server, err := crowd.Start(ctx, 0, "serve", "4096", strconv.Itoa(port))
 	if err != nil {
 		return err
 	}
-	client, err := startChild(ctx, 0, "dial")
+	client, err := crowd.Start(ctx, 0, "dial")
 	if err != nil {
-		server.stop()
+		server.Stop()
 		return err
 	}
 	t.pairs = append(t.pairs, &pair{port: port, server: server, client: client})
@@ -75,8 +77,8 @@ func (t *table) add(ctx context.Context, port int) error {
 // stop ends the processes, and with them their sockets.
 func (t *table) stop() {
 	for _, p := range t.pairs {
-		p.server.stop()
-		p.client.stop()
+		p.server.Stop()
+		p.client.Stop()
 	}
 	t.pairs, t.size = nil, 0
 }
@@ -94,8 +96,8 @@ func (p *pair) open(n int) error {
 		return nil
 	}
 	var both errgroup.Group
-	both.Go(func() error { return p.server.do(0, n) })
-	both.Go(func() error { return p.client.do(p.port, n) })
+	both.Go(func() error { return p.server.Do(0, n) })
+	both.Go(func() error { return p.client.Do(p.port, n) })
 	if err := both.Wait(); err != nil {
 		return fmt.Errorf("%d connections to port %d: %w", n, p.port, err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
 const tomcatPort = 8090
@@ -39,14 +41,14 @@ func (b *bench) tomcat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer end(server)
-	agents := []*program{nil} // none
+	defer crowd.End(server)
+	agents := []*crowd.Agent{nil} // none
 	for _, interval := range []string{"10ms", "1ms"} {
-		a, err := b.startAgent(ctx, "--port", strconv.Itoa(tomcatPort), "--sample-interval", interval)
+		a, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(tomcatPort), "--sample-interval", interval)
 		if err != nil {
 			return err
 		}
-		defer a.stop()
+		defer a.Stop()
 		if err := a.Process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
@@ -85,13 +87,13 @@ func withoutTimeWait(do func()) error {
 // throughput counts what is served to one wrk, in turns that go over into one
 // another. Every other turn is without an agent. The second, whose row holds no
 // budget, has a quarter of the turns of the first.
-func (b *bench) throughput(ctx context.Context, agents []*program) ([]turn, error) {
+func (b *bench) throughput(ctx context.Context, agents []*crowd.Agent) ([]turn, error) {
 	order := slices.Concat(slices.Repeat([]int{0, 1}, b.Tomcat), slices.Repeat([]int{0, 2}, b.Tomcat/4), []int{0})
 	load := exec.CommandContext(ctx, "wrk", "-t1", "-c32", fmt.Sprintf("-d%ds", 2*len(order)*turnSeconds+30), tomcatURL())
 	if err := load.Start(); err != nil {
 		return nil, err
 	}
-	defer end(load) // long before its time
+	defer crowd.End(load) // long before its time
 	time.Sleep(2 * time.Second)
 	turns := make([]turn, 0, len(order))
 	for _, i := range order {
@@ -105,16 +107,16 @@ func (b *bench) throughput(ctx context.Context, agents []*program) ([]turn, erro
 	return turns, nil
 }
 
-func oneTurn(ctx context.Context, agent *program) (t turn, err error) {
+func oneTurn(ctx context.Context, agent *crowd.Agent) (t turn, err error) {
 	before, err := readCounts(ctx, agent)
 	if err != nil {
 		return t, err
 	}
-	if err := agent.carryOn(); err != nil {
+	if err := carryOn(agent); err != nil {
 		return t, err
 	}
 	time.Sleep(turnSeconds * time.Second)
-	if err := agent.halt(); err != nil {
+	if err := halt(agent); err != nil {
 		return t, err
 	}
 	after, err := readCounts(ctx, agent)
@@ -134,44 +136,44 @@ type counts struct {
 	used      time.Duration // the agent's processor time
 }
 
-func readCounts(ctx context.Context, agent *program) (t counts, err error) {
+func readCounts(ctx context.Context, agent *crowd.Agent) (t counts, err error) {
 	if t.responses, err = responses(ctx); err != nil {
 		return t, err
 	}
 	t.at = time.Now()
 	if agent != nil {
-		t.used, err = cpuTime(agent.Process.Pid)
+		t.used, err = crowd.CPUTime(agent.Process.Pid)
 	}
 	return t, err
 }
 
-// carryOn ends halt. A nil program does neither.
-func (p *program) carryOn() error { return p.signal(syscall.SIGCONT) }
+// carryOn ends halt. A nil agent does neither.
+func carryOn(a *crowd.Agent) error { return signalled(a, syscall.SIGCONT) }
 
-// halt stops the program as it is.
-func (p *program) halt() error { return p.signal(syscall.SIGSTOP) }
+// halt stops the agent as it is.
+func halt(a *crowd.Agent) error { return signalled(a, syscall.SIGSTOP) }
 
-func (p *program) signal(s os.Signal) error {
-	if p == nil {
+func signalled(a *crowd.Agent, s os.Signal) error {
+	if a == nil {
 		return nil
 	}
-	return p.Process.Signal(s)
+	return a.Process.Signal(s)
 }
 
 // tails are the p99 of each agent's turns.
-func (b *bench) tails(ctx context.Context, agents []*program) ([][]time.Duration, error) {
+func (b *bench) tails(ctx context.Context, agents []*crowd.Agent) ([][]time.Duration, error) {
 	all := make([][]time.Duration, len(agents))
 	for round := range tailRounds {
 		for i := range agents {
 			which := (i + round) % len(agents)
-			if err := agents[which].carryOn(); err != nil {
+			if err := carryOn(agents[which]); err != nil {
 				return nil, err
 			}
 			p99, err := wrk(ctx, tailSeconds)
 			if err != nil {
 				return nil, err
 			}
-			if err := agents[which].halt(); err != nil {
+			if err := halt(agents[which]); err != nil {
 				return nil, err
 			}
 			all[which] = append(all[which], p99)
@@ -229,7 +231,7 @@ func (b *bench) startTomcat(ctx context.Context) (*exec.Cmd, error) {
 			return cmd, nil
 		}
 	}
-	end(cmd)
+	crowd.End(cmd)
 	return nil, fmt.Errorf("%s: does not answer on port %d", b.Jar, tomcatPort)
 }
 

@@ -6,12 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
 )
 
@@ -46,37 +45,22 @@ func build(ctx context.Context, dir string, o *options) error {
 	return err
 }
 
-// enterWorld runs the program again with namespaces of its own: network, so
-// that nothing of the machine's is touched or counted; processes, so that
-// nothing stays behind; mounts, for the /proc that belongs to it.
+// enterWorld runs the program again with namespaces of its own.
 func enterWorld(ctx context.Context, o options) error {
 	tcpdiag, err := filepath.Abs(o.Tcpdiag)
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "/proc/self/exe",
+	return crowd.Enter(ctx, worldVariable,
 		"-sockets", strconv.Itoa(o.Sockets), "-processes", strconv.Itoa(o.Holders), "-descriptors", strconv.Itoa(o.Files),
 		"-turn", o.Turn.String(), "-turns", strconv.Itoa(o.Turns), "-tomcat-turns", strconv.Itoa(o.Tomcat),
 		"-out", o.Out, "-tcpdiag", tcpdiag, "-jar", o.Jar, "-deadline", o.Deadline.String())
-	cmd.Env = append(os.Environ(), worldVariable+"=1")
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS,
-		Pdeathsig:  syscall.SIGKILL,
-	}
-	return cmd.Run()
 }
 
 // furnish makes the fresh namespaces usable.
 func furnish() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("private mounts: %w", err)
-	}
-	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		return fmt.Errorf("mount /proc: %w", err)
-	}
-	if err := loopbackUp(); err != nil {
-		return fmt.Errorf("loopback: %w", err)
+	if err := crowd.Furnish(); err != nil {
+		return err
 	}
 	for name, value := range map[string]string{
 		"net/ipv4/ip_local_port_range": "10000 65535", // above all the listeners,
@@ -87,20 +71,6 @@ func furnish() error {
 		}
 	}
 	return nil
-}
-
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
 // machine describes what the numbers were taken on.
@@ -127,7 +97,7 @@ func machine() (rows [][2]string) {
 		return strings.TrimSpace(line)
 	}
 	return [][2]string{
-		{"processors", strconv.Itoa(cpus()) + " × " + first("/proc/cpuinfo", "model name")},
+		{"processors", strconv.Itoa(runtime.NumCPU()) + " × " + first("/proc/cpuinfo", "model name")},
 		{"memory", first("/proc/meminfo", "MemTotal")},
 		{"kernel", first("/proc/sys/kernel/osrelease", "\x00")},
 		{"Go", version("go", "version")},

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+)
+
+// watched is how many connections H2's server has.
+const watched = 10_000
+
+// endMemory is about what one end of an idle connection takes of the kernel:
+// tcp_sock, its socket's inode and dentry, file and descriptor.
+const endMemory = 5 << 10
+
+// million is H2: one namespace with very many socket ends, of which one server's
+// connections are watched; before, with those alone.
+func (s *scale) million(ctx context.Context) error {
+	ends, note, err := roomFor(s.Ends)
+	if err != nil {
+		return err
+	}
+	l := limits{maxConnections: watched, acceptCount: 100}
+	one, err := startServer(ctx, 0, l, watched)
+	if err != nil {
+		return err
+	}
+	defer one.stop()
+	agent, err := crowd.StartAgent(ctx, s.Tcpdiag, append(l.flags(), "--port", fmt.Sprint(port))...)
+	if err != nil {
+		return err
+	}
+	defer agent.Stop()
+	half := max(s.Calm/2, time.Second)
+	alone, err := calm(ctx, agent, half)
+	if err != nil {
+		return err
+	}
+	b := bulk{}
+	defer b.stop()
+	if err := b.grow(ctx, ends-2*watched); err != nil {
+		return err
+	}
+	among, err := calm(ctx, agent, half)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s socket ends, %s connections watched", count(ends), count(watched))
+	s.report.add(calmRow("H2", fmt.Sprintf("%s, calm: share of a core over %.0f s", name, half.Seconds()), among))
+	s.report.add(row{
+		Scenario: "H2", What: "the same against the watched connections alone", Budget: "≤ 1.5 ×", Ours: fmt.Sprintf("%.2f ×", among/alone),
+		Note: percent(alone) + " alone" + note, Met: among <= 1.5*alone,
+	})
+	patients, share, err := trouble(ctx, agent, []*server{one})
+	if err != nil {
+		return err
+	}
+	s.report.add(troubleRows("H2", "in trouble", patients, share)...)
+	memory, err := memoryRow("H2", agent)
+	s.report.add(memory)
+	return err
+}
+
+// roomFor makes fewer of them where the memory does not hold as many.
+func roomFor(ends int) (fit int, note string, err error) {
+	content, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, "", err
+	}
+	_, rest, _ := strings.Cut(string(content), "MemAvailable:")
+	var kilobytes int
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		return 0, "", fmt.Errorf("MemAvailable: %w", err)
+	}
+	if fit = kilobytes << 10 / 2 / endMemory; fit < ends {
+		return fit, "; the memory does not hold " + count(ends), nil
+	}
+	return ends, "", nil
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+)
+
+// node is H1: a host with many sockets and a server in each of many namespaces,
+// of which one is overloaded, then three at once.
+func (s *scale) node(ctx context.Context) error {
+	l := limits{maxConnections: 20, acceptCount: 10}
+	servers, err := startServers(ctx, s.Namespaces, l, 15)
+	defer stopAll(servers)
+	if err != nil {
+		return err
+	}
+	b := bulk{}
+	defer b.stop()
+	if err := b.grow(ctx, s.Sockets-s.Namespaces*2*15); err != nil {
+		return err
+	}
+	agent, err := crowd.StartAgent(ctx, s.Tcpdiag, append(l.flags(), pids(servers)...)...)
+	if err != nil {
+		return err
+	}
+	defer agent.Stop()
+	share, err := calm(ctx, agent, s.Calm)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%s sockets, %d namespaces, calm: share of a core over %.0f s", count(s.Sockets), s.Namespaces, s.Calm.Seconds())
+	s.report.add(calmRow("H1", what, share))
+	for _, group := range []struct {
+		name    string
+		servers []*server
+	}{{"one in trouble", servers[:1]}, {"three in trouble", servers[1:4]}} {
+		patients, share, err := trouble(ctx, agent, group.servers)
+		if err != nil {
+			return err
+		}
+		s.report.add(troubleRows("H1", group.name, patients, share)...)
+	}
+	memory, err := memoryRow("H1", agent)
+	s.report.add(memory)
+	return err
+}

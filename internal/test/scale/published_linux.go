@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+)
+
+// published is what the agent says of one namespace at one moment.
+type published struct {
+	drops, queue  uint64
+	status, cause string
+}
+
+// look asks the agent for everything. The times are those of the answers, so that
+// an answer that comes late is held against the agent.
+func look(ctx context.Context, agent *crowd.Agent) (by map[uint64]published, metricsAt, snapshotAt time.Time, err error) {
+	by = make(map[uint64]published)
+	metrics, err := agent.Get(ctx, "/metrics")
+	if err != nil {
+		return nil, metricsAt, snapshotAt, fmt.Errorf("/metrics: %w", err)
+	}
+	metricsAt = time.Now()
+	for line := range strings.Lines(metrics) {
+		addSeries(by, line)
+	}
+	body, err := agent.Get(ctx, "/api/v1/snapshot")
+	if err != nil {
+		return nil, metricsAt, snapshotAt, fmt.Errorf("snapshot: %w", err)
+	}
+	snapshotAt = time.Now()
+	var snapshot api.Snapshot
+	if err := json.Unmarshal([]byte(body), &snapshot); err != nil {
+		return nil, metricsAt, snapshotAt, fmt.Errorf("snapshot: %w", err)
+	}
+	for _, l := range snapshot.Listeners {
+		p := by[l.NetNS]
+		p.status, p.cause = l.Verdict.Status, l.Verdict.Cause
+		by[l.NetNS] = p
+	}
+	return by, metricsAt, snapshotAt, nil
+}
+
+// addSeries adds a line of /metrics to its namespace. What could not be attributed
+// is seen, too.
+func addSeries(by map[uint64]published, line string) {
+	name, rest, ok := strings.Cut(line, "{")
+	if !ok {
+		return
+	}
+	_, after, ok := strings.Cut(rest, `netns="`)
+	if !ok {
+		return
+	}
+	id, _, _ := strings.Cut(after, `"`)
+	ns, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
+		return
+	}
+	value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
+	if err != nil {
+		return
+	}
+	p := by[ns]
+	switch name {
+	case "tcpdiag_listener_dropped_packets_total", "tcpdiag_netns_unattributed_dropped_packets_total":
+		p.drops += uint64(value)
+	case "tcpdiag_listener_accept_queue_length":
+		p.queue += uint64(value)
+	}
+	by[ns] = p
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+)
+
+// How often the agent is asked.
+const (
+	calmPoll    = 2 * time.Second
+	troublePoll = 100 * time.Millisecond
+	troubleFor  = 10 * time.Second
+	rightCause  = "max_connections"
+)
+
+// patient is a server in trouble, and what was seen of it.
+type patient struct {
+	*server
+	truth *truth
+	// before is what the kernel had counted that the agent had not: it counts from
+	// its own start.
+	before uint64
+	// From the first dropped packet to the first snapshot that says so; negative
+	// as long as none has.
+	losing, cause       time.Duration
+	dropsAge, queueAge  time.Duration // the most
+	statusNow, causeNow string
+	wrong               string // the first other cause that was given while losing
+}
+
+// trouble overloads the servers at once and watches what the agent makes of it,
+// and what that takes of a core.
+func trouble(ctx context.Context, agent *crowd.Agent, servers []*server) ([]*patient, float64, error) {
+	var patients []*patient
+	following, stop := context.WithCancel(ctx)
+	var background errgroup.Group
+	defer func() { stop(); _ = background.Wait() }()
+	for _, s := range servers {
+		t, err := newTruth(s)
+		if err != nil {
+			return nil, 0, err
+		}
+		background.Go(func() error { return t.follow(following) })
+		patients = append(patients, &patient{server: s, truth: t, losing: -1, cause: -1})
+	}
+	by, _, _, err := look(ctx, agent)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, p := range patients {
+		p.before = p.truth.dropped() - by[p.netns].drops
+	}
+	used, err := crowd.CPUTime(agent.Process.Pid)
+	if err != nil {
+		return nil, 0, err
+	}
+	start := time.Now()
+	for _, s := range servers {
+		background.Go(s.overload)
+	}
+	for time.Since(start) < troubleFor {
+		if err := examine(ctx, agent, patients); err != nil {
+			return nil, 0, err
+		}
+		time.Sleep(troublePoll)
+	}
+	after, err := crowd.CPUTime(agent.Process.Pid)
+	share := float64(after-used) / float64(time.Since(start))
+	for i := 0; err == nil && i < len(servers); i++ {
+		err = servers[i].relieve()
+	}
+	return patients, share, err
+}
+
+// examine holds one answer of the agent against the truth.
+func examine(ctx context.Context, agent *crowd.Agent, patients []*patient) error {
+	by, metricsAt, snapshotAt, err := look(ctx, agent)
+	if err != nil {
+		return err
+	}
+	for _, p := range patients {
+		p.take(by[p.netns], metricsAt, snapshotAt)
+	}
+	return nil
+}
+
+func (p *patient) take(now published, metricsAt, snapshotAt time.Time) {
+	drops, queue := p.truth.staleness(metricsAt, p.before+now.drops, now.queue)
+	p.dropsAge, p.queueAge = max(p.dropsAge, drops), max(p.queueAge, queue)
+	p.statusNow, p.causeNow = now.status, now.cause
+	first, dropped := p.truth.firstDrop()
+	if !dropped || now.status != "losing" {
+		return
+	}
+	if p.losing < 0 {
+		p.losing = snapshotAt.Sub(first)
+	}
+	switch {
+	case now.cause != rightCause && p.wrong == "":
+		p.wrong = now.cause
+	case now.cause == rightCause && p.cause < 0:
+		p.cause = snapshotAt.Sub(first)
+	}
+}
+
+// calm is the share of a core over the time, with a scrape every two seconds.
+func calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (float64, error) {
+	used, err := crowd.CPUTime(agent.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	for time.Since(start) < during {
+		if _, _, _, err := look(ctx, agent); err != nil {
+			return 0, err
+		}
+		time.Sleep(calmPoll)
+	}
+	after, err := crowd.CPUTime(agent.Process.Pid)
+	return float64(after-used) / float64(time.Since(start)), err
+}
