@@ -23,6 +23,7 @@ type Listener struct {
 	Capacity    *int         `json:"capacity,omitempty"`
 	Limits      []Limit      `json:"limits,omitempty"`
 	Losses      *Losses      `json:"losses,omitempty"`
+	Clients     *Clients     `json:"clients,omitempty"`
 	Verdict     Verdict      `json:"verdict"`
 }
 
@@ -123,6 +124,7 @@ func newListener(l *model.Listener) Listener {
 		Capacity:    l.Capacity(),
 		Limits:      newLimits(l.Limits),
 		Losses:      newLosses(l.Losses),
+		Clients:     newClients(l.Losses),
 		Verdict:     newVerdict(&l.Verdict),
 	}
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
+	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
@@ -136,8 +138,30 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	if o.config != "" {
 		web.Reload = func(ctx context.Context) error { return o.reload(ctx, s, given) }
 	}
-	return agent.Run(ctx, s, web)
+	f, err := o.follower(s)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return agent.Run(ctx, followed{s, f}, web)
 }
+
+// followed is the sampler with the follower of its clients.
+type followed struct {
+	sampler  *observer.Sampler
+	follower *clients.Follower
+}
+
+// Run ends when one of the two does.
+func (f followed) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return f.sampler.Run(ctx) })
+	g.Go(func() error { return f.follower.Run(ctx) })
+	return g.Wait()
+}
+
+// Snapshot is the latest, with clients.
+func (f followed) Snapshot() *model.Snapshot { return f.follower.Snapshot() }
 
 func (o *agentOptions) logger(w io.Writer) *slog.Logger {
 	var level slog.Level

@@ -2,13 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
+	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/render"
@@ -82,10 +85,15 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer s.Close()
-	if err := s.Observe(ctx, o.interval); err != nil {
+	f, err := o.follower(s)
+	if err != nil {
 		return err
 	}
-	snap := s.Snapshot()
+	defer f.Close()
+	if err := o.observe(ctx, s, f); err != nil {
+		return err
+	}
+	snap := f.Snapshot()
 	if err := write(w, snap, o.output); err != nil {
 		return err
 	}
@@ -93,6 +101,24 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 		return &statusError{worst}
 	}
 	return nil
+}
+
+// observe follows the clients from the first look to the second.
+func (o *snapshotOptions) observe(ctx context.Context, s *observer.Sampler, f *clients.Follower) error {
+	if o.interval == 0 {
+		return errors.Join(s.Observe(ctx, 0), f.Update())
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	within, looked := context.WithCancel(ctx)
+	g.Go(func() error { return f.Run(within) })
+	g.Go(func() error {
+		defer looked()
+		return s.Observe(ctx, o.interval)
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return f.Update()
 }
 
 func write(w io.Writer, snap *model.Snapshot, output string) error {

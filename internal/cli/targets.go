@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
@@ -25,6 +26,8 @@ type targets struct {
 	allNetNS bool
 	limits   limits
 	actuator string
+
+	handshakes clients.Mode
 }
 
 // limits are numbers given by hand; -1 for maxConnections means no limit.
@@ -40,6 +43,17 @@ func (t *targets) register(flags *pflag.FlagSet) {
 	flags.Var(&t.limits.acceptCount, "accept-count", "Tomcat's acceptCount as configured (default: discovered)")
 	flags.Var(&t.limits.maxThreads, "max-threads", "Tomcat's maxThreads (default: discovered)")
 	flags.StringVar(&t.actuator, "actuator", "", "base URL of the application's Actuator to ask, such as http://127.0.0.1:8081/actuator")
+	t.handshakes = clients.Auto
+	flags.Var(&t.handshakes, "handshakes", "count clients beside packets by following TCP handshakes (addresses and ports, no payload), which needs CAP_NET_RAW: auto (where it is allowed), on or off")
+}
+
+// follower adds clients to the snapshots of a sampler.
+func (t *targets) follower(s *observer.Sampler) (*clients.Follower, error) {
+	proc, err := hostproc.NewFS(procMount)
+	if err != nil {
+		return nil, err
+	}
+	return clients.NewFollower(t.handshakes, s.Snapshot, clients.NewOpener(procMount, proc)), nil
 }
 
 // options fills in the sampler's options.

@@ -76,6 +76,11 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer s.Close()
+	f, err := o.follower(s)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if o.lasts > 0 {
@@ -91,9 +96,10 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	})
 	g.Go(func() error {
 		defer close(looks)
-		follow(ctx, s.Snapshot, looks)
+		follow(ctx, f.Snapshot, looks)
 		return nil
 	})
+	g.Go(func() error { return f.Run(ctx) })
 	g.Go(func() error {
 		defer stop()
 		return o.show(w, looks)

@@ -14,7 +14,7 @@ import (
 // those that Prometheus sets.
 func Reserved() []string {
 	return []string{
-		"cause", "container", "framework", "kind", "limit", "listener", "name", "netns", "packet", "phase", "pid",
+		"cause", "container", "framework", "kind", "limit", "listener", "name", "netns", "outcome", "packet", "phase", "pid",
 		"pod_uid", "port", "process", "protocol", "server", "source", "status",
 		"instance", "job", "le", "quantile",
 	}

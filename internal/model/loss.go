@@ -45,6 +45,9 @@ type Losses struct {
 	QueueResets uint64
 	// WorstCase is what clients may have seen: connect_timeout, read_timeout, reset, refused.
 	WorstCase []string
+	// Clients are those behind the packets; nil where their handshakes are not
+	// followed.
+	Clients *Clients
 }
 
 // Totals are a listening address's running totals since the agent started.
@@ -55,6 +58,7 @@ type Totals struct {
 	QueueResets       uint64
 	FullSeconds       float64
 	Fill              FillHistogram
+	Clients           *ClientTotals // nil where their handshakes are not followed
 }
 
 // RetainedTotals are the totals of an address that nothing listens on any more.

@@ -37,6 +37,9 @@ type Target struct {
 	Port  uint16
 	NetNS uint64
 	Up    bool
+	// Refused are clients that met no listener on the port; nil where handshakes
+	// are not followed.
+	Refused *uint64
 }
 
 // Same tells whether two targets are one.

@@ -35,6 +35,7 @@ type catalogue struct {
 	self       selfMetrics
 	targetUp   *metric
 	targetInfo *metric
+	refused    *metric
 }
 
 func newCatalogue() *catalogue {
@@ -44,6 +45,9 @@ func newCatalogue() *catalogue {
 		"netns", "port")
 	c.targetInfo = c.gauge("tcpdiag_target_info",
 		"What the configuration file calls a port that is expected or watched: always 1. Has the file's labels, too; they are here and nowhere else; join on netns and port.",
+		"netns", "port")
+	c.refused = c.counter("tcpdiag_port_refused_clients_total",
+		"Clients that met no listener on an expected port; absent where handshakes are not followed.",
 		"netns", "port")
 	c.listener = newListenerMetrics(c)
 	c.connector = newConnectorMetrics(c)

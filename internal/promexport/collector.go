@@ -66,6 +66,7 @@ func (c *Collector) targets(e emitter, s *model.Snapshot) {
 		}
 		seen[k] = true
 		e.value(c.catalogue.targetUp, labels{netnsLabel(t.NetNS), portLabel(t.Port)}, truth(t.Up))
+		known(e, c.catalogue.refused, labels{netnsLabel(t.NetNS), portLabel(t.Port)}, t.Refused)
 	}
 	clear(seen)
 	for _, t := range s.TargetInfos {
@@ -135,6 +136,7 @@ func (a address) labels() labels {
 type fixedLabels struct {
 	phases   [model.NumPhases]*dto.LabelPair
 	statuses [model.NumStatuses]*dto.LabelPair
+	outcomes [model.NumClientOutcomes]*dto.LabelPair
 }
 
 func newFixedLabels() fixedLabels {
@@ -144,6 +146,9 @@ func newFixedLabels() fixedLabels {
 	}
 	for s := range model.NumStatuses {
 		f.statuses[s] = label("status", s.String())
+	}
+	for o := range model.NumClientOutcomes {
+		f.outcomes[o] = label("outcome", o.String())
 	}
 	return f
 }

@@ -51,10 +51,23 @@ func overloaded(port uint16, pid int) model.Listener {
 		},
 		AbandonedRequests: 1, QueueResets: 2, FullSeconds: 12.5,
 	}
+	l.Totals.Clients = clientTotals()
 	for _, ratio := range []float64{0, 0, .01, .25, .5, 1, 1} {
 		l.Totals.Fill.Observe(ratio)
 	}
 	return l
+}
+
+func clientTotals() *model.ClientTotals {
+	t := &model.ClientTotals{Outcomes: [model.NumClientOutcomes]uint64{
+		model.ClientConnected: 8293, model.ClientDelayed: 2, model.ClientGaveUp: 1707, model.ClientStalled: 12,
+	}}
+	t.Delays = model.ConnectDelays{
+		Count: 2, Sum: 4.1,
+		Bounds:  [model.NumDelayBuckets]float64{.25, .75, 1.5, 2.5, 3.5, 5.5, 9, 17, 25, 50},
+		Buckets: [model.NumDelayBuckets]uint64{0, 0, 1, 1, 2, 2, 2, 2, 2, 2},
+	}
+	return t
 }
 
 // fleet is a snapshot of n such Tomcats, each a process of its own.
@@ -72,7 +85,7 @@ func fleet(n int) *model.Snapshot {
 			Sockstat:     map[string]int{"inuse": 10, "orphan": 0, "tw": 3, "alloc": 20, "mem": 2},
 			Unattributed: 7,
 		}},
-		Targets:     []model.Target{{Port: 8080, NetNS: netns, Up: true}, {Port: 9090, NetNS: netns}},
+		Targets:     []model.Target{{Port: 8080, NetNS: netns, Up: true}, {Port: 9090, NetNS: netns, Refused: new(uint64(42))}},
 		TargetInfos: []model.TargetInfo{{Port: 9090, NetNS: netns}},
 		Self: model.Self{
 			MissedTicks: 2, ScanInterval: 1500 * time.Millisecond,
@@ -97,6 +110,7 @@ func plain(port uint16) model.Listener {
 	l.Process = &model.Process{PID: 42, Comm: "server", OpenFiles: new(300), OpenFilesLimit: new(1024), Threads: new(8), CPUThrottled: new(time.Second), RunDelay: new(time.Second)}
 	l.Limits = l.Limits[:2]
 	l.Totals.Dropped = nil
+	l.Totals.Clients.Delays = model.ConnectDelays{}
 	return l
 }
 

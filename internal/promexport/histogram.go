@@ -30,6 +30,15 @@ func durationHistogram(h *model.DurationHistogram) *dto.Histogram {
 	return classic(h.Buckets(), h.Count, h.Sum)
 }
 
+// delayHistogram has classic buckets only.
+func delayHistogram(h *model.ConnectDelays) *dto.Histogram {
+	buckets := make(map[float64]uint64, len(h.Bounds))
+	for i, bound := range h.Bounds {
+		buckets[bound] = h.Buckets[i]
+	}
+	return classic(buckets, h.Count, h.Sum)
+}
+
 // classic takes cumulative counts by upper bound; +Inf is the exposition's.
 func classic(buckets map[float64]uint64, count uint64, sum float64) *dto.Histogram {
 	out := &dto.Histogram{SampleCount: &count, SampleSum: &sum, Bucket: make([]*dto.Bucket, 0, len(buckets))}

@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 82
+	MaxSeriesPerListener = 101
 	// MaxRetained is the number of vanished addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -39,6 +39,8 @@ type listenerMetrics struct {
 	queueResets *metric
 	status      *metric
 	clients     *metric
+	outcomes    *metric
+	delays      *metric
 	usedRatio   *metric
 	members     *metric
 }
@@ -89,6 +91,12 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"listener", "netns", "status"),
 		clients: c.gauge("tcpdiag_listener_client_capacity",
 			"Clients that can be inside at once: maxConnections plus the accept queue's capacity; absent while maxConnections is not known.",
+			"listener", "netns"),
+		outcomes: c.counter("tcpdiag_listener_clients_total",
+			"Clients by how their attempt to connect ended (connected, delayed, gave_up, stalled, reset, half_open); absent where handshakes are not followed. Refused ones met no listener: tcpdiag_port_refused_clients_total.",
+			"listener", "netns", "outcome"),
+		delays: c.histogram("tcpdiag_listener_connect_delay_seconds",
+			"How long the clients of outcome delayed waited to be let in; absent before the first of them.",
 			"listener", "netns"),
 		usedRatio: c.gauge("tcpdiag_listener_limit_used_ratio",
 			"How much of a limit is used; 1 is full. Absent where it is not known.",
@@ -164,6 +172,21 @@ func (c *Collector) totals(e emitter, ls labels, t *model.Totals, can causes) {
 	e.value(m.queueResets, ls, float64(t.QueueResets))
 	e.histogram(m.fill, ls, fillHistogram(&t.Fill))
 	c.dropped(e, ls, t.Dropped, can)
+	c.outcomes(e, ls, t.Clients)
+}
+
+func (c *Collector) outcomes(e emitter, ls labels, t *model.ClientTotals) {
+	if t == nil {
+		return
+	}
+	for o := range model.NumClientOutcomes {
+		if o != model.ClientRefused {
+			e.value(c.catalogue.listener.outcomes, ls.with(c.fixed.outcomes[o]), float64(t.Outcomes[o]))
+		}
+	}
+	if t.Delays.Count > 0 { // a dozen series that most listeners never need; the counter above is there from the start
+		e.histogram(c.catalogue.listener.delays, ls, delayHistogram(&t.Delays))
+	}
 }
 
 func netnsLabel(id uint64) *dto.LabelPair { return label("netns", strconv.FormatUint(id, 10)) }

@@ -106,6 +106,23 @@ func overload() *model.Snapshot {
 	return snapshotOf(l)
 }
 
+// overloadedClients is A5 where the handshakes are followed.
+func overloadedClients() *model.Snapshot {
+	s := overload()
+	c := &model.Clients{
+		Observed: time.Second, Waiting: 12, PacketsLost: 3,
+		Losers:   []model.ClientSource{{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 900}, {Addr: netip.MustParseAddr("fd00::7"), Clients: 5}},
+		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 9000},
+		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second},
+	}
+	c.Outcomes = [model.NumClientOutcomes]uint64{
+		model.ClientConnected: 8293, model.ClientDelayed: 312, model.ClientGaveUp: 1707, model.ClientStalled: 12,
+	}
+	c.Delays.Count, c.Delays.Sum = 312, 780
+	s.Listeners[0].Losses.Clients = c
+	return s
+}
+
 // saturated is scenario A1: 300 clients, 200 threads, nobody lost.
 func saturated() *model.Snapshot {
 	l := tomcat("0.0.0.0:8080")
@@ -242,6 +259,7 @@ func machine(n int) *model.Snapshot {
 func scenarios() map[string]*model.Snapshot {
 	return map[string]*model.Snapshot{
 		"a5_overload":    overload(),
+		"a5_clients":     overloadedClients(),
 		"a1_saturated":   saturated(),
 		"ok_idle":        okIdle(),
 		"f5_down":        down(),

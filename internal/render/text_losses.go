@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // losses tells each figure on its own line: packets, requests and connections
@@ -17,6 +18,7 @@ func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 	case lo == nil:
 		return
 	}
+	s.clients(lo.Clients)
 	lines := lossLines(lo)
 	if len(lines) == 0 {
 		s.row(label("lost"), span{"nothing in " + howLong(snap.Interval), good})
@@ -33,6 +35,43 @@ func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 	if len(lo.WorstCase) > 0 {
 		s.row(label("clients may see"), span{worstCase(lo.WorstCase), bad})
 	}
+}
+
+// clients tells how those ended that the packets below belong to.
+func (s *screen) clients(c *model.Clients) {
+	if c == nil {
+		return
+	}
+	var parts []string
+	add := func(n uint64, what string) {
+		if n > 0 {
+			parts = append(parts, phrase.Number(n)+" "+what)
+		}
+	}
+	for o := range model.NumClientOutcomes {
+		add(c.Outcomes[o], spaced(o.String()))
+	}
+	add(c.Untracked, "not followed")
+	add(uint64(c.Waiting+c.Stalling), "still trying")
+	if len(parts) == 0 {
+		return
+	}
+	how := good
+	if c.TurnedAway() > 0 {
+		how = bad
+	}
+	s.row(label("clients"), span{strings.Join(parts, " · "), how})
+	if c.TurnedAway() > 0 && len(c.Losers) > 0 {
+		s.row(label("turned away"), span{"most from " + losers(c.Losers), bad})
+	}
+}
+
+func losers(in []model.ClientSource) string {
+	words := make([]string, len(in))
+	for i, l := range in {
+		words[i] = l.Addr.String() + " (" + phrase.Number(l.Clients) + ")"
+	}
+	return strings.Join(words, ", ")
 }
 
 func lossLines(lo *model.Losses) []string {

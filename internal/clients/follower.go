@@ -1,0 +1,184 @@
+package clients
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Tap follows the handshakes of one namespace (handshake.Tap).
+type Tap interface {
+	SetPorts(ports []uint16) error
+	Report() (handshake.Report, error)
+	Close() error
+}
+
+// Opener opens a Tap in a namespace. pid is a process in it, 0 if none is known.
+type Opener func(netns uint64, pid int, ports []uint16, synAckRetries int) (Tap, error)
+
+// Follower adds clients to the snapshots of a source.
+type Follower struct {
+	mode   Mode
+	source func() *model.Snapshot
+	open   Opener
+
+	published atomic.Pointer[model.Snapshot]
+
+	mu     sync.Mutex // of what follows
+	base   *model.Snapshot
+	places map[uint64]*place
+	failed error
+}
+
+const (
+	// pollEvery is how often a new snapshot is looked for.
+	pollEvery = 100 * time.Millisecond
+	// maxPlaces bounds the taps: each has a ring of one megabyte.
+	maxPlaces = 32
+	// retryAfter is when a namespace that could not be tapped is tried again.
+	retryAfter = time.Minute
+)
+
+// NewFollower adds to the snapshots of source, nil before the first.
+func NewFollower(mode Mode, source func() *model.Snapshot, open Opener) *Follower {
+	return &Follower{mode: mode, source: source, open: open, places: make(map[uint64]*place)}
+}
+
+// Snapshot is the source's latest with clients in it, as of when Run or Update
+// has last met it. It must not be changed.
+func (f *Follower) Snapshot() *model.Snapshot {
+	if f.mode == Off {
+		return f.source()
+	}
+	return f.published.Load()
+}
+
+// Run follows until ctx is done.
+func (f *Follower) Run(ctx context.Context) error {
+	if f.mode == Off {
+		<-ctx.Done()
+		return nil
+	}
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := f.Update(); err != nil {
+			return err
+		}
+	}
+}
+
+// Update publishes the source's latest snapshot, if it is a new one. It fails in
+// Mode On only.
+func (f *Follower) Update() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	base := f.source()
+	if f.mode == Off || base == nil || base == f.base {
+		return f.failed
+	}
+	f.base = base
+	wanted := wantedOf(base)
+	f.closeOthers(wanted)
+	for _, w := range wanted {
+		f.follow(base, w)
+	}
+	f.published.Store(f.merge(base))
+	return f.failed
+}
+
+// Close closes all taps.
+func (f *Follower) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closeOthers(nil)
+	return nil
+}
+
+// want is a namespace to tap.
+type want struct {
+	netns   uint64
+	pid     int
+	ports   []uint16
+	retries int
+}
+
+// wantedOf lists the namespaces of a snapshot with the ports that are watched or
+// expected there.
+func wantedOf(s *model.Snapshot) []want {
+	byID := make(map[uint64]*want)
+	at := func(netns uint64) *want {
+		if byID[netns] == nil {
+			byID[netns] = &want{netns: netns}
+		}
+		return byID[netns]
+	}
+	for i := range s.Listeners {
+		l := &s.Listeners[i]
+		w := at(l.ID.NetNS)
+		w.ports = append(w.ports, l.Port)
+		if l.Process != nil && w.pid == 0 {
+			w.pid = l.Process.PID
+		}
+	}
+	for _, t := range s.Targets {
+		w := at(t.NetNS)
+		w.ports = append(w.ports, t.Port)
+	}
+	for i := range s.NetNS {
+		if w := byID[s.NetNS[i].ID]; w != nil {
+			w.retries = s.NetNS[i].Sysctl["tcp_synack_retries"]
+		}
+	}
+	out := make([]want, 0, len(byID))
+	for _, w := range byID {
+		slices.Sort(w.ports)
+		w.ports = slices.Compact(w.ports)
+		out = append(out, *w)
+	}
+	slices.SortFunc(out, func(a, b want) int { return cmp.Compare(a.netns, b.netns) })
+	return out
+}
+
+func (f *Follower) closeOthers(wanted []want) {
+	for id, p := range f.places {
+		if !slices.ContainsFunc(wanted, func(w want) bool { return w.netns == id }) {
+			p.close()
+			delete(f.places, id)
+		}
+	}
+}
+
+func (f *Follower) follow(base *model.Snapshot, w want) {
+	p := f.places[w.netns]
+	if p == nil {
+		if len(f.places) == maxPlaces {
+			return
+		}
+		p = newPlace(w.netns)
+		f.places[w.netns] = p
+	}
+	if p.tap == nil && (p.tried.IsZero() || base.Time.Sub(p.tried) >= retryAfter) {
+		p.tried = base.Time
+		if p.tap, p.err = f.open(w.netns, w.pid, w.ports, w.retries); p.err != nil {
+			p.tap = nil
+		}
+		p.opened = base.Time
+	}
+	if p.err != nil && f.mode == On {
+		f.failed = fmt.Errorf("%w: %w", ErrUnavailable, p.err)
+	}
+	p.update(base, w.ports)
+}

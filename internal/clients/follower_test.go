@@ -1,0 +1,198 @@
+package clients_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const netns = 4026531840
+
+// fake is a tap whose report the test writes, and a source of snapshots.
+type fake struct {
+	t       *testing.T
+	report  handshake.Report
+	ports   []uint16
+	closed  int
+	opened  int
+	refuses error
+
+	now      time.Time
+	snapshot *model.Snapshot
+	follower *clients.Follower
+}
+
+func newFake(t *testing.T, mode clients.Mode) *fake {
+	f := &fake{t: t, now: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)}
+	f.follower = clients.NewFollower(mode, func() *model.Snapshot { return f.snapshot },
+		func(id uint64, _ int, ports []uint16, retries int) (clients.Tap, error) {
+			require.EqualValues(t, netns, id)
+			require.Equal(t, 4, retries)
+			f.opened++
+			f.ports = ports
+			return f, f.refuses
+		})
+	return f
+}
+
+func (f *fake) Report() (handshake.Report, error) { return f.report, nil }
+func (f *fake) SetPorts(ports []uint16) error     { f.ports = ports; return nil }
+func (f *fake) Close() error                      { f.closed++; return nil }
+
+// look publishes a snapshot of these listeners, a second after the one before.
+func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.Snapshot {
+	f.t.Helper()
+	f.now = f.now.Add(time.Second)
+	f.snapshot = &model.Snapshot{
+		Time: f.now, Interval: interval, Listeners: listeners,
+		Targets: []model.Target{{Port: 8080, NetNS: netns}},
+		NetNS:   []model.NetNS{{ID: netns, Sysctl: map[string]int{"tcp_synack_retries": 4}}},
+	}
+	require.NoError(f.t, f.follower.Update())
+	return f.follower.Snapshot()
+}
+
+func listener(addr string) model.Listener {
+	a := netip.MustParseAddrPort(addr)
+	return model.Listener{
+		ID: model.ListenerID{NetNS: netns, Address: a}, Port: a.Port(), Losses: &model.Losses{},
+		Verdict: model.Verdict{Status: model.StatusLosing, Summary: "12 packets were dropped."},
+	}
+}
+
+func down(port uint16) model.Listener {
+	return model.Listener{ID: model.ListenerID{NetNS: netns}, Port: port, Expected: true, Losses: &model.Losses{}}
+}
+
+func endpoint(addr string, counts map[handshake.Outcome]uint64) handshake.Endpoint {
+	e := handshake.Endpoint{Addr: netip.MustParseAddrPort(addr)}
+	for o, n := range counts {
+		e.Clients[o] = n
+	}
+	return e
+}
+
+// A client is the listener's that the kernel gives it to.
+func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	listeners := []model.Listener{listener("0.0.0.0:8080"), listener("10.0.0.1:8080"), listener("[::]:8080"), listener("[::]:9090")}
+	f.look(time.Minute, listeners...)
+	require.Equal(t, []uint16{8080, 9090}, f.ports)
+	f.report.Endpoints = []handshake.Endpoint{
+		endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 1}),
+		endpoint("10.0.0.2:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2}),
+		endpoint("[fd00::1]:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 3}),
+		endpoint("10.0.0.2:9090", map[handshake.Outcome]uint64{handshake.GaveUp: 4, handshake.Connected: 100}),
+	}
+	s := f.look(time.Minute, listeners...)
+	for i, want := range []uint64{2, 1, 3, 4} {
+		require.Equal(t, want, s.Listeners[i].Losses.Clients.Outcomes[model.ClientGaveUp], s.Listeners[i].ID.String())
+		require.Equal(t, want, s.Listeners[i].Totals.Clients.Outcomes[model.ClientGaveUp])
+	}
+	require.EqualValues(t, 100, s.Listeners[3].Losses.Clients.Outcomes[model.ClientConnected])
+	require.Nil(t, listeners[0].Losses.Clients, "the observer's snapshot is its own")
+	require.Equal(t, "4 clients gave up in the last 1 s. 12 packets were dropped.", s.Listeners[3].Verdict.Summary)
+}
+
+// Losses are those of the interval, totals those since the start.
+func TestInterval(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	var s *model.Snapshot
+	for n := range uint64(10) {
+		f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: n * 10})}
+		s = f.look(3*time.Second, listener("[::]:8080"))
+	}
+	require.EqualValues(t, 30, s.Listeners[0].Losses.Clients.Outcomes[model.ClientGaveUp])
+	require.EqualValues(t, 90, s.Listeners[0].Totals.Clients.Outcomes[model.ClientGaveUp])
+	require.Equal(t, 3*time.Second, s.Listeners[0].Losses.Clients.Observed)
+	require.Equal(t, 1, f.opened)
+}
+
+// Refused clients met no listener: they are the port's, whatever listens later.
+func TestRefused(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.look(time.Minute, down(8080))
+	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Refused: 7})}
+	s := f.look(time.Minute, down(8080))
+	require.EqualValues(t, 7, s.Listeners[0].Losses.Clients.Outcomes[model.ClientRefused])
+	require.EqualValues(t, 7, *s.Targets[0].Refused)
+
+	f.report.Endpoints[0].Clients[handshake.Connected] = 5
+	s = f.look(time.Minute, listener("[::]:8080"))
+	require.Equal(t, [model.NumClientOutcomes]uint64{model.ClientConnected: 5, model.ClientRefused: 7}, s.Listeners[0].Losses.Clients.Outcomes)
+	require.Zero(t, s.Listeners[0].Totals.Clients.Outcomes[model.ClientRefused])
+	require.EqualValues(t, 7, *s.Targets[0].Refused)
+}
+
+// The totals of a listener that restarts go on.
+func TestTotalsSurviveARestart(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Stalled: 3})}
+	f.look(time.Minute, listener("[::]:8080"))
+	f.now = f.now.Add(time.Second)
+	f.snapshot = &model.Snapshot{
+		Time: f.now, Interval: time.Minute, Listeners: []model.Listener{down(8080)},
+		Gone: []model.RetainedTotals{{ID: listener("[::]:8080").ID}},
+	}
+	require.NoError(t, f.follower.Update())
+	require.EqualValues(t, 3, f.follower.Snapshot().Gone[0].Totals.Clients.Outcomes[model.ClientStalled])
+	s := f.look(time.Minute, listener("[::]:8080"))
+	require.EqualValues(t, 3, s.Listeners[0].Totals.Clients.Outcomes[model.ClientStalled])
+}
+
+func TestWithoutTheRight(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.refuses = fs.ErrPermission
+	for range 3 {
+		s := f.look(time.Minute, listener("[::]:8080"))
+		require.Nil(t, s.Listeners[0].Losses.Clients)
+		require.Nil(t, s.Listeners[0].Totals.Clients)
+		require.Nil(t, s.Targets[0].Refused)
+		require.Len(t, s.Unavailable, 1)
+		require.Contains(t, s.Unavailable[0].Why, "CAP_NET_RAW")
+	}
+	require.Equal(t, 1, f.opened, "it is not tried every second")
+
+	f = newFake(t, clients.On)
+	f.refuses = fs.ErrPermission
+	f.snapshot = &model.Snapshot{Targets: []model.Target{{Port: 8080, NetNS: netns}}, NetNS: []model.NetNS{{ID: netns, Sysctl: map[string]int{"tcp_synack_retries": 4}}}}
+	err := f.follower.Update()
+	require.ErrorIs(t, err, clients.ErrUnavailable)
+	require.True(t, errors.Is(err, fs.ErrPermission))
+}
+
+func TestOffChangesNothing(t *testing.T) {
+	f := newFake(t, clients.Off)
+	s := f.look(time.Minute, listener("[::]:8080"))
+	require.Same(t, f.snapshot, s)
+	require.Zero(t, f.opened)
+}
+
+// A namespace that is no longer watched is left.
+func TestNamespaceEnds(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.look(time.Minute, listener("[::]:8080"))
+	f.snapshot = &model.Snapshot{}
+	require.NoError(t, f.follower.Update())
+	require.Equal(t, 1, f.closed)
+	f.look(time.Minute, listener("[::]:8080"))
+	require.Equal(t, 2, f.opened)
+	require.NoError(t, f.follower.Close())
+	require.Equal(t, 2, f.closed)
+}
+
+func TestModeIsAFlag(t *testing.T) {
+	var m clients.Mode
+	require.NoError(t, m.Set("on"))
+	require.Equal(t, clients.On, m)
+	require.Error(t, m.Set("yes"))
+	require.Equal(t, "mode", m.Type())
+}

@@ -1,0 +1,111 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// merge is a copy of a snapshot with clients in it.
+func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
+	out := *base
+	out.Listeners = slices.Clone(base.Listeners)
+	for i := range out.Listeners {
+		f.listener(base, &out.Listeners[i])
+	}
+	out.Gone = slices.Clone(base.Gone)
+	for i := range out.Gone {
+		if a := f.accountOf(out.Gone[i].ID); a != nil {
+			out.Gone[i].Totals.Clients = new(a.totals)
+		}
+	}
+	out.Targets = slices.Clone(base.Targets)
+	for i := range out.Targets {
+		t := &out.Targets[i]
+		if p := f.places[t.NetNS]; p != nil && p.tap != nil {
+			t.Refused = new(p.account(portOnly(t.Port)).totals.Outcomes[model.ClientRefused])
+		}
+	}
+	out.Unavailable = append(slices.Clone(base.Unavailable), f.unavailable()...)
+	return &out
+}
+
+func portOnly(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
+
+// accountOf is a listener's, nil where its namespace is not tapped.
+func (f *Follower) accountOf(id model.ListenerID) *account {
+	p := f.places[id.NetNS]
+	if p == nil || p.tap == nil {
+		return nil
+	}
+	return p.accounts[id.Address]
+}
+
+// listener puts clients into one entry of the copy.
+func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
+	p := f.places[l.ID.NetNS]
+	if p == nil || p.tap == nil {
+		return
+	}
+	port := p.account(portOnly(l.Port))
+	a := port
+	if l.Listening() {
+		a = p.account(l.ID.Address)
+		l.Totals.Clients = new(a.totals)
+	}
+	if l.Losses == nil || base.Interval <= 0 {
+		return
+	}
+	c := a.clients(p, base)
+	if l.Listening() && alone(base, l) { // it was down within the interval
+		c.Outcomes[model.ClientRefused] = port.clients(p, base).Outcomes[model.ClientRefused]
+	}
+	losses := *l.Losses
+	losses.Clients = c
+	l.Losses = &losses
+	l.Verdict = diagnosis.WithClients(l.Verdict, c)
+}
+
+// alone reports whether nothing else of its namespace listens on the port.
+func alone(s *model.Snapshot, l *model.Listener) bool {
+	n := 0
+	for i := range s.Listeners {
+		if other := &s.Listeners[i]; other.Port == l.Port && other.ID.NetNS == l.ID.NetNS {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// unavailable says once why handshakes are not followed somewhere.
+func (f *Follower) unavailable() (out []model.Unavailable) {
+	for _, id := range f.sortedPlaces() {
+		if err := f.places[id].err; err != nil {
+			u := model.Unavailable{What: "clients by outcome: handshakes", Why: err.Error()}
+			if errors.Is(err, fs.ErrPermission) {
+				u.Why, u.How = "packets cannot be read without CAP_NET_RAW", "grant CAP_NET_RAW to count clients beside packets; --handshakes=off leaves this line out"
+			}
+			if len(f.places) > 1 {
+				u.What += fmt.Sprintf(" of network namespace %d", id)
+			}
+			if !slices.ContainsFunc(out, func(o model.Unavailable) bool { return o.Why == u.Why }) {
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
+func (f *Follower) sortedPlaces() []uint64 {
+	ids := make([]uint64, 0, len(f.places))
+	for id := range f.places {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,95 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+)
+
+// NewOpener opens taps on this machine, whose processes proc shows at mount.
+func NewOpener(mount string, proc hostproc.FS) Opener {
+	return func(id uint64, pid int, ports []uint16, retries int) (Tap, error) {
+		pid, err := within(id, pid)
+		if err != nil {
+			return nil, err
+		}
+		ns, err := netns.Open(netns.Path(mount, pid))
+		if err != nil {
+			return nil, err
+		}
+		if uint64(ns.ID()) != id {
+			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, id), ns.Close())
+		}
+		counters, err := proc.OpenNetCounters(pid)
+		if err != nil {
+			return nil, errors.Join(err, ns.Close())
+		}
+		t := &namespaceTap{ns: ns, counters: counters, values: make(map[string]uint64)}
+		if err := t.open(ports, retries); err != nil {
+			return nil, errors.Join(err, t.release())
+		}
+		return t, nil
+	}
+}
+
+// within is a process in the namespace: this one, if it is there itself.
+func within(id uint64, pid int) (int, error) {
+	here, err := netns.Current()
+	switch {
+	case err != nil:
+		return 0, err
+	case uint64(here) == id:
+		return os.Getpid(), nil
+	case pid == 0:
+		return 0, fmt.Errorf("clients: no process is known in network namespace %d", id)
+	}
+	return pid, nil
+}
+
+// namespaceTap is a tap with what it asks about its namespace.
+type namespaceTap struct {
+	*handshake.Tap
+	ns       *netns.Namespace
+	counters *hostproc.NetCountersFile
+	values   map[string]uint64
+}
+
+func (t *namespaceTap) open(ports []uint16, retries int) error {
+	return t.ns.Do(func() (err error) {
+		t.Tap, err = handshake.Open(handshake.TapOptions{
+			Options: handshake.Options{SynAckRetries: retries}, Ports: ports,
+			Cookies: t.cookies, Addresses: t.addresses,
+		})
+		return err
+	})
+}
+
+func (t *namespaceTap) cookies() (uint64, error) {
+	err := t.counters.Read(t.values)
+	return t.values["SyncookiesSent"], err
+}
+
+func (t *namespaceTap) addresses() (out []netip.Addr, err error) {
+	var addrs []net.Addr
+	err = t.ns.Do(func() (err error) {
+		addrs, err = net.InterfaceAddrs()
+		return err
+	})
+	for _, a := range addrs {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			out = append(out, prefix.Addr())
+		}
+	}
+	return out, err
+}
+
+// Close ends the tap and lets the namespace go.
+func (t *namespaceTap) Close() error { return errors.Join(t.Tap.Close(), t.release()) }
+
+func (t *namespaceTap) release() error { return errors.Join(t.counters.Close(), t.ns.Close()) }

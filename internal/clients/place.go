@@ -1,0 +1,193 @@
+package clients
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// place is one network namespace.
+type place struct {
+	netns  uint64
+	tap    Tap   // nil where it could not be opened
+	err    error // why
+	tried  time.Time
+	opened time.Time
+
+	lost     uint64
+	last     map[netip.AddrPort]model.ClientTotals // of each endpoint, as last reported
+	accounts map[netip.AddrPort]*account           // of each listener; of a port without one under the zero address
+}
+
+// account is what a listener's clients came to.
+type account struct {
+	totals model.ClientTotals
+	past   []mark // within the longest interval of a snapshot
+	latest model.Clients
+}
+
+type mark struct {
+	at     time.Time
+	totals model.ClientTotals
+}
+
+func newPlace(netns uint64) *place {
+	return &place{netns: netns, last: make(map[netip.AddrPort]model.ClientTotals), accounts: make(map[netip.AddrPort]*account)}
+}
+
+func (p *place) close() {
+	if p.tap != nil {
+		_ = p.tap.Close()
+	}
+}
+
+// update reads the tap and books what has happened since the last time.
+func (p *place) update(base *model.Snapshot, ports []uint16) {
+	if p.tap == nil {
+		return
+	}
+	report, err := p.tap.Report()
+	if err == nil {
+		err = p.tap.SetPorts(ports)
+	}
+	if p.err = err; err != nil {
+		return
+	}
+	p.lost = report.Lost
+	for _, a := range p.accounts {
+		a.latest = model.Clients{}
+	}
+	listening := p.listeners(base)
+	for i := range report.Endpoints {
+		p.book(&report.Endpoints[i], listening)
+	}
+	for _, a := range p.accounts {
+		a.remember(base.Time, base.Interval)
+	}
+}
+
+// listeners are the addresses on which something listens here.
+func (p *place) listeners(base *model.Snapshot) (out []netip.AddrPort) {
+	for i := range base.Listeners {
+		if l := &base.Listeners[i]; l.ID.NetNS == p.netns && l.Listening() {
+			out = append(out, l.ID.Address)
+			p.account(l.ID.Address) // its series exist from the start
+		}
+	}
+	return out
+}
+
+func (p *place) account(of netip.AddrPort) *account {
+	a := p.accounts[of]
+	if a == nil {
+		a = &account{}
+		a.totals.Delays.Bounds = handshake.DelayBounds()
+		p.accounts[of] = a
+	}
+	return a
+}
+
+// book gives what an endpoint has counted since the last report to the listener
+// that its clients met. Refused ones met none.
+func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
+	now := totals(e)
+	delta := now.Sub(p.last[e.Addr])
+	p.last[e.Addr] = now
+	refused := model.ClientTotals{}
+	refused.Outcomes[model.ClientRefused] = delta.Outcomes[model.ClientRefused]
+	delta.Outcomes[model.ClientRefused] = 0
+
+	port := p.account(netip.AddrPortFrom(netip.Addr{}, e.Addr.Port()))
+	port.totals = port.totals.Add(refused)
+	a := port
+	if met, ok := mostSpecific(e.Addr, listening); ok {
+		a = p.account(met)
+	}
+	a.totals = a.totals.Add(delta)
+	a.state(e)
+}
+
+// mostSpecific is the listener that the kernel gives a connection to: the one
+// bound to the address, else the family's wildcard, else [::]
+// (compute_score in net/ipv4/inet_hashtables.c).
+func mostSpecific(to netip.AddrPort, listening []netip.AddrPort) (best netip.AddrPort, ok bool) {
+	score := 0
+	for _, l := range listening {
+		s := 0
+		switch addr := l.Addr(); {
+		case l.Port() != to.Port():
+		case addr == to.Addr():
+			s = 3
+		case addr.IsUnspecified() && addr.Is4() == to.Addr().Is4():
+			s = 2
+		case addr == netip.IPv6Unspecified():
+			s = 1
+		}
+		if s > score {
+			best, score = l, s
+		}
+	}
+	return best, score > 0
+}
+
+// state takes in what an endpoint says of this moment.
+func (a *account) state(e *handshake.Endpoint) {
+	c := &a.latest
+	c.Waiting += e.Waiting
+	c.Stalling += e.Stalling
+	c.Losers = sources(c.Losers, e.Losers)
+	if e.Balancer != nil && (c.Balancer == nil || e.Balancer.Clients > c.Balancer.Clients) {
+		c.Balancer = new(model.ClientSource(*e.Balancer))
+	}
+	if e.Flood != nil && (c.Flood == nil || e.Flood.Attempts > c.Flood.Attempts) {
+		c.Flood = new(model.ClientFlood(*e.Flood))
+	}
+}
+
+// remember notes the totals, for as long as snapshots reach back.
+func (a *account) remember(at time.Time, interval time.Duration) {
+	a.past = append(a.past, mark{at, a.totals})
+	for len(a.past) > 1 && !a.past[1].at.After(at.Add(-interval)) {
+		a.past = a.past[1:]
+	}
+}
+
+// clients of the interval that ends now.
+func (a *account) clients(p *place, base *model.Snapshot) *model.Clients {
+	out := a.latest
+	out.ClientTotals = a.totals
+	if len(a.past) > 0 && base.Interval > 0 && !a.past[0].at.After(base.Time.Add(-base.Interval)) {
+		out.ClientTotals = a.totals.Sub(a.past[0].totals)
+	}
+	out.Observed = max(0, min(base.Interval, base.Time.Sub(p.opened)))
+	out.PacketsLost = p.lost
+	return &out
+}
+
+func totals(e *handshake.Endpoint) model.ClientTotals {
+	t := model.ClientTotals{Untracked: e.Untracked}
+	for o, n := range e.Clients {
+		t.Outcomes[o] = n
+	}
+	t.Delays = model.ConnectDelays{
+		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: handshake.DelayBounds(), Buckets: e.Delays.Buckets(),
+	}
+	return t
+}
+
+// sources merges what the endpoints of one listener say.
+func sources(into []model.ClientSource, more []handshake.Source) []model.ClientSource {
+	for _, s := range more {
+		if i := slices.IndexFunc(into, func(c model.ClientSource) bool { return c.Addr == s.Addr }); i >= 0 {
+			into[i].Clients += s.Clients
+			continue
+		}
+		into = append(into, model.ClientSource(s))
+	}
+	slices.SortStableFunc(into, func(a, b model.ClientSource) int { return cmp.Compare(b.Clients, a.Clients) })
+	return into[:min(len(into), 5)]
+}
