@@ -196,3 +196,12 @@ func TestModeIsAFlag(t *testing.T) {
 	require.Error(t, m.Set("yes"))
 	require.Equal(t, "mode", m.Type())
 }
+
+// The two lists of outcomes are one.
+func TestOutcomesAreTheSame(t *testing.T) {
+	require.EqualValues(t, handshake.NumOutcomes, model.NumClientOutcomes)
+	for o := range handshake.NumOutcomes {
+		require.Equal(t, o.String(), model.ClientOutcome(o).String())
+	}
+	require.Len(t, handshake.DelayBounds(), model.NumDelayBuckets)
+}

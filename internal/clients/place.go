@@ -169,10 +169,7 @@ func (a *account) clients(p *place, base *model.Snapshot) *model.Clients {
 }
 
 func totals(e *handshake.Endpoint) model.ClientTotals {
-	t := model.ClientTotals{Untracked: e.Untracked}
-	for o, n := range e.Clients {
-		t.Outcomes[o] = n
-	}
+	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
 	t.Delays = model.ConnectDelays{
 		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: handshake.DelayBounds(), Buckets: e.Delays.Buckets(),
 	}
