@@ -58,7 +58,7 @@ func TestF2BacklogClamped(t *testing.T) {
 	evidence, ok := code(l.Verdict, "backlog_clamped")
 	require.True(t, ok)
 	require.Contains(t, evidence, "128")
-	require.Contains(t, evidence, "5000")
+	require.Contains(t, evidence, "5,000")
 }
 
 // F3: Spring Boot ignores accept-count 0 and max-connections -1.
