@@ -45,6 +45,6 @@ limit does it, and what to change. It reads what the kernel already knows
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand())
+	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand())
 	return root
 }

@@ -25,7 +25,8 @@ import (
 const mainVariable = "TCPDIAG_TEST_MAIN"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(mainVariable) == "" {
+	child := len(os.Args) > 1 && os.Args[1] == discoverChild // which gets no variable
+	if os.Getenv(mainVariable) == "" && !child {
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

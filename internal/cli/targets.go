@@ -87,7 +87,7 @@ func newSampler(o observer.Options) (*observer.Sampler, error) {
 		Mount:  procMount,
 		Proc:   proc,
 		Owners: owner.New(procMount),
-		Tomcat: discovery.NewDiscoverer(proc),
+		Tomcat: discovery.NewDiscoverer(proc, discovery.WithExaminer(children())),
 	}, o)
 }
 

@@ -71,13 +71,9 @@ type meters struct {
 
 // ask adds Actuator's figures. The first time it waits for the answer; later
 // ones are fetched beside, so that a busy application does not hold up a scan.
-func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors Connectors) []model.Unavailable {
-	base := d.actuatorURL(pid, e, connectors)
-	if base == "" {
-		return nil
-	}
+func (d *Discoverer) ask(ctx context.Context, e *entry, base string, connectors Connectors) []model.Unavailable {
 	m := &e.meters
-	m.refresh(ctx, d.now, actuatorClient(path.Join(path.Dir(d.proc.Root(pid)), "ns", "net")), base)
+	m.refresh(ctx, d.now, actuatorClient(path.Join(path.Dir(d.proc.Root(e.PID)), "ns", "net")), base)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.readings {
@@ -87,7 +83,7 @@ func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors Conn
 		return nil
 	}
 	return []model.Unavailable{{
-		What: fmt.Sprintf("Actuator of pid %d", pid), Why: m.err.Error(),
+		What: fmt.Sprintf("Actuator of pid %d", e.PID), Why: m.err.Error(),
 		How: exposeMetrics,
 	}}
 }
@@ -95,9 +91,9 @@ func (d *Discoverer) ask(ctx context.Context, pid int, e *entry, connectors Conn
 // actuatorURL is the first of the URLs that were given for the process, or one
 // found on a management port of its own. The application's own port is never
 // asked unless it was given.
-func (d *Discoverer) actuatorURL(pid int, e *entry, connectors Connectors) string {
-	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found.management}) {
-		if a.answersFor(pid, connectors) {
+func (d *Discoverer) actuatorURL(e *entry, connectors Connectors) string {
+	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found().management}) {
+		if a.answersFor(e.PID, connectors) {
 			return strings.TrimSuffix(a.URL, "/")
 		}
 	}

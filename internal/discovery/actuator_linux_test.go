@@ -174,7 +174,7 @@ func TestActuatorURL(t *testing.T) {
 		"://":                "",
 	} {
 		d := NewDiscoverer(procFS(t), WithActuator(given))
-		require.Equal(t, want, d.actuatorURL(1, &entry{found: &found{}}, listens), given)
+		require.Equal(t, want, d.actuatorURL(&entry{Request: Request{PID: 1}}, listens), given)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestActuatorOfATarget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := NewDiscoverer(procFS(t))
 			d.SetActuators(tt.given)
-			require.Equal(t, tt.want, d.actuatorURL(7, &entry{found: &found{}}, listens))
+			require.Equal(t, tt.want, d.actuatorURL(&entry{Request: Request{PID: 7}, current: &Examination{found: found{}}}, listens))
 		})
 	}
 }

@@ -2,8 +2,6 @@ package discovery
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"net/netip"
 	"os"
 	"path"
@@ -16,19 +14,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-const (
-	// maxRemembered bounds the processes that a Discoverer remembers.
-	maxRemembered = 1000
-	// settled is how old a process must be for its configuration to be read
-	// and done with: a file that changes later changes nothing in it.
-	settled = time.Minute
-	// forgotten is how long a process may go unasked for.
-	forgotten = 10 * time.Minute
-	// namesKeep is how long thread names are believed while the number of
-	// threads stays the same.
-	namesKeep = 10 * time.Second
-)
-
 // Listening is a listening socket of a process.
 type Listening struct {
 	Port    uint16
@@ -39,10 +24,13 @@ type Listening struct {
 }
 
 // Discoverer finds out what stands behind listening ports. It is for one
-// machine; its methods are safe for concurrent use.
+// machine; its methods are safe for concurrent use, and none holds a lock while
+// it waits for a stranger.
 type Discoverer struct {
-	proc hostproc.FS
-	now  func() time.Time
+	proc     hostproc.FS
+	now      func() time.Time
+	examiner Examiner
+	turns    chan struct{} // one for each examination under way
 
 	mu        sync.Mutex
 	entries   map[int]*entry
@@ -56,6 +44,12 @@ type Option func(*Discoverer)
 // WithClock replaces time.Now.
 func WithClock(now func() time.Time) Option {
 	return func(d *Discoverer) { d.now = now }
+}
+
+// WithExaminer says who reads what strangers wrote. Without it the Discoverer
+// does so itself, which is for tests alone.
+func WithExaminer(e Examiner) Option {
+	return func(d *Discoverer) { d.examiner = e }
 }
 
 // WithActuator names Actuator's base URL ("http://127.0.0.1:8081/actuator"),
@@ -75,155 +69,62 @@ func (d *Discoverer) SetActuators(list []Actuator) {
 
 // NewDiscoverer makes a Discoverer that reads through proc.
 func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
-	d := &Discoverer{proc: proc, now: time.Now, entries: map[int]*entry{}, unseen: map[string]*meters{}}
+	d := &Discoverer{
+		proc: proc, now: time.Now, examiner: here{proc}, turns: make(chan struct{}, maxAtOnce),
+		entries: map[int]*entry{}, unseen: map[string]*meters{},
+	}
 	for _, option := range options {
 		option(d)
 	}
 	return d
 }
 
-// entry is what is remembered of a process.
-type entry struct {
-	startTime uint64
-	asked     time.Time
-	target    *target
-	found     *found
-	late      []string // files that changed after they were read
-
-	pools   Pools
-	poolsAt time.Time
-	threads uint64
-
-	meters meters
+// Discover tells what process pid is and, for each of its listening sockets, the
+// connector behind it. startTime is field 22 of /proc/PID/stat. The first time it
+// waits for the process's examination, as long as ctx allows: until that is over
+// only the threads and the kernel speak. Afterwards it answers from memory, and
+// examinations are repeated beside. The result is the caller's own.
+func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, ports []Listening) (Connectors, []model.Unavailable) {
+	e := d.entry(pid, startTime)
+	if first := d.examine(e); first != nil {
+		select {
+		case <-first:
+		case <-ctx.Done():
+		}
+	}
+	connectors, unavailable, base := d.match(e, ports)
+	if base != "" {
+		unavailable = append(unavailable, d.ask(ctx, e, base, connectors)...)
+	}
+	return connectors, bounded(pid, unavailable)
 }
 
-// Discover tells what process pid is and, for each of its listening sockets, the
-// connector behind it. startTime is field 22 of /proc/PID/stat. As long as the
-// process and every file that was read stay the same, nothing is read again.
-// The result is the caller's own.
-func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, ports []Listening) (Connectors, []model.Unavailable) {
+// match puts what is known of a process and its listening sockets together; base
+// is the Actuator that knows more.
+func (d *Discoverer) match(e *entry, ports []Listening) (_ Connectors, _ []model.Unavailable, base string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	e := d.entry(pid, startTime)
-	e.asked = d.now()
-	d.refreshPools(pid, e)
-	connectors, unplaced := e.found.match(ports, e.pools, runtime.NumCPU())
+	d.refreshPools(e)
+	f := e.found()
+	connectors, unplaced := f.match(ports, e.pools, runtime.NumCPU())
 	if e.irrelevant(connectors) {
-		return printable(connectors), nil
+		return printable(connectors), nil, ""
 	}
-	unavailable := slices.Concat(e.target.missing, e.found.unavailable, unplaced, e.sayLate(), d.ask(ctx, pid, e, connectors))
-	return printable(connectors), bounded(pid, unavailable)
-}
-
-// irrelevant says that a process is certainly no Tomcat, so that nobody needs
-// to know what could not be read of it.
-func (e *entry) irrelevant(connectors Connectors) bool {
-	for _, c := range connectors {
-		if c.Server == serverTomcat {
-			return false
-		}
-	}
-	return e.target.known && len(e.found.connectors) == 0 && len(e.pools.all) == 0
-}
-
-// entry is what is remembered of a process, or found out now.
-func (d *Discoverer) entry(pid int, startTime uint64) *entry {
-	e := d.entries[pid]
-	if e != nil && e.startTime == startTime && d.holds(e) {
-		return e
-	}
-	d.forget()
-	t := look(d.proc, pid)
-	e = &entry{startTime: startTime, target: t, found: identify(t)}
-	e.doubtLate()
-	t.forget()
-	if d.replaced(pid, startTime) {
-		return &entry{target: t, found: &found{server: serverOther, unavailable: []model.Unavailable{{
-			What: fmt.Sprintf("configuration of pid %d", pid), Why: "the process ended while it was read, and another has its number",
-		}}}}
-	}
-	d.entries[pid] = e
-	return e
-}
-
-// replaced says that the pid is another process's by now, whose files may have
-// been read in place of the first one's.
-func (d *Discoverer) replaced(pid int, startTime uint64) bool {
-	p, err := d.proc.Process(pid)
-	return err == nil && p.StartTime != startTime
-}
-
-// forget makes room by dropping processes that nobody asks for any more.
-func (d *Discoverer) forget() {
-	now := d.now()
-	maps.DeleteFunc(d.entries, func(_ int, e *entry) bool { return now.Sub(e.asked) > forgotten })
-	if len(d.entries) >= maxRemembered {
-		clear(d.entries)
-	}
-}
-
-// holds says whether what was found is still what the process runs with. Once
-// it has started, a change of its files is only noted: what was read before is
-// what it read itself.
-func (d *Discoverer) holds(e *entry) bool {
-	changed := e.target.files.changed()
-	if len(changed) == 0 {
-		return true
-	}
-	if e.target.started.IsZero() || d.now().Sub(e.target.started) < settled {
-		return false
-	}
-	for _, p := range changed {
-		content, ok := e.target.files.renew(p)
-		if !ok {
-			return false
-		}
-		if content && !slices.Contains(e.late, p.name) {
-			e.late = append(e.late, p.name)
-		}
-	}
-	return true
-}
-
-// sayLate names the files whose new content is not in force yet.
-func (e *entry) sayLate() []model.Unavailable {
-	out := make([]model.Unavailable, len(e.late))
-	for i, name := range e.late {
-		out[i] = model.Unavailable{
-			What: fmt.Sprintf("%s of pid %d as it is now", name, e.target.pid),
-			Why:  "it changed after the process had read it; what it said before is shown",
-			How:  "it takes effect when the server is started again",
-		}
-	}
-	return out
-}
-
-// doubtLate notes on each setting from a file that was written after the
-// process had started that the process may have read something else.
-func (e *entry) doubtLate() {
-	if e.target.started.IsZero() {
-		return
-	}
-	for _, name := range e.target.files.writtenAfter(e.target.started.Add(settled)) {
-		file := path.Base(name)
-		for i := range e.found.connectors {
-			doubtFile(file).connector(&e.found.connectors[i].Connector)
-		}
-	}
+	return printable(connectors), slices.Concat(e.unavailable(), unplaced), d.actuatorURL(e, connectors)
 }
 
 // refreshPools reads the names of the process's threads again when their
 // number has changed, and now and then in any case.
-func (d *Discoverer) refreshPools(pid int, e *entry) {
+func (d *Discoverer) refreshPools(e *entry) {
 	now := d.now()
-	threads := d.threadCount(pid)
+	threads := d.threadCount(e.PID)
 	if threads != 0 && threads == e.threads && now.Sub(e.poolsAt) < namesKeep {
 		return
 	}
 	e.threads, e.poolsAt = threads, now
 	e.pools = Threads(func(yield func(string) bool) {
 		more := true
-		_ = d.proc.ThreadNames(pid, func(_ int, comm string) {
+		_ = d.proc.ThreadNames(e.PID, func(_ int, comm string) {
 			more = more && yield(comm)
 		})
 	})

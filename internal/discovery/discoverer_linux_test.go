@@ -99,17 +99,16 @@ func TestNothingIsReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startFake(t, f())
-			d := NewDiscoverer(procFS(t))
+			counted := &counting{here: here{procFS(t)}}
+			d := NewDiscoverer(procFS(t), WithExaminer(counted))
 			c, _ := only(t, d, s, 8080)
 			e := d.entries[s.pid]
-			opens := e.target.files.opens
-			require.Positive(t, opens)
 			for range 5 {
 				again, _ := only(t, d, s, 8080)
 				require.Equal(t, c, again)
 			}
 			require.Same(t, e, d.entries[s.pid])
-			require.Equal(t, opens, e.target.files.opens)
+			require.Equal(t, int32(1), counted.calls.Load())
 		})
 	}
 }
@@ -117,10 +116,12 @@ func TestNothingIsReadAgain(t *testing.T) {
 func TestChangedFileOfAYoungProcess(t *testing.T) {
 	dir := base(t, smallServer)
 	s := startFake(t, fake{args: tomcatArgs(dir)})
-	d := NewDiscoverer(procFS(t))
+	clock := clock{}
+	d := NewDiscoverer(procFS(t), WithClock(clock.now))
 	only(t, d, s, 8080)
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="43"/></Service></Server>`)
-	c, unavailable := only(t, d, s, 8080)
+	clock.ahead += youngEvery
+	c, unavailable := examinedAgain(t, d, s)
 	require.Equal(t, 43, c.MaxThreads.Value, "it may still be starting")
 	require.Empty(t, unavailable)
 }
@@ -139,7 +140,8 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 	} {
 		change()
 		for range 2 {
-			c, unavailable := only(t, d, s, 8080)
+			time.ahead += settledEvery
+			c, unavailable := examinedAgain(t, d, s)
 			require.Equal(t, 42, c.MaxThreads.Value)
 			require.NotEmpty(t, unavailable)
 			require.Contains(t, unavailable[0].What, "server.xml")
@@ -148,7 +150,10 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 	}
 
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="44"/></Service></Server>`)
-	d.entries[s.pid].startTime-- // what is remembered is of a process that had the pid before
+	connectors, _ := d.Discover(t.Context(), s.pid, s.start+1, ports(8080)) // another process by now
+	require.Nil(t, onPort(t, connectors, 8080).MaxThreads, "what is known is the former one's")
+
+	s = startFake(t, fake{args: tomcatArgs(dir)})
 	c, unavailable := only(t, d, s, 8080)
 	require.Equal(t, 44, c.MaxThreads.Value)
 	require.Empty(t, unavailable)
@@ -164,14 +169,13 @@ func TestHarmlessChanges(t *testing.T) {
 	clock := clock{ahead: 2 * settled}
 	d := NewDiscoverer(procFS(t), WithClock(clock.now))
 	only(t, d, s, 8080)
-	opens := d.entries[s.pid].target.files.opens
 	require.NoError(t, os.Chmod(filepath.Join(dir, "app.jar"), 0o600))
 	write(t, filepath.Join(dir, "config/a/other"), "")
 	write(t, filepath.Join(dir, "config/b/other"), "")
-	c, unavailable := only(t, d, s, 8080)
+	clock.ahead += settledEvery
+	c, unavailable := examinedAgain(t, d, s)
 	require.Equal(t, 9, c.MaxThreads.Value)
 	require.Empty(t, unavailable)
-	require.Equal(t, opens, d.entries[s.pid].target.files.opens)
 }
 
 func TestForgottenProcesses(t *testing.T) {
@@ -179,7 +183,6 @@ func TestForgottenProcesses(t *testing.T) {
 	clock := clock{}
 	d := NewDiscoverer(procFS(t), WithClock(clock.now))
 	only(t, d, s, 8080)
-	require.Nil(t, d.entries[s.pid].target.env, "secrets are not kept")
 	clock.ahead = forgotten + time.Second
 	d.Discover(t.Context(), 1<<30, 1, nil)
 	require.NotContains(t, d.entries, s.pid)
@@ -204,7 +207,7 @@ func TestInThePlaceOfServerXML(t *testing.T) {
 	}{
 		"fifo":   {func(t *testing.T, path string) { require.NoError(t, unix.Mkfifo(path, 0o644)) }, "not a regular file"},
 		"folder": {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, "not a regular file"},
-		"device": {func(t *testing.T, path string) { require.NoError(t, os.Symlink("/dev/zero", path)) }, "not a regular file"},
+		"device": {func(t *testing.T, path string) { require.NoError(t, os.Symlink("/dev/zero", path)) }, "\"devtmpfs\": not a file system"},
 		"node": {func(t *testing.T, path string) {
 			nettest.Root(t)
 			require.NoError(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 7)))) // /dev/full
@@ -218,7 +221,7 @@ func TestInThePlaceOfServerXML(t *testing.T) {
 			require.NoError(t, os.Truncate(path, 2<<30))
 		}, "larger than"},
 		"nothing": {func(*testing.T, string) {}, "no such file"},
-		"proc":    {func(t *testing.T, path string) { require.NoError(t, os.Symlink("/proc/self/fd/0", path)) }, "too many levels"},
+		"proc":    {func(t *testing.T, path string) { require.NoError(t, os.Symlink("/proc/self/fd/0", path)) }, "\"proc\": not a file system"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -320,7 +323,7 @@ func TestAsAnotherUser(t *testing.T) {
 	for _, what := range []string{"environ of pid " + pid, "working directory of pid " + pid} {
 		require.Contains(t, unavailable, what)
 		require.Equal(t, "permission denied", unavailable[what].Why)
-		require.Equal(t, "run as uid 0 and gid 0, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", unavailable[what].How)
+		require.Equal(t, "run as uid 0 and gid 0, or with CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SETUID and CAP_SETGID", unavailable[what].How)
 	}
 	require.Contains(t, unavailable["conf/server.xml"].Why, "permission denied")
 }
@@ -416,7 +419,10 @@ func TestUnreadableEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.accept-count=11\n")
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar", "--server.tomcat.max-connections=99"}, Dir: dir})
-	target := look(procFS(t), s.pid)
+	subject, err := newSubject(procFS(t), Request{s.pid, s.start})
+	require.NoError(t, err)
+	defer subject.handles.Close()
+	target := look(subject)
 	target.env = nil
 	f := identify(target)
 	require.Len(t, f.connectors, 1)
@@ -437,17 +443,6 @@ func TestVanishedProcess(t *testing.T) {
 	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), 1<<30, 1, ports(8080))
 	require.Equal(t, "other", onPort(t, connectors, 8080).Server)
 	require.Len(t, unavailable, 1)
-}
-
-// TestReplacedProcess: what was read while the pid went from one process to
-// another is nobody's.
-func TestReplacedProcess(t *testing.T) {
-	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer))})
-	d := NewDiscoverer(procFS(t))
-	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start+1, ports(8080))
-	require.Equal(t, &model.Connector{Server: serverOther}, onPort(t, connectors, 8080))
-	require.Empty(t, unavailable, "another program's")
-	require.NotContains(t, d.entries, s.pid)
-	c, _ := only(t, d, s, 8080)
-	require.Equal(t, 42, c.MaxThreads.Value)
+	require.Equal(t, "configuration of pid 1073741824", unavailable[0].What)
+	require.Contains(t, unavailable[0].Why, "no such process")
 }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // fakeVariable makes the test program a process that looks like another one:
@@ -39,9 +41,23 @@ type fake struct {
 	args []string // with argv[0]
 	env  []string
 	ns   bool // new mount and pid namespaces
+	uid  uint32
 }
 
+// childArgument makes the test program a child that examines a process.
+const childArgument = "test-discover-child"
+
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == childArgument {
+		proc, err := hostproc.NewFS("/proc")
+		if err == nil {
+			err = Serve(proc, os.Stdin, os.Stdout)
+		}
+		if err != nil {
+			panic(err)
+		}
+		return
+	}
 	spec, ok := os.LookupEnv(fakeVariable)
 	if !ok {
 		os.Exit(m.Run())
@@ -117,6 +133,9 @@ func startFake(t testing.TB, f fake) *server {
 	}
 	if f.ns {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	}
+	if f.uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: f.uid, Gid: f.uid}}
 	}
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

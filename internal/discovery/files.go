@@ -7,48 +7,62 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // maxListed bounds the listing of one folder.
 const maxListed = 10_000
 
 // files are a process's files as it sees them itself, whatever mount namespace
-// it lives in. What was looked at is remembered, so that a later look costs one
-// stat a path.
+// it lives in. What was looked at is remembered with its stamp, so that another
+// examination can be compared with this one.
 type files struct {
-	root string // /proc/PID/root
-	cwd  string // /proc/PID/cwd
+	root folder
+	cwd  folder
 	// dir is the working directory's path below root, "" where it cannot be
 	// told; relative paths are then opened below cwd and cannot leave it.
-	dir   string
-	exe   string // the executable's path below root, "" where it cannot be told
-	seen  map[place]stamp
-	opens int // files and folders opened so far
+	dir  string
+	exe  string // the executable's path below root, "" where it cannot be told
+	seen map[place]stamp
+}
+
+// folder is a process's root or working directory, or why there is none.
+type folder struct {
+	*hostproc.Root
+	err error
 }
 
 // place is a path below one of the two folders.
-type place struct{ below, name string }
+type place struct {
+	inCwd bool
+	name  string
+}
 
-// newFiles takes the links /proc/PID/root and /proc/PID/cwd.
-func newFiles(root, cwd string) *files {
+// newFiles takes a process's root and working directory and the names behind its
+// links.
+func newFiles(root, cwd folder, h *hostproc.Handles) *files {
 	f := &files{root: root, cwd: cwd, seen: map[place]stamp{}}
-	f.exe = inside(root, path.Join(path.Dir(root), "exe"))
-	if dir := inside(root, cwd); dir != "" && lookAt(root, dir).is(lookAt(cwd, ".")) {
+	f.exe = inside(h.RootName, h.ExeName)
+	if dir := inside(h.RootName, h.CwdName); dir != "" && f.stamp(place{false, dir}).is(f.stamp(place{true, "."})) {
 		f.dir = dir
 	}
 	return f
 }
 
+func (f *files) close() {
+	for _, folder := range []folder{f.root, f.cwd} {
+		if folder.err == nil {
+			folder.Close()
+		}
+	}
+}
+
 // inside is the target of one of a process's links below its root, "" where it
 // cannot be told. Both are names of the process's own mount namespace; in a
 // chroot both carry its path.
-func inside(root, link string) string {
-	top, err := os.Readlink(root)
-	if err != nil {
-		return ""
-	}
-	target, err := os.Readlink(link)
-	if err != nil || strings.HasSuffix(target, " (deleted)") {
+func inside(top, target string) string {
+	if top == "" || target == "" || strings.HasSuffix(target, " (deleted)") {
 		return ""
 	}
 	rest, ok := strings.CutPrefix(target+"/", strings.TrimSuffix(top, "/")+"/")
@@ -64,33 +78,57 @@ func (s stamp) is(t stamp) bool { return s.failed == "" && s == t }
 func (f *files) place(name string) place {
 	switch {
 	case path.IsAbs(name):
-		return place{f.root, path.Clean(name)}
+		return place{false, path.Clean(name)}
 	case f.dir != "":
-		return place{f.root, path.Join(f.dir, name)}
+		return place{false, path.Join(f.dir, name)}
 	}
-	return place{f.cwd, path.Clean(name)}
+	return place{true, path.Clean(name)}
+}
+
+func (f *files) folder(p place) folder {
+	if p.inCwd {
+		return f.cwd
+	}
+	return f.root
 }
 
 // Open opens a regular file.
 func (f *files) Open(name string) (*os.File, error) {
-	return f.open(name, openRegular)
+	return f.open(name, (*hostproc.Root).Regular)
 }
 
-func (f *files) open(name string, how func(dir, name string) (*os.File, error)) (*os.File, error) {
+func (f *files) open(name string, how func(*hostproc.Root, string) (*os.File, error)) (*os.File, error) {
 	p := f.place(name)
-	f.opens++
-	file, err := how(p.below, p.name)
+	below := f.folder(p)
+	if below.err != nil {
+		return nil, below.err
+	}
+	file, err := how(below.Root, p.name)
 	if err != nil {
-		f.seen[p] = lookAt(p.below, p.name)
+		f.seen[p] = f.stamp(p)
 		return nil, err
 	}
 	f.seen[p] = stampOf(file)
 	return file, nil
 }
 
+// stamp takes the stamp of a path without opening what it names.
+func (f *files) stamp(p place) stamp {
+	below := f.folder(p)
+	if below.err != nil {
+		return failedStamp(below.err)
+	}
+	file, err := below.Look(p.name)
+	if err != nil {
+		return failedStamp(err)
+	}
+	defer func() { _ = file.Close() }()
+	return stampOf(file)
+}
+
 // ReadDir lists a folder, by name.
 func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
-	dir, err := f.open(name, openFolder)
+	dir, err := f.open(name, (*hostproc.Root).Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -103,30 +141,6 @@ func (f *files) ReadDir(name string) ([]fs.DirEntry, error) {
 		err = nil
 	}
 	return entries, err
-}
-
-// changed are the paths that name another file now, or one at last, or none
-// any more.
-func (f *files) changed() []place {
-	var out []place
-	for p, was := range f.seen {
-		if lookAt(p.below, p.name) != was {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// renew takes a changed path's new stamp, and says whether the content may be
-// another, which a folder's or a mere change of owner is not. It is not ok for
-// what could not be read before and may be readable now.
-func (f *files) renew(p place) (content, ok bool) {
-	was, is := f.seen[p], lookAt(p.below, p.name)
-	if was.denied {
-		return false, false
-	}
-	f.seen[p] = is
-	return !was.sameContent(is) && !was.folder && !is.folder, true
 }
 
 // writtenAfter are the files that were written after a given time.

@@ -1,60 +1,40 @@
 package discovery
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
-
-// below opens a path the way the process does whose root or working folder dir
-// is.
-func below(dir, name string, how func(*hostproc.Root, string) (*os.File, error)) (*os.File, error) {
-	root, err := hostproc.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return how(root, name)
-}
-
-func openRegular(dir, name string) (*os.File, error) {
-	return below(dir, name, (*hostproc.Root).Regular)
-}
-
-func openFolder(dir, name string) (*os.File, error) {
-	return below(dir, name, (*hostproc.Root).Folder)
-}
 
 // stamp tells a file from its successor and from itself after a change.
 type stamp struct {
-	dev, ino     uint64
-	size         int64
-	mtime, ctime unix.Timespec
-	failed       string // why there is nothing to look at
-	denied       bool   // because we may not
-	folder       bool
+	dev, ino uint64
+	size     int64
+	mtime    unix.Timespec
+	failed   string // why there is nothing to look at
+	denied   bool   // because we may not
+	folder   bool
 }
 
-// sameContent leaves out when the file's owner, mode or links changed.
-func (s stamp) sameContent(t stamp) bool {
-	s.ctime, t.ctime = unix.Timespec{}, unix.Timespec{}
-	return s == t
+func failedStamp(err error) stamp {
+	return stamp{failed: err.Error(), denied: errors.Is(err, fs.ErrPermission)}
 }
 
-// lookAt takes the stamp of a path without opening what it names.
-func lookAt(dir, name string) stamp {
-	f, err := below(dir, name, (*hostproc.Root).Look)
-	if err != nil {
-		return stamp{failed: err.Error(), denied: errors.Is(err, fs.ErrPermission)}
+// content is the same as long as a file's content certainly is; a change of its
+// owner or mode is none.
+func (s stamp) content() string {
+	if s.failed != "" {
+		return ""
 	}
-	defer func() { _ = f.Close() }()
-	return stampOf(f)
+	sum := sha256.Sum256(fmt.Append(nil, s.dev, s.ino, s.size, s.mtime.Nano()))
+	return hex.EncodeToString(sum[:8])
 }
 
 func stampOf(f *os.File) stamp {
@@ -62,7 +42,7 @@ func stampOf(f *os.File) stamp {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return stamp{failed: err.Error()}
 	}
-	return stamp{dev: st.Dev, ino: st.Ino, size: st.Size, mtime: st.Mtim, ctime: st.Ctim, folder: st.Mode&unix.S_IFMT == unix.S_IFDIR}
+	return stamp{dev: st.Dev, ino: st.Ino, size: st.Size, mtime: st.Mtim, folder: st.Mode&unix.S_IFMT == unix.S_IFDIR}
 }
 
 // modifiedAfter says whether the file was written after the given time.

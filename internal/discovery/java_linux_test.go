@@ -44,7 +44,7 @@ func TestArgumentFile(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	write("conf/other.xml", `<Server><Service><Connector port="8080" maxThreads="${n}"/></Service></Server>`)
-	target := &target{args: []string{"java", "@file"}, files: newFiles("/proc/self/root", "/proc/self/cwd")}
+	target := &target{args: []string{"java", "@file"}, files: ourFiles(t)}
 	target.jvm = &hostproc.JVM{
 		JavaCommand: bootstrapClass + " -config conf/other.xml start",
 		VMArgs:      "-Xmx1g -Dcatalina.base=" + dir + " -Dn=33",

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -31,43 +30,41 @@ type target struct {
 
 // look reads what the process was started with. Whatever cannot be read is
 // named and done without.
-func look(proc hostproc.FS, pid int) *target {
-	t := &target{pid: pid, files: newFiles(proc.Root(pid), proc.Cwd(pid))}
-	how := remedy(proc, pid)
-	if p, err := proc.Process(pid); err == nil {
-		t.comm = p.Comm
-	}
+func look(s *subject) *target {
+	h := s.handles
+	t := &target{pid: h.Process.PID, comm: h.Process.Comm, files: s.files()}
 	var err error
-	if t.args, err = proc.Cmdline(pid); err != nil {
-		t.miss("command line", err, how)
+	if t.args, err = h.Words(); err != nil {
+		t.miss("command line", err, s.how)
 	}
 	t.known = err == nil
 	if !t.isJava() {
 		return t
 	}
-	t.started = startOf(proc, pid)
-	environ, err := proc.Environ(pid)
+	t.started = s.started
+	environ, err := h.Environ()
 	if err != nil {
-		t.miss("environ", err, how)
+		t.miss("environ", err, s.how)
 	} else {
 		t.env = variables(environ)
 	}
-	if _, err := os.Readlink(t.files.root); err != nil {
-		if sharesRoot(path.Dir(t.files.root)) {
-			t.files.root = "/" // what anybody may read, we may
-		} else {
-			t.miss("files (root)", err, how)
-		}
+	if err := t.files.root.err; err != nil {
+		t.miss("files (root)", err, s.how)
+	} else if s.everyone {
+		t.miss("files that not every user may read", errNotItsUser, s.how)
 	}
-	if _, err := os.Readlink(t.files.cwd); err != nil {
-		t.miss("working directory", err, how)
+	if err := t.files.cwd.err; err != nil {
+		t.miss("working directory", err, s.how)
 	}
-	t.lookAtJVM(proc, how)
+	t.lookAtJVM(h, s.how)
 	return t
 }
 
-func (t *target) lookAtJVM(proc hostproc.FS, how string) {
-	jvm, err := proc.JVM(t.pid)
+func (t *target) lookAtJVM(h *hostproc.Handles, how string) {
+	if t.files.root.err != nil {
+		return // said already
+	}
+	jvm, err := h.JVM(t.files.root.Root)
 	switch {
 	case err == nil:
 		t.jvm = &jvm
@@ -75,9 +72,6 @@ func (t *target) lookAtJVM(proc hostproc.FS, how string) {
 		t.miss("JVM arguments (hsperfdata)", err, how)
 	}
 }
-
-// forget drops what only the first look needs, secrets in it too.
-func (t *target) forget() { t.args, t.env, t.jvm = nil, nil, nil }
 
 // isJava goes by the command: java, or jsvc.exec of commons-daemon.
 func (t *target) isJava() bool {
@@ -105,30 +99,6 @@ func (t *target) miss(what string, err error, how string) {
 		why = "permission denied"
 	}
 	t.missing = append(t.missing, model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, t.pid), Why: why, How: how})
-}
-
-// remedy says who may read a process's environment, folders and files
-// (PTRACE_MODE_READ: all ids equal, or CAP_SYS_PTRACE; and environ and fd are the
-// owner's alone to open, or CAP_DAC_READ_SEARCH's).
-func remedy(proc hostproc.FS, pid int) string {
-	p, err := proc.Process(pid)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("run as uid %d and gid %d, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", p.UIDs[0], p.GIDs[0])
-}
-
-// startOf is when a process was started, by today's clock.
-func startOf(proc hostproc.FS, pid int) time.Time {
-	p, err := proc.Process(pid)
-	if err != nil {
-		return time.Time{}
-	}
-	boot, err := proc.BootTime()
-	if err != nil {
-		return time.Time{}
-	}
-	return boot.Add(time.Duration(p.StartTime) * (time.Second / hostproc.UserHZ))
 }
 
 // variables are "NAME=value" words; of two with one name the first counts.

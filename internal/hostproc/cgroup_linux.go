@@ -138,7 +138,7 @@ func (l *cgroupLook) openRoot() (*Root, error) {
 	if l.root != nil {
 		return l.root, nil
 	}
-	root, err := l.fs.openRoot(l.proc.PID)
+	root, err := l.fs.OpenRoot(l.proc.PID, "root", Cgroups)
 	if err == nil {
 		l.root = root
 	}
@@ -146,7 +146,7 @@ func (l *cgroupLook) openRoot() (*Root, error) {
 }
 
 func (r *Root) readFile(path string) ([]byte, error) {
-	f, err := r.regular(path, 0)
+	f, err := r.regular(path, true)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -101,14 +99,19 @@ func (fs FS) OpenJVM(pid int) (*JVMFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	mapped, err := fs.mappedPerfData(p)
+	maps, err := os.Open(fs.path(pid, "maps"))
+	if err != nil {
+		return nil, fs.wrap(pid, "maps", err)
+	}
+	defer func() { _ = maps.Close() }()
+	mapped, err := mappedPerfData(io.LimitReader(maps, maxMaps), p)
 	if err != nil {
 		return nil, fs.wrap(pid, "maps", err)
 	}
 	if len(mapped) == 0 {
 		return nil, fs.wrap(pid, "performance data", ErrNoPerfData)
 	}
-	root, err := fs.openRoot(pid)
+	root, err := fs.OpenRoot(pid, "root", Agent)
 	if err != nil {
 		return nil, fs.wrap(pid, "root", err)
 	}
@@ -138,7 +141,7 @@ func (r *Root) findPerfData(p Process, mapped []string) (*JVMFile, error) {
 }
 
 func (r *Root) openPerfData(path string, p Process) (*JVMFile, error) {
-	f, err := r.regular(path, unix.O_NOFOLLOW)
+	f, err := r.regular(path, false)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", path, err)
 	}
@@ -168,14 +171,9 @@ func checkPerfData(path string, info os.FileInfo, p Process) error {
 // "hsperfdata_USER/PID": the user's name belongs to the process's own
 // /etc/passwd. A file that was deleted is marked " (deleted)" in maps and so has
 // another name.
-func (fs FS) mappedPerfData(p Process) ([]string, error) {
-	f, err := os.Open(fs.path(p.PID, "maps"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
+func mappedPerfData(maps io.Reader, p Process) ([]string, error) {
 	var found []string
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(maps)
 	for lines.Scan() && len(found) < maxMapped {
 		_, name, ok := bytes.Cut(lines.Bytes(), []byte("/hsperfdata_"))
 		if !ok {

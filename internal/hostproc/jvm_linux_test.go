@@ -127,32 +127,29 @@ func TestFindPerfDataRefuses(t *testing.T) {
 	fs := fakeRoot(t, dir)
 	us := Process{PID: 7, NSpid: []int{7, 1}, UIDs: [4]uint32{uint32(os.Getuid())}}
 	listed := nettest.Opens(t, filepath.Join(dir, "tmp"))
-	for _, plain := range []bool{true, false} {
-		root, err := fs.openRoot(7)
-		require.NoError(t, err)
-		root.plain = plain
-		listed()
-		for name, want := range map[string]string{
-			"good/1": "", "big/1": "malformed", "dir/1": "not a regular file", "fifo/1": "not a regular file", "link/1": "hsperfdata_link/1",
-			"none/1": ErrNoPerfData.Error(),
-		} {
-			f, err := root.findPerfData(us, []string{"hsperfdata_" + name})
-			if want == "" {
-				require.NoError(t, err)
-				jvm, err := f.Read()
-				require.NoError(t, err)
-				require.Equal(t, "25.0.3", jvm.Version)
-				require.NoError(t, f.Close())
-				continue
-			}
-			require.ErrorContains(t, err, want, "%s, plain %v", name, plain)
+	root, err := fs.OpenRoot(7, "root", Agent)
+	require.NoError(t, err)
+	listed()
+	for name, want := range map[string]string{
+		"good/1": "", "big/1": "malformed", "dir/1": "not a regular file", "fifo/1": "not a regular file", "link/1": "hsperfdata_link/1",
+		"none/1": ErrNoPerfData.Error(),
+	} {
+		f, err := root.findPerfData(us, []string{"hsperfdata_" + name})
+		if want == "" {
+			require.NoError(t, err)
+			jvm, err := f.Read()
+			require.NoError(t, err)
+			require.Equal(t, "25.0.3", jvm.Version)
+			require.NoError(t, f.Close())
+			continue
 		}
-		them := us
-		them.UIDs = [4]uint32{12345, 12345, 12345, 12345}
-		_, err = root.findPerfData(them, []string{"hsperfdata_good/1"})
-		require.Error(t, err, "a file of another user")
-		root.Close()
+		require.ErrorContains(t, err, want, name)
 	}
+	them := us
+	them.UIDs = [4]uint32{12345, 12345, 12345, 12345}
+	_, err = root.findPerfData(them, []string{"hsperfdata_good/1"})
+	require.Error(t, err, "a file of another user")
+	root.Close()
 	require.Zero(t, listed(), "anybody may fill /tmp")
 }
 

@@ -3,9 +3,10 @@ package hostproc
 import (
 	"errors"
 	"fmt"
+	"io"
+	iofs "io/fs"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,7 +14,7 @@ import (
 // OpenRegular opens a file by the absolute path it has for the process, in
 // whatever mount namespace that is; see Root.
 func (fs FS) OpenRegular(pid int, path string) (*os.File, error) {
-	root, err := fs.openRoot(pid)
+	root, err := fs.OpenRoot(pid, "root", Agent)
 	if err != nil {
 		return nil, fs.wrap(pid, "root", err)
 	}
@@ -29,139 +30,148 @@ func (fs FS) OpenRegular(pid int, path string) (*os.File, error) {
 // process would, never out of it: opening /proc/PID/root/PATH by hand would
 // follow an absolute one into our own files. What a path names is the process's
 // choice, so nothing is opened before it is known to be harmless: to open a
-// device can be to act on it (/dev/watchdog).
+// device can be to act on it (/dev/watchdog), and to ask a FUSE file system for
+// anything is to wait for whoever stands behind it.
 type Root struct {
-	fd  int
-	dir string
-	// plain opens without openat2 (Linux 5.6; some seccomp filters refuse it):
-	// symlinks that start with "/" are then an error.
-	plain bool
+	top      found
+	mounts   *Mounts
+	everyone bool
 }
 
-// OpenRoot takes /proc/PID/root or /proc/PID/cwd.
-func OpenRoot(dir string) (*Root, error) {
+// FindFolder finds /proc/PID/root or /proc/PID/cwd without asking the file
+// system behind it for anything.
+func FindFolder(dir string) (*os.File, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
-	return &Root{fd: fd, dir: dir}, nil
+	return os.NewFile(uintptr(fd), dir), nil
 }
 
-func (fs FS) openRoot(pid int) (*Root, error) { return OpenRoot(fs.Root(pid)) }
+// NewRoot makes a Root of a folder that was found, which it closes. With
+// everyone it opens only what every user of the machine may open: folders that
+// all may search, files that all may read.
+func NewRoot(folder *os.File, mounts *Mounts, everyone bool) (*Root, error) {
+	defer func() { _ = folder.Close() }()
+	fd, err := unix.FcntlInt(folder.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "dup", Path: folder.Name(), Err: err}
+	}
+	r := &Root{mounts: mounts, everyone: everyone}
+	if r.top, err = r.admit(fd, -1); err != nil {
+		_ = unix.Close(fd)
+		return nil, &os.PathError{Op: "open", Path: folder.Name(), Err: err}
+	}
+	return r, nil
+}
+
+// OpenRoot takes a process's "root" or "cwd".
+func (fs FS) OpenRoot(pid int, link string, reader Reader) (*Root, error) {
+	mounts, err := fs.mounts(pid, reader)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := FindFolder(fs.path(pid, link))
+	if err != nil {
+		return nil, err
+	}
+	return NewRoot(folder, mounts, false)
+}
+
+// mounts are those of the process and our own, among which is that of a chroot's
+// folder in our own mount namespace: a process's list begins below its root.
+func (fs FS) mounts(pid int, reader Reader) (*Mounts, error) {
+	var lists []io.Reader
+	for _, name := range []string{"/proc/self/mountinfo", fs.path(pid, "mountinfo")} {
+		f, err := os.Open(name)
+		if errors.Is(err, iofs.ErrNotExist) {
+			continue // nothing of it is then listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		lists = append(lists, f)
+	}
+	return ReadMounts(reader, lists...)
+}
 
 // Close closes the folder.
-func (r *Root) Close() { _ = unix.Close(r.fd) }
+func (r *Root) Close() { _ = unix.Close(r.top.fd) }
 
 // Look finds what a path names without opening it (O_PATH).
-func (r *Root) Look(path string) (*os.File, error) { return r.find(path, 0) }
+func (r *Root) Look(path string) (*os.File, error) {
+	f, _, err := r.find(path, true)
+	return f, err
+}
 
 // Folder opens a folder for listing it.
 func (r *Root) Folder(path string) (*os.File, error) {
-	f, err := r.find(path, unix.O_DIRECTORY)
+	f, n, err := r.find(path, true)
 	if err != nil {
 		return nil, err
 	}
-	return reopen(f, unix.O_DIRECTORY)
+	if !n.is(unix.S_IFDIR) {
+		_ = f.Close()
+		return nil, &os.PathError{Op: "open", Path: path, Err: unix.ENOTDIR}
+	}
+	return r.reopen(f, n, unix.O_DIRECTORY)
 }
 
 // Regular opens a regular file and refuses anything else.
-func (r *Root) Regular(path string) (*os.File, error) { return r.regular(path, 0) }
+func (r *Root) Regular(path string) (*os.File, error) { return r.regular(path, true) }
 
-// regular takes O_NOFOLLOW, too.
-func (r *Root) regular(path string, flags int) (*os.File, error) {
-	f, err := r.find(path, flags)
+func (r *Root) regular(path string, follow bool) (*os.File, error) {
+	f, n, err := r.find(path, follow)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%q is not a regular file but %s: %w", path, info.Mode().Type(), os.ErrInvalid)
-	}
-	if err != nil {
+	if !n.is(unix.S_IFREG) {
+		info, err := f.Stat()
 		_ = f.Close()
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%q is not a regular file but %s: %w", path, info.Mode().Type(), os.ErrInvalid)
 	}
 	// A lease on the file is not waited for.
-	return reopen(f, unix.O_NONBLOCK)
+	return r.reopen(f, n, unix.O_NONBLOCK)
 }
 
 // reopen opens what was found, whatever its path names by now.
-func reopen(found *os.File, flags int) (*os.File, error) {
-	defer func() { _ = found.Close() }()
-	link := "/proc/self/fd/" + strconv.Itoa(int(found.Fd()))
+func (r *Root) reopen(f *os.File, n found, flags int) (*os.File, error) {
+	defer func() { _ = f.Close() }()
+	if r.everyone && (n.mode&0o444 != 0o444 || hasACL(n.fd)) {
+		return nil, &os.PathError{Op: "open", Path: f.Name(), Err: iofs.ErrPermission}
+	}
+	link := "/proc/self/fd/" + strconv.Itoa(n.fd)
 	fd, err := retry(func() (int, error) {
 		return unix.Open(link, flags|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	})
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: found.Name(), Err: err}
+		return nil, &os.PathError{Op: "open", Path: f.Name(), Err: err}
 	}
-	return os.NewFile(uintptr(fd), found.Name()), nil
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// maxTries bounds how often a name is resolved again, and how many symlinks are
-// followed without openat2.
-const maxTries = 40
-
-func (r *Root) find(path string, flags int) (*os.File, error) {
-	if r.plain {
-		return r.findPlain(path, flags)
-	}
-	how := unix.OpenHow{
-		Flags:   uint64(flags | unix.O_PATH | unix.O_CLOEXEC),
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	}
-	var err error
-	for range maxTries {
-		var fd int
-		if fd, err = unix.Openat2(r.fd, path, &how); err == nil {
-			return os.NewFile(uintptr(fd), path), nil
-		}
-		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) { // a rename raced with ".."
-			break
-		}
-	}
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
-		r.plain = true
-		return r.findPlain(path, flags)
-	}
-	return nil, &os.PathError{Op: "open", Path: path, Err: err}
+// hasACL says that a file has access rules beyond its mode (acl(5)): they may
+// shut somebody out whom the mode lets in. The attribute can only be asked for by
+// name, and a descriptor with O_PATH only by its link.
+func hasACL(fd int) bool {
+	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "system.posix_acl_access", nil)
+	return err == nil && n > 0
 }
 
-// findPlain follows a path's last symlink by itself: with O_PATH it is what
-// os.Root finds.
-func (r *Root) findPlain(path string, flags int) (*os.File, error) {
-	root, err := os.OpenRoot(r.dir)
-	if err != nil {
-		return nil, err
+func (r *Root) find(path string, follow bool) (*os.File, found, error) {
+	w := walk{root: r}
+	defer w.close()
+	if len(path) >= unix.PathMax {
+		return nil, found{}, &os.PathError{Op: "open", Path: path[:64], Err: unix.ENAMETOOLONG}
 	}
-	defer func() { _ = root.Close() }()
-	name := strings.TrimLeft(path, "/")
-	if name == "" {
-		name = "."
+	if err := w.to(path, follow); err != nil {
+		return nil, found{}, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	for range maxTries {
-		f, err := root.OpenFile(name, unix.O_PATH|flags, 0)
-		if err != nil || flags&unix.O_NOFOLLOW != 0 {
-			return f, err
-		}
-		target, ok := linkOf(f)
-		if !ok {
-			return f, nil
-		}
-		_ = f.Close()
-		if strings.HasPrefix(target, "/") {
-			return nil, &os.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w: symlink to %q", os.ErrInvalid, target)}
-		}
-		name = name[:strings.LastIndexByte(name, '/')+1] + target
-	}
-	return nil, &os.PathError{Op: "open", Path: path, Err: unix.ELOOP}
-}
-
-// linkOf is where a symlink leads that was opened itself.
-func linkOf(f *os.File) (target string, ok bool) {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(int(f.Fd()), "", buf)
-	return string(buf[:max(n, 0)]), err == nil
+	return w.take(path)
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -50,8 +51,8 @@ func TestOpenRegular(t *testing.T) {
 	require.NotErrorIs(t, err, ErrGone)
 }
 
-// Without openat2 an absolute symlink is an error, never our own file.
-func TestOpenPlain(t *testing.T) {
+// Every component is found by itself: symlinks are followed inside the folder.
+func TestWalk(t *testing.T) {
 	dir := t.TempDir()
 	writeTree(t, dir, map[string]string{"etc/passwd": "inside"})
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "absolute")))
@@ -60,23 +61,25 @@ func TestOpenPlain(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "near"), 0o700))
 	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	require.NoError(t, os.Symlink("../../x", filepath.Join(dir, "out")))
+	require.NoError(t, os.Symlink("/proc/self/fd/0", filepath.Join(dir, "magic")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	root, err := fakeRoot(t, dir).openRoot(7)
+	before := openDescriptors(t)
+	root, err := fakeRoot(t, dir).OpenRoot(7, "root", Agent)
 	require.NoError(t, err)
-	defer root.Close()
-	root.plain = true
-	for _, path := range []string{"/etc/passwd", "/relative", "/up"} {
+	for _, path := range []string{"/etc/passwd", "/absolute", "/relative", "/up", "etc/../../etc//./passwd"} {
 		data, err := root.readFile(path)
 		require.NoError(t, err, path)
 		require.Equal(t, "inside", string(data), path)
 	}
-	for _, path := range []string{"/absolute", "/fifo", "/", "/../x", "/nothing", "/loop", "/out"} {
+	for _, path := range []string{"/fifo", "/", "", "/../x", "/nothing", "/out", "/etc/passwd/x", "/etc/passwd/..", "/etc/passwd/"} {
 		_, err := root.readFile(path)
 		require.Error(t, err, path)
 	}
-	_, err = root.Look("/absolute")
-	require.Error(t, err)
-	for _, path := range []string{"/etc/passwd", "/relative", "/fifo"} {
+	_, err = root.Look("/loop")
+	require.ErrorIs(t, err, syscall.ELOOP)
+	_, err = root.Look("/" + strings.Repeat("x/", 4096))
+	require.ErrorIs(t, err, syscall.ENAMETOOLONG)
+	for _, path := range []string{"/etc/passwd", "/relative", "/fifo", "/"} {
 		f, err := root.Look(path)
 		require.NoError(t, err, path)
 		require.NoError(t, f.Close())
@@ -87,6 +90,17 @@ func TestOpenPlain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"passwd"}, names)
 	require.NoError(t, f.Close())
+	_, err = root.Folder("/etc/passwd")
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+	root.Close()
+	require.Equal(t, before, openDescriptors(t))
+}
+
+func openDescriptors(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(list)
 }
 
 // To open a device may be to act on it.
@@ -102,20 +116,17 @@ func TestOpensNothingButRegularFiles(t *testing.T) {
 		want["device"] = 0
 	}
 	fs := fakeRoot(t, dir)
-	for _, plain := range []bool{false, true} {
-		for name, n := range want {
-			require.NoError(t, os.Symlink(name, filepath.Join(dir, "link")))
-			for _, path := range []string{"/" + name, "/link"} {
-				root, err := fs.openRoot(7)
-				require.NoError(t, err)
-				root.plain = plain
-				opens := nettest.Opens(t, filepath.Join(dir, name))
-				_, err = root.readFile(path)
-				require.Equal(t, n == 1, err == nil, "%s, plain %v: %v", name, plain, err)
-				require.Equal(t, n, opens(), "%s, plain %v", name, plain)
-				root.Close()
-			}
-			require.NoError(t, os.Remove(filepath.Join(dir, "link")))
+	for name, n := range want {
+		require.NoError(t, os.Symlink(name, filepath.Join(dir, "link")))
+		for _, path := range []string{"/" + name, "/link"} {
+			root, err := fs.OpenRoot(7, "root", Agent)
+			require.NoError(t, err)
+			opens := nettest.Opens(t, filepath.Join(dir, name))
+			_, err = root.readFile(path)
+			require.Equal(t, n == 1, err == nil, "%s: %v", name, err)
+			require.Equal(t, n, opens(), name)
+			root.Close()
 		}
+		require.NoError(t, os.Remove(filepath.Join(dir, "link")))
 	}
 }

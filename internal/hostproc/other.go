@@ -3,6 +3,7 @@
 package hostproc
 
 import (
+	"io"
 	"os"
 	"time"
 )
@@ -96,3 +97,44 @@ func (k *KeptThrottle) Read(*Throttle) error { return ErrNotSupported }
 
 // Close is for Linux only.
 func (k *KeptThrottle) Close() {}
+
+// Reader is for Linux only.
+type Reader int
+
+// The readers are for Linux only.
+const (
+	Agent Reader = iota
+	Cgroups
+	Disposable
+)
+
+// Mounts is for Linux only.
+type Mounts struct{}
+
+// ReadMounts is for Linux only.
+func ReadMounts(Reader, ...io.Reader) (*Mounts, error) { return nil, ErrNotSupported }
+
+// Root is for Linux only.
+type Root struct{}
+
+// FindFolder is for Linux only.
+func FindFolder(string) (*os.File, error) { return nil, ErrNotSupported }
+
+// NewRoot is for Linux only.
+func NewRoot(*os.File, *Mounts, bool) (*Root, error) { return nil, ErrNotSupported }
+
+// Close is for Linux only.
+func (r *Root) Close() {}
+
+// Look is for Linux only.
+func (r *Root) Look(string) (*os.File, error) { return nil, ErrNotSupported }
+
+// Folder is for Linux only.
+func (r *Root) Folder(string) (*os.File, error) { return nil, ErrNotSupported }
+
+// Regular is for Linux only.
+func (r *Root) Regular(string) (*os.File, error) { return nil, ErrNotSupported }
+
+func (r *Root) findPerfData(Process, []string) (*JVMFile, error) { return nil, ErrNotSupported }
+
+func mappedPerfData(io.Reader, Process) ([]string, error) { return nil, ErrNotSupported }

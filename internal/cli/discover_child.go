@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// discoverChild is the hidden command that reads what one observed process wrote
+// and named; see discovery.Serve.
+const discoverChild = "discover-child"
+
+func newDiscoverChildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    discoverChild,
+		Short:  "Read one process's configuration (started by tcpdiag itself)",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			proc, err := hostproc.NewFS(procMount)
+			if err != nil {
+				return err
+			}
+			return discovery.Serve(proc, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// children start this very program, also where its file was replaced.
+func children() *discovery.Children {
+	return discovery.NewChildren("/proc/self/exe", discoverChild)
+}

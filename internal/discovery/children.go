@@ -1,0 +1,177 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// What one examination may take; see Serve.
+const (
+	childMemory   = 64 << 20
+	childCPU      = 2 * time.Second
+	childDeadline = 5 * time.Second
+	childFiles    = 1024
+	// childHeap lets the garbage collector work before the memory ends.
+	childHeap = "GOMEMLIMIT=48MiB"
+	// maxAbandoned bounds the children that were killed and have not ended: a
+	// file system that does not answer makes even SIGKILL wait, and they keep their
+	// memory, some 10 MiB each.
+	maxAbandoned = 4
+	// endsWithin is how long the end of a killed child is waited for.
+	endsWithin = 100 * time.Millisecond
+	maxCrash   = 4 << 10 // bytes of what a child that crashes says
+)
+
+// The ways in which an examination fails for what it took.
+var (
+	errDeadline  = fmt.Errorf("reading it took longer than %v", childDeadline)
+	errCPU       = fmt.Errorf("reading it took more than %v of CPU time", childCPU)
+	errMemory    = fmt.Errorf("reading it took more than %d MiB of memory", childMemory>>20)
+	errAbandoned = errors.New("reading other processes' files hangs; no more is begun until that ends")
+)
+
+// Children examine processes, each in a child process of its own that has given
+// up everything before it reads what a stranger wrote. They are not waited for
+// beyond their deadline, not even for their end.
+type Children struct {
+	command   func() *exec.Cmd
+	abandoned atomic.Int32
+}
+
+// NewChildren takes the command that ends in Serve.
+func NewChildren(path string, args ...string) *Children {
+	return &Children{command: func() *exec.Cmd {
+		cmd := exec.Command(path, args...) //nolint:noctx // what waits for a context could wait for ever
+		cmd.Args[0] = "tcpdiag"
+		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", childHeap}
+		return cmd
+	}}
+}
+
+// Examine starts a child for one process.
+func (c *Children) Examine(_ context.Context, r Request) (*Examination, error) {
+	if c.abandoned.Load() >= maxAbandoned {
+		return nil, errAbandoned
+	}
+	// The kernel kills a child with the thread that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	child, err := startChild(c.command(), r)
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+	_ = child.answer.SetReadDeadline(time.Now().Add(childDeadline))
+	result, err := decode(child.answer)
+	ended := child.end(&c.abandoned)
+	if err != nil {
+		err = child.reason(err, ended)
+	}
+	if ended {
+		_ = child.crash.Close()
+	}
+	return result, err
+}
+
+// child is a started one.
+type child struct {
+	cmd    *exec.Cmd
+	answer *os.File
+	crash  *os.File // what it says when it crashes
+	ended  chan struct{}
+}
+
+func startChild(cmd *exec.Cmd, r Request) (*child, error) {
+	request, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	var theirs, ours [3]*os.File
+	defer func() { closeAll(theirs[:]) }()
+	for i := range theirs {
+		read, write, err := os.Pipe()
+		if err != nil {
+			closeAll(ours[:])
+			return nil, err
+		}
+		if theirs[i], ours[i] = write, read; i == 0 {
+			theirs[i], ours[i] = read, write
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	dieWithUs(cmd)
+	if err := cmd.Start(); err != nil {
+		closeAll(ours[:])
+		return nil, err
+	}
+	_, _ = ours[0].Write(request) // a pipe holds it; a child that has died says so itself
+	_ = ours[0].Close()
+	return &child{cmd: cmd, answer: ours[1], crash: ours[2], ended: make(chan struct{})}, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// end kills a child and says whether it has ended. One that does not is left to
+// itself, and counted until it does.
+func (c *child) end(abandoned *atomic.Int32) bool {
+	defer func() { _ = c.answer.Close() }()
+	go func() {
+		_ = c.cmd.Wait()
+		close(c.ended)
+	}()
+	if c.wait(endsWithin) {
+		return true
+	}
+	_ = c.cmd.Process.Kill()
+	if c.wait(endsWithin) {
+		return true
+	}
+	abandoned.Add(1)
+	go func() {
+		<-c.ended
+		abandoned.Add(-1)
+		_ = c.crash.Close()
+	}()
+	return false
+}
+
+func (c *child) wait(d time.Duration) bool {
+	select {
+	case <-c.ended:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// reason says why a child gave no answer.
+func (c *child) reason(err error, ended bool) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) || !ended {
+		return errDeadline
+	}
+	state := c.cmd.ProcessState
+	crash, _ := io.ReadAll(io.LimitReader(c.crash, maxCrash))
+	switch {
+	case state.Success():
+		return err
+	case bytes.Contains(crash, []byte("out of memory")), bytes.Contains(crash, []byte("cannot allocate memory")):
+		return errMemory
+	case state.UserTime()+state.SystemTime() >= childCPU*9/10:
+		return errCPU
+	}
+	return fmt.Errorf("what reads it ended: %s", state)
+}

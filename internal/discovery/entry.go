@@ -1,0 +1,201 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// maxRemembered bounds the processes that a Discoverer remembers.
+	maxRemembered = 1000
+	// maxAtOnce bounds the examinations under way.
+	maxAtOnce = 2
+	// settled is how old a process must be for its configuration to be read
+	// and done with: a file that changes later changes nothing in it.
+	settled = time.Minute
+	// forgotten is how long a process may go unasked for.
+	forgotten = 10 * time.Minute
+	// namesKeep is how long thread names are believed while the number of
+	// threads stays the same.
+	namesKeep = 10 * time.Second
+
+	// How often a process is examined again: one that may still be starting; one
+	// that runs, for files that have changed; one that is no Java.
+	youngEvery   = 5 * time.Second
+	settledEvery = 5 * time.Minute
+	otherEvery   = time.Hour
+	// After a failure: so long, and twice as long each time.
+	retryAfter = time.Minute
+	retryMost  = time.Hour
+)
+
+// entry is what is remembered of a process.
+type entry struct {
+	Request
+	comm    string
+	asked   time.Time
+	started time.Time // zero when unknown
+
+	current  *Examination // nil: none has succeeded
+	late     []string     // files that changed after they were read
+	trouble  error        // why the latest examination failed
+	failures int
+	due      time.Time     // not examined again before
+	underway chan struct{} // closed when the examination is over; nil: none is under way
+
+	pools   Pools
+	poolsAt time.Time
+	threads uint64
+
+	meters meters
+}
+
+// entry is what is remembered of a process, or nothing yet.
+func (d *Discoverer) entry(pid int, startTime uint64) *entry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.entries[pid]
+	if e == nil || e.StartTime != startTime {
+		d.forget()
+		e = &entry{Request: Request{pid, startTime}}
+		if p, err := d.proc.Process(pid); err == nil {
+			e.comm, e.started = p.Comm, startOf(d.proc, p)
+		}
+		d.entries[pid] = e
+	}
+	e.asked = d.now()
+	return e
+}
+
+// forget makes room by dropping processes that nobody asks for any more.
+func (d *Discoverer) forget() {
+	now := d.now()
+	maps.DeleteFunc(d.entries, func(_ int, e *entry) bool { return now.Sub(e.asked) > forgotten })
+	if len(d.entries) >= maxRemembered {
+		clear(d.entries)
+	}
+}
+
+// examine starts an examination when one is due. The result is closed when the
+// first one is over; it is nil when there was one already.
+func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e.underway == nil && !d.now().Before(e.due) {
+		done := make(chan struct{})
+		e.underway = done
+		go func() {
+			defer close(done)
+			d.turns <- struct{}{}
+			result, err := d.examiner.Examine(context.Background(), e.Request)
+			<-d.turns
+			d.absorb(e, result, err)
+		}()
+	}
+	if e.current == nil && e.trouble == nil {
+		return e.underway
+	}
+	return nil
+}
+
+// absorb takes the result of an examination.
+func (d *Discoverer) absorb(e *entry, result *Examination, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	e.underway = nil
+	if e.trouble = err; err != nil {
+		e.due = now.Add(min(retryAfter<<min(e.failures, 10), retryMost))
+		e.failures++
+		return
+	}
+	e.failures = 0
+	young := e.started.IsZero() || now.Sub(e.started) < settled
+	e.take(result, young)
+	switch {
+	case result.found.server == serverOther:
+		e.due = now.Add(otherEvery)
+	case young:
+		e.due = now.Add(youngEvery)
+	default:
+		e.due = now.Add(settledEvery)
+	}
+}
+
+// take replaces what was found. Once a process has started, a change of its files
+// is only noted: what was read before is what it read itself.
+func (e *entry) take(result *Examination, young bool) {
+	if e.current == nil || young {
+		e.current, e.late = result, nil
+		return
+	}
+	changed, readable := e.current.change(result)
+	if readable {
+		e.current, e.late = result, nil
+		return
+	}
+	for _, name := range changed {
+		if !slices.Contains(e.late, name) {
+			e.late = append(e.late, name)
+		}
+	}
+}
+
+// found is what the process turned out to be as far as that is known.
+func (e *entry) found() *found {
+	switch {
+	case e.current != nil:
+		return &e.current.found
+	case e.maybeJava():
+		return &found{server: serverJVM}
+	}
+	return &found{server: serverOther}
+}
+
+// maybeJava goes by the name of the main thread, which any user may read.
+func (e *entry) maybeJava() bool { return e.comm == "java" || strings.HasPrefix(e.comm, "jsvc") }
+
+// irrelevant says that a process is certainly no Tomcat, so that nobody needs
+// to know what could not be read of it.
+func (e *entry) irrelevant(connectors Connectors) bool {
+	for _, c := range connectors {
+		if c.Server == serverTomcat {
+			return false
+		}
+	}
+	if e.current == nil {
+		return e.comm != "" && !e.maybeJava() && len(e.pools.all) == 0
+	}
+	return e.current.Known && len(e.current.found.connectors) == 0 && len(e.pools.all) == 0
+}
+
+// unavailable is what could not be read of a process.
+func (e *entry) unavailable() []model.Unavailable {
+	if e.current != nil {
+		return slices.Concat(e.current.missing, e.current.found.unavailable, e.sayLate())
+	}
+	u := model.Unavailable{What: fmt.Sprintf("configuration of pid %d", e.PID), Why: "it is being read"}
+	if e.trouble != nil {
+		u.Why, u.How = e.trouble.Error(), byHand
+	}
+	return []model.Unavailable{u}
+}
+
+// sayLate names the files whose new content is not in force yet.
+func (e *entry) sayLate() []model.Unavailable {
+	out := make([]model.Unavailable, len(e.late))
+	for i, name := range e.late {
+		out[i] = model.Unavailable{
+			What: fmt.Sprintf("%s of pid %d as it is now", name, e.PID),
+			Why:  "it changed after the process had read it; what it said before is shown",
+			How:  "it takes effect when the server is started again",
+		}
+	}
+	return out
+}

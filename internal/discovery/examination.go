@@ -1,0 +1,82 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Request names a process: a pid, and field 22 of its /proc/PID/stat.
+type Request struct {
+	PID       int
+	StartTime uint64
+}
+
+// Examiner finds out what a process is and what its configuration says. It reads
+// what a stranger wrote.
+type Examiner interface {
+	Examine(ctx context.Context, r Request) (*Examination, error)
+}
+
+// Examination is what a process turned out to be. It does not change afterwards.
+type Examination struct {
+	Known   bool // the command line could be read
+	pid     int
+	found   found
+	missing []model.Unavailable
+	files   []fileStamp
+}
+
+// fileStamp is a path that was looked at. Content is the same as long as the
+// file's content is, "" where there was nothing to look at.
+type fileStamp struct {
+	Name    string
+	Content string
+	Denied  bool // for want of permission
+	Folder  bool
+}
+
+func (f *files) stamps() []fileStamp {
+	out := make([]fileStamp, 0, len(f.seen))
+	for p, s := range f.seen {
+		out = append(out, fileStamp{p.name, s.content(), s.denied, s.folder})
+	}
+	slices.SortFunc(out, func(a, b fileStamp) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// change compares with a later examination: which files have another content, or
+// none, or one at last; and whether one can be read that could not.
+func (e *Examination) change(later *Examination) (changed []string, readable bool) {
+	now := make(map[string]fileStamp, len(later.files))
+	for _, f := range later.files {
+		now[f.Name] = f
+	}
+	for _, was := range e.files {
+		is, asked := now[was.Name]
+		switch {
+		case !asked || is == was:
+		case was.Denied != is.Denied:
+			readable = readable || was.Denied
+		case was.Content != is.Content && !was.Folder && !is.Folder:
+			changed = append(changed, was.Name)
+		}
+	}
+	return changed, readable
+}
+
+// doubtLate notes on each setting from a file that was written after the
+// process had started that the process may have read something else.
+func (f *found) doubtLate(t *target) {
+	if t.started.IsZero() {
+		return
+	}
+	for _, name := range t.files.writtenAfter(t.started.Add(settled)) {
+		for i := range f.connectors {
+			doubtFile(path.Base(name)).connector(&f.connectors[i].Connector)
+		}
+	}
+}

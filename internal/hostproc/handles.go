@@ -1,0 +1,228 @@
+package hostproc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"os"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxWords bounds a command line and an environment; MAX_ARG_STRLEN allows
+	// one word of 128 KiB, and all of them a quarter of the stack's limit.
+	maxWords = 1 << 20
+	// maxMaps bounds the list of mappings; vm.max_map_count is 65,530.
+	maxMaps = 16 << 20
+)
+
+// Errors about a process whose files are not opened for it.
+var (
+	// ErrSetID says that a process has other rights than who started it, and whose
+	// choice its command line and environment therefore are.
+	ErrSetID = errors.New("it runs with other rights than who started it (set-user-ID or set-group-ID)")
+	// ErrTooLong is a command line or environment that is not read to its end.
+	ErrTooLong = errors.New("larger than what is read")
+)
+
+// Handles are what it takes privileges to open of a process, opened and not yet
+// read: the privileges can be given up in between, and reading may wait for ever
+// (the memory behind cmdline and environ can be mapped from a file system that
+// does not answer). What could not be opened has an error in its place.
+type Handles struct {
+	Process Process
+	Groups  []uint32
+	Root    Handle // O_PATH
+	Cwd     Handle // O_PATH
+	// The names behind the links root, cwd and exe, "" where they cannot be read.
+	RootName, CwdName, ExeName string
+
+	stat, cmdline, environ, maps Handle
+	mountinfo                    [2]Handle // our own and the process's
+}
+
+// Handle is a file that was opened, or why it was not.
+type Handle struct {
+	File *os.File
+	Err  error
+}
+
+func (h Handle) close() {
+	if h.File != nil {
+		_ = h.File.Close()
+	}
+}
+
+// Handles opens what there is of a process with that start time. A process with
+// other rights than who started it has none but its public files.
+func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
+	h := &Handles{stat: fs.open(pid, "stat"), cmdline: fs.open(pid, "cmdline"), maps: fs.open(pid, "maps")}
+	h.mountinfo[0].File, h.mountinfo[0].Err = os.Open("/proc/self/mountinfo")
+	h.mountinfo[1] = fs.open(pid, "mountinfo")
+	own := fs.ownRights(pid)
+	for name, handle := range map[string]*Handle{"root": &h.Root, "cwd": &h.Cwd} {
+		if handle.Err = own; own == nil {
+			handle.File, handle.Err = FindFolder(fs.path(pid, name))
+			handle.Err = fs.wrap(pid, name, handle.Err)
+		}
+	}
+	if h.environ.Err = own; own == nil {
+		h.environ = fs.open(pid, "environ")
+	}
+	for name, link := range map[string]*string{"root": &h.RootName, "cwd": &h.CwdName, "exe": &h.ExeName} {
+		*link, _ = os.Readlink(fs.path(pid, name))
+	}
+	err := h.identify(fs, pid, startTime) // last: all of it was this process's
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (fs FS) open(pid int, name string) Handle {
+	f, err := os.Open(fs.path(pid, name))
+	return Handle{f, fs.wrap(pid, name, err)}
+}
+
+func (h *Handles) identify(fs FS, pid int, startTime uint64) (err error) {
+	if h.Process, err = fs.Process(pid); err != nil {
+		return err
+	}
+	if h.Process.StartTime != startTime {
+		return fs.wrap(pid, "stat", ErrGone)
+	}
+	text, err := os.ReadFile(fs.path(pid, "status"))
+	if err != nil {
+		return fs.wrap(pid, "status", err)
+	}
+	_, after, _ := bytes.Cut(text, []byte("\nGroups:"))
+	line, _, _ := bytes.Cut(after, []byte("\n"))
+	for word := range strings.FieldsSeq(string(line)) {
+		n, err := strconv.ParseUint(word, 10, 32)
+		if err != nil {
+			return fs.wrap(pid, "status", ErrMalformed)
+		}
+		h.Groups = append(h.Groups, uint32(n))
+	}
+	return nil
+}
+
+// Close closes everything.
+func (h *Handles) Close() {
+	for _, handle := range []Handle{h.Root, h.Cwd, h.stat, h.cmdline, h.environ, h.maps, h.mountinfo[0], h.mountinfo[1]} {
+		handle.close()
+	}
+}
+
+// Same says that the process still runs. The handle is one of this process,
+// never of another with its number.
+func (h *Handles) Same() bool {
+	_, err := h.stat.File.ReadAt(make([]byte, 16), 0)
+	return err == nil || errors.Is(err, io.EOF)
+}
+
+// Words are the command line.
+func (h *Handles) Words() ([]string, error) { return h.cmdline.words() }
+
+// Environ is the environment as "NAME=value".
+func (h *Handles) Environ() ([]string, error) { return h.environ.words() }
+
+func (h Handle) words() ([]string, error) {
+	if h.Err != nil {
+		return nil, h.Err
+	}
+	text, err := io.ReadAll(io.LimitReader(h.File, maxWords+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > maxWords:
+		return nil, fmt.Errorf("%w (%d bytes)", ErrTooLong, maxWords)
+	case len(text) == 0:
+		return nil, nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+}
+
+// Mounts are those of the process and our own; see FS.mounts.
+func (h *Handles) Mounts(reader Reader) (*Mounts, error) {
+	var lists []io.Reader
+	for _, handle := range h.mountinfo {
+		if handle.Err == nil {
+			lists = append(lists, handle.File)
+		}
+	}
+	return ReadMounts(reader, lists...)
+}
+
+// JVM is FS.JVM of the process, whose root that is.
+func (h *Handles) JVM(root *Root) (JVM, error) {
+	if h.maps.Err != nil {
+		return JVM{}, h.maps.Err
+	}
+	mapped, err := mappedPerfData(io.LimitReader(h.maps.File, maxMaps), h.Process)
+	if err != nil {
+		return JVM{}, err
+	}
+	if len(mapped) == 0 {
+		return JVM{}, ErrNoPerfData
+	}
+	f, err := root.findPerfData(h.Process, mapped)
+	if err != nil {
+		return JVM{}, err
+	}
+	defer func() { _ = f.Close() }()
+	return f.Read()
+}
+
+// Auxiliary vector types (getauxval(3)).
+const (
+	auxUID  = 11
+	auxEUID = 12
+	auxGID  = 13
+	auxEGID = 14
+)
+
+// ownRights says that a process runs as who started it. All its ids are then
+// equal now, and were when its program was started: the kernel keeps the real
+// and the effective ones of that moment out of the process's reach.
+func (fs FS) ownRights(pid int) error {
+	p, err := fs.Process(pid)
+	if err != nil {
+		return err
+	}
+	for i := range p.UIDs {
+		if p.UIDs[i] != p.UIDs[0] || p.GIDs[i] != p.GIDs[0] {
+			return ErrSetID
+		}
+	}
+	aux, err := os.ReadFile(fs.path(pid, "auxv"))
+	if errors.Is(err, iofs.ErrPermission) {
+		return nil // what else is refused then says so itself
+	}
+	if err != nil {
+		return fs.wrap(pid, "auxv", err)
+	}
+	values := auxiliary(aux)
+	if len(values) < 4 || values[auxUID] != values[auxEUID] || values[auxGID] != values[auxEGID] {
+		return ErrSetID
+	}
+	return nil
+}
+
+// auxiliary are the ids of an auxiliary vector, of a process of our own word
+// size.
+func auxiliary(vector []byte) map[uint64]uint64 {
+	ids := map[uint64]uint64{}
+	for ; len(vector) >= 16; vector = vector[16:] {
+		switch kind := binary.NativeEndian.Uint64(vector); kind {
+		case auxUID, auxEUID, auxGID, auxEGID:
+			ids[kind] = binary.NativeEndian.Uint64(vector[8:])
+		}
+	}
+	return ids
+}

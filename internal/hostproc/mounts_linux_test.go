@@ -1,0 +1,119 @@
+package hostproc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+func TestReadMounts(t *testing.T) {
+	m, err := ReadMounts(Agent, strings.NewReader(`36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+1009 36 0:31 / /a\040b rw - fuse.sshfs - rw
+not a mount
+7 6 0:3 / /nothing rw
+`))
+	require.NoError(t, err)
+	require.Equal(t, map[int]string{36: "ext3", 1009: "fuse.sshfs"}, m.types)
+	require.NoError(t, m.admit(-1, 36))
+	err = m.admit(-1, 1009)
+	require.ErrorIs(t, err, ErrFileSystem)
+	require.NotContains(t, err.Error(), "sshfs", "whoever mounts it chooses the name")
+	require.ErrorIs(t, m.admit(-1, 7), ErrFileSystem, "a mount nobody lists")
+}
+
+func TestWhoMayReadWhat(t *testing.T) {
+	for kind, want := range map[string][3]bool{
+		"ext4":       {true, true, true},
+		"overlay":    {true, true, true},
+		"nfs4":       {false, false, true},
+		"cgroup2":    {false, true, false},
+		"proc":       {false, false, false},
+		"sysfs":      {false, true, false},
+		"fuse":       {false, false, false},
+		"debugfs":    {false, false, false},
+		"devtmpfs":   {false, false, false},
+		"mqueue":     {false, false, false},
+		"hugetlbfs":  {false, false, false},
+		"binfmt_msc": {false, false, false},
+	} {
+		require.Equal(t, want, [3]bool{Agent.may(kind), Cgroups.may(kind), Disposable.may(kind)}, kind)
+	}
+}
+
+// Our own proc and sysfs stand below our own root: nothing in them is read, by
+// whatever way.
+func TestMountsAreNotEntered(t *testing.T) {
+	fs := realProc(t)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("/proc/self/environ", filepath.Join(dir, "link")))
+	for _, reader := range []Reader{Agent, Disposable} {
+		root, err := fs.OpenRoot(os.Getpid(), "root", reader)
+		require.NoError(t, err)
+		defer root.Close()
+		for _, path := range []string{"/proc/self/environ", "/proc/self/root/etc/passwd", filepath.Join(dir, "link"), "/proc"} {
+			_, err := root.Look(path)
+			require.ErrorIs(t, err, ErrFileSystem, path)
+		}
+		f, err := root.Regular("/etc/passwd")
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+}
+
+// What not everybody may read is not read for everybody.
+func TestEveryone(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{"public/file": "x", "public/private": "x", "public/group": "x", "closed/file": "x"})
+	for name, mode := range map[string]os.FileMode{
+		"": 0o755, "public": 0o755, "public/file": 0o644, "public/private": 0o600, "public/group": 0o604, "closed": 0o750, "closed/file": 0o644,
+	} {
+		require.NoError(t, os.Chmod(filepath.Join(dir, name), mode))
+	}
+	mounts, err := fakeRoot(t, dir).mounts(7, Agent)
+	require.NoError(t, err)
+	folder, err := FindFolder(dir)
+	require.NoError(t, err)
+	root, err := NewRoot(folder, mounts, true)
+	require.NoError(t, err)
+	defer root.Close()
+	data, err := root.readFile("/public/file")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+	for _, path := range []string{"/public/private", "/public/group", "/closed/file"} {
+		_, err := root.readFile(path)
+		require.ErrorIs(t, err, os.ErrPermission, path)
+	}
+	acl := []byte{2, 0, 0, 0, // ACL_EA_VERSION; entries of tag, permission, id
+		1, 0, 6, 0, 255, 255, 255, 255, // owner
+		2, 0, 0, 0, 99, 0, 0, 0, // user 99: nothing
+		4, 0, 4, 0, 255, 255, 255, 255,
+		16, 0, 4, 0, 255, 255, 255, 255,
+		32, 0, 4, 0, 255, 255, 255, 255,
+	}
+	if err := unix.Setxattr(filepath.Join(dir, "public/file"), "system.posix_acl_access", acl, 0); err != nil {
+		t.Logf("no access control lists here: %v", err)
+		return
+	}
+	_, err = root.readFile("/public/file")
+	require.ErrorIs(t, err, os.ErrPermission, "user 99 may not read it")
+}
+
+// A file system of somebody's own is not asked for anything: a FUSE mount on
+// which nobody answers would hold whoever looks for ever.
+func TestSilentFileSystem(t *testing.T) {
+	dir := nettest.SilentFileSystem(t)
+	fs := realProc(t)
+	root, err := fs.OpenRoot(os.Getpid(), "root", Disposable)
+	require.NoError(t, err)
+	defer root.Close()
+	for _, path := range []string{dir, dir + "/file", dir + "/../" + filepath.Base(dir) + "/x"} {
+		_, err := root.Look(path)
+		require.ErrorIs(t, err, ErrFileSystem)
+	}
+}

@@ -1,0 +1,159 @@
+package hostproc
+
+import (
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxLinks bounds the symlinks of one path, as the kernel does (MAXSYMLINKS).
+const maxLinks = 40
+
+// found is a file on the way (O_PATH: found, but not opened).
+type found struct {
+	fd    int
+	mount int
+	mode  uint32
+}
+
+func (n found) is(kind uint32) bool { return n.mode&unix.S_IFMT == kind }
+
+// walk resolves one path a component at a time. A component is looked at only
+// after its mount was admitted, symlinks are read and followed here, and ".."
+// goes back to the folder that was passed: there is no way out of the root, and
+// no magic link, whatever is renamed or mounted meanwhile. It needs no openat2
+// (Linux 5.6), whose flags a seccomp filter cannot check.
+type walk struct {
+	root  *Root
+	trail []found // folders passed, below the root
+	links int
+}
+
+func (w *walk) close() {
+	for _, n := range w.trail {
+		_ = unix.Close(n.fd)
+	}
+	w.trail = nil
+}
+
+// at is the folder or file reached so far.
+func (w *walk) at() found {
+	if len(w.trail) == 0 {
+		return w.root.top
+	}
+	return w.trail[len(w.trail)-1]
+}
+
+func (w *walk) up() {
+	if last := len(w.trail) - 1; last >= 0 {
+		_ = unix.Close(w.trail[last].fd)
+		w.trail = w.trail[:last]
+	}
+}
+
+// to follows a path; its last symlink only with follow.
+func (w *walk) to(path string, follow bool) error {
+	rest := strings.Split(path, "/")
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		if !w.at().is(unix.S_IFDIR) {
+			return unix.ENOTDIR
+		}
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			w.up()
+			continue
+		}
+		next, err := w.step(name)
+		if err != nil {
+			return err
+		}
+		if !next.is(unix.S_IFLNK) || len(rest) == 0 && !follow {
+			w.trail = append(w.trail, next)
+			continue
+		}
+		if rest, err = w.link(next, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step finds one name in the folder reached so far.
+func (w *walk) step(name string) (found, error) {
+	dir := w.at()
+	if w.root.everyone && dir.mode&0o111 != 0o111 {
+		return found{}, fs.ErrPermission
+	}
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dir.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return found{}, err
+	}
+	next, err := w.root.admit(fd, dir.mount)
+	if err != nil {
+		_ = unix.Close(fd)
+	}
+	return next, err
+}
+
+// link puts a symlink's target in front of the rest of the path.
+func (w *walk) link(n found, rest []string) ([]string, error) {
+	defer func() { _ = unix.Close(n.fd) }()
+	if w.links++; w.links > maxLinks {
+		return nil, unix.ELOOP
+	}
+	target, err := readlink(n.fd)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(target, "/") {
+		w.close()
+	}
+	return append(strings.Split(target, "/"), rest...), nil
+}
+
+// admit takes a file's mount, and its mode once the mount may be asked for it.
+// before is a mount that was admitted already.
+func (r *Root) admit(fd, before int) (found, error) {
+	mount, err := mountOf(fd)
+	if err != nil {
+		return found{}, err
+	}
+	if mount != before {
+		if err := r.mounts.admit(fd, mount); err != nil {
+			return found{}, err
+		}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return found{}, err
+	}
+	return found{fd: fd, mount: mount, mode: st.Mode}, nil
+}
+
+func readlink(fd int) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	return string(buf[:max(n, 0)]), err
+}
+
+// take hands the file over that was reached.
+func (w *walk) take(name string) (*os.File, found, error) {
+	at := w.at()
+	if last := len(w.trail) - 1; last >= 0 {
+		w.trail = w.trail[:last]
+		return os.NewFile(uintptr(at.fd), name), at, nil
+	}
+	fd, err := unix.FcntlInt(uintptr(at.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, found{}, err
+	}
+	return os.NewFile(uintptr(fd), name), at, nil
+}

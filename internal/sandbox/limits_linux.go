@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits are what a process may use from now on.
+type Limits struct {
+	// Memory is how much private memory it may add to what the Go runtime has at
+	// its start (RLIMIT_DATA: address space that is only reserved does not count).
+	Memory uint64
+	CPU    uint64 // seconds, since its start (RLIMIT_CPU); SIGKILL ends it
+	Files  uint64 // open at once (RLIMIT_NOFILE)
+}
+
+// Limit sets them, and that no file is written, no core is dumped and that
+// whoever else wants the processor goes first. It dies with the process that
+// started it. RLIMIT_NPROC would count the processes of the user that it becomes,
+// and take threads away from the Go runtime: new processes are Confine's to
+// forbid.
+func Limit(l Limits) error {
+	base, err := dataSize()
+	if err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	for _, limit := range []struct {
+		what  string
+		which int
+		value uint64
+	}{
+		{"RLIMIT_DATA", unix.RLIMIT_DATA, base + l.Memory},
+		{"RLIMIT_CPU", unix.RLIMIT_CPU, l.CPU},
+		{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, l.Files},
+		{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, 0},
+		{"RLIMIT_CORE", unix.RLIMIT_CORE, 0},
+		{"RLIMIT_MEMLOCK", unix.RLIMIT_MEMLOCK, 0},
+		{"RLIMIT_MSGQUEUE", unix.RLIMIT_MSGQUEUE, 0},
+	} {
+		if err := lower(limit.which, limit.value); err != nil {
+			return fmt.Errorf("sandbox: %s: %w", limit.what, err)
+		}
+	}
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 10) // some sandboxes forbid it
+	return nil
+}
+
+// lower never raises a limit that stands already.
+func lower(which int, value uint64) error {
+	var have unix.Rlimit
+	if err := unix.Getrlimit(which, &have); err != nil {
+		return err
+	}
+	value = min(value, have.Max)
+	return unix.Setrlimit(which, &unix.Rlimit{Cur: value, Max: value})
+}
+
+// dataSize is what RLIMIT_DATA counts now (VmData of proc_pid_status(5)).
+func dataSize() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	var kb []byte
+	if _, after, ok := bytes.Cut(text, []byte("\nVmData:")); ok {
+		kb, _, _ = bytes.Cut(bytes.TrimSpace(after), []byte(" "))
+	}
+	n, err := strconv.ParseUint(string(kb), 10, 64)
+	return n << 10, err
+}
+
+// DieWithParent lets the kernel kill this process when the one that started it
+// ends. A change of ids takes that back (prctl(2)), so it is said again after it.
+func DieWithParent() error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("sandbox: prctl PR_SET_PDEATHSIG: %w", err)
+	}
+	return nil
+}
