@@ -72,7 +72,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 	port := portOfURL(t, management.URL)
 	s := bootFake(t, int(port))
 	clock := &clock{}
-	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	d := inChildren(t, WithClock(clock.now))
 	for range 3 {
 		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
 		require.Empty(t, unavailable)
@@ -104,16 +104,16 @@ func TestActuatorOnTheApplicationsPort(t *testing.T) {
 	fatJar(t, filepath.Join(dir, "app.jar"), fmt.Sprintf("server.port=%d\nmanagement.server.port=%d\n", port, port))
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
 
-	connectors, _ := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, ports(port))
+	connectors, _ := inChildren(t).Discover(t.Context(), s.pid, s.start, ports(port))
 	require.Equal(t, "spring-boot", onPort(t, connectors, port).Framework)
 	require.Zero(t, stub.requests.Load())
 
-	connectors, _ = NewDiscoverer(procFS(t), WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
+	connectors, _ = inChildren(t, WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
 	require.NotNil(t, onPort(t, connectors, port).BusyThreads)
 	require.Positive(t, stub.requests.Load())
 
 	stub.requests.Store(0)
-	NewDiscoverer(procFS(t), WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port+1))
+	inChildren(t, WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port+1))
 	require.Zero(t, stub.requests.Load(), "it is another process's port")
 }
 
@@ -132,7 +132,7 @@ func TestActuatorThatDoesNotAnswer(t *testing.T) {
 			}
 			port := portOfURL(t, management.URL)
 			s := bootFake(t, int(port))
-			d := NewDiscoverer(procFS(t))
+			d := inChildren(t)
 			before := time.Now()
 			for range 3 {
 				connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
@@ -173,7 +173,7 @@ func TestActuatorURL(t *testing.T) {
 		"http://h:9":         "",
 		"://":                "",
 	} {
-		d := NewDiscoverer(procFS(t), WithActuator(given))
+		d := inChildren(t, WithActuator(given))
 		require.Equal(t, want, d.actuatorURL(&entry{Request: Request{PID: 1}}, listens), given)
 	}
 }
@@ -196,7 +196,7 @@ func TestActuatorOfATarget(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := NewDiscoverer(procFS(t))
+			d := inChildren(t)
 			d.SetActuators(tt.given)
 			require.Equal(t, tt.want, d.actuatorURL(&entry{Request: Request{PID: 7}, current: &Examination{found: found{}}}, listens))
 		})
@@ -210,7 +210,7 @@ func TestAnotherActuatorIsAskedAtOnce(t *testing.T) {
 	defer first.Close()
 	defer second.Close()
 	s := bootFake(t, 1)
-	d := NewDiscoverer(procFS(t))
+	d := inChildren(t)
 	d.SetActuators([]Actuator{{URL: first.URL + "/actuator", Port: 8080}})
 	connectors, _ := d.Discover(t.Context(), s.pid, s.start, ports(8080))
 	require.NotNil(t, onPort(t, connectors, 8080).BusyThreads)

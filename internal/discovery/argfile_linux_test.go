@@ -18,7 +18,7 @@ import (
 func TestArgumentFileUnread(t *testing.T) {
 	for _, args := range [][]string{{"java", "@gone"}, {"java", "-cp", "@gone", "com.example.Main"}} {
 		s := startFake(t, fake{args: args, Dir: t.TempDir(), Threads: []string{"http-nio-8080-e"}})
-		c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+		c, unavailable := only(t, inChildren(t), s, 8080)
 		require.Equal(t, serverTomcat, c.Server)
 		require.Nil(t, c.MaxConnections)
 		require.NotEmpty(t, unavailable)

@@ -36,7 +36,7 @@ func userCache(b *testing.B) string {
 func BenchmarkDiscover(b *testing.B) {
 	s := startLarge(b)
 	for b.Loop() {
-		d := NewDiscoverer(procFS(b))
+		d := inChildren(b)
 		connectors, _ := d.Discover(b.Context(), s.pid, s.start, ports(8080))
 		require.Equal(b, "spring-boot", onPort(b, connectors, 8080).Framework)
 	}
@@ -45,7 +45,7 @@ func BenchmarkDiscover(b *testing.B) {
 // BenchmarkDiscoverAgain is every further look.
 func BenchmarkDiscoverAgain(b *testing.B) {
 	s := startLarge(b)
-	d := NewDiscoverer(procFS(b))
+	d := inChildren(b)
 	d.Discover(b.Context(), s.pid, s.start, ports(8080))
 	b.ReportAllocs()
 	for b.Loop() {

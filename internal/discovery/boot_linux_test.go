@@ -91,7 +91,7 @@ func TestBootServers(t *testing.T) {
 func discover(t *testing.T, s *server, at []Listening) (connectors Connectors, unavailable []model.Unavailable) {
 	t.Helper()
 	for range 5 {
-		connectors, unavailable = NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, at)
+		connectors, unavailable = inChildren(t).Discover(t.Context(), s.pid, s.start, at)
 		if !slices.ContainsFunc(unavailable, func(u model.Unavailable) bool { return strings.Contains(u.Why, "deadline exceeded") }) {
 			break
 		}

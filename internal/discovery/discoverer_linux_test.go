@@ -68,7 +68,7 @@ func TestKindsOfProcess(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := startFake(t, tt.fake)
-			c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+			c, unavailable := only(t, inChildren(t), s, 8080)
 			require.Equal(t, tt.server, c.Server)
 			if tt.server != "tomcat" {
 				require.Empty(t, unavailable, "nobody asked")
@@ -117,7 +117,7 @@ func TestChangedFileOfAYoungProcess(t *testing.T) {
 	dir := base(t, smallServer)
 	s := startFake(t, fake{args: tomcatArgs(dir)})
 	clock := clock{}
-	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="43"/></Service></Server>`)
 	clock.ahead += youngEvery
@@ -131,7 +131,7 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 	dir := base(t, smallServer)
 	s := startFake(t, fake{args: tomcatArgs(dir)})
 	time := clock{ahead: 2 * settled}
-	d := NewDiscoverer(procFS(t), WithClock(time.now))
+	d := inChildren(t, WithClock(time.now))
 	only(t, d, s, 8080)
 	for _, change := range []func(){
 		func() { write(t, filepath.Join(dir, "conf/server.xml"), `<Server/>`) },
@@ -167,7 +167,7 @@ func TestHarmlessChanges(t *testing.T) {
 	write(t, filepath.Join(dir, "config/a/application.properties"), "server.tomcat.threads.max=9")
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
 	clock := clock{ahead: 2 * settled}
-	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	require.NoError(t, os.Chmod(filepath.Join(dir, "app.jar"), 0o600))
 	write(t, filepath.Join(dir, "config/a/other"), "")
@@ -181,7 +181,7 @@ func TestHarmlessChanges(t *testing.T) {
 func TestForgottenProcesses(t *testing.T) {
 	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer)), env: []string{"SECRET=x"}})
 	clock := clock{}
-	d := NewDiscoverer(procFS(t), WithClock(clock.now))
+	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	clock.ahead = forgotten + time.Second
 	d.Discover(t.Context(), 1<<30, 1, nil)
@@ -193,7 +193,7 @@ func TestFileWrittenAfterTheStart(t *testing.T) {
 	s := startFake(t, fake{args: tomcatArgs(dir)})
 	later := time.Now().Add(2 * settled)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "conf/server.xml"), later, later))
-	c, _ := only(t, NewDiscoverer(procFS(t)), s, 8080)
+	c, _ := only(t, inChildren(t), s, 8080)
 	require.Equal(t, "uncertain: server.xml was written after the process had started", c.MaxThreads.Note)
 	require.Empty(t, c.MaxConnections.Note, "a default does not come from it")
 }
@@ -234,7 +234,7 @@ func TestInThePlaceOfServerXML(t *testing.T) {
 			}
 			s := startFake(t, fake{args: tomcatArgs(dir), Threads: []string{"http-nio-8080-e"}})
 			before := time.Now()
-			c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+			c, unavailable := only(t, inChildren(t), s, 8080)
 			require.Less(t, time.Since(before), 5*time.Second)
 			require.Equal(t, "tomcat", c.Server, "the threads still tell")
 			require.Nil(t, c.MaxConnections)
@@ -259,7 +259,7 @@ func TestContainer(t *testing.T) {
 		args:  tomcatArgs(dir),
 	})
 	require.NoDirExists(t, filepath.Join(dir, "real"))
-	c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+	c, unavailable := only(t, inChildren(t), s, 8080)
 	require.Empty(t, unavailable)
 	require.Equal(t, 42, c.MaxThreads.Value)
 }
@@ -279,7 +279,7 @@ func TestChroot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startFake(t, fake{Chroot: root, Dir: "/srv/app", args: args})
-			c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+			c, unavailable := only(t, inChildren(t), s, 8080)
 			require.Empty(t, unavailable)
 			require.Equal(t, 42, c.MaxThreads.Value)
 		})
@@ -298,7 +298,7 @@ func asNobody(t *testing.T, start func() *server) (c *model.Connector, unavailab
 	}
 	p, err := procFS(t).Process(atoi(t, pid))
 	require.NoError(t, err)
-	c, list := only(t, NewDiscoverer(procFS(t)), &server{pid: p.PID, start: p.StartTime}, 8080)
+	c, list := only(t, inChildren(t), &server{pid: p.PID, start: p.StartTime}, 8080)
 	unavailable = map[string]model.Unavailable{}
 	for _, u := range list {
 		unavailable[u.What] = u
@@ -432,7 +432,7 @@ func TestUnreadableEnvironment(t *testing.T) {
 }
 
 func TestManyProcesses(t *testing.T) {
-	d := NewDiscoverer(procFS(t))
+	d := inChildren(t)
 	for i := range maxRemembered + 10 {
 		d.Discover(t.Context(), 1<<30+i, 1, nil)
 	}
@@ -440,7 +440,7 @@ func TestManyProcesses(t *testing.T) {
 }
 
 func TestVanishedProcess(t *testing.T) {
-	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), 1<<30, 1, ports(8080))
+	connectors, unavailable := inChildren(t).Discover(t.Context(), 1<<30, 1, ports(8080))
 	require.Equal(t, "other", onPort(t, connectors, 8080).Server)
 	require.Len(t, unavailable, 1)
 	require.Equal(t, "configuration of pid 1073741824", unavailable[0].What)

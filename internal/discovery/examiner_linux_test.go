@@ -119,7 +119,7 @@ func TestSetUserID(t *testing.T) {
 	require.NoError(t, os.Chmod(java, 0o755|os.ModeSetuid))
 	conf := base(t, smallServer)
 	s := startFake(t, fake{path: java, args: tomcatArgs(conf), Threads: []string{"http-nio-8080-e"}, uid: 65534})
-	c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+	c, unavailable := only(t, inChildren(t), s, 8080)
 	require.Equal(t, "tomcat", c.Server)
 	require.Nil(t, c.MaxThreads)
 	text := ""
@@ -128,4 +128,9 @@ func TestSetUserID(t *testing.T) {
 	}
 	require.Contains(t, text, "set-user-ID")
 	require.NotContains(t, text, "permission denied")
+}
+
+// inChildren is a Discoverer that examines as the product does.
+func inChildren(t testing.TB, options ...Option) *Discoverer {
+	return NewDiscoverer(procFS(t), append(options, WithExaminer(NewChildren("/proc/self/exe", childArgument)))...)
 }

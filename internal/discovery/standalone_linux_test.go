@@ -88,7 +88,7 @@ func TestStandaloneServers(t *testing.T) {
 
 			at := listening(t, ports...)
 			require.Len(t, at, len(ports), "%s", tail{s.log})
-			connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, at)
+			connectors, unavailable := inChildren(t).Discover(t.Context(), s.pid, s.start, at)
 			for i, port := range ports {
 				compareWithBeans(t, fmt.Sprintf("%c", 'A'+i), onPort(t, connectors, uint16(port)), truth, port)
 			}
@@ -188,7 +188,7 @@ func TestRestartedServer(t *testing.T) {
 	home := distribution(t, "10.1.59")
 	base := instance(t, home)
 	ports := freePorts(t, 8)
-	d := NewDiscoverer(procFS(t))
+	d := inChildren(t)
 	for _, queue := range []string{"41", "42"} {
 		s := catalinaServer(t, plain, home, base, ports, "-Dlimits.acceptCount="+queue)
 		truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits.jsp", ports[0])))
@@ -221,7 +221,7 @@ func TestTwoAddressesOfOnePort(t *testing.T) {
 		at = listening(t, port)
 		return len(at) == 2
 	}, time.Minute, 50*time.Millisecond, "%s", tail{s.log})
-	connectors, unavailable := NewDiscoverer(procFS(t)).Discover(t.Context(), s.pid, s.start, at)
+	connectors, unavailable := inChildren(t).Discover(t.Context(), s.pid, s.start, at)
 	require.Empty(t, unavailable)
 	require.Len(t, connectors, 2)
 	for _, l := range at {

@@ -16,7 +16,7 @@ func TestUnseenAsksActuator(t *testing.T) {
 	defer management.Close()
 	port := portOfURL(t, management.URL)
 	clock := &clock{}
-	d := NewDiscoverer(procFS(t), WithClock(clock.now), WithActuator(management.URL+"/actuator/"))
+	d := inChildren(t, WithClock(clock.now), WithActuator(management.URL+"/actuator/"))
 	for range 3 { // asked once: the clock stands still
 		connectors, unavailable := d.DiscoverUnseen(t.Context(), ports(8080, 8443, port))
 		require.Empty(t, unavailable)
@@ -52,7 +52,7 @@ func TestUnseenIsNotAskedForOthers(t *testing.T) {
 		"it is another port's":        {Actuator{URL: management.URL + "/actuator", Port: 8081}, ports(8080, port)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := NewDiscoverer(procFS(t))
+			d := inChildren(t)
 			d.SetActuators([]Actuator{tt.actuator})
 			connectors, unavailable := d.DiscoverUnseen(t.Context(), tt.ports)
 			require.Empty(t, connectors)
@@ -66,7 +66,7 @@ func TestUnseenSaysWhyActuatorIsSilent(t *testing.T) {
 	stub := &actuatorStub{status: http.StatusUnauthorized}
 	management := httptest.NewServer(stub)
 	defer management.Close()
-	d := NewDiscoverer(procFS(t), WithActuator(management.URL+"/actuator"))
+	d := inChildren(t, WithActuator(management.URL+"/actuator"))
 	connectors, unavailable := d.DiscoverUnseen(t.Context(), ports(8080, portOfURL(t, management.URL)))
 	require.Empty(t, connectors)
 	require.Len(t, unavailable, 1)

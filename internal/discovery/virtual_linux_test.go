@@ -39,7 +39,7 @@ func TestJavaOfTheExecutable(t *testing.T) {
 	fatJar(t, filepath.Join(dir, "app.jar"), "spring.threads.virtual.enabled=true\n")
 	for version, virtual := range map[string]bool{"21.0.8": true, "17.0.15": false} {
 		s := startFake(t, fake{path: jdk(t, version), args: []string{"java", "-jar", "app.jar"}, Dir: dir})
-		c, unavailable := only(t, NewDiscoverer(procFS(t)), s, 8080)
+		c, unavailable := only(t, inChildren(t), s, 8080)
 		require.Empty(t, unavailable)
 		require.Equal(t, virtual, c.VirtualThreads.Value)
 		require.Equal(t, virtual, c.MaxThreads == nil)
@@ -58,14 +58,14 @@ func TestUnknownVirtualThreads(t *testing.T) {
 		"standalone":  {args: tomcatArgs(xml)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, unavailable := only(t, NewDiscoverer(procFS(t)), startFake(t, f), 8080)
+			c, unavailable := only(t, inChildren(t), startFake(t, f), 8080)
 			require.NotEmpty(t, unavailable)
 			require.Nil(t, c.VirtualThreads)
 			require.True(t, c.MaxThreads.Uncertain)
 			require.Equal(t, virtualDoubt, c.MaxThreads.Note)
 
 			f.Threads = []string{"http-nio-8080-e", "http-nio-8080-A", "http-nio-8080-P"}
-			c, _ = only(t, NewDiscoverer(procFS(t)), startFake(t, f), 8080)
+			c, _ = only(t, inChildren(t), startFake(t, f), 8080)
 			require.Equal(t, 1, *c.PoolThreads)
 			require.False(t, c.MaxThreads.Uncertain)
 		})
