@@ -432,7 +432,7 @@ func TestUnreadableEnvironment(t *testing.T) {
 }
 
 func TestManyProcesses(t *testing.T) {
-	d := inChildren(t)
+	d := NewDiscoverer(procFS(t))
 	for i := range maxRemembered + 10 {
 		d.Discover(t.Context(), 1<<30+i, 1, nil)
 	}
