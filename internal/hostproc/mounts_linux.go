@@ -108,7 +108,7 @@ func admitUnlisted(fd int) error {
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return fmt.Errorf("statfs: %w", err)
 	}
-	switch uint32(st.Type) { //nolint:unconvert // 32 bits wide on some architectures
+	switch uint32(st.Type) {
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
 		unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, unix.SQUASHFS_MAGIC:
 		return nil

@@ -89,7 +89,8 @@ func TestEveryone(t *testing.T) {
 		_, err := root.readFile(path)
 		require.ErrorIs(t, err, os.ErrPermission, path)
 	}
-	acl := []byte{2, 0, 0, 0, // ACL_EA_VERSION; entries of tag, permission, id
+	acl := []byte{
+		2, 0, 0, 0, // ACL_EA_VERSION; entries of tag, permission, id
 		1, 0, 6, 0, 255, 255, 255, 255, // owner
 		2, 0, 0, 0, 99, 0, 0, 0, // user 99: nothing
 		4, 0, 4, 0, 255, 255, 255, 255,
