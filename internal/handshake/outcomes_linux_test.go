@@ -218,6 +218,9 @@ func TestFastOpen(t *testing.T) {
 			for range 5 {
 				fd := newClient(t, l.Addr).fd
 				require.NoError(t, unix.Sendto(fd, []byte("GET / HTTP/1.1\r\n\r\n"), unix.MSG_FASTOPEN, sockaddrOf(l.Addr)))
+				n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 20_000) // the SYN-ACK says what was taken
+				require.NoError(t, err)
+				require.Equal(t, 1, n)
 				info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 				require.NoError(t, err)
 				const synData = 0x20 // TCPI_OPT_SYN_DATA
