@@ -8,15 +8,16 @@ import (
 )
 
 // Handler serves the registry as text, OpenMetrics or protobuf (with the
-// native histogram), compressed or not, as the scraper asks. What can be
+// native histogram), with gzip or not, as the scraper asks. What can be
 // gathered is served even when something else cannot: an agent that is half
 // blind is of more use than none. log hears what was lost, and so does
 // promhttp_metric_handler_errors_total.
 func Handler(r *Registry, log *slog.Logger) http.Handler {
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{
-		EnableOpenMetrics: true,
-		ErrorHandling:     promhttp.ContinueOnError,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		Registry:          r.library,
-	})
+	return compressing(promhttp.HandlerFor(r, promhttp.HandlerOpts{
+		DisableCompression: true, // see compressor
+		EnableOpenMetrics:  true,
+		ErrorHandling:      promhttp.ContinueOnError,
+		ErrorLog:           slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Registry:           r.library,
+	}))
 }
