@@ -2,10 +2,8 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"time"
@@ -53,14 +51,7 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 	g, ctx := errgroup.WithContext(ctx)
 	reloads := newReloader(o)
 	modules := &moduleWait{log: o.Log}
-	server := &http.Server{
-		Handler:           handler(s.Snapshot, modules.reason, reloads, o),
-		ReadTimeout:       10 * time.Second,
-		ReadHeaderTimeout: 5 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-	}
+	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, o))
 	g.Go(func() error {
 		if err := modules.run(ctx, s); err != nil {
 			return fmt.Errorf("agent: %w", err)
@@ -74,19 +65,6 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 		return shutdown(server)
 	})
 	return g.Wait()
-}
-
-func serve(server *http.Server, o Options) error {
-	flags := &web.FlagConfig{
-		WebListenAddresses: &o.Listen,
-		WebSystemdSocket:   &o.SystemdSocket,
-		WebConfigFile:      &o.ConfigFile,
-	}
-	err := web.ListenAndServe(server, flags, o.Log)
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return fmt.Errorf("agent: serve: %w", err)
 }
 
 // shutdown lets running scrapes finish, and then ends them.

@@ -135,11 +135,13 @@ func running(ctx context.Context, t *testing.T, o Options) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, new(stage), o) }()
 	require.Eventually(t, func() bool {
-		c, err := net.Dial("tcp", o.Listen[0])
-		if err != nil {
-			return false
+		for _, address := range o.Listen {
+			c, err := net.Dial("tcp", address)
+			if err != nil || c.Close() != nil {
+				return false
+			}
 		}
-		return c.Close() == nil
+		return true
 	}, 5*time.Second, 5*time.Millisecond)
 	return done
 }

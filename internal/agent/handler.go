@@ -18,26 +18,26 @@ import (
 func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, o Options) http.Handler {
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
-	mux.Handle("GET /metrics", promexport.Handler(promexport.NewRegistry(reloads.tell(snapshot), build), o.Log))
-	mux.HandleFunc("GET /api/v1/snapshot", func(w http.ResponseWriter, _ *http.Request) {
+	made := newMakers()
+	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(reloads.tell(snapshot), build), o.Log)))
+	mux.Handle("GET /api/v1/snapshot", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)
-	})
+	})))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, "tcpdiag is healthy\n")
 	})
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), unready, o.Stopping) })
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
-	mux.HandleFunc("PUT /-/reload", reloads.serve(o.Lifecycle))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /{$}", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveLanding(w, snapshot(), o.Now())
-	})
+	})))
 	if o.Profile {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	}
-	return mux
+	return secured(http.NewCrossOriginProtection().Handler(mux))
 }
 
 // serveReady says 200 from the first scan until the agent is told to end.

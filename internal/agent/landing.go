@@ -43,7 +43,7 @@ func serveLanding(w http.ResponseWriter, s *model.Snapshot, now time.Time) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	w.Header().Set("Content-Security-Policy", pagePolicy)
 	_, _ = w.Write(body.Bytes())
 }
 

@@ -16,7 +16,11 @@ import (
 
 // reloadTimeout is how long a reload over HTTP may wait for the scan that is
 // under way.
-const reloadTimeout = 30 * time.Second
+const (
+	reloadTimeout = 30 * time.Second
+	// maxReloads is how many of them may wait for each other.
+	maxReloads = 8
+)
 
 // errNoConfig is the answer to a reload of an agent without a file.
 var errNoConfig = errors.New("nothing to read again: the agent was started without --config")
@@ -28,12 +32,13 @@ type reloader struct {
 	now  func() time.Time
 
 	turn  chan struct{} // one reload at a time; who waits reads the file anew
+	queue chan struct{} // of those asked for over HTTP
 	state atomic.Pointer[model.ConfigReload]
 }
 
 // newReloader takes it that the file was read just now.
 func newReloader(o Options) *reloader {
-	r := &reloader{load: o.Reload, log: o.Log, now: o.Now, turn: make(chan struct{}, 1)}
+	r := &reloader{load: o.Reload, log: o.Log, now: o.Now, turn: make(chan struct{}, 1), queue: make(chan struct{}, maxReloads)}
 	if o.Reload != nil {
 		r.state.Store(&model.ConfigReload{Successful: true, LastSuccess: o.Now()})
 	}
@@ -88,11 +93,19 @@ func (r *reloader) tell(snapshot func() *model.Snapshot) func() *model.Snapshot 
 	}
 }
 
-// serve answers POST and PUT /-/reload.
+// serve answers POST /-/reload.
 func (r *reloader) serve(enabled bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		if !enabled {
 			reply(w, http.StatusForbidden, "reloading over HTTP is off: start the agent with --web.enable-lifecycle, or send it SIGHUP\n")
+			return
+		}
+		select {
+		case r.queue <- struct{}{}:
+			defer func() { <-r.queue }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			reply(w, http.StatusConflict, "too many reloads wait\n")
 			return
 		}
 		// Whoever asked may go away: that is no failure of the reload.
