@@ -237,6 +237,7 @@ func TestAbsentIsNotZero(t *testing.T) {
 		"tcpdiag_listener_info",
 		"tcpdiag_listener_queue_resets_total",
 		"tcpdiag_listener_status",
+		"tcpdiag_listener_verdict_info",
 		"tcpdiag_missed_ticks_total",
 		"tcpdiag_omitted_listeners",
 		"tcpdiag_sample_duration_seconds",

@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 101
+	MaxSeriesPerListener = 102
 	// MaxRetained is the number of vanished addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -38,6 +38,7 @@ type listenerMetrics struct {
 	abandoned   *metric
 	queueResets *metric
 	status      *metric
+	verdict     *metric
 	clients     *metric
 	outcomes    *metric
 	delays      *metric
@@ -89,6 +90,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 		status: c.gauge("tcpdiag_listener_status",
 			"The verdict: 1 for the status the listener has (ok, warning, saturated, losing, down), 0 for the others.",
 			"listener", "netns", "status"),
+		verdict: c.gauge("tcpdiag_listener_verdict_info",
+			"Why the listener has its status: always 1. cause is none while no limit is reached.",
+			"listener", "netns", "status", "cause"),
 		clients: c.gauge("tcpdiag_listener_client_capacity",
 			"Clients that can be inside at once: maxConnections plus the accept queue's capacity; absent while maxConnections is not known.",
 			"listener", "netns"),
@@ -146,6 +150,7 @@ func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 	for s := range model.NumStatuses {
 		e.value(m.status, ls.with(c.fixed.statuses[s]), truth(l.Verdict.Status == s))
 	}
+	e.value(m.verdict, ls.with(c.fixed.statuses[l.Verdict.Status], label("cause", verdictCause(&l.Verdict))), 1)
 	known(e, m.clients, ls, l.Capacity())
 	if l.Members > 0 {
 		e.value(m.members, ls, float64(l.Members))
@@ -187,6 +192,14 @@ func (c *Collector) outcomes(e emitter, ls labels, t *model.ClientTotals) {
 	if t.Delays.Count > 0 { // a dozen series that most listeners never need; the counter above is there from the start
 		e.histogram(c.catalogue.listener.delays, ls, delayHistogram(&t.Delays))
 	}
+}
+
+// verdictCause has a word for no cause: an empty label is none at all.
+func verdictCause(v *model.Verdict) string {
+	if v.Cause == model.CauseNone {
+		return "none"
+	}
+	return string(v.Cause)
 }
 
 func netnsLabel(id uint64) *dto.LabelPair { return label("netns", strconv.FormatUint(id, 10)) }

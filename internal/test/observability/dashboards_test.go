@@ -114,7 +114,7 @@ func eachTarget(t *testing.T, check func(*testing.T, dashboard, panel, target)) 
 
 // The rules of Grafana's dashboard linter: template-*, panel-*, uneditable.
 func TestDashboardsAreLinted(t *testing.T) {
-	units := []string{"none", "short", "s", "percentunit", "pps", "cps", "reqps", "bytes"}
+	units := []string{"none", "short", "locale", "s", "percentunit", "count:/s", "bytes"}
 	for _, d := range dashboards(t) {
 		t.Run(d.UID, func(t *testing.T) {
 			require.LessOrEqual(t, d.SchemaVersion, 38, "classic JSON, for Grafana 10 and newer")
@@ -270,14 +270,16 @@ func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
 	require.Contains(t, exprs["TcpdiagBacklogFull"], ">= 0.1")
 	require.Contains(t, exprs["TcpdiagBacklogOverflow"], ">= 3")
 	want := map[string][]float64{
-		"Accept queue at its fullest": {.8, 1},
-		"How full each stage is":      {.8, 1},
-		"Stages and their limits":     {.8, 1},
-		"Time the queue was full":     {.1, 3},
-		"Nearest to a limit":          {.8, 1},
-		"Fullest accept queues":       {.8, 1},
-		"Fullest servers":             {.8, 1},
-		"Samples missed":              {.5},
+		"Fullest queue":           {.8, 1},
+		"Room in use":             {.8, 1},
+		"Open files":              {.8, 1},
+		"How full each stage is":  {.8, 1},
+		"Stages and their limits": {.8, 1},
+		"Time it was full":        {.1, 3},
+		"Nearest to a limit":      {.8, 1},
+		"Fullest accept queues":   {.8, 1},
+		"Fullest servers":         {.8, 1},
+		"Samples missed":          {.5},
 	}
 	for _, d := range dashboards(t) {
 		for _, p := range d.drawn() {

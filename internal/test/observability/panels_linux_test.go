@@ -90,8 +90,8 @@ func (s *stack) visible(t *testing.T) {
 		inserted := s.inserted(t, d, choice{"job": "tcpdiag-short", "listener": s.short.Address().String()})
 		for _, p := range d.drawn() {
 			switch p.Title {
-			case "Accept queue at its fullest", "Time the queue was full", "Packets dropped",
-				"Share of the time the queue was full", "Packets dropped, by cause", "Top losses", "Fullest accept queues":
+			case "Fullest queue", "Time it was full", "Packets dropped",
+				"Share of time the queue was full", "Packets dropped, by cause", "Top losses", "Fullest accept queues":
 				require.True(t, anyValue(s.show(t, p.Targets[0], inserted, shortScrape), func(v float64) bool { return v > 0 }),
 					"%s shows nothing", p.Title)
 			case "Status", "Status over time":

@@ -1,0 +1,245 @@
+package observability
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// drawing is what a panel says of its appearance: what no query test can see.
+type drawing struct {
+	Type        string
+	Title       string
+	GridPos     struct{ W int }
+	Targets     []target
+	FieldConfig struct {
+		Defaults  field
+		Overrides []struct {
+			Matcher    struct{ ID, Options string }
+			Properties []struct {
+				ID    string
+				Value json.RawMessage
+			}
+		}
+	}
+	Options struct {
+		Legend struct{ Placement string }
+	}
+}
+
+type field struct {
+	Unit     string
+	Min, Max *float64
+	Mappings []struct {
+		Type    string
+		Options struct{ Match string }
+	}
+	Color  struct{ Mode string }
+	Custom struct{ AxisSoftMax *float64 }
+}
+
+// overridden is a property of one field, nil where it has none.
+func (p *drawing) overridden(name, property string) json.RawMessage {
+	for _, o := range p.FieldConfig.Overrides {
+		if o.Matcher.Options != name {
+			continue
+		}
+		for _, q := range o.Properties {
+			if q.ID == property {
+				return q.Value
+			}
+		}
+	}
+	return nil
+}
+
+// eachDrawing runs a check for every panel of every dashboard.
+func eachDrawing(t *testing.T, check func(*testing.T, *drawing)) {
+	t.Helper()
+	for _, name := range []string{"backlog", "fleet"} {
+		b, err := os.ReadFile(filepath.Join(dashboardsDir, name+".json"))
+		require.NoError(t, err)
+		var d struct{ Panels []drawing }
+		require.NoError(t, json.Unmarshal(b, &d))
+		for i := range d.Panels {
+			if d.Panels[i].Type != "row" {
+				t.Run(name+"/"+d.Panels[i].Title, func(t *testing.T) { check(t, &d.Panels[i]) })
+			}
+		}
+	}
+}
+
+// No value takes the first threshold's colour, green, unless it is mapped.
+func TestNoDataIsNotGreen(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.Type != "stat" && p.Type != "gauge" {
+			return
+		}
+		for _, m := range p.FieldConfig.Defaults.Mappings {
+			if m.Type == "special" && m.Options.Match == "null+nan" {
+				return
+			}
+		}
+		require.Fail(t, "null and NaN are not mapped")
+	})
+}
+
+// A unit formats every number of a table, those that a link sends as well:
+// a namespace's 4026531840 became "4.03 Bil". Units belong to single fields.
+func TestUnitsDoNotReachLinks(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.Type != "table" {
+			return
+		}
+		require.Equal(t, "none", p.FieldConfig.Defaults.Unit)
+		links := string(p.overridden("Listener", "links"))
+		for _, of := range []string{"job", "netns"} {
+			require.Nil(t, p.overridden(of, "unit"), of)
+			if links != "" {
+				require.Contains(t, links, "${__data.fields."+of+":percentencode}")
+			}
+		}
+	})
+}
+
+// Grafana's own scale of a state timeline writes "< 1" and "3+" beside the
+// mapped words; a fixed colour turns that scale off. Two namespaces of one
+// instance need two names.
+func TestStatusTimelines(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.Type != "state-timeline" {
+			return
+		}
+		require.Equal(t, "fixed", p.FieldConfig.Defaults.Color.Mode)
+		require.NotEmpty(t, p.FieldConfig.Defaults.Mappings)
+		require.Contains(t, p.Targets[0].LegendFormat, "{{netns}}")
+	})
+}
+
+// Shares end at 100 %: an accept queue can hold one more for a moment. An idle
+// one must not stretch its axis to 10,000 %.
+func TestSharesEndAtOne(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		d := p.FieldConfig.Defaults
+		if p.Type != "timeseries" || d.Unit != "percentunit" {
+			return
+		}
+		require.NotNil(t, d.Min)
+		if d.Max == nil {
+			require.NotNil(t, d.Custom.AxisSoftMax, "several CPUs or threads add up to more than 1")
+			return
+		}
+		require.InDelta(t, 1, *d.Max, 0)
+		for _, q := range p.Targets {
+			require.True(t, strings.HasPrefix(q.Expr, "clamp_max(") && strings.HasSuffix(q.Expr, ", 1)"), q.Expr)
+		}
+	})
+}
+
+// "304 mp/s" and "14 K" are what pps and short make of small rates and of counts.
+func TestUnitsReadWell(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		unit := p.FieldConfig.Defaults.Unit
+		if p.Type == "stat" {
+			require.NotEqual(t, "short", unit)
+		}
+		for _, q := range p.Targets {
+			if strings.Contains(q.Expr, "dropped_packets_total") && strings.Contains(q.Expr, "$__rate_interval") && p.Type != "table" {
+				require.Equal(t, "count:/s", unit)
+			}
+		}
+	})
+}
+
+// Losses are never green, keep their colour when another cause appears, and
+// nothing lost is no row of its own.
+func TestLossesHaveTheirOwnColours(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.Type != "timeseries" || !strings.HasPrefix(p.Title, "Packets dropped") {
+			return
+		}
+		require.Equal(t, "fixed", p.FieldConfig.Defaults.Color.Mode)
+		for _, cause := range []string{"max_connections", "keep_alive_idle", "open_files", "jvm_pause", "cpu_throttled", "cpu_saturated", "slow_accept", "accept_queue", "syn_backlog"} {
+			colour := string(p.overridden(cause, "color"))
+			require.NotEmpty(t, colour, cause)
+			require.NotContains(t, colour, "green", cause)
+		}
+		for _, q := range p.Targets {
+			require.NotContains(t, q.Expr, `"none"`)
+		}
+	})
+}
+
+// A title has about five characters a column at 1280 pixels; a legend beside
+// the graph is cut there.
+func TestTitlesAndLegendsFit(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		require.LessOrEqual(t, len(p.Title), 5*p.GridPos.W, p.Title)
+		if p.Type == "timeseries" {
+			require.Equal(t, "bottom", p.Options.Legend.Placement)
+		}
+	})
+}
+
+// The numbers of one row are those of one instance: "21 of 42, 100 %" hid one
+// sick pod among fifty.
+func TestStagesAreThoseOfOneInstance(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.Title != "Stages and their limits" {
+			return
+		}
+		require.Len(t, p.Targets, 3)
+		for _, q := range p.Targets {
+			require.NotContains(t, q.Expr, "sum(")
+			require.Equal(t, 5, strings.Count(q.Expr, "and on (job, instance, netns) topk(1, "), q.Expr)
+			require.Contains(t, q.Expr, `"1 SYN backlog"`)
+		}
+	})
+}
+
+// Alerts are drawn in steps that Grafana joins to one region over hours; only
+// pages unless the reader asks for more.
+func TestAnnotations(t *testing.T) {
+	for _, name := range []string{"backlog", "fleet"} {
+		b, err := os.ReadFile(filepath.Join(dashboardsDir, name+".json"))
+		require.NoError(t, err)
+		var d struct {
+			Annotations struct {
+				List []struct {
+					Name, Expr, Step string
+					Enable           bool
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal(b, &d))
+		for _, a := range d.Annotations.List {
+			if a.Expr != "" {
+				require.Equal(t, "60s", a.Step, a.Name)
+				require.Equal(t, a.Name == "Pages", a.Enable, a.Name)
+			}
+		}
+	}
+}
+
+// Every alert leads to the dashboard that shows it.
+func TestAlertsLinkToADashboard(t *testing.T) {
+	var uids []string
+	for _, d := range dashboards(t) {
+		uids = append(uids, d.UID)
+	}
+	_, alerting := rules(t)
+	for _, a := range alerting {
+		path, _, _ := strings.Cut(a.Annotations["dashboard"], "?")
+		uid, ok := strings.CutPrefix(path, "/d/")
+		require.True(t, ok && slices.Contains(uids, uid), a.Alert)
+		if strings.Contains(a.Annotations["summary"], "if the trend goes on") {
+			require.Contains(t, a.Annotations["summary"], "within a minute", "in 0s is no prediction")
+		}
+		require.Equal(t, strings.Contains(a.Annotations["summary"], "$labels.listener"), uid == "tcpdiag-backlog", a.Alert)
+	}
+}
