@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // demoOptions are the flags of demo.
@@ -169,10 +170,10 @@ func (o *demoOptions) watch(port uint16) (*observer.Sampler, error) {
 	opt := observer.Defaults()
 	opt.Ports = []uint16{port}
 	opt.ScanInterval = 500 * time.Millisecond
-	opt.Limits = observer.Overrides{
-		MaxConnections: observer.ByHand(&o.server.MaxConnections, "flag --max-connections"),
-		AcceptCount:    observer.ByHand(&o.server.AcceptCount, "flag --accept-count"),
-		MaxThreads:     observer.ByHand(&o.server.MaxThreads, "flag --max-threads"),
+	opt.Limits = target.Overrides{
+		MaxConnections: target.ByHand(&o.server.MaxConnections, "flag --max-connections"),
+		AcceptCount:    target.ByHand(&o.server.AcceptCount, "flag --accept-count"),
+		MaxThreads:     target.ByHand(&o.server.MaxThreads, "flag --max-threads"),
 	}
 	return newSampler(opt)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // procMount is where the kernel shows the processes.
@@ -69,11 +70,11 @@ func (t *targets) validate() error {
 	return nil
 }
 
-func (l limits) overrides() observer.Overrides {
-	return observer.Overrides{
-		MaxConnections: observer.ByHand(l.maxConnections.value, "flag --max-connections"),
-		AcceptCount:    observer.ByHand(l.acceptCount.value, "flag --accept-count"),
-		MaxThreads:     observer.ByHand(l.maxThreads.value, "flag --max-threads"),
+func (l limits) overrides() target.Overrides {
+	return target.Overrides{
+		MaxConnections: target.ByHand(l.maxConnections.value, "flag --max-connections"),
+		AcceptCount:    target.ByHand(l.acceptCount.value, "flag --accept-count"),
+		MaxThreads:     target.ByHand(l.maxThreads.value, "flag --max-threads"),
 	}
 }
 

@@ -71,7 +71,7 @@ func (p pair) stalled() model.Cause {
 // stoodStill tells whether the JVM stood at a safepoint for long enough.
 func (p pair) stoodStill() bool {
 	pause := p.pause()
-	return pause >= p.t.PauseMin && pause.Seconds() >= p.t.PauseShare*p.elapsed.Seconds()
+	return pause >= p.t.PauseMin && pause.Seconds() >= p.t.PauseShare*p.between().Seconds()
 }
 
 // pause is the time of the safepoints that ended between the looks and of the

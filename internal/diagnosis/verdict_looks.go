@@ -47,10 +47,21 @@ func grown[N uint64 | time.Duration](p pair, of func(*model.Process) *N) (N, boo
 // share is the same per time: 1 is always, for run delay one thread on average.
 func (p pair) share(of func(*model.Process) *time.Duration) float64 {
 	d, ok := p.total(of)
-	if !ok || p.elapsed <= 0 {
+	between := p.between()
+	if !ok || between <= 0 {
 		return 0
 	}
-	return d.Seconds() / p.elapsed.Seconds()
+	return d.Seconds() / between.Seconds()
+}
+
+// between is the time between the two readings of the process, which have their
+// own times where they were not made with the rest.
+func (p pair) between() time.Duration {
+	if p.now == nil || p.before == nil || p.now.Process == nil || p.before.Process == nil ||
+		p.now.Process.At.IsZero() || p.before.Process.At.IsZero() {
+		return p.elapsed
+	}
+	return p.now.Process.At.Sub(p.before.Process.At)
 }
 
 func safepointTime(p *model.Process) *time.Duration { return p.SafepointTime }

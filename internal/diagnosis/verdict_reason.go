@@ -140,10 +140,10 @@ func (j *judge) pausePhrase() string {
 		return "the JVM stood still"
 	case j.Now.Process.InSafepoint != nil:
 		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
-	case d > j.Elapsed:
+	case d > j.between():
 		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
 	default:
-		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.Elapsed))
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.between()))
 	}
 }
 

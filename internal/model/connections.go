@@ -1,5 +1,7 @@
 package model
 
+import "time"
+
 // Phase is where an accepted connection stands, told apart by the kernel alone.
 type Phase int
 
@@ -22,6 +24,7 @@ func (p Phase) String() string {
 // Connections are the accepted connections of a listener: ESTABLISHED and
 // CLOSE_WAIT sockets with an inode.
 type Connections struct {
+	At       time.Time      // when they were read
 	Accepted int            // sum of Phases
 	Phases   [NumPhases]int // indexed by Phase
 	// Reset are descriptors of the process whose socket the kernel has already

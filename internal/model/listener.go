@@ -118,6 +118,7 @@ type Limit struct {
 
 // Process is the owner of a listener.
 type Process struct {
+	At   time.Time // when it was read
 	PID  int
 	Comm string
 	// StartTime is field 22 of /proc/PID/stat, in clock ticks since boot: with

@@ -20,7 +20,8 @@ type DropKey struct {
 type Drops struct {
 	DropKey
 	Packets   uint64
-	Estimated bool // several listeners dropped in one tick: the split is by their sockets' counters
+	Evidence  Evidence // of the latest of them
+	Estimated bool     // several listeners dropped in one tick: the split is by their sockets' counters
 }
 
 // Losses are what clients lost at one listener during an interval. Each figure
@@ -53,7 +54,10 @@ type Losses struct {
 // Totals are a listening address's running totals since the agent started.
 // They survive the listener's restart.
 type Totals struct {
-	Dropped           map[DropKey]uint64
+	Dropped map[DropKey]uint64
+	// Pending are dropped packets whose cause is still being read, at most for a
+	// second: they are not in Dropped, as a counter cannot take its cause back.
+	Pending           uint64
 	AbandonedRequests uint64
 	QueueResets       uint64
 	FullSeconds       float64

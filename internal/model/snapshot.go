@@ -107,6 +107,7 @@ type Self struct {
 	SampleSeconds DurationHistogram
 	ScanSeconds   DurationHistogram
 	MissedTicks   uint64
+	FailedSamples uint64        // that the kernel did not answer
 	ScanInterval  time.Duration // as stretched to stay under 2 % of a core
 	SourceUp      map[string]bool
 	Config        *ConfigReload // nil without a configuration file

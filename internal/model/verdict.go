@@ -80,3 +80,15 @@ type Verdict struct {
 	Summary  string  // one sentence
 	Findings []Finding
 }
+
+// Evidence is what a cause rests on.
+type Evidence string
+
+// The evidence, the strongest first.
+const (
+	EvidenceNone     Evidence = ""
+	EvidenceAcceptor Evidence = "acceptor" // the state of the thread that accepts
+	EvidenceFiles    Evidence = "files"    // open files and their limit
+	EvidenceProcess  Evidence = "process"  // stopped, at a safepoint, without a CPU
+	EvidencePhases   Evidence = "phases"   // the connections by phase
+)

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tcpdiag/tcpdiag/internal/losses"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -142,22 +140,4 @@ func TestWorkPerScan(t *testing.T) {
 			require.LessOrEqual(t, allocations, tt.allocations)
 		})
 	}
-}
-
-// The dump pays when many of the namespace's listeners are watched, not when a
-// few of very many are.
-func TestExactRequestsOrDump(t *testing.T) {
-	tests := []struct {
-		watched, there int
-		want           bool
-	}{{1, 1, true}, {8, 8, true}, {16, 16, true}, {17, 17, false}, {17, 500, true}, {113, 500, true}, {114, 500, false}, {500, 500, false}}
-	for _, tt := range tests {
-		sp := &space{sockets: make([]losses.SocketDrops, tt.there), watches: make([]watch, tt.watched)}
-		for i := range sp.watches {
-			sp.watches[i].members = make([]member, 1)
-		}
-		require.Equal(t, tt.want, sp.exact(), "%d of %d", tt.watched, tt.there)
-	}
-	group := &space{watches: []watch{{members: make([]member, 2)}}}
-	require.False(t, group.exact(), "SO_REUSEPORT: an exact request finds one by hash")
 }

@@ -4,59 +4,42 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// departure is the latest time that the listener went away with clients queued,
-// kept for the verdict until the window has passed.
-type departure struct {
-	queued int
-	at     time.Time
-	part   bool // only some sockets of an SO_REUSEPORT group
-}
-
-// departed is who left, and how: a copy, as the fast loop goes on.
+// departed is a listener that closed in the window with clients queued.
 type departed struct {
-	account *account
-	departure
+	id     model.ListenerID
+	absent bool
+	losses.Departure
 }
 
-// rememberClosed finds the listeners that went away within the window with
-// clients queued: once a scan, for all that are judged.
-func (s *Sampler) rememberClosed(snap *model.Snapshot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, sp := range s.spaces {
-		sp.closed = sp.closed[:0]
-		for _, a := range sp.accounts {
-			if a.closed.queued > 0 && snap.Time.Sub(a.closed.at) < max(snap.Interval, time.Second) {
-				sp.closed = append(sp.closed, departed{a, a.closed})
-			}
+// departures are those of a namespace's books.
+func departures(b *losses.Books, now time.Time, interval time.Duration) (out []departed) {
+	for id, a := range b.Accounts() {
+		if d := a.Closed(); d.Queued > 0 && now.Sub(d.At) < max(interval, time.Second) {
+			out = append(out, departed{id, a.Absent, d})
 		}
 	}
+	return out
 }
 
 // closedBefore is the latest of them that concerns who is judged: its own, and
 // that of another address of the port which it took the place of, as after a
-// restart that binds elsewhere. Of one that had stood there already, none.
-// a is nil where nothing listens on the port.
-func (sp *space) closedBefore(port uint16, a *account, now time.Time) *diagnosis.Closed {
+// restart that binds elsewhere. Of one that had stood there already, none. s is
+// nil where nothing listens on the port.
+func closedBefore(list []departed, port uint16, id model.ListenerID, s *standing, now time.Time) *diagnosis.Closed {
 	var latest *departed
-	for i := range sp.closed {
-		d := &sp.closed[i]
-		if d.account.id.Address.Port() == port && (a == nil || a == d.account || d.replacedBy(a)) &&
-			(latest == nil || d.at.After(latest.at)) {
+	for i := range list {
+		d := &list[i]
+		concerns := s == nil || d.id == id || d.absent && !s.since.Before(d.At)
+		if d.id.Address.Port() == port && concerns && (latest == nil || d.At.After(latest.At)) {
 			latest = d
 		}
 	}
 	if latest == nil {
 		return nil
 	}
-	return &diagnosis.Closed{Queued: latest.queued, Ago: max(0, now.Sub(latest.at)), Part: latest.part}
-}
-
-// replacedBy tells whether a's listener came when this one, at another address,
-// had gone.
-func (d *departed) replacedBy(a *account) bool {
-	return d.account.absent && !a.since.Before(d.at)
+	return &diagnosis.Closed{Queued: latest.Queued, Ago: max(0, now.Sub(latest.At)), Part: latest.Part}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -40,22 +41,24 @@ func TestListenersThatClosedInTheWindow(t *testing.T) {
 		"nothing listens: the latest":          {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "127.0.0.1:80": {0, 6, 2, false}, "[::]:80": {0, 9, 8, false}}, "", &diagnosis.Closed{Queued: 6, Ago: 2 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sp := &space{accounts: make(map[model.ListenerID]*account)}
+			b := losses.NewBooks(time.Minute)
+			standings := make(map[model.ListenerID]*standing)
 			for address, c := range tt.accounts {
-				a := newAccount(model.ListenerID{Address: netip.MustParseAddrPort(address)}, time.Minute)
-				a.since, a.absent = ago(c.since), c.since == 0
+				id := model.ListenerID{Address: netip.MustParseAddrPort(address)}
+				a := b.Account(id)
+				a.Absent = c.since == 0
+				standings[id] = &standing{identity: identity{since: ago(c.since)}}
 				if c.closed > 0 {
-					a.closed = departure{c.queued, ago(c.closed), c.part}
+					a.ResetQueue(losses.Departure{Queued: c.queued, At: ago(c.closed), Part: c.part})
 				}
-				sp.accounts[a.id] = a
 			}
-			s := &Sampler{spaces: []*space{sp}}
-			s.rememberClosed(&model.Snapshot{Time: now, Interval: 10 * time.Second})
-			var judged *account
+			var judged *standing
+			var id model.ListenerID
 			if tt.judged != "" {
-				judged = sp.accounts[model.ListenerID{Address: netip.MustParseAddrPort(tt.judged)}]
+				id = model.ListenerID{Address: netip.MustParseAddrPort(tt.judged)}
+				judged = standings[id]
 			}
-			require.Equal(t, tt.want, sp.closedBefore(80, judged, now))
+			require.Equal(t, tt.want, closedBefore(departures(b, now, 10*time.Second), 80, id, judged, now))
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -80,14 +81,16 @@ func TestMillionDropsAreConserved(t *testing.T) {
 		switch round {
 		case 0:
 			a.restart(t, 0)
-		case 1: // as SIGSTOP would: neither loop gets anywhere
-			s.mu.Lock()
+		case 1: // as SIGSTOP would: no clock gets anywhere
+			stall, goOn := make(chan struct{}), make(chan struct{})
+			go s.lister.places.list[0].Books(func(*losses.Books) { close(stall); <-goOn })
+			<-stall
 			started := time.Now()
 			a.flood(t, share/2)
 			b.restart(t, 1)
 			b.flood(t, share/2)
 			time.Sleep(time.Until(started.Add(5 * time.Second)))
-			s.mu.Unlock()
+			close(goOn)
 		case 2:
 			b.restart(t, 0)
 			a.restart(t, 1)
@@ -128,20 +131,20 @@ func TestMillionDropsAreConserved(t *testing.T) {
 	}
 }
 
-// What drops while a scan walks the table is in the next scan's counters, and
+// What drops while a scan walks the table is in the counters of its snapshot, and
 // so in its losses.
-func TestDropsDuringAScanAreTheNextOnes(t *testing.T) {
+func TestDropsDuringAScan(t *testing.T) {
 	s := newLab(t, nil)
 	server := s.listen(t, nettest.ListenOptions{Backlog: 1})
 	s.queue(t, server.Addr, 2)
 	for _, drops := range []struct{ before, during int }{{0, 5}, {3, 7}, {0, 0}} {
 		s.overflow(t, server.Addr, drops.before)
 		s.Sample()
-		sc, err := s.look(t.Context(), time.Now())
-		require.NoError(t, err)
+		require.NoError(t, s.list(t.Context(), time.Second))
+		require.NoError(t, s.readAll(t.Context(), s.roster.Load()))
 		s.overflow(t, server.Addr, drops.during)
 		s.Sample()
-		s.publish(sc)
+		s.publish(true)
 		snap := s.Snapshot()
 		if losses := only(t, snap).Losses; losses != nil {
 			require.Equal(t, snap.NetNS[0].Delta["ListenDrops"], losses.DroppedPackets)

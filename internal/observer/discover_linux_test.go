@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,9 +15,12 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -27,7 +31,8 @@ const nodePort = 28080
 // else there may be, and the clock it is driven by.
 type node struct {
 	*Sampler
-	now time.Time
+	now    time.Time
+	faults *faults
 }
 
 func newNode(t testing.TB, change func(*Options)) *node {
@@ -35,7 +40,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 	nettest.Root(t)
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
-	n := &node{now: time.Now()}
+	n := &node{now: time.Now(), faults: newFaults()}
 	opt := Defaults()
 	opt.AllNamespaces, opt.Ports, opt.MaxListeners = true, []uint16{nodePort}, 0
 	opt.Now = func() time.Time { return n.now }
@@ -43,7 +48,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 		change(&opt)
 	}
 	servers := discovery.NewDiscoverer(proc, discovery.WithClock(opt.Now)) // forgets what ended ten minutes ago
-	n.Sampler, err = New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: servers}, opt)
+	n.Sampler, err = New(n.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: servers}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n
@@ -100,14 +105,7 @@ func (p *pod) target(s *model.Snapshot) *model.Target {
 	return nil
 }
 
-func (n *node) space(id netns.ID) *space {
-	for _, sp := range n.spaces {
-		if sp.id == id {
-			return sp
-		}
-	}
-	return nil
-}
+func (n *node) space(id netns.ID) *namespace.Namespace { return n.lister.places.find(uint64(id)) }
 
 func TestEveryNamespaceOnce(t *testing.T) {
 	n := newNode(t, nil)
@@ -128,11 +126,11 @@ func TestEveryNamespaceOnce(t *testing.T) {
 		require.True(t, p.target(snap).Up)
 	}
 	require.Nil(t, empty.target(snap), "not every pod serves on the port")
-	require.False(t, n.space(empty.id).awake(), "nothing there to follow")
-	seen := make(map[netns.ID]bool)
-	for _, sp := range n.spaces {
-		require.False(t, seen[sp.id])
-		seen[sp.id] = true
+	require.False(t, n.space(empty.id).Open(), "nothing there to follow")
+	seen := make(map[uint64]bool)
+	for _, sp := range n.lister.places.list {
+		require.False(t, seen[sp.ID])
+		seen[sp.ID] = true
 	}
 
 	empty.listen(t, 5, 1)
@@ -141,24 +139,15 @@ func TestEveryNamespaceOnce(t *testing.T) {
 
 // One namespace whose connections cannot be had hides nobody else's.
 func TestOneNamespaceCannotBeWalked(t *testing.T) {
-	n := newNode(t, func(o *Options) { o.Limits.MaxConnections = ByHand(new(10), "flag --max-connections") })
+	n := newNode(t, func(o *Options) { o.Limits.MaxConnections = target.ByHand(new(10), "flag --max-connections") })
 	bad, good := newPod(t), newPod(t)
 	bad.listen(t, 10, 3)
 	good.listen(t, 10, 7)
 	n.scan(t)
-	sp := n.space(bad.id)
-	closed, err := sp.dial(&sp.common.slow)
-	require.NoError(t, err)
-	require.NoError(t, closed.Close())
-	working := sp.slow
 	require.True(t, n.Snapshot().Self.SourceUp["sock_diag"])
-	closing := map[netip.AddrPort]struct{}{netip.MustParseAddrPort("127.0.0.1:1"): {}}
-	gone := &sp.accounts[bad.of(n.Snapshot()).ID].gone
-	gone.peers = closing
-	sp.slow = closed
+	n.faults.walk[uint64(bad.id)] = syscall.EIO
 	snap := n.scan(t)
-	sp.slow = working
-	require.Equal(t, closing, gone.peers, "nobody has vanished that was not looked for")
+	delete(n.faults.walk, uint64(bad.id))
 	require.False(t, snap.Self.SourceUp["sock_diag"])
 	require.True(t, snap.Self.SourceUp["netstat"])
 	require.False(t, good.of(snap).Connections.Partial)
@@ -232,7 +221,7 @@ func TestNamespaceEnds(t *testing.T) {
 	require.EqualValues(t, 40, dropped)
 	require.EqualValues(t, 6, reset)
 
-	n.now = n.now.Add(2 * retention)
+	n.now = n.now.Add(2 * losses.Retention)
 	for _, gone := range n.scan(t).Gone {
 		require.NotEqual(t, uint64(id), gone.ID.NetNS, "forgotten after an hour")
 	}
@@ -245,14 +234,14 @@ func TestNumberOfANamespaceIsGivenAgain(t *testing.T) {
 	p := newPod(t)
 	p.listen(t, 5, 0)
 	n.scan(t)
-	old := newAccount(p.of(n.Snapshot()).ID, time.Minute)
-	old.lastSeen = n.now
-	n.orphans = append(n.orphans, old)
-	delete(n.space(p.id).accounts, old.id)
+	old := losses.NewAccount(p.of(n.Snapshot()).ID, time.Minute)
+	old.LastSeen = n.now
+	n.lister.places.retired.Add(old)
+	n.space(p.id).Books(func(b *losses.Books) { b.Remove(old.ID) })
 	snap := n.scan(t)
 	require.NotNil(t, p.of(snap))
 	for _, gone := range snap.Gone {
-		require.NotEqual(t, old.id, gone.ID)
+		require.NotEqual(t, old.ID, gone.ID)
 	}
 }
 
@@ -262,13 +251,13 @@ func TestNextPodOfTheNumberIsAnother(t *testing.T) {
 	n := newNode(t, nil)
 	p := newPod(t)
 	listener := model.ListenerID{NetNS: uint64(p.id), Address: netip.MustParseAddrPort("0.0.0.0:28080")}
-	former := newAccount(listener, time.Minute)
-	former.lastSeen = n.now
-	former.ledger.resetQueue(6)
-	n.orphans = append(n.orphans, former)
+	former := losses.NewAccount(listener, time.Minute)
+	former.LastSeen = n.now
+	former.ResetQueue(losses.Departure{Queued: 6})
+	n.lister.places.retired.Add(former)
 	snap := n.scan(t)
 	require.Nil(t, p.target(snap), "it has not listened yet")
-	require.False(t, n.space(p.id).awake())
+	require.False(t, n.space(p.id).Open())
 	require.Equal(t, []uint64{6}, resets(snap.Gone, listener), "what the former lost is kept meanwhile")
 
 	l := p.listen(t, 5, 0)
@@ -369,7 +358,7 @@ func (n *node) holding(t *testing.T) held {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return held{count("/proc/self/fd") - 2*len(n.spaces), count("/proc/self/task"), runtime.NumGoroutine(), m.HeapAlloc}
+	return held{count("/proc/self/fd") - 2*len(n.lister.places.list), count("/proc/self/task"), runtime.NumGoroutine(), m.HeapAlloc}
 }
 
 // churnVariable says how many waves of namespaces come and go.

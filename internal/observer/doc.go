@@ -1,8 +1,17 @@
-// Package observer looks at the listeners of one or more network namespaces in
-// two loops. The fast one (Sample) asks the kernel for each watched listener's
-// accept queue and drop counter; the slow one (Scan) finds listeners and their
-// owners, walks the socket table, reads /proc and judges. Both map the kernel's
-// values to the domain's; this is the only place where Recv-Q becomes "accept
-// queue". What they found is published as an immutable model.Snapshot, so a
-// reader never waits for either.
+// Package observer schedules what is asked of the kernel, by four clocks, each
+// with its own price:
+//
+//   - samples: the accept queue and the drop counter of every watched listener,
+//     each sample interval;
+//   - evidence: the process and the acceptor thread of a listener in trouble, at
+//     the first dropped packet and the first full sample, and while it lasts;
+//   - snapshots: of the newest facts, every second and at once when a status may
+//     change, from memory;
+//   - connections: the phases, one namespace at a time, by need.
+//
+// Beside them rosters say which listeners there are and which are watched.
+// Nothing waits for anything else, so that a walk of a large table, a slow file
+// system or a hostile process delays its own facts and no others. What the
+// readings mean is decided elsewhere: namespace, connections, losses, target,
+// evidence, diagnosis.
 package observer

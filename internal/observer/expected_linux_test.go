@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -34,7 +36,7 @@ func TestAgentsOwnNamespaceIsNotExpectedToServe(t *testing.T) {
 	snap := n.scan(t)
 	require.Empty(t, snap.Targets)
 	require.Empty(t, snap.Listeners)
-	require.Equal(t, []string{fmt.Sprintf("nothing listens on port %d in any network namespace (looked into: %d)", rarePort(), len(n.spaces))}, snap.Notes)
+	require.Equal(t, []string{fmt.Sprintf("nothing listens on port %d in any network namespace (looked into: %d)", rarePort(), len(n.lister.places.list))}, snap.Notes)
 
 	p := newPod(t)
 	l := p.listenRarely(t)
@@ -64,10 +66,10 @@ func TestOneShotLookSaysWhatIsNowhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, expectingRarePort)
 			n.scan(t)
-			n.discovery.closed, n.discovery.why = test.hidden, context.Canceled // until the next look for namespaces
+			n.lister.places.census.closed, n.lister.places.census.why = test.hidden, context.Canceled // until the next look for namespaces
 			require.NoError(t, n.Observe(t.Context(), 0))
 			snap := n.Snapshot()
-			require.Equal(t, []string{fmt.Sprintf(test.note, rarePort(), len(n.spaces))}, snap.Notes)
+			require.Equal(t, []string{fmt.Sprintf(test.note, rarePort(), len(n.lister.places.list))}, snap.Notes)
 			if !test.down {
 				require.Empty(t, snap.Listeners)
 				return
@@ -99,7 +101,7 @@ func TestDownOutlastsTheCounters(t *testing.T) {
 	n.scan(t)
 	l.Close()
 	n.scan(t)
-	require.Empty(t, n.space(first.id).accounts, "crowded out")
+	n.space(first.id).Books(func(b *losses.Books) { require.Empty(t, b.Accounts(), "crowded out") })
 	check := func() {
 		t.Helper()
 		snap := n.scan(t)
@@ -107,24 +109,24 @@ func TestDownOutlastsTheCounters(t *testing.T) {
 			require.NotNil(t, p.target(snap))
 			require.False(t, p.target(snap).Up)
 			require.Equal(t, model.StatusDown, p.of(snap).Verdict.Status)
-			require.True(t, n.space(p.id).awake(), "what else is known of it is, too")
+			require.True(t, n.space(p.id).Open(), "what else is known of it is, too")
 		}
 	}
 	check()
-	n.now = n.now.Add(2 * retention)
+	n.now = n.now.Add(2 * losses.Retention)
 	check()
 	require.Empty(t, n.Snapshot().Gone)
 	n.now = n.now.Add(24 * time.Hour)
 	check()
 
-	opt := n.opt
+	opt := *n.opt.Load()
 	opt.Ports = []uint16{nodePort}
 	require.NoError(t, n.reconfigure(opt))
-	require.Empty(t, n.space(first.id).served, "nobody asks for it any more")
+	require.Empty(t, n.space(first.id).Served, "nobody asks for it any more")
 	snap := n.scan(t)
 	require.Nil(t, first.target(snap))
 	n.scan(t)
-	require.False(t, n.space(first.id).awake())
+	require.False(t, n.space(first.id).Open())
 }
 
 // A named process's namespace is looked into for everybody's ports, too, and its
@@ -133,7 +135,7 @@ func TestNamedProcessAmongAllNamespaces(t *testing.T) {
 	p := newPod(t)
 	n := newNode(t, func(o *Options) {
 		expectingRarePort(o)
-		o.Targets = []Target{{PID: p.pid, Ports: []uint16{nodePort}}}
+		o.Targets = []target.Target{{PID: p.pid, Ports: []uint16{nodePort}}}
 	})
 	down := model.Target{Port: nodePort, NetNS: uint64(p.id)}
 	require.Equal(t, []model.Target{down}, n.scan(t).Targets)

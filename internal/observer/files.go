@@ -1,6 +1,14 @@
 package observer
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// rarely is how often that is read again which hardly ever changes: the
+// namespace's sysctls and the processes' limits.
+const rarely = 10 * time.Second
 
 // files is what is remembered of a process's open files.
 type files struct {
@@ -15,29 +23,27 @@ const fewFiles = 1000
 
 // due tells whether to count again. atOnce: the kernel has the number.
 func (f *files) due(now time.Time, atOnce bool) bool {
-	return f.open == nil || atOnce || *f.open < fewFiles || now.Sub(f.openAt) >= seldom
+	return f.open == nil || atOnce || *f.open < fewFiles || now.Sub(f.openAt) >= rarely
 }
 
-func (s *Sampler) openFiles(m *processMemory, pid int, who string, miss *missing) *int {
-	now := s.opt.Now()
-	if !m.files.due(now, s.src.Proc.CountsOpenFiles()) {
+func (m *processMemory) openFiles(proc hostproc.FS, now time.Time, pid int, who string, miss *missing) *int {
+	if !m.files.due(now, proc.CountsOpenFiles()) {
 		return m.files.open
 	}
 	m.files.open = nil
-	if n, err := s.src.Proc.OpenFiles(pid); miss.ok(pid, "open files", who, err) {
+	if n, err := proc.OpenFiles(pid); miss.ok(pid, "open files", who, err) {
 		m.files.open, m.files.openAt = &n, now
 	}
 	return m.files.open
 }
 
 // filesLimit is read again every ten seconds only (prlimit(2) may change it).
-func (s *Sampler) filesLimit(m *processMemory, pid int, who string, miss *missing) *int {
-	now := s.opt.Now()
-	if m.files.limit != nil && now.Sub(m.files.limitAt) < seldom {
+func (m *processMemory) filesLimit(proc hostproc.FS, now time.Time, pid int, who string, miss *missing) *int {
+	if m.files.limit != nil && now.Sub(m.files.limitAt) < rarely {
 		return m.files.limit
 	}
 	m.files.limit = nil
-	if n, err := s.src.Proc.OpenFilesLimit(pid); miss.ok(pid, "limits", who, err) {
+	if n, err := proc.OpenFilesLimit(pid); miss.ok(pid, "limits", who, err) {
 		m.files.limit, m.files.limitAt = &n, now
 	}
 	return m.files.limit

@@ -18,7 +18,7 @@ func TestManyFilesAreCountedSeldom(t *testing.T) {
 		"never counted":       {nil, 0, false, true},
 		"few":                 {new(fewFiles - 1), time.Second, false, true},
 		"many and fresh":      {new(fewFiles), time.Second, false, false},
-		"many and old":        {new(fewFiles), seldom, false, true},
+		"many and old":        {new(fewFiles), rarely, false, true},
 		"many, by the kernel": {new(fewFiles), time.Second, true, true},
 	}
 	for name, tt := range tests {

@@ -9,6 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // Who stands at an address is another one when all its sockets are others, or
@@ -36,17 +37,17 @@ func TestWhoStandsAtTheAddress(t *testing.T) {
 		"the whole group is another":       {[]seen{{[]uint32{7, 8}, 0, 0}, {[]uint32{9, 10}, 0, 0}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAccount(model.ListenerID{}, time.Minute)
+			a := &standing{}
 			now := time.Unix(1_700_000_000, 0)
 			for i, s := range tt.scans {
-				c := &candidate{}
+				c := &target.Candidate{}
 				for _, inode := range s.inodes {
-					c.members = append(c.members, sockdiag.Listener{Inode: inode})
+					c.Members = append(c.Members, sockdiag.Listener{Inode: inode})
 				}
 				if s.pid != 0 {
-					c.owner = &owner.Process{PID: s.pid, StartTime: s.start}
+					c.Owner = &owner.Process{PID: s.pid, StartTime: s.start}
 				}
-				a.meet(c, now.Add(time.Duration(i)*time.Second))
+				a.meet(&entry{Candidate: c}, now.Add(time.Duration(i)*time.Second))
 				if i < len(tt.scans)-1 {
 					l := shown(8192, 0, 0, 6)
 					a.looks.push(look{now, l}, time.Second)

@@ -60,11 +60,13 @@ func TestVerdictOfTheSecondLook(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Sampler{opt: Defaults(), looping: true, spaces: []*space{{}}}
-			a := newAccount(tt.looks[0].ID, time.Minute)
+			s := &standing{}
 			now := time.Unix(1_700_000_000, 0)
 			for i, l := range tt.looks {
-				s.judge(l, a, &model.Snapshot{Time: now.Add(time.Duration(i) * time.Second), Interval: time.Second})
+				s.judge(l, nil, &judged{
+					now: now.Add(time.Duration(i) * time.Second), interval: time.Second, every: time.Second,
+					first: true, t: Defaults().Thresholds,
+				})
 			}
 			require.Equal(t, model.StatusOK, tt.looks[0].Verdict.Status, tt.looks[0].Verdict.Summary)
 			last := tt.looks[len(tt.looks)-1].Verdict
@@ -75,8 +77,7 @@ func TestVerdictOfTheSecondLook(t *testing.T) {
 
 // Where no other look follows, the one there is must do.
 func TestVerdictOfTheOnlyLook(t *testing.T) {
-	s := &Sampler{opt: Defaults(), spaces: []*space{{}}}
 	l := shown(8192, 200, 100, 0)
-	s.judge(l, newAccount(l.ID, time.Minute), &model.Snapshot{Time: time.Unix(1_700_000_000, 0)})
+	new(standing).judge(l, nil, &judged{now: time.Unix(1_700_000_000, 0), every: time.Second, t: Defaults().Thresholds})
 	require.Equal(t, model.StatusSaturated, l.Verdict.Status)
 }

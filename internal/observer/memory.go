@@ -10,12 +10,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// processKey names a process uniquely since boot.
-type processKey struct {
-	pid   int
-	start uint64
-}
-
 // processMemory is what is kept of a process from scan to scan.
 type processMemory struct {
 	runDelay *hostproc.RunDelayCounter
@@ -27,19 +21,8 @@ type processMemory struct {
 	files    files
 }
 
-// memory finds or begins what is remembered of a process.
-func (s *Sampler) memory(p *model.Process) *processMemory {
-	key := processKey{p.PID, p.StartTime}
-	m, ok := s.processes[key]
-	if !ok {
-		m = &processMemory{runDelay: s.src.Proc.NewRunDelayCounter(p.PID)}
-		s.processes[key] = m
-	}
-	return m
-}
-
-// lookAtJVM reads the JVM's own counters, where it has any that may be read.
-func (m *processMemory) lookAtJVM(proc hostproc.FS, now time.Time, p *model.Process, who string, miss *missing) {
+// readJVM reads the JVM's own counters, where it has any that may be read.
+func (m *processMemory) readJVM(proc hostproc.FS, now time.Time, p *model.Process, who string, miss *missing) {
 	if !isJVM(p.Comm) {
 		return
 	}
@@ -77,7 +60,7 @@ func (m *processMemory) jvmDue(now time.Time) bool {
 	case !errors.Is(m.jvmErr, hostproc.ErrNoPerfData):
 		return false // it will not be permitted later
 	}
-	return now.Sub(m.jvmLast) >= seldom && now.Sub(m.jvmFirst) <= jvmPatience
+	return now.Sub(m.jvmLast) >= rarely && now.Sub(m.jvmFirst) <= jvmPatience
 }
 
 // noPerfData is what a JVM without counters lacks most often: HotSpot names the
@@ -88,22 +71,6 @@ func noPerfData(pid int) model.Unavailable {
 		What: fmt.Sprintf("JVM counters (hsperfdata) of pid %d", pid),
 		Why:  "the JVM writes none",
 		How:  "give its uid a name in the container's /etc/passwd; no -XX:-UsePerfData, no -XX:+PerfDisableSharedMem",
-	}
-}
-
-// forgetProcesses drops what was remembered of processes no longer looked at.
-func (s *Sampler) forgetProcesses(sc *scan) {
-	live := make(map[processKey]bool, len(sc.processes))
-	for _, p := range sc.processes {
-		if p != nil {
-			live[processKey{p.PID, p.StartTime}] = true
-		}
-	}
-	for key, m := range s.processes {
-		if !live[key] {
-			m.close()
-			delete(s.processes, key)
-		}
 	}
 }
 

@@ -47,7 +47,7 @@ func TestJVMWithoutCountersIsNotSearchedForAgain(t *testing.T) {
 			var m processMemory
 			at := func(later time.Duration) int {
 				var miss missing
-				m.lookAtJVM(proc, start.Add(later), &model.Process{PID: pid, Comm: name}, "", &miss)
+				m.readJVM(proc, start.Add(later), &model.Process{PID: pid, Comm: name}, "", &miss)
 				if jvm {
 					require.Equal(t, []model.Unavailable{noPerfData(pid)}, miss.list)
 				} else {
@@ -61,8 +61,8 @@ func TestJVMWithoutCountersIsNotSearchedForAgain(t *testing.T) {
 			}
 			require.Equal(t, 1, at(0))
 			require.Zero(t, at(time.Second))
-			require.Equal(t, 1, at(seldom), "it may have been starting")
-			require.Zero(t, at(seldom+time.Second))
+			require.Equal(t, 1, at(rarely), "it may have been starting")
+			require.Zero(t, at(rarely+time.Second))
 			require.Zero(t, at(time.Hour), "it never will")
 		})
 	}

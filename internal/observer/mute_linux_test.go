@@ -3,10 +3,12 @@ package observer
 import (
 	"fmt"
 	"net/netip"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -14,13 +16,8 @@ import (
 // mute makes the namespace's dumps and samples fail until it is undone.
 func (n *node) mute(t *testing.T, p *pod) (undo func()) {
 	t.Helper()
-	sp := n.space(p.id)
-	closed, err := sp.dial(&sp.common.fast)
-	require.NoError(t, err)
-	require.NoError(t, closed.Close())
-	working := sp.fast
-	sp.fast = closed
-	return func() { sp.fast = working }
+	n.faults.listen[uint64(p.id)] = syscall.EIO
+	return func() { delete(n.faults.listen, uint64(p.id)) }
 }
 
 // What a namespace does not tell is neither down nor gone: nobody was reset
@@ -41,7 +38,7 @@ func TestNamespaceThatDoesNotTellItsListeners(t *testing.T) {
 	undo := n.mute(t, p)
 	p.overflow(t, l, 7)
 	for range 2 {
-		n.now = n.now.Add(2 * retention) // of what has vanished
+		n.now = n.now.Add(2 * losses.Retention) // of what has vanished
 		n.Sample()
 		snap := n.scan(t)
 		require.Nil(t, p.target(snap), "neither up nor down")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -96,7 +97,7 @@ func TestNamespaceOfANamedProcess(t *testing.T) {
 		"it is elsewhere now": {then: "exec unshare -n sleep 300"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNamed(t, tt.then, func(o *Options, pid int) { o.Targets = []Target{{PID: pid, Ports: []uint16{8080}}} })
+			n := newNamed(t, tt.then, func(o *Options, pid int) { o.Targets = []target.Target{{PID: pid, Ports: []uint16{8080}}} })
 			before := n.listen(t, 8080)
 			snap := n.scan(t)
 			require.NotEqual(t, 77, snap.NetNS[0].Sysctl["somaxconn"])
@@ -138,7 +139,7 @@ func TestOneOfTwoNamedProcessesEnds(t *testing.T) {
 		id, err := netns.OfPID("/proc", second.Process.Pid)
 		return err == nil && id == n.number(t)
 	}, 5*time.Second, time.Millisecond)
-	opt := n.opt
+	opt := *n.opt.Load()
 	opt.PIDs = []int{n.process.Process.Pid, second.Process.Pid}
 	require.NoError(t, n.reconfigure(opt))
 	n.scan(t)
@@ -157,8 +158,11 @@ func TestOneOfTwoNamedProcessesEnds(t *testing.T) {
 func TestSysctlsThatCannotBeReadAgain(t *testing.T) {
 	l := newLab(t, nil)
 	require.True(t, l.scan(t).Self.SourceUp["sysctl"])
-	sp := l.spaces[0]
-	sp.readSysctls(time.Now().Add(time.Hour), seldom, func() (map[string]int, error) { return nil, os.ErrPermission })
-	require.NotEmpty(t, sp.sysctl)
-	require.False(t, l.sources()["sysctl"])
+	n := l.lister.places.list[0]
+	l.faults.sysctl[n.ID] = os.ErrPermission
+	n.ReadSysctls(time.Now().Add(time.Hour), rarely)
+	values, ok := n.Sysctl()
+	require.NotEmpty(t, values)
+	require.False(t, ok)
+	require.False(t, l.sources(l.roster.Load())["sysctl"])
 }

@@ -1,15 +1,14 @@
 package observer
 
 import (
-	"cmp"
 	"log/slog"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // Options say what to watch and how often.
@@ -19,23 +18,23 @@ type Options struct {
 	All   bool     // every listener, not only Tomcat's
 
 	// Targets have settings of their own. Their ports are expected, too.
-	Targets []Target
+	Targets []target.Target
 	Labels  map[string]string // of everything that is watched; a target's beat them
 
-	// AllNamespaces looks into every network namespace that has a process, too:
-	// for Tomcats, or for what Ports and All say. A port that is no named
-	// process's is then expected where something has listened on it, as long as
-	// that namespace lives; a one-shot look that finds it nowhere calls it down.
+	// AllNamespaces reads every network namespace that has a process, too: for
+	// Tomcats, or for what Ports and All say. A port that is no named process's
+	// is then expected where something has listened on it, as long as that
+	// namespace lives; a one-shot that finds it nowhere calls it down.
 	AllNamespaces bool
 
-	// Inside are processes whose network namespaces are looked at; without any
-	// it is those of PIDs, or else the caller's own.
+	// Inside are processes whose network namespaces are read; without any it is
+	// those of PIDs, or else the caller's own.
 	Inside []int
 
-	Limits Overrides // a target's beat them
+	Limits target.Overrides // a target's beat them
 
-	SampleInterval time.Duration // between two looks at the queues
-	ScanInterval   time.Duration // between two looks at everything; stretched when a scan is dear
+	SampleInterval time.Duration // between two samples of the accept queues
+	ScanInterval   time.Duration // between two snapshots, and two lists of the listeners
 	Window         time.Duration // what losses and peaks span
 	MaxListeners   int           // listeners beyond it are counted, not watched
 
@@ -46,41 +45,7 @@ type Options struct {
 	Now        func() time.Time
 }
 
-// Target is what a configuration file says of ports of one process, of ports of
-// any process, or of all ports of one process.
-type Target struct {
-	Ports    []uint16 // none: all on which PID listens
-	PID      int      // 0: any process of the namespaces that are looked at
-	Labels   map[string]string
-	Limits   Overrides
-	Actuator string // base URL of the Actuator to ask, "" for none
-}
-
-// Overrides are limits given by hand; they beat what is discovered.
-type Overrides struct {
-	MaxConnections, AcceptCount, MaxThreads *model.Setting[int]
-}
-
-// Or fills in from other what o does not say.
-func (o Overrides) Or(other Overrides) Overrides {
-	return Overrides{
-		MaxConnections: cmp.Or(o.MaxConnections, other.MaxConnections),
-		AcceptCount:    cmp.Or(o.AcceptCount, other.AcceptCount),
-		MaxThreads:     cmp.Or(o.MaxThreads, other.MaxThreads),
-	}
-}
-
-// ByHand is a limit that somebody told tcpdiag, nil for none. source is where:
-// "flag --max-threads", "tcpdiag.yml line 7". Its kind is not that of a file,
-// which would say that the server's own configuration was read.
-func ByHand(value *int, source string) *model.Setting[int] {
-	if value == nil {
-		return nil
-	}
-	return &model.Setting[int]{Value: *value, Kind: model.SourceFlag, Source: source}
-}
-
-// Defaults are the options of an agent that was told nothing.
+// Defaults are the options of an agent without any flags.
 func Defaults() Options {
 	return Options{
 		SampleInterval: 10 * time.Millisecond,
@@ -93,25 +58,46 @@ func Defaults() Options {
 	}
 }
 
-// Sources are what the sampler asks besides the kernel's sockets.
+// Sources are what the observer asks besides the kernel's sockets.
 type Sources struct {
 	Mount  string // of the proc file system
 	Proc   hostproc.FS
 	Owners *owner.Finder
 	Tomcat *discovery.Discoverer
+
+	// Open opens the namespace of a process, 0 for the caller's own; nil for
+	// namespace.Open.
+	Open OpenFunc
+	// Evidence opens a reader of a listener's process; nil for reader.Open.
+	Evidence OpenEvidence
 }
 
-// apply lets the limits given by hand beat the discovered ones.
-func (o Overrides) apply(c *model.Connector) *model.Connector {
-	if o == (Overrides{}) {
-		return c
+// selection is what the options name.
+func (o *Options) selection() target.Selection {
+	return target.Select(o.Ports, o.PIDs, o.All, o.Targets)
+}
+
+// actuators are whom to ask, the targets' own behind the one for all. That one
+// is asked for its own port's process and for those of the ports that were
+// asked for: it may answer on a port that nobody watches.
+func (o *Options) actuators() (out []discovery.Actuator) {
+	if o.Actuator != "" {
+		out = append(out, discovery.Actuator{URL: o.Actuator})
+		for _, port := range o.Ports {
+			out = append(out, discovery.Actuator{URL: o.Actuator, Port: port})
+		}
 	}
-	out := model.Connector{}
-	if c != nil {
-		out = *c
+	for _, t := range o.Targets {
+		if t.Actuator == "" {
+			continue
+		}
+		ports := t.Ports
+		if len(ports) == 0 {
+			ports = []uint16{0}
+		}
+		for _, port := range ports {
+			out = append(out, discovery.Actuator{URL: t.Actuator, Port: port, PID: t.PID})
+		}
 	}
-	out.MaxConnections = cmp.Or(o.MaxConnections, out.MaxConnections)
-	out.AcceptCount = cmp.Or(o.AcceptCount, out.AcceptCount)
-	out.MaxThreads = cmp.Or(o.MaxThreads, out.MaxThreads)
-	return &out
+	return out
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // change hands the sampler, which is driven by hand, other options.
 func (l *lab) change(t testing.TB, change func(*Options)) {
 	t.Helper()
-	opt := l.opt
+	opt := *l.opt.Load()
 	change(&opt)
 	require.NoError(t, l.reconfigure(opt))
 }
@@ -130,9 +131,9 @@ func TestTargetsHaveSettingsOfTheirOwn(t *testing.T) {
 	l.change(t, func(o *Options) {
 		o.All = true
 		o.Labels = map[string]string{"team": "x", "zone": "1"}
-		o.Limits = Overrides{MaxThreads: ByHand(new(20), "flag --max-threads")}
-		o.Targets = []Target{
-			{Ports: []uint16{pa}, Labels: map[string]string{"app": "shop", "team": "y"}, Limits: Overrides{MaxConnections: ByHand(new(7), "tcpdiag.yml line 3")}},
+		o.Limits = target.Overrides{MaxThreads: target.ByHand(new(20), "flag --max-threads")}
+		o.Targets = []target.Target{
+			{Ports: []uint16{pa}, Labels: map[string]string{"app": "shop", "team": "y"}, Limits: target.Overrides{MaxConnections: target.ByHand(new(7), "tcpdiag.yml line 3")}},
 			{Ports: []uint16{1}, Labels: map[string]string{"app": "none"}},
 		}
 	})
@@ -173,7 +174,9 @@ func TestReconfigureOpensAndClosesNamespaces(t *testing.T) {
 	first := l.Snapshot().NetNS[0].ID
 	descriptors, _, _ := usage(t)
 
-	l.change(t, func(o *Options) { o.Targets = []Target{{Ports: []uint16{8080}}, {Ports: []uint16{9090}, PID: pid}} })
+	l.change(t, func(o *Options) {
+		o.Targets = []target.Target{{Ports: []uint16{8080}}, {Ports: []uint16{9090}, PID: pid}}
+	})
 	snap := l.scan(t)
 	require.Len(t, snap.NetNS, 2)
 	require.Equal(t, first, snap.NetNS[0].ID)
@@ -195,12 +198,12 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 	_, pid := namespaceWithProcess(t)
 	l.scan(t)
 	descriptors, _, _ := usage(t)
-	err := l.reconfigure(Options{Targets: []Target{{PID: pid}, {PID: 1 << 22}}, SampleInterval: time.Hour})
+	err := l.reconfigure(Options{Targets: []target.Target{{PID: pid}, {PID: 1 << 22}}, SampleInterval: time.Hour})
 	require.ErrorIs(t, err, hostproc.ErrGone)
 	require.ErrorContains(t, err, "pid 4194304")
 	now, _, _ := usage(t)
 	require.Equal(t, descriptors, now, "what was opened for it is closed")
-	require.Equal(t, Defaults().SampleInterval, l.opt.SampleInterval)
+	require.Equal(t, Defaults().SampleInterval, l.opt.Load().SampleInterval)
 	require.Equal(t, server.Addr, only(t, l.scan(t)).ID.Address)
 }
 
@@ -260,7 +263,7 @@ func TestReconfigureWhileRunning(t *testing.T) {
 
 	ended, end := context.WithCancel(t.Context())
 	end()
-	require.ErrorIs(t, l.Reconfigure(ended, l.opt), context.Canceled)
+	require.ErrorIs(t, l.Reconfigure(ended, *l.opt.Load()), context.Canceled)
 }
 
 // options are those of the lab with a change.

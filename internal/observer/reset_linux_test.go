@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -21,7 +22,7 @@ func TestForgottenSocketsAreCountedOnce(t *testing.T) {
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	opt := Defaults()
-	opt.Limits = Overrides{MaxConnections: ByHand(new(most), "flag --max-connections")}
+	opt.Limits = target.Overrides{MaxConnections: target.ByHand(new(most), "flag --max-connections")}
 	var live []net.Conn
 	for range 2 {
 		server := nettest.Listen(t, nettest.ListenOptions{Backlog: 20})

@@ -25,16 +25,18 @@ func TestDropsOfARestartedServer(t *testing.T) {
 			l := newLab(t, func(o *Options) {
 				o.Limits.MaxConnections = &model.Setting[int]{Value: 2, Kind: model.SourceFlag}
 				// Else that this process waits for a CPU is the cause of a busy machine.
-				o.Now = func() time.Time { now = now.Add(time.Second); return now }
+				o.Now = func() time.Time { return now }
 			})
-			l.looping = true
+			l.looping.Store(true)
 			server := l.listen(t, nettest.ListenOptions{Backlog: 1})
 			l.queue(t, server.Addr, 2)
 			taken := server.Accept(t, 2)
 			l.queue(t, server.Addr, 2)
 			l.scan(t)
+			now = now.Add(time.Second)
 			require.Equal(t, model.StatusSaturated, only(t, l.scan(t)).Verdict.Status)
 
+			now = now.Add(time.Second)
 			l.overflow(t, server.Addr, before)
 			l.Sample()
 			server.Close()
@@ -74,7 +76,8 @@ func TestDropsOfAServerThatNoScanSaw(t *testing.T) {
 	server = l.listen(t, nettest.ListenOptions{Address: server.Addr.String(), Backlog: 1})
 	l.queue(t, server.Addr, 2)
 	l.overflow(t, server.Addr, 5)
-	l.spaces[0].splitDrops() // as when another listener's counter moves
+	_, err := l.lister.places.list[0].List(time.Now()) // as when another listener's counter moves
+	require.NoError(t, err)
 	server.Close()
 	snap := l.scan(t)
 	require.Len(t, snap.Gone, 1)
@@ -88,7 +91,7 @@ func TestDropsOfAServerThatNoScanSaw(t *testing.T) {
 func TestVerdictOfARestartedServer(t *testing.T) {
 	now := time.Now()
 	l := newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })
-	l.looping = true
+	l.looping.Store(true)
 	stuck := l.listen(t, nettest.ListenOptions{Backlog: 1})
 	address := nettest.ListenOptions{Address: stuck.Addr.String(), Backlog: 1}
 	queue := func() *model.Listener {

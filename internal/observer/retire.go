@@ -3,69 +3,129 @@ package observer
 import (
 	"cmp"
 	"slices"
+	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// retire settles what vanished listeners left, returns their totals, the latest
-// to vanish first, and forgets them after an hour; sooner when there are more
-// than listeners may be watched, as ports that open for a moment and never again
-// must not fill the memory.
-//
-// In front are the totals of those whose namespace did not tell whether they
-// listen: they are not shown, and they have not vanished.
-func (s *Sampler) retire(sc *scan) (gone []model.RetainedTotals) {
-	live := make(map[*account]bool, len(sc.kept))
-	for _, c := range sc.kept {
-		live[c.account] = true
-	}
-	var former []*account
-	for _, sp := range s.spaces {
-		s.forgetFormer(sp)
-		for id, a := range sp.accounts {
-			switch {
-			case live[a]:
-			case sc.mute[sp] && !a.absent:
-				gone = append(gone, model.RetainedTotals{ID: id, Totals: a.totals()})
-			case !a.lastSeen.IsZero() && sc.at.Sub(a.lastSeen) > retention:
-				delete(sp.accounts, id)
-			default:
-				s.leave(sp, a, sc)
-				former = append(former, a)
-			}
+// retire settles what closed listeners left, and forgets them after an hour.
+func (e *edition) retire(b *losses.Books, netns uint64, live map[model.ListenerID]bool) {
+	for id, a := range b.Accounts() {
+		switch {
+		case live[id]:
+		case e.roster.silent[netns] && !a.Absent:
+		case !a.LastSeen.IsZero() && e.Time.Sub(a.LastSeen) > losses.Retention:
+			b.Remove(id)
+		default:
+			e.leave(a)
 		}
 	}
-	s.orphans = slices.DeleteFunc(s.orphans, func(a *account) bool { return sc.at.Sub(a.lastSeen) > retention })
-	return append(gone, s.retain(append(former, s.orphans...))...)
 }
 
-// leave settles what one has left that is not there at this scan.
-func (s *Sampler) leave(sp *space, a *account, sc *scan) {
-	if a.lastSeen.IsZero() {
-		a.lastSeen = sc.at
+// leave settles the account of a listener that is not there.
+func (e *edition) leave(a *losses.Account) {
+	if a.LastSeen.IsZero() {
+		a.LastSeen = e.Time
 	}
-	if a.absent { // whatever has come and gone since was another one
-		a.forget()
+	s := e.standing[a.ID]
+	if s == nil {
+		s = &standing{}
 	}
-	a.absent = true
-	if sp.awake() {
-		a.settle(func(bool) model.Cause { return sp.cause(a, a.looks.last.Listener, false) })
-		a.ledger.close(s.scans, sp.past[0].scan)
+	if a.Absent { // whatever has come and gone since was another one
+		s.forget()
 	}
+	a.Absent = true
+	s.settle(a, e.Time, e.opt.Thresholds)
 }
 
-// retain keeps as many as listeners may be watched, and forgets the others.
-func (s *Sampler) retain(former []*account) (gone []model.RetainedTotals) {
-	slices.SortFunc(former, func(a, b *account) int {
-		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.id.String(), b.id.String()))
+// closedTotals are the totals of a listener that closed.
+type closedTotals struct {
+	lastSeen time.Time
+	model.RetainedTotals
+}
+
+// retained are the totals of the listeners that are not shown: in front those
+// whose namespace did not answer, then the closed ones, the latest first; as
+// many as may be watched, as ports that open for a moment and never again must
+// not fill the memory.
+func (e *edition) retained() (out []model.RetainedTotals) {
+	live := make(map[model.ListenerID]bool)
+	for i := range e.Listeners {
+		live[e.Listeners[i].ID] = true
+	}
+	closed := slices.Clone(e.roster.retired)
+	for _, n := range e.roster.places {
+		n.Books(func(b *losses.Books) {
+			for id, a := range b.Accounts() {
+				switch {
+				case live[id]:
+				case e.roster.silent[n.ID] && !a.Absent:
+					out = append(out, a.Retain())
+				default:
+					closed = append(closed, closedTotals{a.LastSeen, a.Retain()})
+				}
+			}
+		})
+	}
+	slices.SortFunc(closed, func(a, b closedTotals) int {
+		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
-	for i, a := range former {
-		if s.opt.MaxListeners > 0 && i >= s.opt.MaxListeners {
-			delete(s.spaceOf(a.id.NetNS).accounts, a.id)
-			s.orphans = slices.DeleteFunc(s.orphans, func(o *account) bool { return o == a })
+	for i, c := range closed {
+		if most := e.opt.MaxListeners; most > 0 && i >= most {
+			e.forget(c.ID)
 			continue
 		}
-		gone = append(gone, model.RetainedTotals{ID: a.id, Totals: a.totals()})
+		out = append(out, c.RetainedTotals)
 	}
-	return gone
+	return out
+}
+
+// forget drops the account of a closed listener.
+func (e *edition) forget(id model.ListenerID) {
+	if n := e.roster.place(id.NetNS); n != nil {
+		n.Books(func(b *losses.Books) { b.Remove(id) })
+	}
+}
+
+// absent adds the expected ports on which nothing listens, each with what its
+// last listener's clients lost.
+func (e *edition) absent() {
+	for _, t := range e.Targets {
+		if t.Up {
+			continue
+		}
+		l := model.Listener{ID: model.ListenerID{NetNS: t.NetNS}, Port: t.Port, Expected: true}
+		if n := e.roster.place(t.NetNS); n != nil {
+			sysctl, _ := n.Sysctl()
+			n.Books(func(b *losses.Books) { l.Losses = lossesOf(b, t.Port, sysctl) })
+		}
+		e.Listeners = append(e.Listeners, l)
+	}
+}
+
+// lossesOf are those of all addresses of a port.
+func lossesOf(b *losses.Books, port uint16, sysctl map[string]int) *model.Losses {
+	var out *model.Losses
+	for id, a := range b.Accounts() {
+		if id.Address.Port() != port {
+			continue
+		}
+		if lost := b.Losses(a, false); lost != nil {
+			out = cmp.Or(out, &model.Losses{})
+			out.By = append(out.By, lost.By...)
+			out.DroppedPackets += lost.DroppedPackets
+			out.QueueResets += lost.QueueResets
+			out.AbandonedRequests += lost.AbandonedRequests
+		}
+	}
+	if out == nil {
+		if !b.Spans() {
+			return nil
+		}
+		out = &model.Losses{}
+	}
+	out.WorstCase = append(diagnosis.WorstCase(out, nil, sysctl), diagnosis.SeenRefused)
+	return out
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -24,11 +24,12 @@ type lab struct {
 	*nettest.NS
 	pid int // a process inside
 	*Sampler
+	faults *faults
 }
 
 func newLab(t testing.TB, change func(*Options)) *lab {
 	t.Helper()
-	l := new(lab)
+	l := &lab{faults: newFaults()}
 	l.NS, l.pid = namespaceWithProcess(t)
 	l.Sampler = l.sampler(t, change)
 	return l
@@ -55,6 +56,9 @@ func namespaceWithProcess(t testing.TB) (ns *nettest.NS, pid int) {
 
 func (l *lab) sampler(t testing.TB, change func(*Options)) *Sampler {
 	t.Helper()
+	if l.faults == nil {
+		l.faults = newFaults()
+	}
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	opt := Defaults()
@@ -62,7 +66,7 @@ func (l *lab) sampler(t testing.TB, change func(*Options)) *Sampler {
 	if change != nil {
 		change(&opt)
 	}
-	s, err := New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	s, err := New(l.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -251,17 +255,19 @@ func TestSampleAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The fast loop does not wait for the walk of the table.
+// The samples do not wait for the walk of the table.
 func TestQueuesAreSampledBeforeTheFirstWalk(t *testing.T) {
 	l := newLab(t, nil)
 	l.listen(t, nettest.ListenOptions{Backlog: 5})
-	ended, end := context.WithCancel(context.Background())
-	end()
-	require.ErrorIs(t, l.Scan(ended), context.Canceled)
-	require.Nil(t, l.Snapshot(), "the scan came to no end")
-	require.Len(t, l.spaces[0].watches, 1)
+	require.NoError(t, l.list(context.Background(), 0))
+	require.Nil(t, l.Snapshot())
 	l.Sample()
-	require.EqualValues(t, 1, l.spaces[0].watches[0].account.fill.Count)
+	l.lister.places.list[0].Books(func(b *losses.Books) {
+		require.Len(t, b.Accounts(), 1)
+		for _, a := range b.Accounts() {
+			require.EqualValues(t, 1, a.Totals().Fill.Count)
+		}
+	})
 }
 
 // On a slow machine the first scan may outlast the interval.
@@ -272,34 +278,6 @@ func TestObserveForLessThanAScan(t *testing.T) {
 	require.NotNil(t, only(t, l.Snapshot()).Losses, "two looks")
 }
 
-// Owners are looked for on a thread inside the namespace: that is the scan's
-// cost, too.
-func TestWorkInAnotherNamespaceCounts(t *testing.T) {
-	l := newLab(t, nil)
-	l.listen(t, nettest.ListenOptions{Backlog: 5})
-	l.scan(t)
-	require.Positive(t, l.away())
-	sp, before := l.spaces[0], l.away()
-	require.NoError(t, sp.inside(func() error {
-		start, ok := threadTime()
-		for now := start; ok && now-start < 20*time.Millisecond; { // however long it waits for a CPU
-			now, ok = threadTime()
-		}
-		require.True(t, ok)
-		return nil
-	}))
-	require.GreaterOrEqual(t, l.away()-before, 20*time.Millisecond)
-
-	// It is the scan's, however little that spends itself.
-	gather := sp.gather
-	sp.gather = func(found *sockdiag.Listener) error {
-		l.common.away.Add(int64(time.Hour))
-		return gather(found)
-	}
-	l.scan(t)
-	require.GreaterOrEqual(t, l.cost, time.Hour)
-}
-
 func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
 	now := time.Now()
 	l := newLab(t, func(o *Options) { o.Now = func() time.Time { return now } })
@@ -308,7 +286,7 @@ func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
 	l.Sysctl(t, "net.core.somaxconn", "17")
 	require.Equal(t, 17, somaxconn())
 	l.Sysctl(t, "net.core.somaxconn", "18")
-	now = now.Add(seldom - time.Second)
+	now = now.Add(rarely - time.Second)
 	require.Equal(t, 17, somaxconn())
 	now = now.Add(time.Second)
 	require.Equal(t, 18, somaxconn())
@@ -353,7 +331,7 @@ func TestListenerThatVanishesBetweenTwoSamples(t *testing.T) {
 	goes.Close()
 	l.Sample()
 	select {
-	case <-l.early:
+	case <-l.bells.list:
 	default:
 		t.Fatal("a vanished listener brings the next scan forward")
 	}

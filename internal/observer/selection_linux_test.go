@@ -13,6 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -32,7 +33,7 @@ func TestPortOfAProcessThatMayNotBeRead(t *testing.T) {
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	opt := Defaults()
-	opt.Targets = []Target{{PID: os.Getppid(), Ports: []uint16{uint16(number)}, Limits: Overrides{MaxThreads: ByHand(new(7), "tcpdiag.yml line 3")}}}
+	opt.Targets = []target.Target{{PID: os.Getppid(), Ports: []uint16{uint16(number)}, Limits: target.Overrides{MaxThreads: target.ByHand(new(7), "tcpdiag.yml line 3")}}}
 	s, err := New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}, opt)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
@@ -63,9 +64,9 @@ func TestPortThatAnotherProcessHolds(t *testing.T) {
 	port := server.Addr.Port()
 	l.change(t, func(o *Options) {
 		o.All, o.Inside = false, nil
-		o.Targets = []Target{{
+		o.Targets = []target.Target{{
 			PID: l.pid, Ports: []uint16{port, 1}, Labels: map[string]string{"app": "shop"},
-			Limits: Overrides{MaxThreads: ByHand(new(7), "tcpdiag.yml line 3")},
+			Limits: target.Overrides{MaxThreads: target.ByHand(new(7), "tcpdiag.yml line 3")},
 		}}
 	})
 	snap := l.scan(t)
@@ -86,7 +87,7 @@ func TestPortThatAnotherProcessHolds(t *testing.T) {
 	}, snap.TargetInfos, "labels are the port's")
 
 	l.change(t, func(o *Options) {
-		o.Inside, o.Targets = []int{l.pid}, []Target{{Ports: []uint16{port}}, {PID: l.pid, Ports: []uint16{port}}}
+		o.Inside, o.Targets = []int{l.pid}, []target.Target{{Ports: []uint16{port}}, {PID: l.pid, Ports: []uint16{port}}}
 	})
 	require.Empty(t, l.scan(t).Notes, "the port was also named whoever holds it")
 }

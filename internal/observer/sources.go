@@ -1,20 +1,29 @@
 package observer
 
-// sources tells what the latest scan could read, for source_up.
-func (s *Sampler) sources() map[string]bool {
-	up := map[string]bool{"sock_diag": s.dumped && s.walked, "netstat": s.dumped, "sysctl": true, "sockstat": true}
-	for _, sp := range s.spaces {
-		if !sp.awake() {
+// sources tells what could be read lately, for source_up.
+func (s *Sampler) sources(r *roster) map[string]bool {
+	answers, failed := len(r.silent) == 0, s.tables.failures()
+	up := map[string]bool{"sock_diag": answers && len(failed) == 0, "netstat": answers, "sysctl": true, "sockstat": true}
+	for _, n := range r.places {
+		if !n.Open() {
 			continue
 		}
-		up["sysctl"] = up["sysctl"] && len(sp.sysctl) > 0 && sp.sysctlErr == nil
-		up["sockstat"] = up["sockstat"] && sp.sockstat != nil
+		_, ok := n.Sysctl()
+		up["sysctl"] = up["sysctl"] && ok
+		up["sockstat"] = up["sockstat"] && n.Sockstat() != nil
+		up["sock_diag"] = up["sock_diag"] && n.Answers()
+	}
+	for i := range r.kept {
+		list := s.tables.of(r.kept[i].ID)
+		if last, ok := list.last(); ok && last.value.Counts.Partial {
+			up["sock_diag"] = false
+		}
 	}
 	return up
 }
 
-// blind publishes that the kernel no longer answers. What was seen last stays,
-// with its time: its readers are told that it is old.
+// blind publishes that the kernel no longer answers. What was read last stays,
+// with its time: its readers see that it is old.
 func (s *Sampler) blind() {
 	last := s.published.Load()
 	if last == nil {
@@ -23,4 +32,14 @@ func (s *Sampler) blind() {
 	stale := *last
 	stale.Self.SourceUp = map[string]bool{"sock_diag": false, "netstat": false}
 	s.published.Store(&stale)
+}
+
+// Healthy says that samples or snapshots have stopped. It says nothing of the
+// servers that are watched.
+func (s *Sampler) Healthy() error {
+	begun := s.begun.Load()
+	if begun == nil {
+		return nil
+	}
+	return s.self.healthy(s.options().Now(), *begun)
 }

@@ -1,12 +1,12 @@
 package observer
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -15,7 +15,7 @@ import (
 // A server stops listening and starts again on the same socket. What a sample
 // has seen gone is looked at again, and its next end counts again.
 func TestSocketThatListensAgain(t *testing.T) {
-	for name, listeners := range map[string]int{"exact requests": 1, "LISTEN dump": exactLimit + 8} {
+	for name, listeners := range map[string]int{"exact requests": 1, "LISTEN dump": 13 + 8} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, nil)
 			// A port of the kernel's choice would be another one the next time.
@@ -108,29 +108,22 @@ func TestDumpLeavesOutWhoListens(t *testing.T) {
 				group = append(group, l.listen(t, nettest.ListenOptions{Address: group[0].Addr.String(), Backlog: 5, ReusePort: true}))
 			}
 			require.Equal(t, members, only(t, l.scan(t)).Members)
-			sp := l.spaces[0]
-			closes := func(next func(*sockdiag.Listener) error) func(*sockdiag.Listener) error {
-				return func(found *sockdiag.Listener) error {
-					for _, server := range group {
-						if server.Inode == found.Inode && len(group) == members {
-							server.Close()
-							group = group[1:]
-						}
+			l.faults.heard = func(found *sockdiag.Listener) {
+				for _, server := range group {
+					if server.Inode == found.Inode && len(group) == members {
+						server.Close()
+						group = group[1:]
 					}
-					return next(found)
 				}
 			}
 			if scanned {
-				sp.gather = closes(sp.gather)
 				require.Equal(t, members-1, only(t, l.scan(t)).Members)
 			} else {
-				sp.take = closes(sp.take)
 				l.Sample()
 			}
 			require.Less(t, len(group), members, "one has closed during the dump")
-			for _, m := range sp.watches[0].members {
-				require.False(t, m.gone, "the one that closes has been listed before")
-			}
+			require.Zero(t, l.totals(t, group[0]).QueueResets)
+			require.Equal(t, members-1, only(t, l.scan(t)).Members)
 		})
 	}
 }
@@ -150,23 +143,29 @@ func (l *lab) of(t *testing.T, s *model.Snapshot, server *nettest.Listener) *mod
 // totals are a server's as of now.
 func (l *lab) totals(t *testing.T, server *nettest.Listener) model.Totals {
 	t.Helper()
-	for id, a := range l.spaces[0].accounts {
-		if id.Address == server.Addr {
-			return a.totals()
+	var out *model.Totals
+	l.lister.places.list[0].Books(func(b *losses.Books) {
+		for id, a := range b.Accounts() {
+			if id.Address == server.Addr {
+				out = new(a.Totals())
+			}
 		}
-	}
-	require.Fail(t, "no account", server.Addr)
-	return model.Totals{}
+	})
+	require.NotNil(t, out, server.Addr)
+	return *out
 }
 
 // awaken tells whether a scan has been asked for since the last time.
 func (l *lab) awaken() bool {
-	select {
-	case <-l.early:
-		return true
-	default:
-		return false
+	rung := false
+	for _, b := range []bell{l.bells.list, l.bells.walk} {
+		select {
+		case <-b:
+			rung = true
+		default:
+		}
 	}
+	return rung
 }
 
 // answersForAnother tells whether the exact request for a socket is answered by
@@ -174,7 +173,15 @@ func (l *lab) awaken() bool {
 func (l *lab) answersForAnother(server *nettest.Listener) bool {
 	var found sockdiag.Listener
 	id := sockdiag.ListenerID{Family: sockdiag.FamilyIPv4, Local: server.Addr}
-	return l.spaces[0].fast.Lookup(id, server.Inode, &found) != nil
+	var err error
+	l.Do(func() {
+		var c *sockdiag.Conn
+		if c, err = sockdiag.Dial(); err == nil {
+			err = c.Lookup(id, server.Inode, &found)
+			_ = c.Close()
+		}
+	})
+	return err != nil
 }
 
 // A program can redirect the exact request's lookup for good (BPF_SK_LOOKUP):
@@ -186,8 +193,7 @@ func TestListenerThatIsFoundByDumpsOnly(t *testing.T) {
 	l.queue(t, server.Addr, 4)
 	for scans, soon := range []bool{true, false, false} {
 		l.scan(t)
-		m := &l.spaces[0].watches[0].members[0]
-		m.ask.Local = netip.AddrPortFrom(server.Addr.Addr(), 1)
+		l.faults.redirected = true
 		l.Sample()
 		require.Equal(t, soon, l.awaken())
 		l.Sample()

@@ -20,7 +20,8 @@ func (t *tally) since(snap *model.Snapshot, id model.ListenerID, totals *model.T
 }
 
 // droppedSince is an address's running total since tcpdiag started.
-func droppedSince(t *model.Totals) (sum uint64) {
+func droppedSince(t *model.Totals) uint64 {
+	sum := t.Pending
 	for _, n := range t.Dropped {
 		sum += n
 	}

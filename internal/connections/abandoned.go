@@ -1,0 +1,58 @@
+package connections
+
+import (
+	"net/netip"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// ClosedByClient remembers which of a listener's connections the client had
+// closed at the last scan (CLOSE_WAIT) while a request was waiting or in
+// service, by its peer.
+//
+// A FIN alone does not tell a client that gave up from one that only
+// half-closed and still reads its answer. What happens next does: a response
+// to a client that is gone is answered with RST, and the kernel counts
+// EstabResets; a half-closed connection ends in LAST_ACK. So those that
+// vanished count as abandoned only as far as EstabResets moved. It is the
+// namespace's counter: a reset of any other connection moves it, too.
+type ClosedByClient struct{ peers map[netip.AddrPort]struct{} }
+
+// Next takes the peers of this scan and returns how many of the last one's
+// are no longer there.
+func (c *ClosedByClient) Next(peers []netip.AddrPort) (vanished uint64) {
+	if len(peers) == 0 && len(c.peers) == 0 {
+		return 0
+	}
+	now := make(map[netip.AddrPort]struct{}, len(peers))
+	for _, peer := range peers {
+		now[peer] = struct{}{}
+	}
+	for peer := range c.peers {
+		if _, still := now[peer]; !still {
+			vanished++
+		}
+	}
+	c.peers = now
+	return vanished
+}
+
+// unanswered tells whether the client of a CLOSE_WAIT socket left a request
+// behind. A keep-alive connection that was idle, or a probe that never sent
+// anything, gave up nothing.
+func unanswered(s *sockdiag.Socket) bool {
+	switch {
+	case s.RecvQ > 1: // the FIN itself counts as one byte
+		return true
+	case s.Inode == 0:
+		return false
+	case s.SendQ > 0 || !s.HasInfo:
+		return true
+	}
+	// The FIN is an ACK, and a byte received, but no data (tcp_data_queue).
+	i := s.Info
+	i.BytesReceived -= min(i.BytesReceived, 1)
+	i.LastAckRecv = i.LastDataRecv
+	return byAges(&i) == model.InService
+}

@@ -1,0 +1,94 @@
+package connections
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Found is what one walk of the socket table found behind one listener.
+type Found struct {
+	Counts     model.Connections
+	SynBacklog int              // half-open (SYN_RECV)
+	Queued     int              // in the accept queue
+	OldestWait time.Duration    // of those queued
+	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
+
+	states    [sockdiag.Closing + 1]int
+	lingering int // of those waiting: see lingers
+}
+
+// Add counts one socket in exactly one place. Inode 0 also marks SYN_RECV,
+// TIME_WAIT and sockets without a process, so the state comes first.
+func (f *Found) Add(s *sockdiag.Socket) {
+	switch s.State {
+	case sockdiag.SynRecv:
+		f.SynBacklog++
+		return
+	case sockdiag.Established, sockdiag.CloseWait:
+	default:
+		f.states[s.State]++
+		return
+	}
+	if s.State == sockdiag.CloseWait && unanswered(s) {
+		f.Closed = append(f.Closed, s.Remote)
+	}
+	if s.Inode == 0 {
+		f.Queued++
+		if s.HasInfo {
+			// Set when the handshake completes, and nothing was sent since.
+			f.OldestWait = max(f.OldestWait, s.Info.LastDataSent)
+		}
+		return
+	}
+	f.accept(s)
+}
+
+func (f *Found) accept(s *sockdiag.Socket) {
+	f.states[s.State]++
+	f.Counts.Accepted++
+	phase := PhaseOf(s)
+	f.Counts.Phases[phase]++
+	switch {
+	case phase == model.Waiting && lingers(s):
+		f.lingering++
+	case phase == model.Idle && silent(&s.Info):
+		f.Counts.Silent++
+	}
+	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
+		f.Counts.Abandoned++
+	}
+}
+
+// Sockets is the number of all of them but the half-open and those in TIME_WAIT.
+func (f *Found) Sockets() int {
+	n := f.Queued - f.states[sockdiag.TimeWait]
+	for _, k := range f.states {
+		n += k
+	}
+	return n
+}
+
+// Finish ends the walk of that time. The counts of one that was cut short each
+// time it was tried are partial.
+func (f *Found) Finish(at time.Time, partial bool) {
+	f.Counts.At, f.Counts.Partial = at, partial
+	f.Counts.States = make(map[string]int)
+	for state, n := range f.states {
+		if n > 0 {
+			f.Counts.States[sockdiag.State(state).String()] = n
+		}
+	}
+}
+
+// Behind are the counts as they are with a connector: what the kernel cannot tell
+// apart is unclassified, and requests that a worker must have taken are in
+// service.
+func (f *Found) Behind(connector *model.Connector) *model.Connections {
+	c := f.Counts
+	attend(&c, f.lingering, connector)
+	unclassify(&c, connector)
+	return &c
+}

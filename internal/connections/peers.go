@@ -1,0 +1,65 @@
+package connections
+
+import (
+	"net/netip"
+
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Peers counts outgoing connections by their peer.
+type Peers map[netip.AddrPort]*Destination
+
+// Destination counts the local ports in use towards one peer.
+type Destination struct {
+	Ports  int // TIME_WAIT included: it keeps its port
+	Inodes []uint32
+}
+
+// Add takes a connection whose local port is ephemeral.
+func (p Peers) Add(s *sockdiag.Socket) {
+	d := p[s.RemoteAddress()]
+	if d == nil {
+		d = new(Destination)
+		p[s.RemoteAddress()] = d
+	}
+	d.Ports++
+	if s.Inode != 0 {
+		d.Inodes = append(d.Inodes, s.Inode)
+	}
+}
+
+// Busiest is the peer that most ports are used towards, nil for none.
+func (p Peers) Busiest() (peer netip.AddrPort, most *Destination) {
+	for address, d := range p {
+		if most == nil || d.Ports > most.Ports {
+			peer, most = address, d
+		}
+	}
+	return peer, most
+}
+
+// Ephemeral is the size of net.ipv4.ip_local_port_range, both ends included; 0
+// where it is not known.
+func Ephemeral(sysctl map[string]int) int {
+	first, last := sysctl["ip_local_port_range_min"], sysctl["ip_local_port_range_max"]
+	if first <= 0 || last < first || last > 65535 {
+		return 0
+	}
+	return last - first + 1
+}
+
+// OutgoingPorts are the ephemeral ports without those on which something
+// listens: no outgoing connection gets one of them (__inet_hash_connect passes
+// over ports that are bound), and a server there may have ten thousand clients.
+func OutgoingPorts(sysctl map[string]int, listening map[uint16]bool) []uint16 {
+	ports := make([]uint16, 0, Ephemeral(sysctl))
+	if cap(ports) == 0 {
+		return nil
+	}
+	for p := sysctl["ip_local_port_range_min"]; p <= sysctl["ip_local_port_range_max"]; p++ {
+		if !listening[uint16(p)] {
+			ports = append(ports, uint16(p))
+		}
+	}
+	return ports
+}

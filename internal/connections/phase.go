@@ -1,0 +1,115 @@
+package connections
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// PhaseOf tells where an accepted connection stands, from its two queues and
+// tcp_info's ages (whole jiffies; smaller is later). s is ESTABLISHED or
+// CLOSE_WAIT and has an inode.
+func PhaseOf(s *sockdiag.Socket) model.Phase {
+	switch {
+	case s.State == sockdiag.CloseWait:
+		return model.ClientClosed
+	case s.RecvQ > 0:
+		if beingRead(s) {
+			return model.InService
+		}
+		return model.Waiting
+	case s.SendQ > 0:
+		return model.Sending
+	case !s.HasInfo:
+		return model.Unclassified
+	}
+	return byAges(&s.Info)
+}
+
+// beingRead tells a request whose first bytes a worker has already read, an
+// upload, from one that nobody has touched. It is certain only on a
+// connection's first request: nothing was sent yet, and fewer bytes wait than
+// came (tcpi_bytes_received).
+func beingRead(s *sockdiag.Socket) bool {
+	return s.HasInfo && nothingSent(&s.Info) && s.Info.BytesReceived > uint64(s.RecvQ)
+}
+
+// lingerAge is how long a request may lie unread before an idle worker would
+// surely have come: Tomcat's poller hands it over within a millisecond or so.
+const lingerAge = 50 * time.Millisecond
+
+// lingers is true for unread bytes of a later request on a connection, which
+// have lain there for a while: a request that nobody has touched, or a body
+// that its handler does not read. The byte counts cannot tell them apart.
+func lingers(s *sockdiag.Socket) bool {
+	return s.HasInfo && !nothingSent(&s.Info) && s.Info.LastDataRecv >= lingerAge
+}
+
+// attend moves lingering connections to InService as far as there are workers
+// that nothing else accounts for: an idle one would have taken a request that
+// nobody has touched, so those workers have come, and do not read the body.
+func attend(c *model.Connections, lingering int, connector *model.Connector) {
+	if lingering == 0 || connector == nil || connector.TLS || connector.HTTP2 {
+		return
+	}
+	free := lingering // with virtual threads nobody waits for a worker
+	if connector.VirtualThreads == nil || !connector.VirtualThreads.Value {
+		if connector.PoolThreads == nil {
+			return
+		}
+		served := c.Phases[model.ClientClosed] - c.Abandoned
+		free = *connector.PoolThreads - c.Phases[model.InService] - c.Phases[model.Sending] - served
+	}
+	n := max(0, min(lingering, free))
+	c.Phases[model.Waiting] -= n
+	c.Phases[model.InService] += n
+}
+
+// byAges tells a busy connection from an idle one when both queues are empty.
+func byAges(i *sockdiag.TCPInfo) model.Phase {
+	switch {
+	case silent(i):
+		return model.Idle
+	case nothingSent(i) || i.LastDataRecv < i.LastDataSent:
+		return model.InService
+	case i.LastDataRecv > i.LastDataSent:
+		return model.Idle
+	case i.LastAckRecv < i.LastDataRecv || i.DataSegsIn <= i.DataSegsOut:
+		// A tie: request and response within one jiffy. A pure ACK that came
+		// later acknowledges the response; and one segment out for each one in
+		// means that every request was answered.
+		return model.Idle
+	}
+	return model.InService
+}
+
+// silent: no byte has come yet (tcpi_bytes_received).
+func silent(i *sockdiag.TCPInfo) bool { return i.BytesReceived == 0 }
+
+// nothingSent: no data segment has left yet (tcpi_data_segs_out). Without data,
+// last_data_sent is the time of the handshake and says nothing.
+func nothingSent(i *sockdiag.TCPInfo) bool { return i.DataSegsOut == 0 }
+
+// unclassify moves what the kernel cannot tell apart to Unclassified: all of
+// idle and in service when the bytes are not requests (TLS, HTTP/2), and what
+// is in service beyond the pool's threads: half-sent headers, async servlets.
+func unclassify(c *model.Connections, connector *model.Connector) {
+	if connector == nil {
+		return
+	}
+	move := func(from model.Phase, n int) {
+		c.Phases[from] -= n
+		c.Phases[model.Unclassified] += n
+	}
+	if connector.TLS || connector.HTTP2 {
+		move(model.InService, c.Phases[model.InService])
+		move(model.Idle, c.Phases[model.Idle])
+		c.Silent = 0
+		return
+	}
+	virtual := connector.VirtualThreads != nil && connector.VirtualThreads.Value
+	if threads := connector.PoolThreads; threads != nil && !virtual {
+		move(model.InService, max(0, c.Phases[model.InService]-*threads))
+	}
+}

@@ -1,0 +1,116 @@
+package losses
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Account is what is counted for a listening address. It survives the
+// listener's restart and is kept for a while after the listener closed, so
+// that its counters go on where they were.
+type Account struct {
+	ID       model.ListenerID
+	LastSeen time.Time // listening; zero before the first checkpoint with it
+	Absent   bool      // it was not there at the latest roster
+
+	// dismissed: it listens and is not watched (any more), so that what its
+	// socket drops from now on is nobody's.
+	dismissed bool
+
+	ledger   ledger
+	peaks    peaks
+	fill     model.FillHistogram
+	fullTime time.Duration
+	closed   Departure
+	// blamed is when its own socket's counter last moved, or its own queue was
+	// last seen full: without either a drop is not its.
+	blamed time.Time
+}
+
+// Departure is a listener that closed with clients in its queue.
+type Departure struct {
+	Queued int
+	At     time.Time
+	Part   bool // only some sockets of an SO_REUSEPORT group
+}
+
+// NewAccount opens an account whose peaks span the window.
+func NewAccount(id model.ListenerID, window time.Duration) *Account {
+	return &Account{ID: id, peaks: newPeaks(window)}
+}
+
+// Queue is one sample of an accept queue.
+type Queue struct {
+	At      time.Time
+	Length  uint32
+	Limit   uint32
+	FullFor time.Duration // of the time since the sample before
+}
+
+// Full mirrors sk_acceptq_is_full: more than the backlog.
+func (q Queue) Full() bool { return q.Length > q.Limit }
+
+// Ratio is 1.0 for a full queue: it holds limit + 1.
+func (q Queue) Ratio() float64 { return float64(q.Length) / (float64(q.Limit) + 1) }
+
+// Observe takes a sample. It does not allocate.
+func (a *Account) Observe(q Queue) {
+	a.fullTime += q.FullFor
+	a.peaks.observe(q.At, q.Length)
+	a.fill.Observe(q.Ratio())
+	if q.Full() {
+		a.blamed = q.At
+	}
+}
+
+// Moved is called when the drop counter of its own socket has moved.
+func (a *Account) Moved(at time.Time) { a.blamed = at }
+
+// Close is called when all its sockets are found to be closed.
+func (a *Account) Close() {
+	for i := range a.ledger.waiting {
+		a.ledger.waiting[i].former = true
+	}
+}
+
+// ResetQueue counts the clients that were reset because their listener closed.
+func (a *Account) ResetQueue(d Departure) {
+	a.ledger.resetQueue(uint64(d.Queued))
+	if d.Queued > 0 {
+		a.closed = d
+	}
+}
+
+// Closed is the latest time that it closed with clients queued.
+func (a *Account) Closed() Departure { return a.closed }
+
+// Abandon counts requests whose clients did not wait for the answer.
+func (a *Account) Abandon(n uint64) { a.ledger.abandon(n) }
+
+// Waits tells whether it has drops without a cause.
+func (a *Account) Waits() bool { return len(a.ledger.waiting) > 0 }
+
+// Settle gives its drops their cause, see ledger.settle.
+func (a *Account) Settle(cause func(Drop) (model.Cause, model.Evidence, bool)) {
+	a.ledger.settle(cause)
+}
+
+// Totals are its running totals.
+func (a *Account) Totals() model.Totals {
+	t := a.ledger.totals()
+	t.FullSeconds = a.fullTime.Seconds()
+	t.Fill = a.fill
+	return t
+}
+
+// TakeRecent returns the highest sample since it was last called.
+func (a *Account) TakeRecent() int { return a.peaks.takeRecent() }
+
+// Peak is the highest sample of the window that ends now.
+func (a *Account) Peak(now time.Time) (length int, when time.Time, ok bool) {
+	return a.peaks.highest(now)
+}
+
+// Dismissed tells whether it is not watched though it may listen.
+func (a *Account) Dismissed() bool { return a.dismissed }

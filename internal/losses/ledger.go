@@ -1,0 +1,144 @@
+package losses
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// tally is what one listening address lost since the start: running totals.
+type tally struct {
+	dropped     map[model.DropKey]drops
+	pending     uint64 // dropped packets that have no cause yet
+	abandoned   uint64
+	queueResets uint64
+}
+
+type drops struct {
+	packets   uint64
+	estimated uint64         // of packets, those split between several listeners
+	evidence  model.Evidence // of the latest of them
+}
+
+// ledger keeps a tally and enough of its past to tell what was lost since any
+// checkpoint of the window. A mark is made only when something was lost, so a
+// quiet listener costs nothing.
+type ledger struct {
+	tally
+	waiting []pending
+	number  int // of the latest checkpoint
+	dirty   bool
+	marks   []mark
+}
+
+// mark is the tally at a checkpoint.
+type mark struct {
+	checkpoint int
+	tally
+}
+
+// settled books packets of which the cause is known, dropped after the given
+// checkpoint. The marks made since had them without their cause.
+func (l *ledger) settled(key model.DropKey, d drops, after int) {
+	l.tally.add(key, d)
+	for i := range l.marks {
+		if m := &l.marks[i]; m.checkpoint > after && m.pending >= d.packets {
+			m.pending -= d.packets
+			m.tally.add(key, d)
+		}
+	}
+	l.dirty = true
+}
+
+func (t *tally) add(key model.DropKey, d drops) {
+	if t.dropped == nil {
+		t.dropped = make(map[model.DropKey]drops)
+	}
+	sum := t.dropped[key]
+	sum.packets += d.packets
+	sum.estimated += d.estimated
+	sum.evidence = cmp.Or(d.evidence, sum.evidence)
+	t.dropped[key] = sum
+}
+
+// packets are all that were dropped, whether or not the cause is known.
+func (t *tally) packets() uint64 {
+	n := t.pending
+	for _, d := range t.dropped {
+		n += d.packets
+	}
+	return n
+}
+
+func (l *ledger) abandon(n uint64) {
+	l.abandoned += n
+	l.dirty = l.dirty || n > 0
+}
+
+func (l *ledger) resetQueue(n uint64) {
+	l.queueResets += n
+	l.dirty = l.dirty || n > 0
+}
+
+// close is called at a checkpoint: what was lost up to now belongs before it.
+// Marks older than the window's first checkpoint are dropped, but for the last
+// of them.
+func (l *ledger) close(checkpoint, oldest int) {
+	l.number = checkpoint
+	if l.dirty {
+		past := l.tally
+		past.dropped = maps.Clone(l.dropped)
+		l.marks = append(l.marks, mark{checkpoint: checkpoint, tally: past})
+		l.dirty = false
+	}
+	first := 0
+	for first+1 < len(l.marks) && l.marks[first+1].checkpoint <= oldest {
+		first++
+	}
+	l.marks = slices.Delete(l.marks, 0, first)
+}
+
+// since returns the losses after the given checkpoint. Packets whose cause is
+// still being read are the accept queue's: that it was full is all that is known.
+func (l *ledger) since(checkpoint int) *model.Losses {
+	var base tally
+	for _, m := range l.marks {
+		if m.checkpoint <= checkpoint {
+			base = m.tally
+		}
+	}
+	out := &model.Losses{
+		AbandonedRequests: l.abandoned - base.abandoned,
+		QueueResets:       l.queueResets - base.queueResets,
+	}
+	now := tally{dropped: maps.Clone(l.dropped)}
+	for i := range l.waiting {
+		w := &l.waiting[i]
+		if w.after >= checkpoint {
+			now.add(model.DropKey{Cause: w.provisional(), Packet: w.Packet}, w.drops())
+		}
+	}
+	for key, d := range now.dropped {
+		b := base.dropped[key]
+		if d.packets > b.packets {
+			n := d.packets - b.packets
+			out.By = append(out.By, model.Drops{DropKey: key, Packets: n, Estimated: d.estimated > b.estimated, Evidence: d.evidence})
+			out.DroppedPackets += n
+		}
+	}
+	slices.SortFunc(out.By, func(a, b model.Drops) int {
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Packet, b.Packet))
+	})
+	return out
+}
+
+// totals returns the running totals for the metrics.
+func (l *ledger) totals() model.Totals {
+	out := model.Totals{Pending: l.pending, AbandonedRequests: l.abandoned, QueueResets: l.queueResets, Dropped: make(map[model.DropKey]uint64, len(l.dropped))}
+	for key, d := range l.dropped {
+		out.Dropped[key] = d.packets
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package losses
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+func TestLedgerSince(t *testing.T) {
+	syn := model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}
+	ack := model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketACK}
+	var l ledger
+	l.close(1, 1)
+	drop(&l, syn, 10, false)
+	l.close(2, 1)
+	l.close(3, 1)
+	drop(&l, syn, 5, true)
+	drop(&l, ack, 2, false)
+	l.abandon(3)
+	l.resetQueue(4)
+	l.close(4, 1)
+
+	all := l.since(1)
+	require.EqualValues(t, 17, all.DroppedPackets)
+	require.Equal(t, []model.Drops{
+		{DropKey: syn, Packets: 15, Estimated: true, Evidence: model.EvidencePhases},
+		{DropKey: ack, Packets: 2, Evidence: model.EvidencePhases},
+	}, all.By)
+	require.EqualValues(t, 3, all.AbandonedRequests)
+	require.EqualValues(t, 4, all.QueueResets)
+
+	for _, scan := range []int{2, 3} {
+		late := l.since(scan)
+		require.EqualValues(t, 7, late.DroppedPackets, "since scan %d", scan)
+		require.True(t, late.By[0].Estimated)
+	}
+	require.Empty(t, l.since(4).By)
+	require.EqualValues(t, 15, l.totals().Dropped[syn])
+}
+
+// A window that moves on must not lose the base it subtracts.
+func TestLedgerForgetsWhatLeftTheWindow(t *testing.T) {
+	key := model.DropKey{Cause: model.CauseSlowAccept, Packet: model.PacketSYN}
+	var l ledger
+	for scan := 1; scan <= 1000; scan++ {
+		drop(&l, key, 1, false)
+		l.close(scan, scan-60)
+	}
+	require.LessOrEqual(t, len(l.marks), 61)
+	require.EqualValues(t, 60, l.since(940).DroppedPackets)
+	require.EqualValues(t, 1000, l.totals().Dropped[key])
+}
+
+// drop books packets whose cause is known at once.
+func drop(l *ledger, key model.DropKey, packets uint64, estimated bool) {
+	l.pend(Attributed{Packet: key.Packet, Packets: packets, Estimated: estimated}, time.Time{})
+	l.settle(func(Drop) (model.Cause, model.Evidence, bool) { return key.Cause, model.EvidencePhases, true })
+}
+
+// A cause that is read only after a checkpoint belongs to the packets from
+// before it: the window that begins there has none of them.
+func TestLedgerSettlesBehindACheckpoint(t *testing.T) {
+	var l ledger
+	l.close(1, 1)
+	l.pend(Attributed{Packet: model.PacketSYN, Packets: 7}, time.Time{})
+	l.close(2, 1)
+	provisional := l.since(1)
+	require.EqualValues(t, 7, provisional.DroppedPackets)
+	require.Equal(t, model.CauseAcceptQueue, provisional.By[0].Cause)
+	require.Empty(t, l.totals().Dropped, "a counter cannot take its cause back")
+
+	l.settle(func(Drop) (model.Cause, model.Evidence, bool) { return "", "", false })
+	require.Equal(t, provisional, l.since(1), "the reading is not there yet")
+	l.settle(func(Drop) (model.Cause, model.Evidence, bool) {
+		return model.CauseMaxConnections, model.EvidencePhases, true
+	})
+	require.Equal(t, []model.Drops{{
+		DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN},
+		Packets: 7, Evidence: model.EvidencePhases,
+	}}, l.since(1).By)
+	require.Zero(t, l.since(2).DroppedPackets)
+	require.Empty(t, l.since(2).By)
+}

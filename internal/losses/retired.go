@@ -1,0 +1,55 @@
+package losses
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Retention is how long the counters of a closed listener are kept.
+const Retention = time.Hour
+
+// Retired are the accounts of namespaces that are no longer followed.
+type Retired struct{ accounts []*Account }
+
+// Add takes accounts over.
+func (r *Retired) Add(list ...*Account) { r.accounts = append(r.accounts, list...) }
+
+// Remove forgets those for which drop answers true.
+func (r *Retired) Remove(drop func(*Account) bool) {
+	r.accounts = slices.DeleteFunc(r.accounts, drop)
+}
+
+// Take gives back those of a namespace that is followed again.
+func (r *Retired) Take(netns uint64) (out []*Account) {
+	r.Remove(func(a *Account) bool {
+		if a.ID.NetNS != netns {
+			return false
+		}
+		out = append(out, a)
+		return true
+	})
+	return out
+}
+
+// Expire forgets those that closed too long ago.
+func (r *Retired) Expire(now time.Time) {
+	r.Remove(func(a *Account) bool { return now.Sub(a.LastSeen) > Retention })
+}
+
+// Accounts are all there are.
+func (r *Retired) Accounts() []*Account { return r.accounts }
+
+// LatestFirst sorts closed listeners by when they were last seen.
+func LatestFirst(list []*Account) {
+	slices.SortFunc(list, func(a, b *Account) int {
+		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+}
+
+// Retain is an account's totals for the metrics.
+func (a *Account) Retain() model.RetainedTotals {
+	return model.RetainedTotals{ID: a.ID, Totals: a.Totals()}
+}

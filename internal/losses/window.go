@@ -1,0 +1,91 @@
+package losses
+
+import (
+	"maps"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Window is what happened in a namespace from the window's first checkpoint to
+// the latest tick.
+type Window struct {
+	At           time.Time     // of the latest checkpoint
+	Interval     time.Duration // from the first to it; 0 with one
+	Counters     model.Counters
+	Delta        model.Counters // nil with one checkpoint
+	Unattributed uint64         // since the start
+}
+
+// Window is of the latest tick for what the fast loop reads, of the latest
+// checkpoint for the other counters. The books must be open.
+func (b *Books) Window() Window {
+	first, last := b.history.first(), b.history.last()
+	w := Window{At: last.At, Interval: last.At.Sub(first.At), Counters: b.present(last), Unattributed: b.unattributed}
+	if len(b.history.past) > 1 {
+		w.Delta = w.Counters.Sub(first.Counters)
+	}
+	return w
+}
+
+// present are the counters of a checkpoint with the newer ones in their place.
+func (b *Books) present(last Checkpoint) model.Counters {
+	now := maps.Clone(last.Counters)
+	for name, value := range map[string]uint64{
+		"ListenDrops": b.counts.ListenDrops, "ListenOverflows": b.counts.ListenOverflows,
+		"TCPReqQFullDrop": b.counts.ReqQFullDrop, "TCPReqQFullDoCookies": b.counts.ReqQFullDoCookies,
+		"SyncookiesRecv": b.counts.SyncookiesRecv,
+	} {
+		if _, ok := now[name]; ok { // this kernel has it
+			now[name] = value
+		}
+	}
+	return now
+}
+
+// Moved is how far a counter moved between the two latest checkpoints.
+func (b *Books) Moved(name string) uint64 {
+	n := len(b.history.past)
+	if n < 2 {
+		return 0
+	}
+	return b.history.past[n-1].Counters.Sub(b.history.past[n-2].Counters)[name]
+}
+
+// Losses are an account's in the window, nil with one checkpoint. sole says that
+// no other listener of the namespace is watched.
+func (b *Books) Losses(a *Account, sole bool) *model.Losses {
+	if len(b.history.past) < 2 {
+		return nil
+	}
+	first := b.history.first()
+	out := a.ledger.since(first.Number)
+	if out.DroppedPackets > 0 {
+		out.Burst = max(a.ledger.burst(b.history.past), min(a.ledger.recent(), out.DroppedPackets))
+	}
+	if sole && b.solelyOf(a, first) {
+		out.Unattributed = b.unattributed - first.Unattributed
+		out.DroppedPackets += out.Unattributed
+	}
+	return out
+}
+
+// solelyOf says that what could not be attributed can only be this account's: no
+// other socket of the namespace counted a drop, and its own did, or its own queue
+// was full. A listener that nobody has seen may have come and gone, and have
+// dropped them.
+func (b *Books) solelyOf(a *Account, first Checkpoint) bool {
+	return first.Unwatched == b.unwatched && a.blamed.After(first.At)
+}
+
+// recent is what was dropped since the latest mark.
+func (l *ledger) recent() uint64 {
+	n := l.packets()
+	if len(l.marks) > 0 {
+		n -= min(n, l.marks[len(l.marks)-1].packets())
+	}
+	return n
+}
+
+// Spans tells whether there is a window: more than one checkpoint.
+func (b *Books) Spans() bool { return len(b.history.past) > 1 }

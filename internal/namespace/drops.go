@@ -1,0 +1,55 @@
+package namespace
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+)
+
+// splitDrops reads the namespace's counters, then every listener's, and
+// attributes what the namespace dropped since the last time. In that order: a
+// drop between the two reads is then seen by the socket first and carried.
+func (s *sampler) splitDrops(now time.Time) error {
+	var c hostproc.ListenCounters
+	torn, err := s.readDrops(&c, s.readListenCounters)
+	if err == nil {
+		s.books.Tick(now, counts(c, torn), s.dump.sockets)
+	}
+	return err
+}
+
+// wholeTries bounds how often the counters are read again.
+const wholeTries = 3
+
+// readDrops reads the namespace's counters by read, which fills in c, and then
+// every listener's, again if something was dropped meanwhile: a drop that the
+// sockets have and the namespace has not looks like a final ACK.
+func (s *sampler) readDrops(c *hostproc.ListenCounters, read func(*hostproc.ListenCounters) error) (torn bool, err error) {
+	for range wholeTries {
+		if err := errors.Join(read(c), s.dumpAll()); err != nil {
+			return false, err
+		}
+		var after hostproc.ListenCounters
+		if err := s.kernel.ListenCounters(&after); err != nil {
+			return false, err
+		}
+		if after.ListenDrops == c.ListenDrops {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (s *sampler) readListenCounters(c *hostproc.ListenCounters) error {
+	return s.kernel.ListenCounters(c)
+}
+
+func counts(c hostproc.ListenCounters, torn bool) losses.NamespaceCounts {
+	return losses.NamespaceCounts{
+		ListenDrops: c.ListenDrops, ListenOverflows: c.ListenOverflows,
+		ReqQFullDrop: c.ReqQFullDrop, ReqQFullDoCookies: c.ReqQFullDoCookies,
+		SyncookiesRecv: c.SyncookiesRecv, Torn: torn,
+	}
+}

@@ -1,0 +1,100 @@
+package namespace
+
+import (
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// dump are the listeners of the latest LISTEN dump, and its callbacks: made
+// values once, a closure a tick would be garbage a tick.
+type dump struct {
+	found   []sockdiag.Listener  // reused
+	sockets []losses.SocketDrops // likewise
+
+	forget func()
+	gather func(*sockdiag.Listener) error
+	take   func(*sockdiag.Listener) error
+}
+
+// dumpWatched dumps the listeners for a sample, and once more when a watched one
+// is not among them: inet_diag goes on with a dump by position in the bucket
+// (inet_diag_dump_icsk), so that one that closes between two messages of a dump
+// hides the one behind it.
+func (s *sampler) dumpWatched() error {
+	if err := s.kernel.Listeners(nil, s.dump.take); err != nil || !s.watches.misses() {
+		return err
+	}
+	return s.kernel.Listeners(nil, s.dump.take)
+}
+
+// takeListener is dumpWatched's callback.
+func (s *sampler) takeListener(l *sockdiag.Listener) error {
+	if p, ok := s.watches.byInode[l.Inode]; ok && !s.watches.member(l.Inode).seen {
+		s.heard(p, l)
+	}
+	return nil
+}
+
+// dumpAll dumps all listeners with their drop counters, unwatched ones too.
+func (s *sampler) dumpAll() error {
+	for range 2 { // see dumpWatched
+		s.watches.unsee()
+		s.dump.forget()
+		if err := s.kernel.Listeners(s.dump.forget, s.dump.gather); err != nil {
+			return err
+		}
+		if !s.watches.misses() {
+			break
+		}
+	}
+	return nil
+}
+
+// gatherListener is dumpAll's callback. Whoever is listed listens, though a
+// sample may have found it closed: a server can stop listening and start again
+// on the same socket.
+func (s *sampler) gatherListener(l *sockdiag.Listener) error {
+	if m := s.watches.member(l.Inode); m != nil {
+		m.seen = true
+		if m.gone {
+			m.observe(l)
+		}
+	}
+	s.dump.found = append(s.dump.found, *l)
+	d := losses.SocketDrops{ID: s.name(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
+	d.Watched = s.watching(l.Inode, d.ID)
+	s.dump.sockets = append(s.dump.sockets, d)
+	return nil
+}
+
+// forgetListeners is also called when the kernel cuts a dump short and it starts
+// again.
+func (s *sampler) forgetListeners() {
+	s.dump.sockets, s.dump.found = s.dump.sockets[:0], s.dump.found[:0]
+}
+
+// stands tells whether a socket is in the latest dump.
+func (s *sampler) stands(inode uint32) bool {
+	return slices.ContainsFunc(s.dump.found, func(l sockdiag.Listener) bool { return l.Inode == inode })
+}
+
+// watching tells whether a listener's drops are its account's: it is watched,
+// or it is the same address under a new inode, or it is sure to be watched at
+// the next roster.
+func (s *sampler) watching(inode uint32, id model.ListenerID) bool {
+	if _, ok := s.watches.byInode[inode]; ok {
+		return true
+	}
+	if watched, known := s.books.Watching(id); known {
+		return watched
+	}
+	return s.expects(id)
+}
+
+// listed tells whether an address is in the latest dump.
+func (s *sampler) listed(id model.ListenerID) bool {
+	return slices.ContainsFunc(s.dump.sockets, func(d losses.SocketDrops) bool { return d.ID == id })
+}

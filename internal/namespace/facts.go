@@ -1,0 +1,85 @@
+package namespace
+
+import (
+	"maps"
+	"time"
+)
+
+// facts are what is read of a namespace rarely.
+type facts struct {
+	sysctl   map[string]int
+	sysctlAt time.Time
+	// sysctlErr is why it could not be read again: it is of sysctlAt still.
+	sysctlErr error
+	sockstat  map[string]int
+	devices   map[uint32]string // interface names by index: replaced, never changed
+	devicesAt time.Time
+	unnamed   bool // an interface of a listener has no name among them
+	bound     bool // a listener is bound to a device
+}
+
+// migrates is net.ipv4.tcp_migrate_req.
+func (f *facts) migrates() bool { return f.sysctl["tcp_migrate_req"] == 1 }
+
+// deviceRest is how long the interfaces' names are believed.
+const deviceRest = 10 * time.Second
+
+// readDevices reads the interfaces' names where a listener is bound to one, again
+// now and then: an interface can be renamed, and its index be given again.
+func (n *Namespace) readDevices(now time.Time) {
+	n.shared.mu.Lock()
+	due := n.facts.unnamed || n.facts.bound && now.Sub(n.facts.devicesAt) >= deviceRest
+	n.shared.mu.Unlock()
+	if !due {
+		return
+	}
+	devices, err := n.kernel.Devices()
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	n.facts.devicesAt, n.facts.unnamed = now, false
+	if err == nil {
+		n.facts.devices = devices
+	}
+}
+
+// ReadSysctls reads the namespace's sysctls again if they are older than rest.
+func (n *Namespace) ReadSysctls(now time.Time, rest time.Duration) {
+	n.shared.mu.Lock()
+	due := n.facts.sysctl == nil || now.Sub(n.facts.sysctlAt) >= rest
+	n.shared.mu.Unlock()
+	if !due {
+		return
+	}
+	values, err := n.kernel.Sysctls()
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	if n.facts.sysctlErr = err; err == nil {
+		n.facts.sysctl, n.facts.sysctlAt = values, now
+	}
+}
+
+// ReadSockstat reads the numbers of sockets; none where they cannot be read.
+func (n *Namespace) ReadSockstat() {
+	stat, err := n.kernel.Sockstat()
+	if err != nil {
+		stat = nil
+	}
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	n.facts.sockstat = stat
+}
+
+// Sysctl are the latest sysctls; ok says that they could be read again when they
+// were due.
+func (n *Namespace) Sysctl() (values map[string]int, ok bool) {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return maps.Clone(n.facts.sysctl), len(n.facts.sysctl) > 0 && n.facts.sysctlErr == nil
+}
+
+// Sockstat are the latest numbers of sockets, nil for none.
+func (n *Namespace) Sockstat() map[string]int {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return n.facts.sockstat
+}

@@ -1,0 +1,36 @@
+package namespace
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Kernel is what a network namespace is asked. Lookup, Listeners and
+// ListenCounters are the sample path: they allocate nothing, and are never called
+// at the same time.
+type Kernel interface {
+	// Lookup makes exact requests; see sockdiag.Conn.LookupEach.
+	Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener, error)) error
+	// Listeners dumps the LISTEN sockets; restart is called before a dump that
+	// was cut short begins again.
+	Listeners(restart func(), found func(*sockdiag.Listener) error) error
+	// ListenCounters reads what tells how many packets were dropped.
+	ListenCounters(out *hostproc.ListenCounters) error
+
+	// Counters reads those and the others, by the kernel's names.
+	Counters(out map[string]uint64) error
+	// Walk goes once through the table of connections.
+	Walk(ports []uint16, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error
+	// Sockstat is TCP's line of /proc/net/sockstat.
+	Sockstat() (map[string]int, error)
+	// Sysctls are those of /proc/sys/net that matter.
+	Sysctls() (map[string]int, error)
+	// Devices are the names of the interfaces by index.
+	Devices() (map[uint32]string, error)
+
+	// Redial replaces the socket of the sample path by a new one.
+	Redial() error
+	// Rest closes what Lookup and Listeners do not need, until it is needed.
+	Rest() error
+	Close() error
+}

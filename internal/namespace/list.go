@@ -1,0 +1,168 @@
+package namespace
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Listed is a LISTEN socket with its name.
+type Listed struct {
+	ID model.ListenerID
+	sockdiag.Listener
+}
+
+// List takes a checkpoint of the namespace and returns its listeners; only its
+// listeners where nothing is watched and it was not asked for.
+func (n *Namespace) List(now time.Time) ([]Listed, error) {
+	n.readDevices(now)
+	list, err := n.list(now)
+	if err == nil && n.unnamed() { // now it is known which names are needed
+		n.readDevices(now)
+		list, err = n.list(now)
+	}
+	return list, err
+}
+
+func (n *Namespace) unnamed() bool {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return n.facts.unnamed
+}
+
+func (n *Namespace) list(now time.Time) ([]Listed, error) {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	if n.closed {
+		return nil, ErrClosed
+	}
+	if !n.idle() {
+		if err := n.sampler.checkpoint(now); err != nil {
+			return nil, err
+		}
+		return n.listed(), nil
+	}
+	n.rest()
+	if err := n.sampler.dumpAll(); err != nil {
+		return nil, err
+	}
+	return n.listed(), nil
+}
+
+// rest closes what is not needed where nothing is watched, unless a walk is
+// still under way.
+func (n *Namespace) rest() {
+	if n.walking.TryLock() {
+		defer n.walking.Unlock()
+		n.books.Reset()
+		_ = n.kernel.Rest() // nothing can be done about it
+	}
+}
+
+// listed are the listeners of the latest dump.
+func (n *Namespace) listed() []Listed {
+	out := make([]Listed, len(n.dump.found))
+	for i := range out {
+		out[i] = Listed{n.dump.sockets[i].ID, n.dump.found[i]}
+	}
+	return out
+}
+
+// Follow makes sure that the counters are followed from now on.
+func (n *Namespace) Follow(now time.Time) error {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	if n.books.Open() {
+		return nil
+	}
+	return n.sampler.checkpoint(now)
+}
+
+// Listening is an address that is to be watched.
+type Listening struct {
+	ID      model.ListenerID
+	Members []sockdiag.Listener
+}
+
+// Watch gives the samples the listeners of a roster; now is when it was listed.
+func (n *Namespace) Watch(now time.Time, list []Listening) {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	next := make([]watch, 0, len(list))
+	watched := make(map[*losses.Account]bool, len(list))
+	for i := range list {
+		a := n.books.Account(list[i].ID)
+		watched[a] = true
+		next = append(next, newWatch(a, list[i].Members, now))
+	}
+	n.books.Dismiss(func(a *losses.Account) bool { return watched[a] || !n.sampler.listed(a.ID) && !a.Dismissed() })
+	n.watches.replace(now, next, n.stands, n.facts.migrates())
+}
+
+func newWatch(a *losses.Account, members []sockdiag.Listener, now time.Time) watch {
+	w := watch{account: a, members: make([]member, len(members))}
+	for i := range members {
+		w.members[i].ask, w.members[i].inode = members[i].ListenerID, members[i].Inode
+		w.members[i].observe(&members[i])
+	}
+	w.fold()
+	return w
+}
+
+// Reading is what the samples know of a watched listener.
+type Reading struct {
+	ID      model.ListenerID
+	Inode   uint32 // of the fullest member
+	Members int
+	Queue   losses.Queue
+	Drops   uint64    // of all its sockets since they were made
+	Known   bool      // Drops is: the kernel reports it
+	Moved   time.Time // when that last grew
+	Full    time.Time // since when the queue is full, zero while it is not
+	Gone    bool      // none of its sockets listens any more
+}
+
+// Readings are those of all watched listeners.
+func (n *Namespace) Readings() []Reading {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	out := make([]Reading, len(n.watches.list))
+	for i := range n.watches.list {
+		w := &n.watches.list[i]
+		drops, known := w.drops()
+		out[i] = Reading{
+			ID: w.account.ID, Inode: w.members[w.worst].inode, Members: len(w.members),
+			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Gone: w.gone(),
+		}
+	}
+	return out
+}
+
+// Troubled tells whether a watched listener drops packets or has a full queue,
+// or did after since.
+func (n *Namespace) Troubled(since time.Time) bool {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	for i := range n.watches.list {
+		if w := &n.watches.list[i]; !w.full.IsZero() || w.moved.After(since) {
+			return true
+		}
+	}
+	return false
+}
+
+// Watches tells whether anything is watched.
+func (n *Namespace) Watches() bool {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return len(n.watches.list) > 0
+}
+
+// Answers tells whether the latest samples were answered.
+func (n *Namespace) Answers() bool {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return n.fast.failures < redialAfter
+}

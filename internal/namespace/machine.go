@@ -1,0 +1,239 @@
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Shared is what all namespaces share: the lock of the sample path, held for
+// microseconds, the buffers that replies are received in, and the CPU time that
+// was spent inside other namespaces, on threads that are not the caller's.
+type Shared struct {
+	mu         sync.Mutex
+	fast, slow sockdiag.Buffer
+	away       atomic.Int64
+}
+
+// Away is that time so far, in nanoseconds.
+func (s *Shared) Away() int64 { return s.away.Load() }
+
+// machine is a network namespace of this machine.
+type machine struct {
+	proc   hostproc.FS
+	shared *Shared
+	ns     *netns.Namespace // open whatever becomes of its processes; nil for the agent's own
+	id     netns.ID
+
+	fast, slow *sockdiag.Conn
+	drops      *hostproc.ListenCountersFile
+	counters   *hostproc.NetCountersFile
+	socks      *hostproc.SockstatFile
+}
+
+// Opened is a namespace of this machine.
+type Opened struct {
+	Kernel
+	ID  netns.ID
+	Net uint64 // as hostproc.FS.NetID tells it; 0 for the agent's own
+}
+
+// Open enters the namespace of pid and opens a socket there. pid 0 is the
+// caller's own namespace.
+func Open(proc hostproc.FS, mount string, shared *Shared, pid int) (Opened, error) {
+	r := &machine{proc: proc, shared: shared}
+	var err error
+	if r.ns, r.id, err = namespaceOf(proc, mount, pid); err != nil {
+		return Opened{}, err
+	}
+	out := Opened{Kernel: r, ID: r.id}
+	if r.ns != nil {
+		err = r.inside(func() (err error) {
+			out.Net, err = proc.NetID(hostproc.CallingThread)
+			return err
+		})
+	}
+	if err == nil {
+		err = r.Redial()
+	}
+	if err != nil {
+		return Opened{}, errors.Join(r.wrap(err), r.leave())
+	}
+	return out, nil
+}
+
+// namespaceOf opens the namespace of a process, unless it is the caller's own.
+// Whose ns folder may not be read can still be found to share that
+// (/proc/PID/net is open to all).
+func namespaceOf(proc hostproc.FS, mount string, pid int) (*netns.Namespace, netns.ID, error) {
+	own, err := netns.Current()
+	if pid == 0 || err != nil {
+		return nil, own, err
+	}
+	ns, err := netns.Open(netns.Path(mount, pid))
+	switch {
+	case err == nil && ns.ID() == own:
+		return nil, own, ns.Close()
+	case err == nil:
+		return ns, ns.ID(), nil
+	case !errors.Is(err, fs.ErrPermission):
+		return nil, 0, err
+	}
+	theirs, err1 := proc.NetID(pid)
+	ours, err2 := proc.NetID(os.Getpid())
+	if err1 == nil && err2 == nil && theirs == ours {
+		return nil, own, nil
+	}
+	return nil, 0, fmt.Errorf("pid %d is in another network namespace: %w (entering it takes CAP_SYS_ADMIN and CAP_SYS_PTRACE)", pid, fs.ErrPermission)
+}
+
+// inside runs fn where /proc/sys/net shows this namespace's values.
+func (r *machine) inside(fn func() error) error {
+	if r.ns == nil {
+		return fn()
+	}
+	return r.ns.Do(func() error {
+		cost, err := cputime.Of(fn)
+		r.shared.away.Add(cost.Nanoseconds())
+		return err
+	})
+}
+
+func (r *machine) wrap(err error) error {
+	return fmt.Errorf("network namespace %d: %w", r.id, err)
+}
+
+func (r *machine) Redial() error {
+	var fresh *sockdiag.Conn
+	err := r.inside(func() (err error) {
+		fresh, err = sockdiag.DialShared(&r.shared.fast)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if r.fast != nil {
+		_ = r.fast.Close() // it is given up because it does not work
+	}
+	r.fast = fresh
+	return nil
+}
+
+func (r *machine) Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener, error)) error {
+	return r.fast.LookupEach(asks, answer)
+}
+
+func (r *machine) Listeners(restart func(), found func(*sockdiag.Listener) error) error {
+	r.fast.OnRestart = restart
+	return r.fast.Listeners(found)
+}
+
+// waken opens what following the counters takes. From inside: a process that was
+// named may have ended, and its number may be that of another by now, elsewhere.
+func (r *machine) waken() error {
+	if r.slow != nil { // the last to be opened
+		return nil
+	}
+	err := r.inside(func() (err error) {
+		if r.drops, err = r.proc.OpenListenCounters(hostproc.CallingThread); err != nil {
+			return err
+		}
+		if r.counters, err = r.proc.OpenNetCounters(hostproc.CallingThread); err != nil {
+			return err
+		}
+		if r.socks, err = r.proc.OpenSockstat(hostproc.CallingThread); err != nil {
+			return err
+		}
+		r.slow, err = sockdiag.DialShared(&r.shared.slow)
+		return err
+	})
+	if err != nil {
+		return errors.Join(r.wrap(err), r.Rest())
+	}
+	return nil
+}
+
+func (r *machine) ListenCounters(out *hostproc.ListenCounters) error {
+	if err := r.waken(); err != nil {
+		return err
+	}
+	return r.drops.Read(out)
+}
+
+func (r *machine) Counters(out map[string]uint64) error {
+	if err := r.waken(); err != nil {
+		return err
+	}
+	return r.counters.Read(out)
+}
+
+func (r *machine) Walk(ports []uint16, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
+	if err := r.waken(); err != nil {
+		return err
+	}
+	r.slow.OnRestart = restart
+	return r.slow.Sockets(ports, states, found)
+}
+
+func (r *machine) Sockstat() (map[string]int, error) {
+	if err := r.waken(); err != nil {
+		return nil, err
+	}
+	return r.socks.Read()
+}
+
+func (r *machine) Sysctls() (out map[string]int, err error) {
+	err = r.inside(func() (err error) {
+		out, err = r.proc.Sysctls()
+		return err
+	})
+	return out, err
+}
+
+func (r *machine) Devices() (map[uint32]string, error) {
+	out := make(map[uint32]string)
+	err := r.inside(func() error {
+		list, err := net.Interfaces()
+		for i := range list {
+			out[uint32(list[i].Index)] = list[i].Name
+		}
+		return err
+	})
+	return out, err
+}
+
+func (r *machine) Rest() error {
+	var errs []error
+	if r.slow != nil {
+		errs = append(errs, r.slow.Close())
+	}
+	if r.drops != nil {
+		errs = append(errs, r.drops.Close())
+	}
+	if r.counters != nil {
+		errs = append(errs, r.counters.Close())
+	}
+	if r.socks != nil {
+		errs = append(errs, r.socks.Close())
+	}
+	r.slow, r.drops, r.counters, r.socks = nil, nil, nil, nil
+	return errors.Join(errs...)
+}
+
+func (r *machine) Close() error { return errors.Join(r.fast.Close(), r.Rest(), r.leave()) }
+
+func (r *machine) leave() error {
+	if r.ns == nil {
+		return nil
+	}
+	return r.ns.Close()
+}

@@ -1,0 +1,154 @@
+package namespace
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Namespace is one network namespace: its counters, and the listeners watched in
+// it. Sample, List and Watch may be called by different goroutines; Walk and the
+// reading of sysctls and sockstat by one.
+type Namespace struct {
+	ID  uint64
+	Net uint64 // as hostproc.FS.NetID tells it; 0 for the agent's own
+
+	// Own: it is the agent's own.
+	Own bool
+	// General: what names no process looks for its listeners here.
+	General bool
+	// Discovered: it came with its processes and goes with them.
+	Discovered bool
+	// Served are expected ports that have had a listener, for as long as it lives.
+	Served map[uint16]bool
+
+	shared  *Shared
+	walking sync.Mutex // held while the connections are walked, and when it is closed
+	closed  bool
+	*sampler
+}
+
+// New follows a namespace. window is what losses and peaks span.
+func New(id, net uint64, kernel Kernel, shared *Shared, window time.Duration) *Namespace {
+	return &Namespace{
+		ID: id, Net: net, Served: make(map[uint16]bool),
+		shared: shared, sampler: newSampler(id, kernel, window),
+	}
+}
+
+// Sample makes a sample of every watched listener. It takes no lock that a reader
+// of snapshots could hold.
+func (n *Namespace) Sample(now time.Time, gapLimit time.Duration) Alarm {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	if n.closed {
+		return Alarm{}
+	}
+	return n.sample(now, gapLimit)
+}
+
+// Expect says which addresses are sure to be watched once somebody listens there.
+func (n *Namespace) Expect(expects func(model.ListenerID) bool) {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	n.expects = expects
+}
+
+// Books runs fn with what is counted, while nothing else is.
+func (n *Namespace) Books(fn func(*losses.Books)) {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	fn(n.books)
+}
+
+// Open tells whether the namespace's counters are followed.
+func (n *Namespace) Open() bool {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return !n.closed && n.books.Open()
+}
+
+// idle tells whether a discovered namespace has nothing that is watched,
+// remembered or expected: a list of its listeners is then all that it costs.
+func (n *Namespace) idle() bool {
+	return n.Discovered && len(n.watches.list) == 0 && len(n.books.Accounts()) == 0 && len(n.Served) == 0
+}
+
+// ErrClosed: the namespace is no longer followed.
+var ErrClosed = errors.New("network namespace is no longer followed")
+
+// Prepare opens what following the counters takes, and proves that they can be
+// read.
+func (n *Namespace) Prepare() error {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	var c hostproc.ListenCounters
+	return n.kernel.ListenCounters(&c)
+}
+
+// Walk goes once through the table of connections; see Kernel.
+func (n *Namespace) Walk(ports []uint16, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
+	n.walking.Lock()
+	defer n.walking.Unlock()
+	if !n.Open() {
+		return ErrClosed
+	}
+	return n.kernel.Walk(ports, states, restart, found)
+}
+
+// Resets reads how many connections were reset so far (EstabResets), 0 where
+// that cannot be read.
+func (n *Namespace) Resets() uint64 {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	if n.closed || !n.books.Open() {
+		return 0
+	}
+	counters := make(map[string]uint64, 24)
+	_ = n.kernel.Counters(counters)
+	return counters["EstabResets"]
+}
+
+// End notes that all watched listeners have closed, as with their namespace.
+func (n *Namespace) End(now time.Time) {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	for i := range n.watches.list {
+		n.watches.list[i].close(now)
+	}
+}
+
+// Leave closes the namespace and returns its accounts, with what their listeners
+// have lost to the last: our own files keep it alive.
+func (n *Namespace) Leave(now time.Time) []*losses.Account {
+	n.shared.mu.Lock()
+	if !n.closed && n.books.Open() {
+		_ = n.splitDrops(now) // what cannot be read any more was read before
+	}
+	var out []*losses.Account
+	for _, a := range n.books.Accounts() {
+		if a.LastSeen.IsZero() {
+			a.LastSeen = now
+		}
+		out = append(out, a)
+	}
+	n.closed = true
+	n.shared.mu.Unlock()
+	_ = n.Close() // nothing can be done about it
+	return out
+}
+
+// Close lets the namespace go.
+func (n *Namespace) Close() error {
+	n.walking.Lock()
+	defer n.walking.Unlock()
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	n.closed = true
+	return n.kernel.Close()
+}

@@ -1,0 +1,167 @@
+package namespace
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Exact requests in one send (0.5 µs, and 0.9 µs for each watched listener) are
+// cheaper than a LISTEN dump (13 µs, and 0.2 µs for every listener of the
+// namespace) up to exactLimit of them and one more for every dumpShare that are
+// there.
+const (
+	exactLimit = 13
+	dumpShare  = 5
+)
+
+// redialAfter is how many samples in a row may fail before they are made through
+// a new socket.
+const redialAfter = 3
+
+// Alarm is what a sample has found that others should know at once.
+type Alarm struct {
+	Dropped bool // a listener's drop counter moved
+	Filled  bool // an accept queue has become full
+	Lost    bool // a listener closed, or an exact request does not find it
+	Failed  bool // the kernel did not answer
+}
+
+// Any tells whether there is anything.
+func (a Alarm) Any() bool { return a != Alarm{} }
+
+// Or joins two alarms.
+func (a Alarm) Or(b Alarm) Alarm {
+	return Alarm{a.Dropped || b.Dropped, a.Filled || b.Filled, a.Lost || b.Lost, a.Failed || b.Failed}
+}
+
+// fast is what a sample needs: reused, so that it allocates nothing.
+type fast struct {
+	asks     []sockdiag.Ask
+	asked    []int // whose each of asks is, by index in watches
+	answer   func(int, *sockdiag.Listener, error)
+	now      time.Time
+	moved    bool // a drop counter moved in this sample
+	lost     bool // it takes a dump: an exact request did not find its listener
+	shadowed bool // and had found it before
+	failures int  // in a row
+}
+
+// sampler makes the samples of a namespace. It is for one goroutine at a time.
+type sampler struct {
+	id      uint64
+	kernel  Kernel
+	expects func(model.ListenerID) bool // sure to be watched once it listens
+	watches watches
+	books   *losses.Books
+	dump    dump
+	fast    fast
+	facts   facts
+}
+
+// newSampler makes the callbacks values once: a closure a tick would be garbage
+// a tick.
+func newSampler(id uint64, kernel Kernel, window time.Duration) *sampler {
+	s := &sampler{
+		id: id, kernel: kernel, books: losses.NewBooks(window),
+		expects: func(model.ListenerID) bool { return false },
+	}
+	s.dump.forget, s.dump.gather, s.dump.take, s.fast.answer = s.forgetListeners, s.gatherListener, s.takeListener, s.answered
+	return s
+}
+
+// sample asks for every watched listener, and splits the namespace's drops when
+// a listener's own counter moved. It allocates nothing and writes no log line.
+func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
+	if len(s.watches.list) == 0 {
+		return Alarm{}
+	}
+	s.watches.unsee()
+	s.fast.now, s.fast.moved, s.fast.lost, s.fast.shadowed = now, false, false, false
+	alarm := Alarm{}
+	err := s.ask(&alarm)
+	for i := range s.watches.list {
+		if w := &s.watches.list[i]; w.anySeen() { // else the kernel did not answer: no sample
+			alarm.Filled = w.sampled(now, gapLimit) || alarm.Filled
+		}
+	}
+	if s.fast.moved {
+		alarm.Dropped = true
+		err = errors.Join(err, s.splitDrops(now))
+	}
+	alarm.Lost = alarm.Lost || s.fast.shadowed
+	alarm.Failed = s.recover(err)
+	return alarm
+}
+
+func (s *sampler) ask(alarm *Alarm) error {
+	if s.watches.exact(len(s.dump.sockets)) {
+		if err := s.askEach(); err != nil {
+			return err
+		}
+	} else {
+		s.fast.lost = true
+	}
+	if !s.fast.lost {
+		return nil
+	}
+	if err := s.dumpWatched(); err != nil {
+		return err
+	}
+	alarm.Lost = s.watches.miss(s.fast.now, s.facts.migrates())
+	return nil
+}
+
+// recover counts the samples that failed, and after some in a row asks through
+// a new socket.
+func (s *sampler) recover(err error) (failed bool) {
+	if err == nil {
+		s.fast.failures = 0
+		return false
+	}
+	s.fast.failures++
+	if s.fast.failures%redialAfter == 0 {
+		_ = s.kernel.Redial() // the next samples show whether it helped
+	}
+	return true
+}
+
+// askEach needs every watch to have one member.
+func (s *sampler) askEach() error {
+	s.fast.asks, s.fast.asked = s.fast.asks[:0], s.fast.asked[:0]
+	for i := range s.watches.list {
+		if w := &s.watches.list[i]; !w.gone() {
+			s.fast.asks = append(s.fast.asks, sockdiag.Ask{ID: w.members[0].ask, Inode: w.members[0].inode})
+			s.fast.asked = append(s.fast.asked, i)
+		}
+	}
+	return s.kernel.Lookup(s.fast.asks, s.fast.answer) // whoever was not answered has no sample
+}
+
+// answered is askEach's callback. When nobody answers, or another socket does,
+// the listener may have closed; or one has joined its address since the latest
+// roster (SO_REUSEPORT), or a program redirects the lookup (BPF_SK_LOOKUP). Only
+// a dump can tell, and it is asked until the next roster.
+func (s *sampler) answered(i int, l *sockdiag.Listener, err error) {
+	p := place{watch: s.fast.asked[i]}
+	switch {
+	case err == nil:
+		s.heard(p, l)
+	case errors.Is(err, sockdiag.ErrNotFound):
+		m := &s.watches.list[p.watch].members[0]
+		m.shadowed, s.fast.lost = true, true
+		s.fast.shadowed = s.fast.shadowed || !m.suspect
+	}
+}
+
+// heard takes a reply for a member.
+func (s *sampler) heard(p place, l *sockdiag.Listener) {
+	w := &s.watches.list[p.watch]
+	if w.members[p.member].observe(l) {
+		w.moved, s.fast.moved = s.fast.now, true
+		w.account.Moved(s.fast.now)
+	}
+}

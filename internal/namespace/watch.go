@@ -1,0 +1,173 @@
+package namespace
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// watch is what the samples know of one listening address. With SO_REUSEPORT
+// several sockets stand behind it, and the fullest counts.
+type watch struct {
+	account *losses.Account
+	members []member
+	queue   losses.Queue // of the latest sample; its time is zero before the first
+	worst   int          // the member it is of
+	moved   time.Time    // when its drop counter last moved
+	full    time.Time    // since when the queue is full, zero while it is not
+}
+
+type member struct {
+	ask      sockdiag.ListenerID
+	inode    uint32
+	drops    uint32
+	hasDrops bool
+	length   uint32
+	limit    uint32
+	seen     bool // in the sample under way
+	gone     bool // since the latest dump
+
+	doubted  bool // the latest reply was not believed
+	shadowed bool // the exact request does not find it; no longer asked until the next roster
+	suspect  bool // it was so before the latest roster
+}
+
+// observe takes a member's reply and tells whether its drop counter moved.
+//
+// One that closes just then still says LISTEN, and both queues are 0: inet_diag
+// reads the state once for the reply and once more for the queues, and only a
+// listener has them. Whoever stood in the queue is about to be reset, and must be
+// counted: what was known stands for one more sample.
+func (m *member) observe(l *sockdiag.Listener) (moved bool) {
+	moved = l.HasDrops && l.Drops != m.drops
+	m.drops, m.hasDrops, m.seen, m.gone = l.Drops, l.HasDrops, true, false
+	m.doubted = !m.doubted && m.limit > 0 && l.SendQ == 0 && l.RecvQ == 0
+	if !m.doubted {
+		m.length, m.limit = l.RecvQ, l.SendQ
+	}
+	return moved
+}
+
+// sampled folds the members' replies into one sample of the address at time now,
+// and tells whether its queue has become full. A gap between two samples counts
+// as full when the queue was full at both of its ends, and then for at most
+// gapLimit of it.
+func (w *watch) sampled(now time.Time, gapLimit time.Duration) (filled bool) {
+	last := w.queue
+	w.fold()
+	w.queue.At = now
+	switch {
+	case !w.queue.Full():
+		w.full = time.Time{}
+	case w.full.IsZero():
+		w.full, filled = now, true
+	}
+	if !last.At.IsZero() && last.Full() && w.queue.Full() {
+		w.queue.FullFor = min(now.Sub(last.At), gapLimit)
+	}
+	w.account.Observe(w.queue)
+	return filled
+}
+
+// fold picks the fullest member.
+func (w *watch) fold() {
+	most := -1.0
+	for i := range w.members {
+		m := &w.members[i]
+		q := losses.Queue{At: w.queue.At, Length: m.length, Limit: m.limit}
+		if r := q.Ratio(); m.seen && r > most {
+			most, w.queue, w.worst = r, q, i
+		}
+	}
+}
+
+// drops sums those of its sockets; known is false on a kernel that does not report
+// them.
+func (w *watch) drops() (sum uint64, known bool) {
+	for i := range w.members {
+		if !w.members[i].hasDrops {
+			return 0, false
+		}
+		sum += uint64(w.members[i].drops)
+	}
+	return sum, true
+}
+
+func (w *watch) unsee() {
+	for i := range w.members {
+		w.members[i].seen = false
+	}
+}
+
+func (w *watch) anySeen() bool {
+	for i := range w.members {
+		if w.members[i].seen {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watch) misses() bool {
+	for i := range w.members {
+		if !w.members[i].seen && !w.members[i].gone {
+			return true
+		}
+	}
+	return false
+}
+
+// gone tells whether none of its sockets listens any more.
+func (w *watch) gone() bool {
+	for i := range w.members {
+		if !w.members[i].gone {
+			return false
+		}
+	}
+	return true
+}
+
+// miss notes that the sockets which a dump does not have are closed, and tells
+// whether there are any. Whoever stood in their queues was reset by the kernel
+// (inet_csk_listen_stop), unless it migrates: with net.ipv4.tcp_migrate_req=1
+// it moves them to another member (reuseport_migrate_sock). Whom that one has
+// no room for is reset as well, and not known.
+func (w *watch) miss(now time.Time, migrates bool) (closed bool) {
+	queued := 0
+	for i := range w.members {
+		if m := &w.members[i]; !m.seen && !m.gone {
+			m.gone, m.shadowed, closed = true, false, true
+			queued += int(m.length)
+		}
+	}
+	part := !w.gone()
+	if !closed || part && migrates {
+		return closed
+	}
+	if !part {
+		w.account.Close()
+	}
+	w.account.ResetQueue(losses.Departure{Queued: queued, At: now, Part: part})
+	return true
+}
+
+// close notes that all its sockets have closed.
+func (w *watch) close(now time.Time) {
+	w.unsee()
+	w.miss(now, false)
+}
+
+// inherit carries the samples over, so that a new roster makes no gap in the
+// seconds full.
+func (w *watch) inherit(old *watch) {
+	if w.account == old.account {
+		w.queue, w.worst, w.moved, w.full = old.queue, min(old.worst, len(w.members)-1), old.moved, old.full
+	}
+}
+
+// inherit carries over what the roster's dump does not tell: that it has closed
+// since, as the dump itself calls back who listens.
+func (m *member) inherit(old *member) {
+	m.gone, m.suspect = old.gone, old.shadowed
+}

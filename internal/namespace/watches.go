@@ -1,0 +1,86 @@
+package namespace
+
+import "time"
+
+// watches are all listeners that are watched in a namespace.
+type watches struct {
+	list    []watch
+	byInode map[uint32]place // member by socket inode, for the LISTEN dump
+}
+
+// place finds a member: list[watch].members[member].
+type place struct{ watch, member int }
+
+// member is who has this socket, nil when it is not watched.
+func (ws *watches) member(inode uint32) *member {
+	p, ok := ws.byInode[inode]
+	if !ok {
+		return nil
+	}
+	return &ws.list[p.watch].members[p.member]
+}
+
+func (ws *watches) unsee() {
+	for i := range ws.list {
+		ws.list[i].unsee()
+	}
+}
+
+// misses tells whether a dump does not have a listener that is not known to be
+// closed.
+func (ws *watches) misses() bool {
+	for i := range ws.list {
+		if ws.list[i].misses() {
+			return true
+		}
+	}
+	return false
+}
+
+// miss notes that those have closed.
+func (ws *watches) miss(now time.Time, migrates bool) (closed bool) {
+	for i := range ws.list {
+		closed = ws.list[i].miss(now, migrates) || closed
+	}
+	return closed
+}
+
+// exact says that one request per listener will do: few listeners, and none
+// that shares its address, for which the kernel would pick a member by hash.
+func (ws *watches) exact(listeners int) bool {
+	if len(ws.list) > exactLimit+listeners/dumpShare {
+		return false
+	}
+	for i := range ws.list {
+		if m := ws.list[i].members; len(m) != 1 || m[0].shadowed {
+			return false
+		}
+	}
+	return true
+}
+
+// replace puts the watches of a new roster in the place of the former ones. A
+// listener that closed in between is settled first; one that closed after the
+// roster's dump does not close a second time. stands tells whether a socket that
+// is not watched any more still listens: it has reset nobody.
+func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32) bool, migrates bool) {
+	inodes := make(map[uint32]place)
+	for w := range next {
+		for m := range next[w].members {
+			inodes[next[w].members[m].inode] = place{w, m}
+		}
+	}
+	for i := range ws.list {
+		old := &ws.list[i]
+		for m := range old.members {
+			p, listed := inodes[old.members[m].inode]
+			old.members[m].seen = listed || stands(old.members[m].inode)
+			if listed {
+				next[p.watch].inherit(old)
+				next[p.watch].members[p.member].inherit(&old.members[m])
+			}
+		}
+		old.miss(now, migrates)
+	}
+	ws.list, ws.byInode = next, inodes
+}

@@ -1,0 +1,123 @@
+package observer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// EvidenceReader reads the process and the acceptor of one listener.
+type EvidenceReader interface {
+	Read() evidence.Reading
+	Close()
+}
+
+// OpenEvidence opens a reader.
+type OpenEvidence func(of reader.Listener) EvidenceReader
+
+// acceptors are the judgements on the evidence of the moment, of the listeners
+// that are or were in trouble. One goroutine reads; anybody may ask.
+type acceptors struct {
+	open    OpenEvidence
+	now     func() time.Time
+	readers map[acceptorKey]*acceptor // the reader's own
+
+	mu         sync.Mutex
+	judgements map[model.ListenerID]recent[evidence.Judgement]
+}
+
+// acceptorKey is whose acceptor it is: another process or another socket has
+// another one.
+type acceptorKey struct {
+	id      model.ListenerID
+	process hostproc.ProcessKey
+	inode   uint32
+}
+
+type acceptor struct {
+	reader EvidenceReader
+	track  evidence.Track
+	used   time.Time
+}
+
+func newAcceptors(proc hostproc.FS, now func() time.Time, open OpenEvidence) *acceptors {
+	if open == nil {
+		open = func(of reader.Listener) EvidenceReader { return reader.Open(proc, of, now) }
+	}
+	return &acceptors{
+		open: open, now: now, readers: make(map[acceptorKey]*acceptor),
+		judgements: make(map[model.ListenerID]recent[evidence.Judgement]),
+	}
+}
+
+// of are the latest judgements on a listener.
+func (as *acceptors) of(id model.ListenerID) recent[evidence.Judgement] {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.judgements[id]
+}
+
+// read takes another reading of a listener's evidence and judges it. pending:
+// one more reading may tell.
+func (as *acceptors) read(e *entry, queued int, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
+	process, ok := e.process()
+	if !ok {
+		return 0, false
+	}
+	key := acceptorKey{id: e.ID, process: process, inode: e.Worst().Inode}
+	var j evidence.Judgement
+	at := as.now()
+	cost, _ = cputime.Of(func() error {
+		a := as.readers[key]
+		if a == nil {
+			a = &acceptor{reader: as.open(reader.Listener{PID: process.PID, Port: e.Port(), Inode: key.inode, Others: others})}
+			as.readers[key] = a
+		}
+		a.used = at
+		r := a.reader.Read()
+		r.Queued = evidence.Known(queued)
+		j = a.track.Judge(r, phases)
+		return nil
+	})
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	r := as.judgements[e.ID]
+	r.push(at, j)
+	as.judgements[e.ID] = r
+	return cost, j.Pending
+}
+
+// acceptorRest is how long after the trouble the files stay open.
+const acceptorRest = time.Minute
+
+// rest closes what has not been read for a while.
+func (as *acceptors) rest() {
+	live := make(map[model.ListenerID]bool)
+	for key, a := range as.readers {
+		if as.now().Sub(a.used) >= acceptorRest {
+			a.reader.Close()
+			delete(as.readers, key)
+			continue
+		}
+		live[key.id] = true
+	}
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	for id := range as.judgements {
+		if !live[id] {
+			delete(as.judgements, id)
+		}
+	}
+}
+
+func (as *acceptors) close() {
+	for key, a := range as.readers {
+		a.reader.Close()
+		delete(as.readers, key)
+	}
+}

@@ -1,0 +1,103 @@
+package observer
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// causePatience is how long the cause of a drop waits for a reading of that
+	// moment: the packet is to be counted within a second.
+	causePatience = 850 * time.Millisecond
+	// nearby is how far from a drop a reading may be that says that nothing was
+	// full.
+	nearby = 1500 * time.Millisecond
+)
+
+// witness is what is known around the drops of a listener.
+type witness struct {
+	now        time.Time
+	final      bool            // nothing more will be read
+	listener   *model.Listener // as it is published
+	before     look            // the listener with the readings before
+	former     look            // the last at the listener that stood there before
+	judgements []reading[evidence.Judgement]
+	t          diagnosis.Thresholds
+}
+
+// cause names the limit behind a drop: by the process and its acceptor at that
+// moment, else by the connections around it. known is false while a reading of
+// that moment may still come.
+func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known bool) {
+	if d.Former && w.former.Listener != nil {
+		return w.byPhases(w.former, w.former.Listener, d)
+	}
+	if w.listener == nil {
+		return model.CauseAcceptQueue, model.EvidenceNone, true
+	}
+	j, pending := w.judgement(d)
+	if j.Strength == evidence.StrengthAcceptor || j.Strength == evidence.StrengthFiles || j.Strength == evidence.StrengthProcess {
+		return j.Cause, model.Evidence(j.Strength), true
+	}
+	waits := w.now.Sub(d.Since) < causePatience && !w.final
+	if waits && (pending || !w.read(d.Since)) {
+		return "", "", false
+	}
+	return w.byPhases(w.before, w.listener, d)
+}
+
+// judgement is the first on a reading taken after a drop that names a limit, else
+// the latest.
+func (w *witness) judgement(d losses.Drop) (out evidence.Judgement, pending bool) {
+	pending = true
+	for _, r := range w.judgements {
+		if r.at.Before(d.Since) {
+			continue
+		}
+		out, pending = r.value, r.value.Pending
+		if out.Strength != evidence.StrengthNone && out.Strength != evidence.StrengthPhases {
+			break
+		}
+	}
+	return out, pending && len(w.judgements) > 0
+}
+
+// read tells whether connections and process were read since a drop.
+func (w *witness) read(since time.Time) bool {
+	c, p := w.listener.Connections, w.listener.Process
+	return c != nil && !c.At.Before(since) && (p == nil || !p.At.Before(since))
+}
+
+// byPhases judges from the readings on both sides of a drop. That nothing was
+// full is said only of readings that are near.
+func (w *witness) byPhases(before look, now *model.Listener, d losses.Drop) (model.Cause, model.Evidence, bool) {
+	// The packets of the SYN queue are told apart already: no counters.
+	c := diagnosis.DropCause(before.Listener, now, w.now.Sub(before.at), losses.NamespaceDelta{}, w.t)
+	if c == model.CauseSlowAccept && !near(now.Connections, d) {
+		c = model.CauseAcceptQueue
+	}
+	return c, strength(c), true
+}
+
+func near(c *model.Connections, d losses.Drop) bool {
+	if c == nil || c.At.IsZero() {
+		return false
+	}
+	return c.At.After(d.Since.Add(-nearby)) && c.At.Before(d.Until.Add(nearby))
+}
+
+func strength(c model.Cause) model.Evidence {
+	switch c {
+	case model.CauseJVMPause, model.CauseCPUThrottled, model.CauseCPUSaturated:
+		return model.EvidenceProcess
+	case model.CauseOpenFiles:
+		return model.EvidenceFiles
+	case model.CauseAcceptQueue, model.CauseSynBacklog:
+		return model.EvidenceNone
+	}
+	return model.EvidencePhases
+}

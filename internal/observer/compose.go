@@ -1,0 +1,142 @@
+package observer
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+// collect makes the listeners of what was sampled and read.
+func (e *edition) collect() {
+	readings := make(map[model.ListenerID]*namespace.Reading)
+	for _, n := range e.roster.places {
+		list := n.Readings()
+		for i := range list {
+			readings[list[i].ID] = &list[i]
+		}
+	}
+	for i := range e.roster.kept {
+		k := &e.roster.kept[i]
+		l := e.listener(k, readings[k.ID])
+		e.Listeners = append(e.Listeners, l)
+	}
+}
+
+// listener is one of them, without what is counted.
+func (e *edition) listener(k *entry, r *namespace.Reading) model.Listener {
+	worst := k.Worst()
+	l := model.Listener{
+		ID: k.ID, Port: k.Port(), Inode: worst.Inode, Members: len(k.Members),
+		Expected: k.Expected(), Connector: k.connector,
+		AcceptQueue: &model.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
+	}
+	if r != nil && !r.Gone && r.Queue.At.After(e.roster.at) { // else the roster is newer
+		l.Inode = r.Inode
+		l.AcceptQueue.Length, l.AcceptQueue.Limit = int(r.Queue.Length), int(r.Queue.Limit)
+		if r.Known {
+			l.AcceptQueue.SocketDrops = &r.Drops
+		}
+	} else if worst.HasDrops {
+		l.AcceptQueue.SocketDrops = new(drops(k))
+	}
+	before := &earlier{}
+	e.connections(&l, before)
+	e.process(&l, k, before)
+	e.earlier[k.ID] = before
+	if c := l.Connector; c != nil && (c.TLS || c.HTTP2) {
+		e.miss.add(unclassified(k.ID))
+	}
+	return l
+}
+
+func drops(k *entry) (sum uint64) {
+	for i := range k.Members {
+		sum += uint64(k.Members[i].Drops)
+	}
+	return sum
+}
+
+func unclassified(id model.ListenerID) model.Unavailable {
+	return model.Unavailable{
+		What: "idle and in-service connections of " + id.String(),
+		Why:  "TLS or HTTP/2: the kernel sees bytes, not requests",
+		How:  "Actuator's tomcat.threads.busy (server.tomcat.mbeanregistry.enabled=true)",
+	}
+}
+
+// connections fills in what the latest walk found.
+func (e *edition) connections(l *model.Listener, before *earlier) {
+	list := e.tables.of(l.ID)
+	last, ok := list.last()
+	since := e.standing[l.ID].since
+	if !ok || last.at.Before(since) { // of the listener that stood there before
+		return
+	}
+	found := last.value
+	l.Connections = found.Behind(l.Connector)
+	if !found.Counts.Partial { // a part of the queues says nothing of the rest
+		l.SynBacklog = &model.SynBacklog{Length: found.SynBacklog, Limit: l.AcceptQueue.Limit}
+		if found.Queued > 0 && l.AcceptQueue.Length > 0 {
+			l.AcceptQueue.OldestWait = new(found.OldestWait)
+		}
+	}
+	if was, ok := list.before(); ok && !was.at.Before(since) {
+		before.connections = was.value.Behind(l.Connector)
+	}
+}
+
+// process fills in what was read of the owner.
+func (e *edition) process(l *model.Listener, k *entry, before *earlier) {
+	key, ok := k.process()
+	if !ok {
+		return
+	}
+	list := e.processes.of(key)
+	e.miss.add(list.unavailable...)
+	last, ok := list.last()
+	if !ok || last.value == nil {
+		return
+	}
+	p := *last.value
+	p.Busiest = e.tables.busiestOf(l.ID.NetNS, key)
+	l.Process = &p
+	if was, ok := list.before(); ok {
+		before.process = was.value
+	}
+}
+
+// latest is when the latest of some listeners came.
+func (e *edition) latest(listeners []*model.Listener) (at time.Time) {
+	for _, l := range listeners {
+		if since := e.standing[l.ID].since; since.After(at) {
+			at = since
+		}
+	}
+	return at
+}
+
+// share says how many slots are held by connections that clients reset.
+func (e *edition) share() {
+	byProcess := make(map[int][]*model.Listener)
+	for i := range e.Listeners {
+		l := &e.Listeners[i]
+		if l.Process != nil && connections.SlotsMissing(l) {
+			byProcess[l.Process.PID] = append(byProcess[l.Process.PID], l)
+		}
+	}
+	for pid, listeners := range byProcess {
+		r, ok := e.tables.resetOf(pid)
+		if !ok || r.at.Before(e.latest(listeners)) || e.Time.Sub(r.at) > 2*max(resetEvery, time.Duration(float64(r.cost)/resetPart)) {
+			continue
+		}
+		e.miss.add(r.unavailable...)
+		if r.count == nil {
+			continue
+		}
+		for i, n := range connections.ShareReset(*r.count, listeners) {
+			listeners[i].Connections.Reset = new(n)
+		}
+	}
+}

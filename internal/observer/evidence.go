@@ -1,0 +1,138 @@
+package observer
+
+import (
+	"context"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+// closest is the least time between two steps of a clock that the samples wake:
+// in trouble they do so a hundred times a second.
+const closest = 10 * time.Millisecond
+
+// evidence is the second clock: acceptors and processes, trouble first.
+func (t *tasks) evidence(ctx context.Context) {
+	s := t.sampler
+	every(ctx, s.bells.read, s.options().Now, closest, t.read)
+}
+
+// read reads what is due, and says when the next reading will be.
+func (t *tasks) read() time.Duration {
+	s := t.sampler
+	r, now := s.roster.Load(), s.options().Now()
+	troubled := make(map[model.ListenerID]*namespace.Reading)
+	for _, n := range r.places {
+		if !n.Troubled(now.Add(-troubleOver)) {
+			continue
+		}
+		list := n.Readings()
+		for i := range list {
+			if l := &list[i]; !l.Gone && (!l.Full.IsZero() || now.Sub(l.Moved) < troubleOver) {
+				troubled[l.ID] = l
+			}
+		}
+	}
+	before := t.answers
+	wait := t.judge(r, now, troubled)
+	wait = min(wait, t.readProcesses(r, now, troubled))
+	s.acceptors.rest()
+	if t.answers != before && wait > secondReading { // all that was wanted has been read
+		s.bells.publish.ring()
+	}
+	return wait
+}
+
+// judge reads the evidence of the listeners in trouble.
+func (t *tasks) judge(r *roster, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
+	wait := time.Second
+	for i := range r.kept {
+		e := &r.kept[i]
+		l := troubled[e.ID]
+		if l == nil || e.Owner == nil {
+			continue
+		}
+		p := t.judges[e.ID]
+		if p == nil {
+			p = &pace{gap: troubleGap}
+			t.judges[e.ID] = p
+		}
+		if due := p.due(now, true, 0, 1); due.After(now) {
+			wait = min(wait, due.Sub(now))
+			continue
+		}
+		cost, pending := t.sampler.acceptors.read(e, int(l.Queue.Length), r.otherPorts(e), t.phases(e, now))
+		t.sampler.bucket.spend(cost)
+		p.began(now, cost, !pending)
+		t.answers++
+		if pending { // the second reading is what tells
+			p.last = now.Add(secondReading - p.gap)
+			wait = min(wait, secondReading)
+		}
+	}
+	return wait
+}
+
+// secondReading is when a reading that alone proves nothing is followed by
+// another.
+const secondReading = evidence.MinApart + 5*time.Millisecond
+
+// phases is what the nearest walk says of a listener's connections.
+func (t *tasks) phases(e *entry, now time.Time) (out evidence.Phases) {
+	list := t.sampler.tables.of(e.ID)
+	if last, ok := list.last(); ok {
+		c := last.value.Behind(e.connector)
+		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), c.Partial
+		out.Held, out.Idle = c.Held(), c.Phases[model.Idle]
+	}
+	if c := e.connector; c != nil && c.MaxConnections != nil {
+		out.MaxConnections, out.Uncertain = evidence.Known(c.MaxConnections.Value), c.MaxConnections.Uncertain
+	}
+	return out
+}
+
+// readProcesses reads the processes that are due.
+func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
+	s := t.sampler
+	level := s.bucket.fill(now, s.self.sampling())
+	owners := r.owners()
+	inTrouble := make(map[hostproc.ProcessKey]bool)
+	for i := range r.kept {
+		if key, ok := r.kept[i].process(); ok && troubled[r.kept[i].ID] != nil {
+			inTrouble[key] = true
+		}
+	}
+	wait := time.Second
+	for key := range owners {
+		p := t.reads[key]
+		if p == nil {
+			p = &pace{gap: troubleGap}
+			t.reads[key] = p
+		}
+		due := p.due(now, inTrouble[key], s.options().ScanInterval, len(owners))
+		switch {
+		case due.After(now):
+			wait = min(wait, due.Sub(now))
+		case !inTrouble[key] && level < p.cost:
+			wait = min(wait, soonest)
+		default:
+			cost := s.processes.read(key)
+			s.bucket.spend(cost)
+			level -= cost
+			p.began(now, cost, inTrouble[key])
+			if inTrouble[key] {
+				t.answers++
+			}
+		}
+	}
+	s.processes.keep(owners)
+	for key := range t.reads {
+		if owners[key] == nil {
+			delete(t.reads, key)
+		}
+	}
+	return wait
+}

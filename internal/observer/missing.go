@@ -1,0 +1,54 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// missing collects what could not be read, each thing once.
+type missing struct {
+	list []model.Unavailable
+	seen map[string]bool
+}
+
+func (m *missing) add(list ...model.Unavailable) {
+	if m.seen == nil {
+		m.seen = make(map[string]bool)
+	}
+	for _, u := range list {
+		if !m.seen[u.What] {
+			m.seen[u.What] = true
+			m.list = append(m.list, u)
+		}
+	}
+}
+
+// ok is true when err is nil; otherwise the thing is named with its remedy.
+func (m *missing) ok(pid int, what, how string, err error) bool {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, hostproc.ErrGone), errors.Is(err, hostproc.ErrNotSupported):
+		return false
+	case errors.Is(err, fs.ErrPermission):
+		m.add(model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: "permission denied", How: how})
+	default:
+		m.add(model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: err.Error()})
+	}
+	return false
+}
+
+func (m *missing) process(pid int, what string, err error) {
+	if errors.Is(err, hostproc.ErrInvisible) {
+		m.add(model.Unavailable{
+			What: fmt.Sprintf("pid %d", pid), Why: "invisible: /proc is mounted with hidepid",
+			How: "add the user to the group of the gid= mount option, or run as root",
+		})
+		return
+	}
+	m.ok(pid, what, "run as root", err)
+}

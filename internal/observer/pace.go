@@ -1,0 +1,57 @@
+package observer
+
+import (
+	"time"
+)
+
+const (
+	// troubleGap is the least time between two readings of what is in trouble.
+	// It doubles while the trouble lasts, up to troubleRest: the first readings
+	// name the cause, the later ones follow it.
+	troubleGap  = 100 * time.Millisecond
+	troubleRest = time.Second
+	// troubleOver is how long what was in trouble must be calm for the next
+	// trouble to begin anew.
+	troubleOver = 3 * time.Second
+	// calmRest is how often what is calm is read where it is expensive.
+	calmRest = 10 * time.Second
+	// calmPart is the part of a core that calm readings are spread over.
+	calmPart = 0.006
+)
+
+// pace is how often one thing is read: a namespace's connections, a process.
+type pace struct {
+	last    time.Time     // when the latest reading began
+	cost    time.Duration // of CPU time, of the latest readings
+	gap     time.Duration // between the readings of the trouble under way
+	trouble time.Time     // when there last was some
+}
+
+// began takes note of a reading.
+func (p *pace) began(now time.Time, cost time.Duration, troubled bool) {
+	p.last = now
+	if p.cost == 0 {
+		p.cost = cost
+	}
+	p.cost = (3*p.cost + cost) / 4
+	if troubled {
+		p.gap = min(2*p.gap, troubleRest)
+	}
+}
+
+// due is when to read next: at once in trouble, and else so rarely that all of
+// the others calm things together keep to calmPart.
+func (p *pace) due(now time.Time, troubled bool, every time.Duration, others int) time.Time {
+	if troubled {
+		if now.Sub(p.trouble) > troubleOver {
+			p.gap = troubleGap
+		}
+		p.trouble = now
+		return p.last.Add(p.gap)
+	}
+	if p.last.IsZero() {
+		return now
+	}
+	rest := time.Duration(float64(p.cost) * float64(max(others, 1)) / calmPart)
+	return p.last.Add(min(max(every, rest), max(every, calmRest)))
+}

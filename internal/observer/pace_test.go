@@ -1,0 +1,62 @@
+package observer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// In trouble the readings come at once and then fewer and fewer; what is calm is
+// read as often as it is cheap.
+func TestPace(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	p := pace{gap: troubleGap}
+	require.Equal(t, now, p.due(now, false, time.Second, 1), "never read")
+	p.began(now, 100*time.Microsecond, false)
+	require.Equal(t, now.Add(time.Second), p.due(now, false, time.Second, 1), "cheap")
+	require.Equal(t, now.Add(calmRest), p.due(now, false, time.Second, 1000), "one of many")
+
+	now = now.Add(time.Minute)
+	var gaps []time.Duration
+	for range 6 {
+		due := p.due(now, true, time.Second, 1)
+		gaps = append(gaps, due.Sub(p.last))
+		now = later(due, now)
+		p.began(now, 10*time.Millisecond, true)
+	}
+	require.Equal(t, []time.Duration{100, 200, 400, 800, 1000, 1000}, millis(gaps))
+	p.due(now.Add(troubleOver+time.Second), true, time.Second, 1)
+	require.Equal(t, troubleGap, p.gap, "another trouble")
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func millis(list []time.Duration) []time.Duration {
+	out := make([]time.Duration, len(list))
+	for i, d := range list {
+		out[i] = time.Duration(d.Milliseconds())
+	}
+	return out
+}
+
+// Calm readings wait for CPU time, and the debt of trouble is bounded.
+func TestBucket(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	b := newBucket(now)
+	require.Equal(t, capacity, b.fill(now, 0))
+	b.spend(10 * time.Second)
+	require.Equal(t, -capacity, b.fill(now, 0), "not for minutes")
+	now = now.Add(10 * time.Second)
+	require.Equal(t, -capacity+200*time.Millisecond, b.fill(now, 0), "two per cent of a core")
+	now = now.Add(10 * time.Second)
+	require.Equal(t, -capacity+300*time.Millisecond, b.fill(now, 100*time.Millisecond), "less what the samples took")
+	now = now.Add(10 * time.Second)
+	require.Equal(t, -capacity+340*time.Millisecond, b.fill(now, time.Hour), "and a little in any case")
+	require.Equal(t, capacity, b.fill(now.Add(time.Hour), time.Hour))
+}

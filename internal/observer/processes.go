@@ -1,0 +1,88 @@
+package observer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// processes are the latest readings of the watched listeners' processes. One
+// goroutine reads; anybody may ask.
+type processes struct {
+	proc   hostproc.FS
+	now    func() time.Time
+	memory map[hostproc.ProcessKey]*processMemory // the reader's own
+
+	mu       sync.Mutex
+	readings map[hostproc.ProcessKey]processReadings
+}
+
+// processReadings are what is known of a process.
+type processReadings struct {
+	recent[*model.Process] // nil: it has ended
+	unavailable            []model.Unavailable
+}
+
+func newProcesses(proc hostproc.FS, now func() time.Time) *processes {
+	return &processes{
+		proc: proc, now: now,
+		memory:   make(map[hostproc.ProcessKey]*processMemory),
+		readings: make(map[hostproc.ProcessKey]processReadings),
+	}
+}
+
+// of are the latest readings of a process.
+func (ps *processes) of(key hostproc.ProcessKey) processReadings {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.readings[key]
+}
+
+// read takes another reading of a process, and returns what it cost.
+func (ps *processes) read(key hostproc.ProcessKey) (cost time.Duration) {
+	m := ps.memory[key]
+	if m == nil {
+		m = &processMemory{}
+		ps.memory[key] = m
+	}
+	var miss missing
+	var p *model.Process
+	at := ps.now()
+	cost, _ = cputime.Of(func() error {
+		p = m.read(ps.proc, at, key.PID, &miss)
+		return nil
+	})
+	if p != nil && p.StartTime != key.StartTime { // the number is another's by now
+		p = nil
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	r := ps.readings[key]
+	r.push(at, p)
+	r.unavailable = miss.list
+	ps.readings[key] = r
+	return cost
+}
+
+// keep forgets all processes but those of the watched listeners.
+func (ps *processes) keep(owners map[hostproc.ProcessKey]*entry) {
+	for key, m := range ps.memory {
+		if owners[key] == nil {
+			m.close()
+			delete(ps.memory, key)
+		}
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for key := range ps.readings {
+		if owners[key] == nil {
+			delete(ps.readings, key)
+		}
+	}
+}
+
+// close gives the files back.
+func (ps *processes) close() { ps.keep(nil) }

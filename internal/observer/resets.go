@@ -1,0 +1,118 @@
+package observer
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+const (
+	// resetEvery bounds how often a process's descriptors are compared with the
+	// kernel's sockets: it reads every link and every table.
+	resetEvery = 5 * time.Second
+	// resetPart is the part of a core that this may take: what cost d is
+	// repeated after d / resetPart.
+	resetPart = 0.003
+)
+
+// resetCount is the latest count of what may be connections that the client
+// reset while Tomcat still holds their slot.
+type resetCount struct {
+	at          time.Time
+	cost        time.Duration // of CPU time
+	count       *int          // nil where the descriptors may not be read
+	unavailable []model.Unavailable
+}
+
+func (r *resetCount) due(now time.Time) bool {
+	return now.Sub(r.at) >= max(resetEvery, time.Duration(float64(r.cost)/resetPart))
+}
+
+// resets counts, where it explains something, the descriptors of sockets that
+// the kernel has forgotten: the accept queue was not empty in two walks, and yet
+// fewer connections are accepted than maxConnections allows.
+func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace.Reading) (cost time.Duration) {
+	t := ts.table(n.ID)
+	length := make(map[model.ListenerID]int, len(readings))
+	for i := range readings {
+		length[readings[i].ID] = int(readings[i].Queue.Length)
+	}
+	for _, e := range r.in(n.ID) {
+		inode := e.Worst().Inode
+		had := t.queued[e.ID] == inode
+		t.queued[e.ID] = 0
+		if length[e.ID] > 0 {
+			t.queued[e.ID] = inode
+		}
+		found := ts.of(e.ID)
+		last, ok := found.last()
+		if !ok || e.Owner == nil || !had {
+			continue
+		}
+		l := model.Listener{
+			AcceptQueue: &model.AcceptQueue{Length: length[e.ID]},
+			Connector:   e.connector, Connections: &last.value.Counts,
+		}
+		if connections.SlotsMissing(&l) {
+			cost += ts.countReset(e.Owner.PID)
+		}
+	}
+	return cost
+}
+
+func (ts *tables) countReset(pid int) time.Duration {
+	if known, ok := ts.resetOf(pid); ok && !known.due(ts.now()) {
+		return 0
+	}
+	next := resetCount{at: ts.now()}
+	var miss missing
+	next.cost, _ = cputime.Of(func() error {
+		next.count = forgottenSockets(ts.proc, pid, &miss)
+		return nil
+	})
+	next.unavailable = miss.list
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for other, known := range ts.reset {
+		if next.at.Sub(known.at) > time.Minute && known.due(next.at) {
+			delete(ts.reset, other)
+		}
+	}
+	ts.reset[pid] = next
+	return next.cost
+}
+
+func (ts *tables) resetOf(pid int) (resetCount, bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	known, ok := ts.reset[pid]
+	return known, ok
+}
+
+// forgottenSockets is nil where the descriptors may not be read.
+func forgottenSockets(proc hostproc.FS, pid int, miss *missing) *int {
+	held := make(map[uint32]struct{})
+	err := proc.SocketInodes(pid, func(inode uint32) { held[inode] = struct{}{} })
+	if !miss.ok(pid, "descriptors", "run as the same uid and gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: "+
+		"without them accepted may be undercounted, connections that clients reset keep their slot", err) {
+		return nil
+	}
+	if err := proc.KernelSockets(pid, func(inode uint32) { delete(held, inode) }); err != nil {
+		return nil
+	}
+	// A connection that was closed between the two readings is no longer held.
+	still := 0
+	err = proc.SocketInodes(pid, func(inode uint32) {
+		if _, ok := held[inode]; ok {
+			still++
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	return &still
+}

@@ -1,0 +1,101 @@
+package observer
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/target"
+)
+
+// roster is which listeners there are and which of them are watched. It is not
+// changed once it is made.
+type roster struct {
+	number      int
+	at          time.Time
+	places      []*namespace.Namespace
+	all         []*target.Candidate // every listener of every namespace
+	kept        []entry             // those that are watched
+	omitted     int                 // beyond --max-listeners
+	silent      map[uint64]bool     // namespaces that did not answer
+	targets     []model.Target
+	infos       []model.TargetInfo
+	notes       []string
+	unavailable []model.Unavailable
+	retired     []closedTotals // of namespaces that are closed
+}
+
+// entry is a listener that is watched.
+type entry struct {
+	*target.Candidate
+	connector *model.Connector // with the limits given by hand
+}
+
+// process is whose listener it is; ok is false where that is not known.
+func (e *entry) process() (key hostproc.ProcessKey, ok bool) {
+	if e.Owner == nil {
+		return key, false
+	}
+	return hostproc.ProcessKey{PID: e.Owner.PID, StartTime: e.Owner.StartTime}, true
+}
+
+// in are the watched listeners of a namespace.
+func (r *roster) in(netns uint64) (out []*entry) {
+	for i := range r.kept {
+		if r.kept[i].ID.NetNS == netns {
+			out = append(out, &r.kept[i])
+		}
+	}
+	return out
+}
+
+// place is the namespace of that number, nil where it is not open.
+func (r *roster) place(netns uint64) *namespace.Namespace {
+	for _, n := range r.places {
+		if n.ID == netns {
+			return n
+		}
+	}
+	return nil
+}
+
+// owners are the processes of the watched listeners, each once.
+func (r *roster) owners() map[hostproc.ProcessKey]*entry {
+	out := make(map[hostproc.ProcessKey]*entry)
+	for i := range r.kept {
+		if key, ok := r.kept[i].process(); ok && out[key] == nil {
+			out[key] = &r.kept[i]
+		}
+	}
+	return out
+}
+
+// otherPorts are those that an entry's process listens on besides.
+func (r *roster) otherPorts(e *entry) (out []uint16) {
+	for _, c := range r.all {
+		if c.Owner != nil && c.Owner.PID == e.Owner.PID && c.Port() != e.Port() {
+			out = append(out, c.Port())
+		}
+	}
+	return out
+}
+
+// same tells whether two rosters show the same listeners behind the same limits.
+func (r *roster) same(other *roster) bool {
+	if len(r.kept) != len(other.kept) || len(r.targets) != len(other.targets) {
+		return false
+	}
+	for i := range r.kept {
+		a, b := &r.kept[i], &other.kept[i]
+		if a.ID != b.ID || a.Worst().Inode != b.Worst().Inode || (a.Owner == nil) != (b.Owner == nil) || (a.connector == nil) != (b.connector == nil) {
+			return false
+		}
+	}
+	for i := range r.targets {
+		if r.targets[i] != other.targets[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,120 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// self is what the observer knows of itself. Its lock is held for nanoseconds.
+type self struct {
+	mu       sync.Mutex
+	samples  model.DurationHistogram
+	scans    model.DurationHistogram
+	missed   uint64
+	failed   uint64
+	interval time.Duration // between two readings of the connections of what is calm
+	lastTick time.Time
+	spent    time.Duration // CPU time of the samples so far
+
+	answered  time.Time // when a sample was last answered
+	published time.Time // when a snapshot was last published
+}
+
+// tick counts the ticks that should have happened since the last one.
+func (s *self) tick(now time.Time, interval time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.lastTick.IsZero() && interval > 0 {
+		gap := now.Sub(s.lastTick)
+		if missed := (gap+interval/2)/interval - 1; missed > 0 {
+			s.missed += uint64(missed)
+		}
+	}
+	s.lastTick = now
+}
+
+// newInterval forgets the last tick: the time since then is measured in another
+// interval.
+func (s *self) newInterval() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastTick = time.Time{}
+}
+
+// sampled takes note of a sample. spent is its CPU time, where that is known.
+func (s *self) sampled(now, start time.Time, spent time.Duration, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples.Observe(now.Sub(start))
+	if spent <= 0 || spent > now.Sub(start) { // not of one thread
+		spent = now.Sub(start)
+	}
+	s.spent += spent
+	if failed {
+		s.failed++
+		return
+	}
+	s.answered = now
+}
+
+func (s *self) scanned(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scans.Observe(took)
+}
+
+func (s *self) told(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.published = at
+}
+
+func (s *self) stretch(interval time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interval = interval
+}
+
+func (s *self) sampling() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spent
+}
+
+func (s *self) report() model.Self {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return model.Self{SampleSeconds: s.samples, ScanSeconds: s.scans, MissedTicks: s.missed, FailedSamples: s.failed, ScanInterval: s.interval}
+}
+
+// unhealthyAfter is how long samples or snapshots may be missing.
+const unhealthyAfter = 30 * time.Second
+
+// Errors of Healthy.
+var (
+	errNoSamples   = errors.New("the accept queues have not been sampled")
+	errNoSnapshots = errors.New("no snapshot has been published")
+)
+
+// healthy says what has stopped. begun is when the clocks began.
+func (s *self) healthy(now, begun time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := func(t time.Time) time.Duration {
+		if t.Before(begun) {
+			t = begun
+		}
+		return now.Sub(t)
+	}
+	if d := since(s.answered); d >= unhealthyAfter {
+		return fmt.Errorf("%w for %v", errNoSamples, d.Round(time.Second))
+	}
+	if d := since(s.published); d >= unhealthyAfter {
+		return fmt.Errorf("%w for %v", errNoSnapshots, d.Round(time.Second))
+	}
+	return nil
+}

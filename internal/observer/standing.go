@@ -1,0 +1,122 @@
+package observer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// standing is how a listening address has stood so far: what holds of the
+// present listener only, and of its process.
+type standing struct {
+	identity
+	looks      looks
+	hysteresis diagnosis.Hysteresis
+	former     look // the last at the listener before it, until its drops are settled
+}
+
+// identity tells the listener that stands at an address from one that stood
+// there before it: a restart gives it other sockets, or (under socket
+// activation) the same ones in another process.
+type identity struct {
+	inodes []uint32            // of its sockets, several under SO_REUSEPORT
+	owner  hostproc.ProcessKey // zero while it is not known
+	since  time.Time           // of the first roster that has it
+}
+
+// meet takes note of who stands at the address in a roster. Of another listener,
+// or another process, nothing holds that was seen of the one before.
+func (s *standing) meet(e *entry, now time.Time) {
+	key, known := e.process()
+	inodes := e.Inodes()
+	if !s.same(inodes, key, known) {
+		s.former = s.looks.last
+		s.forget()
+		s.identity = identity{since: now}
+	}
+	if known {
+		s.owner = key
+	}
+	s.inodes = inodes
+}
+
+func (i *identity) same(inodes []uint32, owner hostproc.ProcessKey, known bool) bool {
+	if known && i.owner != (hostproc.ProcessKey{}) && i.owner != owner {
+		return false
+	}
+	return slices.ContainsFunc(inodes, func(inode uint32) bool { return slices.Contains(i.inodes, inode) })
+}
+
+// forget drops what was seen of a listener.
+func (s *standing) forget() { s.looks, s.hysteresis = looks{}, diagnosis.Hysteresis{} }
+
+// settle gives the drops of a listener that closed their cause: as it was last.
+func (s *standing) settle(a *losses.Account, now time.Time, t diagnosis.Thresholds) {
+	last := s.looks.last
+	w := witness{now: now, final: true, former: last, before: last, listener: last.Listener, t: t}
+	a.Settle(w.cause)
+}
+
+// steady is the least time that a forecast is drawn through.
+const steady = 5 * time.Second
+
+// judged is what a verdict depends on besides the listener.
+type judged struct {
+	now      time.Time
+	interval time.Duration
+	every    time.Duration // between two snapshots
+	first    bool          // another snapshot will follow the first
+	sysctl   map[string]int
+	delta    model.Counters
+	closed   *diagnosis.Closed
+	t        diagnosis.Thresholds
+}
+
+// judge gives a listener its headroom and its verdict, and remembers it for the
+// next one. before are the readings that its own are compared with, nil for
+// those of the listener as it was.
+func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
+	s.hysteresis.Hold, s.hysteresis.Settle = j.t.Hold, j.t.Settle
+	e := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
+	past, trend := s.looks.past(j.now, j.every), s.looks.trend()
+	if past.Listener != nil {
+		e.Before, e.Elapsed = before.put(past.Listener), j.now.Sub(past.at)
+	}
+	e.First = e.Before == nil && j.first
+	if j.now.Sub(trend.at) < steady {
+		trend.Listener = nil // a trend through two close looks is noise
+	}
+	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
+	l.Verdict = diagnosis.Judge(e, j.t)
+	if e.Before != nil { // what one look says must not hold back what two say
+		l.Verdict = s.hysteresis.Apply(j.now, l.Verdict)
+	}
+	s.looks.push(look{j.now, l}, j.every)
+}
+
+// earlier are the readings of a listener's connections and process before the
+// present ones, each from its own clock.
+type earlier struct {
+	connections *model.Connections
+	process     *model.Process
+}
+
+// put is a listener as it was, with those readings in their place. Where there is
+// no earlier one, what the listener had stands.
+func (e *earlier) put(l *model.Listener) *model.Listener {
+	if e == nil {
+		return l
+	}
+	out := *l
+	if e.connections != nil {
+		out.Connections = e.connections
+	}
+	if e.process != nil {
+		out.Process = e.process
+	}
+	return &out
+}

@@ -1,0 +1,167 @@
+package observer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/metronome"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// soonest is the shortest time between two steps of a clock other than the
+	// samples, however much is happening.
+	soonest = 100 * time.Millisecond
+	// listPart is the part of a core that listing may take.
+	listPart = 0.006
+	// grace is how long the tasks may take to end.
+	grace = time.Second
+	// firstPatience is how long the first snapshot waits for the connections.
+	firstPatience = time.Second
+)
+
+// tasks are the clocks, each in a goroutine of its own: none waits for another,
+// nor for what one of them reads.
+type tasks struct {
+	sampler   *Sampler
+	metronome *metronome.Metronome
+	err       error // once all have ended
+	walks     map[uint64]*pace
+	reads     map[hostproc.ProcessKey]*pace
+	judges    map[model.ListenerID]*pace
+	answers   int // readings of what is in trouble, so far
+}
+
+// run lets them go until ctx is done, or listing fails for the first time. What
+// is held up then is left behind.
+func (t *tasks) run(first, ctx context.Context) error {
+	s := t.sampler
+	begun := s.options().Now()
+	s.begun.Store(&begun)
+	s.started.Store(true)
+	s.ended = make(chan struct{})
+	g, ctx := errgroup.WithContext(ctx)
+	listed, read := make(chan struct{}), make(chan struct{})
+	g.Go(func() error { <-ctx.Done(); t.metronome.Stop(); return nil })
+	g.Go(func() error { return t.list(first, ctx, listed) })
+	g.Go(func() error { return after(ctx, listed, func() error { return t.sample(ctx) }) })
+	g.Go(func() error { return after(ctx, listed, func() error { t.publish(ctx, read); return nil }) })
+	g.Go(func() error {
+		return after(ctx, listed, func() error { t.connections(first, ctx, read); return nil })
+	})
+	g.Go(func() error { return after(ctx, read, func() error { t.evidence(ctx); return nil }) })
+	go func() {
+		defer close(s.ended)
+		t.err = g.Wait()
+	}()
+	<-ctx.Done()
+	select {
+	case <-s.ended:
+		return t.err
+	case <-time.After(grace): // something is held up: it is left behind
+		return nil
+	}
+}
+
+// after runs fn once something is ready.
+func after(ctx context.Context, ready <-chan struct{}, fn func() error) error {
+	select {
+	case <-ready:
+		return fn()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// sample is the first clock.
+func (t *tasks) sample(ctx context.Context) error {
+	for {
+		if err := t.metronome.Wait(); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("sample: %w", err)
+		}
+		t.sampler.Sample()
+	}
+}
+
+// list makes the rosters. It fails when the first one cannot be made.
+func (t *tasks) list(first, ctx context.Context, listed chan<- struct{}) error {
+	s := t.sampler
+	if err := s.list(first, discoveryPatience); err != nil {
+		if first.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("scan: %w", err)
+	}
+	close(listed)
+	timer := time.NewTimer(s.options().ScanInterval)
+	defer timer.Stop()
+	ring, last := s.bells.list, s.options().Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-s.changes:
+			err := s.reconfigure(c.opt)
+			if err == nil {
+				_ = t.metronome.Set(s.options().SampleInterval) // or all is just being stopped
+				s.bells.list.ring()
+			}
+			c.done <- err
+			continue
+		case <-ring:
+			if wait := soonest - s.options().Now().Sub(last); wait > 0 {
+				ring = nil
+				timer.Reset(wait)
+				continue
+			}
+		case <-timer.C:
+		}
+		cost := t.relist(ctx)
+		ring, last = s.bells.list, s.options().Now()
+		timer.Reset(max(s.options().ScanInterval, min(time.Duration(float64(cost)/listPart), calmRest)))
+	}
+}
+
+// relist makes another roster, and returns what it cost.
+func (t *tasks) relist(ctx context.Context) time.Duration {
+	s := t.sampler
+	before := s.lister.places.shared.Away()
+	former := s.roster.Load()
+	cost, err := cputime.Of(func() error { return s.list(ctx, 0) })
+	cost += time.Duration(s.lister.places.shared.Away() - before)
+	s.bucket.spend(cost)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		s.blind()
+		s.options().Log.Warn("listeners could not be listed", "err", err)
+	case !s.roster.Load().same(former):
+		s.bells.walk.ring()
+		s.bells.read.ring()
+		s.bells.publish.ring()
+	}
+	return cost
+}
+
+// publish is the third clock.
+func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
+	s := t.sampler
+	select {
+	case <-read:
+	case <-time.After(firstPatience):
+	case <-ctx.Done():
+		return
+	}
+	every(ctx, s.bells.publish, s.options().Now, soonest, func() time.Duration {
+		cost, _ := cputime.Of(func() error { s.publish(false); return nil })
+		s.bucket.spend(cost)
+		return min(s.options().ScanInterval, time.Second)
+	})
+}

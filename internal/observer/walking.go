@@ -1,0 +1,84 @@
+package observer
+
+import (
+	"context"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+// connections is the fourth clock: by namespace, trouble first.
+func (t *tasks) connections(first, ctx context.Context, read chan<- struct{}) {
+	s := t.sampler
+	if r := s.roster.Load(); s.readAll(first, r) != nil {
+		s.bells.publish.ring()
+	}
+	now := s.options().Now()
+	for _, n := range s.roster.Load().places {
+		t.paceOf(n.ID).began(now, 0, false)
+	}
+	close(read)
+	every(ctx, s.bells.walk, s.options().Now, closest, t.walk)
+}
+
+func (t *tasks) paceOf(netns uint64) *pace {
+	p := t.walks[netns]
+	if p == nil {
+		p = &pace{gap: troubleGap}
+		t.walks[netns] = p
+	}
+	return p
+}
+
+// walk reads the connections of the namespace that needs it most, if one is due,
+// and says when the next one will be.
+func (t *tasks) walk() time.Duration {
+	s := t.sampler
+	r, now := s.roster.Load(), s.options().Now()
+	level := s.bucket.fill(now, s.self.sampling())
+	next, n, troubled := t.nextWalk(r, now, level)
+	if n == nil {
+		return next
+	}
+	away := s.lister.places.shared.Away()
+	cost, _ := s.walk(r, n) // the snapshot says what could not be read
+	cost += time.Duration(s.lister.places.shared.Away() - away)
+	s.bucket.spend(cost)
+	s.self.scanned(s.options().Now().Sub(now))
+	t.paceOf(n.ID).began(now, cost, troubled)
+	if troubled {
+		s.bells.publish.ring()
+	}
+	s.tables.keep(r)
+	return 0
+}
+
+// nextWalk picks the namespace to read: of those in trouble, then of the calm
+// ones if there is CPU time left, the one that has waited longest.
+func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait time.Duration, pick *namespace.Namespace, troubled bool) {
+	wait = time.Second
+	watched := 0
+	for _, n := range r.places {
+		if len(r.in(n.ID)) > 0 {
+			watched++
+		}
+	}
+	var oldest time.Time
+	for _, n := range r.places {
+		if len(r.in(n.ID)) == 0 {
+			continue
+		}
+		p := t.paceOf(n.ID)
+		trouble := n.Troubled(p.last)
+		due := p.due(now, trouble, t.sampler.options().ScanInterval, watched)
+		switch {
+		case due.After(now):
+			wait = min(wait, due.Sub(now))
+		case !trouble && level < p.cost:
+			wait = min(wait, soonest)
+		case pick == nil, trouble && !troubled, trouble == troubled && p.last.Before(oldest):
+			pick, troubled, oldest = n, trouble, p.last
+		}
+	}
+	return wait, pick, troubled
+}

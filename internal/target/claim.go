@@ -1,0 +1,107 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+)
+
+// claim is a selector that a listener is watched for.
+type claim struct {
+	Selector
+	// foreign: another process than the named one holds the port. Clients are
+	// served there all the same, so it is watched, but the limits that were
+	// given for the named process are not its.
+	foreign bool
+}
+
+// Claim assigns the selectors to their listeners, once the owners are known, and
+// returns what people should know of it. searched are the named processes whose
+// descriptors could be read.
+//
+// A port of a process on which nothing of that process is seen to listen is
+// not thereby down: the socket whose owner may not be read may be its, and
+// another process may serve there. Which of the two it is, the notes say.
+func (r *Rules) Claim(all []*Candidate, searched map[int]bool) (notes []string) {
+	for _, sel := range r.Selectors {
+		for _, c := range all {
+			if r.matches(sel, c) {
+				c.claims = append(c.claims, claim{Selector: sel})
+			}
+		}
+	}
+	for _, sel := range r.Selectors {
+		if sel.Port != 0 && sel.PID != 0 {
+			notes = append(notes, r.claimUnproven(all, sel, searched[sel.PID])...)
+		}
+	}
+	return notes
+}
+
+func (r *Rules) claimUnproven(all []*Candidate, sel Selector, searched bool) (notes []string) {
+	var unknown, others []*Candidate
+	for _, c := range all {
+		switch {
+		case !r.mayMatch(sel, c):
+		case r.matches(sel, c):
+			return nil
+		case c.Owner == nil && !searched:
+			unknown = append(unknown, c)
+		case len(c.claims) > 0 && !c.claims[0].foreign:
+			return nil // it is that of another selector
+		default:
+			others = append(others, c)
+		}
+	}
+	for _, c := range unknown {
+		c.claims = append(c.claims, claim{Selector: sel})
+		notes = append(notes, fmt.Sprintf("port %d: whose listener %s is cannot be known; it may be pid %d's", sel.Port, c.ID, sel.PID))
+	}
+	if len(unknown) > 0 {
+		return notes
+	}
+	for _, c := range others {
+		c.claims = append(c.claims, claim{Selector: sel, foreign: true})
+		notes = append(notes, fmt.Sprintf("port %d is not pid %d's: %s holds %s", sel.Port, sel.PID, holder(c.Owner), c.ID))
+	}
+	return notes
+}
+
+func holder(p *owner.Process) string {
+	if p == nil {
+		return "a process that cannot be seen"
+	}
+	return fmt.Sprintf("pid %d (%s)", p.PID, p.Comm)
+}
+
+// named tells whether the targets let a listener pass.
+func (r *Rules) named(c *Candidate) bool {
+	return r.everything(c.ID.NetNS) || len(c.claims) > 0
+}
+
+// Expected tells whether a listener's absence would be a finding.
+func (c *Candidate) Expected() bool {
+	return slices.ContainsFunc(c.claims, func(cl claim) bool { return cl.Port != 0 })
+}
+
+// target is whose settings hold for a listener: that of its port, or else that
+// of its whole process; nil when it is in none.
+func (c *Candidate) target() *Target { return c.settings().Target }
+
+func (c *Candidate) settings() (out claim) {
+	for _, cl := range c.claims {
+		if cl.Target != nil && (out.Target == nil || cl.Port != 0) {
+			out = cl
+		}
+	}
+	return out
+}
+
+// Limits are those that were given by hand for a listener, common those for all.
+func (c *Candidate) Limits(common Overrides) Overrides {
+	if cl := c.settings(); cl.Target != nil && !cl.foreign {
+		return cl.Target.Limits.Or(common)
+	}
+	return common
+}

@@ -1,0 +1,75 @@
+package target
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Expected are the ports that were asked for, and whether something listens
+// there: whoever it is, and whether or not it is watched. A namespace that does
+// not answer has none. notes are for people.
+func (r *Rules) Expected(all []*Candidate) (out []model.Target, notes []string) {
+	for _, ns := range r.Namespaces {
+		if ns.Silent {
+			continue
+		}
+		for _, sel := range r.Selectors {
+			t := model.Target{Port: sel.Port, NetNS: ns.ID}
+			if !r.mayExpect(sel, ns) || slices.ContainsFunc(out, t.Same) {
+				continue
+			}
+			t.Up = slices.ContainsFunc(all, func(c *Candidate) bool { return c.ID.NetNS == ns.ID && c.Port() == sel.Port })
+			out = append(out, t)
+		}
+	}
+	nowhere, notes := r.nowhere(all)
+	return append(out, nowhere...), notes
+}
+
+// mayExpect tells whether a port's absence from a namespace would be a finding.
+// Where all namespaces are read, not each of them serves on a port that is no
+// named process's, and the agent's own need not either: it is expected where
+// something has listened on it.
+func (r *Rules) mayExpect(sel Selector, ns Namespace) bool {
+	if sel.Port == 0 || !r.looksInto(sel, ns.ID) {
+		return false
+	}
+	return sel.PID != 0 || !r.AllNamespaces || ns.Served[sel.Port]
+}
+
+// nowhere says which ports are looked for in all namespaces and none has served
+// on. A one-shot look asks for just that port: it is down, as one of the first
+// namespace, if all could be read. For an agent it is not, as a node may have no
+// pod that serves on it.
+func (r *Rules) nowhere(all []*Candidate) (out []model.Target, notes []string) {
+	if !r.AllNamespaces {
+		return nil, nil
+	}
+	hidden := r.Hidden + r.silent()
+	for _, port := range r.anybodys() {
+		switch {
+		case r.known(all, port):
+		case hidden > 0:
+			notes = append(notes, fmt.Sprintf("nothing listens on port %d in the network namespaces that could be looked into (%d); it may in the others (%d)",
+				port, len(r.Namespaces)-r.silent(), hidden))
+		default:
+			notes = append(notes, fmt.Sprintf("nothing listens on port %d in any network namespace (looked into: %d)", port, len(r.Namespaces)))
+			if r.OneShot {
+				out = append(out, model.Target{Port: port, NetNS: r.Namespaces[0].ID})
+			}
+		}
+	}
+	return out, notes
+}
+
+// known tells whether a port that is anybody's has a listener somewhere, be it
+// beyond --max-listeners, or has had one.
+func (r *Rules) known(all []*Candidate, port uint16) bool {
+	return slices.ContainsFunc(r.Namespaces, func(ns Namespace) bool { return ns.General && ns.Served[port] }) ||
+		slices.ContainsFunc(all, func(c *Candidate) bool {
+			ns := r.namespace(c.ID.NetNS)
+			return ns != nil && ns.General && c.Port() == port
+		})
+}
