@@ -40,10 +40,11 @@ func (b *busiest) due(now time.Time) bool {
 func (ts *tables) busiestOf(netns uint64, key hostproc.ProcessKey) *model.Destination {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if d, ok := ts.busy[netns].of[key]; ok {
-		return &d
+	d, ok := ts.busy[netns].of[key]
+	if !ok {
+		return nil
 	}
-	return nil
+	return new(d)
 }
 
 // outgoing reads the outgoing connections of a namespace, if it is time.
