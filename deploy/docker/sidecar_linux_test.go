@@ -101,8 +101,8 @@ func testSidecar(t *testing.T, w *world) {
 	sidecar := w.start(t, slices.Concat(server.beside(appUser, true),
 		[]string{"--memory", "64m", "--pids-limit", "32", "--health-interval", "500ms", image})...)
 	within(t, 20*time.Second, "the sidecar is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
-	node := w.nodeAgent(t, 10890, "SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH")
-	blindNode := w.nodeAgent(t, 10891, "SYS_ADMIN", "SYS_PTRACE")
+	node := w.nodeAgent(t, 10890, "SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH", "SETUID", "SETGID")
+	blindNode := w.nodeAgent(t, 10891, "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
 	leave := server.overload(t)
 
 	views := views(server)
@@ -177,12 +177,13 @@ func views(s tomcat) map[string]view {
 	byHand := []string{"--max-connections", strconv.Itoa(maxConnections), "--max-threads", strconv.Itoa(threads)}
 	return map[string]view{
 		"uid and gid of the application": {s.beside(appUser, true), nil, all},
-		"root with SYS_PTRACE and DAC_READ_SEARCH": {
-			append(s.beside("0:0", true), "--cap-add", "SYS_PTRACE", "--cap-add", "DAC_READ_SEARCH"), nil, all,
+		"root with SYS_PTRACE, DAC_READ_SEARCH, SETUID and SETGID": {
+			append(s.beside("0:0", true), "--cap-add", "SYS_PTRACE", "--cap-add", "DAC_READ_SEARCH",
+				"--cap-add", "SETUID", "--cap-add", "SETGID"), nil, all,
 		},
 		"the host's namespaces, and another entered": {
 			append(locked(), "--network", "host", "--pid", "host", "--user", "0:0",
-				"--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--cap-add", "DAC_READ_SEARCH"),
+				"--cap-add", "SYS_ADMIN", "--cap-add", "SYS_PTRACE", "--cap-add", "DAC_READ_SEARCH", "--cap-add", "SETUID", "--cap-add", "SETGID"),
 			[]string{"--pid", strconv.Itoa(s.pid)},
 			fromHost,
 		},

@@ -61,7 +61,7 @@ func TestNodeAgentPrivileges(t *testing.T) {
 	require.Empty(t, spec.InitContainers)
 	security := spec.Containers[0].SecurityContext
 	require.Equal(t, &core.Capabilities{
-		Drop: []core.Capability{"ALL"}, Add: []core.Capability{"SYS_ADMIN", "SYS_PTRACE"},
+		Drop: []core.Capability{"ALL"}, Add: []core.Capability{"SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID"},
 	}, security.Capabilities)
 	require.Equal(t, new(int64(0)), security.RunAsUser, "no other user's added capabilities are effective")
 	require.Equal(t, new(false), security.Privileged)
@@ -75,7 +75,7 @@ func TestNodeAgentPrivileges(t *testing.T) {
 // fails no other check.
 func TestNodeAgentReadsEnvironments(t *testing.T) {
 	agent := pod(t, one[*apps.DaemonSet](t, rendered(t, values(t, "dacReadSearch: true"))))
-	require.Equal(t, []core.Capability{"SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH"},
+	require.Equal(t, []core.Capability{"SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH"},
 		agent.Spec.Containers[0].SecurityContext.Capabilities.Add)
 	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline"}, forbidden(t, api.LevelBaseline, agent))
 }

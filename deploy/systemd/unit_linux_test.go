@@ -89,7 +89,7 @@ func TestUnit(t *testing.T) {
 	t.Run("all users", func(t *testing.T) {
 		m := m.in(t)
 		m.dropIn("all-users.conf", nil)
-		m.confined("0000000000080004") // CAP_DAC_READ_SEARCH is 2, CAP_SYS_PTRACE 19
+		m.confined("00000000000800c4") // CAP_DAC_READ_SEARCH is 2, CAP_SETGID 6, CAP_SETUID 7, CAP_SYS_PTRACE 19
 		m.sees()
 	})
 	t.Run("the same user", func(t *testing.T) {
@@ -227,7 +227,7 @@ func (m *machine) allNamespaces() {
 	require.Nil(t, m.find(18090), "seen without the privilege")
 	m.write(configFile, "all: true\n")
 	m.dropIn("all-namespaces.conf", nil)
-	m.confined("0000000000280004") // and CAP_SYS_ADMIN, 21
+	m.confined("00000000002800c4") // and CAP_SYS_ADMIN, 21
 	require.Eventually(t, func() bool {
 		l := m.find(18090)
 		return l != nil && l.Process != nil

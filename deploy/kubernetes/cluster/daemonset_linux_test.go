@@ -21,7 +21,7 @@ func testDaemonSet(t *testing.T, c *cluster, main, kubernetes *readme) {
 	block := main.block(t, plainBlock)
 	require.True(t, strings.HasPrefix(kubernetes.block(t, plainBlock), block+"\n"), "both say the same")
 	c.run(t, block)
-	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE")
+	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
 	requireUnchanged(t, c.run(t, block), 3)
 
 	out := c.run(t, "kubectl label --overwrite namespace tcpdiag "+enforce+"=baseline")
@@ -30,7 +30,7 @@ func testDaemonSet(t *testing.T, c *cluster, main, kubernetes *readme) {
 	requireRefused(t, c.refusal(t, agents))
 
 	c.run(t, block) // labels the namespace again
-	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE")
+	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
 	c.run(t, "kubectl apply --validate=strict -f deploy/kubernetes/daemonset/podmonitor.yaml")
 	c.run(t, "kubectl delete -k deploy/kubernetes/daemonset")
 	_, err := c.client.CoreV1().Namespaces().Get(t.Context(), agents, meta.GetOptions{})

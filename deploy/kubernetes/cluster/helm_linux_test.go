@@ -18,7 +18,7 @@ import (
 func testHelm(t *testing.T, c *cluster, main *readme) {
 	require.Contains(t, c.run(t, main.block(t, helmBlock)), "STATUS: deployed")
 	c.requireRelease(t, agents, 1)
-	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE")
+	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
 	c.run(t, "kubectl --namespace tcpdiag get podmonitor/tcpdiag serviceaccount/tcpdiag")
 	for _, name := range []string{"alerting", "recording"} {
 		c.requireRules(t, name)
@@ -38,7 +38,7 @@ func testHelm(t *testing.T, c *cluster, main *readme) {
 		pod := c.pods(t, agents, anAgent, 1)[0]
 		return len(pod.Spec.Containers[0].SecurityContext.Capabilities.Add) == 3
 	})
-	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH")
+	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH")
 	_, err = c.sh(t, "kubectl --namespace tcpdiag get podmonitor/tcpdiag")
 	require.Error(t, err, "turned off")
 	c.requireRules(t, "alerting") // still there
@@ -83,7 +83,7 @@ func testChart(t *testing.T, c *cluster, chart *readme) {
 	requireRefused(t, c.refusal(t, agents))
 	require.Contains(t, notes, "Nothing scrapes them yet")
 	c.run(t, noted(t, notes, "kubectl label"))
-	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE")
+	requireAgent(t, c.pods(t, agents, anAgent, 1)[0], "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
 	c.run(t, strings.ReplaceAll(noted(t, notes, "helm upgrade"), "…", "deploy/helm/tcpdiag --namespace tcpdiag"))
 	require.NotContains(t, c.run(t, "helm get notes tcpdiag --namespace tcpdiag"), "Nothing scrapes them yet")
 	c.remove(t, agents)

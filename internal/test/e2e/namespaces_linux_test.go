@@ -57,7 +57,7 @@ func TestEveryPlaceSeesTheSame(t *testing.T) {
 func startNodeAgent(t *testing.T) *Agent {
 	t.Helper()
 	a := artifacts(t)
-	v := viewer{uid: "65534", gid: "65534", caps: []string{"sys_admin", "sys_ptrace", "dac_read_search"}}
+	v := viewer{uid: "65534", gid: "65534", caps: []string{"sys_admin", "sys_ptrace", "dac_read_search", "setuid", "setgid"}}
 	script := write(t, filepath.Join(appDir(t), "tcpdiag"), "#!/bin/sh\nexec "+strings.Join(v.setpriv(), " ")+" "+a.Tcpdiag+` "$@"`+"\n")
 	require.NoError(t, os.Chmod(script, 0o755))
 	a.Tcpdiag = script

@@ -18,20 +18,23 @@ import (
 // viewers are the rows of the table.
 func viewers() []viewer {
 	const nobody = "65534"
-	ptrace, dac, admin := "sys_ptrace", "dac_read_search", "sys_admin"
+	ptrace, dac, admin, setuid, setgid := "sys_ptrace", "dac_read_search", "sys_admin", "setuid", "setgid"
 	return []viewer{
 		{name: "its uid and gid", uid: appID, gid: appID},
 		{name: "its uid, another gid", uid: appID, gid: nobody},
 		{name: "another user", uid: nobody, gid: nobody},
 		{name: "another user, PTRACE", uid: nobody, gid: nobody, caps: []string{ptrace}},
 		{name: "another user, PTRACE + DAC", uid: nobody, gid: nobody, caps: []string{ptrace, dac}},
-		{name: "another user, all three", uid: nobody, gid: nobody, caps: []string{ptrace, dac, admin}},
+		{name: "another user, PTRACE + DAC + IDS", uid: nobody, gid: nobody, caps: []string{ptrace, dac, setuid, setgid}},
+		{name: "another user, all of them", uid: nobody, gid: nobody, caps: []string{ptrace, dac, setuid, setgid, admin}},
 		{name: "root without capabilities"},
 		{name: "root, PTRACE", caps: []string{ptrace}},
 		{name: "root, PTRACE + DAC", caps: []string{ptrace, dac}},
+		{name: "root, PTRACE + DAC + IDS", caps: []string{ptrace, dac, setuid, setgid}},
 		{name: "root, ADMIN", caps: []string{admin}},
 		{name: "root, PTRACE + ADMIN", caps: []string{ptrace, admin}},
-		{name: "root, all three", caps: []string{ptrace, dac, admin}},
+		{name: "root, PTRACE + ADMIN + IDS", caps: []string{ptrace, admin, setuid, setgid}},
+		{name: "root, all of them", caps: []string{ptrace, dac, setuid, setgid, admin}},
 		{name: "root", all: true},
 		{name: "its ids, own pid namespace", uid: appID, gid: appID, alone: true},
 		{name: "another user, hidepid=2", uid: nobody, gid: nobody, hidepid: true},

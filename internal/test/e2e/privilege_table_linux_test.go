@@ -246,7 +246,10 @@ func privilegeTable(rows []row) string {
 
 const legend = `✓ seen, – not seen and named as such, ~ seen with a doubt: the owner by its
 threads' names, a limit that the unread environment may overrule.
-PTRACE is CAP_SYS_PTRACE, DAC is CAP_DAC_READ_SEARCH, ADMIN is CAP_SYS_ADMIN; of
+PTRACE is CAP_SYS_PTRACE, DAC is CAP_DAC_READ_SEARCH, ADMIN is CAP_SYS_ADMIN, IDS
+are CAP_SETUID and CAP_SETGID (a child process takes the server's own user and
+groups before it opens what the server names; without them it opens only what
+every user may read); of
 a user other than root they are ambient. "its" is the observed server's.
 
 * *queue*: accept queue and its limit, dropped packets, connections by phase.
