@@ -87,6 +87,7 @@ type child struct {
 	answer *os.File
 	crash  *os.File // what it says when it crashes
 	ended  chan struct{}
+	killed bool // by us
 }
 
 func startChild(cmd *exec.Cmd, r Request) (*child, error) {
@@ -137,6 +138,7 @@ func (c *child) end(abandoned *atomic.Int32) bool {
 		return true
 	}
 	_ = c.cmd.Process.Kill()
+	c.killed = true
 	if c.wait(endsWithin) {
 		return true
 	}
@@ -166,7 +168,7 @@ func (c *child) reason(err error, ended bool) error {
 	state := c.cmd.ProcessState
 	crash, _ := io.ReadAll(io.LimitReader(c.crash, maxCrash))
 	switch {
-	case state.Success():
+	case state.Success(), c.killed:
 		return err
 	case bytes.Contains(crash, []byte("out of memory")), bytes.Contains(crash, []byte("cannot allocate memory")):
 		return errMemory

@@ -9,7 +9,10 @@ import (
 
 // dieWithUs lets the kernel kill a child when the thread that starts it ends.
 func dieWithUs(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
 func childLimits() sandbox.Limits {
