@@ -199,8 +199,11 @@ func TestNothingIsReadForAStranger(t *testing.T) {
 	}{
 		"its own":              {func(dir string) []string { return tomcatArgs(dir) }, map[string]string{"conf/server.xml": smallServer}, 42},
 		"server.xml of root's": {func(dir string) []string { return append(tomcatArgs(dir), "-config", xml) }, nil, 0},
-		"catalina.config": {func(dir string) []string { return tomcatArgs(dir, "-Dcatalina.config=file://"+properties) },
-			map[string]string{"conf/server.xml": strings.Replace(smallServer, "42", "${server.tomcat.threads.max}", 1)}, 0},
+		"catalina.config": {
+			func(dir string) []string { return tomcatArgs(dir, "-Dcatalina.config=file://"+properties) },
+			map[string]string{"conf/server.xml": strings.Replace(smallServer, "42", "${server.tomcat.threads.max}", 1)},
+			0,
+		},
 		"import": {func(string) []string {
 			return []string{"java", "-cp", ".", "-jar", "app.jar", "--spring.config.import=file:" + properties, "--server.tomcat.accept-count=9"}
 		}, nil, 0},
