@@ -102,7 +102,7 @@ func TestAgentReloadsItsFile(t *testing.T) {
 
 	// by HTTP, to both
 	file.put(t, quick+fmt.Sprintf("targets:\n- ports: [%d, %d, 1]\n", pa, pb))
-	code, body := p.try(http.MethodPut, "/-/reload")
+	code, body := p.try(http.MethodPost, "/-/reload")
 	require.Equal(t, http.StatusOK, code, body)
 	p.becomes(t, series("tcpdiag_target_up", pa), 1)
 	p.becomes(t, series("tcpdiag_target_up", 1), 0)
