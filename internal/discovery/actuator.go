@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +18,9 @@ const (
 	actuatorTimeout = time.Second // of one round of questions
 	actuatorEvery   = 5 * time.Second
 	actuatorRetry   = time.Minute // after a failure
+	maxAsks         = 8           // at once
+	// firstAnswers is how long is waited for the first answers of all Actuators.
+	firstAnswers = 2 * actuatorTimeout
 
 	exposeMetrics = "expose metrics there without credentials, and set server.tomcat.mbeanregistry.enabled=true"
 )
@@ -31,6 +32,8 @@ type Actuator struct {
 	URL  string // base, "http://127.0.0.1:8081/actuator"
 	Port uint16 // of the process that listens there; 0: on the URL's own port
 	PID  int    // only of this process; 0: of any
+
+	discovered bool // in the process's own configuration
 }
 
 // answersFor tells whether a process is the one: it listens on the port.
@@ -71,9 +74,9 @@ type meters struct {
 
 // ask adds Actuator's figures. The first time it waits for the answer; later
 // ones are fetched beside, so that a busy application does not hold up a scan.
-func (d *Discoverer) ask(ctx context.Context, e *entry, base string, connectors Connectors) []model.Unavailable {
+func (d *Discoverer) ask(ctx context.Context, e *entry, base Actuator, connectors Connectors) []model.Unavailable {
 	m := &e.meters
-	m.refresh(ctx, d.now, actuatorClient(path.Join(path.Dir(d.proc.Root(e.PID)), "ns", "net")), base)
+	m.refresh(ctx, d, d.doorOf(e.PID, base, connectors), base.url())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.readings {
@@ -88,17 +91,19 @@ func (d *Discoverer) ask(ctx context.Context, e *entry, base string, connectors 
 	}}
 }
 
-// actuatorURL is the first of the URLs that were given for the process, or one
+// actuatorOf is the first of the Actuators that were given for the process, or one
 // found on a management port of its own. The application's own port is never
 // asked unless it was given.
-func (d *Discoverer) actuatorURL(e *entry, connectors Connectors) string {
-	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found().management}) {
+func (d *Discoverer) actuatorOf(e *entry, connectors Connectors) Actuator {
+	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found().management, discovered: true}) {
 		if a.answersFor(e.PID, connectors) {
-			return strings.TrimSuffix(a.URL, "/")
+			return a
 		}
 	}
-	return ""
+	return Actuator{}
 }
+
+func (a Actuator) url() string { return strings.TrimSuffix(a.URL, "/") }
 
 func standardPort(scheme string) string {
 	if scheme == "https" {
@@ -108,7 +113,8 @@ func standardPort(scheme string) string {
 }
 
 // refresh asks when it is time.
-func (m *meters) refresh(ctx context.Context, now func() time.Time, client *http.Client, base string) {
+func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base string) {
+	client, now := actuatorClient(door), d.now
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if base != m.base { // what another one answered, or still will, is of no use
@@ -117,11 +123,17 @@ func (m *meters) refresh(ctx context.Context, now func() time.Time, client *http
 	if m.asking || now().Before(m.next) {
 		return
 	}
+	select {
+	case d.asks <- struct{}{}:
+	default:
+		return // so many are asked already: next time
+	}
 	m.asking = true
 	first := m.next.IsZero()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer func() { <-d.asks }()
 		ctx, cancel := context.WithTimeout(ctx, actuatorTimeout)
 		defer cancel()
 		readings, err := askAll(ctx, client, base)
@@ -139,9 +151,25 @@ func (m *meters) refresh(ctx context.Context, now func() time.Time, client *http
 	}()
 	if first {
 		m.mu.Unlock()
-		<-done
+		d.await(done)
 		m.mu.Lock()
 	}
+}
+
+// await waits for a first answer. All such waiting together takes no longer than
+// one answer may: a snapshot gets its figures, and processes that come and go
+// with silent Actuators do not hold up an agent.
+func (d *Discoverer) await(done <-chan struct{}) {
+	d.patience.Lock()
+	defer d.patience.Unlock()
+	begin := time.Now()
+	timer := time.NewTimer(firstAnswers - d.waited)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	d.waited += time.Since(begin)
 }
 
 // apply puts the figures on the connectors they are about. A maximum that

@@ -154,12 +154,14 @@ func TestActuatorInAnotherNamespace(t *testing.T) {
 	var inside *httptest.Server
 	ns.Do(func() { inside = httptest.NewServer(stub) })
 	defer inside.Close()
-	client := actuatorClient(ns.Path())
+	base, err := url.Parse(inside.URL)
+	require.NoError(t, err)
+	client := actuatorClient(&door{namespace: ns.Path(), url: base})
 	readings, err := askAll(t.Context(), client, inside.URL+"/actuator")
 	require.NoError(t, err)
 	require.Len(t, readings, 1)
 
-	_, err = askAll(t.Context(), actuatorClient(netns.Path("/proc", os.Getpid())), inside.URL+"/actuator")
+	_, err = askAll(t.Context(), actuatorClient(&door{namespace: netns.Path("/proc", os.Getpid()), url: base}), inside.URL+"/actuator")
 	require.Error(t, err)
 }
 
@@ -174,7 +176,7 @@ func TestActuatorURL(t *testing.T) {
 		"://":                "",
 	} {
 		d := inChildren(t, WithActuator(given))
-		require.Equal(t, want, d.actuatorURL(&entry{Request: Request{PID: 1}}, listens), given)
+		require.Equal(t, want, d.actuatorOf(&entry{Request: Request{PID: 1}}, listens).url(), given)
 	}
 }
 
@@ -198,7 +200,7 @@ func TestActuatorOfATarget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := inChildren(t)
 			d.SetActuators(tt.given)
-			require.Equal(t, tt.want, d.actuatorURL(&entry{Request: Request{PID: 7}, current: &Examination{found: found{}}}, listens))
+			require.Equal(t, tt.want, d.actuatorOf(&entry{Request: Request{PID: 7}, current: &Examination{found: found{}}}, listens).url())
 		})
 	}
 }

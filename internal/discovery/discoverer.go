@@ -36,6 +36,10 @@ type Discoverer struct {
 	entries   map[int]*entry
 	actuators []Actuator
 	unseen    map[string]*meters // by the Actuator's URL: of processes that cannot be seen
+
+	asks     chan struct{} // Actuators being asked
+	patience sync.Mutex
+	waited   time.Duration // for first answers
 }
 
 // Option changes what a Discoverer does.
@@ -71,7 +75,7 @@ func (d *Discoverer) SetActuators(list []Actuator) {
 func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
 	d := &Discoverer{
 		proc: proc, now: time.Now, examiner: here{proc}, turns: make(chan struct{}, maxAtOnce),
-		entries: map[int]*entry{}, unseen: map[string]*meters{},
+		asks: make(chan struct{}, maxAsks), entries: map[int]*entry{}, unseen: map[string]*meters{},
 	}
 	for _, option := range options {
 		option(d)
@@ -93,7 +97,7 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 		}
 	}
 	connectors, unavailable, base := d.match(e, ports)
-	if base != "" {
+	if base.URL != "" {
 		unavailable = append(unavailable, d.ask(ctx, e, base, connectors)...)
 	}
 	return connectors, bounded(pid, unavailable)
@@ -101,16 +105,16 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 
 // match puts what is known of a process and its listening sockets together; base
 // is the Actuator that knows more.
-func (d *Discoverer) match(e *entry, ports []Listening) (_ Connectors, _ []model.Unavailable, base string) {
+func (d *Discoverer) match(e *entry, ports []Listening) (_ Connectors, _ []model.Unavailable, base Actuator) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refreshPools(e)
 	f := e.found()
 	connectors, unplaced := f.match(ports, e.pools, runtime.NumCPU())
 	if e.irrelevant(connectors) {
-		return printable(connectors), nil, ""
+		return printable(connectors), nil, Actuator{}
 	}
-	return printable(connectors), slices.Concat(e.unavailable(), unplaced), d.actuatorURL(e, connectors)
+	return printable(connectors), slices.Concat(e.unavailable(), unplaced), d.actuatorOf(e, connectors)
 }
 
 // refreshPools reads the names of the process's threads again when their

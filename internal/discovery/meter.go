@@ -6,13 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-
-	"github.com/tcpdiag/tcpdiag/internal/netns"
 )
 
 // maxMeterBody bounds an answer; one has a few hundred bytes.
@@ -25,26 +21,14 @@ var (
 	errURL      = errors.New("actuator: not a URL that can be asked")
 )
 
-// actuatorClient dials inside the process's network namespace and follows no
-// redirect: it would lead to a login page or to another port. A namespace that
-// may not be opened is the caller's own: the process's listeners were found
-// there, and no other could have been entered.
-func actuatorClient(namespace string) *http.Client {
-	if _, err := os.Stat(namespace); errors.Is(err, fs.ErrPermission) {
-		namespace = ownNamespace
-	}
-	dialer := &net.Dialer{Timeout: actuatorTimeout}
+// actuatorClient asks through a door and follows no redirect: it would lead to a
+// login page or to another port.
+func actuatorClient(d *door) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy: nil,
-			DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
-				doErr := netns.Do(namespace, func() error {
-					conn, err = dialer.DialContext(ctx, network, address)
-					return nil
-				})
-				return conn, errors.Join(doErr, err)
-			},
+			Proxy:       nil,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx) },
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -214,14 +215,16 @@ func procFS(t testing.TB) hostproc.FS {
 
 // await waits until a server answers and returns what it says. It is asked in
 // its own network namespace.
-func (s *server) await(t *testing.T, url string) string {
+func (s *server) await(t *testing.T, address string) string {
 	t.Helper()
-	client := actuatorClient(netns.Path("/proc", s.pid))
+	base, err := url.Parse(address)
+	require.NoError(t, err)
+	client := actuatorClient(&door{namespace: netns.Path("/proc", s.pid), url: base})
 	client.Timeout = 30 * time.Second
 	defer client.CloseIdleConnections()
 	var body []byte
 	require.Eventually(t, func() bool {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 		require.NoError(t, err)
 		response, err := client.Do(request)
 		if err != nil {
@@ -230,7 +233,7 @@ func (s *server) await(t *testing.T, url string) string {
 		defer func() { _ = response.Body.Close() }()
 		body, err = io.ReadAll(response.Body)
 		return err == nil && response.StatusCode == http.StatusOK
-	}, time.Minute, 50*time.Millisecond, "%s: %s", url, tail{s.log})
+	}, time.Minute, 50*time.Millisecond, "%s: %s", address, tail{s.log})
 	return string(body)
 }
 

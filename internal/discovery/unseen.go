@@ -26,7 +26,7 @@ func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) 
 		if a.PID != 0 || !a.answersFor(0, candidates) {
 			continue
 		}
-		readings, err := d.askUnseen(ctx, strings.TrimSuffix(a.URL, "/"))
+		readings, err := d.askUnseen(ctx, a, candidates)
 		if err != nil {
 			unavailable = append(unavailable, model.Unavailable{
 				What: "Actuator at " + shownURL(a.URL), Why: err.Error(), How: exposeMetrics,
@@ -56,13 +56,14 @@ func unseen(listening []Listening) Connectors {
 	return out
 }
 
-func (d *Discoverer) askUnseen(ctx context.Context, base string) ([]reading, error) {
+func (d *Discoverer) askUnseen(ctx context.Context, a Actuator, candidates Connectors) ([]reading, error) {
+	base := a.url()
 	m := d.unseen[base]
 	if m == nil {
 		m = new(meters)
 		d.unseen[base] = m
 	}
-	m.refresh(ctx, d.now, actuatorClient(ownNamespace), base)
+	m.refresh(ctx, d, d.doorOf(0, a, candidates), base)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.readings, m.err
