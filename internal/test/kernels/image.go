@@ -91,6 +91,9 @@ func suiteFile(wanted []binary) []byte {
 		if b.Run != "" {
 			fmt.Fprintf(&text, " -test.run %s", b.Run)
 		}
+		if b.Bench != "" {
+			fmt.Fprintf(&text, " -test.bench %s -test.benchtime 100x", b.Bench)
+		}
 		text.WriteString("\n")
 	}
 	return []byte(text.String())

@@ -38,6 +38,8 @@ type guestLog struct {
 var (
 	// testLine is the outcome of a test, not of a part of one.
 	testLine = regexp.MustCompile(`^--- (PASS|FAIL|SKIP): (\S+)`)
+	// ratioLine is a benchmark that compares with bare system calls.
+	ratioLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s.*\s([\d.]+) x-bare`)
 	// mark may follow what the firmware or a test left on its line.
 	mark = regexp.MustCompile(`@@(boot|run|exit|feature|end|took)\b ?(.*)$`)
 )
@@ -47,6 +49,7 @@ var (
 //	@@boot SECONDS RELEASE MACHINE
 //	@@run NAME
 //	--- PASS: TestX (0.00s)            the test binary's own
+//	BenchmarkX-2  100  1.02 x-bare …   the same
 //	@@feature NAME<TAB>VALUE
 //	@@exit CODE SECONDS
 //	@@end
@@ -62,6 +65,8 @@ func readLog(console io.Reader) (guestLog, error) {
 			last = g.marked(m[1], m[2], last)
 		} else if m := testLine.FindStringSubmatch(line); m != nil && len(g.Runs) > 0 {
 			g.Runs[len(g.Runs)-1].test(m[1], m[2])
+		} else if m := ratioLine.FindStringSubmatch(line); m != nil {
+			g.Features = append(g.Features, feature{m[1] + " against bare calls", "× " + m[2]})
 		}
 	}
 	return g, lines.Err()

@@ -12,6 +12,7 @@ const console = "SeaBIOS\r\nBooting from ROM..\x1b[2J@@boot 3.5 6.1.0-50-cloud-a
     --- FAIL: TestA/part (0.00s)
 --- FAIL: TestA (0.01s)
 --- PASS: TestB (0.02s)
+BenchmarkScan/one_port-2 	     100	   812.0 ns/call	         1.020 x-bare	       0 B/op
 --- SKIP: TestC (0.00s)
 @@exit 1 9.5
 @@run guest
@@ -27,7 +28,7 @@ func TestReadLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, guestLog{
 		Kernel: "6.1.0-50-cloud-amd64", Machine: "x86_64", Boot: 3.5,
-		Features: []feature{{"open files by stat", "yes, since 6.2"}},
+		Features: []feature{{"Scan/one_port against bare calls", "× 1.020"}, {"open files by stat", "yes, since 6.2"}},
 		Runs: []run{
 			{Name: "sockdiag", Passed: 1, Failed: []string{"TestA"}, Skipped: []string{"TestC"}, Exit: 1, Seconds: 6},
 			{Name: "guest", Passed: 1, Exit: 0, Seconds: 0.5},

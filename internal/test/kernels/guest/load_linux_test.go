@@ -101,22 +101,29 @@ func (l load) run(t *testing.T) view {
 	require.Eventually(t, func() bool { return ready(address) }, time.Minute, 200*time.Millisecond)
 
 	v := view{causes: map[string]bool{}}
-	burst, err := demo.NewLoad(demo.BurstOptions{
+	v.watch(t, address, demo.BurstOptions{
 		Address: server.Address().String(), Clients: l.clients, Rate: arrivals,
 		ConnectTimeout: 900 * time.Millisecond, RequestTimeout: time.Minute,
 	})
+	stop()
+	require.NoError(t, <-done)
+	return v
+}
+
+// watch runs the clients to their end and asks the agent meanwhile.
+func (v *view) watch(t *testing.T, agent string, clients demo.BurstOptions) {
+	t.Helper()
+	burst, err := demo.NewLoad(clients)
 	require.NoError(t, err)
 	ended := make(chan demo.Outcomes, 1)
-	go func() { ended <- burst.Run(ctx) }()
+	go func() { ended <- burst.Run(t.Context()) }()
 	for {
 		select {
 		case v.outcomes = <-ended:
-			v.look(address)
-			stop()
-			require.NoError(t, <-done)
-			return v
+			v.look(agent)
+			return
 		case <-time.After(250 * time.Millisecond):
-			v.look(address)
+			v.look(agent)
 		}
 	}
 }
