@@ -110,13 +110,14 @@ const (
 )
 
 // clientReset takes in a RST of the client. Without ACK it answers a SYN-ACK of
-// which the client's host knows nothing (RFC 9293, 3.10.7.1); otherwise the
-// client had a connection, and ends it.
+// which the client's host knows nothing (RFC 9293, 3.10.7.1), unless the client
+// has ended the connection before: then it may answer the server's FIN.
+// Otherwise the client had a connection, and ends it.
 func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
 	switch {
 	case a.replies == 0:
 		return 0, false // after a challenge ACK (RFC 5961): the port was reused, and it tries again
-	case s.flags&flagACK == 0 && s.seq == a.isn+1:
+	case s.flags&flagACK == 0 && s.seq == a.isn+1 && !a.has(answered):
 		a.signs |= gone
 		return at, true
 	case s.seq-a.isn-1 < maxFlight && a.repeats > 0:

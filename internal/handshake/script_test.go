@@ -149,6 +149,12 @@ func TestOutcomes(t *testing.T) {
 			s.synAck()
 			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
 		}, Connected, 0},
+		{"ended by RST, which crosses the server's FIN", func(s *script) {
+			s.syn()
+			s.synAck()
+			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
+			s.in(flagRST, s.isn+1, 0)
+		}, Connected, 0},
 		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(flagRST, s.isn+1, 0) }, GaveUp, 0},
 		{"a stalled client that loses patience", func(s *script) {
 			s.syn()

@@ -1,0 +1,97 @@
+package handshake
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// attempts is how many clients TestManyClients starts; TCPDIAG_ATTEMPTS changes
+// it.
+func attempts(t *testing.T) int {
+	if v := os.Getenv("TCPDIAG_ATTEMPTS"); v != "" {
+		n, err := strconv.Atoi(v)
+		require.NoError(t, err)
+		return n
+	}
+	return 30_000
+}
+
+// Many clients, one after the other and as fast as they can, so that each of
+// the system's 28,232 ports is used again and again: a third meets a server that
+// takes them, a third a full queue, a third nothing. They count themselves.
+func TestManyClients(t *testing.T) {
+	n := attempts(t)
+	ns := nettest.Namespace(t)
+	ns.Sysctl(t, "net.core.somaxconn", "4096")
+	w := world{ns, ns, netip.MustParseAddr("127.0.0.1")}
+	open, full := w.listen(t, 4096), w.listen(t, 0)
+	closed := netip.AddrPortFrom(w.addr, 1)
+	settled(t, w.connect(t, full.Addr, 1))
+	tap := w.tap(t, open.Addr.Port(), full.Addr.Port(), closed.Port())
+	go acceptAll(open.File(t))
+
+	want := make(map[netip.AddrPort][NumOutcomes]uint64)
+	ns.Do(func() {
+		for i := range n {
+			to := []netip.AddrPort{open.Addr, full.Addr, closed}[i%3]
+			counts := want[to]
+			counts[one(t, to, to == full.Addr)]++
+			want[to] = counts
+		}
+	})
+	for to, counts := range want {
+		got := decided(t, tap, to, sumOf(counts))
+		require.Equal(t, counts, got.Clients, to.String())
+	}
+	t.Logf("%d clients: %v", n, want)
+}
+
+// one is a client, and what it says became of it.
+func one(t *testing.T, to netip.AddrPort, impatient bool) Outcome {
+	flags := unix.SOCK_STREAM | unix.SOCK_CLOEXEC
+	if impatient {
+		flags |= unix.SOCK_NONBLOCK
+	}
+	fd, err := unix.Socket(unix.AF_INET, flags, 0)
+	require.NoError(t, err)
+	defer func() { _ = unix.Close(fd) }()
+	start := time.Now()
+	err = unix.Connect(fd, sockaddrOf(to))
+	switch {
+	case errors.Is(err, unix.ECONNREFUSED):
+		return Refused
+	case errors.Is(err, unix.EINPROGRESS):
+		return GaveUp
+	}
+	require.NoError(t, err)
+	// RST: no port waits in TIME_WAIT.
+	require.NoError(t, unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}))
+	if time.Since(start) > 900*time.Millisecond {
+		return Delayed
+	}
+	return Connected
+}
+
+// acceptAll takes connections and ends them, until the listener is closed.
+func acceptAll(listener *os.File) {
+	defer listener.Close()
+	for {
+		fd, _, err := unix.Accept4(int(listener.Fd()), unix.SOCK_CLOEXEC)
+		if errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		_ = unix.Close(fd)
+	}
+}
