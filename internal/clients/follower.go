@@ -20,8 +20,17 @@ type Tap interface {
 	Close() error
 }
 
-// Opener opens a Tap in a namespace. pid is a process in it, 0 if none is known.
-type Opener func(netns uint64, pid int, ports []uint16, synAckRetries int) (Tap, error)
+// Where is a namespace to tap.
+type Where struct {
+	NetNS         uint64
+	PID           int // a process in it, 0 if none is known
+	Ports         []uint16
+	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known
+	Small         bool // it is one of many: a small ring
+}
+
+// Opener opens a Tap.
+type Opener func(Where) (Tap, error)
 
 // Follower adds clients to the snapshots of a source.
 type Follower struct {
@@ -40,8 +49,10 @@ type Follower struct {
 const (
 	// pollEvery is how often a new snapshot is looked for.
 	pollEvery = 100 * time.Millisecond
-	// maxPlaces bounds the taps: each has a ring of one megabyte.
-	maxPlaces = 32
+	// maxPlaces bounds the taps, and fewPlaces those with a ring of one megabyte;
+	// with more of them each has a quarter.
+	maxPlaces = 64
+	fewPlaces = 4
 	// retryAfter is when a namespace that could not be tapped is tried again.
 	retryAfter = time.Minute
 )
@@ -107,72 +118,65 @@ func (f *Follower) Close() error {
 	return nil
 }
 
-// want is a namespace to tap.
-type want struct {
-	netns   uint64
-	pid     int
-	ports   []uint16
-	retries int
-}
-
 // wantedOf lists the namespaces of a snapshot with the ports that are watched or
 // expected there.
-func wantedOf(s *model.Snapshot) []want {
-	byID := make(map[uint64]*want)
-	at := func(netns uint64) *want {
+func wantedOf(s *model.Snapshot) []Where {
+	byID := make(map[uint64]*Where)
+	at := func(netns uint64) *Where {
 		if byID[netns] == nil {
-			byID[netns] = &want{netns: netns}
+			byID[netns] = &Where{NetNS: netns}
 		}
 		return byID[netns]
 	}
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
 		w := at(l.ID.NetNS)
-		w.ports = append(w.ports, l.Port)
-		if l.Process != nil && w.pid == 0 {
-			w.pid = l.Process.PID
+		w.Ports = append(w.Ports, l.Port)
+		if l.Process != nil && w.PID == 0 {
+			w.PID = l.Process.PID
 		}
 	}
 	for _, t := range s.Targets {
 		w := at(t.NetNS)
-		w.ports = append(w.ports, t.Port)
+		w.Ports = append(w.Ports, t.Port)
 	}
 	for i := range s.NetNS {
 		if w := byID[s.NetNS[i].ID]; w != nil {
-			w.retries = s.NetNS[i].Sysctl["tcp_synack_retries"]
+			w.SynAckRetries = s.NetNS[i].Sysctl["tcp_synack_retries"]
 		}
 	}
-	out := make([]want, 0, len(byID))
+	out := make([]Where, 0, len(byID))
 	for _, w := range byID {
-		slices.Sort(w.ports)
-		w.ports = slices.Compact(w.ports)
+		w.Small = len(byID) > fewPlaces
+		slices.Sort(w.Ports)
+		w.Ports = slices.Compact(w.Ports)
 		out = append(out, *w)
 	}
-	slices.SortFunc(out, func(a, b want) int { return cmp.Compare(a.netns, b.netns) })
+	slices.SortFunc(out, func(a, b Where) int { return cmp.Compare(a.NetNS, b.NetNS) })
 	return out
 }
 
-func (f *Follower) closeOthers(wanted []want) {
+func (f *Follower) closeOthers(wanted []Where) {
 	for id, p := range f.places {
-		if !slices.ContainsFunc(wanted, func(w want) bool { return w.netns == id }) {
+		if !slices.ContainsFunc(wanted, func(w Where) bool { return w.NetNS == id }) {
 			p.close()
 			delete(f.places, id)
 		}
 	}
 }
 
-func (f *Follower) follow(base *model.Snapshot, w want) {
-	p := f.places[w.netns]
+func (f *Follower) follow(base *model.Snapshot, w Where) {
+	p := f.places[w.NetNS]
 	if p == nil {
 		if len(f.places) == maxPlaces {
 			return
 		}
-		p = newPlace(w.netns)
-		f.places[w.netns] = p
+		p = newPlace(w.NetNS)
+		f.places[w.NetNS] = p
 	}
 	if p.tap == nil && (p.tried.IsZero() || base.Time.Sub(p.tried) >= retryAfter) {
 		p.tried = base.Time
-		if p.tap, p.err = f.open(w.netns, w.pid, w.ports, w.retries); p.err != nil {
+		if p.tap, p.err = f.open(w); p.err != nil {
 			p.tap = nil
 		}
 		p.opened = base.Time
@@ -180,5 +184,5 @@ func (f *Follower) follow(base *model.Snapshot, w want) {
 	if p.err != nil && f.mode == On {
 		f.failed = fmt.Errorf("%w: %w", ErrUnavailable, p.err)
 	}
-	p.update(base, w.ports)
+	p.update(base, w.Ports)
 }

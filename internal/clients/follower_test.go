@@ -33,11 +33,12 @@ type fake struct {
 func newFake(t *testing.T, mode clients.Mode) *fake {
 	f := &fake{t: t, now: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)}
 	f.follower = clients.NewFollower(mode, func() *model.Snapshot { return f.snapshot },
-		func(id uint64, _ int, ports []uint16, retries int) (clients.Tap, error) {
-			require.EqualValues(t, netns, id)
-			require.Equal(t, 4, retries)
+		func(w clients.Where) (clients.Tap, error) {
+			require.EqualValues(t, netns, w.NetNS)
+			require.Equal(t, 4, w.SynAckRetries)
+			require.False(t, w.Small)
 			f.opened++
-			f.ports = ports
+			f.ports = w.Ports
 			return f, f.refuses
 		})
 	return f

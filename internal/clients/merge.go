@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"slices"
+	"syscall"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -87,7 +88,10 @@ func (f *Follower) unavailable() (out []model.Unavailable) {
 	for _, id := range f.sortedPlaces() {
 		if err := f.places[id].err; err != nil {
 			u := model.Unavailable{What: "clients by outcome: handshakes", Why: err.Error()}
-			if errors.Is(err, fs.ErrPermission) {
+			switch {
+			case errors.Is(err, syscall.EAFNOSUPPORT):
+				u.Why, u.How = "packet sockets are not allowed (AF_PACKET)", "allow AF_PACKET (RestrictAddressFamilies= of a systemd unit, or its seccomp filter) and grant CAP_NET_RAW; --handshakes=off leaves this line out"
+			case errors.Is(err, fs.ErrPermission):
 				u.Why, u.How = "packets cannot be read without CAP_NET_RAW", "grant CAP_NET_RAW to count clients beside packets; --handshakes=off leaves this line out"
 			}
 			if len(f.places) > 1 {

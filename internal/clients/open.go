@@ -14,8 +14,8 @@ import (
 
 // NewOpener opens taps on this machine, whose processes proc shows at mount.
 func NewOpener(mount string, proc hostproc.FS) Opener {
-	return func(id uint64, pid int, ports []uint16, retries int) (Tap, error) {
-		pid, err := within(id, pid)
+	return func(w Where) (Tap, error) {
+		pid, err := within(w.NetNS, w.PID)
 		if err != nil {
 			return nil, err
 		}
@@ -23,15 +23,15 @@ func NewOpener(mount string, proc hostproc.FS) Opener {
 		if err != nil {
 			return nil, err
 		}
-		if uint64(ns.ID()) != id {
-			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, id), ns.Close())
+		if uint64(ns.ID()) != w.NetNS {
+			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
 		}
 		counters, err := proc.OpenNetCounters(pid)
 		if err != nil {
 			return nil, errors.Join(err, ns.Close())
 		}
 		t := &namespaceTap{ns: ns, counters: counters, values: make(map[string]uint64)}
-		if err := t.open(ports, retries); err != nil {
+		if err := t.open(w); err != nil {
 			return nil, errors.Join(err, t.release())
 		}
 		return t, nil
@@ -60,11 +60,11 @@ type namespaceTap struct {
 	values   map[string]uint64
 }
 
-func (t *namespaceTap) open(ports []uint16, retries int) error {
+func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = handshake.Open(handshake.TapOptions{
-			Options: handshake.Options{SynAckRetries: retries}, Ports: ports,
-			Cookies: t.cookies, Addresses: t.addresses,
+			Options: handshake.Options{SynAckRetries: w.SynAckRetries}, Ports: w.Ports,
+			Cookies: t.cookies, Addresses: t.addresses, Small: w.Small,
 		})
 		return err
 	})

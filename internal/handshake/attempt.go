@@ -110,21 +110,23 @@ const (
 )
 
 // clientReset takes in a RST of the client. Without ACK it answers a SYN-ACK of
-// which the client's host knows nothing (RFC 9293, 3.10.7.1), unless the client
-// has ended the connection before: then it may answer the server's FIN.
-// Otherwise the client had a connection, and ends it.
+// which the client's host knows nothing (RFC 9293, 3.10.7.1); otherwise the
+// client had a connection, and ends it. A client that has ended its connection
+// may answer the server's FIN by the former, too, and on two processors either
+// can come first (tcp_disconnect unhashes the socket before it sends the latter).
 func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
 	switch {
 	case a.replies == 0:
 		return 0, false // after a challenge ACK (RFC 5961): the port was reused, and it tries again
 	case s.flags&flagACK == 0 && s.seq == a.isn+1 && !a.has(answered):
 		a.signs |= gone
-		return at, true
+		return at + slack, true
 	case s.seq-a.isn-1 < maxFlight && a.repeats > 0:
 		a.signs |= left
 		return at, true
 	case s.seq-a.isn-1 < maxFlight:
-		a.signs |= answered
+		a.signs = a.signs&^gone | answered
+		return at + slack, true
 	}
 	return 0, false
 }
@@ -164,6 +166,12 @@ func (a *attempt) judge(retries uint8, cookies bool) Outcome {
 		return Stalled
 	}
 	return a.letIn()
+}
+
+// suspicious attempts are what a flood consists of. A client of which it is not
+// known whether it answered a SYN cookie is none.
+func (a *attempt) suspicious(o Outcome) bool {
+	return a.syns == 1 && (o == GaveUp || o == HalfOpen && a.has(overheard))
 }
 
 func (a *attempt) letIn() Outcome {

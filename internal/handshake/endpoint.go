@@ -87,8 +87,8 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	if o.Failed() {
 		e.losers.add(at, &a.client)
 	}
-	if a.syns == 1 && (o == GaveUp || o == HalfOpen) {
-		e.flood.add(at, hash, o)
+	if a.suspicious(o) {
+		e.flood.add(at, hash, o == HalfOpen)
 	}
 }
 

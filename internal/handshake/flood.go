@@ -16,24 +16,26 @@ const (
 	floodLeast    = 1000 // attempts within the period
 	floodSample   = 100  // from here on the addresses are counted
 	floodOrder    = 16   // bits of the address map: 8 KiB
-	floodHalfOpen = 50   // least number of SYN-ACKs that nobody answered
+	floodSilent   = 50   // least number of SYN-ACKs that nobody answered
+	floodDistinct = .5   // least number of addresses to an attempt
 )
 
 // floodWatch counts, for one port, what a flood consists of.
 type floodWatch struct {
 	begin   time.Duration
 	suspect uint64 // attempts that came to nothing after a single SYN
-	counted uint64 // of these, those whose address is in sources
-	silent  uint64 // of these, those that were sent a SYN-ACK
+	silent  uint64 // of these, those that were observed not to answer a SYN-ACK
+	counted uint64 // of the suspects, those whose address is in sources
 	sources *distinct
 	last    *Flood // of the period before
 }
 
-// add takes in an attempt that came to nothing after a single SYN.
-func (f *floodWatch) add(at time.Duration, hash uint64, o Outcome) {
+// add takes in an attempt that came to nothing after a single SYN; silent, that
+// it was sent a SYN-ACK and was observed not to answer.
+func (f *floodWatch) add(at time.Duration, hash uint64, silent bool) {
 	f.rotate(at)
 	f.suspect++
-	if o == HalfOpen {
+	if silent {
 		f.silent++
 	}
 	if f.suspect < floodSample {
@@ -65,12 +67,12 @@ func (f *floodWatch) rotate(at time.Duration) {
 // accept queue is full no SYN is answered, and clients with a short connect
 // timeout send a single one, too.
 func (f *floodWatch) judge() *Flood {
-	if f.suspect < floodLeast || f.silent < floodHalfOpen {
+	if f.suspect < floodLeast || f.silent < floodSilent {
 		return nil
 	}
 	different := f.sources.count()
 	full := f.sources.set >= len(f.sources.bits)*63 // nearly all bits: more than can be counted
-	if !full && different < .8*float64(f.counted) {
+	if !full && different < floodDistinct*float64(f.counted) {
 		return nil
 	}
 	share := min(different/float64(f.counted), 1)

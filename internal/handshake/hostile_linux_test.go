@@ -111,7 +111,7 @@ func TestSpoofedFlood(t *testing.T) {
 	require.LessOrEqual(t, float64(counted), packets*1.01)
 	require.GreaterOrEqual(t, float64(counted+r.Lost), packets*.99, "each was counted, or is reported as lost")
 	require.Less(t, float64(e.Clients[Connected]), packets*.001, "nobody answered: %v", e.Clients)
-	require.Greater(t, float64(e.Flood.Sources), .8*float64(min(e.Flood.Attempts, 131_072)))
+	require.Greater(t, float64(e.Flood.Sources), .4*float64(e.Flood.Attempts))
 }
 
 // Memory under a flood of a million addresses.

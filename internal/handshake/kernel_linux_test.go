@@ -170,13 +170,6 @@ func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) Endpoint {
 	return found
 }
 
-func sumOf(clients [NumOutcomes]uint64) (n uint64) {
-	for _, c := range clients {
-		n += c
-	}
-	return n
-}
-
 func (e *Endpoint) String() string { return fmt.Sprintf("%+v", *e) }
 
 // A listener with backlog 5 that never accepts: six clients are in, whatever

@@ -27,7 +27,8 @@ func attempts(t *testing.T) int {
 
 // Many clients, one after the other and as fast as they can, so that each of
 // the system's 28,232 ports is used again and again: a third meets a server that
-// takes them, a third a full queue, a third nothing. They count themselves.
+// takes them, a third a full queue, a third nothing. They count themselves: those that gave
+// up and were refused exactly.
 func TestManyClients(t *testing.T) {
 	n := attempts(t)
 	ns := nettest.Namespace(t)
@@ -42,6 +43,10 @@ func TestManyClients(t *testing.T) {
 	want := make(map[netip.AddrPort][NumOutcomes]uint64)
 	ns.Do(func() {
 		for i := range n {
+			if i%500 == 0 { // the ring holds some thousand packets, and this machine may be busy
+				_, err := tap.Report()
+				require.NoError(t, err)
+			}
 			to := []netip.AddrPort{open.Addr, full.Addr, closed}[i%3]
 			counts := want[to]
 			counts[one(t, to, to == full.Addr)]++
@@ -50,7 +55,12 @@ func TestManyClients(t *testing.T) {
 	})
 	for to, counts := range want {
 		got := decided(t, tap, to, sumOf(counts))
-		require.Equal(t, counts, got.Clients, to.String())
+		for _, exact := range []Outcome{GaveUp, Refused, Stalled, Reset, HalfOpen} {
+			require.Equal(t, counts[exact], got.Clients[exact], "%v at %v: %v, by their own count %v", exact, to, got.Clients, counts)
+		}
+		// Where the client sees a delay below a second the kernel may have repeated its
+		// SYN-ACK all the same.
+		require.InDelta(t, counts[Connected], got.Clients[Connected], .001*float64(counts[Connected]), "%v", to)
 	}
 	t.Logf("%d clients: %v", n, want)
 }

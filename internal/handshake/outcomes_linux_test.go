@@ -254,6 +254,23 @@ func TestPortsChange(t *testing.T) {
 	decided(t, tap, first, 3)
 }
 
+// A small ring does as well, at this pace.
+func TestSmallRing(t *testing.T) {
+	t.Parallel()
+	ns := nettest.Namespace(t)
+	w := world{ns, ns, netip.MustParseAddr("127.0.0.1")}
+	var tap *Tap
+	ns.Do(func() {
+		var err error
+		tap, err = Open(TapOptions{Ports: []uint16{8080}, Small: true})
+		require.NoError(t, err)
+	})
+	defer tap.Close()
+	to := netip.AddrPortFrom(w.addr, 8080)
+	settled(t, w.connect(t, to, 900))
+	require.EqualValues(t, 900, decided(t, tap, to, 900).Clients[Refused])
+}
+
 func TestNeedsCapNetRaw(t *testing.T) {
 	if nobody, _ := nettest.AsNobody(t, ""); !nobody {
 		return

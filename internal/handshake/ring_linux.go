@@ -20,6 +20,7 @@ import (
 const (
 	blockSize   = 1 << 17
 	blocks      = 8
+	blocksSmall = 2
 	frameSize   = 256 // a multiple of TPACKET_ALIGNMENT; V3 packs packets regardless
 	retireAfter = 40 * time.Millisecond
 )
@@ -31,19 +32,23 @@ type ring struct {
 	file   *os.File
 	conn   syscall.RawConn
 	memory []byte
+	blocks int
 	next   int // block
 	lost   uint64
 }
 
 // openRing opens it in the network namespace of the calling thread. It needs
 // CAP_NET_RAW.
-func openRing(program []bpf.Instruction) (*ring, error) {
+func openRing(program []bpf.Instruction, small bool) (*ring, error) {
 	// Protocol 0: nothing arrives before the filter is there and bind is called.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("handshake: packet socket: %w", err)
 	}
-	r := &ring{file: os.NewFile(uintptr(fd), "packet ring")}
+	r := &ring{file: os.NewFile(uintptr(fd), "packet ring"), blocks: blocks}
+	if small {
+		r.blocks = blocksSmall
+	}
 	if err := r.setUp(fd, program); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -58,13 +63,13 @@ func (r *ring) setUp(fd int, program []bpf.Instruction) (err error) {
 		return fmt.Errorf("handshake: TPACKET_V3: %w", err)
 	}
 	request := unix.TpacketReq3{
-		Block_size: blockSize, Block_nr: blocks, Frame_size: frameSize, Frame_nr: blocks * blockSize / frameSize,
+		Block_size: blockSize, Block_nr: uint32(r.blocks), Frame_size: frameSize, Frame_nr: uint32(r.blocks * blockSize / frameSize),
 		Retire_blk_tov: uint32(retireAfter.Milliseconds()),
 	}
 	if err := unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &request); err != nil {
-		return fmt.Errorf("handshake: ring of %d bytes: %w", blocks*blockSize, err)
+		return fmt.Errorf("handshake: ring of %d bytes: %w", r.blocks*blockSize, err)
 	}
-	r.memory, err = unix.Mmap(fd, 0, blocks*blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	r.memory, err = unix.Mmap(fd, 0, r.blocks*blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("handshake: map the ring: %w", err)
 	}
@@ -123,7 +128,7 @@ const (
 // read calls packet for what the kernel has handed over; false if that was
 // nothing.
 func (r *ring) read(packet func(stamp time.Duration, b []byte, link Link)) (any bool) {
-	for range blocks {
+	for range r.blocks {
 		block := r.memory[r.next*blockSize:][:blockSize]
 		status := (*uint32)(unsafe.Pointer(&block[blockStatus])) // aligned: mmap's pages
 		if atomic.LoadUint32(status)&unix.TP_STATUS_USER == 0 {
@@ -131,7 +136,7 @@ func (r *ring) read(packet func(stamp time.Duration, b []byte, link Link)) (any 
 		}
 		walk(block, packet)
 		atomic.StoreUint32(status, unix.TP_STATUS_KERNEL)
-		r.next = (r.next + 1) % blocks
+		r.next = (r.next + 1) % r.blocks
 		any = true
 	}
 	return any

@@ -155,6 +155,12 @@ func TestOutcomes(t *testing.T) {
 			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
 			s.in(flagRST, s.isn+1, 0)
 		}, Connected, 0},
+		{"the same the other way round", func(s *script) {
+			s.syn()
+			s.synAck()
+			s.in(flagRST, s.isn+1, 0)
+			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
+		}, Connected, 0},
 		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(flagRST, s.isn+1, 0) }, GaveUp, 0},
 		{"a stalled client that loses patience", func(s *script) {
 			s.syn()
@@ -230,6 +236,13 @@ func TestOutcomes(t *testing.T) {
 			}
 		})
 	}
+}
+
+func sumOf(clients [NumOutcomes]uint64) (n uint64) {
+	for _, c := range clients {
+		n += c
+	}
+	return n
 }
 
 // A client that uses its port again within a minute is another client, and its
@@ -399,6 +412,10 @@ func TestFlood(t *testing.T) {
 
 	s := newScript(t, Options{})
 	cookies(s)
+	require.Nil(t, attack(s, 5000, func(c *script) { c.syn(); c.synAck() }), "nobody looked whether they answer")
+
+	s = newScript(t, Options{})
+	s.tracker.Widen(true)
 	flood := attack(s, 5000, func(c *script) { c.syn(); c.synAck() })
 	require.NotNil(t, flood)
 	require.EqualValues(t, 5000, flood.Attempts)
@@ -412,7 +429,11 @@ func TestFlood(t *testing.T) {
 	s = newScript(t, Options{})
 	require.Nil(t, attack(s, 5000, func(c *script) { c.syn(); c.synAck() }), "a burst that is let in")
 	s = newScript(t, Options{})
+	s.tracker.Widen(true)
 	cookies(s)
+	require.Nil(t, attack(s, 5000, func(c *script) { c.syn(); c.synAck(); c.acked() }), "a burst that is let in with cookies")
+	s = newScript(t, Options{})
+	s.tracker.Widen(true)
 	require.Nil(t, attack(s, 5000, func(c *script) {
 		c.from = netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(c.isn))
 		c.syn()

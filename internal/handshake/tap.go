@@ -15,6 +15,9 @@ type TapOptions struct {
 	// Addresses are the namespace's own. Without it the clients of an address that
 	// the namespace only forwards to are counted as well.
 	Addresses func() ([]netip.Addr, error)
+	// Small takes a ring of a quarter of a megabyte instead of one, where there
+	// are many taps.
+	Small bool
 }
 
 // Report is what a Tap has counted since it was opened.

@@ -56,7 +56,7 @@ func Open(o TapOptions) (*Tap, error) {
 		t.cookies, _ = o.Cookies()
 	}
 	var err error
-	if t.ring, err = openRing(filter(t.ports, false)); err != nil {
+	if t.ring, err = openRing(filter(t.ports, false), o.Small); err != nil {
 		return nil, err
 	}
 	go t.run()

@@ -244,7 +244,7 @@ func (t *Tracker) Advance(at time.Duration) {
 func (t *Tracker) judge(at time.Duration, a *attempt) {
 	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)))
 	hash := uint64(0)
-	if a.syns == 1 && (o == GaveUp || o == HalfOpen) {
+	if a.suspicious(o) {
 		hash = t.table.hash(&key{client: a.client})
 	}
 	t.endpoints[a.endpoint].close(at, a, o, hash)
