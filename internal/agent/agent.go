@@ -36,6 +36,9 @@ type Options struct {
 	Hangups   <-chan os.Signal            // SIGHUPs, each of which reloads; may be nil
 	Stopping  <-chan struct{}             // closed when the agent is told to end, see Linger; may be nil
 
+	// Healthy says what of the agent itself has stopped; nil: nothing is asked.
+	Healthy func() error
+
 	Log *slog.Logger
 	Now func() time.Time
 }

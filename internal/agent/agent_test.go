@@ -216,3 +216,14 @@ func TestPprofBehindItsFlag(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, w.Body.String(), "goroutine profile")
 }
+
+// An agent whose clocks have stopped says so; it is the agent's own state.
+func TestHealthyIsTheAgentsOwnState(t *testing.T) {
+	w := httptest.NewRecorder()
+	serveHealthy(w, func() error { return errors.New("the accept queues have not been sampled for 30s") })
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Contains(t, w.Body.String(), "not been sampled")
+	w = httptest.NewRecorder()
+	serveHealthy(w, func() error { return nil })
+	require.Equal(t, http.StatusOK, w.Code)
+}

@@ -23,9 +23,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	mux.Handle("GET /api/v1/snapshot", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)
 	})))
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, "tcpdiag is healthy\n")
-	})
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { serveHealthy(w, o.Healthy) })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), unready, o.Stopping) })
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
 	mux.Handle("GET /{$}", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -38,6 +36,18 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	}
 	return secured(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// serveHealthy says whether the agent itself goes on, and nothing of the servers
+// that it watches: an overload must not restart it.
+func serveHealthy(w http.ResponseWriter, healthy func() error) {
+	if healthy != nil {
+		if err := healthy(); err != nil {
+			reply(w, http.StatusServiceUnavailable, err.Error()+"\n")
+			return
+		}
+	}
+	reply(w, http.StatusOK, "tcpdiag is healthy\n")
 }
 
 // serveReady says 200 from the first scan until the agent is told to end.

@@ -59,6 +59,7 @@ type Connections struct {
 	Abandoned    int            `json:"abandoned"`        // of client_closed: with a request that nobody has read
 	Silent       *int           `json:"silent,omitempty"` // of idle, where there are any: have sent nothing since they were connected
 	Partial      bool           `json:"partial,omitempty"`
+	AgeSeconds   *float64       `json:"age_seconds,omitempty"` // since they were read
 	States       map[string]int `json:"states,omitempty"`
 }
 
@@ -87,6 +88,7 @@ type Drops struct {
 	Cause     string `json:"cause,omitempty"`
 	Packet    string `json:"packet"`
 	Packets   uint64 `json:"packets"`
+	Evidence  string `json:"evidence,omitempty"` // what the cause rests on: acceptor, files, process, phases
 	Estimated bool   `json:"estimated"`
 }
 
@@ -166,6 +168,7 @@ func newConnections(c *model.Connections) *Connections {
 		silent = &c.Silent
 	}
 	return &Connections{
+		AgeSeconds:   seconds(c.Age),
 		Accepted:     c.Accepted,
 		Waiting:      c.Phases[model.Waiting],
 		InService:    c.Phases[model.InService],
@@ -206,7 +209,7 @@ func newLosses(l *model.Losses) *Losses {
 		WorstCase:         orEmpty(l.WorstCase),
 	}
 	for _, d := range l.By {
-		out.By = append(out.By, Drops{Cause: string(d.Cause), Packet: string(d.Packet), Packets: d.Packets, Estimated: d.Estimated})
+		out.By = append(out.By, Drops{Cause: string(d.Cause), Packet: string(d.Packet), Packets: d.Packets, Evidence: string(d.Evidence), Estimated: d.Estimated})
 	}
 	return out
 }

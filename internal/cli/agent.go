@@ -135,6 +135,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	defer s.Close()
 	web := o.web
 	web.Log, web.Now, web.Hangups, web.Stopping = log, time.Now, hangups, stopping
+	web.Healthy = s.Healthy
 	if o.config != "" {
 		web.Reload = func(ctx context.Context) error { return o.reload(ctx, s, given) }
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ const nodePort = 28080
 type node struct {
 	*Sampler
 	now    time.Time
+	clock  atomic.Pointer[time.Time] // now, as of the latest scan, for what runs beside
 	faults *faults
 }
 
@@ -41,13 +43,14 @@ func newNode(t testing.TB, change func(*Options)) *node {
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	n := &node{now: time.Now(), faults: newFaults()}
+	n.clock.Store(new(n.now))
 	opt := Defaults()
 	opt.AllNamespaces, opt.Ports, opt.MaxListeners = true, []uint16{nodePort}, 0
 	opt.Now = func() time.Time { return n.now }
 	if change != nil {
 		change(&opt)
 	}
-	servers := discovery.NewDiscoverer(proc, discovery.WithClock(opt.Now)) // forgets what ended ten minutes ago
+	servers := discovery.NewDiscoverer(proc, discovery.WithClock(func() time.Time { return *n.clock.Load() })) // forgets what ended ten minutes ago
 	n.Sampler, err = New(n.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: servers}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
@@ -58,6 +61,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 func (n *node) scan(t *testing.T) *model.Snapshot {
 	t.Helper()
 	n.now = n.now.Add(time.Minute)
+	n.clock.Store(new(n.now))
 	require.NoError(t, n.Scan(context.Background()))
 	return n.Snapshot()
 }

@@ -152,7 +152,7 @@ func TestClosedLabelSetsExistAtZero(t *testing.T) {
 	for _, cause := range model.DropCauses() {
 		for _, packet := range []model.Packet{model.PacketSYN, model.PacketACK, model.PacketUnknown} {
 			value, ok := drops["cause="+string(cause)+",packet="+string(packet)]
-			occurs := cause != model.CauseAcceptQueue && (cause != model.CauseSynBacklog || packet != model.PacketACK)
+			occurs := cause != model.CauseSynBacklog || packet != model.PacketACK
 			require.Equal(t, occurs, ok, "%s %s", cause, packet)
 			require.Zero(t, value)
 		}
@@ -165,7 +165,7 @@ func TestClosedLabelSetsExistAtZero(t *testing.T) {
 func TestADropCauseNeedsItsEvidence(t *testing.T) {
 	all := []string{
 		"max_connections", "keep_alive_idle", "open_files", "jvm_pause",
-		"cpu_throttled", "cpu_saturated", "slow_accept", "syn_backlog",
+		"cpu_throttled", "cpu_saturated", "slow_accept", "syn_backlog", "accept_queue",
 	}
 	tests := map[string]struct {
 		change func(*model.Listener)
@@ -173,8 +173,8 @@ func TestADropCauseNeedsItsEvidence(t *testing.T) {
 		has    []string
 	}{
 		"everything known":    {func(*model.Listener) {}, nil, nil},
-		"no connector":        {func(l *model.Listener) { l.Connector = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
-		"limit not known":     {func(l *model.Listener) { l.Connector.MaxConnections = nil }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"no connector":        {func(l *model.Listener) { l.Connector = nil }, nil, nil},
+		"limit not known":     {func(l *model.Listener) { l.Connector.MaxConnections = nil }, nil, nil},
 		"no limit":            {func(l *model.Listener) { l.Connector.MaxConnections.Value = -1 }, []string{"max_connections", "keep_alive_idle"}, nil},
 		"TLS":                 {func(l *model.Listener) { l.Connector.TLS = true }, []string{"keep_alive_idle"}, nil},
 		"HTTP/2":              {func(l *model.Listener) { l.Connector.HTTP2 = true }, []string{"keep_alive_idle"}, nil},
@@ -182,8 +182,8 @@ func TestADropCauseNeedsItsEvidence(t *testing.T) {
 		"no cgroup":           {func(l *model.Listener) { l.Process.CPUThrottled = nil }, []string{"cpu_throttled"}, nil},
 		"no open files":       {func(l *model.Listener) { l.Process.OpenFiles = nil }, []string{"open_files"}, nil},
 		"no open files limit": {func(l *model.Listener) { l.Process.OpenFilesLimit = nil }, []string{"open_files"}, nil},
-		"no JVM":              {func(l *model.Listener) { *l = plain(8080) }, []string{"max_connections", "keep_alive_idle", "slow_accept", "jvm_pause"}, []string{"accept_queue"}},
-		"stopped":             {func(l *model.Listener) { *l = plain(8080); l.Process.Stopped = true }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, []string{"accept_queue"}},
+		"no JVM":              {func(l *model.Listener) { *l = plain(8080) }, []string{"max_connections", "keep_alive_idle", "slow_accept", "jvm_pause"}, nil},
+		"stopped":             {func(l *model.Listener) { *l = plain(8080); l.Process.Stopped = true }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, nil},
 		"no owner": {func(l *model.Listener) { l.Process = nil }, []string{
 			"open_files", "jvm_pause", "cpu_throttled", "cpu_saturated",
 		}, nil},

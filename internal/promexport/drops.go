@@ -94,10 +94,10 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 	told := k != nil && k.MaxConnections != nil
 	limited := told && k.MaxConnections.Value >= 0
 	switch cause {
-	case model.CauseMaxConnections:
-		return limited
+	case model.CauseMaxConnections: // a JVM's acceptor shows it whatever is known of the limit
+		return limited || !told && p != nil && isJVM(p, k)
 	case model.CauseKeepAliveIdle: // never claimed from unclassified connections
-		return limited && !k.TLS && !k.HTTP2
+		return (limited || !told && p != nil && isJVM(p, k)) && (k == nil || !k.TLS && !k.HTTP2)
 	case model.CauseOpenFiles:
 		return p != nil && p.OpenFiles != nil && p.OpenFilesLimit != nil
 	case model.CauseJVMPause:
@@ -107,10 +107,8 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 	case model.CauseCPUSaturated:
 		return p != nil && p.RunDelay != nil
 	case model.CauseSlowAccept: // what else could have filled the queue is known
-		return told
-	case model.CauseAcceptQueue: // and here it is not
-		return !told
-	default: // syn_backlog needs the listener alone
+		return told || p != nil && isJVM(p, k)
+	default: // syn_backlog needs the listener alone, accept_queue that nothing else could be read
 		return true
 	}
 }

@@ -24,26 +24,27 @@ const (
 )
 
 type listenerMetrics struct {
-	info        *metric
-	length      *metric
-	capacity    *metric
-	peak        *metric
-	fill        *metric
-	fullSeconds *metric
-	oldestWait  *metric
-	synBacklog  *metric
-	connections *metric
-	reset       *metric
-	dropped     *metric
-	abandoned   *metric
-	queueResets *metric
-	status      *metric
-	verdict     *metric
-	clients     *metric
-	outcomes    *metric
-	delays      *metric
-	usedRatio   *metric
-	members     *metric
+	info           *metric
+	length         *metric
+	capacity       *metric
+	peak           *metric
+	fill           *metric
+	fullSeconds    *metric
+	oldestWait     *metric
+	synBacklog     *metric
+	connections    *metric
+	reset          *metric
+	connectionsAge *metric
+	dropped        *metric
+	abandoned      *metric
+	queueResets    *metric
+	status         *metric
+	verdict        *metric
+	clients        *metric
+	outcomes       *metric
+	delays         *metric
+	usedRatio      *metric
+	members        *metric
 }
 
 func newListenerMetrics(c *catalogue) listenerMetrics {
@@ -75,6 +76,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 		connections: c.gauge("tcpdiag_listener_connections",
 			"Accepted connections by phase: waiting, in_service, sending, idle, client_closed, unclassified. The sum is all that are accepted; absent while not all sockets can be counted.",
 			"listener", "netns", "phase"),
+		connectionsAge: c.gauge("tcpdiag_listener_connections_age_seconds",
+			"Time since the connections were read: at once in trouble, otherwise as often as there is CPU time for it.",
+			"listener", "netns"),
 		reset: c.gauge("tcpdiag_listener_reset_connections",
 			"Slots of the server that seem held by connections that the client has reset: descriptors of its process without a socket; absent where they cannot be counted.",
 			"listener", "netns"),
@@ -146,6 +150,9 @@ func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 			e.value(m.connections, ls.with(c.fixed.phases[p]), float64(n))
 		}
 		known(e, m.reset, ls, l.Connections.Reset)
+		if age := l.Connections.Age; age != nil {
+			e.value(m.connectionsAge, ls, age.Seconds())
+		}
 	}
 	for s := range model.NumStatuses {
 		e.value(m.status, ls.with(c.fixed.statuses[s]), truth(l.Verdict.Status == s))
