@@ -35,18 +35,17 @@ func newAgentCommand() *cobra.Command {
 	var o agentOptions
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Watch, and export Prometheus metrics",
-		Long: `agent watches the accept queues a hundred times a second and everything else
-once a second, and serves /metrics, /api/v1/snapshot, / (a page for people),
-/-/healthy and /-/ready. Scrapes are answered from memory.
+		Short: "Sample permanently and export Prometheus metrics",
+		Long: `agent samples the accept queues 100 times per second, reads everything else when
+it is needed, and serves /metrics, /api/v1/snapshot, / (a page for people),
+/-/healthy and /-/ready. Requests are answered from memory.
 
-With --config it takes from a file what to watch: targets, their limits and
-labels, intervals (deploy/config/tcpdiag.yml is an example with every key). A
-flag given here beats the file's key of the same name; --port leaves of the
-file's targets the settings of those ports, --pid leaves none. SIGHUP makes it
-read the file again, and so does POST /-/reload with --web.enable-lifecycle. A
-file that is not valid then changes nothing, and
-tcpdiag_config_last_reload_successful says so.`,
+Targets, their limits and labels, and intervals can be configured in a file
+(--config; deploy/config/tcpdiag.yml is an example with every key). A flag
+overrides the file's key of the same name; --port keeps only the file's settings
+of those ports, --pid none of them. SIGHUP reloads the file, and so does POST
+/-/reload with --web.enable-lifecycle. An invalid file changes nothing, and
+tcpdiag_config_last_reload_successful is then 0.`,
 		Example: `  tcpdiag agent
   tcpdiag agent --port 8080 --port 8443
   tcpdiag agent --all-namespaces                  # one for all containers of a machine, as root
@@ -74,16 +73,16 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	def := observer.Defaults()
 	o.register(flags)
 	flags.StringArrayVar(&o.web.Listen, "web.listen-address", []string{":10889"}, "address to serve on (repeatable)")
-	flags.BoolVar(&o.web.SystemdSocket, "web.systemd-socket", false, "serve on the sockets that systemd passed instead")
+	flags.BoolVar(&o.web.SystemdSocket, "web.systemd-socket", false, "serve on the sockets that systemd passes, instead of --web.listen-address")
 	flags.StringVar(&o.web.ConfigFile, "web.config.file", "", "exporter-toolkit web configuration: TLS, basic auth")
-	flags.StringVar(&o.config, "config", "", "file that says what to watch (YAML); a flag given beats it")
-	flags.BoolVar(&o.checkConfig, "check-config", false, "only tell whether the file of --config is valid, by the exit code: 0 yes, 1 no")
-	flags.BoolVar(&o.web.Lifecycle, "web.enable-lifecycle", false, "let POST /-/reload read the file of --config again")
+	flags.StringVar(&o.config, "config", "", "configuration file of targets (YAML); flags override it")
+	flags.BoolVar(&o.checkConfig, "check-config", false, "check the file of --config and exit: 0 valid, 1 not")
+	flags.BoolVar(&o.web.Lifecycle, "web.enable-lifecycle", false, "allow POST /-/reload to reload the file of --config")
 	flags.BoolVar(&o.web.Profile, "web.enable-pprof", false, "serve /debug/pprof")
-	flags.DurationVar(&o.sampleInterval, "sample-interval", def.SampleInterval, "time between two looks at the accept queues")
-	flags.DurationVar(&o.scanInterval, "scan-interval", def.ScanInterval, "time between two looks at everything; longer by itself when a look is dear")
-	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "watch and export at most so many listeners, count the rest")
-	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 0, "go on for so long after the signal to end, so that the end of the server beside it is scraped; a second signal ends it")
+	flags.DurationVar(&o.sampleInterval, "sample-interval", def.SampleInterval, "time between two samples of the accept queues")
+	flags.DurationVar(&o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
+	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "maximum number of listeners to export; the rest is only counted")
+	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }

@@ -33,11 +33,11 @@ func newDemoCommand() *cobra.Command {
 	o := demoOptions{server: demo.ServerOptions{Address: "127.0.0.1:0"}}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work: a server with Tomcat's limits, a burst, and the verdict",
-		Long: `demo starts an HTTP server that admits like Tomcat (a latch before accept, listen
-with the backlog, a pool of workers), sends more clients than it has room for,
-and lets the agent say what happens. The queues are the kernel's own, on
-loopback. It ends by itself, or on Ctrl-C.`,
+		Short: "Overload an embedded server with Tomcat's limits and report on it",
+		Long: `demo starts an HTTP server with Tomcat's limits (a latch before accept, listen
+with a backlog, a pool of workers), sends it more clients than it has room for,
+and shows what tcpdiag reports. The queues are the kernel's own, on loopback.
+It ends by itself, or on Ctrl-C.`,
 		Example: `  tcpdiag demo
   tcpdiag demo --clients 26                       # exactly as many as there is room for
   tcpdiag demo --max-threads 1 --max-connections 1 --accept-count 1 --clients 10
@@ -51,12 +51,12 @@ loopback. It ends by itself, or on Ctrl-C.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.server.MaxConnections, "max-connections", 20, "connections accepted at once")
+	flags.IntVar(&o.server.MaxConnections, "max-connections", 20, "connections that the server accepts at once")
 	flags.IntVar(&o.server.AcceptCount, "accept-count", 5, "backlog given to listen(2)")
-	flags.IntVar(&o.server.MaxThreads, "max-threads", 4, "requests worked on at once")
+	flags.IntVar(&o.server.MaxThreads, "max-threads", 4, "requests that it works on at once")
 	flags.IntVar(&o.clients, "clients", 40, "clients that connect at the same moment, each with one request")
 	flags.DurationVar(&o.server.ServiceTime, "service-time", 2*time.Second, "how long a request takes")
-	flags.DurationVar(&o.lasts, "for", 20*time.Second, "the longest it may last")
+	flags.DurationVar(&o.lasts, "for", 20*time.Second, "maximum duration")
 	flags.StringVar(&o.listen, "web.listen-address", "127.0.0.1:10889", "address of /metrics; any free port when it is taken")
 	return cmd
 }

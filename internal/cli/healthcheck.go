@@ -31,7 +31,7 @@ func newHealthcheckCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
-		Short: "Ask an agent whether it serves; for HEALTHCHECK in an image without a shell",
+		Short: "Check a running agent, for HEALTHCHECK in an image without a shell",
 		Long: `healthcheck asks /-/healthy of a running agent, waits at most 2 s, and exits with
 0 or 1. It never tells anything of Tomcat's state. Like the kubelet it does not
 verify the certificate behind https, and sends no password: an agent that asks

@@ -31,14 +31,14 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tcpdiag",
-		Short: "Tell why a Tomcat's clients are refused, reset or timed out",
-		Long: `tcpdiag tells why clients of a Tomcat are refused, reset or timed out, which
-limit does it, and what to change. It reads what the kernel already knows
+		Short: "Report why clients of a Tomcat are refused, reset or timed out",
+		Long: `tcpdiag reports why clients of a Tomcat are refused, reset or timed out, which
+limit is the cause, and what to change. It reads what the kernel already knows
 (netlink sock_diag, /proc) and what the application's configuration says.`,
-		Example: `  tcpdiag snapshot                 one look at every Tomcat here: verdict and advice
-  tcpdiag snapshot --port 8080     one listener, whatever it is
-  tcpdiag watch                    the same again and again, with its past
-  tcpdiag agent                    watch and export Prometheus metrics on :10889
+		Example: `  tcpdiag snapshot                 every Tomcat here: verdict and advice
+  tcpdiag snapshot --port 8080     one listener, whatever server it is
+  tcpdiag watch                    the same every second, with its history
+  tcpdiag agent                    sample and export Prometheus metrics on :10889
   tcpdiag demo                     see it work, with nothing else installed`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

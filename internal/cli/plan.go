@@ -32,16 +32,16 @@ func newPlanCommand() *cobra.Command {
 	}}
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Tell before a load test which clients would fail, and what would serve all",
-		Long: `plan simulates a load on a Tomcat: the SYNs and their repetition by Linux, the
-accept queue of acceptCount + 1, the connections, the threads, the patience of
-the clients. It tells what the clients would see, when each stage fills and
-drains, and the least limits under which nobody fails. Nothing is sent.
+		Short: "Predict before a load test which clients fail, and what would serve all",
+		Long: `plan simulates a load on a Tomcat: SYNs and how Linux repeats them, the accept
+queue of acceptCount + 1, the connections, the threads, a backend behind them,
+and the timeouts of the clients. It prints what the clients would see, when each
+stage fills and drains, and the smallest limits with which no client fails. It
+sends nothing.
 
-Each request comes on a connection of its own (no keep-alive) and keeps a thread
-for the service time. A client that gives up frees nothing: its request keeps
-its place and is worked on all the same, as Tomcat does. accept() is taken to be
-instant.`,
+Each request uses its own connection (no keep-alive) and holds a thread for the
+service time. A client that gives up frees nothing: its request keeps its place
+and is executed, as in Tomcat. accept() is assumed to take no time.`,
 		Example: `  tcpdiag plan --requests 10000 --service-time 5s --threads 1000 --connect-timeout 900ms
   tcpdiag plan --rate 4000 --duration 30s --service-time 60ms --client-timeout 5s --connect-timeout 5s
   tcpdiag plan --requests 10000 --service-time 5s --from-port 8080
@@ -65,7 +65,7 @@ instant.`,
 func (o *planOptions) register(f *pflag.FlagSet) {
 	in := &o.input
 	f.SortFlags = false
-	f.Var((*wholeNumber)(&in.Requests), "requests", "clients, each with one request; without --rate all at once")
+	f.Var((*wholeNumber)(&in.Requests), "requests", "number of clients, each with one request; without --rate all at once")
 	f.Var((*perSecond)(&in.Rate), "rate", "clients per second, whatever the server does (open loop)")
 	f.Var((*timeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
 	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")

@@ -29,11 +29,11 @@ func newSnapshotCommand() *cobra.Command {
 	var o snapshotOptions
 	cmd := &cobra.Command{
 		Use:   "snapshot",
-		Short: "Look once and tell the verdict in one screen",
-		Long: `snapshot looks twice, an interval apart, samples the accept queues in between,
-and tells for each listener how full every stage is, what was lost, which limit
-is the cause, and what to change. Without --port, --pid or --all it looks at
-every Tomcat on this machine.`,
+		Short: "Report every listener once: verdict and advice on one screen",
+		Long: `snapshot reads everything twice, --interval apart, and samples the accept queues
+in between. For each listener it reports how full every stage is, what was lost,
+which limit is the cause, and what to change. Without --port, --pid or --all it
+reports every Tomcat on this machine.`,
 		Example: `  tcpdiag snapshot
   tcpdiag snapshot --port 8080 --interval 5s
   tcpdiag snapshot --port 8080 --max-connections 8192 --max-threads 200
@@ -49,9 +49,9 @@ every Tomcat on this machine.`,
 		}),
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between the two looks; 0 looks once: no losses, no peak")
+	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses and peaks")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
-	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "tell the worst listener's status by the exit code")
+	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
 	return cmd
 }
 

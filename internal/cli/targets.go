@@ -35,10 +35,10 @@ type targets struct {
 type limits struct{ maxConnections, acceptCount, maxThreads limit }
 
 func (t *targets) register(flags *pflag.FlagSet) {
-	flags.Var(&t.ports, "port", "look at this port, and expect a listener on it (repeatable)")
-	flags.Var(&t.pids, "pid", "look at the listeners of this process, in its network namespace (repeatable)")
-	flags.BoolVar(&t.all, "all", false, "look at every listener, not only Tomcat's")
-	flags.BoolVar(&t.allNetNS, "all-namespaces", false, "look into every network namespace that has a process; a --port is then expected only where something has listened on it since tcpdiag started, but a snapshot that finds it nowhere says down")
+	flags.Var(&t.ports, "port", "port to report; \"down\" if nothing listens on it (repeatable)")
+	flags.Var(&t.pids, "pid", "process whose listeners are reported, in its network namespace (repeatable)")
+	flags.BoolVar(&t.all, "all", false, "report every listener, not only Tomcat's")
+	flags.BoolVar(&t.allNetNS, "all-namespaces", false, "report the listeners of every network namespace that has a process; a --port then counts as down only where something has listened on it before")
 	t.limits.maxConnections.least, t.limits.acceptCount.least, t.limits.maxThreads.least = -1, 1, 1
 	flags.Var(&t.limits.maxConnections, "max-connections", "Tomcat's maxConnections, -1 for no limit (default: discovered)")
 	flags.Var(&t.limits.acceptCount, "accept-count", "Tomcat's acceptCount as configured (default: discovered)")

@@ -27,15 +27,15 @@ func newWatchCommand() *cobra.Command {
 	var o watchOptions
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "Look again and again, beside a load test",
-		Long: `watch shows on a terminal what snapshot shows, anew every interval, with each
-stage's past above it: the most that was seen within every interval, from a
-hundred looks a second at the accept queues. The verdict is that of the last
-minute, as the agent's. When it ends it tells each listener's worst moment.
+		Short: "Report continuously, for example beside a load test",
+		Long: `watch shows the screen of snapshot on a terminal and updates it every interval,
+with a history of each stage above it: the highest value within each interval,
+from 100 samples of the accept queue per second. As in the agent, the verdict
+covers the last minute. At its end it prints each listener's worst moment.
 
-Where the output is no terminal it writes a line for each listener and interval,
-with the packets dropped since the line before; --output json writes a document
-of snapshot's kind on a line.`,
+If the output is not a terminal it writes one line for each listener and
+interval, with the packets dropped since the line before. --output json writes
+one snapshot document per line.`,
 		Example: `  tcpdiag watch
   tcpdiag watch --port 8080 --interval 200ms
   tcpdiag watch --port 8080 --for 5m | tee load-test.txt
@@ -49,8 +49,8 @@ of snapshot's kind on a line.`,
 		}),
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between two looks at everything")
-	cmd.Flags().DurationVar(&o.lasts, "for", 0, "end by itself after so long; 0: on q or Ctrl-C")
+	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between two updates")
+	cmd.Flags().DurationVar(&o.lasts, "for", 0, "end after this time; 0: on q or Ctrl-C")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text (a screen on a terminal that can show one, else lines), lines or json")
 	return cmd
 }
