@@ -76,6 +76,9 @@ func (a *Agent) Get(ctx context.Context, path string) (string, error) {
 	return string(body), err
 }
 
+// Patience is how long Get waits from now on.
+func (a *Agent) Patience(d time.Duration) { a.client = &http.Client{Timeout: d} }
+
 // Metric is the value of the first series of that name.
 func (a *Agent) Metric(ctx context.Context, name string) (float64, error) {
 	body, err := a.Get(ctx, "/metrics")

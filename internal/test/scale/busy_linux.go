@@ -20,7 +20,7 @@ func (s *scale) busy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent, err := crowd.StartAgent(ctx, s.Tcpdiag, append(l.flags(), pids(servers)...)...)
+	agent, err := s.startAgent(ctx, append(l.flags(), pids(servers)...)...)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (s *scale) busy(ctx context.Context) error {
 		return err
 	}
 	defer spinning.Stop()
-	patients, share, err := trouble(ctx, agent, servers[:1])
+	patients, share, err := s.trouble(ctx, agent, servers[:1])
 	if err != nil {
 		return err
 	}

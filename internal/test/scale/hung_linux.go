@@ -107,7 +107,7 @@ func (s *scale) hung(ctx context.Context) error {
 	const what = "the discovery of one process does not end"
 	flags := append(append(l.flags(), pids(servers)...), "--pid", fmt.Sprint(tomcat.Process.Pid))
 	started := time.Now()
-	agent, err := crowd.StartAgent(ctx, s.Tcpdiag, flags...)
+	agent, err := s.startAgent(ctx, flags...)
 	if err != nil {
 		s.report.add(row{Scenario: "H6", What: what + ": ready after the start", Budget: "≤ 2 s", Ours: "not within 30 s"})
 		if agent != nil {
@@ -117,7 +117,7 @@ func (s *scale) hung(ctx context.Context) error {
 	}
 	ready := time.Since(started)
 	s.report.add(row{Scenario: "H6", What: what + ": ready after the start", Budget: "≤ 2 s", Ours: seconds(ready), Met: ready <= 2*time.Second})
-	patients, share, err := trouble(ctx, agent, servers)
+	patients, share, err := s.trouble(ctx, agent, servers)
 	if err == nil {
 		s.report.add(troubleRows("H6", what+", another in trouble", patients, share)...)
 	}

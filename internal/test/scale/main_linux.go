@@ -62,7 +62,12 @@ func run(ctx context.Context, o options) error {
 	if o.Out, err = filepath.Abs(o.Out); err != nil {
 		return err
 	}
+	if o.Profiles != "" {
+		if o.Profiles, err = filepath.Abs(o.Profiles); err != nil {
+			return err
+		}
+	}
 	return crowd.Enter(ctx, worldVariable, "-only", o.Only, "-sockets", strconv.Itoa(o.Sockets),
 		"-namespaces", strconv.Itoa(o.Namespaces), "-ends", strconv.Itoa(o.Ends), "-calm", o.Calm.String(),
-		"-out", o.Out, "-tcpdiag", o.Tcpdiag, "-deadline", o.Deadline.String())
+		"-out", o.Out, "-tcpdiag", o.Tcpdiag, "-profiles", o.Profiles, "-deadline", o.Deadline.String())
 }

@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 	"time"
-
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
 // watched is how many connections H2's server has.
@@ -30,13 +28,13 @@ func (s *scale) million(ctx context.Context) error {
 		return err
 	}
 	defer one.stop()
-	agent, err := crowd.StartAgent(ctx, s.Tcpdiag, append(l.flags(), "--port", fmt.Sprint(port))...)
+	agent, err := s.startAgent(ctx, append(l.flags(), "--port", fmt.Sprint(port))...)
 	if err != nil {
 		return err
 	}
 	defer agent.Stop()
 	half := max(s.Calm/2, time.Second)
-	alone, err := calm(ctx, agent, half)
+	alone, err := s.calm(ctx, agent, half)
 	if err != nil {
 		return err
 	}
@@ -45,7 +43,7 @@ func (s *scale) million(ctx context.Context) error {
 	if err := b.grow(ctx, ends-2*watched); err != nil {
 		return err
 	}
-	among, err := calm(ctx, agent, half)
+	among, err := s.calm(ctx, agent, half)
 	if err != nil {
 		return err
 	}
@@ -55,7 +53,7 @@ func (s *scale) million(ctx context.Context) error {
 		Scenario: "H2", What: "the same against the watched connections alone", Budget: "≤ 1.5 ×", Ours: fmt.Sprintf("%.2f ×", among/alone),
 		Note: percent(alone) + " alone" + note, Met: among <= 1.5*alone,
 	})
-	patients, share, err := trouble(ctx, agent, []*server{one})
+	patients, share, err := s.trouble(ctx, agent, []*server{one})
 	if err != nil {
 		return err
 	}

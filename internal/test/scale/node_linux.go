@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
 // node is H1: a host with many sockets and a server in each of many namespaces,
@@ -21,12 +19,12 @@ func (s *scale) node(ctx context.Context) error {
 	if err := b.grow(ctx, s.Sockets-s.Namespaces*2*15); err != nil {
 		return err
 	}
-	agent, err := crowd.StartAgent(ctx, s.Tcpdiag, append(l.flags(), pids(servers)...)...)
+	agent, err := s.startAgent(ctx, append(l.flags(), pids(servers)...)...)
 	if err != nil {
 		return err
 	}
 	defer agent.Stop()
-	share, err := calm(ctx, agent, s.Calm)
+	share, err := s.calm(ctx, agent, s.Calm)
 	if err != nil {
 		return err
 	}
@@ -36,7 +34,7 @@ func (s *scale) node(ctx context.Context) error {
 		name    string
 		servers []*server
 	}{{"one in trouble", servers[:1]}, {"three in trouble", servers[1:4]}} {
-		patients, share, err := trouble(ctx, agent, group.servers)
+		patients, share, err := s.trouble(ctx, agent, group.servers)
 		if err != nil {
 			return err
 		}

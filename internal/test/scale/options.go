@@ -16,6 +16,7 @@ type options struct {
 	Calm       time.Duration // how long the calm is measured
 	Out        string
 	Tcpdiag    string
+	Profiles   string // folder for profiles of the agent
 	Deadline   time.Duration
 }
 
@@ -28,6 +29,7 @@ func parse() options {
 	flag.DurationVar(&o.Calm, "calm", time.Minute, "how long the calm is measured")
 	flag.StringVar(&o.Out, "out", "internal/test/scale", "folder for RESULTS.md")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
+	flag.StringVar(&o.Profiles, "profiles", "", "folder for the agent's profiles of processor and heap in trouble, and its map of memory (default: none)")
 	flag.DurationVar(&o.Deadline, "deadline", 9*time.Minute, "give up after this long")
 	flag.Parse()
 	return o

@@ -14,7 +14,8 @@ import (
 // scale is the state of a run.
 type scale struct {
 	options
-	report report
+	report   report
+	profiled int // times
 }
 
 // measure runs the scenarios one after the other; each cleans up behind itself.

@@ -57,7 +57,7 @@ func (s *scale) stranger(ctx context.Context) error {
 		return err
 	}
 	defer one.stop()
-	agent, err := crowd.StartAgent(ctx, s.Tcpdiag, append(l.flags(), pids([]*server{one})...)...)
+	agent, err := s.startAgent(ctx, append(l.flags(), pids([]*server{one})...)...)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,8 @@ type patient struct {
 
 // trouble overloads the servers at once and watches what the agent makes of it,
 // and what that takes of a core.
-func trouble(ctx context.Context, agent *crowd.Agent, servers []*server) ([]*patient, float64, error) {
+func (s *scale) trouble(ctx context.Context, agent *crowd.Agent, servers []*server) ([]*patient, float64, error) {
+	defer s.profile(ctx, agent)()
 	var patients []*patient
 	following, stop := context.WithCancel(ctx)
 	var background errgroup.Group
@@ -54,22 +55,20 @@ func trouble(ctx context.Context, agent *crowd.Agent, servers []*server) ([]*pat
 	for _, p := range patients {
 		p.before = p.truth.dropped() - by[p.netns].drops
 	}
-	used, err := crowd.CPUTime(agent.Process.Pid)
+	m, err := s.meter(ctx, agent)
 	if err != nil {
 		return nil, 0, err
 	}
-	start := time.Now()
 	for _, s := range servers {
 		background.Go(s.overload)
 	}
-	for time.Since(start) < troubleFor {
-		if err := examine(ctx, agent, patients); err != nil {
+	for m.elapsed() < troubleFor {
+		if err := examine(ctx, m, patients); err != nil {
 			return nil, 0, err
 		}
 		time.Sleep(troublePoll)
 	}
-	after, err := crowd.CPUTime(agent.Process.Pid)
-	share := float64(after-used) / float64(time.Since(start))
+	share, err := m.share()
 	for i := 0; err == nil && i < len(servers); i++ {
 		err = servers[i].relieve()
 	}
@@ -77,8 +76,8 @@ func trouble(ctx context.Context, agent *crowd.Agent, servers []*server) ([]*pat
 }
 
 // examine holds one answer of the agent against the truth.
-func examine(ctx context.Context, agent *crowd.Agent, patients []*patient) error {
-	by, metricsAt, snapshotAt, err := look(ctx, agent)
+func examine(ctx context.Context, m *meter, patients []*patient) error {
+	by, metricsAt, snapshotAt, err := m.look(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,19 +106,18 @@ func (p *patient) take(now published, metricsAt, snapshotAt time.Time) {
 	}
 }
 
-// calm is the share of a core over the time, with a scrape every two seconds.
-func calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (float64, error) {
-	used, err := crowd.CPUTime(agent.Process.Pid)
+// calm is the share of a core over the time.
+func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (float64, error) {
+	defer s.profile(ctx, agent)()
+	m, err := s.meter(ctx, agent)
 	if err != nil {
 		return 0, err
 	}
-	start := time.Now()
-	for time.Since(start) < during {
-		if _, _, _, err := look(ctx, agent); err != nil {
+	for m.elapsed() < during {
+		if _, _, _, err := m.look(ctx); err != nil {
 			return 0, err
 		}
 		time.Sleep(calmPoll)
 	}
-	after, err := crowd.CPUTime(agent.Process.Pid)
-	return float64(after-used) / float64(time.Since(start)), err
+	return m.share()
 }

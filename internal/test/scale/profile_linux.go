@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+)
+
+// startAgent starts the program that is measured.
+func (s *scale) startAgent(ctx context.Context, flags ...string) (*crowd.Agent, error) {
+	if s.Profiles != "" {
+		flags = append(flags, "--web.enable-pprof")
+	}
+	return crowd.StartAgent(ctx, s.Tcpdiag, flags...)
+}
+
+// profile takes profiles of the agent, if they are wanted, until the answer is
+// called. What cannot be had is said: no measurement depends on it.
+func (s *scale) profile(ctx context.Context, agent *crowd.Agent) (end func()) {
+	if s.Profiles == "" {
+		return func() {}
+	}
+	s.profiled++
+	prefix := filepath.Join(s.Profiles, fmt.Sprintf("%02d-", s.profiled))
+	save := func(name string, content []byte, err error) {
+		if err == nil {
+			err = os.WriteFile(prefix+name, content, 0o600)
+		}
+		if err != nil {
+			fmt.Println("   no profile:", err)
+		}
+	}
+	profiler := *agent
+	profiler.Patience(2 * troubleFor)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		cpu, err := profiler.Get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", (troubleFor-time.Second).Seconds()))
+		save("cpu.pprof", []byte(cpu), err)
+	}()
+	return func() {
+		<-done
+		heap, err := profiler.Get(ctx, "/debug/pprof/heap")
+		save("heap.pprof", []byte(heap), err)
+		smaps, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", agent.Process.Pid))
+		save("smaps.txt", smaps, err)
+	}
+}
