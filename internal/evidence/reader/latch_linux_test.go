@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ func javas(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, name := range []string{
-		"/usr/lib/jvm/java-8-openjdk-amd64/bin/java", "/usr/lib/jvm/java-17-openjdk-amd64/bin/java", "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java",
+		os.Getenv("TCPDIAG_JAVA8"), "/usr/lib/jvm/java-17-openjdk-amd64/bin/java", "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java",
 	} {
 		if path, err := exec.LookPath(name); err == nil {
 			found = append(found, path)
@@ -36,8 +35,9 @@ func javas(t *testing.T) []string {
 	return found
 }
 
-// eight tells the Java 8, which Tomcat 10.1 and later do not run on.
-func eight(java string) bool { return strings.Contains(java, "java-8-") }
+// eight tells the Java 8 that TCPDIAG_JAVA8 names, which Tomcat 10.1 and later do
+// not run on.
+func eight(java string) bool { return java == os.Getenv("TCPDIAG_JAVA8") }
 
 // TestServers: each line of Tomcat on each JVM, without any configuration read
 // and without a walk of its connections.

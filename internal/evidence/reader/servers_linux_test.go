@@ -133,8 +133,9 @@ const serverXML = `<Server port="-1"><Service name="Catalina">
 <Connector port="%[6]d" protocol="org.apache.coyote.http11.Http11NioProtocol"/>
 <Engine name="Catalina" defaultHost="localhost"><Host name="localhost" appBase="webapps"/></Engine></Service></Server>`
 
-// control.jsp pauses and resumes a connector, and collects garbage until it is
-// asked to end.
+// control.jsp pauses and resumes a connector; and it collects garbage, from a
+// heap of small objects that come and go, until it is asked to end. (The JSP
+// compiler of Tomcat 8.5 can read neither System nor Thread of Java 17.)
 const controlJSP = `<%@ page import="java.lang.management.*,javax.management.*" %><%
 String op = request.getParameter("op");
 if (op == null) {
@@ -143,14 +144,14 @@ if (op == null) {
 	for (ObjectName name : beans.queryNames(new ObjectName("Catalina:type=Connector,port=" + request.getParameter("port") + ",*"), null))
 		beans.invoke(name, op, null, null);
 } else if (op.equals("collect")) {
-	application.setAttribute("collect", true);
-	Thread thread = new Thread(() -> {
-		java.util.List<byte[]> kept = new java.util.ArrayList<>();
-		for (int i = 0; i < 200; i++) kept.add(new byte[200000]);
-		while (application.getAttribute("collect") != null) { System.gc(); try { Thread.sleep(Long.parseLong(System.getProperty("gap", "5"))); } catch (InterruptedException e) { return; } }
-	});
-	thread.setDaemon(true);
-	thread.start();
+	application.setAttribute("collect", op);
+	java.util.List<byte[]> kept = new java.util.ArrayList<byte[]>();
+	for (int i = 0; i < 400000; i++) kept.add(new byte[64]);
+	while (application.getAttribute("collect") != null) {
+		for (int i = 0; i < 40000; i++) kept.set(i, new byte[64]);
+		Runtime.getRuntime().gc();
+		java.util.concurrent.TimeUnit.MILLISECONDS.sleep(5);
+	}
 } else {
 	application.removeAttribute("collect");
 }

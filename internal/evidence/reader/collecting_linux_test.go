@@ -1,0 +1,137 @@
+package reader
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// collects makes the server collect garbage until the test ends.
+func (s *server) collects(t *testing.T) {
+	t.Helper()
+	var done sync.WaitGroup
+	done.Go(func() {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/control.jsp?op=collect", s.ports[control]), http.NoBody)
+		if err != nil {
+			return
+		}
+		response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+	})
+	t.Cleanup(func() {
+		s.ask(t, "op=stop")
+		done.Wait()
+	})
+}
+
+// visits connects to a connector, and leaves by a reset, again and again.
+func (s *server) visits(t *testing.T, connector int) {
+	t.Helper()
+	stop := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			c, err := net.DialTimeout("tcp", "127.0.0.1:"+strconv.Itoa(s.ports[connector]), time.Second)
+			if err != nil {
+				continue
+			}
+			_ = c.(*net.TCPConn).SetLinger(0)
+			_ = c.Close()
+		}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		done.Wait()
+	})
+}
+
+// TestCollectingJVM: a thread that is held at a safepoint shows an untimed
+// futex, as one at the connection latch does. The acceptor of a connector that
+// is nowhere near its limit is never taken to be at the latch; one that is, is
+// found there all the same. TCPDIAG_SERVERS_LONG is for how long, "1h".
+func TestCollectingJVM(t *testing.T) {
+	needServers(t)
+	long := 5 * time.Second
+	if text := os.Getenv("TCPDIAG_SERVERS_LONG"); text != "" {
+		var err error
+		long, err = time.ParseDuration(text)
+		require.NoError(t, err)
+	}
+	for _, java := range javas(t) {
+		for _, collector := range []string{"-XX:+UseSerialGC", "-XX:+UseG1GC", "-XX:+UseZGC"} {
+			if eight(java) && collector == "-XX:+UseZGC" {
+				continue
+			}
+			t.Run(filepath.Base(filepath.Dir(filepath.Dir(java)))+" "+collector[4:], func(t *testing.T) {
+				s := start(t, java, "9.0.117", nil, collector)
+				s.collects(t)
+				s.neverAtLatch(t, long)
+				s.atLatchAllTheSame(t)
+			})
+		}
+	}
+}
+
+func (s *server) neverAtLatch(t *testing.T, long time.Duration) {
+	r := s.open(t, control)
+	s.visits(t, control)
+	var track evidence.Track
+	var past []evidence.Reading
+	seen := map[evidence.Activity]int{}
+	causes := map[model.Cause]int{}
+	for end := time.Now().Add(long); time.Now().Before(end); {
+		cur := r.Read()
+		seen[cur.Acceptor.Activity]++
+		judgements := []evidence.Judgement{track.Judge(cur, evidence.Phases{})}
+		for _, prev := range past {
+			judgements = append(judgements, evidence.Judge(prev, cur, evidence.Phases{}))
+		}
+		for _, j := range judgements {
+			causes[j.Cause]++
+			require.NotEqual(t, model.CauseMaxConnections, j.Cause, "%+v\nof %+v\nafter %+v", j, cur, past)
+		}
+		if past = append(past, cur); len(past) > 40 {
+			past = past[1:]
+		}
+		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+	}
+	t.Logf("acceptor: %d readings in accept, %d parked, %d asleep for a time, %d runnable; judgements: %v",
+		seen[evidence.Accepting], seen[evidence.Parked], seen[evidence.Sleeping], seen[evidence.Runnable], causes)
+	require.Positive(t, seen[evidence.Accepting])
+}
+
+func (s *server) atLatchAllTheSame(t *testing.T) {
+	r := s.open(t, plain)
+	s.connect(t, plain, maxConnections+acceptCount)
+	s.settles(t, plain, r, model.CauseMaxConnections, evidence.StrengthAcceptor)
+	var track evidence.Track
+	found := 0
+	const readings = 30
+	for range readings {
+		if j := track.Judge(r.Read(), evidence.Phases{}); j.Cause == model.CauseMaxConnections {
+			found++
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("at the latch: %d of %d judgements say so", found, readings)
+	require.Positive(t, found)
+}
