@@ -152,6 +152,12 @@ func (j *judge) adviseSlowAccept() string {
 	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
 		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), serverName(j.Now))
 	}
+	if step := atMost(q.Limit); to > step {
+		to = step
+		if step < q.Capacity()+int(dropped) {
+			holds = fmt.Sprintf("A first step: the %s may be the same clients again and again.", phrase.Count(dropped, "dropped packet"))
+		}
+	}
 	return phrase.Sentences(j.backlogChange(to), holds, vain)
 }
 

@@ -53,24 +53,34 @@ func (j *judge) shorterRequests() string {
 }
 
 // connectionsWanted is a maxConnections above the one in force, and what it is
-// enough for. A dropped packet stands for one client at most; many of them are
-// retransmissions, and how many clients they are is not known.
+// enough for. A dropped packet stands for one client at most, and many of them
+// are retransmissions: so the packets of the worst second, in which no client
+// repeats one, where they were counted. A step is bounded in any case.
 func (j *judge) connectionsWanted() (to int, covers string) {
 	most := j.Now.Connector.MaxConnections.Value
 	n, _ := held(j.Now)
 	here := max(n, most) + queued(j.Now)
-	dropped := j.overflowed()
+	dropped, whose := j.overflowed(), "for one client per dropped packet, the most there can have been"
+	if b := j.losses().Burst; b > 0 && b < dropped {
+		dropped, whose = b, fmt.Sprintf("for the clients of the worst second, which dropped %s", phrase.Count(b, "packet"))
+	}
 	to, covers = max(spare(here+int(dropped)), most+1), "room for those inside and those in the accept queue"
-	switch bound := max(j.t.ConnectionsMost, roundUp(2*here)); {
+	switch bound := min(max(j.t.ConnectionsMost, roundUp(2*here)), atMost(most)); {
+	case dropped == 0 && to > atMost(most):
+		to, covers = atMost(most), "a first step towards room for those in the accept queue"
 	case dropped == 0:
 	case to > bound:
 		to = bound
-		covers += fmt.Sprintf(", as a first step: how many clients the %s are is not known, the same ones try again and again", phrase.Count(dropped, "dropped packet"))
+		covers += fmt.Sprintf(", as a first step: how many clients the %s are is not known, the same ones try again and again", phrase.Count(j.overflowed(), "dropped packet"))
 	default:
-		covers += ", and for one client per dropped packet, the most there can have been"
+		covers += ", and " + whose
 	}
 	return to, covers
 }
+
+// atMost is how far one step raises a limit: what is right for ten times as many
+// clients is not known from the clients of today.
+func atMost(limit int) int { return max(10*limit, 10) }
 
 func (j *judge) adviseKeepAlive(v model.Verdict) string {
 	if connectionLimit(j.Now) != limitKnown {

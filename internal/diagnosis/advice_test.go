@@ -86,7 +86,8 @@ func TestAdviceNumbers(t *testing.T) {
 		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},
 
 		"a burst":                       {free(100).lost(model.CauseSlowAccept, syn, 60), []string{"from 100 to 210, then restart"}, []string{"somaxconn"}},
-		"more packets than a burst has": {free(100).lost(model.CauseSlowAccept, syn, 61457), []string{"from 100 to 4096, then restart", "more than one burst"}, []string{"77000"}},
+		"more packets than a burst has": {free(100).lost(model.CauseSlowAccept, syn, 61457), []string{"from 100 to 1000, then restart", "A first step: the 61,457 dropped packets"}, []string{"77000"}},
+		"a queue of one place":          {free(1).lost(model.CauseSlowAccept, syn, 60), []string{"from 1 to 10, then restart", "A first step"}, nil},
 		"many bursts, and how large they are": {
 			free(100).lost(model.CauseSlowAccept, syn, 61457).do(func(l *model.Listener) { l.Losses.Burst = 166 }),
 			[]string{"from 100 to 340, then restart", "a burst like the largest, of which a second dropped 166 packets, while"},
@@ -94,8 +95,17 @@ func TestAdviceNumbers(t *testing.T) {
 		},
 		"the same with a long queue":     {free(4096).lost(model.CauseSlowAccept, syn, 61457), []string{"from 4096 to 8200 and net.core.somaxconn to at least 8200 (now 4096)"}, nil},
 		"a minute of retransmissions":    {taken().lost(maxConns, syn, 61457), []string{"from 8192 to 17000 (", "the 61,457 dropped packets are is not known"}, []string{"87000", "per dropped packet"}},
-		"the same before a single place": {tomcat(1, 1, 1).inService(1).queue(2, time.Second).lost(maxConns, syn, 61457), []string{"from 1 to 8192 "}, nil},
-		"the same, and idle":             {idle().lost(keepAlive, syn, 61457), []string{"from 100 to 8192: "}, nil},
+		"the same before a single place": {tomcat(1, 1, 1).inService(1).queue(2, time.Second).lost(maxConns, syn, 61457), []string{"from 1 to 10 "}, nil},
+		"the same, and idle":             {idle().lost(keepAlive, syn, 61457), []string{"from 100 to 1000: "}, nil},
+		"150 clients that try again and again": {
+			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(func(l *model.Listener) { l.Losses.Burst = 69 }),
+			[]string{"from 60 to 190", "for the clients of the worst second, which dropped 69 packets"},
+			[]string{"6000", "per dropped packet"},
+		},
+		"150 clients, and nobody counted by the second": {
+			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000),
+			[]string{"from 60 to 600 ", "as a first step"}, []string{"6000 "},
+		},
 		"longer than the queue is configured": {
 			free(128).do(clampTo(128, 5000)).lost(model.CauseSynBacklog, syn, 500), []string{"Restart the server: server.tomcat.accept-count is 5000"}, []string{"from 128"},
 		},

@@ -56,6 +56,7 @@ func (s *server) visits(t *testing.T, connector int) {
 			}
 			_ = c.(*net.TCPConn).SetLinger(0)
 			_ = c.Close()
+			time.Sleep(time.Millisecond) // some hundred a second: the queue is to stay short
 		}
 	})
 	t.Cleanup(func() {

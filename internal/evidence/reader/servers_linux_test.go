@@ -3,6 +3,7 @@ package reader
 import (
 	"archive/tar"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -244,8 +245,9 @@ func (s *server) ask(t *testing.T, query string) {
 	t.Helper()
 	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	url := fmt.Sprintf("http://127.0.0.1:%d/control.jsp?%s", s.ports[control], query)
+	ctx := context.WithoutCancel(t.Context()) // it is asked in clean-ups, too
 	require.Eventually(t, func() bool {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		require.NoError(t, err)
 		response, err := client.Do(request)
 		if err != nil {
