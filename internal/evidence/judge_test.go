@@ -38,7 +38,7 @@ func safepoint(change func(*Safepoint)) func(*Reading) {
 	return func(r *Reading) { change(&r.Safepoint.V) }
 }
 
-func stands(d time.Duration) func(*Reading) {
+func standsFor(d time.Duration) func(*Reading) {
 	return safepoint(func(s *Safepoint) { s.UnderWay, s.Lasted = true, d })
 }
 
@@ -75,9 +75,9 @@ func TestJudge(t *testing.T) {
 		{"stopped", at(0, parked), at(25*ms, parked, stopped), walked(10, 0, 10), model.CauseJVMPause, StrengthProcess},
 		{"stopped in the first of them", at(0, stopped), at(25 * ms), Phases{}, model.CauseJVMPause, StrengthProcess},
 		{"stopped, one reading", none, at(0, stopped, full), Phases{}, model.CauseJVMPause, StrengthProcess},
-		{"a pause under way, one reading", none, at(0, stands(150*ms), full), Phases{}, model.CauseJVMPause, StrengthProcess},
-		{"a pause under way, long after", at(0), at(10*time.Second, stands(150*ms)), Phases{}, model.CauseJVMPause, StrengthProcess},
-		{"a short safepoint under way", none, at(0, stands(20*ms), does(Parked)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"a pause under way, one reading", none, at(0, standsFor(150*ms), full), Phases{}, model.CauseJVMPause, StrengthProcess},
+		{"a pause under way, long after", at(0), at(10*time.Second, standsFor(150*ms)), Phases{}, model.CauseJVMPause, StrengthProcess},
+		{"a short safepoint under way", none, at(0, standsFor(20*ms), does(Parked)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"most of the time at safepoints", at(0), at(200*ms, stood(4, 120*ms)), walked(10, 0, 10), model.CauseJVMPause, StrengthProcess},
 		{"some of it, and the limit is not reached", at(0), at(400*ms, stood(4, 120*ms)), walked(1, 0, 10), model.CauseJVMPause, StrengthProcess},
 		{"some of it, at the latch", at(0, parked), at(400*ms, parked, barrier, stood(4, 120*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
@@ -160,11 +160,17 @@ func TestJudge(t *testing.T) {
 			model.CauseAcceptQueue, StrengthNone,
 		},
 		{"waiting for memory", at(0, parked, acceptor(func(a *Acceptor) { a.OnStack = true })), at(20*ms, parked, acceptor(func(a *Acceptor) { a.OnStack = true })), Phases{}, model.CauseAcceptQueue, StrengthNone},
-		{"held at a safepoint", at(0, parked, stands(10*ms)), at(20*ms, parked, stands(30*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"held at a safepoint", at(0, parked, standsFor(10*ms)), at(20*ms, parked, standsFor(30*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"held at a safepoint that has ended", at(0, parked), at(20*ms, parked, stood(0, 30*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"held at a safepoint that has begun", at(0, parked), at(20*ms, parked, stood(1, 0)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"slept through two safepoints", at(0, parked), at(20*ms, parked, barrier, stood(2, 5*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"slept through two safepoints of an old JVM", at(0, parked), at(20*ms, parked, stood(2, 5*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"one may be under way", at(0, parked), at(100*ms, parked, safepoint(func(s *Safepoint) { s.Unclear = true })), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"one may be under way, for long", at(0, parked), at(time.Second, parked, safepoint(func(s *Safepoint) { s.Unclear = true })), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{
+			"slept through two safepoints, another may be under way", at(0, parked), at(20*ms, parked, barrier, stood(3, 5*ms), safepoint(func(s *Safepoint) { s.Unclear = true })),
+			Phases{}, model.CauseMaxConnections, StrengthAcceptor,
+		},
 		{"safepoints not readable", at(0, parked, noSafepoints), at(20*ms, parked, noSafepoints), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"safepoints not readable, for long", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"calls not readable", at(0, does(Asleep)), at(time.Second, does(Asleep)), Phases{}, model.CauseAcceptQueue, StrengthNone},

@@ -90,6 +90,8 @@ type Safepoint struct {
 	// UnderWay: one has begun and not ended; Lasted for how long.
 	UnderWay bool
 	Lasted   time.Duration
+	// Unclear: one may be under way, but no collection is.
+	Unclear bool
 	// WakesFirst: a thread that was held is woken before the safepoint's time is
 	// counted and the next one begins (HotSpot's WaitBarrier, JDK 14 and newer).
 	// Older JVMs hold threads at Threads_lock, one of which wakes the next.

@@ -4,7 +4,8 @@ import "time"
 
 const (
 	// weakApart is how long the same sleep must have lasted where safepoints
-	// cannot be read: longer than most collections.
+	// cannot be read, or it is not clear whether one is under way: longer than
+	// most collections, and than threads take to get to a safepoint.
 	weakApart = time.Second
 	// asleepApart is how long a sleep must have lasted that is not known to be
 	// in futex(2): longer than Tomcat's longest back-off after EMFILE
@@ -27,7 +28,7 @@ func (j *judge) latchApart() time.Duration {
 	switch {
 	case j.cur.Acceptor.Activity == Asleep:
 		return asleepApart
-	case j.blind():
+	case j.blind(), j.cur.Safepoint.V.Unclear && !j.sleptThrough():
 		return weakApart
 	}
 	return MinApart
@@ -59,15 +60,17 @@ func (j *judge) accepted() bool {
 // blind: safepoints cannot be read.
 func (j *judge) blind() bool { return !j.near.Safepoint.Known || !j.cur.Safepoint.Known }
 
-// notHeld tells that no safepoint was the reason of a sleep. Either none was
-// under way at all; or two have begun meanwhile, the first of which must have
-// ended and woken whoever it held, while this thread slept on.
+// notHeld tells that no safepoint was the reason of a sleep.
 func (j *judge) notHeld() bool {
 	then, now := j.near.Safepoint.V, j.cur.Safepoint.V
-	if now.WakesFirst && now.Begun-then.Begun >= 2 {
-		return true
-	}
-	return !then.UnderWay && !now.UnderWay && then.Begun == now.Begun && then.Stood == now.Stood
+	return j.sleptThrough() || !then.UnderWay && !now.UnderWay && then.Begun == now.Begun && then.Stood == now.Stood
+}
+
+// sleptThrough: two safepoints have begun meanwhile, the first of which must
+// have ended and woken whoever it held, while this thread slept on.
+func (j *judge) sleptThrough() bool {
+	then, now := j.near.Safepoint.V, j.cur.Safepoint.V
+	return now.WakesFirst && now.Begun-then.Begun >= 2
 }
 
 // accepting tells that the acceptor takes connections as they come: it was in

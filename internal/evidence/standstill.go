@@ -18,26 +18,48 @@ type Standstill struct {
 	at    time.Time // of the reading before
 	last  Counters
 	start time.Time // where the counters began, as far as is known
-	open  bool      // a safepoint is under way
+	state standing
 }
 
-// Next is the state of the safepoints at a reading. One that was under way
-// before the first reading and collects no garbage is not noticed.
+// standing is what is known of the present moment.
+type standing int
+
+const (
+	unclear standing = iota
+	runs
+	stands
+)
+
+// Next is the state of the safepoints at a reading.
 func (s *Standstill) Next(at time.Time, c Counters) Safepoint {
-	open := c.Collecting || s.goesOn(c)
+	state := s.next(c)
 	s.start = s.aligned(at, c)
-	s.at, s.last, s.open = at, c, open
-	out := Safepoint{Begun: c.Begun, Stood: c.Stood, UnderWay: open}
-	if open {
+	s.at, s.last, s.state = at, c, state
+	out := Safepoint{Begun: c.Begun, Stood: c.Stood, UnderWay: state == stands, Unclear: state == unclear}
+	if out.UnderWay {
 		out.Lasted = max(0, at.Sub(s.start.Add(c.Ran+c.Stood)))
 	}
 	return out
 }
 
-// goesOn: no safepoint has ended between two readings, and one had begun before
-// the first or began between them.
-func (s *Standstill) goesOn(c Counters) bool {
-	return !s.at.IsZero() && s.last.Stood == c.Stood && (s.open || c.Begun > s.last.Begun)
+// next follows beginnings and ends, which take turns. Where several happened
+// between two readings the last of them may have been either; so it may before
+// the first reading, unless garbage is collected.
+func (s *Standstill) next(c Counters) standing {
+	begun, ended := c.Begun-s.last.Begun, c.Stood != s.last.Stood
+	switch {
+	case c.Collecting:
+		return stands
+	case s.at.IsZero():
+		return unclear
+	case !ended && begun == 0:
+		return s.state
+	case !ended:
+		return stands
+	case begun == 0, begun == 1 && s.state == runs:
+		return runs
+	}
+	return unclear
 }
 
 // aligned places the counters on this clock. The JVM says when it started, by

@@ -77,7 +77,7 @@ func TestStandstill(t *testing.T) {
 	}
 	next := func(after time.Duration, c Counters) Safepoint { return s.Next(epoch.Add(after), c) }
 
-	require.Equal(t, Safepoint{Begun: 9, Stood: time.Second}, next(0, counters(9, 58*time.Second, time.Second)))
+	require.Equal(t, Safepoint{Begun: 9, Stood: time.Second, Unclear: true}, next(0, counters(9, 58*time.Second, time.Second)))
 	// One begins at 10 ms and is under way at 30 ms and at 60 ms.
 	open := counters(10, 59*time.Second+10*ms, time.Second)
 	got := next(30*ms, open)
@@ -87,7 +87,17 @@ func TestStandstill(t *testing.T) {
 	require.True(t, later.UnderWay)
 	require.Equal(t, 30*ms, later.Lasted-got.Lasted)
 	// It ends after 70 ms in all.
-	require.False(t, next(100*ms, counters(10, 59*time.Second+10*ms, time.Second+70*ms)).UnderWay)
+	state := func(s Safepoint) [2]bool { return [2]bool{s.UnderWay, s.Unclear} }
+	require.Equal(t, [2]bool{false, false}, state(next(100*ms, counters(10, 59*time.Second+10*ms, time.Second+70*ms))))
+	// A whole one between two readings; two; one more that begins; its end.
+	require.Equal(t, [2]bool{false, false}, state(next(200*ms, counters(11, 59*time.Second+50*ms, time.Second+75*ms))))
+	require.Equal(t, [2]bool{false, true}, state(next(300*ms, counters(13, 59*time.Second+90*ms, time.Second+80*ms))))
+	require.Equal(t, [2]bool{false, true}, state(next(310*ms, counters(13, 59*time.Second+90*ms, time.Second+80*ms))))
+	require.Equal(t, [2]bool{true, false}, state(next(400*ms, counters(14, 59*time.Second+190*ms, time.Second+80*ms))))
+	require.Equal(t, [2]bool{false, false}, state(next(500*ms, counters(14, 59*time.Second+190*ms, time.Second+90*ms))))
+	// One that is under way ends, and another may have begun.
+	next(600*ms, counters(15, 59*time.Second+290*ms, time.Second+90*ms))
+	require.Equal(t, [2]bool{false, true}, state(next(700*ms, counters(16, 59*time.Second+390*ms, time.Second+95*ms))))
 	// A collector says so itself, also at the first reading.
 	collecting := open
 	collecting.Collecting = true

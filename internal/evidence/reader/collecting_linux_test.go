@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -32,10 +31,7 @@ func (s *server) collects(t *testing.T) {
 			_ = response.Body.Close()
 		}
 	})
-	t.Cleanup(func() {
-		s.ask(t, "op=stop")
-		done.Wait()
-	})
+	t.Cleanup(done.Wait) // the server has ended with the test's context
 }
 
 // visits connects to a connector, and leaves by a reset, again and again.
@@ -82,7 +78,7 @@ func TestCollectingJVM(t *testing.T) {
 			if eight(java) && collector == "-XX:+UseZGC" {
 				continue
 			}
-			t.Run(filepath.Base(filepath.Dir(filepath.Dir(java)))+" "+collector[4:], func(t *testing.T) {
+			t.Run(label(java)+" "+collector[5:], func(t *testing.T) {
 				s := start(t, java, "9.0.117", nil, collector)
 				s.collects(t)
 				s.neverAtLatch(t, long)

@@ -39,6 +39,13 @@ func javas(t *testing.T) []string {
 // not run on.
 func eight(java string) bool { return java == os.Getenv("TCPDIAG_JAVA8") }
 
+func label(java string) string {
+	if eight(java) {
+		return "java-8"
+	}
+	return filepath.Base(filepath.Dir(filepath.Dir(java)))
+}
+
 // TestServers: each line of Tomcat on each JVM, without any configuration read
 // and without a walk of its connections.
 func TestServers(t *testing.T) {
@@ -48,7 +55,7 @@ func TestServers(t *testing.T) {
 			if eight(java) && version[0] == '1' {
 				continue
 			}
-			t.Run(version+" "+filepath.Base(filepath.Dir(filepath.Dir(java))), func(t *testing.T) {
+			t.Run(version+" "+label(java), func(t *testing.T) {
 				s := start(t, java, version, nil)
 				for name, connector := range map[string]int{"plain": plain, "cut": cut, "TLS": tlsConn, "HTTP2": h2} {
 					t.Run(name, func(t *testing.T) { s.provesConnector(t, connector) })

@@ -147,11 +147,11 @@ if (op == null) {
 } else if (op.equals("collect")) {
 	application.setAttribute("collect", op);
 	java.util.List<byte[]> kept = new java.util.ArrayList<byte[]>();
-	for (int i = 0; i < 400000; i++) kept.add(new byte[64]);
+	for (int i = 0; i < 50000; i++) kept.add(new byte[64]);
 	while (application.getAttribute("collect") != null) {
-		for (int i = 0; i < 40000; i++) kept.set(i, new byte[64]);
+		for (int i = 0; i < 5000; i++) kept.set(i, new byte[64]);
 		Runtime.getRuntime().gc();
-		java.util.concurrent.TimeUnit.MILLISECONDS.sleep(5);
+		java.util.concurrent.TimeUnit.MILLISECONDS.sleep(15);
 	}
 } else {
 	application.removeAttribute("collect");
