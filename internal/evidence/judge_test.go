@@ -16,7 +16,7 @@ func at(after time.Duration, changes ...func(*Reading)) Reading {
 	r := Reading{
 		Began: epoch.Add(after), Ended: epoch.Add(after), Stopped: Known(false),
 		Acceptor: Acceptor{TID: 7, Activity: Accepting, Switches: 3, Ran: 3},
-		Files:    Known(100), FilesLimit: Known(1000), Safepoint: Known(Safepoint{Begun: 5, Stood: time.Second}), Queued: Known(3),
+		Files:    Known(100), FilesLimit: Known(1000), Safepoint: Known(Safepoint{Begun: 5, Stood: time.Second, WakesFirst: true}), Queued: Known(3),
 	}
 	for _, change := range changes {
 		change(&r)
@@ -46,7 +46,8 @@ func stood(n int64, d time.Duration) func(*Reading) {
 	return safepoint(func(s *Safepoint) { s.Begun += n; s.Stood += d })
 }
 
-func barrier(r *Reading) { r.Safepoint.V.WakesFirst = true }
+func old(r *Reading)   { r.Safepoint.V.WakesFirst = false }
+func plain(r *Reading) { r.Acceptor.Plain = true }
 
 func acceptor(change func(*Acceptor)) func(*Reading) {
 	return func(r *Reading) { change(&r.Acceptor) }
@@ -80,7 +81,7 @@ func TestJudge(t *testing.T) {
 		{"a short safepoint under way", none, at(0, standsFor(20*ms), does(Parked)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"most of the time at safepoints", at(0), at(200*ms, stood(4, 120*ms)), walked(10, 0, 10), model.CauseJVMPause, StrengthProcess},
 		{"some of it, and the limit is not reached", at(0), at(400*ms, stood(4, 120*ms)), walked(1, 0, 10), model.CauseJVMPause, StrengthProcess},
-		{"some of it, at the latch", at(0, parked), at(400*ms, parked, barrier, stood(4, 120*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"some of it, at the latch", at(0, parked), at(400*ms, parked, stood(4, 120*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"little of it", at(0), at(time.Second, stood(4, 120*ms)), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
 		{
 			"throttled", at(0, limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 9, Withheld: time.Second, Used: 500 * ms})),
@@ -163,12 +164,17 @@ func TestJudge(t *testing.T) {
 		{"held at a safepoint", at(0, parked, standsFor(10*ms)), at(20*ms, parked, standsFor(30*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"held at a safepoint that has ended", at(0, parked), at(20*ms, parked, stood(0, 30*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"held at a safepoint that has begun", at(0, parked), at(20*ms, parked, stood(1, 0)), Phases{}, model.CauseAcceptQueue, StrengthNone},
-		{"slept through two safepoints", at(0, parked), at(20*ms, parked, barrier, stood(2, 5*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
-		{"slept through two safepoints of an old JVM", at(0, parked), at(20*ms, parked, stood(2, 5*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"slept through two safepoints", at(0, parked), at(20*ms, parked, stood(2, 5*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"slept through two safepoints of an old JVM", at(0, parked, old), at(20*ms, parked, old, stood(2, 5*ms)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"slept through two safepoints of an old JVM, for long", at(0, parked, old), at(time.Second, parked, old, stood(2, 5*ms)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"the latch of an old JVM", at(0, parked, old), at(20*ms, parked, old), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"the latch of an old JVM, for long", at(0, parked, old), at(time.Second, parked, old), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
+		{"a mutex", at(0, parked, plain), at(20*ms, parked, plain), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"the latch of an old C library", at(0, parked, plain), at(time.Second, parked, plain), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"one may be under way", at(0, parked), at(100*ms, parked, safepoint(func(s *Safepoint) { s.Unclear = true })), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"one may be under way, for long", at(0, parked), at(time.Second, parked, safepoint(func(s *Safepoint) { s.Unclear = true })), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{
-			"slept through two safepoints, another may be under way", at(0, parked), at(20*ms, parked, barrier, stood(3, 5*ms), safepoint(func(s *Safepoint) { s.Unclear = true })),
+			"slept through two safepoints, another may be under way", at(0, parked), at(20*ms, parked, stood(3, 5*ms), safepoint(func(s *Safepoint) { s.Unclear = true })),
 			Phases{}, model.CauseMaxConnections, StrengthAcceptor,
 		},
 		{"safepoints not readable", at(0, parked, noSafepoints), at(20*ms, parked, noSafepoints), Phases{}, model.CauseAcceptQueue, StrengthNone},

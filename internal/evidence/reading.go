@@ -74,6 +74,9 @@ type Acceptor struct {
 	// (java.util.concurrent.locks, parked on HotSpot's Parker) never is. Threads
 	// that wait for memory of ZGC do so.
 	OnStack bool
+	// Plain: it waits as for a mutex (FUTEX_WAIT), and with an old C library as at
+	// the latch: a thread that is woken waits so for the one that wakes it.
+	Plain bool
 
 	// Switches counts its voluntary context switches (task/TID/status), Ran the
 	// times it was given a CPU (field 3 of schedstat; 0 without

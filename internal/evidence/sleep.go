@@ -4,8 +4,9 @@ import "time"
 
 const (
 	// weakApart is how long the same sleep must have lasted where safepoints
-	// cannot be read, or it is not clear whether one is under way: longer than
-	// most collections, and than threads take to get to a safepoint.
+	// cannot be read, or it is not clear whether one is under way, or the thread
+	// may wait for one that lacks a CPU: longer than most collections, and than
+	// threads take to get to a safepoint and to leave it.
 	weakApart = time.Second
 	// asleepApart is how long a sleep must have lasted that is not known to be
 	// in futex(2): longer than Tomcat's longest back-off after EMFILE
@@ -28,7 +29,7 @@ func (j *judge) latchApart() time.Duration {
 	switch {
 	case j.cur.Acceptor.Activity == Asleep:
 		return asleepApart
-	case j.blind(), j.cur.Safepoint.V.Unclear && !j.sleptThrough():
+	case j.blind(), !j.cur.Safepoint.V.WakesFirst, j.cur.Acceptor.Plain, j.cur.Safepoint.V.Unclear && !j.sleptThrough():
 		return weakApart
 	}
 	return MinApart
@@ -68,10 +69,7 @@ func (j *judge) notHeld() bool {
 
 // sleptThrough: two safepoints have begun meanwhile, the first of which must
 // have ended and woken whoever it held, while this thread slept on.
-func (j *judge) sleptThrough() bool {
-	then, now := j.near.Safepoint.V, j.cur.Safepoint.V
-	return now.WakesFirst && now.Begun-then.Begun >= 2
-}
+func (j *judge) sleptThrough() bool { return j.cur.Safepoint.V.Begun-j.near.Safepoint.V.Begun >= 2 }
 
 // accepting tells that the acceptor takes connections as they come: it was in
 // accept() each time.

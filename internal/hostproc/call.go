@@ -29,9 +29,9 @@ type Call struct {
 	// FD is the descriptor of CallAccept.
 	FD int
 	// Futex is the address of CallFutex. OnStack: it lies in one of the frames
-	// that the thread is in.
-	Futex   uint64
-	OnStack bool
+	// that the thread is in. Plain: it waits by FUTEX_WAIT, as for a mutex.
+	Futex          uint64
+	OnStack, Plain bool
 }
 
 // callNumbers are the system calls of one architecture; -1 for those it lacks.
@@ -116,18 +116,18 @@ const (
 )
 
 // futexCall: glibc's condition variables wait by FUTEX_WAIT_BITSET with and
-// without FUTEX_CLOCK_REALTIME (0x189, 0x89), older ones and HotSpot's own
-// barrier by FUTEX_WAIT (0x80). The fourth argument is the timeout, or null.
+// without FUTEX_CLOCK_REALTIME (0x189, 0x89), older ones and musl's, mutexes and
+// HotSpot's own barrier by FUTEX_WAIT (0x80). The fourth argument is the timeout,
+// or null.
 func futexCall(words [8]uint64) Call {
-	switch int(words[1]) &^ futexFlags {
-	case futexWait, futexWaitBitset:
-	default:
+	operation := int(words[1]) &^ futexFlags
+	if operation != futexWait && operation != futexWaitBitset {
 		return Call{Kind: CallOther}
 	}
 	address, sp := words[0], words[6]
 	return Call{
 		Kind: CallFutex, Timed: words[3] != 0, Futex: address,
-		OnStack: address >= sp && address-sp < frames,
+		OnStack: address >= sp && address-sp < frames, Plain: operation == futexWait,
 	}
 }
 

@@ -20,7 +20,7 @@ func (r *Reader) readThread(out *evidence.Reading) {
 		return
 	}
 	out.Acceptor = evidence.Acceptor{
-		TID: r.acceptor, Activity: activity(&t), Futex: t.Call.Futex, OnStack: t.Call.OnStack,
+		TID: r.acceptor, Activity: activity(&t), Futex: t.Call.Futex, OnStack: t.Call.OnStack, Plain: t.Call.Plain,
 		Switches: t.Switches, Ran: t.Ran, CPUTime: t.CPUTime, RunDelay: t.RunDelay,
 	}
 }
