@@ -62,9 +62,12 @@ func (j *judge) accepted() bool {
 func (j *judge) blind() bool { return !j.near.Safepoint.Known || !j.cur.Safepoint.Known }
 
 // notHeld tells that no safepoint was the reason of a sleep.
-func (j *judge) notHeld() bool {
+func (j *judge) notHeld() bool { return j.sleptThrough() || j.undisturbed() }
+
+// undisturbed: no safepoint is under way, and none has begun or ended.
+func (j *judge) undisturbed() bool {
 	then, now := j.near.Safepoint.V, j.cur.Safepoint.V
-	return j.sleptThrough() || !then.UnderWay && !now.UnderWay && then.Begun == now.Begun && then.Stood == now.Stood
+	return !then.UnderWay && !now.UnderWay && then.Begun == now.Begun && then.Stood == now.Stood
 }
 
 // sleptThrough: two safepoints have begun meanwhile, the first of which must

@@ -14,6 +14,7 @@ const (
 // second. It is for one goroutine at a time. The zero value is ready.
 type Track struct {
 	asleep Reading // the first reading of the acceptor's present sleep
+	quiet  Reading // the first of it since a safepoint began or ended
 	past   [keep]Reading
 	n      int // readings so far
 }
@@ -33,8 +34,10 @@ func (t *Track) near(cur *Reading) *Reading {
 		j := judge{near: r, cur: cur}
 		return j.atLatch()
 	}
-	if proves(&t.asleep) {
-		return &t.asleep
+	for _, r := range []*Reading{&t.asleep, &t.quiet} {
+		if proves(r) {
+			return r
+		}
 	}
 	if r := t.find(proves); r != nil {
 		return r
@@ -69,6 +72,9 @@ func (t *Track) find(will func(*Reading) bool) *Reading {
 func (t *Track) push(cur Reading) {
 	if j := (judge{near: &t.asleep, cur: &cur}); !j.sameSleep() {
 		t.asleep = cur
+	}
+	if j := (judge{near: &t.quiet, cur: &cur}); !j.sameSleep() || !j.undisturbed() {
+		t.quiet = cur
 	}
 	t.past[t.n%keep] = cur
 	t.n++

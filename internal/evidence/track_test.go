@@ -43,6 +43,14 @@ func TestTrackAfterASafepoint(t *testing.T) {
 	require.Equal(t, model.CauseMaxConnections, reads(&track, 400*ms, 100*ms, 1, parked, stood(1, ms)).Cause)
 }
 
+// Nor is a sleep that began within one, where it must be a long one.
+func TestTrackOfASleepFromWithinASafepoint(t *testing.T) {
+	var track Track
+	require.Equal(t, model.CauseAcceptQueue, reads(&track, 0, 20*ms, 2, parked, old, standsFor(30*ms)).Cause)
+	require.Equal(t, model.CauseAcceptQueue, reads(&track, 40*ms, 20*ms, 50, parked, old, stood(0, 60*ms)).Cause)
+	require.Equal(t, model.CauseMaxConnections, reads(&track, 1040*ms, 20*ms, 1, parked, old, stood(0, 60*ms)).Cause)
+}
+
 // A thread that is woken and parked again stands where it stood, anew.
 func TestTrackForgetsTheSleepBefore(t *testing.T) {
 	var track Track
