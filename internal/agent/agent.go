@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -55,12 +56,7 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 	reloads := newReloader(o)
 	modules := &moduleWait{log: o.Log}
 	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, o))
-	g.Go(func() error {
-		if err := modules.run(ctx, s); err != nil {
-			return fmt.Errorf("agent: %w", err)
-		}
-		return nil
-	})
+	g.Go(func() error { return sample(ctx, modules, s) })
 	g.Go(func() error { return reloads.run(ctx, o.Hangups) })
 	g.Go(func() error { return serve(server, o) })
 	g.Go(func() error {
@@ -68,6 +64,28 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 		return shutdown(server)
 	})
 	return g.Wait()
+}
+
+// sample runs the sampler until ctx is done. It does not wait for one that hangs
+// in somebody's file system then: the process ends.
+func sample(ctx context.Context, modules *moduleWait, s Sampler) error {
+	done := make(chan error, 1)
+	go func() { done <- modules.run(ctx, s) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select {
+		case err = <-done:
+		case <-time.After(shutdownTimeout):
+			modules.log.Warn("a scan that does not end is left behind")
+			return nil
+		}
+	}
+	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // the end may come in the midst of the first scan
+	}
+	return fmt.Errorf("agent: %w", err)
 }
 
 // shutdown lets running scrapes finish, and then ends them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -131,7 +132,6 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	web := o.web
 	web.Log, web.Now, web.Hangups, web.Stopping = log, time.Now, hangups, stopping
 	web.Healthy = s.Healthy
@@ -140,20 +140,33 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	}
 	f, err := o.follower(s)
 	if err != nil {
+		s.Close()
 		return err
 	}
-	defer f.Close()
-	return agent.Run(ctx, followed{s, f}, web)
+	both := &followed{sampler: s, follower: f}
+	defer both.close()
+	return agent.Run(ctx, both, web)
 }
 
 // followed is the sampler with the follower of its clients.
 type followed struct {
 	sampler  *observer.Sampler
 	follower *clients.Follower
+	running  atomic.Bool
+}
+
+// close leaves what still runs as it is: the process ends.
+func (f *followed) close() {
+	if !f.running.Load() {
+		f.follower.Close()
+		f.sampler.Close()
+	}
 }
 
 // Run ends when one of the two does.
-func (f followed) Run(ctx context.Context) error {
+func (f *followed) Run(ctx context.Context) error {
+	f.running.Store(true)
+	defer f.running.Store(false)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.sampler.Run(ctx) })
 	g.Go(func() error { return f.follower.Run(ctx) })
@@ -161,7 +174,7 @@ func (f followed) Run(ctx context.Context) error {
 }
 
 // Snapshot is the latest, with clients.
-func (f followed) Snapshot() *model.Snapshot { return f.follower.Snapshot() }
+func (f *followed) Snapshot() *model.Snapshot { return f.follower.Snapshot() }
 
 func (o *agentOptions) logger(w io.Writer) *slog.Logger {
 	var level slog.Level

@@ -27,8 +27,11 @@ func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log 
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	if err := s.Observe(ctx, 0); err != nil {
+	left, err := interruptible(ctx, func(ctx context.Context) error { return s.Observe(ctx, 0) })
+	if !left {
+		defer s.Close()
+	}
+	if err != nil {
 		return err
 	}
 	snap := s.Snapshot()

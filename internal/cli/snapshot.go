@@ -80,20 +80,10 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	o.options(&opt)
 	opt.MaxListeners = 0
 	opt.Window = max(opt.Window, 2*o.interval)
-	s, err := newSampler(opt)
+	snap, err := o.look(ctx, opt)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	f, err := o.follower(s)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := o.observe(ctx, s, f); err != nil {
-		return err
-	}
-	snap := f.Snapshot()
 	if err := write(w, snap, o.output); err != nil {
 		return err
 	}
@@ -101,6 +91,29 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 		return &statusError{worst}
 	}
 	return nil
+}
+
+// look is the whole of it: what it opened stays open where it was interrupted
+// and has not ended.
+func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*model.Snapshot, error) {
+	s, err := newSampler(opt)
+	if err != nil {
+		return nil, err
+	}
+	f, err := o.follower(s)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	left, err := interruptible(ctx, func(ctx context.Context) error { return o.observe(ctx, s, f) })
+	if !left {
+		defer s.Close()
+		defer f.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.Snapshot(), nil
 }
 
 // observe follows the clients from the first look to the second.

@@ -75,12 +75,18 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	f, err := o.follower(s)
 	if err != nil {
+		s.Close()
 		return err
 	}
-	defer f.Close()
+	var left bool
+	defer func() {
+		if !left {
+			f.Close()
+			s.Close()
+		}
+	}()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if o.lasts > 0 {
@@ -89,7 +95,8 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	g, ctx := errgroup.WithContext(ctx)
 	looks := make(chan *model.Snapshot)
 	g.Go(func() error {
-		if err := s.Run(ctx); ctx.Err() == nil {
+		var err error
+		if left, err = interruptible(ctx, s.Run); ctx.Err() == nil {
 			return err
 		}
 		return nil // the end may come in the midst of the first look

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errInterrupted is what a signal leaves of a command that had an answer to give.
+var errInterrupted = errors.New("interrupted")
+
+// grace is how long a look that was told to end may take to do so. What hangs in
+// somebody's file system or socket ends with this process.
+const grace = 500 * time.Millisecond
+
+// interruptible runs what looks at the machine until ctx is done, and does not
+// wait for it much longer: left says that it still runs, and that what it uses
+// must stay open.
+func interruptible(ctx context.Context, look func(context.Context) error) (left bool, err error) {
+	done := make(chan error, 1)
+	go func() { done <- look(ctx) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select {
+		case err = <-done:
+		case <-time.After(grace):
+			return true, errInterrupted
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return false, errInterrupted
+	}
+	return false, err
+}
