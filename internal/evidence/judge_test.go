@@ -175,7 +175,8 @@ func TestJudge(t *testing.T) {
 		{"one may be under way, for long", at(0, parked), at(time.Second, parked, safepoint(func(s *Safepoint) { s.Unclear = true })), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{
 			"slept through two safepoints, another may be under way", at(0, parked), at(20*ms, parked, stood(3, 5*ms), safepoint(func(s *Safepoint) { s.Unclear = true })),
-			Phases{}, model.CauseMaxConnections, StrengthAcceptor,
+			Phases{},
+			model.CauseMaxConnections, StrengthAcceptor,
 		},
 		{"safepoints not readable", at(0, parked, noSafepoints), at(20*ms, parked, noSafepoints), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"safepoints not readable, for long", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
