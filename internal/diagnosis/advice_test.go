@@ -104,7 +104,8 @@ func TestAdviceNumbers(t *testing.T) {
 		},
 		"150 clients, and nobody counted by the second": {
 			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000),
-			[]string{"from 60 to 600 ", "as a first step"}, []string{"6000 "},
+			[]string{"from 60 to 600 ", "as a first step"},
+			[]string{"6000 "},
 		},
 		"longer than the queue is configured": {
 			free(128).do(clampTo(128, 5000)).lost(model.CauseSynBacklog, syn, 500), []string{"Restart the server: server.tomcat.accept-count is 5000"}, []string{"from 128"},
