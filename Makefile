@@ -23,7 +23,10 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
+attacks: ## hostile processes and neighbours against the built agent
+	$(GO) test -count=1 -v -timeout 10m ./internal/test/attacks
+
+.PHONY: attacks build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
