@@ -23,9 +23,6 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-attacks: ## hostile processes and neighbours against the built agent
-	$(GO) test -count=1 -v -timeout 10m ./internal/test/attacks
-
 .PHONY: attacks build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
 
 build:
@@ -84,6 +81,11 @@ cross:
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
 	$(GO) test -race $(VERBOSE) -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$')
+
+# Hostile processes and neighbours against the built agent, as root: what it
+# said, its memory, the samples it missed, the oldest snapshot it served.
+attacks:
+	$(GO) test -count=1 -v -timeout 10m ./internal/test/attacks
 
 # The static manifests of the node agent, rendered from the Helm chart.
 manifests:

@@ -88,6 +88,7 @@ func TestAllConnectionsAtWork(t *testing.T) {
 	working.Wait()
 	response, err := http.ReadResponse(bufio.NewReader(dial(t, address)), nil)
 	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
 	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 }
@@ -100,6 +101,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	}()
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode)
 }
 

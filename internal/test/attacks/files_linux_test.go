@@ -145,7 +145,8 @@ func (x attack) start(t *testing.T, ns *nettest.NS, java string) {
 	}
 	args := append([]string{"--net=" + ns.Path(), "--setuid", "65534", "--setgid", "65534", "--", java}, x.args...)
 	cmd := exec.CommandContext(t.Context(), "nsenter", args...)
-	cmd.Dir, cmd.Env = dir, append(x.env, attackerPort+"="+strconv.Itoa(port), "PATH="+os.Getenv("PATH"))
+	cmd.Dir = dir
+	cmd.Env = append([]string{attackerPort + "=" + strconv.Itoa(port), "PATH=" + os.Getenv("PATH")}, x.env...)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 }
