@@ -111,7 +111,11 @@ func (j *judge) losingCause() model.Cause {
 	c := j.lossCause()
 	switch c {
 	case model.CauseNone, model.CauseAcceptQueue:
-		c = j.queueCause() // the limit may be known by now
+		// The limit may be known by now. But that nothing else was full is not to
+		// be said of a moment at which nothing could be read.
+		if present := j.queueCause(); c == model.CauseNone || present != model.CauseSlowAccept {
+			c = present
+		}
 	case model.CauseSlowAccept:
 		present := j.queueCause()
 		if j.connectionsFull || j.filesFull || j.stoppedOrStalled() && present != model.CauseCPUSaturated {

@@ -13,8 +13,8 @@ const (
 	// causePatience is how long the cause of a drop waits for a reading of that
 	// moment: the packet is to be counted within a second.
 	causePatience = 850 * time.Millisecond
-	// nearby is how far from a drop a reading may be that says that nothing was
-	// full.
+	// nearby is how long after a drop a reading may be made that says that nothing
+	// was full. One from before it says nothing: a server fills in less.
 	nearby = 1500 * time.Millisecond
 )
 
@@ -87,7 +87,7 @@ func near(c *model.Connections, d losses.Drop) bool {
 	if c == nil || c.At.IsZero() {
 		return false
 	}
-	return c.At.After(d.Since.Add(-nearby)) && c.At.Before(d.Until.Add(nearby))
+	return !c.At.Before(d.Since) && c.At.Before(d.Until.Add(nearby))
 }
 
 func strength(c model.Cause) model.Evidence {

@@ -16,7 +16,7 @@ const (
 	// calmRest is how often what is calm is read where it is expensive.
 	calmRest = 10 * time.Second
 	// calmPart is the part of a core that calm readings are spread over.
-	calmPart = 0.006
+	calmPart = 0.003
 )
 
 // pace is how often one thing is read: a namespace's connections, a process.

@@ -18,7 +18,7 @@ const (
 	// samples, however much is happening.
 	soonest = 100 * time.Millisecond
 	// listPart is the part of a core that listing may take.
-	listPart = 0.006
+	listPart = 0.004
 	// grace is how long the tasks may take to end.
 	grace = time.Second
 	// firstPatience is how long the first snapshot waits for the connections.

@@ -250,7 +250,7 @@ func TestAPartialCountIsNoSeries(t *testing.T) {
 	whole, partial := fleet(1), fleet(1)
 	partial.Listeners[0].Connections.Partial = true
 	all, some := collect(t, whole), collect(t, partial)
-	for _, name := range []string{"tcpdiag_listener_connections", "tcpdiag_listener_reset_connections"} {
+	for _, name := range []string{"tcpdiag_listener_connections", "tcpdiag_listener_connections_age_seconds", "tcpdiag_listener_reset_connections"} {
 		require.Contains(t, all, name)
 		require.NotContains(t, some, name)
 		delete(all, name)

@@ -1,0 +1,31 @@
+package connections
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A client's reset can fall between the reading of EstabResets and the walk that
+// still has its socket: it is not lost for the next walk.
+func TestResetDuringAWalkCountsAtTheNextOne(t *testing.T) {
+	var r Resets
+	require.Zero(t, r.Next(10, 10, 0), "the beginning")
+	most := r.Next(10, 11, 0) // the socket was in this walk, and reset before the second reading
+	require.EqualValues(t, 1, most)
+	r.Use(most, 0)
+	most = r.Next(11, 11, 0)
+	require.EqualValues(t, 1, most, "now it has vanished")
+	r.Use(most, 1)
+	require.Zero(t, r.Next(11, 11, 0), "once")
+}
+
+func TestResetsOfOthersAreNotKept(t *testing.T) {
+	var r Resets
+	r.Next(10, 10, 0)
+	most := r.Next(15, 15, 0) // long before this walk
+	require.EqualValues(t, 5, most)
+	r.Use(most, 0)
+	require.Zero(t, r.Next(15, 15, 0))
+	require.Zero(t, r.Next(18, 18, 3), "clients of a closed listener's queue")
+}

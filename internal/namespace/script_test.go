@@ -1,0 +1,245 @@
+package namespace
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// script is a kernel that a test writes: its listeners, its counters, and what
+// goes wrong.
+type script struct {
+	listeners []sockdiag.Listener
+	drops     uint64 // ListenDrops, all of them overflows
+	fails     error  // of the sample path's socket
+	redials   int
+	devices   map[uint32]string
+	asked     int            // for the devices
+	between   func(call int) // before each reading of the counters
+	calls     int
+}
+
+func (s *script) Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener, error)) error {
+	if s.fails != nil {
+		return s.fails
+	}
+	for i, ask := range asks {
+		l, err := s.find(ask)
+		answer(i, l, err)
+	}
+	return nil
+}
+
+func (s *script) find(ask sockdiag.Ask) (*sockdiag.Listener, error) {
+	for i := range s.listeners {
+		if l := &s.listeners[i]; l.ListenerID == ask.ID && l.Inode == ask.Inode {
+			return l, nil
+		}
+	}
+	return nil, sockdiag.ErrNotFound
+}
+
+func (s *script) Listeners(_ func(), found func(*sockdiag.Listener) error) error {
+	if s.fails != nil {
+		return s.fails
+	}
+	for i := range s.listeners {
+		if err := found(&s.listeners[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *script) ListenCounters(out *hostproc.ListenCounters) error {
+	if s.calls++; s.between != nil {
+		s.between(s.calls)
+	}
+	out.ListenDrops, out.ListenOverflows = s.drops, s.drops
+	return nil
+}
+
+func (s *script) Counters(out map[string]uint64) error {
+	out["ListenDrops"], out["ListenOverflows"] = s.drops, s.drops
+	return nil
+}
+
+func (s *script) Walk([]uint16, sockdiag.States, func(), func(*sockdiag.Socket) error) error {
+	return nil
+}
+func (s *script) Sockstat() (map[string]int, error) { return nil, nil }
+func (s *script) Sysctls() (map[string]int, error)  { return nil, nil }
+func (s *script) Rest() error                       { return nil }
+func (s *script) Close() error                      { return nil }
+
+func (s *script) Devices() (map[uint32]string, error) {
+	s.asked++
+	return s.devices, nil
+}
+
+func (s *script) Redial() error {
+	s.redials++
+	return nil
+}
+
+func listening(port uint16, inode uint32) sockdiag.Listener {
+	return sockdiag.Listener{
+		ListenerID: sockdiag.ListenerID{Family: sockdiag.FamilyIPv4, Local: netip.AddrPortFrom(netip.IPv4Unspecified(), port)},
+		Inode:      inode, SendQ: 5, HasDrops: true,
+	}
+}
+
+// drop drops n packets at a listener, nil for one that has come and gone.
+func (s *script) drop(l *sockdiag.Listener, n uint32) {
+	s.drops += uint64(n)
+	if l != nil {
+		l.Drops += n
+	}
+}
+
+// scripted is a namespace whose first listener is watched.
+func scripted(t *testing.T, s *script) (*Namespace, time.Time) {
+	t.Helper()
+	n := New(7, 0, s, new(Shared), time.Minute)
+	now := time.Unix(1_700_000_000, 0)
+	list, err := n.List(now)
+	require.NoError(t, err)
+	n.Watch(now, []Listening{{ID: list[0].ID, Members: []sockdiag.Listener{list[0].Listener}}})
+	return n, now
+}
+
+// lost is what the first listener lost in the window, after another checkpoint.
+func lost(t *testing.T, n *Namespace, now time.Time) (out *model.Losses) {
+	t.Helper()
+	_, err := n.List(now)
+	require.NoError(t, err)
+	n.Books(func(b *losses.Books) {
+		for _, a := range b.Accounts() {
+			out = b.Losses(a, true)
+		}
+		require.Equal(t, b.Window().Delta["ListenDrops"], out.DroppedPackets-out.Unattributed+b.Window().Unattributed, "conservation")
+	})
+	return out
+}
+
+// Another program's listener overflowed and closed between two lists: nobody has
+// seen it. An idle server beside it has lost nothing.
+func TestDropsOfAListenerThatNobodySawAreNotTheIdleOnes(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	s.drop(nil, 40)
+	require.Zero(t, n.Sample(now.Add(10*time.Millisecond), time.Second))
+	got := lost(t, n, now.Add(time.Second))
+	require.Zero(t, got.DroppedPackets)
+	require.Zero(t, got.Unattributed)
+}
+
+// Where its own queue was seen full, what nobody else accounts for is its own.
+func TestUnattributedDropsOfAFullQueue(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	s.listeners[0].RecvQ = 6
+	require.Equal(t, Alarm{Filled: true}, n.Sample(now.Add(10*time.Millisecond), time.Second))
+	require.Zero(t, n.Sample(now.Add(20*time.Millisecond), time.Second), "it is full still")
+	s.drop(nil, 40)
+	require.EqualValues(t, 40, lost(t, n, now.Add(time.Second)).Unattributed)
+}
+
+func TestSampleAttributesDropsAtOnce(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1), listening(9090, 2)}}
+	n, now := scripted(t, s)
+	s.drop(&s.listeners[0], 3)
+	require.Equal(t, Alarm{Dropped: true}, n.Sample(now.Add(10*time.Millisecond), time.Second))
+	require.True(t, n.Troubled(now))
+	n.Books(func(b *losses.Books) {
+		for _, a := range b.Accounts() {
+			require.True(t, a.Waits(), "for its cause")
+		}
+		require.EqualValues(t, 3, b.Window().Counters["ListenDrops"], "the window is of now")
+	})
+}
+
+// A torn reading: packets are dropped between the counters and the sockets.
+func TestDropsWhileTheyAreRead(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	s.between = func(int) { s.drop(&s.listeners[0], 1) }
+	s.drop(&s.listeners[0], 5)
+	n.Sample(now.Add(10*time.Millisecond), time.Second)
+	s.between = nil
+	got := lost(t, n, now.Add(time.Second))
+	require.Equal(t, s.drops, got.DroppedPackets+got.Unattributed)
+}
+
+// A socket that does not answer is counted, and replaced.
+func TestSamplesThatFail(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	s.fails = errors.New("no buffer space available")
+	for i := range redialAfter {
+		require.Zero(t, s.redials)
+		require.Equal(t, i < redialAfter, n.Answers())
+		require.Equal(t, Alarm{Failed: true}, n.Sample(now.Add(time.Duration(i)*time.Millisecond), time.Second))
+	}
+	require.Equal(t, 1, s.redials)
+	require.False(t, n.Answers())
+	s.fails = nil
+	require.Zero(t, n.Sample(now.Add(time.Second), time.Second))
+	require.True(t, n.Answers())
+}
+
+// The sample path asks for no names, and a name is asked for again: an interface
+// can be renamed.
+func TestNamesOfInterfaces(t *testing.T) {
+	bound := listening(8080, 1)
+	bound.Interface = 3
+	s := &script{listeners: []sockdiag.Listener{bound}, devices: map[uint32]string{3: "eth0"}}
+	n, now := scripted(t, s)
+	name := func(later time.Duration) string {
+		list, err := n.List(now.Add(later))
+		require.NoError(t, err)
+		return list[0].ID.Device
+	}
+	require.Equal(t, "eth0", name(time.Second))
+	asked := s.asked
+	s.drop(&s.listeners[0], 1)
+	n.Sample(now.Add(time.Second), time.Second)
+	require.Equal(t, asked, s.asked)
+	s.devices = map[uint32]string{3: "eth1"}
+	require.Equal(t, "eth0", name(2*time.Second))
+	require.Equal(t, "eth1", name(deviceRest+2*time.Second))
+}
+
+// A queue is reset once, whoever finds it first.
+func TestListenerCloses(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	s.listeners[0].RecvQ = 4
+	n.Sample(now.Add(10*time.Millisecond), time.Second)
+	s.listeners = nil
+	require.True(t, n.Sample(now.Add(20*time.Millisecond), time.Second).Lost)
+	n.Sample(now.Add(30*time.Millisecond), time.Second)
+	require.True(t, n.Readings()[0].Gone)
+	require.EqualValues(t, 4, lost(t, n, now.Add(time.Second)).QueueResets)
+}
+
+func TestClosedNamespaceAsksNothing(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	s.drop(&s.listeners[0], 9)
+	left := n.Leave(now.Add(time.Second))
+	require.Len(t, left, 1)
+	require.True(t, left[0].Waits(), "its last drops are on its account")
+	require.Zero(t, n.Sample(now.Add(time.Second), time.Second))
+	_, err := n.List(now.Add(time.Second))
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, n.Walk(nil, 0, nil, nil), ErrClosed)
+}

@@ -1,0 +1,47 @@
+package observer
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// A process whose files do not answer delays its own limits and nothing else.
+func TestDiscoveryThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer, news := make(chan struct{}), 0
+		c := newConnectors(func(_ context.Context, pid int, _ uint64, _ []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+			if pid == 1 {
+				<-answer
+			}
+			return discovery.Connectors{}, []model.Unavailable{{What: "read"}}
+		}, time.Now, func() { news++ })
+		hanging, fine := hostproc.ProcessKey{PID: 1}, hostproc.ProcessKey{PID: 2}
+		begin := time.Now()
+		c.of(hanging, nil, time.Second)
+		c.of(fine, nil, time.Second)
+		c.wait(t.Context(), discoveryPatience)
+		require.Equal(t, discoveryPatience, time.Since(begin), "no longer")
+		_, unavailable := c.of(fine, nil, time.Hour)
+		require.Len(t, unavailable, 1)
+		require.Equal(t, 1, news)
+		_, unavailable = c.of(hanging, nil, 0)
+		require.Empty(t, unavailable, "not yet")
+
+		time.Sleep(discoveryDeadline)
+		_, unavailable = c.of(hanging, nil, 0)
+		require.Equal(t, []model.Unavailable{tooSlow(1)}, unavailable)
+		close(answer)
+		synctest.Wait()
+		_, unavailable = c.of(hanging, nil, time.Hour)
+		require.Equal(t, []model.Unavailable{{What: "read"}}, unavailable, "adopted when it comes")
+		require.Equal(t, 2, news)
+	})
+}
