@@ -25,6 +25,14 @@ not a mount
 	require.ErrorIs(t, err, ErrFileSystem)
 	require.NotContains(t, err.Error(), "sshfs", "whoever mounts it chooses the name")
 	require.ErrorIs(t, m.admit(-1, 7), ErrFileSystem, "a mount nobody lists")
+
+	m.types[5] = "overlay"
+	require.NoError(t, m.admit(-1, 5))
+	m.foreign = true
+	require.ErrorIs(t, m.admit(-1, 5), ErrFileSystem, "whoever has a user namespace may have mounted it")
+	require.NoError(t, m.admit(-1, 36))
+	m.reader = Disposable
+	require.NoError(t, m.admit(-1, 5))
 }
 
 func TestWhoMayReadWhat(t *testing.T) {

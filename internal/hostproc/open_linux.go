@@ -95,7 +95,13 @@ func (fs FS) mounts(pid int, reader Reader) (*Mounts, error) {
 		defer func() { _ = f.Close() }()
 		lists = append(lists, f)
 	}
-	return ReadMounts(reader, lists...)
+	m, err := ReadMounts(reader, lists...)
+	if err == nil {
+		ours, _ := os.Readlink("/proc/self/ns/user")
+		theirs, _ := os.Readlink(fs.path(pid, "ns", "user"))
+		m.foreign = theirs != "" && theirs != ours // unreadable: then the root is, too
+	}
+	return m, err
 }
 
 // Close closes the folder.
