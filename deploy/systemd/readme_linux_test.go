@@ -23,7 +23,7 @@ func TestREADME(t *testing.T) {
 	m := boot(t, checkout, "")
 	for i, after := range []func(){
 		func() { m.confined("0000000000000000") },
-		func() { m.confined("0000000000080004") },
+		func() { m.confined("00000000000800c4") },
 		func() {
 			m.run("systemctl", "is-active", "tcpdiag.socket", "tcpdiag.service")
 			m.ready("http://127.0.0.1:10889/-/ready")
