@@ -80,6 +80,13 @@ func TestNodeAgentReadsEnvironments(t *testing.T) {
 	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline"}, forbidden(t, api.LevelBaseline, agent))
 }
 
+// So is what counts clients.
+func TestNodeAgentCountsClients(t *testing.T) {
+	agent := pod(t, one[*apps.DaemonSet](t, rendered(t, values(t, "handshakes: true"))))
+	require.Equal(t, []core.Capability{"SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "NET_RAW"},
+		agent.Spec.Containers[0].SecurityContext.Capabilities.Add)
+}
+
 // A changed configuration reaches the agents: their pods change with it.
 func TestConfigurationRollsTheAgents(t *testing.T) {
 	checksum := func(port int) string {
