@@ -24,8 +24,9 @@ type trip struct {
 	Request time.Duration
 }
 
-// roundTrip is what netem makes of loopback: half of it each way.
-const roundTrip = 100 * time.Millisecond
+// roundTrip is what netem makes of loopback, half of it each way: long enough
+// for all SYNs to be there before the first final ACK, on a slow machine too.
+const roundTrip = 400 * time.Millisecond
 
 // Across a network the final ACKs come after all the SYNs: the clients that a
 // full queue turns away are connected by then, as far as they know, and end in
@@ -33,8 +34,8 @@ const roundTrip = 100 * time.Millisecond
 func TestPlanAcrossANetwork(t *testing.T) {
 	inGuest(t)
 	for _, l := range []trip{
-		{demo.ServerOptions{MaxThreads: 1, MaxConnections: 1, AcceptCount: 1, ServiceTime: 2 * time.Second}, 10, 900 * time.Millisecond, 3 * time.Second},
-		{demo.ServerOptions{MaxThreads: 10, MaxConnections: 20, AcceptCount: 10, ServiceTime: time.Second}, 60, 900 * time.Millisecond, 2500 * time.Millisecond},
+		{demo.ServerOptions{MaxThreads: 1, MaxConnections: 1, AcceptCount: 1, ServiceTime: 2 * time.Second}, 10, 900 * time.Millisecond, 3500 * time.Millisecond},
+		{demo.ServerOptions{MaxThreads: 10, MaxConnections: 20, AcceptCount: 10, ServiceTime: time.Second}, 60, 900 * time.Millisecond, 3500 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%d clients", l.Clients), func(t *testing.T) {
 			ns := nettest.Namespace(t)
