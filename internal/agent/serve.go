@@ -43,9 +43,11 @@ func serve(server *http.Server, o Options) error {
 	if err != nil {
 		return fmt.Errorf("agent: serve: %w", err)
 	}
+	tls := usesTLS(server) // net/http writes to the server once it serves
 	var g errgroup.Group
 	for _, l := range listeners {
-		o.Log.Info("listening", "address", l.Addr().String(), "tls", usesTLS(server))
+		o.Log.Info("listening", "address", l.Addr().String(), "tls", tls)
+		l.tls = tls
 		g.Go(func() error { return serveOn(l, server) })
 	}
 	return g.Wait()
@@ -60,7 +62,7 @@ func usesTLS(server *http.Server) bool {
 func serveOn(l *boundedListener, server *http.Server) error {
 	defer func() { _ = l.Close() }()
 	var err error
-	if l.tls = usesTLS(server); l.tls {
+	if l.tls {
 		err = server.ServeTLS(l, "", "")
 	} else {
 		err = server.Serve(l)
