@@ -33,7 +33,7 @@ type Hysteresis struct {
 func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 	switch {
 	case !h.started, v.Status > h.shown.Status, h.shown.Status == model.StatusDown,
-		v.Status == h.shown.Status && (v.Cause == h.shown.Cause || h.shown.Cause == model.CauseAcceptQueue): // which is no cause yet
+		v.Status == h.shown.Status && (v.Cause == h.shown.Cause || h.shown.Cause == model.CauseAcceptQueue || h.shown.Cause == model.CauseNone): // which are no cause yet
 		return h.show(now, v)
 	case v.Status < h.shown.Status:
 		h.other = time.Time{}

@@ -42,18 +42,18 @@ func (n *Namespace) list(now time.Time) ([]Listed, error) {
 		if err := n.sampler.checkpoint(now); err != nil {
 			return nil, err
 		}
-		return n.listed(), nil
+		return listedIn(&n.dump), nil
 	}
-	n.rest()
+	rest(n)
 	if err := n.sampler.dumpAll(); err != nil {
 		return nil, err
 	}
-	return n.listed(), nil
+	return listedIn(&n.dump), nil
 }
 
 // rest closes what is not needed where nothing is watched, unless a walk is
 // still under way.
-func (n *Namespace) rest() {
+func rest(n *Namespace) {
 	if n.walking.TryLock() {
 		defer n.walking.Unlock()
 		n.books.Reset()
@@ -61,11 +61,11 @@ func (n *Namespace) rest() {
 	}
 }
 
-// listed are the listeners of the latest dump.
-func (n *Namespace) listed() []Listed {
-	out := make([]Listed, len(n.dump.found))
+// listedIn are the listeners of a dump.
+func listedIn(d *dump) []Listed {
+	out := make([]Listed, len(d.found))
 	for i := range out {
-		out[i] = Listed{n.dump.sockets[i].ID, n.dump.found[i]}
+		out[i] = Listed{d.sockets[i].ID, d.found[i]}
 	}
 	return out
 }
