@@ -236,3 +236,25 @@ func TestThrottle(t *testing.T) {
 	th.setUsed([]byte("123456789\n"))
 	require.Equal(t, 123456789*time.Nanosecond, th.Used)
 }
+
+// Where the system call may not be read, the kernel's own word for where the
+// thread waits stands in for it: both are asked for at each read.
+func TestKeptThreadWithoutItsCalls(t *testing.T) {
+	for wchan, accepting := range map[string]bool{"inet_csk_accept": true, "futex_do_wait": false, "0": false} {
+		dir := fakeProc(t, map[string]string{
+			"7/task/8/status":    "State:\tS (sleeping)\nvoluntary_ctxt_switches:\t5\n",
+			"7/task/8/schedstat": "1 2 3\n",
+			"7/task/8/wchan":     wchan,
+			"7/task/8/syscall/x": "a folder cannot be read, whoever asks",
+		})
+		fs, err := NewFS(dir)
+		require.NoError(t, err)
+		kept, err := fs.KeepThread(7, 8)
+		require.NoError(t, err)
+		require.Error(t, kept.CallErr())
+		var th Thread
+		require.NoError(t, kept.Read(&th))
+		require.Equal(t, Thread{State: 'S', Switches: 5, CPUTime: 1, RunDelay: 2, Ran: 3, Accepting: accepting}, th)
+		kept.Close()
+	}
+}
