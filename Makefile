@@ -20,7 +20,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 
 # The tests that start real servers take the machine for themselves: those of
 # the main job, and the monitoring stack.
-SERVER_TESTS  := ./internal/discovery ./internal/test/e2e
+SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
 .PHONY: attacks build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale

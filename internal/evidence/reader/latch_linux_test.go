@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -113,10 +114,13 @@ func (s *server) lowestFree(t *testing.T) uint64 {
 func (s *server) provesPaused(t *testing.T, connector int, r *Reader) {
 	port := fmt.Sprint(s.ports[connector])
 	s.ask(t, "op=pause&port="+port)
-	j := s.settles(t, connector, r, model.CauseAcceptQueue, evidence.StrengthNone)
-	require.Contains(t, j.Missing, evidence.Missing{
+	s.settles(t, connector, r, model.CauseAcceptQueue, evidence.StrengthNone)
+	asleep := evidence.Missing{
 		Subject: evidence.SubjectAcceptor, Why: "it sleeps for a set time, and open files are below their limit: the connector is paused",
-	})
+	}
+	require.Eventually(t, func() bool { // it wakes for a moment a hundred times a second
+		return slices.Contains(evidence.Judge(evidence.Reading{}, r.Read(), evidence.Phases{}).Missing, asleep)
+	}, 10*time.Second, time.Millisecond)
 	s.ask(t, "op=resume&port="+port)
 	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
 }
