@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/prometheus/common/version"
-	"github.com/prometheus/exporter-toolkit/web"
+	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
 // shutdownTimeout is how long running requests may take after the signal.
@@ -47,7 +48,7 @@ type Options struct {
 // Run samples and serves until ctx is done, or one of the two fails.
 func Run(ctx context.Context, s Sampler, o Options) error {
 	if o.ConfigFile != "" {
-		if err := web.Validate(o.ConfigFile); err != nil {
+		if err := toolkit.Validate(o.ConfigFile); err != nil {
 			return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
 		}
 	}
@@ -55,7 +56,12 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 	g, ctx := errgroup.WithContext(ctx)
 	reloads := newReloader(o)
 	modules := &moduleWait{log: o.Log}
-	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, o))
+	page, err := newPage(s.Snapshot, o)
+	if err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, page, o))
+	g.Go(func() error { return page.Run(ctx) })
 	g.Go(func() error { return sample(ctx, modules, s) })
 	g.Go(func() error { return reloads.run(ctx, o.Hangups) })
 	g.Go(func() error { return serve(server, o) })
@@ -86,6 +92,14 @@ func sample(ctx context.Context, modules *moduleWait, s Sampler) error {
 		return nil // the end may come in the midst of the first scan
 	}
 	return fmt.Errorf("agent: %w", err)
+}
+
+// pageInterval is between two updates of an open page, and two points of its
+// charts.
+const pageInterval = time.Second
+
+func newPage(snapshot func() *model.Snapshot, o Options) (*web.Server, error) {
+	return web.New(web.Options{Snapshot: snapshot, Now: o.Now, Interval: pageInterval, Version: version.Version})
 }
 
 // shutdown lets running scrapes finish, and then ends them.

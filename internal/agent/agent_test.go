@@ -59,7 +59,11 @@ func options(now time.Time) Options {
 }
 
 func serving(s *stage, o Options) http.Handler {
-	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), o)
+	page, err := newPage(s.Snapshot, o)
+	if err != nil {
+		panic(err)
+	}
+	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), page, o)
 }
 
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
@@ -114,11 +118,11 @@ func TestLandingPage(t *testing.T) {
 	page := w.Body.String()
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'", "nothing is loaded from elsewhere")
 	require.Contains(t, page, `<meta name="viewport"`)
-	require.Contains(t, page, `<article class="losing">`)
+	require.Contains(t, page, `class="losing"`)
 	require.Contains(t, page, "[::]:8080")
-	require.Contains(t, page, "101 of 101")
+	require.Contains(t, page, "101 / 101")
 	require.Contains(t, page, "&lt;b&gt;101&lt;/b&gt;", "escaped")
-	require.NotContains(t, page, "<script")
+	require.NotContains(t, page, "<script>", "none within the page")
 }
 
 func freeAddress(t *testing.T) string {

@@ -10,12 +10,13 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
 // handler answers every request from the published snapshot: none of them asks
 // the kernel or waits for a scan, but for a reload. unready says why there is no
 // snapshot.
-func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, o Options) http.Handler {
+func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, page *web.Server, o Options) http.Handler {
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
 	made := newMakers()
@@ -26,9 +27,9 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { serveHealthy(w, o.Healthy) })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), unready, o.Stopping) })
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
-	mux.Handle("GET /{$}", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		serveLanding(w, snapshot(), o.Now())
-	})))
+	mux.Handle("GET /{$}", made.serve(http.HandlerFunc(page.Page)))
+	mux.HandleFunc("GET /assets/", page.Asset)
+	mux.HandleFunc("GET /api/v1/stream", page.Stream)
 	if o.Profile {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

@@ -2,9 +2,6 @@ package agent
 
 import "net/http"
 
-// pagePolicy is the landing page's: its own style, nothing else.
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-
 // secured sets the headers that keep a browser from being used against the
 // agent. What the web configuration sets stays.
 func secured(h http.Handler) http.Handler {

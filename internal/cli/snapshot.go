@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
@@ -15,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
 // snapshotOptions are the flags of snapshot.
@@ -23,6 +27,7 @@ type snapshotOptions struct {
 	interval   time.Duration
 	output     string
 	exitStatus bool
+	report     string
 }
 
 func newSnapshotCommand() *cobra.Command {
@@ -39,6 +44,7 @@ reports every Tomcat on this machine.`,
   tcpdiag snapshot --port 8080 --max-connections 8192 --max-threads 200
   tcpdiag snapshot --pid 4711                     # also in another network namespace
   tcpdiag snapshot --output json | jq '.listeners[].verdict'
+  tcpdiag snapshot --report overload.html         # a page to attach to a ticket
   tcpdiag snapshot --port 8080 --exit-status      # 0 ok, 10 warning, 11 saturated, 12 losing, 13 down`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
@@ -52,6 +58,7 @@ reports every Tomcat on this machine.`,
 	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses and peaks")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
 	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
+	cmd.Flags().StringVar(&o.report, "report", "", "also write the result as a self-contained HTML page to this file")
 	return cmd
 }
 
@@ -85,6 +92,9 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	if err := write(w, snap, o.output); err != nil {
+		return err
+	}
+	if err := o.writeReport(snap); err != nil {
 		return err
 	}
 	if worst := worstStatus(snap); o.exitStatus && worst != model.StatusOK {
@@ -132,6 +142,21 @@ func (o *snapshotOptions) observe(ctx context.Context, s *observer.Sampler, f *c
 		return err
 	}
 	return f.Update()
+}
+
+// writeReport writes the page, where it is wanted, to a new file or over an old one.
+func (o *snapshotOptions) writeReport(snap *model.Snapshot) error {
+	if o.report == "" {
+		return nil
+	}
+	var page bytes.Buffer
+	if err := web.Report(&page, snap, version.Version); err != nil {
+		return err
+	}
+	if err := os.WriteFile(o.report, page.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	return nil
 }
 
 func write(w io.Writer, snap *model.Snapshot, output string) error {

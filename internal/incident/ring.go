@@ -1,0 +1,111 @@
+package incident
+
+import (
+	"sync"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// Span is how many seconds a ring holds: 15 minutes.
+	Span = 900
+	// maxRings bounds the memory: 100 listeners at 24 bytes a second are 2.1 MB.
+	maxRings = 100
+	// forget is after how many seconds without a listener its ring is dropped.
+	forget = Span
+)
+
+// Key is a listener's address, or an expected port on which nothing listens.
+type Key struct {
+	ID   model.ListenerID
+	Port uint16
+}
+
+// KeyOf is the key of a listener.
+func KeyOf(l *model.Listener) Key { return Key{l.ID, l.Port} }
+
+// History holds a ring for each listener, fed by published snapshots.
+type History struct {
+	mu    sync.Mutex
+	rings map[Key]*ring
+	last  int64 // Unix nanoseconds of the newest snapshot
+}
+
+type ring struct {
+	points  []Point // the oldest at next, once full
+	next    int
+	dropped uint64
+	known   bool // dropped is that of a snapshot before
+}
+
+// NewHistory has seen nothing.
+func NewHistory() *History { return &History{rings: make(map[Key]*ring)} }
+
+// Observe adds a snapshot. One that is not newer than the last adds nothing,
+// so that neither asking twice nor a clock set back spoils a chart.
+func (h *History) Observe(s *model.Snapshot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s == nil || s.Time.UnixNano() == h.last {
+		return
+	}
+	if s.Time.UnixNano() < h.last {
+		clear(h.rings) // the clock was set back: what was is later than what comes
+	}
+	h.last = s.Time.UnixNano()
+	for i := range s.Listeners {
+		h.observe(s, &s.Listeners[i])
+	}
+	h.forget(s.Time.Unix())
+}
+
+func (h *History) observe(s *model.Snapshot, l *model.Listener) {
+	r := h.rings[KeyOf(l)]
+	if r == nil {
+		if len(h.rings) == maxRings {
+			return
+		}
+		r = new(ring)
+		h.rings[KeyOf(l)] = r
+	}
+	dropped := droppedTotal(&l.Totals)
+	before := r.dropped
+	if !r.known {
+		before = dropped
+	}
+	r.dropped, r.known = dropped, true
+	r.add(newPoint(s.Time, l, dropped, before))
+}
+
+func (h *History) forget(now int64) {
+	for key, r := range h.rings {
+		if now-r.newest().At > forget {
+			delete(h.rings, key)
+		}
+	}
+}
+
+func (r *ring) newest() *Point { return &r.points[(r.next+len(r.points)-1)%len(r.points)] }
+
+func (r *ring) add(p Point) {
+	switch {
+	case len(r.points) > 0 && r.newest().At == p.At:
+		*r.newest() = r.newest().merge(p)
+	case len(r.points) < Span:
+		r.points = append(r.points, p)
+	default:
+		r.points[r.next] = p
+		r.next = (r.next + 1) % Span
+	}
+}
+
+// Points are a listener's seconds, the oldest first; none of one that is not known.
+func (h *History) Points(key Key) []Point {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.rings[key]
+	if r == nil {
+		return nil
+	}
+	return append(append(make([]Point, 0, len(r.points)), r.points[r.next:]...), r.points[:r.next]...)
+}

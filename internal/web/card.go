@@ -1,0 +1,182 @@
+package web
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// card is one listener on the page.
+type card struct {
+	ID        string // of its element
+	Link      string // permalink, relative to the page
+	Address   string
+	Status    string
+	Cause     string
+	Who       string
+	Summary   string
+	Stages    []stage
+	Room      string // heading of the clients' bar
+	Clients   []part
+	Findings  []finding
+	Charts    *charts
+	Queue     string
+	QueueFill int
+}
+
+// stage is a limit and how much of it is used.
+type stage struct {
+	Name, Used, Share, Class string
+	Percent                  int
+}
+
+// part is a share of the clients inside, as a piece of the bar.
+type part struct {
+	Name  string
+	Class string
+	N     int
+	X, W  float64 // of 100
+}
+
+type finding struct{ Code, Advice, Evidence string }
+
+// address names a listener for people: an expected port where nothing listens
+// has none.
+func address(l *model.Listener) string {
+	if !l.Listening() {
+		return fmt.Sprintf("port %d", l.Port)
+	}
+	return l.ID.String()
+}
+
+// elementID is a name for a listener that is safe in HTML.
+func elementID(l *model.Listener) string {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %s", l.ID.NetNS, address(l))
+	return "l" + strconv.FormatUint(h.Sum64(), 36)
+}
+
+func permalink(l *model.Listener) string {
+	return "?" + url.Values{"listener": {address(l)}, "netns": {strconv.FormatUint(l.ID.NetNS, 10)}}.Encode()
+}
+
+func newCard(l *model.Listener) card {
+	c := card{
+		ID: elementID(l), Link: permalink(l), Address: model.Printable(address(l)),
+		Status: l.Verdict.Status.String(), Cause: model.Printable(string(l.Verdict.Cause)),
+		Who: who(l), Summary: model.Printable(l.Verdict.Summary), Stages: stages(l),
+	}
+	if q := l.AcceptQueue; q != nil {
+		c.Queue = fmt.Sprintf("%s of %s", phrase.Number(q.Length), phrase.Number(q.Capacity()))
+		c.QueueFill = percent(q.Ratio())
+	}
+	c.Room, c.Clients = clients(l)
+	for _, f := range l.Verdict.Findings {
+		c.Findings = append(c.Findings, finding{Code: model.Printable(f.Code), Advice: model.Printable(f.Advice), Evidence: model.Printable(f.Evidence)})
+	}
+	return c
+}
+
+// who is the process, the server and the framework, as far as they are known.
+func who(l *model.Listener) string {
+	var out []string
+	if p := l.Process; p != nil {
+		out = append(out, fmt.Sprintf("%s %d", p.Comm, p.PID))
+	}
+	if k := l.Connector; k != nil {
+		if k.Server == "tomcat" {
+			out = append(out, strings.TrimSpace("Tomcat "+k.Version))
+		}
+		if k.Framework == "spring-boot" {
+			out = append(out, strings.TrimSpace("Spring Boot "+k.FrameworkVersion))
+		}
+	}
+	return model.Printable(strings.Join(out, " · "))
+}
+
+func percent(ratio float64) int { return max(0, min(100, int(100*ratio))) }
+
+// stageName is a limit's name in plain words.
+func stageName(name string) string {
+	switch name {
+	case "max_connections":
+		return "connections"
+	case "max_threads":
+		return "threads"
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// stages are the limits from the client inwards.
+func stages(l *model.Listener) []stage {
+	var out []stage
+	if b := l.SynBacklog; b != nil && b.Limit > 0 {
+		out = append(out, newStage("SYN backlog", b.Length, b.Limit, false))
+	}
+	if q := l.AcceptQueue; q != nil && len(l.Limits) == 0 {
+		out = append(out, newStage("accept queue", q.Length, q.Capacity(), q.Full()))
+	}
+	for _, m := range l.Limits {
+		out = append(out, newStage(stageName(m.Name), m.Used, m.Max, m.Ratio >= 1))
+	}
+	return out
+}
+
+// newStage says full only where that is known: of the SYN backlog the counters
+// tell, never its length.
+func newStage(name string, used, most int, full bool) stage {
+	ratio := float64(used) / float64(max(most, 1))
+	s := stage{Name: name, Used: phrase.Number(used) + " / " + phrase.Number(most), Percent: percent(ratio), Class: "ok"}
+	s.Share = fmt.Sprintf("%d %%", s.Percent)
+	switch {
+	case full:
+		s.Share, s.Class = "FULL", "losing"
+	case ratio >= .8:
+		s.Class = "warning"
+	}
+	return s
+}
+
+// clients are those inside by phase, from the thread outwards.
+func clients(l *model.Listener) (string, []part) {
+	c, q := l.Connections, l.AcceptQueue
+	if c == nil || c.Partial || q == nil {
+		return "", nil
+	}
+	inside := c.Held() + q.Length
+	heading := "Clients inside: " + phrase.Number(inside)
+	room := inside
+	if n := l.Capacity(); n != nil {
+		heading, room = heading+" of "+phrase.Number(*n), max(inside, *n)
+	}
+	parts := []part{
+		{Name: "in service", Class: "service", N: c.Phases[model.InService]},
+		{Name: "waiting for a thread", Class: "waiting", N: c.Phases[model.Waiting]},
+		{Name: "sending", Class: "sending", N: c.Phases[model.Sending]},
+		{Name: "idle", Class: "idle", N: c.Phases[model.Idle]},
+		{Name: "closed by the client", Class: "closed", N: c.Phases[model.ClientClosed]},
+		{Name: "unclassified", Class: "unclassified", N: c.Phases[model.Unclassified]},
+		{Name: "reset", Class: "closed", N: c.Held() - c.Accepted},
+		{Name: "in the accept queue", Class: "queued", N: q.Length},
+	}
+	return heading, placed(parts, room)
+}
+
+// placed sets the pieces side by side and leaves out the empty ones.
+func placed(parts []part, room int) []part {
+	var out []part
+	x := 0.0
+	for _, p := range parts {
+		if p.N > 0 {
+			p.X, p.W = x, 100*float64(p.N)/float64(room)
+			x += p.W
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+package web
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+)
+
+const (
+	chartColumns = 180 // of five seconds each
+	chartHeight  = 40
+	columnOf     = incident.Span / chartColumns
+)
+
+// chart is a line over the last 15 minutes, as an SVG path.
+type chart struct {
+	Name  string // "packets dropped per second"
+	Class string
+	Now   string // the newest value, in words
+	Path  string
+	Limit string // height of the dashed line; "" for none
+	Text  string // for who cannot see it
+}
+
+// charts of one listener, and the strip of its statuses.
+type charts struct {
+	Strip []stretch
+	Lines []chart
+}
+
+// stretch is a time in one status.
+type stretch struct {
+	X, W   int
+	Status string
+}
+
+// columns are the largest value of each five seconds, -1 where there is none.
+// The last ends with the newest point.
+func columns(points []incident.Point, value func(incident.Point) float64) []float64 {
+	out := make([]float64, chartColumns)
+	for i := range out {
+		out[i] = -1
+	}
+	if len(points) == 0 {
+		return out
+	}
+	end := columnNumber(points[len(points)-1])
+	for _, p := range points {
+		if i := chartColumns - 1 - int(end-columnNumber(p)); i >= 0 && i < chartColumns {
+			out[i] = math.Max(out[i], value(p))
+		}
+	}
+	return out
+}
+
+func columnNumber(p incident.Point) int64 { return p.At / columnOf }
+
+// area is the path below the values; it is interrupted where there are none.
+func area(values []float64, top float64) string {
+	var b strings.Builder
+	open := false
+	for i, v := range values {
+		switch {
+		case v < 0 && open:
+			closeArea(&b)
+		case v >= 0 && !open:
+			b.WriteString("M" + strconv.Itoa(i) + " " + strconv.Itoa(chartHeight))
+		}
+		if open = v >= 0; open {
+			b.WriteString("V" + height(v, top) + "H" + strconv.Itoa(i+1))
+		}
+	}
+	if open {
+		closeArea(&b)
+	}
+	return b.String()
+}
+
+func closeArea(b *strings.Builder) { b.WriteString("V" + strconv.Itoa(chartHeight) + "Z") }
+
+// height is where a value stands, from the top of the chart.
+func height(v, top float64) string {
+	return strconv.FormatFloat(chartHeight-(chartHeight-2)*math.Min(v/top, 1), 'f', 1, 64)
+}
+
+func maxOf(values []float64, least float64) float64 {
+	for _, v := range values {
+		least = math.Max(least, v)
+	}
+	return least
+}
+
+// strip joins the columns of one status.
+func strip(points []incident.Point) []stretch {
+	var out []stretch
+	statuses := columns(points, func(p incident.Point) float64 { return float64(p.Status) })
+	for i, v := range statuses {
+		if v < 0 {
+			continue
+		}
+		name := statusName(v)
+		if n := len(out); n > 0 && out[n-1].Status == name && out[n-1].X+out[n-1].W == i {
+			out[n-1].W++
+			continue
+		}
+		out = append(out, stretch{X: i, W: 1, Status: name})
+	}
+	return out
+}

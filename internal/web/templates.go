@@ -1,0 +1,59 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// pages draws; the templates are parsed once.
+type pages struct{ template *template.Template }
+
+func newPages() (*pages, error) {
+	style, err := assets.ReadFile("assets/page.css")
+	if err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	t, err := template.New("").Funcs(template.FuncMap{
+		"style": func() template.CSS { return template.CSS(style) },
+	}).ParseFS(assets, "assets/page.html")
+	if err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	return &pages{t}, nil
+}
+
+// draw executes one of the templates.
+func (p *pages) draw(name string, data any) (string, error) {
+	var b bytes.Buffer
+	if err := p.template.ExecuteTemplate(&b, name, data); err != nil {
+		return "", fmt.Errorf("web: %w", err)
+	}
+	return b.String(), nil
+}
+
+// Report writes the page of one snapshot as a file of its own, to attach to a
+// ticket: no script, nothing loaded, every listener whole.
+func Report(w io.Writer, s *model.Snapshot, version string) error {
+	p, err := newPages()
+	if err != nil {
+		return err
+	}
+	v := newView(s, nil, choice{}, version, s.Time)
+	v.Report = true
+	v.Cards = append(v.Cards, v.Rows...)
+	v.Rows = nil
+	page, err := p.draw("page", v)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, page)
+	return err
+}

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// maxOpen is how many listeners are shown whole; the rest have a line each, and
+// a page of their own behind it.
+const maxOpen = 4
+
+// choice is the one listener that a permalink names; empty for all.
+type choice struct{ listener, netns string }
+
+func choiceOf(q url.Values) choice { return choice{q.Get("listener"), q.Get("netns")} }
+
+func (c choice) all() bool { return c.listener == "" }
+
+func (c choice) includes(l *model.Listener) bool {
+	return c.all() || c.listener == address(l) && (c.netns == "" || c.netns == strconv.FormatUint(l.ID.NetNS, 10))
+}
+
+// view is everything that the page shows.
+type view struct {
+	Title   string
+	Host    string
+	Counts  string
+	Age     string
+	Notes   []string
+	Cards   []card // whole
+	Rows    []card // a line each
+	Single  bool
+	Missing string // of a permalink's listener that is not there
+	Version string
+	Report  bool // not live: attached to a ticket
+	Stream  string
+}
+
+func newView(s *model.Snapshot, h *incident.History, c choice, version string, now time.Time) *view {
+	v := &view{Title: "tcpdiag", Single: !c.all(), Version: version, Stream: "api/v1/stream"}
+	if !c.all() {
+		v.Stream += "?" + url.Values{"listener": {c.listener}, "netns": {c.netns}}.Encode()
+	}
+	if s == nil {
+		v.Notes = []string{"The first scan is not done yet."}
+		return v
+	}
+	v.Host, v.Age = model.Printable(s.Host), phrase.Seconds(max(0, now.Sub(s.Time)))
+	for _, n := range s.Notes {
+		v.Notes = append(v.Notes, model.Printable(n))
+	}
+	if s.Omitted > 0 {
+		v.Notes = append(v.Notes, phrase.Count(s.Omitted, "more listener")+" not watched (--max-listeners).")
+	}
+	v.list(s, h, c)
+	return v
+}
+
+// list fills in the listeners, the worst first.
+func (v *view) list(s *model.Snapshot, h *incident.History, c choice) {
+	worst := worstFirst(s.Listeners)
+	v.Counts, v.Title = counts(worst), title(worst, v.Host)
+	for i, l := range worst {
+		if !c.includes(l) {
+			continue
+		}
+		one := newCard(l)
+		if len(v.Cards) == maxOpen || i > 0 && l.Verdict.Status == model.StatusOK && len(worst) > maxOpen && !v.Single {
+			v.Rows = append(v.Rows, one)
+			continue
+		}
+		if h != nil {
+			one.Charts = newCharts(l, h.Points(incident.KeyOf(l)))
+		}
+		v.Cards = append(v.Cards, one)
+	}
+	if len(v.Cards) == 0 && v.Single {
+		v.Missing = model.Printable(c.listener)
+	}
+}
+
+// worstFirst orders by status, then by address: equal ones keep their places.
+func worstFirst(in []model.Listener) []*model.Listener {
+	out := model.ByAddress(in)
+	slices.SortStableFunc(out, func(a, b *model.Listener) int { return cmp.Compare(b.Verdict.Status, a.Verdict.Status) })
+	return out
+}
+
+// counts is how many listeners have each status, the worst first.
+func counts(listeners []*model.Listener) string {
+	var n [model.NumStatuses]int
+	for _, l := range listeners {
+		n[l.Verdict.Status]++
+	}
+	var out []string
+	for s := model.NumStatuses - 1; s >= 0; s-- {
+		if n[s] > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n[s], s))
+		}
+	}
+	return strings.Join(out, " · ")
+}
+
+// title says how the worst listener stands: it is all that a tab shows.
+func title(worst []*model.Listener, host string) string {
+	at := "tcpdiag"
+	if host != "" {
+		at += " on " + host
+	}
+	if len(worst) == 0 {
+		return at
+	}
+	w := worst[0]
+	out := w.Verdict.Status.String()
+	if w.Verdict.Status > model.StatusOK {
+		out += " " + model.Printable(address(w))
+		if w.Verdict.Cause != "" {
+			out += " " + model.Printable(string(w.Verdict.Cause))
+		}
+	}
+	return out + " - " + at
+}
