@@ -34,8 +34,8 @@ const roundTrip = 400 * time.Millisecond
 func TestPlanAcrossANetwork(t *testing.T) {
 	inGuest(t)
 	for _, l := range []trip{
-		{demo.ServerOptions{MaxThreads: 1, MaxConnections: 1, AcceptCount: 1, ServiceTime: 2 * time.Second}, 10, 900 * time.Millisecond, 3500 * time.Millisecond},
-		{demo.ServerOptions{MaxThreads: 10, MaxConnections: 20, AcceptCount: 10, ServiceTime: time.Second}, 60, 900 * time.Millisecond, 3500 * time.Millisecond},
+		{demo.ServerOptions{MaxThreads: 1, MaxConnections: 1, AcceptCount: 1, ServiceTime: 2 * time.Second}, 10, 900 * time.Millisecond, 3100 * time.Millisecond},
+		{demo.ServerOptions{MaxThreads: 10, MaxConnections: 20, AcceptCount: 10, ServiceTime: time.Second}, 60, 900 * time.Millisecond, 3100 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%d clients", l.Clients), func(t *testing.T) {
 			ns := nettest.Namespace(t)
