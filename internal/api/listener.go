@@ -167,8 +167,12 @@ func newConnections(c *model.Connections) *Connections {
 	if c.Phases[model.Idle] > 0 {
 		silent = &c.Silent
 	}
+	var age *float64
+	if !c.At.IsZero() {
+		age = seconds(&c.Age)
+	}
 	return &Connections{
-		AgeSeconds:   seconds(c.Age),
+		AgeSeconds:   age,
 		Accepted:     c.Accepted,
 		Waiting:      c.Phases[model.Waiting],
 		InService:    c.Phases[model.InService],

@@ -25,7 +25,7 @@ func (p Phase) String() string {
 // CLOSE_WAIT sockets with an inode.
 type Connections struct {
 	At       time.Time      // when they were read
-	Age      *time.Duration // since then, when they are published
+	Age      time.Duration  // since then, as of the snapshot; known where At is
 	Accepted int            // sum of Phases
 	Phases   [NumPhases]int // indexed by Phase
 	// Reset are descriptors of the process whose socket the kernel has already

@@ -76,7 +76,7 @@ func (e *edition) connections(l *model.Listener, before *earlier) {
 	}
 	found := last.value
 	l.Connections = found.Behind(l.Connector)
-	l.Connections.Age = new(max(0, e.Time.Sub(last.at)))
+	l.Connections.Age = max(0, e.Time.Sub(last.at))
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest
 		l.SynBacklog = &model.SynBacklog{Length: found.SynBacklog, Limit: l.AcceptQueue.Limit}
 		if found.Queued > 0 && l.AcceptQueue.Length > 0 {

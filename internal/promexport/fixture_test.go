@@ -33,7 +33,7 @@ func overloaded(port uint16, pid int) model.Listener {
 		SynBacklog:  &model.SynBacklog{Length: 97, Limit: 100},
 		AcceptQueue: &model.AcceptQueue{Length: 101, Limit: 100, Peak: new(101), OldestWait: new(4200 * time.Millisecond), SocketDrops: new(uint64(24966))},
 		Connections: &model.Connections{
-			Age:      new(250 * time.Millisecond),
+			At: time.Unix(1_700_000_000, 0), Age: 250 * time.Millisecond,
 			Accepted: 8192, Phases: [model.NumPhases]int{model.Waiting: 7991, model.InService: 200, model.ClientClosed: 1},
 			Reset: new(0), Abandoned: 1,
 		},

@@ -150,8 +150,8 @@ func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 			e.value(m.connections, ls.with(c.fixed.phases[p]), float64(n))
 		}
 		known(e, m.reset, ls, l.Connections.Reset)
-		if age := l.Connections.Age; age != nil {
-			e.value(m.connectionsAge, ls, age.Seconds())
+		if !l.Connections.At.IsZero() {
+			e.value(m.connectionsAge, ls, l.Connections.Age.Seconds())
 		}
 	}
 	for s := range model.NumStatuses {
