@@ -59,7 +59,7 @@ func TestExactRequestBesideAWalk(t *testing.T) {
 	walk, alone := median(20, nothing(t, walker)), median(500, exact)
 
 	beside := besideWalks(nothing(t, walker), exact)
-	waits := beside > walk/4
+	waits := beside > 10*alone
 	if kernelAtLeast(t, 6, 9) {
 		require.False(t, waits, "exact %v alone, %v beside a walk of %v", alone, beside, walk)
 	}
