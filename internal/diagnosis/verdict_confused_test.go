@@ -115,7 +115,7 @@ func scenariosConfused() []scenario {
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(5, time.Second), codes: []string{"reset_connections"}, notCodes: []string{"max_threads"},
 		},
 		{
-			name: "F11 the same, and the descriptors cannot be read", status: saturated, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
+			name: "F11 the same, and the descriptors cannot be read", status: saturated, chain: causes(acceptQueue),
 			now:    tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second),
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second), codes: []string{"connections_undercounted"},
 		},

@@ -96,6 +96,13 @@ func uncertainLimit(l *model.Listener) bool {
 	return connectionLimit(l) != limitUnknown && l.Connector.MaxConnections.Uncertain
 }
 
+// slotsUncounted: clients wait in front of slots that seem free, and those of
+// connections that clients reset have not been counted, or cannot be: they may be
+// all that are missing.
+func slotsUncounted(l *model.Listener) bool {
+	return l != nil && l.Connections != nil && l.Connections.Reset == nil && connectionLimit(l) == limitKnown && queueWaits(l)
+}
+
 // partial: the connections that were counted are too few. They can show a
 // limit reached, and never that there is room.
 func partial(l *model.Listener) bool {

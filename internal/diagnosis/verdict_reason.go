@@ -53,6 +53,9 @@ func (j *judge) reason(v model.Verdict) string {
 			return full + phrase.Sprintf("; what holds it up cannot be told, it is not certain that maxConnections is %d",
 				j.Now.Connector.MaxConnections.Value)
 		}
+		if slotsUncounted(j.Now) {
+			return full + "; what holds it up cannot be told, slots that are held by connections which clients reset could not be counted"
+		}
 		return full + "; what holds it up cannot be told while maxConnections is not known"
 	}
 	return ""

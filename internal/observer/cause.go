@@ -47,7 +47,11 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 	if waits && (pending || !w.read(d.Since)) {
 		return "", "", false
 	}
-	return w.byPhases(w.before, w.listener, d)
+	c, e, known = w.byPhases(w.before, w.listener, d)
+	if c == model.CauseAcceptQueue && waits { // what is missing may still be read
+		return "", "", false
+	}
+	return c, e, known
 }
 
 // judgement is the first on a reading taken after a drop that names a limit, else

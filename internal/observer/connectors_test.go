@@ -2,6 +2,7 @@ package observer
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +17,13 @@ import (
 // A process whose files do not answer delays its own limits and nothing else.
 func TestDiscoveryThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answer, news := make(chan struct{}), 0
+		answer, news := make(chan struct{}), new(atomic.Int32)
 		c := newConnectors(func(_ context.Context, pid int, _ uint64, _ []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
 			if pid == 1 {
 				<-answer
 			}
 			return discovery.Connectors{}, []model.Unavailable{{What: "read"}}
-		}, time.Now, func() { news++ })
+		}, time.Now, func() { news.Add(1) })
 		hanging, fine := hostproc.ProcessKey{PID: 1}, hostproc.ProcessKey{PID: 2}
 		begin := time.Now()
 		c.of(hanging, nil, time.Second)
@@ -31,7 +32,8 @@ func TestDiscoveryThatHangs(t *testing.T) {
 		require.Equal(t, discoveryPatience, time.Since(begin), "no longer")
 		_, unavailable := c.of(fine, nil, time.Hour)
 		require.Len(t, unavailable, 1)
-		require.Equal(t, 1, news)
+		synctest.Wait()
+		require.EqualValues(t, 1, news.Load())
 		_, unavailable = c.of(hanging, nil, 0)
 		require.Empty(t, unavailable, "not yet")
 
@@ -42,6 +44,6 @@ func TestDiscoveryThatHangs(t *testing.T) {
 		synctest.Wait()
 		_, unavailable = c.of(hanging, nil, time.Hour)
 		require.Equal(t, []model.Unavailable{{What: "read"}}, unavailable, "adopted when it comes")
-		require.Equal(t, 2, news)
+		require.EqualValues(t, 2, news.Load())
 	})
 }
