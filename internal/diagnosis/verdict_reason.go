@@ -54,7 +54,7 @@ func (j *judge) reason(v model.Verdict) string {
 				j.Now.Connector.MaxConnections.Value)
 		}
 		if slotsUncounted(j.Now) {
-			return full + "; what holds it up cannot be told, slots that are held by connections which clients reset could not be counted"
+			return full + "; what holds it up cannot be told, slots that are held by connections which clients reset have not been counted"
 		}
 		return full + "; what holds it up cannot be told while maxConnections is not known"
 	}

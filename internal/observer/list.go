@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,15 +88,25 @@ func candidates(listed []namespace.Listed) []*target.Candidate {
 // look whether they still hold takes a tenth of a millisecond.
 const restPer = 100 * time.Millisecond
 
-// behind asks once per process what stands behind its listeners.
-func (r *listing) behind(ctx context.Context, patience time.Duration) {
-	byProcess := make(map[hostproc.ProcessKey][]*target.Candidate)
+// byProcess are all listeners of the processes that have one which may be wanted:
+// which of a process's ports is the connector's can only be told from all of them.
+func (r *listing) byProcess() map[hostproc.ProcessKey][]*target.Candidate {
+	out := make(map[hostproc.ProcessKey][]*target.Candidate)
+	wanted := make(map[hostproc.ProcessKey]bool)
 	for _, c := range r.all {
-		if c.Owner != nil && r.rules.MayWant(c) {
+		if c.Owner != nil {
 			key := hostproc.ProcessKey{PID: c.Owner.PID, StartTime: c.Owner.StartTime}
-			byProcess[key] = append(byProcess[key], c)
+			out[key] = append(out[key], c)
+			wanted[key] = wanted[key] || r.rules.MayWant(c)
 		}
 	}
+	maps.DeleteFunc(out, func(key hostproc.ProcessKey, _ []*target.Candidate) bool { return !wanted[key] })
+	return out
+}
+
+// behind asks once per process what stands behind its listeners.
+func (r *listing) behind(ctx context.Context, patience time.Duration) {
+	byProcess := r.byProcess()
 	rest := max(r.opt.ScanInterval/2, time.Duration(len(byProcess))*restPer)
 	if patience > 0 {
 		rest = 0
@@ -153,7 +164,7 @@ func (r *listing) keep() {
 	}
 	if most := r.opt.MaxListeners; most > 0 && len(kept) > most {
 		r.omitted = len(kept) - most
-		kept = kept[:most]
+		kept = fairShares(kept, most)
 	}
 	r.watch(kept)
 	// Which ports are served is known by now.
@@ -161,6 +172,20 @@ func (r *listing) keep() {
 	targets, notes := r.rules.Expected(r.all)
 	r.targets, r.notes = targets, append(r.notes, notes...)
 	r.infos = r.rules.Infos(r.opt.Labels, kept)
+}
+
+// fairShares are the candidates that are watched when there are too many: no
+// namespace displaces another's.
+func fairShares(list []*target.Candidate, most int) []*target.Candidate {
+	claimants := make([]target.Claimant, len(list))
+	for i, c := range list {
+		claimants[i] = target.Claimant{NetNS: c.ID.NetNS, Explicit: c.Expected()}
+	}
+	out := make([]*target.Candidate, 0, most)
+	for _, i := range target.Shares(claimants, most) {
+		out = append(out, list[i])
+	}
+	return out
 }
 
 // watch gives the samples what is kept; of a namespace that did not answer, those

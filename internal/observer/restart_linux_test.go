@@ -55,7 +55,8 @@ func TestDropsOfARestartedServer(t *testing.T) {
 			for key, n := range got.Totals.Dropped {
 				dropped[key.Cause] += n
 			}
-			require.Equal(t, map[model.Cause]uint64{model.CauseKeepAliveIdle: before, model.CauseSlowAccept: after}, dropped)
+			// One reading of the second does not count the slots that resets hold.
+			require.Equal(t, map[model.Cause]uint64{model.CauseKeepAliveIdle: before, model.CauseAcceptQueue: after}, dropped)
 			conserved(t, snap)
 		})
 	}

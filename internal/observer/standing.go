@@ -90,6 +90,7 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	if j.now.Sub(trend.at) < steady {
 		trend.Listener = nil // a trend through two close looks is noise
 	}
+	l.Connector = diagnosis.Infer(e.Before, l)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	l.Verdict = diagnosis.Judge(e, j.t)
 	if e.Before != nil { // what one look says must not hold back what two say
