@@ -22,6 +22,7 @@ type Matcher struct {
 	found  *Found
 }
 
+// Find is the listener that a connection belongs to, nil for none.
 func (m *Matcher) Find(s *sockdiag.Socket) *Found {
 	if b := (Bound{s.Local, s.Interface}); m.found == nil || b != m.latest {
 		m.latest, m.found = b, m.search(s)

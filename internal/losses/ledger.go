@@ -42,11 +42,11 @@ type mark struct {
 // settled books packets of which the cause is known, dropped after the given
 // checkpoint. The marks made since had them without their cause.
 func (l *ledger) settled(key model.DropKey, d drops, after int) {
-	l.tally.add(key, d)
+	l.add(key, d)
 	for i := range l.marks {
 		if m := &l.marks[i]; m.checkpoint > after && m.pending >= d.packets {
 			m.pending -= d.packets
-			m.tally.add(key, d)
+			m.add(key, d)
 		}
 	}
 	l.dirty = true

@@ -39,13 +39,13 @@ func (n *Namespace) list(now time.Time) ([]Listed, error) {
 		return nil, ErrClosed
 	}
 	if !n.idle() {
-		if err := n.sampler.checkpoint(now); err != nil {
+		if err := n.checkpoint(now); err != nil {
 			return nil, err
 		}
 		return listedIn(&n.dump), nil
 	}
 	rest(n)
-	if err := n.sampler.dumpAll(); err != nil {
+	if err := n.dumpAll(); err != nil {
 		return nil, err
 	}
 	return listedIn(&n.dump), nil
@@ -77,7 +77,7 @@ func (n *Namespace) Follow(now time.Time) error {
 	if n.books.Open() {
 		return nil
 	}
-	return n.sampler.checkpoint(now)
+	return n.checkpoint(now)
 }
 
 // Listening is an address that is to be watched.
@@ -95,13 +95,13 @@ func (n *Namespace) Watch(now time.Time, list []Listening) {
 	for i := range list {
 		a := n.books.Account(list[i].ID)
 		watched[a] = true
-		next = append(next, newWatch(a, list[i].Members, now))
+		next = append(next, newWatch(a, list[i].Members))
 	}
-	n.books.Dismiss(func(a *losses.Account) bool { return watched[a] || !n.sampler.listed(a.ID) && !a.Dismissed() })
+	n.books.Dismiss(func(a *losses.Account) bool { return watched[a] || !n.listed(a.ID) && !a.Dismissed() })
 	n.watches.replace(now, next, n.stands, n.facts.migrates())
 }
 
-func newWatch(a *losses.Account, members []sockdiag.Listener, now time.Time) watch {
+func newWatch(a *losses.Account, members []sockdiag.Listener) watch {
 	w := watch{account: a, members: make([]member, len(members))}
 	for i := range members {
 		w.members[i].ask, w.members[i].inode = members[i].ListenerID, members[i].Inode

@@ -79,7 +79,7 @@ func (n *Namespace) idle() bool {
 	return n.Discovered && len(n.watches.list) == 0 && len(n.books.Accounts()) == 0 && len(n.Served) == 0
 }
 
-// ErrClosed: the namespace is no longer followed.
+// ErrClosed says that the namespace is no longer followed.
 var ErrClosed = errors.New("network namespace is no longer followed")
 
 // Prepare opens what following the counters takes, and proves that they can be

@@ -11,7 +11,6 @@ import (
 // faults are what a test lets go wrong between the observer and the kernel, by
 // namespace.
 type faults struct {
-	sources              *Sources
 	listen, walk, sysctl map[uint64]error
 	heard                func(*sockdiag.Listener) // of a dump, before the observer
 	redirected           bool                     // exact requests go to a port on which nobody listens

@@ -229,6 +229,6 @@ func (r *listing) retire() {
 		list = list[:most]
 	}
 	for _, a := range list {
-		r.roster.retired = append(r.roster.retired, closedTotals{a.LastSeen, a.Retain()})
+		r.retired = append(r.retired, closedTotals{a.LastSeen, a.Retain()})
 	}
 }

@@ -73,12 +73,6 @@ func (s *self) told(at time.Time) {
 	s.published = at
 }
 
-func (s *self) stretch(interval time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.interval = interval
-}
-
 func (s *self) sampling() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

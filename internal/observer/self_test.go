@@ -21,7 +21,7 @@ func TestMissedTicks(t *testing.T) {
 // agent's own.
 func TestHealth(t *testing.T) {
 	begun := time.Unix(1_700_000_000, 0)
-	at := func(d time.Duration) time.Time { return begun.Add(d) }
+	at := begun.Add
 	var s self
 	require.NoError(t, s.healthy(at(29*time.Second), begun), "it begins")
 	require.ErrorIs(t, s.healthy(at(30*time.Second), begun), errNoSamples)

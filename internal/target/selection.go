@@ -55,7 +55,7 @@ func (s *Selection) add(ports []uint16, pids []int, t *Target) {
 	}
 }
 
-// Empty: nothing is named, so Tomcats are looked for.
+// Empty says that nothing is named, so that Tomcats are selected.
 func (s *Selection) Empty() bool { return !s.All && len(s.Selectors) == 0 }
 
 // PIDs are the processes that are named, whose namespaces are read.
