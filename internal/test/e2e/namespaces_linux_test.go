@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -226,6 +227,12 @@ func (p *pod) requireAgent(t *testing.T, agent *Agent, mode string, want numbers
 		got = p.numbers(t, d, p.pid)
 		return true
 	})
+	// Whoever asks Actuator connects to it: how often within the window differs.
+	want.Delta, got.Delta = maps.Clone(want.Delta), maps.Clone(got.Delta)
+	for _, name := range []string{"ActiveOpens", "PassiveOpens"} {
+		delete(want.Delta, name)
+		delete(got.Delta, name)
+	}
 	require.Equal(t, want, got, "agent %s", mode)
 }
 
