@@ -73,7 +73,7 @@ func (a *agent) dial(ctx context.Context, network, address string) (c net.Conn, 
 }
 
 // answered is how long the agent may take to answer beside an attacker.
-const answered = 5 * time.Second
+const answered = 10 * time.Second
 
 func (a *agent) try(path string) int {
 	response, err := a.client.Get("http://" + agentAddress + path)
@@ -85,19 +85,29 @@ func (a *agent) try(path string) int {
 }
 
 // get asks until it is answered: beside an attacker who fills the port a
-// connection may be closed to make room for another one.
+// connection may be closed to make room for another one, and an answer be that
+// too many are being made (503).
 func (a *agent) get(t *testing.T, path string) string {
 	t.Helper()
-	response, err := a.client.Get("http://" + agentAddress + path)
-	for deadline := time.Now().Add(answered); err != nil && time.Now().Before(deadline); {
-		response, err = a.client.Get("http://" + agentAddress + path)
+	var status int
+	var body []byte
+	var err error
+	for deadline := time.Now().Add(answered); status != http.StatusOK && time.Now().Before(deadline); {
+		status, body, err = a.ask(path)
 	}
 	require.NoError(t, err, "the agent does not answer")
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, "%s", body)
+	require.Equal(t, http.StatusOK, status, "%s", body)
 	return string(body)
+}
+
+func (a *agent) ask(path string) (status int, body []byte, err error) {
+	response, err := a.client.Get("http://" + agentAddress + path)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, body, err
 }
 
 func (a *agent) snapshot(t *testing.T) (document, string) {
