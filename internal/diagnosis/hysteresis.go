@@ -19,36 +19,33 @@ type Hysteresis struct {
 	Hold   time.Duration // a better status must last so long; 0: the default
 	Settle time.Duration // another cause must last so long; 0: the default
 
-	shown   model.Verdict
-	started bool
-	last    time.Time // when a verdict like the one shown was last seen
-
-	better time.Time   // since when the status is better; zero while it is not
-	other  time.Time   // since when the cause is another one, the status the same
-	cause  model.Cause // which
+	state model.Shown
 }
+
+// Shown is the state that the next verdict will meet.
+func (h *Hysteresis) Shown() model.Shown { return h.state }
 
 // Apply returns the verdict to show at now: v, or the one shown before while v
 // may yet be a flicker. Its text says then how long ago it was seen.
 func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 	switch {
-	case !h.started, v.Status > h.shown.Status, h.shown.Status == model.StatusDown,
-		v.Status == h.shown.Status && (v.Cause == h.shown.Cause || h.shown.Cause == model.CauseAcceptQueue || h.shown.Cause == model.CauseNone): // which are no cause yet
+	case !h.state.Started, v.Status > h.state.Verdict.Status, h.state.Verdict.Status == model.StatusDown,
+		v.Status == h.state.Verdict.Status && (v.Cause == h.state.Verdict.Cause || h.state.Verdict.Cause == model.CauseAcceptQueue || h.state.Verdict.Cause == model.CauseNone): // which are no cause yet
 		return h.show(now, v)
-	case v.Status < h.shown.Status:
-		h.other = time.Time{}
-		if h.better.IsZero() {
-			h.better = now
+	case v.Status < h.state.Verdict.Status:
+		h.state.Other = time.Time{}
+		if h.state.Better.IsZero() {
+			h.state.Better = now
 		}
-		if now.Sub(h.better) >= h.hold() {
+		if now.Sub(h.state.Better) >= h.hold() {
 			return h.show(now, v)
 		}
 	default:
-		h.better = time.Time{}
-		if h.other.IsZero() || v.Cause != h.cause {
-			h.other, h.cause = now, v.Cause
+		h.state.Better = time.Time{}
+		if h.state.Other.IsZero() || v.Cause != h.state.Cause {
+			h.state.Other, h.state.Cause = now, v.Cause
 		}
-		if now.Sub(h.other) >= h.settle() {
+		if now.Sub(h.state.Other) >= h.settle() {
 			return h.show(now, v)
 		}
 	}
@@ -56,15 +53,14 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 }
 
 func (h *Hysteresis) show(now time.Time, v model.Verdict) model.Verdict {
-	h.shown, h.started, h.last = v, true, now
-	h.better, h.other = time.Time{}, time.Time{}
+	h.state = model.Shown{Verdict: v, Started: true, Last: now, Cause: h.state.Cause}
 	return v
 }
 
 // held is the verdict shown before, with its age.
 func (h *Hysteresis) held(now time.Time) model.Verdict {
-	v := h.shown
-	if age := now.Sub(h.last); age > 0 {
+	v := h.state.Verdict
+	if age := now.Sub(h.state.Last); age > 0 {
 		v.Summary += " (Seen " + phrase.Seconds(age) + " ago; the last looks differ.)"
 	}
 	return v

@@ -30,11 +30,7 @@ type Evidence struct {
 }
 
 // Closed is a listener that went away.
-type Closed struct {
-	Queued int           // connections that stood in its accept queue: they were reset
-	Ago    time.Duration // how long ago it was missed
-	Part   bool          // only some sockets of an SO_REUSEPORT group: the others listen on
-}
+type Closed = model.Closed
 
 // Judge says how a listener stands, which limit is the cause, and what to do.
 func Judge(e Evidence, t Thresholds) model.Verdict {

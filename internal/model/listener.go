@@ -50,6 +50,7 @@ type Listener struct {
 	Losses  *Losses // in the interval; nil when there was only one look
 	Totals  Totals  // since the agent started
 	Verdict Verdict
+	Basis   *Basis // of the verdict; nil where nobody keeps it
 }
 
 // Listening tells a real listener from the placeholder of an expected port.

@@ -126,7 +126,8 @@ func (e *edition) judge() {
 		}
 		j.closed = closedBefore(e.departed[l.ID.NetNS], l.Port, l.ID, s, e.Time)
 		if s == nil || !l.Listening() {
-			l.Verdict = diagnosis.Judge(diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}, j.t)
+			seen := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
+			l.Verdict, l.Basis = diagnosis.Judge(seen, j.t), seen.Basis()
 			continue
 		}
 		s.judge(l, e.earlier[l.ID], &j)

@@ -92,8 +92,9 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	}
 	l.Connector = diagnosis.Infer(e.Before, l)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
-	l.Verdict = diagnosis.Judge(e, j.t)
+	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
 	if e.Before != nil { // what one look says must not hold back what two say
+		l.Basis.Shown = new(s.hysteresis.Shown())
 		l.Verdict = s.hysteresis.Apply(j.now, l.Verdict)
 	}
 	s.looks.push(look{j.now, l}, j.every)
