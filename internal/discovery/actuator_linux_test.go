@@ -71,7 +71,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 	defer management.Close()
 	port := portOfURL(t, management.URL)
 	s := bootFake(t, int(port))
-	clock := &clock{}
+	clock := newClock(0)
 	d := inChildren(t, WithClock(clock.now))
 	for range 3 {
 		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))

@@ -44,12 +44,13 @@ var (
 // beyond their deadline, not even for their end.
 type Children struct {
 	command   func() *exec.Cmd
+	deadline  time.Duration // of one examination
 	abandoned atomic.Int32
 }
 
 // NewChildren takes the command that ends in Serve.
 func NewChildren(path string, args ...string) *Children {
-	return &Children{command: func() *exec.Cmd {
+	return &Children{deadline: childDeadline, command: func() *exec.Cmd {
 		cmd := exec.Command(path, args...) //nolint:noctx // what waits for a context could wait for ever
 		cmd.Args[0] = "tcpdiag"
 		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", childHeap}
@@ -69,7 +70,7 @@ func (c *Children) Examine(_ context.Context, r Request) (*Examination, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovery: %w", err)
 	}
-	_ = child.answer.SetReadDeadline(time.Now().Add(childDeadline))
+	_ = child.answer.SetReadDeadline(time.Now().Add(c.deadline))
 	result, err := decode(child.answer)
 	ended := child.end(&c.abandoned)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestNothingIsReadAgain(t *testing.T) {
 func TestChangedFileOfAYoungProcess(t *testing.T) {
 	dir := base(t, smallServer)
 	s := startFake(t, fake{args: tomcatArgs(dir)})
-	clock := clock{}
+	clock := newClock(0)
 	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="43"/></Service></Server>`)
@@ -130,7 +130,7 @@ func TestChangedFileOfAYoungProcess(t *testing.T) {
 func TestChangedFileOfARunningServer(t *testing.T) {
 	dir := base(t, smallServer)
 	s := startFake(t, fake{args: tomcatArgs(dir)})
-	time := clock{ahead: 2 * settled}
+	time := newClock(2 * settled)
 	d := inChildren(t, WithClock(time.now))
 	only(t, d, s, 8080)
 	for _, change := range []func(){
@@ -166,7 +166,7 @@ func TestHarmlessChanges(t *testing.T) {
 	fatJar(t, filepath.Join(dir, "app.jar"), "")
 	write(t, filepath.Join(dir, "config/a/application.properties"), "server.tomcat.threads.max=9")
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
-	clock := clock{ahead: 2 * settled}
+	clock := newClock(2 * settled)
 	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	require.NoError(t, os.Chmod(filepath.Join(dir, "app.jar"), 0o600))
@@ -180,7 +180,7 @@ func TestHarmlessChanges(t *testing.T) {
 
 func TestForgottenProcesses(t *testing.T) {
 	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer)), env: []string{"SECRET=x"}})
-	clock := clock{}
+	clock := newClock(0)
 	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	clock.ahead = forgotten + time.Second

@@ -68,7 +68,7 @@ func (s *scripted) Examine(context.Context, Request) (*Examination, error) {
 func TestExaminationThatTakesItsTime(t *testing.T) {
 	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer)), Threads: []string{"http-nio-8080-e"}})
 	examiner := &scripted{answer: make(chan error)}
-	clock := clock{}
+	clock := newClock(0)
 	d := NewDiscoverer(procFS(t), WithExaminer(examiner), WithClock(clock.now))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -130,7 +130,10 @@ func TestSetUserID(t *testing.T) {
 	require.NotContains(t, text, "permission denied")
 }
 
-// inChildren is a Discoverer that examines as the product does.
+// inChildren is a Discoverer that examines as the product does, on a machine as
+// busy as may be.
 func inChildren(t testing.TB, options ...Option) *Discoverer {
-	return NewDiscoverer(procFS(t), append(options, WithExaminer(NewChildren("/proc/self/exe", childArgument)))...)
+	children := NewChildren("/proc/self/exe", childArgument)
+	children.deadline = time.Minute
+	return NewDiscoverer(procFS(t), append(options, WithExaminer(children))...)
 }

@@ -198,10 +198,15 @@ func fatJar(t testing.TB, name, properties string) {
 	write(t, name, b.String())
 }
 
-// clock is a clock that tests set.
-type clock struct{ ahead time.Duration }
+// clock stands still until a test moves it.
+type clock struct {
+	start time.Time
+	ahead time.Duration
+}
 
-func (c *clock) now() time.Time { return time.Now().Add(c.ahead) }
+func newClock(ahead time.Duration) *clock { return &clock{time.Now(), ahead} }
+
+func (c *clock) now() time.Time { return c.start.Add(c.ahead) }
 
 func fmtInt(n int) string { return strconv.Itoa(n) }
 

@@ -15,7 +15,7 @@ func TestUnseenAsksActuator(t *testing.T) {
 	management := httptest.NewServer(stub)
 	defer management.Close()
 	port := portOfURL(t, management.URL)
-	clock := &clock{}
+	clock := newClock(0)
 	d := inChildren(t, WithClock(clock.now), WithActuator(management.URL+"/actuator/"))
 	for range 3 { // asked once: the clock stands still
 		connectors, unavailable := d.DiscoverUnseen(t.Context(), ports(8080, 8443, port))
