@@ -87,7 +87,7 @@ func newSampler(o observer.Options) (*observer.Sampler, error) {
 	return observer.New(observer.Sources{
 		Mount:  procMount,
 		Proc:   proc,
-		Owners: owner.New(procMount),
+		Owners: owner.New(proc),
 		Tomcat: discovery.NewDiscoverer(proc, discovery.WithExaminer(children())),
 	}, o)
 }

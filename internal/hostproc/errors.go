@@ -58,15 +58,14 @@ func (fs FS) classify(pid int, err error) error {
 
 // exited says that the process is a zombie, or has gone meanwhile.
 func (fs FS) exited(pid int) bool {
-	proc, err := fs.proc.Proc(pid)
-	if err != nil {
-		return errors.Is(err, iofs.ErrNotExist) && !alive(pid)
-	}
-	stat, err := proc.Stat()
-	if err != nil {
+	st, err := fs.stat(pid)
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		return !alive(pid)
+	case err != nil: // it ended while stat was open
 		return !errors.Is(err, iofs.ErrPermission)
 	}
-	return stat.State == "Z" || stat.State == "X"
+	return st.Exited
 }
 
 // alive asks the kernel itself, past /proc: EPERM is an answer about a process

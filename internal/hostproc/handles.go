@@ -1,7 +1,6 @@
 package hostproc
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -96,12 +95,10 @@ func (h *Handles) identify(fs FS, pid int, startTime uint64) (err error) {
 	if h.Process.StartTime != startTime {
 		return fs.wrap(pid, "stat", ErrGone)
 	}
-	text, err := os.ReadFile(fs.path(pid, "status"))
+	line, err := fs.statusLine(pid, "Groups")
 	if err != nil {
-		return fs.wrap(pid, "status", err)
+		return err
 	}
-	_, after, _ := bytes.Cut(text, []byte("\nGroups:"))
-	line, _, _ := bytes.Cut(after, []byte("\n"))
 	for word := range strings.FieldsSeq(string(line)) {
 		n, err := strconv.ParseUint(word, 10, 32)
 		if err != nil {

@@ -1,7 +1,6 @@
 package hostproc
 
 import (
-	"fmt"
 	"os"
 	"syscall"
 )
@@ -12,13 +11,22 @@ import (
 // /proc/PID/net/tcp, an entry that each namespace has of its own
 // (proc_create_net_data). It has no meaning beyond the comparison.
 func (fs FS) NetID(pid int) (uint64, error) {
-	info, err := os.Stat(fs.path(pid, "net", "tcp"))
+	st, err := systemStat(fs.path(pid, "net", "tcp"))
 	if err != nil {
 		return 0, fs.wrap(pid, "net", err)
 	}
+	return st.Ino, nil
+}
+
+// systemStat is stat(2) as the system tells it.
+func systemStat(path string) (*syscall.Stat_t, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return 0, fmt.Errorf("hostproc: net of pid %d: %w", pid, ErrNotSupported)
+		return nil, ErrNotSupported
 	}
-	return st.Ino, nil
+	return st, nil
 }

@@ -24,6 +24,14 @@ func countEntries(string) (int, error) { return 0, ErrNotSupported }
 // SocketInodes is for Linux only.
 func (fs FS) SocketInodes(int, func(inode uint32)) error { return ErrNotSupported }
 
+// SocketFiles is for Linux only.
+func (fs FS) SocketFiles(int, int, int, func(fd int, inode uint32) bool) (int, error) {
+	return 0, ErrNotSupported
+}
+
+// SocketAt is for Linux only.
+func (fs FS) SocketAt(int, int) (uint32, bool) { return 0, false }
+
 // SampleSocketInodes is for Linux only.
 func (fs FS) SampleSocketInodes(int, int, func(inode uint32)) (int, error) { return 0, ErrNotSupported }
 

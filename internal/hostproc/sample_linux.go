@@ -1,9 +1,7 @@
 package hostproc
 
 import (
-	"bytes"
 	"math/rand/v2"
-	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -66,14 +64,12 @@ func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int,
 // descriptorSlots is the length of a process's table of descriptors: FDSize of
 // its status, which the kernel rounds up to a power of two (alloc_fdtable).
 func (fs FS) descriptorSlots(pid int) (int, error) {
-	content, err := os.ReadFile(fs.path(pid, "status"))
+	line, err := fs.statusLine(pid, "FDSize")
 	if err != nil {
-		return 0, fs.wrap(pid, "status", err)
+		return 0, err
 	}
-	_, rest, ok := bytes.Cut(content, []byte("\nFDSize:"))
-	line, _, _ := bytes.Cut(rest, []byte{'\n'})
-	n, number := decimal(bytes.TrimSpace(line))
-	if !ok || !number || n <= 0 {
+	n, ok := decimal(line)
+	if !ok || n <= 0 {
 		return 0, fs.wrap(pid, "status", ErrMalformed)
 	}
 	return n, nil

@@ -2,6 +2,7 @@ package hostproc
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"strconv"
 
@@ -10,33 +11,72 @@ import (
 
 // SocketInodes calls fn with the inode of each socket descriptor of the
 // process, in the order of descriptors; a duplicated descriptor comes twice.
-// It takes the same user and group as the process, or CAP_SYS_PTRACE and
-// CAP_DAC_READ_SEARCH: else the error wraps fs.ErrPermission.
 func (fs FS) SocketInodes(pid int, fn func(inode uint32)) error {
+	_, err := fs.SocketFiles(pid, 0, 0, func(_ int, inode uint32) bool {
+		fn(inode)
+		return true
+	})
+	return err
+}
+
+// errStop ends a listing early.
+var errStop = errors.New("stop")
+
+// SocketFiles calls fn for the sockets among up to limit descriptors of the
+// process (0: all), in ascending order and beginning with from, until fn returns
+// false. next is the first descriptor that was not read, 0 at the end. It takes
+// the same user and group as the process, or CAP_SYS_PTRACE and
+// CAP_DAC_READ_SEARCH, else the error wraps fs.ErrPermission: the same user with
+// another group may list the folder, which is its own by mode, but not follow
+// the links (ptrace_may_access).
+func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (next int, err error) {
 	dir, err := openDir(fs.path(pid, "fd"))
 	if err != nil {
-		return fs.wrap(pid, "fd", err)
+		return 0, fs.wrap(pid, "fd", err)
 	}
 	defer func() { _ = unix.Close(dir) }()
+	if from > 0 { // the offset is the descriptor + 2 (proc_readfd_common)
+		_, _ = unix.Seek(dir, int64(from)+2, unix.SEEK_SET)
+	}
 	var link [64]byte
 	name := make([]byte, 0, 20)
 	listed := 0
 	err = forEachNumber(dir, make([]byte, 8<<10), func(fd int) error {
-		listed++
+		if fd < from {
+			return nil
+		}
+		if listed++; limit > 0 && listed > limit {
+			next = fd
+			return errStop
+		}
 		name = strconv.AppendInt(name[:0], int64(fd), 10)
 		n, err := unix.Readlinkat(dir, string(name), link[:])
 		if vanished(err) {
 			return nil
 		}
-		if inode, ok := socketInode(link[:max(n, 0)]); ok && err == nil {
-			fn(inode)
+		if inode, ok := socketInode(link[:max(n, 0)]); ok && err == nil && !fn(fd, inode) {
+			return errStop
 		}
 		return err
 	})
-	if err == nil && listed == 0 && fs.exited(pid) {
+	switch {
+	case errors.Is(err, errStop):
+		err = nil
+	case err == nil && listed == 0 && fs.exited(pid):
 		err = unix.ESRCH
 	}
-	return fs.wrap(pid, "fd", err)
+	return next, fs.wrap(pid, "fd", err)
+}
+
+// SocketAt is the socket behind one descriptor; false if it is none, or not ours
+// to read.
+func (fs FS) SocketAt(pid, fd int) (inode uint32, ok bool) {
+	var link [64]byte
+	n, err := unix.Readlink(fs.path(pid, "fd", strconv.Itoa(fd)), link[:])
+	if err != nil {
+		return 0, false
+	}
+	return socketInode(link[:n])
 }
 
 // socketInode parses the link of a socket's descriptor, "socket:[12345]".

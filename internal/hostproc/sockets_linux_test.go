@@ -17,6 +17,39 @@ func TestSocketInodes(t *testing.T) {
 	require.Subset(t, got, c.lines)
 }
 
+// TestSocketFiles: the descriptors above the first portion are not read twice.
+func TestSocketFiles(t *testing.T) {
+	const first = 100
+	c := startChild(t, "sockets", "300")
+	fs := realProc(t)
+	var got []string
+	last := -1
+	collect := func(fd int, inode uint32) bool {
+		require.Greater(t, fd, last)
+		last = fd
+		at, ok := fs.SocketAt(c.pid(), fd)
+		require.True(t, ok)
+		require.Equal(t, inode, at)
+		got = append(got, strconv.FormatUint(uint64(inode), 10))
+		return true
+	}
+	next, err := fs.SocketFiles(c.pid(), 0, first, collect)
+	require.NoError(t, err)
+	require.Equal(t, first, next)
+	require.Less(t, last, next)
+	next, err = fs.SocketFiles(c.pid(), next, 0, collect)
+	require.NoError(t, err)
+	require.Zero(t, next)
+	require.Subset(t, got, c.lines)
+
+	calls := 0
+	_, err = fs.SocketFiles(c.pid(), 0, 0, func(int, uint32) bool { calls++; return false })
+	require.NoError(t, err)
+	require.Equal(t, 1, calls, "until fn returns false")
+	_, ok := fs.SocketAt(c.pid(), 100_000)
+	require.False(t, ok)
+}
+
 func TestSocketInode(t *testing.T) {
 	for link, want := range map[string]uint32{"socket:[12345]": 12345, "socket:[4294967295]": 4294967295} {
 		got, ok := socketInode([]byte(link))

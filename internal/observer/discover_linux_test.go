@@ -51,7 +51,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 		change(&opt)
 	}
 	servers := discovery.NewDiscoverer(proc, discovery.WithClock(func() time.Time { return *n.clock.Load() })) // forgets what ended ten minutes ago
-	n.Sampler, err = New(n.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: servers}), opt)
+	n.Sampler, err = New(n.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: servers}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n

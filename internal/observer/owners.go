@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/target"
@@ -69,7 +70,7 @@ func (o *owners) heldBy(pid int, r *listing) bool {
 	}
 	held, err := r.src.Owners.Held(pid, inodes)
 	maps.Copy(o.byInode, held)
-	return err == nil || errors.Is(err, owner.ErrGone)
+	return err == nil || errors.Is(err, hostproc.ErrGone)
 }
 
 // sayOwners names the watched listeners whose owner could not be found, and what
@@ -102,7 +103,7 @@ func noOwner(c *target.Candidate, denied []owner.Denied) model.Unavailable {
 	}
 	if len(denied) > 0 {
 		u.Why = "permission denied on the descriptors of its process"
-		if denied[0].PID == 0 { // not one process, but all (owner.ErrInvisible)
+		if denied[0].PID == 0 { // not one process, but all (hostproc.ErrInvisible)
 			u.Why = "its process is hidden: /proc is mounted with hidepid"
 		}
 		u.How = fmt.Sprintf("run as uid %d with the same gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", c.Members[0].UID)

@@ -66,7 +66,7 @@ func (l *lab) sampler(t testing.TB, change func(*Options)) *Sampler {
 	if change != nil {
 		change(&opt)
 	}
-	s, err := New(l.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}), opt)
+	s, err := New(l.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -351,6 +351,6 @@ func TestPIDThatDoesNotExist(t *testing.T) {
 	require.NoError(t, err)
 	opt := Defaults()
 	opt.PIDs = []int{1 << 22}
-	_, err = New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	_, err = New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}, opt)
 	require.ErrorIs(t, err, hostproc.ErrGone)
 }

@@ -34,7 +34,7 @@ func TestPortOfAProcessThatMayNotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	opt := Defaults()
 	opt.Targets = []target.Target{{PID: os.Getppid(), Ports: []uint16{uint16(number)}, Limits: target.Overrides{MaxThreads: target.ByHand(new(7), "tcpdiag.yml line 3")}}}
-	s, err := New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	s, err := New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}, opt)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.Scan(context.Background()))

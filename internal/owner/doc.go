@@ -6,5 +6,6 @@
 // an owner, and remembers what it found and what it could not find.
 //
 // Where descriptors may not be read, Tomcat's thread names, which any user may
-// read, name the owner of a port.
+// read, name the owner of a port. What is read of /proc, hostproc reads; here is
+// decided what to ask, in which order, and how long an answer holds.
 package owner

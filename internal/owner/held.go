@@ -1,6 +1,11 @@
 package owner
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
 
 // holdings is what is remembered of a process that is asked about by its pid.
 type holdings struct {
@@ -12,26 +17,26 @@ type holdings struct {
 
 // Held tells which of the listening sockets a process holds, though others may
 // hold them too. A socket that is not known to be its takes a look at all its
-// descriptors, the next one after a while only. The error is ErrGone, or wraps
-// fs.ErrPermission.
+// descriptors, the next one after a while only. The error wraps
+// hostproc.ErrGone or fs.ErrPermission.
 func (f *Finder) Held(pid int, inodes []uint32) (map[uint32]Process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st, err := f.proc.stat(pid)
+	st, err := f.proc.Stat(pid)
 	if err != nil {
-		return nil, f.proc.explain(pid, err)
+		return nil, fmt.Errorf("owner: %w", err)
 	}
-	if st.exited {
-		return nil, f.proc.explain(pid, ErrGone)
+	if st.Exited {
+		return nil, fmt.Errorf("owner: pid %d: %w", pid, hostproc.ErrGone)
 	}
 	now := f.now()
-	h := f.recall(pid, st.start, inodes, now)
+	h := f.recall(pid, st.StartTime, inodes, now)
 	if err := f.searchHeld(pid, h, inodes, now); err != nil {
 		return nil, err
 	}
 	found := make(map[uint32]Process, len(h.fds))
 	for inode := range h.fds {
-		found[inode] = Process{PID: pid, Comm: st.comm, StartTime: st.start}
+		found[inode] = Process{PID: pid, Comm: st.Comm, StartTime: st.StartTime}
 	}
 	return found, nil
 }
@@ -50,7 +55,7 @@ func (f *Finder) recall(pid int, start uint64, inodes []uint32, now time.Time) *
 		return next
 	}
 	for _, inode := range inodes {
-		if fd, ok := last.fds[inode]; ok && f.proc.link(pid, fd) == inode {
+		if fd, ok := last.fds[inode]; ok && f.at(pid, fd, inode) {
 			next.fds[inode] = fd
 		}
 		if retry, ok := last.without[inode]; ok && now.Before(retry) {
@@ -74,7 +79,7 @@ func (f *Finder) searchHeld(pid int, h *holdings, inodes []uint32, begin time.Ti
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, err := f.proc.sockets(pid, 0, 0, func(fd int, inode uint32) bool {
+	_, err := f.proc.SocketFiles(pid, 0, 0, func(fd int, inode uint32) bool {
 		if _, ok := fresh[inode]; ok {
 			h.fds[inode] = fd
 			delete(fresh, inode)
@@ -82,11 +87,17 @@ func (f *Finder) searchHeld(pid int, h *holdings, inodes []uint32, begin time.Ti
 		return len(fresh) > 0
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("owner: %w", err)
 	}
 	end := f.now()
 	for inode := range fresh {
 		h.without[inode] = end.Add(max(retryAfter, restRatio*end.Sub(begin)))
 	}
 	return nil
+}
+
+// at tells whether a process still has a socket at a descriptor.
+func (f *Finder) at(pid, fd int, socket uint32) bool {
+	inode, ok := f.proc.SocketAt(pid, fd)
+	return ok && inode == socket
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 const (
@@ -54,7 +56,7 @@ func runChild(mode string) error {
 // childSpec says what a child does.
 type childSpec struct {
 	Comm    string   // its name
-	Fillers int      // descriptors opened before the listener
+	Fillers int      // sockets opened before the listener
 	Listen  bool     // whether it opens a listener, on any port
 	NetNS   bool     // in a network namespace of its own
 	Threads []string // names of threads; PORT stands for the listener's port
@@ -111,7 +113,7 @@ func serve(spec childSpec) error {
 
 func openFillers(n int) error {
 	for range n {
-		if _, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		if _, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
 			return err
 		}
 	}
@@ -183,7 +185,11 @@ func find(spec childSpec) error {
 			return err
 		}
 	}
-	f := New(mount)
+	proc, err := hostproc.NewFS(mount)
+	if err != nil {
+		return err
+	}
+	f := New(proc)
 	r := findResult{Denied: map[int]string{}}
 	var denied []Denied
 	for range 2 { // the second answer comes from memory, and is the same
@@ -192,7 +198,6 @@ func find(spec childSpec) error {
 	for _, d := range denied {
 		r.Denied[d.PID] = kind(d.Err)
 	}
-	var err error
 	var inodes []uint32
 	for _, s := range spec.Sockets {
 		inodes = append(inodes, s.Inode)
@@ -206,9 +211,9 @@ func kind(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.Is(err, ErrGone):
+	case errors.Is(err, hostproc.ErrGone):
 		return "gone"
-	case errors.Is(err, ErrInvisible):
+	case errors.Is(err, hostproc.ErrInvisible):
 		return "invisible"
 	case errors.Is(err, iofs.ErrPermission):
 		return "permission"
@@ -306,4 +311,36 @@ func needRoot(t *testing.T) {
 		t.Fatal("needs root, and in CI it is a failure not to have it")
 	}
 	t.Skip("needs root: it starts processes of other users and namespaces")
+}
+
+// counting counts what a search costs.
+type counting struct {
+	hostproc.FS
+	readlinks, listings int
+}
+
+func newCounting(t *testing.T, mount string) *counting {
+	t.Helper()
+	proc, err := hostproc.NewFS(mount)
+	require.NoError(t, err)
+	return &counting{FS: proc}
+}
+
+func (c *counting) PIDs() ([]int, error) {
+	c.listings++
+	return c.FS.PIDs()
+}
+
+func (c *counting) SocketAt(pid, fd int) (uint32, bool) {
+	c.readlinks++
+	return c.FS.SocketAt(pid, fd)
+}
+
+// SocketFiles counts the sockets that a search gets: the readlinks of a process
+// that has nothing but sockets.
+func (c *counting) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (int, error) {
+	return c.FS.SocketFiles(pid, from, limit, func(fd int, inode uint32) bool {
+		c.readlinks++
+		return fn(fd, inode)
+	})
 }

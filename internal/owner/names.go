@@ -2,6 +2,7 @@ package owner
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -85,7 +86,7 @@ func (r *round) byName(s Socket, denied []*candidate, pools map[*candidate]pool)
 		}
 	}
 	for _, c := range lost {
-		if ofUser == 1 || namesPort(r.f.proc.cmdline(c.pid), s.Port) {
+		if ofUser == 1 || r.namesPort(c.pid, s.Port) {
 			return c
 		}
 	}
@@ -100,22 +101,26 @@ type pool struct {
 
 func (r *round) pool(pid int) pool {
 	p := pool{ports: map[uint16]bool{}}
-	r.f.proc.threadNames(pid, func(comm []byte) bool {
-		port, known, ok := poolPort(string(comm))
+	_ = r.f.proc.ThreadNames(pid, func(_ int, comm string) {
+		port, known, ok := poolPort(comm)
 		if known {
 			p.ports[port] = true
 		}
 		p.lost = p.lost || ok && !known
-		return true
 	})
 	return p
 }
 
-// namesPort looks for the port as a number of its own in a command line:
-// "--server.port=8443" names 8443, not 443.
-func namesPort(cmdline []byte, port uint16) bool {
+func (r *round) namesPort(pid int, port uint16) bool {
+	words, err := r.f.proc.Cmdline(pid)
+	return err == nil && slices.ContainsFunc(words, func(word string) bool { return namesPort(word, port) })
+}
+
+// namesPort looks for the port as a number of its own in a word of a command
+// line: "--server.port=8443" names 8443, not 443.
+func namesPort(word string, port uint16) bool {
 	want := strconv.Itoa(int(port))
-	for number := range strings.FieldsFuncSeq(string(cmdline), func(r rune) bool { return r < '0' || r > '9' }) {
+	for number := range strings.FieldsFuncSeq(word, func(r rune) bool { return r < '0' || r > '9' }) {
 		if number == want {
 			return true
 		}

@@ -23,7 +23,8 @@ func TestFindByThreadNames(t *testing.T) {
 	foreign := elsewhere.Socket
 	foreign.Inode = 4294967291 // a listener of ours on the port that a container uses, too
 	told := foreign
-	told.Inode, told.Net = 4294967293, (&proc{mount: "/proc"}).net(elsewhere.pid()) // the container's own
+	told.Inode = 4294967293
+	told.Net, _ = newCounting(t, "/proc").NetID(elsewhere.pid()) // the container's own
 
 	r := findAs(t, childSpec{
 		PID:     named.pid(),

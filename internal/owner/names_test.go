@@ -54,9 +54,9 @@ func TestNamesPort(t *testing.T) {
 		"java\x00-jar\x00app.jar":                           false,
 		"":                                                  false,
 	} {
-		require.Equal(t, want, namesPort([]byte(cmdline), 8443), "%q", cmdline)
+		require.Equal(t, want, namesPort(cmdline, 8443), "%q", cmdline)
 	}
-	require.False(t, namesPort([]byte("--server.port=8443"), 443))
+	require.False(t, namesPort("--server.port=8443", 443))
 }
 
 func FuzzPoolPort(f *testing.F) {

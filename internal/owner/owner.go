@@ -1,21 +1,10 @@
 package owner
 
 import (
-	"errors"
 	"sync"
 	"time"
-)
 
-// Errors beside those of the file system; a descriptor folder that may not be
-// read satisfies errors.Is(err, fs.ErrPermission).
-var (
-	// ErrGone says that no such process exists.
-	ErrGone = errors.New("no such process")
-	// ErrInvisible says that proc is mounted with hidepid: processes of other
-	// users cannot even be listed.
-	ErrInvisible = errors.New("processes are hidden (proc is mounted with hidepid)")
-	// ErrNotSupported is the answer of systems other than Linux.
-	ErrNotSupported = errors.New("not supported on this system")
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 const (
@@ -53,16 +42,33 @@ type Process struct {
 // Denied is a process whose descriptors could not be read while some socket
 // had no proven owner: it may be the owner.
 type Denied struct {
-	PID  int // 0 when processes are hidden altogether (ErrInvisible)
+	PID  int // 0 when processes are hidden altogether (hostproc.ErrInvisible)
 	Comm string
 	UID  uint32
 	Err  error
 }
 
+// Proc is what a search asks of /proc; hostproc.FS answers it.
+type Proc interface {
+	PIDs() ([]int, error)
+	Stat(pid int) (hostproc.Stat, error)
+	EffectiveUID(pid int) (uint32, error)
+	// NetID identifies a process's network namespace.
+	NetID(pid int) (uint64, error)
+	// Hidden says that processes of others cannot be listed.
+	Hidden() bool
+	// SocketFiles and SocketAt read the descriptors of a process.
+	SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (next int, err error)
+	SocketAt(pid, fd int) (inode uint32, ok bool)
+	// ThreadNames and Cmdline are for processes whose descriptors may not be read.
+	ThreadNames(pid int, fn func(tid int, comm string)) error
+	Cmdline(pid int) ([]string, error)
+}
+
 // Finder finds owners and remembers them. It is safe for concurrent use.
 type Finder struct {
 	mu      sync.Mutex
-	proc    proc
+	proc    Proc
 	now     func() time.Time
 	owners  map[uint32]*owned
 	missing map[uint32]*missed
@@ -86,11 +92,10 @@ type missed struct {
 	asked time.Time
 }
 
-// New makes a Finder over the proc file system mounted at procMount, usually
-// "/proc".
-func New(procMount string) *Finder {
+// New makes a Finder that asks proc.
+func New(proc Proc) *Finder {
 	return &Finder{
-		proc:    proc{mount: procMount},
+		proc:    proc,
 		now:     time.Now,
 		owners:  map[uint32]*owned{},
 		missing: map[uint32]*missed{},

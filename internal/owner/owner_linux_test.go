@@ -1,20 +1,21 @@
 package owner
 
 import (
-	"fmt"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 func TestFind(t *testing.T) {
 	a := start(t, childSpec{Listen: true, Comm: "java"})
 	b := start(t, childSpec{Listen: true, Comm: "odd) 1 (name", Fillers: 700})
-	f := New("/proc")
+	proc := newCounting(t, "/proc")
+	f := New(proc)
 	found, denied := f.Find([]Socket{a.Socket, b.Socket, {}})
 	require.Empty(t, denied)
 	require.Len(t, found, 2)
@@ -24,23 +25,24 @@ func TestFind(t *testing.T) {
 	require.Equal(t, "odd) 1 (name", found[b.Inode].Comm)
 	for _, p := range found {
 		require.False(t, p.ByThreadName)
-		st, err := f.proc.stat(p.PID)
+		st, err := proc.Stat(p.PID)
 		require.NoError(t, err)
-		require.Equal(t, st.start, p.StartTime)
+		require.Equal(t, st.StartTime, p.StartTime)
 	}
 }
 
 func TestFindFromMemory(t *testing.T) {
 	a := start(t, childSpec{Listen: true})
 	b := start(t, childSpec{Listen: true})
-	f := New("/proc")
+	proc := newCounting(t, "/proc")
+	f := New(proc)
 	want, _ := f.Find([]Socket{a.Socket, b.Socket})
 	require.Len(t, want, 2)
-	readlinks, listings := f.proc.readlinks, f.proc.listings
+	readlinks, listings := proc.readlinks, proc.listings
 	got, _ := f.Find([]Socket{a.Socket, b.Socket})
 	require.Equal(t, want, got)
-	require.Equal(t, 2, f.proc.readlinks-readlinks, "one for each socket")
-	require.Zero(t, f.proc.listings-listings, "of all processes")
+	require.Equal(t, 2, proc.readlinks-readlinks, "one for each socket")
+	require.Zero(t, proc.listings-listings, "of all processes")
 
 	// execve and prctl change the name of a process and nothing else.
 	a.do(t, "rename")
@@ -50,26 +52,28 @@ func TestFindFromMemory(t *testing.T) {
 
 func TestListenerMovesToAnotherDescriptor(t *testing.T) {
 	c := start(t, childSpec{Listen: true})
-	f := New("/proc")
+	proc := newCounting(t, "/proc")
+	f := New(proc)
 	found, _ := f.Find([]Socket{c.Socket})
 	require.Equal(t, c.pid(), found[c.Inode].PID)
 	c.do(t, "move")
-	readlinks := f.proc.readlinks
+	readlinks := proc.readlinks
 	found, _ = f.Find([]Socket{c.Socket})
 	require.Equal(t, c.pid(), found[c.Inode].PID)
-	require.Less(t, f.proc.readlinks-readlinks, 20, "only the process that had it is asked")
+	require.Less(t, proc.readlinks-readlinks, 20, "only the process that had it is asked")
 }
 
 func TestOwnerDies(t *testing.T) {
 	c := start(t, childSpec{Listen: true})
-	f := New("/proc")
+	proc := newCounting(t, "/proc")
+	f := New(proc)
 	found, _ := f.Find([]Socket{c.Socket})
 	require.Len(t, found, 1)
 	c.stop()
 	found, _ = f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
 	_, err := f.Held(c.pid(), []uint32{c.Inode})
-	require.ErrorIs(t, err, ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrGone)
 }
 
 // A listener shared by two processes is the older one's, and when that dies
@@ -81,7 +85,8 @@ func TestListenerHandedOver(t *testing.T) {
 	older := start(t, childSpec{}, withFile(shared))
 	younger := start(t, childSpec{}, withFile(shared))
 	require.NoError(t, shared.Close())
-	f := New("/proc")
+	proc := newCounting(t, "/proc")
+	f := New(proc)
 	found, _ := f.Find([]Socket{s})
 	require.Equal(t, older.pid(), found[s.Inode].PID)
 	older.stop()
@@ -117,10 +122,11 @@ func TestHintsKeepTheSearchShort(t *testing.T) {
 		"nothing but its user": {plain, (others + 3) * lowDescriptors},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := New("/proc")
+			proc := newCounting(t, "/proc")
+			f := New(proc)
 			found, _ := f.Find([]Socket{tt.c.Socket})
 			require.Equal(t, tt.c.pid(), found[tt.c.Inode].PID)
-			require.LessOrEqual(t, f.proc.readlinks, tt.bound)
+			require.LessOrEqual(t, proc.readlinks, tt.bound)
 		})
 	}
 }
@@ -135,51 +141,29 @@ func TestNamespaceKeepsTheSearchShort(t *testing.T) {
 	}
 	pod := start(t, childSpec{NetNS: true, Listen: true, Fillers: 40, Comm: "java"})
 	s := pod.Socket
-	f := New("/proc")
-	s.Net = f.proc.net(pod.pid())
+	proc := newCounting(t, "/proc")
+	f := New(proc)
+	s.Net, _ = proc.NetID(pod.pid())
 	found, _ := f.Find([]Socket{s})
 	require.Equal(t, pod.pid(), found[s.Inode].PID)
-	require.LessOrEqual(t, f.proc.readlinks, 100)
-}
-
-// The descriptors above the first portion are not read twice.
-func TestDescriptorsFrom(t *testing.T) {
-	c := start(t, childSpec{Fillers: 1000, Listen: true})
-	p := proc{mount: "/proc"}
-	next, err := p.sockets(c.pid(), 0, lowDescriptors, func(int, uint32) bool { return true })
-	require.NoError(t, err)
-	require.Equal(t, lowDescriptors, next)
-	require.Equal(t, lowDescriptors, p.readlinks)
-	seen := map[uint32]bool{}
-	next, err = p.sockets(c.pid(), next, 0, func(fd int, inode uint32) bool {
-		require.GreaterOrEqual(t, fd, lowDescriptors)
-		seen[inode] = true
-		return true
-	})
-	require.NoError(t, err)
-	require.Zero(t, next)
-	require.True(t, seen[c.Inode])
-	var st unix.Stat_t
-	require.NoError(t, unix.Stat(fmt.Sprintf("/proc/%d/fd", c.pid()), &st))
-	if st.Size > 0 { // Linux 6.2
-		require.Equal(t, int(st.Size), p.readlinks)
-	}
+	require.LessOrEqual(t, proc.readlinks, 100)
 }
 
 func TestHeld(t *testing.T) {
 	c := start(t, childSpec{Listen: true, Fillers: 400})
-	held, err := New("/proc").Held(c.pid(), []uint32{c.Inode, 1})
+	held, err := New(newCounting(t, "/proc")).Held(c.pid(), []uint32{c.Inode, 1})
 	require.NoError(t, err)
 	require.Len(t, held, 1)
 	require.Equal(t, c.pid(), held[c.Inode].PID)
-	_, err = New("/proc").Held(-1, nil)
-	require.ErrorIs(t, err, ErrGone)
+	_, err = New(newCounting(t, "/proc")).Held(-1, nil)
+	require.ErrorIs(t, err, hostproc.ErrGone)
 }
 
 func TestConcurrentUse(t *testing.T) {
 	a := start(t, childSpec{Listen: true})
 	b := start(t, childSpec{Listen: true})
-	f := New("/proc")
+	proc := newCounting(t, "/proc")
+	f := New(proc)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -201,10 +185,11 @@ func TestConcurrentUse(t *testing.T) {
 func TestZombieIsNotDenied(t *testing.T) {
 	c := start(t, childSpec{Listen: true})
 	require.NoError(t, c.Process.Kill())
-	f := New("/proc")
+	proc := newCounting(t, "/proc")
+	f := New(proc)
 	require.Eventually(t, func() bool {
-		st, err := f.proc.stat(c.pid())
-		return err == nil && st.exited
+		st, err := proc.Stat(c.pid())
+		return err == nil && st.Exited
 	}, 5*time.Second, time.Millisecond)
 	found, denied := f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
@@ -212,5 +197,5 @@ func TestZombieIsNotDenied(t *testing.T) {
 		require.NotEqual(t, c.pid(), d.PID)
 	}
 	_, err := f.Held(c.pid(), []uint32{c.Inode})
-	require.ErrorIs(t, err, ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrGone)
 }

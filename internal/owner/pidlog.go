@@ -7,7 +7,7 @@ type pidLog struct {
 }
 
 // update takes the pids of now and forgets the others.
-func (l *pidLog) update(pids []int) []int {
+func (l *pidLog) update(pids []int) {
 	next := make(map[int]int, len(pids))
 	for _, pid := range pids {
 		n, ok := l.first[pid]
@@ -18,7 +18,6 @@ func (l *pidLog) update(pids []int) []int {
 		next[pid] = n
 	}
 	l.first = next
-	return pids
 }
 
 func (l *pidLog) alive(pid int) bool {

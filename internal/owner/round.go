@@ -4,25 +4,27 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // round is one call of Find.
 type round struct {
 	f     *Finder
 	now   time.Time
-	net   uint64             // the calling thread's network namespace, 0 when unknown
-	stats map[int]*stat      // read once a round; nil for a process that is gone
-	found map[uint32]Process // the result
-	fresh map[uint32]Socket  // to be searched for in all processes
-	stale map[uint32]Socket  // searched for lately: only new processes matter
-	hints map[int]struct{}   // processes that held one of the fresh ones
-	proof bool               // every socket has a proven owner
+	net   uint64                 // the calling thread's network namespace, 0 when unknown
+	stats map[int]*hostproc.Stat // read once a round; nil for a process that is gone
+	found map[uint32]Process     // the result
+	fresh map[uint32]Socket      // to be searched for in all processes
+	stale map[uint32]Socket      // searched for lately: only new processes matter
+	hints map[int]struct{}       // processes that held one of the fresh ones
+	proof bool                   // every socket has a proven owner
 }
 
 func (f *Finder) newRound() *round {
 	return &round{
 		f: f, now: f.now(), proof: true,
-		stats: map[int]*stat{},
+		stats: map[int]*hostproc.Stat{},
 		found: map[uint32]Process{},
 		fresh: map[uint32]Socket{},
 		stale: map[uint32]Socket{},
@@ -59,20 +61,20 @@ func (r *round) sort(s Socket) {
 // stillOwns takes one read of stat per process and one readlink per socket.
 func (r *round) stillOwns(inode uint32, o *owned) bool {
 	st := r.stat(o.PID)
-	if st == nil || st.start != o.StartTime {
+	if st == nil || st.StartTime != o.StartTime {
 		return false
 	}
-	o.Comm = st.comm // execve keeps pid, start time and descriptors
+	o.Comm = st.Comm // execve keeps pid, start time and descriptors
 	if o.ByThreadName {
 		return r.now.Sub(o.found) < retryAfter
 	}
-	return r.f.proc.link(o.PID, o.fd) == inode
+	return r.f.at(o.PID, o.fd, inode)
 }
 
-func (r *round) stat(pid int) *stat {
+func (r *round) stat(pid int) *hostproc.Stat {
 	st, ok := r.stats[pid]
 	if !ok {
-		if got, err := r.f.proc.stat(pid); err == nil {
+		if got, err := r.f.proc.Stat(pid); err == nil {
 			st = &got
 		}
 		r.stats[pid] = st
@@ -85,8 +87,9 @@ func (r *round) search() {
 	if len(r.fresh)+len(r.stale) == 0 {
 		return
 	}
-	r.net = r.f.proc.ownNet()
-	pids := r.f.pids.update(r.f.proc.pids())
+	r.net, _ = r.f.proc.NetID(hostproc.CallingThread) // 0 where proc is another pid namespace's
+	pids, _ := r.f.proc.PIDs()
+	r.f.pids.update(pids)
 	r.f.dropDenied()
 	if len(r.fresh) > 0 {
 		begin := r.f.now()
@@ -131,7 +134,7 @@ func (r *round) note(sockets map[uint32]Socket, retry time.Time) {
 }
 
 func (r *round) own(inode uint32, c *candidate, fd int) {
-	p := Process{PID: c.pid, Comm: c.comm, StartTime: c.start, ByThreadName: fd < 0}
+	p := Process{PID: c.pid, Comm: c.Comm, StartTime: c.StartTime, ByThreadName: fd < 0}
 	r.found[inode] = p
 	r.f.owners[inode] = &owned{Process: p, fd: fd, found: r.now, asked: r.now}
 	r.proof = r.proof && fd >= 0

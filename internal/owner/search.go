@@ -5,6 +5,8 @@ import (
 	"errors"
 	iofs "io/fs"
 	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // lowDescriptors are looked at in every likely process before the rest of any:
@@ -17,7 +19,7 @@ const fewThreads = 8
 
 // candidate is a process that may own a socket.
 type candidate struct {
-	stat
+	hostproc.Stat
 	pid  int
 	uid  uint32 // the effective one
 	net  uint64 // its network namespace, 0 when unknown
@@ -90,7 +92,7 @@ func (r *round) searchRank(sockets map[uint32]Socket, candidates []*candidate, l
 // descriptors looks at up to limit descriptors, beginning with from; next is
 // where to go on, 0 at the end.
 func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit int, left *int) (next int, err error) {
-	next, err = r.f.proc.sockets(c.pid, from, limit, func(fd int, inode uint32) bool {
+	next, err = r.f.proc.SocketFiles(c.pid, from, limit, func(fd int, inode uint32) bool {
 		if _, ok := sockets[inode]; ok {
 			if _, done := r.found[inode]; !done {
 				r.own(inode, c, fd)
@@ -107,10 +109,10 @@ func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit
 
 // deny keeps a process that may not be read; one that has ended does not count.
 func (r *round) deny(c *candidate, err error) bool {
-	if errors.Is(err, ErrGone) || errors.Is(err, iofs.ErrNotExist) {
+	if errors.Is(err, hostproc.ErrGone) || errors.Is(err, iofs.ErrNotExist) {
 		return false
 	}
-	r.f.denied[c.pid] = Denied{PID: c.pid, Comm: c.comm, UID: c.uid, Err: err}
+	r.f.denied[c.pid] = Denied{PID: c.pid, Comm: c.Comm, UID: c.uid, Err: err}
 	return true
 }
 
@@ -122,8 +124,8 @@ func (f *Finder) dropDenied() {
 			delete(f.denied, pid)
 		}
 	}
-	if f.proc.hidden() {
-		f.denied[0] = Denied{Err: ErrInvisible}
+	if f.proc.Hidden() {
+		f.denied[0] = Denied{Err: hostproc.ErrInvisible}
 	}
 }
 
@@ -141,7 +143,7 @@ func (r *round) candidates(sockets map[uint32]Socket, pids []int) []*candidate {
 		return cmp.Or(
 			cmp.Compare(a.rank, b.rank),
 			cmp.Compare(w.elsewhere(a), w.elsewhere(b)),
-			cmp.Compare(a.start, b.start),
+			cmp.Compare(a.StartTime, b.StartTime),
 			cmp.Compare(a.pid, b.pid),
 		)
 	})
@@ -157,12 +159,13 @@ func (w wanted) elsewhere(c *candidate) int {
 
 // candidate reads what any user may read of a process; nil when it has ended.
 func (r *round) candidate(pid int, w wanted) *candidate {
-	uid, ok := r.f.proc.uid(pid)
+	uid, err := r.f.proc.EffectiveUID(pid)
 	st := r.stat(pid)
-	if !ok || st == nil || st.exited {
+	if err != nil || st == nil || st.Exited {
 		return nil
 	}
-	c := &candidate{stat: *st, pid: pid, uid: uid, net: r.f.proc.net(pid)}
+	net, _ := r.f.proc.NetID(pid)
+	c := &candidate{Stat: *st, pid: pid, uid: uid, net: net}
 	c.rank = r.rank(c, w)
 	return c
 }
@@ -174,10 +177,10 @@ func (r *round) rank(c *candidate, w wanted) int {
 	if !w.uids[c.uid] {
 		return rankForeign
 	}
-	if c.threads >= fewThreads && r.namedForPort(c.pid, w) {
+	if c.Threads >= fewThreads && r.namedForPort(c.pid, w) {
 		return rankNamed
 	}
-	if c.comm == "java" {
+	if c.Comm == "java" {
 		return rankJVM
 	}
 	return rankUser
@@ -186,10 +189,9 @@ func (r *round) rank(c *candidate, w wanted) int {
 // namedForPort looks for a thread of a pool on one of the wanted ports.
 func (r *round) namedForPort(pid int, w wanted) bool {
 	named := false
-	r.f.proc.threadNames(pid, func(comm []byte) bool {
-		port, known, ok := poolPort(string(comm))
-		named = ok && known && w.ports[port]
-		return !named
+	_ = r.f.proc.ThreadNames(pid, func(_ int, comm string) {
+		port, known, ok := poolPort(comm)
+		named = named || ok && known && w.ports[port]
 	})
 	return named
 }

@@ -22,7 +22,7 @@ func watching(ctx context.Context, change func(*observer.Options)) (*observer.Sa
 	o.MaxListeners = 0
 	change(&o)
 	s, err := observer.New(observer.Sources{
-		Mount: "/proc", Proc: proc, Owners: owner.New("/proc"), Tomcat: discovery.NewDiscoverer(proc),
+		Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc),
 	}, o)
 	if err != nil {
 		return nil, err
