@@ -26,7 +26,7 @@ type Where struct {
 	PID           int // a process in it, 0 if none is known
 	Ports         []uint16
 	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known
-	Small         bool // it is one of many: a small ring
+	Many          bool // it is one of many: its ring is small while few packets come
 }
 
 // Opener opens a Tap.
@@ -43,14 +43,15 @@ type Follower struct {
 	mu     sync.Mutex // of what follows
 	base   *model.Snapshot
 	places map[uint64]*place
+	beyond int // namespaces for which there was no tap
 	failed error
 }
 
 const (
 	// pollEvery is how often a new snapshot is looked for.
 	pollEvery = 100 * time.Millisecond
-	// maxPlaces bounds the taps, and fewPlaces those with a ring of one megabyte;
-	// with more of them each has a quarter.
+	// maxPlaces bounds the taps. Up to fewPlaces of them have a large ring from the
+	// start.
 	maxPlaces = 64
 	fewPlaces = 4
 	// retryAfter is when a namespace that could not be tapped is tried again.
@@ -103,6 +104,7 @@ func (f *Follower) Update() error {
 	f.base = base
 	wanted := wantedOf(base)
 	f.closeOthers(wanted)
+	f.beyond = 0
 	for _, w := range wanted {
 		f.follow(base, w)
 	}
@@ -147,7 +149,7 @@ func wantedOf(s *model.Snapshot) []Where {
 	}
 	out := make([]Where, 0, len(byID))
 	for _, w := range byID {
-		w.Small = len(byID) > fewPlaces
+		w.Many = len(byID) > fewPlaces
 		slices.Sort(w.Ports)
 		w.Ports = slices.Compact(w.Ports)
 		out = append(out, *w)
@@ -169,6 +171,7 @@ func (f *Follower) follow(base *model.Snapshot, w Where) {
 	p := f.places[w.NetNS]
 	if p == nil {
 		if len(f.places) == maxPlaces {
+			f.beyond++
 			return
 		}
 		p = newPlace(w.NetNS)

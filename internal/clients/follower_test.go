@@ -36,7 +36,7 @@ func newFake(t *testing.T, mode clients.Mode) *fake {
 		func(w clients.Where) (clients.Tap, error) {
 			require.EqualValues(t, netns, w.NetNS)
 			require.Equal(t, 4, w.SynAckRetries)
-			require.False(t, w.Small)
+			require.False(t, w.Many)
 			f.opened++
 			f.ports = w.Ports
 			return f, f.refuses
@@ -205,4 +205,26 @@ func TestOutcomesAreTheSame(t *testing.T) {
 		require.Equal(t, o.String(), model.ClientOutcome(o).String())
 	}
 	require.Len(t, handshake.DelayBounds(), model.NumDelayBuckets)
+}
+
+// Where there are more namespaces than taps it is said.
+func TestMoreNamespacesThanTaps(t *testing.T) {
+	const namespaces = 70
+	opened := 0
+	s := &model.Snapshot{Time: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)}
+	for n := range uint64(namespaces) {
+		l := listener("[::]:8080")
+		l.ID.NetNS = n + 1
+		s.Listeners = append(s.Listeners, l)
+	}
+	f := clients.NewFollower(clients.Auto, func() *model.Snapshot { return s }, func(w clients.Where) (clients.Tap, error) {
+		require.True(t, w.Many)
+		opened++
+		return &fake{}, nil
+	})
+	require.NoError(t, f.Update())
+	require.Equal(t, 64, opened)
+	require.Len(t, f.Snapshot().Unavailable, 1)
+	require.Equal(t, "clients by outcome: handshakes of 6 network namespaces", f.Snapshot().Unavailable[0].What)
+	require.Nil(t, f.Snapshot().Listeners[69].Totals.Clients)
 }

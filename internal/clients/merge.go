@@ -10,6 +10,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // merge is a copy of a snapshot with clients in it.
@@ -101,6 +102,13 @@ func (f *Follower) unavailable() (out []model.Unavailable) {
 				out = append(out, u)
 			}
 		}
+	}
+	if f.beyond > 0 {
+		out = append(out, model.Unavailable{
+			What: "clients by outcome: handshakes of " + phrase.Count(f.beyond, "network namespace"),
+			Why:  phrase.Sprintf("handshakes are followed in at most %d network namespaces", maxPlaces),
+			How:  "watch fewer namespaces with one agent",
+		})
 	}
 	return out
 }

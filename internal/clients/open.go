@@ -64,10 +64,18 @@ func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = handshake.Open(handshake.TapOptions{
 			Options: handshake.Options{SynAckRetries: w.SynAckRetries}, Ports: w.Ports,
-			Cookies: t.cookies, Addresses: t.addresses, Small: w.Small,
+			Cookies: t.cookies, Addresses: t.addresses, Inside: t.inside(w),
 		})
 		return err
 	})
+}
+
+// inside is nil where a large ring from the start costs little.
+func (t *namespaceTap) inside(w Where) func(func() error) error {
+	if w.Many {
+		return t.ns.Do
+	}
+	return nil
 }
 
 func (t *namespaceTap) cookies() (uint64, error) {

@@ -26,7 +26,7 @@ type place struct {
 // account is what a listener's clients came to.
 type account struct {
 	totals model.ClientTotals
-	past   []mark // within the longest interval of a snapshot
+	past   []mark // of the interval of a snapshot: when the totals had changed
 	latest model.Clients
 }
 
@@ -148,12 +148,21 @@ func (a *account) state(e *handshake.Endpoint) {
 	}
 }
 
-// remember notes the totals, for as long as snapshots reach back.
+// marks is how many there are of an interval: totals are 264 bytes, and an agent
+// may have a hundred accounts.
+const marks = 60
+
+// remember notes the totals where they have changed, for as long as snapshots
+// reach back.
 func (a *account) remember(at time.Time, interval time.Duration) {
-	a.past = append(a.past, mark{at, a.totals})
-	for len(a.past) > 1 && !a.past[1].at.After(at.Add(-interval)) {
-		a.past = a.past[1:]
+	if n := len(a.past); n == 0 || a.past[n-1].totals != a.totals && at.Sub(a.past[n-1].at) >= interval/marks {
+		a.past = append(a.past, mark{at, a.totals})
 	}
+	from := 0
+	for from+1 < len(a.past) && !a.past[from+1].at.After(at.Add(-interval)) {
+		from++
+	}
+	a.past = slices.Delete(a.past, 0, from)
 }
 
 // clients of the interval that ends now.

@@ -254,21 +254,51 @@ func TestPortsChange(t *testing.T) {
 	decided(t, tap, first, 3)
 }
 
-// A small ring does as well, at this pace.
-func TestSmallRing(t *testing.T) {
+// A small ring gives way to a large one as soon as many packets come, and that to
+// a small one when they have ended. No client is missed, and none counted twice.
+func TestRingFits(t *testing.T) {
 	t.Parallel()
 	ns := nettest.Namespace(t)
 	w := world{ns, ns, netip.MustParseAddr("127.0.0.1")}
+	inside := func(do func() error) (err error) {
+		ns.Do(func() { err = do() })
+		return err
+	}
 	var tap *Tap
-	ns.Do(func() {
-		var err error
-		tap, err = Open(TapOptions{Ports: []uint16{8080}, Small: true})
-		require.NoError(t, err)
-	})
+	require.NoError(t, inside(func() (err error) {
+		tap, err = Open(TapOptions{Ports: []uint16{8080}, Inside: inside})
+		return err
+	}))
 	defer tap.Close()
 	to := netip.AddrPortFrom(w.addr, 8080)
-	settled(t, w.connect(t, to, 900))
-	require.EqualValues(t, 900, decided(t, tap, to, 900).Clients[Refused])
+	clients := uint64(0)
+	until := func(s size) {
+		require.Eventually(t, func() bool {
+			settled(t, w.connect(t, to, 20))
+			clients += 20
+			_, err := tap.Report()
+			require.NoError(t, err)
+			tap.mu.Lock()
+			defer tap.mu.Unlock()
+			return tap.ring.size == s && tap.fit.retiring == nil
+		}, 60*time.Second, time.Millisecond)
+	}
+	require.Equal(t, small(), tap.ring.size)
+	until(large())
+	tap.mu.Lock()
+	tap.fit.busyAt -= calmAfter // a minute passes
+	tap.ring.busy = false
+	tap.mu.Unlock()
+	require.Eventually(t, func() bool {
+		_, err := tap.Report()
+		require.NoError(t, err)
+		tap.mu.Lock()
+		defer tap.mu.Unlock()
+		tap.fit.busyAt -= calmAfter
+		return tap.ring.size == small() && tap.fit.retiring == nil
+	}, 60*time.Second, 10*time.Millisecond)
+	until(large())
+	require.Equal(t, clients, decided(t, tap, to, clients).Clients[Refused])
 }
 
 func TestNeedsCapNetRaw(t *testing.T) {

@@ -14,16 +14,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The ring's size: a block is handed over when it is full or retireAfter old.
-// At 10,000 new connections a second, 20,000 packets, it holds a third of a
-// second.
+// size is that of a ring: a block is handed over when it is full or retireAfter
+// old.
+type size struct{ block, blocks int }
+
+func (s size) bytes() int { return s.block * s.blocks }
+
 const (
-	blockSize   = 1 << 17
-	blocks      = 8
-	blocksSmall = 2
 	frameSize   = 256 // a multiple of TPACKET_ALIGNMENT; V3 packs packets regardless
 	retireAfter = 40 * time.Millisecond
+	// busyPackets of one block, so within retireAfter, are more than few: 1,600
+	// packets a second.
+	busyPackets = 64
 )
+
+// large holds some 6,500 packets: a third of a second of 10,000 new connections
+// a second.
+func large() size { return size{1 << 17, 8} }
+
+// small holds some 400. Its blocks are full after a hundred.
+func small() size { return size{1 << 14, 4} }
 
 // ring is an AF_PACKET socket that shows packets in memory shared with the
 // kernel (TPACKET_V3, Documentation/networking/packet_mmap.rst), from their
@@ -31,24 +41,23 @@ const (
 type ring struct {
 	file   *os.File
 	conn   syscall.RawConn
+	size   size
 	memory []byte
-	blocks int
 	next   int // block
 	lost   uint64
+	mark   uint32 // of the interface of its packets
+	busy   bool   // a block held busyPackets
 }
 
 // openRing opens it in the network namespace of the calling thread. It needs
 // CAP_NET_RAW.
-func openRing(program []bpf.Instruction, small bool) (*ring, error) {
+func openRing(program []bpf.Instruction, s size) (*ring, error) {
 	// Protocol 0: nothing arrives before the filter is there and bind is called.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("handshake: packet socket: %w", err)
 	}
-	r := &ring{file: os.NewFile(uintptr(fd), "packet ring"), blocks: blocks}
-	if small {
-		r.blocks = blocksSmall
-	}
+	r := &ring{file: os.NewFile(uintptr(fd), "packet ring"), size: s}
 	if err := r.setUp(fd, program); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -63,13 +72,13 @@ func (r *ring) setUp(fd int, program []bpf.Instruction) (err error) {
 		return fmt.Errorf("handshake: TPACKET_V3: %w", err)
 	}
 	request := unix.TpacketReq3{
-		Block_size: blockSize, Block_nr: uint32(r.blocks), Frame_size: frameSize, Frame_nr: uint32(r.blocks * blockSize / frameSize),
+		Block_size: uint32(r.size.block), Block_nr: uint32(r.size.blocks), Frame_size: frameSize, Frame_nr: uint32(r.size.bytes() / frameSize),
 		Retire_blk_tov: uint32(retireAfter.Milliseconds()),
 	}
 	if err := unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &request); err != nil {
-		return fmt.Errorf("handshake: ring of %d bytes: %w", r.blocks*blockSize, err)
+		return fmt.Errorf("handshake: ring of %d bytes: %w", r.size.bytes(), err)
 	}
-	r.memory, err = unix.Mmap(fd, 0, r.blocks*blockSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	r.memory, err = unix.Mmap(fd, 0, r.size.bytes(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("handshake: map the ring: %w", err)
 	}
@@ -128,25 +137,29 @@ const (
 // read calls packet for what the kernel has handed over; false if that was
 // nothing.
 func (r *ring) read(packet func(stamp time.Duration, b []byte, link Link)) (any bool) {
-	for range r.blocks {
-		block := r.memory[r.next*blockSize:][:blockSize]
+	for range r.size.blocks {
+		block := r.memory[r.next*r.size.block:][:r.size.block]
 		status := (*uint32)(unsafe.Pointer(&block[blockStatus])) // aligned: mmap's pages
 		if atomic.LoadUint32(status)&unix.TP_STATUS_USER == 0 {
 			return any
 		}
-		walk(block, packet)
+		r.walk(block, packet)
 		atomic.StoreUint32(status, unix.TP_STATUS_KERNEL)
-		r.next = (r.next + 1) % r.blocks
+		r.next = (r.next + 1) % r.size.blocks
 		any = true
 	}
 	return any
 }
 
-func walk(block []byte, packet func(stamp time.Duration, b []byte, link Link)) {
+func (r *ring) walk(block []byte, packet func(stamp time.Duration, b []byte, link Link)) {
 	ne := binary.NativeEndian
 	at := block[ne.Uint32(block[blockFirst:]):]
-	for range ne.Uint32(block[blockPackets:]) {
-		packet(decodeHeader(at))
+	packets := ne.Uint32(block[blockPackets:])
+	r.busy = r.busy || packets >= busyPackets
+	for range packets {
+		stamp, b, link := decodeHeader(at)
+		link.Index ^= r.mark
+		packet(stamp, b, link)
 		at = at[ne.Uint32(at[packetNext:]):]
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -520,4 +521,22 @@ func seal4(p []byte) {
 	p[10], p[11], p[36], p[37] = 0, 0, 0, 0
 	binary.BigEndian.PutUint16(p[10:], ^fold(sum(0, p[:ipv4Header])))
 	binary.BigEndian.PutUint16(p[36:], ^fold(sum(sum(0, p[12:20])+protoTCP+uint32(len(p)-ipv4Header), p[ipv4Header:])))
+}
+
+// A tracker that follows ports without clients takes next to nothing, as an
+// agent has one for each network namespace.
+func TestIdleTrackerIsSmall(t *testing.T) {
+	const trackers = 100
+	idle := make([]*Tracker, trackers)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range idle {
+		idle[i] = NewTracker(Options{})
+		idle[i].SetPorts([]uint16{8080})
+		idle[i].Advance(time.Hour)
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/trackers, uint64(1024))
+	runtime.KeepAlive(idle)
 }

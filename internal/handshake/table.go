@@ -14,8 +14,9 @@ type key struct {
 }
 
 const (
-	chunkSize  = 1024
-	keptChunks = 8 // 512 KiB
+	chunkSize  = 128 // 8 KiB
+	keptChunks = 16  // 128 KiB
+	leastIndex = 256
 	none       = int32(-1)
 
 	// tick times slots is the time ahead for which deadlines can be noted.
@@ -24,8 +25,8 @@ const (
 )
 
 // table holds the open attempts: at most limit, found by their key and by the
-// time at which they are to be judged. Memory grows in steps and is given back
-// when nothing is open.
+// time at which they are to be judged. Memory is taken with the first attempt,
+// grows in steps and is given back when nothing is open.
 type table struct {
 	limit  int
 	open   int
@@ -36,8 +37,8 @@ type table struct {
 	seed    maphash.Seed // nobody can choose addresses that collide
 	buckets []int32      // index: a power of two
 
-	wheel  [slots]int32 // lists by deadline
-	cursor int64        // ticks that have been judged
+	wheel  []int32 // lists by deadline, nil before the first
+	cursor int64   // ticks that have been judged
 }
 
 func newTable(limit int) *table {
@@ -48,11 +49,8 @@ func newTable(limit int) *table {
 
 // release forgets everything and gives the memory back.
 func (t *table) release() {
-	t.chunks, t.buckets = nil, nil
+	t.chunks, t.buckets, t.wheel = nil, nil, nil
 	t.free, t.used, t.open = none, 0, 0
-	for i := range t.wheel {
-		t.wheel[i] = none
-	}
 }
 
 func (t *table) at(i int32) *attempt { return &t.chunks[i/chunkSize][i%chunkSize] }
@@ -85,6 +83,9 @@ func (t *table) add(k *key, deadline time.Duration) int32 {
 	if t.open == t.limit {
 		return none
 	}
+	if t.wheel == nil {
+		t.wheel = noneOf(slots)
+	}
 	if t.open >= len(t.buckets) {
 		t.grow()
 	}
@@ -113,10 +114,7 @@ func (t *table) take() int32 {
 // grow doubles the index.
 func (t *table) grow() {
 	old := t.buckets
-	t.buckets = make([]int32, max(chunkSize, 2*len(old)))
-	for i := range t.buckets {
-		t.buckets[i] = none
-	}
+	t.buckets = noneOf(max(leastIndex, 2*len(old)))
 	for _, head := range old {
 		for i := head; i != none; {
 			a := t.at(i)
@@ -126,6 +124,14 @@ func (t *table) grow() {
 			i = next
 		}
 	}
+}
+
+func noneOf(n int) []int32 {
+	list := make([]int32, n)
+	for i := range list {
+		list[i] = none
+	}
+	return list
 }
 
 // remove closes an attempt.
@@ -196,7 +202,8 @@ func (t *table) drop(which func(*attempt) bool) {
 func (t *table) due(at time.Duration, judge func(*attempt)) {
 	now := int64(at / tick)
 	for n := t.cursor; n <= min(now, t.cursor+slots-1); n++ {
-		for i := t.wheel[n%slots]; i != none; i = t.wheel[n%slots] {
+		for t.wheel != nil && t.wheel[n%slots] != none {
+			i := t.wheel[n%slots]
 			judge(t.at(i))
 			t.remove(i)
 		}

@@ -15,9 +15,10 @@ type TapOptions struct {
 	// Addresses are the namespace's own. Without it the clients of an address that
 	// the namespace only forwards to are counted as well.
 	Addresses func() ([]netip.Addr, error)
-	// Small takes a ring of a quarter of a megabyte instead of one, where there
-	// are many taps.
-	Small bool
+	// Inside runs a function in the namespace that is tapped. With it a ring of 64
+	// KiB gives way to one of a megabyte while many packets come; without it the
+	// ring is the large one from the start.
+	Inside func(func() error) error
 }
 
 // Report is what a Tap has counted since it was opened.

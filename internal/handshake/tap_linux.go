@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ type Tap struct {
 
 	mu       sync.Mutex // of all below, and of the ring's memory
 	ring     *ring
+	fit      fit
 	tracker  *Tracker
 	ports    []uint16
 	ignored  uint64
@@ -56,7 +58,7 @@ func Open(o TapOptions) (*Tap, error) {
 		t.cookies, _ = o.Cookies()
 	}
 	var err error
-	if t.ring, err = openRing(filter(t.ports, false), o.Small); err != nil {
+	if t.ring, err = openRing(filter(t.ports, false), t.firstSize()); err != nil {
 		return nil, err
 	}
 	go t.run()
@@ -67,28 +69,37 @@ func Open(o TapOptions) (*Tap, error) {
 func (t *Tap) run() {
 	defer close(t.done)
 	for {
-		if err := t.ring.conn.Read(func(uintptr) bool { return t.drain() }); err != nil {
+		ring, open := t.current()
+		if !open {
 			return
 		}
-		_ = t.readAddresses() // those that were known stay
+		_ = ring.conn.Read(func(uintptr) bool { return t.drain(ring) }) // ends when the ring is closed
+		_ = t.readAddresses()                                           // those that were known stay
 	}
 }
 
-// drain reports whether there was anything.
-func (t *Tap) drain() bool {
+func (t *Tap) current() (r *ring, open bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.closed || t.drainLocked()
+	return t.ring, !t.closed
+}
+
+// drain reports whether there was anything, or the ring is another one by now.
+func (t *Tap) drain(r *ring) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed || t.drainLocked() || t.ring != r
 }
 
 func (t *Tap) drainLocked() (any bool) {
 	now := time.Now()
 	at := now.Sub(t.start)
 	t.offset = at - time.Duration(now.UnixNano())
-	any = t.ring.read(t.observedFn)
+	any = t.readRings(at)
 	t.checkCookies(at)
 	t.tracker.Advance(max(at-lag, 0))
 	t.adjust(at)
+	t.resize(at)
 	return any
 }
 
@@ -174,7 +185,7 @@ func (t *Tap) Report() (Report, error) {
 		return Report{}, ErrClosed
 	}
 	t.drainLocked()
-	lost, err := t.ring.losses()
+	lost, err := t.losses()
 	if err == nil {
 		err = t.filtered
 	}
@@ -189,9 +200,18 @@ func (t *Tap) Close() error {
 		return ErrClosed
 	}
 	t.closed = true
-	file := t.ring.file
+	rings := []*ring{t.ring}
+	if t.fit.retiring != nil {
+		rings = append(rings, t.fit.retiring)
+	}
 	t.mu.Unlock()
-	err := file.Close() // ends run
+	var errs []error
+	for _, r := range rings {
+		errs = append(errs, r.file.Close()) // ends run, whichever it waits for
+	}
 	<-t.done
-	return t.ring.unmap(err)
+	for _, r := range rings {
+		errs = append(errs, r.unmap(nil))
+	}
+	return errors.Join(errs...)
 }

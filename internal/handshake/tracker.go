@@ -29,7 +29,7 @@ const (
 // than packets overtake each other. It is not safe for concurrent use.
 type Tracker struct {
 	retries uint8
-	ports   [1 << 16 / 64]uint64
+	ports   []uint16          // sorted
 	local   map[addr]struct{} // nil: every address is
 	now     time.Duration
 
@@ -62,10 +62,7 @@ func NewTracker(o Options) *Tracker {
 // SetPorts changes the ports that are followed. What is open on others is
 // forgotten without an outcome; their totals stay.
 func (t *Tracker) SetPorts(ports []uint16) {
-	clear(t.ports[:])
-	for _, p := range ports {
-		t.ports[p/64] |= 1 << (p % 64)
-	}
+	t.ports = slices.Sorted(slices.Values(ports))
 	t.table.drop(func(a *attempt) bool {
 		e := t.endpoints[a.endpoint]
 		if t.follows(e.port) {
@@ -76,7 +73,10 @@ func (t *Tracker) SetPorts(ports []uint16) {
 	})
 }
 
-func (t *Tracker) follows(port uint16) bool { return t.ports[port/64]&(1<<(port%64)) != 0 }
+func (t *Tracker) follows(port uint16) bool {
+	_, found := slices.BinarySearch(t.ports, port)
+	return found
+}
 
 // SetLocal says which addresses are the namespace's own: packets that it
 // forwards to others are no clients of its. Those of the loopback always are its
