@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/agent"
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/config"
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
@@ -126,8 +127,9 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	if err != nil {
 		return err
 	}
-	opt.Log = log
+	opt.Log, opt.CPUTime = log, cputime.Process
 	agent.LimitProcessors()
+	agent.LimitHeap()
 	s, err := newSampler(opt)
 	if err != nil {
 		return err

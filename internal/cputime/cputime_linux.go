@@ -25,6 +25,15 @@ func Of(fn func() error) (time.Duration, error) {
 	return after - before, err
 }
 
+// Process is the CPU time of the whole program so far, 0 where that is not known.
+func Process() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
 // Thread is the CPU time of the calling thread so far. Go's scheduler is not told
 // of the call, which never sleeps: being told would wake its monitor thread.
 func Thread() (time.Duration, bool) {

@@ -13,3 +13,6 @@ func Of(fn func() error) (time.Duration, error) {
 
 // Thread is not known.
 func Thread() (time.Duration, bool) { return 0, false }
+
+// Process is not known.
+func Process() time.Duration { return 0 }

@@ -112,9 +112,10 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link Link) {
 	t.tracker.Observe(max(stamp+t.offset, 0), &s)
 }
 
-// checkCookies notes whether SYN cookies were sent since the last time.
+// checkCookies notes whether SYN cookies were sent since the last time. Where no
+// attempt is open they mean nothing to anybody.
 func (t *Tap) checkCookies(at time.Duration) {
-	if t.o.Cookies == nil || at-t.cookiesAt < cookieEvery {
+	if t.o.Cookies == nil || at-t.cookiesAt < cookieEvery || t.tracker.table.open == 0 {
 		return
 	}
 	sent, err := t.o.Cookies()

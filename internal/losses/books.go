@@ -96,11 +96,16 @@ func dropsUnwatched(sockets []SocketDrops) (sum uint64) {
 	return sum
 }
 
-// Checkpoint follows a tick whose counts are among the counters.
+// Checkpoint follows a tick whose counts are among the counters, which are not
+// kept.
 func (b *Books) Checkpoint(at time.Time, counters model.Counters) {
 	b.number++
+	var earlier packed
+	if b.Open() {
+		earlier = b.history.last().counters
+	}
 	b.history.add(Checkpoint{
-		Number: b.number, At: at, Counters: counters, Unattributed: b.unattributed, Unwatched: b.unwatched,
+		Number: b.number, At: at, counters: pack(counters, earlier), Unattributed: b.unattributed, Unwatched: b.unwatched,
 	}, b.window)
 	for _, a := range b.accounts {
 		a.ledger.close(b.number, b.history.first().Number)

@@ -3,8 +3,6 @@ package losses
 import (
 	"slices"
 	"time"
-
-	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Checkpoint is what a namespace's counters were at a moment, together with what
@@ -12,7 +10,7 @@ import (
 type Checkpoint struct {
 	Number       int
 	At           time.Time
-	Counters     model.Counters
+	counters     packed
 	Unattributed uint64
 	// Unwatched is the sum of the drop counters of the sockets that are not watched.
 	Unwatched uint64

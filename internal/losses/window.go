@@ -1,7 +1,6 @@
 package losses
 
 import (
-	"maps"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -23,14 +22,14 @@ func (b *Books) Window() Window {
 	first, last := b.history.first(), b.history.last()
 	w := Window{At: last.At, Interval: last.At.Sub(first.At), Counters: b.present(last), Unattributed: b.unattributed}
 	if len(b.history.past) > 1 {
-		w.Delta = w.Counters.Sub(first.Counters)
+		w.Delta = w.Counters.Sub(first.counters.unpack())
 	}
 	return w
 }
 
 // present are the counters of a checkpoint with the newer ones in their place.
 func (b *Books) present(last Checkpoint) model.Counters {
-	now := maps.Clone(last.Counters)
+	now := last.counters.unpack()
 	for name, value := range map[string]uint64{
 		"ListenDrops": b.counts.ListenDrops, "ListenOverflows": b.counts.ListenOverflows,
 		"TCPReqQFullDrop": b.counts.ReqQFullDrop, "TCPReqQFullDoCookies": b.counts.ReqQFullDoCookies,
@@ -49,7 +48,7 @@ func (b *Books) Moved(name string) uint64 {
 	if n < 2 {
 		return 0
 	}
-	return b.history.past[n-1].Counters.Sub(b.history.past[n-2].Counters)[name]
+	return b.history.past[n-1].counters.unpack().Sub(b.history.past[n-2].counters.unpack())[name]
 }
 
 // Losses are an account's in the window, nil with one checkpoint. sole says that

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // checkpoint reads the namespace's counters first, then its listeners, with the
 // drops since the last time attributed. The lock holds off the samples: the
 // counters must not be read, and attributed, out of order.
 func (s *sampler) checkpoint(now time.Time) error {
-	counters := make(model.Counters, 24)
+	counters := s.counters
+	clear(counters)
 	var c hostproc.ListenCounters
 	torn, err := s.readDrops(&c, func(c *hostproc.ListenCounters) error {
 		if err := s.kernel.Counters(counters); err != nil {

@@ -60,13 +60,15 @@ type sampler struct {
 	dump    dump
 	fast    fast
 	facts   facts
+
+	counters model.Counters // of a checkpoint, reused
 }
 
 // newSampler makes the callbacks values once: a closure a tick would be garbage
 // a tick.
 func newSampler(id uint64, kernel Kernel, window time.Duration) *sampler {
 	s := &sampler{
-		id: id, kernel: kernel, books: losses.NewBooks(window),
+		id: id, kernel: kernel, books: losses.NewBooks(window), counters: make(model.Counters, 24),
 		expects: func(model.ListenerID) bool { return false },
 	}
 	s.dump.forget, s.dump.gather, s.dump.take, s.fast.answer = s.forgetListeners, s.gatherListener, s.takeListener, s.answered

@@ -19,7 +19,7 @@ func (b bell) ring() {
 
 // every runs a step when the time that it named before has come, or when the
 // bell rings, but not before least has passed since the latest step.
-func every(ctx context.Context, b bell, now func() time.Time, least time.Duration, step func() (next time.Duration)) {
+func every(ctx context.Context, b bell, now func() time.Time, least func() time.Duration, step func() (next time.Duration)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	ring := b
@@ -29,7 +29,7 @@ func every(ctx context.Context, b bell, now func() time.Time, least time.Duratio
 		case <-ctx.Done():
 			return
 		case <-ring:
-			if wait := least - now().Sub(last); wait > 0 && !last.IsZero() {
+			if wait := least() - now().Sub(last); wait > 0 && !last.IsZero() {
 				ring = nil
 				timer.Reset(wait)
 				continue
@@ -41,3 +41,6 @@ func every(ctx context.Context, b bell, now func() time.Time, least time.Duratio
 		timer.Reset(max(step(), time.Millisecond))
 	}
 }
+
+// always is a time that does not change.
+func always(d time.Duration) func() time.Duration { return func() time.Duration { return d } }

@@ -17,7 +17,7 @@ const closest = 10 * time.Millisecond
 // evidence is the second clock: acceptors and processes, trouble first.
 func (t *tasks) evidence(ctx context.Context) {
 	s := t.sampler
-	every(ctx, s.bells.read, s.options().Now, closest, t.read)
+	every(ctx, s.bells.read, s.options().Now, always(closest), t.read)
 }
 
 // read reads what is due, and says when the next reading will be.
@@ -97,7 +97,7 @@ func (t *tasks) phases(e *entry, now time.Time) (out evidence.Phases) {
 // readProcesses reads the processes that are due.
 func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
 	s := t.sampler
-	level := s.bucket.fill(now, s.self.sampling())
+	level := s.bucket.fill(now, s.others())
 	owners := r.owners()
 	inTrouble := make(map[hostproc.ProcessKey]bool)
 	for i := range r.kept {

@@ -40,6 +40,10 @@ type Options struct {
 
 	Actuator string // base URL of an Actuator to ask, "" for none
 
+	// CPUTime is what the whole program has used so far: where it is known, all of
+	// it counts against the clocks' share of a core, and else their own.
+	CPUTime func() time.Duration
+
 	Thresholds diagnosis.Thresholds
 	Log        *slog.Logger
 	Now        func() time.Time

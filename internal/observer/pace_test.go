@@ -49,14 +49,16 @@ func millis(list []time.Duration) []time.Duration {
 func TestBucket(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	b := newBucket(now)
-	require.Equal(t, capacity, b.fill(now, 0))
+	require.Zero(t, b.fill(now, 0), "a start is paid for by nobody: nothing is saved up for the calm")
 	b.spend(10 * time.Second)
-	require.Equal(t, -capacity, b.fill(now, 0), "not for minutes")
+	require.Equal(t, 10*time.Second, b.total())
+	const least = -capacity - reserve
+	require.Equal(t, least, b.fill(now, 0), "not for minutes")
 	now = now.Add(10 * time.Second)
-	require.Equal(t, -capacity+200*time.Millisecond, b.fill(now, 0), "two per cent of a core")
+	require.Equal(t, least+200*time.Millisecond, b.fill(now, 0), "two per cent of a core")
 	now = now.Add(10 * time.Second)
-	require.Equal(t, -capacity+300*time.Millisecond, b.fill(now, 100*time.Millisecond), "less what the samples took")
+	require.Equal(t, least+300*time.Millisecond, b.fill(now, 100*time.Millisecond), "less what the others took")
 	now = now.Add(10 * time.Second)
-	require.Equal(t, -capacity+340*time.Millisecond, b.fill(now, time.Hour), "and a little in any case")
-	require.Equal(t, capacity, b.fill(now.Add(time.Hour), time.Hour))
+	require.Equal(t, least+340*time.Millisecond, b.fill(now, time.Hour), "and a little in any case")
+	require.Equal(t, capacity-reserve, b.fill(now.Add(time.Hour), time.Hour))
 }

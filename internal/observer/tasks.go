@@ -21,6 +21,9 @@ const (
 	listPart = 0.004
 	// grace is how long the tasks may take to end.
 	grace = time.Second
+	// fresh is how often a snapshot is made while something is in trouble: what was
+	// dropped is to be read within a second, by whoever asks in between.
+	fresh = 500 * time.Millisecond
 	// firstPatience is how long the first snapshot waits for the connections.
 	firstPatience = time.Second
 )
@@ -159,9 +162,31 @@ func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
-	every(ctx, s.bells.publish, s.options().Now, soonest, func() time.Duration {
+	p := pace{gap: troubleGap}
+	least := func() time.Duration { return min(p.gap, fresh) }
+	every(ctx, s.bells.publish, s.options().Now, least, func() time.Duration {
 		cost, _ := cputime.Of(func() error { s.publish(false); return nil })
 		s.bucket.spend(cost)
+		troubled := inTrouble(s.Snapshot())
+		now := s.options().Now()
+		p.began(now, cost, troubled)
+		if troubled {
+			p.trouble = now
+			return min(s.options().ScanInterval, fresh)
+		}
+		if now.Sub(p.trouble) > troubleOver {
+			p.gap = troubleGap
+		}
 		return min(s.options().ScanInterval, time.Second)
 	})
+}
+
+// inTrouble tells whether a listener of a snapshot is saturated or loses clients.
+func inTrouble(s *model.Snapshot) bool {
+	for i := range s.Listeners {
+		if l := &s.Listeners[i]; l.Verdict.Status >= model.StatusSaturated && l.Listening() || l.Totals.Pending > 0 {
+			return true
+		}
+	}
+	return false
 }

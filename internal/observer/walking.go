@@ -18,7 +18,7 @@ func (t *tasks) connections(first, ctx context.Context, read chan<- struct{}) {
 		t.paceOf(n.ID).began(now, 0, false)
 	}
 	close(read)
-	every(ctx, s.bells.walk, s.options().Now, closest, t.walk)
+	every(ctx, s.bells.walk, s.options().Now, always(closest), t.walk)
 }
 
 func (t *tasks) paceOf(netns uint64) *pace {
@@ -35,7 +35,7 @@ func (t *tasks) paceOf(netns uint64) *pace {
 func (t *tasks) walk() time.Duration {
 	s := t.sampler
 	r, now := s.roster.Load(), s.options().Now()
-	level := s.bucket.fill(now, s.self.sampling())
+	level := s.bucket.fill(now, s.others())
 	next, n, troubled := t.nextWalk(r, now, level)
 	if n == nil {
 		return next

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // compressor answers with gzip where the scraper takes it. The library has a
@@ -16,6 +17,7 @@ import (
 // hold it up.
 type compressor struct {
 	next http.Handler
+	size atomic.Int64 // of the latest answer before it was compressed: the next is like it
 	mu   sync.Mutex
 	gzip *gzip.Writer
 }
@@ -33,8 +35,10 @@ func (c *compressor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	plain := answer{header: w.Header(), code: http.StatusOK}
+	plain.body.Grow(int(c.size.Load()))
 	c.next.ServeHTTP(&plain, r)
 	body := plain.body.Bytes()
+	c.size.Store(int64(len(body) + len(body)/8))
 	if len(body) > 0 {
 		body = c.squeeze(body)
 		w.Header().Set("Content-Encoding", "gzip")
@@ -46,6 +50,7 @@ func (c *compressor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (c *compressor) squeeze(plain []byte) []byte {
 	var out bytes.Buffer
+	out.Grow(len(plain) / 8)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gzip.Reset(&out)

@@ -31,7 +31,7 @@ type Conn struct {
 	seq      uint32 // of the last request
 	out, in  []byte
 	filter   portFilter
-	ports    Ports    // of Sockets
+	ports    *Ports   // of Sockets
 	listener Listener // reused for the callbacks
 	socket   Socket
 	proven   bool // a walk has succeeded: tcp_diag is there
@@ -46,8 +46,11 @@ type Conn struct {
 	takeListener func(body []byte) error
 }
 
-// Buffer is what replies are received in.
-type Buffer [bufferLen]byte
+// Buffer is what replies are received in, and the ports that are asked for.
+type Buffer struct {
+	in    [bufferLen]byte
+	ports Ports
+}
 
 // Dial opens the socket. It needs no privilege.
 func Dial() (*Conn, error) { return DialShared(new(Buffer)) }
@@ -63,7 +66,7 @@ func DialShared(b *Buffer) (*Conn, error) {
 }
 
 func newConn(sock transport, portID uint32, b *Buffer) *Conn {
-	c := &Conn{sock: sock, portID: portID, in: b[:]}
+	c := &Conn{sock: sock, portID: portID, in: b.in[:], ports: &b.ports}
 	c.takeListener = c.listenerFound
 	return c
 }

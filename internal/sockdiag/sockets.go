@@ -46,11 +46,11 @@ func (c *Conn) Walk(w Wanted, fn func(*Socket) error) error {
 
 // Sockets is Walk with tcp_info for a list of ports.
 func (c *Conn) Sockets(ports []uint16, states States, fn func(*Socket) error) error {
-	c.ports = Ports{}
+	*c.ports = Ports{}
 	for _, port := range ports {
 		c.ports.Add(port)
 	}
-	return c.Walk(Wanted{Ports: &c.ports, States: states, Info: true}, fn)
+	return c.Walk(Wanted{Ports: c.ports, States: states, Info: true}, fn)
 }
 
 func appendScan(b []byte, w *Wanted, f *portFilter) []byte {

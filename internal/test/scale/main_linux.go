@@ -54,7 +54,9 @@ func run(ctx context.Context, o options) error {
 	defer os.RemoveAll(dir)
 	if o.Tcpdiag == "" {
 		o.Tcpdiag = filepath.Join(dir, "tcpdiag")
-		out, err := exec.CommandContext(ctx, "go", "build", "-o", o.Tcpdiag, "github.com/tcpdiag/tcpdiag/cmd/tcpdiag").CombinedOutput()
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.Tcpdiag, "github.com/tcpdiag/tcpdiag/cmd/tcpdiag")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released
+		out, err := build.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("go build: %w: %s", err, out)
 		}

@@ -18,9 +18,9 @@ func (s *scale) startAgent(ctx context.Context, flags ...string) (*crowd.Agent, 
 	return crowd.StartAgent(ctx, s.Tcpdiag, flags...)
 }
 
-// profile takes profiles of the agent, if they are wanted, until the answer is
-// called. What cannot be had is said: no measurement depends on it.
-func (s *scale) profile(ctx context.Context, agent *crowd.Agent) (end func()) {
+// profile takes profiles of the agent over the time that is measured, if they are
+// wanted, until the answer is called. What cannot be had is said: no measurement depends on it.
+func (s *scale) profile(ctx context.Context, agent *crowd.Agent, during time.Duration) (end func()) {
 	if s.Profiles == "" {
 		return func() {}
 	}
@@ -35,11 +35,11 @@ func (s *scale) profile(ctx context.Context, agent *crowd.Agent) (end func()) {
 		}
 	}
 	profiler := *agent
-	profiler.Patience(2 * troubleFor)
+	profiler.Patience(2 * during)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		cpu, err := profiler.Get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", (troubleFor-time.Second).Seconds()))
+		cpu, err := profiler.Get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", max(during-time.Second, time.Second).Seconds()))
 		save("cpu.pprof", []byte(cpu), err)
 	}()
 	return func() {

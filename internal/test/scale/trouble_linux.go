@@ -35,7 +35,6 @@ type patient struct {
 // trouble overloads the servers at once and watches what the agent makes of it,
 // and what that takes of a core.
 func (s *scale) trouble(ctx context.Context, agent *crowd.Agent, servers []*server) ([]*patient, float64, error) {
-	defer s.profile(ctx, agent)()
 	var patients []*patient
 	following, stop := context.WithCancel(ctx)
 	var background errgroup.Group
@@ -59,6 +58,7 @@ func (s *scale) trouble(ctx context.Context, agent *crowd.Agent, servers []*serv
 	if err != nil {
 		return nil, 0, err
 	}
+	defer s.profile(ctx, agent, troubleFor)()
 	for _, s := range servers {
 		background.Go(s.overload)
 	}
@@ -108,11 +108,11 @@ func (p *patient) take(now published, metricsAt, snapshotAt time.Time) {
 
 // calm is the share of a core over the time.
 func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (float64, error) {
-	defer s.profile(ctx, agent)()
 	m, err := s.meter(ctx, agent)
 	if err != nil {
 		return 0, err
 	}
+	defer s.profile(ctx, agent, during)()
 	for m.elapsed() < during {
 		if _, _, _, err := m.look(ctx); err != nil {
 			return 0, err

@@ -1,0 +1,25 @@
+package agent
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLimitHeap(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	for variable, expect := range map[string]int{"": heapGrowth, "GOGC": 100, "GOMEMLIMIT": 100} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv("GOGC", "")
+			t.Setenv("GOMEMLIMIT", "")
+			if variable != "" {
+				t.Setenv(variable, "70")
+			}
+			debug.SetGCPercent(100)
+			LimitHeap()
+			require.Equal(t, expect, debug.SetGCPercent(100))
+		})
+	}
+}
