@@ -54,13 +54,21 @@ type Connections struct {
 	Sending      int            `json:"sending"`
 	Idle         int            `json:"idle"`
 	ClientClosed int            `json:"client_closed"`
+	Streaming    int            `json:"streaming,omitempty"` // left out where there are none
 	Unclassified int            `json:"unclassified"`
 	Reset        *int           `json:"reset,omitempty"`
 	Abandoned    int            `json:"abandoned"`        // of client_closed: with a request that nobody has read
 	Silent       *int           `json:"silent,omitempty"` // of idle, where there are any: have sent nothing since they were connected
 	Partial      bool           `json:"partial,omitempty"`
 	AgeSeconds   *float64       `json:"age_seconds,omitempty"` // since they were read
+	TopPeer      *PeerShare     `json:"top_peer,omitempty"`    // the address of more than half of them
 	States       map[string]int `json:"states,omitempty"`
+}
+
+// PeerShare is an address and how many connections at least come from it.
+type PeerShare struct {
+	Address     string `json:"address"`
+	Connections int    `json:"connections"`
 }
 
 // Limit is how full a stage is.
@@ -179,13 +187,22 @@ func newConnections(c *model.Connections) *Connections {
 		Sending:      c.Phases[model.Sending],
 		Idle:         c.Phases[model.Idle],
 		ClientClosed: c.Phases[model.ClientClosed],
+		Streaming:    c.Phases[model.Streaming],
 		Unclassified: c.Phases[model.Unclassified],
+		TopPeer:      newPeerShare(c.TopPeer),
 		Reset:        c.Reset,
 		Abandoned:    c.Abandoned,
 		Silent:       silent,
 		Partial:      c.Partial,
 		States:       c.States,
 	}
+}
+
+func newPeerShare(p *model.PeerShare) *PeerShare {
+	if p == nil {
+		return nil
+	}
+	return &PeerShare{Address: p.Address.String(), Connections: p.Connections}
 }
 
 func newLimits(limits []model.Limit) []Limit {

@@ -18,6 +18,7 @@ type Found struct {
 
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingers
+	remotes   frequent
 }
 
 // Add counts one socket in exactly one place. Inode 0 also marks SYN_RECV,
@@ -49,6 +50,7 @@ func (f *Found) Add(s *sockdiag.Socket) {
 func (f *Found) accept(s *sockdiag.Socket) {
 	f.states[s.State]++
 	f.Counts.Accepted++
+	f.remotes.add(s.Remote.Addr())
 	phase := PhaseOf(s)
 	f.Counts.Phases[phase]++
 	switch {
@@ -75,6 +77,7 @@ func (f *Found) Sockets() int {
 // time it was tried are partial.
 func (f *Found) Finish(at time.Time, partial bool) {
 	f.Counts.At, f.Counts.Partial = at, partial
+	f.Counts.TopPeer = f.remotes.majority(f.Counts.Accepted)
 	f.Counts.States = make(map[string]int)
 	for state, n := range f.states {
 		if n > 0 {

@@ -24,7 +24,31 @@ func PhaseOf(s *sockdiag.Socket) model.Phase {
 	case !s.HasInfo:
 		return model.Unclassified
 	}
+	if streaming(&s.Info) {
+		return model.Streaming
+	}
 	return byAges(&s.Info)
+}
+
+// Of a streamed response: it goes on for at least so long, in at least so many
+// segments more than came, of at most so many bytes on average.
+const (
+	streamFor      = time.Second
+	streamSegments = 3
+	streamBytes    = 1024
+)
+
+// streaming tells server-sent events, or what a server pushes over a WebSocket,
+// from a response that was sent once: the server has gone on sending for longer
+// after the client's last data than it is quiet now, in many small segments
+// (tcpi_data_segs_out, tcpi_bytes_acked). A stream that is quiet for longer looks
+// like an idle connection.
+func streaming(i *sockdiag.TCPInfo) bool {
+	if !i.HasDataSegs() || silent(i) || i.DataSegsOut < i.DataSegsIn+streamSegments {
+		return false
+	}
+	sentFor := i.LastDataRecv - i.LastDataSent
+	return sentFor >= max(streamFor, i.LastDataSent) && i.BytesAcked <= streamBytes*uint64(i.DataSegsOut)
 }
 
 // beingRead tells a request whose first bytes a worker has already read, an
@@ -105,6 +129,7 @@ func unclassify(c *model.Connections, connector *model.Connector) {
 	if connector.TLS || connector.HTTP2 {
 		move(model.InService, c.Phases[model.InService])
 		move(model.Idle, c.Phases[model.Idle])
+		move(model.Streaming, c.Phases[model.Streaming])
 		c.Silent = 0
 		return
 	}

@@ -19,6 +19,13 @@ func info(recv, sent, ack, in, out int) sockdiag.TCPInfo {
 	}
 }
 
+// sized is what a kernel says that tells the segments with data, each of so many
+// bytes sent.
+func sized(i sockdiag.TCPInfo, bytes int) sockdiag.TCPInfo {
+	i.Size, i.BytesAcked = 1<<10, uint64(bytes)*uint64(i.DataSegsOut)
+	return i
+}
+
 func TestPhaseOf(t *testing.T) {
 	tests := map[string]struct {
 		state        sockdiag.State
@@ -26,19 +33,26 @@ func TestPhaseOf(t *testing.T) {
 		info         sockdiag.TCPInfo
 		want         model.Phase
 	}{
-		"FIN came, request unread":          {sockdiag.CloseWait, 101, 0, info(5, 9, 5, 1, 0), model.ClientClosed},
-		"FIN came, being served":            {sockdiag.CloseWait, 1, 0, info(5, 9, 5, 1, 0), model.ClientClosed},
-		"request unread":                    {sockdiag.Established, 100, 0, info(5, 9, 5, 1, 0), model.Waiting},
-		"next request unread":               {sockdiag.Established, 100, 0, info(1, 9, 1, 2, 1), model.Waiting},
-		"upload: the head was read":         {sockdiag.Established, 50, 0, info(5, 9, 5, 1, 0), model.InService},
-		"response not acknowledged":         {sockdiag.Established, 0, 4096, info(9, 1, 1, 1, 3), model.Sending},
-		"nothing received":                  {sockdiag.Established, 0, 0, info(9, 9, 9, 0, 0), model.Idle},
-		"received, nothing sent":            {sockdiag.Established, 0, 0, info(9, 9, 9, 1, 0), model.InService},
-		"received later than sent":          {sockdiag.Established, 0, 0, info(1, 50, 1, 2, 1), model.InService},
-		"sent later than received":          {sockdiag.Established, 0, 0, info(50, 1, 1, 2, 2), model.Idle},
-		"tie, a later pure ACK":             {sockdiag.Established, 0, 0, info(9, 9, 3, 9, 3), model.Idle},
-		"tie, as many segments out as in":   {sockdiag.Established, 0, 0, info(9, 9, 9, 7, 7), model.Idle},
-		"tie, one more segment in than out": {sockdiag.Established, 0, 0, info(0, 0, 0, 8, 7), model.InService},
+		"FIN came, request unread":           {sockdiag.CloseWait, 101, 0, info(5, 9, 5, 1, 0), model.ClientClosed},
+		"FIN came, being served":             {sockdiag.CloseWait, 1, 0, info(5, 9, 5, 1, 0), model.ClientClosed},
+		"request unread":                     {sockdiag.Established, 100, 0, info(5, 9, 5, 1, 0), model.Waiting},
+		"next request unread":                {sockdiag.Established, 100, 0, info(1, 9, 1, 2, 1), model.Waiting},
+		"upload: the head was read":          {sockdiag.Established, 50, 0, info(5, 9, 5, 1, 0), model.InService},
+		"response not acknowledged":          {sockdiag.Established, 0, 4096, info(9, 1, 1, 1, 3), model.Sending},
+		"nothing received":                   {sockdiag.Established, 0, 0, info(9, 9, 9, 0, 0), model.Idle},
+		"received, nothing sent":             {sockdiag.Established, 0, 0, info(9, 9, 9, 1, 0), model.InService},
+		"received later than sent":           {sockdiag.Established, 0, 0, info(1, 50, 1, 2, 1), model.InService},
+		"sent later than received":           {sockdiag.Established, 0, 0, info(50, 1, 1, 2, 2), model.Idle},
+		"tie, a later pure ACK":              {sockdiag.Established, 0, 0, info(9, 9, 3, 9, 3), model.Idle},
+		"tie, as many segments out as in":    {sockdiag.Established, 0, 0, info(9, 9, 9, 7, 7), model.Idle},
+		"events for 2 s, the last 0.4 s ago": {sockdiag.Established, 0, 0, sized(info(500, 100, 100, 1, 9), 50), model.Streaming},
+		"quiet for longer than it sent":      {sockdiag.Established, 0, 0, sized(info(500, 300, 300, 1, 9), 50), model.Idle},
+		"one slow response":                  {sockdiag.Established, 0, 0, sized(info(500, 100, 100, 1, 3), 50), model.Idle},
+		"one large response":                 {sockdiag.Established, 0, 0, sized(info(500, 100, 100, 1, 9), 32000), model.Idle},
+		"an event that is not acknowledged":  {sockdiag.Established, 0, 50, sized(info(500, 0, 0, 1, 9), 50), model.Sending},
+		"the client sent last":               {sockdiag.Established, 0, 0, sized(info(0, 100, 0, 1, 9), 50), model.InService},
+		"segments are not told":              {sockdiag.Established, 0, 0, info(500, 100, 100, 1, 9), model.Idle},
+		"tie, one more segment in than out":  {sockdiag.Established, 0, 0, info(0, 0, 0, 8, 7), model.InService},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -302,6 +302,10 @@ func scenariosUnknown() []scenario {
 		},
 		{
 			name: "the executor's queue is bounded and full", status: saturated, cause: model.CauseExecutorQueue, chain: causes(model.CauseExecutorQueue, threads),
+			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(96).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(100).do(bounded),
+		},
+		{
+			name: "the executor's queue is bounded and nearly full", status: saturated, cause: threads, chain: causes(threads),
 			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(96).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
 		},
 		{

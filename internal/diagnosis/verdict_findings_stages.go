@@ -25,6 +25,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.forecast(v, add)
 	j.peakFinding(add)
 	j.connectionFindings(add)
+	j.peerFinding(v, add)
 	j.notObservable(add)
 	j.processFindings(v, add)
 	j.notes(add)
@@ -115,7 +116,7 @@ func (j *judge) connectionFindings(add adder) {
 		add("reset_connections", model.SeverityWarning,
 			phrase.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
 				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
-			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. Actuator's tomcat.connections.current tells how many are held.")
+			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. "+heldAccordingToTomcat(j.Now)+" tells how many are held.")
 	}
 	if j.undercounted() && !c.Partial {
 		add("connections_undercounted", model.SeverityInfo,
@@ -128,6 +129,14 @@ func (j *judge) connectionFindings(add adder) {
 			"Look again when fewer connections open and close, or use a longer --scan-interval.")
 	}
 	j.unclassified(add)
+}
+
+// heldAccordingToTomcat is where Tomcat's own count of its connections is found.
+func heldAccordingToTomcat(l *model.Listener) string {
+	if l.Connector != nil && l.Connector.Framework == "spring-boot" {
+		return "Actuator's tomcat.connections.current"
+	}
+	return "JMX's connectionCount of Catalina:type=ThreadPool"
 }
 
 // undercounted: connections wait in front of slots that seem free, and those

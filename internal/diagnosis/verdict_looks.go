@@ -256,8 +256,24 @@ func boundedQueue(l *model.Listener) (int, bool) {
 	return q.Value, q.Value >= 0 && q.Value < unbounded
 }
 
-// executorFull tells whether the executor's bounded queue has no room left.
-func (p pair) executorFull(l *model.Listener) bool {
+// executorWaiting are the requests in the executor's queue, those of all
+// connectors that share it.
+func executorWaiting(l *model.Listener) int {
+	if l != nil && l.Connector != nil && l.Connector.Shared != nil {
+		return l.Connector.Shared.Waiting
+	}
+	return waitingRequests(l)
+}
+
+// executorAtLimit: the executor's bounded queue has no place left.
+func executorAtLimit(l *model.Listener) bool {
+	n, ok := boundedQueue(l)
+	return ok && executorWaiting(l) >= n
+}
+
+// executorNearLimit tells whether the executor's bounded queue is full or nearly
+// so: a request that is answered leaves a place for a moment.
+func (p pair) executorNearLimit(l *model.Listener) bool {
 	n, ok := boundedQueue(l)
 	if !ok {
 		return false
@@ -267,7 +283,7 @@ func (p pair) executorFull(l *model.Listener) bool {
 	if !p.threadsExhausted(l) && (!seen || most == 0 || busy < most) {
 		return false
 	}
-	return float64(waitingRequests(l)) >= p.t.High*float64(n)
+	return float64(executorWaiting(l)) >= p.t.High*float64(n)
 }
 
 // filesFull tells whether the process has no descriptor left for accept().

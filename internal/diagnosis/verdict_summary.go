@@ -135,16 +135,15 @@ func (j *judge) summaryThreads(v model.Verdict) string {
 	return phrase.Capital(threads) + ": " + j.executorPhrase() + "."
 }
 
-// executorPhrase: only a queue without a place left rejects. Requests that are
-// on their way into it are seen waiting, too.
+// executorPhrase: only a queue without a place left rejects.
 func (j *judge) executorPhrase() string {
 	n, _ := boundedQueue(j.Now)
 	rejects := serverName(j.Now) + " rejects what comes on top"
-	switch waiting := waitingRequests(j.Now); {
-	case n == 0:
+	if n == 0 {
 		return "the executor's queue has no place at all, " + rejects
-	case waiting < n:
-		return phrase.Sprintf("%d of %d places in the executor's queue are taken, and when all are, %s", waiting, n, rejects)
+	}
+	if waiting := executorWaiting(j.Now); waiting < n {
+		return phrase.Sprintf("the executor's queue was full a moment ago (%d of %d now), %s", waiting, n, rejects)
 	}
 	return phrase.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
 }

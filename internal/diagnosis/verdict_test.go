@@ -123,7 +123,7 @@ func TestExecutorSentence(t *testing.T) {
 		places, waiting int
 		want            string
 	}{
-		"nearly full":     {100, 96, "All 20 threads are busy and 96 requests wait inside Tomcat for one: 96 of 100 places in the executor's queue are taken, and when all are, Tomcat rejects what comes on top."},
+		"nearly full":     {100, 96, "All 20 threads are busy and 96 requests wait inside Tomcat for one; the accept queue is empty and nothing is lost yet."},
 		"full":            {100, 100, "All 20 threads are busy and 100 requests wait inside Tomcat for one: the executor's queue is full (100 of 100), Tomcat rejects what comes on top."},
 		"one place":       {1, 3, "All 20 threads are busy and 3 requests wait inside Tomcat for one: the executor's queue is full (1 of 1), Tomcat rejects what comes on top."},
 		"no place":        {0, 0, "All 20 threads are busy: the executor's queue has no place at all, Tomcat rejects what comes on top."},

@@ -11,19 +11,25 @@ const (
 	BusyMultiplexed             // HTTP/2: many requests on one connection
 	BusyBeyondThreads           // more connections are unanswered than there are threads
 	BusyAfterResets             // clients reset: their threads work on unseen
+	BusyShared                  // another connector of the same Executor does not show it
+	BusyStreaming               // a streamed response has a thread or not (asynchronous)
 )
 
 // BusyThreads is how many threads have a request in hand: Actuator's figure, or
 // the connections that are being served, among them those whose client has
 // closed meanwhile (the thread does not know). It is not known where the phases
 // are not, where more connections are unanswered than there are threads (any of
-// them may have none: half-sent requests, asynchronous handlers), and where
-// clients reset.
+// them may have none: half-sent requests, asynchronous handlers), where clients
+// reset, and where responses are streamed.
 func (l *Listener) BusyThreads() (int, BusyKnown) {
 	switch c := l.Connector; {
 	case c == nil:
 	case c.BusyThreads != nil:
 		return *c.BusyThreads, BusyIsKnown
+	case c.Shared != nil && c.Shared.Busy != nil:
+		return *c.Shared.Busy, BusyIsKnown
+	case c.Shared != nil:
+		return 0, BusyShared
 	case c.TLS:
 		return 0, BusyEncrypted
 	case c.HTTP2:
@@ -37,6 +43,8 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 		return 0, BusyBeyondThreads
 	case n.Reset != nil && *n.Reset > 0:
 		return 0, BusyAfterResets
+	case n.Phases[Streaming] > 0:
+		return 0, BusyStreaming
 	}
 	return n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned), BusyIsKnown
 }

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Phase is where an accepted connection stands, told apart by the kernel alone.
 type Phase int
@@ -12,13 +15,14 @@ const (
 	Sending                   // response bytes the client has not acknowledged
 	Idle                      // keep-alive, or nothing received yet
 	ClientClosed              // the client sent FIN: it gave up, or only half-closed
+	Streaming                 // the server goes on sending, the client has long been silent: server-sent events and the like
 	Unclassified              // TLS, HTTP/2, or more in service than there are threads
 	NumPhases
 )
 
 // String is the phase's name in JSON and in the metrics' phase label.
 func (p Phase) String() string {
-	return [NumPhases]string{"waiting", "in_service", "sending", "idle", "client_closed", "unclassified"}[p]
+	return [NumPhases]string{"waiting", "in_service", "sending", "idle", "client_closed", "streaming", "unclassified"}[p]
 }
 
 // Connections are the accepted connections of a listener: ESTABLISHED and
@@ -40,6 +44,9 @@ type Connections struct {
 	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
 	// keepAliveTimeout those that have had a response.
 	Silent int
+	// TopPeer is the one address that more than half of the accepted connections
+	// come from, nil where there is none.
+	TopPeer *PeerShare
 	// States are sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT,
 	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
 	States map[string]int
@@ -47,6 +54,12 @@ type Connections struct {
 	// time it was tried; the counts are then too low, and what else a walk tells
 	// (SynBacklog, OldestWait, the ratios of Limits) is left out.
 	Partial bool
+}
+
+// PeerShare is an address and how many connections at least come from it.
+type PeerShare struct {
+	Address     netip.Addr
+	Connections int
 }
 
 // Held is the number of Tomcat's connection slots in use as far as the kernel

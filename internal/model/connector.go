@@ -43,6 +43,13 @@ func (s *Setting[T]) Origin() string {
 	return string(s.Kind)
 }
 
+// SharedPool is what the connectors of one Executor use of it together.
+type SharedPool struct {
+	Connectors int
+	Busy       *int // threads that have a request; nil where one of the connectors does not show it
+	Waiting    int  // requests that wait for a thread
+}
+
 // Connector is Tomcat's end of a listener. Settings that are not known are nil.
 type Connector struct {
 	Server           string // "tomcat"; "jvm" or "other" for a process that is something else
@@ -65,6 +72,9 @@ type Connector struct {
 	VirtualThreads       *Setting[bool]
 
 	PoolThreads *int // worker threads alive, from the thread names
+	// Shared is the use of a shared Executor by all connectors that have it, nil
+	// where this is the only one.
+	Shared *SharedPool
 
 	// Actuator's own figures, when it was asked.
 	BusyThreads        *int // tomcat.threads.busy

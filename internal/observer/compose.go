@@ -46,7 +46,7 @@ func (e *edition) listener(k *entry, r *namespace.Reading) model.Listener {
 	e.process(&l, k, before)
 	e.earlier[k.ID] = before
 	if c := l.Connector; c != nil && (c.TLS || c.HTTP2) {
-		e.miss.add(unclassified(k.ID))
+		e.miss.add(unclassified(k.ID, c))
 	}
 	return l
 }
@@ -58,11 +58,16 @@ func drops(k *entry) (sum uint64) {
 	return sum
 }
 
-func unclassified(id model.ListenerID) model.Unavailable {
+// unclassified: Actuator is Spring Boot's, a standalone Tomcat has JMX alone.
+func unclassified(id model.ListenerID, c *model.Connector) model.Unavailable {
+	how := "JMX: currentThreadsBusy of Catalina:type=ThreadPool"
+	if c.Framework == "spring-boot" {
+		how = "Actuator's tomcat.threads.busy (server.tomcat.mbeanregistry.enabled=true)"
+	}
 	return model.Unavailable{
 		What: "idle and in-service connections of " + id.String(),
 		Why:  "TLS or HTTP/2: the kernel sees bytes, not requests",
-		How:  "Actuator's tomcat.threads.busy (server.tomcat.mbeanregistry.enabled=true)",
+		How:  how,
 	}
 }
 

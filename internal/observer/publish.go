@@ -76,6 +76,7 @@ func (p *publisher) publish(r *roster, opt *Options, final, looping bool) *model
 	}
 	e.Gone = e.retained()
 	e.absent()
+	diagnosis.ShareExecutors(e.Listeners)
 	e.judge()
 	e.miss.add(p.tables.unavailable()...)
 	e.Unavailable = e.miss.list

@@ -142,7 +142,7 @@ func TestClosedLabelSetsExistAtZero(t *testing.T) {
 	s.Listeners[0].Totals = model.Totals{}
 	got := collect(t, s)
 	require.Equal(t, map[string]float64{
-		"phase=waiting": 7991, "phase=in_service": 200, "phase=sending": 0,
+		"phase=waiting": 7991, "phase=in_service": 200, "phase=sending": 0, "phase=streaming": 0,
 		"phase=idle": 0, "phase=client_closed": 1, "phase=unclassified": 0,
 	}, samples(got["tcpdiag_listener_connections"]))
 	require.Equal(t, map[string]float64{

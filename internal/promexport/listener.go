@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 103
+	MaxSeriesPerListener = 104
 	// MaxRetained is the number of vanished addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -74,7 +74,7 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"Half-open connections (SYN_RECV); absent while not all sockets can be counted.",
 			"listener", "netns"),
 		connections: c.gauge("tcpdiag_listener_connections",
-			"Accepted connections by phase: waiting, in_service, sending, idle, client_closed, unclassified. The sum is all that are accepted; absent while not all sockets can be counted.",
+			"Accepted connections by phase: waiting, in_service, sending, idle, client_closed, streaming, unclassified. The sum is all that are accepted; absent while not all sockets can be counted.",
 			"listener", "netns", "phase"),
 		connectionsAge: c.gauge("tcpdiag_listener_connections_age_seconds",
 			"Time since the connections were read: at once in trouble, otherwise as often as there is CPU time for it.",

@@ -159,6 +159,7 @@ func clients(l *model.Listener) (string, []part) {
 		{Name: "waiting for a thread", Class: "waiting", N: c.Phases[model.Waiting]},
 		{Name: "sending", Class: "sending", N: c.Phases[model.Sending]},
 		{Name: "idle", Class: "idle", N: c.Phases[model.Idle]},
+		{Name: "streaming", Class: "sending", N: c.Phases[model.Streaming]},
 		{Name: "closed by the client", Class: "closed", N: c.Phases[model.ClientClosed]},
 		{Name: "unclassified", Class: "unclassified", N: c.Phases[model.Unclassified]},
 		{Name: "reset", Class: "closed", N: c.Held() - c.Accepted},

@@ -101,6 +101,7 @@ type Connections struct {
 	Sending      int            `json:"sending"`
 	Idle         int            `json:"idle"`
 	ClientClosed int            `json:"client_closed"`
+	Streaming    int            `json:"streaming"`
 	Unclassified int            `json:"unclassified"`
 	Reset        *int           `json:"reset"`
 	Silent       int            `json:"silent"`
@@ -109,7 +110,7 @@ type Connections struct {
 
 // Sum is that of the phases.
 func (c *Connections) Sum() int {
-	return c.Waiting + c.InService + c.Sending + c.Idle + c.ClientClosed + c.Unclassified
+	return c.Waiting + c.InService + c.Sending + c.Idle + c.ClientClosed + c.Streaming + c.Unclassified
 }
 
 // Limit is how full a stage is.

@@ -1,0 +1,47 @@
+package diagnosis
+
+import "github.com/tcpdiag/tcpdiag/internal/model"
+
+// ShareExecutors tells the connectors of a process that have one Executor together
+// (an <Executor> of server.xml: StandardThreadExecutor) what all of them use of it.
+// The connectors are replaced, not changed.
+func ShareExecutors(listeners []model.Listener) {
+	type pool struct {
+		pid  int
+		name string
+	}
+	users := make(map[pool][]*model.Listener)
+	for i := range listeners {
+		l := &listeners[i]
+		if l.Process != nil && l.Connector != nil && l.Connector.Executor != "" {
+			p := pool{l.Process.PID, l.Connector.Executor}
+			users[p] = append(users[p], l)
+		}
+	}
+	for _, sharing := range users {
+		if len(sharing) < 2 {
+			continue
+		}
+		use := usedTogether(sharing)
+		for _, l := range sharing {
+			c := *l.Connector
+			c.Shared = use
+			l.Connector = &c
+		}
+	}
+}
+
+func usedTogether(listeners []*model.Listener) *model.SharedPool {
+	out := &model.SharedPool{Connectors: len(listeners), Busy: new(int)}
+	for _, l := range listeners {
+		out.Waiting += waitingRequests(l)
+		busy, seen := busyThreads(l)
+		if !seen {
+			out.Busy = nil
+		}
+		if out.Busy != nil {
+			*out.Busy += busy
+		}
+	}
+	return out
+}
