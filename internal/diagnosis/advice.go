@@ -3,9 +3,8 @@ package diagnosis
 import (
 	"fmt"
 
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // advice for a cause: one concrete change with its number, its side effects,
@@ -80,40 +79,6 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 // thread any more, so those that are in service come first.
 func sendingThreads(l *model.Listener, busy int) int {
 	return min(phase(l, model.Sending), max(0, busy-phase(l, model.InService)))
-}
-
-// acceptCountInVain answers the change that everybody tries first.
-func (j *judge) acceptCountInVain() string {
-	if queued(j.Now) == 0 && waitingRequests(j.Now) == 0 {
-		return "Raising acceptCount would not help: nothing waits in the accept queue."
-	}
-	if queued(j.Now) == 0 {
-		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + serverName(j.Now) + ", in front of the threads."
-	}
-	s := "Raising acceptCount serves nobody faster, it only makes clients wait longer"
-	if r, ok := j.acceptRate(); ok {
-		n := j.Now.AcceptQueue.Capacity()
-		return fmt.Sprintf("%s: %s takes about %s connections/s out of the queue, %d more in it would wait %s more.",
-			s, serverName(j.Now), phrase.Decimal(r), n, phrase.Seconds(rateTime(n, r)))
-	}
-	return s + "."
-}
-
-// acceptRate is how many connections per second leave the accept queue. The
-// kernel counts them for the whole namespace only (PassiveOpens), but a queue
-// that stays full tells: each connection that is taken out of it lets one in, so
-// that all that stand in it came in while the oldest of them waited. If the
-// oldest has aged by as much as the clock, none was taken out, or they are still
-// those of one burst: then nothing is known, and no rate is named.
-func (j *judge) acceptRate() (perSecond float64, ok bool) {
-	if j.Before == nil || !j.both(queueFull) {
-		return 0, false
-	}
-	now, was := j.Now.AcceptQueue.OldestWait, j.Before.AcceptQueue.OldestWait
-	if now == nil || was == nil || *now <= 0 || *now > *was+j.Elapsed/2 {
-		return 0, false
-	}
-	return float64(j.Now.AcceptQueue.Length) / now.Seconds(), true
 }
 
 func (j *judge) adviseExecutorQueue() string {
@@ -194,18 +159,4 @@ func (j *judge) advisePorts() string {
 		s += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widest, l.Max)
 	}
 	return s + " Tomcat's limits have no part in it."
-}
-
-// adviseUnknown says which limit is missing and how to give it.
-func (j *judge) adviseUnknown() string {
-	if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
-		return "See what " + serverName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
-	}
-	if partial(j.Now) {
-		return "Look again: with all connections counted the verdict can tell a server that has reached maxConnections from one that accepts too slowly."
-	}
-	if slotsUncounted(j.Now) {
-		return "Use a longer --interval, and run as root or as the process's user and group so that /proc/PID/fd can be read: the verdict can then tell a server whose slots are held by reset connections from one that accepts too slowly."
-	}
-	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can tell a server that has reached maxConnections from one that accepts too slowly."
 }

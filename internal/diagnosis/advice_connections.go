@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // shortTimeout is what a server that runs out of connections may grant a client
@@ -33,14 +32,6 @@ func (j *judge) adviseConnections(v model.Verdict) string {
 		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
 	}
 	return phrase.Sentences(raise, filesFor(j.Now, to), j.acceptCountInVain())
-}
-
-// slotsWithoutThread tells whether most connections are neither idle nor in
-// service, where that can be told.
-func (j *judge) slotsWithoutThread() bool {
-	n, ok := held(j.Now)
-	c := j.Now.Connector
-	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, model.Unclassified) > n
 }
 
 // shorterRequests: connectionTimeout is how long a client may take to send one.

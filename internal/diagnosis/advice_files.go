@@ -1,9 +1,8 @@
 package diagnosis
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // nrOpen is fs.nr_open as the kernel starts with it: no open-files limit can be

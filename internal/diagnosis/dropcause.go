@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/losses"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 

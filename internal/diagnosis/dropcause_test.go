@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/losses"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 

@@ -1,9 +1,8 @@
 package diagnosis
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // Infer returns the connector of now with the limits that are seen in force

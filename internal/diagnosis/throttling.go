@@ -3,9 +3,8 @@ package diagnosis
 import (
 	"math"
 
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // throttling is what a CPU limit did between two looks.

@@ -22,36 +22,6 @@ func (j *judge) chain() []model.Cause {
 	return out
 }
 
-// allThreadsBusy is a full stage even with no request waiting behind it: where
-// threads are as many as connections, none can.
-func allThreadsBusy(l *model.Listener) bool {
-	most, ok := maxThreads(l)
-	busy, seen := busyThreads(l)
-	return ok && seen && busy >= most
-}
-
-// synQueueFull: a packet or two dropped there for want of memory are no stage
-// that is full.
-func (j *judge) synQueueFull() bool {
-	n := j.droppedFor(model.CauseSynBacklog)
-	return n > 0 && float64(n) >= j.t.LossShare*float64(j.losses().DroppedPackets)
-}
-
-// droppedFor is the number of packets dropped for a cause in the interval.
-func (j *judge) droppedFor(c model.Cause) (n uint64) {
-	for _, d := range j.losses().By {
-		if d.Cause == c {
-			n += d.Packets
-		}
-	}
-	return n
-}
-
-// overflowed is the number of packets dropped at the full accept queue.
-func (j *judge) overflowed() uint64 {
-	return j.losses().DroppedPackets - min(j.losses().DroppedPackets, j.droppedFor(model.CauseSynBacklog))
-}
-
 // lossCause is the cause of the packets dropped in the interval, from the looks
 // around each drop: the one with most of them. Causes that only say "the queue
 // was full" stand back behind one that says why, if it has a fair share.
@@ -184,37 +154,4 @@ func (j *judge) warningCause() model.Cause {
 func (j *judge) mostlyIdleNow() bool {
 	n, ok := held(j.Now)
 	return ok && float64(phase(j.Now, model.Idle)) > j.t.IdleMajority*float64(n)
-}
-
-// clamped tells whether less of acceptCount is in force than was configured,
-// and somaxconn is what can have done it. Where a source that could not be read
-// may have configured less, only a queue of just net.core.somaxconn is taken for
-// it.
-func (j *judge) clamped() bool {
-	q := j.Now.AcceptQueue
-	n, ok := acceptCount(j.Now)
-	if !ok || q == nil || n <= q.Limit {
-		return false
-	}
-	if somax, known := j.Sysctl["somaxconn"]; known && somax == q.Limit {
-		return true
-	}
-	return !j.Now.Connector.AcceptCount.Uncertain && plausibleSomaxconn(q.Limit)
-}
-
-// plausibleSomaxconn: net.core.somaxconn may have been another one when the
-// listener was opened. It is 128 before Linux 5.4 and 4096 since, and people set
-// it to powers of two, to 65535, or to thousands; a queue of 9 is none of these.
-func plausibleSomaxconn(n int) bool {
-	return n == 65535 || n >= 128 && n&(n-1) == 0 || n >= 1000 && n%1000 == 0
-}
-
-// acceptCount is the configured one. Values ≤ 0 are ignored by Tomcat, and one
-// read from the kernel is the limit in force itself.
-func acceptCount(l *model.Listener) (int, bool) {
-	if l == nil || l.Connector == nil || l.Connector.AcceptCount == nil {
-		return 0, false
-	}
-	s := l.Connector.AcceptCount
-	return s.Value, s.Value > 0 && s.Kind != model.SourceKernel
 }

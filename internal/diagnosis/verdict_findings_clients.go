@@ -3,9 +3,8 @@ package diagnosis
 import (
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // clientFindings tell what clients saw of it, each thing counted apart.

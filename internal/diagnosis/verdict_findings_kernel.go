@@ -3,9 +3,8 @@ package diagnosis
 import (
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // kernelFindings come from the namespace's own counters and sysctls: they are

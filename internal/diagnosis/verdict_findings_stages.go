@@ -1,9 +1,8 @@
 package diagnosis
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // stageFindings are facts about the stages beside the cause.
@@ -49,16 +48,6 @@ func (j *judge) acceptCountChanged(add adder) {
 			phrase.Sprintf("Configured is acceptCount %d%s, but the listener was opened with a backlog of %d.", n, sourceOf(j.Now.Connector.AcceptCount), q.Limit),
 			"The setting was changed after the start, or is not the one this process was started with: the new value counts after a restart.")
 	}
-}
-
-// filesFirst tells whether the file limit stops the server before
-// maxConnections does, counting the files that are no connections of this
-// listener's.
-func (j *judge) filesFirst() bool {
-	used, most, ok := openFiles(j.Now)
-	n, seen := held(j.Now)
-	return ok && seen && connectionLimit(j.Now) == limitKnown &&
-		most < j.Now.Connector.MaxConnections.Value+max(0, used-n)
 }
 
 func (j *judge) openFilesFinding(add adder) {
@@ -139,13 +128,6 @@ func heldAccordingToTomcat(l *model.Listener) string {
 	return "JMX's connectionCount of Catalina:type=ThreadPool"
 }
 
-// undercounted: connections wait in front of slots that seem free, and those
-// of clients that have reset could not be counted.
-func (j *judge) undercounted() bool {
-	c := j.Now.Connections
-	return c != nil && c.Reset == nil && j.both(queueWaits) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
-}
-
 func (j *judge) unclassified(add adder) {
 	n := phase(j.Now, model.Unclassified)
 	c := j.Now.Connector
@@ -173,13 +155,6 @@ func (j *judge) notObservable(add adder) {
 	}
 	add("not_observable", model.SeverityInfo,
 		"How many threads are busy, and whether requests wait for one, cannot be seen from outside: "+whyHidden(c)+".", advice)
-}
-
-func whyHidden(c *model.Connector) string {
-	if c.TLS {
-		return "the connections are encrypted"
-	}
-	return "HTTP/2 carries many requests on one connection"
 }
 
 // processFindings: a CPU or a stop beside another cause.

@@ -3,9 +3,8 @@ package diagnosis
 import (
 	"slices"
 
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // reason continues a sentence with why connections are not taken in.
@@ -73,16 +72,6 @@ func idlePhrase(l *model.Listener) string {
 	return phrase.Sprintf("%d of them idle (the clients of %d have sent nothing yet)", idle, silent)
 }
 
-// mostlySilent: most idle connections are such as have never had a request.
-func mostlySilent(l *model.Listener) bool { return 2*silent(l) > phase(l, model.Idle) }
-
-func silent(l *model.Listener) int {
-	if l.Connections == nil {
-		return 0
-	}
-	return l.Connections.Silent
-}
-
 // connectionsPhrase: the present count where it shows the limit reached, else
 // the fact that it was.
 func (j *judge) connectionsPhrase() string {
@@ -129,38 +118,6 @@ func (j *judge) filesPhrase() string {
 		s += phrase.Sprintf(", with %d of %d connections", n, j.Now.Connector.MaxConnections.Value)
 	}
 	return s
-}
-
-func (j *judge) pausePhrase() string {
-	switch {
-	case stopped(j.Now):
-		return "the process is stopped (state T)"
-	case j.either(stopped):
-		return "the process was stopped (state T)"
-	}
-	switch d := j.pause(); {
-	case !j.stoodStill():
-		return "the JVM stood still"
-	case j.Now.Process.InSafepoint != nil:
-		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
-	case d > j.between():
-		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
-	default:
-		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.between()))
-	}
-}
-
-func (j *judge) cpuPhrase(c model.Cause) string {
-	if c == model.CauseCPUThrottled {
-		if t := j.throttling(); t.share() >= j.t.ThrottledShare {
-			return t.String()
-		}
-		return "the CPU limit throttled the process"
-	}
-	if n := j.share(runDelay); n >= j.t.RunDelay {
-		return phrase.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
-	}
-	return "the process's threads waited for a CPU"
 }
 
 // roomInside is the proof that no limit behind the queue was reached.

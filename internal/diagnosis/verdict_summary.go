@@ -1,11 +1,8 @@
 package diagnosis
 
 import (
-	"time"
-
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // summary says in one sentence what happens, why, and with which numbers.
@@ -52,16 +49,6 @@ func (j *judge) lossPhrase() string {
 	return s
 }
 
-func (j *judge) inInterval() string {
-	if j.Interval <= 0 {
-		return ""
-	}
-	if j.Interval == time.Second {
-		return " in the last second"
-	}
-	return " in the last " + phrase.Seconds(j.Interval)
-}
-
 func (j *judge) summarySaturated(v model.Verdict) string {
 	switch {
 	case v.Cause == model.CauseMaxThreads || v.Cause == model.CauseExecutorQueue:
@@ -88,34 +75,6 @@ func (j *judge) lostYet(sep string) string {
 func (j *judge) abandonedPhrase() string {
 	n := j.losses().AbandonedRequests
 	return phrase.Sprintf("at least %s %s given up by the client%s", phrase.Count(n, "request"), phrase.Verb(n, "was", "were"), j.inInterval())
-}
-
-// queuePhrase tells what waits outside.
-func (j *judge) queuePhrase() string {
-	q := j.Now.AcceptQueue
-	if q == nil {
-		return "connections wait in the accept queue"
-	}
-	if q.Full() {
-		return phrase.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
-	}
-	return phrase.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
-}
-
-// threadsPhrase tells what waits inside. Where the phases are not known it
-// claims no more than the thread names and the unread bytes show.
-func (j *judge) threadsPhrase() string {
-	most, _ := maxThreads(j.Now)
-	waiting := waitingRequests(j.Now)
-	requests := atLeast(j.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
-	busy, seen := busyThreads(j.Now)
-	switch {
-	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
-		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
-	case busy < most:
-		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
-	}
-	return all(most, "thread") + " busy and " + requests
 }
 
 func (j *judge) summaryThreads(v model.Verdict) string {
@@ -161,59 +120,6 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 	}
 	q := j.Now.AcceptQueue
 	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
-}
-
-// stagePhrase says how far a stage is used, and when it will be full.
-func (j *judge) stagePhrase(c model.Cause) string {
-	l, _ := limitNamed(j.limits, string(c))
-	used := map[model.Cause]string{
-		model.CauseOpenFiles:      "open files are in use",
-		model.CauseEphemeralPorts: "local ports are in use",
-		model.CauseMaxThreads:     "threads are busy",
-		model.CauseMaxConnections: "connections are taken",
-	}[c]
-	s := phrase.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
-	if c == model.CauseMaxThreads && hidden(j.Now) {
-		s += "; whether requests wait for one cannot be seen (" + whyHidden(j.Now.Connector) + ")"
-	}
-	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
-		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio))
-	}
-	if l.FullIn != nil {
-		in := "about " + phrase.Seconds(*l.FullIn)
-		if *l.FullIn < time.Second {
-			in = "less than a second"
-		}
-		s += "; at this rate the limit is reached in " + in
-	}
-	return s + j.stageAside(c)
-}
-
-func (j *judge) stageAside(c model.Cause) string {
-	switch c {
-	case model.CauseMaxThreads:
-		if n := waitingRequests(j.Now); n > 0 {
-			return phrase.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
-		}
-	case model.CauseMaxConnections:
-		if queueWaits(j.Now) {
-			return "; " + j.queuePhrase()
-		}
-	case model.CauseOpenFiles:
-		if conn, ok := limitNamed(j.limits, stageMaxConnections); ok && j.filesFirst() {
-			return phrase.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
-		}
-	}
-	return ""
-}
-
-// atLeast: of hidden connections the encrypted or multiplexed requests that were
-// read off the socket wait unseen.
-func atLeast(l *model.Listener) string {
-	if hidden(l) {
-		return "at least "
-	}
-	return ""
 }
 
 func (j *judge) waitingPhrase() string {

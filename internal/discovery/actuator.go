@@ -105,13 +105,6 @@ func (d *Discoverer) actuatorOf(e *entry, connectors Connectors) Actuator {
 
 func (a Actuator) url() string { return strings.TrimSuffix(a.URL, "/") }
 
-func standardPort(scheme string) string {
-	if scheme == "https" {
-		return "443"
-	}
-	return "80"
-}
-
 // refresh asks when it is time.
 func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base string) {
 	client, now := actuatorClient(door), d.now

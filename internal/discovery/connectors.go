@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -66,4 +67,18 @@ func (cs Connectors) onlyTomcat() []netip.AddrPort {
 		return nil
 	}
 	return out
+}
+
+// javaAddress is the address as InetAddress.getHostAddress prints it: IPv6
+// without "::".
+func javaAddress(a netip.Addr) string {
+	if a.Is4() || !a.IsValid() {
+		return a.String()
+	}
+	b := a.As16()
+	parts := make([]string, 8)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%x", uint(b[2*i])<<8|uint(b[2*i+1]))
+	}
+	return strings.Join(parts, ":")
 }

@@ -167,3 +167,10 @@ func (d *door) dialOne(ctx context.Context, address netip.AddrPort) (net.Conn, e
 	}
 	return conn, nil
 }
+
+func standardPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
@@ -127,4 +128,13 @@ func effective(configured *model.Setting[int], sendQ int) *model.Setting[int] {
 		return noted(configured, fmt.Sprintf("in force is %d: set by code, or changed since the server began to listen", sendQ))
 	}
 	return configured
+}
+
+// mayListen says whether the address in the threads' names, as far as it goes,
+// can be this one.
+func (p Pool) mayListen(address netip.Addr) bool {
+	if p.Address == "" {
+		return true
+	}
+	return strings.HasPrefix(javaAddress(address.Unmap())+"-", p.Address)
 }

@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -168,29 +167,6 @@ func (f *found) explains(p Pool, pools Pools) bool {
 		_, named := pools.find(c.Port)
 		return !named && strings.HasPrefix(c.Protocol, scheme+"-") && p.mayListen(c.Address)
 	})
-}
-
-// mayListen says whether the address in the threads' names, as far as it goes,
-// can be this one.
-func (p Pool) mayListen(address netip.Addr) bool {
-	if p.Address == "" {
-		return true
-	}
-	return strings.HasPrefix(javaAddress(address.Unmap())+"-", p.Address)
-}
-
-// javaAddress is the address as InetAddress.getHostAddress prints it: IPv6
-// without "::".
-func javaAddress(a netip.Addr) string {
-	if a.Is4() || !a.IsValid() {
-		return a.String()
-	}
-	b := a.As16()
-	parts := make([]string, 8)
-	for i := range parts {
-		parts[i] = fmt.Sprintf("%x", uint(b[2*i])<<8|uint(b[2*i+1]))
-	}
-	return strings.Join(parts, ":")
 }
 
 func (p Pool) endpoint() string { return p.Protocol[strings.LastIndexByte(p.Protocol, '-')+1:] }

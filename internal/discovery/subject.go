@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,19 +50,6 @@ func (s *subject) files() *files {
 	return newFiles(open(s.handles.Root), open(s.handles.Cwd), s.handles)
 }
 
-// examine finds out what the process is. It reads what the process wrote and
-// named, and may never come back.
-func (s *subject) examine() (*Examination, error) {
-	t := look(s)
-	defer t.files.close()
-	f := identify(t)
-	f.doubtLate(t)
-	if !s.handles.Same() {
-		return nil, fmt.Errorf("discovery: pid %d: %w", t.pid, hostproc.ErrGone)
-	}
-	return &Examination{Known: t.known, pid: t.pid, found: *f, missing: t.missing, files: t.files.stamps()}, nil
-}
-
 // remedy says who may read a process's environment, folders and files
 // (PTRACE_MODE_READ: all ids equal, or CAP_SYS_PTRACE; environ and fd are the
 // owner's alone to open, or CAP_DAC_READ_SEARCH's; and what the process names is
@@ -79,18 +65,4 @@ func startOf(proc hostproc.FS, p hostproc.Process) time.Time {
 		return time.Time{}
 	}
 	return boot.Add(time.Duration(p.StartTime) * (time.Second / hostproc.UserHZ))
-}
-
-// here examines in this very process: for tests. The product starts a process
-// that gives up everything first; see Children.
-type here struct{ proc hostproc.FS }
-
-func (h here) Examine(_ context.Context, r Request) (*Examination, error) {
-	s, err := newSubject(h.proc, r)
-	if err != nil {
-		return nil, err
-	}
-	defer s.handles.Close()
-	s.everyone = !sameUser(s.handles.Process)
-	return s.examine()
 }

@@ -35,13 +35,6 @@ func Judge(prev, cur Reading, phases Phases) Judgement {
 	return j.judgement()
 }
 
-// judge holds what one judgement is made from. near is the reading that shows
-// the acceptor's sleep, wide the one that rates are taken from.
-type judge struct {
-	near, wide, cur *Reading
-	phases          *Phases
-}
-
 func (j *judge) judgement() Judgement {
 	cause, strength := j.cause()
 	out := Judgement{Cause: cause, Strength: strength}
@@ -90,9 +83,4 @@ func (j *judge) lesserCause() (model.Cause, Strength) {
 		return model.CauseSlowAccept, StrengthPhases
 	}
 	return model.CauseAcceptQueue, StrengthNone
-}
-
-// apart tells whether two readings of one process are at least so far apart.
-func (j *judge) apart(d time.Duration) bool {
-	return j.near.taken() && j.cur.Began.Sub(j.near.Ended) >= d
 }

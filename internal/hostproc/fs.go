@@ -60,3 +60,10 @@ func (fs FS) path(pid int, names ...string) string {
 	parts := append([]string{fs.mount, name}, names...)
 	return filepath.Join(parts...)
 }
+
+// countsDescriptors probes an fd folder of our own, which is never empty: its
+// size is 0 on kernels before 6.2.
+func countsDescriptors(fd string) bool {
+	info, err := os.Stat(fd)
+	return err == nil && info.Size() > 0
+}

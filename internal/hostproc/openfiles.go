@@ -43,13 +43,6 @@ func (fs FS) OpenFilesLimit(pid int) (int, error) {
 	return int(min(limits.OpenFiles, math.MaxInt)), nil
 }
 
-// countsDescriptors probes an fd folder of our own, which is never empty: its
-// size is 0 on kernels before 6.2.
-func countsDescriptors(fd string) bool {
-	info, err := os.Stat(fd)
-	return err == nil && info.Size() > 0
-}
-
 // parseFilesLimit takes the soft limit of the line "Max open files  SOFT  HARD
 // files" of /proc/PID/limits.
 func parseFilesLimit(data []byte) (int, error) {

@@ -1,7 +1,6 @@
 package hostproc
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -140,24 +139,4 @@ func javaFeature(version string) int {
 		return 0
 	}
 	return n
-}
-
-// collectorField takes "sun.gc.collector.N.FIELD" apart.
-func collectorField(name []byte) (i int, field string, ok bool) {
-	rest, ok := bytes.CutPrefix(name, []byte("sun.gc.collector."))
-	if !ok {
-		return 0, "", false
-	}
-	number, last, ok := bytes.Cut(rest, []byte("."))
-	i, isNumber := decimal(number)
-	if !ok || !isNumber || i >= len(collectors{}) {
-		return 0, "", false
-	}
-	return i, string(last), true
-}
-
-// runsBeside tells a collector beside whose phases the application runs by its
-// name: "G1 concurrent cycle pauses" are pauses.
-func runsBeside(name []byte) bool {
-	return bytes.Contains(name, []byte("oncurrent")) && !bytes.Contains(name, []byte("pause"))
 }

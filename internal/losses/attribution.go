@@ -100,17 +100,6 @@ type carried struct {
 	watched bool
 }
 
-// share is what one listener brings to the split of a tick.
-type share struct {
-	id         model.ListenerID
-	watched    bool
-	fresh, old uint64 // increments of this tick, and those carried from the one before
-	packets    uint64 // allotted
-	vouched    uint64 // of packets, those that rest on carried increments
-}
-
-func (s *share) room() uint64 { return s.fresh + s.old - s.packets }
-
 // NewAttribution starts counting: listeners that are here now count from
 // their present value, those that appear later count whole.
 func NewAttribution(start NamespaceCounts, sockets []SocketDrops) *Attribution {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -141,4 +142,42 @@ func (l *ledger) totals() model.Totals {
 		out.Dropped[key] = d.packets
 	}
 	return out
+}
+
+// together is how far apart drops may be that get one cause.
+const together = 100 * time.Millisecond
+
+// pend books dropped packets whose cause is not known yet.
+func (l *ledger) pend(d Attributed, at time.Time) {
+	l.pending += d.Packets
+	l.dirty = true
+	for i := range l.waiting {
+		if p := &l.waiting[i]; p.sameAs(d) && p.after == l.number && at.Sub(p.since) < together {
+			p.Packets += d.Packets
+			p.until = at
+			return
+		}
+	}
+	l.waiting = append(l.waiting, pending{Attributed: d, since: at, until: at, after: l.number})
+}
+
+// settle gives packets their cause. Those of the SYN queue have it; for the
+// others cause is asked, which may answer that it is to be asked again later.
+func (l *ledger) settle(cause func(Drop) (model.Cause, model.Evidence, bool)) {
+	left := l.waiting[:0]
+	for _, p := range l.waiting {
+		c, evidence, known := model.CauseSynBacklog, model.EvidenceNone, true
+		if !p.SynQueue {
+			c, evidence, known = cause(Drop{Since: p.since, Until: p.until, Former: p.former})
+		}
+		if !known {
+			left = append(left, p)
+			continue
+		}
+		l.pending -= p.Packets
+		d := p.drops()
+		d.evidence = evidence
+		l.settled(model.DropKey{Cause: c, Packet: p.Packet}, d, p.after)
+	}
+	l.waiting = left
 }

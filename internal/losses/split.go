@@ -3,6 +3,8 @@ package losses
 import (
 	"cmp"
 	"math/bits"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // split allots total packets to the shares and returns how many are left.
@@ -48,3 +50,14 @@ func mulDiv(a, b, c uint64) uint64 {
 	q, _ := bits.Div64(hi, lo, c)
 	return q
 }
+
+// share is what one listener brings to the split of a tick.
+type share struct {
+	id         model.ListenerID
+	watched    bool
+	fresh, old uint64 // increments of this tick, and those carried from the one before
+	packets    uint64 // allotted
+	vouched    uint64 // of packets, those that rest on carried increments
+}
+
+func (s *share) room() uint64 { return s.fresh + s.old - s.packets }

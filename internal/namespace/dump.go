@@ -98,3 +98,12 @@ func (s *sampler) watching(inode uint32, id model.ListenerID) bool {
 func (s *sampler) listed(id model.ListenerID) bool {
 	return slices.ContainsFunc(s.dump.sockets, func(d losses.SocketDrops) bool { return d.ID == id })
 }
+
+// heard takes a reply for a member.
+func (s *sampler) heard(p place, l *sockdiag.Listener) {
+	w := &s.watches.list[p.watch]
+	if w.members[p.member].observe(l) {
+		w.moved, s.fast.moved = s.fast.now, true
+		w.account.Moved(s.fast.now)
+	}
+}

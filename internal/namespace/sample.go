@@ -158,12 +158,3 @@ func (s *sampler) answered(i int, l *sockdiag.Listener, err error) {
 		s.fast.shadowed = s.fast.shadowed || !m.suspect
 	}
 }
-
-// heard takes a reply for a member.
-func (s *sampler) heard(p place, l *sockdiag.Listener) {
-	w := &s.watches.list[p.watch]
-	if w.members[p.member].observe(l) {
-		w.moved, s.fast.moved = s.fast.now, true
-		w.account.Moved(s.fast.now)
-	}
-}

@@ -3,10 +3,14 @@ package observer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // opening collects namespaces.
@@ -56,4 +60,62 @@ func (o *opening) undo() error {
 		errs = append(errs, n.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// adopt makes the options' namespaces those that are open: it opens the ones
+// they name beside those that are open already, and closes those that nothing
+// names any more. When one cannot be opened, all stays as it was.
+func (p *places) adopt(o *Options) error {
+	next := opening{p: p, home: make(map[int]uint64), general: make(map[uint64]bool), window: o.Window}
+	selected := o.selection()
+	inside := o.Inside
+	if len(inside) == 0 && selected.General() {
+		inside = []int{0}
+	}
+	for _, pid := range inside {
+		if err := next.open(pid, true); err != nil {
+			return errors.Join(err, next.undo())
+		}
+	}
+	for _, pid := range selected.PIDs() {
+		if err := next.open(pid, false); err != nil {
+			return errors.Join(err, next.undo())
+		}
+	}
+	p.replace(&next, o, &selected)
+	return nil
+}
+
+func (p *places) replace(next *opening, o *Options, selected *target.Selection) {
+	former := p.list
+	p.list, p.home = next.list, next.home
+	for _, n := range p.list {
+		n.Discovered = false
+		equip(n, next.general[n.ID] || o.AllNamespaces, selected)
+	}
+	for _, n := range former {
+		switch {
+		case p.find(n.ID) != nil:
+		case o.AllNamespaces:
+			n.Discovered = true
+			equip(n, true, selected)
+			p.list = append(p.list, n)
+		default:
+			p.leave(n, o.Now())
+		}
+	}
+	for _, n := range next.fresh {
+		n.Books(func(b *losses.Books) {
+			for _, a := range p.retired.Take(n.ID) {
+				b.Put(a)
+			}
+		})
+	}
+}
+
+// equip gives a namespace what the options say.
+func equip(n *namespace.Namespace, general bool, selected *target.Selection) {
+	n.General = general
+	n.Expect(func(id model.ListenerID) bool { return general && selected.Expects(id) })
+	maps.DeleteFunc(n.Served, func(port uint16, _ bool) bool { return !selected.Ports(port) })
 }

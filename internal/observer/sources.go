@@ -33,13 +33,3 @@ func (s *Sampler) blind() {
 	stale.Self.SourceUp = map[string]bool{"sock_diag": false, "netstat": false}
 	s.published.Store(&stale)
 }
-
-// Healthy says that samples or snapshots have stopped. It says nothing of the
-// servers that are watched.
-func (s *Sampler) Healthy() error {
-	begun := s.begun.Load()
-	if begun == nil {
-		return nil
-	}
-	return s.self.healthy(s.options().Now(), *begun)
-}

@@ -82,36 +82,6 @@ func (r *round) stat(pid int) *hostproc.Stat {
 	return st
 }
 
-// search looks for what memory could not answer.
-func (r *round) search() {
-	if len(r.fresh)+len(r.stale) == 0 {
-		return
-	}
-	r.net, _ = r.f.proc.NetID(hostproc.CallingThread) // 0 where proc is another pid namespace's
-	pids, _ := r.f.proc.PIDs()
-	r.f.pids.update(pids)
-	r.f.dropDenied()
-	if len(r.fresh) > 0 {
-		begin := r.f.now()
-		r.searchIn(r.fresh, pids)
-		end := r.f.now()
-		r.note(r.fresh, end.Add(max(retryAfter, restRatio*end.Sub(begin))))
-	}
-	if len(r.stale) > 0 {
-		r.searchIn(r.stale, r.newPIDs(pids))
-		r.note(r.stale, time.Time{})
-	}
-}
-
-// newPIDs are the processes that not every stale socket was searched for in.
-func (r *round) newPIDs(pids []int) []int {
-	seen := r.f.pids.number
-	for inode := range r.stale {
-		seen = min(seen, r.f.missing[inode].seen)
-	}
-	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return r.f.pids.first[pid] <= seen })
-}
-
 // note remembers what stayed without an owner. A zero time leaves the time of
 // the next full search as it was.
 func (r *round) note(sockets map[uint32]Socket, retry time.Time) {

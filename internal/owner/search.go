@@ -5,6 +5,7 @@ import (
 	"errors"
 	iofs "io/fs"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
@@ -211,4 +212,34 @@ func (r *round) newWanted(sockets map[uint32]Socket) wanted {
 		w.nets[cmp.Or(s.Net, r.net)] = true
 	}
 	return w
+}
+
+// search looks for what memory could not answer.
+func (r *round) search() {
+	if len(r.fresh)+len(r.stale) == 0 {
+		return
+	}
+	r.net, _ = r.f.proc.NetID(hostproc.CallingThread) // 0 where proc is another pid namespace's
+	pids, _ := r.f.proc.PIDs()
+	r.f.pids.update(pids)
+	r.f.dropDenied()
+	if len(r.fresh) > 0 {
+		begin := r.f.now()
+		r.searchIn(r.fresh, pids)
+		end := r.f.now()
+		r.note(r.fresh, end.Add(max(retryAfter, restRatio*end.Sub(begin))))
+	}
+	if len(r.stale) > 0 {
+		r.searchIn(r.stale, r.newPIDs(pids))
+		r.note(r.stale, time.Time{})
+	}
+}
+
+// newPIDs are the processes that not every stale socket was searched for in.
+func (r *round) newPIDs(pids []int) []int {
+	seen := r.f.pids.number
+	for inode := range r.stale {
+		seen = min(seen, r.f.missing[inode].seen)
+	}
+	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return r.f.pids.first[pid] <= seen })
 }

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
@@ -61,4 +62,34 @@ func (r *Reader) openThread() string {
 		}
 	}
 	return why(findErr)
+}
+
+// why puts an error in words that are the same for every process.
+func why(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, hostproc.ErrGone):
+		return "the process has ended"
+	case errors.Is(err, hostproc.ErrInvisible):
+		return hostproc.ErrInvisible.Error()
+	case errors.Is(err, hostproc.ErrNoPerfData):
+		return "the process publishes none: it is no HotSpot JVM, or runs with -XX:-UsePerfData or -XX:+PerfDisableSharedMem"
+	case errors.Is(err, hostproc.ErrNoAcceptor):
+		return hostproc.ErrNoAcceptor.Error()
+	case errors.Is(err, hostproc.ErrUnclear):
+		return hostproc.ErrUnclear.Error()
+	case errors.Is(err, hostproc.ErrNotSupported):
+		return hostproc.ErrNotSupported.Error()
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	return err.Error()
+}
+
+func (r *Reader) closeThread() {
+	if r.thread != nil {
+		r.thread.Close()
+	}
+	r.thread, r.acceptor = nil, 0
 }

@@ -1,0 +1,86 @@
+package diagnosis
+
+import "github.com/tcpdiag/tcpdiag/internal/model"
+
+// allThreadsBusy is a full stage even with no request waiting behind it: where
+// threads are as many as connections, none can.
+func allThreadsBusy(l *model.Listener) bool {
+	most, ok := maxThreads(l)
+	busy, seen := busyThreads(l)
+	return ok && seen && busy >= most
+}
+
+// synQueueFull: a packet or two dropped there for want of memory are no stage
+// that is full.
+func (j *judge) synQueueFull() bool {
+	n := j.droppedFor(model.CauseSynBacklog)
+	return n > 0 && float64(n) >= j.t.LossShare*float64(j.losses().DroppedPackets)
+}
+
+// clamped tells whether less of acceptCount is in force than was configured,
+// and somaxconn is what can have done it. Where a source that could not be read
+// may have configured less, only a queue of just net.core.somaxconn is taken for
+// it.
+func (j *judge) clamped() bool {
+	q := j.Now.AcceptQueue
+	n, ok := acceptCount(j.Now)
+	if !ok || q == nil || n <= q.Limit {
+		return false
+	}
+	if somax, known := j.Sysctl["somaxconn"]; known && somax == q.Limit {
+		return true
+	}
+	return !j.Now.Connector.AcceptCount.Uncertain && plausibleSomaxconn(q.Limit)
+}
+
+// plausibleSomaxconn: net.core.somaxconn may have been another one when the
+// listener was opened. It is 128 before Linux 5.4 and 4096 since, and people set
+// it to powers of two, to 65535, or to thousands; a queue of 9 is none of these.
+func plausibleSomaxconn(n int) bool {
+	return n == 65535 || n >= 128 && n&(n-1) == 0 || n >= 1000 && n%1000 == 0
+}
+
+// acceptCount is the configured one. Values ≤ 0 are ignored by Tomcat, and one
+// read from the kernel is the limit in force itself.
+func acceptCount(l *model.Listener) (int, bool) {
+	if l == nil || l.Connector == nil || l.Connector.AcceptCount == nil {
+		return 0, false
+	}
+	s := l.Connector.AcceptCount
+	return s.Value, s.Value > 0 && s.Kind != model.SourceKernel
+}
+
+// filesFirst tells whether the file limit stops the server before
+// maxConnections does, counting the files that are no connections of this
+// listener's.
+func (j *judge) filesFirst() bool {
+	used, most, ok := openFiles(j.Now)
+	n, seen := held(j.Now)
+	return ok && seen && connectionLimit(j.Now) == limitKnown &&
+		most < j.Now.Connector.MaxConnections.Value+max(0, used-n)
+}
+
+// undercounted: connections wait in front of slots that seem free, and those
+// of clients that have reset could not be counted.
+func (j *judge) undercounted() bool {
+	c := j.Now.Connections
+	return c != nil && c.Reset == nil && j.both(queueWaits) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
+}
+
+// slotsWithoutThread tells whether most connections are neither idle nor in
+// service, where that can be told.
+func (j *judge) slotsWithoutThread() bool {
+	n, ok := held(j.Now)
+	c := j.Now.Connector
+	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, model.Unclassified) > n
+}
+
+// mostlySilent: most idle connections are such as have never had a request.
+func mostlySilent(l *model.Listener) bool { return 2*silent(l) > phase(l, model.Idle) }
+
+func silent(l *model.Listener) int {
+	if l.Connections == nil {
+		return 0
+	}
+	return l.Connections.Silent
+}

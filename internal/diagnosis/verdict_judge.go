@@ -1,0 +1,90 @@
+package diagnosis
+
+import "github.com/tcpdiag/tcpdiag/internal/model"
+
+// judge is the evidence with what was made of it once.
+type judge struct {
+	Evidence
+	pair
+	limits []model.Limit
+
+	// Stages that are full, with something waiting in front of them.
+	queueFull, connectionsFull, threadsFull, executorFull, filesFull, portsFull bool
+}
+
+func newJudge(e Evidence, t Thresholds) *judge {
+	j := &judge{Evidence: e, pair: pair{now: e.Now, before: e.Before, first: e.First, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
+	if !e.Now.Listening() {
+		return j
+	}
+	if j.limits == nil {
+		j.limits = Headroom(e.Now, e.Before, e.Elapsed, e.Sysctl, t)
+	}
+	j.queueFull = j.lasting(queueFull)
+	j.connectionsFull = j.lasting(queueWaits) && j.either(j.atConnectionLimit) && j.lasting(j.nearConnectionLimit)
+	j.threadsFull = j.lasting(j.threadsExhausted)
+	j.executorFull = j.lasting(j.executorNearLimit) && j.either(executorAtLimit)
+	j.filesFull = j.lasting(j.pair.filesFull) && !j.connectionsFull
+	j.portsFull = j.portsUsedUp()
+	return j
+}
+
+// lasting tells whether a stage is full for more than a moment: in both looks,
+// or in this one when packets were dropped at the queue in front of it, which
+// is a second witness. (The look before may lie before the burst.)
+func (j *judge) lasting(shows func(*model.Listener) bool) bool {
+	return shows(j.Now) && (j.overflowed() > 0 || j.both(shows))
+}
+
+// nearConnectionLimit guards the rule "either look shows the limit reached":
+// the other one must at least be close, or the limit was only passed by.
+func (j *judge) nearConnectionLimit(l *model.Listener) bool {
+	n, ok := held(l)
+	if !ok || connectionLimit(l) != limitKnown {
+		return false
+	}
+	// Connections that clients reset are only counted from the second look on
+	// that finds the queue not empty: the one before holds them too.
+	if l.Connections.Reset == nil && j.Now.Connections.Reset != nil {
+		n += *j.Now.Connections.Reset
+	}
+	return float64(n) >= j.t.High*float64(l.Connector.MaxConnections.Value)
+}
+
+func (j *judge) portsUsedUp() bool {
+	l, ok := limitNamed(j.limits, stageEphemeralPorts)
+	return ok && l.Used >= l.Max
+}
+
+// losses are never nil.
+func (j *judge) losses() model.Losses {
+	if j.Now.Losses == nil {
+		return model.Losses{}
+	}
+	return *j.Now.Losses
+}
+
+// resetInQueue is the number of queued clients that were reset because their
+// listener closed.
+func (j *judge) resetInQueue() int {
+	n := int(j.losses().QueueResets)
+	if j.Closed != nil {
+		n = max(n, j.Closed.Queued)
+	}
+	return n
+}
+
+// overflowed is the number of packets dropped at the full accept queue.
+func (j *judge) overflowed() uint64 {
+	return j.losses().DroppedPackets - min(j.losses().DroppedPackets, j.droppedFor(model.CauseSynBacklog))
+}
+
+// droppedFor is the number of packets dropped for a cause in the interval.
+func (j *judge) droppedFor(c model.Cause) (n uint64) {
+	for _, d := range j.losses().By {
+		if d.Cause == c {
+			n += d.Packets
+		}
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+func (j *judge) pausePhrase() string {
+	switch {
+	case stopped(j.Now):
+		return "the process is stopped (state T)"
+	case j.either(stopped):
+		return "the process was stopped (state T)"
+	}
+	switch d := j.pause(); {
+	case !j.stoodStill():
+		return "the JVM stood still"
+	case j.Now.Process.InSafepoint != nil:
+		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
+	case d > j.between():
+		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
+	default:
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.between()))
+	}
+}
+
+func (j *judge) cpuPhrase(c model.Cause) string {
+	if c == model.CauseCPUThrottled {
+		if t := j.throttling(); t.share() >= j.t.ThrottledShare {
+			return t.String()
+		}
+		return "the CPU limit throttled the process"
+	}
+	if n := j.share(runDelay); n >= j.t.RunDelay {
+		return phrase.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
+	}
+	return "the process's threads waited for a CPU"
+}
+
+func (j *judge) inInterval() string {
+	if j.Interval <= 0 {
+		return ""
+	}
+	if j.Interval == time.Second {
+		return " in the last second"
+	}
+	return " in the last " + phrase.Seconds(j.Interval)
+}
+
+// queuePhrase tells what waits outside.
+func (j *judge) queuePhrase() string {
+	q := j.Now.AcceptQueue
+	if q == nil {
+		return "connections wait in the accept queue"
+	}
+	if q.Full() {
+		return phrase.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
+	}
+	return phrase.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
+}
+
+// threadsPhrase tells what waits inside. Where the phases are not known it
+// claims no more than the thread names and the unread bytes show.
+func (j *judge) threadsPhrase() string {
+	most, _ := maxThreads(j.Now)
+	waiting := waitingRequests(j.Now)
+	requests := atLeast(j.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
+	busy, seen := busyThreads(j.Now)
+	switch {
+	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
+		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
+	case busy < most:
+		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
+	}
+	return all(most, "thread") + " busy and " + requests
+}
+
+// stagePhrase says how far a stage is used, and when it will be full.
+func (j *judge) stagePhrase(c model.Cause) string {
+	l, _ := limitNamed(j.limits, string(c))
+	used := map[model.Cause]string{
+		model.CauseOpenFiles:      "open files are in use",
+		model.CauseEphemeralPorts: "local ports are in use",
+		model.CauseMaxThreads:     "threads are busy",
+		model.CauseMaxConnections: "connections are taken",
+	}[c]
+	s := phrase.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
+	if c == model.CauseMaxThreads && hidden(j.Now) {
+		s += "; whether requests wait for one cannot be seen (" + whyHidden(j.Now.Connector) + ")"
+	}
+	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
+		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio))
+	}
+	if l.FullIn != nil {
+		in := "about " + phrase.Seconds(*l.FullIn)
+		if *l.FullIn < time.Second {
+			in = "less than a second"
+		}
+		s += "; at this rate the limit is reached in " + in
+	}
+	return s + j.stageAside(c)
+}
+
+func whyHidden(c *model.Connector) string {
+	if c.TLS {
+		return "the connections are encrypted"
+	}
+	return "HTTP/2 carries many requests on one connection"
+}
+
+func (j *judge) stageAside(c model.Cause) string {
+	switch c {
+	case model.CauseMaxThreads:
+		if n := waitingRequests(j.Now); n > 0 {
+			return phrase.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
+		}
+	case model.CauseMaxConnections:
+		if queueWaits(j.Now) {
+			return "; " + j.queuePhrase()
+		}
+	case model.CauseOpenFiles:
+		if conn, ok := limitNamed(j.limits, stageMaxConnections); ok && j.filesFirst() {
+			return phrase.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
+		}
+	}
+	return ""
+}
+
+// atLeast: of hidden connections the encrypted or multiplexed requests that were
+// read off the socket wait unseen.
+func atLeast(l *model.Listener) string {
+	if hidden(l) {
+		return "at least "
+	}
+	return ""
+}

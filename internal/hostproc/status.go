@@ -1,0 +1,61 @@
+package hostproc
+
+import (
+	"bytes"
+	"errors"
+	iofs "io/fs"
+	"os"
+	"strconv"
+)
+
+// Stat reads one file and parses four of its fields: Process reads two files and
+// parses all of them.
+func (fs FS) Stat(pid int) (Stat, error) {
+	st, err := fs.stat(pid)
+	return st, fs.wrap(pid, "stat", err)
+}
+
+// EffectiveUID is the user by which the kernel marks the sockets that a process
+// makes. It owns /proc/PID, except that root owns those of processes that are
+// not dumpable (started by root and then given away, as jsvc does; or started
+// with file capabilities): those need status read.
+func (fs FS) EffectiveUID(pid int) (uint32, error) {
+	st, err := systemStat(fs.path(pid))
+	if err != nil {
+		return 0, fs.wrap(pid, "status", err)
+	}
+	if st.Uid != 0 {
+		return st.Uid, nil
+	}
+	line, err := fs.statusLine(pid, "Uid")
+	if err != nil {
+		return 0, err
+	}
+	if ids := bytes.Fields(line); len(ids) > 1 {
+		if id, err := strconv.ParseUint(string(ids[1]), 10, 32); err == nil {
+			return uint32(id), nil
+		}
+	}
+	return 0, fs.wrap(pid, "status", ErrMalformed)
+}
+
+// statusLine is what /proc/PID/status says behind "key:".
+func (fs FS) statusLine(pid int, key string) ([]byte, error) {
+	data, err := os.ReadFile(fs.path(pid, "status"))
+	if err != nil {
+		return nil, fs.wrap(pid, "status", err)
+	}
+	_, rest, ok := bytes.Cut(data, []byte("\n"+key+":"))
+	if !ok {
+		return nil, fs.wrap(pid, "status", ErrMalformed)
+	}
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	return bytes.TrimSpace(line), nil
+}
+
+// Hidden says that processes of other users cannot be listed: everybody sees
+// pid 1 unless proc is mounted with hidepid.
+func (fs FS) Hidden() bool {
+	_, err := os.Stat(fs.path(1))
+	return errors.Is(err, iofs.ErrNotExist) && fs.samePIDs && alive(1)
+}

@@ -1,0 +1,123 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+func (s *Sampler) options() *Options { return s.opt.Load() }
+
+// adopt makes the options the observer's. With an error all stays as it was.
+func (s *Sampler) adopt(opt Options) error {
+	if err := s.lister.adopt(&opt); err != nil {
+		return err
+	}
+	s.opt.Store(&opt)
+	return nil
+}
+
+// Sample makes one sample of every watched accept queue. It allocates nothing,
+// writes no log line, and takes no lock that a reader of Snapshot could hold.
+func (s *Sampler) Sample() {
+	r := s.roster.Load()
+	if r == nil {
+		return
+	}
+	opt := s.options()
+	start := opt.Now()
+	before, _ := cputime.Thread()
+	s.self.tick(start, opt.SampleInterval)
+	var alarm namespace.Alarm
+	for _, n := range r.places {
+		alarm = alarm.Or(n.Sample(start, maxGap*opt.SampleInterval))
+	}
+	after, _ := cputime.Thread()
+	s.self.sampled(opt.Now(), start, after-before, alarm.Failed)
+	if alarm.Any() {
+		s.alarmed(alarm)
+	}
+}
+
+// maxGap is how many sample intervals of a gap may count as full.
+const maxGap = 5
+
+// alarmed wakes the clocks. What they read then brings a snapshot forward.
+func (s *Sampler) alarmed(a namespace.Alarm) {
+	if a.Lost {
+		s.bells.list.ring()
+	}
+	if a.Dropped || a.Filled {
+		s.bells.walk.ring()
+		s.bells.read.ring()
+	}
+}
+
+// readAll reads the connections and processes of all that is watched. It fails
+// when no namespace can be walked.
+func (s *Sampler) readAll(ctx context.Context, r *roster) error {
+	for key := range r.owners() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.processes.read(key)
+	}
+	s.processes.keep(r.owners())
+	var errs []error
+	walked := 0
+	for _, n := range r.places {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(r.in(n.ID)) == 0 {
+			continue
+		}
+		walked++
+		if _, err := s.walk(r, n); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	s.tables.keep(r)
+	if walked > 0 && len(errs) == walked {
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+// walk reads the connections of one namespace, and what else its table says.
+func (s *Sampler) walk(r *roster, n *namespace.Namespace) (time.Duration, error) {
+	cost, err := s.tables.walk(r, n)
+	cost += s.tables.resets(r, n, n.Readings())
+	if !s.looping.Load() || s.published.Load() != nil { // a start does not wait for it
+		cost += s.tables.outgoing(r, n, s.processes)
+	}
+	return cost, err
+}
+
+// list makes a roster, and has it watched.
+func (s *Sampler) list(ctx context.Context, patience time.Duration) error {
+	r, err := s.lister.list(ctx, s.options(), patience)
+	if err != nil {
+		return err
+	}
+	s.lister.facts(r)
+	s.roster.Store(r)
+	return nil
+}
+
+// publish makes a snapshot of the newest facts. final: no cause waits for a
+// reading.
+func (s *Sampler) publish(final bool) {
+	r := s.roster.Load()
+	if r == nil {
+		return
+	}
+	snap := s.publisher.publish(r, s.options(), final, s.looping.Load())
+	snap.Self = s.self.report()
+	snap.Self.SourceUp = s.sources(r)
+	s.published.Store(snap)
+	s.self.told(snap.Time)
+}
