@@ -1,0 +1,75 @@
+package structure
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// internal is the folder of the project's packages.
+const internal = "../.."
+
+// downwards are the packages whose files call downwards only.
+func downwards() []string {
+	return []string{
+		"clients", "connections", "diagnosis", "discovery", "evidence", "evidence/reader", "handshake",
+		"hostproc", "incident", "losses", "model", "namespace", "observer", "owner", "sockdiag", "target",
+	}
+}
+
+// TestFilesCallDownwards: a circle of files is mended by moving a function to
+// where what it needs stands below it.
+func TestFilesCallDownwards(t *testing.T) {
+	for _, name := range downwards() {
+		t.Run(name, func(t *testing.T) {
+			calls, err := Calls(filepath.Join(internal, name))
+			require.NoError(t, err)
+			require.Empty(t, Circles(calls), "files that call one another: %v", Upwards(calls))
+		})
+	}
+	calls, err := Calls(filepath.Join(internal, "observer"))
+	require.NoError(t, err)
+	require.Greater(t, len(calls), 100, "the calls of a large package are seen")
+}
+
+// TestTypesStaySmall: no type of what observes grows beyond what one can keep in
+// mind.
+func TestTypesStaySmall(t *testing.T) {
+	const mostFields, mostMethods = 20, 25
+	for _, name := range []string{"observer", "namespace", "losses", "connections", "target", "owner", "evidence", "evidence/reader", "sockdiag"} {
+		sizes, err := Sizes(filepath.Join(internal, name))
+		require.NoError(t, err)
+		require.NotEmpty(t, sizes, name)
+		for typ, size := range sizes {
+			require.LessOrEqual(t, size.Fields, mostFields, "fields of %s.%s", name, typ)
+			require.LessOrEqual(t, size.Methods, mostMethods, "methods of %s.%s", name, typ)
+		}
+	}
+}
+
+// TestFixtures: what is looked for is found.
+func TestFixtures(t *testing.T) {
+	calls, err := Calls("testdata/downwards")
+	require.NoError(t, err)
+	require.NotEmpty(t, calls)
+	require.Empty(t, Upwards(calls))
+	require.Empty(t, Circles(calls))
+
+	calls, err = Calls("testdata/upwards")
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"bottom.go", "middle.go", "top.go"}}, Circles(calls))
+	up := Upwards(calls)
+	require.Len(t, up, 3)
+	for _, want := range []Call{
+		{From: "top.go", To: "middle.go", Caller: "Run", Callee: "step"},           // a method
+		{From: "middle.go", To: "bottom.go", Caller: "step", Callee: "finish"},     // a function that is named, not called
+		{From: "bottom.go", To: "top.go", Caller: "a declaration", Callee: "name"}, // out of a variable
+	} {
+		require.True(t, slices.Contains(up, want), "%v in %v", want, up)
+	}
+	sizes, err := Sizes("testdata/upwards")
+	require.NoError(t, err)
+	require.Equal(t, Size{Fields: 3, Methods: 2}, sizes["task"])
+}

@@ -1,0 +1,3 @@
+package downwards
+
+func step(int) {}

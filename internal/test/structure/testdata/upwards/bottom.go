@@ -1,0 +1,5 @@
+package upwards
+
+var title = name()
+
+func finish() {}

@@ -1,0 +1,3 @@
+package upwards
+
+func last() {}

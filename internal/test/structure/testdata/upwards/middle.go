@@ -1,0 +1,6 @@
+package upwards
+
+func (t *task) step() {
+	do := finish
+	do()
+}
