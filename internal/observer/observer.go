@@ -76,10 +76,6 @@ func (s *Sampler) Close() error {
 	return s.lister.places.close()
 }
 
-// Snapshot is what was published last, nil before the first. It must not be
-// changed.
-func (s *Sampler) Snapshot() *model.Snapshot { return s.published.Load() }
-
 // Scan reads everything once and publishes it. It fails only when the kernel
 // cannot be asked for its listeners; whatever else is missing is named in the
 // snapshot.

@@ -79,14 +79,6 @@ func (s *self) sampling() time.Duration {
 	return s.spent
 }
 
-// others is the CPU time of everything that is not spent from the bucket.
-func (s *Sampler) others() time.Duration {
-	if used := s.options().CPUTime; used != nil {
-		return used() - s.bucket.total()
-	}
-	return s.self.sampling()
-}
-
 func (s *self) report() model.Self {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
@@ -121,3 +122,15 @@ func (s *Sampler) publish(final bool) {
 	s.published.Store(snap)
 	s.self.told(snap.Time)
 }
+
+// others is the CPU time of everything that is not spent from the bucket.
+func (s *Sampler) others() time.Duration {
+	if used := s.options().CPUTime; used != nil {
+		return used() - s.bucket.total()
+	}
+	return s.self.sampling()
+}
+
+// Snapshot is what was published last, nil before the first. It must not be
+// changed.
+func (s *Sampler) Snapshot() *model.Snapshot { return s.published.Load() }
