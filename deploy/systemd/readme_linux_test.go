@@ -14,7 +14,7 @@ func TestREADME(t *testing.T) {
 	checkout := files{"src/bin/tcpdiag": tcpdiag(t), "src/deploy/config/tcpdiag.yml": content(t, "../config/tcpdiag.yml")}
 	for _, name := range []string{
 		"tcpdiag.service", "tcpdiag.socket", "tcpdiag.default", "tcpdiag.modules",
-		"same-user.conf", "all-users.conf", "all-namespaces.conf",
+		"same-user.conf", "all-users.conf", "all-namespaces.conf", "clients.conf",
 	} {
 		checkout["src/deploy/systemd/"+name] = content(t, name)
 	}

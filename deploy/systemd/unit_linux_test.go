@@ -99,6 +99,14 @@ func TestUnit(t *testing.T) {
 		require.Equal(t, "4711", m.status("Uid"))
 		m.sees()
 	})
+	t.Run("clients", func(t *testing.T) {
+		m := m.in(t)
+		m.dropIn("clients.conf", nil)
+		m.confined("0000000000002000") // CAP_NET_RAW is 13
+		require.Eventually(t, func() bool {
+			return strings.Contains(m.metrics(), "tcpdiag_listener_clients_total{")
+		}, 60*time.Second, 100*time.Millisecond)
+	})
 	t.Run("all namespaces", func(t *testing.T) { m.in(t).allNamespaces() })
 	t.Run("reload", func(t *testing.T) { m.in(t).reload() })
 	t.Run("a socket from systemd", func(t *testing.T) { m.in(t).socket() })

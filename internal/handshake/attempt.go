@@ -45,7 +45,7 @@ func (a *attempt) has(s signs) bool { return a.signs&s != 0 }
 // The kernel's timers.
 const (
 	// synAckTimeout is when a SYN-ACK is repeated for the first time
-	// (TCP_TIMEOUT_INIT); the times double.
+	// (TCP_TIMEOUT_INIT), as is a SYN; the times double.
 	synAckTimeout = time.Second
 	// slack is for timers that expire late.
 	slack = time.Second
@@ -73,6 +73,11 @@ func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
 	return at + min(max(firstPatience, 6*gap+slack), maxPatience)
 }
 
+// unanswered: nothing has come back yet, and the latest SYN has no answer. One
+// that comes when the client's host was too slow to take the SYN-ACK is answered
+// by an ACK, or not at all (tcp_check_req), and is not dropped by a queue.
+func (a *attempt) unanswered() bool { return a.has(owed) && a.replies == 0 }
+
 // reply takes in a SYN-ACK of the server.
 func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline time.Duration) {
 	if a.replies > 0 && !a.has(owed) {
@@ -99,7 +104,9 @@ func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Durat
 		return at, true
 	case a.has(owed) && s.seq == 0 && s.flags&flagACK != 0 && s.ack-a.isn-1 < maxSYNData:
 		a.signs = a.signs&^owed | refusal
-		return at + slack, true
+		// Should the answer be lost, the client asks again after as much time as it has
+		// spent so far, and a second.
+		return at + ms(a.lastSYN) + synAckTimeout + slack, true
 	}
 	return 0, false
 }
@@ -117,7 +124,9 @@ const (
 func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
 	switch {
 	case a.replies == 0:
-		return 0, false // after a challenge ACK (RFC 5961): the port was reused, and it tries again
+		// It was sent a challenge ACK (RFC 5961): the port was reused, and it tries again.
+		a.signs &^= owed
+		return 0, false
 	case s.flags&flagACK == 0 && s.seq == a.isn+1 && !a.has(answered):
 		a.signs |= gone
 		return at + slack, true

@@ -19,6 +19,10 @@ type Endpoint struct {
 	// Untracked clients came while Options.MaxOpen others were open: how they
 	// ended is not known. An estimate.
 	Untracked uint64
+	// Unanswered SYNs of the clients that are counted above, until one was answered:
+	// the listener dropped each, or netfilter did in front of it. Together with the
+	// dropped ACKs they are the namespace's ListenDrops.
+	Unanswered uint64
 
 	// Open attempts, not yet decided: without a SYN-ACK; with one; with one that
 	// is being repeated.
@@ -45,15 +49,16 @@ func (e *Endpoint) Failed() (n uint64) {
 
 // endpoint is the Tracker's account of one.
 type endpoint struct {
-	addr      addr
-	port      uint16
-	clients   [NumOutcomes]uint64
-	delays    Delays
-	untracked float64
-	open      [numStages]int
-	losers    sources
-	callers   sources
-	flood     floodWatch
+	addr       addr
+	port       uint16
+	clients    [NumOutcomes]uint64
+	delays     Delays
+	untracked  float64
+	unanswered uint64
+	open       [numStages]int
+	losers     sources
+	callers    sources
+	flood      floodWatch
 }
 
 // stage is where an open attempt stands.
@@ -87,6 +92,9 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	if o.Failed() {
 		e.losers.add(at, &a.client)
 	}
+	if a.unanswered() {
+		e.unanswered++
+	}
 	if a.suspicious(o) {
 		e.flood.add(at, hash, o == HalfOpen)
 	}
@@ -95,7 +103,7 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 func (e *endpoint) report(at time.Duration) Endpoint {
 	out := Endpoint{
 		Addr:    netip.AddrPortFrom(e.addr.netip(), e.port),
-		Clients: e.clients, Delays: e.delays, Untracked: uint64(e.untracked + .5),
+		Clients: e.clients, Delays: e.delays, Untracked: uint64(e.untracked + .5), Unanswered: e.unanswered,
 		Waiting: e.open[waiting], Settling: e.open[settling], Stalling: e.open[stalling],
 		Flood: e.flood.now(at),
 	}

@@ -243,10 +243,13 @@ func TestStackedDevices(t *testing.T) {
 	clients := func(t *testing.T, w world) {
 		l := w.listen(t, 5)
 		tap := w.tap(t, l.Addr.Port())
-		for _, c := range w.connect(t, l.Addr, 11) {
-			_, err := c.state(t)
+		settled(t, w.connect(t, l.Addr, 6))
+		w.connect(t, l.Addr, 5)
+		require.Eventually(t, func() bool {
+			r, err := tap.Report()
 			require.NoError(t, err)
-		}
+			return len(r.Endpoints) == 1 && r.Endpoints[0].Waiting == 5
+		}, 60*time.Second, 10*time.Millisecond)
 		l.Accept(t, 6)
 		e := decided(t, tap, l.Addr, 11)
 		require.Equal(t, [NumOutcomes]uint64{Connected: 6, Delayed: 5}, e.Clients)
@@ -257,6 +260,34 @@ func TestStackedDevices(t *testing.T) {
 		vlan(t, w.clients, "10.98.0.2")
 		clients(t, w)
 	})
+	tunnels := map[string]func(own, peer netip.Addr) netlink.Link{
+		"IPIP": func(own, peer netip.Addr) netlink.Link {
+			return &netlink.Iptun{LinkAttrs: netlink.LinkAttrs{Name: "tunnel"}, Local: own.AsSlice(), Remote: peer.AsSlice(), Ttl: 64}
+		},
+		"GRE": func(own, peer netip.Addr) netlink.Link {
+			return &netlink.Gretun{LinkAttrs: netlink.LinkAttrs{Name: "tunnel"}, Local: own.AsSlice(), Remote: peer.AsSlice(), Ttl: 64}
+		},
+		"VXLAN": func(own, peer netip.Addr) netlink.Link {
+			return &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: "tunnel"}, VxlanId: 7, Port: 4789, SrcAddr: own.AsSlice(), Group: peer.AsSlice()}
+		},
+	}
+	for kind, make := range tunnels {
+		t.Run(kind, func(t *testing.T) {
+			w := world{nettest.Namespace(t), nettest.Namespace(t), netip.Addr{}}
+			server, client := nettest.Veth(t, w.server, w.clients)
+			end := func(ns *nettest.NS, link netlink.Link) (has bool) {
+				ns.Do(func() { has = addLink(t, link) })
+				return has
+			}
+			here, there := make(server, client), make(client, server)
+			if !end(w.server, here) || !end(w.clients, there) {
+				t.Skipf("this kernel has no %s", kind)
+			}
+			w.addr = address(w.server, here, "10.98.0.1")
+			address(w.clients, there, "10.98.0.2")
+			clients(t, w)
+		})
+	}
 	t.Run("bridge", func(t *testing.T) {
 		w := pair(t)
 		var bridge netlink.Link

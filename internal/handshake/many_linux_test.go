@@ -25,23 +25,30 @@ func attempts(t *testing.T) int {
 	return 30_000
 }
 
-// Many clients, one after the other and as fast as they can, so that each of
+// Many clients, over the loopback and a veth, one after the other and as fast as
+// they can, so that each of
 // the system's 28,232 ports is used again and again: a third meets a server that
 // takes them, a third a full queue, a third nothing. They count themselves: those that gave
 // up and were refused exactly.
+//
+// Each SYN that the kernel dropped (ListenDrops) is of a client that was counted.
 func TestManyClients(t *testing.T) {
+	on(t, "loopback", "127.0.0.1", manyClients)
+	across(t, "veth", nettest.Veth, manyClients)
+}
+
+func manyClients(t *testing.T, w world) {
 	n := attempts(t)
-	ns := nettest.Namespace(t)
-	ns.Sysctl(t, "net.core.somaxconn", "4096")
-	w := world{ns, ns, netip.MustParseAddr("127.0.0.1")}
+	w.server.Sysctl(t, "net.core.somaxconn", "4096")
 	open, full := w.listen(t, 4096), w.listen(t, 0)
 	closed := netip.AddrPortFrom(w.addr, 1)
 	settled(t, w.connect(t, full.Addr, 1))
 	tap := w.tap(t, open.Addr.Port(), full.Addr.Port(), closed.Port())
 	go acceptAll(open.File(t))
+	drops := w.listenDrops(t)
 
 	want := make(map[netip.AddrPort][NumOutcomes]uint64)
-	ns.Do(func() {
+	w.clients.Do(func() {
 		for i := range n {
 			if i%500 == 0 { // the ring holds some thousand packets, and this machine may be busy
 				_, err := tap.Report()
@@ -53,8 +60,10 @@ func TestManyClients(t *testing.T) {
 			want[to] = counts
 		}
 	})
+	unanswered := uint64(0)
 	for to, counts := range want {
 		got := decided(t, tap, to, sumOf(counts))
+		unanswered += got.Unanswered
 		for _, exact := range []Outcome{GaveUp, Refused, Stalled, Reset, HalfOpen} {
 			require.Equal(t, counts[exact], got.Clients[exact], "%v at %v: %v, by their own count %v", exact, to, got.Clients, counts)
 		}
@@ -62,7 +71,13 @@ func TestManyClients(t *testing.T) {
 		// SYN-ACK all the same.
 		require.InDelta(t, counts[Connected], got.Clients[Connected], .001*float64(counts[Connected]), "%v", to)
 	}
-	t.Logf("%d clients: %v", n, want)
+	require.Equal(t, w.listenDrops(t)-drops, unanswered)
+	t.Logf("%d clients: %v, %d SYNs dropped", n, want, unanswered)
+}
+
+func (w world) listenDrops(t *testing.T) (n uint64) {
+	w.server.Do(func() { n = netstat(t, "ListenDrops") })
+	return n
 }
 
 // one is a client, and what it says became of it.

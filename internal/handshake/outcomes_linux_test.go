@@ -74,6 +74,32 @@ func TestDelayed(t *testing.T) {
 	})
 }
 
+// Clients that wait before a full queue repeat their SYNs at the same moment, and
+// at last get in together or give up: each SYN that the kernel dropped is one of
+// theirs.
+func TestConservation(t *testing.T) {
+	worlds(t, func(t *testing.T, w world) {
+		const inside, patient, impatient = 31, 30, 20
+		l := w.listen(t, inside-1)
+		tap := w.tap(t, l.Addr.Port())
+		settled(t, w.connect(t, l.Addr, inside))
+		drops := w.listenDrops(t)
+		leaving, late := w.connect(t, l.Addr, impatient), w.connect(t, l.Addr, patient)
+		require.Eventually(t, func() bool {
+			return w.listenDrops(t) >= drops+2*(patient+impatient)
+		}, 60*time.Second, 10*time.Millisecond, "all have repeated their SYN")
+		for _, c := range leaving {
+			c.close()
+		}
+		l.Accept(t, inside)
+		in, _ := settled(t, late)
+		require.EqualValues(t, patient, in)
+		e := decided(t, tap, l.Addr, inside+patient+impatient)
+		require.Equal(t, [NumOutcomes]uint64{Connected: inside, Delayed: patient, GaveUp: impatient}, e.Clients)
+		require.Equal(t, w.listenDrops(t)-drops, e.Unanswered)
+	})
+}
+
 // dropped makes clients whose ACK the kernel drops at a full queue.
 // TCP_DEFER_ACCEPT leaves them half-open while others fill it: the kernel
 // repeats its SYN-ACK after a second, and their answer is the ACK that counts.

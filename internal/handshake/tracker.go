@@ -173,6 +173,9 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	if uint16(s.Index) != a.link && at-a.first-ms(a.lastSYN) < duplicate {
 		return // the same packet on another device
 	}
+	if a.unanswered() {
+		t.endpoints[a.endpoint].unanswered++ // the one before
+	}
 	t.table.move(i, a.syn(at))
 }
 

@@ -30,7 +30,7 @@ func suites() []string {
 
 // modules are what the guests may need; what they depend on comes along.
 func modules() []string {
-	return []string{"tcp_diag", "inet_diag", "veth", "dummy", "sch_netem", "overlay"}
+	return []string{"tcp_diag", "inet_diag", "veth", "dummy", "sch_netem", "overlay", "8021q", "bridge", "ipip", "ip_gre", "vxlan"}
 }
 
 // binary is a package whose tests are compiled into the guest.
@@ -55,6 +55,10 @@ const (
 // minute.
 const planCases = "TestPlanAgainstTheKernel/^(A9:|C3|abort|A3|A5_scaled$|A8)"
 
+// handshakes are the tests of what packets look like: on networks that delay and
+// lose them, on stacked devices, with every option of the handshake.
+const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|SynCookies|FastOpen|Stalled|RingFits)$"
+
 // binaries are the tests that depend on the kernel.
 func binaries() []binary {
 	return []binary{
@@ -62,6 +66,7 @@ func binaries() []binary {
 		{Package: packages + "sockdiag", Bench: "^Benchmark(Lookup|Scan)$", Short: true, Arm: true, Minutes: 3},
 		{Package: packages + "netns", Arm: true, Minutes: 2},
 		{Package: packages + "hostproc", Short: true, Arm: true, Minutes: 2},
+		{Package: packages + "handshake", Run: handshakes, Short: true, Arm: true, Minutes: 5},
 		{Package: packages + "metronome", Minutes: 2},
 		{Package: packages + "owner", Minutes: 2},
 		{Package: packages + "losses", Run: "Kernel", Minutes: 2},

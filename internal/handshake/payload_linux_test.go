@@ -1,0 +1,47 @@
+package handshake
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// Nothing behind the TCP header ever gets into the agent's memory, even while
+// all segments of the clients are observed.
+func TestNoPayload(t *testing.T) {
+	ns := nettest.Namespace(t)
+	w := world{ns, ns, netip.MustParseAddr("127.0.0.1")}
+	l := w.listen(t, 5)
+	var r *ring
+	ns.Do(func() {
+		var err error
+		r, err = openRing(filter([]uint16{l.Addr.Port()}, true), small())
+		require.NoError(t, err)
+	})
+	defer func() { require.NoError(t, r.close()) }()
+	c := w.connect(t, l.Addr, 1)
+	settled(t, c)
+	secret := []byte("Cookie: JSESSIONID=0123456789ABCDEF")
+	_, err := unix.Write(c[0].fd, secret)
+	require.NoError(t, err)
+
+	carried := false
+	require.Eventually(t, func() bool {
+		r.read(func(_ time.Duration, b []byte, link Link) {
+			s, err := Decode(b, link)
+			require.NoError(t, err)
+			headers := ipv4Header + int(b[ipv4Header+12]>>4)*4
+			require.Len(t, b, headers)
+			carried = carried || link.Length == headers+len(secret)
+			require.NotZero(t, s.flags)
+		})
+		return carried
+	}, 60*time.Second, time.Millisecond, "the packet with the request is seen")
+	require.False(t, bytes.Contains(r.memory, secret[:4]))
+}
