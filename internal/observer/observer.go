@@ -131,6 +131,7 @@ func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
+	s.looping.Store(false) // no other snapshot follows the next one
 	return s.Scan(ctx)
 }
 

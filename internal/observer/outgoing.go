@@ -9,12 +9,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
-	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 // Outgoing connections are read only when there may be enough of them to matter,
-// and then rarely: it is a walk of the table, and of the descriptors of each
-// process.
+// and then rarely: each takes half a microsecond of a walk, and a sample of the
+// descriptors of each process is read.
 const (
 	outgoingFrom  = 0.4 // of the ephemeral ports, by the namespace's count of sockets
 	outgoingEvery = 5 * time.Second
@@ -47,29 +46,47 @@ func (ts *tables) busiestOf(netns uint64, key hostproc.ProcessKey) *model.Destin
 	return new(d)
 }
 
-// outgoing reads the outgoing connections of a namespace, if it is time.
-func (ts *tables) outgoing(r *roster, n *namespace.Namespace, ps *processes) time.Duration {
+// outgoing is what one walk looks for besides the watched ports, and finds.
+type outgoing struct {
+	many  bool     // there may be enough of them to matter
+	ports []uint16 // none: it is not time
+	peers connections.Peers
+	whole bool // all of the table was walked
+}
+
+// outgoing says whether the next walk of a namespace takes its outgoing
+// connections along.
+func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
+	out := &outgoing{peers: make(connections.Peers)}
 	sysctl, _ := n.Sysctl()
-	now := ts.now()
 	ts.mu.Lock()
 	last := ts.busy[n.ID]
 	ts.mu.Unlock()
-	many := ts.manyOutgoing(r, n, sysctl)
-	if many && !last.due(now) {
-		return 0
+	if out.many = ts.manyOutgoing(r, n, sysctl); out.many && last.due(ts.now()) {
+		out.ports = connections.OutgoingPorts(sysctl, servedPorts(r, n.ID))
 	}
+	return out
+}
+
+// settleOutgoing publishes what a walk of some cost has found.
+func (ts *tables) settleOutgoing(r *roster, n *namespace.Namespace, out *outgoing, walk time.Duration, ps *processes) (cost time.Duration) {
 	next := busiest{}
-	if many {
-		next.at = now
-		next.cost, _ = cputime.Of(func() error {
-			next.of = ts.busiest(r, n, sysctl, ps)
+	switch {
+	case !out.many:
+	case len(out.ports) == 0 || !out.whole:
+		return 0
+	default:
+		next.at = ts.now()
+		cost, _ = cputime.Of(func() error {
+			next.of = ts.busiest(r, n, out.peers, ps)
 			return nil
 		})
+		next.cost = walk + cost
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.busy[n.ID] = next
-	return next.cost
+	return cost
 }
 
 // manyOutgoing tells from two numbers of /proc/net/sockstat whether a walk can
@@ -91,9 +108,8 @@ func (ts *tables) manyOutgoing(r *roster, n *namespace.Namespace, sysctl map[str
 	return float64(used) >= outgoingFrom*float64(size)
 }
 
-func (ts *tables) busiest(r *roster, n *namespace.Namespace, sysctl map[string]int, ps *processes) map[hostproc.ProcessKey]model.Destination {
+func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.Peers, ps *processes) map[hostproc.ProcessKey]model.Destination {
 	out := make(map[hostproc.ProcessKey]model.Destination)
-	peers := outgoingPeers(r, n, sysctl)
 	peer, most := peers.Busiest()
 	if most == nil {
 		return out
@@ -156,22 +172,13 @@ func (ts *tables) room(r *roster, key hostproc.ProcessKey, ps *processes) int {
 	return room
 }
 
-// outgoingPeers walks the connections whose local port is ephemeral.
-func outgoingPeers(r *roster, n *namespace.Namespace, sysctl map[string]int) connections.Peers {
-	listening := make(map[uint16]bool)
+// servedPorts are the ports of a namespace on which something listens.
+func servedPorts(r *roster, netns uint64) map[uint16]bool {
+	out := make(map[uint16]bool)
 	for _, c := range r.all {
-		if c.ID.NetNS == n.ID {
-			listening[c.Port()] = true
+		if c.ID.NetNS == netns {
+			out[c.Port()] = true
 		}
 	}
-	peers := make(connections.Peers)
-	ports := connections.OutgoingPorts(sysctl, listening)
-	err := n.Walk(ports, sockdiag.Connected(), func() { clear(peers) }, func(s *sockdiag.Socket) error {
-		peers.Add(s)
-		return nil
-	})
-	if err != nil {
-		return nil
-	}
-	return peers
+	return out
 }

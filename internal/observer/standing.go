@@ -118,7 +118,11 @@ func (e *earlier) put(l *model.Listener) *model.Listener {
 		out.Connections = e.connections
 	}
 	if e.process != nil {
-		out.Process = e.process
+		p := *e.process
+		if l.Process != nil { // which has a clock of its own
+			p.Busiest = l.Process.Busiest
+		}
+		out.Process = &p
 	}
 	return &out
 }

@@ -90,11 +90,8 @@ func (s *Sampler) readAll(ctx context.Context, r *roster) error {
 
 // walk reads the connections of one namespace, and what else its table says.
 func (s *Sampler) walk(r *roster, n *namespace.Namespace) (time.Duration, error) {
-	cost, err := s.tables.walk(r, n)
+	cost, err := s.tables.walk(r, n, s.processes)
 	cost += s.tables.resets(r, n, n.Readings())
-	if !s.looping.Load() || s.published.Load() != nil { // a start does not wait for it
-		cost += s.tables.outgoing(r, n, s.processes)
-	}
 	return cost, err
 }
 

@@ -76,21 +76,23 @@ func (ts *tables) table(netns uint64) *table {
 	return t
 }
 
-// walk reads the connections of a namespace's watched listeners, and returns the
-// CPU time it took.
-func (ts *tables) walk(r *roster, n *namespace.Namespace) (cost time.Duration, err error) {
+// walk reads the connections of a namespace's watched listeners, and the outgoing
+// ones if it is time, and returns the CPU time it took.
+func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost time.Duration, err error) {
 	kept := r.in(n.ID)
 	if len(kept) == 0 {
 		return 0, nil
 	}
 	start, t := ts.now(), ts.table(n.ID)
+	out := ts.outgoing(r, n)
 	var found map[model.ListenerID]*connections.Found
 	before := n.Resets()
 	cost, err = cputime.Of(func() (err error) {
-		found, err = t.walk(start, r, n, kept)
+		found, err = t.walk(start, r, n, kept, out)
 		return err
 	})
 	t.abandoned(n, kept, found, before)
+	cost += ts.settleOutgoing(r, n, out, cost, ps)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.spent.Observe(ts.now().Sub(start))
@@ -107,34 +109,39 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace) (cost time.Duration, e
 	return cost, err
 }
 
-// walk goes once through the table for the watched ports of both families. The
-// counts of a walk that was cut short each time it was tried are partial.
-func (t *table) walk(at time.Time, r *roster, n *namespace.Namespace, kept []*entry) (map[model.ListenerID]*connections.Found, error) {
+// walk goes once through the table, for the watched ports of both families and
+// the outgoing ones. The counts of a walk that was cut short each time it was
+// tried are partial.
+func (t *table) walk(at time.Time, r *roster, n *namespace.Namespace, kept []*entry, outgoing *outgoing) (map[model.ListenerID]*connections.Found, error) {
 	out := make(map[model.ListenerID]*connections.Found, len(kept))
 	ids := make([]model.ListenerID, len(kept))
-	watched := make(map[uint16]bool)
+	watched := new(sockdiag.Ports)
 	var ports []uint16
 	for i, e := range kept {
 		ids[i], out[e.ID] = e.ID, &connections.Found{}
-		if !watched[e.Port()] {
-			watched[e.Port()] = true
+		if !watched.Has(e.Port()) {
+			watched.Add(e.Port())
 			ports = append(ports, e.Port())
 		}
 	}
 	matcher := matcherOf(r, n.ID, watched, out)
 	all := n.Sockstat()["tw"]
-	timeWait := t.timeWait.Due(at, all, ids)
+	timeWait := t.timeWait.Due(at, all, ids) || len(outgoing.ports) > 0 // which keep their ports
 	restart := func() {
+		clear(outgoing.peers)
 		for _, f := range matcher.Listeners {
 			*f = connections.Found{}
 		}
 	}
-	err := n.Walk(ports, connections.States(timeWait), restart, func(s *sockdiag.Socket) error {
-		if f := matcher.Find(s); f != nil {
+	err := n.Walk(append(ports, outgoing.ports...), connections.States(timeWait), restart, func(s *sockdiag.Socket) error {
+		if !watched.Has(s.Local.Port()) {
+			outgoing.peers.Add(s)
+		} else if f := matcher.Find(s); f != nil {
 			f.Add(s)
 		}
 		return nil
 	})
+	outgoing.whole = err == nil
 	switch {
 	case !timeWait:
 		t.timeWait.Recall(out)
@@ -152,10 +159,10 @@ func (t *table) walk(at time.Time, r *roster, n *namespace.Namespace, kept []*en
 
 // matcherOf: a listener on a watched port that is not watched has connections of
 // its own.
-func matcherOf(r *roster, netns uint64, watched map[uint16]bool, out map[model.ListenerID]*connections.Found) *connections.Matcher {
+func matcherOf(r *roster, netns uint64, watched *sockdiag.Ports, out map[model.ListenerID]*connections.Found) *connections.Matcher {
 	m := &connections.Matcher{Listeners: make(map[connections.Bound]*connections.Found, len(out))}
 	for _, c := range r.all {
-		if c.ID.NetNS != netns || !watched[c.Port()] {
+		if c.ID.NetNS != netns || !watched.Has(c.Port()) {
 			continue
 		}
 		f := out[c.ID]
