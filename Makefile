@@ -80,7 +80,7 @@ cross:
 
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
-	$(GO) test -race $(VERBOSE) -timeout 10m $$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$')
+	$(GO) test -race $(VERBOSE) -timeout 20m $$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$')
 
 # Hostile processes and neighbours against the built agent, as root: what it
 # said, its memory, the samples it missed, the oldest snapshot it served.
