@@ -148,7 +148,7 @@ func controlGroup(t *testing.T) *os.File {
 	path := filepath.Join(ownGroup(t), "tcpdiag-systemd-"+strconv.Itoa(os.Getpid()))
 	require.NoError(t, os.Mkdir(path, 0o755))
 	t.Cleanup(func() {
-		require.Eventually(t, func() bool { return removeGroup(path) }, 20*time.Second, 20*time.Millisecond, path)
+		require.Eventually(t, func() bool { return removeGroup(path) }, time.Minute, 20*time.Millisecond, path)
 	})
 	dir, err := os.Open(path)
 	require.NoError(t, err)

@@ -134,7 +134,7 @@ func (m *machine) ready(url string) {
 	require.Eventually(m.t, func() bool {
 		_, err := m.get(url)
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond, "%s: %s", url, m.log())
+	}, time.Minute, 20*time.Millisecond, "%s: %s", url, m.log())
 }
 
 // dropIn makes this file the only drop-in and restarts the agent.
@@ -214,7 +214,7 @@ func (m *machine) find(port int) *seen {
 // sees waits until the owner of the port is known.
 func (m *machine) sees() {
 	m.t.Helper()
-	require.Eventually(m.t, func() bool { return m.listener().Process != nil }, 30*time.Second, 100*time.Millisecond)
+	require.Eventually(m.t, func() bool { return m.listener().Process != nil }, time.Minute, 100*time.Millisecond)
 	l := m.listener()
 	require.Equal(m.t, "tcpdiag", l.Process.Comm)
 	require.Equal(m.t, 3, l.AcceptQueue.Length)
@@ -239,7 +239,7 @@ func (m *machine) allNamespaces() {
 	require.Eventually(t, func() bool {
 		l := m.find(18090)
 		return l != nil && l.Process != nil
-	}, 30*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	m.sees()
 	m.run("rm", "-rf", dropIns)
 	m.write(configFile, "targets: [{port: 18080}]\n")
@@ -257,7 +257,7 @@ func (m *machine) reload() {
 	m.run("systemctl", "reload", "tcpdiag")
 	require.Eventually(t, func() bool {
 		return strings.Contains(m.metrics(), `tcpdiag_target_up{netns=`) && strings.Contains(m.metrics(), `port="18081"`)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	m.write(configFile, "tragets: []\n")
 	out, err := m.try("systemctl", "reload", "tcpdiag")
 	require.Error(t, err, "a bad file: %s", out)

@@ -146,7 +146,7 @@ func running(ctx context.Context, t *testing.T, o Options) <-chan error {
 			}
 		}
 		return true
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return done
 }
 

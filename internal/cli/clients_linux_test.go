@@ -50,7 +50,7 @@ func waitForTap(t *testing.T, ns *nettest.NS) {
 			fields = strings.Fields(sockets)
 		})
 		return len(fields) > 5 && fields[5] == "1"
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 // Six clients are in, nine give up: so many clients, however many packets.

@@ -53,7 +53,7 @@ func serveAgent(t *testing.T, webConfig string) string {
 			_ = c.Close()
 		}
 		return err == nil
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return address
 }
 

@@ -92,7 +92,7 @@ func start(t *testing.T, ns *nettest.NS, change func(*exec.Cmd), args ...string)
 	require.Eventually(t, func() bool {
 		code, _ := p.try(http.MethodGet, "/-/ready")
 		return code == http.StatusOK
-	}, 20*time.Second, 20*time.Millisecond, "ready")
+	}, time.Minute, 20*time.Millisecond, "ready")
 	return p
 }
 
@@ -139,7 +139,7 @@ func (p *process) becomes(t *testing.T, pattern string, want float64) {
 	require.Eventually(t, func() bool {
 		got, present := p.sum(t, pattern)
 		return present && got == want
-	}, 10*time.Second, 20*time.Millisecond, "%s = %v", pattern, want)
+	}, time.Minute, 20*time.Millisecond, "%s = %v", pattern, want)
 }
 
 func (p *process) vanishes(t *testing.T, pattern string) {
@@ -147,10 +147,10 @@ func (p *process) vanishes(t *testing.T, pattern string) {
 	require.Eventually(t, func() bool {
 		_, present := p.sum(t, pattern)
 		return !present
-	}, 10*time.Second, 20*time.Millisecond, "%s", pattern)
+	}, time.Minute, 20*time.Millisecond, "%s", pattern)
 }
 
 func (p *process) logs(t *testing.T, text string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return bytes.Contains([]byte(p.logged()), []byte(text)) }, 10*time.Second, 10*time.Millisecond, "%q", text)
+	require.Eventually(t, func() bool { return bytes.Contains([]byte(p.logged()), []byte(text)) }, time.Minute, 10*time.Millisecond, "%q", text)
 }

@@ -36,7 +36,7 @@ func serve(t *testing.T, o ServerOptions) *Server {
 
 func eventually(t *testing.T, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, 5*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, condition, time.Minute, 5*time.Millisecond, what)
 }
 
 // start runs a load until its clients are through or the test ends.

@@ -90,7 +90,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 
 	clock.ahead += actuatorEvery
 	d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
-	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, 5*time.Second, time.Millisecond, "then it is asked again, beside")
+	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, time.Minute, time.Millisecond, "then it is asked again, beside")
 }
 
 // TestActuatorOnTheApplicationsPort: no request, unless it is asked for.

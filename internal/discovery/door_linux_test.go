@@ -92,7 +92,7 @@ func TestCredentialsNeedAName(t *testing.T) {
 		there, err := os.Stat(netns.Path("/proc", s.Process.Pid))
 		here, hereErr := os.Stat(ownNamespace)
 		return err == nil && hereErr == nil && !os.SameFile(there, here)
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	d := inChildren(t)
 	sockets := Connectors{netip.MustParseAddrPort("127.0.0.1:8081"): &model.Connector{}}
 	for name, tt := range map[string]struct {

@@ -34,7 +34,7 @@ func examinedAgain(t *testing.T, d *Discoverer, s *server) (*model.Connector, []
 		defer d.mu.Unlock()
 		e := d.entries[s.pid]
 		return e.underway == nil && d.now().Before(e.due)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return only(t, d, s, 8080)
 }
 
@@ -98,7 +98,7 @@ func TestExaminationThatTakesItsTime(t *testing.T) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return d.entries[s.pid].underway == nil
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestSynCookies(t *testing.T) {
 			tap.mu.Lock()
 			defer tap.mu.Unlock()
 			return tap.wide
-		}, 10*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		settled(t, w.connect(t, l.Addr, 30))
 		e := decided(t, tap, l.Addr, 50)
 		require.Equal(t, [NumOutcomes]uint64{HalfOpen: 20, Connected: 30}, e.Clients)

@@ -24,7 +24,7 @@ func settled(t *testing.T, clients []*client) (connected uint64, failed map[erro
 		require.Eventually(t, func() bool {
 			in, err = c.state(t)
 			return in || err != nil
-		}, 30*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		if in {
 			connected++
 		} else {

@@ -63,7 +63,7 @@ func TestFindAcceptorInAccept(t *testing.T) {
 	require.Eventually(t, func() bool {
 		found, err := fs.FindAcceptor(os.Getpid(), port, inode, nil)
 		return err == nil && found == tid
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	_, err := fs.FindAcceptor(os.Getpid(), port, inode+1, nil)
 	require.ErrorIs(t, err, ErrUnclear)
 	_, err = fs.FindAcceptor(math.MaxInt32, port, inode, nil)
@@ -78,7 +78,7 @@ func TestKeptThread(t *testing.T) {
 	defer kept.Close()
 	require.NoError(t, kept.CallErr())
 	var th Thread
-	require.Eventually(t, func() bool { return kept.Read(&th) == nil && th.Call.Kind == CallAccept }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return kept.Read(&th) == nil && th.Call.Kind == CallAccept }, time.Minute, time.Millisecond)
 	require.EqualValues(t, 'S', th.State)
 	require.Positive(t, th.Ran)
 	again := th
@@ -93,12 +93,12 @@ func TestKeptThread(t *testing.T) {
 	require.NoError(t, err)
 	defer kept.Close()
 	require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
-	require.Eventually(t, func() bool { return kept.Read(&th) == nil && th.Stopped() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return kept.Read(&th) == nil && th.Stopped() }, time.Minute, time.Millisecond)
 	require.NoError(t, syscall.Kill(child, syscall.SIGKILL))
 	require.Eventually(t, func() bool {
 		err := kept.Read(&th)
 		return err == ErrGone || err == nil && th.State == 'Z' //nolint:errorlint // exactly
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // reads counts the read calls of a function, by the kernel's own count.

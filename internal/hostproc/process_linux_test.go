@@ -56,12 +56,12 @@ func TestProcessStopped(t *testing.T) {
 	require.Eventually(t, func() bool {
 		p, err := fs.Process(c.pid())
 		return err == nil && p.State == 'T' && p.Stopped()
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
 	require.Eventually(t, func() bool {
 		p, err := fs.Process(c.pid())
 		return err == nil && !p.Stopped()
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestInnerPID(t *testing.T) {
@@ -83,7 +83,7 @@ func TestZombieIsGone(t *testing.T) {
 	require.Eventually(t, func() bool {
 		p, err := fs.Process(c.pid())
 		return err == nil && p.Exited()
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.ErrorIs(t, fs.SocketInodes(c.pid(), func(uint32) {}), ErrGone)
 	require.ErrorIs(t, fs.KernelSockets(c.pid(), func(uint32) {}), ErrGone)
 	_, err := fs.OpenListenCounters(c.pid())

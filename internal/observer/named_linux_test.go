@@ -65,7 +65,7 @@ func (n *named) moved(t *testing.T, done func(netns.ID) bool) {
 	require.Eventually(t, func() bool {
 		id, err := netns.OfPID("/proc", n.process.Process.Pid)
 		return done(id) && (err == nil || id == 0)
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func (n *named) listen(t *testing.T, port uint16) (l *nettest.Listener) {
@@ -138,7 +138,7 @@ func TestOneOfTwoNamedProcessesEnds(t *testing.T) {
 	require.Eventually(t, func() bool {
 		id, err := netns.OfPID("/proc", second.Process.Pid)
 		return err == nil && id == n.number(t)
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	opt := *n.opt.Load()
 	opt.PIDs = []int{n.process.Process.Pid, second.Process.Pid}
 	require.NoError(t, n.reconfigure(opt))

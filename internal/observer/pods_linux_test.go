@@ -55,7 +55,7 @@ func newServed(t *testing.T) *served {
 	require.Eventually(t, func() bool { // nsenter is still on its way
 		id, err := netns.OfPID("/proc", p.server.Pid)
 		return err == nil && id == p.id
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return p
 }
 

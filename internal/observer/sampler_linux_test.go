@@ -50,7 +50,7 @@ func namespaceWithProcess(t testing.TB) (ns *nettest.NS, pid int) {
 	require.Eventually(t, func() bool { // nsenter is still on its way
 		comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
 		return err == nil && string(comm) == "sleep\n"
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return ns, pid
 }
 

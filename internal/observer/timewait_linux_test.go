@@ -33,7 +33,7 @@ func (l *closing) closeFirst(t *testing.T, server *nettest.Listener, n int) {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(l.pid) + "/net/sockstat")
 		require.NoError(t, err)
 		return strings.Contains(string(stat), " tw "+strconv.Itoa(l.closed)+" ")
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestTimeWaitIsCountedSeldomWhereThereIsMuch(t *testing.T) {

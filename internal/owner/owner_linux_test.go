@@ -190,7 +190,7 @@ func TestZombieIsNotDenied(t *testing.T) {
 	require.Eventually(t, func() bool {
 		st, err := proc.Stat(c.pid())
 		return err == nil && st.Exited
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	found, denied := f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
 	for _, d := range denied { // of others, when not root

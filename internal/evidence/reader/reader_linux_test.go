@@ -52,7 +52,7 @@ func found(tb testing.TB) (*Reader, *clock) {
 	require.Eventually(tb, func() bool {
 		c.at = c.at.Add(retry) // the thread may not have been in accept yet
 		return r.Read().Acceptor.Activity == evidence.Accepting
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return r, c
 }
 

@@ -151,7 +151,7 @@ func (a *agent) stop(t *testing.T) time.Duration {
 	select {
 	case err := <-a.ended:
 		require.NoError(t, err, "%s", &a.log)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("SIGTERM does not end the agent")
 	}
 	return time.Since(told)

@@ -94,7 +94,7 @@ func TestHalfOpenOverVeth(t *testing.T) {
 		require.Eventually(t, func() bool {
 			tcp, err := os.ReadFile(path)
 			return err == nil && strings.Count(string(tcp), " 03 ") == 30 // SYN_RECV
-		}, 5*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 	})
 }
 

@@ -30,7 +30,7 @@ func unload(t *testing.T) {
 	for _, module := range []string{"tcp_diag", "inet_diag"} {
 		if loaded(t, module) {
 			require.Eventually(t, func() bool { return exec.Command("rmmod", module).Run() == nil },
-				10*time.Second, 100*time.Millisecond, module)
+				time.Minute, 100*time.Millisecond, module)
 		}
 	}
 	release, err := proc(t).KernelRelease()
@@ -109,7 +109,7 @@ func TestAgentWithoutTCPDiag(t *testing.T) {
 	require.Eventually(t, func() bool {
 		code, body := ready()
 		return code == http.StatusServiceUnavailable && strings.Contains(body, "modprobe tcp_diag")
-	}, 20*time.Second, 200*time.Millisecond)
+	}, time.Minute, 200*time.Millisecond)
 	require.NoError(t, exec.Command("modprobe", "tcp_diag").Run())
 	require.Eventually(t, func() bool {
 		code, _ := ready()

@@ -245,6 +245,6 @@ func throttled(t *testing.T, pid int) hostproc.Cgroup {
 		var err error
 		c, err = proc(t).Cgroup(pid)
 		return err == nil && c.Throttled != nil && *c.Throttled > 0 && *c.NrThrottled > 0
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return c
 }
