@@ -61,6 +61,8 @@ func (f *Found) accept(s *sockdiag.Socket) {
 	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		f.Counts.Abandoned++
+	} else if s.State == sockdiag.CloseWait && !unanswered(s) {
+		f.Counts.ClosedIdle++
 	}
 }
 

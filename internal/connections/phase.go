@@ -82,7 +82,7 @@ func attend(c *model.Connections, lingering int, connector *model.Connector) {
 		if connector.PoolThreads == nil {
 			return
 		}
-		served := c.Phases[model.ClientClosed] - c.Abandoned
+		served := c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle
 		free = *connector.PoolThreads - c.Phases[model.InService] - c.Phases[model.Sending] - served
 	}
 	n := max(0, min(lingering, free))

@@ -25,7 +25,33 @@ func Infer(before, now *model.Listener) *model.Connector {
 		uncertain.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", held)
 		out.MaxConnections = &uncertain
 	}
+	if n, ok := latchInForce(before, now); ok {
+		out.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor stands at the limit while %d connections are held", n))
+	}
 	return &out
+}
+
+// latchInForce is the number of connections at which the acceptor was found to
+// stand at the limit (LimitLatch.countUpOrAwait), where fewer than are configured,
+// and the same number in both readings, are held: code, or somebody with JMX, has
+// set another limit.
+func latchInForce(before, now *model.Listener) (int, bool) {
+	if before == nil || before.Connections == nil || now.Losses == nil || connectionLimit(now) == limitNone {
+		return 0, false
+	}
+	if partial(before) || partial(now) || !queueWaits(before) || !queueWaits(now) || now.Connections.Reset != nil && *now.Connections.Reset > 0 {
+		return 0, false
+	}
+	n := now.Connections.Accepted
+	if n == 0 || n != before.Connections.Accepted || connectionLimit(now) == limitKnown && n >= now.Connector.MaxConnections.Value {
+		return 0, false
+	}
+	for _, d := range now.Losses.By {
+		if d.Cause == model.CauseMaxConnections && d.Evidence == model.EvidenceAcceptor {
+			return n, true
+		}
+	}
+	return 0, false
 }
 
 // poolInForce is the size of a pool that is below the configured one although

@@ -25,6 +25,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.peakFinding(add)
 	j.connectionFindings(add)
 	j.peerFinding(v, add)
+	j.standingQueue(v, add)
 	j.notObservable(add)
 	j.processFindings(v, add)
 	j.notes(add)

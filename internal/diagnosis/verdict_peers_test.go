@@ -36,3 +36,22 @@ func TestOnePeer(t *testing.T) {
 	require.Empty(t, said(tomcat(20, 500, 10).idle(50).do(from(50))), "room for ten times as many")
 	require.Empty(t, said(tomcat(20, 2, 10).idle(2).queue(4, time.Second).do(from(2))), "two clients")
 }
+
+// Whoever waits in the accept queue is not passed over because no limit is known.
+func TestSomebodyWaitsAtLimitsUnknown(t *testing.T) {
+	l := tomcat(7, 6, 15).inService(6).queue(11, 5*time.Second)
+	l.Connector.MaxConnections, l.Connector.MaxThreads = nil, nil
+	v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, DefaultThresholds())
+	require.Contains(t, v.Summary, "11 connections wait in the accept queue (capacity 16), and why cannot be told while maxConnections is not known")
+}
+
+// A probe that connected and closed has no thread.
+func TestNeverMoreThreadsThanThereAre(t *testing.T) {
+	l := tomcat(6, 60, 100).pool(6).inService(6).with(model.ClientClosed, 1)
+	_, known := l.BusyThreads()
+	require.Equal(t, model.BusyBeyondThreads, known)
+	l.Connections.ClosedIdle = 1
+	busy, known := l.BusyThreads()
+	require.Equal(t, model.BusyIsKnown, known)
+	require.Equal(t, 6, busy)
+}

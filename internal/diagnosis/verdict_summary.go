@@ -140,6 +140,11 @@ func (j *judge) summaryOK() string {
 		s = "No packet was dropped, but " + j.abandonedPhrase()
 	case j.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
+	case j.both(j.queueStands):
+		s = "Nothing is lost; " + j.queuePhrase()
+		if connectionLimit(j.Now) == limitUnknown {
+			s += ", and why cannot be told while maxConnections is not known"
+		}
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
 	case waitingRequests(j.Now) > 0:
@@ -151,6 +156,8 @@ func (j *judge) summaryOK() string {
 		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
 	case phase(j.Now, model.Unclassified) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
+	case !isTomcat(j.Now) && phase(j.Now, model.InService) > 0:
+		s = "Nothing is lost; whether requests wait inside " + serverName(j.Now) + " cannot be told, its limits are not known"
 	}
 	sep := ": "
 	add := func(text string) { s += sep + text; sep = ", " }

@@ -46,5 +46,17 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 	case n.Phases[Streaming] > 0:
 		return 0, BusyStreaming
 	}
-	return n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned), BusyIsKnown
+	busy := n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned-n.ClosedIdle)
+	if l.Connector.fewerThan(busy) {
+		return 0, BusyBeyondThreads
+	}
+	return busy, BusyIsKnown
+}
+
+// fewerThan: neither the pool has, nor may it have, that many threads.
+func (c *Connector) fewerThan(busy int) bool {
+	if c == nil || c.PoolThreads == nil || c.VirtualThreads != nil && c.VirtualThreads.Value {
+		return false
+	}
+	return busy > *c.PoolThreads && c.MaxThreads != nil && busy > c.MaxThreads.Value
 }

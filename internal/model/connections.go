@@ -40,6 +40,9 @@ type Connections struct {
 	Reset *int
 	// Abandoned of the ClientClosed had request bytes that nobody has read.
 	Abandoned int
+	// ClosedIdle of the ClientClosed had nothing in hand: a keep-alive connection
+	// that was idle, or a probe that asked nothing.
+	ClosedIdle int
 	// Silent of the Idle have sent nothing since they were connected
 	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
 	// keepAliveTimeout those that have had a response.

@@ -1,0 +1,49 @@
+package diagnosis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// 8,192 are configured, code says 17: the acceptor shows it.
+func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
+	seen := func(n int) *model.Listener {
+		l := tomcat(200, 8192, 9).pool(7).inService(7).waiting(n-7).queue(10, time.Second).lost(maxConns, syn, 40)
+		l.Losses.By[0].Evidence = model.EvidenceAcceptor
+		return l.Listener
+	}
+	now := seen(17)
+	c := Infer(seen(17), now)
+	require.Equal(t, 17, c.MaxConnections.Value)
+	require.Equal(t, model.SourceInferred, c.MaxConnections.Kind)
+	require.Contains(t, c.MaxConnections.Note, "configured is 8192")
+	require.Equal(t, 8192, now.Connector.MaxConnections.Value, "what was handed on is not changed")
+
+	require.Equal(t, 8192, Infer(seen(16), now).MaxConnections.Value, "it still accepts")
+	require.Equal(t, 8192, Infer(nil, now).MaxConnections.Value)
+	other := seen(17)
+	other.Losses.By[0].Evidence = model.EvidencePhases
+	require.Equal(t, 8192, Infer(seen(17), other).MaxConnections.Value, "nobody has seen the acceptor")
+	reset := seen(17)
+	reset.Connections.Reset = new(3)
+	require.Equal(t, 8192, Infer(seen(17), reset).MaxConnections.Value, "slots of clients that reset")
+}
+
+// A queue that stands in front of a server with room is said to, whatever its
+// length.
+func TestAQueueThatStandsIsSaid(t *testing.T) {
+	l := tomcat(200, 8192, 100).pool(15).inService(15).queue(45, 5*time.Second)
+	l.Connections.Reset = new(0)
+	v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, DefaultThresholds())
+	require.Equal(t, model.StatusOK, v.Status)
+	require.Contains(t, v.Summary, "45 connections wait in the accept queue")
+	codes := []string{}
+	for _, f := range v.Findings {
+		codes = append(codes, f.Code)
+	}
+	require.Contains(t, codes, "queue_stands")
+}
