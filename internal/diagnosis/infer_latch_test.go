@@ -20,7 +20,7 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 	c := Infer(seen(17), now)
 	require.Equal(t, 17, c.MaxConnections.Value)
 	require.Equal(t, model.SourceInferred, c.MaxConnections.Kind)
-	require.Contains(t, c.MaxConnections.Note, "configured is 8192")
+	require.Contains(t, c.MaxConnections.Note, "configured is 8,192")
 	require.Equal(t, 8192, now.Connector.MaxConnections.Value, "what was handed on is not changed")
 
 	require.Equal(t, 8192, Infer(seen(16), now).MaxConnections.Value, "it still accepts")
