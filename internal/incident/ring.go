@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"strconv"
 	"sync"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -108,4 +109,13 @@ func (h *History) Points(key Key) []Point {
 		return nil
 	}
 	return append(append(make([]Point, 0, len(r.points)), r.points[r.next:]...), r.points[:r.next]...)
+}
+
+// AddressOf names a listener for people: an expected port on which nothing
+// listens has no address.
+func AddressOf(l *model.Listener) string {
+	if !l.Listening() {
+		return "port " + strconv.Itoa(int(l.Port))
+	}
+	return l.ID.String()
 }

@@ -48,7 +48,7 @@ type Listener struct {
 
 	Limits  []Limit // how full each stage is, from the client inwards
 	Losses  *Losses // in the interval; nil when there was only one look
-	Totals  Totals  // since the agent started
+	Totals  Totals  `json:"-"` // since the agent started
 	Verdict Verdict
 	Basis   *Basis // of the verdict; nil where nobody keeps it
 }

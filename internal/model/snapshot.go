@@ -111,6 +111,7 @@ type Self struct {
 	ScanInterval  time.Duration // as stretched to stay under 2 % of a core
 	SourceUp      map[string]bool
 	Config        *ConfigReload // nil without a configuration file
+	Incidents     *Incidents    // nil where none are recorded
 }
 
 // ConfigReload is how the agent stands with its configuration file.
@@ -120,3 +121,11 @@ type ConfigReload struct {
 }
 
 func portString(p uint16) string { return strconv.Itoa(int(p)) }
+
+// Incidents is how the recording of incidents stands.
+type Incidents struct {
+	Total       uint64 // begun since the agent started
+	Open        int    // being recorded
+	LostFrames  uint64 // that found no room on their way to the disk, or on it
+	WriteErrors uint64
+}

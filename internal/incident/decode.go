@@ -1,0 +1,185 @@
+package incident
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// What is read of a recording is bounded: anybody may have written it.
+const (
+	maxLine   = 1 << 20
+	maxFrames = 50_000
+)
+
+// ErrForeign says that something is no recording.
+var ErrForeign = errors.New("not a recording of tcpdiag")
+
+// Reader reads a recording, as far as it is whole.
+type Reader struct {
+	Header Header
+	End    *End // nil before it was read, and where the recording has none
+
+	// Damaged are records that could not be read, and those that depended on them.
+	Damaged int
+	// Torn: the last record was not written to its end.
+	Torn bool
+
+	// Points are seconds behind the last frame that was read, Until their time.
+	Points []Point
+	Until  time.Time
+
+	lines    *bufio.Reader
+	document any // the frame before; nil where the next must be whole
+	verdict  model.Verdict
+	frames   int
+}
+
+func newLines(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 64<<10) }
+
+// NewReader reads the first record.
+func NewReader(r io.Reader) (*Reader, error) {
+	out := &Reader{lines: newLines(r)}
+	l, err := out.line()
+	if err != nil || l.Begin == nil {
+		return nil, ErrForeign
+	}
+	if l.Begin.Schema != Schema {
+		return nil, fmt.Errorf("%w: it is of schema %.40q, this program reads %s", ErrForeign, l.Begin.Schema, Schema)
+	}
+	out.Header = *l.Begin
+	return out, nil
+}
+
+var (
+	errDamaged = errors.New("damaged record")
+	errTorn    = errors.New("torn record")
+)
+
+// Next is the next frame; io.EOF behind the last.
+func (r *Reader) Next() (*Frame, error) {
+	for r.frames < maxFrames {
+		l, err := r.line()
+		switch {
+		case errors.Is(err, errTorn):
+			r.Torn = true
+			return nil, io.EOF
+		case errors.Is(err, errDamaged):
+			r.damaged()
+			continue
+		case err != nil:
+			return nil, err
+		case l.End != nil:
+			r.End = l.End
+			continue
+		case l.Tick != nil && l.Tick.check() == nil && len(r.Points) < maxFrames:
+			r.Points, r.Until = append(r.Points, l.Tick.Points...), l.Tick.At
+			continue
+		}
+		if f := r.frame(l); f != nil {
+			r.frames++
+			f.Points = append(r.Points, f.Points...)
+			r.Points = nil
+			return f, nil
+		}
+		r.damaged()
+	}
+	return nil, fmt.Errorf("incident: more than %d frames", maxFrames)
+}
+
+func (r *Reader) damaged() {
+	r.Damaged++
+	r.document = nil
+}
+
+// frame is nil where the record makes none.
+func (r *Reader) frame(l *line) *Frame {
+	patch, whole := l.Key, true
+	if patch == nil {
+		patch, whole = l.Next, false
+	}
+	if patch == nil || !whole && r.document == nil {
+		return nil
+	}
+	change, err := decode(patch)
+	if err != nil {
+		return nil
+	}
+	if whole {
+		r.document = nil
+	}
+	r.document = merge(r.document, change)
+	body, err := json.Marshal(r.document)
+	if err != nil || len(body) > maxLine {
+		return nil
+	}
+	f := new(Frame)
+	if json.Unmarshal(body, f) != nil || f.check() != nil {
+		return nil
+	}
+	if b := f.Listener.Basis; f.SameShown && b != nil && b.Shown != nil {
+		b.Shown.Verdict, f.SameShown = r.verdict, false
+	}
+	r.verdict = f.Listener.Verdict
+	return f
+}
+
+// decode keeps numbers as they are written.
+func decode(b []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+// line reads a record and compares its sum.
+func (r *Reader) line() (*line, error) {
+	raw, err := r.raw()
+	if err != nil {
+		return nil, err
+	}
+	sum, body, found := bytes.Cut(raw, []byte(" "))
+	want, err := strconv.ParseUint(string(sum), 16, 32)
+	if !found || err != nil || uint32(want) != checksum(body) {
+		return nil, errDamaged
+	}
+	l := new(line)
+	if err := json.Unmarshal(body, l); err != nil {
+		return nil, errDamaged
+	}
+	return l, nil
+}
+
+// raw is a line without its end. One that is too long is passed over.
+func (r *Reader) raw() ([]byte, error) {
+	var out []byte
+	for long := false; ; {
+		part, err := r.lines.ReadSlice('\n')
+		if long = long || len(out)+len(part) > maxLine; !long {
+			out = append(out, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(out) == 0 && !long:
+			return nil, io.EOF
+		case errors.Is(err, io.EOF):
+			return nil, errTorn
+		case err != nil:
+			return nil, fmt.Errorf("incident: %w", err)
+		case long:
+			return nil, errDamaged
+		case len(out) == 1: // nothing
+			out = nil
+			continue
+		}
+		return bytes.TrimSuffix(out, []byte("\n")), nil
+	}
+}

@@ -1,0 +1,200 @@
+package incident
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// folder is the directory of the recordings. Whatever else is in it is left
+// alone. What is opened stays within it, whoever can write to it.
+type folder struct {
+	root *os.Root
+	lock *os.File // held as long as the agent writes here
+}
+
+// openFolder makes the directory where it is not there, and takes it: of two
+// agents one writes. A directory that anybody may write to is refused.
+func openFolder(path string) (*folder, error) {
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{root: root}
+	if err := f.take(path); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *folder) take(path string) error {
+	info, err := f.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return fmt.Errorf("%s: everybody may write to it; use a directory of the agent's own", path)
+	}
+	f.lock, err = f.root.OpenFile(".lock", os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	err = syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%s: another agent writes to it", path)
+	}
+	return nil // a file system without locks is used without
+}
+
+func (f *folder) close() {
+	if f.lock != nil {
+		_ = f.lock.Close()
+	}
+	_ = f.root.Close()
+}
+
+// create makes the file of a recording.
+func (f *folder) create(id string) (*os.File, error) {
+	return f.root.OpenFile(nameOf(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+}
+
+// open opens a recording to read: a regular file, not what was put in its place.
+func (f *folder) open(id string) (*os.File, error) {
+	file, err := f.root.OpenFile(nameOf(id), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = file.Close()
+		return nil, fmt.Errorf("%s: not a file", nameOf(id))
+	}
+	return file, nil
+}
+
+func (f *folder) remove(id string) error {
+	err := f.root.Remove(nameOf(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// ids lists the recordings, the oldest first.
+func (f *folder) ids() ([]string, error) {
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	files, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, file := range files {
+		id, ours := strings.CutSuffix(file.Name(), ".tcpdiag")
+		if _, ok := numberOf(id); ours && ok && file.Type().IsRegular() {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		x, _ := numberOf(a)
+		y, _ := numberOf(b)
+		return x - y
+	})
+	return out, nil
+}
+
+// recover reads what a recording holds, in brief. To one that its agent could not
+// end it appends the end.
+func (f *folder) recover(id string) (*entry, error) {
+	number, _ := numberOf(id)
+	file, err := f.open(id)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{number: number, size: info.Size()}
+	if end := lastRecord(file, info.Size()); end != nil {
+		e.Summary = end.Summary
+		e.Summary.ID = id
+		return e, nil
+	}
+	if e.Summary, err = summarize(io.LimitReader(file, 2*maxRecording)); err != nil {
+		// Nobody can read it, but it takes up room: it goes with the oldest.
+		e.Summary = Summary{Began: info.ModTime(), LastSeen: info.ModTime(), Text: err.Error()}
+	} else {
+		f.finish(id, &e.Summary)
+	}
+	e.Summary.ID = id
+	return e, nil
+}
+
+// finish appends the end; where it cannot be written, nothing is lost.
+func (f *folder) finish(id string, s *Summary) {
+	s.Ended, s.Reason = s.LastSeen, EndInterrupted
+	file, err := f.root.OpenFile(nameOf(id), os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	text, err := line{End: &End{At: s.LastSeen, Reason: EndInterrupted, Summary: *s}}.encode()
+	if err == nil {
+		_, _ = file.Write(append([]byte("\n"), text...)) // behind what was torn off
+	}
+}
+
+// lastRecord is the end of a recording that has one.
+func lastRecord(file io.ReaderAt, size int64) *End {
+	const most = 64 << 10
+	tail := make([]byte, min(size, most))
+	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return nil
+	}
+	text := strings.TrimSuffix(string(tail), "\n")
+	r := &Reader{lines: newLines(strings.NewReader(text[strings.LastIndexByte(text, '\n')+1:] + "\n"))}
+	l, err := r.line()
+	if err != nil {
+		return nil
+	}
+	return l.End
+}
+
+// summarize reads a whole recording.
+func summarize(in io.Reader) (Summary, error) {
+	r, err := NewReader(in)
+	if err != nil {
+		return Summary{}, err
+	}
+	s := r.Header.summary()
+	for {
+		f, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			if len(r.Points) > 0 {
+				s.seconds(r.Until, r.Points)
+			}
+			return s, nil
+		}
+		if err != nil {
+			return s, err
+		}
+		s.See(f)
+	}
+}
+
+func (h *Header) summary() Summary {
+	return Summary{ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Began: h.Began, LastSeen: h.Began}
+}

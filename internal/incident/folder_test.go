@@ -1,0 +1,162 @@
+package incident
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func mustJSON(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return b
+}
+
+func testContext(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithCancel(t.Context())
+}
+
+func namesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var out []string
+	for _, f := range files {
+		out = append(out, f.Name())
+	}
+	return out
+}
+
+func TestTenThousandOldFiles(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 10_000 {
+		name := fmt.Sprintf("%06d-20250102T030405Z-8080.tcpdiag", i+1)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("nothing\n"), 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
+	d, tracker := newDirect(t, dir, someLimits())
+	v := newLife(1)
+	for range 5 {
+		tracker.record(v.next(connectionsFull), d)
+	}
+	require.Zero(t, d.failures.Load())
+	names := namesIn(t, dir)
+	require.Contains(t, names, "notes.txt", "what is not ours is left alone")
+	require.Len(t, names, 200+2) // and the lock
+	require.Equal(t, "010001", d.shelf.list()[0].ID[:6])
+}
+
+func TestReadOnlyDirectoryIsMemory(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(parent, nil, 0o600))
+	d, tracker := newDirect(t, filepath.Join(parent, "incidents"), someLimits()) // also for root no directory
+	require.Equal(t, uint64(1), d.failures.Load())
+	v := newLife(1)
+	for range 5 {
+		tracker.record(v.next(connectionsFull), d)
+	}
+	in, err := d.open(d.shelf.list()[0].ID)
+	require.NoError(t, err)
+	_, frames := readAll(t, in)
+	require.Len(t, frames, len(d.frames))
+}
+
+func TestDirectoryThatEverybodyWritesToIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // that is the test
+	_, err := openFolder(dir)
+	require.ErrorContains(t, err, "everybody may write to it")
+}
+
+func TestOneAgentWrites(t *testing.T) {
+	dir := t.TempDir()
+	first, err := openFolder(dir)
+	require.NoError(t, err)
+	_, err = openFolder(dir)
+	require.ErrorContains(t, err, "another agent writes to it")
+	first.close()
+	second, err := openFolder(dir)
+	require.NoError(t, err)
+	second.close()
+}
+
+// What is put into the place of a recording is not followed and not waited for.
+func TestPlantedFiles(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	link, pipe := "000001-20250102T030405Z-8080", "000002-20250102T030405Z-8080"
+	require.NoError(t, os.Symlink(secret, filepath.Join(dir, nameOf(link))))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, nameOf(pipe)), 0o600))
+	f, err := openFolder(dir)
+	require.NoError(t, err)
+	defer f.close()
+	for _, id := range []string{link, pipe, "../secret"} {
+		_, err := f.open(id)
+		require.Error(t, err, id)
+	}
+	ids, err := f.ids()
+	require.NoError(t, err)
+	require.Empty(t, ids)
+}
+
+func TestFilesAreNotForEverybody(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "incidents")
+	d, tracker := newDirect(t, dir, someLimits())
+	v := newLife(1)
+	tracker.record(v.next(calm), d)
+	tracker.record(v.next(closed), d)
+	info, err := os.Stat(filepath.Join(dir, nameOf(d.shelf.list()[0].ID)))
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o137)
+	info, err = os.Stat(dir)
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o027)
+}
+
+func TestOldAndLargeOnesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		name string
+		l    Limits
+		want int
+	}{
+		{"files", Limits{Files: 2, Bytes: 1 << 30, Age: time.Hour}, 2},
+		{"bytes", Limits{Files: 99, Bytes: 1, Age: time.Hour}, 0},
+		{"age", Limits{Files: 99, Bytes: 1 << 30, Age: time.Nanosecond}, 0},
+		{"none", Limits{Files: 99, Bytes: 1 << 30, Age: time.Hour}, 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := filepath.Join(dir, test.name)
+			d, tracker := newDirect(t, dir, test.l)
+			v := newLife(1)
+			for range 4 {
+				for range 3 {
+					tracker.record(v.next(connectionsFull), d)
+				}
+				tracker.stop(v.now, d)
+			}
+			v.now = v.now.Add(time.Second)
+			d.options.Now = func() time.Time { return v.now }
+			d.prune()
+			kept := 0
+			for _, name := range namesIn(t, dir) {
+				if strings.HasSuffix(name, ".tcpdiag") {
+					kept++
+				}
+			}
+			require.Equal(t, test.want, kept)
+			require.Len(t, d.shelf.list(), test.want)
+		})
+	}
+}

@@ -1,0 +1,56 @@
+package incident
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// grounded is a listener whose times can be written down: on the wall clock of
+// one moment, and as far apart as they were on the monotonic clock, which a
+// verdict was judged by. A clock that is set does not change what is judged again.
+func grounded(at time.Time, l *model.Listener) model.Listener {
+	out := *l
+	g := ground(at)
+	g.listener(&out)
+	if out.Basis == nil {
+		return out
+	}
+	basis := *out.Basis
+	if basis.Before != nil {
+		before := *basis.Before
+		g.listener(&before)
+		basis.Before = &before
+	}
+	if basis.Shown != nil {
+		shown := *basis.Shown
+		shown.Last, shown.Better, shown.Other = g.time(shown.Last), g.time(shown.Better), g.time(shown.Other)
+		basis.Shown = &shown
+	}
+	out.Basis = &basis
+	return out
+}
+
+// ground is the moment that times are set against.
+type ground time.Time
+
+func (g ground) time(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	at := time.Time(g)
+	return at.Round(0).UTC().Add(t.Sub(at))
+}
+
+func (g ground) listener(l *model.Listener) {
+	if l.Connections != nil {
+		c := *l.Connections
+		c.At = g.time(c.At)
+		l.Connections = &c
+	}
+	if l.Process != nil {
+		p := *l.Process
+		p.At = g.time(p.At)
+		l.Process = &p
+	}
+}

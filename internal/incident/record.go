@@ -1,0 +1,171 @@
+package incident
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Schema is what the first line of a recording says it is.
+const Schema = "tcpdiag.recording/v1"
+
+// Header is the first record: whose incident it is.
+type Header struct {
+	Schema  string    `json:"schema"`
+	ID      string    `json:"id"`
+	Version string    `json:"version"` // of the program that recorded
+	Host    string    `json:"host"`
+	Kernel  string    `json:"kernel"`
+	Began   time.Time `json:"began"`
+	Address string    `json:"address"` // of the listener, "port 8080" where none was there
+	Port    uint16    `json:"port"`
+	NetNS   uint64    `json:"netns"`
+}
+
+// Frame is the listener at one moment, with the evidence of its verdict. Field
+// names within Listener are those of the model's types.
+type Frame struct {
+	At       time.Time
+	Listener model.Listener
+	Counted  Counted
+	Points   []Point // whole seconds since the frame before, the first also those before
+	// SameShown: the verdict shown before this one is that of the frame before,
+	// and not written again.
+	SameShown bool
+}
+
+// Tick are the whole seconds since the record before, where no frame is due.
+type Tick struct {
+	At     time.Time `json:"at"`
+	Points []Point   `json:"points"`
+}
+
+// Counted are the listener's totals since the agent started.
+type Counted struct {
+	Dropped           []model.Drops
+	AbandonedRequests uint64
+	QueueResets       uint64
+	Clients           *model.ClientTotals
+}
+
+// End is the last record; one that was killed has not written it.
+type End struct {
+	At      time.Time `json:"at"`
+	Reason  string    `json:"reason"`
+	Summary Summary   `json:"summary"`
+}
+
+// The reasons for which a recording ends.
+const (
+	EndOver        = "over"        // a minute without trouble
+	EndClosed      = "closed"      // the listener was closed for a minute
+	EndStopped     = "stopped"     // the agent was told to end
+	EndInterrupted = "interrupted" // the agent was killed; found at its next start
+)
+
+// Summary is a recording in a line.
+type Summary struct {
+	ID       string       `json:"id"`
+	Address  string       `json:"address"`
+	Port     uint16       `json:"port"`
+	NetNS    uint64       `json:"netns"`
+	Began    time.Time    `json:"began"`
+	Ended    time.Time    `json:"ended,omitzero"` // zero while it goes on
+	Status   model.Status `json:"status"`         // the worst
+	Cause    model.Cause  `json:"cause"`          // of the worst
+	Text     string       `json:"text"`           // of the worst verdict
+	Dropped  uint64       `json:"dropped"`        // packets, never clients
+	Frames   int          `json:"frames"`
+	LastSeen time.Time    `json:"last_seen"`
+	Reason   string       `json:"reason,omitempty"`
+}
+
+// See takes a frame into the summary.
+func (s *Summary) See(f *Frame) {
+	v := &f.Listener.Verdict
+	if s.Frames == 0 || v.Status > s.Status || v.Status == s.Status && s.Cause == model.CauseNone {
+		s.Status, s.Cause, s.Text = v.Status, v.Cause, v.Summary
+	}
+	s.Frames++
+	s.seconds(f.At, f.Points)
+}
+
+// seconds takes points into the summary.
+func (s *Summary) seconds(at time.Time, points []Point) {
+	for _, p := range points {
+		if p.At >= s.Began.Unix()-1 {
+			s.Dropped += uint64(p.Drops)
+		}
+	}
+	s.LastSeen = at
+}
+
+// MarshalJSON makes a point an array: there are sixty of them a minute.
+func (p Point) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, "[%d,%d,%d,%d,%d]", p.At, p.Status, p.Drops, p.Peak, p.Inside), nil
+}
+
+// UnmarshalJSON reads that array.
+func (p *Point) UnmarshalJSON(b []byte) error {
+	var v [5]int64
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	*p = Point{At: v[0], Status: model.Status(v[1]), Drops: uint32(v[2]), Peak: int32(v[3]), Inside: int32(v[4])}
+	return nil
+}
+
+var errImpossible = errors.New("impossible values")
+
+// check refuses what no listener can be, before anybody counts with it.
+func (f *Frame) check() error {
+	for _, l := range []*model.Listener{&f.Listener, before(&f.Listener)} {
+		if l != nil && !possible(l) {
+			return errImpossible
+		}
+	}
+	if b := f.Listener.Basis; b != nil && b.Shown != nil && !known(b.Shown.Verdict.Status) {
+		return errImpossible
+	}
+	return checkPoints(f.Points)
+}
+
+func (t *Tick) check() error { return checkPoints(t.Points) }
+
+func checkPoints(points []Point) error {
+	for _, p := range points {
+		if !known(p.Status) {
+			return errImpossible
+		}
+	}
+	return nil
+}
+
+func before(l *model.Listener) *model.Listener {
+	if l.Basis == nil {
+		return nil
+	}
+	return l.Basis.Before
+}
+
+func known(s model.Status) bool { return s >= 0 && s < model.NumStatuses }
+
+func possible(l *model.Listener) bool {
+	if !known(l.Verdict.Status) {
+		return false
+	}
+	if q := l.AcceptQueue; q != nil && (q.Limit < 0 || q.Length < 0) {
+		return false
+	}
+	if c := l.Connections; c != nil {
+		for _, n := range c.Phases {
+			if n < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,154 @@
+package incident
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// pollEvery is how often a new snapshot is looked for.
+	pollEvery = 100 * time.Millisecond
+	// maxQueue is how many records may wait for a disk.
+	maxQueue = 256
+	// patience is how long the end waits for a disk that does not answer.
+	patience = time.Second
+)
+
+// Options of a Recorder.
+type Options struct {
+	Snapshot func() *model.Snapshot // what was published last; nil before the first
+	Dir      string                 // "" keeps the latest in memory
+	Limits   Limits
+	Version  string
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Recorder keeps the history of each listener, and records its incidents. The
+// disk has a goroutine of its own: whoever publishes never waits for it.
+type Recorder struct {
+	options Options
+	history *History
+	tracker tracker
+	writer  *writer
+	jobs    chan job
+	last    *model.Snapshot
+
+	total, lost atomic.Uint64
+	going       atomic.Int64
+}
+
+// job is a record on its way to the disk.
+type job struct {
+	of    *open
+	begin *Header
+	frame *Frame
+	tick  *Tick
+	end   *End
+	after bool // frames before it were lost
+}
+
+// NewRecorder has recorded nothing yet; Run does.
+func NewRecorder(o Options) *Recorder {
+	h := NewHistory()
+	return &Recorder{
+		options: o, history: h, tracker: tracker{history: h},
+		writer: newWriter(o), jobs: make(chan job, maxQueue),
+	}
+}
+
+// History is what was seen of each listener in the last minutes.
+func (r *Recorder) History() *History { return r.history }
+
+// List are the recordings that are kept, the latest first.
+func (r *Recorder) List() []Summary { return r.writer.shelf.list() }
+
+// Open opens a recording to read it, ErrUnknown where there is none.
+func (r *Recorder) Open(id string) (io.ReadCloser, error) { return r.writer.open(id) }
+
+// State is what the metrics tell of the recorder.
+func (r *Recorder) State() model.Incidents {
+	return model.Incidents{
+		Total: r.total.Load(), Open: int(r.going.Load()),
+		LostFrames: r.lost.Load() + r.writer.lost.Load(), WriteErrors: r.writer.failures.Load(),
+	}
+}
+
+// Run records until ctx is done.
+func (r *Recorder) Run(ctx context.Context) error {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		r.writer.run(r.jobs)
+	}()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		r.Observe(r.options.Snapshot())
+		select {
+		case <-tick.C:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	r.tracker.stop(r.options.Now(), r)
+	close(r.jobs)
+	select {
+	case <-written:
+	case <-time.After(patience):
+		r.options.Log.Warn("incidents: a disk that does not answer is not waited for")
+	}
+	return nil
+}
+
+// Observe takes a snapshot, where it is another one than before.
+func (r *Recorder) Observe(s *model.Snapshot) {
+	if s == nil || s == r.last {
+		return
+	}
+	r.last = s
+	r.history.Observe(s)
+	r.tracker.observe(s, r)
+	r.going.Store(int64(len(r.tracker.cases)))
+}
+
+func (r *Recorder) offer(j job) bool {
+	select {
+	case r.jobs <- j:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *Recorder) begin(c *open, h *Header) bool {
+	h.Version = r.options.Version
+	if !r.offer(job{of: c, begin: h}) {
+		return false
+	}
+	r.total.Add(1)
+	return true
+}
+
+func (r *Recorder) frame(c *open, f *Frame) bool {
+	if !r.offer(job{of: c, frame: f, after: c.lost}) {
+		r.lost.Add(1)
+		c.lost = true
+		return true // the next one is due in its turn
+	}
+	c.lost = false
+	return true
+}
+
+func (r *Recorder) tick(c *open, t *Tick) bool { return r.offer(job{of: c, tick: t}) }
+
+func (r *Recorder) end(c *open, e *End) bool { return r.offer(job{of: c, end: e}) }
+
+var errNoFolder = errors.New("no directory")

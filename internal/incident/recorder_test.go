@@ -1,0 +1,280 @@
+package incident
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// A hundred incidents of random kinds, the agent killed at a random moment, most
+// of them in the midst of a record: every record that was whole is read, and every
+// verdict judged again is the recorded one.
+func TestHundredIncidentsKilledAtAnyMoment(t *testing.T) {
+	worst := make(map[model.Status]int)
+	for seed := range uint64(100) {
+		dir := t.TempDir()
+		d, tracker := newDirect(t, dir, someLimits())
+		v := newLife(seed)
+		for range 3 + v.random.IntN(4) {
+			tracker.record(v.next(calm), d)
+		}
+		require.Empty(t, d.shelf.list(), "nothing is recorded of a calm listener")
+		kind := 1 + trouble(v.random.IntN(int(kinds)-2))
+		for range 5 + v.random.IntN(12) {
+			if v.random.IntN(12) == 0 { // the server is killed, and started again
+				v.pid++
+				tracker.record(v.next(absent), d)
+			}
+			tracker.record(v.next(kind), d)
+			if v.random.IntN(6) == 0 {
+				kind = trouble(v.random.IntN(int(kinds)))
+			}
+		}
+		if len(d.frames) == 0 {
+			continue // trouble that one look shows only
+		}
+		summary := d.shelf.list()[0]
+		worst[summary.Status]++
+		file := filepath.Join(dir, nameOf(summary.ID))
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		lines := bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+		whole := len(d.frames)
+		if last := lines[len(lines)-1]; v.random.IntN(4) > 0 { // as if the write had not been done
+			text = text[:len(text)-1-v.random.IntN(len(last))]
+			whole--
+		}
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		d.close() // what a killed process holds is released
+
+		r, frames := readAll(t, bytes.NewReader(text))
+		require.Nil(t, r.End)
+		require.Zero(t, r.Damaged)
+		require.Len(t, frames, whole, "seed %d", seed)
+		for i, f := range frames {
+			want := *d.frames[i]
+			want.Listener.Totals = model.Totals{}
+			requireSame(t, &want, f)
+			again, same, judged := f.Replay()
+			require.True(t, judged)
+			require.True(t, same, "seed %d, frame %d: %+v\nis not\n%+v", seed, i, again, f.Listener.Verdict)
+		}
+		if whole == 0 {
+			continue
+		}
+		d, _ = newDirect(t, dir, someLimits()) // the next start
+		found := d.shelf.list()
+		require.Len(t, found, 1)
+		require.Equal(t, EndInterrupted, found[0].Reason)
+		require.Equal(t, whole, found[0].Frames)
+		require.Equal(t, frames[whole-1].At, found[0].LastSeen)
+		in, err := d.open(found[0].ID)
+		require.NoError(t, err)
+		story, err := Tell(in)
+		require.NoError(t, err)
+		require.Equal(t, found[0].Status, story.Summary.Status)
+		require.NoError(t, in.Close())
+		d.close()
+	}
+	require.GreaterOrEqual(t, worst[model.StatusLosing], 20)
+	require.GreaterOrEqual(t, worst[model.StatusDown]+worst[model.StatusSaturated], 5)
+}
+
+// requireSame compares as what is written: nil and empty lists are different,
+// times are moments.
+func requireSame(t *testing.T, want, got *Frame) {
+	t.Helper()
+	a, err := line{Key: mustJSON(t, want)}.encode()
+	require.NoError(t, err)
+	b, err := line{Key: mustJSON(t, got)}.encode()
+	require.NoError(t, err)
+	require.Equal(t, string(a), string(b))
+}
+
+func TestIncidentFromTheMinuteBeforeToTheMinuteAfter(t *testing.T) {
+	d, tracker := newDirect(t, t.TempDir(), someLimits())
+	v := newLife(1)
+	v.now = time.Now().Round(0)
+	for range 100 {
+		tracker.record(v.next(calm), d)
+	}
+	began := v.now
+	for range 30 {
+		tracker.record(v.next(connectionsFull), d)
+	}
+	for range 90 {
+		tracker.record(v.next(calm), d)
+	}
+	require.Empty(t, tracker.cases)
+	s := d.shelf.list()[0]
+	require.Equal(t, EndOver, s.Reason)
+	require.Equal(t, model.StatusLosing, s.Status)
+	require.Equal(t, model.CauseMaxConnections, s.Cause)
+	require.Equal(t, v.total, s.Dropped)
+	in, err := d.open(s.ID)
+	require.NoError(t, err)
+	story, err := Tell(in)
+	require.NoError(t, err)
+	require.False(t, story.Torn)
+	require.Equal(t, s, story.Summary)
+	require.Equal(t, v.total, story.Counted.Packets())
+	require.Equal(t, 21, story.Peak)
+	require.InDelta(t, 61, began.Unix()-story.Points[0].At, 2, "the minute before")
+	calmed := story.Events[len(story.Events)-1]
+	require.Equal(t, model.StatusOK, calmed.Status)
+	require.InDelta(t, 60, story.Summary.Ended.Sub(calmed.At).Seconds(), 2, "the minute after")
+	require.Equal(t, model.StatusLosing, story.Worst.Listener.Verdict.Status)
+}
+
+func TestListenerThatIsGoneEndsItsIncident(t *testing.T) {
+	d, tracker := newDirect(t, "", someLimits())
+	v := newLife(1)
+	for range 5 {
+		tracker.record(v.next(connectionsFull), d)
+	}
+	for range 5 { // the expected port takes the listener's place, and is of its incident
+		tracker.record(v.next(closed), d)
+	}
+	require.Len(t, tracker.cases, 1)
+	for range 70 {
+		tracker.record(v.next(absent), d)
+	}
+	require.Empty(t, tracker.cases)
+	list := d.shelf.list()
+	require.Len(t, list, 1)
+	require.Equal(t, EndClosed, list[0].Reason)
+	require.Equal(t, model.StatusDown, list[0].Status)
+}
+
+func TestFramesThatFindNoRoomAreAGap(t *testing.T) {
+	dir := t.TempDir()
+	d, tracker := newDirect(t, dir, someLimits())
+	v := newLife(3)
+	for i := range 20 {
+		d.full = i > 5 && i < 12
+		tracker.record(v.next(connectionsFull), d)
+	}
+	in, err := d.open(d.shelf.list()[0].ID)
+	require.NoError(t, err)
+	r, frames := readAll(t, in)
+	require.Zero(t, r.Damaged)
+	require.Len(t, frames, len(d.frames))
+	for _, f := range frames {
+		_, same, _ := f.Replay()
+		require.True(t, same)
+	}
+}
+
+// The clock goes back by an hour: the incident goes on, is recorded, and is not
+// the first to be removed.
+func TestClockSetBackInAnIncident(t *testing.T) {
+	dir := t.TempDir()
+	limits := someLimits()
+	limits.Files = 3
+	d, tracker := newDirect(t, dir, limits)
+	v := newLife(4)
+	v.now = time.Now().Round(0)
+	for i := range 20 {
+		if i == 10 {
+			v.now = v.now.Add(-time.Hour)
+			v.listener = nil
+		}
+		tracker.record(v.next(connectionsFull), d)
+	}
+	require.Len(t, d.frames, 20)
+	for range 5 {
+		for range 80 {
+			tracker.record(v.next(calm), d)
+		}
+		v.now = v.now.Add(-2 * time.Hour)
+		v.listener = nil
+		tracker.record(v.next(connectionsFull), d)
+		tracker.record(v.next(connectionsFull), d)
+	}
+	list := d.shelf.list()
+	require.Len(t, list, 3)
+	for i, s := range list {
+		n, ok := numberOf(s.ID)
+		require.True(t, ok)
+		require.Equal(t, 6-i, n, "the latest are kept, whatever their times")
+	}
+}
+
+func TestLongIncidentIsThinnedAndBounded(t *testing.T) {
+	d, tracker := newDirect(t, t.TempDir(), someLimits())
+	v := newLife(5)
+	for range 2000 {
+		tracker.record(v.next(connectionsFull), d)
+	}
+	require.Less(t, len(d.frames), 120+200)
+	in, err := d.open(d.shelf.list()[0].ID)
+	require.NoError(t, err)
+	story, err := Tell(in)
+	require.NoError(t, err)
+	require.InDelta(t, v.total, story.Counted.Packets(), 50*11, "as of the last frame")
+	require.InDelta(t, v.total, story.Summary.Dropped, 50, "as of the last second")
+	require.Greater(t, len(story.Points), 1950)
+	d.shelf.mu.Lock()
+	size := d.shelf.entries[0].size
+	d.shelf.mu.Unlock()
+	t.Logf("half an hour of losses is %d bytes, a frame %d", size, size/int64(len(d.frames)))
+	require.Less(t, size, int64(maxRecording))
+}
+
+// Every time within a listener must be grounded before it is written.
+func TestEveryTimeIsGrounded(t *testing.T) {
+	var found []string
+	var walk func(path string, typ reflect.Type, depth int)
+	walk = func(path string, typ reflect.Type, depth int) {
+		switch {
+		case depth > 6:
+		case typ == reflect.TypeFor[time.Time]():
+			found = append(found, path)
+		case typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice:
+			walk(path, typ.Elem(), depth+1)
+		case typ.Kind() == reflect.Struct && typ.PkgPath() == reflect.TypeFor[model.Listener]().PkgPath():
+			for f := range typ.Fields() {
+				if f.Name != "Before" && f.Name != "Totals" {
+					walk(path+"."+f.Name, f.Type, depth+1)
+				}
+			}
+		}
+	}
+	walk("", reflect.TypeFor[model.Listener](), 0)
+	require.Equal(t, []string{
+		".Process.At", ".Connections.At", ".Basis.Shown.Last", ".Basis.Shown.Better", ".Basis.Shown.Other",
+	}, found, "another time: grounded must set it against the frame's, too")
+}
+
+func TestRecorderWritesAndEnds(t *testing.T) {
+	v := newLife(6)
+	snap := v.next(connectionsFull)
+	v.next(connectionsFull)
+	r := NewRecorder(Options{Snapshot: func() *model.Snapshot { return snap }, Log: quiet(), Now: time.Now, Version: "1.2.3"})
+	r.Observe(v.next(connectionsFull))
+	require.Equal(t, model.Incidents{Total: 1, Open: 1}, r.State())
+	ctx, stop := testContext(t)
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	require.Eventually(t, func() bool { l := r.List(); return len(l) == 1 && l[0].Frames > 0 }, time.Minute, time.Millisecond)
+	stop()
+	require.NoError(t, <-done)
+	list := r.List()
+	require.Equal(t, EndStopped, list[0].Reason)
+	in, err := r.Open(list[0].ID)
+	require.NoError(t, err)
+	story, err := Tell(in)
+	require.NoError(t, err)
+	require.Equal(t, "1.2.3", story.Header.Version)
+	_, err = r.Open("000002-20260102T030405Z-8080")
+	require.ErrorIs(t, err, ErrUnknown)
+	require.False(t, strings.Contains(list[0].ID, "/"))
+}

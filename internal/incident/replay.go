@@ -1,0 +1,40 @@
+package incident
+
+import (
+	"reflect"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Replay judges a frame again, from the evidence that was recorded. same says
+// that the verdict is the recorded one; judged is false where the frame holds no
+// evidence.
+func (f *Frame) Replay() (v model.Verdict, same, judged bool) {
+	v, judged = diagnosis.Again(f.At, &f.Listener, diagnosis.DefaultThresholds())
+	return v, judged && reflect.DeepEqual(v, f.Listener.Verdict), judged
+}
+
+// Snapshot is the frame as it was published, of the one listener, with a verdict.
+func (f *Frame) Snapshot(h *Header, v model.Verdict) *model.Snapshot {
+	l := f.Listener
+	l.Verdict, l.Totals = v, f.Counted.totals()
+	s := &model.Snapshot{Time: f.At, Host: h.Host, Kernel: h.Kernel, Listeners: []model.Listener{l}}
+	if b := l.Basis; b != nil {
+		s.Interval = b.Interval
+		s.NetNS = []model.NetNS{{ID: h.NetNS, Delta: b.Delta, Sysctl: b.Sysctl}}
+	}
+	return s
+}
+
+// totals are what the screens compare from one frame to the next.
+func (c *Counted) totals() model.Totals {
+	t := model.Totals{
+		Dropped: make(map[model.DropKey]uint64, len(c.Dropped)), AbandonedRequests: c.AbandonedRequests,
+		QueueResets: c.QueueResets, Clients: c.Clients,
+	}
+	for _, d := range c.Dropped {
+		t.Dropped[d.DropKey] = d.Packets
+	}
+	return t
+}

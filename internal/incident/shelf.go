@@ -1,0 +1,155 @@
+package incident
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Limits bound what a directory holds.
+type Limits struct {
+	Files int
+	Bytes int64
+	Age   time.Duration
+}
+
+const (
+	// maxRecording bounds one recording in a directory, maxRemembered one in memory.
+	maxRecording  = 8 << 20
+	maxRemembered = 512 << 10
+	// inMemory is how many recordings are kept where there is no directory.
+	inMemory = 4
+)
+
+// entry is a recording that is kept.
+type entry struct {
+	Summary
+	number int
+	size   int64
+	going  bool          // it is being written
+	memory *bytes.Buffer // nil: in the directory
+}
+
+// shelf is the list of the recordings, the oldest first. Nothing is read or
+// written under its lock.
+type shelf struct {
+	mu      sync.Mutex
+	entries []*entry
+	number  int // of the latest
+}
+
+// names of recordings: a number that only rises, whatever the clock does.
+func nameOf(id string) string { return id + ".tcpdiag" }
+
+func idPattern() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]{6,12})-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`)
+}
+
+// numberOf is the number in an ID, false for what is none.
+func numberOf(id string) (int, bool) {
+	m := idPattern().FindStringSubmatch(id)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(m[1])
+	return n, err == nil
+}
+
+// add gives a recording its ID and its place.
+func (s *shelf) add(h *Header) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number++
+	h.ID = fmt.Sprintf("%06d-%s-%d", s.number, h.Began.UTC().Format("20060102T150405Z"), h.Port)
+	e := &entry{number: s.number, going: true, Summary: h.summary()}
+	s.entries = append(s.entries, e)
+	return e
+}
+
+// update changes an entry for those who list it.
+func (s *shelf) update(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// remove takes an entry off the list.
+func (s *shelf) remove(e *entry) {
+	s.update(func() {
+		s.entries = slices.DeleteFunc(s.entries, func(other *entry) bool { return other == e })
+	})
+}
+
+// found are recordings that were there before.
+func (s *shelf) found(list []*entry) {
+	s.update(func() {
+		s.entries = append(s.entries, list...)
+		slices.SortFunc(s.entries, func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
+		for _, e := range list {
+			s.number = max(s.number, e.number)
+		}
+	})
+}
+
+// list are the recordings, the latest first.
+func (s *shelf) list() []Summary {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]Summary, 0, len(s.entries))
+	for _, e := range slices.Backward(s.entries) {
+		out = append(out, e.Summary)
+	}
+	return out
+}
+
+// of is what is known of a recording; memory is its text where it is kept there.
+func (s *shelf) of(id string) (memory io.Reader, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		if e.ID == id && e.memory != nil {
+			return bytes.NewReader(bytes.Clone(e.memory.Bytes())), true
+		}
+		if e.ID == id {
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// surplus are those that the limits leave no room for, the oldest first: of the
+// directory, or those in memory.
+func (s *shelf) surplus(l Limits, now time.Time) (out []*entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var files, remembered int
+	var size int64
+	for _, e := range slices.Backward(s.entries) {
+		if e.memory != nil {
+			if remembered++; remembered > inMemory && !e.going {
+				out = append(out, e)
+			}
+			continue
+		}
+		files++
+		size += e.size
+		if !e.going && (files > l.Files || size > l.Bytes || now.Sub(e.LastSeen) > l.Age) {
+			out = append(out, e)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// ErrUnknown says that there is no such recording.
+var ErrUnknown = fmt.Errorf("no such incident: %w", fs.ErrNotExist)
+
+var errFull = errors.New("the recording has reached its size")

@@ -1,0 +1,214 @@
+package incident
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// around is how much is recorded before and after.
+	around = time.Minute
+	// A frame holds all the evidence and takes some kilobytes. There is one every
+	// second at first, then every ten, and after an hour every minute, and besides
+	// whenever the status or the cause is another. Every second between them is
+	// written as a point.
+	second    = time.Second
+	long      = 2 * time.Minute
+	longEvery = 10 * time.Second
+	longer    = time.Hour
+	lastEvery = time.Minute
+	// maxOpen bounds how many incidents are recorded at once.
+	maxOpen = 32
+)
+
+// tracker says of which listeners an incident is to be recorded, and when there
+// is something new to record. It knows no clock but the snapshots' own.
+type tracker struct {
+	history *History
+	cases   []*open
+}
+
+// open is an incident that goes on.
+type open struct {
+	key    Key
+	netns  uint64
+	port   uint16
+	began  time.Time
+	last   time.Time // of the latest frame; zero before the first
+	tick   time.Time // of the latest record
+	shown  [2]string // status and cause of it
+	point  int64     // second of the latest point that was recorded
+	calm   time.Time // since when there is no trouble; zero while there is
+	absent bool      // nothing is there
+	lost   bool      // the latest frame found no room in the queue
+}
+
+// recordings takes what a tracker has to record. Each answers whether it was
+// taken: what was not is offered again.
+type recordings interface {
+	begin(*open, *Header) bool
+	frame(*open, *Frame) bool
+	tick(*open, *Tick) bool
+	end(*open, *End) bool
+}
+
+func troubled(l *model.Listener) bool { return l.Verdict.Status >= model.StatusSaturated }
+
+// observe takes a snapshot.
+func (t *tracker) observe(s *model.Snapshot, to recordings) {
+	taken := make(map[*model.Listener]bool)
+	going := t.cases[:0]
+	for _, c := range t.cases {
+		l := t.subject(c, s, taken)
+		if l != nil {
+			taken[l] = true
+		}
+		if !t.step(c, s, l, to) {
+			going = append(going, c)
+		}
+	}
+	t.cases = going
+	for i := range s.Listeners {
+		if l := &s.Listeners[i]; troubled(l) && !taken[l] && len(t.cases) < maxOpen {
+			t.open(s, l, to)
+		}
+	}
+}
+
+// subject is the listener of an incident: at its address, or else what is on its
+// port: nothing, where it is expected, or what was started after it.
+func (t *tracker) subject(c *open, s *model.Snapshot, taken map[*model.Listener]bool) *model.Listener {
+	var other *model.Listener
+	for i := range s.Listeners {
+		l := &s.Listeners[i]
+		switch {
+		case KeyOf(l) == c.key:
+			return l
+		case l.ID.NetNS == c.netns && l.Port == c.port && !taken[l] && !t.has(KeyOf(l)):
+			other = l
+		}
+	}
+	return other
+}
+
+func (t *tracker) has(key Key) bool {
+	for _, c := range t.cases {
+		if c.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
+	c := &open{key: KeyOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
+	h := &Header{
+		Schema: Schema, Host: s.Host, Kernel: s.Kernel, Began: s.Time.Round(0).UTC(),
+		Address: AddressOf(l), Port: l.Port, NetNS: l.ID.NetNS,
+	}
+	if to.begin(c, h) {
+		t.cases = append(t.cases, c)
+		t.step(c, s, l, to)
+	}
+}
+
+// step records what there is, and tells whether the incident has ended.
+func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordings) (ended bool) {
+	if l != nil {
+		c.key = KeyOf(l)
+	}
+	c.absent = l == nil
+	switch now := s.Time; {
+	case l != nil && troubled(l):
+		c.calm = time.Time{}
+	case c.calm.IsZero() || now.Before(c.calm): // a clock that was set back
+		c.calm = now
+	case now.Sub(c.calm) >= around:
+		return to.end(c, &End{At: now.Round(0).UTC(), Reason: c.reason()})
+	}
+	switch {
+	case l == nil:
+	case c.due(s.Time, l):
+		if to.frame(c, t.frame(c, s, l)) {
+			c.last, c.tick, c.shown = s.Time, s.Time, shownBy(l)
+		}
+	case passed(c.tick, s.Time, second):
+		if to.tick(c, &Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time)}) {
+			c.tick = s.Time
+		}
+	}
+	return false
+}
+
+// passed allows for snapshots that are not exactly as far apart.
+func passed(since, now time.Time, every time.Duration) bool {
+	d := now.Sub(since)
+	return d < 0 || d >= every-50*time.Millisecond
+}
+
+func (c *open) reason() string {
+	if c.absent {
+		return EndClosed
+	}
+	return EndOver
+}
+
+func shownBy(l *model.Listener) [2]string {
+	return [2]string{l.Verdict.Status.String(), string(l.Verdict.Cause)}
+}
+
+// due: another status or cause is recorded at once.
+func (c *open) due(now time.Time, l *model.Listener) bool {
+	every := second
+	switch age := now.Sub(c.began); {
+	case age > longer:
+		every = lastEvery
+	case age > long:
+		every = longEvery
+	}
+	return c.last.IsZero() || passed(c.last, now, every) || shownBy(l) != c.shown
+}
+
+func (t *tracker) frame(c *open, s *model.Snapshot, l *model.Listener) *Frame {
+	return &Frame{
+		At: s.Time.Round(0).UTC(), Listener: grounded(s.Time, l), Counted: counted(&l.Totals),
+		Points: t.points(c, s.Time),
+	}
+}
+
+// points are the whole seconds that were not recorded yet.
+func (t *tracker) points(c *open, at time.Time) (out []Point) {
+	from, now := c.point, at.Unix()
+	if from == 0 || from > now {
+		from = c.began.Add(-around).Unix() - 1
+	}
+	for _, p := range t.history.Points(c.key) {
+		if p.At > from && p.At < now {
+			out = append(out, p)
+			c.point = p.At
+		}
+	}
+	return out
+}
+
+func counted(t *model.Totals) Counted {
+	out := Counted{AbandonedRequests: t.AbandonedRequests, QueueResets: t.QueueResets, Clients: t.Clients}
+	for _, cause := range model.DropCauses() {
+		for _, packet := range []model.Packet{model.PacketSYN, model.PacketACK, model.PacketUnknown} {
+			key := model.DropKey{Cause: cause, Packet: packet}
+			if n := t.Dropped[key]; n > 0 {
+				out.Dropped = append(out.Dropped, model.Drops{DropKey: key, Packets: n})
+			}
+		}
+	}
+	return out
+}
+
+// stop ends what goes on.
+func (t *tracker) stop(at time.Time, to recordings) {
+	for _, c := range t.cases {
+		to.end(c, &End{At: at.Round(0).UTC(), Reason: EndStopped})
+	}
+	t.cases = nil
+}

@@ -1,0 +1,291 @@
+package incident
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// writer writes the recordings: to its directory, and what finds no room there to
+// memory. Only its own goroutine touches the disk to write.
+type writer struct {
+	options Options
+	shelf   shelf
+	folder  atomic.Pointer[folder] // nil: none, or not yet
+	going   map[*open]*recording
+	tried   time.Time // when the directory was last opened in vain
+
+	lost, failures atomic.Uint64
+}
+
+// recording is one that is being written.
+type recording struct {
+	*entry
+	encoder encoder
+	file    *os.File // nil: in memory
+	failed  bool     // the latest record could not be written
+}
+
+// retryFolder is after how long a directory that cannot be used is tried again.
+const retryFolder = time.Minute
+
+func newWriter(o Options) *writer {
+	return &writer{options: o, going: make(map[*open]*recording)}
+}
+
+// run writes until there are no more jobs. Without any it looks every minute
+// whether something is too old.
+func (w *writer) run(jobs <-chan job) {
+	w.prepare()
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case j, more := <-jobs:
+			if !more {
+				w.close()
+				return
+			}
+			w.write(j)
+		case <-tick.C:
+			w.prune()
+		}
+	}
+}
+
+// prepare opens the directory and lists what is in it.
+func (w *writer) prepare() {
+	if w.options.Dir == "" || w.folder.Load() != nil || !w.tried.IsZero() && time.Since(w.tried) < retryFolder {
+		return
+	}
+	w.tried = time.Now()
+	f, err := openFolder(w.options.Dir)
+	if err != nil {
+		w.fail("incidents are kept in memory: the directory cannot be used", err)
+		return
+	}
+	if err := w.list(f); err != nil {
+		f.close()
+		w.fail("incidents are kept in memory: the directory cannot be read", err)
+		return
+	}
+	w.folder.Store(f)
+	w.prune()
+}
+
+// list puts what was recorded before on the shelf. Of more than may be kept the
+// oldest are removed unread.
+func (w *writer) list(f *folder) error {
+	ids, err := f.ids()
+	if err != nil {
+		return err
+	}
+	if extra := len(ids) - w.options.Limits.Files; extra > 0 {
+		for _, id := range ids[:extra] {
+			if err := f.remove(id); err != nil {
+				w.fail("an old incident cannot be removed", err)
+				break
+			}
+		}
+		ids = ids[extra:]
+	}
+	var found []*entry
+	for _, id := range ids {
+		e, err := f.recover(id)
+		if err != nil {
+			w.options.Log.Warn("an incident cannot be read", "id", id, "err", err)
+			continue
+		}
+		found = append(found, e)
+	}
+	w.shelf.found(found)
+	return nil
+}
+
+func (w *writer) fail(what string, err error) {
+	w.failures.Add(1)
+	w.options.Log.Warn(what, "err", err)
+}
+
+// prune removes what the limits leave no room for.
+func (w *writer) prune() {
+	for _, e := range w.shelf.surplus(w.options.Limits, w.options.Now()) {
+		if f := w.folder.Load(); e.memory == nil && f != nil {
+			if err := f.remove(e.ID); err != nil {
+				w.fail("an old incident cannot be removed", err)
+				return
+			}
+		}
+		w.shelf.remove(e)
+	}
+}
+
+func (w *writer) write(j job) {
+	switch r := w.going[j.of]; {
+	case j.begin != nil:
+		w.begin(j.of, j.begin)
+	case r == nil:
+	case j.frame != nil:
+		w.frame(r, j)
+	case j.tick != nil:
+		w.tick(r, j.tick)
+	case j.end != nil:
+		w.end(r, j.end)
+		delete(w.going, j.of)
+	}
+}
+
+// begin makes the file; without one the recording is kept in memory.
+func (w *writer) begin(c *open, h *Header) {
+	w.prepare()
+	r := &recording{entry: w.shelf.add(h)}
+	if err := w.create(r); err != nil {
+		if !errors.Is(err, errNoFolder) {
+			w.fail("an incident is kept in memory", err)
+		}
+		w.shelf.update(func() { r.memory = new(bytes.Buffer) })
+	}
+	w.going[c] = r
+	text, err := line{Begin: h}.encode()
+	if err == nil {
+		err = w.append(r, text, r.most())
+	}
+	if err != nil {
+		w.fail("an incident is not recorded", err)
+	}
+	w.options.Log.Info("an incident begins", "id", r.ID, "listener", r.Address)
+	w.prune()
+}
+
+func (w *writer) create(r *recording) (err error) {
+	f := w.folder.Load()
+	if f == nil {
+		return errNoFolder
+	}
+	r.file, err = f.create(r.ID)
+	return err
+}
+
+func (w *writer) frame(r *recording, j job) {
+	if j.after || r.failed {
+		r.encoder.gap()
+	}
+	text, err := r.encoder.frame(j.frame)
+	if err == nil {
+		err = w.append(r, text, r.most()*3/4)
+	}
+	if err != nil {
+		w.lost.Add(1)
+		w.failed(r, err)
+		return
+	}
+	r.failed = false
+	w.shelf.update(func() { r.See(j.frame) })
+}
+
+// failed says the first of many failures.
+func (w *writer) failed(r *recording, err error) {
+	if !r.failed && !errors.Is(err, errFull) {
+		w.fail("an incident has a gap", err)
+	}
+	r.failed = true
+}
+
+// tick adds seconds. They have room when there is none for frames any more.
+func (w *writer) tick(r *recording, t *Tick) {
+	text, err := line{Tick: t}.encode()
+	if err == nil {
+		err = w.append(r, text, r.most())
+	}
+	if err != nil {
+		w.failed(r, err)
+		return
+	}
+	w.shelf.update(func() { r.seconds(t.At, t.Points) })
+}
+
+// most is how many bytes a recording may take.
+func (r *recording) most() int64 {
+	if r.file != nil {
+		return maxRecording
+	}
+	return maxRemembered
+}
+
+// append writes a record whole or not at all.
+func (w *writer) append(r *recording, text []byte, most int64) error {
+	if r.size+int64(len(text)) > most {
+		return errFull
+	}
+	if r.file == nil {
+		w.shelf.update(func() { r.memory.Write(text) })
+	} else if err := w.toFile(r, text); err != nil {
+		return err
+	}
+	w.shelf.update(func() { r.size += int64(len(text)) })
+	return nil
+}
+
+func (w *writer) toFile(r *recording, text []byte) error {
+	if _, err := r.file.WriteAt(text, r.size); err != nil {
+		_ = r.file.Truncate(r.size) // a record that was begun is none
+		return fmt.Errorf("%s: %w", nameOf(r.ID), err)
+	}
+	return nil
+}
+
+func (w *writer) end(r *recording, e *End) {
+	w.shelf.update(func() { r.Ended, r.Reason = e.At, e.Reason })
+	e.Summary = r.Summary
+	text, err := line{End: e}.encode()
+	if err == nil && r.file != nil {
+		err = w.toFile(r, text) // also where there is no room for more frames
+	} else if err == nil {
+		w.shelf.update(func() { r.memory.Write(text) })
+	}
+	if err != nil {
+		w.fail("the end of an incident is not recorded", err)
+	}
+	if r.file != nil {
+		_ = r.file.Sync()
+		_ = r.file.Close()
+	}
+	w.shelf.update(func() { r.going = false; r.size += int64(len(text)) })
+	w.options.Log.Info("an incident ended", "id", r.ID, "listener", r.Address, "status", r.Status.String(), "cause", string(r.Cause), slog.Uint64("dropped_packets", r.Dropped))
+	w.prune()
+}
+
+func (w *writer) close() {
+	for _, r := range w.going {
+		if r.file != nil {
+			_ = r.file.Close()
+		}
+	}
+	if f := w.folder.Swap(nil); f != nil {
+		f.close()
+	}
+}
+
+// open opens a recording that is on the shelf.
+func (w *writer) open(id string) (io.ReadCloser, error) {
+	memory, known := w.shelf.of(id)
+	switch f := w.folder.Load(); {
+	case !known:
+		return nil, ErrUnknown
+	case memory != nil:
+		return io.NopCloser(memory), nil
+	case f == nil:
+		return nil, errNoFolder
+	default:
+		file, err := f.open(id)
+		if err != nil {
+			return nil, fmt.Errorf("incident %s: %w", id, err)
+		}
+		return file, nil
+	}
+}
