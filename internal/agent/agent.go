@@ -13,6 +13,7 @@ import (
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
@@ -38,6 +39,10 @@ type Options struct {
 	Hangups   <-chan os.Signal            // SIGHUPs, each of which reloads; may be nil
 	Stopping  <-chan struct{}             // closed when the agent is told to end, see Linger; may be nil
 
+	// Incidents are recorded to a directory, "" for the latest in memory.
+	IncidentDir    string
+	IncidentLimits incident.Limits
+
 	// Healthy says what of the agent itself has stopped; nil: nothing is asked.
 	Healthy func() error
 
@@ -56,11 +61,13 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 	g, ctx := errgroup.WithContext(ctx)
 	reloads := newReloader(o)
 	modules := &moduleWait{log: o.Log}
-	page, err := newPage(s.Snapshot, o)
+	recorder := newRecorder(s.Snapshot, o)
+	page, err := newPage(s.Snapshot, recorder, o)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, page, o))
+	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, recorder, page, o))
+	g.Go(func() error { return recorder.Run(ctx) })
 	g.Go(func() error { return page.Run(ctx) })
 	g.Go(func() error { return sample(ctx, modules, s) })
 	g.Go(func() error { return reloads.run(ctx, o.Hangups) })
@@ -98,8 +105,8 @@ func sample(ctx context.Context, modules *moduleWait, s Sampler) error {
 // charts.
 const pageInterval = time.Second
 
-func newPage(snapshot func() *model.Snapshot, o Options) (*web.Server, error) {
-	return web.New(web.Options{Snapshot: snapshot, Now: o.Now, Interval: pageInterval, Version: version.Version})
+func newPage(snapshot func() *model.Snapshot, r *incident.Recorder, o Options) (*web.Server, error) {
+	return web.New(web.Options{Snapshot: snapshot, History: r.History(), Incidents: r, Now: o.Now, Interval: pageInterval, Version: version.Version})
 }
 
 // shutdown lets running scrapes finish, and then ends them.

@@ -59,11 +59,12 @@ func options(now time.Time) Options {
 }
 
 func serving(s *stage, o Options) http.Handler {
-	page, err := newPage(s.Snapshot, o)
+	recorder := newRecorder(s.Snapshot, o)
+	page, err := newPage(s.Snapshot, recorder, o)
 	if err != nil {
 		panic(err)
 	}
-	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), page, o)
+	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, o)
 }
 
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/common/version"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 	"github.com/tcpdiag/tcpdiag/internal/render"
@@ -16,14 +17,19 @@ import (
 // handler answers every request from the published snapshot: none of them asks
 // the kernel or waits for a scan, but for a reload. unready says why there is no
 // snapshot.
-func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, page *web.Server, o Options) http.Handler {
+func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, recorder *incident.Recorder, page *web.Server, o Options) http.Handler {
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
 	made := newMakers()
-	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(reloads.tell(snapshot), build), o.Log)))
+	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(tellIncidents(recorder, reloads.tell(snapshot)), build), o.Log)))
 	mux.Handle("GET /api/v1/snapshot", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)
 	})))
+	incidents := &incidents{recorder, page, o.Log}
+	mux.Handle("GET /api/v1/incidents", made.serve(http.HandlerFunc(incidents.list)))
+	mux.Handle("GET /api/v1/incidents/{id}", made.serve(http.HandlerFunc(incidents.one)))
+	mux.HandleFunc("GET /api/v1/incidents/{id}/recording", incidents.recording)
+	mux.Handle("GET /incidents/{id}", made.serve(http.HandlerFunc(incidents.report)))
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { serveHealthy(w, o.Healthy) })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), unready, o.Stopping) })
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))

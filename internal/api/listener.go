@@ -230,7 +230,7 @@ func newLosses(l *model.Losses) *Losses {
 		WorstCase:         orEmpty(l.WorstCase),
 	}
 	for _, d := range l.By {
-		out.By = append(out.By, Drops{Cause: string(d.Cause), Packet: string(d.Packet), Packets: d.Packets, Evidence: string(d.Evidence), Estimated: d.Estimated})
+		out.By = append(out.By, newDrops(d))
 	}
 	return out
 }

@@ -29,6 +29,7 @@ type agentOptions struct {
 	scanInterval   time.Duration
 	maxListeners   int
 	shutdownDelay  time.Duration
+	incidents      incidentOptions
 	logLevel       string
 	logFormat      string
 }
@@ -47,14 +48,21 @@ Targets, their limits and labels, and intervals can be configured in a file
 overrides the file's key of the same name; --port keeps only the file's settings
 of those ports, --pid none of them. SIGHUP reloads the file, and so does POST
 /-/reload with --web.enable-lifecycle. An invalid file changes nothing, and
-tcpdiag_config_last_reload_successful is then 0.`,
+tcpdiag_config_last_reload_successful is then 0.
+
+When a listener becomes saturated, losing or down the agent records an incident:
+the minute before, what is seen while it lasts with its evidence, and the minute
+after. The page lists them, /api/v1/incidents and tcpdiag report tell what
+happened. With --incident-dir each is a file, written as it happens; otherwise the
+latest are kept in memory.`,
 		Example: `  tcpdiag agent
   tcpdiag agent --port 8080 --port 8443
   tcpdiag agent --all-namespaces                  # one for all containers of a machine, as root
   tcpdiag agent --web.listen-address 127.0.0.1:10889 --sample-interval 1ms
   tcpdiag agent --web.config.file web.yml         # TLS and basic auth
   tcpdiag agent --config tcpdiag.yml              # what to watch, read again on SIGHUP
-  tcpdiag agent --config tcpdiag.yml --check-config`,
+  tcpdiag agent --config tcpdiag.yml --check-config
+  tcpdiag agent --incident-dir /var/lib/tcpdiag   # incidents outlive the agent`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
 			given := cmd.Flags().Changed
@@ -85,6 +93,7 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
 	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "maximum number of listeners to export; the rest is only counted")
 	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
+	o.incidents.register(flags)
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }
@@ -106,6 +115,8 @@ func (o *agentOptions) validate(given func(flag string) bool) error {
 		return usagef("--max-listeners %d: give a number from 1", o.maxListeners)
 	case o.shutdownDelay < 0:
 		return usagef("--shutdown-delay %v: give a time from 0", o.shutdownDelay)
+	case o.incidents.validate() != nil:
+		return o.incidents.validate()
 	case o.logFormat != "text" && o.logFormat != "json":
 		return usagef("--log-format %q: give text or json", o.logFormat)
 	}
@@ -137,6 +148,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	web := o.web
 	web.Log, web.Now, web.Hangups, web.Stopping = log, time.Now, hangups, stopping
 	web.Healthy = s.Healthy
+	web.IncidentDir, web.IncidentLimits = o.incidents.dir, o.incidents.limits()
 	if o.config != "" {
 		web.Reload = func(ctx context.Context) error { return o.reload(ctx, s, given) }
 	}

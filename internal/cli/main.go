@@ -39,12 +39,13 @@ limit is the cause, and what to change. It reads what the kernel already knows
   tcpdiag snapshot --port 8080     one listener, whatever server it is
   tcpdiag watch                    the same every second, with its history
   tcpdiag agent                    sample and export Prometheus metrics on :10889
+  tcpdiag report FILE              what happened in a recorded incident
   tcpdiag demo                     see it work, with nothing else installed`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand())
+	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand())
 	return root
 }

@@ -23,6 +23,7 @@ type Header struct {
 	Address string    `json:"address"` // of the listener, "port 8080" where none was there
 	Port    uint16    `json:"port"`
 	NetNS   uint64    `json:"netns"`
+	Base    Counted   `json:"base"` // what was counted before it began
 }
 
 // Frame is the listener at one moment, with the evidence of its verdict. Field
@@ -46,6 +47,7 @@ type Tick struct {
 // Counted are the listener's totals since the agent started.
 type Counted struct {
 	Dropped           []model.Drops
+	Pending           uint64 // dropped packets whose cause was still being read
 	AbandonedRequests uint64
 	QueueResets       uint64
 	Clients           *model.ClientTotals

@@ -3,6 +3,7 @@ package incident
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -16,11 +17,12 @@ type Story struct {
 	Events  []Event
 	Worst   Frame // at the worst moment
 	Last    Frame
-	Counted Counted // in the incident
-	Peak    int     // of the accept queue
-	Inside  int     // most clients at once; -1: not known
-	Torn    bool    // the last record was not written to its end
-	Damaged int     // records that could not be read
+	Counted Counted  // in the incident
+	Peak    int      // of the accept queue
+	Inside  int      // most clients at once; -1: not known
+	Torn    bool     // the last record was not written to its end
+	Damaged int      // records that could not be read
+	Saw     []string // what clients may have seen, the first first
 }
 
 // Event is a change of status, of cause or of the process.
@@ -32,6 +34,9 @@ type Event struct {
 	PID    int // 0 where it is not known
 }
 
+// maxSaw bounds what clients may have seen.
+const maxSaw = 8
+
 // maxEvents bounds the events of a listener that flaps.
 const maxEvents = 200
 
@@ -42,7 +47,6 @@ func Tell(in io.Reader) (*Story, error) {
 		return nil, err
 	}
 	s := &Story{Header: r.Header, Summary: r.Header.summary(), Inside: -1}
-	var first Frame
 	for {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -52,7 +56,7 @@ func Tell(in io.Reader) (*Story, error) {
 			return nil, err
 		}
 		if s.Summary.Frames == 0 {
-			first, s.Worst = *f, *f
+			s.Worst = *f
 		}
 		s.see(f)
 	}
@@ -67,7 +71,7 @@ func Tell(in io.Reader) (*Story, error) {
 	if s.Summary.Frames == 0 {
 		return nil, errEmpty
 	}
-	s.Counted = since(&first, &s.Last)
+	s.Counted = since(&s.Header.Base, &s.Last.Counted)
 	return s, nil
 }
 
@@ -82,6 +86,13 @@ func (s *Story) see(f *Frame) {
 	s.points(f.Points)
 	if q := f.Listener.AcceptQueue; q != nil {
 		s.Peak = max(s.Peak, q.Length)
+	}
+	if l := f.Listener.Losses; l != nil {
+		for _, saw := range l.WorstCase {
+			if !slices.Contains(s.Saw, saw) && len(s.Saw) < maxSaw {
+				s.Saw = append(s.Saw, saw)
+			}
+		}
 	}
 	s.event(f)
 }
@@ -128,42 +139,29 @@ func (s *Story) event(f *Frame) {
 	s.Events = append(s.Events, e)
 }
 
-// since is what was counted in the incident: in the window of its first frame,
-// and from there to its last.
-func since(first, last *Frame) Counted {
-	sums := make(map[model.DropKey]uint64)
-	var out Counted
-	if l := first.Listener.Losses; l != nil {
-		for _, d := range l.By {
-			sums[d.DropKey] += d.Packets
-		}
-		out.AbandonedRequests, out.QueueResets = l.AbandonedRequests, l.QueueResets
-		if l.Clients != nil {
-			out.Clients = new(l.Clients.ClientTotals)
+// since is what was counted between two moments.
+func since(base, last *Counted) Counted {
+	out := Counted{
+		Pending:           last.Pending,
+		AbandonedRequests: last.AbandonedRequests - min(base.AbandonedRequests, last.AbandonedRequests),
+		QueueResets:       last.QueueResets - min(base.QueueResets, last.QueueResets),
+	}
+	for _, d := range last.Dropped {
+		if d.Packets -= min(d.Packets, base.of(d.DropKey)); d.Packets > 0 {
+			out.Dropped = append(out.Dropped, d)
 		}
 	}
-	for _, d := range last.Counted.Dropped {
-		sums[d.DropKey] += d.Packets - min(d.Packets, droppedAs(first, d.DropKey))
-	}
-	for _, cause := range model.DropCauses() {
-		for _, packet := range []model.Packet{model.PacketSYN, model.PacketACK, model.PacketUnknown} {
-			key := model.DropKey{Cause: cause, Packet: packet}
-			if n := sums[key]; n > 0 {
-				out.Dropped = append(out.Dropped, model.Drops{DropKey: key, Packets: n})
-			}
+	if last.Clients != nil {
+		out.Clients = new(*last.Clients)
+		if base.Clients != nil {
+			*out.Clients = last.Clients.Sub(*base.Clients)
 		}
-	}
-	a, b := &first.Counted, &last.Counted
-	out.AbandonedRequests += b.AbandonedRequests - min(a.AbandonedRequests, b.AbandonedRequests)
-	out.QueueResets += b.QueueResets - min(a.QueueResets, b.QueueResets)
-	if a.Clients != nil && b.Clients != nil && out.Clients != nil {
-		*out.Clients = out.Clients.Add(b.Clients.Sub(*a.Clients))
 	}
 	return out
 }
 
-func droppedAs(f *Frame, key model.DropKey) uint64 {
-	for _, d := range f.Counted.Dropped {
+func (c *Counted) of(key model.DropKey) uint64 {
+	for _, d := range c.Dropped {
 		if d.DropKey == key {
 			return d.Packets
 		}
@@ -176,5 +174,5 @@ func (c *Counted) Packets() (sum uint64) {
 	for _, d := range c.Dropped {
 		sum += d.Packets
 	}
-	return sum
+	return sum + c.Pending
 }

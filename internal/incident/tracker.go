@@ -27,6 +27,7 @@ const (
 type tracker struct {
 	history *History
 	cases   []*open
+	before  map[Key]Counted // as of the latest snapshot
 }
 
 // open is an incident that goes on.
@@ -74,6 +75,16 @@ func (t *tracker) observe(s *model.Snapshot, to recordings) {
 			t.open(s, l, to)
 		}
 	}
+	t.count(s)
+}
+
+// count remembers what was counted before the next snapshot.
+func (t *tracker) count(s *model.Snapshot) {
+	t.before = make(map[Key]Counted, len(s.Listeners))
+	for i := range s.Listeners {
+		l := &s.Listeners[i]
+		t.before[KeyOf(l)] = counted(&l.Totals)
+	}
 }
 
 // subject is the listener of an incident: at its address, or else what is on its
@@ -105,7 +116,7 @@ func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
 	c := &open{key: KeyOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
 	h := &Header{
 		Schema: Schema, Host: s.Host, Kernel: s.Kernel, Began: s.Time.Round(0).UTC(),
-		Address: AddressOf(l), Port: l.Port, NetNS: l.ID.NetNS,
+		Address: AddressOf(l), Port: l.Port, NetNS: l.ID.NetNS, Base: t.before[KeyOf(l)],
 	}
 	if to.begin(c, h) {
 		t.cases = append(t.cases, c)
@@ -193,7 +204,10 @@ func (t *tracker) points(c *open, at time.Time) (out []Point) {
 }
 
 func counted(t *model.Totals) Counted {
-	out := Counted{AbandonedRequests: t.AbandonedRequests, QueueResets: t.QueueResets, Clients: t.Clients}
+	out := Counted{Pending: t.Pending, AbandonedRequests: t.AbandonedRequests, QueueResets: t.QueueResets, Clients: t.Clients}
+	if len(t.Dropped) == 0 {
+		return out
+	}
 	for _, cause := range model.DropCauses() {
 		for _, packet := range []model.Packet{model.PacketSYN, model.PacketACK, model.PacketUnknown} {
 			key := model.DropKey{Cause: cause, Packet: packet}

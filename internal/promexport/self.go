@@ -8,15 +8,19 @@ import (
 )
 
 type selfMetrics struct {
-	sample       *metric
-	scan         *metric
-	scanInterval *metric
-	lastScan     *metric
-	missedTicks  *metric
-	sourceUp     *metric
-	omitted      *metric
-	reloaded     *metric
-	reloadedAt   *metric
+	sample        *metric
+	scan          *metric
+	scanInterval  *metric
+	lastScan      *metric
+	missedTicks   *metric
+	sourceUp      *metric
+	omitted       *metric
+	reloaded      *metric
+	reloadedAt    *metric
+	incidents     *metric
+	incidentsOpen *metric
+	lostFrames    *metric
+	writeErrors   *metric
 }
 
 func newSelfMetrics(c *catalogue) selfMetrics {
@@ -39,6 +43,14 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 			"Whether the latest reading of the configuration file succeeded: 1 yes, 0 no, and the former one is in force; absent without --config."),
 		reloadedAt: c.gauge("tcpdiag_config_last_reload_success_timestamp_seconds",
 			"When the configuration in force was read, in Unix time; absent without --config."),
+		incidents: c.counter("tcpdiag_incidents_total",
+			"Incidents since the agent started: a listener became saturated, losing or down."),
+		incidentsOpen: c.gauge("tcpdiag_incidents_open",
+			"Incidents that are being recorded."),
+		lostFrames: c.counter("tcpdiag_incident_lost_frames_total",
+			"Frames of incidents that could not be recorded: a full or slow disk, or the largest size of a recording."),
+		writeErrors: c.counter("tcpdiag_incident_write_errors_total",
+			"Failures of the directory of --incident-dir; incidents are then kept in memory or have a gap."),
 	}
 }
 
@@ -51,6 +63,12 @@ func (c *Collector) ourselves(e emitter, s *model.Snapshot) {
 	if config := s.Self.Config; config != nil {
 		e.value(m.reloaded, nil, truth(config.Successful))
 		e.value(m.reloadedAt, nil, float64(config.LastSuccess.UnixMilli())/1000)
+	}
+	if i := s.Self.Incidents; i != nil {
+		e.value(m.incidents, nil, float64(i.Total))
+		e.value(m.incidentsOpen, nil, float64(i.Open))
+		e.value(m.lostFrames, nil, float64(i.LostFrames))
+		e.value(m.writeErrors, nil, float64(i.WriteErrors))
 	}
 	if s.Self.ScanInterval > 0 {
 		e.value(m.scanInterval, nil, s.Self.ScanInterval.Seconds())

@@ -21,6 +21,7 @@ type Frames struct {
 
 	selected *place // nil: whichever is worst
 	scroll   int    // lines of the listener that are above the screen
+	caption  string // in place of what the keys do
 }
 
 // still is a moment that the reader holds on to.
@@ -49,6 +50,9 @@ func (f *Frames) Pause() {
 	}
 	f.paused = &still{f.now, f.past.clone()}
 }
+
+// Caption stands in the last line, in place of what the keys do.
+func (f *Frames) Caption(text string) { f.caption = text }
 
 // Select turns to the listener so many places on, in the order of the list.
 func (f *Frames) Select(step int) {
@@ -135,6 +139,9 @@ func (f *Frames) keys(below int) *screen {
 		pause = "space go on"
 	}
 	keys := []string{"q quit", pause}
+	if f.caption != "" {
+		keys = []string{f.caption, "space holds", "←→ moment", "+- speed", "q quit"}
+	}
 	switch {
 	case below > 0:
 		keys = append(keys, "↑↓ scroll ("+phrase.Number(below)+" more)")

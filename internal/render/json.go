@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
@@ -51,3 +52,11 @@ func encode(w io.Writer, document any, indent string) error {
 	}
 	return nil
 }
+
+// IncidentsJSON writes the list of incidents as one JSON document.
+func IncidentsJSON(w io.Writer, list []incident.Summary) error {
+	return encode(w, api.NewIncidents(list), "  ")
+}
+
+// IncidentJSON writes an incident as one JSON document.
+func IncidentJSON(w io.Writer, s *incident.Story) error { return encode(w, api.NewIncident(s), "  ") }

@@ -36,9 +36,9 @@ type stretch struct {
 	Status string
 }
 
-// columns are the largest value of each five seconds, -1 where there is none.
+// columns are the largest value of each width seconds, -1 where there is none.
 // The last ends with the newest point.
-func columns(points []incident.Point, value func(incident.Point) float64) []float64 {
+func columns(points []incident.Point, width int64, value func(incident.Point) float64) []float64 {
 	out := make([]float64, chartColumns)
 	for i := range out {
 		out[i] = -1
@@ -46,16 +46,14 @@ func columns(points []incident.Point, value func(incident.Point) float64) []floa
 	if len(points) == 0 {
 		return out
 	}
-	end := columnNumber(points[len(points)-1])
+	end := points[len(points)-1].At / width
 	for _, p := range points {
-		if i := chartColumns - 1 - int(end-columnNumber(p)); i >= 0 && i < chartColumns {
+		if i := chartColumns - 1 - int(end-p.At/width); i >= 0 && i < chartColumns {
 			out[i] = math.Max(out[i], value(p))
 		}
 	}
 	return out
 }
-
-func columnNumber(p incident.Point) int64 { return p.At / columnOf }
 
 // area is the path below the values; it is interrupted where there are none.
 func area(values []float64, top float64) string {
@@ -93,9 +91,9 @@ func maxOf(values []float64, least float64) float64 {
 }
 
 // strip joins the columns of one status.
-func strip(points []incident.Point) []stretch {
+func strip(points []incident.Point, width int64) []stretch {
 	var out []stretch
-	statuses := columns(points, func(p incident.Point) float64 { return float64(p.Status) })
+	statuses := columns(points, width, func(p incident.Point) float64 { return float64(p.Status) })
 	for i, v := range statuses {
 		if v < 0 {
 			continue

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -15,42 +16,60 @@ func newCharts(l *model.Listener, points []incident.Point) *charts {
 	if len(points) < 2 {
 		return nil
 	}
-	out := &charts{Strip: strip(points), Lines: []chart{dropsChart(points)}}
+	return chartsOver(l, points, columnOf)
+}
+
+// chartsOver draws points, width seconds in a column.
+func chartsOver(l *model.Listener, points []incident.Point, width int64) *charts {
+	p := plot{points, width, phrase.Seconds(time.Duration(chartColumns*width) * time.Second)}
+	out := &charts{Strip: strip(points, width), Lines: []chart{p.drops()}}
 	if l.AcceptQueue != nil {
-		out.Lines = append(out.Lines, queueChart(l, points))
+		out.Lines = append(out.Lines, p.queue(l.AcceptQueue.Capacity()))
 	}
 	if room := l.Capacity(); room != nil {
-		out.Lines = append(out.Lines, insideChart(*room, points))
+		out.Lines = append(out.Lines, p.inside(*room))
 	}
 	return out
 }
 
-func dropsChart(points []incident.Point) chart {
-	values := columns(points, func(p incident.Point) float64 { return float64(p.Drops) })
-	top, now := maxOf(values, 1), points[len(points)-1].Drops
+// plot is what is drawn.
+type plot struct {
+	points []incident.Point
+	width  int64
+	span   string // in words
+}
+
+func (p *plot) values(of func(incident.Point) float64) []float64 {
+	return columns(p.points, p.width, of)
+}
+
+func (p *plot) last() incident.Point { return p.points[len(p.points)-1] }
+
+func (p *plot) drops() chart {
+	values := p.values(func(p incident.Point) float64 { return float64(p.Drops) })
+	top, now := maxOf(values, 1), p.last().Drops
 	return chart{
 		Name: "packets dropped per second", Class: "drops", Now: phrase.Number(int(now)), Path: area(values, top),
-		Text: fmt.Sprintf("Packets dropped per second: now %d, at most %.0f in 15 minutes", now, maxOf(values, 0)),
+		Text: fmt.Sprintf("Packets dropped per second: last %d, at most %.0f in %s", now, maxOf(values, 0), p.span),
 	}
 }
 
-func queueChart(l *model.Listener, points []incident.Point) chart {
-	values := columns(points, func(p incident.Point) float64 { return float64(p.Peak) })
-	room := l.AcceptQueue.Capacity()
-	top, now := maxOf(values, float64(room)), points[len(points)-1].Peak
+func (p *plot) queue(room int) chart {
+	values := p.values(func(p incident.Point) float64 { return float64(p.Peak) })
+	top, now := maxOf(values, float64(room)), p.last().Peak
 	return chart{
 		Name: "accept queue, its peaks", Class: "queue", Now: fmt.Sprintf("%s of %s", phrase.Number(int(now)), phrase.Number(room)),
 		Path: area(values, top), Limit: height(float64(room), top),
-		Text: fmt.Sprintf("Accept queue: now %d of %d, at most %.0f in 15 minutes", now, room, maxOf(values, 0)),
+		Text: fmt.Sprintf("Accept queue: last %d of %d, at most %.0f in %s", now, room, maxOf(values, 0), p.span),
 	}
 }
 
-func insideChart(room int, points []incident.Point) chart {
-	values := columns(points, func(p incident.Point) float64 { return float64(p.Inside) })
-	top, now := maxOf(values, float64(room)), points[len(points)-1].Inside
+func (p *plot) inside(room int) chart {
+	values := p.values(func(p incident.Point) float64 { return float64(p.Inside) })
+	top, now := maxOf(values, float64(room)), p.last().Inside
 	c := chart{
 		Name: "clients inside", Class: "inside", Now: "n/a", Path: area(values, top), Limit: height(float64(room), top),
-		Text: fmt.Sprintf("Clients inside: at most %.0f of %d in 15 minutes", maxOf(values, 0), room),
+		Text: fmt.Sprintf("Clients inside: at most %.0f of %d in %s", maxOf(values, 0), room, p.span),
 	}
 	if now >= 0 {
 		c.Now = fmt.Sprintf("%s of %s", phrase.Number(int(now)), phrase.Number(room))

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"path"
 	"time"
@@ -17,48 +18,52 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect
 type Options struct {
 	Snapshot func() *model.Snapshot // what was published last; nil before the first
 	Now      func() time.Time
-	Interval time.Duration // between two updates, and two points of the charts
-	Version  string
+	History  *incident.History
+	// Incidents are the recordings; nil where there are none.
+	Incidents Incidents
+	Interval  time.Duration // between two updates, and two points of the charts
+	Version   string
+}
+
+// Incidents are the recordings that are kept (incident.Recorder).
+type Incidents interface {
+	List() []incident.Summary // the latest first
+	Open(id string) (io.ReadCloser, error)
 }
 
 // Server draws the page and keeps open pages current.
 type Server struct {
 	options Options
 	pages   *pages
-	history *incident.History
 	streams chan struct{}
 	stopped chan struct{}
 }
 
-// New has no history yet; Run collects it.
+// New draws what the options name.
 func New(o Options) (*Server, error) {
 	p, err := newPages()
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
-		options: o, pages: p, history: incident.NewHistory(),
+		options: o, pages: p,
 		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
 	}, nil
 }
 
-// Run keeps the history until ctx is done, and then ends the streams.
+// Run ends the streams when ctx is done.
 func (s *Server) Run(ctx context.Context) error {
-	defer close(s.stopped)
-	tick := time.NewTicker(s.options.Interval)
-	defer tick.Stop()
-	for {
-		s.history.Observe(s.options.Snapshot())
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	<-ctx.Done()
+	close(s.stopped)
+	return nil
 }
 
 func (s *Server) view(c choice) *view {
-	return newView(s.options.Snapshot(), s.history, c, s.options.Version, s.options.Now())
+	v := newView(s.options.Snapshot(), s.options.History, c, s.options.Version, s.options.Now())
+	if s.options.Incidents != nil {
+		v.Incidents = past(s.options.Incidents.List(), c)
+	}
+	return v
 }
 
 // Page serves the page itself.
@@ -68,10 +73,14 @@ func (s *Server) Page(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the page cannot be drawn", http.StatusInternalServerError)
 		return
 	}
+	pageHeaders(w)
+	_, _ = io.WriteString(w, page)
+}
+
+func pageHeaders(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write([]byte(page))
 }
 
 // Asset serves the style and the script.

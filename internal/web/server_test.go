@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -46,7 +47,7 @@ type published struct{ atomic.Pointer[model.Snapshot] }
 
 func serve(t *testing.T, s *published) (*Server, *httptest.Server) {
 	t.Helper()
-	page, err := New(Options{Snapshot: s.Load, Now: func() time.Time { return now }, Interval: 10 * time.Millisecond, Version: "1.2.3"})
+	page, err := New(Options{Snapshot: s.Load, History: incident.NewHistory(), Now: func() time.Time { return now }, Interval: 10 * time.Millisecond, Version: "1.2.3"})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -221,7 +222,7 @@ func TestUpdatesAreSmall(t *testing.T) {
 		}
 		return snapshotOf(all...)
 	}
-	page, err := New(Options{Snapshot: s.Load, Now: func() time.Time { return now }, Interval: time.Second})
+	page, err := New(Options{Snapshot: s.Load, History: incident.NewHistory(), Now: func() time.Time { return now }, Interval: time.Second})
 	require.NoError(t, err)
 	shown := &sent{parts: make(map[string]string)}
 	var most, total int
@@ -229,7 +230,7 @@ func TestUpdatesAreSmall(t *testing.T) {
 		snap := busy(second % 3)
 		snap.Time = now.Add(time.Duration(second) * time.Second)
 		s.Store(snap)
-		page.history.Observe(snap)
+		page.options.History.Observe(snap)
 		u, err := page.changes(shown, choice{})
 		require.NoError(t, err)
 		body, err := encode(u)

@@ -109,7 +109,7 @@ func (s *Server) changes(shown *sent, c choice) (*update, error) {
 	}
 	u.Parts = make(map[string]string)
 	for id, html := range parts {
-		if shown.parts[id] != html && (u.Main == nil || id == "counts") {
+		if shown.parts[id] != html && (u.Main == nil || id == "counts" || id == "incidents") {
 			u.Parts[id] = html
 		}
 		shown.parts[id] = html
@@ -144,6 +144,7 @@ func (s *Server) parts(v *view, withRest bool) (map[string]string, error) {
 		out[id] = html
 	}
 	draw("counts", "counts", v)
+	draw("incidents", "incidents", v)
 	for i := range v.Cards {
 		c := &v.Cards[i]
 		draw(c.ID+"-t", "text", c)

@@ -23,7 +23,7 @@ func newPages() (*pages, error) {
 	}
 	t, err := template.New("").Funcs(template.FuncMap{
 		"style": func() template.CSS { return template.CSS(style) },
-	}).ParseFS(assets, "assets/page.html")
+	}).ParseFS(assets, "assets/page.html", "assets/incident.html")
 	if err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}

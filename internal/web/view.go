@@ -43,6 +43,8 @@ type view struct {
 	Version string
 	Report  bool // not live: attached to a ticket
 	Stream  string
+	// Incidents are the past ones, the latest first.
+	Incidents []pastIncident
 }
 
 func newView(s *model.Snapshot, h *incident.History, c choice, version string, now time.Time) *view {

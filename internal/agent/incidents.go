@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/common/version"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/web"
+)
+
+func newRecorder(snapshot func() *model.Snapshot, o Options) *incident.Recorder {
+	return incident.NewRecorder(incident.Options{
+		Snapshot: snapshot, Dir: o.IncidentDir, Limits: o.IncidentLimits,
+		Version: version.Version, Log: o.Log, Now: o.Now,
+	})
+}
+
+// tellIncidents adds how the recording stands to what is exported.
+func tellIncidents(r *incident.Recorder, snapshot func() *model.Snapshot) func() *model.Snapshot {
+	return func() *model.Snapshot {
+		s := snapshot()
+		if s == nil {
+			return nil
+		}
+		told := *s
+		told.Self.Incidents = new(r.State())
+		return &told
+	}
+}
+
+// incidents answers requests for recordings.
+type incidents struct {
+	recorder *incident.Recorder
+	page     *web.Server
+	log      *slog.Logger
+}
+
+func (i *incidents) list(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := render.IncidentsJSON(w, i.recorder.List()); err != nil {
+		i.log.Error("incidents", "err", err)
+	}
+}
+
+func (i *incidents) one(w http.ResponseWriter, r *http.Request) {
+	s, ok := i.story(w, r)
+	if !ok {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := render.IncidentJSON(w, s); err != nil {
+		i.log.Error("incident", "id", s.Header.ID, "err", err)
+	}
+}
+
+func (i *incidents) report(w http.ResponseWriter, r *http.Request) {
+	if s, ok := i.story(w, r); ok {
+		i.page.Incident(w, s)
+	}
+}
+
+// recording is the file itself, for tcpdiag report and replay.
+func (i *incidents) recording(w http.ResponseWriter, r *http.Request) {
+	in, ok := i.open(w, r)
+	if !ok {
+		return
+	}
+	defer func() { _ = in.Close() }()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(maxReading))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+r.PathValue("id")+`.tcpdiag"`)
+	_, _ = io.Copy(w, in)
+}
+
+func (i *incidents) open(w http.ResponseWriter, r *http.Request) (io.ReadCloser, bool) {
+	in, err := i.recorder.Open(r.PathValue("id"))
+	switch {
+	case errors.Is(err, incident.ErrUnknown):
+		reply(w, http.StatusNotFound, "there is no such incident: /api/v1/incidents lists them\n")
+	case err != nil:
+		i.log.Warn("incident", "err", err)
+		reply(w, http.StatusInternalServerError, "the recording cannot be opened\n")
+	}
+	return in, err == nil
+}
+
+func (i *incidents) story(w http.ResponseWriter, r *http.Request) (*incident.Story, bool) {
+	in, ok := i.open(w, r)
+	if !ok {
+		return nil, false
+	}
+	defer func() { _ = in.Close() }()
+	s, err := incident.Tell(in)
+	if err != nil {
+		reply(w, http.StatusUnprocessableEntity, "the recording cannot be read: "+model.Printable(err.Error())+"\n")
+		return nil, false
+	}
+	s.Summary.ID = r.PathValue("id")
+	return s, true
+}

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// The schemas of the incidents' documents.
+const (
+	IncidentsSchema = "tcpdiag.incidents/v1"
+	IncidentSchema  = "tcpdiag.incident/v1"
+)
+
+// Incidents lists the recordings that are kept, the latest first.
+type Incidents struct {
+	Schema    string            `json:"schema"`
+	Incidents []IncidentSummary `json:"incidents"`
+}
+
+// IncidentSummary is a recording in brief.
+type IncidentSummary struct {
+	ID             string     `json:"id"`
+	Address        string     `json:"address"` // "port 8080" where nothing listened
+	Port           uint16     `json:"port"`
+	NetNS          uint64     `json:"netns"`
+	Began          time.Time  `json:"began"`
+	Ended          *time.Time `json:"ended,omitempty"` // absent while it goes on
+	LastSeen       time.Time  `json:"last_seen"`
+	Reason         string     `json:"reason,omitempty"` // of the end: over, closed, stopped, interrupted
+	Status         string     `json:"status"`           // the worst
+	Cause          string     `json:"cause,omitempty"`  // of the worst
+	Summary        string     `json:"summary"`          // of the worst
+	DroppedPackets uint64     `json:"dropped_packets"`
+}
+
+// Incident is a recording: what was lost in it, how it went, and the listener at
+// its worst.
+type Incident struct {
+	Schema string `json:"schema"`
+	IncidentSummary
+	Version         string           `json:"version"` // of the agent that recorded it
+	Host            string           `json:"host,omitempty"`
+	Kernel          string           `json:"kernel,omitempty"`
+	AcceptQueuePeak int              `json:"accept_queue_peak"`
+	ClientsPeak     *int             `json:"clients_peak,omitempty"` // most inside at once
+	Dropped         []Drops          `json:"dropped"`
+	Abandoned       uint64           `json:"abandoned_requests"`
+	QueueResets     uint64           `json:"queue_resets"`
+	WorstCase       []string         `json:"worst_case"`
+	Events          []IncidentEvent  `json:"events"`
+	Seconds         []IncidentSecond `json:"seconds"`
+	WorstAt         time.Time        `json:"worst_at"`
+	Worst           Listener         `json:"worst"`
+	Damaged         int              `json:"damaged_records,omitempty"`
+	Torn            bool             `json:"torn,omitempty"` // the last record was not written to its end
+}
+
+// IncidentEvent is a change of status, cause or process.
+type IncidentEvent struct {
+	Time    time.Time `json:"time"`
+	Status  string    `json:"status"`
+	Cause   string    `json:"cause,omitempty"`
+	Summary string    `json:"summary"`
+	PID     int       `json:"pid,omitempty"`
+}
+
+// IncidentSecond is one second of it, from a minute before.
+type IncidentSecond struct {
+	Time            int64  `json:"t"` // Unix seconds
+	Status          string `json:"status"`
+	DroppedPackets  uint32 `json:"dropped_packets"`
+	AcceptQueuePeak int32  `json:"accept_queue_peak"`
+	Clients         *int32 `json:"clients,omitempty"` // inside
+}
+
+// NewIncidents is the document of a list.
+func NewIncidents(list []incident.Summary) Incidents {
+	out := Incidents{Schema: IncidentsSchema, Incidents: make([]IncidentSummary, 0, len(list))}
+	for i := range list {
+		out.Incidents = append(out.Incidents, newSummary(&list[i]))
+	}
+	return out
+}
+
+func newSummary(s *incident.Summary) IncidentSummary {
+	out := IncidentSummary{
+		ID: s.ID, Address: s.Address, Port: s.Port, NetNS: s.NetNS, Began: s.Began, LastSeen: s.LastSeen,
+		Reason: s.Reason, Status: s.Status.String(), Cause: string(s.Cause), Summary: s.Text, DroppedPackets: s.Dropped,
+	}
+	if !s.Ended.IsZero() {
+		out.Ended = &s.Ended
+	}
+	return out
+}
+
+// NewIncident is the document of a recording.
+func NewIncident(s *incident.Story) Incident {
+	out := Incident{
+		Schema: IncidentSchema, IncidentSummary: newSummary(&s.Summary),
+		Version: s.Header.Version, Host: s.Header.Host, Kernel: s.Header.Kernel,
+		AcceptQueuePeak: s.Peak, Dropped: make([]Drops, 0, len(s.Counted.Dropped)),
+		Abandoned: s.Counted.AbandonedRequests, QueueResets: s.Counted.QueueResets, WorstCase: orEmpty(s.Saw),
+		Events: make([]IncidentEvent, 0, len(s.Events)), Seconds: make([]IncidentSecond, 0, len(s.Points)),
+		WorstAt: s.Worst.At, Worst: newListener(&s.Worst.Listener), Damaged: s.Damaged, Torn: s.Torn,
+	}
+	if s.Inside >= 0 {
+		out.ClientsPeak = &s.Inside
+	}
+	for _, d := range s.Counted.Dropped {
+		out.Dropped = append(out.Dropped, newDrops(d))
+	}
+	for _, e := range s.Events {
+		out.Events = append(out.Events, IncidentEvent{Time: e.At, Status: e.Status.String(), Cause: string(e.Cause), Summary: e.Text, PID: e.PID})
+	}
+	for _, p := range s.Points {
+		out.Seconds = append(out.Seconds, newSecond(p))
+	}
+	return out
+}
+
+func newSecond(p incident.Point) IncidentSecond {
+	out := IncidentSecond{Time: p.At, Status: p.Status.String(), DroppedPackets: p.Drops, AcceptQueuePeak: p.Peak}
+	if p.Inside >= 0 {
+		out.Clients = &p.Inside
+	}
+	return out
+}
+
+func newDrops(d model.Drops) Drops {
+	return Drops{Cause: string(d.Cause), Packet: string(d.Packet), Packets: d.Packets, Evidence: string(d.Evidence), Estimated: d.Estimated}
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+)
+
+// incidentOptions are the agent's flags of the recordings.
+type incidentOptions struct {
+	dir   string
+	files int
+	mib   int
+	age   time.Duration
+}
+
+func (o *incidentOptions) register(flags *pflag.FlagSet) {
+	flags.StringVar(&o.dir, "incident-dir", "", "directory for recordings of incidents, made if need be; without one the latest four are kept in memory")
+	flags.IntVar(&o.files, "incident-max-files", 200, "maximum number of recordings in --incident-dir; the oldest are removed")
+	flags.IntVar(&o.mib, "incident-max-mib", 256, "maximum size of all recordings in --incident-dir, in MiB; one takes at most 8")
+	flags.DurationVar(&o.age, "incident-max-age", 30*24*time.Hour, "remove recordings from --incident-dir that are older")
+}
+
+func (o *incidentOptions) validate() error {
+	switch {
+	case o.files < 1:
+		return usagef("--incident-max-files %d: give a number from 1", o.files)
+	case o.mib < 8:
+		return usagef("--incident-max-mib %d: give a number from 8, the most that one recording takes", o.mib)
+	case o.age < time.Minute:
+		return usagef("--incident-max-age %v: give a time from 1m", o.age)
+	}
+	return nil
+}
+
+// limits leave room for the recording that is being written.
+func (o *incidentOptions) limits() incident.Limits {
+	return incident.Limits{Files: o.files, Bytes: int64(o.mib) << 20, Age: o.age}
+}

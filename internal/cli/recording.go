@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+)
+
+// incidentDir is where the packages' units keep recordings.
+const incidentDir = "/var/lib/tcpdiag"
+
+// openRecording opens a file, the recording of that ID in a directory, or the
+// standard input for "-".
+func openRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	if isIncidentID(name) {
+		if _, err := os.Stat(name); err != nil {
+			name = filepath.Join(dir, name+".tcpdiag")
+		}
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	return f, nil
+}
+
+// isIncidentID tells an ID from a file's name: "000007-20260102T030405Z-8080".
+func isIncidentID(name string) bool {
+	return regexp.MustCompile(`^[0-9]{6,12}-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`).MatchString(name)
+}

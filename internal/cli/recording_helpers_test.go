@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// resigned changes a recording, and its checksums with it.
+func resigned(t *testing.T, text []byte, from, to string) (out []byte) {
+	t.Helper()
+	require.Contains(t, string(text), from)
+	table := crc32.MakeTable(crc32.Castagnoli)
+	for l := range bytes.Lines(text) {
+		body := bytes.ReplaceAll(bytes.TrimSuffix(l[9:], []byte("\n")), []byte(from), []byte(to))
+		out = append(fmt.Appendf(out, "%08x ", crc32.Checksum(body, table)), append(body, '\n')...)
+	}
+	return out
+}
+
+func momentsOf(t *testing.T, in io.Reader) []*model.Snapshot {
+	t.Helper()
+	r, err := incident.NewReader(in)
+	require.NoError(t, err)
+	j := judgedAgain{reader: r}
+	out, err := j.all()
+	require.NoError(t, err)
+	return out
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// testdata/incident.tcpdiag was recorded from tcpdiag demo by an agent that was
+// killed; it must stay readable, and be judged as it was.
+const recorded = "testdata/incident.tcpdiag"
+
+func TestReportOfARecording(t *testing.T) {
+	var out bytes.Buffer
+	require.Equal(t, exitOK, Main(context.Background(), []string{"report", recorded}, &out, &out), out.String())
+	for _, want := range []string{"What happened", "became losing", "max_connections", "What clients saw", "Connect timeouts", "Settings in force", "Raising maxConnections", "the agent was killed"} {
+		require.Contains(t, strings.Join(strings.Fields(out.String()), " "), want)
+	}
+	page := filepath.Join(t.TempDir(), "incident.html")
+	require.Equal(t, exitOK, Main(context.Background(), []string{"report", recorded, "-o", page}, &out, &out), out.String())
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, want := range []string{"What happened", "What clients saw", "What to change", "How it went", "<svg"} {
+		require.Contains(t, string(html), want)
+	}
+	require.NotContains(t, string(html), "<script")
+	require.NotContains(t, string(html), "<link")
+	require.NotRegexp(t, `(src|href)="(https?:)?//`, string(html), "opens without a network")
+}
+
+func TestReplayOfARecording(t *testing.T) {
+	var out, stderr bytes.Buffer
+	require.Equal(t, exitOK, Main(context.Background(), []string{"replay", recorded}, &out, &stderr), stderr.String())
+	require.Contains(t, out.String(), "losing     max_connections")
+	require.Regexp(t, `judged again: all \d+ verdicts are the recorded ones`, stderr.String())
+	out.Reset()
+	require.Equal(t, exitOK, Main(context.Background(), []string{"replay", recorded, "-o", "json"}, &out, &stderr))
+	require.Contains(t, out.String(), `"schema":"tcpdiag.snapshot/v1"`)
+}
+
+func TestRecordingsThatCannotBeRead(t *testing.T) {
+	text, err := os.ReadFile(recorded)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	file := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		return path
+	}
+	for name, test := range map[string]struct{ path, want string }{
+		"foreign":   {file("a", []byte("hello\n")), "not a recording of tcpdiag"},
+		"empty":     {file("b", nil), "not a recording of tcpdiag"},
+		"absent":    {filepath.Join(dir, "none"), "no such file"},
+		"directory": {dir, "is not a file"},
+		"headless":  {file("c", text[200:]), "not a recording of tcpdiag"},
+		"id":        {"000009-20260102T030405Z-8080", "no such file"},
+	} {
+		for _, command := range []string{"report", "replay"} {
+			var stderr bytes.Buffer
+			require.Equal(t, exitFailure, Main(context.Background(), []string{command, test.path, "--incident-dir", dir}, &stderr, &stderr), name)
+			require.Contains(t, stderr.String(), test.want, name)
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "one line: %s", stderr.String())
+		}
+	}
+	var out, stderr bytes.Buffer
+	torn := file("000001-20260102T030405Z-8080.tcpdiag", text[:len(text)-100])
+	require.Equal(t, exitOK, Main(context.Background(), []string{"report", "000001-20260102T030405Z-8080", "--incident-dir", filepath.Dir(torn)}, &out, &stderr), stderr.String())
+	require.Contains(t, out.String(), "not written to its end")
+}
+
+func TestReplayTellsAnotherVerdict(t *testing.T) {
+	text, err := os.ReadFile(recorded)
+	require.NoError(t, err)
+	changed := filepath.Join(t.TempDir(), "changed")
+	require.NoError(t, os.WriteFile(changed, resigned(t, text, `"Limit":5,`, `"Limit":50,`), 0o600))
+	var out, stderr bytes.Buffer
+	require.Equal(t, exitFailure, Main(context.Background(), []string{"replay", changed}, &out, &stderr))
+	require.Regexp(t, `replay: \d+ of \d+ verdicts are not the recorded ones`, stderr.String())
+}
+
+func TestReplayScreenGoesBackAndForth(t *testing.T) {
+	var stderr bytes.Buffer
+	in, err := openRecording(recorded, "", &stderr)
+	require.NoError(t, err)
+	defer in.Close()
+	moments := momentsOf(t, in)
+	require.Greater(t, len(moments), 3)
+	m := newReplayScreen(moments, 1, textOptions(&stderr))
+	m.text.Width, m.height = 100, 40
+	m.seek(0)
+	first := m.View().Content
+	require.Contains(t, first, "replay 1 of")
+	m.press("end")
+	require.Equal(t, len(moments)-1, m.at)
+	m.press("left")
+	require.Equal(t, len(moments)-2, m.at)
+	m.press("space")
+	require.True(t, m.held)
+	require.Nil(t, m.press("pgup"), "a held screen waits for nothing")
+	m.press("home")
+	require.Zero(t, m.at)
+	m.press("+")
+	require.InDelta(t, 2, m.speed, 1e-9)
+	m.press("space")
+	_, wait := m.Update(turnMsg(m.turn))
+	require.Equal(t, 1, m.at)
+	require.NotNil(t, wait)
+	_, wait = m.Update(turnMsg(m.turn - 1))
+	require.Nil(t, wait, "a tick from before a key is void")
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// replayOptions are the flags of replay.
+type replayOptions struct {
+	dir    string
+	output string
+	speed  float64
+}
+
+func newReplayCommand() *cobra.Command {
+	var o replayOptions
+	cmd := &cobra.Command{
+		Use:   "replay FILE|ID",
+		Short: "Show a recorded incident again and judge it again",
+		Long: `replay shows a recorded incident as watch would have shown it, and judges every
+moment again from the evidence that was recorded. It fails where a verdict is not
+the recorded one: another version of tcpdiag may judge differently.
+
+On a terminal it is a screen: space holds it, left and right go back and forth by
+a moment, page up and page down by ten, home and end to the first and the last,
++ and - change the speed, q ends. Otherwise it writes a line for each moment.`,
+		Example: `  tcpdiag replay 000007-20260102T031205Z-8080
+  tcpdiag replay incident.tcpdiag --speed 10
+  tcpdiag replay incident.tcpdiag --output json | jq -c '.listeners[].verdict.cause'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(func(cmd *cobra.Command) error {
+				if err := o.validate(); err != nil {
+					return err
+				}
+				return o.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&o.dir, "incident-dir", incidentDir, "directory that an ID is looked for in")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text (a screen on a terminal that can show one, else lines), lines or json")
+	cmd.Flags().Float64Var(&o.speed, "speed", 1, "how many times faster than it was, on a terminal")
+	return cmd
+}
+
+func (o *replayOptions) validate() error {
+	if o.speed < .1 || o.speed > 1000 {
+		return usagef("--speed %v: give a number from 0.1 to 1000", o.speed)
+	}
+	if o.output != "text" && o.output != "lines" && o.output != "json" {
+		return usagef("--output %q: give text, lines or json", o.output)
+	}
+	return nil
+}
+
+func (o *replayOptions) run(ctx context.Context, name string, stdin io.Reader, w, stderr io.Writer) error {
+	in, err := openRecording(name, o.dir, stdin)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	r, err := incident.NewReader(in)
+	if err != nil {
+		return fmt.Errorf("replay: %s: %w", name, err)
+	}
+	j := judgedAgain{reader: r}
+	moments, err := j.all()
+	if err != nil {
+		return fmt.Errorf("replay: %s: %w", name, err)
+	}
+	if err := o.show(ctx, w, moments); err != nil {
+		return err
+	}
+	return j.conclude(stderr)
+}
+
+// judgedAgain are the moments of a recording with this program's verdicts.
+type judgedAgain struct {
+	reader                 *incident.Reader
+	judged, same, unjudged int
+	first                  string // where the first differs
+}
+
+func (j *judgedAgain) all() (out []*model.Snapshot, err error) {
+	for {
+		f, err := j.reader.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f.Snapshot(&j.reader.Header, j.verdict(f)))
+	}
+}
+
+// verdict is the recorded one where there is nothing to judge from.
+func (j *judgedAgain) verdict(f *incident.Frame) model.Verdict {
+	v, same, judged := f.Replay()
+	switch {
+	case !judged:
+		j.unjudged++
+		return f.Listener.Verdict
+	case same:
+		j.same++
+	case j.first == "":
+		j.first = fmt.Sprintf("%s: recorded %s %s, judged %s %s", incident.Clock(f.At), f.Listener.Verdict.Status, f.Listener.Verdict.Cause, v.Status, v.Cause)
+	}
+	j.judged++
+	return v
+}
+
+func (j *judgedAgain) conclude(w io.Writer) error {
+	if j.reader.Damaged > 0 || j.reader.Torn {
+		fmt.Fprintf(w, "tcpdiag: %d records could not be read; the last was torn: %v\n", j.reader.Damaged, j.reader.Torn)
+	}
+	if j.judged == 0 {
+		return errors.New("replay: the recording holds no evidence to judge")
+	}
+	if j.same < j.judged {
+		return fmt.Errorf("replay: %d of %d verdicts are not the recorded ones, made by tcpdiag %s; the first at %s",
+			j.judged-j.same, j.judged, model.Printable(j.reader.Header.Version), model.Printable(j.first))
+	}
+	fmt.Fprintf(w, "tcpdiag: judged again: all %d verdicts are the recorded ones\n", j.judged)
+	return nil
+}
+
+// show is a screen with a speed, or everything at once.
+func (o *replayOptions) show(ctx context.Context, w io.Writer, moments []*model.Snapshot) error {
+	screen, ok := terminal(w)
+	if ok && screenWanted(o.output) {
+		return newReplayScreen(moments, o.speed, screen).run(ctx, w)
+	}
+	looks := make(chan *model.Snapshot)
+	done, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer close(looks)
+		for _, s := range moments {
+			select {
+			case looks <- s:
+			case <-done.Done():
+				return
+			}
+		}
+	}()
+	return (&watchOptions{interval: replayInterval, output: o.output}).show(w, looks)
+}

@@ -1,0 +1,214 @@
+package incident
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// clock is how a report writes a moment: in UTC, whoever reads it.
+const clock = "2006-01-02 15:04:05 MST"
+
+// Clock is a moment in a report.
+func Clock(t time.Time) string { return t.UTC().Format(clock) }
+
+// Lasted is from the first trouble to the last.
+func (s *Story) Lasted() time.Duration {
+	last := s.Header.Began
+	for _, p := range s.Points {
+		if at := time.Unix(p.At, 0); p.Status >= model.StatusSaturated && at.After(last) {
+			last = at
+		}
+	}
+	return last.Sub(s.Header.Began)
+}
+
+// Happened says what happened, in sentences.
+func (s *Story) Happened() []string {
+	w := &s.Worst.Listener.Verdict
+	began := s.Events[0]
+	out := []string{
+		fmt.Sprintf("At %s %s%s became %s%s.", Clock(s.Header.Began), model.Printable(s.Header.Address), on(s.Header.Host), began.Status, because(began.Cause)),
+	}
+	if w.Status != began.Status || w.Cause != began.Cause {
+		out = append(out, fmt.Sprintf("At its worst, %s, it was %s%s.", s.Worst.At.UTC().Format(time.TimeOnly), w.Status, because(w.Cause)))
+	}
+	out = append(out, model.Printable(w.Summary), s.course())
+	if n := s.Peak; n > 0 && s.Worst.Listener.AcceptQueue != nil {
+		out = append(out, phrase.Sprintf("The accept queue held at most %d of %d.", n, s.Worst.Listener.AcceptQueue.Capacity()))
+	}
+	if room := s.Worst.Listener.Capacity(); s.Inside > 0 && room != nil {
+		out = append(out, phrase.Sprintf("At most %s inside at once, of %d for whom there is room.", phrase.Count(s.Inside, "client")+" "+phrase.Verb(s.Inside, "was", "were"), *room))
+	}
+	return slices.DeleteFunc(out, func(line string) bool { return line == "" })
+}
+
+func on(host string) string {
+	if host == "" {
+		return ""
+	}
+	return " on " + model.Printable(host)
+}
+
+func because(c model.Cause) string {
+	if c == model.CauseNone {
+		return ""
+	}
+	return " (" + model.Printable(string(c)) + ")"
+}
+
+// course says how long it lasted and how the recording ends.
+func (s *Story) course() string {
+	lasted := phrase.Seconds(s.Lasted())
+	switch s.Summary.Reason {
+	case EndOver:
+		return "The trouble lasted " + lasted + "; the minute after it was calm."
+	case EndClosed:
+		return "The trouble was seen for " + lasted + "; then nothing listened any more."
+	case EndStopped:
+		return "The trouble was seen for " + lasted + "; the agent was stopped at " + Clock(s.Summary.Ended) + ", while the incident went on."
+	}
+	return "The trouble was seen for " + lasted + "; the recording ends at " + Clock(s.Summary.LastSeen) + ": the incident goes on, or the agent was killed."
+}
+
+// Clients says what clients saw.
+func (s *Story) Clients() []string {
+	var out []string
+	for _, saw := range s.Saw {
+		if text := sawText(saw); text != "" {
+			out = append(out, text)
+		}
+	}
+	if s.Worst.Listener.Verdict.Status == model.StatusDown && !slices.Contains(s.Saw, diagnosis.SeenRefused) {
+		out = append(out, sawText(diagnosis.SeenRefused))
+	}
+	if c := s.Counted.Clients; c != nil && c.Outcomes != [model.NumClientOutcomes]uint64{} {
+		out = append(out, "Counted by their handshakes: "+outcomes(c)+".")
+	}
+	if len(out) == 0 {
+		out = append(out, "No packet of a client was dropped and no client was reset: those who came waited.")
+	}
+	return out
+}
+
+func sawText(saw string) string {
+	switch saw {
+	case diagnosis.SeenConnectTimeout:
+		return "Connect timeouts, or a delay of a second and more: the kernel dropped the SYN without an answer, and the client tried again."
+	case diagnosis.SeenReadTimeout:
+		return "Read timeouts: the client believed that it was connected, or gave up while its request waited."
+	case diagnosis.SeenReset:
+		return "Resets: connections in the accept queue were reset."
+	case diagnosis.SeenRefused:
+		return "Refused connections: nothing listened on the port."
+	}
+	return ""
+}
+
+func outcomes(c *model.ClientTotals) string {
+	var parts []string
+	for o, n := range c.Outcomes {
+		if n > 0 {
+			parts = append(parts, phrase.Number(n)+" "+strings.ReplaceAll(model.ClientOutcome(o).String(), "_", " "))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Lost are the numbers of what was lost.
+func (s *Story) Lost() []string {
+	var out []string
+	for _, d := range s.Counted.Dropped {
+		out = append(out, fmt.Sprintf("%s dropped: %s", phrase.Count(d.Packets, packetName(d.Packet)), model.Printable(string(d.Cause))))
+	}
+	if n := s.Counted.Pending; n > 0 {
+		out = append(out, phrase.Count(n, "packet")+" dropped: the cause was still being read")
+	}
+	if n := s.Counted.QueueResets; n > 0 {
+		out = append(out, phrase.Count(n, "queued connection")+" reset when the listener closed")
+	}
+	if n := s.Counted.AbandonedRequests; n > 0 {
+		out = append(out, phrase.Count(n, "request")+" abandoned by the client")
+	}
+	return out
+}
+
+func packetName(p model.Packet) string {
+	switch p {
+	case model.PacketSYN:
+		return "SYN"
+	case model.PacketACK:
+		return "final ACK"
+	}
+	return "packet"
+}
+
+// Setting is a limit that was in force, and where it comes from.
+type Setting struct{ Name, Value, Source, Note string }
+
+// Settings are those of the worst moment.
+func (s *Story) Settings() []Setting {
+	var out []Setting
+	l := &s.Worst.Listener
+	if c := l.Connector; c != nil {
+		for _, n := range []struct {
+			name string
+			*model.Setting[int]
+		}{{"maxConnections", c.MaxConnections}, {"acceptCount", c.AcceptCount}, {"maxThreads", c.MaxThreads}, {"minSpareThreads", c.MinSpareThreads}, {"maxQueueSize", c.MaxQueue}} {
+			if n.Setting != nil {
+				out = append(out, Setting{n.name, phrase.Number(n.Value), n.Origin(), n.Note})
+			}
+		}
+		for _, n := range []struct {
+			name string
+			*model.Setting[time.Duration]
+		}{{"connectionTimeout", c.ConnectionTimeout}, {"keepAliveTimeout", c.KeepAliveTimeout}} {
+			if n.Setting != nil {
+				out = append(out, Setting{n.name, phrase.Seconds(n.Value), n.Origin(), n.Note})
+			}
+		}
+	}
+	if q := l.AcceptQueue; q != nil {
+		out = append(out, Setting{"backlog in force", phrase.Number(q.Limit), "kernel (Send-Q)", ""})
+	}
+	if p := l.Process; p != nil && p.OpenFilesLimit != nil {
+		out = append(out, Setting{"open files", phrase.Number(*p.OpenFilesLimit), "kernel (limits of the process)", ""})
+	}
+	out = append(out, sysctls(l)...)
+	for i := range out {
+		out[i].Source, out[i].Note = model.Printable(out[i].Source), model.Printable(out[i].Note)
+	}
+	return out
+}
+
+func sysctls(l *model.Listener) (out []Setting) {
+	if l.Basis == nil {
+		return nil
+	}
+	for _, name := range []string{"somaxconn", "tcp_max_syn_backlog", "tcp_syncookies", "tcp_abort_on_overflow"} {
+		if v, ok := l.Basis.Sysctl[name]; ok {
+			out = append(out, Setting{name, phrase.Number(v), "kernel (sysctl)", ""})
+		}
+	}
+	return out
+}
+
+// Incomplete says what of the recording is missing, "" where it is whole.
+func (s *Story) Incomplete() string {
+	var parts []string
+	if s.Damaged > 0 {
+		parts = append(parts, phrase.Count(s.Damaged, "record")+" could not be read")
+	}
+	if s.Torn {
+		parts = append(parts, "the last record was not written to its end")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return phrase.Capital(strings.Join(parts, "; ")) + "."
+}

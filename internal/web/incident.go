@@ -1,0 +1,128 @@
+package web
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// maxPast is how many incidents the page lists.
+const maxPast = 20
+
+// pastIncident is a line of the page.
+type pastIncident struct {
+	ID, When, Address, Status, Cause, Text, Lost string
+	Going                                        bool
+}
+
+// past are the latest incidents, those of one listener on its own page.
+func past(list []incident.Summary, c choice) (out []pastIncident) {
+	for i := range list {
+		s := &list[i]
+		if !c.all() && c.listener != s.Address || len(out) == maxPast {
+			continue
+		}
+		p := pastIncident{
+			ID: s.ID, When: incident.Clock(s.Began), Address: model.Printable(s.Address), Status: s.Status.String(),
+			Cause: model.Printable(string(s.Cause)), Text: model.Printable(s.Text), Going: s.Ended.IsZero(),
+		}
+		if s.Dropped > 0 {
+			p.Lost = phrase.Count(s.Dropped, "packet") + " dropped"
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// incidentView is the report of one incident.
+type incidentView struct {
+	Title      string
+	Report     bool // a file of its own
+	ID, Footer string
+	Story      *incident.Story
+	Card       card
+	Incomplete string
+	Events     []eventView
+	Charts     *charts
+	From, To   string
+	Recording  string // its address at the agent
+}
+
+func footer(h *incident.Header, version string) string {
+	out := "Recorded by tcpdiag " + h.Version
+	if h.Host != "" {
+		out += " on " + h.Host
+	}
+	if h.Kernel != "" {
+		out += ", Linux " + h.Kernel
+	}
+	return model.Printable(out + "; drawn by tcpdiag " + version + ".")
+}
+
+type eventView struct{ At, Status, Cause, Text, Process string }
+
+func newIncidentView(s *incident.Story, version string) *incidentView {
+	l := &s.Worst.Listener
+	v := &incidentView{
+		Title: fmt.Sprintf("%s %s %s - incident %s", s.Summary.Status, model.Printable(s.Header.Address), model.Printable(string(s.Summary.Cause)), model.Printable(s.Summary.ID)),
+		Story: s, Card: newCard(l), Incomplete: s.Incomplete(), ID: model.Printable(s.Summary.ID), Footer: footer(&s.Header, version),
+		Charts: incidentCharts(l, s.Points), Recording: "../api/v1/incidents/" + model.Printable(s.Summary.ID) + "/recording",
+	}
+	if n := len(s.Points); n > 0 {
+		v.From, v.To = incident.Clock(time.Unix(s.Points[0].At, 0)), incident.Clock(time.Unix(s.Points[n-1].At, 0))
+	}
+	pid := 0
+	for _, e := range s.Events {
+		one := eventView{At: e.At.UTC().Format("15:04:05.0"), Status: e.Status.String(), Cause: model.Printable(string(e.Cause)), Text: model.Printable(e.Text)}
+		if e.PID != 0 && pid != 0 && e.PID != pid {
+			one.Process = fmt.Sprintf("process %d in place of %d", e.PID, pid)
+		}
+		if e.PID != 0 {
+			pid = e.PID
+		}
+		v.Events = append(v.Events, one)
+	}
+	return v
+}
+
+// incidentCharts spread the whole recording over the columns.
+func incidentCharts(l *model.Listener, points []incident.Point) *charts {
+	if len(points) < 2 {
+		return nil
+	}
+	last := points[len(points)-1].At
+	width := max(1, (last-points[0].At+chartColumns)/chartColumns)
+	return chartsOver(l, points, width)
+}
+
+// Incident serves the report of an incident as a page.
+func (s *Server) Incident(w http.ResponseWriter, story *incident.Story) {
+	page, err := s.pages.draw("incident", newIncidentView(story, s.options.Version))
+	if err != nil {
+		http.Error(w, "the page cannot be drawn", http.StatusInternalServerError)
+		return
+	}
+	pageHeaders(w)
+	_, _ = io.WriteString(w, page)
+}
+
+// IncidentReport writes the report as a file of its own.
+func IncidentReport(w io.Writer, story *incident.Story, version string) error {
+	p, err := newPages()
+	if err != nil {
+		return err
+	}
+	v := newIncidentView(story, version)
+	v.Report = true
+	page, err := p.draw("incident", v)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, page)
+	return err
+}
