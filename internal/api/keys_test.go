@@ -58,6 +58,7 @@ func TestDocumentsOnlyGrow(t *testing.T) {
 			require.NoError(t, err)
 			want := strings.Split(strings.TrimSpace(string(golden)), "\n")
 			got := keys("", reflect.TypeOf(document))
+			got = slices.DeleteFunc(got, func(key string) bool { return strings.HasPrefix(key, ".worst.") }) // a snapshot's listener
 			slices.Sort(got)
 			require.Equal(t, want, got)
 		})

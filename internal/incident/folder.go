@@ -130,7 +130,7 @@ func (f *folder) recover(id string) (*entry, error) {
 	e := &entry{number: number, size: info.Size()}
 	if end := lastRecord(file, info.Size()); end != nil {
 		e.Summary = end.Summary
-		e.Summary.ID = id
+		e.ID = id
 		return e, nil
 	}
 	if e.Summary, err = summarize(io.LimitReader(file, 2*maxRecording)); err != nil {
@@ -139,7 +139,7 @@ func (f *folder) recover(id string) (*entry, error) {
 	} else {
 		f.finish(id, &e.Summary)
 	}
-	e.Summary.ID = id
+	e.ID = id
 	return e, nil
 }
 
@@ -193,8 +193,4 @@ func summarize(in io.Reader) (Summary, error) {
 		}
 		s.See(f)
 	}
-}
-
-func (h *Header) summary() Summary {
-	return Summary{ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Began: h.Began, LastSeen: h.Began}
 }

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -191,7 +192,7 @@ func readAll(t *testing.T, in io.Reader) (*Reader, []*Frame) {
 	var out []*Frame
 	for {
 		f, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return r, out
 		}
 		require.NoError(t, err)

@@ -85,6 +85,10 @@ type Summary struct {
 	Reason   string       `json:"reason,omitempty"`
 }
 
+func (h *Header) summary() Summary {
+	return Summary{ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Began: h.Began, LastSeen: h.Began}
+}
+
 // See takes a frame into the summary.
 func (s *Summary) See(f *Frame) {
 	v := &f.Listener.Verdict
