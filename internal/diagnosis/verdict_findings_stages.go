@@ -28,6 +28,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.standingQueue(v, add)
 	j.notObservable(add)
 	j.processFindings(v, add)
+	j.threadsFinding(add)
 	j.notes(add)
 	return out
 }
@@ -166,6 +167,19 @@ func (j *judge) processFindings(v model.Verdict, add adder) {
 	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && j.throttling().share() >= j.t.ThrottledShare {
 		add(string(model.CauseCPUThrottled), model.SeverityWarning, phrase.Capital(j.cpuPhrase(model.CauseCPUThrottled))+".", j.adviseThrottled())
 	}
+}
+
+// threadsFinding: at the cgroup's pids.max clone(2) fails with EAGAIN, which a JVM
+// reports as "unable to create native thread". Other processes of the cgroup
+// count too, so the process's own threads are a lower bound.
+func (j *judge) threadsFinding(add adder) {
+	p := j.Now.Process
+	if p == nil || p.Threads == nil || p.PIDsLimit == nil || *p.Threads*20 < *p.PIDsLimit*19 {
+		return
+	}
+	add("pids_limit", model.SeverityWarning,
+		phrase.Sprintf("The process has %d threads, and its cgroup may have %d threads and processes in all (pids.max): it can hardly start another, whatever maxThreads is.", *p.Threads, *p.PIDsLimit),
+		"Raise the limit (--pids-limit of the container, podPidsLimit of the kubelet, TasksMax= of the unit), or lower the number of threads.")
 }
 
 // notes pass on what reading the configuration found: ignored values and such.

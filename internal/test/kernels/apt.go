@@ -106,7 +106,8 @@ func (a *archive) releases(ctx context.Context) ([]release, error) {
 	return releases(strings.NewReader(out))
 }
 
-// unpack makes a folder of packages, unless it is there already.
+// unpack makes a folder of packages, unless it is there already. A package may
+// say which suite it is to be of: iproute2/bullseye.
 func (a *archive) unpack(ctx context.Context, name, arch string, packages ...string) (string, error) {
 	root := filepath.Join(a.dir, "unpacked", name)
 	if _, err := os.Stat(root); err == nil {
@@ -119,7 +120,11 @@ func (a *archive) unpack(ctx context.Context, name, arch string, packages ...str
 	defer os.RemoveAll(temporary)
 	args := []string{"-qq", "download"}
 	for _, p := range packages {
-		args = append(args, p+":"+arch)
+		name, suite, some := strings.Cut(p, "/")
+		if name += ":" + arch; some {
+			name += "/" + suite
+		}
+		args = append(args, name)
 	}
 	if _, err := a.run(ctx, temporary, "apt-get", args...); err != nil {
 		return "", err

@@ -13,14 +13,14 @@ import (
 //go:embed init.sh
 var initScript []byte
 
-// userland makes what all guests of an architecture share: busybox, tcpdiag and
-// the test binaries.
-func userland(ctx context.Context, a *archive, root, arch string, wanted []binary) error {
+// system makes what each guest unpacks into its memory: busybox and what a Linux
+// system has.
+func system(ctx context.Context, a *archive, root, arch string) error {
 	busybox, err := a.unpack(ctx, "busybox-"+arch, arch, "busybox-static")
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{"bin", "sbin", "proc", "sys", "dev", "tmp", "etc", "run", "root", "var/tmp"} {
+	for _, dir := range []string{"bin", "sbin", "proc", "sys", "dev", "tmp", "etc", "run", "root", "var/tmp", "programs"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func userland(ctx context.Context, a *archive, root, arch string, wanted []binar
 		"bin/busybox":  {program, 0o755},
 		"init":         {initScript, 0o755},
 		"etc/hostname": {[]byte("guest\n"), 0o644},
-		"etc/hosts":    {[]byte("127.0.0.1 localhost\n"), 0o644},
+		"etc/hosts":    {[]byte("127.0.0.1 localhost guest\n"), 0o644},
 		"etc/passwd":   {[]byte("root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"), 0o644},
 		"etc/group":    {[]byte("root:x:0:\nnogroup:x:65534:\n"), 0o644},
 	} {
@@ -50,7 +50,18 @@ func userland(ctx context.Context, a *archive, root, arch string, wanted []binar
 	if err := os.Symlink("/bin/busybox", filepath.Join(root, "sbin/modprobe")); err != nil {
 		return err
 	}
-	if err := compile(ctx, arch, "build", "-o", filepath.Join(root, "bin/tcpdiag"), "./cmd/tcpdiag"); err != nil {
+	for name, target := range map[string]string{"t": "t", "lib64": "lib64", "bin/tcpdiag": "tcpdiag", "opt": "opt"} {
+		if err := os.Symlink(filepath.Join("/programs", target), filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programs makes the disk that all guests of an architecture share: tcpdiag, the
+// test binaries, and other programs with their libraries.
+func programs(ctx context.Context, a *archive, root, arch string, wanted []binary) error {
+	if err := compile(ctx, arch, "build", "-o", filepath.Join(root, "tcpdiag"), "./cmd/tcpdiag"); err != nil {
 		return err
 	}
 	for _, b := range wanted {
@@ -58,7 +69,10 @@ func userland(ctx context.Context, a *archive, root, arch string, wanted []binar
 			return err
 		}
 	}
-	return nil
+	if arch != "amd64" {
+		return nil
+	}
+	return others(ctx, a, root)
 }
 
 func compileTests(ctx context.Context, root, arch string, b binary) error {
@@ -92,7 +106,7 @@ func suiteFile(wanted []binary) []byte {
 			fmt.Fprintf(&text, " -test.run %s", b.Run)
 		}
 		if b.Bench != "" {
-			fmt.Fprintf(&text, " -test.bench %s -test.benchtime 100x", b.Bench)
+			fmt.Fprintf(&text, " -test.bench %s -test.benchtime %s", b.Bench, benchTime)
 		}
 		text.WriteString("\n")
 	}
@@ -114,4 +128,14 @@ func pack(ctx context.Context, image string, folders ...string) error {
 		}
 	}
 	return out.Close()
+}
+
+// disk makes an ext4 of a folder, which the kernels have built in.
+func disk(ctx context.Context, image, folder string) error {
+	const size = "1500M" // sparse
+	out, err := exec.CommandContext(ctx, "/sbin/mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", folder, image, size).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("mke2fs of %s: %w: %s", folder, err, out)
+	}
+	return nil
 }

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# Process 1 of the guest: runs what /suite lists (name, minutes, arguments) and
-# powers the machine off.
+# Process 1 of the guest: runs what the list $tcpdiag_suite (of the kernel's command line)
+# says (name, minutes, arguments) and powers the machine off.
 /bin/busybox --install -s /bin
 export PATH=/bin:/sbin HOME=/root TCPDIAG_GUEST=1
 mount -t proc proc /proc
@@ -12,12 +12,17 @@ echo "+cpu +memory +pids" >/sys/fs/cgroup/cgroup.subtree_control
 ip link set lo up
 echo 1 >/proc/sys/kernel/printk
 ulimit -n 65536
+for module in virtio_pci virtio_blk; do modprobe $module; done
+mount -t ext4 -o ro /dev/vda /programs
 uptime() { cut -d' ' -f1 /proc/uptime; }
 echo "@@boot $(uptime) $(uname -r) $(uname -m)"
+# The guest's clock jumps wherever it waits for its disk: not in the tests.
+find /programs -type f | xargs readahead
 while read -r name minutes args; do
   echo "@@run $name"
+  cat "/t/$name/test" >/dev/null
   cd "/t/$name" && ./test -test.v -test.timeout "${minutes}m" $args </dev/null 2>&1
   echo "@@exit $? $(uptime)"
-done </suite
+done <"${tcpdiag_suite:-/suite}"
 echo "@@end"
 poweroff -f

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -77,20 +78,25 @@ func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
 	fields := strings.Fields(rest)
 	switch {
 	case kind == "boot" && len(fields) == 3:
-		g.Boot, _ = strconv.ParseFloat(fields[0], 64)
-		g.Kernel, g.Machine = fields[1], fields[2]
-		return g.Boot
+		now, _ = strconv.ParseFloat(fields[0], 64)
+		if g.Boot == 0 {
+			g.Boot = now
+		}
+		g.Kernel, g.Machine, g.Ended = fields[1], fields[2], false
+		return now
 	case kind == "run" && len(fields) == 1:
-		g.Runs = append(g.Runs, run{Name: fields[0], Exit: -1})
+		g.begin(fields[0])
 	case kind == "feature":
 		if name, value, ok := strings.Cut(rest, "\t"); ok {
 			g.Features = append(g.Features, feature{name, value})
 		}
 	case kind == "exit" && len(fields) == 2 && len(g.Runs) > 0:
 		r := &g.Runs[len(g.Runs)-1]
-		r.Exit, _ = strconv.Atoi(fields[0])
+		if code, err := strconv.Atoi(fields[0]); err == nil && r.Exit <= 0 {
+			r.Exit = code
+		}
 		now, _ = strconv.ParseFloat(fields[1], 64)
-		r.Seconds = now - last
+		r.Seconds += now - last
 		return now
 	case kind == "took" && len(fields) == 1:
 		g.Took, _ = strconv.ParseFloat(fields[0], 64)
@@ -98,6 +104,20 @@ func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
 		g.Ended = true
 	}
 	return last
+}
+
+// begin makes a binary the last run: a guest's second boot goes on with one of
+// the first.
+func (g *guestLog) begin(name string) {
+	next := run{Name: name}
+	if i := slices.IndexFunc(g.Runs, func(r run) bool { return r.Name == name }); i >= 0 {
+		next = g.Runs[i]
+		g.Runs = slices.Delete(g.Runs, i, i+1)
+	}
+	if next.Exit == 0 {
+		next.Exit = -1
+	}
+	g.Runs = append(g.Runs, next)
 }
 
 func (r *run) test(outcome, name string) {

@@ -47,3 +47,16 @@ func TestReadLogToTheEnd(t *testing.T) {
 	require.True(t, g.Ended)
 	require.InDelta(t, 31, g.Took, 0)
 }
+
+// A guest that is booted twice ends when its second boot does.
+func TestReadLogOfTwoBoots(t *testing.T) {
+	const second = "@@exit 0 20\n@@end\n@@boot 2.5 6.1.0-50-cloud-amd64 x86_64\n@@run guest\n--- FAIL: TestF (1.00s)\n"
+	g, err := readLog(strings.NewReader(console + second))
+	require.NoError(t, err)
+	require.False(t, g.Ended)
+	g, err = readLog(strings.NewReader(console + second + "@@exit 1 6.5\n@@end\n"))
+	require.NoError(t, err)
+	require.True(t, g.Ended)
+	require.InDelta(t, 3.5, g.Boot, 0)
+	require.Equal(t, run{Name: "guest", Passed: 1, Failed: []string{"TestF"}, Exit: 1, Seconds: 4.5}, g.Runs[2])
+}

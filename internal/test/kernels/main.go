@@ -59,6 +59,11 @@ func (o options) run(ctx context.Context) (bool, error) {
 	if o.Table {
 		return true, l.write()
 	}
+	if !o.Short && o.Run == "" {
+		if err := l.measureHere(ctx); err != nil {
+			return false, err
+		}
+	}
 	ok, some := true, false
 	for _, p := range plans(o.Short) {
 		guest, err := l.prepare(ctx, p)
@@ -68,7 +73,7 @@ func (o options) run(ctx context.Context) (bool, error) {
 		if !only.MatchString(guest.Name) {
 			continue
 		}
-		if err := guest.boot(ctx); err != nil {
+		if err := guest.run(ctx); err != nil {
 			return false, err
 		}
 		r, err := readResult(guest.Name, guest.Log, p.Slow)
@@ -97,13 +102,17 @@ func (l *lab) write() error {
 
 // document is made of the last logs of all kernels, those of earlier runs too.
 func (l *lab) document() (string, error) {
-	var results []result
+	names, slow := []string{here}, []bool{false}
 	for _, p := range plans(false) {
 		name, err := l.name(p)
 		if err != nil {
 			return "", err
 		}
-		r, err := readResult(name, l.log(name), p.Slow)
+		names, slow = append(names, name), append(slow, p.Slow)
+	}
+	var results []result
+	for i, name := range names {
+		r, err := readResult(name, l.log(name), slow[i])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
@@ -147,7 +156,7 @@ type lab struct {
 	archive  *archive
 	releases []release
 	work     string          // a temporary folder
-	userland map[string]bool // architectures whose programs are built
+	disks    map[string]bool // architectures whose programs are built
 }
 
 func newLab(ctx context.Context, o options) (*lab, error) {
@@ -167,7 +176,7 @@ func newLab(ctx context.Context, o options) (*lab, error) {
 		return nil, err
 	}
 	work, err := os.MkdirTemp(cache, "work-")
-	return &lab{o: o, archive: a, releases: releases, work: work, userland: map[string]bool{}}, err
+	return &lab{o: o, archive: a, releases: releases, work: work, disks: map[string]bool{}}, err
 }
 
 // name is a guest's: its kernel's.
@@ -193,10 +202,7 @@ func (l *lab) prepare(ctx context.Context, p plan) (guest, error) {
 	if err != nil {
 		return guest{}, err
 	}
-	g := guest{Limit: 25 * time.Minute, Machine: machineFor(p.Arch)}
-	if p.Slow {
-		g.Machine = slowMachine()
-	}
+	g := guest{Limit: 40 * time.Minute, Boots: boots(p)}
 	if g.Name, err = l.name(p); err != nil {
 		return guest{}, err
 	}
@@ -210,23 +216,50 @@ func (l *lab) prepare(ctx context.Context, p plan) (guest, error) {
 	if g.Kernel, err = kernelImage(unpacked); err != nil {
 		return guest{}, err
 	}
-	programs := filepath.Join(l.work, p.Arch)
-	if !l.userland[p.Arch] {
-		if err := userland(ctx, l.archive, programs, p.Arch, p.Run); err != nil {
+	if g.Disk, err = l.disk(ctx, p); err != nil {
+		return guest{}, err
+	}
+	root := filepath.Join(l.work, g.Name)
+	if err := system(ctx, l.archive, root, p.Arch); err != nil {
+		return guest{}, err
+	}
+	if err := installModules(ctx, unpacked, root, r.Name); err != nil {
+		return guest{}, err
+	}
+	for name, list := range map[string][]binary{oneSuite: l.narrowed(p.Run), twoSuite: {pairedBinary()}} {
+		if err := os.WriteFile(filepath.Join(root, name), suiteFile(list), 0o644); err != nil {
 			return guest{}, err
 		}
-		l.userland[p.Arch] = true
-	}
-	own := filepath.Join(l.work, g.Name)
-	if err := installModules(ctx, unpacked, own, r.Name); err != nil {
-		return guest{}, err
-	}
-	if err := os.WriteFile(filepath.Join(own, "suite"), suiteFile(l.narrowed(p.Run)), 0o644); err != nil {
-		return guest{}, err
 	}
 	g.Log = l.log(g.Name)
 	g.Initrd = filepath.Join(l.work, "initrd")
-	return g, pack(ctx, g.Initrd, programs, own)
+	return g, pack(ctx, g.Initrd, root)
+}
+
+// The lists that a guest may run.
+const oneSuite, twoSuite = "/suite", "/suite.two"
+
+// boots are those of a plan: nearly all on one processor.
+func boots(p plan) []boot {
+	if p.Slow {
+		return []boot{{slowMachine(p.Arch), oneSuite}}
+	}
+	return []boot{{machineFor(p.Arch), oneSuite}, {twoProcessors(p.Arch), twoSuite}}
+}
+
+// disk is the one with the programs of an architecture. The slow machine runs
+// some of the first one's.
+func (l *lab) disk(ctx context.Context, p plan) (string, error) {
+	image := filepath.Join(l.work, p.Arch+".img")
+	if l.disks[p.Arch] {
+		return image, nil
+	}
+	root := filepath.Join(l.work, p.Arch)
+	if err := programs(ctx, l.archive, root, p.Arch, l.narrowed(p.Run)); err != nil {
+		return "", err
+	}
+	l.disks[p.Arch] = true
+	return image, disk(ctx, image, root)
 }
 
 // narrowed is the list of binaries, or what the flag wants of it.

@@ -32,6 +32,9 @@ func installModules(ctx context.Context, unpacked, root, release string) error {
 			continue
 		}
 		done[name] = true
+		if files[name] == "" {
+			continue // built in
+		}
 		image, err := uncompressed(ctx, files[name])
 		if err != nil {
 			return fmt.Errorf("module %s: %w", name, err)
@@ -45,7 +48,7 @@ func installModules(ctx context.Context, unpacked, root, release string) error {
 		}
 		todo = append(todo, needs...)
 	}
-	out, err := exec.CommandContext(ctx, "busybox", "depmod", "-b", root, release).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "/sbin/depmod", "-b", root, release).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("depmod: %w: %s", err, out)
 	}

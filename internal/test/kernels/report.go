@@ -93,8 +93,20 @@ func document(results []result) string {
 		}
 		return outcome(r.Log.Runs[i])
 	})
+	text.WriteString("| wall time |")
+	for _, r := range results {
+		if r.Guest == here {
+			text.WriteString(" – |")
+			continue
+		}
+		fmt.Fprintf(&text, " %.0f s |", r.Log.Took)
+	}
+	text.WriteString("\n")
 	text.WriteString("\n")
 	for _, r := range results {
+		if r.Guest == here {
+			continue
+		}
 		fmt.Fprintf(&text, "* %s: %s, up after %.1f s of its clock, done in %.0f s\n", column(r), r.Log.Kernel, r.Log.Boot, r.Log.Took)
 		for _, run := range r.Log.Runs {
 			for _, name := range run.Failed {
@@ -121,8 +133,12 @@ func table(w io.Writer, results []result, rows []string, cell func(result, strin
 	}
 }
 
-// column is "6.12.107", "6.12.107 arm64", "7.3.4 slow".
+// column is "6.12.107", "6.12.107 arm64", "7.3.4 slow", "6.18.2, not emulated".
 func column(r result) string {
+	if r.Guest == here {
+		name, _, _ := strings.Cut(r.Log.Kernel, "-")
+		return name + ", not emulated"
+	}
 	name, _, _ := strings.Cut(strings.ReplaceAll(r.Guest, "+", "-"), "-")
 	if r.Log.Machine == "aarch64" {
 		name += " arm64"

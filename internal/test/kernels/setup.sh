@@ -9,6 +9,8 @@ need qemu-system-aarch64 qemu-system-arm
 need busybox busybox-static
 need cpio cpio
 need xz xz-utils
+PATH="$PATH:/sbin:/usr/sbin" need depmod kmod
+PATH="$PATH:/sbin:/usr/sbin" need mke2fs e2fsprogs
 
 ((${#packages[@]})) || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then

@@ -30,7 +30,7 @@ func suites() []string {
 
 // modules are what the guests may need; what they depend on comes along.
 func modules() []string {
-	return []string{"tcp_diag", "inet_diag", "veth", "dummy", "sch_netem", "overlay", "8021q", "bridge", "ipip", "ip_gre", "vxlan"}
+	return []string{"virtio_pci", "virtio_blk", "tcp_diag", "inet_diag", "veth", "dummy", "sch_netem", "overlay", "8021q", "bridge", "ipip", "ip_gre", "vxlan"}
 }
 
 // binary is a package whose tests are compiled into the guest.
@@ -42,6 +42,9 @@ type binary struct {
 	Arm     bool   // run on arm64 too
 	Minutes int    // limit
 }
+
+// benchTime is how often a benchmark compares: its result is a ratio of medians.
+const benchTime = "20x"
 
 // name is the binary's folder in the guest.
 func (b binary) name() string { return b.Package[strings.LastIndex(b.Package, "/")+1:] }
@@ -70,9 +73,15 @@ func binaries() []binary {
 		{Package: packages + "metronome", Minutes: 2},
 		{Package: packages + "owner", Minutes: 2},
 		{Package: packages + "losses", Run: "Kernel", Minutes: 2},
+		{Package: packages + "clients", Minutes: 4},
 		{Package: packages + "plan", Run: planCases, Minutes: 4},
 		{Package: packages + "observer", Run: "Conserved|AreTheNextOnes|Funnel|Overload", Minutes: 4},
 	}
+}
+
+// pairedBinary is what takes two processors.
+func pairedBinary() binary {
+	return binary{Package: featureTest, Run: "^TestExactRequestBesideAWalk$", Minutes: 4}
 }
 
 // slowTest is what a slow machine must get right: see guest/load_linux_test.go.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
 // demoVerdict is "LOSING  127.0.0.1:35607  max_connections" in the demo's last
@@ -50,6 +51,9 @@ type load struct {
 // third comes, on a slow machine too.
 const arrivals = 10
 
+// connectTimeout ends before a SYN is repeated.
+const connectTimeout = 900 * time.Millisecond
+
 // Ten and five clients of a server that holds 1 + 1 + 1; they give up before
 // their SYN is repeated, and before the first is served.
 func TestRightCauseOfLoads(t *testing.T) {
@@ -59,14 +63,15 @@ func TestRightCauseOfLoads(t *testing.T) {
 		{"C3", demo.ServerOptions{MaxThreads: 200, MaxConnections: 1, AcceptCount: 1, ServiceTime: 3 * time.Second}, 5, 3},
 	} {
 		t.Run(l.name, func(t *testing.T) {
-			v := l.run(t)
-			report(l.name, "%d served, %d connect timeouts; %s",
-				v.outcomes.Of(demo.OK), v.outcomes.Of(demo.ConnectTimeout), strings.Join(v.causes, ", then "))
+			v, p := l.run(t), l.plan(t)
+			report(l.name, "%d served, %d connect timeouts; plan %d, %d; the agent: %d connected, %d gave up; %s",
+				v.outcomes.Of(demo.OK), v.outcomes.Of(demo.ConnectTimeout), p.Served, p.ConnectTimeout,
+				v.clients["connected"], v.clients["gave_up"], strings.Join(v.causes, ", then "))
 			require.Equal(t, l.served, v.outcomes.Of(demo.OK), v.outcomes.String())
 			require.Equal(t, l.clients-l.served, v.outcomes.Of(demo.ConnectTimeout), v.outcomes.String())
-			if os.Getenv("tcpdiag_own_clock") == "" && v.cause() == "cpu_saturated" {
-				return // the emulator had to wait for this machine's CPUs, and the guest's threads with it
-			}
+			require.Equal(t, plan.Outcomes{Served: l.served, ConnectTimeout: l.clients - l.served}, p)
+			require.Equal(t, l.served, v.clients["connected"], v.clients)
+			require.Equal(t, l.clients-l.served, v.clients["gave_up"], v.clients)
 			require.Equal(t, "max_connections", v.cause(), "%s", v.last)
 		})
 	}
@@ -75,8 +80,11 @@ func TestRightCauseOfLoads(t *testing.T) {
 // view is what the clients and the agent saw of a load.
 type view struct {
 	outcomes demo.Outcomes
-	causes   []string // of the verdicts while packets were lost, each once, in their order
-	last     []byte   // the agent's last answer
+	causes   []string       // of the verdicts while packets were lost, each once, in their order
+	last     []byte         // the agent's last answer
+	clients  map[string]int // by outcome, as the agent's tap counted them
+	// throttled is the server when its verdict was that.
+	throttled *api.Listener
 }
 
 // cause is what the load ended in: on a busy machine the verdict may begin with
@@ -110,11 +118,46 @@ func (l load) run(t *testing.T) view {
 	var v view
 	v.watch(t, address, demo.BurstOptions{
 		Address: server.Address().String(), Clients: l.clients, Rate: arrivals,
-		ConnectTimeout: 900 * time.Millisecond, RequestTimeout: time.Minute,
+		ConnectTimeout: connectTimeout, RequestTimeout: time.Minute,
 	})
+	require.Eventually(t, func() bool {
+		v.clients = countedClients(t, address)
+		return v.clients["connected"]+v.clients["gave_up"] >= l.clients
+	}, 2*time.Minute, 200*time.Millisecond, "%v of %v", v.clients, v.outcomes)
 	stop()
 	require.NoError(t, <-done)
 	return v
+}
+
+// plan is what the simulation says of the load.
+func (l load) plan(t *testing.T) plan.Outcomes {
+	t.Helper()
+	p, err := plan.New(plan.Input{
+		Requests: l.clients, Rate: arrivals, ServiceTime: l.server.ServiceTime, Threads: l.server.MaxThreads,
+		MaxConnections: l.server.MaxConnections, AcceptCount: l.server.AcceptCount,
+		ClientTimeout: time.Minute, ConnectTimeout: connectTimeout, Syncookies: true,
+	})
+	require.NoError(t, err)
+	return p.Outcomes
+}
+
+// clientsLine is a sample of the counter of clients by outcome.
+var clientsLine = regexp.MustCompile(`(?m)^tcpdiag_listener_clients_total\{.*outcome="(\w+)".*\} (\d+)$`)
+
+// countedClients are the agent's, since it started.
+func countedClients(t *testing.T, agent string) map[string]int {
+	t.Helper()
+	response, err := http.Get("http://" + agent + "/metrics")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	counted := map[string]int{}
+	for _, m := range clientsLine.FindAllStringSubmatch(string(text), -1) {
+		counted[m[1]], err = strconv.Atoi(m[2])
+		require.NoError(t, err)
+	}
+	return counted
 }
 
 // watch runs the clients to their end and asks the agent meanwhile.
@@ -158,6 +201,9 @@ func (v *view) look(address string) {
 	for _, l := range snapshot.Listeners {
 		if l.Verdict.Status == "losing" {
 			v.blame(l.Verdict.Cause)
+			if l.Verdict.Cause == "cpu_throttled" {
+				v.throttled = &l
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestPlanAcrossANetwork(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d clients", l.Clients), func(t *testing.T) {
 			ns := nettest.Namespace(t)
-			ns.Do(func() { slow(t) })
+			ns.Do(func() { network(t, roundTrip, 0) })
 			got, want := l.in(t, ns), l.plan(t)
 			report(fmt.Sprintf("%d clients, round trip %v: served, connect, read timeouts", l.Clients, roundTrip),
 				"%d, %d, %d; plan %d, %d, %d", got.Served, got.ConnectTimeout, got.ReadTimeout,
@@ -52,14 +53,41 @@ func TestPlanAcrossANetwork(t *testing.T) {
 	}
 }
 
-// slow delays every packet on the loopback of the calling thread's namespace.
-func slow(t *testing.T) {
+// lost is the share of packets that TestPlanAcrossALossyNetwork loses.
+const lost = 0.1
+
+// The plan knows a network's delay and none of its losses. Of clients that all
+// have room and wait less than a repeated SYN takes, those get in whose SYN and
+// SYN-ACK both arrive; whoever is in is served as planned.
+func TestPlanAcrossALossyNetwork(t *testing.T) {
+	inGuest(t)
+	l := trip{
+		demo.ServerOptions{MaxThreads: 400, MaxConnections: 400, AcceptCount: 400, ServiceTime: time.Second},
+		300, 900 * time.Millisecond, time.Minute,
+	}
+	ns := nettest.Namespace(t)
+	ns.Do(func() { network(t, roundTrip/4, lost) })
+	got, want := l.in(t, ns), l.plan(t)
+	report(fmt.Sprintf("%d clients, round trip %v, %.0f %% lost: served, connect, read timeouts", l.Clients, roundTrip/4, 100*lost),
+		"%d, %d, %d; plan (without loss) %d, %d, %d", got.Served, got.ConnectTimeout, got.ReadTimeout,
+		want.Served, want.ConnectTimeout, want.ReadTimeout)
+	require.Equal(t, plan.Outcomes{Served: l.Clients}, want)
+	in := float64(l.Clients) * (1 - lost) * (1 - lost)
+	sigma := math.Sqrt(in * (1 - (1-lost)*(1-lost)))
+	require.InDelta(t, in, got.Served+got.ReadTimeout, 5*sigma)
+	require.InDelta(t, float64(l.Clients)-in, got.ConnectTimeout, 5*sigma)
+	require.LessOrEqual(t, got.ReadTimeout, 3, "TCP repeats what is lost of an answer")
+}
+
+// network delays every packet on the loopback of the calling thread's namespace
+// by half a round trip, and loses some.
+func network(t *testing.T, roundTrip time.Duration, loss float32) {
 	t.Helper()
 	lo, err := netlink.LinkByName("lo")
 	require.NoError(t, err)
 	attributes := netlink.QdiscAttrs{LinkIndex: lo.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 	require.NoError(t, netlink.QdiscAdd(netlink.NewNetem(attributes, netlink.NetemQdiscAttrs{
-		Latency: uint32((roundTrip / 2).Microseconds()), Limit: 10_000,
+		Latency: uint32((roundTrip / 2).Microseconds()), Loss: 100 * loss, Limit: 10_000,
 	})))
 }
 
