@@ -65,6 +65,9 @@ func programs(ctx context.Context, a *archive, root, arch string, wanted []binar
 		return err
 	}
 	for _, b := range wanted {
+		if _, err := os.Stat(filepath.Join(root, "t", b.name())); err == nil {
+			continue // it is listed twice
+		}
 		if err := compileTests(ctx, root, arch, b); err != nil {
 			return err
 		}
@@ -104,6 +107,9 @@ func suiteFile(wanted []binary) []byte {
 		fmt.Fprintf(&text, "%s %d", b.name(), b.Minutes)
 		if b.Run != "" {
 			fmt.Fprintf(&text, " -test.run %s", b.Run)
+		}
+		if b.Skip != "" {
+			fmt.Fprintf(&text, " -test.skip %s", b.Skip)
 		}
 		if b.Bench != "" {
 			fmt.Fprintf(&text, " -test.bench %s -test.benchtime %s", b.Bench, benchTime)

@@ -144,6 +144,9 @@ func plans(short bool) []plan {
 				p.Run = append(p.Run, b)
 			}
 		}
+		if s.JVM && !short {
+			p.Run = append(p.Run, binary{Package: featureTest, Run: jvmTests, Minutes: 20})
+		}
 		all = append(all, p)
 	}
 	slow := binary{Package: featureTest, Run: slowTest, Minutes: 10}
