@@ -25,7 +25,11 @@ func others(ctx context.Context, a *archive, root string) error {
 			return err
 		}
 	}
-	if err := install("/", filepath.Join(root, "opt", "systemd"), "systemd-modules-load"); err != nil {
+	systemd := filepath.Join(root, "opt", "systemd")
+	if err := install("/", systemd, "systemd-modules-load"); err != nil {
+		return err
+	}
+	if err := copyFile("deploy/systemd/tcpdiag.modules", filepath.Join(systemd, "tcpdiag.modules")); err != nil {
 		return err
 	}
 	return java(root)
