@@ -19,7 +19,7 @@ echo "@@boot $(uptime) $(uname -r) $(uname -m)"
 suite=${tcpdiag_suite:-/suite}
 # The guest's clock jumps wherever it waits for its disk: not in the tests.
 cat /programs/tcpdiag >/dev/null
-grep -q JVM "$suite" && find /programs/opt /programs/lib64 -type f -exec cat {} + >/dev/null
+grep -qF 'run ^Test(JVM' "$suite" && find /programs/opt /programs/lib64 -type f -exec cat {} + >/dev/null
 while read -r name minutes args; do
   echo "@@run $name"
   cat "/t/$name/test" >/dev/null
