@@ -76,5 +76,9 @@ func median(times int, f func()) time.Duration {
 
 // ratio is a over b for people.
 func ratio(a, b time.Duration) string {
-	return fmt.Sprintf("× %.2g", float64(a)/float64(b))
+	r := float64(a) / float64(b)
+	if r >= 100 {
+		return fmt.Sprintf("× %.0f", r)
+	}
+	return fmt.Sprintf("× %.2g", r)
 }
