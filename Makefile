@@ -203,8 +203,10 @@ docker-test:
 
 # Packaged kernels from 5.10 to the newest, an arm64 one and a slow machine, all
 # emulated: the tests that depend on the kernel, and docs/kernels.md of what was
-# seen. KERNELS='^6.12' boots those of that name and replaces their columns. Half
-# an hour, 300 MB of packages the first time; the short form takes five minutes.
+# seen. KERNELS='^6.12' boots those of that name and replaces their columns. 300 MB
+# of packages the first time. A guest takes one processor for as long as the table
+# says, and longer beside others: its clock waits for it. The short form boots the
+# oldest kernel, the newest, and the slow machine.
 kernels:
 	internal/test/kernels/setup.sh
 	$(GO) run ./internal/test/kernels $(if $(KERNELS),-only '$(KERNELS)')
