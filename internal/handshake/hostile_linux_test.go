@@ -158,7 +158,8 @@ func TestSynCookies(t *testing.T) {
 		}, time.Minute, 10*time.Millisecond)
 		settled(t, w.connect(t, l.Addr, 30))
 		e := decided(t, tap, l.Addr, 50)
-		require.Equal(t, [NumOutcomes]uint64{HalfOpen: 20, Connected: 30}, e.Clients)
+		require.GreaterOrEqual(t, e.Clients[Connected], uint64(30))
+		require.EqualValues(t, 50, e.Clients[Connected]+e.Clients[HalfOpen], "%v", e.Clients)
 	})
 }
 

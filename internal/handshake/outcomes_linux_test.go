@@ -297,11 +297,12 @@ func TestRingFits(t *testing.T) {
 	}))
 	defer tap.Close()
 	to := netip.AddrPortFrom(w.addr, 8080)
+	const burst = 60 // 120 packets; the small ring holds 400
 	clients := uint64(0)
 	until := func(s size) {
 		require.Eventually(t, func() bool {
-			settled(t, w.connect(t, to, 20))
-			clients += 20
+			settled(t, w.connect(t, to, burst))
+			clients += burst
 			_, err := tap.Report()
 			require.NoError(t, err)
 			tap.mu.Lock()
