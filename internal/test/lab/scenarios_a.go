@@ -230,6 +230,7 @@ func (b *bench) underK6(server *e2e.Tomcat, u users) (now, worst *e2e.Listener, 
 	b.said("midway: %s", words(now))
 	b.later(w, server.Port, r, patience)
 	w.conserved()
+	w.counted(server.Port, r)
 	if r.ok+r.readTimeout == u.n && worst.Verdict.Cause != "max_connections" {
 		w.onlyHurried(worst)
 	}
@@ -302,6 +303,7 @@ func (b *bench) burst10k(limits, planned e2e.Limits) (plan, *e2e.Listener, resul
 		l = now
 	}
 	w.conserved()
+	w.counted(server.Port, r)
 	return p, l, r
 }
 
@@ -316,6 +318,7 @@ func (b *bench) turnedAway(server *e2e.Tomcat) (*e2e.Listener, result) {
 	b.settle(4 * time.Second) // the agent's verdict settles
 	l := w.settled(server.Port)
 	w.conserved()
+	w.counted(server.Port, result{connectTimeout: r.connectTimeout, ok: crowd.Now().Open})
 	crowd.leave()
 	return l, r
 }
@@ -341,6 +344,7 @@ func (b *bench) ten(acceptCount int, spread, connect time.Duration, want result)
 	l := w.worst(server.Port)
 	b.said("%s", words(l))
 	w.conserved()
+	w.counted(server.Port, r)
 	b.agrees(p, r)
 	return l
 }

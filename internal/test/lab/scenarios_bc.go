@@ -164,6 +164,7 @@ func settings() []scenario {
 				b.capacity(l, 3)
 				b.agrees(p, r)
 				w.conserved()
+				w.counted(port, r)
 			},
 		},
 		{

@@ -52,6 +52,7 @@ func virtual() []scenario {
 				b.want(l.Losses.DroppedPackets > 0, "no dropped packets")
 				b.noPool(l)
 				w.conserved()
+				w.counted(port, r)
 			},
 		},
 	}

@@ -86,6 +86,7 @@ func confused() []scenario {
 				l := w.worst(extraPort)
 				b.said("8443: %s", words(l))
 				b.verdict(l, "down", "no_listener")
+				w.counted(extraPort, r)
 			},
 		},
 		{name: "F6", load: "5 clients, max-connections 1, accept-count 10, handler 3 s; Spring Boot's graceful shutdown (SIGTERM) after 1 s, then 3 more; no timeouts; started anew", run: graceful},
@@ -227,6 +228,7 @@ func graceful(b *bench) {
 	b.said("queue_resets_total %.0f before, %.0f after the restart", before, resets())
 	b.want(before == 4 && resets() == 4, "the counter should be 4 before and after")
 	w.conserved()
+	w.counted(port, r, late)
 }
 
 // addressed is F9: the listener is found with its own family and address.
