@@ -62,6 +62,7 @@ type Connections struct {
 	Partial      bool           `json:"partial,omitempty"`
 	AgeSeconds   *float64       `json:"age_seconds,omitempty"` // since they were read
 	TopPeer      *PeerShare     `json:"top_peer,omitempty"`    // the address of more than half of them
+	TopPeers     []PeerShare    `json:"top_peers,omitempty"`   // the five addresses of most of them, each a lower bound
 	States       map[string]int `json:"states,omitempty"`
 }
 
@@ -190,12 +191,21 @@ func newConnections(c *model.Connections) *Connections {
 		Streaming:    c.Phases[model.Streaming],
 		Unclassified: c.Phases[model.Unclassified],
 		TopPeer:      newPeerShare(c.TopPeer),
+		TopPeers:     newPeerShares(c.TopPeers),
 		Reset:        c.Reset,
 		Abandoned:    c.Abandoned,
 		Silent:       silent,
 		Partial:      c.Partial,
 		States:       c.States,
 	}
+}
+
+func newPeerShares(all []model.PeerShare) []PeerShare {
+	out := make([]PeerShare, len(all))
+	for i := range all {
+		out[i] = *newPeerShare(&all[i])
+	}
+	return out
 }
 
 func newPeerShare(p *model.PeerShare) *PeerShare {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
+	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/target"
 )
@@ -104,7 +107,7 @@ type demoStage struct {
 	*demoOptions
 	w       io.Writer
 	tasks   *errgroup.Group
-	running atomic.Pointer[observer.Sampler]
+	running atomic.Pointer[followed]
 	demo.Commentary
 }
 
@@ -152,9 +155,15 @@ func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
 		if err != nil {
 			return err
 		}
-		defer s.Close()
-		d.running.Store(s)
-		return agent.Run(ctx, s, agent.Options{Listen: []string{address}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+		f, err := (&targets{handshakes: clients.Auto}).follower(s)
+		if err != nil {
+			s.Close()
+			return err
+		}
+		both := &followed{sampler: s, follower: f}
+		defer both.close()
+		d.running.Store(both)
+		return agent.Run(ctx, both, agent.Options{Listen: []string{address}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	})
 }
 
@@ -216,9 +225,31 @@ While it runs:   curl http://%s/metrics
 // conclude sets what the clients counted against what the kernel told.
 func (d *demoStage) conclude(outcomes demo.Outcomes) error {
 	fmt.Fprintf(d.w, "\nWhat the clients say: %s.\n", outcomes)
+	if said := clientsAndPackets(d.snapshot()); said != "" {
+		fmt.Fprintf(d.w, "What their handshakes and the kernel's counters say: %s.\n", said)
+	}
 	if d.Worst() == nil {
 		return nil
 	}
 	fmt.Fprintf(d.w, "\nWhat tcpdiag says of the worst moment:\n\n")
 	return render.Text(d.w, d.Worst(), textOptions(d.w))
+}
+
+// clientsAndPackets sets the clients beside the packets that were dropped of
+// them; empty where handshakes are not followed.
+func clientsAndPackets(s *model.Snapshot) string {
+	if s == nil || len(s.Listeners) == 0 || s.Listeners[0].Totals.Clients == nil || s.Listeners[0].Losses == nil {
+		return ""
+	}
+	l := &s.Listeners[0]
+	var said []string
+	for o, n := range l.Totals.Clients.Outcomes {
+		if n > 0 {
+			said = append(said, phrase.Number(n)+" "+strings.ReplaceAll(model.ClientOutcome(o).String(), "_", " "))
+		}
+	}
+	if c := l.Losses.Clients; c != nil && c.Waiting+c.Stalling > 0 {
+		said = append(said, phrase.Number(c.Waiting+c.Stalling)+" not decided yet")
+	}
+	return strings.Join(said, ", ") + "; " + phrase.Count(l.Losses.DroppedPackets, "packet") + " dropped"
 }

@@ -133,6 +133,17 @@ func TestRefused(t *testing.T) {
 	require.EqualValues(t, 7, *s.Targets[0].Refused)
 }
 
+// Clients that are decided when the listener has closed are still its clients.
+func TestDecidedAfterTheListenerClosed(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.look(time.Minute, listener("[::]:8080"))
+	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Reset: 4, handshake.Refused: 3})}
+	f.look(time.Minute, down(8080))
+	s := f.look(time.Minute, listener("[::]:8080"))
+	require.EqualValues(t, 4, s.Listeners[0].Totals.Clients.Outcomes[model.ClientReset])
+	require.EqualValues(t, 3, *s.Targets[0].Refused)
+}
+
 // The totals of a listener that restarts go on.
 func TestTotalsSurviveARestart(t *testing.T) {
 	f := newFake(t, clients.Auto)

@@ -106,9 +106,21 @@ func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
 	a := port
 	if met, ok := mostSpecific(e.Addr, listening); ok {
 		a = p.account(met)
+	} else if met, ok := mostSpecific(e.Addr, p.former()); ok {
+		a = p.account(met) // an attempt is decided after its last packet, and the listener may have closed
 	}
 	a.totals = a.totals.Add(delta)
 	a.state(e)
+}
+
+// former are the addresses on which something has listened.
+func (p *place) former() (out []netip.AddrPort) {
+	for addr := range p.accounts {
+		if addr.Addr().IsValid() {
+			out = append(out, addr)
+		}
+	}
+	return out
 }
 
 // mostSpecific is the listener that the kernel gives a connection to: the one

@@ -80,6 +80,7 @@ func (f *Found) Sockets() int {
 func (f *Found) Finish(at time.Time, partial bool) {
 	f.Counts.At, f.Counts.Partial = at, partial
 	f.Counts.TopPeer = f.remotes.majority(f.Counts.Accepted)
+	f.Counts.TopPeers = f.remotes.top()
 	f.Counts.States = make(map[string]int)
 	for state, n := range f.states {
 		if n > 0 {

@@ -1,7 +1,9 @@
 package connections
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -15,7 +17,10 @@ type frequent struct {
 	counts    [frequentPlaces]int
 }
 
-const frequentPlaces = 8
+const (
+	frequentPlaces = 8
+	topPeers       = 5
+)
 
 func (f *frequent) add(a netip.Addr) {
 	free := -1
@@ -35,6 +40,20 @@ func (f *frequent) add(a netip.Addr) {
 	for i := range f.counts {
 		f.counts[i]--
 	}
+}
+
+// top are the addresses that come most often, the first the most often.
+func (f *frequent) top() []model.PeerShare {
+	var out []model.PeerShare
+	for i, count := range f.counts {
+		if count > 0 {
+			out = append(out, model.PeerShare{Address: f.addresses[i].Unmap(), Connections: count})
+		}
+	}
+	slices.SortFunc(out, func(a, b model.PeerShare) int {
+		return cmp.Or(cmp.Compare(b.Connections, a.Connections), a.Address.Compare(b.Address))
+	})
+	return out[:min(len(out), topPeers)]
 }
 
 // majority is the address of more than half of all n, nil where there is none

@@ -56,3 +56,21 @@ func TestMajorityAmongMany(t *testing.T) {
 	}
 	require.Nil(t, f.majority(3000))
 }
+
+// While there are no more addresses than places the five of most are exact.
+func TestTopPeers(t *testing.T) {
+	var f frequent
+	for n := range 7 {
+		for range n + 1 {
+			f.add(peer(n))
+		}
+	}
+	require.Equal(t, []model.PeerShare{
+		{Address: peer(6).Unmap(), Connections: 7},
+		{Address: peer(5).Unmap(), Connections: 6},
+		{Address: peer(4).Unmap(), Connections: 5},
+		{Address: peer(3).Unmap(), Connections: 4},
+		{Address: peer(2).Unmap(), Connections: 3},
+	}, f.top())
+	require.Empty(t, (&frequent{}).top())
+}

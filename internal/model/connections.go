@@ -50,6 +50,8 @@ type Connections struct {
 	// TopPeer is the one address that more than half of the accepted connections
 	// come from, nil where there is none.
 	TopPeer *PeerShare
+	// TopPeers are the five addresses that most of them come from.
+	TopPeers []PeerShare
 	// States are sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT,
 	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
 	States map[string]int

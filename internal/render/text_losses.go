@@ -19,6 +19,7 @@ func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 		return
 	}
 	s.clients(lo.Clients)
+	s.holders(l)
 	lines := lossLines(lo)
 	if len(lines) == 0 {
 		s.row(label("lost"), span{"nothing in " + howLong(snap.Interval), good})
@@ -64,6 +65,18 @@ func (s *screen) clients(c *model.Clients) {
 	if c.TurnedAway() > 0 && len(c.Losers) > 0 {
 		s.row(label("turned away"), span{"most from " + losers(c.Losers), bad})
 	}
+}
+
+// holders are the addresses that hold most connections, where there is no room.
+func (s *screen) holders(l *model.Listener) {
+	if l.Connections == nil || l.Verdict.Status < model.StatusSaturated || len(l.Connections.TopPeers) == 0 {
+		return
+	}
+	words := make([]string, len(l.Connections.TopPeers))
+	for i, p := range l.Connections.TopPeers {
+		words[i] = p.Address.String() + " (" + phrase.Number(p.Connections) + ")"
+	}
+	s.row(label("held"), span{"most by " + strings.Join(words, ", "), dim})
 }
 
 func losers(in []model.ClientSource) string {

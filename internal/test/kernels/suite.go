@@ -62,7 +62,7 @@ const planCases = "TestPlanAgainstTheKernel/^(A9:|C3|abort|A3|A5_scaled$|A8)"
 
 // handshakes are the tests of what packets look like: on networks that delay and
 // lose them, on stacked devices, with every option of the handshake.
-const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|SynCookies|FastOpen|Stalled)$"
+const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|FastOpen|Stalled)$"
 
 // binaries are the tests that depend on the kernel.
 func binaries() []binary {

@@ -96,7 +96,7 @@ func concurrent() []scenario {
 			},
 		},
 		{
-			name: "A5", load: "10,000 clients in 2.5 s, threads 1000, handler 5 s; connect 900 ms, request 60 s",
+			name: "A5", load: "10,000 clients in 2.5 s, threads 1000, handler 5 s; connect 900 ms, request 60 s", limit: 4 * time.Minute,
 			run: func(b *bench) {
 				limits := e2e.Limits{Threads: 1000}
 				p, l, r := b.burst10k(limits, limits)
@@ -112,7 +112,7 @@ func concurrent() []scenario {
 			},
 		},
 		{
-			name: "A7", load: "A5 with connection-timeout 30 s, ended when the connect timeouts are over",
+			name: "A7", load: "A5 with connection-timeout 30 s, ended when the connect timeouts are over", limit: 4 * time.Minute,
 			run: func(b *bench) {
 				server := b.roomy(e2e.Limits{Threads: 1000}, env("TOMCAT_CONNECTION_TIMEOUT=30s"))
 				l, r := b.turnedAway(server)
@@ -318,7 +318,9 @@ func (b *bench) turnedAway(server *e2e.Tomcat) (*e2e.Listener, result) {
 	b.settle(4 * time.Second) // the agent's verdict settles
 	l := w.settled(server.Port)
 	w.conserved()
-	w.counted(server.Port, result{connectTimeout: r.connectTimeout, ok: crowd.Now().Open})
+	now := crowd.result()
+	now.ok += crowd.Now().Open
+	w.counted(server.Port, now)
 	crowd.leave()
 	return l, r
 }

@@ -223,12 +223,12 @@ func graceful(b *bench) {
 		return series.Sum("tcpdiag_listener_queue_resets_total")
 	}
 	before := resets()
+	w.counted(port, r, late)
 	b.server(limits)
 	b.settle(2 * time.Second)
 	b.said("queue_resets_total %.0f before, %.0f after the restart", before, resets())
 	b.want(before == 4 && resets() == 4, "the counter should be 4 before and after")
 	w.conserved()
-	w.counted(port, r, late)
 }
 
 // addressed is F9: the listener is found with its own family and address.
