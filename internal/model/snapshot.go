@@ -108,6 +108,7 @@ type Self struct {
 	ScanSeconds   DurationHistogram
 	MissedTicks   uint64
 	FailedSamples uint64        // that the kernel did not answer
+	LongestGap    time.Duration // between two samples, of the last minute
 	ScanInterval  time.Duration // as stretched to stay under 2 % of a core
 	SourceUp      map[string]bool
 	Config        *ConfigReload // nil without a configuration file

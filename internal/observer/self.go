@@ -18,6 +18,7 @@ type self struct {
 	failed   uint64
 	interval time.Duration // between two readings of the connections of what is calm
 	lastTick time.Time
+	gaps     gaps
 	spent    time.Duration // CPU time of the samples so far
 
 	answered  time.Time // when a sample was last answered
@@ -30,6 +31,7 @@ func (s *self) tick(now time.Time, interval time.Duration) {
 	defer s.mu.Unlock()
 	if !s.lastTick.IsZero() && interval > 0 {
 		gap := now.Sub(s.lastTick)
+		s.gaps.add(now, gap)
 		if missed := (gap+interval/2)/interval - 1; missed > 0 {
 			s.missed += uint64(missed)
 		}
@@ -79,10 +81,17 @@ func (s *self) sampling() time.Duration {
 	return s.spent
 }
 
-func (s *self) report() model.Self {
+func (s *self) report(now time.Time) model.Self {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return model.Self{SampleSeconds: s.samples, ScanSeconds: s.scans, MissedTicks: s.missed, FailedSamples: s.failed, ScanInterval: s.interval}
+	longest := s.gaps.longest(now)
+	if !s.lastTick.IsZero() { // one that has not ended is one
+		longest = max(longest, now.Sub(s.lastTick))
+	}
+	return model.Self{
+		SampleSeconds: s.samples, ScanSeconds: s.scans, MissedTicks: s.missed, FailedSamples: s.failed,
+		LongestGap: longest, ScanInterval: s.interval,
+	}
 }
 
 // unhealthyAfter is how long samples or snapshots may be missing.

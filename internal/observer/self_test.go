@@ -14,7 +14,14 @@ func TestMissedTicks(t *testing.T) {
 		now = now.Add(step * time.Millisecond)
 		s.tick(now, 10*time.Millisecond)
 	}
-	require.EqualValues(t, 2+99, s.report().MissedTicks)
+	require.EqualValues(t, 2+99, s.report(now).MissedTicks)
+	require.Equal(t, time.Second, s.report(now).LongestGap)
+	require.Equal(t, 2*time.Second, s.report(now.Add(2*time.Second)).LongestGap, "it has not ended")
+	for range 100 * gapSeconds {
+		now = now.Add(10 * time.Millisecond)
+		s.tick(now, 10*time.Millisecond)
+	}
+	require.Equal(t, 10*time.Millisecond, s.report(now).LongestGap, "that of a minute ago is forgotten")
 }
 
 // Samples or snapshots that have stopped for half a minute are a failure of the
@@ -32,5 +39,5 @@ func TestHealth(t *testing.T) {
 	s.told(at(42 * time.Second))
 	require.NoError(t, s.healthy(at(70*time.Second), begun))
 	require.ErrorIs(t, s.healthy(at(71*time.Second), begun), errNoSamples)
-	require.EqualValues(t, 1, s.report().FailedSamples)
+	require.EqualValues(t, 1, s.report(begun).FailedSamples)
 }

@@ -114,7 +114,7 @@ func (s *Sampler) publish(final bool) {
 		return
 	}
 	snap := s.publisher.publish(r, s.options(), final, s.looping.Load())
-	snap.Self = s.self.report()
+	snap.Self = s.self.report(snap.Time)
 	snap.Self.SourceUp = s.sources(r)
 	s.published.Store(snap)
 	s.self.told(snap.Time)

@@ -13,6 +13,7 @@ type selfMetrics struct {
 	scanInterval  *metric
 	lastScan      *metric
 	missedTicks   *metric
+	longestGap    *metric
 	sourceUp      *metric
 	omitted       *metric
 	reloaded      *metric
@@ -35,6 +36,8 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 			"When the last scan began, in Unix time; connections, phases and waits are of that moment."),
 		missedTicks: c.counter("tcpdiag_missed_ticks_total",
 			"Samples that were due and could not be taken in time."),
+		longestGap: c.gauge("tcpdiag_longest_sample_gap_seconds",
+			"The longest time between two samples of the last 60 s; absent until there are two."),
 		sourceUp: c.gauge("tcpdiag_source_up",
 			"Whether a source of the agent can be read: 1 yes, 0 no.", "source"),
 		omitted: c.gauge("tcpdiag_omitted_listeners",
@@ -59,6 +62,9 @@ func (c *Collector) ourselves(e emitter, s *model.Snapshot) {
 	e.histogram(m.sample, nil, durationHistogram(&s.Self.SampleSeconds))
 	e.histogram(m.scan, nil, durationHistogram(&s.Self.ScanSeconds))
 	e.value(m.missedTicks, nil, float64(s.Self.MissedTicks))
+	if s.Self.LongestGap > 0 {
+		e.value(m.longestGap, nil, s.Self.LongestGap.Seconds())
+	}
 	e.value(m.omitted, nil, float64(s.Omitted))
 	if config := s.Self.Config; config != nil {
 		e.value(m.reloaded, nil, truth(config.Successful))
