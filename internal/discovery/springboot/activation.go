@@ -64,10 +64,13 @@ func matchProfiles(expr string, active []string) (bool, error) {
 	}
 	p := &profileParser{tokens: profileTokens(expr), active: active}
 	ok, err := p.expression(0)
-	if err == nil && p.pos < len(p.tokens) {
+	switch {
+	case err != nil:
+		return false, err
+	case p.pos < len(p.tokens):
 		return false, errExpression
 	}
-	return ok, err
+	return ok, nil
 }
 
 func profileTokens(expr string) []string {

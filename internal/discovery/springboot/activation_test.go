@@ -48,6 +48,7 @@ func TestActivation(t *testing.T) {
 
 func FuzzMatchProfiles(f *testing.F) {
 	f.Add("(a & !b) | c")
+	f.Add("(a")
 	f.Fuzz(func(t *testing.T, expr string) {
 		ok, err := matchProfiles(expr, []string{"a", "b"})
 		if err != nil {
