@@ -2,6 +2,8 @@ package discovery
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -286,4 +288,43 @@ func FuzzMeter(f *testing.F) {
 			require.GreaterOrEqual(t, *v, 0)
 		}
 	})
+}
+
+// What an answer says is repeated nowhere, however it is broken.
+func TestActuatorIsNotQuoted(t *testing.T) {
+	for name, says := range map[string]string{
+		"status": "HTTP/1.1 TOPSECRET\r\n\r\n", "no HTTP": "TOPSECRET\r\n\r\n", "header": "HTTP/1.1 200 OK\r\nTOPSECRET\r\n\r\n",
+		"length":  "HTTP/1.1 200 OK\r\nContent-Length: TOPSECRET\r\n\r\n",
+		"coding":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: TOPSECRET\r\n\r\n",
+		"chunk":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nTOPSECRET\r\n",
+		"JSON":    "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nTOPSECRET",
+		"number":  "HTTP/1.1 200 OK\r\nContent-Length: 43\r\n\r\n{\"measurements\":[{\"value\":\"TOPSECRET\"}]}   ",
+		"closed":  "",
+		"cut off": "HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\nTOPSECRET",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer func() { _ = l.Close() }()
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = c.Read(make([]byte, 4096))
+					_, _ = io.WriteString(c, says)
+					_ = c.Close()
+				}
+			}()
+			base, err := url.Parse("http://" + l.Addr().String())
+			require.NoError(t, err)
+			d := &door{namespace: ownNamespace, own: true, url: base}
+			_, err = askMeter(t.Context(), actuatorClient(d), base.String(), "a", "")
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "SECRET")
+			require.True(t, strings.HasPrefix(err.Error(), "actuator: "), "%v", err)
+			require.NotContains(t, err.Error(), "actuator: actuator")
+		})
+	}
 }

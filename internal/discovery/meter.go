@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 )
 
 // maxMeterBody bounds an answer; one has a few hundred bytes.
@@ -19,6 +21,9 @@ var (
 	errNoAnswer = errors.New("no answer")
 	errBody     = errors.New("actuator: the answer is no metric in JSON")
 	errURL      = errors.New("actuator: not a URL that can be asked")
+	errHTTP     = errors.New("actuator: the answer is not HTTP")
+
+	errCertificate = errors.New("actuator: its certificate is not trusted")
 )
 
 // actuatorClient asks through a door and follows no redirect: it would lead to a
@@ -27,8 +32,14 @@ func actuatorClient(d *door) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy:       nil,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx) },
+			Proxy: nil,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				conn, err := d.dial(ctx)
+				if err != nil {
+					return nil, &unreachedError{err}
+				}
+				return conn, nil
+			},
 		},
 	}
 }
@@ -110,7 +121,7 @@ func askMeter(ctx context.Context, client *http.Client, base, name, connector st
 	request.Header.Set("User-Agent", "tcpdiag")
 	response, err := client.Do(request)
 	if err != nil {
-		return meter{}, fmt.Errorf("actuator: %w", withoutURL(err))
+		return meter{}, unquoted(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
@@ -118,7 +129,7 @@ func askMeter(ctx context.Context, client *http.Client, base, name, connector st
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxMeterBody))
 	if err != nil {
-		return meter{}, fmt.Errorf("actuator: metric %s: %w", name, err)
+		return meter{}, unquoted(err)
 	}
 	return parseMeter(body)
 }
@@ -131,14 +142,31 @@ func parseMeter(body []byte) (meter, error) {
 	return m, nil
 }
 
-// withoutURL takes away the URL that the client puts in front of its errors:
-// there may be a user, a password or a token in it.
-func withoutURL(err error) error {
-	if at := (*url.Error)(nil); errors.As(err, &at) {
-		return at.Err
+// unquoted is an error of a request without the URL in front of it, which may
+// have a user, a password or a token, and without what the answer said: net/http
+// quotes answers that it does not understand.
+func unquoted(err error) error {
+	var timeout net.Error
+	var apart *unreachedError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &apart):
+		return apart.err
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("actuator: %w in time", errNoAnswer)
+	case errors.As(err, &certificate):
+		return errCertificate
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("actuator: %w: it closes the connection", errNoAnswer)
 	}
-	return err
+	return errHTTP
 }
+
+// unreachedError is why there is no connection: in words of our own and of the
+// kernel's.
+type unreachedError struct{ err error }
+
+func (e *unreachedError) Error() string { return e.err.Error() }
 
 // shownURL is a URL for people: where it leads, and nothing else of it.
 func shownURL(text string) string {
