@@ -84,12 +84,10 @@ func newSampler(o observer.Options) (*observer.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return observer.New(observer.Sources{
-		Mount:  procMount,
-		Proc:   proc,
-		Owners: owner.New(proc),
-		Tomcat: discovery.NewDiscoverer(proc, discovery.WithExaminer(children())),
-	}, o)
+	servers := discovery.NewDiscoverer(proc, discovery.WithExaminer(children()))
+	owners := owner.New(proc)
+	owners.CommandLines(servers.Numbers)
+	return observer.New(observer.Sources{Mount: procMount, Proc: proc, Owners: owners, Tomcat: servers}, o)
 }
 
 // ports is a repeatable flag of TCP ports.

@@ -28,7 +28,7 @@ func shell(script string) *Children {
 // Whatever a child does, it is over within its deadline, and what it said is
 // believed only if it has the agreed form.
 func TestChildrenThatFail(t *testing.T) {
-	valid := `{"Known":true,"Server":"jvm","Version":{},"Management":"","Connectors":null,"Missing":null,"Unavailable":null,"Files":null,"Failure":""}`
+	valid := `{"Known":true,"Server":"jvm","Version":{},"Management":"","Connectors":null,"Missing":null,"Unavailable":null,"Files":null,"Numbers":[8080],"Failure":""}`
 	_, err := shell("cat >/dev/null; echo '"+valid+"'").Examine(t.Context(), Request{1, 1})
 	require.NoError(t, err)
 	for script, want := range map[string]string{
@@ -93,7 +93,8 @@ func TestAnswerCrossesWhole(t *testing.T) {
 				},
 			}},
 		},
-		files: []fileStamp{{Name: "/x", Content: "ab"}, {Name: "/y", Denied: true}},
+		files:   []fileStamp{{Name: "/x", Content: "ab"}, {Name: "/y", Denied: true}},
+		numbers: []uint16{8443, 1},
 	}
 	text, err := e.encode()
 	require.NoError(t, err)
@@ -128,6 +129,7 @@ func TestInvalidAnswers(t *testing.T) {
 		"long":        {Server: serverJVM, Missing: []model.Unavailable{{Why: strings.Repeat("x", maxText+1)}}},
 		"bidi":        {Server: serverJVM, Files: []fileStamp{{Name: "\u202e"}}},
 		"many":        {Server: serverJVM, Missing: make([]model.Unavailable, maxUnavailable+2)},
+		"numbers":     {Server: serverJVM, Numbers: make([]uint16, maxNumbers+1)},
 		"connectors":  {Server: serverJVM, Connectors: make([]wireConnector, maxConnectorsN+1)},
 		"range":       {Server: serverJVM, Connectors: []wireConnector{setting(model.SourceFile, 1<<40, "x")}},
 		"kind":        {Server: serverJVM, Connectors: []wireConnector{setting(model.SourceActuator, 1, "x")}},
@@ -262,4 +264,14 @@ func TestChildHasNoPowersOfOurs(t *testing.T) {
 			require.Contains(t, fmt.Sprint(unavailable), "CAP_SETUID and CAP_SETGID")
 		})
 	}
+}
+
+// The numbers of a command line come from a child too.
+func TestNumbers(t *testing.T) {
+	s := stranger(t, func(string) []string {
+		return []string{"java", "-jar", "app.jar", "--server.port=8443", "x65536y007", "0"}
+	}, nil)
+	require.Equal(t, []uint16{8443, 7}, inChildren(t).Numbers(s.pid, s.start))
+	require.Nil(t, inChildren(t).Numbers(s.pid, s.start+1), "another process")
+	require.Len(t, numbersIn([]string{strings.Repeat("1 ", 1000)}), maxNumbers)
 }

@@ -40,6 +40,8 @@ type Discoverer struct {
 	asks     chan struct{} // Actuators being asked
 	patience sync.Mutex
 	waited   time.Duration // for first answers
+
+	numbersWaited time.Duration // for command lines
 }
 
 // Option changes what a Discoverer does.

@@ -14,8 +14,9 @@ import (
 const (
 	// maxRemembered bounds the processes that a Discoverer remembers.
 	maxRemembered = 1000
-	// maxAtOnce bounds the examinations under way.
-	maxAtOnce = 2
+	// maxAtOnce bounds the examinations under way, and with them the memory that
+	// child processes have beside the agent.
+	maxAtOnce = 1
 	// settled is how old a process must be for its configuration to be read
 	// and done with: a file that changes later changes nothing in it.
 	settled = time.Minute

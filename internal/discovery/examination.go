@@ -30,6 +30,7 @@ type Examination struct {
 	found   found
 	missing []model.Unavailable
 	files   []fileStamp
+	numbers []uint16 // in the command line: ports among them
 }
 
 // fileStamp is a path that was looked at. Content is the same as long as the
@@ -93,5 +94,5 @@ func (s *subject) examine() (*Examination, error) {
 	if !s.handles.Same() {
 		return nil, fmt.Errorf("discovery: pid %d: %w", t.pid, hostproc.ErrGone)
 	}
-	return &Examination{Known: t.known, pid: t.pid, found: *f, missing: t.missing, files: t.files.stamps()}, nil
+	return &Examination{Known: t.known, pid: t.pid, found: *f, missing: t.missing, files: t.files.stamps(), numbers: numbersIn(t.args)}, nil
 }

@@ -41,6 +41,7 @@ type answer struct {
 	Missing     []model.Unavailable
 	Unavailable []model.Unavailable
 	Files       []fileStamp
+	Numbers     []uint16
 	Failure     string // why there is nothing else
 }
 
@@ -85,6 +86,7 @@ func (w *wireConnector) connector() catalina.Connector {
 func (e *Examination) encode() ([]byte, error) {
 	a := answer{
 		Known: e.Known, Server: e.found.server, Version: e.found.version, Management: clean(e.found.management),
+		Numbers: e.numbers[:min(len(e.numbers), maxNumbers)],
 		Missing: cleanList(bounded(e.pid, e.missing)), Unavailable: cleanList(bounded(e.pid, e.found.unavailable)),
 	}
 	for i := range e.found.connectors[:min(len(e.found.connectors), maxConnectorsN)] {
@@ -136,7 +138,7 @@ func decode(in io.Reader) (*Examination, error) {
 
 func (a *answer) examination() *Examination {
 	e := &Examination{
-		Known: a.Known, missing: a.Missing, files: a.Files,
+		Known: a.Known, missing: a.Missing, files: a.Files, numbers: a.Numbers,
 		found: found{server: a.Server, version: a.Version, management: a.Management, unavailable: a.Unavailable},
 	}
 	for i := range a.Connectors {
@@ -174,7 +176,7 @@ func eachText[T any](s **model.Setting[T], fn func(*string)) {
 
 func (a *answer) check() error {
 	switch {
-	case len(a.Connectors) > maxConnectorsN, len(a.Missing) > maxUnavailable+1, len(a.Unavailable) > maxUnavailable+1, len(a.Files) > maxStamps:
+	case len(a.Connectors) > maxConnectorsN, len(a.Missing) > maxUnavailable+1, len(a.Unavailable) > maxUnavailable+1, len(a.Files) > maxStamps, len(a.Numbers) > maxNumbers:
 		return fmt.Errorf("%w: too many entries", errAnswer)
 	case a.Failure == "" && a.Server != serverTomcat && a.Server != serverJVM && a.Server != serverOther:
 		return fmt.Errorf("%w: no such kind of server", errAnswer)

@@ -190,6 +190,15 @@ func find(spec childSpec) error {
 		return err
 	}
 	f := New(proc)
+	f.CommandLines(func(pid int, _ uint64) (out []uint16) { // as those whose work it is do
+		words, _ := proc.Cmdline(pid)
+		for word := range strings.FieldsFuncSeq(strings.Join(words, " "), func(r rune) bool { return r < '0' || r > '9' }) {
+			if n, err := strconv.ParseUint(word, 10, 16); err == nil {
+				out = append(out, uint16(n))
+			}
+		}
+		return out
+	})
 	r := findResult{Denied: map[int]string{}}
 	var denied []Denied
 	for range 2 { // the second answer comes from memory, and is the same

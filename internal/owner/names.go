@@ -38,15 +38,3 @@ func isEndpoint(s string) bool {
 	}
 	return false
 }
-
-// namesPort looks for the port as a number of its own in a word of a command
-// line: "--server.port=8443" names 8443, not 443.
-func namesPort(word string, port uint16) bool {
-	want := strconv.Itoa(int(port))
-	for number := range strings.FieldsFuncSeq(word, func(r rune) bool { return r < '0' || r > '9' }) {
-		if number == want {
-			return true
-		}
-	}
-	return false
-}

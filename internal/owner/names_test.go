@@ -44,21 +44,6 @@ func TestPoolPort(t *testing.T) {
 	}
 }
 
-func TestNamesPort(t *testing.T) {
-	for cmdline, want := range map[string]bool{
-		"java\x00-jar\x00app.jar\x00--server.port=8443\x00": true,
-		"java\x00-Dserver.port=8443\x00":                    true,
-		"8443":                                              true,
-		"java\x00--port=18443":                              false,
-		"java\x00--port=84430":                              false,
-		"java\x00-jar\x00app.jar":                           false,
-		"":                                                  false,
-	} {
-		require.Equal(t, want, namesPort(cmdline, 8443), "%q", cmdline)
-	}
-	require.False(t, namesPort("--server.port=8443", 443))
-}
-
 func FuzzPoolPort(f *testing.F) {
 	f.Add("http-nio-8080-e")
 	f.Add("https-jsse-nio-")

@@ -60,9 +60,8 @@ type Proc interface {
 	// SocketFiles and SocketAt read the descriptors of a process.
 	SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (next int, err error)
 	SocketAt(pid, fd int) (inode uint32, ok bool)
-	// ThreadNames and Cmdline are for processes whose descriptors may not be read.
+	// ThreadNames is for processes whose descriptors may not be read.
 	ThreadNames(pid int, fn func(tid int, comm string)) error
-	Cmdline(pid int) ([]string, error)
 }
 
 // Finder finds owners and remembers them. It is safe for concurrent use.
@@ -75,7 +74,16 @@ type Finder struct {
 	held    map[int]*holdings // by pid
 	pids    pidLog
 	denied  map[int]Denied
+
+	// numbers are those that a process's command line names. To read it is to wait
+	// for that process's memory, and so is somebody else's work.
+	numbers func(pid int, startTime uint64) []uint16
 }
+
+// CommandLines says who reads the numbers of a command line. Without it a process
+// whose thread names have lost their port is not found by it. Call it before the
+// first Find.
+func (f *Finder) CommandLines(numbers func(pid int, startTime uint64) []uint16) { f.numbers = numbers }
 
 // owned is a remembered owner.
 type owned struct {
@@ -101,6 +109,7 @@ func New(proc Proc) *Finder {
 		missing: map[uint32]*missed{},
 		held:    map[int]*holdings{},
 		denied:  map[int]Denied{},
+		numbers: func(int, uint64) []uint16 { return nil },
 	}
 }
 

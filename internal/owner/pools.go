@@ -50,7 +50,7 @@ func (r *round) byName(s Socket, denied []*candidate, pools map[*candidate]pool)
 		}
 	}
 	for _, c := range lost {
-		if ofUser == 1 || r.namesPort(c.pid, s.Port) {
+		if ofUser == 1 || slices.Contains(r.f.numbers(c.pid, c.StartTime), s.Port) {
 			return c
 		}
 	}
@@ -73,9 +73,4 @@ func (r *round) pool(pid int) pool {
 		p.lost = p.lost || ok && !known
 	})
 	return p
-}
-
-func (r *round) namesPort(pid int, port uint16) bool {
-	words, err := r.f.proc.Cmdline(pid)
-	return err == nil && slices.ContainsFunc(words, func(word string) bool { return namesPort(word, port) })
 }
