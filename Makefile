@@ -82,10 +82,12 @@ cross:
 unit:
 	$(GO) test -race $(VERBOSE) -timeout 20m $$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$')
 
-# Hostile processes and neighbours against the built agent, as root: what it
-# said, its memory, the samples it missed, the oldest snapshot it served.
+# Hostile processes and neighbours, one after the other, against the built agent as
+# root, as the DaemonSet and as a sidecar: what it said, its memory, the longest time
+# without a sample, the oldest snapshot. As root, a quarter of an hour; `unit` tries
+# those that are cheap.
 attacks:
-	$(GO) test -count=1 -v -timeout 10m ./internal/test/attacks
+	TCPDIAG_ATTACKS=1 $(GO) test -count=1 -v -timeout 60m ./internal/test/attacks
 
 # The static manifests of the node agent, rendered from the Helm chart.
 manifests:

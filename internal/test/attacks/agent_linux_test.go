@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,27 +25,38 @@ import (
 
 const agentAddress = "127.0.0.1:10889"
 
-// agent is the built program, running in a namespace.
+// agent is the built program, running as a viewer with the manifests' memory.
 type agent struct {
 	ns     *nettest.NS
 	cmd    *exec.Cmd
-	log    bytes.Buffer
+	group  *group
+	log    buffer
 	client *http.Client
 	ended  chan error
-
-	oldest time.Duration // snapshot that was served
 }
 
-// document is what is looked at of a snapshot.
-type document struct {
-	ScanAge     float64 `json:"scan_age_seconds"`
-	Listeners   []struct{ Port int }
-	Unavailable []struct{ What, Why string }
+// buffer is a log that is read while it is written.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// build builds the program where everybody may run it, once a test.
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "tcpdiag")
+	program := filepath.Join(public(t), "tcpdiag")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "github.com/tcpdiag/tcpdiag/cmd/tcpdiag")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
@@ -52,15 +64,34 @@ func build(t *testing.T) string {
 	return program
 }
 
-func startAgent(t *testing.T, ns *nettest.NS, program string) *agent {
+// public is a folder that everybody can reach; TempDir's parent is root's alone.
+func public(t *testing.T) string {
 	t.Helper()
-	a := &agent{ns: ns, cmd: ns.Command(program, "agent", "--all", "--web.listen-address", agentAddress), ended: make(chan error, 1)}
+	dir, err := os.MkdirTemp("", "attacks")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+func startAgent(t *testing.T, ns *nettest.NS, v viewer, program string, more ...string) *agent {
+	t.Helper()
+	a := &agent{ns: ns, group: newGroup(t), ended: make(chan error, 1)}
+	args := append([]string{"agent", "--web.listen-address", agentAddress}, more...)
+	line := v.line(a.group, ns, program, args...)
+	a.cmd = exec.CommandContext(t.Context(), line[0], line[1:]...)
 	a.cmd.Stderr = &a.log
-	a.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DialContext: a.dial, DisableKeepAlives: true}}
+	a.client = &http.Client{Timeout: answered, Transport: &http.Transport{DialContext: a.dial, DisableKeepAlives: true}}
 	require.NoError(t, a.cmd.Start())
-	go func() { a.ended <- a.cmd.Wait() }()
-	t.Cleanup(func() { _ = a.cmd.Process.Kill() })
-	require.Eventually(t, func() bool { return a.try("/-/ready") == http.StatusOK }, time.Minute, 20*time.Millisecond)
+	done := make(chan struct{})
+	go func() { a.ended <- a.cmd.Wait(); close(done) }()
+	t.Cleanup(func() { _ = a.cmd.Process.Kill(); <-done })
+	a.group.measure()
+	t.Cleanup(a.group.end)
+	require.Eventually(t, func() bool {
+		status, _, _ := a.ask("/-/ready")
+		return status == http.StatusOK
+	}, 2*time.Minute, 20*time.Millisecond, "%s", &a.log)
 	return a
 }
 
@@ -73,16 +104,7 @@ func (a *agent) dial(ctx context.Context, network, address string) (c net.Conn, 
 }
 
 // answered is how long the agent may take to answer beside an attacker.
-const answered = 10 * time.Second
-
-func (a *agent) try(path string) int {
-	response, err := a.client.Get("http://" + agentAddress + path)
-	if err != nil {
-		return 0
-	}
-	_ = response.Body.Close()
-	return response.StatusCode
-}
+const answered = 30 * time.Second
 
 // get asks until it is answered: beside an attacker who fills the port a
 // connection may be closed to make room for another one, and an answer be that
@@ -95,13 +117,17 @@ func (a *agent) get(t *testing.T, path string) string {
 	for deadline := time.Now().Add(answered); status != http.StatusOK && time.Now().Before(deadline); {
 		status, body, err = a.ask(path)
 	}
-	require.NoError(t, err, "the agent does not answer")
+	require.NoError(t, err, "the agent does not answer: %s", &a.log)
 	require.Equal(t, http.StatusOK, status, "%s", body)
 	return string(body)
 }
 
 func (a *agent) ask(path string) (status int, body []byte, err error) {
-	response, err := a.client.Get("http://" + agentAddress + path)
+	request, err := http.NewRequest(http.MethodGet, "http://"+agentAddress+path, http.NoBody)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := a.client.Do(authorised(request))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -110,49 +136,63 @@ func (a *agent) ask(path string) (status int, body []byte, err error) {
 	return response.StatusCode, body, err
 }
 
-func (a *agent) snapshot(t *testing.T) (document, string) {
+// document is what is looked at of a snapshot.
+type document struct {
+	Time      time.Time
+	Listeners []struct {
+		Port        int
+		AcceptQueue struct{ Length int } `json:"accept_queue"`
+		Connector   struct {
+			MaxConnections, AcceptCount, MaxThreads *struct{ Value int }
+		}
+	}
+	Unavailable []struct{ What, Why string }
+}
+
+func decode(t *testing.T, text string) *document {
 	t.Helper()
-	text := a.get(t, "/api/v1/snapshot")
 	var d document
-	require.NoError(t, json.Unmarshal([]byte(text), &d))
-	a.oldest = max(a.oldest, time.Duration(d.ScanAge*float64(time.Second)))
-	return d, text
+	text = strings.NewReplacer(`"max_connections"`, `"MaxConnections"`, `"accept_count"`, `"AcceptCount"`, `"max_threads"`, `"MaxThreads"`).Replace(text)
+	require.NoError(t, json.Unmarshal([]byte(text), &d), "%.300s", text)
+	return &d
 }
 
-// peak is the most memory that the agent has had resident (VmHWM).
-func (a *agent) peak(t *testing.T) int {
-	t.Helper()
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(a.cmd.Process.Pid) + "/status")
-	require.NoError(t, err, "the agent has ended: %s", &a.log)
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	require.NoError(t, err)
-	return kib / 1024
-}
-
-// missed are the samples that could not be taken in time.
-func (a *agent) missed(t *testing.T) float64 {
+// metric is the value of a series without labels.
+func (a *agent) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	for line := range strings.Lines(a.get(t, "/metrics")) {
-		if value, ok := strings.CutPrefix(line, "tcpdiag_missed_ticks_total "); ok {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 			require.NoError(t, err)
 			return n
 		}
 	}
+	require.Fail(t, "no such metric", name)
 	return 0
+}
+
+// resident is the most memory that the agent alone has had (VmHWM, its program
+// included).
+func (a *agent) resident(t *testing.T) int64 {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(a.cmd.Process.Pid) + "/status")
+	require.NoError(t, err, "the agent has ended: %s", &a.log)
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	require.NoError(t, err)
+	return kib << 10
 }
 
 // stop ends the agent the way systemd and the kubelet do, and says how long it took.
 func (a *agent) stop(t *testing.T) time.Duration {
 	t.Helper()
-	told := time.Now()
+	begin := time.Now()
 	require.NoError(t, a.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case err := <-a.ended:
 		require.NoError(t, err, "%s", &a.log)
-	case <-time.After(time.Minute):
-		t.Fatal("SIGTERM does not end the agent")
+	case <-time.After(2 * time.Minute):
+		require.Fail(t, "SIGTERM does not end the agent", "%s", &a.log)
 	}
-	return time.Since(told)
+	return time.Since(begin)
 }

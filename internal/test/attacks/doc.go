@@ -1,5 +1,9 @@
 // Package attacks tries on the built agent what a hostile pod and a hostile
-// network neighbour would: small files that are made to become large, values
-// that are to be betrayed, connections without end. `make attacks` prints what
-// the agent said, its memory and its delays.
+// network neighbour would: small files that are made to become large, files that
+// are somebody else's, processes that are many or never answer, connections
+// without end. The agent runs with the manifests' memory as root, with the
+// DaemonSet's capabilities, and as the attacker's own user; beside it runs an honest
+// server, which must not be affected, and a control that only ticks, by which the
+// machine's own delays are told from the agent's. `make attacks` prints what the agent
+// said, its memory and its delays.
 package attacks

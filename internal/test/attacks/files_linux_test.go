@@ -2,34 +2,17 @@ package attacks
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-const (
-	// maxPeak is the agent's memory under attack, of the manifests' 128 MiB.
-	maxPeak = 96
-	// secret must not be seen anywhere.
-	secret = "TOPSECRET"
-	port   = 18080
-)
-
-// attack is a hostile process.
-type attack struct {
-	args  []string
-	env   []string
-	files map[string]string
-}
+const mb = 1 << 20
 
 func numbered(n int, format string) string {
 	var b strings.Builder
@@ -39,114 +22,147 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-func bootFile(name, text string) attack {
-	return attack{args: []string{"-cp", ".", "-jar", "app.jar"}, files: map[string]string{name: text}}
+// boot is a Spring Boot application with one more file in its folder.
+func boot(name, text string, args ...string) attack {
+	return attack{args: application(args...), files: map[string]string{"app.jar": bootJar(nil), name: text}}
 }
 
-func attacks() map[string]attack {
-	const mb = 1 << 20
-	tomcat := func(xml string) attack {
-		return attack{args: []string{"-Dcatalina.base=.", "org.apache.catalina.startup.Bootstrap", "start"}, files: map[string]string{"conf/server.xml": xml}}
+// application is the command line of a Spring Boot application.
+func application(args ...string) []string { return append([]string{"-jar", "app.jar"}, args...) }
+
+// catalina is that of a Tomcat; options are the JVM's.
+func catalina(options ...string) []string {
+	return append(append([]string{"-Dcatalina.base=.", "-Dcatalina.home=."}, options...), "org.apache.catalina.startup.Bootstrap", "start")
+}
+
+func server(threads int) string {
+	return fmt.Sprintf(`<Server><Service><Connector port="%d" maxThreads="%d"/></Service></Server>`, hostilePort, threads)
+}
+
+func tomcat(xml string) attack {
+	return attack{args: catalina(), files: map[string]string{"conf/server.xml": xml}}
+}
+
+func (a attack) saying(text string) attack {
+	a.says = text
+	return a
+}
+
+func (a attack) finding(threads int) attack {
+	a.threads = threads
+	return a
+}
+
+func (a attack) with(prepare func(t *testing.T, dir string) []string) attack {
+	a.prepare = prepare
+	return a
+}
+
+// large are small files that are made to become large or to take long.
+func large() map[string]attack {
+	json := boot("application.properties", "")
+	json.env = []string{`SPRING_APPLICATION_JSON={"` + strings.Repeat("k", 45_000) + `":[` + strings.Repeat("1,", 20_000) + `1]}`}
+	names := boot("application.properties", "")
+	names.env = []string{"SPRING_CONFIG_NAME=" + numbered(15_000, "n%d,")}
+	seven := boot("application.properties", "")
+	for i := range 7 {
+		seven.files[fmt.Sprintf("config/%d/application.properties", i)] = numbered(4*mb/24, "a.b.c.d%07d=${a.b.c}\n")
 	}
 	return map[string]attack{
-		"profile expression":   bootFile("application.properties", "spring.config.activate.on-profile="+strings.Repeat("!", 4*mb)),
-		"YAML key x elements":  bootFile("application.yml", "? "+strings.Repeat("k", 3*mb)+"\n: ["+strings.Repeat("a,", 49_000)+"]\n"),
-		"YAML list of 4 MiB":   bootFile("application.yml", "a: ["+strings.Repeat("a,", 2*mb)+"]\n"),
-		"YAML list of 1 MiB":   bootFile("application.yml", "a: ["+strings.Repeat("a,", mb/2-100)+"]\n"),
-		"list of a property":   bootFile("application.properties", strings.Repeat("k", 400)+"[]="+strings.Repeat("a,", 400_000)),
-		"imports":              bootFile("application.properties", "spring.config.import="+numbered(50_000, "a%d.yml,")),
-		"profile groups":       bootFile("application.properties", numbered(40_000, "spring.profiles.group.g%d=a\n")),
-		"application JSON":     {args: []string{"-jar", "app.jar"}, env: []string{`SPRING_APPLICATION_JSON={"` + strings.Repeat("k", 45_000) + `":[` + strings.Repeat("1,", 20_000) + `1]}`}},
-		"names of files":       {args: []string{"-jar", "app.jar"}, env: []string{"SPRING_CONFIG_NAME=" + numbered(15_000, "n%d,")}},
-		"DOCTYPEs":             tomcat(strings.Repeat("<!DOCTYPE a [<!ENTITY b 'c'>]>", 100_000) + "<Server/>"),
-		"connectors":           tomcat("<Server><Service>" + strings.Repeat(`<Connector port="18080"/>`, 10_000) + "</Service></Server>"),
-		"a value that is none": {args: []string{"-jar", "app.jar", "--server.tomcat.max-connections=${API_TOKEN}", "--spring.config.import=configserver:http://u:" + secret + "@h/?t=" + secret}, env: []string{"API_TOKEN=" + secret}},
-		"an attribute":         tomcat(`<Server><Service><Connector port="18080" maxThreads="` + secret + `"/></Service></Server>`),
+		"profile expression":   boot("application.properties", "spring.config.activate.on-profile="+strings.Repeat("!", 4*mb)).saying(`application.properties.*larger than what is read`),
+		"YAML key x elements":  boot("application.yml", "? "+strings.Repeat("k", mb-150_000)+"\n: ["+strings.Repeat("a,", 49_000)+"]\n").saying(`application.yml.*larger than what is read`),
+		"YAML nested keys":     boot("application.yml", nestedKeys(150)).saying(`application.yml.*larger than what is read`),
+		"YAML list of 4 MiB":   boot("application.yml", "a: ["+strings.Repeat("a,", 2*mb)+"]\n").saying(`application.yml.*larger than what is read`),
+		"YAML list of 1 MiB":   boot("application.yml", "a: ["+strings.Repeat("a,", mb/2-100)+"]\n").saying(`application.yml.*larger than what is read`),
+		"list of a property":   boot("application.properties", strings.Repeat("k", 400)+"[]="+strings.Repeat("a,", 400_000)).saying(`application.properties.*larger than what is read`),
+		"imports":              boot("application.properties", "spring.config.import="+numbered(50_000, "a%d.yml,")).saying(`spring.config.import of application.properties.*larger than what is read`),
+		"profile groups":       boot("application.properties", numbered(40_000, "spring.profiles.group.g%d=a\n")).saying(`application.properties.*larger than what is read`),
+		"application JSON":     json.saying(`SPRING_APPLICATION_JSON.*larger than what is read`),
+		"names of files":       names.saying(`spring.config.name.*larger than what is read`),
+		"seven files of 4 MiB": seven.saying(`config/\d/application.properties.*larger than what is read`),
+		"DOCTYPEs":             tomcat(strings.Repeat("<!DOCTYPE a [<!ENTITY b 'c'>]>", 30_000) + server(42)).finding(42),
+		"DOCTYPEs of 3 MB":     tomcat(strings.Repeat("<!DOCTYPE a [<!ENTITY b 'c'>]>", 100_000) + server(42)).saying(`conf/server.xml.*larger than what is read`),
+		"connectors":           tomcat("<Server><Service>" + strings.Repeat(`<Connector port="18080"/>`, 10_000) + "</Service></Server>").saying(`conf/server.xml.*larger than what is read`),
+		"deflated nested jars": {args: []string{"-jar", "app.jar"}, files: map[string]string{"app.jar": nestedJars(4_000)}, says: `some jars.*larger than what is read`},
+		"hard links of a jar": boot("application.properties", "").with(func(t *testing.T, dir string) []string {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "big.jar"), []byte(nestedJars(2_000)), 0o644))
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "lib"), 0o755))
+			for i := range 400 {
+				require.NoError(t, os.Link(filepath.Join(dir, "big.jar"), filepath.Join(dir, "lib", fmt.Sprintf("%d.jar", i))))
+			}
+			return []string{"-cp", "lib/*", "org.springframework.boot.loader.launch.JarLauncher"}
+		}).saying(`some jars.*larger than what is read`),
 	}
 }
 
-// TestFiles: the agent lives, stays small, goes on looking, and says nothing of
-// what it was not meant to say.
-func TestFiles(t *testing.T) {
-	nettest.Root(t)
-	program, java := build(t), asJava(t)
-	t.Logf("%-22s %5s %8s %8s %8s  %s", "attack", "peak", "missed", "oldest", "end", "what the agent said")
-	for name, x := range attacks() {
-		t.Run(name, func(t *testing.T) {
-			ns := nettest.Namespace(t)
-			a := startAgent(t, ns, program)
-			x.start(t, ns, java)
-			require.Eventually(t, func() bool { // it is seen, and looked into
-				d, _ := a.snapshot(t)
-				for _, l := range d.Listeners {
-					if l.Port == port {
-						return true
-					}
-				}
-				return false
-			}, time.Minute, 50*time.Millisecond)
-			said := ""
-			for begin := time.Now(); time.Since(begin) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
-				d, text := a.snapshot(t)
-				require.NotContains(t, text, secret)
-				said = d.about()
-			}
-			for _, path := range []string{"/metrics", "/"} {
-				require.NotContains(t, a.get(t, path), secret)
-			}
-			peak, missed := a.peak(t), a.missed(t)
-			require.LessOrEqual(t, peak, maxPeak)
-			end := a.stop(t)
-			require.NotContains(t, a.log.String(), secret)
-			t.Logf("%-22s %4dM %8.0f %7.2fs %7.2fs  %.90s", name, peak, missed, a.oldest.Seconds(), end.Seconds(), said)
-		})
+func nestedKeys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", i) + strings.Repeat("k", 1000) + ":\n")
 	}
+	return b.String() + strings.Repeat(" ", n) + "a: [" + strings.Repeat("a,", 20_000) + "]\n"
 }
 
-// about is what was said of the configuration.
-func (d *document) about() string {
-	for _, u := range d.Unavailable {
-		for _, word := range []string{"config", "spring", "SPRING", "server", "connectors", "properties"} {
-			if strings.Contains(u.What, word) {
-				return u.What + ": " + u.Why
-			}
-		}
-	}
-	return "nothing of the configuration"
-}
-
-// asJava is this program under another name, where nobody may read it.
-func asJava(t *testing.T) string {
+// rootOnly is a file that only root can read, with what must not be seen.
+func rootOnly(t *testing.T, name string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "attacks") // TempDir's parent is root's alone
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	self, err := os.Open("/proc/self/exe")
-	require.NoError(t, err)
-	defer func() { _ = self.Close() }()
-	copied, err := os.OpenFile(filepath.Join(dir, "java"), os.O_CREATE|os.O_WRONLY, 0o755)
-	require.NoError(t, err)
-	_, err = io.Copy(copied, self)
-	require.NoError(t, err)
-	require.NoError(t, copied.Close())
-	return copied.Name()
+	path := filepath.Join(public(t), name)
+	text := "server.tomcat.max-connections=" + secret + "\nserver.tomcat.accept-count=" + canary + "\nlimit=" + canary + "\n"
+	if strings.HasSuffix(name, ".xml") {
+		text = fmt.Sprintf(`<Server><Service><Connector port="%d" acceptCount="%s" maxThreads="%s"/></Service></Server>`, hostilePort, canary, secret)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
-// start runs the attacker as nobody.
-func (x attack) start(t *testing.T, ns *nettest.NS, java string) {
-	t.Helper()
-	dir, err := os.MkdirTemp(filepath.Dir(java), "pod")
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o755))
-	for name, text := range x.files {
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+// foreign are files that the process names and could not read itself, and values
+// that are not to be repeated.
+func foreign() map[string]attack {
+	value := boot("application.properties", "", "--server.tomcat.max-connections=${API_TOKEN}",
+		"--spring.config.import=configserver:http://u:"+secret+"@h/?t="+secret)
+	value.env = []string{"API_TOKEN=" + secret}
+	names := boot("application.properties", "server.tomcat.max-connections=\x1b[31m"+secret+"\u202e\n", "--spring.config.import=a\x1b[2J\u202e\u009bb\x7f.yml")
+	attribute := `<Server><Service><Connector port="18080" maxThreads="` + secret + `"/></Service></Server>`
+	expanded := fmt.Sprintf(`<Server><Service><Connector port="%d" acceptCount="${server.tomcat.accept-count}" maxThreads="${server.tomcat.max-connections}"/></Service></Server>`, hostilePort)
+	return map[string]attack{
+		"a value that is none": value.saying(`settings imported from configserver:http://h/:`),
+		"control characters":   names.saying(`config file a.x1b.2J.*no such file`),
+		"an attribute":         tomcat(attribute).finding(200),
+		"import of root's": boot("application.properties", "").with(func(t *testing.T, _ string) []string {
+			return application("--spring.config.import=file:" + rootOnly(t, "secret.properties"))
+		}).saying(`config file file:/tmp/.*/secret.properties: permission denied`),
+		"import by a symlink": boot("application.properties", "").with(func(t *testing.T, dir string) []string {
+			require.NoError(t, os.Symlink(rootOnly(t, "secret.properties"), filepath.Join(dir, "a.properties")))
+			return application("--spring.config.import=file:a.properties")
+		}).saying(`config file file:a.properties: permission denied`),
+		"own file is root's": {args: []string{"-jar", "app.jar"}, files: map[string]string{"app.jar": bootJar(nil)}, prepare: func(t *testing.T, dir string) []string {
+			require.NoError(t, os.Rename(rootOnly(t, "application.properties"), filepath.Join(dir, "application.properties")))
+			return application()
+		}, says: `config file file:./application.properties: permission denied`},
+		"catalina.config of root's": tomcat(expanded).with(func(t *testing.T, _ string) []string {
+			return catalina("-Dcatalina.config=file://" + rootOnly(t, "secret.properties"))
+		}).saying(`catalina.properties: open /tmp/.*/secret.properties: permission denied`),
+		"server.xml of root's": tomcat(attribute).with(func(t *testing.T, _ string) []string {
+			return append(catalina(), "-config", rootOnly(t, "server.xml"))
+		}).saying(`server.xml: permission denied`),
+		"configtree of proc": boot("application.properties", "server.tomcat.max-connections=${comm}\n", "--spring.config.import=configtree:/proc/1/").saying(`configtree:/proc/1: .*not a file system that is read`),
+		"server.xml is FUSE": tomcat(attribute).with(func(t *testing.T, _ string) []string {
+			return append(catalina(), "-config", nettest.SilentFileSystem(t)+"/server.xml")
+		}).saying(`server.xml: "fuse": not a file system that is read`),
+		"server.xml is kmsg": tomcat("").with(func(t *testing.T, dir string) []string {
+			require.NoError(t, os.Remove(filepath.Join(dir, "conf/server.xml")))
+			require.NoError(t, os.Symlink("/proc/kmsg", filepath.Join(dir, "conf/server.xml")))
+			return catalina()
+		}).saying(`server.xml: "proc": not a file system that is read`),
+		"server.xml is a FIFO": tomcat("").with(func(t *testing.T, dir string) []string {
+			require.NoError(t, os.Remove(filepath.Join(dir, "conf/server.xml")))
+			fifo(t, filepath.Join(dir, "conf/server.xml"))
+			return catalina()
+		}).saying(`server.xml" is not a regular file`),
+		"server.xml is a device": tomcat("").with(func(t *testing.T, dir string) []string {
+			require.NoError(t, os.Remove(filepath.Join(dir, "conf/server.xml")))
+			require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "conf/server.xml")))
+			return catalina()
+		}).saying(`server.xml: "devtmpfs": not a file system that is read`),
 	}
-	args := append([]string{"--net=" + ns.Path(), "--setuid", "65534", "--setgid", "65534", "--", java}, x.args...)
-	cmd := exec.CommandContext(t.Context(), "nsenter", args...)
-	cmd.Dir = dir
-	cmd.Env = append([]string{attackerPort + "=" + strconv.Itoa(port), "PATH=" + os.Getenv("PATH")}, x.env...)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 }

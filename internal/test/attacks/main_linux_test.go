@@ -1,41 +1,48 @@
 package attacks
 
 import (
+	"encoding/json"
 	"fmt"
-	"net"
 	"os"
-	"runtime"
 	"testing"
 )
 
-// attackerPort makes this program the hostile process: it looks like a JVM by
-// its name and its arguments, and listens.
-const attackerPort = "TCPDIAG_ATTACKER_PORT"
+// partVariable makes this program play a part: the hostile process, an honest
+// one, or the control.
+const partVariable = "TCPDIAG_ATTACK_PART"
 
-func TestMain(m *testing.M) {
-	port, attacker := os.LookupEnv(attackerPort)
-	if !attacker {
-		os.Exit(m.Run())
-	}
-	go nameThread("http-nio-" + port + "-e")
-	l, err := net.Listen("tcp", "127.0.0.1:"+port)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	for {
-		if _, err := l.Accept(); err != nil {
-			os.Exit(1)
-		}
-	}
+// part is what such a process does.
+type part struct {
+	Control bool // tick, and say how late the ticks were
+
+	From, To    int      // ports to listen on
+	Accept      bool     // and take the connections
+	Say         string   // to each, what else
+	Threads     []string // names of threads
+	NumberedOf  int      // threads named like those of so many connectors
+	Spawn       []string // start processes with these arguments, again and again
+	SpawnSilent bool     // which have an Actuator that says nothing
+	Comm        string   // its own name
 }
 
-// nameThread makes a thread look like one of a Tomcat's: what cannot be read of
-// other programs is not reported.
-func nameThread(name string) {
-	runtime.LockOSThread()
-	if err := os.WriteFile("/proc/thread-self/comm", []byte(name), 0o600); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+func TestMain(m *testing.M) {
+	text, ok := os.LookupEnv(partVariable)
+	if !ok {
+		os.Exit(m.Run())
 	}
-	select {}
+	var p part
+	err := json.Unmarshal([]byte(text), &p)
+	if err == nil {
+		err = p.play()
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func (p *part) variable() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err)
+	}
+	return partVariable + "=" + string(text)
 }

@@ -1,49 +1,93 @@
 package attacks
 
 import (
+	"fmt"
 	"io"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/bcrypt"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// TestNetwork: 1,000 connections with a megabyte of headers each, as many that
-// ask for the metrics and read nothing, and the agent answers its friends.
+// neighbours are what may come to the port, each again and again.
+func neighbours() map[string]string {
+	request := "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Basic %s\r\n\r\n"
+	return map[string]string{
+		"a megabyte of headers": "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", mb),
+		"many headers":          "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("a: b\r\n", 100_000) + "\r\n",
+		"scrapes not read":      fmt.Sprintf(request, "dTpyaWdodA=="), // u:right
+		"wrong passwords":       fmt.Sprintf(request, "dTp3cm9uZw=="), // u:wrong
+		"silence":               "",
+		"half a request":        "GET / HTTP/1.1\r\n",
+		"reloads":               "POST /-/reload HTTP/1.1\r\nHost: a\r\nAuthorization: Basic dTpyaWdodA==\r\nContent-Length: 0\r\n\r\n",
+	}
+}
+
+// TestNetwork: 1,500 connections of each kind at once, and the agent answers
+// whoever knows the password.
 func TestNetwork(t *testing.T) {
 	nettest.Root(t)
-	ns := nettest.Namespace(t)
-	a := startAgent(t, ns, build(t))
-	large := "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1<<20)
-	for name, request := range map[string]string{
-		"headers": large,
-		"scrapes": "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
-		"silence": "",
-	} {
-		var attackers sync.WaitGroup
-		for range 20 {
-			attackers.Go(func() {
-				for range 50 {
-					c, err := a.dial(t.Context(), "tcp", agentAddress)
-					if err != nil {
-						continue
-					}
-					attackers.Go(func() {
-						_, _ = io.WriteString(c, request)
-					})
-					t.Cleanup(func() { _ = c.Close() })
-				}
-			})
-		}
-		attackers.Wait()
-		a.client.CloseIdleConnections()
-		_, _ = a.snapshot(t)
-		peak := a.peak(t)
-		require.LessOrEqual(t, peak, maxPeak, name)
-		t.Logf("%-22s %4dM %8.0f missed, oldest snapshot %.2fs", name, peak, a.missed(t), a.oldest.Seconds())
+	program, times := build(t), 200
+	if everything() {
+		times = 1500
 	}
-	t.Logf("ended in %.2fs", a.stop(t).Seconds())
+	header(t)
+	for name, request := range neighbours() {
+		attempt(t, "root", fmt.Sprintf("%d x %s", times, name), func(t *testing.T) row {
+			return besiege(t, program, times, request)
+		})
+	}
+}
+
+func besiege(t *testing.T, program string, times int, request string) row {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 10)
+	require.NoError(t, err)
+	dir := public(t)
+	web, config := filepath.Join(dir, "web.yml"), filepath.Join(dir, "tcpdiag.yml")
+	require.NoError(t, os.WriteFile(web, []byte("basic_auth_users:\n  u: "+string(hash)+"\n"), 0o644))
+	require.NoError(t, os.WriteFile(config, []byte("targets: []\n"), 0o644))
+	s := newScene(t, viewer{name: "root"}, program, "--all", "--web.config.file", web, "--web.enable-lifecycle", "--config", config)
+	s.look(t)
+	var waiting sync.WaitGroup
+	var connected atomic.Int32
+	for range 20 {
+		waiting.Go(func() {
+			for range times / 20 {
+				c, err := s.dial(t.Context(), "tcp", agentAddress)
+				if err != nil {
+					continue
+				}
+				connected.Add(1)
+				t.Cleanup(func() { _ = c.Close() })
+				waiting.Go(func() { _, _ = io.WriteString(c, request) })
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { waiting.Wait(); close(done) }()
+	for busy := true; busy; {
+		s.look(t)
+		select {
+		case <-done:
+			busy = false
+		default:
+		}
+	}
+	s.look(t)
+	return s.finish(t, fmt.Sprintf("answered its friend beside %d connections", connected.Load()))
+}
+
+// authorised adds what the agent's friend knows.
+func authorised(r *http.Request) *http.Request {
+	r.SetBasicAuth("u", "right")
+	return r
 }

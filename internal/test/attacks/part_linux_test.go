@@ -1,0 +1,101 @@
+package attacks
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// play never ends but with an error.
+func (p *part) play() error {
+	if p.Control {
+		return tick()
+	}
+	for _, name := range p.Threads {
+		nameThread(name)
+	}
+	for i := range p.NumberedOf {
+		nameThread("http-nio-" + strconv.Itoa(p.From+i) + "-e")
+	}
+	if p.Comm != "" {
+		if err := os.WriteFile("/proc/self/comm", []byte(p.Comm), 0o600); err != nil {
+			return err
+		}
+	}
+	for port := p.From; port < p.To; port++ {
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			return err
+		}
+		if p.Accept {
+			go p.serve(l)
+		}
+	}
+	fmt.Println("ready")
+	if len(p.Spawn) > 0 {
+		return p.churn()
+	}
+	select {}
+}
+
+func (p *part) serve(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() { // and is not closed
+			_, _ = io.WriteString(c, p.Say)
+			_, _ = io.Copy(io.Discard, c)
+		}()
+	}
+}
+
+// nameThread makes a thread look like one of a Tomcat's.
+func nameThread(name string) {
+	named := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		if err := os.WriteFile("/proc/thread-self/comm", []byte(name), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		close(named)
+		select {}
+	}()
+	<-named
+}
+
+// churn starts processes that look like servers and ends them, six at a time.
+func (p *part) churn() error {
+	var alive []*exec.Cmd
+	for port := p.To; ; port++ {
+		if port == p.To+200 {
+			port = p.To
+		}
+		child := part{From: port, To: port + 1, Accept: p.SpawnSilent, Threads: []string{"http-nio-" + strconv.Itoa(port) + "-e"}}
+		var args []string
+		for _, arg := range p.Spawn {
+			args = append(args, strings.ReplaceAll(arg, "PORT", strconv.Itoa(port)))
+		}
+		cmd := exec.Command("/proc/self/exe", args...)
+		cmd.Args[0], cmd.Env = "java", []string{child.variable()}
+		cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		alive = append(alive, cmd)
+		time.Sleep(50 * time.Millisecond)
+		if len(alive) > 6 {
+			_, _ = alive[0].Process.Kill(), alive[0].Wait()
+			alive = alive[1:]
+		}
+	}
+}
