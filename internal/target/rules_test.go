@@ -1,0 +1,233 @@
+package target
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+const (
+	home, pod = 1, 2 // namespaces
+	shop      = 42   // a process
+	other     = 77
+)
+
+// listener is one on a port, of a process or of nobody who is known (0).
+func listener(netns uint64, port uint16, pid int) *Candidate {
+	c := &Candidate{
+		ID:      model.ListenerID{Address: netip.AddrPortFrom(netip.IPv4Unspecified(), port), NetNS: netns},
+		Members: []sockdiag.Listener{{Inode: uint32(port)}},
+	}
+	if pid != 0 {
+		c.Owner = &owner.Process{PID: pid, Comm: "java"}
+	}
+	return c
+}
+
+func tomcat(c *Candidate) *Candidate {
+	c.Connector = &model.Connector{Server: "tomcat"}
+	return c
+}
+
+// rules look into the agent's own namespace, and into the pod's for process shop.
+func rules(s Selection, change func(*Scope)) *Rules {
+	r := &Rules{Selection: s, Scope: Scope{
+		Namespaces: []Namespace{{ID: home, General: true}, {ID: pod}}, Home: map[int]uint64{shop: pod},
+	}}
+	if change != nil {
+		change(&r.Scope)
+	}
+	return r
+}
+
+func addresses(list []*Candidate) (out []uint16) {
+	for _, c := range list {
+		out = append(out, c.Port())
+	}
+	return out
+}
+
+func TestKeep(t *testing.T) {
+	for name, tt := range map[string]struct {
+		selection Selection
+		scope     func(*Scope)
+		all       []*Candidate
+		want      []uint16
+		note      string
+	}{
+		"nothing named: Tomcats": {
+			all: []*Candidate{listener(home, 22, 5), tomcat(listener(home, 8443, 6)), tomcat(listener(home, 8080, 6))}, want: []uint16{8080, 8443},
+		},
+		"no Tomcat: everything, and that it is so": {
+			all: []*Candidate{listener(home, 22, 5)}, want: []uint16{22}, note: "no Tomcat found: showing everything that listens",
+		},
+		"nothing at all": {note: "no Tomcat found, and nothing listens in this network namespace"},
+		"no Tomcat on a node: nothing, as everything would be too much": {
+			scope: func(s *Scope) { s.AllNamespaces = true }, all: []*Candidate{listener(home, 22, 5)},
+			note: "no Tomcat found; network namespaces looked into: 2",
+		},
+		"what is watched does not answer: no other is shown for it": {
+			scope: func(s *Scope) { s.Namespaces[0].Silent, s.Namespaces[0].Watches = true, true },
+			all:   []*Candidate{listener(home, 22, 5)},
+		},
+		"all": {
+			selection: Select(nil, nil, true, nil), all: []*Candidate{listener(home, 22, 5), tomcat(listener(home, 8080, 6))}, want: []uint16{22, 8080},
+		},
+		"a port": {
+			selection: Select([]uint16{8080}, nil, false, nil), all: []*Candidate{listener(home, 22, 5), listener(home, 8080, 6), listener(pod, 8080, other)}, want: []uint16{8080},
+		},
+		"a process, in its namespace": {
+			selection: Select(nil, []int{shop}, false, nil), all: []*Candidate{listener(home, 22, 5), listener(pod, 8080, shop), listener(pod, 9090, other)}, want: []uint16{8080},
+		},
+		"a process that listens nowhere": {
+			selection: Select(nil, []int{shop}, false, nil), all: []*Candidate{listener(pod, 9090, other)}, note: "nothing listens on a TCP port in pid 42",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rules(tt.selection, tt.scope)
+			r.Claim(tt.all, map[int]bool{shop: true})
+			kept, note := r.Keep(tt.all)
+			require.Equal(t, tt.want, addresses(kept))
+			require.Equal(t, tt.note, note)
+		})
+	}
+}
+
+// A port of a process: who holds it is said where it is another one, or unknown.
+func TestClaimOfAPortOfAProcess(t *testing.T) {
+	limits := Overrides{MaxThreads: ByHand(new(7), "tcpdiag.yml line 3")}
+	selection := Select(nil, nil, false, []Target{{Ports: []uint16{8080}, PID: shop, Limits: limits, Labels: map[string]string{"app": "shop"}}})
+	common := Overrides{MaxThreads: ByHand(new(1), "flag"), MaxConnections: ByHand(new(2), "flag")}
+	for name, tt := range map[string]struct {
+		holder   int
+		searched bool
+		note     string
+		limits   Overrides
+	}{
+		"its own":         {shop, true, "", limits.Or(common)},
+		"another's":       {other, true, "port 8080 is not pid 42's: pid 77 (java) holds 0.0.0.0:8080", common},
+		"nobody's known":  {0, true, "port 8080 is not pid 42's: a process that cannot be seen holds 0.0.0.0:8080", common},
+		"it may be its":   {0, false, "port 8080: whose listener 0.0.0.0:8080 is cannot be known; it may be pid 42's", limits.Or(common)},
+		"another's again": {other, false, "port 8080 is not pid 42's: pid 77 (java) holds 0.0.0.0:8080", common},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rules(selection, nil)
+			c := listener(pod, 8080, tt.holder)
+			elsewhere := listener(home, 8080, shop)
+			notes := r.Claim([]*Candidate{elsewhere, c}, map[int]bool{shop: tt.searched})
+			if tt.note == "" {
+				require.Empty(t, notes)
+			} else {
+				require.Equal(t, []string{tt.note}, notes)
+			}
+			require.True(t, c.Expected(), "clients are served there all the same")
+			require.False(t, elsewhere.Expected(), "the process is in another namespace")
+			require.Equal(t, tt.limits, c.Limits(common))
+		})
+	}
+}
+
+func TestLimitsGivenByHand(t *testing.T) {
+	found := &model.Connector{Server: "tomcat", MaxThreads: &model.Setting[int]{Value: 200}, AcceptCount: &model.Setting[int]{Value: 100}}
+	require.Same(t, found, Overrides{}.Apply(found))
+	got := Overrides{MaxThreads: ByHand(new(50), "flag --max-threads")}.Apply(found)
+	require.Equal(t, 50, got.MaxThreads.Value)
+	require.Equal(t, model.SourceFlag, got.MaxThreads.Kind)
+	require.Equal(t, 100, got.AcceptCount.Value)
+	require.Equal(t, 200, found.MaxThreads.Value, "what was found stays as it was")
+	require.Equal(t, 50, Overrides{MaxThreads: ByHand(new(50), "")}.Apply(nil).MaxThreads.Value)
+	require.Nil(t, ByHand(nil, "flag"))
+}
+
+func TestExpected(t *testing.T) {
+	node := func(s *Scope) { s.AllNamespaces, s.Namespaces[1].General = true, true }
+	for name, tt := range map[string]struct {
+		scope func(*Scope)
+		all   []*Candidate
+		want  []model.Target
+		notes []string
+	}{
+		"up":   {all: []*Candidate{listener(home, 8080, 5)}, want: []model.Target{{Port: 8080, NetNS: home, Up: true}}},
+		"down": {all: []*Candidate{listener(home, 22, 5), listener(pod, 8080, 5)}, want: []model.Target{{Port: 8080, NetNS: home}}},
+		"its namespace does not answer": {
+			scope: func(s *Scope) { s.Namespaces[0].Silent = true },
+		},
+		"a node without a pod that serves": {
+			scope: node, notes: []string{"nothing listens on port 8080 in any network namespace (looked into: 2)"},
+		},
+		"a node, looked at once": {
+			scope: func(s *Scope) { node(s); s.OneShot = true }, want: []model.Target{{Port: 8080, NetNS: home}},
+			notes: []string{"nothing listens on port 8080 in any network namespace (looked into: 2)"},
+		},
+		"a node that hides some": {
+			scope: func(s *Scope) { node(s); s.Hidden = 3 },
+			notes: []string{"nothing listens on port 8080 in the network namespaces that could be looked into (2); it may in the others (3)"},
+		},
+		"a pod that has served and does not": {
+			scope: func(s *Scope) { node(s); s.Namespaces[1].Served = map[uint16]bool{8080: true} },
+			want:  []model.Target{{Port: 8080, NetNS: pod}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, notes := rules(Select([]uint16{8080}, nil, false, nil), tt.scope).Expected(tt.all)
+			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.notes, notes)
+		})
+	}
+}
+
+// A target's labels stand over those of all, and those of a port over those of
+// its process.
+func TestInfos(t *testing.T) {
+	targets := []Target{
+		{PID: shop, Labels: map[string]string{"app": "shop"}},
+		{Ports: []uint16{8080}, PID: shop, Labels: map[string]string{"app": "web"}},
+		{Ports: []uint16{9999}, Labels: map[string]string{"app": "batch"}},
+	}
+	r := rules(Select(nil, nil, false, targets), nil)
+	all := []*Candidate{listener(pod, 8080, shop), listener(pod, 8081, shop)}
+	require.Empty(t, r.Claim(all, map[int]bool{shop: true}))
+	require.Equal(t, []model.TargetInfo{
+		{Port: 8080, NetNS: pod, Labels: map[string]string{"app": "web", "site": "a"}},
+		{Port: 8081, NetNS: pod, Labels: map[string]string{"app": "shop", "site": "a"}},
+		{Port: 9999, NetNS: home, Labels: map[string]string{"app": "batch", "site": "a"}},
+	}, r.Infos(map[string]string{"site": "a"}, all))
+}
+
+// SO_REUSEPORT: one candidate, of which the fullest member counts; a longer
+// queue can be emptier.
+func TestGroup(t *testing.T) {
+	id := model.ListenerID{Address: netip.MustParseAddrPort("0.0.0.0:8080")}
+	alone := model.ListenerID{Address: netip.MustParseAddrPort("0.0.0.0:80")}
+	list := Group([]model.ListenerID{id, alone, id}, []sockdiag.Listener{
+		{Inode: 1, RecvQ: 50, SendQ: 100}, {Inode: 2}, {Inode: 3, RecvQ: 6, SendQ: 5},
+	})
+	require.Len(t, list, 2)
+	require.Equal(t, []uint32{1, 3}, list[0].Inodes())
+	require.EqualValues(t, 3, list[0].Worst().Inode)
+	require.Equal(t, []uint32{2}, list[1].Inodes())
+}
+
+func TestSelection(t *testing.T) {
+	require.True(t, Select([]uint16{80}, nil, true, nil).All == false, "--all adds nothing to a port")
+	s := Select([]uint16{80, 81}, []int{shop, other}, false, nil)
+	require.Len(t, s.Selectors, 4)
+	require.Equal(t, []int{shop, other}, s.PIDs())
+	require.False(t, s.General())
+	require.True(t, s.Ports(81))
+	require.False(t, s.Ports(82))
+	id := model.ListenerID{Address: netip.MustParseAddrPort("0.0.0.0:80")}
+	require.False(t, s.Expects(id), "it depends on the process")
+	s = Select([]uint16{80}, nil, false, nil)
+	require.True(t, s.Expects(id))
+	require.True(t, s.General())
+	r := rules(s, nil)
+	require.True(t, r.MayWant(listener(home, 80, 0)))
+	require.False(t, r.MayWant(listener(pod, 80, 0)))
+	require.False(t, r.MayBe(shop, listener(home, 80, 0)))
+}
