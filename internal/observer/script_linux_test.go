@@ -276,10 +276,7 @@ func (w *world) process(pid int, space string, inodes ...uint32) {
 	write("limits", "Limit                     Soft Limit           Hard Limit           Units     \nMax open files            10000                20000                files     \n")
 	write("task/"+fmt.Sprint(pid)+"/comm", "java\n")
 	write("task/"+fmt.Sprint(pid)+"/schedstat", "1000000 2000000 3\n")
-	for fd, inode := range inodes {
-		require.NoError(w.t, os.MkdirAll(filepath.Join(dir, "fd"), 0o755))
-		require.NoError(w.t, os.Symlink(fmt.Sprintf("socket:[%d]", inode), filepath.Join(dir, "fd", fmt.Sprint(fd))))
-	}
+	w.holds(pid, inodes...)
 	for _, name := range []string{"ns/net", "net/tcp"} { // one file a namespace
 		shared := filepath.Join(w.dir, "namespace-"+space+"-"+filepath.Base(name))
 		if _, err := os.Stat(shared); err != nil {
@@ -287,6 +284,17 @@ func (w *world) process(pid int, space string, inodes ...uint32) {
 		}
 		require.NoError(w.t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
 		require.NoError(w.t, os.Link(shared, filepath.Join(dir, name)))
+	}
+}
+
+// holds gives a process these sockets, and no others.
+func (w *world) holds(pid int, inodes ...uint32) {
+	w.t.Helper()
+	dir := filepath.Join(w.dir, fmt.Sprint(pid), "fd")
+	require.NoError(w.t, os.RemoveAll(dir))
+	require.NoError(w.t, os.MkdirAll(dir, 0o755))
+	for fd, inode := range inodes {
+		require.NoError(w.t, os.Symlink(fmt.Sprintf("socket:[%d]", inode), filepath.Join(dir, fmt.Sprint(fd))))
 	}
 }
 

@@ -179,7 +179,7 @@ func TestScriptedForeignTimeWait(t *testing.T) {
 	k := newKernel(listensOn(8080, 1))
 	w := newWorld(t, k, nil)
 	k.sockets = append(connected(8080, 2, serving), connected(8080, 300, ended)...)
-	k.sockstat = map[string]int{"inuse": 2, "tw": 40000}
+	k.sockstat = map[string]int{"inuse": 2, "tw": 2000}
 	l := w.only(w.scanned())
 	require.Equal(t, 2, l.Connections.Accepted)
 	require.Equal(t, 300, l.Connections.States["TIME_WAIT"])
