@@ -65,7 +65,7 @@ func NewSnapshot(s *model.Snapshot) Snapshot {
 		out.NetNS = append(out.NetNS, newNetNS(&s.NetNS[i]))
 	}
 	for _, u := range s.Unavailable {
-		out.Unavailable = append(out.Unavailable, Unavailable(u))
+		out.Unavailable = append(out.Unavailable, Unavailable{What: u.What, Why: u.Why, How: u.How})
 	}
 	return out
 }

@@ -60,18 +60,8 @@ func boot(t *target) *found {
 // enter.
 func said(list []model.Unavailable, t *target) []model.Unavailable {
 	return slices.DeleteFunc(list, func(u model.Unavailable) bool {
-		if t.env == nil && u.What == "environment of the process" {
-			return true
-		}
-		return t.files.dir == "" && inWorkingDirectory(u.What)
+		return t.env == nil && u.Subject == model.SubjectEnvironment || t.files.dir == "" && u.Subject == model.SubjectWorkingFile
 	})
-}
-
-// inWorkingDirectory tells the names of files and folders that Spring Boot
-// looks for below the working directory.
-func inWorkingDirectory(what string) bool {
-	folder, isFolder := strings.CutPrefix(what, "config directory ")
-	return strings.HasPrefix(what, "config file file:./") || isFolder && !strings.HasPrefix(folder, "/")
 }
 
 // bootLimits are the settings as a connector.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -160,7 +159,7 @@ func (e *entry) found() *found {
 }
 
 // maybeJava goes by the name of the main thread, which any user may read.
-func (e *entry) maybeJava() bool { return e.comm == "java" || strings.HasPrefix(e.comm, "jsvc") }
+func (e *entry) maybeJava() bool { return model.IsJVM(e.comm) }
 
 // irrelevant says that a process is certainly no Tomcat, so that nobody needs
 // to know what could not be read of it.

@@ -78,7 +78,7 @@ func (t *target) isJava() bool {
 	if len(t.args) == 0 {
 		return false
 	}
-	if t.comm == "java" {
+	if model.IsJVM(t.comm) {
 		return true
 	}
 	name := path.Base(t.args[0])

@@ -48,11 +48,11 @@ type Queue struct {
 	FullFor time.Duration // of the time since the sample before
 }
 
-// Full mirrors sk_acceptq_is_full: more than the backlog.
-func (q Queue) Full() bool { return q.Length > q.Limit }
+// Full says that the next SYN or final ACK is dropped.
+func (q Queue) Full() bool { return model.QueueFull(q.Length, q.Limit) }
 
-// Ratio is 1.0 for a full queue: it holds limit + 1.
-func (q Queue) Ratio() float64 { return float64(q.Length) / (float64(q.Limit) + 1) }
+// Ratio is 1.0 for a full queue.
+func (q Queue) Ratio() float64 { return model.QueueRatio(q.Length, q.Limit) }
 
 // Observe takes a sample. It does not allocate.
 func (a *Account) Observe(q Queue) {

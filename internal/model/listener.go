@@ -95,10 +95,16 @@ type AcceptQueue struct {
 func (q *AcceptQueue) Capacity() int { return q.Limit + 1 }
 
 // Full says that the next SYN or final ACK is dropped.
-func (q *AcceptQueue) Full() bool { return q.Length > q.Limit }
+func (q *AcceptQueue) Full() bool { return QueueFull(uint32(q.Length), uint32(q.Limit)) }
 
 // Ratio is Length / Capacity: 1.0 is full.
-func (q *AcceptQueue) Ratio() float64 { return float64(q.Length) / float64(q.Capacity()) }
+func (q *AcceptQueue) Ratio() float64 { return QueueRatio(uint32(q.Length), uint32(q.Limit)) }
+
+// QueueFull mirrors sk_acceptq_is_full: more than the backlog.
+func QueueFull(length, limit uint32) bool { return length > limit }
+
+// QueueRatio is 1.0 for a full queue: it holds limit + 1.
+func QueueRatio(length, limit uint32) float64 { return float64(length) / (float64(limit) + 1) }
 
 // SynBacklog holds half-open connections (request sockets, SYN_RECV).
 type SynBacklog struct {

@@ -63,7 +63,20 @@ type Unavailable struct {
 	What string // "environ of pid 42"
 	Why  string // "permission denied"
 	How  string // "run as uid 1000 and gid 1000, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+
+	// Subject is for code: the sentences are for people, and may change.
+	Subject Subject `json:"-"`
 }
+
+// Subject is what could not be read, where something depends on it.
+type Subject int
+
+// The subjects.
+const (
+	SubjectOther       Subject = iota
+	SubjectEnvironment         // the environment of the process
+	SubjectWorkingFile         // a file or folder that is sought below the working directory
+)
 
 // Counters are the kernel's own names and values: "ListenOverflows" (TcpExt),
 // "OutRsts" (Tcp). A counter this kernel lacks is absent.

@@ -3,7 +3,6 @@ package observer
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -23,7 +22,7 @@ type processMemory struct {
 
 // readJVM reads the JVM's own counters, where it has any that may be read.
 func (m *processMemory) readJVM(proc hostproc.FS, now time.Time, p *model.Process, who string, miss *missing) {
-	if !isJVM(p.Comm) {
+	if !model.IsJVM(p.Comm) {
 		return
 	}
 	if m.jvm == nil && m.jvmDue(now) {
@@ -43,9 +42,6 @@ func (m *processMemory) readJVM(proc hostproc.FS, now time.Time, p *model.Proces
 		p.InSafepoint = m.still.next(now, jvm)
 	}
 }
-
-// isJVM knows java, and jsvc (jsvc.exec) of commons-daemon.
-func isJVM(comm string) bool { return comm == "java" || strings.HasPrefix(comm, "jsvc") }
 
 // jvmPatience is how long a JVM that starts may take to publish its counters.
 const jvmPatience = time.Minute

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // lowDescriptors are looked at in every likely process before the rest of any:
@@ -181,7 +182,7 @@ func (r *round) rank(c *candidate, w wanted) int {
 	if c.Threads >= fewThreads && r.namedForPort(c.pid, w) {
 		return rankNamed
 	}
-	if c.Comm == "java" {
+	if model.IsJVM(c.Comm) {
 		return rankJVM
 	}
 	return rankUser

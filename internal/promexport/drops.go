@@ -114,7 +114,7 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 }
 
 func isJVM(p *model.Process, k *model.Connector) bool {
-	return p.SafepointTime != nil || p.Comm == "java" || k != nil && (k.Server == "tomcat" || k.Server == "jvm")
+	return p.SafepointTime != nil || model.IsJVM(p.Comm) || k != nil && (k.Server == "tomcat" || k.Server == "jvm")
 }
 
 func (c *Collector) dropped(e emitter, ls labels, counts map[model.DropKey]uint64, can causes) {

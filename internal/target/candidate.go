@@ -35,8 +35,7 @@ func (c *Candidate) Worst() *sockdiag.Listener {
 	return best
 }
 
-// ratio is 1.0 for a full queue: it holds limit + 1.
-func ratio(l *sockdiag.Listener) float64 { return float64(l.RecvQ) / (float64(l.SendQ) + 1) }
+func ratio(l *sockdiag.Listener) float64 { return model.QueueRatio(l.RecvQ, l.SendQ) }
 
 // Inodes are those of its sockets.
 func (c *Candidate) Inodes() []uint32 {

@@ -95,7 +95,8 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 	if !p.EnvKnown {
 		e.unavailable = append(e.unavailable, model.Unavailable{
 			What: "environment of the process", Why: "it could not be read: settings in it are not seen",
-			How: "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+			How:     "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+			Subject: model.SubjectEnvironment,
 		})
 	}
 	for _, d := range []*document{args, props, env} {

@@ -54,13 +54,32 @@ func newImporter(p *Process, cp *classPath, env *document) *importer {
 
 // unavailable notes something once.
 func (im *importer) unavailable(what, why, how string) {
+	im.missed(model.SubjectOther, what, why, how)
+}
+
+// unread is a file or folder at a location.
+func (im *importer) unread(kind, at, why, how string) {
+	subject := model.SubjectOther
+	if strings.HasPrefix(at, "file:./") || kind == configDirectory && !strings.HasPrefix(at, "/") {
+		subject = model.SubjectWorkingFile
+	}
+	im.missed(subject, kind+at, why, how)
+}
+
+// What may be at a location.
+const (
+	configFile      = "config file "
+	configDirectory = "config directory "
+)
+
+func (im *importer) missed(subject model.Subject, what, why, how string) {
 	if len(im.missing) > maxMissing {
 		return
 	}
 	if len(im.missing) == maxMissing {
 		what, why, how = "more of the configuration", "too much to name", ""
 	}
-	u := model.Unavailable{What: im.secret.apply(what), Why: im.secret.apply(why), How: how}
+	u := model.Unavailable{What: im.secret.apply(what), Why: im.secret.apply(why), How: how, Subject: subject}
 	if !slices.Contains(im.missing, u) {
 		im.missing = append(im.missing, u)
 	}
@@ -151,7 +170,7 @@ func (im *importer) subdirectories(dir string) []string {
 	}
 	entries, err := im.p.list(dir)
 	if err != nil && !absent(err) {
-		im.unavailable("config directory "+dir, reason(err), "run as the process's user")
+		im.unread(configDirectory, dir, reason(err), "run as the process's user")
 	}
 	var out []string
 	for _, e := range entries {
@@ -171,11 +190,11 @@ func (im *importer) file(ref reference, at string) []candidate {
 	case res.err == nil:
 	case absent(res.err):
 		if !ref.skippable() {
-			im.unavailable("config file "+at, "no such file now; the application needed it when it started", "")
+			im.unread(configFile, at, "no such file now; the application needed it when it started", "")
 		}
 		return nil
 	default:
-		im.unavailable("config file "+at, reason(res.err), "run as the process's user, or as root")
+		im.unread(configFile, at, reason(res.err), "run as the process's user, or as root")
 		return nil
 	}
 	return []candidate{{
@@ -251,10 +270,10 @@ func (im *importer) load(cands []candidate) []*contributor {
 		im.loaded[cand.id] = true
 		docs, err := cand.load()
 		if err != nil {
-			im.unavailable("config file "+cand.id, err.Error(), "")
+			im.unread(configFile, cand.id, err.Error(), "")
 		}
 		if im.docs += len(docs); im.docs > maxConfigDocs {
-			im.unavailable("config file "+cand.id, errDocuments.Error(), "")
+			im.unread(configFile, cand.id, errDocuments.Error(), "")
 			continue
 		}
 		for _, d := range slices.Backward(docs) {

@@ -191,7 +191,7 @@ func (lf *legacyFiles) documents(cand candidate) []*legacyDocument {
 		parsed, err = nil, errDocuments
 	}
 	if err != nil {
-		lf.im.unavailable("config file "+cand.id, err.Error(), "")
+		lf.im.unread(configFile, cand.id, err.Error(), "")
 	}
 	docs := []*legacyDocument{}
 	for _, d := range parsed {

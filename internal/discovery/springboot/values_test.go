@@ -44,7 +44,7 @@ func TestValuesAreNotRepeated(t *testing.T) {
 				e, err := Load(jarLayout(t, t.TempDir(), boot, c))
 				require.NoError(t, err)
 				s := e.Settings()
-				require.NotContains(t, fmt.Sprintf("%q %q", e.Unavailable(), s.Unavailable), secret)
+				require.NotContains(t, fmt.Sprintf("%+v %+v", e.Unavailable(), s.Unavailable), secret)
 				require.NotContains(t, fmt.Sprintf("%+v %+v %+v %+v %+v", s.Port, s.MaxConnections, s.AcceptCount, s.MaxThreads, s.ConnectionTimeout), secret)
 			})
 		}
