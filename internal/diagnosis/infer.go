@@ -54,9 +54,26 @@ func latchInForce(before, now *model.Listener) (int, bool) {
 	return 0, false
 }
 
-// poolInForce is the size of a pool that is below the configured one although
-// requests wait for a thread in both readings: Tomcat's executor starts another
-// thread as soon as one is wanted (ThreadPoolExecutor.execute, TaskQueue.offer).
+// Inferred is the listener as it was before, with the limits that its reading
+// helped to infer.
+func Inferred(before *model.Listener, c *model.Connector) *model.Listener {
+	if before == nil || before.Connector == nil || c == nil {
+		return before
+	}
+	out, was := *before, *before.Connector
+	for _, s := range []struct{ is, was **model.Setting[int] }{{&c.MaxThreads, &was.MaxThreads}, {&c.MaxConnections, &was.MaxConnections}} {
+		if *s.is != nil && (*s.is).Kind == model.SourceInferred {
+			*s.was = *s.is
+		}
+	}
+	out.Connector = &was
+	return &out
+}
+
+// poolInForce is the size of a pool that is below the configured one, or of one of
+// which no size is known, where requests wait for a thread in both readings:
+// Tomcat's executor starts another thread as soon as one is wanted
+// (ThreadPoolExecutor.execute, TaskQueue.offer).
 func poolInForce(before, now *model.Listener) (int, bool) {
 	for _, l := range []*model.Listener{before, now} {
 		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || waitingRequests(l) < 2 || partial(l) {
@@ -71,7 +88,8 @@ func poolInForce(before, now *model.Listener) (int, bool) {
 	}
 	n := *now.Connector.PoolThreads
 	most, ok := maxThreads(now)
-	return n, n > 0 && n == *before.Connector.PoolThreads && ok && n < most
+	unknown := now.Connector.MaxThreads == nil && now.Connector.Server == "tomcat"
+	return n, n > 0 && n == *before.Connector.PoolThreads && (unknown || ok && n < most)
 }
 
 // inferred replaces a configured value and says so.

@@ -18,6 +18,19 @@ func TestInfer(t *testing.T) {
 	v := Judge(Evidence{Now: with(code(), got), Before: with(code(), got)}, DefaultThresholds())
 	require.Equal(t, model.CauseMaxThreads, v.Cause)
 
+	nowhere := func() *model.Listener {
+		l := code()
+		l.Connector.MaxThreads = nil
+		return l
+	}
+	got = Infer(nowhere(), nowhere())
+	require.Equal(t, 7, got.MaxThreads.Value, "it is set nowhere that can be read")
+	v = Judge(Evidence{Now: with(nowhere(), got), Before: Inferred(nowhere(), got)}, DefaultThresholds())
+	require.Equal(t, model.CauseMaxThreads, v.Cause)
+	other := nowhere()
+	other.Connector.Server = "jvm"
+	require.Nil(t, Infer(nowhere(), other).MaxThreads, "another server's threads")
+
 	for name, pair := range map[string][2]*model.Listener{
 		"no reading before":  {nil, code()},
 		"it grows":           {tomcat(30, 8192, 100).pool(6).inService(6).waiting(5).Listener, code()},

@@ -149,7 +149,7 @@ func (j *judge) summaryOK() string {
 		s = "Nothing is held up at this moment"
 	case waitingRequests(j.Now) > 0:
 		s = "Nothing is lost"
-		if notObservable(j.Now) {
+		if _, known := maxThreads(j.Now); notObservable(j.Now) || !known && !virtualThreads(j.Now) {
 			s += "; at least " + j.waitingPhrase()
 		}
 	case notObservable(j.Now):

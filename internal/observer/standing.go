@@ -91,6 +91,7 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 		trend.Listener = nil // a trend through two close looks is noise
 	}
 	l.Connector = diagnosis.Infer(e.Before, l)
+	e.Before = diagnosis.Inferred(e.Before, l.Connector)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
 	if e.Before != nil { // what one look says must not hold back what two say
