@@ -23,7 +23,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: attacks build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
+.PHONY: attacks deployments build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -41,7 +41,7 @@ test: setup fmt vet unit servers
 # What `make test` leaves out, for .ci/run.
 test-rest: lint cross workflows-test manifests-test containers-test package stack
 
-test-all: test test-rest kernels-short
+test-all: test test-rest kernels-short deployments
 
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
@@ -171,6 +171,13 @@ fuzz:
 # the scenarios of that name again and replaces their rows.
 lab: setup
 	$(GO) run ./internal/test/lab $(if $(LAB),-update -run '$(LAB)')
+
+# Deployments that nobody here built for (limits in code, proxies in front, other
+# servers), held against Tomcat's MBeans: a table in docs/deployments.md. Needs root,
+# Java and Maven, a quarter of an hour; CASES='nginx|h2c' runs those and replaces
+# their rows. nginx, haproxy and nftables are used where they are installed.
+deployments:
+	$(GO) run ./internal/test/deployments $(if $(CASES),-run '$(CASES)')
 
 # Every budget against the bare system calls, on 190,000 sockets: a table in
 # internal/test/bench/RESULTS.md. Needs root.

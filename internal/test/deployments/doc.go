@@ -1,0 +1,6 @@
+// Command deployments runs Tomcats the way they are deployed elsewhere, overloads
+// them, and holds what tcpdiag says against what the server's own MBeans say: limits
+// set in code, other protocols, proxies in front, other servers. It writes the table
+// in docs/deployments.md. The Java sources are in app (Spring Boot), embedded
+// (without Spring) and truth (the agent that writes the MBeans down).
+package main

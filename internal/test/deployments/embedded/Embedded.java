@@ -1,0 +1,72 @@
+import jakarta.servlet.http.HttpServlet;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.File;
+import java.io.IOException;
+import java.util.concurrent.PriorityBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.startup.Tomcat;
+import org.apache.coyote.AbstractProtocol;
+import org.apache.tomcat.util.net.SSLHostConfig;
+import org.apache.tomcat.util.net.SSLHostConfigCertificate;
+
+/**
+ * A Tomcat in somebody's own program. Arguments: "protocol=CLASS" begins a connector,
+ * "executor=N" gives it an executor of N threads and a priority queue, anything else
+ * is an attribute of it.
+ */
+public class Embedded {
+    public static void main(String[] args) throws Exception {
+        Tomcat tomcat = new Tomcat();
+        File base = new File(System.getProperty("java.io.tmpdir"), "base");
+        tomcat.setBaseDir(base.getPath());
+        var context = tomcat.addContext("", null);
+        Tomcat.addServlet(context, "hello", new HttpServlet() {
+            @Override
+            protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
+                try {
+                    Thread.sleep(Long.parseLong(request.getParameter("ms")));
+                } catch (InterruptedException e) {
+                    throw new IOException(e);
+                }
+                response.getWriter().println("hello");
+            }
+        });
+        context.addServletMappingDecoded("/", "hello");
+        Connector connector = null;
+        for (String arg : args) {
+            String[] pair = arg.split("=", 2);
+            switch (pair[0]) {
+                case "protocol" -> {
+                    connector = new Connector(pair[1]);
+                    tomcat.setConnector(connector);
+                }
+                case "executor" -> ((AbstractProtocol<?>) connector.getProtocolHandler()).setExecutor(priority(Integer.parseInt(pair[1])));
+                case "keystore" -> connector.addSslHostConfig(host(pair[1]));
+                default -> connector.setProperty(pair[0], pair[1]);
+            }
+        }
+        tomcat.start();
+        tomcat.getServer().await();
+    }
+
+    private static SSLHostConfig host(String keystore) {
+        SSLHostConfig host = new SSLHostConfig();
+        SSLHostConfigCertificate certificate = new SSLHostConfigCertificate(host, SSLHostConfigCertificate.Type.UNDEFINED);
+        certificate.setCertificateKeystoreFile(keystore);
+        certificate.setCertificateKeystorePassword("changeit");
+        host.addCertificate(certificate);
+        return host;
+    }
+
+    /** In no order that a request could know of; a Runnable is no Comparable. */
+    private static ThreadPoolExecutor priority(int threads) {
+        AtomicInteger n = new AtomicInteger();
+        return new ThreadPoolExecutor(threads, threads, 1, TimeUnit.MINUTES,
+                new PriorityBlockingQueue<>(11, (a, b) -> Integer.compare(System.identityHashCode(a), System.identityHashCode(b))),
+                task -> new Thread(task, "orders-" + n.incrementAndGet()));
+    }
+}

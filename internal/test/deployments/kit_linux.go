@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// kit is what the cases are made of. What takes a download or a minute is kept in
+// the user's cache; a case whose part cannot be had is skipped, and says so.
+type kit struct {
+	Dir      string
+	Sources  string // this package's folder
+	Tcpdiag  string
+	Truth    string // the Java agent
+	Embedded string // folder of classes
+	EmbedJar string // Tomcat's, for Embedded
+	Keystore string
+	Cache    string
+}
+
+const keystorePassword = "changeit"
+
+func buildKit(ctx context.Context, dir string) (*kit, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	k := &kit{
+		Dir: dir, Sources: "internal/test/deployments", Tcpdiag: filepath.Join(dir, "tcpdiag"),
+		Truth: filepath.Join(dir, "truth.jar"), Embedded: filepath.Join(dir, "embedded"),
+		Keystore: filepath.Join(dir, "localhost.p12"), Cache: filepath.Join(cache, "tcpdiag"),
+	}
+	if k.Sources, err = filepath.Abs(k.Sources); err != nil {
+		return nil, err
+	}
+	manifest := filepath.Join(dir, "truth.mf")
+	if err := os.WriteFile(manifest, []byte("Premain-Class: Truth\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if _, err := k.app(ctx, "none", "tomcat", boot); err != nil { // it also fetches Tomcat's embedded jar
+		return nil, err
+	}
+	home, _ := os.UserHomeDir()
+	k.EmbedJar = filepath.Join(home, ".m2/repository/org/apache/tomcat/embed/tomcat-embed-core", embedded, "tomcat-embed-core-"+embedded+".jar")
+	annotations, _ := filepath.Glob(filepath.Join(home, ".m2/repository/jakarta/annotation/jakarta.annotation-api/2*/*.jar"))
+	k.EmbedJar = strings.Join(append([]string{k.EmbedJar}, annotations...), ":")
+	for _, args := range [][]string{
+		{"go", "build", "-o", k.Tcpdiag, "./cmd/tcpdiag"},
+		{"javac", "--release", "8", "-Xlint:-options", "-d", filepath.Join(dir, "truth"), filepath.Join(k.Sources, "truth/Truth.java")},
+		{"jar", "cfm", k.Truth, manifest, "-C", filepath.Join(dir, "truth"), "."},
+		{"javac", "--release", "17", "-cp", k.EmbedJar, "-d", k.Embedded, filepath.Join(k.Sources, "embedded/Embedded.java")},
+		{
+			"keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "EC", "-validity", "30", "-storetype", "PKCS12",
+			"-keystore", k.Keystore, "-storepass", keystorePassword, "-dname", "CN=localhost",
+		},
+	} {
+		if err := output(ctx, "", args...); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// The versions: Spring Boot's, that of its Tomcat, the standalone ones'.
+const (
+	boot     = "3.5.16"
+	embedded = "10.1.55"
+)
+
+// app is the application's jar, from the cache while its sources stay the same.
+func (k *kit) app(ctx context.Context, variant, server, version string) (string, error) {
+	sum := sha256.New()
+	sources := filepath.Join(k.Sources, "app")
+	err := filepath.WalkDir(sources, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(sum, "%q %d\n", path[len(sources):], len(text))
+		sum.Write(text)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("deployed-%s-%s-%s-%s.jar", variant, server, version, hex.EncodeToString(sum.Sum(nil)[:6]))
+	jar := filepath.Join(k.Cache, name)
+	if _, err := os.Stat(jar); err == nil {
+		return jar, nil
+	}
+	work, err := os.MkdirTemp("", "tcpdiag-deployed-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	if err := os.CopyFS(work, os.DirFS(sources)); err != nil {
+		return "", err
+	}
+	main := "deployed.Application"
+	if variant == "defaults" {
+		main = "deployed.Started"
+	}
+	err = output(ctx, work, "mvn", "-q", "-B", "package", "-Dvariant="+variant, "-Dserver="+server, "-Dboot="+version, "-Dmain="+main)
+	if err == nil {
+		err = output(ctx, "", "mkdir", "-p", k.Cache)
+	}
+	if err == nil {
+		err = output(ctx, "", "cp", filepath.Join(work, "target", "deployed.jar"), jar)
+	}
+	return jar, err
+}
+
+// output runs a program whose output matters only when it fails.
+func output(ctx context.Context, dir string, args ...string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args[:min(2, len(args))], " "), err, out)
+	}
+	return nil
+}
