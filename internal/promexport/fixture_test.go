@@ -90,8 +90,9 @@ func fleet(n int) *model.Snapshot {
 		TargetInfos: []model.TargetInfo{{Port: 9090, NetNS: netns}},
 		Self: model.Self{
 			MissedTicks: 2, LongestGap: 31 * time.Millisecond, ScanInterval: 1500 * time.Millisecond,
-			SourceUp: map[string]bool{"sock_diag": true, "owner": false},
-			Config:   &model.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
+			SourceUp:  map[string]bool{"sock_diag": true, "owner": false},
+			Config:    &model.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
+			Incidents: &model.Incidents{Total: 3, Open: 1, LostFrames: 2, WriteErrors: 1},
 		},
 	}
 	s.Self.SampleSeconds.Observe(2 * time.Microsecond)
