@@ -87,7 +87,7 @@ func (w *walk) to(path string, follow bool) error {
 // step finds one name in the folder reached so far.
 func (w *walk) step(name string) (found, error) {
 	dir := w.at()
-	if w.root.everyone && dir.mode&0o111 != 0o111 {
+	if w.root.everyone && (dir.mode&0o111 != 0o111 || hasACL(dir.fd)) {
 		return found{}, fs.ErrPermission
 	}
 	fd, err := retry(func() (int, error) {
