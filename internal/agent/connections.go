@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -108,16 +109,45 @@ func (c *boundedConn) Close() error {
 // noteState is for http.Server.ConnState: a connection is active from when its
 // request was read until the answer is written.
 func noteState(c net.Conn, state http.ConnState) {
-	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok { // tls.Conn
-		c = wrapped.NetConn()
-	}
-	b, ok := c.(*boundedConn)
+	b, ok := boundedOf(c)
 	if !ok {
 		return
 	}
 	b.listener.mu.Lock()
 	defer b.listener.mu.Unlock()
 	b.waits, b.since = state != http.StateActive, time.Now()
+}
+
+func boundedOf(c net.Conn) (*boundedConn, bool) {
+	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok { // tls.Conn
+		c = wrapped.NetConn()
+	}
+	b, ok := c.(*boundedConn)
+	return b, ok
+}
+
+// connKey is the context's key of a request's connection.
+type connKey struct{}
+
+// withConn is for http.Server.ConnContext.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// apart serves what lasts, and has a bound of its own: its connection no longer
+// counts among those of the port, and ends with it. Over HTTP/2 it has others'
+// requests, too, and counts.
+func apart(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, _ := r.Context().Value(connKey{}).(net.Conn)
+		if b, ok := boundedOf(c); ok && r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close")
+			b.listener.mu.Lock()
+			delete(b.listener.conns, b)
+			b.listener.mu.Unlock()
+		}
+		h(w, r)
+	}
 }
 
 func hostOf(c net.Conn) string {

@@ -30,6 +30,7 @@ func newServer(ctx context.Context, h http.Handler) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 8, MaxReadFrameSize: 16 << 10},
 		ConnState:         noteState,
+		ConnContext:       withConn,
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 }

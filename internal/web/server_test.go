@@ -199,7 +199,7 @@ func TestTooManyStreams(t *testing.T) {
 	}
 	resp, body := get(t, server.URL+"/api/v1/stream")
 	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
-	require.Contains(t, body, "48 pages are open")
+	require.Contains(t, body, "64 pages are open")
 	require.NotEmpty(t, resp.Header.Get("Retry-After"))
 	all[0].close()
 	require.Eventually(t, func() bool { return len(page.streams) < maxStreams }, time.Minute, time.Millisecond)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxStreams leaves some of a port's 64 connections to scrapes and probes.
-	maxStreams = 48
+	// maxStreams is how many open pages are kept current.
+	maxStreams = 64
 	// maxSending is how long a browser may take to read an update.
 	maxSending = 10 * time.Second
 	// chartsEvery is how many updates apart charts and the lines of other listeners
