@@ -24,6 +24,9 @@ type Process struct {
 	RunDelaySeconds  *float64 `json:"run_delay_seconds,omitempty"`
 
 	Busiest *Destination `json:"busiest_destination,omitempty"`
+
+	Downstream           []Peer   `json:"downstream,omitempty"`
+	DownstreamAgeSeconds *float64 `json:"downstream_age_seconds,omitempty"` // since its connections were read
 }
 
 // Destination is the peer that takes most of the process's local ports.
@@ -67,7 +70,7 @@ func newProcess(p *model.Process) *Process {
 	if p == nil {
 		return nil
 	}
-	return &Process{
+	out := &Process{
 		PID:              p.PID,
 		Comm:             p.Comm,
 		OpenFiles:        p.OpenFiles,
@@ -83,7 +86,12 @@ func newProcess(p *model.Process) *Process {
 		ThrottledSeconds: seconds(p.CPUThrottled),
 		RunDelaySeconds:  seconds(p.RunDelay),
 		Busiest:          newDestination(p.Busiest),
+		Downstream:       newPeers(p.Downstream),
 	}
+	if p.Downstream != nil {
+		out.DownstreamAgeSeconds = seconds(&p.Downstream.Age)
+	}
+	return out
 }
 
 func newDestination(d *model.Destination) *Destination {

@@ -13,6 +13,10 @@ func (j *judge) advice(c model.Cause, v model.Verdict) string {
 	switch c {
 	case model.CauseMaxThreads:
 		return j.adviseThreads(v)
+	case model.CauseDownstream:
+		return j.adviseDownstream()
+	case model.CauseConnectionPool:
+		return j.advisePool()
 	case model.CauseMaxConnections:
 		return j.adviseConnections(v)
 	case model.CauseKeepAliveIdle:
@@ -49,6 +53,9 @@ func (j *judge) advice(c model.Cause, v model.Verdict) string {
 // adviseThreads: as many threads as requests are there, if that is within
 // reach; else twice as many, which halves the wait.
 func (j *judge) adviseThreads(v model.Verdict) string {
+	if j.waits.cause != model.CauseNone {
+		return phrase.Sprintf("Leave %s at %d: see %s.", maxThreadsSetting().name(j.Now), j.Now.Connector.MaxThreads.Value, j.waits.cause)
+	}
 	most, _ := maxThreads(j.Now)
 	busy, seen := busyThreads(j.Now)
 	waiting := waitingRequests(j.Now)
@@ -65,7 +72,11 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	if n := sendingThreads(j.Now, min(busy, most)); seen && 2*n > min(busy, most) {
 		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
 	}
-	text := phrase.Sentences(
+	first := ""
+	if p := j.waits.possible; p != model.CauseNone {
+		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
+	}
+	text := phrase.Sentences(first,
 		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
 		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")
 	if v.Cause != model.CauseMaxThreads {

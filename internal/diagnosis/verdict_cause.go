@@ -17,6 +17,7 @@ func (j *judge) chain() []model.Cause {
 	add(connections, model.CauseMaxConnections)
 	add(j.executorFull, model.CauseExecutorQueue)
 	add(j.threadsFull || connections && j.lasting(allThreadsBusy), model.CauseMaxThreads)
+	add(j.waits.cause != model.CauseNone, j.waits.cause)
 	add(j.filesFull || lost == model.CauseOpenFiles, model.CauseOpenFiles)
 	add(j.portsFull, model.CauseEphemeralPorts)
 	return out
@@ -116,6 +117,9 @@ func (j *judge) presentCause() model.Cause {
 	case j.threadsFull || j.executorFull:
 		if c := j.cpuOverrides(); c != model.CauseNone {
 			return c
+		}
+		if j.waits.cause != model.CauseNone {
+			return j.waits.cause
 		}
 		if j.executorFull {
 			return model.CauseExecutorQueue

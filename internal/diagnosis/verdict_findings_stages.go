@@ -29,6 +29,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.notObservable(add)
 	j.processFindings(v, add)
 	j.threadsFinding(add)
+	j.possibleWait(add)
 	j.notes(add)
 	return out
 }

@@ -10,6 +10,8 @@ type judge struct {
 
 	// Stages that are full, with something waiting in front of them.
 	queueFull, connectionsFull, threadsFull, executorFull, filesFull, portsFull bool
+
+	waits waits // what the busy threads wait for
 }
 
 func newJudge(e Evidence, t Thresholds) *judge {
@@ -26,6 +28,7 @@ func newJudge(e Evidence, t Thresholds) *judge {
 	j.executorFull = j.lasting(j.executorNearLimit) && j.either(executorAtLimit)
 	j.filesFull = j.lasting(j.pair.filesFull) && !j.connectionsFull
 	j.portsFull = j.portsUsedUp()
+	j.waits = j.waitsFor()
 	return j
 }
 

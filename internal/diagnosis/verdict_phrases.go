@@ -74,7 +74,7 @@ func (j *judge) threadsPhrase() string {
 	case busy < most:
 		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
 	}
-	return all(most, "thread") + " busy and " + requests
+	return allThreads(most) + " busy and " + requests
 }
 
 // stagePhrase says how far a stage is used, and when it will be full.

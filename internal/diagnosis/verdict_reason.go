@@ -105,7 +105,7 @@ func (j *judge) behindConnections(v model.Verdict) string {
 		return " while " + j.threadsPhrase()
 	}
 	most, _ := maxThreads(j.Now)
-	return " while " + all(most, "thread") + " busy"
+	return " while " + allThreads(most) + " busy"
 }
 
 func (j *judge) filesPhrase() string {

@@ -53,6 +53,8 @@ func (j *judge) summarySaturated(v model.Verdict) string {
 	switch {
 	case v.Cause == model.CauseMaxThreads || v.Cause == model.CauseExecutorQueue:
 		return j.summaryThreads(v)
+	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
+		return j.summaryWaits()
 	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
 		return phrase.Capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	}
@@ -87,7 +89,7 @@ func (j *judge) summaryThreads(v model.Verdict) string {
 		return phrase.Capital(j.threadsPhrase()) + "; " + outside + "."
 	}
 	most, _ := maxThreads(j.Now)
-	threads := all(most, "thread") + " busy"
+	threads := allThreads(most) + " busy"
 	if waitingRequests(j.Now) > 0 {
 		threads = j.threadsPhrase()
 	}
@@ -185,4 +187,20 @@ func (j *judge) summaryOK() string {
 		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
 	}
 	return s + "."
+}
+
+// summaryWaits says what the threads wait for.
+func (j *judge) summaryWaits() string {
+	most, _ := maxThreads(j.Now)
+	outside := "the accept queue is empty"
+	if queued(j.Now) > 0 {
+		outside = j.queuePhrase()
+	}
+	busy := phrase.Sprintf("%d of %d threads are busy", j.waits.busy, most)
+	if j.waits.busy == most {
+		busy = phrase.Capital(allThreads(most)) + " busy"
+	}
+	n := waitingRequests(j.Now)
+	requests := atLeast(j.Now) + phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for a thread"
+	return busy + ": " + j.waitPhrase() + "; " + requests + ", " + outside + j.lostYet(" and ") + "."
 }

@@ -109,7 +109,8 @@ func TestScenariosReachEveryCause(t *testing.T) {
 		reached = append(reached, s.cause)
 	}
 	for _, c := range append(model.DropCauses(), model.CauseMaxThreads, model.CauseExecutorQueue,
-		model.CauseBacklogClamped, model.CauseListenerClosed, model.CauseNoListener, model.CauseEphemeralPorts) {
+		model.CauseBacklogClamped, model.CauseListenerClosed, model.CauseNoListener, model.CauseEphemeralPorts,
+		model.CauseDownstream, model.CauseConnectionPool) {
 		if c != model.CauseAcceptQueue {
 			require.True(t, slices.Contains(reached, c), "%q", c)
 		}

@@ -7,12 +7,12 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// all says that n of n are taken: "its only thread is", "all 200 threads are".
-func all(n int, noun string) string {
+// allThreads says that n of n are taken: "the only thread is", "all 200 threads are".
+func allThreads(n int) string {
 	if n == 1 {
-		return "the only " + noun + " is"
+		return "the only thread is"
 	}
-	return "all " + phrase.Count(n, noun) + " are"
+	return "all " + phrase.Count(n, "thread") + " are"
 }
 
 // roundUp gives a number that a person would write into a configuration: two

@@ -51,6 +51,11 @@ func (g ground) listener(l *model.Listener) {
 	if l.Process != nil {
 		p := *l.Process
 		p.At = g.time(p.At)
+		if p.Downstream != nil {
+			d := *p.Downstream
+			d.At = g.time(d.At)
+			p.Downstream = &d
+		}
 		l.Process = &p
 	}
 }

@@ -143,6 +143,9 @@ type Process struct {
 	// Busiest is the peer that most of the outgoing connections go to, nil when
 	// they were not counted.
 	Busiest *Destination
+	// Downstream is what the process's own requests wait for, nil where its
+	// outgoing connections were not read.
+	Downstream *Downstream
 
 	MemoryLimit *uint64  // bytes, of the cgroup
 	PIDsLimit   *int     // pids.max of the cgroup

@@ -40,6 +40,7 @@ const (
 	CauseNoListener     Cause = "no_listener"
 	CauseEphemeralPorts Cause = "ephemeral_ports"
 	CauseConnectionPool Cause = "connection_pool" // all connections of a pool to one backend are in use
+	CauseDownstream     Cause = "downstream"      // the threads wait for one peer's answers
 	// CauseAcceptQueue is never a verdict: it names the first stage in a Chain,
 	// and the drops of a full accept queue where what stands behind it is not
 	// known (no maxConnections).

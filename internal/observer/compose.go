@@ -107,6 +107,7 @@ func (e *edition) process(l *model.Listener, k *entry, before *earlier) {
 	}
 	p := *last.value
 	p.Busiest = e.tables.busiestOf(l.ID.NetNS, key)
+	p.Downstream = e.tables.downstreamOf(key, e.Time, &e.miss)
 	l.Process = &p
 	if was, ok := list.before(); ok {
 		before.process = was.value

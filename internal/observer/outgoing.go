@@ -171,14 +171,3 @@ func (ts *tables) room(r *roster, key hostproc.ProcessKey, ps *processes) int {
 	}
 	return room
 }
-
-// servedPorts are the ports of a namespace on which something listens.
-func servedPorts(r *roster, netns uint64) map[uint16]bool {
-	out := make(map[uint16]bool)
-	for _, c := range r.all {
-		if c.ID.NetNS == netns {
-			out[c.Port()] = true
-		}
-	}
-	return out
-}

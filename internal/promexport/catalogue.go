@@ -31,6 +31,7 @@ type catalogue struct {
 	listener   listenerMetrics
 	connector  connectorMetrics
 	process    processMetrics
+	downstream downstreamMetrics
 	netns      netnsMetrics
 	self       selfMetrics
 	targetUp   *metric
@@ -52,6 +53,7 @@ func newCatalogue() *catalogue {
 	c.listener = newListenerMetrics(c)
 	c.connector = newConnectorMetrics(c)
 	c.process = newProcessMetrics(c)
+	c.downstream = newDownstreamMetrics(c)
 	c.netns = newNetNSMetrics(c)
 	c.self = newSelfMetrics(c)
 	return c

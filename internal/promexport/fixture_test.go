@@ -59,6 +59,19 @@ func overloaded(port uint16, pid int) model.Listener {
 	return l
 }
 
+func waitsForBackend() *model.Downstream {
+	return &model.Downstream{
+		Age: time.Second,
+		Peers: []model.Peer{{
+			Address: netip.MustParseAddrPort("10.0.3.7:5432"), Name: "orders", Connections: 13, InFlight: 10, Unknown: 1, Connecting: 1,
+			Oldest: 4900 * time.Millisecond, OldestConnect: time.Second, Mean: 2 * time.Second,
+			AllInFlight: new(.5), PerSecond: new(4.1), Background: new(0),
+			Pool: &model.Pool{Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size", Size: model.Setting[int]{Value: 13, Kind: model.SourceFile, Source: "application.yml"}},
+		}},
+		Others: &model.Peer{Connections: 4},
+	}
+}
+
 func clientTotals() *model.ClientTotals {
 	t := &model.ClientTotals{Outcomes: [model.NumClientOutcomes]uint64{
 		model.ClientConnected: 8293, model.ClientDelayed: 2, model.ClientGaveUp: 1707, model.ClientStalled: 12,
@@ -100,6 +113,9 @@ func fleet(n int) *model.Snapshot {
 	for i := range n {
 		s.Listeners = append(s.Listeners, overloaded(uint16(8080+i), 42+i))
 		s.TargetInfos = append(s.TargetInfos, model.TargetInfo{Port: uint16(8080 + i), NetNS: netns})
+	}
+	if n > 0 {
+		s.Listeners[0].Process.Downstream = waitsForBackend()
 	}
 	return s
 }

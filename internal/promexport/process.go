@@ -56,7 +56,9 @@ func (c *Collector) processes(e emitter, s *model.Snapshot) {
 			continue
 		}
 		seen[k] = true
-		c.process(e, labels{netnsLabel(k.netns), label("process", k.process)}, l.Process)
+		ls := labels{netnsLabel(k.netns), label("process", k.process)}
+		c.process(e, ls, l.Process)
+		c.downstream(e, ls, l.Process.Downstream)
 	}
 }
 

@@ -1,6 +1,7 @@
 package promexport_test
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -117,6 +118,7 @@ func TestWhatNamesItselfTwiceIsExportedOnce(t *testing.T) {
 
 func TestNothingUnboundedPerListener(t *testing.T) {
 	s := fleet(1)
+	s.Listeners[0].Process.Downstream = nil // a process's, with a bound of their own
 	base := series(collect(t, fleet(0)))
 	full := series(collect(t, s)) - base
 	for i := range 50 {
@@ -133,4 +135,17 @@ func TestNothingUnboundedPerListener(t *testing.T) {
 
 	n := 500
 	require.LessOrEqual(t, series(collect(t, fleet(n)))-base, n*promexport.MaxSeriesPerListener)
+}
+
+// However many peers a process has, the series of its first twenty and of all
+// others together are exported.
+func TestPeersAreBounded(t *testing.T) {
+	s := fleet(1)
+	d := s.Listeners[0].Process.Downstream
+	d.Peers = nil
+	base := series(collect(t, s))
+	for i := range 20 {
+		d.Peers = append(d.Peers, model.Peer{Address: netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i)), Connections: 4, InFlight: 1, Connecting: 1, Unknown: 1, Pool: &model.Pool{}})
+	}
+	require.Equal(t, 20*6, series(collect(t, s))-base)
 }

@@ -25,6 +25,7 @@ func (s *screen) details(snap *model.Snapshot, l *model.Listener) {
 		s.blank()
 		s.queue(l)
 		s.phases(l)
+		s.downstream(l)
 		s.capacity(l)
 	}
 	s.losses(snap, l)

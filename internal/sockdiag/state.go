@@ -52,3 +52,6 @@ func Connected() States {
 // Without leaves a state out: the kernel then passes over its sockets without
 // looking at their ports.
 func (s States) Without(left State) States { return s &^ States(left.mask()) }
+
+// With takes a state along.
+func (s States) With(more State) States { return s | States(more.mask()) }

@@ -1,0 +1,135 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// mostOf is the share of the busy threads that must be waiting for one peer.
+	mostOf = 0.5
+	// poolShort is the share of them that must be without a connection for a
+	// configured pool to be what is short.
+	poolShort = 0.1
+	// freshWait is how old a reading of the outgoing connections may be.
+	freshWait = 15 * time.Second
+)
+
+// waits is what the busy threads wait for, as far as the outgoing connections
+// tell. It is zero where they tell nothing.
+type waits struct {
+	cause    model.Cause // downstream or connection_pool, none where it is only possible
+	possible model.Cause // what it may be
+	peer     *model.Peer
+	busy     int // threads
+	there    int // of them, with a request in flight to the peer
+	others   int // of them, with one in flight to another peer
+}
+
+// without is how many of the busy threads have no request in flight anywhere.
+func (w *waits) without() int { return max(0, w.busy-w.there-w.others) }
+
+// waitsFor looks behind used up threads. Long polls and subscriptions are in
+// flight, too: what was so while nobody was served is left out. Where that was
+// never seen, a peer is only possibly the cause, unless the configuration names
+// its pool or the threads themselves are seen to wait there.
+func (j *judge) waitsFor() waits {
+	d := downstreamOf(j.Now)
+	if !j.threadsFull || d == nil || len(d.Peers) == 0 {
+		return waits{}
+	}
+	w := waits{busy: j.busyOrAll()}
+	all := 0
+	for i := range d.Peers {
+		n := d.Peers[i].Waiting()
+		all += n
+		if w.peer == nil || n > w.there {
+			w.peer, w.there = &d.Peers[i], n
+		}
+	}
+	w.others = min(all-w.there, max(0, w.busy-w.there))
+	w.there = min(w.there, w.busy)
+	if w.there == 0 {
+		return waits{}
+	}
+	c := w.which()
+	if c == model.CauseNone {
+		return waits{}
+	}
+	w.possible = c
+	if w.certain(d) {
+		w.cause = c
+	}
+	return w
+}
+
+// which cause the numbers fit.
+func (w *waits) which() model.Cause {
+	busy, without := float64(w.busy), float64(w.without())
+	switch {
+	case w.poolUsedUp() && without >= max(1, poolShort*busy):
+		return model.CauseConnectionPool
+	case float64(w.there) >= mostOf*busy:
+		return model.CauseDownstream
+	case w.allInUse() && without >= mostOf*busy:
+		return model.CauseConnectionPool
+	}
+	return model.CauseNone
+}
+
+// allInUse tells whether every connection to the peer has been in flight in two
+// readings. One on which nothing is known may be in flight.
+func (w *waits) allInUse() bool { return w.peer.AllInRow > 1 && w.peer.Connecting == 0 }
+
+// poolUsedUp tells whether as many connections as the configuration allows are in
+// use now: of a full pool one is always on its way from one thread to the next.
+func (w *waits) poolUsedUp() bool {
+	p := w.peer
+	if p.Pool == nil || p.Connections < p.Pool.Size.Value {
+		return false
+	}
+	return float64(p.InFlight+p.Unknown) >= 0.8*float64(p.Pool.Size.Value)
+}
+
+// certain tells whether what is in flight is known to be what threads wait for.
+func (w *waits) certain(d *model.Downstream) bool {
+	p := w.peer
+	switch {
+	case d.ByUser:
+		return false // they may be another process's
+	case p.Workers != nil:
+		return 2**p.Workers >= w.there
+	}
+	return p.Background != nil || w.poolUsedUp()
+}
+
+func downstreamOf(l *model.Listener) *model.Downstream {
+	if l == nil || l.Process == nil || l.Process.Downstream == nil || l.Process.Downstream.Age > freshWait {
+		return nil
+	}
+	return l.Process.Downstream
+}
+
+// busyOrAll is the number of busy threads; where they cannot be counted and the
+// pool is used up, all of them.
+func (j *judge) busyOrAll() int {
+	most, _ := maxThreads(j.Now)
+	if busy, seen := busyThreads(j.Now); seen {
+		return min(busy, most)
+	}
+	return most
+}
+
+// answerTime is how long the peer takes for a request, as far as that was
+// measured: by Little's law from those in flight and those begun in a second,
+// where a reading does not miss any; else twice the mean age in flight.
+func (w *waits) answerTime() (time.Duration, bool) {
+	p := w.peer
+	if p.PerSecond != nil && *p.PerSecond > 0 && p.InFlight > 0 {
+		if r := float64(p.InFlight) / *p.PerSecond; r >= 1.5 {
+			return time.Duration(r * float64(time.Second)), true
+		}
+	}
+	return 2 * p.Mean, p.Mean > 0
+}

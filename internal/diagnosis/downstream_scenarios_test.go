@@ -1,0 +1,139 @@
+package diagnosis
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// database is a peer all of whose connections have been in flight for a while.
+func database(inFlight int, change ...func(*model.Peer)) model.Peer {
+	p := model.Peer{
+		Address: netip.MustParseAddrPort("10.0.3.7:5432"), Name: "orders", Connections: inFlight, InFlight: inFlight,
+		Oldest: 4900 * time.Millisecond, Mean: 1250 * time.Millisecond, AllInFlight: new(1.), AllInRow: 10,
+		PerSecond: new(float64(inFlight) / 2.5), Background: new(0),
+	}
+	for _, c := range change {
+		c(&p)
+	}
+	return p
+}
+
+// hikari is the pool as the configuration has it.
+func hikari(size int) func(*model.Peer) {
+	return func(p *model.Peer) {
+		p.Pool = &model.Pool{
+			Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size",
+			Size: model.Setting[int]{Value: size, Kind: model.SourceFile, Source: "application.yml"},
+		}
+	}
+}
+
+// notAtRest: what is in flight while nobody is served was never seen.
+func notAtRest(p *model.Peer) { p.Background = nil }
+
+// subscription is a peer that is in flight whatever happens.
+func subscription(n int) model.Peer {
+	return model.Peer{
+		Address: netip.MustParseAddrPort("10.0.3.9:9092"), Connections: n, InFlight: n,
+		Oldest: 25 * time.Second, Mean: 12 * time.Second, AllInFlight: new(1.), AllInRow: 60, Background: new(n),
+	}
+}
+
+// usedUp is a server whose threads all have a request, with requests behind them.
+func usedUp(n int, peers ...model.Peer) look {
+	return tomcat(n, 8192, 100).pool(n).inService(n).waiting(40).do(func(l *model.Listener) {
+		l.Process.Downstream = &model.Downstream{Peers: peers}
+	})
+}
+
+const (
+	downstream = model.CauseDownstream
+	pool       = model.CauseConnectionPool
+)
+
+func scenariosDownstream() []scenario {
+	both := func(name string, peers []model.Peer, cause model.Cause, codes, notCodes []string) scenario {
+		chain := causes(threads)
+		if cause != threads {
+			chain = append(chain, cause)
+		}
+		return scenario{
+			name: name, now: usedUp(20, peers...), before: usedUp(20, peers...),
+			status: saturated, cause: cause, chain: chain, codes: codes, notCodes: notCodes,
+		}
+	}
+	peers := func(p ...model.Peer) []model.Peer { return p }
+	possiblyPool, possiblyPeer := "possible_connection_pool", "possible_downstream"
+	return []scenario{
+		both("G1 a configured pool of 3 for 20 threads", peers(database(3, hikari(3))), pool, nil, []string{possiblyPool}),
+		both("G1 the same, seen for the first time: the configuration knows the pool", peers(database(3, hikari(3), notAtRest)), pool, nil, nil),
+		both("G1 a pool of 10, which is half of the threads", peers(database(10, hikari(10))), pool, nil, nil),
+		both("G1 a pool of 15: five are short of one", peers(database(15, hikari(15))), pool, nil, nil),
+		both("G1 a pool of 3 that nobody configured", peers(database(3)), pool, nil, nil),
+		both("G1 the same, never seen at rest: it may be a subscription", peers(database(3, notAtRest)), threads, []string{possiblyPool}, nil),
+		both("G2 each thread has a connection of its own", peers(database(20)), downstream, nil, []string{possiblyPeer}),
+		both("G2 never seen at rest", peers(database(20, notAtRest)), threads, []string{possiblyPeer}, nil),
+		both("G2 never seen at rest, but the threads are seen there", peers(database(20, notAtRest, func(p *model.Peer) { p.Workers = new(20) })), downstream, nil, nil),
+		both("G3 nobody answers the connects", peers(model.Peer{
+			Address: netip.MustParseAddrPort("10.0.3.7:5432"), Connections: 20, Connecting: 20, OldestConnect: 3 * time.Second,
+			AllInFlight: new(1.), AllInRow: 5, Background: new(0),
+		}), downstream, nil, nil),
+		both("G4 a lock: the pool is idle", peers(model.Peer{Address: netip.MustParseAddrPort("10.0.3.7:5432"), Connections: 10, AllInFlight: new(0.), Background: new(0)}), threads, nil, []string{possiblyPool, possiblyPeer}),
+		both("G5 two peers, one of them slow", peers(database(16), model.Peer{
+			Address: netip.MustParseAddrPort("10.0.3.8:6379"), Connections: 8, InFlight: 2, Oldest: 20 * time.Millisecond, Background: new(0),
+		}), downstream, nil, nil),
+		both("G6 a subscription beside a lock", peers(subscription(2)), threads, nil, []string{possiblyPool, possiblyPeer}),
+		both("G6 a subscription beside the peer that is slow", peers(database(18), subscription(30)), downstream, nil, nil),
+		both("the connections may be another process's of the same user", nil, threads, []string{possiblyPeer}, nil).changed(func(l *model.Listener) {
+			l.Process.Downstream = &model.Downstream{ByUser: true, Peers: peers(database(20))}
+		}),
+		both("a reading from before the trouble", nil, threads, nil, []string{possiblyPeer, possiblyPool}).changed(func(l *model.Listener) {
+			l.Process.Downstream = &model.Downstream{Age: time.Minute, Peers: peers(database(20))}
+		}),
+	}
+}
+
+// changed changes both looks.
+func (s scenario) changed(change func(*model.Listener)) scenario {
+	s.now, s.before = s.now.do(change), s.before.do(change)
+	return s
+}
+
+// More threads are never advised where they would only wait.
+func TestMoreThreadsAreNotAdvised(t *testing.T) {
+	for _, s := range scenariosDownstream() {
+		v := Judge(s.evidence(), DefaultThresholds())
+		if v.Cause == threads {
+			continue
+		}
+		for _, f := range v.Findings {
+			require.NotContains(t, f.Advice, "raise server.tomcat.threads.max", "%s: %s", s.name, f.Code)
+			require.NotContains(t, f.Advice, "Raise server.tomcat.threads.max", "%s: %s", s.name, f.Code)
+		}
+	}
+}
+
+// The peer that is blamed is the one that threads wait for.
+func TestADecoyIsNeverBlamed(t *testing.T) {
+	for _, s := range scenariosDownstream() {
+		v := Judge(s.evidence(), DefaultThresholds())
+		require.NotContains(t, v.Summary, "10.0.3.9", s.name)
+		for _, f := range v.Findings {
+			require.False(t, strings.Contains(f.Evidence+f.Advice, "10.0.3.9"), "%s: %s", s.name, f.Code)
+		}
+	}
+}
+
+// A server that is well is not asked what it waits for.
+func TestNothingIsSaidOfAPeerWhileThreadsAreFree(t *testing.T) {
+	k := usedUp(20, database(3, hikari(3))).inService(10).waiting(0)
+	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	require.Equal(t, model.StatusOK, v.Status)
+	require.Empty(t, v.Chain)
+}

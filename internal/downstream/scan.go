@@ -1,0 +1,47 @@
+package downstream
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// MaxConnections bounds what one walk keeps. A process with more outgoing
+// connections has another problem first: its ephemeral ports.
+const MaxConnections = 20_000
+
+// Connection is an outgoing connection as a walk found it.
+type Connection struct {
+	Cookie      uint64
+	Inode, UID  uint32
+	Remote      netip.AddrPort
+	Flight      Flight        // as it looks by itself: Unknown where the ages tie
+	Age         time.Duration // since the last data were sent
+	Retransmits uint8         // of the SYN, where it connects
+}
+
+// Scan collects the outgoing connections of one walk. Its memory is reused.
+type Scan struct {
+	List    []Connection
+	Partial bool // there were more
+}
+
+// Reset begins another walk.
+func (s *Scan) Reset() { s.List, s.Partial = s.List[:0], false }
+
+// Add takes a socket whose local port is ephemeral. One without an inode belongs
+// to no process any more.
+func (s *Scan) Add(sock *sockdiag.Socket) {
+	if sock.Inode == 0 || sock.State != sockdiag.Established && sock.State != sockdiag.SynSent {
+		return
+	}
+	if len(s.List) >= MaxConnections {
+		s.Partial = true
+		return
+	}
+	s.List = append(s.List, Connection{
+		Cookie: sock.Cookie, Inode: sock.Inode, UID: sock.UID, Remote: sock.RemoteAddress(),
+		Flight: FlightOf(sock, Unknown), Age: sock.Info.LastDataSent, Retransmits: sock.Info.Retransmits,
+	})
+}

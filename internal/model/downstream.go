@@ -1,0 +1,79 @@
+package model
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Downstream are the outgoing connections of a process, by the peer that they
+// lead to: what its threads wait for.
+type Downstream struct {
+	At    time.Time     // when they were read
+	Age   time.Duration // since then, as of the snapshot
+	Peers []Peer        // those with most in flight first, bounded
+	// Others are the peers beyond the bound, summed; nil where there are none.
+	Others *Peer
+	// ByUser: the process's descriptors could not be read; these are the
+	// connections of its user in its namespace.
+	ByUser bool
+	// Partial: there were more connections than are counted.
+	Partial bool
+}
+
+// Peer is one address that a process has connections to.
+type Peer struct {
+	Address netip.AddrPort
+	Name    string // what the configuration or the hosts file calls it, "" where neither does
+
+	Connections int // ESTABLISHED, and those that connect
+	InFlight    int // a request was sent, and nothing has come back since
+	Unknown     int // may be in flight or not: see InFlightError
+	Connecting  int // SYN_SENT: nobody has answered yet
+	// Oldest is the age of the oldest request in flight, OldestConnect of the
+	// oldest SYN that nobody has answered (a lower bound).
+	Oldest, OldestConnect time.Duration
+	// Mean is the mean age of the requests in flight. With requests that all
+	// take the same time it is half of that.
+	Mean time.Duration
+	// AllInFlight is the share of the readings of the last minute in which every
+	// connection there was in flight; nil with a single reading.
+	AllInFlight *float64
+	// AllInRow is in how many of the latest readings, without a gap, they were.
+	AllInRow int
+	// PerSecond is how many requests a second were begun there, in those readings
+	// where there are two, else in the last minute: a lower bound, since a reading
+	// sees at most one a connection. It is exact where requests take longer than
+	// the time between two readings.
+	PerSecond *float64
+	// Background of those in flight are so while nobody is served: long polls and
+	// subscriptions. nil where the process was not seen at rest.
+	Background *int
+	// Workers is how many of the connector's threads are in a call that waits for
+	// one of these connections; nil where that was not read.
+	Workers *int
+	// Pool is the bound that the application's configuration sets on the
+	// connections, nil where it names none.
+	Pool *Pool
+}
+
+// Waiting is how many of those in flight, or connecting, requests of clients can
+// account for.
+func (p *Peer) Waiting() int {
+	n := p.InFlight + p.Connecting
+	if p.Background != nil {
+		n -= min(n, *p.Background)
+	}
+	return n
+}
+
+// Pool is a configured bound on the connections to one peer.
+type Pool struct {
+	Library string // "HikariCP", "tomcat-jdbc", …
+	Setting string // the property that sets Size: "spring.datasource.hikari.maximum-pool-size"
+	Size    Setting[int]
+	// Host and Port are of the address that the same configuration names, without
+	// credentials; Host is "" where none is.
+	Host string
+	Port uint16
+	Name string // what people call it: the database in the URL, "redis"
+}

@@ -1,0 +1,264 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/downstream"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+const (
+	// restful is how often a namespace without waiting requests has its outgoing
+	// connections read: often enough to know what is in flight at rest.
+	restful = 10 * time.Second
+	// pressing is how many of the threads must be busy for them to be read each
+	// time.
+	pressing = 0.5
+	// heldPart is the part of a core that reading descriptors may take.
+	heldPart = 0.02
+)
+
+// outgoings is what the walker knows of the outgoing connections. It is the
+// walker's own.
+type outgoings struct {
+	scan  downstream.Scan
+	last  map[uint64]time.Time // by namespace
+	holds map[hostproc.ProcessKey]*holder
+}
+
+// holder is one process with outgoing connections.
+type holder struct {
+	memory      downstream.Memory
+	descriptors descriptors
+}
+
+// descriptors are the outgoing connections' inodes that a process has descriptors of, as
+// far as they were looked for.
+type descriptors struct {
+	at           time.Time
+	cost         time.Duration
+	mine, others map[uint32]struct{}
+	err          error
+}
+
+func newOutgoings() outgoings {
+	return outgoings{last: make(map[uint64]time.Time), holds: make(map[hostproc.ProcessKey]*holder)}
+}
+
+// wantsOutgoing tells whether the next walk is to take outgoing connections along.
+func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool {
+	last, ok := ts.peers.last[netns]
+	if !ok || now.Sub(last) >= restful {
+		return true
+	}
+	if now.Sub(last) < apart {
+		return false
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, e := range kept {
+		if list := ts.found[e.ID]; pressed(&list, e.connector) {
+			return true
+		}
+	}
+	return false
+}
+
+// pressed tells whether requests wait, or half of the threads are busy.
+func pressed(list *recent[*connections.Found], c *model.Connector) bool {
+	last, ok := list.last()
+	if !ok {
+		return false
+	}
+	f := last.value
+	if f.Queued > 0 || f.Counts.Phases[model.Waiting] > 0 {
+		return true
+	}
+	return c != nil && c.MaxThreads != nil && float64(f.Counts.Phases[model.InService]) >= pressing*float64(c.MaxThreads.Value)
+}
+
+// outgoingPortsOf are the local ports that outgoing connections of a namespace
+// have.
+func outgoingPortsOf(r *roster, n *namespace.Namespace) []uint16 {
+	sysctl, _ := n.Sysctl()
+	return connections.OutgoingPorts(sysctl, servedPorts(r, n.ID))
+}
+
+// servedPorts are the ports of a namespace on which something listens.
+func servedPorts(r *roster, netns uint64) map[uint16]bool {
+	out := make(map[uint16]bool)
+	for _, c := range r.all {
+		if c.ID.NetNS == netns {
+			out[c.Port()] = true
+		}
+	}
+	return out
+}
+
+// sortOutgoing gives each watched process of a namespace its part of what was scanned.
+func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[model.ListenerID]*connections.Found) {
+	ts.peers.last[netns] = at
+	byUser := usersOf(r, netns)
+	for key, e := range r.owners() {
+		if e.ID.NetNS != netns {
+			continue
+		}
+		h := ts.peers.holds[key]
+		if h == nil {
+			h = &holder{}
+			ts.peers.holds[key] = h
+		}
+		h.descriptors.refresh(ts, key.PID, at, ts.peers.scan.List)
+		uid := e.Members[0].UID
+		list, alone := h.part(ts.peers.scan.List, uid), byUser[uid] == 1
+		if h.descriptors.err != nil && !alone {
+			continue
+		}
+		out := h.memory.Next(at, list, inService(r, key, found))
+		out.ByUser = h.descriptors.err != nil
+		out.Partial = out.Partial || ts.peers.scan.Partial
+		ts.mu.Lock()
+		ts.down[key] = downstreamReading{out, h.descriptors.err}
+		ts.mu.Unlock()
+	}
+}
+
+// downstreamReading is what was read of a process, and why it may not be its own.
+type downstreamReading struct {
+	value *model.Downstream
+	err   error
+}
+
+// usersOf are how many watched processes of a namespace each user has: where the
+// descriptors cannot be read, the connections of the user of a single one are
+// taken for its own.
+func usersOf(r *roster, netns uint64) map[uint32]int {
+	out := make(map[uint32]int)
+	for _, e := range r.owners() {
+		if e.ID.NetNS == netns {
+			out[e.Members[0].UID]++
+		}
+	}
+	return out
+}
+
+// part are a process's own connections.
+func (h *holder) part(list []downstream.Connection, uid uint32) []downstream.Connection {
+	out := make([]downstream.Connection, 0, 16)
+	for i := range list {
+		_, mine := h.descriptors.mine[list[i].Inode]
+		if mine || h.descriptors.err != nil && list[i].UID == uid {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// inService is how many requests a process's watched listeners are serving, nil
+// where that cannot be seen.
+func inService(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found) *int {
+	sum := 0
+	for i := range r.kept {
+		e := &r.kept[i]
+		if k, ok := e.process(); !ok || k != key {
+			continue
+		}
+		f := found[e.ID]
+		if f == nil || f.Counts.Partial {
+			return nil
+		}
+		busy, known := (&model.Listener{Connector: e.connector, Connections: f.Behind(e.connector)}).BusyThreads()
+		if known != model.BusyIsKnown {
+			return nil
+		}
+		sum += busy
+	}
+	return &sum
+}
+
+// refresh reads the descriptors of a process, if there are connections of which
+// it is not known whether they are its own, and it is time.
+func (h *descriptors) refresh(ts *tables, pid int, now time.Time, list []downstream.Connection) {
+	if !h.at.IsZero() && (h.knows(list) || now.Sub(h.at) < time.Duration(float64(h.cost)/heldPart)) {
+		return
+	}
+	mine, others := make(map[uint32]struct{}), make(map[uint32]struct{}, len(list))
+	for i := range list {
+		others[list[i].Inode] = struct{}{}
+	}
+	start := ts.now()
+	err := ts.proc.SocketInodes(pid, func(inode uint32) {
+		if _, ok := others[inode]; ok {
+			mine[inode] = struct{}{}
+		}
+	})
+	for inode := range mine {
+		delete(others, inode)
+	}
+	*h = descriptors{at: now, cost: ts.now().Sub(start), mine: mine, others: others, err: err}
+	if errors.Is(err, hostproc.ErrGone) {
+		h.err = nil
+	}
+}
+
+// knows tells whether every connection is known to be the process's or not.
+func (h *descriptors) knows(list []downstream.Connection) bool {
+	for i := range list {
+		if _, mine := h.mine[list[i].Inode]; mine {
+			continue
+		}
+		if _, other := h.others[list[i].Inode]; !other {
+			return false
+		}
+	}
+	return true
+}
+
+// downstreamOf is the latest reading of a process's outgoing connections, nil for
+// none.
+func (ts *tables) downstreamOf(key hostproc.ProcessKey, now time.Time, miss *missing) *model.Downstream {
+	ts.mu.Lock()
+	r, ok := ts.down[key]
+	ts.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	if errors.Is(r.err, fs.ErrPermission) {
+		miss.add(model.Unavailable{
+			What: fmt.Sprintf("outgoing connections of pid %d", key.PID),
+			Why:  "permission denied on its descriptors; those of its user are shown",
+			How:  "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+		})
+	}
+	out := *r.value
+	out.Age = max(0, now.Sub(out.At))
+	return &out
+}
+
+// keepOutgoing forgets all but what a roster has.
+func (ts *tables) keepOutgoing(r *roster) {
+	owners := r.owners()
+	for key := range ts.peers.holds {
+		if owners[key] == nil {
+			delete(ts.peers.holds, key)
+		}
+	}
+	for netns := range ts.peers.last {
+		if r.place(netns) == nil {
+			delete(ts.peers.last, netns)
+		}
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for key := range ts.down {
+		if owners[key] == nil {
+			delete(ts.down, key)
+		}
+	}
+}

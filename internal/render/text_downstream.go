@@ -1,0 +1,53 @@
+package render
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// shownPeers is how many peers the screen has room for.
+const shownPeers = 4
+
+// downstream are the peers that requests are in flight to; those that nothing is
+// asked of are not worth a line.
+func (s *screen) downstream(l *model.Listener) {
+	if l.Process == nil || l.Process.Downstream == nil {
+		return
+	}
+	d := l.Process.Downstream
+	title := "waits for"
+	for i := range d.Peers {
+		p := &d.Peers[i]
+		if p.InFlight+p.Connecting == 0 {
+			continue
+		}
+		if i == shownPeers {
+			s.row(label(title), span{"and more", dim})
+			return
+		}
+		s.row(label(title), peerSpans(p)...)
+		title = ""
+	}
+}
+
+func peerSpans(p *model.Peer) []span {
+	name := p.Address.String()
+	if p.Name != "" {
+		name += " (" + printable(p.Name) + ")"
+	}
+	spans := []span{{name, bold}, {dot, dim}}
+	spans = append(spans, span{text: phrase.Number(p.InFlight) + " of " + phrase.Count(p.Connections, "connection") + " in flight"})
+	if p.InFlight > 0 {
+		spans = append(spans, span{dot, dim}, span{text: "oldest " + howLong(p.Oldest)})
+	}
+	if p.Connecting > 0 {
+		spans = append(spans, span{dot, dim}, span{phrase.Number(p.Connecting) + " without an answer to their SYN", warn})
+	}
+	if p.Background != nil && *p.Background > 0 {
+		spans = append(spans, span{dot, dim}, span{phrase.Number(*p.Background) + " also at rest", dim})
+	}
+	if p.Pool != nil {
+		spans = append(spans, span{dot, dim}, span{phrase.Sprintf("pool of %d", p.Pool.Size.Value), dim})
+	}
+	return spans
+}
