@@ -81,6 +81,7 @@ func TestAnswerCrossesWhole(t *testing.T) {
 		Known: true, missing: []model.Unavailable{{What: "environ of pid 7", Why: "permission denied", How: "run as root"}},
 		found: found{
 			server: serverJVM, version: catalina.Version{Major: 9, Minor: 0, Patch: 117}, management: "http://[::1]:8081/actuator",
+			jvmPorts:    map[uint16]bool{5005: true, 9010: true},
 			unavailable: []model.Unavailable{{What: "x", Why: "y"}},
 			connectors: []catalina.Connector{{
 				Port: 8080, Scheme: "http", Endpoint: "nio", NamePrefix: "exec-", Line: 7,

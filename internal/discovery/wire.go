@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -23,6 +25,7 @@ const (
 	maxAnswer      = 256 << 10 // bytes
 	maxConnectorsN = 64
 	maxStamps      = 512
+	maxJVMPorts    = 16
 	maxText        = 512 // bytes of a name, a source, a reason
 )
 
@@ -42,7 +45,8 @@ type answer struct {
 	Unavailable []model.Unavailable
 	Files       []fileStamp
 	Numbers     []uint16
-	Failure     string // why there is nothing else
+	JVMPorts    []uint16 `json:",omitempty"`
+	Failure     string   // why there is nothing else
 }
 
 // wireConnector is a catalina.Connector without what only the live process tells.
@@ -86,8 +90,9 @@ func (w *wireConnector) connector() catalina.Connector {
 func (e *Examination) encode() ([]byte, error) {
 	a := answer{
 		Known: e.Known, Server: e.found.server, Version: e.found.version, Management: clean(e.found.management),
-		Numbers: e.numbers[:min(len(e.numbers), maxNumbers)],
-		Missing: cleanList(bounded(e.pid, e.missing)), Unavailable: cleanList(bounded(e.pid, e.found.unavailable)),
+		Numbers:  e.numbers[:min(len(e.numbers), maxNumbers)],
+		JVMPorts: e.found.portsOfJVM(),
+		Missing:  cleanList(bounded(e.pid, e.missing)), Unavailable: cleanList(bounded(e.pid, e.found.unavailable)),
 	}
 	for i := range e.found.connectors[:min(len(e.found.connectors), maxConnectorsN)] {
 		w := newWireConnector(&e.found.connectors[i])
@@ -105,6 +110,12 @@ func (e *Examination) encode() ([]byte, error) {
 		text, err = json.Marshal(a)
 	}
 	return text, err
+}
+
+// portsOfJVM are the JVM's own ports, in order.
+func (f *found) portsOfJVM() []uint16 {
+	ports := slices.Sorted(maps.Keys(f.jvmPorts))
+	return ports[:min(len(ports), maxJVMPorts)]
 }
 
 // decode reads an answer. Whoever wrote it may be somebody else by now.
@@ -141,6 +152,12 @@ func (a *answer) examination() *Examination {
 		Known: a.Known, missing: a.Missing, files: a.Files, numbers: a.Numbers,
 		found: found{server: a.Server, version: a.Version, management: a.Management, unavailable: a.Unavailable},
 	}
+	for _, port := range a.JVMPorts {
+		if e.found.jvmPorts == nil {
+			e.found.jvmPorts = make(map[uint16]bool, len(a.JVMPorts))
+		}
+		e.found.jvmPorts[port] = true
+	}
 	for i := range a.Connectors {
 		e.found.connectors = append(e.found.connectors, a.Connectors[i].connector())
 	}
@@ -176,7 +193,7 @@ func eachText[T any](s **model.Setting[T], fn func(*string)) {
 
 func (a *answer) check() error {
 	switch {
-	case len(a.Connectors) > maxConnectorsN, len(a.Missing) > maxUnavailable+1, len(a.Unavailable) > maxUnavailable+1, len(a.Files) > maxStamps, len(a.Numbers) > maxNumbers:
+	case len(a.Connectors) > maxConnectorsN, len(a.Missing) > maxUnavailable+1, len(a.Unavailable) > maxUnavailable+1, len(a.Files) > maxStamps, len(a.Numbers) > maxNumbers, len(a.JVMPorts) > maxJVMPorts:
 		return fmt.Errorf("%w: too many entries", errAnswer)
 	case a.Failure == "" && a.Server != serverTomcat && a.Server != serverJVM && a.Server != serverOther:
 		return fmt.Errorf("%w: no such kind of server", errAnswer)
