@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,9 @@ import (
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// Packages without a logger of ours quote what strangers send: net/http's client
+	// an answer that nobody asked for, its server a handshake that fails.
+	log.SetOutput(io.Discard)
 	root := newRootCommand()
 	root.SetArgs(args)
 	root.SetOut(stdout)

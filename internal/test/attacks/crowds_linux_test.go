@@ -60,6 +60,9 @@ func TestCrowds(t *testing.T) {
 			if all[name].elsewhere && v.same {
 				continue // it can look into its own namespace only
 			}
+			if v.caps != nil && strings.HasPrefix(name, "an Actuator") {
+				continue // without CAP_DAC_READ_SEARCH whose socket it is cannot be proven, and it is not asked
+			}
 			attempt(t, v.name, name, func(t *testing.T) row { return run(t, v, program, all[name]) })
 		}
 	}
