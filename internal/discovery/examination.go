@@ -3,11 +3,9 @@ package discovery
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path"
 	"slices"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -82,17 +80,4 @@ func (f *found) doubtLate(t *target) {
 			doubtFile(path.Base(name)).connector(&f.connectors[i].Connector)
 		}
 	}
-}
-
-// examine finds out what the process is. It reads what the process wrote and
-// named, and may never come back.
-func (s *subject) examine() (*Examination, error) {
-	t := look(s)
-	defer t.files.close()
-	f := identify(t)
-	f.doubtLate(t)
-	if !s.handles.Same() {
-		return nil, fmt.Errorf("discovery: pid %d: %w", t.pid, hostproc.ErrGone)
-	}
-	return &Examination{Known: t.known, pid: t.pid, found: *f, missing: t.missing, files: t.files.stamps(), numbers: numbersIn(t.args)}, nil
 }

@@ -162,14 +162,6 @@ func (r *Root) reopen(f *os.File, n found, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// hasACL says that a file has access rules beyond its mode (acl(5)): they may
-// shut somebody out whom the mode lets in. The attribute can only be asked for by
-// name, and a descriptor with O_PATH only by its link.
-func hasACL(fd int) bool {
-	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "system.posix_acl_access", nil)
-	return err == nil && n > 0
-}
-
 func (r *Root) find(path string, follow bool) (*os.File, found, error) {
 	w := walk{root: r}
 	defer w.close()

@@ -3,6 +3,7 @@ package hostproc
 import (
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -156,4 +157,12 @@ func (w *walk) take(name string) (*os.File, found, error) {
 		return nil, found{}, err
 	}
 	return os.NewFile(uintptr(fd), name), at, nil
+}
+
+// hasACL says that a file has access rules beyond its mode (acl(5)): they may
+// shut somebody out whom the mode lets in. The attribute can only be asked for by
+// name, and a descriptor with O_PATH only by its link.
+func hasACL(fd int) bool {
+	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "system.posix_acl_access", nil)
+	return err == nil && n > 0
 }
