@@ -106,6 +106,7 @@ type Drops struct {
 type Verdict struct {
 	Status   string    `json:"status"`
 	Cause    string    `json:"cause,omitempty"`
+	Evidence string    `json:"evidence,omitempty"` // what the cause rests on, where packets were dropped: see Drops
 	Chain    []string  `json:"chain"`
 	Summary  string    `json:"summary"`
 	Findings []Finding `json:"findings"`
@@ -136,7 +137,7 @@ func newListener(l *model.Listener) Listener {
 		Limits:      newLimits(l.Limits),
 		Losses:      newLosses(l.Losses),
 		Clients:     newClients(l.Losses),
-		Verdict:     newVerdict(&l.Verdict),
+		Verdict:     newVerdict(&l.Verdict, l.Losses),
 	}
 }
 
@@ -245,10 +246,11 @@ func newLosses(l *model.Losses) *Losses {
 	return out
 }
 
-func newVerdict(v *model.Verdict) Verdict {
+func newVerdict(v *model.Verdict, lost *model.Losses) Verdict {
 	out := Verdict{
 		Status:   v.Status.String(),
 		Cause:    string(v.Cause),
+		Evidence: string(evidenceOf(v.Cause, lost)),
 		Chain:    make([]string, 0, len(v.Chain)),
 		Summary:  v.Summary,
 		Findings: make([]Finding, 0, len(v.Findings)),
@@ -271,3 +273,16 @@ func orEmpty[T any](in []T) []T {
 }
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// evidenceOf is what a cause rests on, by the packets that were dropped for it.
+func evidenceOf(cause model.Cause, lost *model.Losses) model.Evidence {
+	if lost == nil {
+		return model.EvidenceNone
+	}
+	for _, d := range lost.By { // the most packets first
+		if d.Cause == cause && d.Evidence != model.EvidenceNone {
+			return d.Evidence
+		}
+	}
+	return model.EvidenceNone
+}

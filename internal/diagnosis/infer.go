@@ -70,6 +70,24 @@ func Inferred(before *model.Listener, c *model.Connector) *model.Listener {
 	return &out
 }
 
+// InferLimit returns the connector of a listener whose acceptor was seen to stand
+// at the connection latch: what is held then is the limit in force, where none is
+// known for certain, or a larger one is said of a server of which all slots were
+// counted, those that clients' resets hold as well.
+func InferLimit(now *model.Listener) *model.Connector {
+	c, held := now.Connector, now.Connections
+	if c == nil || held == nil || held.Partial || held.Accepted == 0 {
+		return c
+	}
+	n, m := held.Held(), c.MaxConnections
+	if m != nil && m.Value >= 0 && m.Value <= n || m != nil && !m.Uncertain && held.Reset == nil {
+		return c
+	}
+	out := *c
+	out.MaxConnections = inferred(n, m, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
+	return &out
+}
+
 // poolInForce is the size of a pool that is below the configured one, or of one of
 // which no size is known, where requests wait for a thread in both readings:
 // Tomcat's executor starts another thread as soon as one is wanted

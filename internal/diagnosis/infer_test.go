@@ -54,3 +54,42 @@ func with(l *model.Listener, c *model.Connector) *model.Listener {
 	out.Connector = c
 	return &out
 }
+
+// TestInferLimit: with the acceptor at the latch what is held is the limit, where
+// the configuration tells none for certain; a certain one stands unless all slots
+// were counted.
+func TestInferLimit(t *testing.T) {
+	setting := func(n int, uncertain bool) *model.Setting[int] {
+		return &model.Setting[int]{Value: n, Kind: model.SourceDefault, Source: "default", Uncertain: uncertain}
+	}
+	for _, tt := range []struct {
+		name       string
+		configured *model.Setting[int]
+		reset      *int
+		partial    bool
+		want       int // 0: as it was
+	}{
+		{"unknown", nil, nil, false, 60},
+		{"unknown, counted in part", nil, nil, true, 0},
+		{"a default that may be overruled", setting(8192, true), nil, false, 60},
+		{"certain; clients that reset may hold the rest", setting(100, false), nil, false, 0},
+		{"certain, and all slots counted", setting(8192, false), new(5), false, 65},
+		{"certain and reached", setting(60, false), nil, false, 0},
+		{"no limit", setting(-1, true), nil, false, 60},
+	} {
+		l := &model.Listener{
+			Connector:   &model.Connector{MaxConnections: tt.configured},
+			Connections: &model.Connections{Accepted: 60, Reset: tt.reset, Partial: tt.partial},
+		}
+		got := InferLimit(l)
+		if tt.want == 0 {
+			require.Same(t, l.Connector, got, tt.name)
+			continue
+		}
+		require.Equal(t, tt.want, got.MaxConnections.Value, tt.name)
+		require.Equal(t, model.SourceInferred, got.MaxConnections.Kind, tt.name)
+		require.Same(t, tt.configured, l.Connector.MaxConnections, tt.name+": what was handed on is not changed")
+	}
+	none := &model.Listener{Connections: &model.Connections{Accepted: 60}}
+	require.Nil(t, InferLimit(none))
+}

@@ -121,6 +121,7 @@ type Reading struct {
 	Known   bool      // Drops is: the kernel reports it
 	Moved   time.Time // when that last grew
 	Full    time.Time // since when the queue is full, zero while it is not
+	Taken   uint64    // clients accepted from the queue between two samples: a lower bound
 	Gone    bool      // none of its sockets listens any more
 }
 
@@ -134,7 +135,7 @@ func (n *Namespace) Readings() []Reading {
 		drops, known := w.drops()
 		out[i] = Reading{
 			ID: w.account.ID, Inode: w.members[w.worst].inode, Members: len(w.members),
-			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Gone: w.gone(),
+			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Taken: w.taken, Gone: w.gone(),
 		}
 	}
 	return out

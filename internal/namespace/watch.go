@@ -16,6 +16,7 @@ type watch struct {
 	worst   int          // the member it is of
 	moved   time.Time    // when its drop counter last moved
 	full    time.Time    // since when the queue is full, zero while it is not
+	taken   uint64       // clients that were accepted from it between two samples: a lower bound
 }
 
 type member struct {
@@ -62,6 +63,9 @@ func (w *watch) sampled(now time.Time, gapLimit time.Duration) (filled bool) {
 		w.full = time.Time{}
 	case w.full.IsZero():
 		w.full, filled = now, true
+	}
+	if !last.At.IsZero() && len(w.members) == 1 && last.Length > w.queue.Length {
+		w.taken += uint64(last.Length - w.queue.Length) // sk_ack_backlog falls with accept(2) alone
 	}
 	if !last.At.IsZero() && last.Full() && w.queue.Full() {
 		w.queue.FullFor = min(now.Sub(last.At), gapLimit)
@@ -163,6 +167,7 @@ func (w *watch) close(now time.Time) {
 func (w *watch) inherit(old *watch) {
 	if w.account == old.account {
 		w.queue, w.worst, w.moved, w.full = old.queue, min(old.worst, len(w.members)-1), old.moved, old.full
+		w.taken = old.taken
 	}
 }
 

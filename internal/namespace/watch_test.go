@@ -115,3 +115,24 @@ func TestExactRequestsOrDump(t *testing.T) {
 	group := watches{list: []watch{{members: make([]member, 2)}}}
 	require.False(t, group.exact(0), "SO_REUSEPORT: an exact request finds one by hash")
 }
+
+// TestTaken: what a queue of one socket becomes shorter by was accepted; what
+// comes in between is not seen, so it is a lower bound. Of a group another member
+// may be the fullest.
+func TestTaken(t *testing.T) {
+	one := watch{account: losses.NewAccount(model.ListenerID{}, time.Minute), members: make([]member, 1)}
+	at := time.Unix(1_700_000_000, 0)
+	for _, length := range []uint32{5, 3, 3, 7, 0} {
+		at = at.Add(10 * time.Millisecond)
+		one.members[0].length, one.members[0].limit, one.members[0].seen = length, 10, true
+		one.sampled(at, time.Second)
+	}
+	require.EqualValues(t, 9, one.taken)
+	group := watch{account: losses.NewAccount(model.ListenerID{}, time.Minute), members: make([]member, 2)}
+	for _, length := range []uint32{5, 1} {
+		at = at.Add(10 * time.Millisecond)
+		group.members[0].length, group.members[0].limit, group.members[0].seen = length, 10, true
+		group.sampled(at, time.Second)
+	}
+	require.Zero(t, group.taken)
+}

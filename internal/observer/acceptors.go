@@ -9,6 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
 // EvidenceReader reads the process and the acceptor of one listener.
@@ -64,7 +65,7 @@ func (as *acceptors) of(id model.ListenerID) recent[evidence.Judgement] {
 
 // read takes another reading of a listener's evidence and judges it. pending:
 // one more reading may tell.
-func (as *acceptors) read(e *entry, queued int, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
+func (as *acceptors) read(e *entry, l *namespace.Reading, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
 	process, ok := e.process()
 	if !ok {
 		return 0, false
@@ -80,7 +81,7 @@ func (as *acceptors) read(e *entry, queued int, others []uint16, phases evidence
 		}
 		a.used = at
 		r := a.reader.Read()
-		r.Queued = evidence.Known(queued)
+		r.Queued, r.Accepted = evidence.Known(int(l.Queue.Length)), evidence.Known(l.Taken)
 		j = a.track.Judge(r, phases)
 		return nil
 	})

@@ -64,7 +64,7 @@ func (t *tasks) judge(r *roster, now time.Time, troubled map[model.ListenerID]*n
 			wait = min(wait, due.Sub(now))
 			continue
 		}
-		cost, pending := t.sampler.acceptors.read(e, int(l.Queue.Length), r.otherPorts(e), t.phases(e, now))
+		cost, pending := t.sampler.acceptors.read(e, l, r.otherPorts(e), t.phases(e, now))
 		t.sampler.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.answers++

@@ -121,10 +121,12 @@ func (e *edition) judge() {
 	for i := range e.Listeners {
 		l := &e.Listeners[i]
 		s := e.standing[l.ID]
+		e.weak(l)
 		j := judged{now: e.Time, interval: e.Interval, every: e.opt.ScanInterval, first: e.looping, t: e.opt.Thresholds}
 		if net := nets[l.ID.NetNS]; net != nil {
 			j.sysctl, j.delta = net.Sysctl, net.Delta
 		}
+		j.latched = e.latched(l)
 		j.closed = closedBefore(e.departed[l.ID.NetNS], l.Port, l.ID, s, e.Time)
 		if s == nil || !l.Listening() {
 			seen := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}

@@ -73,6 +73,7 @@ type judged struct {
 	sysctl   map[string]int
 	delta    model.Counters
 	closed   *diagnosis.Closed
+	latched  bool // the acceptor was just seen to stand at the connection latch
 	t        diagnosis.Thresholds
 }
 
@@ -91,6 +92,9 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 		trend.Listener = nil // a trend through two close looks is noise
 	}
 	l.Connector = diagnosis.Infer(e.Before, l)
+	if j.latched {
+		l.Connector = diagnosis.InferLimit(l)
+	}
 	e.Before = diagnosis.Inferred(e.Before, l.Connector)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()

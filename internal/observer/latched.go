@@ -1,0 +1,41 @@
+package observer
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// lately is how old a judgement on the acceptor, and a count beside it, may be.
+const lately = 1500 * time.Millisecond
+
+// latched tells whether a listener's acceptor stood at the connection latch when
+// it was read last, and its connections were counted about then.
+func (e *edition) latched(l *model.Listener) bool {
+	j, ok := e.judged(l)
+	return ok && !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Cause != model.CauseSlowAccept &&
+		l.Connections != nil && l.Connections.Age <= lately
+}
+
+// judged is the latest judgement on a listener, if it is of this moment.
+func (e *edition) judged(l *model.Listener) (out evidence.Judgement, ok bool) {
+	list := e.acceptors.of(l.ID)
+	last, ok := list.last()
+	return last.value, ok && e.Time.Sub(last.at) <= lately
+}
+
+// weak names what is missing where a cause is not known or rests on weak evidence.
+func (e *edition) weak(l *model.Listener) {
+	j, ok := e.judged(l)
+	if !ok || j.Pending || !j.Weak && j.Strength != evidence.StrengthNone {
+		return
+	}
+	for _, m := range j.Missing {
+		u := model.Unavailable{What: m.Subject.String() + " as evidence of " + l.ID.String(), Why: m.Why}
+		if j.Weak {
+			u.Why += "; the cause rests on weak evidence"
+		}
+		e.miss.add(u)
+	}
+}

@@ -1,0 +1,76 @@
+package observer
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+func latchedEdition(at time.Time, j evidence.Judgement) (*edition, *model.Listener) {
+	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
+	as := newAcceptors(hostproc.FS{}, func() time.Time { return at }, nil)
+	var list recent[evidence.Judgement]
+	list.push(at.Add(-time.Second), j)
+	as.judgements[id] = list
+	e := &edition{publisher: &publisher{acceptors: as}, Snapshot: &model.Snapshot{Time: at}}
+	return e, &model.Listener{
+		ID: id, Port: 8080, Connector: &model.Connector{Server: "tomcat"},
+		AcceptQueue: &model.AcceptQueue{Length: 6, Limit: 5},
+		Connections: &model.Connections{Accepted: 20, Age: time.Second},
+	}
+}
+
+// TestTheLatchIsTheLimit: with no configuration readable the verdict at the latch
+// is max_connections, with the number that is held and where it is from.
+func TestTheLatchIsTheLimit(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	e, l := latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	require.True(t, e.latched(l))
+	s := &standing{}
+	for range 2 {
+		s.judge(l, nil, &judged{now: now, every: time.Second, latched: true, t: diagnosis.DefaultThresholds()})
+		now = now.Add(time.Second)
+	}
+	require.Equal(t, 20, l.Connector.MaxConnections.Value)
+	require.Equal(t, "inferred", l.Connector.MaxConnections.Source)
+	require.Equal(t, model.StatusSaturated, l.Verdict.Status)
+	require.Equal(t, model.CauseMaxConnections, l.Verdict.Cause)
+}
+
+// TestNotLatched: old judgements, weak ones and others say nothing of the limit.
+func TestNotLatched(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for name, j := range map[string]evidence.Judgement{
+		"weak":      {Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Weak: true},
+		"accepting": {Cause: model.CauseSlowAccept, Strength: evidence.StrengthAcceptor},
+		"files":     {Cause: model.CauseOpenFiles, Strength: evidence.StrengthFiles},
+		"unknown":   {Cause: model.CauseAcceptQueue},
+	} {
+		e, l := latchedEdition(now, j)
+		require.False(t, e.latched(l), name)
+	}
+	e, l := latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e.Time = now.Add(time.Minute)
+	require.False(t, e.latched(l))
+}
+
+// TestWeakEvidenceIsSaid: what was missing is named, by the listener it concerns.
+func TestWeakEvidenceIsSaid(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	missing := []evidence.Missing{{Subject: evidence.SubjectSafepoints, Why: "permission denied"}}
+	e, l := latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Weak: true, Missing: missing})
+	e.weak(l)
+	require.Equal(t, []model.Unavailable{{
+		What: "safepoints as evidence of 0.0.0.0:8080", Why: "permission denied; the cause rests on weak evidence",
+	}}, e.miss.list)
+	e, l = latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e.weak(l)
+	require.Empty(t, e.miss.list)
+}
