@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,22 +29,17 @@ func WithClients(v model.Verdict, c *model.Clients) model.Verdict {
 func clientsPhrase(c *model.Clients) string {
 	var parts []string
 	add := func(n uint64, one, many string) {
-		if n == 0 {
-			return
+		if n > 0 {
+			parts = append(parts, phrase.Sprintf("%s %s", phrase.Count(n, "client"), phrase.Verb(n, one, many)))
 		}
-		who := phrase.Count(n, "client")
-		if len(parts) > 0 {
-			who = phrase.Number(n)
-		}
-		parts = append(parts, who+" "+phrase.Verb(n, one, many))
 	}
 	add(c.Outcomes[model.ClientGaveUp], "gave up", "gave up")
 	add(c.Outcomes[model.ClientRefused], "was refused", "were refused")
 	add(c.Outcomes[model.ClientReset], "was reset", "were reset")
 	add(c.Outcomes[model.ClientStalled], "was left without an answer after connecting", "were left without an answer after connecting")
 	if n := c.Outcomes[model.ClientDelayed]; n > 0 && c.Delays.Count > 0 {
-		after := "let in after " + delays(&c.Delays)
-		add(n, "was "+after, "were "+after)
+		mean := time.Duration(c.Delays.Sum / float64(c.Delays.Count) * float64(time.Second))
+		parts = append(parts, phrase.Sprintf("%s %s let in late, after %s on average", phrase.Count(n, "client"), phrase.Verb(n, "was", "were"), phrase.Seconds(mean)))
 	}
 	said := strings.Join(parts, ", ")
 	if said != "" {
@@ -55,46 +49,6 @@ func clientsPhrase(c *model.Clients) string {
 		return strings.TrimPrefix(said+phrase.Sprintf("; %s still %s to get in", phrase.Count(n, "client"), phrase.Verb(n, "tries", "try")), "; ")
 	}
 	return said
-}
-
-// delays are the shortest and the longest delay, as far as the histogram's
-// buckets tell: each is named by the repetition of the SYN in it.
-func delays(d *model.ConnectDelays) string {
-	first, last := -1, -1
-	before := uint64(0)
-	for i, n := range d.Buckets {
-		if n > before && first < 0 {
-			first = i
-		}
-		if n > before {
-			last = i
-		}
-		before = n
-	}
-	switch {
-	case d.Count > before: // beyond the last bound
-		return "up to a minute and more"
-	case first < 0:
-		return phrase.Seconds(time.Duration(d.Sum / float64(d.Count) * float64(time.Second)))
-	case first == last:
-		return "about " + delayIn(d, first)
-	}
-	return strings.TrimSuffix(delayIn(d, first), " s") + " to " + delayIn(d, last)
-}
-
-// delayIn is the middle of a bucket, in whole seconds from one on: the bounds
-// lie between the times at which clients repeat their SYN (1, 2, 3, 4, 5, 7, 11,
-// 19 s; older ones 1, 3, 7, 15, 31 s).
-func delayIn(d *model.ConnectDelays, bucket int) string {
-	lower := 0.0
-	if bucket > 0 {
-		lower = d.Bounds[bucket-1]
-	}
-	middle := (lower + d.Bounds[bucket]) / 2
-	if middle > 1 {
-		middle = math.Round(middle)
-	}
-	return phrase.Seconds(time.Duration(middle * float64(time.Second)))
 }
 
 // observedFor says which time the numbers span.
