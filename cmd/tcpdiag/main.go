@@ -1,4 +1,4 @@
-// Command tcpdiag tells why a Tomcat's clients are refused, reset or timed out,
+// Command tcpdiag says why a Tomcat's clients are refused, reset or timed out,
 // which limit does it, and what to change.
 package main
 

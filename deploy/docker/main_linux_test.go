@@ -50,7 +50,7 @@ type world struct {
 }
 
 // TestMain prepares with the machine's network, then runs the tests, and the
-// engine for them, in network, mount and pid namespaces: whatever becomes of
+// engine for them, in network, mount and pid namespaces: whatever happens to
 // them, no container, no bridge and no mount outlives the first process of
 // those.
 func TestMain(m *testing.M) {

@@ -52,7 +52,7 @@ func (d *decoder) decode(manifest []byte) ([]runtime.Object, error) {
 	}
 }
 
-// empty tells whether a document has nothing but comments.
+// empty reports whether a document has nothing but comments.
 func empty(doc []byte) bool {
 	for line := range bytes.Lines(doc) {
 		line = bytes.TrimSpace(line)

@@ -37,7 +37,7 @@ type Options struct {
 	Lifecycle bool                        // let POST /-/reload do what SIGHUP does
 	Reload    func(context.Context) error // reads the configuration file again; nil without one
 	Hangups   <-chan os.Signal            // SIGHUPs, each of which reloads; may be nil
-	Stopping  <-chan struct{}             // closed when the agent is told to end, see Linger; may be nil
+	Stopping  <-chan struct{}             // closed when the agent is asked to stop, see Linger; may be nil
 
 	// Incidents are recorded to a directory, "" for the latest in memory.
 	IncidentDir    string

@@ -11,7 +11,7 @@ import (
 
 const (
 	// A password that was not seen before costs some 60 ms of CPU to compare
-	// (bcrypt): so many are compared, of all clients and of one address.
+	// (bcrypt): the most that are compared at once, of all clients and of one address.
 	comparesPerSecond    = 2
 	comparesAtOnce       = 8
 	comparesOfOneAddress = 4

@@ -45,7 +45,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	return secured(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// serveHealthy says whether the agent itself goes on, and nothing of the servers
+// serveHealthy says whether the agent itself runs, and nothing about the servers
 // that it watches: an overload must not restart it.
 func serveHealthy(w http.ResponseWriter, healthy func() error) {
 	if healthy != nil {
@@ -57,7 +57,7 @@ func serveHealthy(w http.ResponseWriter, healthy func() error) {
 	reply(w, http.StatusOK, "tcpdiag is healthy\n")
 }
 
-// serveReady says 200 from the first scan until the agent is told to end.
+// serveReady says 200 from the first scan until the agent is asked to stop.
 func serveReady(w http.ResponseWriter, s *model.Snapshot, unready func() string, stopping <-chan struct{}) {
 	select {
 	case <-stopping:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Linger returns a context that is done so long after ctx is, or with end: until
-// then whoever scrapes the agent sees the end of the server beside it. Without a
+// Linger returns a context that is done this long after ctx is, or with end: until
+// then a scrape still sees the end of the server in the same pod. Without a
 // delay it is ctx.
 func Linger(ctx context.Context, delay time.Duration, log *slog.Logger) (lingering context.Context, end context.CancelFunc) {
 	if delay <= 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // processors are enough: one for the samples, and one for a scan, a scrape or
-// the garbage collector beside them, which must not make samples late. More
+// the garbage collector at the same time, which must not make samples late. More
 // would have the collector work on all processors of a large host at once.
 const processors = 2
 

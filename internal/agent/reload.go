@@ -25,7 +25,7 @@ const (
 // errNoConfig is the answer to a reload of an agent without a file.
 var errNoConfig = errors.New("nothing to read again: the agent was started without --config")
 
-// reloader reads the configuration file again when it is told to.
+// reloader reads the configuration file again when it is asked to.
 type reloader struct {
 	load func(context.Context) error // nil: there is no file
 	log  *slog.Logger
@@ -80,7 +80,7 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) error {
 	}
 }
 
-// tell adds how the last reload went to what is exported.
+// tell adds the result of the last reload to the snapshot that is exported.
 func (r *reloader) tell(snapshot func() *model.Snapshot) func() *model.Snapshot {
 	return func() *model.Snapshot {
 		s := snapshot()

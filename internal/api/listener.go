@@ -141,7 +141,7 @@ func newListener(l *model.Listener) Listener {
 	}
 }
 
-// groupSize is 0, hence left out, for a listener that shares its address with
+// groupSize is 0, and so left out, for a listener that shares its address with
 // no other socket.
 func groupSize(l *model.Listener) int {
 	if l.Members < 2 {

@@ -102,7 +102,7 @@ const (
 	demoRequestTimeout = 30 * time.Second
 )
 
-// demoStage is the agent that starts beside the server once its port is known.
+// demoStage is the agent that starts next to the server once its port is known.
 type demoStage struct {
 	*demoOptions
 	w       io.Writer
@@ -146,7 +146,7 @@ func (o *demoOptions) script() demo.Options {
 	}
 }
 
-// open starts the agent beside the server.
+// open starts the agent next to the server.
 func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
 	address := freeAddress(ctx, d.listen)
 	d.introduce(d.w, server, address)
@@ -222,7 +222,7 @@ While it runs:   curl http://%s/metrics
 		address, server.Port(), o.server.MaxConnections, o.server.MaxThreads)
 }
 
-// conclude sets what the clients counted against what the kernel told.
+// conclude compares what the clients counted with what the kernel counted.
 func (d *demoStage) conclude(outcomes demo.Outcomes) error {
 	fmt.Fprintf(d.w, "\nWhat the clients say: %s.\n", outcomes)
 	if said := clientsAndPackets(d.snapshot()); said != "" {
@@ -235,7 +235,7 @@ func (d *demoStage) conclude(outcomes demo.Outcomes) error {
 	return render.Text(d.w, d.Worst(), textOptions(d.w))
 }
 
-// clientsAndPackets sets the clients beside the packets that were dropped of
+// clientsAndPackets shows the clients next to the packets that were dropped of
 // them; empty where handshakes are not followed.
 func clientsAndPackets(s *model.Snapshot) string {
 	if s == nil || len(s.Listeners) == 0 || s.Listeners[0].Totals.Clients == nil || s.Listeners[0].Losses == nil {

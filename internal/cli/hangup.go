@@ -38,7 +38,7 @@ func watchHangups(ctx context.Context) (within context.Context, hangups <-chan o
 	return ctx, out, end
 }
 
-// hasTerminal tells whether there is a controlling terminal. Opening it fails
+// hasTerminal reports whether there is a controlling terminal. Opening it fails
 // with ENXIO when there is none, and once it has hung up.
 func hasTerminal() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|syscall.O_NOCTTY, 0)

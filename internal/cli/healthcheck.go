@@ -97,7 +97,7 @@ func askHealth(ctx context.Context, target string) (string, error) {
 }
 
 // healthClient follows neither a proxy of the environment's nor a redirect:
-// another server's answer says nothing of the agent. wantsCertificate tells
+// another server's answer says nothing of the agent. wantsCertificate reports
 // whether the server asked for a client certificate. (The alert that follows is
 // no proof: with TLS 1.3 it can be lost to the reset of the connection.)
 func healthClient() (client *http.Client, wantsCertificate func() bool) {

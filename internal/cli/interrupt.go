@@ -9,7 +9,7 @@ import (
 // errInterrupted is what a signal leaves of a command that had an answer to give.
 var errInterrupted = errors.New("interrupted")
 
-// grace is how long a look that was told to end may take to do so. What hangs in
+// grace is how long a scan that was cancelled may take to end. What hangs in
 // somebody's file system or socket ends with this process.
 const grace = 500 * time.Millisecond
 

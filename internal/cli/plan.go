@@ -87,7 +87,7 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 }
 
-// validate also tells a flag that is missing from one that is 0.
+// validate also distinguishes a missing flag from one that is 0.
 func (o *planOptions) validate(flags *pflag.FlagSet) error {
 	switch {
 	case !flags.Changed("requests") && !flags.Changed("rate"):

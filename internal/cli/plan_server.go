@@ -13,7 +13,7 @@ import (
 
 // fromServer fills in what the running server on --from-port and its kernel
 // have in force. A flag that was given beats it. What was taken, and what could
-// not be found out and keeps its default, is told on log.
+// not be found out and keeps its default, is written to log.
 func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 	if len(o.fromPort) == 0 {
 		return nil

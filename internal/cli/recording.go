@@ -34,7 +34,7 @@ func openRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// isIncidentID tells an ID from a file's name: "000007-20260102T030405Z-8080".
+// isIncidentID distinguishes an ID from a file's name: "000007-20260102T030405Z-8080".
 func isIncidentID(name string) bool {
 	return regexp.MustCompile(`^[0-9]{6,12}-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`).MatchString(name)
 }

@@ -180,7 +180,7 @@ func textOptions(w io.Writer) render.TextOptions {
 	return o
 }
 
-// terminal tells whether w is one, and what it can show: colour only without
+// terminal reports whether w is one, and what it can show: colour only without
 // NO_COLOR (any value that is not empty) and TERM=dumb.
 func terminal(w io.Writer) (o render.TextOptions, ok bool) {
 	f, ok := w.(*os.File)

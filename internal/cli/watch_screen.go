@@ -22,8 +22,8 @@ func newWatchScreen(interval time.Duration, text render.TextOptions) *watchScree
 }
 
 // run draws until the reader quits or there are no more looks. The screen is
-// taken when there is something to show, so that what cannot be looked at at
-// all is told below the prompt.
+// taken when there is something to show, so that what cannot be read at
+// all is reported below the prompt.
 func (m *watchScreen) run(w io.Writer, looks <-chan *model.Snapshot) error {
 	first, ok := <-looks
 	if !ok {

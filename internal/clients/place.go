@@ -113,7 +113,7 @@ func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
 	a.state(e)
 }
 
-// former are the addresses on which something has listened.
+// former are the addresses on which a closed listener was seen.
 func (p *place) former() (out []netip.AddrPort) {
 	for addr := range p.accounts {
 		if addr.Addr().IsValid() {

@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// parser gathers the problems.
+// parser collects the problems.
 type parser struct{ problems []Problem }
 
 func (p *parser) problemf(line int, format string, args ...any) {

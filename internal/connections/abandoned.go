@@ -11,11 +11,11 @@ import (
 // closed at the last scan (CLOSE_WAIT) while a request was waiting or in
 // service, by its peer.
 //
-// A FIN alone does not tell a client that gave up from one that only
+// A FIN alone does not distinguish a client that gave up from one that only
 // half-closed and still reads its answer. What happens next does: a response
-// to a client that is gone is answered with RST, and the kernel counts
+// to a client that has closed is answered with RST, and the kernel counts
 // EstabResets; a half-closed connection ends in LAST_ACK. So those that
-// vanished count as abandoned only as far as EstabResets moved. It is the
+// disappeared count as abandoned only up to the increase of EstabResets. It is the
 // namespace's counter: a reset of any other connection moves it, too.
 type ClosedByClient struct{ peers map[netip.AddrPort]struct{} }
 
@@ -38,7 +38,7 @@ func (c *ClosedByClient) Next(peers []netip.AddrPort) (vanished uint64) {
 	return vanished
 }
 
-// unanswered tells whether the client of a CLOSE_WAIT socket left a request
+// unanswered reports whether the client of a CLOSE_WAIT socket left a request
 // behind. A keep-alive connection that was idle, or a probe that never sent
 // anything, gave up nothing.
 func unanswered(s *sockdiag.Socket) bool {

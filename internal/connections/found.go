@@ -89,8 +89,8 @@ func (f *Found) Finish(at time.Time, partial bool) {
 	}
 }
 
-// Behind are the counts as they are with a connector: what the kernel cannot tell
-// apart is unclassified, and requests that a worker must have taken are in
+// Behind are the counts as they are with a connector: what the kernel cannot
+// distinguish is unclassified, and requests that a worker must have taken are in
 // service.
 func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	c := f.Counts

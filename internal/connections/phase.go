@@ -7,7 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// PhaseOf tells where an accepted connection stands, from its two queues and
+// PhaseOf says where an accepted connection stands, from its two queues and
 // tcp_info's ages (whole jiffies; smaller is later). s is ESTABLISHED or
 // CLOSE_WAIT and has an inode.
 func PhaseOf(s *sockdiag.Socket) model.Phase {
@@ -30,16 +30,16 @@ func PhaseOf(s *sockdiag.Socket) model.Phase {
 	return byAges(&s.Info)
 }
 
-// Of a streamed response: it goes on for at least so long, in at least so many
-// segments more than came, of at most so many bytes on average.
+// A streamed response lasts for at least this long, in at least this many
+// segments more than came, of at most this many bytes on average.
 const (
 	streamFor      = time.Second
 	streamSegments = 3
 	streamBytes    = 1024
 )
 
-// streaming tells server-sent events, or what a server pushes over a WebSocket,
-// from a response that was sent once: the server has gone on sending for longer
+// streaming distinguishes server-sent events, or what a server pushes over a WebSocket,
+// from a response that was sent once: the server has continued to send for longer
 // after the client's last data than it is quiet now, in many small segments
 // (tcpi_data_segs_out, tcpi_bytes_acked). A stream that is quiet for longer looks
 // like an idle connection.
@@ -51,7 +51,7 @@ func streaming(i *sockdiag.TCPInfo) bool {
 	return sentFor >= max(streamFor, i.LastDataSent) && i.BytesAcked <= streamBytes*uint64(i.DataSegsOut)
 }
 
-// beingRead tells a request whose first bytes a worker has already read, an
+// beingRead distinguishes a request whose first bytes a worker has already read, an
 // upload, from one that nobody has touched. It is certain only on a
 // connection's first request: nothing was sent yet, and fewer bytes wait than
 // came (tcpi_bytes_received).
@@ -65,12 +65,12 @@ const lingerAge = 50 * time.Millisecond
 
 // lingers is true for unread bytes of a later request on a connection, which
 // have lain there for a while: a request that nobody has touched, or a body
-// that its handler does not read. The byte counts cannot tell them apart.
+// that its handler does not read. The byte counts cannot distinguish them.
 func lingers(s *sockdiag.Socket) bool {
 	return s.HasInfo && !nothingSent(&s.Info) && s.Info.LastDataRecv >= lingerAge
 }
 
-// attend moves lingering connections to InService as far as there are workers
+// attend moves lingering connections to InService, at most as many as there are workers
 // that nothing else accounts for: an idle one would have taken a request that
 // nobody has touched, so those workers have come, and do not read the body.
 func attend(c *model.Connections, lingering int, connector *model.Connector) {
@@ -90,7 +90,7 @@ func attend(c *model.Connections, lingering int, connector *model.Connector) {
 	c.Phases[model.InService] += n
 }
 
-// byAges tells a busy connection from an idle one when both queues are empty.
+// byAges distinguishes a busy connection from an idle one when both queues are empty.
 func byAges(i *sockdiag.TCPInfo) model.Phase {
 	switch {
 	case silent(i):
@@ -115,7 +115,7 @@ func silent(i *sockdiag.TCPInfo) bool { return i.BytesReceived == 0 }
 // last_data_sent is the time of the handshake and says nothing.
 func nothingSent(i *sockdiag.TCPInfo) bool { return i.DataSegsOut == 0 }
 
-// unclassify moves what the kernel cannot tell apart to Unclassified: all of
+// unclassify moves what the kernel cannot distinguish to Unclassified: all of
 // idle and in service when the bytes are not requests (TLS, HTTP/2), and what
 // is in service beyond the pool's threads: half-sent headers, async servlets.
 func unclassify(c *model.Connections, connector *model.Connector) {

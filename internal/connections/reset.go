@@ -17,7 +17,7 @@ func SlotsMissing(l *model.Listener) bool {
 }
 
 // freeSlots is how many connections a Tomcat can hold that are not seen: what
-// its limit leaves, or its own count where Actuator tells it.
+// its limit leaves, or its own count where Actuator reports it.
 func freeSlots(l *model.Listener) int {
 	c := l.Connector
 	held := c.MaxConnections.Value
@@ -28,8 +28,8 @@ func freeSlots(l *model.Listener) int {
 }
 
 // ShareReset divides the descriptors of a process whose socket the kernel has
-// forgotten over those of its listeners that they may explain, each as far as it
-// has room. A descriptor does not tell which port its socket had; connections of
+// forgotten over those of its listeners that they may explain, each at most as many as it
+// has room for. A descriptor does not show which port its socket had; connections of
 // the process's other ports and outgoing ones that the peer reset may still be
 // among them. The answer is by the index of the listeners.
 func ShareReset(count int, listeners []*model.Listener) []int {

@@ -5,14 +5,14 @@ package connections
 type Resets struct {
 	started bool
 	at      uint64 // EstabResets after the latest walk
-	during  uint64 // of those, while it went on and not yet used
+	during  uint64 // of those, while it lasted and not yet used
 	queued  uint64 // clients reset in the queues of listeners that closed, so far
 }
 
 // Next takes EstabResets as it was before and after a walk, and how many clients
 // have been reset in the accept queues so far (EstabResets has those, too). It
 // returns how many abandoned requests the resets since the walk before account
-// for. A socket that was reset while the walk before went on may still have been
+// for. A socket that was reset during the walk before may still have been
 // in it: what was not used of those resets counts again.
 func (r *Resets) Next(before, after, queued uint64) (most uint64) {
 	if r.started {

@@ -25,7 +25,7 @@ type TimeWaits struct {
 	foreign float64 // then the share of the others, of the namespace's
 }
 
-// Due tells whether the next walk takes them along. all are the namespace's.
+// Due reports whether the next walk takes them along. all are the namespace's.
 func (t *TimeWaits) Due(now time.Time, all int, watched []model.ListenerID) bool {
 	if all <= fewTimeWait || t.all <= fewTimeWait || now.Sub(t.at) >= timeWaitRest {
 		return true

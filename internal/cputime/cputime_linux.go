@@ -34,8 +34,8 @@ func Process() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Thread is the CPU time of the calling thread so far. Go's scheduler is not told
-// of the call, which never sleeps: being told would wake its monitor thread.
+// Thread is the CPU time of the calling thread so far. Go's scheduler is not notified
+// of the call, which never sleeps: being notified would wake its monitor thread.
 func Thread() (time.Duration, bool) {
 	var t unix.Timespec
 	_, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&t)), 0)

@@ -30,13 +30,13 @@ type BurstOptions struct {
 	ReadRate   int64 // bytes in a second; 0 as fast as they come
 	HalfClose  bool  // shutdown(SHUT_WR) after the request
 	HalfHeader bool  // stop in the middle of the header and wait
-	// ResetAfter resets the connection (SO_LINGER 0) so long after the request
+	// ResetAfter resets the connection (SO_LINGER 0) this long after the request
 	// was sent; 0 never.
 	ResetAfter time.Duration
 	TLS        *tls.Config
 }
 
-// spareFiles is what a process needs beside its clients.
+// spareFiles is what a process needs in addition to its clients.
 const spareFiles = 64
 
 func (o BurstOptions) validate() error {
@@ -68,7 +68,7 @@ func (o BurstOptions) validate() error {
 	return nil
 }
 
-// roomFor says whether the process may open so many files.
+// roomFor says whether the process may open that many files.
 func roomFor(files int) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

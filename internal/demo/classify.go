@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// connectOutcome tells why a connection could not be opened.
+// connectOutcome says why a connection could not be opened.
 func connectOutcome(ctx context.Context, err error) Outcome {
 	var timeout interface{ Timeout() bool }
 	switch {
@@ -25,7 +25,7 @@ func connectOutcome(ctx context.Context, err error) Outcome {
 	}
 }
 
-// exchangeOutcome tells why a request on an open connection got no answer.
+// exchangeOutcome says why a request on an open connection got no answer.
 func exchangeOutcome(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:

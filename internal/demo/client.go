@@ -35,7 +35,7 @@ func (l *Load) client(ctx context.Context) {
 }
 
 // connect leaves out the kernel's keep-alive probes: they would disturb the
-// ages that tell an idle connection from a busy one.
+// ages that distinguish an idle connection from a busy one.
 func (l *Load) connect(ctx context.Context) (*net.TCPConn, error) {
 	dialer := net.Dialer{Timeout: l.o.ConnectTimeout, KeepAlive: -1}
 	conn, err := dialer.DialContext(ctx, "tcp", l.o.Address)

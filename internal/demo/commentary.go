@@ -12,7 +12,7 @@ import (
 // to the clients' on the right, and remembers the worst moment.
 type Commentary struct {
 	Limits   ServerOptions
-	Snapshot func() *model.Snapshot // what the agent beside the server says
+	Snapshot func() *model.Snapshot // what the agent next to the server says
 	Out      io.Writer
 
 	worst   *model.Snapshot
@@ -22,7 +22,7 @@ type Commentary struct {
 // Worst is the snapshot that shows the overload best, nil when there was none.
 func (c *Commentary) Worst() *model.Snapshot { return c.worst }
 
-// Tell takes the events of Run.
+// Tell receives the events of Run.
 func (c *Commentary) Tell(e Event) {
 	switch e.Kind {
 	case BurstStarted:

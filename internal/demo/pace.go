@@ -18,7 +18,7 @@ func slowly(ctx context.Context, r io.Reader, rate int64) io.Reader {
 }
 
 type pacedReader struct {
-	ctx  context.Context // an io.Reader has no other way to be told
+	ctx  context.Context // an io.Reader has no other way to be cancelled
 	r    io.Reader
 	rate int64
 	step int64 // most bytes of one read

@@ -17,7 +17,7 @@ type Options struct {
 	Every  time.Duration // between two looks; 0 is one second
 }
 
-// EventKind is what an Event tells.
+// EventKind is what an Event reports.
 type EventKind int
 
 // The events of a run, in order; Look comes any number of times.
@@ -38,7 +38,7 @@ type Event struct {
 	Clients Progress
 }
 
-// Run starts the server and the burst against it, and tells what happens, one
+// Run starts the server and the burst against it, and says what happens, one
 // event at a time. It ends after o.For, with the last outcome when that is 0,
 // or with ctx; none of these is an error. Clients without an outcome by then
 // count as unfinished.
@@ -98,7 +98,7 @@ func (r *run) all(ctx context.Context) (Outcomes, error) {
 	return r.load.Now().Outcomes, nil
 }
 
-// narrate runs the burst and tells every event but the last from this one
+// narrate runs the burst and reports every event but the last from this one
 // goroutine, so that the lines come in order.
 func (r *run) narrate(ctx context.Context, end func()) {
 	r.say(Listening)
@@ -121,7 +121,7 @@ func (r *run) narrate(ctx context.Context, end func()) {
 	r.watch(ctx, nil)
 }
 
-// watch tells a Look at every tick until done or the run's end.
+// watch reports a Look at every tick until done or the run's end.
 func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 	every := r.o.Every
 	if every <= 0 {

@@ -44,7 +44,7 @@ func (j *judge) threadsInVain() string {
 	return s + "."
 }
 
-// advisePool: as many connections as threads use it. Whether the peer bears that
+// advisePool: as many connections as threads use it. Whether the peer can handle that
 // is not known.
 func (j *judge) advisePool() string {
 	w := &j.waits
@@ -59,7 +59,7 @@ func (j *judge) advisePool() string {
 		j.threadsInVain())
 }
 
-// carries is what so many connections carry, by Little's law.
+// carries is what that many connections carry, by Little's law.
 func (j *judge) carries(connections int) string {
 	w := &j.waits
 	t, ok := w.answerTime()

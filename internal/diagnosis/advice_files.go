@@ -9,7 +9,7 @@ import (
 // set above it, not by root either.
 const nrOpen = 1 << 20
 
-// filesLimit tells where the open-files limit is set.
+// filesLimit says where the open-files limit is set.
 func filesLimit(to int) string {
 	s := phrase.Sprintf("LimitNOFILE=%v in the unit, ulimit -n, or the container's ulimits", to)
 	if to > nrOpen {
@@ -25,7 +25,7 @@ func filesNeeded(l *model.Listener, connections int) int {
 	return roundUp((connections + max(0, used-n)) * 11 / 10)
 }
 
-// filesFor tells what else must be raised before the server can hold that many
+// filesFor says what else must be raised before the server can hold that many
 // connections: each takes a file descriptor.
 func filesFor(l *model.Listener, connections int) string {
 	_, most, ok := openFiles(l)

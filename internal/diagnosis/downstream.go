@@ -16,8 +16,8 @@ const (
 	freshWait = 15 * time.Second
 )
 
-// waits is what the busy threads wait for, as far as the outgoing connections
-// tell. It is zero where they tell nothing.
+// waits is what the busy threads wait for, where the outgoing connections
+// show it. It is zero where they do not.
 type waits struct {
 	cause    model.Cause // downstream or connection_pool, none where it is only possible
 	possible model.Cause // what it may be
@@ -78,11 +78,11 @@ func (w *waits) which() model.Cause {
 	return model.CauseNone
 }
 
-// allInUse tells whether every connection to the peer has been in flight in two
+// allInUse reports whether every connection to the peer has been in flight in two
 // readings. One on which nothing is known may be in flight.
 func (w *waits) allInUse() bool { return w.peer.AllInRow > 1 && w.peer.Connecting == 0 }
 
-// poolUsedUp tells whether as many connections as the configuration allows are in
+// poolUsedUp reports whether as many connections as the configuration allows are in
 // use now: of a full pool one is always on its way from one thread to the next.
 func (w *waits) poolUsedUp() bool {
 	p := w.peer
@@ -92,7 +92,7 @@ func (w *waits) poolUsedUp() bool {
 	return float64(p.InFlight+p.Unknown) >= 0.8*float64(p.Pool.Size.Value)
 }
 
-// certain tells whether what is in flight is known to be what threads wait for.
+// certain reports whether what is in flight is known to be what threads wait for.
 func (w *waits) certain(d *model.Downstream) bool {
 	p := w.peer
 	switch {
@@ -121,7 +121,7 @@ func (j *judge) busyOrAll() int {
 	return most
 }
 
-// answerTime is how long the peer takes for a request, as far as that was
+// answerTime is how long the peer takes for a request, where that was
 // measured: by Little's law from those in flight and those begun in a second,
 // where a reading does not miss any; else twice the mean age in flight.
 func (w *waits) answerTime() (time.Duration, bool) {

@@ -42,7 +42,7 @@ func (p pair) queueCause() model.Cause {
 	return model.CauseSlowAccept
 }
 
-// connectionsCause tells why the connections are all taken.
+// connectionsCause says why the connections are all taken.
 func (p pair) connectionsCause() model.Cause {
 	if c := p.cpuOverrides(); c != model.CauseNone {
 		return c
@@ -53,8 +53,8 @@ func (p pair) connectionsCause() model.Cause {
 	return model.CauseMaxConnections
 }
 
-// stalled tells whether the process could not run between the looks. It is
-// only evidence beside an accept queue that fills.
+// stalled reports whether the process could not run between the looks. It is
+// only evidence together with an accept queue that fills.
 func (p pair) stalled() model.Cause {
 	switch {
 	case p.stoodStill():
@@ -67,7 +67,7 @@ func (p pair) stalled() model.Cause {
 	return model.CauseNone
 }
 
-// stoodStill tells whether the JVM stood at a safepoint for long enough.
+// stoodStill reports whether the JVM stood at a safepoint for long enough.
 func (p pair) stoodStill() bool {
 	pause := p.pause()
 	return pause >= p.t.PauseMin && pause.Seconds() >= p.t.PauseShare*p.between().Seconds()

@@ -2,7 +2,7 @@ package diagnosis
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
-// ShareExecutors tells the connectors of a process that have one Executor together
+// ShareExecutors gives to the connectors of a process that have one Executor together
 // (an <Executor> of server.xml: StandardThreadExecutor) what all of them use of it.
 // The connectors are replaced, not changed.
 func ShareExecutors(listeners []model.Listener) {

@@ -16,8 +16,8 @@ const (
 	stageEphemeralPorts = "ephemeral_ports"
 )
 
-// Headroom tells how full each stage is whose limit is known, from the client
-// inwards, and when it will be full if it goes on filling as between the two
+// Headroom says how full each stage is whose limit is known, from the client
+// inwards, and when it will be full if it continues to fill as between the two
 // looks. before may be nil, and may lie further back than the last look: a
 // trend through a longer time is steadier. A stage of which not all was counted
 // is left out.
@@ -40,7 +40,7 @@ func Headroom(now, before *model.Listener, elapsed time.Duration, sysctl map[str
 	return out
 }
 
-// sameServer tells whether a trend may be drawn through the two looks.
+// sameServer reports whether a trend may be drawn through the two looks.
 func sameServer(now, before *model.Listener) bool {
 	if before == nil || now.Inode != before.Inode {
 		return false
@@ -49,7 +49,7 @@ func sameServer(now, before *model.Listener) bool {
 	return a == nil || b == nil || a.PID == b.PID && a.StartTime == b.StartTime
 }
 
-// rises tells a number that fills up from one that comes and goes: of clients
+// rises distinguishes a number that fills up from one that comes and goes: of clients
 // that come by chance there are n give or take √n, and of two such looks the
 // later one is the higher in half of the cases.
 func (t Thresholds) rises(was, used int) bool {

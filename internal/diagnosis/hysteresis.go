@@ -15,8 +15,8 @@ import (
 // at once. Losses are damped already by the window they are counted in, but
 // are held like the rest.
 type Hysteresis struct {
-	Hold   time.Duration // a better status must last so long; 0: the default
-	Settle time.Duration // another cause must last so long; 0: the default
+	Hold   time.Duration // a better status must last this long; 0: the default
+	Settle time.Duration // another cause must last this long; 0: the default
 
 	state model.Shown
 }

@@ -72,7 +72,7 @@ func (j *judge) cause(s model.Status) model.Cause {
 // losingCause is what dropped the packets. The looks around the drops say it,
 // unless all they say is that the queue was full and the present state of what
 // empties it says more: at the start of a burst the queue overflows for a moment
-// before the connections run out, and a pause of the JVM's is told when it is
+// before the connections run out, and a pause of the JVM's is reported when it is
 // over. Busy threads alone keep nobody from accepting and drop no packet.
 //
 // Whether threads lacked a CPU, the looks around the drops have weighed; one

@@ -17,7 +17,7 @@ func (j *judge) synQueueFull() bool {
 	return n > 0 && float64(n) >= j.t.LossShare*float64(j.losses().DroppedPackets)
 }
 
-// clamped tells whether less of acceptCount is in force than was configured,
+// clamped reports whether less of acceptCount is in force than was configured,
 // and somaxconn is what can have done it. Where a source that could not be read
 // may have configured less, only a queue of just net.core.somaxconn is taken for
 // it.
@@ -50,7 +50,7 @@ func acceptCount(l *model.Listener) (int, bool) {
 	return s.Value, s.Value > 0 && s.Kind != model.SourceKernel
 }
 
-// filesFirst tells whether the file limit stops the server before
+// filesFirst reports whether the file limit stops the server before
 // maxConnections does, counting the files that are no connections of this
 // listener's.
 func (j *judge) filesFirst() bool {
@@ -67,8 +67,8 @@ func (j *judge) undercounted() bool {
 	return c != nil && c.Reset == nil && j.both(queueWaits) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
 }
 
-// slotsWithoutThread tells whether most connections are neither idle nor in
-// service, where that can be told.
+// slotsWithoutThread reports whether most connections are neither idle nor in
+// service, where that is known.
 func (j *judge) slotsWithoutThread() bool {
 	n, ok := held(j.Now)
 	c := j.Now.Connector

@@ -36,14 +36,14 @@ func (j *judge) findings(v model.Verdict) []model.Finding {
 }
 
 // ownFindings are the causes worth a finding of their own: the verdict's, and what
-// stands behind it in the chain. The accept queue is told by all of them.
+// stands behind it in the chain. All of them mention the accept queue.
 func (j *judge) ownFindings(v model.Verdict) []model.Cause {
 	var out []model.Cause
 	switch v.Cause {
 	case model.CauseNone:
 	case model.CauseJVMPause, model.CauseCPUThrottled, model.CauseCPUSaturated:
 		// Stages fill behind a process that does not run; each on its own would
-		// be advised to grow, in vain.
+		// be advised to grow, without effect.
 		return []model.Cause{v.Cause}
 	default:
 		out = append(out, v.Cause)

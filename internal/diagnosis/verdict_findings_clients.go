@@ -7,7 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// clientFindings tell what clients saw of it, each thing counted apart.
+// clientFindings say what clients saw of it, each outcome counted separately.
 func (j *judge) clientFindings() []model.Finding {
 	var out []model.Finding
 	if j.losses().DroppedPackets > 0 {
@@ -42,7 +42,7 @@ func (j *judge) clientFindings() []model.Finding {
 	return out
 }
 
-// countsUnattributed tells whether the unattributed packets are among the
+// countsUnattributed reports whether the unattributed packets are among the
 // dropped ones: a namespace with one listener has nobody else to drop them.
 func (j *judge) countsUnattributed() bool {
 	var by uint64
@@ -52,7 +52,7 @@ func (j *judge) countsUnattributed() bool {
 	return j.losses().DroppedPackets > by
 }
 
-// packetNumbers tells the kinds apart as far as they are known.
+// packetNumbers says how many packets of each kind were dropped, where that is known.
 func (j *judge) packetNumbers() string {
 	n := j.packets()
 	var parts []string
@@ -85,7 +85,7 @@ func (j *judge) packets() map[model.Packet]uint64 {
 		n[d.Packet] += d.Packets
 		rest -= min(rest, d.Packets)
 	}
-	n[model.PacketUnknown] += rest // counted as this listener's, but not told apart
+	n[model.PacketUnknown] += rest // counted as this listener's, but not distinguished
 	return n
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// stageFindings are facts about the stages beside the cause.
+// stageFindings are facts about the stages other than the cause.
 func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	if !j.Now.Listening() {
 		return nil
@@ -98,7 +98,7 @@ func (j *judge) peakFinding(add adder) {
 		"A burst, or a moment in which nothing was accepted: it fell between two looks and is only seen by the samples.")
 }
 
-// connectionFindings say what cannot be told about the connections.
+// connectionFindings say what is unknown about the connections.
 func (j *judge) connectionFindings(add adder) {
 	c := j.Now.Connections
 	if c == nil {
@@ -160,7 +160,7 @@ func (j *judge) notObservable(add adder) {
 		"How many threads are busy, and whether requests wait for one, cannot be seen from outside: "+whyHidden(c)+".", advice)
 }
 
-// processFindings: a CPU or a stop beside another cause.
+// processFindings: a CPU or a stop in addition to another cause.
 func (j *judge) processFindings(v model.Verdict, add adder) {
 	if j.either(stopped) && v.Cause != model.CauseJVMPause {
 		add("process_stopped", model.SeverityWarning, phrase.Capital(j.pausePhrase())+".", j.advisePause())

@@ -32,7 +32,7 @@ func newJudge(e Evidence, t Thresholds) *judge {
 	return j
 }
 
-// lasting tells whether a stage is full for more than a moment: in both looks,
+// lasting reports whether a stage is full for more than a moment: in both looks,
 // or in this one when packets were dropped at the queue in front of it, which
 // is a second witness. (The look before may lie before the burst.)
 func (j *judge) lasting(shows func(*model.Listener) bool) bool {

@@ -14,7 +14,7 @@ type pair struct {
 	t           Thresholds
 }
 
-// both tells whether every look shows it: a stage that is full in one look
+// both reports whether every look shows it: a stage that is full in one look
 // only is no state yet. The only look there will be is judged from one.
 func (p pair) both(shows func(*model.Listener) bool) bool {
 	return shows(p.now) && !p.first && (p.before == nil || shows(p.before))
@@ -117,7 +117,7 @@ func held(l *model.Listener) (int, bool) {
 	return l.Connections.Held(), true
 }
 
-// atConnectionLimit tells whether Tomcat holds all the connections it may.
+// atConnectionLimit reports whether Tomcat holds all the connections it may.
 func (p pair) atConnectionLimit(l *model.Listener) bool {
 	n, ok := held(l)
 	if !ok || connectionLimit(l) != limitKnown {
@@ -131,7 +131,7 @@ func (p pair) atConnectionLimit(l *model.Listener) bool {
 	return n >= most-slack
 }
 
-// mostlyIdle tells whether most accepted connections are idle in the looks
+// mostlyIdle reports whether most accepted connections are idle in the looks
 // that show the limit reached. Unclassified ones are never called idle.
 func (p pair) mostlyIdle() bool {
 	idle := func(l *model.Listener) bool {
@@ -202,7 +202,7 @@ func busyThreads(l *model.Listener) (int, bool) {
 	return n, known == model.BusyIsKnown
 }
 
-// hidden: requests cannot be told apart on the connections.
+// hidden: requests cannot be distinguished on the connections.
 func hidden(l *model.Listener) bool {
 	return l != nil && l.Connector != nil && (l.Connector.TLS || l.Connector.HTTP2)
 }
@@ -211,7 +211,7 @@ func hidden(l *model.Listener) bool {
 // the application was not asked.
 func notObservable(l *model.Listener) bool { return hidden(l) && l.Connector.BusyThreads == nil }
 
-// poolAtMax tells whether the pool has all the threads it may have, from the
+// poolAtMax reports whether the pool has all the threads it may have, from the
 // thread names. known is false where they cannot be counted.
 func poolAtMax(l *model.Listener) (atMax, known bool) {
 	most, ok := maxThreads(l)
@@ -221,7 +221,7 @@ func poolAtMax(l *model.Listener) (atMax, known bool) {
 	return *l.Connector.PoolThreads >= most, true
 }
 
-// threadsExhausted tells whether requests wait because every thread has one.
+// threadsExhausted reports whether requests wait because every thread has one.
 // A pool at its maximum alone proves nothing (threads outlive a burst by a
 // minute), nor does a waiting request alone (it may be picked up in a
 // millisecond): so either the threads are seen busy, or many requests wait.
@@ -271,7 +271,7 @@ func executorAtLimit(l *model.Listener) bool {
 	return ok && executorWaiting(l) >= n
 }
 
-// executorNearLimit tells whether the executor's bounded queue is full or nearly
+// executorNearLimit reports whether the executor's bounded queue is full or nearly
 // so: a request that is answered leaves a place for a moment.
 func (p pair) executorNearLimit(l *model.Listener) bool {
 	n, ok := boundedQueue(l)
@@ -286,7 +286,7 @@ func (p pair) executorNearLimit(l *model.Listener) bool {
 	return float64(executorWaiting(l)) >= p.t.High*float64(n)
 }
 
-// filesFull tells whether the process has no descriptor left for accept().
+// filesFull reports whether the process has no descriptor left for accept().
 func (p pair) filesFull(l *model.Listener) bool {
 	used, most, ok := openFiles(l)
 	return ok && float64(used) >= p.t.OpenFilesFull*float64(most)

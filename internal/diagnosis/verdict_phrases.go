@@ -49,7 +49,7 @@ func (j *judge) inInterval() string {
 	return " in the last " + phrase.Seconds(j.Interval)
 }
 
-// queuePhrase tells what waits outside.
+// queuePhrase says what waits outside.
 func (j *judge) queuePhrase() string {
 	q := j.Now.AcceptQueue
 	if q == nil {
@@ -61,7 +61,7 @@ func (j *judge) queuePhrase() string {
 	return phrase.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
 }
 
-// threadsPhrase tells what waits inside. Where the phases are not known it
+// threadsPhrase says what waits inside. Where the phases are not known it
 // claims no more than the thread names and the unread bytes show.
 func (j *judge) threadsPhrase() string {
 	most, _ := maxThreads(j.Now)
@@ -129,7 +129,7 @@ func (j *judge) stageAside(c model.Cause) string {
 }
 
 // atLeast: of hidden connections the encrypted or multiplexed requests that were
-// read off the socket wait unseen.
+// read off the socket wait invisibly.
 func atLeast(l *model.Listener) string {
 	if hidden(l) {
 		return "at least "

@@ -60,7 +60,7 @@ func (j *judge) reason(v model.Verdict) string {
 	return ""
 }
 
-// idlePhrase tells those that were served once from those that never asked.
+// idlePhrase distinguishes those that were served once from those that never sent a request.
 func idlePhrase(l *model.Listener) string {
 	idle, silent := phase(l, model.Idle), silent(l)
 	switch {
@@ -96,7 +96,7 @@ func (j *judge) connectionsPhrase() string {
 	return s
 }
 
-// behindConnections goes on to the threads when the chain does.
+// behindConnections continues with the threads when the chain does.
 func (j *judge) behindConnections(v model.Verdict) string {
 	if !slices.Contains(v.Chain, model.CauseMaxThreads) {
 		return ""

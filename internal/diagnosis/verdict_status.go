@@ -57,7 +57,7 @@ func (j *judge) high() model.Cause {
 	return model.CauseNone
 }
 
-// threadsWanted tells whether requests wait and the threads that are free are
+// threadsWanted reports whether requests wait and the threads that are free are
 // not many more than these. On a busy server some are always on their way to one.
 func (j *judge) threadsWanted(l *model.Listener) bool {
 	most, _ := maxThreads(l)
@@ -66,7 +66,7 @@ func (j *judge) threadsWanted(l *model.Listener) bool {
 	return waiting > 0 && float64(busy+waiting) >= j.t.ThreadsBusy*float64(most)
 }
 
-// stageHigh tells whether a stage is at 80 % or more in both looks. The limits
+// stageHigh reports whether a stage is at 80 % or more in both looks. The limits
 // of the look before are computed anew: its sysctls are those of now.
 func (j *judge) stageHigh(name string) bool {
 	l, ok := limitNamed(j.limits, name)
@@ -80,7 +80,7 @@ func (j *judge) stageHigh(name string) bool {
 	return ok && was.Ratio >= j.t.High
 }
 
-// fills tells whether a stage will be full within the horizon.
+// fills reports whether a stage will be full within the horizon.
 func (j *judge) fills(name string) bool {
 	l, ok := limitNamed(j.limits, name)
 	return ok && l.FullIn != nil && *l.FullIn <= j.t.Horizon
@@ -102,7 +102,7 @@ func (j *judge) connectionsHigh() bool {
 	})
 }
 
-// queueStands tells whether connections wait, and do not only pass through.
+// queueStands reports whether connections wait, and do not only pass through.
 func (j *judge) queueStands(l *model.Listener) bool {
 	return queueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= j.t.Passing)
 }

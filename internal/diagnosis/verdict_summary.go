@@ -61,7 +61,7 @@ func (j *judge) summarySaturated(v model.Verdict) string {
 	return phrase.Capital(j.queuePhrase()) + j.reason(v) + j.lostYet("; ") + "."
 }
 
-// lostYet tells that no packet was dropped, if losses were looked for. A client
+// lostYet says that no packet was dropped, if losses were looked for. A client
 // that gave up has lost something all the same.
 func (j *judge) lostYet(sep string) string {
 	switch {

@@ -36,7 +36,7 @@ type Actuator struct {
 	discovered bool // in the process's own configuration
 }
 
-// answersFor tells whether a process is the one: it listens on the port.
+// answersFor reports whether a process is the one: it listens on the port.
 func (a Actuator) answersFor(pid int, connectors Connectors) bool {
 	switch {
 	case a.PID != 0 && a.PID != pid:
@@ -73,7 +73,7 @@ type meters struct {
 }
 
 // ask adds Actuator's figures. The first time it waits for the answer; later
-// ones are fetched beside, so that a busy application does not hold up a scan.
+// ones are fetched in the background, so that a busy application does not hold up a scan.
 func (d *Discoverer) ask(ctx context.Context, e *entry, base Actuator, connectors Connectors) []model.Unavailable {
 	m := &e.meters
 	m.refresh(ctx, d, d.doorOf(e.PID, base, connectors), base.url())
@@ -119,7 +119,7 @@ func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base st
 	select {
 	case d.asks <- struct{}{}:
 	default:
-		return // so many are asked already: next time
+		return // the maximum is being asked already: next time
 	}
 	m.asking = true
 	first := m.next.IsZero()

@@ -85,11 +85,11 @@ func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
 	return d
 }
 
-// Discover tells what process pid is and, for each of its listening sockets, the
+// Discover says what process pid is and, for each of its listening sockets, the
 // connector behind it. startTime is field 22 of /proc/PID/stat. The first time it
 // waits for the process's examination, as long as ctx allows: until that is over
 // only the threads and the kernel speak. Afterwards it answers from memory, and
-// examinations are repeated beside. The result is the caller's own.
+// examinations are repeated in the background. The result is the caller's own.
 func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, ports []Listening) (Connectors, []model.Unavailable) {
 	e := d.entry(pid, startTime)
 	if first := d.examine(e); first != nil {
@@ -137,7 +137,7 @@ func (d *Discoverer) refreshPools(e *entry) {
 }
 
 // threadCount is the number of links of /proc/PID/task, which has one for each
-// thread; 0 when it cannot be told.
+// thread; 0 when it is unknown.
 func (d *Discoverer) threadCount(pid int) uint64 {
 	info, err := os.Stat(path.Join(path.Dir(d.proc.Root(pid)), "task"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package discovery tells from outside what serves a listening port: which
+// Package discovery finds out from outside what serves a listening port: which
 // connector it is, its limits, and where each of them comes from.
 //
 // Nothing is asked of the application. The command line, the environment, the

@@ -22,7 +22,7 @@ func (d *door) owned(address netip.AddrPort) error {
 }
 
 // listenersAt are the sockets that may take a connection to an address: those
-// bound to it, else those bound to all (inet_lhash2_lookup prefers the former).
+// bound to it, else those bound to all (inet_lhash2_lookup prefers those bound to it).
 func listenersAt(address netip.AddrPort) (map[uint32]struct{}, error) {
 	conn, err := sockdiag.Dial()
 	if err != nil {

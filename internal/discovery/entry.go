@@ -14,7 +14,7 @@ const (
 	// maxRemembered bounds the processes that a Discoverer remembers.
 	maxRemembered = 1000
 	// maxAtOnce bounds the examinations under way, and with them the memory that
-	// child processes have beside the agent.
+	// child processes have in addition to the agent's.
 	maxAtOnce = 1
 	// settled is how old a process must be for its configuration to be read
 	// and done with: a file that changes later changes nothing in it.
@@ -30,7 +30,7 @@ const (
 	youngEvery   = 5 * time.Second
 	settledEvery = 5 * time.Minute
 	otherEvery   = time.Hour
-	// After a failure: so long, and twice as long each time.
+	// The wait after a failure; it doubles each time.
 	retryAfter = time.Minute
 	retryMost  = time.Hour
 )
@@ -147,7 +147,7 @@ func (e *entry) take(result *Examination, young bool) {
 	}
 }
 
-// found is what the process turned out to be as far as that is known.
+// found is what the process turned out to be where that is known.
 func (e *entry) found() *found {
 	switch {
 	case e.current != nil:

@@ -21,9 +21,9 @@ type files struct {
 	root folder
 	cwd  folder
 	// dir is the working directory's path below root, "" where it cannot be
-	// told; relative paths are then opened below cwd and cannot leave it.
+	// found; relative paths are then opened below cwd and cannot leave it.
 	dir  string
-	exe  string // the executable's path below root, "" where it cannot be told
+	exe  string // the executable's path below root, "" where it is unknown
 	seen map[place]stamp
 }
 
@@ -59,7 +59,7 @@ func (f *files) close() {
 }
 
 // inside is the target of one of a process's links below its root, "" where it
-// cannot be told. Both are names of the process's own mount namespace; in a
+// is unknown. Both are names of the process's own mount namespace; in a
 // chroot both carry its path.
 func inside(top, target string) string {
 	if top == "" || target == "" || strings.HasSuffix(target, " (deleted)") {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamp tells a file from its successor and from itself after a change.
+// stamp distinguishes a file from its successor and from itself after a change.
 type stamp struct {
 	dev, ino uint64
 	size     int64

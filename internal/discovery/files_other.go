@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stamp tells a file from its successor; there is no /proc to look through here.
+// stamp distinguishes a file from its successor; there is no /proc to look through here.
 type stamp struct {
 	failed string
 	denied bool

@@ -30,7 +30,7 @@ type found struct {
 	unavailable []model.Unavailable
 }
 
-// identify tells what a process is.
+// identify says what a process is.
 func identify(t *target) *found {
 	f := identifyServer(t)
 	f.jvmPorts = jvmPorts(slices.Concat(t.args, strings.Fields(t.vmArgs())))

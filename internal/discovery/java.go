@@ -52,7 +52,7 @@ const maxVMArgs = 1023
 // the last of a name counts (Arguments::parse): JAVA_TOOL_OPTIONS, the command
 // line with JDK_JAVA_OPTIONS in front, _JAVA_OPTIONS. vmArgs, the JVM's own list
 // of them all, fills in what came from elsewhere (@files); its words cannot be
-// told from their spaces, so it says nothing about properties already known.
+// distinguished from their spaces, so it says nothing about properties already known.
 func systemProperties(options []string, env map[string]string, vmArgs string) map[string]catalina.Property {
 	out := map[string]catalina.Property{}
 	add := func(words []string, suffix string, replace bool) {

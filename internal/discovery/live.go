@@ -130,7 +130,7 @@ func effective(configured *model.Setting[int], sendQ int) *model.Setting[int] {
 	return configured
 }
 
-// mayListen says whether the address in the threads' names, as far as it goes,
+// mayListen says whether the address in the threads' names, where they have one,
 // can be this one.
 func (p Pool) mayListen(address netip.Addr) bool {
 	if p.Address == "" {

@@ -51,7 +51,7 @@ func (f *found) match(ports []Listening, pools Pools, cpus int) (Connectors, []m
 }
 
 // undecided says that a connector's port was chosen by the system and cannot be
-// told from the process's other ports.
+// distinguished from the process's other ports.
 func (f *found) undecided(left []Listening) []model.Unavailable {
 	auto := f.withoutPort()
 	if len(auto) == 0 || len(left) == 0 {

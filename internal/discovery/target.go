@@ -13,7 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// target is what is known of a process before it is told what it is.
+// target is what is known of a process before its server is identified.
 type target struct {
 	pid     int
 	known   bool      // the command line could be read

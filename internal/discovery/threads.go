@@ -12,7 +12,7 @@ import (
 // its terminating zero).
 const commLength = 15
 
-// Pool is what thread names tell of one connector. Tomcat names its threads
+// Pool is what thread names say about one connector. Tomcat names its threads
 // PROTOCOL-[ADDRESS-]PORT-ROLE (AbstractProtocol.getName, AbstractEndpoint.
 // createExecutor); the kernel keeps the first 15 characters.
 type Pool struct {
@@ -35,7 +35,7 @@ const (
 	maxThreadNames = 10_000
 )
 
-// Pools are the connectors that a process's thread names tell of.
+// Pools are the connectors that a process's thread names show.
 type Pools struct {
 	all    []Pool // sorted by port and protocol
 	byPort map[uint16]Pool
@@ -144,7 +144,7 @@ func housekeeping(protocol string) int {
 
 // Named is the number of threads whose names begin with prefix and end in a
 // number, as those of an executor do ("tomcat-exec-12"); a prefix longer than
-// the kernel keeps is compared as far as that.
+// the kernel keeps is compared up to that length.
 func (p Pools) Named(prefix string) int {
 	if len(prefix) > commLength {
 		prefix = prefix[:commLength]
@@ -166,14 +166,14 @@ func parseThread(name string) (key Pool, role string, ok bool) {
 		key.Port = portOf(rest[:digits])
 		return key, rest[digits+1:], true
 	case digits == 5 && digits == len(rest):
-		key.Port = portOf(rest) // http-nio2-18080, the dash is gone
+		key.Port = portOf(rest) // http-nio2-18080, the dash is removed
 	case strings.ContainsAny(rest, ".:"):
 		key.Address = rest
 	}
 	return key, "", true
 }
 
-// cutProtocol splits off SCHEME[-SSL]-ENDPOINT-, as far as the name goes.
+// cutProtocol splits off SCHEME[-SSL]-ENDPOINT-, where the name has it.
 func cutProtocol(name string) (protocol, rest string, ok bool) {
 	scheme, rest, ok := strings.Cut(name, "-")
 	if !ok || scheme != "http" && scheme != "https" && scheme != "ajp" {

@@ -12,7 +12,7 @@ import (
 // another pid namespace's processes.
 const ownNamespace = "/proc/thread-self/ns/net"
 
-// DiscoverUnseen tells what the given Actuators say of listeners of the
+// DiscoverUnseen returns what the given Actuators report about listeners of the
 // caller's own network namespace whose process is not in this /proc: a sidecar
 // that does not share the pod's processes. Only connectors that an Actuator
 // names are in the result, which is the caller's own.
@@ -43,7 +43,7 @@ func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) 
 	return named, unavailable
 }
 
-// unseen is a connector for each socket of which nothing is known but the
+// unseen returns a connector for each socket of which nothing is known but the
 // kernel's backlog.
 func unseen(listening []Listening) Connectors {
 	out := make(Connectors, len(listening))

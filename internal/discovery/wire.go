@@ -49,7 +49,7 @@ type answer struct {
 	Failure     string   // why there is nothing else
 }
 
-// wireConnector is a catalina.Connector without what only the live process tells.
+// wireConnector is a catalina.Connector without what only the live process shows.
 type wireConnector struct {
 	Port                         uint16
 	Address                      netip.Addr

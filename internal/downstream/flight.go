@@ -25,7 +25,7 @@ const tick = 10 * time.Millisecond
 // before said of it.
 //
 // The ages tie in the main case: a driver's BEGIN is answered and the query sent
-// in the same jiffy. Then the query's own acknowledgement tells, where it came
+// in the same jiffy. Then the query's own acknowledgement decides, where it came
 // alone (a delayed ACK, so after 40 ms): tcpi_last_ack_recv is younger than
 // tcpi_last_data_recv. A response carries the acknowledgement of its request, so
 // that on an idle connection the two are equal.

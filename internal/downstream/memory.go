@@ -82,7 +82,7 @@ func (m *Memory) Next(at time.Time, list []Connection, busy *int) *model.Downstr
 
 // atRest is how many of what is in flight no request that is being served can
 // account for; negative where that is not known. Only a process that serves fewer
-// requests than are in flight tells.
+// requests than are in flight proves it.
 func atRest(order []*tally, busy *int) int {
 	if busy == nil {
 		return -1

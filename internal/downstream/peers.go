@@ -15,7 +15,7 @@ const MaxPeers = 20
 // MaxKnown bounds the peers that are counted at all.
 const maxKnown = 1000
 
-// tally is one peer in the making.
+// tally counts the connections to one peer.
 type tally struct {
 	model.Peer
 	sum   time.Duration // of the ages in flight

@@ -32,13 +32,13 @@ func (p *Phases) limit() (int, bool) {
 	return most - missing, true
 }
 
-// atLimit tells whether all slots were taken at the nearest walk.
+// atLimit reports whether all slots were taken at the nearest walk.
 func (p *Phases) atLimit() bool {
 	limit, ok := p.limit()
 	return ok && p.Walked && p.Age <= limitAge && p.Held >= limit
 }
 
-// room tells whether slots were free, for certain, at the nearest walk.
+// room reports whether slots were free, for certain, at the nearest walk.
 func (p *Phases) room() bool {
 	if !p.Walked || p.Partial || p.Uncertain || p.Age > roomAge || !p.MaxConnections.Known {
 		return false
@@ -47,7 +47,7 @@ func (p *Phases) room() bool {
 	return !limited || p.Held < limit
 }
 
-// connectionsCause tells why all slots are taken. Idle connections that are
+// connectionsCause says why all slots are taken. Idle connections that are
 // counted too low cannot be too many.
 func (j *judge) connectionsCause() model.Cause {
 	p := j.phases

@@ -52,7 +52,7 @@ type Judgement struct {
 	// Weak: the acceptor has slept as it does at the connection latch, but
 	// safepoints could not be read, at which it sleeps in the same way.
 	Weak bool
-	// Pending: one more reading, at least MinApart later, may tell.
+	// Pending: one more reading, at least MinApart later, may decide.
 	Pending bool
 	// Missing is what could not be read, in the order of the subjects. It is set
 	// where the cause is not known or Weak.

@@ -9,7 +9,7 @@ type judge struct {
 	phases          *Phases
 }
 
-// apart tells whether two readings of one process are at least so far apart.
+// apart reports whether two readings of one process are at least so far apart.
 func (j *judge) apart(d time.Duration) bool {
 	return j.near.taken() && j.cur.Began.Sub(j.near.Ended) >= d
 }

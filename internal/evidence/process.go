@@ -7,7 +7,7 @@ func (j *judge) stopped() bool {
 	return j.cur.Stopped.V || j.near.taken() && j.near.Stopped.V
 }
 
-// paused tells whether a pause is under way, or safepoints took a share of the
+// paused reports whether a pause is under way, or safepoints took a share of the
 // time since the reading before.
 func (j *judge) paused(share float64) bool {
 	now := j.cur.Safepoint
@@ -27,7 +27,7 @@ func (j *judge) paused(share float64) bool {
 // since is the time from an earlier reading to this one.
 func (j *judge) since(earlier *Reading) time.Duration { return j.cur.Ended.Sub(earlier.Ended) }
 
-// throttled tells whether the CPU limit withheld more than a share of the CPU
+// throttled reports whether the CPU limit withheld more than a share of the CPU
 // time that the process wanted, in more than that share of its periods: a
 // single period in which it withholds nearly everything is as little as a
 // little in each.
@@ -45,7 +45,7 @@ func (j *judge) throttled(share float64) bool {
 	return min(hit/periods, withheld.Seconds()/(withheld+used).Seconds()) >= share
 }
 
-// starved tells whether the acceptor itself waited for a CPU for most of the
+// starved reports whether the acceptor itself waited for a CPU for most of the
 // time. The kernel adds the delay up when the thread is given a CPU, so one that
 // still waits shows in neither counter.
 func (j *judge) starved() bool {
@@ -59,7 +59,7 @@ func (j *judge) starved() bool {
 	return (now.RunDelay - then.RunDelay).Seconds() >= most*j.since(j.near).Seconds()
 }
 
-// outOfFiles tells whether accept() has no descriptor left. An acceptor in
+// outOfFiles reports whether accept() has no descriptor left. An acceptor in
 // accept() has one: it was given a connection or has not been asked for one.
 func (j *judge) outOfFiles() bool {
 	used, limit := j.cur.Files, j.cur.FilesLimit

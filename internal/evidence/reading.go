@@ -39,7 +39,7 @@ type Reading struct {
 	Missing [NumSubjects]string
 }
 
-// taken tells a reading from the zero value.
+// taken reports whether it is a reading and not the zero value.
 func (r *Reading) taken() bool { return !r.Ended.IsZero() }
 
 // Activity is what the acceptor thread does, as the kernel shows it.

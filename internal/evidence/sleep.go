@@ -15,7 +15,7 @@ const (
 	asleepApart = 2 * time.Second
 )
 
-// atLatch tells whether the acceptor stood at the connection latch from one
+// atLatch reports whether the acceptor stood at the connection latch from one
 // reading to the other: it slept all that time, in futex(2) without a timeout,
 // at an address that is not on its own stack, and no safepoint held it.
 func (j *judge) atLatch() bool {
@@ -61,7 +61,7 @@ func (j *judge) accepted() bool {
 // blind: safepoints cannot be read.
 func (j *judge) blind() bool { return !j.near.Safepoint.Known || !j.cur.Safepoint.Known }
 
-// notHeld tells that no safepoint was the reason of a sleep.
+// notHeld says that no safepoint was the reason of a sleep.
 func (j *judge) notHeld() bool { return j.sleptThrough() || j.undisturbed() }
 
 // undisturbed: no safepoint is under way, and none has begun or ended.
@@ -74,7 +74,7 @@ func (j *judge) undisturbed() bool {
 // have ended and woken whoever it held, while this thread slept on.
 func (j *judge) sleptThrough() bool { return j.cur.Safepoint.V.Begun-j.near.Safepoint.V.Begun >= 2 }
 
-// accepting tells that the acceptor takes connections as they come: it was in
+// accepting says that the acceptor takes connections as they come: it was in
 // accept() each time.
 func (j *judge) accepting() bool {
 	return j.apart(MinApart) && j.near.Acceptor.Activity == Accepting && j.cur.Acceptor.Activity == Accepting &&

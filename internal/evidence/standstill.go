@@ -17,7 +17,7 @@ type Counters struct {
 type Standstill struct {
 	at    time.Time // of the reading before
 	last  Counters
-	start time.Time // where the counters began, as far as is known
+	start time.Time // where the counters began, where known
 	state standing
 }
 

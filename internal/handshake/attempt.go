@@ -119,7 +119,7 @@ const (
 // clientReset takes in a RST of the client. Without ACK it answers a SYN-ACK of
 // which the client's host knows nothing (RFC 9293, 3.10.7.1); otherwise the
 // client had a connection, and ends it. A client that has ended its connection
-// may answer the server's FIN by the former, too, and on two processors either
+// may answer the server's FIN by such an ACK, too, and on two processors either
 // can come first (tcp_disconnect unhashes the socket before it sends the latter).
 func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
 	switch {
@@ -153,7 +153,7 @@ func (a *attempt) segment(s *Segment) {
 	}
 }
 
-// judge says what became of the client. retries is tcp_synack_retries; cookies,
+// judge says what happened to the client. retries is tcp_synack_retries; cookies,
 // that SYN cookies were sent when its SYN-ACK left.
 func (a *attempt) judge(retries uint8, cookies bool) Outcome {
 	switch {

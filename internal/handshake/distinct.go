@@ -4,7 +4,7 @@ import "math"
 
 // distinct estimates how many different things it was shown, by linear counting
 // (Whang et al., 1990): each sets one bit of a map by its hash, and the share of
-// bits that are still clear tells how many have met.
+// bits that are still clear shows how many have met.
 type distinct struct {
 	bits []uint64
 	set  int

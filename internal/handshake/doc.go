@@ -1,5 +1,5 @@
 // Package handshake counts clients, not packets: it follows the TCP handshakes
-// of a set of ports and says what became of each client.
+// of a set of ports and says what happened to each client.
 //
 // The kernel's own counters (ListenDrops, ListenOverflows) count packets: a
 // client that repeats its SYN five times is five of them. Here a client is one

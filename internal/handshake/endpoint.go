@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Endpoint is what became of the clients of one address and port of this
+// Endpoint is what happened to the clients of one address and port of this
 // namespace.
 type Endpoint struct {
 	// Addr is the address that the clients connect to, which need not be the one

@@ -4,7 +4,7 @@ import "time"
 
 // Flood is many attempts from addresses that each come once, send a single SYN
 // and answer no SYN-ACK: a SYN flood with spoofed addresses. Clients in a burst
-// are told apart by this: they repeat their SYN, or answer.
+// are distinguished by this: they repeat their SYN, or answer.
 type Flood struct {
 	Attempts uint64 // single SYNs that came to nothing, within the period
 	Sources  uint64 // addresses that they came from, estimated
@@ -63,7 +63,7 @@ func (f *floodWatch) rotate(at time.Duration) {
 	}
 }
 
-// judge is nil for what is no flood, or cannot be told from a burst: where the
+// judge is nil for what is no flood, or cannot be distinguished from a burst: where the
 // accept queue is full no SYN is answered, and clients with a short connect
 // timeout send a single one, too.
 func (f *floodWatch) judge() *Flood {

@@ -80,7 +80,7 @@ func (w world) listenDrops(t *testing.T) (n uint64) {
 	return n
 }
 
-// one is a client, and what it says became of it.
+// one is a client, and what it reports as its outcome.
 func one(t *testing.T, to netip.AddrPort, impatient bool) Outcome {
 	flags := unix.SOCK_STREAM | unix.SOCK_CLOEXEC
 	if impatient {

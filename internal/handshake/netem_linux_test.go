@@ -134,7 +134,7 @@ func impair(t *testing.T, ns *nettest.NS, device string, percent float32) {
 	})
 }
 
-// crowd starts n clients at once, and returns what each says became of it.
+// crowd starts n clients at once, and returns the outcome that each reports.
 func (w world) crowd(t *testing.T, to netip.AddrPort, n int) (counts [NumOutcomes]uint64) {
 	start := time.Now()
 	waiting := w.connect(t, to, n)

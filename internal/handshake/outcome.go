@@ -23,7 +23,7 @@ const (
 	// Reset: reset by the server before it sent anything.
 	Reset
 	// HalfOpen: it was sent a SYN-ACK and nothing shows that it answered: a
-	// spoofed address, a scan, a client that vanished; or one that was sent a SYN
+	// spoofed address, a scan, a client that disappeared; or one that was sent a SYN
 	// cookie just before its other segments were looked at.
 	HalfOpen
 	NumOutcomes

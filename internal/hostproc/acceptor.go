@@ -132,7 +132,7 @@ func afterPoller(all []candidate) (tid int, err error) {
 	return all[next].tid, nil
 }
 
-// explained tells whether some thread's name holds each of the ports.
+// explained reports whether some thread's name holds each of the ports.
 func explained(ports []uint16, named map[uint16]bool) bool {
 	for _, port := range ports {
 		if !named[port] {

@@ -87,7 +87,7 @@ func (fs FS) inspect(pid int, inode uint32, c *candidate) error {
 	return nil
 }
 
-// isSocket tells whether a descriptor is the socket.
+// isSocket reports whether a descriptor is the socket.
 func (fs FS) isSocket(pid, fd int, inode uint32) bool {
 	link, err := os.Readlink(fs.path(pid, "fd", strconv.Itoa(fd)))
 	if err != nil {

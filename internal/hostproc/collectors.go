@@ -7,7 +7,7 @@ import "bytes"
 type collector struct {
 	time        *int64
 	entry, exit int64 // of the last pause (lastEntryTime, lastExitTime), since the JVM started
-	concurrent  bool  // entry and exit are those of phases beside which the application runs
+	concurrent  bool  // entry and exit are those of phases during which the application runs
 }
 
 // collectors are all of them; no JVM has had more than four.
@@ -46,7 +46,7 @@ func (c *collectors) time() (sum *int64) {
 	return sum
 }
 
-// pausing tells whether one of them has begun a pause and not ended it.
+// pausing reports whether one of them has begun a pause and not ended it.
 func (c *collectors) pausing() bool {
 	for i := range c {
 		if !c[i].concurrent && c[i].entry > c[i].exit {
@@ -70,7 +70,7 @@ func collectorField(name []byte) (i int, field string, ok bool) {
 	return i, string(last), true
 }
 
-// runsBeside tells a collector beside whose phases the application runs by its
+// runsBeside recognises a collector during whose phases the application runs by its
 // name: "G1 concurrent cycle pauses" are pauses.
 func runsBeside(name []byte) bool {
 	return bytes.Contains(name, []byte("oncurrent")) && !bytes.Contains(name, []byte("pause"))

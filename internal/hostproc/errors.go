@@ -33,7 +33,7 @@ func (fs FS) wrap(pid int, what string, err error) error {
 	return fmt.Errorf("hostproc: %s of pid %d: %w", what, pid, fs.classify(pid, err))
 }
 
-// classify tells why a file below /proc/PID does not exist. ESRCH comes from
+// classify says why a file below /proc/PID does not exist. ESRCH comes from
 // files that were opened while the process still lived.
 func (fs FS) classify(pid int, err error) error {
 	switch {
@@ -56,7 +56,7 @@ func (fs FS) classify(pid int, err error) error {
 	return ErrGone
 }
 
-// exited says that the process is a zombie, or has gone meanwhile.
+// exited says that the process is a zombie, or has exited meanwhile.
 func (fs FS) exited(pid int) bool {
 	st, err := fs.stat(pid)
 	switch {

@@ -46,9 +46,9 @@ func NewFS(mount string) (FS, error) {
 }
 
 // CallingThread stands for a pid where only the network namespace matters: that
-// of the thread that calls, wherever it has gone. (Before Linux 4.19.22 and 5.0
-// the files of /proc/thread-self/net could be those of the thread's former
-// namespace, commit 1fde6f21d90f.)
+// of the thread that calls, whichever namespace it is in. (Before Linux 4.19.22 and 5.0
+// the files of /proc/thread-self/net could be those of the thread's
+// previous namespace, commit 1fde6f21d90f.)
 const CallingThread = 0
 
 // path is a file of a process: path(42, "fd") is "/proc/42/fd".

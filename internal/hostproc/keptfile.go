@@ -8,7 +8,7 @@ import (
 )
 
 // keptFile is a file below /proc that is kept open. One of /proc/PID/net is the
-// network namespace's, which it keeps alive whatever becomes of the process; the
+// network namespace's, which it keeps alive whatever happens to the process; the
 // others are the process's or thread's, and of no later one with its id.
 type keptFile struct {
 	fd   int

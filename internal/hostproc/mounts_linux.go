@@ -14,7 +14,7 @@ import (
 )
 
 // ErrFileSystem says that a file lies on a file system that is not read for
-// another process: its reads may wait for ever (FUSE), tell what is nobody's
+// another process: its reads may wait for ever (FUSE), show what is nobody's
 // configuration (proc, sysfs), or have effects (device nodes).
 var ErrFileSystem = errors.New("not a file system that is read for other processes")
 

@@ -18,7 +18,7 @@ func (fs FS) NetID(pid int) (uint64, error) {
 	return st.Ino, nil
 }
 
-// systemStat is stat(2) as the system tells it.
+// systemStat is stat(2) as the system returns it.
 func systemStat(path string) (*syscall.Stat_t, error) {
 	info, err := os.Stat(path)
 	if err != nil {

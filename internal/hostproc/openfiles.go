@@ -25,7 +25,7 @@ func (fs FS) OpenFiles(pid int) (int, error) {
 	return int(info.Size()), nil
 }
 
-// CountsOpenFiles tells whether OpenFiles asks the kernel for the number, which
+// CountsOpenFiles reports whether OpenFiles asks the kernel for the number, which
 // takes no longer for many files than for few.
 func (fs FS) CountsOpenFiles() bool { return fs.fdCount }
 

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PIDs lists the processes of this mount, as far as hidepid lets us see them.
+// PIDs lists the processes of this mount, those that hidepid lets us see.
 func (fs FS) PIDs() ([]int, error) {
 	dir, err := openDir(fs.mount)
 	if err != nil {

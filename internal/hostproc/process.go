@@ -36,7 +36,7 @@ func (p Process) Exited() bool { return p.State == 'Z' || p.State == 'X' }
 // InnerPID is the process's id in its own pid namespace: 1 for the main
 // process of most containers.
 func (p Process) InnerPID() int {
-	if len(p.NSpid) == 0 { // kernels before 4.1 do not tell
+	if len(p.NSpid) == 0 { // kernels before 4.1 do not show it
 		return p.PID
 	}
 	return p.NSpid[len(p.NSpid)-1]

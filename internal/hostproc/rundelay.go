@@ -71,7 +71,7 @@ func (c *RunDelayCounter) setAside() error {
 	})
 }
 
-// serviceThread tells the JVM's own threads by their names, as HotSpot sets
+// serviceThread recognises the JVM's own threads by their names, as HotSpot sets
 // them and the kernel cuts them: compilers, collectors, timers. They wake often
 // and wait for a CPU like everybody on a busy machine, but no request waits
 // with them; what a collection costs shows in the safepoint time. The main

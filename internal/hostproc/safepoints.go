@@ -113,7 +113,7 @@ func (x *safepointIndex) read(data []byte, out *Safepoints) {
 	}
 }
 
-// stale tells whether counters were added since the index was made: a JVM that
+// stale reports whether counters were added since the index was made: a JVM that
 // was starting may have had no collectors yet.
 func (x *safepointIndex) stale(data []byte) bool {
 	return x.order.Uint32(data[prologueNumEntries:]) != x.entries

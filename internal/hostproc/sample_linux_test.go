@@ -7,7 +7,7 @@ import (
 )
 
 // TestSampleSocketInodes: of 3,000 sockets and a handful of files a sample of 400
-// finds only sockets of the process, each once, and tells how many they are.
+// finds only sockets of the process, each once, and says how many they are.
 func TestSampleSocketInodes(t *testing.T) {
 	const sockets, size = 3000, 400
 	c := startChild(t, "sockets", "3000")

@@ -78,8 +78,8 @@ func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error)
 	return err
 }
 
-// vanished tells a thread or descriptor that went away between the listing and
-// the look at it.
+// vanished recognises a thread or descriptor that ended between the listing and
+// the reading of it.
 func vanished(err error) bool {
 	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }

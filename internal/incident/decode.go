@@ -22,7 +22,7 @@ const (
 // ErrForeign says that something is no recording.
 var ErrForeign = errors.New("not a recording of tcpdiag")
 
-// Reader reads a recording, as far as it is whole.
+// Reader reads the whole frames of a recording.
 type Reader struct {
 	Header Header
 	End    *End // nil before it was read, and where the recording has none

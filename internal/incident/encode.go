@@ -10,7 +10,7 @@ import (
 )
 
 // keyEvery is how many frames apart a whole one is written, from which a reader
-// goes on behind a damaged one.
+// continues after a damaged one.
 const keyEvery = 60
 
 // line is a record as it is written: its checksum (CRC-32C), the record, and the

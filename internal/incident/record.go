@@ -64,7 +64,7 @@ type End struct {
 const (
 	EndOver        = "over"        // a minute without trouble
 	EndClosed      = "closed"      // the listener was closed for a minute
-	EndStopped     = "stopped"     // the agent was told to end
+	EndStopped     = "stopped"     // the agent was asked to stop
 	EndInterrupted = "interrupted" // the agent was killed; found at its next start
 )
 
@@ -75,7 +75,7 @@ type Summary struct {
 	Port     uint16       `json:"port"`
 	NetNS    uint64       `json:"netns"`
 	Began    time.Time    `json:"began"`
-	Ended    time.Time    `json:"ended,omitzero"` // zero while it goes on
+	Ended    time.Time    `json:"ended,omitzero"` // zero while it lasts
 	Status   model.Status `json:"status"`         // the worst
 	Cause    model.Cause  `json:"cause"`          // of the worst
 	Text     string       `json:"text"`           // of the worst verdict

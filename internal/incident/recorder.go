@@ -72,7 +72,7 @@ func (r *Recorder) List() []Summary { return r.writer.shelf.list() }
 // Open opens a recording to read it, ErrUnknown where there is none.
 func (r *Recorder) Open(id string) (io.ReadCloser, error) { return r.writer.open(id) }
 
-// State is what the metrics tell of the recorder.
+// State is what the metrics say about the recorder.
 func (r *Recorder) State() model.Incidents {
 	return model.Incidents{
 		Total: r.total.Load(), Open: int(r.going.Load()),

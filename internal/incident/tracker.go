@@ -30,7 +30,7 @@ type tracker struct {
 	before  map[Key]Counted // as of the latest snapshot
 }
 
-// open is an incident that goes on.
+// open is an incident that has not ended.
 type open struct {
 	key    Key
 	netns  uint64
@@ -124,7 +124,7 @@ func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
 	}
 }
 
-// step records what there is, and tells whether the incident has ended.
+// step records what there is, and reports whether the incident has ended.
 func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordings) (ended bool) {
 	if l != nil {
 		c.key = KeyOf(l)
@@ -219,7 +219,7 @@ func counted(t *model.Totals) Counted {
 	return out
 }
 
-// stop ends what goes on.
+// stop ends what is open.
 func (t *tracker) stop(at time.Time, to recordings) {
 	for _, c := range t.cases {
 		to.end(c, &End{At: at.Round(0).UTC(), Reason: EndStopped})

@@ -18,7 +18,7 @@ type writer struct {
 	shelf   shelf
 	folder  atomic.Pointer[folder] // nil: none, or not yet
 	going   map[*open]*recording
-	tried   time.Time // when the directory was last opened in vain
+	tried   time.Time // when the directory was last opened without success
 
 	lost, failures atomic.Uint64
 }

@@ -8,13 +8,13 @@ import (
 
 // Account is what is counted for a listening address. It survives the
 // listener's restart and is kept for a while after the listener closed, so
-// that its counters go on where they were.
+// that its counters continue where they were.
 type Account struct {
 	ID       model.ListenerID
 	LastSeen time.Time // listening; zero before the first checkpoint with it
 	Absent   bool      // it was not there at the latest roster
 
-	// dismissed: it listens and is not watched (any more), so that what its
+	// dismissed: it listens and is not watched, or no longer, so that what its
 	// socket drops from now on is nobody's.
 	dismissed bool
 
@@ -88,7 +88,7 @@ func (a *Account) Closed() Departure { return a.closed }
 // Abandon counts requests whose clients did not wait for the answer.
 func (a *Account) Abandon(n uint64) { a.ledger.abandon(n) }
 
-// Waits tells whether it has drops without a cause.
+// Waits reports whether it has drops without a cause.
 func (a *Account) Waits() bool { return len(a.ledger.waiting) > 0 }
 
 // Settle gives its drops their cause, see ledger.settle.
@@ -112,5 +112,5 @@ func (a *Account) Peak(now time.Time) (length int, when time.Time, ok bool) {
 	return a.peaks.highest(now)
 }
 
-// Dismissed tells whether it is not watched though it may listen.
+// Dismissed reports whether it is not watched though it may listen.
 func (a *Account) Dismissed() bool { return a.dismissed }

@@ -2,7 +2,7 @@ package losses
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
-// NamespaceCounts are the TcpExt counters of one network namespace that tell
+// NamespaceCounts are the TcpExt counters of one network namespace that say
 // how many packets its listeners dropped. Only ListenDrops is conserved; the
 // others say what kind of drop it was.
 type NamespaceCounts struct {
@@ -155,7 +155,7 @@ func (a *Attribution) collect(sockets []SocketDrops) {
 	}
 }
 
-// forget drops sockets that are gone, but only once they outnumber the living:
+// forget drops sockets that are closed, but only once they outnumber the living:
 // one that a dump left out for a tick must not count whole when it is back.
 func (a *Attribution) forget(living int) {
 	if len(a.seen) <= 2*living+64 {

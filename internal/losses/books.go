@@ -26,7 +26,7 @@ func NewBooks(window time.Duration) *Books {
 	return &Books{window: window, accounts: make(map[model.ListenerID]*Account)}
 }
 
-// Open tells whether the counters are followed: attribution has begun.
+// Open reports whether the counters are followed: attribution has begun.
 func (b *Books) Open() bool { return len(b.history.past) > 0 }
 
 // Accounts are all there are.
@@ -54,7 +54,7 @@ func (b *Books) Put(a *Account) {
 // Remove forgets an account.
 func (b *Books) Remove(id model.ListenerID) { delete(b.accounts, id) }
 
-// Watching tells whether an address that is in no roster has its drops counted:
+// Watching reports whether an address that is in no roster has its drops counted:
 // known, and ok where that is decided.
 func (b *Books) Watching(id model.ListenerID) (watched, known bool) {
 	a, known := b.accounts[id]

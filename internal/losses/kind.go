@@ -1,6 +1,6 @@
 package losses
 
-// kinds tells the dropped packets of one listener apart.
+// kinds divides the dropped packets of one listener by kind.
 type kinds struct{ syn, ack, unknown uint64 }
 
 // kindsOf splits the overflows of a listener that alone dropped in a tick,
@@ -14,7 +14,7 @@ type kinds struct{ syn, ack, unknown uint64 }
 //     adds another 1. The same with tcp_abort_on_overflow=1;
 //   - an ACK with a valid SYN cookie at a full accept queue: cookie_v4_check
 //     → tcp_v4_syn_recv_sock → tcp_listendrop, 1 and 1, for the caller frees
-//     the packet without counting it: not to be told from a SYN.
+//     the packet without counting it: not distinguishable from a SYN.
 //
 // So final ACKs are the socket's increments less the drops, at most all of
 // them. It is an upper bound: a duplicate SYN or an RST to a half-open

@@ -9,7 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// tally is what one listening address lost since the start: running totals.
+// tally holds the totals that one listening address lost since the start.
 type tally struct {
 	dropped     map[model.DropKey]drops
 	pending     uint64 // dropped packets that have no cause yet
@@ -23,7 +23,7 @@ type drops struct {
 	evidence  model.Evidence // of the latest of them
 }
 
-// ledger keeps a tally and enough of its past to tell what was lost since any
+// ledger keeps a tally and enough of its history to say what was lost since any
 // checkpoint of the window. A mark is made only when something was lost, so a
 // quiet listener costs nothing.
 type ledger struct {

@@ -15,7 +15,7 @@ type packed struct {
 	values []uint64
 }
 
-// pack keeps counters beside earlier ones.
+// pack stores counters; it shares the names of earlier ones where they are the same.
 func pack(c model.Counters, earlier packed) packed {
 	p := packed{names: earlier.names, values: make([]uint64, len(c))}
 	if !p.fits(c) {
@@ -27,7 +27,7 @@ func pack(c model.Counters, earlier packed) packed {
 	return p
 }
 
-// fits tells whether the names are those of the counters.
+// fits reports whether the names are those of the counters.
 func (p *packed) fits(c model.Counters) bool {
 	if len(p.names) != len(c) {
 		return false

@@ -71,7 +71,7 @@ func (b *Books) Losses(a *Account, sole bool) *model.Losses {
 
 // solelyOf says that what could not be attributed can only be this account's: no
 // other socket of the namespace counted a drop, and its own did, or its own queue
-// was full. A listener that nobody has seen may have come and gone, and have
+// was full. A listener that nobody has seen may have opened and closed, and have
 // dropped them.
 func (b *Books) solelyOf(a *Account, first Checkpoint) bool {
 	return first.Unwatched == b.unwatched && a.blamed.After(first.At)
@@ -86,5 +86,5 @@ func (l *ledger) recent() uint64 {
 	return n
 }
 
-// Spans tells whether there is a window: more than one checkpoint.
+// Spans reports whether there is a window: more than one checkpoint.
 func (b *Books) Spans() bool { return len(b.history.past) > 1 }

@@ -22,7 +22,7 @@ type Metronome struct {
 	conn syscall.RawConn
 
 	poll   func(fd uintptr) (done bool) // readTimer, made once, to allocate nothing a tick
-	ticks  [8]byte                      // what the timer tells: expirations since it was last read
+	ticks  [8]byte                      // what the timer returns: expirations since it was last read
 	failed syscall.Errno                // of the latest reading
 }
 
@@ -42,7 +42,7 @@ func New(interval time.Duration) (*Metronome, error) {
 }
 
 func (m *Metronome) start(interval time.Duration) (err error) {
-	// NewFile does not tell when the poller cannot have the file
+	// NewFile does not report when the poller cannot have the file
 	// (fs.epoll.max_user_watches); then it has no deadlines either.
 	if err := m.file.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("timerfd: %w", err)
@@ -83,7 +83,7 @@ func (m *Metronome) Wait() error {
 }
 
 // readTimer starts the timer again, as any reading does (timerfd_read), by a
-// call that Go's scheduler is not told of: it never sleeps, and being told would
+// call that Go's scheduler is not notified of: it never sleeps, and being notified would
 // wake the monitor thread (runtime.entersyscall). Not done: it has not expired.
 func (m *Metronome) readTimer(fd uintptr) (done bool) {
 	_, _, m.failed = unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&m.ticks[0])), uintptr(len(m.ticks)))

@@ -10,7 +10,7 @@ const (
 	BusyEncrypted               // TLS: requests are not visible on the connections
 	BusyMultiplexed             // HTTP/2: many requests on one connection
 	BusyBeyondThreads           // more connections are unanswered than there are threads
-	BusyAfterResets             // clients reset: their threads work on unseen
+	BusyAfterResets             // clients reset: their threads still work, without a connection
 	BusyShared                  // another connector of the same Executor does not show it
 	BusyStreaming               // a streamed response has a thread or not (asynchronous)
 )

@@ -87,7 +87,7 @@ type Clients struct {
 	Observed time.Duration
 	Waiting  int // open attempts that nothing has answered yet
 	Stalling int // open attempts to which the SYN-ACK is being repeated
-	// PacketsLost: so many packets of the namespace could not be read, since the
+	// PacketsLost: the packets of the namespace that could not be read, since the
 	// handshakes were first followed; outcomes may be wrong by as many.
 	PacketsLost uint64
 	// Losers are the addresses from which most clients were turned away lately.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Phase is where an accepted connection stands, told apart by the kernel alone.
+// Phase is the state of an accepted connection, from what the kernel reports alone.
 type Phase int
 
 // The phases; every accepted connection is in exactly one.
@@ -15,7 +15,7 @@ const (
 	Sending                   // response bytes the client has not acknowledged
 	Idle                      // keep-alive, or nothing received yet
 	ClientClosed              // the client sent FIN: it gave up, or only half-closed
-	Streaming                 // the server goes on sending, the client has long been silent: server-sent events and the like
+	Streaming                 // the server keeps sending, the client has long been silent: server-sent events and the like
 	Unclassified              // TLS, HTTP/2, or more in service than there are threads
 	NumPhases
 )
@@ -56,7 +56,7 @@ type Connections struct {
 	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
 	States map[string]int
 	// Partial is set when the walk of the socket table was cut short every
-	// time it was tried; the counts are then too low, and what else a walk tells
+	// time it was tried; the counts are then too low, and what else a walk finds
 	// (SynBacklog, OldestWait, the ratios of Limits) is left out.
 	Partial bool
 }
@@ -67,8 +67,8 @@ type PeerShare struct {
 	Connections int
 }
 
-// Held is the number of Tomcat's connection slots in use as far as the kernel
-// and the process's descriptors tell: accepted + reset.
+// Held is the number of Tomcat's connection slots in use that the kernel
+// and the process's descriptors show: accepted + reset.
 func (c *Connections) Held() int {
 	if c.Reset == nil {
 		return c.Accepted

@@ -13,7 +13,7 @@ const (
 	SourceEnv      SourceKind = "env"
 	SourceArgument SourceKind = "argument"
 	SourceProperty SourceKind = "property" // -Dname=value
-	SourceFlag     SourceKind = "flag"     // told to tcpdiag: its own --max-connections and the like, on the command line or in its configuration file
+	SourceFlag     SourceKind = "flag"     // given to tcpdiag: its own --max-connections and the like, on the command line or in its configuration file
 	SourceKernel   SourceKind = "kernel"   // the listener's Send-Q
 	SourceActuator SourceKind = "actuator"
 	SourceInferred SourceKind = "inferred" // seen in force, against what is configured
@@ -26,7 +26,7 @@ type Setting[T any] struct {
 	// Source is for people: "env SERVER_TOMCAT_ACCEPT_COUNT",
 	// "application.yml in app.jar, profile prod", "conf/server.xml line 71".
 	Source string
-	// Note says what a reader must know beside the value: a configured value
+	// Note says what a reader must know in addition to the value: a configured value
 	// that the server ignores, or one that the kernel clamped.
 	Note string
 	// Uncertain: a source that would beat this one could not be read; the Note
@@ -57,7 +57,7 @@ type Connector struct {
 	Version          string // Tomcat's version
 	FrameworkVersion string
 	Protocol         string // first part of the thread names: http-nio, https-jsse-nio, ajp-nio
-	TLS              bool   // phases cannot be told: requests are not visible in the byte counts
+	TLS              bool   // phases are unknown: requests are not visible in the byte counts
 	HTTP2            bool   // likewise
 	Executor         string // name of a shared <Executor>, "" for the connector's own pool
 

@@ -8,5 +8,5 @@
 //	SYN -> SYN backlog -> accept queue -> connections -> threads -> response
 //
 // A nil pointer means "this kernel, this user or this configuration cannot
-// tell", which is never the same as zero.
+// show it", which is never the same as zero.
 package model

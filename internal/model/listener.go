@@ -53,7 +53,7 @@ type Listener struct {
 	Basis   *Basis // of the verdict; nil where nobody keeps it
 }
 
-// Listening tells a real listener from the placeholder of an expected port.
+// Listening distinguishes a real listener from the placeholder of an expected port.
 func (l *Listener) Listening() bool { return l.ID.Address.IsValid() }
 
 // Capacity is the number of clients that can be inside at once:

@@ -7,7 +7,7 @@ type Packet string
 const (
 	PacketSYN     Packet = "syn"     // the client sees a delay, then a connect timeout
 	PacketACK     Packet = "ack"     // the client believes it is connected
-	PacketUnknown Packet = "unknown" // the counters do not tell
+	PacketUnknown Packet = "unknown" // the counters do not say which
 )
 
 // DropKey is what dropped packets are counted by.
@@ -35,12 +35,12 @@ type Losses struct {
 	Burst uint64
 	// Unattributed are packets that the namespace dropped and no socket's own
 	// counter accounts for, when they can only be this listener's: no other is
-	// watched, and no other's counter moved. Otherwise they are told with the
+	// watched, and no other's counter moved. Otherwise they are reported with the
 	// namespace alone.
 	Unattributed uint64
 	// AbandonedRequests: the client closed while its request was waiting or in
-	// service. An estimate: seen at scans, which miss some, and counted as far as
-	// the namespace's EstabResets moved, which another port's resets move, too.
+	// service. An estimate: seen at scans, which miss some, and counted up to the increase
+	// of the namespace's EstabResets, which another port's resets move, too.
 	AbandonedRequests uint64
 	// QueueResets: connections that stood in the accept queue when the listener closed.
 	QueueResets uint64

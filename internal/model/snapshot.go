@@ -16,9 +16,9 @@ type Snapshot struct {
 	Listeners []Listener // sorted by port, then address
 	Omitted   int        // listeners beyond --max-listeners, not in Listeners
 	// Gone are addresses that nothing listens on any more and whose totals are
-	// kept for an hour, the latest to vanish first, so that a counter survives
+	// kept for an hour, the latest closed first, so that a counter survives
 	// the listener's restart. Before them are the totals of those whose namespace
-	// did not tell what listens there, which are not shown and have not vanished.
+	// did not answer what listens there, which are not shown and may not be closed.
 	// An address is never both here and in Listeners.
 	Gone    []RetainedTotals
 	NetNS   []NetNS
@@ -42,7 +42,7 @@ type Target struct {
 	Refused *uint64
 }
 
-// Same tells whether two targets are one.
+// Same reports whether two targets are one.
 func (t Target) Same(other Target) bool { return t.Port == other.Port && t.NetNS == other.NetNS }
 
 // TargetInfo is what the configuration file says of a port, for the metrics.
@@ -53,7 +53,7 @@ type TargetInfo struct {
 	Labels map[string]string // names that Prometheus accepts
 }
 
-// Same tells whether two are about one port.
+// Same reports whether two are about one port.
 func (t TargetInfo) Same(other TargetInfo) bool {
 	return t.Port == other.Port && t.NetNS == other.NetNS
 }

@@ -20,7 +20,7 @@ type dump struct {
 }
 
 // dumpWatched dumps the listeners for a sample, and once more when a watched one
-// is not among them: inet_diag goes on with a dump by position in the bucket
+// is not among them: inet_diag continues a dump by position in the bucket
 // (inet_diag_dump_icsk), so that one that closes between two messages of a dump
 // hides the one behind it.
 func (s *sampler) dumpWatched() error {
@@ -53,7 +53,7 @@ func (s *sampler) dumpAll() error {
 	return nil
 }
 
-// gatherListener is dumpAll's callback. Whoever is listed listens, though a
+// gatherListener is dumpAll's callback. What is listed listens, though a
 // sample may have found it closed: a server can stop listening and start again
 // on the same socket.
 func (s *sampler) gatherListener(l *sockdiag.Listener) error {
@@ -76,12 +76,12 @@ func (s *sampler) forgetListeners() {
 	s.dump.sockets, s.dump.found = s.dump.sockets[:0], s.dump.found[:0]
 }
 
-// stands tells whether a socket is in the latest dump.
+// stands reports whether a socket is in the latest dump.
 func (s *sampler) stands(inode uint32) bool {
 	return slices.ContainsFunc(s.dump.found, func(l sockdiag.Listener) bool { return l.Inode == inode })
 }
 
-// watching tells whether a listener's drops are its account's: it is watched,
+// watching reports whether a listener's drops are its account's: it is watched,
 // or it is the same address under a new inode, or it is sure to be watched at
 // the next roster.
 func (s *sampler) watching(inode uint32, id model.ListenerID) bool {
@@ -94,7 +94,7 @@ func (s *sampler) watching(inode uint32, id model.ListenerID) bool {
 	return s.expects(id)
 }
 
-// listed tells whether an address is in the latest dump.
+// listed reports whether an address is in the latest dump.
 func (s *sampler) listed(id model.ListenerID) bool {
 	return slices.ContainsFunc(s.dump.sockets, func(d losses.SocketDrops) bool { return d.ID == id })
 }

@@ -14,7 +14,7 @@ type Kernel interface {
 	// Listeners dumps the LISTEN sockets; restart is called before a dump that
 	// was cut short begins again.
 	Listeners(restart func(), found func(*sockdiag.Listener) error) error
-	// ListenCounters reads what tells how many packets were dropped.
+	// ListenCounters reads the counters of dropped packets.
 	ListenCounters(out *hostproc.ListenCounters) error
 
 	// Counters reads those and the others, by the kernel's names.

@@ -141,7 +141,7 @@ func (n *Namespace) Readings() []Reading {
 	return out
 }
 
-// Troubled tells whether a watched listener drops packets or has a full queue,
+// Troubled reports whether a watched listener drops packets or has a full queue,
 // or did after since.
 func (n *Namespace) Troubled(since time.Time) bool {
 	n.shared.mu.Lock()
@@ -154,14 +154,14 @@ func (n *Namespace) Troubled(since time.Time) bool {
 	return false
 }
 
-// Watches tells whether anything is watched.
+// Watches reports whether anything is watched.
 func (n *Namespace) Watches() bool {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
 	return len(n.watches.list) > 0
 }
 
-// Answers tells whether the latest samples were answered.
+// Answers reports whether the latest samples were answered.
 func (n *Namespace) Answers() bool {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()

@@ -31,7 +31,7 @@ func (s *Shared) Away() int64 { return s.away.Load() }
 type machine struct {
 	proc   hostproc.FS
 	shared *Shared
-	ns     *netns.Namespace // open whatever becomes of its processes; nil for the agent's own
+	ns     *netns.Namespace // open whatever happens to its processes; nil for the agent's own
 	id     netns.ID
 
 	fast, slow *sockdiag.Conn
@@ -44,7 +44,7 @@ type machine struct {
 type Opened struct {
 	Kernel
 	ID  netns.ID
-	Net uint64 // as hostproc.FS.NetID tells it; 0 for the agent's own
+	Net uint64 // as hostproc.FS.NetID returns it; 0 for the agent's own
 }
 
 // Open enters the namespace of pid and opens a socket there. pid 0 is the

@@ -16,7 +16,7 @@ import (
 // reading of sysctls and sockstat by one.
 type Namespace struct {
 	ID  uint64
-	Net uint64 // as hostproc.FS.NetID tells it; 0 for the agent's own
+	Net uint64 // as hostproc.FS.NetID returns it; 0 for the agent's own
 
 	// Own: it is the agent's own.
 	Own bool
@@ -66,14 +66,14 @@ func (n *Namespace) Books(fn func(*losses.Books)) {
 	fn(n.books)
 }
 
-// Open tells whether the namespace's counters are followed.
+// Open reports whether the namespace's counters are followed.
 func (n *Namespace) Open() bool {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
 	return !n.closed && n.books.Open()
 }
 
-// idle tells whether a discovered namespace has nothing that is watched,
+// idle reports whether a discovered namespace has nothing that is watched,
 // remembered or expected: a list of its listeners is then all that it costs.
 func (n *Namespace) idle() bool {
 	return n.Discovered && len(n.watches.list) == 0 && len(n.books.Accounts()) == 0 && len(n.Served) == 0

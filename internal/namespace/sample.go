@@ -30,7 +30,7 @@ type Alarm struct {
 	Failed  bool // the kernel did not answer
 }
 
-// Any tells whether there is anything.
+// Any reports whether there is anything.
 func (a Alarm) Any() bool { return a != Alarm{} }
 
 // Or joins two alarms.
@@ -146,7 +146,7 @@ func (s *sampler) askEach() error {
 // answered is askEach's callback. When nobody answers, or another socket does,
 // the listener may have closed; or one has joined its address since the latest
 // roster (SO_REUSEPORT), or a program redirects the lookup (BPF_SK_LOOKUP). Only
-// a dump can tell, and it is asked until the next roster.
+// a dump can show that, and it is asked until the next roster.
 func (s *sampler) answered(i int, l *sockdiag.Listener, err error) {
 	p := place{watch: s.fast.asked[i]}
 	switch {

@@ -34,7 +34,7 @@ type member struct {
 	suspect  bool // it was so before the latest roster
 }
 
-// observe takes a member's reply and tells whether its drop counter moved.
+// observe takes a member's reply and reports whether its drop counter moved.
 //
 // One that closes just then still says LISTEN, and both queues are 0: inet_diag
 // reads the state once for the reply and once more for the queues, and only a
@@ -51,7 +51,7 @@ func (m *member) observe(l *sockdiag.Listener) (moved bool) {
 }
 
 // sampled folds the members' replies into one sample of the address at time now,
-// and tells whether its queue has become full. A gap between two samples counts
+// and reports whether its queue has become full. A gap between two samples counts
 // as full when the queue was full at both of its ends, and then for at most
 // gapLimit of it.
 func (w *watch) sampled(now time.Time, gapLimit time.Duration) (filled bool) {
@@ -122,7 +122,7 @@ func (w *watch) misses() bool {
 	return false
 }
 
-// gone tells whether none of its sockets listens any more.
+// gone reports whether none of its sockets listens any more.
 func (w *watch) gone() bool {
 	for i := range w.members {
 		if !w.members[i].gone {
@@ -132,7 +132,7 @@ func (w *watch) gone() bool {
 	return true
 }
 
-// miss notes that the sockets which a dump does not have are closed, and tells
+// miss notes that the sockets which a dump does not have are closed, and reports
 // whether there are any. Whoever stood in their queues was reset by the kernel
 // (inet_csk_listen_stop), unless it migrates: with net.ipv4.tcp_migrate_req=1
 // it moves them to another member (reuseport_migrate_sock). Whom that one has
@@ -171,7 +171,7 @@ func (w *watch) inherit(old *watch) {
 	}
 }
 
-// inherit carries over what the roster's dump does not tell: that it has closed
+// inherit carries over what the roster's dump does not show: that it has closed
 // since, as the dump itself calls back who listens.
 func (m *member) inherit(old *member) {
 	m.gone, m.suspect = old.gone, old.shadowed

@@ -26,7 +26,7 @@ func (ws *watches) unsee() {
 	}
 }
 
-// misses tells whether a dump does not have a listener that is not known to be
+// misses reports whether a dump does not have a listener that is not known to be
 // closed.
 func (ws *watches) misses() bool {
 	for i := range ws.list {
@@ -59,9 +59,9 @@ func (ws *watches) exact(listeners int) bool {
 	return true
 }
 
-// replace puts the watches of a new roster in the place of the former ones. A
+// replace puts the watches of a new roster in the place of the previous ones. A
 // listener that closed in between is settled first; one that closed after the
-// roster's dump does not close a second time. stands tells whether a socket that
+// roster's dump does not close a second time. stands reports whether a socket that
 // is not watched any more still listens: it has reset nobody.
 func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32) bool, migrates bool) {
 	inodes := make(map[uint32]place)

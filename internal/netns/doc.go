@@ -1,4 +1,4 @@
-// Package netns runs code in a network namespace and tells namespaces apart.
+// Package netns runs code in a network namespace and distinguishes namespaces.
 // It is the only package that locks a goroutine to its thread: a namespace
 // belongs to a thread, and Go moves goroutines between threads.
 //

@@ -19,7 +19,7 @@ func Current() (ID, error) { return statID(threadNS) }
 
 // OfPID returns the namespace of a process. It needs the right to ptrace the
 // process (same uid and gid, or CAP_SYS_PTRACE); without it the error is
-// fs.ErrPermission, and fs.ErrNotExist for a process that is gone.
+// fs.ErrPermission, and fs.ErrNotExist for a process that has exited.
 func OfPID(procRoot string, pid int) (ID, error) { return statID(Path(procRoot, pid)) }
 
 func statID(path string) (ID, error) {
@@ -39,7 +39,7 @@ func idOf(fi os.FileInfo) (ID, error) {
 }
 
 // Namespace is a namespace that is kept: it can be entered, and does not end,
-// when the process is gone by which it was found.
+// when the process by which it was found has exited.
 type Namespace struct {
 	file *os.File
 	id   ID

@@ -64,7 +64,7 @@ func (as *acceptors) of(id model.ListenerID) recent[evidence.Judgement] {
 }
 
 // read takes another reading of a listener's evidence and judges it. pending:
-// one more reading may tell.
+// one more reading may decide.
 func (as *acceptors) read(e *entry, l *namespace.Reading, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
 	process, ok := e.process()
 	if !ok {

@@ -70,7 +70,7 @@ func (w *witness) judgement(d losses.Drop) (out evidence.Judgement, pending bool
 	return out, pending && len(w.judgements) > 0
 }
 
-// read tells whether connections and process were read since a drop.
+// read reports whether connections and process were read since a drop.
 func (w *witness) read(since time.Time) bool {
 	c, p := w.listener.Connections, w.listener.Process
 	return c != nil && !c.At.Before(since) && (p == nil || !p.At.Before(since))
@@ -79,7 +79,7 @@ func (w *witness) read(since time.Time) bool {
 // byPhases judges from the readings on both sides of a drop. That nothing was
 // full is said only of readings that are near.
 func (w *witness) byPhases(before look, now *model.Listener, d losses.Drop) (model.Cause, model.Evidence, bool) {
-	// The packets of the SYN queue are told apart already: no counters.
+	// The packets of the SYN queue are distinguished already: no counters.
 	c := diagnosis.DropCause(before.Listener, now, w.now.Sub(before.at), losses.NamespaceDelta{}, w.t)
 	if c == model.CauseSlowAccept && !near(now.Connections, d) {
 		c = model.CauseAcceptQueue

@@ -13,7 +13,7 @@ import (
 
 const (
 	// discoveryDeadline is how long the discovery of a process may take before
-	// its limits are called unavailable. It goes on; nothing waits for it.
+	// its limits are called unavailable. It continues; nothing waits for it.
 	discoveryDeadline = 5 * time.Second
 	// discoveryPatience is how long the first roster waits for all of them.
 	discoveryPatience = time.Second
@@ -22,7 +22,7 @@ const (
 // discoverFunc is discovery.Discoverer.Discover.
 type discoverFunc func(ctx context.Context, pid int, start uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable)
 
-// connectors finds out what stands behind the listeners of each process, beside
+// connectors finds out what serves the listeners of each process, in parallel to
 // everything else: a process whose files do not answer delays its own limits.
 type connectors struct {
 	discover discoverFunc

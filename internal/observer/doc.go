@@ -9,7 +9,7 @@
 //     change, from memory;
 //   - connections: the phases, one namespace at a time, by need.
 //
-// Beside them rosters say which listeners there are and which are watched.
+// In addition, rosters say which listeners there are and which are watched.
 // Nothing waits for anything else, so that a walk of a large table, a slow file
 // system or a hostile process delays its own facts and no others. What the
 // readings mean is decided elsewhere: namespace, connections, losses, target,

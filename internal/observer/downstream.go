@@ -51,7 +51,7 @@ func newOutgoings() outgoings {
 	return outgoings{last: make(map[uint64]time.Time), holds: make(map[hostproc.ProcessKey]*holder)}
 }
 
-// wantsOutgoing tells whether the next walk is to take outgoing connections along.
+// wantsOutgoing reports whether the next walk is to take outgoing connections along.
 func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool {
 	last, ok := ts.peers.last[netns]
 	if !ok || now.Sub(last) >= restful {
@@ -70,7 +70,7 @@ func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool
 	return false
 }
 
-// pressed tells whether requests wait, or half of the threads are busy.
+// pressed reports whether requests wait, or half of the threads are busy.
 func pressed(list *recent[*connections.Found], c *model.Connector) bool {
 	last, ok := list.last()
 	if !ok {
@@ -207,7 +207,7 @@ func (h *descriptors) refresh(ts *tables, pid int, now time.Time, list []downstr
 	}
 }
 
-// knows tells whether every connection is known to be the process's or not.
+// knows reports whether every connection is known to be the process's or not.
 func (h *descriptors) knows(list []downstream.Connection) bool {
 	for i := range list {
 		if _, mine := h.mine[list[i].Inode]; mine {

@@ -68,7 +68,7 @@ func (t *tasks) judge(r *roster, now time.Time, troubled map[model.ListenerID]*n
 		t.sampler.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.answers++
-		if pending { // the second reading is what tells
+		if pending { // the second reading decides
 			p.last = now.Add(secondReading - p.gap)
 			wait = min(wait, secondReading)
 		}

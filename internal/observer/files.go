@@ -21,7 +21,7 @@ type files struct {
 // fewFiles are counted at every scan, one by one if it must be.
 const fewFiles = 1000
 
-// due tells whether to count again. atOnce: the kernel has the number.
+// due reports whether to count again. atOnce: the kernel has the number.
 func (f *files) due(now time.Time, atOnce bool) bool {
 	return f.open == nil || atOnce || *f.open < fewFiles || now.Sub(f.openAt) >= rarely
 }

@@ -11,7 +11,7 @@ import (
 // inhabitants are which process is in which network namespace.
 type inhabitants struct {
 	resident map[netns.ID]int    // one process of each
-	closed   map[uint64]struct{} // namespaces that may not be told apart but by hostproc.FS.NetID
+	closed   map[uint64]struct{} // namespaces that only hostproc.FS.NetID may distinguish
 }
 
 func (p *places) inhabitants() (*inhabitants, error) {

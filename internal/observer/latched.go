@@ -7,10 +7,10 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// lately is how old a judgement on the acceptor, and a count beside it, may be.
+// lately is how old a judgement on the acceptor, and the count with it, may be.
 const lately = 1500 * time.Millisecond
 
-// latched tells whether a listener's acceptor stood at the connection latch when
+// latched reports whether a listener's acceptor stood at the connection latch when
 // it was read last, and its connections were counted about then.
 func (e *edition) latched(l *model.Listener) bool {
 	j, ok := e.judged(l)

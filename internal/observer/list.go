@@ -89,7 +89,7 @@ func candidates(listed []namespace.Listed) []*target.Candidate {
 const restPer = 100 * time.Millisecond
 
 // byProcess are all listeners of the processes that have one which may be wanted:
-// which of a process's ports is the connector's can only be told from all of them.
+// which of a process's ports is the connector's only all of them together can show.
 func (r *listing) byProcess() map[hostproc.ProcessKey][]*target.Candidate {
 	out := make(map[hostproc.ProcessKey][]*target.Candidate)
 	wanted := make(map[hostproc.ProcessKey]bool)

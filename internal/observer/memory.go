@@ -46,7 +46,7 @@ func (m *processMemory) readJVM(proc hostproc.FS, now time.Time, p *model.Proces
 // jvmPatience is how long a JVM that starts may take to publish its counters.
 const jvmPatience = time.Minute
 
-// jvmDue tells whether to look for the counters (again). Many a JVM never has
+// jvmDue reports whether to look for the counters (again). Many a JVM never has
 // any, and to look is to read all of /proc/PID/maps.
 func (m *processMemory) jvmDue(now time.Time) bool {
 	switch {

@@ -78,7 +78,7 @@ func (n *named) listen(t *testing.T, port uint16) (l *nettest.Listener) {
 
 func (n *named) scan(t *testing.T) *model.Snapshot {
 	t.Helper()
-	n.now = n.now.Add(time.Minute) // sysctls are read seldom
+	n.now = n.now.Add(time.Minute) // sysctls are read rarely
 	require.NoError(t, n.Scan(context.Background()))
 	require.Len(t, n.Snapshot().NetNS, 1)
 	return n.Snapshot()

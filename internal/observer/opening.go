@@ -63,7 +63,7 @@ func (o *opening) undo() error {
 }
 
 // adopt makes the options' namespaces those that are open: it opens the ones
-// they name beside those that are open already, and closes those that nothing
+// they name in addition to those that are open already, and closes those that nothing
 // names any more. When one cannot be opened, all stays as it was.
 func (p *places) adopt(o *Options) error {
 	next := opening{p: p, home: make(map[int]uint64), general: make(map[uint64]bool), window: o.Window}

@@ -30,7 +30,7 @@ type busiest struct {
 	of   map[hostproc.ProcessKey]model.Destination
 }
 
-// due tells whether to read again. Where that is expensive it is rare.
+// due reports whether to read again. Where that is expensive it is rare.
 func (b *busiest) due(now time.Time) bool {
 	return now.Sub(b.at) >= max(outgoingEvery, time.Duration(float64(b.cost)/outgoingPart))
 }
@@ -89,7 +89,7 @@ func (ts *tables) settleOutgoing(r *roster, n *namespace.Namespace, out *outgoin
 	return cost
 }
 
-// manyOutgoing tells from two numbers of /proc/net/sockstat whether a walk can
+// manyOutgoing reports from two numbers of /proc/net/sockstat whether a walk can
 // find anything. The watched listeners' own connections are known not to be
 // outgoing.
 func (ts *tables) manyOutgoing(r *roster, n *namespace.Namespace, sysctl map[string]int) bool {

@@ -67,7 +67,7 @@ func (p *places) scope(o *Options, silent map[uint64]bool, oneShot bool) target.
 	return out
 }
 
-// leave closes a namespace and keeps what its listeners have lost. What a former
+// leave closes a namespace and keeps what its listeners have lost. What a closed
 // namespace of the same number has left of an address is forgotten: the kernel
 // gives numbers again, and the series are named by them. The counters then start
 // from nothing, as the kernel's own do, which rate() and increase() can read.

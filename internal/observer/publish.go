@@ -104,7 +104,7 @@ func (e *edition) meet() {
 	})
 }
 
-// remembered tells whether an address that is not watched has an account.
+// remembered reports whether an address that is not watched has an account.
 func (e *edition) remembered(id model.ListenerID) (known bool) {
 	if n := e.roster.place(id.NetNS); n != nil {
 		n.Books(func(b *losses.Books) { known = b.Accounts()[id] != nil })

@@ -11,7 +11,7 @@ type change struct {
 	done chan error
 }
 
-// Reconfigure makes a running observer go on with other targets, limits, labels
+// Reconfigure makes a running observer continue with other targets, limits, labels
 // and intervals; Inside, Window, Thresholds, Log and Now stay. Listeners that
 // are still named keep their counters, the totals of the others are retained as
 // those of closed listeners. It returns when the change is in force, and the

@@ -33,7 +33,7 @@ func (e *edition) leave(a *losses.Account) {
 	if s == nil {
 		s = &standing{}
 	}
-	if a.Absent { // whatever has come and gone since was another one
+	if a.Absent { // any listener seen since was another one
 		s.forget()
 	}
 	a.Absent = true

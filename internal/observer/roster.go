@@ -81,7 +81,7 @@ func (r *roster) otherPorts(e *entry) (out []uint16) {
 	return out
 }
 
-// same tells whether two rosters show the same listeners behind the same limits.
+// same reports whether two rosters show the same listeners behind the same limits.
 func (r *roster) same(other *roster) bool {
 	if len(r.kept) != len(other.kept) || len(r.targets) != len(other.targets) {
 		return false

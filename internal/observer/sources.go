@@ -1,6 +1,6 @@
 package observer
 
-// sources tells what could be read lately, for source_up.
+// sources says what could be read lately, for source_up.
 func (s *Sampler) sources(r *roster) map[string]bool {
 	answers, failed := len(r.silent) == 0, s.tables.failures()
 	up := map[string]bool{"sock_diag": answers && len(failed) == 0, "netstat": answers, "sysctl": true, "sockstat": true}

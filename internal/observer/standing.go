@@ -19,7 +19,7 @@ type standing struct {
 	former     look // the last at the listener before it, until its drops are settled
 }
 
-// identity tells the listener that stands at an address from one that stood
+// identity distinguishes the listener at an address from one that was
 // there before it: a restart gives it other sockets, or (under socket
 // activation) the same ones in another process.
 type identity struct {

@@ -14,7 +14,7 @@ type standstill struct {
 	begun     int64     // sun.rt.safepoints
 	stood     time.Duration
 	accounted time.Duration // the time that either counter has, up to the last safepoint's beginning or end
-	start     time.Time     // where the counters began, as far as is known
+	start     time.Time     // where the counters began, where known
 	open      bool
 }
 

@@ -181,7 +181,7 @@ func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
 	})
 }
 
-// inTrouble tells whether a listener of a snapshot is saturated or loses clients.
+// inTrouble reports whether a listener of a snapshot is saturated or loses clients.
 func inTrouble(s *model.Snapshot) bool {
 	for i := range s.Listeners {
 		if l := &s.Listeners[i]; l.Verdict.Status >= model.StatusSaturated && l.Listening() || l.Totals.Pending > 0 {

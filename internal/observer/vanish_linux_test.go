@@ -155,7 +155,7 @@ func (l *lab) totals(t *testing.T, server *nettest.Listener) model.Totals {
 	return *out
 }
 
-// awaken tells whether a scan has been asked for since the last time.
+// awaken reports whether a scan has been asked for since the last time.
 func (l *lab) awaken() bool {
 	rung := false
 	for _, b := range []bell{l.bells.list, l.bells.walk} {
@@ -168,7 +168,7 @@ func (l *lab) awaken() bool {
 	return rung
 }
 
-// answersForAnother tells whether the exact request for a socket is answered by
+// answersForAnother reports whether the exact request for a socket is answered by
 // another one at its address.
 func (l *lab) answersForAnother(server *nettest.Listener) bool {
 	var found sockdiag.Listener

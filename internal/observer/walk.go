@@ -137,7 +137,7 @@ func (t *table) abandoned(n *namespace.Namespace, kept []*entry, found map[model
 	vanished := make([]uint64, len(kept))
 	for i, e := range kept {
 		f := found[e.ID]
-		if f == nil || f.Counts.Partial { // who was not walked to has not vanished
+		if f == nil || f.Counts.Partial { // what the walk did not reach has not disappeared
 			continue
 		}
 		if t.closed[e.ID] == nil {

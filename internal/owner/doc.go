@@ -1,5 +1,5 @@
 // Package owner finds the process that holds a listening socket. The kernel
-// does not tell: a socket's inode has to be found among the descriptors of all
+// does not report it: a socket's inode has to be found among the descriptors of all
 // processes, and on a machine with 300 processes of 1000 descriptors each that
 // is 300,000 readlinks. So the search asks the likeliest processes first,
 // looks at low descriptors before high ones, stops as soon as every socket has

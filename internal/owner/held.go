@@ -15,7 +15,7 @@ type holdings struct {
 	asked   time.Time
 }
 
-// Held tells which of the listening sockets a process holds, though others may
+// Held says which of the listening sockets a process holds, though others may
 // hold them too. A socket that is not known to be its takes a look at all its
 // descriptors, the next one after a while only. The error wraps
 // hostproc.ErrGone or fs.ErrPermission.
@@ -96,7 +96,7 @@ func (f *Finder) searchHeld(pid int, h *holdings, inodes []uint32, begin time.Ti
 	return nil
 }
 
-// at tells whether a process still has a socket at a descriptor.
+// at reports whether a process still has a socket at a descriptor.
 func (f *Finder) at(pid, fd int, socket uint32) bool {
 	inode, ok := f.proc.SocketAt(pid, fd)
 	return ok && inode == socket

@@ -24,7 +24,7 @@ type Socket struct {
 	Inode uint32
 	Port  uint16
 	UID   uint32 // of the process that created it (idiag_uid)
-	// Net is the network namespace that it is in, as hostproc.FS.NetID tells it;
+	// Net is the network namespace that it is in, as hostproc.FS.NetID returns it;
 	// 0 is the calling thread's.
 	Net uint64
 }
@@ -93,7 +93,7 @@ type owned struct {
 	asked time.Time
 }
 
-// missed is a socket whose owner was searched for in vain.
+// missed is a socket whose owner was searched for and not found.
 type missed struct {
 	retry time.Time // when to search in all processes again
 	seen  int       // processes up to this number in pidLog were asked

@@ -20,7 +20,7 @@ func (r *round) searchNames(sockets map[uint32]Socket, denied []*candidate) {
 	}
 }
 
-// together tells whether a process may be in a socket's network namespace.
+// together reports whether a process may be in a socket's network namespace.
 func (r *round) together(s Socket, c *candidate) bool {
 	net := cmp.Or(s.Net, r.net)
 	return net == 0 || c.net == 0 || c.net == net

@@ -13,7 +13,7 @@ type round struct {
 	f     *Finder
 	now   time.Time
 	net   uint64                 // the calling thread's network namespace, 0 when unknown
-	stats map[int]*hostproc.Stat // read once a round; nil for a process that is gone
+	stats map[int]*hostproc.Stat // read once a round; nil for a process that has exited
 	found map[uint32]Process     // the result
 	fresh map[uint32]Socket      // to be searched for in all processes
 	stale map[uint32]Socket      // searched for lately: only new processes matter

@@ -92,7 +92,7 @@ func (r *round) searchRank(sockets map[uint32]Socket, candidates []*candidate, l
 }
 
 // descriptors looks at up to limit descriptors, beginning with from; next is
-// where to go on, 0 at the end.
+// where to continue, 0 at the end.
 func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit int, left *int) (next int, err error) {
 	next, err = r.f.proc.SocketFiles(c.pid, from, limit, func(fd int, inode uint32) bool {
 		if _, ok := sockets[inode]; ok {

@@ -77,7 +77,7 @@ func (s *planSim) leave(i int32) {
 }
 
 // believes moves a client that the server knows nothing of, and keeps count of
-// those that knock in vain and those that believe they are connected.
+// those that try without success and those that believe they are connected.
 func (s *planSim) believes(c *planClient, state planState) {
 	count := func(st planState, d int) {
 		switch {

@@ -11,7 +11,7 @@ type Plan struct {
 	Capacity *int  // clients inside at once; nil without a limit
 
 	// Duration is until the server has finished its last request, also those
-	// whose clients have long gone.
+	// whose clients have closed long before.
 	Duration time.Duration
 	// ClientsDone is until the last client was answered or gave up.
 	ClientsDone time.Duration

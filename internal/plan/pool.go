@@ -7,7 +7,7 @@ import "time"
 // come and the n-th before it is done.
 //
 // A backend is a second row of as many places as there are connections to it: a
-// request goes on when its thread's own work is done and the n-th before it has
+// request continues when its thread's own work is done and the n-th before it has
 // its answer.
 type freePool struct {
 	in    Input
@@ -44,7 +44,7 @@ func (p *freePool) serves(threads int) bool {
 	return true
 }
 
-// late says whether the response to a request that took so long at the server
+// late says whether the response to a request that took this long at the server
 // comes too late, as finish does.
 func (in *Input) late(atServer time.Duration) bool {
 	patience := in.ClientTimeout - 2*in.RoundTrip

@@ -176,7 +176,7 @@ func (r *realOutcome) differences(p *Plan, slack float64) []string {
 	return append(differences, r.timesDiffer(p, slack)...)
 }
 
-// late tells whether the machine was busy: the threads of the server slept for
+// late reports whether the machine was busy: the threads of the server slept for
 // longer than they asked to.
 func (r *realOutcome) late(in Input) bool { return r.lag > in.ServiceTime/100 }
 
@@ -343,7 +343,7 @@ func connectTimeout(o *Outcomes) *int { return &o.ConnectTimeout }
 func readTimeout(o *Outcomes) *int    { return &o.ReadTimeout }
 func reset(o *Outcomes) *int          { return &o.Reset }
 
-// ask sends a request and tells what the client saw, and when.
+// ask sends a request and says what the client saw, and when.
 func (c *realClient) ask(in Input) (seen counter, at time.Duration) {
 	defer func() { _ = c.file.Close() }()
 	_ = c.file.SetDeadline(c.start.Add(in.ConnectTimeout))

@@ -68,7 +68,7 @@ func (f *funnel) shareOut() *Limits {
 }
 
 // connections are the fewest that, together with an accept queue, have room for
-// everybody, as far as the given maxConnections goes.
+// every client, within the given maxConnections.
 func (f *funnel) connections(acceptCount int) int {
 	need := f.peak - 1 - acceptCount
 	if f.in.Threads < 0 { // the more there are, the sooner each is free again

@@ -191,7 +191,7 @@ func (p *Plan) noPlaceInTime() string {
 	return phrase.Sprintf(" More threads would not let them in: the first place is free after %s.", inWords(in.alone()))
 }
 
-// synQueueNote tells the drops that more room would not avoid.
+// synQueueNote names the drops that more room would not avoid.
 func (p *Plan) synQueueNote() string {
 	if p.Dropped.SynQueue == 0 {
 		return ""
@@ -257,7 +257,7 @@ func (p *Plan) edgeNote() string {
 	return strings.Join(out, " ")
 }
 
-// SmallestNotes say what the smallest limits ask for beside themselves.
+// SmallestNotes say what the smallest limits require in addition.
 func (p *Plan) SmallestNotes() []string {
 	var out []string
 	l := p.Smallest

@@ -28,7 +28,7 @@ type Stage struct {
 }
 
 // planRecorder keeps the timeline on an even grid that becomes coarser as the
-// simulated time goes on, and the exact times at which stages were full.
+// simulated time advances, and the exact times at which stages were full.
 type planRecorder struct {
 	point  Point // as things stand
 	points []Point

@@ -49,7 +49,7 @@ func newDropMemory() dropMemory {
 
 // packetsOf are the packets a cause can drop. A full SYN queue drops SYNs; what
 // fills the accept queue drops SYNs (tcp_conn_request) and final ACKs
-// (tcp_v4_syn_recv_sock). The counters cannot always tell which.
+// (tcp_v4_syn_recv_sock). The counters cannot always say which.
 func packetsOf(cause model.Cause) []model.Packet {
 	if cause == model.CauseSynBacklog {
 		return []model.Packet{model.PacketSYN, model.PacketUnknown}
@@ -70,7 +70,7 @@ func (m *dropMemory) begin() scrapeDrops {
 
 func (m *dropMemory) end(s scrapeDrops) { m.before.Store(&s.now) }
 
-// kept are the causes of a listener that has vanished.
+// kept are the causes of a listener that has closed.
 func (s scrapeDrops) kept(a address) causes {
 	s.now[a] = s.before[a]
 	return s.now[a]

@@ -9,7 +9,7 @@ import (
 
 // Handler serves the registry as text, OpenMetrics or protobuf (with the
 // native histogram), with gzip or not, as the scraper asks. What can be
-// gathered is served even when something else cannot: an agent that is half
+// collected is served even when something else cannot: an agent that is half
 // blind is of more use than none. log hears what was lost, and so does
 // promhttp_metric_handler_errors_total.
 func Handler(r *Registry, log *slog.Logger) http.Handler {

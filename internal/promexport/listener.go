@@ -15,7 +15,7 @@ const (
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
 	MaxSeriesPerListener = 104
-	// MaxRetained is the number of vanished addresses whose counters are
+	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
 	MaxRetained = 100

@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Build is what tcpdiag_build_info tells.
+// Build is what tcpdiag_build_info reports.
 type Build struct {
 	Version  string
 	Revision string
@@ -22,7 +22,7 @@ type Build struct {
 // The library's own registry hashes, checks and sorts every series at every
 // scrape, which with 200 listeners takes longer than all the rest. The
 // collector's series are distinct and well-formed by construction (the tests
-// put it through the library's pedantic registry), so it is gathered directly;
+// put it through the library's pedantic registry), so it is collected directly;
 // build info and the Go and process collectors go the usual way.
 type Registry struct {
 	collector *Collector
@@ -58,7 +58,7 @@ func buildInfo(b Build) prometheus.Collector {
 }
 
 // Gather implements prometheus.Gatherer. With an error it still returns what
-// could be gathered.
+// could be collected.
 func (r *Registry) Gather() ([]*dto.MetricFamily, error) {
 	out, err := r.library.Gather()
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *Registry) Gather() ([]*dto.MetricFamily, error) {
 	return out, err
 }
 
-// snapshot gathers the collector's series into families.
+// snapshot collects the collector's series into families.
 func (r *Registry) snapshot() []*dto.MetricFamily {
 	metrics := make([][]*dto.Metric, len(r.families))
 	r.collector.emit(func(s series) {

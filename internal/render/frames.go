@@ -30,7 +30,7 @@ type still struct {
 	past *history
 }
 
-// NewFrames begins with an empty history of so long intervals.
+// NewFrames begins with an empty history of intervals of this length.
 func NewFrames(interval time.Duration) *Frames { return &Frames{past: newHistory(interval)} }
 
 // Resize gives the screen's size, in columns and lines.
@@ -42,7 +42,7 @@ func (f *Frames) Look(snap *model.Snapshot) {
 	f.past.look(snap)
 }
 
-// Pause holds the screen, or lets it go on.
+// Pause holds the screen, or resumes it.
 func (f *Frames) Pause() {
 	if f.paused != nil || f.now == nil {
 		f.paused = nil
@@ -54,7 +54,7 @@ func (f *Frames) Pause() {
 // Caption stands in the last line, in place of what the keys do.
 func (f *Frames) Caption(text string) { f.caption = text }
 
-// Select turns to the listener so many places on, in the order of the list.
+// Select turns to the listener that many places on, in the order of the list.
 func (f *Frames) Select(step int) {
 	all := model.ByAddress(f.shown().snap.Listeners)
 	if len(all) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// End writes what is left of it all once the screen is gone: the worst moment of
+// End writes what is left of it all once the screen is closed: the worst moment of
 // each listener that had a bad one, and its losses since the start.
 func (f *Frames) End(w io.Writer) error {
 	s := newScreen(f.options)
@@ -51,7 +51,7 @@ func (h *history) byAddress() []*track {
 }
 
 // sum is what was lost since the start. Packets, requests and connections are
-// told one by one: they are never added up.
+// shown one by one: they are never added up.
 func (t *track) sum() string {
 	total := &t.totals
 	parts := []string{plural(t.dropped, "packet", "packets") + " dropped"}

@@ -67,7 +67,7 @@ func figures(l *model.Listener) []figure {
 }
 
 // past draws the latest intervals, the present on the right, each row as high as
-// its limit or else its own peak, and the highest that the chart shows beside it.
+// its limit or else its own peak, and the highest that the chart shows next to it.
 func (s *screen) past(h *history, l *model.Listener) {
 	const right = 9 // "peak" and a number with its comma
 	columns := min(max(s.width-textColumn-right, 8), depth)

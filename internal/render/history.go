@@ -37,7 +37,7 @@ func newHistory(interval time.Duration) *history {
 func (h *history) look(snap *model.Snapshot) {
 	steps := h.pace.steps(snap.Time)
 	h.begin(steps, snap.Time)
-	// Where looks are dear, the sampler takes them further apart than asked for:
+	// Where samples are expensive, the sampler takes them further apart than asked for:
 	// what one of them shows then stands for the intervals before it, too.
 	spans := max(1, min(steps, int((snap.Self.ScanInterval+h.pace.interval/2)/h.pace.interval)))
 	for i := range snap.Listeners {
@@ -57,7 +57,7 @@ func (h *history) look(snap *model.Snapshot) {
 	h.forget()
 }
 
-// begin goes on to the interval that begins at this time, and is so many after
+// begin moves to the interval that begins at this time, and is this many after
 // the present one.
 func (h *history) begin(steps int, at time.Time) {
 	h.now += steps
@@ -67,7 +67,7 @@ func (h *history) begin(steps int, at time.Time) {
 	h.began = h.began[max(0, len(h.began)-depth):]
 }
 
-// span is the time that so many of the latest intervals took, those before the
+// span is the time that this many of the latest intervals took, those before the
 // first as long as asked for.
 func (h *history) span(columns int) time.Duration {
 	n := min(len(h.began), columns)
@@ -78,7 +78,7 @@ func (h *history) span(columns int) time.Duration {
 }
 
 // forget lets those go that are off the screen and of which there is nothing to
-// tell: with --all, listeners may come and go for days.
+// show: with --all, listeners may come and go for days.
 func (h *history) forget() {
 	for p, t := range h.tracks {
 		if h.now-t.moments[len(t.moments)-1].at > depth && t.worst.Verdict.Status == model.StatusOK {

@@ -72,7 +72,7 @@ func TestHistoryByInterval(t *testing.T) {
 	}
 }
 
-// A sampler that looks seldom, because looks are dear, leaves no holes.
+// A sampler that samples rarely, because samples are expensive, leaves no holes.
 func TestHistoryOfStretchedLooks(t *testing.T) {
 	h := newHistory(time.Second)
 	for i, peak := range []int{1, 3, 7} {
@@ -106,7 +106,7 @@ func TestHistoryOfOneThatIsGone(t *testing.T) {
 	require.Equal(t, uint64(6), h.byAddress()[0].totals.QueueResets)
 }
 
-// Looks that are a little dear come further apart than asked for, and the chart's
+// Samples that are a little expensive come further apart than asked for, and the chart's
 // scale must not say otherwise.
 func TestHistorySpansTheTimeThatPassed(t *testing.T) {
 	const s = time.Second

@@ -13,7 +13,7 @@ import (
 )
 
 // Lines are what watch writes where there is no screen to draw on: a line for
-// each listener and interval, for a file beside the load test's own.
+// each listener and interval, for a file next to the load test's own.
 type Lines struct {
 	w       io.Writer
 	pace    pace

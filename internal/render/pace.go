@@ -12,7 +12,7 @@ type pace struct {
 // early is how much of an interval a look may come before its time.
 const early = 10 // per cent
 
-// steps tells how many intervals have passed since the present one began; it
+// steps says how many intervals have passed since the present one began; it
 // begins anew with time t then. The first look is in an interval of its own.
 func (p *pace) steps(t time.Time) int {
 	if p.start.IsZero() {

@@ -13,7 +13,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// PlanText writes the plan as a screen for people: what becomes of the
+// PlanText writes the plan as a screen for people: what happens to the
 // clients, when each stage fills and drains, why, and what would serve all.
 func PlanText(w io.Writer, p *plan.Plan, o TextOptions) error {
 	s := newScreen(o)
@@ -33,7 +33,7 @@ func PlanText(w io.Writer, p *plan.Plan, o TextOptions) error {
 	return nil
 }
 
-// planHead is the load, and what becomes of it in one sentence.
+// planHead is the load, and what happens to it in one sentence.
 func (s *screen) planHead(p *plan.Plan) {
 	in := &p.Input
 	load := plural(in.Requests, "client", "clients")
@@ -116,7 +116,7 @@ func (s *screen) planOutcomes(p *plan.Plan) {
 	}
 }
 
-// planDuration tells the server's time from the clients' where they differ.
+// planDuration shows the server's time and the clients' where they differ.
 func planDuration(p *plan.Plan) []span {
 	out := []span{{text: howLong(p.ClientsDone)}}
 	if p.Duration > p.ClientsDone {

@@ -57,7 +57,7 @@ func (s *screen) line(spans ...span) {
 	s.b.WriteByte('\n')
 }
 
-// row writes a label in its column and the spans beside it, wrapped at words
+// row writes a label in its column and the spans next to it, wrapped at words
 // under each other.
 func (s *screen) row(label span, spans ...span) {
 	label.text = cut(label.text, labelWidth)
@@ -123,7 +123,7 @@ func words(spans []span, room int) []word {
 	return out
 }
 
-// fitting is how many bytes of text fit into so many columns, one rune at least.
+// fitting is how many bytes of text fit into that many columns, one rune at least.
 func fitting(text string, columns int) int {
 	end := 0
 	for i, r := range text {
@@ -136,7 +136,7 @@ func fitting(text string, columns int) int {
 	return end
 }
 
-// cut shortens text to so many columns, with an ellipsis where something is lost.
+// cut shortens text to that many columns, with an ellipsis where something is lost.
 func cut(text string, columns int) string {
 	if lipgloss.Width(text) <= columns {
 		return text

@@ -2,7 +2,7 @@ package render
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
-// tally is how many packets a place had dropped at the latest look, by its own
+// tally is how many packets a place had dropped at the latest sample, by its own
 // count and by its namespace's of those that no socket accounts for.
 type tally struct{ own, unattributed uint64 }
 

@@ -18,7 +18,7 @@ type TextOptions struct {
 }
 
 const (
-	fewListeners = 3  // so many are all shown in detail
+	fewListeners = 3  // up to this many are all shown in detail
 	maxDetails   = 20 // beyond these even those in trouble get one line each
 )
 

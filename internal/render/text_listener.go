@@ -132,7 +132,7 @@ func serverOf(k *model.Connector) []string {
 	return parts
 }
 
-// queue tells what the accept queue's length does not.
+// queue says what the accept queue's length does not.
 func (s *screen) queue(l *model.Listener) {
 	q := l.AcceptQueue
 	if q == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// losses tells each figure on its own line: packets, requests and connections
+// losses shows each figure on its own line: packets, requests and connections
 // are different things and are never added up.
 func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 	lo := l.Losses
@@ -38,7 +38,7 @@ func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 	}
 }
 
-// clients tells how those ended that the packets below belong to.
+// clients says how those ended that the packets below belong to.
 func (s *screen) clients(c *model.Clients) {
 	if c == nil {
 		return

@@ -80,7 +80,7 @@ func detailOf(s *model.Setting[int]) string {
 }
 
 // threads are busy workers over maxThreads: as the diagnosis counted them, as
-// Actuator says, or as the phases tell.
+// Actuator says, or as the phases show.
 func threads(l *model.Listener) stage {
 	st := stage{name: "threads"}
 	st.used, st.why = busyThreads(l)

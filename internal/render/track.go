@@ -50,7 +50,7 @@ func (t *track) end(snap *model.Snapshot, g *model.RetainedTotals, interval int)
 	t.add(m, dropped)
 }
 
-// add ends the track with a moment in which so many packets were dropped.
+// add ends the track with a moment in which that many packets were dropped.
 func (t *track) add(m moment, dropped uint64) {
 	m.dropped = int(dropped)
 	t.dropped += dropped

@@ -61,7 +61,7 @@ func Become(id Identity) error {
 	return nil
 }
 
-// switchTo sets the groups first: afterwards the right to do so is gone.
+// switchTo sets the groups first: afterwards the right to do so is lost.
 func switchTo(id Identity) error {
 	groups := make([]int, len(id.Groups))
 	for i, g := range id.Groups {

@@ -7,7 +7,7 @@ import (
 )
 
 // An exact request is answered while it is sent (netlink_sendmsg calls
-// sock_diag_rcv), in a microsecond. unix.Write and unix.Read would tell Go's
+// sock_diag_rcv), in a microsecond. unix.Write and unix.Read would notify Go's
 // scheduler that they may block (runtime.entersyscall), which in a program that
 // is idle otherwise wakes the scheduler's monitor thread: with a hundred
 // requests a second, spread evenly, that costs more than the requests. So they

@@ -43,7 +43,7 @@ type batch struct {
 	asks    asks
 	from, n int    // number of the first, and how many
 	first   uint32 // its sequence number; the others follow
-	waiting int    // for so many replies
+	waiting int    // for that many replies
 }
 
 func (b *batch) run() error {

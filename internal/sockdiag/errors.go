@@ -36,7 +36,7 @@ var (
 type Error struct {
 	Op    string        // dial, lookup, dump, scan
 	Errno syscall.Errno // as the kernel gave it, 0 if it gave none
-	Err   error         // one of the sentinels, nil if only Errno tells
+	Err   error         // one of the sentinels, nil if there is only Errno
 }
 
 // Error reads "sockdiag: scan: operation not permitted".

@@ -103,7 +103,7 @@ func (id ListenerID) valid() bool {
 	return false
 }
 
-// notFound tells a missing listener from a missing tcp_diag module, which
+// notFound distinguishes a missing listener from a missing tcp_diag module, which
 // answers ENOENT as well.
 func (c *Conn) notFound() error {
 	if !c.proven {

@@ -27,7 +27,7 @@ func (p *Ports) AddRange(first, last uint16) {
 // Remove takes a port out.
 func (p *Ports) Remove(port uint16) { p.words[port/64] &^= 1 << (port % 64) }
 
-// Has tells whether a port is in.
+// Has reports whether a port is in.
 func (p *Ports) Has(port uint16) bool { return p.words[port/64]>>(port%64)&1 != 0 }
 
 // next is the first port from one on that is in the set, or that is not; 1<<16

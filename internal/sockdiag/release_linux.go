@@ -7,7 +7,7 @@ import (
 )
 
 // answersAtOnce is true from Linux 6.9 on, taken to be the first without the
-// locks: docs/kernels.md has an exact request beside a walk on each kernel (on
+// locks: docs/kernels.md has an exact request during a walk on each kernel (on
 // 5.10 it took 31 times as long). With them a request waits while anybody's dump,
 // this program's own too, fills a message (sock_diag_mutex,
 // inet_diag_table_mutex), which can take a walk through the whole table. For so

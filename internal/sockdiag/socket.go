@@ -14,14 +14,14 @@ type Socket struct {
 	// Interface is the index of the device the socket is bound to, 0 for none.
 	Interface uint32
 	// Inode is 0 for a connection that nobody has accepted, and for SYN_RECV,
-	// TIME_WAIT and orphans.
+	// TIME_WAIT and orphaned sockets.
 	Inode uint32
 	UID   uint32
 	// Cookie is unique per socket since boot (sock_gen_cookie); see ConnectionID.
 	Cookie uint64
 	// Cgroup is the cgroup (v2) of the process that made the socket, by the inode
 	// of its folder (INET_DIAG_CGROUP_ID, Linux 5.9); 0 where the kernel does not
-	// tell, and for SYN_RECV and TIME_WAIT.
+	// report it, and for SYN_RECV and TIME_WAIT.
 	Cgroup uint64
 	RecvQ  uint32 // bytes received and not read; a FIN counts as one
 	SendQ  uint32 // bytes sent and not acknowledged

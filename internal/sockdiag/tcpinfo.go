@@ -14,11 +14,11 @@ const (
 	tcpInfoSent     = 216 // up to tcpi_bytes_retrans (4.19)
 )
 
-// TCPInfo is the part of struct tcp_info (linux/tcp.h) that tells where a
+// TCPInfo is the part of struct tcp_info (linux/tcp.h) that says where a
 // request stands. The ages have the resolution of a jiffy (1 to 10 ms).
 type TCPInfo struct {
 	// Size is how many bytes of the struct this kernel filled; the Has methods
-	// tell from it which fields are real.
+	// say from it which fields are real.
 	Size int
 
 	// LastDataSent is the age of the last data segment sent. It starts when
@@ -44,13 +44,13 @@ type TCPInfo struct {
 	BytesRetrans uint64 // tcpi_bytes_retrans; HasBytesSent
 }
 
-// HasBytes tells whether BytesAcked, BytesReceived, SegsIn, SegsOut are real.
+// HasBytes reports whether BytesAcked, BytesReceived, SegsIn, SegsOut are real.
 func (i *TCPInfo) HasBytes() bool { return i.Size >= tcpInfoBytes }
 
-// HasDataSegs tells whether DataSegsIn, DataSegsOut, NotSent are real.
+// HasDataSegs reports whether DataSegsIn, DataSegsOut, NotSent are real.
 func (i *TCPInfo) HasDataSegs() bool { return i.Size >= tcpInfoDataSegs }
 
-// HasBytesSent tells whether BytesSent and BytesRetrans are real (4.19).
+// HasBytesSent reports whether BytesSent and BytesRetrans are real (4.19).
 func (i *TCPInfo) HasBytesSent() bool { return i.Size >= tcpInfoSent }
 
 // decode answers false, and leaves i alone, if not even the ages are there.

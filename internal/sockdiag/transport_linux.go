@@ -9,7 +9,7 @@ import (
 
 // transport is a bare netlink socket: one write and one read a request. The
 // netlink libraries receive through recvfrom and a poller, which allocates the
-// sender's address and the messages each time. read tells neither the sender
+// sender's address and the messages each time. read reports neither the sender
 // nor MSG_TRUNC, so the socket is connected to the kernel (the kernel then
 // refuses what other processes send to it: netlink_getsockbyportid) and a full
 // buffer counts as truncated.

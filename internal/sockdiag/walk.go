@@ -38,7 +38,7 @@ func (c *Conn) received(n int, err error) ([]byte, error) {
 	return c.in[:n], nil
 }
 
-// mine tells a reply to the last request from a late one to a request that
+// mine distinguishes a reply to the last request from a late one to a request that
 // timed out.
 func (c *Conn) mine(m message) bool { return m.seq == c.seq && m.pid == c.portID }
 

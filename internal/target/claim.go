@@ -75,12 +75,12 @@ func holder(p *owner.Process) string {
 	return fmt.Sprintf("pid %d (%s)", p.PID, p.Comm)
 }
 
-// named tells whether the targets let a listener pass.
+// named reports whether the targets let a listener pass.
 func (r *Rules) named(c *Candidate) bool {
 	return r.everything(c.ID.NetNS) || len(c.claims) > 0
 }
 
-// Expected tells whether a listener's absence would be a finding.
+// Expected reports whether a listener's absence would be a finding.
 func (c *Candidate) Expected() bool {
 	return slices.ContainsFunc(c.claims, func(cl claim) bool { return cl.Port != 0 })
 }

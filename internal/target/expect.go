@@ -28,7 +28,7 @@ func (r *Rules) Expected(all []*Candidate) (out []model.Target, notes []string) 
 	return append(out, nowhere...), notes
 }
 
-// mayExpect tells whether a port's absence from a namespace would be a finding.
+// mayExpect reports whether a port's absence from a namespace would be a finding.
 // Where all namespaces are read, not each of them serves on a port that is no
 // named process's, and the agent's own need not either: it is expected where
 // something has listened on it.
@@ -64,7 +64,7 @@ func (r *Rules) nowhere(all []*Candidate) (out []model.Target, notes []string) {
 	return out, notes
 }
 
-// known tells whether a port that is anybody's has a listener somewhere, be it
+// known reports whether a port that is anybody's has a listener somewhere, be it
 // beyond --max-listeners, or has had one.
 func (r *Rules) known(all []*Candidate, port uint16) bool {
 	return slices.ContainsFunc(r.Namespaces, func(ns Namespace) bool { return ns.General && ns.Served[port] }) ||

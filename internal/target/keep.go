@@ -40,7 +40,7 @@ func (r *Rules) keep(all []*Candidate) (kept []*Candidate, note string) {
 	return slices.Clone(all), "no Tomcat found: showing everything that listens"
 }
 
-// silentWatch tells whether one of them has listeners that are watched.
+// silentWatch reports whether one of them has listeners that are watched.
 func (r *Rules) silentWatch() bool {
 	return slices.ContainsFunc(r.Namespaces, func(ns Namespace) bool { return ns.Silent && ns.Watches })
 }

@@ -97,7 +97,7 @@ func (s *Selection) Expects(id model.ListenerID) bool {
 	})
 }
 
-// Ports tells whether a port is named.
+// Ports reports whether a port is named.
 func (s *Selection) Ports(port uint16) bool {
 	return slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return sel.Port == port })
 }
@@ -135,7 +135,7 @@ func (s *Scope) namespace(id uint64) *Namespace {
 	return nil
 }
 
-// looksInto tells whether a selector's listeners can be in a namespace.
+// looksInto reports whether a selector's listeners can be in a namespace.
 func (r *Rules) looksInto(sel Selector, netns uint64) bool {
 	if sel.PID == 0 {
 		ns := r.namespace(netns)
@@ -145,7 +145,7 @@ func (r *Rules) looksInto(sel Selector, netns uint64) bool {
 	return known && home == netns
 }
 
-// matches tells whether a selector names a listener.
+// matches reports whether a selector names a listener.
 func (r *Rules) matches(sel Selector, c *Candidate) bool {
 	return r.mayMatch(sel, c) && (sel.PID == 0 || (c.Owner != nil && c.Owner.PID == sel.PID))
 }
@@ -155,7 +155,7 @@ func (r *Rules) mayMatch(sel Selector, c *Candidate) bool {
 	return r.looksInto(sel, c.ID.NetNS) && (sel.Port == 0 || sel.Port == c.Port())
 }
 
-// everything tells whether a namespace's listeners need not be named.
+// everything reports whether a namespace's listeners need not be named.
 func (r *Rules) everything(netns uint64) bool {
 	ns := r.namespace(netns)
 	return ns != nil && ns.General && (r.All || len(r.Selectors) == 0)
@@ -166,7 +166,7 @@ func (r *Rules) MayWant(c *Candidate) bool {
 	return r.everything(c.ID.NetNS) || slices.ContainsFunc(r.Selectors, func(sel Selector) bool { return r.mayMatch(sel, c) })
 }
 
-// MayBe tells whether a listener is one of those that are wanted of a process,
+// MayBe reports whether a listener is one of those that are wanted of a process,
 // should it be its.
 func (r *Rules) MayBe(pid int, c *Candidate) bool {
 	return slices.ContainsFunc(r.Selectors, func(sel Selector) bool { return sel.PID == pid && r.mayMatch(sel, c) })

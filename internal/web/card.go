@@ -82,7 +82,7 @@ func newCard(l *model.Listener) card {
 	return c
 }
 
-// who is the process, the server and the framework, as far as they are known.
+// who is the process, the server and the framework, where known.
 func who(l *model.Listener) string {
 	var out []string
 	if p := l.Process; p != nil {
@@ -128,7 +128,7 @@ func stages(l *model.Listener) []stage {
 }
 
 // newStage says full only where that is known: of the SYN backlog the counters
-// tell, never its length.
+// decide, never its length.
 func newStage(name string, used, most int, full bool) stage {
 	ratio := float64(used) / float64(max(most, 1))
 	s := stage{Name: name, Used: phrase.Number(used) + " / " + phrase.Number(most), Percent: percent(ratio), Class: "ok"}

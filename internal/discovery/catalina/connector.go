@@ -26,7 +26,7 @@ func (r *reader) connector(e *element, offset int, executors map[string]*executo
 	return c
 }
 
-// protocol tells the classes apart (ProtocolHandler.create; before 10.0 the
+// protocol distinguishes the classes (ProtocolHandler.create; before 10.0 the
 // aliases HTTP/1.1 and AJP/1.3 could also mean APR, which the names of the
 // threads show).
 func (r *reader) protocol(e *element, c *Connector) {
@@ -77,7 +77,7 @@ func (r *reader) encryption(e *element, c *Connector) {
 }
 
 // address is what the connector is bound to: an AJP connector to the loopback
-// address unless told otherwise. A host name stays unknown.
+// address unless configured otherwise. A host name stays unknown.
 func (r *reader) address(e *element, c *Connector) netip.Addr {
 	text := r.text(e, "address").text
 	if text == "" && c.Scheme == "ajp" && r.server.Version.has(ajpOnLoopback()...) {

@@ -47,7 +47,7 @@ func nestedSubstitution() feature { // e7896ee44a: ${a:-${b}}
 	return feature{{10, 0, 0, 8}}
 }
 
-func onePoller() feature { // e813ae0d93, 6b3a521ff8: pollerThreadCount is gone
+func onePoller() feature { // e813ae0d93, 6b3a521ff8: pollerThreadCount was removed
 	return feature{{8, 5, 76, 0}, {9, 0, 21, 0}, {10, 0, 0, 1}}
 }
 
@@ -63,7 +63,7 @@ func ajpOnLoopback() feature { // aba0c9a488: AJP binds to the loopback address
 	return feature{{7, 0, 100, 0}, {8, 5, 51, 0}, {9, 0, 31, 0}, {10, 0, 0, 1}}
 }
 
-// Limits are the limits of a connector as far as they have defaults.
+// Limits are the limits of a connector those that have defaults.
 type Limits struct {
 	MaxConnections       int // NoLimit: none
 	AcceptCount          int

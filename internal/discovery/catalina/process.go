@@ -27,7 +27,7 @@ const (
 	maxReplacedSum = 1 << 20  // what all substitutions may grow to
 )
 
-// Process is what a Tomcat's JVM was started with, as far as it could be read.
+// Process is what a Tomcat's JVM was started with, where it could be read.
 type Process struct {
 	// Properties are the system properties given to the JVM (-D).
 	Properties map[string]Property

@@ -38,7 +38,7 @@ func ParseVersion(s string) (Version, error) {
 	return v, nil
 }
 
-// Known tells a version from its absence.
+// Known reports whether there is a version.
 func (v Version) Known() bool { return v.Major > 0 }
 
 // String is the version as Tomcat prints it, "" when it is not known.

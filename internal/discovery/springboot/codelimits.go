@@ -46,7 +46,7 @@ func (l *CodeLimits) read(class string, data []byte) {
 	}
 }
 
-// ofTomcat tells a class that has to do with Tomcat's connectors from one whose
+// ofTomcat distinguishes a class that has to do with Tomcat's connectors from one whose
 // setMaxConnections is a connection pool's.
 func ofTomcat(data []byte) bool {
 	for _, name := range []string{"org/apache/coyote/", "org/apache/catalina/connector/", "TomcatServletWebServerFactory", "TomcatReactiveWebServerFactory", "EmbeddedServletContainer"} {

@@ -19,7 +19,7 @@ const (
 	maxClassEntries = 20_000
 )
 
-// hint is a name in a class file's constant pool that tells of code which
+// hint is a name in a class file's constant pool that shows code which
 // changes settings behind Spring's Environment.
 type hint struct{ constant, what, why string }
 
@@ -105,7 +105,7 @@ func (s *classSearch) directory(dir string, depth int) {
 // class looks for the hints in one class file.
 func (s *classSearch) class(name string, data []byte, err error) {
 	if err != nil {
-		s.budget -= maxClassFile // it may have been inflated as far as that
+		s.budget -= maxClassFile // it may have been inflated up to that size
 		return
 	}
 	s.budget -= len(data) + maxClasses/maxClassEntries

@@ -15,7 +15,7 @@ type document struct {
 	env    bool   // names are spelled the environment's way
 	names  []string
 	values map[string]string
-	// notes hold what a reader must know of one name beside where the whole
+	// notes hold what a reader must know of one name in addition to where the whole
 	// document comes from: "in JAVA_TOOL_OPTIONS".
 	notes map[string]string
 	// floats are the names of floating point numbers of YAML and JSON: Spring

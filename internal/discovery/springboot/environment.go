@@ -16,7 +16,7 @@ type Value struct {
 	float  bool   // a floating point number, not the text of one
 }
 
-// Environment is what Spring's Environment holds, as far as it can be known
+// Environment is what Spring's Environment holds, where it can be known
 // from outside.
 type Environment struct {
 	docs     []*document // the highest precedence first
@@ -187,11 +187,11 @@ func (e *Environment) resolver(used func(key, value string)) *resolver {
 }
 
 // Version returns the versions of Spring Boot and of the embedded Tomcat, each
-// empty when it cannot be told.
+// empty when it is unknown.
 func (e *Environment) Version() (boot, tomcat string) { return e.boot, e.tomcat }
 
 // Server is the embedded web server: tomcat, jetty, undertow, netty, other (also
-// none), or "" when that cannot be told.
+// none), or "" when that is unknown.
 func (e *Environment) Server() string { return e.server }
 
 // Kind is how the application was started.

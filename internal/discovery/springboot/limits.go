@@ -4,7 +4,7 @@ import "errors"
 
 // Bounds on what one process can make this package read, hold and compute. An
 // application in real life stays below a tenth of each. What is beyond one is
-// said once, without its text, and everything else goes on.
+// said once, without its text, and everything else continues.
 const (
 	// Bytes and numbers of files.
 	maxConfigFile = 1 << 20 // bytes of one config file, uncompressed

@@ -84,7 +84,7 @@ func (pl *place) names() []string {
 	return out
 }
 
-// joinDir joins without making "." vanish into an absolute path.
+// joinDir joins without turning "." into an absolute path.
 func joinDir(dir, name string) string {
 	if dir == "" {
 		return name

@@ -47,7 +47,7 @@ func environment(p *Process) *document {
 // from it are still in java.rt.vmArgs.
 //
 // A JVM keeps no more of it than PerfMaxStringConstLength bytes, 1024 by
-// default: the last option of so long a text may be cut.
+// default: the last option of a longer text may be cut.
 func systemProperties(p *Process, l *launch) *document {
 	d := newDocument(model.SourceProperty, "system properties", newQuota())
 	if !p.EnvKnown && p.VMArgs != "" {

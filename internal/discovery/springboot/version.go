@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// version is a version number, as far as its numbers go.
+// version is a version number, its leading numbers.
 type version [3]int
 
 // parseVersion reads the leading numbers of "3.5.16" or "2.1.0.RELEASE".

@@ -46,7 +46,7 @@ type zipEntry struct {
 	headers int64 // offset of the local header
 }
 
-// zipDir is an archive's central directory, as far as it was asked for.
+// zipDir is an archive's central directory, the entries that were asked for.
 type zipDir struct {
 	r       io.ReaderAt
 	entries map[string]zipEntry
@@ -274,7 +274,7 @@ func (z *zipDir) nested(name string, keep func([]byte) bool, left *archives) (*z
 	}
 	data, err := z.read(name, left.inflated)
 	if err != nil {
-		left.inflated = 0 // it was inflated as far as that
+		left.inflated = 0 // it was inflated up to that size
 		return nil, err
 	}
 	left.inflated -= int64(len(data))

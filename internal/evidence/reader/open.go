@@ -41,7 +41,7 @@ func (r *Reader) open(now time.Time) {
 	}
 }
 
-// openThread opens the acceptor, or the main thread, which tells whether the
+// openThread opens the acceptor, or the main thread, which reports whether the
 // process is stopped. It answers why the acceptor is missing.
 func (r *Reader) openThread() string {
 	tid, findErr := r.proc.FindAcceptor(r.of.PID, r.of.Port, r.of.Inode, r.of.Others)

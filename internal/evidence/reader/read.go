@@ -46,7 +46,7 @@ func activity(t *hostproc.Thread) evidence.Activity {
 	return evidence.Elsewhere
 }
 
-// unseenActivity is what the state tells where the call may not be read.
+// unseenActivity is what the state shows where the call may not be read.
 func unseenActivity(t *hostproc.Thread) evidence.Activity {
 	switch {
 	case t.Accepting:

@@ -152,7 +152,7 @@ func (b *bench) start(ctx context.Context) error {
 }
 
 // longRunning lets an agent work on the full table: scrapes, memory, and what
-// its scans take of a core. The one whose share is measured samples seldom.
+// its scans take of a core. The one whose share is measured samples rarely.
 func (b *bench) longRunning(ctx context.Context) error {
 	port := strconv.Itoa(watchedPort)
 	agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", port)

@@ -222,7 +222,7 @@ func startAgent(t *testing.T, args ...string) *Agent {
 	return agent
 }
 
-// scansEverySecond waits until the agent does: the first scan is the dearest, and
+// scansEverySecond waits until the agent does: the first scan is the most expensive, and
 // the longer it took the longer is the time to the next.
 func scansEverySecond(t *testing.T, agent *Agent) {
 	t.Helper()

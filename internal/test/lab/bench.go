@@ -214,7 +214,7 @@ func (b *bench) on(d *e2e.Document, port int) *e2e.Listener {
 	return l
 }
 
-// finds tells whether the verdict has a finding.
+// finds reports whether the verdict has a finding.
 func finds(l *e2e.Listener, code string) bool {
 	for _, f := range l.Verdict.Findings {
 		if f.Code == code {

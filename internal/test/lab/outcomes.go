@@ -8,7 +8,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
 )
 
-// outcomes are the clients of a port by what the agent says became of them.
+// outcomes are the clients of a port by the outcome that the agent reports.
 type outcomes map[string]int
 
 func (o outcomes) letIn() int { return o["connected"] + o["delayed"] }

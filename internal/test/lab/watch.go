@@ -24,7 +24,7 @@ type watch struct {
 
 // look is one answer of the agent.
 type look struct {
-	scanAge   float64 // seconds; the agent stretches the interval where scans are dear
+	scanAge   float64 // seconds; the agent stretches the interval where scans are expensive
 	listeners []e2e.Listener
 }
 

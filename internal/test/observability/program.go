@@ -50,7 +50,7 @@ func start(ctx context.Context, dir, url string, names, args []string, env ...st
 	return p, nil
 }
 
-// Installed tells whether one of the programs is there.
+// Installed reports whether one of the programs is there.
 func Installed(names ...string) bool {
 	_, err := installed(names...)
 	return err == nil

@@ -35,7 +35,7 @@ func parse() options {
 	return o
 }
 
-// wanted tells whether a scenario is to be run.
+// wanted reports whether a scenario is to be run.
 func (o options) wanted(name string) bool {
 	return o.Only == "" || slices.Contains(strings.Split(o.Only, ","), name)
 }

@@ -17,7 +17,7 @@ const (
 	memoryBudget  = 40 << 20
 )
 
-// troubleRows are what became of the servers in trouble, the worst of them.
+// troubleRows are what happened to the servers in trouble, the worst of them.
 func troubleRows(scenario, what string, patients []*patient, share float64) []row {
 	worst := *patients[0]
 	for _, p := range patients[1:] {

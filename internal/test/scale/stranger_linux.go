@@ -12,7 +12,7 @@ import (
 )
 
 // runShortLived is the life of H4's stranger: a listener of another program that
-// overflows and closes. It tells how long it lived.
+// overflows and closes. It says how long it lived.
 func runShortLived(args []string) (code int, ok bool) {
 	if len(args) == 0 || args[0] != "short-lived" {
 		return 0, false
