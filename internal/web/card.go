@@ -23,6 +23,10 @@ type card struct {
 	Stages    []stage
 	Room      string // heading of the clients' bar
 	Clients   []part
+	Attempts  string // heading of the outcomes' bar
+	Outcomes  []part
+	Waits     string // heading of the peers
+	Peers     []peer
 	Findings  []finding
 	Charts    *charts
 	Queue     string
@@ -76,6 +80,8 @@ func newCard(l *model.Listener) card {
 		c.QueueFill = percent(q.Ratio())
 	}
 	c.Room, c.Clients = clients(l)
+	c.Attempts, c.Outcomes = outcomes(l)
+	c.Waits, c.Peers = peers(l)
 	for _, f := range l.Verdict.Findings {
 		c.Findings = append(c.Findings, finding{Code: model.Printable(f.Code), Advice: model.Printable(f.Advice), Evidence: model.Printable(f.Evidence)})
 	}

@@ -1,0 +1,69 @@
+package web
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// overloaded lost clients, and its threads wait for a database.
+func overloaded() model.Listener {
+	l := listener(8080, model.StatusLosing)
+	c := &model.Clients{Observed: time.Minute, Waiting: 3, Losers: []model.ClientSource{{Addr: netip.MustParseAddr("192.0.2.77"), Clients: 9}}}
+	c.Outcomes[model.ClientConnected], c.Outcomes[model.ClientDelayed], c.Outcomes[model.ClientGaveUp] = 8293, 312, 1707
+	l.Losses = &model.Losses{Clients: c}
+	l.Process = &model.Process{PID: 42, Comm: "java", Downstream: &model.Downstream{Peers: []model.Peer{
+		{
+			Address: netip.MustParseAddrPort("10.0.3.7:5432"), Name: "orders-<db>", Connections: 10, InFlight: 10, Oldest: 4900 * time.Millisecond,
+			Pool: &model.Pool{Size: model.Setting[int]{Value: 10}},
+		},
+		{Address: netip.MustParseAddrPort("10.0.3.8:6379"), Connections: 2, Connecting: 2, OldestConnect: 3 * time.Second},
+		{Address: netip.MustParseAddrPort("10.0.3.9:443"), Connections: 7},
+	}}}
+	return l
+}
+
+// A reader of the page or of its report sees how many clients, and what their
+// requests wait for.
+func TestClientsAndPeersAreShown(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Report(&b, snapshotOf(overloaded()), "1.2.3"))
+	page := b.String()
+	for _, want := range []string{
+		"<h3>Attempts to connect in 60 s: 10,315</h3>", "8293 connected", "312 delayed", "1707 gave up", "3 still trying",
+		"<h3>Requests in flight, by peer</h3>", "10.0.3.7:5432 (orders-&lt;db&gt;)", "10 of 10 connections", "oldest 4.9 s", "pool of 10",
+		"10.0.3.8:6379", "0 of 2 connections", "oldest 3 s", "2 not connected yet",
+	} {
+		require.Contains(t, page, want)
+	}
+	require.NotContains(t, page, "stalled", "what did not happen")
+	require.NotContains(t, page, "10.0.3.9", "nothing is asked of it")
+	require.NotContains(t, page, "192.0.2.77", "a client's address is for the screen")
+}
+
+// Where handshakes are not followed and connections not read, nothing is said.
+func TestUnknownClientsAndPeersAreNotShown(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Report(&b, snapshotOf(listener(8080, model.StatusLosing)), "1.2.3"))
+	require.NotContains(t, b.String(), "Attempts to connect")
+	require.NotContains(t, b.String(), "Requests in flight")
+}
+
+// The connections of a whole user, and more than were counted, are said to be so.
+func TestPeersThatAreNotWhole(t *testing.T) {
+	l := overloaded()
+	l.Process.Downstream.ByUser, l.Process.Downstream.Partial = true, true
+	heading, _ := peers(&l)
+	require.Equal(t, "Requests in flight, by peer (of all processes of its user), at least", heading)
+	p := l.Process.Downstream.Peers[0]
+	for range 2 * maxPeers {
+		l.Process.Downstream.Peers = append(l.Process.Downstream.Peers, p)
+	}
+	_, shown := peers(&l)
+	require.Len(t, shown, maxPeers)
+}
