@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -217,6 +218,11 @@ func pty(t *testing.T) (master, slave *os.File) {
 // In a terminal that goes away the agent ends, as any program there does; not
 // when somebody sends it SIGHUP while the terminal is there, and not with nohup.
 func TestTerminalThatHangsUp(t *testing.T) {
+	// What is caught here is not ignored in what is started: these tests may run
+	// with nohup themselves.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	for name, nohup := range map[string]bool{"ends": false, "nohup": true} {
 		t.Run(name, func(t *testing.T) {
 			master, slave := pty(t)

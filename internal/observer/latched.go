@@ -28,7 +28,7 @@ func (e *edition) judged(l *model.Listener) (out evidence.Judgement, ok bool) {
 // weak names what is missing where a cause is not known or rests on weak evidence.
 func (e *edition) weak(l *model.Listener) {
 	j, ok := e.judged(l)
-	if !ok || j.Pending || !j.Weak && j.Strength != evidence.StrengthNone {
+	if !ok || !acceptorExpected(l) || j.Pending || !j.Weak && j.Strength != evidence.StrengthNone {
 		return
 	}
 	for _, m := range j.Missing {
@@ -38,4 +38,10 @@ func (e *edition) weak(l *model.Listener) {
 		}
 		e.miss.add(u)
 	}
+}
+
+// acceptorExpected tells whether the evidence of a JVM can be had: of a process
+// that is known to be another program it is not missing.
+func acceptorExpected(l *model.Listener) bool {
+	return l.Connector == nil || l.Connector.Server != "other"
 }
