@@ -10,7 +10,7 @@ import (
 // watchHangups hands out the SIGHUPs from now on. Nobody dies of one: to a
 // daemon it says that its configuration is to be read again. But a program that
 // was started in a terminal ends with it, as others do, or the agent that
-// somebody had a look with would hold its port for ever; nohup prevents that,
+// somebody only tried out would hold its port for ever; nohup prevents that,
 // as it does for others.
 func watchHangups(ctx context.Context) (within context.Context, hangups <-chan os.Signal, end func()) {
 	bound := !signal.Ignored(syscall.SIGHUP) && hasTerminal()

@@ -13,7 +13,7 @@ var errInterrupted = errors.New("interrupted")
 // somebody's file system or socket ends with this process.
 const grace = 500 * time.Millisecond
 
-// interruptible runs what looks at the machine until ctx is done, and does not
+// interruptible runs what reads the machine until ctx is done, and does not
 // wait for it much longer: left says that it still runs, and that what it uses
 // must stay open.
 func interruptible(ctx context.Context, look func(context.Context) error) (left bool, err error) {

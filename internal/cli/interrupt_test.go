@@ -36,7 +36,7 @@ func TestInterruptible(t *testing.T) {
 	})
 }
 
-// A signal in the midst of the first look is no failure that has to be explained.
+// A signal in the midst of the first snapshot is no failure that has to be explained.
 func TestSignalDuringTheFirstLook(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -62,7 +62,7 @@ reports every Tomcat on this machine.`,
 	return cmd
 }
 
-// longestInterval bounds a look: what takes longer is the agent's work.
+// longestInterval bounds a snapshot: what takes longer is the agent's work.
 const longestInterval = time.Hour
 
 func (o *snapshotOptions) validate() error {
@@ -103,7 +103,7 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// look is the whole of it: what it opened stays open where it was interrupted
+// look takes the whole snapshot: what it opened stays open where it was interrupted
 // and has not ended.
 func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*model.Snapshot, error) {
 	s, err := newSampler(opt)
@@ -126,7 +126,7 @@ func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*mode
 	return f.Snapshot(), nil
 }
 
-// observe follows the clients from the first look to the second.
+// observe follows the clients from the first snapshot to the second.
 func (o *snapshotOptions) observe(ctx context.Context, s *observer.Sampler, f *clients.Follower) error {
 	if o.interval == 0 {
 		return errors.Join(s.Observe(ctx, 0), f.Update())

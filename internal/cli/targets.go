@@ -18,7 +18,7 @@ import (
 // procMount is where the kernel shows the processes.
 const procMount = "/proc"
 
-// targets are the flags common to snapshot, watch and agent: what to look at, and
+// targets are the flags common to snapshot, watch and agent: the targets, and
 // limits that beat the discovered ones.
 type targets struct {
 	ports    ports

@@ -99,7 +99,7 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 		if left, err = interruptible(ctx, s.Run); ctx.Err() == nil {
 			return err
 		}
-		return nil // the end may come in the midst of the first look
+		return nil // the end may come in the midst of the first snapshot
 	})
 	g.Go(func() error {
 		defer close(looks)
@@ -115,7 +115,7 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 }
 
 // between is how often it is asked whether there is something new: the sampler
-// looks a hundred milliseconds after the last time at the earliest.
+// samples a hundred milliseconds after the last time at the earliest.
 const between = 25 * time.Millisecond
 
 // follow hands out each snapshot once, until ctx is done. A reader that is slow
@@ -143,7 +143,7 @@ func follow(ctx context.Context, latest func() *model.Snapshot, looks chan<- *mo
 	}
 }
 
-// show ends when there are no more looks, or the reader has seen enough.
+// show ends when there are no more snapshots, or the reader has seen enough.
 func (o *watchOptions) show(w io.Writer, looks <-chan *model.Snapshot) error {
 	screen, ok := terminal(w)
 	if ok && o.output == "text" && os.Getenv("TERM") != "dumb" {

@@ -107,7 +107,7 @@ func TestWatchWritesDocuments(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
-// It is no failure either when the first look is not done by then.
+// It is no failure either when the first snapshot is not done by then.
 func TestWatchEndsByItself(t *testing.T) {
 	ns, addr := fullListener(t)
 	for _, lasts := range []string{"1ns", "300ms"} {

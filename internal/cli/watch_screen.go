@@ -10,7 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
-// watchScreen is watch on a terminal: keys and looks in, frames out.
+// watchScreen is watch on a terminal: keys and snapshots in, frames out.
 type watchScreen struct {
 	frames *render.Frames
 	text   render.TextOptions
@@ -21,7 +21,7 @@ func newWatchScreen(interval time.Duration, text render.TextOptions) *watchScree
 	return &watchScreen{frames: render.NewFrames(interval), text: text}
 }
 
-// run draws until the reader quits or there are no more looks. The screen is
+// run draws until the reader quits or there are no more snapshots. The screen is
 // taken when there is something to show, so that what cannot be read at
 // all is reported below the prompt.
 func (m *watchScreen) run(w io.Writer, looks <-chan *model.Snapshot) error {
@@ -31,7 +31,7 @@ func (m *watchScreen) run(w io.Writer, looks <-chan *model.Snapshot) error {
 	}
 	m.frames.Look(first)
 	program := tea.NewProgram(m, tea.WithOutput(w), tea.WithoutSignalHandler())
-	go func() { // ends with the looks; a program that has ended takes no more
+	go func() { // ends with the snapshots; a program that has ended takes no more
 		for snap := range looks {
 			program.Send(snap)
 		}
@@ -46,7 +46,7 @@ func (m *watchScreen) run(w io.Writer, looks <-chan *model.Snapshot) error {
 // Init has nothing to begin with.
 func (m *watchScreen) Init() tea.Cmd { return nil }
 
-// Update takes a look, a key, or the terminal's size.
+// Update takes a snapshot, a key, or the terminal's size.
 func (m *watchScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case *model.Snapshot:

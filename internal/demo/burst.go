@@ -80,7 +80,7 @@ func roomFor(files int) error {
 	return nil
 }
 
-// Progress is a look at a burst while it runs.
+// Progress is the state of a burst while it runs.
 type Progress struct {
 	Started    int // clients that began to connect
 	Connecting int // of them, waiting for the handshake

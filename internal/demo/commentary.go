@@ -8,7 +8,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Commentary writes a line for every look, from the kernel's view on the left
+// Commentary writes a line for every snapshot, from the kernel's view on the left
 // to the clients' on the right, and remembers the worst moment.
 type Commentary struct {
 	Limits   ServerOptions

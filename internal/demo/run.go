@@ -14,7 +14,7 @@ type Options struct {
 	Burst  BurstOptions  // Address is the server's own
 	Delay  time.Duration // quiet time before the burst
 	For    time.Duration // the whole run; 0 ends it with the last client's outcome
-	Every  time.Duration // between two looks; 0 is one second
+	Every  time.Duration // between two snapshots; 0 is one second
 }
 
 // EventKind is what an Event reports.

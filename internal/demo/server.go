@@ -56,7 +56,7 @@ func (s *Server) Address() netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// Stats is a look at the server while it runs.
+// Stats is a reading of the server while it runs.
 func (s *Server) Stats() ServerStats {
 	return ServerStats{
 		Connections: int(s.connections.Load()),

@@ -30,7 +30,7 @@ type waits struct {
 // without is how many of the busy threads have no request in flight anywhere.
 func (w *waits) without() int { return max(0, w.busy-w.there-w.others) }
 
-// waitsFor looks behind used up threads. Long polls and subscriptions are in
+// waitsFor finds what used up threads wait for. Long polls and subscriptions are in
 // flight, too: what was so while nobody was served is left out. Where that was
 // never seen, a peer is only possibly the cause, unless the configuration names
 // its pool or the threads themselves are seen to wait there.

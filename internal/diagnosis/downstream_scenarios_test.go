@@ -99,7 +99,7 @@ func scenariosDownstream() []scenario {
 	}
 }
 
-// changed changes both looks.
+// changed changes both snapshots.
 func (s scenario) changed(change func(*model.Listener)) scenario {
 	s.now, s.before = s.now.do(change), s.before.do(change)
 	return s

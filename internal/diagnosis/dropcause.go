@@ -8,7 +8,7 @@ import (
 )
 
 // DropCause names the limit behind packets that a listener dropped between
-// two looks, one of model.DropCauses. before may be nil. It answers
+// two snapshots, one of model.DropCauses. before may be nil. It answers
 // CauseAcceptQueue where it is not known for certain that maxConnections is not
 // reached, and nothing else explains the full queue.
 //
@@ -22,7 +22,7 @@ func DropCause(before, now *model.Listener, elapsed time.Duration, ns losses.Nam
 }
 
 // queueCause names what keeps the accept queue from being emptied. A limit
-// counts when either look shows it: the drops lie between the two.
+// counts when either snapshot shows it: the drops lie between the two.
 func (p pair) queueCause() model.Cause {
 	if p.either(stopped) {
 		return model.CauseJVMPause
@@ -53,7 +53,7 @@ func (p pair) connectionsCause() model.Cause {
 	return model.CauseMaxConnections
 }
 
-// stalled reports whether the process could not run between the looks. It is
+// stalled reports whether the process could not run between the snapshots. It is
 // only evidence together with an accept queue that fills.
 func (p pair) stalled() model.Cause {
 	switch {
@@ -73,8 +73,8 @@ func (p pair) stoodStill() bool {
 	return pause >= p.t.PauseMin && pause.Seconds() >= p.t.PauseShare*p.between().Seconds()
 }
 
-// pause is the time of the safepoints that ended between the looks and of the
-// one that is under way. They may have begun before the first look: a long one
+// pause is the time of the safepoints that ended between the snapshots and of the
+// one that is under way. They may have begun before the first snapshot: a long one
 // outlasts several.
 func (p pair) pause() time.Duration {
 	pause, _ := p.total(safepointTime)

@@ -21,7 +21,7 @@ func TestDropCause(t *testing.T) {
 		want        model.Cause
 	}{
 		"connections taken": {taken().inService(100), taken().inService(100), full, maxConns},
-		// A burst from nothing: the limit was reached between the looks.
+		// A burst from nothing: the limit was reached between the snapshots.
 		"taken at the end only":                         {tomcat(200, 100, 100), taken().inService(100), full, maxConns},
 		"taken at the start only":                       {taken().inService(100), tomcat(200, 100, 100).inService(3), full, maxConns},
 		"two short of 100, within what a walk can miss": {taken().inService(98), taken().inService(98), full, maxConns},

@@ -18,7 +18,7 @@ const (
 
 // Headroom says how full each stage is whose limit is known, from the client
 // inwards, and when it will be full if it continues to fill as between the two
-// looks. before may be nil, and may lie further back than the last look: a
+// snapshots. before may be nil, and may lie further back than the last snapshot: a
 // trend through a longer time is steadier. A stage of which not all was counted
 // is left out.
 func Headroom(now, before *model.Listener, elapsed time.Duration, sysctl map[string]int, t Thresholds) []model.Limit {
@@ -40,7 +40,7 @@ func Headroom(now, before *model.Listener, elapsed time.Duration, sysctl map[str
 	return out
 }
 
-// sameServer reports whether a trend may be drawn through the two looks.
+// sameServer reports whether a trend may be drawn through the two snapshots.
 func sameServer(now, before *model.Listener) bool {
 	if before == nil || now.Inode != before.Inode {
 		return false
@@ -50,7 +50,7 @@ func sameServer(now, before *model.Listener) bool {
 }
 
 // rises distinguishes a number that fills up from one that comes and goes: of clients
-// that come by chance there are n give or take √n, and of two such looks the
+// that come by chance there are n give or take √n, and of two such snapshots the
 // later one is the higher in half of the cases.
 func (t Thresholds) rises(was, used int) bool {
 	return float64(used-was) >= t.Noise*math.Sqrt(float64(was+used))

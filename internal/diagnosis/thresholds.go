@@ -10,7 +10,7 @@ type Thresholds struct {
 	Horizon time.Duration
 	// Noise is how many standard deviations of what comes and goes by itself a
 	// number must have risen by to be forecast: at 4 a server that is busy and
-	// well is not foretold to fill up in a day of looks.
+	// well is not forecast to fill up in a day of snapshots.
 	Noise float64
 	// Passing is how long a connection may stand in the accept queue of a
 	// server that has room before it counts as waiting: an acceptor that wakes
@@ -39,7 +39,7 @@ type Thresholds struct {
 	// Tomcat frees and takes descriptors while accept() fails with EMFILE.
 	OpenFilesFull float64
 
-	// PauseShare is the part of the time between two looks that safepoints must
+	// PauseShare is the part of the time between two snapshots that safepoints must
 	// have taken to be the cause, PauseMin the least of it.
 	PauseShare float64
 	PauseMin   time.Duration

@@ -7,7 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// throttling is what a CPU limit did between two looks.
+// throttling is what a CPU limit did between two snapshots.
 type throttling struct {
 	throttled, periods uint64
 	// withheld is the part of the CPU time that the process wanted: the kernel

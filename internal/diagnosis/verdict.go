@@ -1,4 +1,4 @@
-// Package diagnosis turns looks and counters into a verdict: whose packets
+// Package diagnosis turns snapshots and counters into a verdict: whose packets
 // were dropped, which limit did it, what the clients saw and what to change.
 // It is pure: it reads no clock, no file and no socket, and imports nothing of
 // the project but the domain's values.
@@ -12,16 +12,16 @@ import (
 
 // Evidence is what a verdict on one listener is judged from.
 type Evidence struct {
-	// Now and Before are two looks at the listener; Before is nil with a single
+	// Now and Before are two snapshots of the listener; Before is nil with a single
 	// one. Now.Losses are those of Interval, nil when nothing was measured.
 	// Now.Limits are used when they are there, else computed by Headroom.
 	Now, Before *model.Listener
-	// First is set where Before is nil and another look will follow: what takes
-	// two looks is not said yet. (Else a single look is judged from one.)
+	// First is set where Before is nil and another snapshot will follow: what takes
+	// two snapshots is not said yet. (Else a single snapshot is judged from one.)
 	First    bool
-	Elapsed  time.Duration // between the two looks
+	Elapsed  time.Duration // between the two snapshots
 	Interval time.Duration // what Now.Losses and Delta span
-	// Delta is how far the namespace's counters moved in Interval, nil with one look.
+	// Delta is how far the namespace's counters moved in Interval, nil with one snapshot.
 	Delta  model.Counters
 	Sysctl map[string]int // of the listener's namespace, as in model.NetNS
 	// Closed is set when the listener went away within Interval, whether or not

@@ -23,7 +23,7 @@ func (j *judge) chain() []model.Cause {
 	return out
 }
 
-// lossCause is the cause of the packets dropped in the interval, from the looks
+// lossCause is the cause of the packets dropped in the interval, from the snapshots
 // around each drop: the one with most of them. Causes that only say "the queue
 // was full" stand back behind one that says why, if it has a fair share.
 func (j *judge) lossCause() model.Cause {
@@ -69,13 +69,13 @@ func (j *judge) cause(s model.Status) model.Cause {
 	return model.CauseNone
 }
 
-// losingCause is what dropped the packets. The looks around the drops say it,
+// losingCause is what dropped the packets. The snapshots around the drops say it,
 // unless all they say is that the queue was full and the present state of what
 // empties it says more: at the start of a burst the queue overflows for a moment
 // before the connections run out, and a pause of the JVM's is reported when it is
 // over. Busy threads alone keep nobody from accepting and drop no packet.
 //
-// Whether threads lacked a CPU, the looks around the drops have weighed; one
+// Whether threads lacked a CPU, the snapshots around the drops have weighed; one
 // look in which they do, as in any burst on a busy machine, does not outweigh
 // them. A quota that throttles is certain.
 func (j *judge) losingCause() model.Cause {

@@ -250,7 +250,7 @@ func scenariosStalls() []scenario {
 	}
 }
 
-// Limits that nobody knows, one look only, and load that is no problem.
+// Limits that nobody knows, one snapshot only, and load that is no problem.
 func scenariosUnknown() []scenario {
 	nginx := func(l *model.Listener) { l.Process.Comm, l.Connector = "nginx", &model.Connector{Server: "other"} }
 	https := func(l *model.Listener) { l.Connector.TLS = true }
@@ -407,7 +407,7 @@ func scenariosUnknown() []scenario {
 	}
 }
 
-// first: another look will follow.
+// first: another snapshot will follow.
 func first(e *Evidence) { e.First = true }
 
 func minute(e *Evidence) { e.Interval = time.Minute }

@@ -140,7 +140,7 @@ func (j *judge) queueNumbers() string {
 }
 
 // lossNumbers are the packets of one cause, where they are not all. shown is
-// false when the present look no longer shows what the looks around the drops
+// false when the present snapshot no longer shows what the snapshots around the drops
 // did; the numbers that follow are then those of now.
 func (j *judge) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
 	n, all := j.droppedFor(c), j.losses().DroppedPackets

@@ -83,7 +83,7 @@ func (j *judge) forecast(v model.Verdict, add adder) {
 	}
 }
 
-// peakFinding reports a queue that was nearly full between the looks.
+// peakFinding reports a queue that was nearly full between the snapshots.
 func (j *judge) peakFinding(add adder) {
 	q := j.Now.AcceptQueue
 	if q == nil || q.Peak == nil || q.Length >= *q.Peak || float64(*q.Peak) < j.t.High*float64(q.Capacity()) {

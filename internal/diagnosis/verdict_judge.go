@@ -32,21 +32,21 @@ func newJudge(e Evidence, t Thresholds) *judge {
 	return j
 }
 
-// lasting reports whether a stage is full for more than a moment: in both looks,
+// lasting reports whether a stage is full for more than a moment: in both snapshots,
 // or in this one when packets were dropped at the queue in front of it, which
-// is a second witness. (The look before may lie before the burst.)
+// is a second witness. (The snapshot before may lie before the burst.)
 func (j *judge) lasting(shows func(*model.Listener) bool) bool {
 	return shows(j.Now) && (j.overflowed() > 0 || j.both(shows))
 }
 
-// nearConnectionLimit guards the rule "either look shows the limit reached":
+// nearConnectionLimit guards the rule "either snapshot shows the limit reached":
 // the other one must at least be close, or the limit was only passed by.
 func (j *judge) nearConnectionLimit(l *model.Listener) bool {
 	n, ok := held(l)
 	if !ok || connectionLimit(l) != limitKnown {
 		return false
 	}
-	// Connections that clients reset are only counted from the second look on
+	// Connections that clients reset are only counted from the second snapshot on
 	// that finds the queue not empty: the one before holds them too.
 	if l.Connections.Reset == nil && j.Now.Connections.Reset != nil {
 		n += *j.Now.Connections.Reset

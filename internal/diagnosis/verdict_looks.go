@@ -6,7 +6,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// pair is two looks at one listener, or one (before is nil then).
+// pair is two snapshots of one listener, or one (before is nil then).
 type pair struct {
 	now, before *model.Listener
 	first       bool // before will be had, but is not yet
@@ -14,8 +14,8 @@ type pair struct {
 	t           Thresholds
 }
 
-// both reports whether every look shows it: a stage that is full in one look
-// only is no state yet. The only look there will be is judged from one.
+// both reports whether every snapshot shows it: a stage that is full in one snapshot
+// only is no state yet. The only snapshot there will be is judged from one.
 func (p pair) both(shows func(*model.Listener) bool) bool {
 	return shows(p.now) && !p.first && (p.before == nil || shows(p.before))
 }
@@ -24,12 +24,12 @@ func (p pair) either(shows func(*model.Listener) bool) bool {
 	return shows(p.now) || p.before != nil && shows(p.before)
 }
 
-// total is how much a running total of time grew between the looks.
+// total is how much a running total of time grew between the snapshots.
 func (p pair) total(of func(*model.Process) *time.Duration) (time.Duration, bool) {
 	return grown(p, of)
 }
 
-// grown is how much a running total of the process grew between the looks.
+// grown is how much a running total of the process grew between the snapshots.
 func grown[N uint64 | time.Duration](p pair, of func(*model.Process) *N) (N, bool) {
 	if p.now == nil || p.before == nil || p.now.Process == nil || p.before.Process == nil {
 		return 0, false
@@ -131,7 +131,7 @@ func (p pair) atConnectionLimit(l *model.Listener) bool {
 	return n >= most-slack
 }
 
-// mostlyIdle reports whether most accepted connections are idle in the looks
+// mostlyIdle reports whether most accepted connections are idle in the snapshots
 // that show the limit reached. Unclassified ones are never called idle.
 func (p pair) mostlyIdle() bool {
 	idle := func(l *model.Listener) bool {

@@ -135,7 +135,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 	}
 }
 
-// A mixed load well below the limits is ok in every look.
+// A mixed load well below the limits is ok in every snapshot.
 func TestJudgeNoFalseAlarm(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	shape := func() look {

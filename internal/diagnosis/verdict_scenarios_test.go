@@ -8,11 +8,11 @@ import (
 )
 
 // scenario is a published experiment, or a thing that people confuse, as two
-// looks at it, and what must be said about it.
+// snapshots of it, and what must be said about it.
 type scenario struct {
 	name   string
 	now    look
-	before look // zero: a single look
+	before look // zero: a single snapshot
 	change func(*Evidence)
 
 	status model.Status

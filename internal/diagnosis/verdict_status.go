@@ -28,7 +28,7 @@ func (j *judge) saturated() bool {
 		j.both(stopped) && j.both(queueWaits)
 }
 
-// seenOnce: a stage is full in this look. That is no state yet, but not nothing
+// seenOnce: a stage is full in this snapshot. That is no state yet, but not nothing
 // either.
 func (j *judge) seenOnce() bool {
 	e := j.Evidence
@@ -36,7 +36,7 @@ func (j *judge) seenOnce() bool {
 	return newJudge(e, j.t).saturated()
 }
 
-// high names the stage that is at 80 % or more in two looks. Connections only
+// high names the stage that is at 80 % or more in two snapshots. Connections only
 // count when clients wait or the forecast fills them, threads when clients wait:
 // they come and go too fast to be foretold.
 func (j *judge) high() model.Cause {
@@ -66,8 +66,8 @@ func (j *judge) threadsWanted(l *model.Listener) bool {
 	return waiting > 0 && float64(busy+waiting) >= j.t.ThreadsBusy*float64(most)
 }
 
-// stageHigh reports whether a stage is at 80 % or more in both looks. The limits
-// of the look before are computed anew: its sysctls are those of now.
+// stageHigh reports whether a stage is at 80 % or more in both snapshots. The limits
+// of the snapshot before are computed anew: its sysctls are those of now.
 func (j *judge) stageHigh(name string) bool {
 	l, ok := limitNamed(j.limits, name)
 	if !ok || l.Ratio < j.t.High {

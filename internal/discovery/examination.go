@@ -31,8 +31,8 @@ type Examination struct {
 	numbers []uint16 // in the command line: ports among them
 }
 
-// fileStamp is a path that was looked at. Content is the same as long as the
-// file's content is, "" where there was nothing to look at.
+// fileStamp is a path that was read. Content is the same as long as the
+// file's content is, "" where there was nothing to read.
 type fileStamp struct {
 	Name    string
 	Content string

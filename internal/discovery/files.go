@@ -15,7 +15,7 @@ import (
 const maxListed = 10_000
 
 // files are a process's files as it sees them itself, whatever mount namespace
-// it lives in. What was looked at is remembered with its stamp, so that another
+// it lives in. What was read is remembered with its stamp, so that another
 // examination can be compared with this one.
 type files struct {
 	root folder

@@ -18,7 +18,7 @@ type stamp struct {
 	dev, ino uint64
 	size     int64
 	mtime    unix.Timespec
-	failed   string // why there is nothing to look at
+	failed   string // why there is nothing to read
 	denied   bool   // because we may not
 	folder   bool
 }

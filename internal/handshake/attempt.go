@@ -3,7 +3,7 @@ package handshake
 import "time"
 
 // attempt is a client that tries to connect: 64 bytes, and no pointers, so that
-// 100,000 of them are 6.1 MiB that the garbage collector does not look into.
+// 100,000 of them are 6.1 MiB that the garbage collector does not scan.
 type attempt struct {
 	client     addr
 	clientPort uint16
@@ -35,7 +35,7 @@ const (
 	wasReset                    // the server reset the connection before it sent anything
 	gone                        // the client's host knew nothing of a connection
 	left                        // the client reset the connection
-	overheard                   // the client's segments were looked at when the latest SYN-ACK left
+	overheard                   // the client's segments were read when the latest SYN-ACK left
 	answered                    // the client acknowledged the SYN-ACK
 	served                      // the client acknowledged bytes of the server
 )

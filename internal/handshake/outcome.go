@@ -24,7 +24,7 @@ const (
 	Reset
 	// HalfOpen: it was sent a SYN-ACK and nothing shows that it answered: a
 	// spoofed address, a scan, a client that disappeared; or one that was sent a SYN
-	// cookie just before its other segments were looked at.
+	// cookie just before its other segments were read.
 	HalfOpen
 	NumOutcomes
 )

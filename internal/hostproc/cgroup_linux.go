@@ -36,7 +36,7 @@ func (fs FS) Cgroup(pid int) (Cgroup, error) {
 	return look.read(), nil
 }
 
-// cgroupLook is one look at one process's groups.
+// cgroupLook is one reading of one process's groups.
 type cgroupLook struct {
 	fs     FS
 	proc   procfs.Proc

@@ -93,7 +93,7 @@ func (f *JVMFile) Close() error { return f.file.Close() }
 // OpenJVM finds the performance data of a JVM, in its own mount namespace and
 // by the pid it sees itself. Its name alone is no proof: containers that share
 // a /tmp all have a pid 1, and files of dead JVMs stay behind. So it is a file
-// that the process has mapped, and no other is looked at: anybody may fill /tmp.
+// that the process has mapped, and no other is read: anybody may fill /tmp.
 func (fs FS) OpenJVM(pid int) (*JVMFile, error) {
 	p, err := fs.Process(pid)
 	if err != nil {

@@ -52,7 +52,7 @@ func (c *RunDelayCounter) Read() (time.Duration, error) {
 	return c.total, nil
 }
 
-// setAside looks at the names when threads came or went.
+// setAside reads the names when threads came or went.
 func (c *RunDelayCounter) setAside() error {
 	same := len(c.names) == len(c.next)
 	for tid := range c.next {

@@ -21,7 +21,7 @@ type found struct {
 
 func (n found) is(kind uint32) bool { return n.mode&unix.S_IFMT == kind }
 
-// walk resolves one path a component at a time. A component is looked at only
+// walk resolves one path a component at a time. A component is read only
 // after its mount was admitted, symlinks are read and followed here, and ".."
 // goes back to the folder that was passed: there is no way out of the root, and
 // no magic link, whatever is renamed or mounted meanwhile. It needs no openat2

@@ -30,7 +30,7 @@ func newPoint(at time.Time, l *model.Listener, dropped, before uint64) Point {
 	return p
 }
 
-// merge joins two looks within one second.
+// merge joins two snapshots within one second.
 func (p Point) merge(later Point) Point {
 	later.Drops += p.Drops
 	later.Peak = max(later.Peak, p.Peak)

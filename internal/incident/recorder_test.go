@@ -39,7 +39,7 @@ func TestHundredIncidentsKilledAtAnyMoment(t *testing.T) {
 			}
 		}
 		if len(d.frames) == 0 {
-			continue // trouble that one look shows only
+			continue // trouble that one snapshot shows only
 		}
 		summary := d.shelf.list()[0]
 		worst[summary.Status]++

@@ -38,7 +38,7 @@ func newWriter(o Options) *writer {
 	return &writer{options: o, going: make(map[*open]*recording)}
 }
 
-// run writes until there are no more jobs. Without any it looks every minute
+// run writes until there are no more jobs. Without any it checks every minute
 // whether something is too old.
 func (w *writer) run(jobs <-chan job) {
 	w.prepare()

@@ -5,9 +5,9 @@ import "time"
 // Basis is what a verdict was judged from besides the listener itself: from both
 // it can be judged again. It must not be changed.
 type Basis struct {
-	Before   *Listener     // nil with a single look; it has no basis of its own
-	First    bool          // another look follows the only one
-	Elapsed  time.Duration // between the two looks
+	Before   *Listener     // nil with a single snapshot; it has no basis of its own
+	First    bool          // another snapshot follows the only one
+	Elapsed  time.Duration // between the two snapshots
 	Interval time.Duration // what the losses and Delta span
 	Delta    Counters
 	Sysctl   map[string]int

@@ -47,7 +47,7 @@ type Listener struct {
 	Connections *Connections
 
 	Limits  []Limit // how full each stage is, from the client inwards
-	Losses  *Losses // in the interval; nil when there was only one look
+	Losses  *Losses // in the interval; nil when there was only one snapshot
 	Totals  Totals  `json:"-"` // since the agent started
 	Verdict Verdict
 	Basis   *Basis // of the verdict; nil where nobody keeps it
@@ -72,11 +72,11 @@ type AcceptQueue struct {
 	Length int // connections waiting to be accepted (sk_ack_backlog; Recv-Q in ss -lt)
 	Limit  int // the backlog in force: min(acceptCount, somaxconn at listen()) (sk_max_ack_backlog; Send-Q in ss -lt)
 
-	// Peak is the highest sampled Length in the interval, nil with a single look.
+	// Peak is the highest sampled Length in the interval, nil with a single snapshot.
 	Peak *int
 	// PeakAge is how long ago the peak was seen, in the agent's 60 s window.
 	PeakAge time.Duration
-	// Recent is the highest Length since the look before this one.
+	// Recent is the highest Length since the snapshot before this one.
 	Recent int
 	// OldestWait is the age in the queue of the connection that has waited
 	// longest (tcp_info.tcpi_last_data_sent of a queued socket), nil when

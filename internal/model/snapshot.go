@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Snapshot is one look at everything. It is immutable once published.
+// Snapshot is one reading of everything. It is immutable once published.
 type Snapshot struct {
 	Time     time.Time
-	Interval time.Duration // what the losses and peaks span; 0 for a single look
+	Interval time.Duration // what the losses and peaks span; 0 for a single snapshot
 	ScanAge  *time.Duration
 	Host     string
 	Kernel   string
@@ -103,7 +103,7 @@ func (c Counters) Sub(base Counters) Counters {
 type NetNS struct {
 	ID       uint64
 	Counters Counters
-	Delta    Counters // over Interval, nil for a single look
+	Delta    Counters // over Interval, nil for a single snapshot
 	// Sysctl holds somaxconn, tcp_max_syn_backlog, tcp_syncookies,
 	// tcp_abort_on_overflow, ip_local_port_range_{min,max} where readable.
 	Sysctl map[string]int

@@ -20,7 +20,7 @@ type Namespace struct {
 
 	// Own: it is the agent's own.
 	Own bool
-	// General: what names no process looks for its listeners here.
+	// General: selectors without a process find their listeners here.
 	General bool
 	// Discovered: it came with its processes and goes with them.
 	Discovered bool

@@ -39,7 +39,7 @@ type holder struct {
 }
 
 // descriptors are the outgoing connections' inodes that a process has descriptors of, as
-// far as they were looked for.
+// far as they were searched for.
 type descriptors struct {
 	at           time.Time
 	cost         time.Duration

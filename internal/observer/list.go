@@ -85,7 +85,7 @@ func candidates(listed []namespace.Listed) []*target.Candidate {
 }
 
 // restPer is how long a process's limits rest for each process that has some: to
-// look whether they still hold takes a tenth of a millisecond.
+// check whether they still hold takes a tenth of a millisecond.
 const restPer = 100 * time.Millisecond
 
 // byProcess are all listeners of the processes that have one which may be wanted:

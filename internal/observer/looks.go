@@ -12,18 +12,18 @@ type look struct {
 	*model.Listener
 }
 
-// looks are the past of a listener that judging needs: the previous look, one
+// looks are the earlier scans of a listener that judging needs: the previous one, one
 // about a scan interval old, and one far enough back for a trend.
 type looks struct {
 	last, before look
 	anchors      [2]look
 }
 
-// anchorAge is how far apart the looks are that a trend is drawn through.
+// anchorAge is how far apart the scans are that a trend is drawn through.
 const anchorAge = 15 * time.Second
 
-// push adds a look. Scans that were brought forward because packets dropped
-// replace last but not before, so that two looks stay apart by about apart.
+// push adds a scan. Scans that were brought forward because packets dropped
+// replace last but not before, so that two scans stay apart by about apart.
 func (l *looks) push(now look, apart time.Duration) {
 	if l.before.Listener == nil || now.at.Sub(l.last.at) >= apart/2 || l.last.at.Sub(l.before.at) >= apart {
 		l.before = l.last
@@ -34,7 +34,7 @@ func (l *looks) push(now look, apart time.Duration) {
 	}
 }
 
-// past is the look to compare with: the last one, unless that one was brought
+// past is the scan to compare with: the last one, unless that one was brought
 // forward and is too close.
 func (l *looks) past(now time.Time, apart time.Duration) look {
 	if l.before.Listener != nil && now.Sub(l.last.at) < apart/2 {
@@ -43,7 +43,7 @@ func (l *looks) past(now time.Time, apart time.Duration) look {
 	return l.last
 }
 
-// trend is the oldest look that is kept, for the forecast.
+// trend is the oldest scan that is kept, for the forecast.
 func (l *looks) trend() look {
 	if l.anchors[0].Listener != nil {
 		return l.anchors[0]

@@ -46,7 +46,7 @@ func (ts *tables) busiestOf(netns uint64, key hostproc.ProcessKey) *model.Destin
 	return new(d)
 }
 
-// outgoing is what one walk looks for besides the watched ports, and finds.
+// outgoing is what one walk searches for in addition to the watched ports, and finds.
 type outgoing struct {
 	many  bool     // there may be enough of them to matter
 	ports []uint16 // none: it is not time

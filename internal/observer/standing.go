@@ -89,7 +89,7 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	}
 	e.First = e.Before == nil && j.first
 	if j.now.Sub(trend.at) < steady {
-		trend.Listener = nil // a trend through two close looks is noise
+		trend.Listener = nil // a trend through two close snapshots is noise
 	}
 	l.Connector = diagnosis.Infer(e.Before, l)
 	if j.latched {
@@ -98,7 +98,7 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	e.Before = diagnosis.Inferred(e.Before, l.Connector)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
-	if e.Before != nil { // what one look says must not hold back what two say
+	if e.Before != nil { // what one snapshot says must not hold back what two say
 		l.Basis.Shown = new(s.hysteresis.Shown())
 		l.Verdict = s.hysteresis.Apply(j.now, l.Verdict)
 	}

@@ -16,7 +16,7 @@ type holdings struct {
 }
 
 // Held says which of the listening sockets a process holds, though others may
-// hold them too. A socket that is not known to be its takes a look at all its
+// hold them too. A socket that is not known to be its takes a search of all its
 // descriptors, the next one after a while only. The error wraps
 // hostproc.ErrGone or fs.ErrPermission.
 func (f *Finder) Held(pid int, inodes []uint32) (map[uint32]Process, error) {

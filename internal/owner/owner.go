@@ -10,7 +10,7 @@ import (
 const (
 	// retryAfter is how long a socket without an owner, or with one that only
 	// thread names gave, is left alone. Processes that start meanwhile are
-	// looked at: a listener changes hands only by fork or SCM_RIGHTS.
+	// searched: a listener changes hands only by fork or SCM_RIGHTS.
 	retryAfter = 30 * time.Second
 	// restRatio makes that longer where a search takes long (a second for
 	// 300,000 descriptors): it may take 1 % of a core.

@@ -11,7 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// lowDescriptors are looked at in every likely process before the rest of any:
+// lowDescriptors are read in every likely process before the rest of any:
 // a server opens its listeners when it starts, before it has connections.
 const lowDescriptors = 256
 
@@ -58,7 +58,7 @@ func (r *round) searchIn(sockets map[uint32]Socket, pids []int) {
 	}
 }
 
-// searchRank looks at equally likely processes: at the low descriptors of each,
+// searchRank searches equally likely processes: at the low descriptors of each,
 // then at the others.
 func (r *round) searchRank(sockets map[uint32]Socket, candidates []*candidate, left int) (int, []*candidate) {
 	type rest struct {
@@ -91,7 +91,7 @@ func (r *round) searchRank(sockets map[uint32]Socket, candidates []*candidate, l
 	return left, denied
 }
 
-// descriptors looks at up to limit descriptors, beginning with from; next is
+// descriptors reads up to limit descriptors, beginning with from; next is
 // where to continue, 0 at the end.
 func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit int, left *int) (next int, err error) {
 	next, err = r.f.proc.SocketFiles(c.pid, from, limit, func(fd int, inode uint32) bool {

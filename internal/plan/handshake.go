@@ -37,7 +37,7 @@ func (s *planSim) syn(i int32) {
 }
 
 // admits says whether a SYN is answered, and whether with a cookie. The SYN
-// queue is looked at first.
+// queue is checked first.
 func (s *planSim) admits() (cookie, ok bool) {
 	full := s.syns.full(s.backlog)
 	switch {

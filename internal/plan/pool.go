@@ -56,7 +56,7 @@ func (in *Input) late(atServer time.Duration) bool {
 
 // peak is the least room that turns nobody away: for those inside when a
 // connection is completed, and one more than are inside when a SYN comes,
-// because that is when the accept queue is looked at first.
+// because that is when the accept queue is checked first.
 func (p *freePool) peak(threads int) int {
 	p.serves(threads)
 	most, gone := 0, 0

@@ -1,6 +1,6 @@
 // Package promexport exports a snapshot as Prometheus metrics. A scrape is
 // answered from memory: nothing here waits for the kernel, takes a lock or
-// looks at a clock.
+// reads a clock.
 //
 // Absent is not zero: what this kernel, this user or this configuration cannot
 // show has no series. Closed label sets (phase, cause, packet, status) exist

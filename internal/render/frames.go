@@ -9,7 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// Frames are the screens of watch: what every look shows, what was before, and
+// Frames are the screens of watch: what every snapshot shows, what was before, and
 // where the reader has turned to. Not safe for concurrent use.
 type Frames struct {
 	options TextOptions

@@ -33,7 +33,7 @@ func newHistory(interval time.Duration) *history {
 	return &history{pace: pace{interval: interval}, tracks: map[place]*track{}}
 }
 
-// look adds what one look saw. Several looks within an interval are one moment.
+// look adds what one snapshot saw. Several snapshots within an interval are one moment.
 func (h *history) look(snap *model.Snapshot) {
 	steps := h.pace.steps(snap.Time)
 	h.begin(steps, snap.Time)
@@ -102,7 +102,7 @@ func (h *history) of(p place, columns int, figure func(*moment) int) []int {
 	return values
 }
 
-// clone is the history as it stands, which later looks do not change.
+// clone is the history as it stands, which later snapshots do not change.
 func (h *history) clone() *history {
 	out := *h
 	out.began = slices.Clone(h.began)

@@ -11,7 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// lookAt is a look, so long after the first, at a listener whose queue had peaked
+// lookAt is a snapshot, this long after the first, of a listener whose queue had peaked
 // at peak and which had dropped so many packets by then.
 func lookAt(after time.Duration, peak int, dropped uint64) *model.Snapshot {
 	return &model.Snapshot{
@@ -87,7 +87,7 @@ func TestHistoryOfStretchedLooks(t *testing.T) {
 	require.Equal(t, []int{0, 0, 10, unknown, 10}, h.of(p, 5, func(m *moment) int { return m.dropped }))
 }
 
-// What a listener lost at its end, after the latest look at it, is its own.
+// What a listener lost at its end, after the latest snapshot of it, is its own.
 func TestHistoryOfOneThatIsGone(t *testing.T) {
 	h := newHistory(time.Second)
 	up := lookAt(0, 5, 2)

@@ -143,7 +143,7 @@ func TestLinesWithinASecond(t *testing.T) {
 	require.Equal(t, []string{"03:00:12.340"}, column(t, 200*time.Millisecond, 0, none))
 }
 
-// column is the so manieth word of each row that the look is written in.
+// column is the n-th word of each row that the snapshot is written in.
 func column(t *testing.T, interval time.Duration, i int, look *model.Snapshot) (words []string) {
 	t.Helper()
 	var b bytes.Buffer

@@ -6,7 +6,7 @@ import "github.com/tcpdiag/tcpdiag/internal/model"
 // count and by its namespace's of those that no socket accounts for.
 type tally struct{ own, unattributed uint64 }
 
-// since is how many have come since the look before. A counter that begins anew
+// since is how many have come since the snapshot before. A counter that begins anew
 // has dropped nothing. What no socket accounts for counts as long as the losses
 // say that it can only be this listener's.
 func (t *tally) since(snap *model.Snapshot, id model.ListenerID, totals *model.Totals, lost *model.Losses) uint64 {
@@ -29,7 +29,7 @@ func droppedSince(t *model.Totals) uint64 {
 }
 
 // unattributed is a namespace's running total since tcpdiag started; 0 when it
-// could not be looked at.
+// could not be read.
 func unattributed(snap *model.Snapshot, netns uint64) uint64 {
 	for i := range snap.NetNS {
 		if snap.NetNS[i].ID == netns {

@@ -10,7 +10,7 @@ import (
 // track is the past of one place.
 type track struct {
 	moments []moment     // the oldest first
-	totals  model.Totals // at the latest look
+	totals  model.Totals // at the latest snapshot
 	tally   tally
 	dropped uint64 // packets since the start
 	worst   model.Listener
@@ -38,7 +38,7 @@ func (t *track) look(snap *model.Snapshot, l *model.Listener, interval, spans in
 	}
 }
 
-// end takes what was lost between the latest look at a listener and its end.
+// end takes what was lost between the latest snapshot of a listener and its end.
 func (t *track) end(snap *model.Snapshot, g *model.RetainedTotals, interval int) {
 	dropped := t.tally.since(snap, g.ID, &g.Totals, nil)
 	t.totals = g.Totals
@@ -64,7 +64,7 @@ func (t *track) add(m moment, dropped uint64) {
 	}
 }
 
-// worseThan compares how two looks at a listener stand.
+// worseThan compares the states of a listener in two snapshots.
 func worseThan(a, b *model.Listener) bool {
 	if a.Verdict.Status != b.Verdict.Status {
 		return a.Verdict.Status > b.Verdict.Status

@@ -100,7 +100,7 @@ func (a *connectionAsks) fail(i int, errno syscall.Errno) {
 func appendConnection(b []byte, id *ConnectionID, ext uint8) []byte {
 	b = appendHeader(b, sockDiagByFamily, flagRequest)
 	b = append(b, id.Family, protoTCP, ext, 0)
-	b = binary.NativeEndian.AppendUint32(b, 0) // idiag_states is not looked at
+	b = binary.NativeEndian.AppendUint32(b, 0) // idiag_states is not read
 	b = binary.BigEndian.AppendUint16(b, id.Local.Port())
 	b = binary.BigEndian.AppendUint16(b, id.Remote.Port())
 	b = appendAddr(b, id.Local.Addr())

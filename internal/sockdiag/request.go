@@ -49,7 +49,7 @@ func peerOf(id ListenerID) []byte {
 // NLM_F_DUMP. sport 0 selects all ports.
 func appendDump(b []byte, states uint32, ext uint8, sport uint16) []byte {
 	b = appendHeader(b, tcpDiagGetSock, flagRequest|flagDump)
-	b = append(b, 0, 0, 0, ext) // family (not looked at), src_len, dst_len
+	b = append(b, 0, 0, 0, ext) // family (not read), src_len, dst_len
 	b = binary.BigEndian.AppendUint16(b, sport)
 	b = append(b, make([]byte, 2+16+16+4)...) // dport, src, dst, if
 	b = appendNoCookie(b)

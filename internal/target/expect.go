@@ -40,7 +40,7 @@ func (r *Rules) mayExpect(sel Selector, ns Namespace) bool {
 }
 
 // nowhere says which ports are looked for in all namespaces and none has served
-// on. A one-shot look asks for just that port: it is down, as one of the first
+// on. A one-shot snapshot asks for just that port: it is down, as one of the first
 // namespace, if all could be read. For an agent it is not, as a node may have no
 // pod that serves on it.
 func (r *Rules) nowhere(all []*Candidate) (out []model.Target, notes []string) {

@@ -102,19 +102,19 @@ func (s *Selection) Ports(port uint16) bool {
 	return slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return sel.Port == port })
 }
 
-// Scope is where the selectors look: the namespaces that are open.
+// Scope is where the selectors apply: the namespaces that are open.
 type Scope struct {
 	Namespaces    []Namespace
 	Home          map[int]uint64 // namespaces of the processes that are named
 	AllNamespaces bool           // every one that has a process
 	Hidden        int            // of these, those that may not be entered
-	OneShot       bool           // no further look follows
+	OneShot       bool           // no further snapshot follows
 }
 
 // Namespace is one of them.
 type Namespace struct {
 	ID      uint64
-	General bool            // what names no process looks here
+	General bool            // selectors without a process apply here
 	Silent  bool            // it did not answer: its listeners are those of the latest answer
 	Watches bool            // something in it is watched
 	Served  map[uint16]bool // expected ports that have had a listener

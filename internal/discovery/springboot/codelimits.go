@@ -17,7 +17,7 @@ type CodeLimits struct {
 	Any string
 }
 
-// read looks at one class file's constant pool, which has the names of the
+// read scans one class file's constant pool, which has the names of the
 // methods that the class calls. Calls on an additional connector, which the
 // class makes itself, say nothing of the application's own.
 func (l *CodeLimits) read(class string, data []byte) {

@@ -41,7 +41,7 @@ func hints() []hint {
 	}
 }
 
-// customisers looks through the application's own classes (not its libraries)
+// customisers searches the application's own classes (not its libraries)
 // for code that may set what the configuration does not say.
 func customisers(p *Process, c *classPath) ([]model.Unavailable, CodeLimits) {
 	s := &classSearch{p: p, budget: maxClasses}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// commands compares the one-shot look with ss, whole processes both, output
+// commands compares the one-shot snapshot with ss, whole processes both, output
 // thrown away.
 func (b *bench) commands(ctx context.Context) error {
 	program := func(name string, args ...string) timed {

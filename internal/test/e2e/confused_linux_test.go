@@ -79,7 +79,7 @@ func TestResetConnectionsHoldTheirSlots(t *testing.T) {
 	served := request(t, to, 20)
 	within(t, 10*time.Second, "20 served", func() bool { return truth(t, server).Busy == 20 })
 	reset(t, served[:12]...)
-	// Six fill the queue and nothing is dropped: a snapshot's first look, which
+	// Six fill the queue and nothing is dropped: a snapshot's first reading, which
 	// does not count the reset ones yet, must not be what it says in the end.
 	nettest.Queue(t, to, 6)
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)

@@ -132,7 +132,7 @@ func TestBurstWithinTheInterval(t *testing.T) {
 	warm(t, server)
 	before := counters(t)
 	result := snapshotLater(t, nil, append(on(server), "--interval", "2s")...)
-	time.Sleep(time.Second) // its first look is over
+	time.Sleep(time.Second) // its first snapshot is over
 	burst := fill(t, demo.BurstOptions{
 		Address: server.Address(), Clients: 40, Path: hello(4 * time.Second),
 		ConnectTimeout: 500 * time.Millisecond, RequestTimeout: 30 * time.Second,

@@ -83,7 +83,7 @@ func (p *pod) container() viewer {
 	return viewer{name: "without the pid namespace", uid: appID, gid: appID, net: p.net, alone: true}
 }
 
-// numbers are what must not depend on where one looks from.
+// numbers are what must not depend on where they are read from.
 type numbers struct {
 	Listener
 	Counters, Delta map[string]int
@@ -129,7 +129,7 @@ func (p *pod) numbers(t *testing.T, d *Document, pid int) numbers {
 	return n
 }
 
-// requireTruth holds the look from the host to what is known.
+// requireTruth holds the snapshot from the host to what is known.
 func (p *pod) requireTruth(t *testing.T, d *Document) numbers {
 	t.Helper()
 	n := p.numbers(t, d, p.pid)

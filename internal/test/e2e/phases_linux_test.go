@@ -86,7 +86,7 @@ func shapes() []shape {
 }
 
 // Connections by phase agree with Tomcat's own counts within 2 % whenever it
-// is steady. That it stood still between two looks of Actuator is no proof
+// is steady. That it stood still between two readings of Actuator is no proof
 // that it did so in between: of nine looks two may fall into a movement.
 func TestPhasesAgreeWithTomcat(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: poolSize, MaxConnections: slots}, func(o *TomcatOptions) {
@@ -113,14 +113,14 @@ func TestPhasesAgreeWithTomcat(t *testing.T) {
 	}
 }
 
-// look is one look of tcpdiag between two of Actuator.
+// look is one snapshot of tcpdiag between two readings of Actuator.
 type look struct {
 	before, after Truth
 	connections   Connections
 	wrong         int // connections that are not where Tomcat says, by the worst of the counts
 }
 
-// compare takes one look while Tomcat's figures stand still, to one.
+// compare takes one snapshot while Tomcat's figures stand still, to one.
 func compare(t *testing.T, server *Tomcat, s shape) look {
 	t.Helper()
 	for range 50 {

@@ -53,7 +53,7 @@ func sights() []sight {
 }
 
 // seeQueue is what everybody must see: the queue and its limit, the packets
-// dropped within the look, the connections by phase.
+// dropped within the snapshot, the connections by phase.
 func seeQueue(t *testing.T, s *scene, v viewer, d glance) string {
 	t.Helper()
 	l := listener(t, d.Document, s.Port)
@@ -194,7 +194,7 @@ func (s *scene) marks(t *testing.T, v viewer, d glance) []string {
 	return marks
 }
 
-// fromElsewhere is the last column: a look from another network namespace
+// fromElsewhere is the last column: a snapshot from another network namespace
 // sees the same, or is told what it takes.
 func (s *scene) fromElsewhere(t *testing.T, v viewer, d glance, here []string, out []byte, errs string, code int) string {
 	t.Helper()

@@ -86,7 +86,7 @@ func TestA9TheKernelsOwnOne(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 1, MaxConnections: 1, AcceptCount: 1})
 	warm(t, server)
 	result := snapshotLater(t, nil, append(on(server), "--interval", "2s")...)
-	time.Sleep(time.Second) // its first look is over
+	time.Sleep(time.Second) // its first snapshot is over
 	before := counters(t)
 	ten := fill(t, tenClients(server, 400*time.Millisecond), 1, 2)
 	require.Equal(t, 7, ten.lost.outcomes(t, 10*time.Second).Of(demo.ConnectTimeout))

@@ -160,7 +160,7 @@ func TestSidecarWithoutSharedProcesses(t *testing.T) {
 	}
 }
 
-// requireSameFunnel holds that two looks found the stages equally full, and
+// requireSameFunnel holds that two snapshots found the stages equally full, and
 // the same limit to blame.
 func requireSameFunnel(t *testing.T, want, got *Listener) {
 	t.Helper()

@@ -52,7 +52,7 @@ func everything(b *bench) {
 	b.calm(w)
 }
 
-// calm checks every look that the agent had.
+// calm checks every snapshot that the agent had.
 func (b *bench) calm(w *watch) {
 	looks := w.on(port)
 	busiest := slices.MaxFunc(looks, func(a, b e2e.Listener) int { return a.Connections.InService - b.Connections.InService })

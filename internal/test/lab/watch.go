@@ -96,7 +96,7 @@ func (w *watch) on(port int) []e2e.Listener {
 	return out
 }
 
-// height is how bad a look is: its status, then how many clients are inside,
+// height is how bad a snapshot is: its status, then how many clients are inside,
 // then the packets lost.
 func height(l e2e.Listener) [4]int {
 	h := [4]int{slices.Index([]string{"ok", "warning", "saturated", "losing", "down"}, l.Verdict.Status)}
@@ -148,7 +148,7 @@ func (w *watch) settled(port int) *e2e.Listener {
 
 func above(a, b [4]int) bool { return slices.Compare(a[:], b[:]) > 0 }
 
-// until waits for a look at the first port that is as wanted and returns it.
+// until waits for a snapshot of the first port that is as wanted and returns it.
 func (w *watch) until(limit time.Duration, what string, condition func(e2e.Listener) bool) *e2e.Listener {
 	var found *e2e.Listener
 	w.b.within(limit, what, func() bool {
