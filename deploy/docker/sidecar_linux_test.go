@@ -76,7 +76,7 @@ func (s tomcat) overload(t *testing.T) (leave func()) {
 	return leave
 }
 
-// beside are the flags of a container in the namespaces of the application's.
+// beside returns the flags of a container in the namespaces of the application's.
 func (s tomcat) beside(user string, pidNamespace bool) []string {
 	args := append(locked(), "--network", "container:"+s.id)
 	if pidNamespace {
@@ -264,7 +264,7 @@ func requireOverload(t *testing.T, host *e2e.Document) {
 	require.Equal(t, []string{"accept_queue", "max_connections", "max_threads"}, l.Verdict.Chain)
 }
 
-// requireSameSockets: what netlink tells does not depend on who asks.
+// requireSameSockets: what netlink reports does not depend on which process asks.
 func requireSameSockets(t *testing.T, host, d *e2e.Document) {
 	t.Helper()
 	want, got := host.On(8080), d.On(8080)
@@ -275,14 +275,14 @@ func requireSameSockets(t *testing.T, host, d *e2e.Document) {
 	require.Equal(t, want.AcceptQueue.Length, got.AcceptQueue.Length)
 	require.Equal(t, want.AcceptQueue.Capacity, got.AcceptQueue.Capacity)
 	require.True(t, got.AcceptQueue.Full)
-	later := d.Time.Sub(host.Time).Seconds() // they did not look at once
+	later := d.Time.Sub(host.Time).Seconds() // they did not sample at the same time
 	require.InDelta(t, *want.AcceptQueue.OldestWaitSeconds+later, *got.AcceptQueue.OldestWaitSeconds, .5)
 	require.Equal(t, want.Connections.Accepted, got.Connections.Accepted)
 	require.Equal(t, want.Connections.InService, got.Connections.InService)
 	require.Equal(t, want.Connections.Waiting, got.Connections.Waiting)
 	require.Equal(t, "losing", got.Verdict.Status)
 	require.Positive(t, got.Losses.DroppedPackets, "clients try again every second")
-	for i := range d.NetNS { // a node agent tells of others as well
+	for i := range d.NetNS { // a node agent shows others as well
 		if d.NetNS[i].ID == got.NetNS {
 			require.Equal(t, host.NetNS[0].Sysctl, d.NetNS[i].Sysctl)
 			require.Equal(t, d.NetNS[i].Delta["ListenDrops"], got.Losses.DroppedPackets+got.Losses.Unattributed)

@@ -95,7 +95,7 @@ func TestSchemaRejects(t *testing.T) {
 	}
 }
 
-// Every default passes the schema that is beside it, and every value has its
+// Every default passes the schema that belongs to it, and every value has its
 // place in it: a value that the schema forgot could not be set.
 func TestSchemaKnowsEveryDefault(t *testing.T) {
 	c, err := loader.Load(chartFolder)

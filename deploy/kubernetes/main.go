@@ -34,6 +34,6 @@ func run(ctx context.Context, all bool) error {
 	return nil
 }
 
-// quiet keeps back that Helm tells of each symbolic link that it follows: the
+// quiet suppresses what Helm reports of each symbolic link that it follows: the
 // chart's rules and dashboards are links to the files that everybody uses.
 func quiet() { slog.SetLogLoggerLevel(slog.LevelWarn) }

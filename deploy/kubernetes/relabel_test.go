@@ -11,7 +11,7 @@ import (
 )
 
 // target are the labels of a scraped pod: what Kubernetes' service discovery
-// tells, the operator's own relabelling (it comes first), then the monitor's.
+// reports, the operator's own relabelling (it comes first), then the monitor's.
 func target(t *testing.T, relabelings []monitoring.RelabelConfig) map[string]string {
 	t.Helper()
 	labels := map[string]string{

@@ -33,7 +33,7 @@ func TestSidecarPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// lingers is how long the sidecar goes on after the application has ended: longer
+// lingers is how long the sidecar runs on after the application has ended: longer
 // than between two scrapes, and shorter than the 30 s that Kubernetes waits in all.
 const lingers = 20 * time.Second
 
@@ -72,7 +72,7 @@ func requireBeside(t *testing.T, pod *core.PodTemplateSpec, application string) 
 	}
 }
 
-// Any Deployment with the label gets the sidecar, beside what it already has,
+// Any Deployment with the label gets the sidecar, in addition to what it already has,
 // and no other one does.
 func TestComponentPatchesAnyDeployment(t *testing.T) {
 	files := filesys.MakeFsInMemory()

@@ -179,7 +179,7 @@ func (m *machine) confined(capabilities string) {
 	require.Error(m.t, err, "the agent's file system can be written, even by root")
 }
 
-// seen is the part of a snapshot that the tests look at.
+// seen is the part of a snapshot that the tests read.
 type seen struct {
 	Port        int
 	AcceptQueue struct{ Length int } `json:"accept_queue"`
@@ -249,7 +249,7 @@ func (m *machine) allNamespaces() {
 }
 
 // reload: a good file is taken over without a restart; a bad one fails the
-// command, and the agent goes on.
+// command, and the agent keeps running.
 func (m *machine) reload() {
 	t := m.t
 	pid := m.status("Pid")

@@ -71,7 +71,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 }
 
-// With every connection at work, a new one is told so.
+// With every connection at work, a new one gets an answer that says so.
 func TestAllConnectionsAtWork(t *testing.T) {
 	var working sync.WaitGroup
 	working.Add(maxConnections)

@@ -56,7 +56,7 @@ func TestReloadOverHTTP(t *testing.T) {
 	}
 }
 
-// The metrics tell it between two scans, too, and the snapshot is not touched.
+// The metrics show it between two scans, too, and the snapshot is not touched.
 func TestReloadIsExported(t *testing.T) {
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := started

@@ -11,7 +11,7 @@ import (
 )
 
 // As many pages may be open as there are connections to a port: the 65th gets a
-// clear answer, and a scrape gets in beside all of them.
+// clear answer, and a scrape gets in in spite of them.
 func TestOpenPagesLeaveRoomForScrapes(t *testing.T) {
 	var s stage
 	s.snap.Store(losing(time.Now()))
@@ -39,7 +39,7 @@ func TestOpenPagesLeaveRoomForScrapes(t *testing.T) {
 	}
 }
 
-// What is recorded is listed, told and handed out; what is not there is not found.
+// What is recorded is listed, reported and handed out; what is not there is not found.
 func TestIncidentsAreServed(t *testing.T) {
 	var s stage
 	now := time.Now()

@@ -53,7 +53,7 @@ func waitForTap(t *testing.T, ns *nettest.NS) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// Six clients are in, nine give up: so many clients, however many packets.
+// Six clients are in, nine give up: that is the number of clients, however many packets there are.
 func TestSnapshotCountsClients(t *testing.T) {
 	ns := nettest.Namespace(t)
 	var addr netip.AddrPort

@@ -80,7 +80,7 @@ func TestManDate(t *testing.T) {
 	date, err := manualDate("0", now)
 	require.NoError(t, err)
 	require.Equal(t, time.Unix(0, 0).UTC(), date)
-	date, err = manualDate("", now) // a test's program bears no commit
+	date, err = manualDate("", now) // a test's program has no commit
 	require.NoError(t, err)
 	require.Equal(t, now().UTC(), date)
 }

@@ -35,7 +35,7 @@ func TestReportOfARecording(t *testing.T) {
 
 // The recording is older than this program: its words may have changed since,
 // what it was judged to be may not. That a verdict judged again by the program
-// which recorded it is the same in every byte is tested beside the recorder.
+// which recorded it is the same in every byte is tested with the recorder.
 func TestReplayOfARecording(t *testing.T) {
 	var out, stderr bytes.Buffer
 	Main(context.Background(), []string{"replay", recorded}, &out, &stderr)

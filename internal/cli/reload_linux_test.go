@@ -135,7 +135,7 @@ func TestAgentReloadsItsFile(t *testing.T) {
 	}
 	require.Equal(t, 2, errors)
 
-	// a file that is gone, a process that is gone
+	// a file that was removed, a process that has exited
 	require.NoError(t, os.Remove(filepath.Join(file.dir, "..data")))
 	code, body = p.try(http.MethodPost, "/-/reload")
 	require.Equal(t, http.StatusInternalServerError, code)

@@ -12,7 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// lingers starts an agent that is told to end and goes on: it says that it is
+// lingers starts an agent that is asked to stop and lingers: it says that it is
 // not ready, and is healthy.
 func lingers(t *testing.T, ns *nettest.NS, delay time.Duration, args ...string) *process {
 	t.Helper()
@@ -27,7 +27,7 @@ func lingers(t *testing.T, ns *nettest.NS, delay time.Duration, args ...string) 
 	return p
 }
 
-// A sidecar is told to end when its server has ended: what the server's end did
+// A sidecar is asked to stop when its server has ended: what the server's end did
 // to the clients in its queue is scraped after that.
 func TestAgentGoesOnForTheShutdownDelay(t *testing.T) {
 	ns := nettest.Namespace(t)

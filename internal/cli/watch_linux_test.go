@@ -122,7 +122,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	ns, addr := fullListener(t)
 	tty := openTerminal(t, 40, 100)
 	cmd := watchCommand(ns, addr)
-	cmd.Env = append(cmd.Env, "NO_COLOR=1") // words stand beside each other
+	cmd.Env = append(cmd.Env, "NO_COLOR=1") // words stand next to each other
 	tty.run(t, cmd)
 	tty.until(t, "q quit")
 	tty.until(t, "SATURATED")
@@ -137,7 +137,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	tty.until(t, fmt.Sprintf("Since the start: %d packets dropped", watchedDrops))
 }
 
-// Beside a pipe for its input, keys come from the terminal all the same; SIGTERM
+// With a pipe for its input, keys come from the terminal all the same; SIGTERM
 // ends it as q does.
 func TestWatchIsTerminated(t *testing.T) {
 	ns, addr := fullListener(t)

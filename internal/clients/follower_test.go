@@ -144,7 +144,7 @@ func TestDecidedAfterTheListenerClosed(t *testing.T) {
 	require.EqualValues(t, 3, *s.Targets[0].Refused)
 }
 
-// The totals of a listener that restarts go on.
+// The totals of a listener that restarts continue.
 func TestTotalsSurviveARestart(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Stalled: 3})}

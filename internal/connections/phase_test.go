@@ -19,7 +19,7 @@ func info(recv, sent, ack, in, out int) sockdiag.TCPInfo {
 	}
 }
 
-// sized is what a kernel says that tells the segments with data, each of so many
+// sized is what a kernel says that reports the segments with data, each of this many
 // bytes sent.
 func sized(i sockdiag.TCPInfo, bytes int) sockdiag.TCPInfo {
 	i.Size, i.BytesAcked = 1<<10, uint64(bytes)*uint64(i.DataSegsOut)

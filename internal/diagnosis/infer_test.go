@@ -56,7 +56,7 @@ func with(l *model.Listener, c *model.Connector) *model.Listener {
 }
 
 // TestInferLimit: with the acceptor at the latch what is held is the limit, where
-// the configuration tells none for certain; a certain one stands unless all slots
+// the configuration has none for certain; a certain one stands unless all slots
 // were counted.
 func TestInferLimit(t *testing.T) {
 	setting := func(n int, uncertain bool) *model.Setting[int] {

@@ -207,7 +207,7 @@ func TestActuatorOfATarget(t *testing.T) {
 	}
 }
 
-// The answers of the former one are forgotten, and nobody waits for its next turn.
+// The answers of the previous one are forgotten, and nobody waits for its next turn.
 func TestAnotherActuatorIsAskedAtOnce(t *testing.T) {
 	one, two := &actuatorStub{names: []string{"http-nio-8080"}}, &actuatorStub{status: http.StatusNotFound}
 	first, second := httptest.NewServer(one), httptest.NewServer(two)

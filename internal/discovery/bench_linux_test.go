@@ -32,7 +32,7 @@ func userCache(b *testing.B) string {
 	return filepath.Join(dir, "tcpdiag")
 }
 
-// BenchmarkDiscover is the first look at a fat jar of 25 MB, files cached.
+// BenchmarkDiscover is the first examination of a fat jar of 25 MB, files cached.
 func BenchmarkDiscover(b *testing.B) {
 	s := startLarge(b)
 	for b.Loop() {

@@ -129,7 +129,7 @@ func checkBoot(t *testing.T, version string, c *model.Connector, virtual bool) {
 }
 
 // TestBootOnAnyPort: the port is chosen by the system and bound to one address,
-// so the names of the threads tell neither.
+// so the names of the threads show neither.
 func TestBootOnAnyPort(t *testing.T) {
 	needServers(t)
 	plain, _ := javas(t)

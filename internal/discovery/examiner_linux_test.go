@@ -102,7 +102,7 @@ func TestExaminationThatTakesItsTime(t *testing.T) {
 	}
 }
 
-// What a set-user-ID program was told by whoever started it is not read with the
+// What a set-user-ID program was given by the user who started it is not read with the
 // rights that it has.
 func TestSetUserID(t *testing.T) {
 	if os.Geteuid() != 0 {

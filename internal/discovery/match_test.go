@@ -148,7 +148,7 @@ func TestJVMPortsAreNoConnectors(t *testing.T) {
 	require.Equal(t, map[uint16]bool{5006: true}, jvmPorts([]string{"-Xrunjdwp:transport=dt_socket,address=5006", "-agentlib:jdwp=server=y"}))
 }
 
-// A plain management port beside HTTPS: its threads, and its own ssl.enabled.
+// A plain management port in addition to HTTPS: its threads, and its own ssl.enabled.
 func TestManagementPortBesideHTTPS(t *testing.T) {
 	f := &found{server: serverJVM, connectors: configured("8443 tls", "8081 tls")}
 	got, _ := f.match(sockets("8443 8081"), threads("https-jsse-nio-*12 http-nio-8081-e*4"), 2)

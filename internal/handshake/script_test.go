@@ -264,7 +264,7 @@ func TestPortReuse(t *testing.T) {
 }
 
 // A restart: refused between the old listener and the new, whose sockets the
-// packets do not tell apart; nor those of SO_REUSEPORT.
+// packets do not distinguish; nor those of SO_REUSEPORT.
 func TestListenerRestarts(t *testing.T) {
 	s := newScript(t, Options{})
 	for i := range 30 {

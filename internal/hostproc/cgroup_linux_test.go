@@ -258,7 +258,7 @@ func join(t *testing.T, group string, pid int) {
 }
 
 // A sidecar with a cgroup namespace of its own sees the group of the process
-// beside it as "/../…", and finds it through the process's own mounts.
+// next to it as "/../…", and finds it through the process's own mounts.
 func TestCgroupBesideUs(t *testing.T) {
 	needRoot(t)
 	fs := realProc(t)

@@ -25,7 +25,7 @@ const (
 	nobody    = 65534
 )
 
-// TestMain doubles as the processes that the tests look at.
+// TestMain doubles as the processes that the tests read.
 func TestMain(m *testing.M) {
 	// Keeps the main thread to this goroutine: its name is the process's, and
 	// tests that move into another namespace end their threads.
@@ -179,7 +179,7 @@ func childHidePID(arg string) error {
 }
 
 // childBeside joins a cgroup, makes it the root of its cgroup namespace and has
-// nothing but that mounted; then it looks at a process in another.
+// nothing but that mounted; then it reads a process in another.
 func childBeside(arg string) error {
 	pid, err := strconv.Atoi(arg)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestForeignFiles(t *testing.T) {
 	require.ErrorIs(t, err, errEmpty)
 }
 
-// Behind a damaged record a reader goes on with the next whole frame.
+// After a damaged record a reader continues with the next whole frame.
 func TestDamagedRecord(t *testing.T) {
 	text := aRecording(t, 1, 110)
 	lines := bytes.SplitAfter(text, []byte("\n"))
@@ -101,7 +101,7 @@ func TestMergePatch(t *testing.T) {
 }
 
 // Whatever the bytes are: no panic, no endless reading, and what is read can be
-// told and judged.
+// reported and judged.
 func FuzzRecording(f *testing.F) {
 	whole := aRecording(f, 2, 4)
 	f.Add(whole)
@@ -133,7 +133,7 @@ func FuzzRecording(f *testing.F) {
 }
 
 // signed gives every line the sum that it should have, so that what is in it is
-// looked at.
+// read.
 func signed(text []byte) []byte {
 	var out []byte
 	for l := range bytes.Lines(text) {

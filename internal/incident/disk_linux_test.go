@@ -9,7 +9,7 @@ import (
 )
 
 // A disk without room makes a gap, and nothing else; when there is room again the
-// recording goes on.
+// recording continues.
 func TestDiskWithoutRoom(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a file system of its own takes root")

@@ -173,7 +173,7 @@ func TestFramesThatFindNoRoomAreAGap(t *testing.T) {
 	}
 }
 
-// The clock goes back by an hour: the incident goes on, is recorded, and is not
+// The clock goes back by an hour: the incident continues, is recorded, and is not
 // the first to be removed.
 func TestClockSetBackInAnIncident(t *testing.T) {
 	dir := t.TempDir()

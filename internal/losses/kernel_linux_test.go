@@ -11,7 +11,7 @@ import (
 )
 
 // The kinds of packets rest on how the kernel counts each. Here each is sent
-// alone, and told from the real counters.
+// alone, and read from the real counters.
 func TestAttributionKindsOfTheKernel(t *testing.T) {
 	server, client := nettest.Namespace(t), nettest.Namespace(t)
 	addr, _ := nettest.Veth(t, server, client)

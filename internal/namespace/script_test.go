@@ -97,7 +97,7 @@ func listening(port uint16, inode uint32) sockdiag.Listener {
 	}
 }
 
-// drop drops n packets at a listener, nil for one that has come and gone.
+// drop drops n packets at a listener, nil for one that has opened and closed.
 func (s *script) drop(l *sockdiag.Listener, n uint32) {
 	s.drops += uint64(n)
 	if l != nil {
@@ -131,7 +131,7 @@ func lost(t *testing.T, n *Namespace, now time.Time) (out *model.Losses) {
 }
 
 // Another program's listener overflowed and closed between two lists: nobody has
-// seen it. An idle server beside it has lost nothing.
+// seen it. An idle server next to it has lost nothing.
 func TestDropsOfAListenerThatNobodySawAreNotTheIdleOnes(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
 	n, now := scripted(t, s)

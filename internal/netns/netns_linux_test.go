@@ -138,7 +138,7 @@ func TestDoRefusesWhatIsNoNamespace(t *testing.T) {
 	require.ErrorIs(t, netns.Do("/nowhere", nil), fs.ErrNotExist)
 }
 
-// TestDoLeaksNothing looks at every thread and descriptor of the process after
+// TestDoLeaksNothing checks every thread and descriptor of the process after
 // a thousand visits, some of which ended badly.
 func TestDoLeaksNothing(t *testing.T) {
 	ns := nettest.Namespace(t)

@@ -108,7 +108,7 @@ func TestQueueResetsAreNotAbandonedRequests(t *testing.T) {
 	require.Zero(t, only(t, snap).Losses.AbandonedRequests)
 }
 
-// Clients of two listeners vanish while half as many resets are counted: none
+// Clients of two listeners disappear while half as many resets are counted: none
 // counts twice, and neither listener takes them all.
 func TestNoResetCountsForTwoListeners(t *testing.T) {
 	const n = 10
@@ -125,7 +125,7 @@ func TestNoResetCountsForTwoListeners(t *testing.T) {
 	}
 	l.scan(t)
 	for i, c := range ends {
-		if i >= n { // these find their client gone
+		if i >= n { // these find that their client has closed
 			require.NoError(t, c.SetLinger(0))
 		}
 		require.NoError(t, c.Close())

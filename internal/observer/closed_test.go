@@ -12,7 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Whose closing a verdict tells of: the listener's own, and that of the one it
+// Whose closing a verdict mentions: the listener's own, and that of the one it
 // took the place of at another address of the port.
 func TestListenersThatClosedInTheWindow(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// side is a server's namespace with a client's beside it.
+// side is a server's namespace with a client's next to it.
 type side struct {
 	lab
 	clients *nettest.NS

@@ -33,7 +33,7 @@ const nodePort = 28080
 type node struct {
 	*Sampler
 	now    time.Time
-	clock  atomic.Pointer[time.Time] // now, as of the latest scan, for what runs beside
+	clock  atomic.Pointer[time.Time] // now, as of the latest scan, for what runs in parallel
 	faults *faults
 }
 
@@ -249,7 +249,7 @@ func TestNumberOfANamespaceIsGivenAgain(t *testing.T) {
 	}
 }
 
-// The next pod of that number is another pod: what the former one served on is
+// The next pod of that number is another pod: what the first one served on is
 // not expected of it, and it starts with nothing lost.
 func TestNextPodOfTheNumberIsAnother(t *testing.T) {
 	n := newNode(t, nil)
@@ -317,7 +317,7 @@ func TestNamespaceOutlivesAProcess(t *testing.T) {
 // Seen from the node, a pod's listener has the numbers that it has inside.
 func TestNodeAndPodAgree(t *testing.T) {
 	n := newNode(t, nil)
-	// By one clock: what a drop's cause is depends on the time between two looks.
+	// By one clock: what a drop's cause is depends on the time between two scans.
 	inside := newLab(t, func(o *Options) { o.Now = func() time.Time { return n.now } })
 	id, err := netns.OfPID("/proc", inside.pid)
 	require.NoError(t, err)
@@ -345,7 +345,7 @@ func TestNodeAndPodAgree(t *testing.T) {
 	require.Equal(t, near.Inode, far.Inode)
 }
 
-// held is what a sampler holds of the process's, but for the two descriptors of
+// held is what a sampler holds of the process, except the two descriptors of
 // each namespace where nothing is watched: others may come and go on the machine.
 type held struct {
 	descriptors, threads, goroutines int
@@ -369,7 +369,7 @@ func (n *node) holding(t *testing.T) held {
 const churnVariable = "TCPDIAG_CHURN"
 
 // Namespaces that come and go leave nothing behind. TCPDIAG_CHURN, a number,
-// lets so many waves of fifty pass instead of ten.
+// sets the number of waves of fifty instead of ten.
 func TestFiveHundredNamespaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 500 network namespaces")

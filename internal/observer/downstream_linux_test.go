@@ -12,7 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// backend accepts connections and answers nothing until it is told to.
+// backend accepts connections and answers nothing until it is asked to.
 func (l *lab) backend(t *testing.T) (address string, answer func()) {
 	t.Helper()
 	var listener net.Listener

@@ -50,7 +50,7 @@ func TestAgentsOwnNamespaceIsNotExpectedToServe(t *testing.T) {
 	require.Empty(t, snap.Notes)
 }
 
-// Who looks once, for a port by name, is told when it is nowhere.
+// A single snapshot of a port that nothing listens on says so.
 func TestOneShotLookSaysWhatIsNowhere(t *testing.T) {
 	own, err := netns.Current()
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ func with(l *model.Listener, change func(*model.Listener)) *model.Listener {
 	return l
 }
 
-// The first of two looks is judged from one: what it says must not stand in the
+// The first of two scans is judged from one: what it says must not stand in the
 // way of what both say.
 func TestVerdictOfTheSecondLook(t *testing.T) {
 	type verdict struct {

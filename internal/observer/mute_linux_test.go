@@ -20,8 +20,8 @@ func (n *node) mute(t *testing.T, p *pod) (undo func()) {
 	return func() { delete(n.faults.listen, uint64(p.id)) }
 }
 
-// What a namespace does not tell is neither down nor gone: nobody was reset
-// there, what was lost so far is kept, and all goes on when it tells again.
+// A namespace that does not answer is neither down nor closed: nobody was reset
+// there, what was lost so far is kept, and all continues when it answers again.
 func TestNamespaceThatDoesNotTellItsListeners(t *testing.T) {
 	n := newNode(t, expectingRarePort)
 	p, other := newPod(t), newPod(t)
@@ -38,7 +38,7 @@ func TestNamespaceThatDoesNotTellItsListeners(t *testing.T) {
 	undo := n.mute(t, p)
 	p.overflow(t, l, 7)
 	for range 2 {
-		n.now = n.now.Add(2 * losses.Retention) // of what has vanished
+		n.now = n.now.Add(2 * losses.Retention) // of what has closed
 		n.Sample()
 		snap := n.scan(t)
 		require.Nil(t, p.target(snap), "neither up nor down")
@@ -69,7 +69,7 @@ func TestNamespaceThatDoesNotTellItsListeners(t *testing.T) {
 	require.Equal(t, before.Inode, got.Inode)
 }
 
-// Who closes meanwhile is missed when the namespace tells again.
+// A listener that closes meanwhile is missed when the namespace answers again.
 func TestListenerThatClosesInAMuteNamespace(t *testing.T) {
 	n := newNode(t, func(o *Options) { expectingRarePort(o); o.MaxListeners = 1 })
 	p := newPod(t)

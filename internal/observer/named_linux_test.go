@@ -17,7 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// named is a sampler that looks at the namespace of a process which is named.
+// named is a sampler that reads the namespace of a process which is named.
 type named struct {
 	*nettest.NS
 	*Sampler
@@ -85,7 +85,7 @@ func (n *named) scan(t *testing.T) *model.Snapshot {
 }
 
 // A namespace is its number's, not that of the process by which it was found:
-// that may end while another one serves on, or have gone elsewhere, as its number
+// that may end while another one serves on, or have moved to another one, as its number
 // may when it is given to the next process.
 func TestNamespaceOfANamedProcess(t *testing.T) {
 	nettest.Root(t)

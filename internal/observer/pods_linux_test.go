@@ -65,7 +65,7 @@ func podAddress() netip.AddrPort {
 
 // Pods come, overflow and are killed while the queues are sampled: nothing is
 // lost of what was seen, nothing stays behind, and no thread is left in a pod.
-// TCPDIAG_CHURN, a number, lets so many waves of eight pass.
+// TCPDIAG_CHURN, a number, sets the number of waves of eight.
 func TestPodsComeAndGo(t *testing.T) {
 	waves := 5
 	if n, err := strconv.Atoi(os.Getenv(churnVariable)); err == nil {
@@ -180,7 +180,7 @@ func requireRetained(t *testing.T, s *model.Snapshot, ids []netns.ID) {
 	}
 }
 
-// requireAtHome looks at the namespace of every thread of the process.
+// requireAtHome checks the namespace of every thread of the process.
 func requireAtHome(t *testing.T, home netns.ID) {
 	t.Helper()
 	threads, err := os.ReadDir("/proc/self/task")

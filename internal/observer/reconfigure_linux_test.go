@@ -48,8 +48,8 @@ func conserved(t *testing.T, snap *model.Snapshot) map[uint16]uint64 {
 	return byPort
 }
 
-// A listener that is not watched for a while has not vanished: nobody was reset,
-// and its counter stands still and goes on later. Nothing is lost meanwhile.
+// A listener that is not watched for a while has not closed: nobody was reset,
+// and its counter stands still and continues later. Nothing is lost meanwhile.
 func TestReconfigureConservesDrops(t *testing.T) {
 	l := newLab(t, nil)
 	a := l.listen(t, nettest.ListenOptions{Backlog: 1})
@@ -108,7 +108,7 @@ func TestReconfigureConservesDrops(t *testing.T) {
 	require.Equal(t, map[uint16]uint64{pa: 0, pb: 2}, totals)
 }
 
-// Beyond --max-listeners is not vanished either.
+// Beyond --max-listeners is not closed either.
 func TestListenerThatIsCrowdedOutResetsNobody(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.MaxListeners = 1 })
 	late := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:9000", Backlog: 5})
@@ -222,7 +222,7 @@ func TestReconfigureMissesNoTicks(t *testing.T) {
 	require.EqualValues(t, 4, l.scan(t).Self.MissedTicks)
 }
 
-// While both loops run, drops go on and readers read.
+// While both loops run, drops continue and readers read.
 func TestReconfigureWhileRunning(t *testing.T) {
 	l := newLab(t, nil)
 	a := l.listen(t, nettest.ListenOptions{Backlog: 1})

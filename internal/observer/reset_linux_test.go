@@ -16,7 +16,7 @@ import (
 
 // Two listeners of one process have room for four each, and the process has
 // four descriptors without a socket: they are not counted for both. (In the
-// test's own namespace: it is its own process that is looked at.)
+// test's own namespace: it is its own process that is read.)
 func TestForgottenSocketsAreCountedOnce(t *testing.T) {
 	const most, forgotten = 10, 4
 	proc, err := hostproc.NewFS("/proc")

@@ -63,7 +63,7 @@ func TestDropsOfARestartedServer(t *testing.T) {
 }
 
 // One that comes and goes between two scans while nothing is remembered of it
-// is not judged by the one that has long been gone.
+// is not judged by the one that closed long before.
 func TestDropsOfAServerThatNoScanSaw(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.Limits.MaxConnections = &model.Setting[int]{Value: 2, Kind: model.SourceFlag} })
 	server := l.listen(t, nettest.ListenOptions{Backlog: 1})

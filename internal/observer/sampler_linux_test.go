@@ -144,7 +144,7 @@ func TestConservation(t *testing.T) {
 	l.overflow(t, a.Addr, 50)
 	l.Sample()
 	l.scan(t)
-	// a restarts on the same port while drops go on
+	// a restarts on the same port while drops continue
 	a.Close()
 	a = l.listen(t, nettest.ListenOptions{Address: a.Addr.String(), Backlog: 1})
 	fill(a, 2)

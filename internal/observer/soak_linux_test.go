@@ -33,7 +33,7 @@ func soakTime(t *testing.T) time.Duration {
 // new, with clients in their queues: nothing grows. The first half is the time
 // to reach what stays.
 func TestSoak(t *testing.T) {
-	const kept = 20 // totals of vanished listeners: full early on
+	const kept = 20 // totals of closed listeners: full early on
 	l := newLab(t, func(o *Options) {
 		o.SampleInterval, o.ScanInterval, o.MaxListeners = time.Millisecond, 100*time.Millisecond, kept
 		o.Window = 2 * time.Second

@@ -13,7 +13,7 @@ import (
 )
 
 // A server stops listening and starts again on the same socket. What a sample
-// has seen gone is looked at again, and its next end counts again.
+// has seen closed is read again, and its next end counts again.
 func TestSocketThatListensAgain(t *testing.T) {
 	for name, listeners := range map[string]int{"exact requests": 1, "LISTEN dump": 13 + 8} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSiblingTakesTheAddressOver(t *testing.T) {
 	require.EqualValues(t, 5, only(t, l.scan(t)).Losses.QueueResets)
 }
 
-// inet_diag goes on with a dump by position in the bucket: when a socket closes
+// inet_diag continues a dump by position in the bucket: when a socket closes
 // between two of its messages, the one behind it in the bucket is left out.
 func TestDumpLeavesOutWhoListens(t *testing.T) {
 	const members = 700 // of which a message holds some two hundred

@@ -16,7 +16,7 @@ import (
 )
 
 // A tick and its sample are one wake-up of one thread. With a Go ticker, or with
-// calls that its scheduler is told of, they are three.
+// calls that its scheduler is notified of, they are three.
 func TestOneWakeupPerSample(t *testing.T) {
 	l := newLab(t, nil)
 	l.listen(t, nettest.ListenOptions{Backlog: 5})

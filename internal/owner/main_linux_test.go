@@ -26,7 +26,7 @@ const (
 	nobody    = 65534
 )
 
-// TestMain doubles as the processes that the tests look at.
+// TestMain doubles as the processes that the tests read.
 func TestMain(m *testing.M) {
 	runtime.LockOSThread() // the main thread's name is the process's
 	mode := os.Getenv(childMode)

@@ -113,7 +113,7 @@ func TestNewProcessesAreNewToEachSocket(t *testing.T) {
 	p.requireFind(999, 11, 1)
 }
 
-// The pid of a former owner says nothing: its start time must agree.
+// The pid of an earlier owner says nothing: its start time must agree.
 func TestPIDReuse(t *testing.T) {
 	p := newFakeProc(t)
 	p.process(10, 5, 100)
@@ -152,7 +152,7 @@ func TestForgetsWhatNobodyAsksFor(t *testing.T) {
 	require.Len(t, p.missing, 1)
 }
 
-// What a process holds costs a look at all its descriptors once, not each time.
+// What a process holds costs a search of all its descriptors once, not each time.
 func TestHeldFromMemory(t *testing.T) {
 	const listener, foreign, connections = 7, 8, 1000
 	inodes := []uint32{listener}

@@ -116,7 +116,7 @@ func TestPlanTakesTiesAsLate(t *testing.T) {
 	require.Equal(t, 200, one.Outcomes.Served, "who did not wait is served after the work alone")
 }
 
-// A tie is told of on whichever side of the timeout it is counted.
+// A tie is mentioned on whichever side of the timeout it is counted.
 func TestPlanCountsCloseCalls(t *testing.T) {
 	for within, want := range map[float64][2]int{0: {0, 200}, 0.5: {200, 0}, 1: {0, 0}} {
 		p := planOf(t, tomcatBurst(3000, func(in *Input) {

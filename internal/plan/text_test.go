@@ -87,7 +87,7 @@ func TestPlanSmallestNotes(t *testing.T) {
 	require.Equal(t, []string{"The round trip of 200 ms is longer than the connect timeout (100 ms)."}, p.SmallestNotes())
 }
 
-// In an open loop the smallest pool may only last for so long.
+// In an open loop the smallest pool may only last for a limited time.
 func TestPlanPace(t *testing.T) {
 	in := tomcatBurst(0, func(in *Input) {
 		in.Rate, in.Duration = 1000, 10*time.Second

@@ -10,7 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 )
 
-// restart is a listener that stands, vanishes and comes back, still unknown.
+// restart is a listener that listens, closes and comes back, still unknown.
 func restart() (up, gone, back *model.Snapshot) {
 	up = fleet(1)
 	l := up.Listeners[0]

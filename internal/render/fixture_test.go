@@ -146,7 +146,7 @@ func saturated() *model.Snapshot {
 	return snapshotOf(l)
 }
 
-// down is scenario F5 beside a healthy listener.
+// down is scenario F5 next to a healthy listener.
 func down() *model.Snapshot {
 	s := snapshotOf(model.Listener{
 		Port: 9090, Expected: true,

@@ -15,7 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
-// filling are the looks at a burst: the threads first, then the connections, then
+// filling are the snapshots of a burst: the threads first, then the connections, then
 // the queue, and then it drops.
 func filling() []*model.Snapshot {
 	var out []*model.Snapshot

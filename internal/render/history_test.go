@@ -12,7 +12,7 @@ import (
 )
 
 // lookAt is a snapshot, this long after the first, of a listener whose queue had peaked
-// at peak and which had dropped so many packets by then.
+// at peak and which had dropped this many packets by then.
 func lookAt(after time.Duration, peak int, dropped uint64) *model.Snapshot {
 	return &model.Snapshot{
 		Time: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC).Add(after),
@@ -161,7 +161,7 @@ func TestHistoryKeepsTheWorstLook(t *testing.T) {
 	require.Equal(t, "03:00:01", track.worstAt.Format(time.TimeOnly))
 }
 
-// What the sampler still knows of one must not be told twice when it comes back.
+// What the sampler still knows of one must not be shown twice when it comes back.
 func TestLinesForgetWhomTheSamplerForgot(t *testing.T) {
 	lines := NewLines(io.Discard, time.Second)
 	up, kept, forgotten := lookAt(0, 1, 7), lookAt(time.Second, 0, 0), lookAt(2*time.Second, 0, 0)

@@ -58,7 +58,7 @@ func TestLinesLeaveNothingOut(t *testing.T) {
 }
 
 // A listener that goes drops up to its end: its port's line says so, and it is not
-// told again when another one is there.
+// shown again when another one is there.
 func TestLinesTellTheLastDrops(t *testing.T) {
 	var b bytes.Buffer
 	lines := render.NewLines(&b, time.Second)

@@ -54,7 +54,7 @@ func bare(tb testing.TB, c *Conn, request, buffer []byte, dump bool) {
 	}
 }
 
-// lastIsDone looks at the one place where NLMSG_DONE stands: at the end.
+// lastIsDone checks the one place where NLMSG_DONE stands: at the end.
 func lastIsDone(b []byte) bool {
 	const doneLen = nlmsgHeaderLen + 4
 	return len(b) >= doneLen && b[len(b)-doneLen] == doneLen && b[len(b)-doneLen+4] == nlmsgDone

@@ -78,7 +78,7 @@ func TestLookupConnections(t *testing.T) {
 		require.NotNil(t, s, "%+v", walked[i])
 		require.Equal(t, walked[i].HasInfo, s.HasInfo)
 		require.Equal(t, walked[i].Info.BytesReceived, s.Info.BytesReceived)
-		s.Info = walked[i].Info // the ages have gone on
+		s.Info = walked[i].Info // the ages have grown
 		require.Equal(t, walked[i], *s)
 	}
 	for i, s := range lookup(t, c, idsOf(walked), false) {
@@ -169,7 +169,7 @@ func TestWalkForEverything(t *testing.T) {
 	}
 }
 
-// TestCgroup: the kernel tells the cgroup that a socket was made in, and walks
+// TestCgroup: the kernel reports the cgroup that a socket was made in, and walks
 // for one cgroup only.
 func TestCgroup(t *testing.T) {
 	ns := nettest.Namespace(t)

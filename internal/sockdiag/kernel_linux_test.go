@@ -221,7 +221,7 @@ func TestLookupRefusesContradictions(t *testing.T) {
 }
 
 // TestLookupEach asks for more than one send may hold, for sockets that are
-// gone, and for what cannot be asked, all in one.
+// closed, and for what cannot be asked, all in one.
 func TestLookupEach(t *testing.T) {
 	ns := nettest.Namespace(t)
 	var all []*nettest.Listener

@@ -85,7 +85,7 @@ func (c *cluster) start(t *testing.T) {
 func (c *cluster) program(name string) string { return filepath.Join(c.programs, name) }
 
 // addNode registers a node as a kubelet does, which does not run: pods are made,
-// judged and scheduled, and never start. One thing that a kubelet does goes on:
+// judged and scheduled, and never start. One thing that a kubelet does is done here:
 // to let go of pods that are deleted.
 func (c *cluster) addNode(t *testing.T) {
 	t.Helper()
@@ -167,7 +167,7 @@ func (c *cluster) into(t *testing.T, v any, command string) {
 	require.NoError(t, json.Unmarshal(c.output(t, command), v))
 }
 
-// pods are those that a selector finds, once there are so many of them and the
+// pods are those that a selector finds, once there are that many of them and the
 // scheduler has given each to the node.
 func (c *cluster) pods(t *testing.T, namespace, selector string, n int) []core.Pod {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The release's life: installed, refused a wrong value, upgraded, gone.
+// The release's life: installed, refused a wrong value, upgraded, removed.
 func testHelm(t *testing.T, c *cluster, main *readme) {
 	require.Contains(t, c.run(t, main.block(t, helmBlock)), "STATUS: deployed")
 	c.requireRelease(t, agents, 1)
@@ -48,7 +48,7 @@ func testHelm(t *testing.T, c *cluster, main *readme) {
 	c.remove(t, agents)
 }
 
-// Who has the plain agents and goes on with Helm is stopped, command by command
+// A user who has the plain agents and continues with Helm is stopped, command by command
 // and with nothing changed; once the plain ones are deleted, it works.
 func testPlainThenHelm(t *testing.T, c *cluster, main *readme) {
 	c.run(t, main.block(t, plainBlock))

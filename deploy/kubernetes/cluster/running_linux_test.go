@@ -144,7 +144,7 @@ func asked(pod core.Pod) string {
 	return "/api/v1/namespaces/" + pod.Namespace + "/pods/" + pod.Name + ":10889/proxy/api/v1/snapshot"
 }
 
-// snapshot is what of /api/v1/snapshot is looked at here.
+// snapshot is what of /api/v1/snapshot is read here.
 type snapshot struct{ Listeners []listener }
 
 type listener struct {

@@ -100,7 +100,7 @@ spec:
 }
 
 // requireRestricted holds that a namespace is labelled so and that the server
-// acts upon it: what asks for no less than everything is refused.
+// acts on it: what asks for no less than everything is refused.
 func (c *cluster) requireRestricted(t *testing.T, namespace string) {
 	t.Helper()
 	of, err := c.client.CoreV1().Namespaces().Get(t.Context(), namespace, meta.GetOptions{})

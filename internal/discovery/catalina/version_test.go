@@ -26,7 +26,7 @@ func TestParseVersion(t *testing.T) {
 	require.Empty(t, catalina.Version{}.String())
 }
 
-// TestVersionPlaces: what tells an installation's version.
+// TestVersionPlaces: what shows an installation's version.
 func TestVersionPlaces(t *testing.T) {
 	const info, manifest = "org/apache/catalina/util/ServerInfo.properties", "META-INF/MANIFEST.MF"
 	tests := map[string]struct {

@@ -111,7 +111,7 @@ func TestManyJars(t *testing.T) {
 	}
 }
 
-// peakHeap is how much the heap in use grew while fn ran, as far as samples see.
+// peakHeap is how much the heap in use grew while fn ran, as the samples show.
 func peakHeap(t *testing.T, fn func()) uint64 {
 	t.Helper()
 	inUse := func() uint64 {

@@ -216,7 +216,7 @@ func TestUnreadableConfigFile(t *testing.T) {
 	require.Contains(t, whats(e.Unavailable()), "config file file:./application.yml: permission denied")
 }
 
-// Nothing at all can be opened: the command line alone still tells something.
+// Nothing at all can be opened: the command line alone still says something.
 func TestNothingReadable(t *testing.T) {
 	p := Process{Args: []string{"java", "-Dserver.port=3", "-jar", "app.jar"}}
 	e := loadWithin(t, p, 10*time.Second)

@@ -113,7 +113,7 @@ func TestParseLaunch(t *testing.T) {
 	}
 }
 
-// An argument file that is gone is said, and the rest of the line still counts.
+// A missing argument file is reported, and the rest of the line still counts.
 func TestParseLaunchMissingFiles(t *testing.T) {
 	p := processIn(t.TempDir(), "java", "@gone", "-XX:VMOptionsFile=gone-too", "-Da=1", "-jar", "app.jar")
 	got := parseLaunch(&p)

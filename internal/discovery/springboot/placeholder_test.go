@@ -22,7 +22,7 @@ func TestResolve(t *testing.T) {
 		"plain": "plain", "${a}": "1", "${b}${a}": "121", "${none}": "${none}", "${none:d}": "d", "${none:}": "",
 		"${none:${a}}": "1", "${none:${nope:z}}": "z", "${port.${stage}}": "8", "${x:y}": "whole", "${a": "${a",
 		"${none:{x}}": "{x}", "${empty:d}": "", `\${a}`: "${a}", "$a {b} ${a}": "$a {b} 1", "${none:a:b}": "a:b", "${}": "${}",
-		// A default that is not used is not looked at.
+		// A default that is not used is not read.
 		"${a:${random.int}}": "1", "${a:${loop}}": "1", "${a:x${none:${loop}}}": "1", "${${none:a}:${random.int}}": "1",
 		// What the two generations of Spring's parser agree on.
 		"${none:${a}:${none:q}}": "1:q", "${none:a${a}:b}": "a1:b", "${${none:o}:d}": "d", "${none:${none2:a:b}}": "a:b", "${:d}": "d",

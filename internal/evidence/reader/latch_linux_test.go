@@ -36,7 +36,7 @@ func javas(t *testing.T) []string {
 	return found
 }
 
-// eight tells the Java 8 that TCPDIAG_JAVA8 names, which Tomcat 10.1 and later do
+// eight returns the Java 8 that TCPDIAG_JAVA8 names, which Tomcat 10.1 and later do
 // not run on.
 func eight(java string) bool { return java == os.Getenv("TCPDIAG_JAVA8") }
 

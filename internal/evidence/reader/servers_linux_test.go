@@ -114,7 +114,7 @@ const (
 	plain   = iota // HTTP/1.1, a port of four digits: thread names are whole
 	cut            // HTTP/1.1, a port of five digits: they are not
 	tlsConn        // HTTPS: not even the port is left
-	h2             // HTTP/2 beside HTTP/1.1
+	h2             // HTTP/2 in addition to HTTP/1.1
 	nio2
 	control // for control.jsp
 	connectors
@@ -299,7 +299,7 @@ func eachListener(t *testing.T, fn func(*sockdiag.Listener)) {
 	require.NoError(t, conn.Listeners(func(l *sockdiag.Listener) error { fn(l); return nil }))
 }
 
-// connect opens connections to a connector, as far as its queue lets them in,
+// connect opens connections to a connector, at most as many as its queue lets in,
 // and says nothing on them.
 func (s *server) connect(t *testing.T, connector, n int) (leave func()) {
 	t.Helper()

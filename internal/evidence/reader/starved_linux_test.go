@@ -13,7 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// TestStarvedOfCPU: beside a program that takes all of its CPU, the acceptor
+// TestStarvedOfCPU: while another program takes all of its CPU, the acceptor
 // that a connection woke does not get to run.
 func TestStarvedOfCPU(t *testing.T) {
 	needServers(t)

@@ -103,10 +103,10 @@ func (a *agent) dial(ctx context.Context, network, address string) (c net.Conn, 
 	return c, doErr
 }
 
-// answered is how long the agent may take to answer beside an attacker.
+// answered is how long the agent may take to answer during an attack.
 const answered = 30 * time.Second
 
-// get asks until it is answered: beside an attacker who fills the port a
+// get asks until it is answered: while an attacker fills the port, a
 // connection may be closed to make room for another one, and an answer be that
 // too many are being made (503).
 func (a *agent) get(t *testing.T, path string) string {
@@ -136,7 +136,7 @@ func (a *agent) ask(path string) (status int, body []byte, err error) {
 	return response.StatusCode, body, err
 }
 
-// document is what is looked at of a snapshot.
+// document is what is read of a snapshot.
 type document struct {
 	Time      time.Time
 	Listeners []struct {

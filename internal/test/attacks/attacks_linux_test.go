@@ -50,7 +50,7 @@ func run(t *testing.T, v viewer, program string, a attack) row {
 	return s.finish(t, s.until(t, a))
 }
 
-// untilOmitted looks until so many listeners are beyond --max-listeners, and the
+// untilOmitted waits until that many listeners are beyond --max-listeners, and the
 // honest server's limit is known: it is among those that are not.
 func (s *scene) untilOmitted(t *testing.T, n float64) string {
 	t.Helper()

@@ -14,7 +14,7 @@ func actuator(say string) attack {
 	return a
 }
 
-// found is an application whose own limit must be found beside what it does.
+// found is an application whose own limit must be found in spite of what it does.
 func found(p part, args ...string) attack {
 	a := boot("application.properties", "", append([]string{"--server.tomcat.threads.max=42"}, args...)...).finding(42)
 	a.part = p

@@ -2,8 +2,8 @@
 // network neighbour would: small files that are made to become large, files that
 // are somebody else's, processes that are many or never answer, connections
 // without end. The agent runs with the manifests' memory as root, with the
-// DaemonSet's capabilities, and as the attacker's own user; beside it runs an honest
+// DaemonSet's capabilities, and as the attacker's own user; next to it runs an honest
 // server, which must not be affected, and a control that only ticks, by which the
-// machine's own delays are told from the agent's. `make attacks` prints what the agent
+// machine's own delays are distinguished from the agent's. `make attacks` prints what the agent
 // said, its memory and its delays.
 package attacks

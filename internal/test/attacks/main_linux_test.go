@@ -19,7 +19,7 @@ type part struct {
 	Accept      bool     // and take the connections
 	Say         string   // to each, what else
 	Threads     []string // names of threads
-	NumberedOf  int      // threads named like those of so many connectors
+	NumberedOf  int      // threads named like those of that many connectors
 	Spawn       []string // start processes with these arguments, again and again
 	SpawnSilent bool     // which have an Actuator that says nothing
 	Comm        string   // its own name

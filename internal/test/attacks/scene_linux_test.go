@@ -25,7 +25,7 @@ const (
 	queued      = 3
 )
 
-// scene is an agent beside an honest server with three clients in its queue, and
+// scene is an agent next to an honest server with three clients in its queue, and
 // a control. The attackers come into the same network namespace.
 type scene struct {
 	*agent

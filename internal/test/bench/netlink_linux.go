@@ -50,7 +50,7 @@ func (b *bare) once(request []byte) error {
 }
 
 // dump sends a request and reads until NLMSG_DONE, which stands at the end of
-// the last datagram. Nothing else is looked at.
+// the last datagram. Nothing else is read.
 func (b *bare) dump(request []byte) error {
 	const doneLen = headerLen + 4
 	if _, err := unix.Write(b.fd, request); err != nil {

@@ -12,7 +12,7 @@ type row struct {
 	Limit, Ours  string // absolute, of this machine
 	Ratio, Note  string
 	Met          bool
-	Unsure       bool // missed by less than the measurement tells apart
+	Unsure       bool // missed by less than the measurement can distinguish
 }
 
 // verdict is what the table says of a budget.
@@ -38,7 +38,7 @@ type point struct {
 	Bare         []time.Duration // exact request, LISTEN dump, walk without a match, walk with the matches
 }
 
-// report is everything that RESULTS.md tells.
+// report is everything that RESULTS.md shows.
 type report struct {
 	Machine   [][2]string
 	Command   string

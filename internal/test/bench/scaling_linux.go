@@ -108,7 +108,7 @@ func (b *bench) manyOfBoth(ctx context.Context) (err error) {
 }
 
 // ownTables gives the namespaces that are made from now on a hash table of
-// their own with so many buckets.
+// their own with that many buckets.
 const ownTables = "/proc/sys/net/ipv4/tcp_child_ehash_entries"
 
 func (b *bench) namespaces(ctx context.Context, sizes ...int) (points []point, err error) {

@@ -33,7 +33,7 @@ type pair struct {
 	connections    int
 }
 
-// grow opens connections until the table has so many sockets; a tenth of them
+// grow opens connections until the table has that many sockets; a tenth of them
 // belongs to the watched server.
 func (t *table) grow(ctx context.Context, sockets int) error {
 	if len(t.pairs) == 0 {

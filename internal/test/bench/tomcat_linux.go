@@ -21,13 +21,13 @@ const tomcatPort = 8090
 // turnSeconds is how long each agent runs. Short, as a loaded machine drifts:
 // turns of one second differ from the next by 2 to 3 %, and turns of five seconds
 // by no less. Not shorter than the scan interval: an agent that was stopped scans
-// as soon as it goes on, so that each turn has one scan, as it should.
+// as soon as it continues, so that each turn has one scan, as it should.
 const turnSeconds = 1
 
-// tailSeconds and tailRounds are those of the turns in which wrk tells its p99.
+// tailSeconds and tailRounds are those of the turns in which wrk reports its p99.
 const tailSeconds, tailRounds = 1, 6
 
-// tomcat measures what a loaded Tomcat serves with an agent beside it and
+// tomcat measures what a loaded Tomcat serves with an agent and
 // without. The agents run all the time and are stopped and continued by turns:
 // a stopped process costs nothing.
 func (b *bench) tomcat(ctx context.Context) error {

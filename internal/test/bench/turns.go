@@ -91,7 +91,7 @@ func shareOfBursts(series []usage) float64 {
 	return float64(last.used-first.used) / float64(last.at-first.at)
 }
 
-// turn is what one turn beside a loaded server saw.
+// turn is what one turn next to a loaded server saw.
 type turn struct {
 	agent int     // 0 for none
 	rate  float64 // responses a second, by the server's own count
@@ -134,7 +134,7 @@ func valuesOf(turns []turn, agent int, what func(turn) float64) (list []float64)
 // bounds are what the true median lies above, and below, each at 95 %, for
 // independent values of whatever distribution, however wild a few of them: each
 // is below the median as a fair coin falls, so the n+1st smallest of all is above
-// it only when n or fewer are below. Fewer than five values tell nothing.
+// it only when n or fewer are below. Fewer than five values show nothing.
 func bounds(list []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(list))
 	n, chance := -1, 0.0

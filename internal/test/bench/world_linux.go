@@ -14,7 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
 )
 
-// worldVariable tells the program that it has its namespaces.
+// worldVariable informs the program that it has its namespaces.
 const worldVariable = "TCPDIAG_BENCH_WORLD"
 
 func inWorld() bool { return os.Getenv(worldVariable) != "" }

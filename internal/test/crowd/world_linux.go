@@ -13,7 +13,7 @@ import (
 // Enter runs this program again with namespaces of its own: network, so that
 // nothing of the machine's is touched or counted; processes, so that nothing stays
 // behind when process 1 ends; mounts, for the /proc that belongs to it. variable is
-// set in its environment, to tell it that it has them.
+// set in its environment, to inform it that it has them.
 func Enter(ctx context.Context, variable string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), variable+"=1")

@@ -53,7 +53,7 @@ func run(only, table string, draws int, seed uint64) error {
 	return runCases(ctx, &k, pattern, table)
 }
 
-// enter builds with the machine's network, and goes on in namespaces of its own.
+// enter builds with the machine's network, and continues in namespaces of its own.
 func enter(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", "tcpdiag-deployments-")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// F10: on an HTTPS connector the kernel cannot tell idle from busy, and
+// F10: on an HTTPS connector the kernel cannot distinguish idle from busy, and
 // nothing is claimed about it. No client timeouts.
 func TestHTTPSIsUnclassified(t *testing.T) {
 	for name, port := range map[string]func() int{"four digits": fourDigits, "five digits": fiveDigits} {

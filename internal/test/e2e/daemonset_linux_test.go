@@ -85,7 +85,7 @@ func TestDaemonSetPrivileges(t *testing.T) {
 	}
 }
 
-// among is the pod's own listener: a look into all namespaces finds those of
+// among is the pod's own listener: a scan of all namespaces finds those of
 // everybody who uses the same port on this machine.
 func (p *pod) among(t *testing.T, d *Document) *Listener {
 	t.Helper()

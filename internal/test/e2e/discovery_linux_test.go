@@ -17,7 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// found is what snapshot says of a server's listener without being told
+// found is what snapshot says of a server's listener without being given
 // anything but the port.
 func found(t *testing.T, port int) *Listener {
 	t.Helper()

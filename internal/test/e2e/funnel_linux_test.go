@@ -52,7 +52,7 @@ func fourteen(t *testing.T, server *Tomcat) (inside, queued *stages, came [2]tim
 	came[0] = time.Now()
 	queued = fill(t, o, 0, 4)
 	came[1] = time.Now()
-	time.Sleep(1500 * time.Millisecond) // a wait that can be told from none
+	time.Sleep(1500 * time.Millisecond) // a wait that can be distinguished from none
 	return inside, queued, came
 }
 

@@ -86,7 +86,7 @@ type crowd struct {
 	cancel context.CancelFunc
 }
 
-// clients start to connect at once; they are gone when the test ends.
+// clients start to connect at once; they are closed when the test ends.
 func clients(t *testing.T, o demo.BurstOptions) *crowd {
 	t.Helper()
 	load, err := demo.NewLoad(o)
@@ -185,7 +185,7 @@ func flags(port int, l Limits) []string {
 	return args
 }
 
-// hello is the path of a request that takes so long.
+// hello is the path of a request that takes this long.
 func hello(d time.Duration) string {
 	return "/hello?ms=" + strconv.FormatInt(d.Milliseconds(), 10)
 }

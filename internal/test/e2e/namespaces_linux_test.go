@@ -18,7 +18,7 @@ import (
 // floodSize is how many SYNs are dropped while everybody looks.
 const floodSize = 7
 
-// The same server, looked at from the host, from beside it and by agents,
+// The same server, read from the host, from its own namespaces and by agents,
 // all at the same time: the same numbers, limits, losses and verdict.
 func TestEveryPlaceSeesTheSame(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) *pod{

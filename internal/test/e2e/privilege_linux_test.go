@@ -41,7 +41,7 @@ func viewers() []viewer {
 	}
 }
 
-// scene is a server of which everything that the table tells of is known: ten
+// scene is a server of which everything that the table shows is known: ten
 // connections accepted, of which six were reset by their clients; four left,
 // two served and two waiting; four queued, which is one more than the backlog
 // of 3; and SYNs that are dropped all the time.

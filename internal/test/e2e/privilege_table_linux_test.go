@@ -195,7 +195,7 @@ func (s *scene) marks(t *testing.T, v viewer, d glance) []string {
 }
 
 // fromElsewhere is the last column: a snapshot from another network namespace
-// sees the same, or is told what it takes.
+// sees the same, or says what it needs.
 func (s *scene) fromElsewhere(t *testing.T, v viewer, d glance, here []string, out []byte, errs string, code int) string {
 	t.Helper()
 	if code != 0 {

@@ -149,7 +149,7 @@ func (t *Tomcat) healthy(ctx context.Context) error {
 	return nil
 }
 
-// Stop kills the server and waits for its end: its listeners are gone then.
+// Stop kills the server and waits for its end: its listeners are closed then.
 func (t *Tomcat) Stop() {
 	_ = t.cmd.Process.Kill()
 	t.done <- <-t.done

@@ -24,7 +24,7 @@ type viewer struct {
 	all      bool     // all that root has
 	net      string   // path of a network namespace to start in, "" for the test's
 	pids     int      // a process whose pid namespace it shares, 0 for the test's
-	alone    bool     // in a pid namespace of its own, as a container beside the server's
+	alone    bool     // in a pid namespace of its own, as a container next to the server's
 	hidepid  bool     // behind a /proc that hides the processes of others
 }
 
@@ -55,7 +55,7 @@ func (v viewer) line(tcpdiag string, args ...string) []string {
 }
 
 // setpriv drops from the bounding set what the viewer is not to have: root's
-// other capabilities are gone with the next execve.
+// other capabilities are lost with the next execve.
 func (v viewer) setpriv() []string {
 	line := []string{"setpriv", "--pdeathsig", "KILL"}
 	if v.uid != "" {

@@ -96,7 +96,7 @@ func (g guest) arguments(b boot) []string {
 }
 
 // kernelImage finds the image in a kernel's package: under boot, or since 7.0
-// beside the modules.
+// next to the modules.
 func kernelImage(unpacked string) (string, error) {
 	for _, pattern := range []string{"boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"} {
 		if found, err := filepath.Glob(filepath.Join(unpacked, pattern)); err == nil && len(found) == 1 {

@@ -106,7 +106,7 @@ func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
 	return last
 }
 
-// begin makes a binary the last run: a guest's second boot goes on with one of
+// begin makes a binary the last run: a guest's second boot continues with one of
 // the first.
 func (g *guestLog) begin(name string) {
 	next := run{Name: name}

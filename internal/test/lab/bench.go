@@ -31,7 +31,7 @@ type bench struct {
 	servers int
 }
 
-// halted is panicked with when a scenario cannot go on, as testing's FailNow
+// halted is panicked with when a scenario cannot continue, as testing's FailNow
 // ends a test: the scenarios then read as a list of steps.
 type halted struct{ why string }
 
@@ -187,7 +187,7 @@ func env(settings ...string) func(*e2e.TomcatOptions) {
 	return func(o *e2e.TomcatOptions) { o.Env = append(o.Env, settings...) }
 }
 
-// hello is the path of a request that takes so long.
+// hello is the path of a request that takes this long.
 func hello(d time.Duration) string { return "/hello?ms=" + strconv.FormatInt(d.Milliseconds(), 10) }
 
 // snapshot runs `tcpdiag snapshot`, given no more than the port.

@@ -38,7 +38,7 @@ func throttle(pid int, share float64) error {
 	return errors.Join(errs...)
 }
 
-// removeGroup waits for the last process to be gone.
+// removeGroup waits for the last process to exit.
 func removeGroup(group string) {
 	for _, root := range []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"} {
 		for range 50 {

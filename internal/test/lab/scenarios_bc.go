@@ -62,7 +62,7 @@ func selfCalling() []scenario {
 				server := b.selfCaller(4096)
 				w := b.agent(port)
 				b.settle(reuse)
-				calm := b.deep(450, 10*time.Second) // outgoing connections are looked at every 5 s
+				calm := b.deep(450, 10*time.Second) // outgoing connections are read every 5 s
 				l := w.until(12*time.Second, "a warning before it happens", func(l e2e.Listener) bool {
 					return l.Verdict.Status == "warning" && l.Verdict.Cause == "ephemeral_ports"
 				})

@@ -20,7 +20,7 @@ type environment struct {
 	LoadBefore   string   // of the machine, by others
 }
 
-// printRow tells of a scenario that has just ended.
+// printRow prints a scenario that has just ended.
 func printRow(w io.Writer, r row) {
 	for _, part := range []struct{ name, text string }{
 		{"clients", r.Clients}, {"tcpdiag", r.Said}, {"plan", r.Plan},

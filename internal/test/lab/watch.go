@@ -81,7 +81,7 @@ func (w *watch) oldest() (seconds float64) {
 	return seconds
 }
 
-// on are the looks at a port, in order.
+// on are the snapshots of a port, in order.
 func (w *watch) on(port int) []e2e.Listener {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func height(l e2e.Listener) [4]int {
 	return h
 }
 
-// worst is the look at a port that says most: the worst status, and of those
+// worst is the snapshot of a port that says most: the worst status, and of those
 // the latest of those with most clients inside.
 func (w *watch) worst(port int) *e2e.Listener {
 	var worst *e2e.Listener
@@ -163,8 +163,8 @@ func (w *watch) until(limit time.Duration, what string, condition func(e2e.Liste
 	return found
 }
 
-// midway takes a snapshot so long after the load has come; it is answered when
-// asked. An agent remembers the losses of a minute, a snapshot tells of now.
+// midway takes a snapshot this long after the load has come; it is answered when
+// asked. An agent remembers the losses of a minute, a snapshot shows the present.
 func (w *watch) midway(after time.Duration, port int) func() *e2e.Listener {
 	type result struct {
 		l *e2e.Listener

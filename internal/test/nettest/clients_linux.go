@@ -29,7 +29,7 @@ func Queue(tb testing.TB, addr netip.AddrPort, n int) []net.Conn {
 
 // connect waits for the handshake. A signal, such as the one by which Go's
 // scheduler preempts a thread, ends the waiting and not the handshake: a second
-// connect(2) goes on waiting (__inet_stream_connect, SS_CONNECTING).
+// connect(2) continues to wait (__inet_stream_connect, SS_CONNECTING).
 func connect(fd int, addr netip.AddrPort) error {
 	for {
 		if err := unix.Connect(fd, sockaddr(addr)); !errors.Is(err, unix.EINTR) {

@@ -12,7 +12,7 @@ import (
 )
 
 // Hurry lets this process go before the others of the machine until the test
-// ends, where it may (CAP_SYS_NICE): for tests that compare times, beside
+// ends, where it may (CAP_SYS_NICE): for tests that compare times, next to
 // compilers and other packages' tests.
 func Hurry(tb testing.TB) {
 	tb.Helper()

@@ -12,7 +12,7 @@ import (
 )
 
 // strangers are addresses that nobody has (RFC 2544). Each end of a Veth routes
-// them to the other end, which does not forward: answers to them vanish
+// them to the other end, which does not forward: answers to them are dropped
 // without an ICMP error, which would end a half-open connection.
 const strangers = "198.18.0.0/15"
 

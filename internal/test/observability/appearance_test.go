@@ -107,7 +107,7 @@ func TestUnitsDoNotReachLinks(t *testing.T) {
 	})
 }
 
-// Grafana's own scale of a state timeline writes "< 1" and "3+" beside the
+// Grafana's own scale of a state timeline writes "< 1" and "3+" next to the
 // mapped words; a fixed colour turns that scale off. Two namespaces of one
 // instance need two names.
 func TestStatusTimelines(t *testing.T) {
@@ -175,7 +175,7 @@ func TestLossesHaveTheirOwnColours(t *testing.T) {
 	})
 }
 
-// A title has about five characters a column at 1280 pixels; a legend beside
+// A title has about five characters a column at 1280 pixels; a legend next to
 // the graph is cut there.
 func TestTitlesAndLegendsFit(t *testing.T) {
 	eachDrawing(t, func(t *testing.T, p *drawing) {

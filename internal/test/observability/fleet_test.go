@@ -10,7 +10,7 @@ import (
 
 // The fleet's tables name the pod that listens: a sidecar's own, and of an agent
 // of a node, whose own pod is no label, the uid of the listener's. A pod that is
-// gone is named as long as what it lost is shown.
+// deleted is named while what it lost is shown.
 func TestFleetNamesThePodThatListens(t *testing.T) {
 	const (
 		sidecar = `job="web",namespace="shop",pod="web-1",instance="s:1",netns="1",listener="[::]:8080"`

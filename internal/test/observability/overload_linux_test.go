@@ -15,7 +15,7 @@ import (
 
 // Three overloads at the same time, seen by real servers with the delivered
 // rules: one that comes and goes, one that lasts until all that it shows
-// elsewhere would be told too, and one that is over before anybody looks.
+// elsewhere would be reported too, and one that is over before anybody looks.
 // Afterwards the dashboards are asked what they show of it.
 func TestOverload(t *testing.T) {
 	s := startStack(t, artifacts(t))
@@ -123,7 +123,7 @@ func (s *stack) nextScrape(t *testing.T) {
 	})
 }
 
-// fill lets clients come to a server that accepts nobody for so long.
+// fill lets clients come to a server that accepts nobody for this long.
 func (s *stack) fill(t *testing.T, lasts time.Duration) {
 	t.Helper()
 	done := make(chan demo.Outcomes, 1)

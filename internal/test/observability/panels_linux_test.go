@@ -75,7 +75,7 @@ func (s *stack) panels(t *testing.T) {
 	})
 }
 
-// notExported are the metrics that this machine cannot tell: whatever an agent
+// notExported are the metrics that this machine cannot provide: whatever an agent
 // can export and Prometheus has not seen.
 func (s *stack) notExported(t *testing.T) map[string]bool {
 	t.Helper()

@@ -30,7 +30,7 @@ type Receiver struct {
 	got []Notification
 }
 
-// StartReceiver listens on address; tell, if not nil, hears of each
+// StartReceiver listens on address; tell, if not nil, is called with each
 // notification as it comes.
 func StartReceiver(ctx context.Context, address string, tell func(Notification)) (*Receiver, error) {
 	var lc net.ListenConfig

@@ -154,7 +154,7 @@ func (m matchers) names(t *testing.T, alerts []string) []string {
 }
 
 // The inhibition speaks of alerts that there are, never lets two hold each
-// other back, and leaves no symptom of an overflow to be told beside it.
+// other back, and leaves no symptom of an overflow to be reported next to it.
 func TestInhibition(t *testing.T) {
 	_, alerting := rules(t)
 	var names []string

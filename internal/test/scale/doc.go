@@ -7,6 +7,6 @@
 // The servers are stand-ins that stand like a Tomcat at its LimitLatch: they accept
 // as many connections as maxConnections allows and then no more, so that the right
 // cause of every drop is max_connections. The truth that the agent is held against
-// is the kernel's, read beside it: ListenDrops of the server's namespace, and the
+// is the kernel's, read at the same time: ListenDrops of the server's namespace, and the
 // listener's own queue.
 package main

@@ -14,7 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
-// worldVariable tells the program that it has its namespaces.
+// worldVariable informs the program that it has its namespaces.
 const worldVariable = "TCPDIAG_SCALE_WORLD"
 
 func main() {

@@ -10,7 +10,7 @@ import (
 // scrapesToWeigh is how many scrapes their price is taken from.
 const scrapesToWeigh = 20
 
-// meter tells the agent's own share of a core from what the scrapes of this
+// meter separates the agent's own share of a core from what the scrapes of this
 // program cost it: nobody else asks it ten times a second.
 type meter struct {
 	agent  *crowd.Agent

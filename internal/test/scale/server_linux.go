@@ -17,7 +17,7 @@ const port = 8080
 // limits are those of a server.
 type limits struct{ maxConnections, acceptCount int }
 
-// flags tell the agent what the configuration of a Tomcat would.
+// flags give the agent what the configuration of a Tomcat would.
 func (l limits) flags() []string {
 	return []string{"--max-connections", fmt.Sprint(l.maxConnections), "--accept-count", fmt.Sprint(l.acceptCount)}
 }

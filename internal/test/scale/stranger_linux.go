@@ -48,7 +48,7 @@ func shortLived() error {
 	return unix.Close(listener)
 }
 
-// stranger is H4: short-lived listeners of another program overflow beside a
+// stranger is H4: short-lived listeners of another program overflow next to a
 // server that has nothing to do.
 func (s *scale) stranger(ctx context.Context) error {
 	l := limits{maxConnections: 20, acceptCount: 10}

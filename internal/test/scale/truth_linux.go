@@ -12,7 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// truthInterval is how often the kernel is asked beside the agent.
+// truthInterval is how often the kernel is asked in addition to the agent.
 const truthInterval = 5 * time.Millisecond
 
 // truth follows the kernel's own counters of one server.

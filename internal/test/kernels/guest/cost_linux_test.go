@@ -15,7 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// connections make the walks here long enough to be told from everything else.
+// connections make the walks here long enough to be distinguished from everything else.
 const connections = 3000
 
 // crowd is a namespace with many connections.

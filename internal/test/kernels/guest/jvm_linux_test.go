@@ -113,7 +113,7 @@ func TestJVMUnderAQuota(t *testing.T) {
 
 // A pids limit that leaves Tomcat no thread to make: whether it is said. Tomcat's
 // poller may end of it, and then there are fewer threads than allowed again: the
-// number of threads alone does not always tell.
+// number of threads alone does not always show it.
 func TestPidsLimitStopsThreads(t *testing.T) {
 	inGuest(t)
 	const agent = "127.0.0.1:10904"

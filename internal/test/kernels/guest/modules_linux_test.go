@@ -93,7 +93,7 @@ func TestSnapshotWithoutTCPDiag(t *testing.T) {
 	report("without tcp_diag", "exit code 1, `modprobe tcp_diag`")
 }
 
-// The agent says in its readiness what is missing, and goes on when it comes.
+// The agent says in its readiness what is missing, and continues when it comes.
 func TestAgentWithoutTCPDiag(t *testing.T) {
 	inGuest(t)
 	forbid(t)

@@ -30,7 +30,7 @@ type trip struct {
 const roundTrip = 400 * time.Millisecond
 
 // Across a network the final ACKs come after all the SYNs: the clients that a
-// full queue turns away are connected by then, as far as they know, and end in
+// full queue turns away are connected by then, by their own account, and end in
 // a read timeout where they would end in a connect timeout on one host.
 func TestPlanAcrossANetwork(t *testing.T) {
 	inGuest(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// bench is a namespace with a listener, looked at through both of the kernel's
+// bench is a namespace with a listener, read through both of the kernel's
 // accounts.
 type bench struct {
 	*nettest.NS

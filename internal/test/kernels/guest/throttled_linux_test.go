@@ -35,7 +35,7 @@ func TestVerdictOfAQuota(t *testing.T) {
 }
 
 // throttledServer is a process of this test binary that burns its two percent
-// of a CPU and serves beside.
+// of a CPU and serves requests at the same time.
 func throttledServer(t *testing.T) (pid int, address netip.AddrPort) {
 	t.Helper()
 	program, err := os.Executable()

@@ -71,7 +71,7 @@ func (l *lab) start(ctx context.Context) error {
 	return nil
 }
 
-// free refuses to start beside something that has the addresses: the parts
+// free refuses to start next to something that has the addresses: the parts
 // would wait for the wrong one.
 func (l *lab) free(ctx context.Context) error {
 	var lc net.ListenConfig

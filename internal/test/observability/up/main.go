@@ -1,4 +1,4 @@
-// Command observability starts the whole of it on this machine, to look at: a
+// Command observability starts the whole of it on this machine, to try out: a
 // Tomcat with small limits, tcpdiag's agent, Prometheus and Alertmanager with
 // the delivered rules, Grafana with the dashboards where it is installed, and a
 // receiver that prints what would page. Enter overloads the Tomcat, Ctrl-C ends
@@ -51,7 +51,7 @@ func run() error {
 	}
 }
 
-// lines tells of each line; of nothing more once the input has ended.
+// lines reports each line; of nothing more once the input has ended.
 func lines(f *os.File) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
