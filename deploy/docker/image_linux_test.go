@@ -25,7 +25,7 @@ const (
 	jre   = "eclipse-temurin:17-jre" // made here, under the name of a registry's
 )
 
-// locked is how the image is meant to be run, whoever the user is.
+// locked is how the image is meant to be run, as any user.
 func locked() []string {
 	return []string{"--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"}
 }

@@ -16,7 +16,7 @@ const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnec
 
 // boundedListener accepts every connection and holds at most maxConnections of
 // them: for a new one it closes the oldest that waits for a request, of the
-// address that has most. So whoever opens connections without end closes his
+// address that has most. So a client that opens connections without end closes its
 // own, and a scrape gets in.
 type boundedListener struct {
 	net.Listener

@@ -41,7 +41,7 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// Whoever asks for readiness sends no more work; health is another matter.
+// What asks for readiness sends no more work; health is another matter.
 func TestNotReadyWhileStopping(t *testing.T) {
 	var s stage
 	s.snap.Store(losing(time.Now()))

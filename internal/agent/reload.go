@@ -108,7 +108,7 @@ func (r *reloader) serve(enabled bool) http.HandlerFunc {
 			reply(w, http.StatusConflict, "too many reloads wait\n")
 			return
 		}
-		// Whoever asked may go away: that is no failure of the reload.
+		// The client that asked may go away: that is no failure of the reload.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), reloadTimeout)
 		defer cancel()
 		switch err := r.reload(ctx, "HTTP"); {

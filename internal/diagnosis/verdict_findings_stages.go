@@ -72,7 +72,7 @@ func (j *judge) openFilesFinding(add adder) {
 
 // forecast warns of what hits all of a sudden: a process out of files or ports
 // fails, while clients of the other stages only begin to wait. Threads come and
-// go too fast to be foretold.
+// go too fast to be forecast.
 func (j *judge) forecast(v model.Verdict, add adder) {
 	for _, l := range j.limits {
 		c := model.Cause(l.Name)

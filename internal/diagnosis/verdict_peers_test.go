@@ -37,7 +37,7 @@ func TestOnePeer(t *testing.T) {
 	require.Empty(t, said(tomcat(20, 2, 10).idle(2).queue(4, time.Second).do(from(2))), "two clients")
 }
 
-// Whoever waits in the accept queue is not passed over because no limit is known.
+// A client in the accept queue is not passed over because no limit is known.
 func TestSomebodyWaitsAtLimitsUnknown(t *testing.T) {
 	l := tomcat(7, 6, 15).inService(6).queue(11, 5*time.Second)
 	l.Connector.MaxConnections, l.Connector.MaxThreads = nil, nil

@@ -38,7 +38,7 @@ func (j *judge) seenOnce() bool {
 
 // high names the stage that is at 80 % or more in two snapshots. Connections only
 // count when clients wait or the forecast fills them, threads when clients wait:
-// they come and go too fast to be foretold.
+// they come and go too fast to be forecast.
 func (j *judge) high() model.Cause {
 	switch {
 	case j.stageHigh(stageAcceptQueue):

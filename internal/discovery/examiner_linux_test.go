@@ -63,7 +63,7 @@ func (s *scripted) Examine(context.Context, Request) (*Examination, error) {
 	return &Examination{Known: true, found: found{server: serverJVM}}, nil
 }
 
-// Whoever cannot wait for an examination gets what the threads and the kernel
+// A caller that cannot wait for an examination gets what the threads and the kernel
 // say, and the rest once it is there.
 func TestExaminationThatTakesItsTime(t *testing.T) {
 	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer)), Threads: []string{"http-nio-8080-e"}})

@@ -118,7 +118,7 @@ func (f *found) portsOfJVM() []uint16 {
 	return ports[:min(len(ports), maxJVMPorts)]
 }
 
-// decode reads an answer. Whoever wrote it may be somebody else by now.
+// decode reads an answer. The writer may have become another program by now.
 func decode(in io.Reader) (*Examination, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxAnswer+1))
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // The ways in which there is no acceptor thread to be read.
 var (
-	// ErrNoAcceptor: NIO2 has no such thread: whichever worker is free takes the
+	// ErrNoAcceptor: NIO2 has no such thread: any free worker takes the
 	// next connection (Nio2Endpoint's completion handler), and waits at the
 	// connection latch as idle workers wait for work.
 	ErrNoAcceptor = errors.New("NIO2 has no acceptor thread")

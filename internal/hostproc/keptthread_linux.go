@@ -9,7 +9,7 @@ import (
 )
 
 // KeptThread reads one thread through files that are kept open: they belong to
-// this thread, and answer ErrGone when it has ended, whoever has its id then. It
+// this thread, and answer ErrGone when it has ended, whichever thread has its id then. It
 // is for one goroutine at a time.
 type KeptThread struct {
 	fs                FS

@@ -114,7 +114,7 @@ func TestEveryone(t *testing.T) {
 }
 
 // A file system of somebody's own is not asked for anything: a FUSE mount on
-// which nobody answers would hold whoever looks for ever.
+// which nobody answers would hold every reader for ever.
 func TestSilentFileSystem(t *testing.T) {
 	dir := nettest.SilentFileSystem(t)
 	fs := realProc(t)

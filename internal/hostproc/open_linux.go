@@ -31,7 +31,7 @@ func (fs FS) OpenRegular(pid int, path string) (*os.File, error) {
 // follow an absolute one into our own files. What a path names is the process's
 // choice, so nothing is opened before it is known to be harmless: to open a
 // device can be to act on it (/dev/watchdog), and to ask a FUSE file system for
-// anything is to wait for whoever stands behind it.
+// anything is to wait for the process behind it.
 type Root struct {
 	top      found
 	mounts   *Mounts

@@ -12,7 +12,7 @@ import (
 )
 
 // folder is the directory of the recordings. Whatever else is in it is left
-// alone. What is opened stays within it, whoever can write to it.
+// alone. What is opened stays within it, even if other users can write to it.
 type folder struct {
 	root *os.Root
 	lock *os.File // held as long as the agent writes here

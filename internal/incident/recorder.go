@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Recorder keeps the history of each listener, and records its incidents. The
-// disk has a goroutine of its own: whoever publishes never waits for it.
+// disk has a goroutine of its own: a publisher never waits for it.
 type Recorder struct {
 	options Options
 	history *History

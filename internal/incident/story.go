@@ -9,7 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Story is what a recording says, for whoever has seen nothing else.
+// Story is what a recording says, for a reader who has seen nothing else.
 type Story struct {
 	Header  Header
 	Summary Summary

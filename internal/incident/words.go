@@ -11,7 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// clock is how a report writes a moment: in UTC, whoever reads it.
+// clock is how a report writes a moment: in UTC, for every reader.
 const clock = "2006-01-02 15:04:05 MST"
 
 // Clock is a moment in a report.

@@ -140,7 +140,7 @@ func (s *sampler) askEach() error {
 			s.fast.asked = append(s.fast.asked, i)
 		}
 	}
-	return s.kernel.Lookup(s.fast.asks, s.fast.answer) // whoever was not answered has no sample
+	return s.kernel.Lookup(s.fast.asks, s.fast.answer) // what was not answered has no sample
 }
 
 // answered is askEach's callback. When nobody answers, or another socket does,

@@ -218,7 +218,7 @@ func TestNamesOfInterfaces(t *testing.T) {
 	require.Equal(t, "eth1", name(deviceRest+2*time.Second))
 }
 
-// A queue is reset once, whoever finds it first.
+// A queue is reset once, whichever reader finds it first.
 func TestListenerCloses(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
 	n, now := scripted(t, s)

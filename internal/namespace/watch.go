@@ -38,7 +38,7 @@ type member struct {
 //
 // One that closes just then still says LISTEN, and both queues are 0: inet_diag
 // reads the state once for the reply and once more for the queues, and only a
-// listener has them. Whoever stood in the queue is about to be reset, and must be
+// listener has them. A client that waited in the queue is about to be reset, and must be
 // counted: what was known stands for one more sample.
 func (m *member) observe(l *sockdiag.Listener) (moved bool) {
 	moved = l.HasDrops && l.Drops != m.drops
@@ -133,7 +133,7 @@ func (w *watch) gone() bool {
 }
 
 // miss notes that the sockets which a dump does not have are closed, and reports
-// whether there are any. Whoever stood in their queues was reset by the kernel
+// whether there are any. A client that waited in their queues was reset by the kernel
 // (inet_csk_listen_stop), unless it migrates: with net.ipv4.tcp_migrate_req=1
 // it moves them to another member (reuseport_migrate_sock). Whom that one has
 // no room for is reset as well, and not known.

@@ -57,7 +57,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 	return n
 }
 
-// scan scans after enough time for another look for namespaces.
+// scan scans after enough time for another search for namespaces.
 func (n *node) scan(t *testing.T) *model.Snapshot {
 	t.Helper()
 	n.now = n.now.Add(time.Minute)

@@ -40,7 +40,7 @@ func (e *edition) weak(l *model.Listener) {
 	}
 }
 
-// acceptorExpected tells whether the evidence of a JVM can be had: of a process
+// acceptorExpected reports whether the evidence of a JVM can be had: of a process
 // that is known to be another program it is not missing.
 func acceptorExpected(l *model.Listener) bool {
 	return l.Connector == nil || l.Connector.Server != "other"

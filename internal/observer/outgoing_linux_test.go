@@ -14,7 +14,7 @@ import (
 )
 
 // A process that has used nearly all local ports towards one peer is warned of in
-// the interval of one look, and so is one that has used them all. (The outgoing
+// the interval of one scan, and so is one that has used them all. (The outgoing
 // connections were counted in the second of the two readings only, and what is
 // high in one is no finding.)
 func TestEphemeralPortsWithinAnInterval(t *testing.T) {

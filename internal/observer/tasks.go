@@ -22,7 +22,7 @@ const (
 	// grace is how long the tasks may take to end.
 	grace = time.Second
 	// fresh is how often a snapshot is made while something is in trouble: what was
-	// dropped is to be read within a second, by whoever asks in between.
+	// dropped is to be read within a second, by a client that asks in between.
 	fresh = 500 * time.Millisecond
 	// firstPatience is how long the first snapshot waits for the connections.
 	firstPatience = time.Second

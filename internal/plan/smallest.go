@@ -6,7 +6,7 @@ import (
 )
 
 // smallest looks for the least limits under which every client is served and
-// none has to knock twice. Settings that work only because dropped SYNs are
+// none has to try twice. Settings that work only because dropped SYNs are
 // repeated are not offered: whether a client then gets in is luck.
 //
 // Threads come first, as if there were no limit in front of them. What is

@@ -29,7 +29,7 @@ func Become(id Identity) error {
 	if err := allThreads("prctl PR_SET_NO_NEW_PRIVS", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 		return err
 	}
-	// Whoever has the same user id could otherwise read this process's memory, and
+	// A process with the same user id could otherwise read this process's memory, and
 	// use the folders that it has open (ptrace(2): a dumpable target).
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("sandbox: prctl PR_SET_DUMPABLE: %w", err)

@@ -19,7 +19,7 @@ type Limits struct {
 }
 
 // Limit sets them, and that no file is written, no core is dumped and that
-// whoever else wants the processor goes first. It dies with the process that
+// every other process that wants the processor goes first. It dies with the process that
 // started it. RLIMIT_NPROC would count the processes of the user that it becomes,
 // and take threads away from the Go runtime: new processes are Confine's to
 // forbid.

@@ -22,7 +22,7 @@ const (
 const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 // filterCalls lets only the system calls through that reading files and the Go
-// runtime take; all others fail with EPERM. clone3 fails with ENOSYS: whoever
+// runtime take; all others fail with EPERM. clone3 fails with ENOSYS: a caller that
 // knows it (a C library's threads) falls back to clone, whose flags can be seen.
 func filterCalls() error {
 	arch, known := architecture()

@@ -8,7 +8,7 @@ import (
 )
 
 // Expected are the ports that were asked for, and whether something listens
-// there: whoever it is, and whether or not it is watched. A namespace that does
+// there: whichever it is, and whether or not it is watched. A namespace that does
 // not answer has none. notes are for people.
 func (r *Rules) Expected(all []*Candidate) (out []model.Target, notes []string) {
 	for _, ns := range r.Namespaces {

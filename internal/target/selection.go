@@ -90,7 +90,7 @@ func (s *Selection) General() bool {
 	return s.All || len(s.Selectors) == 0 || slices.ContainsFunc(s.Selectors, func(sel Selector) bool { return sel.PID == 0 })
 }
 
-// Expects is true for addresses that are sure to be named, whoever listens.
+// Expects is true for addresses that are sure to be selected, whichever process listens.
 func (s *Selection) Expects(id model.ListenerID) bool {
 	return s.All || slices.ContainsFunc(s.Selectors, func(sel Selector) bool {
 		return sel.PID == 0 && sel.Port == id.Address.Port()
@@ -161,7 +161,7 @@ func (r *Rules) everything(netns uint64) bool {
 	return ns != nil && ns.General && (r.All || len(r.Selectors) == 0)
 }
 
-// MayWant is false for listeners that were not asked for, whoever owns them.
+// MayWant is false for listeners that were not asked for, whichever process owns them.
 func (r *Rules) MayWant(c *Candidate) bool {
 	return r.everything(c.ID.NetNS) || slices.ContainsFunc(r.Selectors, func(sel Selector) bool { return r.mayMatch(sel, c) })
 }

@@ -32,7 +32,7 @@ func neighbours() map[string]string {
 }
 
 // TestNetwork: 1,500 connections of each kind at once, and the agent answers
-// whoever knows the password.
+// any client that knows the password.
 func TestNetwork(t *testing.T) {
 	nettest.Root(t)
 	program, times := build(t), 200

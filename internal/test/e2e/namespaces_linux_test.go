@@ -233,7 +233,7 @@ func (p *pod) requireAgent(t *testing.T, agent *Agent, mode string, want numbers
 	require.Equal(t, want, got, "agent %s", mode)
 }
 
-// withoutOpens leaves out how many connections were opened, by whoever asks
+// withoutOpens leaves out how many connections were opened, by any client that asks
 // Actuator as well, and how many more there are now: that differs by the window.
 func withoutOpens(n numbers) numbers {
 	n.Counters, n.Delta = maps.Clone(n.Counters), maps.Clone(n.Delta)

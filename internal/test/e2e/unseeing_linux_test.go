@@ -186,7 +186,7 @@ func namesSharing(d *Document) bool {
 	return false
 }
 
-// Whoever may not read the server's environment has its limits from Actuator,
+// A user who may not read the server's environment has its limits from Actuator,
 // be that on a port that was not asked for.
 func TestAnotherUserAsksActuator(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})

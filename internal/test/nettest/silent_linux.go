@@ -28,7 +28,7 @@ func SilentFileSystem(t testing.TB) (dir string) {
 		t.Skipf("mount of FUSE: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = unix.Close(dev) // ends the connection: whoever waits gets an error
+		_ = unix.Close(dev) // ends the connection: every waiter gets an error
 		_ = unix.Unmount(dir, unix.MNT_DETACH)
 		_ = os.Remove(dir)
 	})

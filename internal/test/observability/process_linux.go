@@ -2,5 +2,5 @@ package observability
 
 import "syscall"
 
-// diesWithParent leaves nothing behind when whoever started it is killed.
+// diesWithParent leaves nothing behind when its parent is killed.
 func diesWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -21,7 +21,7 @@ const hungVariable = "TCPDIAG_SCALE_HUNG"
 // hungPort is where that process listens.
 const hungPort = 8081
 
-// deadFS is a FUSE file system whose server never answers: whoever opens a file
+// deadFS is a FUSE file system whose server never answers: a process that opens a file
 // there waits (fuse_get_req) until it is aborted.
 type deadFS struct {
 	device *os.File

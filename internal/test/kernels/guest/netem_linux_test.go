@@ -58,7 +58,7 @@ const lost = 0.1
 
 // The plan knows a network's delay and none of its losses. Of clients that all
 // have room and wait less than a repeated SYN takes, those get in whose SYN and
-// SYN-ACK both arrive; whoever is in is served as planned.
+// SYN-ACK both arrive; a client that is in is served as planned.
 func TestPlanAcrossALossyNetwork(t *testing.T) {
 	inGuest(t)
 	l := trip{
