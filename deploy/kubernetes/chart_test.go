@@ -86,6 +86,9 @@ func TestSchemaRejects(t *testing.T) {
 		{"a label that is a number", "podLabels: {team: 3}", "team"},
 		{"an interval without a unit", `podMonitor: {interval: "15"}`, "interval"},
 		{"an unknown pull policy", "image: {pullPolicy: Sometimes}", "pullPolicy"},
+		{"an unknown volume", "incidents: {volume: pvc}", "volume"},
+		{"a relative path of the node", "incidents: {volume: hostPath, hostPath: incidents}", "hostPath"},
+		{"the whole node", "incidents: {volume: hostPath, hostPath: /}", "hostPath"},
 		{"both monitors", "{podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}", "choose one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

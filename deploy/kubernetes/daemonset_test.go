@@ -55,7 +55,8 @@ func TestNodeAgentPrivileges(t *testing.T) {
 	require.True(t, spec.HostPID, "the processes of all pods")
 	require.False(t, spec.HostNetwork)
 	require.False(t, spec.HostIPC)
-	require.Empty(t, spec.Volumes, "nothing of the node is mounted")
+	require.Len(t, spec.Volumes, 1)
+	require.Equal(t, &core.EmptyDirVolumeSource{}, spec.Volumes[0].EmptyDir, "nothing of the node is mounted")
 	require.Equal(t, new(false), spec.AutomountServiceAccountToken)
 	require.Len(t, spec.Containers, 1)
 	require.Empty(t, spec.InitContainers)
@@ -93,8 +94,8 @@ func TestConfigurationRollsTheAgents(t *testing.T) {
 		objects := rendered(t, map[string]any{"config": map[string]any{"targets": []any{map[string]any{"port": port}}}})
 		agent := pod(t, one[*apps.DaemonSet](t, objects))
 		require.Contains(t, agent.Spec.Containers[0].Args, "--config=/etc/tcpdiag/tcpdiag.yml")
-		require.Equal(t, one[*core.ConfigMap](t, objects).Name, agent.Spec.Volumes[0].ConfigMap.Name)
-		require.True(t, agent.Spec.Containers[0].VolumeMounts[0].ReadOnly)
+		require.Equal(t, one[*core.ConfigMap](t, objects).Name, agent.Spec.Volumes[1].ConfigMap.Name)
+		require.True(t, agent.Spec.Containers[0].VolumeMounts[1].ReadOnly)
 		return agent.Annotations["checksum/config"]
 	}
 	require.Equal(t, checksum(8080), checksum(8080))

@@ -59,7 +59,11 @@ func requireBeside(t *testing.T, pod *core.PodTemplateSpec, application string) 
 	require.Equal(t, new(true), security.RunAsNonRoot)
 	require.Equal(t, new(false), security.AllowPrivilegeEscalation)
 	require.Equal(t, new(true), security.ReadOnlyRootFilesystem)
-	require.Empty(t, sidecar.VolumeMounts)
+	require.Len(t, sidecar.VolumeMounts, 1)
+	requireRecords(t, &pod.Spec, &sidecar)
+	for _, mount := range app.VolumeMounts {
+		require.NotEqual(t, sidecar.VolumeMounts[0].Name, mount.Name, "not the application's")
+	}
 	require.Contains(t, sidecar.Args, "--shutdown-delay="+lingers.String())
 	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
 		require.Greater(t, time.Duration(*grace)*time.Second, lingers)
@@ -98,7 +102,8 @@ spec:
     spec:
       securityContext: {runAsUser: 2000, runAsGroup: 3000}
       initContainers: [{name: migrate, image: basket}]
-      containers: [{name: app, image: basket}, {name: proxy, image: proxy}]
+      containers: [{name: app, image: basket, volumeMounts: [{name: data, mountPath: /data}]}, {name: proxy, image: proxy}]
+      volumes: [{name: data, emptyDir: {}}]
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -136,8 +141,10 @@ spec:
 	basket := pod(t, deployments["basket"])
 	require.Len(t, basket.Spec.InitContainers, 2)
 	require.Len(t, basket.Spec.Containers, 2)
+	require.Len(t, basket.Spec.Volumes, 2, "its own, too")
 	database := pod(t, deployments["database"])
 	require.Empty(t, database.Spec.InitContainers)
+	require.Empty(t, database.Spec.Volumes)
 	require.Nil(t, database.Spec.ShareProcessNamespace)
 }
 

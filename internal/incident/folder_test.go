@@ -78,6 +78,23 @@ func TestDirectoryThatEverybodyWritesToIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "everybody may write to it")
 }
 
+// A volume of Kubernetes (an emptyDir: 0777, with fsGroup the group's, too) is
+// everybody's; a directory in it is the agent's own, also at its next start.
+func TestDirectoryInOneThatEverybodyWritesTo(t *testing.T) {
+	for _, mode := range []os.FileMode{0o777, 0o777 | os.ModeSetgid} {
+		volume := t.TempDir()
+		require.NoError(t, os.Chmod(volume, mode))
+		for range 2 {
+			f, err := openFolder(filepath.Join(volume, "tcpdiag"))
+			require.NoError(t, err)
+			f.close()
+		}
+		info, err := os.Stat(filepath.Join(volume, "tcpdiag"))
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o027)
+	}
+}
+
 func TestOneAgentWrites(t *testing.T) {
 	dir := t.TempDir()
 	first, err := openFolder(dir)

@@ -24,10 +24,14 @@ func compose(t *testing.T) *types.Project {
 
 func TestComposeFile(t *testing.T) {
 	project := compose(t)
-	require.ElementsMatch(t, []string{"app", "tcpdiag", "prometheus", "alertmanager", "grafana", "k6"}, project.ServiceNames())
+	require.ElementsMatch(t, []string{"app", "tcpdiag", "incidents", "prometheus", "alertmanager", "grafana", "k6"}, project.ServiceNames())
 	for name, s := range project.Services {
 		require.NotEmpty(t, s.Image, name)
 		for _, v := range s.Volumes {
+			if v.Type == types.VolumeTypeVolume {
+				require.Equal(t, "incidents", v.Source, name)
+				continue
+			}
 			require.Equal(t, types.VolumeTypeBind, v.Type, name)
 			require.True(t, v.ReadOnly, "%s: %s", name, v.Source)
 			_, err := os.Stat(v.Source)
@@ -61,6 +65,28 @@ func TestComposeSidecar(t *testing.T) {
 	require.Empty(t, sidecar.Ports, "Docker refuses them where the network is another's")
 }
 
+// What the sidecar records outlives its container: in a volume that is given to
+// its user first, since Docker makes a new one root's.
+func TestComposeRecordings(t *testing.T) {
+	project := compose(t)
+	require.Contains(t, project.Volumes, "incidents")
+	sidecar, prepares := project.Services["tcpdiag"], project.Services["incidents"]
+	require.Len(t, sidecar.Volumes, 1)
+	require.Equal(t, "incidents", sidecar.Volumes[0].Source)
+	require.False(t, sidecar.Volumes[0].ReadOnly)
+	require.Subset(t, sidecar.Command, []string{"--incident-dir", sidecar.Volumes[0].Target})
+	require.Equal(t, types.ServiceConditionCompletedSuccessfully, sidecar.DependsOn["incidents"].Condition)
+
+	require.Len(t, prepares.Volumes, 1)
+	require.Equal(t, "incidents", prepares.Volumes[0].Source)
+	require.Equal(t, types.ShellCommand{"chown", sidecar.User, prepares.Volumes[0].Target}, prepares.Entrypoint)
+	require.Equal(t, project.Services["app"].Image, prepares.Image, "which has a chown")
+	require.Equal(t, []string{"ALL"}, prepares.CapDrop)
+	require.Equal(t, []string{"CHOWN"}, prepares.CapAdd)
+	require.Equal(t, "none", prepares.NetworkMode)
+	require.True(t, prepares.ReadOnly)
+}
+
 // What the files mounted say fits the services: names, ports, paths.
 func TestComposeConfiguration(t *testing.T) {
 	top, err := filepath.Abs(root)
@@ -68,6 +94,9 @@ func TestComposeConfiguration(t *testing.T) {
 	mounts := map[string]string{} // by where they come from
 	for _, s := range compose(t).Services {
 		for _, v := range s.Volumes {
+			if v.Type != types.VolumeTypeBind {
+				continue
+			}
 			path, err := filepath.Rel(top, v.Source)
 			require.NoError(t, err)
 			mounts[path] = v.Target

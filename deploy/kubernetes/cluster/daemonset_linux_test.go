@@ -59,7 +59,8 @@ func requireAgent(t *testing.T, pod core.Pod, capabilities ...core.Capability) {
 	agent := pod.Spec.Containers[0]
 	require.Equal(t, []string{"agent", "--all-namespaces"}, agent.Args[:2])
 	require.Equal(t, &core.Capabilities{Drop: []core.Capability{"ALL"}, Add: capabilities}, agent.SecurityContext.Capabilities)
-	require.Empty(t, agent.VolumeMounts, "no token, nothing of the node")
+	require.Len(t, pod.Spec.Volumes, 1, "no token")
+	require.NotNil(t, pod.Spec.Volumes[0].EmptyDir, "nothing of the node")
 }
 
 // requireRefused holds that a controller was denied the pod for hostPID and the

@@ -24,7 +24,7 @@ func testSidecar(t *testing.T, c *cluster, main *readme) {
 	require.NotContains(t, c.run(t, block), "Warning")
 	c.requireRestricted(t, example)
 	for _, pod := range c.pods(t, example, hasSidecar, 2) {
-		requireSidecar(t, pod, true, []string{"agent", "--shutdown-delay=20s", "--port", "8080"})
+		requireSidecar(t, pod, true, []string{"agent", "--shutdown-delay=20s", "--incident-dir=/var/lib/tcpdiag", "--incident-max-mib=64", "--port", "8080"})
 	}
 	var monitor struct {
 		Spec struct {
@@ -44,7 +44,7 @@ func testApart(t *testing.T, c *cluster) {
 	require.NotContains(t, c.run(t, block), "Warning")
 	c.requireRestricted(t, example)
 	for _, pod := range c.pods(t, example, hasSidecar, 2) {
-		requireSidecar(t, pod, false, []string{"agent", "--shutdown-delay=20s", "--port=8080", "--max-connections=8192", "--accept-count=100", "--max-threads=200"})
+		requireSidecar(t, pod, false, []string{"agent", "--shutdown-delay=20s", "--incident-dir=/var/lib/tcpdiag", "--incident-max-mib=64", "--port=8080", "--max-connections=8192", "--accept-count=100", "--max-threads=200"})
 	}
 	requireUnchanged(t, c.run(t, block), 4)
 	c.remove(t, example)
@@ -71,7 +71,7 @@ func testComponent(t *testing.T, c *cluster, shown *readme) {
 	c.run(t, "kubectl apply --validate=strict -k "+dir)
 	c.requireRestricted(t, "shop")
 	basket := c.pods(t, "shop", "app=basket", 1)[0]
-	requireSidecar(t, basket, true, []string{"agent", "--shutdown-delay=20s"})
+	requireSidecar(t, basket, true, []string{"agent", "--shutdown-delay=20s", "--incident-dir=/var/lib/tcpdiag", "--incident-max-mib=64"})
 	require.Equal(t, int64(1001), *basket.Spec.SecurityContext.RunAsUser)
 	require.Empty(t, c.pods(t, "shop", "app=database", 1)[0].Spec.InitContainers)
 	c.run(t, "kubectl get podmonitor tcpdiag-sidecar --namespace shop")

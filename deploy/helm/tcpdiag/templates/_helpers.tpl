@@ -47,6 +47,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* The kind of the recordings' volume, empty for none. An upgrade with --reuse-values
+     has no value that is newer than the release: then there is none, as before. */}}
+{{- define "tcpdiag.incidents" -}}
+{{- with index .Values "incidents" -}}
+{{- if ne .volume "none" -}}{{ .volume }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Series of a node's agent carry the node's name, whatever scrapes them, and not
      the agent's own pod, namespace and container under the names by which
      alerts and dashboards name those of an application: as container the agent
