@@ -9,7 +9,7 @@ import (
 // PlanSchema names the JSON document of a plan. It only grows.
 const PlanSchema = "tcpdiag.plan/v1"
 
-// Plan is a simulated load and what happens to its clients, of schema PlanSchema.
+// Plan is a simulated load and what becomes of its clients, of schema PlanSchema.
 type Plan struct {
 	Schema             string        `json:"schema"`
 	Input              PlanInput     `json:"input"`
