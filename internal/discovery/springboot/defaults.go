@@ -53,4 +53,10 @@ const (
 	http2Name          = "server.http2.enabled"
 	mbeanName          = "server.tomcat.mbeanregistry.enabled"
 	virtualName        = "spring.threads.virtual.enabled"
+	dataSourceName     = "spring.datasource"
+	hikariSizeName     = "spring.datasource.hikari.maximum-pool-size"
+	tomcatSizeName     = "spring.datasource.tomcat.max-active"
+	r2dbcName          = "spring.r2dbc"
+	r2dbcSizeName      = "spring.r2dbc.pool.max-size"
+	redisName          = "spring.data.redis"
 )

@@ -3,6 +3,7 @@ package springboot
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -25,6 +26,7 @@ type Environment struct {
 	tomcat   string
 	server   string
 	java     string
+	libs     []string // the libraries' names without versions: "HikariCP"
 	kind     Kind
 	// unread are what could not be read and may say otherwise than a file or a
 	// default does.
@@ -69,6 +71,7 @@ func Load(p Process) (*Environment, error) {
 // identify finds versions.
 func (e *Environment) identify(p *Process, l *launch, c *classPath) {
 	libs := c.libraries()
+	e.libs = slices.Collect(maps.Keys(libs))
 	e.boot, e.tomcat = c.bootVersion(p, libs), c.tomcatVersion(p, libs)
 	e.server = "tomcat"
 	if e.tomcat == "" {
