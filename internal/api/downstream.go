@@ -5,8 +5,9 @@ import "github.com/tcpdiag/tcpdiag/internal/model"
 // Peer is what a process has outgoing connections to. The numbers count
 // connections, and no requests where several share one (HTTP/2, pipelining).
 type Peer struct {
-	Peer                   string   `json:"peer"` // address and port, or "other": all that are not listed
-	Name                   string   `json:"name,omitempty"`
+	Peer                   string   `json:"peer"`                      // address and port, or "other": all that are not listed
+	Name                   string   `json:"name,omitempty"`            // the configuration's: the database, "redis"
+	MatchedByPort          bool     `json:"matched_by_port,omitempty"` // name and pool: only the port speaks for them
 	Connections            int      `json:"connections"`
 	InFlight               int      `json:"in_flight"`            // something was sent, and nothing has come back since
 	Unknown                int      `json:"unknown,omitempty"`    // may be in flight
@@ -40,7 +41,7 @@ func newPeers(d *model.Downstream) []Peer {
 
 func newPeer(d *model.Downstream, p *model.Peer, address string) Peer {
 	out := Peer{
-		Peer: address, Name: p.Name, Connections: p.Connections, InFlight: p.InFlight, Unknown: p.Unknown,
+		Peer: address, Name: p.Name, MatchedByPort: p.ByPort, Connections: p.Connections, InFlight: p.InFlight, Unknown: p.Unknown,
 		Connecting: p.Connecting, AllInFlightRatio: p.AllInFlight, RequestsPerSecond: p.PerSecond,
 		InFlightAtRest: p.Background, Workers: p.Workers, ConnectionsMayBeOthers: d.ByUser,
 	}

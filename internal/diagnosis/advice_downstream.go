@@ -12,6 +12,9 @@ func peerName(p *model.Peer) string {
 	if p.Name == "" {
 		return p.Address.String()
 	}
+	if p.ByPort {
+		return p.Address.String() + " (" + p.Name + ", by its port)"
+	}
 	return p.Address.String() + " (" + p.Name + ")"
 }
 

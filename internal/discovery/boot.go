@@ -36,7 +36,8 @@ func boot(t *target) *found {
 		return nil
 	}
 	settings := env.Settings()
-	f := &found{server: serverJVM, unavailable: slices.Concat(said(env.Unavailable(), t), settings.Unavailable)}
+	backends, unread := env.Backends()
+	f := &found{server: serverJVM, unavailable: slices.Concat(said(env.Unavailable(), t), settings.Unavailable, unread)}
 	c := bootLimits(env, settings)
 	if env.Kind() == springboot.KindNone {
 		onlyGiven().connector(&c)
@@ -44,9 +45,12 @@ func boot(t *target) *found {
 			return f
 		}
 		settings.Port = edited(onlyGiven(), settings.Port)
+	} else {
+		f.backends = backendsOf(t, backends)
 	}
 	if t.env == nil {
 		doubtEnvironment().connector(&c)
+		f.backends = doubtEnvironment().backends(f.backends)
 	}
 	doubtCode(&c, env.CodeLimits())
 	f.version, _ = catalina.ParseVersion(c.Version)

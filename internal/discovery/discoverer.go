@@ -116,6 +116,9 @@ func (d *Discoverer) match(e *entry, ports []Listening) (_ Connectors, _ []model
 	if e.irrelevant(connectors) {
 		return printable(connectors), nil, Actuator{}
 	}
+	for _, c := range connectors {
+		c.Backends = f.backends
+	}
 	return printable(connectors), slices.Concat(e.unavailable(), unplaced), d.actuatorOf(e, connectors)
 }
 

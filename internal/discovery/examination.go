@@ -76,6 +76,7 @@ func (f *found) doubtLate(t *target) {
 		return
 	}
 	for _, name := range t.files.writtenAfter(t.started.Add(settled)) {
+		f.backends = doubtFile(path.Base(name)).backends(f.backends)
 		for i := range f.connectors {
 			doubtFile(path.Base(name)).connector(&f.connectors[i].Connector)
 		}

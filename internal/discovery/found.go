@@ -22,6 +22,7 @@ const byHand = "give the limits by hand: --max-connections, --accept-count, --ma
 type found struct {
 	server     string // of ports that none of the connectors has
 	connectors []catalina.Connector
+	backends   []model.Backend // servers that its configuration names
 	version    catalina.Version
 	// management is where Spring Boot's Actuator answers, "" when that is the
 	// application's own port or there is none.

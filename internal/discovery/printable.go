@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -51,8 +52,20 @@ func printable(connectors Connectors) Connectors {
 			*s = printableSetting(*s)
 		}
 		c.VirtualThreads = printableSetting(c.VirtualThreads)
+		c.Backends = printableBackends(c.Backends)
 	}
 	return connectors
+}
+
+// printableBackends: their names are checked where they are read.
+func printableBackends(list []model.Backend) []model.Backend {
+	out := slices.Clone(list)
+	for i := range out {
+		if p := out[i].Pool; p != nil {
+			out[i].Pool = &model.Pool{Library: p.Library, Setting: p.Setting, Size: *printableSetting(&p.Size)}
+		}
+	}
+	return out
 }
 
 func printableSetting[T any](s *model.Setting[T]) *model.Setting[T] {

@@ -10,10 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -41,6 +38,7 @@ type answer struct {
 	Version     catalina.Version
 	Management  string
 	Connectors  []wireConnector
+	Backends    []wireBackend `json:",omitempty"`
 	Missing     []model.Unavailable
 	Unavailable []model.Unavailable
 	Files       []fileStamp
@@ -91,8 +89,8 @@ func (e *Examination) encode() ([]byte, error) {
 	a := answer{
 		Known: e.Known, Server: e.found.server, Version: e.found.version, Management: clean(e.found.management),
 		Numbers:  e.numbers[:min(len(e.numbers), maxNumbers)],
-		JVMPorts: e.found.portsOfJVM(),
-		Missing:  cleanList(bounded(e.pid, e.missing)), Unavailable: cleanList(bounded(e.pid, e.found.unavailable)),
+		JVMPorts: e.found.portsOfJVM(), Backends: newWireBackends(e.found.backends),
+		Missing: cleanList(bounded(e.pid, e.missing)), Unavailable: cleanList(bounded(e.pid, e.found.unavailable)),
 	}
 	for i := range e.found.connectors[:min(len(e.found.connectors), maxConnectorsN)] {
 		w := newWireConnector(&e.found.connectors[i])
@@ -158,6 +156,9 @@ func (a *answer) examination() *Examination {
 		}
 		e.found.jvmPorts[port] = true
 	}
+	for i := range a.Backends {
+		e.found.backends = append(e.found.backends, a.Backends[i].backend())
+	}
 	for i := range a.Connectors {
 		e.found.connectors = append(e.found.connectors, a.Connectors[i].connector())
 	}
@@ -201,6 +202,9 @@ func (a *answer) check() error {
 		return fmt.Errorf("%w: the address of Actuator", errAnswer)
 	case a.Version.Major < 0 || a.Version.Minor < 0 || a.Version.Patch < 0 || a.Version.Milestone < 0:
 		return fmt.Errorf("%w: the version", errAnswer)
+	}
+	if err := checkBackends(a.Backends); err != nil {
+		return err
 	}
 	texts := []string{a.Failure}
 	for _, u := range append(a.Missing, a.Unavailable...) {
@@ -248,14 +252,6 @@ func (w *wireConnector) check() error {
 	return nil
 }
 
-func knownKind(k model.SourceKind) bool {
-	switch k {
-	case model.SourceDefault, model.SourceFile, model.SourceEnv, model.SourceArgument, model.SourceProperty:
-		return true
-	}
-	return false
-}
-
 // plainURL says that an address is what this package makes: http, a literal
 // address, a port, a path.
 func plainURL(text string) bool {
@@ -268,31 +264,4 @@ func plainURL(text string) bool {
 	}
 	_, err = netip.ParseAddrPort(u.Host)
 	return err == nil
-}
-
-func cleanList(list []model.Unavailable) []model.Unavailable {
-	out := make([]model.Unavailable, 0, len(list))
-	for _, u := range list {
-		out = append(out, model.Unavailable{What: clean(u.What), Why: clean(u.Why), How: clean(u.How)})
-	}
-	return out
-}
-
-// clean is a text that a person can be shown: valid UTF-8 of at most maxText
-// bytes, without control characters and those that turn the direction of writing.
-func clean(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError {
-			return '?'
-		}
-		return r
-	}, text)
-	if len(text) <= maxText {
-		return text
-	}
-	cut := maxText - len("…")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
 }

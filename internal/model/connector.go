@@ -71,6 +71,9 @@ type Connector struct {
 	KeepAliveTimeout     *Setting[time.Duration]
 	VirtualThreads       *Setting[bool]
 
+	// Backends are the servers that the same application's configuration names.
+	Backends []Backend
+
 	PoolThreads *int // worker threads alive, from the thread names
 	// Shared is the use of a shared Executor by all connectors that have it, nil
 	// where this is the only one.

@@ -23,7 +23,10 @@ type Downstream struct {
 // Peer is one address that a process has connections to.
 type Peer struct {
 	Address netip.AddrPort
-	Name    string // what the configuration or the hosts file calls it, "" where neither does
+	Name    string // what the configuration calls it: the database in its URL, "redis"; "" where it does not
+	// ByPort: that the configuration means this peer is concluded from the port
+	// alone, as the host it names is known to DNS only.
+	ByPort bool
 
 	Connections int // ESTABLISHED, and those that connect
 	InFlight    int // a request was sent, and nothing has come back since
@@ -71,9 +74,14 @@ type Pool struct {
 	Library string // "HikariCP", "tomcat-jdbc", …
 	Setting string // the property that sets Size: "spring.datasource.hikari.maximum-pool-size"
 	Size    Setting[int]
-	// Host and Port are of the address that the same configuration names, without
-	// credentials; Host is "" where none is.
-	Host string
-	Port uint16
-	Name string // what people call it: the database in the URL, "redis"
+}
+
+// Backend is a server that the application's configuration names. Of the URL there
+// nothing is kept but where it leads and the name of the database.
+type Backend struct {
+	Name string           // the database, or the product: "orders", "redis"
+	At   []netip.AddrPort // where the configuration or the process's hosts file gives the address
+	// Ports are those of the hosts whose address only DNS knows, which is not asked.
+	Ports []uint16
+	Pool  *Pool // nil where the size of none is known
 }

@@ -123,6 +123,9 @@ func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[
 		out := h.memory.Next(at, list, inService(r, key, found))
 		out.ByUser = h.descriptors.err != nil
 		out.Partial = out.Partial || ts.peers.scan.Partial
+		if e.connector != nil {
+			downstream.Identify(out, e.connector.Backends)
+		}
 		ts.mu.Lock()
 		ts.down[key] = downstreamReading{out, h.descriptors.err}
 		ts.mu.Unlock()

@@ -33,7 +33,11 @@ func (s *screen) downstream(l *model.Listener) {
 func peerSpans(p *model.Peer) []span {
 	name := p.Address.String()
 	if p.Name != "" {
-		name += " (" + printable(p.Name) + ")"
+		name += " (" + printable(p.Name)
+		if p.ByPort {
+			name += ", by its port"
+		}
+		name += ")"
 	}
 	spans := []span{{name, bold}, {dot, dim}}
 	spans = append(spans, span{text: phrase.Number(p.InFlight) + " of " + phrase.Count(p.Connections, "connection") + " in flight"})
