@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // drawing is what a panel says of its appearance: what no query test can see.
@@ -171,6 +173,20 @@ func TestLossesHaveTheirOwnColours(t *testing.T) {
 		}
 		for _, q := range p.Targets {
 			require.NotContains(t, q.Expr, `"none"`)
+		}
+	})
+}
+
+// An outcome keeps its colour when another appears; nobody turned away is green.
+func TestOutcomesHaveTheirOwnColours(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if !strings.HasPrefix(p.Title, "Clients, by how") {
+			return
+		}
+		for o := range model.NumClientOutcomes {
+			colour := string(p.overridden(o.String(), "color"))
+			require.NotEmpty(t, colour, o)
+			require.Equal(t, o == model.ClientConnected, strings.Contains(colour, "green"), o)
 		}
 	})
 }

@@ -63,6 +63,9 @@ func (s *stack) panels(t *testing.T) {
 			q.Expr, filtered = strings.CutSuffix(q.Expr, " > 0")
 			require.True(t, filtered)
 		}
+		if strings.HasSuffix(p.Title, ", by peer") {
+			return // the server connects to nobody: TestClientsAndPeersOnDashboards has one that does
+		}
 		if len(s.show(t, q, inserted[d.UID], scrape)) > 0 {
 			return
 		}

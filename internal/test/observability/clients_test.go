@@ -1,0 +1,76 @@
+package observability
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// clientsAndPeers are an agent with two listeners of two processes: 8080 loses
+// clients and waits for a database, 8081 is well and waits for nobody.
+func clientsAndPeers() []map[string]string {
+	const agent = `job="web",instance="s:1",netns="1"`
+	var out []map[string]string
+	add := func(name, labels, values string) {
+		out = append(out, map[string]string{"series": name + "{" + agent + "," + labels + "}", "values": values})
+	}
+	for port, clients := range map[string]map[string]string{
+		"8080": {"connected": "0+600x60", "delayed": "0x60", "gave_up": "0+60x60", "stalled": "0+30x60"},
+		"8081": {"connected": "0+6000x60", "gave_up": "0x60"},
+	} {
+		add("tcpdiag_listener_info", `listener="[::]:`+port+`",process="java:`+port+`",pod_uid=""`, "1x60")
+		for outcome, values := range clients {
+			add("tcpdiag_listener_clients_total", `listener="[::]:`+port+`",outcome="`+outcome+`"`, values)
+		}
+	}
+	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8080",cause="max_connections",packet="syn"`, "0+240x60")
+	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8080",cause="slow_accept",packet="syn"`, "0+120x60")
+	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8081",cause="slow_accept",packet="syn"`, "0+60x60")
+	add("tcpdiag_port_refused_clients_total", `port="8080"`, "0+120x60")
+	add("tcpdiag_port_refused_clients_total", `port="8081"`, "0+600x60")
+	for process, inFlight := range map[string]string{"java:8080": "10x60", "java:8081": "99x60"} {
+		peer := `process="` + process + `",peer="10.0.3.7:5432"`
+		add("tcpdiag_downstream_connections", peer+`,state="in_flight"`, inFlight)
+		add("tcpdiag_downstream_connections", peer+`,state="connecting"`, "2x60")
+		add("tcpdiag_downstream_connections", peer+`,state="idle"`, "3x60")
+		add("tcpdiag_downstream_oldest_in_flight_seconds", peer, inFlight)
+	}
+	return out
+}
+
+// One listener's clients and the peers of its process are shown, and no others;
+// the fleet's tables say clients beside packets, those lost once for each listener.
+func TestClientsAndPeersOnDashboards(t *testing.T) {
+	const at = `job="web",instance="s:1",netns="1",listener="[::]:`
+	sample := func(labels string, value float64) map[string]any {
+		return map[string]any{"labels": "{" + labels + "}", "value": value}
+	}
+	want := map[string][]map[string]any{
+		"Clients, by how their attempt ended A": {sample(`outcome="connected"`, 10), sample(`outcome="gave_up"`, 1), sample(`outcome="stalled"`, .5)},
+		"Clients, by how their attempt ended B": {sample("", 2)},
+		"Requests in flight, by peer A":         {sample(`peer="10.0.3.7:5432"`, 12)},
+		"Oldest request in flight, by peer A":   {sample(`peer="10.0.3.7:5432"`, 10)},
+		"Listeners, worst first D":              {sample(at+`8080"`, 1.5), sample(at+`8081"`, 0)},
+		"Top losses B":                          {sample(at+`8080",cause="max_connections"`, 2700), sample(at+`8081",cause="slow_accept"`, 0)},
+	}
+	chosen := map[string]string{"job": ".+", "instance": ".+", "netns": "1", "listener": "[::]:8080", "port": "8080"}
+	var asked []map[string]any
+	for _, d := range dashboards(t) {
+		for _, p := range d.drawn() {
+			for _, q := range p.Targets {
+				if samples := want[p.Title+" "+q.RefID]; samples != nil {
+					expr := strings.NewReplacer("$__rate_interval", "4m", "$__range", "30m").Replace(q.Expr)
+					asked = append(asked, map[string]any{"expr": insert(expr, chosen), "eval_time": "60m", "exp_samples": samples})
+				}
+			}
+		}
+	}
+	require.Len(t, asked, len(want))
+	path := filepath.Join(t.TempDir(), "clients.test.yml")
+	require.NoError(t, writeYAML(path, map[string]any{"tests": []map[string]any{
+		{"interval": "1m", "input_series": clientsAndPeers(), "promql_expr_test": asked},
+	}}))
+	tool(t, "promtool", "test", "rules", path)
+}
