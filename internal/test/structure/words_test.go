@@ -1,0 +1,45 @@
+package structure
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the project's folder.
+const root = "../../.."
+
+// TestPlainWords: comments and pages are in the words of today's technical English.
+func TestPlainWords(t *testing.T) {
+	require.FileExists(t, filepath.Join(root, "go.mod"))
+	found, err := Words(root, byHand)
+	require.NoError(t, err)
+	require.Empty(t, found, "words.go has plain ones instead")
+}
+
+// byHand says which pages are not written by a program: those quote what it says.
+func byHand(path string) bool {
+	switch filepath.ToSlash(strings.TrimPrefix(path, root+"/")) {
+	case "docs/deployments.md", "docs/kernels.md", "docs/metrics.md":
+		return false
+	}
+	return !strings.Contains(filepath.ToSlash(path), "/internal/test/")
+}
+
+// TestWordsAreFound: in comments and pages, with their lines, and not in strings.
+func TestWordsAreFound(t *testing.T) {
+	found, err := Words("testdata/words", func(string) bool { return true })
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"testdata/words/page.md:3: seldom",
+		"testdata/words/words.go:1: tells of",
+		"testdata/words/words.go:4: So many",
+		"testdata/words/words.go:7: told apart",
+	}, found)
+
+	found, err = Words("testdata/words", func(string) bool { return false })
+	require.NoError(t, err)
+	require.Len(t, found, 3, "a page that is not asked for is not read")
+}
