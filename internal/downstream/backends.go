@@ -32,7 +32,7 @@ func isAt(b model.Backend, peer netip.AddrPort) bool {
 	return slices.Contains(b.At, netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port()))
 }
 
-// onlyOne says that a single peer has a port, as far as all of them are known to
+// onlyOne says that a single peer has a port, where all of them are known to
 // be the process's and none is missing.
 func onlyOne(d *model.Downstream, port uint16) bool {
 	n := 0
