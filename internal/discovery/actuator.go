@@ -3,6 +3,7 @@ package discovery
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -36,7 +37,8 @@ type Actuator struct {
 	discovered bool // in the process's own configuration
 }
 
-// answersFor reports whether a process is the one: it listens on the port.
+// answersFor reports whether a process is the one: it listens on the port, or the
+// URL is from its own configuration.
 func (a Actuator) answersFor(pid int, connectors Connectors) bool {
 	switch {
 	case a.PID != 0 && a.PID != pid:
@@ -47,6 +49,9 @@ func (a Actuator) answersFor(pid int, connectors Connectors) bool {
 	u, err := url.Parse(a.URL)
 	if err != nil || a.URL == "" {
 		return false
+	}
+	if a.discovered { // its port need not be one of those that were asked for
+		return true
 	}
 	port := a.Port
 	if port == 0 {
@@ -82,7 +87,7 @@ func (d *Discoverer) ask(ctx context.Context, e *entry, base Actuator, connector
 	for _, r := range m.readings {
 		r.apply(connectors)
 	}
-	if m.err == nil {
+	if m.err == nil || errors.Is(m.err, errPort) { // there is none, or not yet
 		return nil
 	}
 	return []model.Unavailable{{
@@ -127,7 +132,8 @@ func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base st
 	go func() {
 		defer close(done)
 		defer func() { <-d.asks }()
-		ctx, cancel := context.WithTimeout(ctx, actuatorTimeout)
+		// Whoever wanted the figures may have gone on with the former ones.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actuatorTimeout)
 		defer cancel()
 		readings, err := askAll(ctx, client, base)
 		client.CloseIdleConnections()
@@ -138,7 +144,7 @@ func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base st
 		}
 		m.readings, m.err, m.asking = readings, err, false
 		m.next = now().Add(actuatorEvery)
-		if err != nil {
+		if err != nil && !errors.Is(err, errPort) {
 			m.next = now().Add(actuatorRetry)
 		}
 	}()

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,6 +95,47 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 	clock.ahead += actuatorEvery
 	d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
 	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, time.Minute, time.Millisecond, "then it is asked again, beside")
+}
+
+// With --port only one port of the process is known; its Actuator is asked where the
+// process itself listens, again when the figures are old, and nobody else is.
+func TestActuatorOnAPortThatIsNotWatched(t *testing.T) {
+	stub := &actuatorStub{names: []string{"http-nio-8080"}}
+	management := httptest.NewUnstartedServer(stub)
+	connected := new(atomic.Int32)
+	management.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connected.Add(1)
+		}
+	}
+	listener, err := management.Listener.(*net.TCPListener).File()
+	require.NoError(t, err)
+	defer listener.Close()
+	dir := t.TempDir()
+	fatJar(t, filepath.Join(dir, "app.jar"), fmt.Sprintf("management.server.port=%d\nserver.http2.enabled=true\n", management.Listener.Addr().(*net.TCPAddr).Port))
+	line := []string{"java", "-jar", "app.jar"}
+	s, stranger := startFake(t, fake{args: line, Dir: dir, held: []*os.File{listener}}), startFake(t, fake{args: line, Dir: dir})
+	require.NoError(t, syscall.SetNonblock(int(listener.Fd()), true)) // os/exec has made it block
+	management.Start()
+	defer management.Close()
+
+	clock := newClock(0)
+	d := inChildren(t, WithClock(clock.now))
+	busy := func(s *server) *int {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel() // as the observer does
+		connectors, unavailable := d.Discover(ctx, s.pid, s.start, ports(8080))
+		require.Empty(t, unavailable)
+		require.True(t, onPort(t, connectors, 8080).HTTP2)
+		return onPort(t, connectors, 8080).BusyThreads
+	}
+	require.Nil(t, busy(stranger))
+	require.Zero(t, connected.Load(), "the port is another process's")
+	require.Equal(t, len("tomcat.threads.busy"), *busy(s))
+	clock.ahead += actuatorEvery
+	require.NotNil(t, busy(s))
+	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, time.Minute, time.Millisecond, "it is asked again, beside")
+	require.Never(t, func() bool { return busy(s) == nil }, 100*time.Millisecond, time.Millisecond)
 }
 
 // TestActuatorOnTheApplicationsPort: no request, unless it is asked for.

@@ -68,6 +68,7 @@ func (d *Discoverer) doorOf(pid int, a Actuator, connectors Connectors) *door {
 		return out
 	}
 	out.url, out.sockets = u, connectors.onPort(portIn(u))
+	out.guarded = out.guarded || a.discovered && len(out.sockets) == 0 // whose is what listens there?
 	return out
 }
 
@@ -78,10 +79,14 @@ func portIn(u *url.URL) uint16 { return portOf(cmp.Or(u.Port(), standardPort(u.S
 // listens, and nowhere else.
 func (d *door) addresses(ctx context.Context) ([]netip.Addr, error) {
 	if d.discovered {
-		if len(d.sockets) == 0 {
+		sockets := d.sockets
+		if len(sockets) == 0 {
+			sockets = d.ownSockets(portIn(d.url))
+		}
+		if len(sockets) == 0 {
 			return nil, errPort
 		}
-		return []netip.Addr{reachable(d.sockets[0].Addr())}, nil
+		return []netip.Addr{reachable(sockets[0].Addr())}, nil
 	}
 	if address, err := netip.ParseAddr(d.url.Hostname()); err == nil {
 		return []netip.Addr{reachable(address)}, nil

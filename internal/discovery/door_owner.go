@@ -3,6 +3,7 @@ package discovery
 import (
 	"net/netip"
 
+	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -14,11 +15,50 @@ func (d *door) owned(address netip.AddrPort) error {
 	if err != nil || len(inodes) == 0 {
 		return errAnother
 	}
-	err = d.proc.SocketInodes(d.pid, func(inode uint32) { delete(inodes, inode) })
-	if err != nil || len(inodes) > 0 {
+	if err := d.eachSocket(func(inode uint32) bool {
+		delete(inodes, inode)
+		return len(inodes) > 0
+	}); err != nil || len(inodes) > 0 {
 		return errAnother
 	}
 	return nil
+}
+
+// eachSocket goes through the process's sockets as long as fn wants more. A server
+// opens its listeners before it has connections, so theirs are among the first.
+func (d *door) eachSocket(fn func(inode uint32) bool) error {
+	_, err := d.proc.SocketFiles(d.pid, 0, 0, func(_ int, inode uint32) bool { return fn(inode) })
+	return err
+}
+
+// ownSockets are the process's listening sockets on a port that is not watched:
+// with --port only the owners of the listeners asked for are known.
+func (d *door) ownSockets(port uint16) (own []netip.AddrPort) {
+	there := map[uint32]netip.AddrPort{}
+	err := netns.Do(d.namespace, func() error {
+		conn, err := sockdiag.Dial()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		return conn.Listeners(func(l *sockdiag.Listener) error {
+			if l.Address().Port() == port {
+				there[l.Inode] = l.Address()
+			}
+			return nil
+		})
+	})
+	if err != nil || len(there) == 0 {
+		return nil
+	}
+	_ = d.eachSocket(func(inode uint32) bool {
+		if at, ok := there[inode]; ok {
+			own = append(own, at)
+		}
+		delete(there, inode)
+		return len(there) > 0
+	})
+	return own
 }
 
 // listenersAt are the sockets that may take a connection to an address: those

@@ -42,6 +42,7 @@ type fake struct {
 	env  []string
 	ns   bool // new mount and pid namespaces
 	uid  uint32
+	held []*os.File // open in it, too
 }
 
 // childArgument makes the test program a child that examines a process.
@@ -127,7 +128,7 @@ func startFake(t testing.TB, f fake) *server {
 	cmd := exec.CommandContext(t.Context(), cmp.Or(f.path, "/proc/self/exe"))
 	cmd.Args = f.args
 	cmd.Env = append([]string{fakeVariable + "=" + string(spec)}, f.env...)
-	cmd.Dir = f.Dir
+	cmd.Dir, cmd.ExtraFiles = f.Dir, f.held
 	if f.Chroot != "" || f.Mount != "" {
 		cmd.Dir = ""
 	}
