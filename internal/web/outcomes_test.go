@@ -22,7 +22,7 @@ func overloaded() model.Listener {
 			Address: netip.MustParseAddrPort("10.0.3.7:5432"), Name: "orders-<db>", Connections: 10, InFlight: 10, Oldest: 4900 * time.Millisecond,
 			Pool: &model.Pool{Size: model.Setting[int]{Value: 10}},
 		},
-		{Address: netip.MustParseAddrPort("10.0.3.8:6379"), Connections: 2, Connecting: 2, OldestConnect: 3 * time.Second},
+		{Address: netip.MustParseAddrPort("10.0.3.8:6379"), Connections: 2, Connecting: 2, OldestConnect: 3 * time.Second, Background: new(1)},
 		{Address: netip.MustParseAddrPort("10.0.3.9:443"), Connections: 7},
 	}}}
 	return l
@@ -37,7 +37,7 @@ func TestClientsAndPeersAreShown(t *testing.T) {
 	for _, want := range []string{
 		"<h3>Attempts to connect in 60 s: 10,315</h3>", "8293 connected", "312 delayed", "1707 gave up", "3 still trying",
 		"<h3>Requests in flight, by peer</h3>", "10.0.3.7:5432 (orders-&lt;db&gt;)", "10 of 10 connections", "oldest 4.9 s", "pool of 10",
-		"10.0.3.8:6379", "0 of 2 connections", "oldest 3 s", "2 not connected yet",
+		"10.0.3.8:6379", "0 of 2 connections", "oldest 3 s", "2 not connected yet · 1 also at rest",
 	} {
 		require.Contains(t, page, want)
 	}

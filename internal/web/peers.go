@@ -1,6 +1,8 @@
 package web
 
 import (
+	"strings"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -44,11 +46,16 @@ func newPeer(p *model.Peer) peer {
 	if oldest := max(p.Oldest, p.OldestConnect); oldest > 0 {
 		out.Oldest = "oldest " + phrase.Seconds(oldest)
 	}
-	switch {
-	case p.Connecting > 0:
-		out.More = phrase.Number(p.Connecting) + " not connected yet"
-	case p.Pool != nil:
-		out.More = "pool of " + phrase.Number(p.Pool.Size.Value)
+	var more []string
+	if p.Connecting > 0 {
+		more = append(more, phrase.Number(p.Connecting)+" not connected yet")
 	}
+	if p.Background != nil && *p.Background > 0 {
+		more = append(more, phrase.Number(*p.Background)+" also at rest")
+	}
+	if p.Pool != nil {
+		more = append(more, "pool of "+phrase.Number(p.Pool.Size.Value))
+	}
+	out.More = strings.Join(more, " · ")
 	return out
 }
