@@ -154,6 +154,29 @@ func TestListenerThatIsGoneEndsItsIncident(t *testing.T) {
 	require.Equal(t, model.StatusDown, list[0].Status)
 }
 
+// A port at which nothing has listened since the agent started may be of a server
+// that is starting; one that was there is down at once.
+func TestServerThatHasNotStarted(t *testing.T) {
+	d, tracker := newDirect(t, "", someLimits())
+	v := newLife(1)
+	for range 60 {
+		tracker.record(v.next(closed), d)
+	}
+	require.Empty(t, tracker.cases)
+	tracker.record(v.next(calm), d)
+	tracker.record(v.next(closed), d)
+	require.Len(t, tracker.cases, 1)
+}
+
+func TestServerThatNeverStarts(t *testing.T) {
+	d, tracker := newDirect(t, "", someLimits())
+	v := newLife(1)
+	for range 125 {
+		tracker.record(v.next(closed), d)
+	}
+	require.Len(t, tracker.cases, 1)
+}
+
 func TestFramesThatFindNoRoomAreAGap(t *testing.T) {
 	dir := t.TempDir()
 	d, tracker := newDirect(t, dir, someLimits())

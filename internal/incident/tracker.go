@@ -28,6 +28,7 @@ type tracker struct {
 	history *History
 	cases   []*open
 	before  map[Key]Counted // as of the latest snapshot
+	starts  starting
 }
 
 // open is an incident that has not ended.
@@ -70,8 +71,9 @@ func (t *tracker) observe(s *model.Snapshot, to recordings) {
 		}
 	}
 	t.cases = going
+	t.starts.observe(s)
 	for i := range s.Listeners {
-		if l := &s.Listeners[i]; troubled(l) && !taken[l] && len(t.cases) < maxOpen {
+		if l := &s.Listeners[i]; troubled(l) && !taken[l] && !t.starts.has(l, s.Time) && len(t.cases) < maxOpen {
 			t.open(s, l, to)
 		}
 	}
