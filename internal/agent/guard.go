@@ -19,7 +19,7 @@ const (
 	maxPasswords         = 64
 )
 
-// guard stands in front of the toolkit's basic auth: guesses beyond a rate are
+// guard runs in front of the toolkit's basic auth: guesses beyond a rate are
 // answered without being compared. A password that was right once passes.
 type guard struct {
 	mu        sync.Mutex

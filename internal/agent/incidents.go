@@ -22,7 +22,7 @@ func newRecorder(snapshot func() *model.Snapshot, o Options) *incident.Recorder 
 	})
 }
 
-// tellIncidents adds how the recording stands to what is exported.
+// tellIncidents adds the state of the recording to what is exported.
 func tellIncidents(r *incident.Recorder, snapshot func() *model.Snapshot) func() *model.Snapshot {
 	return func() *model.Snapshot {
 		s := snapshot()

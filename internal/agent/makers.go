@@ -81,7 +81,7 @@ func (o *outbox) deliver(w http.ResponseWriter, a *answer) {
 	defer o.take(a)
 	w.WriteHeader(a.code)
 	_, _ = w.Write(a.body.Bytes())
-	_ = control.Flush() // what stands in the server's own buffer waits here too
+	_ = control.Flush() // what is in the server's own buffer waits here too
 }
 
 func (o *outbox) put(a *answer) {

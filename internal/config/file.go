@@ -56,7 +56,7 @@ type Limits struct {
 	MaxThreads     *Number
 }
 
-// Number is a value and the line it stands on.
+// Number is a value and the line it is on.
 type Number struct{ Value, Line int }
 
 // Load reads and checks a file. What is wrong with its contents is an *Error.

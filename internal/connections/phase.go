@@ -7,7 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// PhaseOf says where an accepted connection stands, from its two queues and
+// PhaseOf is the phase of an accepted connection, from its two queues and
 // tcp_info's ages (whole jiffies; smaller is later). s is ESTABLISHED or
 // CLOSE_WAIT and has an inode.
 func PhaseOf(s *sockdiag.Socket) model.Phase {

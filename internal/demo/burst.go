@@ -141,7 +141,7 @@ func (l *Load) Run(ctx context.Context) Outcomes {
 	return l.Now().Outcomes
 }
 
-// Now is how the burst stands.
+// Now is the present state of the burst.
 func (l *Load) Now() Progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()

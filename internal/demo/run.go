@@ -24,7 +24,7 @@ type EventKind int
 const (
 	Listening EventKind = iota // clients may connect; nothing has happened yet
 	BurstStarted
-	Look       // how things stand
+	Look       // the present state
 	BurstEnded // every client has its outcome
 	Ended      // the server is closed
 )

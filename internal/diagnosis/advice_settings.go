@@ -131,7 +131,7 @@ func (j *judge) acceptCountInVain() string {
 // acceptRate is how many connections per second leave the accept queue. The
 // kernel counts them for the whole namespace only (PassiveOpens), but a queue
 // that stays full shows it: each connection that is taken out of it lets one in, so
-// that all that stand in it came in while the oldest of them waited. If the
+// that all that are in it came in while the oldest of them waited. If the
 // oldest has aged by as much as the clock, none was taken out, or they are still
 // those of one burst: then nothing is known, and no rate is named.
 func (j *judge) acceptRate() (perSecond float64, ok bool) {

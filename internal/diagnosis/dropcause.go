@@ -67,7 +67,7 @@ func (p pair) stalled() model.Cause {
 	return model.CauseNone
 }
 
-// stoodStill reports whether the JVM stood at a safepoint for long enough.
+// stoodStill reports whether the JVM was stopped at a safepoint for long enough.
 func (p pair) stoodStill() bool {
 	pause := p.pause()
 	return pause >= p.t.PauseMin && pause.Seconds() >= p.t.PauseShare*p.between().Seconds()

@@ -7,7 +7,7 @@ import (
 
 // Infer returns the connector of now with the limits that are seen in force
 // where they contradict the configured ones: code inside the application can
-// overrule whatever is configured. before is the reading before it, nil without
+// overrule every configured value. before is the reading before it, nil without
 // one. The connector is not changed; it is returned as it is where nothing
 // contradicts it.
 func Infer(before, now *model.Listener) *model.Connector {
@@ -32,7 +32,7 @@ func Infer(before, now *model.Listener) *model.Connector {
 }
 
 // latchInForce is the number of connections at which the acceptor was found to
-// stand at the limit (LimitLatch.countUpOrAwait), where fewer than are configured,
+// wait at the limit (LimitLatch.countUpOrAwait), where fewer than are configured,
 // and the same number in both readings, are held: code, or somebody with JMX, has
 // set another limit.
 func latchInForce(before, now *model.Listener) (int, bool) {
@@ -70,7 +70,7 @@ func Inferred(before *model.Listener, c *model.Connector) *model.Listener {
 	return &out
 }
 
-// InferLimit returns the connector of a listener whose acceptor was seen to stand
+// InferLimit returns the connector of a listener whose acceptor was seen waiting
 // at the connection latch: what is held then is the limit in force, where none is
 // known for certain, or a larger one is said of a server of which all slots were
 // counted, those that clients' resets hold as well.

@@ -12,7 +12,7 @@ type Thresholds struct {
 	// number must have risen by to be forecast: at 4 a server that is busy and
 	// well is not forecast to fill up in a day of snapshots.
 	Noise float64
-	// Passing is how long a connection may stand in the accept queue of a
+	// Passing is how long a connection may be in the accept queue of a
 	// server that has room before it counts as waiting: an acceptor that wakes
 	// up needs a moment.
 	Passing time.Duration

@@ -32,7 +32,7 @@ type Evidence struct {
 // Closed is a listener that went away.
 type Closed = model.Closed
 
-// Judge says how a listener stands, which limit is the cause, and what to do.
+// Judge says what state a listener is in, which limit is the cause, and what to do.
 func Judge(e Evidence, t Thresholds) model.Verdict {
 	if e.Now == nil {
 		return model.Verdict{}

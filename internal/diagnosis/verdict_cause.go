@@ -25,7 +25,7 @@ func (j *judge) chain() []model.Cause {
 
 // lossCause is the cause of the packets dropped in the interval, from the snapshots
 // around each drop: the one with most of them. Causes that only say "the queue
-// was full" stand back behind one that says why, if it has a fair share.
+// was full" rank behind one that says why, if it has a fair share.
 func (j *judge) lossCause() model.Cause {
 	var all, telling model.Cause
 	var total, most, mostTelling uint64
@@ -105,7 +105,7 @@ func (j *judge) stoppedOrStalled() bool {
 	return j.either(stopped) || queueWaits(j.Now) && j.stalled() != model.CauseNone
 }
 
-// presentCause judges a full stage by what stands behind it.
+// presentCause judges a full stage by the stages behind it.
 func (j *judge) presentCause() model.Cause {
 	switch {
 	case j.either(stopped) && queueWaits(j.Now):
@@ -130,7 +130,7 @@ func (j *judge) presentCause() model.Cause {
 }
 
 // named turns what a drop is counted under into what a verdict says: a full
-// queue of which nobody knows what stands behind it has no cause yet, and a
+// queue of which nobody knows what is behind it has no cause yet, and a
 // queue that is smaller than its owner configured it has that one.
 func (j *judge) named(c model.Cause) model.Cause {
 	switch {

@@ -36,7 +36,7 @@ func (j *judge) findings(v model.Verdict) []model.Finding {
 }
 
 // ownFindings are the causes worth a finding of their own: the verdict's, and what
-// stands behind it in the chain. All of them mention the accept queue.
+// follows it in the chain. All of them mention the accept queue.
 func (j *judge) ownFindings(v model.Verdict) []model.Cause {
 	var out []model.Cause
 	switch v.Cause {

@@ -23,7 +23,7 @@ type Listening struct {
 	SendQ int
 }
 
-// Discoverer finds out what stands behind listening ports. It is for one
+// Discoverer finds out what serves listening ports. It is for one
 // machine; its methods are safe for concurrent use, and none holds a lock while
 // it waits for a stranger.
 type Discoverer struct {

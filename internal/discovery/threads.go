@@ -18,7 +18,7 @@ const commLength = 15
 type Pool struct {
 	Protocol string // "http-nio", "https-jsse-nio", "ajp-nio"
 	Port     uint16 // 0 when the cut, or an address, took its place
-	// Address is the beginning of the bound address when that stands in front
+	// Address is the beginning of the bound address when that is in front
 	// of the port: "127.0." of http-nio-127.0.0.1-8080-exec-1.
 	Address string
 

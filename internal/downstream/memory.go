@@ -37,7 +37,7 @@ type past struct {
 	all     bool // every connection was in flight, or may have been
 }
 
-// flight is how a connection stands, with the help of how it stood.
+// flight is the state of a connection, with the help of its state before.
 func (m *Memory) flight(c *Connection) Flight {
 	if c.Flight != Unknown {
 		return c.Flight

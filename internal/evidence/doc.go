@@ -1,5 +1,5 @@
 // Package evidence names the limit behind a dropped packet from readings of the
-// server's process taken at that moment: whether it was stopped, stood at a
+// server's process taken at that moment: whether it was stopped, was at a
 // safepoint or lacked a CPU, whether its files were used up, and what its
 // acceptor thread was doing. It decides from values alone: it reads nothing and
 // knows no clock.

@@ -15,7 +15,7 @@ const (
 	asleepApart = 2 * time.Second
 )
 
-// atLatch reports whether the acceptor stood at the connection latch from one
+// atLatch reports whether the acceptor waited at the connection latch from one
 // reading to the other: it slept all that time, in futex(2) without a timeout,
 // at an address that is not on its own stack, and no safepoint held it.
 func (j *judge) atLatch() bool {

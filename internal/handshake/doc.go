@@ -20,7 +20,7 @@
 // takes the clients' other segments too. A client of whom nothing was seen
 // after a SYN cookie is HalfOpen, neither connected nor lost.
 //
-// A client that stood in the accept queue for longer than a SYN-ACK is
+// A client that was in the accept queue for longer than a SYN-ACK is
 // followed, and is reset because the listener closes, has been counted as
 // connected. The listener's queue resets count those.
 package handshake

@@ -61,7 +61,7 @@ type endpoint struct {
 	flood      floodWatch
 }
 
-// stage is where an open attempt stands.
+// stage is the state of an open attempt.
 type stage int
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// columns says where the wanted counters stand in a file of the form of
+// columns says where the wanted counters are in a file of the form of
 // net/netstat and net/snmp: for each protocol a line of names and below it a
 // line of values.
 type columns struct {

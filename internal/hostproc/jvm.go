@@ -15,7 +15,7 @@ var ErrNoPerfData = errors.New("publishes no JVM performance data")
 // JVM is what a HotSpot JVM publishes in /tmp/hsperfdata_USER/PID, read from
 // outside and without its help. A counter that this JVM lacks is nil or "".
 type JVM struct {
-	// SafepointTime is the time all threads stood still (sun.rt.safepointTime),
+	// SafepointTime is the time all threads were stopped (sun.rt.safepointTime),
 	// ApplicationTime the time they ran (sun.rt.applicationTime), Safepoints how
 	// many times they were stopped (sun.rt.safepoints). All since the JVM
 	// started; the latter two move when a safepoint begins, the first when it

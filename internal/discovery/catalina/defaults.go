@@ -83,8 +83,8 @@ func Defaults(v Version, scheme, endpoint string) Limits {
 		MaxThreads:           200,      // AbstractEndpoint.maxThreads
 		MinSpareThreads:      10,       // AbstractEndpoint.minSpareThreads
 		MaxKeepAliveRequests: 100,      // AbstractEndpoint.maxKeepAliveRequests
-		// coyote.http11.Constants.DEFAULT_CONNECTION_TIMEOUT. The 20 s that
-		// most servers have stand in the server.xml they are shipped with.
+		// coyote.http11.Constants.DEFAULT_CONNECTION_TIMEOUT. The 20 s of
+		// most servers come from the server.xml they are shipped with.
 		ConnectionTimeout: time.Minute,
 	}
 	switch {

@@ -24,7 +24,7 @@ func malformed(err error) error {
 	return errXML
 }
 
-// element is an element of an XML document with the lines it stands on.
+// element is an element of an XML document with the lines it is on.
 type element struct {
 	name     string
 	line     int

@@ -19,7 +19,7 @@ func (p *Process) home() string {
 	return "."
 }
 
-// base is catalina.base, where conf stands; it is catalina.home unless several
+// base is catalina.base, where conf is; it is catalina.home unless several
 // instances share one installation.
 func (p *Process) base() string {
 	if base := p.property("catalina.base"); base != "" {

@@ -141,7 +141,7 @@ func (r *reader) once(what, why string) {
 }
 
 // service reads connectors and executors in the order of the file: a connector
-// finds only executors that stand in front of it (ConnectorCreateRule).
+// finds only executors that are in front of it (ConnectorCreateRule).
 func (r *reader) service(service *element, offset int) {
 	executors := map[string]*executor{}
 	for _, child := range service.children {

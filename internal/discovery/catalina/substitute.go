@@ -54,7 +54,7 @@ func (s *sources) round(text string) (out string, via []Property) {
 	return b.String(), via
 }
 
-// reference resolves what stands between the braces. The whole of it is tried
+// reference resolves what is between the braces. The whole of it is tried
 // as a name first; a default has no source of its own.
 func (s *sources) reference(name string) (Property, bool) {
 	if property, ok := s.get(name); ok {

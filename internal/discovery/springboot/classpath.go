@@ -93,7 +93,7 @@ func isLoader(main string) bool {
 }
 
 // addArchive adds the places of an executable archive, packed or exploded. The
-// archive's root stands first: it is the parent class loader's.
+// archive's root is first: it is the parent class loader's.
 func (c *classPath) addArchive(p *Process, l *launch, root *place, launcher string) {
 	c.places = append(c.places, root)
 	if strings.HasSuffix(launcher, ".PropertiesLauncher") {

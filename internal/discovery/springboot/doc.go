@@ -6,7 +6,7 @@
 // and the config data files become an ordered list of documents, the highest
 // precedence first, and a property is the first document's that has it under
 // any of its spellings. The names of the Java classes that are followed here
-// stand in the doc comments; testdata/binder holds the program that runs the
+// are in the doc comments; testdata/binder holds the program that runs the
 // same cases through the real ones.
 //
 // Nothing of the application is executed and nothing is asked of it. What code

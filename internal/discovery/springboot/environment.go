@@ -160,7 +160,7 @@ func (e *Environment) escapes() bool {
 }
 
 // Get returns the property of that canonical name ("server.tomcat.max-connections"),
-// however it is spelled where it stands. An error is a value that Spring itself
+// in any spelling. An error is a value that Spring itself
 // could not have resolved, or that cannot be known (ErrRandom).
 func (e *Environment) Get(name string) (Value, bool, error) {
 	f, ok := lookup(e.docs, name)

@@ -85,7 +85,7 @@ func (im *importer) missed(subject model.Subject, what, why, how string) {
 	}
 }
 
-// resolve lists what stands at the locations, in rising order of precedence:
+// resolve lists what is at the locations, in rising order of precedence:
 // first what belongs to no profile, then, when the profiles are known, theirs.
 func (im *importer) resolve(locs []location, parent string, profiles []string) []candidate {
 	out := make([]candidate, 0, len(locs))

@@ -6,7 +6,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// option is one option of the VM and where it stands.
+// option is one option of the VM and its position.
 type option struct {
 	text  string
 	where string // "" for the command line, else "JAVA_TOOL_OPTIONS", an argument file, …
@@ -128,8 +128,8 @@ func takesValue(w string) bool {
 	return false
 }
 
-// optionFiles inserts the options of -XX:VMOptionsFile, which the VM reads in
-// the place where it stands.
+// optionFiles inserts the options of -XX:VMOptionsFile, which the VM reads at
+// the position of that option.
 func (l *launch) optionFiles(p *Process) {
 	var out []option
 	for _, o := range l.options {

@@ -68,7 +68,7 @@ func defaultLocations() []location {
 	})
 }
 
-// reference is one file that may stand at a location (StandardConfigDataReference).
+// reference is one file that may be at a location (StandardConfigDataReference).
 type reference struct {
 	loc      location
 	resource string // what to load: "classpath:/config/application-prod.yml"

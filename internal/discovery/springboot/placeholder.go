@@ -79,7 +79,7 @@ func (r *resolver) text(text string, visited []string) (string, error) {
 	return out.String() + text, nil
 }
 
-// placeholder evaluates what stands between "${" and "}".
+// placeholder evaluates what is between "${" and "}".
 func (r *resolver) placeholder(inner string, visited []string) (string, bool, error) {
 	for _, v := range visited {
 		if v == inner {
@@ -126,7 +126,7 @@ func (r *resolver) lookupKey(name, fallback string, has bool) (string, bool) {
 }
 
 // cutFallback parts a placeholder's name from its default, at the first colon
-// that stands in no placeholder of its own. The default is evaluated only where
+// that is in no placeholder of its own. The default is evaluated only where
 // it is used (PlaceholderParser of Spring Framework 6.2; before, evaluating one
 // that leads back to itself kept the application from starting).
 func cutFallback(inner string) (key, fallback string, has bool) {

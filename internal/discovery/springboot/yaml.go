@@ -113,7 +113,7 @@ func (f *flattener) value(name string, n *yaml.Node, depth int) error {
 	return nil
 }
 
-// mapping walks a mapping. A key that stands twice is an error, as it is for
+// mapping walks a mapping. A key that occurs twice is an error, as it is for
 // SnakeYAML with allowDuplicateKeys=false: the application would not start.
 func (f *flattener) mapping(prefix string, n *yaml.Node, depth int) error {
 	if *f.budget--; *f.budget < 0 || depth > maxYAMLDepth {

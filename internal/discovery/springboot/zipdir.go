@@ -174,7 +174,7 @@ func findEndIn(r io.ReaderAt, size, last int64) (directory, error) {
 	return directory{}, fmt.Errorf("%w: no end of central directory", errZip)
 }
 
-// locate reads the record that stands at offset at.
+// locate reads the record at offset at.
 func locate(r io.ReaderAt, rec []byte, at int64) (directory, error) {
 	le := binary.LittleEndian
 	length, offset, end := int64(le.Uint32(rec[12:])), int64(le.Uint32(rec[16:])), at
@@ -201,7 +201,7 @@ func locate64(r io.ReaderAt, at int64) (length, offset, end int64, ok bool) {
 		return 0, 0, 0, false
 	}
 	// The locator's offset does not count a script in front of the archive;
-	// the record nearly always stands just in front of its locator.
+	// the record is nearly always just in front of its locator.
 	for _, end = range []int64{int64(le.Uint64(loc[8:])), at - loc64Len - end64Len} {
 		if end < 0 {
 			continue
