@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -42,6 +43,9 @@ func (j *judge) waitsFor() waits {
 	w := waits{busy: j.busyOrAll()}
 	all := 0
 	for i := range d.Peers {
+		if ownListener(j.Now, d.Peers[i].Address) {
+			continue
+		}
 		n := d.Peers[i].Waiting()
 		all += n
 		if w.peer == nil || n > w.there {
@@ -102,6 +106,12 @@ func (w *waits) certain(d *model.Downstream) bool {
 		return 2**p.Workers >= w.there
 	}
 	return p.Background != nil || w.poolUsedUp()
+}
+
+// ownListener reports whether a peer is the listener itself: clients within its own
+// process wait for its threads, and its threads not for them.
+func ownListener(l *model.Listener, peer netip.AddrPort) bool {
+	return peer.Port() == l.Port && (peer.Addr().IsLoopback() || peer.Addr() == l.ID.Address.Addr())
 }
 
 func downstreamOf(l *model.Listener) *model.Downstream {

@@ -45,6 +45,11 @@ func subscription(n int) model.Peer {
 	}
 }
 
+// itself: the peer is the listener (demo's clients are in the server's process).
+func itself(p *model.Peer) {
+	p.Address = netip.AddrPortFrom(netip.IPv6Loopback(), tomcat(1, 1, 1).Port)
+}
+
 // usedUp is a server whose threads all have a request, with requests behind them.
 func usedUp(n int, peers ...model.Peer) look {
 	return tomcat(n, 8192, 100).pool(n).inService(n).waiting(40).do(func(l *model.Listener) {
@@ -90,6 +95,7 @@ func scenariosDownstream() []scenario {
 		}), downstream, nil, nil),
 		both("G6 a subscription beside a lock", peers(subscription(2)), threads, nil, []string{possiblyPool, possiblyPeer}),
 		both("G6 a subscription beside the peer that is slow", peers(database(18), subscription(30)), downstream, nil, nil),
+		both("clients within the server's own process", peers(database(20, itself)), threads, nil, []string{possiblyPool, possiblyPeer}),
 		both("the connections may be another process's of the same user", nil, threads, []string{possiblyPeer}, nil).changed(func(l *model.Listener) {
 			l.Process.Downstream = &model.Downstream{ByUser: true, Peers: peers(database(20))}
 		}),
