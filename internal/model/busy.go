@@ -12,6 +12,7 @@ const (
 	BusyBeyondThreads           // more connections are unanswered than there are threads
 	BusyAfterResets             // clients reset: their threads still work, without a connection
 	BusyShared                  // another connector of the same Executor does not show it
+	BusyUnseen                  // more requests wait than threads seem free: something unseen has those
 	BusyStreaming               // a streamed response has a thread or not (asynchronous)
 )
 
@@ -20,7 +21,7 @@ const (
 // closed meanwhile (the thread does not know). It is not known where the phases
 // are not, where more connections are unanswered than there are threads (any of
 // them may have none: half-sent requests, asynchronous handlers), where clients
-// reset, and where responses are streamed.
+// reset or must have done so, and where responses are streamed.
 func (l *Listener) BusyThreads() (int, BusyKnown) {
 	switch c := l.Connector; {
 	case c == nil:
@@ -47,10 +48,25 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 		return 0, BusyStreaming
 	}
 	busy := n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned-n.ClosedIdle)
-	if l.Connector.fewerThan(busy) {
+	switch {
+	case l.Connector.fewerThan(busy):
 		return 0, BusyBeyondThreads
+	case l.Connector.outrunBy(n.Phases[Waiting]+n.Abandoned, busy):
+		return 0, BusyUnseen
 	}
 	return busy, BusyIsKnown
+}
+
+// outrunBy: the pool, which no other connector uses, has all its threads, most of
+// them seem free, and yet more requests wait than those could take. A free one takes
+// a request within a millisecond, so they work on what is not seen: for clients that
+// reset, which no look has counted or can. A few are free between two requests.
+func (c *Connector) outrunBy(waiting, busy int) bool {
+	if c == nil || c.Executor != "" || c.PoolThreads == nil || c.MaxThreads == nil || c.VirtualThreads != nil && c.VirtualThreads.Value {
+		return false
+	}
+	most := c.MaxThreads.Value
+	return *c.PoolThreads >= most && 2*busy < most && waiting > most-busy
 }
 
 // fewerThan: neither the pool has, nor may it have, that many threads.

@@ -113,6 +113,8 @@ func busyThreads(l *model.Listener) (busy *int, why string) {
 		return nil, "not known: more requests than threads"
 	case model.BusyAfterResets:
 		return nil, "not known: clients reset"
+	case model.BusyUnseen:
+		return nil, "not known: requests wait"
 	}
 	return nil, "not read"
 }
