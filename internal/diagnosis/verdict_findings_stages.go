@@ -171,16 +171,24 @@ func (j *judge) processFindings(v model.Verdict, add adder) {
 }
 
 // threadsFinding: at the cgroup's pids.max clone(2) fails with EAGAIN, which a JVM
-// reports as "unable to create native thread". Other processes of the cgroup
-// count too, so the process's own threads are a lower bound.
+// reports as "unable to create native thread", and pids.events counts. Other
+// processes of the cgroup count too, so the process's own threads are a lower bound.
 func (j *judge) threadsFinding(add adder) {
 	p := j.Now.Process
-	if p == nil || p.Threads == nil || p.PIDsLimit == nil || *p.Threads*20 < *p.PIDsLimit*19 {
+	if p == nil {
 		return
 	}
-	add("pids_limit", model.SeverityWarning,
-		phrase.Sprintf("The process has %d threads, and its cgroup may have %d threads and processes in all (pids.max): it can hardly start another, whatever maxThreads is.", *p.Threads, *p.PIDsLimit),
-		"Raise the limit (--pids-limit of the container, podPidsLimit of the kubelet, TasksMax= of the unit), or lower the number of threads.")
+	const advice = "Raise the limit (--pids-limit of the container, podPidsLimit of the kubelet, TasksMax= of the unit), or lower the number of threads."
+	switch n := p.PIDsRefused; {
+	case n != nil && *n > 0:
+		add("pids_limit", model.SeverityWarning,
+			phrase.Sprintf("A new thread or process was refused in the process's cgroup %s since the process is watched (pids.events): the limit of threads and processes (pids.max) was reached.", phrase.Count(*n, "time")),
+			advice+" A thread that could not be started may be missing until a restart.")
+	case p.Threads != nil && p.PIDsLimit != nil && *p.Threads*20 >= *p.PIDsLimit*19:
+		add("pids_limit", model.SeverityWarning,
+			phrase.Sprintf("The process has %d threads, and its cgroup may have %d threads and processes in all (pids.max): it can hardly start another, whatever maxThreads is.", *p.Threads, *p.PIDsLimit),
+			advice)
+	}
 }
 
 // notes pass on what reading the configuration found: ignored values and such.

@@ -9,20 +9,24 @@ import (
 )
 
 // The cgroup's other processes count too: from 95 % on the next thread may be one
-// too many.
+// too many; what was refused is proof, whatever the number is now.
 func TestThreadsAtThePidsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		threads int
 		limit   *int
+		refused *uint64
 		want    bool
 	}{
-		{38, new(40), true},
-		{40, new(40), true},
-		{37, new(40), false},
-		{240, nil, false},
+		{38, new(40), nil, true},
+		{40, new(40), new(uint64(0)), true},
+		{37, new(40), nil, false},
+		{37, new(40), new(uint64(0)), false},
+		{21, new(40), new(uint64(1)), true}, // the thread that was refused ended others
+		{21, nil, new(uint64(2)), true},
+		{240, nil, nil, false},
 	} {
 		l := tomcat(200, 8192, 100).Listener
-		l.Process.Threads, l.Process.PIDsLimit = new(tc.threads), tc.limit
+		l.Process.Threads, l.Process.PIDsLimit, l.Process.PIDsRefused = new(tc.threads), tc.limit, tc.refused
 		var codes []string
 		(&judge{Evidence: Evidence{Now: l}}).threadsFinding(func(code string, s model.Severity, _, advice string) {
 			codes = append(codes, code)

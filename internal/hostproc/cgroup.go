@@ -35,6 +35,11 @@ type Cgroup struct {
 	CPULimit    *float64 // CPUs: quota / period
 	MemoryLimit *uint64  // bytes
 	PidsLimit   *uint64  // threads and processes
+	// PidsRefused is how often fork(2) or clone(2) failed for a pids limit: "max" of
+	// pids.events of the process's own group, in version 1 too. Since Linux 6.11
+	// version 2 counts where the limit is (pids_event); those of the limits above are
+	// the "max" of their pids.events.local. nil where there is no such file.
+	PidsRefused *uint64
 }
 
 // cgroupMount is a mounted cgroup file system.

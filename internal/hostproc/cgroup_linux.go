@@ -69,8 +69,10 @@ func (l *cgroupLook) read() Cgroup {
 		c.readCPU(dir, v2, read)
 	})
 	l.upwards("memory", func(dir string, v2 bool, read readFile) { c.readMemory(dir, v2, read) })
+	own = true
 	l.upwards("pids", func(dir string, _ bool, read readFile) {
-		c.PidsLimit = readLimit(c.PidsLimit, read, dir+"/pids.max")
+		c.readPids(dir, own, read)
+		own = false
 	})
 	return c
 }
@@ -222,6 +224,20 @@ func (c *Cgroup) readMemory(dir string, v2 bool, read readFile) {
 		name = "/memory.max"
 	}
 	c.MemoryLimit = readLimit(c.MemoryLimit, read, dir+name)
+}
+
+// readPids reads a group's limit, and how often it was reached: an own group's
+// pids.events, of those above it pids.events.local, without their other groups'.
+func (c *Cgroup) readPids(dir string, own bool, read readFile) {
+	c.PidsLimit = readLimit(c.PidsLimit, read, dir+"/pids.max")
+	name := "/pids.events.local"
+	if own {
+		name = "/pids.events"
+	}
+	events, err := read(dir + name)
+	if n, ok := statNumber(events, []byte("max ")); err == nil && ok {
+		c.PidsRefused = sum(c.PidsRefused, n)
+	}
 }
 
 func readLimit(have *uint64, read readFile, name string) *uint64 {

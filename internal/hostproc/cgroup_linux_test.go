@@ -42,6 +42,10 @@ func TestCgroupV2(t *testing.T) {
 		"sys/fs/cgroup" + scope + "/cpu.max":                    "150000 100000\n",
 		"sys/fs/cgroup" + scope + "/memory.max":                 "max\n",
 		"sys/fs/cgroup" + scope + "/pids.max":                   "4096\n",
+		"sys/fs/cgroup" + scope + "/pids.events":                "max 3\n",
+		"sys/fs/cgroup" + scope + "/pids.events.local":          "max 3\n",
+		"sys/fs/cgroup" + podSlice + "/pids.events":             "max 90\n",
+		"sys/fs/cgroup" + podSlice + "/pids.events.local":       "max 2\n",
 		"sys/fs/cgroup" + podSlice + "/cpu.stat":                "nr_periods 331\nnr_throttled 3\nthrottled_usec 89\n",
 		"sys/fs/cgroup" + podSlice + "/cpu.max":                 "max 100000\n",
 		"sys/fs/cgroup" + podSlice + "/memory.max":              "536870912\n",
@@ -57,6 +61,7 @@ func TestCgroupV2(t *testing.T) {
 		Throttled: new(9204 * time.Millisecond), NrThrottled: new(uint64(115)),
 		NrPeriods: new(uint64(331)), Used: new(8514387 * time.Microsecond),
 		CPULimit: new(1.5), MemoryLimit: new(uint64(536870912)), PidsLimit: new(uint64(4096)),
+		PidsRefused: new(uint64(5)), // without those of the pod's other containers
 	}, c)
 }
 
@@ -76,6 +81,7 @@ func TestCgroupV1(t *testing.T) {
 		"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us":      "100000\n",
 		"sys/fs/cgroup/memory/memory.limit_in_bytes":       "9223372036854771712\n",
 		"sys/fs/cgroup/pids/pids.max":                      "max\n",
+		"sys/fs/cgroup/pids/pids.events":                   "max 7\n",
 		"sys/fs/cgroup/unrelated/memory.limit_in_bytes":    "5\n",
 		"sys/fs/cgroup/memory/below/memory.limit_in_bytes": "6\n",
 	}
@@ -85,7 +91,7 @@ func TestCgroupV1(t *testing.T) {
 	require.Equal(t, Cgroup{
 		Path: "/docker/" + hexID, ContainerID: hexID,
 		Throttled: new(123456789 * time.Nanosecond), NrThrottled: new(uint64(4)), CPULimit: new(0.5),
-		NrPeriods: new(uint64(10)), Used: new(987654321 * time.Nanosecond),
+		NrPeriods: new(uint64(10)), Used: new(987654321 * time.Nanosecond), PidsRefused: new(uint64(7)),
 	}, c)
 
 	// A process of the host: what is mounted here is another group.

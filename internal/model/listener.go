@@ -147,8 +147,11 @@ type Process struct {
 	// outgoing connections were not read.
 	Downstream *Downstream
 
-	MemoryLimit *uint64  // bytes, of the cgroup
-	PIDsLimit   *int     // pids.max of the cgroup
+	MemoryLimit *uint64 // bytes, of the cgroup
+	PIDsLimit   *int    // pids.max of the cgroup
+	// PIDsRefused is how many threads and processes the cgroup was refused since the
+	// process is watched (pids.events), nil where that cannot be read.
+	PIDsRefused *uint64
 	CPULimit    *float64 // CPUs, of the cgroup: quota / period
 
 	// InSafepoint is how long a JVM has stood still at the safepoint that is

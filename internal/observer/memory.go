@@ -18,6 +18,7 @@ type processMemory struct {
 	jvmLast  time.Time
 	still    standstill
 	files    files
+	refused  *uint64 // by the pids limit, when it was first read
 }
 
 // readJVM reads the JVM's own counters, where it has any that may be read.

@@ -30,11 +30,11 @@ func (m *processMemory) read(proc hostproc.FS, now time.Time, pid int, miss *mis
 	}
 	m.readJVM(proc, now, p, who, miss)
 	p.CPUUsed = &st.CPUTime
-	readCgroup(proc, p)
+	m.readCgroup(proc, p)
 	return p
 }
 
-func readCgroup(proc hostproc.FS, p *model.Process) {
+func (m *processMemory) readCgroup(proc hostproc.FS, p *model.Process) {
 	cg, err := proc.Cgroup(p.PID)
 	if err != nil {
 		return
@@ -48,6 +48,19 @@ func readCgroup(proc hostproc.FS, p *model.Process) {
 	if cg.PidsLimit != nil {
 		p.PIDsLimit = new(int(*cg.PidsLimit))
 	}
+	p.PIDsRefused = m.refusedSince(cg.PidsRefused)
+}
+
+// refusedSince is what has been refused since the first reading; a counter that
+// went back is another group's.
+func (m *processMemory) refusedSince(total *uint64) *uint64 {
+	if total == nil {
+		return nil
+	}
+	if m.refused == nil || *m.refused > *total {
+		m.refused = total
+	}
+	return new(*total - *m.refused)
 }
 
 func credentials(p hostproc.Process) string {
