@@ -325,7 +325,18 @@ func TestRingFits(t *testing.T) {
 		return tap.ring.size == small() && tap.fit.retiring == nil
 	}, 60*time.Second, 10*time.Millisecond)
 	until(large())
-	require.Equal(t, clients, decided(t, tap, to, clients).Clients[Refused])
+	// A machine that is busy meanwhile loses packets of the small ring: a client
+	// each at most.
+	require.Eventually(t, func() bool {
+		r, err := tap.Report()
+		require.NoError(t, err)
+		refused := uint64(0)
+		for _, e := range r.Endpoints {
+			refused += e.Clients[Refused]
+		}
+		require.LessOrEqual(t, refused, clients)
+		return refused+r.Lost >= clients
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func TestNeedsCapNetRaw(t *testing.T) {
