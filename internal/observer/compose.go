@@ -135,7 +135,7 @@ func (e *edition) share() {
 	}
 	for pid, listeners := range byProcess {
 		r, ok := e.tables.resetOf(pid)
-		if !ok || r.at.Before(e.latest(listeners)) || e.Time.Sub(r.at) > 2*max(resetEvery, time.Duration(float64(r.cost)/resetPart)) {
+		if !ok || e.looping && r.at.Before(e.latest(listeners)) || e.Time.Sub(r.at) > 2*max(resetEvery, time.Duration(float64(r.cost)/resetPart)) {
 			continue
 		}
 		e.miss.add(r.unavailable...)

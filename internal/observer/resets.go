@@ -34,8 +34,9 @@ func (r *resetCount) due(now time.Time) bool {
 
 // resets counts, where it explains something, the descriptors of sockets that
 // the kernel has forgotten: the accept queue was not empty in two walks, and yet
-// fewer connections are accepted than maxConnections allows.
-func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace.Reading) (cost time.Duration) {
+// fewer connections are accepted than maxConnections allows. The last walk of a
+// one-shot counts them whenever they were counted before.
+func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace.Reading, final bool) (cost time.Duration) {
 	t := ts.table(n.ID)
 	length := make(map[model.ListenerID]int, len(readings))
 	for i := range readings {
@@ -58,14 +59,14 @@ func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace
 			Connector:   e.connector, Connections: &last.value.Counts,
 		}
 		if connections.SlotsMissing(&l) {
-			cost += ts.countReset(e.Owner.PID)
+			cost += ts.countReset(e.Owner.PID, final)
 		}
 	}
 	return cost
 }
 
-func (ts *tables) countReset(pid int) time.Duration {
-	if known, ok := ts.resetOf(pid); ok && !known.due(ts.now()) {
+func (ts *tables) countReset(pid int, final bool) time.Duration {
+	if known, ok := ts.resetOf(pid); ok && !final && !known.due(ts.now()) {
 		return 0
 	}
 	next := resetCount{at: ts.now()}

@@ -91,7 +91,7 @@ func (s *Sampler) readAll(ctx context.Context, r *roster) error {
 // walk reads the connections of one namespace, and what else its table says.
 func (s *Sampler) walk(r *roster, n *namespace.Namespace) (time.Duration, error) {
 	cost, err := s.tables.walk(r, n, s.processes)
-	cost += s.tables.resets(r, n, n.Readings())
+	cost += s.tables.resets(r, n, n.Readings(), !s.looping.Load())
 	return cost, err
 }
 
