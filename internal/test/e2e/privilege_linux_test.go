@@ -137,8 +137,8 @@ func TestPrivilege(t *testing.T) {
 	var rows []row
 	for _, v := range viewers() {
 		files, before := s.files(t), counters(t)["ListenDrops"]
-		here := v.sees(t, "--port", strconv.Itoa(s.Port), "--interval", "300ms")
-		there := v.in(elsewhere.Path()).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "300ms")
+		here := v.sees(t, "--port", strconv.Itoa(s.Port), "--interval", "1s")
+		there := v.in(elsewhere.Path()).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "1s")
 		d := glance{Document: here()}
 		out, errs, code := there()
 		d.dropped, d.files = counters(t)["ListenDrops"]-before, []int{files, s.files(t)}
