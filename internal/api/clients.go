@@ -18,7 +18,9 @@ type Clients struct {
 	Waiting          int      `json:"waiting"`                      // not decided: nothing has answered yet
 	Stalling         int      `json:"stalling"`                     // not decided: the SYN-ACK is being repeated
 	DelayMeanSeconds *float64 `json:"delay_mean_seconds,omitempty"` // of the delayed
-	PacketsLost      uint64   `json:"packets_lost,omitempty"`       // could not be read: outcomes may be wrong by as many
+	DelayMinSeconds  *float64 `json:"delay_min_seconds,omitempty"`
+	DelayMaxSeconds  *float64 `json:"delay_max_seconds,omitempty"`
+	PacketsLost      uint64   `json:"packets_lost,omitempty"` // could not be read: outcomes may be wrong by as many
 
 	Losers   []ClientSource `json:"losers,omitempty"`   // addresses from which most were turned away lately
 	Balancer *ClientSource  `json:"balancer,omitempty"` // one address of at least every second client
@@ -59,6 +61,9 @@ func newClients(l *model.Losses) *Clients {
 	}
 	if c.Delays.Count > 0 {
 		out.DelayMeanSeconds = new(c.Delays.Sum / float64(c.Delays.Count))
+	}
+	if c.Delays.Count > 0 && c.Waits.Longest > 0 {
+		out.DelayMinSeconds, out.DelayMaxSeconds = new(c.Waits.Shortest.Seconds()), new(c.Waits.Longest.Seconds())
 	}
 	for _, s := range c.Losers {
 		out.Losers = append(out.Losers, ClientSource{s.Addr.String(), s.Clients})

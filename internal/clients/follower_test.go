@@ -64,7 +64,7 @@ func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.
 func listener(addr string) model.Listener {
 	a := netip.MustParseAddrPort(addr)
 	return model.Listener{
-		ID: model.ListenerID{NetNS: netns, Address: a}, Port: a.Port(), Losses: &model.Losses{},
+		ID: model.ListenerID{NetNS: netns, Address: a}, Port: a.Port(), Losses: &model.Losses{DroppedPackets: 12},
 		Verdict: model.Verdict{Status: model.StatusLosing, Summary: "12 packets were dropped."},
 	}
 }
@@ -100,7 +100,7 @@ func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
 	}
 	require.EqualValues(t, 100, s.Listeners[3].Losses.Clients.Outcomes[model.ClientConnected])
 	require.Nil(t, listeners[0].Losses.Clients, "the observer's snapshot is its own")
-	require.Equal(t, "4 clients gave up in the last 1 s. 12 packets were dropped.", s.Listeners[3].Verdict.Summary)
+	require.Equal(t, "4 clients gave up in the last 1 s; 12 packets were dropped.", s.Listeners[3].Verdict.Summary)
 }
 
 // Losses are those of the interval, totals those since the start.
@@ -115,6 +115,27 @@ func TestInterval(t *testing.T) {
 	require.EqualValues(t, 90, s.Listeners[0].Totals.Clients.Outcomes[model.ClientGaveUp])
 	require.Equal(t, 3*time.Second, s.Listeners[0].Losses.Clients.Observed)
 	require.Equal(t, 1, f.opened)
+}
+
+// How long the delayed waited is of the interval, too.
+func TestWaits(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	e := endpoint("10.0.0.1:8080", nil)
+	look := func(shortest, longest time.Duration) model.Waits {
+		if longest > 0 {
+			e.Clients[handshake.Delayed]++
+			e.Delays.Count++
+		}
+		e.Delays.Shortest, e.Delays.Longest = shortest, longest
+		f.report.Endpoints = []handshake.Endpoint{e}
+		return f.look(3*time.Second, listener("[::]:8080")).Listeners[0].Losses.Clients.Waits
+	}
+	require.Zero(t, look(0, 0))
+	require.Equal(t, model.Waits{Shortest: 1, Longest: 7}, look(1, 7))
+	require.Equal(t, model.Waits{Shortest: 1, Longest: 7}, look(2, 3))
+	require.Equal(t, model.Waits{Shortest: 1, Longest: 9}, look(5, 9))
+	require.Equal(t, model.Waits{Shortest: 2, Longest: 9}, look(6, 6), "three seconds ago")
+	require.Equal(t, model.Waits{Shortest: 5, Longest: 9}, look(0, 0))
 }
 
 // Refused clients met no listener: they are the port's, whatever listens later.

@@ -70,7 +70,7 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 	losses := *l.Losses
 	losses.Clients = c
 	l.Losses = &losses
-	l.Verdict = diagnosis.WithClients(l.Verdict, c)
+	l.Verdict = diagnosis.WithClients(base.Time, l, base.Interval, diagnosis.DefaultThresholds())
 }
 
 // alone reports whether nothing else of its namespace listens on the port.

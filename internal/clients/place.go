@@ -26,13 +26,15 @@ type place struct {
 // account is what a listener's clients came to.
 type account struct {
 	totals model.ClientTotals
-	past   []mark // of the interval of a snapshot: when the totals had changed
+	waits  model.Waits // since the latest of past
+	past   []mark      // of the interval of a snapshot: when the totals had changed
 	latest model.Clients
 }
 
 type mark struct {
 	at     time.Time
 	totals model.ClientTotals
+	waits  model.Waits // since the mark before
 }
 
 func newPlace(netns uint64) *place {
@@ -110,6 +112,7 @@ func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
 		a = p.account(met) // an attempt is decided after its last packet, and the listener may have closed
 	}
 	a.totals = a.totals.Add(delta)
+	a.waits = a.waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})
 	a.state(e)
 }
 
@@ -168,7 +171,8 @@ const marks = 60
 // reach back.
 func (a *account) remember(at time.Time, interval time.Duration) {
 	if n := len(a.past); n == 0 || a.past[n-1].totals != a.totals && at.Sub(a.past[n-1].at) >= interval/marks {
-		a.past = append(a.past, mark{at, a.totals})
+		a.past = append(a.past, mark{at, a.totals, a.waits})
+		a.waits = model.Waits{}
 	}
 	from := 0
 	for from+1 < len(a.past) && !a.past[from+1].at.After(at.Add(-interval)) {
@@ -180,9 +184,14 @@ func (a *account) remember(at time.Time, interval time.Duration) {
 // clients of the interval that ends now.
 func (a *account) clients(p *place, base *model.Snapshot) *model.Clients {
 	out := a.latest
-	out.ClientTotals = a.totals
-	if len(a.past) > 0 && base.Interval > 0 && !a.past[0].at.After(base.Time.Add(-base.Interval)) {
-		out.ClientTotals = a.totals.Sub(a.past[0].totals)
+	out.ClientTotals, out.Waits = a.totals, a.waits
+	past := a.past
+	if len(past) > 0 && base.Interval > 0 && !past[0].at.After(base.Time.Add(-base.Interval)) {
+		out.ClientTotals = a.totals.Sub(past[0].totals)
+		past = past[1:]
+	}
+	for _, m := range past {
+		out.Waits = out.Waits.And(m.waits)
 	}
 	out.Observed = max(0, min(base.Interval, base.Time.Sub(p.opened)))
 	out.PacketsLost = p.lost

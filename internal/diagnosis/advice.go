@@ -124,6 +124,9 @@ func (j *judge) adviseSlowAccept() string {
 	if b := j.losses().Burst; b > 0 && b < dropped {
 		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", phrase.Count(b, "packet"))
 	}
+	if clients, known := j.withoutRoom(); known && clients < dropped {
+		dropped, burst = clients, fmt.Sprintf("the %s for which it had no place", phrase.Count(clients, "client"))
+	}
 	to, holds := spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
 	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
 		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), serverName(j.Now))

@@ -44,13 +44,33 @@ func (j *judge) shorterRequests() string {
 }
 
 // connectionsWanted is a maxConnections above the one in force, and what it is
-// enough for. A dropped packet stands for one client at most, and many of them
-// are retransmissions: so the packets of the worst second, in which no client
-// repeats one, where they were counted. A step is bounded in any case.
+// enough for: the clients for which there was no room, where they were counted.
 func (j *judge) connectionsWanted() (to int, covers string) {
+	clients, known := j.withoutRoom()
+	if !known {
+		return j.connectionsForPackets()
+	}
 	most := j.Now.Connector.MaxConnections.Value
+	to = max(spare(j.here()+int(clients)), most+1)
+	who := phrase.Count(clients, "client")
+	if step := atMost(most); to > step {
+		return step, "a first step towards room for the " + who + " for which there was none"
+	}
+	return to, "room for those inside, those in the accept queue, and the " + who + " for which there was none"
+}
+
+// here are the clients inside and those in the accept queue.
+func (j *judge) here() int {
 	n, _ := held(j.Now)
-	here := max(n, most) + queued(j.Now)
+	return max(n, j.Now.Connector.MaxConnections.Value) + queued(j.Now)
+}
+
+// connectionsForPackets: a dropped packet stands for one client at most, and many
+// of them are retransmissions: so the packets of the worst second, in which no
+// client repeats one, where they were counted. A step is bounded in any case.
+func (j *judge) connectionsForPackets() (to int, covers string) {
+	most := j.Now.Connector.MaxConnections.Value
+	here := j.here()
 	dropped, whose := j.overflowed(), "for one client per dropped packet, the most there can have been"
 	if b := j.losses().Burst; b > 0 && b < dropped {
 		dropped, whose = b, fmt.Sprintf("for the clients of the worst second, which dropped %s", phrase.Count(b, "packet"))

@@ -23,6 +23,15 @@ func silentClients(n int) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connections.Silent = n }
 }
 
+// counted are clients by their handshakes, in all of a minute.
+func counted(gaveUp, delayed uint64, waiting int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		c := &model.Clients{Observed: time.Minute, Waiting: waiting}
+		c.Outcomes[model.ClientGaveUp], c.Outcomes[model.ClientDelayed] = gaveUp, delayed
+		l.Losses.Clients = c
+	}
+}
+
 // The numbers of an advice are such as a person would set, and not there yet.
 func TestAdviceNumbers(t *testing.T) {
 	idle := func() look { return tomcat(200, 100, 50).inService(8).idle(92).queue(51, time.Second) }
@@ -101,6 +110,29 @@ func TestAdviceNumbers(t *testing.T) {
 			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(func(l *model.Listener) { l.Losses.Burst = 69 }),
 			[]string{"from 60 to 190", "for the clients of the worst second, which dropped 69 packets"},
 			[]string{"6000", "per dropped packet"},
+		},
+		"150 clients, counted by their handshakes": {
+			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(counted(20, 40, 9)),
+			[]string{"from 60 to 190", "and the 69 clients for which there was none"},
+			[]string{"6000", "packet"},
+		},
+		"100,000 clients in a minute": {
+			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 160_000).do(counted(99_000, 1000, 0)),
+			[]string{"from 60 to 600", "a first step towards room for the 100,000 clients"},
+			[]string{"packet"},
+		},
+		"a flood has no clients": {
+			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(counted(20, 40, 9)).do(func(l *model.Listener) { l.Losses.Clients.Flood = &model.ClientFlood{} }),
+			[]string{"as a first step"},
+			[]string{"69 clients"},
+		},
+		"clients counted for a part of the time": {
+			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(counted(20, 40, 9)).do(func(l *model.Listener) { l.Losses.Clients.Observed = 10 * time.Second }),
+			[]string{"as a first step"},
+			[]string{"69 clients"},
+		},
+		"a burst of clients": {
+			free(100).lost(model.CauseSlowAccept, syn, 600).do(counted(0, 60, 0)), []string{"from 100 to 210", "The queue then holds the 60 clients for which it had no place while"}, []string{"packet"},
 		},
 		"150 clients, and nobody counted by the second": {
 			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000),

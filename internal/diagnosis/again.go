@@ -28,31 +28,13 @@ func Again(at time.Time, l *model.Listener, t Thresholds) (v model.Verdict, know
 	if b == nil {
 		return model.Verdict{}, false
 	}
-	now := *l
-	clients := withoutClients(&now)
 	v = Judge(Evidence{
-		Now: &now, Before: b.Before, First: b.First, Elapsed: b.Elapsed, Interval: b.Interval,
+		Now: l, Before: b.Before, First: b.First, Elapsed: b.Elapsed, Interval: b.Interval,
 		Delta: b.Delta, Sysctl: b.Sysctl, Closed: b.Closed,
 	}, t)
 	if b.Shown != nil {
 		h := Hysteresis{Hold: t.Hold, Settle: t.Settle, state: *b.Shown}
 		v = h.Apply(at, v)
 	}
-	if clients != nil {
-		v = WithClients(v, clients)
-	}
-	return v, true
-}
-
-// withoutClients takes the clients out of a listener's losses: a verdict is
-// judged before they are known.
-func withoutClients(l *model.Listener) *model.Clients {
-	if l.Losses == nil || l.Losses.Clients == nil {
-		return nil
-	}
-	losses := *l.Losses
-	clients := losses.Clients
-	losses.Clients = nil
-	l.Losses = &losses
-	return clients
+	return addClients(v, l.Losses, b.Interval), true
 }

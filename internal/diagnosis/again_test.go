@@ -39,8 +39,13 @@ func TestAgainIsTheVerdictThatWasShown(t *testing.T) {
 	} {
 		at = at.Add(time.Second)
 		e := Evidence{Now: now.Listener, Before: before, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
-		v := Judge(e, th)
 		now.Basis = e.Basis()
+		if i == 2 { // clients are known after what was judged
+			clients := &model.Clients{Observed: time.Minute}
+			clients.Outcomes[model.ClientGaveUp] = 3
+			now.Losses.Clients = clients
+		}
+		v := Judge(e, th)
 		if before != nil {
 			now.Basis.Shown = new(h.Shown())
 			shown := h.Apply(at, v)
@@ -49,11 +54,10 @@ func TestAgainIsTheVerdictThatWasShown(t *testing.T) {
 			}
 			v = shown
 		}
-		if i == 2 { // clients are added to what was judged
-			clients := &model.Clients{}
-			clients.Outcomes[model.ClientGaveUp] = 3
-			now.Losses.Clients = clients
-			v = WithClients(v, clients)
+		if i == 2 {
+			v = WithClients(at, now.Listener, time.Minute, th)
+			require.Contains(t, v.Summary, "3 clients gave up; 9 packets were dropped")
+			require.Contains(t, v.Findings[0].Advice, "the 3 clients for which there was none")
 		}
 		now.Verdict = v
 		again, known := Again(at, now.Listener, th)

@@ -9,11 +9,26 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// WithClients is a verdict that says how many clients are behind the packets,
-// and whether they are an attack.
-func WithClients(v model.Verdict, c *model.Clients) model.Verdict {
-	if said := clientsPhrase(c); said != "" && v.Status >= model.StatusLosing {
-		v.Summary = phrase.Capital(said) + ". " + v.Summary
+// WithClients judges a listener again, now that it is known how many clients are
+// behind its packets. One that holds no basis keeps its verdict, and the clients
+// are added to it.
+func WithClients(at time.Time, l *model.Listener, interval time.Duration, t Thresholds) model.Verdict {
+	if v, known := Again(at, l, t); known {
+		return v
+	}
+	return addClients(l.Verdict, l.Losses, interval)
+}
+
+// addClients puts the clients in front of what a verdict says, and says whether
+// they are an attack, or all come from one source.
+func addClients(v model.Verdict, lost *model.Losses, interval time.Duration) model.Verdict {
+	if lost == nil || lost.Clients == nil {
+		return v
+	}
+	c := lost.Clients
+	if v.Status >= model.StatusLosing {
+		packets := lost.DroppedPackets > 0 && v.Status == model.StatusLosing
+		v.Summary = inFront(ClientsPhrase(c), c.Observed, interval, packets) + v.Summary
 	}
 	v.Findings = slices.Clone(v.Findings)
 	if c.Flood != nil {
@@ -25,38 +40,73 @@ func WithClients(v model.Verdict, c *model.Clients) model.Verdict {
 	return v
 }
 
-// clientsPhrase is empty where nobody was turned away, delayed, or waits.
-func clientsPhrase(c *model.Clients) string {
-	var parts []string
-	add := func(n uint64, one, many string) {
-		if n > 0 {
-			parts = append(parts, phrase.Sprintf("%s %s", phrase.Count(n, "client"), phrase.Verb(n, one, many)))
-		}
+// inFront joins the clients to what comes behind them: to the packets of the same
+// time, which name it, by a semicolon.
+func inFront(clients string, observed, interval time.Duration, packets bool) string {
+	same := observed <= interval+interval/10 && observed >= interval-interval/10
+	switch {
+	case clients == "":
+		return ""
+	case packets && same:
+		return phrase.Capital(clients) + "; "
+	case observed > 0:
+		clients += " in the last " + phrase.Seconds(observed)
 	}
-	add(c.Outcomes[model.ClientGaveUp], "gave up", "gave up")
-	add(c.Outcomes[model.ClientRefused], "was refused", "were refused")
-	add(c.Outcomes[model.ClientReset], "was reset", "were reset")
-	add(c.Outcomes[model.ClientStalled], "was left without an answer after connecting", "were left without an answer after connecting")
-	if n := c.Outcomes[model.ClientDelayed]; n > 0 && c.Delays.Count > 0 {
-		mean := time.Duration(c.Delays.Sum / float64(c.Delays.Count) * float64(time.Second))
-		parts = append(parts, phrase.Sprintf("%s %s let in late, after %s on average", phrase.Count(n, "client"), phrase.Verb(n, "was", "were"), phrase.Seconds(mean)))
+	if packets {
+		return phrase.Capital(clients) + "; "
 	}
-	said := strings.Join(parts, ", ")
-	if said != "" {
-		said += observedFor(c)
-	}
-	if n := c.Waiting + c.Stalling; n > 0 {
-		return strings.TrimPrefix(said+phrase.Sprintf("; %s still %s to get in", phrase.Count(n, "client"), phrase.Verb(n, "tries", "try")), "; ")
-	}
-	return said
+	return phrase.Capital(clients) + ". "
 }
 
-// observedFor says which time the numbers span.
-func observedFor(c *model.Clients) string {
-	if c.Observed <= 0 {
-		return ""
+// ClientsPhrase says what happened to those for whom there was no room: "1,707
+// clients gave up, 312 were let in after 1 to 7 s". It is empty where there are none.
+func ClientsPhrase(c *model.Clients) string {
+	var parts []string
+	add := func(n uint64, one, many string) {
+		if n == 0 {
+			return
+		}
+		who := phrase.Number(n)
+		if len(parts) == 0 {
+			who = phrase.Count(n, "client")
+		}
+		parts = append(parts, who+" "+phrase.Verb(n, one, many))
 	}
-	return " in the last " + phrase.Seconds(c.Observed)
+	o := &c.Outcomes
+	add(o[model.ClientGaveUp], "gave up", "gave up")
+	add(o[model.ClientRefused], "was refused", "were refused")
+	add(o[model.ClientReset], "was reset", "were reset")
+	add(o[model.ClientStalled], "was left without an answer after connecting", "were left without an answer after connecting")
+	late := " let in" + waited(c)
+	add(o[model.ClientDelayed], "was"+late, "were"+late)
+	add(uint64(max(c.Waiting+c.Stalling, 0)), "still tries", "still try")
+	return strings.Join(parts, ", ")
+}
+
+// waited is how long the delayed clients did: " after 1 to 7 s", or on average
+// where no more is known, as in older recordings.
+func waited(c *model.Clients) string {
+	switch {
+	case c.Waits.Longest > 0:
+		return " after " + Span(c.Waits)
+	case c.Delays.Count > 0:
+		mean := time.Duration(c.Delays.Sum / float64(c.Delays.Count) * float64(time.Second))
+		return " after " + phrase.Seconds(mean) + " on average"
+	}
+	return " late"
+}
+
+// Span is "1 to 7 s", or "1 s" where both are printed alike.
+func Span(w model.Waits) string {
+	from, to := phrase.Seconds(w.Shortest), phrase.Seconds(w.Longest)
+	if from == to {
+		return to
+	}
+	number, unit, _ := strings.Cut(from, " ")
+	if strings.HasSuffix(to, " "+unit) {
+		from = number
+	}
+	return from + " to " + to
 }
 
 func floodFinding(f *model.ClientFlood) model.Finding {

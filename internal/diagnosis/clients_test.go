@@ -10,20 +10,41 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
+// said is the summary with these clients.
+func said(v model.Verdict, c *model.Clients, packets uint64) string {
+	l := &model.Listener{Verdict: v, Losses: &model.Losses{DroppedPackets: packets, Clients: c}}
+	return WithClients(time.Time{}, l, time.Minute, DefaultThresholds()).Summary
+}
+
 func TestVerdictCountsClients(t *testing.T) {
-	v := model.Verdict{Status: model.StatusLosing, Summary: "5,240 packets were dropped."}
-	c := &model.Clients{Observed: time.Minute, Waiting: 3}
+	v := model.Verdict{Status: model.StatusLosing, Summary: "5,240 packets were dropped in the last 60 s."}
+	c := &model.Clients{Observed: time.Minute, Waits: model.Waits{Shortest: 1010 * time.Millisecond, Longest: 7 * time.Second}}
 	c.Outcomes[model.ClientGaveUp], c.Outcomes[model.ClientDelayed], c.Outcomes[model.ClientConnected] = 1707, 312, 8000
 	c.Delays.Count, c.Delays.Sum = 312, 780
-	got := WithClients(v, c)
-	require.Equal(t, "1,707 clients gave up, 312 clients were let in late, after 2.5 s on average in the last 60 s; "+
-		"3 clients still try to get in. 5,240 packets were dropped.", got.Summary)
-	require.Empty(t, got.Findings)
+	require.Equal(t, "1,707 clients gave up, 312 were let in after 1 to 7 s; 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
 
-	require.Equal(t, v.Summary, WithClients(v, &model.Clients{}).Summary, "nobody was turned away")
-	require.Equal(t, "1 client still tries to get in. 5,240 packets were dropped.", WithClients(v, &model.Clients{Waiting: 1}).Summary)
+	c.Waiting, c.Observed = 3, 7*time.Second
+	require.Equal(t, "1,707 clients gave up, 312 were let in after 1 to 7 s, 3 still try in the last 7 s; 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
+	c.Waits = model.Waits{}
+	require.Contains(t, said(v, c, 5240), "312 were let in after 2.5 s on average", "older recordings")
+
+	require.Equal(t, v.Summary, said(v, &model.Clients{}, 5240), "nobody was turned away")
+	require.Equal(t, "1 client still tries; "+v.Summary, said(v, &model.Clients{Waiting: 1, Observed: time.Minute}, 5240))
+	refused := &model.Clients{Observed: time.Minute}
+	refused.Outcomes[model.ClientRefused] = 5
+	require.Equal(t, "5 clients were refused in the last 60 s. Nothing listens.", said(model.Verdict{Status: model.StatusDown, Summary: "Nothing listens."}, refused, 0))
 	v.Status = model.StatusOK
-	require.Equal(t, v.Summary, WithClients(v, c).Summary, "what the verdict does not speak of is in the numbers")
+	require.Equal(t, v.Summary, said(v, c, 5240), "what the verdict does not speak of is in the numbers")
+}
+
+func TestSpan(t *testing.T) {
+	for want, w := range map[string]model.Waits{
+		"1 to 7 s":      {Shortest: time.Second, Longest: 7 * time.Second},
+		"1 s":           {Shortest: time.Second, Longest: 1010 * time.Millisecond},
+		"40 ms to 31 s": {Shortest: 40 * time.Millisecond, Longest: 31 * time.Second},
+	} {
+		require.Equal(t, want, Span(w))
+	}
 }
 
 func TestFloodAndBalancerAreFindings(t *testing.T) {
@@ -31,14 +52,15 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second},
 		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 900},
 	}
-	before := model.Verdict{Findings: make([]model.Finding, 0, 8)}
-	v := WithClients(before, c)
+	before := &model.Listener{Losses: &model.Losses{Clients: c}, Verdict: model.Verdict{Findings: make([]model.Finding, 0, 8)}}
+	judge := func() model.Verdict { return WithClients(time.Time{}, before, time.Minute, DefaultThresholds()) }
+	v := judge()
 	require.Len(t, v.Findings, 1, "a load balancer is worth a word only where its clients are turned away")
 	require.Equal(t, "syn_flood", v.Findings[0].Code)
 	require.Contains(t, v.Findings[0].Evidence, "5,000 single SYNs from about 4,900 addresses")
 	c.Outcomes[model.ClientStalled] = 1
-	v = WithClients(before, c)
+	v = judge()
 	require.Equal(t, "one_source", v.Findings[1].Code)
 	require.Contains(t, v.Findings[1].Evidence, "10.0.3.7")
-	require.Empty(t, before.Findings[:1][0].Code, "the verdict that came in is not changed")
+	require.Empty(t, before.Verdict.Findings[:1][0].Code, "the verdict that came in is not changed")
 }

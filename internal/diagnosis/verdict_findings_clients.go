@@ -69,7 +69,12 @@ func (j *judge) packetNumbers() string {
 		}
 		parts = append(parts, phrase.Sprintf("%d %s", n[k.kind], phrase.Verb(n[k.kind], k.one, k.many)))
 	}
-	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included: the clients behind them are at most as many, usually fewer"
+	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included"
+	if clients, known := j.withoutRoom(); known {
+		s += ", of " + phrase.Count(clients, "client") + " by their handshakes"
+	} else {
+		s += ": the clients behind them are at most as many, usually fewer"
+	}
 	for _, d := range j.losses().By {
 		if d.Estimated {
 			return s + "; part of them is an estimate, for several listeners dropped at once."

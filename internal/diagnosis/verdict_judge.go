@@ -82,6 +82,18 @@ func (j *judge) overflowed() uint64 {
 	return j.losses().DroppedPackets - min(j.losses().DroppedPackets, j.droppedFor(model.CauseSynBacklog))
 }
 
+// withoutRoom is for how many clients there was no room: known where their
+// handshakes were followed in nearly all of the interval, and nobody's who is
+// behind a flood. Each had a packet dropped at least.
+func (j *judge) withoutRoom() (n uint64, known bool) {
+	c := j.losses().Clients
+	if c == nil || c.Flood != nil || c.Untracked > 0 || c.Observed < j.Interval*3/4 {
+		return 0, false
+	}
+	n = min(c.WithoutRoom(), j.overflowed())
+	return n, n > 0
+}
+
 // droppedFor is the number of packets dropped for a cause in the interval.
 func (j *judge) droppedFor(c model.Cause) (n uint64) {
 	for _, d := range j.losses().By {

@@ -100,6 +100,7 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	}
 }
 
+// report also begins anew what is of the time since the report before.
 func (e *endpoint) report(at time.Duration) Endpoint {
 	out := Endpoint{
 		Addr:    netip.AddrPortFrom(e.addr.netip(), e.port),
@@ -107,6 +108,7 @@ func (e *endpoint) report(at time.Duration) Endpoint {
 		Waiting: e.open[waiting], Settling: e.open[settling], Stalling: e.open[stalling],
 		Flood: e.flood.now(at),
 	}
+	e.delays.Shortest, e.delays.Longest = 0, 0
 	out.Losers, _ = e.losers.top(at)
 	out.Losers = slices.DeleteFunc(out.Losers, func(s Source) bool { return s.Clients == 0 })
 	callers, total := e.callers.top(at)

@@ -50,13 +50,20 @@ func DelayBounds() [10]float64 {
 // their first SYN to the last SYN-ACK. A client whose ACK was dropped was let in
 // at some moment after that SYN-ACK, so its delay is a lower bound.
 type Delays struct {
-	Count   uint64
-	Sum     float64 // seconds
-	buckets [10]uint64
+	Count uint64
+	Sum   float64 // seconds
+	// Shortest and Longest are those of the clients counted since the report before,
+	// 0 if there were none.
+	Shortest, Longest time.Duration
+	buckets           [10]uint64
 }
 
 func (d *Delays) observe(delay time.Duration) {
 	s := delay.Seconds()
+	if d.Longest == 0 || delay < d.Shortest {
+		d.Shortest = delay
+	}
+	d.Longest = max(d.Longest, delay)
 	d.Count++
 	d.Sum += s
 	for i, bound := range DelayBounds() {

@@ -234,6 +234,9 @@ func TestOutcomes(t *testing.T) {
 			if test.want == Delayed {
 				require.InDelta(t, test.delay, e.Delays.Sum, .001)
 				require.EqualValues(t, 1, e.Delays.Count)
+				require.InDelta(t, test.delay, e.Delays.Shortest.Seconds(), .001)
+				require.Equal(t, e.Delays.Shortest, e.Delays.Longest)
+				require.Zero(t, s.tracker.Report()[0].Delays.Longest, "since the report before")
 			}
 		})
 	}

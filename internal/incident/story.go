@@ -17,12 +17,13 @@ type Story struct {
 	Events  []Event
 	Worst   Frame // at the worst moment
 	Last    Frame
-	Counted Counted  // in the incident
-	Peak    int      // of the accept queue
-	Inside  int      // most clients at once; -1: not known
-	Torn    bool     // the last record was not written to its end
-	Damaged int      // records that could not be read
-	Saw     []string // what clients may have seen, the first first
+	Counted Counted     // in the incident
+	Waits   model.Waits // of the clients that were let in late
+	Peak    int         // of the accept queue
+	Inside  int         // most clients at once; -1: not known
+	Torn    bool        // the last record was not written to its end
+	Damaged int         // records that could not be read
+	Saw     []string    // what clients may have seen, the first first
 }
 
 // Event is a change of status, of cause or of the process.
@@ -92,6 +93,9 @@ func (s *Story) see(f *Frame) {
 			if !slices.Contains(s.Saw, saw) && len(s.Saw) < maxSaw {
 				s.Saw = append(s.Saw, saw)
 			}
+		}
+		if l.Clients != nil {
+			s.Waits = s.Waits.And(l.Clients.Waits)
 		}
 	}
 	s.event(f)

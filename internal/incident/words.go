@@ -88,7 +88,7 @@ func (s *Story) Clients() []string {
 		out = append(out, sawText(diagnosis.SeenRefused))
 	}
 	if c := s.Counted.Clients; c != nil && c.Outcomes != [model.NumClientOutcomes]uint64{} {
-		out = append(out, "Counted by their handshakes: "+outcomes(c)+".")
+		out = append(out, s.counted(c))
 	}
 	if len(out) == 0 {
 		out = append(out, "No packet of a client was dropped and no client was reset: those who came waited.")
@@ -110,14 +110,26 @@ func sawText(saw string) string {
 	return ""
 }
 
-func outcomes(c *model.ClientTotals) string {
+// counted says how many clients there were, and how many packets of them were
+// dropped.
+func (s *Story) counted(c *model.ClientTotals) string {
 	var parts []string
-	for o, n := range c.Outcomes {
-		if n > 0 {
-			parts = append(parts, phrase.Number(n)+" "+strings.ReplaceAll(model.ClientOutcome(o).String(), "_", " "))
-		}
+	if text := diagnosis.ClientsPhrase(&model.Clients{ClientTotals: *c, Waits: s.Waits}); text != "" {
+		parts = append(parts, text)
 	}
-	return strings.Join(parts, ", ")
+	add := func(n uint64, one, many string) {
+		if n == 0 {
+			return
+		}
+		who := phrase.Number(n)
+		if len(parts) == 0 {
+			who = phrase.Count(n, "client")
+		}
+		parts = append(parts, who+" "+phrase.Verb(n, one, many))
+	}
+	add(c.Outcomes[model.ClientConnected], "was let in at once", "were let in at once")
+	add(c.Outcomes[model.ClientHalfOpen], "did not answer the SYN-ACK, as far as was seen", "did not answer the SYN-ACK, as far as was seen")
+	return "By their handshakes: " + strings.Join(parts, ", ") + "; " + phrase.Count(s.Counted.Packets(), "packet") + " dropped."
 }
 
 // Lost are the numbers of what was lost.

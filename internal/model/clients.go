@@ -79,10 +79,26 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	return t
 }
 
+// Waits are the shortest and the longest time that some clients waited.
+type Waits struct{ Shortest, Longest time.Duration }
+
+// And are the waits of both.
+func (w Waits) And(other Waits) Waits {
+	switch {
+	case w.Longest == 0:
+		return other
+	case other.Longest == 0:
+		return w
+	}
+	return Waits{min(w.Shortest, other.Shortest), max(w.Longest, other.Longest)}
+}
+
 // Clients are the attempts to connect to a listener that were decided in the
 // interval, and those that are open.
 type Clients struct {
 	ClientTotals
+	// Waits are those of the delayed; zero where only their mean is known.
+	Waits Waits
 	// Observed is the part of the interval in which the handshakes were followed.
 	Observed time.Duration
 	Waiting  int // open attempts that nothing has answered yet
@@ -101,6 +117,13 @@ type Clients struct {
 func (c *Clients) TurnedAway() uint64 {
 	o := &c.Outcomes
 	return o[ClientGaveUp] + o[ClientStalled] + o[ClientRefused] + o[ClientReset]
+}
+
+// WithoutRoom is the number of clients for which there was none at first: they
+// were turned away, let in late, or still try.
+func (c *Clients) WithoutRoom() uint64 {
+	o := &c.Outcomes
+	return o[ClientGaveUp] + o[ClientDelayed] + o[ClientStalled] + o[ClientReset] + uint64(max(c.Waiting+c.Stalling, 0))
 }
 
 // ClientSource is an address that clients come from.

@@ -1,0 +1,32 @@
+package incident
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// A recording says how many clients there were beside the packets, and how long
+// those waited that were let in late; one that keeps only their mean is read, too.
+func TestClientsOfAStory(t *testing.T) {
+	c := &model.ClientTotals{Delays: model.ConnectDelays{Count: 6, Sum: 18}}
+	c.Outcomes[model.ClientConnected], c.Outcomes[model.ClientDelayed] = 26, 6
+	c.Outcomes[model.ClientGaveUp], c.Outcomes[model.ClientHalfOpen] = 8, 1
+	s := &Story{Counted: Counted{Dropped: []model.Drops{{Packets: 58}}, Clients: c}}
+	frame := func(w model.Waits) {
+		s.see(&Frame{Listener: model.Listener{Losses: &model.Losses{Clients: &model.Clients{Waits: w}}}})
+	}
+	const end = ", 26 were let in at once, 1 did not answer the SYN-ACK, as far as was seen; 58 packets dropped."
+	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up, 6 were let in after 3 s on average"+end)
+	frame(model.Waits{Shortest: 2 * time.Second, Longest: 3 * time.Second})
+	frame(model.Waits{})
+	frame(model.Waits{Shortest: time.Second, Longest: 2 * time.Second})
+	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up, 6 were let in after 1 to 3 s"+end)
+
+	only := &model.ClientTotals{}
+	only.Outcomes[model.ClientConnected] = 1
+	require.Contains(t, (&Story{Counted: Counted{Clients: only}}).Clients(), "By their handshakes: 1 client was let in at once; 0 packets dropped.")
+}
