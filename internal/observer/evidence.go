@@ -49,17 +49,14 @@ func (t *tasks) read() time.Duration {
 // judge reads the evidence of the listeners in trouble.
 func (t *tasks) judge(r *roster, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
 	wait := time.Second
+	t.judges.keep(len(r.kept), r.watches)
 	for i := range r.kept {
 		e := &r.kept[i]
 		l := troubled[e.ID]
 		if l == nil || e.Owner == nil {
 			continue
 		}
-		p := t.judges[e.ID]
-		if p == nil {
-			p = &pace{gap: troubleGap}
-			t.judges[e.ID] = p
-		}
+		p := t.judges.of(e.ID)
 		if due := p.due(now, true, 0, 1); due.After(now) {
 			wait = min(wait, due.Sub(now))
 			continue
@@ -107,11 +104,7 @@ func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.Liste
 	}
 	wait := time.Second
 	for key := range owners {
-		p := t.reads[key]
-		if p == nil {
-			p = &pace{gap: troubleGap}
-			t.reads[key] = p
-		}
+		p := t.reads.of(key)
 		due := p.due(now, inTrouble[key], s.options().ScanInterval, len(owners))
 		switch {
 		case due.After(now):
@@ -129,10 +122,6 @@ func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.Liste
 		}
 	}
 	s.processes.keep(owners)
-	for key := range t.reads {
-		if owners[key] == nil {
-			delete(t.reads, key)
-		}
-	}
+	t.reads.keep(len(owners), func(key hostproc.ProcessKey) bool { return owners[key] != nil })
 	return wait
 }

@@ -107,8 +107,8 @@ func (s *Sampler) run(first, ctx context.Context) error {
 	}
 	s.looping.Store(true)
 	t := tasks{
-		sampler: s, metronome: m, walks: make(map[uint64]*pace),
-		reads: make(map[hostproc.ProcessKey]*pace), judges: make(map[model.ListenerID]*pace),
+		sampler: s, metronome: m, walks: make(paces[uint64]),
+		reads: make(paces[hostproc.ProcessKey]), judges: make(paces[model.ListenerID]),
 	}
 	return t.run(first, ctx)
 }

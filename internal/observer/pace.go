@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"maps"
 	"time"
 )
 
@@ -25,6 +26,26 @@ type pace struct {
 	cost    time.Duration // of CPU time, of the latest readings
 	gap     time.Duration // between the readings of the trouble under way
 	trouble time.Time     // when there last was some
+}
+
+// paces are those of several things of one kind.
+type paces[K comparable] map[K]*pace
+
+func (ps paces[K]) of(key K) *pace {
+	p := ps[key]
+	if p == nil {
+		p = &pace{gap: troubleGap}
+		ps[key] = p
+	}
+	return p
+}
+
+// keep forgets what is not there any more, where there is more than is watched:
+// pods come and go as long as the agent runs.
+func (ps paces[K]) keep(watched int, there func(K) bool) {
+	if len(ps) > watched {
+		maps.DeleteFunc(ps, func(key K, _ *pace) bool { return !there(key) })
+	}
 }
 
 // began takes note of a reading.

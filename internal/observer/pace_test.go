@@ -62,3 +62,16 @@ func TestBucket(t *testing.T) {
 	require.Equal(t, least+340*time.Millisecond, b.fill(now, time.Hour), "and a little in any case")
 	require.Equal(t, capacity-reserve, b.fill(now.Add(time.Hour), time.Hour))
 }
+
+// What is not there any more is forgotten: pods come and go.
+func TestPacesAreForgotten(t *testing.T) {
+	ps := make(paces[int])
+	for key := range 5 {
+		ps.of(key).cost = time.Duration(key)
+	}
+	ps.keep(5, func(int) bool { return false })
+	require.Len(t, ps, 5, "no more than are watched")
+	ps.keep(2, func(key int) bool { return key > 2 })
+	require.Len(t, ps, 2)
+	require.Equal(t, time.Duration(4), ps.of(4).cost)
+}

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -48,6 +49,11 @@ func (r *roster) in(netns uint64) (out []*entry) {
 		}
 	}
 	return out
+}
+
+// watches reports whether a listener is one of those that are watched.
+func (r *roster) watches(id model.ListenerID) bool {
+	return slices.ContainsFunc(r.kept, func(e entry) bool { return e.ID == id })
 }
 
 // place is the namespace of that number, nil where it is not open.

@@ -229,8 +229,8 @@ func newWorld(t *testing.T, k *kernel, change func(*Options)) *world {
 	require.NoError(t, err)
 	t.Cleanup(m.Stop)
 	w.tasks = tasks{
-		sampler: w.Sampler, metronome: m, walks: make(map[uint64]*pace),
-		reads: make(map[hostproc.ProcessKey]*pace), judges: make(map[model.ListenerID]*pace),
+		sampler: w.Sampler, metronome: m, walks: make(paces[uint64]),
+		reads: make(paces[hostproc.ProcessKey]), judges: make(paces[model.ListenerID]),
 	}
 	t.Cleanup(func() { require.NoError(t, w.Sampler.Close()) })
 	return w

@@ -24,7 +24,6 @@ type tables struct {
 	busy   map[uint64]busiest // by namespace
 	down   map[hostproc.ProcessKey]downstreamReading
 	failed map[uint64]error // of the latest walk, by namespace
-	spent  model.DurationHistogram
 }
 
 // table is what the walker remembers of a namespace's connections.

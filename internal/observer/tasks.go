@@ -34,9 +34,9 @@ type tasks struct {
 	sampler   *Sampler
 	metronome *metronome.Metronome
 	err       error // once all have ended
-	walks     map[uint64]*pace
-	reads     map[hostproc.ProcessKey]*pace
-	judges    map[model.ListenerID]*pace
+	walks     paces[uint64] // by namespace
+	reads     paces[hostproc.ProcessKey]
+	judges    paces[model.ListenerID]
 	answers   int // readings of what is in trouble, so far
 }
 

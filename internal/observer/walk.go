@@ -39,7 +39,6 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 	cost += ts.settleOutgoing(r, n, out, cost, ps)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.spent.Observe(ts.now().Sub(start))
 	for id, f := range found {
 		list := ts.found[id]
 		list.push(start, f)

@@ -15,19 +15,10 @@ func (t *tasks) connections(first, ctx context.Context, read chan<- struct{}) {
 	}
 	now := s.options().Now()
 	for _, n := range s.roster.Load().places {
-		t.paceOf(n.ID).began(now, 0, false)
+		t.walks.of(n.ID).began(now, 0, false)
 	}
 	close(read)
 	every(ctx, s.bells.walk, s.options().Now, always(closest), t.walk)
-}
-
-func (t *tasks) paceOf(netns uint64) *pace {
-	p := t.walks[netns]
-	if p == nil {
-		p = &pace{gap: troubleGap}
-		t.walks[netns] = p
-	}
-	return p
 }
 
 // walk reads the connections of the namespace that needs it most, if one is due,
@@ -45,7 +36,8 @@ func (t *tasks) walk() time.Duration {
 	cost += time.Duration(s.lister.places.shared.Away() - away)
 	s.bucket.spend(cost)
 	s.self.scanned(s.options().Now().Sub(now))
-	t.paceOf(n.ID).began(now, cost, troubled)
+	t.walks.of(n.ID).began(now, cost, troubled)
+	t.walks.keep(len(r.places), func(netns uint64) bool { return r.place(netns) != nil })
 	if troubled {
 		s.bells.publish.ring()
 	}
@@ -68,7 +60,7 @@ func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait ti
 		if len(r.in(n.ID)) == 0 {
 			continue
 		}
-		p := t.paceOf(n.ID)
+		p := t.walks.of(n.ID)
 		trouble := n.Troubled(p.last)
 		due := p.due(now, trouble, t.sampler.options().ScanInterval, watched)
 		switch {
