@@ -32,7 +32,7 @@ type census struct {
 }
 
 func (c *census) due(now time.Time) bool {
-	return c.at.IsZero() || now.Sub(c.at) >= max(censusEvery, time.Duration(float64(c.cost)/censusPart))
+	return c.at.IsZero() || now.Sub(c.at) >= rest(c.cost, censusEvery, censusPart)
 }
 
 // discover opens the namespaces that have come and closes those that have ended,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
@@ -126,16 +127,17 @@ func (e *edition) latest(listeners []*model.Listener) (at time.Time) {
 
 // share says how many slots are held by connections that clients reset.
 func (e *edition) share() {
-	byProcess := make(map[int][]*model.Listener)
+	byProcess := make(map[hostproc.ProcessKey][]*model.Listener)
 	for i := range e.Listeners {
 		l := &e.Listeners[i]
 		if l.Process != nil && connections.SlotsMissing(l) {
-			byProcess[l.Process.PID] = append(byProcess[l.Process.PID], l)
+			key := hostproc.ProcessKey{PID: l.Process.PID, StartTime: l.Process.StartTime}
+			byProcess[key] = append(byProcess[key], l)
 		}
 	}
-	for pid, listeners := range byProcess {
-		r, ok := e.tables.resetOf(pid)
-		if !ok || e.looping && r.at.Before(e.latest(listeners)) || e.Time.Sub(r.at) > 2*max(resetEvery, time.Duration(float64(r.cost)/resetPart)) {
+	for key, listeners := range byProcess {
+		r, ok := e.tables.resetOf(key)
+		if !ok || r.at.Before(e.latest(listeners)) || e.Time.Sub(r.at) > 2*r.rest() {
 			continue
 		}
 		e.miss.add(r.unavailable...)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -188,7 +189,7 @@ func inService(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*c
 // refresh reads the descriptors of a process, if there are connections of which
 // it is not known whether they are its own, and it is time.
 func (h *descriptors) refresh(ts *tables, pid int, now time.Time, list []downstream.Connection) {
-	if !h.at.IsZero() && (h.knows(list) || now.Sub(h.at) < time.Duration(float64(h.cost)/heldPart)) {
+	if !h.at.IsZero() && (h.knows(list) || now.Sub(h.at) < rest(h.cost, 0, heldPart)) {
 		return
 	}
 	mine, others := make(map[uint32]struct{}), make(map[uint32]struct{}, len(list))
@@ -244,8 +245,8 @@ func (ts *tables) downstreamOf(key hostproc.ProcessKey, now time.Time, miss *mis
 	return &out
 }
 
-// keepOutgoing forgets all but what a roster has.
-func (ts *tables) keepOutgoing(r *roster) {
+// keepProcesses forgets all but those of a roster.
+func (ts *tables) keepProcesses(r *roster) {
 	owners := r.owners()
 	for key := range ts.peers.holds {
 		if owners[key] == nil {
@@ -259,9 +260,6 @@ func (ts *tables) keepOutgoing(r *roster) {
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	for key := range ts.down {
-		if owners[key] == nil {
-			delete(ts.down, key)
-		}
-	}
+	maps.DeleteFunc(ts.down, func(key hostproc.ProcessKey, _ downstreamReading) bool { return owners[key] == nil })
+	maps.DeleteFunc(ts.reset, func(key hostproc.ProcessKey, _ resetCount) bool { return owners[key] == nil })
 }

@@ -23,7 +23,6 @@ type lister struct {
 	src        *Sources
 	places     *places
 	connectors *connectors
-	number     int  // of the latest roster
 	oneShot    bool // no further roster follows the next one
 }
 
@@ -39,8 +38,7 @@ type listing struct {
 // list makes a roster. It fails only when no namespace answers. With a patience
 // it waits for the discoveries under way.
 func (l *lister) list(ctx context.Context, opt *Options, patience time.Duration) (*roster, error) {
-	l.number++
-	r := &listing{lister: l, opt: opt, roster: &roster{number: l.number, at: opt.Now(), silent: make(map[uint64]bool)}}
+	r := &listing{lister: l, opt: opt, roster: &roster{at: opt.Now(), silent: make(map[uint64]bool)}}
 	l.places.discover(r.at, opt, &r.miss)
 	if err := r.listeners(); err != nil {
 		return nil, err

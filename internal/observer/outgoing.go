@@ -32,7 +32,7 @@ type busiest struct {
 
 // due reports whether to read again. Where that is expensive it is rare.
 func (b *busiest) due(now time.Time) bool {
-	return now.Sub(b.at) >= max(outgoingEvery, time.Duration(float64(b.cost)/outgoingPart))
+	return now.Sub(b.at) >= rest(b.cost, outgoingEvery, outgoingPart)
 }
 
 // busiestOf is the latest reading of a process's busiest peer, nil for none.
@@ -63,7 +63,7 @@ func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
 	last := ts.busy[n.ID]
 	ts.mu.Unlock()
 	if out.many = ts.manyOutgoing(r, n, sysctl); out.many && last.due(ts.now()) {
-		out.ports = connections.OutgoingPorts(sysctl, servedPorts(r, n.ID))
+		out.ports = outgoingPortsOf(r, n)
 	}
 	return out
 }

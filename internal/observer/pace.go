@@ -20,6 +20,12 @@ const (
 	calmPart = 0.003
 )
 
+// rest is how long what cost so much CPU time rests before it is repeated: every
+// at least, and until it takes no more than a part of a core.
+func rest(cost, every time.Duration, part float64) time.Duration {
+	return max(every, time.Duration(float64(cost)/part))
+}
+
 // pace is how often one thing is read: a namespace's connections, a process.
 type pace struct {
 	last    time.Time     // when the latest reading began
@@ -73,6 +79,6 @@ func (p *pace) due(now time.Time, troubled bool, every time.Duration, others int
 	if p.last.IsZero() {
 		return now
 	}
-	rest := time.Duration(float64(p.cost) * float64(max(others, 1)) / calmPart)
-	return p.last.Add(min(max(every, rest), max(every, calmRest)))
+	all := p.cost * time.Duration(max(others, 1))
+	return p.last.Add(min(rest(all, every, calmPart), max(every, calmRest)))
 }

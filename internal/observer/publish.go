@@ -19,8 +19,8 @@ type publisher struct {
 	acceptors    *acceptors
 
 	mu       sync.Mutex // one snapshot at a time
+	roster   *roster    // the latest
 	standing map[model.ListenerID]*standing
-	roster   int // the number of the latest whose listeners were met
 }
 
 func newPublisher(proc hostproc.FS, ts *tables, ps *processes, as *acceptors) *publisher {
@@ -45,7 +45,6 @@ func (p *publisher) settle(a *losses.Account, opt *Options) {
 type edition struct {
 	*publisher
 	*model.Snapshot
-	roster   *roster
 	opt      *Options
 	final    bool // nothing more will be read before the next one: no cause waits
 	looping  bool // other snapshots follow
@@ -54,12 +53,34 @@ type edition struct {
 	miss     missing
 }
 
-// publish makes a snapshot.
-func (p *publisher) publish(r *roster, opt *Options, final, looping bool) *model.Snapshot {
+// meet takes a new roster, and notes who stands at its addresses.
+func (p *publisher) meet(r *roster) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.roster = r
+	live := make(map[model.ListenerID]bool, len(r.kept))
+	for i := range r.kept {
+		k := &r.kept[i]
+		live[k.ID] = true
+		s := p.standing[k.ID]
+		if s == nil {
+			s = &standing{}
+			p.standing[k.ID] = s
+		}
+		s.meet(k, r.at)
+	}
+	maps.DeleteFunc(p.standing, func(id model.ListenerID, _ *standing) bool {
+		return !live[id] && !r.remembers(id)
+	})
+}
+
+// publish makes a snapshot of the latest roster.
+func (p *publisher) publish(opt *Options, final, looping bool) *model.Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.roster
 	e := &edition{
-		publisher: p, roster: r, opt: opt, final: final, looping: looping,
+		publisher: p, opt: opt, final: final, looping: looping,
 		earlier:  make(map[model.ListenerID]*earlier),
 		departed: make(map[uint64][]departed),
 		Snapshot: &model.Snapshot{
@@ -68,7 +89,6 @@ func (p *publisher) publish(r *roster, opt *Options, final, looping bool) *model
 		},
 	}
 	e.miss.add(r.unavailable...)
-	e.meet()
 	e.collect()
 	e.share()
 	for _, n := range r.places {
@@ -81,35 +101,6 @@ func (p *publisher) publish(r *roster, opt *Options, final, looping bool) *model
 	e.miss.add(p.tables.unavailable()...)
 	e.Unavailable = e.miss.list
 	return e.Snapshot
-}
-
-// meet takes note of who stands at the addresses of a new roster.
-func (e *edition) meet() {
-	live := make(map[model.ListenerID]bool, len(e.roster.kept))
-	for i := range e.roster.kept {
-		k := &e.roster.kept[i]
-		live[k.ID] = true
-		s := e.standing[k.ID]
-		if s == nil {
-			s = &standing{}
-			e.standing[k.ID] = s
-		}
-		if e.roster.number != e.publisher.roster {
-			s.meet(k, e.roster.at)
-		}
-	}
-	e.publisher.roster = e.roster.number
-	maps.DeleteFunc(e.standing, func(id model.ListenerID, _ *standing) bool {
-		return !live[id] && !e.remembered(id)
-	})
-}
-
-// remembered reports whether an address that is not watched has an account.
-func (e *edition) remembered(id model.ListenerID) (known bool) {
-	if n := e.roster.place(id.NetNS); n != nil {
-		n.Books(func(b *losses.Books) { known = b.Accounts()[id] != nil })
-	}
-	return known
 }
 
 // judge gives every listener its verdict.

@@ -28,9 +28,9 @@ type resetCount struct {
 	unavailable []model.Unavailable
 }
 
-func (r *resetCount) due(now time.Time) bool {
-	return now.Sub(r.at) >= max(resetEvery, time.Duration(float64(r.cost)/resetPart))
-}
+func (r *resetCount) rest() time.Duration { return rest(r.cost, resetEvery, resetPart) }
+
+func (r *resetCount) due(now time.Time) bool { return now.Sub(r.at) >= r.rest() }
 
 // resets counts, where it explains something, the descriptors of sockets that
 // the kernel has forgotten: the accept queue was not empty in two walks, and yet
@@ -51,7 +51,8 @@ func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace
 		}
 		found := ts.of(e.ID)
 		last, ok := found.last()
-		if !ok || e.Owner == nil || !had {
+		key, known := e.process()
+		if !ok || !known || !had {
 			continue
 		}
 		l := model.Listener{
@@ -59,38 +60,33 @@ func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace
 			Connector:   e.connector, Connections: &last.value.Counts,
 		}
 		if connections.SlotsMissing(&l) {
-			cost += ts.countReset(e.Owner.PID, final)
+			cost += ts.countReset(key, final)
 		}
 	}
 	return cost
 }
 
-func (ts *tables) countReset(pid int, final bool) time.Duration {
-	if known, ok := ts.resetOf(pid); ok && !final && !known.due(ts.now()) {
+func (ts *tables) countReset(key hostproc.ProcessKey, final bool) time.Duration {
+	if known, ok := ts.resetOf(key); ok && !final && !known.due(ts.now()) {
 		return 0
 	}
 	next := resetCount{at: ts.now()}
 	var miss missing
 	next.cost, _ = cputime.Of(func() error {
-		next.count = forgottenSockets(ts.proc, pid, &miss)
+		next.count = forgottenSockets(ts.proc, key.PID, &miss)
 		return nil
 	})
 	next.unavailable = miss.list
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	for other, known := range ts.reset {
-		if next.at.Sub(known.at) > time.Minute && known.due(next.at) {
-			delete(ts.reset, other)
-		}
-	}
-	ts.reset[pid] = next
+	ts.reset[key] = next
 	return next.cost
 }
 
-func (ts *tables) resetOf(pid int) (resetCount, bool) {
+func (ts *tables) resetOf(key hostproc.ProcessKey) (resetCount, bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	known, ok := ts.reset[pid]
+	known, ok := ts.reset[key]
 	return known, ok
 }
 

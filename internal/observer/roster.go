@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/target"
@@ -13,7 +14,6 @@ import (
 // roster is which listeners there are and which of them are watched. It is not
 // changed once it is made.
 type roster struct {
-	number      int
 	at          time.Time
 	places      []*namespace.Namespace
 	all         []*target.Candidate // every listener of every namespace
@@ -54,6 +54,14 @@ func (r *roster) in(netns uint64) (out []*entry) {
 // watches reports whether a listener is one of those that are watched.
 func (r *roster) watches(id model.ListenerID) bool {
 	return slices.ContainsFunc(r.kept, func(e entry) bool { return e.ID == id })
+}
+
+// remembers reports whether an address has an account, watched or not.
+func (r *roster) remembers(id model.ListenerID) (known bool) {
+	if n := r.place(id.NetNS); n != nil {
+		n.Books(func(b *losses.Books) { known = b.Accounts()[id] != nil })
+	}
+	return known
 }
 
 // place is the namespace of that number, nil where it is not open.

@@ -59,7 +59,7 @@ func TestSoak(t *testing.T) {
 
 	seconds := total.Seconds() / 2
 	snap := l.Snapshot()
-	t.Logf("%d listeners came and went; %d samples, %d ticks missed, %d scans", servers.opened, snap.Self.SampleSeconds.Count, snap.Self.MissedTicks, l.lister.number)
+	t.Logf("%d listeners came and went; %d samples, %d ticks missed, %d scans", servers.opened, snap.Self.SampleSeconds.Count, snap.Self.MissedTicks, snap.Self.ScanSeconds.Count)
 	t.Logf("heap %d KiB, then %d KiB; resident %d MiB; %d goroutines; %d descriptors", middle.heap>>10, last.heap>>10, last.resident>>20, last.goroutines, last.descriptors)
 	t.Logf("%.0f objects/s, %.0f KiB/s allocated; %d collections, longest pause %v", float64(last.objects-middle.objects)/seconds,
 		float64(last.bytes-middle.bytes)/seconds/1024, last.collections-middle.collections, last.longestPause)

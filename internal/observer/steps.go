@@ -102,6 +102,7 @@ func (s *Sampler) list(ctx context.Context, patience time.Duration) error {
 		return err
 	}
 	s.lister.facts(r)
+	s.publisher.meet(r)
 	s.roster.Store(r)
 	return nil
 }
@@ -113,7 +114,7 @@ func (s *Sampler) publish(final bool) {
 	if r == nil {
 		return
 	}
-	snap := s.publisher.publish(r, s.options(), final, s.looping.Load())
+	snap := s.publisher.publish(s.options(), final, s.looping.Load())
 	snap.Self = s.self.report(snap.Time)
 	snap.Self.SourceUp = s.sources(r)
 	s.published.Store(snap)

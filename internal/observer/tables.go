@@ -20,7 +20,7 @@ type tables struct {
 
 	mu     sync.Mutex
 	found  map[model.ListenerID]recent[*connections.Found]
-	reset  map[int]resetCount // by process
+	reset  map[hostproc.ProcessKey]resetCount
 	busy   map[uint64]busiest // by namespace
 	down   map[hostproc.ProcessKey]downstreamReading
 	failed map[uint64]error // of the latest walk, by namespace
@@ -38,7 +38,7 @@ func newTables(proc hostproc.FS, now func() time.Time) *tables {
 	return &tables{
 		proc: proc, now: now, own: make(map[uint64]*table), peers: newOutgoings(),
 		found:  make(map[model.ListenerID]recent[*connections.Found]),
-		reset:  make(map[int]resetCount),
+		reset:  make(map[hostproc.ProcessKey]resetCount),
 		busy:   make(map[uint64]busiest),
 		down:   make(map[hostproc.ProcessKey]downstreamReading),
 		failed: make(map[uint64]error),
@@ -90,7 +90,7 @@ func (ts *tables) keep(r *roster) {
 			}
 		}
 	}
-	ts.keepOutgoing(r)
+	ts.keepProcesses(r)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for id := range ts.found {

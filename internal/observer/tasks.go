@@ -33,7 +33,7 @@ const (
 type tasks struct {
 	sampler   *Sampler
 	metronome *metronome.Metronome
-	err       error // once all have ended
+	err       error         // once all have ended
 	walks     paces[uint64] // by namespace
 	reads     paces[hostproc.ProcessKey]
 	judges    paces[model.ListenerID]
@@ -128,7 +128,7 @@ func (t *tasks) list(first, ctx context.Context, listed chan<- struct{}) error {
 		}
 		cost := t.relist(ctx)
 		ring, last = s.bells.list, s.options().Now()
-		timer.Reset(max(s.options().ScanInterval, min(time.Duration(float64(cost)/listPart), calmRest)))
+		timer.Reset(max(s.options().ScanInterval, min(rest(cost, 0, listPart), calmRest)))
 	}
 }
 
