@@ -55,6 +55,7 @@ type guest struct {
 	Initrd string
 	Disk   string
 	Log    string
+	Commit string // of what it runs
 	Limit  time.Duration
 	Boots  []boot
 }
@@ -82,7 +83,7 @@ func (g guest) run(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", b.Machine.Program, err)
 		}
 	}
-	_, err = fmt.Fprintf(console, "\n@@took %.0f\n", time.Since(start).Seconds())
+	_, err = fmt.Fprintf(console, "\n@@took %.0f\n@@commit %s\n", time.Since(start).Seconds(), g.Commit)
 	return err
 }
 

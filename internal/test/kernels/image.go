@@ -72,8 +72,8 @@ func programs(ctx context.Context, a *archive, root, arch string, wanted []binar
 			return err
 		}
 	}
-	if arch != "amd64" {
-		return nil
+	if err := deployed(root); err != nil || arch != "amd64" {
+		return err
 	}
 	return others(ctx, a, root)
 }

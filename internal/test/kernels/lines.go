@@ -31,6 +31,7 @@ type guestLog struct {
 	Kernel, Machine string
 	Boot            float64 // seconds of the guest until its first process
 	Took            float64 // seconds of the host
+	Commit          string  // of this repository
 	Features        []feature
 	Runs            []run
 	Ended           bool // it reached its end: the kernel did not panic or hang
@@ -42,7 +43,7 @@ var (
 	// ratioLine is a benchmark that compares with bare system calls.
 	ratioLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s.*\s([\d.]+) x-bare`)
 	// mark may follow what the firmware or a test left on its line.
-	mark = regexp.MustCompile(`@@(boot|run|exit|feature|end|took)\b ?(.*)$`)
+	mark = regexp.MustCompile(`@@(boot|run|exit|feature|end|took|commit)\b ?(.*)$`)
 )
 
 // readLog reads a guest's console.
@@ -55,6 +56,7 @@ var (
 //	@@exit CODE SECONDS
 //	@@end
 //	@@took SECONDS                     the host's
+//	@@commit HASH                      the same
 func readLog(console io.Reader) (guestLog, error) {
 	var g guestLog
 	lines := bufio.NewScanner(console)
@@ -100,6 +102,8 @@ func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
 		return now
 	case kind == "took" && len(fields) == 1:
 		g.Took, _ = strconv.ParseFloat(fields[0], 64)
+	case kind == "commit" && len(fields) == 1:
+		g.Commit = fields[0]
 	case kind == "end":
 		g.Ended = true
 	}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -158,6 +160,7 @@ type lab struct {
 	o        options
 	archive  *archive
 	releases []release
+	commit   string          // of this repository
 	work     string          // a temporary folder
 	disks    map[string]bool // architectures whose programs are built
 }
@@ -178,8 +181,15 @@ func newLab(ctx context.Context, o options) (*lab, error) {
 	if err := os.MkdirAll(filepath.Join(cache, "log"), 0o755); err != nil {
 		return nil, err
 	}
+	commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=10").Output()
+	if err != nil {
+		commit = []byte("unknown")
+	}
 	work, err := os.MkdirTemp(cache, "work-")
-	return &lab{o: o, archive: a, releases: releases, work: work, disks: map[string]bool{}}, err
+	return &lab{
+		o: o, archive: a, releases: releases, commit: strings.TrimSpace(string(commit)),
+		work: work, disks: map[string]bool{},
+	}, err
 }
 
 // name is a guest's: its kernel's.
@@ -205,7 +215,7 @@ func (l *lab) prepare(ctx context.Context, p plan) (guest, error) {
 	if err != nil {
 		return guest{}, err
 	}
-	g := guest{Limit: 40 * time.Minute, Boots: boots(p)}
+	g := guest{Limit: 40 * time.Minute, Boots: l.wanted(boots(p)), Commit: l.commit}
 	if g.Name, err = l.name(p); err != nil {
 		return guest{}, err
 	}
@@ -248,6 +258,14 @@ func boots(p plan) []boot {
 		return []boot{{slowMachine(p.Arch), oneSuite}}
 	}
 	return []boot{{machineFor(p.Arch), oneSuite}, {twoProcessors(p.Arch), twoSuite}}
+}
+
+// wanted leaves out the second boot where the flag wants none of its tests.
+func (l *lab) wanted(all []boot) []boot {
+	if paired, err := regexp.MatchString(l.o.Run, pairedTest); err != nil || !paired {
+		return all[:1]
+	}
+	return all
 }
 
 // disk is the one with the programs of an architecture. The slow machine runs

@@ -29,10 +29,26 @@ func others(ctx context.Context, a *archive, root string) error {
 	if err := install("/", systemd, "systemd-modules-load"); err != nil {
 		return err
 	}
-	if err := copyFile("deploy/systemd/tcpdiag.modules", filepath.Join(systemd, "tcpdiag.modules")); err != nil {
+	return java(root)
+}
+
+// deployed puts what is shipped besides the program on the disk: what its rights
+// are in a cluster and as a unit, and what loads tcp_diag.
+func deployed(root string) error {
+	dir := filepath.Join(root, "opt", "deploy")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return java(root)
+	for from, to := range map[string]string{
+		"kubernetes/daemonset/tcpdiag.yaml": "daemonset.yaml", "config/tcpdiag.yml": "tcpdiag.yml",
+		"systemd/tcpdiag.service": "tcpdiag.service", "systemd/all-namespaces.conf": "all-namespaces.conf",
+		"systemd/tcpdiag.modules": "tcpdiag.modules",
+	} {
+		if err := copyFile(filepath.Join("deploy", from), filepath.Join(dir, to)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // socketStatistics are the packages of the oldest and of a new ss, by the folder

@@ -107,7 +107,8 @@ func document(results []result) string {
 		if r.Guest == here {
 			continue
 		}
-		fmt.Fprintf(&text, "* %s: %s, up after %.1f s of its clock, done in %.0f s\n", column(r), r.Log.Kernel, r.Log.Boot, r.Log.Took)
+		fmt.Fprintf(&text, "* %s: %s at commit %s, up after %.1f s of its clock, done in %.0f s\n",
+			column(r), r.Log.Kernel, r.Log.Commit, r.Log.Boot, r.Log.Took)
 		for _, run := range r.Log.Runs {
 			for _, name := range run.Failed {
 				fmt.Fprintf(&text, "  * failed: %s %s\n", run.Name, name)

@@ -61,13 +61,14 @@ const (
 const planCases = "TestPlanAgainstTheKernel/^(A9:|C3|abort|A3|A5_scaled$|A8)"
 
 // handshakes are the tests of what packets look like: on networks that delay and
-// lose them, on stacked devices, with every option of the handshake.
-const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|FastOpen|Stalled)$"
+// lose them, on stacked devices, with every option of the handshake, and of each
+// outcome.
+const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|FastOpen|Stalled|SynCookies|GaveUp|Delayed|DelayedByItsAck|AbortOnOverflow|Restart|PortsUsedAgain)$"
 
 // binaries are the tests that depend on the kernel.
 func binaries() []binary {
 	return []binary{
-		{Package: featureTest, Skip: jvmTests, Short: true, Arm: true, Minutes: 10},
+		{Package: featureTest, Skip: jvmTests + "|" + parts, Short: true, Arm: true, Minutes: 10},
 		{Package: packages + "sockdiag", Bench: "^Benchmark(Lookup|Scan)$", Short: true, Arm: true, Minutes: 3},
 		{Package: packages + "netns", Arm: true, Minutes: 2},
 		{Package: packages + "hostproc", Short: true, Arm: true, Minutes: 2},
@@ -85,13 +86,18 @@ func binaries() []binary {
 // packets, which takes an emulator minutes.
 const observerTests = "^Test(StuckListener|Conservation|DropsDuringAScan|DropsOfARestartedServer|VerdictOfARestartedServer|DroppedSYNsAreNotCalledACKs)$"
 
+// parts are tests that others run as processes of their own.
+const parts = "Here$"
+
 // jvmTests are run on the oldest and the newest kernel: an emulated JVM takes a
 // minute to start.
 const jvmTests = "^Test(JVMUnderAQuota|PidsLimitStopsThreads)$"
 
-// pairedBinary is what takes two processors.
+// pairedTest takes two processors.
+const pairedTest = "TestExactRequestBesideAWalk"
+
 func pairedBinary() binary {
-	return binary{Package: featureTest, Run: "^TestExactRequestBesideAWalk$", Minutes: 4}
+	return binary{Package: featureTest, Run: "^" + pairedTest + "$", Minutes: 4}
 }
 
 // slowTest is what a slow machine must get right: see guest/load_linux_test.go.

@@ -56,7 +56,7 @@ func TestExactRequestBesideAWalk(t *testing.T) {
 	})
 	defer walker.Close()
 	exact := func() { b.listener(t) }
-	walk, alone := median(20, nothing(t, walker)), median(500, exact)
+	walk, alone := median(20, nothing(t, walker)), quick(spread(500, exact))
 
 	beside := besideWalks(nothing(t, walker), exact)
 	waits := func() bool { return beside > 10*alone }
@@ -71,8 +71,13 @@ func TestExactRequestBesideAWalk(t *testing.T) {
 	report("walk of 6,000 sockets, in exact requests", "%.0f", float64(walk)/float64(alone))
 }
 
-// besideWalks is the median of something while another connection walks the
-// table without a pause.
+// quick is the duration that a quarter of them did not exceed. What waits for a
+// lock that is hardly ever free has no quick quarter; what has waited for a
+// processor only now and then has one.
+func quick(sorted []time.Duration) time.Duration { return sorted[len(sorted)/4] }
+
+// besideWalks is how quick something is while another connection walks the table
+// without a pause.
 func besideWalks(walker func(), f func()) time.Duration {
 	var stop atomic.Bool
 	walks := make(chan struct{}, 1)
@@ -95,11 +100,10 @@ func besideWalks(walker func(), f func()) time.Duration {
 		f()
 		all[i] = time.Since(start)
 	}
-	slices.Sort(all)
-	result := all[len(all)/2]
 	stop.Store(true)
 	<-done
-	return result
+	slices.Sort(all)
+	return quick(all)
 }
 
 // A namespace made after net.ipv4.tcp_child_ehash_entries was set has a table of

@@ -62,8 +62,8 @@ func write(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// median runs something a number of times and returns the median duration.
-func median(times int, f func()) time.Duration {
+// spread are the durations of something that is run a number of times, sorted.
+func spread(times int, f func()) []time.Duration {
 	all := make([]time.Duration, times)
 	for i := range all {
 		start := time.Now()
@@ -71,8 +71,10 @@ func median(times int, f func()) time.Duration {
 		all[i] = time.Since(start)
 	}
 	slices.Sort(all)
-	return all[times/2]
+	return all
 }
+
+func median(times int, f func()) time.Duration { return spread(times, f)[times/2] }
 
 // ratio is a over b for people.
 func ratio(a, b time.Duration) string {

@@ -8,12 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -142,18 +140,4 @@ func run(t *testing.T, name string, args ...string) {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
 	require.NoError(t, err, "%s %v: %s", name, args, out)
-}
-
-// The capabilities of the DaemonSet's container (deploy/kubernetes) do not load
-// modules; its requests do. It sees neither /lib/modules nor modprobe.
-func TestDaemonSetLoadsTCPDiag(t *testing.T) {
-	inGuest(t)
-	unload(t)
-	const script = `mount -t tmpfs none /lib/modules && mount -t tmpfs none /sbin && exec "$0" snapshot --all --interval 0 --handshakes off`
-	cmd := exec.Command("/bin/busybox", "sh", "-c", script, tcpdiag)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
-	out, err := cmd.CombinedOutput()
-	require.NotContains(t, string(out), "modprobe")
-	require.True(t, loaded(t, "tcp_diag"), "%v: %s", err, out)
-	report("in a container", "loaded by the first request, without modprobe and /lib/modules in it")
 }

@@ -55,7 +55,7 @@ func TestModulesLoad(t *testing.T) {
 	require.NoError(t, os.MkdirAll("/usr/lib/modules", 0o755))
 	forbid(t)
 	require.ErrorIs(t, probe(t), sockdiag.ErrNotSupported)
-	content, err := os.ReadFile(dir + "/tcpdiag.modules")
+	content, err := os.ReadFile(shipped + "tcpdiag.modules")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("/usr/lib/modules-load.d/tcpdiag.conf", content, 0o644))
 	run(t, dir+"/ld-linux-x86-64.so.2", "--library-path", dir, dir+"/systemd-modules-load")

@@ -1,0 +1,190 @@
+package guest
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// shipped is where the disk has files of deploy.
+const shipped = "/opt/deploy/"
+
+// daemonSet is what the manifest gives the node agent.
+type daemonSet struct {
+	Kind string
+	Spec struct {
+		Template struct {
+			Spec struct {
+				HostPID    bool `yaml:"hostPID"`
+				Containers []struct {
+					Args            []string
+					SecurityContext struct {
+						RunAsUser    int `yaml:"runAsUser"`
+						Capabilities struct{ Add, Drop []string }
+						Escalation   bool `yaml:"allowPrivilegeEscalation"`
+						ReadOnly     bool `yaml:"readOnlyRootFilesystem"`
+					} `yaml:"securityContext"`
+				}
+			}
+		}
+	}
+}
+
+// capabilities are those that the shipped files name.
+func capabilities(t *testing.T, names []string) (all []int) {
+	t.Helper()
+	numbers := map[string]int{
+		"SYS_ADMIN": unix.CAP_SYS_ADMIN, "SYS_PTRACE": unix.CAP_SYS_PTRACE,
+		"SETUID": unix.CAP_SETUID, "SETGID": unix.CAP_SETGID, "DAC_READ_SEARCH": unix.CAP_DAC_READ_SEARCH,
+	}
+	for _, name := range names {
+		require.Contains(t, numbers, name)
+		all = append(all, numbers[name])
+	}
+	return all
+}
+
+// nodeAgent is the container of the DaemonSet.
+func nodeAgent(t *testing.T) confinement {
+	t.Helper()
+	file, err := os.Open(shipped + "daemonset.yaml")
+	require.NoError(t, err)
+	defer file.Close()
+	var set daemonSet
+	for documents := yaml.NewDecoder(file); set.Kind != "DaemonSet"; {
+		set = daemonSet{}
+		require.NoError(t, documents.Decode(&set))
+	}
+	require.True(t, set.Spec.Template.Spec.HostPID)
+	require.Len(t, set.Spec.Template.Spec.Containers, 1)
+	c := set.Spec.Template.Spec.Containers[0]
+	require.Equal(t, []string{"ALL"}, c.SecurityContext.Capabilities.Drop)
+	require.False(t, c.SecurityContext.Escalation)
+	require.True(t, c.SecurityContext.ReadOnly)
+	return confinement{ID: c.SecurityContext.RunAsUser, Caps: capabilities(t, c.SecurityContext.Capabilities.Add), Args: c.Args}
+}
+
+// unit is the service of the packages, or with a drop-in.
+func unit(t *testing.T, dropIn string) confinement {
+	t.Helper()
+	settings := map[string]string{}
+	for _, name := range []string{"tcpdiag.service", dropIn} {
+		if name == "" {
+			continue
+		}
+		text, err := os.ReadFile(shipped + name)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(string(text), -1) {
+			settings[m[1]] = m[2]
+		}
+	}
+	require.Equal(t, "yes", settings["DynamicUser"])
+	require.Equal(t, "yes", settings["NoNewPrivileges"])
+	require.Equal(t, settings["CapabilityBoundingSet"], settings["AmbientCapabilities"])
+	command := strings.Fields(strings.Replace(settings["ExecStart"], "$TCPDIAG_ARGS", "", 1))
+	require.Equal(t, "/usr/bin/tcpdiag", command[0])
+	names := strings.Fields(strings.ReplaceAll(settings["AmbientCapabilities"], "CAP_", ""))
+	return confinement{ID: 61184, Caps: capabilities(t, names), Args: command[1:]}
+}
+
+// queued is a server of the machine with a full accept queue.
+func queued(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t, 5)
+	b.Do(func() { nettest.Queue(t, b.l.Addr, 6) })
+	return b
+}
+
+// sees waits until the agent in a network namespace is ready and reports the
+// bench's listener, and returns that.
+func sees(t *testing.T, agent *nettest.NS, log func() string, b *bench) (l api.Listener) {
+	t.Helper()
+	ok := func() bool {
+		if _, err := wget(agent, "http://127.0.0.1:10889/-/ready"); err != nil {
+			return false
+		}
+		text, err := wget(agent, "http://127.0.0.1:10889/api/v1/snapshot")
+		var snapshot api.Snapshot
+		if err != nil || json.Unmarshal(text, &snapshot) != nil {
+			return false
+		}
+		for _, l = range snapshot.Listeners {
+			if l.Inode == b.l.Inode && l.AcceptQueue != nil {
+				return true
+			}
+		}
+		return false
+	}
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "%s", log())
+	}
+	require.Equal(t, 6, l.AcceptQueue.Length)
+	require.True(t, l.AcceptQueue.Full)
+	return l
+}
+
+// With what the DaemonSet grants, and nothing of the node but its processes, the
+// agent makes the kernel load tcp_diag, and sees who stands in another namespace's
+// queue and whose it is.
+func TestDaemonSet(t *testing.T) {
+	inGuest(t)
+	b := queued(t)
+	require.NoError(t, b.diag.Close())
+	unload(t)
+	own := nettest.Namespace(t)
+	l := sees(t, own, nodeAgent(t).start(t, own), b)
+	require.True(t, loaded(t, "tcp_diag"))
+	require.NotNil(t, l.Process)
+	require.Equal(t, os.Getpid(), l.Process.PID)
+	report("the DaemonSet's container", "loads tcp_diag by its first request; sees another namespace's queue and process")
+}
+
+// The unit has no right at all: its requests load tcp_diag too, and it sees the
+// queues of its own namespace. With a drop-in's it sees all.
+func TestUnit(t *testing.T) {
+	inGuest(t)
+	b := queued(t)
+	require.NoError(t, b.diag.Close())
+	unload(t)
+	u := unit(t, "")
+	require.Empty(t, u.Caps)
+	sees(t, b.NS, u.start(t, b.NS), b)
+	require.True(t, loaded(t, "tcp_diag"))
+	own := nettest.Namespace(t)
+	l := sees(t, own, unit(t, "all-namespaces.conf").start(t, own), b)
+	require.NotNil(t, l.Process)
+	require.Equal(t, os.Getpid(), l.Process.PID)
+	report("the unit's user", "loads tcp_diag by its first request; sees its namespace's queue, with all-namespaces.conf another's and its process")
+}
+
+// Where requests cannot load it, the agent of the DaemonSet and that of the unit
+// are not ready until what is documented has been done on the node.
+func TestDeployedWithoutTCPDiag(t *testing.T) {
+	inGuest(t)
+	for name, c := range map[string]confinement{"DaemonSet": nodeAgent(t), "unit": unit(t, "all-namespaces.conf")} {
+		t.Run(name, func(t *testing.T) {
+			b := queued(t)
+			require.NoError(t, b.diag.Close())
+			forbid(t)
+			own := nettest.Namespace(t)
+			log := c.start(t, own)
+			require.Eventually(t, func() bool {
+				out, err := own.Command("/bin/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:10889/-/ready").CombinedOutput()
+				return err != nil && strings.Contains(string(out), "503") && strings.Contains(log(), "modprobe tcp_diag")
+			}, time.Minute, 200*time.Millisecond)
+			run(t, "modprobe", "tcp_diag")
+			sees(t, own, log, b)
+			report("the "+name+" without tcp_diag", "not ready, says why; ready and right once the node has loaded it")
+		})
+	}
+}
