@@ -54,41 +54,49 @@ type guest struct {
 	Kernel string // image
 	Initrd string
 	Disk   string
-	Log    string
 	Commit string // of what it runs
-	Limit  time.Duration
+	Log    func(boot) string
+	Limit  time.Duration // for each boot
 	Boots  []boot
 }
 
-// boot is one of a guest's: a machine, and the list of what to run on it.
-type boot struct {
-	Machine machine
-	Suite   string // in the guest
+func (g guest) logs() (all []string) {
+	for _, b := range g.Boots {
+		all = append(all, g.Log(b))
+	}
+	return all
 }
 
-// run boots the guest on each machine; what it prints is in its log.
+// run boots the guest on each machine; what it prints is in the boot's log.
 func (g guest) run(ctx context.Context) error {
+	for _, b := range g.Boots {
+		if err := g.boot(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g guest) boot(ctx context.Context, b boot) error {
 	ctx, cancel := context.WithTimeout(ctx, g.Limit)
 	defer cancel()
-	console, err := os.Create(g.Log)
+	console, err := os.Create(g.Log(b))
 	if err != nil {
 		return err
 	}
 	defer console.Close()
 	start := time.Now()
-	for _, b := range g.Boots {
-		cmd := exec.CommandContext(ctx, b.Machine.Program, g.arguments(b)...)
-		cmd.Stdout, cmd.Stderr = console, os.Stderr
-		if err := cmd.Run(); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return fmt.Errorf("%s: %w", b.Machine.Program, err)
-		}
+	cmd := exec.CommandContext(ctx, b.Machine.Program, g.arguments(b)...)
+	cmd.Stdout, cmd.Stderr = console, os.Stderr
+	if err := cmd.Run(); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", b.Machine.Program, err)
 	}
 	_, err = fmt.Fprintf(console, "\n@@took %.0f\n@@commit %s\n", time.Since(start).Seconds(), g.Commit)
 	return err
 }
 
 func (g guest) arguments(b boot) []string {
-	parameters := "quiet panic=1 console=" + b.Machine.Console + " tcpdiag_suite=" + b.Suite
+	parameters := "quiet panic=1 console=" + b.Machine.Console + " tcpdiag_suite=" + b.suite()
 	return slices.Concat(b.Machine.Args, []string{
 		"-m", "2048", "-nographic", "-no-reboot", "-nic", "none",
 		"-drive", "if=virtio,format=raw,readonly=on,file=" + g.Disk,

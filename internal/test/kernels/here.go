@@ -22,7 +22,7 @@ func (l *lab) measureHere(ctx context.Context) error {
 	}
 	dir := filepath.Join(l.work, here)
 	var costs []binary
-	for _, b := range binaries() {
+	for _, b := range features() {
 		if b.Bench != "" {
 			costs = append(costs, b)
 		}

@@ -29,12 +29,13 @@ func (r run) ok() bool { return r.Exit == 0 && len(r.Failed) == 0 && r.Passed > 
 // guestLog is what a guest printed.
 type guestLog struct {
 	Kernel, Machine string
-	Boot            float64 // seconds of the guest until its first process
-	Took            float64 // seconds of the host
-	Commit          string  // of this repository
+	Boot            float64  // seconds of the guest until its first process
+	Took            float64  // seconds of the host, all boots
+	Commits         []string // of this repository, each once
 	Features        []feature
 	Runs            []run
-	Ended           bool // it reached its end: the kernel did not panic or hang
+	Ended           bool // all boots reached their end: the kernel did not panic or hang
+	cut             bool // a boot before the last one did not
 }
 
 var (
@@ -84,6 +85,7 @@ func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
 		if g.Boot == 0 {
 			g.Boot = now
 		}
+		g.cut = g.cut || g.Kernel != "" && !g.Ended
 		g.Kernel, g.Machine, g.Ended = fields[1], fields[2], false
 		return now
 	case kind == "run" && len(fields) == 1:
@@ -101,11 +103,12 @@ func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
 		r.Seconds += now - last
 		return now
 	case kind == "took" && len(fields) == 1:
-		g.Took, _ = strconv.ParseFloat(fields[0], 64)
-	case kind == "commit" && len(fields) == 1:
-		g.Commit = fields[0]
+		took, _ := strconv.ParseFloat(fields[0], 64)
+		g.Took += took
+	case kind == "commit" && len(fields) == 1 && !slices.Contains(g.Commits, fields[0]):
+		g.Commits = append(g.Commits, fields[0])
 	case kind == "end":
-		g.Ended = true
+		g.Ended = !g.cut
 	}
 	return last
 }

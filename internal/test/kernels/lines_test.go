@@ -46,7 +46,7 @@ func TestReadLogToTheEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, g.Ended)
 	require.InDelta(t, 31, g.Took, 0)
-	require.Equal(t, "01abcdef23", g.Commit)
+	require.Equal(t, []string{"01abcdef23"}, g.Commits)
 }
 
 // A guest that is booted twice ends when its second boot does.
@@ -60,4 +60,8 @@ func TestReadLogOfTwoBoots(t *testing.T) {
 	require.True(t, g.Ended)
 	require.InDelta(t, 3.5, g.Boot, 0)
 	require.Equal(t, run{Name: "guest", Passed: 1, Failed: []string{"TestF"}, Exit: 1, Seconds: 4.5}, g.Runs[2])
+
+	g, err = readLog(strings.NewReader(console + strings.ReplaceAll(second, "@@end\n", "") + "@@exit 1 6.5\n@@end\n"))
+	require.NoError(t, err)
+	require.False(t, g.Ended, "the first boot did not")
 }

@@ -21,6 +21,7 @@ type options struct {
 	Short bool   // two kernels
 	Only  string // regular expression over the guests' names
 	Table bool   // boot nothing
+	Boots string // regular expression over the boots' names
 	Run   string // regular expression over the guest package's tests
 	Cache string
 	Out   string
@@ -30,6 +31,7 @@ func main() {
 	o := options{}
 	flag.BoolVar(&o.Short, "short", false, "the oldest and the newest kernel only, without docs/kernels.md")
 	flag.StringVar(&o.Only, "only", "", "only the guests whose name matches; the others' columns stay")
+	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, java, slow); what others have logged stays")
 	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/kernels.md")
 	flag.BoolVar(&o.Table, "table", false, "boot nothing, write docs/kernels.md of the last logs")
 	flag.StringVar(&o.Cache, "cache", ".cache/kernels", "folder for packages, images and logs")
@@ -53,6 +55,9 @@ func (o options) run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if _, err := regexp.Compile(o.Boots); err != nil {
+		return false, err
+	}
 	l, err := newLab(ctx, o)
 	if err != nil {
 		return false, err
@@ -68,17 +73,21 @@ func (o options) run(ctx context.Context) (bool, error) {
 	}
 	ok, some := true, false
 	for _, p := range plans(o.Short) {
-		guest, err := l.prepare(ctx, p)
+		name, err := l.name(p)
 		if err != nil {
 			return false, err
 		}
-		if !only.MatchString(guest.Name) {
+		if p.Boots = o.narrowed(p.Boots); len(p.Boots) == 0 || !only.MatchString(name) {
 			continue
+		}
+		guest, err := l.prepare(ctx, name, p)
+		if err != nil {
+			return false, err
 		}
 		if err := guest.run(ctx); err != nil {
 			return false, err
 		}
-		r, err := readResult(guest.Name, guest.Log, p.Slow)
+		r, err := readResult(name, guest.logs(), p.Slow)
 		if err != nil {
 			return false, err
 		}
@@ -86,7 +95,7 @@ func (o options) run(ctx context.Context) (bool, error) {
 		ok, some = ok && r.ok(), true
 	}
 	if !some {
-		return false, fmt.Errorf("no guest is named like %q", o.Only)
+		return false, fmt.Errorf("no guest is named like %q with a boot like %q", o.Only, o.Boots)
 	}
 	if o.Short || o.Run != "" {
 		return ok, nil
@@ -102,57 +111,36 @@ func (l *lab) write() error {
 	return os.WriteFile(l.o.Out, []byte(text), 0o644)
 }
 
-// document is made of the last logs of all kernels, those of earlier runs too.
+// document is made of the last logs of all kernels' boots, those of earlier runs
+// too.
 func (l *lab) document() (string, error) {
-	names, slow := []string{here}, []bool{false}
+	var results []result
+	add := func(name string, slow bool, logs ...string) error {
+		r, err := readResult(name, logs, slow)
+		if err == nil {
+			results = append(results, r)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if err := add(here, false, l.log(here)); err != nil {
+		return "", err
+	}
 	for _, p := range plans(false) {
 		name, err := l.name(p)
 		if err != nil {
 			return "", err
 		}
-		names, slow = append(names, name), append(slow, p.Slow)
-	}
-	var results []result
-	for i, name := range names {
-		r, err := readResult(name, l.log(name), slow[i])
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
+		var logs []string
+		for _, b := range p.Boots {
+			logs = append(logs, l.log(name+"-"+b.Name))
+		}
+		if err := add(name, p.Slow, logs...); err != nil {
 			return "", err
 		}
-		results = append(results, r)
 	}
 	return document(results), nil
-}
-
-// plan is a guest to come.
-type plan struct {
-	series
-	Slow bool
-	Run  []binary
-}
-
-// plans are the guests of a run: each kernel, and the newest once more on a
-// slow machine.
-func plans(short bool) []plan {
-	var all []plan
-	for _, s := range allSeries() {
-		if short && !s.Short {
-			continue
-		}
-		p := plan{series: s}
-		for _, b := range binaries() {
-			if (b.Short || !short) && (b.Arm || s.Arch != "arm64") {
-				p.Run = append(p.Run, b)
-			}
-		}
-		if s.JVM && !short {
-			p.Run = append(p.Run, binary{Package: featureTest, Run: jvmTests, Minutes: 20})
-		}
-		all = append(all, p)
-	}
-	slow := binary{Package: featureTest, Run: slowTest, Minutes: 10}
-	return append(all, plan{series: series{Arch: "amd64"}, Slow: true, Run: []binary{slow}})
 }
 
 // lab holds what the guests share.
@@ -201,27 +189,21 @@ func (l *lab) name(p plan) (string, error) {
 	return r.Name, err
 }
 
-// log is where a guest's console goes; those of a choice of tests apart.
+// log is where a boot's console goes; those of a short run apart.
 func (l *lab) log(name string) string {
-	if l.o.Run != "" || l.o.Short {
-		name += "-part"
+	if l.o.Short {
+		name += "-short"
 	}
 	return filepath.Join(filepath.Dir(l.work), "log", name+".log")
 }
 
 // prepare makes a guest's kernel and initramfs.
-func (l *lab) prepare(ctx context.Context, p plan) (guest, error) {
+func (l *lab) prepare(ctx context.Context, name string, p plan) (guest, error) {
 	r, err := pick(l.releases, p.series)
 	if err != nil {
 		return guest{}, err
 	}
-	g := guest{Limit: 40 * time.Minute, Boots: l.wanted(boots(p)), Commit: l.commit}
-	if g.Name, err = l.name(p); err != nil {
-		return guest{}, err
-	}
-	if matched, err := regexp.MatchString(l.o.Only, g.Name); err != nil || !matched {
-		return g, err
-	}
+	g := guest{Name: name, Limit: 40 * time.Minute, Boots: p.Boots, Commit: l.commit, Log: func(b boot) string { return l.log(name + "-" + b.Name) }}
 	unpacked, err := l.archive.unpack(ctx, r.Name, r.Arch, r.Packages...)
 	if err != nil {
 		return guest{}, err
@@ -229,7 +211,7 @@ func (l *lab) prepare(ctx context.Context, p plan) (guest, error) {
 	if g.Kernel, err = kernelImage(unpacked); err != nil {
 		return guest{}, err
 	}
-	if g.Disk, err = l.disk(ctx, p); err != nil {
+	if g.Disk, err = l.disk(ctx, p.Arch); err != nil {
 		return guest{}, err
 	}
 	root := filepath.Join(l.work, g.Name)
@@ -239,54 +221,35 @@ func (l *lab) prepare(ctx context.Context, p plan) (guest, error) {
 	if err := installModules(ctx, unpacked, root, r.Name); err != nil {
 		return guest{}, err
 	}
-	for name, list := range map[string][]binary{oneSuite: l.narrowed(p.Run), twoSuite: {pairedBinary()}} {
-		if err := os.WriteFile(filepath.Join(root, name), suiteFile(list), 0o644); err != nil {
+	for _, b := range p.Boots {
+		if err := os.WriteFile(filepath.Join(root, b.suite()), suiteFile(b.Run), 0o644); err != nil {
 			return guest{}, err
 		}
 	}
-	g.Log = l.log(g.Name)
 	g.Initrd = filepath.Join(l.work, "initrd")
 	return g, pack(ctx, g.Initrd, root)
 }
 
-// The lists that a guest may run.
-const oneSuite, twoSuite = "/suite", "/suite.two"
-
-// boots are those of a plan: nearly all on one processor.
-func boots(p plan) []boot {
-	if p.Slow {
-		return []boot{{slowMachine(p.Arch), oneSuite}}
-	}
-	return []boot{{machineFor(p.Arch), oneSuite}, {twoProcessors(p.Arch), twoSuite}}
-}
-
-// wanted leaves out the second boot where the flag wants none of its tests.
-func (l *lab) wanted(all []boot) []boot {
-	if paired, err := regexp.MatchString(l.o.Run, pairedTest); err != nil || !paired {
-		return all[:1]
-	}
-	return all
-}
-
-// disk is the one with the programs of an architecture. The slow machine runs
-// some of the first one's.
-func (l *lab) disk(ctx context.Context, p plan) (string, error) {
-	image := filepath.Join(l.work, p.Arch+".img")
-	if l.disks[p.Arch] {
+// disk is the one with the programs of an architecture: all that any of its guests
+// runs.
+func (l *lab) disk(ctx context.Context, arch string) (string, error) {
+	image := filepath.Join(l.work, arch+".img")
+	if l.disks[arch] {
 		return image, nil
 	}
-	root := filepath.Join(l.work, p.Arch)
-	if err := programs(ctx, l.archive, root, p.Arch, l.narrowed(p.Run)); err != nil {
+	var wanted []binary
+	for _, p := range plans(l.o.Short) {
+		if p.Arch != arch {
+			continue
+		}
+		for _, b := range l.o.narrowed(p.Boots) {
+			wanted = append(wanted, b.Run...)
+		}
+	}
+	root := filepath.Join(l.work, arch)
+	if err := programs(ctx, l.archive, root, arch, wanted); err != nil {
 		return "", err
 	}
-	l.disks[p.Arch] = true
+	l.disks[arch] = true
 	return image, disk(ctx, image, root)
-}
-
-// narrowed is the list of binaries, or what the flag wants of it.
-func (l *lab) narrowed(all []binary) []binary {
-	if l.o.Run == "" {
-		return all
-	}
-	return []binary{{Package: featureTest, Run: l.o.Run, Minutes: 10}}
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -14,18 +17,29 @@ type result struct {
 	Guest string
 	Slow  bool
 	Log   guestLog
-	Path  string // of the log
+	Paths []string // of the logs
 }
 
-// readResult reads a guest's log.
-func readResult(name, path string, slow bool) (result, error) {
-	console, err := os.Open(path)
-	if err != nil {
-		return result{}, err
+// readResult reads the logs of a guest's boots, those that there are.
+func readResult(name string, logs []string, slow bool) (result, error) {
+	r := result{Guest: name, Slow: slow}
+	var all []io.Reader
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return r, err
+		}
+		r.Paths = append(r.Paths, path)
+		all = append(all, bytes.NewReader(text), strings.NewReader("\n"))
 	}
-	defer console.Close()
-	log, err := readLog(console)
-	return result{Guest: name, Slow: slow, Log: log, Path: path}, err
+	if len(all) == 0 {
+		return r, fmt.Errorf("%s: %w: no log", name, fs.ErrNotExist)
+	}
+	var err error
+	r.Log, err = readLog(io.MultiReader(all...))
+	return r, err
 }
 
 func (r result) ok() bool {
@@ -35,7 +49,7 @@ func (r result) ok() bool {
 
 // print writes what a person waits for: each binary's result, and what failed.
 func (r result) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: up after %.1f s, done in %.0f s, log %s\n", r.Guest, r.Log.Boot, r.Log.Took, r.Path)
+	fmt.Fprintf(w, "%s: up after %.1f s, done in %.0f s, log %s\n", r.Guest, r.Log.Boot, r.Log.Took, strings.Join(r.Paths, ", "))
 	for _, run := range r.Log.Runs {
 		fmt.Fprintf(w, "  %-10s %s (%.1f s)\n", run.Name, outcome(run), run.Seconds)
 		for _, name := range run.Failed {
@@ -108,7 +122,7 @@ func document(results []result) string {
 			continue
 		}
 		fmt.Fprintf(&text, "* %s: %s at commit %s, up after %.1f s of its clock, done in %.0f s\n",
-			column(r), r.Log.Kernel, r.Log.Commit, r.Log.Boot, r.Log.Took)
+			column(r), r.Log.Kernel, strings.Join(r.Log.Commits, " and "), r.Log.Boot, r.Log.Took)
 		for _, run := range r.Log.Runs {
 			for _, name := range run.Failed {
 				fmt.Fprintf(&text, "  * failed: %s %s\n", run.Name, name)

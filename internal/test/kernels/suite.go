@@ -40,7 +40,6 @@ type binary struct {
 	Run     string // -test.run, "" runs all
 	Skip    string // -test.skip
 	Bench   string // -test.bench
-	Short   bool   // part of the short form
 	Arm     bool   // run on arm64 too
 	Minutes int    // limit
 }
@@ -65,20 +64,27 @@ const planCases = "TestPlanAgainstTheKernel/^(A9:|C3|abort|A3|A5_scaled$|A8)"
 // outcome.
 const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|FastOpen|Stalled|SynCookies|GaveUp|Delayed|DelayedByItsAck|AbortOnOverflow|Restart|PortsUsedAgain)$"
 
-// binaries are the tests that depend on the kernel.
-func binaries() []binary {
+// features are the tests of what a kernel has and does, and of the leaves that read
+// it: the short form.
+func features() []binary {
 	return []binary{
-		{Package: featureTest, Skip: jvmTests + "|" + parts, Short: true, Arm: true, Minutes: 10},
-		{Package: packages + "sockdiag", Bench: "^Benchmark(Lookup|Scan)$", Short: true, Arm: true, Minutes: 3},
+		{Package: featureTest, Skip: jvmTests + "|" + parts, Arm: true, Minutes: 10},
+		{Package: packages + "sockdiag", Bench: "^Benchmark(Lookup|Scan)$", Arm: true, Minutes: 3},
+		{Package: packages + "hostproc", Arm: true, Minutes: 2},
+	}
+}
+
+// networks are the tests of what becomes of packets and clients.
+func networks() []binary {
+	return []binary{
 		{Package: packages + "netns", Arm: true, Minutes: 2},
-		{Package: packages + "hostproc", Short: true, Arm: true, Minutes: 2},
-		{Package: packages + "handshake", Run: handshakes, Minutes: 8},
 		{Package: packages + "metronome", Minutes: 2},
 		{Package: packages + "owner", Minutes: 2},
 		{Package: packages + "losses", Run: "Kernel", Minutes: 2},
 		{Package: packages + "clients", Minutes: 4},
 		{Package: packages + "plan", Run: planCases, Minutes: 4},
 		{Package: packages + "observer", Run: observerTests, Minutes: 4},
+		{Package: packages + "handshake", Run: handshakes, Minutes: 8},
 	}
 }
 
@@ -95,10 +101,6 @@ const jvmTests = "^Test(JVMUnderAQuota|PidsLimitStopsThreads)$"
 
 // pairedTest takes two processors.
 const pairedTest = "TestExactRequestBesideAWalk"
-
-func pairedBinary() binary {
-	return binary{Package: featureTest, Run: "^" + pairedTest + "$", Minutes: 4}
-}
 
 // slowTest is what a slow machine must get right: see guest/load_linux_test.go.
 const slowTest = "^TestRightCause"

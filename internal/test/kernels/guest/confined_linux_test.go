@@ -128,5 +128,5 @@ func (c confinement) keep(t *testing.T) {
 
 // wget asks a server in a network namespace.
 func wget(ns *nettest.NS, url string) ([]byte, error) {
-	return ns.Command("/bin/busybox", "wget", "-q", "-O", "-", url).Output()
+	return ns.Command("/bin/busybox", "wget", "-q", "-O", "-", url).CombinedOutput()
 }

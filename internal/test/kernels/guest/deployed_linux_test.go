@@ -2,8 +2,10 @@ package guest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +99,13 @@ func unit(t *testing.T, dropIn string) confinement {
 	return confinement{ID: 61184, Caps: capabilities(t, names), Args: command[1:]}
 }
 
+// watching has the bench's port among its targets: without a Tomcat it would watch
+// nothing beyond its own namespace.
+func (c confinement) watching(b *bench) confinement {
+	c.Args = append(slices.Clone(c.Args), "--port", fmt.Sprint(b.l.Addr.Port()))
+	return c
+}
+
 // queued is a server of the machine with a full accept queue.
 func queued(t *testing.T) *bench {
 	t.Helper()
@@ -109,11 +118,13 @@ func queued(t *testing.T) *bench {
 // bench's listener, and returns that.
 func sees(t *testing.T, agent *nettest.NS, log func() string, b *bench) (l api.Listener) {
 	t.Helper()
+	var text []byte
 	ok := func() bool {
-		if _, err := wget(agent, "http://127.0.0.1:10889/-/ready"); err != nil {
+		var err error
+		if text, err = wget(agent, "http://127.0.0.1:10889/-/ready"); err != nil {
 			return false
 		}
-		text, err := wget(agent, "http://127.0.0.1:10889/api/v1/snapshot")
+		text, err = wget(agent, "http://127.0.0.1:10889/api/v1/snapshot")
 		var snapshot api.Snapshot
 		if err != nil || json.Unmarshal(text, &snapshot) != nil {
 			return false
@@ -126,7 +137,7 @@ func sees(t *testing.T, agent *nettest.NS, log func() string, b *bench) (l api.L
 		return false
 	}
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "%s", log())
+		require.True(t, time.Now().Before(deadline), "%s%s", text, log())
 	}
 	require.Equal(t, 6, l.AcceptQueue.Length)
 	require.True(t, l.AcceptQueue.Full)
@@ -134,7 +145,7 @@ func sees(t *testing.T, agent *nettest.NS, log func() string, b *bench) (l api.L
 }
 
 // With what the DaemonSet grants, and nothing of the node but its processes, the
-// agent makes the kernel load tcp_diag, and sees who stands in another namespace's
+// agent makes the kernel load tcp_diag, and sees who waits in another namespace's
 // queue and whose it is.
 func TestDaemonSet(t *testing.T) {
 	inGuest(t)
@@ -142,7 +153,7 @@ func TestDaemonSet(t *testing.T) {
 	require.NoError(t, b.diag.Close())
 	unload(t)
 	own := nettest.Namespace(t)
-	l := sees(t, own, nodeAgent(t).start(t, own), b)
+	l := sees(t, own, nodeAgent(t).watching(b).start(t, own), b)
 	require.True(t, loaded(t, "tcp_diag"))
 	require.NotNil(t, l.Process)
 	require.Equal(t, os.Getpid(), l.Process.PID)
@@ -158,10 +169,10 @@ func TestUnit(t *testing.T) {
 	unload(t)
 	u := unit(t, "")
 	require.Empty(t, u.Caps)
-	sees(t, b.NS, u.start(t, b.NS), b)
+	sees(t, b.NS, u.watching(b).start(t, b.NS), b)
 	require.True(t, loaded(t, "tcp_diag"))
 	own := nettest.Namespace(t)
-	l := sees(t, own, unit(t, "all-namespaces.conf").start(t, own), b)
+	l := sees(t, own, unit(t, "all-namespaces.conf").watching(b).start(t, own), b)
 	require.NotNil(t, l.Process)
 	require.Equal(t, os.Getpid(), l.Process.PID)
 	report("the unit's user", "loads tcp_diag by its first request; sees its namespace's queue, with all-namespaces.conf another's and its process")
@@ -177,7 +188,7 @@ func TestDeployedWithoutTCPDiag(t *testing.T) {
 			require.NoError(t, b.diag.Close())
 			forbid(t)
 			own := nettest.Namespace(t)
-			log := c.start(t, own)
+			log := c.watching(b).start(t, own)
 			require.Eventually(t, func() bool {
 				out, err := own.Command("/bin/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:10889/-/ready").CombinedOutput()
 				return err != nil && strings.Contains(string(out), "503") && strings.Contains(log(), "modprobe tcp_diag")

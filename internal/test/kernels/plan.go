@@ -1,0 +1,84 @@
+package main
+
+import "regexp"
+
+// plan is a guest to come.
+type plan struct {
+	series
+	Slow  bool
+	Boots []boot
+}
+
+// boot is one of a guest's: a machine, and what to run on it. Each has a log of its
+// own, so that one alone can be repeated.
+type boot struct {
+	Name    string
+	Machine machine
+	Run     []binary
+}
+
+// suite is where the guest has the list.
+func (b boot) suite() string { return "/suite." + b.Name }
+
+// plans are the guests of a run: each kernel, and the newest once more on a
+// slow machine.
+func plans(short bool) []plan {
+	var all []plan
+	for _, s := range allSeries() {
+		if short && !s.Short {
+			continue
+		}
+		all = append(all, plan{series: s, Boots: boots(s, short)})
+	}
+	if short {
+		return all
+	}
+	slow := boot{"slow", slowMachine("amd64"), []binary{{Package: featureTest, Run: slowTest, Minutes: 10}}}
+	return append(all, plan{series: series{Arch: "amd64"}, Slow: true, Boots: []boot{slow}})
+}
+
+// boots are those of a kernel: nearly all on one processor.
+func boots(s series, short bool) []boot {
+	paired := []binary{{Package: featureTest, Run: "^" + pairedTest + "$", Arm: true, Minutes: 4}}
+	all := []boot{
+		{"features", machineFor(s.Arch), s.able(features())},
+		{"two", twoProcessors(s.Arch), paired},
+	}
+	if short {
+		return all
+	}
+	all = append(all, boot{"networks", machineFor(s.Arch), s.able(networks())})
+	if s.JVM {
+		all = append(all, boot{"java", machineFor(s.Arch), []binary{{Package: featureTest, Run: jvmTests, Minutes: 20}}})
+	}
+	return all
+}
+
+// able leaves out what its architecture does not run.
+func (s series) able(all []binary) (some []binary) {
+	for _, b := range all {
+		if b.Arm || s.Arch != "arm64" {
+			some = append(some, b)
+		}
+	}
+	return some
+}
+
+// narrowed are the boots that the flags want: some of them, or one with some of the
+// guest package's tests, which is not part of the table.
+func (o options) narrowed(all []boot) []boot {
+	if o.Run != "" {
+		b := all[0]
+		if paired, err := regexp.MatchString(o.Run, pairedTest); err == nil && paired {
+			b = all[1]
+		}
+		return []boot{{"part", b.Machine, []binary{{Package: featureTest, Run: o.Run, Minutes: 10}}}}
+	}
+	var some []boot
+	for _, b := range all {
+		if wanted, err := regexp.MatchString(o.Boots, b.Name); err == nil && wanted {
+			some = append(some, b)
+		}
+	}
+	return some
+}

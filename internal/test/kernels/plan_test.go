@@ -1,0 +1,45 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestShortForm(t *testing.T) {
+	short := plans(true)
+	require.Len(t, short, 2)
+	for _, p := range short {
+		require.Equal(t, []string{"features", "two"}, names(p.Boots))
+	}
+}
+
+func TestNarrowed(t *testing.T) {
+	all := plans(false)
+	require.Equal(t, []string{"features", "two", "networks", "java"}, names(options{}.narrowed(all[0].Boots)))
+	require.Equal(t, []string{"networks"}, names(options{Boots: "net"}.narrowed(all[0].Boots)))
+	require.Equal(t, []string{"slow"}, names(options{}.narrowed(all[len(all)-1].Boots)))
+	part := options{Run: "^" + pairedTest + "$"}.narrowed(all[0].Boots)
+	require.Equal(t, []string{"part"}, names(part))
+	require.Equal(t, twoProcessors("amd64"), part[0].Machine)
+	require.Equal(t, machineFor("amd64"), options{Run: "^TestSS$"}.narrowed(all[0].Boots)[0].Machine)
+}
+
+// An arm64 guest runs what is built for it.
+func TestAble(t *testing.T) {
+	for _, p := range plans(false) {
+		for _, b := range p.Boots {
+			require.NotEmpty(t, b.Run, "%s of %+v", b.Name, p.series)
+			for _, r := range b.Run {
+				require.True(t, r.Arm || p.Arch == "amd64", r.Package)
+			}
+		}
+	}
+}
+
+func names(all []boot) (names []string) {
+	for _, b := range all {
+		names = append(names, b.Name)
+	}
+	return names
+}
