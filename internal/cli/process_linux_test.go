@@ -26,11 +26,14 @@ const mainVariable = "TCPDIAG_TEST_MAIN"
 
 func TestMain(m *testing.M) {
 	child := len(os.Args) > 1 && os.Args[1] == discoverChild // which gets no variable
-	if os.Getenv(mainVariable) == "" && !child {
+	if os.Getenv(mainVariable) == "" && os.Getenv(victimVariable) == "" && !child {
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	if os.Getenv(victimVariable) != "" {
+		os.Exit(serveVictim(ctx))
+	}
 	os.Exit(Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

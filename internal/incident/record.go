@@ -32,13 +32,13 @@ type Frame struct {
 	At       time.Time
 	Listener model.Listener
 	Counted  Counted
-	Points   []Point // whole seconds since the frame before, the first also those before
+	Points   []Point // seconds since the frame before, the first also those before
 	// SameShown: the verdict shown before this one is that of the frame before,
 	// and not written again.
 	SameShown bool
 }
 
-// Tick are the whole seconds since the record before, where no frame is due.
+// Tick are the seconds since the record before, where no frame is due.
 type Tick struct {
 	At     time.Time `json:"at"`
 	Points []Point   `json:"points"`

@@ -301,3 +301,29 @@ func TestRecorderWritesAndEnds(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknown)
 	require.False(t, strings.Contains(list[0].ID, "/"))
 }
+
+// Two snapshots a second are recorded as two points of it; told, they are one, and
+// no packet is counted twice.
+func TestSecondsInParts(t *testing.T) {
+	d, tracker := newDirect(t, t.TempDir(), someLimits())
+	v := newLife(7)
+	v.now = time.Now().Round(0)
+	for range 60 {
+		tracker.record(v.next(connectionsFull), d)
+		v.now = v.now.Add(-time.Second / 2)
+	}
+	s := d.shelf.list()[0]
+	require.InDelta(t, v.total, s.Dropped, 50, "all but those of the latest half second")
+	require.WithinDuration(t, v.now, s.LastSeen, time.Second, "nothing is older than the latest snapshot")
+	in, err := d.open(s.ID)
+	require.NoError(t, err)
+	story, err := Tell(in)
+	require.NoError(t, err)
+	require.Equal(t, s.Dropped, story.Summary.Dropped)
+	var sum uint64
+	for i, p := range story.Points {
+		sum += uint64(p.Drops)
+		require.True(t, i == 0 || p.At > story.Points[i-1].At, "one point a second")
+	}
+	require.Equal(t, s.Dropped, sum)
+}

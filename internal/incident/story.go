@@ -104,7 +104,9 @@ func (s *Story) see(f *Frame) {
 func (s *Story) points(points []Point) {
 	for _, p := range points {
 		s.Peak, s.Inside = max(s.Peak, int(p.Peak)), max(s.Inside, int(p.Inside))
-		if len(s.Points) < 2*maxFrames {
+		if n := len(s.Points); n > 0 && s.Points[n-1].At == p.At { // a second in parts
+			s.Points[n-1] = s.Points[n-1].merge(p)
+		} else if n < 2*maxFrames {
 			s.Points = append(s.Points, p)
 		}
 	}

@@ -11,8 +11,10 @@ const (
 	around = time.Minute
 	// A frame holds all the evidence and takes some kilobytes. There is one every
 	// second at first, then every ten, and after an hour every minute, and besides
-	// whenever the status or the cause is another. Every second between them is
-	// written as a point.
+	// whenever the status or the cause is another. Every half second between them
+	// a point is written, so that an agent that is killed keeps all but the last
+	// second whenever it dies.
+	half      = 500 * time.Millisecond
 	second    = time.Second
 	long      = 2 * time.Minute
 	longEvery = 10 * time.Second
@@ -40,7 +42,7 @@ type open struct {
 	last   time.Time // of the latest frame; zero before the first
 	tick   time.Time // of the latest record
 	shown  [2]string // status and cause of it
-	point  int64     // second of the latest point that was recorded
+	point  Point     // the latest that was recorded, as of then
 	calm   time.Time // since when there is no trouble; zero while there is
 	absent bool      // nothing is there
 	lost   bool      // the latest frame found no room in the queue
@@ -146,7 +148,7 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 		if to.frame(c, t.frame(c, s, l)) {
 			c.last, c.tick, c.shown = s.Time, s.Time, shownBy(l)
 		}
-	case passed(c.tick, s.Time, second):
+	case passed(c.tick, s.Time, half):
 		if to.tick(c, &Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time)}) {
 			c.tick = s.Time
 		}
@@ -190,17 +192,23 @@ func (t *tracker) frame(c *open, s *model.Snapshot, l *model.Listener) *Frame {
 	}
 }
 
-// points are the whole seconds that were not recorded yet.
+// points are the seconds that were not recorded yet. The last may go on: what
+// comes in it later is a point of its own.
 func (t *tracker) points(c *open, at time.Time) (out []Point) {
-	from, now := c.point, at.Unix()
+	from, now := c.point.At, at.Unix()
 	if from == 0 || from > now {
-		from = c.began.Add(-around).Unix() - 1
+		from, c.point = c.began.Add(-around).Unix(), Point{}
 	}
 	for _, p := range t.history.Points(c.key) {
-		if p.At > from && p.At < now {
-			out = append(out, p)
-			c.point = p.At
+		if p.At < from || p.At > now || p == c.point {
+			continue
 		}
+		more := p
+		if p.At == c.point.At {
+			more.Drops -= min(more.Drops, c.point.Drops)
+		}
+		out = append(out, more)
+		c.point = p
 	}
 	return out
 }

@@ -181,10 +181,11 @@ func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
 	})
 }
 
-// inTrouble reports whether a listener of a snapshot is saturated or loses clients.
+// inTrouble reports whether a listener of a snapshot is saturated, loses clients or
+// is down: the recording of its incident is to hold all but the last second.
 func inTrouble(s *model.Snapshot) bool {
 	for i := range s.Listeners {
-		if l := &s.Listeners[i]; l.Verdict.Status >= model.StatusSaturated && l.Listening() || l.Totals.Pending > 0 {
+		if l := &s.Listeners[i]; l.Verdict.Status >= model.StatusSaturated || l.Totals.Pending > 0 {
 			return true
 		}
 	}
