@@ -23,7 +23,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: attacks deployments build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
+.PHONY: attacks browser deployments kills build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -41,7 +41,7 @@ test: setup fmt vet unit servers
 # What `make test` leaves out, for .ci/run.
 test-rest: lint cross workflows-test manifests-test containers-test package stack
 
-test-all: test test-rest kernels-short deployments
+test-all: test test-rest browser kernels-short deployments
 
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
@@ -151,6 +151,23 @@ servers:
 # Prometheus and Alertmanager with the delivered rules beside a real Tomcat.
 stack:
 	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(STACK_TESTS)
+
+# The page in a real Chromium: updates in place, keyboard, contrast (axe-core), its
+# policy, its budgets. Without a browser, or npm for axe-core, it says what it skips.
+# A module of its own: what it imports is large. BROWSER='^TestFirstPaint$$' for some.
+AXE           := .cache/browser/node_modules/axe-core/axe.min.js
+
+browser: $(GOLANGCI)
+	@if [ ! -e $(AXE) ] && command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --prefix .cache/browser axe-core@4.10.3 >/dev/null || true; fi
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null || true; fi
+	cd internal/test/browser && $(GO) vet . && $(GO) test -count=1 -v -timeout 20m $(if $(BROWSER),-run '$(BROWSER)') .
+	cd internal/test/browser && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .
+
+# A hundred real incidents, the agent and some of the servers killed at a random
+# moment: what is left of each recording. Root, six minutes; `unit` has four of them.
+kills:
+	TCPDIAG_KILLS=100 $(GO) test -count=1 -v -timeout 30m -run '^TestKilledAtAnyMoment$$' ./internal/cli
 
 # Large and busy hosts, built on the real kernel in namespaces of their own: how old
 # what the agent says is, and what it takes. Needs root; ten minutes at most, and

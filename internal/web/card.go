@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -69,16 +70,22 @@ func permalink(l *model.Listener) string {
 	return "?" + url.Values{"listener": {address(l)}, "netns": {strconv.FormatUint(l.ID.NetNS, 10)}}.Encode()
 }
 
-func newCard(l *model.Listener) card {
+// newRow is what a line shows of a listener.
+func newRow(l *model.Listener) card {
 	c := card{
 		ID: elementID(l), Link: permalink(l), Address: model.Printable(address(l)),
-		Status: l.Verdict.Status.String(), Cause: model.Printable(string(l.Verdict.Cause)),
-		Who: who(l), Summary: model.Printable(l.Verdict.Summary), Stages: stages(l),
+		Status: l.Verdict.Status.String(), Cause: model.Printable(string(l.Verdict.Cause)), Who: who(l),
 	}
 	if q := l.AcceptQueue; q != nil {
-		c.Queue = fmt.Sprintf("%s of %s", phrase.Number(q.Length), phrase.Number(q.Capacity()))
+		c.Queue = phrase.Number(q.Length) + " of " + phrase.Number(q.Capacity())
 		c.QueueFill = percent(q.Ratio())
 	}
+	return c
+}
+
+func newCard(l *model.Listener) card {
+	c := newRow(l)
+	c.Summary, c.Stages = model.Printable(l.Verdict.Summary), stages(l)
 	c.Room, c.Clients = clients(l)
 	c.Attempts, c.Outcomes = outcomes(l)
 	c.Waits, c.Peers = peers(l)
@@ -180,10 +187,13 @@ func placed(parts []part, room int) []part {
 	x := 0.0
 	for _, p := range parts {
 		if p.N > 0 {
-			p.X, p.W = x, 100*float64(p.N)/float64(room)
+			p.X, p.W = hundredth(x), hundredth(100*float64(p.N)/float64(room))
 			x += p.W
 			out = append(out, p)
 		}
 	}
 	return out
 }
+
+// hundredth keeps two decimals: more are bytes that nobody sees.
+func hundredth(v float64) float64 { return math.Round(100*v) / 100 }

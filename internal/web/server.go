@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
@@ -37,6 +38,9 @@ type Server struct {
 	pages   *pages
 	streams chan struct{}
 	stopped chan struct{}
+
+	mu       sync.Mutex
+	drawings map[choice]*drawing // of the pages that are open
 }
 
 // New draws what the options name.
@@ -48,6 +52,7 @@ func New(o Options) (*Server, error) {
 	return &Server{
 		options: o, pages: p,
 		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
+		drawings: make(map[choice]*drawing),
 	}, nil
 }
 

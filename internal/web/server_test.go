@@ -184,7 +184,7 @@ func TestStreamSendsWhatChanged(t *testing.T) {
 	require.Equal(t, "losing [::]:8080 max_connections - tcpdiag on web-1", changed.Title)
 	l := listener(8080, model.StatusLosing)
 	require.Equal(t, "losing", changed.Statuses[elementID(&l)])
-	require.Contains(t, changed.Parts[elementID(&l)+"-t"], "losing")
+	require.Contains(t, changed.Parts[elementID(&l)+"-h"], "losing")
 	s.Store(snapshotOf(listener(8080, model.StatusLosing), listener(8081, model.StatusOK)))
 	require.Contains(t, *o.next(func(u *update) bool { return u.Main != nil }).Main, "[::]:8081")
 }
@@ -224,14 +224,14 @@ func TestUpdatesAreSmall(t *testing.T) {
 	}
 	page, err := New(Options{Snapshot: s.Load, History: incident.NewHistory(), Now: func() time.Time { return now }, Interval: time.Second})
 	require.NoError(t, err)
-	shown := &sent{parts: make(map[string]string)}
+	shown, all := new(sent), page.shared(choice{})
 	var most, total int
 	for second := range 60 {
 		snap := busy(second % 3)
 		snap.Time = now.Add(time.Duration(second) * time.Second)
 		s.Store(snap)
 		page.options.History.Observe(snap)
-		u, err := page.changes(shown, choice{})
+		u, err := page.changes(shown, all)
 		require.NoError(t, err)
 		body, err := encode(u)
 		require.NoError(t, err)

@@ -13,9 +13,6 @@ const (
 	maxStreams = 64
 	// maxSending is how long a browser may take to read an update.
 	maxSending = 10 * time.Second
-	// chartsEvery is how many updates apart charts and the lines of other listeners
-	// are drawn anew: a column is five seconds.
-	chartsEvery = columnOf
 )
 
 // update is what a browser is sent: the whole of it, or the parts that changed.
@@ -30,7 +27,6 @@ type update struct {
 type sent struct {
 	layout string
 	parts  map[string]string
-	ticks  int
 }
 
 // stream sends the page's changes until the browser leaves or the agent ends.
@@ -47,15 +43,18 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
 	control := http.NewResponseController(w)
-	shown := &sent{parts: make(map[string]string)}
-	tick := time.NewTicker(s.options.Interval)
-	defer tick.Stop()
+	d := s.shared(choiceOf(r.URL.Query()))
+	defer s.release(d)
+	shown := new(sent)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
-		if err := s.send(w, control, shown, choiceOf(r.URL.Query())); err != nil {
-			return
-		}
 		select {
-		case <-tick.C:
+		case now := <-timer.C:
+			if err := s.send(w, control, shown, d); err != nil {
+				return
+			}
+			timer.Reset(s.untilNext(now))
 		case <-r.Context().Done():
 			return
 		case <-s.stopped:
@@ -64,8 +63,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) send(w http.ResponseWriter, control *http.ResponseController, shown *sent, c choice) error {
-	u, err := s.changes(shown, c)
+// untilNext is the time to the next update: all pages have theirs at the same
+// moment, for which is drawn once.
+func (s *Server) untilNext(now time.Time) time.Duration {
+	return time.Until(now.Truncate(s.options.Interval).Add(s.options.Interval))
+}
+
+func (s *Server) send(w http.ResponseWriter, control *http.ResponseController, shown *sent, d *drawing) error {
+	u, err := s.changes(shown, d)
 	if err != nil {
 		return err
 	}
@@ -91,72 +96,24 @@ func encode(u *update) ([]byte, error) {
 }
 
 // changes compares what the page is with what the browser shows.
-func (s *Server) changes(shown *sent, c choice) (*update, error) {
-	v := s.view(c)
-	u := &update{Title: v.Title, Statuses: make(map[string]string)}
-	parts, err := s.parts(v, shown.ticks%chartsEvery == 0)
+func (s *Server) changes(shown *sent, d *drawing) (*update, error) {
+	at, err := s.now(d)
 	if err != nil {
 		return nil, err
 	}
-	shown.ticks++
-	layout := v.layout()
-	if layout != shown.layout {
-		whole, err := s.pages.draw("main", v)
+	u := &update{Title: at.view.Title, Statuses: at.statuses, Parts: make(map[string]string)}
+	if at.layout != shown.layout {
+		whole, err := s.pages.draw("main", at.view)
 		if err != nil {
 			return nil, err
 		}
-		u.Main, shown.layout = &whole, layout
+		u.Main, shown.layout = &whole, at.layout
 	}
-	u.Parts = make(map[string]string)
-	for id, html := range parts {
+	for id, html := range at.parts {
 		if shown.parts[id] != html && (u.Main == nil || id == "counts" || id == "incidents") {
 			u.Parts[id] = html
 		}
-		shown.parts[id] = html
 	}
-	for i := range v.Cards {
-		u.Statuses[v.Cards[i].ID] = v.Cards[i].Status
-	}
+	shown.parts = at.parts
 	return u, nil
-}
-
-// layout changes when parts come, go or move.
-func (v *view) layout() string {
-	out := fmt.Sprint(v.Notes, v.Missing)
-	for i := range v.Cards {
-		out += " " + v.Cards[i].ID
-	}
-	for i := range v.Rows {
-		out += " -" + v.Rows[i].ID
-	}
-	return out
-}
-
-// parts are the pieces of the page that change on their own, by element.
-func (s *Server) parts(v *view, withRest bool) (map[string]string, error) {
-	out := make(map[string]string)
-	var failed error
-	draw := func(id, name string, data any) {
-		html, err := s.pages.draw(name, data)
-		if err != nil {
-			failed = err
-		}
-		out[id] = html
-	}
-	draw("counts", "counts", v)
-	draw("incidents", "incidents", v)
-	for i := range v.Cards {
-		c := &v.Cards[i]
-		draw(c.ID+"-t", "text", c)
-		draw(c.ID+"-f", "findings", c)
-		if withRest {
-			draw(c.ID+"-c", "charts", c)
-		}
-	}
-	for i := range v.Rows {
-		if withRest {
-			draw(v.Rows[i].ID, "row", &v.Rows[i])
-		}
-	}
-	return out, failed
 }

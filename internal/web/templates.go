@@ -46,10 +46,8 @@ func Report(w io.Writer, s *model.Snapshot, version string) error {
 	if err != nil {
 		return err
 	}
-	v := newView(s, nil, choice{}, version, s.Time)
+	v := newViewOf(s, nil, choice{}, version, s.Time, len(s.Listeners))
 	v.Report = true
-	v.Cards = append(v.Cards, v.Rows...)
-	v.Rows = nil
 	page, err := p.draw("page", v)
 	if err != nil {
 		return err

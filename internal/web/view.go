@@ -48,6 +48,11 @@ type view struct {
 }
 
 func newView(s *model.Snapshot, h *incident.History, c choice, version string, now time.Time) *view {
+	return newViewOf(s, h, c, version, now, maxOpen)
+}
+
+// newViewOf shows the worst listeners whole, up to a number.
+func newViewOf(s *model.Snapshot, h *incident.History, c choice, version string, now time.Time, whole int) *view {
 	v := &view{Title: "tcpdiag", Single: !c.all(), Version: version, Stream: "api/v1/stream"}
 	if !c.all() {
 		v.Stream += "?" + url.Values{"listener": {c.listener}, "netns": {c.netns}}.Encode()
@@ -63,23 +68,23 @@ func newView(s *model.Snapshot, h *incident.History, c choice, version string, n
 	if s.Omitted > 0 {
 		v.Notes = append(v.Notes, phrase.Count(s.Omitted, "more listener")+" not watched (--max-listeners).")
 	}
-	v.list(s, h, c)
+	v.list(s, h, c, whole)
 	return v
 }
 
 // list fills in the listeners, the worst first.
-func (v *view) list(s *model.Snapshot, h *incident.History, c choice) {
+func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int) {
 	worst := worstFirst(s.Listeners)
 	v.Counts, v.Title = counts(worst), title(worst, v.Host)
 	for i, l := range worst {
 		if !c.includes(l) {
 			continue
 		}
-		one := newCard(l)
-		if len(v.Cards) == maxOpen || i > 0 && l.Verdict.Status == model.StatusOK && len(worst) > maxOpen && !v.Single {
-			v.Rows = append(v.Rows, one)
+		if len(v.Cards) == whole || i > 0 && l.Verdict.Status == model.StatusOK && len(worst) > whole && !v.Single {
+			v.Rows = append(v.Rows, newRow(l))
 			continue
 		}
+		one := newCard(l)
 		if h != nil {
 			one.Charts = newCharts(l, h.Points(incident.KeyOf(l)))
 		}
