@@ -1,90 +1,78 @@
 package diagnosis
 
 import (
+	"slices"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// Infer returns the connector of now with the limits that are seen in force
-// where they contradict the configured ones: code inside the application can
-// overrule every configured value. before is the reading before it, nil without
-// one. The connector is not changed; it is returned as it is where nothing
-// contradicts it.
-func Infer(before, now *model.Listener) *model.Connector {
-	c := now.Connector
-	if c == nil || now.Connections == nil {
-		return c
+// Infer returns the connector of now with the limits that are seen in force where
+// they contradict the configured ones: code inside the application, or somebody
+// with JMX, can overrule every configured value. before is the reading before it,
+// nil without one; it is returned with those limits, which it helped to infer.
+// latched: the acceptor was just seen to stand at the connection latch. Neither
+// reading is changed.
+func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *model.Listener) {
+	if now.Connector == nil || now.Connections == nil {
+		return now.Connector, before
 	}
-	out := *c
+	c = new(*now.Connector)
 	if n, ok := poolInForce(before, now); ok {
-		out.MaxThreads = inferred(n, c.MaxThreads, phrase.Sprintf("requests wait, and the pool has not grown beyond %d", n))
+		c.MaxThreads = inferred(n, c.MaxThreads, phrase.Sprintf("requests wait, and the pool has not grown beyond %d", n))
 	}
-	if held := now.Connections.Accepted; connectionLimit(now) == limitKnown && held > c.MaxConnections.Value+1 {
-		uncertain := *c.MaxConnections
-		uncertain.Uncertain = true
-		uncertain.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", held)
-		out.MaxConnections = &uncertain
+	if n, ok := limitInForce(before, now, latched); ok {
+		c.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
+	} else if held := now.Connections.Accepted; connectionLimit(now) == limitKnown && held > c.MaxConnections.Value+1 {
+		c.MaxConnections = new(*c.MaxConnections)
+		c.MaxConnections.Uncertain = true
+		c.MaxConnections.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", held)
 	}
-	if n, ok := latchInForce(before, now); ok {
-		out.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor stands at the limit while %d connections are held", n))
-	}
-	return &out
+	return c, withInferred(before, c)
 }
 
-// latchInForce is the number of connections at which the acceptor was found to
-// wait at the limit (LimitLatch.countUpOrAwait), where fewer than are configured,
-// and the same number in both readings, are held: code, or somebody with JMX, has
-// set another limit.
-func latchInForce(before, now *model.Listener) (int, bool) {
-	if before == nil || before.Connections == nil || now.Losses == nil || connectionLimit(now) == limitNone {
+// limitInForce is the number of connections that are held while the acceptor waits
+// at the connection latch (LimitLatch.countUpOrAwait), where no limit is known for
+// certain, or a larger one is said of a server of which all slots were counted,
+// those that clients' resets hold as well.
+func limitInForce(before, now *model.Listener, latched bool) (int, bool) {
+	n, limit := now.Connections.Held(), connectionLimit(now)
+	switch {
+	case now.Connections.Accepted == 0, partial(now), !latched && !stillAtLatch(before, now):
+		return 0, false
+	case limit == limitKnown && n >= now.Connector.MaxConnections.Value:
+		return 0, false
+	case limit != limitUnknown && !uncertainLimit(now) && now.Connections.Reset == nil:
 		return 0, false
 	}
-	if partial(before) || partial(now) || !queueWaits(before) || !queueWaits(now) || now.Connections.Reset != nil && *now.Connections.Reset > 0 {
-		return 0, false
-	}
-	n := now.Connections.Accepted
-	if n == 0 || n != before.Connections.Accepted || connectionLimit(now) == limitKnown && n >= now.Connector.MaxConnections.Value {
-		return 0, false
-	}
-	for _, d := range now.Losses.By {
-		if d.Cause == model.CauseMaxConnections && d.Evidence == model.EvidenceAcceptor {
-			return n, true
-		}
-	}
-	return 0, false
+	return n, true
 }
 
-// Inferred is the listener as it was before, with the limits that its reading
-// helped to infer.
-func Inferred(before *model.Listener, c *model.Connector) *model.Listener {
-	if before == nil || before.Connector == nil || c == nil {
-		return before
+// stillAtLatch reports whether the acceptor was found at the latch when packets
+// were dropped, and in both readings clients wait and as many connections are held.
+func stillAtLatch(before, now *model.Listener) bool {
+	was, counted := held(before)
+	if !counted || was != now.Connections.Held() || partial(before) || !queueWaits(before) || !queueWaits(now) || now.Losses == nil {
+		return false
 	}
-	out, was := *before, *before.Connector
+	return slices.ContainsFunc(now.Losses.By, func(d model.Drops) bool {
+		return d.Cause == model.CauseMaxConnections && d.Evidence == model.EvidenceAcceptor
+	})
+}
+
+// withInferred is a listener with the limits of a later connector that were
+// inferred.
+func withInferred(l *model.Listener, c *model.Connector) *model.Listener {
+	if l == nil || l.Connector == nil {
+		return l
+	}
+	out, was := *l, *l.Connector
 	for _, s := range []struct{ is, was **model.Setting[int] }{{&c.MaxThreads, &was.MaxThreads}, {&c.MaxConnections, &was.MaxConnections}} {
 		if *s.is != nil && (*s.is).Kind == model.SourceInferred {
 			*s.was = *s.is
 		}
 	}
 	out.Connector = &was
-	return &out
-}
-
-// InferLimit returns the connector of a listener whose acceptor was seen waiting
-// at the connection latch: what is held then is the limit in force, where none is
-// known for certain, or a larger one is said of a server of which all slots were
-// counted, those that clients' resets hold as well.
-func InferLimit(now *model.Listener) *model.Connector {
-	c, held := now.Connector, now.Connections
-	if c == nil || held == nil || held.Partial || held.Accepted == 0 {
-		return c
-	}
-	n, m := held.Held(), c.MaxConnections
-	if m != nil && m.Value >= 0 && m.Value <= n || m != nil && !m.Uncertain && held.Reset == nil {
-		return c
-	}
-	out := *c
-	out.MaxConnections = inferred(n, m, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
 	return &out
 }
 

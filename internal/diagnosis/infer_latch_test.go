@@ -13,24 +13,32 @@ import (
 func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 	seen := func(n int) *model.Listener {
 		l := tomcat(200, 8192, 9).pool(7).inService(7).waiting(n-7).queue(10, time.Second).lost(maxConns, syn, 40)
-		l.Losses.By[0].Evidence = model.EvidenceAcceptor
+		l.Losses.By[0].Evidence, l.Connections.Reset = model.EvidenceAcceptor, new(0)
 		return l.Listener
 	}
+	inForce := func(before, now *model.Listener) int {
+		c, _ := Infer(before, now, false)
+		return c.MaxConnections.Value
+	}
 	now := seen(17)
-	c := Infer(seen(17), now)
+	c, was := Infer(seen(17), now, false)
+	require.Equal(t, c.MaxConnections, was.Connector.MaxConnections, "the reading before is compared by the same limit")
 	require.Equal(t, 17, c.MaxConnections.Value)
 	require.Equal(t, model.SourceInferred, c.MaxConnections.Kind)
 	require.Contains(t, c.MaxConnections.Note, "configured is 8,192")
 	require.Equal(t, 8192, now.Connector.MaxConnections.Value, "what was handed on is not changed")
 
-	require.Equal(t, 8192, Infer(seen(16), now).MaxConnections.Value, "it still accepts")
-	require.Equal(t, 8192, Infer(nil, now).MaxConnections.Value)
+	require.Equal(t, 8192, inForce(seen(16), now), "it still accepts")
+	require.Equal(t, 8192, inForce(nil, now))
 	other := seen(17)
 	other.Losses.By[0].Evidence = model.EvidencePhases
-	require.Equal(t, 8192, Infer(seen(17), other).MaxConnections.Value, "nobody has seen the acceptor")
+	require.Equal(t, 8192, inForce(seen(17), other), "nobody has seen the acceptor")
 	reset := seen(17)
 	reset.Connections.Reset = new(3)
-	require.Equal(t, 8192, Infer(seen(17), reset).MaxConnections.Value, "slots of clients that reset")
+	require.Equal(t, 8192, inForce(seen(17), reset), "slots of clients that reset")
+	uncounted := seen(17)
+	uncounted.Connections.Reset = nil
+	require.Equal(t, 8192, inForce(uncounted, uncounted), "nobody has counted those slots")
 }
 
 // A queue that stands in front of a server with room is said to, whatever its

@@ -11,7 +11,7 @@ import (
 // What is seen in force beats what is configured; nothing else does.
 func TestInfer(t *testing.T) {
 	code := func() *model.Listener { return tomcat(30, 8192, 100).pool(7).inService(7).waiting(5).Listener }
-	got := Infer(code(), code())
+	got, _ := Infer(code(), code(), false)
 	require.Equal(t, 7, got.MaxThreads.Value)
 	require.Equal(t, model.SourceInferred, got.MaxThreads.Kind)
 	require.Contains(t, got.MaxThreads.Note, "configured is 30")
@@ -23,13 +23,14 @@ func TestInfer(t *testing.T) {
 		l.Connector.MaxThreads = nil
 		return l
 	}
-	got = Infer(nowhere(), nowhere())
+	got, before := Infer(nowhere(), nowhere(), false)
 	require.Equal(t, 7, got.MaxThreads.Value, "it is set nowhere that can be read")
-	v = Judge(Evidence{Now: with(nowhere(), got), Before: Inferred(nowhere(), got)}, DefaultThresholds())
+	v = Judge(Evidence{Now: with(nowhere(), got), Before: before}, DefaultThresholds())
 	require.Equal(t, model.CauseMaxThreads, v.Cause)
 	other := nowhere()
 	other.Connector.Server = "jvm"
-	require.Nil(t, Infer(nowhere(), other).MaxThreads, "another server's threads")
+	got, _ = Infer(nowhere(), other, false)
+	require.Nil(t, got.MaxThreads, "another server's threads")
 
 	for name, pair := range map[string][2]*model.Listener{
 		"no reading before":  {nil, code()},
@@ -40,12 +41,14 @@ func TestInfer(t *testing.T) {
 		"pool not countable": {tomcat(30, 8192, 100).inService(7).waiting(5).Listener, tomcat(30, 8192, 100).inService(7).waiting(5).Listener},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, pair[1].Connector.MaxThreads, Infer(pair[0], pair[1]).MaxThreads)
+			got, _ := Infer(pair[0], pair[1], false)
+			require.Equal(t, pair[1].Connector.MaxThreads, got.MaxThreads)
 		})
 	}
 
 	over := tomcat(200, 10, 100).inService(17).Listener
-	require.True(t, Infer(nil, over).MaxConnections.Uncertain)
+	got, _ = Infer(nil, over, false)
+	require.True(t, got.MaxConnections.Uncertain)
 	require.False(t, over.Connector.MaxConnections.Uncertain, "the reading is not changed")
 }
 
@@ -55,10 +58,10 @@ func with(l *model.Listener, c *model.Connector) *model.Listener {
 	return &out
 }
 
-// TestInferLimit: with the acceptor at the latch what is held is the limit, where
+// TestLimitAtTheLatch: with the acceptor at the latch what is held is the limit, where
 // the configuration has none for certain; a certain one stands unless all slots
 // were counted.
-func TestInferLimit(t *testing.T) {
+func TestLimitAtTheLatch(t *testing.T) {
 	setting := func(n int, uncertain bool) *model.Setting[int] {
 		return &model.Setting[int]{Value: n, Kind: model.SourceDefault, Source: "default", Uncertain: uncertain}
 	}
@@ -81,9 +84,9 @@ func TestInferLimit(t *testing.T) {
 			Connector:   &model.Connector{MaxConnections: tt.configured},
 			Connections: &model.Connections{Accepted: 60, Reset: tt.reset, Partial: tt.partial},
 		}
-		got := InferLimit(l)
+		got, _ := Infer(nil, l, true)
 		if tt.want == 0 {
-			require.Same(t, l.Connector, got, tt.name)
+			require.Equal(t, l.Connector, got, tt.name)
 			continue
 		}
 		require.Equal(t, tt.want, got.MaxConnections.Value, tt.name)
@@ -91,5 +94,6 @@ func TestInferLimit(t *testing.T) {
 		require.Same(t, tt.configured, l.Connector.MaxConnections, tt.name+": what was handed on is not changed")
 	}
 	none := &model.Listener{Connections: &model.Connections{Accepted: 60}}
-	require.Nil(t, InferLimit(none))
+	got, _ := Infer(nil, none, true)
+	require.Nil(t, got)
 }

@@ -91,11 +91,7 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	if j.now.Sub(trend.at) < steady {
 		trend.Listener = nil // a trend through two close snapshots is noise
 	}
-	l.Connector = diagnosis.Infer(e.Before, l)
-	if j.latched {
-		l.Connector = diagnosis.InferLimit(l)
-	}
-	e.Before = diagnosis.Inferred(e.Before, l.Connector)
+	l.Connector, e.Before = diagnosis.Infer(e.Before, l, j.latched)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
 	if e.Before != nil { // what one snapshot says must not hold back what two say
