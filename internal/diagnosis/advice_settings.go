@@ -13,31 +13,30 @@ import (
 type setting struct {
 	spring, springOld string // since Spring Boot 2.3, and before
 	tomcat            string // the Connector's attribute
-	flag              string // tcpdiag's own, "" where there is none
 }
 
 func maxThreadsSetting() setting {
-	return setting{"server.tomcat.threads.max", "server.tomcat.max-threads", "maxThreads", "--max-threads"}
+	return setting{"server.tomcat.threads.max", "server.tomcat.max-threads", "maxThreads"}
 }
 
 func maxConnectionsSetting() setting {
-	return setting{"server.tomcat.max-connections", "server.tomcat.max-connections", "maxConnections", "--max-connections"}
+	return setting{"server.tomcat.max-connections", "server.tomcat.max-connections", "maxConnections"}
 }
 
 func acceptCountSetting() setting {
-	return setting{"server.tomcat.accept-count", "server.tomcat.accept-count", "acceptCount", "--accept-count"}
+	return setting{"server.tomcat.accept-count", "server.tomcat.accept-count", "acceptCount"}
 }
 
 func keepAliveSetting() setting {
-	return setting{"server.tomcat.keep-alive-timeout", "server.tomcat.keep-alive-timeout", "keepAliveTimeout", ""}
+	return setting{"server.tomcat.keep-alive-timeout", "server.tomcat.keep-alive-timeout", "keepAliveTimeout"}
 }
 
 func connectionTimeoutSetting() setting {
-	return setting{"server.tomcat.connection-timeout", "server.tomcat.connection-timeout", "connectionTimeout", ""}
+	return setting{"server.tomcat.connection-timeout", "server.tomcat.connection-timeout", "connectionTimeout"}
 }
 
 func maxQueueSetting() setting {
-	return setting{"server.tomcat.threads.max-queue-capacity", "server.tomcat.threads.max-queue-capacity", "maxQueueSize", ""}
+	return setting{"server.tomcat.threads.max-queue-capacity", "server.tomcat.threads.max-queue-capacity", "maxQueueSize"}
 }
 
 // name is what the setting is called where this server is configured.

@@ -3,21 +3,14 @@ package diagnosis
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// DropCause names the limit behind packets that a listener dropped between
-// two snapshots, one of model.DropCauses. before may be nil. It answers
-// CauseAcceptQueue where it is not known for certain that maxConnections is not
-// reached, and nothing else explains the full queue.
-//
-// ns is how far the namespace's counters moved. Attributed.SynQueue says the
-// same of one listener's packets and is the better evidence where it is had.
-func DropCause(before, now *model.Listener, elapsed time.Duration, ns losses.NamespaceDelta, t Thresholds) model.Cause {
-	if ns.ListenDrops > 0 && 2*ns.ListenOverflows < ns.ListenDrops {
-		return model.CauseSynBacklog
-	}
+// DropCause names the limit behind packets that a listener dropped at its accept
+// queue between two snapshots, one of model.DropCauses. before may be nil. It
+// answers CauseAcceptQueue where it is not known for certain that maxConnections is
+// not reached, and nothing else explains the full queue.
+func DropCause(before, now *model.Listener, elapsed time.Duration, t Thresholds) model.Cause {
 	return pair{now: now, before: before, elapsed: elapsed, t: t}.queueCause()
 }
 

@@ -7,58 +7,53 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func TestDropCause(t *testing.T) {
-	full := losses.NamespaceDelta{ListenDrops: 10, ListenOverflows: 10}
 	calm := tomcat(200, 8192, 100).inService(50).do(totals(0, 0, 0))
 	taken := func() look { return tomcat(200, 100, 100).pool(200).queue(101, time.Second) }
 	for name, c := range map[string]struct {
 		before, now look
-		ns          losses.NamespaceDelta
 		want        model.Cause
 	}{
-		"connections taken": {taken().inService(100), taken().inService(100), full, maxConns},
+		"connections taken": {taken().inService(100), taken().inService(100), maxConns},
 		// A burst from nothing: the limit was reached between the snapshots.
-		"taken at the end only":                         {tomcat(200, 100, 100), taken().inService(100), full, maxConns},
-		"taken at the start only":                       {taken().inService(100), tomcat(200, 100, 100).inService(3), full, maxConns},
-		"two short of 100, within what a walk can miss": {taken().inService(98), taken().inService(98), full, maxConns},
-		"three short":                                   {taken().inService(97), taken().inService(97), full, model.CauseSlowAccept},
-		"one short of three is not the limit":           {tomcat(2, 3, 1).inService(2), tomcat(2, 3, 1).inService(2), full, model.CauseSlowAccept},
-		"held by connections that were reset":           {taken().inService(40).do(gone(60)), taken().inService(40).do(gone(60)), full, maxConns},
-		"mostly idle":                                   {taken().inService(10).idle(90), taken().inService(10).idle(90), full, keepAlive},
-		"idle before, busy now":                         {taken().inService(10).idle(90), taken().inService(90).idle(10), full, maxConns},
-		"half of them idle is not most":                 {taken().inService(50).idle(50), taken().inService(50).idle(50), full, maxConns},
-		"unclassified is never idle":                    {taken().with(model.Unclassified, 100), taken().with(model.Unclassified, 100), full, maxConns},
-		"stopped":                                       {calm, tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Process.Stopped = true }), full, model.CauseJVMPause},
-		"stopped before, and going on":                  {tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Process.Stopped = true }), calm, full, model.CauseJVMPause},
-		"out of files":                                  {calm, tomcat(200, 8192, 100).inService(900).do(files(1020, 1024)), full, model.CauseOpenFiles},
-		"a pause":                                       {calm, tomcat(200, 8192, 100).do(totals(400*time.Millisecond, 0, 0)), full, model.CauseJVMPause},
-		"a collection under way":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(300 * time.Millisecond)), full, model.CauseJVMPause},
-		"one that has only begun":                       {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(100 * time.Millisecond)), full, model.CauseSlowAccept},
-		"one that outlasts looks":                       {tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(2 * time.Second)), tomcat(200, 8192, 100).do(totals(2100*time.Millisecond, 0, 0)), full, model.CauseJVMPause},
-		"a collection in a single look":                 {look{}, tomcat(200, 8192, 100).do(standing(time.Second)), full, model.CauseJVMPause},
-		"pauses as usual":                               {calm, tomcat(200, 8192, 100).do(totals(20*time.Millisecond, 0, 0)), full, model.CauseSlowAccept},
-		"throttled":                                     {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)), full, model.CauseCPUThrottled},
-		"threads wait for a CPU":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 1500*time.Millisecond)), full, model.CauseCPUSaturated},
-		"totals of another process":                     {calm, tomcat(200, 8192, 100).do(totals(time.Hour, 0, 0)).do(func(l *model.Listener) { l.Process.PID++ }), full, model.CauseSlowAccept},
-		"totals that went backwards":                    {tomcat(200, 8192, 100).do(totals(time.Hour, time.Hour, time.Hour)), calm, full, model.CauseSlowAccept},
-		"none of it":                                    {calm, calm, full, model.CauseSlowAccept},
-		"maxConnections not known":                      {calm, tomcat(200, 8192, 100).unknownLimits(), full, acceptQueue},
-		"maxConnections not known, but a stop":          {calm, tomcat(200, 8192, 100).unknownLimits().do(func(l *model.Listener) { l.Process.Stopped = true }), full, model.CauseJVMPause},
-		"not all connections were counted":              {calm, tomcat(200, 8192, 100).inService(3).do(totals(0, 0, 0)).do(partly), full, acceptQueue},
-		"the limit is reached by those that were":       {taken().inService(3).do(partly), taken().inService(100).do(partly), full, maxConns},
-		"maxConnections unlimited":                      {calm, tomcat(200, -1, 100).inService(9000), full, model.CauseSlowAccept},
-		"the SYN queue":                                 {taken().inService(100), taken().inService(100), losses.NamespaceDelta{ListenDrops: 10, ReqQFullDrop: 10}, model.CauseSynBacklog},
-		"mostly the accept queue":                       {taken().inService(100), taken().inService(100), losses.NamespaceDelta{ListenDrops: 10, ListenOverflows: 9, ReqQFullDrop: 1}, maxConns},
-		"a single look":                                 {look{}, taken().inService(100), full, maxConns},
-		"no look at all":                                {look{}, look{}, full, acceptQueue},
-		"nothing but a queue":                           {look{}, look{&model.Listener{AcceptQueue: &model.AcceptQueue{}}}, full, acceptQueue},
+		"taken at the end only":                         {tomcat(200, 100, 100), taken().inService(100), maxConns},
+		"taken at the start only":                       {taken().inService(100), tomcat(200, 100, 100).inService(3), maxConns},
+		"two short of 100, within what a walk can miss": {taken().inService(98), taken().inService(98), maxConns},
+		"three short":                                   {taken().inService(97), taken().inService(97), model.CauseSlowAccept},
+		"one short of three is not the limit":           {tomcat(2, 3, 1).inService(2), tomcat(2, 3, 1).inService(2), model.CauseSlowAccept},
+		"held by connections that were reset":           {taken().inService(40).do(gone(60)), taken().inService(40).do(gone(60)), maxConns},
+		"mostly idle":                                   {taken().inService(10).idle(90), taken().inService(10).idle(90), keepAlive},
+		"idle before, busy now":                         {taken().inService(10).idle(90), taken().inService(90).idle(10), maxConns},
+		"half of them idle is not most":                 {taken().inService(50).idle(50), taken().inService(50).idle(50), maxConns},
+		"unclassified is never idle":                    {taken().with(model.Unclassified, 100), taken().with(model.Unclassified, 100), maxConns},
+		"stopped":                                       {calm, tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Process.Stopped = true }), model.CauseJVMPause},
+		"stopped before, and going on":                  {tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Process.Stopped = true }), calm, model.CauseJVMPause},
+		"out of files":                                  {calm, tomcat(200, 8192, 100).inService(900).do(files(1020, 1024)), model.CauseOpenFiles},
+		"a pause":                                       {calm, tomcat(200, 8192, 100).do(totals(400*time.Millisecond, 0, 0)), model.CauseJVMPause},
+		"a collection under way":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(300 * time.Millisecond)), model.CauseJVMPause},
+		"one that has only begun":                       {calm, tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(100 * time.Millisecond)), model.CauseSlowAccept},
+		"one that outlasts looks":                       {tomcat(200, 8192, 100).do(totals(0, 0, 0)).do(standing(2 * time.Second)), tomcat(200, 8192, 100).do(totals(2100*time.Millisecond, 0, 0)), model.CauseJVMPause},
+		"a collection in a single look":                 {look{}, tomcat(200, 8192, 100).do(standing(time.Second)), model.CauseJVMPause},
+		"pauses as usual":                               {calm, tomcat(200, 8192, 100).do(totals(20*time.Millisecond, 0, 0)), model.CauseSlowAccept},
+		"throttled":                                     {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)), model.CauseCPUThrottled},
+		"threads wait for a CPU":                        {calm, tomcat(200, 8192, 100).do(totals(0, 0, 1500*time.Millisecond)), model.CauseCPUSaturated},
+		"totals of another process":                     {calm, tomcat(200, 8192, 100).do(totals(time.Hour, 0, 0)).do(func(l *model.Listener) { l.Process.PID++ }), model.CauseSlowAccept},
+		"totals that went backwards":                    {tomcat(200, 8192, 100).do(totals(time.Hour, time.Hour, time.Hour)), calm, model.CauseSlowAccept},
+		"none of it":                                    {calm, calm, model.CauseSlowAccept},
+		"maxConnections not known":                      {calm, tomcat(200, 8192, 100).unknownLimits(), acceptQueue},
+		"maxConnections not known, but a stop":          {calm, tomcat(200, 8192, 100).unknownLimits().do(func(l *model.Listener) { l.Process.Stopped = true }), model.CauseJVMPause},
+		"not all connections were counted":              {calm, tomcat(200, 8192, 100).inService(3).do(totals(0, 0, 0)).do(partly), acceptQueue},
+		"the limit is reached by those that were":       {taken().inService(3).do(partly), taken().inService(100).do(partly), maxConns},
+		"maxConnections unlimited":                      {calm, tomcat(200, -1, 100).inService(9000), model.CauseSlowAccept},
+		"a single look":                                 {look{}, taken().inService(100), maxConns},
+		"no look at all":                                {look{}, look{}, acceptQueue},
+		"nothing but a queue":                           {look{}, look{&model.Listener{AcceptQueue: &model.AcceptQueue{}}}, acceptQueue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := DropCause(c.before.Listener, c.now.Listener, time.Second, c.ns, DefaultThresholds())
+			got := DropCause(c.before.Listener, c.now.Listener, time.Second, DefaultThresholds())
 			require.Equal(t, c.want, got)
 			require.True(t, slices.Contains(model.DropCauses(), got), "%q has no series", got)
 		})

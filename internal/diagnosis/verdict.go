@@ -1,7 +1,7 @@
 // Package diagnosis turns snapshots and counters into a verdict: whose packets
 // were dropped, which limit did it, what the clients saw and what to change.
 // It is pure: it reads no clock, no file and no socket, and imports nothing of
-// the project but the domain's values.
+// the project but the domain's values and how numbers are written.
 package diagnosis
 
 import (
@@ -26,11 +26,8 @@ type Evidence struct {
 	Sysctl map[string]int // of the listener's namespace, as in model.NetNS
 	// Closed is set when the listener went away within Interval, whether or not
 	// another one took its place.
-	Closed *Closed
+	Closed *model.Closed
 }
-
-// Closed is a listener that went away.
-type Closed = model.Closed
 
 // Judge says what state a listener is in, which limit is the cause, and what to do.
 func Judge(e Evidence, t Thresholds) model.Verdict {

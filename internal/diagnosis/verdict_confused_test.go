@@ -59,17 +59,17 @@ func scenariosConfused() []scenario {
 		{
 			name: "F6 graceful shutdown with clients queued", now: nothing(), status: down, cause: model.CauseListenerClosed,
 			change: func(e *Evidence) {
-				e.Closed = &Closed{Queued: 5, Ago: time.Second}
+				e.Closed = &model.Closed{Queued: 5, Ago: time.Second}
 				e.Delta = model.Counters{"OutRsts": 9, "EstabResets": 5}
 			},
 		},
 		{
 			name: "F6 and the listener is back", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),
-			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: 20 * time.Second} },
+			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: 20 * time.Second} },
 		},
 		{
 			name: "F6 one of two sockets with SO_REUSEPORT closes", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }), before: tomcat(200, 8192, 100),
-			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &Closed{Queued: 5, Ago: time.Second, Part: true} },
+			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: time.Second, Part: true} },
 		},
 		{
 			name: "F6 and the one that took its place drops", now: tomcat(200, 8192, 100).lost(model.CauseSlowAccept, syn, 30).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),

@@ -1,9 +1,8 @@
 package diagnosis
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // peerFinding names the one address that most connections come from, where the

@@ -1,9 +1,8 @@
 package diagnosis
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // standingQueue says that clients wait in a queue that is not full, in front of a

@@ -97,7 +97,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 			e.Sysctl = sysctls()
 		}
 		if r.IntN(9) == 0 {
-			e.Closed = &Closed{Queued: r.IntN(3)}
+			e.Closed = &model.Closed{Queued: r.IntN(3)}
 		}
 		v := Judge(e, DefaultThresholds())
 		require.NotEmpty(t, v.Summary, "seed %d", seed)

@@ -79,8 +79,7 @@ func (w *witness) read(since time.Time) bool {
 // byPhases judges from the readings on both sides of a drop. That nothing was
 // full is said only of readings that are near.
 func (w *witness) byPhases(before look, now *model.Listener, d losses.Drop) (model.Cause, model.Evidence, bool) {
-	// The packets of the SYN queue are distinguished already: no counters.
-	c := diagnosis.DropCause(before.Listener, now, w.now.Sub(before.at), losses.NamespaceDelta{}, w.t)
+	c := diagnosis.DropCause(before.Listener, now, w.now.Sub(before.at), w.t)
 	if c == model.CauseSlowAccept && !near(now.Connections, d) {
 		c = model.CauseAcceptQueue
 	}

@@ -3,7 +3,6 @@ package observer
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -29,7 +28,7 @@ func departures(b *losses.Books, now time.Time, interval time.Duration) (out []d
 // that of another address of the port which it took the place of, as after a
 // restart that binds elsewhere. Of one that had stood there already, none. s is
 // nil where nothing listens on the port.
-func closedBefore(list []departed, port uint16, id model.ListenerID, s *standing, now time.Time) *diagnosis.Closed {
+func closedBefore(list []departed, port uint16, id model.ListenerID, s *standing, now time.Time) *model.Closed {
 	var latest *departed
 	for i := range list {
 		d := &list[i]
@@ -41,5 +40,5 @@ func closedBefore(list []departed, port uint16, id model.ListenerID, s *standing
 	if latest == nil {
 		return nil
 	}
-	return &diagnosis.Closed{Queued: latest.Queued, Ago: max(0, now.Sub(latest.At)), Part: latest.Part}
+	return &model.Closed{Queued: latest.Queued, Ago: max(0, now.Sub(latest.At)), Part: latest.Part}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -26,19 +25,19 @@ func TestListenersThatClosedInTheWindow(t *testing.T) {
 	for name, tt := range map[string]struct {
 		accounts map[string]stood
 		judged   string // "": nothing listens on port 80
-		want     *diagnosis.Closed
+		want     *model.Closed
 	}{
 		"nothing closed":                       {map[string]stood{"10.0.0.1:80": {since: 60}}, "10.0.0.1:80", nil},
-		"its own, before it listened again":    {map[string]stood{"10.0.0.1:80": {2, 4, 5, false}}, "10.0.0.1:80", &diagnosis.Closed{Queued: 4, Ago: 5 * time.Second}},
-		"a member of its own":                  {map[string]stood{"10.0.0.1:80": {60, 4, 5, true}}, "10.0.0.1:80", &diagnosis.Closed{Queued: 4, Ago: 5 * time.Second, Part: true}},
+		"its own, before it listened again":    {map[string]stood{"10.0.0.1:80": {2, 4, 5, false}}, "10.0.0.1:80", &model.Closed{Queued: 4, Ago: 5 * time.Second}},
+		"a member of its own":                  {map[string]stood{"10.0.0.1:80": {60, 4, 5, true}}, "10.0.0.1:80", &model.Closed{Queued: 4, Ago: 5 * time.Second, Part: true}},
 		"too long ago":                         {map[string]stood{"10.0.0.1:80": {2, 4, 10, false}}, "10.0.0.1:80", nil},
 		"nobody was waiting":                   {map[string]stood{"10.0.0.1:80": {2, 0, 5, false}}, "10.0.0.1:80", nil},
-		"a restart on another address":         {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "0.0.0.0:80": {since: 2}}, "0.0.0.0:80", &diagnosis.Closed{Queued: 4, Ago: 5 * time.Second}},
-		"found by the same scan":               {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "0.0.0.0:80": {since: 5}}, "0.0.0.0:80", &diagnosis.Closed{Queued: 4, Ago: 5 * time.Second}},
+		"a restart on another address":         {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "0.0.0.0:80": {since: 2}}, "0.0.0.0:80", &model.Closed{Queued: 4, Ago: 5 * time.Second}},
+		"found by the same scan":               {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "0.0.0.0:80": {since: 5}}, "0.0.0.0:80", &model.Closed{Queued: 4, Ago: 5 * time.Second}},
 		"another one that stood there already": {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "127.0.0.1:80": {since: 6}}, "127.0.0.1:80", nil},
 		"another one, and it listens again":    {map[string]stood{"10.0.0.1:80": {4, 4, 5, false}, "127.0.0.1:80": {since: 2}}, "127.0.0.1:80", nil},
 		"another port":                         {map[string]stood{"10.0.0.1:81": {0, 4, 5, false}, "0.0.0.0:80": {since: 2}}, "0.0.0.0:80", nil},
-		"nothing listens: the latest":          {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "127.0.0.1:80": {0, 6, 2, false}, "[::]:80": {0, 9, 8, false}}, "", &diagnosis.Closed{Queued: 6, Ago: 2 * time.Second}},
+		"nothing listens: the latest":          {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "127.0.0.1:80": {0, 6, 2, false}, "[::]:80": {0, 9, 8, false}}, "", &model.Closed{Queued: 6, Ago: 2 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := losses.NewBooks(time.Minute)

@@ -72,7 +72,7 @@ type judged struct {
 	first    bool          // another snapshot will follow the first
 	sysctl   map[string]int
 	delta    model.Counters
-	closed   *diagnosis.Closed
+	closed   *model.Closed
 	latched  bool // the acceptor was just seen to stand at the connection latch
 	t        diagnosis.Thresholds
 }
