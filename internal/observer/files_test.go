@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 func TestManyFilesAreCountedSeldom(t *testing.T) {
@@ -25,4 +27,8 @@ func TestManyFilesAreCountedSeldom(t *testing.T) {
 		f := files{open: tt.open, openAt: now.Add(-tt.age)}
 		require.Equal(t, tt.want, f.due(now, tt.atOnce), name)
 	}
+}
+
+func TestOldJVMsLackTheCounters(t *testing.T) {
+	require.Nil(t, new(processMemory).inSafepoint(time.Now(), &hostproc.JVM{Collecting: true}))
 }

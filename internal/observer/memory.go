@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -16,7 +17,7 @@ type processMemory struct {
 	jvmErr   error     // why there is no jvm
 	jvmFirst time.Time // when it was looked for, first and last
 	jvmLast  time.Time
-	still    standstill
+	still    evidence.Standstill
 	files    files
 	refused  *uint64 // by the pids limit, when it was first read
 }
@@ -40,8 +41,23 @@ func (m *processMemory) readJVM(proc hostproc.FS, now time.Time, p *model.Proces
 	}
 	if jvm, err := m.jvm.Read(); err == nil {
 		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
-		p.InSafepoint = m.still.next(now, jvm)
+		p.InSafepoint = m.inSafepoint(now, &jvm)
 	}
+}
+
+// inSafepoint is how long the safepoint under way has lasted, nil when none is
+// known to be.
+func (m *processMemory) inSafepoint(now time.Time, jvm *hostproc.JVM) *time.Duration {
+	if jvm.Safepoints == nil || jvm.SafepointTime == nil || jvm.ApplicationTime == nil || jvm.Started == nil {
+		return nil // an old JVM lacks the counters
+	}
+	s := m.still.Next(now, evidence.Counters{
+		Begun: *jvm.Safepoints, Ran: *jvm.ApplicationTime, Stood: *jvm.SafepointTime, Collecting: jvm.Collecting, Started: *jvm.Started,
+	})
+	if !s.UnderWay {
+		return nil
+	}
+	return &s.Lasted
 }
 
 // jvmPatience is how long a JVM that starts may take to publish its counters.

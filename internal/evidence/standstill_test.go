@@ -1,15 +1,14 @@
-package observer
+package evidence
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
-func TestStandstill(t *testing.T) {
+// TestStandstillFromScanToScan: seconds apart, and whatever the clock is set to.
+func TestStandstillFromScanToScan(t *testing.T) {
 	const ms = time.Millisecond
 	born := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	type reading struct {
@@ -57,19 +56,16 @@ func TestStandstill(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var s standstill
+			var s Standstill
 			for _, r := range readings {
-				got := s.next(born.Add(r.at), hostproc.JVM{
-					Started: &born, Safepoints: &r.safepoints, ApplicationTime: &r.application, SafepointTime: &r.stopped, Collecting: r.collecting,
+				got := s.Next(born.Add(r.at), Counters{
+					Started: born, Begun: r.safepoints, Ran: r.application, Stood: r.stopped, Collecting: r.collecting,
 				})
-				if r.want == nil {
-					require.Nil(t, got, r.at)
-					continue
+				require.Equal(t, r.want != nil, got.UnderWay, r.at)
+				if r.want != nil {
+					require.Equal(t, r.want, got.Lasted, r.at)
 				}
-				require.NotNil(t, got, r.at)
-				require.Equal(t, r.want, *got, r.at)
 			}
 		})
 	}
-	require.Nil(t, new(standstill).next(born, hostproc.JVM{Collecting: true}), "an old JVM lacks the counters")
 }
