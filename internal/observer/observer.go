@@ -98,9 +98,8 @@ func (s *Sampler) Scan(ctx context.Context) error {
 // oneShotPatience is how long a scan waits for the limits of all processes.
 const oneShotPatience = discoveryDeadline
 
-// run lets the first scan have its own end: it is done even where it takes
-// longer than the clocks are to last.
-func (s *Sampler) run(first, ctx context.Context) error {
+// run lets the clocks go until ctx is done, with an interval only that long.
+func (s *Sampler) run(ctx context.Context, interval time.Duration) error {
 	m, err := metronome.New(s.options().SampleInterval)
 	if err != nil {
 		return fmt.Errorf("sample: %w", err)
@@ -110,13 +109,13 @@ func (s *Sampler) run(first, ctx context.Context) error {
 		sampler: s, metronome: m, walks: make(paces[uint64]),
 		reads: make(paces[hostproc.ProcessKey]), judges: make(paces[model.ListenerID]),
 	}
-	return t.run(first, ctx)
+	return t.run(ctx, interval)
 }
 
 // Run lets the clocks go until ctx is done: samples, evidence, connections,
 // snapshots. The queues are sampled as soon as the listeners are known. It fails
 // only when these cannot be listed; later failures are in the snapshot.
-func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, ctx) }
+func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, 0) }
 
 // Observe scans twice, interval apart, with the clocks going in between. It is
 // the whole life of a one-shot; an interval of 0 scans once.
@@ -125,10 +124,7 @@ func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
 	if interval <= 0 {
 		return s.Scan(ctx)
 	}
-	within, cancel := context.WithTimeout(ctx, interval)
-	defer cancel()
-	err := s.run(ctx, within)
-	if err = errors.Join(err, ctx.Err()); err != nil {
+	if err := errors.Join(s.run(ctx, interval), ctx.Err()); err != nil {
 		return err
 	}
 	s.looping.Store(false) // no other snapshot follows the next one

@@ -39,6 +39,7 @@ type kernel struct {
 	redials   int
 	walks     int
 	closed    bool
+	listing   func() // called before each listing
 }
 
 func newKernel(listeners ...sockdiag.Listener) *kernel {
@@ -82,6 +83,9 @@ func (k *kernel) Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener
 }
 
 func (k *kernel) Listeners(_ func(), found func(*sockdiag.Listener) error) error {
+	if k.listing != nil {
+		k.listing()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.fails != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -261,4 +262,20 @@ func TestScriptedObserve(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, w.Observe(ctx, time.Hour), context.Canceled)
+}
+
+// A one-shot whose first listing takes longer than its interval waits for it: what is
+// dropped from then on is counted, not taken for older than the listener is known.
+func TestScriptedObserveOnASlowMachine(t *testing.T) {
+	k := newKernel(listensOn(8080, 1))
+	w := newWorld(t, k, func(o *Options) { o.Now, o.Ports, o.PIDs = time.Now, nil, []int{serverPID} })
+	var slow, late sync.Once
+	k.listing = func() {
+		slow.Do(func() { time.Sleep(grace + 200*time.Millisecond) })
+		if !w.looping.Load() { // the second scan
+			late.Do(func() { k.change(func() { k.overflow(5) }) })
+		}
+	}
+	require.NoError(t, w.Observe(t.Context(), 10*time.Millisecond))
+	require.EqualValues(t, 5, w.only(w.Snapshot()).Losses.DroppedPackets)
 }

@@ -40,34 +40,58 @@ type tasks struct {
 	answers   int // readings of what is in trouble, so far
 }
 
-// run lets them go until ctx is done, or listing fails for the first time. What
-// is held up then is left behind.
-func (t *tasks) run(first, ctx context.Context) error {
+// run lets them go until ctx is done, with an interval only that long from the first
+// roster on, or until listing fails for the first time. After an interval the readings
+// under way that the next scan builds on are waited for: the first ones, and a roster.
+// What else is held up is left behind.
+func (t *tasks) run(ctx context.Context, interval time.Duration) error {
 	s := t.sampler
 	begun := s.options().Now()
 	s.begun.Store(&begun)
 	s.started.Store(true)
 	s.ended = make(chan struct{})
-	g, ctx := errgroup.WithContext(ctx)
-	listed, read := make(chan struct{}), make(chan struct{})
-	g.Go(func() error { <-ctx.Done(); t.metronome.Stop(); return nil })
-	g.Go(func() error { return t.list(first, ctx, listed) })
-	g.Go(func() error { return after(ctx, listed, func() error { return t.sample(ctx) }) })
-	g.Go(func() error { return after(ctx, listed, func() error { t.publish(ctx, read); return nil }) })
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	g, clocks := errgroup.WithContext(within)
+	listed, read, lists := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	g.Go(func() error { <-clocks.Done(); t.metronome.Stop(); return nil })
+	g.Go(func() error { defer close(lists); return t.list(ctx, clocks, listed) })
+	g.Go(func() error { return after(clocks, listed, func() error { return t.sample(clocks) }) })
+	g.Go(func() error { return after(clocks, listed, func() error { t.publish(clocks, read); return nil }) })
 	g.Go(func() error {
-		return after(ctx, listed, func() error { t.connections(first, ctx, read); return nil })
+		return after(clocks, listed, func() error { t.connections(ctx, clocks, read); return nil })
 	})
-	g.Go(func() error { return after(ctx, read, func() error { t.evidence(ctx); return nil }) })
+	g.Go(func() error { return after(clocks, read, func() error { t.evidence(clocks); return nil }) })
+	if interval > 0 {
+		g.Go(func() error {
+			return after(clocks, listed, func() error { pause(clocks, interval); stop(); return nil })
+		})
+	}
 	go func() {
 		defer close(s.ended)
 		t.err = g.Wait()
 	}()
-	<-ctx.Done()
+	<-clocks.Done()
+	for _, done := range []chan struct{}{read, lists} {
+		select {
+		case <-done:
+		case <-s.ended:
+		case <-ctx.Done():
+		}
+	}
 	select {
 	case <-s.ended:
 		return t.err
 	case <-time.After(grace): // something is held up: it is left behind
 		return nil
+	}
+}
+
+// pause lasts for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 
