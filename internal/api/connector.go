@@ -27,6 +27,7 @@ type Process struct {
 
 	Downstream           []Peer   `json:"downstream,omitempty"`
 	DownstreamAgeSeconds *float64 `json:"downstream_age_seconds,omitempty"` // since its connections were read
+	Workers              *Workers `json:"workers,omitempty"`                // while the listener is in trouble, where they may be read
 }
 
 // Destination is the peer that takes most of the process's local ports.
@@ -66,7 +67,8 @@ type Setting[T any] struct {
 	Note   string `json:"note,omitempty"`
 }
 
-func newProcess(p *model.Process) *Process {
+func newProcess(l *model.Listener) *Process {
+	p := l.Process
 	if p == nil {
 		return nil
 	}
@@ -90,6 +92,7 @@ func newProcess(p *model.Process) *Process {
 	}
 	if p.Downstream != nil {
 		out.DownstreamAgeSeconds = seconds(&p.Downstream.Age)
+		out.Workers = newWorkers(l)
 	}
 	return out
 }

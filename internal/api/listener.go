@@ -128,7 +128,7 @@ func newListener(l *model.Listener) Listener {
 		NetNS:       l.ID.NetNS,
 		Members:     groupSize(l),
 		Expected:    l.Expected,
-		Process:     newProcess(l.Process),
+		Process:     newProcess(l),
 		Connector:   newConnector(l.Connector),
 		SynBacklog:  (*SynBacklog)(l.SynBacklog),
 		AcceptQueue: newAcceptQueue(l.AcceptQueue),

@@ -88,6 +88,9 @@ func (j *judge) waitPhrase() string {
 	if n := w.without(); n > 0 && w.cause == model.CauseConnectionPool {
 		parts = append(parts, phrase.Sprintf("%d %s for one of its %s", n, phrase.Verb(n, "waits", "wait"), phrase.Count(w.peer.Connections, "connection")))
 	}
+	if w.running > 0 {
+		parts = append(parts, phrase.Sprintf("%d %s", w.running, phrase.Verb(w.running, "runs", "run")))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -98,8 +101,30 @@ func (j *judge) waitNumbers() string {
 	if w.others > 0 {
 		s += phrase.Sprintf(", %d to others", w.others)
 	}
-	if n := w.without(); n > 0 {
+	if w.running > 0 {
+		s += phrase.Sprintf(", %d %s", w.running, phrase.Verb(w.running, "runs", "run"))
+	}
+	switch n := w.without(); {
+	case n > 0 && downstreamOf(j.Now).Workers != nil:
+		s += phrase.Sprintf(", %d %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
+	case n > 0:
 		s += phrase.Sprintf(", %d have none", n)
+	}
+	return s
+}
+
+// workerNumbers are what busy threads do that wait for no peer, where that was read.
+func (j *judge) workerNumbers() string {
+	d := downstreamOf(j.Now)
+	if !j.threadsFull || d == nil || d.Workers == nil {
+		return ""
+	}
+	s := ""
+	if n := d.Locked(j.Now); n > 0 {
+		s += phrase.Sprintf(", %d of them %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
+	}
+	if n := d.Workers.Running; n > 0 {
+		s += phrase.Sprintf(", %d %s", n, phrase.Verb(n, "runs", "run"))
 	}
 	return s
 }

@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -26,10 +25,12 @@ type waits struct {
 	busy     int // threads
 	there    int // of them, with a request in flight to the peer
 	others   int // of them, with one in flight to another peer
+	running  int // of them, on a CPU or waiting for one, where that was read
 }
 
-// without is how many of the busy threads have no request in flight anywhere.
-func (w *waits) without() int { return max(0, w.busy-w.there-w.others) }
+// without is how many of the busy threads have no request in flight anywhere, and
+// do not run: they wait for a lock, a pool or a timer.
+func (w *waits) without() int { return max(0, w.busy-w.there-w.others-w.running) }
 
 // waitsFor finds what used up threads wait for. Long polls and subscriptions are in
 // flight, too: what was so while nobody was served is left out. Where that was
@@ -43,17 +44,17 @@ func (j *judge) waitsFor() waits {
 	w := waits{busy: j.busyOrAll()}
 	all := 0
 	for i := range d.Peers {
-		if ownListener(j.Now, d.Peers[i].Address) {
-			continue
-		}
-		n := d.Peers[i].Waiting()
+		n := threadsAt(&d.Peers[i])
 		all += n
 		if w.peer == nil || n > w.there {
 			w.peer, w.there = &d.Peers[i], n
 		}
 	}
-	w.others = min(all-w.there, max(0, w.busy-w.there))
 	w.there = min(w.there, w.busy)
+	w.others = min(all-w.there, w.busy-w.there)
+	if d.Workers != nil {
+		w.running = min(d.Workers.Running, w.busy-w.there-w.others)
+	}
 	if w.there == 0 {
 		return waits{}
 	}
@@ -66,6 +67,16 @@ func (j *judge) waitsFor() waits {
 		w.cause = c
 	}
 	return w
+}
+
+// threadsAt is how many threads wait for a peer: those that were seen in a call that
+// does, else as many as have a request in flight there. A thread that waits for the
+// answer of an asynchronous client is in no such call.
+func threadsAt(p *model.Peer) int {
+	if p.Workers != nil && *p.Workers > 0 {
+		return *p.Workers
+	}
+	return p.Waiting()
 }
 
 // which cause the numbers fit.
@@ -83,8 +94,13 @@ func (w *waits) which() model.Cause {
 }
 
 // allInUse reports whether every connection to the peer has been in flight in two
-// readings. One on which nothing is known may be in flight.
-func (w *waits) allInUse() bool { return w.peer.AllInRow > 1 && w.peer.Connecting == 0 }
+// readings. One on which nothing is known may be in flight. A subscription is so,
+// too: where the threads were read, some must wait there, or its rest be known.
+func (w *waits) allInUse() bool {
+	p := w.peer
+	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil
+	return p.AllInRow > 1 && p.Connecting == 0 && !unseen
+}
 
 // poolUsedUp reports whether as many connections as the configuration allows are in
 // use now: of a full pool one is always on its way from one thread to the next.
@@ -102,16 +118,10 @@ func (w *waits) certain(d *model.Downstream) bool {
 	switch {
 	case d.ByUser:
 		return false // they may be another process's
-	case p.Workers != nil:
-		return 2**p.Workers >= w.there
+	case p.Workers != nil && *p.Workers > 0: // they were seen to wait there
+		return true
 	}
 	return p.Background != nil || w.poolUsedUp()
-}
-
-// ownListener reports whether a peer is the listener itself: clients within its own
-// process wait for its threads, and its threads not for them.
-func ownListener(l *model.Listener, peer netip.AddrPort) bool {
-	return peer.Port() == l.Port && (peer.Addr().IsLoopback() || peer.Addr() == l.ID.Address.Addr())
 }
 
 func downstreamOf(l *model.Listener) *model.Downstream {

@@ -45,11 +45,6 @@ func subscription(n int) model.Peer {
 	}
 }
 
-// itself: the peer is the listener (demo's clients are in the server's process).
-func itself(p *model.Peer) {
-	p.Address = netip.AddrPortFrom(netip.IPv6Loopback(), tomcat(1, 1, 1).Port)
-}
-
 // usedUp is a server whose threads all have a request, with requests behind them.
 func usedUp(n int, peers ...model.Peer) look {
 	return tomcat(n, 8192, 100).pool(n).inService(n).waiting(40).do(func(l *model.Listener) {
@@ -95,7 +90,10 @@ func scenariosDownstream() []scenario {
 		}), downstream, nil, nil),
 		both("G6 a subscription beside a lock", peers(subscription(2)), threads, nil, []string{possiblyPool, possiblyPeer}),
 		both("G6 a subscription beside the peer that is slow", peers(database(18), subscription(30)), downstream, nil, nil),
-		both("clients within the server's own process", peers(database(20, itself)), threads, nil, []string{possiblyPool, possiblyPeer}),
+		both("G1 never seen at rest, the threads are seen at the pool's connections", peers(database(3, notAtRest)), pool, nil, []string{possiblyPool}).working(3, 0),
+		both("G4 the threads run beside a subscription", peers(subscription(2)), threads, nil, []string{possiblyPool, possiblyPeer}).working(0, 20),
+		both("G2 an asynchronous client: no thread is in a call of its own", peers(database(20)), downstream, nil, []string{possiblyPeer}).working(0, 0),
+		both("G6 a subscription never seen at rest, beside a lock", peers(database(2, notAtRest)), threads, nil, []string{possiblyPool, possiblyPeer}).working(0, 0),
 		both("the connections may be another process's of the same user", nil, threads, []string{possiblyPeer}, nil).changed(func(l *model.Listener) {
 			l.Process.Downstream = &model.Downstream{ByUser: true, Peers: peers(database(20))}
 		}),
@@ -109,6 +107,21 @@ func scenariosDownstream() []scenario {
 func (s scenario) changed(change func(*model.Listener)) scenario {
 	s.now, s.before = s.now.do(change), s.before.do(change)
 	return s
+}
+
+// working: as many threads were seen to wait for the first peer, or to run; the rest
+// of 20 is parked.
+func (s scenario) working(there, running int) scenario {
+	return s.changed(func(l *model.Listener) {
+		d := *l.Process.Downstream
+		d.Peers = append([]model.Peer(nil), d.Peers...)
+		for i := range d.Peers {
+			d.Peers[i].Workers = new(0)
+		}
+		d.Peers[0].Workers = new(there)
+		d.Workers = &model.Workers{Threads: 20, Running: running, Parked: 20 - there - running}
+		l.Process.Downstream = &d
+	})
 }
 
 // More threads are never advised where they would only wait.

@@ -75,6 +75,7 @@ func (j *judge) threadNumbers() string {
 			s += phrase.Sprintf("the pool has %d of at most %d", *n, most)
 		}
 	}
+	s += j.workerNumbers()
 	if n := waitingRequests(j.Now); n > 0 && s != "" {
 		s += phrase.Sprintf(", %s waiting", phrase.Count(n, "request"))
 		if gone := j.Now.Connections.Abandoned; gone > 0 {

@@ -37,9 +37,10 @@ type past struct {
 	all     bool // every connection was in flight, or may have been
 }
 
-// flight is the state of a connection, with the help of its state before.
-func (m *Memory) flight(c *Connection) Flight {
-	if c.Flight != Unknown {
+// flight is the state of a connection, with the help of its state before: on one
+// on which something was sent since then, that state is over.
+func (m *Memory) flight(c *Connection, elapsed time.Duration) Flight {
+	if c.Flight != Unknown || c.Age < elapsed {
 		return c.Flight
 	}
 	return m.flights[c.Cookie]
@@ -65,7 +66,7 @@ func (m *Memory) Next(at time.Time, list []Connection, busy *int) *model.Downstr
 	}
 	m.at = at
 	peers, partial := count(list, m, elapsed)
-	m.remember(at, list)
+	m.remember(at, list, elapsed)
 	order := ranked(peers)
 	m.record(at, elapsed, peers, atRest(order, busy))
 	out := &model.Downstream{At: at, Partial: partial}
@@ -97,7 +98,7 @@ func atRest(order []*tally, busy *int) int {
 	return *busy
 }
 
-func (m *Memory) remember(at time.Time, list []Connection) {
+func (m *Memory) remember(at time.Time, list []Connection, elapsed time.Duration) {
 	flights, begun := make(map[uint64]Flight, len(list)), make(map[uint64]time.Time)
 	for i := range list {
 		c := &list[i]
@@ -109,7 +110,7 @@ func (m *Memory) remember(at time.Time, list []Connection) {
 			begun[c.Cookie] = first
 			continue
 		}
-		flights[c.Cookie] = m.flight(c)
+		flights[c.Cookie] = m.flight(c, elapsed)
 	}
 	m.flights, m.begun = flights, begun
 }

@@ -59,14 +59,17 @@ func TestPeersAreCounted(t *testing.T) {
 	require.InDelta(t, 0, *d.Peers[1].PerSecond, 0)
 }
 
-// A tie is decided by the reading before.
+// A tie is decided by the reading before, if nothing was sent since.
 func TestATieStaysWhatItWas(t *testing.T) {
 	var m downstream.Memory
 	at := start()
 	m.Next(at, to(peer(1), 2, downstream.InFlight, 0), nil)
-	d := m.Next(at.Add(time.Second), to(peer(1), 3, downstream.Unknown, 0), nil)
+	d := m.Next(at.Add(time.Second), to(peer(1), 3, downstream.Unknown, time.Second), nil)
 	require.Equal(t, 2, d.Peers[0].InFlight)
 	require.Equal(t, 1, d.Peers[0].Unknown, "the third was not there before")
+	d = m.Next(at.Add(2*time.Second), to(peer(1), 3, downstream.Unknown, 500*time.Millisecond), nil)
+	require.Zero(t, d.Peers[0].InFlight)
+	require.Equal(t, 3, d.Peers[0].Unknown, "another request, which may be answered or not")
 }
 
 func TestConnectsThatHang(t *testing.T) {

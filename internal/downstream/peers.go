@@ -38,7 +38,7 @@ func count(list []Connection, m *Memory, elapsed time.Duration) (map[netip.AddrP
 			t = &tally{Peer: model.Peer{Address: c.Remote}}
 			peers[c.Remote] = t
 		}
-		t.add(c, m.flight(c), m.since(c), elapsed)
+		t.add(c, m.flight(c, elapsed), m.since(c), elapsed)
 	}
 	return peers, partial
 }

@@ -16,6 +16,7 @@ type Connection struct {
 	Cookie      uint64
 	Inode, UID  uint32
 	Remote      netip.AddrPort
+	Here        bool          // it leads to this host, by the loopback or an address of its own
 	Flight      Flight        // as it looks by itself: Unknown where the ages tie
 	Age         time.Duration // since the last data were sent
 	Retransmits uint8         // of the SYN, where it connects
@@ -41,7 +42,14 @@ func (s *Scan) Add(sock *sockdiag.Socket) {
 		return
 	}
 	s.List = append(s.List, Connection{
-		Cookie: sock.Cookie, Inode: sock.Inode, UID: sock.UID, Remote: sock.RemoteAddress(),
+		Cookie: sock.Cookie, Inode: sock.Inode, UID: sock.UID, Remote: sock.RemoteAddress(), Here: leadsHere(sock),
 		Flight: FlightOf(sock, Unknown), Age: sock.Info.LastDataSent, Retransmits: sock.Info.Retransmits,
 	})
+}
+
+// leadsHere: towards an address of this host the kernel takes the same address as
+// the source.
+func leadsHere(s *sockdiag.Socket) bool {
+	remote := s.Remote.Addr().Unmap()
+	return remote.IsLoopback() || remote == s.Local.Addr().Unmap()
 }

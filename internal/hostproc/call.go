@@ -18,6 +18,8 @@ const (
 	CallEpoll                   // epoll_wait and its like
 	CallFutex                   // futex, waiting
 	CallSleep                   // nanosleep, clock_nanosleep
+	CallReceive                 // read, readv, recvfrom, recvmsg
+	CallConnect                 // connect
 	CallOther
 )
 
@@ -26,8 +28,11 @@ type Call struct {
 	Kind CallKind
 	// Timed: it returns by itself after some time. Not known for CallOther.
 	Timed bool
-	// FD is the descriptor of CallAccept.
+	// FD is the descriptor of CallAccept, CallReceive and CallConnect.
 	FD int
+	// Polled is where in the process's memory the descriptor of CallPoll is written
+	// (struct pollfd), 0 where there are several.
+	Polled uint64
 	// Futex is the address of CallFutex. OnStack: it lies in one of the frames
 	// that the thread is in. Plain: it waits by FUTEX_WAIT, as for a mutex.
 	Futex          uint64
@@ -40,6 +45,8 @@ type callNumbers struct {
 	poll, ppoll                        int
 	epollWait, epollPwait, epollPwait2 int
 	nanosleep, clockNanosleep          int
+	read, readv, recvfrom, recvmsg     int
+	connect                            int
 }
 
 // callsOf is the table of an architecture, by GOARCH: arch/x86/entry/syscalls/
@@ -50,11 +57,13 @@ func callsOf(goarch string) (callNumbers, bool) {
 		return callNumbers{
 			accept: 43, accept4: 288, futex: 202, poll: 7, ppoll: 271,
 			epollWait: 232, epollPwait: 281, epollPwait2: 441, nanosleep: 35, clockNanosleep: 230,
+			read: 0, readv: 19, recvfrom: 45, recvmsg: 47, connect: 42,
 		}, true
 	case "arm64", "riscv64", "loong64":
 		return callNumbers{
 			accept: 202, accept4: 242, futex: 98, poll: -1, ppoll: 73,
 			epollWait: -1, epollPwait: 22, epollPwait2: 441, nanosleep: 101, clockNanosleep: 115,
+			read: 63, readv: 65, recvfrom: 207, recvmsg: 212, connect: 203,
 		}, true
 	}
 	return callNumbers{}, false
@@ -94,9 +103,13 @@ func (n callNumbers) call(nr int, words [8]uint64) Call {
 	case n.futex:
 		return futexCall(words)
 	case n.poll:
-		return Call{Kind: CallPoll, Timed: int32(words[2]) >= 0}
+		return Call{Kind: CallPoll, Timed: int32(words[2]) >= 0, Polled: polled(words)}
 	case n.ppoll:
-		return Call{Kind: CallPoll, Timed: words[2] != 0}
+		return Call{Kind: CallPoll, Timed: words[2] != 0, Polled: polled(words)}
+	case n.read, n.readv, n.recvfrom, n.recvmsg:
+		return Call{Kind: CallReceive, FD: int(int32(words[0]))}
+	case n.connect:
+		return Call{Kind: CallConnect, FD: int(int32(words[0]))}
 	case n.epollWait, n.epollPwait:
 		return Call{Kind: CallEpoll, Timed: int32(words[3]) >= 0}
 	case n.epollPwait2:
@@ -105,6 +118,14 @@ func (n callNumbers) call(nr int, words [8]uint64) Call {
 		return Call{Kind: CallSleep, Timed: true}
 	}
 	return Call{Kind: CallOther}
+}
+
+// polled: a thread that waits for one socket polls one descriptor.
+func polled(words [8]uint64) uint64 {
+	if words[1] != 1 {
+		return 0
+	}
+	return words[0]
 }
 
 const (
@@ -161,7 +182,7 @@ func hexDigit(c byte) (byte, bool) {
 
 // String is for messages.
 func (k CallKind) String() string {
-	names := [...]string{"unknown", "running", "accept", "poll", "epoll", "futex", "sleep", "other"}
+	names := [...]string{"unknown", "running", "accept", "poll", "epoll", "futex", "sleep", "receive", "connect", "other"}
 	if int(k) >= len(names) {
 		return strconv.Itoa(int(k))
 	}

@@ -62,6 +62,12 @@ func (f *JVMFile) Safepoints(*Safepoints) error { return ErrNotSupported }
 // FindAcceptor is for Linux only.
 func (fs FS) FindAcceptor(int, uint16, uint32, []uint16) (int, error) { return 0, ErrNotSupported }
 
+// Workers is for Linux only.
+func (fs FS) Workers(int, []uint16, bool, *Workers) (*Workers, error) { return nil, ErrNotSupported }
+
+// Calls is for Linux only.
+func (fs FS) Calls(*Workers, map[uint32]struct{}, func(WorkerCall)) error { return ErrNotSupported }
+
 // KeptThread is for Linux only.
 type KeptThread struct{}
 

@@ -18,6 +18,38 @@ type Downstream struct {
 	ByUser bool
 	// Partial: there were more connections than are counted.
 	Partial bool
+	// Workers is what the connectors' threads were doing at that moment, nil where
+	// they were not read: without trouble, or where that is not permitted.
+	Workers *Workers
+}
+
+// Workers are a process's worker threads by the system call that each was in
+// (task/TID/syscall). Those that wait for a peer are the peers' Workers.
+type Workers struct {
+	Threads int // that were read
+	Running int // on a CPU, or waiting for one
+	// Parked wait in a futex: idle ones for a request, others for a lock, a pool or
+	// a timer. The kernel shows the same of all of these.
+	Parked int
+	// Other are in another call: they read from the client, from a file.
+	Other int
+}
+
+// Locked is how many of a listener's busy threads wait for a lock, a pool or a
+// timer: those that neither run nor wait for a peer. It is 0 where the busy ones
+// cannot be counted, and no more than are parked.
+func (d *Downstream) Locked(l *Listener) int {
+	busy, known := l.BusyThreads()
+	if d.Workers == nil || known != BusyIsKnown {
+		return 0
+	}
+	busy -= d.Workers.Running + d.Workers.Other
+	for i := range d.Peers {
+		if n := d.Peers[i].Workers; n != nil {
+			busy -= *n
+		}
+	}
+	return max(0, min(busy, d.Workers.Parked))
 }
 
 // Peer is one address that a process has connections to.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -37,6 +39,8 @@ type outgoings struct {
 type holder struct {
 	memory      downstream.Memory
 	descriptors descriptors
+	workers     *hostproc.Workers
+	workersErr  error
 }
 
 // descriptors are the outgoing connections' inodes that a process has descriptors of, as
@@ -74,10 +78,10 @@ func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool
 // pressed reports whether requests wait, or half of the threads are busy.
 func pressed(list *recent[*connections.Found], c *model.Connector) bool {
 	last, ok := list.last()
-	if !ok {
-		return false
-	}
-	f := last.value
+	return ok && presses(last.value, c)
+}
+
+func presses(f *connections.Found, c *model.Connector) bool {
 	if f.Queued > 0 || f.Counts.Phases[model.Waiting] > 0 {
 		return true
 	}
@@ -121,22 +125,42 @@ func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[
 		if h.descriptors.err != nil && !alone {
 			continue
 		}
+		var work *downstream.Work
+		h.workersErr = nil
+		if h.descriptors.err == nil && strained(r, key, found) {
+			work = h.readWorkers(ts, r, key, list)
+		}
+		list = withoutOwn(list, watchedAt(r, key), work)
+		work.Mark(list)
 		out := h.memory.Next(at, list, inService(r, key, found))
+		work.Fill(out)
 		out.ByUser = h.descriptors.err != nil
 		out.Partial = out.Partial || ts.peers.scan.Partial
 		if e.connector != nil {
 			downstream.Identify(out, e.connector.Backends)
 		}
 		ts.mu.Lock()
-		ts.down[key] = downstreamReading{out, h.descriptors.err}
+		ts.down[key] = downstreamReading{out, h.descriptors.err, h.workersErr}
 		ts.mu.Unlock()
 	}
 }
 
-// downstreamReading is what was read of a process, and why it may not be its own.
+// downstreamReading is what was read of a process, why it may not be its own, and
+// why its threads were not.
 type downstreamReading struct {
-	value *model.Downstream
-	err   error
+	value           *model.Downstream
+	err, workersErr error
+}
+
+// strained reports whether a process's threads are busy by what this walk found.
+func strained(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found) bool {
+	for i := range r.kept {
+		e := &r.kept[i]
+		if k, ok := e.process(); ok && k == key && found[e.ID] != nil && presses(found[e.ID], e.connector) {
+			return true
+		}
+	}
+	return false
 }
 
 // usersOf are how many watched processes of a namespace each user has: where the
@@ -162,6 +186,27 @@ func (h *holder) part(list []downstream.Connection, uid uint32) []downstream.Con
 		}
 	}
 	return out
+}
+
+// watchedAt are the addresses of a process's watched listeners.
+func watchedAt(r *roster, key hostproc.ProcessKey) (out []netip.AddrPort) {
+	for i := range r.kept {
+		if k, ok := r.kept[i].process(); ok && k == key {
+			out = append(out, r.kept[i].ID.Address)
+		}
+	}
+	return out
+}
+
+// withoutOwn leaves out a process's connections to itself: those are its clients,
+// which wait for its threads. Where threads of its own are seen to wait there, it
+// calls itself, and they stay.
+func withoutOwn(list []downstream.Connection, own []netip.AddrPort, work *downstream.Work) []downstream.Connection {
+	return slices.DeleteFunc(list, func(c downstream.Connection) bool {
+		return c.Here && work.WaitsAt(c.Remote) == 0 && slices.ContainsFunc(own, func(a netip.AddrPort) bool {
+			return a.Port() == c.Remote.Port() && (a.Addr().IsUnspecified() || a.Addr().Unmap() == c.Remote.Addr().Unmap())
+		})
+	})
 }
 
 // inService is how many requests a process's watched listeners are serving, nil
@@ -239,6 +284,9 @@ func (ts *tables) downstreamOf(key hostproc.ProcessKey, now time.Time, miss *mis
 			Why:  "permission denied on its descriptors; those of its user are shown",
 			How:  "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 		})
+	}
+	if errors.Is(r.workersErr, fs.ErrPermission) {
+		miss.add(workersUnseen(key.PID))
 	}
 	out := *r.value
 	out.Age = max(0, now.Sub(out.At))

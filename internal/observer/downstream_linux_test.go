@@ -12,6 +12,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
+// watching8080: what else the test's process listens on is a backend of it.
+func watching8080(o *Options) { o.All, o.Ports = false, []uint16{8080} }
+
 // backend accepts connections and answers nothing until it is asked to.
 func (l *lab) backend(t *testing.T) (address string, answer func()) {
 	t.Helper()
@@ -89,8 +92,8 @@ func peerOf(t *testing.T, s *model.Snapshot, port uint16, address string) model.
 // The test's own process listens, and has connections to a backend: what is in
 // flight there is what was asked and not answered.
 func TestDownstreamOfTheProcess(t *testing.T) {
-	l := newLab(t, nil)
-	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l := newLab(t, watching8080)
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 5})
 	address, answer := l.backend(t)
 	l.ask(t, address, 5, 3)
 
@@ -111,8 +114,8 @@ func TestDownstreamOfTheProcess(t *testing.T) {
 
 // Where nothing waits they are read rarely, and what was read carries its age.
 func TestDownstreamAtRestIsReadRarely(t *testing.T) {
-	l := newLab(t, nil)
-	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l := newLab(t, watching8080)
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 5})
 	address, _ := l.backend(t)
 	l.scan(t)
 	l.ask(t, address, 1, 1)
@@ -127,8 +130,8 @@ func TestDownstreamAtRestIsReadRarely(t *testing.T) {
 
 // A port on which nobody answers: its packets are dropped before they arrive.
 func TestDownstreamThatHangs(t *testing.T) {
-	l := newLab(t, nil)
-	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l := newLab(t, watching8080)
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 5})
 	full := l.listen(t, nettest.ListenOptions{Backlog: 0})
 	l.Do(func() { nettest.Queue(t, full.Addr, 1) })
 	done := make(chan struct{})
@@ -147,4 +150,19 @@ func TestDownstreamThatHangs(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	full.Close()
 	<-done
+}
+
+// A process's connections to its own listener are its clients' ends, and nothing
+// that its threads wait for.
+func TestDownstreamIsNotItself(t *testing.T) {
+	l := newLab(t, watching8080)
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 5})
+	address, _ := l.backend(t)
+	l.ask(t, server.Addr.String(), 2, 2)
+	l.ask(t, address, 1, 1)
+	require.Eventually(t, func() bool {
+		l.tables.peers.last = make(map[uint64]time.Time)
+		return peerOf(t, l.scan(t), server.Addr.Port(), address).InFlight == 1
+	}, time.Minute, 10*time.Millisecond)
+	require.Zero(t, peerOf(t, l.scan(t), server.Addr.Port(), server.Addr.String()).Connections)
 }

@@ -6,6 +6,7 @@ type downstreamMetrics struct {
 	connections *metric
 	oldest      *metric
 	pool        *metric
+	workers     *metric
 }
 
 func newDownstreamMetrics(c *catalogue) downstreamMetrics {
@@ -18,6 +19,9 @@ func newDownstreamMetrics(c *catalogue) downstreamMetrics {
 			"netns", "process", "peer"),
 		pool: c.gauge("tcpdiag_downstream_pool_size",
 			"The bound that the application's configuration sets on its connections to a peer; absent where it names none.",
+			"netns", "process", "peer"),
+		workers: c.gauge("tcpdiag_downstream_waiting_threads",
+			"Worker threads of the process that are in a call that waits for a peer. They are read while its threads are busy, where that is permitted; absent else.",
 			"netns", "process", "peer"),
 	}
 }
@@ -48,6 +52,9 @@ func (c *Collector) peer(e emitter, ls labels, p *model.Peer) {
 	}
 	if p.InFlight+p.Connecting > 0 {
 		e.value(m.oldest, ls, max(p.Oldest, p.OldestConnect).Seconds())
+	}
+	if p.Workers != nil {
+		e.value(m.workers, ls, float64(*p.Workers))
 	}
 	if p.Pool != nil {
 		e.value(m.pool, ls, float64(p.Pool.Size.Value))

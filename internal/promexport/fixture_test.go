@@ -64,7 +64,7 @@ func waitsForBackend() *model.Downstream {
 		Age: time.Second,
 		Peers: []model.Peer{{
 			Address: netip.MustParseAddrPort("10.0.3.7:5432"), Name: "orders", Connections: 13, InFlight: 10, Unknown: 1, Connecting: 1,
-			Oldest: 4900 * time.Millisecond, OldestConnect: time.Second, Mean: 2 * time.Second,
+			Workers: new(3), Oldest: 4900 * time.Millisecond, OldestConnect: time.Second, Mean: 2 * time.Second,
 			AllInFlight: new(.5), PerSecond: new(4.1), Background: new(0),
 			Pool: &model.Pool{Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size", Size: model.Setting[int]{Value: 13, Kind: model.SourceFile, Source: "application.yml"}},
 		}},

@@ -23,10 +23,14 @@ func (s *screen) downstream(l *model.Listener) {
 		}
 		if i == shownPeers {
 			s.row(label(title), span{"and more", dim})
-			return
+			title = ""
+			break
 		}
 		s.row(label(title), peerSpans(p)...)
 		title = ""
+	}
+	if n := d.Locked(l); n > 0 {
+		s.row(label(title), span{text: "a lock, a pool or a timer"}, span{dot, dim}, span{text: phrase.Count(n, "thread")})
 	}
 }
 
@@ -43,6 +47,9 @@ func peerSpans(p *model.Peer) []span {
 	spans = append(spans, span{text: phrase.Number(p.InFlight) + " of " + phrase.Count(p.Connections, "connection") + " in flight"})
 	if p.InFlight > 0 {
 		spans = append(spans, span{dot, dim}, span{text: "oldest " + howLong(p.Oldest)})
+	}
+	if p.Workers != nil && *p.Workers > 0 {
+		spans = append(spans, span{dot, dim}, span{text: phrase.Count(*p.Workers, "thread")})
 	}
 	if p.Connecting > 0 {
 		spans = append(spans, span{dot, dim}, span{phrase.Number(p.Connecting) + " without an answer to their SYN", warn})

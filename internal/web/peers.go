@@ -50,6 +50,9 @@ func newPeer(p *model.Peer) peer {
 	if p.Connecting > 0 {
 		more = append(more, phrase.Number(p.Connecting)+" not connected yet")
 	}
+	if p.Workers != nil && *p.Workers > 0 {
+		more = append(more, phrase.Count(*p.Workers, "thread"))
+	}
 	if p.Background != nil && *p.Background > 0 {
 		more = append(more, phrase.Number(*p.Background)+" also at rest")
 	}

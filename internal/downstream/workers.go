@@ -1,0 +1,87 @@
+package downstream
+
+import (
+	"net/netip"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Worker is what one worker thread was doing.
+type Worker uint8
+
+// The states.
+const (
+	Elsewhere Worker = iota // in another call than those below
+	Running
+	Parked  // in a futex
+	Reading // it waits for a socket
+)
+
+// Work counts the worker threads of a process by what they wait for.
+type Work struct {
+	workers model.Workers
+	peers   map[uint32]netip.AddrPort // of the process's outgoing connections, by inode
+	waiting map[netip.AddrPort]int
+	sockets map[uint32]struct{} // that a thread waits for
+}
+
+// NewWork counts towards the peers of a process's connections.
+func NewWork(list []Connection) *Work {
+	w := &Work{peers: make(map[uint32]netip.AddrPort, len(list)), waiting: make(map[netip.AddrPort]int), sockets: make(map[uint32]struct{})}
+	for i := range list {
+		w.peers[list[i].Inode] = list[i].Remote
+	}
+	return w
+}
+
+// Add takes a thread; socket is the inode of the socket that one that is Reading
+// waits for. Its own client's, whose request's body it reads, is no peer.
+func (w *Work) Add(state Worker, socket uint32) {
+	w.workers.Threads++
+	peer, outgoing := w.peers[socket]
+	switch {
+	case state == Running:
+		w.workers.Running++
+	case state == Parked:
+		w.workers.Parked++
+	case state == Reading && outgoing:
+		w.waiting[peer]++
+		w.sockets[socket] = struct{}{}
+	default:
+		w.workers.Other++
+	}
+}
+
+// WaitsAt is how many threads wait for a peer.
+func (w *Work) WaitsAt(peer netip.AddrPort) int {
+	if w == nil {
+		return 0
+	}
+	return w.waiting[peer]
+}
+
+// Mark says of the connections that a thread waits for that a request is in flight
+// there: what the ages leave open, and what they cannot show of a response of which
+// a part has come.
+func (w *Work) Mark(list []Connection) {
+	if w == nil {
+		return
+	}
+	for i := range list {
+		if _, ok := w.sockets[list[i].Inode]; ok && list[i].Flight != Connecting {
+			list[i].Flight = InFlight
+		}
+	}
+}
+
+// Fill gives a reading of the connections the threads that wait for each peer.
+// Nothing is known of a nil Work.
+func (w *Work) Fill(d *model.Downstream) {
+	if w == nil {
+		return
+	}
+	d.Workers = new(w.workers)
+	for i := range d.Peers {
+		d.Peers[i].Workers = new(w.waiting[d.Peers[i].Address])
+	}
+}

@@ -1,0 +1,41 @@
+package hostproc
+
+import (
+	"slices"
+	"strings"
+)
+
+// Workers are the threads of a process that handle the requests of its
+// connectors, as their names show them. It is for one goroutine at a time.
+type Workers struct {
+	PID  int
+	TIDs []int
+	// threads is how many the process had when they were listed (the links of
+	// its task folder).
+	threads int
+	sockets map[int]uint32 // inodes by descriptor, as they were when a worker waited there
+}
+
+// IsWorker reports whether a thread of that name handles the requests of a
+// connector on one of the ports. Where a long port has cut off the role, the
+// acceptor and the poller count as well: their calls (accept, epoll) show them. shared: some connector has its threads from an <Executor>, whose
+// default prefix is "tomcat-exec-" (StandardThreadExecutor.namePrefix;
+// "catalina-exec-" in the server.xml that Tomcat comes with).
+func IsWorker(comm string, ports []uint16, shared bool) bool {
+	if shared && (strings.HasPrefix(comm, "tomcat-exec-") || strings.HasPrefix(comm, "catalina-exec-")) {
+		return true
+	}
+	scheme, rest, _ := strings.Cut(comm, "-")
+	if scheme != "http" && scheme != "https" && scheme != "ajp" {
+		return false
+	}
+	port, tail := portIn(rest)
+	return port != 0 && slices.Contains(ports, port) && (tail == "" || tail[0] == 'e')
+}
+
+// WorkerCall is the system call that a worker is in. Socket is the inode of the
+// socket that it waits for, 0 where it waits for none or that cannot be read.
+type WorkerCall struct {
+	Call
+	Socket uint32
+}

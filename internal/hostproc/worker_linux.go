@@ -1,0 +1,134 @@
+package hostproc
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Workers lists the worker threads of a process's connectors. before is the list
+// of an earlier call, which is kept where the process has as many threads as then.
+func (fs FS) Workers(pid int, ports []uint16, shared bool, before *Workers) (*Workers, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(fs.path(pid, "task"), &st); err != nil {
+		return nil, fs.wrap(pid, "worker threads", err)
+	}
+	if before != nil && before.PID == pid && before.threads == int(st.Nlink) {
+		return before, nil
+	}
+	out := &Workers{PID: pid, threads: int(st.Nlink), sockets: make(map[int]uint32)}
+	err := fs.ThreadNames(pid, func(tid int, comm string) {
+		if IsWorker(comm, ports, shared) {
+			out.TIDs = append(out.TIDs, tid)
+		}
+	})
+	return out, err
+}
+
+// Calls reads the system call of each worker (task/TID/syscall: the same user and
+// group, or CAP_SYS_PTRACE), and which socket it waits for. A thread that has ended
+// is left out. live are the process's sockets at this moment, by inode: as long as a
+// socket lives, the descriptor that it was found behind is its own, and is not
+// followed again.
+func (fs FS) Calls(w *Workers, live map[uint32]struct{}, fn func(WorkerCall)) error {
+	numbers, known := callsOf(runtime.GOARCH)
+	if !known {
+		return ErrNotSupported
+	}
+	task, err := openDir(fs.path(w.PID, "task"))
+	if err != nil {
+		return fs.wrap(w.PID, "worker threads", err)
+	}
+	defer func() { _ = unix.Close(task) }()
+	files, err := openDir(fs.path(w.PID, "fd"))
+	if err != nil {
+		return fs.wrap(w.PID, "worker threads", err)
+	}
+	defer func() { _ = unix.Close(files) }()
+	sockets := workerSockets{files: files, w: w, live: live, path: fs.path(w.PID, "mem")}
+	defer sockets.close()
+	var line [256]byte
+	name := make([]byte, 0, 32)
+	for _, tid := range w.TIDs {
+		name = append(strconv.AppendInt(name[:0], int64(tid), 10), "/syscall"...)
+		data, err := readAt(task, string(name), line[:])
+		if vanished(err) {
+			continue
+		}
+		if err != nil {
+			return fs.wrap(w.PID, "worker threads", err)
+		}
+		call, err := parseCall(data, numbers)
+		if err != nil {
+			return fs.wrap(w.PID, "worker threads", err)
+		}
+		fn(WorkerCall{Call: call, Socket: sockets.of(&call)})
+	}
+	return nil
+}
+
+// workerSockets finds the sockets that threads wait for.
+type workerSockets struct {
+	w      *Workers
+	live   map[uint32]struct{}
+	files  int    // the folder of descriptors
+	path   string // of the process's memory, opened when it is needed
+	memory *os.File
+	err    error
+	link   [64]byte
+}
+
+func (s *workerSockets) of(c *Call) uint32 {
+	fd := c.FD
+	switch c.Kind {
+	case CallReceive, CallConnect:
+	case CallPoll:
+		var ok bool
+		if fd, ok = s.polled(c.Polled); !ok {
+			return 0
+		}
+	default:
+		return 0
+	}
+	inode, ok := s.w.sockets[fd]
+	if _, lives := s.live[inode]; ok && lives {
+		return inode
+	}
+	n, err := unix.Readlinkat(s.files, strconv.Itoa(fd), s.link[:])
+	if err != nil {
+		return 0
+	}
+	inode, _ = socketInode(s.link[:n])
+	s.w.sockets[fd] = inode
+	return inode
+}
+
+// polled reads the descriptor of a struct pollfd in the memory of the process,
+// which asks for the same permission as task/TID/syscall (PTRACE_MODE_ATTACH). A
+// read with a timeout is a poll (NioSocketImpl.park, NET_ReadWithTimeout).
+func (s *workerSockets) polled(at uint64) (int, bool) {
+	if at == 0 || at > math.MaxInt64 {
+		return 0, false
+	}
+	if s.memory == nil && s.err == nil {
+		s.memory, s.err = os.Open(s.path)
+	}
+	if s.err != nil {
+		return 0, false
+	}
+	var fd [4]byte
+	if _, err := s.memory.ReadAt(fd[:], int64(at)); err != nil {
+		return 0, false
+	}
+	return int(int32(binary.NativeEndian.Uint32(fd[:]))), true
+}
+
+func (s *workerSockets) close() {
+	if s.memory != nil {
+		_ = s.memory.Close()
+	}
+}

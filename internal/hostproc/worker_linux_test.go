@@ -1,0 +1,161 @@
+package hostproc
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// waiter is a program whose threads have workers' names: each waits for its own
+// socket, in recv, in poll, in connect, or parks.
+const waiter = `
+import ctypes, select, socket, sys, threading
+libc = ctypes.CDLL(None, use_errno=True)
+address = ("127.0.0.1", int(sys.argv[1]))
+def named(name, what):
+    def run():
+        libc.prctl(15, name.encode(), 0, 0, 0)
+        what()
+    threading.Thread(target=run, daemon=True).start()
+def connected():
+    s = socket.create_connection(address)
+    return s
+kept = [connected() for _ in range(%d)]
+fds = (ctypes.c_byte * 8)
+for i, s in enumerate(kept):
+    if i %% 2:
+        named("http-nio-8080-exec-%%d" %% i, lambda s=s: libc.recv(s.fileno(), ctypes.create_string_buffer(8), 8, 0))
+    else:
+        def poll(s=s):
+            p = fds()
+            ctypes.cast(p, ctypes.POINTER(ctypes.c_int))[0] = s.fileno()
+            ctypes.cast(p, ctypes.POINTER(ctypes.c_short))[2] = 1
+            libc.poll(p, 1, 3600000)
+        named("http-nio-8080-exec-%%d" %% i, poll)
+lock = threading.Lock(); lock.acquire()
+named("http-nio-8080-exec-x", lock.acquire)
+named("subscription", lambda: libc.recv(kept[1].fileno(), ctypes.create_string_buffer(8), 8, 0))
+print("ready", flush=True)
+sys.stdin.read()
+`
+
+// startWaiter starts it with n workers that wait for a socket each.
+func startWaiter(t testing.TB, n int) int {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	cmd := exec.Command(python, "-c", fmt.Sprintf(waiter, n), fmt.Sprint(listener.Addr().(*net.TCPAddr).Port))
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	_, err = out.Read(make([]byte, 16))
+	require.NoError(t, err)
+	return cmd.Process.Pid
+}
+
+// callsOfWorkers reads until each worker is in its call.
+func callsOfWorkers(t testing.TB, fs FS, pid, n int) (receiving, polling, parked int, sockets map[uint32]int) {
+	t.Helper()
+	var list *Workers
+	require.Eventually(t, func() bool {
+		var err error
+		list, err = fs.Workers(pid, []uint16{8080}, false, nil)
+		require.NoError(t, err)
+		receiving, polling, parked, sockets = 0, 0, 0, make(map[uint32]int)
+		require.NoError(t, fs.Calls(list, nil, func(c WorkerCall) {
+			switch c.Kind {
+			case CallReceive:
+				receiving++
+			case CallPoll:
+				polling++
+			case CallFutex:
+				parked++
+			}
+			if c.Socket != 0 {
+				sockets[c.Socket]++
+			}
+		}))
+		return len(list.TIDs) == n+1 && receiving+polling == n && parked == 1
+	}, time.Minute, 10*time.Millisecond)
+	again, err := fs.Workers(pid, []uint16{8080}, false, list)
+	require.NoError(t, err)
+	require.Same(t, list, again, "as many threads as before")
+	return receiving, polling, parked, sockets
+}
+
+// Each worker waits for a socket of its own; the thread of another name is none.
+func TestCallsOfWorkers(t *testing.T) {
+	fs, err := NewFS("/proc")
+	require.NoError(t, err)
+	pid := startWaiter(t, 6)
+	receiving, polling, _, sockets := callsOfWorkers(t, fs, pid, 6)
+	require.Equal(t, []int{3, 3}, []int{receiving, polling})
+	require.Len(t, sockets, 6)
+	live := make(map[uint32]struct{})
+	require.NoError(t, fs.SocketInodes(pid, func(inode uint32) { live[inode] = struct{}{} }))
+	for inode := range sockets {
+		require.Contains(t, live, inode)
+	}
+	list, err := fs.Workers(pid, []uint16{8080}, false, nil)
+	require.NoError(t, err)
+	for range 2 { // the second reading follows no descriptor
+		again := make(map[uint32]int)
+		require.NoError(t, fs.Calls(list, live, func(c WorkerCall) {
+			if c.Socket != 0 {
+				again[c.Socket]++
+			}
+		}))
+		require.Equal(t, sockets, again)
+	}
+	require.ErrorIs(t, fs.Calls(&Workers{PID: 1 << 23}, nil, nil), ErrGone)
+}
+
+// Half of the workers wait in recv and half in poll, each for a socket of its own:
+// no reading is more expensive. A machine that is busy shows in ns/op, but not in
+// the CPU time.
+func BenchmarkCallsOfWorkers(b *testing.B) {
+	fs, err := NewFS("/proc")
+	require.NoError(b, err)
+	pid := startWaiter(b, 1000)
+	callsOfWorkers(b, fs, pid, 1000)
+	list, err := fs.Workers(pid, []uint16{8080}, false, nil)
+	require.NoError(b, err)
+	live := make(map[uint32]struct{})
+	require.NoError(b, fs.SocketInodes(pid, func(inode uint32) { live[inode] = struct{}{} }))
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := cpuTime(b)
+	for b.Loop() {
+		n := 0
+		if err := fs.Calls(list, live, func(WorkerCall) { n++ }); err != nil || n != 1001 {
+			b.Fatal(n, err)
+		}
+	}
+	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u unix.Rusage
+	require.NoError(b, unix.Getrusage(unix.RUSAGE_THREAD, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

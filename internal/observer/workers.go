@@ -1,0 +1,68 @@
+package observer
+
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/downstream"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// readWorkers reads what a process's worker threads wait for, nil where they have
+// none or that cannot be read. It is for processes in trouble: it reads a file of
+// each thread.
+func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, list []downstream.Connection) *downstream.Work {
+	ports, shared := connectorsOf(r, key)
+	if h.workers, h.workersErr = ts.proc.Workers(key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
+		return nil
+	}
+	live := make(map[uint32]struct{}, len(list))
+	for i := range list {
+		live[list[i].Inode] = struct{}{}
+	}
+	work := downstream.NewWork(list)
+	h.workersErr = ts.proc.Calls(h.workers, live, func(c hostproc.WorkerCall) {
+		if c.Kind != hostproc.CallAccept && c.Kind != hostproc.CallEpoll { // the acceptor, the poller
+			work.Add(stateOf(c.Kind), c.Socket)
+		}
+	})
+	if h.workersErr != nil {
+		return nil
+	}
+	return work
+}
+
+func stateOf(k hostproc.CallKind) downstream.Worker {
+	switch k {
+	case hostproc.CallRunning:
+		return downstream.Running
+	case hostproc.CallFutex, hostproc.CallSleep:
+		return downstream.Parked
+	case hostproc.CallReceive, hostproc.CallPoll, hostproc.CallConnect:
+		return downstream.Reading
+	}
+	return downstream.Elsewhere
+}
+
+// connectorsOf are the ports of a process's watched listeners, and whether one has
+// its threads from a shared Executor.
+func connectorsOf(r *roster, key hostproc.ProcessKey) (ports []uint16, shared bool) {
+	for i := range r.kept {
+		e := &r.kept[i]
+		if k, ok := e.process(); !ok || k != key {
+			continue
+		}
+		ports = append(ports, e.Port())
+		shared = shared || e.connector != nil && e.connector.Executor != ""
+	}
+	return ports, shared
+}
+
+// workersUnseen says that the threads could not be read.
+func workersUnseen(pid int) model.Unavailable {
+	return model.Unavailable{
+		What: fmt.Sprintf("what each worker thread of pid %d waits for", pid),
+		Why:  "permission denied on its threads' system calls",
+		How:  "run as the process's user and group (and kernel.yama.ptrace_scope=0), or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+	}
+}
