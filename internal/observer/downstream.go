@@ -62,9 +62,12 @@ func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool
 	if !ok || now.Sub(last) >= restful {
 		return true
 	}
-	if now.Sub(last) < apart {
-		return false
-	}
+	return now.Sub(last) >= apart && ts.pressed(kept)
+}
+
+// pressed reports whether requests wait at some listener, or half of its threads are
+// busy. That is trouble even while the accept queue is empty.
+func (ts *tables) pressed(kept []*entry) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, e := range kept {

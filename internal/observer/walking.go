@@ -61,7 +61,7 @@ func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait ti
 			continue
 		}
 		p := t.walks.of(n.ID)
-		trouble := n.Troubled(p.last)
+		trouble := n.Troubled(p.last) || t.sampler.tables.pressed(r.in(n.ID))
 		due := p.due(now, trouble, t.sampler.options().ScanInterval, watched)
 		switch {
 		case due.After(now):
