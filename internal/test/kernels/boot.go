@@ -91,7 +91,8 @@ func (g guest) boot(ctx context.Context, b boot) error {
 	if err := cmd.Run(); err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s: %w", b.Machine.Program, err)
 	}
-	_, err = fmt.Fprintf(console, "\n@@took %.0f\n@@commit %s\n", time.Since(start).Seconds(), g.Commit)
+	spent := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	_, err = fmt.Fprintf(console, "\n@@took %.0f %.0f\n@@commit %s\n", time.Since(start).Seconds(), spent.Seconds(), g.Commit)
 	return err
 }
 

@@ -31,6 +31,7 @@ type guestLog struct {
 	Kernel, Machine string
 	Boot            float64  // seconds of the guest until its first process
 	Took            float64  // seconds of the host, all boots
+	Spent           float64  // of them those of its processors
 	Commits         []string // of this repository, each once
 	Features        []feature
 	Runs            []run
@@ -56,7 +57,7 @@ var (
 //	@@feature NAME<TAB>VALUE
 //	@@exit CODE SECONDS
 //	@@end
-//	@@took SECONDS                     the host's
+//	@@took SECONDS CPU                 the host's
 //	@@commit HASH                      the same
 func readLog(console io.Reader) (guestLog, error) {
 	var g guestLog
@@ -102,9 +103,10 @@ func (g *guestLog) marked(kind, rest string, last float64) (now float64) {
 		now, _ = strconv.ParseFloat(fields[1], 64)
 		r.Seconds += now - last
 		return now
-	case kind == "took" && len(fields) == 1:
+	case kind == "took" && len(fields) == 2:
 		took, _ := strconv.ParseFloat(fields[0], 64)
-		g.Took += took
+		spent, _ := strconv.ParseFloat(fields[1], 64)
+		g.Took, g.Spent = g.Took+took, g.Spent+spent
 	case kind == "commit" && len(fields) == 1 && !slices.Contains(g.Commits, fields[0]):
 		g.Commits = append(g.Commits, fields[0])
 	case kind == "end":

@@ -42,10 +42,11 @@ func TestReadLog(t *testing.T) {
 }
 
 func TestReadLogToTheEnd(t *testing.T) {
-	g, err := readLog(strings.NewReader(console + "@@exit 0 20\n@@end\n@@took 31\n@@commit 01abcdef23\n"))
+	g, err := readLog(strings.NewReader(console + "@@exit 0 20\n@@end\n@@took 31 12\n@@commit 01abcdef23\n"))
 	require.NoError(t, err)
 	require.True(t, g.Ended)
 	require.InDelta(t, 31, g.Took, 0)
+	require.InDelta(t, 12, g.Spent, 0)
 	require.Equal(t, []string{"01abcdef23"}, g.Commits)
 }
 

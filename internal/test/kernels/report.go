@@ -49,7 +49,7 @@ func (r result) ok() bool {
 
 // print writes what a person waits for: each binary's result, and what failed.
 func (r result) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: up after %.1f s, done in %.0f s, log %s\n", r.Guest, r.Log.Boot, r.Log.Took, strings.Join(r.Paths, ", "))
+	fmt.Fprintf(w, "%s: up after %.1f s, done in %.0f s (%.0f s of a processor), log %s\n", r.Guest, r.Log.Boot, r.Log.Took, r.Log.Spent, strings.Join(r.Paths, ", "))
 	for _, run := range r.Log.Runs {
 		fmt.Fprintf(w, "  %-10s %s (%.1f s)\n", run.Name, outcome(run), run.Seconds)
 		for _, name := range run.Failed {
@@ -107,22 +107,15 @@ func document(results []result) string {
 		}
 		return outcome(r.Log.Runs[i])
 	})
-	text.WriteString("| wall time |")
-	for _, r := range results {
-		if r.Guest == here {
-			text.WriteString(" – |")
-			continue
-		}
-		fmt.Fprintf(&text, " %.0f s |", r.Log.Took)
-	}
-	text.WriteString("\n")
+	row(&text, results, "wall time", func(g guestLog) float64 { return g.Took })
+	row(&text, results, "of it processor time", func(g guestLog) float64 { return g.Spent })
 	text.WriteString("\n")
 	for _, r := range results {
 		if r.Guest == here {
 			continue
 		}
-		fmt.Fprintf(&text, "* %s: %s at commit %s, up after %.1f s of its clock, done in %.0f s\n",
-			column(r), r.Log.Kernel, strings.Join(r.Log.Commits, " and "), r.Log.Boot, r.Log.Took)
+		fmt.Fprintf(&text, "* %s: %s at commit %s, up after %.1f s of its clock\n",
+			column(r), r.Log.Kernel, strings.Join(r.Log.Commits, " and "), r.Log.Boot)
 		for _, run := range r.Log.Runs {
 			for _, name := range run.Failed {
 				fmt.Fprintf(&text, "  * failed: %s %s\n", run.Name, name)
@@ -130,6 +123,19 @@ func document(results []result) string {
 		}
 	}
 	return text.String()
+}
+
+// row is a number of seconds for each guest.
+func row(w io.Writer, results []result, name string, seconds func(guestLog) float64) {
+	fmt.Fprintf(w, "| %s |", name)
+	for _, r := range results {
+		if r.Guest == here {
+			fmt.Fprint(w, " – |")
+			continue
+		}
+		fmt.Fprintf(w, " %.0f s |", seconds(r.Log))
+	}
+	fmt.Fprintln(w)
 }
 
 func table(w io.Writer, results []result, rows []string, cell func(result, string) string) {
