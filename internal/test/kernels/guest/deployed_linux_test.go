@@ -99,24 +99,57 @@ func unit(t *testing.T, dropIn string) confinement {
 	return confinement{ID: 61184, Caps: capabilities(t, names), Args: command[1:]}
 }
 
-// watching has the bench's port among its targets: without a Tomcat it would watch
+// pod is a server of another network namespace with a full accept queue.
+type pod struct {
+	*nettest.NS
+	pid   int
+	port  int
+	inode uint32
+}
+
+// startPod starts a process of this test binary as the server: a namespace is found
+// by its processes.
+func startPod(t *testing.T) *pod {
+	t.Helper()
+	p := &pod{NS: nettest.Namespace(t)}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	cmd := p.Command(program, "-test.run", "^TestPodHere$")
+	cmd.Env = append(os.Environ(), "TCPDIAG_POD=1")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	p.pid = cmd.Process.Pid
+	_, err = fmt.Fscanln(out, &p.port, &p.inode)
+	require.NoError(t, err)
+	return p
+}
+
+// TestPodHere is a pod's server; it runs until it is killed.
+func TestPodHere(t *testing.T) {
+	if os.Getenv("TCPDIAG_POD") == "" {
+		t.Skip("a part of other tests")
+	}
+	l := nettest.Listen(t, nettest.ListenOptions{Backlog: 5})
+	nettest.Queue(t, l.Addr, 6)
+	fmt.Println(l.Addr.Port(), l.Inode)
+	select {}
+}
+
+// watching has the pod's port among its targets: without a Tomcat it would watch
 // nothing beyond its own namespace.
-func (c confinement) watching(b *bench) confinement {
-	c.Args = append(slices.Clone(c.Args), "--port", fmt.Sprint(b.l.Addr.Port()))
+func (c confinement) watching(p *pod) confinement {
+	c.Args = append(slices.Clone(c.Args), "--port", fmt.Sprint(p.port))
 	return c
 }
 
-// queued is a server of the machine with a full accept queue.
-func queued(t *testing.T) *bench {
-	t.Helper()
-	b := newBench(t, 5)
-	b.Do(func() { nettest.Queue(t, b.l.Addr, 6) })
-	return b
-}
-
-// sees waits until the agent in a network namespace is ready and reports the
-// bench's listener, and returns that.
-func sees(t *testing.T, agent *nettest.NS, log func() string, b *bench) (l api.Listener) {
+// sees waits until the agent in a network namespace is ready and reports the pod's
+// listener, and returns that.
+func sees(t *testing.T, agent *nettest.NS, log func() string, p *pod) (l api.Listener) {
 	t.Helper()
 	var text []byte
 	ok := func() bool {
@@ -130,7 +163,7 @@ func sees(t *testing.T, agent *nettest.NS, log func() string, b *bench) (l api.L
 			return false
 		}
 		for _, l = range snapshot.Listeners {
-			if l.Inode == b.l.Inode && l.AcceptQueue != nil {
+			if l.Inode == p.inode && l.AcceptQueue != nil {
 				return true
 			}
 		}
@@ -149,14 +182,13 @@ func sees(t *testing.T, agent *nettest.NS, log func() string, b *bench) (l api.L
 // queue and whose it is.
 func TestDaemonSet(t *testing.T) {
 	inGuest(t)
-	b := queued(t)
-	require.NoError(t, b.diag.Close())
+	p := startPod(t)
 	unload(t)
 	own := nettest.Namespace(t)
-	l := sees(t, own, nodeAgent(t).watching(b).start(t, own), b)
+	l := sees(t, own, nodeAgent(t).watching(p).start(t, own), p)
 	require.True(t, loaded(t, "tcp_diag"))
 	require.NotNil(t, l.Process)
-	require.Equal(t, os.Getpid(), l.Process.PID)
+	require.Equal(t, p.pid, l.Process.PID)
 	report("the DaemonSet's container", "loads tcp_diag by its first request; sees another namespace's queue and process")
 }
 
@@ -164,17 +196,16 @@ func TestDaemonSet(t *testing.T) {
 // queues of its own namespace. With a drop-in's it sees all.
 func TestUnit(t *testing.T) {
 	inGuest(t)
-	b := queued(t)
-	require.NoError(t, b.diag.Close())
+	p := startPod(t)
 	unload(t)
 	u := unit(t, "")
 	require.Empty(t, u.Caps)
-	sees(t, b.NS, u.watching(b).start(t, b.NS), b)
+	sees(t, p.NS, u.watching(p).start(t, p.NS), p)
 	require.True(t, loaded(t, "tcp_diag"))
 	own := nettest.Namespace(t)
-	l := sees(t, own, unit(t, "all-namespaces.conf").watching(b).start(t, own), b)
+	l := sees(t, own, unit(t, "all-namespaces.conf").watching(p).start(t, own), p)
 	require.NotNil(t, l.Process)
-	require.Equal(t, os.Getpid(), l.Process.PID)
+	require.Equal(t, p.pid, l.Process.PID)
 	report("the unit's user", "loads tcp_diag by its first request; sees its namespace's queue, with all-namespaces.conf another's and its process")
 }
 
@@ -184,17 +215,16 @@ func TestDeployedWithoutTCPDiag(t *testing.T) {
 	inGuest(t)
 	for name, c := range map[string]confinement{"DaemonSet": nodeAgent(t), "unit": unit(t, "all-namespaces.conf")} {
 		t.Run(name, func(t *testing.T) {
-			b := queued(t)
-			require.NoError(t, b.diag.Close())
+			p := startPod(t)
 			forbid(t)
 			own := nettest.Namespace(t)
-			log := c.watching(b).start(t, own)
+			log := c.watching(p).start(t, own)
 			require.Eventually(t, func() bool {
 				out, err := own.Command("/bin/busybox", "wget", "-q", "-O", "-", "http://127.0.0.1:10889/-/ready").CombinedOutput()
 				return err != nil && strings.Contains(string(out), "503") && strings.Contains(log(), "modprobe tcp_diag")
 			}, time.Minute, 200*time.Millisecond)
 			run(t, "modprobe", "tcp_diag")
-			sees(t, own, log, b)
+			sees(t, own, log, p)
 			report("the "+name+" without tcp_diag", "not ready, says why; ready and right once the node has loaded it")
 		})
 	}
