@@ -3,6 +3,7 @@ package guest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -116,6 +117,8 @@ func startPod(t *testing.T) *pod {
 	require.NoError(t, err)
 	cmd := p.Command(program, "-test.run", "^TestPodHere$")
 	cmd.Env = append(os.Environ(), "TCPDIAG_POD=1")
+	_, err = cmd.StdinPipe()
+	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -129,7 +132,8 @@ func startPod(t *testing.T) *pod {
 	return p
 }
 
-// TestPodHere is a pod's server; it runs until it is killed.
+// TestPodHere is a pod's server; it runs until it is killed or its standard input
+// ends.
 func TestPodHere(t *testing.T) {
 	if os.Getenv("TCPDIAG_POD") == "" {
 		t.Skip("a part of other tests")
@@ -137,7 +141,8 @@ func TestPodHere(t *testing.T) {
 	l := nettest.Listen(t, nettest.ListenOptions{Backlog: 5})
 	nettest.Queue(t, l.Addr, 6)
 	fmt.Println(l.Addr.Port(), l.Inode)
-	select {}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	require.NoError(t, err)
 }
 
 // watching has the pod's port among its targets: without a Tomcat it would watch
