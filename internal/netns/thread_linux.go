@@ -30,16 +30,32 @@ func onThread(fn func()) {
 // New makes a network namespace with nothing in it, its loopback down. It
 // lives until the file is closed and nothing else uses it. It needs
 // CAP_SYS_ADMIN.
-func New() (*os.File, error) {
-	var ns *os.File
-	var err error
+//
+// The thread goes back to where it was: with a thread that ends the kernel kills
+// the processes that it started with PR_SET_PDEATHSIG, whoever started them.
+func New() (ns *os.File, err error) {
 	onThread(func() {
-		if err = unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		var back bool
+		if ns, back, err = leaveHome(); back {
 			runtime.UnlockOSThread()
-			err = fmt.Errorf("netns: unshare: %w", err)
-			return
 		}
-		ns, err = os.Open(threadNS) // still locked: the thread ends here
 	})
 	return ns, err
+}
+
+// leaveHome moves the calling thread to a new namespace and back; without back it
+// is not where it was.
+func leaveHome() (ns *os.File, back bool, err error) {
+	home, err := os.Open(threadNS)
+	if err != nil {
+		return nil, true, fmt.Errorf("netns: %w", err)
+	}
+	defer func() { _ = home.Close() }()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return nil, true, fmt.Errorf("netns: unshare: %w", err)
+	}
+	if ns, err = os.Open(threadNS); err != nil {
+		err = fmt.Errorf("netns: %w", err)
+	}
+	return ns, enter(home) == nil, err
 }
