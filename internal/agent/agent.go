@@ -18,8 +18,15 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
-// shutdownTimeout is how long running requests may take after the signal.
-const shutdownTimeout = 1500 * time.Millisecond
+// SIGTERM ends the agent within two seconds, whatever hangs.
+const (
+	// shutdownTimeout is how long running requests and a scan may take after the signal.
+	shutdownTimeout = time.Second
+	// requestTimeout is how long a connection may take to send its request then.
+	requestTimeout = 250 * time.Millisecond
+	// endTimeout is how long anything is waited for then.
+	endTimeout = 1500 * time.Millisecond
+)
 
 // Sampler is what the agent runs and serves.
 type Sampler interface {
@@ -77,7 +84,29 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 		<-ctx.Done()
 		return shutdown(server)
 	})
-	return g.Wait()
+	return waitFor(ctx, g, o.Log)
+}
+
+// waitFor waits for all tasks; once ctx is done, which the first that fails
+// brings about, not for one that hangs: the process ends.
+func waitFor(ctx context.Context, g *errgroup.Group, log *slog.Logger) error {
+	done := make(chan error, 1)
+	go func() { done <- g.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(endTimeout):
+		log.Warn("what does not end is left behind")
+	}
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
 }
 
 // sample runs the sampler until ctx is done. It does not wait for one that hangs

@@ -49,6 +49,28 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
+// Close implements net.Listener: what still waits for a request is closed soon
+// after. http.Server.Shutdown takes a connection whose first request does not end
+// for a busy one, for five seconds (http.StateNew).
+func (l *boundedListener) Close() error {
+	time.AfterFunc(requestTimeout, l.dismiss)
+	return l.Listener.Close()
+}
+
+func (l *boundedListener) dismiss() {
+	l.mu.Lock()
+	var waiting []*boundedConn
+	for c := range l.conns {
+		if c.waits {
+			waiting = append(waiting, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range waiting {
+		_ = c.Close()
+	}
+}
+
 // admit takes a connection, or answers nil when all others are at work.
 func (l *boundedListener) admit(c net.Conn) *boundedConn {
 	b := &boundedConn{Conn: c, listener: l, host: hostOf(c), since: time.Now(), waits: true}
