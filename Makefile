@@ -23,7 +23,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: attacks browser deployments kills build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
+.PHONY: attacks browser mutated deployments kills build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -41,7 +41,7 @@ test: setup fmt vet unit servers
 # What `make test` leaves out, for .ci/run.
 test-rest: lint cross workflows-test manifests-test containers-test package stack
 
-test-all: test test-rest browser kernels-short deployments
+test-all: test test-rest mutated browser kernels-short deployments
 
 # Debian packages (only those that are missing, only as root), the linter, and
 # the real Tomcat, which Maven fetches. Everything else is a Go module.
@@ -174,6 +174,11 @@ kills:
 # 5 GB of memory for the million sockets (SCALE=-ends=100000 for fewer).
 scale:
 	$(GO) run ./internal/test/scale $(SCALE)
+
+# Every parser of strangers' bytes on 10,000 mutations of its fuzz target's corpus, the
+# same each time, each within the limits of the process that parses.
+mutated:
+	TCPDIAG_MUTATIONS=10000 $(GO) test -count=1 -timeout 20m -run '^Fuzz' ./internal/...
 
 # Each fuzz target for a while.
 fuzz:

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestWholeFile(t *testing.T) {
@@ -231,11 +233,12 @@ func TestLoad(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	m := mutate.Into(f)
 	// Small ones: the example would keep the fuzzer busy with shortening it.
 	for _, seed := range []string{"targets: [{port: 1, pid: 2}]", "a: &a [*a]", "limits: {max_threads: 1}", "scan_interval: 1s", "actuator: http://a/b", "labels: {a: b}", "max_listeners: 1", "labels: {<<: {a: b}}", "? {a: b}\n: c", "--- a\n--- b", "all: !!binary x", "\x00"} {
-		f.Add(seed)
+		m.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	m.Fuzz(func(t *testing.T, text string) {
 		got, err := Parse("tcpdiag.yml", []byte(text))
 		if err != nil {
 			var problems *Error

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -319,9 +320,10 @@ func TestActuatorNamesOnOnePort(t *testing.T) {
 }
 
 func FuzzMeter(f *testing.F) {
-	f.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":1.0}],"availableTags":[{"tag":"name","values":["http-nio-8080"]}]}`))
-	f.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":-1}]}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":1.0}],"availableTags":[{"tag":"name","values":["http-nio-8080"]}]}`))
+	m.Add([]byte(`{"measurements":[{"statistic":"VALUE","value":-1}]}`))
+	m.Fuzz(func(t *testing.T, body []byte) {
 		m, err := parseMeter(body)
 		if err != nil {
 			return

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestBootstrapCommandLine(t *testing.T) {
@@ -106,8 +107,9 @@ func TestCutVMArgs(t *testing.T) {
 }
 
 func FuzzSystemProperties(f *testing.F) {
-	f.Add(`-Da="b c" 'd`, "-Dx=y -D", "-D=")
-	f.Fuzz(func(t *testing.T, option, tool, vm string) {
+	m := mutate.Into(f)
+	m.Add(`-Da="b c" 'd`, "-Dx=y -D", "-D=")
+	m.Fuzz(func(t *testing.T, option, tool, vm string) {
 		for name, p := range systemProperties(splitOptions(option), map[string]string{"JAVA_TOOL_OPTIONS": tool}, vm) {
 			require.Contains(t, p.Source, "-D"+name)
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 // threads repeats a name: threads("http-nio-8080-e*10 http-nio-8080-A").
@@ -87,10 +89,11 @@ func TestNamed(t *testing.T) {
 }
 
 func FuzzThreads(f *testing.F) {
+	m := mutate.Into(f)
 	for _, seed := range []string{"http-nio-8080-e", "https-jsse-nio-", "http-nio2-18081", "http-nio-127.0.", "ajp-nio-auto-1", "tomcat-exec-1"} {
-		f.Add(seed, uint16(8080))
+		m.Add(seed, uint16(8080))
 	}
-	f.Fuzz(func(t *testing.T, name string, port uint16) {
+	m.Fuzz(func(t *testing.T, name string, port uint16) {
 		p := Threads(slices.Values([]string{name, name}))
 		workers, protocol, ok := p.For(port)
 		require.LessOrEqual(t, workers, 2)

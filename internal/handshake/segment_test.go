@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 var arriving = Link{Incoming: true, Index: 2, Length: 60}
@@ -100,11 +102,12 @@ func TestDecodeRefuses(t *testing.T) {
 // FuzzDecode: whatever arrives, it is read within its bounds; what is taken for
 // a SYN has checksums that are right, and ends as one client.
 func FuzzDecode(f *testing.F) {
-	f.Add(synFrom("10.0.0.7:40000"), 60)
-	f.Add(syn6("fd00::7", "fd00::1"), 60)
-	f.Add(packet4(server, netip.MustParseAddrPort("10.0.0.7:40000"), flagSYN|flagACK, serverISN, clientISN+1), 60)
-	f.Add(packet4(server, netip.MustParseAddrPort("10.0.0.7:40000"), flagRST|flagACK, 0, clientISN+1), 60)
-	f.Fuzz(func(t *testing.T, b []byte, length int) {
+	m := mutate.Into(f)
+	m.Add(synFrom("10.0.0.7:40000"), 60)
+	m.Add(syn6("fd00::7", "fd00::1"), 60)
+	m.Add(packet4(server, netip.MustParseAddrPort("10.0.0.7:40000"), flagSYN|flagACK, serverISN, clientISN+1), 60)
+	m.Add(packet4(server, netip.MustParseAddrPort("10.0.0.7:40000"), flagRST|flagACK, 0, clientISN+1), 60)
+	m.Fuzz(func(t *testing.T, b []byte, length int) {
 		s, err := Decode(b, Link{Incoming: true, Index: 2, Length: length})
 		if err != nil {
 			return
@@ -134,8 +137,9 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzTracker: whatever the packets of a few clients, each attempt ends once.
 func FuzzTracker(f *testing.F) {
-	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7})
-	f.Fuzz(func(t *testing.T, b []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7})
+	m.Fuzz(func(t *testing.T, b []byte) {
 		tracker := NewTracker(Options{MaxOpen: 3})
 		tracker.SetPorts([]uint16{port, 1})
 		attempts, at := make(map[[2]uint32]bool), time.Duration(0)

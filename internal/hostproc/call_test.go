@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestParseCall(t *testing.T) {
@@ -82,13 +84,14 @@ func TestThreadParsers(t *testing.T) {
 // FuzzThreadFiles: nothing that a file may hold stops the parsers of a thread's
 // syscall, schedstat and status.
 func FuzzThreadFiles(f *testing.F) {
-	f.Add([]byte("202 0x7fb0ac3f4198 0x189 0x0 0x0 0x0 0xffffffff 0x7fb0848a5630 0x7fb0b274cf16\n"))
-	f.Add([]byte("running\n"))
-	f.Add([]byte("659977 4464630 3\n"))
-	f.Add([]byte("State:\tS (sleeping)\nvoluntary_ctxt_switches:\t150\n"))
-	f.Add([]byte("Max open files            1024                 524288               files     \n"))
-	f.Add([]byte("nr_periods 3\nnr_throttled 2\nthrottled_usec 77\nusage_usec 5\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte("202 0x7fb0ac3f4198 0x189 0x0 0x0 0x0 0xffffffff 0x7fb0848a5630 0x7fb0b274cf16\n"))
+	m.Add([]byte("running\n"))
+	m.Add([]byte("659977 4464630 3\n"))
+	m.Add([]byte("State:\tS (sleeping)\nvoluntary_ctxt_switches:\t150\n"))
+	m.Add([]byte("Max open files            1024                 524288               files     \n"))
+	m.Add([]byte("nr_periods 3\nnr_throttled 2\nthrottled_usec 77\nusage_usec 5\n"))
+	m.Fuzz(func(t *testing.T, data []byte) {
 		for _, arch := range []string{"amd64", "arm64"} {
 			numbers, _ := callsOf(arch)
 			call, err := parseCall(data, numbers)

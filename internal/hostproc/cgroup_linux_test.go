@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 // A cgroup of version 2 as Linux 6.x writes it.
@@ -147,10 +149,11 @@ func TestParseLimits(t *testing.T) {
 }
 
 func FuzzCgroupFiles(f *testing.F) {
-	f.Add([]byte(cpuStat))
-	f.Add([]byte("max 100000\n"))
-	f.Add([]byte("nr_throttled 4\nthrottled_time 18446744073709551615\nthrottled_usec 18446744073709551615\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte(cpuStat))
+	m.Add([]byte("max 100000\n"))
+	m.Add([]byte("nr_throttled 4\nthrottled_time 18446744073709551615\nthrottled_usec 18446744073709551615\n"))
+	m.Fuzz(func(t *testing.T, data []byte) {
 		var c Cgroup
 		c.addThrottled(data)
 		if used, ok := parseUsage(data); ok {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 const (
@@ -88,9 +90,10 @@ func TestBelow(t *testing.T) {
 }
 
 func FuzzCgroupNames(f *testing.F) {
-	f.Add("/kubepods.slice/kubepods-pod"+uidU+".slice/cri-containerd-"+hexID+".scope", "/..")
-	f.Add("/../../kubepods/pod"+uid+"/"+hexID, "/")
-	f.Fuzz(func(t *testing.T, path, root string) {
+	m := mutate.Into(f)
+	m.Add("/kubepods.slice/kubepods-pod"+uidU+".slice/cri-containerd-"+hexID+".scope", "/..")
+	m.Add("/../../kubepods/pod"+uid+"/"+hexID, "/")
+	m.Fuzz(func(t *testing.T, path, root string) {
 		if id := containerID(path); id != "" {
 			require.Len(t, id, 64)
 			require.Contains(t, path, id)

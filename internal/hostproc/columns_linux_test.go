@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 const smallNetstat = `TcpExt: SyncookiesSent SyncookiesRecv ListenOverflows ListenDrops
@@ -84,11 +86,12 @@ func TestColumnsMalformed(t *testing.T) {
 }
 
 func FuzzColumns(f *testing.F) {
+	m := mutate.Into(f)
 	data, err := os.ReadFile("testdata/netstat-6.18")
 	require.NoError(f, err)
-	f.Add(data)
-	f.Add([]byte(smallNetstat))
-	f.Fuzz(func(t *testing.T, file []byte) {
+	m.Add(data)
+	m.Add([]byte(smallNetstat))
+	m.Fuzz(func(t *testing.T, file []byte) {
 		names := listenCounterNames()
 		cols, err := findColumns(file, "TcpExt", names)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -171,8 +172,9 @@ func TestParseSockstat(t *testing.T) {
 }
 
 func FuzzParseSockstat(f *testing.F) {
-	f.Add([]byte("sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte("sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"))
+	m.Fuzz(func(t *testing.T, data []byte) {
 		out, err := parseSockstat(data, "TCP:")
 		require.True(t, err == nil || out == nil)
 		for _, n := range out {

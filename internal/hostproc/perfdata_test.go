@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func capture(t testing.TB, name string) []byte {
@@ -200,9 +202,10 @@ func TestParsePerfDataMalformed(t *testing.T) {
 }
 
 func FuzzParseJVM(f *testing.F) {
-	f.Add(capture(f, "jdk17.hsperfdata"))
-	f.Add((&perfFile{order: binary.BigEndian}).long("sun.os.hrt.frequency", 1).text("java.rt.vmArgs", "x").bytes())
-	f.Fuzz(func(t *testing.T, data []byte) {
+	m := mutate.Into(f)
+	m.Add(capture(f, "jdk17.hsperfdata"))
+	m.Add((&perfFile{order: binary.BigEndian}).long("sun.os.hrt.frequency", 1).text("java.rt.vmArgs", "x").bytes())
+	m.Fuzz(func(t *testing.T, data []byte) {
 		jvm, err := parseJVM(data)
 		if err != nil {
 			require.Equal(t, JVM{}, jvm)

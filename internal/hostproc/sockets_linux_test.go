@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestSocketInodes(t *testing.T) {
@@ -66,8 +68,9 @@ func TestSocketInode(t *testing.T) {
 }
 
 func FuzzSocketInode(f *testing.F) {
-	f.Add([]byte("socket:[12345]"))
-	f.Fuzz(func(t *testing.T, link []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte("socket:[12345]"))
+	m.Fuzz(func(t *testing.T, link []byte) {
 		inode, ok := socketInode(link)
 		if ok {
 			n, err := strconv.ParseUint(string(link[len("socket:["):len(link)-1]), 10, 32)
@@ -78,10 +81,11 @@ func FuzzSocketInode(f *testing.F) {
 }
 
 func FuzzEachDirent(f *testing.F) {
+	m := mutate.Into(f)
 	entry := append(make([]byte, 16), 24, 0, 10, '4', '2', 0, 0, 0)
-	f.Add(entry)
-	f.Add(append(append([]byte{}, entry...), entry...))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	m.Add(entry)
+	m.Add(append(append([]byte{}, entry...), entry...))
+	m.Fuzz(func(t *testing.T, b []byte) {
 		n := 0
 		_ = eachDirent(b, func(int) error { n++; return nil })
 		require.LessOrEqual(t, n, len(b)/direntName)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 // A connection that its peer has reset is still a descriptor, but in no table.
@@ -67,8 +69,9 @@ func TestParseSocketTable(t *testing.T) {
 }
 
 func FuzzParseSocketTable(f *testing.F) {
-	f.Add([]byte(captureTCP))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte(captureTCP))
+	m.Fuzz(func(t *testing.T, data []byte) {
 		n := 0
 		_ = parseSocketTable(bytes.NewReader(data), 9, func(uint32) { n++ })
 		require.LessOrEqual(t, n, bytes.Count(data, []byte{'\n'})+1)

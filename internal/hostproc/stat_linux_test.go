@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 const capturedStat = "18540 (java) S 18538 18538 9717 0 -1 1077936128 8511 0 0 0 41 9 0 0 20 0 19 0 204410 2667110400 10070 " +
@@ -52,8 +54,9 @@ func TestEffectiveUID(t *testing.T) {
 }
 
 func FuzzParseStat(f *testing.F) {
-	f.Add([]byte(capturedStat))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte(capturedStat))
+	m.Fuzz(func(t *testing.T, data []byte) {
 		st, err := parseStat(data)
 		require.False(t, err != nil && st != Stat{})
 	})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestThreadNames(t *testing.T) {
@@ -114,9 +116,10 @@ func TestParseRunDelay(t *testing.T) {
 }
 
 func FuzzParseRunDelay(f *testing.F) {
-	f.Add([]byte("135642 16660 2\n"))
-	f.Add([]byte("18446744073709551615 18446744073709551615 1\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte("135642 16660 2\n"))
+	m.Add([]byte("18446744073709551615 18446744073709551615 1\n"))
+	m.Fuzz(func(t *testing.T, data []byte) {
 		delay, err := parseRunDelay(data)
 		require.False(t, err == nil && delay < 0)
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 // aRecording is one as it is written.
@@ -103,12 +104,13 @@ func TestMergePatch(t *testing.T) {
 // Whatever the bytes are: no panic, no endless reading, and what is read can be
 // reported and judged.
 func FuzzRecording(f *testing.F) {
+	m := mutate.Into(f)
 	whole := aRecording(f, 2, 4)
-	f.Add(whole)
-	f.Add(whole[:len(whole)/2])
-	f.Add([]byte("00000000 {}\n"))
-	f.Add([]byte(""))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	m.Add(whole)
+	m.Add(whole[:len(whole)/2])
+	m.Add([]byte("00000000 {}\n"))
+	m.Add([]byte(""))
+	m.Fuzz(func(t *testing.T, text []byte) {
 		for _, in := range [][]byte{text, signed(text)} {
 			r, err := NewReader(bytes.NewReader(in))
 			if err != nil {

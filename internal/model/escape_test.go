@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestEscape(t *testing.T) {
@@ -39,10 +41,11 @@ func TestPrintable(t *testing.T) {
 
 // Whatever comes in, what comes out can be shown, and says which it was.
 func FuzzEscape(f *testing.F) {
-	f.Add("java", "java\xff")
-	f.Add("a\xff", "a\xfe")
-	f.Add(`\xff`, "\xff")
-	f.Fuzz(func(t *testing.T, a, b string) {
+	m := mutate.Into(f)
+	m.Add("java", "java\xff")
+	m.Add("a\xff", "a\xfe")
+	m.Add(`\xff`, "\xff")
+	m.Fuzz(func(t *testing.T, a, b string) {
 		for _, s := range []string{Escape(a), Printable(a)} {
 			require.True(t, utf8.ValidString(s))
 			require.False(t, strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }))

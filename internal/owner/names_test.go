@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestPoolPort(t *testing.T) {
@@ -45,9 +47,10 @@ func TestPoolPort(t *testing.T) {
 }
 
 func FuzzPoolPort(f *testing.F) {
-	f.Add("http-nio-8080-e")
-	f.Add("https-jsse-nio-")
-	f.Fuzz(func(t *testing.T, comm string) {
+	m := mutate.Into(f)
+	m.Add("http-nio-8080-e")
+	m.Add("https-jsse-nio-")
+	m.Fuzz(func(t *testing.T, comm string) {
 		port, known, ok := poolPort(comm)
 		require.False(t, known && (!ok || port == 0))
 	})

@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
-func seed(f *testing.F) {
+func seed(f *testing.F, m *mutate.Target) {
 	f.Helper()
 	files, err := filepath.Glob("testdata/*.bin")
 	require.NoError(f, err)
@@ -18,14 +20,15 @@ func seed(f *testing.F) {
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		require.NoError(f, err)
-		f.Add(b)
+		m.Add(b)
 	}
 }
 
 // FuzzReply decodes datagrams of anything as every kind of reply.
 func FuzzReply(f *testing.F) {
-	seed(f)
-	f.Fuzz(func(t *testing.T, b []byte) {
+	m := mutate.Into(f)
+	seed(f, m)
+	m.Fuzz(func(t *testing.T, b []byte) {
 		for len(b) > 0 {
 			m, rest, err := nextMessage(b)
 			if err != nil {
@@ -42,12 +45,13 @@ func FuzzReply(f *testing.F) {
 
 // FuzzBody leaves the outer lengths right, to get deeper.
 func FuzzBody(f *testing.F) {
+	m := mutate.Into(f)
 	for _, name := range []string{"lookup_ipv4", "lookup_ipv6", "dump_listen", "scan"} {
-		for _, m := range captureF(f, name) {
-			f.Add(m)
+		for _, body := range captureF(f, name) {
+			m.Add(body)
 		}
 	}
-	f.Fuzz(decodeBody)
+	m.Fuzz(decodeBody)
 }
 
 func captureF(f *testing.F, name string) (bodies [][]byte) {
@@ -80,9 +84,10 @@ func decodeBody(t *testing.T, body []byte) {
 // FuzzLookup: whatever is asked for encodes to the one length and is itself a
 // well-formed message.
 func FuzzLookup(f *testing.F) {
-	f.Add([]byte{127, 0, 0, 1}, uint16(8080), uint32(0))
-	f.Add(make([]byte, 16), uint16(8080), uint32(1))
-	f.Fuzz(func(t *testing.T, ip []byte, port uint16, iface uint32) {
+	m := mutate.Into(f)
+	m.Add([]byte{127, 0, 0, 1}, uint16(8080), uint32(0))
+	m.Add(make([]byte, 16), uint16(8080), uint32(1))
+	m.Fuzz(func(t *testing.T, ip []byte, port uint16, iface uint32) {
 		addr, ok := netip.AddrFromSlice(ip)
 		if !ok {
 			return
@@ -106,9 +111,10 @@ func FuzzLookup(f *testing.F) {
 // FuzzConnection: whatever is asked for encodes to the one length, and what is
 // asked for stands where the kernel looks for it.
 func FuzzConnection(f *testing.F) {
-	f.Add([]byte{127, 0, 0, 1}, []byte{10, 0, 0, 1}, uint16(8080), uint16(40000), uint64(7))
-	f.Add(make([]byte, 16), make([]byte, 16), uint16(8080), uint16(1), uint64(1)<<63)
-	f.Fuzz(func(t *testing.T, local, remote []byte, sport, dport uint16, cookie uint64) {
+	m := mutate.Into(f)
+	m.Add([]byte{127, 0, 0, 1}, []byte{10, 0, 0, 1}, uint16(8080), uint16(40000), uint64(7))
+	m.Add(make([]byte, 16), make([]byte, 16), uint16(8080), uint16(1), uint64(1)<<63)
+	m.Fuzz(func(t *testing.T, local, remote []byte, sport, dport uint16, cookie uint64) {
 		from, _ := netip.AddrFromSlice(local)
 		to, _ := netip.AddrFromSlice(remote)
 		id := ConnectionID{Family: FamilyIPv6, Local: netip.AddrPortFrom(from, sport), Remote: netip.AddrPortFrom(to, dport), Interface: 3, Cookie: cookie}
@@ -135,10 +141,11 @@ func FuzzConnection(f *testing.F) {
 // FuzzConnectionReply answers an exact request with anything: the callback is
 // given the socket asked for, or an error, once.
 func FuzzConnectionReply(f *testing.F) {
+	m := mutate.Into(f)
 	for _, body := range captureF(f, "scan") {
-		f.Add(body)
+		m.Add(body)
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
+	m.Fuzz(func(t *testing.T, body []byte) {
 		id := ConnectionID{
 			Family: FamilyIPv4, Cookie: 7,
 			Local: netip.MustParseAddrPort("127.0.0.1:8080"), Remote: netip.MustParseAddrPort("127.0.0.1:40000"),

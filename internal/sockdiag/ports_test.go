@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 // audit is the kernel's inet_diag_bc_audit: nil when it would take the code.
@@ -156,9 +158,10 @@ func TestFilterWithCgroup(t *testing.T) {
 }
 
 func FuzzPorts(f *testing.F) {
-	f.Add([]byte{31, 144})
-	f.Add([]byte{0, 0, 255, 255, 0, 1, 0, 3})
-	f.Fuzz(func(t *testing.T, b []byte) {
+	m := mutate.Into(f)
+	m.Add([]byte{31, 144})
+	m.Add([]byte{0, 0, 255, 255, 0, 1, 0, 3})
+	m.Fuzz(func(t *testing.T, b []byte) {
 		var ports []uint16
 		for ; len(b) >= 2; b = b[2:] {
 			ports = append(ports, binary.BigEndian.Uint16(b))

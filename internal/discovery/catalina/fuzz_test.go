@@ -6,9 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func FuzzServerXML(f *testing.F) {
+	m := mutate.Into(f)
 	for _, seed := range []string{
 		`<Server><Service><Connector port="8080" maxThreads="42"/></Service></Server>`,
 		`<Server portOffset="${a:-1}"><Service><Executor name="e"/><Connector port="1" executor="e" address="::1" SSLEnabled="true"/></Service></Server>`,
@@ -16,9 +18,9 @@ func FuzzServerXML(f *testing.F) {
 		`<Server><Service><Connector port='0' maxConnections='-1' protocol="AJP/1.3"/></Service></Server>`,
 		"\xfe\xff\x00<\x00S\x00/\x00>", `<?xml version="1.0" encoding="latin1"?><Server/>`,
 	} {
-		f.Add([]byte(seed), "b", "10.1.59")
+		m.Add([]byte(seed), "b", "10.1.59")
 	}
-	f.Fuzz(func(t *testing.T, text []byte, property, version string) {
+	m.Fuzz(func(t *testing.T, text []byte, property, version string) {
 		doc, err := parseXML(text)
 		if err != nil {
 			return
@@ -41,9 +43,10 @@ func FuzzServerXML(f *testing.F) {
 }
 
 func FuzzReplace(f *testing.F) {
-	f.Add("${a:-${b}}${c", "${b}", "1", true)
-	f.Add("$}{${a}", "${a}${a}", "", true)
-	f.Fuzz(func(t *testing.T, text, a, b string, nested bool) {
+	m := mutate.Into(f)
+	m.Add("${a:-${b}}${c", "${b}", "1", true)
+	m.Add("$}{${a}", "${a}${a}", "", true)
+	m.Fuzz(func(t *testing.T, text, a, b string, nested bool) {
 		s := &sources{nested: nested, dashed: true, properties: map[string]Property{"a": {Text: a}, "b": {Text: b}}}
 		out, _ := s.replace(text)
 		require.LessOrEqual(t, len(out), 2*(maxReplaced+len(text)+len(a)+len(b)))

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestMatchProfiles(t *testing.T) {
@@ -47,9 +49,10 @@ func TestActivation(t *testing.T) {
 }
 
 func FuzzMatchProfiles(f *testing.F) {
-	f.Add("(a & !b) | c")
-	f.Add("(a")
-	f.Fuzz(func(t *testing.T, expr string) {
+	m := mutate.Into(f)
+	m.Add("(a & !b) | c")
+	m.Add("(a")
+	m.Fuzz(func(t *testing.T, expr string) {
 		ok, err := matchProfiles(expr, []string{"a", "b"})
 		if err != nil {
 			require.False(t, ok)

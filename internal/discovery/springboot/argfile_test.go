@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestSplitArgFile(t *testing.T) {
@@ -42,8 +44,9 @@ func quoteArg(arg string) string {
 }
 
 func FuzzSplitArgFile(f *testing.F) {
-	f.Add("-Dserver.port=1 # x\n'a b' \"c\\\n d\"")
-	f.Fuzz(func(t *testing.T, text string) {
+	m := mutate.Into(f)
+	m.Add("-Dserver.port=1 # x\n'a b' \"c\\\n d\"")
+	m.Fuzz(func(t *testing.T, text string) {
 		var quoted []string
 		args := splitArgFile(text)
 		for _, arg := range args {
@@ -54,8 +57,9 @@ func FuzzSplitArgFile(f *testing.F) {
 }
 
 func FuzzSplitOptions(f *testing.F) {
-	f.Add(`-Da=b "c d" 'e`)
-	f.Fuzz(func(t *testing.T, text string) {
+	m := mutate.Into(f)
+	m.Add(`-Da=b "c d" 'e`)
+	m.Fuzz(func(t *testing.T, text string) {
 		total := 0
 		for _, arg := range splitOptions(text) {
 			total += len(arg)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 // The forms of each driver's manual.
@@ -114,12 +116,13 @@ func TestSecretsStay(t *testing.T) {
 
 // Whatever stands in a property: hosts, ports and names within their bounds.
 func FuzzBackendURL(f *testing.F) {
-	f.Add("jdbc:postgresql://u:p@[::1]:5432,db/orders?x=y")
-	f.Add("jdbc:oracle:thin:scott/tiger@//db:1521/sales")
-	f.Add("jdbc:sqlserver://db\\inst:1433;databaseName={x}")
-	f.Add("r2dbc:pool:mysql://u:p@db/x")
-	f.Add("redis://u:p@db:6379/0")
-	f.Fuzz(func(t *testing.T, url string) {
+	m := mutate.Into(f)
+	m.Add("jdbc:postgresql://u:p@[::1]:5432,db/orders?x=y")
+	m.Add("jdbc:oracle:thin:scott/tiger@//db:1521/sales")
+	m.Add("jdbc:sqlserver://db\\inst:1433;databaseName={x}")
+	m.Add("r2dbc:pool:mysql://u:p@db/x")
+	m.Add("redis://u:p@db:6379/0")
+	m.Fuzz(func(t *testing.T, url string) {
 		for _, parse := range []func(string) (endpoint, bool){parseJDBC, parseR2DBC, parseRedis} {
 			at, ok := parse(url)
 			if !ok {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestParseDuration(t *testing.T) {
@@ -54,10 +56,11 @@ func TestParseBool(t *testing.T) {
 }
 
 func FuzzConvert(f *testing.F) {
+	m := mutate.Into(f)
 	for _, s := range []string{"30s", "PT30S", "-P1DT1.5S", "0x10", "+3", "yes", "9223372036854775807d"} {
-		f.Add(s)
+		m.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	m.Fuzz(func(t *testing.T, text string) {
 		if n, err := parseInt(text); err == nil {
 			require.GreaterOrEqual(t, n, -1<<31)
 			require.LessOrEqual(t, n, 1<<31-1)

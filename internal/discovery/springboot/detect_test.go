@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 const (
@@ -246,8 +248,9 @@ func TestParseManifest(t *testing.T) {
 }
 
 func FuzzParseManifest(f *testing.F) {
-	f.Add("A: b\n c\n\nD: e")
-	f.Fuzz(func(t *testing.T, text string) {
+	m := mutate.Into(f)
+	m.Add("A: b\n c\n\nD: e")
+	m.Fuzz(func(t *testing.T, text string) {
 		for name := range parseManifest(text) {
 			require.NotContains(t, name, ":")
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func valuesOf(docs []*document) []map[string]string {
@@ -39,8 +41,9 @@ func TestParseProperties(t *testing.T) {
 }
 
 func FuzzParseProperties(f *testing.F) {
-	f.Add("a=1\n#---\nb[]=2,3\\\n4\n! x\n\\u0041 : ${c}")
-	f.Fuzz(func(t *testing.T, text string) {
+	m := mutate.Into(f)
+	m.Add("a=1\n#---\nb[]=2,3\\\n4\n! x\n\\u0041 : ${c}")
+	m.Fuzz(func(t *testing.T, text string) {
 		require.Equal(t, strings.Count(text, "="), strings.Count(strings.Join(splitProperties(text), ""), "="))
 		docs, err := parseProperties([]byte(text), "f", true, newQuota())
 		if err != nil {
@@ -57,8 +60,9 @@ func FuzzParseProperties(f *testing.F) {
 }
 
 func FuzzXMLProperties(f *testing.F) {
-	f.Add(`<properties><entry key="a">b</entry></properties>`)
-	f.Fuzz(func(_ *testing.T, text string) { _, _ = parseXMLProperties([]byte(text), "f", newQuota()) })
+	m := mutate.Into(f)
+	m.Add(`<properties><entry key="a">b</entry></properties>`)
+	m.Fuzz(func(_ *testing.T, text string) { _, _ = parseXMLProperties([]byte(text), "f", newQuota()) })
 }
 
 func TestXMLPropertiesEntities(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestParseYAML(t *testing.T) {
@@ -69,9 +71,10 @@ func deepMappings(n int) string {
 }
 
 func FuzzParseYAML(f *testing.F) {
-	f.Add("a: &x [1, {b: *x}]\n---\nserver: {port: 0x10, <<: {c: d}}\n")
-	f.Add("a:\n  - b\n  -\n? x\n: y\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	m := mutate.Into(f)
+	m.Add("a: &x [1, {b: *x}]\n---\nserver: {port: 0x10, <<: {c: d}}\n")
+	m.Add("a:\n  - b\n  -\n? x\n: y\n")
+	m.Fuzz(func(t *testing.T, text string) {
 		docs, err := parseYAML([]byte(text), "f", newQuota())
 		if err != nil {
 			return
