@@ -22,6 +22,9 @@ var ErrFileSystem = errors.New("not a file system that is read for other process
 // allows 100,000 of them.
 const maxMountInfo = 8 << 20
 
+// maxKind bounds a file system's name in an error.
+const maxKind = 32
+
 // Mounts are the file systems of a process's mounts by mount id, which is unique
 // in the whole system while the mount lasts (proc_pid_mountinfo(5), fields 1
 // and 9).
@@ -87,7 +90,7 @@ func (m *Mounts) admit(fd, mount int) error {
 		return nil
 	}
 	kind, _, _ = strings.Cut(kind, ".") // fuse.NAME: the name is the mounter's choice
-	return fmt.Errorf("%q: %w", kind, ErrFileSystem)
+	return fmt.Errorf("%q: %w", kind[:min(len(kind), maxKind)], ErrFileSystem)
 }
 
 // may names the file systems whose files are ordinary ones.

@@ -47,6 +47,8 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
+func (b *buffer) Bytes() []byte { return []byte(b.String()) }
+
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,7 @@ func TestFiles(t *testing.T) {
 	all := large()
 	maps.Copy(all, foreign())
 	for _, v := range viewers(t) {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, name := range sortedKeys(all) {
 			attempt(t, v.name, name, func(t *testing.T) row { return run(t, v, program, all[name].seenBy(v)) })
 		}
 	}
@@ -89,7 +89,7 @@ func TestTogether(t *testing.T) {
 	all := together()
 	for _, v := range viewers(t) {
 		attempt(t, v.name, "one of each kind", func(t *testing.T) row {
-			targets, names := v.targets(), slices.Sorted(maps.Keys(all))
+			targets, names := v.targets(), sortedKeys(all)
 			for i := range names {
 				if v.caps != nil {
 					targets = append(targets, "--port", strconv.Itoa(hostilePort+10+i))
@@ -116,3 +116,6 @@ func expensive(t *testing.T) {
 		t.Skip("takes minutes: make attacks")
 	}
 }
+
+// sortedKeys are the names of attacks in order.
+func sortedKeys[T any](all map[string]T) []string { return slices.Sorted(maps.Keys(all)) }
