@@ -81,10 +81,10 @@ func (d *door) addresses(ctx context.Context) ([]netip.Addr, error) {
 	if d.discovered {
 		sockets := d.sockets
 		if len(sockets) == 0 {
-			sockets = d.ownSockets(portIn(d.url))
-		}
-		if len(sockets) == 0 {
-			return nil, errPort
+			var err error
+			if sockets, err = d.ownSockets(portIn(d.url)); err != nil {
+				return nil, err
+			}
 		}
 		return []netip.Addr{reachable(sockets[0].Addr())}, nil
 	}

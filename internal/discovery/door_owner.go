@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"errors"
+	"io/fs"
 	"net/netip"
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
@@ -32,10 +34,11 @@ func (d *door) eachSocket(fn func(inode uint32) bool) error {
 }
 
 // ownSockets are the process's listening sockets on a port that is not watched:
-// with --port only the owners of the listeners asked for are known.
-func (d *door) ownSockets(port uint16) (own []netip.AddrPort) {
+// with --port only the owners of the listeners asked for are known. Where somebody
+// listens there and the process's sockets cannot be seen, that is the error.
+func (d *door) ownSockets(port uint16) (own []netip.AddrPort, err error) {
 	there := map[uint32]netip.AddrPort{}
-	err := netns.Do(d.namespace, func() error {
+	err = netns.Do(d.namespace, func() error {
 		conn, err := sockdiag.Dial()
 		if err != nil {
 			return err
@@ -49,16 +52,22 @@ func (d *door) ownSockets(port uint16) (own []netip.AddrPort) {
 		})
 	})
 	if err != nil || len(there) == 0 {
-		return nil
+		return nil, errPort
 	}
-	_ = d.eachSocket(func(inode uint32) bool {
+	err = d.eachSocket(func(inode uint32) bool {
 		if at, ok := there[inode]; ok {
 			own = append(own, at)
 		}
 		delete(there, inode)
 		return len(there) > 0
 	})
-	return own
+	switch {
+	case len(own) > 0:
+		return own, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, errAnother
+	}
+	return nil, errPort
 }
 
 // listenersAt are the sockets that may take a connection to an address: those
