@@ -1,13 +1,10 @@
 package hostproc
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	iofs "io/fs"
 	"os"
-	"strconv"
 	"strings"
 )
 
@@ -35,8 +32,11 @@ var (
 type Handles struct {
 	Process Process
 	Groups  []uint32
-	Root    Handle // O_PATH
-	Cwd     Handle // O_PATH
+	// Unproven: whether the process has other rights than who started it could not
+	// be read.
+	Unproven bool
+	Root     Handle // O_PATH
+	Cwd      Handle // O_PATH
 	// The names behind the links root, cwd and exe, "" where they cannot be read.
 	RootName, CwdName, ExeName string
 
@@ -62,7 +62,7 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 	h := &Handles{stat: fs.open(pid, "stat"), cmdline: fs.open(pid, "cmdline"), maps: fs.open(pid, "maps")}
 	h.mountinfo[0].File, h.mountinfo[0].Err = os.Open("/proc/self/mountinfo")
 	h.mountinfo[1] = fs.open(pid, "mountinfo")
-	own := fs.ownRights(pid)
+	before, own := fs.ownRights(pid)
 	for name, handle := range map[string]*Handle{"root": &h.Root, "cwd": &h.Cwd} {
 		if handle.Err = own; own == nil {
 			handle.File, handle.Err = FindFolder(fs.path(pid, name))
@@ -75,7 +75,7 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 	for name, link := range map[string]*string{"root": &h.RootName, "cwd": &h.CwdName, "exe": &h.ExeName} {
 		*link, _ = os.Readlink(fs.path(pid, name))
 	}
-	err := h.identify(fs, pid, startTime) // last: all of it was this process's
+	err := h.identify(fs, pid, startTime, before) // last: all of it was this process's
 	if err != nil {
 		h.Close()
 		return nil, err
@@ -88,25 +88,35 @@ func (fs FS) open(pid int, name string) Handle {
 	return Handle{f, fs.wrap(pid, name, err)}
 }
 
-func (h *Handles) identify(fs FS, pid int, startTime uint64) (err error) {
+// identify says whose the handles are. A process that has become another user's
+// since they were opened (execve of a set-user-ID program leaves its id and start
+// time) has none.
+func (h *Handles) identify(fs FS, pid int, startTime uint64, before rights) (err error) {
 	if h.Process, err = fs.Process(pid); err != nil {
 		return err
 	}
 	if h.Process.StartTime != startTime {
 		return fs.wrap(pid, "stat", ErrGone)
 	}
-	line, err := fs.statusLine(pid, "Groups")
-	if err != nil {
-		return err
+	now, own := fs.ownRights(pid)
+	if own == nil && !now.equal(before) {
+		own = ErrSetID
 	}
-	for word := range strings.FieldsSeq(string(line)) {
-		n, err := strconv.ParseUint(word, 10, 32)
-		if err != nil {
-			return fs.wrap(pid, "status", ErrMalformed)
-		}
-		h.Groups = append(h.Groups, uint32(n))
+	if own != nil {
+		h.refuse(own)
 	}
+	h.Process.UIDs, h.Process.GIDs, h.Groups, h.Unproven = now.uids, now.gids, now.groups, now.unproven
 	return nil
+}
+
+// refuse takes away what only the process's own user may name.
+func (h *Handles) refuse(err error) {
+	for _, handle := range []*Handle{&h.Root, &h.Cwd, &h.environ} {
+		if handle.Err == nil {
+			handle.close()
+			*handle = Handle{Err: err}
+		}
+	}
 }
 
 // Close closes everything.
@@ -174,52 +184,4 @@ func (h *Handles) JVM(root *Root) (JVM, error) {
 	}
 	defer func() { _ = f.Close() }()
 	return f.Read()
-}
-
-// Auxiliary vector types (getauxval(3)).
-const (
-	auxUID  = 11
-	auxEUID = 12
-	auxGID  = 13
-	auxEGID = 14
-)
-
-// ownRights says that a process runs as who started it. All its ids are then
-// equal now, and were when its program was started: the kernel keeps the real
-// and the effective ones of that moment out of the process's reach.
-func (fs FS) ownRights(pid int) error {
-	p, err := fs.Process(pid)
-	if err != nil {
-		return err
-	}
-	for i := range p.UIDs {
-		if p.UIDs[i] != p.UIDs[0] || p.GIDs[i] != p.GIDs[0] {
-			return ErrSetID
-		}
-	}
-	aux, err := os.ReadFile(fs.path(pid, "auxv"))
-	if errors.Is(err, iofs.ErrPermission) {
-		return nil // what else is refused then says so itself
-	}
-	if err != nil {
-		return fs.wrap(pid, "auxv", err)
-	}
-	values := auxiliary(aux)
-	if len(values) < 4 || values[auxUID] != values[auxEUID] || values[auxGID] != values[auxEGID] {
-		return ErrSetID
-	}
-	return nil
-}
-
-// auxiliary are the ids of an auxiliary vector, of a process of our own word
-// size.
-func auxiliary(vector []byte) map[uint64]uint64 {
-	ids := map[uint64]uint64{}
-	for ; len(vector) >= 16; vector = vector[16:] {
-		switch kind := binary.NativeEndian.Uint64(vector); kind {
-		case auxUID, auxEUID, auxGID, auxEGID:
-			ids[kind] = binary.NativeEndian.Uint64(vector[8:])
-		}
-	}
-	return ids
 }
