@@ -61,7 +61,7 @@ func serveHealthy(w http.ResponseWriter, healthy func() error) {
 func serveReady(w http.ResponseWriter, s *model.Snapshot, unready func() string, stopping <-chan struct{}) {
 	select {
 	case <-stopping:
-		reply(w, http.StatusServiceUnavailable, "tcpdiag was told to end\n")
+		reply(w, http.StatusServiceUnavailable, "tcpdiag is stopping\n")
 		return
 	default:
 	}

@@ -15,7 +15,7 @@ func Linger(ctx context.Context, delay time.Duration, log *slog.Logger) (lingeri
 	}
 	lingering, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		log.Info("tcpdiag agent is told to end and goes on for a while; a second signal ends it", "shutdown-delay", delay)
+		log.Info("tcpdiag agent stops after the shutdown delay; a second signal stops it at once", "shutdown-delay", delay)
 		time.AfterFunc(delay, cancel)
 	})
 	return lingering, func() { stop(); cancel() }

@@ -53,7 +53,7 @@ func TestNotReadyWhileStopping(t *testing.T) {
 	close(stopping)
 	ready := get(t, h, "/-/ready")
 	require.Equal(t, http.StatusServiceUnavailable, ready.Code)
-	require.Contains(t, ready.Body.String(), "told to end")
+	require.Contains(t, ready.Body.String(), "is stopping")
 	require.Equal(t, http.StatusOK, get(t, h, "/-/healthy").Code)
 	require.Contains(t, get(t, h, "/metrics").Body.String(), "tcpdiag_listener_status")
 }

@@ -31,7 +31,7 @@ type reloader struct {
 	log  *slog.Logger
 	now  func() time.Time
 
-	turn  chan struct{} // one reload at a time; who waits reads the file anew
+	turn  chan struct{} // one reload at a time; who waits reads the file again
 	queue chan struct{} // of those asked for over HTTP
 	state atomic.Pointer[model.ConfigReload]
 }

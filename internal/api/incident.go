@@ -26,7 +26,7 @@ type IncidentSummary struct {
 	Port           uint16     `json:"port"`
 	NetNS          uint64     `json:"netns"`
 	Began          time.Time  `json:"began"`
-	Ended          *time.Time `json:"ended,omitempty"` // absent while it goes on
+	Ended          *time.Time `json:"ended,omitempty"` // absent while it lasts
 	LastSeen       time.Time  `json:"last_seen"`
 	Reason         string     `json:"reason,omitempty"` // of the end: over, closed, stopped, interrupted
 	Status         string     `json:"status"`           // the worst

@@ -64,7 +64,7 @@ func (m *replayScreen) next() tea.Cmd {
 	return tea.Tick(time.Duration(float64(wait)/m.speed), func(time.Time) tea.Msg { return turn })
 }
 
-// seek shows a moment. What was before it is drawn anew.
+// seek shows a moment. What was before it is drawn again.
 func (m *replayScreen) seek(at int) {
 	at = max(0, min(at, len(m.moments)-1))
 	from := m.at + 1

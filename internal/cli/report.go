@@ -29,8 +29,8 @@ func newReportCommand() *cobra.Command {
 		Long: `report reads an incident that the agent recorded and reports what happened, what
 clients saw, which limit was the cause and what to change, with a timeline and the
 settings in force. With --output it writes a self-contained HTML page instead, which
-opens without a network. A recording whose agent was killed is read as far as it
-was written.
+opens without a network. A recording whose agent was killed is read up to
+what was written.
 
 The argument is a file, the ID of an incident in --incident-dir, or - for the
 standard input.`,

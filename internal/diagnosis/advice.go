@@ -39,7 +39,7 @@ func (j *judge) advice(c model.Cause, v model.Verdict) string {
 		return j.adviseSynBacklog()
 	case model.CauseListenerClosed:
 		if j.Closed != nil && j.Closed.Part {
-			return "Set net.ipv4.tcp_migrate_req=1 (Linux 5.14): the kernel then moves whoever waits in the queue of a socket that closes to the others, as far as they have room."
+			return "Set net.ipv4.tcp_migrate_req=1 (Linux 5.14): the kernel then moves whoever waits in the queue of a socket that closes to the others, if they have room."
 		}
 		return "Take the instance out of the load balancer first, wait until no new connections come, and only then stop it (in Kubernetes a preStop hook that sleeps 10 s). A graceful shutdown alone does not do this: it closes the listener at once and with it whatever waits in its queue."
 	case model.CauseNoListener:

@@ -67,7 +67,7 @@ func raiseFiles(most, need int) string {
 	}
 	s := phrase.Sprintf("Raise the open-files limit from %v to %v (%s) and restart.", most, to, filesLimit(to))
 	if most >= nrOpen {
-		s += " So many files are rather a leak."
+		s += " That many open files suggest a leak."
 	}
 	return s
 }

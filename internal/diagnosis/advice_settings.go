@@ -102,12 +102,12 @@ func (j *judge) adviseUnknown() string {
 		return "See what " + serverName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
 	if partial(j.Now) {
-		return "Look again: with all connections counted the verdict can tell a server that has reached maxConnections from one that accepts too slowly."
+		return "Look again: with all connections counted the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 	}
 	if slotsUncounted(j.Now) {
-		return "Use a longer --interval, and run as root or as the process's user and group so that /proc/PID/fd can be read: the verdict can then tell a server whose slots are held by reset connections from one that accepts too slowly."
+		return "Use a longer --interval, and run as root or as the process's user and group so that /proc/PID/fd can be read: the verdict can then distinguish a server whose slots are held by reset connections from one that accepts too slowly."
 	}
-	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can tell a server that has reached maxConnections from one that accepts too slowly."
+	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 }
 
 // acceptCountInVain answers the change that everybody tries first.

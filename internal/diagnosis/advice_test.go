@@ -148,7 +148,7 @@ func TestAdviceNumbers(t *testing.T) {
 
 		"files":                       {open(1024, 1024), []string{"from 1024 to 11000 (LimitNOFILE=11000 "}, []string{"nr_open"}},
 		"files, twice is too many":    {open(800000, 800000), []string{"from 800000 to 1048576 (LimitNOFILE=1048576 "}, []string{"nr_open"}},
-		"files, no more can be had":   {open(1<<20, 1<<20), []string{"fs.nr_open, 1048576 by default, has to be raised first", "rather a leak"}, nil},
+		"files, no more can be had":   {open(1<<20, 1<<20), []string{"fs.nr_open, 1048576 by default, has to be raised first", "suggest a leak"}, nil},
 		"a bounded queue of no place": {tomcat(2, 100, 100).pool(2).inService(2).waiting(1).do(bounded).do(func(l *model.Listener) { l.Connector.MaxQueue.Value = 0 }), []string{"is 0: raise it to 10"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

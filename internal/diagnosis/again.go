@@ -38,3 +38,13 @@ func Again(at time.Time, l *model.Listener, t Thresholds) (v model.Verdict, know
 	}
 	return addClients(v, l.Losses, b.Interval), true
 }
+
+// WithClients judges a listener again, now that it is known how many clients are
+// behind its packets. One that holds no basis keeps its verdict, and the clients
+// are added to it.
+func WithClients(at time.Time, l *model.Listener, interval time.Duration, t Thresholds) model.Verdict {
+	if v, known := Again(at, l, t); known {
+		return v
+	}
+	return addClients(l.Verdict, l.Losses, interval)
+}

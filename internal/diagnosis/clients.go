@@ -9,16 +9,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// WithClients judges a listener again, now that it is known how many clients are
-// behind its packets. One that holds no basis keeps its verdict, and the clients
-// are added to it.
-func WithClients(at time.Time, l *model.Listener, interval time.Duration, t Thresholds) model.Verdict {
-	if v, known := Again(at, l, t); known {
-		return v
-	}
-	return addClients(l.Verdict, l.Losses, interval)
-}
-
 // addClients puts the clients in front of what a verdict says, and says whether
 // they are an attack, or all come from one source.
 func addClients(v model.Verdict, lost *model.Losses, interval time.Duration) model.Verdict {

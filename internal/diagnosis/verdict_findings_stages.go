@@ -108,7 +108,7 @@ func (j *judge) connectionFindings(add adder) {
 		add("reset_connections", model.SeverityWarning,
 			phrase.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
 				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
-			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. "+heldAccordingToTomcat(j.Now)+" tells how many are held.")
+			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. "+heldAccordingToTomcat(j.Now)+" reports how many are held.")
 	}
 	if j.undercounted() && !c.Partial {
 		add("connections_undercounted", model.SeverityInfo,

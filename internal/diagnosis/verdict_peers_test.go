@@ -42,7 +42,7 @@ func TestSomebodyWaitsAtLimitsUnknown(t *testing.T) {
 	l := tomcat(7, 6, 15).inService(6).queue(11, 5*time.Second)
 	l.Connector.MaxConnections, l.Connector.MaxThreads = nil, nil
 	v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, DefaultThresholds())
-	require.Contains(t, v.Summary, "11 connections wait in the accept queue (capacity 16), and why cannot be told while maxConnections is not known")
+	require.Contains(t, v.Summary, "11 connections wait in the accept queue (capacity 16), and why is unknown while maxConnections is not known")
 }
 
 // A probe that connected and closed has no thread.

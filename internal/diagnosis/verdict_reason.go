@@ -28,11 +28,11 @@ func (j *judge) reason(v model.Verdict) string {
 	case model.CauseCPUThrottled, model.CauseCPUSaturated:
 		return full + " because " + j.cpuPhrase(v.Cause)
 	case model.CauseSlowAccept:
-		seen := ""
+		seems := ""
 		if j.undercounted() {
-			seen = ", as far as can be seen"
+			seems = "apparently "
 		}
-		return full + " because connections came faster than " + serverName(j.Now) + " accepted them" + seen + j.roomInside()
+		return full + " because connections " + seems + "came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
 	case model.CauseBacklogClamped:
 		n, _ := acceptCount(j.Now)
 		return full + phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
@@ -43,19 +43,19 @@ func (j *judge) reason(v model.Verdict) string {
 			full = " at a full accept queue"
 		}
 		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
-			return full + "; what holds it up cannot be told, the limits of " + serverName(j.Now) + " are not known"
+			return full + "; what holds it up is unknown: the limits of " + serverName(j.Now) + " are not known"
 		}
 		if partial(j.Now) {
-			return full + "; what holds it up cannot be told, not all connections could be counted"
+			return full + "; what holds it up is unknown: not all connections could be counted"
 		}
 		if uncertainLimit(j.Now) {
-			return full + phrase.Sprintf("; what holds it up cannot be told, it is not certain that maxConnections is %d",
+			return full + phrase.Sprintf("; what holds it up is unknown: it is not certain that maxConnections is %d",
 				j.Now.Connector.MaxConnections.Value)
 		}
 		if slotsUncounted(j.Now) {
-			return full + "; what holds it up cannot be told, slots that are held by connections which clients reset have not been counted"
+			return full + "; what holds it up is unknown: slots that are held by connections which clients reset have not been counted"
 		}
-		return full + "; what holds it up cannot be told while maxConnections is not known"
+		return full + "; what holds it up is unknown while maxConnections is not known"
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func (j *judge) threadsWanted(l *model.Listener) bool {
 }
 
 // stageHigh reports whether a stage is at 80 % or more in both snapshots. The limits
-// of the snapshot before are computed anew: its sysctls are those of now.
+// of the snapshot before are computed again: its sysctls are those of now.
 func (j *judge) stageHigh(name string) bool {
 	l, ok := limitNamed(j.limits, name)
 	if !ok || l.Ratio < j.t.High {

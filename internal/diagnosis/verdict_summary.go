@@ -145,7 +145,7 @@ func (j *judge) summaryOK() string {
 	case j.both(j.queueStands):
 		s = "Nothing is lost; " + j.queuePhrase()
 		if connectionLimit(j.Now) == limitUnknown {
-			s += ", and why cannot be told while maxConnections is not known"
+			s += ", and why is unknown while maxConnections is not known"
 		}
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
@@ -159,7 +159,7 @@ func (j *judge) summaryOK() string {
 	case phase(j.Now, model.Unclassified) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
 	case !isTomcat(j.Now) && phase(j.Now, model.InService) > 0:
-		s = "Nothing is lost; whether requests wait inside " + serverName(j.Now) + " cannot be told, its limits are not known"
+		s = "Nothing is lost; whether requests wait inside " + serverName(j.Now) + " is unknown, as its limits are not known"
 	}
 	sep := ": "
 	add := func(text string) { s += sep + text; sep = ", " }

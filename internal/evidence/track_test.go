@@ -51,7 +51,7 @@ func TestTrackOfASleepFromWithinASafepoint(t *testing.T) {
 	require.Equal(t, model.CauseMaxConnections, reads(&track, 1040*ms, 20*ms, 1, parked, old, stood(0, 60*ms)).Cause)
 }
 
-// A thread that is woken and parked again stands where it stood, anew.
+// A thread that is woken and parked again stands where it stood.
 func TestTrackForgetsTheSleepBefore(t *testing.T) {
 	var track Track
 	require.Equal(t, model.CauseMaxConnections, reads(&track, 0, 100*ms, 3, parked).Cause)

@@ -100,7 +100,7 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	}
 }
 
-// report also begins anew what is of the time since the report before.
+// report also resets what is of the time since the report before.
 func (e *endpoint) report(at time.Duration) Endpoint {
 	out := Endpoint{
 		Addr:    netip.AddrPortFrom(e.addr.netip(), e.port),

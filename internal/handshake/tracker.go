@@ -161,7 +161,7 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	k := key{s.src, s.srcPort, t.endpoint(s.dst, s.dstPort)}
 	i := t.table.find(&k)
 	if i != none && t.table.at(i).isn != s.seq {
-		t.judge(at, t.table.at(i)) // the client has begun anew
+		t.judge(at, t.table.at(i)) // the client has begun again
 		t.table.remove(i)
 		i = none
 	}

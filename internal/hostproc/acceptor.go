@@ -17,7 +17,7 @@ var (
 	// connection latch as idle workers wait for work.
 	ErrNoAcceptor = errors.New("NIO2 has no acceptor thread")
 	// ErrUnclear: several threads could be the acceptor, and none was in accept.
-	ErrUnclear = errors.New("the acceptor thread cannot be told from others")
+	ErrUnclear = errors.New("the acceptor thread cannot be distinguished from others")
 )
 
 // role is what a thread's name says of it.

@@ -34,7 +34,7 @@ func keepFile(name string, size int) (*keptFile, error) {
 // node holds several for each pod.
 func (f *keptFile) shrink() { f.buf = make([]byte, f.size+f.size/4+64) }
 
-// pread takes the file in one call, because the kernel writes it out anew for
+// pread takes the file in one call, because the kernel writes it out again for
 // each one: os.File.ReadAt would ask again to be sure of the end.
 func (f *keptFile) pread() ([]byte, error) {
 	for {

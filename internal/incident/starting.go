@@ -39,7 +39,7 @@ func (p *starting) observe(s *model.Snapshot) {
 	p.since = now
 }
 
-// has tells whether a listener may still be about to start.
+// has reports whether a listener may still be about to start.
 func (p *starting) has(l *model.Listener, now time.Time) bool {
 	first := p.since[expected{l.ID.NetNS, l.Port}]
 	return l.Verdict.Status == model.StatusDown && !first.IsZero() && now.Sub(first) < startsWithin

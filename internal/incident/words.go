@@ -71,9 +71,9 @@ func (s *Story) course() string {
 	case EndClosed:
 		return "The trouble was seen for " + lasted + "; then nothing listened any more."
 	case EndStopped:
-		return "The trouble was seen for " + lasted + "; the agent was stopped at " + Clock(s.Summary.Ended) + ", while the incident went on."
+		return "The trouble was seen for " + lasted + "; the agent was stopped at " + Clock(s.Summary.Ended) + ", during the incident."
 	}
-	return "The trouble was seen for " + lasted + "; the recording ends at " + Clock(s.Summary.LastSeen) + ": the incident goes on, or the agent was killed."
+	return "The trouble was seen for " + lasted + "; the recording ends at " + Clock(s.Summary.LastSeen) + ": it has not ended, or the agent was killed."
 }
 
 // Clients says what clients saw.
@@ -128,7 +128,7 @@ func (s *Story) counted(c *model.ClientTotals) string {
 		parts = append(parts, who+" "+phrase.Verb(n, one, many))
 	}
 	add(c.Outcomes[model.ClientConnected], "was let in at once", "were let in at once")
-	add(c.Outcomes[model.ClientHalfOpen], "did not answer the SYN-ACK, as far as was seen", "did not answer the SYN-ACK, as far as was seen")
+	add(c.Outcomes[model.ClientHalfOpen], "apparently did not answer the SYN-ACK", "apparently did not answer the SYN-ACK")
 	return "By their handshakes: " + strings.Join(parts, ", ") + "; " + phrase.Count(s.Counted.Packets(), "packet") + " dropped."
 }
 

@@ -112,7 +112,7 @@ func (b *Books) Checkpoint(at time.Time, counters model.Counters) {
 	}
 }
 
-// Reset begins anew, as when a namespace is no longer followed.
+// Reset begins again, as when a namespace is no longer followed.
 func (b *Books) Reset() {
 	b.attribution, b.history = nil, history{}
 }

@@ -78,7 +78,7 @@ func (k *kernel) step(op, arg byte) {
 			l := &k.listeners[i%len(k.listeners)]
 			l.Inode, l.Drops = k.nextInode, 0
 		}
-	case 14: // close, or listen anew, or one more of a group
+	case 14: // close, or listen again, or one more of a group
 		if n := len(k.listeners); n > 0 && arg&1 == 0 {
 			j := i % n
 			k.listeners = append(k.listeners[:j:j], k.listeners[j+1:]...)

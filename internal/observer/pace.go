@@ -12,7 +12,7 @@ const (
 	troubleGap  = 100 * time.Millisecond
 	troubleRest = time.Second
 	// troubleOver is how long what was in trouble must be calm for the next
-	// trouble to begin anew.
+	// trouble to begin at the first gap.
 	troubleOver = 3 * time.Second
 	// calmRest is how often what is calm is read where it is expensive.
 	calmRest = 10 * time.Second

@@ -160,7 +160,7 @@ func (p *Plan) backendNote() string {
 		return ""
 	}
 	needed := int(math.Ceil(p.perSecond()*in.alone().Seconds() - 1e-9))
-	return phrase.Sprintf("%s to the backend, %s each, carry %s requests/s: %s keep them all busy, more threads would only wait for one. Raise the pool as far as the backend bears it, or make its answers faster.",
+	return phrase.Sprintf("%s to the backend, %s each, carry %s requests/s: %s keep them all busy, more threads would only wait for one. Raise the pool to what the backend can handle, or make its answers faster.",
 		counted(in.BackendConnections, "connection", "connections"), inWords(in.BackendTime), rate(p.perSecond()), counted(needed, "thread", "threads"))
 }
 

@@ -31,7 +31,7 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 		scan: c.histogram("tcpdiag_scan_duration_seconds",
 			"How long the agent takes to scan the connections."),
 		scanInterval: c.gauge("tcpdiag_scan_interval_seconds",
-			"Time between two scans, stretched as far as it takes to stay below 2 % of a core."),
+			"Time between two scans, longer where that is needed to stay below 2 % of a core."),
 		lastScan: c.gauge("tcpdiag_last_scan_timestamp_seconds",
 			"When the last scan began, in Unix time; connections, phases and waits are of that moment."),
 		missedTicks: c.counter("tcpdiag_missed_ticks_total",

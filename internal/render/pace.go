@@ -13,7 +13,7 @@ type pace struct {
 const early = 10 // per cent
 
 // steps says how many intervals have passed since the present one began; it
-// begins anew with time t then. The first snapshot is in an interval of its own.
+// starts again with time t then. The first snapshot is in an interval of its own.
 func (p *pace) steps(t time.Time) int {
 	if p.start.IsZero() {
 		p.start = t

@@ -6,7 +6,7 @@ import "github.com/tcpdiag/tcpdiag/internal/model"
 // count and by its namespace's of those that no socket accounts for.
 type tally struct{ own, unattributed uint64 }
 
-// since is how many have come since the snapshot before. A counter that begins anew
+// since is how many have come since the snapshot before. A counter that starts again
 // has dropped nothing. What no socket accounts for counts as long as the losses
 // say that it can only be this listener's.
 func (t *tally) since(snap *model.Snapshot, id model.ListenerID, totals *model.Totals, lost *model.Losses) uint64 {

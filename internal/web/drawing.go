@@ -96,7 +96,7 @@ func (v *view) layout() string {
 }
 
 // parts are the pieces of the page that change on their own, by element. Charts
-// and the lines of other listeners are drawn anew with a new column of the charts.
+// and the lines of other listeners are drawn again with a new column of the charts.
 func (s *Server) parts(v *view, whole bool) (map[string]string, error) {
 	out := make(map[string]string)
 	var failed error

@@ -49,7 +49,7 @@ func parse() options {
 	flag.StringVar(&o.Out, "out", "internal/test/bench", "folder for RESULTS.md and scaling.svg")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
 	flag.StringVar(&o.Jar, "jar", "", "sample server to load (default: built, or taken from the cache)")
-	flag.DurationVar(&o.Deadline, "deadline", 10*time.Minute, "give up after so long")
+	flag.DurationVar(&o.Deadline, "deadline", 10*time.Minute, "give up after this time")
 	flag.Parse()
 	return o
 }

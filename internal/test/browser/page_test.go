@@ -101,7 +101,7 @@ func TestKeyboard(t *testing.T) {
 	b.until(t, `location.search.startsWith("?listener=") && document.querySelectorAll("article").length === 1`)
 }
 
-// With scripts switched off the page is whole and loads itself anew.
+// With scripts switched off the page is whole and loads itself again.
 func TestWithoutScript(t *testing.T) {
 	chromium(t)
 	s := listen(t, 3)
