@@ -23,17 +23,21 @@ func (s size) bytes() int { return s.block * s.blocks }
 const (
 	frameSize   = 256 // a multiple of TPACKET_ALIGNMENT; V3 packs packets regardless
 	retireAfter = 40 * time.Millisecond
-	// busyPackets of one block, so within retireAfter, are more than few: 1,600
-	// packets a second.
+	// busyPackets within retireAfter are more than few: 1,600 packets a second.
 	busyPackets = 64
 )
 
 // large holds some 6,500 packets: a third of a second of 10,000 new connections
-// a second.
-func large() size { return size{1 << 17, 8} }
+// a second. It has many blocks, as a packet takes a whole one where no other comes
+// within retireAfter: at any rate below 2,500 packets a second the reader may be
+// away for two seconds and a half.
+func large() size { return inPages(size{1 << 14, 64}) }
 
-// small holds some 400. Its blocks are full after a hundred.
-func small() size { return size{1 << 14, 4} }
+// small holds some 400, and two thirds of a second of fewer.
+func small() size { return inPages(size{1 << 12, 16}) }
+
+// inPages has blocks of at least a page, which is what the kernel takes.
+func inPages(s size) size { return size{max(s.block, os.Getpagesize()), s.blocks} }
 
 // ring is an AF_PACKET socket that shows packets in memory shared with the
 // kernel (TPACKET_V3, Documentation/networking/packet_mmap.rst), from their
@@ -46,7 +50,9 @@ type ring struct {
 	next   int // block
 	lost   uint64
 	mark   uint32 // of the interface of its packets
-	busy   bool   // a block held busyPackets
+	recent uint32 // packets since
+	since  time.Duration
+	busy   bool // busyPackets came within retireAfter
 }
 
 // openRing opens it in the network namespace of the calling thread. It needs
@@ -155,7 +161,7 @@ func (r *ring) walk(block []byte, packet func(stamp time.Duration, b []byte, lin
 	ne := binary.NativeEndian
 	at := block[ne.Uint32(block[blockFirst:]):]
 	packets := ne.Uint32(block[blockPackets:])
-	r.busy = r.busy || packets >= busyPackets
+	r.count(stampOf(at), packets)
 	for range packets {
 		stamp, b, link := decodeHeader(at)
 		link.Index ^= r.mark
@@ -164,9 +170,23 @@ func (r *ring) walk(block []byte, packet func(stamp time.Duration, b []byte, lin
 	}
 }
 
+// count notes whether many packets come.
+func (r *ring) count(at time.Duration, packets uint32) {
+	if at-r.since >= retireAfter {
+		r.since, r.recent = at, 0
+	}
+	r.recent += packets
+	r.busy = r.busy || r.recent >= busyPackets
+}
+
+func stampOf(p []byte) time.Duration {
+	ne := binary.NativeEndian
+	return time.Duration(ne.Uint32(p[packetSec:]))*time.Second + time.Duration(ne.Uint32(p[packetNsec:]))
+}
+
 func decodeHeader(p []byte) (stamp time.Duration, b []byte, link Link) {
 	ne := binary.NativeEndian
-	stamp = time.Duration(ne.Uint32(p[packetSec:]))*time.Second + time.Duration(ne.Uint32(p[packetNsec:]))
+	stamp = stampOf(p)
 	status := ne.Uint32(p[packetStatus:])
 	kind := p[linkType]
 	link = Link{

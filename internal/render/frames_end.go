@@ -54,7 +54,17 @@ func (h *history) byAddress() []*track {
 // shown one by one: they are never added up.
 func (t *track) sum() string {
 	total := &t.totals
-	parts := []string{plural(t.dropped, "packet", "packets") + " dropped"}
+	var parts []string
+	if total.Clients != nil {
+		clients := model.Clients{ClientTotals: *total.Clients}
+		if n := clients.TurnedAway(); n > 0 {
+			parts = append(parts, plural(n, "client", "clients")+" turned away")
+		}
+		if n := clients.Outcomes[model.ClientDelayed]; n > 0 {
+			parts = append(parts, plural(n, "client", "clients")+" let in late")
+		}
+	}
+	parts = append(parts, plural(t.dropped, "packet", "packets")+" dropped")
 	if n := total.AbandonedRequests; n > 0 {
 		parts = append(parts, "about "+plural(n, "request", "requests")+" abandoned")
 	}

@@ -45,7 +45,7 @@ func (o *Lines) Look(snap *model.Snapshot) error {
 	}
 	for _, l := range all {
 		if o.written%headingEvery == 0 {
-			fmt.Fprintf(&b, lineFormat, padRight("time", len(o.clock(snap))), "listener", "status", "cause", "queue", "peak", "connections", "waiting", "threads", "dropped", "abandoned")
+			fmt.Fprintf(&b, lineFormat, padRight("time", len(o.clock(snap))), "listener", "status", "cause", "queue", "peak", "connections", "waiting", "threads", "dropped", "abandoned", "turned_away", "late")
 		}
 		o.line(&b, snap, l)
 		o.written++
@@ -56,7 +56,7 @@ func (o *Lines) Look(snap *model.Snapshot) error {
 	return nil
 }
 
-const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s\n"
+const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s  %11s  %4s\n"
 
 // line ends the listener's interval.
 func (o *Lines) line(b *strings.Builder, snap *model.Snapshot, l *model.Listener) {
@@ -66,7 +66,8 @@ func (o *Lines) line(b *strings.Builder, snap *model.Snapshot, l *model.Listener
 	fmt.Fprintf(b, lineFormat, o.clock(snap), lineName(snap, l), l.Verdict.Status, cause,
 		bare(fraction(acceptQueue(l))), figureOr(l.AcceptQueue != nil, o.takePeak(l)), bare(fraction(connections(l))),
 		figureOr(m.waiting != unknown, m.waiting), bare(fraction(threads(l))),
-		figureOr(known, lost.dropped), figureOr(known, lost.abandoned))
+		figureOr(known, lost.dropped), figureOr(known, lost.abandoned),
+		figureOr(known && lost.counted, lost.turnedAway), figureOr(known && lost.counted, lost.late))
 }
 
 // lineName is the listener in one word; with its process where several network

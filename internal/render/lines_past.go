@@ -7,10 +7,22 @@ type passed struct {
 	peak      int
 	tally     tally
 	abandoned uint64 // the total at its line before
+	clients   model.ClientTotals
 }
 
-// losses are figures of a line, which are never added up.
-type losses struct{ dropped, abandoned uint64 }
+// losses are figures of a line, which are never added up. Clients are counted
+// where their handshakes are followed.
+type losses struct {
+	dropped, abandoned, turnedAway, late uint64
+	counted                              bool
+}
+
+func (l losses) and(more losses) losses {
+	return losses{
+		l.dropped + more.dropped, l.abandoned + more.abandoned, l.turnedAway + more.turnedAway, l.late + more.late,
+		l.counted || more.counted,
+	}
+}
 
 func (o *Lines) at(p place) *passed {
 	if o.past[p] == nil {
@@ -42,8 +54,7 @@ func (o *Lines) lost(snap *model.Snapshot, l *model.Listener) (sum losses, known
 	for i := range snap.Gone {
 		g := &snap.Gone[i]
 		if p := placeOfGone(g); p.port == l.Port && p.id.NetNS == l.ID.NetNS {
-			n := o.since(snap, p, &g.Totals, nil)
-			sum.dropped, sum.abandoned, known = sum.dropped+n.dropped, sum.abandoned+n.abandoned, true
+			sum, known = sum.and(o.since(snap, p, &g.Totals, nil)), true
 		}
 	}
 	return sum, known
@@ -53,7 +64,13 @@ func (o *Lines) since(snap *model.Snapshot, p place, t *model.Totals, lost *mode
 	past := o.at(p)
 	before := past.abandoned
 	past.abandoned = t.AbandonedRequests
-	return losses{past.tally.since(snap, p.id, t, lost), t.AbandonedRequests - min(before, t.AbandonedRequests)}
+	out := losses{dropped: past.tally.since(snap, p.id, t, lost), abandoned: t.AbandonedRequests - min(before, t.AbandonedRequests)}
+	if t.Clients != nil {
+		c := model.Clients{ClientTotals: t.Clients.Sub(past.clients)}
+		past.clients = *t.Clients
+		out.turnedAway, out.late, out.counted = c.TurnedAway(), c.Outcomes[model.ClientDelayed], true
+	}
+	return out
 }
 
 // forget keeps those that the sampler still knows of: with --all, listeners may

@@ -53,8 +53,8 @@ func TestLinesLeaveNothingOut(t *testing.T) {
 	}
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
 	require.Len(t, rows, 3, "a heading and two lines")
-	require.Equal(t, []string{"03:00:12", "[::]:8080", "ok", "-", "0/101", "0", "12/8192", "0", "2/200", "5", "10"}, strings.Fields(rows[1]))
-	require.Equal(t, []string{"03:00:13", "[::]:8080", "ok", "-", "0/101", "77", "12/8192", "0", "2/200", "4", "8"}, strings.Fields(rows[2]))
+	require.Equal(t, []string{"03:00:12", "[::]:8080", "ok", "-", "0/101", "0", "12/8192", "0", "2/200", "5", "10", "n/a", "n/a"}, strings.Fields(rows[1]))
+	require.Equal(t, []string{"03:00:13", "[::]:8080", "ok", "-", "0/101", "77", "12/8192", "0", "2/200", "4", "8", "n/a", "n/a"}, strings.Fields(rows[2]))
 }
 
 // A listener that goes drops up to its end: its port's line says so, and it is not
@@ -64,9 +64,12 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	lines := render.NewLines(&b, time.Second)
 	up, gone, back := okIdle(), down(), okIdle()
 	totals := func(n uint64) model.Totals {
+		clients := &model.ClientTotals{}
+		clients.Outcomes[model.ClientGaveUp], clients.Outcomes[model.ClientDelayed] = n, 3*n
 		return model.Totals{
 			Dropped:           map[model.DropKey]uint64{{Cause: model.CauseMaxConnections}: n},
 			AbandonedRequests: 2 * n,
+			Clients:           clients,
 		}
 	}
 	up.Listeners[0].Totals = totals(5)
@@ -86,7 +89,10 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	for row := range strings.Lines(b.String()) {
 		dropped = append(dropped, strings.Fields(row)[9:])
 	}
-	require.Equal(t, [][]string{{"dropped", "abandoned"}, {"5", "10"}, {"4", "8"}, {"0", "0"}, {"1", "2"}}, dropped)
+	require.Equal(t, [][]string{
+		{"dropped", "abandoned", "turned_away", "late"},
+		{"5", "10", "5", "15"}, {"4", "8", "4", "12"}, {"0", "0", "0", "0"}, {"1", "2", "1", "3"},
+	}, dropped)
 }
 
 // What no socket accounts for is this listener's as long as the losses say so: an
@@ -158,7 +164,7 @@ func TestLinesSayWhatIsNotKnown(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, render.NewLines(&b, time.Second).Look(down()))
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
-	require.Equal(t, []string{"03:00:12", ":9090", "down", "no_listener", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"}, strings.Fields(rows[2]))
+	require.Equal(t, []string{"03:00:12", ":9090", "down", "no_listener", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"}, strings.Fields(rows[2]))
 	require.Error(t, render.NewLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
 }
 

@@ -19,6 +19,7 @@ type options struct {
 	Turn     time.Duration // how long one turn of the measurements by CPU time lasts
 	Turns    int
 	Tomcat   int // turns of the throughput measurement, 0 for none
+	Tap      int // pairs of turns of what the handshake tap costs, measured instead of all else; 0 for none
 	Out      string
 	Tcpdiag  string // program to measure
 	Jar      string // the sample server
@@ -46,7 +47,8 @@ func parse() options {
 	flag.DurationVar(&o.Turn, "turn", 5*time.Second, "length of one turn where CPU time is measured")
 	flag.IntVar(&o.Turns, "turns", 3, "turns where CPU time is measured")
 	flag.IntVar(&o.Tomcat, "tomcat-turns", 60, "turns of two seconds of the measurement of Tomcat's throughput, 0 for none")
-	flag.StringVar(&o.Out, "out", "internal/test/bench", "folder for RESULTS.md and scaling.svg")
+	flag.IntVar(&o.Tap, "tap", 0, "pairs of turns of half a second of what the handshake tap costs, measured instead of all else")
+	flag.StringVar(&o.Out, "out", "internal/test/bench", "folder for RESULTS.md and scaling.svg, or for TAP.md")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
 	flag.StringVar(&o.Jar, "jar", "", "sample server to load (default: built, or taken from the cache)")
 	flag.DurationVar(&o.Deadline, "deadline", 10*time.Minute, "give up after this time")
@@ -59,7 +61,10 @@ func parse() options {
 func run(ctx context.Context, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, o.Deadline)
 	defer cancel()
-	if inWorld() {
+	switch {
+	case inWorld() && o.Tap > 0:
+		return measureTap(ctx, o)
+	case inWorld():
 		return measureAll(ctx, o)
 	}
 	if os.Geteuid() != 0 {
