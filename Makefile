@@ -23,7 +23,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: attacks browser mutated deployments kills build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench soak observability image docker-test kernels kernels-short clean scale
+.PHONY: attacks browser mutated deployments kills build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench bench-tap handshakes soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -205,6 +205,17 @@ deployments:
 # internal/test/bench/RESULTS.md. Needs root.
 bench:
 	$(GO) run ./internal/test/bench
+
+# What following handshakes costs a Tomcat at its fastest, and an agent: a table in
+# internal/test/bench/TAP.md. Needs root, four minutes.
+bench-tap:
+	$(GO) run ./internal/test/bench -tap 40
+
+# Clients that count themselves, as many as the scenarios ask for: a million on the
+# loopback, a million by a veth, and a flood of a million spoofed addresses. Needs
+# root, some minutes; `unit` tries fewer.
+handshakes:
+	TCPDIAG_ATTEMPTS=1000000 TCPDIAG_FLOOD=1000000 $(GO) test -count=1 -v -timeout 60m -run '^Test(ManyClients|SpoofedFlood|Netem)$$' ./internal/handshake
 
 # Half an hour at a thousand samples a second: nothing grows.
 soak:

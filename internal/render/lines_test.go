@@ -29,7 +29,7 @@ func TestLinesGolden(t *testing.T) {
 	}
 	checkGolden(t, "watch_lines.txt", b.Bytes())
 	for line := range strings.Lines(b.String()) {
-		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 132)
+		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 151)
 	}
 }
 
@@ -91,7 +91,10 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	}
 	require.Equal(t, [][]string{
 		{"dropped", "abandoned", "turned_away", "late"},
-		{"5", "10", "5", "15"}, {"4", "8", "4", "12"}, {"0", "0", "0", "0"}, {"1", "2", "1", "3"},
+		{"5", "10", "5", "15"},
+		{"4", "8", "4", "12"},
+		{"0", "0", "0", "0"},
+		{"1", "2", "1", "3"},
 	}, dropped)
 }
 

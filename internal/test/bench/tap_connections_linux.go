@@ -117,7 +117,7 @@ func takeAll(listener int) error {
 	defer unix.Close(listener)
 	for {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
-		switch err { //nolint:errorlint // bare errnos
+		switch err {
 		case nil:
 			_ = unix.Close(fd)
 		case unix.EINTR, unix.ECONNABORTED:
