@@ -79,11 +79,12 @@ func (f *floodWatch) judge() *Flood {
 	return &Flood{Attempts: f.suspect, Sources: uint64(share * float64(f.suspect)), Period: floodPeriod}
 }
 
-// now is the flood of this period or of the one before.
+// now is the flood of this period or of the one before, whichever had more.
 func (f *floodWatch) now(at time.Duration) *Flood {
 	f.rotate(at)
-	if flood := f.judge(); flood != nil {
-		return flood
+	flood := f.judge()
+	if flood == nil || f.last != nil && f.last.Attempts > flood.Attempts {
+		return f.last
 	}
-	return f.last
+	return flood
 }

@@ -114,12 +114,16 @@ func keepAlive() []scenario {
 // visited runs Locust on a server of its own and looks once in the middle.
 func (b *bench) visited(limits e2e.Limits, check func(*e2e.Listener)) visits {
 	const handler, runtime = 5 * time.Millisecond, 16 * time.Second
+	const users = 150
 	server := b.server(limits)
-	v := b.locust(150, handler, runtime, func() {
+	w := b.agent(port)
+	v := b.locust(users, handler, runtime, func() {
 		l := b.on(b.snapshot(), port)
 		b.said("%s", words(l))
 		check(l)
 	})
+	w.counted(port, result{ok: users}) // a connection each, inside or in the queue
+	w.end()
 	server.Stop()
 	b.want(v.Failures == 0, "%d requests failed", v.Failures)
 	return v

@@ -16,6 +16,7 @@ type watch struct {
 	agent  *e2e.Agent
 	before map[string]int // the kernel's counters when it started
 
+	once  sync.Once // of its end
 	mu    sync.Mutex
 	looks []look
 	stop  chan struct{}
@@ -41,9 +42,18 @@ func (b *bench) agent(ports ...int) *watch {
 	agent, err := b.kit.StartAgent(b.ctx, agentPort, args...)
 	b.must(err)
 	w := &watch{b: b, agent: agent, before: before, stop: make(chan struct{}), done: make(chan struct{})}
-	b.cleanup = append(b.cleanup, func() { close(w.stop); <-w.done; _, _ = agent.Stop() })
+	b.cleanup = append(b.cleanup, w.end)
 	go w.run()
 	return w
+}
+
+// end stops the agent, once.
+func (w *watch) end() {
+	w.once.Do(func() {
+		close(w.stop)
+		<-w.done
+		_, _ = w.agent.Stop()
+	})
 }
 
 func (w *watch) run() {
