@@ -97,7 +97,22 @@ func newVictim(t *testing.T, kind int, random *rand.Rand) *victim {
 	t.Cleanup(func() { _ = v.server.Process.Kill(); <-ended })
 	v.agent = start(t, v.ns, nil, "--port", strconv.Itoa(victimPort), "--incident-dir", v.dir)
 	v.agent.becomes(t, `tcpdiag_target_up\{.*\}`, 1)
+	v.settles(t)
 	return v
+}
+
+// settles waits for two more snapshots: the recorder has then seen the server.
+func (v *victim) settles(t *testing.T) {
+	t.Helper()
+	made := make(map[string]bool)
+	require.Eventually(t, func() bool {
+		code, body := v.agent.try(http.MethodGet, "/api/v1/snapshot")
+		var doc struct{ Time string }
+		if code == http.StatusOK && json.Unmarshal([]byte(body), &doc) == nil {
+			made[doc.Time] = true
+		}
+		return len(made) > 2
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // befall brings the trouble about.
@@ -133,8 +148,9 @@ func (v *victim) listed(t *testing.T) *api.IncidentSummary {
 
 // until presses until the newest incident is as wanted.
 func (v *victim) until(t *testing.T, wanted func(*api.IncidentSummary) bool) {
-	for deadline := time.Now().Add(time.Minute); !wanted(v.listed(t)); time.Sleep(20 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "no such incident in a minute")
+	// What the recorder did not see up may still be starting: for two minutes.
+	for deadline := time.Now().Add(4 * time.Minute); !wanted(v.listed(t)); time.Sleep(20 * time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "no such incident")
 		v.press(t)
 	}
 }
