@@ -17,7 +17,7 @@ import (
 type drawing struct {
 	Type        string
 	Title       string
-	GridPos     struct{ W int }
+	GridPos     struct{ X, Y, W int }
 	Targets     []target
 	FieldConfig struct {
 		Defaults  field
@@ -31,6 +31,10 @@ type drawing struct {
 	}
 	Options struct {
 		Legend struct{ Placement string }
+	}
+	Transformations []struct {
+		ID      string
+		Options json.RawMessage
 	}
 }
 
@@ -74,6 +78,48 @@ func eachDrawing(t *testing.T, check func(*testing.T, *drawing)) {
 			}
 		}
 	}
+}
+
+// What a reader sees first answers: of one listener its status, why, what is dropped
+// now and the room in use; of all a table, the worst first, and what is down by name.
+func TestFirstRows(t *testing.T) {
+	first := make(map[string][]string)
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.GridPos.Y == 0 {
+			dashboard := strings.Split(t.Name(), "/")[1]
+			first[dashboard] = append(first[dashboard], p.Title)
+		}
+		if p.Title != "Listeners, worst first" {
+			return
+		}
+		require.Zero(t, p.GridPos.X)
+		last := p.Transformations[len(p.Transformations)-1]
+		require.Equal(t, "sortBy", last.ID)
+		require.JSONEq(t, `{"fields": {}, "sort": [{"field": "Status", "desc": true}]}`, string(last.Options))
+		for _, column := range []string{"Status", "Room in use", "Drops"} {
+			require.NotNil(t, p.overridden(column, "custom.cellOptions"), column)
+		}
+		require.NotNil(t, p.overridden("Cause", "mappings"), "in words")
+		require.Contains(t, string(p.overridden("Listener", "links")), "/d/tcpdiag-backlog?")
+	})
+	require.Equal(t, map[string][]string{
+		"backlog": {"Status", "Why", "Dropped now", "Room in use"},
+		"fleet":   {"Listeners, worst first", "Ports without a listener"},
+	}, first)
+}
+
+// A cell whose bar is of a stage's share, full or empty as the stage is: 20 of 20
+// half-open connections were drawn as an empty bar.
+func TestStagesDrawTheirShare(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.Title == "Stages and their limits" {
+			require.Equal(t, "0", string(p.overridden("Full", "min")))
+			require.Equal(t, "1", string(p.overridden("Full", "max")))
+			require.Contains(t, string(p.overridden("Full", "custom.cellOptions")), `"gauge"`)
+			require.Contains(t, p.Targets[2].Expr, "tcpdiag_listener_syn_backlog_length")
+		}
+		require.NotEqual(t, "heatmap", p.Type, "it glares when nothing is wrong")
+	})
 }
 
 // No value takes the first threshold's colour, green, unless it is mapped.
