@@ -112,12 +112,16 @@ func (s *Story) points(points []Point) {
 	}
 }
 
-// worse compares two moments: by status, then by what was lost.
+// worse compares two moments: by status, then by what was lost, then by how much
+// was found out, which in the first moments of a trouble is little.
 func worse(a, b *model.Listener) bool {
 	if a.Verdict.Status != b.Verdict.Status {
 		return a.Verdict.Status > b.Verdict.Status
 	}
-	return droppedIn(a) > droppedIn(b)
+	if x, y := droppedIn(a), droppedIn(b); x != y {
+		return x > y
+	}
+	return len(a.Verdict.Findings) > len(b.Verdict.Findings)
 }
 
 func droppedIn(l *model.Listener) uint64 {
