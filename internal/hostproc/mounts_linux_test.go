@@ -1,6 +1,7 @@
 package hostproc
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,20 +98,54 @@ func TestEveryone(t *testing.T) {
 		_, err := root.readFile(path)
 		require.ErrorIs(t, err, os.ErrPermission, path)
 	}
-	acl := []byte{
-		2, 0, 0, 0, // ACL_EA_VERSION; entries of tag, permission, id
-		1, 0, 6, 0, 255, 255, 255, 255, // owner
-		2, 0, 0, 0, 99, 0, 0, 0, // user 99: nothing
-		4, 0, 4, 0, 255, 255, 255, 255,
-		16, 0, 4, 0, 255, 255, 255, 255,
-		32, 0, 4, 0, 255, 255, 255, 255,
+	require.True(t, hasACL(-1), "what cannot be asked may have some")
+}
+
+// A file or folder whose list shuts somebody out is not for everybody, whatever its
+// mode says.
+func TestEveryoneWithAccessLists(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, map[string]string{"folder/file": "x", "listed/file": "x", "plain": "x", "closed": "x"})
+	for name, mode := range map[string]os.FileMode{"": 0o755, "folder": 0o755, "folder/file": 0o644, "listed": 0o755, "listed/file": 0o644, "plain": 0o644, "closed": 0o644} {
+		require.NoError(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
-	if err := unix.Setxattr(filepath.Join(dir, "public/file"), "system.posix_acl_access", acl, 0); err != nil {
-		t.Logf("no access control lists here: %v", err)
-		return
+	for name, others := range map[string]byte{"closed": 4, "listed": 5} {
+		err := unix.Setxattr(filepath.Join(dir, name), "system.posix_acl_access", withoutUser99(others), 0)
+		if errors.Is(err, unix.ENOTSUP) {
+			t.Skipf("no access control lists in %s: %v", dir, err)
+		}
+		require.NoError(t, err)
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.EqualValues(t, others, info.Mode().Perm()&0o7, "the mode lets everybody in")
 	}
-	_, err = root.readFile("/public/file")
-	require.ErrorIs(t, err, os.ErrPermission, "user 99 may not read it")
+	for _, everyone := range []bool{true, false} {
+		mounts, err := fakeRoot(t, dir).mounts(7, Agent)
+		require.NoError(t, err)
+		folder, err := FindFolder(dir)
+		require.NoError(t, err)
+		root, err := NewRoot(folder, mounts, everyone)
+		require.NoError(t, err)
+		defer root.Close()
+		for path, open := range map[string]bool{"/plain": true, "/folder/file": true, "/closed": !everyone, "/listed/file": !everyone} {
+			_, err := root.readFile(path)
+			require.Equal(t, open, err == nil, "%s: %v", path, err)
+			require.Equal(t, !open, errors.Is(err, os.ErrPermission), "%s: %v", path, err)
+		}
+	}
+}
+
+// withoutUser99 is an access list that gives its owner all, user 99 nothing, and
+// everybody else what is given (posix_acl_xattr.h: version; then tag, permission, id).
+func withoutUser99(others byte) []byte {
+	return []byte{
+		2, 0, 0, 0,
+		1, 0, 7, 0, 255, 255, 255, 255,
+		2, 0, 0, 0, 99, 0, 0, 0,
+		4, 0, others, 0, 255, 255, 255, 255,
+		16, 0, others, 0, 255, 255, 255, 255,
+		32, 0, others, 0, 255, 255, 255, 255,
+	}
 }
 
 // A file system of somebody's own is not asked for anything: a FUSE mount on

@@ -1,6 +1,7 @@
 package hostproc
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"strconv"
@@ -159,10 +160,11 @@ func (w *walk) take(name string) (*os.File, found, error) {
 	return os.NewFile(uintptr(fd), name), at, nil
 }
 
-// hasACL says that a file has access rules beyond its mode (acl(5)): they may
-// shut somebody out whom the mode lets in. The attribute can only be asked for by
-// name, and a descriptor with O_PATH only by its link.
+// hasACL says that a file has access rules beyond its mode (acl(5)), or may have:
+// they may shut somebody out whom the mode lets in. The attribute can only be asked
+// for by name, and a descriptor with O_PATH only by its link. Only ENODATA and a file
+// system without such lists mean that there are none.
 func hasACL(fd int) bool {
-	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "system.posix_acl_access", nil)
-	return err == nil && n > 0
+	_, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "system.posix_acl_access", nil)
+	return !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOTSUP)
 }

@@ -1,0 +1,52 @@
+package discovery
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
+
+// A process that ends while its files are read may be another one by then: what was
+// read is given up, whatever has its number now.
+func TestProcessThatEndsWhileItIsRead(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = tomcatArgs(base(t, smallServer))
+	cmd.Env = []string{fakeVariable + "={}"}
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	_, err = out.Read(make([]byte, 1)) // it is what it looks like
+	require.NoError(t, err)
+	p, err := procFS(t).Process(cmd.Process.Pid)
+	require.NoError(t, err)
+
+	s, err := newSubject(procFS(t), Request{p.PID, p.StartTime})
+	require.NoError(t, err)
+	defer s.handles.Close()
+	e, err := s.examine()
+	require.NoError(t, err)
+	require.NotEmpty(t, e.found.connectors)
+
+	ending, err := newSubject(procFS(t), Request{p.PID, p.StartTime})
+	require.NoError(t, err)
+	defer ending.handles.Close()
+	require.NoError(t, in.Close())
+	require.NoError(t, cmd.Wait())
+	_, err = ending.examine()
+	require.ErrorIs(t, err, hostproc.ErrGone)
+}
+
+// A pid with another start time is another process: nothing of it is opened.
+func TestAnotherProcessWithThePID(t *testing.T) {
+	p, err := procFS(t).Process(os.Getpid())
+	require.NoError(t, err)
+	_, err = newSubject(procFS(t), Request{p.PID, p.StartTime - 1})
+	require.ErrorIs(t, err, hostproc.ErrGone)
+}
