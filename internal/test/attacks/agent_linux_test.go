@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -78,9 +79,15 @@ func public(t *testing.T) string {
 
 func startAgent(t *testing.T, ns *nettest.NS, v viewer, program string, more ...string) *agent {
 	t.Helper()
+	return startAgentWith(t, ns, v, program, nil, more...)
+}
+
+// startAgentWith starts the agent by another command line.
+func startAgentWith(t *testing.T, ns *nettest.NS, v viewer, program string, by []string, more ...string) *agent {
+	t.Helper()
 	a := &agent{ns: ns, group: newGroup(t), ended: make(chan error, 1)}
 	args := append([]string{"agent", "--web.listen-address", agentAddress}, more...)
-	line := v.line(a.group, ns, program, args...)
+	line := slices.Concat(by, v.line(a.group, ns, program, args...))
 	a.cmd = exec.CommandContext(t.Context(), line[0], line[1:]...)
 	a.cmd.Stderr = &a.log
 	a.client = &http.Client{Timeout: answered, Transport: &http.Transport{DialContext: a.dial, DisableKeepAlives: true}}

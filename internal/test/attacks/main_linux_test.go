@@ -23,6 +23,8 @@ type part struct {
 	Spawn       []string // start processes with these arguments, again and again
 	SpawnSilent bool     // which have an Actuator that says nothing
 	Comm        string   // its own name
+	Host        string   // to listen at, 127.0.0.1 if empty
+	Heard       string   // a file for what the connections send
 }
 
 func TestMain(m *testing.M) {

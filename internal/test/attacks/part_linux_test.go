@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -31,7 +32,7 @@ func (p *part) play() error {
 		}
 	}
 	for port := p.From; port < p.To; port++ {
-		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		l, err := net.Listen("tcp", net.JoinHostPort(cmp.Or(p.Host, "127.0.0.1"), strconv.Itoa(port)))
 		if err != nil {
 			return err
 		}
@@ -54,9 +55,21 @@ func (p *part) serve(l net.Listener) {
 		}
 		go func() { // and is not closed
 			_, _ = io.WriteString(c, p.Say)
-			_, _ = io.Copy(io.Discard, c)
+			_, _ = io.Copy(p.ear(), c)
 		}()
 	}
+}
+
+// ear takes what a connection sends.
+func (p *part) ear() io.Writer {
+	if p.Heard == "" {
+		return io.Discard
+	}
+	f, err := os.OpenFile(p.Heard, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return io.Discard
+	}
+	return f
 }
 
 // nameThread makes a thread look like one of a Tomcat's.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,8 +170,8 @@ type attack struct {
 	elsewhere bool    // it is in a network namespace of its own
 }
 
-// start runs the attacker as nobody in a folder of its own.
-func (a attack) start(t *testing.T, ns *nettest.NS, java string) {
+// start runs the attacker as nobody in a folder of its own, and says its pid.
+func (a attack) start(t *testing.T, ns *nettest.NS, java string) int {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(java), "pod")
 	require.NoError(t, err)
@@ -183,7 +184,7 @@ func (a attack) start(t *testing.T, ns *nettest.NS, java string) {
 	if a.prepare != nil {
 		line = a.prepare(t, dir)
 	}
-	args := append([]string{"--net=" + ns.Path(), "--setuid", nobody, "--setgid", nobody, "--", java}, line...)
+	args := slices.Concat([]string{"--net=" + ns.Path(), "--setuid", nobody, "--setgid", nobody, "--", java}, line)
 	if a.part.From == 0 {
 		a.part.From, a.part.To, a.part.Threads = hostilePort, hostilePort+1, []string{fmt.Sprintf("http-nio-%d-e", hostilePort)}
 	}
@@ -202,6 +203,7 @@ func (a attack) start(t *testing.T, ns *nettest.NS, java string) {
 	require.NoError(t, out.SetReadDeadline(time.Now().Add(2*time.Minute)))
 	_, err = io.ReadFull(out, make([]byte, len("ready\n")))
 	require.NoError(t, err, "the attacker did not start")
+	return cmd.Process.Pid
 }
 
 // seenBy is what must be said where an attack comes by the environment: without
