@@ -53,10 +53,9 @@ func serveOne(proc hostproc.FS, in io.Reader) ([]byte, error) {
 func (s *subject) becomeIts() error {
 	h := s.handles
 	err := sandbox.Become(sandbox.Identity{UID: h.Process.UIDs[3], GID: h.Process.GIDs[3], Groups: h.Groups})
-	if err != nil && !errors.Is(err, sandbox.ErrIdentity) {
+	if s.everyone = errors.Is(err, sandbox.ErrIdentity); err != nil && !s.everyone {
 		return err
 	}
-	s.everyone = err != nil || h.Unproven
 	if err := sandbox.DieWithParent(); err != nil {
 		return err
 	}

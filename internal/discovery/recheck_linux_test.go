@@ -1,11 +1,15 @@
 package discovery
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
@@ -49,4 +53,22 @@ func TestAnotherProcessWithThePID(t *testing.T) {
 	require.NoError(t, err)
 	_, err = newSubject(procFS(t), Request{p.PID, p.StartTime - 1})
 	require.ErrorIs(t, err, hostproc.ErrGone)
+}
+
+// With the capabilities of the DaemonSet, which cannot read a stranger's auxiliary
+// vector, the stranger's private files are still read with its own rights.
+func TestPrivateFilesWithTheDaemonSetsCapabilities(t *testing.T) {
+	private := stranger(t, func(dir string) []string { return tomcatArgs(dir) }, map[string]string{"conf/server.xml": smallServer})
+	require.NoError(t, os.Chmod(fmt.Sprintf("/proc/%d/cwd/conf/server.xml", private.pid), 0o600))
+	children := &Children{deadline: time.Minute, command: func() *exec.Cmd {
+		cmd := exec.Command("/proc/self/exe", childArgument)
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: 65534, Gid: 65534},
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SETUID, unix.CAP_SETGID},
+		}
+		return cmd
+	}}
+	c, _ := only(t, NewDiscoverer(procFS(t), WithExaminer(children)), private, 8080)
+	require.NotNil(t, c.MaxThreads)
+	require.Equal(t, 42, c.MaxThreads.Value)
 }

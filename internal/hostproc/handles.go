@@ -32,11 +32,8 @@ var (
 type Handles struct {
 	Process Process
 	Groups  []uint32
-	// Unproven: whether the process has other rights than who started it could not
-	// be read.
-	Unproven bool
-	Root     Handle // O_PATH
-	Cwd      Handle // O_PATH
+	Root    Handle // O_PATH
+	Cwd     Handle // O_PATH
 	// The names behind the links root, cwd and exe, "" where they cannot be read.
 	RootName, CwdName, ExeName string
 
@@ -105,7 +102,7 @@ func (h *Handles) identify(fs FS, pid int, startTime uint64, before rights) (err
 	if own != nil {
 		h.refuse(own)
 	}
-	h.Process.UIDs, h.Process.GIDs, h.Groups, h.Unproven = now.uids, now.gids, now.groups, now.unproven
+	h.Process.UIDs, h.Process.GIDs, h.Groups = now.uids, now.gids, now.groups
 	return nil
 }
 

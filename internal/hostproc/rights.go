@@ -17,7 +17,6 @@ import (
 type rights struct {
 	uids, gids [4]uint32 // real, effective, saved, file system
 	groups     []uint32
-	unproven   bool // what it was started with may not be read
 }
 
 func (r rights) equal(other rights) bool {
@@ -90,8 +89,9 @@ func (fs FS) ownRights(pid int) (rights, error) {
 	}
 	aux, err := os.ReadFile(fs.path(pid, "auxv"))
 	if errors.Is(err, iofs.ErrPermission) {
-		r.unproven = true
-		return r, nil // what else is refused then says so itself
+		// Its mode is 0400: without CAP_DAC_READ_SEARCH only the ids of now are
+		// known, which a set-user-ID program's may all be its owner's.
+		return r, nil
 	}
 	if err != nil {
 		return r, fs.wrap(pid, "auxv", err)
