@@ -21,6 +21,7 @@ func TestFiles(t *testing.T) {
 	header(t)
 	all := large()
 	maps.Copy(all, foreign())
+	maps.Copy(all, changing())
 	for _, v := range viewers(t) {
 		for _, name := range sortedKeys(all) {
 			attempt(t, v.name, name, func(t *testing.T) row { return run(t, v, program, all[name].seenBy(v)) })

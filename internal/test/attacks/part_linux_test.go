@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +42,9 @@ func (p *part) play() error {
 		}
 	}
 	fmt.Println("ready")
+	if p.Flip != "" {
+		p.flip()
+	}
 	if len(p.Spawn) > 0 {
 		return p.churn()
 	}
@@ -70,6 +74,23 @@ func (p *part) ear() io.Writer {
 		return io.Discard
 	}
 	return f
+}
+
+// flip changes its own command line in place, as setproctitle(3) does: os.Args are
+// the very bytes that the kernel shows.
+func (p *part) flip() {
+	for _, arg := range os.Args {
+		if !strings.HasPrefix(arg, p.Flip) {
+			continue
+		}
+		text := unsafe.Slice(unsafe.StringData(arg), len(arg))
+		for {
+			for i := len(p.Flip); i < len(text); i++ {
+				text[i] ^= 'x' ^ '4'
+			}
+			time.Sleep(time.Microsecond)
+		}
+	}
 }
 
 // nameThread makes a thread look like one of a Tomcat's.

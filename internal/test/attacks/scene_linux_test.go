@@ -168,6 +168,8 @@ type attack struct {
 
 	omitted   float64 // or how many of its listeners are more than are exported
 	elsewhere bool    // it is in a network namespace of its own
+
+	behind []string // a command line that runs the attacker
 }
 
 // start runs the attacker as nobody in a folder of its own, and says its pid.
@@ -184,7 +186,7 @@ func (a attack) start(t *testing.T, ns *nettest.NS, java string) int {
 	if a.prepare != nil {
 		line = a.prepare(t, dir)
 	}
-	args := slices.Concat([]string{"--net=" + ns.Path(), "--setuid", nobody, "--setgid", nobody, "--", java}, line)
+	args := slices.Concat([]string{"--net=" + ns.Path(), "--setuid", nobody, "--setgid", nobody, "--"}, a.behind, []string{java}, line)
 	if a.part.From == 0 {
 		a.part.From, a.part.To, a.part.Threads = hostilePort, hostilePort+1, []string{fmt.Sprintf("http-nio-%d-e", hostilePort)}
 	}
