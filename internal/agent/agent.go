@@ -76,7 +76,7 @@ func Run(ctx context.Context, s Sampler, o Options) error {
 	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, recorder, page, o))
 	g.Go(func() error { return recorder.Run(ctx) })
 	g.Go(func() error { return page.Run(ctx) })
-	g.Go(func() error { return release(ctx) })
+	g.Go(func() error { return release(ctx, o.Log) })
 	g.Go(func() error { return sample(ctx, modules, s) })
 	g.Go(func() error { return reloads.run(ctx, o.Hangups) })
 	g.Go(func() error { return serve(server, o) })

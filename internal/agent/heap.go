@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"time"
@@ -12,9 +13,11 @@ const (
 	// of what is in use. Go's 100 would let an agent of fifty pods keep ten mebibytes
 	// of garbage; a collection of so small a heap takes some milliseconds.
 	heapGrowth = 50
-	// releaseEvery is how often what the heap does not use goes back to the kernel:
-	// bursts and scrapes leave holes that the runtime would keep.
+	// releaseEvery is how often what is not used goes back to the kernel: bursts and
+	// scrapes leave holes in the heap that the runtime would keep.
 	releaseEvery = time.Minute
+	// started is when what only the start has needed is given back.
+	started = 5 * time.Second
 )
 
 // LimitHeap sets the growth, unless the environment says another (GOGC,
@@ -28,18 +31,22 @@ func LimitHeap() {
 func heapIsOurs() bool { return os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" }
 
 // release gives memory back until ctx is done.
-func release(ctx context.Context) error {
+func release(ctx context.Context, log *slog.Logger) error {
 	if !heapIsOurs() {
 		return nil
 	}
-	ticker := time.NewTicker(releaseEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(started)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
-			debug.FreeOSMemory()
+		case <-timer.C:
 		}
+		debug.FreeOSMemory()
+		if err := releasePages(); err != nil {
+			log.Debug("pages of the program file stay mapped", "err", err)
+		}
+		timer.Reset(releaseEvery)
 	}
 }
