@@ -91,6 +91,9 @@ func (a *Account) Abandon(n uint64) { a.ledger.abandon(n) }
 // Waits reports whether it has drops without a cause.
 func (a *Account) Waits() bool { return len(a.ledger.waiting) > 0 }
 
+// Oldest is when the first of those was dropped.
+func (a *Account) Oldest() time.Time { return a.ledger.waiting[0].since }
+
 // Settle gives its drops their cause, see ledger.settle.
 func (a *Account) Settle(cause func(Drop) (model.Cause, model.Evidence, bool)) {
 	a.ledger.settle(cause)

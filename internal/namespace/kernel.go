@@ -21,6 +21,9 @@ type Kernel interface {
 	Counters(out map[string]uint64) error
 	// Walk goes once through the table of connections.
 	Walk(ports []uint16, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error
+	// Connections asks for known connections; see sockdiag.Conn.LookupConnections.
+	// It is never called during a Walk.
+	Connections(ids []sockdiag.ConnectionID, answer func(int, *sockdiag.Socket, error)) error
 	// Sockstat is TCP's line of /proc/net/sockstat.
 	Sockstat() (map[string]int, error)
 	// Sysctls are those of /proc/sys/net that matter.

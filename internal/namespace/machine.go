@@ -184,6 +184,13 @@ func (r *machine) Walk(ports []uint16, states sockdiag.States, restart func(), f
 	return r.slow.Sockets(ports, states, found)
 }
 
+func (r *machine) Connections(ids []sockdiag.ConnectionID, answer func(int, *sockdiag.Socket, error)) error {
+	if err := r.waken(); err != nil {
+		return err
+	}
+	return r.slow.LookupConnections(ids, true, answer)
+}
+
 func (r *machine) Sockstat() (map[string]int, error) {
 	if err := r.waken(); err != nil {
 		return nil, err

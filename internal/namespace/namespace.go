@@ -8,7 +8,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 // Namespace is one network namespace: its counters, and the listeners watched in
@@ -89,29 +88,6 @@ func (n *Namespace) Prepare() error {
 	defer n.shared.mu.Unlock()
 	var c hostproc.ListenCounters
 	return n.kernel.ListenCounters(&c)
-}
-
-// Walk goes once through the table of connections; see Kernel.
-func (n *Namespace) Walk(ports []uint16, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
-	n.walking.Lock()
-	defer n.walking.Unlock()
-	if !n.Open() {
-		return ErrClosed
-	}
-	return n.kernel.Walk(ports, states, restart, found)
-}
-
-// Resets reads how many connections were reset so far (EstabResets), 0 where
-// that cannot be read.
-func (n *Namespace) Resets() uint64 {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
-	if n.closed || !n.books.Open() {
-		return 0
-	}
-	counters := make(map[string]uint64, 24)
-	_ = n.kernel.Counters(counters)
-	return counters["EstabResets"]
 }
 
 // End notes that all watched listeners have closed, as with their namespace.

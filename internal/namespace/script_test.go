@@ -75,6 +75,10 @@ func (s *script) Counters(out map[string]uint64) error {
 func (s *script) Walk([]uint16, sockdiag.States, func(), func(*sockdiag.Socket) error) error {
 	return nil
 }
+
+func (s *script) Connections([]sockdiag.ConnectionID, func(int, *sockdiag.Socket, error)) error {
+	return nil
+}
 func (s *script) Sockstat() (map[string]int, error) { return nil, nil }
 func (s *script) Sysctls() (map[string]int, error)  { return nil, nil }
 func (s *script) Rest() error                       { return nil }

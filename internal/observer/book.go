@@ -45,7 +45,9 @@ func (e *edition) account(b *losses.Books, a *losses.Account, l *model.Listener,
 		w := e.witnessOf(l)
 		a.Settle(w.cause)
 	}
-	if !a.Waits() {
+	if a.Waits() {
+		e.waiting.add(a.Oldest())
+	} else {
 		e.standing[l.ID].former = look{}
 	}
 	l.AcceptQueue.Recent = max(a.TakeRecent(), l.AcceptQueue.Length)

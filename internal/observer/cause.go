@@ -11,12 +11,23 @@ import (
 
 const (
 	// causePatience is how long the cause of a drop waits for a reading of that
-	// moment: the packet is to be counted within a second.
-	causePatience = 850 * time.Millisecond
+	// moment: the packet is to be counted within a second, by whoever asks then.
+	causePatience = 600 * time.Millisecond
 	// nearby is how long after a drop a reading may be made that says that nothing
 	// was full. One from before it says nothing: a server fills in less.
 	nearby = 1500 * time.Millisecond
 )
+
+// waiting are causes that a reading may still name. until is when the first of
+// them is given up, zero for none.
+type waiting struct{ until time.Time }
+
+// add takes note of one, of a packet that was dropped then.
+func (w *waiting) add(dropped time.Time) {
+	if until := dropped.Add(causePatience); w.until.IsZero() || until.Before(w.until) {
+		w.until = until
+	}
+}
 
 // witness is what is known around the drops of a listener.
 type witness struct {

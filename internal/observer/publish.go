@@ -3,6 +3,7 @@ package observer
 import (
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -20,6 +21,7 @@ type publisher struct {
 
 	mu       sync.Mutex // one snapshot at a time
 	roster   *roster    // the latest
+	waiting  waiting    // causes, of the latest
 	standing map[model.ListenerID]*standing
 }
 
@@ -39,6 +41,13 @@ func (p *publisher) settle(a *losses.Account, opt *Options) {
 		s = &standing{}
 	}
 	s.settle(a, opt.Now(), opt.Thresholds)
+}
+
+// waits is when the next snapshot must be made for what waits in the latest.
+func (p *publisher) waits() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting.until
 }
 
 // edition is a snapshot in the making.
@@ -88,6 +97,7 @@ func (p *publisher) publish(opt *Options, final, looping bool) *model.Snapshot {
 			Targets: r.targets, TargetInfos: r.infos, Notes: r.notes,
 		},
 	}
+	p.waiting = waiting{}
 	e.miss.add(r.unavailable...)
 	e.collect()
 	e.share()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -40,6 +41,10 @@ type kernel struct {
 	walks     int
 	closed    bool
 	listing   func() // called before each listing
+
+	exact      int           // how often known connections were asked for
+	exactFails error         // of those
+	walkTakes  time.Duration // of CPU time
 }
 
 func newKernel(listeners ...sockdiag.Listener) *kernel {
@@ -122,6 +127,11 @@ func (k *kernel) Walk(ports []uint16, states sockdiag.States, _ func(), found fu
 	if k.walkFails != nil {
 		return k.walkFails
 	}
+	for begun, _ := cputime.Thread(); ; {
+		if now, _ := cputime.Thread(); now-begun >= k.walkTakes {
+			break
+		}
+	}
 	for i := range k.sockets {
 		s := &k.sockets[i]
 		if slices.Contains(ports, s.Local.Port()) && states.Without(s.State) != states {
@@ -131,6 +141,21 @@ func (k *kernel) Walk(ports []uint16, states sockdiag.States, _ func(), found fu
 		}
 	}
 	return nil
+}
+
+func (k *kernel) Connections(ids []sockdiag.ConnectionID, answer func(int, *sockdiag.Socket, error)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.exact++
+	for i, id := range ids {
+		at := slices.IndexFunc(k.sockets, func(s sockdiag.Socket) bool { return s.ID() == id })
+		if at < 0 {
+			answer(i, nil, sockdiag.ErrNotFound)
+		} else {
+			answer(i, &k.sockets[at], nil)
+		}
+	}
+	return k.exactFails
 }
 
 func (k *kernel) Sockstat() (map[string]int, error) { return k.sockstat, nil }

@@ -31,6 +31,7 @@ type table struct {
 	timeWait connections.TimeWaits
 	resets   connections.Resets
 	closed   map[model.ListenerID]*connections.ClosedByClient
+	known    known
 	queued   map[model.ListenerID]uint32 // the socket, if clients stood in its queue at the latest walk
 }
 

@@ -196,7 +196,11 @@ func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
 		p.began(now, cost, troubled)
 		if troubled {
 			p.trouble = now
-			return min(s.options().ScanInterval, fresh)
+			next := min(s.options().ScanInterval, fresh)
+			if until := s.publisher.waits(); !until.IsZero() {
+				next = min(next, until.Sub(now))
+			}
+			return next
 		}
 		if now.Sub(p.trouble) > troubleOver {
 			p.gap = troubleGap

@@ -23,23 +23,23 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 	}
 	start, t := ts.now(), ts.table(n.ID)
 	out := ts.outgoing(r, n)
-	var found map[model.ListenerID]*connections.Found
-	before := n.Resets()
+	before := namespace.TurnoverOf(n)
 	var scan *downstream.Scan
 	if ts.wantsOutgoing(kept, n.ID, start) {
 		scan = &ts.peers.scan
 	}
+	w := newSweep(start, r, n, kept, out, scan)
 	cost, err = cputime.Of(func() (err error) {
-		if found, err = t.walk(start, r, n, kept, out, scan); err == nil && scan != nil {
-			ts.sortOutgoing(r, n.ID, start, found)
+		if err = t.read(w, n, before); err == nil && scan != nil {
+			ts.sortOutgoing(r, n.ID, start, w.found)
 		}
 		return err
 	})
-	t.abandoned(n, kept, found, before)
+	t.abandoned(n, kept, w.found, before.Resets)
 	cost += ts.settleOutgoing(r, n, out, cost, ps)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	for id, f := range found {
+	for id, f := range w.found {
 		list := ts.found[id]
 		list.push(start, f)
 		ts.found[id] = list
@@ -52,82 +52,54 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 	return cost, err
 }
 
-// walk goes once through the table, for the watched ports of both families and
-// the outgoing ones. The counts of a walk that was cut short each time it was
-// tried are partial.
-func (t *table) walk(at time.Time, r *roster, n *namespace.Namespace, kept []*entry, outgoing *outgoing, scan *downstream.Scan) (map[model.ListenerID]*connections.Found, error) {
-	out := make(map[model.ListenerID]*connections.Found, len(kept))
-	ids := make([]model.ListenerID, len(kept))
-	watched := new(sockdiag.Ports)
-	var ports []uint16
-	for i, e := range kept {
-		ids[i], out[e.ID] = e.ID, &connections.Found{}
-		if !watched.Has(e.Port()) {
-			watched.Add(e.Port())
-			ports = append(ports, e.Port())
+// read asks for the known connections where no other one has come since they were
+// found, and else goes once through the table, for the watched ports of both
+// families and the outgoing ones. The counts of a walk that was cut short each
+// time it was tried are partial.
+func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover) error {
+	if len(w.outgoing.ports) == 0 && t.known.serves(w.at, before, w.scan != nil) {
+		if t.known.ask(n, w.scan != nil, w.take) == nil {
+			t.timeWait.Recall(w.found)
+			w.finish(false)
+			return nil
 		}
+		w.restart()
 	}
-	matcher := matcherOf(r, n.ID, watched, out)
-	all := n.Sockstat()["tw"]
-	timeWait := t.timeWait.Due(at, all, ids) || len(outgoing.ports) > 0 // which keep their ports
-	restart := func() {
-		clear(outgoing.peers)
-		for _, f := range matcher.Listeners {
-			*f = connections.Found{}
-		}
-		if scan != nil {
-			scan.Reset()
-		}
+	cost, err := cputime.Of(func() error { return t.walk(w, n) })
+	w.outgoing.whole = err == nil
+	if err == nil {
+		t.known.walked(w.at, before, cost, w.scan != nil)
+	} else {
+		t.known.begin()
 	}
-	states, beyond := connections.States(timeWait), outgoing.ports
-	if scan != nil {
-		scan.Reset()
-		beyond, states = outgoingPortsOf(r, n), states.With(sockdiag.SynSent)
-	}
-	err := n.Walk(append(ports, beyond...), states, restart, func(s *sockdiag.Socket) error {
-		if !watched.Has(s.Local.Port()) {
-			if len(outgoing.ports) > 0 {
-				outgoing.peers.Add(s)
-			}
-			if scan != nil {
-				scan.Add(s)
-			}
-		} else if f := matcher.Find(s); f != nil {
-			f.Add(s)
-		}
-		return nil
-	})
-	outgoing.whole = err == nil
-	switch {
-	case !timeWait:
-		t.timeWait.Recall(out)
-	case err == nil:
-		t.timeWait.Counted(at, all, out)
-	}
-	for _, f := range out {
-		f.Finish(at, err != nil)
-	}
+	w.finish(err != nil)
 	if errors.Is(err, sockdiag.ErrInterrupted) {
-		err = nil
+		return nil
 	}
-	return out, err
+	return err
 }
 
-// matcherOf: a listener on a watched port that is not watched has connections of
-// its own.
-func matcherOf(r *roster, netns uint64, watched *sockdiag.Ports, out map[model.ListenerID]*connections.Found) *connections.Matcher {
-	m := &connections.Matcher{Listeners: make(map[connections.Bound]*connections.Found, len(out))}
-	for _, c := range r.all {
-		if c.ID.NetNS != netns || !watched.Has(c.Port()) {
-			continue
-		}
-		f := out[c.ID]
-		if f == nil {
-			f = &connections.Found{}
-		}
-		m.Listeners[connections.Bound{Local: c.ID.Address, Device: c.Members[0].Interface}] = f
+func (t *table) walk(w *sweep, n *namespace.Namespace) error {
+	all := n.Sockstat()["tw"]
+	timeWait := t.timeWait.Due(w.at, all, w.ids) || len(w.outgoing.ports) > 0 // which keep their ports
+	ports, states := w.wanted(timeWait)
+	t.known.begin()
+	restart := func() {
+		t.known.begin()
+		w.restart()
 	}
-	return m
+	err := n.Walk(ports, states, restart, func(s *sockdiag.Socket) error {
+		t.known.add(s, w.watched.Has(s.Local.Port()))
+		w.take(s)
+		return nil
+	})
+	switch {
+	case !timeWait:
+		t.timeWait.Recall(w.found)
+	case err == nil:
+		t.timeWait.Counted(w.at, all, w.found)
+	}
+	return err
 }
 
 // abandoned books the requests whose clients did not wait for the answer. No
@@ -144,7 +116,7 @@ func (t *table) abandoned(n *namespace.Namespace, kept []*entry, found map[model
 		}
 		vanished[i] = t.closed[e.ID].Next(f.Closed)
 	}
-	after := n.Resets()
+	after := namespace.TurnoverOf(n).Resets
 	n.Books(func(b *losses.Books) {
 		most := t.resets.Next(before, after, b.QueueResets())
 		var used uint64

@@ -19,6 +19,10 @@ func (s *scale) node(ctx context.Context) error {
 	if err := b.grow(ctx, s.Sockets-s.Namespaces*2*15); err != nil {
 		return err
 	}
+	floor, err := bare(servers)
+	if err != nil {
+		return err
+	}
 	agent, err := s.startAgent(ctx, append(l.flags(), pids(servers)...)...)
 	if err != nil {
 		return err
@@ -29,7 +33,9 @@ func (s *scale) node(ctx context.Context) error {
 		return err
 	}
 	what := fmt.Sprintf("%s sockets, %d namespaces, calm: share of a core over %.0f s", count(s.Sockets), s.Namespaces, s.Calm.Seconds())
-	s.report.add(calmRow("H1", what, share))
+	calm := calmRow("H1", what, share)
+	calm.Note = percent(floor) + " are the kernel's for the samples: their requests and replies alone, undecoded, made right before"
+	s.report.add(calm)
 	for _, group := range []struct {
 		name    string
 		servers []*server

@@ -1,0 +1,111 @@
+package observer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// knowable is a kernel whose walks are expensive and whose connections have
+// cookies, so that asking for them exactly is cheaper.
+func knowable(sockets []sockdiag.Socket) *kernel {
+	k := newKernel(listensOn(8080, 1))
+	k.walkTakes = 5 * time.Millisecond
+	for i := range sockets {
+		sockets[i].Cookie = uint64(1 + i)
+	}
+	k.sockets = sockets
+	k.counters["PassiveOpens"], k.counters["ActiveOpens"] = uint64(len(sockets)), 7
+	return k
+}
+
+// read reads the connections once more.
+func (w *world) read() *model.Connections {
+	w.t.Helper()
+	r := w.roster.Load()
+	_, err := w.walk(r, r.places[0])
+	require.NoError(w.t, err)
+	w.publish(false)
+	return w.only(w.Snapshot()).Connections
+}
+
+// As long as no connection has come the known ones are asked for, and what has
+// become of them is seen.
+func TestKnownConnectionsAreAskedFor(t *testing.T) {
+	k := knowable(append(connected(8080, 15, serving), connected(8080, 5, resting)...))
+	w := newWorld(t, k, nil)
+	require.Equal(t, 20, w.only(w.scanned()).Connections.Accepted)
+	walks := k.walks
+
+	k.sockets = k.sockets[1:]                                            // one was reset
+	k.sockets[0].State, k.sockets[0].Inode = sockdiag.FinWait2, 0        // one was closed
+	k.sockets[1].Info.LastDataSent, k.sockets[1].Info.DataSegsOut = 0, 1 // one was answered
+	k.sockets[2].State, k.sockets[2].RecvQ = sockdiag.CloseWait, 1       // one client gave up
+	k.sockets[len(k.sockets)-1].Info.LastDataRecv = 0                    // another request came
+	k.sockets[len(k.sockets)-1].Info.LastDataSent = time.Second          //
+	k.sockets = append(k.sockets, connected(9090, 3, serving)...)        // which nobody watches
+	w.pass(time.Second)
+	c := w.read()
+	require.Equal(t, walks, k.walks)
+	require.Positive(t, k.exact)
+	require.Equal(t, 18, c.Accepted)
+	require.Equal(t, map[string]int{"ESTABLISHED": 17, "CLOSE_WAIT": 1, "FIN_WAIT2": 1}, c.States)
+	require.Equal(t, 5, c.Phases[model.Idle])
+	require.Equal(t, 1, c.Phases[model.ClientClosed])
+	require.Equal(t, 12, c.Phases[model.InService])
+	require.Equal(t, w.clock(), c.At)
+}
+
+// Whatever makes the known ones less than all leads to a walk.
+func TestNewConnectionsAreWalkedFor(t *testing.T) {
+	for name, change := range map[string]func(*kernel, *world){
+		"one was accepted":         func(k *kernel, _ *world) { k.counters["PassiveOpens"]++ },
+		"one was opened":           func(k *kernel, _ *world) { k.counters["ActiveOpens"]++ },
+		"the counters are gone":    func(k *kernel, _ *world) { delete(k.counters, "PassiveOpens") },
+		"the latest walk is old":   func(_ *kernel, w *world) { w.pass(walkRest) },
+		"they cannot be asked for": func(k *kernel, _ *world) { k.exactFails = errors.New("no answer") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := knowable(connected(8080, 20, serving))
+			w := newWorld(t, k, nil)
+			w.scanned()
+			walks := k.walks
+			k.sockets = append(k.sockets, connected(8080, 25, serving)[20:]...)
+			change(k, w)
+			w.pass(time.Second)
+			require.Equal(t, 25, w.read().Accepted)
+			require.Equal(t, walks+1, k.walks)
+		})
+	}
+}
+
+// Where a walk is cheap there is nothing to gain, nor where too many would have to
+// be remembered.
+func TestKnownServes(t *testing.T) {
+	at := time.Unix(1000, 0)
+	socket := sockdiag.Socket{State: sockdiag.Established, Cookie: 1}
+	counted := namespace.Turnover{Opened: 9, Known: true}
+	of := func(n int) (k known) {
+		for range n {
+			k.add(&socket, true)
+		}
+		k.walked(at, counted, 10*time.Millisecond, false)
+		return k
+	}
+	for n, serves := range map[int]bool{0: true, 2499: true, 2501: false, mostKnown + 1: false} {
+		k := of(n)
+		require.Equal(t, serves, k.serves(at, counted, false), n)
+		require.False(t, k.serves(at, counted, true), "outgoing ones were not taken along")
+	}
+	blank := sockdiag.Socket{State: sockdiag.Established}
+	k := known{}
+	k.add(&blank, true)
+	k.walked(at, counted, time.Second, true)
+	require.False(t, k.serves(at, counted, false), "without a cookie the listener would answer")
+}
