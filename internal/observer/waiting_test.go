@@ -3,6 +3,7 @@ package observer
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +19,7 @@ func TestCausesAreGivenUpInTime(t *testing.T) {
 	w.looping.Store(true)
 	k.walkFails = errors.New("no answer")
 	w.reading = evidence.Reading{}
+	w.pass(time.Second)
 	k.overflow(3)
 	w.Sample()
 	dropped := w.clock()
