@@ -48,18 +48,15 @@ func Ephemeral(sysctl map[string]int) int {
 	return last - first + 1
 }
 
-// OutgoingPorts are the ephemeral ports without those on which something
+// AddOutgoing adds the ephemeral ports without those on which something
 // listens: no outgoing connection gets one of them (__inet_hash_connect passes
 // over ports that are bound), and a server there may have ten thousand clients.
-func OutgoingPorts(sysctl map[string]int, listening map[uint16]bool) []uint16 {
-	ports := make([]uint16, 0, Ephemeral(sysctl))
-	if cap(ports) == 0 {
-		return nil
+func AddOutgoing(to *sockdiag.Ports, sysctl map[string]int, listening map[uint16]bool) {
+	if Ephemeral(sysctl) == 0 {
+		return
 	}
-	for p := sysctl["ip_local_port_range_min"]; p <= sysctl["ip_local_port_range_max"]; p++ {
-		if !listening[uint16(p)] {
-			ports = append(ports, uint16(p))
-		}
+	to.AddRange(uint16(sysctl["ip_local_port_range_min"]), uint16(sysctl["ip_local_port_range_max"]))
+	for port := range listening {
+		to.Remove(port)
 	}
-	return ports
 }

@@ -3,7 +3,7 @@ package namespace
 import "github.com/tcpdiag/tcpdiag/internal/sockdiag"
 
 // Walk goes once through the table of connections; see Kernel.
-func (n *Namespace) Walk(ports []uint16, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
+func (n *Namespace) Walk(ports *sockdiag.Ports, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
 	n.walking.Lock()
 	defer n.walking.Unlock()
 	if !n.Open() {

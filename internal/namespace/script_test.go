@@ -72,7 +72,7 @@ func (s *script) Counters(out map[string]uint64) error {
 	return nil
 }
 
-func (s *script) Walk([]uint16, sockdiag.States, func(), func(*sockdiag.Socket) error) error {
+func (s *script) Walk(*sockdiag.Ports, sockdiag.States, func(), func(*sockdiag.Socket) error) error {
 	return nil
 }
 

@@ -75,7 +75,7 @@ func (e *edition) witnessOf(l *model.Listener) *witness {
 	}
 	return &witness{
 		now: e.Time, final: e.final, listener: l, before: before, former: s.former,
-		judgements: judgements.list, t: e.opt.Thresholds,
+		judgements: judgements.list, full: e.earlier[l.ID].since(), t: e.opt.Thresholds,
 	}
 }
 

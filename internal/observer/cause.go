@@ -37,6 +37,7 @@ type witness struct {
 	before     look            // the listener with the readings before
 	former     look            // the last at the listener that stood there before
 	judgements []reading[evidence.Judgement]
+	full       time.Time // since when its queue is full, zero while it is not
 	t          diagnosis.Thresholds
 }
 
@@ -55,7 +56,7 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 		return j.Cause, model.Evidence(j.Strength), true
 	}
 	waits := w.now.Sub(d.Since) < causePatience && !w.final
-	if waits && (pending || !w.read(d.Since)) {
+	if waits && (pending || !w.read(d.Since) && !w.stands(d.Since)) {
 		return "", "", false
 	}
 	c, e, known = w.byPhases(w.before, w.listener, d)
@@ -85,6 +86,13 @@ func (w *witness) judgement(d losses.Drop) (out evidence.Judgement, pending bool
 func (w *witness) read(since time.Time) bool {
 	c, p := w.listener.Connections, w.listener.Process
 	return c != nil && !c.At.Before(since) && (p == nil || !p.At.Before(since))
+}
+
+// stands reports whether the reading before a drop still holds: the queue has been
+// full ever since, so that nobody was let in.
+func (w *witness) stands(since time.Time) bool {
+	c := w.listener.Connections
+	return c != nil && !w.full.IsZero() && w.full.Before(c.At) && since.Sub(c.At) < nearby
 }
 
 // byPhases judges from the readings on both sides of a drop. That nothing was

@@ -43,6 +43,9 @@ func (e *edition) listener(k *entry, r *namespace.Reading) model.Listener {
 		l.AcceptQueue.SocketDrops = new(drops(k))
 	}
 	before := &earlier{}
+	if r != nil {
+		before.full = r.Full
+	}
 	e.connections(&l, before)
 	e.process(&l, k, before)
 	e.earlier[k.ID] = before

@@ -13,7 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 const (
@@ -33,6 +33,8 @@ type outgoings struct {
 	scan  downstream.Scan
 	last  map[uint64]time.Time // by namespace
 	holds map[hostproc.ProcessKey]*holder
+
+	watched, wanted sockdiag.Ports // of the walk under way
 }
 
 // holder is one process with outgoing connections.
@@ -89,13 +91,6 @@ func presses(f *connections.Found, c *model.Connector) bool {
 		return true
 	}
 	return c != nil && c.MaxThreads != nil && float64(f.Counts.Phases[model.InService]) >= pressing*float64(c.MaxThreads.Value)
-}
-
-// outgoingPortsOf are the local ports that outgoing connections of a namespace
-// have.
-func outgoingPortsOf(r *roster, n *namespace.Namespace) []uint16 {
-	sysctl, _ := n.Sysctl()
-	return connections.OutgoingPorts(sysctl, servedPorts(r, n.ID))
 }
 
 // servedPorts are the ports of a namespace on which something listens.

@@ -64,7 +64,7 @@ func (f *faulty) Listeners(restart func(), found func(*sockdiag.Listener) error)
 	})
 }
 
-func (f *faulty) Walk(ports []uint16, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
+func (f *faulty) Walk(ports *sockdiag.Ports, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
 	if err := f.walk[f.id]; err != nil {
 		return err
 	}

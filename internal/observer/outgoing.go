@@ -48,8 +48,8 @@ func (ts *tables) busiestOf(netns uint64, key hostproc.ProcessKey) *model.Destin
 
 // outgoing is what one walk searches for in addition to the watched ports, and finds.
 type outgoing struct {
-	many  bool     // there may be enough of them to matter
-	ports []uint16 // none: it is not time
+	many  bool // there may be enough of them to matter
+	due   bool // it is time
 	peers connections.Peers
 	whole bool // all of the table was walked
 }
@@ -62,9 +62,8 @@ func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
 	ts.mu.Lock()
 	last := ts.busy[n.ID]
 	ts.mu.Unlock()
-	if out.many = ts.manyOutgoing(r, n, sysctl); out.many && last.due(ts.now()) {
-		out.ports = outgoingPortsOf(r, n)
-	}
+	out.many = ts.manyOutgoing(r, n, sysctl)
+	out.due = out.many && last.due(ts.now())
 	return out
 }
 
@@ -73,7 +72,7 @@ func (ts *tables) settleOutgoing(r *roster, n *namespace.Namespace, out *outgoin
 	next := busiest{}
 	switch {
 	case !out.many:
-	case len(out.ports) == 0 || !out.whole:
+	case !out.due || !out.whole:
 		return 0
 	default:
 		next.at = ts.now()

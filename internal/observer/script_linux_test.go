@@ -120,7 +120,7 @@ func (k *kernel) Counters(out map[string]uint64) error {
 	return nil
 }
 
-func (k *kernel) Walk(ports []uint16, states sockdiag.States, _ func(), found func(*sockdiag.Socket) error) error {
+func (k *kernel) Walk(ports *sockdiag.Ports, states sockdiag.States, _ func(), found func(*sockdiag.Socket) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.walks++
@@ -134,7 +134,7 @@ func (k *kernel) Walk(ports []uint16, states sockdiag.States, _ func(), found fu
 	}
 	for i := range k.sockets {
 		s := &k.sockets[i]
-		if slices.Contains(ports, s.Local.Port()) && states.Without(s.State) != states {
+		if ports.Has(s.Local.Port()) && states.Without(s.State) != states {
 			if err := found(s); err != nil {
 				return err
 			}

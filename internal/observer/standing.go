@@ -106,6 +106,15 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 type earlier struct {
 	connections *model.Connections
 	process     *model.Process
+	full        time.Time // since when the queue is full, zero while it is not
+}
+
+// since is when the queue became full, zero while it is not.
+func (e *earlier) since() time.Time {
+	if e == nil {
+		return time.Time{}
+	}
+	return e.full
 }
 
 // put is a listener as it was, with those readings in their place. Where there is

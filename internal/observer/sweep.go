@@ -17,30 +17,32 @@ type sweep struct {
 	ids      []model.ListenerID
 	found    map[model.ListenerID]*connections.Found
 	watched  *sockdiag.Ports
-	ports    []uint16 // the same
-	beyond   []uint16 // those of outgoing connections
+	wanted   *sockdiag.Ports // those and the outgoing connections'
 	matcher  *connections.Matcher
 	outgoing *outgoing
 	scan     *downstream.Scan // nil: it is not time
 }
 
-func newSweep(at time.Time, r *roster, n *namespace.Namespace, kept []*entry, out *outgoing, scan *downstream.Scan) *sweep {
+// sweep begins one.
+func (o *outgoings) sweep(at time.Time, r *roster, n *namespace.Namespace, kept []*entry, out *outgoing, scan *downstream.Scan) *sweep {
 	w := &sweep{
 		at: at, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
-		watched: new(sockdiag.Ports), beyond: out.ports, outgoing: out, scan: scan,
+		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
+	}
+	*w.watched, *w.wanted = sockdiag.Ports{}, sockdiag.Ports{}
+	if scan != nil {
+		scan.Reset()
+	}
+	if scan != nil || out.due {
+		sysctl, _ := n.Sysctl()
+		connections.AddOutgoing(w.wanted, sysctl, servedPorts(r, n.ID))
 	}
 	for i, e := range kept {
 		w.ids[i], w.found[e.ID] = e.ID, &connections.Found{}
-		if !w.watched.Has(e.Port()) {
-			w.watched.Add(e.Port())
-			w.ports = append(w.ports, e.Port())
-		}
+		w.watched.Add(e.Port())
+		w.wanted.Add(e.Port())
 	}
 	w.matcher = matcherOf(r, n.ID, w.watched, w.found)
-	if scan != nil {
-		scan.Reset()
-		w.beyond = outgoingPortsOf(r, n)
-	}
 	return w
 }
 
@@ -61,13 +63,13 @@ func matcherOf(r *roster, netns uint64, watched *sockdiag.Ports, out map[model.L
 	return m
 }
 
-// wanted are the ports and states of a walk.
-func (w *sweep) wanted(timeWait bool) ([]uint16, sockdiag.States) {
+// states are those of a walk.
+func (w *sweep) states(timeWait bool) sockdiag.States {
 	states := connections.States(timeWait)
 	if w.scan != nil {
 		states = states.With(sockdiag.SynSent)
 	}
-	return append(w.ports, w.beyond...), states
+	return states
 }
 
 // restart forgets what was taken.
@@ -88,7 +90,7 @@ func (w *sweep) take(s *sockdiag.Socket) {
 		}
 		return
 	}
-	if len(w.outgoing.ports) > 0 {
+	if w.outgoing.due {
 		w.outgoing.peers.Add(s)
 	}
 	if w.scan != nil {

@@ -28,7 +28,7 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 	if ts.wantsOutgoing(kept, n.ID, start) {
 		scan = &ts.peers.scan
 	}
-	w := newSweep(start, r, n, kept, out, scan)
+	w := ts.peers.sweep(start, r, n, kept, out, scan)
 	cost, err = cputime.Of(func() (err error) {
 		if err = t.read(w, n, before); err == nil && scan != nil {
 			ts.sortOutgoing(r, n.ID, start, w.found)
@@ -57,7 +57,7 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 // families and the outgoing ones. The counts of a walk that was cut short each
 // time it was tried are partial.
 func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover) error {
-	if len(w.outgoing.ports) == 0 && t.known.serves(w.at, before, w.scan != nil) {
+	if !w.outgoing.due && t.known.serves(w.at, before, w.scan != nil) {
 		if t.known.ask(n, w.scan != nil, w.take) == nil {
 			t.timeWait.Recall(w.found)
 			w.finish(false)
@@ -81,14 +81,13 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 
 func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 	all := n.Sockstat()["tw"]
-	timeWait := t.timeWait.Due(w.at, all, w.ids) || len(w.outgoing.ports) > 0 // which keep their ports
-	ports, states := w.wanted(timeWait)
+	timeWait := t.timeWait.Due(w.at, all, w.ids) || w.outgoing.due // which keep their ports
 	t.known.begin()
 	restart := func() {
 		t.known.begin()
 		w.restart()
 	}
-	err := n.Walk(ports, states, restart, func(s *sockdiag.Socket) error {
+	err := n.Walk(w.wanted, w.states(timeWait), restart, func(s *sockdiag.Socket) error {
 		t.known.add(s, w.watched.Has(s.Local.Port()))
 		w.take(s)
 		return nil

@@ -19,8 +19,14 @@ func (p *Ports) Add(port uint16) { p.words[port/64] |= 1 << (port % 64) }
 
 // AddRange puts a run of ports in, both ends included.
 func (p *Ports) AddRange(first, last uint16) {
-	for port := int(first); port <= int(last); port++ {
+	for port := int(first); port <= int(last); {
+		if port%64 == 0 && port+63 <= int(last) {
+			p.words[port/64] = ^uint64(0)
+			port += 64
+			continue
+		}
 		p.Add(uint16(port))
+		port++
 	}
 }
 
