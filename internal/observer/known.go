@@ -3,6 +3,7 @@ package observer
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -11,10 +12,12 @@ const (
 	// walkRest is how long exact requests may take the place of a walk, which alone
 	// counts what is in TIME_WAIT: half of TCP_TIMEWAIT_LEN.
 	walkRest = 30 * time.Second
-	// askCost is about what an exact request for one connection takes (1.3 to 1.9 µs),
-	// and askPart the part of a walk's cost that all of them may take instead of it.
+	// askCost is the least that an exact request for one connection is taken to cost (1.3
+	// to 1.9 µs were measured), and askPart the part of a walk's cost that all of
+	// them may take in its place. A walk that takes less than cheap is always made.
 	askCost = 2 * time.Microsecond
-	askPart = 0.5
+	askPart = 0.25
+	cheap   = time.Millisecond
 	// mostKnown bounds the connections of a namespace that are remembered, at 88 bytes
 	// each.
 	mostKnown = 16_384
@@ -32,12 +35,13 @@ type known struct {
 	// them along.
 	outgoing []sockdiag.ConnectionID
 	whole    bool
-	beyond   bool // there are more than are remembered
+	beyond   bool          // there are more than are remembered
+	each     time.Duration // what an exact request took lately
 }
 
 // begin forgets all for another walk.
 func (k *known) begin() {
-	*k = known{ids: k.ids[:0], outgoing: k.outgoing[:0]}
+	*k = known{ids: k.ids[:0], outgoing: k.outgoing[:0], each: k.each}
 }
 
 // add remembers a connection, of a watched port or an outgoing one. What is in
@@ -73,11 +77,14 @@ func (k *known) serves(now time.Time, t namespace.Turnover, outgoing bool) bool 
 	if k.at.IsZero() || now.Sub(k.at) >= walkRest || !t.Known || t.Opened != k.opened || outgoing && !k.whole {
 		return false
 	}
-	n := len(k.ids)
+	return k.cost >= cheap && time.Duration(k.number(outgoing))*max(askCost, k.each) < time.Duration(askPart*float64(k.cost))
+}
+
+func (k *known) number(outgoing bool) int {
 	if outgoing {
-		n += len(k.outgoing)
+		return len(k.ids) + len(k.outgoing)
 	}
-	return time.Duration(n)*askCost < time.Duration(askPart*float64(k.cost))
+	return len(k.ids)
 }
 
 // ask asks for the connections; found is not called for those that have ended.
@@ -87,8 +94,12 @@ func (k *known) ask(n *namespace.Namespace, outgoing bool, found func(*sockdiag.
 			found(s)
 		}
 	}
-	if err := n.Connections(k.ids, answer); err != nil || !outgoing {
-		return err
-	}
-	return n.Connections(k.outgoing, answer)
+	cost, err := cputime.Of(func() error {
+		if err := n.Connections(k.ids, answer); err != nil || !outgoing {
+			return err
+		}
+		return n.Connections(k.outgoing, answer)
+	})
+	k.each = cost / time.Duration(max(1, k.number(outgoing)))
+	return err
 }

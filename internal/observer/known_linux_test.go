@@ -98,11 +98,17 @@ func TestKnownServes(t *testing.T) {
 		k.walked(at, counted, 10*time.Millisecond, false)
 		return k
 	}
-	for n, serves := range map[int]bool{0: true, 2499: true, 2501: false, mostKnown + 1: false} {
+	for n, serves := range map[int]bool{0: true, 1249: true, 1251: false, mostKnown + 1: false} {
 		k := of(n)
 		require.Equal(t, serves, k.serves(at, counted, false), n)
 		require.False(t, k.serves(at, counted, true), "outgoing ones were not taken along")
 	}
+	costly := of(1000)
+	costly.each = 3 * time.Microsecond
+	require.False(t, costly.serves(at, counted, false), "requests have turned out to be expensive")
+	small := known{}
+	small.walked(at, counted, cheap-1, true)
+	require.False(t, small.serves(at, counted, false), "there is nothing to gain")
 	blank := sockdiag.Socket{State: sockdiag.Established}
 	k := known{}
 	k.add(&blank, true)

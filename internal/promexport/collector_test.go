@@ -230,6 +230,7 @@ func TestAbsentIsNotZero(t *testing.T) {
 	}
 	got := collect(t, &model.Snapshot{Listeners: []model.Listener{bare}})
 	require.Equal(t, []string{
+		"tcpdiag_failed_samples_total",
 		"tcpdiag_listener_abandoned_requests_total",
 		"tcpdiag_listener_accept_queue_fill_ratio",
 		"tcpdiag_listener_accept_queue_full_seconds_total",

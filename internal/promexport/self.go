@@ -13,6 +13,7 @@ type selfMetrics struct {
 	scanInterval  *metric
 	lastScan      *metric
 	missedTicks   *metric
+	failedSamples *metric
 	longestGap    *metric
 	sourceUp      *metric
 	omitted       *metric
@@ -36,6 +37,8 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 			"When the last scan began, in Unix time; connections, phases and waits are of that moment."),
 		missedTicks: c.counter("tcpdiag_missed_ticks_total",
 			"Samples that were due and could not be taken in time."),
+		failedSamples: c.counter("tcpdiag_failed_samples_total",
+			"Samples that the kernel did not answer, or not for all listeners."),
 		longestGap: c.gauge("tcpdiag_longest_sample_gap_seconds",
 			"The longest time between two samples of the last 60 s; absent until there are two."),
 		sourceUp: c.gauge("tcpdiag_source_up",
@@ -62,6 +65,7 @@ func (c *Collector) ourselves(e emitter, s *model.Snapshot) {
 	e.histogram(m.sample, nil, durationHistogram(&s.Self.SampleSeconds))
 	e.histogram(m.scan, nil, durationHistogram(&s.Self.ScanSeconds))
 	e.value(m.missedTicks, nil, float64(s.Self.MissedTicks))
+	e.value(m.failedSamples, nil, float64(s.Self.FailedSamples))
 	if s.Self.LongestGap > 0 {
 		e.value(m.longestGap, nil, s.Self.LongestGap.Seconds())
 	}
