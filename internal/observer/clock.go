@@ -23,7 +23,7 @@ func every(ctx context.Context, b bell, now func() time.Time, least func() time.
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	ring := b
-	var last time.Time
+	var last, due time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -31,14 +31,16 @@ func every(ctx context.Context, b bell, now func() time.Time, least func() time.
 		case <-ring:
 			if wait := least() - now().Sub(last); wait > 0 && !last.IsZero() {
 				ring = nil
-				timer.Reset(wait)
+				timer.Reset(min(wait, max(0, due.Sub(now())))) // a bell puts nothing off
 				continue
 			}
 		case <-timer.C:
 		}
 		last = now()
 		ring = b
-		timer.Reset(max(step(), time.Millisecond))
+		next := max(step(), time.Millisecond)
+		due = now().Add(next)
+		timer.Reset(next)
 	}
 }
 

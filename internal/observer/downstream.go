@@ -23,6 +23,9 @@ const (
 	// pressing is how many of the threads must be busy for them to be read each
 	// time.
 	pressing = 0.5
+	// pressedPart is the part of a core that walks with outgoing connections may take
+	// then: on a host with a million of them each takes some tenths of a second.
+	pressedPart = 0.02
 	// heldPart is the part of a core that reading descriptors may take.
 	heldPart = 0.02
 )
@@ -31,10 +34,21 @@ const (
 // walker's own.
 type outgoings struct {
 	scan  downstream.Scan
-	last  map[uint64]time.Time // by namespace
+	last  map[uint64]scanned // by namespace
 	holds map[hostproc.ProcessKey]*holder
 
 	watched, wanted sockdiag.Ports // of the walk under way
+}
+
+// scanned is the latest scan of a namespace's outgoing connections.
+type scanned struct {
+	at   time.Time
+	cost time.Duration // of CPU time, of the walk that took them along
+}
+
+// rest is how long the next one waits at least.
+func (s scanned) rest() time.Duration {
+	return min(restful, max(apart, time.Duration(float64(s.cost)/pressedPart)))
 }
 
 // holder is one process with outgoing connections.
@@ -55,16 +69,16 @@ type descriptors struct {
 }
 
 func newOutgoings() outgoings {
-	return outgoings{last: make(map[uint64]time.Time), holds: make(map[hostproc.ProcessKey]*holder)}
+	return outgoings{last: make(map[uint64]scanned), holds: make(map[hostproc.ProcessKey]*holder)}
 }
 
 // wantsOutgoing reports whether the next walk is to take outgoing connections along.
 func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool {
 	last, ok := ts.peers.last[netns]
-	if !ok || now.Sub(last) >= restful {
+	if !ok || now.Sub(last.at) >= restful {
 		return true
 	}
-	return now.Sub(last) >= apart && ts.pressed(kept)
+	return now.Sub(last.at) >= last.rest() && ts.pressed(kept)
 }
 
 // pressed reports whether requests wait at some listener, or half of its threads are
@@ -106,7 +120,6 @@ func servedPorts(r *roster, netns uint64) map[uint16]bool {
 
 // sortOutgoing gives each watched process of a namespace its part of what was scanned.
 func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[model.ListenerID]*connections.Found) {
-	ts.peers.last[netns] = at
 	byUser := usersOf(r, netns)
 	for key, e := range r.owners() {
 		if e.ID.NetNS != netns {

@@ -98,7 +98,7 @@ func TestDownstreamOfTheProcess(t *testing.T) {
 	l.ask(t, address, 5, 3)
 
 	read := func() model.Peer {
-		l.tables.peers.last = make(map[uint64]time.Time) // whatever the time
+		l.tables.peers.last = make(map[uint64]scanned) // whatever the time
 		return peerOf(t, l.scan(t), server.Addr.Port(), address)
 	}
 	require.Eventually(t, func() bool { return read().InFlight == 3 }, time.Minute, 10*time.Millisecond)
@@ -121,8 +121,8 @@ func TestDownstreamAtRestIsReadRarely(t *testing.T) {
 	l.ask(t, address, 1, 1)
 	require.Zero(t, peerOf(t, l.scan(t), server.Addr.Port(), address).Connections, "not read again")
 	require.Eventually(t, func() bool { // reading descriptors has a pace of its own
-		for netns, at := range l.tables.peers.last {
-			l.tables.peers.last[netns] = at.Add(-restful)
+		for netns, last := range l.tables.peers.last {
+			l.tables.peers.last[netns] = scanned{at: last.at.Add(-restful)}
 		}
 		return peerOf(t, l.scan(t), server.Addr.Port(), address).Connections == 1
 	}, time.Minute, 10*time.Millisecond)
@@ -145,7 +145,7 @@ func TestDownstreamThatHangs(t *testing.T) {
 		})
 	}()
 	require.Eventually(t, func() bool {
-		l.tables.peers.last = make(map[uint64]time.Time)
+		l.tables.peers.last = make(map[uint64]scanned)
 		return peerOf(t, l.scan(t), server.Addr.Port(), full.Addr.String()).Connecting == 1
 	}, time.Minute, 10*time.Millisecond)
 	full.Close()

@@ -18,9 +18,10 @@ const (
 	askCost = 2 * time.Microsecond
 	askPart = 0.25
 	cheap   = time.Millisecond
-	// mostKnown bounds the connections of a namespace that are remembered, at 88 bytes
-	// each.
-	mostKnown = 16_384
+	// mostKnown and mostOutgoing bound the connections of a namespace that are
+	// remembered, at 88 bytes each.
+	mostKnown    = 16_384
+	mostOutgoing = 4096
 )
 
 // known are the connections that the latest walk of a namespace has found. As long
@@ -35,7 +36,8 @@ type known struct {
 	// them along.
 	outgoing []sockdiag.ConnectionID
 	whole    bool
-	beyond   bool          // there are more than are remembered
+	beyond   bool          // there are more of the watched than are remembered
+	crowded  bool          // and of the outgoing ones
 	each     time.Duration // what an exact request took lately
 }
 
@@ -47,17 +49,16 @@ func (k *known) begin() {
 // add remembers a connection, of a watched port or an outgoing one. What is in
 // TIME_WAIT does nothing any more.
 func (k *known) add(s *sockdiag.Socket, watched bool) {
-	if s.State == sockdiag.TimeWait || k.beyond {
-		return
+	list, beyond, most := &k.ids, &k.beyond, mostKnown
+	if !watched {
+		list, beyond, most = &k.outgoing, &k.crowded, mostOutgoing
 	}
-	if s.Cookie == 0 || len(k.ids)+len(k.outgoing) >= mostKnown {
-		k.beyond = true
-		return
-	}
-	if watched {
-		k.ids = append(k.ids, s.ID())
-	} else {
-		k.outgoing = append(k.outgoing, s.ID())
+	switch {
+	case s.State == sockdiag.TimeWait || *beyond:
+	case s.Cookie == 0 || len(*list) >= most:
+		*beyond = true
+	default:
+		*list = append(*list, s.ID())
 	}
 }
 
@@ -68,7 +69,10 @@ func (k *known) walked(at time.Time, t namespace.Turnover, cost time.Duration, o
 		k.begin()
 		return
 	}
-	k.at, k.cost, k.opened, k.whole = at, cost, t.Opened, outgoing
+	k.at, k.cost, k.opened, k.whole = at, cost, t.Opened, outgoing && !k.crowded
+	if k.crowded {
+		k.outgoing = k.outgoing[:0]
+	}
 }
 
 // serves reports whether exact requests show all that a walk would: no connection

@@ -35,6 +35,9 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 		}
 		return err
 	})
+	if err == nil && scan != nil {
+		ts.peers.last[n.ID] = scanned{start, cost}
+	}
 	t.abandoned(n, kept, w.found, before.Resets)
 	cost += ts.settleOutgoing(r, n, out, cost, ps)
 	ts.mu.Lock()
