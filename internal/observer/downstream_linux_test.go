@@ -161,7 +161,7 @@ func TestDownstreamIsNotItself(t *testing.T) {
 	l.ask(t, server.Addr.String(), 2, 2)
 	l.ask(t, address, 1, 1)
 	require.Eventually(t, func() bool {
-		l.tables.peers.last = make(map[uint64]time.Time)
+		l.tables.peers.last = make(map[uint64]scanned)
 		return peerOf(t, l.scan(t), server.Addr.Port(), address).InFlight == 1
 	}, time.Minute, 10*time.Millisecond)
 	require.Zero(t, peerOf(t, l.scan(t), server.Addr.Port(), server.Addr.String()).Connections)

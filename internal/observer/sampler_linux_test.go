@@ -237,7 +237,7 @@ func TestDroppedSYNsAreNotCalledACKs(t *testing.T) {
 	}
 	t.Logf("%v", dropped)
 	require.Zero(t, dropped[model.PacketACK])
-	require.EqualValues(t, packets, dropped[model.PacketSYN]+dropped[model.PacketUnknown])
+	require.GreaterOrEqual(t, dropped[model.PacketSYN]+dropped[model.PacketUnknown], uint64(packets), "a client that waits for a second repeats its SYN")
 	require.Greater(t, dropped[model.PacketSYN], uint64(packets/2), "the kernel drops one in the time of a reading")
 }
 
