@@ -78,6 +78,9 @@ func TestMillionDropsAreConserved(t *testing.T) {
 	for round := range 4 {
 		a.flood(t, share)
 		b.flood(t, share)
+		// What a listener dropped after it was last read is nobody's once it is closed.
+		now := time.Now()
+		require.Eventually(t, func() bool { return s.roster.Load().at.After(now) }, time.Minute, time.Millisecond)
 		switch round {
 		case 0:
 			a.restart(t, 0)
