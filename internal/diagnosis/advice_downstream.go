@@ -40,7 +40,7 @@ func (j *judge) threadsInVain() string {
 			phrase.Count(w.peer.Connections, "connection"), j.carries(w.peer.Connections))
 	}
 	s := phrase.Sprintf("More threads only move the wait to %s", peerName(w.peer))
-	if t, ok := w.answerTime(); ok && w.peer.Connecting <= w.peer.InFlight {
+	if t, ok := w.answerTime(); ok && !w.shared() && w.peer.Connecting <= w.peer.InFlight {
 		return s + phrase.Sprintf(": at about %s an answer it takes %s at a time to serve %s a second, and it is served faster only if it answers more at a time just as fast.",
 			phrase.Seconds(t), phrase.Count(w.there, "request"), phrase.Decimal(float64(w.there)/t.Seconds()))
 	}
@@ -76,6 +76,10 @@ func (j *judge) carries(connections int) string {
 // waitPhrase is what the busy threads wait for.
 func (j *judge) waitPhrase() string {
 	w := &j.waits
+	if w.shared() {
+		return phrase.Sprintf("requests that share %s to %s are in flight, the oldest for %s; how many threads wait for them cannot be seen",
+			phrase.Count(w.peer.Connections, "connection"), peerName(w.peer), phrase.Seconds(w.peer.Oldest))
+	}
 	var parts []string
 	if n := min(w.peer.Connecting, w.there); n > 0 {
 		parts = append(parts, phrase.Sprintf("%d %s for a connection to %s, the longest for at least %s",

@@ -87,6 +87,8 @@ func (w *waits) which() model.Cause {
 		return model.CauseConnectionPool
 	case float64(w.there) >= mostOf*busy:
 		return model.CauseDownstream
+	case w.allInUse() && without >= mostOf*busy && w.shared():
+		return model.CauseDownstream
 	case w.allInUse() && without >= mostOf*busy:
 		return model.CauseConnectionPool
 	}
@@ -95,11 +97,20 @@ func (w *waits) which() model.Cause {
 
 // allInUse reports whether every connection to the peer has been in flight in two
 // readings. One on which nothing is known may be in flight. A subscription is so,
-// too: where the threads were read, some must wait there, or its rest be known.
+// too: where the threads were read, some must wait there, or its rest be known, or
+// the configuration must name it as a server that is asked.
 func (w *waits) allInUse() bool {
 	p := w.peer
-	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil
+	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil && p.Name == ""
 	return p.AllInRow > 1 && p.Connecting == 0 && !unseen
+}
+
+// shared reports whether the threads wait for answers that another thread receives:
+// of a client that has many requests on one connection (HTTP/2, Lettuce), so that
+// their number cannot be seen.
+func (w *waits) shared() bool {
+	p := w.peer
+	return p.Pool == nil && p.Workers != nil && *p.Workers == 0 && w.there < w.without()
 }
 
 // poolUsedUp reports whether as many connections as the configuration allows are in

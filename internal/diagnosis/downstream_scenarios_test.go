@@ -93,7 +93,9 @@ func scenariosDownstream() []scenario {
 		both("G1 never seen at rest, the threads are seen at the pool's connections", peers(database(3, notAtRest)), pool, nil, []string{possiblyPool}).working(3, 0),
 		both("G4 the threads run beside a subscription", peers(subscription(2)), threads, nil, []string{possiblyPool, possiblyPeer}).working(0, 20),
 		both("G2 an asynchronous client: no thread is in a call of its own", peers(database(20)), downstream, nil, []string{possiblyPeer}).working(0, 0),
-		both("G6 a subscription never seen at rest, beside a lock", peers(database(2, notAtRest)), threads, nil, []string{possiblyPool, possiblyPeer}).working(0, 0),
+		both("G7 one connection for all threads, of an asynchronous client", peers(database(1)), downstream, nil, []string{possiblyPool}).working(0, 0),
+		both("G7 never seen at rest: the configuration names the peer", peers(database(1, notAtRest)), threads, []string{possiblyPeer}, []string{possiblyPool}).working(0, 0),
+		both("G6 a subscription never seen at rest, beside a lock", peers(database(2, notAtRest, func(p *model.Peer) { p.Name = "" })), threads, nil, []string{possiblyPool, possiblyPeer}).working(0, 0),
 		both("the connections may be another process's of the same user", nil, threads, []string{possiblyPeer}, nil).changed(func(l *model.Listener) {
 			l.Process.Downstream = &model.Downstream{ByUser: true, Peers: peers(database(20))}
 		}),
