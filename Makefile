@@ -201,6 +201,14 @@ lab: setup
 deployments:
 	$(GO) run ./internal/test/deployments $(if $(CASES),-run '$(CASES)')
 
+# What the threads of a real server wait for (PostgreSQL behind HikariCP, Redis, another
+# Tomcat, backends of its own), held against the backends' own numbers: a table in
+# docs/waits.md. Needs root, Java, Maven, Debian's postgresql and redis-server, ten
+# minutes; WAITS='^G1' runs those cases alone and leaves the table.
+.PHONY: waits
+waits:
+	$(GO) run ./internal/test/waits $(if $(WAITS),-run '$(WAITS)')
+
 # Every budget against the bare system calls, on 190,000 sockets: a table in
 # internal/test/bench/RESULTS.md. Needs root.
 bench:

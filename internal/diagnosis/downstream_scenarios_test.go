@@ -126,6 +126,26 @@ func (s scenario) working(there, running int) scenario {
 	})
 }
 
+// A pool that requests on virtual threads wait for is found though no thread is used up.
+func TestAPoolBehindVirtualThreads(t *testing.T) {
+	finding := func(inService int, p model.Peer) string {
+		now := tomcat(200, 8192, 100).do(virtual).inService(inService).do(func(l *model.Listener) {
+			l.Process.Downstream = &model.Downstream{Peers: []model.Peer{p}}
+		})
+		for _, f := range Judge(scenario{now: now, before: now}.evidence(), DefaultThresholds()).Findings {
+			if f.Code == string(pool) {
+				return f.Evidence
+			}
+		}
+		return ""
+	}
+	require.Equal(t, "3 of 3 connections to 10.0.3.7:5432 (orders) in flight, the oldest for 4.9 s, for 60 requests in service on virtual threads; "+
+		"spring.datasource.hikari.maximum-pool-size is 3 (application.yml).", finding(60, database(3, hikari(3))))
+	require.Empty(t, finding(60, database(3, hikari(10))), "it has room")
+	require.Empty(t, finding(4, database(3, hikari(3))), "most requests have a connection")
+	require.Empty(t, finding(60, database(3)), "nothing is known of a pool")
+}
+
 // More threads are never advised where they would only wait.
 func TestMoreThreadsAreNotAdvised(t *testing.T) {
 	for _, s := range scenariosDownstream() {

@@ -1,0 +1,5 @@
+package waiting;
+
+import org.springframework.data.repository.CrudRepository;
+
+interface Orders extends CrudRepository<Order, Long> {}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+)
+
+// waitCase is one thing that threads can wait for.
+type waitCase struct {
+	name string
+	run  func(*bench)
+}
+
+const (
+	port, second = 18080, 18081
+	clients      = 60
+	threads      = 20
+	orders       = "127.0.0.1:15432"
+)
+
+func cases() []waitCase {
+	return []waitCase{
+		{"G1 HikariCP's default of 10, queries of 2.5 s", func(b *bench) { b.pool(10, 2500) }},
+		{"G1 a pool of 3, queries of 2.5 s", func(b *bench) { b.pool(3, 2500, "spring.datasource.hikari.maximum-pool-size=3") }},
+		{"G1 a lock held on a table, Spring Data", lockedTable},
+		{"G1 the advice applied: the pool; and what was not advised: the threads", advice},
+		{"plan: 60 clients at once, 20 threads, 3 connections, 2.5 s", func(b *bench) { b.planned(3) }},
+		{"plan: the same with 10 connections", func(b *bench) { b.planned(10) }},
+		{"G2 a connection for each thread, answers after 2.5 s", func(b *bench) {
+			s := b.backend(2500 * time.Millisecond)
+			b.plain()
+			b.crowd(clients, port, "/socket?to="+s.address)
+			b.peer(s.address, "downstream", threads, func() int { return int(s.waiting.Load()) })
+		}},
+		{"G3 connects that nobody answers", hanging},
+		{"G4 a lock", func(b *bench) { b.nobody("/lock?ms=500", "lock, a pool or a timer") }},
+		{"G4 a timer", func(b *bench) { b.nobody("/sleep?ms=2500", "lock, a pool or a timer") }},
+		{"G4 the CPU", func(b *bench) { b.nobody("/burn?ms=500", "run") }},
+		{"G5 two backends, one of them slow", func(b *bench) {
+			slow, fast := b.backend(2500*time.Millisecond), b.backend(time.Millisecond)
+			b.plain()
+			b.crowd(clients, port, "/socket?to="+slow.address)
+			b.crowd(2, port, "/socket?to="+fast.address)
+			l := b.peer(slow.address, "downstream", threads-2, func() int { return int(slow.waiting.Load()) })
+			b.silent(l, fast.address)
+		}},
+		{"G6 a subscription beside a lock, then beside the slow backend", decoy},
+		{"G8 a pool of 3 seen by another user", nobodySees},
+		{"Redis stopped, Jedis with a pool of 8", func(b *bench) {
+			b.stoppedRedis("spring.data.redis.client-type=jedis", "spring.data.redis.jedis.pool.max-active=8")
+			b.peer("127.0.0.1:16379", "connection_pool", 8, func() int { return 8 })
+		}},
+		{"Redis stopped, Lettuce: one connection for all threads", func(b *bench) {
+			b.stoppedRedis()
+			b.until("requests wait", func() bool { return b.ask(port).Connections.Waiting >= clients-threads-8 })
+			l := b.ask(port)
+			b.row.Truth = "20 threads wait for one connection, which another thread reads"
+			possible := ""
+			for _, f := range l.Verdict.Findings {
+				if f.Code == "possible_downstream" {
+					possible = f.Evidence
+				}
+			}
+			b.row.Said += " Possibly: " + possible
+			b.want(strings.Contains(possible, "127.0.0.1:16379 (redis)"), "the peer is not named")
+		}},
+		{"an HTTP service that is a saturated Tomcat, which waits for its database's pool", chain},
+	}
+}
+
+// plain is the application without load on its database.
+func (b *bench) plain(settings ...string) {
+	b.postgres()
+	b.app(port, "java", settings...)
+}
+
+// pool has the clients query the database.
+func (b *bench) pool(size, ms int, settings ...string) {
+	b.plain(settings...)
+	b.crowd(clients, port, fmt.Sprintf("/query?ms=%d", ms))
+	l := b.peer(orders, "connection_pool", size, b.active)
+	b.want(strings.Contains(advised(l), fmt.Sprintf("spring.datasource.hikari.maximum-pool-size from %d to %d", size, threads)), "the advice is %q", advised(l))
+}
+
+// nobodySees: who may read neither descriptors nor threads blames nobody, and is told
+// what is missing.
+func nobodySees(b *bench) {
+	b.pool(3, 2500, "spring.datasource.hikari.maximum-pool-size=3")
+	l, s := b.askAs([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, port)
+	var missing []string
+	for _, u := range s.Unavailable {
+		missing = append(missing, u.What)
+	}
+	b.row.Truth = "as nobody: unavailable are " + strings.Join(missing, ", ")
+	b.want(l.Verdict.Cause != "downstream", "%s", l.Verdict.Summary)
+	b.want(l.Process == nil || l.Process.Workers == nil, "threads of another user were read")
+	b.want(len(missing) > 0, "nothing is said to be missing")
+}
+
+func lockedTable(b *bench) {
+	b.plain()
+	_, err := b.get(port, "/order")
+	b.must(err)
+	b.lock()
+	b.crowd(clients, port, "/order")
+	b.peer(orders, "connection_pool", 10, b.active)
+}
+
+// peer waits until the backend holds as many requests as can get there, and asks ten
+// times. truth is the backend's own number.
+func (b *bench) peer(address, cause string, want int, truth func() int) *api.Listener {
+	b.until(fmt.Sprintf("%d requests at the backend, it has %d", want, truth()), func() bool { return truth() >= want })
+	b.until("the threads are busy", func() bool {
+		l := b.ask(port)
+		return l.Connections != nil && l.Connections.Waiting >= clients-threads-8
+	})
+	var seen, real []int
+	var last *api.Listener
+	for range 10 {
+		before := truth()
+		last = b.ask(port)
+		after := truth()
+		b.want(last.Verdict.Cause == cause, "the cause is %q: %s", last.Verdict.Cause, last.Verdict.Summary)
+		b.want(strings.Contains(last.Verdict.Summary, address), "%s is not named: %s", address, last.Verdict.Summary)
+		n := -1
+		if last.Process != nil {
+			for _, p := range last.Process.Downstream {
+				if p.Peer == address {
+					n = p.InFlight
+				}
+			}
+		}
+		seen, real = append(seen, n), append(real, (before+after)/2)
+	}
+	b.row.Truth = fmt.Sprintf("in flight by the backend's log %v, said %v", real, seen)
+	b.want(math.Abs(mean(seen)-mean(real)) <= max(0.02*mean(real), 0.1), "in flight: %v, said %v", real, seen)
+	return last
+}
+
+func mean(list []int) (m float64) {
+	for _, n := range list {
+		m += float64(n) / float64(len(list))
+	}
+	return m
+}
+
+// nobody: the threads wait for no peer, and none is named.
+func (b *bench) nobody(path, what string) {
+	b.plain()
+	b.crowd(clients, port, path)
+	b.until("the threads are busy", func() bool { l := b.ask(port); return l.Connections != nil && l.Connections.Waiting > 0 })
+	b.row.Truth = path
+	for range 5 {
+		l := b.ask(port)
+		b.silent(l, "127.0.0.1:")
+		found := false
+		for _, f := range l.Verdict.Findings {
+			found = found || strings.Contains(f.Evidence, what)
+		}
+		b.want(found || l.Verdict.Cause == "cpu_saturated", "%q is not said: %s", what, l.Verdict.Summary)
+	}
+}
+
+// silent: a text is in no sentence of a verdict.
+func (b *bench) silent(l *api.Listener, text string) {
+	all := l.Verdict.Summary
+	for _, f := range l.Verdict.Findings {
+		all += f.Evidence + f.Advice
+	}
+	b.want(!strings.Contains(all, text), "%q is named: %s", text, all)
+}
+
+func advised(l *api.Listener) string {
+	for _, f := range l.Verdict.Findings {
+		if f.Code == l.Verdict.Cause {
+			return f.Advice
+		}
+	}
+	return ""
+}
+
+// advice measures what is served as it is, with the pool raised as advised, and with
+// more threads, which were not advised.
+func advice(b *bench) {
+	b.postgres()
+	const query = "/query?ms=500"
+	measure := func(settings ...string) float64 {
+		before := len(b.ends)
+		b.app(port, "java", settings...)
+		c := b.crowd(clients, port, query)
+		b.until("requests are served", func() bool { return c.served.Load() > clients })
+		rate := c.rate(20 * time.Second)
+		if l := b.ask(port); len(settings) == 1 {
+			b.want(l.Verdict.Cause == "connection_pool", "%s", l.Verdict.Summary)
+			b.want(!strings.Contains(advised(l), "raise server.tomcat.threads.max"), "threads are advised: %s", advised(l))
+		}
+		said := b.row.Said
+		for i := len(b.ends) - 1; i >= before; i-- {
+			b.ends[i]()
+		}
+		b.ends = b.ends[:before]
+		b.row.Said = said
+		return rate
+	}
+	as := measure("spring.datasource.hikari.maximum-pool-size=3")
+	said := b.row.Said
+	more := measure("spring.datasource.hikari.maximum-pool-size=3", "server.tomcat.threads.max=40")
+	pool := measure("spring.datasource.hikari.maximum-pool-size=20", "server.tomcat.threads.max=20")
+	b.row.Said = said
+	b.row.Truth = fmt.Sprintf("3 connections and 20 threads serve %.1f a second; 40 threads %.1f (× %.2f); 20 connections %.1f (× %.2f, said: up to 6.7)", as, more, more/as, pool, pool/as)
+	b.want(math.Abs(more/as-1) < 0.1, "more threads changed what is served")
+	b.want(pool/as > 0.9*20/3, "the pool did not bring what was said")
+}
+
+// planned lets clients loose at once, and compares when the last is answered with
+// what plan says.
+func (b *bench) planned(connections int) {
+	b.plain(fmt.Sprint("spring.datasource.hikari.maximum-pool-size=", connections))
+	warm := b.crowd(clients, port, "/query?ms=20")
+	b.until("the server is warm", func() bool { return warm.served.Load() > 20*clients })
+	b.ends[len(b.ends)-1]()
+	b.ends = b.ends[:len(b.ends)-1]
+	b.until("the server is idle", func() bool { return b.ask(port).Connections.Accepted == 0 })
+	out, err := exec.CommandContext(b.ctx, b.dir+"/tcpdiag", "plan", "--requests", fmt.Sprint(clients), "--service-time", "1ms",
+		"--backend-connections", fmt.Sprint(connections), "--backend-time", "2.5s", "--threads", fmt.Sprint(threads), "--client-timeout", "0", "-o", "json").Output()
+	b.must(err)
+	var plan api.Plan
+	b.must(json.Unmarshal(out, &plan))
+	began := time.Now()
+	var wg sync.WaitGroup
+	var failed atomic.Int64
+	for range clients {
+		wg.Go(func() {
+			if _, err := b.get(port, "/query?ms=2500"); err != nil {
+				failed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began).Seconds()
+	b.row.Truth = fmt.Sprintf("the last is answered after %.2f s, %d of %d", took, clients-failed.Load(), clients)
+	b.row.Said = fmt.Sprintf("%.2f s (%+.1f %%). %s", plan.ClientsDoneSeconds, 100*(plan.ClientsDoneSeconds/took-1), plan.Summary)
+	b.want(failed.Load() == 0, "%d failed", failed.Load())
+	b.want(math.Abs(plan.ClientsDoneSeconds/took-1) <= 0.02, "more than 2 %% apart")
+}
+
+// hanging: a listener whose queue is full drops the packets of who connects.
+func hanging(b *bench) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	b.must(err)
+	b.ends = append(b.ends, func() { _ = syscall.Close(fd) })
+	b.must(syscall.Bind(fd, &syscall.SockaddrInet4{Port: 15999, Addr: [4]byte{127, 0, 0, 1}}))
+	b.must(syscall.Listen(fd, 0))
+	c, err := net.Dial("tcp", "127.0.0.1:15999")
+	b.must(err)
+	b.ends = append(b.ends, func() { _ = c.Close() })
+	b.plain()
+	b.crowd(clients, port, "/socket?to=127.0.0.1:15999")
+	b.until("the connects", func() bool {
+		l := b.ask(port)
+		for _, p := range l.Process.Downstream {
+			if p.Peer == "127.0.0.1:15999" && p.Connecting == threads {
+				return true
+			}
+		}
+		return false
+	})
+	l := b.ask(port)
+	b.row.Truth = "20 threads connect to a listener whose queue is full"
+	b.want(l.Verdict.Cause == "downstream" && strings.Contains(l.Verdict.Summary, "for a connection to 127.0.0.1:15999"), "%s", l.Verdict.Summary)
+}
+
+func decoy(b *bench) {
+	subscription, slow := b.backend(time.Hour), b.backend(2500*time.Millisecond)
+	b.postgres()
+	b.app(port, "java", "waiting.subscription="+subscription.address)
+	b.until("the subscription", func() bool { return subscription.waiting.Load() == 1 })
+	c := b.crowd(clients, port, "/sleep?ms=2500")
+	b.until("the threads are busy", func() bool { l := b.ask(port); return l.Connections != nil && l.Connections.Waiting > 0 })
+	for range 10 {
+		b.silent(b.ask(port), subscription.address)
+	}
+	b.want(c.failed.Load() == 0, "requests failed")
+	b.crowd(2*clients, port, "/socket?to="+slow.address)
+	b.until("most threads wait there", func() bool { return slow.waiting.Load() >= threads/2+3 })
+	for range 10 {
+		b.silent(b.ask(port), subscription.address)
+	}
+	b.row.Truth = "20 snapshots with a connection that is always in flight"
+}
+
+func (b *bench) stoppedRedis(settings ...string) {
+	r := b.redis()
+	b.plain(settings...)
+	_, err := b.get(port, "/redis")
+	b.must(err)
+	b.must(r.Process.Signal(syscall.SIGSTOP))
+	b.crowd(clients, port, "/redis")
+}
+
+// chain: the first server waits for the second, which waits for its pool.
+func chain(b *bench) {
+	b.plain()
+	b.app(second, "java", "server.tomcat.threads.max=12", "spring.datasource.hikari.maximum-pool-size=3")
+	b.crowd(clients, port, fmt.Sprintf("/http?url=http://127.0.0.1:%d/query?ms=2500", second))
+	b.until("the second server is full", func() bool { l := b.ask(second); return l.Verdict.Status == "saturated" })
+	l := b.ask(second)
+	b.want(l.Verdict.Cause == "connection_pool", "the second: %s", l.Verdict.Summary)
+	said := l.Verdict.Summary
+	l = b.ask(port)
+	b.want(l.Verdict.Cause == "downstream" && strings.Contains(l.Verdict.Summary, fmt.Sprint("127.0.0.1:", second)), "the first: %s", l.Verdict.Summary)
+	b.row.Truth = "20 threads at a server of 12 threads and 3 connections"
+	b.row.Said = "the first: " + l.Verdict.Summary + " The second: " + said
+}
