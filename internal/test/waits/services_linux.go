@@ -29,7 +29,7 @@ type backend struct {
 }
 
 func (b *bench) backend(delay time.Duration) *backend {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(b.ctx, "tcp", "127.0.0.1:0")
 	b.must(err)
 	s := &backend{address: listener.Addr().String()}
 	var mu sync.Mutex
@@ -93,8 +93,8 @@ func (b *bench) postgres() {
 	if out, err := as(exec.CommandContext(b.ctx, bins[0]+"/initdb", "-D", data, "-A", "trust", "-U", "app")).CombinedOutput(); err != nil {
 		b.must(fmt.Errorf("initdb: %w\n%s", err, out))
 	}
-	b.start("postgres", as(exec.Command(bins[0]+"/postgres", "-D", data, "-p", strconv.Itoa(postgresPort), "-k", data, "-c", "max_connections=200")))
-	b.until("the database", func() bool { return exec.Command("psql", psql("postgres", "select 1")...).Run() == nil })
+	b.start("postgres", as(exec.CommandContext(b.ctx, bins[0]+"/postgres", "-D", data, "-p", strconv.Itoa(postgresPort), "-k", data, "-c", "max_connections=200")))
+	b.until("the database", func() bool { return exec.CommandContext(b.ctx, "psql", psql("postgres", "select 1")...).Run() == nil })
 	b.sql("postgres", "create database orders")
 	b.sql("orders", "create table orders(id bigint primary key, item text); insert into orders values (1, 'one')")
 }
@@ -118,16 +118,16 @@ func (b *bench) active() int {
 
 // lock holds a table until the case ends.
 func (b *bench) lock() {
-	b.start("lock", exec.Command("psql", psql("orders", "begin; lock table orders; select pg_sleep(600)")...))
+	b.start("lock", exec.CommandContext(b.ctx, "psql", psql("orders", "begin; lock table orders; select pg_sleep(600)")...))
 	b.until("the lock", func() bool {
 		return b.sql("postgres", "select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation is not null") != "0"
 	})
 }
 
 func (b *bench) redis() *exec.Cmd {
-	cmd := b.start("redis", exec.Command("redis-server", "--port", strconv.Itoa(redisPort), "--save", "", "--dir", b.dir))
+	cmd := b.start("redis", exec.CommandContext(b.ctx, "redis-server", "--port", strconv.Itoa(redisPort), "--save", "", "--dir", b.dir))
 	b.until("redis", func() bool {
-		c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(redisPort))
+		c, err := (&net.Dialer{}).DialContext(b.ctx, "tcp", "127.0.0.1:"+strconv.Itoa(redisPort))
 		if err == nil {
 			_ = c.Close()
 		}
