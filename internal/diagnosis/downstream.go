@@ -14,6 +14,9 @@ const (
 	poolShort = 0.1
 	// freshWait is how old a reading of the outgoing connections may be.
 	freshWait = 15 * time.Second
+	// longWait is the mean age of the requests in flight with which a single
+	// reading shows that every connection has been in use.
+	longWait = time.Second
 )
 
 // waits is what the busy threads wait for, where the outgoing connections
@@ -96,13 +99,14 @@ func (w *waits) which() model.Cause {
 }
 
 // allInUse reports whether every connection to the peer has been in flight in two
-// readings. One on which nothing is known may be in flight. A subscription is so,
+// readings, or in one for long. One on which nothing is known may be in flight. A subscription is so,
 // too: where the threads were read, some must wait there, or its rest be known, or
 // the configuration must name it as a server that is asked.
 func (w *waits) allInUse() bool {
 	p := w.peer
 	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil && p.Name == ""
-	return p.AllInRow > 1 && p.Connecting == 0 && !unseen
+	lasting := p.AllInRow > 1 || p.AllInRow == 1 && p.Mean >= longWait
+	return lasting && p.Connecting == 0 && !unseen
 }
 
 // shared reports whether the threads wait for answers that another thread receives:

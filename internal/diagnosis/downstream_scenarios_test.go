@@ -91,6 +91,8 @@ func scenariosDownstream() []scenario {
 		both("G6 a subscription beside a lock", peers(subscription(2)), threads, nil, []string{possiblyPool, possiblyPeer}),
 		both("G6 a subscription beside the peer that is slow", peers(database(18), subscription(30)), downstream, nil, nil),
 		both("G1 never seen at rest, the threads are seen at the pool's connections", peers(database(3, notAtRest)), pool, nil, []string{possiblyPool}).working(3, 0),
+		both("G1 a pool of 3 in the first reading, in use for a while", peers(database(3, func(p *model.Peer) { p.AllInRow, p.AllInFlight = 1, nil })), pool, nil, nil),
+		both("G1 in the first reading, just begun", peers(database(3, func(p *model.Peer) { p.AllInRow, p.AllInFlight, p.Mean = 1, nil, 100*time.Millisecond })), threads, nil, []string{possiblyPool}),
 		both("G4 the threads run beside a subscription", peers(subscription(2)), threads, nil, []string{possiblyPool, possiblyPeer}).working(0, 20),
 		both("G2 an asynchronous client: no thread is in a call of its own", peers(database(20)), downstream, nil, []string{possiblyPeer}).working(0, 0),
 		both("G7 one connection for all threads, of an asynchronous client", peers(database(1)), downstream, nil, []string{possiblyPool}).working(0, 0),
