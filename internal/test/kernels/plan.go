@@ -69,7 +69,7 @@ func (s series) able(all []binary) (some []binary) {
 func (o options) narrowed(all []boot) []boot {
 	if o.Run != "" {
 		b := all[0]
-		if paired, err := regexp.MatchString(o.Run, pairedTest); err == nil && paired {
+		if paired, err := regexp.MatchString(o.Run, pairedTest); err == nil && paired && len(all) > 1 {
 			b = all[1]
 		}
 		return []boot{{"part", b.Machine, []binary{{Package: featureTest, Run: o.Run, Minutes: 10}}}}

@@ -22,6 +22,7 @@ func TestNarrowed(t *testing.T) {
 	part := options{Run: "^" + pairedTest + "$"}.narrowed(all[0].Boots)
 	require.Equal(t, []string{"part"}, names(part))
 	require.Equal(t, twoProcessors("amd64"), part[0].Machine)
+	require.Equal(t, []string{"part"}, names(options{Run: pairedTest}.narrowed(all[len(all)-1].Boots)), "the slow machine is booted once")
 	require.Equal(t, machineFor("amd64"), options{Run: "^TestSS$"}.narrowed(all[0].Boots)[0].Machine)
 }
 
