@@ -47,3 +47,23 @@ func TestDiscoveryThatHangs(t *testing.T) {
 		require.EqualValues(t, 2, news.Load())
 	})
 }
+
+// Ten Actuators that do not answer take the first scan as long as one.
+func TestSilentActuatorsAreAskedSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnectors(func(_ context.Context, pid int, _ uint64, _ []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+			time.Sleep(900 * time.Millisecond)
+			return discovery.Connectors{}, []model.Unavailable{{What: "Actuator"}}
+		}, time.Now, func() {})
+		begin := time.Now()
+		for pid := range 10 {
+			c.of(hostproc.ProcessKey{PID: pid}, nil, 0)
+		}
+		c.wait(t.Context(), discoveryPatience)
+		require.Equal(t, 900*time.Millisecond, time.Since(begin))
+		for pid := range 10 {
+			_, unavailable := c.of(hostproc.ProcessKey{PID: pid}, nil, time.Hour)
+			require.Len(t, unavailable, 1, "all have been asked by then")
+		}
+	})
+}
