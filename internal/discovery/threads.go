@@ -22,10 +22,8 @@ type Pool struct {
 	// of the port: "127.0." of http-nio-127.0.0.1-8080-exec-1.
 	Address string
 
-	Workers   int // "exec": the connector's own worker threads
-	Acceptors int // "Acceptor", and the AsyncTimeout thread of 8.5 and early 9.0
-	Pollers   int // "Poller", "ClientPoller", "BlockPoller"
-	// Unknown are threads whose role was cut off; all others are then zero.
+	Workers int // "exec": the connector's own worker threads
+	// Unknown are threads whose role was cut off; there are then no workers.
 	Unknown int
 }
 
@@ -94,13 +92,8 @@ func (p *Pool) count(role string) {
 		p.Unknown++
 		return
 	}
-	switch role[0] {
-	case 'e':
+	if role[0] == 'e' {
 		p.Workers++
-	case 'A':
-		p.Acceptors++
-	case 'P', 'C', 'B':
-		p.Pollers++
 	}
 }
 

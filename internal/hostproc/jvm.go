@@ -29,8 +29,6 @@ type JVM struct {
 	// GCTime is the sum of the collectors' times (sun.gc.collector.N.time);
 	// for concurrent phases that is not time stood still.
 	GCTime *time.Duration
-	// ThreadsLive are platform threads, daemons included (java.threads.live).
-	ThreadsLive *int
 	// VMArgs are the arguments of the JVM (java.rt.vmArgs), those of
 	// JAVA_TOOL_OPTIONS and JDK_JAVA_OPTIONS included, joined by spaces. The
 	// JVM cuts it off at 1023 bytes, and says so by three dots at its end.
@@ -94,8 +92,6 @@ func (j *JVM) setText(name, text []byte) {
 
 func (j *JVM) setNumber(name []byte, n int64) {
 	switch string(name) {
-	case "java.threads.live":
-		j.ThreadsLive = new(int(n))
 	case "sun.rt.safepoints":
 		j.Safepoints = &n
 	case "sun.rt.createVmBeginTime":
