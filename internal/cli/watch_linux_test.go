@@ -58,7 +58,7 @@ func TestWatchWritesLines(t *testing.T) {
 	lines, dropped, sent, done := bufio.NewScanner(out), 0, false, false
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		require.Len(t, fields, 11, lines.Text())
+		require.Len(t, fields, 13, lines.Text())
 		if fields[0] == "time" {
 			continue
 		}

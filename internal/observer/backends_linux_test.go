@@ -15,8 +15,8 @@ import (
 
 // What the configuration names reaches the peer that it means.
 func TestPeersHaveNamesAndPools(t *testing.T) {
-	l := newLab(t, nil)
-	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
+	l := newLab(t, watching8080)
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 5})
 	address, _ := l.backend(t)
 	other, _ := l.backend(t)
 	pool := &model.Pool{Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size", Size: model.Setting[int]{Value: 5, Kind: model.SourceDefault, Source: "default of HikariCP"}}
