@@ -49,6 +49,22 @@ func TestTypesStaySmall(t *testing.T) {
 	}
 }
 
+// TestTopLevel: nothing that a build leaves lies beside the sources; what is built goes
+// to bin, dist and .cache, which are ignored.
+func TestTopLevel(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(internal, "..", "*"))
+	require.NoError(t, err)
+	known := []string{
+		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "bin", "cmd", "dashboards",
+		"deploy", "dist", "docs", "go.mod", "go.sum", "internal",
+	}
+	for _, file := range files {
+		if name := filepath.Base(file); name[0] != '.' {
+			require.Contains(t, known, name)
+		}
+	}
+}
+
 // TestFixtures: what is looked for is found.
 func TestFixtures(t *testing.T) {
 	calls, err := Calls("testdata/downwards")
