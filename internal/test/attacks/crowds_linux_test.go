@@ -24,13 +24,13 @@ func found(p part, args ...string) attack {
 // crowds are processes that are many, or that never answer, or that answer too
 // much.
 func crowds() map[string]attack {
-	named := []string{"http-nio-18080-e"}
+	named := slices.Repeat([]string{"http-nio-18080-e"}, 8) // a process of fewer threads is not taken for a JVM
 	churn := part{From: hostilePort, To: hostilePort + 1, Threads: named, SpawnSilent: true, Spawn: []string{
 		"-jar", "app.jar", "--server.port=1", "--management.server.port=PORT", "--management.server.address=127.0.0.1",
 	}}
 	names := part{
 		From: hostilePort, To: hostilePort + 1, Comm: "java\x1b[2J\u202e",
-		Threads: append(named, "\x1b[31mX\x7f", "http-nio-\x1b[2J-"),
+		Threads: slices.Concat(named, []string{"\x1b[31mX\x7f", "http-nio-\x1b[2J-"}),
 	}
 	low := attack{args: application(), files: map[string]string{"app.jar": bootJar(nil)}, part: part{From: 2000, To: 2600}, elsewhere: true, omitted: 150}
 	many := attack{args: application(), files: map[string]string{"app.jar": bootJar(nil)}, part: part{From: 20_000, To: 25_000, NumberedOf: 5_000}, omitted: 4_500}
