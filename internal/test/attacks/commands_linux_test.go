@@ -60,7 +60,7 @@ func (s *scene) attackers(t *testing.T) {
 	}
 }
 
-// command runs one to its end, and another time until it is told to end.
+// command runs one to its end, and another time until SIGTERM.
 func (s *scene) command(t *testing.T, program, name string, args []string) {
 	t.Helper()
 	whole := s.runs(t, program, args)

@@ -42,7 +42,7 @@ func crowded(t *testing.T) *agent {
 }
 
 // The time to the first paint, the best of many: other work on the machine makes
-// it longer and never shorter.
+// it longer and never shorter. It shows what the page can do, not what it usually does.
 func TestFirstPaint(t *testing.T) {
 	chromium(t)
 	a := crowded(t)
@@ -130,7 +130,7 @@ func TestOpenPagesCostLittle(t *testing.T) {
 	require.LessOrEqual(t, with-alone, mostCPU)
 }
 
-// One page more than are kept current is told so, and is whole all the same.
+// One page more than are kept current gets a sentence that says so, and is whole all the same.
 func TestTheSixtyFifthPage(t *testing.T) {
 	listen(t, 3)
 	a := startAgent(t)

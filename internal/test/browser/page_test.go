@@ -65,7 +65,7 @@ func TestConnectsAgainToAnotherAgent(t *testing.T) {
 	a.start(t)
 	b.live(t)
 	b.until(t, `document.title.startsWith("losing ")`)
-	require.True(t, eval[bool](t, b, "window.same"), "it was not loaded anew")
+	require.True(t, eval[bool](t, b, "window.same"), "it was not loaded again")
 }
 
 // Every link can be reached and is seen to be; what has the focus keeps it while
