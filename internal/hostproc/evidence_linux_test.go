@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -101,9 +102,12 @@ func TestKeptThread(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// reads counts the read calls of a function, by the kernel's own count.
+// reads counts the read calls of a function, by the kernel's own count of this
+// thread, which the function must not leave.
 func reads(t *testing.T, fn func()) int {
 	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	count := func() int {
 		data, err := os.ReadFile("/proc/thread-self/io")
 		if err != nil {
