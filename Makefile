@@ -18,6 +18,12 @@ LDFLAGS       := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Re
 # As root nothing is skipped. As anybody else, say each test that is, and why.
 VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 
+# $(call gotest,packages,flags) is go test. With RERUN=1, which .ci/run sets, up to three
+# failed tests are run a second time, and the summary names them: a machine that stopped
+# for a minute is then no reason to refuse a change, and what really fails fails twice.
+GOTESTSUM     := $(TOOLS)/gotestsum-v1.13.0
+gotest         = $(if $(RERUN),$(GOTESTSUM) --format $(if $(VERBOSE),standard-verbose,standard-quiet) --rerun-fails=1 --rerun-fails-max-failures=3 --packages="$(1)" -- $(2),$(GO) test $(2) $(1))
+
 # The tests that start real servers take the machine for themselves: those of
 # the main job, and the monitoring stack.
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
@@ -54,6 +60,10 @@ $(GOLANGCI):
 	@GOBIN=$(TOOLS)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	@mv $(TOOLS)/tmp/golangci-lint $@
 
+$(GOTESTSUM):
+	@GOBIN=$(TOOLS)/tmp $(GO) install gotest.tools/gotestsum@v1.13.0
+	@mv $(TOOLS)/tmp/gotestsum $@
+
 fmt: $(GOLANGCI)
 	@out=$$($(GOLANGCI) fmt --diff ./...); if [ -n "$$out" ]; then echo "$$out"; echo "run: $(GOLANGCI) fmt ./..."; exit 1; fi
 
@@ -78,9 +88,11 @@ cross:
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath ./...
 
+unit servers stack: $(if $(RERUN),$(GOTESTSUM))
+
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
-	$(GO) test -race $(VERBOSE) -timeout 20m $$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$')
+	$(call gotest,$$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$'),-race $(VERBOSE) -timeout 20m)
 
 # Hostile processes and neighbours, one after the other, against the built agent as
 # root, as the DaemonSet and as a sidecar: what it said, its memory, the longest time
@@ -146,11 +158,11 @@ man:
 
 # Against real servers, one package after the other.
 servers:
-	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(SERVER_TESTS)
+	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -p 1 -timeout 18m)
 
 # Prometheus and Alertmanager with the delivered rules beside a real Tomcat.
 stack:
-	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(GO) test -race -count=1 $(VERBOSE) -p 1 -timeout 18m $(STACK_TESTS)
+	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(call gotest,$(STACK_TESTS),-race -count=1 $(VERBOSE) -p 1 -timeout 18m)
 
 # The page in a real Chromium: updates in place, keyboard, contrast (axe-core), its
 # policy, its budgets. Without a browser, or npm for axe-core, it says what it skips.
