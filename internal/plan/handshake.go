@@ -39,7 +39,7 @@ func (s *planSim) syn(i int32) {
 // admits says whether a SYN is answered, and whether with a cookie. The SYN
 // queue is checked first.
 func (s *planSim) admits() (cookie, ok bool) {
-	full := s.syns.full(s.backlog)
+	full := s.syns.full(s.backlog, s.in.SmallSynQueue)
 	switch {
 	case full && !s.in.Syncookies: // TCPReqQFullDrop
 		s.plan.Dropped.SynQueue++

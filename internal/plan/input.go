@@ -63,6 +63,9 @@ type Input struct {
 	AbortOnOverflow bool       // net.ipv4.tcp_abort_on_overflow = 1
 	Somaxconn       int        // net.core.somaxconn; 0: 4096, the default since Linux 5.4
 	MaxSynBacklog   int        // net.ipv4.tcp_max_syn_backlog, counts only without syncookies; 0: 4096
+	// SmallSynQueue: the server's kernel lets one half-open connection fewer wait, as
+	// all did before 2025 (docs/kernels.md: "SYN queue holds").
+	SmallSynQueue bool
 
 	// RoundTrip is the time to the server and back. With 0 (one host) a
 	// client's handshake is over before the next client begins its own.

@@ -76,8 +76,11 @@ type synQueue struct {
 	young int // of those, the ones whose SYN+ACK was sent only once
 }
 
-// full is inet_csk_reqsk_queue_is_full, which compares with ">" since 2025.
-func (q *synQueue) full(backlog int) bool { return q.len > backlog }
+// full is inet_csk_reqsk_queue_is_full, which compares with ">" since 2025 and with
+// ">=" in a small queue.
+func (q *synQueue) full(backlog int, small bool) bool {
+	return q.len > backlog || small && q.len == backlog
+}
 
 // crowded is the check of tcp_conn_request without syncookies: the last
 // quarter of tcp_max_syn_backlog is for peers that are known.

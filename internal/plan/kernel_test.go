@@ -122,3 +122,11 @@ func TestPlanQueueReusesItsRoom(t *testing.T) {
 	require.Less(t, cap(q.items), 1000)
 	require.Equal(t, 10, q.len())
 }
+
+// A small SYN queue is full with the backlog, others with one more.
+func TestSynQueueIsFull(t *testing.T) {
+	for waiting, want := range map[int][2]bool{2: {false, false}, 3: {false, true}, 4: {true, true}} {
+		q := synQueue{len: waiting}
+		require.Equal(t, want, [2]bool{q.full(3, false), q.full(3, true)}, waiting)
+	}
+}

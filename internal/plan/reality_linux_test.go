@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,7 +129,7 @@ func TestPlanAgainstTheKernel(t *testing.T) {
 			if _, err := os.Stat(linearTimeouts); err == nil {
 				require.Equal(t, tt.want, planOf(t, tt.in).Outcomes)
 			} else { // before Linux 6.5 this machine's clients repeat otherwise
-				tt.in.SynRetries = SynRetriesExponential
+				tt.in.SynRetries, tt.in.SmallSynQueue = SynRetriesExponential, smallSynQueue(t)
 			}
 			var differences []string
 			for range attempts {
@@ -216,9 +215,9 @@ type reality struct {
 	listener net.Listener
 	latch    chan struct{}
 	work     chan net.Conn
-	accepted atomic.Int32
-	requests atomic.Int64 // executed
-	busy     atomic.Int64 // time spent on them
+	accepted chan struct{} // one for each connection
+	requests atomic.Int64  // executed
+	busy     atomic.Int64  // time spent on them
 }
 
 type realOutcome struct {
@@ -237,6 +236,8 @@ func newReality(tb testing.TB, in Input) *reality {
 		in: in, ns: nettest.Namespace(tb),
 		latch: make(chan struct{}, in.MaxConnections),
 		work:  make(chan net.Conn, in.Requests),
+
+		accepted: make(chan struct{}, in.Requests),
 	}
 	flag := func(on bool) string { return map[bool]string{false: "0", true: "1"}[on] }
 	r.ns.Sysctl(tb, "net.ipv4.tcp_syncookies", flag(in.Syncookies))
@@ -265,7 +266,7 @@ func (r *reality) accept() {
 		if err != nil {
 			return
 		}
-		r.accepted.Add(1)
+		r.accepted <- struct{}{}
 		r.work <- c
 	}
 }
@@ -296,8 +297,8 @@ func (r *reality) run(tb testing.TB) realOutcome {
 	r.ns.Do(func() {
 		for i := range r.in.Requests {
 			c := dial(tb, addr.Port)
-			for int(r.accepted.Load()) < min(i+1, r.in.MaxConnections) {
-				runtime.Gosched() // the plan's accept() is instant
+			if i < r.in.MaxConnections {
+				<-r.accepted // the plan's accept() is instant
 			}
 			wg.Go(func() {
 				seen, at := c.ask(r.in)
@@ -405,8 +406,14 @@ func control(tb testing.TB, c syscall.Conn, fn func(fd int) error) {
 // listenDrops is TcpExt ListenDrops of the namespace.
 func (r *reality) listenDrops(tb testing.TB) int {
 	tb.Helper()
+	return tcpExt(tb, r.ns, "ListenDrops")
+}
+
+// tcpExt is one of a namespace's TcpExt counters.
+func tcpExt(tb testing.TB, ns *nettest.NS, wanted string) int {
+	tb.Helper()
 	var text []byte
-	r.ns.Do(func() {
+	ns.Do(func() {
 		var err error
 		text, err = os.ReadFile("/proc/thread-self/net/netstat")
 		require.NoError(tb, err)
@@ -414,12 +421,12 @@ func (r *reality) listenDrops(tb testing.TB) int {
 	lines := strings.Split(string(text), "\n")
 	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
 	for i, name := range names {
-		if name == "ListenDrops" {
+		if name == wanted {
 			n, err := strconv.Atoi(values[i])
 			require.NoError(tb, err)
 			return n
 		}
 	}
-	tb.Fatal("no ListenDrops in /proc/net/netstat")
+	tb.Fatalf("no %s in /proc/net/netstat", wanted)
 	return 0
 }

@@ -7,13 +7,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // archive is an apt of this program's own: its lists and packages are under
 // one folder, the machine's own are not touched. apt checks the lists'
 // signatures and the packages' checksums.
 type archive struct {
-	dir string
+	dir   string
+	fresh bool          // there was nothing before this run
+	spent time.Duration // on fetching
 }
 
 // keyring signs all suites that suites names.
@@ -31,6 +34,8 @@ func openArchive(ctx context.Context, dir string) (*archive, error) {
 	if _, err := os.Stat(filepath.Join(dir, "updated")); err == nil {
 		return a, nil
 	}
+	a.fresh = true
+	defer a.spend(time.Now())
 	mirror, err := machinesMirror(ctx)
 	if err != nil {
 		return nil, err
@@ -43,6 +48,8 @@ func openArchive(ctx context.Context, dir string) (*archive, error) {
 	}
 	return a, os.WriteFile(filepath.Join(dir, "updated"), nil, 0o644)
 }
+
+func (a *archive) spend(since time.Time) { a.spent += time.Since(since) }
 
 // machinesMirror is where this machine's own apt has Debian's packages from.
 func machinesMirror(ctx context.Context) (string, error) {
@@ -113,6 +120,7 @@ func (a *archive) unpack(ctx context.Context, name, arch string, packages ...str
 	if _, err := os.Stat(root); err == nil {
 		return root, nil
 	}
+	defer a.spend(time.Now())
 	temporary, err := os.MkdirTemp(a.dir, "download-")
 	if err != nil {
 		return "", err

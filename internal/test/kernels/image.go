@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -104,7 +105,7 @@ func compile(ctx context.Context, arch, verb string, args ...string) error {
 func suiteFile(wanted []binary) []byte {
 	var text strings.Builder
 	for _, b := range wanted {
-		fmt.Fprintf(&text, "%s %d", b.name(), b.Minutes)
+		fmt.Fprintf(&text, "%s %d %s", b.name(), b.Minutes, cmp.Or(b.Env, "-"))
 		if b.Run != "" {
 			fmt.Fprintf(&text, " -test.run %s", b.Run)
 		}

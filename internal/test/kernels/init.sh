@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # Process 1 of the guest: runs what the list $tcpdiag_suite (of the kernel's command line)
-# says (name, minutes, arguments) and powers the machine off.
+# says (name, minutes, a variable or -, arguments) and powers the machine off.
 /bin/busybox --install -s /bin
 export PATH=/bin:/sbin HOME=/root TCPDIAG_GUEST=1
 mount -t proc proc /proc
@@ -20,10 +20,11 @@ suite=${tcpdiag_suite:-/suite}
 # The guest's clock jumps wherever it waits for its disk: not in the tests.
 cat /programs/tcpdiag >/dev/null
 grep -qF 'run ^Test(JVM' "$suite" && find /programs/opt /programs/lib64 -type f -exec cat {} + >/dev/null
-while read -r name minutes args; do
+while read -r name minutes variable args; do
   echo "@@run $name"
   cat "/t/$name/test" >/dev/null
-  cd "/t/$name" && ./test -test.v -test.timeout "${minutes}m" $args </dev/null 2>&1
+  [ "$variable" = - ] && variable=TCPDIAG_GUEST=1
+  cd "/t/$name" && env "$variable" ./test -test.v -test.timeout "${minutes}m" $args </dev/null 2>&1
   echo "@@exit $? $(uptime)"
 done <"$suite"
 echo "@@end"

@@ -18,13 +18,19 @@ type feature struct {
 type run struct {
 	Name    string
 	Passed  int
-	Failed  []string
+	Failed  []failure
 	Skipped []string
 	Exit    int // the process's, -1 if the guest ended before it
 	Seconds float64
 }
 
 func (r run) ok() bool { return r.Exit == 0 && len(r.Failed) == 0 && r.Passed > 0 }
+
+// failure is a test that failed.
+type failure struct {
+	Name string
+	Why  string // the last assertion that did not hold, "" if none was printed
+}
 
 // guestLog is what a guest printed.
 type guestLog struct {
@@ -37,6 +43,7 @@ type guestLog struct {
 	Runs            []run
 	Ended           bool // all boots reached their end: the kernel did not panic or hang
 	cut             bool // a boot before the last one did not
+	why             complaint
 }
 
 var (
@@ -69,9 +76,12 @@ func readLog(console io.Reader) (guestLog, error) {
 		if m := mark.FindStringSubmatch(line); m != nil {
 			last = g.marked(m[1], m[2], last)
 		} else if m := testLine.FindStringSubmatch(line); m != nil && len(g.Runs) > 0 {
-			g.Runs[len(g.Runs)-1].test(m[1], m[2])
+			g.Runs[len(g.Runs)-1].test(m[1], m[2], g.why.text())
+			g.why = complaint{}
 		} else if m := ratioLine.FindStringSubmatch(line); m != nil {
 			g.Features = append(g.Features, feature{m[1] + " against bare calls", "× " + m[2]})
+		} else {
+			g.why.read(line)
 		}
 	}
 	return g, lines.Err()
@@ -129,12 +139,12 @@ func (g *guestLog) begin(name string) {
 	g.Runs = append(g.Runs, next)
 }
 
-func (r *run) test(outcome, name string) {
+func (r *run) test(outcome, name, why string) {
 	switch outcome {
 	case "PASS":
 		r.Passed++
 	case "FAIL":
-		r.Failed = append(r.Failed, name)
+		r.Failed = append(r.Failed, failure{name, why})
 	case "SKIP":
 		r.Skipped = append(r.Skipped, name)
 	}

@@ -9,6 +9,15 @@ import (
 
 const console = "SeaBIOS\r\nBooting from ROM..\x1b[2J@@boot 3.5 6.1.0-50-cloud-amd64 x86_64\r\n" + `@@run sockdiag
 === RUN   TestA
+    a_test.go:7: 
+        	Error Trace:	github.com/tcpdiag/tcpdiag/a_test.go:7
+        	Error:      	Not equal: 
+        	            	expected: 1
+        	            	actual  : 2
+        	            	
+        	            	Diff:
+        	Test:       	TestA/part
+        	Messages:   	5 | times
     --- FAIL: TestA/part (0.00s)
 --- FAIL: TestA (0.01s)
 --- PASS: TestB (0.02s)
@@ -30,7 +39,7 @@ func TestReadLog(t *testing.T) {
 		Kernel: "6.1.0-50-cloud-amd64", Machine: "x86_64", Boot: 3.5,
 		Features: []feature{{"Scan/one_port against bare calls", "× 1.020"}, {"open files by stat", "yes, since 6.2"}},
 		Runs: []run{
-			{Name: "sockdiag", Passed: 1, Failed: []string{"TestA"}, Skipped: []string{"TestC"}, Exit: 1, Seconds: 6},
+			{Name: "sockdiag", Passed: 1, Failed: []failure{{"TestA", "Not equal: expected: 1 actual : 2 (5 / times)"}}, Skipped: []string{"TestC"}, Exit: 1, Seconds: 6},
 			{Name: "guest", Passed: 1, Exit: 0, Seconds: 0.5},
 			{Name: "plan", Passed: 1, Exit: -1},
 		},
@@ -60,7 +69,7 @@ func TestReadLogOfTwoBoots(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, g.Ended)
 	require.InDelta(t, 3.5, g.Boot, 0)
-	require.Equal(t, run{Name: "guest", Passed: 1, Failed: []string{"TestF"}, Exit: 1, Seconds: 4.5}, g.Runs[2])
+	require.Equal(t, run{Name: "guest", Passed: 1, Failed: []failure{{Name: "TestF"}}, Exit: 1, Seconds: 4.5}, g.Runs[2])
 
 	g, err = readLog(strings.NewReader(console + strings.ReplaceAll(second, "@@end\n", "") + "@@exit 1 6.5\n@@end\n"))
 	require.NoError(t, err)

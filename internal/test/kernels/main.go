@@ -25,6 +25,8 @@ type options struct {
 	Run   string // regular expression over the guest package's tests
 	Cache string
 	Out   string
+
+	AtOnce int // guests
 }
 
 func main() {
@@ -33,6 +35,7 @@ func main() {
 	flag.StringVar(&o.Only, "only", "", "only the guests whose name matches; the others' columns stay")
 	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, java, slow); what others have logged stays")
 	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/kernels.md")
+	flag.IntVar(&o.AtOnce, "at-once", 1, "guests that run at the same time, each on a processor of its own")
 	flag.BoolVar(&o.Table, "table", false, "boot nothing, write docs/kernels.md of the last logs")
 	flag.StringVar(&o.Cache, "cache", ".cache/kernels", "folder for packages, images and logs")
 	flag.StringVar(&o.Out, "out", "docs/kernels.md", "the table")
@@ -49,8 +52,9 @@ func main() {
 	}
 }
 
-// run boots one guest after the other, and says whether all tests passed.
+// run boots the guests, and says whether all tests passed.
 func (o options) run(ctx context.Context) (bool, error) {
+	begun := time.Now()
 	only, err := regexp.Compile(o.Only)
 	if err != nil {
 		return false, err
@@ -71,34 +75,16 @@ func (o options) run(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	ok, some := true, false
-	for _, p := range plans(o.Short) {
-		name, err := l.name(p)
-		if err != nil {
-			return false, err
-		}
-		if p.Boots = o.narrowed(p.Boots); len(p.Boots) == 0 || !only.MatchString(name) {
-			continue
-		}
-		guest, err := l.prepare(ctx, name, p)
-		if err != nil {
-			return false, err
-		}
-		if err := guest.run(ctx); err != nil {
-			return false, err
-		}
-		r, err := readResult(name, guest.logs(), p.Slow)
-		if err != nil {
-			return false, err
-		}
-		r.print(os.Stdout)
-		ok, some = ok && r.ok(), true
+	wanted, err := l.wanted(only)
+	if err != nil {
+		return false, err
 	}
-	if !some {
-		return false, fmt.Errorf("no guest is named like %q with a boot like %q", o.Only, o.Boots)
+	ok, err := l.boot(ctx, wanted)
+	if err != nil {
+		return false, err
 	}
-	if o.Short || o.Run != "" {
-		return ok, nil
+	if err := l.record(begun, ok); err != nil || o.Short || o.Run != "" {
+		return ok, err
 	}
 	return ok, l.write()
 }
@@ -140,7 +126,11 @@ func (l *lab) document() (string, error) {
 			return "", err
 		}
 	}
-	return document(results), nil
+	var times strings.Builder
+	if err := l.records(&times); err != nil {
+		return "", err
+	}
+	return document(results, times.String()), nil
 }
 
 // lab holds what the guests share.
@@ -197,13 +187,17 @@ func (l *lab) log(name string) string {
 	return filepath.Join(filepath.Dir(l.work), "log", name+".log")
 }
 
+// longest is for a boot on a machine that has other work to do, and may stop this one
+// now and then.
+const longest = 2 * time.Hour
+
 // prepare makes a guest's kernel and initramfs.
 func (l *lab) prepare(ctx context.Context, name string, p plan) (guest, error) {
 	r, err := pick(l.releases, p.series)
 	if err != nil {
 		return guest{}, err
 	}
-	g := guest{Name: name, Limit: 40 * time.Minute, Boots: p.Boots, Commit: l.commit, Log: func(b boot) string { return l.log(name + "-" + b.Name) }}
+	g := guest{Name: name, Limit: longest, Boots: p.Boots, Commit: l.commit, Log: func(b boot) string { return l.log(name + "-" + b.Name) }}
 	unpacked, err := l.archive.unpack(ctx, r.Name, r.Arch, r.Packages...)
 	if err != nil {
 		return guest{}, err
@@ -226,7 +220,7 @@ func (l *lab) prepare(ctx context.Context, name string, p plan) (guest, error) {
 			return guest{}, err
 		}
 	}
-	g.Initrd = filepath.Join(l.work, "initrd")
+	g.Initrd = root + ".initrd"
 	return g, pack(ctx, g.Initrd, root)
 }
 

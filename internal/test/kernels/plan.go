@@ -39,7 +39,7 @@ func plans(short bool) []plan {
 
 // boots are those of a kernel: nearly all on one processor.
 func boots(s series, short bool) []boot {
-	paired := []binary{{Package: featureTest, Run: "^" + pairedTest + "$", Arm: true, Minutes: 4}}
+	paired := []binary{{Package: featureTest, Run: "^" + pairedTest + "$", Arm: true, Minutes: 60}}
 	all := []boot{
 		{"features", machineFor(s.Arch), s.able(features())},
 		{"two", twoProcessors(s.Arch), paired},

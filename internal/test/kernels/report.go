@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -52,8 +53,8 @@ func (r result) print(w io.Writer) {
 	fmt.Fprintf(w, "%s: up after %.1f s, done in %.0f s (%.0f s of a processor), log %s\n", r.Guest, r.Log.Boot, r.Log.Took, r.Log.Spent, strings.Join(r.Paths, ", "))
 	for _, run := range r.Log.Runs {
 		fmt.Fprintf(w, "  %-10s %s (%.1f s)\n", run.Name, outcome(run), run.Seconds)
-		for _, name := range run.Failed {
-			fmt.Fprintf(w, "             FAIL %s\n", name)
+		for _, f := range run.Failed {
+			fmt.Fprintf(w, "             FAIL %s: %s\n", f.Name, f.Why)
 		}
 		for _, name := range run.Skipped {
 			fmt.Fprintf(w, "             skip %s\n", name)
@@ -87,8 +88,8 @@ func outcome(r run) string {
 //go:embed kernels.md
 var introduction string
 
-// document is docs/kernels.md.
-func document(results []result) string {
+// document is docs/kernels.md; times are the lines of how long runs took.
+func document(results []result, times string) string {
 	var text strings.Builder
 	text.WriteString(introduction)
 	text.WriteString("\n## What each kernel has and does\n\n")
@@ -117,10 +118,13 @@ func document(results []result) string {
 		fmt.Fprintf(&text, "* %s: %s at commit %s, up after %.1f s of its clock\n",
 			column(r), r.Log.Kernel, strings.Join(r.Log.Commits, " and "), r.Log.Boot)
 		for _, run := range r.Log.Runs {
-			for _, name := range run.Failed {
-				fmt.Fprintf(&text, "  * failed: %s %s\n", run.Name, name)
+			for _, f := range run.Failed {
+				fmt.Fprintf(&text, "  * failed: %s %s: %s\n", run.Name, f.Name, cmp.Or(f.Why, "it printed no reason"))
 			}
 		}
+	}
+	if times != "" {
+		text.WriteString("\nHow long runs of all their guests took:\n\n" + times)
 	}
 	return text.String()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // tcpdiag is where the image has the program.
@@ -18,15 +19,13 @@ const tcpdiag = "/bin/tcpdiag"
 // inGuest skips the test outside of a guest, which alone may be changed so.
 func inGuest(t *testing.T) {
 	t.Helper()
-	if os.Getenv("TCPDIAG_GUEST") == "" {
+	if !nettest.InGuest() {
 		t.Skip("only in a guest: make kernels")
 	}
 }
 
 // report puts a cell into the table of docs/kernels.md.
-func report(name, format string, values ...any) {
-	fmt.Printf("\n@@feature %s\t%s\n", name, fmt.Sprintf(format, values...))
-}
+func report(name, format string, values ...any) { nettest.Feature(name, format, values...) }
 
 func yes(b bool) string {
 	if b {
