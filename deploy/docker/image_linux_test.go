@@ -167,7 +167,7 @@ func testHealth(t *testing.T, w *world) {
 			[]string{"agent", "--web.listen-address", "127.0.0.1:9100"},
 			"unhealthy", "connect: connection refused",
 		},
-		"serving elsewhere, and told": {
+		"serving elsewhere, with its address": {
 			[]string{"-e", address + "http://127.0.0.1:9100"},
 			[]string{"agent", "--web.listen-address", "127.0.0.1:9100"},
 			"healthy", "127.0.0.1:9100/-/healthy answers",

@@ -22,16 +22,16 @@ func newRecorder(snapshot func() *model.Snapshot, o Options) *incident.Recorder 
 	})
 }
 
-// tellIncidents adds the state of the recording to what is exported.
-func tellIncidents(r *incident.Recorder, snapshot func() *model.Snapshot) func() *model.Snapshot {
+// withIncidents adds the state of the recording to what is exported.
+func withIncidents(r *incident.Recorder, snapshot func() *model.Snapshot) func() *model.Snapshot {
 	return func() *model.Snapshot {
 		s := snapshot()
 		if s == nil {
 			return nil
 		}
-		told := *s
-		told.Self.Incidents = new(r.State())
-		return &told
+		published := *s
+		published.Self.Incidents = new(r.State())
+		return &published
 	}
 }
 

@@ -80,16 +80,16 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) error {
 	}
 }
 
-// tell adds the result of the last reload to the snapshot that is exported.
-func (r *reloader) tell(snapshot func() *model.Snapshot) func() *model.Snapshot {
+// withState adds the result of the last reload to the snapshot that is exported.
+func (r *reloader) withState(snapshot func() *model.Snapshot) func() *model.Snapshot {
 	return func() *model.Snapshot {
 		s := snapshot()
 		if s == nil {
 			return nil
 		}
-		told := *s
-		told.Self.Config = r.state.Load()
-		return &told
+		published := *s
+		published.Self.Config = r.state.Load()
+		return &published
 	}
 }
 

@@ -18,7 +18,7 @@ func newConnectorMetrics(c *catalogue) connectorMetrics {
 			"A limit of the connector as it is configured: max_connections (+Inf: no limit), accept_count, max_threads, min_spare_threads.",
 			"listener", "netns", "limit"),
 		source: c.gauge("tcpdiag_connector_limit_source_info",
-			"Where a limit was found (default, file, env, argument, property, flag, kernel, actuator): always 1. flag: tcpdiag was told, by its own flags or its own configuration file.",
+			"Where a limit was found (default, file, env, argument, property, flag, kernel, actuator): always 1. flag: given to tcpdiag itself, by its flags or its configuration file.",
 			"listener", "netns", "limit", "source"),
 		poolThreads: c.gauge("tcpdiag_connector_pool_threads",
 			"Worker threads alive, by their names.",

@@ -61,7 +61,10 @@ func footer(h *incident.Header, version string) string {
 	if h.Kernel != "" {
 		out += ", Linux " + h.Kernel
 	}
-	return model.Printable(out + "; drawn by tcpdiag " + version + ".")
+	if version != "" {
+		out += "; drawn by tcpdiag " + version
+	}
+	return model.Printable(out + ".")
 }
 
 type eventView struct{ At, Status, Cause, Text, Process string }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 //go:embed assets
@@ -22,6 +23,7 @@ func newPages() (*pages, error) {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	t, err := template.New("").Funcs(template.FuncMap{
+		"number": phrase.Number[int],
 		"style": func() template.CSS { return template.CSS(style) },
 	}).ParseFS(assets, "assets/page.html", "assets/incident.html")
 	if err != nil {
