@@ -35,7 +35,7 @@ func TestClientsAndPeersAreShown(t *testing.T) {
 	require.NoError(t, Report(&b, snapshotOf(overloaded()), "1.2.3"))
 	page := b.String()
 	for _, want := range []string{
-		"<h3>Attempts to connect in 60 s: 10,315</h3>", "8293 connected", "312 delayed", "1707 gave up", "3 still trying",
+		"<h3>Attempts to connect in 60 s: 10,315</h3>", "8,293 connected", "312 delayed", "1,707 gave up", "3 still trying",
 		"<h3>Requests in flight, by peer</h3>", "10.0.3.7:5432 (orders-&lt;db&gt;)", "10 of 10 connections", "oldest 4.9 s", "pool of 10",
 		"10.0.3.8:6379", "0 of 2 connections", "oldest 3 s", "2 not connected yet · 1 also at rest",
 	} {

@@ -24,7 +24,7 @@ func newPages() (*pages, error) {
 	}
 	t, err := template.New("").Funcs(template.FuncMap{
 		"number": phrase.Number[int],
-		"style": func() template.CSS { return template.CSS(style) },
+		"style":  func() template.CSS { return template.CSS(style) },
 	}).ParseFS(assets, "assets/page.html", "assets/incident.html")
 	if err != nil {
 		return nil, fmt.Errorf("web: %w", err)
