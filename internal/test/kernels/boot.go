@@ -60,9 +60,9 @@ type guest struct {
 	Boots  []boot
 }
 
-func (g guest) logs() (all []string) {
+func (g guest) logs() (all []bootLog) {
 	for _, b := range g.Boots {
-		all = append(all, g.Log(b))
+		all = append(all, bootLog{b.Name, g.Log(b)})
 	}
 	return all
 }

@@ -101,7 +101,7 @@ func (l *lab) write() error {
 // too.
 func (l *lab) document() (string, error) {
 	var results []result
-	add := func(name string, slow bool, logs ...string) error {
+	add := func(name string, slow bool, logs ...bootLog) error {
 		r, err := readResult(name, logs, slow)
 		if err == nil {
 			results = append(results, r)
@@ -110,7 +110,7 @@ func (l *lab) document() (string, error) {
 		}
 		return err
 	}
-	if err := add(here, false, l.log(here)); err != nil {
+	if err := add(here, false, bootLog{here, l.log(here)}); err != nil {
 		return "", err
 	}
 	for _, p := range plans(false) {
@@ -118,9 +118,9 @@ func (l *lab) document() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var logs []string
+		var logs []bootLog
 		for _, b := range p.Boots {
-			logs = append(logs, l.log(name+"-"+b.Name))
+			logs = append(logs, bootLog{b.Name, l.log(name + "-" + b.Name)})
 		}
 		if err := add(name, p.Slow, logs...); err != nil {
 			return "", err

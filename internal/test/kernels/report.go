@@ -19,15 +19,22 @@ type result struct {
 	Slow  bool
 	Log   guestLog
 	Paths []string // of the logs
+	// Missing are the boots that were not run yet, when not all were asked for.
+	Missing []string
 }
 
+// bootLog is where a boot's console is.
+type bootLog struct{ boot, path string }
+
 // readResult reads the logs of a guest's boots, those that there are.
-func readResult(name string, logs []string, slow bool) (result, error) {
+func readResult(name string, logs []bootLog, slow bool) (result, error) {
 	r := result{Guest: name, Slow: slow}
 	var all []io.Reader
-	for _, path := range logs {
+	for _, l := range logs {
+		path := l.path
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
+			r.Missing = append(r.Missing, l.boot)
 			continue
 		} else if err != nil {
 			return r, err
@@ -115,8 +122,8 @@ func document(results []result, times string) string {
 		if r.Guest == here {
 			continue
 		}
-		fmt.Fprintf(&text, "* %s: %s at commit %s, up after %.1f s of its clock\n",
-			column(r), r.Log.Kernel, strings.Join(r.Log.Commits, " and "), r.Log.Boot)
+		fmt.Fprintf(&text, "* %s: %s at commit %s, up after %.1f s of its clock%s\n",
+			column(r), r.Log.Kernel, strings.Join(r.Log.Commits, " and "), r.Log.Boot, r.incomplete())
 		for _, run := range r.Log.Runs {
 			for _, f := range run.Failed {
 				fmt.Fprintf(&text, "  * failed: %s %s: %s\n", run.Name, f.Name, cmp.Or(f.Why, "it printed no reason"))
@@ -127,6 +134,17 @@ func document(results []result, times string) string {
 		text.WriteString("\nHow long runs of all their guests took:\n\n" + times)
 	}
 	return text.String()
+}
+
+// incomplete says what a column lacks.
+func (r result) incomplete() (text string) {
+	if len(r.Missing) > 0 {
+		text = "; not run yet: " + strings.Join(r.Missing, ", ")
+	}
+	if !r.Log.Ended {
+		text += "; **a boot did not reach its end**"
+	}
+	return text
 }
 
 // row is a number of seconds for each guest.
