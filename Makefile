@@ -1,7 +1,8 @@
 # make demo      build it and see it work (needs Go only)
-# make check     format, lint, vet and every test that needs only Go: a minute
-# make test      set up what the tests need, then prove the main job
-# make test-all  make test, then packages, manifests, containers, monitoring
+# make check      format, lint, vet and every test that needs only Go: a minute
+# make test       set up what the tests need, then prove the main job: eight minutes
+# make test-long  the tests that repeat at length what others show once
+# make test-all   make test, make test-long, packages, manifests, containers, monitoring
 # make lab, make bench, make observability: see below
 
 SHELL := /bin/bash
@@ -29,7 +30,7 @@ gotest         = $(if $(RERUN),$(GOTESTSUM) --format $(if $(VERBOSE),standard-ve
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: attacks browser mutated deployments kills build demo check test test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench bench-tap handshakes soak observability image docker-test kernels kernels-short clean scale
+.PHONY: attacks browser mutated deployments kills build demo check test test-long test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench bench-tap handshakes soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -39,19 +40,19 @@ demo: build
 
 # No root, no network, no server: as anybody, in the background, on a busy machine.
 check: lint-changed vet
-	$(GO) test -short -timeout 5m ./...
+	$(GO) test -short -skip "$(LONG)" -timeout 5m ./...
 
 # What the README tells a newcomer to run.
-test: setup fmt vet unit servers
+test: setup vet unit servers
 
 # What `make test` leaves out, for .ci/run.
-test-rest: lint cross workflows-test manifests-test containers-test package stack
+test-rest: test-long fmt lint cross workflows-test manifests-test containers-test package stack
 
 test-all: test test-rest mutated browser kernels-short deployments
 
-# Debian packages (only those that are missing, only as root), the linter, and
-# the real Tomcat, which Maven fetches. Everything else is a Go module.
-setup: $(GOLANGCI)
+# Debian packages (only those that are missing, only as root), and the real Tomcat,
+# which Maven fetches. Everything else is a Go module.
+setup:
 	@internal/test/lab/setup.sh
 
 $(GOLANGCI):
@@ -71,13 +72,13 @@ lint: $(GOLANGCI)
 	$(GOLANGCI) run --allow-parallel-runners ./...
 
 # The formatter and the linter on what differs from the main branch, where the
-# linter has been built (`make setup`): building it takes two minutes.
+# linter has been built (`make fmt`): building it takes two minutes.
 BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
 
 lint-changed:
 	@if [ -x $(GOLANGCI) ]; then \
 	  $(GOLANGCI) fmt --diff ./... && $(GOLANGCI) run --allow-parallel-runners --new-from-rev $(BASE) ./...; \
-	else out=$$(gofmt -l cmd internal deploy); echo "gofmt only: the linter is not built (make setup)"; test -z "$$out" || { echo "$$out"; exit 1; }; fi
+	else out=$$(gofmt -l cmd internal deploy); echo "gofmt only: the linter is not built (make fmt)"; test -z "$$out" || { echo "$$out"; exit 1; }; fi
 
 vet:
 	$(GO) vet ./...
@@ -88,11 +89,15 @@ cross:
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath ./...
 
-unit servers stack: $(if $(RERUN),$(GOTESTSUM))
+# Tests whose names begin so repeat at length what others show once.
+LONG          := ^TestLong
+UNIT_TESTS    := $$($(GO) list ./... | grep -v $(foreach t,$(SERVER_TESTS) $(STACK_TESTS),-e '$X)
+
+unit servers stack test-long: $(if $(RERUN),$(GOTESTSUM))
 
 # Unit tests, and as root those in network namespaces, with the race detector.
 unit:
-	$(call gotest,$$($(GO) list ./... | grep -v -e '/internal/discovery$$' -e '/internal/test/e2e$$' -e '/internal/test/observability$$'),-race $(VERBOSE) -timeout 20m)
+	$(call gotest,$(UNIT_TESTS),-race $(VERBOSE) -skip "$(LONG)" -timeout 20m)
 
 # Hostile processes and neighbours, one after the other, against the built agent as
 # root, as the DaemonSet and as a sidecar: what it said, its memory, the longest time
@@ -158,11 +163,16 @@ man:
 
 # Against real servers, one package after the other.
 servers:
-	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -p 1 -timeout 18m)
+	TCPDIAG_SERVERS=1 $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -skip "$(LONG)" -p 1 -timeout 18m)
+
+# Every version of the servers, every viewer, floods, hours of incidents.
+test-long:
+	$(call gotest,$(UNIT_TESTS),-race $(VERBOSE) -run "$(LONG)" -timeout 20m)
+	TCPDIAG_SERVERS=1 $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
 
 # Prometheus and Alertmanager with the delivered rules beside a real Tomcat.
 stack:
-	TCPDIAG_SERVERS=1 TCPDIAG_E2E=1 $(call gotest,$(STACK_TESTS),-race -count=1 $(VERBOSE) -p 1 -timeout 18m)
+	TCPDIAG_SERVERS=1 $(call gotest,$(STACK_TESTS),-race -count=1 $(VERBOSE) -p 1 -timeout 18m)
 
 # The page in a real Chromium: updates in place, keyboard, contrast (axe-core), its
 # policy, its budgets. Without a browser, or npm for axe-core, it says what it skips.
@@ -179,7 +189,7 @@ browser: $(GOLANGCI)
 # A hundred real incidents, the agent and some of the servers killed at a random
 # moment: what is left of each recording. Root, six minutes; `unit` has four of them.
 kills:
-	TCPDIAG_KILLS=100 $(GO) test -count=1 -v -timeout 30m -run '^TestKilledAtAnyMoment$$' ./internal/cli
+	TCPDIAG_KILLS=100 $(GO) test -count=1 -v -timeout 30m -run '^TestLongKilledAtAnyMoment$$' ./internal/cli
 
 # Large and busy hosts, built on the real kernel in namespaces of their own: how old
 # what the agent says is, and what it takes. Needs root; ten minutes at most, and
@@ -235,7 +245,7 @@ bench-tap:
 # loopback, a million by a veth, and a flood of a million spoofed addresses. Needs
 # root, some minutes; `unit` tries fewer.
 handshakes:
-	TCPDIAG_ATTEMPTS=1000000 TCPDIAG_FLOOD=1000000 $(GO) test -count=1 -v -timeout 60m -run '^Test(ManyClients|SpoofedFlood|Netem)$$' ./internal/handshake
+	TCPDIAG_ATTEMPTS=1000000 TCPDIAG_FLOOD=1000000 $(GO) test -count=1 -v -timeout 60m -run '^Test(ManyClients|LongSpoofedFlood|Netem)$$' ./internal/handshake
 
 # Half an hour at a thousand samples a second: nothing grows.
 soak:

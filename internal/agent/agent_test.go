@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // stage is a sampler whose snapshot the test sets: the agent's own work is to
@@ -129,10 +130,7 @@ func TestLandingPage(t *testing.T) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return nettest.FreeAddress(t)
 }
 
 // running starts an agent and returns what its Run will return.

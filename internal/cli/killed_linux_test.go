@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// killsVariable is how many incidents TestKilledAtAnyMoment has; with it the
+	// killsVariable is how many incidents TestLongKilledAtAnyMoment has; with it the
 	// machine is the test's own, and the age of the last record is asserted.
 	killsVariable = "TCPDIAG_KILLS"
 	fewKills      = 4
@@ -230,7 +230,7 @@ func requireSameVerdict(t *testing.T, f *incident.Frame) {
 // first the one and then the other, gets a SIGKILL at a random moment. What the
 // agent had seen up to the last second is in its file, and judged again it is the
 // same in every byte.
-func TestKilledAtAnyMoment(t *testing.T) {
+func TestLongKilledAtAnyMoment(t *testing.T) {
 	nettest.Root(t)
 	count, err := strconv.Atoi(os.Getenv(killsVariable))
 	alone := err == nil

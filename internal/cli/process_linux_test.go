@@ -71,7 +71,7 @@ func start(t *testing.T, ns *nettest.NS, change func(*exec.Cmd), args ...string)
 	if change != nil {
 		change(p.Cmd)
 	}
-	p.client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+	p.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(_ context.Context, network, address string) (c net.Conn, err error) {
 			ns.Do(func() { c, err = net.Dial(network, address) })
@@ -85,7 +85,7 @@ func start(t *testing.T, ns *nettest.NS, change func(*exec.Cmd), args ...string)
 		select {
 		case err := <-p.done:
 			t.Logf("the agent ended: %v", err)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("it does not end")
 		}
 		if t.Failed() {

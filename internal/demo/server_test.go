@@ -27,7 +27,7 @@ func serve(t *testing.T, o ServerOptions) *Server {
 		case err := <-done:
 			require.NoError(t, err)
 			require.Zero(t, s.Stats().Connections, "every slot is given back")
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the server does not end")
 		}
 	})
@@ -79,8 +79,11 @@ func TestPortInUse(t *testing.T) {
 
 func TestThreadsLimitWhatIsServedAtOnce(t *testing.T) {
 	s := serve(t, ServerOptions{MaxConnections: 20, AcceptCount: 10, MaxThreads: 3, ServiceTime: 600 * time.Millisecond})
-	_, done := start(t, BurstOptions{Address: s.Address().String(), Clients: 9, RequestTimeout: 30 * time.Second})
-	eventually(t, func() bool { return s.Stats() == ServerStats{Connections: 9, Busy: 3} }, "3 busy, 9 accepted")
+	_, done := start(t, BurstOptions{Address: s.Address().String(), Clients: 9, RequestTimeout: time.Minute})
+	eventually(t, func() bool {
+		now := s.Stats() // those that came late on a busy machine may find others served
+		return now.Busy == 3 && now.Connections+now.Served == 9
+	}, "3 busy, 9 accepted")
 	o := <-done
 	require.Equal(t, 9, o.Of(OK), o.String())
 	require.GreaterOrEqual(t, o.Percentile(1), 1800*time.Millisecond, "three rounds")
@@ -142,7 +145,7 @@ func TestClientsThatLeaveGiveTheirSlotBack(t *testing.T) {
 			require.NoError(t, err)
 			_, _ = io.WriteString(conn, say) // the server may hang up first
 			require.NoError(t, conn.Close())
-			_, done := start(t, BurstOptions{Address: s.Address().String(), Clients: 1, RequestTimeout: 5 * time.Second})
+			_, done := start(t, BurstOptions{Address: s.Address().String(), Clients: 1, RequestTimeout: time.Minute})
 			require.Equal(t, 1, (<-done).Of(OK), "the only slot is free again")
 		})
 	}
@@ -156,7 +159,7 @@ func TestServerEndsWithRequestsInService(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx) }()
-	_, outcomes := start(t, BurstOptions{Address: s.Address().String(), Clients: 5, RequestTimeout: 5 * time.Second})
+	_, outcomes := start(t, BurstOptions{Address: s.Address().String(), Clients: 5, RequestTimeout: time.Minute})
 	eventually(t, func() bool { return s.Stats() == ServerStats{Connections: 3, Busy: 1} }, "full")
 	cancel()
 	require.NoError(t, <-done)

@@ -179,7 +179,6 @@ func TestActuatorThatDoesNotAnswer(t *testing.T) {
 			port := portOfURL(t, management.URL)
 			s := bootFake(t, int(port))
 			d := inChildren(t)
-			before := time.Now()
 			for range 3 {
 				connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
 				require.Equal(t, 7, onPort(t, connectors, 8080).MaxThreads.Value)
@@ -187,8 +186,7 @@ func TestActuatorThatDoesNotAnswer(t *testing.T) {
 				require.Len(t, unavailable, 1)
 				require.Contains(t, unavailable[0].How, "mbeanregistry")
 			}
-			require.Less(t, time.Since(before), 3*actuatorTimeout)
-			require.EqualValues(t, 1, stub.requests.Load())
+			require.EqualValues(t, 1, stub.requests.Load(), "nobody waits for it again")
 		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // TestArgumentFileUnread: a process with Tomcat's threads whose class path or
@@ -26,13 +28,13 @@ func TestArgumentFileUnread(t *testing.T) {
 	}
 }
 
-// TestBootWithItsClassPathInAFile: the layout of Jib's images (Jib 3.1 and newer,
+// TestLongBootWithItsClassPathInAFile: the layout of Jib's images (Jib 3.1 and newer,
 // Java 9 and newer), as the real launcher starts it.
-func TestBootWithItsClassPathInAFile(t *testing.T) {
+func TestLongBootWithItsClassPathInAFile(t *testing.T) {
 	needServers(t)
 	java, _ := javas(t)
 	app := jibApp(t, bootApp(t, "3.5.16"))
-	port := freePorts(t, 1)[0]
+	port := nettest.FreePorts(t, 1)[0]
 	cmd := exec.CommandContext(t.Context(), java, "-XX:TieredStopAtLevel=1", "-Xmx128m",
 		"-cp", "@"+app+"/jib-classpath-file", "@"+app+"/jib-main-class-file", fmt.Sprintf("--server.port=%d", port))
 	cmd.Dir = t.TempDir()

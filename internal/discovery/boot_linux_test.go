@@ -52,15 +52,25 @@ func bootServer(t *testing.T, java, jar string, ports []int, args ...string) *se
 	return serve(t, cmd)
 }
 
-// TestBootServers compares the limits that are found with what the application
-// says itself, by JMX and by Actuator, for each line of Spring Boot.
-func TestBootServers(t *testing.T) {
+// bootVersion is a line of Spring Boot, with its threads.
+type bootVersion struct {
+	version string
+	virtual bool
+}
+
+// TestBootServer compares the limits that are found with what the application
+// says itself, by JMX and by Actuator.
+func TestBootServer(t *testing.T) { proveBoots(t, bootVersion{"3.5.16", false}) }
+
+// TestLongBootServers: for each other line of Spring Boot.
+func TestLongBootServers(t *testing.T) {
+	proveBoots(t, bootVersion{"2.7.18", false}, bootVersion{"3.5.16", true}, bootVersion{"4.0.9", false})
+}
+
+func proveBoots(t *testing.T, versions ...bootVersion) {
 	needServers(t)
 	plain, virtual := javas(t)
-	for _, tt := range []struct {
-		version string
-		virtual bool
-	}{{"2.7.18", false}, {"3.5.16", false}, {"3.5.16", true}, {"4.0.9", false}} {
+	for _, tt := range versions {
 		t.Run(fmt.Sprintf("%s virtual %v", tt.version, tt.virtual), func(t *testing.T) {
 			java := plain
 			if tt.virtual {
@@ -69,7 +79,7 @@ func TestBootServers(t *testing.T) {
 				}
 				java = virtual
 			}
-			ports := freePorts(t, 2)
+			ports := nettest.FreePorts(t, 2)
 			s := bootServer(t, java, bootApp(t, tt.version), ports, "--spring.threads.virtual.enabled="+strconv.FormatBool(tt.virtual))
 			s.await(t, fmt.Sprintf("http://127.0.0.1:%d/actuator/metrics/tomcat.threads.busy", ports[1]))
 			truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", ports[0])))
@@ -128,9 +138,9 @@ func checkBoot(t *testing.T, version string, c *model.Connector, virtual bool) {
 	require.NotNil(t, c.BusyThreads)
 }
 
-// TestBootOnAnyPort: the port is chosen by the system and bound to one address,
+// TestLongBootOnAnyPort: the port is chosen by the system and bound to one address,
 // so the names of the threads show neither.
-func TestBootOnAnyPort(t *testing.T) {
+func TestLongBootOnAnyPort(t *testing.T) {
 	needServers(t)
 	plain, _ := javas(t)
 	dir := t.TempDir()
@@ -160,9 +170,9 @@ func TestBootOnAnyPort(t *testing.T) {
 	require.Contains(t, c.MaxConnections.Note, "ignored")
 }
 
-// TestBootInAContainer: an application in network, mount and pid namespaces of
+// TestLongBootInAContainer: an application in network, mount and pid namespaces of
 // its own, with its files where only it sees them.
-func TestBootInAContainer(t *testing.T) {
+func TestLongBootInAContainer(t *testing.T) {
 	needServers(t)
 	nettest.Root(t)
 	plain, _ := javas(t)

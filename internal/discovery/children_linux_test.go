@@ -59,7 +59,7 @@ func TestChildThatIsSilent(t *testing.T) {
 	_, err := children.Examine(t.Context(), Request{1, 1})
 	require.ErrorIs(t, err, errDeadline)
 	require.Zero(t, children.abandoned.Load())
-	require.Equal(t, before, openFiles(t))
+	require.Eventually(t, func() bool { return openFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
 }
 
 func openFiles(t *testing.T) int {

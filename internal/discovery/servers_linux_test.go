@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -159,19 +158,6 @@ func major(t *testing.T, java string) int {
 	n, err := strconv.Atoi(rest[:strings.IndexAny(rest, `."-`)])
 	require.NoError(t, err, "%s", out)
 	return n
-}
-
-// freePorts are ports that nothing listens on.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
-		require.NoError(t, err)
-		defer func() { require.NoError(t, l.Close()) }()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
 }
 
 // server is a running server.

@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // instance is a catalina.base apart from catalina.home, with
@@ -66,21 +68,24 @@ func catalinaServer(t *testing.T, java, home, base string, ports []int, options 
 	return serve(t, cmd)
 }
 
-// TestStandaloneServers compares every limit of every connector with what the
-// server itself says, for each line of Tomcat.
-func TestStandaloneServers(t *testing.T) {
+// TestStandaloneServer compares every limit of every connector with what the
+// server itself says.
+func TestStandaloneServer(t *testing.T) { proveStandalone(t, "10.1.59") }
+
+// TestLongStandaloneServers: for each other line of Tomcat.
+func TestLongStandaloneServers(t *testing.T) { proveStandalone(t, "8.5.100", "9.0.117", "11.0.24") }
+
+func proveStandalone(t *testing.T, versions ...string) {
 	needServers(t)
 	plain, virtual := javas(t)
-	for _, tt := range []struct {
-		version string
-		virtual bool
-	}{{"8.5.100", false}, {"9.0.117", false}, {"10.1.59", virtual != ""}, {"11.0.24", virtual != ""}} {
-		t.Run(tt.version, func(t *testing.T) {
-			home := distribution(t, tt.version)
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			home := distribution(t, version)
 			base := instance(t, home)
-			ports := freePorts(t, 8)
+			ports := nettest.FreePorts(t, 8)
 			java, options := plain, []string{}
-			if tt.virtual {
+			threads := virtual != "" && strings.HasPrefix(version, "1") // virtual ones: from Tomcat 10.1 on
+			if threads {
 				java, options = virtual, []string{"-Dlimits.virtual=true"}
 			}
 			s := catalinaServer(t, java, home, base, ports, options...)
@@ -92,7 +97,7 @@ func TestStandaloneServers(t *testing.T) {
 			for i, port := range ports {
 				compareWithBeans(t, fmt.Sprintf("%c", 'A'+i), onPort(t, connectors, uint16(port)), truth, port)
 			}
-			checkStandalone(t, tt.version, ports, connectors, truth, tt.virtual)
+			checkStandalone(t, version, ports, connectors, truth, threads)
 			require.Len(t, unavailable, 2, "the executors that are not found: %v", unavailable)
 		})
 	}
@@ -182,13 +187,13 @@ func checkStandalone(t *testing.T, version string, ports []int, connectors Conne
 	require.Equal(t, virtual, g.PoolThreads == nil)
 }
 
-// TestRestartedServer: other limits are noticed at the next look.
-func TestRestartedServer(t *testing.T) {
+// TestLongRestartedServer: other limits are noticed at the next look.
+func TestLongRestartedServer(t *testing.T) {
 	needServers(t)
 	plain, _ := javas(t)
 	home := distribution(t, "10.1.59")
 	base := instance(t, home)
-	ports := freePorts(t, 8)
+	ports := nettest.FreePorts(t, 8)
 	d := inChildren(t)
 	for _, queue := range []string{"41", "42"} {
 		s := catalinaServer(t, plain, home, base, ports, "-Dlimits.acceptCount="+queue)
@@ -202,13 +207,13 @@ func TestRestartedServer(t *testing.T) {
 	}
 }
 
-// TestTwoAddressesOfOnePort: each connector keeps its own limits and threads.
-func TestTwoAddressesOfOnePort(t *testing.T) {
+// TestLongTwoAddressesOfOnePort: each connector keeps its own limits and threads.
+func TestLongTwoAddressesOfOnePort(t *testing.T) {
 	needServers(t)
 	plain, _ := javas(t)
 	home := distribution(t, "9.0.117")
 	base := instance(t, home)
-	port := freePorts(t, 1)[0]
+	port := nettest.FreePorts(t, 1)[0]
 	write(t, filepath.Join(base, "conf/server.xml"), fmt.Sprintf(`<Server port="-1"><Service name="Catalina">
 		<Connector port="%[1]d" address="127.0.0.1" maxConnections="10" acceptCount="5"/>
 		<Connector port="%[1]d" address="127.0.0.2" maxConnections="8192"/>

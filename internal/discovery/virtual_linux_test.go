@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 const virtualDoubt = "uncertain: it has no effect if requests run on virtual threads, which is not known"
@@ -72,15 +74,15 @@ func TestUnknownVirtualThreads(t *testing.T) {
 	}
 }
 
-// TestVirtualThreadsWithoutPerfData: Java's version is found where the JVM does
+// TestLongVirtualThreadsWithoutPerfData: Java's version is found where the JVM does
 // not publish it.
-func TestVirtualThreadsWithoutPerfData(t *testing.T) {
+func TestLongVirtualThreadsWithoutPerfData(t *testing.T) {
 	needServers(t)
 	_, java := javas(t)
 	if java == "" {
 		t.Skip("no Java 21 or newer in /usr/lib/jvm")
 	}
-	port := freePorts(t, 1)[0]
+	port := nettest.FreePorts(t, 1)[0]
 	cmd := exec.CommandContext(t.Context(), java, "-XX:TieredStopAtLevel=1", "-Xmx128m", "-XX:-UsePerfData", "-jar", bootApp(t, "3.5.16"),
 		fmt.Sprintf("--server.port=%d", port), "--spring.threads.virtual.enabled=true")
 	cmd.Args[0] = "java"

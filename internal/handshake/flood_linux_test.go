@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// floodPackets is how many addresses TestSpoofedFlood sends a SYN from;
+// floodPackets is how many addresses TestLongSpoofedFlood sends a SYN from;
 // TCPDIAG_FLOOD changes it.
 func floodPackets(t *testing.T) int {
 	if v := os.Getenv("TCPDIAG_FLOOD"); v != "" {
@@ -29,9 +29,13 @@ func floodPackets(t *testing.T) int {
 // A SYN flood of spoofed addresses, each of which sends one, against a listener
 // with SYN cookies is called one, is not counted as clients that are connected, and
 // takes no more memory than the tap may: 10 MiB with its ring.
-func TestSpoofedFlood(t *testing.T) {
+func TestSpoofedFlood(t *testing.T) { spoofedFlood(t, 20_000) }
+
+// TestLongSpoofedFlood: of many more.
+func TestLongSpoofedFlood(t *testing.T) { spoofedFlood(t, floodPackets(t)) }
+
+func spoofedFlood(t *testing.T, packets int) {
 	const most, step = 10 << 20, 500
-	packets := floodPackets(t)
 	w := pair(t)
 	w.routeToStrangers(t)
 	l := w.listen(t, 128)

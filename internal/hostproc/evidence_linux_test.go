@@ -83,8 +83,9 @@ func TestKeptThread(t *testing.T) {
 	require.EqualValues(t, 'S', th.State)
 	require.Positive(t, th.Ran)
 	again := th
-	require.NoError(t, kept.Read(&again))
-	require.Equal(t, th, again, "it has not run")
+	require.Eventually(t, func() bool { // the runtime may send its threads a signal
+		return kept.Read(&th) == nil && kept.Read(&again) == nil && th == again
+	}, time.Minute, time.Millisecond, "it has not run")
 
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = kept.Read(&th) }))
 	require.Equal(t, 3, reads(t, func() { _ = kept.Read(&th) }), "schedstat, status, syscall")

@@ -37,7 +37,7 @@ func namesIn(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestTenThousandOldFiles(t *testing.T) {
+func TestLongTenThousandOldFiles(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 10_000 {
 		name := fmt.Sprintf("%06d-20250102T030405Z-8080.tcpdiag", i+1)

@@ -17,7 +17,7 @@ import (
 // A hundred incidents of random kinds, the agent killed at a random moment, most
 // of them in the midst of a record: every record that was whole is read, and every
 // verdict judged again is the recorded one.
-func TestHundredIncidentsKilledAtAnyMoment(t *testing.T) {
+func TestLongHundredIncidentsKilledAtAnyMoment(t *testing.T) {
 	worst := make(map[model.Status]int)
 	for seed := range uint64(100) {
 		dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	waitFor = 5 * time.Second
+	waitFor = time.Minute
 	tick    = time.Millisecond
 )
 
@@ -40,7 +40,7 @@ func TestOfPID(t *testing.T) {
 	ns := nettest.Namespace(t)
 	var inside netns.ID
 	ns.Do(func() { inside = current(t) })
-	sleeper := ns.Command("sleep", "60")
+	sleeper := ns.Command("sleep", "600")
 	pipe, err := sleeper.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, sleeper.Start())
@@ -163,8 +163,10 @@ func TestDoLeaksNothing(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Equal(t, descriptors, count(t, "/proc/self/fd"))
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, waitFor, tick, "1 is Eventually's own")
+	// What other tests left may end meanwhile; a leak stays.
+	require.Eventually(t, func() bool {
+		return count(t, "/proc/self/fd") <= descriptors && runtime.NumGoroutine() <= goroutines+1 // Eventually's own
+	}, waitFor, tick)
 	requireAllThreadsIn(t, home)
 }
 
@@ -206,7 +208,7 @@ func TestNamespaceIsKept(t *testing.T) {
 	ns := nettest.Namespace(t)
 	var inside netns.ID
 	ns.Do(func() { inside = current(t) })
-	sleeper := ns.Command("sleep", "60")
+	sleeper := ns.Command("sleep", "600")
 	require.NoError(t, sleeper.Start())
 	path := netns.Path("/proc", sleeper.Process.Pid)
 	require.Eventually(t, func() bool {

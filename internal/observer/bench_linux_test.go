@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"testing"
@@ -73,6 +74,16 @@ func readsAndWrites(tb testing.TB) (reads, writes int) {
 	return field("syscr"), field("syscw")
 }
 
+// least is the fewest of several measurements: what else the process does meanwhile
+// (the collector, what other tests left) can only add to a count.
+func least(count func() float64) float64 {
+	fewest := count()
+	for range 2 {
+		fewest = min(fewest, count())
+	}
+	return fewest
+}
+
 // callsPerRun is how many reads and writes one run takes.
 func callsPerRun(tb testing.TB, runs int, fn func()) (reads, writes float64) {
 	tb.Helper()
@@ -102,7 +113,12 @@ func TestSystemCallsPerSample(t *testing.T) {
 	for listeners, want := range tests {
 		t.Run(strconv.Itoa(listeners), func(t *testing.T) {
 			l := withListeners(t, listeners, 0)
-			reads, writes := callsPerRun(t, 500, l.Sample)
+			writes := math.Inf(1)
+			reads := least(func() float64 {
+				r, w := callsPerRun(t, 500, l.Sample)
+				writes = min(writes, w)
+				return r
+			})
 			require.InDelta(t, want.reads, reads, 0.1)
 			require.InDelta(t, want.writes, writes, 0.1)
 		})
@@ -137,8 +153,13 @@ func TestWorkPerScan(t *testing.T) {
 				}
 				require.NoError(t, l.Scan(context.Background()))
 			}
-			reads, writes := callsPerRun(t, 20, scan)
-			allocations := testing.AllocsPerRun(20, scan)
+			writes := math.Inf(1)
+			reads := least(func() float64 {
+				r, w := callsPerRun(t, 10, scan)
+				writes = min(writes, w)
+				return r
+			})
+			allocations := least(func() float64 { return testing.AllocsPerRun(10, scan) })
 			t.Logf("%.1f reads, %.1f writes, %.0f allocations", reads, writes, allocations)
 			require.LessOrEqual(t, reads, tt.reads)
 			require.LessOrEqual(t, writes, tt.writes)

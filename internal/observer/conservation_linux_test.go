@@ -62,7 +62,7 @@ func (s *side) restart(t *testing.T, i int) {
 // A million drops over four listeners in two namespaces, listeners that
 // restart, an agent that stands still for five seconds: not one packet is lost
 // or counted twice.
-func TestMillionDropsAreConserved(t *testing.T) {
+func TestLongMillionDropsAreConserved(t *testing.T) {
 	a, b := newSide(t), newSide(t)
 	s := a.sampler(t, func(o *Options) {
 		o.Inside = []int{a.pid, b.pid}

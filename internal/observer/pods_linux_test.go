@@ -113,10 +113,7 @@ func TestPodsComeAndGo(t *testing.T) {
 			before = now
 		}
 		if wave > 1 {
-			require.InDelta(t, before.descriptors, now.descriptors, 10)
-			require.InDelta(t, before.threads, now.threads, 10)
-			require.InDelta(t, before.goroutines, now.goroutines, 5)
-			require.Less(t, now.heap, before.heap+before.heap/4+1<<20)
+			n.requireNoMoreThan(t, before)
 		}
 		t.Logf("after %d pods: %+v", (wave+1)*wavePods, now)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
@@ -293,7 +294,7 @@ func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
 }
 
 // Many listeners, samples without end: nothing grows.
-func TestTenThousandSamplesLeakNothing(t *testing.T) {
+func TestLongTenThousandSamplesLeakNothing(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.MaxListeners = 0 })
 	for range 500 {
 		l.listen(t, nettest.ListenOptions{Backlog: 5})
@@ -310,14 +311,15 @@ func TestTenThousandSamplesLeakNothing(t *testing.T) {
 	work() // until then what is kept for a while fills
 	descriptors, goroutines, heap := usage(t)
 	work()
-	d, g, h := usage(t)
-	require.InDelta(t, descriptors, d, 2)
-	require.InDelta(t, goroutines, g, 2)
-	require.Less(t, h, heap+4<<20, "heap in bytes")
+	require.EventuallyWithT(t, func(t *assert.CollectT) { // what other tests left may end meanwhile; a leak stays
+		d, g, h := usage(t)
+		assert.LessOrEqual(t, d, descriptors+2)
+		assert.LessOrEqual(t, g, goroutines+2)
+		assert.Less(t, h, heap+4<<20, "heap in bytes")
+	}, time.Minute, 100*time.Millisecond)
 }
 
-func usage(t *testing.T) (descriptors, goroutines int, heap uint64) {
-	t.Helper()
+func usage(t require.TestingT) (descriptors, goroutines int, heap uint64) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	runtime.GC()

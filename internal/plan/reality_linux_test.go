@@ -31,22 +31,27 @@ const attempts = 5
 // linearTimeouts is there from Linux 6.5 on.
 const linearTimeouts = "/proc/sys/net/ipv4/tcp_syn_linear_timeouts"
 
+// realCase is a load and what comes of it.
+type realCase struct {
+	name string
+	in   Input
+	want Outcomes
+	// slack is the share of clients that may fare otherwise; 0: 2 %. How
+	// many of a batch get in depends on whether accept() gets a CPU of its
+	// own meanwhile: between 344 (never) and 380 (at once) in the case below.
+	slack float64
+}
+
+const (
+	ms = time.Millisecond
+	s  = time.Second
+)
+
 // TestPlanAgainstTheKernel lets real clients loose on a real listener that
 // admits like Tomcat, and compares what they see, and what ListenDrops counts,
 // with the plan.
 func TestPlanAgainstTheKernel(t *testing.T) {
-	nettest.Root(t)
-	nettest.Hurry(t)
-	const ms, s = time.Millisecond, time.Second
-	tests := []struct {
-		name string
-		in   Input
-		want Outcomes
-		// slack is the share of clients that may fare otherwise; 0: 2 %. How
-		// many of a batch get in depends on whether accept() gets a CPU of its
-		// own meanwhile: between 344 (never) and 380 (at once) in the case below.
-		slack float64
-	}{
+	againstTheKernel(t, []realCase{
 		{
 			"A9: three get in", Input{
 				Requests: 10, ServiceTime: 500 * ms, Threads: 1, MaxConnections: 1, AcceptCount: 1,
@@ -58,12 +63,6 @@ func TestPlanAgainstTheKernel(t *testing.T) {
 				Requests: 10, ServiceTime: 500 * ms, Threads: 1, MaxConnections: 1, AcceptCount: 1,
 				ClientTimeout: 30 * s, ConnectTimeout: 2 * s, Syncookies: true,
 			}, Outcomes{Served: 10}, 0,
-		},
-		{
-			"A9 unscaled", Input{
-				Requests: 10, ServiceTime: 5 * s, Threads: 1, MaxConnections: 1, AcceptCount: 1,
-				ClientTimeout: 32 * s, ConnectTimeout: 30 * s, Syncookies: true,
-			}, Outcomes{Served: 6, ReadTimeout: 4}, 0,
 		},
 		{
 			"A9 with exponential retries", Input{
@@ -90,12 +89,6 @@ func TestPlanAgainstTheKernel(t *testing.T) {
 			}, Outcomes{Served: 7, Reset: 3}, 0,
 		},
 		{
-			"a crowded SYN queue forgets old half-open connections", Input{
-				Requests: 20, ServiceTime: 5 * s, Threads: 1, MaxConnections: 1, AcceptCount: 9,
-				ClientTimeout: 25500 * ms, ConnectTimeout: 20 * s, Syncookies: true,
-			}, Outcomes{Served: 5, ReadTimeout: 12, Reset: 3}, 0,
-		},
-		{
 			"A3 scaled", Input{
 				Requests: 300, ServiceTime: 400 * ms, Threads: 40, MaxConnections: 820, AcceptCount: 400,
 				ClientTimeout: 2600 * ms, ConnectTimeout: 900 * ms, Syncookies: true,
@@ -108,24 +101,44 @@ func TestPlanAgainstTheKernel(t *testing.T) {
 			}, Outcomes{Served: 830, ConnectTimeout: 170}, 0,
 		},
 		{
-			"A5 scaled, with clients that knock again", Input{
-				Requests: 400, ServiceTime: 500 * ms, Threads: 20, MaxConnections: 200, AcceptCount: 20,
-				ClientTimeout: 9750 * ms, ConnectTimeout: 5 * s, Syncookies: true,
-			}, Outcomes{Served: 344, ReadTimeout: 56}, 0.1,
-		},
-		{
 			"A8 scaled", Input{
 				Requests: 1000, ServiceTime: 500 * ms, Threads: 100, MaxConnections: 819, AcceptCount: 200,
 				ClientTimeout: 30 * s, ConnectTimeout: 400 * ms, Syncookies: true,
 			}, Outcomes{Served: 1000}, 0,
 		},
-	}
+	})
+}
+
+// TestLongPlanAgainstTheKernel: loads of half a minute.
+func TestLongPlanAgainstTheKernel(t *testing.T) {
+	againstTheKernel(t, []realCase{
+		{
+			"A9 unscaled", Input{
+				Requests: 10, ServiceTime: 5 * s, Threads: 1, MaxConnections: 1, AcceptCount: 1,
+				ClientTimeout: 32 * s, ConnectTimeout: 30 * s, Syncookies: true,
+			}, Outcomes{Served: 6, ReadTimeout: 4}, 0,
+		},
+		{
+			"a crowded SYN queue forgets old half-open connections", Input{
+				Requests: 20, ServiceTime: 5 * s, Threads: 1, MaxConnections: 1, AcceptCount: 9,
+				ClientTimeout: 25500 * ms, ConnectTimeout: 20 * s, Syncookies: true,
+			}, Outcomes{Served: 5, ReadTimeout: 12, Reset: 3}, 0,
+		},
+		{
+			"A5 scaled, with clients that knock again", Input{
+				Requests: 400, ServiceTime: 500 * ms, Threads: 20, MaxConnections: 200, AcceptCount: 20,
+				ClientTimeout: 9750 * ms, ConnectTimeout: 5 * s, Syncookies: true,
+			}, Outcomes{Served: 344, ReadTimeout: 56}, 0.1,
+		},
+	})
+}
+
+func againstTheKernel(t *testing.T, tests []realCase) {
+	nettest.Root(t)
+	nettest.Hurry(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && tt.in.ServiceTime > s {
-				t.Skip("takes half a minute")
-			}
 			if _, err := os.Stat(linearTimeouts); err == nil {
 				require.Equal(t, tt.want, planOf(t, tt.in).Outcomes)
 			} else { // before Linux 6.5 this machine's clients repeat otherwise

@@ -313,13 +313,13 @@ func TestWalkAllocations(t *testing.T) {
 		ports := []uint16{1, 3, 5, id.Local.Port()}
 		seen := 0
 		count := func(*Socket) error { seen++; return nil }
-		scan = testing.AllocsPerRun(50, func() {
+		scan = leastAllocations(func() {
 			seen = 0
 			if err := c.Sockets(ports, Connected(), count); err != nil || seen != connections {
 				t.Error(err, seen)
 			}
 		})
-		dump = testing.AllocsPerRun(50, func() {
+		dump = leastAllocations(func() {
 			if err := c.Probe(); err != nil {
 				t.Error(err)
 			}
@@ -332,4 +332,14 @@ func TestWalkAllocations(t *testing.T) {
 	require.Equal(t, fewDump, manyDump)
 	require.LessOrEqual(t, manyScan, 4.0)
 	require.LessOrEqual(t, manyDump, 4.0)
+}
+
+// leastAllocations is the fewest of several measurements: what else the process does
+// meanwhile can only add to the count.
+func leastAllocations(fn func()) float64 {
+	fewest := testing.AllocsPerRun(50, fn)
+	for range 2 {
+		fewest = min(fewest, testing.AllocsPerRun(50, fn))
+	}
+	return fewest
 }

@@ -24,7 +24,7 @@ func repeated(n int, format string) string {
 
 // Small files that are made to become large: each costs less than it would take
 // to harm an agent, is said, and leaves what else is configured as it is.
-func TestSmallFilesStaySmall(t *testing.T) {
+func TestLongSmallFilesStaySmall(t *testing.T) {
 	const mb = 1 << 20
 	sevenFiles := map[string]string{}
 	for i := range 7 {
@@ -72,7 +72,7 @@ func TestSmallFilesStaySmall(t *testing.T) {
 }
 
 // A class path that names one jar again and again, and a jar of thousands.
-func TestManyJars(t *testing.T) {
+func TestLongManyJars(t *testing.T) {
 	dir := t.TempDir()
 	many := map[string]string{}
 	for i := range 4_000 {

@@ -107,7 +107,7 @@ func writeSparse(t *testing.T, file string, size int64) {
 
 // Files that are legal and made to cost time: many documents, each with
 // imports, conditions and placeholders that lead through all the others.
-func TestHostileAmount(t *testing.T) {
+func TestLongHostileAmount(t *testing.T) {
 	var docs, chain, profiles strings.Builder
 	for i := range maxConfigDocs + 50 {
 		n := strconv.Itoa(i)

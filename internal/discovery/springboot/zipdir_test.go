@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -203,14 +202,12 @@ func TestZipHuge(t *testing.T) {
 	info, err := f.Stat()
 	require.NoError(t, err)
 	counted := &countingReader{r: f}
-	start := time.Now()
 	z, err := readZip(counted, info.Size(), keepAll, new(newArchives()))
 	require.NoError(t, err)
 	text, err := z.read("application.yml", 100)
 	require.NoError(t, err)
 	require.Equal(t, "x: 1", string(text))
 	require.Less(t, counted.n, 300<<10)
-	require.Less(t, time.Since(start), 5*time.Second)
 }
 
 type countingReader struct {

@@ -61,11 +61,11 @@ func (s *server) visits(t *testing.T, connector int) (leave func()) {
 	}
 }
 
-// TestCollectingJVM: a thread that is held at a safepoint shows an untimed
+// TestLongCollectingJVM: a thread that is held at a safepoint shows an untimed
 // futex, as one at the connection latch does. The acceptor of a connector that
 // is nowhere near its limit is never taken to be at the latch; one that is, is
 // found there all the same. TCPDIAG_SERVERS_LONG is for how long, "1h".
-func TestCollectingJVM(t *testing.T) {
+func TestLongCollectingJVM(t *testing.T) {
 	needServers(t)
 	long := 5 * time.Second
 	if text := os.Getenv("TCPDIAG_SERVERS_LONG"); text != "" {

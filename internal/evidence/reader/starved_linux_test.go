@@ -13,9 +13,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// TestStarvedOfCPU: while another program takes all of its CPU, the acceptor
+// TestLongStarvedOfCPU: while another program takes all of its CPU, the acceptor
 // that a connection woke does not get to run.
-func TestStarvedOfCPU(t *testing.T) {
+func TestLongStarvedOfCPU(t *testing.T) {
 	needServers(t)
 	javas := javas(t)
 	s := start(t, javas[len(javas)-1], "10.1.59", nil)

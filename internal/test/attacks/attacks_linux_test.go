@@ -82,8 +82,8 @@ func together() map[string]attack {
 	return few
 }
 
-// TestTogether: one of each kind at the same time, for each viewer.
-func TestTogether(t *testing.T) {
+// TestLongTogether: one of each kind at the same time, for each viewer.
+func TestLongTogether(t *testing.T) {
 	nettest.Root(t)
 	program := build(t)
 	header(t)

@@ -53,7 +53,7 @@ func nodeAgent(t *testing.T) (v viewer, args []string) {
 // With the DaemonSet's privileges, a Tomcat of another user in another network
 // namespace is found, with the limits of its server.xml and the cause; with one
 // capability less it is not.
-func TestDaemonSetPrivileges(t *testing.T) {
+func TestLongDaemonSetPrivileges(t *testing.T) {
 	artifacts(t)
 	v, args := nodeAgent(t) // first: the thread that makes a namespace ends, and its children with it
 	p := tomcatPod(t)

@@ -62,7 +62,7 @@ func TestF2BacklogClamped(t *testing.T) {
 }
 
 // F3: Spring Boot ignores accept-count 0 and max-connections -1.
-func TestF3IgnoredBySpring(t *testing.T) {
+func TestLongF3IgnoredBySpring(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{}, env("TOMCAT_ACCEPT_COUNT=0", "TOMCAT_MAX_CONNECTIONS=-1"))
 	l := found(t, server.Port)
 	require.Equal(t, 100, l.Connector.AcceptCount.Value)
@@ -76,7 +76,7 @@ func TestF3IgnoredBySpring(t *testing.T) {
 
 // F8: a standalone Tomcat whose connector uses a shared Executor: the limits
 // are the Executor's.
-func TestF8SharedExecutor(t *testing.T) {
+func TestLongF8SharedExecutor(t *testing.T) {
 	artifacts(t)
 	port := fourDigits()
 	base := t.TempDir()
@@ -142,7 +142,7 @@ func distribution(t *testing.T, version string) string {
 
 // F9: whatever address the connector is bound to, it is found under it, and
 // its connections are its own.
-func TestF9Addresses(t *testing.T) {
+func TestLongF9Addresses(t *testing.T) {
 	for _, tt := range []struct{ bind, address, dial string }{
 		{"", "[::]", "127.0.0.1"},
 		{"127.0.0.1", "127.0.0.1", "127.0.0.1"}, // an AF_INET6 socket, v4-mapped
@@ -156,7 +156,7 @@ func TestF9Addresses(t *testing.T) {
 				ConnectTimeout: 5 * time.Second, RequestTimeout: 30 * time.Second,
 			})
 			// Actuator's names of such a connector contain the address: ask tcpdiag.
-			within(t, 15*time.Second, "three are served", func() bool {
+			within(t, time.Minute, "three are served", func() bool {
 				return found(t, server.Port).Connections.InService == 3
 			})
 			l := found(t, server.Port)
@@ -169,7 +169,7 @@ func TestF9Addresses(t *testing.T) {
 }
 
 // F9: a process in another network namespace.
-func TestF9OtherNamespace(t *testing.T) {
+func TestLongF9OtherNamespace(t *testing.T) {
 	a := artifacts(t)
 	elsewhere := nettest.Namespace(t) // first: its thread ends, and with it what the thread has started
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
@@ -187,7 +187,7 @@ func TestF9OtherNamespace(t *testing.T) {
 }
 
 // D1: virtual threads: maxThreads does not apply, and a moderate load is fine.
-func TestD1VirtualThreads(t *testing.T) {
+func TestLongD1VirtualThreads(t *testing.T) {
 	artifacts(t)
 	jdk := newerJDK(t)
 	t.Setenv("PATH", jdk+":"+os.Getenv("PATH"))
@@ -196,7 +196,7 @@ func TestD1VirtualThreads(t *testing.T) {
 		Address: server.Address(), Clients: 40, Rate: 100, Path: hello(20 * time.Second),
 		ConnectTimeout: 5 * time.Second, RequestTimeout: 30 * time.Second,
 	})
-	within(t, 10*time.Second, "forty are in service", func() bool {
+	within(t, time.Minute, "forty are in service", func() bool {
 		return found(t, server.Port).Connections.InService == 40
 	})
 	l := found(t, server.Port)

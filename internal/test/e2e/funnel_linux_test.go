@@ -14,7 +14,7 @@ import (
 // The issue's own example: threads 4, max-connections 10, accept-count 5, and
 // 14 clients of a handler that takes 5 s. Client timeouts: connect 10 s,
 // request 30 s; nobody reaches them.
-func TestFunnel(t *testing.T) {
+func TestLongFunnel(t *testing.T) {
 	for name, port := range map[string]func() int{"four digits": fourDigits, "five digits": fiveDigits} {
 		t.Run(name, func(t *testing.T) {
 			server := tomcat(t, port(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
@@ -29,8 +29,8 @@ func TestFunnel(t *testing.T) {
 				}
 			}
 			require.Equal(t, Truth{Busy: 4, Connections: 10}, truth(t, server), "nothing moved meanwhile")
-			require.Equal(t, 10, inside.outcomes(t, 30*time.Second).Of(demo.OK))
-			require.Equal(t, 4, queued.outcomes(t, 30*time.Second).Of(demo.OK))
+			require.Equal(t, 10, inside.outcomes(t, time.Minute).Of(demo.OK))
+			require.Equal(t, 4, queued.outcomes(t, time.Minute).Of(demo.OK))
 		})
 	}
 }
@@ -45,7 +45,7 @@ func fourteen(t *testing.T, server *Tomcat) (inside, queued *stages, came [2]tim
 		ConnectTimeout: 10 * time.Second, RequestTimeout: 30 * time.Second,
 	}
 	inside = fill(t, o, 10, 0)
-	within(t, 4*time.Second, "10 accepted, 4 served", func() bool {
+	within(t, time.Minute, "10 accepted, 4 served", func() bool {
 		return truth(t, server) == Truth{Busy: 4, Connections: 10}
 	})
 	o.Clients = 4
@@ -71,8 +71,8 @@ func requireFunnel(t *testing.T, d *Document, server *Tomcat, came [2]time.Time)
 	require.Equal(t, 6, q.Capacity)
 	require.False(t, q.Full)
 	require.NotNil(t, q.OldestWaitSeconds)
-	require.LessOrEqual(t, *q.OldestWaitSeconds, d.Time.Sub(came[0]).Seconds()+.3)
-	require.GreaterOrEqual(t, *q.OldestWaitSeconds, d.Time.Sub(came[1]).Seconds()-.3)
+	require.LessOrEqual(t, *q.OldestWaitSeconds, d.Time.Sub(came[0]).Seconds()+1)
+	require.GreaterOrEqual(t, *q.OldestWaitSeconds, d.Time.Sub(came[1]).Seconds()-1)
 	require.Equal(t, new(16), l.Capacity)
 	require.Nil(t, q.Peak, "one look has no peak")
 	require.Nil(t, l.Losses, "one look has no losses")
@@ -122,7 +122,7 @@ func requireNamedMissing(t *testing.T, d *Document) {
 	require.Contains(t, strings.Join(named, "; "), "environ")
 }
 
-// A burst of 40 against the empty server, seen by a snapshot that looks for two
+// A burst of 40 against the empty server, seen by a snapshot that looks for five
 // seconds. (All 40 within a millisecond would find the six places of the queue
 // taken before the acceptor has woken up, and fewer would get in.) Client
 // timeouts: connect 500 ms, below the first SYN retry at 1 s, so that each client
@@ -131,10 +131,10 @@ func TestBurstWithinTheInterval(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
 	before := counters(t)
-	result := snapshotLater(t, nil, append(on(server), "--interval", "2s")...)
-	time.Sleep(time.Second) // its first snapshot is over
+	result := snapshotLater(t, nil, append(on(server), "--interval", "5s")...)
+	time.Sleep(3 * time.Second) // its first snapshot is over
 	burst := fill(t, demo.BurstOptions{
-		Address: server.Address(), Clients: 40, Path: hello(4 * time.Second),
+		Address: server.Address(), Clients: 40, Path: hello(8 * time.Second),
 		ConnectTimeout: 500 * time.Millisecond, RequestTimeout: 30 * time.Second,
 	}, 10, 6)
 	d := result()
@@ -158,8 +158,8 @@ func TestBurstWithinTheInterval(t *testing.T) {
 	require.Equal(t, "max_connections", l.Verdict.Cause)
 	require.Equal(t, []string{"accept_queue", "max_connections", "max_threads"}, l.Verdict.Chain)
 
-	require.Equal(t, 24, burst.lost.outcomes(t, 5*time.Second).Of(demo.ConnectTimeout))
-	o := burst.outcomes(t, 40*time.Second)
+	require.Equal(t, 24, burst.lost.outcomes(t, time.Minute).Of(demo.ConnectTimeout))
+	o := burst.outcomes(t, time.Minute)
 	require.Equal(t, 16, o.Of(demo.OK), o.String())
 }
 

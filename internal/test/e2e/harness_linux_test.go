@@ -58,7 +58,7 @@ func truth(t *testing.T, server *Tomcat) Truth {
 // quiet waits until the server serves nobody.
 func quiet(t *testing.T, server *Tomcat) {
 	t.Helper()
-	within(t, 20*time.Second, "nobody is served", func() bool { return truth(t, server) == Truth{Connections: 1} })
+	within(t, time.Minute, "nobody is served", func() bool { return truth(t, server) == Truth{Connections: 1} })
 }
 
 // warm makes the server load the classes of its first request, then waits
@@ -72,7 +72,7 @@ func warm(t *testing.T, server *Tomcat) {
 	if server.TLS {
 		o.TLS = unverified()
 	}
-	require.Equal(t, 4, clients(t, o).outcomes(t, 30*time.Second).Of(demo.OK))
+	require.Equal(t, 4, clients(t, o).outcomes(t, time.Minute).Of(demo.OK))
 	quiet(t, server)
 }
 
@@ -120,7 +120,7 @@ func (c *crowd) outcomes(t *testing.T, limit time.Duration) demo.Outcomes {
 // connected waits until n clients are, or have been and are served already.
 func (c *crowd) connected(t *testing.T, n int) {
 	t.Helper()
-	within(t, 10*time.Second, strconv.Itoa(n)+" clients connected", func() bool {
+	within(t, time.Minute, strconv.Itoa(n)+" clients connected", func() bool {
 		now := c.Now()
 		return now.Open+now.Of(demo.OK) >= n
 	})
@@ -146,7 +146,7 @@ func snapshotLater(t *testing.T, user as, args ...string) func() *Document {
 		err       error
 	}
 	a := artifacts(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	done := make(chan result, 1)
 	go func() {
@@ -209,7 +209,8 @@ func counters(t *testing.T) map[string]int {
 	return c
 }
 
-// startAgent runs an agent until the test ends; it must then end in time and well.
+// startAgent runs an agent until the test ends; it must then end well, and by itself
+// (at what time is what `make attacks` measures).
 func startAgent(t *testing.T, args ...string) *Agent {
 	t.Helper()
 	agent, err := artifacts(t).StartAgent(t.Context(), fiveDigits(), args...)
@@ -217,7 +218,7 @@ func startAgent(t *testing.T, args ...string) *Agent {
 	t.Cleanup(func() {
 		took, err := agent.Stop()
 		require.NoError(t, err)
-		require.Less(t, took, 2*time.Second, "graceful shutdown")
+		require.Less(t, took, time.Minute, "graceful shutdown")
 	})
 	return agent
 }
@@ -226,7 +227,7 @@ func startAgent(t *testing.T, args ...string) *Agent {
 // the longer it took the longer is the time to the next.
 func scansEverySecond(t *testing.T, agent *Agent) {
 	t.Helper()
-	within(t, 30*time.Second, "the agent scans every second", func() bool {
+	within(t, time.Minute, "the agent scans every second", func() bool {
 		every, ok := agentMetrics(t, agent).Find("tcpdiag_scan_interval_seconds")
 		return ok && every <= 1
 	})

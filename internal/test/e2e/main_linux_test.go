@@ -21,7 +21,7 @@ import (
 
 // The environment of the tests.
 const (
-	enable = "TCPDIAG_E2E"           // 1 runs them (make test sets it)
+	enable = "TCPDIAG_SERVERS"       // 1 runs them (make test sets it)
 	binary = "TCPDIAG_E2E_BINARY"    // a tcpdiag to test instead of building one
 	inside = "TCPDIAG_E2E_ARTIFACTS" // set within the namespace: what was built outside
 )

@@ -83,7 +83,7 @@ func springPod(t *testing.T) *pod {
 		sources: map[string]string{"max_connections": "application.yml", "max_threads": "application.yml", "accept_count": "application.yml"},
 	}
 	p.do(func() { request(t, p.address(), podConnections) })
-	within(t, 10*time.Second, "the server is full", func() bool {
+	within(t, time.Minute, "the server is full", func() bool {
 		return truth(t, server) == Truth{Busy: podThreads, Connections: podConnections}
 	})
 	p.do(func() { nettest.Queue(t, p.address(), podBacklog+1) })
@@ -142,7 +142,7 @@ func tomcatPod(t *testing.T) *pod {
 	}
 	within(t, time.Minute, "Tomcat listens", func() bool { return p.queued() == 0 })
 	p.do(func() { nettest.Queue(t, p.address(), podConnections) })
-	within(t, 10*time.Second, "five are accepted", func() bool { return p.queued() == 0 })
+	within(t, time.Minute, "five are accepted", func() bool { return p.queued() == 0 })
 	p.do(func() { nettest.Queue(t, p.address(), podBacklog+1) })
 	return p
 }

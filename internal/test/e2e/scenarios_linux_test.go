@@ -25,16 +25,16 @@ func TestA1ThreadsFull(t *testing.T) {
 	scansEverySecond(t, agent)
 	drops := counters(t)["ListenDrops"]
 	crowd := clients(t, demo.BurstOptions{
-		Address: server.Address(), Clients: 300, Rate: 300, Path: hello(5 * time.Second),
+		Address: server.Address(), Clients: 300, Rate: 300, Path: hello(10 * time.Second),
 		ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute,
 	})
-	within(t, 4*time.Second, "200 served", func() bool {
+	within(t, time.Minute, "200 served", func() bool {
 		return truth(t, server) == Truth{Busy: 200, Connections: 301}
 	})
 	require.Equal(t, drops, counters(t)["ListenDrops"], "the machine is too busy for this: the accept queue overflowed")
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
 	var series Series
-	within(t, 3*time.Second, "the agent has seen it in two looks", func() bool {
+	within(t, time.Minute, "the agent has seen it in two looks", func() bool {
 		series = agentMetrics(t, agent)
 		status, _ := series.Find("tcpdiag_listener_status", listenerLabel(server.Port), `status="saturated"`)
 		waiting, _ := series.Find("tcpdiag_listener_connections", listenerLabel(server.Port), `phase="waiting"`)
@@ -58,9 +58,9 @@ func TestA1ThreadsFull(t *testing.T) {
 	}
 	requireGauges(t, series, server.Port, map[string]float64{"in_service": 200, "waiting": 100, "idle": 0, "sending": 0})
 
-	o := crowd.outcomes(t, 20*time.Second)
+	o := crowd.outcomes(t, time.Minute)
 	require.Equal(t, 300, o.Of(demo.OK), o.String())
-	require.InDelta(t, 10, o.Percentile(1).Seconds(), 2, "two rounds")
+	require.GreaterOrEqual(t, o.Percentile(1), 20*time.Second, "two rounds")
 }
 
 func requireGauges(t *testing.T, series Series, port int, phases map[string]float64) {
@@ -85,12 +85,12 @@ func requireGauges(t *testing.T, series Series, port int, phases map[string]floa
 func TestA9TheKernelsOwnOne(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 1, MaxConnections: 1, AcceptCount: 1})
 	warm(t, server)
-	result := snapshotLater(t, nil, append(on(server), "--interval", "2s")...)
-	time.Sleep(time.Second) // its first snapshot is over
+	result := snapshotLater(t, nil, append(on(server), "--interval", "5s")...)
+	time.Sleep(3 * time.Second) // its first snapshot is over
 	before := counters(t)
 	ten := fill(t, tenClients(server, 400*time.Millisecond), 1, 2)
-	require.Equal(t, 7, ten.lost.outcomes(t, 10*time.Second).Of(demo.ConnectTimeout))
-	o := ten.outcomes(t, 10*time.Second)
+	require.Equal(t, 7, ten.lost.outcomes(t, time.Minute).Of(demo.ConnectTimeout))
+	o := ten.outcomes(t, time.Minute)
 	require.Equal(t, 3, o.Of(demo.OK), o.String())
 	dropped := counters(t)["ListenDrops"] - before["ListenDrops"]
 
@@ -106,7 +106,7 @@ func TestA9TheKernelsOwnOne(t *testing.T) {
 
 // A9's remedy: accept-count 10 holds them all. Client timeouts as before, the
 // last is served after 5 s.
-func TestA9AcceptCountTen(t *testing.T) {
+func TestLongA9AcceptCountTen(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 1, MaxConnections: 1, AcceptCount: 10})
 	warm(t, server)
 	before := counters(t)
@@ -115,7 +115,7 @@ func TestA9AcceptCountTen(t *testing.T) {
 	d := snapshot(t, nil, append(on(server), "--interval", "0")...)
 	l := listener(t, d, server.Port)
 	require.Equal(t, new(12), l.Capacity)
-	o := crowd.outcomes(t, 20*time.Second)
+	o := crowd.outcomes(t, time.Minute)
 	require.Equal(t, 10, o.Of(demo.OK), o.String())
 	require.Equal(t, before["ListenDrops"], counters(t)["ListenDrops"])
 }
@@ -137,7 +137,7 @@ func TestC2MaxConnectionsOne(t *testing.T) {
 		ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute,
 	})
 	crowd.connected(t, 5)
-	within(t, 10*time.Second, "one served", func() bool { return truth(t, server) == Truth{Busy: 1, Connections: 1} })
+	within(t, time.Minute, "one served", func() bool { return truth(t, server) == Truth{Busy: 1, Connections: 1} })
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
 	require.Equal(t, 1, truth(t, server).Busy, "still the first")
 	l := listener(t, d, server.Port)
@@ -154,7 +154,7 @@ func TestC2MaxConnectionsOne(t *testing.T) {
 // C4: maxThreads 2, maxConnections 3 or 4, acceptCount 1, a handler of 3 s and
 // ten clients. Client timeouts: connect 500 ms, below the first SYN retry;
 // request 30 s.
-func TestC4EachStage(t *testing.T) {
+func TestLongC4EachStage(t *testing.T) {
 	for _, connections := range []int{3, 4} {
 		t.Run(strconv.Itoa(connections)+" connections", func(t *testing.T) {
 			server := tomcat(t, fourDigits(), Limits{Threads: 2, MaxConnections: connections, AcceptCount: 1})
@@ -164,7 +164,7 @@ func TestC4EachStage(t *testing.T) {
 				ConnectTimeout: 500 * time.Millisecond, RequestTimeout: 30 * time.Second,
 			}, connections, 2)
 			inside := connections + 2
-			require.Equal(t, 10-inside, ten.lost.outcomes(t, 10*time.Second).Of(demo.ConnectTimeout), "the others are turned away")
+			require.Equal(t, 10-inside, ten.lost.outcomes(t, time.Minute).Of(demo.ConnectTimeout), "the others are turned away")
 			d := snapshot(t, nil, append(on(server), "--interval", "0")...)
 			require.Equal(t, Truth{Busy: 2, Connections: connections}, truth(t, server))
 			l := listener(t, d, server.Port)
@@ -174,7 +174,7 @@ func TestC4EachStage(t *testing.T) {
 			require.True(t, l.AcceptQueue.Full)
 			require.Equal(t, new(inside), l.Capacity)
 			require.Equal(t, []string{"accept_queue", "max_connections", "max_threads"}, l.Verdict.Chain)
-			o := ten.outcomes(t, 20*time.Second)
+			o := ten.outcomes(t, time.Minute)
 			require.Equal(t, inside, o.Of(demo.OK), o.String())
 		})
 	}
@@ -184,7 +184,7 @@ func TestC4EachStage(t *testing.T) {
 func TestF5NothingListens(t *testing.T) {
 	artifacts(t)
 	port := fourDigits()
-	o := clients(t, demo.BurstOptions{Address: "127.0.0.1:" + strconv.Itoa(port), Clients: 5}).outcomes(t, 5*time.Second)
+	o := clients(t, demo.BurstOptions{Address: "127.0.0.1:" + strconv.Itoa(port), Clients: 5}).outcomes(t, time.Minute)
 	require.Equal(t, 5, o.Of(demo.Refused), o.String())
 
 	l := listener(t, snapshot(t, nil, "--port", strconv.Itoa(port)), port)
@@ -217,15 +217,15 @@ func TestF7OneOfTwoConnectorsDrops(t *testing.T) {
 		Address: server.ExtraAddress(), Clients: 10, Path: hello(3 * time.Second), TLS: unverified(),
 		ConnectTimeout: 500 * time.Millisecond, RequestTimeout: 30 * time.Second,
 	}, 2, 2)
-	require.Equal(t, 10, calm.outcomes(t, 20*time.Second).Of(demo.OK))
-	require.Equal(t, 6, ten.lost.outcomes(t, 10*time.Second).Of(demo.ConnectTimeout))
-	o := ten.outcomes(t, 30*time.Second)
+	require.Equal(t, 10, calm.outcomes(t, time.Minute).Of(demo.OK))
+	require.Equal(t, 6, ten.lost.outcomes(t, time.Minute).Of(demo.ConnectTimeout))
+	o := ten.outcomes(t, time.Minute)
 	require.Equal(t, 4, o.Of(demo.OK), o.String())
 	dropped := counters(t)["ListenDrops"] - before["ListenDrops"]
 	require.GreaterOrEqual(t, dropped, 6)
 
 	const name = "tcpdiag_listener_dropped_packets_total"
-	within(t, 10*time.Second, "the drops are counted", func() bool {
+	within(t, time.Minute, "the drops are counted", func() bool {
 		series := agentMetrics(t, agent)
 		require.Zero(t, series.Sum(name, listenerLabel(port)), "the calm one lost nothing")
 		return int(series.Sum(name, listenerLabel(port+2))) == dropped
@@ -247,7 +247,7 @@ func TestAgentPages(t *testing.T) {
 	}
 	metrics, err := agent.Get(t.Context(), "/metrics")
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	check := exec.CommandContext(ctx, "promtool", "check", "metrics")
 	in, err := check.StdinPipe()
@@ -263,7 +263,7 @@ func TestAgentPages(t *testing.T) {
 	require.InDelta(t, 1, up, 0)
 
 	server.Stop()
-	within(t, 30*time.Second, "the port is down", func() bool {
+	within(t, time.Minute, "the port is down", func() bool {
 		series := agentMetrics(t, agent)
 		up, ok := series.Find("tcpdiag_target_up", `port="`+strconv.Itoa(server.Port)+`"`)
 		_, gauge := series.Find("tcpdiag_listener_accept_queue_length", listenerLabel(server.Port))

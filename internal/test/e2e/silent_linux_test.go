@@ -16,7 +16,7 @@ import (
 // been served and kept alive. Tomcat ends the nine after connectionTimeout, 10 s
 // here, and not the one, whose keepAliveTimeout is five minutes: so the advice is
 // to lower keepAliveTimeout. No client timeouts.
-func TestSilentClients(t *testing.T) {
+func TestLongSilentClients(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5}, func(o *TomcatOptions) {
 		o.Args = append(o.Args, "--server.tomcat.connection-timeout=10s", "--server.tomcat.keep-alive-timeout=5m")
 	})

@@ -32,7 +32,7 @@ func fill(t *testing.T, o demo.BurstOptions, inside, queue int) *stages {
 	o.Clients, o.Rate = 1, 0
 	for range inside {
 		s.enter(t, o)
-		within(t, 10*time.Second, "it is accepted", func() bool { return queued(t, "self", port) == 0 })
+		within(t, time.Minute, "it is accepted", func() bool { return queued(t, "self", port) == 0 })
 	}
 	for range queue {
 		s.enter(t, o)

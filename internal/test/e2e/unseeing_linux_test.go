@@ -94,7 +94,7 @@ func unseeingFlags(t *testing.T, server *Tomcat) []string {
 
 // What is left of tcpdiag in a sidecar that cannot see Tomcat's processes: with
 // the limits given by hand the same numbers and the same verdict as on the host.
-func TestSidecarWithoutSharedProcesses(t *testing.T) {
+func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
 	flags := unseeingFlags(t, server)
@@ -109,7 +109,7 @@ func TestSidecarWithoutSharedProcesses(t *testing.T) {
 		Address: server.Address(), Clients: 24, Rate: 50, Path: hello(20 * time.Second),
 		ConnectTimeout: 15 * time.Second, RequestTimeout: time.Minute,
 	})
-	within(t, 5*time.Second, "ten are inside, four of them served", func() bool {
+	within(t, time.Minute, "ten are inside, four of them served", func() bool {
 		return truth(t, server) == Truth{Busy: 4, Connections: 10}
 	})
 	actuator := "--actuator=http://127.0.0.1:" + strconv.Itoa(server.ManagementPort) + "/actuator"
@@ -134,7 +134,7 @@ func TestSidecarWithoutSharedProcesses(t *testing.T) {
 		documents[name] = answer()
 	}
 	full := time.Now()
-	within(t, 10*time.Second, "the agent has scanned since", func() bool {
+	within(t, time.Minute, "the agent has scanned since", func() bool {
 		d, err := agent.Snapshot(t.Context())
 		require.NoError(t, err)
 		documents["agent"] = d
@@ -188,11 +188,11 @@ func namesSharing(d *Document) bool {
 
 // A user who may not read the server's environment has its limits from Actuator,
 // be that on a port that was not asked for.
-func TestAnotherUserAsksActuator(t *testing.T) {
+func TestLongAnotherUserAsksActuator(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
 	var l *Listener
-	within(t, 10*time.Second, "Actuator answers in the second that it has", func() bool {
+	within(t, time.Minute, "Actuator answers in the second that it has", func() bool {
 		d := snapshot(t, nobody(), "--port="+strconv.Itoa(server.Port), "--interval=0",
 			"--actuator=http://127.0.0.1:"+strconv.Itoa(server.ManagementPort)+"/actuator")
 		l = listener(t, d, server.Port)

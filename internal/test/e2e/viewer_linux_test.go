@@ -80,7 +80,7 @@ func (v viewer) setpriv() []string {
 func (v viewer) runs(t *testing.T, args ...string) func() (out []byte, errs string, code int) {
 	t.Helper()
 	a := artifacts(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	line := v.line(a.Tcpdiag, append([]string{"snapshot", "--output", "json"}, args...)...)
 	a.Tcpdiag = line[0]
 	type result struct {

@@ -22,7 +22,7 @@ import (
 
 // The environment of the tests.
 const (
-	enable = "TCPDIAG_E2E"           // 1 runs the whole stack (make test sets it)
+	enable = "TCPDIAG_SERVERS"       // 1 runs the whole stack (make test sets it)
 	inside = "TCPDIAG_OBS_ARTIFACTS" // set within the namespace: what was built outside
 )
 
