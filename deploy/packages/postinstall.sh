@@ -2,7 +2,7 @@
 # dpkg calls it with "configure" and the version before, rpm with the number of
 # versions installed. The service is neither enabled nor started: what it is to
 # watch, and with which privileges, is for the administrator to say first. One
-# that runs goes on as the new version.
+# that runs is restarted with the new version.
 set -e
 case "$1" in
   configure) [ -n "$2" ] && upgrade=yes || upgrade=no ;;

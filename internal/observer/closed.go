@@ -26,7 +26,7 @@ func departures(b *losses.Books, now time.Time, interval time.Duration) (out []d
 
 // closedBefore is the latest of them that concerns who is judged: its own, and
 // that of another address of the port which it took the place of, as after a
-// restart that binds elsewhere. Of one that had stood there already, none. s is
+// restart that binds elsewhere. One that was there before has not taken its place. s is
 // nil where nothing listens on the port.
 func closedBefore(list []departed, port uint16, id model.ListenerID, s *standing, now time.Time) *model.Closed {
 	var latest *departed

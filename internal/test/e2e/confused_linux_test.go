@@ -82,7 +82,7 @@ func TestResetConnectionsHoldTheirSlots(t *testing.T) {
 	// Six fill the queue and nothing is dropped: a snapshot's first reading, which
 	// does not count the reset ones yet, must not be what it says in the end.
 	nettest.Queue(t, to, 6)
-	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
+	d := snapshotWithCPU(t, server.Port, append(on(server), "--interval", "1s")...)
 	require.Equal(t, Truth{Busy: 20, Connections: 20}, truth(t, server), "the slots are still held")
 	l := listener(t, d, server.Port)
 	require.Equal(t, 8, l.Connections.Accepted)

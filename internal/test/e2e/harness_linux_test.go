@@ -137,6 +137,18 @@ func snapshot(t *testing.T, user as, args ...string) *Document {
 	return snapshotLater(t, user, args...)()
 }
 
+// snapshotWithCPU is snapshot, taken again while its verdict is that the server's
+// threads wait for a CPU: on a busy machine they do.
+func snapshotWithCPU(t *testing.T, port int, args ...string) *Document {
+	t.Helper()
+	var d *Document
+	within(t, 2*time.Minute, "a CPU for the server", func() bool {
+		d = snapshot(t, nil, args...)
+		return listener(t, d, port).Verdict.Cause != "cpu_saturated"
+	})
+	return d
+}
+
 // snapshotLater starts it, and answers its document when asked.
 func snapshotLater(t *testing.T, user as, args ...string) func() *Document {
 	t.Helper()

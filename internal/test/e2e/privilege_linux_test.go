@@ -157,7 +157,7 @@ func TestLongPrivilege(t *testing.T) {
 	for _, v := range viewers() {
 		files, before := s.files(t), counters(t)["ListenDrops"]
 		here, out, errs, code := s.looks(t, v, elsewhere.Path())
-		d := glance{Document: here}
+		d := observed{Document: here}
 		d.dropped, d.files = counters(t)["ListenDrops"]-before, []int{files, s.files(t)}
 		marks := s.marks(t, v, d)
 		rows = append(rows, row{who: v.name, marks: append(marks, s.fromElsewhere(t, v, d, marks, out, errs, code))})

@@ -24,8 +24,8 @@ type row struct {
 	marks []string
 }
 
-// glance is a viewer's document, and what is known of the time around it.
-type glance struct {
+// observed is a viewer's document, and what is known of the time around it.
+type observed struct {
 	*Document
 	dropped int   // ListenDrops of the namespace
 	files   []int // the server's descriptors before and after
@@ -35,7 +35,7 @@ type glance struct {
 // the test, and so does one that is missing without a word.
 type sight struct {
 	name string
-	see  func(t *testing.T, s *scene, v viewer, d glance) string
+	see  func(t *testing.T, s *scene, v viewer, d observed) string
 }
 
 func sights() []sight {
@@ -54,7 +54,7 @@ func sights() []sight {
 
 // seeQueue is what everybody must see: the queue and its limit, the packets
 // dropped within the snapshot, the connections by phase.
-func seeQueue(t *testing.T, s *scene, v viewer, d glance) string {
+func seeQueue(t *testing.T, s *scene, v viewer, d observed) string {
 	t.Helper()
 	l := listener(t, d.Document, s.Port)
 	require.NotNil(t, l.AcceptQueue, v.name)
@@ -76,7 +76,7 @@ func seeQueue(t *testing.T, s *scene, v viewer, d glance) string {
 	return seen
 }
 
-func seeFiles(t *testing.T, s *scene, v viewer, d glance) string {
+func seeFiles(t *testing.T, s *scene, v viewer, d observed) string {
 	t.Helper()
 	p := listener(t, d.Document, s.Port).Process
 	if p == nil || p.OpenFiles == nil {
@@ -90,7 +90,7 @@ func seeFiles(t *testing.T, s *scene, v viewer, d glance) string {
 	return seen
 }
 
-func seeOwner(t *testing.T, s *scene, v viewer, d glance) string {
+func seeOwner(t *testing.T, s *scene, v viewer, d observed) string {
 	t.Helper()
 	p := listener(t, d.Document, s.Port).Process
 	if p == nil {
@@ -111,8 +111,8 @@ func (c *Connector) acceptCount() *Setting    { return c.AcceptCount }
 
 // setting is the column of a limit that stands in one place only. Another
 // value, from a place that the right one beats, must be called uncertain.
-func setting(of func(*Connector) *Setting, value int, source, without string) func(*testing.T, *scene, viewer, glance) string {
-	return func(t *testing.T, s *scene, v viewer, d glance) string {
+func setting(of func(*Connector) *Setting, value int, source, without string) func(*testing.T, *scene, viewer, observed) string {
+	return func(t *testing.T, s *scene, v viewer, d observed) string {
 		t.Helper()
 		l := listener(t, d.Document, s.Port)
 		if l.Connector == nil || of(l.Connector) == nil {
@@ -134,7 +134,7 @@ func setting(of func(*Connector) *Setting, value int, source, without string) fu
 	}
 }
 
-func seeJVM(t *testing.T, s *scene, v viewer, d glance) string {
+func seeJVM(t *testing.T, s *scene, v viewer, d observed) string {
 	t.Helper()
 	p := listener(t, d.Document, s.Port).Process
 	if p == nil || p.SafepointSeconds == nil {
@@ -144,7 +144,7 @@ func seeJVM(t *testing.T, s *scene, v viewer, d glance) string {
 	return seen
 }
 
-func seeResets(t *testing.T, s *scene, v viewer, d glance) string {
+func seeResets(t *testing.T, s *scene, v viewer, d observed) string {
 	t.Helper()
 	c := listener(t, d.Document, s.Port).Connections
 	if c.Reset == nil {
@@ -154,7 +154,7 @@ func seeResets(t *testing.T, s *scene, v viewer, d glance) string {
 	return seen
 }
 
-func seeCause(t *testing.T, s *scene, v viewer, d glance) string {
+func seeCause(t *testing.T, s *scene, v viewer, d observed) string {
 	t.Helper()
 	l := listener(t, d.Document, s.Port)
 	require.Equal(t, "losing", l.Verdict.Status, v.name)
@@ -189,7 +189,7 @@ func (s *scene) starved(t *testing.T, d *Document) bool {
 }
 
 // missing is a thing that a document names as not to be had, and how it could.
-func missing(t *testing.T, v viewer, d glance, names ...string) string {
+func missing(t *testing.T, v viewer, d observed, names ...string) string {
 	t.Helper()
 	for _, u := range d.Unavailable {
 		for _, name := range names {
@@ -205,7 +205,7 @@ func missing(t *testing.T, v viewer, d glance, names ...string) string {
 }
 
 // marks are the columns of what a viewer got to see.
-func (s *scene) marks(t *testing.T, v viewer, d glance) []string {
+func (s *scene) marks(t *testing.T, v viewer, d observed) []string {
 	t.Helper()
 	var marks []string
 	for _, sight := range sights() {
@@ -216,7 +216,7 @@ func (s *scene) marks(t *testing.T, v viewer, d glance) []string {
 
 // fromElsewhere is the last column: a snapshot from another network namespace
 // sees the same, or says what it needs.
-func (s *scene) fromElsewhere(t *testing.T, v viewer, d glance, here []string, out []byte, errs string, code int) string {
+func (s *scene) fromElsewhere(t *testing.T, v viewer, d observed, here []string, out []byte, errs string, code int) string {
 	t.Helper()
 	if code != 0 {
 		require.Equal(t, 1, code, v.name)

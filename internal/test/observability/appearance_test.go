@@ -299,7 +299,7 @@ func TestAlertsLinkToADashboard(t *testing.T) {
 		path, _, _ := strings.Cut(a.Annotations["dashboard"], "?")
 		uid, ok := strings.CutPrefix(path, "/d/")
 		require.True(t, ok && slices.Contains(uids, uid), a.Alert)
-		if strings.Contains(a.Annotations["summary"], "if the trend goes on") {
+		if strings.Contains(a.Annotations["summary"], "if the trend continues") {
 			require.Contains(t, a.Annotations["summary"], "within a minute", "in 0s is no prediction")
 		}
 		require.Equal(t, strings.Contains(a.Annotations["summary"], "$labels.listener"), uid == "tcpdiag-backlog", a.Alert)
