@@ -14,10 +14,10 @@ import (
 
 func listenerLabel(port int) string { return `listener="[::]:` + strconv.Itoa(port) + `"` }
 
-// A1: 300 clients, threads 200, defaults otherwise, a handler of 10 s: 200 at
-// once, 100 after 10 s, nobody fails. They come within a second: all in the same
+// A1: 300 clients, threads 200, defaults otherwise, a handler of 5 min: 200 at
+// once, 100 wait, nobody fails. They come within three seconds: all in the same
 // millisecond would be more than the accept queue holds. Client timeouts:
-// connect 10 s, request 60 s.
+// connect 1 min, request 5 min.
 func TestA1ThreadsFull(t *testing.T) {
 	server := tomcat(t, fourDigits(), Limits{Threads: 200, MaxConnections: 8192, AcceptCount: 100})
 	warm(t, server)
@@ -25,14 +25,14 @@ func TestA1ThreadsFull(t *testing.T) {
 	scansEverySecond(t, agent)
 	drops := counters(t)["ListenDrops"]
 	crowd := clients(t, demo.BurstOptions{
-		Address: server.Address(), Clients: 300, Rate: 300, Path: hello(10 * time.Second),
-		ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute,
+		Address: server.Address(), Clients: 300, Rate: 100, Path: hello(5 * time.Minute),
+		ConnectTimeout: time.Minute, RequestTimeout: 5 * time.Minute,
 	})
 	within(t, time.Minute, "200 served", func() bool {
 		return truth(t, server) == Truth{Busy: 200, Connections: 301}
 	})
 	require.Equal(t, drops, counters(t)["ListenDrops"], "the machine is too busy for this: the accept queue overflowed")
-	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
+	d := snapshotWithCPU(t, server.Port, append(on(server), "--interval", "1s")...)
 	var series Series
 	within(t, time.Minute, "the agent has seen it in two looks", func() bool {
 		series = agentMetrics(t, agent)
@@ -58,9 +58,7 @@ func TestA1ThreadsFull(t *testing.T) {
 	}
 	requireGauges(t, series, server.Port, map[string]float64{"in_service": 200, "waiting": 100, "idle": 0, "sending": 0})
 
-	o := crowd.outcomes(t, time.Minute)
-	require.Equal(t, 300, o.Of(demo.OK), o.String())
-	require.GreaterOrEqual(t, o.Percentile(1), 20*time.Second, "two rounds")
+	require.Equal(t, 300, crowd.Now().Open, "%s", crowd.Now())
 }
 
 func requireGauges(t *testing.T, series Series, port int, phases map[string]float64) {
