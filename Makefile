@@ -91,7 +91,7 @@ cross:
 
 # Tests whose names begin so repeat at length what others show once.
 LONG          := ^TestLong
-UNIT_TESTS    := $$($(GO) list ./... | grep -v $(foreach t,$(SERVER_TESTS) $(STACK_TESTS),-e '$X)
+UNIT_TESTS     = $$($(GO) list ./... | grep -v $(foreach t,$(SERVER_TESTS) $(STACK_TESTS),-e '$(t:.%=%)$$'))
 
 unit servers stack test-long: $(if $(RERUN),$(GOTESTSUM))
 
