@@ -10,7 +10,7 @@ import (
 // changes its meaning or goes away.
 const SnapshotSchema = "tcpdiag.snapshot/v1"
 
-// Snapshot is one look at everything, of schema SnapshotSchema: durations are in
+// Snapshot is everything as it was at one moment, of schema SnapshotSchema: durations are in
 // seconds, and what is not known is left out, never zero.
 type Snapshot struct {
 	Schema          string        `json:"schema"`

@@ -24,7 +24,7 @@ func TestBadInput(t *testing.T) {
 		"port too high":       {[]string{"snapshot", "--port", "70000"}, 2, `invalid argument "70000" for "--port" flag: a port is a number from 1 to 65535`},
 		"port zero":           {[]string{"snapshot", "--port", "0"}, 2, `"0" for "--port"`},
 		"port a word":         {[]string{"agent", "--port", "http"}, 2, `"http" for "--port"`},
-		"negative interval":   {[]string{"snapshot", "--interval", "-1s"}, 2, "--interval -1s: give a time from 0 (one look)"},
+		"negative interval":   {[]string{"snapshot", "--interval", "-1s"}, 2, "--interval -1s: give a time from 0 (one snapshot)"},
 		"no interval":         {[]string{"snapshot", "--interval", "soon"}, 2, `"soon" for "--interval"`},
 		"endless interval":    {[]string{"snapshot", "--interval", "2h"}, 2, "--interval 2h0m0s"},
 		"unknown output":      {[]string{"snapshot", "--output", "xml"}, 2, `--output "xml": give text or json`},

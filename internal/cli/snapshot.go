@@ -67,7 +67,7 @@ const longestInterval = time.Hour
 
 func (o *snapshotOptions) validate() error {
 	if o.interval < 0 || o.interval > longestInterval {
-		return usagef("--interval %v: give a time from 0 (one look) to %v", o.interval, longestInterval)
+		return usagef("--interval %v: give a time from 0 (one snapshot) to %v", o.interval, longestInterval)
 	}
 	if err := o.targets.validate(); err != nil {
 		return err

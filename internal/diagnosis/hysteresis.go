@@ -60,7 +60,7 @@ func (h *Hysteresis) show(now time.Time, v model.Verdict) model.Verdict {
 func (h *Hysteresis) held(now time.Time) model.Verdict {
 	v := h.state.Verdict
 	if age := now.Sub(h.state.Last); age > 0 {
-		v.Summary += " (Seen " + phrase.Seconds(age) + " ago; the last looks differ.)"
+		v.Summary += " (Seen " + phrase.Seconds(age) + " ago; the latest snapshots differ.)"
 	}
 	return v
 }

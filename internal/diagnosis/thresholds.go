@@ -2,7 +2,8 @@ package diagnosis
 
 import "time"
 
-// Thresholds are all the numbers a verdict depends on.
+// Thresholds are the numbers a verdict depends on, besides those that it shares with
+// the causes of drops (model.ConnectionsReached, MostlyIdle, FilesReached).
 type Thresholds struct {
 	// High is the share of a stage from which it is worth a warning.
 	High float64
@@ -17,16 +18,6 @@ type Thresholds struct {
 	// up needs a moment.
 	Passing time.Duration
 
-	// ConnectionsSlack is the share of maxConnections that may be missing from
-	// the kernel's count of a server at its limit: a walk of the socket table
-	// is not one instant, and Tomcat frees a slot only after the socket is
-	// closed. One connection is always allowed from SlackFrom on.
-	ConnectionsSlack float64
-	SlackFrom        int
-	// IdleMajority is the share of accepted connections that must be idle for
-	// keep_alive_idle: "most of them".
-	IdleMajority float64
-
 	// ThreadsBusy is the share of maxThreads that counts as all busy. Between
 	// two requests a thread is busy with neither.
 	ThreadsBusy float64
@@ -34,10 +25,6 @@ type Thresholds struct {
 	// to prove the pool exhausted where busy threads cannot be counted (TLS, or
 	// clients that reset while being served).
 	ThreadsBacklog float64
-
-	// OpenFilesFull is the share of the file limit that counts as reached:
-	// Tomcat frees and takes descriptors while accept() fails with EMFILE.
-	OpenFilesFull float64
 
 	// PauseShare is the part of the time between two snapshots that safepoints must
 	// have taken to be the cause, PauseMin the least of it.
@@ -72,25 +59,21 @@ type Thresholds struct {
 // DefaultThresholds are the values in force.
 func DefaultThresholds() Thresholds {
 	return Thresholds{
-		High:             .8,
-		Horizon:          5 * time.Minute,
-		Noise:            4,
-		Passing:          100 * time.Millisecond,
-		ConnectionsSlack: .02,
-		SlackFrom:        8,
-		IdleMajority:     .5,
-		ThreadsBusy:      .9,
-		ThreadsBacklog:   .25,
-		OpenFilesFull:    .98,
-		PauseShare:       .2,
-		PauseMin:         200 * time.Millisecond,
-		ThrottledShare:   .1,
-		RunDelay:         .5,
-		CPUOverrides:     .5,
-		LossShare:        .2,
-		QueueMost:        4096,
-		ConnectionsMost:  8192,
-		Hold:             5 * time.Second,
-		Settle:           3 * time.Second,
+		High:            .8,
+		Horizon:         5 * time.Minute,
+		Noise:           4,
+		Passing:         100 * time.Millisecond,
+		ThreadsBusy:     .9,
+		ThreadsBacklog:  .25,
+		PauseShare:      .2,
+		PauseMin:        200 * time.Millisecond,
+		ThrottledShare:  .1,
+		RunDelay:        .5,
+		CPUOverrides:    .5,
+		LossShare:       .2,
+		QueueMost:       4096,
+		ConnectionsMost: 8192,
+		Hold:            5 * time.Second,
+		Settle:          3 * time.Second,
 	}
 }

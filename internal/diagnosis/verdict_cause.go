@@ -157,5 +157,5 @@ func (j *judge) warningCause() model.Cause {
 
 func (j *judge) mostlyIdleNow() bool {
 	n, ok := held(j.Now)
-	return ok && float64(phase(j.Now, model.Idle)) > j.t.IdleMajority*float64(n)
+	return ok && model.MostlyIdle(phase(j.Now, model.Idle), n)
 }

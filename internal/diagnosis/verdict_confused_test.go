@@ -180,7 +180,7 @@ func scenariosStalls() []scenario {
 			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
 		},
 		{
-			name: "F4 a stop that fell between two looks", before: loaded(),
+			name: "F4 a stop that fell between two snapshots", before: loaded(),
 			now: loaded().lost(model.CauseSlowAccept, syn, 210).do(func(l *model.Listener) {
 				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(101), 700*time.Millisecond
 			}),
@@ -227,7 +227,7 @@ func scenariosStalls() []scenario {
 			status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
 		},
 		{
-			name: "a queue at 90 % in two looks", before: tomcat(200, 8192, 100).queue(88, time.Second).inService(50), now: tomcat(200, 8192, 100).queue(91, time.Second).inService(50),
+			name: "a queue at 90 % in two snapshots", before: tomcat(200, 8192, 100).queue(88, time.Second).inService(50), now: tomcat(200, 8192, 100).queue(91, time.Second).inService(50),
 			status: warning, cause: model.CauseSlowAccept,
 		},
 		{
@@ -396,7 +396,7 @@ func scenariosUnknown() []scenario {
 			now: tomcat(200, 100, 100).inService(100).queue(101, time.Second).lost(maxConns, syn, 12), change: first,
 		},
 		{
-			name: "a queue that is full in one look and drops nothing", status: ok,
+			name: "a queue that is full in one snapshot and drops nothing", status: ok,
 			now: tomcat(200, 8192, 100).inService(50).queue(101, 5*time.Millisecond), before: tomcat(200, 8192, 100).inService(50),
 		},
 		{

@@ -147,7 +147,7 @@ func (j *judge) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
 	n, all := j.droppedFor(c), j.losses().DroppedPackets
 	switch {
 	case n > 0 && !shown && v.Status == model.StatusLosing:
-		return phrase.Sprintf("the limit was reached in the looks around %d of the %s, it is not now", n, phrase.Count(all, "dropped packet"))
+		return phrase.Sprintf("the limit was reached in the snapshots around %d of the %s, it is not now", n, phrase.Count(all, "dropped packet"))
 	case n == 0 || n == all:
 		return ""
 	}

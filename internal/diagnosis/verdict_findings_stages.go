@@ -96,7 +96,7 @@ func (j *judge) peakFinding(add adder) {
 	}
 	add("accept_queue_peak", model.SeverityInfo,
 		phrase.Sprintf("The accept queue held %d of %d connections%s, and holds %d now.", *q.Peak, q.Capacity(), ago, q.Length),
-		"A burst, or a moment in which nothing was accepted: it fell between two looks and is only seen by the samples.")
+		"A burst, or a moment in which nothing was accepted: it fell between two snapshots, and only the samples show it.")
 }
 
 // connectionFindings say what is unknown about the connections.

@@ -123,19 +123,14 @@ func (p pair) atConnectionLimit(l *model.Listener) bool {
 	if !ok || connectionLimit(l) != limitKnown {
 		return false
 	}
-	most := l.Connector.MaxConnections.Value
-	slack := int(float64(most) * p.t.ConnectionsSlack)
-	if most >= p.t.SlackFrom {
-		slack = max(slack, 1)
-	}
-	return n >= most-slack
+	return n >= model.ConnectionsReached(l.Connector.MaxConnections.Value)
 }
 
 // mostlyIdle reports whether most accepted connections are idle in the snapshots
 // that show the limit reached. Unclassified ones are never called idle.
 func (p pair) mostlyIdle() bool {
 	idle := func(l *model.Listener) bool {
-		return float64(phase(l, model.Idle)) > p.t.IdleMajority*float64(l.Connections.Held())
+		return model.MostlyIdle(phase(l, model.Idle), l.Connections.Held())
 	}
 	for _, l := range []*model.Listener{p.now, p.before} {
 		if l != nil && p.atConnectionLimit(l) && !idle(l) {
@@ -289,7 +284,7 @@ func (p pair) executorNearLimit(l *model.Listener) bool {
 // filesFull reports whether the process has no descriptor left for accept().
 func (p pair) filesFull(l *model.Listener) bool {
 	used, most, ok := openFiles(l)
-	return ok && float64(used) >= p.t.OpenFilesFull*float64(most)
+	return ok && model.FilesReached(used, most)
 }
 
 func openFiles(l *model.Listener) (used, most int, ok bool) {

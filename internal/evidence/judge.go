@@ -17,9 +17,6 @@ const (
 	// running for that to be the cause whatever else is full, some the share
 	// that is the cause when nothing else is.
 	most, some = .5, .2
-	// filesFull is the share of the file limit that counts as reached: Tomcat
-	// frees and takes descriptors while accept() fails with EMFILE.
-	filesFull = .98
 	// listed is how old a listing of the open files may be to speak for itself.
 	listed = 5 * time.Second
 	// rateOver is the longest time over which rates are compared.

@@ -1,6 +1,10 @@
 package evidence
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 // stopped: by SIGSTOP or a debugger, in either reading.
 func (j *judge) stopped() bool {
@@ -63,7 +67,7 @@ func (j *judge) starved() bool {
 // accept() has one: it was given a connection or has not been asked for one.
 func (j *judge) outOfFiles() bool {
 	used, limit := j.cur.Files, j.cur.FilesLimit
-	if !used.Known || !limit.Known || limit.V <= 0 || float64(used.V) < filesFull*float64(limit.V) {
+	if !used.Known || !limit.Known || limit.V <= 0 || !model.FilesReached(used.V, limit.V) {
 		return false
 	}
 	switch j.cur.Acceptor.Activity {

@@ -1,8 +1,11 @@
 package promexport
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // Doc describes a metric to people; the README's table is made of these.
@@ -80,4 +83,18 @@ func (c *catalogue) add(kind dto.MetricType, typeName, name, help string, labelN
 	}
 	c.all = append(c.all, m)
 	return m
+}
+
+// countedFrom gives the counters that the agent keeps itself the time at which they
+// were zero. Those of a namespace's kernel and of a process are older than the agent.
+func (c *catalogue) countedFrom(started time.Time) {
+	at := timestamppb.New(started)
+	own := []*metric{
+		c.refused, c.netns.unattributed,
+		c.listener.fullSeconds, c.listener.dropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes,
+		c.self.missedTicks, c.self.failedSamples, c.self.incidents, c.self.lostFrames, c.self.writeErrors,
+	}
+	for _, m := range own {
+		m.created = at
+	}
 }

@@ -1,6 +1,8 @@
 package promexport
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
@@ -19,9 +21,11 @@ type Collector struct {
 	drops     dropMemory
 }
 
-// NewCollector exports what source gives.
-func NewCollector(source Source) *Collector {
-	return &Collector{source: source, catalogue: newCatalogue(), fixed: newFixedLabels(), drops: newDropMemory()}
+// NewCollector exports what source gives. started is when the agent began to count.
+func NewCollector(source Source, started time.Time) *Collector {
+	c := &Collector{source: source, catalogue: newCatalogue(), fixed: newFixedLabels(), drops: newDropMemory()}
+	c.catalogue.countedFrom(started)
+	return c
 }
 
 // Describe implements prometheus.Collector.

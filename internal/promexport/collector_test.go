@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -34,7 +35,7 @@ func gather(t testing.TB, c prometheus.Collector) map[string]*dto.MetricFamily {
 
 func collect(t testing.TB, s *model.Snapshot) map[string]*dto.MetricFamily {
 	t.Helper()
-	return gather(t, promexport.NewCollector(source(s)))
+	return gather(t, promexport.NewCollector(source(s), time.Unix(1_700_000_000, 0)))
 }
 
 // samples are a family's values by their labels without listener and netns,
@@ -78,7 +79,7 @@ func TestNothingBeforeTheFirstScan(t *testing.T) {
 // The fast path and the library's must not differ.
 func TestRegistryGathersWhatTheCollectorCollects(t *testing.T) {
 	s := fleet(3)
-	got, err := promexport.NewRegistry(source(s), promexport.Build{Version: "1.2.3", Revision: "abc"}).Gather()
+	got, err := promexport.NewRegistry(source(s), time.Unix(1_700_000_000, 0), promexport.Build{Version: "1.2.3", Revision: "abc"}).Gather()
 	require.NoError(t, err)
 	want := collect(t, s)
 	require.True(t, slices.IsSortedFunc(got, func(a, b *dto.MetricFamily) int { return cmp.Compare(a.GetName(), b.GetName()) }))
@@ -131,7 +132,7 @@ func TestEveryMetricIsExportedAndDocumented(t *testing.T) {
 
 func TestNamesPassTheLinter(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(promexport.NewCollector(source(fleet(2))))
+	reg.MustRegister(promexport.NewCollector(source(fleet(2)), time.Unix(1_700_000_000, 0)))
 	problems, err := testutil.GatherAndLint(reg)
 	require.NoError(t, err)
 	require.Empty(t, problems)
@@ -300,4 +301,29 @@ func TestLabelsThatAreNoUTF8DoNotFailTheScrape(t *testing.T) {
 	s.Listeners[0].Process.Comm = "ja\xffva"
 	s.Listeners[0].Limits[0].Name = "\xfe"
 	require.Contains(t, samples(collect(t, s)["tcpdiag_process_threads"]), `process=ja\xffva:8080`)
+}
+
+// What the agent counts says since when; what the kernel and the JVM count is older.
+func TestCountersSayWhenTheyBegan(t *testing.T) {
+	started := time.Unix(1_700_000_000, 0)
+	families, err := promexport.NewRegistry(source(fleet(2)), started, promexport.Build{}).Gather()
+	require.NoError(t, err)
+	own, others := 0, 0
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			switch c := m.GetCounter(); {
+			case c == nil || !strings.HasPrefix(name, "tcpdiag_"):
+			case strings.HasPrefix(name, "tcpdiag_netns_") && name != "tcpdiag_netns_unattributed_dropped_packets_total",
+				strings.HasPrefix(name, "tcpdiag_process_"), strings.HasPrefix(name, "tcpdiag_jvm_"):
+				require.Nil(t, c.CreatedTimestamp, name)
+				others++
+			default:
+				require.Equal(t, started.UTC(), c.GetCreatedTimestamp().AsTime(), name)
+				own++
+			}
+		}
+	}
+	require.Greater(t, own, 5)
+	require.Greater(t, others, 5)
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -31,7 +32,7 @@ func netipLoopback(port uint16) netip.AddrPort {
 }
 
 func handler(s *model.Snapshot) http.Handler {
-	return promexport.Handler(promexport.NewRegistry(source(s), promexport.Build{Version: "1.2.3"}), slog.New(slog.DiscardHandler))
+	return promexport.Handler(promexport.NewRegistry(source(s), time.Unix(1_700_000_000, 0), promexport.Build{Version: "1.2.3"}), slog.New(slog.DiscardHandler))
 }
 
 // answer is a scrape's.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -89,7 +90,7 @@ func (b broken) Collect(out chan<- prometheus.Metric) {
 
 func TestAnErrorDoesNotBlindTheScrape(t *testing.T) {
 	var log strings.Builder
-	r := NewRegistry(func() *model.Snapshot { return &model.Snapshot{Omitted: 7} }, Build{})
+	r := NewRegistry(func() *model.Snapshot { return &model.Snapshot{Omitted: 7} }, time.Unix(1_700_000_000, 0), Build{})
 	r.library.MustRegister(broken{prometheus.NewDesc("broken", "Broken.", nil, nil)})
 	h := Handler(r, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 2 {

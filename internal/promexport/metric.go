@@ -3,6 +3,7 @@ package promexport
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -13,6 +14,9 @@ type metric struct {
 	kind  dto.MetricType
 	desc  *prometheus.Desc
 	index int // in catalogue.all
+	// created is when the counting began, for a scraper that asks for protobuf: the
+	// start of the agent. It is nil for what the kernel and the JVM count.
+	created *timestamppb.Timestamp
 }
 
 // series is one sample or one histogram of a metric, immutable once emitted:
@@ -32,7 +36,7 @@ func (s series) Write(out *dto.Metric) error {
 	out.Label = s.labels
 	switch s.metric.kind {
 	case dto.MetricType_COUNTER:
-		out.Counter = &dto.Counter{Value: &s.value}
+		out.Counter = &dto.Counter{Value: &s.value, CreatedTimestamp: s.metric.created}
 	case dto.MetricType_HISTOGRAM:
 		out.Histogram = s.hist
 	default:
@@ -48,6 +52,7 @@ func (s series) message() *dto.Metric {
 	case dto.MetricType_COUNTER:
 		m := &counterMessage{value: s.value}
 		m.counter.Value, m.metric.Counter, m.metric.Label = &m.value, &m.counter, s.labels
+		m.counter.CreatedTimestamp = s.metric.created
 		return &m.metric
 	case dto.MetricType_HISTOGRAM:
 		return &dto.Metric{Label: s.labels, Histogram: s.hist}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -32,9 +33,10 @@ type Registry struct {
 
 // NewRegistry returns a registry of its own (not the library's default) with
 // the snapshot's metrics, the build's, and the Go and process collectors,
-// whose process_… metrics are those of tcpdiag itself.
-func NewRegistry(source Source, b Build) *Registry {
-	r := &Registry{collector: NewCollector(source), library: prometheus.NewRegistry()}
+// whose process_… metrics are those of tcpdiag itself. started is when the agent
+// began to count.
+func NewRegistry(source Source, started time.Time, b Build) *Registry {
+	r := &Registry{collector: NewCollector(source, started), library: prometheus.NewRegistry()}
 	for _, m := range r.collector.catalogue.all {
 		r.families = append(r.families, &dto.MetricFamily{Name: &m.Name, Help: &m.Help, Type: m.kind.Enum()})
 	}

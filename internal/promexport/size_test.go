@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,7 +49,7 @@ func TestAScrapeIsSmall(t *testing.T) {
 
 func BenchmarkGather(b *testing.B) {
 	for name, s := range map[string]*model.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
-		reg := promexport.NewRegistry(source(s), promexport.Build{})
+		reg := promexport.NewRegistry(source(s), time.Unix(1_700_000_000, 0), promexport.Build{})
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -62,7 +63,7 @@ func BenchmarkGather(b *testing.B) {
 
 func BenchmarkScrape(b *testing.B) {
 	for name, s := range map[string]*model.Snapshot{"plain200": plainFleet(200), "tomcat200": fleet(200), "tomcat10": fleet(10)} {
-		h := promexport.Handler(promexport.NewRegistry(source(s), promexport.Build{}), slog.New(slog.DiscardHandler))
+		h := promexport.Handler(promexport.NewRegistry(source(s), time.Unix(1_700_000_000, 0), promexport.Build{}), slog.New(slog.DiscardHandler))
 		for _, encoding := range []string{"identity", "gzip"} {
 			b.Run(name+"/"+encoding, func(b *testing.B) {
 				b.ReportAllocs()

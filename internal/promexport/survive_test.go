@@ -3,6 +3,7 @@ package promexport_test
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,7 @@ func restart() (up, gone, back *model.Snapshot) {
 func TestCountersSurviveTheListenerAndGaugesDoNot(t *testing.T) {
 	up, gone, back := restart()
 	var now *model.Snapshot
-	c := promexport.NewCollector(func() *model.Snapshot { return now })
+	c := promexport.NewCollector(func() *model.Snapshot { return now }, time.Unix(1_700_000_000, 0))
 
 	now = up
 	before := gather(t, c)
@@ -56,7 +57,7 @@ func TestCountersSurviveTheListenerAndGaugesDoNot(t *testing.T) {
 func TestAForgottenListenerLeavesNothing(t *testing.T) {
 	up, gone, back := restart()
 	now := up
-	c := promexport.NewCollector(func() *model.Snapshot { return now })
+	c := promexport.NewCollector(func() *model.Snapshot { return now }, time.Unix(1_700_000_000, 0))
 	gather(t, c)
 	now = gone
 	gather(t, c)
@@ -72,7 +73,7 @@ func TestAForgottenListenerLeavesNothing(t *testing.T) {
 // 100 restarts, each with another pid and inode, are one listener.
 func TestRestartsAddNoSeries(t *testing.T) {
 	s := fleet(1)
-	c := promexport.NewCollector(source(s))
+	c := promexport.NewCollector(source(s), time.Unix(1_700_000_000, 0))
 	want := series(gather(t, c))
 	for i := range 100 {
 		s.Listeners[0].Process.PID, s.Listeners[0].Inode = 1000+i, uint32(i)

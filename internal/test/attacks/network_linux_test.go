@@ -31,9 +31,9 @@ func neighbours() map[string]string {
 	}
 }
 
-// TestNetwork: 1,500 connections of each kind at once, and the agent answers
+// TestLongNetwork: 1,500 connections of each kind at once, and the agent answers
 // any client that knows the password.
-func TestNetwork(t *testing.T) {
+func TestLongNetwork(t *testing.T) {
 	nettest.Root(t)
 	program, times := build(t), 200
 	if everything() {

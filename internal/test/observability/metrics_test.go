@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -30,7 +31,7 @@ func exported(t *testing.T) map[string]bool {
 			names[m.Name+"_bucket"], names[m.Name+"_sum"], names[m.Name+"_count"] = true, true, true
 		}
 	}
-	registry := promexport.NewRegistry(func() *model.Snapshot { return nil }, promexport.Build{})
+	registry := promexport.NewRegistry(func() *model.Snapshot { return nil }, time.Unix(1_700_000_000, 0), promexport.Build{})
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	for _, f := range families {

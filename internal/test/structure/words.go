@@ -21,8 +21,8 @@ var stumbles = regexp.MustCompile(`(?i)\b(tells? (of|apart)|told apart|seldom|de
 
 // unsaid are words that strings leave out as well: what the program says is read by
 // more people than its comments. Plain ones: is unknown; again; this long; lasts,
-// continues; up to; reports whether.
-var unsaid = regexp.MustCompile(`(?i)\b(cannot be told|anew|so long|goes on|as far as|tells? whether)\b`)
+// continues; up to; reports whether; snapshots.
+var unsaid = regexp.MustCompile(`(?i)\b(cannot be told|anew|so long|goes on|as far as|tells? whether|(one|two|last|latest|the) looks?)\b`)
 
 // Words are the places below a folder where a comment of a Go file, a string of one
 // that is no test, or a page that has a name of which written is true, is not in plain words: "path:line: words".
