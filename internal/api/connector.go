@@ -28,6 +28,8 @@ type Process struct {
 	Downstream           []Peer   `json:"downstream,omitempty"`
 	DownstreamAgeSeconds *float64 `json:"downstream_age_seconds,omitempty"` // since its connections were read
 	Workers              *Workers `json:"workers,omitempty"`                // while the listener is in trouble, where they may be read
+
+	Stacks *Stacks `json:"stacks,omitempty"` // with --thread-dump, where the JVM answered
 }
 
 // Destination is the peer that takes most of the process's local ports.
@@ -89,6 +91,7 @@ func newProcess(l *model.Listener) *Process {
 		RunDelaySeconds:  seconds(p.RunDelay),
 		Busiest:          newDestination(p.Busiest),
 		Downstream:       newPeers(p.Downstream),
+		Stacks:           newStacks(l),
 	}
 	if p.Downstream != nil {
 		out.DownstreamAgeSeconds = seconds(&p.Downstream.Age)

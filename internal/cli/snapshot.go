@@ -28,6 +28,7 @@ type snapshotOptions struct {
 	output     string
 	exitStatus bool
 	report     string
+	threadDump bool
 }
 
 func newSnapshotCommand() *cobra.Command {
@@ -45,6 +46,7 @@ reports every Tomcat on this machine.`,
   tcpdiag snapshot --pid 4711                     # also in another network namespace
   tcpdiag snapshot --output json | jq '.listeners[].verdict'
   tcpdiag snapshot --report overload.html         # a page to attach to a ticket
+  sudo -u app tcpdiag snapshot --thread-dump      # what the threads do, by the JVM's own account
   tcpdiag snapshot --port 8080 --exit-status      # 0 ok, 10 warning, 11 saturated, 12 losing, 13 down`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
@@ -59,6 +61,7 @@ reports every Tomcat on this machine.`,
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
 	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
 	cmd.Flags().StringVar(&o.report, "report", "", "also write the result as a self-contained HTML page to this file")
+	registerThreadDump(cmd.Flags(), &o.threadDump, "once")
 	return cmd
 }
 
@@ -90,6 +93,11 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	snap, err := o.look(ctx, opt)
 	if err != nil {
 		return err
+	}
+	if o.threadDump {
+		if snap, err = dumped(ctx, snap); err != nil {
+			return err
+		}
 	}
 	if err := write(w, snap, o.output); err != nil {
 		return err

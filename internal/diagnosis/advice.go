@@ -76,6 +76,9 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	if p := j.waits.possible; p != model.CauseNone {
 		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
 	}
+	if first == "" && j.inside() > 0 {
+		first = "See waiting_inside first: more threads may only wait, too."
+	}
 	text := phrase.Sentences(first,
 		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
 		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")

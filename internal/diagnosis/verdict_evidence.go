@@ -11,9 +11,9 @@ import (
 func (j *judge) evidence(c model.Cause, v model.Verdict) string {
 	switch c {
 	case model.CauseMaxThreads:
-		return j.join(j.threadNumbers(), j.queueNumbers())
+		return j.join(j.threadNumbers(), stackNumbers(j.Now), j.queueNumbers())
 	case model.CauseDownstream, model.CauseConnectionPool:
-		return j.join(j.waitNumbers(), j.peerNumbers())
+		return j.join(j.waitNumbers(), j.peerNumbers(), stackNumbers(j.Now))
 	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
 		return j.join(j.lossNumbers(c, v, j.connectionsFull), j.connectionNumbers(), j.threadNumbers(), j.queueNumbers())
 	case model.CauseExecutorQueue:

@@ -30,6 +30,8 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.processFindings(v, add)
 	j.threadsFinding(add)
 	j.possibleWait(add)
+	j.insideFinding(add)
+	j.deadlockFinding(add)
 	j.poolBehindVirtualThreads(add)
 	j.notes(add)
 	return out

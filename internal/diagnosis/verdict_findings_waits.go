@@ -17,7 +17,7 @@ func (j *judge) possibleWait(add adder) {
 	}
 	add("possible_"+string(w.possible), model.SeverityInfo,
 		j.join(j.waitNumbers(), j.peerNumbers(), missing),
-		phrase.Sprintf("Look at %s before raising threads: if they wait for it, more of them only wait, too. The agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there.", peerName(w.peer)))
+		phrase.Sprintf("Look at %s before raising threads: if they wait for it, more of them only wait, too. The agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there; --thread-dump asks the JVM.", peerName(w.peer)))
 }
 
 // poolBehindVirtualThreads: no limit of Tomcat's is reached by requests that wait for

@@ -171,7 +171,7 @@ func waitingRequests(l *model.Listener) int {
 }
 
 func virtualThreads(l *model.Listener) bool {
-	return l != nil && l.Connector != nil && l.Connector.VirtualThreads != nil && l.Connector.VirtualThreads.Value
+	return l != nil && l.OnVirtualThreads()
 }
 
 // maxThreads is the size of the worker pool; virtual threads have none. It is

@@ -56,6 +56,11 @@ func (g ground) listener(l *model.Listener) {
 			d.At = g.time(d.At)
 			p.Downstream = &d
 		}
+		if p.Stacks != nil {
+			s := *p.Stacks
+			s.At = g.time(s.At)
+			p.Stacks = &s
+		}
 		l.Process = &p
 	}
 }

@@ -56,6 +56,11 @@ type Listener struct {
 // Listening distinguishes a real listener from the placeholder of an expected port.
 func (l *Listener) Listening() bool { return l.ID.Address.IsValid() }
 
+// OnVirtualThreads reports whether its requests are handled by virtual threads.
+func (l *Listener) OnVirtualThreads() bool {
+	return l.Connector != nil && l.Connector.VirtualThreads != nil && l.Connector.VirtualThreads.Value
+}
+
 // Capacity is the number of clients that can be inside at once:
 // maxConnections + Send-Q + 1. It is nil while maxConnections is not known
 // or unlimited.
@@ -146,6 +151,9 @@ type Process struct {
 	// Downstream is what the process's own requests wait for, nil where its
 	// outgoing connections were not read.
 	Downstream *Downstream
+	// Stacks are what its threads do by its own account, nil where it was not asked
+	// (--thread-dump) or did not say.
+	Stacks *Stacks
 
 	MemoryLimit *uint64 // bytes, of the cgroup
 	PIDsLimit   *int    // pids.max of the cgroup

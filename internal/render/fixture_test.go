@@ -269,6 +269,7 @@ func scenarios() map[string]*model.Snapshot {
 		"single_look":    singleLook(),
 		"nobody":         nobody(),
 		"many":           machine(8),
+		"stacks":         stacks(),
 		"nothing":        snapshotOf(),
 	}
 }

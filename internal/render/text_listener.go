@@ -26,6 +26,7 @@ func (s *screen) details(snap *model.Snapshot, l *model.Listener) {
 		s.queue(l)
 		s.phases(l)
 		s.downstream(l)
+		s.stacks(l)
 		s.capacity(l)
 	}
 	s.losses(snap, l)

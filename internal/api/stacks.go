@@ -1,0 +1,49 @@
+package api
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Stacks are a thread dump's frames (--thread-dump), in groups of threads that are in
+// the same place. There are no thread names, locks and values in them.
+type Stacks struct {
+	Time            time.Time    `json:"time"`
+	TookSeconds     float64      `json:"took_seconds"` // from the request to the end of the answer
+	Threads         int          `json:"threads"`      // of Java, with a frame
+	Workers         int          `json:"workers"`      // of them, those that handle a server's requests
+	Groups          []StackGroup `json:"groups"`       // the workers first, then those of most threads
+	OtherThreads    int          `json:"other_threads,omitempty"`
+	CarrierThreads  int          `json:"carrier_threads,omitempty"` // that ran a virtual thread; one that waits is not seen
+	DeadlockFound   bool         `json:"deadlock_found,omitempty"`
+	AnswerWasCut    bool         `json:"answer_was_cut,omitempty"`
+	VirtualNotShown bool         `json:"virtual_threads_not_shown,omitempty"` // the connector's requests are handled by such
+}
+
+// StackGroup are threads that are in the same place.
+type StackGroup struct {
+	Threads     int      `json:"threads"`
+	Worker      bool     `json:"worker,omitempty"`
+	Idle        bool     `json:"idle,omitempty"`        // they wait for their pool's next task
+	State       string   `json:"state,omitempty"`       // java.lang.Thread.State
+	Library     string   `json:"library"`               // the method by which the innermost library was entered
+	Application string   `json:"application,omitempty"` // the topmost method of neither the JDK nor a known library
+	Frames      []string `json:"frames"`                // of one of them, the innermost first, at most 24
+}
+
+func newStacks(l *model.Listener) *Stacks {
+	s := l.Process.Stacks
+	if s == nil {
+		return nil
+	}
+	out := &Stacks{
+		Time: s.At, TookSeconds: s.Took.Seconds(), Threads: s.Threads, Workers: s.Workers, Groups: make([]StackGroup, 0, len(s.Groups)),
+		OtherThreads: s.Others, CarrierThreads: s.Carriers, DeadlockFound: s.Deadlocked, AnswerWasCut: s.Cut,
+		VirtualNotShown: l.OnVirtualThreads(),
+	}
+	for i := range s.Groups {
+		out.Groups = append(out.Groups, StackGroup(s.Groups[i]))
+	}
+	return out
+}

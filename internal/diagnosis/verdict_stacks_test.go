@@ -1,0 +1,80 @@
+package diagnosis
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// dumped is what a JVM said of a server's 20 threads.
+func dumped(groups ...model.StackGroup) func(*model.Listener) {
+	return func(l *model.Listener) {
+		p := *l.Process
+		p.Stacks = &model.Stacks{Threads: 25, Workers: 20, Groups: groups}
+		l.Process = &p
+	}
+}
+
+func locked(n int, state string) model.StackGroup {
+	return model.StackGroup{Threads: n, Worker: true, State: state, Library: "java.lang.Thread.sleep", Application: "com.acme.Orders.find"}
+}
+
+// A server whose threads wait inside it: as seen from outside, and from within.
+func TestWhatThreadsWaitForInside(t *testing.T) {
+	finding := func(change ...func(*model.Listener)) *model.Finding {
+		k := usedUp(20)
+		for _, c := range change {
+			k = k.do(c)
+		}
+		for _, f := range Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds()).Findings {
+			if f.Code == "waiting_inside" {
+				return &f
+			}
+		}
+		return nil
+	}
+	parked := func(n int) func(*model.Listener) {
+		return func(l *model.Listener) {
+			l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 20, Running: 20 - n, Parked: n}}
+		}
+	}
+	idle := model.StackGroup{Threads: 1, Worker: true, Idle: true, State: "WAITING", Library: "x.Queue.take"}
+
+	require.Nil(t, finding(), "nothing is known")
+	require.Nil(t, finding(parked(5)), "most of them run")
+	f := finding(parked(19))
+	require.Equal(t, "19 busy threads wait for a lock, a pool or a timer, and for no peer.", f.Evidence)
+	require.Contains(t, f.Advice, "--thread-dump")
+
+	f = finding(parked(19), dumped(locked(19, "BLOCKED"), idle))
+	require.Equal(t, "19 busy threads wait for a lock, a pool or a timer, and for no peer; a thread dump shows of 19 threads at work 19 in Thread.sleep called by Orders.find.", f.Evidence)
+	require.Contains(t, f.Advice, "Look at Orders.find")
+	require.NotContains(t, f.Advice, "--thread-dump")
+
+	require.NotNil(t, finding(dumped(locked(19, "TIMED_WAITING"), idle)), "the JVM's word alone")
+	require.Nil(t, finding(dumped(locked(19, "RUNNABLE"), idle)), "they run, or read from a socket")
+	require.Nil(t, finding(dumped(idle)), "nobody works")
+	require.Nil(t, finding(dumped(locked(2, "BLOCKED"), locked(17, "RUNNABLE"))), "few of them")
+}
+
+// Of a pool that is used up the stacks say who waits where, and no more.
+func TestStacksBesideAPool(t *testing.T) {
+	entering := model.StackGroup{Threads: 17, Worker: true, State: "TIMED_WAITING", Library: "com.zaxxer.hikari.HikariDataSource.getConnection", Application: "com.acme.Orders.find"}
+	reading := model.StackGroup{Threads: 3, Worker: true, State: "RUNNABLE", Library: "org.postgresql.jdbc.PgStatement.execute", Application: "com.acme.Orders.find"}
+	k := usedUp(20, database(3, hikari(3))).do(dumped(entering, reading))
+	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	require.Equal(t, pool, v.Cause)
+	require.Contains(t, v.Findings[0].Evidence, "a thread dump shows of 20 threads at work 17 in HikariDataSource.getConnection called by Orders.find, 3 in PgStatement.execute called by Orders.find")
+	for _, f := range v.Findings {
+		require.NotEqual(t, "waiting_inside", f.Code)
+	}
+}
+
+func TestADeadlockIsSaid(t *testing.T) {
+	k := tomcat(20, 8192, 100).pool(20).do(dumped()).do(func(l *model.Listener) { l.Process.Stacks.Deadlocked = true })
+	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	require.Equal(t, "deadlock", v.Findings[0].Code)
+	require.Equal(t, model.SeverityCritical, v.Findings[0].Severity)
+}

@@ -1,0 +1,46 @@
+package hostproc
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+)
+
+// VirtualMachine is whose Java a process runs.
+type VirtualMachine int
+
+// The virtual machines, by the libraries that a process has mapped. A program of
+// GraalVM's native-image has neither.
+const (
+	NoVirtualMachine VirtualMachine = iota
+	HotSpot                         // libjvm.so
+	OpenJ9                          // libj9vm29.so, beside a libjvm.so that leads to it
+)
+
+// VirtualMachine reads /proc/PID/maps.
+func (fs FS) VirtualMachine(pid int) (VirtualMachine, error) {
+	maps, err := os.Open(fs.path(pid, "maps"))
+	if err != nil {
+		return NoVirtualMachine, fs.wrap(pid, "maps", err)
+	}
+	defer func() { _ = maps.Close() }()
+	vm, err := virtualMachine(io.LimitReader(maps, maxMaps))
+	return vm, fs.wrap(pid, "maps", err)
+}
+
+func virtualMachine(maps io.Reader) (VirtualMachine, error) {
+	vm := NoVirtualMachine
+	lines := bufio.NewScanner(maps)
+	for lines.Scan() {
+		_, path, _ := bytes.Cut(lines.Bytes(), []byte{'/'})
+		name := path[bytes.LastIndexByte(path, '/')+1:]
+		switch {
+		case bytes.HasPrefix(name, []byte("libj9vm")):
+			return OpenJ9, nil
+		case string(name) == "libjvm.so":
+			vm = HotSpot
+		}
+	}
+	return vm, lines.Err()
+}

@@ -1,0 +1,121 @@
+package threaddump
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// Patience is how long everything may take.
+	Patience = 5 * time.Second
+	// settledAfter is the age below which a JVM is not signalled. What it is ready for
+	// is seen from its threads and signals; this is on top.
+	settledAfter = 5 * time.Second
+)
+
+// Asker asks JVMs.
+type Asker struct {
+	proc     hostproc.FS
+	patience time.Duration
+	settled  time.Duration
+}
+
+// NewAsker asks the processes of a proc file system.
+func NewAsker(proc hostproc.FS) *Asker {
+	return &Asker{proc: proc, patience: Patience, settled: settledAfter}
+}
+
+// Ask asks a JVM for a thread dump. Its errors are Refusals.
+func (a *Asker) Ask(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.patience)
+	defer cancel()
+	type answer struct {
+		stacks *model.Stacks
+		err    error
+	}
+	done := make(chan answer, 1)
+	go func() { // a file system may not answer
+		s, err := a.ask(ctx, key)
+		done <- answer{s, err}
+	}()
+	select {
+	case got := <-done:
+		return got.stacks, got.err
+	case <-ctx.Done():
+	}
+	select {
+	case got := <-done:
+		return got.stacks, got.err
+	case <-time.After(pollEvery):
+		return nil, tooLate(false)
+	}
+}
+
+func (a *Asker) ask(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks, error) {
+	j, err := find(a.proc, key)
+	if err != nil {
+		return nil, err
+	}
+	d, err := j.openDoor()
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	conn, err := d.connect(ctx)
+	if errors.Is(err, errNobody) {
+		conn, err = d.call(ctx, a.settled)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return threadDump(ctx, conn)
+}
+
+// command is a request of the attach interface: its version, the command and three
+// arguments, each ended by a zero byte. Without -l and -e no synchronizers and no
+// statistics are asked for.
+const command = "1\x00threaddump\x00\x00\x00\x00"
+
+// threadDump sends the request and reads the answer as fast as it comes, or not to
+// its end: a JVM is not left waiting for a reader. The first line is 0 for success.
+func threadDump(ctx context.Context, conn *net.UnixConn) (*model.Stacks, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	began := time.Now()
+	if _, err := conn.Write([]byte(command)); err != nil {
+		return nil, failed(err)
+	}
+	in := bufio.NewReaderSize(conn, 64<<10)
+	status, err := in.ReadSlice('\n')
+	if err != nil {
+		return nil, failed(err)
+	}
+	if code := strings.TrimSpace(string(status)); code != "0" {
+		return nil, refuse("it refused the command (%.16q)", code)
+	}
+	g := newGroups()
+	end, err := parse(in, g.add)
+	if err != nil {
+		return nil, failed(err)
+	}
+	out := g.result(end)
+	out.At, out.Took = time.Now(), time.Since(began)
+	return &out, nil
+}
+
+func failed(err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return tooLate(false)
+	}
+	return refuse("its answer ended: %v", err)
+}

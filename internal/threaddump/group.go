@@ -1,0 +1,113 @@
+package threaddump
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Bounds on what is kept of a thread dump.
+const (
+	maxGroups = 24   // that are passed on
+	maxKept   = 4096 // of the answer
+	maxShown  = 24   // frames of a group
+)
+
+// request recognises the threads that handle a server's requests, by the names that
+// Tomcat (AbstractEndpoint.createExecutor, StandardThreadExecutor), Jetty
+// (QueuedThreadPool) and Undertow (XnioWorker) give them.
+var request = regexp.MustCompile(`^(?:(?:http|https|ajp)-.*-exec-\d+|(?:tomcat|catalina)-exec-\d+|tomcat-handler-\d+|qtp-?\d+-\d+|XNIO-\d+ task-\d+)$`)
+
+// place is what the threads of a group have in common.
+type place struct {
+	worker, idle         bool
+	state                string
+	library, application string
+}
+
+// groups adds threads up.
+type groups struct {
+	places  places
+	byPlace map[place]*model.StackGroup
+	stacks  model.Stacks
+}
+
+func newGroups() *groups {
+	return &groups{places: newPlaces(), byPlace: make(map[place]*model.StackGroup)}
+}
+
+// add takes a thread. Threads of the JVM without a frame (compilers, the signal
+// dispatcher) are no part of it, nor are the carriers' own frames.
+func (g *groups) add(t *thread) {
+	if t.carrier {
+		g.stacks.Carriers++
+		return
+	}
+	if len(t.frames) == 0 {
+		return
+	}
+	g.stacks.Threads++
+	at := place{worker: request.Match(t.name), idle: idle(t.frames), state: t.state}
+	at.library, at.application = g.places.entered(t.frames)
+	if at.worker {
+		g.stacks.Workers++
+	}
+	group := g.byPlace[at]
+	switch {
+	case group != nil:
+	case len(g.byPlace) == maxKept:
+		g.stacks.Others++
+		return
+	default:
+		group = &model.StackGroup{
+			Worker: at.worker, Idle: at.idle, State: at.state, Library: at.library, Application: at.application,
+			Frames: slices.Clone(t.frames[:min(len(t.frames), maxShown)]),
+		}
+		g.byPlace[at] = group
+	}
+	group.Threads++
+}
+
+// idle: they wait for their pool's next task.
+func idle(frames []string) bool {
+	return slices.ContainsFunc(frames, func(f string) bool {
+		return strings.HasSuffix(f, ".ThreadPoolExecutor.getTask") || strings.HasSuffix(f, ".QueuedThreadPool.idleJobPoll") ||
+			strings.HasSuffix(f, ".ReservedThreadExecutor$ReservedThread.reservedWait") ||
+			f == "java.util.concurrent.ForkJoinPool.awaitWork" || f == "org.jboss.threads.EnhancedQueueExecutor$ThreadBody.run" && strings.HasSuffix(frames[min(1, len(frames)-1)], ".park")
+	})
+}
+
+// result is what was added up: the servers' threads first, busy ones before idle
+// ones, then the groups of most threads.
+func (g *groups) result(end ending) model.Stacks {
+	out := g.stacks
+	out.Deadlocked, out.Cut = end.deadlocked, end.cut
+	for _, group := range g.byPlace {
+		out.Groups = append(out.Groups, *group)
+	}
+	slices.SortFunc(out.Groups, func(a, b model.StackGroup) int {
+		return cmp.Or(
+			cmp.Compare(rank(&a), rank(&b)), -cmp.Compare(a.Threads, b.Threads),
+			strings.Compare(a.Application, b.Application), strings.Compare(a.Library, b.Library), strings.Compare(a.State, b.State))
+	})
+	for _, beyond := range out.Groups[min(len(out.Groups), maxGroups):] {
+		out.Others += beyond.Threads
+	}
+	out.Groups = slices.Clip(out.Groups[:min(len(out.Groups), maxGroups)])
+	return out
+}
+
+func rank(g *model.StackGroup) int {
+	switch {
+	case g.Busy():
+		return 0
+	case g.Worker:
+		return 1
+	case !g.Idle:
+		return 2
+	}
+	return 3
+}

@@ -1,0 +1,213 @@
+package threaddump
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// A JVM with -Xrs does not catch SIGQUIT. It listens from its start, and is asked
+// without a signal; where that is switched off, or its socket was removed, it is not
+// asked, and lives.
+func TestAJVMThatDiesOfSIGQUIT(t *testing.T) {
+	asked := start(t, "3", "-Xrs")
+	stacks, err := asked.asker().Ask(t.Context(), asked.key())
+	require.NoError(t, err)
+	require.Equal(t, 5, stacks.Workers)
+	require.NoError(t, os.Remove("/tmp/.java_pid"+strconv.Itoa(asked.Process.Pid)))
+	a := asked.asker()
+	a.patience = 100 * time.Millisecond
+	require.False(t, asked.refused(a).Signalled)
+	asked.lives()
+
+	mute := start(t, "3", "-Xrs", "-XX:+DisableAttachMechanism")
+	r := mute.refused(mute.asker())
+	require.Contains(t, r.Why, "-XX:+DisableAttachMechanism")
+	require.False(t, r.Signalled)
+	mute.lives()
+}
+
+// The signal itself is not sent either, whatever else were to say that it may be.
+func TestQuitRefusesAJVMThatDiesOfIt(t *testing.T) {
+	v := start(t, "3", "-Xrs", "-XX:+DisableAttachMechanism", "-XX:-UsePerfData")
+	j, err := find(v.proc, v.key())
+	require.NoError(t, err)
+	require.ErrorContains(t, j.quit(t.Context(), 0), "does not handle SIGQUIT")
+	v.lives()
+}
+
+// One that is young is not signalled, however ready it is.
+func TestAYoungJVMIsNotSignalled(t *testing.T) {
+	v := start(t, "3")
+	a := v.asker()
+	a.settled = 365 * 24 * time.Hour
+	require.Contains(t, v.refused(a).Why, "starting")
+	left, err := filepath.Glob("/tmp/.*_pid" + strconv.Itoa(v.Process.Pid))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	v.lives()
+}
+
+// JVMs that start are asked at many moments, without the age that they are given
+// else: none ends, and each answers in the end.
+func TestStartingJVMsLive(t *testing.T) {
+	classes := needJDK(t)
+	for round := range 4 {
+		v := begin(t, nil, "-cp", classes, "Waiting", "3", "5")
+		a := v.asker()
+		refused := 0
+		time.Sleep(time.Duration(round) * 7 * time.Millisecond)
+		require.Eventually(t, func() bool {
+			stacks, err := a.Ask(t.Context(), v.key())
+			if err != nil {
+				refused++
+				return false
+			}
+			return stacks.Workers == 5
+		}, 2*time.Minute, time.Millisecond)
+		require.Positive(t, refused, "a process that has begun a moment ago is no JVM yet")
+		v.up()
+		v.lives()
+	}
+}
+
+func TestAStoppedJVMIsNotAsked(t *testing.T) {
+	v := start(t, "3")
+	stop := func(signal syscall.Signal, stopped bool) {
+		require.NoError(t, v.Process.Signal(signal))
+		require.Eventually(t, func() bool {
+			p, err := v.proc.Process(v.Process.Pid)
+			return err == nil && p.Stopped() == stopped
+		}, time.Minute, time.Millisecond)
+	}
+	stop(syscall.SIGSTOP, true)
+	r := v.refused(v.asker())
+	require.Contains(t, r.Why, "stopped")
+	require.Contains(t, r.How, "kill -CONT")
+	require.False(t, r.Signalled)
+	stop(syscall.SIGCONT, false)
+	stacks, err := v.asker().Ask(t.Context(), v.key())
+	require.NoError(t, err)
+	require.Equal(t, 5, stacks.Workers)
+	v.lives()
+}
+
+// Root does not become the JVM's user to ask it.
+func TestAJVMOfAnotherUserIsNotAsked(t *testing.T) {
+	nettest.Root(t)
+	v := startAs(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}, "3")
+	r := v.refused(v.asker())
+	require.Contains(t, r.Why, "it runs as uid 65534 and gid 65534, tcpdiag as uid 0 and gid 0")
+	require.Equal(t, "run tcpdiag as uid 65534 and gid 65534", r.How)
+	v.lives()
+	group := startAs(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 0, Gid: 65534}}, "3")
+	require.Contains(t, group.refused(group.asker()).Why, "gid 65534")
+	group.lives()
+}
+
+// A container: process 1 of its own, with a /tmp of its own.
+func TestAJVMInAContainer(t *testing.T) {
+	nettest.Root(t)
+	classes := needJDK(t)
+	java, err := exec.LookPath("java")
+	require.NoError(t, err)
+	script := "exec 3<" + classes + "; mount --make-rprivate / && mount -t tmpfs tmpfs /tmp && exec " + java + " -Xmx64m -cp /proc/self/fd/3 Waiting 3 5"
+	v := run(t, exec.CommandContext(t.Context(), "sh", "-c", script), &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS})
+	v.up()
+	stacks, err := v.asker().Ask(t.Context(), v.key())
+	require.NoError(t, err)
+	require.Equal(t, 5, stacks.Workers)
+	_, err = os.Lstat(v.proc.Root(v.Process.Pid) + "/tmp/.java_pid1")
+	require.NoError(t, err, "by the id that it sees itself")
+	v.lives()
+}
+
+// Two containers that share a /tmp both have a process 1: what listens there is one of
+// them, and the other is not taken for it.
+func TestContainersThatShareAFolder(t *testing.T) {
+	nettest.Root(t)
+	classes := needJDK(t)
+	container := func() *target {
+		v := begin(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}, "-cp", classes, "Waiting", "3", "5")
+		v.up()
+		return v
+	}
+	quiet, asked := container(), container()
+	stacks, err := asked.asker().Ask(t.Context(), asked.key())
+	require.NoError(t, err)
+	require.Equal(t, 5, stacks.Workers)
+	r := quiet.refused(quiet.asker())
+	require.Contains(t, r.Why, "another process listens")
+	require.Contains(t, r.Why, strconv.Itoa(asked.Process.Pid))
+	require.False(t, r.Signalled)
+	quiet.lives()
+	asked.lives()
+}
+
+// What is no HotSpot JVM gets no signal: this test's own process has no handler of its own.
+func TestWhatIsNoJVMIsNotAsked(t *testing.T) {
+	proc, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	p, err := proc.Process(os.Getpid())
+	require.NoError(t, err)
+	_, err = NewAsker(proc).Ask(t.Context(), hostproc.ProcessKey{PID: p.PID, StartTime: p.StartTime})
+	require.ErrorContains(t, err, "no HotSpot JVM")
+	_, err = NewAsker(proc).Ask(t.Context(), hostproc.ProcessKey{PID: p.PID, StartTime: p.StartTime + 1})
+	require.ErrorContains(t, err, "another process has its id")
+	_, err = NewAsker(proc).Ask(t.Context(), hostproc.ProcessKey{PID: 1 << 30, StartTime: 1})
+	require.ErrorContains(t, err, "no such process")
+}
+
+// At a safepoint that one thread does not reach nobody answers: that is said at the
+// deadline, and the JVM continues.
+func TestAJVMThatStandsStillIsNotWaitedFor(t *testing.T) {
+	classes := needJDK(t)
+	v := begin(t, nil, "-cp", classes, "Waiting", "3", "5", "compute")
+	v.up()
+	main := 0
+	require.NoError(t, v.proc.ThreadNames(v.Process.Pid, func(tid int, comm string) {
+		if comm == "java" && tid != v.Process.Pid { // the process's first thread only waits for it
+			main = tid
+		}
+	}))
+	require.NotZero(t, main)
+	runtime.LockOSThread() // a tracer is a thread
+	defer runtime.UnlockOSThread()
+	var r *Refusal
+	for tries := 0; r == nil && tries < 60; tries++ { // it may be held where it keeps nobody from a safepoint
+		if err := unix.PtraceSeize(main); err != nil {
+			t.Skipf("it needs to trace its own child: %v", err)
+		}
+		require.NoError(t, unix.PtraceInterrupt(main))
+		var status unix.WaitStatus
+		_, err := unix.Wait4(main, &status, unix.WALL, nil)
+		require.NoError(t, err)
+		_, err = v.askWithin(time.Second)
+		require.NoError(t, unix.PtraceDetach(main))
+		_ = errors.As(err, &r)
+	}
+	require.ErrorContains(t, r, "did not answer in time")
+	stacks, err := v.asker().Ask(t.Context(), v.key())
+	require.NoError(t, err)
+	require.Equal(t, 5, stacks.Workers)
+}
+
+func (v *target) askWithin(d time.Duration) (*model.Stacks, error) {
+	ctx, cancel := context.WithTimeout(v.t.Context(), d)
+	defer cancel()
+	return v.asker().ask(ctx, v.key())
+}
