@@ -91,7 +91,7 @@ func newProcess(l *model.Listener) *Process {
 		RunDelaySeconds:  seconds(p.RunDelay),
 		Busiest:          newDestination(p.Busiest),
 		Downstream:       newPeers(p.Downstream),
-		Stacks:           newStacks(l),
+		Stacks:           newStacks(l, p.Stacks),
 	}
 	if p.Downstream != nil {
 		out.DownstreamAgeSeconds = seconds(&p.Downstream.Age)

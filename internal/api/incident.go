@@ -53,6 +53,7 @@ type Incident struct {
 	Seconds         []IncidentSecond `json:"seconds"`
 	WorstAt         time.Time        `json:"worst_at"`
 	Worst           Listener         `json:"worst"`
+	Stacks          *Stacks          `json:"stacks,omitempty"` // the thread dump of the incident (--thread-dump)
 	Damaged         int              `json:"damaged_records,omitempty"`
 	Torn            bool             `json:"torn,omitempty"` // the last record was not written to its end
 }
@@ -103,7 +104,7 @@ func NewIncident(s *incident.Story) Incident {
 		AcceptQueuePeak: s.Peak, Dropped: make([]Drops, 0, len(s.Counted.Dropped)),
 		Abandoned: s.Counted.AbandonedRequests, QueueResets: s.Counted.QueueResets, WorstCase: orEmpty(s.Saw),
 		Events: make([]IncidentEvent, 0, len(s.Events)), Seconds: make([]IncidentSecond, 0, len(s.Points)),
-		WorstAt: s.Worst.At, Worst: newListener(&s.Worst.Listener), Damaged: s.Damaged, Torn: s.Torn,
+		WorstAt: s.Worst.At, Worst: newListener(&s.Worst.Listener), Stacks: newStacks(&s.Last.Listener, s.Stacks), Damaged: s.Damaged, Torn: s.Torn,
 	}
 	if s.Inside >= 0 {
 		out.ClientsPeak = &s.Inside

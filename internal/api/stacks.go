@@ -32,8 +32,8 @@ type StackGroup struct {
 	Frames      []string `json:"frames"`                // of one of them, the innermost first, at most 24
 }
 
-func newStacks(l *model.Listener) *Stacks {
-	s := l.Process.Stacks
+// newStacks are what a process said that owns a listener.
+func newStacks(l *model.Listener, s *model.Stacks) *Stacks {
 	if s == nil {
 		return nil
 	}

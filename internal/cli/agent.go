@@ -17,6 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/threaddump"
 )
 
 // agentOptions are the flags of agent.
@@ -30,6 +31,7 @@ type agentOptions struct {
 	maxListeners   int
 	shutdownDelay  time.Duration
 	incidents      incidentOptions
+	threadDump     bool
 	logLevel       string
 	logFormat      string
 }
@@ -62,7 +64,8 @@ latest are kept in memory.`,
   tcpdiag agent --web.config.file web.yml         # TLS and basic auth
   tcpdiag agent --config tcpdiag.yml              # what to watch, read again on SIGHUP
   tcpdiag agent --config tcpdiag.yml --check-config
-  tcpdiag agent --incident-dir /var/lib/tcpdiag   # incidents outlive the agent`,
+  tcpdiag agent --incident-dir /var/lib/tcpdiag   # incidents outlive the agent
+  tcpdiag agent --port 8080 --thread-dump         # as the server's user: where its threads were`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
 			given := cmd.Flags().Changed
@@ -94,6 +97,7 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "maximum number of listeners to export; the rest is only counted")
 	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
 	o.incidents.register(flags)
+	registerThreadDump(flags, &o.threadDump, "once in each incident")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }
@@ -159,6 +163,11 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	}
 	both := &followed{sampler: s, follower: f}
 	defer both.close()
+	if o.threadDump {
+		if both.dumps, err = dumps(f.Snapshot, log); err != nil {
+			return err
+		}
+	}
 	return agent.Run(ctx, both, web)
 }
 
@@ -166,6 +175,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 type followed struct {
 	sampler  *observer.Sampler
 	follower *clients.Follower
+	dumps    *threaddump.Follower // nil without --thread-dump
 	running  atomic.Bool
 }
 
@@ -177,18 +187,26 @@ func (f *followed) close() {
 	}
 }
 
-// Run ends when one of the two does.
+// Run ends when one of them does.
 func (f *followed) Run(ctx context.Context) error {
 	f.running.Store(true)
 	defer f.running.Store(false)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.sampler.Run(ctx) })
 	g.Go(func() error { return f.follower.Run(ctx) })
+	if f.dumps != nil {
+		g.Go(func() error { return f.dumps.Run(ctx) })
+	}
 	return g.Wait()
 }
 
-// Snapshot is the latest, with clients.
-func (f *followed) Snapshot() *model.Snapshot { return f.follower.Snapshot() }
+// Snapshot is the latest, with clients, and with thread dumps.
+func (f *followed) Snapshot() *model.Snapshot {
+	if f.dumps != nil {
+		return f.dumps.Snapshot()
+	}
+	return f.follower.Snapshot()
+}
 
 func (o *agentOptions) logger(w io.Writer) *slog.Logger {
 	var level slog.Level

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/spf13/pflag"
 
@@ -24,4 +25,13 @@ func dumped(ctx context.Context, s *model.Snapshot) (*model.Snapshot, error) {
 	}
 	out := threaddump.NewAsker(proc).Snapshot(ctx, s)
 	return out, ctx.Err()
+}
+
+// dumps adds to the agent's snapshots what the JVMs in trouble say.
+func dumps(source func() *model.Snapshot, log *slog.Logger) (*threaddump.Follower, error) {
+	proc, err := hostproc.NewFS(procMount)
+	if err != nil {
+		return nil, err
+	}
+	return threaddump.NewFollower(threaddump.NewAsker(proc), source, log), nil
 }

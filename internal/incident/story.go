@@ -17,13 +17,14 @@ type Story struct {
 	Events  []Event
 	Worst   Frame // at the worst moment
 	Last    Frame
-	Counted Counted     // in the incident
-	Waits   model.Waits // of the clients that were let in late
-	Peak    int         // of the accept queue
-	Inside  int         // most clients at once; -1: not known
-	Torn    bool        // the last record was not written to its end
-	Damaged int         // records that could not be read
-	Saw     []string    // what clients may have seen, the first first
+	Counted Counted       // in the incident
+	Waits   model.Waits   // of the clients that were let in late
+	Peak    int           // of the accept queue
+	Inside  int           // most clients at once; -1: not known
+	Torn    bool          // the last record was not written to its end
+	Damaged int           // records that could not be read
+	Saw     []string      // what clients may have seen, the first first
+	Stacks  *model.Stacks // the latest thread dump; nil where there is none
 }
 
 // Event is a change of status, of cause or of the process.
@@ -97,6 +98,9 @@ func (s *Story) see(f *Frame) {
 		if l.Clients != nil {
 			s.Waits = s.Waits.And(l.Clients.Waits)
 		}
+	}
+	if p := f.Listener.Process; p != nil && p.Stacks != nil {
+		s.Stacks = p.Stacks
 	}
 	s.event(f)
 }

@@ -19,6 +19,7 @@ func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
 	sc.section("What happened", s.Happened())
 	sc.section("What was lost", s.Lost())
 	sc.section("What clients saw", s.Clients())
+	sc.section("What the threads did", s.Threads())
 	sc.timeline(s.Events)
 	sc.settings(s.Settings())
 	sc.blank()

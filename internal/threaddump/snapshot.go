@@ -30,7 +30,8 @@ func (a *Asker) Snapshot(ctx context.Context, s *model.Snapshot) *model.Snapshot
 	var all sync.WaitGroup
 	for _, key := range keys {
 		all.Go(func() {
-			got := a.answer(ctx, key)
+			stacks, err := a.Ask(ctx, key)
+			got, _ := answerOf(key, stacks, err)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[key] = got
@@ -49,16 +50,16 @@ func (a *Asker) Snapshot(ctx context.Context, s *model.Snapshot) *model.Snapshot
 	return out
 }
 
-func (a *Asker) answer(ctx context.Context, key hostproc.ProcessKey) answer {
-	stacks, err := a.Ask(ctx, key)
+// answerOf is what Ask returned; signalled: without an answer, and after SIGQUIT.
+func answerOf(key hostproc.ProcessKey, stacks *model.Stacks, err error) (got answer, signalled bool) {
 	if err == nil {
-		return answer{stacks: stacks}
+		return answer{stacks: stacks}, false
 	}
 	var r *Refusal
 	if !errors.As(err, &r) {
 		r = refuse("%v", err)
 	}
-	return answer{missed: []model.Unavailable{r.Unavailable(key.PID)}}
+	return answer{missed: []model.Unavailable{r.Unavailable(key.PID)}}, r.Signalled
 }
 
 // jvmsOf are the JVMs among the owners of the listeners.

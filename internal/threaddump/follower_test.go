@@ -1,0 +1,107 @@
+package threaddump
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// source publishes a snapshot of one JVM a second, in trouble or not.
+type source struct {
+	latest atomic.Pointer[model.Snapshot]
+	follow *Follower
+	asked  int
+	answer func() (*model.Stacks, error)
+}
+
+func newSource(t *testing.T) *source {
+	s := &source{answer: func() (*model.Stacks, error) { return &model.Stacks{Workers: 20}, nil }}
+	s.follow = NewFollower(&Asker{}, s.latest.Load, slog.New(slog.DiscardHandler))
+	s.follow.ask = func(_ context.Context, key hostproc.ProcessKey) (*model.Stacks, error) {
+		require.Equal(t, hostproc.ProcessKey{PID: 42, StartTime: 7}, key)
+		s.asked++
+		return s.answer()
+	}
+	return s
+}
+
+// pass lets seconds pass with this status; it is for a bubble.
+func (s *source) pass(status model.Status, seconds int) *model.Snapshot {
+	for range seconds {
+		time.Sleep(time.Second)
+		l := model.Listener{Process: &model.Process{PID: 42, StartTime: 7, Comm: "java"}}
+		l.Verdict.Status = status
+		s.latest.Store(&model.Snapshot{Time: time.Now(), Listeners: []model.Listener{l}})
+		s.follow.update(context.Background())
+		synctest.Wait()
+	}
+	return s.follow.Snapshot()
+}
+
+// One thread dump an incident, which its snapshots have until a minute after.
+func TestOnceAnIncident(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(t)
+		require.Nil(t, s.follow.Snapshot())
+		require.Nil(t, s.pass(model.StatusWarning, 3).Listeners[0].Process.Stacks)
+		require.Zero(t, s.asked)
+
+		got := s.pass(model.StatusSaturated, 1)
+		require.Equal(t, 20, got.Listeners[0].Process.Stacks.Workers)
+		require.Same(t, got, s.follow.Snapshot())
+		require.Nil(t, s.latest.Load().Listeners[0].Process.Stacks, "the source's own is not changed")
+		s.pass(model.StatusLosing, 300)
+		s.pass(model.StatusOK, 30)
+		require.NotNil(t, s.pass(model.StatusSaturated, 300).Listeners[0].Process.Stacks)
+		require.Equal(t, 1, s.asked, "trouble that comes back within a minute is the same incident")
+
+		require.NotNil(t, s.pass(model.StatusOK, 60).Listeners[0].Process.Stacks)
+		require.Nil(t, s.pass(model.StatusOK, 1).Listeners[0].Process.Stacks)
+		s.pass(model.StatusDown, 1)
+		require.Equal(t, 2, s.asked)
+	})
+}
+
+// A refusal is an entry under unavailable, and is tried again at most once a minute.
+func TestARefusalIsTriedAgainAMinuteLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(t)
+		s.answer = func() (*model.Stacks, error) { return nil, refuse("it is starting").but("wait") }
+		got := s.pass(model.StatusSaturated, 59)
+		require.Equal(t, 1, s.asked)
+		require.Equal(t, []model.Unavailable{{What: "thread dump of pid 42", Why: "it is starting", How: "wait"}}, got.Unavailable)
+		require.Empty(t, s.latest.Load().Unavailable)
+		s.answer = func() (*model.Stacks, error) { return &model.Stacks{}, nil }
+		got = s.pass(model.StatusSaturated, 62)
+		require.Equal(t, 2, s.asked)
+		require.Empty(t, got.Unavailable)
+		require.NotNil(t, got.Listeners[0].Process.Stacks)
+		s.pass(model.StatusSaturated, 200)
+		require.Equal(t, 2, s.asked)
+	})
+}
+
+// One that was sent SIGQUIT and did not answer is not sent another in that incident.
+func TestASignalIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(t)
+		s.answer = func() (*model.Stacks, error) { return nil, tooLate(true) }
+		require.Len(t, s.pass(model.StatusLosing, 600).Unavailable, 1)
+		require.Equal(t, 1, s.asked)
+	})
+}
+
+// What is no JVM is not asked.
+func TestOtherProcessesAreNotAsked(t *testing.T) {
+	l := model.Listener{Process: &model.Process{PID: 1, Comm: "nginx"}}
+	l.Verdict.Status = model.StatusLosing
+	require.Empty(t, inTrouble(&model.Snapshot{Listeners: []model.Listener{l, {Verdict: l.Verdict}}}))
+}
