@@ -71,10 +71,10 @@ func (f *Follower) Snapshot() *model.Snapshot {
 	s := f.source()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case s == nil:
+	if s == nil {
 		return nil
-	case s == f.base:
+	}
+	if s == f.base {
 		return f.merged
 	}
 	answers := make(map[hostproc.ProcessKey]answer)
