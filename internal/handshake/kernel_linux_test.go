@@ -154,22 +154,29 @@ func sockaddrOf(to netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
 }
 
-// decided waits until the tap has decided n clients of an address.
+// decided waits until the tap has decided n clients of an address, and no more.
 func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) Endpoint {
 	t.Helper()
 	var found Endpoint
 	require.Eventually(t, func() bool {
-		r, err := tap.Report()
-		require.NoError(t, err)
-		require.Zero(t, r.Lost)
-		for _, e := range r.Endpoints {
-			if e.Addr == addr {
-				found = e
-			}
-		}
+		found = countedAt(t, tap, addr)
 		return sumOf(found.Clients) >= n
 	}, 90*time.Second, 50*time.Millisecond, "%d clients: %v", n, &found)
 	require.Equal(t, n, sumOf(found.Clients), "%+v", found)
+	return found
+}
+
+// countedAt is what the tap has counted of an address.
+func countedAt(t *testing.T, tap *Tap, addr netip.AddrPort) (found Endpoint) {
+	t.Helper()
+	r, err := tap.Report()
+	require.NoError(t, err)
+	require.Zero(t, r.Lost)
+	for _, e := range r.Endpoints {
+		if e.Addr == addr {
+			found = e
+		}
+	}
 	return found
 }
 

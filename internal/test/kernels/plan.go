@@ -47,8 +47,8 @@ func boots(s series, short bool) []boot {
 	if short {
 		return all
 	}
-	all = append(all, boot{"networks", machineFor(s.Arch), s.able(networks())})
-	if s.JVM {
+	all = append(all, boot{"networks", machineFor(s.Arch), s.able(s.networks())})
+	if s.Ends {
 		all = append(all, boot{"java", machineFor(s.Arch), []binary{{Package: featureTest, Run: jvmTests, Minutes: 20}}})
 	}
 	return all
