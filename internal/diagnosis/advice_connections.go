@@ -22,8 +22,9 @@ func (j *judge) adviseConnections(v model.Verdict) string {
 	raise := "Raise " + change + ": " + covers + "."
 	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
 	case j.slotsWithoutThread():
-		raise = "Most connections hold a slot and no thread. If their clients never finish a request, " + j.shorterRequests() +
-			"; if they are WebSockets or answered asynchronously, raise " + change + "."
+		n, _ := held(j.Now)
+		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", phase(j.Now, model.Unclassified), n) +
+			j.shorterRequests() + "; if they are WebSockets or answered asynchronously, raise " + change + "."
 	case threads && j.threadsFull && j.overflowed() > 0:
 		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
 	case threads && j.threadsFull:

@@ -99,6 +99,11 @@ func scenariosConfused() []scenario {
 			codes:  []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
 		},
 		{
+			name: "F11 half-sent headers, as many as the pool has threads besides", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now:    tomcat(200, 20, 10).pool(10).inService(10).with(model.Unclassified, 10).queue(9, 4*time.Second),
+			before: tomcat(200, 20, 10).pool(10).inService(10).with(model.Unclassified, 10).queue(5, 3*time.Second),
+		},
+		{
 			name: "F11 half-sent headers", status: saturated, cause: maxConns, chain: causes(maxConns),
 			now:    tomcat(200, 500, 100).pool(10).inService(10).with(model.Unclassified, 490).queue(30, 4*time.Second),
 			before: tomcat(200, 500, 100).pool(10).inService(10).with(model.Unclassified, 490).queue(25, 3*time.Second),

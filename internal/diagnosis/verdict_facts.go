@@ -67,12 +67,13 @@ func (j *judge) undercounted() bool {
 	return c != nil && c.Reset == nil && j.both(queueWaits) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
 }
 
-// slotsWithoutThread reports whether most connections are neither idle nor in
-// service, where that is known.
+// slotsWithoutThread reports whether at least a quarter of the connections are neither
+// idle nor in service, where that is known. It may be more of them: each of the pool's
+// threads is taken to have one, and the idle ones have none.
 func (j *judge) slotsWithoutThread() bool {
 	n, ok := held(j.Now)
 	c := j.Now.Connector
-	return ok && c != nil && !c.TLS && !c.HTTP2 && 2*phase(j.Now, model.Unclassified) > n
+	return ok && c != nil && !c.TLS && !c.HTTP2 && 4*phase(j.Now, model.Unclassified) >= n && phase(j.Now, model.Unclassified) > 0
 }
 
 // mostlySilent: most idle connections are such as have never had a request.

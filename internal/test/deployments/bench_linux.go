@@ -249,15 +249,20 @@ func (b *bench) verdict(s said, want ...string) {
 // crowded says that the threads of any process here have to wait for a CPU: what
 // lacks one because others have it is said to.
 func crowded() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
-	}
-	load, _ := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	load := loadAverage()
 	if cpus := runtime.NumCPU(); load > 2*float64(cpus) {
 		return fmt.Sprintf("the load average of this machine was %.0f on %d CPUs", load, cpus)
 	}
 	return ""
+}
+
+func loadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	load, _ := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	return load
 }
 
 // silent expects that something is not said.

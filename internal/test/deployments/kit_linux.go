@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -49,13 +50,14 @@ func buildKit(ctx context.Context, dir string) (*kit, error) {
 	}
 	home, _ := os.UserHomeDir()
 	k.EmbedJar = filepath.Join(home, ".m2/repository/org/apache/tomcat/embed/tomcat-embed-core", embedded, "tomcat-embed-core-"+embedded+".jar")
+	sockets, _ := filepath.Glob(filepath.Join(home, ".m2/repository/org/apache/tomcat/embed/tomcat-embed-websocket", embedded, "*.jar"))
 	annotations, _ := filepath.Glob(filepath.Join(home, ".m2/repository/jakarta/annotation/jakarta.annotation-api/2*/*.jar"))
-	k.EmbedJar = strings.Join(append([]string{k.EmbedJar}, annotations...), ":")
+	k.EmbedJar = strings.Join(slices.Concat([]string{k.EmbedJar}, sockets, annotations), ":")
 	for _, args := range [][]string{
 		{"go", "build", "-o", k.Tcpdiag, "./cmd/tcpdiag"},
 		{"javac", "--release", "8", "-Xlint:-options", "-d", filepath.Join(dir, "truth"), filepath.Join(k.Sources, "truth/Truth.java")},
 		{"jar", "cfm", k.Truth, manifest, "-C", filepath.Join(dir, "truth"), "."},
-		{"javac", "--release", "17", "-cp", k.EmbedJar, "-d", k.Embedded, filepath.Join(k.Sources, "embedded/Embedded.java")},
+		{"javac", "--release", "17", "-cp", k.EmbedJar, "-d", k.Embedded, filepath.Join(k.Sources, "embedded/Embedded.java"), filepath.Join(k.Sources, "embedded/Work.java"), filepath.Join(k.Sources, "embedded/Echo.java")},
 		{
 			"keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "EC", "-validity", "30", "-storetype", "PKCS12",
 			"-keystore", k.Keystore, "-storepass", keystorePassword, "-dname", "CN=localhost",

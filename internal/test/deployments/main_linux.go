@@ -12,25 +12,39 @@ import (
 	"regexp"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // inside names, within the namespaces, what was built outside of them.
 const inside = "TCPDIAG_DEPLOYMENTS_KIT"
 
+// task is what one run does: the cases, if it is nothing else.
+type task struct {
+	only, table  string
+	advice       bool
+	healthy      time.Duration
+	draws, after int
+	seed         uint64
+}
+
 func main() {
-	only := flag.String("run", "", "regular expression: only the cases of that name")
-	table := flag.String("table", "docs/deployments.md", "file of the table; its rows of other cases stay")
-	draws := flag.Int("overloads", 0, "instead of the cases, that many overloads drawn from the seed")
-	seed := flag.Uint64("seed", 1, "of the overloads")
+	var t task
+	flag.StringVar(&t.only, "run", "", "regular expression: only the cases of that name")
+	flag.StringVar(&t.table, "table", "docs/deployments.md", "file of the table; its rows of other cases stay")
+	flag.BoolVar(&t.advice, "advice", false, "instead of the cases, those whose advice is followed")
+	flag.DurationVar(&t.healthy, "healthy", 0, "instead of the cases, a healthy load that lasts this long")
+	flag.IntVar(&t.draws, "overloads", 0, "instead of the cases, that many overloads drawn from the seed")
+	flag.IntVar(&t.after, "after", 0, "of the overloads the rows up to this one stay")
+	flag.Uint64Var(&t.seed, "seed", 1, "of the overloads")
 	flag.Parse()
-	if err := run(*only, *table, *draws, *seed); err != nil {
+	if err := t.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "deployments:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only, table string, draws int, seed uint64) error {
-	pattern, err := regexp.Compile(only)
+func (t task) run() error {
+	pattern, err := regexp.Compile(t.only)
 	if err != nil {
 		return err
 	}
@@ -47,10 +61,15 @@ func run(only, table string, draws int, seed uint64) error {
 	if err := output(ctx, "", "ip", "link", "set", "lo", "up"); err != nil {
 		return err
 	}
-	if draws > 0 {
-		return overloads(ctx, &k, seed, draws, table)
+	switch {
+	case t.advice:
+		return advice(ctx, &k, pattern, t.table)
+	case t.healthy > 0:
+		return healthy(ctx, &k, t.healthy, t.table)
+	case t.draws > 0:
+		return overloads(ctx, &k, t.seed, t.after, t.draws, t.table)
 	}
-	return runCases(ctx, &k, pattern, table)
+	return runCases(ctx, &k, pattern, t.table)
 }
 
 // enter builds with the machine's network, and continues in namespaces of its own.

@@ -16,14 +16,24 @@ import (
 func HalfOpen(tb testing.TB, dst netip.AddrPort, from uint8, n int) {
 	tb.Helper()
 	require.LessOrEqual(tb, n, 60000)
+	require.NoError(tb, SYNs(dst, from, n))
+}
+
+// SYNs sends them, for whoever is no test.
+func SYNs(dst netip.AddrPort, from uint8, n int) error {
 	src := [4]byte{198, 18, 0, from}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
-	require.NoError(tb, err)
+	if err != nil {
+		return err
+	}
 	defer func() { _ = unix.Close(fd) }()
 	for i := range n {
 		packet := synPacket(src, uint16(1024+i), dst)
-		require.NoError(tb, unix.Sendto(fd, packet, 0, &unix.SockaddrInet4{Addr: dst.Addr().As4()}))
+		if err := unix.Sendto(fd, packet, 0, &unix.SockaddrInet4{Addr: dst.Addr().As4()}); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // synPacket is an IPv4 header (its length and checksum are the kernel's to

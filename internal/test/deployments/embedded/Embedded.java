@@ -1,8 +1,4 @@
-import jakarta.servlet.http.HttpServlet;
-import jakarta.servlet.http.HttpServletRequest;
-import jakarta.servlet.http.HttpServletResponse;
 import java.io.File;
-import java.io.IOException;
 import java.util.concurrent.PriorityBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -12,6 +8,7 @@ import org.apache.catalina.startup.Tomcat;
 import org.apache.coyote.AbstractProtocol;
 import org.apache.tomcat.util.net.SSLHostConfig;
 import org.apache.tomcat.util.net.SSLHostConfigCertificate;
+import org.apache.tomcat.websocket.server.WsSci;
 
 /**
  * A Tomcat in somebody's own program. Arguments: "protocol=CLASS" begins a connector,
@@ -24,18 +21,10 @@ public class Embedded {
         File base = new File(System.getProperty("java.io.tmpdir"), "base");
         tomcat.setBaseDir(base.getPath());
         var context = tomcat.addContext("", null);
-        Tomcat.addServlet(context, "hello", new HttpServlet() {
-            @Override
-            protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
-                try {
-                    Thread.sleep(Long.parseLong(request.getParameter("ms")));
-                } catch (InterruptedException e) {
-                    throw new IOException(e);
-                }
-                response.getWriter().println("hello");
-            }
-        });
+        Tomcat.addServlet(context, "hello", new Work());
         context.addServletMappingDecoded("/", "hello");
+        context.addServletContainerInitializer(new WsSci(), null);
+        context.addApplicationListener(Echo.Start.class.getName());
         Connector connector = null;
         for (String arg : args) {
             String[] pair = arg.split("=", 2);

@@ -1,0 +1,84 @@
+import jakarta.servlet.http.HttpServlet;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * What a request asks for: "ms" to wait, "burn" milliseconds of CPU time, "hoard" 2^N objects
+ * that stay, "collect" them, "to" another port: a request there, whose answer takes "hold"
+ * and is given up after "timeout" milliseconds; with "pool" the connection is used again.
+ */
+class Work extends HttpServlet {
+    private static final ConcurrentLinkedQueue<Socket> pool = new ConcurrentLinkedQueue<>();
+    private static volatile Object[] hoarded;
+
+    @Override
+    protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        try {
+            Thread.sleep(number(request, "ms"));
+        } catch (InterruptedException e) {
+            throw new IOException(e);
+        }
+        burn(number(request, "burn"));
+        hoard((int) number(request, "hoard"));
+        if (request.getParameter("collect") != null) {
+            System.gc();
+        }
+        if (request.getParameter("to") != null) {
+            ask(request);
+        }
+        response.getWriter().println("hello");
+    }
+
+    private static long number(HttpServletRequest request, String name) {
+        String value = request.getParameter(name);
+        return value == null ? 0 : Long.parseLong(value);
+    }
+
+    private static void burn(long ms) {
+        var threads = ManagementFactory.getThreadMXBean();
+        long end = threads.getCurrentThreadCpuTime() + ms * 1_000_000;
+        while (ms > 0 && threads.getCurrentThreadCpuTime() < end) {
+            Math.sqrt(end);
+        }
+    }
+
+    private static void hoard(int log2) {
+        if (log2 == 0) {
+            return;
+        }
+        Object[] objects = new Object[1 << log2];
+        for (int i = 0; i < objects.length; i++) {
+            objects[i] = new Object();
+        }
+        hoarded = objects;
+    }
+
+    private static void ask(HttpServletRequest request) throws IOException {
+        boolean again = request.getParameter("pool") != null;
+        Socket socket = again ? pool.poll() : null;
+        if (socket == null) {
+            socket = new Socket();
+            socket.connect(new InetSocketAddress("127.0.0.1", (int) number(request, "to")));
+        }
+        boolean whole = false;
+        try {
+            socket.setSoTimeout((int) number(request, "timeout"));
+            socket.getOutputStream().write((number(request, "hold") + "\n").getBytes());
+            whole = socket.getInputStream().read() == '\n';
+        } finally {
+            if (whole && again) {
+                pool.add(socket);
+            } else {
+                socket.close();
+            }
+        }
+        if (!whole) {
+            throw new IOException("the backend closed");
+        }
+    }
+}

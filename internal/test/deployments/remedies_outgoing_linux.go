@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+)
+
+// outgoingRemedies are about what the handlers ask of others.
+func outgoingRemedies() []remedy {
+	ask := fmt.Sprintf("/?to=%d&hold=200&timeout=10000", backendPort)
+	slow := fmt.Sprintf("/?to=%d&hold=1000&timeout=10000", backendPort)
+	again := func(o *demo.BurstOptions) { o.Requests, o.Think = -1, 500*time.Millisecond }
+	narrow := map[string]string{"net.ipv4.ip_local_port_range": "40000 40099", "net.ipv4.tcp_tw_reuse": "0"}
+	asking := world{
+		embedded: true, settings: []string{"port=8080", "maxThreads=20", "minSpareThreads=20"}, flags: []string{"--max-threads", "20", "--max-connections", "8192"},
+		started: func(b *bench, _ *server) { b.backend(4) },
+	}
+	roomy := asking
+	roomy.started, roomy.sysctl = func(b *bench, _ *server) { b.backend(100) }, narrow
+	return []remedy{{
+		finding: "ephemeral_ports", load: "100 local ports; 30 clients/s, for each of whom the handler opens a connection to a backend",
+		world: roomy, press: users(30, ask, again),
+		tries: []try{
+			{says: `ip_local_port_range="([\d ]+)"`, did: "sysctl net.ipv4.ip_local_port_range=%s", act: sysctlAdvised("net.ipv4.ip_local_port_range")},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: users(30, ask+"&pool=1", again), apply: setting()},
+		},
+	}, {
+		finding: "downstream", load: "40 clients, 20 threads that wait for a backend, which answers 4 requests at a time, each in 1 s",
+		world: asking, press: users(40, slow),
+		tries: []try{
+			{says: `Look at 127\.0\.0\.1:9000`, did: "the backend answers 20 at a time", apply: func(w *world, _ []string) {
+				w.started = func(b *bench, _ *server) { b.backend(20) }
+			}},
+			{says: `More threads only move the wait`, did: "maxThreads=40", apply: setting("maxThreads=40", "minSpareThreads=40"), vain: true},
+		},
+	}, {
+		finding: "downstream", load: "the same with 40 others, whose requests need no backend",
+		world: asking, press: alongside(40, slow, users(40, "/?ms=10")),
+		tries: []try{{
+			says: `A timeout on the client, below that of the callers here, frees the threads`, did: "a timeout of 500 ms on the handlers' client",
+			press: alongside(40, fmt.Sprintf("/?to=%d&hold=1000&timeout=500", backendPort), users(40, "/?ms=10")), apply: setting(),
+		}},
+	}}
+}
+
+// alongside counts the clients of the one load while those of the other come, too.
+func alongside(n int, path string, p pressure) pressure {
+	return func(b *bench, s *server) demo.Outcomes {
+		go users(n, path)(b, s)
+		return p(b, s)
+	}
+}
+
+// unknownRemedies are about what tcpdiag cannot see: afterwards it has to name it.
+func unknownRemedies() []remedy {
+	full := []string{"port=8080", "maxThreads=50", "maxConnections=60", "acceptCount=5"}
+	return []remedy{{
+		finding: "limits_unknown", load: "limits set in code, 60 clients hold 60 connections and 20 come",
+		world: world{embedded: true, settings: full}, press: besides(60, get("/?ms=60000"), arrivals(5, "/?ms=0")),
+		tries: []try{{
+			says: `Give the limits that could not be found: --max-connections N --max-threads N`, did: "--max-connections 60 --max-threads 50", after: "max_connections",
+			apply: func(w *world, _ []string) { w.flags = []string{"--max-connections", "60", "--max-threads", "50"} },
+		}},
+	}, {
+		finding: "not_observable", load: "HTTPS, 10 threads, 40 clients, no registry of MBeans",
+		world: world{settings: []string{
+			"server.tomcat.threads.max=10", "server.tomcat.mbeanregistry.enabled=false", "management.server.port=8081", "management.server.ssl.enabled=false",
+			"server.ssl.key-store=KEYSTORE", "server.ssl.key-store-password=" + keystorePassword, "server.ssl.key-store-type=PKCS12",
+		}},
+		press: users(40, "/hello?ms=1000", func(o *demo.BurstOptions) { o.TLS = unverified() }),
+		tries: []try{{
+			says: `(server\.tomcat\.mbeanregistry\.enabled=true)`, did: "%s", after: "max_threads",
+			apply: func(w *world, groups []string) { *w = w.with(groups[1]) },
+		}},
+	}}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// sysctlAdvised sets on the running system what the advice says.
+func sysctlAdvised(name string) func(*bench, *server, []string) {
+	return func(b *bench, _ *server, groups []string) { b.setSysctl(map[string]string{name: groups[1]}) }
+}
+
+// queueRemedies are about what waits in the kernel.
+func queueRemedies() []remedy {
+	return []remedy{{
+		finding: "slow_accept", load: "a burst of 400 clients every second, acceptCount 1",
+		world: world{embedded: true, settings: []string{"port=8080", "acceptCount=1", "maxThreads=50", "minSpareThreads=50"}, flags: []string{"--max-threads", "50", "--max-connections", "8192"}},
+		press: waves(400, time.Second, "/?ms=0"),
+		tries: []try{
+			{says: `Raise acceptCount from \d+ to (\d+)`, did: "acceptCount=%s", apply: set("acceptCount")},
+			{says: `More threads or connections would not help`, did: "maxThreads=400", apply: setting("maxThreads=400"), vain: true},
+		},
+	}, {
+		finding: "backlog_clamped", load: "a burst of 40 requests of 200 ms for 10 connections every 1.4 s, acceptCount 500, somaxconn 8",
+		world: world{
+			settings: []string{"server.tomcat.max-connections=10", "server.tomcat.accept-count=500"},
+			sysctl:   map[string]string{"net.core.somaxconn": "8"},
+		},
+		press: waves(40, 1400*time.Millisecond, "/hello?ms=200"),
+		tries: []try{{says: `Set net\.core\.somaxconn to (\d+)`, did: "sysctl net.core.somaxconn=%s and a restart", apply: func(w *world, groups []string) {
+			w.sysctl["net.core.somaxconn"] = groups[1]
+		}}, {says: `Raising acceptCount further changes nothing`, did: "server.tomcat.accept-count=1000", apply: setting("server.tomcat.accept-count=1000"), vain: true}},
+	}, {
+		finding: "syn_backlog", load: "40 SYNs of clients that never answer, twice a second, acceptCount 16, no SYN cookies; 20 others/s",
+		world: world{
+			settings: []string{"server.tomcat.accept-count=16"},
+			sysctl:   map[string]string{"net.ipv4.tcp_syncookies": "0", "net.ipv4.tcp_max_syn_backlog": "64"},
+		},
+		press: flooded(arrivals(20, "/hello")),
+		tries: []try{{says: `sysctl -w net\.ipv4\.tcp_syncookies=(1)`, did: "sysctl net.ipv4.tcp_syncookies=%s", act: sysctlAdvised("net.ipv4.tcp_syncookies")}},
+	}, {
+		finding: "abort_on_overflow", load: "a burst of 40 requests of 200 ms for 10 connections every 1.4 s, acceptCount 5, tcp_abort_on_overflow 1; 5 s to connect",
+		world: world{
+			settings: []string{"server.tomcat.max-connections=10", "server.tomcat.accept-count=5"},
+			sysctl:   map[string]string{"net.ipv4.tcp_abort_on_overflow": "1"},
+		},
+		press: waves(40, 1400*time.Millisecond, "/hello?ms=200", func(o *demo.BurstOptions) { o.ConnectTimeout = 5 * time.Second }),
+		tries: []try{{says: `Set it to (0)`, did: "sysctl net.ipv4.tcp_abort_on_overflow=%s", act: sysctlAdvised("net.ipv4.tcp_abort_on_overflow")}},
+	}, {
+		finding: "listener_closed", load: "10 requests/s of 500 ms for 2 connections; SIGTERM after 3 s, another instance beside it",
+		world: world{settings: []string{"server.tomcat.max-connections=2", "server.tomcat.accept-count=50"}, started: another, flags: []string{"--interval", "4s"}},
+		press: stopping(false),
+		tries: []try{{
+			says: `Take the instance out of the load balancer first, wait until no new connections come`,
+			did:  "new clients go to the other instance, SIGTERM when this one has no more", press: stopping(true), apply: setting(),
+		}},
+	}, {
+		finding: "no_listener", load: "server.port=8090 by mistake, 10 clients/s come to 8080",
+		world: world{settings: []string{"server.port=8090"}},
+		press: arrivals(10, "/hello"),
+		tries: []try{{says: `Look at the application's log and at "(ss -ltn)"`, did: "%s shows 8090: server.port=8080", apply: func(w *world, _ []string) {
+			if out, err := exec.CommandContext(context.Background(), "ss", "-ltn").Output(); err == nil && strings.Contains(string(out), ":8090") {
+				*w = w.with("server.port=8080")
+			}
+		}}},
+	}}
+}
+
+// flooded sends SYNs of addresses that nobody has while the clients come.
+func flooded(p pressure) pressure {
+	return func(b *bench, s *server) demo.Outcomes {
+		b.route()
+		ctx, cancel := context.WithCancel(b.ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := 0; ctx.Err() == nil; i++ {
+				_ = nettest.SYNs(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port), byte(1+i%250), 40)
+				time.Sleep(500 * time.Millisecond)
+			}
+		}()
+		defer func() { cancel(); <-done }()
+		time.Sleep(time.Second)
+		return p(b, s)
+	}
+}
+
+// route has the answers to addresses that nobody has leave, and be lost.
+func (b *bench) route() {
+	_ = output(b.ctx, "", "ip", "route", "add", "198.18.0.0/15", "dev", "lo")
+}
+
+const otherPort = 8090
+
+// another is the instance that is to serve the clients when the first one stops.
+func another(b *bench, _ *server) {
+	b.embedded(options{}, "protocol=HTTP/1.1", fmt.Sprint("port=", otherPort))
+	b.answers(fmt.Sprintf("127.0.0.1:%d", otherPort))
+}
+
+// stopping ends the server while clients come, or when it has no more of them: the
+// new ones go to the other instance by then.
+func stopping(out bool) pressure {
+	const before = 3 * time.Second
+	return func(b *bench, s *server) demo.Outcomes {
+		var t tally
+		come := func(to int, d time.Duration) {
+			o := patient("/hello?ms=500")
+			o.Address, o.Rate, o.Clients = fmt.Sprintf("127.0.0.1:%d", to), 10, int(10*d.Seconds())
+			o.RequestTimeout = 20 * time.Second
+			t.add(b.burst(b.ctx, o))
+		}
+		stop := func() { _ = syscall.Kill(s.pid, syscall.SIGTERM) }
+		if !out {
+			time.AfterFunc(before, stop)
+			come(port, seconds)
+			return t.sum()
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { time.Sleep(before); come(otherPort, seconds-before) })
+		come(port, before)
+		stop()
+		wg.Wait()
+		return t.sum()
+	}
+}
