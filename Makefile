@@ -223,6 +223,26 @@ lab: setup
 deployments:
 	$(GO) run ./internal/test/deployments $(if $(CASES),-run '$(CASES)')
 
+# Each advice followed on the real server: the same load before and after, a table in
+# docs/advice.md. Needs root and what deployments needs, cgroups of version 1, ten
+# minutes; ADVICE='keep_alive|jvm' follows those and replaces their rows.
+.PHONY: advice
+advice:
+	$(GO) run ./internal/test/deployments -advice -table docs/advice.md $(if $(ADVICE),-run '$(ADVICE)')
+
+# Overloads drawn from a seed, whose causes their arithmetic gives: a table. Needs
+# what deployments needs, ten seconds a draw; AFTER=100 continues a table.
+.PHONY: overloads
+overloads:
+	$(GO) run ./internal/test/deployments -overloads $(or $(OVERLOADS),50) -seed $(or $(SEED),1) -after $(or $(AFTER),0) \
+	  -table internal/test/deployments/overloads-$(or $(SEED),1).md
+
+# A healthy load of every kind of client for HEALTHY (1h): whatever tcpdiag says of it
+# but ok is a false alarm.
+.PHONY: healthy
+healthy:
+	$(GO) run ./internal/test/deployments -healthy $(or $(HEALTHY),1h) -table internal/test/deployments/healthy.md
+
 # What the threads of a real server wait for (PostgreSQL behind HikariCP, Redis, another
 # Tomcat, backends of its own), held against the backends' own numbers: a table in
 # docs/waits.md. Needs root, Java, Maven, Debian's postgresql and redis-server, ten

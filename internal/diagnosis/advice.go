@@ -58,7 +58,7 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	}
 	most, _ := maxThreads(j.Now)
 	busy, seen := busyThreads(j.Now)
-	waiting := waitingRequests(j.Now)
+	waiting := waitingForThread(j.Now)
 	to, effect := roundUp(most+waiting), "then every request now inside has a thread"
 	switch {
 	case hidden(j.Now):

@@ -98,6 +98,9 @@ func (j *judge) losingCause() model.Cause {
 			c = present
 		}
 	}
+	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.threadsFull && acceptsWithWorkers(j.Now) {
+		return model.CauseMaxThreads
+	}
 	return j.named(c)
 }
 

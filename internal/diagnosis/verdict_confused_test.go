@@ -8,6 +8,7 @@ import (
 
 // What people confuse.
 func scenariosConfused() []scenario {
+	nio2 := func(l *model.Listener) { l.Connector.Protocol = "http-nio2" }
 	tls := func(l *model.Listener) { l.Connector.TLS, l.Connector.Protocol = true, "https-jsse-nio" }
 	return []scenario{
 		{
@@ -97,6 +98,24 @@ func scenariosConfused() []scenario {
 			now:    tomcat(200, 100, 50).do(tls).pool(60).with(model.Unclassified, 100).queue(50, time.Second),
 			before: tomcat(200, 100, 50).do(tls).pool(60).with(model.Unclassified, 100).queue(50, time.Second),
 			codes:  []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
+		},
+		{
+			name: "NIO2: all threads serve, and one of them would have to accept", status: saturated, cause: threads, chain: causes(threads),
+			now:      tomcat(6, 60, 100).do(nio2).pool(6).inService(6).queue(22, 4*time.Second),
+			before:   tomcat(6, 60, 100).do(nio2).pool(6).inService(6).queue(22, 3*time.Second),
+			notCodes: []string{"queue_stands", "slow_accept"},
+		},
+		{
+			name: "NIO2 the same, the queue overflows", status: losing, cause: threads, chain: causes(acceptQueue, threads),
+			now:    tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 4*time.Second).lost(model.CauseSlowAccept, syn, 30),
+			before: tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 3*time.Second),
+		},
+		{
+			name: "NIO with the same numbers: something else holds the acceptor up", status: warning,
+			now:      tomcat(6, 60, 100).pool(6).inService(6).queue(22, 4*time.Second),
+			before:   tomcat(6, 60, 100).pool(6).inService(6).queue(22, 3*time.Second),
+			codes:    []string{"queue_stands"},
+			notCodes: []string{"max_threads"},
 		},
 		{
 			name: "F11 half-sent headers, as many as the pool has threads besides", status: saturated, cause: maxConns, chain: causes(maxConns),

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -228,7 +229,7 @@ func (p pair) threadsExhausted(l *model.Listener) bool {
 	if atMax, known := poolAtMax(l); known && !atMax {
 		return false
 	}
-	waiting := waitingRequests(l)
+	waiting := waitingForThread(l)
 	if waiting == 0 {
 		return false
 	}
@@ -238,6 +239,22 @@ func (p pair) threadsExhausted(l *model.Listener) bool {
 	}
 	_, counted := poolAtMax(l)
 	return counted && float64(waiting) >= max(2, p.t.ThreadsBacklog*float64(most))
+}
+
+// acceptsWithWorkers: NIO2 has no acceptor thread, a worker takes the next connection
+// (Nio2Endpoint.Nio2Acceptor): while all of them serve requests nobody accepts.
+func acceptsWithWorkers(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && strings.HasSuffix(l.Connector.Protocol, "-nio2")
+}
+
+// waitingForThread are the requests that no thread has begun to read, and the
+// connections that no thread has accepted where that takes one of the same.
+func waitingForThread(l *model.Listener) int {
+	n := waitingRequests(l)
+	if acceptsWithWorkers(l) {
+		n += queued(l)
+	}
+	return n
 }
 
 // boundedQueue is the configured length of the executor's queue. Tomcat's own

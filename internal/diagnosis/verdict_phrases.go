@@ -67,6 +67,9 @@ func (j *judge) threadsPhrase() string {
 	most, _ := maxThreads(j.Now)
 	waiting := waitingRequests(j.Now)
 	requests := atLeast(j.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
+	if waiting == 0 && acceptsWithWorkers(j.Now) {
+		requests = "none is left to accept (NIO2 has no other thread for that)"
+	}
 	busy, seen := busyThreads(j.Now)
 	switch {
 	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):

@@ -21,6 +21,8 @@ func (j *judge) reason(v model.Verdict) string {
 			return full + " because maxConnections was reached, most of it by idle keep-alive connections"
 		}
 		return full + " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
+	case model.CauseMaxThreads:
+		return full + " because " + j.threadsPhrase()
 	case model.CauseOpenFiles:
 		return full + " because " + j.filesPhrase()
 	case model.CauseJVMPause:

@@ -1,6 +1,10 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 // status is the worst that the evidence shows.
 func (j *judge) status() model.Status {
@@ -11,10 +15,28 @@ func (j *judge) status() model.Status {
 		return model.StatusLosing
 	case j.saturated():
 		return model.StatusSaturated
-	case j.high() != model.CauseNone:
+	case j.high() != model.CauseNone || j.standsLong():
 		return model.StatusWarning
 	}
 	return model.StatusOK
+}
+
+// standsLong: clients have waited for a second and more in front of a server that
+// seems to have room. Why is not known, but that is not ok.
+func (j *judge) standsLong() bool {
+	const long = time.Second
+	return j.queueBeforeRoom() && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= long
+}
+
+// onlyStands: that is all there is to warn of.
+func (j *judge) onlyStands(v model.Verdict) bool {
+	return v.Status == model.StatusWarning && j.high() == model.CauseNone
+}
+
+// queueBeforeRoom: the accept queue stands though not all connections are taken.
+func (j *judge) queueBeforeRoom() bool {
+	_, ok := held(j.Now)
+	return ok && !partial(j.Now) && j.both(j.queueStands) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
 }
 
 // saturated: a stage is full and something waits in front of it. In front of

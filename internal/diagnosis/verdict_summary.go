@@ -110,6 +110,9 @@ func (j *judge) executorPhrase() string {
 }
 
 func (j *judge) summaryWarning(v model.Verdict) string {
+	if j.onlyStands(v) {
+		return j.summaryOK()
+	}
 	switch v.Cause {
 	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
 		return phrase.Capital(j.stagePhrase(v.Cause)) + "."

@@ -12,17 +12,19 @@ import (
 // backendPort is where the handlers of the embedded server ask.
 const backendPort = 9000
 
-// backend answers so many requests at a time, each after the milliseconds it asks for.
+// backend answers that many requests at a time, each after the milliseconds it asks for.
 type backend struct {
 	places chan struct{}
 }
 
-func (b *bench) backend(atOnce int) *backend {
+func (b *bench) backend(atOnce int) {
 	listener, err := (&net.ListenConfig{}).Listen(b.ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", backendPort))
 	b.must(err)
 	b.cleanup = append(b.cleanup, func() { _ = listener.Close() })
-	s := &backend{places: make(chan struct{}, 1000)}
-	s.raise(atOnce)
+	s := &backend{places: make(chan struct{}, atOnce)}
+	for range atOnce {
+		s.places <- struct{}{}
+	}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -32,14 +34,6 @@ func (b *bench) backend(atOnce int) *backend {
 			go s.serve(conn)
 		}
 	}()
-	return s
-}
-
-// raise lets n more be answered at a time.
-func (s *backend) raise(n int) {
-	for range n {
-		s.places <- struct{}{}
-	}
 }
 
 func (s *backend) serve(conn net.Conn) {
@@ -50,7 +44,7 @@ func (s *backend) serve(conn net.Conn) {
 		<-s.places
 		time.Sleep(time.Duration(ms) * time.Millisecond)
 		s.places <- struct{}{}
-		
+
 		if _, err := conn.Write([]byte("\n")); err != nil {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,6 +25,8 @@ type bench struct {
 	dir     string
 	cleanup []func()
 	row     row
+
+	nextPort *atomic.Int64 // of clients that choose their own
 }
 
 type failure struct{ error }
@@ -172,15 +175,19 @@ func (s *server) set(connector, attribute string, value int) {
 
 // answers waits until a connection is accepted.
 func (b *bench) answers(address string) {
-	b.until(address+" answers", func() bool {
-		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(b.ctx, "tcp", address)
-		if err == nil {
-			_ = c.Close()
-		}
-		return err == nil
-	})
+	b.until(address+" answers", func() bool { return b.accepted(address) })
 	time.Sleep(settle) // until the connection is closed there, too
 }
+
+func (b *bench) accepted(address string) bool {
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(b.ctx, "tcp", address)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err == nil
+}
+
+func (b *bench) connects(p int) bool { return b.accepted(fmt.Sprintf("127.0.0.1:%d", p)) }
 
 // settle is the time in which requests that were sent are read, or wait: what is
 // seen for the first time is no state yet.

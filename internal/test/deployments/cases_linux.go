@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,7 @@ type deployment struct {
 }
 
 func cases() []deployment {
-	return append(inCode(), append(protocols(), append(around(), others()...)...)...)
+	return slices.Concat(inCode(), protocols(), around(), others(), more(), javas())
 }
 
 const port = 8080
@@ -57,7 +58,7 @@ func inCode() []deployment {
 		}},
 		{"only environment variables", func(b *bench) {
 			s := b.boot("none", options{env: []string{"SERVER_TOMCAT_THREADS_MAX=6", "SERVER_TOMCAT_MAXCONNECTIONS=40", "SERVER_PORT=8080"}})
-			b.threads(s, 30, 6)
+			b.threads(s)
 		}},
 		{"a symbolic link to the jar, started elsewhere, settings in config/*/", func(b *bench) {
 			jar, err := b.app(b.ctx, "none", "tomcat", boot)
@@ -65,13 +66,14 @@ func inCode() []deployment {
 			b.must(os.MkdirAll(b.dir+"/run/config/prod", 0o755))
 			b.must(os.WriteFile(b.dir+"/run/config/prod/application.yaml", []byte("server:\n  tomcat:\n    threads: {max: 6}\n"), 0o600))
 			b.must(os.Symlink(jar, b.dir+"/current.jar"))
-			b.threads(b.java(options{main: []string{"-jar", b.dir + "/current.jar"}, dir: b.dir + "/run"}), 30, 6)
+			b.threads(b.java(options{main: []string{"-jar", b.dir + "/current.jar"}, dir: b.dir + "/run"}))
 		}},
 	}
 }
 
-// threads overloads a pool of n with clients and expects just that to be said.
-func (b *bench) threads(s *server, clients, n int) {
+// threads overloads a pool of six and expects just that to be said.
+func (b *bench) threads(s *server) {
+	const clients, n = 30, 6
 	b.answers("127.0.0.1:8080")
 	b.hold("tcp", "127.0.0.1:8080", clients, get("/hello?ms=60000"), nil)
 	b.until("all threads are busy", func() bool { return s.says(port).Busy == n && s.says(port).Connections >= clients })

@@ -62,6 +62,15 @@ func (c *crowd) reset(n int) {
 	}
 }
 
+// halfClose shuts down the clients' end of n of the connections.
+func (c *crowd) halfClose(n int) {
+	for range n {
+		if tcp, ok := (<-c.connections).(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
+		}
+	}
+}
+
 func unverified() *tls.Config { return &tls.Config{InsecureSkipVerify: true} } //nolint:gosec // the case's own certificate
 
 // streams sends n requests over one HTTP/2 connection.

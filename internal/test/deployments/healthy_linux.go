@@ -38,7 +38,7 @@ func healthy(ctx context.Context, k *kit, lasts time.Duration, table string) err
 		return err
 	}
 	b := &bench{kit: k, ctx: ctx, dir: dir}
-	defer func() { b.unwind(0) }()
+	defer func() { b.unwind() }()
 	b.healthyServers()
 	agent, err := e2e.Artifacts{Tcpdiag: k.Tcpdiag}.StartAgent(ctx, watcherPort, "--port", fmt.Sprint(port), "--port", fmt.Sprint(securePort), "--port", fmt.Sprint(embeddedPort))
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *bench) healthyServers() {
 		other.dir = filepath.Join(b.dir, name)
 		b.must(os.Mkdir(other.dir, 0o755))
 		other.cleanup = nil
-		b.cleanup = append(b.cleanup, func() { other.unwind(0) })
+		b.cleanup = append(b.cleanup, func() { other.unwind() })
 		return &other
 	}
 	one, two, three := instance("plain"), instance("secure"), instance("embedded")
@@ -110,11 +110,11 @@ func wait(ctx context.Context, d time.Duration) {
 
 // watched is what was said of the healthy load.
 type watched struct {
-	began                time.Time
-	lasted               time.Duration
-	answers, snapshots   int
-	alarms, undecided    []string
-	busiest              float64 // load average
+	began              time.Time
+	lasted             time.Duration
+	answers, snapshots int
+	alarms, undecided  []string
+	busiest            float64 // load average
 }
 
 // observe asks the agent every second and runs a snapshot every 20.

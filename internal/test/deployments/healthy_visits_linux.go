@@ -12,7 +12,9 @@ import (
 
 // visits are the kinds of clients. Each has connections of its own.
 func (b *bench) visits() []*visit {
-	at := func(scheme string, p int, path string) string { return fmt.Sprintf("%s://127.0.0.1:%d%s", scheme, p, path) }
+	at := func(scheme string, p int, path string) string {
+		return fmt.Sprintf("%s://127.0.0.1:%d%s", scheme, p, path)
+	}
 	plain := func() *http.Client { return client(nil, false) }
 	return []*visit{
 		{name: "keep-alive, a request of 20 ms every 2 s", clients: 15, pause: 2 * time.Second, turn: getting(plain(), at("http", port, "/hello?ms=20"))},

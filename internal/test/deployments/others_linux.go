@@ -66,7 +66,7 @@ func others() []deployment {
 			b.silent(said, "of 200 threads", "from 200 to", "nothing is held up")
 		}},
 		{"a shared Executor of two connectors, full for both", func(b *bench) {
-			s := b.tomcat(tomcat10, options{}, `<Executor name="both" maxThreads="8" maxQueueSize="15"/>
+			s := b.tomcat(tomcat10, options{}, `<Executor name="both" maxThreads="8" minSpareThreads="2" maxQueueSize="15"/>
 <Connector port="8080" executor="both"/><Connector port="8090" executor="both"/>`)
 			b.answers("127.0.0.1:8080")
 			b.answers("127.0.0.1:8090")
@@ -157,7 +157,7 @@ func others() []deployment {
 			b.verdict(b.ask(port), "ok")
 		}},
 		{"Spring Boot 4.0.9 (Tomcat 11)", func(b *bench) {
-			b.threads(b.bootOf("none", "tomcat", "4.0.9", options{}, "server.tomcat.threads.max=6"), 30, 6)
+			b.threads(b.bootOf("none", "tomcat", "4.0.9", options{}, "server.tomcat.threads.max=6"))
 		}},
 		foreign("jetty"), foreign("undertow"),
 	}

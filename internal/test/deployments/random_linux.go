@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // draw is an overload (or none) drawn from a seed.
@@ -21,7 +22,7 @@ func newDraw(r *rand.Rand) draw {
 	d := draw{
 		threads: 1 + r.IntN(10), connections: 2 + r.IntN(40), backlog: 1 + r.IntN(15),
 		tls: r.IntN(4) == 0, known: r.IntN(3) > 0,
-		load: []string{"slow", "slow", "slow", "idle", "half"}[r.IntN(5)],
+		load: []string{"slow", "slow", "slow", "slow", "idle", "idle", "half", "silent", "stopped"}[r.IntN(9)],
 	}
 	d.clients = 1 + r.IntN(d.connections+2*d.backlog+4)
 	return d
@@ -44,7 +45,9 @@ func (d draw) String() string {
 func (d draw) causes() []string {
 	full := d.clients > d.connections
 	switch {
-	case full && d.load == "idle" && !d.tls:
+	case d.load == "stopped":
+		return []string{"jvm_pause"}
+	case full && (d.load == "idle" || d.load == "silent") && !d.tls:
 		return []string{"keep_alive_idle"}
 	case full:
 		return []string{"max_connections"}
@@ -68,6 +71,10 @@ func (b *bench) overload(d draw) {
 	s := b.embedded(options{}, args...)
 	b.answers("127.0.0.1:8080")
 	b.until("the MBean is there", func() bool { return s.says(port).MaxThreads > 0 })
+	if d.load == "stopped" {
+		b.stopped(d, s)
+		return
+	}
 	text := map[string]string{"slow": get("/?ms=60000"), "idle": get("/?ms=0"), "half": "GET / HTTP/1.1\r\nHost: loc"}[d.load]
 	c := b.hold("tcp", "127.0.0.1:8080", d.clients, text, config)
 	inside, busy := min(d.clients, d.connections), 0
@@ -83,11 +90,24 @@ func (b *bench) overload(d draw) {
 		return c.connected.Load() >= int64(min(d.clients, d.connections+d.backlog+1)) && held >= min(inside, d.connections) && says.Busy == busy && (d.load != "idle" || c.answered.Load() >= int64(inside))
 	})
 	b.row.Truth = s.says(port).String()
+	b.judge(d, b.ask(port, d.flags()...))
+}
+
+// stopped is a server that a signal stopped before the clients came.
+func (b *bench) stopped(d draw, s *server) {
+	b.must(syscall.Kill(s.pid, syscall.SIGSTOP))
+	c := b.hold("tcp", "127.0.0.1:8080", d.clients, get("/?ms=0"), nil)
+	b.until("the queue holds what it can", func() bool { return c.connected.Load() >= int64(min(d.clients, d.backlog+1)) })
+	b.row.Truth = "stopped (SIGSTOP)"
+	b.judge(d, b.ask(port, d.flags()...))
+}
+
+func (d draw) flags() []string {
 	flags := []string{"--interval", "2s"}
 	if d.known {
 		flags = append(flags, "--max-threads", strconv.Itoa(d.threads), "--max-connections", strconv.Itoa(d.connections))
 	}
-	b.judge(d, b.ask(port, flags...))
+	return flags
 }
 
 // judge: where the limits are not known, or the connections encrypted, to name no
@@ -124,10 +144,13 @@ func overloads(ctx context.Context, k *kit, seed uint64, after, n int, table str
 			continue
 		}
 		row := runCase(ctx, k, deployment{name, func(b *bench) { b.overload(d) }})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		fmt.Println(row)
 		rows = append(rows, row.String())
 		wrong += min(1, len(row.Wrong))
-		if err := os.WriteFile(table, []byte(overloadText(seed, n, rows)), 0o600); err != nil || ctx.Err() != nil {
+		if err := os.WriteFile(table, []byte(overloadText(seed, n, rows)), 0o600); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
@@ -11,7 +14,6 @@ import (
 func outgoingRemedies() []remedy {
 	ask := fmt.Sprintf("/?to=%d&hold=200&timeout=10000", backendPort)
 	slow := fmt.Sprintf("/?to=%d&hold=1000&timeout=10000", backendPort)
-	again := func(o *demo.BurstOptions) { o.Requests, o.Think = -1, 500*time.Millisecond }
 	narrow := map[string]string{"net.ipv4.ip_local_port_range": "40000 40099", "net.ipv4.tcp_tw_reuse": "0"}
 	asking := world{
 		embedded: true, settings: []string{"port=8080", "maxThreads=20", "minSpareThreads=20"}, flags: []string{"--max-threads", "20", "--max-connections", "8192"},
@@ -20,11 +22,11 @@ func outgoingRemedies() []remedy {
 	roomy := asking
 	roomy.started, roomy.sysctl = func(b *bench, _ *server) { b.backend(100) }, narrow
 	return []remedy{{
-		finding: "ephemeral_ports", load: "100 local ports; 30 clients/s, for each of whom the handler opens a connection to a backend",
-		world: roomy, press: users(30, ask, again),
+		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 30 requests/s, for each of which the handler opens a connection to a backend",
+		world: roomy, press: elsewhere(30, ask),
 		tries: []try{
 			{says: `ip_local_port_range="([\d ]+)"`, did: "sysctl net.ipv4.ip_local_port_range=%s", act: sysctlAdvised("net.ipv4.ip_local_port_range")},
-			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: users(30, ask+"&pool=1", again), apply: setting()},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: elsewhere(30, ask+"&pool=1"), apply: setting()},
 		},
 	}, {
 		finding: "downstream", load: "40 clients, 20 threads that wait for a backend, which answers 4 requests at a time, each in 1 s",
@@ -45,6 +47,39 @@ func outgoingRemedies() []remedy {
 	}}
 }
 
+// firstPort is where the clients' ports begin.
+const firstPort = 20000
+
+// elsewhere are n requests a second from ports outside of the server's range.
+func elsewhere(n int, path string) pressure {
+	return func(b *bench, _ *server) demo.Outcomes {
+		var t tally
+		var wg sync.WaitGroup
+		tick := time.NewTicker(time.Second / time.Duration(n))
+		defer tick.Stop()
+		for range n * int(seconds.Seconds()) {
+			<-tick.C
+			wg.Go(func() { t.add(b.from(int(b.nextPort.Add(1)+firstPort), path)) })
+		}
+		wg.Wait()
+		return t.sum()
+	}
+}
+
+// from is one request from that port.
+func (b *bench) from(local int, path string) (o demo.Outcomes) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: local}, Timeout: toConnect}
+	c := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}, Timeout: toAnswer}
+	began := time.Now()
+	if err := getting(c, fmt.Sprintf("http://127.0.0.1:%d%s", port, path))(b.ctx); err != nil {
+		o.Count[demo.BadAnswer]++
+		return o
+	}
+	o.Count[demo.OK]++
+	o.Latencies = []time.Duration{time.Since(began)}
+	return o
+}
+
 // alongside counts the clients of the one load while those of the other come, too.
 func alongside(n int, path string, p pressure) pressure {
 	return func(b *bench, s *server) demo.Outcomes {
@@ -55,10 +90,10 @@ func alongside(n int, path string, p pressure) pressure {
 
 // unknownRemedies are about what tcpdiag cannot see: afterwards it has to name it.
 func unknownRemedies() []remedy {
-	full := []string{"port=8080", "maxThreads=50", "maxConnections=60", "acceptCount=5"}
+	full := []string{"port=8080", "maxThreads=50", "maxConnections=60", "acceptCount=70"}
 	return []remedy{{
-		finding: "limits_unknown", load: "limits set in code, 60 clients hold 60 connections and 20 come",
-		world: world{embedded: true, settings: full}, press: besides(60, get("/?ms=60000"), arrivals(5, "/?ms=0")),
+		finding: "limits_unknown", load: "limits set in code, 60 clients hold 60 connections and 40 others/s come",
+		world: world{embedded: true, settings: full}, press: besides(60, get("/?ms=60000"), arrivals(40, "/?ms=0")),
 		tries: []try{{
 			says: `Give the limits that could not be found: --max-connections N --max-threads N`, did: "--max-connections 60 --max-threads 50", after: "max_connections",
 			apply: func(w *world, _ []string) { w.flags = []string{"--max-connections", "60", "--max-threads", "50"} },

@@ -14,7 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 )
 
-// limited starts the server with so many open files.
+// limited starts the server with that many open files.
 func limited(files string) options {
 	return options{wrap: []string{"prlimit", "--nofile=" + files + ":" + files}}
 }
@@ -23,8 +23,8 @@ func limited(files string) options {
 func processRemedies() []remedy {
 	burning := []string{"port=8080", "maxThreads=20", "minSpareThreads=20"}
 	return []remedy{{
-		finding: "open_files", load: "100 open files, 30 requests/s of 3 s",
-		world: world{options: limited("100")},
+		finding: "open_files", load: "70 open files, 30 requests/s of 2.5 s",
+		world: world{options: limited("70")},
 		press: arrivals(30, "/hello?ms=2500"),
 		tries: []try{
 			{says: `Raise the open-files limit from \d+ to ([\d,]+)`, did: "ulimit -n %s and a restart", apply: func(w *world, groups []string) { w.options = limited(digits(groups[1])) }},
@@ -42,11 +42,12 @@ func processRemedies() []remedy {
 		world: world{embedded: true, settings: burning, started: func(b *bench, s *server) { b.quota(s, "0.1") }},
 		press: arrivals(20, "/?burn=10"),
 		tries: []try{
-			{says: `Raise the CPU limit .*? from \S+ to ([\d.]+) CPUs`, did: "a limit of %s CPUs, while it runs", act: func(b *bench, s *server, groups []string) { b.quota(s, groups[1]) }},
+			{says: `Raise the CPU limit`, did: "a limit of 1 CPU, while it runs", act: func(b *bench, s *server, _ []string) { b.quota(s, "1") }},
+			{says: `or remove it`, did: "no limit, while it runs", act: func(b *bench, s *server, _ []string) { b.group("cpu", s, "cpu.cfs_quota_us", "-1") }},
 			{says: `More threads would make it worse`, did: "maxThreads=200", apply: setting("maxThreads=200", "minSpareThreads=200"), vain: true},
 		},
 	}, {
-		finding: "cpu_saturated", load: "the fewest shares of a CPU that eight others want, 20 requests/s that each take 10 ms of it",
+		finding: "cpu_saturated", load: "one CPU that eight others want twice as much each (cpu.shares 512), 20 requests/s that each take 10 ms of it",
 		world: world{embedded: true, settings: burning, started: func(b *bench, s *server) { b.crowdedOut(s) }},
 		press: arrivals(20, "/?burn=10"),
 		tries: []try{
@@ -137,7 +138,7 @@ func (b *bench) crowdedOut(s *server) {
 		b.cleanup = append(b.cleanup, func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	}
 	b.must(output(b.ctx, "", "taskset", "-apc", "0", strconv.Itoa(s.pid)))
-	b.group("cpu", s, "cpu.shares", "2")
+	b.group("cpu", s, "cpu.shares", "512")
 }
 
 func digits(s string) string {

@@ -22,8 +22,8 @@ func sysctlAdvised(name string) func(*bench, *server, []string) {
 // queueRemedies are about what waits in the kernel.
 func queueRemedies() []remedy {
 	return []remedy{{
-		finding: "slow_accept", load: "a burst of 400 clients every second, acceptCount 1",
-		world: world{embedded: true, settings: []string{"port=8080", "acceptCount=1", "maxThreads=50", "minSpareThreads=50"}, flags: []string{"--max-threads", "50", "--max-connections", "8192"}},
+		finding: "slow_accept", load: "a burst of 400 clients every second, acceptCount 10",
+		world: world{embedded: true, settings: []string{"port=8080", "acceptCount=10", "maxThreads=50", "minSpareThreads=50"}, flags: []string{"--max-threads", "50", "--max-connections", "8192"}},
 		press: waves(400, time.Second, "/?ms=0"),
 		tries: []try{
 			{says: `Raise acceptCount from \d+ to (\d+)`, did: "acceptCount=%s", apply: set("acceptCount")},
@@ -48,12 +48,14 @@ func queueRemedies() []remedy {
 		press: flooded(arrivals(20, "/hello")),
 		tries: []try{{says: `sysctl -w net\.ipv4\.tcp_syncookies=(1)`, did: "sysctl net.ipv4.tcp_syncookies=%s", act: sysctlAdvised("net.ipv4.tcp_syncookies")}},
 	}, {
-		finding: "abort_on_overflow", load: "a burst of 40 requests of 200 ms for 10 connections every 1.4 s, acceptCount 5, tcp_abort_on_overflow 1; 5 s to connect",
+		finding: "abort_on_overflow", load: "bursts of 200 requests of 20 ms for 10 connections, acceptCount 5, tcp_abort_on_overflow 1; clients that wait 10 s",
 		world: world{
 			settings: []string{"server.tomcat.max-connections=10", "server.tomcat.accept-count=5"},
 			sysctl:   map[string]string{"net.ipv4.tcp_abort_on_overflow": "1"},
 		},
-		press: waves(40, 1400*time.Millisecond, "/hello?ms=200", func(o *demo.BurstOptions) { o.ConnectTimeout = 5 * time.Second }),
+		press: waves(200, 1400*time.Millisecond, "/hello?ms=20", func(o *demo.BurstOptions) {
+			o.ConnectTimeout, o.RequestTimeout = 10*time.Second, 10*time.Second
+		}),
 		tries: []try{{says: `Set it to (0)`, did: "sysctl net.ipv4.tcp_abort_on_overflow=%s", act: sysctlAdvised("net.ipv4.tcp_abort_on_overflow")}},
 	}, {
 		finding: "listener_closed", load: "10 requests/s of 500 ms for 2 connections; SIGTERM after 3 s, another instance beside it",

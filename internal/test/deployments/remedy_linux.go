@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 )
@@ -42,7 +43,7 @@ type try struct {
 	says  string // what the advice matches; its groups are the values to set
 	did   string // in words; %s are the groups
 	apply func(*world, []string)
-	act   func(*bench, *server, []string) // on the running server; without it the server is started anew
+	act   func(*bench, *server, []string) // on the running server; without it the server is started again
 	press pressure                        // nil is the remedy's
 	vain  bool                            // the advice says that this would not help
 	after string                          // the verdict's cause afterwards, where it is not the loss that has to change
@@ -101,7 +102,7 @@ func (b *bench) attempt(r remedy, t try, s *server, before trial, line *advised)
 		press = t.press
 	}
 	if t.act == nil {
-		b.unwind(0)
+		b.unwind()
 		undo := b.setSysctl(world.sysctl)
 		defer undo()
 		s = b.serve(world)
@@ -161,18 +162,20 @@ func (b *bench) serve(w world) *server {
 		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid)); err != nil || strings.Contains(string(stat), ") Z ") {
 			b.must(errors.New("the server has ended"))
 		}
-		return s.says(0).LocalPort > 0
+		return s.says(0).LocalPort > 0 || b.connects(port)
 	})
-	b.warm(fmt.Sprintf("127.0.0.1:%d", s.says(0).LocalPort), w)
+	if b.connects(port) {
+		b.warm(fmt.Sprintf("127.0.0.1:%d", port), w)
+	}
 	if w.started != nil {
 		w.started(b, s)
 	}
 	return s
 }
 
-// unwind ends what the case has started since.
-func (b *bench) unwind(to int) {
-	for len(b.cleanup) > to {
+// unwind ends what the case has started.
+func (b *bench) unwind() {
+	for len(b.cleanup) > 0 {
 		last := len(b.cleanup) - 1
 		b.cleanup[last]()
 		b.cleanup = b.cleanup[:last]
@@ -223,9 +226,9 @@ func advice(ctx context.Context, k *kit, only *regexp.Regexp, table string) erro
 
 func runRemedy(ctx context.Context, k *kit, r remedy) (lines []advised) {
 	dir, err := os.MkdirTemp(k.Dir, "remedy-")
-	b := &bench{kit: k, ctx: ctx, dir: dir}
+	b := &bench{kit: k, ctx: ctx, dir: dir, nextPort: new(atomic.Int64)}
 	defer func() {
-		b.unwind(0)
+		b.unwind()
 		var f failure
 		if e, ok := recover().(error); ok && errors.As(e, &f) {
 			lines = append(lines, advised{Finding: r.finding, Load: r.load, Wrong: "not run to its end: " + f.Error() + tail(filepath.Join(dir, "server.log"))})

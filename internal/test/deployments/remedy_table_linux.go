@@ -38,9 +38,9 @@ func (a *advised) judge(t try, before, after trial) {
 // improved: at most half as many are lost, or a third more are served; or as many, and
 // they wait a third less.
 func improved(before, after demo.Outcomes) bool {
-	const hardly = .05
+	const hardly = 3 // requests
 	was, is := lostShare(before), lostShare(after)
-	return was >= hardly && is <= was/2 ||
+	return before.Lost() >= hardly && is <= was/2 ||
 		3*after.Of(demo.OK) >= 4*before.Of(demo.OK) && after.Of(demo.OK) > 0 ||
 		is <= was && after.Percentile(.95) <= before.Percentile(.95)*2/3 && after.Of(demo.OK) > 0
 }
@@ -72,7 +72,7 @@ func joinVerdict(outcomes, verdict string) string {
 const adviceHeading = `# The advice, followed
 
 Written by ` + "`make advice`" + `: each finding that advises something, on a real Tomcat that has the
-trouble. What the advice says is read from the snapshot's JSON, done to that server (started anew with
+trouble. What the advice says is read from the snapshot's JSON, done to that server (started again with
 the value that is advised, or while it runs), and the same load comes again. "Helps" is: at most half
 as many requests are lost, or a third more are served, or they wait a third less. What the advice says would not help is tried as well.
 

@@ -29,7 +29,12 @@ class Work extends HttpServlet {
             System.gc();
         }
         if (request.getParameter("to") != null) {
-            ask(request);
+            try {
+                ask(request);
+            } catch (IOException e) {
+                response.sendError(HttpServletResponse.SC_BAD_GATEWAY);
+                return;
+            }
         }
         response.getWriter().println("hello");
     }
