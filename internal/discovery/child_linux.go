@@ -31,7 +31,7 @@ func serveOne(proc hostproc.FS, in io.Reader) ([]byte, error) {
 	if err := json.NewDecoder(io.LimitReader(in, maxText)).Decode(&r); err != nil {
 		return nil, fmt.Errorf("%w: the request", errAnswer)
 	}
-	if err := errors.Join(sandbox.DieWithParent(), sandbox.Limit(childLimits())); err != nil {
+	if err := errors.Join(sandbox.DieWithParent(), sandbox.EndWithin(childDeadline+endsWithin), sandbox.Limit(childLimits())); err != nil {
 		return nil, err
 	}
 	s, err := newSubject(proc, r)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,4 +82,28 @@ func DieWithParent() error {
 		return fmt.Errorf("sandbox: prctl PR_SET_PDEATHSIG: %w", err)
 	}
 	return nil
+}
+
+// EndWithin lets the kernel kill this process after that time, also when it is stopped.
+// Who started it may lose the right to do so (CAP_KILL) when this one takes another
+// user's ids, and changing them clears what DieWithParent has set for a moment; a timer
+// stays (timer_create(2)).
+func EndWithin(d time.Duration) error {
+	event := sigevent{signal: int32(unix.SIGKILL)}
+	var timer int32
+	if _, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&timer))); errno != 0 {
+		return fmt.Errorf("sandbox: timer_create: %w", errno)
+	}
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}
+	if _, _, errno := unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(timer), 0, uintptr(unsafe.Pointer(&at)), 0, 0, 0); errno != 0 {
+		return fmt.Errorf("sandbox: timer_settime: %w", errno)
+	}
+	return nil
+}
+
+// sigevent is struct sigevent, 64 bytes; its sigev_notify stays 0, SIGEV_SIGNAL.
+type sigevent struct {
+	_      uint64
+	signal int32
+	_      [52]byte
 }

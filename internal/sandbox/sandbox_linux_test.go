@@ -52,11 +52,19 @@ func (a attempt) run() error {
 	if err != nil {
 		return err
 	}
+	if a.Do == "stop" {
+		if err := EndWithin(100 * time.Millisecond); err != nil {
+			return err
+		}
+	}
 	if err := Limit(a.Limits); err != nil {
 		return err
 	}
 	if err := Become(a.Identity); err != nil {
 		return err
+	}
+	if a.Do == "stop" {
+		return syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
 	}
 	if err := Confine(folder); err != nil {
 		return err
@@ -181,6 +189,16 @@ func TestLimits(t *testing.T) {
 	require.False(t, state.Success(), out)
 	require.Equal(t, syscall.SIGKILL, state.Sys().(syscall.WaitStatus).Signal(), out)
 	require.Less(t, state.UserTime()+state.SystemTime(), 10*time.Second)
+}
+
+// Stopped, and as another user, whom who started it may have no right to kill.
+func TestEndWithin(t *testing.T) {
+	id := ourselves()
+	if id.UID == 0 {
+		id = Identity{UID: 12345, GID: 23456}
+	}
+	out, state := try(t, attempt{id, Limits{Memory: 64 << 20, CPU: 60, Files: 64}, public(t), "stop"}, nil)
+	require.Equal(t, syscall.SIGKILL, state.Sys().(syscall.WaitStatus).Signal(), out)
 }
 
 // A capability that is not there fails silently in setfsuid(2); nothing is read

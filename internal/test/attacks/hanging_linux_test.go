@@ -1,0 +1,68 @@
+package attacks
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// TestEndsWhileAReaderHangs: the process that reads a stranger's files stands still, as
+// at a file system that does not answer. (A process of the same user can stop it.)
+func TestEndsWhileAReaderHangs(t *testing.T) {
+	nettest.Root(t)
+	program := build(t)
+	header(t)
+	for _, v := range viewers(t) {
+		attempt(t, v.name, "stops what reads its files", func(t *testing.T) row {
+			s := newScene(t, v, program, v.targets()...)
+			a := tomcat(strings.Repeat("<!DOCTYPE a [<!ENTITY b 'c'>]>", 30_000) + server(42)) // takes a while to read
+			stopped := s.stopReader(t)
+			a.start(t, s.pods, s.java)
+			reader := <-stopped
+			r := s.finish(t, "")
+			require.Eventually(t, func() bool { return parent(reader) != s.cmd.Process.Pid }, time.Minute, 10*time.Millisecond, "the reader goes with the agent")
+			return r
+		})
+	}
+}
+
+// stopReader stops the next child process of the agent.
+func (s *scene) stopReader(t *testing.T) <-chan int {
+	t.Helper()
+	stopped := make(chan int, 1)
+	go func() {
+		defer close(stopped)
+		for t.Context().Err() == nil {
+			found, _ := filepath.Glob("/proc/[0-9]*/stat")
+			for _, path := range found {
+				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+				if parent(pid) == s.cmd.Process.Pid && unix.Kill(pid, unix.SIGSTOP) == nil {
+					stopped <- pid
+					return
+				}
+			}
+		}
+	}()
+	return stopped
+}
+
+// parent is a process's; 0 when there is no such process, or it has ended.
+func parent(pid int) int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 || fields[0] == "Z" {
+		return 0
+	}
+	ppid, _ := strconv.Atoi(fields[1])
+	return ppid
+}
