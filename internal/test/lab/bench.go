@@ -200,6 +200,7 @@ func (b *bench) snapshot(args ...string) *e2e.Document {
 	if code != 0 {
 		panic(halted{fmt.Sprintf("tcpdiag snapshot ended with %d: %s", code, errs)})
 	}
+	b.must(conforms(out))
 	d, err := e2e.Decode(out)
 	b.must(err)
 	return d

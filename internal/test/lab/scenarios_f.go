@@ -261,6 +261,7 @@ func addressed(name, address, want string) scenario {
 func (b *bench) elsewhere(args ...string) *e2e.Document {
 	out, err := command(b.ctx, "unshare", append([]string{"--net", b.kit.Tcpdiag}, args...)...).Output()
 	b.must(err)
+	b.must(conforms(out))
 	d, err := e2e.Decode(out)
 	b.must(err)
 	return d

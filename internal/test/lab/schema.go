@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// snapshotSchema is where `make lab` finds it.
+const snapshotSchema = "docs/schema/snapshot.schema.json"
+
+// conforms holds a document that tcpdiag printed against the published JSON Schema.
+func conforms(document []byte) error {
+	schema, err := jsonschema.NewCompiler().Compile(snapshotSchema)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		return fmt.Errorf("lab: document: %w", err)
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("lab: document: %w", err)
+	}
+	return nil
+}
