@@ -92,6 +92,7 @@ cross:
 # Tests whose names begin so repeat at length what others show once.
 LONG          := ^TestLong
 UNIT_TESTS     = $$($(GO) list ./... | grep -v $(foreach t,$(SERVER_TESTS) $(STACK_TESTS),-e '$(t:.%=%)$$'))
+LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | sed 's|/[^/]*$$||; s|^|./|' | sort -u | grep -v -x $(foreach t,$(SERVER_TESTS),-e '$(t)'))
 
 unit servers stack test-long: $(if $(RERUN),$(GOTESTSUM))
 
@@ -167,7 +168,7 @@ servers:
 
 # Every version of the servers, every viewer, floods, hours of incidents.
 test-long:
-	$(call gotest,$(UNIT_TESTS),-race $(VERBOSE) -run "$(LONG)" -timeout 20m)
+	$(call gotest,$(LONG_TESTS),-race $(VERBOSE) -run "$(LONG)" -timeout 20m)
 	TCPDIAG_SERVERS=1 $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
 
 # Prometheus and Alertmanager with the delivered rules beside a real Tomcat.
