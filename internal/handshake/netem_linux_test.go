@@ -28,7 +28,8 @@ const (
 // Whether a client was delayed shows if the answers were lost; of a SYN that was
 // lost before it came here nothing is known. So a client that was turned away, and
 // whose next SYNs are all lost before it is taken to have given up, is counted again
-// when one comes.
+// when one comes. Of a client whose answers are lost again and again the kernel repeats
+// its SYN-ACK as it does after a dropped ACK: one in thousands is taken to be stalled.
 func TestNetem(t *testing.T) {
 	for name, lose := range map[string]struct{ there, back float32 }{
 		"delay": {}, "answers are lost": {back: lossy}, "packets are lost": {lossy, lossy},
@@ -70,19 +71,24 @@ func TestNetem(t *testing.T) {
 			}
 			require.Equal(t, got[full.Addr][GaveUp], sumOf(got[full.Addr]))
 			require.Equal(t, want[closed], got[closed])
-			require.Zero(t, got[open.Addr][GaveUp])
 			require.Equal(t, w.listenDrops(t)-drops, unanswered)
 			in := got[open.Addr]
-			require.Equal(t, sumOf(want[open.Addr]), in[Connected]+in[Delayed], "%v", in)
+			let, most := sumOf(want[open.Addr]), uint64(0)
+			if lose.back > 0 {
+				most = max(1, let/1000)
+			}
+			require.Equal(t, let, sumOf(in))
+			require.LessOrEqual(t, in[Stalled], most)
+			require.Equal(t, let, in[Connected]+in[Delayed]+in[Stalled], "%v", in)
 			if lose.there == 0 {
-				require.LessOrEqual(t, want[open.Addr][Delayed], in[Delayed])
+				require.LessOrEqual(t, want[open.Addr][Delayed], in[Delayed]+most)
 			}
 			if lose.back == 0 && nettest.InGuest() { // elsewhere the machine itself may be late
 				require.Equal(t, want[open.Addr], in)
 			}
 			nettest.Feature(fmt.Sprintf("tap: %d clients, round trip %v, %s", clients, 2*oneWay, name),
-				"%d in, %d refused, %d gave up, as they count themselves%s; each of %d dropped SYNs is a client's",
-				in[Connected]+in[Delayed], got[closed][Refused], want[full.Addr][GaveUp], twice(again), unanswered)
+				"%d in%s, %d refused, %d gave up, as they count themselves%s; each of %d dropped SYNs is a client's",
+				let, called(in[Stalled]), got[closed][Refused], want[full.Addr][GaveUp], twice(again), unanswered)
 		})
 	}
 }
@@ -110,6 +116,13 @@ func countedAgain(clients uint64) uint64 {
 	}
 	mean := float64(clients) * share
 	return uint64(math.Ceil(mean + 5*math.Sqrt(mean) + 1))
+}
+
+func called(stalled uint64) string {
+	if stalled == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of them called stalled)", stalled)
 }
 
 func twice(again uint64) string {
