@@ -30,7 +30,7 @@ gotest         = $(if $(RERUN),$(GOTESTSUM) --format $(if $(VERBOSE),standard-ve
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
-.PHONY: attacks browser mutated deployments kills build demo check test test-long test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench bench-tap handshakes soak observability image docker-test kernels kernels-short clean scale
+.PHONY: attacks dumps browser mutated deployments kills build demo check test test-long test-rest test-all setup fmt lint lint-changed vet cross unit manifests manifests-test containers-test cluster-test package man release workflows-test servers stack fuzz lab bench bench-tap handshakes soak observability image docker-test kernels kernels-short clean scale
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tcpdiag ./cmd/tcpdiag
@@ -106,6 +106,11 @@ unit:
 # those that are cheap.
 attacks:
 	TCPDIAG_ATTACKS=1 $(GO) test -count=1 -v -timeout 60m ./internal/test/attacks
+
+# A thousand requests for thread dumps to JVMs that a signal would end or that cannot
+# answer, and how long a JVM of 1,000 threads stands still for one. Some minutes.
+dumps:
+	TCPDIAG_DUMPS=1 $(GO) test -count=1 -v -timeout 20m -run 'Thousand|Standstill' ./internal/threaddump
 
 # The static manifests of the node agent, rendered from the Helm chart.
 manifests:

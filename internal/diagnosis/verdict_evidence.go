@@ -11,6 +11,9 @@ import (
 func (j *judge) evidence(c model.Cause, v model.Verdict) string {
 	switch c {
 	case model.CauseMaxThreads:
+		if j.waits.cause != model.CauseNone { // its own finding has the stacks
+			return j.join(j.threadNumbers(), j.queueNumbers())
+		}
 		return j.join(j.threadNumbers(), stackNumbers(j.Now), j.queueNumbers())
 	case model.CauseDownstream, model.CauseConnectionPool:
 		return j.join(j.waitNumbers(), j.peerNumbers(), stackNumbers(j.Now))

@@ -2,6 +2,7 @@ package threaddump
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -28,7 +29,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // other users run it, too
 		return "", err
 	}
-	out, err := exec.CommandContext(context.Background(), "javac", "-d", dir, "testdata/Waiting.java").CombinedOutput()
+	out, err := exec.CommandContext(context.Background(), "javac", "--release", "8", "-Xlint:-options", "-d", dir, "testdata/Waiting.java").CombinedOutput()
 	if err != nil {
 		_, _ = os.Stderr.Write(out)
 	}
@@ -65,7 +66,7 @@ type target struct {
 // begin starts a JVM and does not wait for it.
 func begin(t *testing.T, attr *syscall.SysProcAttr, args ...string) *target {
 	t.Helper()
-	java, err := exec.LookPath("java")
+	java, err := exec.LookPath(cmp.Or(os.Getenv("TCPDIAG_TEST_JAVA"), "java")) // of another version, to try it
 	require.NoError(t, err)
 	args = append([]string{"-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ErrorFile=/dev/null"}, args...)
 	return run(t, exec.CommandContext(t.Context(), java, args...), attr)
