@@ -18,6 +18,9 @@ const (
 	// settledAfter is the age below which a JVM is not signalled. What it is ready for
 	// is seen from its threads and signals; this is on top.
 	settledAfter = 5 * time.Second
+	// grace is how long its own end may take; a file system that does not answer is
+	// not waited for.
+	grace = time.Second
 )
 
 // Asker asks JVMs.
@@ -53,8 +56,8 @@ func (a *Asker) Ask(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks
 	select {
 	case got := <-done:
 		return got.stacks, got.err
-	case <-time.After(pollEvery):
-		return nil, tooLate(false)
+	case <-time.After(grace):
+		return nil, tooLate(true) // it may have been sent
 	}
 }
 

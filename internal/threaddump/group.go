@@ -12,7 +12,7 @@ import (
 // Bounds on what is kept of a thread dump.
 const (
 	maxGroups = 24   // that are passed on
-	maxKept   = 4096 // of the answer
+	maxKept   = 1024 // of the answer
 	maxShown  = 24   // frames of a group
 )
 

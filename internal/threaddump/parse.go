@@ -144,14 +144,17 @@ func (p *parser) frame(line []byte) string {
 		return known
 	}
 	f := method(string(line))
-	if len(p.names) < maxNames {
+	if len(p.names) < maxNames && len(line) <= longestFrame {
 		p.names[string(line)] = f
 	}
 	return f
 }
 
-// maxNames bounds the frames that are kept once.
-const maxNames = 20_000
+// Bounds on the frames that are kept once.
+const (
+	maxNames     = 8192
+	longestFrame = 512
+)
 
 // stateOf is one of java.lang.Thread.State's, "" for anything else.
 func stateOf(text []byte) string {
