@@ -82,7 +82,7 @@ func withInferred(l *model.Listener, c *model.Connector) *model.Listener {
 // (ThreadPoolExecutor.execute, TaskQueue.offer).
 func poolInForce(before, now *model.Listener) (int, bool) {
 	for _, l := range []*model.Listener{before, now} {
-		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || waitingRequests(l) < 2 || partial(l) {
+		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || waitingForThread(l) < 2 || partial(l) {
 			return 0, false
 		}
 		if l.Connector.Executor != "" || virtualThreads(l) {

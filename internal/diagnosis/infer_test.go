@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -96,4 +97,18 @@ func TestLimitAtTheLatch(t *testing.T) {
 	none := &model.Listener{Connections: &model.Connections{Accepted: 60}}
 	got, _ := Infer(nil, none, true)
 	require.Nil(t, got)
+}
+
+// On NIO2 who stands in the accept queue waits for a thread as well.
+func TestInferThePoolOfNIO2(t *testing.T) {
+	seen := func(protocol string) *model.Listener {
+		l := tomcat(6, 60, 100).pool(6).inService(6).queue(22, 4*time.Second).Listener
+		l.Connector.Protocol, l.Connector.MaxThreads = protocol, nil
+		return l
+	}
+	c, _ := Infer(seen("http-nio2"), seen("http-nio2"), false)
+	require.NotNil(t, c.MaxThreads)
+	require.Equal(t, 6, c.MaxThreads.Value)
+	c, _ = Infer(seen("http-nio"), seen("http-nio"), false)
+	require.Nil(t, c.MaxThreads, "the acceptor is another thread")
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -83,6 +86,46 @@ func users(n int, path string, change ...func(*demo.BurstOptions)) pressure {
 		wg.Wait()
 		return t.sum()
 	}
+}
+
+// returning are clients that ask, keep the connection, and ask again after a while, by a
+// new one where the server has closed it: as browsers and HTTP libraries do.
+func returning(rate float64, path string, lasts, think time.Duration) pressure {
+	return func(b *bench, _ *server) demo.Outcomes {
+		ctx, cancel := context.WithTimeout(b.ctx, lasts)
+		defer cancel()
+		var t tally
+		var wg sync.WaitGroup
+		for ctx.Err() == nil {
+			wg.Go(func() {
+				c := &http.Client{Transport: &http.Transport{}, Timeout: toAnswer}
+				defer c.CloseIdleConnections()
+				t.add(b.timed(c, path))
+				if wait(ctx, think); ctx.Err() == nil {
+					t.add(b.timed(c, path))
+				}
+			})
+			wait(ctx, time.Duration(float64(time.Second)/rate))
+		}
+		wg.Wait()
+		return t.sum()
+	}
+}
+
+// timed is one request.
+func (b *bench) timed(c *http.Client, path string) (o demo.Outcomes) {
+	began := time.Now()
+	if err := getting(c, fmt.Sprintf("http://127.0.0.1:%d%s", port, path))(b.ctx); err != nil {
+		kind := demo.BadAnswer
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			kind = demo.ReadTimeout
+		}
+		o.Count[kind]++
+		return o
+	}
+	o.Count[demo.OK]++
+	o.Latencies = []time.Duration{time.Since(began)}
+	return o
 }
 
 // besides is a load beside connections that send a text and wait.

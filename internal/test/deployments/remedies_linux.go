@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/tcpdiag/tcpdiag/internal/demo"
 )
 
 // remedies are all that is advised, in the order of the table.
@@ -99,9 +97,7 @@ func connectionRemedies() []remedy {
 // idleRemedies: clients that keep their connection after the answer.
 func idleRemedies() []remedy {
 	few := world{settings: []string{"server.tomcat.max-connections=20", "server.tomcat.accept-count=10", "server.tomcat.connection-timeout=60s"}}
-	keep := arrivals(3, "/hello", longer(14*time.Second), func(o *demo.BurstOptions) {
-		o.Requests, o.Think, o.RequestTimeout = 2, 10*time.Second, 2*time.Second
-	})
+	keep := returning(3, "/hello", 14*time.Second, 10*time.Second)
 	timeout := func(name string) func(*world, []string) {
 		return func(w *world, groups []string) { *w = w.with(name + "=" + groups[1] + "s") }
 	}

@@ -67,17 +67,9 @@ func elsewhere(n int, path string) pressure {
 }
 
 // from is one request from that port.
-func (b *bench) from(local int, path string) (o demo.Outcomes) {
+func (b *bench) from(local int, path string) demo.Outcomes {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: local}, Timeout: toConnect}
-	c := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}, Timeout: toAnswer}
-	began := time.Now()
-	if err := getting(c, fmt.Sprintf("http://127.0.0.1:%d%s", port, path))(b.ctx); err != nil {
-		o.Count[demo.BadAnswer]++
-		return o
-	}
-	o.Count[demo.OK]++
-	o.Latencies = []time.Duration{time.Since(began)}
-	return o
+	return b.timed(&http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}, Timeout: toAnswer}, path)
 }
 
 // alongside counts the clients of the one load while those of the other come, too.

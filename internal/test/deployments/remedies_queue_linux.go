@@ -22,8 +22,8 @@ func sysctlAdvised(name string) func(*bench, *server, []string) {
 // queueRemedies are about what waits in the kernel.
 func queueRemedies() []remedy {
 	return []remedy{{
-		finding: "slow_accept", load: "a burst of 400 clients every second, acceptCount 10",
-		world: world{embedded: true, settings: []string{"port=8080", "acceptCount=10", "maxThreads=50", "minSpareThreads=50"}, flags: []string{"--max-threads", "50", "--max-connections", "8192"}},
+		finding: "slow_accept", load: "a burst of 400 clients every second, acceptCount 1",
+		world: world{embedded: true, settings: []string{"port=8080", "acceptCount=1", "maxThreads=50", "minSpareThreads=50"}, flags: []string{"--max-threads", "50", "--max-connections", "8192"}},
 		press: waves(400, time.Second, "/?ms=0"),
 		tries: []try{
 			{says: `Raise acceptCount from \d+ to (\d+)`, did: "acceptCount=%s", apply: set("acceptCount")},
