@@ -29,12 +29,8 @@ func floodPackets(t *testing.T) int {
 // A SYN flood of spoofed addresses, each of which sends one, against a listener
 // with SYN cookies is called one, is not counted as clients that are connected, and
 // takes no more memory than the tap may: 10 MiB with its ring.
-func TestSpoofedFlood(t *testing.T) { spoofedFlood(t, 20_000) }
-
-// TestLongSpoofedFlood: of many more.
-func TestLongSpoofedFlood(t *testing.T) { spoofedFlood(t, floodPackets(t)) }
-
-func spoofedFlood(t *testing.T, packets int) {
+func TestLongSpoofedFlood(t *testing.T) {
+	packets := floodPackets(t)
 	const most, step = 10 << 20, 500
 	w := pair(t)
 	w.routeToStrangers(t)
