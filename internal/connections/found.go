@@ -18,6 +18,7 @@ type Found struct {
 
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingers
+	quiet     quiet
 	remotes   frequent
 }
 
@@ -58,6 +59,8 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		f.lingering++
 	case phase == model.Idle && silent(&s.Info):
 		f.Counts.Silent++
+	case phase == model.Idle:
+		f.quiet.add(min(s.Info.LastDataRecv, s.Info.LastDataSent))
 	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		f.Counts.Abandoned++
@@ -90,11 +93,12 @@ func (f *Found) Finish(at time.Time, partial bool) {
 }
 
 // Behind are the counts as they are with a connector: what the kernel cannot
-// distinguish is unclassified, and requests that a worker must have taken are in
+// distinguish is unclassified, as is what its keepAliveTimeout would have ended, and requests that a worker must have taken are in
 // service.
 func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	c := f.Counts
 	attend(&c, f.lingering, connector)
+	f.quiet.outlived(&c, connector)
 	unclassify(&c, connector)
 	return &c
 }

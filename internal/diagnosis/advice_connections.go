@@ -21,6 +21,10 @@ func (j *judge) adviseConnections(v model.Verdict) string {
 	change := maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to)
 	raise := "Raise " + change + ": " + covers + "."
 	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
+	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
+		n, _ := held(j.Now)
+		raise = phrase.Sprintf("%d of the %d connections were answered and have been quiet for longer than keepAliveTimeout allows: WebSockets, or others that the application keeps open, which no timeout of the connector ends. ", j.Now.Connections.Outlived, n) +
+			"Limit them in the application (an idle timeout of the WebSocket session), or raise " + change + "."
 	case j.slotsWithoutThread():
 		n, _ := held(j.Now)
 		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", phase(j.Now, model.Unclassified), n) +

@@ -118,6 +118,13 @@ func scenariosConfused() []scenario {
 			notCodes: []string{"max_threads"},
 		},
 		{
+			name: "WebSockets that say nothing fill maxConnections", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now:      tomcat(50, 20, 10).pool(10).with(model.Unclassified, 20).do(func(l *model.Listener) { l.Connections.Outlived = 20 }).queue(5, 4*time.Second),
+			before:   tomcat(50, 20, 10).pool(10).with(model.Unclassified, 20).do(func(l *model.Listener) { l.Connections.Outlived = 20 }).queue(5, 3*time.Second),
+			codes:    []string{"unclassified"},
+			notCodes: []string{"keep_alive_idle", "max_threads"},
+		},
+		{
 			name: "F11 half-sent headers, as many as the pool has threads besides", status: saturated, cause: maxConns, chain: causes(maxConns),
 			now:    tomcat(200, 20, 10).pool(10).inService(10).with(model.Unclassified, 10).queue(9, 4*time.Second),
 			before: tomcat(200, 20, 10).pool(10).inService(10).with(model.Unclassified, 10).queue(5, 3*time.Second),

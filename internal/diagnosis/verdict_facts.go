@@ -76,6 +76,12 @@ func (j *judge) slotsWithoutThread() bool {
 	return ok && c != nil && !c.TLS && !c.HTTP2 && 4*phase(j.Now, model.Unclassified) >= n && phase(j.Now, model.Unclassified) > 0
 }
 
+// mostlyOutlived: most of the connections that cannot be classified were answered, and
+// are quiet for longer than keepAliveTimeout allows.
+func mostlyOutlived(l *model.Listener) bool {
+	return l.Connections != nil && 2*l.Connections.Outlived > phase(l, model.Unclassified)
+}
+
 // mostlySilent: most idle connections are such as have never had a request.
 func mostlySilent(l *model.Listener) bool { return 2*silent(l) > phase(l, model.Idle) }
 

@@ -142,6 +142,10 @@ func (j *judge) unclassified(add adder) {
 	case c != nil && (c.TLS || c.HTTP2):
 		add("unclassified", model.SeverityInfo,
 			phrase.Sprintf("Whether %s %s idle or in service cannot be seen from outside: %s.", phrase.Count(n, "connection"), phrase.Verb(n, "is", "are"), whyHidden(c)), "")
+	case mostlyOutlived(j.Now):
+		add("unclassified", model.SeverityInfo,
+			phrase.Sprintf("%s %s quiet for longer than keepAliveTimeout lets one wait for its next request: WebSockets, or others that the application keeps open.", phrase.Count(j.Now.Connections.Outlived, "connection"), phrase.Verb(j.Now.Connections.Outlived, "has been", "have been")),
+			"They hold a connection slot each and no thread. keepAliveTimeout and connectionTimeout do not end them.")
 	default:
 		add("unclassified", model.SeverityInfo,
 			phrase.Sprintf("%s %s sent something and got no answer, but there are not as many threads: half-sent requests, WebSockets or asynchronous handlers.", phrase.Count(n, "connection"), phrase.Verb(n, "has", "have")),

@@ -92,7 +92,10 @@ func (j *judge) connectionsPhrase() string {
 		s = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", serverName(j.Now), holds)
 	}
 	s += aside
-	if j.slotsWithoutThread() {
+	switch {
+	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
+		s += phrase.Sprintf(", %d of them quiet for longer than keepAliveTimeout allows", j.Now.Connections.Outlived)
+	case j.slotsWithoutThread():
 		s += phrase.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, model.Unclassified))
 	}
 	return s

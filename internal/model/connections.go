@@ -47,6 +47,10 @@ type Connections struct {
 	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
 	// keepAliveTimeout those that have had a response.
 	Silent int
+	// Outlived of the Unclassified were answered, and have been quiet for longer than
+	// keepAliveTimeout lets a connection wait for its next request: upgraded ones
+	// (WebSockets) or asynchronous ones, whose server has its own timeouts for them.
+	Outlived int
 	// TopPeer is the one address that more than half of the accepted connections
 	// come from, nil where there is none.
 	TopPeer *PeerShare

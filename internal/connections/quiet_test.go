@@ -1,0 +1,50 @@
+package connections
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Twelve were answered: ten 9 s ago, two a second ago.
+func TestOutlived(t *testing.T) {
+	set := func(d time.Duration) *model.Setting[time.Duration] { return &model.Setting[time.Duration]{Value: d} }
+	var f Found
+	for i := range 12 {
+		age := 9 * time.Second
+		if i < 2 {
+			age = time.Second
+		}
+		f.Add(&sockdiag.Socket{State: sockdiag.Established, Inode: 1, HasInfo: true, Info: sockdiag.TCPInfo{
+			BytesReceived: 100, DataSegsIn: 1, DataSegsOut: 1, LastDataRecv: age + time.Millisecond, LastDataSent: age,
+		}})
+	}
+	for name, tt := range map[string]struct {
+		connector model.Connector
+		want      int
+	}{
+		"they would have been ended":     {model.Connector{KeepAliveTimeout: set(3 * time.Second)}, 10},
+		"they may be":                    {model.Connector{KeepAliveTimeout: set(6 * time.Second)}, 0},
+		"a longer timeout":               {model.Connector{KeepAliveTimeout: set(time.Hour)}, 0},
+		"none is ever ended":             {model.Connector{KeepAliveTimeout: set(-1), ConnectionTimeout: set(time.Second)}, 0},
+		"unset, it is connectionTimeout": {model.Connector{ConnectionTimeout: set(3 * time.Second)}, 10},
+		"a timeout with a doubt":         {model.Connector{KeepAliveTimeout: &model.Setting[time.Duration]{Value: 1, Uncertain: true}}, 0},
+		"no timeout is known":            {model.Connector{}, 0},
+		"TLS":                            {model.Connector{TLS: true, KeepAliveTimeout: set(time.Second)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := f.Behind(&tt.connector)
+			require.Equal(t, tt.want, c.Outlived)
+			if tt.connector.TLS {
+				return
+			}
+			require.Equal(t, 12-tt.want, c.Phases[model.Idle])
+			require.Equal(t, tt.want, c.Phases[model.Unclassified])
+		})
+	}
+	require.Zero(t, f.Behind(nil).Outlived)
+}
