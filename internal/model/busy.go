@@ -13,7 +13,7 @@ const (
 	BusyAfterResets             // clients reset: their threads still work, without a connection
 	BusyShared                  // another connector of the same Executor does not show it
 	BusyUnseen                  // more requests wait than threads seem free: something unseen has those
-	BusyStreaming               // a streamed response has a thread or not (asynchronous)
+	BusyStreaming               // a streamed response, or a WebSocket, has a thread or not (asynchronous)
 )
 
 // BusyThreads is how many threads have a request in hand: Actuator's figure, or
@@ -40,11 +40,11 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 	switch {
 	case n == nil:
 		return 0, BusyNotRead
-	case n.Phases[Unclassified] > 0:
+	case n.Phases[Unclassified] > n.Outlived:
 		return 0, BusyBeyondThreads
 	case n.Reset != nil && *n.Reset > 0:
 		return 0, BusyAfterResets
-	case n.Phases[Streaming] > 0:
+	case n.Phases[Streaming] > 0, n.Outlived > 0:
 		return 0, BusyStreaming
 	}
 	busy := n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned-n.ClosedIdle)
