@@ -105,7 +105,7 @@ func writeAdvice(table string, lines map[string][]string) error {
 	}
 	for i, r := range notRun(lines) {
 		if i == 0 {
-			text.WriteString("\nNot in the table yet, as this machine was too busy for a run of all:\n\n")
+			text.WriteString("\nWithout a row, as no run of them has ended with one:\n\n")
 		}
 		fmt.Fprintf(&text, "* `%s`: %s\n", r.finding, r.load)
 	}
