@@ -81,7 +81,7 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	}
 	text := phrase.Sentences(first,
 		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
-		"Each thread takes up to 1 MiB of stack, and whatever the handlers call must bear the additional load.")
+		"Each thread takes up to 1 MiB of stack, and what the handlers call must handle the additional load.")
 	if v.Cause != model.CauseMaxThreads {
 		return text // the cause's own advice has the rest
 	}

@@ -110,7 +110,7 @@ func (j *judge) adviseKeepAlive(v model.Verdict) string {
 	}
 	after += "a larger acceptCount would only let more clients wait behind idle ones."
 	lower, short := j.shorterKeepAlive()
-	effect := "A shorter timeout makes clients connect more often."
+	effect := "A shorter timeout makes clients connect more often; it does not end WebSockets, which look the same from outside until it is over."
 	if mostlySilent(j.Now) {
 		lower, short = j.shorterSilence()
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
