@@ -128,7 +128,7 @@ func (j *judge) adviseSlowAccept() string {
 		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", phrase.Count(b, "packet"))
 	}
 	if clients, known := j.withoutRoom(); known && clients < dropped {
-		dropped, burst = clients, fmt.Sprintf("the %s for which it had no place", phrase.Count(clients, "client"))
+		dropped, burst = clients, fmt.Sprintf("the %s for which it had no place", j.orMore(clients))
 	}
 	to, holds := spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
 	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {

@@ -57,7 +57,7 @@ func (j *judge) connectionsWanted() (to int, covers string) {
 	}
 	most := j.Now.Connector.MaxConnections.Value
 	to = max(spare(j.here()+int(clients)), most+1)
-	who := phrase.Count(clients, "client")
+	who := j.orMore(clients)
 	if step := atMost(most); to > step {
 		return step, "a first step towards room for the " + who + " for which there was none"
 	}

@@ -131,6 +131,11 @@ func TestAdviceNumbers(t *testing.T) {
 			[]string{"as a first step"},
 			[]string{"69 clients"},
 		},
+		"clients counted for nearly all of it, as those of a single look": {
+			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(counted(20, 40, 9)).do(func(l *model.Listener) { l.Losses.Clients.Observed = 50 * time.Second }),
+			[]string{"and the 69 clients or more for which there was none"},
+			[]string{"as a first step"},
+		},
 		"a burst of clients": {
 			free(100).lost(model.CauseSlowAccept, syn, 600).do(counted(0, 60, 0)), []string{"from 100 to 210", "The queue then holds the 60 clients for which it had no place while"}, []string{"packet"},
 		},

@@ -71,7 +71,7 @@ func (j *judge) packetNumbers() string {
 	}
 	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included"
 	if clients, known := j.withoutRoom(); known {
-		s += ", of " + phrase.Count(clients, "client") + " by their handshakes"
+		s += ", of " + j.orMore(clients) + " by their handshakes"
 	} else {
 		s += ": the clients behind them are at most as many, usually fewer"
 	}

@@ -1,6 +1,9 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
 
 // judge is the evidence with what was made of it once.
 type judge struct {
@@ -92,6 +95,16 @@ func (j *judge) withoutRoom() (n uint64, known bool) {
 	}
 	n = min(c.WithoutRoom(), j.overflowed())
 	return n, n > 0
+}
+
+// orMore is for what withoutRoom says where handshakes are followed for no longer than
+// the interval: clients that came before, and still try, are not among them.
+func (j *judge) orMore(clients uint64) string {
+	s := phrase.Count(clients, "client")
+	if j.losses().Clients.Observed < j.Interval {
+		s += " or more"
+	}
+	return s
 }
 
 // droppedFor is the number of packets dropped for a cause in the interval.
