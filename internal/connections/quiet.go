@@ -39,16 +39,12 @@ func (q *quiet) outlived(c *model.Connections, connector *model.Connector) {
 	c.Phases[model.Unclassified] += c.Outlived
 }
 
-// keepAliveTimeout is that of the connector; 0 where it is not known for certain. Unset,
-// it is connectionTimeout (AbstractProtocol.getKeepAliveTimeout).
+// keepAliveTimeout is that of the connector; 0 where it is not known for certain.
 func keepAliveTimeout(connector *model.Connector) time.Duration {
 	if connector == nil || connector.TLS || connector.HTTP2 {
 		return 0
 	}
-	timeout := connector.KeepAliveTimeout
-	if timeout == nil {
-		timeout = connector.ConnectionTimeout
-	}
+	timeout := connector.KeepAlive()
 	if timeout == nil || timeout.Uncertain {
 		return 0
 	}

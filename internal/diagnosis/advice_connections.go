@@ -142,11 +142,7 @@ func (j *judge) shorterSilence() (change string, short bool) {
 // keepAliveTimeout is connectionTimeout.
 func (j *judge) shorterKeepAlive() (change string, short bool) {
 	name, to := keepAliveSetting().name(j.Now), phrase.Seconds(shortTimeout)
-	own, other := j.Now.Connector.KeepAliveTimeout, j.Now.Connector.ConnectionTimeout
-	inForce := own
-	if own == nil {
-		inForce = other
-	}
+	inForce := j.Now.Connector.KeepAlive()
 	switch {
 	case inForce == nil:
 		return "Set " + name + " to " + to + " (unset it is connectionTimeout, 20 to 60 s)", false
@@ -154,8 +150,8 @@ func (j *judge) shorterKeepAlive() (change string, short bool) {
 		return "Set " + name + " to " + to + " (now idle connections are never closed)", false
 	case inForce.Value <= shortTimeout:
 		return fmt.Sprintf("%s frees idle connections after %s already", phrase.Capital(name), phrase.Seconds(inForce.Value)), true
-	case own == nil:
-		return fmt.Sprintf("Set %s to %s (unset it is connectionTimeout, %s)", name, to, phrase.Seconds(other.Value)), false
+	case j.Now.Connector.KeepAliveTimeout == nil:
+		return fmt.Sprintf("Set %s to %s (unset it is connectionTimeout, %s)", name, to, phrase.Seconds(inForce.Value)), false
 	}
-	return fmt.Sprintf("Lower %s from %s to %s", name, phrase.Seconds(own.Value), to), false
+	return fmt.Sprintf("Lower %s from %s to %s", name, phrase.Seconds(inForce.Value), to), false
 }

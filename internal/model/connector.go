@@ -83,3 +83,12 @@ type Connector struct {
 	BusyThreads        *int // tomcat.threads.busy
 	CurrentConnections *int // tomcat.connections.current; reads one too many below the limit
 }
+
+// KeepAlive is how long a connection may wait for its next request. Unset, it is
+// connectionTimeout (AbstractProtocol.getKeepAliveTimeout); nil where neither is known.
+func (c *Connector) KeepAlive() *Setting[time.Duration] {
+	if c.KeepAliveTimeout != nil {
+		return c.KeepAliveTimeout
+	}
+	return c.ConnectionTimeout
+}
