@@ -12,6 +12,9 @@ const (
 	// walkRest is how long exact requests may take the place of a walk, which alone
 	// counts what is in TIME_WAIT: half of TCP_TIMEWAIT_LEN.
 	walkRest = 30 * time.Second
+	// walkPart is the part of a core that such a walk may take: one through a million
+	// sockets waits for longer, twice walkRest at most.
+	walkPart = 0.008
 	// askCost is the least that an exact request for one connection is taken to cost (1.3
 	// to 1.9 µs were measured), and askPart the part of a walk's cost that all of
 	// them may take in its place. A walk that takes less than cheap is always made.
@@ -78,11 +81,13 @@ func (k *known) walked(at time.Time, t namespace.Turnover, cost time.Duration, o
 // serves reports whether exact requests show all that a walk would: no connection
 // has come since the latest, and they are cheaper.
 func (k *known) serves(now time.Time, t namespace.Turnover, outgoing bool) bool {
-	if k.at.IsZero() || now.Sub(k.at) >= walkRest || !t.Known || t.Opened != k.opened || outgoing && !k.whole {
+	if k.at.IsZero() || now.Sub(k.at) >= k.rest() || !t.Known || t.Opened != k.opened || outgoing && !k.whole {
 		return false
 	}
 	return k.cost >= cheap && time.Duration(k.number(outgoing))*max(askCost, k.each) < time.Duration(askPart*float64(k.cost))
 }
+
+func (k *known) rest() time.Duration { return min(rest(k.cost, walkRest, walkPart), 2*walkRest) }
 
 func (k *known) number(outgoing bool) int {
 	if outgoing {

@@ -106,6 +106,10 @@ func TestKnownServes(t *testing.T) {
 	costly := of(1000)
 	costly.each = 3 * time.Microsecond
 	require.False(t, costly.serves(at, counted, false), "requests have turned out to be expensive")
+	million := of(1000)
+	million.cost = 600 * time.Millisecond
+	require.True(t, million.serves(at.Add(2*walkRest-1), counted, false), "a walk that takes half a second is made less often")
+	require.False(t, million.serves(at.Add(2*walkRest), counted, false))
 	small := known{}
 	small.walked(at, counted, cheap-1, true)
 	require.False(t, small.serves(at, counted, false), "there is nothing to gain")
@@ -114,4 +118,25 @@ func TestKnownServes(t *testing.T) {
 	k.add(&blank, true)
 	k.walked(at, counted, time.Second, true)
 	require.False(t, k.serves(at, counted, false), "without a cookie the listener would answer")
+}
+
+// A calm namespace whose walk costs more than is ever saved up is read all the same; in
+// trouble it is read once for what it cost.
+func TestExpensiveWalks(t *testing.T) {
+	w := newWorld(t, knowable(connected(8080, 3, serving)), nil)
+	w.scanned()
+	r, walks := w.roster.Load(), make(paces[uint64])
+	w.pass(time.Minute)
+	at := w.clock()
+	walks.of(r.places[0].ID).began(at.Add(-time.Minute), 3*capacity, false)
+	work := &tasks{sampler: w.Sampler, walks: walks}
+	_, n, troubled := work.nextWalk(r, at, capacity-reserve)
+	require.NotNil(t, n)
+	require.False(t, troubled)
+	_, n, _ = work.nextWalk(r, at, capacity-reserve-1)
+	require.Nil(t, n, "not before all is saved up that can be")
+
+	n = r.places[0]
+	walks.of(n.ID).began(at, capacity, true)
+	require.Equal(t, at.Add(capacity).Add(9400*time.Millisecond), walks.of(n.ID).paid(), "6 % of a core")
 }

@@ -14,6 +14,9 @@ const (
 	// troubleOver is how long what was in trouble must be calm for the next
 	// trouble to begin at the first gap.
 	troubleOver = 3 * time.Second
+	// troublePart is the part of a core that the readings of a namespace in trouble take
+	// once the bucket is empty: a walk through a million sockets takes half a second.
+	troublePart = 0.06
 	// calmRest is how often what is calm is read where it is expensive.
 	calmRest = 10 * time.Second
 	// calmPart is the part of a core that calm readings are spread over.
@@ -30,6 +33,7 @@ func rest(cost, every time.Duration, part float64) time.Duration {
 type pace struct {
 	last    time.Time     // when the latest reading began
 	cost    time.Duration // of CPU time, of the latest readings
+	latest  time.Duration // of the latest one
 	gap     time.Duration // between the readings of the trouble under way
 	trouble time.Time     // when there last was some
 }
@@ -56,7 +60,7 @@ func (ps paces[K]) keep(watched int, there func(K) bool) {
 
 // began takes note of a reading.
 func (p *pace) began(now time.Time, cost time.Duration, troubled bool) {
-	p.last = now
+	p.last, p.latest = now, cost
 	if p.cost == 0 {
 		p.cost = cost
 	}
@@ -65,6 +69,10 @@ func (p *pace) began(now time.Time, cost time.Duration, troubled bool) {
 		p.gap = min(2*p.gap, troubleRest)
 	}
 }
+
+// paid is until when a reading in trouble is to be followed by none, if there is no CPU
+// time saved up.
+func (p *pace) paid() time.Time { return p.last.Add(rest(p.latest, 0, troublePart)) }
 
 // due is when to read next: at once in trouble, and else so rarely that all of
 // the others calm things together keep to calmPart.

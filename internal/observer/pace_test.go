@@ -28,6 +28,9 @@ func TestPace(t *testing.T) {
 	require.Equal(t, []time.Duration{100, 200, 400, 800, 1000, 1000}, millis(gaps))
 	p.due(now.Add(troubleOver+time.Second), true, time.Second, 1)
 	require.Equal(t, troubleGap, p.gap, "another trouble")
+
+	p.began(now, 600*time.Millisecond, true)
+	require.Equal(t, now.Add(10*time.Second), p.paid(), "a walk through a million sockets, with nothing saved up")
 }
 
 func later(a, b time.Time) time.Time {

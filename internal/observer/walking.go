@@ -46,7 +46,8 @@ func (t *tasks) walk() time.Duration {
 }
 
 // nextWalk picks the namespace to read: of those in trouble, then of the calm
-// ones if there is CPU time left, the one that has waited longest.
+// ones if there is CPU time left, the one that has waited longest. Those in trouble wait
+// for what their readings cost once the bucket is empty.
 func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait time.Duration, pick *namespace.Namespace, troubled bool) {
 	wait = time.Second
 	watched := 0
@@ -63,10 +64,13 @@ func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait ti
 		p := t.walks.of(n.ID)
 		trouble := n.Troubled(p.last) || t.sampler.tables.pressed(r.in(n.ID))
 		due := p.due(now, trouble, t.sampler.options().ScanInterval, watched)
+		if paid := p.paid(); trouble && level < 0 && paid.After(due) {
+			due = paid
+		}
 		switch {
 		case due.After(now):
 			wait = min(wait, due.Sub(now))
-		case !trouble && level < p.cost:
+		case !trouble && level < min(p.cost, capacity-reserve): // more is never saved up
 			wait = min(wait, soonest)
 		case pick == nil, trouble && !troubled, trouble == troubled && p.last.Before(oldest):
 			pick, troubled, oldest = n, trouble, p.last
