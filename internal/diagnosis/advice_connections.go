@@ -118,6 +118,9 @@ func (j *judge) adviseKeepAlive(v model.Verdict) string {
 	if short {
 		return phrase.Sentences(phrase.Capital(raise), lower+".", filesFor(j.Now, to), after)
 	}
+	if t := j.Now.Connector.KeepAlive(); !mostlySilent(j.Now) && (t == nil || t.Uncertain) {
+		return phrase.Sentences(phrase.Capital(raise), lower+" only if these connections wait for another request: the timeout that is in force is not certain, and it does not end WebSockets, which look the same from outside.", filesFor(j.Now, to), after)
+	}
 	return phrase.Sentences(lower+", or "+raise, filesFor(j.Now, to), effect+" "+after)
 }
 

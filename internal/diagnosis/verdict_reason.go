@@ -18,7 +18,7 @@ func (j *judge) reason(v model.Verdict) string {
 		return full + " because " + j.connectionsPhrase() + j.behindConnections(v)
 	case model.CauseKeepAliveIdle:
 		if !j.connectionsFull {
-			return full + " because maxConnections was reached, most of it by idle keep-alive connections"
+			return full + " because maxConnections was reached, most of it by idle connections"
 		}
 		return full + " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
 	case model.CauseMaxThreads:
@@ -62,12 +62,14 @@ func (j *judge) reason(v model.Verdict) string {
 	return ""
 }
 
-// idlePhrase distinguishes those that were served once from those that never sent a request.
+// idlePhrase distinguishes those that were served once from those that never sent a
+// request. Of the former it is not known that they are kept alive for another request:
+// until keepAliveTimeout is over, a WebSocket that says nothing looks the same.
 func idlePhrase(l *model.Listener) string {
 	idle, silent := phase(l, model.Idle), silent(l)
 	switch {
 	case silent == 0:
-		return phrase.Sprintf("%d of them idle keep-alive connections", idle)
+		return phrase.Sprintf("%d of them idle", idle)
 	case silent >= idle:
 		return phrase.Sprintf("%d of them idle, whose clients have sent nothing yet", idle)
 	}
