@@ -28,14 +28,14 @@ func TestEndsWhileAReaderHangs(t *testing.T) {
 			stopped := s.stopReader(t)
 			a.start(t, s.pods, s.java)
 			reader := <-stopped
-			r := s.finish(t, "")
-			require.Eventually(t, func() bool { return parent(reader) == 0 }, time.Minute, 10*time.Millisecond, "the reader ends, too")
-			return r
+			require.Eventually(t, func() bool { return parent(reader) == 0 }, time.Minute, 10*time.Millisecond, "the reader ends while the agent lives")
+			return s.finish(t, "")
 		})
 	}
 }
 
-// stopReader stops the next child process of the agent.
+// stopReader stops the next child process of the agent that has taken the observed
+// process's user.
 func (s *scene) stopReader(t *testing.T) <-chan int {
 	t.Helper()
 	stopped := make(chan int, 1)
@@ -45,7 +45,7 @@ func (s *scene) stopReader(t *testing.T) <-chan int {
 			found, _ := filepath.Glob("/proc/[0-9]*/stat")
 			for _, path := range found {
 				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-				if parent(pid) == s.cmd.Process.Pid && unix.Kill(pid, unix.SIGSTOP) == nil {
+				if parent(pid) == s.cmd.Process.Pid && user(pid) == nobody && unix.Kill(pid, unix.SIGSTOP) == nil {
 					stopped <- pid
 					return
 				}
@@ -65,4 +65,12 @@ func parent(pid int) int {
 	}
 	ppid, _ := strconv.Atoi(fields[1])
 	return ppid
+}
+
+// user is a process's real user id; empty when there is no such process.
+func user(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(text), "\nUid:\t")
+	uid, _, _ := strings.Cut(rest, "\t")
+	return uid
 }
