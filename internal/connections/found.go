@@ -93,10 +93,11 @@ func (f *Found) Finish(at time.Time, partial bool) {
 }
 
 // Behind are the counts as they are with a connector: what the kernel cannot
-// distinguish is unclassified, as is what its keepAliveTimeout would have ended, and requests that a worker must have taken are in
-// service.
+// distinguish is unclassified, as is what its keepAliveTimeout would have ended, and
+// requests that a worker must have taken are in service.
 func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	c := f.Counts
+	c.Recent = f.quiet.recent()
 	attend(&c, f.lingering, connector)
 	f.quiet.outlived(&c, connector)
 	unclassify(&c, connector)

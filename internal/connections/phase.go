@@ -130,7 +130,7 @@ func unclassify(c *model.Connections, connector *model.Connector) {
 		move(model.InService, c.Phases[model.InService])
 		move(model.Idle, c.Phases[model.Idle])
 		move(model.Streaming, c.Phases[model.Streaming])
-		c.Silent = 0
+		c.Silent, c.Recent = 0, 0
 		return
 	}
 	virtual := connector.VirtualThreads != nil && connector.VirtualThreads.Value

@@ -16,6 +16,9 @@ func (q *quiet) add(age time.Duration) {
 	q[max(0, min(int(age/quietStep), len(q)-1))]++
 }
 
+// recent are those that had data within the last step.
+func (q *quiet) recent() int { return int(q[0]) }
+
 // keepAliveSlack is how much later than keepAliveTimeout Tomcat may end a connection: its
 // poller looks once a second (NioEndpoint.Poller.timeout), on a busy machine later.
 const keepAliveSlack = 3 * time.Second

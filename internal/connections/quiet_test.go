@@ -47,4 +47,6 @@ func TestOutlived(t *testing.T) {
 		})
 	}
 	require.Zero(t, f.Behind(nil).Outlived)
+	require.Equal(t, 2, f.Behind(nil).Recent, "used within the last two seconds")
+	require.Zero(t, f.Behind(&model.Connector{TLS: true}).Recent, "nothing is said of encrypted ones")
 }

@@ -115,6 +115,9 @@ func (j *judge) adviseKeepAlive(v model.Verdict) string {
 		lower, short = j.shorterSilence()
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
 	}
+	if mostlyRecent(j.Now) {
+		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", filesFor(j.Now, to), after)
+	}
 	if short {
 		return phrase.Sentences(phrase.Capital(raise), lower+".", filesFor(j.Now, to), after)
 	}

@@ -23,6 +23,11 @@ func silentClients(n int) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connections.Silent = n }
 }
 
+// recent are those of the idle connections that had data a moment ago.
+func recent(n int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connections.Recent = n }
+}
+
 // counted are clients by their handshakes, in all of a minute.
 func counted(gaveUp, delayed uint64, waiting int) func(*model.Listener) {
 	return func(l *model.Listener) {
@@ -52,6 +57,10 @@ func TestAdviceNumbers(t *testing.T) {
 		"keepAliveTimeout -1":                            {idle().do(standalone).do(keepAliveTimeout(-time.Millisecond)), []string{"Set keepAliveTimeout to 5 s (now idle connections are never closed), or raise"}, []string{"-1"}},
 		"keepAliveTimeout unset, connectionTimeout 20 s": {idle().do(connectionTimeout(20 * time.Second)), []string{"Set server.tomcat.keep-alive-timeout to 5 s (unset it is connectionTimeout, 20 s)"}, nil},
 		"keepAliveTimeout unset, connectionTimeout 3 s":  {idle().do(connectionTimeout(3 * time.Second)), []string{"after 3 s already."}, []string{"to 5 s"}},
+		"used again and again": {
+			idle().do(recent(92)).do(keepAliveTimeout(time.Minute)), []string{"Raise server.tomcat.max-connections from 100 to", "a shorter keepAliveTimeout does not end"}, []string{"to 5 s", "A shorter timeout"},
+		},
+		"some of them used again":     {idle().do(recent(46)).do(keepAliveTimeout(time.Minute)), []string{"Lower server.tomcat.keep-alive-timeout from 60 s to 5 s, or raise"}, nil},
 		"both unset":                  {idle(), []string{"to 5 s (unset it is connectionTimeout, 20 to 60 s)"}, nil},
 		"idle, with threads to spare": {idle(), []string{"More threads would not help, those there are have nothing to do"}, nil},
 		"idle, and every thread is busy": {

@@ -85,6 +85,12 @@ func mostlyOutlived(l *model.Listener) bool {
 // mostlySilent: most idle connections are such as have never had a request.
 func mostlySilent(l *model.Listener) bool { return 2*silent(l) > phase(l, model.Idle) }
 
+// mostlyRecent: most idle connections were used within the last two seconds, so that on
+// average they are used every four or more often: no timeout of some seconds ends them.
+func mostlyRecent(l *model.Listener) bool {
+	return l.Connections != nil && 2*l.Connections.Recent > phase(l, model.Idle)
+}
+
 func silent(l *model.Listener) int {
 	if l.Connections == nil {
 		return 0

@@ -68,6 +68,8 @@ func (j *judge) reason(v model.Verdict) string {
 func idlePhrase(l *model.Listener) string {
 	idle, silent := phase(l, model.Idle), silent(l)
 	switch {
+	case mostlyRecent(l):
+		return phrase.Sprintf("%d of them idle at the moment (%d were used within the last 2 s)", idle, l.Connections.Recent)
 	case silent == 0:
 		return phrase.Sprintf("%d of them idle", idle)
 	case silent >= idle:

@@ -47,6 +47,9 @@ type Connections struct {
 	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
 	// keepAliveTimeout those that have had a response.
 	Silent int
+	// Recent of the Idle have had data in either direction within the last two seconds:
+	// clients that ask again and again, or WebSockets that talk.
+	Recent int
 	// Outlived of the Unclassified were answered, and have been quiet for longer than
 	// keepAliveTimeout lets a connection wait for its next request: upgraded ones
 	// (WebSockets) or asynchronous ones, whose server has its own timeouts for them.

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // javas are servers on other Javas, and started in other ways.
@@ -94,8 +93,6 @@ func more() []deployment {
 			b.row.Truth = s.says(port).String()
 			b.verdict(b.ask(port), "saturated max_threads")
 		}},
-		{"WebSockets that say nothing fill max-connections", func(b *bench) { b.sockets(false) }},
-		{"WebSockets that talk fill max-connections", func(b *bench) { b.sockets(true) }},
 		{"server-sent events whose clients have half-closed", func(b *bench) {
 			s := b.boot("none", options{}, "server.tomcat.threads.max=10")
 			b.answers("127.0.0.1:8080")
@@ -121,33 +118,5 @@ func more() []deployment {
 			b.silent(said, "of 200 threads", "from 200 to")
 			b.row.Unknown = said.listener != nil && said.listener.Verdict.Cause == ""
 		}},
-	}
-}
-
-// sockets fill a server with WebSockets, and have somebody else come.
-func (b *bench) sockets(talk bool) {
-	s := b.embedded(options{}, "protocol=HTTP/1.1", "port=8080", "maxConnections=20", "acceptCount=10", "keepAliveTimeout=3000", "maxThreads=50")
-	b.answers("127.0.0.1:8080")
-	for range 20 {
-		conn, r, err := webSocket(b.ctx, "127.0.0.1:8080")
-		b.must(err)
-		b.cleanup = append(b.cleanup, func() { _ = conn.Close() })
-		if talk {
-			go func() {
-				for b.ctx.Err() == nil && echo(conn, r, "hello") == nil {
-					wait(b.ctx, settle/10)
-				}
-			}()
-		}
-	}
-	b.hold("tcp", "127.0.0.1:8080", 5, get("/?ms=0"), nil)
-	wait(b.ctx, 3*settle) // longer than keepAliveTimeout
-	b.until("nobody is served", func() bool { return s.says(port).Busy == 0 })
-	b.row.Truth = s.says(port).String() + ", all of them WebSockets, keepAliveTimeout 3 s"
-	said := b.ask(port, "--max-connections", "20", "--max-threads", "50")
-	b.verdict(said, "saturated max_connections")
-	b.silent(said, "idle keep-alive", "eepAliveTimeout to", "frees idle")
-	if said.listener != nil && strings.Contains(said.listener.Verdict.Summary, "idle") {
-		b.holds(false, "%q", said.listener.Verdict.Summary)
 	}
 }
