@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sandbox"
 )
 
@@ -52,13 +53,22 @@ func serveOne(proc hostproc.FS, in io.Reader) ([]byte, error) {
 // only what every user may read is left.
 func (s *subject) becomeIts() error {
 	h := s.handles
-	err := sandbox.Become(sandbox.Identity{UID: h.Process.UIDs[3], GID: h.Process.GIDs[3], Groups: h.Groups})
+	id := sandbox.Identity{UID: h.Process.UIDs[3], GID: h.Process.GIDs[3], Groups: h.Groups}
+	java := model.IsJVM(h.Process.Comm)
+	if java && !sandbox.MayBecome(id) {
+		s.openJVM() // with whatever privileges there are; see AdoptJVM for what it must be
+	}
+	err := sandbox.Become(id)
 	if s.everyone = errors.Is(err, sandbox.ErrIdentity); err != nil && !s.everyone {
 		return err
 	}
 	if err := sandbox.DieWithParent(); err != nil {
 		return err
 	}
+	if java {
+		s.openJVM()
+	}
+	s.pass()
 	var folders []*os.File
 	for _, handle := range []hostproc.Handle{h.Root, h.Cwd} {
 		if handle.Err == nil {

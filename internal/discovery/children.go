@@ -59,19 +59,21 @@ func NewChildren(path string, args ...string) *Children {
 }
 
 // Examine starts a child for one process.
-func (c *Children) Examine(_ context.Context, r Request) (*Examination, error) {
+func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData, error) {
 	if c.abandoned.Load() >= maxAbandoned {
-		return nil, errAbandoned
+		return nil, PerfData{}, errAbandoned
 	}
 	// The kernel kills a child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	child, err := startChild(c.command(), r)
 	if err != nil {
-		return nil, fmt.Errorf("discovery: %w", err)
+		return nil, PerfData{}, fmt.Errorf("discovery: %w", err)
 	}
 	_ = child.answer.SetReadDeadline(time.Now().Add(c.deadline))
 	result, err := decode(child.answer)
+	data := received(child.passage)
+	_ = child.passage.Close()
 	ended := child.end(&c.abandoned)
 	if err != nil {
 		err = child.reason(err, ended)
@@ -79,16 +81,17 @@ func (c *Children) Examine(_ context.Context, r Request) (*Examination, error) {
 	if ended {
 		_ = child.crash.Close()
 	}
-	return result, err
+	return result, data, err
 }
 
 // child is a started one.
 type child struct {
-	cmd    *exec.Cmd
-	answer *os.File
-	crash  *os.File // what it says when it crashes
-	ended  chan struct{}
-	killed bool // by us
+	cmd     *exec.Cmd
+	answer  *os.File
+	crash   *os.File // what it says when it crashes
+	passage *os.File // through which it hands over what it has opened
+	ended   chan struct{}
+	killed  bool // by us
 }
 
 func startChild(cmd *exec.Cmd, r Request) (*child, error) {
@@ -110,21 +113,19 @@ func startChild(cmd *exec.Cmd, r Request) (*child, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	dieWithUs(cmd)
-	if err := cmd.Start(); err != nil {
+	through, err := passage(cmd)
+	if err != nil {
 		closeAll(ours[:])
+		return nil, err
+	}
+	defer closeAll(cmd.ExtraFiles)
+	if err := cmd.Start(); err != nil {
+		closeAll(append(ours[:], through))
 		return nil, err
 	}
 	_, _ = ours[0].Write(request) // a pipe holds it; a child that has died says so itself
 	_ = ours[0].Close()
-	return &child{cmd: cmd, answer: ours[1], crash: ours[2], ended: make(chan struct{})}, nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
+	return &child{cmd: cmd, answer: ours[1], crash: ours[2], passage: through, ended: make(chan struct{})}, nil
 }
 
 // end kills a child and says whether it has ended. One that does not is left to

@@ -30,7 +30,7 @@ func shell(script string) *Children {
 // believed only if it has the agreed form.
 func TestChildrenThatFail(t *testing.T) {
 	valid := `{"Known":true,"Server":"jvm","Version":{},"Management":"","Connectors":null,"Missing":null,"Unavailable":null,"Files":null,"Numbers":[8080],"Failure":""}`
-	_, err := shell("cat >/dev/null; echo '"+valid+"'").Examine(t.Context(), Request{1, 1})
+	_, _, err := shell("cat >/dev/null; echo '"+valid+"'").Examine(t.Context(), Request{1, 1})
 	require.NoError(t, err)
 	for script, want := range map[string]string{
 		"exit 3":                         "exit status 3",
@@ -45,7 +45,7 @@ func TestChildrenThatFail(t *testing.T) {
 		`echo '{"Failure":"gone away"}'`: "gone away",
 		"echo fatal error: runtime: out of memory >&2; exit 2": "MiB of memory",
 	} {
-		_, err := shell(script).Examine(t.Context(), Request{1, 1})
+		_, _, err := shell(script).Examine(t.Context(), Request{1, 1})
 		require.ErrorContains(t, err, want, script)
 		require.NotContains(t, err.Error(), "ssh", "what it said is not repeated")
 	}
@@ -56,7 +56,7 @@ func TestChildThatIsSilent(t *testing.T) {
 	before := openFiles(t)
 	children := shell("echo $$ >&2; exec sleep 600")
 	children.deadline = 100 * time.Millisecond
-	_, err := children.Examine(t.Context(), Request{1, 1})
+	_, _, err := children.Examine(t.Context(), Request{1, 1})
 	require.ErrorIs(t, err, errDeadline)
 	require.Zero(t, children.abandoned.Load())
 	require.Eventually(t, func() bool { return openFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
@@ -73,7 +73,7 @@ func openFiles(t *testing.T) int {
 func TestAbandonedChildrenAreBounded(t *testing.T) {
 	children := &Children{command: func() *exec.Cmd { panic("started") }}
 	children.abandoned.Store(maxAbandoned)
-	_, err := children.Examine(t.Context(), Request{1, 1})
+	_, _, err := children.Examine(t.Context(), Request{1, 1})
 	require.ErrorIs(t, err, errAbandoned)
 }
 

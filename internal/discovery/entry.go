@@ -49,6 +49,8 @@ type entry struct {
 	due      time.Time     // not examined again before
 	underway chan struct{} // closed when the examination is over; nil: none is under way
 
+	jvm jvmFile
+
 	pools   Pools
 	poolsAt time.Time
 	threads uint64
@@ -63,6 +65,9 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 	e := d.entries[pid]
 	if e == nil || e.StartTime != startTime {
 		d.forget()
+		if e != nil {
+			e.jvm.close()
+		}
 		e = &entry{Request: Request{pid, startTime}}
 		if p, err := d.proc.Process(pid); err == nil {
 			e.comm, e.started = p.Comm, startOf(d.proc, p)
@@ -76,9 +81,17 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 // forget makes room by dropping processes that nobody asks for any more.
 func (d *Discoverer) forget() {
 	now := d.now()
-	maps.DeleteFunc(d.entries, func(_ int, e *entry) bool { return now.Sub(e.asked) > forgotten })
+	drop := func(old func(*entry) bool) {
+		maps.DeleteFunc(d.entries, func(_ int, e *entry) bool {
+			if old(e) {
+				e.jvm.close()
+			}
+			return old(e)
+		})
+	}
+	drop(func(e *entry) bool { return now.Sub(e.asked) > forgotten })
 	if len(d.entries) >= maxRemembered {
-		clear(d.entries)
+		drop(func(*entry) bool { return true })
 	}
 }
 
@@ -93,9 +106,9 @@ func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
 		go func() {
 			defer close(done)
 			d.turns <- struct{}{}
-			result, err := d.examiner.Examine(context.Background(), e.Request)
+			result, data, err := d.examiner.Examine(context.Background(), e.Request)
 			<-d.turns
-			d.absorb(e, result, err)
+			d.absorb(e, result, d.adopt(e.Request, data), err)
 		}()
 	}
 	if e.current == nil && e.trouble == nil {
@@ -105,9 +118,10 @@ func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
 }
 
 // absorb takes the result of an examination.
-func (d *Discoverer) absorb(e *entry, result *Examination, err error) {
+func (d *Discoverer) absorb(e *entry, result *Examination, jvm jvmFile, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	e.jvm.keep(jvm)
 	now := d.now()
 	e.underway = nil
 	if e.trouble = err; err != nil {

@@ -16,9 +16,10 @@ type Request struct {
 }
 
 // Examiner finds out what a process is and what its configuration says. It reads
-// what a stranger wrote.
+// what a stranger wrote. The performance data of a JVM is the caller's to close, and may be
+// there without an Examination.
 type Examiner interface {
-	Examine(ctx context.Context, r Request) (*Examination, error)
+	Examine(ctx context.Context, r Request) (*Examination, PerfData, error)
 }
 
 // Examination is what a process turned out to be. It does not change afterwards.

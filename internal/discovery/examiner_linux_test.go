@@ -20,7 +20,7 @@ type counting struct {
 	calls atomic.Int32
 }
 
-func (c *counting) Examine(ctx context.Context, r Request) (*Examination, error) {
+func (c *counting) Examine(ctx context.Context, r Request) (*Examination, PerfData, error) {
 	c.calls.Add(1)
 	return c.here.Examine(ctx, r)
 }
@@ -55,12 +55,12 @@ type scripted struct {
 	calls  atomic.Int32
 }
 
-func (s *scripted) Examine(context.Context, Request) (*Examination, error) {
+func (s *scripted) Examine(context.Context, Request) (*Examination, PerfData, error) {
 	s.calls.Add(1)
 	if err := <-s.answer; err != nil {
-		return nil, err
+		return nil, PerfData{}, err
 	}
-	return &Examination{Known: true, found: found{server: serverJVM}}, nil
+	return &Examination{Known: true, found: found{server: serverJVM}}, PerfData{}, nil
 }
 
 // A caller that cannot wait for an examination gets what the threads and the kernel

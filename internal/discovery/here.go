@@ -10,12 +10,18 @@ import (
 // that gives up everything first; see Children.
 type here struct{ proc hostproc.FS }
 
-func (h here) Examine(_ context.Context, r Request) (*Examination, error) {
+func (h here) Examine(_ context.Context, r Request) (*Examination, PerfData, error) {
 	s, err := newSubject(h.proc, r)
 	if err != nil {
-		return nil, err
+		return nil, PerfData{}, err
 	}
 	defer s.handles.Close()
 	s.everyone = !sameUser(s.handles.Process)
-	return s.examine()
+	s.openJVM()
+	data := PerfData{Err: s.jvmErr}
+	if s.jvm != nil {
+		data.File = s.jvm.File()
+	}
+	e, err := s.examine()
+	return e, data, err
 }

@@ -23,6 +23,8 @@ type subject struct {
 	// everyone: only what every user may read is read, because we are not the
 	// process's user.
 	everyone bool
+	jvm      *hostproc.JVMFile // its performance data
+	jvmErr   error             // why there is none
 }
 
 func newSubject(proc hostproc.FS, r Request) (*subject, error) {

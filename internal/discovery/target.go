@@ -56,20 +56,24 @@ func look(s *subject) *target {
 	if err := t.files.cwd.err; err != nil {
 		t.miss("working directory", err, s.how)
 	}
-	t.lookAtJVM(h, s.how)
+	t.lookAtJVM(s)
 	return t
 }
 
-func (t *target) lookAtJVM(h *hostproc.Handles, how string) {
+func (t *target) lookAtJVM(s *subject) {
 	if t.files.root.err != nil {
 		return // said already
 	}
-	jvm, err := h.JVM(t.files.root.Root)
-	switch {
-	case err == nil:
-		t.jvm = &jvm
-	case errors.Is(err, fs.ErrPermission) && !t.hidden: // said once is enough
-		t.miss("JVM arguments (hsperfdata)", err, how)
+	s.openJVM()
+	err := s.jvmErr
+	if err == nil {
+		var jvm hostproc.JVM
+		if jvm, err = s.jvm.Read(); err == nil {
+			t.jvm = &jvm
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) && !t.hidden { // said once is enough
+		t.miss("JVM arguments (hsperfdata)", err, s.how)
 	}
 }
 

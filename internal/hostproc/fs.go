@@ -67,3 +67,11 @@ func countsDescriptors(fd string) bool {
 	info, err := os.Stat(fd)
 	return err == nil && info.Size() > 0
 }
+
+// foreign says whether a process is in another user namespace, whose root may mount
+// file systems. Where that cannot be read its root cannot either.
+func (fs FS) foreign(pid int) bool {
+	ours, _ := os.Readlink("/proc/self/ns/user")
+	theirs, _ := os.Readlink(fs.path(pid, "ns", "user"))
+	return theirs != "" && theirs != ours
+}

@@ -39,6 +39,7 @@ type Handles struct {
 
 	stat, cmdline, environ, maps Handle
 	mountinfo                    [2]Handle // our own and the process's
+	foreign                      bool      // it is in another user namespace
 }
 
 // Handle is a file that was opened, or why it was not.
@@ -59,6 +60,7 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 	h := &Handles{stat: fs.open(pid, "stat"), cmdline: fs.open(pid, "cmdline"), maps: fs.open(pid, "maps")}
 	h.mountinfo[0].File, h.mountinfo[0].Err = os.Open("/proc/self/mountinfo")
 	h.mountinfo[1] = fs.open(pid, "mountinfo")
+	h.foreign = fs.foreign(pid)
 	before, own := fs.ownRights(pid)
 	for name, handle := range map[string]*Handle{"root": &h.Root, "cwd": &h.Cwd} {
 		if handle.Err = own; own == nil {
@@ -156,29 +158,13 @@ func (h Handle) words() ([]string, error) {
 func (h *Handles) Mounts(reader Reader) (*Mounts, error) {
 	var lists []io.Reader
 	for _, handle := range h.mountinfo {
-		if handle.Err == nil {
-			lists = append(lists, handle.File)
+		if handle.Err != nil {
+			continue
 		}
+		if _, err := handle.File.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		lists = append(lists, handle.File)
 	}
-	return ReadMounts(reader, lists...)
-}
-
-// JVM is FS.JVM of the process, whose root that is.
-func (h *Handles) JVM(root *Root) (JVM, error) {
-	if h.maps.Err != nil {
-		return JVM{}, h.maps.Err
-	}
-	mapped, err := mappedPerfData(io.LimitReader(h.maps.File, maxMaps), h.Process)
-	if err != nil {
-		return JVM{}, err
-	}
-	if len(mapped) == 0 {
-		return JVM{}, ErrNoPerfData
-	}
-	f, err := root.findPerfData(h.Process, mapped)
-	if err != nil {
-		return JVM{}, err
-	}
-	defer func() { _ = f.Close() }()
-	return f.Read()
+	return ReadMounts(reader, h.foreign, lists...)
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -22,9 +24,19 @@ const (
 )
 
 // JVM reads the performance data of a JVM once. It takes the permission to
-// open /proc/PID/root and the file, which is its owner's alone.
+// open /proc/PID/root and the file, which is its owner's alone. It waits for the
+// process's memory map and for the file: it is for a process that one trusts.
 func (fs FS) JVM(pid int) (JVM, error) {
-	f, err := fs.OpenJVM(pid)
+	p, err := fs.Process(pid)
+	if err != nil {
+		return JVM{}, err
+	}
+	h, err := fs.Handles(pid, p.StartTime)
+	if err != nil {
+		return JVM{}, err
+	}
+	defer h.Close()
+	f, err := h.OpenJVM()
 	if err != nil {
 		return JVM{}, err
 	}
@@ -32,18 +44,99 @@ func (fs FS) JVM(pid int) (JVM, error) {
 	return f.Read()
 }
 
+// OpenJVM finds the performance data of a JVM, in its own mount namespace and
+// by the pid it sees itself. Its name alone is no proof: containers that share
+// a /tmp all have a pid 1, and files of dead JVMs stay behind. So it is a file
+// that the process has mapped, and no other is read: anybody may fill /tmp.
+func (h *Handles) OpenJVM() (*JVMFile, error) {
+	pid := h.Process.PID
+	if err := errors.Join(h.maps.Err, h.Root.Err); err != nil {
+		return nil, err
+	}
+	if _, err := h.maps.File.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	mapped, err := mappedPerfData(io.LimitReader(h.maps.File, maxMaps), h.Process)
+	if err != nil {
+		return nil, fmt.Errorf("hostproc: maps of pid %d: %w", pid, err)
+	}
+	if len(mapped) == 0 {
+		return nil, fmt.Errorf("hostproc: pid %d: %w", pid, ErrNoPerfData)
+	}
+	mounts, err := h.Mounts(Agent)
+	if err != nil {
+		return nil, err
+	}
+	root, err := newRoot(h.Root.File, mounts, false)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.findPerfData(h.Process, mapped)
+	if err != nil {
+		return nil, fmt.Errorf("hostproc: performance data of pid %d: %w", pid, err)
+	}
+	return f, nil
+}
+
+// AdoptJVM takes the performance data of a process from whoever opened it, and closes
+// it when it is none: nothing is asked of its file system before that is known to answer.
+func (fs FS) AdoptJVM(key ProcessKey, file *os.File) (*JVMFile, error) {
+	f, err := fs.adoptJVM(key, file)
+	if err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("hostproc: performance data of pid %d: %w", key.PID, err)
+	}
+	return f, nil
+}
+
+func (fs FS) adoptJVM(key ProcessKey, file *os.File) (*JVMFile, error) {
+	mounts, err := fs.mounts(key.PID, Agent)
+	if err != nil {
+		return nil, err
+	}
+	mount, err := mountOf(int(file.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	if err := mounts.admit(int(file.Fd()), mount); err != nil {
+		return nil, err
+	}
+	p, err := fs.Process(key.PID)
+	if err != nil {
+		return nil, err
+	}
+	if p.StartTime != key.StartTime {
+		return nil, ErrGone
+	}
+	return newJVMFile(file, p)
+}
+
+// Again opens the file once more, for another goroutine.
+func (f *JVMFile) Again() (*JVMFile, error) {
+	fd, err := unix.FcntlInt(f.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("hostproc: %w", err)
+	}
+	return &JVMFile{file: os.NewFile(uintptr(fd), f.file.Name()), size: f.size}, nil
+}
+
+// File is the open file, which stays the JVMFile's.
+func (f *JVMFile) File() *os.File { return f.file }
+
 // JVMFile is the performance data of one JVM, found once and then read often.
 // It outlives the process with its last values: close it when the process ends.
 // It is for one goroutine at a time.
 type JVMFile struct {
 	file       *os.File
-	buf        []byte
+	size       int
+	buf        []byte // once it is read
 	safepoints safepointIndex
 }
 
 // Read reads the counters of this moment. The JVM writes them without a lock.
 func (f *JVMFile) Read() (JVM, error) {
-	n, err := f.file.ReadAt(f.buf, 0)
+	n, err := f.file.ReadAt(f.buffer(), 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return JVM{}, fmt.Errorf("hostproc: %w", err)
 	}
@@ -67,7 +160,7 @@ func (f *JVMFile) Safepoints(out *Safepoints) error {
 			return nil
 		}
 	}
-	if err := f.fill(len(f.buf)); err != nil {
+	if err := f.fill(f.size); err != nil {
 		return err
 	}
 	found, err := findSafepoints(f.buf)
@@ -81,44 +174,21 @@ func (f *JVMFile) Safepoints(out *Safepoints) error {
 
 // fill reads the first n bytes.
 func (f *JVMFile) fill(n int) error {
-	if _, err := f.file.ReadAt(f.buf[:n], 0); err != nil {
+	if _, err := f.file.ReadAt(f.buffer()[:n], 0); err != nil {
 		return fmt.Errorf("hostproc: %w", err)
 	}
 	return nil
 }
 
+func (f *JVMFile) buffer() []byte {
+	if f.buf == nil {
+		f.buf = make([]byte, f.size)
+	}
+	return f.buf
+}
+
 // Close closes the file.
 func (f *JVMFile) Close() error { return f.file.Close() }
-
-// OpenJVM finds the performance data of a JVM, in its own mount namespace and
-// by the pid it sees itself. Its name alone is no proof: containers that share
-// a /tmp all have a pid 1, and files of dead JVMs stay behind. So it is a file
-// that the process has mapped, and no other is read: anybody may fill /tmp.
-func (fs FS) OpenJVM(pid int) (*JVMFile, error) {
-	p, err := fs.Process(pid)
-	if err != nil {
-		return nil, err
-	}
-	maps, err := os.Open(fs.path(pid, "maps"))
-	if err != nil {
-		return nil, fs.wrap(pid, "maps", err)
-	}
-	defer func() { _ = maps.Close() }()
-	mapped, err := mappedPerfData(io.LimitReader(maps, maxMaps), p)
-	if err != nil {
-		return nil, fs.wrap(pid, "maps", err)
-	}
-	if len(mapped) == 0 {
-		return nil, fs.wrap(pid, "performance data", ErrNoPerfData)
-	}
-	root, err := fs.OpenRoot(pid, "root", Agent)
-	if err != nil {
-		return nil, fs.wrap(pid, "root", err)
-	}
-	defer root.Close()
-	f, err := root.findPerfData(p, mapped)
-	return f, fs.wrap(pid, "performance data", err)
-}
 
 // findPerfData looks in /tmp, which is where a JVM puts the file whatever
 // java.io.tmpdir says. Folders and files are not followed when they are
@@ -145,26 +215,29 @@ func (r *Root) openPerfData(path string, p Process) (*JVMFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	info, err := f.Stat()
-	if err == nil {
-		err = checkPerfData(path, info, p)
-	}
+	jvm, err := newJVMFile(f, p)
 	if err != nil {
 		_ = f.Close()
-		return nil, err
+		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	return &JVMFile{file: f, buf: make([]byte, info.Size())}, nil
+	return jvm, nil
 }
 
-func checkPerfData(path string, info os.FileInfo, p Process) error {
-	if info.Size() > maxPerfData {
-		return fmt.Errorf("%q: %d bytes: %w", path, info.Size(), ErrMalformed)
+// newJVMFile takes a file of an admitted file system that can be a process's
+// performance data.
+func newJVMFile(f *os.File, p Process) (*JVMFile, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !slices.Contains(p.UIDs[:], st.Uid) {
-		return fmt.Errorf("%q: belongs to another user: %w", path, ErrNoPerfData)
+	switch {
+	case !info.Mode().IsRegular() || info.Size() > maxPerfData:
+		return nil, fmt.Errorf("%d bytes: %w", info.Size(), ErrMalformed)
+	case !ok || !slices.Contains(p.UIDs[:], st.Uid):
+		return nil, fmt.Errorf("belongs to another user: %w", ErrNoPerfData)
 	}
-	return nil
+	return &JVMFile{file: f, size: int(info.Size())}, nil
 }
 
 // mappedPerfData are the files of the process's own pid that it has mapped, as

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -64,8 +65,18 @@ func TestJVM(t *testing.T) {
 	require.Contains(t, jvm.JavaCommand, "--server.port=8080")
 	require.WithinDuration(t, time.Now(), *jvm.Started, 2*time.Minute)
 
-	file, err := fs.OpenJVM(pid)
+	p, err := fs.Process(pid)
 	require.NoError(t, err)
+	h, err := fs.Handles(pid, p.StartTime)
+	require.NoError(t, err)
+	t.Cleanup(h.Close)
+	first, err := h.OpenJVM()
+	require.NoError(t, err)
+	adopted, err := fs.AdoptJVM(ProcessKey{PID: pid, StartTime: p.StartTime}, first.File())
+	require.NoError(t, err)
+	file, err := adopted.Again()
+	require.NoError(t, err)
+	require.NoError(t, adopted.Close())
 	require.Eventually(t, func() bool {
 		later, err := file.Read()
 		return err == nil && *later.SafepointTime > *jvm.SafepointTime && *later.ApplicationTime > *jvm.ApplicationTime
@@ -73,6 +84,60 @@ func TestJVM(t *testing.T) {
 	require.NoError(t, file.Close())
 	_, err = file.Read()
 	require.ErrorIs(t, err, os.ErrClosed)
+}
+
+// Whoever opens the file for us may hand over anything.
+func TestAdoptJVMRefuses(t *testing.T) {
+	fs := realProc(t)
+	us, err := fs.Process(os.Getpid())
+	require.NoError(t, err)
+	key := ProcessKey{PID: us.PID, StartTime: us.StartTime}
+	good := filepath.Join(t.TempDir(), "good")
+	require.NoError(t, os.WriteFile(good, capture(t, "jdk25.hsperfdata"), 0o600))
+	large := filepath.Join(t.TempDir(), "large")
+	require.NoError(t, os.WriteFile(large, make([]byte, maxPerfData+1), 0o600))
+	pipe, _, err := os.Pipe()
+	require.NoError(t, err)
+	opened := func(path string) *os.File {
+		f, err := os.Open(path)
+		require.NoError(t, err)
+		return f
+	}
+	for name, c := range map[string]struct {
+		file *os.File
+		key  ProcessKey
+		want error
+	}{
+		"a file of the process":   {file: opened(good), key: key},
+		"a folder":                {file: opened(t.TempDir()), key: key, want: ErrMalformed},
+		"a large file":            {file: opened(large), key: key, want: ErrMalformed},
+		"a pipe":                  {file: pipe, key: key, want: ErrFileSystem},
+		"a file of proc":          {file: opened("/proc/self/status"), key: key, want: ErrFileSystem},
+		"of another process":      {file: opened(good), key: ProcessKey{PID: us.PID, StartTime: 1}, want: ErrGone},
+		"of one that has ended":   {file: opened(good), key: ProcessKey{PID: 1 << 22, StartTime: 1}, want: ErrGone},
+		"of nobody's mount lists": {file: os.NewFile(uintptr(memfd(t)), "memfd"), key: key, want: ErrFileSystem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := fs.AdoptJVM(c.key, c.file)
+			if c.want != nil {
+				require.ErrorIs(t, err, c.want)
+				require.ErrorIs(t, c.file.Close(), os.ErrClosed, "it is closed")
+				return
+			}
+			require.NoError(t, err)
+			jvm, err := f.Read()
+			require.NoError(t, err)
+			require.Equal(t, "25.0.3", jvm.Version)
+			require.NoError(t, f.Close())
+		})
+	}
+}
+
+func memfd(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.MemfdCreate("performance", unix.MFD_CLOEXEC)
+	require.NoError(t, err)
+	return fd
 }
 
 // A container: pid 1 of its own, a /tmp of its own, and in it what a hostile

@@ -49,9 +49,10 @@ const (
 	Disposable
 )
 
-// ReadMounts reads lists of mounts in the form of mountinfo.
-func ReadMounts(reader Reader, lists ...io.Reader) (*Mounts, error) {
-	m := &Mounts{types: make(map[int]string), reader: reader}
+// ReadMounts reads lists of mounts in the form of mountinfo. foreign: of a process in
+// another user namespace.
+func ReadMounts(reader Reader, foreign bool, lists ...io.Reader) (*Mounts, error) {
+	m := &Mounts{types: make(map[int]string), reader: reader, foreign: foreign}
 	for _, list := range lists {
 		lines := bufio.NewScanner(io.LimitReader(list, maxMountInfo))
 		lines.Buffer(nil, 64<<10)

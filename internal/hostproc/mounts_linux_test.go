@@ -14,7 +14,7 @@ import (
 )
 
 func TestReadMounts(t *testing.T) {
-	m, err := ReadMounts(Agent, strings.NewReader(`36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+	m, err := ReadMounts(Agent, false, strings.NewReader(`36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
 1009 36 0:31 / /a\040b rw - fuse.sshfs - rw
 not a mount
 7 6 0:3 / /nothing rw

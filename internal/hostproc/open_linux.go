@@ -55,6 +55,10 @@ func FindFolder(dir string) (*os.File, error) {
 // all may search, files that all may read.
 func NewRoot(folder *os.File, mounts *Mounts, everyone bool) (*Root, error) {
 	defer func() { _ = folder.Close() }()
+	return newRoot(folder, mounts, everyone)
+}
+
+func newRoot(folder *os.File, mounts *Mounts, everyone bool) (*Root, error) {
 	fd, err := unix.FcntlInt(folder.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "dup", Path: folder.Name(), Err: err}
@@ -95,13 +99,7 @@ func (fs FS) mounts(pid int, reader Reader) (*Mounts, error) {
 		defer func() { _ = f.Close() }()
 		lists = append(lists, f)
 	}
-	m, err := ReadMounts(reader, lists...)
-	if err == nil {
-		ours, _ := os.Readlink("/proc/self/ns/user")
-		theirs, _ := os.Readlink(fs.path(pid, "ns", "user"))
-		m.foreign = theirs != "" && theirs != ours // unreadable: then the root is, too
-	}
-	return m, err
+	return ReadMounts(reader, fs.foreign(pid), lists...)
 }
 
 // Close closes the folder.

@@ -45,10 +45,19 @@ func (fs FS) Cgroup(int) (Cgroup, error) { return Cgroup{}, ErrNotSupported }
 func (fs FS) JVM(int) (JVM, error) { return JVM{}, ErrNotSupported }
 
 // OpenJVM is for Linux only.
-func (fs FS) OpenJVM(int) (*JVMFile, error) { return nil, ErrNotSupported }
+func (h *Handles) OpenJVM() (*JVMFile, error) { return nil, ErrNotSupported }
+
+// AdoptJVM is for Linux only.
+func (fs FS) AdoptJVM(ProcessKey, *os.File) (*JVMFile, error) { return nil, ErrNotSupported }
 
 // JVMFile is for Linux only.
 type JVMFile struct{}
+
+// Again is for Linux only.
+func (f *JVMFile) Again() (*JVMFile, error) { return nil, ErrNotSupported }
+
+// File is for Linux only.
+func (f *JVMFile) File() *os.File { return nil }
 
 // Read is for Linux only.
 func (f *JVMFile) Read() (JVM, error) { return JVM{}, ErrNotSupported }
@@ -126,7 +135,7 @@ const (
 type Mounts struct{}
 
 // ReadMounts is for Linux only.
-func ReadMounts(Reader, ...io.Reader) (*Mounts, error) { return nil, ErrNotSupported }
+func ReadMounts(Reader, bool, ...io.Reader) (*Mounts, error) { return nil, ErrNotSupported }
 
 // Root is for Linux only.
 type Root struct{}

@@ -19,7 +19,7 @@ func FuzzMounts(f *testing.F) {
 	m.Add([]byte("1009 36 0:31 / /a\\040b rw - fuse.sshfs - rw\n7 6 0:3 / /nothing rw\nnot a mount\n"))
 	m.Add([]byte("40 36 0:31 / /x rw shared:3 - overlay overlay rw,lowerdir=/a - ext4\n"))
 	m.Fuzz(func(t *testing.T, list []byte) {
-		mounts, err := ReadMounts(Agent, bytes.NewReader(list))
+		mounts, err := ReadMounts(Agent, false, bytes.NewReader(list))
 		if err != nil {
 			return
 		}

@@ -18,8 +18,8 @@ type EvidenceReader interface {
 	Close()
 }
 
-// OpenEvidence opens a reader.
-type OpenEvidence func(of reader.Listener) EvidenceReader
+// OpenEvidence opens a reader of a listener's process.
+type OpenEvidence func(process hostproc.ProcessKey, of reader.Listener) EvidenceReader
 
 // acceptors are the judgements on the evidence of the moment, of the listeners
 // that are or were in trouble. One goroutine reads; anybody may ask.
@@ -46,9 +46,11 @@ type acceptor struct {
 	used   time.Time
 }
 
-func newAcceptors(proc hostproc.FS, now func() time.Time, open OpenEvidence) *acceptors {
+func newAcceptors(proc hostproc.FS, jvm OpenJVM, now func() time.Time, open OpenEvidence) *acceptors {
 	if open == nil {
-		open = func(of reader.Listener) EvidenceReader { return reader.Open(proc, of, now) }
+		open = func(process hostproc.ProcessKey, of reader.Listener) EvidenceReader {
+			return reader.Open(proc, jvm.of(process), of, now)
+		}
 	}
 	return &acceptors{
 		open: open, now: now, readers: make(map[acceptorKey]*acceptor),
@@ -76,7 +78,7 @@ func (as *acceptors) read(e *entry, l *namespace.Reading, others []uint16, phase
 	cost, _ = cputime.Of(func() error {
 		a := as.readers[key]
 		if a == nil {
-			a = &acceptor{reader: as.open(reader.Listener{PID: process.PID, Port: e.Port(), Inode: key.inode, Others: others})}
+			a = &acceptor{reader: as.open(process, reader.Listener{PID: process.PID, Port: e.Port(), Inode: key.inode, Others: others})}
 			as.readers[key] = a
 		}
 		a.used = at

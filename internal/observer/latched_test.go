@@ -15,7 +15,7 @@ import (
 
 func latchedEdition(at time.Time, j evidence.Judgement) (*edition, *model.Listener) {
 	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
-	as := newAcceptors(hostproc.FS{}, func() time.Time { return at }, nil)
+	as := newAcceptors(hostproc.FS{}, nil, func() time.Time { return at }, nil)
 	var list recent[evidence.Judgement]
 	list.push(at.Add(-time.Second), j)
 	as.judgements[id] = list

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -14,30 +15,28 @@ import (
 type processMemory struct {
 	runDelay *hostproc.RunDelayCounter
 	jvm      *hostproc.JVMFile
-	jvmErr   error     // why there is no jvm
-	jvmFirst time.Time // when it was looked for, first and last
-	jvmLast  time.Time
 	still    evidence.Standstill
 	files    files
 	refused  *uint64 // by the pids limit, when it was first read
 }
 
 // readJVM reads the JVM's own counters, where it has any that may be read.
-func (m *processMemory) readJVM(proc hostproc.FS, now time.Time, p *model.Process, who string, miss *missing) {
+func (m *processMemory) readJVM(open func() (*hostproc.JVMFile, error), now time.Time, p *model.Process, who string, miss *missing) {
 	if !model.IsJVM(p.Comm) {
 		return
 	}
-	if m.jvm == nil && m.jvmDue(now) {
-		m.jvm, m.jvmErr = proc.OpenJVM(p.PID)
-		m.jvmLast = now
-	}
 	if m.jvm == nil {
-		if errors.Is(m.jvmErr, hostproc.ErrNoPerfData) {
+		jvm, err := open()
+		switch {
+		case errors.Is(err, discovery.ErrUnexamined):
+			return
+		case errors.Is(err, hostproc.ErrNoPerfData):
 			miss.add(noPerfData(p.PID))
 			return
+		case !miss.ok(p.PID, "JVM counters (hsperfdata)", who, err):
+			return
 		}
-		miss.ok(p.PID, "JVM counters (hsperfdata)", who, m.jvmErr)
-		return
+		m.jvm = jvm
 	}
 	if jvm, err := m.jvm.Read(); err == nil {
 		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
@@ -58,22 +57,6 @@ func (m *processMemory) inSafepoint(now time.Time, jvm *hostproc.JVM) *time.Dura
 		return nil
 	}
 	return &s.Lasted
-}
-
-// jvmPatience is how long a JVM that starts may take to publish its counters.
-const jvmPatience = time.Minute
-
-// jvmDue reports whether to look for the counters (again). Many a JVM never has
-// any, and to look is to read all of /proc/PID/maps.
-func (m *processMemory) jvmDue(now time.Time) bool {
-	switch {
-	case m.jvmFirst.IsZero():
-		m.jvmFirst = now
-		return true
-	case !errors.Is(m.jvmErr, hostproc.ErrNoPerfData):
-		return false // it will not be permitted later
-	}
-	return now.Sub(m.jvmLast) >= rarely && now.Sub(m.jvmFirst) <= jvmPatience
 }
 
 // noPerfData is what a JVM without counters lacks most often: HotSpot names the

@@ -48,8 +48,8 @@ func New(src Sources, opt Options) (*Sampler, error) {
 	}
 	s.opt.Store(&opt)
 	now := func() time.Time { return s.options().Now() }
-	s.tables, s.processes = newTables(src.Proc, now), newProcesses(src.Proc, now)
-	s.acceptors = newAcceptors(src.Proc, now, src.Evidence)
+	s.tables, s.processes = newTables(src.Proc, now), newProcesses(src.Proc, src.openJVM(), now)
+	s.acceptors = newAcceptors(src.Proc, src.openJVM(), now, src.Evidence)
 	s.publisher = newPublisher(src.Proc, s.tables, s.processes, s.acceptors)
 	s.bucket = newBucket(opt.Now())
 	s.lister = newLister(&src, now, s.bells.list.ring)

@@ -76,6 +76,14 @@ type Sources struct {
 	Evidence OpenEvidence
 }
 
+// openJVM opens the performance data that the examinations have found.
+func (s *Sources) openJVM() OpenJVM {
+	if s.Tomcat == nil {
+		return func(hostproc.ProcessKey) (*hostproc.JVMFile, error) { return nil, discovery.ErrUnexamined }
+	}
+	return s.Tomcat.JVM
+}
+
 // selection is what the options name.
 func (o *Options) selection() target.Selection {
 	return target.Select(o.Ports, o.PIDs, o.All, o.Targets)

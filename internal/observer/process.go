@@ -10,7 +10,7 @@ import (
 
 // read reads what /proc says of a process. What could not be read is named; of
 // a process that has ended there is nil.
-func (m *processMemory) read(proc hostproc.FS, now time.Time, pid int, miss *missing) *model.Process {
+func (m *processMemory) read(proc hostproc.FS, jvm func() (*hostproc.JVMFile, error), now time.Time, pid int, miss *missing) *model.Process {
 	st, err := proc.Process(pid)
 	if err != nil {
 		miss.process(pid, "status", err)
@@ -28,7 +28,7 @@ func (m *processMemory) read(proc hostproc.FS, now time.Time, pid int, miss *mis
 	if d, err := m.runDelay.Read(); err == nil {
 		p.RunDelay = &d
 	}
-	m.readJVM(proc, now, p, who, miss)
+	m.readJVM(jvm, now, p, who, miss)
 	p.CPUUsed = &st.CPUTime
 	m.readCgroup(proc, p)
 	return p

@@ -13,6 +13,7 @@ import (
 // goroutine reads; anybody may ask.
 type processes struct {
 	proc   hostproc.FS
+	jvm    OpenJVM
 	now    func() time.Time
 	memory map[hostproc.ProcessKey]*processMemory // the reader's own
 
@@ -26,9 +27,17 @@ type processReadings struct {
 	unavailable            []model.Unavailable
 }
 
-func newProcesses(proc hostproc.FS, now func() time.Time) *processes {
+// OpenJVM opens the performance data of a process.
+type OpenJVM func(hostproc.ProcessKey) (*hostproc.JVMFile, error)
+
+// of is the same for one process.
+func (open OpenJVM) of(key hostproc.ProcessKey) func() (*hostproc.JVMFile, error) {
+	return func() (*hostproc.JVMFile, error) { return open(key) }
+}
+
+func newProcesses(proc hostproc.FS, jvm OpenJVM, now func() time.Time) *processes {
 	return &processes{
-		proc: proc, now: now,
+		proc: proc, jvm: jvm, now: now,
 		memory:   make(map[hostproc.ProcessKey]*processMemory),
 		readings: make(map[hostproc.ProcessKey]processReadings),
 	}
@@ -52,7 +61,7 @@ func (ps *processes) read(key hostproc.ProcessKey) (cost time.Duration) {
 	var p *model.Process
 	at := ps.now()
 	cost, _ = cputime.Of(func() error {
-		p = m.read(ps.proc, at, key.PID, &miss)
+		p = m.read(ps.proc, ps.jvm.of(key), at, key.PID, &miss)
 		return nil
 	})
 	if p != nil && p.StartTime != key.StartTime { // the number is another's by now

@@ -80,19 +80,26 @@ func switchTo(id Identity) error {
 	return nil
 }
 
+// MayBecome says whether Become can take an identity: this process has it, or the
+// capabilities to take any.
+func MayBecome(id Identity) bool { return is(id) || mayChange() && has(unix.CAP_SETUID) }
+
 func is(id Identity) bool {
 	return unix.Getuid() == int(id.UID) && unix.Geteuid() == int(id.UID) &&
 		unix.Getgid() == int(id.GID) && unix.Getegid() == int(id.GID)
 }
 
 // mayChange says whether CAP_SETGID is in force.
-func mayChange() bool {
+func mayChange() bool { return has(unix.CAP_SETGID) }
+
+// has says whether a capability is in force.
+func has(capability uint) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
 		return false
 	}
-	return data[0].Effective&(1<<unix.CAP_SETGID) != 0
+	return data[0].Effective&(1<<capability) != 0
 }
 
 // dropCapabilities empties the permitted, effective, inheritable and ambient

@@ -23,7 +23,7 @@ func (r *Reader) open(now time.Time) {
 		r.missing[evidence.SubjectFiles] = why(err)
 	}
 	if r.jvm == nil {
-		jvm, err := r.proc.OpenJVM(r.of.PID)
+		jvm, err := r.openJVM()
 		if err == nil {
 			r.jvm = jvm
 		}

@@ -45,7 +45,7 @@ func TestOfAnotherUser(t *testing.T) {
 	var of Listener
 	require.NoError(t, json.Unmarshal([]byte(theirs), &of))
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	r := Open(procFS(t), of, c.now)
+	r := Open(procFS(t), jvmOf(t, of.PID), of, c.now)
 	defer r.Close()
 	var track evidence.Track
 	var j evidence.Judgement

@@ -27,9 +27,10 @@ type Listener struct {
 // Reader reads one listener's process. It is for one goroutine at a time, and
 // for one process: make a new one when the pid or its start time changes.
 type Reader struct {
-	proc hostproc.FS
-	of   Listener
-	now  func() time.Time
+	proc    hostproc.FS
+	openJVM func() (*hostproc.JVMFile, error)
+	of      Listener
+	now     func() time.Time
 
 	thread   *hostproc.KeptThread
 	acceptor int // the thread's id; 0: the thread is the main one
@@ -43,9 +44,9 @@ type Reader struct {
 }
 
 // Open opens what can be opened: the rest is tried again from time to time, and
-// named in each reading.
-func Open(proc hostproc.FS, of Listener, now func() time.Time) *Reader {
-	r := &Reader{proc: proc, of: of, now: now}
+// named in each reading. jvm opens the process's performance data.
+func Open(proc hostproc.FS, jvm func() (*hostproc.JVMFile, error), of Listener, now func() time.Time) *Reader {
+	r := &Reader{proc: proc, openJVM: jvm, of: of, now: now}
 	r.open(now())
 	return r
 }

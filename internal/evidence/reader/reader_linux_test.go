@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -48,7 +49,8 @@ func (c *clock) now() time.Time { return c.at }
 func found(tb testing.TB) (*Reader, *clock) {
 	tb.Helper()
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	r := Open(procFS(tb), accepting(tb), c.now)
+	of := accepting(tb)
+	r := Open(procFS(tb), jvmOf(tb, of.PID), of, c.now)
 	tb.Cleanup(r.Close)
 	require.Eventually(tb, func() bool {
 		c.at = c.at.Add(retry) // the thread may not have been in accept yet
@@ -107,7 +109,7 @@ func reads(t *testing.T, fn func()) int {
 // The process that ends is said to have ended.
 func TestReadingOfAProcessThatHasEnded(t *testing.T) {
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	r := Open(procFS(t), Listener{PID: 1 << 30, Port: 1}, c.now)
+	r := Open(procFS(t), jvmOf(t, 1<<30), Listener{PID: 1 << 30, Port: 1}, c.now)
 	defer r.Close()
 	got := r.Read()
 	require.Equal(t, evidence.Value[bool]{}, got.Stopped)
@@ -121,5 +123,22 @@ func BenchmarkReading(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Read()
+	}
+}
+
+// jvmOf opens a process's performance data the way the process that examines it does.
+func jvmOf(tb testing.TB, pid int) func() (*hostproc.JVMFile, error) {
+	return func() (*hostproc.JVMFile, error) {
+		proc := procFS(tb)
+		p, err := proc.Process(pid)
+		if err != nil {
+			return nil, err
+		}
+		h, err := proc.Handles(pid, p.StartTime)
+		if err != nil {
+			return nil, err
+		}
+		defer h.Close()
+		return h.OpenJVM()
 	}
 }

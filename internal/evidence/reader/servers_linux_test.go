@@ -329,7 +329,7 @@ func procFS(t testing.TB) hostproc.FS {
 func (s *server) open(t *testing.T, connector int) *Reader {
 	t.Helper()
 	port := s.ports[connector]
-	r := Open(procFS(t), Listener{PID: s.pid, Port: uint16(port), Inode: s.inode[port]}, time.Now)
+	r := Open(procFS(t), jvmOf(t, s.pid), Listener{PID: s.pid, Port: uint16(port), Inode: s.inode[port]}, time.Now)
 	t.Cleanup(r.Close)
 	return r
 }
