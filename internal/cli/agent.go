@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -119,6 +121,8 @@ func (o *agentOptions) validate(given func(flag string) bool) error {
 		return usagef("--max-listeners %d: give a number from 1", o.maxListeners)
 	case o.shutdownDelay < 0:
 		return usagef("--shutdown-delay %v: give a time from 0", o.shutdownDelay)
+	case o.badAddress() != "":
+		return usagef("--web.listen-address %q: give HOST:PORT or :PORT, such as :10889", o.badAddress())
 	case o.incidents.validate() != nil:
 		return o.incidents.validate()
 	case o.logFormat != "text" && o.logFormat != "json":
@@ -129,6 +133,21 @@ func (o *agentOptions) validate(given func(flag string) bool) error {
 		return usagef("--log-level %q: give debug, info, warn or error", o.logLevel)
 	}
 	return nil
+}
+
+// badAddress is a --web.listen-address without a port; "" when there is none. What a host's
+// name stands for is found out when it is listened on, and vsock:// is another kind.
+func (o *agentOptions) badAddress() string {
+	for _, address := range o.web.Listen {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil && !strings.HasPrefix(address, "vsock://") {
+			return address
+		}
+	}
+	return ""
 }
 
 func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(flag string) bool) error {

@@ -33,7 +33,7 @@ func TestBadInput(t *testing.T) {
 		"unknown command":     {[]string{"snapshoot"}, 2, `unknown command "snapshoot"`},
 		"pid and all":         {[]string{"agent", "--all-namespaces", "--pid", "1"}, 2, "--all-namespaces and --pid 1: a process is in one network namespace; leave one of the two out"},
 		"pid zero":            {[]string{"snapshot", "--pid", "0"}, 2, "a process id is a positive number"},
-		"pid of no process":   {[]string{"snapshot", "--pid", "4194304"}, 1, "pid 4194304: "},
+		"pid of no process":   {[]string{"snapshot", "--pid", "4194304"}, 1, "tcpdiag: pid 4194304: no such process"},
 		"limit zero":          {[]string{"snapshot", "--max-connections", "0"}, 2, "from 1, or -1 for no limit"},
 		"limit negative":      {[]string{"snapshot", "--max-threads", "-5"}, 2, "give a whole number from 1"},
 		"limit a word":        {[]string{"snapshot", "--accept-count", "many"}, 2, "give a whole number from 1"},
@@ -49,6 +49,10 @@ func TestBadInput(t *testing.T) {
 		"watching the past":   {[]string{"watch", "--for", "-1s"}, 2, "--for -1s: give a time from 0 (until q or Ctrl-C)"},
 		"watched as xml":      {[]string{"watch", "--output", "xml"}, 2, `--output "xml": give text, lines or json`},
 		"watching no process": {[]string{"watch", "--pid", "4194304"}, 1, "pid 4194304: "},
+		"no port to serve on": {[]string{"agent", "--web.listen-address", "localhost"}, 2, `--web.listen-address "localhost": give HOST:PORT or :PORT, such as :10889`},
+		"no such port":        {[]string{"agent", "--web.listen-address", ":70000"}, 2, `--web.listen-address ":70000"`},
+		"Actuator by FTP":     {[]string{"snapshot", "--actuator", "ftp://u:secret@a/b"}, 2, `--actuator "ftp://u:xxxxx@a/b": give a URL such as http://127.0.0.1:8081/actuator`},
+		"no URL":              {[]string{"watch", "--actuator", "http://u:secret@a b/%%"}, 2, "--actuator: this is no URL: give one such as http://127.0.0.1:8081/actuator"},
 		"web config":          {[]string{"agent", "--web.config.file", "/does/not/exist"}, 1, `/does/not/exist`},
 	}
 	for name, tt := range tests {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
@@ -66,6 +67,12 @@ func (t *targets) options(o *observer.Options) {
 func (t *targets) validate() error {
 	if t.allNetNS && len(t.pids) > 0 {
 		return usagef("--all-namespaces and --pid %s: a process is in one network namespace; leave one of the two out", &t.pids)
+	}
+	if t.actuator == "" {
+		return nil
+	}
+	if err := config.CheckURL("--actuator", t.actuator); err != nil {
+		return usagef("%v", err)
 	}
 	return nil
 }

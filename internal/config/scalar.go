@@ -97,24 +97,33 @@ func brief(d time.Duration) string {
 
 // url is an absolute http or https URL. A password in it is not repeated.
 func (p *parser) url(n *yaml.Node, key string) string {
-	const want = "a URL such as http://127.0.0.1:8081/actuator"
 	n = resolve(n)
-	text, ok := p.scalar(n, key, want, "!!str")
+	text, ok := p.scalar(n, key, wantURL, "!!str")
 	if !ok {
 		return ""
 	}
+	if err := CheckURL(key, text); err != nil {
+		p.problemf(n.Line, "%v", err)
+		return ""
+	}
+	return text
+}
+
+const wantURL = "a URL such as http://127.0.0.1:8081/actuator"
+
+// CheckURL checks the base URL of an Actuator, of a key or flag of that name. The error has
+// at most what is no secret of it.
+func CheckURL(name, text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		p.problemf(n.Line, "%s: this is no URL: give one such as http://127.0.0.1:8081/actuator", key)
+		return fmt.Errorf("%s: this is no URL: give one such as http://127.0.0.1:8081/actuator", name)
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "", !validPort(u.Port()):
-		p.problemf(n.Line, "%s %q: give %s", key, short(u.Redacted()), want)
+		return fmt.Errorf("%s %q: give %s", name, short(u.Redacted()), wantURL)
 	case u.RawQuery != "" || u.Fragment != "":
-		p.problemf(n.Line, "%s %q: give the URL without a query or fragment", key, short(u.Redacted()))
-	default:
-		return text
+		return fmt.Errorf("%s %q: give the URL without a query or fragment", name, short(u.Redacted()))
 	}
-	return ""
+	return nil
 }
 
 // validPort is true for a port and for none.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
@@ -27,6 +28,9 @@ type opening struct {
 func (o *opening) open(pid int, general bool) error {
 	if pid != 0 {
 		if _, err := o.p.src.Proc.Process(pid); err != nil {
+			if errors.Is(err, hostproc.ErrGone) {
+				err = hostproc.ErrGone // said in one line
+			}
 			return fmt.Errorf("pid %d: %w", pid, err)
 		}
 	}
