@@ -14,6 +14,7 @@ type Process struct {
 	OpenFilesLimit   *int     `json:"open_files_limit,omitempty"`
 	Threads          *int     `json:"threads,omitempty"`
 	Stopped          bool     `json:"stopped,omitempty"`
+	Frozen           bool     `json:"frozen,omitempty"` // with its cgroup, as docker pause does
 	Container        string   `json:"container,omitempty"`
 	PodUID           string   `json:"pod_uid,omitempty"`
 	MemoryLimitBytes *uint64  `json:"memory_limit_bytes,omitempty"`
@@ -81,6 +82,7 @@ func newProcess(l *model.Listener) *Process {
 		OpenFilesLimit:   p.OpenFilesLimit,
 		Threads:          p.Threads,
 		Stopped:          p.Stopped,
+		Frozen:           p.Frozen,
 		Container:        p.Container,
 		PodUID:           p.PodUID,
 		MemoryLimitBytes: p.MemoryLimit,

@@ -17,7 +17,7 @@ type Found struct {
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
 	states    [sockdiag.Closing + 1]int
-	lingering int // of those waiting: see lingers
+	lingering int // of those waiting: see lingerAge
 	quiet     quiet
 	remotes   frequent
 }
@@ -55,8 +55,8 @@ func (f *Found) accept(s *sockdiag.Socket) {
 	phase := PhaseOf(s)
 	f.Counts.Phases[phase]++
 	switch {
-	case phase == model.Waiting && lingers(s):
-		f.lingering++
+	case phase == model.Waiting && s.HasInfo:
+		f.unread(s)
 	case phase == model.Idle && silent(&s.Info):
 		f.Counts.Silent++
 	case phase == model.Idle:
@@ -66,6 +66,20 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		f.Counts.Abandoned++
 	} else if s.State == sockdiag.CloseWait && !unanswered(s) {
 		f.Counts.ClosedIdle++
+	}
+}
+
+// unread counts a request that waits: tcpi_last_data_recv is how long it has, at least.
+func (f *Found) unread(s *sockdiag.Socket) {
+	age := s.Info.LastDataRecv
+	switch {
+	case nothingSent(&s.Info):
+		f.Counts.Unread = max(f.Counts.Unread, age)
+	case age >= lingerAge:
+		f.lingering++
+		fallthrough
+	default:
+		f.Counts.UnreadNext = max(f.Counts.UnreadNext, age)
 	}
 }
 

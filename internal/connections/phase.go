@@ -60,15 +60,11 @@ func beingRead(s *sockdiag.Socket) bool {
 }
 
 // lingerAge is how long a request may lie unread before an idle worker would
-// surely have come: Tomcat's poller hands it over within a millisecond or so.
+// surely have come: Tomcat's poller hands it over within a millisecond or so. Bytes of a
+// connection's later request that lie there for longer, lingering, are a request that
+// nobody has touched, or a body that its handler does not read: the byte counts cannot
+// distinguish them.
 const lingerAge = 50 * time.Millisecond
-
-// lingers is true for unread bytes of a later request on a connection, which
-// have lain there for a while: a request that nobody has touched, or a body
-// that its handler does not read. The byte counts cannot distinguish them.
-func lingers(s *sockdiag.Socket) bool {
-	return s.HasInfo && !nothingSent(&s.Info) && s.Info.LastDataRecv >= lingerAge
-}
 
 // attend moves lingering connections to InService, at most as many as there are workers
 // that nothing else accounts for: an idle one would have taken a request that

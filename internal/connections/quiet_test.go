@@ -50,3 +50,24 @@ func TestOutlived(t *testing.T) {
 	require.Equal(t, 2, f.Behind(nil).Recent, "used within the last two seconds")
 	require.Zero(t, f.Behind(&model.Connector{TLS: true}).Recent, "nothing is said of encrypted ones")
 }
+
+// How long requests have waited: of a first one it is certain that nobody has read a byte,
+// of a later one the head may have been.
+func TestUnread(t *testing.T) {
+	var f Found
+	waits := func(age time.Duration, out uint32) {
+		f.Add(&sockdiag.Socket{State: sockdiag.Established, Inode: 1, RecvQ: 80, HasInfo: true, Info: sockdiag.TCPInfo{
+			BytesReceived: 80, DataSegsIn: 1 + out, DataSegsOut: out, LastDataRecv: age, LastDataSent: time.Minute,
+		}})
+	}
+	waits(2*time.Second, 0)
+	waits(time.Second, 0)
+	waits(3*time.Second, 1)
+	f.Add(&sockdiag.Socket{State: sockdiag.Established, Inode: 1, RecvQ: 80, HasInfo: true, Info: sockdiag.TCPInfo{
+		BytesReceived: 1000, DataSegsIn: 1, LastDataRecv: time.Hour, // an upload: its head was read
+	}})
+	c := f.Behind(nil)
+	require.Equal(t, 2*time.Second, c.Unread)
+	require.Equal(t, 3*time.Second, c.UnreadNext)
+	require.Equal(t, 3, c.Phases[model.Waiting])
+}

@@ -73,6 +73,9 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
 	}
 	first := ""
+	if j.noMoreThreads() && j.Now.Connector.MaxThreads.Kind == model.SourceInferred {
+		return phrase.Sentences("See pids_limit: no more threads than these can be started, whatever is configured.", j.acceptCountInVain())
+	}
 	if p := j.waits.possible; p != model.CauseNone {
 		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
 	}
@@ -103,6 +106,9 @@ func (j *judge) adviseExecutorQueue() string {
 }
 
 func (j *judge) advisePause() string {
+	if stopped(j.Now) && j.Now.Process.Frozen {
+		return "Find out who froze it: docker pause, systemctl freeze, a checkpoint; \"docker unpause\" or \"systemctl thaw\" lets it go on. No limit of Tomcat's has a part in this."
+	}
 	if j.either(stopped) && j.Now.Process != nil {
 		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", j.Now.Process.PID)
 	}

@@ -50,6 +50,8 @@ func (p pair) connectionsCause() model.Cause {
 // only evidence together with an accept queue that fills.
 func (p pair) stalled() model.Cause {
 	switch {
+	case p.throttling().share() >= p.t.CPUOverrides: // then a safepoint takes as long
+		return model.CauseCPUThrottled
 	case p.stoodStill():
 		return model.CauseJVMPause
 	case p.throttling().share() >= p.t.ThrottledShare:

@@ -111,7 +111,7 @@ func (j *judge) stoppedOrStalled() bool {
 // presentCause judges a full stage by the stages behind it.
 func (j *judge) presentCause() model.Cause {
 	switch {
-	case j.either(stopped) && queueWaits(j.Now):
+	case j.halted() || j.either(stopped) && queueWaits(j.Now):
 		return model.CauseJVMPause
 	case j.connectionsFull:
 		return j.connectionsCause()
@@ -128,6 +128,8 @@ func (j *judge) presentCause() model.Cause {
 			return model.CauseExecutorQueue
 		}
 		return model.CauseMaxThreads
+	case !j.queueFull:
+		return j.starved()
 	}
 	return j.named(j.queueCause())
 }

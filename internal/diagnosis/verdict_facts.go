@@ -97,3 +97,14 @@ func silent(l *model.Listener) int {
 	}
 	return l.Connections.Silent
 }
+
+// noMoreThreads: one was refused, or the cgroup is hardly allowed another. The JVM's own
+// (compilers, collectors) come and go.
+func (j *judge) noMoreThreads() bool {
+	p := j.Now.Process
+	if p == nil {
+		return false
+	}
+	refused := p.PIDsRefused != nil && *p.PIDsRefused > 0
+	return refused || p.Threads != nil && p.PIDsLimit != nil && *p.PIDsLimit-*p.Threads <= max(2, *p.PIDsLimit/20)
+}

@@ -26,6 +26,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.connectionFindings(add)
 	j.peerFinding(v, add)
 	j.standingQueue(v, add)
+	j.standingRequests(v, add)
 	j.notObservable(add)
 	j.processFindings(v, add)
 	j.threadsFinding(add)
@@ -191,7 +192,7 @@ func (j *judge) threadsFinding(add adder) {
 		add("pids_limit", model.SeverityWarning,
 			phrase.Sprintf("A new thread or process was refused in the process's cgroup %s since the process is watched (pids.events): the limit of threads and processes (pids.max) was reached.", phrase.Count(*n, "time")),
 			advice+" A thread that could not be started may be missing until a restart.")
-	case p.Threads != nil && p.PIDsLimit != nil && *p.Threads*20 >= *p.PIDsLimit*19:
+	case j.noMoreThreads():
 		add("pids_limit", model.SeverityWarning,
 			phrase.Sprintf("The process has %d threads, and its cgroup may have %d threads and processes in all (pids.max): it can hardly start another, whatever maxThreads is.", *p.Threads, *p.PIDsLimit),
 			advice)

@@ -70,7 +70,10 @@ func cpuThrottled(p *model.Process) *time.Duration  { return p.CPUThrottled }
 func cpuUsed(p *model.Process) *time.Duration       { return p.CPUUsed }
 func runDelay(p *model.Process) *time.Duration      { return p.RunDelay }
 
-func stopped(l *model.Listener) bool { return l != nil && l.Process != nil && l.Process.Stopped }
+// stopped: by a signal or a debugger, or with its cgroup.
+func stopped(l *model.Listener) bool {
+	return l != nil && l.Process != nil && (l.Process.Stopped || l.Process.Frozen)
+}
 
 // limit says what is known of maxConnections.
 type limit int

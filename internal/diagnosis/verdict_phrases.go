@@ -9,6 +9,8 @@ import (
 
 func (j *judge) pausePhrase() string {
 	switch {
+	case stopped(j.Now) && j.Now.Process.Frozen:
+		return "the process is frozen with its cgroup"
 	case stopped(j.Now):
 		return "the process is stopped (state T)"
 	case j.either(stopped):
@@ -138,4 +140,9 @@ func atLeast(l *model.Listener) string {
 		return "at least "
 	}
 	return ""
+}
+
+func (j *judge) waitingPhrase() string {
+	n := waitingRequests(j.Now)
+	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
 }

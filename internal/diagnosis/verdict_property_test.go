@@ -43,7 +43,7 @@ func anyListener(r *rand.Rand) *model.Listener {
 	}
 	if r.IntN(5) > 0 {
 		l.Process = &model.Process{
-			PID: 1, OpenFiles: maybe(pos()), OpenFilesLimit: maybe(pos()), Stopped: r.IntN(9) == 0,
+			PID: 1, OpenFiles: maybe(pos()), OpenFilesLimit: maybe(pos()), Stopped: r.IntN(9) == 0, Frozen: r.IntN(9) == 0,
 			SafepointTime: span(), CPUThrottled: span(), CPUUsed: span(), CPUPeriods: total(), CPUPeriodsThrottled: total(), RunDelay: span(),
 		}
 		if r.IntN(2) == 0 {
@@ -69,6 +69,7 @@ func anyListener(r *rand.Rand) *model.Listener {
 			c.Phases[p] = pos()
 			c.Accepted += c.Phases[p]
 		}
+		c.Unread, c.UnreadNext = time.Duration(pos())*time.Second, time.Duration(pos())*time.Second
 		c.Abandoned = min(c.Phases[model.ClientClosed], pos())
 		l.Connections = c
 	}

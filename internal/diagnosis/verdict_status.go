@@ -1,10 +1,6 @@
 package diagnosis
 
-import (
-	"time"
-
-	"github.com/tcpdiag/tcpdiag/internal/model"
-)
+import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // status is the worst that the evidence shows.
 func (j *judge) status() model.Status {
@@ -15,17 +11,10 @@ func (j *judge) status() model.Status {
 		return model.StatusLosing
 	case j.saturated():
 		return model.StatusSaturated
-	case j.high() != model.CauseNone || j.standsLong():
+	case j.high() != model.CauseNone || j.standsLong() || j.requestsStand():
 		return model.StatusWarning
 	}
 	return model.StatusOK
-}
-
-// standsLong: clients have waited for a second and more in front of a server that
-// seems to have room. Why is not known, but that is not ok.
-func (j *judge) standsLong() bool {
-	const long = time.Second
-	return j.queueBeforeRoom() && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= long
 }
 
 // onlyStands: that is all there is to warn of.
@@ -33,21 +22,16 @@ func (j *judge) onlyStands(v model.Verdict) bool {
 	return v.Status == model.StatusWarning && j.high() == model.CauseNone
 }
 
-// queueBeforeRoom: the accept queue stands though not all connections are taken.
-func (j *judge) queueBeforeRoom() bool {
-	_, ok := held(j.Now)
-	return ok && !partial(j.Now) && j.both(j.queueStands) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
-}
-
 // saturated: a stage is full and something waits in front of it. In front of
 // a full accept queue are the handshakes, in front of maxConnections the
 // accept queue, in front of the threads the requests that nobody has read. A
-// process without descriptors or ports only makes wait what it cannot take.
+// process without descriptors or ports only makes wait what it cannot take, one that
+// does not run makes wait whoever comes.
 func (j *judge) saturated() bool {
 	return j.queueFull || j.connectionsFull || j.threadsFull ||
 		j.filesFull && j.both(queueWaits) ||
 		j.executorFull && waitingRequests(j.Now) > 0 ||
-		j.both(stopped) && j.both(queueWaits)
+		j.halted() || j.starved() != model.CauseNone
 }
 
 // seenOnce: a stage is full in this snapshot. That is no state yet, but not nothing
@@ -122,9 +106,4 @@ func (j *judge) connectionsHigh() bool {
 		return ok && connectionLimit(l) == limitKnown &&
 			float64(n-phase(l, model.Idle)) >= j.t.High*float64(l.Connector.MaxConnections.Value)
 	})
-}
-
-// queueStands reports whether connections wait, and do not only pass through.
-func (j *judge) queueStands(l *model.Listener) bool {
-	return queueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= j.t.Passing)
 }

@@ -55,6 +55,8 @@ func (j *judge) summarySaturated(v model.Verdict) string {
 		return j.summaryThreads(v)
 	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
 		return j.summaryWaits()
+	case j.halted() || j.starved() != model.CauseNone:
+		return phrase.Capital(j.starvedPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
 		return phrase.Capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	}
@@ -127,11 +129,6 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
 }
 
-func (j *judge) waitingPhrase() string {
-	n := waitingRequests(j.Now)
-	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
-}
-
 // summaryOK gives the three numbers that show why there is nothing to do.
 func (j *judge) summaryOK() string {
 	if !j.Now.Listening() {
@@ -150,6 +147,8 @@ func (j *judge) summaryOK() string {
 		if connectionLimit(j.Now) == limitUnknown {
 			s += ", and why is unknown while maxConnections is not known"
 		}
+	case j.requestsStand():
+		s = "Nothing is lost; at least " + j.waitingPhrase() + ", the first for " + phrase.Seconds(j.Now.Connections.Unread) + " and longer"
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
 	case waitingRequests(j.Now) > 0:

@@ -32,6 +32,10 @@ type Cgroup struct {
 	// cpuacct.usage of version 1 where it lies in the same directory.
 	Used *time.Duration
 
+	// Frozen: it, or one above it, is frozen: "frozen" of cgroup.events in version 2,
+	// freezer.state in version 1.
+	Frozen bool
+
 	CPULimit    *float64 // CPUs: quota / period
 	MemoryLimit *uint64  // bytes
 	PidsLimit   *uint64  // threads and processes

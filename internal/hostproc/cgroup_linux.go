@@ -74,7 +74,27 @@ func (l *cgroupLook) read() Cgroup {
 		c.readPids(dir, own, read)
 		own = false
 	})
+	c.Frozen = l.frozen()
 	return c
+}
+
+// frozen asks the process's own group: those below a frozen one say so, too.
+func (l *cgroupLook) frozen() bool {
+	group, v2, ok := controllerPath(l.groups, "freezer")
+	if !ok {
+		return false
+	}
+	point, rel, read := l.locate("freezer", group, v2)
+	if read == nil {
+		return false
+	}
+	if v2 {
+		events, err := read(path.Join(point, rel, "cgroup.events"))
+		n, ok := statNumber(events, []byte("frozen "))
+		return err == nil && ok && n > 0
+	}
+	state, err := read(path.Join(point, rel, "freezer.state"))
+	return err == nil && strings.HasPrefix(string(state), "FR") // FREEZING, FROZEN
 }
 
 // upwards calls fn for the process's group of a controller and those above it,

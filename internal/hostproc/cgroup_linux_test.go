@@ -102,6 +102,30 @@ func TestCgroupV1(t *testing.T) {
 	require.Equal(t, Cgroup{Path: "/"}, c)
 }
 
+func TestFrozen(t *testing.T) {
+	const v1 = "30 23 0:26 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"
+	const v2 = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+	for name, c := range map[string]struct {
+		mounts, group, file, text string
+		want                      bool
+	}{
+		"version 2":            {v2, "0::/app\n", "app/cgroup.events", "populated 1\nfrozen 1\n", true},
+		"version 2, it runs":   {v2, "0::/app\n", "app/cgroup.events", "populated 1\nfrozen 0\n", false},
+		"version 2, not said":  {v2, "0::/app\n", "app/cgroup.events", "populated 1\n", false},
+		"version 1":            {v1, "4:freezer:/app\n0::/\n", "freezer/app/freezer.state", "FROZEN\n", true},
+		"version 1, beginning": {v1, "4:freezer:/app\n0::/\n", "freezer/app/freezer.state", "FREEZING\n", true},
+		"version 1, it runs":   {v1, "4:freezer:/app\n0::/\n", "freezer/app/freezer.state", "THAWED\n", false},
+		"not visible":          {v1, "4:freezer:/app\n0::/\n", "freezer/other/freezer.state", "FROZEN\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := fakeCgroups(t, map[string]string{"1/mountinfo": c.mounts, "7/cgroup": c.group, "sys/fs/cgroup/" + c.file: c.text})
+			got, err := fs.Cgroup(7)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got.Frozen)
+		})
+	}
+}
+
 func TestCgroupNamedByItsMounts(t *testing.T) {
 	fs := fakeCgroups(t, map[string]string{
 		"7/cgroup": "0::/\n",

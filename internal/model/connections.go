@@ -54,6 +54,10 @@ type Connections struct {
 	// keepAliveTimeout lets a connection wait for its next request: upgraded ones
 	// (WebSockets) or asynchronous ones, whose server has its own timeouts for them.
 	Outlived int
+	// Unread is for how long the oldest of the Waiting has been there of which nobody has
+	// read a byte, as is known of the first requests of connections; UnreadNext the same of
+	// later ones, of which the head may have been read and the body not.
+	Unread, UnreadNext time.Duration
 	// TopPeer is the one address that more than half of the accepted connections
 	// come from, nil where there is none.
 	TopPeer *PeerShare

@@ -141,6 +141,7 @@ type Process struct {
 	OpenFilesLimit *int // soft "Max open files"
 	Threads        *int // "Threads" of /proc/PID/status
 	Stopped        bool // state T: SIGSTOP or a debugger
+	Frozen         bool // with its cgroup: docker pause, systemctl freeze
 
 	Container string // container id from the cgroup path, "" on a plain host
 	PodUID    string // Kubernetes pod uid from the cgroup path

@@ -40,6 +40,7 @@ func (m *processMemory) readCgroup(proc hostproc.FS, p *model.Process) {
 		return
 	}
 	p.Container, p.PodUID = model.Escape(cg.ContainerID), model.Escape(cg.PodUID)
+	p.Frozen = cg.Frozen
 	p.CPULimit, p.MemoryLimit = cg.CPULimit, cg.MemoryLimit
 	p.CPUThrottled, p.CPUPeriods, p.CPUPeriodsThrottled = cg.Throttled, cg.NrPeriods, cg.NrThrottled
 	if cg.Used != nil {

@@ -95,7 +95,10 @@ func (s *screen) identity(l *model.Listener) {
 	if len(parts) > 0 {
 		s.paragraph(indent, span{strings.Join(parts, " · "), dim})
 	}
-	if p := l.Process; p != nil && p.Stopped {
+	switch p := l.Process; {
+	case p != nil && p.Frozen:
+		s.paragraph(indent, span{"The process is frozen with its cgroup: it accepts nothing until that is thawed.", bad})
+	case p != nil && p.Stopped:
 		s.paragraph(indent, span{"The process is stopped (state T): it accepts nothing until it gets SIGCONT.", bad})
 	}
 }

@@ -1,0 +1,108 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// standsFor is how long clients wait for a server that has room, in two snapshots, for
+// it to be neither a moment nor nothing.
+const standsFor = time.Second
+
+// halted: the process is stopped or frozen, and clients wait for it: in the accept
+// queue, or for the answer to a request.
+func (j *judge) halted() bool {
+	return j.both(stopped) && j.both(func(l *model.Listener) bool { return queueWaits(l) || inHand(l) > 0 })
+}
+
+// inHand are the requests that are seen to have come and not to be answered.
+func inHand(l *model.Listener) int {
+	return waitingRequests(l) + phase(l, model.InService) + phase(l, model.Sending)
+}
+
+// standsLong: clients have waited for a second and more in front of a server that
+// seems to have room. Why is not known, but that is not ok.
+func (j *judge) standsLong() bool {
+	return j.queueBeforeRoom() && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= standsFor
+}
+
+// queueBeforeRoom: the accept queue stands though not all connections are taken.
+func (j *judge) queueBeforeRoom() bool {
+	_, ok := held(j.Now)
+	return ok && !partial(j.Now) && j.both(j.queueStands) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
+}
+
+// queueStands reports whether connections wait, and do not only pass through.
+func (j *judge) queueStands(l *model.Listener) bool {
+	return queueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= j.t.Passing)
+}
+
+// requestsStand: in both snapshots a request has been there for a second and longer of
+// which nobody has read a byte, and no limit of the threads explains it. A thread that is
+// free takes one within a millisecond (NioEndpoint.Poller).
+func (j *judge) requestsStand() bool {
+	return !j.threadsFull && !j.executorFull && isTomcat(j.Now) && j.both(func(l *model.Listener) bool {
+		return l.Connections != nil && l.Connections.Unread >= standsFor
+	})
+}
+
+// nextStand is the same of a connection's later request: but of one of those the
+// handler may have read the head, and not the body.
+func (j *judge) nextStand() bool {
+	return !j.threadsFull && !j.executorFull && isTomcat(j.Now) && j.both(func(l *model.Listener) bool {
+		return l.Connections != nil && l.Connections.UnreadNext >= standsFor
+	})
+}
+
+// starved names what keeps a process from what it has threads and connections for,
+// while clients wait for seconds.
+func (j *judge) starved() model.Cause {
+	if !j.requestsStand() && !j.standsLong() && !j.nextStand() || j.allHaveOne() {
+		return model.CauseNone
+	}
+	switch {
+	case j.throttling().share() >= j.t.CPUOverrides: // then a safepoint takes as long
+		return model.CauseCPUThrottled
+	case j.stoodStill():
+		return model.CauseJVMPause
+	case j.share(runDelay) >= 2*j.t.RunDelay:
+		return model.CauseCPUSaturated
+	}
+	return model.CauseNone
+}
+
+// allHaveOne: every thread of the pool has a request, so that it is not for want of a CPU
+// that others wait.
+func (j *judge) allHaveOne() bool {
+	busy, seen := busyThreads(j.Now)
+	return seen && j.Now.Connector.PoolThreads != nil && busy >= *j.Now.Connector.PoolThreads
+}
+
+// standingRequests says that requests wait in front of threads that seem free.
+func (j *judge) standingRequests(v model.Verdict, add adder) {
+	if v.Cause != model.CauseNone || !j.requestsStand() {
+		return
+	}
+	free := ""
+	if n := j.Now.Connector.PoolThreads; n != nil && !j.allHaveOne() {
+		free = phrase.Sprintf(", although not all of the pool's %s seem to have one", phrase.Count(*n, "thread"))
+	}
+	add("requests_stand", model.SeverityWarning,
+		phrase.Capital(j.waitingPhrase())+", the first for "+phrase.Seconds(j.Now.Connections.Unread)+" and longer"+free+".",
+		"Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID). Either fewer threads serve this port than it seems (a limit or an executor set by code, a thread that could not be started), or they get no CPU, or the poller thread is stuck.")
+}
+
+// starvedPhrase says who waits for a process that does not run, or hardly does.
+func (j *judge) starvedPhrase() string {
+	if queued(j.Now) > 0 {
+		return j.queuePhrase()
+	}
+	n := waitingRequests(j.Now)
+	if j.halted() || n == 0 {
+		n = inHand(j.Now)
+		return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for an answer"
+	}
+	return j.waitingPhrase()
+}

@@ -1,0 +1,91 @@
+package diagnosis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// unreadFor is how long the oldest request has been there of which nobody read a byte.
+func unreadFor(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connections.Unread = d }
+}
+
+// Clients that wait for seconds are never said to be well, although no limit is reached.
+func TestStarved(t *testing.T) {
+	waits := func() look {
+		return tomcat(200, 8192, 100).pool(100).inService(12).waiting(28).do(unreadFor(2 * time.Second))
+	}
+	next := func() look {
+		return tomcat(200, 8192, 100).pool(100).inService(40).do(func(l *model.Listener) { l.Connections.UnreadNext = 2 * time.Second })
+	}
+	throttled := cpu(2900*time.Millisecond, 30*time.Millisecond, 30, 30)
+	crowded := func(l *model.Listener) { l.Process.RunDelay = new(9 * time.Second) }
+	frozen := func(l *model.Listener) { l.Process.Frozen = true }
+	stop := func(l *model.Listener) { l.Process.Stopped = true }
+	for name, c := range map[string]struct {
+		look   func() look
+		now    func(*model.Listener)
+		status model.Status
+		cause  model.Cause
+		says   string
+	}{
+		"a CPU limit":            {waits, throttled, saturated, model.CauseCPUThrottled, "28 requests wait to be read because the CPU limit throttled the process in 30 of 30 periods"},
+		"a CPU limit makes pauses long": {
+			waits, func(l *model.Listener) { throttled(l); l.Process.InSafepoint = new(time.Second) }, saturated, model.CauseCPUThrottled, "because the CPU limit",
+		},
+		"others have the CPUs":   {waits, crowded, saturated, model.CauseCPUSaturated, "28 requests wait to be read because on average 3 of the process's threads waited for a CPU"},
+		"nothing explains it":    {waits, func(*model.Listener) {}, warning, model.CauseNone, "at least 28 requests wait to be read, the first for 2 s and longer"},
+		"a moment":               {waits, func(l *model.Listener) { throttled(l); l.Connections.Unread = time.Second / 2 }, ok, model.CauseNone, "Nothing is lost"},
+		"every thread has one":   {func() look { return waits().pool(12) }, crowded, saturated, threads, "All 12 threads are busy"},
+		"a later request":        {next, throttled, saturated, model.CauseCPUThrottled, "40 requests wait for an answer because the CPU limit"},
+		"or bodies not read yet": {next, func(*model.Listener) {}, ok, model.CauseNone, "Nothing is lost and nothing is held up"},
+		"stopped":                {next, stop, saturated, model.CauseJVMPause, "40 requests wait for an answer because the process is stopped (state T)"},
+		"frozen":                 {next, frozen, saturated, model.CauseJVMPause, "40 requests wait for an answer because the process is frozen with its cgroup"},
+		"frozen, a queue": {
+			func() look { return tomcat(200, 8192, 100).queue(40, 5*time.Second) }, frozen, saturated, model.CauseJVMPause,
+			"40 connections wait in the accept queue (capacity 101) because the process is frozen with its cgroup",
+		},
+		"a queue before a throttled server": {
+			func() look { return tomcat(200, 8192, 100).queue(40, 5*time.Second) }, throttled, saturated, model.CauseCPUThrottled,
+			"40 connections wait in the accept queue (capacity 101) because the CPU limit",
+		},
+		"frozen, and nobody there": {func() look { return tomcat(200, 8192, 100) }, frozen, ok, model.CauseNone, "Nothing is lost"},
+		"stopped, idle clients":    {func() look { return tomcat(200, 8192, 100).idle(40) }, stop, ok, model.CauseNone, "Nothing is lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			none := func(l *model.Listener) { l.Process.RunDelay = new(time.Duration(0)) }
+			before := c.look().do(cpu(0, 0, 0, 0)).do(none)
+			now := c.look().do(cpu(0, 0, 0, 0)).do(none).do(c.now)
+			if now.Process.Stopped || now.Process.Frozen {
+				before.do(c.now)
+			}
+			limited, was := Infer(before.Listener, now.Listener, false)
+			now.Connector = limited
+			v := Judge(Evidence{Now: now.Listener, Before: was, Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, DefaultThresholds())
+			require.Equal(t, c.status, v.Status, v.Summary)
+			require.Equal(t, c.cause, v.Cause, v.Summary)
+			require.Contains(t, v.Summary, c.says)
+			if c.status == warning {
+				require.Equal(t, "requests_stand", v.Findings[0].Code)
+			}
+		})
+	}
+}
+
+// More threads are not advised where none can be started.
+func TestNoMoreThreads(t *testing.T) {
+	full := func() look {
+		return tomcat(200, 8192, 100).pool(7).inService(7).waiting(33).do(func(l *model.Listener) { l.Process.Threads, l.Process.PIDsLimit = new(32), new(34) })
+	}
+	now := full()
+	limited, was := Infer(full().Listener, now.Listener, false)
+	now.Connector = limited
+	v := Judge(Evidence{Now: now.Listener, Before: was, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, DefaultThresholds())
+	require.Equal(t, threads, v.Cause)
+	require.Contains(t, v.Findings[0].Advice, "See pids_limit: no more threads than these can be started")
+	require.NotContains(t, v.Findings[0].Advice, "raise server.tomcat.threads.max")
+}
