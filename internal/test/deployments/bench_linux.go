@@ -25,6 +25,7 @@ type bench struct {
 	dir     string
 	cleanup []func()
 	row     row
+	viewer  *syscall.Credential // who runs tcpdiag; nil is the one who runs this
 
 	nextPort *atomic.Int64 // of clients that choose their own
 }
@@ -209,7 +210,10 @@ func (b *bench) ask(port int, args ...string) said {
 	a := e2e.Artifacts{Tcpdiag: b.Tcpdiag}
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
-	out, errs, _, err := a.Run(ctx, nil, args...)
+	if b.viewer != nil {
+		b.must(os.Chmod(b.Dir, 0o755)) //nolint:gosec // where tcpdiag is
+	}
+	out, errs, _, err := a.Run(ctx, b.viewer, args...)
 	b.must(err)
 	d, err := e2e.Decode(out)
 	if err != nil {

@@ -88,6 +88,11 @@ func connectionRemedies() []remedy {
 		finding: "max_connections", load: "20 clients that never finish their header hold 20 connections; 5 others/s, for 14 s",
 		world: world{settings: []string{"server.tomcat.max-connections=20", "server.tomcat.accept-count=10"}},
 		press: besides(20, "GET /hello HTTP/1.1\r\nHost: loc", arrivals(5, "/hello", longer(14*time.Second))),
+		tries: []try{{says: raiseConnections, did: moreConnections, apply: set("server.tomcat.max-connections")}},
+	}, {
+		finding: "max_connections", load: "the same with 5 threads, so that most of the 20 are seen to have none",
+		world: world{settings: []string{"server.tomcat.max-connections=20", "server.tomcat.accept-count=10", "server.tomcat.threads.max=5"}},
+		press: besides(20, "GET /hello HTTP/1.1\r\nHost: loc", arrivals(5, "/hello", longer(14*time.Second))),
 		tries: []try{{says: `lower server\.tomcat\.connection-timeout (?:from \S+ s )?to (\S+) s`, did: "server.tomcat.connection-timeout=%ss", apply: func(w *world, groups []string) {
 			*w = w.with("server.tomcat.connection-timeout=" + groups[1] + "s")
 		}}},

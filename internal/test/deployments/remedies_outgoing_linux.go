@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
@@ -20,7 +23,7 @@ func outgoingRemedies() []remedy {
 		started: func(b *bench, _ *server) { b.backend(4) },
 	}
 	roomy := asking
-	roomy.started, roomy.sysctl = func(b *bench, _ *server) { b.backend(100) }, narrow
+	roomy.started, roomy.sysctl = func(b *bench, _ *server) { b.portsFree(); b.backend(100) }, narrow
 	return []remedy{{
 		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 30 requests/s, for each of which the handler opens a connection to a backend",
 		world: roomy, press: elsewhere(30, ask),
@@ -45,6 +48,14 @@ func outgoingRemedies() []remedy {
 			press: alongside(40, fmt.Sprintf("/?to=%d&hold=1000&timeout=500", backendPort), users(40, "/?ms=10")), apply: setting(),
 		}},
 	}}
+}
+
+// portsFree waits until no connection to the backend is in TIME_WAIT: a minute.
+func (b *bench) portsFree() {
+	b.until("the ports of the last load are free", func() bool {
+		table, err := os.ReadFile("/proc/self/net/tcp")
+		return err == nil && !strings.Contains(string(table), fmt.Sprintf(":%04X 06 ", backendPort))
+	})
 }
 
 // firstPort is where the clients' ports begin.
@@ -82,13 +93,20 @@ func alongside(n int, path string, p pressure) pressure {
 
 // unknownRemedies are about what tcpdiag cannot see: afterwards it has to name it.
 func unknownRemedies() []remedy {
-	full := []string{"port=8080", "maxThreads=50", "maxConnections=60", "acceptCount=70"}
+	full := world{embedded: true, settings: []string{"port=8080", "maxThreads=100", "maxConnections=60", "acceptCount=70"}}
+	hidden := full
+	hidden.viewer = &syscall.Credential{Uid: 65534, Gid: 65534, Groups: []uint32{}}
+	press := besides(60, get("/?ms=60000"), arrivals(40, "/?ms=0"))
 	return []remedy{{
-		finding: "limits_unknown", load: "limits set in code, 60 clients hold 60 connections and 40 others/s come",
-		world: world{embedded: true, settings: full}, press: besides(60, get("/?ms=60000"), arrivals(40, "/?ms=0")),
+		finding: "max_connections", load: "limits set in code, which the acceptor shows; 60 clients hold 60 connections and 40 others/s come",
+		world: full, press: press,
+		tries: []try{{says: `[Rr]aise maxConnections from \d+ to (\d+)`, did: "maxConnections=%s", apply: set("maxConnections")}},
+	}, {
+		finding: "limits_unknown", load: "the same, seen by a user who may not see what the acceptor does",
+		world: hidden, press: press,
 		tries: []try{{
-			says: `Give the limits that could not be found: --max-connections N --max-threads N`, did: "--max-connections 60 --max-threads 50", after: "max_connections",
-			apply: func(w *world, _ []string) { w.flags = []string{"--max-connections", "60", "--max-threads", "50"} },
+			says: `Give the limits that could not be found: --max-connections N --max-threads N`, did: "--max-connections 60 --max-threads 100", after: "max_connections",
+			apply: func(w *world, _ []string) { w.flags = []string{"--max-connections", "60", "--max-threads", "100"} },
 		}},
 	}, {
 		finding: "not_observable", load: "HTTPS, 10 threads, 40 clients, no registry of MBeans",

@@ -31,9 +31,9 @@ func processRemedies() []remedy {
 			{says: `Raising maxConnections or acceptCount would not help`, did: "server.tomcat.accept-count=1000", apply: setting("server.tomcat.accept-count=1000"), vain: true},
 		},
 	}, {
-		finding: "pids_limit", load: "pids.max of the cgroup lets 3 more threads start; 20 requests/s of 1 s",
+		finding: "pids_limit", load: "pids.max of the cgroup lets 3 more threads start; 40 requests/s of 2 s",
 		world: world{settings: []string{"server.tomcat.threads.min-spare=4"}, started: func(b *bench, s *server) { b.group("pids", s, "pids.max", fmt.Sprint(threadsOf(s)+3)) }},
-		press: arrivals(20, "/hello?ms=1000"),
+		press: arrivals(40, "/hello?ms=2000"),
 		tries: []try{{says: `Raise the limit \(--pids-limit of the container`, did: "pids.max=500 and a restart", apply: func(w *world, _ []string) {
 			w.started = func(b *bench, s *server) { b.group("pids", s, "pids.max", "500") }
 		}}},
@@ -47,7 +47,7 @@ func processRemedies() []remedy {
 			{says: `More threads would make it worse`, did: "maxThreads=200", apply: setting("maxThreads=200", "minSpareThreads=200"), vain: true},
 		},
 	}, {
-		finding: "cpu_saturated", load: "one CPU that eight others want twice as much each (cpu.shares 512), 20 requests/s that each take 10 ms of it",
+		finding: "cpu_saturated", load: "a sixteenth of one CPU, of which eight others want the rest (cpu.shares 64), 20 requests/s that each take 10 ms of it",
 		world: world{embedded: true, settings: burning, started: func(b *bench, s *server) { b.crowdedOut(s) }},
 		press: arrivals(20, "/?burn=10"),
 		tries: []try{
@@ -138,7 +138,7 @@ func (b *bench) crowdedOut(s *server) {
 		b.cleanup = append(b.cleanup, func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	}
 	b.must(output(b.ctx, "", "taskset", "-apc", "0", strconv.Itoa(s.pid)))
-	b.group("cpu", s, "cpu.shares", "512")
+	b.group("cpu", s, "cpu.shares", "64")
 }
 
 func digits(s string) string {

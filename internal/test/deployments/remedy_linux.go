@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 )
@@ -23,6 +24,7 @@ type remedy struct {
 	world   world
 	press   pressure
 	tries   []try
+	unrun   string // why it cannot be shown here: it has no row then
 }
 
 // world is what the server is started with, and in.
@@ -33,6 +35,7 @@ type world struct {
 	sysctl   map[string]string
 	started  func(*bench, *server) // after the start, before the load
 	flags    []string              // of tcpdiag
+	viewer   *syscall.Credential   // who runs tcpdiag
 }
 
 // pressure is the load: it ends by itself.
@@ -130,6 +133,7 @@ func (b *bench) press(s *server, w world, press pressure, finding string) (t tri
 	if !slices.Contains(flags, "--interval") {
 		flags = append([]string{"--interval", "2s"}, flags...)
 	}
+	b.viewer = w.viewer
 	said := b.ask(port, flags...)
 	t.Outcomes = <-done
 	b.must(t.LocalError)
@@ -203,7 +207,7 @@ func (b *bench) setSysctl(values map[string]string) (undo func()) {
 func advice(ctx context.Context, k *kit, only *regexp.Regexp, table string) error {
 	lines, failed := readLines(table), 0
 	for _, r := range remedies() {
-		if !only.MatchString(r.finding) && !only.MatchString(r.load) {
+		if r.unrun != "" || !only.MatchString(r.finding) && !only.MatchString(r.load) {
 			continue
 		}
 		lines[r.load] = nil

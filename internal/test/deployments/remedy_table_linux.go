@@ -105,9 +105,13 @@ func writeAdvice(table string, lines map[string][]string) error {
 	}
 	for i, r := range notRun(lines) {
 		if i == 0 {
-			text.WriteString("\nWithout a row, as no run of them has ended with one:\n\n")
+			text.WriteString("\nWithout a row:\n\n")
 		}
-		fmt.Fprintf(&text, "* `%s`: %s\n", r.finding, r.load)
+		why := r.unrun
+		if why == "" {
+			why = "no run of it has ended with one"
+		}
+		fmt.Fprintf(&text, "* `%s`: %s: %s\n", r.finding, r.load, why)
 	}
 	return os.WriteFile(table, []byte(text.String()), 0o600)
 }
