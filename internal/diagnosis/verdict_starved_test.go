@@ -33,7 +33,7 @@ func TestStarved(t *testing.T) {
 		cause  model.Cause
 		says   string
 	}{
-		"a CPU limit":            {waits, throttled, saturated, model.CauseCPUThrottled, "28 requests wait to be read because the CPU limit throttled the process in 30 of 30 periods"},
+		"a CPU limit": {waits, throttled, saturated, model.CauseCPUThrottled, "28 requests wait to be read because the CPU limit throttled the process in 30 of 30 periods"},
 		"a CPU limit makes pauses long": {
 			waits, func(l *model.Listener) { throttled(l); l.Process.InSafepoint = new(time.Second) }, saturated, model.CauseCPUThrottled, "because the CPU limit",
 		},
