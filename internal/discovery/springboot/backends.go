@@ -12,6 +12,8 @@ const (
 	hikari     = "HikariCP"
 	tomcatJDBC = "tomcat-jdbc"
 	r2dbcPool  = "r2dbc-pool"
+	jedis      = "jedis"
+	lettuce    = "lettuce-core"
 )
 
 // maxPool is the largest size of a pool that is believed.
@@ -131,23 +133,42 @@ func (s *settings) r2dbc() (Backend, bool) {
 }
 
 // redis is that of RedisProperties: the URL takes precedence over host and port.
-// Lettuce and Jedis are not said to have a pool: Lettuce shares one connection.
 func (s *settings) redis() (Backend, bool) {
-	const older = "spring.redis"
-	if url := s.text(redisName+".url", older+".url"); url != "" {
+	if url := s.text(redisName+".url", oldRedisName+".url"); url != "" {
 		at, ok := parseRedis(url)
-		return Backend{Name: at.name, Places: at.places}, ok
+		return Backend{Name: at.name, Places: at.places, Pool: s.redisPool()}, ok
 	}
-	host := s.text(redisName+".host", older+".host")
+	host := s.text(redisName+".host", oldRedisName+".host")
 	if host == "" {
 		return Backend{}, false
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + strings.Trim(host, "[]") + "]"
 	}
-	if port := s.text(redisName+".port", older+".port"); port != "" {
+	if port := s.text(redisName+".port", oldRedisName+".port"); port != "" {
 		host += ":" + port
 	}
 	places, ok := parsePlaces(host, 6379)
-	return Backend{Name: "redis", Places: places}, ok
+	return Backend{Name: "redis", Places: places, Pool: s.redisPool()}, ok
+}
+
+// redisPool is that of Jedis, which is used where it is named or Lettuce is not there
+// (JedisConnectionConfiguration, RedisConnectionConfiguration.isPoolEnabled). Lettuce is not
+// said to have a pool: it shares one connection.
+func (s *settings) redisPool() *model.Pool {
+	client := s.text(redisName+".client-type", oldRedisName+".client-type")
+	if client == "" && slices.Contains(s.e.libs, jedis) && !slices.Contains(s.e.libs, lettuce) {
+		client = jedis
+	}
+	name := redisName
+	switch {
+	case s.v.known() && !s.v.atLeast(2): // had other names
+		return nil
+	case s.v.known() && !s.v.atLeast(3):
+		name = oldRedisName
+	}
+	if !strings.EqualFold(client, jedis) || s.text(name+".jedis.pool.enabled") == "false" {
+		return nil
+	}
+	return s.pool("Jedis", name+".jedis.pool.max-active", 8) // RedisProperties.Pool
 }

@@ -41,6 +41,13 @@ func TestBackendsOfArguments(t *testing.T) {
 		"Redis, an IPv6 address":    {args: []string{"--spring.data.redis.host=fd00::7"}, want: "redis [{fd00::7 6379}]"},
 		"Redis, the URL first":      {args: []string{"--spring.data.redis.host=cache", "--spring.data.redis.url=redis://u:p@other"}, want: "redis [{other 6379}]"},
 		"Redis by its older name":   {boot: "2.7.18", args: []string{"--spring.redis.host=cache"}, want: "redis [{cache 6379}]"},
+		"Redis by Jedis":            {args: []string{"--spring.data.redis.host=cache", "--spring.data.redis.client-type=jedis", "--spring.data.redis.jedis.pool.max-active=6"}, want: "redis [{cache 6379}] Jedis 6 argument --spring.data.redis.jedis.pool.max-active"},
+		"Jedis's default":           {libs: []string{"jedis"}, args: []string{"--spring.data.redis.url=redis://cache"}, want: "redis [{cache 6379}] Jedis 8 default of Jedis"},
+		"Jedis beside Lettuce":      {libs: []string{"jedis", "lettuce-core"}, args: []string{"--spring.data.redis.host=cache"}, want: "redis [{cache 6379}]"},
+		"Jedis without a pool":      {libs: []string{"jedis"}, args: []string{"--spring.data.redis.host=cache", "--spring.data.redis.jedis.pool.enabled=false"}, want: "redis [{cache 6379}]"},
+		"Jedis without a bound":     {libs: []string{"jedis"}, args: []string{"--spring.data.redis.host=cache", "--spring.data.redis.jedis.pool.max-active=-1"}, want: "redis [{cache 6379}]"},
+		"Jedis by its older name":   {boot: "2.7.18", libs: []string{"jedis"}, args: []string{"--spring.redis.host=cache", "--spring.redis.jedis.pool.max-active=5"}, want: "redis [{cache 6379}] Jedis 5 argument --spring.redis.jedis.pool.max-active"},
+		"Jedis long ago":            {boot: "1.5.22.RELEASE", libs: []string{"jedis"}, args: []string{"--spring.redis.host=cache", "--spring.redis.pool.max-active=5"}, want: "redis [{cache 6379}]"},
 		"a name that binds no more": {args: []string{"--spring.redis.host=cache"}},
 		"a name that binds not yet": {boot: "2.7.18", args: []string{"--spring.data.redis.host=cache"}},
 	}

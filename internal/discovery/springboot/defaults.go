@@ -59,4 +59,5 @@ const (
 	r2dbcName          = "spring.r2dbc"
 	r2dbcSizeName      = "spring.r2dbc.pool.max-size"
 	redisName          = "spring.data.redis"
+	oldRedisName       = "spring.redis" // before Spring Boot 3.0
 )

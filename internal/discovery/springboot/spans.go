@@ -18,11 +18,13 @@ func spans() map[string]span {
 		keepAliveReqName:                  {from: version{2, 5, 0}},
 		mbeanName:                         {from: version{2, 2, 0}},
 		virtualName:                       {from: version{3, 2, 0}},
-		"spring.redis.url":                {until: version{3, 0, 0}},
-		"spring.redis.host":               {until: version{3, 0, 0}},
-		"spring.redis.port":               {until: version{3, 0, 0}},
+		oldRedisName + ".url":             {until: version{3, 0, 0}},
+		oldRedisName + ".host":            {until: version{3, 0, 0}},
+		oldRedisName + ".port":            {until: version{3, 0, 0}},
+		oldRedisName + ".client-type":     {until: version{3, 0, 0}},
 		redisName + ".url":                {from: version{3, 0, 0}},
 		redisName + ".host":               {from: version{3, 0, 0}},
 		redisName + ".port":               {from: version{3, 0, 0}},
+		redisName + ".client-type":        {from: version{3, 0, 0}},
 	}
 }
