@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -33,4 +34,15 @@ func momentsOf(t *testing.T, in io.Reader) []*model.Snapshot {
 	out, err := j.all()
 	require.NoError(t, err)
 	return out
+}
+
+// compressed is a small file that would be n bytes.
+func compressed(t *testing.T, n int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, err := w.Write(make([]byte, n))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return out.Bytes()
 }

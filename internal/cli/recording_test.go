@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,22 @@ func TestRecordingsThatCannotBeRead(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		return path
 	}
+	pipe, sparse := filepath.Join(dir, "pipe"), file("sparse", nil)
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Truncate(sparse, 10e9))
+	tail := file("tail", text)
+	require.NoError(t, os.Truncate(tail, 10e9))
+	key := len(text[:bytes.Index(text, []byte(`{"key"`))])
+	damaged := bytes.Clone(text)
+	damaged[key+100] ^= 1
 	for name, test := range map[string]struct{ path, want string }{
+		"pipe":      {pipe, "is not a file"},
+		"device":    {"/dev/zero", "is not a file"},
+		"sparse":    {sparse, "not a recording of tcpdiag"},
+		"tail":      {tail, "larger than a recording of tcpdiag can be"},
+		"bomb":      {file("d", compressed(t, 64<<20)), "not a recording of tcpdiag"},
+		"version":   {file("e", resigned(t, text, "recording/v1", "recording/v2")), `of schema "tcpdiag.recording/v2", this program reads tcpdiag.recording/v1`},
+		"damaged":   {file("f", damaged), "records that could not be read: 11"},
 		"foreign":   {file("a", []byte("hello\n")), "not a recording of tcpdiag"},
 		"empty":     {file("b", nil), "not a recording of tcpdiag"},
 		"absent":    {filepath.Join(dir, "none"), "no such file"},
@@ -83,7 +99,7 @@ func TestReplayTellsAnotherVerdict(t *testing.T) {
 	require.NoError(t, os.WriteFile(changed, resigned(t, text, `"Limit":5,`, `"Limit":50,`), 0o600))
 	var out, stderr bytes.Buffer
 	require.Equal(t, exitFailure, Main(context.Background(), []string{"replay", changed}, &out, &stderr))
-	require.Regexp(t, `replay: \d+ of \d+ verdicts are not the recorded ones`, stderr.String())
+	require.Regexp(t, `replay: .*changed: \d+ of \d+ verdicts are not the recorded ones`, stderr.String())
 }
 
 func TestReplayScreenGoesBackAndForth(t *testing.T) {

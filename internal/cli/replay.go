@@ -78,7 +78,10 @@ func (o *replayOptions) run(ctx context.Context, name string, stdin io.Reader, w
 	if err := o.show(ctx, w, moments); err != nil {
 		return err
 	}
-	return j.conclude(stderr)
+	if err := j.conclude(stderr); err != nil {
+		return fmt.Errorf("replay: %s: %w", name, err)
+	}
+	return nil
 }
 
 // judgedAgain are the moments of a recording with this program's verdicts.
@@ -111,21 +114,30 @@ func (j *judgedAgain) verdict(f *incident.Frame) model.Verdict {
 	case same:
 		j.same++
 	case j.first == "":
-		j.first = fmt.Sprintf("%s: recorded %s %s, judged %s %s", incident.Clock(f.At), f.Listener.Verdict.Status, f.Listener.Verdict.Cause, v.Status, v.Cause)
+		j.first = difference(f, &v)
 	}
 	j.judged++
 	return v
 }
 
+// difference is what one verdict has that the recorded one has not.
+func difference(f *incident.Frame, v *model.Verdict) string {
+	at, was := incident.Clock(f.At), &f.Listener.Verdict
+	if was.Status == v.Status && was.Cause == v.Cause {
+		return fmt.Sprintf("%s: %s %s as recorded, in other words or with other findings", at, v.Status, v.Cause)
+	}
+	return fmt.Sprintf("%s: recorded %s %s, judged %s %s", at, was.Status, was.Cause, v.Status, v.Cause)
+}
+
 func (j *judgedAgain) conclude(w io.Writer) error {
+	if j.judged == 0 {
+		return fmt.Errorf("the recording holds no evidence to judge; records that could not be read: %d", j.reader.Damaged)
+	}
 	if j.reader.Damaged > 0 || j.reader.Torn {
 		fmt.Fprintf(w, "tcpdiag: %d records could not be read; the last was torn: %v\n", j.reader.Damaged, j.reader.Torn)
 	}
-	if j.judged == 0 {
-		return errors.New("replay: the recording holds no evidence to judge")
-	}
 	if j.same < j.judged {
-		return fmt.Errorf("replay: %d of %d verdicts are not the recorded ones, made by tcpdiag %s; the first at %s",
+		return fmt.Errorf("%d of %d verdicts are not the recorded ones, made by tcpdiag %s; the first at %s",
 			j.judged-j.same, j.judged, model.Printable(j.reader.Header.Version), model.Printable(j.first))
 	}
 	fmt.Fprintf(w, "tcpdiag: judged again: all %d verdicts are the recorded ones\n", j.judged)

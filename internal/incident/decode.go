@@ -13,14 +13,20 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// What is read of a recording is bounded: anybody may have written it.
+// What is read of a recording is bounded: anybody may have written it. Some bytes
+// can repeat a large frame, so that the frames have a bound of their own: real
+// ones are two to five times as large as their file.
 const (
 	maxLine   = 1 << 20
 	maxFrames = 50_000
+	maxRead   = 2 * maxRecording
+	maxWhole  = 8 * maxRecording
 )
 
 // ErrForeign says that something is no recording.
 var ErrForeign = errors.New("not a recording of tcpdiag")
+
+var errLarge = errors.New("larger than a recording of tcpdiag can be")
 
 // Reader reads the whole frames of a recording.
 type Reader struct {
@@ -36,17 +42,22 @@ type Reader struct {
 	Points []Point
 	Until  time.Time
 
+	rest     *io.LimitedReader
 	lines    *bufio.Reader
 	document any // the frame before; nil where the next must be whole
 	verdict  model.Verdict
 	frames   int
+	whole    int // bytes of all frames, each whole
 }
 
-func newLines(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 64<<10) }
+func newLines(in io.Reader) *Reader {
+	rest := &io.LimitedReader{R: in, N: maxRead + 1}
+	return &Reader{rest: rest, lines: bufio.NewReaderSize(rest, 64<<10)}
+}
 
 // NewReader reads the first record.
 func NewReader(r io.Reader) (*Reader, error) {
-	out := &Reader{lines: newLines(r)}
+	out := newLines(r)
 	l, err := out.line()
 	if err != nil || l.Begin == nil {
 		return nil, ErrForeign
@@ -65,7 +76,7 @@ var (
 
 // Next is the next frame; io.EOF behind the last.
 func (r *Reader) Next() (*Frame, error) {
-	for r.frames < maxFrames {
+	for r.frames < maxFrames && r.whole <= maxWhole {
 		l, err := r.line()
 		switch {
 		case errors.Is(err, errTorn):
@@ -91,7 +102,7 @@ func (r *Reader) Next() (*Frame, error) {
 		}
 		r.damaged()
 	}
-	return nil, fmt.Errorf("incident: more than %d frames", maxFrames)
+	return nil, errLarge
 }
 
 func (r *Reader) damaged() {
@@ -117,6 +128,7 @@ func (r *Reader) frame(l *line) *Frame {
 	}
 	r.document = merge(r.document, change)
 	body, err := json.Marshal(r.document)
+	r.whole += len(body)
 	if err != nil || len(body) > maxLine {
 		return nil
 	}
@@ -168,6 +180,8 @@ func (r *Reader) raw() ([]byte, error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
+		case errors.Is(err, io.EOF) && r.rest.N == 0:
+			return nil, errLarge
 		case errors.Is(err, io.EOF) && len(out) == 0 && !long:
 			return nil, io.EOF
 		case errors.Is(err, io.EOF):

@@ -2,10 +2,13 @@ package incident
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +57,35 @@ func TestForeignFiles(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Tell(bytes.NewReader(none))
 	require.ErrorIs(t, err, errEmpty)
+}
+
+// A file without an end is not read to its end.
+func TestRecordingWithoutEnd(t *testing.T) {
+	begin, err := line{Begin: &Header{Schema: Schema}}.encode()
+	require.NoError(t, err)
+	for name, endless := range map[string]string{"lines": strings.Repeat("x", 10_000) + "\n", "one line": "x"} {
+		_, err := Tell(io.MultiReader(bytes.NewReader(begin), strings.NewReader(strings.Repeat(endless, 2*maxRead/len(endless)))))
+		require.ErrorIs(t, err, errLarge, name)
+	}
+}
+
+// Some bytes can repeat a large frame: all frames together are bounded.
+func TestFramesAreBounded(t *testing.T) {
+	begin, err := line{Begin: &Header{Schema: Schema}}.encode()
+	require.NoError(t, err)
+	key, err := line{Key: mustJSON(t, Frame{Listener: model.Listener{Verdict: model.Verdict{Summary: strings.Repeat("x", 900_000)}}})}.encode()
+	require.NoError(t, err)
+	next, err := line{Next: json.RawMessage("{}")}.encode()
+	require.NoError(t, err)
+	r, err := NewReader(bytes.NewReader(slices.Concat(begin, key, bytes.Repeat(next, 20))))
+	require.NoError(t, err)
+	r.whole = maxWhole - 2_500_000
+	for range 3 {
+		_, err = r.Next()
+		require.NoError(t, err)
+	}
+	_, err = r.Next()
+	require.ErrorIs(t, err, errLarge)
 }
 
 // After a damaged record a reader continues with the next whole frame.

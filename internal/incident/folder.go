@@ -133,7 +133,7 @@ func (f *folder) recover(id string) (*entry, error) {
 		e.ID = id
 		return e, nil
 	}
-	if e.Summary, err = summarize(io.LimitReader(file, 2*maxRecording)); err != nil {
+	if e.Summary, err = summarize(file); err != nil {
 		// Nobody can read it, but it takes up room: it goes with the oldest.
 		e.Summary = Summary{Began: info.ModTime(), LastSeen: info.ModTime(), Text: err.Error()}
 	} else {
@@ -165,8 +165,7 @@ func lastRecord(file io.ReaderAt, size int64) *End {
 		return nil
 	}
 	text := strings.TrimSuffix(string(tail), "\n")
-	r := &Reader{lines: newLines(strings.NewReader(text[strings.LastIndexByte(text, '\n')+1:] + "\n"))}
-	l, err := r.line()
+	l, err := newLines(strings.NewReader(text[strings.LastIndexByte(text, '\n')+1:] + "\n")).line()
 	if err != nil {
 		return nil
 	}

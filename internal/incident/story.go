@@ -2,6 +2,7 @@ package incident
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -71,13 +72,13 @@ func Tell(in io.Reader) (*Story, error) {
 		s.Summary.Ended, s.Summary.Reason = r.End.At, r.End.Reason
 	}
 	if s.Summary.Frames == 0 {
-		return nil, errEmpty
+		return nil, fmt.Errorf("%w; records that could not be read: %d", errEmpty, s.Damaged)
 	}
 	s.Counted = since(&s.Header.Base, &s.Last.Counted)
 	return s, nil
 }
 
-var errEmpty = errors.New("incident: the recording holds no frame")
+var errEmpty = errors.New("the recording holds no frame")
 
 func (s *Story) see(f *Frame) {
 	s.Summary.See(f)
