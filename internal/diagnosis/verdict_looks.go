@@ -244,6 +244,16 @@ func (p pair) threadsExhausted(l *model.Listener) bool {
 	return counted && float64(waiting) >= max(2, p.t.ThreadsBacklog*float64(most))
 }
 
+// longWaiting is how long clients wait for a server that has room for it to be neither a
+// moment nor nothing.
+const longWaiting = time.Second
+
+// unreadLong: a request has been there for that long of which nobody has read a byte. It
+// is a witness of a pool that was full, where the limits were not known by then.
+func unreadLong(l *model.Listener) bool {
+	return l != nil && l.Connections != nil && l.Connections.Unread >= longWaiting
+}
+
 // acceptsWithWorkers: NIO2 has no acceptor thread, a worker takes the next connection
 // (Nio2Endpoint.Nio2Acceptor): while all of them serve requests nobody accepts.
 func acceptsWithWorkers(l *model.Listener) bool {

@@ -1,15 +1,9 @@
 package diagnosis
 
 import (
-	"time"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
-
-// standsFor is how long clients wait for a server that has room, in two snapshots, for
-// it to be neither a moment nor nothing.
-const standsFor = time.Second
 
 // halted: the process is stopped or frozen, and clients wait for it: in the accept
 // queue, or for the answer to a request.
@@ -25,7 +19,7 @@ func inHand(l *model.Listener) int {
 // standsLong: clients have waited for a second and more in front of a server that
 // seems to have room. Why is not known, but that is not ok.
 func (j *judge) standsLong() bool {
-	return j.queueBeforeRoom() && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= standsFor
+	return j.queueBeforeRoom() && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= longWaiting
 }
 
 // queueBeforeRoom: the accept queue stands though not all connections are taken.
@@ -43,16 +37,14 @@ func (j *judge) queueStands(l *model.Listener) bool {
 // which nobody has read a byte, and no limit of the threads explains it. A thread that is
 // free takes one within a millisecond (NioEndpoint.Poller).
 func (j *judge) requestsStand() bool {
-	return !j.threadsFull && !j.executorFull && isTomcat(j.Now) && j.both(func(l *model.Listener) bool {
-		return l.Connections != nil && l.Connections.Unread >= standsFor
-	})
+	return !j.threadsFull && !j.executorFull && isTomcat(j.Now) && j.both(unreadLong)
 }
 
 // nextStand is the same of a connection's later request: but of one of those the
 // handler may have read the head, and not the body.
 func (j *judge) nextStand() bool {
 	return !j.threadsFull && !j.executorFull && isTomcat(j.Now) && j.both(func(l *model.Listener) bool {
-		return l.Connections != nil && l.Connections.UnreadNext >= standsFor
+		return l.Connections != nil && l.Connections.UnreadNext >= longWaiting
 	})
 }
 
@@ -67,7 +59,7 @@ func (j *judge) starved() model.Cause {
 		return model.CauseCPUThrottled
 	case j.stoodStill():
 		return model.CauseJVMPause
-	case j.share(runDelay) >= 2*j.t.RunDelay:
+	case j.share(runDelay) >= 2*j.t.RunDelay && j.threadsFree():
 		return model.CauseCPUSaturated
 	}
 	return model.CauseNone
@@ -78,6 +70,12 @@ func (j *judge) starved() model.Cause {
 func (j *judge) allHaveOne() bool {
 	busy, seen := busyThreads(j.Now)
 	return seen && j.Now.Connector.PoolThreads != nil && busy >= *j.Now.Connector.PoolThreads
+}
+
+// threadsFree: some of the pool's threads are known to have none.
+func (j *judge) threadsFree() bool {
+	busy, seen := busyThreads(j.Now)
+	return seen && j.Now.Connector.PoolThreads != nil && busy < *j.Now.Connector.PoolThreads
 }
 
 // standingRequests says that requests wait in front of threads that seem free.
@@ -92,6 +90,15 @@ func (j *judge) standingRequests(v model.Verdict, add adder) {
 	add("requests_stand", model.SeverityWarning,
 		phrase.Capital(j.waitingPhrase())+", the first for "+phrase.Seconds(j.Now.Connections.Unread)+" and longer"+free+".",
 		"Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID). Either fewer threads serve this port than it seems (a limit or an executor set by code, a thread that could not be started), or they get no CPU, or the poller thread is stuck.")
+}
+
+// standingPhrase says that they wait, and whether anything is known to be lost.
+func (j *judge) standingPhrase() string {
+	wait := "at least " + j.waitingPhrase() + ", the first for " + phrase.Seconds(j.Now.Connections.Unread) + " and longer"
+	if j.Now.Losses == nil {
+		return phrase.Capital(wait)
+	}
+	return "Nothing is lost so far; " + wait
 }
 
 // starvedPhrase says who waits for a process that does not run, or hardly does.

