@@ -18,6 +18,7 @@ type judge struct {
 }
 
 func newJudge(e Evidence, t Thresholds) *judge {
+	e.Before = learned(e.Before, e.Now)
 	j := &judge{Evidence: e, pair: pair{now: e.Now, before: e.Before, first: e.First, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
 	if !e.Now.Listening() {
 		return j

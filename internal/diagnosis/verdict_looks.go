@@ -32,10 +32,7 @@ func (p pair) total(of func(*model.Process) *time.Duration) (time.Duration, bool
 
 // grown is how much a running total of the process grew between the snapshots.
 func grown[N uint64 | time.Duration](p pair, of func(*model.Process) *N) (N, bool) {
-	if p.now == nil || p.before == nil || p.now.Process == nil || p.before.Process == nil {
-		return 0, false
-	}
-	if p.now.Process.PID != p.before.Process.PID || p.now.Process.StartTime != p.before.Process.StartTime {
+	if p.now == nil || p.before == nil || !sameProcess(p.now.Process, p.before.Process) {
 		return 0, false
 	}
 	a, b := of(p.now.Process), of(p.before.Process)
