@@ -69,7 +69,7 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.Var((*perSecond)(&in.Rate), "rate", "clients per second, whatever the server does (open loop)")
 	f.Var((*timeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
 	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
-	f.Var((*wholeNumber)(&in.BackendConnections), "backend-connections", "size of the connection pool to a backend that each request calls once; --service-time is then what the thread itself needs")
+	f.Var((*wholeNumber)(&in.BackendConnections), "backend-connections", "size of the connection pool to a backend that each request calls once; --service-time is then what the thread itself needs. How long the pool lets a thread wait (HikariCP: 30 s) is not modelled")
 	f.Var((*timeSpan)(&in.BackendTime), "backend-time", "time the backend takes to answer")
 	f.Var(&o.fromPort, "from-port", "take the limits from the server that listens on this port")
 	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads, -1 for no limit (virtual threads)")

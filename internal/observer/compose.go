@@ -111,7 +111,11 @@ func (e *edition) process(l *model.Listener, k *entry, before *earlier) {
 	}
 	p := *last.value
 	p.Busiest = e.tables.busiestOf(l.ID.NetNS, key)
-	p.Downstream = e.tables.downstreamOf(key, e.Time, &e.miss)
+	var backends []model.Backend
+	if k.connector != nil {
+		backends = k.connector.Backends
+	}
+	p.Downstream = e.tables.downstreamOf(key, backends, e.Time, &e.miss)
 	l.Process = &p
 	if was, ok := list.before(); ok {
 		before.process = was.value

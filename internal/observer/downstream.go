@@ -147,9 +147,6 @@ func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[
 		work.Fill(out)
 		out.ByUser = h.descriptors.err != nil
 		out.Partial = out.Partial || ts.peers.scan.Partial
-		if e.connector != nil {
-			downstream.Identify(out, e.connector.Backends)
-		}
 		ts.mu.Lock()
 		ts.down[key] = downstreamReading{out, h.descriptors.err, h.workersErr}
 		ts.mu.Unlock()
@@ -282,7 +279,7 @@ func (h *descriptors) knows(list []downstream.Connection) bool {
 
 // downstreamOf is the latest reading of a process's outgoing connections, nil for
 // none.
-func (ts *tables) downstreamOf(key hostproc.ProcessKey, now time.Time, miss *missing) *model.Downstream {
+func (ts *tables) downstreamOf(key hostproc.ProcessKey, backends []model.Backend, now time.Time, miss *missing) *model.Downstream {
 	ts.mu.Lock()
 	r, ok := ts.down[key]
 	ts.mu.Unlock()
@@ -301,6 +298,8 @@ func (ts *tables) downstreamOf(key hostproc.ProcessKey, now time.Time, miss *mis
 	}
 	out := *r.value
 	out.Age = max(0, now.Sub(out.At))
+	out.Peers = slices.Clone(out.Peers)
+	downstream.Identify(&out, backends) // which may be known only since
 	return &out
 }
 
