@@ -58,6 +58,23 @@ server { listen 80; location / { proxy_pass http://app; proxy_http_version 1.1; 
 			b.row.Truth = s.says(port).String() + "; 36 requests wait in haproxy"
 			b.verdict(b.ask(port), "ok")
 		}},
+		{"envoy in front, 30 clients, its connections to the server those of a pool", func(b *bench) {
+			if !b.had(b.envoy()) {
+				return
+			}
+			s := b.boot("none", options{}, "server.tomcat.threads.max=6")
+			b.answers("127.0.0.1:8080")
+			conf := filepath.Join(b.dir, "envoy.yaml")
+			b.must(os.WriteFile(conf, []byte(envoyConfig), 0o600))
+			b.program(b.envoy(), "-c", conf, "--disable-hot-restart", "--concurrency", "1", "-l", "error")
+			b.answers("127.0.0.1:80")
+			b.hold("tcp", "127.0.0.1:80", 30, get("/hello?ms=60000"), nil)
+			b.until("all threads are busy", func() bool { return s.says(port).Busy == 6 && s.says(port).Connections >= 30 })
+			b.row.Truth = s.says(port).String() + ", all from envoy"
+			said := b.ask(port)
+			b.verdict(said, "saturated max_threads")
+			b.names(said, `"top_peer"`)
+		}},
 		{"a port forwarded by nftables to the server's", func(b *bench) {
 			if !b.needs("nft") {
 				return
@@ -73,3 +90,23 @@ server { listen 80; location / { proxy_pass http://app; proxy_http_version 1.1; 
 		}},
 	}
 }
+
+// envoyConfig has requests to port 80 go to the server, each of those at a time on a
+// connection of its own.
+const envoyConfig = `static_resources:
+  listeners:
+  - address: {socket_address: {address: 127.0.0.1, port_value: 80}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: web
+          route_config: {virtual_hosts: [{name: all, domains: ["*"], routes: [{match: {prefix: "/"}, route: {cluster: app, timeout: 90s}}]}]}
+          http_filters: [{name: envoy.filters.http.router, typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}]
+  clusters:
+  - name: app
+    connect_timeout: 5s
+    type: STATIC
+    load_assignment: {cluster_name: app, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}}]}]}
+`

@@ -114,7 +114,7 @@ func more() []deployment {
 				return
 			}
 			home := b.distribution("9.0.117")
-			base := b.base(home, `<Connector port="8080" maxThreads="6" maxConnections="60"/>`)
+			base := b.base(home, `<Connector port="8080" maxThreads="6" maxConnections="60" connectionTimeout="600000"/>`)
 			b.must(output(b.ctx, "", "cp", b.war(), filepath.Join(base, "webapps/jolokia.war")))
 			s := b.catalina(home, base, options{})
 			b.verdict(busyOf(b, s, half("/jolokia/"), 30), "saturated max_threads")
@@ -123,7 +123,7 @@ func more() []deployment {
 			if !b.had(b.runner()) || !b.had(b.war()) {
 				return
 			}
-			s := b.java(options{main: []string{"-jar", b.runner(), "--port", "8080", "-AmaxThreads=6", "-AmaxConnections=60", b.war()}})
+			s := b.java(options{main: []string{"-jar", b.runner(), "--port", "8080", "-AmaxThreads=6", "-AmaxConnections=60", "-AconnectionTimeout=600000", b.war()}})
 			said := busyOf(b, s, half("/"), 30)
 			b.verdict(said, "saturated max_threads", "ok", "warning")
 			b.silent(said, "of 200 threads", "from 200 to", "nothing is held up")

