@@ -123,17 +123,19 @@ func worse(a, b *model.Listener) bool {
 	if a.Verdict.Status != b.Verdict.Status {
 		return a.Verdict.Status > b.Verdict.Status
 	}
-	if x, y := droppedIn(a), droppedIn(b); x != y {
+	if x, y := lostIn(a), lostIn(b); x != y {
 		return x > y
 	}
 	return len(a.Verdict.Findings) > len(b.Verdict.Findings)
 }
 
-func droppedIn(l *model.Listener) uint64 {
+// lostIn are packets and connections in one number: one listener that closes loses
+// connections and drops nothing more, so that the two are not compared.
+func lostIn(l *model.Listener) uint64 {
 	if l.Losses == nil {
 		return 0
 	}
-	return l.Losses.DroppedPackets
+	return l.Losses.DroppedPackets + l.Losses.QueueResets
 }
 
 func (s *Story) event(f *Frame) {

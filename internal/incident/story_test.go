@@ -30,3 +30,19 @@ func TestClientsOfAStory(t *testing.T) {
 	only.Outcomes[model.ClientConnected] = 1
 	require.Contains(t, (&Story{Counted: Counted{Clients: only}}).Clients(), "By their handshakes: 1 client was let in at once; 0 packets dropped.")
 }
+
+// The moment in which a listener closed with clients in its queue is worse than
+// those in which nothing listened: its advice is the one that helps.
+func TestWorstMomentOfAClosedListener(t *testing.T) {
+	s := &Story{Inside: -1}
+	for i, f := range []Frame{
+		{Listener: model.Listener{Verdict: model.Verdict{Status: model.StatusDown, Cause: model.CauseListenerClosed}, Losses: &model.Losses{QueueResets: 4}}},
+		{Listener: model.Listener{Verdict: model.Verdict{Status: model.StatusDown, Cause: model.CauseNoListener, Findings: make([]model.Finding, 3)}, Losses: &model.Losses{}}},
+	} {
+		if i == 0 {
+			s.Worst = f
+		}
+		s.see(&f)
+	}
+	require.Equal(t, model.CauseListenerClosed, s.Worst.Listener.Verdict.Cause)
+}

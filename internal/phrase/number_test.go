@@ -25,3 +25,10 @@ func TestCount(t *testing.T) {
 	require.Equal(t, "1,707 packets", phrase.Count(1707, "packet"))
 	require.Equal(t, "2 processes", phrase.Count(2, "process"))
 }
+
+// Text and bars say the same, and 100 % of nothing but what is full.
+func TestPercentIsRoundedDown(t *testing.T) {
+	for ratio, want := range map[float64]string{.25: "25 %", .29: "29 %", .57: "57 %", 92. / 105: "87 %", .999: "99 %", 1: "100 %"} {
+		require.Equal(t, want, phrase.Percent(ratio))
+	}
+}

@@ -46,8 +46,9 @@ func Verb[N int | uint64](n N, one, many string) string {
 	return many
 }
 
-// Percent prints a ratio: 0.25 is "25 %".
-func Percent(ratio float64) string { return fmt.Sprintf("%.0f %%", ratio*100) }
+// Percent prints a ratio, rounded down as the bars beside the sentences are: 0.25
+// is "25 %", and 0.999 is not yet "100 %".
+func Percent(ratio float64) string { return fmt.Sprintf("%.0f %%", math.Floor(ratio*100+1e-9)) }
 
 // Decimal prints a rate or an average: "0.7", "3.2", "40".
 func Decimal(f float64) string {
