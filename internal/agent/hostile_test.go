@@ -108,18 +108,21 @@ func TestHeadersAreBounded(t *testing.T) {
 // No more answers than the bound are made at once, and none of them waits for a
 // client that does not read.
 func TestTurns(t *testing.T) {
-	var now, most atomic.Int32
+	var now, most, all atomic.Int32
 	body := strings.Repeat("x", 4<<20)
 	made := newMakers()
 	_, address := boundedServer(t, made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		most.Store(max(most.Load(), now.Add(1)))
 		_, _ = io.WriteString(w, body)
 		now.Add(-1)
+		all.Add(1)
 	})))
 	for range 20 { // ask, and never read
 		_, err := io.WriteString(dial(t, address), "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		require.NoError(t, err)
 	}
+	// One that is made after the next ones would have these given up instead.
+	require.Eventually(t, func() bool { return all.Load() == 20 }, time.Minute, time.Millisecond)
 	for range 3 {
 		response, err := http.Get("http://" + address)
 		require.NoError(t, err)
