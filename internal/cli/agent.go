@@ -141,7 +141,7 @@ func (o *agentOptions) badAddress() string {
 	for _, address := range o.web.Listen {
 		_, port, err := net.SplitHostPort(address)
 		if err == nil {
-			_, err = net.LookupPort("tcp", port)
+			_, err = new(net.Resolver).LookupPort(context.Background(), "tcp", port)
 		}
 		if err != nil && !strings.HasPrefix(address, "vsock://") {
 			return address
