@@ -28,7 +28,7 @@ func newJudge(e Evidence, t Thresholds) *judge {
 	}
 	j.queueFull = j.lasting(queueFull)
 	j.connectionsFull = j.lasting(queueWaits) && j.either(j.atConnectionLimit) && j.lasting(j.nearConnectionLimit)
-	j.threadsFull = j.lasting(j.threadsExhausted) || j.threadsExhausted(j.Now) && j.both(unreadLong)
+	j.threadsFull = j.lasting(j.threadsExhausted)
 	j.executorFull = j.lasting(j.executorNearLimit) && j.either(executorAtLimit)
 	j.filesFull = j.lasting(j.pair.filesFull) && !j.connectionsFull
 	j.portsFull = j.portsUsedUp()

@@ -245,8 +245,7 @@ func (p pair) threadsExhausted(l *model.Listener) bool {
 // moment nor nothing.
 const longWaiting = time.Second
 
-// unreadLong: a request has been there for that long of which nobody has read a byte. It
-// is a witness of a pool that was full, where the limits were not known by then.
+// unreadLong: a request has been there for that long of which nobody has read a byte.
 func unreadLong(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Unread >= longWaiting
 }

@@ -21,15 +21,20 @@ func TestEndsWhileAReaderHangs(t *testing.T) {
 	nettest.Root(t)
 	program := build(t)
 	header(t)
-	for _, v := range viewers(t) {
-		attempt(t, v.name, "stops what reads its files", func(t *testing.T) row {
+	hangs := func(v viewer, attack string, before func(t *testing.T, reader int)) {
+		attempt(t, v.name, attack, func(t *testing.T) row {
 			s := newScene(t, v, program, v.targets()...)
 			a := tomcat(strings.Repeat("<!DOCTYPE a [<!ENTITY b 'c'>]>", 30_000) + server(42)) // takes a while to read
 			stopped := s.stopReader(t)
 			a.start(t, s.pods, s.java)
-			reader := <-stopped
-			require.Eventually(t, func() bool { return parent(reader) == 0 }, time.Minute, 10*time.Millisecond, "the reader ends while the agent lives")
+			before(t, <-stopped) // the agent is to end
 			return s.finish(t, "")
+		})
+	}
+	for _, v := range viewers(t) {
+		hangs(v, "stops what reads its files", func(*testing.T, int) {})
+		hangs(v, "the same, and it is waited for", func(t *testing.T, reader int) {
+			require.Eventually(t, func() bool { return parent(reader) == 0 }, time.Minute, 10*time.Millisecond, "the reader ends while the agent lives")
 		})
 	}
 }
