@@ -28,8 +28,8 @@ const (
 	endTimeout = 1500 * time.Millisecond
 )
 
-// Sampler is what the agent runs and serves.
-type Sampler interface {
+// Observer is what the agent runs and serves.
+type Observer interface {
 	Run(ctx context.Context) error
 	Snapshot() *model.Snapshot
 }
@@ -58,7 +58,7 @@ type Options struct {
 }
 
 // Run samples and serves until ctx is done, or one of the two fails.
-func Run(ctx context.Context, s Sampler, o Options) error {
+func Run(ctx context.Context, s Observer, o Options) error {
 	if o.ConfigFile != "" {
 		if err := toolkit.Validate(o.ConfigFile); err != nil {
 			return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
@@ -111,7 +111,7 @@ func waitFor(ctx context.Context, g *errgroup.Group, log *slog.Logger) error {
 
 // sample runs the sampler until ctx is done. It does not wait for one that hangs
 // in somebody's file system then: the process ends.
-func sample(ctx context.Context, modules *moduleWait, s Sampler) error {
+func sample(ctx context.Context, modules *moduleWait, s Observer) error {
 	done := make(chan error, 1)
 	go func() { done <- modules.run(ctx, s) }()
 	var err error

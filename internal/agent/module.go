@@ -22,7 +22,7 @@ type moduleWait struct {
 }
 
 // run is s.Run, again while the module is missing.
-func (m *moduleWait) run(ctx context.Context, s Sampler) error {
+func (m *moduleWait) run(ctx context.Context, s Observer) error {
 	for {
 		err := s.Run(ctx)
 		if !errors.Is(err, sockdiag.ErrNoModule) {

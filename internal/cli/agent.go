@@ -164,7 +164,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	opt.Log, opt.CPUTime = log, cputime.Process
 	agent.LimitProcessors()
 	agent.LimitHeap()
-	s, err := newSampler(opt)
+	s, err := newObserver(opt)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 
 // followed is the sampler with the follower of its clients.
 type followed struct {
-	sampler  *observer.Sampler
+	sampler  *observer.Observer
 	follower *clients.Follower
 	dumps    *threaddump.Follower // nil without --thread-dump
 	running  atomic.Bool

@@ -95,7 +95,7 @@ func (o *agentOptions) check(w io.Writer, given func(flag string) bool) error {
 }
 
 // reload reads the file again for a running sampler.
-func (o *agentOptions) reload(ctx context.Context, s *observer.Sampler, given func(flag string) bool) error {
+func (o *agentOptions) reload(ctx context.Context, s *observer.Observer, given func(flag string) bool) error {
 	opt, err := o.configured(given)
 	if err != nil {
 		return err

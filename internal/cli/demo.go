@@ -175,7 +175,7 @@ func (d *demoStage) snapshot() *model.Snapshot {
 	return nil
 }
 
-func (o *demoOptions) watch(port uint16) (*observer.Sampler, error) {
+func (o *demoOptions) watch(port uint16) (*observer.Observer, error) {
 	opt := observer.Defaults()
 	opt.Ports = []uint16{port}
 	opt.ScanInterval = 500 * time.Millisecond
@@ -184,7 +184,7 @@ func (o *demoOptions) watch(port uint16) (*observer.Sampler, error) {
 		AcceptCount:    target.ByHand(&o.server.AcceptCount, "flag --accept-count"),
 		MaxThreads:     target.ByHand(&o.server.MaxThreads, "flag --max-threads"),
 	}
-	return newSampler(opt)
+	return newObserver(opt)
 }
 
 // freeAddress is the wanted address, or any free port of its host when it is

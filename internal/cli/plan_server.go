@@ -23,7 +23,7 @@ func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log 
 	}
 	opt := observer.Defaults()
 	opt.Ports = o.fromPort
-	s, err := newSampler(opt)
+	s, err := newObserver(opt)
 	if err != nil {
 		return err
 	}

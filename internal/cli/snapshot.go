@@ -114,7 +114,7 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 // look takes the whole snapshot: what it opened stays open where it was interrupted
 // and has not ended.
 func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*model.Snapshot, error) {
-	s, err := newSampler(opt)
+	s, err := newObserver(opt)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*mode
 }
 
 // observe follows the clients from the first snapshot to the second.
-func (o *snapshotOptions) observe(ctx context.Context, s *observer.Sampler, f *clients.Follower) error {
+func (o *snapshotOptions) observe(ctx context.Context, s *observer.Observer, f *clients.Follower) error {
 	if o.interval == 0 {
 		return errors.Join(s.Observe(ctx, 0), f.Update())
 	}

@@ -50,7 +50,7 @@ func (t *targets) register(flags *pflag.FlagSet) {
 }
 
 // follower adds clients to the snapshots of a sampler.
-func (t *targets) follower(s *observer.Sampler) (*clients.Follower, error) {
+func (t *targets) follower(s *observer.Observer) (*clients.Follower, error) {
 	proc, err := hostproc.NewFS(procMount)
 	if err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (l limits) overrides() target.Overrides {
 	}
 }
 
-// newSampler opens the sources of a real machine.
-func newSampler(o observer.Options) (*observer.Sampler, error) {
+// newObserver opens the sources of a real machine.
+func newObserver(o observer.Options) (*observer.Observer, error) {
 	proc, err := hostproc.NewFS(procMount)
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	opt := observer.Defaults()
 	o.options(&opt)
 	opt.ScanInterval, opt.MaxListeners = o.interval, 0
-	s, err := newSampler(opt)
+	s, err := newObserver(opt)
 	if err != nil {
 		return err
 	}

@@ -123,6 +123,7 @@ type Self struct {
 	FailedSamples uint64        // that the kernel did not answer
 	LongestGap    time.Duration // between two samples, of the last minute
 	ScanInterval  time.Duration // as stretched to stay under 2 % of a core
+	CalmInterval  time.Duration // between two samples of queues that have been empty for ten seconds
 	SourceUp      map[string]bool
 	Config        *ConfigReload // nil without a configuration file
 	Incidents     *Incidents    // nil where none are recorded

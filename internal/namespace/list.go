@@ -98,7 +98,9 @@ func (n *Namespace) Watch(now time.Time, list []Listening) {
 		next = append(next, newWatch(a, list[i].Members))
 	}
 	n.books.Dismiss(func(a *losses.Account) bool { return watched[a] || !n.listed(a.ID) && !a.Dismissed() })
-	n.watches.replace(now, next, n.stands, n.facts.migrates())
+	if n.watches.replace(now, next, n.stands, n.facts.migrates()) {
+		n.active = now
+	}
 }
 
 func newWatch(a *losses.Account, members []sockdiag.Listener) watch {

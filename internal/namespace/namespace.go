@@ -40,12 +40,16 @@ func New(id, net uint64, kernel Kernel, shared *Shared, window time.Duration) *N
 	}
 }
 
-// Sample makes a sample of every watched listener. It takes no lock that a reader
-// of snapshots could hold.
-func (n *Namespace) Sample(now time.Time, gapLimit time.Duration) Alarm {
+// calmAfter is how long all accept queues of a namespace must have been empty, with
+// nothing dropped, for it to be calm.
+const calmAfter = 10 * time.Second
+
+// Sample makes a sample of every watched listener; of a calm namespace only where it
+// is its turn. It takes no lock that a reader of snapshots could hold.
+func (n *Namespace) Sample(now time.Time, gapLimit time.Duration, turn bool) Alarm {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
-	if n.closed {
+	if n.closed || !turn && now.Sub(n.active) > calmAfter {
 		return Alarm{}
 	}
 	return n.sample(now, gapLimit)

@@ -62,6 +62,7 @@ type sampler struct {
 	facts   facts
 
 	counters model.Counters // of a checkpoint, reused
+	active   time.Time      // when a sample last found anything but empty queues
 }
 
 // newSampler makes the callbacks values once: a closure a tick would be garbage
@@ -96,6 +97,9 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	}
 	alarm.Lost = alarm.Lost || s.fast.shadowed
 	alarm.Failed = s.recover(err)
+	if alarm.Any() || s.watches.queued() {
+		s.active = now
+	}
 	return alarm
 }
 

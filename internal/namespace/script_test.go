@@ -22,12 +22,14 @@ type script struct {
 	fails     error  // of the sample path's socket
 	redials   int
 	devices   map[uint32]string
-	asked     int            // for the devices
+	asked     int // for the devices
+	lookups   int
 	between   func(call int) // before each reading of the counters
 	calls     int
 }
 
 func (s *script) Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener, error)) error {
+	s.lookups++
 	if s.fails != nil {
 		return s.fails
 	}
@@ -140,7 +142,7 @@ func TestDropsOfAListenerThatNobodySawAreNotTheIdleOnes(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
 	n, now := scripted(t, s)
 	s.drop(nil, 40)
-	require.Zero(t, n.Sample(now.Add(10*time.Millisecond), time.Second))
+	require.Zero(t, n.Sample(now.Add(10*time.Millisecond), time.Second, true))
 	got := lost(t, n, now.Add(time.Second))
 	require.Zero(t, got.DroppedPackets)
 	require.Zero(t, got.Unattributed)
@@ -151,8 +153,8 @@ func TestUnattributedDropsOfAFullQueue(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
 	n, now := scripted(t, s)
 	s.listeners[0].RecvQ = 6
-	require.Equal(t, Alarm{Filled: true}, n.Sample(now.Add(10*time.Millisecond), time.Second))
-	require.Zero(t, n.Sample(now.Add(20*time.Millisecond), time.Second), "it is full still")
+	require.Equal(t, Alarm{Filled: true}, n.Sample(now.Add(10*time.Millisecond), time.Second, true))
+	require.Zero(t, n.Sample(now.Add(20*time.Millisecond), time.Second, true), "it is full still")
 	s.drop(nil, 40)
 	require.EqualValues(t, 40, lost(t, n, now.Add(time.Second)).Unattributed)
 }
@@ -161,7 +163,7 @@ func TestSampleAttributesDropsAtOnce(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1), listening(9090, 2)}}
 	n, now := scripted(t, s)
 	s.drop(&s.listeners[0], 3)
-	require.Equal(t, Alarm{Dropped: true}, n.Sample(now.Add(10*time.Millisecond), time.Second))
+	require.Equal(t, Alarm{Dropped: true}, n.Sample(now.Add(10*time.Millisecond), time.Second, true))
 	require.True(t, n.Troubled(now))
 	n.Books(func(b *losses.Books) {
 		for _, a := range b.Accounts() {
@@ -177,7 +179,7 @@ func TestDropsWhileTheyAreRead(t *testing.T) {
 	n, now := scripted(t, s)
 	s.between = func(int) { s.drop(&s.listeners[0], 1) }
 	s.drop(&s.listeners[0], 5)
-	n.Sample(now.Add(10*time.Millisecond), time.Second)
+	n.Sample(now.Add(10*time.Millisecond), time.Second, true)
 	s.between = nil
 	got := lost(t, n, now.Add(time.Second))
 	require.Equal(t, s.drops, got.DroppedPackets+got.Unattributed)
@@ -191,12 +193,12 @@ func TestSamplesThatFail(t *testing.T) {
 	for i := range redialAfter {
 		require.Zero(t, s.redials)
 		require.Equal(t, i < redialAfter, n.Answers())
-		require.Equal(t, Alarm{Failed: true}, n.Sample(now.Add(time.Duration(i)*time.Millisecond), time.Second))
+		require.Equal(t, Alarm{Failed: true}, n.Sample(now.Add(time.Duration(i)*time.Millisecond), time.Second, true))
 	}
 	require.Equal(t, 1, s.redials)
 	require.False(t, n.Answers())
 	s.fails = nil
-	require.Zero(t, n.Sample(now.Add(time.Second), time.Second))
+	require.Zero(t, n.Sample(now.Add(time.Second), time.Second, true))
 	require.True(t, n.Answers())
 }
 
@@ -215,7 +217,7 @@ func TestNamesOfInterfaces(t *testing.T) {
 	require.Equal(t, "eth0", name(time.Second))
 	asked := s.asked
 	s.drop(&s.listeners[0], 1)
-	n.Sample(now.Add(time.Second), time.Second)
+	n.Sample(now.Add(time.Second), time.Second, true)
 	require.Equal(t, asked, s.asked)
 	s.devices = map[uint32]string{3: "eth1"}
 	require.Equal(t, "eth0", name(2*time.Second))
@@ -227,10 +229,10 @@ func TestListenerCloses(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
 	n, now := scripted(t, s)
 	s.listeners[0].RecvQ = 4
-	n.Sample(now.Add(10*time.Millisecond), time.Second)
+	n.Sample(now.Add(10*time.Millisecond), time.Second, true)
 	s.listeners = nil
-	require.True(t, n.Sample(now.Add(20*time.Millisecond), time.Second).Lost)
-	n.Sample(now.Add(30*time.Millisecond), time.Second)
+	require.True(t, n.Sample(now.Add(20*time.Millisecond), time.Second, true).Lost)
+	n.Sample(now.Add(30*time.Millisecond), time.Second, true)
 	require.True(t, n.Readings()[0].Gone)
 	require.EqualValues(t, 4, lost(t, n, now.Add(time.Second)).QueueResets)
 }
@@ -242,8 +244,52 @@ func TestClosedNamespaceAsksNothing(t *testing.T) {
 	left := n.Leave(now.Add(time.Second))
 	require.Len(t, left, 1)
 	require.True(t, left[0].Waits(), "its last drops are on its account")
-	require.Zero(t, n.Sample(now.Add(time.Second), time.Second))
+	require.Zero(t, n.Sample(now.Add(time.Second), time.Second, true))
 	_, err := n.List(now.Add(time.Second))
 	require.ErrorIs(t, err, ErrClosed)
 	require.ErrorIs(t, n.Walk(nil, 0, nil, nil), ErrClosed)
+}
+
+// Calm is what has been empty for ten seconds, with nothing dropped, nothing new and
+// nothing failed: it waits for its turn.
+func TestCalm(t *testing.T) {
+	for name, happens := range map[string]func(*script, *Namespace, time.Time){
+		"a client waits":      func(s *script, _ *Namespace, _ time.Time) { s.listeners[0].RecvQ = 1 },
+		"a packet is dropped": func(s *script, _ *Namespace, _ time.Time) { s.drop(&s.listeners[0], 1) },
+		"no answer":           func(s *script, _ *Namespace, _ time.Time) { s.fails = errors.New("no answer") },
+		"another listener": func(s *script, n *Namespace, now time.Time) {
+			s.listeners = append(s.listeners, listening(9090, 2))
+			list, err := n.List(now)
+			require.NoError(t, err)
+			n.Watch(now, []Listening{
+				{ID: list[0].ID, Members: []sockdiag.Listener{list[0].Listener}},
+				{ID: list[1].ID, Members: []sockdiag.Listener{list[1].Listener}},
+			})
+		},
+	} {
+		s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+		n, now := scripted(t, s)
+		sampleUntil := func(end time.Time) {
+			for ; now.Before(end); now = now.Add(100 * time.Millisecond) {
+				n.Sample(now, time.Second, true)
+			}
+		}
+		calm := func() bool {
+			before := s.lookups
+			n.Sample(now, time.Second, false)
+			return s.lookups == before
+		}
+		sampleUntil(now.Add(9 * time.Second))
+		require.False(t, calm(), "it is watched only since")
+		sampleUntil(now.Add(2 * time.Second))
+		require.True(t, calm())
+		happens(s, n, now)
+		n.Sample(now, time.Second, true)
+		require.False(t, calm(), name)
+		s.listeners[0].RecvQ, s.fails = 0, nil
+		sampleUntil(now.Add(9 * time.Second))
+		require.False(t, calm(), name)
+		sampleUntil(now.Add(2 * time.Second))
+		require.True(t, calm(), name)
+	}
 }

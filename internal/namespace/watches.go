@@ -45,6 +45,16 @@ func (ws *watches) miss(now time.Time, migrates bool) (closed bool) {
 	return closed
 }
 
+// queued reports whether a client waits in any of the accept queues.
+func (ws *watches) queued() bool {
+	for i := range ws.list {
+		if ws.list[i].queue.Length > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // exact says that one request per listener will do: few listeners, and none
 // that shares its address, for which the kernel would pick a member by hash.
 func (ws *watches) exact(listeners int) bool {
@@ -62,8 +72,10 @@ func (ws *watches) exact(listeners int) bool {
 // replace puts the watches of a new roster in the place of the previous ones. A
 // listener that closed in between is settled first; one that closed after the
 // roster's dump does not close a second time. stands reports whether a socket that
-// is not watched any more still listens: it has reset nobody.
-func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32) bool, migrates bool) {
+// is not watched any more still listens: it has reset nobody. It reports whether a
+// socket was not watched before.
+func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32) bool, migrates bool) (added bool) {
+	known := 0
 	inodes := make(map[uint32]place)
 	for w := range next {
 		for m := range next[w].members {
@@ -76,6 +88,7 @@ func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32
 			p, listed := inodes[old.members[m].inode]
 			old.members[m].seen = listed || stands(old.members[m].inode)
 			if listed {
+				known++
 				next[p.watch].inherit(old)
 				next[p.watch].members[p.member].inherit(&old.members[m])
 			}
@@ -83,4 +96,5 @@ func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32
 		old.miss(now, migrates)
 	}
 	ws.list, ws.byInode = next, inodes
+	return known < len(inodes)
 }

@@ -63,7 +63,7 @@ func TestOnlyRequestsAreAbandoned(t *testing.T) {
 			l := newLab(t, nil)
 			server := l.listen(t, nettest.ListenOptions{Backlog: 50})
 			other := l.listen(t, nettest.ListenOptions{Backlog: 50})
-			l.Sampler = l.sampler(t, watching(server.Addr.Port()))
+			l.Observer = l.sampler(t, watching(server.Addr.Port()))
 			client, accepted := l.pairOf(t, server)
 			tt.before(client, accepted)
 			require.NoError(t, client.Close())

@@ -32,7 +32,7 @@ const nodePort = 28080
 // node is a sampler that looks into all namespaces of the machine, whatever
 // else there may be, and the clock it is driven by.
 type node struct {
-	*Sampler
+	*Observer
 	now    time.Time
 	clock  atomic.Pointer[time.Time] // now, as of the latest scan, for what runs in parallel
 	faults *faults
@@ -52,7 +52,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 		change(&opt)
 	}
 	servers := discovery.NewDiscoverer(proc, discovery.WithClock(func() time.Time { return *n.clock.Load() })) // forgets what ended ten minutes ago
-	n.Sampler, err = New(n.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: servers}), opt)
+	n.Observer, err = New(n.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: servers}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n

@@ -2,7 +2,8 @@
 // with its own price:
 //
 //   - samples: the accept queue and the drop counter of every watched listener,
-//     each sample interval;
+//     each sample interval; where that takes too much, those that have been empty
+//     for a while take turns;
 //   - evidence: the process and the acceptor thread of a listener in trouble, at
 //     the first dropped packet and the first full sample, and while it lasts;
 //   - snapshots: of the newest facts, every second and at once when a status may

@@ -16,13 +16,13 @@ const closest = 10 * time.Millisecond
 
 // evidence is the second clock: acceptors and processes, trouble first.
 func (t *tasks) evidence(ctx context.Context) {
-	s := t.sampler
+	s := t.observer
 	every(ctx, s.bells.read, s.options().Now, always(closest), t.read)
 }
 
 // read reads what is due, and says when the next reading will be.
 func (t *tasks) read() time.Duration {
-	s := t.sampler
+	s := t.observer
 	r, now := s.roster.Load(), s.options().Now()
 	troubled := make(map[model.ListenerID]*namespace.Reading)
 	for _, n := range r.places {
@@ -61,8 +61,8 @@ func (t *tasks) judge(r *roster, now time.Time, troubled map[model.ListenerID]*n
 			wait = min(wait, due.Sub(now))
 			continue
 		}
-		cost, pending := t.sampler.acceptors.read(e, l, r.otherPorts(e), t.phases(e, now))
-		t.sampler.bucket.spend(cost)
+		cost, pending := t.observer.acceptors.read(e, l, r.otherPorts(e), t.phases(e, now))
+		t.observer.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.answers++
 		if pending { // the second reading decides
@@ -79,7 +79,7 @@ const secondReading = evidence.MinApart + 5*time.Millisecond
 
 // phases is what the nearest walk says of a listener's connections.
 func (t *tasks) phases(e *entry, now time.Time) (out evidence.Phases) {
-	list := t.sampler.tables.of(e.ID)
+	list := t.observer.tables.of(e.ID)
 	if last, ok := list.last(); ok {
 		c := last.value.Behind(e.connector)
 		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), c.Partial
@@ -93,7 +93,7 @@ func (t *tasks) phases(e *entry, now time.Time) (out evidence.Phases) {
 
 // readProcesses reads the processes that are due.
 func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
-	s := t.sampler
+	s := t.observer
 	level := s.bucket.fill(now, s.others())
 	owners := r.owners()
 	inTrouble := make(map[hostproc.ProcessKey]bool)

@@ -129,7 +129,7 @@ func TestExpensiveWalks(t *testing.T) {
 	w.pass(time.Minute)
 	at := w.clock()
 	walks.of(r.places[0].ID).began(at.Add(-time.Minute), 3*capacity, false)
-	work := &tasks{sampler: w.Sampler, walks: walks}
+	work := &tasks{observer: w.Observer, walks: walks}
 	_, n, troubled := work.nextWalk(r, at, capacity-reserve)
 	require.NotNil(t, n)
 	require.False(t, troubled)

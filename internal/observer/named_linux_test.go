@@ -20,7 +20,7 @@ import (
 // named is a sampler that reads the namespace of a process which is named.
 type named struct {
 	*nettest.NS
-	*Sampler
+	*Observer
 	process *exec.Cmd
 	order   io.Writer // to the process
 	now     time.Time
@@ -41,7 +41,7 @@ func newNamed(t *testing.T, then string, change func(*Options, int)) *named {
 	})
 	n.moved(t, func(id netns.ID) bool { return id == n.number(t) })
 	l := &lab{NS: n.NS, pid: n.process.Process.Pid}
-	n.Sampler = l.sampler(t, func(o *Options) {
+	n.Observer = l.sampler(t, func(o *Options) {
 		o.Inside, o.All = nil, false
 		o.Now = func() time.Time { return n.now }
 		change(o, l.pid)

@@ -13,9 +13,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Sampler watches the listeners of its namespaces. Run it, or call Scan and
+// Observer watches the listeners of its namespaces. Run it, or call Scan and
 // Sample by hand; Snapshot may be called from anywhere at any time.
-type Sampler struct {
+type Observer struct {
 	opt       atomic.Pointer[Options]
 	roster    atomic.Pointer[roster]
 	published atomic.Pointer[model.Snapshot]
@@ -27,6 +27,7 @@ type Sampler struct {
 	publisher *publisher
 	bucket    *bucket
 	self      self
+	turns     turns
 
 	bells   bells
 	changes chan change // of the options, for the lister's loop
@@ -41,8 +42,8 @@ type bells struct{ list, publish, walk, read bell }
 
 // New opens the namespaces of the targets. It fails when the kernel's socket
 // table cannot be asked at all, or a process of Options.PIDs does not exist.
-func New(src Sources, opt Options) (*Sampler, error) {
-	s := &Sampler{
+func New(src Sources, opt Options) (*Observer, error) {
+	s := &Observer{
 		changes: make(chan change), ended: make(chan struct{}),
 		bells: bells{list: newBell(), publish: newBell(), walk: newBell(), read: newBell()},
 	}
@@ -63,7 +64,7 @@ func New(src Sources, opt Options) (*Sampler, error) {
 
 // Close releases the netlink sockets and files. Where a task is held up, the end
 // of the program does.
-func (s *Sampler) Close() error {
+func (s *Observer) Close() error {
 	if s.started.Load() {
 		select {
 		case <-s.ended:
@@ -79,7 +80,7 @@ func (s *Sampler) Close() error {
 // Scan reads everything once and publishes it. It fails only when the kernel
 // cannot be asked for its listeners; whatever else is missing is named in the
 // snapshot.
-func (s *Sampler) Scan(ctx context.Context) error {
+func (s *Observer) Scan(ctx context.Context) error {
 	start := s.options().Now()
 	if err := s.list(ctx, oneShotPatience); err != nil {
 		s.blind()
@@ -99,14 +100,14 @@ func (s *Sampler) Scan(ctx context.Context) error {
 const oneShotPatience = discoveryDeadline
 
 // run lets the clocks go until ctx is done, with an interval only that long.
-func (s *Sampler) run(ctx context.Context, interval time.Duration) error {
+func (s *Observer) run(ctx context.Context, interval time.Duration) error {
 	m, err := metronome.New(s.options().SampleInterval)
 	if err != nil {
 		return fmt.Errorf("sample: %w", err)
 	}
 	s.looping.Store(true)
 	t := tasks{
-		sampler: s, metronome: m, walks: make(paces[uint64]),
+		observer: s, metronome: m, walks: make(paces[uint64]),
 		reads: make(paces[hostproc.ProcessKey]), judges: make(paces[model.ListenerID]),
 	}
 	return t.run(ctx, interval)
@@ -115,11 +116,11 @@ func (s *Sampler) run(ctx context.Context, interval time.Duration) error {
 // Run lets the clocks go until ctx is done: samples, evidence, connections,
 // snapshots. The queues are sampled as soon as the listeners are known. It fails
 // only when these cannot be listed; later failures are in the snapshot.
-func (s *Sampler) Run(ctx context.Context) error { return s.run(ctx, 0) }
+func (s *Observer) Run(ctx context.Context) error { return s.run(ctx, 0) }
 
 // Observe scans twice, interval apart, with the clocks going in between. It is
 // the whole life of a one-shot; an interval of 0 scans once.
-func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
+func (s *Observer) Observe(ctx context.Context, interval time.Duration) error {
 	s.lister.oneShot = true
 	if interval <= 0 {
 		return s.Scan(ctx)
@@ -133,7 +134,7 @@ func (s *Sampler) Observe(ctx context.Context, interval time.Duration) error {
 
 // Healthy says that samples or snapshots have stopped. It says nothing of the
 // servers that are watched.
-func (s *Sampler) Healthy() error {
+func (s *Observer) Healthy() error {
 	begun := s.begun.Load()
 	if begun == nil {
 		return nil

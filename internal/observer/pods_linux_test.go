@@ -82,7 +82,7 @@ func TestPodsComeAndGo(t *testing.T) {
 		passed.Add(int64(time.Minute))
 		return n.scan(t)
 	}
-	stop := sampling(n.Sampler)
+	stop := sampling(n.Observer)
 	defer stop()
 
 	var before held
@@ -120,7 +120,7 @@ func TestPodsComeAndGo(t *testing.T) {
 }
 
 // sampling samples all the time until it is stopped.
-func sampling(s *Sampler) (stop func()) {
+func sampling(s *Observer) (stop func()) {
 	done := make(chan struct{})
 	var loop sync.WaitGroup
 	loop.Go(func() {

@@ -17,7 +17,7 @@ type change struct {
 // those of closed listeners. It returns when the change is in force, and the
 // next snapshot, which it brings forward, shows it. With an error nothing has
 // changed.
-func (s *Sampler) Reconfigure(ctx context.Context, opt Options) error {
+func (s *Observer) Reconfigure(ctx context.Context, opt Options) error {
 	c := change{opt: opt, done: make(chan error, 1)}
 	select {
 	case s.changes <- c:
@@ -31,7 +31,7 @@ func (s *Sampler) Reconfigure(ctx context.Context, opt Options) error {
 }
 
 // reconfigure is the lister's loop's, between two rosters.
-func (s *Sampler) reconfigure(opt Options) error {
+func (s *Observer) reconfigure(opt Options) error {
 	next := *s.options()
 	next.Ports, next.PIDs, next.All, next.Targets = opt.Ports, opt.PIDs, opt.All, opt.Targets
 	next.AllNamespaces = opt.AllNamespaces

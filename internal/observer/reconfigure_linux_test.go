@@ -55,7 +55,7 @@ func TestReconfigureConservesDrops(t *testing.T) {
 	a := l.listen(t, nettest.ListenOptions{Backlog: 1})
 	b := l.listen(t, nettest.ListenOptions{Backlog: 1})
 	pa, pb := a.Addr.Port(), b.Addr.Port()
-	l.Sampler = l.sampler(t, watching(pa))
+	l.Observer = l.sampler(t, watching(pa))
 	flood := func(s *nettest.Listener, n int) {
 		l.overflow(t, s.Addr, n)
 		l.Sample()
@@ -227,7 +227,7 @@ func TestReconfigureWhileRunning(t *testing.T) {
 	l := newLab(t, nil)
 	a := l.listen(t, nettest.ListenOptions{Backlog: 1})
 	b := l.listen(t, nettest.ListenOptions{Backlog: 1})
-	l.Sampler = l.sampler(t, func(o *Options) {
+	l.Observer = l.sampler(t, func(o *Options) {
 		watching(a.Addr.Port())(o)
 		o.SampleInterval, o.ScanInterval, o.Window = time.Second, time.Minute, time.Hour
 	})

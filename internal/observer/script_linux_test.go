@@ -221,7 +221,7 @@ func connected(port uint16, n int, what kind) (out []sockdiag.Socket) {
 // kernel for each network namespace. It takes no privileges, and its clock goes
 // when the test says.
 type world struct {
-	*Sampler
+	*Observer
 	t       *testing.T
 	dir     string
 	mu      sync.Mutex
@@ -252,16 +252,16 @@ func newWorld(t *testing.T, k *kernel, change func(*Options)) *world {
 	proc, err := hostproc.NewFS(w.dir)
 	require.NoError(t, err)
 	src := Sources{Mount: w.dir, Proc: proc, Owners: owner.New(proc), Open: w.open, Evidence: func(hostproc.ProcessKey, reader.Listener) EvidenceReader { return w }}
-	w.Sampler, err = New(src, opt)
+	w.Observer, err = New(src, opt)
 	require.NoError(t, err)
 	m, err := metronome.New(time.Hour)
 	require.NoError(t, err)
 	t.Cleanup(m.Stop)
 	w.tasks = tasks{
-		sampler: w.Sampler, metronome: m, walks: make(paces[uint64]),
+		observer: w.Observer, metronome: m, walks: make(paces[uint64]),
 		reads: make(paces[hostproc.ProcessKey]), judges: make(paces[model.ListenerID]),
 	}
-	t.Cleanup(func() { require.NoError(t, w.Sampler.Close()) })
+	t.Cleanup(func() { require.NoError(t, w.Observer.Close()) })
 	return w
 }
 

@@ -19,7 +19,6 @@ type self struct {
 	interval time.Duration // between two readings of the connections of what is calm
 	lastTick time.Time
 	gaps     gaps
-	spent    time.Duration // CPU time of the samples so far
 
 	answered  time.Time // when a sample was last answered
 	published time.Time // when a snapshot was last published
@@ -47,15 +46,11 @@ func (s *self) newInterval() {
 	s.lastTick = time.Time{}
 }
 
-// sampled takes note of a sample. spent is its CPU time, where that is known.
-func (s *self) sampled(now, start time.Time, spent time.Duration, failed bool) {
+// sampled takes note of a sample.
+func (s *self) sampled(now time.Time, took time.Duration, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.samples.Observe(now.Sub(start))
-	if spent <= 0 || spent > now.Sub(start) { // not of one thread
-		spent = now.Sub(start)
-	}
-	s.spent += spent
+	s.samples.Observe(took)
 	if failed {
 		s.failed++
 		return
@@ -73,12 +68,6 @@ func (s *self) told(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.published = at
-}
-
-func (s *self) sampling() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.spent
 }
 
 func (s *self) report(now time.Time) model.Self {

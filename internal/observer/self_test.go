@@ -32,9 +32,9 @@ func TestHealth(t *testing.T) {
 	var s self
 	require.NoError(t, s.healthy(at(29*time.Second), begun), "it begins")
 	require.ErrorIs(t, s.healthy(at(30*time.Second), begun), errNoSamples)
-	s.sampled(at(40*time.Second), at(40*time.Second), 0, true)
+	s.sampled(at(40*time.Second), 0, true)
 	require.ErrorIs(t, s.healthy(at(41*time.Second), begun), errNoSamples, "the kernel did not answer")
-	s.sampled(at(41*time.Second), at(41*time.Second), 0, false)
+	s.sampled(at(41*time.Second), 0, false)
 	require.ErrorIs(t, s.healthy(at(42*time.Second), begun), errNoSnapshots)
 	s.told(at(42 * time.Second))
 	require.NoError(t, s.healthy(at(70*time.Second), begun))

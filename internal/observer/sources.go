@@ -1,7 +1,7 @@
 package observer
 
 // sources says what could be read lately, for source_up.
-func (s *Sampler) sources(r *roster) map[string]bool {
+func (s *Observer) sources(r *roster) map[string]bool {
 	answers, failed := len(r.silent) == 0, s.tables.failures()
 	up := map[string]bool{"sock_diag": answers && len(failed) == 0, "netstat": answers, "sysctl": true, "sockstat": true}
 	for _, n := range r.places {
@@ -24,7 +24,7 @@ func (s *Sampler) sources(r *roster) map[string]bool {
 
 // blind publishes that the kernel no longer answers. What was read last stays,
 // with its time: its readers see that it is old.
-func (s *Sampler) blind() {
+func (s *Observer) blind() {
 	last := s.published.Load()
 	if last == nil {
 		return

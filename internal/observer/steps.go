@@ -5,15 +5,14 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
-func (s *Sampler) options() *Options { return s.opt.Load() }
+func (s *Observer) options() *Options { return s.opt.Load() }
 
 // adopt makes the options the observer's. With an error all stays as it was.
-func (s *Sampler) adopt(opt Options) error {
+func (s *Observer) adopt(opt Options) error {
 	if err := s.lister.adopt(&opt); err != nil {
 		return err
 	}
@@ -23,21 +22,22 @@ func (s *Sampler) adopt(opt Options) error {
 
 // Sample makes one sample of every watched accept queue. It allocates nothing,
 // writes no log line, and takes no lock that a reader of Snapshot could hold.
-func (s *Sampler) Sample() {
+func (s *Observer) Sample() {
 	r := s.roster.Load()
 	if r == nil {
 		return
 	}
 	opt := s.options()
 	start := opt.Now()
-	before, _ := cputime.Thread()
+	s.turns.begin(start)
 	s.self.tick(start, opt.SampleInterval)
 	var alarm namespace.Alarm
-	for _, n := range r.places {
-		alarm = alarm.Or(n.Sample(start, maxGap*opt.SampleInterval))
+	for i, n := range r.places {
+		alarm = alarm.Or(n.Sample(start, maxGap*opt.SampleInterval, s.turns.has(i)))
 	}
-	after, _ := cputime.Thread()
-	s.self.sampled(opt.Now(), start, after-before, alarm.Failed)
+	end := opt.Now()
+	s.turns.end(end)
+	s.self.sampled(end, end.Sub(start), alarm.Failed)
 	if alarm.Any() {
 		s.alarmed(alarm)
 	}
@@ -47,7 +47,7 @@ func (s *Sampler) Sample() {
 const maxGap = 5
 
 // alarmed wakes the clocks. What they read then brings a snapshot forward.
-func (s *Sampler) alarmed(a namespace.Alarm) {
+func (s *Observer) alarmed(a namespace.Alarm) {
 	if a.Lost {
 		s.bells.list.ring()
 	}
@@ -59,7 +59,7 @@ func (s *Sampler) alarmed(a namespace.Alarm) {
 
 // readAll reads the connections and processes of all that is watched. It fails
 // when no namespace can be walked.
-func (s *Sampler) readAll(ctx context.Context, r *roster) error {
+func (s *Observer) readAll(ctx context.Context, r *roster) error {
 	for key := range r.owners() {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -89,14 +89,14 @@ func (s *Sampler) readAll(ctx context.Context, r *roster) error {
 }
 
 // walk reads the connections of one namespace, and what else its table says.
-func (s *Sampler) walk(r *roster, n *namespace.Namespace) (time.Duration, error) {
+func (s *Observer) walk(r *roster, n *namespace.Namespace) (time.Duration, error) {
 	cost, err := s.tables.walk(r, n, s.processes)
 	cost += s.tables.resets(r, n, n.Readings(), !s.looping.Load())
 	return cost, err
 }
 
 // list makes a roster, and has it watched.
-func (s *Sampler) list(ctx context.Context, patience time.Duration) error {
+func (s *Observer) list(ctx context.Context, patience time.Duration) error {
 	r, err := s.lister.list(ctx, s.options(), patience)
 	if err != nil {
 		return err
@@ -109,26 +109,27 @@ func (s *Sampler) list(ctx context.Context, patience time.Duration) error {
 
 // publish makes a snapshot of the newest facts. final: no cause waits for a
 // reading.
-func (s *Sampler) publish(final bool) {
+func (s *Observer) publish(final bool) {
 	r := s.roster.Load()
 	if r == nil {
 		return
 	}
 	snap := s.publisher.publish(s.options(), final, s.looping.Load())
 	snap.Self = s.self.report(snap.Time)
+	snap.Self.CalmInterval = time.Duration(s.turns.number()) * s.options().SampleInterval
 	snap.Self.SourceUp = s.sources(r)
 	s.published.Store(snap)
 	s.self.told(snap.Time)
 }
 
 // others is the CPU time of everything that is not spent from the bucket.
-func (s *Sampler) others() time.Duration {
+func (s *Observer) others() time.Duration {
 	if used := s.options().CPUTime; used != nil {
 		return used() - s.bucket.total()
 	}
-	return s.self.sampling()
+	return s.turns.total()
 }
 
 // Snapshot is what was published last, nil before the first. It must not be
 // changed.
-func (s *Sampler) Snapshot() *model.Snapshot { return s.published.Load() }
+func (s *Observer) Snapshot() *model.Snapshot { return s.published.Load() }

@@ -31,7 +31,7 @@ const (
 // tasks are the clocks, each in a goroutine of its own: none waits for another,
 // nor for what one of them reads.
 type tasks struct {
-	sampler   *Sampler
+	observer  *Observer
 	metronome *metronome.Metronome
 	err       error         // once all have ended
 	walks     paces[uint64] // by namespace
@@ -45,7 +45,7 @@ type tasks struct {
 // under way that the next scan builds on are waited for: the first ones, and a roster.
 // What else is held up is left behind.
 func (t *tasks) run(ctx context.Context, interval time.Duration) error {
-	s := t.sampler
+	s := t.observer
 	begun := s.options().Now()
 	s.begun.Store(&begun)
 	s.started.Store(true)
@@ -113,13 +113,13 @@ func (t *tasks) sample(ctx context.Context) error {
 		} else if err != nil {
 			return fmt.Errorf("sample: %w", err)
 		}
-		t.sampler.Sample()
+		t.observer.Sample()
 	}
 }
 
 // list makes the rosters. It fails when the first one cannot be made.
 func (t *tasks) list(first, ctx context.Context, listed chan<- struct{}) error {
-	s := t.sampler
+	s := t.observer
 	if err := s.list(first, discoveryPatience); err != nil {
 		if first.Err() != nil {
 			return nil
@@ -158,7 +158,7 @@ func (t *tasks) list(first, ctx context.Context, listed chan<- struct{}) error {
 
 // relist makes another roster, and returns what it cost.
 func (t *tasks) relist(ctx context.Context) time.Duration {
-	s := t.sampler
+	s := t.observer
 	before := s.lister.places.shared.Away()
 	former := s.roster.Load()
 	cost, err := cputime.Of(func() error { return s.list(ctx, 0) })
@@ -179,7 +179,7 @@ func (t *tasks) relist(ctx context.Context) time.Duration {
 
 // publish is the third clock.
 func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
-	s := t.sampler
+	s := t.observer
 	select {
 	case <-read:
 	case <-time.After(firstPatience):

@@ -9,7 +9,7 @@ import (
 
 // connections is the fourth clock: by namespace, trouble first.
 func (t *tasks) connections(first, ctx context.Context, read chan<- struct{}) {
-	s := t.sampler
+	s := t.observer
 	if r := s.roster.Load(); s.readAll(first, r) != nil {
 		s.bells.publish.ring()
 	}
@@ -24,7 +24,7 @@ func (t *tasks) connections(first, ctx context.Context, read chan<- struct{}) {
 // walk reads the connections of the namespace that needs it most, if one is due,
 // and says when the next one will be.
 func (t *tasks) walk() time.Duration {
-	s := t.sampler
+	s := t.observer
 	r, now := s.roster.Load(), s.options().Now()
 	level := s.bucket.fill(now, s.others())
 	next, n, troubled := t.nextWalk(r, now, level)
@@ -62,8 +62,8 @@ func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait ti
 			continue
 		}
 		p := t.walks.of(n.ID)
-		trouble := n.Troubled(p.last) || t.sampler.tables.pressed(r.in(n.ID))
-		due := p.due(now, trouble, t.sampler.options().ScanInterval, watched)
+		trouble := n.Troubled(p.last) || t.observer.tables.pressed(r.in(n.ID))
+		due := p.due(now, trouble, t.observer.options().ScanInterval, watched)
 		if paid := p.paid(); trouble && level < 0 && paid.After(due) {
 			due = paid
 		}

@@ -17,6 +17,7 @@ type selfMetrics struct {
 	longestGap    *metric
 	sourceUp      *metric
 	omitted       *metric
+	calmInterval  *metric
 	reloaded      *metric
 	reloadedAt    *metric
 	incidents     *metric
@@ -45,6 +46,8 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 			"Whether a source of the agent can be read: 1 yes, 0 no.", "source"),
 		omitted: c.gauge("tcpdiag_omitted_listeners",
 			"Listeners beyond --max-listeners, which have no series."),
+		calmInterval: c.gauge("tcpdiag_calm_sample_interval_seconds",
+			"Time between two samples of accept queues that have been empty for 10 s, longer than --sample-interval where all samples would take more than 1 % of a core."),
 		reloaded: c.gauge("tcpdiag_config_last_reload_successful",
 			"Whether the latest reading of the configuration file succeeded: 1 yes, 0 no, and the former one is in force; absent without --config."),
 		reloadedAt: c.gauge("tcpdiag_config_last_reload_success_timestamp_seconds",
@@ -82,6 +85,9 @@ func (c *Collector) ourselves(e emitter, s *model.Snapshot) {
 	}
 	if s.Self.ScanInterval > 0 {
 		e.value(m.scanInterval, nil, s.Self.ScanInterval.Seconds())
+	}
+	if s.Self.CalmInterval > 0 {
+		e.value(m.calmInterval, nil, s.Self.CalmInterval.Seconds())
 	}
 	if !s.Time.IsZero() {
 		e.value(m.lastScan, nil, float64(s.Time.UnixMilli())/1000)

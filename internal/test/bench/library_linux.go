@@ -13,7 +13,7 @@ import (
 )
 
 // watching opens a sampler that has scanned, so that it knows its listeners.
-func watching(ctx context.Context, change func(*observer.Options)) (*observer.Sampler, error) {
+func watching(ctx context.Context, change func(*observer.Options)) (*observer.Observer, error) {
 	proc, err := hostproc.NewFS("/proc")
 	if err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func allocations(n int, do func() error) (float64, error) {
 	return float64(after.Mallocs-before.Mallocs) / float64(n), nil
 }
 
-func sampleOf(s *observer.Sampler) timed {
+func sampleOf(s *observer.Observer) timed {
 	return timed{"sample", func() error { s.Sample(); return nil }}
 }
 
-func scanOf(ctx context.Context, s *observer.Sampler) timed {
+func scanOf(ctx context.Context, s *observer.Observer) timed {
 	return timed{"scan", func() error { return s.Scan(ctx) }}
 }
 

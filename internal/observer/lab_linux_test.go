@@ -24,7 +24,7 @@ import (
 type lab struct {
 	*nettest.NS
 	pid int // a process inside
-	*Sampler
+	*Observer
 	faults *faults
 }
 
@@ -32,7 +32,7 @@ func newLab(t testing.TB, change func(*Options)) *lab {
 	t.Helper()
 	l := &lab{faults: newFaults()}
 	l.NS, l.pid = namespaceWithProcess(t)
-	l.Sampler = l.sampler(t, change)
+	l.Observer = l.sampler(t, change)
 	return l
 }
 
@@ -55,7 +55,7 @@ func namespaceWithProcess(t testing.TB) (ns *nettest.NS, pid int) {
 	return ns, pid
 }
 
-func (l *lab) sampler(t testing.TB, change func(*Options)) *Sampler {
+func (l *lab) sampler(t testing.TB, change func(*Options)) *Observer {
 	t.Helper()
 	if l.faults == nil {
 		l.faults = newFaults()
@@ -175,7 +175,7 @@ func TestListenerThatClosesWithClientsQueued(t *testing.T) {
 	server := l.listen(t, nettest.ListenOptions{Backlog: 5})
 	port = server.Addr.Port()
 	s := l.sampler(t, func(o *Options) { o.Ports, o.All = []uint16{port}, false })
-	l.Sampler = s
+	l.Observer = s
 	l.scan(t)
 	l.queue(t, server.Addr, 4)
 	l.Sample()

@@ -1,0 +1,97 @@
+package observer
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+)
+
+const (
+	// samplePart is the part of a core that the samples may take before those of calm
+	// namespaces become fewer: one exact request is 1.3 to 7 µs, at 100 a second for
+	// each namespace.
+	samplePart = 0.01
+	// fewerPart is what they must stay below with one turn fewer.
+	fewerPart = 0.8 * samplePart
+	// mostTurns is how many ticks a calm namespace waits for its sample at most. A
+	// client that comes in between is seen that much later; none is lost, as the
+	// kernel counts what it drops.
+	mostTurns = 5
+	// turnsWindow is how often it is decided again.
+	turnsWindow = 2 * time.Second
+	// measured is one tick of how many has its CPU time read, which takes two system
+	// calls. It has no divisor that a number of turns has.
+	measured = 7
+)
+
+// turns are the ticks at which calm namespaces are sampled, and what the samples
+// cost. It is for the goroutine that makes the samples, but for its atomics.
+type turns struct {
+	every  atomic.Int64 // ticks between two samples of a calm namespace, 0: not decided yet
+	spent  atomic.Int64 // CPU time of all samples so far, in nanoseconds
+	tick   int
+	start  time.Time
+	before time.Duration // CPU time of the thread at start
+	known  bool          // that is measured
+	since  time.Time     // when the window began
+	then   int64         // spent by then
+}
+
+// begin begins a tick.
+func (t *turns) begin(now time.Time) {
+	t.tick++
+	t.start = now
+	if t.tick%measured == 0 {
+		t.before, t.known = cputime.Thread()
+	}
+}
+
+// number is how many ticks are between two samples of a calm namespace.
+func (t *turns) number() int { return int(max(t.every.Load(), 1)) }
+
+// has reports whether this tick is the turn of a calm namespace, by its place.
+func (t *turns) has(place int) bool {
+	return (t.tick+place)%t.number() == 0
+}
+
+// end ends a tick.
+func (t *turns) end(now time.Time) {
+	if t.tick%measured == 0 {
+		t.spent.Add(int64(measured * t.cost(now)))
+	}
+	if took := now.Sub(t.since); took >= turnsWindow {
+		if !t.since.IsZero() {
+			t.decide(float64(t.spent.Load()-t.then) / float64(took))
+		}
+		t.since, t.then = now, t.spent.Load()
+	}
+}
+
+// cost is the CPU time of a tick, or how long it took where that is not known: the
+// thread's clock cannot be read, or the goroutine has changed threads.
+func (t *turns) cost(now time.Time) time.Duration {
+	took := now.Sub(t.start)
+	if !t.known {
+		return took
+	}
+	if after, _ := cputime.Thread(); after > t.before && after-t.before < took {
+		return after - t.before
+	}
+	return took
+}
+
+// decide makes the turns fewer or more by the part of a core that the samples took.
+func (t *turns) decide(part float64) {
+	every := t.number()
+	switch {
+	case part > samplePart:
+		every = min(every+1, mostTurns)
+	case every > 1 && part*float64(every)/float64(every-1) < fewerPart:
+		every--
+	}
+	t.every.Store(int64(every))
+}
+
+// total is the CPU time of all samples so far.
+func (t *turns) total() time.Duration { return time.Duration(t.spent.Load()) }
