@@ -11,7 +11,7 @@ import (
 
 // How often the agent is asked.
 const (
-	calmPoll    = 2 * time.Second
+	calmPoll    = 15 * time.Second // as Prometheus does
 	troublePoll = 100 * time.Millisecond
 	troubleFor  = 10 * time.Second
 	rightCause  = "max_connections"
@@ -106,18 +106,22 @@ func (p *patient) take(now published, metricsAt, snapshotAt time.Time) {
 	}
 }
 
-// calm is the share of a core over the time.
+// calm is the share of a core over the time, scrapes included.
 func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (float64, error) {
-	m, err := s.meter(ctx, agent)
+	before, err := crowd.CPUTime(agent.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
-	defer s.profile(ctx, agent, during)()
-	for m.elapsed() < during {
-		if _, _, _, err := m.look(ctx); err != nil {
+	start := time.Now()
+	end := s.profile(ctx, agent, during)
+	for left := during; left > 0; left = during - time.Since(start) {
+		if _, _, _, err := look(ctx, agent); err != nil {
 			return 0, err
 		}
-		time.Sleep(calmPoll)
+		time.Sleep(min(left, calmPoll))
 	}
-	return m.share()
+	after, err := crowd.CPUTime(agent.Process.Pid)
+	share := float64(after-before) / float64(time.Since(start))
+	end()
+	return share, err
 }
