@@ -35,8 +35,11 @@ type Process struct {
 
 // Destination is the peer that takes most of the process's local ports.
 type Destination struct {
-	Address string `json:"address"`
-	Ports   int    `json:"ports"`
+	Address  string `json:"address"`
+	Ports    int    `json:"ports"`               // in TIME_WAIT or not
+	TimeWait int    `json:"time_wait,omitempty"` // of these
+	Reusable int    `json:"reusable,omitempty"`  // of those in TIME_WAIT: a new connection to this peer gets them (tcp_tw_reuse)
+	Unowned  bool   `json:"unowned,omitempty"`   // they are the network namespace's: no process is seen to hold any of them
 }
 
 // Connector is Tomcat's end of a listener, with its settings and the source of each.
@@ -106,7 +109,7 @@ func newDestination(d *model.Destination) *Destination {
 	if d == nil {
 		return nil
 	}
-	return &Destination{Address: d.Address.String(), Ports: d.Ports}
+	return &Destination{Address: d.Address.String(), Ports: d.Ports, TimeWait: d.TimeWait, Reusable: d.Reusable, Unowned: d.Unowned}
 }
 
 func newConnector(c *model.Connector) *Connector {

@@ -11,12 +11,14 @@ type Peers map[netip.AddrPort]*Destination
 
 // Destination counts the local ports in use towards one peer.
 type Destination struct {
-	Ports  int // TIME_WAIT included: it keeps its port
-	Inodes []uint32
+	Ports    int // TIME_WAIT included: it keeps its port
+	TimeWait int
+	Reusable int // of those in TIME_WAIT
+	Inodes   []uint32
 }
 
 // Add takes a connection whose local port is ephemeral.
-func (p Peers) Add(s *sockdiag.Socket) {
+func (p Peers) Add(s *sockdiag.Socket, reuse Reuse) {
 	d := p[s.RemoteAddress()]
 	if d == nil {
 		d = new(Destination)
@@ -26,12 +28,19 @@ func (p Peers) Add(s *sockdiag.Socket) {
 	if s.Inode != 0 {
 		d.Inodes = append(d.Inodes, s.Inode)
 	}
+	if s.State != sockdiag.TimeWait {
+		return
+	}
+	d.TimeWait++
+	if reuse.allows(s) {
+		d.Reusable++
+	}
 }
 
 // Busiest is the peer that most ports are used towards, nil for none.
 func (p Peers) Busiest() (peer netip.AddrPort, most *Destination) {
 	for address, d := range p {
-		if most == nil || d.Ports > most.Ports {
+		if most == nil || d.Ports-d.Reusable > most.Ports-most.Reusable {
 			peer, most = address, d
 		}
 	}

@@ -67,4 +67,10 @@ func (t *TimeWaits) Recall(found map[model.ListenerID]*Found) {
 
 // Foreign is how many of the namespace's TIME_WAIT sockets now are not those of
 // watched listeners, by their share when they were last counted.
-func (t *TimeWaits) Foreign(all int) int { return int(t.foreign * float64(all)) }
+// Before the first count any of them may be.
+func (t *TimeWaits) Foreign(all int) int {
+	if t.at.IsZero() {
+		return all
+	}
+	return int(t.foreign * float64(all))
+}

@@ -181,5 +181,15 @@ func (j *judge) advisePorts() string {
 	if l.Max < widest {
 		s += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widest, l.Max)
 	}
-	return s + " Tomcat's limits have no part in it."
+	return s + j.adviseTimeWait() + " Tomcat's limits have no part in it."
+}
+
+// adviseTimeWait: net.ipv4.tcp_tw_reuse is 2 by default since Linux 4.19, the loopback
+// alone. 1 helps connections with timestamps, and only the end that connects.
+func (j *judge) adviseTimeWait() string {
+	d := j.Now.Process.Busiest
+	if reuse, ok := j.Sysctl["tcp_tw_reuse"]; d == nil || !ok || reuse == 1 || 2*d.TimeWait < d.Ports {
+		return ""
+	}
+	return " Or let connections take ports that have been in TIME_WAIT for a second: sysctl -w net.ipv4.tcp_tw_reuse=1 (if both ends use TCP timestamps)."
 }

@@ -105,7 +105,8 @@ func gauges() []gauge {
 
 // ephemeralPorts are those in use towards the busiest destination. All ports
 // of net.ipv4.ip_local_port_range, both ends included, can be used towards one
-// destination, less the reserved ones.
+// destination, less the reserved ones; one in TIME_WAIT that can be had again is as
+// good as free.
 func ephemeralPorts(l *model.Listener, sysctl map[string]int) (used, most int, ok bool) {
 	if l == nil || l.Process == nil || l.Process.Busiest == nil {
 		return 0, 0, false
@@ -115,7 +116,7 @@ func ephemeralPorts(l *model.Listener, sysctl map[string]int) (used, most int, o
 	if !ok1 || !ok2 || last < first {
 		return 0, 0, false
 	}
-	return l.Process.Busiest.Ports, last - first + 1, true
+	return l.Process.Busiest.Taken(), last - first + 1, true
 }
 
 // limitNamed finds a stage among the limits.

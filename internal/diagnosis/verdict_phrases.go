@@ -96,7 +96,7 @@ func (j *judge) stagePhrase(c model.Cause) string {
 		s += "; whether requests wait for one cannot be seen (" + whyHidden(j.Now.Connector) + ")"
 	}
 	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
-		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio))
+		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio)) + j.timeWaitPhrase()
 	}
 	if l.FullIn != nil {
 		in := "about " + phrase.Seconds(*l.FullIn)
@@ -106,6 +106,20 @@ func (j *judge) stagePhrase(c model.Cause) string {
 		s += "; at this rate the limit is reached in " + in
 	}
 	return s + j.stageAside(c)
+}
+
+// timeWaitPhrase says how many of the ports are in TIME_WAIT, where they are most of
+// them, and what is not known of these.
+func (j *judge) timeWaitPhrase() string {
+	d := j.Now.Process.Busiest
+	n := d.TimeWait - d.Reusable
+	switch {
+	case d.Unowned:
+		return ", all in TIME_WAIT, so that which process used them cannot be seen; a connection there for which none is left fails with EADDRNOTAVAIL"
+	case 2*n < d.Taken():
+		return ""
+	}
+	return phrase.Sprintf(", %d of them in TIME_WAIT", n)
 }
 
 func whyHidden(c *model.Connector) string {

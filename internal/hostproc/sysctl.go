@@ -46,6 +46,9 @@ func sysctls() []sysctl {
 		{"net.ipv4.tcp_syncookies", []string{"tcp_syncookies"}},
 		{"net.ipv4.tcp_abort_on_overflow", []string{"tcp_abort_on_overflow"}},
 		{"net.ipv4.ip_local_port_range", []string{"ip_local_port_range_min", "ip_local_port_range_max"}},
+		{"net.ipv4.tcp_tw_reuse", []string{"tcp_tw_reuse"}},
+		{"net.ipv4.tcp_tw_reuse_delay", []string{"tcp_tw_reuse_delay"}}, // Linux 6.14
+		{"net.ipv4.tcp_timestamps", []string{"tcp_timestamps"}},
 		{"net.ipv4.tcp_syn_retries", []string{"tcp_syn_retries"}},
 		{"net.ipv4.tcp_synack_retries", []string{"tcp_synack_retries"}},
 		{"net.ipv4.tcp_syn_linear_timeouts", []string{"tcp_syn_linear_timeouts"}}, // Linux 6.5

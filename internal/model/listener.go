@@ -183,6 +183,16 @@ type Process struct {
 // Destination is a peer address and the local ports in use towards it: each
 // connection there takes one of ip_local_port_range, and so does its TIME_WAIT.
 type Destination struct {
-	Address netip.AddrPort
-	Ports   int
+	Address  netip.AddrPort
+	Ports    int
+	TimeWait int // of these; they belong to no process any more
+	// Reusable are those in TIME_WAIT that the kernel gives to a new connection there
+	// (net.ipv4.tcp_tw_reuse).
+	Reusable int
+	// Unowned: no process is seen to hold a connection there, so that whose they were
+	// is not known. Ports are the network namespace's, which this process shares.
+	Unowned bool
 }
+
+// Taken are the ports that a new connection there cannot have.
+func (d *Destination) Taken() int { return d.Ports - d.Reusable }

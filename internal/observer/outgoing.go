@@ -51,6 +51,7 @@ type outgoing struct {
 	many  bool // there may be enough of them to matter
 	due   bool // it is time
 	peers connections.Peers
+	reuse connections.Reuse
 	whole bool // all of the table was walked
 }
 
@@ -59,6 +60,7 @@ type outgoing struct {
 func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
 	out := &outgoing{peers: make(connections.Peers)}
 	sysctl, _ := n.Sysctl()
+	out.reuse = connections.ReuseOf(sysctl)
 	ts.mu.Lock()
 	last := ts.busy[n.ID]
 	ts.mu.Unlock()
@@ -113,9 +115,18 @@ func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.P
 	if most == nil {
 		return out
 	}
+	sysctl, _ := n.Sysctl()
+	size := connections.Ephemeral(sysctl)
+	d := model.Destination{Address: peer, Ports: most.Ports, TimeWait: most.TimeWait, Reusable: most.Reusable}
 	live := make(map[uint32]struct{}, len(most.Inodes))
 	for _, inode := range most.Inodes {
 		live[inode] = struct{}{}
+	}
+	if len(live) == 0 {
+		if float64(d.Taken()) < outgoingFrom*float64(size) {
+			return out
+		}
+		return ts.unowned(r, n, d)
 	}
 	least := outgoingShare * float64(len(live))
 	for key, e := range r.owners() {
@@ -123,7 +134,30 @@ func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.P
 			continue
 		}
 		if ts.holds(key, live, ps) > least {
-			out[key] = model.Destination{Address: peer, Ports: most.Ports}
+			out[key] = d
+		}
+	}
+	return out
+}
+
+// unowned are ports that no process holds: those of whoever was last seen to hold
+// connections to that peer, else of somebody in the namespace.
+func (ts *tables) unowned(r *roster, n *namespace.Namespace, d model.Destination) map[hostproc.ProcessKey]model.Destination {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	out := make(map[hostproc.ProcessKey]model.Destination)
+	for key, last := range ts.busy[n.ID].of {
+		if last.Address == d.Address && !last.Unowned {
+			out[key] = d
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	d.Unowned = true
+	for key, e := range r.owners() {
+		if e.ID.NetNS == n.ID {
+			out[key] = d
 		}
 	}
 	return out

@@ -68,3 +68,51 @@ func towards(n int, first uint32) (out []sockdiag.Socket) {
 	}
 	return out
 }
+
+// inTimeWait are the same two seconds after their owner has closed them.
+func inTimeWait(sockets []sockdiag.Socket) []sockdiag.Socket {
+	for i := range sockets {
+		s := &sockets[i]
+		s.State, s.Inode, s.HasInfo, s.Expires = sockdiag.TimeWait, 0, false, 58_000
+	}
+	return sockets
+}
+
+// Ports that are all in TIME_WAIT belong to no process: in a first snapshot as in any
+// other they are the namespace's, with a warning, unless the kernel gives them again.
+func TestScriptedPortsInTimeWait(t *testing.T) {
+	for reuse, status := range map[int]model.Status{0: model.StatusWarning, 1: model.StatusOK, 2: model.StatusWarning} {
+		w := usingPorts(t, func(o *Options) { o.Now = time.Now })
+		k := w.kernels[w.netns(serverPID)]
+		k.sysctls["tcp_tw_reuse"] = reuse
+		k.sockets, k.sockstat = inTimeWait(k.sockets), map[string]int{"inuse": 0, "tw": 90}
+		require.NoError(t, w.Observe(t.Context(), 200*time.Millisecond))
+		l := w.only(w.Snapshot())
+		require.Equal(t, status, l.Verdict.Status, "%d: %s", reuse, l.Verdict.Summary)
+		if status == model.StatusWarning {
+			require.Equal(t, model.CauseEphemeralPorts, l.Verdict.Cause)
+			require.Equal(t, 90, l.Process.Busiest.TimeWait)
+			require.True(t, l.Process.Busiest.Unowned)
+		}
+	}
+}
+
+// Who was seen to hold connections to a peer is taken for the one who has left the
+// ports in TIME_WAIT.
+func TestScriptedPortsOfWhoHeldThem(t *testing.T) {
+	w := usingPorts(t, nil)
+	w.scanned()
+	w.pass(time.Minute)
+	for range 30 {
+		w.second()
+	}
+	k := w.kernels[w.netns(serverPID)]
+	k.change(func() { k.sockets, k.sockstat = inTimeWait(k.sockets), map[string]int{"inuse": 0, "tw": 90} })
+	var l *model.Listener
+	for range 60 {
+		l = w.only(w.second())
+	}
+	require.Equal(t, 90, l.Process.Busiest.TimeWait)
+	require.False(t, l.Process.Busiest.Unowned)
+	require.Equal(t, model.CauseEphemeralPorts, l.Verdict.Cause)
+}

@@ -91,7 +91,7 @@ func (w *sweep) take(s *sockdiag.Socket) {
 		return
 	}
 	if w.outgoing.due {
-		w.outgoing.peers.Add(s)
+		w.outgoing.peers.Add(s, w.outgoing.reuse)
 	}
 	if w.scan != nil {
 		w.scan.Add(s)

@@ -237,7 +237,7 @@ func TestDiagMsgOffsets(t *testing.T) {
 		{"wqueue", 60, diagMsg{wqueue: 0xa5}},
 		{"uid", 64, diagMsg{uid: 0xa5}},
 		{"inode", 68, diagMsg{inode: 0xa5}},
-		{"expires is not looked at", 52, diagMsg{}},
+		{"expires", 52, diagMsg{expires: 0xa5}},
 	} {
 		b := make([]byte, diagMsgLen)
 		if test.offset < 4 {

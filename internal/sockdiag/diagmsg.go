@@ -38,6 +38,7 @@ type diagMsg struct {
 	local, remote              netip.AddrPort
 	iface                      uint32
 	cookie                     uint64
+	expires                    uint32
 	rqueue, wqueue, uid, inode uint32
 	attrs                      []byte
 }
@@ -56,6 +57,7 @@ func (m *diagMsg) decode(b []byte) error {
 	m.remote = netip.AddrPortFrom(remote, binary.BigEndian.Uint16(b[6:]))
 	m.iface = binary.NativeEndian.Uint32(b[40:])
 	m.cookie = uint64(binary.NativeEndian.Uint32(b[44:])) | uint64(binary.NativeEndian.Uint32(b[48:]))<<32
+	m.expires = binary.NativeEndian.Uint32(b[52:])
 	m.rqueue = binary.NativeEndian.Uint32(b[56:])
 	m.wqueue = binary.NativeEndian.Uint32(b[60:])
 	m.uid = binary.NativeEndian.Uint32(b[64:])

@@ -23,8 +23,11 @@ type Socket struct {
 	// of its folder (INET_DIAG_CGROUP_ID, Linux 5.9); 0 where the kernel does not
 	// report it, and for SYN_RECV and TIME_WAIT.
 	Cgroup uint64
-	RecvQ  uint32 // bytes received and not read; a FIN counts as one
-	SendQ  uint32 // bytes sent and not acknowledged
+	// Expires is when the socket's timer fires, in milliseconds from the reading:
+	// one in TIME_WAIT ends then (idiag_expires).
+	Expires uint32
+	RecvQ   uint32 // bytes received and not read; a FIN counts as one
+	SendQ   uint32 // bytes sent and not acknowledged
 	// Info is the kernel's tcp_info. SYN_RECV and TIME_WAIT have none, nor has a
 	// FIN_WAIT2 that its process has closed: the kernel keeps that as a kind of
 	// TIME_WAIT (tw_substate).
@@ -49,7 +52,7 @@ func (s *Socket) decode(body []byte) error {
 	s.Local, s.Remote = m.local, m.remote
 	s.Interface, s.Inode, s.UID = m.iface, m.inode, m.uid
 	s.Cookie, s.Cgroup = m.cookie, 0
-	s.RecvQ, s.SendQ = m.rqueue, m.wqueue
+	s.Expires, s.RecvQ, s.SendQ = m.expires, m.rqueue, m.wqueue
 	s.Info, s.HasInfo = TCPInfo{}, false
 	for b := m.attrs; len(b) > 0; {
 		typ, value, rest, err := nextAttr(b)

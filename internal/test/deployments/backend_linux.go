@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -17,8 +16,10 @@ type backend struct {
 	places chan struct{}
 }
 
-func (b *bench) backend(atOnce int) {
-	listener, err := (&net.ListenConfig{}).Listen(b.ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", backendPort))
+func (b *bench) backend(atOnce int) { b.backendOn("127.0.0.1", atOnce) }
+
+func (b *bench) backendOn(host string, atOnce int) {
+	listener, err := (&net.ListenConfig{}).Listen(b.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(backendPort)))
 	b.must(err)
 	b.cleanup = append(b.cleanup, func() { _ = listener.Close() })
 	s := &backend{places: make(chan struct{}, atOnce)}

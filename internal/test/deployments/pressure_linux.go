@@ -177,3 +177,9 @@ func (t *tally) sum() demo.Outcomes {
 	slices.Sort(t.out.Latencies)
 	return t.out
 }
+
+func (t *tally) reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.out = demo.Outcomes{}
+}

@@ -55,12 +55,15 @@ func outgoingRemedies() []remedy {
 
 // portsFree waits until no connection to the backend is in TIME_WAIT: a minute.
 func (b *bench) portsFree() {
-	b.until("the ports of the last load are free", func() bool {
-		v4, err := os.ReadFile("/proc/self/net/tcp")
-		b.must(err)
-		v6, _ := os.ReadFile("/proc/self/net/tcp6") // a JVM's are there
-		return !strings.Contains(string(v4)+string(v6), fmt.Sprintf(":%04X 06 ", backendPort))
-	})
+	b.until("the ports of the last load are free", func() bool { return b.timeWaits(backendPort) == 0 })
+}
+
+// timeWaits are the connections to a port that are in TIME_WAIT (state 06).
+func (b *bench) timeWaits(to int) int {
+	v4, err := os.ReadFile("/proc/self/net/tcp")
+	b.must(err)
+	v6, _ := os.ReadFile("/proc/self/net/tcp6") // a JVM's are there
+	return strings.Count(string(v4)+string(v6), fmt.Sprintf(":%04X 06 ", to))
 }
 
 // firstPort is where the clients' ports begin.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 )
 
 // row is a line of the table.
@@ -86,7 +87,7 @@ func readRows(table string) map[string]string {
 
 func runCase(ctx context.Context, k *kit, c deployment) (r row) {
 	dir, err := os.MkdirTemp(k.Dir, "case-")
-	b := &bench{kit: k, ctx: ctx, dir: dir, row: row{Name: c.name}}
+	b := &bench{kit: k, ctx: ctx, dir: dir, row: row{Name: c.name}, nextPort: new(atomic.Int64)}
 	defer func() {
 		for i := len(b.cleanup) - 1; i >= 0; i-- {
 			b.cleanup[i]()

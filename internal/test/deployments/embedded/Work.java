@@ -9,8 +9,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * What a request asks for: "ms" to wait, "burn" milliseconds of CPU time, "hoard" 2^N objects
- * that stay, "collect" them, "to" another port: a request there, whose answer takes "hold"
- * and is given up after "timeout" milliseconds; with "pool" the connection is used again.
+ * that stay, "collect" them, "to" another port (of "host"): a request there, whose answer
+ * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
+ * used again.
  */
 class Work extends HttpServlet {
     private static final ConcurrentLinkedQueue<Socket> pool = new ConcurrentLinkedQueue<>();
@@ -68,7 +69,8 @@ class Work extends HttpServlet {
         Socket socket = again ? pool.poll() : null;
         if (socket == null) {
             socket = new Socket();
-            socket.connect(new InetSocketAddress("127.0.0.1", (int) number(request, "to")));
+            String host = request.getParameter("host");
+            socket.connect(new InetSocketAddress(host == null ? "127.0.0.1" : host, (int) number(request, "to")));
         }
         boolean whole = false;
         try {
