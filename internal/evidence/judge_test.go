@@ -76,6 +76,7 @@ func TestJudge(t *testing.T) {
 		{"stopped", at(0, parked), at(25*ms, parked, stopped), walked(10, 0, 10), model.CauseJVMPause, StrengthProcess},
 		{"stopped in the first of them", at(0, stopped), at(25 * ms), Phases{}, model.CauseJVMPause, StrengthProcess},
 		{"stopped, one reading", none, at(0, stopped, full), Phases{}, model.CauseJVMPause, StrengthProcess},
+		{"frozen in accept(2)", at(0), at(25*ms, stopped), walked(1, 0, 10), model.CauseJVMPause, StrengthProcess},
 		{"a pause under way, one reading", none, at(0, standsFor(150*ms), full), Phases{}, model.CauseJVMPause, StrengthProcess},
 		{"a pause under way, long after", at(0), at(10*time.Second, standsFor(150*ms)), Phases{}, model.CauseJVMPause, StrengthProcess},
 		{"a short safepoint under way", none, at(0, standsFor(20*ms), does(Parked)), Phases{}, model.CauseAcceptQueue, StrengthNone},

@@ -6,7 +6,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// stopped: by SIGSTOP or a debugger, in either reading.
+// stopped: by SIGSTOP, a debugger or the cgroup's freezer, in either reading.
 func (j *judge) stopped() bool {
 	return j.cur.Stopped.V || j.near.taken() && j.near.Stopped.V
 }

@@ -18,7 +18,9 @@ type Reading struct {
 	// last: the acceptor slept somewhere between them.
 	Began, Ended time.Time
 
-	Stopped  Value[bool] // state T or t: SIGSTOP or a debugger
+	// Stopped: state T or t (SIGSTOP, a debugger), or frozen with its cgroup, in which
+	// a thread keeps the state and the system call it was in.
+	Stopped  Value[bool]
 	Acceptor Acceptor
 
 	Files      Value[int] // open files

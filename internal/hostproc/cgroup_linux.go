@@ -88,13 +88,8 @@ func (l *cgroupLook) frozen() bool {
 	if read == nil {
 		return false
 	}
-	if v2 {
-		events, err := read(path.Join(point, rel, "cgroup.events"))
-		n, ok := statNumber(events, []byte("frozen "))
-		return err == nil && ok && n > 0
-	}
-	state, err := read(path.Join(point, rel, "freezer.state"))
-	return err == nil && strings.HasPrefix(string(state), "FR") // FREEZING, FROZEN
+	state, err := read(frozenFile(point, rel, v2))
+	return err == nil && isFrozen(state)
 }
 
 // upwards calls fn for the process's group of a controller and those above it,

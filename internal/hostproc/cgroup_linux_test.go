@@ -122,6 +122,17 @@ func TestFrozen(t *testing.T) {
 			got, err := fs.Cgroup(7)
 			require.NoError(t, err)
 			require.Equal(t, c.want, got.Frozen)
+
+			kept, err := fs.KeepFreezer(7)
+			if name == "not visible" {
+				require.ErrorIs(t, err, ErrNotSupported)
+				return
+			}
+			require.NoError(t, err)
+			defer kept.Close()
+			frozen, err := kept.Frozen()
+			require.NoError(t, err)
+			require.Equal(t, c.want, frozen)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package hostproc
 import (
 	"bytes"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +87,22 @@ func largest(have *uint64, n uint64) *uint64 {
 		return have
 	}
 	return &n
+}
+
+// frozenFile is the file that says whether a process's group is frozen, and with it
+// those below: "frozen" of cgroup.events in version 2, freezer.state in version 1.
+// The root has none: it cannot be frozen.
+func frozenFile(point, rel string, v2 bool) string {
+	if v2 {
+		return path.Join(point, rel, "cgroup.events")
+	}
+	return path.Join(point, rel, "freezer.state")
+}
+
+// isFrozen reads either of these files. FREEZING and FROZEN both stop what runs.
+func isFrozen(data []byte) bool {
+	n, ok := statNumber(data, []byte("frozen "))
+	return ok && n > 0 || bytes.HasPrefix(data, []byte("FR"))
 }
 
 // smallest keeps the smaller limit.

@@ -29,6 +29,11 @@ func (r *Reader) open(now time.Time) {
 		}
 		r.missing[evidence.SubjectSafepoints] = why(err)
 	}
+	if r.freezer == nil {
+		if freezer, err := r.proc.KeepFreezer(r.of.PID); err == nil {
+			r.freezer = freezer
+		}
+	}
 	if r.throttle == nil {
 		throttle, err := r.proc.KeepThrottle(r.of.PID)
 		if err == nil {

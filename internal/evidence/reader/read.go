@@ -25,6 +25,16 @@ func (r *Reader) readThread(out *evidence.Reading) {
 	}
 }
 
+// readFreezer: what is frozen has stopped, whatever its thread was doing.
+func (r *Reader) readFreezer(out *evidence.Reading) {
+	if r.freezer == nil {
+		return
+	}
+	if frozen, err := r.freezer.Frozen(); err == nil && frozen {
+		out.Stopped = evidence.Known(true)
+	}
+}
+
 // activity is what an acceptor does, by the system call it is in. It polls only
 // to accept: a ServerSocket with a timeout, and the APR connector, do so.
 func activity(t *hostproc.Thread) evidence.Activity {

@@ -37,6 +37,7 @@ type Reader struct {
 	files    *hostproc.KeptFiles
 	jvm      *hostproc.JVMFile
 	throttle *hostproc.KeptThrottle
+	freezer  *hostproc.KeptFreezer
 	stands   evidence.Standstill
 
 	tried   time.Time // when what is missing was tried last
@@ -61,6 +62,7 @@ func (r *Reader) Read() evidence.Reading {
 	out := evidence.Reading{Began: r.now(), Missing: r.missing}
 	r.readSafepoints(&out)
 	r.readThread(&out)
+	r.readFreezer(&out)
 	r.readFiles(&out)
 	r.readThrottle(&out)
 	out.Ended = r.now()
@@ -78,5 +80,8 @@ func (r *Reader) Close() {
 	}
 	if r.throttle != nil {
 		r.throttle.Close()
+	}
+	if r.freezer != nil {
+		r.freezer.Close()
 	}
 }

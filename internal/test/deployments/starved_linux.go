@@ -61,6 +61,19 @@ func starved() []deployment {
 			b.row.Truth = fmt.Sprintf("%d clients wait in the accept queue for at least 5 s", clients)
 			b.verdict(said, "saturated jvm_pause")
 		}},
+		{"frozen by its cgroup, a queue of 10, 40 new clients", func(b *bench) {
+			s := b.embedded(options{}, "protocol=HTTP/1.1", "port=8080", "maxThreads=200", "acceptCount=10")
+			b.answers("127.0.0.1:8080")
+			b.until("it is warm", func() bool { return s.says(port).MaxThreads > 0 })
+			b.overflowsFrozen(s, limits)
+		}},
+		{"frozen by its cgroup, all connections taken, a queue of 10, 40 new clients", func(b *bench) {
+			s := b.embedded(options{}, "protocol=HTTP/1.1", "port=8080", "maxThreads=200", "acceptCount=10", "maxConnections=20")
+			b.answers("127.0.0.1:8080")
+			b.hold("tcp", "127.0.0.1:8080", 20, get("/?ms=60000"), nil)
+			b.until("all connections are taken", func() bool { return s.says(port).Busy == 20 })
+			b.overflowsFrozen(s, []string{"--max-threads", "200", "--max-connections", "20", "--interval", "3s"})
+		}},
 		{"pids.max lets 3 more threads start, 40 clients", func(b *bench) {
 			s := b.boot("none", options{}, "server.tomcat.threads.min-spare=4")
 			b.answers("127.0.0.1:8080")
@@ -74,6 +87,21 @@ func starved() []deployment {
 			b.silent(said, "raise server.tomcat.threads.max")
 		}},
 	}
+}
+
+// overflowsFrozen has more clients come than the queue of a frozen server holds: no
+// limit of its own dropped their packets.
+func (b *bench) overflowsFrozen(s *server, flags []string) {
+	b.group("freezer", s, "freezer.state", "THAWED")
+	b.group("freezer", s, "freezer.state", "FROZEN")
+	b.cleanup = append(b.cleanup, func() { b.group("freezer", s, "freezer.state", "THAWED") })
+	c := b.hold("tcp", "127.0.0.1:8080", 40, get("/?ms=0"), nil)
+	b.until("the queue is full", func() bool { return c.connected.Load() >= 11 })
+	said := b.ask(port, flags...)
+	b.row.Truth = "11 clients in the accept queue, the others' packets are dropped, nothing runs"
+	b.verdict(said, "losing jvm_pause")
+	b.names(said, "frozen with its cgroup")
+	b.silent(said, `"cause": "slow_accept"`, `"cause": "max_connections"`, "raise maxConnections", "Raise acceptCount")
 }
 
 // again has each of the clients that hold a connection send the text.

@@ -1,0 +1,41 @@
+package hostproc
+
+// KeptFreezer reads whether a process's group is frozen through a file that is kept
+// open. A process that moves to another group is not noticed. It is for one goroutine
+// at a time.
+type KeptFreezer struct{ state *keptFile }
+
+// KeepFreezer opens the file, of a mount that is ours; ErrNotSupported where there is
+// none.
+func (fs FS) KeepFreezer(pid int) (*KeptFreezer, error) {
+	proc, err := fs.proc.Proc(pid)
+	if err != nil {
+		return nil, fs.wrap(pid, "cgroup", err)
+	}
+	groups, err := proc.Cgroups()
+	if err != nil {
+		return nil, fs.wrap(pid, "cgroup", err)
+	}
+	group, v2, ok := controllerPath(groups, "freezer")
+	if !ok {
+		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
+	}
+	point, rel, ok := visible(fs.cgroups, "freezer", group, v2)
+	if !ok {
+		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
+	}
+	state, err := keepFile(frozenFile(point, rel, v2), 1<<7)
+	if err != nil {
+		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
+	}
+	return &KeptFreezer{state: state}, nil
+}
+
+// Frozen is the state of this moment.
+func (k *KeptFreezer) Frozen() (bool, error) {
+	data, err := k.state.pread()
+	return err == nil && isFrozen(data), err
+}
+
+// Close closes the file.
+func (k *KeptFreezer) Close() { _ = k.state.Close() }
