@@ -56,7 +56,7 @@ tcpdiag_config_last_reload_successful is then 0.
 
 When a listener becomes saturated, losing or down the agent records an incident:
 the minute before, what is seen while it lasts with its evidence, and the minute
-after. The page lists them, /api/v1/incidents and tcpdiag report tell what
+after. The page lists them, /api/v1/incidents and tcpdiag report show what
 happened. With --incident-dir each is a file, written as it happens; otherwise the
 latest are kept in memory.`,
 		Example: `  tcpdiag agent

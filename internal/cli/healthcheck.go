@@ -33,7 +33,7 @@ func newHealthcheckCommand() *cobra.Command {
 		Use:   "healthcheck",
 		Short: "Check a running agent, for HEALTHCHECK in an image without a shell",
 		Long: `healthcheck asks /-/healthy of a running agent, waits at most 2 s, and exits with
-0 or 1. It never tells anything of Tomcat's state. Like the kubelet it does not
+0 or 1. It says nothing of Tomcat's state. Like the kubelet it does not
 verify the certificate behind https, and sends no password: an agent that asks
 for one, or for a client certificate, is there. ` + healthAddressEnv + `
 takes the place of --address when that is not given.`,

@@ -2,10 +2,10 @@ package hostproc
 
 import "errors"
 
-// NetCountersFile reads what NetCounters does from files kept open, at a tenth
-// of its cost, for an agent that asks every second. Like ListenCountersFile it
-// keeps the namespace alive until it is closed, and is for one goroutine at a
-// time.
+// NetCountersFile reads the TCP counters of a network namespace since that was
+// made, by the kernel's names (include/uapi/linux/snmp.h), from files kept open: a
+// tenth of what opening them each time costs. Like ListenCountersFile it keeps the
+// namespace alive until it is closed, and is for one goroutine at a time.
 type NetCountersFile struct{ netstat, snmp *counterFile }
 
 // OpenNetCounters opens the counters of the process's network namespace. Any

@@ -83,7 +83,7 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"Slots of the server that seem held by connections that the client has reset: descriptors of its process without a socket; absent where they cannot be counted.",
 			"listener", "netns"),
 		dropped: c.counter("tcpdiag_listener_dropped_packets_total",
-			"Handshake packets (retransmissions included, so not clients) that the kernel dropped, by the limit that did it: syn, ack, or unknown where the counters do not tell.",
+			"Handshake packets (retransmissions included, so not clients) that the kernel dropped, by the limit that did it: syn, ack, or unknown where the counters do not show it.",
 			"listener", "netns", "cause", "packet"),
 		abandoned: c.counter("tcpdiag_listener_abandoned_requests_total",
 			"Requests whose client closed while they waited or were in service; seen at scans, which miss some.",

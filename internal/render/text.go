@@ -92,7 +92,7 @@ func (s *screen) header(snap *model.Snapshot) {
 // window is what the losses span, in words.
 func window(snap *model.Snapshot) string {
 	if snap.Interval <= 0 {
-		return "a single look"
+		return "one snapshot"
 	}
 	return "watched for " + howLong(snap.Interval)
 }

@@ -13,7 +13,7 @@ func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 	lo := l.Losses
 	switch {
 	case lo == nil && l.Listening():
-		s.row(label("lost"), span{"n/a (a single look; --interval 1s tells)", dim})
+		s.row(label("lost"), span{"n/a (one snapshot only; try --interval 1s)", dim})
 		return
 	case lo == nil:
 		return

@@ -139,7 +139,7 @@ func TestTextSaysWhatIsNotKnown(t *testing.T) {
 		"threads":     {nobody(), `threads +200 / n/a +\(not known; give --max-threads\)`},
 		"owner":       {unknownLimits(), `open files +n/a / n/a +\(owner not visible\)`},
 		"tls":         {tls(), `threads +n/a / 200 +\(not visible: encrypted`},
-		"losses":      {singleLook(), `lost +n/a \(a single look`},
+		"losses":      {singleLook(), `lost +n/a \(one snapshot only`},
 		"reasons":     {nobody(), `environ of pid 4242, socket descriptors of pid 4242: permission denied\n +→ run as uid 1000 and gid 1000`},
 		"syn backlog": {unknownLimits(), `SYN backlog +n/a / n/a +\(not scanned\)`},
 	}

@@ -182,7 +182,7 @@ func parseOracle(text string) (endpoint, bool) {
 }
 
 // parseSQLServer reads //host\instance:port;databaseName=name. The port of an
-// instance without one is the SQL Server Browser's to tell. A brace quotes values,
+// instance without one is known to the SQL Server Browser only. A brace quotes values,
 // in which anything may stand: then no property is believed.
 func parseSQLServer(text string) (endpoint, bool) {
 	text, ok := strings.CutPrefix(text, "//")

@@ -80,7 +80,7 @@ func (e *Environment) identify(p *Process, l *launch, c *classPath) {
 	e.java = javaVersion(p)
 	if e.boot == "" {
 		e.unavailable = append(e.unavailable, model.Unavailable{
-			What: "version of Spring Boot", Why: "neither a manifest nor a jar's name tells it",
+			What: "version of Spring Boot", Why: "neither a manifest nor a jar's name has it",
 			How: "where the jar may not be read: run as the process's user, or as root",
 		})
 	}

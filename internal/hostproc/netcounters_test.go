@@ -6,9 +6,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// NetCounters are the TCP counters of the process's network namespace since
-// that namespace was made, by the kernel's names (include/uapi/linux/snmp.h).
-// Any user may read them. A counter that this kernel lacks is absent.
+// NetCounters is what NetCountersFile reads, by another library.
 func (fs FS) NetCounters(pid int) (map[string]uint64, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
