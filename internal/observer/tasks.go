@@ -53,10 +53,10 @@ func (t *tasks) run(ctx context.Context, interval time.Duration) error {
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 	g, clocks := errgroup.WithContext(within)
-	listed, read, lists := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	named, listed, read, lists := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	g.Go(func() error { <-clocks.Done(); t.metronome.Stop(); return nil })
-	g.Go(func() error { defer close(lists); return t.list(ctx, clocks, listed) })
-	g.Go(func() error { return after(clocks, listed, func() error { return t.sample(clocks) }) })
+	g.Go(func() error { defer close(lists); return t.list(ctx, clocks, named, listed) })
+	g.Go(func() error { return after(clocks, named, func() error { return t.sample(clocks) }) })
 	g.Go(func() error { return after(clocks, listed, func() error { t.publish(clocks, read); return nil }) })
 	g.Go(func() error {
 		return after(clocks, listed, func() error { t.connections(ctx, clocks, read); return nil })
@@ -117,16 +117,35 @@ func (t *tasks) sample(ctx context.Context) error {
 	}
 }
 
+// begin makes the rosters that the clocks start with. named is closed once it is known
+// which listeners are watched: what discovery finds says so only where no target is
+// given. listed is closed when that has been waited for.
+func (t *tasks) begin(ctx context.Context, named, listed chan<- struct{}) error {
+	patience := []time.Duration{0, discoveryPatience}
+	if targets := t.observer.options().selection(); targets.Empty() {
+		patience = patience[1:]
+	}
+	for i := range patience {
+		if err := t.observer.list(ctx, patience[i]); err != nil {
+			return err
+		}
+		if i == 0 {
+			close(named)
+		}
+	}
+	close(listed)
+	return nil
+}
+
 // list makes the rosters. It fails when the first one cannot be made.
-func (t *tasks) list(first, ctx context.Context, listed chan<- struct{}) error {
+func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) error {
 	s := t.observer
-	if err := s.list(first, discoveryPatience); err != nil {
+	if err := t.begin(first, named, listed); err != nil {
 		if first.Err() != nil {
 			return nil
 		}
 		return fmt.Errorf("scan: %w", err)
 	}
-	close(listed)
 	timer := time.NewTimer(s.options().ScanInterval)
 	defer timer.Stop()
 	ring, last := s.bells.list, s.options().Now()
