@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -77,6 +78,28 @@ func readAt(dirfd int, name string, buf []byte) ([]byte, error) {
 		return nil, err
 	}
 	return buf[:n], nil
+}
+
+// smallFile is more than stat and status of nearly every process have.
+const smallFile = 4 << 10
+
+// readSmall is os.ReadFile for a file of the kernel: three system calls in place of
+// some ten, as it is neither asked for its size nor given to the poller.
+func readSmall(path string) ([]byte, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for data := make([]byte, 0, smallFile); ; data = slices.Grow(data, cap(data)) {
+		n, err := retry(func() (int, error) { return unix.Read(fd, data[len(data):cap(data)]) })
+		if err != nil {
+			return nil, err
+		}
+		if data = data[:len(data)+n]; len(data) < cap(data) { // it has ended (single_open)
+			return data, nil
+		}
+	}
 }
 
 // openDir opens a folder for forEachNumber.

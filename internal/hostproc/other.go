@@ -19,6 +19,8 @@ func (fs FS) RunDelay(int) (time.Duration, error) { return 0, ErrNotSupported }
 
 func (fs FS) eachRunDelay(int, func(tid int, delay time.Duration)) error { return ErrNotSupported }
 
+func readSmall(path string) ([]byte, error) { return os.ReadFile(path) }
+
 func countEntries(string) (int, error) { return 0, ErrNotSupported }
 
 // SocketInodes is for Linux only.

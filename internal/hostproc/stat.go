@@ -2,7 +2,6 @@ package hostproc
 
 import (
 	"bytes"
-	"os"
 	"strconv"
 )
 
@@ -21,7 +20,7 @@ const (
 )
 
 func (fs FS) stat(pid int) (Stat, error) {
-	data, err := os.ReadFile(fs.path(pid, "stat"))
+	data, err := readSmall(fs.path(pid, "stat"))
 	if err != nil {
 		return Stat{}, err
 	}
