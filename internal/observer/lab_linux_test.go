@@ -271,6 +271,30 @@ func TestQueuesAreSampledBeforeTheFirstWalk(t *testing.T) {
 	})
 }
 
+// Nor for a discovery, which only says more of a listener that was asked for.
+func TestQueuesAreSampledBeforeDiscoveryEnds(t *testing.T) {
+	l := newLab(t, nil)
+	l.listen(t, nettest.ListenOptions{Backlog: 5})
+	named, listed := make(chan struct{}), make(chan struct{})
+	l.lister.connectors.discover = func(_ context.Context, _ int, _ uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+		select {
+		case <-named:
+		case <-time.After(time.Minute):
+			t.Error("what is sampled waits for discovery")
+		}
+		out := make(discovery.Connectors)
+		for _, p := range ports {
+			out[netip.AddrPortFrom(p.Address, p.Port)] = &model.Connector{Server: "tomcat"}
+		}
+		return out, nil
+	}
+	clocks := &tasks{observer: l.Observer, patience: 2 * time.Minute}
+	require.NoError(t, clocks.begin(context.Background(), named, listed))
+	<-listed
+	require.Len(t, l.roster.Load().kept, 1)
+	require.NotNil(t, l.roster.Load().kept[0].connector, "the first snapshot waits for it")
+}
+
 // On a slow machine the first scan may outlast the interval.
 func TestObserveForLessThanAScan(t *testing.T) {
 	l := newLab(t, nil)

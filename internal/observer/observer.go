@@ -107,7 +107,7 @@ func (s *Observer) run(ctx context.Context, interval time.Duration) error {
 	}
 	s.looping.Store(true)
 	t := tasks{
-		observer: s, metronome: m, walks: make(paces[uint64]),
+		observer: s, metronome: m, patience: discoveryPatience, walks: make(paces[uint64]),
 		reads: make(paces[hostproc.ProcessKey]), judges: make(paces[model.ListenerID]),
 	}
 	return t.run(ctx, interval)

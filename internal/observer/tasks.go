@@ -37,7 +37,8 @@ type tasks struct {
 	walks     paces[uint64] // by namespace
 	reads     paces[hostproc.ProcessKey]
 	judges    paces[model.ListenerID]
-	answers   int // readings of what is in trouble, so far
+	patience  time.Duration // with the discoveries of the first roster that is published
+	answers   int           // readings of what is in trouble, so far
 }
 
 // run lets them go until ctx is done, with an interval only that long from the first
@@ -121,7 +122,7 @@ func (t *tasks) sample(ctx context.Context) error {
 // which listeners are watched: what discovery finds says so only where no target is
 // given. listed is closed when that has been waited for.
 func (t *tasks) begin(ctx context.Context, named, listed chan<- struct{}) error {
-	patience := []time.Duration{0, discoveryPatience}
+	patience := []time.Duration{0, t.patience}
 	if targets := t.observer.options().selection(); targets.Empty() {
 		patience = patience[1:]
 	}
