@@ -10,16 +10,18 @@ import (
 type Point struct {
 	At     int64 // Unix seconds
 	Status model.Status
-	Drops  uint32 // packets dropped since the point before; never clients
-	Peak   int32  // highest sample of the accept queue since then
-	Inside int32  // clients in the accept queue and accepted; -1: not known
+	Drops  uint32      // packets dropped since the point before; never clients
+	Cause  model.Cause // of most of them
+	Peak   int32       // highest sample of the accept queue since then
+	Inside int32       // clients in the accept queue and accepted; -1: not known
 }
 
-// newPoint compares a listener with the totals of the snapshot before.
-func newPoint(at time.Time, l *model.Listener, dropped, before uint64) Point {
+// newPoint compares a listener with what was dropped by the snapshot before, nil
+// where there is none.
+func newPoint(at time.Time, l *model.Listener, before map[model.DropKey]uint64) Point {
 	p := Point{At: at.Unix(), Status: l.Verdict.Status, Inside: -1}
-	if dropped > before {
-		p.Drops = uint32(min(dropped-before, 1<<32-1))
+	if before != nil {
+		p.Drops, p.Cause = droppedSince(l.Totals.Dropped, before)
 	}
 	if q := l.AcceptQueue; q != nil {
 		p.Peak = int32(max(q.Length, q.Recent))
@@ -32,17 +34,29 @@ func newPoint(at time.Time, l *model.Listener, dropped, before uint64) Point {
 
 // merge joins two snapshots within one second.
 func (p Point) merge(later Point) Point {
+	if p.Drops > later.Drops {
+		later.Cause = p.Cause
+	}
 	later.Drops += p.Drops
 	later.Peak = max(later.Peak, p.Peak)
 	later.Status = max(later.Status, p.Status)
 	return later
 }
 
-// droppedTotal is the sum over causes since the agent started.
-func droppedTotal(t *model.Totals) uint64 {
-	var sum uint64
-	for _, n := range t.Dropped {
-		sum += n
+// droppedSince is how many packets were dropped, and the cause of most of them.
+func droppedSince(now, before map[model.DropKey]uint64) (drops uint32, most model.Cause) {
+	by := make(map[model.Cause]uint64)
+	sum := uint64(0)
+	for key, n := range now {
+		if was := before[key]; n > was {
+			by[key.Cause] += n - was
+			sum += n - was
+		}
 	}
-	return sum
+	for cause, n := range by {
+		if n > by[most] || n == by[most] && cause < most {
+			most = cause
+		}
+	}
+	return uint32(min(sum, 1<<32-1)), most
 }

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,18 +110,25 @@ func (s *Summary) seconds(at time.Time, points []Point) {
 	s.LastSeen = at
 }
 
-// MarshalJSON makes a point an array: there are sixty of them a minute.
+// MarshalJSON makes a point an array: there are sixty of them a minute. The cause
+// is there where packets were dropped.
 func (p Point) MarshalJSON() ([]byte, error) {
-	return fmt.Appendf(nil, "[%d,%d,%d,%d,%d]", p.At, p.Status, p.Drops, p.Peak, p.Inside), nil
+	if p.Cause == model.CauseNone {
+		return fmt.Appendf(nil, "[%d,%d,%d,%d,%d]", p.At, p.Status, p.Drops, p.Peak, p.Inside), nil
+	}
+	return fmt.Appendf(nil, "[%d,%d,%d,%d,%d,%q]", p.At, p.Status, p.Drops, p.Peak, p.Inside, p.Cause), nil
 }
 
 // UnmarshalJSON reads that array.
 func (p *Point) UnmarshalJSON(b []byte) error {
-	var v [5]int64
+	var v [5]int64 // what follows them is skipped
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
 	*p = Point{At: v[0], Status: model.Status(v[1]), Drops: uint32(v[2]), Peak: int32(v[3]), Inside: int32(v[4])}
+	if i, j := bytes.IndexByte(b, '"'), bytes.LastIndexByte(b, '"'); i < j {
+		return json.Unmarshal(b[i:j+1], &p.Cause)
+	}
 	return nil
 }
 
@@ -141,9 +149,12 @@ func (f *Frame) check() error {
 
 func (t *Tick) check() error { return checkPoints(t.Points) }
 
+// longestCause is more than any cause's name has, also a later version's.
+const longestCause = 64
+
 func checkPoints(points []Point) error {
 	for _, p := range points {
-		if !known(p.Status) {
+		if !known(p.Status) || len(p.Cause) > longestCause {
 			return errImpossible
 		}
 	}

@@ -10,7 +10,7 @@ import (
 const (
 	// Span is how many seconds a ring holds: 15 minutes.
 	Span = 900
-	// maxRings bounds the memory: 100 listeners at 24 bytes a second are 2.1 MB.
+	// maxRings bounds the memory: 100 listeners at 40 bytes a second are 3.6 MB.
 	maxRings = 100
 	// forget is after how many seconds without a listener its ring is dropped.
 	forget = Span
@@ -35,8 +35,7 @@ type History struct {
 type ring struct {
 	points  []Point // the oldest at next, once full
 	next    int
-	dropped uint64
-	known   bool // dropped is that of a snapshot before
+	dropped map[model.DropKey]uint64 // by the latest snapshot
 }
 
 // NewHistory has seen nothing.
@@ -69,13 +68,10 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 		r = new(ring)
 		h.rings[KeyOf(l)] = r
 	}
-	dropped := droppedTotal(&l.Totals)
-	before := r.dropped
-	if !r.known {
-		before = dropped
+	r.add(newPoint(s.Time, l, r.dropped))
+	if r.dropped = l.Totals.Dropped; r.dropped == nil {
+		r.dropped = make(map[model.DropKey]uint64) // nothing was
 	}
-	r.dropped, r.known = dropped, true
-	r.add(newPoint(s.Time, l, dropped, before))
 }
 
 func (h *History) forget(now int64) {

@@ -33,7 +33,7 @@ func TestHistoryBySecond(t *testing.T) {
 	}
 	require.Equal(t, []Point{
 		{At: start.Unix(), Peak: 1, Inside: 11}, // what was dropped before is not this second's
-		{At: start.Unix() + 1, Drops: 4, Peak: 7, Inside: 13},
+		{At: start.Unix() + 1, Drops: 4, Cause: model.CauseMaxConnections, Peak: 7, Inside: 13},
 		{At: start.Unix() + 3, Inside: 10},
 	}, h.Points(key))
 }

@@ -2,10 +2,12 @@ package web
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 const (
@@ -16,13 +18,18 @@ const (
 
 // chart is a line over the last 15 minutes, as an SVG path.
 type chart struct {
-	Name  string // "packets dropped per second"
-	Class string
-	Now   string // the newest value, in words
-	Path  string
-	Limit string // height of the dashed line; "" for none
-	Text  string // for who cannot see it
+	Name    string // "packets dropped per second"
+	Class   string
+	Now     string // the newest value, in words
+	Path    string
+	Parts   []causeArea
+	ByCause bool   // parts instead of a path
+	Limit   string // height of the dashed line; "" for none
+	Text    string // for who cannot see it
 }
+
+// causeArea is what one cause has of a chart.
+type causeArea struct{ Name, Path string }
 
 // charts of one listener, and the strip of its statuses.
 type charts struct {
@@ -53,6 +60,40 @@ func columns(points []incident.Point, width int64, value func(incident.Point) fl
 		}
 	}
 	return out
+}
+
+// by splits the values by the cause of each column's worst second, the known causes
+// first.
+func by(points []incident.Point, width int64, values []float64, top float64) (out []causeArea) {
+	causes, most := make([]model.Cause, chartColumns), make([]uint32, chartColumns)
+	end := points[len(points)-1].At / width
+	for _, p := range points {
+		if i := chartColumns - 1 - int(end-p.At/width); i >= 0 && i < chartColumns && p.Drops > most[i] {
+			causes[i], most[i] = p.Cause, p.Drops
+		}
+	}
+	for _, cause := range append(model.DropCauses(), otherCause) {
+		own, some := slices.Repeat([]float64{-1}, chartColumns), false
+		for i, c := range causes {
+			if most[i] > 0 && nameOf(c) == cause {
+				own[i], some = values[i], true
+			}
+		}
+		if some {
+			out = append(out, causeArea{string(cause), area(own, top)})
+		}
+	}
+	return out
+}
+
+// otherCause is one that is not known: of a recording before causes were in it.
+const otherCause model.Cause = "unknown"
+
+func nameOf(c model.Cause) model.Cause {
+	if slices.Contains(model.DropCauses(), c) {
+		return c
+	}
+	return otherCause
 }
 
 // area is the path below the values; it is interrupted where there are none.

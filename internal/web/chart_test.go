@@ -1,0 +1,37 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Dropped packets are drawn by the cause of most of them, one of another version as
+// unknown; a calm quarter of an hour has no cause.
+func TestDropsAreDrawnByCause(t *testing.T) {
+	const now = 1_700_000_000
+	drops := func(points ...incident.Point) chart {
+		p := plot{points: points, width: columnOf, span: "15 min"}
+		return p.drops()
+	}
+	calm := drops(incident.Point{At: now - 60}, incident.Point{At: now})
+	require.Empty(t, calm.Parts)
+	require.Equal(t, "Packets dropped per second: last 0, at most 0 in 15 min", calm.Text)
+
+	c := drops(
+		incident.Point{At: now - 60, Drops: 20, Cause: model.CauseSynBacklog},
+		incident.Point{At: now - 30, Drops: 5, Cause: "a_later_one"},
+		incident.Point{At: now - 1, Drops: 3, Cause: model.CauseSlowAccept},
+		incident.Point{At: now, Drops: 40, Cause: model.CauseMaxConnections},
+	)
+	require.Equal(t, "Packets dropped per second: last 40, at most 40 in 15 min, max_connections, slow_accept, syn_backlog, unknown", c.Text)
+	require.Equal(t, []causeArea{
+		{"max_connections", "M179 40V2.0H180V40Z"},
+		{"slow_accept", "M178 40V37.1H179V40Z"},
+		{"syn_backlog", "M167 40V21.0H168V40Z"},
+		{"unknown", "M173 40V35.2H174V40Z"},
+	}, c.Parts)
+}
