@@ -49,7 +49,7 @@ func (p *plot) drops() chart {
 	values := p.values(func(p incident.Point) float64 { return float64(p.Drops) })
 	top, now := maxOf(values, 1), p.last().Drops
 	c := chart{
-		Name: "packets dropped per second", Now: phrase.Number(int(now)), Parts: by(p.points, p.width, values, top), ByCause: true,
+		Name: "packets dropped per second, by cause", Now: phrase.Number(int(now)), Parts: by(p.points, p.width, values, top), ByCause: true,
 		Text: fmt.Sprintf("Packets dropped per second: last %d, at most %.0f in %s", now, maxOf(values, 0), p.span),
 	}
 	for _, part := range c.Parts {
