@@ -31,51 +31,56 @@ const (
 // as no other one has come they can be asked for exactly, which costs what is
 // watched and not what the host has.
 type known struct {
-	at     time.Time // of the walk; zero while not all are remembered
-	cost   time.Duration
-	opened uint64 // when it began
-	ids    []sockdiag.ConnectionID
+	at      time.Time // of the walk; zero while not all are remembered
+	cost    time.Duration
+	opened  uint64 // when it began
+	watched few
 	// outgoing are those whose local port nobody watches, whole if the walk took
 	// them along.
-	outgoing []sockdiag.ConnectionID
+	outgoing few
 	whole    bool
-	beyond   bool          // there are more of the watched than are remembered
-	crowded  bool          // and of the outgoing ones
 	each     time.Duration // what an exact request took lately
 }
 
 // begin forgets all for another walk.
 func (k *known) begin() {
-	*k = known{ids: k.ids[:0], outgoing: k.outgoing[:0], each: k.each}
+	k.forget()
+	k.watched.begin(k.useful(mostKnown))
+	k.outgoing.begin(k.useful(mostOutgoing))
+}
+
+// forget has the next reading be a walk.
+func (k *known) forget() { k.at = time.Time{} }
+
+// useful is how many connections may be asked for in place of a walk that costs what
+// the latest did: more are not worth their memory.
+func (k *known) useful(most int) int {
+	if k.cost == 0 {
+		return most
+	}
+	return min(most, int(askPart*float64(k.cost)/float64(askCost)))
 }
 
 // add remembers a connection, of a watched port or an outgoing one. What is in
 // TIME_WAIT does nothing any more.
 func (k *known) add(s *sockdiag.Socket, watched bool) {
-	list, beyond, most := &k.ids, &k.beyond, mostKnown
-	if !watched {
-		list, beyond, most = &k.outgoing, &k.crowded, mostOutgoing
-	}
 	switch {
-	case s.State == sockdiag.TimeWait || *beyond:
-	case s.Cookie == 0 || len(*list) >= most:
-		*beyond = true
+	case s.State == sockdiag.TimeWait:
+	case watched:
+		k.watched.add(s, k.useful(mostKnown))
 	default:
-		*list = append(*list, s.ID())
+		k.outgoing.add(s, k.useful(mostOutgoing))
 	}
 }
 
 // walked takes note of a walk that went through the whole table. t is from before
 // it.
 func (k *known) walked(at time.Time, t namespace.Turnover, cost time.Duration, outgoing bool) {
-	if !t.Known || k.beyond {
-		k.begin()
+	if k.cost = cost; !t.Known || k.watched.beyond {
+		k.forget()
 		return
 	}
-	k.at, k.cost, k.opened, k.whole = at, cost, t.Opened, outgoing && !k.crowded
-	if k.crowded {
-		k.outgoing = k.outgoing[:0]
-	}
+	k.at, k.opened, k.whole = at, t.Opened, outgoing && !k.outgoing.beyond
 }
 
 // serves reports whether exact requests show all that a walk would: no connection
@@ -91,9 +96,9 @@ func (k *known) rest() time.Duration { return min(rest(k.cost, walkRest, walkPar
 
 func (k *known) number(outgoing bool) int {
 	if outgoing {
-		return len(k.ids) + len(k.outgoing)
+		return len(k.watched.ids) + len(k.outgoing.ids)
 	}
-	return len(k.ids)
+	return len(k.watched.ids)
 }
 
 // ask asks for the connections; found is not called for those that have ended.
@@ -104,10 +109,10 @@ func (k *known) ask(n *namespace.Namespace, outgoing bool, found func(*sockdiag.
 		}
 	}
 	cost, err := cputime.Of(func() error {
-		if err := n.Connections(k.ids, answer); err != nil || !outgoing {
+		if err := n.Connections(k.watched.ids, answer); err != nil || !outgoing {
 			return err
 		}
-		return n.Connections(k.outgoing, answer)
+		return n.Connections(k.outgoing.ids, answer)
 	})
 	k.each = cost / time.Duration(max(1, k.number(outgoing)))
 	return err

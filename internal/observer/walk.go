@@ -73,7 +73,7 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 	if err == nil {
 		t.known.walked(w.at, before, cost, w.scan != nil)
 	} else {
-		t.known.begin()
+		t.known.forget()
 	}
 	w.finish(err != nil)
 	if errors.Is(err, sockdiag.ErrInterrupted) {
