@@ -30,7 +30,8 @@ func LimitHeap() {
 
 func heapIsOurs() bool { return os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" }
 
-// release gives memory back until ctx is done.
+// release gives memory back until ctx is done. What of the program file only its
+// beginning needs (packages that are initialized, flags) goes back at once.
 func release(ctx context.Context, log *slog.Logger) error {
 	if !heapIsOurs() {
 		return nil
@@ -38,15 +39,15 @@ func release(ctx context.Context, log *slog.Logger) error {
 	timer := time.NewTimer(started)
 	defer timer.Stop()
 	for {
+		if err := releasePages(); err != nil {
+			log.Debug("pages of the program file stay mapped", "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
 		}
 		debug.FreeOSMemory()
-		if err := releasePages(); err != nil {
-			log.Debug("pages of the program file stay mapped", "err", err)
-		}
 		timer.Reset(releaseEvery)
 	}
 }

@@ -44,16 +44,17 @@ func unchanged(smaps []byte, file string) (out []mapping) {
 	lines := bufio.NewScanner(bytes.NewReader(smaps))
 	for lines.Scan() {
 		line := lines.Text()
-		var next mapping
-		var permissions string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &next.start, &next.end, &permissions); n == 3 {
-			m, ours = next, strings.HasSuffix(line, " "+file) && permissions[1] == '-'
+		if strings.HasSuffix(line, " "+file) { // the head of a mapping, "start-end permissions … file"
+			var permissions string
+			n, _ := fmt.Sscanf(line, "%x-%x %s", &m.start, &m.end, &permissions)
+			ours = n == 3 && permissions[1] == '-'
 			continue
 		}
 		kilobytes, ok := strings.CutPrefix(line, "Anonymous:")
 		if ok && ours && strings.TrimSpace(kilobytes) == "0 kB" {
 			out = append(out, m)
 		}
+		ours = ours && !ok // there is one such line a mapping
 	}
 	return out
 }
