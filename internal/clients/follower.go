@@ -50,6 +50,8 @@ type Follower struct {
 const (
 	// pollEvery is how often a new snapshot is looked for.
 	pollEvery = 100 * time.Millisecond
+	// pollFirst is how often the first one is looked for: a reader waits for it.
+	pollFirst = 10 * time.Millisecond
 	// maxPlaces bounds the taps. Up to fewPlaces of them have a large ring from the
 	// start.
 	maxPlaces = 64
@@ -78,9 +80,9 @@ func (f *Follower) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	ticker := time.NewTicker(pollEvery)
+	ticker := time.NewTicker(pollFirst)
 	defer ticker.Stop()
-	for {
+	for first := true; ; {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -88,6 +90,10 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 		if err := f.Update(); err != nil {
 			return err
+		}
+		if first && f.published.Load() != nil {
+			first = false
+			ticker.Reset(pollEvery)
 		}
 	}
 }
