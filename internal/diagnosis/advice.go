@@ -30,7 +30,7 @@ func (j *judge) advice(c model.Cause, v model.Verdict) string {
 	case model.CauseCPUThrottled:
 		return j.adviseThrottled()
 	case model.CauseCPUSaturated:
-		return "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."
+		return adviseCPU
 	case model.CauseSlowAccept:
 		return j.adviseSlowAccept()
 	case model.CauseBacklogClamped:
@@ -49,6 +49,8 @@ func (j *judge) advice(c model.Cause, v model.Verdict) string {
 	}
 	return j.adviseUnknown()
 }
+
+const adviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."
 
 // adviseThreads: as many threads as requests are there, if that is within
 // reach; else twice as many, which halves the wait.
@@ -78,6 +80,9 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	}
 	if p := j.waits.possible; p != model.CauseNone {
 		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
+	}
+	if first == "" && j.cpuShortBeside(v.Cause) {
+		first = "See cpu_saturated first: more threads may only wait for a CPU, too."
 	}
 	if first == "" && j.inside() > 0 {
 		first = "See waiting_inside first: more threads may only wait, too."

@@ -95,6 +95,9 @@ func (p pair) cpuOverrides() model.Cause {
 		}
 		need = max(need, p.t.CPUOverrides*float64(busy))
 	}
+	if p.stoodStill() { // it waits for those that have to get to the safepoint first
+		need = 2 * p.t.RunDelay
+	}
 	if p.share(runDelay) >= need {
 		return model.CauseCPUSaturated
 	}

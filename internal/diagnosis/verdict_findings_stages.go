@@ -176,6 +176,9 @@ func (j *judge) processFindings(v model.Verdict, add adder) {
 	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && j.throttling().share() >= j.t.ThrottledShare {
 		add(string(model.CauseCPUThrottled), model.SeverityWarning, phrase.Capital(j.cpuPhrase(model.CauseCPUThrottled))+".", j.adviseThrottled())
 	}
+	if v.Status >= model.StatusSaturated && j.cpuShortBeside(v.Cause) {
+		add(string(model.CauseCPUSaturated), model.SeverityWarning, phrase.Capital(j.cpuPhrase(model.CauseCPUSaturated))+".", adviseCPU)
+	}
 }
 
 // threadsFinding: at the cgroup's pids.max clone(2) fails with EAGAIN, which a JVM

@@ -65,6 +65,17 @@ func (j *judge) starved() model.Cause {
 	return model.CauseNone
 }
 
+// cpuShortBeside: another cause is named, but as many threads as a tenth of the busy ones
+// waited for a CPU all the time. The others may wait for a lock that one of these has.
+func (j *judge) cpuShortBeside(c model.Cause) bool {
+	busy, seen := busyThreads(j.Now)
+	switch c {
+	case model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseMaxConnections:
+		return seen && j.share(runDelay) >= max(2*j.t.RunDelay, float64(busy)/10) && j.throttling().share() < j.t.ThrottledShare
+	}
+	return false
+}
+
 // allHaveOne: every thread of the pool has a request, so that it is not for want of a CPU
 // that others wait.
 func (j *judge) allHaveOne() bool {

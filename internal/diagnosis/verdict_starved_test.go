@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +80,39 @@ func TestStarved(t *testing.T) {
 			if c.status == warning {
 				require.Equal(t, "requests_stand", v.Findings[0].Code)
 			}
+		})
+	}
+}
+
+// Threads that wait for a CPU while all have a request: most of them are the cause, some
+// are named beside it, and a few are those of any busy machine. At a safepoint the others
+// wait for those that have to get there.
+func TestCPUBesideThreads(t *testing.T) {
+	for name, c := range map[string]struct {
+		waited, stood time.Duration // of all threads, of the JVM
+		cause         model.Cause
+		beside        bool
+	}{
+		"nobody":                        {0, 0, threads, false},
+		"half a thread":                 {1500 * time.Millisecond, 0, threads, false},
+		"a tenth of them":               {6 * time.Second, 0, threads, true},
+		"most of them":                  {45 * time.Second, 0, model.CauseCPUSaturated, false},
+		"some, and the others stand":    {6 * time.Second, 2 * time.Second, model.CauseCPUSaturated, false},
+		"nobody, and they stand a time": {0, 2 * time.Second, threads, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			full := func(waited, stood time.Duration) *model.Listener {
+				return tomcat(20, 8192, 100).pool(20).inService(20).waiting(20).do(func(l *model.Listener) {
+					l.Process.RunDelay, l.Process.SafepointTime = new(waited), new(stood)
+				}).Listener
+			}
+			now := full(c.waited, c.stood)
+			v := Judge(Evidence{Now: now, Before: full(0, 0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, DefaultThresholds())
+			require.Equal(t, saturated, v.Status)
+			require.Equal(t, c.cause, v.Cause, v.Summary)
+			found := slices.ContainsFunc(v.Findings[1:], func(f model.Finding) bool { return f.Code == string(model.CauseCPUSaturated) })
+			require.Equal(t, c.beside, found)
+			require.Equal(t, c.beside, strings.Contains(v.Findings[0].Advice, "See cpu_saturated first"))
 		})
 	}
 }

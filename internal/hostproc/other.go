@@ -17,7 +17,7 @@ func (fs FS) ThreadNames(int, func(tid int, comm string)) error { return ErrNotS
 // RunDelay is for Linux only.
 func (fs FS) RunDelay(int) (time.Duration, error) { return 0, ErrNotSupported }
 
-func (fs FS) eachRunDelay(int, func(tid int, delay time.Duration)) error { return ErrNotSupported }
+func (fs FS) eachSchedule(int, func(tid int, s schedule)) error { return ErrNotSupported }
 
 func readSmall(path string) ([]byte, error) { return os.ReadFile(path) }
 

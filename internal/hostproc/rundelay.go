@@ -7,14 +7,18 @@ import (
 
 // RunDelayCounter adds up a process's run delay so that it never falls when
 // threads end. What a thread waited between the last reading and its end is
-// lost. It is for one goroutine at a time, and for one process: make a new one
+// lost. The kernel adds a wait up when it has ended, and a thread of a group with few
+// shares waits for seconds: what still lasts is counted by the clock. It is for one
+// goroutine at a time, and for one process: make a new one
 // when the pid or its start time changes.
 type RunDelayCounter struct {
 	fs    FS
 	pid   int
+	at    time.Time // of the last reading
 	total time.Duration
-	last  map[int]time.Duration // by thread
-	next  map[int]time.Duration
+	last  map[int]schedule // by thread
+	next  map[int]schedule
+	ahead map[int]time.Duration // counted of a wait before the kernel did
 	// aside are the JVM's own service threads, which no request waits for.
 	aside map[int]bool
 	names map[int]bool // reused: threads alive
@@ -23,33 +27,66 @@ type RunDelayCounter struct {
 // NewRunDelayCounter starts at the delay of the threads alive at the first Read.
 func (fs FS) NewRunDelayCounter(pid int) *RunDelayCounter {
 	return &RunDelayCounter{
-		fs: fs, pid: pid, last: map[int]time.Duration{}, next: map[int]time.Duration{},
+		fs: fs, pid: pid, last: map[int]schedule{}, next: map[int]schedule{}, ahead: map[int]time.Duration{},
 		aside: map[int]bool{}, names: map[int]bool{},
 	}
 }
 
 // Read returns the sum so far. On an error it stays as it was.
-func (c *RunDelayCounter) Read() (time.Duration, error) {
+func (c *RunDelayCounter) Read(now time.Time) (time.Duration, error) {
 	clear(c.next)
-	err := c.fs.eachRunDelay(c.pid, func(tid int, delay time.Duration) { c.next[tid] = delay })
+	err := c.fs.eachSchedule(c.pid, func(tid int, s schedule) { c.next[tid] = s })
 	if err == nil {
 		err = c.setAside()
 	}
 	if err != nil {
 		return c.total, err
 	}
-	for tid, delay := range c.next {
+	c.add(now)
+	c.last, c.next, c.at = c.next, c.last, now
+	for tid := range c.ahead {
+		if _, alive := c.last[tid]; !alive {
+			delete(c.ahead, tid)
+		}
+	}
+	return c.total, nil
+}
+
+// The states of a few threads that have not run say whether those of the others are
+// worth reading, of which there is a limit.
+const (
+	firstStates = 6
+	mostStates  = 256
+)
+
+func (c *RunDelayCounter) add(now time.Time) {
+	states := 0
+	if !c.at.IsZero() && c.fs.someWait() {
+		states = firstStates
+	}
+	found := false
+	for tid, s := range c.next {
 		if c.aside[tid] {
 			continue
 		}
-		before := c.last[tid]
-		if delay < before { // the id was given to a new thread
-			before = 0
+		before, known := c.last[tid]
+		if s.delay < before.delay { // the id was given to a new thread
+			before, known = schedule{}, false
+			delete(c.ahead, tid)
 		}
-		c.total += delay - before
+		if !known || s != before {
+			c.total += s.delay - before.delay - min(c.ahead[tid], s.delay-before.delay)
+			delete(c.ahead, tid)
+			continue
+		}
+		if states--; states >= 0 && c.fs.runnable(c.pid, tid) {
+			if !found {
+				found, states = true, mostStates
+			}
+			c.ahead[tid] += now.Sub(c.at)
+			c.total += now.Sub(c.at)
+		}
 	}
-	c.last, c.next = c.next, c.last
-	return c.total, nil
 }
 
 // setAside reads the names when threads came or went.

@@ -3,9 +3,7 @@ package hostproc
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	iofs "io/fs"
-	"math"
 	"strconv"
 	"time"
 
@@ -35,15 +33,15 @@ func (fs FS) ThreadNames(pid int, fn func(tid int, comm string)) error {
 // does.
 func (fs FS) RunDelay(pid int) (time.Duration, error) {
 	var sum time.Duration
-	err := fs.eachRunDelay(pid, func(_ int, delay time.Duration) { sum += delay })
+	err := fs.eachSchedule(pid, func(_ int, s schedule) { sum += s.delay })
 	return sum, err
 }
 
-func (fs FS) eachRunDelay(pid int, fn func(tid int, delay time.Duration)) error {
+func (fs FS) eachSchedule(pid int, fn func(tid int, s schedule)) error {
 	err := fs.eachTask(pid, "/schedstat", func(tid int, data []byte) error {
-		delay, err := parseRunDelay(data)
+		s, err := parseSchedule(data)
 		if err == nil {
-			fn(tid, delay)
+			fn(tid, s)
 		}
 		return err
 	})
@@ -82,19 +80,4 @@ func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error)
 // the reading of it.
 func vanished(err error) bool {
 	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH)
-}
-
-// parseRunDelay takes the second of the three numbers of schedstat: time on a
-// CPU, time waiting for one (both in nanoseconds), number of time slices. On
-// kernels without CONFIG_SCHED_INFO all are 0.
-func parseRunDelay(data []byte) (time.Duration, error) {
-	_, rest, ok := nextNumber(bytes.TrimSuffix(data, []byte{'\n'}))
-	if !ok {
-		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
-	}
-	delay, _, ok := nextNumber(rest)
-	if !ok || delay > math.MaxInt64 {
-		return 0, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
-	}
-	return time.Duration(delay), nil
 }

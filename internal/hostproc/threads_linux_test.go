@@ -41,9 +41,9 @@ func TestRunDelay(t *testing.T) {
 	for _, task := range tasks {
 		data, err := os.ReadFile(task)
 		require.NoError(t, err)
-		delay, err := parseRunDelay(data)
+		s, err := parseSchedule(data)
 		require.NoError(t, err)
-		want += delay
+		want += s.delay
 	}
 	after, err := fs.RunDelay(c.pid())
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestRunDelayCounter(t *testing.T) {
 	counter := fs.NewRunDelayCounter(7)
 	read := func(want time.Duration) {
 		t.Helper()
-		got, err := counter.Read()
+		got, err := counter.Read(time.Time{})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -79,9 +79,41 @@ func TestRunDelayCounter(t *testing.T) {
 	read(7570)
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7")))
-	got, err := counter.Read()
+	got, err := counter.Read(time.Time{})
 	require.ErrorIs(t, err, ErrGone)
 	require.Equal(t, time.Duration(7570), got, "an error leaves it alone")
+}
+
+// The kernel counts a wait when it has ended. A thread that could run, and was given no
+// CPU since the last reading, has waited all that time; and none of it is counted twice.
+func TestRunDelayOfAWaitThatLasts(t *testing.T) {
+	const runs, sleeps = "7 (http-nio) S) R 1 7\n", "8 (http-nio) S 1 7\n"
+	dir := fakeProc(t, map[string]string{
+		"loadavg":            "9.00 9.00 9.00 9/300 4711\n",
+		"7/task/7/schedstat": "100 5000 3\n", "7/task/7/comm": "http-nio-8080-e\n", "7/task/7/stat": runs,
+		"7/task/8/schedstat": "100 2000 3\n", "7/task/8/comm": "http-nio-8080-e\n", "7/task/8/stat": sleeps,
+		"7/task/9/schedstat": "100 0 3\n", "7/task/9/comm": "C2 CompilerThre\n", "7/task/9/stat": runs,
+	})
+	fs, err := NewFS(dir)
+	require.NoError(t, err)
+	counter, now := fs.NewRunDelayCounter(7), time.Unix(1_700_000_000, 0)
+	read := func(want time.Duration) {
+		t.Helper()
+		got, err := counter.Read(now)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		now = now.Add(time.Second)
+	}
+	read(7000)
+	read(7000 + time.Second)
+	read(7000 + 2*time.Second)
+	writeTree(t, dir, map[string]string{"7/task/7/schedstat": "200 2500005000 4\n"}) // it had waited for 2.5 s
+	read(7000 + 2500*time.Millisecond)
+	read(7000 + 3500*time.Millisecond)
+	writeTree(t, dir, map[string]string{"7/task/7/schedstat": "200 2900005000 5\n"}) // less than the clock said
+	read(7000 + 3500*time.Millisecond)
+	writeTree(t, dir, map[string]string{"loadavg": "9.00 9.00 9.00 2/300 4711\n"}) // nobody waits
+	read(7000 + 3500*time.Millisecond)
 }
 
 func TestRunDelayNotSupported(t *testing.T) {
@@ -99,28 +131,28 @@ const captureStat = "7 (java) S 1 7 7 0 -1 4194560 18151 0 5 0 142 33 0 0 20 0 2
 	"18446744073709551615 93981402292224 93981402293001 140725433458720 0 0 0 0 2 16800972 0 0 0 17 1 0 0 0 0 0 " +
 	"93981402304784 93981402305552 93981417988096 140725433466443 140725433466512 140725433466512 140725433470926 0\n"
 
-func TestParseRunDelay(t *testing.T) {
+func TestParseSchedule(t *testing.T) {
 	for in, want := range map[string]time.Duration{
 		"135642 16660 2\n": 16660,
 		"0 0 0\n":          0,
 		"1 2":              2,
 	} {
-		got, err := parseRunDelay([]byte(in))
+		got, err := parseSchedule([]byte(in))
 		require.NoError(t, err, in)
-		require.Equal(t, want, got, in)
+		require.Equal(t, want, got.delay, in)
 	}
 	for _, in := range []string{"", "\n", "1", "1 \n", "a b c", "1 x", "1 -2 3", "12x 3 4"} {
-		_, err := parseRunDelay([]byte(in))
+		_, err := parseSchedule([]byte(in))
 		require.ErrorIs(t, err, ErrMalformed, in)
 	}
 }
 
-func FuzzParseRunDelay(f *testing.F) {
+func FuzzParseSchedule(f *testing.F) {
 	m := mutate.Into(f)
 	m.Add([]byte("135642 16660 2\n"))
 	m.Add([]byte("18446744073709551615 18446744073709551615 1\n"))
 	m.Fuzz(func(t *testing.T, data []byte) {
-		delay, err := parseRunDelay(data)
-		require.False(t, err == nil && delay < 0)
+		s, err := parseSchedule(data)
+		require.False(t, err == nil && s.delay < 0)
 	})
 }

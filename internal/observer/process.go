@@ -25,7 +25,7 @@ func (m *processMemory) read(proc hostproc.FS, jvm func() (*hostproc.JVMFile, er
 	if m.runDelay == nil {
 		m.runDelay = proc.NewRunDelayCounter(pid)
 	}
-	if d, err := m.runDelay.Read(); err == nil {
+	if d, err := m.runDelay.Read(now); err == nil {
 		p.RunDelay = &d
 	}
 	m.readJVM(jvm, now, p, who, miss)

@@ -1,0 +1,65 @@
+package hostproc
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// schedule is a thread's schedstat: what it has had of the processors so far.
+type schedule struct {
+	ran    uint64        // nanoseconds on a CPU
+	delay  time.Duration // ready to run, without one: added when the wait ends
+	slices uint64        // how often it was given one
+}
+
+// parseSchedule reads the three numbers. On kernels without CONFIG_SCHED_INFO all
+// are 0.
+func parseSchedule(data []byte) (schedule, error) {
+	ran, rest, ok := nextNumber(bytes.TrimSuffix(data, []byte{'\n'}))
+	if !ok {
+		return schedule{}, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+	}
+	delay, rest, ok := nextNumber(rest)
+	if !ok || delay > math.MaxInt64 {
+		return schedule{}, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+	}
+	slices, _, _ := nextNumber(rest)
+	return schedule{ran: ran, delay: time.Duration(delay), slices: slices}, nil
+}
+
+// runnable reports whether a thread runs, or could if it had a CPU (state R).
+func (fs FS) runnable(pid, tid int) bool {
+	var buf [512]byte // a name has 15 characters
+	data, err := beginning(fs.path(pid, "task", strconv.Itoa(tid), "stat"), buf[:])
+	end := bytes.LastIndexByte(data, ')')
+	return err == nil && end > 0 && len(data) > end+2 && data[end+2] == 'R'
+}
+
+// someWait reports whether more threads of the host can run than us and one other: else
+// none of them waits for a CPU. (The fourth number of loadavg.)
+func (fs FS) someWait() bool {
+	var buf [64]byte
+	data, err := beginning(fs.mount+"/loadavg", buf[:])
+	fields := bytes.Fields(data)
+	if err != nil || len(fields) < 4 {
+		return false
+	}
+	running, _, _ := bytes.Cut(fields[3], []byte{'/'})
+	n, ok := decimal(running)
+	return ok && n > 2
+}
+
+// beginning reads what one call gives of a file.
+func beginning(name string, buf []byte) ([]byte, error) {
+	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	n, err := syscall.Read(fd, buf)
+	_ = syscall.Close(fd)
+	return buf[:max(0, n)], err
+}
