@@ -22,9 +22,14 @@ type compressor struct {
 	gzip *gzip.Writer
 }
 
+// level takes two thirds of the time of gzip's default (6) for 2 % more bytes. BestSpeed
+// would take a third, and half as much memory again.
+const level = 4
+
 // compressing wraps a handler.
 func compressing(next http.Handler) *compressor {
-	return &compressor{next: next, gzip: gzip.NewWriter(nil)} // BestSpeed would take half as much memory again
+	w, _ := gzip.NewWriterLevel(nil, level) // fails for a level that there is not
+	return &compressor{next: next, gzip: w}
 }
 
 // ServeHTTP implements http.Handler.
