@@ -48,7 +48,7 @@ test: setup vet unit servers
 # What `make test` leaves out, for .ci/run.
 test-rest: test-long fmt lint cross workflows-test manifests-test containers-test package stack
 
-test-all: test test-rest mutated browser kernels-short deployments
+test-all: test test-rest mutated browser handshakes kernels-short deployments
 
 # Debian packages (only those that are missing, only as root), and the real Tomcat,
 # which Maven fetches. Everything else is a Go module.
