@@ -158,7 +158,7 @@ func (j *judge) summaryOK() string {
 		}
 	case notObservable(j.Now):
 		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
-	case phase(j.Now, model.Unclassified) > 0:
+	case phase(j.Now, model.Unclassified) > 0, isTomcat(j.Now) && !poolKnown(j.Now) && phase(j.Now, model.InService) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
 	case !isTomcat(j.Now) && phase(j.Now, model.InService) > 0:
 		s = "Nothing is lost; whether requests wait inside " + serverName(j.Now) + " is unknown, as its limits are not known"
@@ -189,6 +189,13 @@ func (j *judge) summaryOK() string {
 		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
 	}
 	return s + "."
+}
+
+// poolKnown: how many threads there are for requests is known. Where it is not they may
+// be virtual, and a request that was read may wait for a carrier thread.
+func poolKnown(l *model.Listener) bool {
+	_, known := maxThreads(l)
+	return known
 }
 
 // summaryWaits says what the threads wait for.

@@ -54,6 +54,7 @@ func buildKit(ctx context.Context, dir string) (*kit, error) {
 	annotations, _ := filepath.Glob(filepath.Join(home, ".m2/repository/jakarta/annotation/jakarta.annotation-api/2*/*.jar"))
 	k.EmbedJar = strings.Join(slices.Concat([]string{k.EmbedJar}, sockets, annotations), ":")
 	k.fetch(ctx)
+	_, _ = k.flux(ctx) // while there is a network
 	for _, args := range [][]string{
 		{"go", "build", "-o", k.Tcpdiag, "./cmd/tcpdiag"},
 		{"javac", "--release", "8", "-Xlint:-options", "-d", filepath.Join(dir, "truth"), filepath.Join(k.Sources, "truth/Truth.java")},
@@ -188,4 +189,41 @@ func output(ctx context.Context, dir string, args ...string) error {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(args[:min(2, len(args))], " "), err, out)
 	}
 	return nil
+}
+
+// flux is the jar of the application on Netty, from the cache while its sources stay.
+func (k *kit) flux(ctx context.Context) (string, error) {
+	sources := filepath.Join(k.Sources, "flux")
+	sum := sha256.New()
+	for _, file := range []string{"pom.xml", "src/main/java/deployed/Flux.java"} {
+		text, err := os.ReadFile(filepath.Join(sources, file))
+		if err != nil {
+			return "", err
+		}
+		sum.Write(text)
+	}
+	jar := filepath.Join(k.Cache, "flux-"+hex.EncodeToString(sum.Sum(nil)[:6])+".jar")
+	if _, err := os.Stat(jar); err == nil {
+		return jar, nil
+	}
+	work, err := os.MkdirTemp(k.Dir, "flux-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(work, os.DirFS(sources)); err != nil {
+		return "", err
+	}
+	if err := output(ctx, work, "mvn", "-q", "-B", "package"); err != nil {
+		return "", err
+	}
+	return jar, output(ctx, "", "cp", filepath.Join(work, "target", "flux.jar"), jar)
+}
+
+// flux starts that application.
+func (b *bench) flux() *server {
+	jar, err := b.kit.flux(b.ctx)
+	b.must(err)
+	s := b.java(options{main: []string{"-jar", jar}})
+	b.answers("127.0.0.1:8080")
+	return s
 }

@@ -25,14 +25,23 @@ func outgoingRemedies() []remedy {
 	roomy := asking.with("maxThreads=60")
 	roomy.flags = []string{"--max-threads", "60", "--max-connections", "8192"}
 	roomy.started, roomy.sysctl = func(b *bench, _ *server) { b.portsFree(); b.backend(100) }, narrow
-	// Ten that last: of ports that are all in TIME_WAIT nobody knows whose they were.
+	short := roomy // of ports that are all in TIME_WAIT nobody knows whose they were
+	short.flags = append([]string{"--interval", "3s"}, roomy.flags...)
+	brief := fmt.Sprintf("/?to=%d&timeout=10000", backendPort)
 	lasting := get(fmt.Sprintf("/?to=%d&hold=30000&timeout=60000", backendPort))
 	return []remedy{{
 		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 60 requests/s, for each of which the handler opens a connection to a backend, 10 of them for long",
-		world: roomy, press: besides(10, lasting, elsewhere(60, ask)),
+		world: roomy, press: besides(10, lasting, elsewhere(ask)),
 		tries: []try{
 			{says: `ip_local_port_range="([\d ]+)"`, did: "sysctl net.ipv4.ip_local_port_range=%s", act: sysctlAdvised("net.ipv4.ip_local_port_range")},
-			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: besides(10, lasting, elsewhere(60, ask+"&pool=1")), apply: setting()},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: besides(10, lasting, elsewhere(ask+"&pool=1")), apply: setting()},
+		},
+	}, {
+		finding: "ephemeral_ports", load: "100 local ports, all in TIME_WAIT; 60 requests/s, for each of which the handler opens a connection to a backend and closes it at once",
+		world: short, press: elsewhere(brief),
+		tries: []try{
+			{says: `sysctl -w net\.ipv4\.tcp_tw_reuse=(1)`, did: "sysctl net.ipv4.tcp_tw_reuse=%s", act: sysctlAdvised("net.ipv4.tcp_tw_reuse")},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: elsewhere(brief + "&pool=1"), apply: setting()},
 		},
 	}, {
 		finding: "downstream", load: "40 clients, 20 threads that wait for a backend, which answers 4 requests at a time, each in 1 s",
@@ -69,14 +78,15 @@ func (b *bench) timeWaits(to int) int {
 // firstPort is where the clients' ports begin.
 const firstPort = 20000
 
-// elsewhere are n requests a second from ports outside of the server's range.
-func elsewhere(n int, path string) pressure {
+// elsewhere are 60 requests a second from ports outside of the server's range.
+func elsewhere(path string) pressure {
+	const rate = 60
 	return func(b *bench, _ *server) demo.Outcomes {
 		var t tally
 		var wg sync.WaitGroup
-		tick := time.NewTicker(time.Second / time.Duration(n))
+		tick := time.NewTicker(time.Second / rate)
 		defer tick.Stop()
-		for range n * int(seconds.Seconds()) {
+		for range rate * int(seconds.Seconds()) {
 			<-tick.C
 			wg.Go(func() { t.add(b.from(int(b.nextPort.Add(1)+firstPort), path)) })
 		}

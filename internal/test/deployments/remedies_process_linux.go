@@ -21,6 +21,9 @@ func limited(files string) options {
 
 // processRemedies are about what the process may use.
 func processRemedies() []remedy {
+	// A full queue drops SYNs: who does not get in gives up while it connects, and what
+	// CPU there is goes to those inside.
+	shed := try{says: `or shed load before it gets here`, did: "maxConnections=4 and acceptCount=1: who does not get in is turned away in 0.9 s", apply: setting("maxConnections=4", "acceptCount=1")}
 	burning := []string{"port=8080", "maxThreads=20", "minSpareThreads=20"}
 	return []remedy{{
 		finding: "open_files", load: "70 open files, 30 requests/s of 2.5 s",
@@ -52,6 +55,7 @@ func processRemedies() []remedy {
 		press: arrivals(20, "/?burn=10"),
 		tries: []try{
 			{says: `Give the process more CPU`, did: "cpu.shares=8192, while it runs", act: func(b *bench, s *server, _ []string) { b.group("cpu", s, "cpu.shares", "8192") }},
+			shed,
 			{says: `More threads, connections or acceptCount would make it worse`, did: "maxThreads=200", apply: setting("maxThreads=200", "minSpareThreads=200"), vain: true},
 		},
 	}}

@@ -8,7 +8,7 @@ import java.net.Socket;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * What a request asks for: "ms" to wait, "burn" milliseconds of CPU time, "hoard" 2^N objects
+ * What a request asks for: "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
  * that stay, "collect" them, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
  * used again.
@@ -23,6 +23,12 @@ class Work extends HttpServlet {
             Thread.sleep(number(request, "ms"));
         } catch (InterruptedException e) {
             throw new IOException(e);
+        }
+        if (request.getParameter("lock") != null) {
+            locked(number(request, "lock"));
+        }
+        if (request.getParameter("lookup") != null) {
+            request.getRemoteHost();
         }
         burn(number(request, "burn"));
         hoard((int) number(request, "hoard"));
@@ -43,6 +49,14 @@ class Work extends HttpServlet {
     private static long number(HttpServletRequest request, String name) {
         String value = request.getParameter(name);
         return value == null ? 0 : Long.parseLong(value);
+    }
+
+    private static synchronized void locked(long ms) throws IOException {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            throw new IOException(e);
+        }
     }
 
     private static void burn(long ms) {
