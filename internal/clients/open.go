@@ -26,11 +26,11 @@ func NewOpener(mount string, proc hostproc.FS) Opener {
 		if uint64(ns.ID()) != w.NetNS {
 			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
 		}
-		counters, err := proc.OpenNetCounters(pid)
+		counters, err := proc.OpenListenCounters(pid)
 		if err != nil {
 			return nil, errors.Join(err, ns.Close())
 		}
-		t := &namespaceTap{ns: ns, counters: counters, values: make(map[string]uint64)}
+		t := &namespaceTap{ns: ns, counters: counters}
 		if err := t.open(w); err != nil {
 			return nil, errors.Join(err, t.release())
 		}
@@ -56,8 +56,7 @@ func within(id uint64, pid int) (int, error) {
 type namespaceTap struct {
 	*handshake.Tap
 	ns       *netns.Namespace
-	counters *hostproc.NetCountersFile
-	values   map[string]uint64
+	counters *hostproc.ListenCountersFile
 }
 
 func (t *namespaceTap) open(w Where) error {
@@ -78,9 +77,11 @@ func (t *namespaceTap) inside(w Where) func(func() error) error {
 	return nil
 }
 
+// cookies are the SYNs that were answered with one (tcp_syn_flood_action).
 func (t *namespaceTap) cookies() (uint64, error) {
-	err := t.counters.Read(t.values)
-	return t.values["SyncookiesSent"], err
+	var c hostproc.ListenCounters
+	err := t.counters.Read(&c)
+	return c.ReqQFullDoCookies, err
 }
 
 func (t *namespaceTap) addresses() (out []netip.Addr, err error) {

@@ -39,8 +39,10 @@ const (
 	lag = 250 * time.Millisecond
 	// wideFor is how long the clients' other segments are observed after a SYN
 	// cookie.
-	wideFor      = 5 * time.Second
-	cookieEvery  = 100 * time.Millisecond
+	wideFor = 5 * time.Second
+	// cookieEvery and retireAfter together stay below lag: what is decided up to then
+	// is decided with the cookies known.
+	cookieEvery  = 200 * time.Millisecond
 	addressEvery = time.Second
 )
 
