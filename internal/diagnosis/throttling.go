@@ -1,8 +1,6 @@
 package diagnosis
 
 import (
-	"math"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -46,18 +44,4 @@ func (t throttling) share() float64 {
 func (t throttling) String() string {
 	return phrase.Sprintf("the CPU limit throttled the process in %d of %s and withheld %s of the CPU time it wanted",
 		t.throttled, phrase.Count(t.periods, "period"), phrase.Percent(t.withheld))
-}
-
-func (j *judge) adviseThrottled() string {
-	s := "Raise the CPU limit (the container's, or CPUQuota= of the unit)"
-	if t := j.throttling(); t.share() > 0 && t.withheld < .9 {
-		more := 1 / (1 - t.withheld)
-		if limit := j.Now.Process.CPULimit; limit != nil && *limit > 0 {
-			s += phrase.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
-		} else {
-			s += phrase.Sprintf(" to %s times what it is", phrase.Decimal(math.Ceil(more*10)/10))
-		}
-		s += ", as much as the process wanted"
-	}
-	return s + ", or remove it and keep the request. More threads would make it worse: the quota is used up sooner in each period."
 }

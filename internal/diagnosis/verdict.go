@@ -34,10 +34,5 @@ func Judge(e Evidence, t Thresholds) model.Verdict {
 	if e.Now == nil {
 		return model.Verdict{}
 	}
-	j := newJudge(e, t)
-	v := model.Verdict{Status: j.status(), Chain: j.chain()}
-	v.Cause = j.cause(v.Status)
-	v.Summary = j.summary(v)
-	v.Findings = j.findings(v)
-	return v
+	return newFinder(e, t).verdict()
 }

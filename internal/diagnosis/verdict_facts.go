@@ -108,3 +108,23 @@ func (j *judge) noMoreThreads() bool {
 	refused := p.PIDsRefused != nil && *p.PIDsRefused > 0
 	return refused || p.Threads != nil && p.PIDsLimit != nil && *p.PIDsLimit-*p.Threads <= max(2, *p.PIDsLimit/20)
 }
+
+// inside is how many of the used up threads wait for a lock, a pool or a timer, where
+// that is most of them and they wait for no peer; 0 where that is not so, or not known.
+func (j *judge) inside() int {
+	d := downstreamOf(j.Now)
+	if !j.threadsFull || j.waits.cause != model.CauseNone || j.waits.possible != model.CauseNone {
+		return 0
+	}
+	if d != nil && d.Workers != nil {
+		if n := d.Locked(j.Now); float64(n) >= mostOf*float64(j.busyOrAll()) {
+			return n
+		}
+		return 0
+	}
+	// Without the threads' system calls the JVM's own word counts.
+	if g := stacksOf(j.Now).BusyGroup(); g != nil && standStill(g) && float64(g.Threads) >= mostOf*float64(stacksOf(j.Now).Busy()) {
+		return g.Threads
+	}
+	return 0
+}

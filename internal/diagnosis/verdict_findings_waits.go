@@ -6,29 +6,29 @@ import (
 )
 
 // possibleWait says what may be the cause, and what is missing to know it.
-func (j *judge) possibleWait(add adder) {
-	w := &j.waits
+func (fd finder) possibleWait(add adder) {
+	w := &fd.waits
 	if w.cause != model.CauseNone || w.possible == model.CauseNone {
 		return
 	}
 	missing := "whether they are so also while nobody is served, as long polls and subscriptions are, has not been seen"
-	if d := downstreamOf(j.Now); d.ByUser {
+	if d := downstreamOf(fd.Now); d.ByUser {
 		missing = "whether they are this process's cannot be seen, only that they are its user's"
 	}
 	add("possible_"+string(w.possible), model.SeverityInfo,
-		j.join(j.waitNumbers(), j.peerNumbers(), missing),
+		fd.join(fd.waitNumbers(), fd.peerNumbers(), missing),
 		phrase.Sprintf("Look at %s before raising threads: if they wait for it, more of them only wait, too. The agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there; --thread-dump asks the JVM.", peerName(w.peer)))
 }
 
 // poolBehindVirtualThreads: no limit of Tomcat's is reached by requests that wait for
 // a pool in virtual threads, and they wait all the same.
-func (j *judge) poolBehindVirtualThreads(add adder) {
-	d := downstreamOf(j.Now)
-	if d == nil || d.ByUser || !virtualThreads(j.Now) {
+func (fd finder) poolBehindVirtualThreads(add adder) {
+	d := downstreamOf(fd.Now)
+	if d == nil || d.ByUser || !virtualThreads(fd.Now) {
 		return
 	}
 	for i := range d.Peers {
-		w := waits{peer: &d.Peers[i], busy: phase(j.Now, model.InService), there: d.Peers[i].Waiting()}
+		w := waits{peer: &d.Peers[i], busy: phase(fd.Now, model.InService), there: d.Peers[i].Waiting()}
 		if !w.poolUsedUp() || 2*w.there > w.busy {
 			continue
 		}

@@ -6,187 +6,187 @@ import (
 )
 
 // summary says in one sentence what happens, why, and with which numbers.
-func (j *judge) summary(v model.Verdict) string {
+func (st sentence) summary(v model.Verdict) string {
 	switch v.Status {
 	case model.StatusDown:
-		return j.summaryDown(v.Cause)
+		return st.summaryDown(v.Cause)
 	case model.StatusLosing:
-		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."
+		return phrase.Capital(st.lossPhrase()) + st.reason(v) + "."
 	case model.StatusSaturated:
-		return j.summarySaturated(v)
+		return st.summarySaturated(v)
 	case model.StatusWarning:
-		return j.summaryWarning(v)
+		return st.summaryWarning(v)
 	}
-	return j.summaryOK()
+	return st.summaryOK()
 }
 
-func (j *judge) summaryDown(c model.Cause) string {
+func (st sentence) summaryDown(c model.Cause) string {
 	if c == model.CauseListenerClosed {
-		n := j.resetInQueue()
+		n := st.resetInQueue()
 		return phrase.Sprintf("The listener on port %v closed with %s in its accept queue, which %s reset; new clients are refused.",
-			j.Now.Port, phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"))
+			st.Now.Port, phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"))
 	}
-	return phrase.Sprintf("Nothing listens on port %v: clients are refused.", j.Now.Port)
+	return phrase.Sprintf("Nothing listens on port %v: clients are refused.", st.Now.Port)
 }
 
 // lossPhrase: packets are packets, never clients.
-func (j *judge) lossPhrase() string {
-	dropped, reset := j.losses().DroppedPackets, j.resetInQueue()
+func (st sentence) lossPhrase() string {
+	dropped, reset := st.losses().DroppedPackets, st.resetInQueue()
 	s := ""
 	if dropped > 0 {
-		s = phrase.Sprintf("%s %s dropped%s", phrase.Count(dropped, "packet"), phrase.Verb(dropped, "was", "were"), j.inInterval())
+		s = phrase.Sprintf("%s %s dropped%s", phrase.Count(dropped, "packet"), phrase.Verb(dropped, "was", "were"), st.inInterval())
 	}
 	if reset > 0 && s != "" {
 		return s + phrase.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
 	}
 	if reset > 0 {
 		who := "the listener"
-		if j.Closed != nil && j.Closed.Part {
+		if st.Closed != nil && st.Closed.Part {
 			who = "one of the sockets that share the address (SO_REUSEPORT)"
 		}
-		return phrase.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, j.inInterval(), phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
+		return phrase.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, st.inInterval(), phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
 	}
 	return s
 }
 
-func (j *judge) summarySaturated(v model.Verdict) string {
+func (st sentence) summarySaturated(v model.Verdict) string {
 	switch {
 	case v.Cause == model.CauseMaxThreads || v.Cause == model.CauseExecutorQueue:
-		return j.summaryThreads(v)
+		return st.summaryThreads(v)
 	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
-		return j.summaryWaits()
-	case j.halted() || j.starved() != model.CauseNone:
-		return phrase.Capital(j.starvedPhrase()) + j.reason(v) + j.lostYet("; ") + "."
-	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
-		return phrase.Capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
+		return st.summaryWaits()
+	case st.halted() || st.starved() != model.CauseNone:
+		return phrase.Capital(st.starvedPhrase()) + st.reason(v) + st.lostYet("; ") + "."
+	case queued(st.Now) == 0: // only the threads are full, and the CPU is why
+		return phrase.Capital(st.threadsPhrase()) + st.reason(v) + st.lostYet("; ") + "."
 	}
-	return phrase.Capital(j.queuePhrase()) + j.reason(v) + j.lostYet("; ") + "."
+	return phrase.Capital(st.queuePhrase()) + st.reason(v) + st.lostYet("; ") + "."
 }
 
 // lostYet says that no packet was dropped, if losses were looked for. A client
 // that gave up has lost something all the same.
-func (j *judge) lostYet(sep string) string {
+func (st sentence) lostYet(sep string) string {
 	switch {
-	case j.Now.Losses == nil:
+	case st.Now.Losses == nil:
 		return ""
-	case j.losses().AbandonedRequests > 0:
-		return sep + "no packet was dropped, but " + j.abandonedPhrase()
+	case st.losses().AbandonedRequests > 0:
+		return sep + "no packet was dropped, but " + st.abandonedPhrase()
 	}
 	return sep + "nothing is lost yet"
 }
 
 // abandonedPhrase: they are seen at scans, which miss some.
-func (j *judge) abandonedPhrase() string {
-	n := j.losses().AbandonedRequests
-	return phrase.Sprintf("at least %s %s given up by the client%s", phrase.Count(n, "request"), phrase.Verb(n, "was", "were"), j.inInterval())
+func (st sentence) abandonedPhrase() string {
+	n := st.losses().AbandonedRequests
+	return phrase.Sprintf("at least %s %s given up by the client%s", phrase.Count(n, "request"), phrase.Verb(n, "was", "were"), st.inInterval())
 }
 
-func (j *judge) summaryThreads(v model.Verdict) string {
+func (st sentence) summaryThreads(v model.Verdict) string {
 	outside := "the accept queue is empty"
-	if queued(j.Now) > 0 {
-		outside = j.queuePhrase()
+	if queued(st.Now) > 0 {
+		outside = st.queuePhrase()
 	}
-	outside += j.lostYet(" and ")
+	outside += st.lostYet(" and ")
 	if v.Cause != model.CauseExecutorQueue {
-		return phrase.Capital(j.threadsPhrase()) + "; " + outside + "."
+		return phrase.Capital(st.threadsPhrase()) + "; " + outside + "."
 	}
-	most, _ := maxThreads(j.Now)
+	most, _ := maxThreads(st.Now)
 	threads := allThreads(most) + " busy"
-	if waitingRequests(j.Now) > 0 {
-		threads = j.threadsPhrase()
+	if waitingRequests(st.Now) > 0 {
+		threads = st.threadsPhrase()
 	}
-	return phrase.Capital(threads) + ": " + j.executorPhrase() + "."
+	return phrase.Capital(threads) + ": " + st.executorPhrase() + "."
 }
 
 // executorPhrase: only a queue without a place left rejects.
-func (j *judge) executorPhrase() string {
-	n, _ := boundedQueue(j.Now)
-	rejects := serverName(j.Now) + " rejects what comes on top"
+func (st sentence) executorPhrase() string {
+	n, _ := boundedQueue(st.Now)
+	rejects := serverName(st.Now) + " rejects what comes on top"
 	if n == 0 {
 		return "the executor's queue has no place at all, " + rejects
 	}
-	if waiting := executorWaiting(j.Now); waiting < n {
+	if waiting := executorWaiting(st.Now); waiting < n {
 		return phrase.Sprintf("the executor's queue was full a moment ago (%d of %d now), %s", waiting, n, rejects)
 	}
 	return phrase.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
 }
 
-func (j *judge) summaryWarning(v model.Verdict) string {
-	if j.onlyStands(v) {
-		return j.summaryOK()
+func (st sentence) summaryWarning(v model.Verdict) string {
+	if st.onlyStands(v) {
+		return st.summaryOK()
 	}
 	switch v.Cause {
 	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
-		return phrase.Capital(j.stagePhrase(v.Cause)) + "."
+		return phrase.Capital(st.stagePhrase(v.Cause)) + "."
 	case model.CauseExecutorQueue:
-		return j.summaryThreads(v)
+		return st.summaryThreads(v)
 	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
-		if j.high() == model.CauseMaxConnections {
-			return phrase.Capital(j.stagePhrase(model.CauseMaxConnections)) + "."
+		if st.high() == model.CauseMaxConnections {
+			return phrase.Capital(st.stagePhrase(model.CauseMaxConnections)) + "."
 		}
 	}
-	q := j.Now.AcceptQueue
-	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
+	q := st.Now.AcceptQueue
+	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), st.reason(v))
 }
 
 // summaryOK gives the three numbers that show why there is nothing to do.
-func (j *judge) summaryOK() string {
-	if !j.Now.Listening() {
-		return phrase.Sprintf("Nothing listens on port %v; nobody said that something should.", j.Now.Port)
+func (st sentence) summaryOK() string {
+	if !st.Now.Listening() {
+		return phrase.Sprintf("Nothing listens on port %v; nobody said that something should.", st.Now.Port)
 	}
 	s := "Nothing is lost and nothing is held up"
 	switch {
-	case j.seenOnce() && j.Now.Losses == nil && !j.requestsStand():
+	case st.seenOnce() && st.Now.Losses == nil && !st.requestsStand():
 		s = "What waits is seen for the first time"
-	case j.losses().AbandonedRequests > 0:
-		s = "No packet was dropped, but " + j.abandonedPhrase()
-	case j.requestsStand():
-		s = j.standingPhrase()
-	case j.seenOnce():
+	case st.losses().AbandonedRequests > 0:
+		s = "No packet was dropped, but " + st.abandonedPhrase()
+	case st.requestsStand():
+		s = st.standingPhrase()
+	case st.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
-	case j.both(j.queueStands):
-		s = "Nothing is lost; " + j.queuePhrase()
-		if connectionLimit(j.Now) == limitUnknown {
+	case st.both(st.queueStands):
+		s = "Nothing is lost; " + st.queuePhrase()
+		if connectionLimit(st.Now) == limitUnknown {
 			s += ", and why is unknown while maxConnections is not known"
 		}
-	case j.Now.Losses == nil:
+	case st.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
-	case waitingRequests(j.Now) > 0:
+	case waitingRequests(st.Now) > 0:
 		s = "Nothing is lost"
-		if _, known := maxThreads(j.Now); notObservable(j.Now) || !known && !virtualThreads(j.Now) {
-			s += "; at least " + j.waitingPhrase()
+		if _, known := maxThreads(st.Now); notObservable(st.Now) || !known && !virtualThreads(st.Now) {
+			s += "; at least " + st.waitingPhrase()
 		}
-	case notObservable(j.Now):
+	case notObservable(st.Now):
 		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
-	case phase(j.Now, model.Unclassified) > 0, isTomcat(j.Now) && !poolKnown(j.Now) && phase(j.Now, model.InService) > 0:
+	case phase(st.Now, model.Unclassified) > 0, isTomcat(st.Now) && !poolKnown(st.Now) && phase(st.Now, model.InService) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
-	case !isTomcat(j.Now) && phase(j.Now, model.InService) > 0:
-		s = "Nothing is lost; whether requests wait inside " + serverName(j.Now) + " is unknown, as its limits are not known"
+	case !isTomcat(st.Now) && phase(st.Now, model.InService) > 0:
+		s = "Nothing is lost; whether requests wait inside " + serverName(st.Now) + " is unknown, as its limits are not known"
 	}
 	sep := ": "
 	add := func(text string) { s += sep + text; sep = ", " }
-	if most, ok := maxThreads(j.Now); ok {
-		if busy, seen := busyThreads(j.Now); seen {
+	if most, ok := maxThreads(st.Now); ok {
+		if busy, seen := busyThreads(st.Now); seen {
 			add(phrase.Sprintf("%d of %d threads busy", busy, most))
 		}
 	}
-	if n, ok := held(j.Now); ok {
-		switch connectionLimit(j.Now) {
+	if n, ok := held(st.Now); ok {
+		switch connectionLimit(st.Now) {
 		case limitKnown:
-			add(phrase.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value))
+			add(phrase.Sprintf("%d of %d connections", n, st.Now.Connector.MaxConnections.Value))
 		default:
 			add(phrase.Count(n, "connection"))
 		}
-		if idle := phase(j.Now, model.Idle); idle > 0 {
+		if idle := phase(st.Now, model.Idle); idle > 0 {
 			s += phrase.Sprintf(" (%d idle)", idle)
 		}
 	}
-	if q := j.Now.AcceptQueue; q != nil {
+	if q := st.Now.AcceptQueue; q != nil {
 		add(phrase.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
 	}
-	if j.clamped() {
-		n, _ := acceptCount(j.Now)
-		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
+	if st.clamped() {
+		n, _ := acceptCount(st.Now)
+		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, st.Now.AcceptQueue.Limit)
 	}
 	return s + "."
 }
@@ -199,17 +199,17 @@ func poolKnown(l *model.Listener) bool {
 }
 
 // summaryWaits says what the threads wait for.
-func (j *judge) summaryWaits() string {
-	most, _ := maxThreads(j.Now)
+func (st sentence) summaryWaits() string {
+	most, _ := maxThreads(st.Now)
 	outside := "the accept queue is empty"
-	if queued(j.Now) > 0 {
-		outside = j.queuePhrase()
+	if queued(st.Now) > 0 {
+		outside = st.queuePhrase()
 	}
-	busy := phrase.Sprintf("%d of %d threads are busy", j.waits.busy, most)
-	if j.waits.busy == most {
+	busy := phrase.Sprintf("%d of %d threads are busy", st.waits.busy, most)
+	if st.waits.busy == most {
 		busy = phrase.Capital(allThreads(most)) + " busy"
 	}
-	n := waitingRequests(j.Now)
-	requests := atLeast(j.Now) + phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for a thread"
-	return busy + ": " + j.waitPhrase() + "; " + requests + ", " + outside + j.lostYet(" and ") + "."
+	n := waitingRequests(st.Now)
+	requests := atLeast(st.Now) + phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for a thread"
+	return busy + ": " + st.waitPhrase() + "; " + requests + ", " + outside + st.lostYet(" and ") + "."
 }

@@ -1,0 +1,92 @@
+package diagnosis
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// waitPhrase is what the busy threads wait for.
+func (wd wording) waitPhrase() string {
+	w := &wd.waits
+	if w.shared() {
+		return phrase.Sprintf("requests that share %s to %s are in flight, the oldest for %s; how many threads wait for them cannot be seen",
+			phrase.Count(w.peer.Connections, "connection"), peerName(w.peer), phrase.Seconds(w.peer.Oldest))
+	}
+	var parts []string
+	if n := min(w.peer.Connecting, w.there); n > 0 {
+		parts = append(parts, phrase.Sprintf("%d %s for a connection to %s, the longest for at least %s",
+			n, phrase.Verb(n, "waits", "wait"), peerName(w.peer), phrase.Seconds(w.peer.OldestConnect)))
+	}
+	if n := w.there - min(w.peer.Connecting, w.there); n > 0 {
+		parts = append(parts, phrase.Sprintf("%d %s for %s, the oldest for %s",
+			n, phrase.Verb(n, "waits", "wait"), peerName(w.peer), phrase.Seconds(w.peer.Oldest)))
+	}
+	if n := w.without(); n > 0 && w.cause == model.CauseConnectionPool {
+		parts = append(parts, phrase.Sprintf("%d %s for one of its %s", n, phrase.Verb(n, "waits", "wait"), phrase.Count(w.peer.Connections, "connection")))
+	}
+	if w.running > 0 {
+		parts = append(parts, phrase.Sprintf("%d %s", w.running, phrase.Verb(w.running, "runs", "run")))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// waitNumbers are the threads', peerNumbers the peer's.
+func (wd wording) waitNumbers() string {
+	w := &wd.waits
+	s := phrase.Sprintf("of %s %d have a request in flight to %s", phrase.Count(w.busy, "busy thread"), w.there, peerName(w.peer))
+	if w.others > 0 {
+		s += phrase.Sprintf(", %d to others", w.others)
+	}
+	if w.running > 0 {
+		s += phrase.Sprintf(", %d %s", w.running, phrase.Verb(w.running, "runs", "run"))
+	}
+	switch n := w.without(); {
+	case n > 0 && downstreamOf(wd.Now).Workers != nil:
+		s += phrase.Sprintf(", %d %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
+	case n > 0:
+		s += phrase.Sprintf(", %d have none", n)
+	}
+	return s
+}
+
+// workerNumbers are what busy threads do that wait for no peer, where that was read.
+func (wd wording) workerNumbers() string {
+	d := downstreamOf(wd.Now)
+	if !wd.threadsFull || d == nil || d.Workers == nil {
+		return ""
+	}
+	s := ""
+	if n := d.Locked(wd.Now); n > 0 {
+		s += phrase.Sprintf(", %d of them %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
+	}
+	if n := d.Workers.Running; n > 0 {
+		s += phrase.Sprintf(", %d %s", n, phrase.Verb(n, "runs", "run"))
+	}
+	return s
+}
+
+func (wd wording) peerNumbers() string {
+	p := wd.waits.peer
+	s := phrase.Sprintf("%d of %s in flight", p.InFlight, phrase.Count(p.Connections, "connection"))
+	if p.Unknown > 0 {
+		s += phrase.Sprintf(", %d may be", p.Unknown)
+	}
+	if p.Connecting > 0 {
+		s += phrase.Sprintf(", %d without an answer to their SYN", p.Connecting)
+	}
+	if p.AllInFlight != nil {
+		s += phrase.Sprintf(", all of them in %s of the readings of the last minute", phrase.Percent(*p.AllInFlight))
+	}
+	if t, ok := wd.waits.answerTime(); ok {
+		s += phrase.Sprintf("; about %s an answer", phrase.Seconds(t))
+	}
+	if p.Background != nil && *p.Background > 0 {
+		s += phrase.Sprintf("; %d are in flight at rest, too, and not counted", *p.Background)
+	}
+	if p.Pool != nil {
+		s += phrase.Sprintf("; %s is %d (%s)", p.Pool.Setting, p.Pool.Size.Value, p.Pool.Size.Origin())
+	}
+	return s
+}
