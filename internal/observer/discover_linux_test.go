@@ -315,6 +315,15 @@ func TestNamespaceOutlivesAProcess(t *testing.T) {
 	}
 }
 
+// byPacket are dropped packets by kind.
+func byPacket(dropped map[model.DropKey]uint64) map[model.Packet]uint64 {
+	out := make(map[model.Packet]uint64)
+	for key, n := range dropped {
+		out[key.Packet] += n
+	}
+	return out
+}
+
 // Seen from the node, a pod's listener has the numbers that it has inside.
 func TestNodeAndPodAgree(t *testing.T) {
 	n := newNode(t, nil)
@@ -335,7 +344,7 @@ func TestNodeAndPodAgree(t *testing.T) {
 	far, near := p.of(n.scan(t)), only(t, inside.scan(t))
 	require.EqualValues(t, 30, near.Losses.DroppedPackets)
 	require.Equal(t, near.Losses.DroppedPackets, far.Losses.DroppedPackets)
-	require.Equal(t, near.Totals.Dropped, far.Totals.Dropped)
+	require.Equal(t, byPacket(near.Totals.Dropped), byPacket(far.Totals.Dropped), "for which cause, each has read for itself: the machine may be busy")
 	require.Equal(t, near.AcceptQueue.Length, far.AcceptQueue.Length)
 	require.Equal(t, near.AcceptQueue.Limit, far.AcceptQueue.Limit)
 	require.Equal(t, near.AcceptQueue.SocketDrops, far.AcceptQueue.SocketDrops)
