@@ -163,3 +163,15 @@ func (r *Root) Regular(string) (*os.File, error) { return nil, ErrNotSupported }
 func (r *Root) findPerfData(Process, []string) (*JVMFile, error) { return nil, ErrNotSupported }
 
 func mappedPerfData(io.Reader, Process) ([]string, error) { return nil, ErrNotSupported }
+
+// KeptFreezer is for Linux only.
+type KeptFreezer struct{}
+
+// KeepFreezer is for Linux only.
+func (fs FS) KeepFreezer(int) (*KeptFreezer, error) { return nil, ErrNotSupported }
+
+// Frozen is for Linux only.
+func (k *KeptFreezer) Frozen() (bool, error) { return false, ErrNotSupported }
+
+// Close is for Linux only.
+func (k *KeptFreezer) Close() {}
