@@ -118,6 +118,22 @@ func (p *Prometheus) QueryRange(ctx context.Context, expr string, from, to time.
 	})
 }
 
+// ActiveAlert is one that is pending or firing, with its texts as they are now.
+type ActiveAlert struct{ Labels, Annotations map[string]string }
+
+// Alerts are those of this moment.
+func (p *Prometheus) Alerts(ctx context.Context) ([]ActiveAlert, error) {
+	body, err := get(ctx, p.URL()+"/api/v1/alerts")
+	if err != nil {
+		return nil, fmt.Errorf("observability: alerts: %w", err)
+	}
+	var answer struct {
+		Data struct{ Alerts []ActiveAlert }
+	}
+	err = json.Unmarshal(body, &answer)
+	return answer.Data.Alerts, err
+}
+
 func (p *Prometheus) ask(ctx context.Context, what string, v url.Values) ([]Series, error) {
 	body, err := get(ctx, p.URL()+"/api/v1/"+what+"?"+v.Encode())
 	if err != nil {
