@@ -180,7 +180,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 		s.Close()
 		return err
 	}
-	both := &followed{sampler: s, follower: f}
+	both := &followed{observer: s, follower: f}
 	defer both.close()
 	if o.threadDump {
 		if both.dumps, err = dumps(f.Snapshot, log); err != nil {
@@ -190,9 +190,9 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	return agent.Run(ctx, both, web)
 }
 
-// followed is the sampler with the follower of its clients.
+// followed is the observer with the follower of its clients.
 type followed struct {
-	sampler  *observer.Observer
+	observer *observer.Observer
 	follower *clients.Follower
 	dumps    *threaddump.Follower // nil without --thread-dump
 	running  atomic.Bool
@@ -202,7 +202,7 @@ type followed struct {
 func (f *followed) close() {
 	if !f.running.Load() {
 		f.follower.Close()
-		f.sampler.Close()
+		f.observer.Close()
 	}
 }
 
@@ -211,7 +211,7 @@ func (f *followed) Run(ctx context.Context) error {
 	f.running.Store(true)
 	defer f.running.Store(false)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return f.sampler.Run(ctx) })
+	g.Go(func() error { return f.observer.Run(ctx) })
 	g.Go(func() error { return f.follower.Run(ctx) })
 	if f.dumps != nil {
 		g.Go(func() error { return f.dumps.Run(ctx) })

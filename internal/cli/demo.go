@@ -160,7 +160,7 @@ func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
 			s.Close()
 			return err
 		}
-		both := &followed{sampler: s, follower: f}
+		both := &followed{observer: s, follower: f}
 		defer both.close()
 		d.running.Store(both)
 		return agent.Run(ctx, both, agent.Options{Listen: []string{address}, Log: slog.New(slog.DiscardHandler), Now: time.Now})

@@ -9,8 +9,9 @@ import (
 type TapOptions struct {
 	Options
 	Ports []uint16
-	// Cookies counts the SYNs that were answered with a cookie (TcpExt TCPReqQFullDoCookies). Without it a SYN cookie is
-	// taken for an ordinary SYN-ACK, and its client for connected.
+	// Cookies counts the SYNs that were answered with a cookie (TcpExt
+	// TCPReqQFullDoCookies). Without it a SYN cookie is taken for an ordinary SYN-ACK,
+	// and its client for connected.
 	Cookies func() (uint64, error)
 	// Addresses are the namespace's own. Without it the clients of an address that
 	// the namespace only forwards to are counted as well.

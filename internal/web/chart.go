@@ -65,22 +65,31 @@ func columns(points []incident.Point, width int64, value func(incident.Point) fl
 // by splits the values by the cause of each column's worst second, the known causes
 // first.
 func by(points []incident.Point, width int64, values []float64, top float64) (out []causeArea) {
-	causes, most := make([]model.Cause, chartColumns), make([]uint32, chartColumns)
+	var worst [chartColumns]incident.Point
 	end := points[len(points)-1].At / width
 	for _, p := range points {
-		if i := chartColumns - 1 - int(end-p.At/width); i >= 0 && i < chartColumns && p.Drops > most[i] {
-			causes[i], most[i] = p.Cause, p.Drops
+		if i := chartColumns - 1 - int(end-p.At/width); i >= 0 && i < chartColumns && p.Drops > worst[i].Drops {
+			worst[i] = p
 		}
 	}
-	for _, cause := range append(model.DropCauses(), otherCause) {
-		own, some := slices.Repeat([]float64{-1}, chartColumns), false
-		for i, c := range causes {
-			if most[i] > 0 && nameOf(c) == cause {
-				own[i], some = values[i], true
-			}
+	known := model.DropCauses()
+	own := make(map[model.Cause][]float64)
+	for i, p := range worst {
+		if p.Drops == 0 {
+			continue
 		}
-		if some {
-			out = append(out, causeArea{string(cause), area(own, top)})
+		cause := p.Cause
+		if !slices.Contains(known, cause) {
+			cause = otherCause
+		}
+		if own[cause] == nil {
+			own[cause] = slices.Repeat([]float64{-1}, chartColumns)
+		}
+		own[cause][i] = values[i]
+	}
+	for _, cause := range append(known, otherCause) {
+		if own[cause] != nil {
+			out = append(out, causeArea{string(cause), area(own[cause], top)})
 		}
 	}
 	return out
@@ -88,13 +97,6 @@ func by(points []incident.Point, width int64, values []float64, top float64) (ou
 
 // otherCause is one that is not known: of a recording before causes were in it.
 const otherCause model.Cause = "unknown"
-
-func nameOf(c model.Cause) model.Cause {
-	if slices.Contains(model.DropCauses(), c) {
-		return c
-	}
-	return otherCause
-}
 
 // area is the path below the values; it is interrupted where there are none.
 func area(values []float64, top float64) string {
