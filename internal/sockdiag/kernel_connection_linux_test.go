@@ -78,7 +78,7 @@ func TestLookupConnections(t *testing.T) {
 		require.NotNil(t, s, "%+v", walked[i])
 		require.Equal(t, walked[i].HasInfo, s.HasInfo)
 		require.Equal(t, walked[i].Info.BytesReceived, s.Info.BytesReceived)
-		s.Info = walked[i].Info // the ages have grown
+		s.Info, s.Expires = walked[i].Info, walked[i].Expires // the ages have grown, a timer runs
 		require.Equal(t, walked[i], *s)
 	}
 	for i, s := range lookup(t, c, idsOf(walked), false) {

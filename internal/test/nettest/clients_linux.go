@@ -17,10 +17,10 @@ func Queue(tb testing.TB, addr netip.AddrPort, n int) []net.Conn {
 	clients := make([]net.Conn, 0, n)
 	for i := range n {
 		fd := tcpSocket(tb, addr)
-		require.NoError(tb, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 2}))
+		require.NoError(tb, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 20}))
 		if err := connect(fd, addr); err != nil {
 			_ = unix.Close(fd)
-			require.NoError(tb, err, "client %d of %d (in progress: not within 2 s, the queue is full)", i+1, n)
+			require.NoError(tb, err, "client %d of %d (in progress: not within 20 s, the queue is full)", i+1, n)
 		}
 		clients = append(clients, conn(tb, fd))
 	}
