@@ -39,8 +39,9 @@ type Reader struct {
 	Torn bool
 
 	// Points are seconds behind the last frame that was read, Until their time.
-	Points []Point
-	Until  time.Time
+	Points  []Point
+	Samples []Samples
+	Until   time.Time
 
 	rest     *io.LimitedReader
 	lines    *bufio.Reader
@@ -92,12 +93,14 @@ func (r *Reader) Next() (*Frame, error) {
 			continue
 		case l.Tick != nil && l.Tick.check() == nil && len(r.Points) < maxFrames:
 			r.Points, r.Until = append(r.Points, l.Tick.Points...), l.Tick.At
+			r.Samples = append(r.Samples, l.Tick.Samples...)
 			continue
 		}
 		if f := r.frame(l); f != nil {
 			r.frames++
 			f.Points = append(r.Points, f.Points...)
-			r.Points = nil
+			f.Samples = append(r.Samples, f.Samples...)
+			r.Points, r.Samples = nil, nil
 			return f, nil
 		}
 		r.damaged()

@@ -58,7 +58,7 @@ func (v *life) next(kind trouble) *model.Snapshot {
 		v.listener = nil
 		return s
 	}
-	l := v.look(kind)
+	l := v.look(kind, elapsed)
 	e := diagnosis.Evidence{Now: l, Before: v.listener, Elapsed: elapsed, Interval: time.Minute, Sysctl: map[string]int{"somaxconn": 4096, "tcp_syncookies": 1}}
 	th := diagnosis.DefaultThresholds()
 	l.Limits = diagnosis.Headroom(l, v.listener, elapsed, e.Sysctl, th)
@@ -72,7 +72,7 @@ func (v *life) next(kind trouble) *model.Snapshot {
 	return s
 }
 
-func (v *life) look(kind trouble) *model.Listener {
+func (v *life) look(kind trouble, elapsed time.Duration) *model.Listener {
 	if kind == closed {
 		return &model.Listener{ID: model.ListenerID{NetNS: 7}, Port: 8080, Expected: true}
 	}
@@ -93,6 +93,7 @@ func (v *life) look(kind trouble) *model.Listener {
 		Connections: &model.Connections{At: v.now, Reset: new(0), States: map[string]int{"ESTABLISHED": v.random.IntN(70)}},
 	}
 	v.fill(l, kind)
+	l.AcceptQueue.Samples = v.samples(elapsed, l.AcceptQueue.Length)
 	l.Losses = &model.Losses{DroppedPackets: v.window}
 	if v.window > 0 {
 		l.Losses.By = []model.Drops{{DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}, Packets: v.window, Evidence: model.EvidencePhases}}
@@ -100,6 +101,17 @@ func (v *life) look(kind trouble) *model.Listener {
 	}
 	l.Totals = model.Totals{Dropped: map[model.DropKey]uint64{{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}: v.total}}
 	return l
+}
+
+// samples are those of the time since the last snapshot: an empty queue sees one run.
+func (v *life) samples(elapsed time.Duration, length int) *model.QueueSamples {
+	s := &model.QueueSamples{From: v.now.Add(10*time.Millisecond - elapsed), To: v.now, Runs: []model.QueueRun{{}}}
+	for i := 1; length > 0 && i < 99; i++ {
+		s.Runs = append(s.Runs, model.QueueRun{
+			At: time.Duration(i) * 10 * time.Millisecond, Length: uint32(v.random.IntN(length + 1)), Dropped: uint32(v.random.IntN(2)),
+		})
+	}
+	return s
 }
 
 func (v *life) fill(l *model.Listener, kind trouble) {

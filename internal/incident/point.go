@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -8,18 +9,39 @@ import (
 
 // Point is one listener in one second.
 type Point struct {
-	At     int64 // Unix seconds
-	Status model.Status
-	Drops  uint32      // packets dropped since the point before; never clients
-	Cause  model.Cause // of most of them
-	Peak   int32       // highest sample of the accept queue since then
-	Inside int32       // clients in the accept queue and accepted; -1: not known
+	At       int64 // Unix seconds
+	Status   model.Status
+	Drops    uint32      // packets dropped since the point before; never clients
+	Cause    model.Cause // of most of them
+	Peak     int32       // highest sample of the accept queue since then
+	Inside   int32       // clients in the accept queue and accepted; -1: not known
+	InFlight int32       // requests of its process that wait for a peer's answer; -1: not known
+	Used     [stages]int8
+}
+
+// stages are those whose use is kept by second, besides the accept queue.
+const stages = 4
+
+// Stages name what Point.Used holds: the percent of each limit in use, 100 only
+// where it is full, -1 where it is not known.
+func Stages() [stages]string {
+	return [...]string{"max_connections", "max_threads", "open_files", "ephemeral_ports"}
+}
+
+// unknownPoint is one of which nothing but the time is known.
+func unknownPoint(at int64) Point {
+	p := Point{At: at, Inside: -1, InFlight: -1}
+	for i := range p.Used {
+		p.Used[i] = -1
+	}
+	return p
 }
 
 // newPoint compares a listener with what was dropped by the snapshot before, nil
 // where there is none.
 func newPoint(at time.Time, l *model.Listener, before map[model.DropKey]uint64) Point {
-	p := Point{At: at.Unix(), Status: l.Verdict.Status, Inside: -1}
+	p := unknownPoint(at.Unix())
+	p.Status = l.Verdict.Status
 	if before != nil {
 		p.Drops, p.Cause = droppedSince(l.Totals.Dropped, before)
 	}
@@ -29,7 +51,34 @@ func newPoint(at time.Time, l *model.Listener, before map[model.DropKey]uint64) 
 			p.Inside = int32(q.Length + l.Connections.Held())
 		}
 	}
+	if l.Process != nil && l.Process.Downstream != nil {
+		p.InFlight = inFlight(l.Process.Downstream)
+	}
+	names := Stages()
+	for _, limit := range l.Limits {
+		if i := slices.Index(names[:], limit.Name); i >= 0 {
+			p.Used[i] = percent(limit)
+		}
+	}
 	return p
+}
+
+func inFlight(d *model.Downstream) int32 {
+	sum := 0
+	for i := range d.Peers {
+		sum += d.Peers[i].InFlight
+	}
+	if d.Others != nil {
+		sum += d.Others.InFlight
+	}
+	return int32(sum)
+}
+
+func percent(l model.Limit) int8 {
+	if l.Max <= 0 {
+		return -1
+	}
+	return int8(min(100, 100*int64(max(0, l.Used))/int64(l.Max)))
 }
 
 // merge joins two snapshots within one second.
@@ -40,6 +89,10 @@ func (p Point) merge(later Point) Point {
 	later.Drops += p.Drops
 	later.Peak = max(later.Peak, p.Peak)
 	later.Status = max(later.Status, p.Status)
+	later.InFlight = max(later.InFlight, p.InFlight)
+	for i, used := range p.Used {
+		later.Used[i] = max(later.Used[i], used)
+	}
 	return later
 }
 

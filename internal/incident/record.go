@@ -1,7 +1,6 @@
 package incident
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +33,8 @@ type Frame struct {
 	Listener model.Listener
 	Counted  Counted
 	Points   []Point // seconds since the frame before, the first also those before
+	// Samples of the accept queue, likewise, in the first two minutes.
+	Samples []Samples `json:",omitempty"`
 	// SameShown: the verdict shown before this one is that of the frame before,
 	// and not written again.
 	SameShown bool
@@ -43,6 +44,8 @@ type Frame struct {
 type Tick struct {
 	At     time.Time `json:"at"`
 	Points []Point   `json:"points"`
+	// Samples of the accept queue since then, in the first two minutes.
+	Samples []Samples `json:"samples,omitempty"`
 }
 
 // Counted are the listener's totals since the agent started.
@@ -110,25 +113,44 @@ func (s *Summary) seconds(at time.Time, points []Point) {
 	s.LastSeen = at
 }
 
-// MarshalJSON makes a point an array: there are sixty of them a minute. The cause
-// is there where packets were dropped.
+// MarshalJSON makes a point an array, as there are sixty of them a minute: time,
+// status, drops, queue, clients inside, requests in flight, the use of each stage. The
+// cause is there where packets were dropped.
 func (p Point) MarshalJSON() ([]byte, error) {
-	if p.Cause == model.CauseNone {
-		return fmt.Appendf(nil, "[%d,%d,%d,%d,%d]", p.At, p.Status, p.Drops, p.Peak, p.Inside), nil
+	out := fmt.Appendf(nil, "[%d,%d,%d,%d,%d,%d", p.At, p.Status, p.Drops, p.Peak, p.Inside, p.InFlight)
+	for _, used := range p.Used {
+		out = fmt.Appendf(out, ",%d", used)
 	}
-	return fmt.Appendf(nil, "[%d,%d,%d,%d,%d,%q]", p.At, p.Status, p.Drops, p.Peak, p.Inside, p.Cause), nil
+	if p.Cause != model.CauseNone {
+		out = fmt.Appendf(out, ",%q", p.Cause)
+	}
+	return append(out, ']'), nil
 }
 
-// UnmarshalJSON reads that array.
+// UnmarshalJSON reads that array, or an older one's first five numbers.
 func (p *Point) UnmarshalJSON(b []byte) error {
-	var v [5]int64 // what follows them is skipped
-	if err := json.Unmarshal(b, &v); err != nil {
+	var all []json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
 		return err
 	}
-	*p = Point{At: v[0], Status: model.Status(v[1]), Drops: uint32(v[2]), Peak: int32(v[3]), Inside: int32(v[4])}
-	if i, j := bytes.IndexByte(b, '"'), bytes.LastIndexByte(b, '"'); i < j {
-		return json.Unmarshal(b[i:j+1], &p.Cause)
+	*p = unknownPoint(0)
+	if n := len(all); n > 0 && all[n-1][0] == '"' {
+		if err := json.Unmarshal(all[n-1], &p.Cause); err != nil {
+			return err
+		}
+		all = all[:n-1]
 	}
+	var status int
+	into := []any{&p.At, &status, &p.Drops, &p.Peak, &p.Inside, &p.InFlight}
+	for i := range p.Used {
+		into = append(into, &p.Used[i])
+	}
+	for i := range min(len(all), len(into)) {
+		if err := json.Unmarshal(all[i], into[i]); err != nil {
+			return err
+		}
+	}
+	p.Status = model.Status(status)
 	return nil
 }
 

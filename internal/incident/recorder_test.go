@@ -128,6 +128,13 @@ func TestIncidentFromTheMinuteBeforeToTheMinuteAfter(t *testing.T) {
 	require.Equal(t, v.total, story.Counted.Packets())
 	require.Equal(t, 21, story.Peak)
 	require.InDelta(t, 60, began.Unix()-story.Points[0].At, 5, "the minute before")
+	samples := story.Samples
+	require.InDelta(t, 60_000, began.UnixMilli()-samples[0].From, 1500, "the minute before, by sample")
+	require.InDelta(t, story.Summary.Ended.UnixMilli(), samples[len(samples)-1].To, 2500)
+	for i := range samples[1:] {
+		require.GreaterOrEqual(t, samples[i+1].From, samples[i].To, "none is there twice")
+	}
+	require.WithinDuration(t, began.Add(time.Second), story.Filling().Dropped, time.Second)
 	calmed := story.Events[len(story.Events)-1]
 	require.Equal(t, model.StatusOK, calmed.Status)
 	require.InDelta(t, 60, story.Summary.Ended.Sub(calmed.At).Seconds(), 2, "the minute after")
@@ -250,6 +257,8 @@ func TestLongIncidentIsThinnedAndBounded(t *testing.T) {
 	d.shelf.mu.Unlock()
 	t.Logf("500 seconds of losses are %d bytes, a frame %d", size, size/int64(len(d.frames)))
 	require.Less(t, size, int64(maxRecording))
+	last := story.Samples[len(story.Samples)-1].To
+	require.InDelta(t, 120_000, last-story.Header.Began.UnixMilli(), 2500, "samples end after two minutes")
 }
 
 // Every time within a listener must be grounded before it is written.
@@ -265,7 +274,7 @@ func TestEveryTimeIsGrounded(t *testing.T) {
 			walk(path, typ.Elem(), depth+1)
 		case typ.Kind() == reflect.Struct && typ.PkgPath() == reflect.TypeFor[model.Listener]().PkgPath():
 			for f := range typ.Fields() {
-				if f.Name != "Before" && f.Name != "Totals" {
+				if f.Name != "Before" && f.Tag.Get("json") != "-" {
 					walk(path+"."+f.Name, f.Type, depth+1)
 				}
 			}

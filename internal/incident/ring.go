@@ -10,7 +10,7 @@ import (
 const (
 	// Span is how many seconds a ring holds: 15 minutes.
 	Span = 900
-	// maxRings bounds the memory: 100 listeners at 40 bytes a second are 3.6 MB.
+	// maxRings bounds the memory: 100 listeners at 28 bytes a second are 2.5 MB.
 	maxRings = 100
 	// forget is after how many seconds without a listener its ring is dropped.
 	forget = Span
@@ -33,8 +33,9 @@ type History struct {
 }
 
 type ring struct {
-	points  []Point // the oldest at next, once full
+	points  []packed // the oldest at next, once full
 	next    int
+	samples minuteOf
 	dropped map[model.DropKey]uint64 // by the latest snapshot
 }
 
@@ -69,6 +70,9 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 		h.rings[KeyOf(l)] = r
 	}
 	r.add(newPoint(s.Time, l, r.dropped))
+	if l.AcceptQueue != nil {
+		r.samples.add(l.AcceptQueue.Samples)
+	}
 	if r.dropped = l.Totals.Dropped; r.dropped == nil {
 		r.dropped = make(map[model.DropKey]uint64) // nothing was
 	}
@@ -76,22 +80,22 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 
 func (h *History) forget(now int64) {
 	for key, r := range h.rings {
-		if now-r.newest().At > forget {
+		if now-int64(r.newest().at) > forget {
 			delete(h.rings, key)
 		}
 	}
 }
 
-func (r *ring) newest() *Point { return &r.points[(r.next+len(r.points)-1)%len(r.points)] }
+func (r *ring) newest() *packed { return &r.points[(r.next+len(r.points)-1)%len(r.points)] }
 
 func (r *ring) add(p Point) {
-	switch {
-	case len(r.points) > 0 && r.newest().At == p.At:
-		*r.newest() = r.newest().merge(p)
+	switch s := p.pack(); {
+	case len(r.points) > 0 && r.newest().at == s.at:
+		*r.newest() = r.newest().unpack(causes()).merge(p).pack()
 	case len(r.points) < Span:
-		r.points = append(r.points, p)
+		r.points = append(r.points, s)
 	default:
-		r.points[r.next] = p
+		r.points[r.next] = s
 		r.next = (r.next + 1) % Span
 	}
 }
@@ -104,7 +108,22 @@ func (h *History) Points(key Key) []Point {
 	if r == nil {
 		return nil
 	}
-	return append(append(make([]Point, 0, len(r.points)), r.points[r.next:]...), r.points[:r.next]...)
+	out, known := make([]Point, 0, len(r.points)), causes()
+	for i := range r.points {
+		out = append(out, r.points[(r.next+i)%len(r.points)].unpack(known))
+	}
+	return out
+}
+
+// Samples are the lengths of a listener's accept queue in the last minute, those
+// after a moment in Unix milliseconds.
+func (h *History) Samples(key Key, after int64) []Samples {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r := h.rings[key]; r != nil {
+		return r.samples.after(after)
+	}
+	return nil
 }
 
 // AddressOf names a listener for people: an expected port on which nothing

@@ -31,10 +31,11 @@ func TestHistoryBySecond(t *testing.T) {
 	for _, s := range []*model.Snapshot{look(at(0), 8080, 100, 1), look(at(1), 8080, 103, 7), look(at(1.5), 8080, 104, 3), look(at(1.5), 8080, 900, 90), look(at(3), 8080, 104, 0)} {
 		h.Observe(s)
 	}
+	unknown := [...]int8{-1, -1, -1, -1}
 	require.Equal(t, []Point{
-		{At: start.Unix(), Peak: 1, Inside: 11}, // what was dropped before is not this second's
-		{At: start.Unix() + 1, Drops: 4, Cause: model.CauseMaxConnections, Peak: 7, Inside: 13},
-		{At: start.Unix() + 3, Inside: 10},
+		{At: start.Unix(), Peak: 1, Inside: 11, InFlight: -1, Used: unknown}, // what was dropped before is not this second's
+		{At: start.Unix() + 1, Drops: 4, Cause: model.CauseMaxConnections, Peak: 7, Inside: 13, InFlight: -1, Used: unknown},
+		{At: start.Unix() + 3, Inside: 10, InFlight: -1, Used: unknown},
 	}, h.Points(key))
 }
 

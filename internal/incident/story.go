@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,8 @@ import (
 type Story struct {
 	Header  Header
 	Summary Summary
-	Points  []Point // by second, from a minute before
+	Points  []Point   // by second, from a minute before
+	Samples []Samples // of the accept queue, from a minute before to two minutes after it began
 	Events  []Event
 	Worst   Frame // at the worst moment
 	Last    Frame
@@ -26,6 +28,8 @@ type Story struct {
 	Damaged int           // records that could not be read
 	Saw     []string      // what clients may have seen, the first first
 	Stacks  *model.Stacks // the latest thread dump; nil where there is none
+	runs    int           // in Samples
+	room    int           // of the accept queue at first; 0: not known
 }
 
 // Event is a change of status, of cause or of the process.
@@ -68,6 +72,7 @@ func Tell(in io.Reader) (*Story, error) {
 		s.Summary.seconds(r.Until, r.Points)
 		s.points(r.Points)
 	}
+	s.samples(r.Samples)
 	if r.End != nil {
 		s.Summary.Ended, s.Summary.Reason = r.End.At, r.End.Reason
 	}
@@ -87,8 +92,10 @@ func (s *Story) see(f *Frame) {
 	}
 	s.Last = *f
 	s.points(f.Points)
+	s.samples(f.Samples)
 	if q := f.Listener.AcceptQueue; q != nil {
 		s.Peak = max(s.Peak, q.Length)
+		s.room = cmp.Or(s.room, q.Capacity())
 	}
 	if l := f.Listener.Losses; l != nil {
 		for _, saw := range l.WorstCase {
@@ -114,6 +121,18 @@ func (s *Story) points(points []Point) {
 		} else if n < 2*maxFrames {
 			s.Points = append(s.Points, p)
 		}
+	}
+}
+
+// maxSamples bounds how many runs a report draws: a recording has some thousands.
+const maxSamples = 200_000
+
+func (s *Story) samples(list []Samples) {
+	for _, one := range list {
+		if s.runs += len(one.Runs); s.runs > maxSamples {
+			return
+		}
+		s.Samples = append(s.Samples, one)
 	}
 }
 

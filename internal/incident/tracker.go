@@ -43,6 +43,7 @@ type open struct {
 	tick   time.Time // of the latest record
 	shown  [2]string // status and cause of it
 	point  Point     // the latest that was recorded, as of then
+	sample int64     // the latest that was recorded, in Unix milliseconds
 	calm   time.Time // since when there is no trouble; zero while there is
 	absent bool      // nothing is there
 	lost   bool      // the latest frame found no room in the queue
@@ -149,7 +150,7 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 			c.last, c.tick, c.shown = s.Time, s.Time, shownBy(l)
 		}
 	case passed(c.tick, s.Time, half):
-		if to.tick(c, &Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time)}) {
+		if to.tick(c, &Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time), Samples: t.samples(c, s.Time)}) {
 			c.tick = s.Time
 		}
 	}
@@ -188,7 +189,7 @@ func (c *open) due(now time.Time, l *model.Listener) bool {
 func (t *tracker) frame(c *open, s *model.Snapshot, l *model.Listener) *Frame {
 	return &Frame{
 		At: s.Time.Round(0).UTC(), Listener: grounded(s.Time, l), Counted: counted(&l.Totals),
-		Points: t.points(c, s.Time),
+		Points: t.points(c, s.Time), Samples: t.samples(c, s.Time),
 	}
 }
 
@@ -209,6 +210,22 @@ func (t *tracker) points(c *open, at time.Time) (out []Point) {
 		}
 		out = append(out, more)
 		c.point = p
+	}
+	return out
+}
+
+// samples are those that were not recorded yet, for as long as there is a frame
+// every second.
+func (t *tracker) samples(c *open, at time.Time) []Samples {
+	if at.Sub(c.began) > long {
+		return nil
+	}
+	if c.sample == 0 {
+		c.sample = c.began.Add(-around).UnixMilli()
+	}
+	out := t.history.Samples(c.key, c.sample)
+	if n := len(out); n > 0 {
+		c.sample = out[n-1].To
 	}
 	return out
 }

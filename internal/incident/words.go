@@ -35,6 +35,7 @@ func (s *Story) Happened() []string {
 	out := []string{
 		fmt.Sprintf("At %s %s%s became %s%s.", Clock(s.Header.Began), model.Printable(s.Header.Address), on(s.Header.Host), began.Status, because(began.Cause)),
 	}
+	out = append(out, s.beginning()...)
 	if w.Status != began.Status || w.Cause != began.Cause {
 		out = append(out, fmt.Sprintf("At its worst, %s, it was %s%s.", s.Worst.At.UTC().Format(time.TimeOnly), w.Status, because(w.Cause)))
 	}
@@ -46,6 +47,17 @@ func (s *Story) Happened() []string {
 		out = append(out, phrase.Sprintf("At most %s inside at once, of %d for whom there is room.", phrase.Count(s.Inside, "client")+" "+phrase.Verb(s.Inside, "was", "were"), *room))
 	}
 	return slices.DeleteFunc(out, func(line string) bool { return line == "" })
+}
+
+// beginning says what was full first.
+func (s *Story) beginning() (out []string) {
+	if full := s.filled(); len(full) > 0 {
+		out = append(out, phrase.Capital(strings.Join(full, "; "))+".")
+	}
+	if f := s.Filling(); f != nil {
+		out = append(out, f.String())
+	}
+	return out
 }
 
 func on(host string) string {

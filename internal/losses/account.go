@@ -20,6 +20,7 @@ type Account struct {
 
 	ledger   ledger
 	peaks    peaks
+	trace    trace
 	fill     model.FillHistogram
 	fullTime time.Duration
 	closed   Departure
@@ -58,6 +59,7 @@ func (q Queue) Ratio() float64 { return model.QueueRatio(q.Length, q.Limit) }
 func (a *Account) Observe(q Queue) {
 	a.fullTime += q.FullFor
 	a.peaks.observe(q.At, q.Length)
+	a.trace.observe(q.At, q.Length)
 	a.fill.Observe(q.Ratio())
 	if q.Full() {
 		a.blamed = q.At
@@ -109,6 +111,10 @@ func (a *Account) Totals() model.Totals {
 
 // TakeRecent returns the highest sample since it was last called.
 func (a *Account) TakeRecent() int { return a.peaks.takeRecent() }
+
+// TakeSamples returns how the queue went since it was last called, and some time
+// before; nil where it was not sampled.
+func (a *Account) TakeSamples() *model.QueueSamples { return a.trace.take() }
 
 // Peak is the highest sample of the window that ends now.
 func (a *Account) Peak(now time.Time) (length int, when time.Time, ok bool) {

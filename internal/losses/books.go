@@ -82,6 +82,7 @@ func (b *Books) Tick(at time.Time, c NamespaceCounts, sockets []SocketDrops) {
 	for _, d := range b.attributed {
 		a := b.Account(d.ID)
 		a.ledger.pend(d, at)
+		a.trace.drop(at, d.Packets)
 		a.Moved(at)
 	}
 }

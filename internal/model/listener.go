@@ -83,6 +83,9 @@ type AcceptQueue struct {
 	PeakAge time.Duration
 	// Recent is the highest Length since the snapshot before this one.
 	Recent int
+	// Samples are the lengths since the snapshot before this one, and some before,
+	// nil where there was no sample.
+	Samples *QueueSamples `json:"-"`
 	// OldestWait is the age in the queue of the connection that has waited
 	// longest (tcp_info.tcpi_last_data_sent of a queued socket), nil when
 	// nothing waits or the scan has not seen it.

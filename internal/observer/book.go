@@ -51,6 +51,7 @@ func (e *edition) account(b *losses.Books, a *losses.Account, l *model.Listener,
 		e.standing[l.ID].former = look{}
 	}
 	l.AcceptQueue.Recent = max(a.TakeRecent(), l.AcceptQueue.Length)
+	l.AcceptQueue.Samples = a.TakeSamples()
 	l.Losses = b.Losses(a, sole)
 	if length, when, ok := a.Peak(e.Time); ok && l.Losses != nil {
 		// The queue as it is now is a sample, too: never show a peak below it.

@@ -48,6 +48,7 @@ type incidentView struct {
 	Card       card
 	Incomplete string
 	Events     []eventView
+	Zoom       *zoom
 	Charts     *charts
 	From, To   string
 	Recording  string // its address at the agent
@@ -74,7 +75,7 @@ func newIncidentView(s *incident.Story, version string) *incidentView {
 	v := &incidentView{
 		Title: fmt.Sprintf("%s %s %s - incident %s", s.Summary.Status, model.Printable(s.Header.Address), model.Printable(string(s.Summary.Cause)), model.Printable(s.Summary.ID)),
 		Story: s, Card: newCard(l), Incomplete: s.Incomplete(), ID: model.Printable(s.Summary.ID), Footer: footer(&s.Header, version),
-		Charts: incidentCharts(l, s.Points), Recording: "../api/v1/incidents/" + model.Printable(s.Summary.ID) + "/recording",
+		Zoom: newZoom(s), Charts: incidentCharts(l, s.Points), Recording: "../api/v1/incidents/" + model.Printable(s.Summary.ID) + "/recording",
 	}
 	if n := len(s.Points); n > 0 {
 		v.From, v.To = incident.Clock(time.Unix(s.Points[0].At, 0)), incident.Clock(time.Unix(s.Points[n-1].At, 0))
@@ -100,7 +101,17 @@ func incidentCharts(l *model.Listener, points []incident.Point) *charts {
 	}
 	last := points[len(points)-1].At
 	width := max(1, (last-points[0].At+chartColumns)/chartColumns)
-	return chartsOver(l, points, width)
+	out := chartsOver(l, points, width)
+	p := plot{points, width, phrase.Seconds(time.Duration(chartColumns*width) * time.Second)}
+	for stage, name := range incident.Stages() {
+		if c, worth := p.stage(stage, name); worth {
+			out.Lines = append(out.Lines, c)
+		}
+	}
+	if c, worth := p.inFlight(); worth {
+		out.Lines = append(out.Lines, c)
+	}
+	return out
 }
 
 // Incident serves the report of an incident as a page.

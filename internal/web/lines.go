@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
@@ -79,4 +80,32 @@ func (p *plot) inside(room int) chart {
 		c.Now = fmt.Sprintf("%s of %s", phrase.Number(int(now)), phrase.Number(room))
 	}
 	return c
+}
+
+// stage is how much of a limit was in use, worth drawing where half of it ever was.
+func (p *plot) stage(i int, name string) (c chart, worth bool) {
+	values := p.values(func(p incident.Point) float64 { return float64(p.Used[i]) })
+	most := maxOf(values, 0)
+	c = chart{
+		Name: name + ", percent of the limit", Class: "service", Now: "n/a", Path: area(values, 100),
+		Text: fmt.Sprintf("%s: at most %.0f %% of the limit in %s", name, most, p.span),
+	}
+	if now := p.last().Used[i]; now >= 0 {
+		c.Now = fmt.Sprintf("%d %%", now)
+	}
+	return c, most >= 50
+}
+
+// inFlight is worth drawing where the process ever waited for a peer.
+func (p *plot) inFlight() (c chart, worth bool) {
+	values := p.values(func(p incident.Point) float64 { return float64(p.InFlight) })
+	most := maxOf(values, 0)
+	c = chart{
+		Name: "requests in flight to the process's peers", Class: "waiting", Now: "n/a", Path: area(values, math.Max(most, 1)),
+		Text: fmt.Sprintf("Requests in flight to the process's peers: at most %.0f in %s", most, p.span),
+	}
+	if now := p.last().InFlight; now >= 0 {
+		c.Now = phrase.Number(int(now))
+	}
+	return c, most > 0
 }

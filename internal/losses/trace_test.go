@@ -1,0 +1,68 @@
+package losses
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+func TestTrace(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	tick := func(n int) time.Time { return start.Add(time.Duration(n) * 10 * time.Millisecond) }
+	tr := trace{}
+	require.Nil(t, tr.take(), "nothing was sampled")
+	for i := range 5 {
+		tr.observe(tick(i), 0)
+	}
+	tr.observe(tick(5), 3)
+	tr.observe(tick(6), 3)
+	tr.drop(tick(6), 2)
+	tr.drop(tick(6), 1)
+	tr.observe(tick(7), 3)
+	require.Equal(t, &model.QueueSamples{From: tick(0), To: tick(7), Runs: []model.QueueRun{
+		{},
+		{At: 50 * time.Millisecond, Length: 3},
+		{At: 60 * time.Millisecond, Length: 3, Dropped: 3},
+	}}, tr.take())
+	tr.observe(tick(8), 4)
+	require.Len(t, tr.take().Runs, 4, "a second is kept")
+	tr.observe(tick(108), 4)
+	tr.observe(tick(109), 5)
+	tr.take()
+	require.Equal(t, &model.QueueSamples{From: tick(8), To: tick(109), Runs: []model.QueueRun{
+		{Length: 4},
+		{At: 1010 * time.Millisecond, Length: 5},
+	}}, tr.take())
+}
+
+// A thousand samples a second that all differ, and nobody who takes them: the array
+// stays, and neither the longest queue nor a dropped packet is lost.
+func TestTraceIsBounded(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	tr := trace{}
+	const samples = 10_000
+	allocations := testing.AllocsPerRun(1, func() {
+		tr.runs = tr.runs[:0]
+		for i := range samples {
+			at := start.Add(time.Duration(i) * time.Millisecond)
+			tr.observe(at, uint32(i%17))
+			tr.drop(at, 1)
+		}
+	})
+	require.Zero(t, allocations)
+	got := tr.take()
+	require.LessOrEqual(t, len(got.Runs), maxRuns)
+	require.Equal(t, start, got.From)
+	require.Equal(t, start.Add((samples-1)*time.Millisecond), got.To)
+	dropped, longest, last := uint32(0), uint32(0), time.Duration(-1)
+	for _, r := range got.Runs {
+		dropped, longest = dropped+r.Dropped, max(longest, r.Length)
+		require.Greater(t, r.At, last)
+		last = r.At
+	}
+	require.Equal(t, uint32(samples), dropped)
+	require.Equal(t, uint32(16), longest)
+}
