@@ -13,11 +13,11 @@ import (
 // blind is of more use than none. log hears what was lost, and so does
 // promhttp_metric_handler_errors_total.
 func Handler(r *Registry, log *slog.Logger) http.Handler {
-	return compressing(promhttp.HandlerFor(r, promhttp.HandlerOpts{
+	return sharing(compressing(promhttp.HandlerFor(r, promhttp.HandlerOpts{
 		DisableCompression: true, // see compressor
 		EnableOpenMetrics:  true,
 		ErrorHandling:      promhttp.ContinueOnError,
 		ErrorLog:           slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		Registry:           r.library,
-	}))
+	})), r.collector.source)
 }

@@ -1,0 +1,93 @@
+package promexport
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// sharedFor bounds how old the agent's own numbers may be in a shared answer. What
+	// is said of the listeners is always of the latest snapshot.
+	sharedFor = time.Second
+	// maxShared is how many answers are kept: one for each format, with gzip or not.
+	maxShared = 4
+	// A larger answer, or to a longer header, is made for each scrape.
+	maxSharedSize = 1 << 20
+	maxAccept     = 512
+)
+
+// shared gives all scrapes of one snapshot the same answer, so that many scrapers
+// cost little more than one.
+type shared struct {
+	next   http.Handler
+	source Source
+
+	mu   sync.Mutex // held while an answer is made, never while it is sent
+	kept map[string]kept
+}
+
+// kept is an answer that is not changed any more.
+type kept struct {
+	*answer
+	of   edition
+	made time.Time
+}
+
+// edition is what was exported: a snapshot, and what else has changed since.
+type edition struct {
+	at        int64 // the snapshot's time
+	config    *model.ConfigReload
+	incidents model.Incidents
+}
+
+func editionOf(s *model.Snapshot) edition {
+	e := edition{at: s.Time.UnixNano(), config: s.Self.Config}
+	if s.Self.Incidents != nil {
+		e.incidents = *s.Self.Incidents
+	}
+	return e
+}
+
+func sharing(next http.Handler, source Source) *shared {
+	return &shared{next: next, source: source, kept: make(map[string]kept)}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	format := strings.Join(r.Header.Values("Accept"), ",")
+	if acceptsGzip(r.Header.Values("Accept-Encoding")) {
+		format += " gzip"
+	}
+	snap := s.source()
+	if snap == nil || r.URL.RawQuery != "" || len(format) > maxAccept {
+		s.next.ServeHTTP(w, r)
+		return
+	}
+	a := s.answer(format, editionOf(snap), r)
+	maps.Copy(w.Header(), a.header)
+	w.WriteHeader(a.code)
+	_, _ = w.Write(a.body.Bytes())
+}
+
+// answer is one that was made of the same snapshot, or a new one.
+func (s *shared) answer(format string, of edition, r *http.Request) *answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.kept[format]; ok && k.of == of && time.Since(k.made) < sharedFor {
+		return k.answer
+	}
+	a := &answer{header: make(http.Header), code: http.StatusOK}
+	s.next.ServeHTTP(a, r)
+	if len(s.kept) == maxShared {
+		clear(s.kept)
+	}
+	if a.code == http.StatusOK && a.body.Len() <= maxSharedSize {
+		s.kept[format] = kept{a, of, time.Now()}
+	}
+	return a
+}
