@@ -29,18 +29,6 @@ func findColumns(file []byte, protocol string, names []string) (*columns, error)
 	return c, nil
 }
 
-// lineOf is the file from the first line with a prefix on.
-func lineOf(file, prefix []byte) []byte {
-	for !bytes.HasPrefix(file, prefix) {
-		next := bytes.IndexByte(file, '\n')
-		if next < 0 {
-			return nil
-		}
-		file = file[next+1:]
-	}
-	return file
-}
-
 func (c *columns) locate(fields [][]byte, names []string) {
 	for i, name := range names {
 		c.index[i] = -1
@@ -108,22 +96,4 @@ func (c *columns) valueLine(file []byte) ([]byte, error) {
 		line = line[:end]
 	}
 	return line, nil
-}
-
-// nextNumber reads one decimal number after any spaces. Numbers that do not
-// fit wrap, as the kernel's own counters do.
-func nextNumber(b []byte) (v uint64, rest []byte, ok bool) {
-	i := 0
-	for i < len(b) && b[i] == ' ' {
-		i++
-	}
-	start := i
-	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
-		v = v*10 + uint64(b[i]-'0')
-		i++
-	}
-	if i == start || i < len(b) && b[i] != ' ' {
-		return 0, b, false
-	}
-	return v, b[i:], true
 }

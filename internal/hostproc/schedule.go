@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -34,7 +33,7 @@ func parseSchedule(data []byte) (schedule, error) {
 // runnable reports whether a thread runs, or could if it had a CPU (state R).
 func (fs FS) runnable(pid, tid int) bool {
 	var buf [512]byte // a name has 15 characters
-	data, err := beginning(fs.path(pid, "task", strconv.Itoa(tid), "stat"), buf[:])
+	data, err := readSmall(fs.path(pid, "task", strconv.Itoa(tid), "stat"), buf[:])
 	end := bytes.LastIndexByte(data, ')')
 	return err == nil && end > 0 && len(data) > end+2 && data[end+2] == 'R'
 }
@@ -43,7 +42,7 @@ func (fs FS) runnable(pid, tid int) bool {
 // none of them waits for a CPU. (The fourth number of loadavg.)
 func (fs FS) someWait() bool {
 	var buf [64]byte
-	data, err := beginning(fs.mount+"/loadavg", buf[:])
+	data, err := readSmall(fs.mount+"/loadavg", buf[:])
 	fields := bytes.Fields(data)
 	if err != nil || len(fields) < 4 {
 		return false
@@ -51,15 +50,4 @@ func (fs FS) someWait() bool {
 	running, _, _ := bytes.Cut(fields[3], []byte{'/'})
 	n, ok := decimal(running)
 	return ok && n > 2
-}
-
-// beginning reads what one call gives of a file.
-func beginning(name string, buf []byte) ([]byte, error) {
-	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	n, err := syscall.Read(fd, buf)
-	_ = syscall.Close(fd)
-	return buf[:max(0, n)], err
 }

@@ -19,8 +19,11 @@ const (
 	statStart   = 22 - 3
 )
 
+// smallFile is more than stat and status of nearly every process have.
+const smallFile = 4 << 10
+
 func (fs FS) stat(pid int) (Stat, error) {
-	data, err := readSmall(fs.path(pid, "stat"))
+	data, err := readSmall(fs.path(pid, "stat"), make([]byte, smallFile))
 	if err != nil {
 		return Stat{}, err
 	}

@@ -41,7 +41,7 @@ func (fs FS) EffectiveUID(pid int) (uint32, error) {
 
 // statusLine is what /proc/PID/status says behind "key:".
 func (fs FS) statusLine(pid int, key string) ([]byte, error) {
-	data, err := readSmall(fs.path(pid, "status"))
+	data, err := readSmall(fs.path(pid, "status"), make([]byte, smallFile))
 	if err != nil {
 		return nil, fs.wrap(pid, "status", err)
 	}

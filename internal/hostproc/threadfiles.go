@@ -56,16 +56,3 @@ func (t *Thread) setSchedstat(data []byte) error {
 
 // nanoseconds drops the highest bit: no counter of a kernel's reaches it.
 func nanoseconds(n uint64) time.Duration { return time.Duration(n << 1 >> 1) }
-
-// valueOf is the value of a line "key<white space>value" of a status file.
-func valueOf(data, key []byte) ([]byte, bool) {
-	line := lineOf(data, key)
-	if line == nil {
-		return nil, false
-	}
-	value := line[len(key):]
-	if end := bytes.IndexByte(value, '\n'); end >= 0 {
-		value = value[:end]
-	}
-	return bytes.TrimSpace(value), true
-}

@@ -2,8 +2,6 @@ package hostproc
 
 import (
 	"bytes"
-	"errors"
-	iofs "io/fs"
 	"strconv"
 	"time"
 
@@ -74,10 +72,4 @@ func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error)
 		return unix.ENOENT
 	}
 	return err
-}
-
-// vanished recognises a thread or descriptor that ended between the listing and
-// the reading of it.
-func vanished(err error) bool {
-	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }

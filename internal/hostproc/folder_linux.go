@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"slices"
+	iofs "io/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,44 +64,6 @@ func eachDirent(b []byte, fn func(n int) error) error {
 	return nil
 }
 
-// readAt reads a small file below an open folder into buf.
-func readAt(dirfd int, name string, buf []byte) ([]byte, error) {
-	fd, err := retry(func() (int, error) {
-		return unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	n, err := retry(func() (int, error) { return unix.Read(fd, buf) })
-	if err != nil {
-		return nil, err
-	}
-	return buf[:n], nil
-}
-
-// smallFile is more than stat and status of nearly every process have.
-const smallFile = 4 << 10
-
-// readSmall is os.ReadFile for a file of the kernel: three system calls in place of
-// some ten, as it is neither asked for its size nor given to the poller.
-func readSmall(path string) ([]byte, error) {
-	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	for data := make([]byte, 0, smallFile); ; data = slices.Grow(data, cap(data)) {
-		n, err := retry(func() (int, error) { return unix.Read(fd, data[len(data):cap(data)]) })
-		if err != nil {
-			return nil, err
-		}
-		if data = data[:len(data)+n]; len(data) < cap(data) { // it has ended (single_open)
-			return data, nil
-		}
-	}
-}
-
 // openDir opens a folder for forEachNumber.
 func openDir(path string) (int, error) {
 	return retry(func() (int, error) {
@@ -109,12 +71,8 @@ func openDir(path string) (int, error) {
 	})
 }
 
-// retry repeats a call that a signal interrupted; Go's runtime sends some.
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
-	}
+// vanished recognises a thread or descriptor that ended between the listing and
+// the reading of it.
+func vanished(err error) bool {
+	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }

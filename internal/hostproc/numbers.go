@@ -1,0 +1,34 @@
+package hostproc
+
+// decimal parses a non-negative number of at most 18 digits.
+func decimal(b []byte) (int, bool) {
+	if len(b) == 0 || len(b) > 18 {
+		return 0, false
+	}
+	n := 0
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, true
+}
+
+// nextNumber reads one decimal number after any spaces. Numbers that do not
+// fit wrap, as the kernel's own counters do.
+func nextNumber(b []byte) (v uint64, rest []byte, ok bool) {
+	i := 0
+	for i < len(b) && b[i] == ' ' {
+		i++
+	}
+	start := i
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		v = v*10 + uint64(b[i]-'0')
+		i++
+	}
+	if i == start || i < len(b) && b[i] != ' ' {
+		return 0, b, false
+	}
+	return v, b[i:], true
+}
