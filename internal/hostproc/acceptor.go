@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // The ways in which there is no acceptor thread to be read.
@@ -151,7 +153,7 @@ func parseStarted(stat []byte) (uint64, error) {
 	if end < 0 || len(fields) <= after {
 		return 0, fmt.Errorf("stat %q: %w", stat, ErrMalformed)
 	}
-	n, ok := decimal(fields[after])
+	n, ok := procfile.Decimal(fields[after])
 	if !ok {
 		return 0, fmt.Errorf("stat %q: %w", stat, ErrMalformed)
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // FindAcceptor finds the thread that accepts the connections of a listening
@@ -60,7 +62,7 @@ func likely(all []candidate) []candidate {
 func (fs FS) inspect(pid int, inode uint32, c *candidate) error {
 	task := fs.path(pid, "task", strconv.Itoa(c.tid))
 	stat, err := os.ReadFile(task + "/stat")
-	if vanished(err) {
+	if procfile.Ended(err) {
 		return nil
 	}
 	if err != nil {
@@ -70,7 +72,7 @@ func (fs FS) inspect(pid int, inode uint32, c *candidate) error {
 		return err
 	}
 	line, err := os.ReadFile(task + "/syscall")
-	if vanished(err) {
+	if procfile.Ended(err) {
 		return nil
 	}
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // CallKind is what a thread is doing, by the system call it is in.
@@ -80,7 +82,7 @@ func parseCall(line []byte, n callNumbers) (Call, error) {
 	if string(number) == "-1" {
 		return Call{Kind: CallOther}, nil
 	}
-	nr, ok := decimal(number)
+	nr, ok := procfile.Decimal(number)
 	if !ok {
 		return Call{}, fmt.Errorf("syscall %q: %w", line, ErrMalformed)
 	}

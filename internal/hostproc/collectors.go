@@ -1,6 +1,10 @@
 package hostproc
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
+)
 
 // collector is one of a JVM's garbage collectors, sun.gc.collector.N.*, its
 // times in ticks.
@@ -63,7 +67,7 @@ func collectorField(name []byte) (i int, field string, ok bool) {
 		return 0, "", false
 	}
 	number, last, ok := bytes.Cut(rest, []byte("."))
-	i, isNumber := decimal(number)
+	i, isNumber := procfile.Decimal(number)
 	if !ok || !isNumber || i >= len(collectors{}) {
 		return 0, "", false
 	}

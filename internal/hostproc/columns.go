@@ -3,6 +3,8 @@ package hostproc
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // columns says where the wanted counters are in a file of the form of
@@ -19,7 +21,7 @@ type columns struct {
 // lines at all is an error; that a name is missing is not.
 func findColumns(file []byte, protocol string, names []string) (*columns, error) {
 	c := &columns{prefix: []byte(protocol + ":"), index: make([]int, len(names)), last: -1}
-	line := lineOf(file, c.prefix)
+	line := procfile.LineOf(file, c.prefix)
 	end := bytes.IndexByte(line, '\n')
 	if end < 0 {
 		return nil, fmt.Errorf("no lines of %q: %w", protocol, ErrMalformed)
@@ -72,7 +74,7 @@ func (c *columns) set(out []uint64, col int, field []byte) error {
 		if want != col {
 			continue
 		}
-		v, rest, ok := nextNumber(field)
+		v, rest, ok := procfile.NextNumber(field)
 		if !ok || len(rest) > 0 {
 			return fmt.Errorf("%q has %q in column %d: %w", c.prefix, field, col, ErrMalformed)
 		}
@@ -84,7 +86,7 @@ func (c *columns) set(out []uint64, col int, field []byte) error {
 // valueLine checks that the names are still those that were found: they never
 // change while a kernel runs.
 func (c *columns) valueLine(file []byte) ([]byte, error) {
-	line, ok := bytes.CutPrefix(lineOf(file, c.prefix), c.names)
+	line, ok := bytes.CutPrefix(procfile.LineOf(file, c.prefix), c.names)
 	if !ok {
 		return nil, fmt.Errorf("the names of %q changed: %w", c.prefix, ErrMalformed)
 	}

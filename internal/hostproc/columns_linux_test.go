@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -38,7 +39,7 @@ func slowRead(t *testing.T, file, name string) uint64 {
 	lines := strings.Split(file, "\n")
 	for i, field := range strings.Fields(lines[0]) {
 		if field == name {
-			n, _, ok := nextNumber([]byte(strings.Fields(lines[1])[i]))
+			n, _, ok := procfile.NextNumber([]byte(strings.Fields(lines[1])[i]))
 			require.True(t, ok)
 			return n
 		}

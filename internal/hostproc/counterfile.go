@@ -1,15 +1,24 @@
 package hostproc
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
+)
 
 // counterFile keeps a file of the form of net/netstat open and reads some
 // counters of one protocol from it, without allocating.
 type counterFile struct {
-	keptFile
+	file     *procfile.Kept
 	protocol string
 	names    []string
 	cols     *columns
 	values   []uint64 // of names, in their order
+}
+
+func (fs FS) keep(pid int, file string) (*procfile.Kept, error) {
+	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
+	return procfile.Keep(fs.path(pid, "net", file), 8<<10)
 }
 
 func (fs FS) openCounters(pid int, file, protocol string, names []string) (*counterFile, error) {
@@ -17,18 +26,21 @@ func (fs FS) openCounters(pid int, file, protocol string, names []string) (*coun
 	if err != nil {
 		return nil, fs.wrap(pid, "net/"+file, err)
 	}
-	f := &counterFile{keptFile: *kept, protocol: protocol, names: names, values: make([]uint64, len(names))}
+	f := &counterFile{file: kept, protocol: protocol, names: names, values: make([]uint64, len(names))}
 	if err := f.read(); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
-	f.shrink()
+	kept.Shrink()
 	return f, nil
 }
 
+// Close closes the file.
+func (f *counterFile) Close() error { return f.file.Close() }
+
 // read fills values; on an error they are not to be used.
 func (f *counterFile) read() error {
-	data, err := f.pread()
+	data, err := f.file.Read()
 	if err != nil {
 		return err
 	}
@@ -39,7 +51,7 @@ func (f *counterFile) read() error {
 		err = f.cols.read(data, f.values)
 	}
 	if err != nil {
-		return fmt.Errorf("hostproc: %s: %w", f.name, err)
+		return fmt.Errorf("hostproc: %s: %w", f.file.Name, err)
 	}
 	return nil
 }

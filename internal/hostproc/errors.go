@@ -6,6 +6,8 @@ import (
 	iofs "io/fs"
 	"os"
 	"syscall"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // The ways in which a process cannot be read. Missing permission is passed on
@@ -19,10 +21,10 @@ var (
 	ErrInvisible = errors.New("process is hidden (proc is mounted with hidepid)")
 	// ErrNotSupported is the answer of systems other than Linux, and of kernels
 	// that lack the file.
-	ErrNotSupported = errors.New("not supported on this system")
+	ErrNotSupported = procfile.ErrNotSupported
 	// ErrMalformed says that a file of the kernel or the JVM does not have the
 	// form its reader knows.
-	ErrMalformed = errors.New("malformed")
+	ErrMalformed = procfile.ErrMalformed
 )
 
 // wrap makes err a path that is read once: "hostproc: fd of pid 42: …".

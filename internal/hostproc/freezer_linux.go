@@ -1,9 +1,11 @@
 package hostproc
 
+import "github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
+
 // KeptFreezer reads whether a process's group is frozen through a file that is kept
 // open. A process that moves to another group is not noticed. It is for one goroutine
 // at a time.
-type KeptFreezer struct{ state *keptFile }
+type KeptFreezer struct{ state *procfile.Kept }
 
 // KeepFreezer opens the file, of a mount that is ours; ErrNotSupported where there is
 // none.
@@ -24,7 +26,7 @@ func (fs FS) KeepFreezer(pid int) (*KeptFreezer, error) {
 	if !ok {
 		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
 	}
-	state, err := keepFile(frozenFile(point, rel, v2), 1<<7)
+	state, err := procfile.Keep(frozenFile(point, rel, v2), 1<<7)
 	if err != nil {
 		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
 	}
@@ -33,7 +35,7 @@ func (fs FS) KeepFreezer(pid int) (*KeptFreezer, error) {
 
 // Frozen is the state of this moment.
 func (k *KeptFreezer) Frozen() (bool, error) {
-	data, err := k.state.pread()
+	data, err := k.state.Read()
 	return err == nil && isFrozen(data), err
 }
 

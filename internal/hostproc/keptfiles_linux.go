@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // listEvery is how often the open files are listed where the kernel does not
@@ -17,7 +19,7 @@ type KeptFiles struct {
 	fs     FS
 	pid    int
 	dir    int // /proc/PID/fd, O_PATH: any user may ask for its size
-	limits *keptFile
+	limits *procfile.Kept
 
 	listed   int
 	listedAt time.Time
@@ -29,7 +31,7 @@ func (fs FS) KeepFiles(pid int) (*KeptFiles, error) {
 	if err != nil {
 		return nil, fs.wrap(pid, "open files", err)
 	}
-	limits, err := keepFile(fs.path(pid, "limits"), 2<<10)
+	limits, err := procfile.Keep(fs.path(pid, "limits"), 2<<10)
 	if err != nil {
 		_ = unix.Close(dir)
 		return nil, fs.wrap(pid, "limits", err)
@@ -58,7 +60,7 @@ func (k *KeptFiles) list(now time.Time) (n int, age time.Duration, err error) {
 	if !k.listedAt.IsZero() && now.Sub(k.listedAt) < listEvery {
 		return k.listed, now.Sub(k.listedAt), nil
 	}
-	n, err = countEntries(k.fs.path(k.pid, "fd"))
+	n, err = procfile.CountNumbers(k.fs.path(k.pid, "fd"))
 	if err != nil {
 		return 0, 0, k.fs.wrap(k.pid, "open files", err)
 	}
@@ -68,7 +70,7 @@ func (k *KeptFiles) list(now time.Time) (n int, age time.Duration, err error) {
 
 // Limit is the soft RLIMIT_NOFILE; math.MaxInt stands for "unlimited".
 func (k *KeptFiles) Limit() (int, error) {
-	data, err := k.limits.pread()
+	data, err := k.limits.Read()
 	if errors.Is(err, unix.ESRCH) {
 		return 0, ErrGone
 	}

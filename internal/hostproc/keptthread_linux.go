@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // KeptThread reads one thread through files that are kept open: they belong to
@@ -14,11 +16,11 @@ import (
 type KeptThread struct {
 	fs                FS
 	pid               int
-	status, schedstat *keptFile
+	status, schedstat *procfile.Kept
 	// call is nil where it may not be read (PTRACE_MODE_ATTACH, which Yama's
 	// ptrace_scope withholds even from the same user); wchan stands in for it
 	// where that may be (PTRACE_MODE_READ).
-	call, wchan *keptFile
+	call, wchan *procfile.Kept
 	callErr     error
 	numbers     callNumbers
 }
@@ -35,10 +37,10 @@ func (fs FS) KeepThread(pid, tid int) (*KeptThread, error) {
 
 func (t *KeptThread) open(tid string) (err error) {
 	path := func(name string) string { return t.fs.path(t.pid, "task", tid, name) }
-	if t.status, err = keepFile(path("status"), 2<<10); err != nil {
+	if t.status, err = procfile.Keep(path("status"), 2<<10); err != nil {
 		return err
 	}
-	if t.schedstat, err = keepFile(path("schedstat"), 128); err != nil {
+	if t.schedstat, err = procfile.Keep(path("schedstat"), 128); err != nil {
 		return err
 	}
 	var known bool
@@ -54,12 +56,12 @@ func (t *KeptThread) open(tid string) (err error) {
 }
 
 // openReadable opens a file whose permission is asked for at each read.
-func openReadable(path string) (*keptFile, error) {
-	f, err := keepFile(path, 256)
+func openReadable(path string) (*procfile.Kept, error) {
+	f, err := procfile.Keep(path, 256)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.pread(); err != nil {
+	if _, err := f.Read(); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
@@ -74,12 +76,12 @@ func (t *KeptThread) CallErr() error { return t.fs.wrap(t.pid, "system call", t.
 // then.
 func (t *KeptThread) Read(out *Thread) error {
 	*out = Thread{}
-	data, err := t.schedstat.pread()
+	data, err := t.schedstat.Read()
 	if err == nil {
 		err = out.setSchedstat(data)
 	}
 	if err == nil {
-		if data, err = t.status.pread(); err == nil {
+		if data, err = t.status.Read(); err == nil {
 			err = out.setStatus(data)
 		}
 	}
@@ -95,14 +97,14 @@ func (t *KeptThread) Read(out *Thread) error {
 func (t *KeptThread) readCall(out *Thread) error {
 	switch {
 	case t.call != nil:
-		data, err := t.call.pread()
+		data, err := t.call.Read()
 		if err != nil {
 			return err
 		}
 		out.Call, err = parseCall(data, t.numbers)
 		return err
 	case t.wchan != nil:
-		data, err := t.wchan.pread()
+		data, err := t.wchan.Read()
 		if err != nil {
 			return err
 		}
@@ -114,7 +116,7 @@ func (t *KeptThread) readCall(out *Thread) error {
 
 // Close closes the files.
 func (t *KeptThread) Close() {
-	for _, f := range []*keptFile{t.status, t.schedstat, t.call, t.wchan} {
+	for _, f := range []*procfile.Kept{t.status, t.schedstat, t.call, t.wchan} {
 		if f != nil {
 			_ = f.Close()
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // OpenRegular opens a file by the absolute path it has for the process, in
@@ -41,7 +43,7 @@ type Root struct {
 // FindFolder finds /proc/PID/root or /proc/PID/cwd without asking the file
 // system behind it for anything.
 func FindFolder(dir string) (*os.File, error) {
-	fd, err := retry(func() (int, error) {
+	fd, err := procfile.Retry(func() (int, error) {
 		return unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -151,7 +153,7 @@ func (r *Root) reopen(f *os.File, n found, flags int) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: f.Name(), Err: iofs.ErrPermission}
 	}
 	link := "/proc/self/fd/" + strconv.Itoa(n.fd)
-	fd, err := retry(func() (int, error) {
+	fd, err := procfile.Retry(func() (int, error) {
 		return unix.Open(link, flags|unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	})
 	if err != nil {

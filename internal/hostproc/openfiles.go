@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // OpenFiles is the number of files the process has open. Since Linux 6.2 the
@@ -15,7 +17,7 @@ import (
 // fails to, without permission) where a process really has no files.
 func (fs FS) OpenFiles(pid int) (int, error) {
 	if !fs.fdCount {
-		n, err := countEntries(fs.path(pid, "fd"))
+		n, err := procfile.CountNumbers(fs.path(pid, "fd"))
 		return n, fs.wrap(pid, "open files", err)
 	}
 	info, err := os.Stat(fs.path(pid, "fd"))
@@ -46,7 +48,7 @@ func (fs FS) OpenFilesLimit(pid int) (int, error) {
 // parseFilesLimit takes the soft limit of the line "Max open files  SOFT  HARD
 // files" of /proc/PID/limits.
 func parseFilesLimit(data []byte) (int, error) {
-	value, ok := valueOf(data, []byte("Max open files"))
+	value, ok := procfile.ValueOf(data, []byte("Max open files"))
 	if !ok {
 		return 0, fmt.Errorf("limits without open files: %w", ErrMalformed)
 	}
@@ -54,7 +56,7 @@ func parseFilesLimit(data []byte) (int, error) {
 	if string(soft) == "unlimited" {
 		return math.MaxInt, nil
 	}
-	n, ok := decimal(soft)
+	n, ok := procfile.Decimal(soft)
 	if !ok {
 		return 0, fmt.Errorf("limits with %q open files: %w", soft, ErrMalformed)
 	}

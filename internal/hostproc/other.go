@@ -19,10 +19,6 @@ func (fs FS) RunDelay(int) (time.Duration, error) { return 0, ErrNotSupported }
 
 func (fs FS) eachSchedule(int, func(tid int, s schedule)) error { return ErrNotSupported }
 
-func readSmall(path string, _ []byte) ([]byte, error) { return os.ReadFile(path) }
-
-func countEntries(string) (int, error) { return 0, ErrNotSupported }
-
 // SocketInodes is for Linux only.
 func (fs FS) SocketInodes(int, func(inode uint32)) error { return ErrNotSupported }
 

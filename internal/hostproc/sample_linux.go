@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // sparse is how many times longer than its use a table of descriptors may be:
@@ -36,7 +38,7 @@ func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int,
 	if slots > sparse*open {
 		return open, fs.SocketInodes(pid, fn)
 	}
-	dir, err := openDir(fs.path(pid, "fd"))
+	dir, err := procfile.OpenFolder(fs.path(pid, "fd"))
 	if err != nil {
 		return 0, fs.wrap(pid, "fd", err)
 	}
@@ -47,7 +49,7 @@ func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int,
 	for i := range parts {
 		from, to := i*slots/parts, (i+1)*slots/parts
 		n, err := unix.Readlinkat(dir, strconv.Itoa(from+rand.IntN(to-from)), link[:])
-		if vanished(err) {
+		if procfile.Ended(err) {
 			continue
 		}
 		if err != nil {
@@ -68,7 +70,7 @@ func (fs FS) descriptorSlots(pid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, ok := decimal(line)
+	n, ok := procfile.Decimal(line)
 	if !ok || n <= 0 {
 		return 0, fs.wrap(pid, "status", ErrMalformed)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // schedule is a thread's schedstat: what it has had of the processors so far.
@@ -18,22 +20,22 @@ type schedule struct {
 // parseSchedule reads the three numbers. On kernels without CONFIG_SCHED_INFO all
 // are 0.
 func parseSchedule(data []byte) (schedule, error) {
-	ran, rest, ok := nextNumber(bytes.TrimSuffix(data, []byte{'\n'}))
+	ran, rest, ok := procfile.NextNumber(bytes.TrimSuffix(data, []byte{'\n'}))
 	if !ok {
 		return schedule{}, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
 	}
-	delay, rest, ok := nextNumber(rest)
+	delay, rest, ok := procfile.NextNumber(rest)
 	if !ok || delay > math.MaxInt64 {
 		return schedule{}, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
 	}
-	slices, _, _ := nextNumber(rest)
+	slices, _, _ := procfile.NextNumber(rest)
 	return schedule{ran: ran, delay: time.Duration(delay), slices: slices}, nil
 }
 
 // runnable reports whether a thread runs, or could if it had a CPU (state R).
 func (fs FS) runnable(pid, tid int) bool {
 	var buf [512]byte // a name has 15 characters
-	data, err := readSmall(fs.path(pid, "task", strconv.Itoa(tid), "stat"), buf[:])
+	data, err := procfile.Read(fs.path(pid, "task", strconv.Itoa(tid), "stat"), buf[:])
 	end := bytes.LastIndexByte(data, ')')
 	return err == nil && end > 0 && len(data) > end+2 && data[end+2] == 'R'
 }
@@ -42,12 +44,12 @@ func (fs FS) runnable(pid, tid int) bool {
 // none of them waits for a CPU. (The fourth number of loadavg.)
 func (fs FS) someWait() bool {
 	var buf [64]byte
-	data, err := readSmall(fs.mount+"/loadavg", buf[:])
+	data, err := procfile.Read(fs.mount+"/loadavg", buf[:])
 	fields := bytes.Fields(data)
 	if err != nil || len(fields) < 4 {
 		return false
 	}
 	running, _, _ := bytes.Cut(fields[3], []byte{'/'})
-	n, ok := decimal(running)
+	n, ok := procfile.Decimal(running)
 	return ok && n > 2
 }

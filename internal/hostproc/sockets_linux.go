@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // SocketInodes calls fn with the inode of each socket descriptor of the
@@ -30,7 +32,7 @@ var errStop = errors.New("stop")
 // another group may list the folder, which is its own by mode, but not follow
 // the links (ptrace_may_access).
 func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (next int, err error) {
-	dir, err := openDir(fs.path(pid, "fd"))
+	dir, err := procfile.OpenFolder(fs.path(pid, "fd"))
 	if err != nil {
 		return 0, fs.wrap(pid, "fd", err)
 	}
@@ -41,7 +43,7 @@ func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) boo
 	var link [64]byte
 	name := make([]byte, 0, 20)
 	listed := 0
-	err = forEachNumber(dir, make([]byte, 8<<10), func(fd int) error {
+	err = procfile.EachNumber(dir, make([]byte, 8<<10), func(fd int) error {
 		if fd < from {
 			return nil
 		}
@@ -51,7 +53,7 @@ func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) boo
 		}
 		name = strconv.AppendInt(name[:0], int64(fd), 10)
 		n, err := unix.Readlinkat(dir, string(name), link[:])
-		if vanished(err) {
+		if procfile.Ended(err) {
 			return nil
 		}
 		if inode, ok := socketInode(link[:max(n, 0)]); ok && err == nil && !fn(fd, inode) {
@@ -89,6 +91,6 @@ func socketInode(link []byte) (uint32, bool) {
 	if !ok {
 		return 0, false
 	}
-	n, ok := decimal(digits)
+	n, ok := procfile.Decimal(digits)
 	return uint32(n), ok && n <= math.MaxUint32
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // SockstatFile keeps the numbers of a network namespace's sockets open.
-type SockstatFile struct{ v4, v6 *keptFile }
+type SockstatFile struct{ v4, v6 *procfile.Kept }
 
 // OpenSockstat opens /proc/PID/net/sockstat and sockstat6, which any user may
 // read. The files stay those of that namespace.
@@ -26,9 +28,9 @@ func (fs FS) OpenSockstat(pid int) (*SockstatFile, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	v4.shrink()
+	v4.Shrink()
 	if v6 != nil {
-		v6.shrink()
+		v6.Shrink()
 	}
 	return f, nil
 }
@@ -48,17 +50,17 @@ func (fs FS) Sockstat(pid int) (map[string]int, error) {
 // sockets, which sockstat6 has alone (tcpv6_prot; a JVM's are all of them,
 // whatever the peer's address); the others have those already.
 func (f *SockstatFile) Read() (map[string]int, error) {
-	out, err := f.v4.sockstat("TCP:")
+	out, err := readSockstat(f.v4, "TCP:")
 	if err != nil {
 		return nil, err
 	}
 	if out == nil {
-		return nil, fmt.Errorf("hostproc: %s: no TCP line: %w", f.v4.name, ErrMalformed)
+		return nil, fmt.Errorf("hostproc: %s: no TCP line: %w", f.v4.Name, ErrMalformed)
 	}
 	if f.v6 == nil {
 		return out, nil
 	}
-	more, err := f.v6.sockstat("TCP6:")
+	more, err := readSockstat(f.v6, "TCP6:")
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +77,14 @@ func (f *SockstatFile) Close() error {
 	return err
 }
 
-func (f *keptFile) sockstat(protocol string) (map[string]int, error) {
-	data, err := f.pread()
+func readSockstat(f *procfile.Kept, protocol string) (map[string]int, error) {
+	data, err := f.Read()
 	if err != nil {
 		return nil, err
 	}
 	out, err := parseSockstat(data, protocol)
 	if err != nil {
-		return nil, fmt.Errorf("hostproc: %s: %w", f.name, err)
+		return nil, fmt.Errorf("hostproc: %s: %w", f.Name, err)
 	}
 	return out, nil
 }
@@ -100,7 +102,7 @@ func parseSockstat(data []byte, protocol string) (map[string]int, error) {
 			if len(rest) < 2 {
 				return nil, fmt.Errorf("%q: %w", line, ErrMalformed)
 			}
-			n, ok := decimal(rest[1])
+			n, ok := procfile.Decimal(rest[1])
 			if !ok {
 				return nil, fmt.Errorf("%q: %w", line, ErrMalformed)
 			}

@@ -3,6 +3,8 @@ package hostproc
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // Stat is the part of /proc/PID/stat that a search through all processes needs.
@@ -23,7 +25,7 @@ const (
 const smallFile = 4 << 10
 
 func (fs FS) stat(pid int) (Stat, error) {
-	data, err := readSmall(fs.path(pid, "stat"), make([]byte, smallFile))
+	data, err := procfile.Read(fs.path(pid, "stat"), make([]byte, smallFile))
 	if err != nil {
 		return Stat{}, err
 	}
@@ -40,7 +42,7 @@ func parseStat(data []byte) (Stat, error) {
 	if len(fields) <= statStart {
 		return Stat{}, ErrMalformed
 	}
-	threads, ok := decimal(fields[statThreads])
+	threads, ok := procfile.Decimal(fields[statThreads])
 	start, err := strconv.ParseUint(string(fields[statStart]), 10, 64)
 	if !ok || err != nil {
 		return Stat{}, ErrMalformed

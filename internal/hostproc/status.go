@@ -6,6 +6,8 @@ import (
 	iofs "io/fs"
 	"os"
 	"strconv"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // Stat reads one file and parses four of its fields: Process reads two files and
@@ -41,7 +43,7 @@ func (fs FS) EffectiveUID(pid int) (uint32, error) {
 
 // statusLine is what /proc/PID/status says behind "key:".
 func (fs FS) statusLine(pid int, key string) ([]byte, error) {
-	data, err := readSmall(fs.path(pid, "status"), make([]byte, smallFile))
+	data, err := procfile.Read(fs.path(pid, "status"), make([]byte, smallFile))
 	if err != nil {
 		return nil, fs.wrap(pid, "status", err)
 	}

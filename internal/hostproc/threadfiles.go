@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // Thread is what one thread was doing at one moment.
@@ -24,15 +26,15 @@ func (t *Thread) Stopped() bool { return t.State == 'T' || t.State == 't' }
 
 // setStatus takes State and voluntary_ctxt_switches of a status file.
 func (t *Thread) setStatus(data []byte) error {
-	state, ok := valueOf(data, []byte("State:"))
+	state, ok := procfile.ValueOf(data, []byte("State:"))
 	if !ok || len(state) == 0 {
 		return fmt.Errorf("status without a state: %w", ErrMalformed)
 	}
-	switches, ok := valueOf(data, []byte("voluntary_ctxt_switches:"))
+	switches, ok := procfile.ValueOf(data, []byte("voluntary_ctxt_switches:"))
 	if !ok {
 		return fmt.Errorf("status without context switches: %w", ErrMalformed)
 	}
-	n, ok := decimal(switches)
+	n, ok := procfile.Decimal(switches)
 	if !ok {
 		return fmt.Errorf("status with %q context switches: %w", switches, ErrMalformed)
 	}
@@ -46,7 +48,7 @@ func (t *Thread) setSchedstat(data []byte) error {
 	var n [3]uint64
 	for i := range n {
 		var ok bool
-		if n[i], rest, ok = nextNumber(rest); !ok {
+		if n[i], rest, ok = procfile.NextNumber(rest); !ok {
 			return fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
 		}
 	}

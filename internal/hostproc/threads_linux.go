@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // ThreadNames calls fn with each thread's id and name (task/TID/comm: at most
@@ -48,7 +50,7 @@ func (fs FS) eachSchedule(pid int, fn func(tid int, s schedule)) error {
 
 // eachTask reads one small file of every thread.
 func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error) error {
-	dir, err := openDir(fs.path(pid, "task"))
+	dir, err := procfile.OpenFolder(fs.path(pid, "task"))
 	if err != nil {
 		return err
 	}
@@ -56,10 +58,10 @@ func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error)
 	var small [128]byte
 	name := make([]byte, 0, 32)
 	read := false
-	err = forEachNumber(dir, make([]byte, 8<<10), func(tid int) error {
+	err = procfile.EachNumber(dir, make([]byte, 8<<10), func(tid int) error {
 		name = append(strconv.AppendInt(name[:0], int64(tid), 10), file...)
-		data, err := readAt(dir, string(name), small[:])
-		if vanished(err) {
+		data, err := procfile.ReadAt(dir, string(name), small[:])
+		if procfile.Ended(err) {
 			return nil
 		}
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // Throttle is what CPU limits have done to a process so far.
@@ -35,17 +37,17 @@ func (t *Throttle) add(stat []byte) {
 func (t *Throttle) setUsed(data []byte) {
 	if n, ok := statNumber(data, []byte("usage_usec ")); ok {
 		t.Used = microseconds(n)
-	} else if n, _, ok := nextNumber(bytes.TrimSuffix(data, []byte{'\n'})); ok {
+	} else if n, _, ok := procfile.NextNumber(bytes.TrimSuffix(data, []byte{'\n'})); ok {
 		t.Used = nanoseconds(n) // cpuacct.usage
 	}
 }
 
 func statNumber(stat, key []byte) (uint64, bool) {
-	value, ok := valueOf(stat, key)
+	value, ok := procfile.ValueOf(stat, key)
 	if !ok {
 		return 0, false
 	}
-	n, rest, ok := nextNumber(value)
+	n, rest, ok := procfile.NextNumber(value)
 	return n, ok && len(rest) == 0
 }
 

@@ -1,14 +1,18 @@
 package hostproc
 
-import "path"
+import (
+	"path"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
+)
 
 // KeptThrottle reads cpu.stat of a process's group and of those above it that
 // limit its CPU, through files that are kept open. A group that is given its
 // first limit later, or a process that moves to another, is not noticed. It is
 // for one goroutine at a time.
 type KeptThrottle struct {
-	stats []*keptFile
-	usage *keptFile // version 1's cpuacct.usage; nil: usage_usec of stats[0]
+	stats []*procfile.Kept
+	usage *procfile.Kept // version 1's cpuacct.usage; nil: usage_usec of stats[0]
 }
 
 // KeepThrottle opens the files; ErrNotSupported where no CPU limit is seen.
@@ -48,7 +52,7 @@ func (k *KeptThrottle) keep(look *cgroupLook) {
 		if _, limited := cpuLimit(dir, v2, read); !limited {
 			return
 		}
-		if f, err := keepFile(dir+"/cpu.stat", 1<<10); err == nil {
+		if f, err := procfile.Keep(dir+"/cpu.stat", 1<<10); err == nil {
 			k.stats = append(k.stats, f)
 		}
 	})
@@ -56,7 +60,7 @@ func (k *KeptThrottle) keep(look *cgroupLook) {
 
 // usageFile counts the CPU time of the process's own group: in version 1 in the
 // hierarchy of cpuacct, which is mounted with that of cpu or apart.
-func usageFile(look *cgroupLook, own string, v2 bool) *keptFile {
+func usageFile(look *cgroupLook, own string, v2 bool) *procfile.Kept {
 	name := own + "/cpu.stat"
 	if !v2 {
 		group, v2, ok := controllerPath(look.groups, "cpuacct")
@@ -66,7 +70,7 @@ func usageFile(look *cgroupLook, own string, v2 bool) *keptFile {
 		}
 		name = path.Join(point, rel, "cpuacct.usage")
 	}
-	f, err := keepFile(name, 1<<10)
+	f, err := procfile.Keep(name, 1<<10)
 	if err != nil {
 		return nil
 	}
@@ -77,13 +81,13 @@ func usageFile(look *cgroupLook, own string, v2 bool) *keptFile {
 func (k *KeptThrottle) Read(out *Throttle) error {
 	*out = Throttle{}
 	for _, f := range k.stats {
-		data, err := f.pread()
+		data, err := f.Read()
 		if err != nil {
 			return err
 		}
 		out.add(data)
 	}
-	data, err := k.usage.pread()
+	data, err := k.usage.Read()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // maxLinks bounds the symlinks of one path, as the kernel does (MAXSYMLINKS).
@@ -92,7 +94,7 @@ func (w *walk) step(name string) (found, error) {
 	if w.root.everyone && (dir.mode&0o111 != 0o111 || hasACL(dir.fd)) {
 		return found{}, fs.ErrPermission
 	}
-	fd, err := retry(func() (int, error) {
+	fd, err := procfile.Retry(func() (int, error) {
 		return unix.Openat(dir.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {

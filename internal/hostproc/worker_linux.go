@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // Workers lists the worker threads of a process's connectors. before is the list
@@ -39,12 +41,12 @@ func (fs FS) Calls(w *Workers, live map[uint32]struct{}, fn func(WorkerCall)) er
 	if !known {
 		return ErrNotSupported
 	}
-	task, err := openDir(fs.path(w.PID, "task"))
+	task, err := procfile.OpenFolder(fs.path(w.PID, "task"))
 	if err != nil {
 		return fs.wrap(w.PID, "worker threads", err)
 	}
 	defer func() { _ = unix.Close(task) }()
-	files, err := openDir(fs.path(w.PID, "fd"))
+	files, err := procfile.OpenFolder(fs.path(w.PID, "fd"))
 	if err != nil {
 		return fs.wrap(w.PID, "worker threads", err)
 	}
@@ -55,8 +57,8 @@ func (fs FS) Calls(w *Workers, live map[uint32]struct{}, fn func(WorkerCall)) er
 	name := make([]byte, 0, 32)
 	for _, tid := range w.TIDs {
 		name = append(strconv.AppendInt(name[:0], int64(tid), 10), "/syscall"...)
-		data, err := readAt(task, string(name), line[:])
-		if vanished(err) {
+		data, err := procfile.ReadAt(task, string(name), line[:])
+		if procfile.Ended(err) {
 			continue
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package hostproc
+package procfile
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ const (
 	direntName   = 19
 )
 
-// forEachNumber calls fn for the names of a folder that are numbers, in the
+// EachNumber calls fn for the names of a folder that are numbers, in the
 // kernel's order: ascending in fd and task. os.File.Readdirnames would make a
 // string of each of 20,000 names.
-func forEachNumber(dirfd int, buf []byte, fn func(n int) error) error {
+func EachNumber(dirfd int, buf []byte, fn func(n int) error) error {
 	for {
 		n, err := unix.Getdents(dirfd, buf)
 		if errors.Is(err, unix.EINTR) {
@@ -33,14 +33,14 @@ func forEachNumber(dirfd int, buf []byte, fn func(n int) error) error {
 	}
 }
 
-// countEntries counts the entries of a folder that are numbers.
-func countEntries(dir string) (n int, err error) {
-	fd, err := openDir(dir)
+// CountNumbers counts the entries of a folder that are numbers.
+func CountNumbers(dir string) (n int, err error) {
+	fd, err := OpenFolder(dir)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	err = forEachNumber(fd, make([]byte, 8<<10), func(int) error { n++; return nil })
+	err = EachNumber(fd, make([]byte, 8<<10), func(int) error { n++; return nil })
 	return n, err
 }
 
@@ -54,7 +54,7 @@ func eachDirent(b []byte, fn func(n int) error) error {
 		if end := bytes.IndexByte(name, 0); end >= 0 {
 			name = name[:end]
 		}
-		if n, ok := decimal(name); ok {
+		if n, ok := Decimal(name); ok {
 			if err := fn(n); err != nil {
 				return err
 			}
@@ -64,15 +64,15 @@ func eachDirent(b []byte, fn func(n int) error) error {
 	return nil
 }
 
-// openDir opens a folder for forEachNumber.
-func openDir(path string) (int, error) {
-	return retry(func() (int, error) {
+// OpenFolder opens a folder for forEachNumber.
+func OpenFolder(path string) (int, error) {
+	return Retry(func() (int, error) {
 		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 }
 
-// vanished recognises a thread or descriptor that ended between the listing and
+// Ended recognises a thread or descriptor that ended between the listing and
 // the reading of it.
-func vanished(err error) bool {
+func Ended(err error) bool {
 	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }

@@ -1,9 +1,9 @@
-package hostproc
+package procfile
 
 import "bytes"
 
-// lineOf is the file from the first line with a prefix on.
-func lineOf(file, prefix []byte) []byte {
+// LineOf is the file from the first line with a prefix on.
+func LineOf(file, prefix []byte) []byte {
 	for !bytes.HasPrefix(file, prefix) {
 		next := bytes.IndexByte(file, '\n')
 		if next < 0 {
@@ -14,9 +14,9 @@ func lineOf(file, prefix []byte) []byte {
 	return file
 }
 
-// valueOf is the value of a line "key<white space>value" of a status file.
-func valueOf(data, key []byte) ([]byte, bool) {
-	line := lineOf(data, key)
+// ValueOf is the value of a line "key<white space>value" of a status file.
+func ValueOf(data, key []byte) ([]byte, bool) {
+	line := LineOf(data, key)
 	if line == nil {
 		return nil, false
 	}

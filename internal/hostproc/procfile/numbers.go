@@ -1,7 +1,7 @@
-package hostproc
+package procfile
 
-// decimal parses a non-negative number of at most 18 digits.
-func decimal(b []byte) (int, bool) {
+// Decimal parses a non-negative number of at most 18 digits.
+func Decimal(b []byte) (int, bool) {
 	if len(b) == 0 || len(b) > 18 {
 		return 0, false
 	}
@@ -15,9 +15,9 @@ func decimal(b []byte) (int, bool) {
 	return n, true
 }
 
-// nextNumber reads one decimal number after any spaces. Numbers that do not
+// NextNumber reads one decimal number after any spaces. Numbers that do not
 // fit wrap, as the kernel's own counters do.
-func nextNumber(b []byte) (v uint64, rest []byte, ok bool) {
+func NextNumber(b []byte) (v uint64, rest []byte, ok bool) {
 	i := 0
 	for i < len(b) && b[i] == ' ' {
 		i++

@@ -1,4 +1,4 @@
-package hostproc
+package procfile
 
 import (
 	"errors"
@@ -7,43 +7,39 @@ import (
 	"syscall"
 )
 
-// keptFile is a file below /proc that is kept open. One of /proc/PID/net is the
+// Kept is a file below /proc that is kept open. One of /proc/PID/net is the
 // network namespace's, which it keeps alive whatever happens to the process; the
 // others are the process's or thread's, and of no later one with its id.
-type keptFile struct {
+type Kept struct {
+	Name string
 	fd   int
-	name string
 	buf  []byte
 	size int // of the file when it was read last
 }
 
-func (fs FS) keep(pid int, file string) (*keptFile, error) {
-	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
-	return keepFile(fs.path(pid, "net", file), 8<<10)
-}
-
-func keepFile(name string, size int) (*keptFile, error) {
+// Keep opens a file that has about size bytes; one that is larger costs one growth.
+func Keep(name string, size int) (*Kept, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err // to be wrapped
 	}
-	return &keptFile{fd: fd, name: name, buf: make([]byte, size)}, nil
+	return &Kept{fd: fd, Name: name, buf: make([]byte, size)}, nil
 }
 
-// shrink leaves the buffer what the file took, and some digits: an agent of a
+// Shrink leaves the buffer what the file took, and some digits: an agent of a
 // node holds several for each pod.
-func (f *keptFile) shrink() { f.buf = make([]byte, f.size+f.size/4+64) }
+func (f *Kept) Shrink() { f.buf = make([]byte, f.size+f.size/4+64) }
 
-// pread takes the file in one call, because the kernel writes it out again for
+// Read takes the file in one call, because the kernel writes it out again for
 // each one: os.File.ReadAt would ask again to be sure of the end.
-func (f *keptFile) pread() ([]byte, error) {
+func (f *Kept) Read() ([]byte, error) {
 	for {
 		n, err := syscall.Pread(f.fd, f.buf, 0)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("hostproc: %w", &os.PathError{Op: "read", Path: f.name, Err: err})
+			return nil, fmt.Errorf("hostproc: %w", &os.PathError{Op: "read", Path: f.Name, Err: err})
 		case n < len(f.buf):
 			f.size = n
 			return f.buf[:n], nil
@@ -53,7 +49,7 @@ func (f *keptFile) pread() ([]byte, error) {
 }
 
 // Close closes the file.
-func (f *keptFile) Close() error {
+func (f *Kept) Close() error {
 	if f.fd < 0 {
 		return os.ErrClosed
 	}
