@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -26,7 +27,7 @@ const (
 
 func fakeCgroups(t *testing.T, files map[string]string) FS {
 	t.Helper()
-	dir := fakeProc(t, files)
+	dir := proctest.Fake(t, files)
 	fs, err := NewFS(dir)
 	require.NoError(t, err)
 	for i := range fs.cgroups {
@@ -203,10 +204,10 @@ func FuzzCgroupFiles(f *testing.F) {
 
 // The kernel's own cgroups: a CPU hog in a group with a tenth of a CPU.
 func TestCgroupOfTheKernel(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	fs := realProc(t)
-	c := startChild(t, "wait", "")
-	group := makeCPUGroup(t, fs, c.pid())
+	c := proctest.Start(t, "wait", "")
+	group := makeCPUGroup(t, fs, c.PID())
 	hog := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
 	require.NoError(t, hog.Start())
 	defer func() {
@@ -217,19 +218,19 @@ func TestCgroupOfTheKernel(t *testing.T) {
 	defer join(t, filepath.Dir(group), hog.Process.Pid)
 
 	require.Eventually(t, func() bool {
-		got, err := fs.Cgroup(c.pid())
+		got, err := fs.Cgroup(c.PID())
 		return err == nil && got.Throttled != nil && *got.Throttled > 100*time.Millisecond && *got.NrThrottled > 0
 	}, time.Minute, 20*time.Millisecond)
-	got, err := fs.Cgroup(c.pid())
+	got, err := fs.Cgroup(c.PID())
 	require.NoError(t, err)
 	require.Equal(t, new(0.1), got.CPULimit)
 	requireMostlyThrottled(t, fs, hog.Process.Pid)
 
-	before, err := fs.Cgroup(c.pid())
+	before, err := fs.Cgroup(c.PID())
 	require.NoError(t, err)
 	stat, err := os.ReadFile(filepath.Join(group, "cpu.stat"))
 	require.NoError(t, err)
-	after, err := fs.Cgroup(c.pid())
+	after, err := fs.Cgroup(c.PID())
 	require.NoError(t, err)
 	var direct Cgroup
 	direct.addThrottled(stat)
@@ -318,16 +319,16 @@ func join(t *testing.T, group string, pid int) {
 // A sidecar with a cgroup namespace of its own sees the group of the process
 // next to it as "/../…", and finds it through the process's own mounts.
 func TestCgroupBesideUs(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	fs := realProc(t)
-	app := startChild(t, "wait", "", func(cmd *exec.Cmd) {
+	app := proctest.Start(t, "wait", "", func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	})
-	makeCPUGroup(t, fs, app.pid())
-	beside := startChild(t, "wait", "")
-	own := makeCPUGroup(t, fs, beside.pid())
+	makeCPUGroup(t, fs, app.PID())
+	beside := proctest.Start(t, "wait", "")
+	own := makeCPUGroup(t, fs, beside.PID())
 	t.Setenv("HOSTPROC_TEST_CGROUP", own)
-	out, err := childCommand(t, "beside", strconv.Itoa(app.pid())).Output()
+	out, err := proctest.Command(t, "beside", strconv.Itoa(app.PID())).Output()
 	require.NoError(t, err)
-	require.JSONEq(t, `{"path": "/../tcpdiag-test-`+strconv.Itoa(app.pid())+`", "limit": 0.1}`, string(out))
+	require.JSONEq(t, `{"path": "/../tcpdiag-test-`+strconv.Itoa(app.PID())+`", "limit": 0.1}`, string(out))
 }

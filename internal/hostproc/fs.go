@@ -75,3 +75,7 @@ func (fs FS) foreign(pid int) bool {
 	theirs, _ := os.Readlink(fs.path(pid, "ns", "user"))
 	return theirs != "" && theirs != ours
 }
+
+// OwnPIDs reports whether the mount shows the processes by the ids that kill(2)
+// and SO_PEERCRED use here.
+func (fs FS) OwnPIDs() bool { return fs.samePIDs }

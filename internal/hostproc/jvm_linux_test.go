@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -26,7 +27,7 @@ const sleeperJava = `public class Sleeper {
 // startJVM starts a JVM that collects garbage fifty times a second.
 func startJVM(t *testing.T, command func(java, source string) *exec.Cmd) *exec.Cmd {
 	t.Helper()
-	java := needJava(t)
+	java := proctest.NeedJava(t)
 	source := filepath.Join(t.TempDir(), "Sleeper.java")
 	require.NoError(t, os.WriteFile(source, []byte(sleeperJava), 0o600))
 	cmd := command(java, source)
@@ -143,7 +144,7 @@ func memfd(t *testing.T) int {
 // A container: pid 1 of its own, a /tmp of its own, and in it what a hostile
 // or a dead neighbour may leave.
 func TestJVMInAContainer(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	fs := realProc(t)
 	const script = `mount --make-rprivate / && mount -t tmpfs tmpfs /tmp || exit 1
 mkdir /tmp/hsperfdata_a /tmp/hsperfdata_z /tmp/hsperfdata_zz; mkfifo /tmp/hsperfdata_a/1
@@ -178,7 +179,7 @@ func TestJVMWithoutPerfData(t *testing.T) {
 
 func TestFindPerfDataRefuses(t *testing.T) {
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{
+	proctest.WriteTree(t, dir, map[string]string{
 		"tmp/hsperfdata_good/1":  string(capture(t, "jdk25.hsperfdata")),
 		"tmp/hsperfdata_big/1":   strings.Repeat("x", maxPerfData+1),
 		"tmp/hsperfdata_dir/1/x": "",
@@ -220,7 +221,7 @@ func TestFindPerfDataRefuses(t *testing.T) {
 // fakeRoot is a proc in which process 7 has dir for its root.
 func fakeRoot(t *testing.T, dir string) FS {
 	t.Helper()
-	mount := fakeProc(t, nil)
+	mount := proctest.Fake(t, nil)
 	require.NoError(t, os.Mkdir(filepath.Join(mount, "7"), 0o700))
 	require.NoError(t, os.Symlink(dir, filepath.Join(mount, "7", "root")))
 	fs, err := NewFS(mount)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -78,7 +79,7 @@ func TestMountsAreNotEntered(t *testing.T) {
 // What not everybody may read is not read for everybody.
 func TestEveryone(t *testing.T) {
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"public/file": "x", "public/private": "x", "public/group": "x", "closed/file": "x"})
+	proctest.WriteTree(t, dir, map[string]string{"public/file": "x", "public/private": "x", "public/group": "x", "closed/file": "x"})
 	for name, mode := range map[string]os.FileMode{
 		"": 0o755, "public": 0o755, "public/file": 0o644, "public/private": 0o600, "public/group": 0o604, "closed": 0o750, "closed/file": 0o644,
 	} {
@@ -105,7 +106,7 @@ func TestEveryone(t *testing.T) {
 // mode says.
 func TestEveryoneWithAccessLists(t *testing.T) {
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"folder/file": "x", "listed/file": "x", "plain": "x", "closed": "x"})
+	proctest.WriteTree(t, dir, map[string]string{"folder/file": "x", "listed/file": "x", "plain": "x", "closed": "x"})
 	for name, mode := range map[string]os.FileMode{"": 0o755, "folder": 0o755, "folder/file": 0o644, "listed": 0o755, "listed/file": 0o644, "plain": 0o644, "closed": 0o644} {
 		require.NoError(t, os.Chmod(filepath.Join(dir, name), mode))
 	}

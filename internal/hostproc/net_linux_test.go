@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -17,7 +18,7 @@ import (
 // agree.
 func TestNetCounters(t *testing.T) {
 	fs := realProc(t)
-	tid := moveToNetNS(t)
+	tid := proctest.MoveToNetNS(t)
 	file, err := fs.OpenListenCounters(tid)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()
@@ -55,7 +56,7 @@ func TestNetCounters(t *testing.T) {
 }
 
 func TestNetCountersOfAnOldKernel(t *testing.T) {
-	dir := fakeProc(t, map[string]string{
+	dir := proctest.Fake(t, map[string]string{
 		"7/net/netstat": "TcpExt: ListenOverflows ListenDrops TCPAbortOnMemory\nTcpExt: 4 6 2\n",
 		"7/net/snmp":    "Tcp: RtoAlgorithm MaxConn CurrEstab\nTcp: 1 -1 12\n",
 	})
@@ -89,7 +90,7 @@ func TestListenCountersReadAllocatesNothing(t *testing.T) {
 
 func TestListenCountersFileChanges(t *testing.T) {
 	long := "TcpExt: " + strings.Repeat("Padding ", 5000) + "ListenOverflows ListenDrops\nTcpExt: " + strings.Repeat("1 ", 5000) + "3 4\n"
-	dir := fakeProc(t, map[string]string{"7/net/netstat": "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n"})
+	dir := proctest.Fake(t, map[string]string{"7/net/netstat": "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n"})
 	fs, err := NewFS(dir)
 	require.NoError(t, err)
 	file, err := fs.OpenListenCounters(7)
@@ -111,7 +112,7 @@ func TestListenCountersFileChanges(t *testing.T) {
 
 func TestSockstat(t *testing.T) {
 	fs := realProc(t)
-	tid := moveToNetNS(t)
+	tid := proctest.MoveToNetNS(t)
 	stat, err := fs.Sockstat(tid)
 	require.NoError(t, err)
 	require.Zero(t, stat["inuse"])
@@ -137,7 +138,7 @@ func TestSockstat(t *testing.T) {
 // What was opened stays the namespace's, also for a thread that has left it.
 func TestFilesStayTheNamespaces(t *testing.T) {
 	fs := realProc(t)
-	moveToNetNS(t)
+	proctest.MoveToNetNS(t)
 	inside, err := fs.OpenSockstat(CallingThread)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, inside.Close()) }()
@@ -184,7 +185,7 @@ func FuzzParseSockstat(f *testing.F) {
 }
 
 func TestSockstatWithoutIPv6(t *testing.T) {
-	fs, err := NewFS(fakeProc(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
+	fs, err := NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
 	require.NoError(t, err)
 	stat, err := fs.Sockstat(7)
 	require.NoError(t, err)
@@ -192,7 +193,7 @@ func TestSockstatWithoutIPv6(t *testing.T) {
 }
 
 func TestSockstatWithoutTCP(t *testing.T) {
-	fs, err := NewFS(fakeProc(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
+	fs, err := NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
 	require.NoError(t, err)
 	_, err = fs.Sockstat(7)
 	require.ErrorIs(t, err, ErrMalformed)
@@ -200,7 +201,7 @@ func TestSockstatWithoutTCP(t *testing.T) {
 
 func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
 	fs := realProc(t)
-	moveToNetNS(t)
+	proctest.MoveToNetNS(t)
 	require.NoError(t, os.WriteFile("/proc/sys/net/core/somaxconn", []byte("77"), 0o600))
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40100"), 0o600))
 	inside, err := fs.Sysctls()
@@ -226,14 +227,14 @@ func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
 }
 
 func TestSysctlsAbsent(t *testing.T) {
-	dir := fakeProc(t, map[string]string{"sys/net/core/somaxconn": "128\n"})
+	dir := proctest.Fake(t, map[string]string{"sys/net/core/somaxconn": "128\n"})
 	fs, err := NewFS(dir)
 	require.NoError(t, err)
 	values, err := fs.Sysctls()
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"somaxconn": 128}, values)
 
-	writeTree(t, dir, map[string]string{"sys/net/ipv4/tcp_syncookies": "on\n"})
+	proctest.WriteTree(t, dir, map[string]string{"sys/net/ipv4/tcp_syncookies": "on\n"})
 	_, err = fs.Sysctls()
 	require.ErrorContains(t, err, "tcp_syncookies")
 }
@@ -242,14 +243,14 @@ func TestNetID(t *testing.T) {
 	fs := realProc(t)
 	own, err := fs.NetID(os.Getpid())
 	require.NoError(t, err)
-	c := startChild(t, "wait", "")
-	same, err := fs.NetID(c.pid())
+	c := proctest.Start(t, "wait", "")
+	same, err := fs.NetID(c.PID())
 	require.NoError(t, err)
 	require.Equal(t, own, same)
 	here, err := fs.NetID(CallingThread)
 	require.NoError(t, err)
 	require.Equal(t, own, here)
-	other, err := fs.NetID(moveToNetNS(t))
+	other, err := fs.NetID(proctest.MoveToNetNS(t))
 	require.NoError(t, err)
 	require.NotEqual(t, own, other)
 	here, err = fs.NetID(CallingThread)

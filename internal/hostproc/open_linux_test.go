@@ -11,21 +11,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // What a process has at a path is what it sees there itself, not we.
 func TestOpenRegular(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	fs := realProc(t)
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"etc/passwd": "inside", "srv/app/config.yml": "config"})
+	proctest.WriteTree(t, dir, map[string]string{"etc/passwd": "inside", "srv/app/config.yml": "config"})
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "absolute")))
 	require.NoError(t, os.Symlink("../../../../etc/passwd", filepath.Join(dir, "srv/up")))
 	require.NoError(t, os.Symlink("app", filepath.Join(dir, "srv/current")))
 	require.NoError(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	c := startChild(t, "chroot", dir)
+	c := proctest.Start(t, "chroot", dir)
 
 	for path, want := range map[string]string{
 		"/etc/passwd":             "inside",
@@ -34,7 +35,7 @@ func TestOpenRegular(t *testing.T) {
 		"/srv/current/config.yml": "config",
 		"/../etc/passwd":          "inside",
 	} {
-		f, err := fs.OpenRegular(c.pid(), path)
+		f, err := fs.OpenRegular(c.PID(), path)
 		require.NoError(t, err, path)
 		data, err := io.ReadAll(f)
 		require.NoError(t, err, path)
@@ -42,12 +43,12 @@ func TestOpenRegular(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 	for _, path := range []string{"/fifo", "/etc", "/", ""} {
-		_, err := fs.OpenRegular(c.pid(), path)
+		_, err := fs.OpenRegular(c.PID(), path)
 		require.Error(t, err, path)
 	}
-	_, err := fs.OpenRegular(c.pid(), "/loop")
+	_, err := fs.OpenRegular(c.PID(), "/loop")
 	require.ErrorIs(t, err, syscall.ELOOP)
-	_, err = fs.OpenRegular(c.pid(), "/nothing")
+	_, err = fs.OpenRegular(c.PID(), "/nothing")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NotErrorIs(t, err, ErrGone)
 }
@@ -55,7 +56,7 @@ func TestOpenRegular(t *testing.T) {
 // Every component is found by itself: symlinks are followed inside the folder.
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"etc/passwd": "inside"})
+	proctest.WriteTree(t, dir, map[string]string{"etc/passwd": "inside"})
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "absolute")))
 	require.NoError(t, os.Symlink("etc/passwd", filepath.Join(dir, "relative")))
 	require.NoError(t, os.Symlink("near/../relative", filepath.Join(dir, "up")))
@@ -107,7 +108,7 @@ func openDescriptors(t *testing.T) int {
 // To open a device may be to act on it.
 func TestOpensNothingButRegularFiles(t *testing.T) {
 	dir := t.TempDir()
-	writeTree(t, dir, map[string]string{"file": "x"})
+	proctest.WriteTree(t, dir, map[string]string{"file": "x"})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder"), 0o700))
 	want := map[string]int{"file": 1, "fifo": 0, "folder": 0}

@@ -9,26 +9,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestOpenFiles(t *testing.T) {
 	fs := realProc(t)
 	counting := fs
 	counting.fdCount = false // a kernel before 6.2
-	few := startChild(t, "sockets", "0")
-	many := startChild(t, "sockets", "700")
+	few := proctest.Start(t, "sockets", "0")
+	many := proctest.Start(t, "sockets", "700")
 	for name, fs := range map[string]FS{"by size": fs, "by counting": counting} {
 		t.Run(name, func(t *testing.T) {
 			if name == "by size" && !fs.fdCount {
 				t.Skip("this kernel is older than 6.2")
 			}
-			base, err := fs.OpenFiles(few.pid())
+			base, err := fs.OpenFiles(few.PID())
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, base, 3)
-			n, err := fs.OpenFiles(many.pid())
+			n, err := fs.OpenFiles(many.PID())
 			require.NoError(t, err)
 			require.Equal(t, base+700, n)
-			allocs := testing.AllocsPerRun(3, func() { _, _ = fs.OpenFiles(many.pid()) })
+			allocs := testing.AllocsPerRun(3, func() { _, _ = fs.OpenFiles(many.PID()) })
 			require.Less(t, allocs, 350.0, "none per descriptor")
 		})
 	}
@@ -57,15 +59,15 @@ func kernelAtLeast(t *testing.T, major, minor int) bool {
 
 func TestOpenFilesLimit(t *testing.T) {
 	fs := realProc(t)
-	c := startChild(t, "wait", "")
-	require.NoError(t, unix.Prlimit(c.pid(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 123, Max: 456}, nil))
-	n, err := fs.OpenFilesLimit(c.pid())
+	c := proctest.Start(t, "wait", "")
+	require.NoError(t, unix.Prlimit(c.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 123, Max: 456}, nil))
+	n, err := fs.OpenFilesLimit(c.PID())
 	require.NoError(t, err)
 	require.Equal(t, 123, n)
 }
 
 func TestOpenFilesUnlimited(t *testing.T) {
-	dir := fakeProc(t, map[string]string{
+	dir := proctest.Fake(t, map[string]string{
 		"5/limits": "Limit                     Soft Limit           Hard Limit           Units     \n" +
 			"Max open files            unlimited            unlimited            files     \n",
 	})

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestNewFSRefusesOtherFolders(t *testing.T) {
@@ -22,15 +24,15 @@ func TestNewFSRefusesOtherFolders(t *testing.T) {
 func TestProcess(t *testing.T) {
 	fs := realProc(t)
 	began := time.Now()
-	c := startChild(t, "threads", "http-nio-1-e,b")
-	p, err := fs.Process(c.pid())
+	c := proctest.Start(t, "threads", "http-nio-1-e,b")
+	p, err := fs.Process(c.PID())
 	require.NoError(t, err)
-	require.Equal(t, c.pid(), p.PID)
+	require.Equal(t, c.PID(), p.PID)
 	require.Equal(t, "exe", p.Comm, "started as /proc/self/exe")
 	require.GreaterOrEqual(t, p.Threads, 3)
 	require.Equal(t, uint32(os.Getuid()), p.UIDs[0])
 	require.Equal(t, uint32(os.Getgid()), p.GIDs[3])
-	require.Equal(t, c.pid(), p.InnerPID())
+	require.Equal(t, c.PID(), p.InnerPID())
 	require.False(t, p.Stopped())
 
 	before := time.Now()
@@ -44,56 +46,56 @@ func TestProcess(t *testing.T) {
 }
 
 func TestProcessOfAnotherUser(t *testing.T) {
-	needRoot(t)
-	c := startChild(t, "wait", "", asNobody)
-	p, err := realProc(t).Process(c.pid())
+	proctest.NeedRoot(t)
+	c := proctest.Start(t, "wait", "", proctest.AsNobody)
+	p, err := realProc(t).Process(c.PID())
 	require.NoError(t, err)
-	require.Equal(t, [4]uint32{nobody, nobody, nobody, nobody}, p.UIDs)
-	require.Equal(t, [4]uint32{nobody, nobody, nobody, nobody}, p.GIDs)
+	require.Equal(t, [4]uint32{proctest.Nobody, proctest.Nobody, proctest.Nobody, proctest.Nobody}, p.UIDs)
+	require.Equal(t, [4]uint32{proctest.Nobody, proctest.Nobody, proctest.Nobody, proctest.Nobody}, p.GIDs)
 }
 
 func TestProcessStopped(t *testing.T) {
 	fs := realProc(t)
-	c := startChild(t, "wait", "")
+	c := proctest.Start(t, "wait", "")
 	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
 	require.Eventually(t, func() bool {
-		p, err := fs.Process(c.pid())
+		p, err := fs.Process(c.PID())
 		return err == nil && p.State == 'T' && p.Stopped()
 	}, time.Minute, time.Millisecond)
 	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
 	require.Eventually(t, func() bool {
-		p, err := fs.Process(c.pid())
+		p, err := fs.Process(c.PID())
 		return err == nil && !p.Stopped()
 	}, time.Minute, time.Millisecond)
 }
 
 func TestInnerPID(t *testing.T) {
-	needRoot(t)
-	c := startChild(t, "wait", "", func(cmd *exec.Cmd) {
+	proctest.NeedRoot(t)
+	c := proctest.Start(t, "wait", "", func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	})
-	p, err := realProc(t).Process(c.pid())
+	p, err := realProc(t).Process(c.PID())
 	require.NoError(t, err)
-	require.Equal(t, []int{c.pid(), 1}, p.NSpid)
+	require.Equal(t, []int{c.PID(), 1}, p.NSpid)
 	require.Equal(t, 1, p.InnerPID())
 	require.Equal(t, 7, Process{PID: 7}.InnerPID(), "kernels before 4.1 tell only this")
 }
 
 func TestZombieIsGone(t *testing.T) {
 	fs := realProc(t)
-	c := startChild(t, "wait", "")
+	c := proctest.Start(t, "wait", "")
 	require.NoError(t, c.Process.Kill())
 	require.Eventually(t, func() bool {
-		p, err := fs.Process(c.pid())
+		p, err := fs.Process(c.PID())
 		return err == nil && p.Exited()
 	}, time.Minute, time.Millisecond)
-	require.ErrorIs(t, fs.SocketInodes(c.pid(), func(uint32) {}), ErrGone)
-	require.ErrorIs(t, fs.KernelSockets(c.pid(), func(uint32) {}), ErrGone)
-	_, err := fs.OpenListenCounters(c.pid())
+	require.ErrorIs(t, fs.SocketInodes(c.PID(), func(uint32) {}), ErrGone)
+	require.ErrorIs(t, fs.KernelSockets(c.PID(), func(uint32) {}), ErrGone)
+	_, err := fs.OpenListenCounters(c.PID())
 	require.ErrorIs(t, err, ErrGone)
-	_, err = fs.NetCounters(c.pid())
+	_, err = fs.NetCounters(c.PID())
 	require.ErrorIs(t, err, ErrGone)
-	args, err := fs.Cmdline(c.pid())
+	args, err := fs.Cmdline(c.PID())
 	require.NoError(t, err)
 	require.Empty(t, args)
 }
@@ -108,13 +110,13 @@ func TestProbe(t *testing.T) {
 		}
 	}
 	t.Run("gone", func(t *testing.T) {
-		c := startChild(t, "wait", "")
-		c.stop()
-		require.Equal(t, everywhere("gone"), probe(t, "probe", strconv.Itoa(c.pid())))
+		c := proctest.Start(t, "wait", "")
+		c.Stop()
+		require.Equal(t, everywhere("gone"), probe(t, "probe", strconv.Itoa(c.PID())))
 	})
 	t.Run("other user", func(t *testing.T) {
-		needRoot(t)
-		c := startChild(t, "wait", "")
+		proctest.NeedRoot(t)
+		c := proctest.Start(t, "wait", "")
 		want := everywhere("ok")
 		for _, private := range []string{"count", "environ", "jvm", "open", "sockets", "sample"} {
 			want[private] = "permission"
@@ -122,17 +124,17 @@ func TestProbe(t *testing.T) {
 		if !realProc(t).CountsOpenFiles() { // before 6.2 the directory must be read
 			want["files"] = "permission"
 		}
-		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.pid()), asNobody))
+		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.PID()), proctest.AsNobody))
 	})
 	t.Run("own", func(t *testing.T) {
-		c := startChild(t, "wait", "")
+		c := proctest.Start(t, "wait", "")
 		want := everywhere("ok")
 		want["jvm"] = "noperfdata"
-		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.pid())))
+		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.PID())))
 	})
 	t.Run("hidden", func(t *testing.T) {
-		needRoot(t)
-		c := startChild(t, "wait", "")
+		proctest.NeedRoot(t)
+		c := proctest.Start(t, "wait", "")
 		dir, err := os.MkdirTemp("/tmp", "hostproc-test-")
 		require.NoError(t, err)
 		defer func() { _ = os.Remove(dir) }()
@@ -140,9 +142,9 @@ func TestProbe(t *testing.T) {
 		private := func(cmd *exec.Cmd) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 		}
-		arg := dir + ":" + strconv.Itoa(c.pid())
+		arg := dir + ":" + strconv.Itoa(c.PID())
 		require.Equal(t, everywhere("invisible"), probe(t, "hidepid", arg, private))
-		c.stop()
+		c.Stop()
 		require.Equal(t, everywhere("gone"), probe(t, "hidepid", arg, private))
 	})
 }
@@ -150,22 +152,22 @@ func TestProbe(t *testing.T) {
 func TestDiesMeanwhile(t *testing.T) {
 	fs := realProc(t)
 	t.Run("threads", func(t *testing.T) {
-		c := startChild(t, "threads", "a,b,c,d")
+		c := proctest.Start(t, "threads", "a,b,c,d")
 		seen := 0
-		err := fs.ThreadNames(c.pid(), func(int, string) {
+		err := fs.ThreadNames(c.PID(), func(int, string) {
 			if seen++; seen == 1 {
-				c.stop()
+				c.Stop()
 			}
 		})
 		require.ErrorIs(t, err, ErrGone)
 		require.Equal(t, 1, seen)
 	})
 	t.Run("sockets", func(t *testing.T) {
-		c := startChild(t, "sockets", "20")
+		c := proctest.Start(t, "sockets", "20")
 		seen := 0
-		err := fs.SocketInodes(c.pid(), func(uint32) {
+		err := fs.SocketInodes(c.PID(), func(uint32) {
 			if seen++; seen == 1 {
-				c.stop()
+				c.Stop()
 			}
 		})
 		require.ErrorIs(t, err, ErrGone)
@@ -175,14 +177,14 @@ func TestDiesMeanwhile(t *testing.T) {
 
 func TestCmdlineAndEnviron(t *testing.T) {
 	fs := realProc(t)
-	c := startChild(t, "wait", "", func(cmd *exec.Cmd) {
+	c := proctest.Start(t, "wait", "", func(cmd *exec.Cmd) {
 		cmd.Args = append(cmd.Args, "--server.port=8080", "", "a b")
 		cmd.Env = append(cmd.Env, "EMPTY=", "SERVER_PORT=9090", "WITH=a=b\nc")
 	})
-	args, err := fs.Cmdline(c.pid())
+	args, err := fs.Cmdline(c.PID())
 	require.NoError(t, err)
 	require.Equal(t, []string{"/proc/self/exe", "--server.port=8080", "", "a b"}, args)
-	env, err := fs.Environ(c.pid())
+	env, err := fs.Environ(c.PID())
 	require.NoError(t, err)
 	require.Equal(t, []string{"EMPTY=", "SERVER_PORT=9090", "WITH=a=b\nc"}, env[len(env)-3:])
 }
@@ -191,11 +193,11 @@ func TestCwdAndRoot(t *testing.T) {
 	fs := realProc(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/application.yml", []byte("x"), 0o600))
-	c := startChild(t, "wait", "", func(cmd *exec.Cmd) { cmd.Dir = dir })
-	data, err := os.ReadFile(fs.Cwd(c.pid()) + "/application.yml")
+	c := proctest.Start(t, "wait", "", func(cmd *exec.Cmd) { cmd.Dir = dir })
+	data, err := os.ReadFile(fs.Cwd(c.PID()) + "/application.yml")
 	require.NoError(t, err)
 	require.Equal(t, "x", string(data))
-	data, err = os.ReadFile(fs.Root(c.pid()) + dir + "/application.yml")
+	data, err = os.ReadFile(fs.Root(c.PID()) + dir + "/application.yml")
 	require.NoError(t, err)
 	require.Equal(t, "x", string(data))
 }

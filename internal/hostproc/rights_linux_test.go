@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func auxvOf(uid, euid uint64) string {
@@ -40,7 +43,7 @@ func TestProcessThatChangesItsRights(t *testing.T) {
 		"other groups":               {statusOf(1000, 1000, "0"), auxvOf(1000, 1000), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mount := fakeProc(t, map[string]string{
+			mount := proctest.Fake(t, map[string]string{
 				"7/stat": stat, "7/status": statusOf(1000, 1000, "4 5"), "7/environ": "A=b\x00", "7/cmdline": "java\x00", "7/mountinfo": "", "7/maps": "",
 			})
 			for _, link := range []string{"root", "cwd"} {
@@ -68,4 +71,19 @@ func TestProcessThatChangesItsRights(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzAuxiliary reads auxiliary vectors, which a process may overwrite
+// (PR_SET_MM_AUXV).
+func FuzzAuxiliary(f *testing.F) {
+	m := mutate.Into(f)
+	var vector []byte
+	for _, word := range []uint64{auxUID, 1000, auxEUID, 1000, auxGID, 7, auxEGID, 7, 0, 0} {
+		vector = binary.NativeEndian.AppendUint64(vector, word)
+	}
+	m.Add(vector)
+	m.Add([]byte{})
+	m.Fuzz(func(t *testing.T, vector []byte) {
+		require.LessOrEqual(t, len(auxiliary(vector)), 4)
+	})
 }

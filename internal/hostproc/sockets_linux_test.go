@@ -6,49 +6,50 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestSocketInodes(t *testing.T) {
-	c := startChild(t, "sockets", "300")
+	c := proctest.Start(t, "sockets", "300")
 	var got []string
-	require.NoError(t, realProc(t).SocketInodes(c.pid(), func(inode uint32) {
+	require.NoError(t, realProc(t).SocketInodes(c.PID(), func(inode uint32) {
 		got = append(got, strconv.FormatUint(uint64(inode), 10))
 	}))
-	require.Len(t, c.lines, 300)
-	require.Subset(t, got, c.lines)
+	require.Len(t, c.Lines, 300)
+	require.Subset(t, got, c.Lines)
 }
 
 // TestSocketFiles: the descriptors above the first portion are not read twice.
 func TestSocketFiles(t *testing.T) {
 	const first = 100
-	c := startChild(t, "sockets", "300")
+	c := proctest.Start(t, "sockets", "300")
 	fs := realProc(t)
 	var got []string
 	last := -1
 	collect := func(fd int, inode uint32) bool {
 		require.Greater(t, fd, last)
 		last = fd
-		at, ok := fs.SocketAt(c.pid(), fd)
+		at, ok := fs.SocketAt(c.PID(), fd)
 		require.True(t, ok)
 		require.Equal(t, inode, at)
 		got = append(got, strconv.FormatUint(uint64(inode), 10))
 		return true
 	}
-	next, err := fs.SocketFiles(c.pid(), 0, first, collect)
+	next, err := fs.SocketFiles(c.PID(), 0, first, collect)
 	require.NoError(t, err)
 	require.Equal(t, first, next)
 	require.Less(t, last, next)
-	next, err = fs.SocketFiles(c.pid(), next, 0, collect)
+	next, err = fs.SocketFiles(c.PID(), next, 0, collect)
 	require.NoError(t, err)
 	require.Zero(t, next)
-	require.Subset(t, got, c.lines)
+	require.Subset(t, got, c.Lines)
 
 	calls := 0
-	_, err = fs.SocketFiles(c.pid(), 0, 0, func(int, uint32) bool { calls++; return false })
+	_, err = fs.SocketFiles(c.PID(), 0, 0, func(int, uint32) bool { calls++; return false })
 	require.NoError(t, err)
 	require.Equal(t, 1, calls, "until fn returns false")
-	_, ok := fs.SocketAt(c.pid(), 100_000)
+	_, ok := fs.SocketAt(c.PID(), 100_000)
 	require.False(t, ok)
 }
 

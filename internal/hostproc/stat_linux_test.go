@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -35,7 +36,7 @@ func TestEffectiveUID(t *testing.T) {
 		t.Skip("needs root: the test's files would be owned by another user")
 	}
 	of := func(status string) (uint32, error) {
-		fs, err := NewFS(fakeProc(t, map[string]string{"7/status": status}))
+		fs, err := NewFS(proctest.Fake(t, map[string]string{"7/status": status}))
 		require.NoError(t, err)
 		return fs.EffectiveUID(7)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // Files, folders and symlinks that change places while they are opened lead nowhere
@@ -15,7 +17,7 @@ import (
 func TestSwappedWhileOpened(t *testing.T) {
 	outside := t.TempDir()
 	dir := filepath.Join(outside, "root")
-	writeTree(t, outside, map[string]string{"secret/file": "outside", "root/a/file": "inside", "root/secret/file": "inside"})
+	proctest.WriteTree(t, outside, map[string]string{"secret/file": "outside", "root/a/file": "inside", "root/secret/file": "inside"})
 	require.NoError(t, os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "b")))
 	require.NoError(t, os.Symlink("../secret", filepath.Join(dir, "c")))
 	require.NoError(t, os.Symlink("/proc/self/root"+outside+"/secret", filepath.Join(dir, "d")))

@@ -63,7 +63,3 @@ func mask(hex []byte) (uint64, bool) {
 	n, err := strconv.ParseUint(string(hex), 16, 64)
 	return n, err == nil
 }
-
-// OwnPIDs reports whether the mount shows the processes by the ids that kill(2)
-// and SO_PEERCRED use here.
-func (fs FS) OwnPIDs() bool { return fs.samePIDs }

@@ -3,7 +3,6 @@ package hostproc
 import (
 	"bytes"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,27 +24,6 @@ func (fs FS) ThreadNames(pid int, fn func(tid int, comm string)) error {
 		return nil
 	})
 	return fs.wrap(pid, "thread names", err)
-}
-
-// RunDelay is the time that the process's present threads have spent ready to
-// run and waiting for a CPU (field 2 of task/TID/schedstat, summed). A thread
-// that ends takes its share along, so the sum can fall; RunDelayCounter never
-// does.
-func (fs FS) RunDelay(pid int) (time.Duration, error) {
-	var sum time.Duration
-	err := fs.eachSchedule(pid, func(_ int, s schedule) { sum += s.delay })
-	return sum, err
-}
-
-func (fs FS) eachSchedule(pid int, fn func(tid int, s schedule)) error {
-	err := fs.eachTask(pid, "/schedstat", func(tid int, data []byte) error {
-		s, err := parseSchedule(data)
-		if err == nil {
-			fn(tid, s)
-		}
-		return err
-	})
-	return fs.wrap(pid, "run delay", err)
 }
 
 // eachTask reads one small file of every thread.

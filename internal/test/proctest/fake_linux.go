@@ -1,4 +1,4 @@
-package hostproc
+package proctest
 
 import (
 	"os"
@@ -8,18 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeProc makes a folder that looks like proc to NewFS, for kernels and
+// Fake makes a folder that looks like proc to NewFS, for kernels and
 // machines other than this one.
-func fakeProc(t *testing.T, files map[string]string) string {
+func Fake(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink("1", filepath.Join(dir, "self")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "1"), 0o700))
-	writeTree(t, dir, files)
+	WriteTree(t, dir, files)
 	return dir
 }
 
-func writeTree(t *testing.T, dir string, files map[string]string) {
+// WriteTree writes files into a folder.
+func WriteTree(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		name = filepath.Join(dir, name)

@@ -3,38 +3,22 @@ package hostproc
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
-func TestThreadNames(t *testing.T) {
-	fs := realProc(t)
-	c := startChild(t, "threads", "http-nio-8080-exec-1,http-nio-8080-exec-2,odd name) (")
-	var names []string
-	var tids []int
-	require.NoError(t, fs.ThreadNames(c.pid(), func(tid int, comm string) {
-		tids = append(tids, tid)
-		names = append(names, comm)
-	}))
-	require.Equal(t, c.pid(), tids[0], "the main thread comes first")
-	slices.Sort(tids) // the kernel lists them by age, and numbers start again at pid_max
-	require.Len(t, slices.Compact(tids), len(names), "each once")
-	require.Contains(t, names, "odd name) (")
-	require.Equal(t, 2, len(names)-len(slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "http-nio-8080-e" })))
-}
-
 func TestRunDelay(t *testing.T) {
 	fs := realProc(t)
-	c := startChild(t, "threads", "a,b")
-	got, err := fs.RunDelay(c.pid())
+	c := proctest.Start(t, "threads", "a,b")
+	got, err := fs.RunDelay(c.PID())
 	require.NoError(t, err)
-	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(c.pid()), "task/*/schedstat"))
+	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(c.PID()), "task/*/schedstat"))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(tasks), 3)
 	var want time.Duration
@@ -45,7 +29,7 @@ func TestRunDelay(t *testing.T) {
 		require.NoError(t, err)
 		want += s.delay
 	}
-	after, err := fs.RunDelay(c.pid())
+	after, err := fs.RunDelay(c.PID())
 	require.NoError(t, err)
 	require.Positive(t, got)
 	require.LessOrEqual(t, got, want, "no thread ends")
@@ -54,7 +38,7 @@ func TestRunDelay(t *testing.T) {
 
 // The sum of a process's threads falls when one ends; the counter does not.
 func TestRunDelayCounter(t *testing.T) {
-	dir := fakeProc(t, map[string]string{
+	dir := proctest.Fake(t, map[string]string{
 		"7/task/7/schedstat": "100 5000 3\n",
 		"7/task/7/comm":      "http-nio-8080-e\n",
 		"7/task/8/schedstat": "100 2000 3\n",
@@ -73,9 +57,9 @@ func TestRunDelayCounter(t *testing.T) {
 	}
 	read(7000)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7/task/8")))
-	writeTree(t, dir, map[string]string{"7/task/7/schedstat": "100 5500 4\n"})
+	proctest.WriteTree(t, dir, map[string]string{"7/task/7/schedstat": "100 5500 4\n"})
 	read(7500)
-	writeTree(t, dir, map[string]string{"7/task/8/schedstat": "1 30 1\n", "7/task/8/comm": "x\n", "7/task/7/schedstat": "1 40 1\n"})
+	proctest.WriteTree(t, dir, map[string]string{"7/task/8/schedstat": "1 30 1\n", "7/task/8/comm": "x\n", "7/task/7/schedstat": "1 40 1\n"})
 	read(7570)
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7")))
@@ -88,7 +72,7 @@ func TestRunDelayCounter(t *testing.T) {
 // CPU since the last reading, has waited all that time; and none of it is counted twice.
 func TestRunDelayOfAWaitThatLasts(t *testing.T) {
 	const runs, sleeps = "7 (http-nio) S) R 1 7\n", "8 (http-nio) S 1 7\n"
-	dir := fakeProc(t, map[string]string{
+	dir := proctest.Fake(t, map[string]string{
 		"loadavg":            "9.00 9.00 9.00 9/300 4711\n",
 		"7/task/7/schedstat": "100 5000 3\n", "7/task/7/comm": "http-nio-8080-e\n", "7/task/7/stat": runs,
 		"7/task/8/schedstat": "100 2000 3\n", "7/task/8/comm": "http-nio-8080-e\n", "7/task/8/stat": sleeps,
@@ -107,17 +91,17 @@ func TestRunDelayOfAWaitThatLasts(t *testing.T) {
 	read(7000)
 	read(7000 + time.Second)
 	read(7000 + 2*time.Second)
-	writeTree(t, dir, map[string]string{"7/task/7/schedstat": "200 2500005000 4\n"}) // it had waited for 2.5 s
+	proctest.WriteTree(t, dir, map[string]string{"7/task/7/schedstat": "200 2500005000 4\n"}) // it had waited for 2.5 s
 	read(7000 + 2500*time.Millisecond)
 	read(7000 + 3500*time.Millisecond)
-	writeTree(t, dir, map[string]string{"7/task/7/schedstat": "200 2900005000 5\n"}) // less than the clock said
+	proctest.WriteTree(t, dir, map[string]string{"7/task/7/schedstat": "200 2900005000 5\n"}) // less than the clock said
 	read(7000 + 3500*time.Millisecond)
-	writeTree(t, dir, map[string]string{"loadavg": "9.00 9.00 9.00 2/300 4711\n"}) // nobody waits
+	proctest.WriteTree(t, dir, map[string]string{"loadavg": "9.00 9.00 9.00 2/300 4711\n"}) // nobody waits
 	read(7000 + 3500*time.Millisecond)
 }
 
 func TestRunDelayNotSupported(t *testing.T) {
-	dir := fakeProc(t, map[string]string{
+	dir := proctest.Fake(t, map[string]string{
 		"7/task/7/comm": "java\n",
 		"7/stat":        captureStat,
 	})
@@ -126,10 +110,6 @@ func TestRunDelayNotSupported(t *testing.T) {
 	_, err = fs.RunDelay(7)
 	require.ErrorIs(t, err, ErrNotSupported, "a kernel without schedstat")
 }
-
-const captureStat = "7 (java) S 1 7 7 0 -1 4194560 18151 0 5 0 142 33 0 0 20 0 22 0 262266 2667110400 10070 " +
-	"18446744073709551615 93981402292224 93981402293001 140725433458720 0 0 0 0 2 16800972 0 0 0 17 1 0 0 0 0 0 " +
-	"93981402304784 93981402305552 93981417988096 140725433466443 140725433466512 140725433466512 140725433470926 0\n"
 
 func TestParseSchedule(t *testing.T) {
 	for in, want := range map[string]time.Duration{
