@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // A cgroup of version 2 as Linux 6.x writes it.

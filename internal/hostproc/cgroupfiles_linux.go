@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // controllerPath is the process's path in the hierarchy of a controller. Where
@@ -57,7 +58,7 @@ func (c *Cgroup) addThrottled(stat []byte) {
 		case "nr_throttled":
 			c.NrThrottled = sum(c.NrThrottled, n)
 		case "throttled_usec": // version 2
-			c.Throttled = sum(c.Throttled, microseconds(n))
+			c.Throttled = sum(c.Throttled, procfile.Microseconds(n))
 		case "throttled_time": // version 1, in nanoseconds
 			c.Throttled = sum(c.Throttled, time.Duration(min(n, math.MaxInt64)))
 		}
@@ -76,7 +77,7 @@ func parseUsage(stat []byte) (time.Duration, bool) {
 	for line := range bytes.Lines(stat) {
 		if text, ok := strings.CutPrefix(string(line), "usage_usec "); ok {
 			n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-			return microseconds(n), err == nil
+			return procfile.Microseconds(n), err == nil
 		}
 	}
 	return 0, false

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 const sleeperJava = `public class Sleeper {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"golang.org/x/sys/unix"
 )
 
@@ -72,4 +73,14 @@ func TestParseFilesLimit(t *testing.T) {
 		_, err := parseFilesLimit([]byte(bad))
 		require.ErrorIs(t, err, ErrMalformed)
 	}
+}
+
+func FuzzParseFilesLimit(f *testing.F) {
+	m := mutate.Into(f)
+	m.Add([]byte("Max open files            1024                 524288               files     \n"))
+	m.Fuzz(func(t *testing.T, data []byte) {
+		if n, err := parseFilesLimit(data); err == nil && n < 0 {
+			t.Fatal(n)
+		}
+	})
 }

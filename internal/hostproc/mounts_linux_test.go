@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestReadMounts(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // The counters of a namespace move there and nowhere else, and both readers

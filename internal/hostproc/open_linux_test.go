@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // What a process has at a path is what it sees there itself, not we.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func auxvOf(uid, euid uint64) string {

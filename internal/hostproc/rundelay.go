@@ -61,7 +61,7 @@ const (
 
 func (c *RunDelayCounter) add(now time.Time) {
 	states := 0
-	if !c.at.IsZero() && c.fs.someWait() {
+	if !c.at.IsZero() && someWait(c.fs) {
 		states = firstStates
 	}
 	found := false

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestRunDelay(t *testing.T) {
@@ -136,3 +136,7 @@ func FuzzParseSchedule(f *testing.F) {
 		require.False(t, err == nil && s.delay < 0)
 	})
 }
+
+const captureStat = "7 (java) S 1 7 7 0 -1 4194560 18151 0 5 0 142 33 0 0 20 0 22 0 262266 2667110400 10070 " +
+	"18446744073709551615 93981402292224 93981402293001 140725433458720 0 0 0 0 2 16800972 0 0 0 17 1 0 0 0 0 0 " +
+	"93981402304784 93981402305552 93981417988096 140725433466443 140725433466512 140725433466512 140725433470926 0\n"

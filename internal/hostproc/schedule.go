@@ -41,15 +41,8 @@ func (fs FS) runnable(pid, tid int) bool {
 }
 
 // someWait reports whether more threads of the host can run than us and one other: else
-// none of them waits for a CPU. (The fourth number of loadavg.)
-func (fs FS) someWait() bool {
-	var buf [64]byte
-	data, err := procfile.Read(fs.mount+"/loadavg", buf[:])
-	fields := bytes.Fields(data)
-	if err != nil || len(fields) < 4 {
-		return false
-	}
-	running, _, _ := bytes.Cut(fields[3], []byte{'/'})
-	n, ok := procfile.Decimal(running)
-	return ok && n > 2
+// none of them waits for a CPU.
+func someWait(fs FS) bool {
+	n, err := fs.Runnable()
+	return err == nil && n > 2
 }

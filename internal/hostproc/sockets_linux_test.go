@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestSocketInodes(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 const capturedStat = "18540 (java) S 18538 18538 9717 0 -1 1077936128 8511 0 0 0 41 9 0 0 20 0 19 0 204410 2667110400 10070 " +

@@ -1,7 +1,9 @@
 package hostproc
 
 import (
+	"bytes"
 	"fmt"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,4 +48,24 @@ func (fs FS) Uptime() (time.Duration, error) {
 		return 0, fmt.Errorf("hostproc: uptime %q: %w", data, ErrMalformed)
 	}
 	return up, nil
+}
+
+// Runnable is how many threads of the machine run, or could if they had a CPU (the
+// first of the fourth field of loadavg).
+func (fs FS) Runnable() (int, error) {
+	var buf [64]byte
+	data, err := procfile.Read(filepath.Join(fs.mount, "loadavg"), buf[:])
+	if err != nil {
+		return 0, fmt.Errorf("hostproc: %w", err)
+	}
+	fields := bytes.Fields(data)
+	if len(fields) < 4 {
+		return 0, fmt.Errorf("hostproc: loadavg %q: %w", data, ErrMalformed)
+	}
+	running, _, _ := bytes.Cut(fields[3], []byte{'/'})
+	n, ok := procfile.Decimal(running)
+	if !ok {
+		return 0, fmt.Errorf("hostproc: loadavg %q: %w", data, ErrMalformed)
+	}
+	return n, nil
 }

@@ -24,7 +24,3 @@ func TestThreadNames(t *testing.T) {
 	require.Contains(t, names, "odd name) (")
 	require.Equal(t, 2, len(names)-len(slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "http-nio-8080-e" })))
 }
-
-const captureStat = "7 (java) S 1 7 7 0 -1 4194560 18151 0 5 0 142 33 0 0 20 0 22 0 262266 2667110400 10070 " +
-	"18446744073709551615 93981402292224 93981402293001 140725433458720 0 0 0 0 2 16800972 0 0 0 17 1 0 0 0 0 0 " +
-	"93981402304784 93981402305552 93981417988096 140725433466443 140725433466512 140725433466512 140725433470926 0\n"

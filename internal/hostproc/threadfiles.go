@@ -52,9 +52,6 @@ func (t *Thread) setSchedstat(data []byte) error {
 			return fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
 		}
 	}
-	t.CPUTime, t.RunDelay, t.Ran = nanoseconds(n[0]), nanoseconds(n[1]), n[2]
+	t.CPUTime, t.RunDelay, t.Ran = procfile.Nanoseconds(n[0]), procfile.Nanoseconds(n[1]), n[2]
 	return nil
 }
-
-// nanoseconds drops the highest bit: no counter of a kernel's reaches it.
-func nanoseconds(n uint64) time.Duration { return time.Duration(n << 1 >> 1) }

@@ -2,7 +2,6 @@ package hostproc
 
 import (
 	"bytes"
-	"math"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
@@ -27,18 +26,18 @@ func (t *Throttle) add(stat []byte) {
 		t.Throttled += n
 	}
 	if n, ok := statNumber(stat, []byte("throttled_usec ")); ok {
-		t.Withheld += microseconds(n)
+		t.Withheld += procfile.Microseconds(n)
 	}
 	if n, ok := statNumber(stat, []byte("throttled_time ")); ok {
-		t.Withheld += nanoseconds(n)
+		t.Withheld += procfile.Nanoseconds(n)
 	}
 }
 
 func (t *Throttle) setUsed(data []byte) {
 	if n, ok := statNumber(data, []byte("usage_usec ")); ok {
-		t.Used = microseconds(n)
+		t.Used = procfile.Microseconds(n)
 	} else if n, _, ok := procfile.NextNumber(bytes.TrimSuffix(data, []byte{'\n'})); ok {
-		t.Used = nanoseconds(n) // cpuacct.usage
+		t.Used = procfile.Nanoseconds(n) // cpuacct.usage
 	}
 }
 
@@ -49,8 +48,4 @@ func statNumber(stat, key []byte) (uint64, bool) {
 	}
 	n, rest, ok := procfile.NextNumber(value)
 	return n, ok && len(rest) == 0
-}
-
-func microseconds(n uint64) time.Duration {
-	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
 }

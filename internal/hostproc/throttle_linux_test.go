@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestThrottle(t *testing.T) {
@@ -15,4 +16,17 @@ func TestThrottle(t *testing.T) {
 	require.Equal(t, Throttle{Periods: 5, Throttled: 3, Withheld: 78 * time.Microsecond, Used: 99 * time.Microsecond}, th)
 	th.setUsed([]byte("123456789\n"))
 	require.Equal(t, 123456789*time.Nanosecond, th.Used)
+}
+
+func FuzzThrottle(f *testing.F) {
+	m := mutate.Into(f)
+	m.Add([]byte("nr_periods 3\nnr_throttled 2\nthrottled_usec 77\nusage_usec 5\n"))
+	m.Fuzz(func(t *testing.T, data []byte) {
+		var throttle Throttle
+		throttle.add(data)
+		throttle.setUsed(data)
+		if throttle.Withheld < 0 || throttle.Used < 0 {
+			t.Fatalf("%+v", throttle)
+		}
+	})
 }

@@ -1,5 +1,10 @@
 package procfile
 
+import (
+	"math"
+	"time"
+)
+
 // Decimal parses a non-negative number of at most 18 digits.
 func Decimal(b []byte) (int, bool) {
 	if len(b) == 0 || len(b) > 18 {
@@ -31,4 +36,12 @@ func NextNumber(b []byte) (v uint64, rest []byte, ok bool) {
 		return 0, b, false
 	}
 	return v, b[i:], true
+}
+
+// Nanoseconds drops the highest bit: no counter of a kernel's reaches it.
+func Nanoseconds(n uint64) time.Duration { return time.Duration(n << 1 >> 1) }
+
+// Microseconds stops at the longest time.
+func Microseconds(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/1000)) * time.Microsecond
 }
