@@ -3,7 +3,6 @@ package hostproc
 import (
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,55 +99,6 @@ func TestZombieIsGone(t *testing.T) {
 	require.Empty(t, args)
 }
 
-// What cannot be read says which of the ways it is.
-func TestProbe(t *testing.T) {
-	everywhere := func(answer string) probeResult {
-		return probeResult{
-			"process": answer, "files": answer, "count": answer, "limit": answer, "cmdline": answer, "environ": answer,
-			"counters": answer, "sockstat": answer, "delay": answer, "cgroup": answer, "jvm": answer, "open": answer,
-			"listen": answer, "net": answer, "threads": answer, "sockets": answer, "sample": answer,
-		}
-	}
-	t.Run("gone", func(t *testing.T) {
-		c := proctest.Start(t, "wait", "")
-		c.Stop()
-		require.Equal(t, everywhere("gone"), probe(t, "probe", strconv.Itoa(c.PID())))
-	})
-	t.Run("other user", func(t *testing.T) {
-		proctest.NeedRoot(t)
-		c := proctest.Start(t, "wait", "")
-		want := everywhere("ok")
-		for _, private := range []string{"count", "environ", "jvm", "open", "sockets", "sample"} {
-			want[private] = "permission"
-		}
-		if !realProc(t).CountsOpenFiles() { // before 6.2 the directory must be read
-			want["files"] = "permission"
-		}
-		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.PID()), proctest.AsNobody))
-	})
-	t.Run("own", func(t *testing.T) {
-		c := proctest.Start(t, "wait", "")
-		want := everywhere("ok")
-		want["jvm"] = "noperfdata"
-		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.PID())))
-	})
-	t.Run("hidden", func(t *testing.T) {
-		proctest.NeedRoot(t)
-		c := proctest.Start(t, "wait", "")
-		dir, err := os.MkdirTemp("/tmp", "hostproc-test-")
-		require.NoError(t, err)
-		defer func() { _ = os.Remove(dir) }()
-		require.NoError(t, os.Chmod(dir, 0o755))
-		private := func(cmd *exec.Cmd) {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-		}
-		arg := dir + ":" + strconv.Itoa(c.PID())
-		require.Equal(t, everywhere("invisible"), probe(t, "hidepid", arg, private))
-		c.Stop()
-		require.Equal(t, everywhere("gone"), probe(t, "hidepid", arg, private))
-	})
-}
-
 func TestDiesMeanwhile(t *testing.T) {
 	fs := realProc(t)
 	t.Run("threads", func(t *testing.T) {
@@ -214,4 +164,11 @@ func TestSysinfo(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "uname", "-r").Output()
 	require.NoError(t, err)
 	require.Equal(t, strings.TrimSpace(string(out)), release)
+}
+
+func realProc(t *testing.T) FS {
+	t.Helper()
+	fs, err := NewFS("/proc")
+	require.NoError(t, err)
+	return fs
 }

@@ -1,0 +1,157 @@
+package hostproc_test
+
+import (
+	"encoding/json"
+	"errors"
+	"github.com/stretchr/testify/require"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
+	"golang.org/x/sys/unix"
+	iofs "io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What cannot be read says which of the ways it is.
+func TestProbe(t *testing.T) {
+	everywhere := func(answer string) probeResult {
+		return probeResult{
+			"process": answer, "files": answer, "count": answer, "limit": answer, "cmdline": answer, "environ": answer,
+			"counters": answer, "sockstat": answer, "delay": answer, "cgroup": answer, "jvm": answer, "open": answer,
+			"listen": answer, "net": answer, "threads": answer, "sockets": answer, "sample": answer,
+		}
+	}
+	t.Run("gone", func(t *testing.T) {
+		c := proctest.Start(t, "wait", "")
+		c.Stop()
+		require.Equal(t, everywhere("gone"), probe(t, "probe", strconv.Itoa(c.PID())))
+	})
+	t.Run("other user", func(t *testing.T) {
+		proctest.NeedRoot(t)
+		c := proctest.Start(t, "wait", "")
+		want := everywhere("ok")
+		for _, private := range []string{"count", "environ", "jvm", "open", "sockets", "sample"} {
+			want[private] = "permission"
+		}
+		if !countsOpenFiles(t) { // before 6.2 the directory must be read
+			want["files"] = "permission"
+		}
+		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.PID()), proctest.AsNobody))
+	})
+	t.Run("own", func(t *testing.T) {
+		c := proctest.Start(t, "wait", "")
+		want := everywhere("ok")
+		want["jvm"] = "noperfdata"
+		require.Equal(t, want, probe(t, "probe", strconv.Itoa(c.PID())))
+	})
+	t.Run("hidden", func(t *testing.T) {
+		proctest.NeedRoot(t)
+		c := proctest.Start(t, "wait", "")
+		dir, err := os.MkdirTemp("/tmp", "hostproc-test-")
+		require.NoError(t, err)
+		defer func() { _ = os.Remove(dir) }()
+		require.NoError(t, os.Chmod(dir, 0o755))
+		private := func(cmd *exec.Cmd) {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		}
+		arg := dir + ":" + strconv.Itoa(c.PID())
+		require.Equal(t, everywhere("invisible"), probe(t, "hidepid", arg, private))
+		c.Stop()
+		require.Equal(t, everywhere("gone"), probe(t, "hidepid", arg, private))
+	})
+}
+
+// probeResult is what a reader finds out about a process, by kind of error.
+type probeResult map[string]string
+
+func childProbe(mount, arg string) error {
+	pid, err := strconv.Atoi(arg)
+	if err != nil {
+		return err
+	}
+	fs, err := hostproc.NewFS(mount)
+	if err != nil {
+		return err
+	}
+	_, processErr := fs.Process(pid)
+	_, filesErr := fs.OpenFiles(pid)
+	_, countErr := fs.Counting().OpenFiles(pid)
+	_, limitErr := fs.OpenFilesLimit(pid)
+	_, cmdErr := fs.Cmdline(pid)
+	_, envErr := fs.Environ(pid)
+	counters, countersErr := fs.OpenNetCounters(pid)
+	if countersErr == nil {
+		_ = counters.Close()
+	}
+	_, sockstatErr := fs.Sockstat(pid)
+	_, delayErr := fs.RunDelay(pid)
+	_, cgroupErr := fs.Cgroup(pid)
+	_, jvmErr := fs.JVM(pid)
+	_, openErr := fs.OpenRegular(pid, "/etc/hostname")
+	listen, listenErr := fs.OpenListenCounters(pid)
+	if listenErr == nil {
+		_ = listen.Close()
+	}
+	_, netErr := fs.NetID(pid)
+	_, sampleErr := fs.SampleSocketInodes(pid, 1, func(uint32) {})
+	return json.NewEncoder(os.Stdout).Encode(probeResult{
+		"process": kind(processErr), "files": kind(filesErr), "count": kind(countErr), "limit": kind(limitErr),
+		"cmdline": kind(cmdErr), "environ": kind(envErr), "counters": kind(countersErr), "sockstat": kind(sockstatErr),
+		"delay": kind(delayErr), "cgroup": kind(cgroupErr), "jvm": kind(jvmErr), "open": kind(openErr),
+		"listen": kind(listenErr), "net": kind(netErr),
+		"threads": kind(fs.ThreadNames(pid, func(int, string) {})),
+		"sockets": kind(fs.SocketInodes(pid, func(uint32) {})), "sample": kind(sampleErr),
+	})
+}
+
+func kind(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, hostproc.ErrGone):
+		return "gone"
+	case errors.Is(err, hostproc.ErrInvisible):
+		return "invisible"
+	case errors.Is(err, iofs.ErrPermission):
+		return "permission"
+	case errors.Is(err, hostproc.ErrNoPerfData):
+		return "noperfdata"
+	}
+	return err.Error()
+}
+
+// childHidePID mounts a proc with hidepid=2, in a mount namespace that is
+// its own, and looks through it as nobody.
+func childHidePID(arg string) error {
+	dir, pid, _ := strings.Cut(arg, ":")
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", dir, "proc", 0, "hidepid=2"); err != nil {
+		return err
+	}
+	if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(proctest.Nobody, proctest.Nobody, proctest.Nobody), syscall.Setresuid(proctest.Nobody, proctest.Nobody, proctest.Nobody)); err != nil {
+		return err
+	}
+	return childProbe(dir, pid)
+}
+
+func probe(t *testing.T, mode, arg string, options ...func(*exec.Cmd)) probeResult {
+	t.Helper()
+	out, err := proctest.Command(t, mode, arg, options...).Output()
+	require.NoError(t, err)
+	var r probeResult
+	require.NoError(t, json.Unmarshal(out, &r))
+	return r
+}
+
+func countsOpenFiles(t *testing.T) bool {
+	t.Helper()
+	fs, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	return fs.CountsOpenFiles()
+}
