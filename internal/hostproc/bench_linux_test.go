@@ -1,13 +1,16 @@
-package hostproc
+package hostproc_test
 
 import (
 	"os"
 	"testing"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
 // What a scan costs for each process and namespace.
 func BenchmarkScan(b *testing.B) {
-	fs, err := NewFS("/proc")
+	fs, err := hostproc.NewFS("/proc")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -24,9 +27,8 @@ func BenchmarkScan(b *testing.B) {
 	defer func() { _ = kept.Close() }()
 	counters := map[string]uint64{}
 	for name, read := range map[string]func() error{
-		"ListenCounters":  func() error { return file.Read(&ListenCounters{}) },
+		"ListenCounters":  func() error { return file.Read(&hostproc.ListenCounters{}) },
 		"NetCountersFile": func() error { return kept.Read(counters) },
-		"NetCounters":     func() error { _, err := fs.NetCounters(pid); return err },
 		"Sockstat":        func() error { _, err := fs.Sockstat(pid); return err },
 		"Sysctls":         func() error { _, err := fs.Sysctls(); return err },
 		"Process":         func() error { _, err := fs.Process(pid); return err },
@@ -34,7 +36,7 @@ func BenchmarkScan(b *testing.B) {
 		"OpenFilesLimit":  func() error { _, err := fs.OpenFilesLimit(pid); return err },
 		"Cgroup":          func() error { _, err := fs.Cgroup(pid); return err },
 		"ThreadNames":     func() error { return fs.ThreadNames(pid, func(int, string) {}) },
-		"RunDelay":        func() error { _, err := fs.RunDelay(pid); return err },
+		"RunDelay":        func() error { _, err := threads.RunDelay(fs, pid); return err },
 		"SocketInodes":    func() error { return fs.SocketInodes(pid, func(uint32) {}) },
 		"SampleSocketInodes": func() error {
 			_, err := fs.SampleSocketInodes(pid, 256, func(uint32) {})

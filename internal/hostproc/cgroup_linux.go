@@ -25,11 +25,11 @@ type readFile func(path string) ([]byte, error)
 func (fs FS) Cgroup(pid int) (Cgroup, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return Cgroup{}, fs.wrap(pid, "cgroup", err)
+		return Cgroup{}, fs.Wrap(pid, "cgroup", err)
 	}
 	groups, err := proc.Cgroups()
 	if err != nil {
-		return Cgroup{}, fs.wrap(pid, "cgroup", err)
+		return Cgroup{}, fs.Wrap(pid, "cgroup", err)
 	}
 	look := cgroupLook{fs: fs, proc: proc, groups: groups}
 	defer look.close()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 

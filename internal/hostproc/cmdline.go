@@ -5,10 +5,10 @@ package hostproc
 func (fs FS) Cmdline(pid int) ([]string, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return nil, fs.wrap(pid, "cmdline", err)
+		return nil, fs.Wrap(pid, "cmdline", err)
 	}
 	args, err := proc.CmdLine()
-	return args, fs.wrap(pid, "cmdline", err)
+	return args, fs.Wrap(pid, "cmdline", err)
 }
 
 // Environ is the environment the process was started with, as "NAME=value" in
@@ -18,18 +18,18 @@ func (fs FS) Cmdline(pid int) ([]string, error) {
 func (fs FS) Environ(pid int) ([]string, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return nil, fs.wrap(pid, "environ", err)
+		return nil, fs.Wrap(pid, "environ", err)
 	}
 	env, err := proc.Environ()
-	return env, fs.wrap(pid, "environ", err)
+	return env, fs.Wrap(pid, "environ", err)
 }
 
 // Cwd is the path through which files in the process's working directory are
 // opened: "/proc/PID/cwd". It is not to be resolved first: the name behind it
 // is one of the process's own mount namespace.
-func (fs FS) Cwd(pid int) string { return fs.path(pid, "cwd") }
+func (fs FS) Cwd(pid int) string { return fs.Path(pid, "cwd") }
 
 // Root is the path through which the process's own files are opened:
 // "/proc/PID/root". A symlink below it that starts with "/" leads out of it;
 // OpenRegular, or os.OpenRoot, does not follow those to the wrong place.
-func (fs FS) Root(pid int) string { return fs.path(pid, "root") }
+func (fs FS) Root(pid int) string { return fs.Path(pid, "root") }

@@ -18,13 +18,13 @@ type counterFile struct {
 
 func (fs FS) keep(pid int, file string) (*procfile.Kept, error) {
 	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
-	return procfile.Keep(fs.path(pid, "net", file), 8<<10)
+	return procfile.Keep(fs.Path(pid, "net", file), 8<<10)
 }
 
 func (fs FS) openCounters(pid int, file, protocol string, names []string) (*counterFile, error) {
 	kept, err := fs.keep(pid, file)
 	if err != nil {
-		return nil, fs.wrap(pid, "net/"+file, err)
+		return nil, fs.Wrap(pid, "net/"+file, err)
 	}
 	f := &counterFile{file: kept, protocol: protocol, names: names, values: make([]uint64, len(names))}
 	if err := f.read(); err != nil {

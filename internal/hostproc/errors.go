@@ -27,8 +27,8 @@ var (
 	ErrMalformed = procfile.ErrMalformed
 )
 
-// wrap makes err a path that is read once: "hostproc: fd of pid 42: …".
-func (fs FS) wrap(pid int, what string, err error) error {
+// Wrap makes err a path that is read once: "hostproc: fd of pid 42: …".
+func (fs FS) Wrap(pid int, what string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (fs FS) classify(pid int, err error) error {
 	case !errors.Is(err, iofs.ErrNotExist):
 		return err
 	}
-	if _, statErr := os.Stat(fs.path(pid)); statErr == nil {
+	if _, statErr := os.Stat(fs.Path(pid)); statErr == nil {
 		if fs.exited(pid) { // a zombie has lost its files and namespaces
 			return ErrGone
 		}

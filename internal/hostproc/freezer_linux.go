@@ -12,23 +12,23 @@ type KeptFreezer struct{ state *procfile.Kept }
 func (fs FS) KeepFreezer(pid int) (*KeptFreezer, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return nil, fs.wrap(pid, "cgroup", err)
+		return nil, fs.Wrap(pid, "cgroup", err)
 	}
 	groups, err := proc.Cgroups()
 	if err != nil {
-		return nil, fs.wrap(pid, "cgroup", err)
+		return nil, fs.Wrap(pid, "cgroup", err)
 	}
 	group, v2, ok := controllerPath(groups, "freezer")
 	if !ok {
-		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
+		return nil, fs.Wrap(pid, "freezer", ErrNotSupported)
 	}
 	point, rel, ok := visible(fs.cgroups, "freezer", group, v2)
 	if !ok {
-		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
+		return nil, fs.Wrap(pid, "freezer", ErrNotSupported)
 	}
 	state, err := procfile.Keep(frozenFile(point, rel, v2), 1<<7)
 	if err != nil {
-		return nil, fs.wrap(pid, "freezer", ErrNotSupported)
+		return nil, fs.Wrap(pid, "freezer", ErrNotSupported)
 	}
 	return &KeptFreezer{state: state}, nil
 }

@@ -51,8 +51,8 @@ func NewFS(mount string) (FS, error) {
 // previous namespace, commit 1fde6f21d90f.)
 const CallingThread = 0
 
-// path is a file of a process: path(42, "fd") is "/proc/42/fd".
-func (fs FS) path(pid int, names ...string) string {
+// Path is a file of a process: Path(42, "fd") is "/proc/42/fd".
+func (fs FS) Path(pid int, names ...string) string {
 	name := strconv.Itoa(pid)
 	if pid == CallingThread {
 		name = "thread-self"
@@ -72,7 +72,7 @@ func countsDescriptors(fd string) bool {
 // file systems. Where that cannot be read its root cannot either.
 func (fs FS) foreign(pid int) bool {
 	ours, _ := os.Readlink("/proc/self/ns/user")
-	theirs, _ := os.Readlink(fs.path(pid, "ns", "user"))
+	theirs, _ := os.Readlink(fs.Path(pid, "ns", "user"))
 	return theirs != "" && theirs != ours
 }
 

@@ -64,15 +64,15 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 	before, own := fs.ownRights(pid)
 	for name, handle := range map[string]*Handle{"root": &h.Root, "cwd": &h.Cwd} {
 		if handle.Err = own; own == nil {
-			handle.File, handle.Err = FindFolder(fs.path(pid, name))
-			handle.Err = fs.wrap(pid, name, handle.Err)
+			handle.File, handle.Err = FindFolder(fs.Path(pid, name))
+			handle.Err = fs.Wrap(pid, name, handle.Err)
 		}
 	}
 	if h.environ.Err = own; own == nil {
 		h.environ = fs.open(pid, "environ")
 	}
 	for name, link := range map[string]*string{"root": &h.RootName, "cwd": &h.CwdName, "exe": &h.ExeName} {
-		*link, _ = os.Readlink(fs.path(pid, name))
+		*link, _ = os.Readlink(fs.Path(pid, name))
 	}
 	err := h.identify(fs, pid, startTime, before) // last: all of it was this process's
 	if err != nil {
@@ -83,8 +83,8 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 }
 
 func (fs FS) open(pid int, name string) Handle {
-	f, err := os.Open(fs.path(pid, name))
-	return Handle{f, fs.wrap(pid, name, err)}
+	f, err := os.Open(fs.Path(pid, name))
+	return Handle{f, fs.Wrap(pid, name, err)}
 }
 
 // identify says whose the handles are. A process that has become another user's
@@ -95,7 +95,7 @@ func (h *Handles) identify(fs FS, pid int, startTime uint64, before rights) (err
 		return err
 	}
 	if h.Process.StartTime != startTime {
-		return fs.wrap(pid, "stat", ErrGone)
+		return fs.Wrap(pid, "stat", ErrGone)
 	}
 	now, own := fs.ownRights(pid)
 	if own == nil && !now.equal(before) {

@@ -171,7 +171,7 @@ func TestJVMWithoutPerfData(t *testing.T) {
 	// A file of a dead JVM that had this pid proves nothing.
 	require.NoError(t, os.MkdirAll("/tmp/hsperfdata_tcpdiag-test", 0o755))
 	defer func() { _ = os.RemoveAll("/tmp/hsperfdata_tcpdiag-test") }()
-	stale := filepath.Join("/tmp/hsperfdata_tcpdiag-test", filepath.Base(fs.path(cmd.Process.Pid)))
+	stale := filepath.Join("/tmp/hsperfdata_tcpdiag-test", filepath.Base(fs.Path(cmd.Process.Pid)))
 	require.NoError(t, os.WriteFile(stale, capture(t, "jdk17.hsperfdata"), 0o600))
 	_, err := fs.JVM(cmd.Process.Pid)
 	require.ErrorIs(t, err, ErrNoPerfData)

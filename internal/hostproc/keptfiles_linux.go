@@ -27,14 +27,14 @@ type KeptFiles struct {
 
 // KeepFiles opens the files.
 func (fs FS) KeepFiles(pid int) (*KeptFiles, error) {
-	dir, err := unix.Open(fs.path(pid, "fd"), unix.O_PATH|unix.O_CLOEXEC, 0)
+	dir, err := unix.Open(fs.Path(pid, "fd"), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fs.wrap(pid, "open files", err)
+		return nil, fs.Wrap(pid, "open files", err)
 	}
-	limits, err := procfile.Keep(fs.path(pid, "limits"), 2<<10)
+	limits, err := procfile.Keep(fs.Path(pid, "limits"), 2<<10)
 	if err != nil {
 		_ = unix.Close(dir)
-		return nil, fs.wrap(pid, "limits", err)
+		return nil, fs.Wrap(pid, "limits", err)
 	}
 	return &KeptFiles{fs: fs, pid: pid, dir: dir, limits: limits}, nil
 }
@@ -48,7 +48,7 @@ func (k *KeptFiles) Open(now time.Time) (n int, age time.Duration, err error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(k.dir, &st); err != nil {
-		return 0, 0, k.fs.wrap(k.pid, "open files", err)
+		return 0, 0, k.fs.Wrap(k.pid, "open files", err)
 	}
 	if st.Size == 0 { // the process has ended, or is a zombie
 		return 0, 0, ErrGone
@@ -60,9 +60,9 @@ func (k *KeptFiles) list(now time.Time) (n int, age time.Duration, err error) {
 	if !k.listedAt.IsZero() && now.Sub(k.listedAt) < listEvery {
 		return k.listed, now.Sub(k.listedAt), nil
 	}
-	n, err = procfile.CountNumbers(k.fs.path(k.pid, "fd"))
+	n, err = procfile.CountNumbers(k.fs.Path(k.pid, "fd"))
 	if err != nil {
-		return 0, 0, k.fs.wrap(k.pid, "open files", err)
+		return 0, 0, k.fs.Wrap(k.pid, "open files", err)
 	}
 	k.listed, k.listedAt = n, now
 	return n, 0, nil

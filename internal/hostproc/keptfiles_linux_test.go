@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestKeptFiles(t *testing.T) {

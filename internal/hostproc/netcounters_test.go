@@ -10,20 +10,20 @@ import (
 func (fs FS) NetCounters(pid int) (map[string]uint64, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return nil, fs.wrap(pid, "net/netstat", err)
+		return nil, fs.Wrap(pid, "net/netstat", err)
 	}
 	netstat, err := proc.Netstat()
 	if err != nil {
-		return nil, fs.wrap(pid, "net/netstat", err)
+		return nil, fs.Wrap(pid, "net/netstat", err)
 	}
 	snmp, err := proc.Snmp()
 	if err != nil {
-		return nil, fs.wrap(pid, "net/snmp", err)
+		return nil, fs.Wrap(pid, "net/snmp", err)
 	}
 	out := make(map[string]uint64, 32)
 	collect(out, tcpExtCounters(netstat.TcpExt))
 	collect(out, tcpCounters(snmp.Tcp))
-	return out, fs.wrap(pid, "net/netstat", fs.addMemoryCounters(pid, out))
+	return out, fs.Wrap(pid, "net/netstat", fs.addMemoryCounters(pid, out))
 }
 
 func collect(out map[string]uint64, values map[string]*float64) {
@@ -64,7 +64,7 @@ func tcpCounters(t procfs.Tcp) map[string]*float64 {
 // addMemoryCounters reads the counters that procfs has fields for and never
 // fills (seen in 0.23).
 func (fs FS) addMemoryCounters(pid int, out map[string]uint64) error {
-	data, err := os.ReadFile(fs.path(pid, "net", "netstat"))
+	data, err := os.ReadFile(fs.Path(pid, "net", "netstat"))
 	if err != nil {
 		return err
 	}

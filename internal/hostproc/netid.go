@@ -11,9 +11,9 @@ import (
 // /proc/PID/net/tcp, an entry that each namespace has of its own
 // (proc_create_net_data). It has no meaning beyond the comparison.
 func (fs FS) NetID(pid int) (uint64, error) {
-	st, err := systemStat(fs.path(pid, "net", "tcp"))
+	st, err := systemStat(fs.Path(pid, "net", "tcp"))
 	if err != nil {
-		return 0, fs.wrap(pid, "net", err)
+		return 0, fs.Wrap(pid, "net", err)
 	}
 	return st.Ino, nil
 }

@@ -18,7 +18,7 @@ import (
 func (fs FS) OpenRegular(pid int, path string) (*os.File, error) {
 	root, err := fs.OpenRoot(pid, "root", Agent)
 	if err != nil {
-		return nil, fs.wrap(pid, "root", err)
+		return nil, fs.Wrap(pid, "root", err)
 	}
 	defer root.Close()
 	f, err := root.Regular(path)
@@ -79,7 +79,7 @@ func (fs FS) OpenRoot(pid int, link string, reader Reader) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := FindFolder(fs.path(pid, link))
+	folder, err := FindFolder(fs.Path(pid, link))
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (fs FS) OpenRoot(pid int, link string, reader Reader) (*Root, error) {
 // folder in our own mount namespace: a process's list begins below its root.
 func (fs FS) mounts(pid int, reader Reader) (*Mounts, error) {
 	var lists []io.Reader
-	for _, name := range []string{"/proc/self/mountinfo", fs.path(pid, "mountinfo")} {
+	for _, name := range []string{"/proc/self/mountinfo", fs.Path(pid, "mountinfo")} {
 		f, err := os.Open(name)
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue // nothing of it is then listed

@@ -17,12 +17,12 @@ import (
 // fails to, without permission) where a process really has no files.
 func (fs FS) OpenFiles(pid int) (int, error) {
 	if !fs.fdCount {
-		n, err := procfile.CountNumbers(fs.path(pid, "fd"))
-		return n, fs.wrap(pid, "open files", err)
+		n, err := procfile.CountNumbers(fs.Path(pid, "fd"))
+		return n, fs.Wrap(pid, "open files", err)
 	}
-	info, err := os.Stat(fs.path(pid, "fd"))
+	info, err := os.Stat(fs.Path(pid, "fd"))
 	if err != nil {
-		return 0, fs.wrap(pid, "open files", err)
+		return 0, fs.Wrap(pid, "open files", err)
 	}
 	return int(info.Size()), nil
 }
@@ -36,11 +36,11 @@ func (fs FS) CountsOpenFiles() bool { return fs.fdCount }
 func (fs FS) OpenFilesLimit(pid int) (int, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return 0, fs.wrap(pid, "limits", err)
+		return 0, fs.Wrap(pid, "limits", err)
 	}
 	limits, err := proc.Limits()
 	if err != nil {
-		return 0, fs.wrap(pid, "limits", err)
+		return 0, fs.Wrap(pid, "limits", err)
 	}
 	return int(min(limits.OpenFiles, math.MaxInt)), nil
 }

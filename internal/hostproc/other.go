@@ -14,11 +14,6 @@ func (fs FS) PIDs() ([]int, error) { return nil, ErrNotSupported }
 // ThreadNames is for Linux only.
 func (fs FS) ThreadNames(int, func(tid int, comm string)) error { return ErrNotSupported }
 
-// RunDelay is for Linux only.
-func (fs FS) RunDelay(int) (time.Duration, error) { return 0, ErrNotSupported }
-
-func (fs FS) eachSchedule(int, func(tid int, s schedule)) error { return ErrNotSupported }
-
 // SocketInodes is for Linux only.
 func (fs FS) SocketInodes(int, func(inode uint32)) error { return ErrNotSupported }
 
@@ -65,30 +60,6 @@ func (f *JVMFile) Close() error { return ErrNotSupported }
 
 // Safepoints is for Linux only.
 func (f *JVMFile) Safepoints(*Safepoints) error { return ErrNotSupported }
-
-// FindAcceptor is for Linux only.
-func (fs FS) FindAcceptor(int, uint16, uint32, []uint16) (int, error) { return 0, ErrNotSupported }
-
-// Workers is for Linux only.
-func (fs FS) Workers(int, []uint16, bool, *Workers) (*Workers, error) { return nil, ErrNotSupported }
-
-// Calls is for Linux only.
-func (fs FS) Calls(*Workers, map[uint32]struct{}, func(WorkerCall)) error { return ErrNotSupported }
-
-// KeptThread is for Linux only.
-type KeptThread struct{}
-
-// KeepThread is for Linux only.
-func (fs FS) KeepThread(int, int) (*KeptThread, error) { return nil, ErrNotSupported }
-
-// CallErr is for Linux only.
-func (t *KeptThread) CallErr() error { return ErrNotSupported }
-
-// Read is for Linux only.
-func (t *KeptThread) Read(*Thread) error { return ErrNotSupported }
-
-// Close is for Linux only.
-func (t *KeptThread) Close() {}
 
 // KeptFiles is for Linux only.
 type KeptFiles struct{}

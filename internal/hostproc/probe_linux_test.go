@@ -3,10 +3,6 @@ package hostproc_test
 import (
 	"encoding/json"
 	"errors"
-	"github.com/stretchr/testify/require"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
-	"golang.org/x/sys/unix"
 	iofs "io/fs"
 	"os"
 	"os/exec"
@@ -14,6 +10,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // What cannot be read says which of the ways it is.
@@ -88,7 +91,7 @@ func childProbe(mount, arg string) error {
 		_ = counters.Close()
 	}
 	_, sockstatErr := fs.Sockstat(pid)
-	_, delayErr := fs.RunDelay(pid)
+	_, delayErr := threads.RunDelay(fs, pid)
 	_, cgroupErr := fs.Cgroup(pid)
 	_, jvmErr := fs.JVM(pid)
 	_, openErr := fs.OpenRegular(pid, "/etc/hostname")

@@ -46,15 +46,15 @@ func (p Process) InnerPID() int {
 func (fs FS) Process(pid int) (Process, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return Process{}, fs.wrap(pid, "status", err)
+		return Process{}, fs.Wrap(pid, "status", err)
 	}
 	stat, err := proc.Stat()
 	if err != nil {
-		return Process{}, fs.wrap(pid, "stat", err)
+		return Process{}, fs.Wrap(pid, "stat", err)
 	}
 	status, err := proc.NewStatus()
 	if err != nil {
-		return Process{}, fs.wrap(pid, "status", err)
+		return Process{}, fs.Wrap(pid, "status", err)
 	}
 	if stat.State == "" {
 		return Process{}, fmt.Errorf("hostproc: stat of pid %d: no state: %w", pid, ErrMalformed)

@@ -76,25 +76,25 @@ const (
 // ids are then equal now, and were when its program was started: the kernel keeps
 // the real and the effective ones of that moment out of the process's reach.
 func (fs FS) ownRights(pid int) (rights, error) {
-	status, err := os.ReadFile(fs.path(pid, "status"))
+	status, err := os.ReadFile(fs.Path(pid, "status"))
 	if err != nil {
-		return rights{}, fs.wrap(pid, "status", err)
+		return rights{}, fs.Wrap(pid, "status", err)
 	}
 	r, err := parseRights(status)
 	switch {
 	case err != nil:
-		return rights{}, fs.wrap(pid, "status", err)
+		return rights{}, fs.Wrap(pid, "status", err)
 	case !r.single():
 		return r, ErrSetID
 	}
-	aux, err := os.ReadFile(fs.path(pid, "auxv"))
+	aux, err := os.ReadFile(fs.Path(pid, "auxv"))
 	if errors.Is(err, iofs.ErrPermission) {
 		// Its mode is 0400: without CAP_DAC_READ_SEARCH only the ids of now are
 		// known, which a set-user-ID program's may all be its owner's.
 		return r, nil
 	}
 	if err != nil {
-		return r, fs.wrap(pid, "auxv", err)
+		return r, fs.Wrap(pid, "auxv", err)
 	}
 	values := auxiliary(aux)
 	if len(values) < 4 || values[auxUID] != values[auxEUID] || values[auxGID] != values[auxEGID] {

@@ -38,9 +38,9 @@ func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int,
 	if slots > sparse*open {
 		return open, fs.SocketInodes(pid, fn)
 	}
-	dir, err := procfile.OpenFolder(fs.path(pid, "fd"))
+	dir, err := procfile.OpenFolder(fs.Path(pid, "fd"))
 	if err != nil {
-		return 0, fs.wrap(pid, "fd", err)
+		return 0, fs.Wrap(pid, "fd", err)
 	}
 	defer func() { _ = unix.Close(dir) }()
 	// As many picks as hit about size descriptors of a table that is half empty.
@@ -53,10 +53,10 @@ func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int,
 			continue
 		}
 		if err != nil {
-			return read, fs.wrap(pid, "fd", err)
+			return read, fs.Wrap(pid, "fd", err)
 		}
 		read++
-		if inode, ok := socketInode(link[:n]); ok {
+		if inode, ok := SocketInode(link[:n]); ok {
 			fn(inode)
 		}
 	}
@@ -72,7 +72,7 @@ func (fs FS) descriptorSlots(pid int) (int, error) {
 	}
 	n, ok := procfile.Decimal(line)
 	if !ok || n <= 0 {
-		return 0, fs.wrap(pid, "status", ErrMalformed)
+		return 0, fs.Wrap(pid, "status", ErrMalformed)
 	}
 	return n, nil
 }

@@ -32,9 +32,9 @@ var errStop = errors.New("stop")
 // another group may list the folder, which is its own by mode, but not follow
 // the links (ptrace_may_access).
 func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (next int, err error) {
-	dir, err := procfile.OpenFolder(fs.path(pid, "fd"))
+	dir, err := procfile.OpenFolder(fs.Path(pid, "fd"))
 	if err != nil {
-		return 0, fs.wrap(pid, "fd", err)
+		return 0, fs.Wrap(pid, "fd", err)
 	}
 	defer func() { _ = unix.Close(dir) }()
 	if from > 0 { // the offset is the descriptor + 2 (proc_readfd_common)
@@ -56,7 +56,7 @@ func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) boo
 		if procfile.Ended(err) {
 			return nil
 		}
-		if inode, ok := socketInode(link[:max(n, 0)]); ok && err == nil && !fn(fd, inode) {
+		if inode, ok := SocketInode(link[:max(n, 0)]); ok && err == nil && !fn(fd, inode) {
 			return errStop
 		}
 		return err
@@ -67,22 +67,22 @@ func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) boo
 	case err == nil && listed == 0 && fs.exited(pid):
 		err = unix.ESRCH
 	}
-	return next, fs.wrap(pid, "fd", err)
+	return next, fs.Wrap(pid, "fd", err)
 }
 
 // SocketAt is the socket behind one descriptor; false if it is none, or not ours
 // to read.
 func (fs FS) SocketAt(pid, fd int) (inode uint32, ok bool) {
 	var link [64]byte
-	n, err := unix.Readlink(fs.path(pid, "fd", strconv.Itoa(fd)), link[:])
+	n, err := unix.Readlink(fs.Path(pid, "fd", strconv.Itoa(fd)), link[:])
 	if err != nil {
 		return 0, false
 	}
-	return socketInode(link[:n])
+	return SocketInode(link[:n])
 }
 
-// socketInode parses the link of a socket's descriptor, "socket:[12345]".
-func socketInode(link []byte) (uint32, bool) {
+// SocketInode parses the link of a socket's descriptor, "socket:[12345]".
+func SocketInode(link []byte) (uint32, bool) {
 	rest, ok := bytes.CutPrefix(link, []byte("socket:["))
 	if !ok {
 		return 0, false

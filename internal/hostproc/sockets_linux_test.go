@@ -55,7 +55,7 @@ func TestSocketFiles(t *testing.T) {
 
 func TestSocketInode(t *testing.T) {
 	for link, want := range map[string]uint32{"socket:[12345]": 12345, "socket:[4294967295]": 4294967295} {
-		got, ok := socketInode([]byte(link))
+		got, ok := SocketInode([]byte(link))
 		require.True(t, ok, link)
 		require.Equal(t, want, got, link)
 	}
@@ -63,7 +63,7 @@ func TestSocketInode(t *testing.T) {
 		"", "socket:", "socket:[", "socket:[]", "socket:[12", "socket:[4294967296]", "socket:[-1]", "socket:[1x]",
 		"pipe:[12]", "/socket:[12]", "socket:[99999999999999999999]",
 	} {
-		_, ok := socketInode([]byte(link))
+		_, ok := SocketInode([]byte(link))
 		require.False(t, ok, link)
 	}
 }
@@ -72,7 +72,7 @@ func FuzzSocketInode(f *testing.F) {
 	m := mutate.Into(f)
 	m.Add([]byte("socket:[12345]"))
 	m.Fuzz(func(t *testing.T, link []byte) {
-		inode, ok := socketInode(link)
+		inode, ok := SocketInode(link)
 		if ok {
 			n, err := strconv.ParseUint(string(link[len("socket:["):len(link)-1]), 10, 32)
 			require.NoError(t, err)

@@ -17,11 +17,11 @@ type SockstatFile struct{ v4, v6 *procfile.Kept }
 func (fs FS) OpenSockstat(pid int) (*SockstatFile, error) {
 	v4, err := fs.keep(pid, "sockstat")
 	if err != nil {
-		return nil, fs.wrap(pid, "net/sockstat", err)
+		return nil, fs.Wrap(pid, "net/sockstat", err)
 	}
 	v6, err := fs.keep(pid, "sockstat6")
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel may have no IPv6
-		return nil, errors.Join(fs.wrap(pid, "net/sockstat6", err), v4.Close())
+		return nil, errors.Join(fs.Wrap(pid, "net/sockstat6", err), v4.Close())
 	}
 	f := &SockstatFile{v4, v6}
 	if _, err := f.Read(); err != nil {

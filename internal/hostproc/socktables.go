@@ -46,12 +46,12 @@ func (fs FS) KernelSockets(pid int, fn func(inode uint32)) error {
 }
 
 func (fs FS) socketTable(pid int, t socketTable, fn func(inode uint32)) error {
-	f, err := os.Open(fs.path(pid, "net", t.name))
+	f, err := os.Open(fs.Path(pid, "net", t.name))
 	if errors.Is(err, iofs.ErrNotExist) && t.name != "tcp" {
 		return nil // a protocol this kernel does not have; without tcp it is the process that is missing
 	}
 	if err != nil {
-		return fs.wrap(pid, "net/"+t.name, err)
+		return fs.Wrap(pid, "net/"+t.name, err)
 	}
 	defer f.Close()
 	return parseSocketTable(f, t.column, fn)

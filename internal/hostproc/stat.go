@@ -25,7 +25,7 @@ const (
 const smallFile = 4 << 10
 
 func (fs FS) stat(pid int) (Stat, error) {
-	data, err := procfile.Read(fs.path(pid, "stat"), make([]byte, smallFile))
+	data, err := procfile.Read(fs.Path(pid, "stat"), make([]byte, smallFile))
 	if err != nil {
 		return Stat{}, err
 	}

@@ -14,7 +14,7 @@ import (
 // parses all of them.
 func (fs FS) Stat(pid int) (Stat, error) {
 	st, err := fs.stat(pid)
-	return st, fs.wrap(pid, "stat", err)
+	return st, fs.Wrap(pid, "stat", err)
 }
 
 // EffectiveUID is the user by which the kernel marks the sockets that a process
@@ -22,9 +22,9 @@ func (fs FS) Stat(pid int) (Stat, error) {
 // not dumpable (started by root and then given away, as jsvc does; or started
 // with file capabilities): those need status read.
 func (fs FS) EffectiveUID(pid int) (uint32, error) {
-	st, err := systemStat(fs.path(pid))
+	st, err := systemStat(fs.Path(pid))
 	if err != nil {
-		return 0, fs.wrap(pid, "status", err)
+		return 0, fs.Wrap(pid, "status", err)
 	}
 	if st.Uid != 0 {
 		return st.Uid, nil
@@ -38,18 +38,18 @@ func (fs FS) EffectiveUID(pid int) (uint32, error) {
 			return uint32(id), nil
 		}
 	}
-	return 0, fs.wrap(pid, "status", ErrMalformed)
+	return 0, fs.Wrap(pid, "status", ErrMalformed)
 }
 
 // statusLine is what /proc/PID/status says behind "key:".
 func (fs FS) statusLine(pid int, key string) ([]byte, error) {
-	data, err := procfile.Read(fs.path(pid, "status"), make([]byte, smallFile))
+	data, err := procfile.Read(fs.Path(pid, "status"), make([]byte, smallFile))
 	if err != nil {
-		return nil, fs.wrap(pid, "status", err)
+		return nil, fs.Wrap(pid, "status", err)
 	}
 	_, rest, ok := bytes.Cut(data, []byte("\n"+key+":"))
 	if !ok {
-		return nil, fs.wrap(pid, "status", ErrMalformed)
+		return nil, fs.Wrap(pid, "status", ErrMalformed)
 	}
 	line, _, _ := bytes.Cut(rest, []byte{'\n'})
 	return bytes.TrimSpace(line), nil
@@ -58,6 +58,6 @@ func (fs FS) statusLine(pid int, key string) ([]byte, error) {
 // Hidden says that processes of other users cannot be listed: everybody sees
 // pid 1 unless proc is mounted with hidepid.
 func (fs FS) Hidden() bool {
-	_, err := os.Stat(fs.path(1))
+	_, err := os.Stat(fs.Path(1))
 	return errors.Is(err, iofs.ErrNotExist) && fs.samePIDs && alive(1)
 }

@@ -3,11 +3,12 @@ package hostproc
 import (
 	"bytes"
 	"fmt"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // Hostname is the name of the machine or, in a container, of the pod: that of

@@ -14,7 +14,7 @@ import (
 // out. fn must not keep tid numbers for longer than the process lives.
 func (fs FS) ThreadNames(pid int, fn func(tid int, comm string)) error {
 	var comm string
-	err := fs.eachTask(pid, "/comm", func(tid int, data []byte) error {
+	err := fs.EachTask(pid, "/comm", func(tid int, data []byte) error {
 		name := bytes.TrimSuffix(data, []byte{'\n'})
 		// A pool's names are equal once cut, so most need no new string.
 		if string(name) != comm {
@@ -23,12 +23,12 @@ func (fs FS) ThreadNames(pid int, fn func(tid int, comm string)) error {
 		fn(tid, comm)
 		return nil
 	})
-	return fs.wrap(pid, "thread names", err)
+	return fs.Wrap(pid, "thread names", err)
 }
 
-// eachTask reads one small file of every thread.
-func (fs FS) eachTask(pid int, file string, fn func(tid int, data []byte) error) error {
-	dir, err := procfile.OpenFolder(fs.path(pid, "task"))
+// EachTask reads one small file of every thread.
+func (fs FS) EachTask(pid int, file string, fn func(tid int, data []byte) error) error {
+	dir, err := procfile.OpenFolder(fs.Path(pid, "task"))
 	if err != nil {
 		return err
 	}

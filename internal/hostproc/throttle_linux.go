@@ -19,11 +19,11 @@ type KeptThrottle struct {
 func (fs FS) KeepThrottle(pid int) (*KeptThrottle, error) {
 	proc, err := fs.proc.Proc(pid)
 	if err != nil {
-		return nil, fs.wrap(pid, "cgroup", err)
+		return nil, fs.Wrap(pid, "cgroup", err)
 	}
 	groups, err := proc.Cgroups()
 	if err != nil {
-		return nil, fs.wrap(pid, "cgroup", err)
+		return nil, fs.Wrap(pid, "cgroup", err)
 	}
 	look := cgroupLook{fs: fs, proc: proc, groups: groups}
 	defer look.close()
@@ -31,7 +31,7 @@ func (fs FS) KeepThrottle(pid int) (*KeptThrottle, error) {
 	k.keep(&look)
 	if len(k.stats) == 0 || k.usage == nil {
 		k.Close()
-		return nil, fs.wrap(pid, "CPU limit", ErrNotSupported)
+		return nil, fs.Wrap(pid, "CPU limit", ErrNotSupported)
 	}
 	return k, nil
 }

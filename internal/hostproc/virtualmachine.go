@@ -20,13 +20,13 @@ const (
 
 // VirtualMachine reads /proc/PID/maps.
 func (fs FS) VirtualMachine(pid int) (VirtualMachine, error) {
-	maps, err := os.Open(fs.path(pid, "maps"))
+	maps, err := os.Open(fs.Path(pid, "maps"))
 	if err != nil {
-		return NoVirtualMachine, fs.wrap(pid, "maps", err)
+		return NoVirtualMachine, fs.Wrap(pid, "maps", err)
 	}
 	defer func() { _ = maps.Close() }()
 	vm, err := virtualMachine(io.LimitReader(maps, maxMaps))
-	return vm, fs.wrap(pid, "maps", err)
+	return vm, fs.Wrap(pid, "maps", err)
 }
 
 func virtualMachine(maps io.Reader) (VirtualMachine, error) {

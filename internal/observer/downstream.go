@@ -12,6 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -55,7 +56,7 @@ func (s scanned) rest() time.Duration {
 type holder struct {
 	memory      downstream.Memory
 	descriptors descriptors
-	workers     *hostproc.Workers
+	workers     *threads.Workers
 	workersErr  error
 }
 

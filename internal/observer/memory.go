@@ -8,12 +8,13 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // processMemory is what is kept of a process from scan to scan.
 type processMemory struct {
-	runDelay *hostproc.RunDelayCounter
+	runDelay *threads.RunDelayCounter
 	jvm      *hostproc.JVMFile
 	still    evidence.Standstill
 	files    files

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -23,7 +24,7 @@ func (m *processMemory) read(proc hostproc.FS, jvm func() (*hostproc.JVMFile, er
 	p.OpenFiles = m.openFiles(proc, now, pid, who, miss)
 	p.OpenFilesLimit = m.filesLimit(proc, now, pid, who, miss)
 	if m.runDelay == nil {
-		m.runDelay = proc.NewRunDelayCounter(pid)
+		m.runDelay = threads.NewRunDelayCounter(proc, pid)
 	}
 	if d, err := m.runDelay.Read(now); err == nil {
 		p.RunDelay = &d

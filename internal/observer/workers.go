@@ -5,6 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -13,7 +14,7 @@ import (
 // each thread.
 func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, list []downstream.Connection) *downstream.Work {
 	ports, shared := connectorsOf(r, key)
-	if h.workers, h.workersErr = ts.proc.Workers(key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
+	if h.workers, h.workersErr = threads.ListWorkers(ts.proc, key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
 		return nil
 	}
 	live := make(map[uint32]struct{}, len(list))
@@ -21,8 +22,8 @@ func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, lis
 		live[list[i].Inode] = struct{}{}
 	}
 	work := downstream.NewWork(list)
-	h.workersErr = ts.proc.Calls(h.workers, live, func(c hostproc.WorkerCall) {
-		if c.Kind != hostproc.CallAccept && c.Kind != hostproc.CallEpoll { // the acceptor, the poller
+	h.workersErr = threads.Calls(ts.proc, h.workers, live, func(c threads.WorkerCall) {
+		if c.Kind != threads.CallAccept && c.Kind != threads.CallEpoll { // the acceptor, the poller
 			work.Add(stateOf(c.Kind), c.Socket)
 		}
 	})
@@ -32,13 +33,13 @@ func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, lis
 	return work
 }
 
-func stateOf(k hostproc.CallKind) downstream.Worker {
+func stateOf(k threads.CallKind) downstream.Worker {
 	switch k {
-	case hostproc.CallRunning:
+	case threads.CallRunning:
 		return downstream.Running
-	case hostproc.CallFutex, hostproc.CallSleep:
+	case threads.CallFutex, threads.CallSleep:
 		return downstream.Parked
-	case hostproc.CallReceive, hostproc.CallPoll, hostproc.CallConnect:
+	case threads.CallReceive, threads.CallPoll, threads.CallConnect:
 		return downstream.Reading
 	}
 	return downstream.Elsewhere

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
 // pidfdThread makes pidfd_open take a thread (PIDFD_THREAD, Linux 6.9).
@@ -54,10 +56,10 @@ func (j *jvm) quit(ctx context.Context, settled time.Duration) error {
 }
 
 // ready refuses a JVM that does not handle SIGQUIT, not yet, or not now.
-func (j *jvm) ready(settled time.Duration) (threads, error) {
+func (j *jvm) ready(settled time.Duration) (ownThreads, error) {
 	p, err := j.same()
 	if err != nil {
-		return threads{}, err
+		return ownThreads{}, err
 	}
 	t, err := j.threads()
 	if err != nil {
@@ -70,7 +72,7 @@ func (j *jvm) ready(settled time.Duration) (threads, error) {
 	case p.Age(uptime) < settled || t.vm == 0:
 		return t, refuse("it is starting: a JVM that is asked too early may end").but("ask again in some seconds")
 	}
-	vm, err := j.proc.ThreadSignals(j.key.PID, t.vm)
+	vm, err := threads.ReadSignals(j.proc, j.key.PID, t.vm)
 	switch {
 	case err != nil:
 		return t, refuse("%v", err)

@@ -65,16 +65,16 @@ func (j *jvm) same() (hostproc.Process, error) {
 	return p, nil
 }
 
-// threads are those of the JVM's own by which it shows that it takes SIGQUIT. Their
+// ownThreads are those of the JVM's own by which it shows that it takes SIGQUIT. Their
 // names are the same from JDK 8 to 25.
-type threads struct {
+type ownThreads struct {
 	vm         int // the only thread that does not block SIGQUIT (PosixSignals::hotspot_sigmask)
 	dispatcher bool
 	service    bool // made after AttachListener::vm_start, which removes a socket of a JVM before
 	listener   bool // the socket is there, or about to be
 }
 
-func (j *jvm) threads() (t threads, err error) {
+func (j *jvm) threads() (t ownThreads, err error) {
 	err = j.proc.ThreadNames(j.key.PID, func(tid int, comm string) {
 		switch comm {
 		case "VM Thread":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
 // open opens what is not open yet.
@@ -49,9 +50,9 @@ func (r *Reader) open(now time.Time) {
 // openThread opens the acceptor, or the main thread, which reports whether the
 // process is stopped. It answers why the acceptor is missing.
 func (r *Reader) openThread() string {
-	tid, findErr := r.proc.FindAcceptor(r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
+	tid, findErr := threads.FindAcceptor(r.proc, r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
 	if findErr == nil {
-		thread, err := r.proc.KeepThread(r.of.PID, tid)
+		thread, err := threads.Keep(r.proc, r.of.PID, tid)
 		if err == nil {
 			r.closeThread()
 			r.thread, r.acceptor = thread, tid
@@ -60,7 +61,7 @@ func (r *Reader) openThread() string {
 		findErr = err
 	}
 	if r.thread == nil {
-		if thread, err := r.proc.KeepThread(r.of.PID, r.of.PID); err == nil {
+		if thread, err := threads.Keep(r.proc, r.of.PID, r.of.PID); err == nil {
 			r.thread = thread
 		} else {
 			r.missing[evidence.SubjectProcess] = why(err)
@@ -80,10 +81,10 @@ func why(err error) string {
 		return hostproc.ErrInvisible.Error()
 	case errors.Is(err, hostproc.ErrNoPerfData):
 		return "the process publishes none: it is no HotSpot JVM, or runs with -XX:-UsePerfData or -XX:+PerfDisableSharedMem"
-	case errors.Is(err, hostproc.ErrNoAcceptor):
-		return hostproc.ErrNoAcceptor.Error()
-	case errors.Is(err, hostproc.ErrUnclear):
-		return hostproc.ErrUnclear.Error()
+	case errors.Is(err, threads.ErrNoAcceptor):
+		return threads.ErrNoAcceptor.Error()
+	case errors.Is(err, threads.ErrUnclear):
+		return threads.ErrUnclear.Error()
 	case errors.Is(err, hostproc.ErrNotSupported):
 		return hostproc.ErrNotSupported.Error()
 	case errors.Is(err, fs.ErrPermission):

@@ -3,13 +3,14 @@ package reader
 import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
 func (r *Reader) readThread(out *evidence.Reading) {
 	if r.thread == nil {
 		return
 	}
-	var t hostproc.Thread
+	var t threads.Thread
 	if err := r.thread.Read(&t); err != nil { // it ended: found again at the next try
 		out.Missing[evidence.SubjectAcceptor] = why(err)
 		r.closeThread()
@@ -37,27 +38,27 @@ func (r *Reader) readFreezer(out *evidence.Reading) {
 
 // activity is what an acceptor does, by the system call it is in. It polls only
 // to accept: a ServerSocket with a timeout, and the APR connector, do so.
-func activity(t *hostproc.Thread) evidence.Activity {
+func activity(t *threads.Thread) evidence.Activity {
 	switch t.Call.Kind {
-	case hostproc.CallRunning:
+	case threads.CallRunning:
 		return evidence.Runnable
-	case hostproc.CallAccept, hostproc.CallPoll:
+	case threads.CallAccept, threads.CallPoll:
 		return evidence.Accepting
-	case hostproc.CallSleep:
+	case threads.CallSleep:
 		return evidence.Sleeping
-	case hostproc.CallFutex:
+	case threads.CallFutex:
 		if t.Call.Timed {
 			return evidence.Sleeping
 		}
 		return evidence.Parked
-	case hostproc.CallUnknown:
+	case threads.CallUnknown:
 		return unseenActivity(t)
 	}
 	return evidence.Elsewhere
 }
 
 // unseenActivity is what the state shows where the call may not be read.
-func unseenActivity(t *hostproc.Thread) evidence.Activity {
+func unseenActivity(t *threads.Thread) evidence.Activity {
 	switch {
 	case t.Accepting:
 		return evidence.Accepting

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
 // retry is how often what could not be opened is tried again.
@@ -32,7 +33,7 @@ type Reader struct {
 	of      Listener
 	now     func() time.Time
 
-	thread   *hostproc.KeptThread
+	thread   *threads.Kept
 	acceptor int // the thread's id; 0: the thread is the main one
 	files    *hostproc.KeptFiles
 	jvm      *hostproc.JVMFile

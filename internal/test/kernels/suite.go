@@ -81,6 +81,7 @@ func features() []binary {
 		{Package: featureTest, Skip: jvmTests + "|" + parts, Arm: true, Minutes: 10},
 		{Package: packages + "sockdiag", Bench: "^Benchmark(Lookup|Scan)$", Arm: true, Minutes: 3},
 		{Package: packages + "hostproc", Arm: true, Minutes: 2},
+		{Package: packages + "hostproc/threads", Arm: true, Minutes: 2},
 	}
 }
 

@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"encoding/binary"
@@ -9,15 +9,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
-// Workers lists the worker threads of a process's connectors. before is the list
+// ListWorkers lists the worker threads of a process's connectors. before is the list
 // of an earlier call, which is kept where the process has as many threads as then.
-func (fs FS) Workers(pid int, ports []uint16, shared bool, before *Workers) (*Workers, error) {
+func ListWorkers(fs hostproc.FS, pid int, ports []uint16, shared bool, before *Workers) (*Workers, error) {
 	var st unix.Stat_t
-	if err := unix.Stat(fs.path(pid, "task"), &st); err != nil {
-		return nil, fs.wrap(pid, "worker threads", err)
+	if err := unix.Stat(fs.Path(pid, "task"), &st); err != nil {
+		return nil, fs.Wrap(pid, "worker threads", err)
 	}
 	if before != nil && before.PID == pid && before.threads == int(st.Nlink) {
 		return before, nil
@@ -36,22 +37,22 @@ func (fs FS) Workers(pid int, ports []uint16, shared bool, before *Workers) (*Wo
 // is left out. live are the process's sockets at this moment, by inode: as long as a
 // socket lives, the descriptor that it was found behind is its own, and is not
 // followed again.
-func (fs FS) Calls(w *Workers, live map[uint32]struct{}, fn func(WorkerCall)) error {
+func Calls(fs hostproc.FS, w *Workers, live map[uint32]struct{}, fn func(WorkerCall)) error {
 	numbers, known := callsOf(runtime.GOARCH)
 	if !known {
-		return ErrNotSupported
+		return hostproc.ErrNotSupported
 	}
-	task, err := procfile.OpenFolder(fs.path(w.PID, "task"))
+	task, err := procfile.OpenFolder(fs.Path(w.PID, "task"))
 	if err != nil {
-		return fs.wrap(w.PID, "worker threads", err)
+		return fs.Wrap(w.PID, "worker threads", err)
 	}
 	defer func() { _ = unix.Close(task) }()
-	files, err := procfile.OpenFolder(fs.path(w.PID, "fd"))
+	files, err := procfile.OpenFolder(fs.Path(w.PID, "fd"))
 	if err != nil {
-		return fs.wrap(w.PID, "worker threads", err)
+		return fs.Wrap(w.PID, "worker threads", err)
 	}
 	defer func() { _ = unix.Close(files) }()
-	sockets := workerSockets{files: files, w: w, live: live, path: fs.path(w.PID, "mem")}
+	sockets := workerSockets{files: files, w: w, live: live, path: fs.Path(w.PID, "mem")}
 	defer sockets.close()
 	var line [256]byte
 	name := make([]byte, 0, 32)
@@ -62,11 +63,11 @@ func (fs FS) Calls(w *Workers, live map[uint32]struct{}, fn func(WorkerCall)) er
 			continue
 		}
 		if err != nil {
-			return fs.wrap(w.PID, "worker threads", err)
+			return fs.Wrap(w.PID, "worker threads", err)
 		}
 		call, err := parseCall(data, numbers)
 		if err != nil {
-			return fs.wrap(w.PID, "worker threads", err)
+			return fs.Wrap(w.PID, "worker threads", err)
 		}
 		fn(WorkerCall{Call: call, Socket: sockets.of(&call)})
 	}
@@ -104,7 +105,7 @@ func (s *workerSockets) of(c *Call) uint32 {
 	if err != nil {
 		return 0
 	}
-	inode, _ = socketInode(s.link[:n])
+	inode, _ = hostproc.SocketInode(s.link[:n])
 	s.w.sockets[fd] = inode
 	return inode
 }

@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // waiter is a program whose threads have workers' names: each waits for its own
@@ -73,15 +75,15 @@ func startWaiter(t testing.TB, n int) int {
 }
 
 // callsOfWorkers reads until each worker is in its call.
-func callsOfWorkers(t testing.TB, fs FS, pid, n int) (receiving, polling, parked int, sockets map[uint32]int) {
+func callsOfWorkers(t testing.TB, fs hostproc.FS, pid, n int) (receiving, polling, parked int, sockets map[uint32]int) {
 	t.Helper()
 	var list *Workers
 	require.Eventually(t, func() bool {
 		var err error
-		list, err = fs.Workers(pid, []uint16{8080}, false, nil)
+		list, err = ListWorkers(fs, pid, []uint16{8080}, false, nil)
 		require.NoError(t, err)
 		receiving, polling, parked, sockets = 0, 0, 0, make(map[uint32]int)
-		require.NoError(t, fs.Calls(list, nil, func(c WorkerCall) {
+		require.NoError(t, Calls(fs, list, nil, func(c WorkerCall) {
 			switch c.Kind {
 			case CallReceive:
 				receiving++
@@ -96,7 +98,7 @@ func callsOfWorkers(t testing.TB, fs FS, pid, n int) (receiving, polling, parked
 		}))
 		return len(list.TIDs) == n+1 && receiving+polling == n && parked == 1
 	}, time.Minute, 10*time.Millisecond)
-	again, err := fs.Workers(pid, []uint16{8080}, false, list)
+	again, err := ListWorkers(fs, pid, []uint16{8080}, false, list)
 	require.NoError(t, err)
 	require.Same(t, list, again, "as many threads as before")
 	return receiving, polling, parked, sockets
@@ -104,7 +106,7 @@ func callsOfWorkers(t testing.TB, fs FS, pid, n int) (receiving, polling, parked
 
 // Each worker waits for a socket of its own; the thread of another name is none.
 func TestCallsOfWorkers(t *testing.T) {
-	fs, err := NewFS("/proc")
+	fs, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	pid := startWaiter(t, 6)
 	receiving, polling, _, sockets := callsOfWorkers(t, fs, pid, 6)
@@ -115,29 +117,29 @@ func TestCallsOfWorkers(t *testing.T) {
 	for inode := range sockets {
 		require.Contains(t, live, inode)
 	}
-	list, err := fs.Workers(pid, []uint16{8080}, false, nil)
+	list, err := ListWorkers(fs, pid, []uint16{8080}, false, nil)
 	require.NoError(t, err)
 	for range 2 { // the second reading follows no descriptor
 		again := make(map[uint32]int)
-		require.NoError(t, fs.Calls(list, live, func(c WorkerCall) {
+		require.NoError(t, Calls(fs, list, live, func(c WorkerCall) {
 			if c.Socket != 0 {
 				again[c.Socket]++
 			}
 		}))
 		require.Equal(t, sockets, again)
 	}
-	require.ErrorIs(t, fs.Calls(&Workers{PID: 1 << 23}, nil, nil), ErrGone)
+	require.ErrorIs(t, Calls(fs, &Workers{PID: 1 << 23}, nil, nil), hostproc.ErrGone)
 }
 
 // Half of the workers wait in recv and half in poll, each for a socket of its own:
 // no reading is more expensive. A machine that is busy shows in ns/op, but not in
 // the CPU time.
 func BenchmarkCallsOfWorkers(b *testing.B) {
-	fs, err := NewFS("/proc")
+	fs, err := hostproc.NewFS("/proc")
 	require.NoError(b, err)
 	pid := startWaiter(b, 1000)
 	callsOfWorkers(b, fs, pid, 1000)
-	list, err := fs.Workers(pid, []uint16{8080}, false, nil)
+	list, err := ListWorkers(fs, pid, []uint16{8080}, false, nil)
 	require.NoError(b, err)
 	live := make(map[uint32]struct{})
 	require.NoError(b, fs.SocketInodes(pid, func(inode uint32) { live[inode] = struct{}{} }))
@@ -146,7 +148,7 @@ func BenchmarkCallsOfWorkers(b *testing.B) {
 	before := cpuTime(b)
 	for b.Loop() {
 		n := 0
-		if err := fs.Calls(list, live, func(WorkerCall) { n++ }); err != nil || n != 1001 {
+		if err := Calls(fs, list, live, func(WorkerCall) { n++ }); err != nil || n != 1001 {
 			b.Fatal(n, err)
 		}
 	}

@@ -1,9 +1,11 @@
-package hostproc
+package threads
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 func TestAcceptorRole(t *testing.T) {
@@ -88,6 +90,6 @@ func TestParseStarted(t *testing.T) {
 	require.EqualValues(t, 67530, got)
 	for _, bad := range []string{"", "42 (a", "42 (a) S 1", "42 (a) S 1 42 42 0 -1 1 98 0 0 0 0 0 0 0 20 0 27 0 x 9"} {
 		_, err := parseStarted([]byte(bad))
-		require.ErrorIs(t, err, ErrMalformed, "%q", bad)
+		require.ErrorIs(t, err, hostproc.ErrMalformed, "%q", bad)
 	}
 }

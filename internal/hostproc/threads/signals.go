@@ -1,13 +1,15 @@
-package hostproc
+package threads
 
 import (
 	"bytes"
 	"os"
 	"strconv"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
-// ThreadSignals is what one thread does with signals.
-type ThreadSignals struct {
+// Signals is what one thread does with signals.
+type Signals struct {
 	Name  string // at most 15 characters
 	State byte   // R, S, D, T, t, Z, X or I
 	// Caught has bit n-1 set for each signal n that has a handler (SigCgt); all
@@ -17,28 +19,28 @@ type ThreadSignals struct {
 }
 
 // Takes reports whether a signal sent to this thread runs its handler.
-func (t ThreadSignals) Takes(signal int) bool {
+func (t Signals) Takes(signal int) bool {
 	bit := uint64(1) << (signal - 1)
 	return t.Caught&bit != 0 && t.Blocked&bit == 0
 }
 
 // Stopped is set for a thread that SIGSTOP or a debugger halts.
-func (t ThreadSignals) Stopped() bool { return t.State == 'T' || t.State == 't' }
+func (t Signals) Stopped() bool { return t.State == 'T' || t.State == 't' }
 
-// ThreadSignals reads /proc/PID/task/TID/status, which any user may.
-func (fs FS) ThreadSignals(pid, tid int) (ThreadSignals, error) {
-	data, err := os.ReadFile(fs.path(pid, "task", strconv.Itoa(tid), "status"))
+// ReadSignals reads /proc/PID/task/TID/status, which any user may.
+func ReadSignals(fs hostproc.FS, pid, tid int) (Signals, error) {
+	data, err := os.ReadFile(fs.Path(pid, "task", strconv.Itoa(tid), "status"))
 	if err != nil {
-		return ThreadSignals{}, fs.wrap(pid, "a thread's status", err)
+		return Signals{}, fs.Wrap(pid, "a thread's status", err)
 	}
 	t, ok := parseThreadSignals(data)
 	if !ok {
-		return ThreadSignals{}, fs.wrap(pid, "a thread's status", ErrMalformed)
+		return Signals{}, fs.Wrap(pid, "a thread's status", hostproc.ErrMalformed)
 	}
 	return t, nil
 }
 
-func parseThreadSignals(data []byte) (t ThreadSignals, ok bool) {
+func parseThreadSignals(data []byte) (t Signals, ok bool) {
 	var caught, blocked bool
 	for line := range bytes.Lines(data) {
 		key, value, _ := bytes.Cut(bytes.TrimRight(line, "\n"), []byte(":\t"))

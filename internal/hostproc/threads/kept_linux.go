@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"bytes"
@@ -7,14 +7,15 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
-// KeptThread reads one thread through files that are kept open: they belong to
+// Kept reads one thread through files that are kept open: they belong to
 // this thread, and answer ErrGone when it has ended, whichever thread has its id then. It
 // is for one goroutine at a time.
-type KeptThread struct {
-	fs                FS
+type Kept struct {
+	fs                hostproc.FS
 	pid               int
 	status, schedstat *procfile.Kept
 	// call is nil where it may not be read (PTRACE_MODE_ATTACH, which Yama's
@@ -25,18 +26,18 @@ type KeptThread struct {
 	numbers     callNumbers
 }
 
-// KeepThread opens the files of a thread.
-func (fs FS) KeepThread(pid, tid int) (*KeptThread, error) {
-	t := &KeptThread{fs: fs, pid: pid}
+// Keep opens the files of a thread.
+func Keep(fs hostproc.FS, pid, tid int) (*Kept, error) {
+	t := &Kept{fs: fs, pid: pid}
 	if err := t.open(strconv.Itoa(tid)); err != nil {
 		t.Close()
-		return nil, fs.wrap(pid, "thread "+strconv.Itoa(tid), err)
+		return nil, fs.Wrap(pid, "thread "+strconv.Itoa(tid), err)
 	}
 	return t, nil
 }
 
-func (t *KeptThread) open(tid string) (err error) {
-	path := func(name string) string { return t.fs.path(t.pid, "task", tid, name) }
+func (t *Kept) open(tid string) (err error) {
+	path := func(name string) string { return t.fs.Path(t.pid, "task", tid, name) }
 	if t.status, err = procfile.Keep(path("status"), 2<<10); err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (t *KeptThread) open(tid string) (err error) {
 	}
 	var known bool
 	if t.numbers, known = callsOf(runtime.GOARCH); !known {
-		t.callErr = ErrNotSupported
+		t.callErr = hostproc.ErrNotSupported
 		return nil
 	}
 	t.call, t.callErr = openReadable(path("syscall"))
@@ -69,12 +70,12 @@ func openReadable(path string) (*procfile.Kept, error) {
 }
 
 // CallErr says why the system calls cannot be read, nil where they can.
-func (t *KeptThread) CallErr() error { return t.fs.wrap(t.pid, "system call", t.callErr) }
+func (t *Kept) CallErr() error { return t.fs.Wrap(t.pid, "system call", t.callErr) }
 
 // Read reads the thread: the counters first, then the system call. So when the
 // counters are the same at the next reading, the call of this one lasted until
 // then.
-func (t *KeptThread) Read(out *Thread) error {
+func (t *Kept) Read(out *Thread) error {
 	*out = Thread{}
 	data, err := t.schedstat.Read()
 	if err == nil {
@@ -89,12 +90,12 @@ func (t *KeptThread) Read(out *Thread) error {
 		err = t.readCall(out)
 	}
 	if errors.Is(err, syscall.ESRCH) {
-		return ErrGone
+		return hostproc.ErrGone
 	}
 	return err
 }
 
-func (t *KeptThread) readCall(out *Thread) error {
+func (t *Kept) readCall(out *Thread) error {
 	switch {
 	case t.call != nil:
 		data, err := t.call.Read()
@@ -115,7 +116,7 @@ func (t *KeptThread) readCall(out *Thread) error {
 }
 
 // Close closes the files.
-func (t *KeptThread) Close() {
+func (t *Kept) Close() {
 	for _, f := range []*procfile.Kept{t.status, t.schedstat, t.call, t.wchan} {
 		if f != nil {
 			_ = f.Close()

@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"math"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
@@ -63,19 +64,19 @@ func TestFindAcceptorInAccept(t *testing.T) {
 	fs := realProc(t)
 	tid, port, inode := acceptThread(t)
 	require.Eventually(t, func() bool {
-		found, err := fs.FindAcceptor(os.Getpid(), port, inode, nil)
+		found, err := FindAcceptor(fs, os.Getpid(), port, inode, nil)
 		return err == nil && found == tid
 	}, time.Minute, time.Millisecond)
-	_, err := fs.FindAcceptor(os.Getpid(), port, inode+1, nil)
+	_, err := FindAcceptor(fs, os.Getpid(), port, inode+1, nil)
 	require.ErrorIs(t, err, ErrUnclear)
-	_, err = fs.FindAcceptor(math.MaxInt32, port, inode, nil)
-	require.ErrorIs(t, err, ErrGone)
+	_, err = FindAcceptor(fs, math.MaxInt32, port, inode, nil)
+	require.ErrorIs(t, err, hostproc.ErrGone)
 }
 
 func TestKeptThread(t *testing.T) {
 	fs := realProc(t)
 	tid, _, _ := acceptThread(t)
-	kept, err := fs.KeepThread(os.Getpid(), tid)
+	kept, err := Keep(fs, os.Getpid(), tid)
 	require.NoError(t, err)
 	defer kept.Close()
 	require.NoError(t, kept.CallErr())
@@ -92,7 +93,7 @@ func TestKeptThread(t *testing.T) {
 	require.Equal(t, 3, reads(t, func() { _ = kept.Read(&th) }), "schedstat, status, syscall")
 
 	child := proctest.Start(t, "wait", "").PID()
-	kept, err = fs.KeepThread(child, child)
+	kept, err = Keep(fs, child, child)
 	require.NoError(t, err)
 	defer kept.Close()
 	require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
@@ -100,7 +101,7 @@ func TestKeptThread(t *testing.T) {
 	require.NoError(t, syscall.Kill(child, syscall.SIGKILL))
 	require.Eventually(t, func() bool {
 		err := kept.Read(&th)
-		return err == ErrGone || err == nil && th.State == 'Z' //nolint:errorlint // exactly
+		return err == hostproc.ErrGone || err == nil && th.State == 'Z' //nolint:errorlint // exactly
 	}, time.Minute, time.Millisecond)
 }
 
@@ -134,9 +135,9 @@ func TestKeptThreadWithoutItsCalls(t *testing.T) {
 			"7/task/8/wchan":     wchan,
 			"7/task/8/syscall/x": "a folder cannot be read, whoever asks",
 		})
-		fs, err := NewFS(dir)
+		fs, err := hostproc.NewFS(dir)
 		require.NoError(t, err)
-		kept, err := fs.KeepThread(7, 8)
+		kept, err := Keep(fs, 7, 8)
 		require.NoError(t, err)
 		require.Error(t, kept.CallErr())
 		var th Thread

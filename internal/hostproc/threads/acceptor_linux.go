@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -16,7 +17,7 @@ import (
 // the socket, or the one made right after the connector's poller. Servers other
 // than Tomcat are found in accept only. inode is the listening socket's; others
 // are the other ports that the process listens on, nil where they are not known.
-func (fs FS) FindAcceptor(pid int, port uint16, inode uint32, others []uint16) (tid int, err error) {
+func FindAcceptor(fs hostproc.FS, pid int, port uint16, inode uint32, others []uint16) (tid int, err error) {
 	var all []candidate
 	named := map[uint16]bool{}
 	err = fs.ThreadNames(pid, func(tid int, comm string) {
@@ -32,7 +33,7 @@ func (fs FS) FindAcceptor(pid int, port uint16, inode uint32, others []uint16) (
 	all = likely(all)
 	var denied error
 	for i := range all {
-		if err := fs.inspect(pid, inode, &all[i]); err != nil {
+		if err := inspect(fs, pid, inode, &all[i]); err != nil {
 			denied = err
 		}
 	}
@@ -40,7 +41,7 @@ func (fs FS) FindAcceptor(pid int, port uint16, inode uint32, others []uint16) (
 	if errors.Is(err, ErrUnclear) && denied != nil {
 		err = fmt.Errorf("%w: %w", ErrUnclear, denied)
 	}
-	return tid, fs.wrap(pid, "acceptor", err)
+	return tid, fs.Wrap(pid, "acceptor", err)
 }
 
 // likely leaves the threads whose names fit, all where none does.
@@ -59,8 +60,8 @@ func likely(all []candidate) []candidate {
 
 // inspect reads when a thread was made and what it does. A thread that ends
 // meanwhile is left as it is.
-func (fs FS) inspect(pid int, inode uint32, c *candidate) error {
-	task := fs.path(pid, "task", strconv.Itoa(c.tid))
+func inspect(fs hostproc.FS, pid int, inode uint32, c *candidate) error {
+	task := fs.Path(pid, "task", strconv.Itoa(c.tid))
 	stat, err := os.ReadFile(task + "/stat")
 	if procfile.Ended(err) {
 		return nil
@@ -80,21 +81,21 @@ func (fs FS) inspect(pid int, inode uint32, c *candidate) error {
 	}
 	numbers, known := callsOf(runtime.GOARCH)
 	if !known {
-		return ErrNotSupported
+		return hostproc.ErrNotSupported
 	}
 	if c.call, err = parseCall(line, numbers); err != nil {
 		return err
 	}
-	c.ours = c.call.Kind == CallAccept && fs.isSocket(pid, c.call.FD, inode)
+	c.ours = c.call.Kind == CallAccept && isSocket(fs, pid, c.call.FD, inode)
 	return nil
 }
 
 // isSocket reports whether a descriptor is the socket.
-func (fs FS) isSocket(pid, fd int, inode uint32) bool {
-	link, err := os.Readlink(fs.path(pid, "fd", strconv.Itoa(fd)))
+func isSocket(fs hostproc.FS, pid, fd int, inode uint32) bool {
+	link, err := os.Readlink(fs.Path(pid, "fd", strconv.Itoa(fd)))
 	if err != nil {
 		return false
 	}
-	found, ok := socketInode([]byte(link))
+	found, ok := hostproc.SocketInode([]byte(link))
 	return ok && found == inode
 }

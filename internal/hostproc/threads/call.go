@@ -1,10 +1,11 @@
-package hostproc
+package threads
 
 import (
 	"bytes"
 	"fmt"
 	"strconv"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -84,16 +85,16 @@ func parseCall(line []byte, n callNumbers) (Call, error) {
 	}
 	nr, ok := procfile.Decimal(number)
 	if !ok {
-		return Call{}, fmt.Errorf("syscall %q: %w", line, ErrMalformed)
+		return Call{}, fmt.Errorf("syscall %q: %w", line, hostproc.ErrMalformed)
 	}
 	var words [8]uint64 // six arguments, stack pointer, program counter
 	for i := range words {
 		if words[i], rest, ok = nextHex(rest); !ok {
-			return Call{}, fmt.Errorf("syscall %q: %w", line, ErrMalformed)
+			return Call{}, fmt.Errorf("syscall %q: %w", line, hostproc.ErrMalformed)
 		}
 	}
 	if len(rest) > 0 {
-		return Call{}, fmt.Errorf("syscall %q: %w", line, ErrMalformed)
+		return Call{}, fmt.Errorf("syscall %q: %w", line, hostproc.ErrMalformed)
 	}
 	return n.call(nr, words), nil
 }

@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -22,27 +23,27 @@ type schedule struct {
 func parseSchedule(data []byte) (schedule, error) {
 	ran, rest, ok := procfile.NextNumber(bytes.TrimSuffix(data, []byte{'\n'}))
 	if !ok {
-		return schedule{}, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+		return schedule{}, fmt.Errorf("schedstat %q: %w", data, hostproc.ErrMalformed)
 	}
 	delay, rest, ok := procfile.NextNumber(rest)
 	if !ok || delay > math.MaxInt64 {
-		return schedule{}, fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+		return schedule{}, fmt.Errorf("schedstat %q: %w", data, hostproc.ErrMalformed)
 	}
 	slices, _, _ := procfile.NextNumber(rest)
 	return schedule{ran: ran, delay: time.Duration(delay), slices: slices}, nil
 }
 
 // runnable reports whether a thread runs, or could if it had a CPU (state R).
-func (fs FS) runnable(pid, tid int) bool {
+func runnable(fs hostproc.FS, pid, tid int) bool {
 	var buf [512]byte // a name has 15 characters
-	data, err := procfile.Read(fs.path(pid, "task", strconv.Itoa(tid), "stat"), buf[:])
+	data, err := procfile.Read(fs.Path(pid, "task", strconv.Itoa(tid), "stat"), buf[:])
 	end := bytes.LastIndexByte(data, ')')
 	return err == nil && end > 0 && len(data) > end+2 && data[end+2] == 'R'
 }
 
 // someWait reports whether more threads of the host can run than us and one other: else
 // none of them waits for a CPU.
-func someWait(fs FS) bool {
+func someWait(fs hostproc.FS) bool {
 	n, err := fs.Runnable()
 	return err == nil && n > 2
 }

@@ -1,10 +1,11 @@
-package hostproc
+package threads
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -64,7 +65,7 @@ func TestParseCallRefuses(t *testing.T) {
 		"202 0x11111111111111111 0x1 0x1 0x1 0x1 0x1 0x1 0x1", "202 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1 0x1", "202 0xG 0x1 0x1 0x1 0x1 0x1 0x1 0x1",
 	} {
 		_, err := parseCall([]byte(line), numbers)
-		require.ErrorIs(t, err, ErrMalformed, "%q", line)
+		require.ErrorIs(t, err, hostproc.ErrMalformed, "%q", line)
 	}
 }
 
@@ -74,10 +75,10 @@ func TestThreadParsers(t *testing.T) {
 	require.NoError(t, th.setSchedstat([]byte("659977 4464630 3\n")))
 	require.Equal(t, Thread{State: 'S', Switches: 150, CPUTime: 659977, RunDelay: 4464630, Ran: 3}, th)
 	for _, bad := range []string{"", "State:\t\n", "State:\tS (sleeping)\n", "State:\tS\nvoluntary_ctxt_switches:\tx\n"} {
-		require.ErrorIs(t, th.setStatus([]byte(bad)), ErrMalformed, "%q", bad)
+		require.ErrorIs(t, th.setStatus([]byte(bad)), hostproc.ErrMalformed, "%q", bad)
 	}
 	for _, bad := range []string{"", "1 2", "1 x 3"} {
-		require.ErrorIs(t, th.setSchedstat([]byte(bad)), ErrMalformed, "%q", bad)
+		require.ErrorIs(t, th.setSchedstat([]byte(bad)), hostproc.ErrMalformed, "%q", bad)
 	}
 }
 

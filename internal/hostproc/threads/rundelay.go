@@ -1,8 +1,10 @@
-package hostproc
+package threads
 
 import (
 	"strings"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // RunDelayCounter adds up a process's run delay so that it never falls when
@@ -12,7 +14,7 @@ import (
 // goroutine at a time, and for one process: make a new one
 // when the pid or its start time changes.
 type RunDelayCounter struct {
-	fs    FS
+	fs    hostproc.FS
 	pid   int
 	at    time.Time // of the last reading
 	total time.Duration
@@ -25,7 +27,7 @@ type RunDelayCounter struct {
 }
 
 // NewRunDelayCounter starts at the delay of the threads alive at the first Read.
-func (fs FS) NewRunDelayCounter(pid int) *RunDelayCounter {
+func NewRunDelayCounter(fs hostproc.FS, pid int) *RunDelayCounter {
 	return &RunDelayCounter{
 		fs: fs, pid: pid, last: map[int]schedule{}, next: map[int]schedule{}, ahead: map[int]time.Duration{},
 		aside: map[int]bool{}, names: map[int]bool{},
@@ -35,7 +37,7 @@ func (fs FS) NewRunDelayCounter(pid int) *RunDelayCounter {
 // Read returns the sum so far. On an error it stays as it was.
 func (c *RunDelayCounter) Read(now time.Time) (time.Duration, error) {
 	clear(c.next)
-	err := c.fs.eachSchedule(c.pid, func(tid int, s schedule) { c.next[tid] = s })
+	err := eachSchedule(c.fs, c.pid, func(tid int, s schedule) { c.next[tid] = s })
 	if err == nil {
 		err = c.setAside()
 	}
@@ -79,7 +81,7 @@ func (c *RunDelayCounter) add(now time.Time) {
 			delete(c.ahead, tid)
 			continue
 		}
-		if states--; states >= 0 && c.fs.runnable(c.pid, tid) {
+		if states--; states >= 0 && runnable(c.fs, c.pid, tid) {
 			if !found {
 				found, states = true, mostStates
 			}

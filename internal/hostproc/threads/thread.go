@@ -1,10 +1,11 @@
-package hostproc
+package threads
 
 import (
 	"bytes"
 	"fmt"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -28,15 +29,15 @@ func (t *Thread) Stopped() bool { return t.State == 'T' || t.State == 't' }
 func (t *Thread) setStatus(data []byte) error {
 	state, ok := procfile.ValueOf(data, []byte("State:"))
 	if !ok || len(state) == 0 {
-		return fmt.Errorf("status without a state: %w", ErrMalformed)
+		return fmt.Errorf("status without a state: %w", hostproc.ErrMalformed)
 	}
 	switches, ok := procfile.ValueOf(data, []byte("voluntary_ctxt_switches:"))
 	if !ok {
-		return fmt.Errorf("status without context switches: %w", ErrMalformed)
+		return fmt.Errorf("status without context switches: %w", hostproc.ErrMalformed)
 	}
 	n, ok := procfile.Decimal(switches)
 	if !ok {
-		return fmt.Errorf("status with %q context switches: %w", switches, ErrMalformed)
+		return fmt.Errorf("status with %q context switches: %w", switches, hostproc.ErrMalformed)
 	}
 	t.State, t.Switches = state[0], uint64(n)
 	return nil
@@ -49,7 +50,7 @@ func (t *Thread) setSchedstat(data []byte) error {
 	for i := range n {
 		var ok bool
 		if n[i], rest, ok = procfile.NextNumber(rest); !ok {
-			return fmt.Errorf("schedstat %q: %w", data, ErrMalformed)
+			return fmt.Errorf("schedstat %q: %w", data, hostproc.ErrMalformed)
 		}
 	}
 	t.CPUTime, t.RunDelay, t.Ran = procfile.Nanoseconds(n[0]), procfile.Nanoseconds(n[1]), n[2]

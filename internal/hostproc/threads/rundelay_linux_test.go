@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -16,7 +17,7 @@ import (
 func TestRunDelay(t *testing.T) {
 	fs := realProc(t)
 	c := proctest.Start(t, "threads", "a,b")
-	got, err := fs.RunDelay(c.PID())
+	got, err := RunDelay(fs, c.PID())
 	require.NoError(t, err)
 	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(c.PID()), "task/*/schedstat"))
 	require.NoError(t, err)
@@ -29,7 +30,7 @@ func TestRunDelay(t *testing.T) {
 		require.NoError(t, err)
 		want += s.delay
 	}
-	after, err := fs.RunDelay(c.PID())
+	after, err := RunDelay(fs, c.PID())
 	require.NoError(t, err)
 	require.Positive(t, got)
 	require.LessOrEqual(t, got, want, "no thread ends")
@@ -46,9 +47,9 @@ func TestRunDelayCounter(t *testing.T) {
 		"7/task/9/schedstat": "100 9000000 3\n",
 		"7/task/9/comm":      "C2 CompilerThre\n", // no request waits for it
 	})
-	fs, err := NewFS(dir)
+	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	counter := fs.NewRunDelayCounter(7)
+	counter := NewRunDelayCounter(fs, 7)
 	read := func(want time.Duration) {
 		t.Helper()
 		got, err := counter.Read(time.Time{})
@@ -64,7 +65,7 @@ func TestRunDelayCounter(t *testing.T) {
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7")))
 	got, err := counter.Read(time.Time{})
-	require.ErrorIs(t, err, ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrGone)
 	require.Equal(t, time.Duration(7570), got, "an error leaves it alone")
 }
 
@@ -78,9 +79,9 @@ func TestRunDelayOfAWaitThatLasts(t *testing.T) {
 		"7/task/8/schedstat": "100 2000 3\n", "7/task/8/comm": "http-nio-8080-e\n", "7/task/8/stat": sleeps,
 		"7/task/9/schedstat": "100 0 3\n", "7/task/9/comm": "C2 CompilerThre\n", "7/task/9/stat": runs,
 	})
-	fs, err := NewFS(dir)
+	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	counter, now := fs.NewRunDelayCounter(7), time.Unix(1_700_000_000, 0)
+	counter, now := NewRunDelayCounter(fs, 7), time.Unix(1_700_000_000, 0)
 	read := func(want time.Duration) {
 		t.Helper()
 		got, err := counter.Read(now)
@@ -105,10 +106,10 @@ func TestRunDelayNotSupported(t *testing.T) {
 		"7/task/7/comm": "java\n",
 		"7/stat":        captureStat,
 	})
-	fs, err := NewFS(dir)
+	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	_, err = fs.RunDelay(7)
-	require.ErrorIs(t, err, ErrNotSupported, "a kernel without schedstat")
+	_, err = RunDelay(fs, 7)
+	require.ErrorIs(t, err, hostproc.ErrNotSupported, "a kernel without schedstat")
 }
 
 func TestParseSchedule(t *testing.T) {
@@ -123,7 +124,7 @@ func TestParseSchedule(t *testing.T) {
 	}
 	for _, in := range []string{"", "\n", "1", "1 \n", "a b c", "1 x", "1 -2 3", "12x 3 4"} {
 		_, err := parseSchedule([]byte(in))
-		require.ErrorIs(t, err, ErrMalformed, in)
+		require.ErrorIs(t, err, hostproc.ErrMalformed, in)
 	}
 }
 

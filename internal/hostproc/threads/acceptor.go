@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -151,11 +152,11 @@ func parseStarted(stat []byte) (uint64, error) {
 	fields := bytes.Fields(stat[end+1:])
 	const after = 22 - 3 // the state, field 3, is the first of them
 	if end < 0 || len(fields) <= after {
-		return 0, fmt.Errorf("stat %q: %w", stat, ErrMalformed)
+		return 0, fmt.Errorf("stat %q: %w", stat, hostproc.ErrMalformed)
 	}
 	n, ok := procfile.Decimal(fields[after])
 	if !ok {
-		return 0, fmt.Errorf("stat %q: %w", stat, ErrMalformed)
+		return 0, fmt.Errorf("stat %q: %w", stat, hostproc.ErrMalformed)
 	}
 	return uint64(n), nil
 }

@@ -1,4 +1,4 @@
-package hostproc
+package threads
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ func TestThreadSignals(t *testing.T) {
 	vm := "Name:\tVM Thread\nUmask:\t0022\nState:\tS (sleeping)\nSigQ:\t2/96343\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000002\nSigCgt:\t0000000101005ccd\n"
 	got, ok := parseThreadSignals([]byte(vm))
 	require.True(t, ok)
-	require.Equal(t, ThreadSignals{Name: "VM Thread", State: 'S', Caught: 0x101005ccd}, got)
+	require.Equal(t, Signals{Name: "VM Thread", State: 'S', Caught: 0x101005ccd}, got)
 	require.True(t, got.Takes(3))
 	require.False(t, got.Takes(2), "ignored")
 	require.False(t, got.Stopped())
