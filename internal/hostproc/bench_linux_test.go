@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -34,7 +35,7 @@ func BenchmarkScan(b *testing.B) {
 		"Process":         func() error { _, err := fs.Process(pid); return err },
 		"OpenFiles":       func() error { _, err := fs.OpenFiles(pid); return err },
 		"OpenFilesLimit":  func() error { _, err := fs.OpenFilesLimit(pid); return err },
-		"Cgroup":          func() error { _, err := fs.Cgroup(pid); return err },
+		"Cgroup":          func() error { _, err := cgroup.Of(fs, pid); return err },
 		"ThreadNames":     func() error { return fs.ThreadNames(pid, func(int, string) {}) },
 		"RunDelay":        func() error { _, err := threads.RunDelay(fs, pid); return err },
 		"SocketInodes":    func() error { return fs.SocketInodes(pid, func(uint32) {}) },

@@ -5,9 +5,3 @@ func (fs FS) Counting() FS {
 	fs.fdCount = false
 	return fs
 }
-
-// WithoutCgroups sees no cgroup file system by itself.
-func (fs FS) WithoutCgroups() FS {
-	fs.cgroups = nil
-	return fs
-}

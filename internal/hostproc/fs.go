@@ -15,7 +15,7 @@ type FS struct {
 	mount string
 	proc  procfs.FS
 	// cgroups are the cgroup file systems we see ourselves.
-	cgroups []cgroupMount
+	cgroups []CgroupMount
 	// fdCount is set when stat's st_size of an fd folder is the number of
 	// open files (Linux 6.2, commit f1f1f2569901).
 	fdCount bool
@@ -75,6 +75,12 @@ func (fs FS) foreign(pid int) bool {
 	theirs, _ := os.Readlink(fs.Path(pid, "ns", "user"))
 	return theirs != "" && theirs != ours
 }
+
+// Procfs parses the files for which it has a parser.
+func (fs FS) Procfs() procfs.FS { return fs.proc }
+
+// Cgroups are the cgroup file systems we see ourselves.
+func (fs FS) Cgroups() []CgroupMount { return fs.cgroups }
 
 // OwnPIDs reports whether the mount shows the processes by the ids that kill(2)
 // and SO_PEERCRED use here.

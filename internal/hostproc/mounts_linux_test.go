@@ -2,6 +2,7 @@ package hostproc
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,11 +93,11 @@ func TestEveryone(t *testing.T) {
 	root, err := NewRoot(folder, mounts, true)
 	require.NoError(t, err)
 	defer root.Close()
-	data, err := root.readFile("/public/file")
+	data, err := contents(root, "/public/file")
 	require.NoError(t, err)
 	require.Equal(t, "x", string(data))
 	for _, path := range []string{"/public/private", "/public/group", "/closed/file"} {
-		_, err := root.readFile(path)
+		_, err := contents(root, path)
 		require.ErrorIs(t, err, os.ErrPermission, path)
 	}
 	require.True(t, hasACL(-1), "what cannot be asked may have some")
@@ -129,7 +130,7 @@ func TestEveryoneWithAccessLists(t *testing.T) {
 		require.NoError(t, err)
 		defer root.Close()
 		for path, open := range map[string]bool{"/plain": true, "/folder/file": true, "/closed": !everyone, "/listed/file": !everyone} {
-			_, err := root.readFile(path)
+			_, err := contents(root, path)
 			require.Equal(t, open, err == nil, "%s: %v", path, err)
 			require.Equal(t, !open, errors.Is(err, os.ErrPermission), "%s: %v", path, err)
 		}
@@ -161,4 +162,14 @@ func TestSilentFileSystem(t *testing.T) {
 		_, err := root.Look(path)
 		require.ErrorIs(t, err, ErrFileSystem)
 	}
+}
+
+// contents are those of a regular file below a root.
+func contents(root *Root, path string) ([]byte, error) {
+	f, err := root.Regular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(f)
 }

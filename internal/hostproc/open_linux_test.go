@@ -69,12 +69,12 @@ func TestWalk(t *testing.T) {
 	root, err := fakeRoot(t, dir).OpenRoot(7, "root", Agent)
 	require.NoError(t, err)
 	for _, path := range []string{"/etc/passwd", "/absolute", "/relative", "/up", "etc/../../etc//./passwd"} {
-		data, err := root.readFile(path)
+		data, err := contents(root, path)
 		require.NoError(t, err, path)
 		require.Equal(t, "inside", string(data), path)
 	}
 	for _, path := range []string{"/fifo", "/", "", "/../x", "/nothing", "/out", "/etc/passwd/x", "/etc/passwd/..", "/etc/passwd/"} {
-		_, err := root.readFile(path)
+		_, err := contents(root, path)
 		require.Error(t, err, path)
 	}
 	_, err = root.Look("/loop")
@@ -124,7 +124,7 @@ func TestOpensNothingButRegularFiles(t *testing.T) {
 			root, err := fs.OpenRoot(7, "root", Agent)
 			require.NoError(t, err)
 			opens := nettest.Opens(t, filepath.Join(dir, name))
-			_, err = root.readFile(path)
+			_, err = contents(root, path)
 			require.Equal(t, n == 1, err == nil, "%s: %v", name, err)
 			require.Equal(t, n, opens(), name)
 			root.Close()

@@ -31,9 +31,6 @@ func (fs FS) SampleSocketInodes(int, int, func(inode uint32)) (int, error) { ret
 // OpenRegular is for Linux only.
 func (fs FS) OpenRegular(int, string) (*os.File, error) { return nil, ErrNotSupported }
 
-// Cgroup is for Linux only.
-func (fs FS) Cgroup(int) (Cgroup, error) { return Cgroup{}, ErrNotSupported }
-
 // JVM is for Linux only.
 func (fs FS) JVM(int) (JVM, error) { return JVM{}, ErrNotSupported }
 
@@ -78,18 +75,6 @@ func (k *KeptFiles) Limit() (int, error) { return 0, ErrNotSupported }
 // Close is for Linux only.
 func (k *KeptFiles) Close() {}
 
-// KeptThrottle is for Linux only.
-type KeptThrottle struct{}
-
-// KeepThrottle is for Linux only.
-func (fs FS) KeepThrottle(int) (*KeptThrottle, error) { return nil, ErrNotSupported }
-
-// Read is for Linux only.
-func (k *KeptThrottle) Read(*Throttle) error { return ErrNotSupported }
-
-// Close is for Linux only.
-func (k *KeptThrottle) Close() {}
-
 // Reader is for Linux only.
 type Reader int
 
@@ -130,15 +115,3 @@ func (r *Root) Regular(string) (*os.File, error) { return nil, ErrNotSupported }
 func (r *Root) findPerfData(Process, []string) (*JVMFile, error) { return nil, ErrNotSupported }
 
 func mappedPerfData(io.Reader, Process) ([]string, error) { return nil, ErrNotSupported }
-
-// KeptFreezer is for Linux only.
-type KeptFreezer struct{}
-
-// KeepFreezer is for Linux only.
-func (fs FS) KeepFreezer(int) (*KeptFreezer, error) { return nil, ErrNotSupported }
-
-// Frozen is for Linux only.
-func (k *KeptFreezer) Frozen() (bool, error) { return false, ErrNotSupported }
-
-// Close is for Linux only.
-func (k *KeptFreezer) Close() {}

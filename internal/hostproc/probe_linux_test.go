@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -92,7 +93,7 @@ func childProbe(mount, arg string) error {
 	}
 	_, sockstatErr := fs.Sockstat(pid)
 	_, delayErr := threads.RunDelay(fs, pid)
-	_, cgroupErr := fs.Cgroup(pid)
+	_, cgroupErr := cgroup.Of(fs, pid)
 	_, jvmErr := fs.JVM(pid)
 	_, openErr := fs.OpenRegular(pid, "/etc/hostname")
 	listen, listenErr := fs.OpenListenCounters(pid)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -36,7 +37,7 @@ func (m *processMemory) read(proc hostproc.FS, jvm func() (*hostproc.JVMFile, er
 }
 
 func (m *processMemory) readCgroup(proc hostproc.FS, p *model.Process) {
-	cg, err := proc.Cgroup(p.PID)
+	cg, err := cgroup.Of(proc, p.PID)
 	if err != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -31,12 +32,12 @@ func (r *Reader) open(now time.Time) {
 		r.missing[evidence.SubjectSafepoints] = why(err)
 	}
 	if r.freezer == nil {
-		if freezer, err := r.proc.KeepFreezer(r.of.PID); err == nil {
+		if freezer, err := cgroup.KeepFreezer(r.proc, r.of.PID); err == nil {
 			r.freezer = freezer
 		}
 	}
 	if r.throttle == nil {
-		throttle, err := r.proc.KeepThrottle(r.of.PID)
+		throttle, err := cgroup.KeepThrottle(r.proc, r.of.PID)
 		if err == nil {
 			r.throttle = throttle
 		}

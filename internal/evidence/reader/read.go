@@ -3,6 +3,7 @@ package reader
 import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -109,7 +110,7 @@ func (r *Reader) readThrottle(out *evidence.Reading) {
 	if r.throttle == nil {
 		return
 	}
-	var t hostproc.Throttle
+	var t cgroup.Throttle
 	if err := r.throttle.Read(&t); err != nil {
 		out.Missing[evidence.SubjectThrottling] = why(err)
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -37,8 +38,8 @@ type Reader struct {
 	acceptor int // the thread's id; 0: the thread is the main one
 	files    *hostproc.KeptFiles
 	jvm      *hostproc.JVMFile
-	throttle *hostproc.KeptThrottle
-	freezer  *hostproc.KeptFreezer
+	throttle *cgroup.KeptThrottle
+	freezer  *cgroup.KeptFreezer
 	stands   evidence.Standstill
 
 	tried   time.Time // when what is missing was tried last

@@ -82,6 +82,7 @@ func features() []binary {
 		{Package: packages + "sockdiag", Bench: "^Benchmark(Lookup|Scan)$", Arm: true, Minutes: 3},
 		{Package: packages + "hostproc", Arm: true, Minutes: 2},
 		{Package: packages + "hostproc/threads", Arm: true, Minutes: 2},
+		{Package: packages + "hostproc/cgroup", Arm: true, Minutes: 2},
 	}
 }
 

@@ -19,8 +19,10 @@ import (
 const (
 	childMode = "HOSTPROC_TEST_CHILD"
 	childArg  = "HOSTPROC_TEST_ARG"
-	Nobody    = 65534
 )
+
+// Nobody is another user, and a group.
+const Nobody = 65534
 
 // Main runs a package's tests, or stands in for one of the processes that they read:
 // modes are what such a process does by itself, by name.

@@ -14,9 +14,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"golang.org/x/sys/unix"
-
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // stat("/proc/PID/fd").st_size is the number of open files since 6.2.
@@ -238,12 +237,12 @@ func TestCgroupOfAContainer(t *testing.T) {
 	}
 }
 
-func throttled(t *testing.T, pid int) hostproc.Cgroup {
+func throttled(t *testing.T, pid int) cgroup.Group {
 	t.Helper()
-	var c hostproc.Cgroup
+	var c cgroup.Group
 	require.Eventually(t, func() bool {
 		var err error
-		c, err = proc(t).Cgroup(pid)
+		c, err = cgroup.Of(proc(t), pid)
 		return err == nil && c.Throttled != nil && *c.Throttled > 0 && *c.NrThrottled > 0
 	}, time.Minute, 50*time.Millisecond)
 	return c

@@ -1,6 +1,9 @@
-package hostproc
+package cgroup
 
-import "github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
+import (
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
+)
 
 // KeptFreezer reads whether a process's group is frozen through a file that is kept
 // open. A process that moves to another group is not noticed. It is for one goroutine
@@ -9,26 +12,23 @@ type KeptFreezer struct{ state *procfile.Kept }
 
 // KeepFreezer opens the file, of a mount that is ours; ErrNotSupported where there is
 // none.
-func (fs FS) KeepFreezer(pid int) (*KeptFreezer, error) {
-	proc, err := fs.proc.Proc(pid)
+func KeepFreezer(fs hostproc.FS, pid int) (*KeptFreezer, error) {
+	r, err := newReading(fs, pid)
 	if err != nil {
-		return nil, fs.Wrap(pid, "cgroup", err)
+		return nil, err
 	}
-	groups, err := proc.Cgroups()
-	if err != nil {
-		return nil, fs.Wrap(pid, "cgroup", err)
-	}
-	group, v2, ok := controllerPath(groups, "freezer")
+	defer r.close()
+	group, v2, ok := controllerPath(r.groups, "freezer")
 	if !ok {
-		return nil, fs.Wrap(pid, "freezer", ErrNotSupported)
+		return nil, fs.Wrap(pid, "freezer", hostproc.ErrNotSupported)
 	}
-	point, rel, ok := visible(fs.cgroups, "freezer", group, v2)
+	point, rel, ok := r.own("freezer", group, v2)
 	if !ok {
-		return nil, fs.Wrap(pid, "freezer", ErrNotSupported)
+		return nil, fs.Wrap(pid, "freezer", hostproc.ErrNotSupported)
 	}
 	state, err := procfile.Keep(frozenFile(point, rel, v2), 1<<7)
 	if err != nil {
-		return nil, fs.Wrap(pid, "freezer", ErrNotSupported)
+		return nil, fs.Wrap(pid, "freezer", hostproc.ErrNotSupported)
 	}
 	return &KeptFreezer{state: state}, nil
 }

@@ -1,4 +1,4 @@
-package hostproc
+package cgroup
 
 import (
 	"io"
@@ -8,83 +8,94 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // maxCgroupFile bounds a file that a container may have put in place of one of
 // the kernel's. cpu.stat has some hundred bytes.
-const maxCgroupFile = 64 << 10
+const maxFile = 64 << 10
 
 // readFile reads a small file.
 type readFile func(path string) ([]byte, error)
 
-// Cgroup reads the control group of a process. Any user may read its paths;
+// Of reads the control group of a process. Any user may read its paths;
 // what the group does is read from the cgroup file systems mounted for us or,
 // where those do not show it (a sidecar with a cgroup namespace of its own),
 // from those mounted for the process, which takes the permission to open
 // /proc/PID/root. What cannot be seen stays nil: that is not an error.
-func (fs FS) Cgroup(pid int) (Cgroup, error) {
-	proc, err := fs.proc.Proc(pid)
+func Of(fs hostproc.FS, pid int) (Group, error) {
+	r, err := newReading(fs, pid)
 	if err != nil {
-		return Cgroup{}, fs.Wrap(pid, "cgroup", err)
+		return Group{}, err
 	}
-	groups, err := proc.Cgroups()
-	if err != nil {
-		return Cgroup{}, fs.Wrap(pid, "cgroup", err)
-	}
-	look := cgroupLook{fs: fs, proc: proc, groups: groups}
-	defer look.close()
-	return look.read(), nil
+	defer r.close()
+	return r.read(), nil
 }
 
-// cgroupLook is one reading of one process's groups.
-type cgroupLook struct {
-	fs     FS
+// reading is one reading of one process's groups.
+type reading struct {
+	fs     hostproc.FS
 	proc   procfs.Proc
 	groups []procfs.Cgroup
+	ours   []hostproc.CgroupMount
 
 	theirs   []*procfs.MountInfo // the process's own mounts, read when needed
 	theyRead bool
-	root     *Root
+	root     *hostproc.Root
 }
 
-func (l *cgroupLook) close() {
-	if l.root != nil {
-		l.root.Close()
+// newReading reads which groups a process is in.
+func newReading(fs hostproc.FS, pid int) (*reading, error) {
+	proc, err := fs.Procfs().Proc(pid)
+	if err != nil {
+		return nil, fs.Wrap(pid, "cgroup", err)
+	}
+	groups, err := proc.Cgroups()
+	if err != nil {
+		return nil, fs.Wrap(pid, "cgroup", err)
+	}
+	return &reading{fs: fs, proc: proc, groups: groups, ours: fs.Cgroups()}, nil
+}
+
+func (r *reading) close() {
+	if r.root != nil {
+		r.root.Close()
 	}
 }
 
-func (l *cgroupLook) read() Cgroup {
-	var c Cgroup
-	c.Path = namedPath(l.groups)
+func (r *reading) read() Group {
+	var c Group
+	c.Path = namedPath(r.groups)
 	c.ContainerID, c.PodUID = containerID(c.Path), podUID(c.Path)
 	if c.ContainerID == "" && (c.Path == "/" || strings.HasPrefix(c.Path, "/..")) || c.ContainerID != "" && c.PodUID == "" {
-		c.nameFromMounts(l.mounts())
+		c.nameFromMounts(r.mounts())
 	}
 	own := true
-	l.upwards("cpu", func(dir string, v2 bool, read readFile) {
+	r.upwards("cpu", func(dir string, v2 bool, read readFile) {
 		if own {
 			c.Used = cpuUsage(dir, v2, read)
 		}
 		own = false
 		c.readCPU(dir, v2, read)
 	})
-	l.upwards("memory", func(dir string, v2 bool, read readFile) { c.readMemory(dir, v2, read) })
+	r.upwards("memory", func(dir string, v2 bool, read readFile) { c.readMemory(dir, v2, read) })
 	own = true
-	l.upwards("pids", func(dir string, _ bool, read readFile) {
+	r.upwards("pids", func(dir string, _ bool, read readFile) {
 		c.readPids(dir, own, read)
 		own = false
 	})
-	c.Frozen = l.frozen()
+	c.Frozen = r.frozen()
 	return c
 }
 
 // frozen asks the process's own group: those below a frozen one say so, too.
-func (l *cgroupLook) frozen() bool {
-	group, v2, ok := controllerPath(l.groups, "freezer")
+func (r *reading) frozen() bool {
+	group, v2, ok := controllerPath(r.groups, "freezer")
 	if !ok {
 		return false
 	}
-	point, rel, read := l.locate("freezer", group, v2)
+	point, rel, read := r.locate("freezer", group, v2)
 	if read == nil {
 		return false
 	}
@@ -94,12 +105,12 @@ func (l *cgroupLook) frozen() bool {
 
 // upwards calls fn for the process's group of a controller and those above it,
 // as far up as a mount shows them.
-func (l *cgroupLook) upwards(controller string, fn func(dir string, v2 bool, read readFile)) {
-	group, v2, ok := controllerPath(l.groups, controller)
+func (r *reading) upwards(controller string, fn func(dir string, v2 bool, read readFile)) {
+	group, v2, ok := controllerPath(r.groups, controller)
 	if !ok {
 		return
 	}
-	point, rel, read := l.locate(controller, group, v2)
+	point, rel, read := r.locate(controller, group, v2)
 	if read == nil {
 		return
 	}
@@ -112,68 +123,73 @@ func (l *cgroupLook) upwards(controller string, fn func(dir string, v2 bool, rea
 }
 
 // locate finds a mount that shows the group: ours, else one of the process.
-func (l *cgroupLook) locate(controller, group string, v2 bool) (point, rel string, read readFile) {
-	if point, rel, ok := visible(l.fs.cgroups, controller, group, v2); ok {
+func (r *reading) locate(controller, group string, v2 bool) (point, rel string, read readFile) {
+	if point, rel, ok := r.own(controller, group, v2); ok {
 		return point, rel, os.ReadFile
 	}
-	point, rel, ok := visible(cgroupMounts(l.mounts()), controller, group, v2)
+	point, rel, ok := visible(hostproc.CgroupMounts(r.mounts()), controller, group, v2)
 	if !ok {
 		return "", "", nil
 	}
-	root, err := l.openRoot()
+	root, err := r.openRoot()
 	if err != nil {
 		return "", "", nil
 	}
-	return point, rel, root.readFile
+	return point, rel, func(path string) ([]byte, error) { return readFrom(root, path) }
 }
 
-func visible(mounts []cgroupMount, controller, group string, v2 bool) (point, rel string, ok bool) {
+// own finds a mount of ours that shows the group.
+func (r *reading) own(controller, group string, v2 bool) (point, rel string, ok bool) {
+	return visible(r.ours, controller, group, v2)
+}
+
+func visible(mounts []hostproc.CgroupMount, controller, group string, v2 bool) (point, rel string, ok bool) {
 	for _, m := range mounts {
-		if m.v2 != v2 {
+		if m.V2 != v2 {
 			continue
 		}
-		if _, ok := m.controllers[controller]; !v2 && !ok {
+		if _, ok := m.Controllers[controller]; !v2 && !ok {
 			continue
 		}
-		if rel, ok := below(m.root, group); ok {
-			return m.point, rel, true
+		if rel, ok := below(m.Root, group); ok {
+			return m.Point, rel, true
 		}
 	}
 	return "", "", false
 }
 
 // mounts are the process's own; none where they cannot be read.
-func (l *cgroupLook) mounts() []*procfs.MountInfo {
-	if !l.theyRead {
-		l.theyRead = true
-		l.theirs, _ = l.proc.MountInfo()
+func (r *reading) mounts() []*procfs.MountInfo {
+	if !r.theyRead {
+		r.theyRead = true
+		r.theirs, _ = r.proc.MountInfo()
 	}
-	return l.theirs
+	return r.theirs
 }
 
-func (l *cgroupLook) openRoot() (*Root, error) {
-	if l.root != nil {
-		return l.root, nil
+func (r *reading) openRoot() (*hostproc.Root, error) {
+	if r.root != nil {
+		return r.root, nil
 	}
-	root, err := l.fs.OpenRoot(l.proc.PID, "root", Cgroups)
+	root, err := r.fs.OpenRoot(r.proc.PID, "root", hostproc.Cgroups)
 	if err == nil {
-		l.root = root
+		r.root = root
 	}
 	return root, err
 }
 
-func (r *Root) readFile(path string) ([]byte, error) {
-	f, err := r.regular(path, true)
+func readFrom(root *hostproc.Root, path string) ([]byte, error) {
+	f, err := root.Regular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, maxCgroupFile))
+	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
 // nameFromMounts finds a container by the files its manager mounts into it:
 // with a cgroup namespace of its own the cgroup path is just "/".
-func (c *Cgroup) nameFromMounts(mounts []*procfs.MountInfo) {
+func (c *Group) nameFromMounts(mounts []*procfs.MountInfo) {
 	for _, m := range mounts {
 		switch m.MountPoint {
 		case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/dev/termination-log":
@@ -187,7 +203,7 @@ func (c *Cgroup) nameFromMounts(mounts []*procfs.MountInfo) {
 	}
 }
 
-func (c *Cgroup) readCPU(dir string, v2 bool, read readFile) {
+func (c *Group) readCPU(dir string, v2 bool, read readFile) {
 	if stat, err := read(dir + "/cpu.stat"); err == nil {
 		c.addThrottled(stat)
 	}
@@ -233,7 +249,7 @@ func cpuLimit(dir string, v2 bool, read readFile) (float64, bool) {
 	return cpus(string(quota), string(period))
 }
 
-func (c *Cgroup) readMemory(dir string, v2 bool, read readFile) {
+func (c *Group) readMemory(dir string, v2 bool, read readFile) {
 	name := "/memory.limit_in_bytes"
 	if v2 {
 		name = "/memory.max"
@@ -243,7 +259,7 @@ func (c *Cgroup) readMemory(dir string, v2 bool, read readFile) {
 
 // readPids reads a group's limit, and how often it was reached: an own group's
 // pids.events, of those above it pids.events.local, without their other groups'.
-func (c *Cgroup) readPids(dir string, own bool, read readFile) {
+func (c *Group) readPids(dir string, own bool, read readFile) {
 	c.PidsLimit = readLimit(c.PidsLimit, read, dir+"/pids.max")
 	name := "/pids.events.local"
 	if own {

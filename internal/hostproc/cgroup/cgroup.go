@@ -1,17 +1,14 @@
-package hostproc
+package cgroup
 
 import (
-	"slices"
 	"time"
-
-	"github.com/prometheus/procfs"
 )
 
-// Cgroup is what a process's control group does to it, of version 1 or 2. A
+// Group is what a process's control group does to it, of version 1 or 2. A
 // value is nil where it cannot be seen and, for limits, where there is none.
 // Each limit is the smallest of the process's own group and of those above it
 // that are visible: a pod's limit binds its containers.
-type Cgroup struct {
+type Group struct {
 	// Path is the group's path as the reader sees it: relative to its own
 	// cgroup namespace, beginning with "/.." for groups outside of it.
 	Path        string
@@ -44,43 +41,4 @@ type Cgroup struct {
 	// version 2 counts where the limit is (pids_event); those of the limits above are
 	// the "max" of their pids.events.local. nil where there is no such file.
 	PidsRefused *uint64
-}
-
-// cgroupMount is a mounted cgroup file system.
-type cgroupMount struct {
-	v2          bool
-	controllers map[string]string // v1: superblock options, which name them
-	root        string            // the cgroup at the mount point, as the reader sees its path
-	point       string
-}
-
-// cgroupMounts picks the cgroup file systems, those that show most first.
-func cgroupMounts(mounts []*procfs.MountInfo) []cgroupMount {
-	var out []cgroupMount
-	for _, m := range mounts {
-		if m.FSType == "cgroup" || m.FSType == "cgroup2" {
-			out = append(out, cgroupMount{
-				v2: m.FSType == "cgroup2", controllers: m.SuperOptions, root: m.Root, point: m.MountPoint,
-			})
-		}
-	}
-	slices.SortStableFunc(out, func(a, b cgroupMount) int { return len(a.root) - len(b.root) })
-	return out
-}
-
-// ownCgroupMounts are those of the reader. They are looked up once: nobody
-// moves the cgroup file system of a running system.
-func ownCgroupMounts(proc procfs.FS) []cgroupMount {
-	self, err := proc.Self()
-	if err != nil { // a proc of another pid namespace
-		self, err = procfs.Self()
-	}
-	if err != nil {
-		return nil
-	}
-	mounts, err := self.MountInfo()
-	if err != nil {
-		return nil
-	}
-	return cgroupMounts(mounts)
 }

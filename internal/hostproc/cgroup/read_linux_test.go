@@ -1,4 +1,4 @@
-package hostproc
+package cgroup
 
 import (
 	"math"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -25,13 +26,13 @@ const (
 	podSlice    = "/kubepods.slice/kubepods-pod" + uidU + ".slice"
 )
 
-func fakeCgroups(t *testing.T, files map[string]string) FS {
+func fakeCgroups(t *testing.T, files map[string]string) hostproc.FS {
 	t.Helper()
 	dir := proctest.Fake(t, files)
-	fs, err := NewFS(dir)
+	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	for i := range fs.cgroups {
-		fs.cgroups[i].point = dir + fs.cgroups[i].point
+	for i := range fs.Cgroups() {
+		fs.Cgroups()[i].Point = dir + fs.Cgroups()[i].Point
 	}
 	return fs
 }
@@ -57,9 +58,9 @@ func TestCgroupV2(t *testing.T) {
 		"sys/fs/cgroup/cpu.stat":                                cpuStatNone,
 		"sys/fs/cgroup/system.slice/unrelated.service/cpu.stat": cpuStat,
 	})
-	c, err := fs.Cgroup(7)
+	c, err := Of(fs, 7)
 	require.NoError(t, err)
-	require.Equal(t, Cgroup{
+	require.Equal(t, Group{
 		Path: scope, ContainerID: hexID, PodUID: uid,
 		Throttled: new(9204 * time.Millisecond), NrThrottled: new(uint64(115)),
 		NrPeriods: new(uint64(331)), Used: new(8514387 * time.Microsecond),
@@ -89,18 +90,18 @@ func TestCgroupV1(t *testing.T) {
 		"sys/fs/cgroup/memory/below/memory.limit_in_bytes": "6\n",
 	}
 	fs := fakeCgroups(t, files)
-	c, err := fs.Cgroup(7)
+	c, err := Of(fs, 7)
 	require.NoError(t, err)
-	require.Equal(t, Cgroup{
+	require.Equal(t, Group{
 		Path: "/docker/" + hexID, ContainerID: hexID,
 		Throttled: new(123456789 * time.Nanosecond), NrThrottled: new(uint64(4)), CPULimit: new(0.5),
 		NrPeriods: new(uint64(10)), Used: new(987654321 * time.Nanosecond), PidsRefused: new(uint64(7)),
 	}, c)
 
 	// A process of the host: what is mounted here is another group.
-	c, err = fs.Cgroup(8)
+	c, err = Of(fs, 8)
 	require.NoError(t, err)
-	require.Equal(t, Cgroup{Path: "/"}, c)
+	require.Equal(t, Group{Path: "/"}, c)
 }
 
 func TestFrozen(t *testing.T) {
@@ -120,13 +121,13 @@ func TestFrozen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := fakeCgroups(t, map[string]string{"1/mountinfo": c.mounts, "7/cgroup": c.group, "sys/fs/cgroup/" + c.file: c.text})
-			got, err := fs.Cgroup(7)
+			got, err := Of(fs, 7)
 			require.NoError(t, err)
 			require.Equal(t, c.want, got.Frozen)
 
-			kept, err := fs.KeepFreezer(7)
+			kept, err := KeepFreezer(fs, 7)
 			if name == "not visible" {
-				require.ErrorIs(t, err, ErrNotSupported)
+				require.ErrorIs(t, err, hostproc.ErrNotSupported)
 				return
 			}
 			require.NoError(t, err)
@@ -145,20 +146,20 @@ func TestCgroupNamedByItsMounts(t *testing.T) {
 			"51 40 8:1 /var/lib/containerd/io.containerd.grpc.v1.cri/sandboxes/" + hexID + "/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n" +
 			"52 40 8:1 /var/lib/docker/containers/" + hexID[1:] + "1/hosts /data rw - ext4 /dev/sda1 rw\n",
 	})
-	c, err := fs.Cgroup(7)
+	c, err := Of(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, uid, c.PodUID)
 }
 
 func TestCgroupMalformed(t *testing.T) {
 	fs := fakeCgroups(t, map[string]string{"7/cgroup": "nonsense\n", "8/cgroup": ""})
-	_, err := fs.Cgroup(7)
+	_, err := Of(fs, 7)
 	require.Error(t, err)
-	c, err := fs.Cgroup(8)
+	c, err := Of(fs, 8)
 	require.NoError(t, err)
-	require.Equal(t, Cgroup{}, c)
-	_, err = fs.Cgroup(9)
-	require.ErrorIs(t, err, ErrGone)
+	require.Equal(t, Group{}, c)
+	_, err = Of(fs, 9)
+	require.ErrorIs(t, err, hostproc.ErrGone)
 }
 
 func TestParseLimits(t *testing.T) {
@@ -190,7 +191,7 @@ func FuzzCgroupFiles(f *testing.F) {
 	m.Add([]byte("max 100000\n"))
 	m.Add([]byte("nr_throttled 4\nthrottled_time 18446744073709551615\nthrottled_usec 18446744073709551615\n"))
 	m.Fuzz(func(t *testing.T, data []byte) {
-		var c Cgroup
+		var c Group
 		c.addThrottled(data)
 		if used, ok := parseUsage(data); ok {
 			require.GreaterOrEqual(t, used, time.Duration(0))
@@ -218,21 +219,21 @@ func TestCgroupOfTheKernel(t *testing.T) {
 	defer join(t, filepath.Dir(group), hog.Process.Pid)
 
 	require.Eventually(t, func() bool {
-		got, err := fs.Cgroup(c.PID())
+		got, err := Of(fs, c.PID())
 		return err == nil && got.Throttled != nil && *got.Throttled > 100*time.Millisecond && *got.NrThrottled > 0
 	}, time.Minute, 20*time.Millisecond)
-	got, err := fs.Cgroup(c.PID())
+	got, err := Of(fs, c.PID())
 	require.NoError(t, err)
 	require.Equal(t, new(0.1), got.CPULimit)
 	requireMostlyThrottled(t, fs, hog.Process.Pid)
 
-	before, err := fs.Cgroup(c.PID())
+	before, err := Of(fs, c.PID())
 	require.NoError(t, err)
 	stat, err := os.ReadFile(filepath.Join(group, "cpu.stat"))
 	require.NoError(t, err)
-	after, err := fs.Cgroup(c.PID())
+	after, err := Of(fs, c.PID())
 	require.NoError(t, err)
-	var direct Cgroup
+	var direct Group
 	direct.addThrottled(stat)
 	require.LessOrEqual(t, *before.Throttled, *direct.Throttled)
 	require.LessOrEqual(t, *direct.Throttled, *after.Throttled)
@@ -241,11 +242,11 @@ func TestCgroupOfTheKernel(t *testing.T) {
 // requireMostlyThrottled: a hog with a tenth of a CPU is kept from it in nearly
 // every period, and gets a tenth of what it wants: by and large, for the kernel
 // counts in slices of milliseconds, and others want the CPU, too.
-func requireMostlyThrottled(t *testing.T, fs FS, pid int) {
+func requireMostlyThrottled(t *testing.T, fs hostproc.FS, pid int) {
 	t.Helper()
 	before, was, beforeEnds := cpuOf(t, fs, pid)
 	require.Eventually(t, func() bool {
-		now, err := fs.Cgroup(pid)
+		now, err := Of(fs, pid)
 		return err == nil && *now.NrPeriods-*before.NrPeriods >= 20
 	}, time.Minute, 20*time.Millisecond)
 	now, is, nowEnds := cpuOf(t, fs, pid)
@@ -263,41 +264,41 @@ func requireMostlyThrottled(t *testing.T, fs FS, pid int) {
 }
 
 // cpuOf is a reading of the process between two of its group.
-func cpuOf(t *testing.T, fs FS, pid int) (before Cgroup, p Process, after Cgroup) {
+func cpuOf(t *testing.T, fs hostproc.FS, pid int) (before Group, p hostproc.Process, after Group) {
 	t.Helper()
-	before, err := fs.Cgroup(pid)
+	before, err := Of(fs, pid)
 	require.NoError(t, err)
 	p, err = fs.Process(pid)
 	require.NoError(t, err)
-	after, err = fs.Cgroup(pid)
+	after, err = Of(fs, pid)
 	require.NoError(t, err)
 	return before, p, after
 }
 
 // makeCPUGroup makes a group limited to a tenth of a CPU and moves a process
 // into it.
-func makeCPUGroup(t *testing.T, fs FS, pid int) string {
+func makeCPUGroup(t *testing.T, fs hostproc.FS, pid int) string {
 	t.Helper()
-	for _, m := range fs.cgroups {
-		if _, v1 := m.controllers["cpu"]; m.root != "/" || !v1 && !m.v2 {
+	for _, m := range fs.Cgroups() {
+		if _, v1 := m.Controllers["cpu"]; m.Root != "/" || !v1 && !m.V2 {
 			continue
 		}
-		group := filepath.Join(m.point, "tcpdiag-test-"+strconv.Itoa(pid))
+		group := filepath.Join(m.Point, "tcpdiag-test-"+strconv.Itoa(pid))
 		if os.Mkdir(group, 0o755) != nil {
 			continue
 		}
 		t.Cleanup(func() {
-			join(t, m.point, pid)
+			join(t, m.Point, pid)
 			// Processes that have just ended hold it a moment longer.
 			require.Eventually(t, func() bool { return os.Remove(group) == nil }, time.Minute, 5*time.Millisecond)
 		})
-		limit := map[bool]string{true: "cpu.max", false: "cpu.cfs_quota_us"}[m.v2]
+		limit := map[bool]string{true: "cpu.max", false: "cpu.cfs_quota_us"}[m.V2]
 		if os.WriteFile(filepath.Join(group, limit), []byte("10000"), 0o600) != nil {
 			continue // the controller is the other version's
 		}
 		// However busy the machine is, the group gets its tenth, and is throttled for it.
 		weight, most := "cpu.shares", "262144"
-		if m.v2 {
+		if m.V2 {
 			weight, most = "cpu.weight", "10000"
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(group, weight), []byte(most), 0o600))

@@ -1,4 +1,4 @@
-package hostproc
+package cgroup
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func namedPath(groups []procfs.Cgroup) string {
 }
 
 // addThrottled adds one group's cpu.stat, of either version.
-func (c *Cgroup) addThrottled(stat []byte) {
+func (c *Group) addThrottled(stat []byte) {
 	for line := range bytes.Lines(stat) {
 		key, text, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
 		n, err := strconv.ParseUint(text, 10, 64)

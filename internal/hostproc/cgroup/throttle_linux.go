@@ -1,8 +1,9 @@
-package hostproc
+package cgroup
 
 import (
 	"path"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -16,39 +17,34 @@ type KeptThrottle struct {
 }
 
 // KeepThrottle opens the files; ErrNotSupported where no CPU limit is seen.
-func (fs FS) KeepThrottle(pid int) (*KeptThrottle, error) {
-	proc, err := fs.proc.Proc(pid)
+func KeepThrottle(fs hostproc.FS, pid int) (*KeptThrottle, error) {
+	r, err := newReading(fs, pid)
 	if err != nil {
-		return nil, fs.Wrap(pid, "cgroup", err)
+		return nil, err
 	}
-	groups, err := proc.Cgroups()
-	if err != nil {
-		return nil, fs.Wrap(pid, "cgroup", err)
-	}
-	look := cgroupLook{fs: fs, proc: proc, groups: groups}
-	defer look.close()
+	defer r.close()
 	k := &KeptThrottle{}
-	k.keep(&look)
+	k.keep(r)
 	if len(k.stats) == 0 || k.usage == nil {
 		k.Close()
-		return nil, fs.Wrap(pid, "CPU limit", ErrNotSupported)
+		return nil, fs.Wrap(pid, "CPU limit", hostproc.ErrNotSupported)
 	}
 	return k, nil
 }
 
 // keep opens the files of the mounts that are ours: one of the process's own
 // could be anything.
-func (k *KeptThrottle) keep(look *cgroupLook) {
-	group, v2, ok := controllerPath(look.groups, "cpu")
+func (k *KeptThrottle) keep(r *reading) {
+	group, v2, ok := controllerPath(r.groups, "cpu")
 	if !ok {
 		return
 	}
-	point, rel, ok := visible(look.fs.cgroups, "cpu", group, v2)
+	point, rel, ok := r.own("cpu", group, v2)
 	if !ok {
 		return
 	}
-	k.usage = usageFile(look, path.Join(point, rel), v2)
-	look.upwards("cpu", func(dir string, v2 bool, read readFile) {
+	k.usage = usageFile(r, path.Join(point, rel), v2)
+	r.upwards("cpu", func(dir string, v2 bool, read readFile) {
 		if _, limited := cpuLimit(dir, v2, read); !limited {
 			return
 		}
@@ -60,11 +56,11 @@ func (k *KeptThrottle) keep(look *cgroupLook) {
 
 // usageFile counts the CPU time of the process's own group: in version 1 in the
 // hierarchy of cpuacct, which is mounted with that of cpu or apart.
-func usageFile(look *cgroupLook, own string, v2 bool) *procfile.Kept {
+func usageFile(r *reading, own string, v2 bool) *procfile.Kept {
 	name := own + "/cpu.stat"
 	if !v2 {
-		group, v2, ok := controllerPath(look.groups, "cpuacct")
-		point, rel, seen := visible(look.fs.cgroups, "cpuacct", group, v2)
+		group, v2, ok := controllerPath(r.groups, "cpuacct")
+		point, rel, seen := r.own("cpuacct", group, v2)
 		if !ok || v2 || !seen {
 			return nil
 		}
