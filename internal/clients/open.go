@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 )
 
@@ -26,7 +27,7 @@ func NewOpener(mount string, proc hostproc.FS) Opener {
 		if uint64(ns.ID()) != w.NetNS {
 			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
 		}
-		counters, err := proc.OpenListenCounters(pid)
+		counters, err := netstat.OpenListenCounters(proc, pid)
 		if err != nil {
 			return nil, errors.Join(err, ns.Close())
 		}
@@ -56,7 +57,7 @@ func within(id uint64, pid int) (int, error) {
 type namespaceTap struct {
 	*handshake.Tap
 	ns       *netns.Namespace
-	counters *hostproc.ListenCountersFile
+	counters *netstat.ListenCountersFile
 }
 
 func (t *namespaceTap) open(w Where) error {
@@ -79,7 +80,7 @@ func (t *namespaceTap) inside(w Where) func(func() error) error {
 
 // cookies are the SYNs that were answered with one (tcp_syn_flood_action).
 func (t *namespaceTap) cookies() (uint64, error) {
-	var c hostproc.ListenCounters
+	var c netstat.ListenCounters
 	err := t.counters.Read(&c)
 	return c.ReqQFullDoCookies, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -16,22 +17,22 @@ func BenchmarkScan(b *testing.B) {
 		b.Fatal(err)
 	}
 	pid := os.Getpid()
-	file, err := fs.OpenListenCounters(pid)
+	file, err := netstat.OpenListenCounters(fs, pid)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	kept, err := fs.OpenNetCounters(pid)
+	kept, err := netstat.OpenNetCounters(fs, pid)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = kept.Close() }()
 	counters := map[string]uint64{}
 	for name, read := range map[string]func() error{
-		"ListenCounters":  func() error { return file.Read(&hostproc.ListenCounters{}) },
+		"ListenCounters":  func() error { return file.Read(&netstat.ListenCounters{}) },
 		"NetCountersFile": func() error { return kept.Read(counters) },
-		"Sockstat":        func() error { _, err := fs.Sockstat(pid); return err },
-		"Sysctls":         func() error { _, err := fs.Sysctls(); return err },
+		"Sockstat":        func() error { _, err := netstat.Sockstat(fs, pid); return err },
+		"Sysctls":         func() error { _, err := netstat.Sysctls(fs); return err },
 		"Process":         func() error { _, err := fs.Process(pid); return err },
 		"OpenFiles":       func() error { _, err := fs.OpenFiles(pid); return err },
 		"OpenFilesLimit":  func() error { _, err := fs.OpenFilesLimit(pid); return err },

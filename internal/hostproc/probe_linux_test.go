@@ -16,6 +16,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -87,16 +88,16 @@ func childProbe(mount, arg string) error {
 	_, limitErr := fs.OpenFilesLimit(pid)
 	_, cmdErr := fs.Cmdline(pid)
 	_, envErr := fs.Environ(pid)
-	counters, countersErr := fs.OpenNetCounters(pid)
+	counters, countersErr := netstat.OpenNetCounters(fs, pid)
 	if countersErr == nil {
 		_ = counters.Close()
 	}
-	_, sockstatErr := fs.Sockstat(pid)
+	_, sockstatErr := netstat.Sockstat(fs, pid)
 	_, delayErr := threads.RunDelay(fs, pid)
 	_, cgroupErr := cgroup.Of(fs, pid)
 	_, jvmErr := fs.JVM(pid)
 	_, openErr := fs.OpenRegular(pid, "/etc/hostname")
-	listen, listenErr := fs.OpenListenCounters(pid)
+	listen, listenErr := netstat.OpenListenCounters(fs, pid)
 	if listenErr == nil {
 		_ = listen.Close()
 	}

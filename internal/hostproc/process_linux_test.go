@@ -89,11 +89,6 @@ func TestZombieIsGone(t *testing.T) {
 		return err == nil && p.Exited()
 	}, time.Minute, time.Millisecond)
 	require.ErrorIs(t, fs.SocketInodes(c.PID(), func(uint32) {}), ErrGone)
-	require.ErrorIs(t, fs.KernelSockets(c.PID(), func(uint32) {}), ErrGone)
-	_, err := fs.OpenListenCounters(c.PID())
-	require.ErrorIs(t, err, ErrGone)
-	_, err = fs.NetCounters(c.PID())
-	require.ErrorIs(t, err, ErrGone)
 	args, err := fs.Cmdline(c.PID())
 	require.NoError(t, err)
 	require.Empty(t, args)
@@ -171,4 +166,23 @@ func realProc(t *testing.T) FS {
 	fs, err := NewFS("/proc")
 	require.NoError(t, err)
 	return fs
+}
+
+func TestNetID(t *testing.T) {
+	fs := realProc(t)
+	own, err := fs.NetID(os.Getpid())
+	require.NoError(t, err)
+	c := proctest.Start(t, "wait", "")
+	same, err := fs.NetID(c.PID())
+	require.NoError(t, err)
+	require.Equal(t, own, same)
+	here, err := fs.NetID(CallingThread)
+	require.NoError(t, err)
+	require.Equal(t, own, here)
+	other, err := fs.NetID(proctest.MoveToNetNS(t))
+	require.NoError(t, err)
+	require.NotEqual(t, own, other)
+	here, err = fs.NetID(CallingThread)
+	require.NoError(t, err)
+	require.Equal(t, other, here)
 }

@@ -3,7 +3,7 @@ package namespace
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 )
 
 // checkpoint reads the namespace's counters first, then its listeners, with the
@@ -12,12 +12,12 @@ import (
 func (s *sampler) checkpoint(now time.Time) error {
 	counters := s.counters
 	clear(counters)
-	var c hostproc.ListenCounters
-	torn, err := s.readDrops(&c, func(c *hostproc.ListenCounters) error {
+	var c netstat.ListenCounters
+	torn, err := s.readDrops(&c, func(c *netstat.ListenCounters) error {
 		if err := s.kernel.Counters(counters); err != nil {
 			return err
 		}
-		*c = hostproc.ListenCounters{
+		*c = netstat.ListenCounters{
 			ListenDrops: counters["ListenDrops"], ListenOverflows: counters["ListenOverflows"],
 			ReqQFullDrop: counters["TCPReqQFullDrop"], ReqQFullDoCookies: counters["TCPReqQFullDoCookies"],
 			SyncookiesRecv: counters["SyncookiesRecv"],

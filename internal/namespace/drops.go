@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 )
 
@@ -12,7 +12,7 @@ import (
 // attributes what the namespace dropped since the last time. In that order: a
 // drop between the two reads is then seen by the socket first and carried.
 func (s *sampler) splitDrops(now time.Time) error {
-	var c hostproc.ListenCounters
+	var c netstat.ListenCounters
 	torn, err := s.readDrops(&c, s.readListenCounters)
 	if err == nil {
 		s.books.Tick(now, counts(c, torn), s.dump.sockets)
@@ -26,12 +26,12 @@ const wholeTries = 3
 // readDrops reads the namespace's counters by read, which fills in c, and then
 // every listener's, again if something was dropped meanwhile: a drop that the
 // sockets have and the namespace has not looks like a final ACK.
-func (s *sampler) readDrops(c *hostproc.ListenCounters, read func(*hostproc.ListenCounters) error) (torn bool, err error) {
+func (s *sampler) readDrops(c *netstat.ListenCounters, read func(*netstat.ListenCounters) error) (torn bool, err error) {
 	for range wholeTries {
 		if err := errors.Join(read(c), s.dumpAll()); err != nil {
 			return false, err
 		}
-		var after hostproc.ListenCounters
+		var after netstat.ListenCounters
 		if err := s.kernel.ListenCounters(&after); err != nil {
 			return false, err
 		}
@@ -42,11 +42,11 @@ func (s *sampler) readDrops(c *hostproc.ListenCounters, read func(*hostproc.List
 	return true, nil
 }
 
-func (s *sampler) readListenCounters(c *hostproc.ListenCounters) error {
+func (s *sampler) readListenCounters(c *netstat.ListenCounters) error {
 	return s.kernel.ListenCounters(c)
 }
 
-func counts(c hostproc.ListenCounters, torn bool) losses.NamespaceCounts {
+func counts(c netstat.ListenCounters, torn bool) losses.NamespaceCounts {
 	return losses.NamespaceCounts{
 		ListenDrops: c.ListenDrops, ListenOverflows: c.ListenOverflows,
 		ReqQFullDrop: c.ReqQFullDrop, ReqQFullDoCookies: c.ReqQFullDoCookies,

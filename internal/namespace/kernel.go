@@ -1,7 +1,7 @@
 package namespace
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -15,7 +15,7 @@ type Kernel interface {
 	// was cut short begins again.
 	Listeners(restart func(), found func(*sockdiag.Listener) error) error
 	// ListenCounters reads the counters of dropped packets.
-	ListenCounters(out *hostproc.ListenCounters) error
+	ListenCounters(out *netstat.ListenCounters) error
 
 	// Counters reads those and the others, by the kernel's names.
 	Counters(out map[string]uint64) error

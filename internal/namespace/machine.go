@@ -11,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -35,9 +36,9 @@ type machine struct {
 	id     netns.ID
 
 	fast, slow *sockdiag.Conn
-	drops      *hostproc.ListenCountersFile
-	counters   *hostproc.NetCountersFile
-	socks      *hostproc.SockstatFile
+	drops      *netstat.ListenCountersFile
+	counters   *netstat.NetCountersFile
+	socks      *netstat.SockstatFile
 }
 
 // Opened is a namespace of this machine.
@@ -144,13 +145,13 @@ func (r *machine) waken() error {
 		return nil
 	}
 	err := r.inside(func() (err error) {
-		if r.drops, err = r.proc.OpenListenCounters(hostproc.CallingThread); err != nil {
+		if r.drops, err = netstat.OpenListenCounters(r.proc, hostproc.CallingThread); err != nil {
 			return err
 		}
-		if r.counters, err = r.proc.OpenNetCounters(hostproc.CallingThread); err != nil {
+		if r.counters, err = netstat.OpenNetCounters(r.proc, hostproc.CallingThread); err != nil {
 			return err
 		}
-		if r.socks, err = r.proc.OpenSockstat(hostproc.CallingThread); err != nil {
+		if r.socks, err = netstat.OpenSockstat(r.proc, hostproc.CallingThread); err != nil {
 			return err
 		}
 		r.slow, err = sockdiag.DialShared(&r.shared.slow)
@@ -162,7 +163,7 @@ func (r *machine) waken() error {
 	return nil
 }
 
-func (r *machine) ListenCounters(out *hostproc.ListenCounters) error {
+func (r *machine) ListenCounters(out *netstat.ListenCounters) error {
 	if err := r.waken(); err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (r *machine) Sockstat() (map[string]int, error) {
 
 func (r *machine) Sysctls() (out map[string]int, err error) {
 	err = r.inside(func() (err error) {
-		out, err = r.proc.Sysctls()
+		out, err = netstat.Sysctls(r.proc)
 		return err
 	})
 	return out, err

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -90,7 +90,7 @@ var ErrClosed = errors.New("network namespace is no longer followed")
 func (n *Namespace) Prepare() error {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
-	var c hostproc.ListenCounters
+	var c netstat.ListenCounters
 	return n.kernel.ListenCounters(&c)
 }
 

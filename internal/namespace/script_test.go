@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -61,7 +61,7 @@ func (s *script) Listeners(_ func(), found func(*sockdiag.Listener) error) error
 	return nil
 }
 
-func (s *script) ListenCounters(out *hostproc.ListenCounters) error {
+func (s *script) ListenCounters(out *netstat.ListenCounters) error {
 	if s.calls++; s.between != nil {
 		s.between(s.calls)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
@@ -98,7 +99,7 @@ func forgottenSockets(proc hostproc.FS, pid int, miss *missing) *int {
 		"without them accepted may be undercounted, connections that clients reset keep their slot", err) {
 		return nil
 	}
-	if err := proc.KernelSockets(pid, func(inode uint32) { delete(held, inode) }); err != nil {
+	if err := netstat.KernelSockets(proc, pid, func(inode uint32) { delete(held, inode) }); err != nil {
 		return nil
 	}
 	// A connection that was closed between the two readings is no longer held.

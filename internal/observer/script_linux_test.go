@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
@@ -104,7 +105,7 @@ func (k *kernel) Listeners(_ func(), found func(*sockdiag.Listener) error) error
 	return nil
 }
 
-func (k *kernel) ListenCounters(out *hostproc.ListenCounters) error {
+func (k *kernel) ListenCounters(out *netstat.ListenCounters) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out.ListenDrops, out.ListenOverflows = k.counters["ListenDrops"], k.counters["ListenOverflows"]

@@ -83,6 +83,7 @@ func features() []binary {
 		{Package: packages + "hostproc", Arm: true, Minutes: 2},
 		{Package: packages + "hostproc/threads", Arm: true, Minutes: 2},
 		{Package: packages + "hostproc/cgroup", Arm: true, Minutes: 2},
+		{Package: packages + "hostproc/netstat", Arm: true, Minutes: 2},
 	}
 }
 

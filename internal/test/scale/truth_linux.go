@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -19,7 +20,7 @@ const truthInterval = 5 * time.Millisecond
 type truth struct {
 	mu           sync.Mutex
 	drops, queue history
-	counters     *hostproc.ListenCountersFile
+	counters     *netstat.ListenCountersFile
 	conn         *sockdiag.Conn
 }
 
@@ -29,7 +30,7 @@ func newTruth(s *server) (*truth, error) {
 		return nil, err
 	}
 	t := &truth{}
-	if t.counters, err = proc.OpenListenCounters(s.PID()); err != nil {
+	if t.counters, err = netstat.OpenListenCounters(proc, s.PID()); err != nil {
 		return nil, err
 	}
 	err = netns.Do(netns.Path("/proc", s.PID()), func() error {
@@ -60,7 +61,7 @@ func (t *truth) follow(ctx context.Context) error {
 }
 
 func (t *truth) look() error {
-	var c hostproc.ListenCounters
+	var c netstat.ListenCounters
 	if err := t.counters.Read(&c); err != nil {
 		return err
 	}

@@ -14,8 +14,9 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 )
 
 // stat("/proc/PID/fd").st_size is the number of open files since 6.2.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -49,10 +50,10 @@ func (b *bench) listener(t *testing.T) sockdiag.Listener {
 }
 
 // counters are the namespace's, read by a thread in it.
-func (b *bench) counters(t *testing.T) (c hostproc.ListenCounters) {
+func (b *bench) counters(t *testing.T) (c netstat.ListenCounters) {
 	t.Helper()
 	b.Do(func() {
-		file, err := proc(t).OpenListenCounters(hostproc.CallingThread)
+		file, err := netstat.OpenListenCounters(proc(t), hostproc.CallingThread)
 		require.NoError(t, err)
 		defer file.Close()
 		require.NoError(t, file.Read(&c))

@@ -1,9 +1,10 @@
-package hostproc
+package netstat
 
 import (
 	"bytes"
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -24,7 +25,7 @@ func findColumns(file []byte, protocol string, names []string) (*columns, error)
 	line := procfile.LineOf(file, c.prefix)
 	end := bytes.IndexByte(line, '\n')
 	if end < 0 {
-		return nil, fmt.Errorf("no lines of %q: %w", protocol, ErrMalformed)
+		return nil, fmt.Errorf("no lines of %q: %w", protocol, hostproc.ErrMalformed)
 	}
 	c.names = bytes.Clone(line[:end+1])
 	c.locate(bytes.Fields(line[len(c.prefix):end]), names)
@@ -76,7 +77,7 @@ func (c *columns) set(out []uint64, col int, field []byte) error {
 		}
 		v, rest, ok := procfile.NextNumber(field)
 		if !ok || len(rest) > 0 {
-			return fmt.Errorf("%q has %q in column %d: %w", c.prefix, field, col, ErrMalformed)
+			return fmt.Errorf("%q has %q in column %d: %w", c.prefix, field, col, hostproc.ErrMalformed)
 		}
 		out[i] = v
 	}
@@ -88,11 +89,11 @@ func (c *columns) set(out []uint64, col int, field []byte) error {
 func (c *columns) valueLine(file []byte) ([]byte, error) {
 	line, ok := bytes.CutPrefix(procfile.LineOf(file, c.prefix), c.names)
 	if !ok {
-		return nil, fmt.Errorf("the names of %q changed: %w", c.prefix, ErrMalformed)
+		return nil, fmt.Errorf("the names of %q changed: %w", c.prefix, hostproc.ErrMalformed)
 	}
 	line, ok = bytes.CutPrefix(line, c.prefix)
 	if !ok {
-		return nil, fmt.Errorf("no values of %q: %w", c.prefix, ErrMalformed)
+		return nil, fmt.Errorf("no values of %q: %w", c.prefix, hostproc.ErrMalformed)
 	}
 	if end := bytes.IndexByte(line, '\n'); end >= 0 {
 		line = line[:end]

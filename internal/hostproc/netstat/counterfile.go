@@ -1,8 +1,9 @@
-package hostproc
+package netstat
 
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -16,13 +17,13 @@ type counterFile struct {
 	values   []uint64 // of names, in their order
 }
 
-func (fs FS) keep(pid int, file string) (*procfile.Kept, error) {
+func keep(fs hostproc.FS, pid int, file string) (*procfile.Kept, error) {
 	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
 	return procfile.Keep(fs.Path(pid, "net", file), 8<<10)
 }
 
-func (fs FS) openCounters(pid int, file, protocol string, names []string) (*counterFile, error) {
-	kept, err := fs.keep(pid, file)
+func openCounters(fs hostproc.FS, pid int, file, protocol string, names []string) (*counterFile, error) {
+	kept, err := keep(fs, pid, file)
 	if err != nil {
 		return nil, fs.Wrap(pid, "net/"+file, err)
 	}

@@ -1,6 +1,10 @@
-package hostproc
+package netstat
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
 
 // NetCountersFile reads the TCP counters of a network namespace since that was
 // made, by the kernel's names (include/uapi/linux/snmp.h), from files kept open: a
@@ -10,13 +14,13 @@ type NetCountersFile struct{ netstat, snmp *counterFile }
 
 // OpenNetCounters opens the counters of the process's network namespace. Any
 // user may.
-func (fs FS) OpenNetCounters(pid int) (*NetCountersFile, error) {
-	netstat, err := fs.openCounters(pid, "netstat", "TcpExt", append(listenCounterNames(),
+func OpenNetCounters(fs hostproc.FS, pid int) (*NetCountersFile, error) {
+	netstat, err := openCounters(fs, pid, "netstat", "TcpExt", append(listenCounterNames(),
 		"SyncookiesSent", "SyncookiesFailed", "EmbryonicRsts", "TCPTimeouts", "TCPSynRetrans", "TCPAbortOnMemory", "TCPMemoryPressures"))
 	if err != nil {
 		return nil, err
 	}
-	snmp, err := fs.openCounters(pid, "snmp", "Tcp", []string{
+	snmp, err := openCounters(fs, pid, "snmp", "Tcp", []string{
 		"ActiveOpens", "PassiveOpens", "AttemptFails", "EstabResets", "CurrEstab", "RetransSegs", "OutRsts",
 	})
 	if err != nil {

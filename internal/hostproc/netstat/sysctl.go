@@ -1,9 +1,11 @@
-package hostproc
+package netstat
 
 import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // Sysctls are the kernel settings that bound the queues in front of a
@@ -15,10 +17,10 @@ import (
 // The keys are the last part of the sysctl's name, except for those with
 // several values: ip_local_port_range_min and _max; tcp_mem_low, _pressure and
 // _high (in pages).
-func (fs FS) Sysctls() (map[string]int, error) {
+func Sysctls(fs hostproc.FS) (map[string]int, error) {
 	out := make(map[string]int, 16)
 	for _, s := range sysctls() {
-		values, err := fs.proc.SysctlInts(s.name)
+		values, err := fs.Procfs().SysctlInts(s.name)
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue
 		}

@@ -1,14 +1,16 @@
-package hostproc
+package netstat
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
@@ -19,7 +21,7 @@ import (
 func TestNetCounters(t *testing.T) {
 	fs := realProc(t)
 	tid := proctest.MoveToNetNS(t)
-	file, err := fs.OpenListenCounters(tid)
+	file, err := OpenListenCounters(fs, tid)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()
 	var before, after ListenCounters
@@ -33,7 +35,7 @@ func TestNetCounters(t *testing.T) {
 	require.EqualValues(t, 3, after.ListenOverflows)
 	require.EqualValues(t, 3, after.ListenDrops)
 
-	counters, err := fs.NetCounters(tid)
+	counters, err := netCounters(fs, tid)
 	require.NoError(t, err)
 	require.Equal(t, after.ListenDrops, counters["ListenDrops"])
 	require.Equal(t, after.ListenOverflows, counters["ListenOverflows"])
@@ -47,7 +49,7 @@ func TestNetCounters(t *testing.T) {
 		require.Contains(t, counters, name)
 	}
 
-	kept, err := fs.OpenNetCounters(tid)
+	kept, err := OpenNetCounters(fs, tid)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, kept.Close()) }()
 	fast := map[string]uint64{}
@@ -60,12 +62,12 @@ func TestNetCountersOfAnOldKernel(t *testing.T) {
 		"7/net/netstat": "TcpExt: ListenOverflows ListenDrops TCPAbortOnMemory\nTcpExt: 4 6 2\n",
 		"7/net/snmp":    "Tcp: RtoAlgorithm MaxConn CurrEstab\nTcp: 1 -1 12\n",
 	})
-	fs, err := NewFS(dir)
+	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	counters, err := fs.NetCounters(7)
+	counters, err := netCounters(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, map[string]uint64{"ListenOverflows": 4, "ListenDrops": 6, "TCPAbortOnMemory": 2, "CurrEstab": 12}, counters)
-	kept, err := fs.OpenNetCounters(7)
+	kept, err := OpenNetCounters(fs, 7)
 	require.NoError(t, err)
 	fast := map[string]uint64{}
 	require.NoError(t, kept.Read(fast))
@@ -75,7 +77,7 @@ func TestNetCountersOfAnOldKernel(t *testing.T) {
 }
 
 func TestListenCountersReadAllocatesNothing(t *testing.T) {
-	file, err := realProc(t).OpenListenCounters(os.Getpid())
+	file, err := OpenListenCounters(realProc(t), os.Getpid())
 	require.NoError(t, err)
 	var c ListenCounters
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -91,9 +93,9 @@ func TestListenCountersReadAllocatesNothing(t *testing.T) {
 func TestListenCountersFileChanges(t *testing.T) {
 	long := "TcpExt: " + strings.Repeat("Padding ", 5000) + "ListenOverflows ListenDrops\nTcpExt: " + strings.Repeat("1 ", 5000) + "3 4\n"
 	dir := proctest.Fake(t, map[string]string{"7/net/netstat": "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n"})
-	fs, err := NewFS(dir)
+	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	file, err := fs.OpenListenCounters(7)
+	file, err := OpenListenCounters(fs, 7)
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
 	var c ListenCounters
@@ -106,21 +108,21 @@ func TestListenCountersFileChanges(t *testing.T) {
 	require.Equal(t, ListenCounters{ListenOverflows: 3, ListenDrops: 4}, c)
 
 	require.NoError(t, os.WriteFile(name, []byte("TcpExt: ListenOverflows\nTcpExt: 1\n"), 0o600))
-	require.ErrorIs(t, file.Read(&c), ErrMalformed, "no ListenDrops is not none")
+	require.ErrorIs(t, file.Read(&c), hostproc.ErrMalformed, "no ListenDrops is not none")
 	require.Equal(t, ListenCounters{ListenOverflows: 3, ListenDrops: 4}, c, "left alone")
 }
 
 func TestSockstat(t *testing.T) {
 	fs := realProc(t)
 	tid := proctest.MoveToNetNS(t)
-	stat, err := fs.Sockstat(tid)
+	stat, err := Sockstat(fs, tid)
 	require.NoError(t, err)
 	require.Zero(t, stat["inuse"])
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	defer func() { _ = unix.Close(fd) }()
 	require.NoError(t, unix.Listen(fd, 1))
-	stat, err = fs.Sockstat(tid)
+	stat, err = Sockstat(fs, tid)
 	require.NoError(t, err)
 	require.Equal(t, 1, stat["inuse"])
 	for _, name := range []string{"orphan", "tw", "alloc", "mem"} {
@@ -130,7 +132,7 @@ func TestSockstat(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = unix.Close(fd6) }()
 	require.NoError(t, unix.Listen(fd6, 1))
-	stat, err = fs.Sockstat(tid)
+	stat, err = Sockstat(fs, tid)
 	require.NoError(t, err)
 	require.Equal(t, 2, stat["inuse"], "sockets of both families")
 }
@@ -139,7 +141,7 @@ func TestSockstat(t *testing.T) {
 func TestFilesStayTheNamespaces(t *testing.T) {
 	fs := realProc(t)
 	proctest.MoveToNetNS(t)
-	inside, err := fs.OpenSockstat(CallingThread)
+	inside, err := OpenSockstat(fs, hostproc.CallingThread)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, inside.Close()) }()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -150,7 +152,7 @@ func TestFilesStayTheNamespaces(t *testing.T) {
 	stat, err := inside.Read()
 	require.NoError(t, err)
 	require.Equal(t, 1, stat["inuse"])
-	stat, err = fs.Sockstat(CallingThread)
+	stat, err = Sockstat(fs, hostproc.CallingThread)
 	require.NoError(t, err)
 	require.Zero(t, stat["inuse"], "where the thread is now")
 }
@@ -168,7 +170,7 @@ func TestParseSockstat(t *testing.T) {
 	}
 	for _, line := range []string{"TCP: inuse\n", "TCP: inuse x\n", "TCP: inuse -1"} {
 		_, err := parseSockstat([]byte(line), "TCP:")
-		require.ErrorIs(t, err, ErrMalformed, line)
+		require.ErrorIs(t, err, hostproc.ErrMalformed, line)
 	}
 }
 
@@ -185,18 +187,18 @@ func FuzzParseSockstat(f *testing.F) {
 }
 
 func TestSockstatWithoutIPv6(t *testing.T) {
-	fs, err := NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
+	fs, err := hostproc.NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
 	require.NoError(t, err)
-	stat, err := fs.Sockstat(7)
+	stat, err := Sockstat(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, 4, stat["inuse"])
 }
 
 func TestSockstatWithoutTCP(t *testing.T) {
-	fs, err := NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
+	fs, err := hostproc.NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
 	require.NoError(t, err)
-	_, err = fs.Sockstat(7)
-	require.ErrorIs(t, err, ErrMalformed)
+	_, err = Sockstat(fs, 7)
+	require.ErrorIs(t, err, hostproc.ErrMalformed)
 }
 
 func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
@@ -204,7 +206,7 @@ func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
 	proctest.MoveToNetNS(t)
 	require.NoError(t, os.WriteFile("/proc/sys/net/core/somaxconn", []byte("77"), 0o600))
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40100"), 0o600))
-	inside, err := fs.Sysctls()
+	inside, err := Sysctls(fs)
 	require.NoError(t, err)
 	require.Equal(t, 77, inside["somaxconn"])
 	require.Equal(t, 40000, inside["ip_local_port_range_min"])
@@ -215,7 +217,7 @@ func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
 
 	outside := make(chan map[string]int)
 	go func() {
-		values, err := fs.Sysctls()
+		values, err := Sysctls(fs)
 		if err != nil {
 			t.Error(err)
 		}
@@ -228,32 +230,28 @@ func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
 
 func TestSysctlsAbsent(t *testing.T) {
 	dir := proctest.Fake(t, map[string]string{"sys/net/core/somaxconn": "128\n"})
-	fs, err := NewFS(dir)
+	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	values, err := fs.Sysctls()
+	values, err := Sysctls(fs)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"somaxconn": 128}, values)
 
 	proctest.WriteTree(t, dir, map[string]string{"sys/net/ipv4/tcp_syncookies": "on\n"})
-	_, err = fs.Sysctls()
+	_, err = Sysctls(fs)
 	require.ErrorContains(t, err, "tcp_syncookies")
 }
 
-func TestNetID(t *testing.T) {
+func TestZombieIsGone(t *testing.T) {
 	fs := realProc(t)
-	own, err := fs.NetID(os.Getpid())
-	require.NoError(t, err)
 	c := proctest.Start(t, "wait", "")
-	same, err := fs.NetID(c.PID())
-	require.NoError(t, err)
-	require.Equal(t, own, same)
-	here, err := fs.NetID(CallingThread)
-	require.NoError(t, err)
-	require.Equal(t, own, here)
-	other, err := fs.NetID(proctest.MoveToNetNS(t))
-	require.NoError(t, err)
-	require.NotEqual(t, own, other)
-	here, err = fs.NetID(CallingThread)
-	require.NoError(t, err)
-	require.Equal(t, other, here)
+	require.NoError(t, c.Process.Kill())
+	require.Eventually(t, func() bool {
+		p, err := fs.Process(c.PID())
+		return err == nil && p.Exited()
+	}, time.Minute, time.Millisecond)
+	require.ErrorIs(t, KernelSockets(fs, c.PID(), func(uint32) {}), hostproc.ErrGone)
+	_, err := OpenListenCounters(fs, c.PID())
+	require.ErrorIs(t, err, hostproc.ErrGone)
+	_, err = netCounters(fs, c.PID())
+	require.ErrorIs(t, err, hostproc.ErrGone)
 }

@@ -1,14 +1,16 @@
-package hostproc
+package netstat
 
 import (
 	"os"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
-// NetCounters is what NetCountersFile reads, by another library.
-func (fs FS) NetCounters(pid int) (map[string]uint64, error) {
-	proc, err := fs.proc.Proc(pid)
+// netCounters is what NetCountersFile reads, by another library.
+func netCounters(fs hostproc.FS, pid int) (map[string]uint64, error) {
+	proc, err := fs.Procfs().Proc(pid)
 	if err != nil {
 		return nil, fs.Wrap(pid, "net/netstat", err)
 	}
@@ -23,7 +25,7 @@ func (fs FS) NetCounters(pid int) (map[string]uint64, error) {
 	out := make(map[string]uint64, 32)
 	collect(out, tcpExtCounters(netstat.TcpExt))
 	collect(out, tcpCounters(snmp.Tcp))
-	return out, fs.Wrap(pid, "net/netstat", fs.addMemoryCounters(pid, out))
+	return out, fs.Wrap(pid, "net/netstat", addMemoryCounters(fs, pid, out))
 }
 
 func collect(out map[string]uint64, values map[string]*float64) {
@@ -63,7 +65,7 @@ func tcpCounters(t procfs.Tcp) map[string]*float64 {
 
 // addMemoryCounters reads the counters that procfs has fields for and never
 // fills (seen in 0.23).
-func (fs FS) addMemoryCounters(pid int, out map[string]uint64) error {
+func addMemoryCounters(fs hostproc.FS, pid int, out map[string]uint64) error {
 	data, err := os.ReadFile(fs.Path(pid, "net", "netstat"))
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package hostproc
+package netstat
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -36,10 +37,10 @@ func TestKernelSockets(t *testing.T) {
 	require.True(t, held)
 }
 
-func kernelSockets(t *testing.T, fs FS) map[uint32]bool {
+func kernelSockets(t *testing.T, fs hostproc.FS) map[uint32]bool {
 	t.Helper()
 	known := map[uint32]bool{}
-	require.NoError(t, fs.KernelSockets(os.Getpid(), func(inode uint32) { known[inode] = true }))
+	require.NoError(t, KernelSockets(fs, os.Getpid(), func(inode uint32) { known[inode] = true }))
 	return known
 }
 

@@ -1,4 +1,4 @@
-package hostproc
+package netstat
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -14,12 +15,12 @@ type SockstatFile struct{ v4, v6 *procfile.Kept }
 
 // OpenSockstat opens /proc/PID/net/sockstat and sockstat6, which any user may
 // read. The files stay those of that namespace.
-func (fs FS) OpenSockstat(pid int) (*SockstatFile, error) {
-	v4, err := fs.keep(pid, "sockstat")
+func OpenSockstat(fs hostproc.FS, pid int) (*SockstatFile, error) {
+	v4, err := keep(fs, pid, "sockstat")
 	if err != nil {
 		return nil, fs.Wrap(pid, "net/sockstat", err)
 	}
-	v6, err := fs.keep(pid, "sockstat6")
+	v6, err := keep(fs, pid, "sockstat6")
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel may have no IPv6
 		return nil, errors.Join(fs.Wrap(pid, "net/sockstat6", err), v4.Close())
 	}
@@ -36,8 +37,8 @@ func (fs FS) OpenSockstat(pid int) (*SockstatFile, error) {
 }
 
 // Sockstat reads them once.
-func (fs FS) Sockstat(pid int) (map[string]int, error) {
-	f, err := fs.OpenSockstat(pid)
+func Sockstat(fs hostproc.FS, pid int) (map[string]int, error) {
+	f, err := OpenSockstat(fs, pid)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (f *SockstatFile) Read() (map[string]int, error) {
 		return nil, err
 	}
 	if out == nil {
-		return nil, fmt.Errorf("hostproc: %s: no TCP line: %w", f.v4.Name, ErrMalformed)
+		return nil, fmt.Errorf("hostproc: %s: no TCP line: %w", f.v4.Name, hostproc.ErrMalformed)
 	}
 	if f.v6 == nil {
 		return out, nil
@@ -100,11 +101,11 @@ func parseSockstat(data []byte, protocol string) (map[string]int, error) {
 		out := make(map[string]int, len(fields)/2)
 		for rest := fields[1:]; len(rest) > 0; rest = rest[2:] {
 			if len(rest) < 2 {
-				return nil, fmt.Errorf("%q: %w", line, ErrMalformed)
+				return nil, fmt.Errorf("%q: %w", line, hostproc.ErrMalformed)
 			}
 			n, ok := procfile.Decimal(rest[1])
 			if !ok {
-				return nil, fmt.Errorf("%q: %w", line, ErrMalformed)
+				return nil, fmt.Errorf("%q: %w", line, hostproc.ErrMalformed)
 			}
 			out[string(rest[0])] = n
 		}

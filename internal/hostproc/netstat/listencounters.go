@@ -1,6 +1,10 @@
-package hostproc
+package netstat
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+)
 
 // ListenCounters are the TcpExt counters of a network namespace that move when
 // a listener's queues overflow. They count packets. A counter that the kernel
@@ -24,8 +28,8 @@ type ListenCountersFile struct{ *counterFile }
 
 // OpenListenCounters opens the counters of the process's network namespace.
 // Any user may.
-func (fs FS) OpenListenCounters(pid int) (*ListenCountersFile, error) {
-	file, err := fs.openCounters(pid, "netstat", "TcpExt", listenCounterNames())
+func OpenListenCounters(fs hostproc.FS, pid int) (*ListenCountersFile, error) {
+	file, err := openCounters(fs, pid, "netstat", "TcpExt", listenCounterNames())
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +48,7 @@ func (f *ListenCountersFile) Read(c *ListenCounters) error {
 		return err
 	}
 	if !f.cols.has(0) || !f.cols.has(1) {
-		return fmt.Errorf("hostproc: %s: neither ListenDrops nor ListenOverflows: %w", f.file.Name, ErrMalformed)
+		return fmt.Errorf("hostproc: %s: neither ListenDrops nor ListenOverflows: %w", f.file.Name, hostproc.ErrMalformed)
 	}
 	*c = ListenCounters{
 		ListenDrops: f.values[0], ListenOverflows: f.values[1],

@@ -1,4 +1,4 @@
-package hostproc
+package netstat
 
 import (
 	"bufio"
@@ -8,6 +8,8 @@ import (
 	iofs "io/fs"
 	"os"
 	"strconv"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // socketTable is a file of /proc/PID/net and the column its inodes stand in.
@@ -21,7 +23,7 @@ type socketTable struct {
 // descriptor "socket:[N]" whose N is in none of them is a socket the kernel has
 // already taken out of its tables, such as a TCP connection that was reset.
 // It reads whole tables, so it is for rare use.
-func (fs FS) KernelSockets(pid int, fn func(inode uint32)) error {
+func KernelSockets(fs hostproc.FS, pid int, fn func(inode uint32)) error {
 	tables := []socketTable{
 		{"tcp", 9},
 		{"tcp6", 9},
@@ -38,14 +40,14 @@ func (fs FS) KernelSockets(pid int, fn func(inode uint32)) error {
 		{"packet", 8},
 	}
 	for _, t := range tables {
-		if err := fs.socketTable(pid, t, fn); err != nil {
+		if err := readTable(fs, pid, t, fn); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (fs FS) socketTable(pid int, t socketTable, fn func(inode uint32)) error {
+func readTable(fs hostproc.FS, pid int, t socketTable, fn func(inode uint32)) error {
 	f, err := os.Open(fs.Path(pid, "net", t.name))
 	if errors.Is(err, iofs.ErrNotExist) && t.name != "tcp" {
 		return nil // a protocol this kernel does not have; without tcp it is the process that is missing

@@ -1,4 +1,4 @@
-package hostproc
+package netstat
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
@@ -69,7 +70,7 @@ func TestColumnsMalformed(t *testing.T) {
 		"within a line":  "x TcpExt: ListenDrops\nx",
 	} {
 		_, err := findColumns([]byte(file), "TcpExt", []string{"ListenDrops"})
-		require.ErrorIs(t, err, ErrMalformed, name)
+		require.ErrorIs(t, err, hostproc.ErrMalformed, name)
 	}
 	const names = "TcpExt: A ListenDrops\n"
 	cols, err := findColumns([]byte(names), "TcpExt", []string{"ListenDrops"})
@@ -82,7 +83,7 @@ func TestColumnsMalformed(t *testing.T) {
 		"negative":    names + "TcpExt: 1 -2\n",
 		"other names": "TcpExt: B ListenDrops\nTcpExt: 1 2\n",
 	} {
-		require.ErrorIs(t, cols.read([]byte(file), make([]uint64, 1)), ErrMalformed, name)
+		require.ErrorIs(t, cols.read([]byte(file), make([]uint64, 1)), hostproc.ErrMalformed, name)
 	}
 }
 
@@ -96,11 +97,11 @@ func FuzzColumns(f *testing.F) {
 		names := listenCounterNames()
 		cols, err := findColumns(file, "TcpExt", names)
 		if err != nil {
-			require.ErrorIs(t, err, ErrMalformed)
+			require.ErrorIs(t, err, hostproc.ErrMalformed)
 			return
 		}
 		if err := cols.read(file, make([]uint64, len(names))); err != nil {
-			require.ErrorIs(t, err, ErrMalformed)
+			require.ErrorIs(t, err, hostproc.ErrMalformed)
 		}
 	})
 }
