@@ -104,17 +104,18 @@ func (f *Frames) View() string {
 	on := f.shown()
 	all := model.ByAddress(on.snap.Listeners)
 	head, body := newScreen(f.options), newScreen(f.options)
-	head.header(on.snap)
-	head.notes(on.snap)
+	above, below := snapshotText{head, on.snap}, snapshotText{body, on.snap}
+	above.header()
+	above.notes()
 	if len(all) > 0 {
 		l := f.turned(all)
 		if len(all) > 1 {
-			head.list(all, l, max(f.height/4, 1))
+			tableText{head}.list(all, l, max(f.height/4, 1))
 		}
 		body.watched(on, l)
 	}
-	body.omitted(on.snap)
-	body.unavailable(on.snap.Unavailable)
+	below.omitted()
+	below.unavailable(on.snap.Unavailable)
 	return f.fit(head.lines(), body.lines())
 }
 

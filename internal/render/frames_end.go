@@ -34,7 +34,7 @@ func (f *Frames) End(w io.Writer) error {
 func (s *screen) end(t *track) {
 	l := t.worst
 	l.Verdict.Summary = "At " + t.worstAt.Format(time.TimeOnly) + ": " + l.Verdict.Summary
-	s.verdict(&l)
+	listenerText{s, &l}.verdict()
 	if l.Listening() {
 		s.paragraph(indent, span{"Since the start: " + t.sum() + ".", dim})
 	}

@@ -13,16 +13,17 @@ import (
 // watched is a listener's text with its past below the verdict.
 func (s *screen) watched(on *still, l *model.Listener) {
 	s.rule()
-	s.verdict(l)
-	s.identity(l)
+	about := listenerText{s, l}
+	about.verdict()
+	about.identity()
 	if of := on.past.behind(l); of != nil {
 		s.blank()
-		s.past(on.past, of)
+		pastText{s, on.past}.chart(of)
 		if !l.Listening() { // else the details begin with a blank line
 			s.blank()
 		}
 	}
-	s.details(on.snap, l)
+	about.details(on.snap)
 }
 
 // behind is the listener whose past is shown: l, or who listened last on a port
@@ -66,13 +67,19 @@ func figures(l *model.Listener) []figure {
 	}
 }
 
-// past draws the latest intervals, the present on the right, each row as high as
+// pastText is what is kept of the past, on a screen.
+type pastText struct {
+	*screen
+	h *history
+}
+
+// chart draws the latest intervals, the present on the right, each row as high as
 // its limit or else its own peak, and the highest that the chart shows next to it.
-func (s *screen) past(h *history, l *model.Listener) {
+func (s pastText) chart(l *model.Listener) {
 	const right = 9 // "peak" and a number with its comma
 	columns := min(max(s.width-textColumn-right, 8), depth)
 	for _, f := range figures(l) {
-		values := h.of(placeOf(l), columns, f.of)
+		values := s.h.of(placeOf(l), columns, f.of)
 		peak := slices.Max(values)
 		if peak == unknown {
 			continue
@@ -87,11 +94,11 @@ func (s *screen) past(h *history, l *model.Listener) {
 			[]span{{padLeft(phrase.Number(peak), right), dim}},
 		)...)
 	}
-	s.ago(h.span(columns), columns, right)
+	s.ago(s.h.span(columns), columns, right)
 }
 
 // ago is the chart's time scale.
-func (s *screen) ago(past time.Duration, columns, right int) {
+func (s pastText) ago(past time.Duration, columns, right int) {
 	from := "╵" + howLong(past) + " ago"
 	s.line(span{text: blanks(textColumn)}, span{
 		from + padLeft("now╵", columns-lipgloss.Width(from)) + padLeft("peak", right), dim,
@@ -100,7 +107,7 @@ func (s *screen) ago(past time.Duration, columns, right int) {
 
 // list gives each listener a line, the one on the screen marked; where there is
 // no room for all, those around it.
-func (s *screen) list(all []*model.Listener, marked *model.Listener, room int) {
+func (s tableText) list(all []*model.Listener, marked *model.Listener, room int) {
 	i := slices.Index(all, marked)
 	from := max(0, min(i-room/2, len(all)-room))
 	s.rule()

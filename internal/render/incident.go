@@ -16,24 +16,28 @@ func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
 	if text := s.Incomplete(); text != "" {
 		sc.wrapped([]span{{"! ", warn}}, 2, span{text, warn})
 	}
-	sc.section("What happened", s.Happened())
-	sc.section("What was lost", s.Lost())
-	sc.section("What clients saw", s.Clients())
-	sc.section("What the threads did", s.Threads())
-	sc.timeline(s.Events)
-	sc.settings(s.Settings())
+	about := incidentText{sc}
+	about.section("What happened", s.Happened())
+	about.section("What was lost", s.Lost())
+	about.section("What clients saw", s.Clients())
+	about.section("What the threads did", s.Threads())
+	about.timeline(s.Events)
+	about.settings(s.Settings())
 	sc.blank()
 	sc.rule()
 	sc.paragraph(0, span{"The worst moment, " + incident.Clock(s.Worst.At), dim})
 	snap := s.Worst.Snapshot(&s.Header, s.Worst.Listener.Verdict)
-	sc.listener(snap, &snap.Listeners[0])
+	listenerText{sc, &snap.Listeners[0]}.all(snap)
 	if _, err := io.WriteString(w, sc.b.String()); err != nil {
 		return fmt.Errorf("render: incident: %w", err)
 	}
 	return nil
 }
 
-func (s *screen) section(title string, lines []string) {
+// incidentText is what a recording says, on a screen.
+type incidentText struct{ *screen }
+
+func (s incidentText) section(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -44,7 +48,7 @@ func (s *screen) section(title string, lines []string) {
 	}
 }
 
-func (s *screen) timeline(events []incident.Event) {
+func (s incidentText) timeline(events []incident.Event) {
 	s.blank()
 	s.line(span{"Timeline (UTC)", bold})
 	for _, e := range events {
@@ -59,7 +63,7 @@ func (s *screen) timeline(events []incident.Event) {
 	}
 }
 
-func (s *screen) settings(list []incident.Setting) {
+func (s incidentText) settings(list []incident.Setting) {
 	if len(list) == 0 {
 		return
 	}

@@ -16,26 +16,32 @@ import (
 // PlanText writes the plan as a screen for people: what happens to the
 // clients, when each stage fills and drains, why, and what would serve all.
 func PlanText(w io.Writer, p *plan.Plan, o TextOptions) error {
-	s := newScreen(o)
-	s.planHead(p)
+	s := planText{newScreen(o), p}
+	s.head()
 	s.blank()
-	s.planOutcomes(p)
+	s.outcomes()
 	s.blank()
-	s.planStages(p)
+	s.stages()
 	s.blank()
-	s.planChart(p)
+	s.chart()
 	s.blank()
-	s.planNotes(p)
-	s.planSmallest(p)
+	s.notes()
+	s.smallest()
 	if _, err := io.WriteString(w, s.b.String()); err != nil {
 		return fmt.Errorf("render: plan: %w", err)
 	}
 	return nil
 }
 
-// planHead is the load, and what happens to it in one sentence.
-func (s *screen) planHead(p *plan.Plan) {
-	in := &p.Input
+// planText is a plan on a screen.
+type planText struct {
+	*screen
+	p *plan.Plan
+}
+
+// head is the load, and what happens to it in one sentence.
+func (s planText) head() {
+	in := &s.p.Input
 	load := plural(in.Requests, "client", "clients")
 	if in.Rate > 0 {
 		load += " at " + planNumber(in.Rate) + nbsp + "per second"
@@ -50,8 +56,8 @@ func (s *screen) planHead(p *plan.Plan) {
 	s.paragraph(0, span{"tcpdiag plan · " + load + ", " + howLong(in.ServiceTime) + " of work each · " + limits, dim})
 	badge, st := span{"FAILS", badgeBad}, bad
 	switch {
-	case p.Outcomes.Failed() > 0:
-	case p.Retried > 0:
+	case s.p.Outcomes.Failed() > 0:
+	case s.p.Retried > 0:
 		badge, st = span{"HOLDS", badgeWarn}, warn
 	default:
 		badge, st = span{"HOLDS", badgeGood}, good
@@ -59,7 +65,7 @@ func (s *screen) planHead(p *plan.Plan) {
 	if s.color {
 		badge.text = " " + badge.text + " "
 	}
-	s.wrapped([]span{badge, {text: "  "}}, badge.width()+2, span{p.Summary(), st})
+	s.wrapped([]span{badge, {text: "  "}}, badge.width()+2, span{s.p.Summary(), st})
 }
 
 func planNumber(f float64) string {
@@ -76,10 +82,10 @@ func planLimit(n int) string {
 	return phrase.Number(n)
 }
 
-// planOutcomes is one bar for each thing that clients may see.
-func (s *screen) planOutcomes(p *plan.Plan) {
-	o := p.Outcomes
-	most := lipgloss.Width(phrase.Number(p.Input.Requests))
+// outcomes is one bar for each thing that clients may see.
+func (s planText) outcomes() {
+	o := s.p.Outcomes
+	most := lipgloss.Width(phrase.Number(s.p.Input.Requests))
 	for _, row := range []struct {
 		name string
 		n    int
@@ -94,7 +100,7 @@ func (s *screen) planOutcomes(p *plan.Plan) {
 		if row.n == 0 {
 			st = dim
 		}
-		ratio := float64(row.n) / float64(p.Input.Requests)
+		ratio := float64(row.n) / float64(s.p.Input.Requests)
 		s.line(slices.Concat(
 			[]span{
 				{text: blanks(indent)},
@@ -102,17 +108,17 @@ func (s *screen) planOutcomes(p *plan.Plan) {
 				{padLeft(phrase.Number(row.n), most) + "  ", bold},
 			},
 			bar(ratio, min(s.width-most-textColumn-11, 50), st),
-			[]span{{padLeft(planShare(row.n, p.Input.Requests), 7), st}},
+			[]span{{padLeft(planShare(row.n, s.p.Input.Requests), 7), st}},
 		)...)
 	}
-	if l := p.Latency; l != nil {
+	if l := s.p.Latency; l != nil {
 		s.row(label("latency"), span{text: "p50 " + howLong(l.P50) + " · p95 " + howLong(l.P95) + " · p99 " + howLong(l.P99) + " · max " + howLong(l.Max)},
 			span{"of the served", dim})
 	}
-	s.row(label("duration"), planDuration(p)...)
-	if p.Capacity != nil {
-		s.row(label("capacity"), span{text: phrase.Number(*p.Capacity) + " clients at once"},
-			span{"= " + phrase.Number(p.Input.MaxConnections) + " + backlog " + phrase.Number(p.Input.Backlog()) + " + 1", dim})
+	s.row(label("duration"), planDuration(s.p)...)
+	if s.p.Capacity != nil {
+		s.row(label("capacity"), span{text: phrase.Number(*s.p.Capacity) + " clients at once"},
+			span{"= " + phrase.Number(s.p.Input.MaxConnections) + " + backlog " + phrase.Number(s.p.Input.Backlog()) + " + 1", dim})
 	}
 }
 
@@ -141,14 +147,14 @@ func planShare(n, of int) string {
 	}
 }
 
-// planStages is when each stage of the funnel is full.
-func (s *screen) planStages(p *plan.Plan) {
+// stages is when each stage of the funnel is full.
+func (s planText) stages() {
 	used, most := 5, 5
-	for _, st := range p.Stages {
+	for _, st := range s.p.Stages {
 		used = max(used, lipgloss.Width(phrase.Number(st.Peak)))
 		most = max(most, lipgloss.Width(planMax(st)))
 	}
-	for _, st := range p.Stages {
+	for _, st := range s.p.Stages {
 		name := span{stageOf(st.Name), plain}
 		full := planFull(st)
 		if s.width < 72 { // no room for columns
@@ -201,12 +207,12 @@ func planClock(d time.Duration) string {
 	return howLong(d)
 }
 
-func (s *screen) planNotes(p *plan.Plan) {
+func (s planText) notes() {
 	st := warn
-	if p.Outcomes.Failed() > 0 {
+	if s.p.Outcomes.Failed() > 0 {
 		st = bad
 	}
-	for _, n := range p.Notes() {
+	for _, n := range s.p.Notes() {
 		s.row(span{n.Code, st}, span{text: printable(n.Text)})
 		st = warn
 	}
@@ -220,9 +226,9 @@ func planThreads(n int) string {
 	return plural(n, "thread", "threads")
 }
 
-// planSmallest is the least that serves everybody.
-func (s *screen) planSmallest(p *plan.Plan) {
-	l := p.Smallest
+// smallest is the least that serves everybody.
+func (s planText) smallest() {
+	l := s.p.Smallest
 	if l == nil {
 		s.row(span{"nobody fails", good}, span{"with no setting at all.", bold})
 	} else {
@@ -236,7 +242,7 @@ func (s *screen) planSmallest(p *plan.Plan) {
 		s.row(span{"nobody fails", good}, span{"with " + threads + "max-connections" + nbsp + phrase.Number(l.MaxConnections) +
 			" · accept-count" + nbsp + phrase.Number(l.AcceptCount), bold}, span{"or more", plain})
 	}
-	for _, n := range p.SmallestNotes() {
+	for _, n := range s.p.SmallestNotes() {
 		s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", good}}, textColumn+2, span{text: printable(n)})
 	}
 }

@@ -32,14 +32,14 @@ func planLanes(p *plan.Plan) []planLane {
 	}
 }
 
-// planChart draws the stages under each other, time running to the right, each
+// chart draws the stages under each other, time running to the right, each
 // as high as its own limit or peak.
-func (s *screen) planChart(p *plan.Plan) {
-	lanes := planLanes(p)
-	right := lipgloss.Width(phrase.Number(p.Input.Requests)) + 1
+func (s planText) chart() {
+	lanes := planLanes(s.p)
+	right := lipgloss.Width(phrase.Number(s.p.Input.Requests)) + 1
 	columns := max(s.width-textColumn-right, 8)
 	for _, lane := range lanes {
-		values, peak := lane.sample(p, columns)
+		values, peak := lane.sample(s.p, columns)
 		if peak == 0 {
 			continue
 		}
@@ -53,7 +53,7 @@ func (s *screen) planChart(p *plan.Plan) {
 			[]span{{padLeft(phrase.Number(peak), right), dim}},
 		)...)
 	}
-	s.planAxis(p.Duration, columns)
+	s.axis(s.p.Duration, columns)
 }
 
 // sample gives each column the highest value within its time.
@@ -80,8 +80,8 @@ func (l *planLane) sample(p *plan.Plan, columns int) (values []int, peak int) {
 	return values, peak
 }
 
-// planAxis is the time scale: as many round marks as fit.
-func (s *screen) planAxis(total time.Duration, columns int) {
+// axis is the time scale: as many round marks as fit.
+func (s planText) axis(total time.Duration, columns int) {
 	step := planStep(total, max(columns/12, 1))
 	var axis strings.Builder
 	used := 0

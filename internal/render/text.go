@@ -27,16 +27,17 @@ const (
 // and how to see it.
 func Text(w io.Writer, s *model.Snapshot, o TextOptions) error {
 	sc := newScreen(o)
-	sc.header(s)
-	sc.notes(s)
+	about := snapshotText{sc, s}
+	about.header()
+	about.notes()
 	detailed, brief := worstFirst(s.Listeners)
 	for _, l := range detailed {
 		sc.rule()
-		sc.listener(s, l)
+		listenerText{sc, l}.all(s)
 	}
-	sc.table(brief, len(detailed) > 0)
-	sc.omitted(s)
-	sc.unavailable(s.Unavailable)
+	tableText{sc}.brief(brief, len(detailed) > 0)
+	about.omitted()
+	about.unavailable(s.Unavailable)
 	if _, err := io.WriteString(w, sc.b.String()); err != nil {
 		return fmt.Errorf("render: text: %w", err)
 	}
@@ -67,25 +68,31 @@ func lost(l *model.Listener) uint64 {
 	return l.Losses.DroppedPackets
 }
 
+// snapshotText is what a screen says of a snapshot besides its listeners.
+type snapshotText struct {
+	*screen
+	snap *model.Snapshot
+}
+
 // header says where and when: screens get pasted into tickets.
-func (s *screen) header(snap *model.Snapshot) {
+func (s snapshotText) header() {
 	parts := []string{"tcpdiag"}
-	if snap.Host != "" {
-		parts = append(parts, printable(snap.Host))
+	if s.snap.Host != "" {
+		parts = append(parts, printable(s.snap.Host))
 	}
-	if snap.Kernel != "" {
-		parts = append(parts, "Linux "+printable(snap.Kernel))
+	if s.snap.Kernel != "" {
+		parts = append(parts, "Linux "+printable(s.snap.Kernel))
 	}
-	if !snap.Time.IsZero() {
-		parts = append(parts, snap.Time.Format("2006-01-02 15:04:05 MST"))
+	if !s.snap.Time.IsZero() {
+		parts = append(parts, s.snap.Time.Format("2006-01-02 15:04:05 MST"))
 	}
-	parts = append(parts, window(snap))
-	if snap.ScanAge != nil {
-		parts = append(parts, "scanned "+howLong(*snap.ScanAge)+" ago")
+	parts = append(parts, window(s.snap))
+	if s.snap.ScanAge != nil {
+		parts = append(parts, "scanned "+howLong(*s.snap.ScanAge)+" ago")
 	}
 	s.paragraph(0, span{strings.Join(parts, " · "), dim})
-	if n := len(snap.Listeners); n > 1 {
-		s.tally(snap.Listeners)
+	if n := len(s.snap.Listeners); n > 1 {
+		s.tally(s.snap.Listeners)
 	}
 }
 
@@ -98,7 +105,7 @@ func window(snap *model.Snapshot) string {
 }
 
 // tally is "12 listeners: 1 losing, 11 ok".
-func (s *screen) tally(ls []model.Listener) {
+func (s snapshotText) tally(ls []model.Listener) {
 	var counts [model.NumStatuses]int
 	for i := range ls {
 		counts[ls[i].Verdict.Status]++
@@ -112,21 +119,21 @@ func (s *screen) tally(ls []model.Listener) {
 	s.paragraph(0, spans[:len(spans)-1]...)
 }
 
-func (s *screen) notes(snap *model.Snapshot) {
-	for _, n := range snap.Notes {
+func (s snapshotText) notes() {
+	for _, n := range s.snap.Notes {
 		s.wrapped([]span{{"! ", warn}}, 2, span{printable(n), warn})
 	}
-	if len(snap.Listeners) == 0 {
+	if len(s.snap.Listeners) == 0 {
 		s.wrapped([]span{{"! ", warn}}, 2, span{"Nothing listens here.", warn})
 	}
 }
 
 func (s *screen) rule() { s.line(span{strings.Repeat("─", s.width), dim}) }
 
-func (s *screen) omitted(snap *model.Snapshot) {
-	if snap.Omitted > 0 {
+func (s snapshotText) omitted() {
+	if s.snap.Omitted > 0 {
 		s.blank()
-		s.paragraph(0, span{plural(snap.Omitted, "more listener is", "more listeners are") + " not watched (--max-listeners).", dim})
+		s.paragraph(0, span{plural(s.snap.Omitted, "more listener is", "more listeners are") + " not watched (--max-listeners).", dim})
 	}
 }
 

@@ -10,11 +10,11 @@ const shownPeers = 4
 
 // downstream are the peers that requests are in flight to; those that nothing is
 // asked of are not worth a line.
-func (s *screen) downstream(l *model.Listener) {
-	if l.Process == nil || l.Process.Downstream == nil {
+func (s listenerText) downstream() {
+	if s.l.Process == nil || s.l.Process.Downstream == nil {
 		return
 	}
-	d := l.Process.Downstream
+	d := s.l.Process.Downstream
 	title := "waits for"
 	for i := range d.Peers {
 		p := &d.Peers[i]
@@ -29,7 +29,7 @@ func (s *screen) downstream(l *model.Listener) {
 		s.row(label(title), peerSpans(p)...)
 		title = ""
 	}
-	if n := d.Locked(l); n > 0 {
+	if n := d.Locked(s.l); n > 0 {
 		s.row(label(title), span{text: "a lock, a pool or a timer"}, span{dot, dim}, span{text: phrase.Count(n, "thread")})
 	}
 }

@@ -26,11 +26,11 @@ type stage struct {
 	neverFull bool
 }
 
-func (s *screen) funnel(l *model.Listener) {
-	stages := append([]stage{synBacklog(l), acceptQueue(l), connections(l), threads(l), openFiles(l)}, otherLimits(l)...)
+func (s listenerText) funnel() {
+	stages := append([]stage{synBacklog(s.l), acceptQueue(s.l), connections(s.l), threads(s.l), openFiles(s.l)}, otherLimits(s.l)...)
 	used, most := 5, 5
 	for i := range stages {
-		stages[i].fullIn = fullIn(l, stages[i].name)
+		stages[i].fullIn = fullIn(s.l, stages[i].name)
 		used = max(used, lipgloss.Width(known(stages[i].used)))
 		most = max(most, lipgloss.Width(stages[i].maximum()))
 	}

@@ -10,36 +10,42 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// listener writes the whole funnel of one listener, the verdict on top.
-func (s *screen) listener(snap *model.Snapshot, l *model.Listener) {
-	s.verdict(l)
-	s.identity(l)
-	s.details(snap, l)
+// listenerText is one listener on a screen.
+type listenerText struct {
+	*screen
+	l *model.Listener
+}
+
+// all writes the whole funnel of one listener, the verdict on top.
+func (s listenerText) all(snap *model.Snapshot) {
+	s.verdict()
+	s.identity()
+	s.details(snap)
 }
 
 // details are what the verdict rests on, and what to do.
-func (s *screen) details(snap *model.Snapshot, l *model.Listener) {
-	if l.Listening() {
+func (s listenerText) details(snap *model.Snapshot) {
+	if s.l.Listening() {
 		s.blank()
-		s.funnel(l)
+		s.funnel()
 		s.blank()
-		s.queue(l)
-		s.phases(l)
-		s.downstream(l)
-		s.stacks(l)
-		s.capacity(l)
+		s.queue()
+		s.phases()
+		s.downstream()
+		s.stacks()
+		s.capacity()
 	}
-	s.losses(snap, l)
-	s.chain(l)
-	s.settingNotes(l.Connector)
-	s.findings(l)
+	s.losses(snap)
+	s.chain()
+	s.settingNotes(s.l.Connector)
+	s.findings()
 }
 
 // verdict is the line to read when there is time for one: how it stands,
 // where, which limit does it, and what that does to clients.
-func (s *screen) verdict(l *model.Listener) {
-	v := &l.Verdict
-	head := []span{s.badge(v.Status), {"  " + whereOf(l), bold}}
+func (s listenerText) verdict() {
+	v := &s.l.Verdict
+	head := []span{s.badge(v.Status), {"  " + whereOf(s.l), bold}}
 	if v.Cause != model.CauseNone {
 		head = append(head, span{"  " + printable(string(v.Cause)), statusStyle(v.Status)})
 	}
@@ -78,24 +84,24 @@ func whereOf(l *model.Listener) string {
 }
 
 // identity says who listens, in one dim line.
-func (s *screen) identity(l *model.Listener) {
+func (s listenerText) identity() {
 	var parts []string
-	if l.Listening() {
-		parts = append(parts, ownerOf(l.Process))
+	if s.l.Listening() {
+		parts = append(parts, ownerOf(s.l.Process))
 	}
-	if k := l.Connector; k != nil {
+	if k := s.l.Connector; k != nil {
 		parts = append(parts, serverOf(k)...)
 	}
-	if p := l.Process; p != nil && p.Container != "" {
+	if p := s.l.Process; p != nil && p.Container != "" {
 		parts = append(parts, "container "+cut(printable(p.Container), 12))
 	}
-	if l.Members > 1 {
-		parts = append(parts, phrase.Number(l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
+	if s.l.Members > 1 {
+		parts = append(parts, phrase.Number(s.l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
 	}
 	if len(parts) > 0 {
 		s.paragraph(indent, span{strings.Join(parts, " · "), dim})
 	}
-	switch p := l.Process; {
+	switch p := s.l.Process; {
 	case p != nil && p.Frozen:
 		s.paragraph(indent, span{"The process is frozen with its cgroup: it accepts nothing until that is thawed.", bad})
 	case p != nil && p.Stopped:
@@ -137,8 +143,8 @@ func serverOf(k *model.Connector) []string {
 }
 
 // queue says what the accept queue's length does not.
-func (s *screen) queue(l *model.Listener) {
-	q := l.AcceptQueue
+func (s listenerText) queue() {
+	q := s.l.AcceptQueue
 	if q == nil {
 		return
 	}
@@ -160,8 +166,8 @@ func (s *screen) queue(l *model.Listener) {
 
 // phases are where the accepted connections stand; phases nobody is in are
 // not worth a word.
-func (s *screen) phases(l *model.Listener) {
-	c := l.Connections
+func (s listenerText) phases() {
+	c := s.l.Connections
 	if c == nil {
 		return
 	}
@@ -194,21 +200,21 @@ func phase(p model.Phase, n int) span {
 
 // capacity spells the sum out: the "one" is the kernel's, and everybody who
 // load-tests a Tomcat wonders about it.
-func (s *screen) capacity(l *model.Listener) {
-	n := l.Capacity()
+func (s listenerText) capacity() {
+	n := s.l.Capacity()
 	if n == nil {
 		return
 	}
 	s.row(label("capacity"), span{text: phrase.Number(*n) + " clients at once"},
-		span{"= " + phrase.Number(l.Connector.MaxConnections.Value) + " + backlog " + phrase.Number(l.AcceptQueue.Limit) + " + 1", dim})
+		span{"= " + phrase.Number(s.l.Connector.MaxConnections.Value) + " + backlog " + phrase.Number(s.l.AcceptQueue.Limit) + " + 1", dim})
 }
 
-func (s *screen) chain(l *model.Listener) {
-	if len(l.Verdict.Chain) < 2 {
+func (s listenerText) chain() {
+	if len(s.l.Verdict.Chain) < 2 {
 		return
 	}
-	names := make([]string, len(l.Verdict.Chain))
-	for i, c := range l.Verdict.Chain {
+	names := make([]string, len(s.l.Verdict.Chain))
+	for i, c := range s.l.Verdict.Chain {
 		names[i] = printable(string(c))
 	}
 	s.row(label("chain"), span{strings.Join(names, " → "), bold}, span{"(full stages)", dim})
@@ -216,7 +222,7 @@ func (s *screen) chain(l *model.Listener) {
 
 // settingNotes are settings that do not mean what they say: ignored by the
 // server, or clamped by the kernel.
-func (s *screen) settingNotes(k *model.Connector) {
+func (s listenerText) settingNotes(k *model.Connector) {
 	if k == nil {
 		return
 	}
@@ -241,8 +247,8 @@ func noteOf[T any](s *model.Setting[T]) string {
 }
 
 // findings are what the evidence carries and what to do about it.
-func (s *screen) findings(l *model.Listener) {
-	for _, f := range l.Verdict.Findings {
+func (s listenerText) findings() {
+	for _, f := range s.l.Verdict.Findings {
 		if strings.HasSuffix(f.Code, "_note") {
 			continue // the settings' own notes stand with the settings
 		}

@@ -9,17 +9,17 @@ import (
 
 // losses shows each figure on its own line: packets, requests and connections
 // are different things and are never added up.
-func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
-	lo := l.Losses
+func (s listenerText) losses(snap *model.Snapshot) {
+	lo := s.l.Losses
 	switch {
-	case lo == nil && l.Listening():
+	case lo == nil && s.l.Listening():
 		s.row(label("lost"), span{"n/a (one snapshot only; try --interval 1s)", dim})
 		return
 	case lo == nil:
 		return
 	}
 	s.clients(lo.Clients)
-	s.holders(l)
+	s.holders()
 	lines := lossLines(lo)
 	if len(lines) == 0 {
 		s.row(label("lost"), span{"nothing in " + howLong(snap.Interval), good})
@@ -39,7 +39,7 @@ func (s *screen) losses(snap *model.Snapshot, l *model.Listener) {
 }
 
 // clients says how those ended that the packets below belong to.
-func (s *screen) clients(c *model.Clients) {
+func (s listenerText) clients(c *model.Clients) {
 	if c == nil {
 		return
 	}
@@ -68,12 +68,12 @@ func (s *screen) clients(c *model.Clients) {
 }
 
 // holders are the addresses that hold most connections, where there is no room.
-func (s *screen) holders(l *model.Listener) {
-	if l.Connections == nil || l.Verdict.Status < model.StatusSaturated || len(l.Connections.TopPeers) == 0 {
+func (s listenerText) holders() {
+	if s.l.Connections == nil || s.l.Verdict.Status < model.StatusSaturated || len(s.l.Connections.TopPeers) == 0 {
 		return
 	}
-	words := make([]string, len(l.Connections.TopPeers))
-	for i, p := range l.Connections.TopPeers {
+	words := make([]string, len(s.l.Connections.TopPeers))
+	for i, p := range s.l.Connections.TopPeers {
 		words[i] = p.Address.String() + " (" + phrase.Number(p.Connections) + ")"
 	}
 	s.row(label("held"), span{"most by " + strings.Join(words, ", "), dim})

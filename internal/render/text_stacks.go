@@ -3,7 +3,6 @@ package render
 import (
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
@@ -12,11 +11,11 @@ const shownGroups = 6
 
 // stacks are where a thread dump shows the threads that work on requests; where it
 // knows none as such, all that do not wait for work.
-func (s *screen) stacks(l *model.Listener) {
-	if l.Process == nil || l.Process.Stacks == nil {
+func (s listenerText) stacks() {
+	if s.l.Process == nil || s.l.Process.Stacks == nil {
 		return
 	}
-	d := l.Process.Stacks
+	d := s.l.Process.Stacks
 	title, shown := "thread dump", 0
 	for i := range d.Groups {
 		g := &d.Groups[i]
@@ -39,7 +38,7 @@ func (s *screen) stacks(l *model.Listener) {
 		s.row(label(title), span{"the JVM found a deadlock", bad})
 		title = ""
 	}
-	if l.OnVirtualThreads() {
+	if s.l.OnVirtualThreads() {
 		s.row(label(title), span{"virtual threads that wait are in no thread dump", dim})
 	}
 }

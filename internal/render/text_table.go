@@ -9,8 +9,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// table gives each listener one line.
-func (s *screen) table(ls []*model.Listener, ruled bool) {
+// tableText is a table of listeners on a screen.
+type tableText struct{ *screen }
+
+// brief gives each listener one line.
+func (s tableText) brief(ls []*model.Listener, ruled bool) {
 	if len(ls) == 0 {
 		return
 	}
@@ -21,24 +24,24 @@ func (s *screen) table(ls []*model.Listener, ruled bool) {
 }
 
 // rows are a heading and a line for each listener. One of them may be marked.
-func (s *screen) rows(ls []*model.Listener, marked *model.Listener) {
+func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
 	rows := make([][]string, 0, len(ls)+1)
 	rows = append(rows, []string{"", "listener", "process", "accept queue", "connections", "threads"})
 	for _, l := range ls {
 		rows = append(rows, tableRow(l))
 	}
 	widths := columnWidths(rows)
-	s.tableLine(rows[0], widths, dim, dim, "")
+	s.row(rows[0], widths, dim, dim, "")
 	for i, l := range ls {
 		st, mark := plain, ""
 		if l == marked {
 			st, mark = bold, "▸"
 		}
-		s.tableLine(rows[i+1], widths, statusStyle(l.Verdict.Status), st, mark)
+		s.row(rows[i+1], widths, statusStyle(l.Verdict.Status), st, mark)
 	}
 }
 
-func (s *screen) tableLine(row []string, widths []int, first, others style, mark string) {
+func (s tableText) row(row []string, widths []int, first, others style, mark string) {
 	spans := make([]span, 0, 2*len(row))
 	for col, cell := range row {
 		text, st := padLeft(cell, widths[col]), others

@@ -16,7 +16,7 @@ type missing struct {
 }
 
 // unavailable says what could not be seen, why, and how to see it.
-func (s *screen) unavailable(in []model.Unavailable) {
+func (s snapshotText) unavailable(in []model.Unavailable) {
 	if len(in) == 0 {
 		return
 	}
