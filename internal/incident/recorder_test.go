@@ -2,6 +2,7 @@ package incident
 
 import (
 	"bytes"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -335,4 +336,37 @@ func TestSecondsInParts(t *testing.T) {
 		require.True(t, i == 0 || p.At > story.Points[i-1].At, "one point a second")
 	}
 	require.Equal(t, s.Dropped, sum)
+}
+
+// As many incidents as are recorded at once, without a directory: each keeps its
+// beginning, and together they stay small.
+func TestManyIncidentsInMemoryShareItsRoom(t *testing.T) {
+	d, tracker := newDirect(t, "", someLimits())
+	var lives []*life
+	for seed := range uint64(maxOpen) {
+		lives = append(lives, newLife(seed))
+	}
+	for range 180 {
+		s := lives[0].next(connectionsFull)
+		for i, v := range lives[1:] {
+			v.now = lives[0].now.Add(-time.Second)
+			l := v.next(connectionsFull).Listeners[0]
+			l.ID.Address, l.Port = netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(9000+i)), uint16(9000+i)
+			s.Listeners = append(s.Listeners, l)
+		}
+		tracker.record(s, d)
+	}
+	require.Len(t, tracker.cases, maxOpen)
+	total := int64(0)
+	for _, e := range d.shelf.entries {
+		total += e.size
+		in, err := d.open(e.ID)
+		require.NoError(t, err)
+		story, err := Tell(in)
+		require.NoError(t, err)
+		require.Equal(t, model.StatusLosing, story.Summary.Status)
+		require.GreaterOrEqual(t, story.Summary.Frames, 5)
+	}
+	t.Logf("%d incidents are %d bytes", len(d.shelf.entries), total)
+	require.Less(t, total, int64(6<<20))
 }

@@ -25,8 +25,11 @@ const (
 	// maxRecording bounds one recording in a directory, maxRemembered one in memory.
 	maxRecording  = 8 << 20
 	maxRemembered = 512 << 10
-	// inMemory is how many recordings are kept where there is no directory.
-	inMemory = 4
+	// inMemory is how many recordings are kept where there is no directory, besides
+	// those that are being written. Where these are more, all share the room of four,
+	// but each has leastRemembered.
+	inMemory        = 4
+	leastRemembered = 64 << 10
 )
 
 // entry is a recording that is kept.
@@ -34,8 +37,21 @@ type entry struct {
 	Summary
 	number int
 	size   int64
-	going  bool          // it is being written
-	memory *bytes.Buffer // nil: in the directory
+	going  bool        // it is being written
+	memory *remembered // nil: in the directory
+}
+
+// remembered is a recording in memory. Its records are not changed.
+type remembered struct{ records [][]byte }
+
+func (r *remembered) add(record []byte) { r.records = append(r.records, bytes.Clone(record)) }
+
+func (r *remembered) reader() io.Reader {
+	parts := make([]io.Reader, 0, len(r.records))
+	for _, record := range r.records {
+		parts = append(parts, bytes.NewReader(record))
+	}
+	return io.MultiReader(parts...)
 }
 
 // shelf is the list of the recordings, the oldest first. Nothing is read or
@@ -116,13 +132,26 @@ func (s *shelf) of(id string) (memory io.Reader, known bool) {
 	defer s.mu.Unlock()
 	for _, e := range s.entries {
 		if e.ID == id && e.memory != nil {
-			return bytes.NewReader(bytes.Clone(e.memory.Bytes())), true
+			return e.memory.reader(), true
 		}
 		if e.ID == id {
 			return nil, true
 		}
 	}
 	return nil, false
+}
+
+// room is how many bytes a recording may take in memory.
+func (s *shelf) room() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, e := range s.entries {
+		if e.memory != nil {
+			n++
+		}
+	}
+	return max(leastRemembered, inMemory*maxRemembered/int64(max(n, inMemory)))
 }
 
 // surplus are those that the limits leave no room for, the oldest first: of the

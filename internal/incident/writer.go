@@ -1,7 +1,6 @@
 package incident
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -148,12 +147,12 @@ func (w *writer) begin(c *open, h *Header) {
 		if !errors.Is(err, errNoFolder) {
 			w.fail("an incident is kept in memory", err)
 		}
-		w.shelf.update(func() { r.memory = new(bytes.Buffer) })
+		w.shelf.update(func() { r.memory = new(remembered) })
 	}
 	w.going[c] = r
 	text, err := line{Begin: h}.encode()
 	if err == nil {
-		err = w.append(r, text, r.most())
+		err = w.append(r, text, w.most(r))
 	}
 	if err != nil {
 		w.fail("an incident is not recorded", err)
@@ -177,7 +176,7 @@ func (w *writer) frame(r *recording, j job) {
 	}
 	text, err := r.encoder.frame(j.frame)
 	if err == nil {
-		err = w.append(r, text, r.most()*3/4)
+		err = w.append(r, text, w.framesOf(r))
 	}
 	if err != nil {
 		w.lost.Add(1)
@@ -200,7 +199,7 @@ func (w *writer) failed(r *recording, err error) {
 func (w *writer) tick(r *recording, t *Tick) {
 	text, err := line{Tick: t}.encode()
 	if err == nil {
-		err = w.append(r, text, r.most())
+		err = w.append(r, text, w.most(r))
 	}
 	if err != nil {
 		w.failed(r, err)
@@ -210,11 +209,20 @@ func (w *writer) tick(r *recording, t *Tick) {
 }
 
 // most is how many bytes a recording may take.
-func (r *recording) most() int64 {
+func (w *writer) most(r *recording) int64 {
 	if r.file != nil {
 		return maxRecording
 	}
-	return maxRemembered
+	return w.shelf.room()
+}
+
+// framesOf is how many of them its frames may take. The first always has room: it
+// has the minute before.
+func (w *writer) framesOf(r *recording) int64 {
+	if r.Frames == 0 {
+		return max(maxRemembered, w.most(r)*3/4)
+	}
+	return w.most(r) * 3 / 4
 }
 
 // append writes a record whole or not at all.
@@ -223,7 +231,7 @@ func (w *writer) append(r *recording, text []byte, most int64) error {
 		return errFull
 	}
 	if r.file == nil {
-		w.shelf.update(func() { r.memory.Write(text) })
+		w.shelf.update(func() { r.memory.add(text) })
 	} else if err := w.toFile(r, text); err != nil {
 		return err
 	}
@@ -246,7 +254,7 @@ func (w *writer) end(r *recording, e *End) {
 	if err == nil && r.file != nil {
 		err = w.toFile(r, text) // also where there is no room for more frames
 	} else if err == nil {
-		w.shelf.update(func() { r.memory.Write(text) })
+		w.shelf.update(func() { r.memory.add(text) })
 	}
 	if err != nil {
 		w.fail("the end of an incident is not recorded", err)

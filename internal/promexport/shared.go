@@ -17,7 +17,7 @@ const (
 	// maxShared is how many answers are kept: one for each format, with gzip or not.
 	maxShared = 4
 	// A larger answer, or to a longer header, is made for each scrape.
-	maxSharedSize = 1 << 20
+	maxSharedSize = 256 << 10
 	maxAccept     = 512
 )
 
