@@ -24,6 +24,9 @@ type Hysteresis struct {
 // Shown is the state that the next verdict will meet.
 func (h *Hysteresis) Shown() model.Shown { return h.state }
 
+// Reset has the next verdict shown whatever was shown before.
+func (h *Hysteresis) Reset() { h.state = model.Shown{} }
+
 // Apply returns the verdict to show at now: v, or the one shown before while v
 // may yet be a flicker. Its text says then how long ago it was seen.
 func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {

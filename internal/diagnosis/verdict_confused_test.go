@@ -285,6 +285,7 @@ func scenariosStalls() []scenario {
 func scenariosUnknown() []scenario {
 	nginx := func(l *model.Listener) { l.Process.Comm, l.Connector = "nginx", &model.Connector{Server: "other"} }
 	https := func(l *model.Listener) { l.Connector.TLS = true }
+	noConnectionLimit := func(l *model.Listener) { l.Connector.MaxConnections = nil }
 	uncertain := func(l *model.Listener) {
 		l.Connector.MaxConnections = new(*l.Connector.MaxConnections)
 		l.Connector.MaxConnections.Uncertain = true
@@ -318,6 +319,21 @@ func scenariosUnknown() []scenario {
 		{
 			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
 			now: tomcat(200, -1, 100).inService(50).queue(101, 3*time.Second), before: tomcat(200, -1, 100).inService(50).queue(101, 2*time.Second),
+		},
+		{
+			name: "maxConnections not known, threads and the queue", status: saturated, cause: threads,
+			now: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 3*time.Second), before: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 2*time.Second),
+			chain: causes(threads), codes: []string{"limits_unknown"},
+		},
+		{
+			name: "maxConnections not reached, threads and the queue", status: saturated, cause: threads,
+			now: tomcat(4, 8192, 100).pool(4).inService(4).waiting(9).queue(3, 3*time.Second), before: tomcat(4, 8192, 100).pool(4).inService(4).waiting(9).queue(3, 2*time.Second),
+			chain: causes(threads), codes: []string{"queue_stands"}, notCodes: []string{"limits_unknown"},
+		},
+		{
+			name: "threads, and who passes through the queue", status: saturated, cause: threads,
+			now: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 20*time.Millisecond), before: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 20*time.Millisecond),
+			chain: causes(threads), notCodes: []string{"limits_unknown", "queue_stands"},
 		},
 		{
 			name: "nginx with a full queue", status: saturated, chain: causes(acceptQueue),

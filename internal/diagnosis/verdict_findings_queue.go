@@ -9,7 +9,8 @@ import (
 // server that seems to have room: what is configured is then not what is in force,
 // or nobody accepts.
 func (fd finder) standingQueue(v model.Verdict, add adder) {
-	if v.Cause != model.CauseNone || v.Status != model.StatusOK && v.Status != model.StatusWarning || !fd.queueBeforeRoom() {
+	unexplained := v.Cause == model.CauseNone && (v.Status == model.StatusOK || v.Status == model.StatusWarning)
+	if !unexplained && !fd.besideThreads(v) || !fd.queueBeforeRoom() {
 		return
 	}
 	n, _ := held(fd.Now)
@@ -17,6 +18,29 @@ func (fd finder) standingQueue(v model.Verdict, add adder) {
 		phrase.Capital(phrase.Sprintf("%s, although only %d of %d connections%s are taken.", fd.queuePhrase(), n,
 			fd.Now.Connector.MaxConnections.Value, sourceOf(fd.Now.Connector.MaxConnections))),
 		"Either the limit in force is lower (set by code, or over JMX while it runs: compare connectionCount and maxConnections of its ThreadPool MBean), or the connector is paused, or its acceptor thread is stuck (jstack) or gets no CPU.")
+}
+
+// besideThreads: busy threads are what is named, which keep nobody from accepting, but
+// for a connector whose workers accept.
+func (fd finder) besideThreads(v model.Verdict) bool {
+	if v.Status != model.StatusSaturated || acceptsWithWorkers(fd.Now) {
+		return false
+	}
+	switch v.Cause {
+	case model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseDownstream, model.CauseConnectionPool:
+		return true
+	}
+	return false
+}
+
+// limitBesideThreads says that clients wait in the accept queue while threads are all
+// that is known to be used up: maxConnections may be reached as well.
+func (fd finder) limitBesideThreads(v model.Verdict, add adder) {
+	if !fd.besideThreads(v) || connectionLimit(fd.Now) != limitUnknown || !fd.both(fd.queueStands) {
+		return
+	}
+	add("limits_unknown", model.SeverityWarning,
+		phrase.Capital(fd.queuePhrase())+": whether maxConnections is reached as well is unknown, as that limit is not known.", fd.adviseUnknown())
 }
 
 // standingRequests says that requests wait in front of threads that seem free.

@@ -26,6 +26,7 @@ func (fd finder) stageFindings(v model.Verdict) []model.Finding {
 	fd.connectionFindings(add)
 	fd.peerFinding(v, add)
 	fd.standingQueue(v, add)
+	fd.limitBesideThreads(v, add)
 	fd.standingRequests(v, add)
 	fd.notObservable(add)
 	fd.processFindings(v, add)

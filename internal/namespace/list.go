@@ -123,6 +123,7 @@ type Reading struct {
 	Known   bool      // Drops is: the kernel reports it
 	Moved   time.Time // when that last grew
 	Full    time.Time // since when the queue is full, zero while it is not
+	Stands  time.Time // since when no sample found the queue empty, zero while it is
 	Taken   uint64    // clients accepted from the queue between two samples: a lower bound
 	Gone    bool      // none of its sockets listens any more
 }
@@ -137,7 +138,7 @@ func (n *Namespace) Readings() []Reading {
 		drops, known := w.drops()
 		out[i] = Reading{
 			ID: w.account.ID, Inode: w.members[w.worst].inode, Members: len(w.members),
-			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Taken: w.taken, Gone: w.gone(),
+			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Gone: w.gone(),
 		}
 	}
 	return out
@@ -154,6 +155,13 @@ func (n *Namespace) Troubled(since time.Time) bool {
 		}
 	}
 	return false
+}
+
+// Queued reports whether clients wait in a watched accept queue.
+func (n *Namespace) Queued() bool {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return n.watches.queued()
 }
 
 // Watches reports whether anything is watched.

@@ -16,6 +16,7 @@ type watch struct {
 	worst   int          // the member it is of
 	moved   time.Time    // when its drop counter last moved
 	full    time.Time    // since when the queue is full, zero while it is not
+	stands  time.Time    // since when no sample found it empty, zero while it is
 	taken   uint64       // clients that were accepted from it between two samples: a lower bound
 }
 
@@ -63,6 +64,12 @@ func (w *watch) sampled(now time.Time, gapLimit time.Duration) (filled bool) {
 		w.full = time.Time{}
 	case w.full.IsZero():
 		w.full, filled = now, true
+	}
+	switch {
+	case w.queue.Length == 0:
+		w.stands = time.Time{}
+	case w.stands.IsZero():
+		w.stands = now
 	}
 	if !last.At.IsZero() && len(w.members) == 1 && last.Length > w.queue.Length {
 		w.taken += uint64(last.Length - w.queue.Length) // sk_ack_backlog falls with accept(2) alone
@@ -167,7 +174,7 @@ func (w *watch) close(now time.Time) {
 func (w *watch) inherit(old *watch) {
 	if w.account == old.account {
 		w.queue, w.worst, w.moved, w.full = old.queue, min(old.worst, len(w.members)-1), old.moved, old.full
-		w.taken = old.taken
+		w.stands, w.taken = old.stands, old.taken
 	}
 }
 

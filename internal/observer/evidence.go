@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -25,19 +26,24 @@ func (t *tasks) read() time.Duration {
 	s := t.observer
 	r, now := s.roster.Load(), s.options().Now()
 	troubled := make(map[model.ListenerID]*namespace.Reading)
+	standing := make(map[model.ListenerID]*namespace.Reading)
 	for _, n := range r.places {
-		if !n.Troubled(now.Add(-troubleOver)) {
+		if !n.Troubled(now.Add(-troubleOver)) && !n.Queued() {
 			continue
 		}
 		list := n.Readings()
 		for i := range list {
-			if l := &list[i]; !l.Gone && (!l.Full.IsZero() || now.Sub(l.Moved) < troubleOver) {
+			switch l := &list[i]; {
+			case l.Gone:
+			case !l.Full.IsZero() || now.Sub(l.Moved) < troubleOver:
 				troubled[l.ID] = l
+			case t.stands(l, now):
+				standing[l.ID] = l
 			}
 		}
 	}
 	before := t.answers
-	wait := t.judge(r, now, troubled)
+	wait := t.judge(r, now, func(id model.ListenerID) *namespace.Reading { return cmp.Or(troubled[id], standing[id]) })
 	wait = min(wait, t.readProcesses(r, now, troubled))
 	s.acceptors.rest()
 	if t.answers != before && wait > secondReading { // all that was wanted has been read
@@ -46,13 +52,28 @@ func (t *tasks) read() time.Duration {
 	return wait
 }
 
-// judge reads the evidence of the listeners in trouble.
-func (t *tasks) judge(r *roster, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
+// standsFor is how long clients wait in an accept queue with room until it is asked
+// why: what only passes through is gone by then.
+const standsFor = time.Second
+
+// stands reports whether clients have waited in a queue for so long: by the samples, or
+// by the age of the oldest at the latest walk.
+func (t *tasks) stands(l *namespace.Reading, now time.Time) bool {
+	if l.Stands.IsZero() || now.Sub(l.Stands) >= standsFor {
+		return !l.Stands.IsZero()
+	}
+	list := t.observer.tables.of(l.ID)
+	last, ok := list.last()
+	return ok && last.value.OldestWait >= standsFor && now.Sub(last.at) <= lately
+}
+
+// judge reads the evidence of the listeners whose clients are held up.
+func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *namespace.Reading) time.Duration {
 	wait := time.Second
 	t.judges.keep(len(r.kept), r.watches)
 	for i := range r.kept {
 		e := &r.kept[i]
-		l := troubled[e.ID]
+		l := heldUp(e.ID)
 		if l == nil || e.Owner == nil {
 			continue
 		}

@@ -74,3 +74,23 @@ func TestWeakEvidenceIsSaid(t *testing.T) {
 	e.weak(l)
 	require.Empty(t, e.miss.list)
 }
+
+// TestTheLatchIsNoFlicker: that the connections are used up as well is shown as soon as
+// the acceptor shows it, and stays while it is not read for a moment.
+func TestTheLatchIsNoFlicker(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	s := &standing{}
+	look := func(latched bool) model.Cause {
+		l := with(shown(0, 200, 50, 2), func(l *model.Listener) {
+			l.Connector.MaxConnections, l.AcceptQueue.OldestWait = nil, new(3*time.Second)
+		})
+		s.judge(l, nil, &judged{now: now, every: time.Second, latched: latched, t: diagnosis.DefaultThresholds()})
+		now = now.Add(time.Second)
+		return l.Verdict.Cause
+	}
+	look(false)
+	require.Equal(t, model.CauseMaxThreads, look(false))
+	require.Equal(t, model.CauseMaxConnections, look(true))
+	require.Equal(t, model.CauseMaxConnections, look(false))
+	require.Equal(t, model.CauseMaxConnections, look(true))
+}

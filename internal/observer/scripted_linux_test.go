@@ -279,3 +279,40 @@ func TestScriptedObserveOnASlowMachine(t *testing.T) {
 	require.NoError(t, w.Observe(t.Context(), 10*time.Millisecond))
 	require.EqualValues(t, 5, w.only(w.Snapshot()).Losses.DroppedPackets)
 }
+
+// No packet was dropped and the queue has room, but clients stand in it: the acceptor
+// shows that the connections are used up, and not the threads alone, whose limit is all
+// that is known.
+func TestScriptedStandingQueue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		acceptor evidence.Acceptor
+		cause    model.Cause
+	}{
+		"at the latch": {evidence.Acceptor{TID: 50, Activity: evidence.Parked, Futex: 0x1000}, model.CauseMaxConnections},
+		"accepting":    {evidence.Acceptor{TID: 50, Activity: evidence.Accepting}, model.CauseNone},
+		"not readable": {evidence.Acceptor{}, model.CauseNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKernel(listensOn(8080, 1))
+			w := newWorld(t, k, func(o *Options) { o.Limits.MaxConnections = nil })
+			w.reading.Safepoint, w.reading.Acceptor = evidence.Known(evidence.Safepoint{WakesFirst: true}), tt.acceptor
+			w.scanned()
+			k.listeners[0].RecvQ, k.sockets = 1, append(connected(8080, 8, serving), connected(8080, 1, queued)...)
+			for range 4 {
+				w.second()
+			}
+			l := w.only(w.second())
+			require.Equal(t, tt.cause, l.Verdict.Cause, l.Verdict.Summary)
+			require.Zero(t, l.Losses.DroppedPackets)
+			if tt.cause == model.CauseMaxConnections {
+				require.Equal(t, 8, l.Connector.MaxConnections.Value)
+				require.Equal(t, model.SourceInferred, l.Connector.MaxConnections.Kind)
+			}
+			k.listeners[0].RecvQ, k.sockets = 0, nil
+			w.second()
+			before := w.acceptors.of(l.ID)
+			w.second()
+			require.Equal(t, before, w.acceptors.of(l.ID), "the queue is empty: nobody is asked why")
+		})
+	}
+}

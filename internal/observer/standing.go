@@ -94,11 +94,25 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	l.Connector, e.Before = diagnosis.Infer(e.Before, l, j.latched)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
+	if s.learned(l) {
+		s.hysteresis.Reset()
+	}
 	if e.Before != nil { // what one snapshot says must not hold back what two say
 		l.Basis.Shown = new(s.hysteresis.Shown())
 		l.Verdict = s.hysteresis.Apply(j.now, l.Verdict)
 	}
 	s.looks.push(look{j.now, l}, j.every)
+}
+
+// learned reports whether the limit of connections has been inferred since the verdict
+// that is shown: another cause of the same status is then no flicker, but what was not
+// known before.
+func (s *standing) learned(l *model.Listener) bool {
+	return inferred(l) && !inferred(s.looks.last.Listener) && l.Verdict.Status == s.hysteresis.Shown().Verdict.Status
+}
+
+func inferred(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && l.Connector.MaxConnections != nil && l.Connector.MaxConnections.Kind == model.SourceInferred
 }
 
 // earlier are the readings of a listener's connections and process before the
