@@ -157,8 +157,8 @@ func (n *Namespace) Troubled(since time.Time) bool {
 	return false
 }
 
-// Queued reports whether clients wait in a watched accept queue.
-func (n *Namespace) Queued() bool {
+// Queued reports whether clients wait in an accept queue that a namespace watches.
+func Queued(n *Namespace) bool {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
 	return n.watches.queued()

@@ -65,6 +65,13 @@ func (as *acceptors) of(id model.ListenerID) recent[evidence.Judgement] {
 	return as.judgements[id]
 }
 
+// pending reports whether another reading may decide what the latest left open.
+func (as *acceptors) pending(id model.ListenerID) bool {
+	list := as.of(id)
+	last, ok := list.last()
+	return ok && last.value.Pending
+}
+
 // read takes another reading of a listener's evidence and judges it. pending:
 // one more reading may decide.
 func (as *acceptors) read(e *entry, l *namespace.Reading, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {

@@ -28,7 +28,7 @@ func (t *tasks) read() time.Duration {
 	troubled := make(map[model.ListenerID]*namespace.Reading)
 	standing := make(map[model.ListenerID]*namespace.Reading)
 	for _, n := range r.places {
-		if !n.Troubled(now.Add(-troubleOver)) && !n.Queued() {
+		if !n.Troubled(now.Add(-troubleOver)) && !namespace.Queued(n) {
 			continue
 		}
 		list := n.Readings()
@@ -56,7 +56,7 @@ func (t *tasks) read() time.Duration {
 // why: what only passes through is gone by then.
 const standsFor = time.Second
 
-// stands reports whether clients have waited in a queue for so long: by the samples, or
+// stands reports whether clients have waited in a queue for that time: by the samples, or
 // by the age of the oldest at the latest walk.
 func (t *tasks) stands(l *namespace.Reading, now time.Time) bool {
 	if l.Stands.IsZero() || now.Sub(l.Stands) >= standsFor {
@@ -70,6 +70,8 @@ func (t *tasks) stands(l *namespace.Reading, now time.Time) bool {
 // judge reads the evidence of the listeners whose clients are held up.
 func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *namespace.Reading) time.Duration {
 	wait := time.Second
+	undecided := false
+	defer func() { t.pending.Store(undecided) }()
 	t.judges.keep(len(r.kept), r.watches)
 	for i := range r.kept {
 		e := &r.kept[i]
@@ -79,6 +81,7 @@ func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *n
 		}
 		p := t.judges.of(e.ID)
 		if due := p.due(now, true, 0, 1); due.After(now) {
+			undecided = undecided || t.observer.acceptors.pending(e.ID)
 			wait = min(wait, due.Sub(now))
 			continue
 		}
@@ -86,6 +89,7 @@ func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *n
 		t.observer.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.answers++
+		undecided = undecided || pending
 		if pending { // the second reading decides
 			p.last = now.Add(secondReading - p.gap)
 			wait = min(wait, secondReading)

@@ -295,12 +295,15 @@ func TestScriptedStandingQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newKernel(listensOn(8080, 1))
 			w := newWorld(t, k, func(o *Options) { o.Limits.MaxConnections = nil })
-			w.reading.Safepoint, w.reading.Acceptor = evidence.Known(evidence.Safepoint{WakesFirst: true}), tt.acceptor
+			w.reading.Safepoint, w.reading.Acceptor = evidence.Known(evidence.Safepoint{WakesFirst: true, Unclear: true}), tt.acceptor
 			w.scanned()
 			k.listeners[0].RecvQ, k.sockets = 1, append(connected(8080, 8, serving), connected(8080, 1, queued)...)
-			for range 4 {
+			w.second()
+			require.Equal(t, tt.acceptor.Activity == evidence.Parked, w.tasks.pending.Load(), "a one-shot waits for what decides")
+			for range 3 {
 				w.second()
 			}
+			require.False(t, w.tasks.pending.Load())
 			l := w.only(w.second())
 			require.Equal(t, tt.cause, l.Verdict.Cause, l.Verdict.Summary)
 			require.Zero(t, l.Losses.DroppedPackets)

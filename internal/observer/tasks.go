@@ -3,6 +3,7 @@ package observer
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,10 +40,11 @@ type tasks struct {
 	judges    paces[model.ListenerID]
 	patience  time.Duration // with the discoveries of the first roster that is published
 	answers   int           // readings of what is in trouble, so far
+	pending   atomic.Bool   // another reading of an acceptor may decide
 }
 
 // run lets them go until ctx is done, with an interval only that long from the first
-// roster on, or until listing fails for the first time. After an interval the readings
+// roster on (and until what keeps clients waiting is decided), or until listing fails for the first time. After an interval the readings
 // under way that the next scan builds on are waited for: the first ones, and a roster.
 // What else is held up is left behind.
 func (t *tasks) run(ctx context.Context, interval time.Duration) error {
@@ -65,7 +67,7 @@ func (t *tasks) run(ctx context.Context, interval time.Duration) error {
 	g.Go(func() error { return after(clocks, read, func() error { t.evidence(clocks); return nil }) })
 	if interval > 0 {
 		g.Go(func() error {
-			return after(clocks, listed, func() error { pause(clocks, interval); stop(); return nil })
+			return after(clocks, listed, func() error { pause(clocks, interval); t.decide(clocks); stop(); return nil })
 		})
 	}
 	go func() {
@@ -93,6 +95,17 @@ func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
+	}
+}
+
+// undecided is how long a one-shot waits for a reading of an acceptor that may name
+// what keeps clients waiting: where it is not clear whether the JVM is at a safepoint the
+// same sleep proves the latch after a second.
+const undecided = 1500 * time.Millisecond
+
+func (t *tasks) decide(ctx context.Context) {
+	for begun := time.Now(); t.pending.Load() && ctx.Err() == nil && time.Since(begun) < undecided; {
+		pause(ctx, soonest/2)
 	}
 }
 
