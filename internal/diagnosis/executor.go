@@ -4,7 +4,8 @@ import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // ShareExecutors gives to the connectors of a process that have one Executor together
 // (an <Executor> of server.xml: StandardThreadExecutor) what all of them use of it.
-// The connectors are replaced, not changed.
+// Of a connector that is not among the listeners it is not known. The connectors are
+// replaced, not changed.
 func ShareExecutors(listeners []model.Listener) {
 	type pool struct {
 		pid  int
@@ -19,10 +20,14 @@ func ShareExecutors(listeners []model.Listener) {
 		}
 	}
 	for _, sharing := range users {
-		if len(sharing) < 2 {
+		all := max(len(sharing), sharing[0].Connector.ExecutorUsers)
+		if all < 2 {
 			continue
 		}
 		use := usedTogether(sharing)
+		if use.Connectors = all; len(sharing) < all {
+			use.Busy = nil
+		}
 		for _, l := range sharing {
 			c := *l.Connector
 			c.Shared = use

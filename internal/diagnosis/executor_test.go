@@ -45,4 +45,12 @@ func TestSharedExecutor(t *testing.T) {
 	listeners = []model.Listener{shared(6, 12)}
 	ShareExecutors(listeners)
 	require.Nil(t, listeners[0].Connector.Shared)
+
+	listeners[0].Connector.ExecutorUsers = 2 // the other port is not looked at
+	ShareExecutors(listeners)
+	_, known = listeners[0].BusyThreads()
+	require.Equal(t, model.BusyShared, known)
+	v = Judge(Evidence{Now: &listeners[0], Sysctl: sysctls()}, DefaultThresholds())
+	require.Equal(t, model.CauseMaxThreads, v.Cause)
+	require.NotContains(t, v.Findings[0].Evidence, "6 of 8 threads busy")
 }

@@ -20,6 +20,10 @@ func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *
 	c = new(*now.Connector)
 	if n, ok := poolInForce(before, now); ok {
 		c.MaxThreads = inferred(n, c.MaxThreads, phrase.Sprintf("requests wait, and the pool has not grown beyond %d", n))
+	} else if outgrown(now) {
+		c.MaxThreads = new(*c.MaxThreads)
+		c.MaxThreads.Uncertain = true
+		c.MaxThreads.Note = phrase.Sprintf("uncertain: the pool has %d threads, more than that", *c.PoolThreads)
 	}
 	if n, ok := limitInForce(before, now, latched); ok {
 		c.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
@@ -95,7 +99,7 @@ func poolInForce(before, now *model.Listener) (int, bool) {
 	n := *now.Connector.PoolThreads
 	most, ok := maxThreads(now)
 	unknown := now.Connector.MaxThreads == nil && now.Connector.Server == "tomcat"
-	return n, n > 0 && n == *before.Connector.PoolThreads && (unknown || ok && n < most)
+	return n, n > 0 && n == *before.Connector.PoolThreads && (unknown || outgrown(now) || ok && n < most)
 }
 
 // inferred replaces a configured value and says so.

@@ -112,3 +112,27 @@ func TestInferThePoolOfNIO2(t *testing.T) {
 	c, _ = Infer(seen("http-nio"), seen("http-nio"), false)
 	require.Nil(t, c.MaxThreads, "the acceptor is another thread")
 }
+
+// Configured are 6 threads, but the pool has 40: somebody raised it over JMX, or code did.
+func TestAPoolAboveItsConfiguredSize(t *testing.T) {
+	seen := func(pool, busy, waiting int) *model.Listener {
+		return tomcat(6, 200, 100).pool(pool).inService(busy).waiting(waiting).Listener
+	}
+	c, _ := Infer(seen(40, 40, 20), seen(40, 40, 20), false)
+	require.Equal(t, 40, c.MaxThreads.Value)
+	require.Equal(t, model.SourceInferred, c.MaxThreads.Kind)
+
+	now := seen(30, 30, 0)
+	now.Connector, _ = Infer(seen(28, 28, 0), now, false)
+	require.True(t, now.Connector.MaxThreads.Uncertain)
+	require.Contains(t, now.Connector.MaxThreads.Note, "the pool has 30 threads")
+	v := Judge(Evidence{Now: now, Before: seen(28, 28, 0), Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, DefaultThresholds())
+	require.Equal(t, model.StatusOK, v.Status)
+	require.NotContains(t, v.Summary, "of 6 threads")
+	for _, l := range Headroom(now, nil, 0, sysctls(), DefaultThresholds()) {
+		require.NotEqual(t, "max_threads", l.Name)
+	}
+
+	c, _ = Infer(seen(8, 6, 0), seen(8, 6, 0), false)
+	require.False(t, c.MaxThreads.Uncertain, "two may be a Tomcat's own")
+}

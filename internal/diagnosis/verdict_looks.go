@@ -183,10 +183,24 @@ func maxThreads(l *model.Listener) (int, bool) {
 		return 0, false
 	}
 	n := l.Connector.MaxThreads.Value
-	if busy, seen := busyThreads(l); seen && l.Connector.PoolThreads == nil && busy > n {
+	if busy, seen := busyThreads(l); outgrown(l) || seen && l.Connector.PoolThreads == nil && busy > n {
 		return 0, false
 	}
 	return n, n > 0
+}
+
+// beside is how many threads may bear a worker's name that are none: those that a
+// Tomcat of another version has for itself.
+const beside = 2
+
+// outgrown: the connector's own pool has more threads than it may have as configured,
+// so that another limit is in force: set by code, or over JMX (setMaxThreads counts at
+// once).
+func outgrown(l *model.Listener) bool {
+	if l == nil || l.Connector == nil || l.Connector.MaxThreads == nil || l.Connector.PoolThreads == nil || l.Connector.Executor != "" {
+		return false
+	}
+	return *l.Connector.PoolThreads > l.Connector.MaxThreads.Value+beside
 }
 
 // busyThreads is how many threads have a request in hand, where it is known.

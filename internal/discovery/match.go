@@ -44,10 +44,25 @@ func (f *found) match(ports []Listening, pools Pools, cpus int) (Connectors, []m
 			decided = decided || out[l.at()].Server == serverTomcat
 		}
 	}
+	f.countUsers(out)
 	if decided {
 		return out, nil
 	}
 	return out, f.undecided(m.left)
+}
+
+// countUsers tells each connector how many have its Executor, as configured: who looks
+// at one port does not see what the others use of it.
+func (f *found) countUsers(connectors Connectors) {
+	users := make(map[string]int)
+	for i := range f.connectors {
+		users[f.connectors[i].Executor]++
+	}
+	for _, c := range connectors {
+		if c.Executor != "" {
+			c.ExecutorUsers = users[c.Executor]
+		}
+	}
 }
 
 // undecided says that a connector's port was chosen by the system and cannot be

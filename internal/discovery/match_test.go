@@ -83,6 +83,7 @@ func TestMatch(t *testing.T) {
 		"TLS":                           {[]string{"8080", "8443 tls"}, "8080 8443", "http-nio-8080-e*10 https-jsse-nio-*14", "8080=tomcat/1/10 8443=tomcat/2/12", false},
 		"two with TLS":                  {[]string{"8443 tls", "9443 tls"}, "8443 9443", "https-jsse-nio-*24", "8443=tomcat/1/- 9443=tomcat/2/-", false},
 		"OpenSSL":                       {[]string{"8443 tls"}, "8443", "https-openssl-n*12", "8443=tomcat/1/10", false},
+		"OpenSSL by Java's FFM":         {[]string{"8443 tls"}, "8443", "https-opensslff*12", "8443=tomcat/1/10", false},
 		"AJP and HTTP on one address":   {[]string{"8080 127.0.0.1", "8009 127.0.0.1 ajp"}, "127.0.0.1:8080 127.0.0.1:8009", "http-nio-127.0.*12 ajp-nio-127.0.0*7", "8009=tomcat/2/5 8080=tomcat/1/10", false},
 		"shared executor":               {[]string{"8080 exec"}, "8080", "http-nio-8080-A http-nio-8080-P tomcat-exec-1 tomcat-exec-2", "8080=tomcat/1/2", false},
 		"shared executor, not running":  {[]string{"8080 exec"}, "8080", "http-nio-8080-A", "8080=tomcat/1/-", false},
@@ -230,4 +231,16 @@ func TestMatchManyListeners(t *testing.T) {
 	require.Len(t, connectors, n)
 	allocs := testing.AllocsPerRun(1, func() { f.match(ports, pools, 2) })
 	require.Less(t, allocs, float64(60*n), "allocations grow faster than the listeners")
+}
+
+// The other port of a shared Executor may not be looked at: it counts all the same.
+func TestMatchCountsTheUsersOfAnExecutor(t *testing.T) {
+	list := configured("8080", "8443 tls", "8009 ajp", "8081")
+	for i := range 3 {
+		list[i].Executor = "pool"
+	}
+	f := &found{server: "jvm", connectors: list}
+	got, _ := f.match(sockets("8080 8081"), threads("pool-1 pool-2"), 2)
+	require.Equal(t, 3, got[sockets("8080")[0].at()].ExecutorUsers)
+	require.Zero(t, got[sockets("8081")[0].at()].ExecutorUsers)
 }

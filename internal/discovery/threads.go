@@ -176,9 +176,11 @@ func cutProtocol(name string) (protocol, rest string, ok bool) {
 	for {
 		part, tail, more := strings.Cut(rest, "-")
 		switch part {
-		case "jsse", "openssl":
+		case "jsse", "openssl", "opensslffm":
 			protocol, rest = protocol+"-"+part, tail
 			continue
+		case "opensslff": // https-opensslffm-nio-8443: Tomcat 11 (or 10.1) on a JDK with the foreign function interface
+			return protocol + "-openssl", "", !more && len(name) == commLength
 		case "nio", "nio2", "apr", "bio":
 			return protocol + "-" + part, tail, true
 		}

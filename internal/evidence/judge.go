@@ -39,6 +39,8 @@ func (j *judge) judgement() Judgement {
 	case strength == StrengthNone:
 		out.Pending = !j.apart(MinApart) || j.sameSleep() && !j.apart(j.latchApart())
 		out.Missing = j.missing()
+	case strength == StrengthPhases && cause == model.CauseSlowAccept:
+		out.Pending = j.sameSleep() && !j.apart(j.latchApart()) // an acceptor that accepts does not sleep
 	case strength == StrengthAcceptor && j.blind():
 		out.Weak = cause != model.CauseSlowAccept
 	}

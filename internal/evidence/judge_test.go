@@ -227,6 +227,9 @@ func TestPending(t *testing.T) {
 	require.True(t, Judge(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), Phases{}).Pending)
 	require.False(t, Judge(at(0, does(Sleeping)), at(100*ms, does(Sleeping)), Phases{}).Pending)
 	require.False(t, Judge(at(0), at(100*ms), Phases{}).Pending)
+	room := Phases{Walked: true, Held: 15, MaxConnections: Known(60)}
+	require.True(t, Judge(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), room).Pending, "room by what is configured, but it sleeps")
+	require.False(t, Judge(at(0, noAcceptor), at(100*ms, noAcceptor), room).Pending)
 }
 
 // Each subject that is missing is named, each once.

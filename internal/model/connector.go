@@ -60,6 +60,7 @@ type Connector struct {
 	TLS              bool   // phases are unknown: requests are not visible in the byte counts
 	HTTP2            bool   // likewise
 	Executor         string // name of a shared <Executor>, "" for the connector's own pool
+	ExecutorUsers    int    // connectors of the process that have that one
 
 	MaxConnections       *Setting[int] // < 0: no limit
 	AcceptCount          *Setting[int]

@@ -26,6 +26,7 @@ func TestAcceptorRole(t *testing.T) {
 		{"http-nio-18080-", 8080, roleNone},
 		{"https-jsse-nio-", 8443, rolePossible},
 		{"https-openssl-n", 8443, rolePossible},
+		{"https-opensslff", 8443, rolePossible},
 		{"http-nio-127.0.", 8080, rolePossible},
 		{"http-nio-auto-1", 40123, rolePossible},
 		{"http-nio2-8080-", 8080, roleNIO2},
