@@ -13,7 +13,7 @@ type deployment struct {
 }
 
 func cases() []deployment {
-	return slices.Concat(inCode(), protocols(), around(), others(), more(), webSockets(), starved(), shares(), outgoing(), tried(), javas())
+	return slices.Concat(inCode(), protocols(), around(), others(), more(), webSockets(), starved(), shares(), outgoing(), tried(), unusual(), lies(), javas())
 }
 
 const port = 8080
@@ -47,8 +47,8 @@ func inCode() []deployment {
 		{"limits lowered over JMX while it runs: 200 to 5 threads, 8192 to 15 connections", func(b *bench) {
 			s := b.boot("none", options{}, "server.tomcat.threads.min-spare=2")
 			b.answers("127.0.0.1:8080")
-			s.set("8080", "maxThreads", 5)
-			s.set("8080", "maxConnections", 15)
+			s.set("maxThreads", 5)
+			s.set("maxConnections", 15)
 			b.hold("tcp", "127.0.0.1:8080", 60, get("/hello?ms=60000"), nil)
 			b.until("all are in use", func() bool { return s.says(port).Connections >= 15 })
 			time.Sleep(time.Second)

@@ -96,7 +96,14 @@ func (k *kit) fetch(ctx context.Context) {
 			}
 		}
 	}
-	for file, artifact := range map[string]string{k.runner(): "com.heroku:webapp-runner:" + runner, k.war(): "org.jolokia:jolokia-war:" + jolokia + ":war"} {
+	wanted := map[string]string{
+		k.runner(): "com.heroku:webapp-runner:" + runner, k.war(): "org.jolokia:jolokia-war:" + jolokia + ":war",
+		k.tomee(): "org.apache.tomee:apache-tomee:" + tomee + ":zip:webprofile", k.solr(): "org.apache.solr:solr:" + solr + ":war",
+	}
+	for _, jar := range k.logging() {
+		wanted[jar] = "org.slf4j:" + filepath.Base(filepath.Dir(filepath.Dir(jar))) + ":" + slf4j
+	}
+	for file, artifact := range wanted {
 		if _, err := os.Stat(file); err != nil {
 			_ = output(ctx, "", "mvn", "-q", "-B", "dependency:get", "-Dartifact="+artifact, "-Dtransitive=false")
 		}
@@ -127,6 +134,26 @@ func (k *kit) war() string {
 	return filepath.Join(home, ".m2/repository/org/jolokia/jolokia-war", jolokia, "jolokia-war-"+jolokia+".war")
 }
 
+// tomee is the archive of a TomEE.
+func (k *kit) tomee() string {
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".m2/repository/org/apache/tomee/apache-tomee", tomee, "apache-tomee-"+tomee+"-webprofile.zip")
+}
+
+// solr is a war of the time when Solr came as one; it takes its logging from outside.
+func (k *kit) solr() string {
+	home, _ := os.UserHomeDir()
+	return filepath.Join(home, ".m2/repository/org/apache/solr/solr", solr, "solr-"+solr+".war")
+}
+
+func (k *kit) logging() (jars []string) {
+	home, _ := os.UserHomeDir()
+	for _, name := range []string{"slf4j-api", "slf4j-jdk14", "jcl-over-slf4j"} {
+		jars = append(jars, filepath.Join(home, ".m2/repository/org/slf4j", name, slf4j, name+"-"+slf4j+".jar"))
+	}
+	return jars
+}
+
 // The versions: Spring Boot's, that of its Tomcat, the standalone ones'.
 const (
 	boot     = "3.5.16"
@@ -135,6 +162,9 @@ const (
 	java21   = "21.0.8.2"
 	runner   = "9.0.89.0"
 	jolokia  = "1.7.2"
+	tomee    = "8.0.9"
+	solr     = "4.10.4"
+	slf4j    = "1.7.36"
 	envoy    = "1.40.0"
 )
 

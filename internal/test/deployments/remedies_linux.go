@@ -46,6 +46,13 @@ func threadRemedies() []remedy {
 		press: waves(60, 3*time.Second, "/hello?ms=500"),
 		tries: []try{{says: raiseThreads, did: moreThreads, apply: set("server.tomcat.threads.max")}},
 	}, {
+		finding: "abandoned_requests", load: "5 threads, 40 requests/s of 500 ms, whose clients wait 3 s",
+		world: world{settings: []string{"server.tomcat.threads.max=5"}, flags: []string{"--interval", "4s"}},
+		press: arrivals(40, "/hello?ms=500"),
+		tries: []try{
+			{says: `fewer requests let in, would save that work`, did: "maxConnections=8 and acceptCount=1: who does not get in is turned away in 0.9 s", apply: setting("server.tomcat.max-connections=8", "server.tomcat.accept-count=1")},
+		},
+	}, {
 		finding: "executor_queue", load: "4 threads, a queue of 4, 12 clients that come back at once, requests of 300 ms",
 		world: world{settings: []string{"server.tomcat.threads.max=4", "server.tomcat.threads.min-spare=4", "server.tomcat.threads.max-queue-capacity=4"}},
 		press: users(12, "/hello?ms=300"),

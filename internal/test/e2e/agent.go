@@ -24,8 +24,13 @@ type Agent struct {
 
 // StartAgent starts an agent that serves on a port and waits until it is ready.
 func (a Artifacts) StartAgent(ctx context.Context, port int, args ...string) (*Agent, error) {
+	return a.StartAgentAs(ctx, nil, port, args...)
+}
+
+// StartAgentAs is the same as another user.
+func (a Artifacts) StartAgentAs(ctx context.Context, user *syscall.Credential, port int, args ...string) (*Agent, error) {
 	address := "127.0.0.1:" + strconv.Itoa(port)
-	return runAgent(ctx, address, a.Command(context.Background(), nil, agentArgs(address, args)...))
+	return runAgent(ctx, address, a.Command(context.Background(), user, agentArgs(address, args)...))
 }
 
 func agentArgs(address string, args []string) []string {
@@ -40,7 +45,7 @@ func runAgent(ctx context.Context, address string, cmd *exec.Cmd) (*Agent, error
 		return nil, fmt.Errorf("e2e: agent: %w", err)
 	}
 	agent.PID = agent.cmd.Process.Pid
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		_, err := agent.Get(ctx, "/-/ready")
 		if err == nil {
