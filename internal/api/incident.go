@@ -40,22 +40,32 @@ type IncidentSummary struct {
 type Incident struct {
 	Schema string `json:"schema"`
 	IncidentSummary
-	Version         string           `json:"version"` // of the agent that recorded it
-	Host            string           `json:"host,omitempty"`
-	Kernel          string           `json:"kernel,omitempty"`
-	AcceptQueuePeak int              `json:"accept_queue_peak"`
-	ClientsPeak     *int             `json:"clients_peak,omitempty"` // most inside at once
-	Dropped         []Drops          `json:"dropped"`
-	Abandoned       uint64           `json:"abandoned_requests"`
-	QueueResets     uint64           `json:"queue_resets"`
-	WorstCase       []string         `json:"worst_case"`
-	Events          []IncidentEvent  `json:"events"`
-	Seconds         []IncidentSecond `json:"seconds"`
-	WorstAt         time.Time        `json:"worst_at"`
-	Worst           Listener         `json:"worst"`
-	Stacks          *Stacks          `json:"stacks,omitempty"` // the thread dump of the incident (--thread-dump)
-	Damaged         int              `json:"damaged_records,omitempty"`
-	Torn            bool             `json:"torn,omitempty"` // the last record was not written to its end
+	Version         string   `json:"version"` // of the agent that recorded it
+	Host            string   `json:"host,omitempty"`
+	Kernel          string   `json:"kernel,omitempty"`
+	AcceptQueuePeak int      `json:"accept_queue_peak"`
+	ClientsPeak     *int     `json:"clients_peak,omitempty"` // most inside at once
+	Dropped         []Drops  `json:"dropped"`
+	Abandoned       uint64   `json:"abandoned_requests"`
+	QueueResets     uint64   `json:"queue_resets"`
+	WorstCase       []string `json:"worst_case"`
+	// Beginning is how it began by the samples of the accept queue, absent where they
+	// show neither a full queue nor a dropped packet.
+	Beginning *IncidentBeginning `json:"beginning,omitempty"`
+	Events    []IncidentEvent    `json:"events"`
+	Seconds   []IncidentSecond   `json:"seconds"`
+	WorstAt   time.Time          `json:"worst_at"`
+	Worst     Listener           `json:"worst"`
+	Stacks    *Stacks            `json:"stacks,omitempty"` // the thread dump of the incident (--thread-dump)
+	Damaged   int                `json:"damaged_records,omitempty"`
+	Torn      bool               `json:"torn,omitempty"` // the last record was not written to its end
+}
+
+// IncidentBeginning has times of samples; one that no sample shows is absent.
+type IncidentBeginning struct {
+	FirstWaiting *time.Time `json:"first_waiting,omitempty"` // in the accept queue, after it was empty
+	QueueFull    *time.Time `json:"queue_full,omitempty"`
+	FirstDrop    *time.Time `json:"first_drop,omitempty"`
 }
 
 // IncidentEvent is a change of status, cause or process.
@@ -74,6 +84,11 @@ type IncidentSecond struct {
 	DroppedPackets  uint32 `json:"dropped_packets"`
 	AcceptQueuePeak int32  `json:"accept_queue_peak"`
 	Clients         *int32 `json:"clients,omitempty"` // inside
+	Cause           string `json:"cause,omitempty"`   // of most of the dropped packets
+	// DownstreamInFlight are requests of the process that wait for a peer's answer.
+	DownstreamInFlight *int32 `json:"downstream_in_flight,omitempty"`
+	// UsedPercent is how much of each limit was in use, by its name: 100 is full.
+	UsedPercent map[string]int8 `json:"used_percent,omitempty"`
 }
 
 // NewIncidents is the document of a list.
@@ -106,6 +121,9 @@ func NewIncident(s *incident.Story) Incident {
 		Events: make([]IncidentEvent, 0, len(s.Events)), Seconds: make([]IncidentSecond, 0, len(s.Points)),
 		WorstAt: s.Worst.At, Worst: newListener(&s.Worst.Listener), Stacks: newStacks(&s.Last.Listener, s.Stacks), Damaged: s.Damaged, Torn: s.Torn,
 	}
+	if f := s.Filling(); f != nil {
+		out.Beginning = &IncidentBeginning{moment(f.Rising), moment(f.Full), moment(f.Dropped)}
+	}
 	if s.Inside >= 0 {
 		out.ClientsPeak = &s.Inside
 	}
@@ -122,11 +140,30 @@ func NewIncident(s *incident.Story) Incident {
 }
 
 func newSecond(p incident.Point) IncidentSecond {
-	out := IncidentSecond{Time: p.At, Status: p.Status.String(), DroppedPackets: p.Drops, AcceptQueuePeak: p.Peak}
+	out := IncidentSecond{Time: p.At, Status: p.Status.String(), DroppedPackets: p.Drops, AcceptQueuePeak: p.Peak, Cause: string(p.Cause)}
 	if p.Inside >= 0 {
 		out.Clients = &p.Inside
 	}
+	if p.InFlight >= 0 {
+		out.DownstreamInFlight = &p.InFlight
+	}
+	for i, name := range incident.Stages() {
+		if used := p.Used[i]; used >= 0 {
+			if out.UsedPercent == nil {
+				out.UsedPercent = make(map[string]int8)
+			}
+			out.UsedPercent[name] = used
+		}
+	}
 	return out
+}
+
+// moment is nil for a time that is not known.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC())
 }
 
 func newDrops(d model.Drops) Drops {
