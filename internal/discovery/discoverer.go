@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"os"
-	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -142,7 +141,7 @@ func (d *Discoverer) refreshPools(e *entry) {
 // threadCount is the number of links of /proc/PID/task, which has one for each
 // thread; 0 when it is unknown.
 func (d *Discoverer) threadCount(pid int) uint64 {
-	info, err := os.Stat(path.Join(path.Dir(d.proc.Root(pid)), "task"))
+	info, err := os.Stat(d.proc.Path(pid, "task"))
 	if err != nil {
 		return 0
 	}

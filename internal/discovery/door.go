@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -47,7 +46,7 @@ type door struct {
 func (d *Discoverer) doorOf(pid int, a Actuator, connectors Connectors) *door {
 	out := &door{proc: d.proc, pid: pid, namespace: ownNamespace, own: true, discovered: a.discovered}
 	if pid != 0 {
-		theirs := path.Join(path.Dir(d.proc.Root(pid)), "ns", "net")
+		theirs := d.proc.Path(pid, "ns", "net")
 		if info, err := os.Stat(theirs); err == nil {
 			here, err := os.Stat(ownNamespace)
 			out.own = err == nil && os.SameFile(here, info)

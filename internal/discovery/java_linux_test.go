@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -46,7 +46,7 @@ func TestArgumentFile(t *testing.T) {
 	}
 	write("conf/other.xml", `<Server><Service><Connector port="8080" maxThreads="${n}"/></Service></Server>`)
 	target := &target{args: []string{"java", "@file"}, files: ourFiles(t)}
-	target.jvm = &hostproc.JVM{
+	target.jvm = &hsperf.JVM{
 		JavaCommand: bootstrapClass + " -config conf/other.xml start",
 		VMArgs:      "-Xmx1g -Dcatalina.base=" + dir + " -Dn=33",
 	}

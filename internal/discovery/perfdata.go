@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 )
 
 // ErrUnexamined says that nothing is known of a process yet.
@@ -35,7 +36,7 @@ func perfDataKind(err error) byte {
 	switch {
 	case err == nil:
 		return perfDataFile
-	case errors.Is(err, hostproc.ErrNoPerfData):
+	case errors.Is(err, hsperf.ErrNoPerfData):
 		return perfDataNone
 	case errors.Is(err, fs.ErrPermission):
 		return perfDataDenied
@@ -53,7 +54,7 @@ func newPerfData(kind byte, file *os.File) PerfData {
 	}
 	switch kind {
 	case perfDataNone:
-		return PerfData{Err: hostproc.ErrNoPerfData}
+		return PerfData{Err: hsperf.ErrNoPerfData}
 	case perfDataDenied:
 		return PerfData{Err: fs.ErrPermission}
 	}
@@ -71,13 +72,13 @@ func closeAll(files []*os.File) {
 // openJVM opens the process's performance data, once.
 func (s *subject) openJVM() {
 	if s.jvm == nil && s.jvmErr == nil {
-		s.jvm, s.jvmErr = s.handles.OpenJVM()
+		s.jvm, s.jvmErr = hsperf.Open(s.handles)
 	}
 }
 
 // jvmFile is the performance data of a process, for the entry to keep.
 type jvmFile struct {
-	file *hostproc.JVMFile
+	file *hsperf.File
 	err  error
 }
 
@@ -86,7 +87,7 @@ func (d *Discoverer) adopt(r Request, data PerfData) jvmFile {
 	if data.File == nil {
 		return jvmFile{err: data.Err}
 	}
-	file, err := d.proc.AdoptJVM(hostproc.ProcessKey{PID: r.PID, StartTime: r.StartTime}, data.File)
+	file, err := hsperf.Adopt(d.proc, hostproc.ProcessKey{PID: r.PID, StartTime: r.StartTime}, data.File)
 	return jvmFile{file, err}
 }
 
@@ -110,7 +111,7 @@ func (f *jvmFile) close() {
 
 // JVM opens a process's performance data, as the latest examination found it. The
 // file is the caller's; see hostproc.JVMFile. ErrUnexamined comes before the first one.
-func (d *Discoverer) JVM(key hostproc.ProcessKey) (*hostproc.JVMFile, error) {
+func (d *Discoverer) JVM(key hostproc.ProcessKey) (*hsperf.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.entries[key.PID]

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -50,14 +51,14 @@ func TestJVM(t *testing.T) {
 	d := inChildren(t, WithClock(clock.now))
 	_, err = d.JVM(key)
 	require.ErrorIs(t, err, ErrUnexamined)
-	var jvm *hostproc.JVMFile
+	var jvm *hsperf.File
 	require.Eventually(t, func() bool { // it publishes some time after its start
 		d.Discover(t.Context(), key.PID, key.StartTime, nil)
 		jvm, err = d.JVM(key)
 		clock.ahead += youngEvery
 		return err == nil
 	}, time.Minute, 10*time.Millisecond, "%v", err)
-	var first, later hostproc.Safepoints
+	var first, later hsperf.Safepoints
 	require.Eventually(t, func() bool { return jvm.Safepoints(&first) == nil }, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
 		return jvm.Safepoints(&later) == nil && later.Begun > first.Begun
@@ -88,7 +89,7 @@ func TestWhatAChildHandsOver(t *testing.T) {
 		"many files and words":          {message: "f and more", files: 200},
 		"nothing":                       {},
 		"no file where one should be":   {message: "f", want: errPerfData},
-		"none, and a file all the same": {message: "n", files: 1, want: hostproc.ErrNoPerfData},
+		"none, and a file all the same": {message: "n", files: 1, want: hsperf.ErrNoPerfData},
 		"denied":                        {message: "d", want: fs.ErrPermission},
 		"failed":                        {message: "x", want: errPerfData},
 		"a byte that means nothing":     {message: "\x00", files: 1, want: errPerfData},

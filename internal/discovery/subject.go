@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 )
 
 // errNotItsUser says that files are read with the rights of everybody, as the
@@ -23,8 +23,8 @@ type subject struct {
 	// everyone: only what every user may read is read, because we are not the
 	// process's user.
 	everyone bool
-	jvm      *hostproc.JVMFile // its performance data
-	jvmErr   error             // why there is none
+	jvm      *hsperf.File // its performance data
+	jvmErr   error        // why there is none
 }
 
 func newSubject(proc hostproc.FS, r Request) (*subject, error) {
@@ -33,7 +33,7 @@ func newSubject(proc hostproc.FS, r Request) (*subject, error) {
 		return nil, err
 	}
 	s := &subject{handles: h, started: startOf(proc, h.Process), how: remedy(h.Process)}
-	if errors.Is(h.Root.Err, fs.ErrPermission) && sharesRoot(path.Dir(proc.Root(r.PID))) {
+	if errors.Is(h.Root.Err, fs.ErrPermission) && sharesRoot(proc.Path(r.PID)) {
 		h.Root.File, h.Root.Err = hostproc.FindFolder("/") // what everybody may read, we may
 	}
 	return s, nil

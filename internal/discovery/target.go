@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -21,7 +21,7 @@ type target struct {
 	started time.Time // zero when unknown
 	args    []string
 	env     map[string]string // nil when it could not be read
-	jvm     *hostproc.JVM     // nil when there is none, or it could not be read
+	jvm     *hsperf.JVM       // nil when there is none, or it could not be read
 	files   *files
 	missing []model.Unavailable
 	// hidden is set when something could not be read that may set limits.
@@ -67,7 +67,7 @@ func (t *target) lookAtJVM(s *subject) {
 	s.openJVM()
 	err := s.jvmErr
 	if err == nil {
-		var jvm hostproc.JVM
+		var jvm hsperf.JVM
 		if jvm, err = s.jvm.Read(); err == nil {
 			t.jvm = &jvm
 		}

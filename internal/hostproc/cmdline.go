@@ -23,13 +23,3 @@ func (fs FS) Environ(pid int) ([]string, error) {
 	env, err := proc.Environ()
 	return env, fs.Wrap(pid, "environ", err)
 }
-
-// Cwd is the path through which files in the process's working directory are
-// opened: "/proc/PID/cwd". It is not to be resolved first: the name behind it
-// is one of the process's own mount namespace.
-func (fs FS) Cwd(pid int) string { return fs.Path(pid, "cwd") }
-
-// Root is the path through which the process's own files are opened:
-// "/proc/PID/root". A symlink below it that starts with "/" leads out of it;
-// OpenRegular, or os.OpenRoot, does not follow those to the wrong place.
-func (fs FS) Root(pid int) string { return fs.Path(pid, "root") }

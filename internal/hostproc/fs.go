@@ -12,8 +12,7 @@ import (
 
 // FS is a mounted proc file system.
 type FS struct {
-	mount string
-	proc  procfs.FS
+	Machine
 	// cgroups are the cgroup file systems we see ourselves.
 	cgroups []CgroupMount
 	// fdCount is set when stat's st_size of an fd folder is the number of
@@ -38,7 +37,7 @@ func NewFS(mount string) (FS, error) {
 	if err != nil {
 		return FS{}, fmt.Errorf("hostproc: %q: %w", mount, err)
 	}
-	fs := FS{mount: mount, proc: proc, cgroups: ownCgroupMounts(proc)}
+	fs := FS{Machine: Machine{mount, proc}, cgroups: ownCgroupMounts(proc)}
 	fs.fdCount = countsDescriptors(filepath.Join(mount, "self", "fd"))
 	self, err := os.Readlink(filepath.Join(mount, "self"))
 	fs.samePIDs = err == nil && self == strconv.Itoa(os.Getpid())

@@ -154,6 +154,17 @@ func (h Handle) words() ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
 }
 
+// Maps is the process's list of mappings from its beginning, as much as is read of it.
+func (h *Handles) Maps() (io.Reader, error) {
+	if h.maps.Err != nil {
+		return nil, h.maps.Err
+	}
+	if _, err := h.maps.File.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.LimitReader(h.maps.File, maxMaps), nil
+}
+
 // Mounts are those of the process and our own; see FS.mounts.
 func (h *Handles) Mounts(reader Reader) (*Mounts, error) {
 	var lists []io.Reader

@@ -13,21 +13,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
-// OpenRegular opens a file by the absolute path it has for the process, in
-// whatever mount namespace that is; see Root.
-func (fs FS) OpenRegular(pid int, path string) (*os.File, error) {
-	root, err := fs.OpenRoot(pid, "root", Agent)
-	if err != nil {
-		return nil, fs.Wrap(pid, "root", err)
-	}
-	defer root.Close()
-	f, err := root.Regular(path)
-	if err != nil {
-		return nil, fmt.Errorf("hostproc: %q of pid %d: %w", path, pid, err)
-	}
-	return f, nil
-}
-
 // Root is a process's root or working folder. Symlinks are followed the way the
 // process would, never out of it: opening /proc/PID/root/PATH by hand would
 // follow an absolute one into our own files. What a path names is the process's
@@ -86,6 +71,29 @@ func (fs FS) OpenRoot(pid int, link string, reader Reader) (*Root, error) {
 	return NewRoot(folder, mounts, false)
 }
 
+// OpenRoot makes a Root of the process's root folder, which stays open.
+func (h *Handles) OpenRoot(reader Reader) (*Root, error) {
+	mounts, err := h.Mounts(reader)
+	if err != nil {
+		return nil, err
+	}
+	return newRoot(h.Root.File, mounts, false)
+}
+
+// Admit refuses a file that somebody else opened when the file system it lies on is
+// not read for the process. Nothing is asked of that before.
+func (fs FS) Admit(pid int, file *os.File) error {
+	mounts, err := fs.mounts(pid, Agent)
+	if err != nil {
+		return err
+	}
+	mount, err := mountOf(int(file.Fd()))
+	if err != nil {
+		return err
+	}
+	return mounts.admit(int(file.Fd()), mount)
+}
+
 // mounts are those of the process and our own, among which is that of a chroot's
 // folder in our own mount namespace: a process's list begins below its root.
 func (fs FS) mounts(pid int, reader Reader) (*Mounts, error) {
@@ -128,6 +136,9 @@ func (r *Root) Folder(path string) (*os.File, error) {
 
 // Regular opens a regular file and refuses anything else.
 func (r *Root) Regular(path string) (*os.File, error) { return r.regular(path, true) }
+
+// NotLinked is Regular of a path that ends in no symlink.
+func (r *Root) NotLinked(path string) (*os.File, error) { return r.regular(path, false) }
 
 func (r *Root) regular(path string, follow bool) (*os.File, error) {
 	f, n, err := r.find(path, follow)

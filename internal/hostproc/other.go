@@ -28,36 +28,6 @@ func (fs FS) SocketAt(int, int) (uint32, bool) { return 0, false }
 // SampleSocketInodes is for Linux only.
 func (fs FS) SampleSocketInodes(int, int, func(inode uint32)) (int, error) { return 0, ErrNotSupported }
 
-// OpenRegular is for Linux only.
-func (fs FS) OpenRegular(int, string) (*os.File, error) { return nil, ErrNotSupported }
-
-// JVM is for Linux only.
-func (fs FS) JVM(int) (JVM, error) { return JVM{}, ErrNotSupported }
-
-// OpenJVM is for Linux only.
-func (h *Handles) OpenJVM() (*JVMFile, error) { return nil, ErrNotSupported }
-
-// AdoptJVM is for Linux only.
-func (fs FS) AdoptJVM(ProcessKey, *os.File) (*JVMFile, error) { return nil, ErrNotSupported }
-
-// JVMFile is for Linux only.
-type JVMFile struct{}
-
-// Again is for Linux only.
-func (f *JVMFile) Again() (*JVMFile, error) { return nil, ErrNotSupported }
-
-// File is for Linux only.
-func (f *JVMFile) File() *os.File { return nil }
-
-// Read is for Linux only.
-func (f *JVMFile) Read() (JVM, error) { return JVM{}, ErrNotSupported }
-
-// Close is for Linux only.
-func (f *JVMFile) Close() error { return ErrNotSupported }
-
-// Safepoints is for Linux only.
-func (f *JVMFile) Safepoints(*Safepoints) error { return ErrNotSupported }
-
 // KeptFiles is for Linux only.
 type KeptFiles struct{}
 
@@ -112,6 +82,11 @@ func (r *Root) Folder(string) (*os.File, error) { return nil, ErrNotSupported }
 // Regular is for Linux only.
 func (r *Root) Regular(string) (*os.File, error) { return nil, ErrNotSupported }
 
-func (r *Root) findPerfData(Process, []string) (*JVMFile, error) { return nil, ErrNotSupported }
+// NotLinked is for Linux only.
+func (r *Root) NotLinked(string) (*os.File, error) { return nil, ErrNotSupported }
 
-func mappedPerfData(io.Reader, Process) ([]string, error) { return nil, ErrNotSupported }
+// OpenRoot is for Linux only.
+func (h *Handles) OpenRoot(Reader) (*Root, error) { return nil, ErrNotSupported }
+
+// Admit is for Linux only.
+func (fs FS) Admit(int, *os.File) error { return ErrNotSupported }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
@@ -95,7 +96,7 @@ func childProbe(mount, arg string) error {
 	_, sockstatErr := netstat.Sockstat(fs, pid)
 	_, delayErr := threads.RunDelay(fs, pid)
 	_, cgroupErr := cgroup.Of(fs, pid)
-	_, jvmErr := fs.JVM(pid)
+	_, jvmErr := hsperf.Read(fs, pid)
 	_, openErr := fs.OpenRegular(pid, "/etc/hostname")
 	listen, listenErr := netstat.OpenListenCounters(fs, pid)
 	if listenErr == nil {
@@ -123,7 +124,7 @@ func kind(err error) string {
 		return "invisible"
 	case errors.Is(err, iofs.ErrPermission):
 		return "permission"
-	case errors.Is(err, hostproc.ErrNoPerfData):
+	case errors.Is(err, hsperf.ErrNoPerfData):
 		return "noperfdata"
 	}
 	return err.Error()

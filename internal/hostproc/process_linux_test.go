@@ -3,6 +3,7 @@ package hostproc
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,10 +140,10 @@ func TestCwdAndRoot(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/application.yml", []byte("x"), 0o600))
 	c := proctest.Start(t, "wait", "", func(cmd *exec.Cmd) { cmd.Dir = dir })
-	data, err := os.ReadFile(fs.Cwd(c.PID()) + "/application.yml")
+	data, err := os.ReadFile(fs.Path(c.PID(), "cwd", "application.yml"))
 	require.NoError(t, err)
 	require.Equal(t, "x", string(data))
-	data, err = os.ReadFile(fs.Root(c.PID()) + dir + "/application.yml")
+	data, err = os.ReadFile(fs.Path(c.PID(), "root") + dir + "/application.yml")
 	require.NoError(t, err)
 	require.Equal(t, "x", string(data))
 }
@@ -185,4 +186,15 @@ func TestNetID(t *testing.T) {
 	here, err = fs.NetID(CallingThread)
 	require.NoError(t, err)
 	require.Equal(t, other, here)
+}
+
+// fakeRoot is a proc in which process 7 has dir for its root.
+func fakeRoot(t *testing.T, dir string) FS {
+	t.Helper()
+	mount := proctest.Fake(t, nil)
+	require.NoError(t, os.Mkdir(filepath.Join(mount, "7"), 0o700))
+	require.NoError(t, os.Symlink(dir, filepath.Join(mount, "7", "root")))
+	fs, err := NewFS(mount)
+	require.NoError(t, err)
+	return fs
 }

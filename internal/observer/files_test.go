@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 )
 
 func TestManyFilesAreCountedSeldom(t *testing.T) {
@@ -30,5 +30,5 @@ func TestManyFilesAreCountedSeldom(t *testing.T) {
 }
 
 func TestOldJVMsLackTheCounters(t *testing.T) {
-	require.Nil(t, new(processMemory).inSafepoint(time.Now(), &hostproc.JVM{Collecting: true}))
+	require.Nil(t, new(processMemory).inSafepoint(time.Now(), &hsperf.JVM{Collecting: true}))
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -15,14 +15,14 @@ import (
 // processMemory is what is kept of a process from scan to scan.
 type processMemory struct {
 	runDelay *threads.RunDelayCounter
-	jvm      *hostproc.JVMFile
+	jvm      *hsperf.File
 	still    evidence.Standstill
 	files    files
 	refused  *uint64 // by the pids limit, when it was first read
 }
 
 // readJVM reads the JVM's own counters, where it has any that may be read.
-func (m *processMemory) readJVM(open func() (*hostproc.JVMFile, error), now time.Time, p *model.Process, who string, miss *missing) {
+func (m *processMemory) readJVM(open func() (*hsperf.File, error), now time.Time, p *model.Process, who string, miss *missing) {
 	if !model.IsJVM(p.Comm) {
 		return
 	}
@@ -31,7 +31,7 @@ func (m *processMemory) readJVM(open func() (*hostproc.JVMFile, error), now time
 		switch {
 		case errors.Is(err, discovery.ErrUnexamined):
 			return
-		case errors.Is(err, hostproc.ErrNoPerfData):
+		case errors.Is(err, hsperf.ErrNoPerfData):
 			miss.add(noPerfData(p.PID))
 			return
 		case !miss.ok(p.PID, "JVM counters (hsperfdata)", who, err):
@@ -47,7 +47,7 @@ func (m *processMemory) readJVM(open func() (*hostproc.JVMFile, error), now time
 
 // inSafepoint is how long the safepoint under way has lasted, nil when none is
 // known to be.
-func (m *processMemory) inSafepoint(now time.Time, jvm *hostproc.JVM) *time.Duration {
+func (m *processMemory) inSafepoint(now time.Time, jvm *hsperf.JVM) *time.Duration {
 	if jvm.Safepoints == nil || jvm.SafepointTime == nil || jvm.ApplicationTime == nil || jvm.Started == nil {
 		return nil // an old JVM lacks the counters
 	}

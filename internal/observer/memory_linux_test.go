@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -19,12 +19,12 @@ func TestWhyThereAreNoCounters(t *testing.T) {
 	read := func(comm string, err error) []model.Unavailable {
 		var m processMemory
 		var miss missing
-		m.readJVM(func() (*hostproc.JVMFile, error) { return nil, err }, time.Now(), process(comm), "as root", &miss)
+		m.readJVM(func() (*hsperf.File, error) { return nil, err }, time.Now(), process(comm), "as root", &miss)
 		return miss.list
 	}
 	for _, comm := range []string{"java", "jsvc", "jsvc.exec"} {
 		require.Empty(t, read(comm, discovery.ErrUnexamined))
-		require.Equal(t, []model.Unavailable{noPerfData(7)}, read(comm, hostproc.ErrNoPerfData))
+		require.Equal(t, []model.Unavailable{noPerfData(7)}, read(comm, hsperf.ErrNoPerfData))
 		require.Equal(t, []model.Unavailable{{What: "JVM counters (hsperfdata) of pid 7", Why: "permission denied", How: "as root"}}, read(comm, fs.ErrPermission))
 		require.Equal(t, []model.Unavailable{{What: "JVM counters (hsperfdata) of pid 7", Why: "broken"}}, read(comm, errors.New("broken")))
 	}

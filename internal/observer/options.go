@@ -7,6 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/target"
 )
@@ -79,7 +80,7 @@ type Sources struct {
 // openJVM opens the performance data that the examinations have found.
 func (s *Sources) openJVM() OpenJVM {
 	if s.Tomcat == nil {
-		return func(hostproc.ProcessKey) (*hostproc.JVMFile, error) { return nil, discovery.ErrUnexamined }
+		return func(hostproc.ProcessKey) (*hsperf.File, error) { return nil, discovery.ErrUnexamined }
 	}
 	return s.Tomcat.JVM
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // read reads what /proc says of a process. What could not be read is named; of
 // a process that has ended there is nil.
-func (m *processMemory) read(proc hostproc.FS, jvm func() (*hostproc.JVMFile, error), now time.Time, pid int, miss *missing) *model.Process {
+func (m *processMemory) read(proc hostproc.FS, jvm func() (*hsperf.File, error), now time.Time, pid int, miss *missing) *model.Process {
 	st, err := proc.Process(pid)
 	if err != nil {
 		miss.process(pid, "status", err)

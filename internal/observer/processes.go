@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -28,11 +29,11 @@ type processReadings struct {
 }
 
 // OpenJVM opens the performance data of a process.
-type OpenJVM func(hostproc.ProcessKey) (*hostproc.JVMFile, error)
+type OpenJVM func(hostproc.ProcessKey) (*hsperf.File, error)
 
 // of is the same for one process.
-func (open OpenJVM) of(key hostproc.ProcessKey) func() (*hostproc.JVMFile, error) {
-	return func() (*hostproc.JVMFile, error) { return open(key) }
+func (open OpenJVM) of(key hostproc.ProcessKey) func() (*hsperf.File, error) {
+	return func() (*hsperf.File, error) { return open(key) }
 }
 
 func newProcesses(proc hostproc.FS, jvm OpenJVM, now func() time.Time) *processes {

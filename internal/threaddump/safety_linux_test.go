@@ -131,7 +131,7 @@ func TestAJVMInAContainer(t *testing.T) {
 	stacks, err := v.asker().Ask(t.Context(), v.key())
 	require.NoError(t, err)
 	require.Equal(t, 5, stacks.Workers)
-	_, err = os.Lstat(v.proc.Root(v.Process.Pid) + "/tmp/.java_pid1")
+	_, err = os.Lstat(v.proc.Path(v.Process.Pid, "root", "tmp", ".java_pid1"))
 	require.NoError(t, err, "by the id that it sees itself")
 	v.lives()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 )
 
 // jvm is a process that may be asked.
@@ -27,15 +28,15 @@ func find(proc hostproc.FS, key hostproc.ProcessKey) (*jvm, error) {
 	if j.seen, err = j.same(); err != nil {
 		return nil, err
 	}
-	vm, err := proc.VirtualMachine(key.PID)
+	vm, err := hsperf.VirtualMachineOf(proc, key.PID)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, refuse("its memory mappings may not be read, by which a HotSpot JVM is recognised")
 	case err != nil:
 		return nil, refuse("%v", err)
-	case vm == hostproc.OpenJ9:
+	case vm == hsperf.OpenJ9:
 		return nil, refuse("it is an OpenJ9 JVM: only HotSpot is asked").but("jcmd PID Thread.print of its own JDK")
-	case vm != hostproc.HotSpot:
+	case vm != hsperf.HotSpot:
 		return nil, refuse("it is no HotSpot JVM: it has no libjvm.so mapped (a native image, or no Java)")
 	}
 	return j, nil
@@ -93,7 +94,7 @@ func (j *jvm) threads() (t ownThreads, err error) {
 // attachDisabled: such a JVM takes SIGQUIT, and writes the thread dump to its own output.
 func (j *jvm) attachDisabled() bool {
 	const flag = "-XX:+DisableAttachMechanism"
-	if info, err := j.proc.JVM(j.key.PID); err == nil {
+	if info, err := hsperf.Read(j.proc, j.key.PID); err == nil {
 		return strings.Contains(info.VMArgs, flag)
 	}
 	args, err := j.proc.Cmdline(j.key.PID)

@@ -8,6 +8,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -80,7 +81,7 @@ func why(err error) string {
 		return "the process has ended"
 	case errors.Is(err, hostproc.ErrInvisible):
 		return hostproc.ErrInvisible.Error()
-	case errors.Is(err, hostproc.ErrNoPerfData):
+	case errors.Is(err, hsperf.ErrNoPerfData):
 		return "the process publishes none: it is no HotSpot JVM, or runs with -XX:-UsePerfData or -XX:+PerfDisableSharedMem"
 	case errors.Is(err, threads.ErrNoAcceptor):
 		return threads.ErrNoAcceptor.Error()

@@ -2,8 +2,8 @@ package reader
 
 import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -90,7 +90,7 @@ func (r *Reader) readSafepoints(out *evidence.Reading) {
 	if r.jvm == nil {
 		return
 	}
-	var s hostproc.Safepoints
+	var s hsperf.Safepoints
 	if err := r.jvm.Safepoints(&s); err != nil {
 		out.Missing[evidence.SubjectSafepoints] = why(err)
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -30,14 +31,14 @@ type Listener struct {
 // for one process: make a new one when the pid or its start time changes.
 type Reader struct {
 	proc    hostproc.FS
-	openJVM func() (*hostproc.JVMFile, error)
+	openJVM func() (*hsperf.File, error)
 	of      Listener
 	now     func() time.Time
 
 	thread   *threads.Kept
 	acceptor int // the thread's id; 0: the thread is the main one
 	files    *hostproc.KeptFiles
-	jvm      *hostproc.JVMFile
+	jvm      *hsperf.File
 	throttle *cgroup.KeptThrottle
 	freezer  *cgroup.KeptFreezer
 	stands   evidence.Standstill
@@ -48,7 +49,7 @@ type Reader struct {
 
 // Open opens what can be opened: the rest is tried again from time to time, and
 // named in each reading. jvm opens the process's performance data.
-func Open(proc hostproc.FS, jvm func() (*hostproc.JVMFile, error), of Listener, now func() time.Time) *Reader {
+func Open(proc hostproc.FS, jvm func() (*hsperf.File, error), of Listener, now func() time.Time) *Reader {
 	r := &Reader{proc: proc, openJVM: jvm, of: of, now: now}
 	r.open(now())
 	return r

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -127,8 +127,8 @@ func BenchmarkReading(b *testing.B) {
 }
 
 // jvmOf opens a process's performance data the way the process that examines it does.
-func jvmOf(tb testing.TB, pid int) func() (*hostproc.JVMFile, error) {
-	return func() (*hostproc.JVMFile, error) {
+func jvmOf(tb testing.TB, pid int) func() (*hsperf.File, error) {
+	return func() (*hsperf.File, error) {
 		proc := procFS(tb)
 		p, err := proc.Process(pid)
 		if err != nil {
@@ -139,6 +139,6 @@ func jvmOf(tb testing.TB, pid int) func() (*hostproc.JVMFile, error) {
 			return nil, err
 		}
 		defer h.Close()
-		return h.OpenJVM()
+		return hsperf.Open(h)
 	}
 }

@@ -1,4 +1,4 @@
-package hostproc
+package hsperf
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 const (
@@ -23,10 +25,10 @@ const (
 	maxMapped = 16
 )
 
-// JVM reads the performance data of a JVM once. It takes the permission to
+// Read reads the performance data of a JVM once. It takes the permission to
 // open /proc/PID/root and the file, which is its owner's alone. It waits for the
 // process's memory map and for the file: it is for a process that one trusts.
-func (fs FS) JVM(pid int) (JVM, error) {
+func Read(fs hostproc.FS, pid int) (JVM, error) {
 	p, err := fs.Process(pid)
 	if err != nil {
 		return JVM{}, err
@@ -36,7 +38,7 @@ func (fs FS) JVM(pid int) (JVM, error) {
 		return JVM{}, err
 	}
 	defer h.Close()
-	f, err := h.OpenJVM()
+	f, err := Open(h)
 	if err != nil {
 		return JVM{}, err
 	}
@@ -44,45 +46,39 @@ func (fs FS) JVM(pid int) (JVM, error) {
 	return f.Read()
 }
 
-// OpenJVM finds the performance data of a JVM, in its own mount namespace and
+// Open finds the performance data of a JVM, in its own mount namespace and
 // by the pid it sees itself. Its name alone is no proof: containers that share
 // a /tmp all have a pid 1, and files of dead JVMs stay behind. So it is a file
 // that the process has mapped, and no other is read: anybody may fill /tmp.
-func (h *Handles) OpenJVM() (*JVMFile, error) {
+func Open(h *hostproc.Handles) (*File, error) {
 	pid := h.Process.PID
-	if err := errors.Join(h.maps.Err, h.Root.Err); err != nil {
+	maps, err := h.Maps()
+	if err := errors.Join(err, h.Root.Err); err != nil {
 		return nil, err
 	}
-	if _, err := h.maps.File.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	mapped, err := mappedPerfData(io.LimitReader(h.maps.File, maxMaps), h.Process)
+	mapped, err := mappedPerfData(maps, h.Process)
 	if err != nil {
 		return nil, fmt.Errorf("hostproc: maps of pid %d: %w", pid, err)
 	}
 	if len(mapped) == 0 {
 		return nil, fmt.Errorf("hostproc: pid %d: %w", pid, ErrNoPerfData)
 	}
-	mounts, err := h.Mounts(Agent)
-	if err != nil {
-		return nil, err
-	}
-	root, err := newRoot(h.Root.File, mounts, false)
+	root, err := h.OpenRoot(hostproc.Agent)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := root.findPerfData(h.Process, mapped)
+	f, err := findPerfData(root, h.Process, mapped)
 	if err != nil {
 		return nil, fmt.Errorf("hostproc: performance data of pid %d: %w", pid, err)
 	}
 	return f, nil
 }
 
-// AdoptJVM takes the performance data of a process from whoever opened it, and closes
+// Adopt takes the performance data of a process from whoever opened it, and closes
 // it when it is none: nothing is asked of its file system before that is known to answer.
-func (fs FS) AdoptJVM(key ProcessKey, file *os.File) (*JVMFile, error) {
-	f, err := fs.adoptJVM(key, file)
+func Adopt(fs hostproc.FS, key hostproc.ProcessKey, file *os.File) (*File, error) {
+	f, err := adopt(fs, key, file)
 	if err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("hostproc: performance data of pid %d: %w", key.PID, err)
@@ -90,16 +86,8 @@ func (fs FS) AdoptJVM(key ProcessKey, file *os.File) (*JVMFile, error) {
 	return f, nil
 }
 
-func (fs FS) adoptJVM(key ProcessKey, file *os.File) (*JVMFile, error) {
-	mounts, err := fs.mounts(key.PID, Agent)
-	if err != nil {
-		return nil, err
-	}
-	mount, err := mountOf(int(file.Fd()))
-	if err != nil {
-		return nil, err
-	}
-	if err := mounts.admit(int(file.Fd()), mount); err != nil {
+func adopt(fs hostproc.FS, key hostproc.ProcessKey, file *os.File) (*File, error) {
+	if err := fs.Admit(key.PID, file); err != nil {
 		return nil, err
 	}
 	p, err := fs.Process(key.PID)
@@ -107,27 +95,27 @@ func (fs FS) adoptJVM(key ProcessKey, file *os.File) (*JVMFile, error) {
 		return nil, err
 	}
 	if p.StartTime != key.StartTime {
-		return nil, ErrGone
+		return nil, hostproc.ErrGone
 	}
-	return newJVMFile(file, p)
+	return newFile(file, p)
 }
 
 // Again opens the file once more, for another goroutine.
-func (f *JVMFile) Again() (*JVMFile, error) {
+func (f *File) Again() (*File, error) {
 	fd, err := unix.FcntlInt(f.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("hostproc: %w", err)
 	}
-	return &JVMFile{file: os.NewFile(uintptr(fd), f.file.Name()), size: f.size}, nil
+	return &File{file: os.NewFile(uintptr(fd), f.file.Name()), size: f.size}, nil
 }
 
 // File is the open file, which stays the JVMFile's.
-func (f *JVMFile) File() *os.File { return f.file }
+func (f *File) File() *os.File { return f.file }
 
-// JVMFile is the performance data of one JVM, found once and then read often.
+// File is the performance data of one JVM, found once and then read often.
 // It outlives the process with its last values: close it when the process ends.
 // It is for one goroutine at a time.
-type JVMFile struct {
+type File struct {
 	file       *os.File
 	size       int
 	buf        []byte // once it is read
@@ -135,7 +123,7 @@ type JVMFile struct {
 }
 
 // Read reads the counters of this moment. The JVM writes them without a lock.
-func (f *JVMFile) Read() (JVM, error) {
+func (f *File) Read() (JVM, error) {
 	n, err := f.file.ReadAt(f.buffer(), 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return JVM{}, fmt.Errorf("hostproc: %w", err)
@@ -149,7 +137,7 @@ func (f *JVMFile) Read() (JVM, error) {
 
 // Safepoints reads the safepoints of this moment and nothing else, in one call
 // and without allocating.
-func (f *JVMFile) Safepoints(out *Safepoints) error {
+func (f *File) Safepoints(out *Safepoints) error {
 	x := &f.safepoints
 	if x.order != nil {
 		if err := f.fill(x.end); err != nil {
@@ -173,14 +161,14 @@ func (f *JVMFile) Safepoints(out *Safepoints) error {
 }
 
 // fill reads the first n bytes.
-func (f *JVMFile) fill(n int) error {
+func (f *File) fill(n int) error {
 	if _, err := f.file.ReadAt(f.buffer()[:n], 0); err != nil {
 		return fmt.Errorf("hostproc: %w", err)
 	}
 	return nil
 }
 
-func (f *JVMFile) buffer() []byte {
+func (f *File) buffer() []byte {
 	if f.buf == nil {
 		f.buf = make([]byte, f.size)
 	}
@@ -188,15 +176,15 @@ func (f *JVMFile) buffer() []byte {
 }
 
 // Close closes the file.
-func (f *JVMFile) Close() error { return f.file.Close() }
+func (f *File) Close() error { return f.file.Close() }
 
 // findPerfData looks in /tmp, which is where a JVM puts the file whatever
 // java.io.tmpdir says. Folders and files are not followed when they are
 // symlinks, the way the JVM does it.
-func (r *Root) findPerfData(p Process, mapped []string) (*JVMFile, error) {
+func findPerfData(r *hostproc.Root, p hostproc.Process, mapped []string) (*File, error) {
 	var denied error
 	for _, name := range mapped {
-		f, err := r.openPerfData("/tmp/"+name, p)
+		f, err := openPerfData(r, "/tmp/"+name, p)
 		if err == nil {
 			return f, nil
 		}
@@ -210,12 +198,12 @@ func (r *Root) findPerfData(p Process, mapped []string) (*JVMFile, error) {
 	return nil, ErrNoPerfData
 }
 
-func (r *Root) openPerfData(path string, p Process) (*JVMFile, error) {
-	f, err := r.regular(path, false)
+func openPerfData(r *hostproc.Root, path string, p hostproc.Process) (*File, error) {
+	f, err := r.NotLinked(path)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", path, err)
 	}
-	jvm, err := newJVMFile(f, p)
+	jvm, err := newFile(f, p)
 	if err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("%q: %w", path, err)
@@ -223,9 +211,9 @@ func (r *Root) openPerfData(path string, p Process) (*JVMFile, error) {
 	return jvm, nil
 }
 
-// newJVMFile takes a file of an admitted file system that can be a process's
+// newFile takes a file of an admitted file system that can be a process's
 // performance data.
-func newJVMFile(f *os.File, p Process) (*JVMFile, error) {
+func newFile(f *os.File, p hostproc.Process) (*File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -233,18 +221,18 @@ func newJVMFile(f *os.File, p Process) (*JVMFile, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular() || info.Size() > maxPerfData:
-		return nil, fmt.Errorf("%d bytes: %w", info.Size(), ErrMalformed)
+		return nil, fmt.Errorf("%d bytes: %w", info.Size(), hostproc.ErrMalformed)
 	case !ok || !slices.Contains(p.UIDs[:], st.Uid):
 		return nil, fmt.Errorf("belongs to another user: %w", ErrNoPerfData)
 	}
-	return &JVMFile{file: f, size: int(info.Size())}, nil
+	return &File{file: f, size: int(info.Size())}, nil
 }
 
 // mappedPerfData are the files of the process's own pid that it has mapped, as
 // "hsperfdata_USER/PID": the user's name belongs to the process's own
 // /etc/passwd. A file that was deleted is marked " (deleted)" in maps and so has
 // another name.
-func mappedPerfData(maps io.Reader, p Process) ([]string, error) {
+func mappedPerfData(maps io.Reader, p hostproc.Process) ([]string, error) {
 	var found []string
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() && len(found) < maxMapped {

@@ -1,4 +1,4 @@
-package hostproc
+package hsperf
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -41,12 +42,12 @@ func startJVM(t *testing.T, command func(java, source string) *exec.Cmd) *exec.C
 }
 
 // jvmReady waits until the JVM publishes and its collector has run.
-func jvmReady(t *testing.T, fs FS, pid int) JVM {
+func jvmReady(t *testing.T, fs hostproc.FS, pid int) JVM {
 	t.Helper()
 	var jvm JVM
 	require.Eventually(t, func() bool {
 		var err error
-		jvm, err = fs.JVM(pid)
+		jvm, err = Read(fs, pid)
 		if err != nil && !errors.Is(err, ErrNoPerfData) {
 			t.Logf("not yet: %v", err)
 		}
@@ -71,9 +72,9 @@ func TestJVM(t *testing.T) {
 	h, err := fs.Handles(pid, p.StartTime)
 	require.NoError(t, err)
 	t.Cleanup(h.Close)
-	first, err := h.OpenJVM()
+	first, err := Open(h)
 	require.NoError(t, err)
-	adopted, err := fs.AdoptJVM(ProcessKey{PID: pid, StartTime: p.StartTime}, first.File())
+	adopted, err := Adopt(fs, hostproc.ProcessKey{PID: pid, StartTime: p.StartTime}, first.File())
 	require.NoError(t, err)
 	file, err := adopted.Again()
 	require.NoError(t, err)
@@ -92,7 +93,7 @@ func TestAdoptJVMRefuses(t *testing.T) {
 	fs := realProc(t)
 	us, err := fs.Process(os.Getpid())
 	require.NoError(t, err)
-	key := ProcessKey{PID: us.PID, StartTime: us.StartTime}
+	key := hostproc.ProcessKey{PID: us.PID, StartTime: us.StartTime}
 	good := filepath.Join(t.TempDir(), "good")
 	require.NoError(t, os.WriteFile(good, capture(t, "jdk25.hsperfdata"), 0o600))
 	large := filepath.Join(t.TempDir(), "large")
@@ -106,20 +107,20 @@ func TestAdoptJVMRefuses(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		file *os.File
-		key  ProcessKey
+		key  hostproc.ProcessKey
 		want error
 	}{
 		"a file of the process":   {file: opened(good), key: key},
-		"a folder":                {file: opened(t.TempDir()), key: key, want: ErrMalformed},
-		"a large file":            {file: opened(large), key: key, want: ErrMalformed},
-		"a pipe":                  {file: pipe, key: key, want: ErrFileSystem},
-		"a file of proc":          {file: opened("/proc/self/status"), key: key, want: ErrFileSystem},
-		"of another process":      {file: opened(good), key: ProcessKey{PID: us.PID, StartTime: 1}, want: ErrGone},
-		"of one that has ended":   {file: opened(good), key: ProcessKey{PID: 1 << 22, StartTime: 1}, want: ErrGone},
-		"of nobody's mount lists": {file: os.NewFile(uintptr(memfd(t)), "memfd"), key: key, want: ErrFileSystem},
+		"a folder":                {file: opened(t.TempDir()), key: key, want: hostproc.ErrMalformed},
+		"a large file":            {file: opened(large), key: key, want: hostproc.ErrMalformed},
+		"a pipe":                  {file: pipe, key: key, want: hostproc.ErrFileSystem},
+		"a file of proc":          {file: opened("/proc/self/status"), key: key, want: hostproc.ErrFileSystem},
+		"of another process":      {file: opened(good), key: hostproc.ProcessKey{PID: us.PID, StartTime: 1}, want: hostproc.ErrGone},
+		"of one that has ended":   {file: opened(good), key: hostproc.ProcessKey{PID: 1 << 22, StartTime: 1}, want: hostproc.ErrGone},
+		"of nobody's mount lists": {file: os.NewFile(uintptr(memfd(t)), "memfd"), key: key, want: hostproc.ErrFileSystem},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := fs.AdoptJVM(c.key, c.file)
+			f, err := Adopt(fs, c.key, c.file)
 			if c.want != nil {
 				require.ErrorIs(t, err, c.want)
 				require.ErrorIs(t, c.file.Close(), os.ErrClosed, "it is closed")
@@ -173,7 +174,7 @@ func TestJVMWithoutPerfData(t *testing.T) {
 	defer func() { _ = os.RemoveAll("/tmp/hsperfdata_tcpdiag-test") }()
 	stale := filepath.Join("/tmp/hsperfdata_tcpdiag-test", filepath.Base(fs.Path(cmd.Process.Pid)))
 	require.NoError(t, os.WriteFile(stale, capture(t, "jdk17.hsperfdata"), 0o600))
-	_, err := fs.JVM(cmd.Process.Pid)
+	_, err := Read(fs, cmd.Process.Pid)
 	require.ErrorIs(t, err, ErrNoPerfData)
 }
 
@@ -190,16 +191,16 @@ func TestFindPerfDataRefuses(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp/hsperfdata_link"), 0o700))
 	require.NoError(t, os.Symlink("/tmp/hsperfdata_good/1", filepath.Join(dir, "tmp/hsperfdata_link/1")))
 	fs := fakeRoot(t, dir)
-	us := Process{PID: 7, NSpid: []int{7, 1}, UIDs: [4]uint32{uint32(os.Getuid())}}
+	us := hostproc.Process{PID: 7, NSpid: []int{7, 1}, UIDs: [4]uint32{uint32(os.Getuid())}}
 	listed := nettest.Opens(t, filepath.Join(dir, "tmp"))
-	root, err := fs.OpenRoot(7, "root", Agent)
+	root, err := fs.OpenRoot(7, "root", hostproc.Agent)
 	require.NoError(t, err)
 	listed()
 	for name, want := range map[string]string{
 		"good/1": "", "big/1": "malformed", "dir/1": "not a regular file", "fifo/1": "not a regular file", "link/1": "hsperfdata_link/1",
 		"none/1": ErrNoPerfData.Error(),
 	} {
-		f, err := root.findPerfData(us, []string{"hsperfdata_" + name})
+		f, err := findPerfData(root, us, []string{"hsperfdata_" + name})
 		if want == "" {
 			require.NoError(t, err)
 			jvm, err := f.Read()
@@ -212,19 +213,8 @@ func TestFindPerfDataRefuses(t *testing.T) {
 	}
 	them := us
 	them.UIDs = [4]uint32{12345, 12345, 12345, 12345}
-	_, err = root.findPerfData(them, []string{"hsperfdata_good/1"})
+	_, err = findPerfData(root, them, []string{"hsperfdata_good/1"})
 	require.Error(t, err, "a file of another user")
 	root.Close()
 	require.Zero(t, listed(), "anybody may fill /tmp")
-}
-
-// fakeRoot is a proc in which process 7 has dir for its root.
-func fakeRoot(t *testing.T, dir string) FS {
-	t.Helper()
-	mount := proctest.Fake(t, nil)
-	require.NoError(t, os.Mkdir(filepath.Join(mount, "7"), 0o700))
-	require.NoError(t, os.Symlink(dir, filepath.Join(mount, "7", "root")))
-	fs, err := NewFS(mount)
-	require.NoError(t, err)
-	return fs
 }

@@ -1,4 +1,4 @@
-package hostproc
+package hsperf
 
 import (
 	"errors"

@@ -8,18 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
+// Machine is what a mounted proc file system shows of the machine.
+type Machine struct {
+	mount string
+	proc  procfs.FS
+}
+
 // Hostname is the name of the machine or, in a container, of the pod: that of
 // the reader's own UTS namespace.
-func (fs FS) Hostname() (string, error) { return fs.kernelString("hostname") }
+func (m Machine) Hostname() (string, error) { return m.kernelString("hostname") }
 
 // KernelRelease is what uname -r prints: "6.18.0".
-func (fs FS) KernelRelease() (string, error) { return fs.kernelString("osrelease") }
+func (m Machine) KernelRelease() (string, error) { return m.kernelString("osrelease") }
 
-func (fs FS) kernelString(name string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(fs.mount, "sys", "kernel", name))
+func (m Machine) kernelString(name string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(m.mount, "sys", "kernel", name))
 	if err != nil {
 		return "", fmt.Errorf("hostproc: %w", err)
 	}
@@ -28,8 +36,8 @@ func (fs FS) kernelString(name string) (string, error) {
 
 // BootTime is when the machine booted by its present clock (btime of
 // /proc/stat); it moves when the clock is set.
-func (fs FS) BootTime() (time.Time, error) {
-	stat, err := fs.proc.Stat()
+func (m Machine) BootTime() (time.Time, error) {
+	stat, err := m.proc.Stat()
 	if err != nil {
 		return time.Time{}, fmt.Errorf("hostproc: boot time: %w", err)
 	}
@@ -38,8 +46,8 @@ func (fs FS) BootTime() (time.Time, error) {
 
 // Uptime is the time since boot, suspended time included: the clock of
 // Process.StartTime.
-func (fs FS) Uptime() (time.Duration, error) {
-	data, err := os.ReadFile(filepath.Join(fs.mount, "uptime"))
+func (m Machine) Uptime() (time.Duration, error) {
+	data, err := os.ReadFile(filepath.Join(m.mount, "uptime"))
 	if err != nil {
 		return 0, fmt.Errorf("hostproc: %w", err)
 	}
@@ -53,9 +61,9 @@ func (fs FS) Uptime() (time.Duration, error) {
 
 // Runnable is how many threads of the machine run, or could if they had a CPU (the
 // first of the fourth field of loadavg).
-func (fs FS) Runnable() (int, error) {
+func (m Machine) Runnable() (int, error) {
 	var buf [64]byte
-	data, err := procfile.Read(filepath.Join(fs.mount, "loadavg"), buf[:])
+	data, err := procfile.Read(filepath.Join(m.mount, "loadavg"), buf[:])
 	if err != nil {
 		return 0, fmt.Errorf("hostproc: %w", err)
 	}

@@ -1,4 +1,4 @@
-package hostproc
+package hsperf
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -168,7 +169,7 @@ func TestParsePerfDataMalformed(t *testing.T) {
 	}
 	ignore := func([]byte, perfValue) {}
 	require.NoError(t, parsePerfData(good(), ignore))
-	require.ErrorIs(t, parsePerfData(set(prologueMajor, 3), ignore), ErrNotSupported)
+	require.ErrorIs(t, parsePerfData(set(prologueMajor, 3), ignore), hostproc.ErrNotSupported)
 	require.ErrorIs(t, parsePerfData(set(prologueAccessible, 0), ignore), ErrNoPerfData)
 	const first = prologueSize
 	for name, data := range map[string][]byte{
@@ -192,7 +193,7 @@ func TestParsePerfDataMalformed(t *testing.T) {
 		"negative vector":     put(first+entryVectorLen, 0xffffffff),
 		"cut within an entry": good()[:len(good())-3],
 	} {
-		require.ErrorIs(t, parsePerfData(data, ignore), ErrMalformed, name)
+		require.ErrorIs(t, parsePerfData(data, ignore), hostproc.ErrMalformed, name)
 	}
 	// A value that its entry has no room for is left out.
 	require.NoError(t, parsePerfData(put(first+entryDataOffset, entryHeaderSize+4+8), func(name []byte, v perfValue) {

@@ -1,10 +1,12 @@
-package hostproc
+package hsperf
 
 import (
 	"bufio"
 	"bytes"
 	"io"
 	"os"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // VirtualMachine is whose Java a process runs.
@@ -18,8 +20,11 @@ const (
 	OpenJ9                          // libj9vm29.so, beside a libjvm.so that leads to it
 )
 
-// VirtualMachine reads /proc/PID/maps.
-func (fs FS) VirtualMachine(pid int) (VirtualMachine, error) {
+// maxMaps bounds the list of mappings; vm.max_map_count is 65,530.
+const maxMaps = 16 << 20
+
+// VirtualMachineOf reads /proc/PID/maps.
+func VirtualMachineOf(fs hostproc.FS, pid int) (VirtualMachine, error) {
 	maps, err := os.Open(fs.Path(pid, "maps"))
 	if err != nil {
 		return NoVirtualMachine, fs.Wrap(pid, "maps", err)

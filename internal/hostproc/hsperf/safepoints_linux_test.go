@@ -1,4 +1,4 @@
-package hostproc
+package hsperf
 
 import (
 	"math"
@@ -19,7 +19,7 @@ func TestSafepoints(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		require.NoError(t, err)
-		jvm := &JVMFile{file: f, size: len(data)}
+		jvm := &File{file: f, size: len(data)}
 		var got Safepoints
 		for range 2 { // found, and read again
 			require.NoError(t, jvm.Safepoints(&got))

@@ -1,9 +1,11 @@
-package hostproc
+package hsperf
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
 // The layout of a HotSpot JVM's performance data (PerfDataPrologue and
@@ -52,11 +54,11 @@ func parsePerfData(data []byte, fn func(name []byte, v perfValue)) error {
 	count := int(int32(order.Uint32(data[prologueNumEntries:])))
 	for i := range count {
 		if offset < prologueSize || offset > len(data)-entryHeaderSize {
-			return fmt.Errorf("performance data: entry %d of %d at %d of %d bytes: %w", i, count, offset, len(data), ErrMalformed)
+			return fmt.Errorf("performance data: entry %d of %d at %d of %d bytes: %w", i, count, offset, len(data), hostproc.ErrMalformed)
 		}
 		length := int(int32(order.Uint32(data[offset+entryLength:])))
 		if length < entryHeaderSize || length > len(data)-offset {
-			return fmt.Errorf("performance data: entry %d of %d has length %d: %w", i, count, length, ErrMalformed)
+			return fmt.Errorf("performance data: entry %d of %d has length %d: %w", i, count, length, hostproc.ErrMalformed)
 		}
 		if err := parsePerfEntry(order, data[offset:offset+length], offset, fn); err != nil {
 			return err
@@ -68,10 +70,10 @@ func parsePerfData(data []byte, fn func(name []byte, v perfValue)) error {
 
 func perfByteOrder(data []byte) (binary.ByteOrder, error) {
 	if len(data) < prologueSize || binary.BigEndian.Uint32(data) != perfMagic {
-		return nil, fmt.Errorf("performance data: no magic in %d bytes: %w", len(data), ErrMalformed)
+		return nil, fmt.Errorf("performance data: no magic in %d bytes: %w", len(data), hostproc.ErrMalformed)
 	}
 	if data[prologueMajor] != 2 {
-		return nil, fmt.Errorf("performance data: version %d: %w", data[prologueMajor], ErrNotSupported)
+		return nil, fmt.Errorf("performance data: version %d: %w", data[prologueMajor], hostproc.ErrNotSupported)
 	}
 	if data[prologueAccessible] == 0 {
 		return nil, fmt.Errorf("performance data: not accessible yet: %w", ErrNoPerfData)
@@ -82,7 +84,7 @@ func perfByteOrder(data []byte) (binary.ByteOrder, error) {
 	case 1:
 		return binary.LittleEndian, nil
 	}
-	return nil, fmt.Errorf("performance data: byte order %d: %w", data[prologueByteOrder], ErrMalformed)
+	return nil, fmt.Errorf("performance data: byte order %d: %w", data[prologueByteOrder], hostproc.ErrMalformed)
 }
 
 func parsePerfEntry(order binary.ByteOrder, e []byte, at int, fn func(name []byte, v perfValue)) error {
@@ -90,7 +92,7 @@ func parsePerfEntry(order binary.ByteOrder, e []byte, at int, fn func(name []byt
 	vector := int(int32(order.Uint32(e[entryVectorLen:])))
 	dataAt := int(int32(order.Uint32(e[entryDataOffset:])))
 	if nameAt < entryHeaderSize || nameAt > len(e) || dataAt < entryHeaderSize || dataAt > len(e) || vector < 0 {
-		return fmt.Errorf("performance data: entry with name at %d, data at %d, %d elements: %w", nameAt, dataAt, vector, ErrMalformed)
+		return fmt.Errorf("performance data: entry with name at %d, data at %d, %d elements: %w", nameAt, dataAt, vector, hostproc.ErrMalformed)
 	}
 	name, value := cString(e[nameAt:]), e[dataAt:]
 	switch {

@@ -1,4 +1,4 @@
-package hostproc
+package hsperf
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -17,7 +18,7 @@ func FuzzMapped(f *testing.F) {
 	m.Add([]byte("7f00-7f01 rw-s 00000000 00:31 7 /tmp/hsperfdata_root/42\n"))
 	m.Add([]byte("7f00-7f01 rw-s 00000000 00:31 7 /tmp/hsperfdata_a/../../etc/42 (deleted)\n/hsperfdata_/hsperfdata_x/42\n"))
 	m.Fuzz(func(t *testing.T, maps []byte) {
-		found, err := mappedPerfData(bytes.NewReader(maps), Process{PID: 42})
+		found, err := mappedPerfData(bytes.NewReader(maps), hostproc.Process{PID: 42})
 		if err != nil {
 			return
 		}
