@@ -7,6 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -34,14 +35,14 @@ func BenchmarkScan(b *testing.B) {
 		"Sockstat":        func() error { _, err := netstat.Sockstat(fs, pid); return err },
 		"Sysctls":         func() error { _, err := netstat.Sysctls(fs); return err },
 		"Process":         func() error { _, err := fs.Process(pid); return err },
-		"OpenFiles":       func() error { _, err := fs.OpenFiles(pid); return err },
-		"OpenFilesLimit":  func() error { _, err := fs.OpenFilesLimit(pid); return err },
+		"OpenFiles":       func() error { _, err := openfiles.Count(fs, pid); return err },
+		"OpenFilesLimit":  func() error { _, err := openfiles.Limit(fs, pid); return err },
 		"Cgroup":          func() error { _, err := cgroup.Of(fs, pid); return err },
 		"ThreadNames":     func() error { return fs.ThreadNames(pid, func(int, string) {}) },
 		"RunDelay":        func() error { _, err := threads.RunDelay(fs, pid); return err },
 		"SocketInodes":    func() error { return fs.SocketInodes(pid, func(uint32) {}) },
 		"SampleSocketInodes": func() error {
-			_, err := fs.SampleSocketInodes(pid, 256, func(uint32) {})
+			_, err := openfiles.SampleSockets(fs, pid, 256, func(uint32) {})
 			return err
 		},
 	} {

@@ -5,8 +5,8 @@
 // not read.
 //
 // The packages below it each read one more thing of a process, given an FS: threads,
-// cgroup, netstat (its network namespace). procfile, which all of them stand on,
-// reads the kernel's small files.
+// cgroup, netstat (its network namespace), openfiles, hsperf (a JVM's counters).
+// procfile, which all of them stand on, reads the kernel's small files.
 //
 // Methods are safe for concurrent use. A nil pointer means that this kernel or
 // this user cannot know it, which is never the same as zero.

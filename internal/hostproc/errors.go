@@ -60,7 +60,7 @@ func (fs FS) classify(pid int, err error) error {
 
 // exited says that the process is a zombie, or has exited meanwhile.
 func (fs FS) exited(pid int) bool {
-	st, err := fs.stat(pid)
+	st, err := readStat(fs.Path(pid, "stat"))
 	switch {
 	case errors.Is(err, iofs.ErrNotExist):
 		return !alive(pid)

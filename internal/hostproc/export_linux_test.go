@@ -5,12 +5,6 @@ import (
 	"os"
 )
 
-// Counting is what kernels before 6.2 offer: open files are listed.
-func (fs FS) Counting() FS {
-	fs.fdCount = false
-	return fs
-}
-
 // OpenRegular opens a file by the absolute path it has for the process, in
 // whatever mount namespace that is; see Root.
 func (fs FS) OpenRegular(pid int, path string) (*os.File, error) {

@@ -84,3 +84,13 @@ func (fs FS) Cgroups() []CgroupMount { return fs.cgroups }
 // OwnPIDs reports whether the mount shows the processes by the ids that kill(2)
 // and SO_PEERCRED use here.
 func (fs FS) OwnPIDs() bool { return fs.samePIDs }
+
+// CountsOpenFiles reports whether the kernel is asked for the number of open files, which
+// takes no longer for many files than for few.
+func (fs FS) CountsOpenFiles() bool { return fs.fdCount }
+
+// Listing is the same as on a kernel before 6.2, where open files are listed.
+func (fs FS) Listing() FS {
+	fs.fdCount = false
+	return fs
+}

@@ -57,9 +57,9 @@ func (h Handle) close() {
 // Handles opens what there is of a process with that start time. A process with
 // other rights than who started it has none but its public files.
 func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
-	h := &Handles{stat: fs.open(pid, "stat"), cmdline: fs.open(pid, "cmdline"), maps: fs.open(pid, "maps")}
+	h := &Handles{stat: openHandle(fs, pid, "stat"), cmdline: openHandle(fs, pid, "cmdline"), maps: openHandle(fs, pid, "maps")}
 	h.mountinfo[0].File, h.mountinfo[0].Err = os.Open("/proc/self/mountinfo")
-	h.mountinfo[1] = fs.open(pid, "mountinfo")
+	h.mountinfo[1] = openHandle(fs, pid, "mountinfo")
 	h.foreign = fs.foreign(pid)
 	before, own := fs.ownRights(pid)
 	for name, handle := range map[string]*Handle{"root": &h.Root, "cwd": &h.Cwd} {
@@ -69,7 +69,7 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 		}
 	}
 	if h.environ.Err = own; own == nil {
-		h.environ = fs.open(pid, "environ")
+		h.environ = openHandle(fs, pid, "environ")
 	}
 	for name, link := range map[string]*string{"root": &h.RootName, "cwd": &h.CwdName, "exe": &h.ExeName} {
 		*link, _ = os.Readlink(fs.Path(pid, name))
@@ -82,7 +82,7 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 	return h, nil
 }
 
-func (fs FS) open(pid int, name string) Handle {
+func openHandle(fs FS, pid int, name string) Handle {
 	f, err := os.Open(fs.Path(pid, name))
 	return Handle{f, fs.Wrap(pid, name, err)}
 }

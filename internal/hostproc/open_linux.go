@@ -71,15 +71,6 @@ func (fs FS) OpenRoot(pid int, link string, reader Reader) (*Root, error) {
 	return NewRoot(folder, mounts, false)
 }
 
-// OpenRoot makes a Root of the process's root folder, which stays open.
-func (h *Handles) OpenRoot(reader Reader) (*Root, error) {
-	mounts, err := h.Mounts(reader)
-	if err != nil {
-		return nil, err
-	}
-	return newRoot(h.Root.File, mounts, false)
-}
-
 // Admit refuses a file that somebody else opened when the file system it lies on is
 // not read for the process. Nothing is asked of that before.
 func (fs FS) Admit(pid int, file *os.File) error {

@@ -5,7 +5,6 @@ package hostproc
 import (
 	"io"
 	"os"
-	"time"
 )
 
 // PIDs is for Linux only.
@@ -24,26 +23,6 @@ func (fs FS) SocketFiles(int, int, int, func(fd int, inode uint32) bool) (int, e
 
 // SocketAt is for Linux only.
 func (fs FS) SocketAt(int, int) (uint32, bool) { return 0, false }
-
-// SampleSocketInodes is for Linux only.
-func (fs FS) SampleSocketInodes(int, int, func(inode uint32)) (int, error) { return 0, ErrNotSupported }
-
-// KeptFiles is for Linux only.
-type KeptFiles struct{}
-
-// KeepFiles is for Linux only.
-func (fs FS) KeepFiles(int) (*KeptFiles, error) { return nil, ErrNotSupported }
-
-// Open is for Linux only.
-func (k *KeptFiles) Open(time.Time) (n int, age time.Duration, err error) {
-	return 0, 0, ErrNotSupported
-}
-
-// Limit is for Linux only.
-func (k *KeptFiles) Limit() (int, error) { return 0, ErrNotSupported }
-
-// Close is for Linux only.
-func (k *KeptFiles) Close() {}
 
 // Reader is for Linux only.
 type Reader int

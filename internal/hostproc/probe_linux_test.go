@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -84,9 +85,9 @@ func childProbe(mount, arg string) error {
 		return err
 	}
 	_, processErr := fs.Process(pid)
-	_, filesErr := fs.OpenFiles(pid)
-	_, countErr := fs.Counting().OpenFiles(pid)
-	_, limitErr := fs.OpenFilesLimit(pid)
+	_, filesErr := openfiles.Count(fs, pid)
+	_, countErr := openfiles.Count(fs.Listing(), pid)
+	_, limitErr := openfiles.Limit(fs, pid)
 	_, cmdErr := fs.Cmdline(pid)
 	_, envErr := fs.Environ(pid)
 	counters, countersErr := netstat.OpenNetCounters(fs, pid)
@@ -103,7 +104,7 @@ func childProbe(mount, arg string) error {
 		_ = listen.Close()
 	}
 	_, netErr := fs.NetID(pid)
-	_, sampleErr := fs.SampleSocketInodes(pid, 1, func(uint32) {})
+	_, sampleErr := openfiles.SampleSockets(fs, pid, 1, func(uint32) {})
 	return json.NewEncoder(os.Stdout).Encode(probeResult{
 		"process": kind(processErr), "files": kind(filesErr), "count": kind(countErr), "limit": kind(limitErr),
 		"cmdline": kind(cmdErr), "environ": kind(envErr), "counters": kind(countersErr), "sockstat": kind(sockstatErr),

@@ -24,8 +24,8 @@ const (
 // smallFile is more than stat and status of nearly every process have.
 const smallFile = 4 << 10
 
-func (fs FS) stat(pid int) (Stat, error) {
-	data, err := procfile.Read(fs.Path(pid, "stat"), make([]byte, smallFile))
+func readStat(path string) (Stat, error) {
+	data, err := procfile.Read(path, make([]byte, smallFile))
 	if err != nil {
 		return Stat{}, err
 	}

@@ -13,7 +13,7 @@ import (
 // Stat reads one file and parses four of its fields: Process reads two files and
 // parses all of them.
 func (fs FS) Stat(pid int) (Stat, error) {
-	st, err := fs.stat(pid)
+	st, err := readStat(fs.Path(pid, "stat"))
 	return st, fs.Wrap(pid, "stat", err)
 }
 
@@ -29,7 +29,7 @@ func (fs FS) EffectiveUID(pid int) (uint32, error) {
 	if st.Uid != 0 {
 		return st.Uid, nil
 	}
-	line, err := fs.statusLine(pid, "Uid")
+	line, err := fs.StatusLine(pid, "Uid")
 	if err != nil {
 		return 0, err
 	}
@@ -41,8 +41,8 @@ func (fs FS) EffectiveUID(pid int) (uint32, error) {
 	return 0, fs.Wrap(pid, "status", ErrMalformed)
 }
 
-// statusLine is what /proc/PID/status says behind "key:".
-func (fs FS) statusLine(pid int, key string) ([]byte, error) {
+// StatusLine is what /proc/PID/status says behind "key:".
+func (fs FS) StatusLine(pid int, key string) ([]byte, error) {
 	data, err := procfile.Read(fs.Path(pid, "status"), make([]byte, smallFile))
 	if err != nil {
 		return nil, fs.Wrap(pid, "status", err)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 )
 
 // rarely is how often that is read again which hardly ever changes: the
@@ -31,7 +32,7 @@ func (m *processMemory) openFiles(proc hostproc.FS, now time.Time, pid int, who 
 		return m.files.open
 	}
 	m.files.open = nil
-	if n, err := proc.OpenFiles(pid); miss.ok(pid, "open files", who, err) {
+	if n, err := openfiles.Count(proc, pid); miss.ok(pid, "open files", who, err) {
 		m.files.open, m.files.openAt = &n, now
 	}
 	return m.files.open
@@ -43,7 +44,7 @@ func (m *processMemory) filesLimit(proc hostproc.FS, now time.Time, pid int, who
 		return m.files.limit
 	}
 	m.files.limit = nil
-	if n, err := proc.OpenFilesLimit(pid); miss.ok(pid, "limits", who, err) {
+	if n, err := openfiles.Limit(proc, pid); miss.ok(pid, "limits", who, err) {
 		m.files.limit, m.files.limitAt = &n, now
 	}
 	return m.files.limit

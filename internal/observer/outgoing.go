@@ -7,6 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
@@ -171,7 +172,7 @@ const sampled = 1024
 // its descriptors.
 func (ts *tables) holds(key hostproc.ProcessKey, live map[uint32]struct{}, ps *processes) float64 {
 	hits := 0
-	read, _ := ts.proc.SampleSocketInodes(key.PID, sampled, func(inode uint32) {
+	read, _ := openfiles.SampleSockets(ts.proc, key.PID, sampled, func(inode uint32) {
 		if _, ok := live[inode]; ok {
 			hits++
 		}

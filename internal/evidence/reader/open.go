@@ -9,6 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -19,7 +20,7 @@ func (r *Reader) open(now time.Time) {
 		r.missing[evidence.SubjectAcceptor] = r.openThread()
 	}
 	if r.files == nil {
-		files, err := r.proc.KeepFiles(r.of.PID)
+		files, err := openfiles.Keep(r.proc, r.of.PID)
 		if err == nil {
 			r.files = files
 		}

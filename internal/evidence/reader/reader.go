@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 )
 
@@ -37,7 +38,7 @@ type Reader struct {
 
 	thread   *threads.Kept
 	acceptor int // the thread's id; 0: the thread is the main one
-	files    *hostproc.KeptFiles
+	files    *openfiles.Kept
 	jvm      *hsperf.File
 	throttle *cgroup.KeptThrottle
 	freezer  *cgroup.KeptFreezer

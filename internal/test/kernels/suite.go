@@ -84,6 +84,8 @@ func features() []binary {
 		{Package: packages + "hostproc/threads", Arm: true, Minutes: 2},
 		{Package: packages + "hostproc/cgroup", Arm: true, Minutes: 2},
 		{Package: packages + "hostproc/netstat", Arm: true, Minutes: 2},
+		{Package: packages + "hostproc/openfiles", Arm: true, Minutes: 2},
+		{Package: packages + "hostproc/hsperf", Arm: true, Minutes: 2},
 	}
 }
 

@@ -3,6 +3,7 @@ package structure
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +16,8 @@ const internal = "../.."
 func downwards() []string {
 	return []string{
 		"clients", "connections", "diagnosis", "discovery", "evidence", "evidence/reader", "handshake",
-		"hostproc", "incident", "losses", "model", "namespace", "observer", "owner", "sockdiag", "target",
+		"hostproc", "hostproc/cgroup", "hostproc/hsperf", "hostproc/netstat", "hostproc/openfiles", "hostproc/procfile",
+		"hostproc/threads", "incident", "losses", "model", "namespace", "observer", "owner", "sockdiag", "target",
 	}
 }
 
@@ -47,6 +49,25 @@ func TestTypesStaySmall(t *testing.T) {
 			require.LessOrEqual(t, size.Methods, mostMethods, "methods of %s.%s", name, typ)
 		}
 	}
+}
+
+// TestReadersStayApart: what reads /proc is in packages with one job each, and a screen
+// only prints.
+func TestReadersStayApart(t *testing.T) {
+	for name, most := range map[string]int{
+		"hostproc": 30, "hostproc/cgroup": 15, "hostproc/hsperf": 15, "hostproc/netstat": 15, "hostproc/openfiles": 15,
+		"hostproc/procfile": 15, "hostproc/threads": 15, "render": 20,
+	} {
+		sizes, err := Sizes(filepath.Join(internal, name))
+		require.NoError(t, err)
+		for typ, size := range sizes {
+			require.LessOrEqual(t, size.Methods, most, "methods of %s.%s", name, typ)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(internal, "hostproc", "*.go"))
+	require.NoError(t, err)
+	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	require.LessOrEqual(t, len(files), 30, "files of hostproc")
 }
 
 // TestVerdictHasLayers: what makes a verdict is not one type again.

@@ -17,20 +17,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 )
 
 // stat("/proc/PID/fd").st_size is the number of open files since 6.2.
 func TestOpenFilesByStat(t *testing.T) {
 	inGuest(t)
 	fs := proc(t)
-	before, err := fs.OpenFiles(os.Getpid())
+	before, err := openfiles.Count(fs, os.Getpid())
 	require.NoError(t, err)
 	for range 10 {
 		file, err := os.Open("/dev/null")
 		require.NoError(t, err)
 		defer file.Close()
 	}
-	after, err := fs.OpenFiles(os.Getpid())
+	after, err := openfiles.Count(fs, os.Getpid())
 	require.NoError(t, err)
 	require.Equal(t, before+10, after)
 	require.Equal(t, kernelAtLeast(t, 6, 2), fs.CountsOpenFiles())

@@ -1,10 +1,11 @@
-package hostproc
+package openfiles
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
@@ -19,7 +20,7 @@ func TestSampleSocketInodes(t *testing.T) {
 	require.GreaterOrEqual(t, len(all), sockets)
 
 	seen := map[uint32]bool{}
-	read, err := fs.SampleSocketInodes(c.PID(), size, func(inode uint32) {
+	read, err := SampleSockets(fs, c.PID(), size, func(inode uint32) {
 		require.True(t, all[inode])
 		require.False(t, seen[inode], "picked twice")
 		seen[inode] = true
@@ -28,7 +29,7 @@ func TestSampleSocketInodes(t *testing.T) {
 	// 3,000 of 4,096 places are taken: a part of seven and a bit has a descriptor
 	// picked with a chance of 3 in 4, or of none beyond the last.
 	require.InDelta(t, size, read, size/5)
-	open, err := fs.OpenFiles(c.PID())
+	open, err := Count(fs, c.PID())
 	require.NoError(t, err)
 	require.InDelta(t, len(all), float64(open)*float64(len(seen))/float64(read), sockets/20)
 }
@@ -39,15 +40,15 @@ func TestSampleOfFewReadsAll(t *testing.T) {
 	fs := realProc(t)
 	var all, sample []uint32
 	require.NoError(t, fs.SocketInodes(c.PID(), func(inode uint32) { all = append(all, inode) }))
-	open, err := fs.OpenFiles(c.PID())
+	open, err := Count(fs, c.PID())
 	require.NoError(t, err)
-	read, err := fs.SampleSocketInodes(c.PID(), open, func(inode uint32) { sample = append(sample, inode) })
+	read, err := SampleSockets(fs, c.PID(), open, func(inode uint32) { sample = append(sample, inode) })
 	require.NoError(t, err)
 	require.Equal(t, open, read)
 	require.Equal(t, all, sample)
 }
 
 func TestSampleOfNobody(t *testing.T) {
-	_, err := realProc(t).SampleSocketInodes(1<<22+1, 10, func(uint32) {})
-	require.ErrorIs(t, err, ErrGone)
+	_, err := SampleSockets(realProc(t), 1<<22+1, 10, func(uint32) {})
+	require.ErrorIs(t, err, hostproc.ErrGone)
 }

@@ -1,4 +1,4 @@
-package hostproc
+package openfiles
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -13,10 +14,10 @@ import (
 // count them: 8,400 take 8 to 25 ms.
 const listEvery = time.Second
 
-// KeptFiles reads how many files a process has open and may have, through
+// Kept reads how many files a process has open and may have, through
 // descriptors that are kept. It is for one goroutine at a time.
-type KeptFiles struct {
-	fs     FS
+type Kept struct {
+	fs     hostproc.FS
 	pid    int
 	dir    int // /proc/PID/fd, O_PATH: any user may ask for its size
 	limits *procfile.Kept
@@ -25,8 +26,8 @@ type KeptFiles struct {
 	listedAt time.Time
 }
 
-// KeepFiles opens the files.
-func (fs FS) KeepFiles(pid int) (*KeptFiles, error) {
+// Keep opens the files.
+func Keep(fs hostproc.FS, pid int) (*Kept, error) {
 	dir, err := unix.Open(fs.Path(pid, "fd"), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fs.Wrap(pid, "open files", err)
@@ -36,14 +37,14 @@ func (fs FS) KeepFiles(pid int) (*KeptFiles, error) {
 		_ = unix.Close(dir)
 		return nil, fs.Wrap(pid, "limits", err)
 	}
-	return &KeptFiles{fs: fs, pid: pid, dir: dir, limits: limits}, nil
+	return &Kept{fs: fs, pid: pid, dir: dir, limits: limits}, nil
 }
 
 // Open is the number of open files, and how old it is: since Linux 6.2 it is of
 // this moment (the size of /proc/PID/fd), before that of a listing that is made
 // at most once a second.
-func (k *KeptFiles) Open(now time.Time) (n int, age time.Duration, err error) {
-	if !k.fs.fdCount {
+func (k *Kept) Open(now time.Time) (n int, age time.Duration, err error) {
+	if !k.fs.CountsOpenFiles() {
 		return k.list(now)
 	}
 	var st unix.Stat_t
@@ -51,12 +52,12 @@ func (k *KeptFiles) Open(now time.Time) (n int, age time.Duration, err error) {
 		return 0, 0, k.fs.Wrap(k.pid, "open files", err)
 	}
 	if st.Size == 0 { // the process has ended, or is a zombie
-		return 0, 0, ErrGone
+		return 0, 0, hostproc.ErrGone
 	}
 	return int(st.Size), 0, nil
 }
 
-func (k *KeptFiles) list(now time.Time) (n int, age time.Duration, err error) {
+func (k *Kept) list(now time.Time) (n int, age time.Duration, err error) {
 	if !k.listedAt.IsZero() && now.Sub(k.listedAt) < listEvery {
 		return k.listed, now.Sub(k.listedAt), nil
 	}
@@ -69,10 +70,10 @@ func (k *KeptFiles) list(now time.Time) (n int, age time.Duration, err error) {
 }
 
 // Limit is the soft RLIMIT_NOFILE; math.MaxInt stands for "unlimited".
-func (k *KeptFiles) Limit() (int, error) {
+func (k *Kept) Limit() (int, error) {
 	data, err := k.limits.Read()
 	if errors.Is(err, unix.ESRCH) {
-		return 0, ErrGone
+		return 0, hostproc.ErrGone
 	}
 	if err != nil {
 		return 0, err
@@ -81,7 +82,7 @@ func (k *KeptFiles) Limit() (int, error) {
 }
 
 // Close closes the descriptors.
-func (k *KeptFiles) Close() {
+func (k *Kept) Close() {
 	_ = unix.Close(k.dir)
 	_ = k.limits.Close()
 }

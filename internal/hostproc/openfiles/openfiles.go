@@ -1,4 +1,4 @@
-package hostproc
+package openfiles
 
 import (
 	"bytes"
@@ -6,17 +6,18 @@ import (
 	"math"
 	"os"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
-// OpenFiles is the number of files the process has open. Since Linux 6.2 the
+// Count is the number of files the process has open. Since Linux 6.2 the
 // size of /proc/PID/fd is that number, in one call and for any user; older
 // kernels need the folder counted, which takes the permission to read it.
 //
 // procfs decides by the size it finds for each process, and so counts (and
 // fails to, without permission) where a process really has no files.
-func (fs FS) OpenFiles(pid int) (int, error) {
-	if !fs.fdCount {
+func Count(fs hostproc.FS, pid int) (int, error) {
+	if !fs.CountsOpenFiles() {
 		n, err := procfile.CountNumbers(fs.Path(pid, "fd"))
 		return n, fs.Wrap(pid, "open files", err)
 	}
@@ -27,14 +28,10 @@ func (fs FS) OpenFiles(pid int) (int, error) {
 	return int(info.Size()), nil
 }
 
-// CountsOpenFiles reports whether OpenFiles asks the kernel for the number, which
-// takes no longer for many files than for few.
-func (fs FS) CountsOpenFiles() bool { return fs.fdCount }
-
-// OpenFilesLimit is the soft RLIMIT_NOFILE of the process: the limit that
+// Limit is the soft RLIMIT_NOFILE of the process: the limit that
 // accept(2) meets as EMFILE. math.MaxInt stands for "unlimited".
-func (fs FS) OpenFilesLimit(pid int) (int, error) {
-	proc, err := fs.proc.Proc(pid)
+func Limit(fs hostproc.FS, pid int) (int, error) {
+	proc, err := fs.Procfs().Proc(pid)
 	if err != nil {
 		return 0, fs.Wrap(pid, "limits", err)
 	}
@@ -50,7 +47,7 @@ func (fs FS) OpenFilesLimit(pid int) (int, error) {
 func parseFilesLimit(data []byte) (int, error) {
 	value, ok := procfile.ValueOf(data, []byte("Max open files"))
 	if !ok {
-		return 0, fmt.Errorf("limits without open files: %w", ErrMalformed)
+		return 0, fmt.Errorf("limits without open files: %w", hostproc.ErrMalformed)
 	}
 	soft, _, _ := bytes.Cut(value, []byte{' '})
 	if string(soft) == "unlimited" {
@@ -58,7 +55,7 @@ func parseFilesLimit(data []byte) (int, error) {
 	}
 	n, ok := procfile.Decimal(soft)
 	if !ok {
-		return 0, fmt.Errorf("limits with %q open files: %w", soft, ErrMalformed)
+		return 0, fmt.Errorf("limits with %q open files: %w", soft, hostproc.ErrMalformed)
 	}
 	return n, nil
 }

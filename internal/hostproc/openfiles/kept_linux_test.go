@@ -1,4 +1,4 @@
-package hostproc
+package openfiles
 
 import (
 	"math"
@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestKeptFiles(t *testing.T) {
 	fs := realProc(t)
-	kept, err := fs.KeepFiles(os.Getpid())
+	kept, err := Keep(fs, os.Getpid())
 	require.NoError(t, err)
 	defer kept.Close()
 	now := time.Now()
@@ -40,8 +41,8 @@ func TestKeptFiles(t *testing.T) {
 // Before Linux 6.2 the files are listed, once a second at most.
 func TestKeptFilesListed(t *testing.T) {
 	fs := realProc(t)
-	fs.fdCount = false
-	kept, err := fs.KeepFiles(os.Getpid())
+	fs = fs.Listing()
+	kept, err := Keep(fs, os.Getpid())
 	require.NoError(t, err)
 	defer kept.Close()
 	now := time.Now()
@@ -72,7 +73,7 @@ func TestParseFilesLimit(t *testing.T) {
 	}
 	for _, bad := range []string{"", "Max open files", "Max open files x y files\n"} {
 		_, err := parseFilesLimit([]byte(bad))
-		require.ErrorIs(t, err, ErrMalformed)
+		require.ErrorIs(t, err, hostproc.ErrMalformed)
 	}
 }
 

@@ -1,4 +1,4 @@
-package hostproc
+package openfiles
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -13,7 +14,7 @@ import (
 // it never shrinks, and every empty place that is picked costs a call.
 const sparse = 8
 
-// SampleSocketInodes is SocketInodes for about size descriptors that are picked
+// SampleSockets is SocketInodes for about size descriptors that are picked
 // at random: each costs a microsecond and a half to read, so that all of 20,000
 // take as long as a walk of a large table. read is how many descriptors there
 // were among the picked ones, files included: of n open files about
@@ -23,15 +24,15 @@ const sparse = 8
 // One is picked from each of size equal parts of the table of descriptors: a
 // fixed step would meet a server's pairs (accepted, outgoing, accepted, …) always
 // on one side.
-func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int, err error) {
-	open, err := fs.OpenFiles(pid)
+func SampleSockets(fs hostproc.FS, pid, size int, fn func(inode uint32)) (read int, err error) {
+	open, err := Count(fs, pid)
 	if err != nil {
 		return 0, err
 	}
 	if open <= size {
 		return open, fs.SocketInodes(pid, fn)
 	}
-	slots, err := fs.descriptorSlots(pid)
+	slots, err := descriptorSlots(fs, pid)
 	if err != nil {
 		return 0, err
 	}
@@ -56,7 +57,7 @@ func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int,
 			return read, fs.Wrap(pid, "fd", err)
 		}
 		read++
-		if inode, ok := SocketInode(link[:n]); ok {
+		if inode, ok := hostproc.SocketInode(link[:n]); ok {
 			fn(inode)
 		}
 	}
@@ -65,14 +66,14 @@ func (fs FS) SampleSocketInodes(pid, size int, fn func(inode uint32)) (read int,
 
 // descriptorSlots is the length of a process's table of descriptors: FDSize of
 // its status, which the kernel rounds up to a power of two (alloc_fdtable).
-func (fs FS) descriptorSlots(pid int) (int, error) {
-	line, err := fs.statusLine(pid, "FDSize")
+func descriptorSlots(fs hostproc.FS, pid int) (int, error) {
+	line, err := fs.StatusLine(pid, "FDSize")
 	if err != nil {
 		return 0, err
 	}
 	n, ok := procfile.Decimal(line)
 	if !ok || n <= 0 {
-		return 0, fs.Wrap(pid, "status", ErrMalformed)
+		return 0, fs.Wrap(pid, "status", hostproc.ErrMalformed)
 	}
 	return n, nil
 }
