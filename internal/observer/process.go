@@ -7,7 +7,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -25,9 +24,6 @@ func (m *processMemory) read(proc hostproc.FS, jvm func() (*hsperf.File, error),
 	who := credentials(st)
 	p.OpenFiles = m.openFiles(proc, now, pid, who, miss)
 	p.OpenFilesLimit = m.filesLimit(proc, now, pid, who, miss)
-	if m.runDelay == nil {
-		m.runDelay = threads.NewRunDelayCounter(proc, pid)
-	}
 	if d, err := m.runDelay.Read(now); err == nil {
 		p.RunDelay = &d
 	}

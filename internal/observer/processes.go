@@ -7,6 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -17,6 +18,7 @@ type processes struct {
 	jvm    OpenJVM
 	now    func() time.Time
 	memory map[hostproc.ProcessKey]*processMemory // the reader's own
+	load   threads.Load                           // likewise
 
 	mu       sync.Mutex
 	readings map[hostproc.ProcessKey]processReadings
@@ -55,7 +57,7 @@ func (ps *processes) of(key hostproc.ProcessKey) processReadings {
 func (ps *processes) read(key hostproc.ProcessKey) (cost time.Duration) {
 	m := ps.memory[key]
 	if m == nil {
-		m = &processMemory{}
+		m = &processMemory{runDelay: threads.NewRunDelayCounter(ps.proc, key.PID, &ps.load)}
 		ps.memory[key] = m
 	}
 	var miss missing

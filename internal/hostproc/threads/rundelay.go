@@ -16,6 +16,7 @@ import (
 type RunDelayCounter struct {
 	fs    hostproc.FS
 	pid   int
+	load  *Load     // shared by the processes of the host
 	at    time.Time // of the last reading
 	total time.Duration
 	last  map[int]schedule // by thread
@@ -27,9 +28,9 @@ type RunDelayCounter struct {
 }
 
 // NewRunDelayCounter starts at the delay of the threads alive at the first Read.
-func NewRunDelayCounter(fs hostproc.FS, pid int) *RunDelayCounter {
+func NewRunDelayCounter(fs hostproc.FS, pid int, load *Load) *RunDelayCounter {
 	return &RunDelayCounter{
-		fs: fs, pid: pid, last: map[int]schedule{}, next: map[int]schedule{}, ahead: map[int]time.Duration{},
+		fs: fs, pid: pid, load: load, last: map[int]schedule{}, next: map[int]schedule{}, ahead: map[int]time.Duration{},
 		aside: map[int]bool{}, names: map[int]bool{},
 	}
 }
@@ -63,7 +64,7 @@ const (
 
 func (c *RunDelayCounter) add(now time.Time) {
 	states := 0
-	if !c.at.IsZero() && someWait(c.fs) {
+	if !c.at.IsZero() && c.load.someWait(c.fs, now) {
 		states = firstStates
 	}
 	found := false

@@ -49,7 +49,7 @@ func TestRunDelayCounter(t *testing.T) {
 	})
 	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	counter := NewRunDelayCounter(fs, 7)
+	counter := NewRunDelayCounter(fs, 7, &Load{})
 	read := func(want time.Duration) {
 		t.Helper()
 		got, err := counter.Read(time.Time{})
@@ -81,7 +81,7 @@ func TestRunDelayOfAWaitThatLasts(t *testing.T) {
 	})
 	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	counter, now := NewRunDelayCounter(fs, 7), time.Unix(1_700_000_000, 0)
+	counter, now := NewRunDelayCounter(fs, 7, &Load{}), time.Unix(1_700_000_000, 0)
 	read := func(want time.Duration) {
 		t.Helper()
 		got, err := counter.Read(now)
@@ -141,3 +141,19 @@ func FuzzParseSchedule(f *testing.F) {
 const captureStat = "7 (java) S 1 7 7 0 -1 4194560 18151 0 5 0 142 33 0 0 20 0 22 0 262266 2667110400 10070 " +
 	"18446744073709551615 93981402292224 93981402293001 140725433458720 0 0 0 0 2 16800972 0 0 0 17 1 0 0 0 0 0 " +
 	"93981402304784 93981402305552 93981417988096 140725433466443 140725433466512 140725433466512 140725433470926 0\n"
+
+// Of the processes that are read together the first asks for all.
+func TestLoadIsReadOnce(t *testing.T) {
+	dir := proctest.Fake(t, map[string]string{"loadavg": "9.00 9.00 9.00 3/300 4711\n"})
+	fs, err := hostproc.NewFS(dir)
+	require.NoError(t, err)
+	load, now := &Load{}, time.Unix(1_700_000_000, 0)
+	require.True(t, load.someWait(fs, now))
+	proctest.WriteTree(t, dir, map[string]string{"loadavg": "9.00 9.00 9.00 2/300 4711\n"})
+	require.True(t, load.someWait(fs, now.Add(fresh-1)))
+	require.False(t, load.someWait(fs, now.Add(fresh)))
+	proctest.WriteTree(t, dir, map[string]string{"loadavg": "9.00 9.00 9.00 3/300 4711\n"})
+	require.True(t, load.someWait(fs, now), "the clock was set back")
+	proctest.WriteTree(t, dir, map[string]string{"loadavg": "none\n"})
+	require.False(t, load.someWait(fs, now.Add(fresh)))
+}

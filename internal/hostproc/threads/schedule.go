@@ -40,10 +40,3 @@ func runnable(fs hostproc.FS, pid, tid int) bool {
 	end := bytes.LastIndexByte(data, ')')
 	return err == nil && end > 0 && len(data) > end+2 && data[end+2] == 'R'
 }
-
-// someWait reports whether more threads of the host can run than us and one other: else
-// none of them waits for a CPU.
-func someWait(fs hostproc.FS) bool {
-	n, err := fs.Runnable()
-	return err == nil && n > 2
-}
