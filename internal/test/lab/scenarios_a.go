@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
@@ -21,48 +20,19 @@ func concurrent() []scenario {
 	return []scenario{
 		{
 			name: "A1", load: "k6, 300 VUs, handler 5 s; connect 30 s, request 60 s", needsK6: true,
-			run: func(b *bench) {
-				server := b.server(e2e.Limits{})
-				p := b.plan(load{requests: 300, service: 5 * time.Second, connect: k6Connect, client: time.Minute})
-				l, _, r := b.underK6(server, users{n: 300, handler: 5 * time.Second, timeout: time.Minute})
-				b.want(r.ok == 300, "not all 300 served")
-				b.verdict(l, "saturated", "max_threads", "max_threads")
-				b.stages(l, 200, 100, 0)
-				b.capacity(l, 8293)
-				b.agrees(p, r)
-			},
+			run: a1,
 		},
 		{
 			name: "A2", load: "k6, 1000 VUs, handler 1 s, connectionTimeout 4 s (a fifth of 5 s and 20 s); connect 30 s, request 60 s", needsK6: true,
-			run: func(b *bench) {
-				server := b.server(e2e.Limits{}, env("TOMCAT_CONNECTION_TIMEOUT=4s"))
-				b.plan(load{requests: 1000, service: time.Second, connect: k6Connect, client: time.Minute})
-				l, _, r := b.underK6(server, users{n: 1000, handler: time.Second, timeout: time.Minute})
-				b.want(r.ok == 1000, "not all 1000 served")
-				b.want(r.wall > 4500*time.Millisecond, "over before connectionTimeout could have mattered")
-				b.verdict(l, "saturated", "max_threads", "max_threads")
-			},
+			run: a2,
 		},
 		{
 			name: "A3", load: "k6, 3000 VUs within 1 s, handler 5 s; connect 30 s, request 60 s", needsK6: true,
-			run: func(b *bench) {
-				r := b.fifteenRounds(time.Second)
-				p := b.plan(fifteenRounds(r.spread, time.Minute))
-				b.row.Plan += smallest(p)
-				b.agrees(p, r)
-			},
+			run: a3,
 		},
 		{
 			name: "A3-once", load: "k6, A3 all at the same moment: a tie, as the twelfth round of 5 s ends when the clients' 60 s do", needsK6: true,
-			run: func(b *bench) {
-				r := b.fifteenRounds(0)
-				sooner := b.plan(fifteenRounds(r.spread, time.Minute-tie))
-				later := b.plan(fifteenRounds(r.spread, time.Minute+tie))
-				b.row.Plan += fmt.Sprintf("; with a client timeout of %s and of %s", time.Minute-tie, time.Minute+tie)
-				b.want(sooner.Outcomes.Served < later.Outcomes.Served, "plan sees no tie")
-				b.want(r.ok >= sooner.Outcomes.Served && r.ok <= later.Outcomes.Served,
-					"plan: %d to %d served, the clients had %d", sooner.Outcomes.Served, later.Outcomes.Served, r.ok)
-			},
+			run: a3Once,
 		},
 		{
 			name: "A3-500", load: "k6, 3000 VUs, threads 500, handler 1 s; connect 30 s, request 12 s (a fifth)", needsK6: true,
@@ -70,15 +40,7 @@ func concurrent() []scenario {
 		},
 		{
 			name: "A4-500", load: "k6, 6000 VUs, threads 500, handler 1 s; connect 30 s, request 9 s (less than a fifth: at 12 s the last round would be a tie)", needsK6: true,
-			run: func(b *bench) {
-				limits := e2e.Limits{Threads: 500}
-				server := b.roomy(limits)
-				l, _, r := b.underK6(server, users{n: 6000, handler: time.Second, timeout: 9 * time.Second})
-				p := b.plan(load{Limits: limits, requests: 6000, service: time.Second, connect: k6Connect, client: 9 * time.Second, spread: r.spread})
-				b.want(r.readTimeout > 0, "no read timeouts")
-				b.want(p.Outcomes.ReadTimeout > 0, "plan predicts no read timeouts")
-				b.want(l.Verdict.Cause == "max_threads", "cause %q, should be max_threads", l.Verdict.Cause)
-			},
+			run: a4500,
 		},
 		{
 			name: "A4-1000", load: "k6, 6000 VUs, threads 1000, handler 1 s; connect 30 s, request 9 s", needsK6: true,
@@ -86,90 +48,36 @@ func concurrent() []scenario {
 		},
 		{
 			name: "A5-k6", load: "k6, 10,000 VUs, threads 1000, handler 5 s; connect 30 s, request 60 s: the kernel repeats the SYNs", needsK6: true, limit: 4 * time.Minute,
-			run: func(b *bench) {
-				limits := e2e.Limits{Threads: 1000}
-				server := b.roomy(limits)
-				_, l, r := b.underK6(server, users{n: 10_000, handler: 5 * time.Second, timeout: time.Minute})
-				b.plan(load{Limits: limits, requests: 10_000, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
-				b.verdict(l, "losing", "max_connections", full()...)
-				b.capacity(l, 8293)
-			},
+			run: a5K6,
 		},
 		{
 			name: "A5", load: "10,000 clients in 2.5 s, threads 1000, handler 5 s; connect 900 ms, request 60 s", limit: 4 * time.Minute,
-			run: func(b *bench) {
-				limits := e2e.Limits{Threads: 1000}
-				p, l, r := b.burst10k(limits, limits)
-				b.verdict(l, "losing", "max_connections", full()...)
-				b.capacity(l, 8293)
-				b.agrees(p, r)
-			},
+			run: a5,
 		},
 		{
 			name: "A6", load: "k6, 10,000 VUs, threads 1000, max-connections 20,000, handler 1 s; connect 30 s, request 60 s", needsK6: true, limit: 4 * time.Minute,
-			run: func(b *bench) {
-				b.enough(10_000, e2e.Limits{Threads: 1000, MaxConnections: 20_000}, time.Second, time.Minute)
-			},
+			run: a6,
 		},
 		{
 			name: "A7", load: "A5 with connection-timeout 30 s, ended when the connect timeouts are over", limit: 4 * time.Minute,
-			run: func(b *bench) {
-				server := b.roomy(e2e.Limits{Threads: 1000}, env("TOMCAT_CONNECTION_TIMEOUT=30s"))
-				l, r := b.turnedAway(server)
-				b.want(near(float64(r.connectTimeout), 1707, outcomeSlack), "%d connect timeouts, should be 1707", r.connectTimeout)
-				b.verdict(l, "losing", "max_connections", full()...)
-				b.capacity(l, 8293)
-			},
+			run: a7,
 		},
 		{
 			name: "A8", load: "A5 with accept-count 2000; connect 900 ms, request 60 s",
-			run: func(b *bench) {
-				limits := e2e.Limits{Threads: 1000, AcceptCount: 2000}
-				p, l, r := b.burst10k(limits, limits)
-				b.want(r.ok == 10_000, "not all served")
-				b.want(l.Losses.DroppedPackets == 0, "%d packets dropped, should be none", l.Losses.DroppedPackets)
-				b.verdict(l, "saturated", "max_connections", "max_connections", "max_threads")
-				b.capacity(l, 10_193)
-				b.agrees(p, r)
-			},
+			run: a8,
 		},
 		{
 			name: "A8-clamped", load: "A8 with somaxconn 1000, ended when the connect timeouts are over; connect 900 ms",
 			sysctl: map[string]string{"net.core.somaxconn": "1000"},
-			run: func(b *bench) {
-				limits := e2e.Limits{Threads: 1000, AcceptCount: 2000}
-				server := b.roomy(limits)
-				p := b.plan(load{
-					Limits: limits, requests: 10_000, service: 5 * time.Second, connect: 900 * time.Millisecond,
-					client: time.Minute, spread: 2500 * time.Millisecond, somaxconn: 1000,
-				})
-				l, r := b.turnedAway(server)
-				b.want(finds(l, "backlog_clamped"), "no finding backlog_clamped")
-				b.want(near(float64(p.Outcomes.ConnectTimeout), float64(r.connectTimeout), outcomeSlack), "plan: %d connect timeouts, the clients had %d", p.Outcomes.ConnectTimeout, r.connectTimeout)
-				b.want(l.Verdict.Status == "losing", "status %s, should be losing", l.Verdict.Status)
-				b.want(l.Verdict.Cause == "max_connections" || l.Verdict.Cause == "backlog_clamped", "cause %q", l.Verdict.Cause)
-				b.capacity(l, 9193)
-			},
+			run:    a8Clamped,
 		},
 		{
 			name: "A9-k6", load: "k6, 10 VUs, threads = max-connections = accept-count = 1, handler 5 s; connect 30 s, request 60 s", needsK6: true,
-			run: func(b *bench) {
-				limits := e2e.Limits{Threads: 1, MinSpare: 1, MaxConnections: 1, AcceptCount: 1}
-				server := b.server(limits)
-				_, l, r := b.underK6(server, users{n: 10, handler: 5 * time.Second, timeout: time.Minute})
-				limits.MinSpare = 0
-				b.plan(load{Limits: limits, requests: 10, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
-				b.verdict(l, "losing", "max_connections", full()...)
-				b.capacity(l, 3)
-			},
+			run: a9K6,
 		},
 		{
 			name: "A9", load: "10 clients in 100 ms, threads = max-connections = accept-count = 1, handler 500 ms; connect 400 ms, request 30 s",
-			run: func(b *bench) {
-				l := b.ten(1, 100*time.Millisecond, 400*time.Millisecond, result{ok: 3, connectTimeout: 7})
-				b.verdict(l, "losing", "max_connections")
-				b.capacity(l, 3)
-			},
+			run: a9,
 		},
 		{
 			name: "A9-patient", load: "A9, all at once and with a connect timeout of 2 s: the SYNs repeated after 1 s arrive together",
@@ -177,12 +85,7 @@ func concurrent() []scenario {
 		},
 		{
 			name: "A9-10", load: "A9 with accept-count 10; connect 400 ms, request 30 s",
-			run: func(b *bench) {
-				l := b.ten(10, 100*time.Millisecond, 400*time.Millisecond, result{ok: 10})
-				b.verdict(l, "saturated", "max_connections")
-				b.want(l.Losses == nil || l.Losses.DroppedPackets == 0, "packets dropped")
-				b.capacity(l, 12)
-			},
+			run: a910,
 		},
 		{
 			name:   "A10", // a tenth of everything: 15,000 clients would need 20,000 open files on either side

@@ -100,116 +100,43 @@ func files(l *e2e.Listener) string {
 	return fmt.Sprintf("files %d/%d", *l.Process.OpenFiles, *l.Process.OpenFilesLimit)
 }
 
+// settingsHandler is how long the requests of the experiments with settings take.
+const settingsHandler = 3 * time.Second
+
+// patient are clients of theirs that wait.
+func patient() demo.BurstOptions {
+	return demo.BurstOptions{Clients: 5, Rate: 100, Path: hello(settingsHandler), ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute}
+}
+
 // settings are the experiments of "Tomcat: main settings and tests": a handler
 // that sleeps 3 s.
 func settings() []scenario {
-	const handler = 3 * time.Second
-	patient := demo.BurstOptions{Clients: 5, Rate: 100, Path: hello(handler), ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute}
 	return []scenario{
 		{
 			name: "C1", load: "5 clients, maxThreads 1, handler 3 s; connect 10 s, request 60 s",
-			run: func(b *bench) {
-				limits := e2e.Limits{Threads: 1}
-				server := b.server(limits, env("TOMCAT_MIN_SPARE_THREADS=1"))
-				p := b.plan(load{Limits: limits, requests: 5, service: handler, connect: 10 * time.Second, client: time.Minute})
-				w := b.agent(port)
-				crowd := b.start(patient)
-				b.busy(server, e2e.Truth{Busy: 1, Connections: 6})
-				l := b.on(b.snapshot(), port)
-				b.said("%s", words(l))
-				b.verdict(l, "saturated", "max_threads", "max_threads")
-				b.stages(l, 1, 4, 0)
-				r := crowd.wait()
-				b.clients("%s", r)
-				b.agrees(p, r)
-				w.conserved()
-			},
+			run: c1,
 		},
 		{
 			name: "C2", load: "5 clients, maxConnections 1, handler 3 s; connect 10 s, request 60 s",
-			run: func(b *bench) {
-				limits := e2e.Limits{MaxConnections: 1}
-				server := b.server(limits)
-				p := b.plan(load{Limits: limits, requests: 5, service: handler, connect: 10 * time.Second, client: time.Minute})
-				crowd := b.start(patient)
-				crowd.connected(5)
-				b.busy(server, e2e.Truth{Busy: 1, Connections: 1})
-				l := b.on(b.snapshot(), port)
-				b.said("%s", words(l))
-				b.verdict(l, "saturated", "max_connections", "max_connections")
-				b.stages(l, 1, 0, 4)
-				r := crowd.wait()
-				b.clients("%s", r)
-				b.agrees(p, r)
-			},
+			run: c2,
 		},
 		{
 			name: "C3", load: "5 clients in 50 ms, maxConnections 1, acceptCount 1, handler 3 s; connect 900 ms, request 30 s",
-			run: func(b *bench) {
-				limits := e2e.Limits{MaxConnections: 1, AcceptCount: 1}
-				b.server(limits)
-				p := b.plan(load{
-					Limits: limits, requests: 5, service: handler, connect: 900 * time.Millisecond,
-					client: 30 * time.Second, fromConnect: true, spread: 50 * time.Millisecond,
-				})
-				w := b.agent(port)
-				o := patient
-				o.ConnectTimeout, o.RequestTimeout = 900*time.Millisecond, 30*time.Second
-				r := b.start(o).wait()
-				b.clients("%s", r)
-				b.want(r.ok == 3 && r.connectTimeout == 2 && r.refused == 0, "should be 3 ok and 2 connect timeouts")
-				l := w.worst(port)
-				b.said("%s", words(l))
-				b.verdict(l, "losing", "max_connections", "accept_queue", "max_connections")
-				b.capacity(l, 3)
-				b.agrees(p, r)
-				w.conserved()
-				w.counted(port, r)
-			},
+			run: c3,
 		},
 		{
 			name: "C3-abort", load: "20 clients at once, maxConnections 1, acceptCount 1, tcp_abort_on_overflow 1, handler 800 ms; connect 10 s, request 30 s: the SYNs repeated after 1 s arrive together",
 			sysctl: map[string]string{"net.ipv4.tcp_abort_on_overflow": "1"},
-			run: func(b *bench) {
-				limits := e2e.Limits{MaxConnections: 1, AcceptCount: 1}
-				b.server(limits)
-				b.plan(load{
-					Limits: limits, requests: 20, service: 800 * time.Millisecond, connect: 10 * time.Second,
-					client: 30 * time.Second, fromConnect: true, abort: true,
-				})
-				w := b.agent(port)
-				r := b.start(demo.BurstOptions{
-					Clients: 20, Path: hello(800 * time.Millisecond), ConnectTimeout: 10 * time.Second, RequestTimeout: 30 * time.Second,
-				}).wait()
-				b.clients("%s", r)
-				b.want(r.reset > 0, "nobody was reset")
-				b.want(r.refused == 0, "%d refused", r.refused)
-				l := w.worst(port)
-				b.said("%s [%s], at worst: %v", words(l), codes(l), l.Losses.WorstCase)
-				b.verdict(l, "losing", "max_connections")
-				b.want(finds(l, "abort_on_overflow"), "no finding abort_on_overflow")
-				w.conserved()
-			},
+			run:    c3Abort,
 		},
 		eachStage(3), eachStage(4),
 		{
 			name: "C5-200", load: "5000 clients in 2 s, threads 200, handler 600 ms (a fifth of 3 s); connect 10 s, request 10.7 s",
-			run: func(b *bench) {
-				r, p, l := b.fiveThousand(200)
-				b.want(r.readTimeout > 0, "no read timeouts")
-				b.agrees(p, r)
-				b.row.Plan += smallest(p)
-				b.verdict(l, "saturated", "max_threads", "max_threads")
-			},
+			run: c5200,
 		},
 		{
 			name: "C5-400", load: "C5 with threads 400",
-			run: func(b *bench) {
-				r, p, l := b.fiveThousand(400)
-				b.want(r.ok == 5000, "not all served")
-				b.agrees(p, r)
-				b.verdict(l, "saturated", "max_threads", "max_threads")
-			},
+			run: c5400,
 		},
 	}
 }
