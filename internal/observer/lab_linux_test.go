@@ -198,9 +198,11 @@ func TestListenerThatClosesWithClientsQueued(t *testing.T) {
 
 func TestReusePortGroupShowsItsFullestMember(t *testing.T) {
 	l := newLab(t, nil)
-	a := l.listen(t, nettest.ListenOptions{Backlog: 3, ReusePort: true})
+	// Any member has room for all: the kernel distributes by a hash of the ports, and a
+	// client stays with its member.
+	a := l.listen(t, nettest.ListenOptions{Backlog: 6, ReusePort: true})
 	for range 3 {
-		l.listen(t, nettest.ListenOptions{Address: a.Addr.String(), Backlog: 3, ReusePort: true})
+		l.listen(t, nettest.ListenOptions{Address: a.Addr.String(), Backlog: 6, ReusePort: true})
 	}
 	l.scan(t)
 	l.queue(t, a.Addr, 6)
@@ -208,7 +210,7 @@ func TestReusePortGroupShowsItsFullestMember(t *testing.T) {
 	got := only(t, l.scan(t))
 	require.Equal(t, 4, got.Members)
 	require.GreaterOrEqual(t, got.AcceptQueue.Length, 2, "six clients over four members: one has at least two")
-	require.LessOrEqual(t, got.AcceptQueue.Length, 4)
+	require.LessOrEqual(t, got.AcceptQueue.Length, 6)
 }
 
 // Drops that fall between the reading of the namespace's counters and the
