@@ -52,7 +52,7 @@ func BenchmarkDetect(b *testing.B) {
 	fatJar(b, filepath.Join(dir, "app.jar"))
 	p := processIn(dir, "java", "-jar", "app.jar")
 	for b.Loop() {
-		_, ok := Detect(p)
+		_, ok := detectedIn(p)
 		require.True(b, ok)
 	}
 }

@@ -14,18 +14,6 @@ const (
 	KindClassPath Kind = "classpath" // java -cp … Main, or a jar with a Class-Path
 )
 
-// Detect says whether the process is a Spring Boot application, and how it was
-// started. It reads no more than the central directory of the application's jar.
-func Detect(p Process) (Kind, bool) {
-	l := parseLaunch(&p)
-	if l.jar == "" && l.main == "" {
-		return KindNone, false
-	}
-	c := newClassPath(&p, l)
-	defer c.close()
-	return c.detect(&p, l)
-}
-
 func (c *classPath) detect(p *Process, l *launch) (Kind, bool) {
 	if c.kind != KindClassPath || isLoader(l.main) {
 		return c.kind, c.kind != KindNone

@@ -191,7 +191,7 @@ func TestDetect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := tt.process(t)
 			p.EnvKnown = true
-			kind, ok := Detect(p)
+			kind, ok := detectedIn(p)
 			require.True(t, ok)
 			require.Equal(t, tt.kind, kind)
 			e, err := Load(p)
@@ -222,7 +222,7 @@ func TestDetectOthers(t *testing.T) {
 	}
 	for name, l := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, ok := Detect(l.process(t))
+			_, ok := detectedIn(l.process(t))
 			require.False(t, ok)
 		})
 	}
@@ -271,4 +271,16 @@ func TestArtifact(t *testing.T) {
 		name, version := artifact(file)
 		require.Equal(t, want, [2]string{name, version}, file)
 	}
+}
+
+// detectedIn says whether the process is a Spring Boot application, and how it was
+// started. It reads no more than the central directory of the application's jar.
+func detectedIn(p Process) (Kind, bool) {
+	l := parseLaunch(&p)
+	if l.jar == "" && l.main == "" {
+		return KindNone, false
+	}
+	c := newClassPath(&p, l)
+	defer c.close()
+	return c.detect(&p, l)
 }
