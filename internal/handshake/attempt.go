@@ -55,6 +55,14 @@ const (
 	// firstPatience is for clients that repeat their first SYN after three seconds
 	// (RFC 1122, 4.2.3.1); Linux does after one.
 	firstPatience = 4 * time.Second
+	// challengedPatience is for a client whose port was used before, while the server
+	// still has that connection: its SYN is answered by a challenge ACK (RFC 5961),
+	// which it resets, and it repeats the SYN at once (TCP_TIMEOUT_MIN in
+	// tcp_rcv_synsent_state_process). Linux without tcp_syn_linear_timeouts (before 6.5)
+	// repeats it 2 s and 6 s later, and the network may lose one of these.
+	challengedPatience = 6*time.Second + slack
+	// atOnce is less than any timeout of a SYN (TCP_TIMEOUT_INIT).
+	atOnce = synAckTimeout / 2
 	// maxPatience covers the longest time between two SYNs of Linux with
 	// tcp_syn_retries 6.
 	maxPatience = 70 * time.Second
@@ -70,6 +78,9 @@ func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
 	a.lastSYN = since(a.first, at)
 	a.syns = inc(a.syns)
 	a.signs |= owed
+	if a.syns > 1 && gap < atOnce {
+		return at + challengedPatience
+	}
 	return at + min(max(firstPatience, 6*gap+slack), maxPatience)
 }
 
@@ -124,9 +135,10 @@ const (
 func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
 	switch {
 	case a.replies == 0:
-		// It was sent a challenge ACK (RFC 5961): the port was reused, and it tries again.
+		// It was sent a challenge ACK, and tries again.
+		challenged := a.has(owed)
 		a.signs &^= owed
-		return 0, false
+		return at + challengedPatience, challenged
 	case s.flags&flagACK == 0 && s.seq == a.isn+1 && !a.has(answered):
 		a.signs |= gone
 		return at + slack, true

@@ -176,6 +176,22 @@ func TestOutcomes(t *testing.T) {
 			s.syn()
 			s.synAck()
 		}, Delayed, 1},
+		{"a port in use: the SYN that follows at once is lost, and the one after two seconds", func(s *script) {
+			s.syn()
+			s.in(flagRST, 777, 0)
+			s.wait(6)
+			s.syn()
+			s.synAck()
+		}, Delayed, 6},
+		{"a port in use: the RST is lost, and the SYN after two seconds", func(s *script) {
+			s.syn()
+			s.at += 8 * time.Millisecond
+			s.syn()
+			s.at += 5992 * time.Millisecond
+			s.syn()
+			s.synAck()
+		}, Delayed, 6},
+		{"a port in use: it is reset, and the client does not come again", func(s *script) { s.syn(); s.in(flagRST, 777, 0) }, GaveUp, 0},
 		{"TCP Fast Open: the SYN-ACK acknowledges data", func(s *script) {
 			s.syn()
 			s.out(flagSYN|flagACK, serverISN, s.isn+1+300)
