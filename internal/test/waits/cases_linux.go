@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -114,78 +113,6 @@ func lockedTable(b *bench) {
 	b.lock()
 	b.crowd(clients, "/order")
 	b.peer(orders, "connection_pool", 10, b.active)
-}
-
-// peer waits until the backend holds as many requests as can get there, and asks ten
-// times. truth is the backend's own number.
-func (b *bench) peer(address, cause string, want int, truth func() int) *api.Listener {
-	b.until(fmt.Sprintf("%d requests at the backend, it has %d", want, truth()), func() bool { return truth() >= want })
-	b.until("the threads are busy", func() bool {
-		l := b.ask(port)
-		return l.Connections != nil && l.Connections.Waiting >= clients-threads-8
-	})
-	var seen, real []int
-	var last *api.Listener
-	for range 10 {
-		before := truth()
-		last = b.ask(port)
-		after := truth()
-		b.want(last.Verdict.Cause == cause, "the cause is %q: %s", last.Verdict.Cause, last.Verdict.Summary)
-		b.want(strings.Contains(last.Verdict.Summary, address), "%s is not named: %s", address, last.Verdict.Summary)
-		n := -1
-		if last.Process != nil {
-			for _, p := range last.Process.Downstream {
-				if p.Peer == address {
-					n = p.InFlight
-					b.want(n <= threads, "%+v, workers %+v", p, last.Process.Workers)
-				}
-			}
-		}
-		seen, real = append(seen, n), append(real, (before+after)/2)
-	}
-	b.row.Truth = fmt.Sprintf("in flight by the backend's log %v, said %v", real, seen)
-	b.want(math.Abs(mean(seen)-mean(real)) <= max(0.02*mean(real), 0.1), "in flight: %v, said %v", real, seen)
-	return last
-}
-
-func mean(list []int) (m float64) {
-	for _, n := range list {
-		m += float64(n) / float64(len(list))
-	}
-	return m
-}
-
-// nobody: the threads wait for no peer, and none is named.
-func (b *bench) nobody(path, what string) {
-	b.plain()
-	b.crowd(clients, path)
-	b.until("the threads are busy", func() bool { l := b.ask(port); return l.Connections != nil && l.Connections.Waiting > 0 })
-	b.row.Truth = path
-	for range 5 {
-		l := b.ask(port)
-		b.silent(l, "127.0.0.1:")
-		b.want(slices.ContainsFunc(l.Verdict.Findings, func(f api.Finding) bool {
-			return strings.Contains(f.Evidence, what) || f.Code == "cpu_saturated"
-		}), "%q is not said: %s", what, l.Verdict.Summary)
-	}
-}
-
-// silent: a text is in no sentence of a verdict.
-func (b *bench) silent(l *api.Listener, text string) {
-	all := l.Verdict.Summary
-	for _, f := range l.Verdict.Findings {
-		all += f.Evidence + f.Advice
-	}
-	b.want(!strings.Contains(all, text), "%q is named: %s", text, all)
-}
-
-func advised(l *api.Listener) string {
-	for _, f := range l.Verdict.Findings {
-		if f.Code == l.Verdict.Cause {
-			return f.Advice
-		}
-	}
-	return ""
 }
 
 // advice measures what is served as it is, with the pool raised as advised, and with
