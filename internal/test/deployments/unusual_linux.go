@@ -92,6 +92,18 @@ func unusual() []deployment {
 			b.verdict(said, "saturated max_threads")
 			b.names(said, `"top_peer"`)
 		}},
+		{"haproxy sends the PROXY protocol to a Tomcat, which has none", func(b *bench) {
+			if !b.needs("haproxy") {
+				return
+			}
+			s := b.tomcat(tomcat10, options{}, `<Connector port="8080" maxThreads="6"/>`)
+			b.answers("127.0.0.1:8080")
+			b.haproxy("mode tcp\n bind 127.0.0.1:80\n server app 127.0.0.1:8080 send-proxy")
+			c := b.hold("tcp", "127.0.0.1:80", 30, slow, nil)
+			b.until("all have been turned away", func() bool { return c.connected.Load() == 30 && s.says(port).Connections <= 1 })
+			b.row.Truth = fmt.Sprintf("%s; the server ended the connections of 30 clients at once, %d of which read the answer 400", s.says(port), c.answered.Load())
+			b.verdict(b.ask(port), "ok")
+		}},
 		{"Tomcat 11.0.24, OpenSSL by the foreign function interface of Java 25", func(b *bench) {
 			b.openSSL("11.0.24", modern, "OpenSSLLifecycleListener", "panama.OpenSSLImplementation", "--enable-native-access=ALL-UNNAMED")
 		}},
