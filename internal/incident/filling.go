@@ -113,18 +113,18 @@ func (s *Story) filled() []string {
 		}
 	}
 	var out []string
-	names := Stages()
+	full := [stages]string{"all of maxConnections were in use", "all threads were busy", "all open files were in use", "all ephemeral ports were in use"}
 	order := []int{0, 1, 2, 3}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(since[i], since[j]) })
 	for _, i := range order {
 		if since[i] == 0 {
 			continue
 		}
-		from := " was full from " + time.Unix(since[i], 0).UTC().Format(time.TimeOnly)
+		from := " from " + time.Unix(since[i], 0).UTC().Format(time.TimeOnly)
 		if since[i] == s.Points[0].At {
-			from = " was full when the recording begins"
+			from = " when the recording begins"
 		}
-		out = append(out, names[i]+from)
+		out = append(out, full[i]+from)
 	}
 	return out
 }

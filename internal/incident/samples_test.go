@@ -151,7 +151,7 @@ func TestWhatWasFullFirst(t *testing.T) {
 		}
 		s.Points = append(s.Points, p)
 	}
-	require.Equal(t, []string{"max_threads was full from 22:13:51", "max_connections was full from 22:14:25"}, s.filled())
+	require.Equal(t, []string{"all threads were busy from 22:13:51", "all of maxConnections were in use from 22:14:25"}, s.filled())
 	s.Points = s.Points[31:]
-	require.Equal(t, "max_threads was full when the recording begins", s.filled()[0])
+	require.Equal(t, "all threads were busy when the recording begins", s.filled()[0])
 }
