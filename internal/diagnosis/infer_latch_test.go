@@ -39,6 +39,11 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 	uncounted := seen(17)
 	uncounted.Connections.Reset = nil
 	require.Equal(t, 8192, inForce(uncounted, uncounted), "nobody has counted those slots")
+	uncounted.Connector.MaxConnections.Uncertain = true
+	c, _ = Infer(uncounted, uncounted, false)
+	require.Equal(t, 17, c.MaxConnections.Value)
+	require.True(t, c.MaxConnections.Uncertain)
+	require.Contains(t, c.MaxConnections.Note, "uncertain: it is more")
 }
 
 // A queue that stands in front of a server with room is said to, whatever its

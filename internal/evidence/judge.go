@@ -44,6 +44,7 @@ func (j *judge) judgement() Judgement {
 	case strength == StrengthAcceptor && j.blind():
 		out.Weak = cause != model.CauseSlowAccept
 	}
+	out.Soon = out.Pending && j.cur.Acceptor.Activity == Parked
 	if out.Weak {
 		out.Missing = j.unread()
 	}

@@ -54,6 +54,9 @@ type Judgement struct {
 	Weak bool
 	// Pending: one more reading, at least MinApart later, may decide.
 	Pending bool
+	// Soon: that reading decides within a second or so, as the acceptor's system call
+	// can be read.
+	Soon bool
 	// Missing is what could not be read, in the order of the subjects. It is set
 	// where the cause is not known or Weak.
 	Missing []Missing

@@ -65,11 +65,11 @@ func (as *acceptors) of(id model.ListenerID) recent[evidence.Judgement] {
 	return as.judgements[id]
 }
 
-// pending reports whether another reading may decide what the latest left open.
-func (as *acceptors) pending(id model.ListenerID) bool {
+// undecided reports whether another reading may soon decide what the latest left open.
+func (as *acceptors) undecided(id model.ListenerID) bool {
 	list := as.of(id)
 	last, ok := list.last()
-	return ok && last.value.Pending
+	return ok && last.value.Soon
 }
 
 // read takes another reading of a listener's evidence and judges it. pending:

@@ -81,7 +81,7 @@ func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *n
 		}
 		p := t.judges.of(e.ID)
 		if due := p.due(now, true, 0, 1); due.After(now) {
-			undecided = undecided || t.observer.acceptors.pending(e.ID)
+			undecided = undecided || t.observer.acceptors.undecided(e.ID)
 			wait = min(wait, due.Sub(now))
 			continue
 		}
@@ -89,7 +89,7 @@ func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *n
 		t.observer.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.answers++
-		undecided = undecided || pending
+		undecided = undecided || t.observer.acceptors.undecided(e.ID)
 		if pending { // the second reading decides
 			p.last = now.Add(secondReading - p.gap)
 			wait = min(wait, secondReading)

@@ -128,14 +128,14 @@ func reset(t *testing.T, conns ...net.Conn) {
 }
 
 // looks are two snapshots by a viewer, one of them from elsewhere; taken again while
-// the machine is too busy for them. Two seconds: who cannot
-// read the JVM's safepoints must see its acceptor asleep for one before its cause is
-// named.
+// the machine is too busy for them. Who cannot read the JVM's safepoints must see its
+// acceptor asleep for a second before its cause is named, which a snapshot waits for;
+// who cannot read its system calls either, for two: also a late snapshot has seen less.
 func (s *scene) looks(t *testing.T, v viewer, elsewhere string) (here *Document, out []byte, errs string, code int) {
 	t.Helper()
 	for range 10 {
-		first := v.sees(t, "--port", strconv.Itoa(s.Port), "--interval", "2s")
-		second := v.in(elsewhere).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "2s")
+		first := v.sees(t, "--port", strconv.Itoa(s.Port), "--interval", "1500ms")
+		second := v.in(elsewhere).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "1500ms")
 		here = first()
 		out, errs, code = second()
 		there, err := Decode(out)
