@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"bufio"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -124,9 +125,19 @@ func (m *machine) queue(n int) {
 	m.t.Helper()
 	m.ready("http://127.0.0.1:18080/-/ready")
 	m.run("systemctl", "kill", "--signal=STOP", "app")
-	clients := m.command("bash", "-c", `for i in $(seq `+strconv.Itoa(n)+`); do exec {fd}<>/dev/tcp/127.0.0.1/18080; done; exec sleep infinity`)
+	pid := m.run("systemctl", "show", "--value", "--property=MainPID", "app")
+	require.Eventually(m.t, func() bool { // each thread stops when it comes to run
+		states, err := m.try("bash", "-c", "grep -h ^State: /proc/"+pid+"/task/*/status")
+		return err == nil && strings.Count(states, "T (stopped)") == strings.Count(states, "State:")
+	}, time.Minute, 20*time.Millisecond)
+	clients := m.command("bash", "-c", `for i in $(seq `+strconv.Itoa(n)+`); do exec {fd}<>/dev/tcp/127.0.0.1/18080; done; echo connected; exec sleep infinity`)
+	said, err := clients.StdoutPipe()
+	require.NoError(m.t, err)
 	require.NoError(m.t, clients.Start())
 	m.t.Cleanup(func() { _ = clients.Wait() }) // it ends with the machine
+	line, err := bufio.NewReader(said).ReadString('\n')
+	require.NoError(m.t, err)
+	require.Equal(m.t, "connected\n", line)
 }
 
 func (m *machine) ready(url string) {
