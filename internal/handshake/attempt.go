@@ -77,7 +77,7 @@ func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
 	gap := at - a.first - ms(a.lastSYN)
 	a.lastSYN = since(a.first, at)
 	a.syns = inc(a.syns)
-	a.signs |= owed
+	a.signs = a.signs&^gone | owed
 	if a.syns > 1 && gap < atOnce {
 		return at + challengedPatience
 	}
@@ -114,10 +114,8 @@ func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Durat
 		a.signs |= wasReset
 		return at, true
 	case a.has(owed) && s.seq == 0 && s.flags&flagACK != 0 && s.ack-a.isn-1 < maxSYNData:
+		// Should the answer be lost, the client asks again as if there had been none.
 		a.signs = a.signs&^owed | refusal
-		// Should the answer be lost, the client asks again after as much time as it has
-		// spent so far, and a second.
-		return at + ms(a.lastSYN) + synAckTimeout + slack, true
 	}
 	return 0, false
 }
@@ -138,10 +136,12 @@ func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Durat
 		// It was sent a challenge ACK, and tries again.
 		challenged := a.has(owed)
 		a.signs &^= owed
-		return at + challengedPatience, challenged
+		return at + min(max(challengedPatience, 6*ms(a.lastSYN)+slack), maxPatience), challenged
 	case s.flags&flagACK == 0 && s.seq == a.isn+1 && !a.has(answered):
+		// Or it rejects a SYN-ACK that echoes an older timestamp (PAWSActiveRejected),
+		// and tries again.
 		a.signs |= gone
-		return at + slack, true
+		return at + firstPatience, true
 	case s.seq-a.isn-1 < maxFlight && a.repeats > 0:
 		a.signs |= left
 		return at, true

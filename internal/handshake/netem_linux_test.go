@@ -210,7 +210,8 @@ func route(t *testing.T, ns *nettest.NS, to, via netip.Addr) {
 	})
 }
 
-// greetAll takes connections, and says something to each.
+// greetAll takes connections, says something to each, and ends it: what it still had
+// would answer a client that uses its port again (challenge ACK).
 func greetAll(listener *os.File) {
 	defer listener.Close()
 	for {
@@ -223,6 +224,7 @@ func greetAll(listener *os.File) {
 		}
 		defer unix.Close(fd)
 		_, _ = unix.Write(fd, []byte("x"))
+		_ = unix.Shutdown(fd, unix.SHUT_WR)
 	}
 }
 

@@ -191,6 +191,45 @@ func TestOutcomes(t *testing.T) {
 			s.syn()
 			s.synAck()
 		}, Delayed, 6},
+		{"an answer that comes when the clients' segments are no longer observed", func(s *script) {
+			s.tracker.Widen(true)
+			s.syn()
+			s.synAck()
+			s.tracker.Widen(false)
+		}, Connected, 0},
+		{"no answer while they are observed again", func(s *script) {
+			s.tracker.Widen(true)
+			s.tracker.Widen(false)
+			s.wait(1)
+			s.tracker.Widen(true)
+			s.syn()
+			s.synAck()
+		}, HalfOpen, 0},
+		{"a port in use: each SYN for six seconds is challenged", func(s *script) {
+			for _, wait := range []float64{0, 0.008, 2, 4} {
+				s.wait(wait)
+				s.syn()
+				s.in(flagRST, 777, 0)
+			}
+			s.wait(8)
+			s.syn()
+			s.synAck()
+		}, Delayed, 14.008},
+		{"refused: the answer is lost, and the next SYN", func(s *script) {
+			s.syn()
+			s.out(flagRST|flagACK, 0, s.isn+1)
+			s.wait(3)
+			s.syn()
+			s.out(flagRST|flagACK, 0, s.isn+1)
+		}, Refused, 0},
+		{"a SYN-ACK that the client rejects (PAWS), and another", func(s *script) {
+			s.syn()
+			s.synAck()
+			s.in(flagRST, s.isn+1, 0)
+			s.wait(3)
+			s.syn()
+			s.synAck()
+		}, Delayed, 3},
 		{"a port in use: it is reset, and the client does not come again", func(s *script) { s.syn(); s.in(flagRST, 777, 0) }, GaveUp, 0},
 		{"TCP Fast Open: the SYN-ACK acknowledges data", func(s *script) {
 			s.syn()

@@ -40,9 +40,10 @@ type Tracker struct {
 	untracked     *distinct // attempts beyond the table's limit, of this period
 	untrackedTurn time.Duration
 
-	cookies cookieMarks
-	wide    bool
-	foreign uint64
+	cookies  cookieMarks
+	wide     bool
+	narrowed time.Duration // when wide was last ended
+	foreign  uint64
 }
 
 type endpointKey struct {
@@ -101,7 +102,12 @@ func (t *Tracker) Stalling() bool {
 func (t *Tracker) Cookies(from, to time.Duration) { t.cookies.mark(from, to) }
 
 // Widen says whether from now on all segments of the clients are observed.
-func (t *Tracker) Widen(wide bool) { t.wide = wide }
+func (t *Tracker) Widen(wide bool) {
+	if t.wide && !wide {
+		t.narrowed = t.now
+	}
+	t.wide = wide
+}
 
 // Observe takes in a segment. It allocates nothing but room for more attempts.
 func (t *Tracker) Observe(at time.Duration, s *Segment) {
@@ -245,6 +251,9 @@ func (t *Tracker) Advance(at time.Duration) {
 }
 
 func (t *Tracker) judge(at time.Duration, a *attempt) {
+	if a.first+ms(a.lastReply) <= t.narrowed {
+		a.signs &^= overheard // the answer may have come when it was not observed any more
+	}
 	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)))
 	hash := uint64(0)
 	if a.suspicious(o) {
