@@ -94,6 +94,9 @@ func (p pair) cpuOverrides() model.Cause {
 			return model.CauseNone
 		}
 		need = max(need, p.t.CPUOverrides*float64(busy))
+		if !p.stoodStill() && runningBelow(p.now, p.t.CPUOverrides*float64(busy)) {
+			return model.CauseNone // its compilers and collectors wait, not the handlers
+		}
 	}
 	if p.stoodStill() { // it waits for those that have to get to the safepoint first
 		need = 2 * p.t.RunDelay
@@ -102,4 +105,11 @@ func (p pair) cpuOverrides() model.Cause {
 		return model.CauseCPUSaturated
 	}
 	return model.CauseNone
+}
+
+// runningBelow reports whether fewer worker threads than that were seen to run or to
+// wait for a CPU; false where they were not read.
+func runningBelow(l *model.Listener, threads float64) bool {
+	d := downstreamOf(l)
+	return d != nil && d.Workers != nil && float64(d.Workers.Running) < threads
 }

@@ -117,6 +117,32 @@ func TestCPUBesideThreads(t *testing.T) {
 	}
 }
 
+// A JVM of few busy threads that sleep, on a loaded machine: those that wait for a CPU
+// are its compilers.
+func TestHandlersThatSleepWaitForNoCPU(t *testing.T) {
+	for name, c := range map[string]struct {
+		workers *model.Workers
+		cause   model.Cause
+	}{
+		"they sleep":          {&model.Workers{Threads: 2, Parked: 2}, threads},
+		"they wait for a CPU": {&model.Workers{Threads: 2, Running: 2}, model.CauseCPUSaturated},
+		"they were not read":  {nil, model.CauseCPUSaturated},
+		"one of them does":    {&model.Workers{Threads: 2, Running: 1, Parked: 1}, model.CauseCPUSaturated},
+		"another one's run":   {&model.Workers{Threads: 12, Running: 2, Parked: 10}, model.CauseCPUSaturated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			full := func(waited time.Duration) *model.Listener {
+				return tomcat(2, 8192, 100).pool(2).inService(2).waiting(20).do(func(l *model.Listener) {
+					l.Process.RunDelay = new(waited)
+					l.Process.Downstream = &model.Downstream{Workers: c.workers}
+				}).Listener
+			}
+			v := Judge(Evidence{Now: full(4 * time.Second), Before: full(0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, DefaultThresholds())
+			require.Equal(t, c.cause, v.Cause, v.Summary)
+		})
+	}
+}
+
 // More threads are not advised where none can be started.
 func TestNoMoreThreads(t *testing.T) {
 	full := func() look {
