@@ -104,11 +104,17 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	s.looks.push(look{j.now, l}, j.every)
 }
 
-// learned reports whether the limit of connections has been inferred since the verdict
-// that is shown: another cause of the same status is then no flicker, but what was not
-// known before.
+// learned reports whether the limit of connections has been inferred, or what the
+// workers do been read for the first time, since the verdict that is shown: another
+// cause of the same status is then no flicker, but what was not known before.
 func (s *standing) learned(l *model.Listener) bool {
-	return inferred(l) && !inferred(s.looks.last.Listener) && l.Verdict.Status == s.hysteresis.Shown().Verdict.Status
+	last := s.looks.last.Listener
+	newly := inferred(l) && !inferred(last) || workersRead(l) && !workersRead(last)
+	return newly && l.Verdict.Status == s.hysteresis.Shown().Verdict.Status
+}
+
+func workersRead(l *model.Listener) bool {
+	return l != nil && l.Process != nil && l.Process.Downstream != nil && l.Process.Downstream.Workers != nil
 }
 
 func inferred(l *model.Listener) bool {
