@@ -40,17 +40,18 @@ func TestEndsWhileAReaderHangs(t *testing.T) {
 }
 
 // stopReader stops the next child process of the agent that has taken the observed
-// process's user.
+// process's user and runs its command. Until a child has called execve it holds up the
+// agent's own thread (vfork), and only who may stop the agent as well can stop it then.
 func (s *scene) stopReader(t *testing.T) <-chan int {
 	t.Helper()
-	stopped := make(chan int, 1)
+	stopped, agents := make(chan int, 1), runs(s.cmd.Process.Pid)
 	go func() {
 		defer close(stopped)
 		for t.Context().Err() == nil {
 			found, _ := filepath.Glob("/proc/[0-9]*/stat")
 			for _, path := range found {
 				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-				if parent(pid) == s.cmd.Process.Pid && user(pid) == nobody && unix.Kill(pid, unix.SIGSTOP) == nil {
+				if parent(pid) == s.cmd.Process.Pid && user(pid) == nobody && runs(pid) != agents && unix.Kill(pid, unix.SIGSTOP) == nil {
 					stopped <- pid
 					return
 				}
@@ -70,6 +71,12 @@ func parent(pid int) int {
 	}
 	ppid, _ := strconv.Atoi(fields[1])
 	return ppid
+}
+
+// runs is the command line of a process; empty when there is no such process.
+func runs(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return string(text)
 }
 
 // user is a process's real user id; empty when there is no such process.
