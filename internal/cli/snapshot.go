@@ -118,6 +118,9 @@ func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*mode
 	if err != nil {
 		return nil, err
 	}
+	if o.interval == 0 && o.handshakes == clients.Auto { // no time in which a packet could come
+		o.handshakes = clients.Off
+	}
 	f, err := o.follower(s)
 	if err != nil {
 		s.Close()
