@@ -31,10 +31,15 @@ type Scan struct {
 // Reset begins another walk.
 func (s *Scan) Reset() { s.List, s.Partial = s.List[:0], false }
 
-// Add takes a socket whose local port is ephemeral. One without an inode belongs
-// to no process any more.
+// Carries reports whether a socket whose local port is ephemeral is, or is to be, a
+// connection of a process. One without an inode belongs to none any more.
+func Carries(sock *sockdiag.Socket) bool {
+	return sock.Inode != 0 && (sock.State == sockdiag.Established || sock.State == sockdiag.SynSent)
+}
+
+// Add takes a socket that Carries accepts.
 func (s *Scan) Add(sock *sockdiag.Socket) {
-	if sock.Inode == 0 || sock.State != sockdiag.Established && sock.State != sockdiag.SynSent {
+	if !Carries(sock) {
 		return
 	}
 	if len(s.List) >= MaxConnections {

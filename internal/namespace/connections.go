@@ -3,13 +3,13 @@ package namespace
 import "github.com/tcpdiag/tcpdiag/internal/sockdiag"
 
 // Walk goes once through the table of connections; see Kernel.
-func (n *Namespace) Walk(ports *sockdiag.Ports, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
+func (n *Namespace) Walk(wanted sockdiag.Wanted, restart func(), found func(*sockdiag.Socket) error) error {
 	n.walking.Lock()
 	defer n.walking.Unlock()
 	if !n.Open() {
 		return ErrClosed
 	}
-	return n.kernel.Walk(ports, states, restart, found)
+	return n.kernel.Walk(wanted, restart, found)
 }
 
 // Connections asks for known connections; see Kernel.

@@ -20,7 +20,7 @@ type Kernel interface {
 	// Counters reads those and the others, by the kernel's names.
 	Counters(out map[string]uint64) error
 	// Walk goes once through the table of connections.
-	Walk(ports *sockdiag.Ports, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error
+	Walk(wanted sockdiag.Wanted, restart func(), found func(*sockdiag.Socket) error) error
 	// Connections asks for known connections; see sockdiag.Conn.LookupConnections.
 	// It is never called during a Walk.
 	Connections(ids []sockdiag.ConnectionID, answer func(int, *sockdiag.Socket, error)) error

@@ -177,12 +177,12 @@ func (r *machine) Counters(out map[string]uint64) error {
 	return r.counters.Read(out)
 }
 
-func (r *machine) Walk(ports *sockdiag.Ports, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
+func (r *machine) Walk(wanted sockdiag.Wanted, restart func(), found func(*sockdiag.Socket) error) error {
 	if err := r.waken(); err != nil {
 		return err
 	}
 	r.slow.OnRestart = restart
-	return r.slow.Walk(sockdiag.Wanted{Ports: ports, States: states, Info: true}, found)
+	return r.slow.Walk(wanted, found)
 }
 
 func (r *machine) Connections(ids []sockdiag.ConnectionID, answer func(int, *sockdiag.Socket, error)) error {

@@ -74,7 +74,7 @@ func (s *script) Counters(out map[string]uint64) error {
 	return nil
 }
 
-func (s *script) Walk(*sockdiag.Ports, sockdiag.States, func(), func(*sockdiag.Socket) error) error {
+func (s *script) Walk(sockdiag.Wanted, func(), func(*sockdiag.Socket) error) error {
 	return nil
 }
 
@@ -247,7 +247,7 @@ func TestClosedNamespaceAsksNothing(t *testing.T) {
 	require.Zero(t, n.Sample(now.Add(time.Second), time.Second, true))
 	_, err := n.List(now.Add(time.Second))
 	require.ErrorIs(t, err, ErrClosed)
-	require.ErrorIs(t, n.Walk(nil, 0, nil, nil), ErrClosed)
+	require.ErrorIs(t, n.Walk(sockdiag.Wanted{}, nil, nil), ErrClosed)
 }
 
 // Calm is what has been empty for ten seconds, with nothing dropped, nothing new and

@@ -27,8 +27,6 @@ const (
 	// pressedPart is the part of a core that walks with outgoing connections may take
 	// then: on a host with a million of them each takes some tenths of a second.
 	pressedPart = 0.02
-	// heldPart is the part of a core that reading descriptors may take.
-	heldPart = 0.02
 )
 
 // outgoings is what the walker knows of the outgoing connections. It is the
@@ -60,13 +58,14 @@ type holder struct {
 	workersErr  error
 }
 
-// descriptors are the outgoing connections' inodes that a process has descriptors of, as
-// far as they were searched for.
-type descriptors struct {
-	at           time.Time
-	cost         time.Duration
-	mine, others map[uint32]struct{}
-	err          error
+// holder is what is remembered of a process.
+func (o *outgoings) holder(key hostproc.ProcessKey) *holder {
+	h := o.holds[key]
+	if h == nil {
+		h = &holder{}
+		o.holds[key] = h
+	}
+	return h
 }
 
 func newOutgoings() outgoings {
@@ -119,6 +118,24 @@ func servedPorts(r *roster, netns uint64) map[uint16]bool {
 	return out
 }
 
+// holding reads the descriptors of the watched processes of a namespace.
+func (ts *tables) holding(r *roster, netns uint64, at time.Time) *holding {
+	out := &holding{fresh: true}
+	for key, e := range r.owners() {
+		if e.ID.NetNS != netns {
+			continue
+		}
+		d := &ts.peers.holder(key).descriptors
+		out.fresh = d.refresh(ts.proc, key.PID, at, ts.now) && out.fresh
+		if d.err != nil {
+			out.users = append(out.users, e.Members[0].UID)
+		}
+		out.inodes = append(out.inodes, d.inodes...)
+	}
+	slices.Sort(out.inodes)
+	return out
+}
+
 // sortOutgoing gives each watched process of a namespace its part of what was scanned.
 func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[model.ListenerID]*connections.Found) {
 	byUser := usersOf(r, netns)
@@ -126,12 +143,7 @@ func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[
 		if e.ID.NetNS != netns {
 			continue
 		}
-		h := ts.peers.holds[key]
-		if h == nil {
-			h = &holder{}
-			ts.peers.holds[key] = h
-		}
-		h.descriptors.refresh(ts, key.PID, at, ts.peers.scan.List)
+		h := ts.peers.holder(key)
 		uid := e.Members[0].UID
 		list, alone := h.part(ts.peers.scan.List, uid), byUser[uid] == 1
 		if h.descriptors.err != nil && !alone {
@@ -189,8 +201,7 @@ func usersOf(r *roster, netns uint64) map[uint32]int {
 func (h *holder) part(list []downstream.Connection, uid uint32) []downstream.Connection {
 	out := make([]downstream.Connection, 0, 16)
 	for i := range list {
-		_, mine := h.descriptors.mine[list[i].Inode]
-		if mine || h.descriptors.err != nil && list[i].UID == uid {
+		if h.descriptors.has(list[i].Inode) || h.descriptors.err != nil && list[i].UID == uid {
 			out = append(out, list[i])
 		}
 	}
@@ -238,44 +249,6 @@ func inService(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*c
 		sum += busy
 	}
 	return &sum
-}
-
-// refresh reads the descriptors of a process, if there are connections of which
-// it is not known whether they are its own, and it is time.
-func (h *descriptors) refresh(ts *tables, pid int, now time.Time, list []downstream.Connection) {
-	if !h.at.IsZero() && (h.knows(list) || now.Sub(h.at) < rest(h.cost, 0, heldPart)) {
-		return
-	}
-	mine, others := make(map[uint32]struct{}), make(map[uint32]struct{}, len(list))
-	for i := range list {
-		others[list[i].Inode] = struct{}{}
-	}
-	start := ts.now()
-	err := ts.proc.SocketInodes(pid, func(inode uint32) {
-		if _, ok := others[inode]; ok {
-			mine[inode] = struct{}{}
-		}
-	})
-	for inode := range mine {
-		delete(others, inode)
-	}
-	*h = descriptors{at: now, cost: ts.now().Sub(start), mine: mine, others: others, err: err}
-	if errors.Is(err, hostproc.ErrGone) {
-		h.err = nil
-	}
-}
-
-// knows reports whether every connection is known to be the process's or not.
-func (h *descriptors) knows(list []downstream.Connection) bool {
-	for i := range list {
-		if _, mine := h.mine[list[i].Inode]; mine {
-			continue
-		}
-		if _, other := h.others[list[i].Inode]; !other {
-			return false
-		}
-	}
-	return true
 }
 
 // downstreamOf is the latest reading of a process's outgoing connections, nil for

@@ -1,14 +1,18 @@
 package observer
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -108,6 +112,42 @@ func TestDownstreamOfTheProcess(t *testing.T) {
 	require.NotNil(t, got.AllInFlight)
 	require.Zero(t, *got.AllInFlight, "two of them were idle all the time")
 
+	answer()
+	require.Eventually(t, func() bool { p := read(); return p.Connections == 5 && p.InFlight == 0 }, time.Minute, 10*time.Millisecond)
+}
+
+// Where a table has many others the outgoing connections are walked apart, without
+// tcp_info, and that of the process's own is asked for: what is in flight is the same.
+func TestDownstreamAmongMany(t *testing.T) {
+	l := newLab(t, watching8080)
+	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 5})
+	address, answer := l.backend(t)
+	l.ask(t, address, 5, 3)
+	stranger := l.Command("bash", "-c", "exec 3<>/dev/tcp/"+strings.Replace(address, ":", "/", 1)+" && sleep 300")
+	require.NoError(t, stranger.Start())
+	t.Cleanup(func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait()
+	})
+	require.Eventually(t, func() bool {
+		link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/3", stranger.Process.Pid))
+		return err == nil && strings.HasPrefix(link, "socket:")
+	}, time.Minute, 10*time.Millisecond, "it is connected")
+	l.faults.more = 2 * apartFrom
+	var walks []sockdiag.Wanted
+	l.faults.walked = func(w sockdiag.Wanted) { walks = append(walks, w) }
+
+	read := func() model.Peer {
+		l.tables.peers.last = make(map[uint64]scanned) // whatever the time
+		return peerOf(t, l.scan(t), server.Addr.Port(), address)
+	}
+	require.Eventually(t, func() bool { return read().InFlight == 3 }, time.Minute, 10*time.Millisecond)
+	got := read()
+	require.Equal(t, 5, got.Connections, "not the stranger's")
+	require.GreaterOrEqual(t, len(walks), 2)
+	require.True(t, walks[0].Info)
+	require.True(t, walks[0].Ports.Has(8080))
+	require.False(t, walks[1].Info)
 	answer()
 	require.Eventually(t, func() bool { p := read(); return p.Connections == 5 && p.InFlight == 0 }, time.Minute, 10*time.Millisecond)
 }

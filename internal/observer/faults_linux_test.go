@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -14,6 +15,8 @@ type faults struct {
 	listen, walk, sysctl map[uint64]error
 	heard                func(*sockdiag.Listener) // of a dump, before the observer
 	redirected           bool                     // exact requests go to a port on which nobody listens
+	more                 int                      // sockets that sockstat counts in addition
+	walked               func(sockdiag.Wanted)    // called before each walk
 }
 
 func newFaults() *faults {
@@ -64,11 +67,24 @@ func (f *faulty) Listeners(restart func(), found func(*sockdiag.Listener) error)
 	})
 }
 
-func (f *faulty) Walk(ports *sockdiag.Ports, states sockdiag.States, restart func(), found func(*sockdiag.Socket) error) error {
+func (f *faulty) Walk(wanted sockdiag.Wanted, restart func(), found func(*sockdiag.Socket) error) error {
 	if err := f.walk[f.id]; err != nil {
 		return err
 	}
-	return f.Kernel.Walk(ports, states, restart, found)
+	if f.walked != nil {
+		f.walked(wanted)
+	}
+	return f.Kernel.Walk(wanted, restart, found)
+}
+
+func (f *faulty) Sockstat() (map[string]int, error) {
+	stat, err := f.Kernel.Sockstat()
+	if f.more == 0 || err != nil {
+		return stat, err
+	}
+	stat = maps.Clone(stat)
+	stat["inuse"] += f.more
+	return stat, nil
 }
 
 func (f *faulty) Sysctls() (map[string]int, error) {

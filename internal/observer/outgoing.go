@@ -20,6 +20,11 @@ const (
 	outgoingEvery = 5 * time.Second
 	outgoingPart  = 0.003 // of a core at most: what cost d is repeated after d / outgoingPart
 	outgoingShare = 0.1   // of the connections there that a process must hold to be named
+	// A socket takes a tenth of a microsecond to pass over, half of one to be told of,
+	// and another half with tcp_info. With this many outgoing ones, which are this part
+	// of the table, a walk of their own takes less.
+	apartFrom  = 10_000
+	apartShare = 0.3
 )
 
 // busiest is the peer that most ephemeral ports of a namespace are used towards,
@@ -50,6 +55,7 @@ func (ts *tables) busiestOf(netns uint64, key hostproc.ProcessKey) *model.Destin
 // outgoing is what one walk searches for in addition to the watched ports, and finds.
 type outgoing struct {
 	many  bool // there may be enough of them to matter
+	apart bool // a walk of their own, without tcp_info, takes less
 	due   bool // it is time
 	peers connections.Peers
 	reuse connections.Reuse
@@ -65,7 +71,10 @@ func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
 	ts.mu.Lock()
 	last := ts.busy[n.ID]
 	ts.mu.Unlock()
-	out.many = ts.manyOutgoing(r, n, sysctl)
+	used, all := ts.foreign(r, n)
+	size := connections.Ephemeral(sysctl)
+	out.many = size > 0 && float64(used) >= outgoingFrom*float64(size)
+	out.apart = used >= apartFrom && float64(used) >= apartShare*float64(all)
 	out.due = out.many && last.due(ts.now())
 	return out
 }
@@ -91,23 +100,19 @@ func (ts *tables) settleOutgoing(r *roster, n *namespace.Namespace, out *outgoin
 	return cost
 }
 
-// manyOutgoing reports from two numbers of /proc/net/sockstat whether a walk can
-// find anything. The watched listeners' own connections are known not to be
-// outgoing.
-func (ts *tables) manyOutgoing(r *roster, n *namespace.Namespace, sysctl map[string]int) bool {
-	size := connections.Ephemeral(sysctl)
-	if size == 0 {
-		return false
-	}
+// foreign is how many sockets of a namespace, by two numbers of /proc/net/sockstat, are
+// not the watched listeners' own, which is how many outgoing connections there can be at
+// most. all are all of them.
+func (ts *tables) foreign(r *roster, n *namespace.Namespace) (foreign, all int) {
 	stat := n.Sockstat()
-	used := stat["inuse"] + ts.table(n.ID).timeWait.Foreign(stat["tw"])
+	foreign = stat["inuse"] + ts.table(n.ID).timeWait.Foreign(stat["tw"])
 	for _, e := range r.in(n.ID) {
 		list := ts.of(e.ID)
 		if last, ok := list.last(); ok {
-			used -= last.value.Sockets()
+			foreign -= last.value.Sockets()
 		}
 	}
-	return float64(used) >= outgoingFrom*float64(size)
+	return foreign, stat["inuse"] + stat["tw"]
 }
 
 func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.Peers, ps *processes) map[hostproc.ProcessKey]model.Destination {

@@ -121,7 +121,7 @@ func (k *kernel) Counters(out map[string]uint64) error {
 	return nil
 }
 
-func (k *kernel) Walk(ports *sockdiag.Ports, states sockdiag.States, _ func(), found func(*sockdiag.Socket) error) error {
+func (k *kernel) Walk(wanted sockdiag.Wanted, _ func(), found func(*sockdiag.Socket) error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.walks++
@@ -134,9 +134,12 @@ func (k *kernel) Walk(ports *sockdiag.Ports, states sockdiag.States, _ func(), f
 		}
 	}
 	for i := range k.sockets {
-		s := &k.sockets[i]
-		if ports.Has(s.Local.Port()) && states.Without(s.State) != states {
-			if err := found(s); err != nil {
+		s := k.sockets[i]
+		if wanted.Ports.Has(s.Local.Port()) && wanted.States.Without(s.State) != wanted.States {
+			if !wanted.Info {
+				s.Info, s.HasInfo = sockdiag.TCPInfo{}, false
+			}
+			if err := found(&s); err != nil {
 				return err
 			}
 		}

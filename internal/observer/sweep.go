@@ -17,10 +17,12 @@ type sweep struct {
 	ids      []model.ListenerID
 	found    map[model.ListenerID]*connections.Found
 	watched  *sockdiag.Ports
-	wanted   *sockdiag.Ports // those and the outgoing connections'
+	wanted   *sockdiag.Ports // those and the outgoing connections', or the latter alone
 	matcher  *connections.Matcher
 	outgoing *outgoing
 	scan     *downstream.Scan // nil: it is not time
+	hold     func() *holding
+	held     *holding // of the walk under way, nil where all that is asked for is held
 }
 
 // sweep begins one.
@@ -33,14 +35,18 @@ func (o *outgoings) sweep(at time.Time, r *roster, n *namespace.Namespace, kept 
 	if scan != nil {
 		scan.Reset()
 	}
-	if scan != nil || out.due {
+	if out.apart = out.apart && (scan != nil || out.due); scan != nil || out.due {
 		sysctl, _ := n.Sysctl()
 		connections.AddOutgoing(w.wanted, sysctl, servedPorts(r, n.ID))
 	}
 	for i, e := range kept {
 		w.ids[i], w.found[e.ID] = e.ID, &connections.Found{}
 		w.watched.Add(e.Port())
-		w.wanted.Add(e.Port())
+		if out.apart {
+			w.wanted.Remove(e.Port())
+		} else {
+			w.wanted.Add(e.Port())
+		}
 	}
 	w.matcher = matcherOf(r, n.ID, w.watched, w.found)
 	return w
@@ -63,24 +69,47 @@ func matcherOf(r *roster, netns uint64, watched *sockdiag.Ports, out map[model.L
 	return m
 }
 
-// states are those of a walk.
-func (w *sweep) states(timeWait bool) sockdiag.States {
-	states := connections.States(timeWait)
-	if w.scan != nil {
-		states = states.With(sockdiag.SynSent)
+// whole is what the walk looks for: the outgoing connections, too, unless they are
+// walked apart.
+func (w *sweep) whole(timeWait bool) sockdiag.Wanted {
+	out := sockdiag.Wanted{Ports: w.watched, States: connections.States(timeWait), Info: true}
+	if w.outgoing.apart {
+		return out
 	}
-	return states
+	out.Ports = w.wanted
+	if w.scan != nil {
+		out.States = out.States.With(sockdiag.SynSent)
+	}
+	return out
+}
+
+// outgoingOnly is what a walk for them alone looks for.
+func (w *sweep) outgoingOnly() sockdiag.Wanted {
+	states := sockdiag.States(0).With(sockdiag.Established)
+	if w.outgoing.due { // each of them keeps its port
+		states = connections.States(true)
+	}
+	return sockdiag.Wanted{Ports: w.wanted, States: states.With(sockdiag.SynSent)}
 }
 
 // restart forgets what was taken.
 func (w *sweep) restart() {
-	clear(w.outgoing.peers)
 	for _, f := range w.matcher.Listeners {
 		*f = connections.Found{}
 	}
+	w.restartOutgoing()
+}
+
+func (w *sweep) restartOutgoing() {
+	clear(w.outgoing.peers)
 	if w.scan != nil {
 		w.scan.Reset()
 	}
+}
+
+// holds reports whether an outgoing connection is one of a watched process.
+func (w *sweep) holds(s *sockdiag.Socket) bool {
+	return w.scan != nil && downstream.Carries(s) && w.held.has(s)
 }
 
 func (w *sweep) take(s *sockdiag.Socket) {
@@ -93,7 +122,7 @@ func (w *sweep) take(s *sockdiag.Socket) {
 	if w.outgoing.due {
 		w.outgoing.peers.Add(s, w.outgoing.reuse)
 	}
-	if w.scan != nil {
+	if w.holds(s) {
 		w.scan.Add(s)
 	}
 }

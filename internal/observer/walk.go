@@ -29,6 +29,7 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 		scan = &ts.peers.scan
 	}
 	w := ts.peers.sweep(start, r, n, kept, out, scan)
+	w.hold = func() *holding { return ts.holding(r, n.ID, start) }
 	cost, err = cputime.Of(func() (err error) {
 		if err = t.read(w, n, before); err == nil && scan != nil {
 			ts.sortOutgoing(r, n.ID, start, w.found)
@@ -71,7 +72,7 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 	cost, err := cputime.Of(func() error { return t.walk(w, n) })
 	w.outgoing.whole = err == nil
 	if err == nil {
-		t.known.walked(w.at, before, cost, w.scan != nil)
+		t.known.walked(w.at, before, cost, w.scan != nil && w.held.fresh)
 	} else {
 		t.known.forget()
 	}
@@ -84,17 +85,23 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 
 func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 	all := n.Sockstat()["tw"]
-	timeWait := t.timeWait.Due(w.at, all, w.ids) || w.outgoing.due // which keep their ports
+	w.held = w.hold()
+	timeWait := t.timeWait.Due(w.at, all, w.ids) || w.outgoing.due && !w.outgoing.apart // which keep their ports
 	t.known.begin()
 	restart := func() {
 		t.known.begin()
 		w.restart()
 	}
-	err := n.Walk(w.wanted, w.states(timeWait), restart, func(s *sockdiag.Socket) error {
-		t.known.add(s, w.watched.Has(s.Local.Port()))
+	err := n.Walk(w.whole(timeWait), restart, func(s *sockdiag.Socket) error {
+		if watched := w.watched.Has(s.Local.Port()); watched || w.holds(s) {
+			t.known.add(s, watched)
+		}
 		w.take(s)
 		return nil
 	})
+	if err == nil && w.outgoing.apart {
+		err = t.walkOutgoing(w, n)
+	}
 	switch {
 	case !timeWait:
 		t.timeWait.Recall(w.found)
@@ -102,6 +109,34 @@ func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 		t.timeWait.Counted(w.at, all, w.found)
 	}
 	return err
+}
+
+// walkOutgoing goes through the outgoing connections without their tcp_info, and asks
+// for that of the watched processes' own.
+func (t *table) walkOutgoing(w *sweep, n *namespace.Namespace) error {
+	var own []sockdiag.ConnectionID
+	restart := func() {
+		w.restartOutgoing()
+		own = own[:0]
+	}
+	err := n.Walk(w.outgoingOnly(), restart, func(s *sockdiag.Socket) error {
+		if w.outgoing.due {
+			w.outgoing.peers.Add(s, w.outgoing.reuse)
+		}
+		if w.holds(s) {
+			own = append(own, s.ID())
+		}
+		return nil
+	})
+	if err != nil || len(own) == 0 {
+		return err
+	}
+	return n.Connections(own, func(_ int, s *sockdiag.Socket, err error) {
+		if err == nil {
+			t.known.add(s, false)
+			w.scan.Add(s)
+		}
+	})
 }
 
 // abandoned books the requests whose clients did not wait for the answer. No

@@ -1,0 +1,59 @@
+package observer
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// heldPart is the part of a core that reading descriptors may take.
+const heldPart = 0.02
+
+// descriptors are the sockets that a process has descriptors of.
+type descriptors struct {
+	at     time.Time
+	cost   time.Duration
+	inodes []uint32 // ascending
+	err    error
+}
+
+// refresh reads them, if it is time, and reports whether they are of this moment.
+func (d *descriptors) refresh(proc hostproc.FS, pid int, at time.Time, clock func() time.Time) bool {
+	if !d.at.IsZero() && at.Sub(d.at) < rest(d.cost, 0, heldPart) {
+		return false
+	}
+	start := clock()
+	d.inodes = d.inodes[:0]
+	d.err = proc.SocketInodes(pid, func(inode uint32) { d.inodes = append(d.inodes, inode) })
+	slices.Sort(d.inodes)
+	d.at, d.cost = at, clock().Sub(start)
+	if errors.Is(d.err, hostproc.ErrGone) {
+		d.err = nil
+	}
+	return true
+}
+
+func (d *descriptors) has(inode uint32) bool {
+	_, ok := slices.BinarySearch(d.inodes, inode)
+	return ok
+}
+
+// holding tells the outgoing connections of the watched processes of a namespace from
+// those of all others.
+type holding struct {
+	inodes []uint32 // ascending
+	users  []uint32 // of the processes whose descriptors cannot be read
+	fresh  bool     // all of them are of this moment
+}
+
+// has is true of every socket for nil.
+func (h *holding) has(s *sockdiag.Socket) bool {
+	if h == nil {
+		return true
+	}
+	_, ok := slices.BinarySearch(h.inodes, s.Inode)
+	return ok || slices.Contains(h.users, s.UID)
+}
