@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
@@ -23,6 +24,8 @@ type sweep struct {
 	scan     *downstream.Scan // nil: it is not time
 	hold     func() *holding
 	held     *holding // of the walk under way, nil where all that is asked for is held
+
+	heldBeside time.Duration // CPU time of reading held beside the walk
 }
 
 // sweep begins one.
@@ -67,6 +70,28 @@ func matcherOf(r *roster, netns uint64, watched *sockdiag.Ports, out map[model.L
 		m.Listeners[connections.Bound{Local: c.ID.Address, Device: c.Members[0].Interface}] = f
 	}
 	return m
+}
+
+// beginHolding reads held, beside the walk where that does not need it yet (19,000
+// descriptors take as long as the walk that finds their connections). wait returns
+// when it is there.
+func (w *sweep) beginHolding() (wait func()) {
+	switch {
+	case w.scan == nil:
+		return func() {}
+	case !w.outgoing.apart:
+		w.held = w.hold()
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.heldBeside, _ = cputime.Of(func() error {
+			w.held = w.hold()
+			return nil
+		})
+	}()
+	return func() { <-done }
 }
 
 // whole is what the walk looks for: the outgoing connections, too, unless they are

@@ -70,6 +70,7 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 		w.restart()
 	}
 	cost, err := cputime.Of(func() error { return t.walk(w, n) })
+	cost += w.heldBeside
 	w.outgoing.whole = err == nil
 	if err == nil {
 		t.known.walked(w.at, before, cost, w.scan != nil && w.held.fresh)
@@ -85,7 +86,7 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 
 func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 	all := n.Sockstat()["tw"]
-	w.held = w.hold()
+	held := w.beginHolding()
 	timeWait := t.timeWait.Due(w.at, all, w.ids) || w.outgoing.due && !w.outgoing.apart // which keep their ports
 	t.known.begin()
 	restart := func() {
@@ -99,6 +100,7 @@ func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 		w.take(s)
 		return nil
 	})
+	held()
 	if err == nil && w.outgoing.apart {
 		err = t.walkOutgoing(w, n)
 	}
