@@ -57,7 +57,7 @@ reports every Tomcat on this machine.`,
 		}),
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses and peaks")
+	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses, clients and peaks")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
 	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
 	cmd.Flags().StringVar(&o.report, "report", "", "also write the result as a self-contained HTML page to this file")
