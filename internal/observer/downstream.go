@@ -27,6 +27,9 @@ const (
 	// pressedPart is the part of a core that walks with outgoing connections may take
 	// then: on a host with a million of them each takes some tenths of a second.
 	pressedPart = 0.02
+	// keptFiles is how many files of workers' system calls stay open while their
+	// processes are strained, at a page of the kernel's memory each.
+	keptFiles = 1024
 )
 
 // outgoings is what the walker knows of the outgoing connections. It is the
@@ -35,6 +38,8 @@ type outgoings struct {
 	scan  downstream.Scan
 	last  map[uint64]scanned // by namespace
 	holds map[hostproc.ProcessKey]*holder
+
+	room threads.Room // for the files of workers
 
 	watched, wanted sockdiag.Ports // of the walk under way
 }
@@ -69,7 +74,7 @@ func (o *outgoings) holder(key hostproc.ProcessKey) *holder {
 }
 
 func newOutgoings() outgoings {
-	return outgoings{last: make(map[uint64]scanned), holds: make(map[hostproc.ProcessKey]*holder)}
+	return outgoings{last: make(map[uint64]scanned), holds: make(map[hostproc.ProcessKey]*holder), room: threads.Room{Files: keptFiles}}
 }
 
 // wantsOutgoing reports whether the next walk is to take outgoing connections along.
@@ -153,6 +158,8 @@ func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[
 		h.workersErr = nil
 		if h.descriptors.err == nil && strained(r, key, found) {
 			work = h.readWorkers(ts, r, key, list)
+		} else {
+			h.workers.Rest()
 		}
 		list = withoutOwn(list, watchedAt(r, key), work)
 		work.Mark(list)
@@ -201,7 +208,7 @@ func usersOf(r *roster, netns uint64) map[uint32]int {
 func (h *holder) part(list []downstream.Connection, uid uint32) []downstream.Connection {
 	out := make([]downstream.Connection, 0, 16)
 	for i := range list {
-		if h.descriptors.has(list[i].Inode) || h.descriptors.err != nil && list[i].UID == uid {
+		if has(h.descriptors.inodes, list[i].Inode) || h.descriptors.err != nil && list[i].UID == uid {
 			out = append(out, list[i])
 		}
 	}
@@ -277,11 +284,19 @@ func (ts *tables) downstreamOf(key hostproc.ProcessKey, backends []model.Backend
 	return &out
 }
 
+// close closes what is kept open of the processes.
+func (ts *tables) close() {
+	for _, h := range ts.peers.holds {
+		h.workers.Rest()
+	}
+}
+
 // keepProcesses forgets all but those of a roster.
 func (ts *tables) keepProcesses(r *roster) {
 	owners := r.owners()
 	for key := range ts.peers.holds {
 		if owners[key] == nil {
+			ts.peers.holds[key].workers.Rest()
 			delete(ts.peers.holds, key)
 		}
 	}

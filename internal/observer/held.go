@@ -36,11 +36,6 @@ func (d *descriptors) refresh(proc hostproc.FS, pid int, at time.Time, clock fun
 	return true
 }
 
-func (d *descriptors) has(inode uint32) bool {
-	_, ok := slices.BinarySearch(d.inodes, inode)
-	return ok
-}
-
 // holding tells the outgoing connections of the watched processes of a namespace from
 // those of all others.
 type holding struct {
@@ -54,6 +49,13 @@ func (h *holding) has(s *sockdiag.Socket) bool {
 	if h == nil {
 		return true
 	}
-	_, ok := slices.BinarySearch(h.inodes, s.Inode)
-	return ok || slices.Contains(h.users, s.UID)
+	return has(h.inodes, s.Inode) || slices.Contains(h.users, s.UID)
+}
+
+// complete reports whether all their descriptors could be read.
+func (h *holding) complete() bool { return h != nil && len(h.users) == 0 }
+
+func has(ascending []uint32, inode uint32) bool {
+	_, ok := slices.BinarySearch(ascending, inode)
+	return ok
 }

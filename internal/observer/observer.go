@@ -74,6 +74,7 @@ func (s *Observer) Close() error {
 	}
 	s.processes.close()
 	s.acceptors.close()
+	s.tables.close()
 	return s.lister.places.close()
 }
 

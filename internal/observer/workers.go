@@ -17,6 +17,7 @@ func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, lis
 	if h.workers, h.workersErr = threads.ListWorkers(ts.proc, key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
 		return nil
 	}
+	h.workers.Room = &ts.peers.room
 	live := make(map[uint32]struct{}, len(list))
 	for i := range list {
 		live[list[i].Inode] = struct{}{}

@@ -25,6 +25,9 @@ func ListWorkers(hostproc.FS, int, []uint16, bool, *Workers) (*Workers, error) {
 	return nil, hostproc.ErrNotSupported
 }
 
+// Rest is for Linux only.
+func (w *Workers) Rest() {}
+
 // Calls is for Linux only.
 func Calls(hostproc.FS, *Workers, map[uint32]struct{}, func(WorkerCall)) error {
 	return hostproc.ErrNotSupported

@@ -10,11 +10,18 @@ import (
 type Workers struct {
 	PID  int
 	TIDs []int
+	Room *Room // nil: none
 	// threads is how many the process had when they were listed (the links of
 	// its task folder).
 	threads int
 	sockets map[int]uint32 // inodes by descriptor, as they were when a worker waited there
+	files   []int          // task/TID/syscall of each, those that are open
 }
+
+// Room is how many more of the workers' files may stay open between two readings, those
+// of all processes together: opening and closing one takes twice as long as reading it,
+// but one that is open has a page of the kernel's memory.
+type Room struct{ Files int }
 
 // IsWorker reports whether a thread of that name handles the requests of a
 // connector on one of the ports. Where a long port has cut off the role, the

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +15,8 @@ import (
 )
 
 // ListWorkers lists the worker threads of a process's connectors. before is the list
-// of an earlier call, which is kept where the process has as many threads as then.
+// of an earlier call, which is kept where the process has as many threads as then, and
+// is rested else.
 func ListWorkers(fs hostproc.FS, pid int, ports []uint16, shared bool, before *Workers) (*Workers, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(fs.Path(pid, "task"), &st); err != nil {
@@ -23,6 +25,7 @@ func ListWorkers(fs hostproc.FS, pid int, ports []uint16, shared bool, before *W
 	if before != nil && before.PID == pid && before.threads == int(st.Nlink) {
 		return before, nil
 	}
+	before.Rest()
 	out := &Workers{PID: pid, threads: int(st.Nlink), sockets: make(map[int]uint32)}
 	err := fs.ThreadNames(pid, func(tid int, comm string) {
 		if IsWorker(comm, ports, shared) {
@@ -54,11 +57,14 @@ func Calls(fs hostproc.FS, w *Workers, live map[uint32]struct{}, fn func(WorkerC
 	defer func() { _ = unix.Close(files) }()
 	sockets := workerSockets{files: files, w: w, live: live, path: fs.Path(w.PID, "mem")}
 	defer sockets.close()
+	if w.files == nil {
+		w.files = slices.Repeat([]int{closed}, len(w.TIDs))
+	}
 	var line [256]byte
 	name := make([]byte, 0, 32)
-	for _, tid := range w.TIDs {
+	for i, tid := range w.TIDs {
 		name = append(strconv.AppendInt(name[:0], int64(tid), 10), "/syscall"...)
-		data, err := procfile.ReadAt(task, string(name), line[:])
+		data, err := w.read(task, i, name, line[:])
 		if procfile.Ended(err) {
 			continue
 		}
@@ -72,6 +78,51 @@ func Calls(fs hostproc.FS, w *Workers, live map[uint32]struct{}, fn func(WorkerC
 		fn(WorkerCall{Call: call, Socket: sockets.of(&call)})
 	}
 	return nil
+}
+
+const closed = -1
+
+// read reads the file of the worker at i. It stays open while there is room: it is that
+// thread's, and answers that it has ended whichever thread has its id then.
+func (w *Workers) read(task, i int, name, buf []byte) ([]byte, error) {
+	fd := w.files[i]
+	if fd == closed {
+		var err error
+		if fd, err = procfile.Retry(func() (int, error) { return unix.Openat(task, string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0) }); err != nil {
+			return nil, err
+		}
+		if w.Room == nil || w.Room.Files == 0 {
+			defer func() { _ = unix.Close(fd) }()
+		} else {
+			w.Room.Files--
+			w.files[i] = fd
+		}
+	}
+	n, err := procfile.Retry(func() (int, error) { return unix.Pread(fd, buf, 0) })
+	if err != nil {
+		w.close(i)
+		return nil, err
+	}
+	return buf[:n], nil
+}
+
+// Rest closes what stays open between readings, until the next one.
+func (w *Workers) Rest() {
+	if w == nil {
+		return
+	}
+	for i := range w.files {
+		w.close(i)
+	}
+}
+
+func (w *Workers) close(i int) {
+	if w.files[i] == closed {
+		return
+	}
+	_ = unix.Close(w.files[i])
+	w.files[i] = closed
+	w.Room.Files++
 }
 
 // workerSockets finds the sockets that threads wait for.

@@ -119,7 +119,8 @@ func TestCallsOfWorkers(t *testing.T) {
 	}
 	list, err := ListWorkers(fs, pid, []uint16{8080}, false, nil)
 	require.NoError(t, err)
-	for range 2 { // the second reading follows no descriptor
+	list.Room = &Room{Files: 4}
+	for range 2 { // the second reading follows no descriptor, and opens what there was no room for
 		again := make(map[uint32]int)
 		require.NoError(t, Calls(fs, list, live, func(c WorkerCall) {
 			if c.Socket != 0 {
@@ -127,8 +128,37 @@ func TestCallsOfWorkers(t *testing.T) {
 			}
 		}))
 		require.Equal(t, sockets, again)
+		require.Zero(t, list.Room.Files)
 	}
+	list.Rest()
+	list.Rest()
+	require.Equal(t, 4, list.Room.Files)
 	require.ErrorIs(t, Calls(fs, &Workers{PID: 1 << 23}, nil, nil), hostproc.ErrGone)
+}
+
+// A thread that has ended is left out, and its file is closed.
+func TestCallsOfWorkersThatEnd(t *testing.T) {
+	fs, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	ended, end := make(chan struct{}), make(chan struct{})
+	tid := make(chan int)
+	go func() {
+		runtime.LockOSThread() // the thread ends with the goroutine
+		defer close(ended)
+		tid <- unix.Gettid()
+		<-end
+	}()
+	list := &Workers{PID: os.Getpid(), TIDs: []int{<-tid}, Room: &Room{Files: 1}}
+	read := func() (n int) {
+		require.NoError(t, Calls(fs, list, nil, func(WorkerCall) { n++ }))
+		return n
+	}
+	require.Equal(t, 1, read())
+	require.Zero(t, list.Room.Files)
+	close(end)
+	<-ended
+	require.Eventually(t, func() bool { return read() == 0 }, time.Minute, time.Millisecond)
+	require.Equal(t, 1, list.Room.Files)
 }
 
 // Half of the workers wait in recv and half in poll, each for a socket of its own:
@@ -143,6 +173,7 @@ func BenchmarkCallsOfWorkers(b *testing.B) {
 	require.NoError(b, err)
 	live := make(map[uint32]struct{})
 	require.NoError(b, fs.SocketInodes(pid, func(inode uint32) { live[inode] = struct{}{} }))
+	list.Room = &Room{Files: 2000}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := cpuTime(b)
