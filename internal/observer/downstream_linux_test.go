@@ -76,6 +76,21 @@ func (l *lab) ask(t *testing.T, address string, n, asked int) []net.Conn {
 	return out
 }
 
+// stranger is another process that has a connection.
+func (l *lab) stranger(t *testing.T, address string) {
+	t.Helper()
+	cmd := l.Command("bash", "-c", "exec 3<>/dev/tcp/"+strings.Replace(address, ":", "/", 1)+" && sleep 300")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	require.Eventually(t, func() bool {
+		link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/3", cmd.Process.Pid))
+		return err == nil && strings.HasPrefix(link, "socket:")
+	}, time.Minute, 10*time.Millisecond, "it is connected")
+}
+
 // peerOf is what is known of a peer of the process behind a port.
 func peerOf(t *testing.T, s *model.Snapshot, port uint16, address string) model.Peer {
 	t.Helper()
@@ -123,16 +138,7 @@ func TestDownstreamAmongMany(t *testing.T) {
 	server := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8080", Backlog: 5})
 	address, answer := l.backend(t)
 	l.ask(t, address, 5, 3)
-	stranger := l.Command("bash", "-c", "exec 3<>/dev/tcp/"+strings.Replace(address, ":", "/", 1)+" && sleep 300")
-	require.NoError(t, stranger.Start())
-	t.Cleanup(func() {
-		_ = stranger.Process.Kill()
-		_ = stranger.Wait()
-	})
-	require.Eventually(t, func() bool {
-		link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/3", stranger.Process.Pid))
-		return err == nil && strings.HasPrefix(link, "socket:")
-	}, time.Minute, 10*time.Millisecond, "it is connected")
+	l.stranger(t, address)
 	l.faults.more = 2 * apartFrom
 	var walks []sockdiag.Wanted
 	l.faults.walked = func(w sockdiag.Wanted) { walks = append(walks, w) }
@@ -150,6 +156,15 @@ func TestDownstreamAmongMany(t *testing.T) {
 	require.False(t, walks[1].Info)
 	answer()
 	require.Eventually(t, func() bool { p := read(); return p.Connections == 5 && p.InFlight == 0 }, time.Minute, 10*time.Millisecond)
+
+	l.stranger(t, server.Addr.String())
+	walks = nil
+	require.Eventually(t, func() bool { read(); return len(walks) > 0 }, time.Minute, 10*time.Millisecond)
+	require.Len(t, walks, 1, "the process holds no other socket than before")
+	require.True(t, walks[0].Info)
+	require.Equal(t, 5, read().Connections)
+	l.ask(t, address, 1, 1)
+	require.Eventually(t, func() bool { p := read(); return p.Connections == 6 && p.InFlight == 1 }, time.Minute, 10*time.Millisecond)
 }
 
 // Where nothing waits they are read rarely, and what was read carries its age.

@@ -24,6 +24,7 @@ type sweep struct {
 	scan     *downstream.Scan // nil: it is not time
 	hold     func() *holding
 	held     *holding // of the walk under way, nil where all that is asked for is held
+	accepted []uint32 // inodes of the connections of the watched ports, ascending at the end
 
 	heldBeside time.Duration // CPU time of reading held beside the walk
 }
@@ -122,6 +123,7 @@ func (w *sweep) restart() {
 	for _, f := range w.matcher.Listeners {
 		*f = connections.Found{}
 	}
+	w.accepted = w.accepted[:0]
 	w.restartOutgoing()
 }
 
@@ -139,6 +141,9 @@ func (w *sweep) holds(s *sockdiag.Socket) bool {
 
 func (w *sweep) take(s *sockdiag.Socket) {
 	if w.watched.Has(s.Local.Port()) {
+		if w.outgoing.apart && s.Inode != 0 {
+			w.accepted = append(w.accepted, s.Inode)
+		}
 		if f := w.matcher.Find(s); f != nil {
 			f.Add(s)
 		}

@@ -32,6 +32,7 @@ type table struct {
 	resets   connections.Resets
 	closed   map[model.ListenerID]*connections.ClosedByClient
 	known    known
+	outgoing own
 	queued   map[model.ListenerID]uint32 // the socket, if clients stood in its queue at the latest walk
 }
 

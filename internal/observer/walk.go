@@ -3,6 +3,7 @@ package observer
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -36,6 +37,7 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 		}
 		return err
 	})
+	cost += w.heldBeside
 	if err == nil && scan != nil {
 		ts.peers.last[n.ID] = scanned{start, cost}
 	}
@@ -70,7 +72,6 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 		w.restart()
 	}
 	cost, err := cputime.Of(func() error { return t.walk(w, n) })
-	cost += w.heldBeside
 	w.outgoing.whole = err == nil
 	if err == nil {
 		t.known.walked(w.at, before, cost, w.scan != nil && w.held.fresh)
@@ -113,32 +114,50 @@ func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 	return err
 }
 
-// walkOutgoing goes through the outgoing connections without their tcp_info, and asks
-// for that of the watched processes' own.
+// walkOutgoing goes through the outgoing connections without their tcp_info, unless the
+// watched processes' own are known, and asks for that of these.
 func (t *table) walkOutgoing(w *sweep, n *namespace.Namespace) error {
-	var own []sockdiag.ConnectionID
-	restart := func() {
-		w.restartOutgoing()
-		own = own[:0]
+	slices.Sort(w.accepted)
+	if w.outgoing.due || !t.outgoing.serves(w.at, w.held, w.accepted) {
+		if err := t.findOutgoing(w, n); err != nil {
+			return err
+		}
 	}
-	err := n.Walk(w.outgoingOnly(), restart, func(s *sockdiag.Socket) error {
-		if w.outgoing.due {
-			w.outgoing.peers.Add(s, w.outgoing.reuse)
-		}
-		if w.holds(s) {
-			own = append(own, s.ID())
-		}
+	if w.scan == nil || len(t.outgoing.connections) == 0 {
 		return nil
-	})
-	if err != nil || len(own) == 0 {
-		return err
 	}
-	return n.Connections(own, func(_ int, s *sockdiag.Socket, err error) {
+	return n.Connections(t.outgoing.connections, func(_ int, s *sockdiag.Socket, err error) {
 		if err == nil {
 			t.known.add(s, false)
 			w.scan.Add(s)
 		}
 	})
+}
+
+func (t *table) findOutgoing(w *sweep, n *namespace.Namespace) error {
+	var found []sockdiag.ConnectionID
+	restart := func() {
+		w.restartOutgoing()
+		found = found[:0]
+	}
+	cost, err := cputime.Of(func() error {
+		return n.Walk(w.outgoingOnly(), restart, func(s *sockdiag.Socket) error {
+			if w.outgoing.due {
+				w.outgoing.peers.Add(s, w.outgoing.reuse)
+			}
+			if w.holds(s) {
+				found = append(found, s.ID())
+			}
+			return nil
+		})
+	})
+	switch {
+	case err != nil:
+		t.outgoing = own{}
+	case w.scan != nil:
+		t.outgoing.learn(w.at, cost, found, w.held, w.accepted)
+	}
+	return err
 }
 
 // abandoned books the requests whose clients did not wait for the answer. No

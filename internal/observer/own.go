@@ -1,0 +1,48 @@
+package observer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+const (
+	// ownPart is the part of a core that walks for the outgoing connections alone may
+	// take while nothing says that there is a new one, and ownRest how long the latest
+	// is relied on at most: a socket that connects long after it was made is found then.
+	ownPart = 0.003
+	ownRest = 5 * time.Minute
+)
+
+// own are the outgoing connections of a namespace's watched processes as the latest
+// walk found them. While the processes hold no other socket there is no new one, and
+// nobody has to go through a million of other connections for it.
+type own struct {
+	at          time.Time // of the walk; zero while not all is known
+	cost        time.Duration
+	connections []sockdiag.ConnectionID
+	inodes      []uint32 // of all that the processes held except accepted connections, ascending
+}
+
+// learn takes note of a walk of some cost that went through all outgoing connections.
+func (o *own) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *holding, accepted []uint32) {
+	if *o = (own{connections: found}); !held.complete() {
+		return
+	}
+	o.at, o.cost = at, cost
+	for _, inode := range held.inodes {
+		if !has(accepted, inode) {
+			o.inodes = append(o.inodes, inode)
+		}
+	}
+}
+
+// serves reports whether all outgoing connections of the processes are known. Both
+// lists ascend.
+func (o *own) serves(now time.Time, held *holding, accepted []uint32) bool {
+	if o.at.IsZero() || now.Sub(o.at) >= min(rest(o.cost, walkRest, ownPart), ownRest) || !held.complete() {
+		return false
+	}
+	return !slices.ContainsFunc(held.inodes, func(inode uint32) bool { return !has(accepted, inode) && !has(o.inodes, inode) })
+}
