@@ -43,9 +43,11 @@ func cases() []waitCase {
 			b.peer(s.address, "downstream", threads, func() int { return int(s.waiting.Load()) })
 		}},
 		{"G3 connects that nobody answers", hanging},
-		{"G4 a lock", func(b *bench) { b.nobody("/lock?ms=500", "lock, a pool or a timer") }},
-		{"G4 a timer", func(b *bench) { b.nobody("/sleep?ms=2500", "lock, a pool or a timer") }},
-		{"G4 the CPU", func(b *bench) { b.nobody("/burn?ms=500", "run") }},
+		{"G4 a lock", func(b *bench) { b.nobody("/lock?ms=500", "`synchronized` around 500 ms", "lock, a pool or a timer") }},
+		{"G4 a timer", func(b *bench) { b.nobody("/sleep?ms=2500", "`Thread.sleep` of 2.5 s", "lock, a pool or a timer") }},
+		{"G4 the CPU", func(b *bench) {
+			b.nobody("/burn?ms=500", "20 threads that compute, on as many processors as the machine has", "run")
+		}},
 		{"G5 two backends, one of them slow", func(b *bench) {
 			slow, fast := b.backend(2500*time.Millisecond), b.backend(time.Millisecond)
 			b.plain()
@@ -143,7 +145,7 @@ func advice(b *bench) {
 	more := measure("spring.datasource.hikari.maximum-pool-size=3", "server.tomcat.threads.max=40")
 	pool := measure("spring.datasource.hikari.maximum-pool-size=20", "server.tomcat.threads.max=20")
 	b.row.Said = said
-	b.row.Truth = fmt.Sprintf("3 connections and 20 threads serve %.1f a second; 40 threads %.1f (× %.2f); 20 connections %.1f (× %.2f, said: up to 6.7)", as, more, more/as, pool, pool/as)
+	b.row.Truth = fmt.Sprintf("3 connections and 20 threads serve %.1f requests a second; 40 threads %.1f (× %.2f); 20 connections %.1f (× %.2f, said: up to 6.7)", as, more, more/as, pool, pool/as)
 	b.want(math.Abs(more/as-1) < 0.1, "more threads changed what is served")
 	b.want(pool/as > 0.9*20/3, "the pool did not bring what was said")
 }

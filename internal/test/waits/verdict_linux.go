@@ -36,9 +36,17 @@ func (b *bench) peer(address, cause string, want int, truth func() int) *api.Lis
 		}
 		seen, real = append(seen, n), append(real, (before+after)/2)
 	}
-	b.row.Truth = fmt.Sprintf("in flight by the backend's log %v, said %v", real, seen)
+	b.row.Truth = fmt.Sprintf("in flight by the backend's log %s, said %s", each(real), each(seen))
 	b.want(math.Abs(mean(seen)-mean(real)) <= max(0.02*mean(real), 0.1), "in flight: %v, said %v", real, seen)
 	return last
+}
+
+// each says what ten readings were.
+func each(list []int) string {
+	if slices.Min(list) == slices.Max(list) {
+		return fmt.Sprintf("%d in each of ten", list[0])
+	}
+	return fmt.Sprintf("%v (mean %.1f)", list, mean(list))
 }
 
 func mean(list []int) (m float64) {
@@ -49,11 +57,11 @@ func mean(list []int) (m float64) {
 }
 
 // nobody: the threads wait for no peer, and none is named.
-func (b *bench) nobody(path, what string) {
+func (b *bench) nobody(path, truth, what string) {
 	b.plain()
 	b.crowd(clients, path)
 	b.until("the threads are busy", func() bool { l := b.ask(port); return l.Connections != nil && l.Connections.Waiting > 0 })
-	b.row.Truth = path
+	b.row.Truth = truth
 	for range 5 {
 		l := b.ask(port)
 		b.silent(l, "127.0.0.1:")
