@@ -19,7 +19,7 @@ const (
 	// to 1.9 µs were measured), and askPart the part of a walk's cost that all of
 	// them may take in its place. A walk that takes less than cheap is always made.
 	askCost = 2 * time.Microsecond
-	askPart = 0.25
+	askPart = 0.5
 	cheap   = time.Millisecond
 	// mostKnown and mostOutgoing bound the connections of a namespace that are
 	// remembered, at 88 bytes each.

@@ -16,11 +16,13 @@ const (
 	troubleOver = 3 * time.Second
 	// troublePart is the part of a core that the readings of a namespace in trouble take
 	// once the bucket is empty: a walk through a million sockets takes half a second.
-	troublePart = 0.06
-	// calmRest is how often what is calm is read where it is expensive.
-	calmRest = 10 * time.Second
-	// calmPart is the part of a core that calm readings are spread over.
-	calmPart = 0.003
+	troublePart = 0.04
+	// calmPart is the part of a core that calm readings are spread over, up to calmRest
+	// apart; where they would take more than costlyPart then, up to longestRest.
+	calmPart    = 0.003
+	calmRest    = 10 * time.Second
+	costlyPart  = 0.007
+	longestRest = 30 * time.Second
 )
 
 // rest is how long what cost so much CPU time rests before it is repeated: every
@@ -88,5 +90,6 @@ func (p *pace) due(now time.Time, troubled bool, every time.Duration, others int
 		return now
 	}
 	all := p.cost * time.Duration(max(others, 1))
-	return p.last.Add(min(rest(all, every, calmPart), max(every, calmRest)))
+	most := max(every, min(rest(all, calmRest, costlyPart), longestRest))
+	return p.last.Add(min(rest(all, every, calmPart), most))
 }
