@@ -55,7 +55,7 @@ func (t *targets) follower(s *observer.Observer) (*clients.Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clients.NewFollower(t.handshakes, s.Snapshot, clients.NewOpener(procMount, proc)), nil
+	return clients.NewFollower(t.handshakes, s, clients.NewOpener(procMount, proc)), nil
 }
 
 // options fills in the sampler's options.

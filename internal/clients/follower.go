@@ -29,13 +29,21 @@ type Where struct {
 	Many          bool // it is one of many: its ring is small while few packets come
 }
 
+// Source has the snapshots to which clients are added (observer.Observer).
+type Source interface {
+	// Snapshot is the latest, nil before the first.
+	Snapshot() *model.Snapshot
+	// Next is closed when there is another one.
+	Next() <-chan struct{}
+}
+
 // Opener opens a Tap.
 type Opener func(Where) (Tap, error)
 
 // Follower adds clients to the snapshots of a source.
 type Follower struct {
 	mode   Mode
-	source func() *model.Snapshot
+	source Source
 	open   Opener
 
 	published atomic.Pointer[model.Snapshot]
@@ -48,10 +56,6 @@ type Follower struct {
 }
 
 const (
-	// pollEvery is how often a new snapshot is looked for.
-	pollEvery = 100 * time.Millisecond
-	// pollFirst is how often the first one is looked for: a reader waits for it.
-	pollFirst = 10 * time.Millisecond
 	// maxPlaces bounds the taps. Up to fewPlaces of them have a large ring from the
 	// start.
 	maxPlaces = 64
@@ -60,8 +64,8 @@ const (
 	retryAfter = time.Minute
 )
 
-// NewFollower adds to the snapshots of source, nil before the first.
-func NewFollower(mode Mode, source func() *model.Snapshot, open Opener) *Follower {
+// NewFollower adds to the snapshots of source.
+func NewFollower(mode Mode, source Source, open Opener) *Follower {
 	return &Follower{mode: mode, source: source, open: open, places: make(map[uint64]*place)}
 }
 
@@ -69,7 +73,7 @@ func NewFollower(mode Mode, source func() *model.Snapshot, open Opener) *Followe
 // has last met it. It must not be changed.
 func (f *Follower) Snapshot() *model.Snapshot {
 	if f.mode == Off {
-		return f.source()
+		return f.source.Snapshot()
 	}
 	return f.published.Load()
 }
@@ -80,20 +84,15 @@ func (f *Follower) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	ticker := time.NewTicker(pollFirst)
-	defer ticker.Stop()
-	for first := true; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	for {
+		next := f.source.Next()
 		if err := f.Update(); err != nil {
 			return err
 		}
-		if first && f.published.Load() != nil {
-			first = false
-			ticker.Reset(pollEvery)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-next:
 		}
 	}
 }
@@ -103,7 +102,7 @@ func (f *Follower) Run(ctx context.Context) error {
 func (f *Follower) Update() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	base := f.source()
+	base := f.source.Snapshot()
 	if f.mode == Off || base == nil || base == f.base {
 		return f.failed
 	}

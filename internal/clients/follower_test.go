@@ -1,9 +1,11 @@
 package clients_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,9 +32,15 @@ type fake struct {
 	follower *clients.Follower
 }
 
+// source has one snapshot at a time.
+type source struct{ latest **model.Snapshot }
+
+func (s source) Snapshot() *model.Snapshot { return *s.latest }
+func (s source) Next() <-chan struct{}     { return nil }
+
 func newFake(t *testing.T, mode clients.Mode) *fake {
 	f := &fake{t: t, now: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)}
-	f.follower = clients.NewFollower(mode, func() *model.Snapshot { return f.snapshot },
+	f.follower = clients.NewFollower(mode, source{&f.snapshot},
 		func(w clients.Where) (clients.Tap, error) {
 			require.EqualValues(t, netns, w.NetNS)
 			require.Equal(t, 4, w.SynAckRetries)
@@ -249,7 +257,7 @@ func TestMoreNamespacesThanTaps(t *testing.T) {
 		l.ID.NetNS = n + 1
 		s.Listeners = append(s.Listeners, l)
 	}
-	f := clients.NewFollower(clients.Auto, func() *model.Snapshot { return s }, func(w clients.Where) (clients.Tap, error) {
+	f := clients.NewFollower(clients.Auto, source{&s}, func(w clients.Where) (clients.Tap, error) {
 		require.True(t, w.Many)
 		opened++
 		return &fake{}, nil
@@ -259,4 +267,50 @@ func TestMoreNamespacesThanTaps(t *testing.T) {
 	require.Len(t, f.Snapshot().Unavailable, 1)
 	require.Equal(t, "clients by outcome: handshakes of 6 network namespaces", f.Snapshot().Unavailable[0].What)
 	require.Nil(t, f.Snapshot().Listeners[69].Totals.Clients)
+}
+
+// told has a snapshot a moment after it is asked for the next.
+type told struct {
+	mu     sync.Mutex
+	latest *model.Snapshot
+	next   chan struct{}
+}
+
+func (s *told) Snapshot() *model.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest
+}
+
+func (s *told) Next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next
+}
+
+func (s *told) publish(snap *model.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.next)
+	s.latest, s.next = snap, make(chan struct{})
+}
+
+// Each snapshot is followed when it is published.
+func TestRunFollowsWhatIsPublished(t *testing.T) {
+	s := &told{next: make(chan struct{})}
+	f := clients.NewFollower(clients.Auto, s, func(clients.Where) (clients.Tap, error) { return &fake{}, nil })
+	defer f.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	at := time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)
+	for i := range 3 {
+		s.publish(&model.Snapshot{Time: at.Add(time.Duration(i) * time.Second)})
+		require.Eventually(t, func() bool {
+			snap := f.Snapshot()
+			return snap != nil && snap.Time.Equal(s.Snapshot().Time)
+		}, time.Minute, time.Millisecond)
+	}
+	stop()
+	require.NoError(t, <-ended)
 }

@@ -18,7 +18,7 @@ import (
 type Observer struct {
 	opt       atomic.Pointer[Options]
 	roster    atomic.Pointer[roster]
-	published atomic.Pointer[model.Snapshot]
+	published published
 
 	lister    *lister
 	tables    *tables
@@ -48,6 +48,7 @@ func New(src Sources, opt Options) (*Observer, error) {
 		bells: bells{list: newBell(), publish: newBell(), walk: newBell(), read: newBell()},
 	}
 	s.opt.Store(&opt)
+	s.published.begin()
 	now := func() time.Time { return s.options().Now() }
 	s.tables, s.processes = newTables(src.Proc, now), newProcesses(src.Proc, src.openJVM(), now)
 	s.acceptors = newAcceptors(src.Proc, src.openJVM(), now, src.Evidence)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
@@ -118,7 +117,7 @@ func (s *Observer) publish(final bool) {
 	snap.Self = s.self.report(snap.Time)
 	snap.Self.CalmInterval = time.Duration(s.turns.number()) * s.options().SampleInterval
 	snap.Self.SourceUp = s.sources(r)
-	s.published.Store(snap)
+	s.published.store(snap)
 	s.self.told(snap.Time)
 }
 
@@ -129,7 +128,3 @@ func (s *Observer) others() time.Duration {
 	}
 	return s.turns.total()
 }
-
-// Snapshot is what was published last, nil before the first. It must not be
-// changed.
-func (s *Observer) Snapshot() *model.Snapshot { return s.published.Load() }
