@@ -72,14 +72,16 @@ func TestLimitAtTheLatch(t *testing.T) {
 		reset      *int
 		partial    bool
 		want       int // 0: as it was
+		uncertain  bool
 	}{
-		{"unknown", nil, nil, false, 60},
-		{"unknown, counted in part", nil, nil, true, 0},
-		{"a default that may be overruled", setting(8192, true), nil, false, 60},
-		{"certain; clients that reset may hold the rest", setting(100, false), nil, false, 0},
-		{"certain, and all slots counted", setting(8192, false), new(5), false, 65},
-		{"certain and reached", setting(60, false), nil, false, 0},
-		{"no limit", setting(-1, true), nil, false, 60},
+		{"unknown; clients that reset may hold more", nil, nil, false, 60, true},
+		{"unknown, and all slots counted", nil, new(5), false, 65, false},
+		{"unknown, counted in part", nil, nil, true, 0, false},
+		{"a default that may be overruled", setting(8192, true), nil, false, 60, true},
+		{"certain; clients that reset may hold the rest", setting(100, false), nil, false, 0, false},
+		{"certain, and all slots counted", setting(8192, false), new(5), false, 65, false},
+		{"certain and reached", setting(60, false), nil, false, 0, false},
+		{"no limit", setting(-1, true), nil, false, 60, true},
 	} {
 		l := &model.Listener{
 			Connector:   &model.Connector{MaxConnections: tt.configured},
@@ -92,6 +94,7 @@ func TestLimitAtTheLatch(t *testing.T) {
 		}
 		require.Equal(t, tt.want, got.MaxConnections.Value, tt.name)
 		require.Equal(t, model.SourceInferred, got.MaxConnections.Kind, tt.name)
+		require.Equal(t, tt.uncertain, got.MaxConnections.Uncertain, tt.name)
 		require.Same(t, tt.configured, l.Connector.MaxConnections, tt.name+": what was handed on is not changed")
 	}
 	none := &model.Listener{Connections: &model.Connections{Accepted: 60}}
