@@ -20,6 +20,7 @@ import (
 func ListWorkers(fs hostproc.FS, pid int, ports []uint16, shared bool, before *Workers) (*Workers, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(fs.Path(pid, "task"), &st); err != nil {
+		before.Rest()
 		return nil, fs.Wrap(pid, "worker threads", err)
 	}
 	if before != nil && before.PID == pid && before.threads == int(st.Nlink) {

@@ -130,7 +130,9 @@ func TestCallsOfWorkers(t *testing.T) {
 		require.Equal(t, sockets, again)
 		require.Zero(t, list.Room.Files)
 	}
-	list.Rest()
+	_, err = ListWorkers(fs, 1<<23, []uint16{8080}, false, list)
+	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.Equal(t, 4, list.Room.Files, "what is not used any more is closed")
 	list.Rest()
 	require.Equal(t, 4, list.Room.Files)
 	require.ErrorIs(t, Calls(fs, &Workers{PID: 1 << 23}, nil, nil), hostproc.ErrGone)
