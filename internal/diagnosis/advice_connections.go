@@ -36,7 +36,7 @@ func (a adviser) adviseConnections(v model.Verdict) string {
 	case threads:
 		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(a.Now) + ": every thread is busy as well, those let in would only wait inside."
 	}
-	return phrase.Sentences(raise, filesFor(a.Now, to), a.acceptCountInVain())
+	return phrase.Sentences(raise, a.beforeRaising(to), a.acceptCountInVain())
 }
 
 // shorterRequests: connectionTimeout is how long a client may take to send one.
@@ -116,15 +116,25 @@ func (a adviser) adviseKeepAlive(v model.Verdict) string {
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
 	}
 	if mostlyRecent(a.Now) {
-		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", filesFor(a.Now, to), after)
+		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", a.beforeRaising(to), after)
 	}
 	if short {
-		return phrase.Sentences(phrase.Capital(raise), lower+".", filesFor(a.Now, to), after)
+		return phrase.Sentences(phrase.Capital(raise), lower+".", a.beforeRaising(to), after)
 	}
 	if t := a.Now.Connector.KeepAlive(); !mostlySilent(a.Now) && (t == nil || t.Uncertain) {
-		return phrase.Sentences(phrase.Capital(raise), lower+" only if these connections wait for another request: the timeout that is in force is not certain, and it does not end WebSockets, which look the same from outside.", filesFor(a.Now, to), after)
+		return phrase.Sentences(phrase.Capital(raise), lower+" only if these connections wait for another request: the timeout that is in force is not certain, and it does not end WebSockets, which look the same from outside.", a.beforeRaising(to), after)
 	}
-	return phrase.Sentences(lower+", or "+raise, filesFor(a.Now, to), effect+" "+after)
+	return phrase.Sentences(lower+", or "+raise, a.beforeRaising(to), effect+" "+after)
+}
+
+// beforeRaising is what to know of a new limit: the descriptors that it takes, and
+// that the one in force may be above it.
+func (a adviser) beforeRaising(to int) string {
+	limit, least := a.Now.Connector.MaxConnections, ""
+	if limit.Kind == model.SourceInferred && limit.Uncertain {
+		least = phrase.Sprintf("%d is the least that the limit in force can be, as connections that clients reset may hold more slots: look it up first (maxConnections of the connector, by JMX).", limit.Value)
+	}
+	return phrase.Sentences(least, filesFor(a.Now, to))
 }
 
 // shorterSilence is the same for connections on which no request ever came:
