@@ -46,7 +46,8 @@ func acceptThread(t *testing.T) (tid int, port uint16, inode uint32) {
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(fd, &st))
 	started, ended := make(chan int), make(chan struct{})
-	go func() { // the runtime keeps a thread that blocks in a raw call
+	go func() {
+		runtime.LockOSThread() // or it may be another thread that accepts
 		started <- unix.Gettid()
 		_, _, _ = unix.Accept(fd)
 		close(ended)
