@@ -269,26 +269,26 @@ func TestMoreNamespacesThanTaps(t *testing.T) {
 	require.Nil(t, f.Snapshot().Listeners[69].Totals.Clients)
 }
 
-// told has a snapshot a moment after it is asked for the next.
-type told struct {
+// press publishes snapshots.
+type press struct {
 	mu     sync.Mutex
 	latest *model.Snapshot
 	next   chan struct{}
 }
 
-func (s *told) Snapshot() *model.Snapshot {
+func (s *press) Snapshot() *model.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.latest
 }
 
-func (s *told) Next() <-chan struct{} {
+func (s *press) Next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next
 }
 
-func (s *told) publish(snap *model.Snapshot) {
+func (s *press) publish(snap *model.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.next)
@@ -297,7 +297,7 @@ func (s *told) publish(snap *model.Snapshot) {
 
 // Each snapshot is followed when it is published.
 func TestRunFollowsWhatIsPublished(t *testing.T) {
-	s := &told{next: make(chan struct{})}
+	s := &press{next: make(chan struct{})}
 	f := clients.NewFollower(clients.Auto, s, func(clients.Where) (clients.Tap, error) { return &fake{}, nil })
 	defer f.Close()
 	ctx, stop := context.WithCancel(t.Context())

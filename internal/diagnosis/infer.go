@@ -26,8 +26,7 @@ func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *
 		c.MaxThreads.Note = phrase.Sprintf("uncertain: the pool has %d threads, more than that", *c.PoolThreads)
 	}
 	if n, ok := limitInForce(before, now, latched); ok {
-		limit := connectionLimit(now)
-		uncounted := (limit == limitUnknown || uncertainLimit(now)) && now.Connections.Reset == nil
+		uncounted := (connectionLimit(now) == limitUnknown || uncertainLimit(now)) && now.Connections.Reset == nil
 		c.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
 		if c.MaxConnections.Uncertain = uncounted; uncounted {
 			c.MaxConnections.Note += "; uncertain: it is more by the connections that clients reset, which could not be counted"

@@ -53,7 +53,7 @@ func (h *holding) has(s *sockdiag.Socket) bool {
 }
 
 // complete reports whether all their descriptors could be read.
-func (h *holding) complete() bool { return h != nil && len(h.users) == 0 }
+func (h *holding) complete() bool { return len(h.users) == 0 }
 
 func has(ascending []uint32, inode uint32) bool {
 	_, ok := slices.BinarySearch(ascending, inode)

@@ -20,8 +20,8 @@ const (
 	outgoingEvery = 5 * time.Second
 	outgoingPart  = 0.003 // of a core at most: what cost d is repeated after d / outgoingPart
 	outgoingShare = 0.1   // of the connections there that a process must hold to be named
-	// A socket takes a tenth of a microsecond to pass over, half of one to be told of,
-	// and another half with tcp_info. With this many outgoing ones, which are this part
+	// A socket takes a tenth of a microsecond to be passed over, half of one to be
+	// reported, and another half with tcp_info. With this many outgoing ones, which are this part
 	// of the table, a walk of their own takes less.
 	apartFrom  = 10_000
 	apartShare = 0.3

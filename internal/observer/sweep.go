@@ -39,16 +39,16 @@ func (o *outgoings) sweep(at time.Time, r *roster, n *namespace.Namespace, kept 
 	if scan != nil {
 		scan.Reset()
 	}
-	if out.apart = out.apart && (scan != nil || out.due); scan != nil || out.due {
+	searched := scan != nil || out.due
+	out.apart = out.apart && searched
+	if searched {
 		sysctl, _ := n.Sysctl()
 		connections.AddOutgoing(w.wanted, sysctl, servedPorts(r, n.ID))
 	}
 	for i, e := range kept {
 		w.ids[i], w.found[e.ID] = e.ID, &connections.Found{}
 		w.watched.Add(e.Port())
-		if out.apart {
-			w.wanted.Remove(e.Port())
-		} else {
+		if !out.apart { // the ports that are served are not among the outgoing ones
 			w.wanted.Add(e.Port())
 		}
 	}
