@@ -93,7 +93,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 	}
 	require.EqualValues(t, 5, stub.requests.Load(), "once in a while is enough")
 
-	clock.ahead += actuatorEvery
+	clock.move(actuatorEvery)
 	d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
 	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, time.Minute, time.Millisecond, "then it is asked again, beside")
 }
@@ -133,7 +133,7 @@ func TestActuatorOnAPortThatIsNotWatched(t *testing.T) {
 	require.Nil(t, busy(stranger))
 	require.Zero(t, connected.Load(), "the port is another process's")
 	require.Equal(t, len("tomcat.threads.busy"), *busy(s))
-	clock.ahead += actuatorEvery
+	clock.move(actuatorEvery)
 	require.NotNil(t, busy(s))
 	require.Eventually(t, func() bool { return stub.requests.Load() == 10 }, time.Minute, time.Millisecond, "it is asked again, beside")
 	require.Never(t, func() bool { return busy(s) == nil }, 100*time.Millisecond, time.Millisecond)

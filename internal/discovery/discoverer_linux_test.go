@@ -120,7 +120,7 @@ func TestChangedFileOfAYoungProcess(t *testing.T) {
 	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="43"/></Service></Server>`)
-	clock.ahead += youngEvery
+	clock.move(youngEvery)
 	c, unavailable := examinedAgain(t, d, s)
 	require.Equal(t, 43, c.MaxThreads.Value, "it may still be starting")
 	require.Empty(t, unavailable)
@@ -140,7 +140,7 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 	} {
 		change()
 		for range 2 {
-			time.ahead += settledEvery
+			time.move(settledEvery)
 			c, unavailable := examinedAgain(t, d, s)
 			require.Equal(t, 42, c.MaxThreads.Value)
 			require.NotEmpty(t, unavailable)
@@ -172,7 +172,7 @@ func TestHarmlessChanges(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(dir, "app.jar"), 0o600))
 	write(t, filepath.Join(dir, "config/a/other"), "")
 	write(t, filepath.Join(dir, "config/b/other"), "")
-	clock.ahead += settledEvery
+	clock.move(settledEvery)
 	c, unavailable := examinedAgain(t, d, s)
 	require.Equal(t, 9, c.MaxThreads.Value)
 	require.Empty(t, unavailable)
@@ -183,7 +183,7 @@ func TestForgottenProcesses(t *testing.T) {
 	clock := newClock(0)
 	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
-	clock.ahead = forgotten + time.Second
+	clock.move(forgotten + time.Second)
 	d.Discover(t.Context(), 1<<30, 1, nil)
 	require.NotContains(t, d.entries, s.pid)
 }

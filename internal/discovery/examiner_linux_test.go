@@ -88,10 +88,10 @@ func TestExaminationThatTakesItsTime(t *testing.T) {
 
 	for _, wait := range []time.Duration{retryAfter, 2 * retryAfter, 4 * retryAfter} {
 		calls := examiner.calls.Load()
-		clock.ahead += wait / 2
+		clock.move(wait / 2)
 		only(t, d, s, 8080)
 		require.Equal(t, calls, examiner.calls.Load(), "it waits longer each time")
-		clock.ahead += wait
+		clock.move(wait)
 		only(t, d, s, 8080)
 		examiner.answer <- errors.New("broken")
 		require.Eventually(t, func() bool {

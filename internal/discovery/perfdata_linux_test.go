@@ -55,7 +55,7 @@ func TestJVM(t *testing.T) {
 	require.Eventually(t, func() bool { // it publishes some time after its start
 		d.Discover(t.Context(), key.PID, key.StartTime, nil)
 		jvm, err = d.JVM(key)
-		clock.ahead += youngEvery
+		clock.move(youngEvery)
 		return err == nil
 	}, time.Minute, 10*time.Millisecond, "%v", err)
 	var first, later hsperf.Safepoints

@@ -63,23 +63,18 @@ func TestAYoungJVMIsNotSignalled(t *testing.T) {
 }
 
 // JVMs that start are asked at many moments, without the age that they are given
-// else: none ends, and each answers in the end.
+// else: none ends, and each answers in the end. How often one refuses before is the
+// machine's: on a busy one the first request may come when the JVM is up.
 func TestStartingJVMsLive(t *testing.T) {
 	classes := needJDK(t)
 	for round := range 4 {
 		v := begin(t, nil, "-cp", classes, "Waiting", "3", "5")
 		a := v.asker()
-		refused := 0
 		time.Sleep(time.Duration(round) * 7 * time.Millisecond)
 		require.Eventually(t, func() bool {
 			stacks, err := a.Ask(t.Context(), v.key())
-			if err != nil {
-				refused++
-				return false
-			}
-			return stacks.Workers == 5
+			return err == nil && stacks.Workers == 5
 		}, 2*time.Minute, time.Millisecond)
-		require.Positive(t, refused, "a process that has begun a moment ago is no JVM yet")
 		v.up()
 		v.lives()
 	}
