@@ -88,6 +88,9 @@ func (a adviser) adviseThreads(v model.Verdict) string {
 	if first == "" && a.inside() > 0 {
 		first = "See waiting_inside first: more threads may only wait, too."
 	}
+	if first != "" && a.threadsMayBeVain() {
+		return phrase.Sentences(first, shorten+".", a.acceptCountInVain())
+	}
 	text := phrase.Sentences(first,
 		shorten+", or raise "+maxThreadsSetting().fromTo(a.Now, most, to)+": "+effect+".",
 		"Each thread takes up to 1 MiB of stack, and what the handlers call must handle the additional load.")

@@ -54,6 +54,10 @@ func (a adviser) advisePool() string {
 	if p := w.peer.Pool; p != nil {
 		name, from = p.Setting, p.Size.Value
 	}
+	if w.virtual {
+		return phrase.Sprintf("Raise %s from %d if %s answers more at a time as fast: %s. Or shorten what is asked there: the other requests wait for one of its connections.",
+			name, from, peerName(w.peer), a.carries(from))
+	}
 	return phrase.Sentences(
 		phrase.Sprintf("Raise %s from %d to %d, one connection for each of the threads that want one: %s, %d carry up to %s times as many if %s answers %d at a time as fast as %d. Or shorten what is asked there.",
 			name, from, to, a.carries(from), to, phrase.Decimal(float64(to)/float64(max(from, 1))), peerName(w.peer), to, from),

@@ -25,10 +25,11 @@ type waits struct {
 	cause    model.Cause // downstream or connection_pool, none where it is only possible
 	possible model.Cause // what it may be
 	peer     *model.Peer
-	busy     int // threads
-	there    int // of them, with a request in flight to the peer
-	others   int // of them, with one in flight to another peer
-	running  int // of them, on a CPU or waiting for one, where that was read
+	busy     int  // threads
+	there    int  // of them, with a request in flight to the peer
+	others   int  // of them, with one in flight to another peer
+	running  int  // of them, on a CPU or waiting for one, where that was read
+	virtual  bool // busy are requests in service, each on a virtual thread
 }
 
 // without is how many of the busy threads have no request in flight anywhere, and
@@ -40,6 +41,9 @@ func (w *waits) without() int { return max(0, w.busy-w.there-w.others-w.running)
 // never seen, a peer is only possibly the cause, unless the configuration names
 // its pool or the threads themselves are seen to wait there.
 func (j *judge) waitsFor() waits {
+	if virtualThreads(j.Now) {
+		return j.behindPool()
+	}
 	d := downstreamOf(j.Now)
 	if !j.threadsFull || d == nil || len(d.Peers) == 0 {
 		return waits{}
@@ -72,6 +76,26 @@ func (j *judge) waitsFor() waits {
 	return w
 }
 
+// behindPool are requests on virtual threads that wait for a configured pool all of
+// whose connections are in use, while most of them have none: no limit of Tomcat's
+// is reached, and no thread can be read. A connection on which nothing is known is
+// taken to be in use, of which there may be fewer. It is zero where there is none such.
+func (j *judge) behindPool() waits {
+	d := downstreamOf(j.Now)
+	if d == nil || d.ByUser {
+		return waits{}
+	}
+	for i := range d.Peers {
+		w := waits{peer: &d.Peers[i], busy: phase(j.Now, model.InService), there: d.Peers[i].Waiting() + d.Peers[i].Unknown, virtual: true}
+		crowded := func(l *model.Listener) bool { return phase(l, model.InService) >= 2*w.there }
+		if w.poolUsedUp() && j.both(crowded) {
+			w.cause, w.possible = model.CauseConnectionPool, model.CauseConnectionPool
+			return w
+		}
+	}
+	return waits{}
+}
+
 // threadsAt is how many threads wait for a peer: those that were seen in a call that
 // does, else as many as have a request in flight there. A thread that waits for the
 // answer of an asynchronous client is in no such call.
@@ -101,10 +125,11 @@ func (w *waits) which() model.Cause {
 // allInUse reports whether every connection to the peer has been in flight in two
 // readings, or in one for long. One on which nothing is known may be in flight. A subscription is so,
 // too: where the threads were read, some must wait there, or its rest be known, or
-// the configuration must name it as a server that is asked.
+// the configuration must name it as a server that is asked, or it was asked meanwhile.
 func (w *waits) allInUse() bool {
 	p := w.peer
-	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil && p.Name == ""
+	asked := p.PerSecond != nil && *p.PerSecond > 0
+	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil && p.Name == "" && !asked
 	lasting := p.AllInRow > 1 || p.AllInRow == 1 && p.Mean >= longWait
 	return lasting && p.Connecting == 0 && !unseen
 }

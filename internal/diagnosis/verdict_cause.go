@@ -117,7 +117,7 @@ func (r ruling) presentCause() model.Cause {
 		return r.connectionsCause()
 	case r.filesFull && queueWaits(r.Now):
 		return model.CauseOpenFiles
-	case r.threadsFull || r.executorFull:
+	case r.threadsFull || r.executorFull || r.waits.virtual:
 		if c := r.cpuOverrides(); c != model.CauseNone {
 			return c
 		}

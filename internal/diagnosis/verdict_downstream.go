@@ -14,6 +14,9 @@ func (wd wording) waitPhrase() string {
 		return phrase.Sprintf("requests that share %s to %s are in flight, the oldest for %s; how many threads wait for them cannot be seen",
 			phrase.Count(w.peer.Connections, "connection"), peerName(w.peer), phrase.Seconds(w.peer.Oldest))
 	}
+	if w.virtual {
+		return wd.poolPhrase()
+	}
 	var parts []string
 	if n := min(w.peer.Connecting, w.there); n > 0 {
 		parts = append(parts, phrase.Sprintf("%d %s for a connection to %s, the longest for at least %s",
@@ -32,9 +35,28 @@ func (wd wording) waitPhrase() string {
 	return strings.Join(parts, ", ")
 }
 
+// poolPhrase is what requests on virtual threads wait for.
+func (wd wording) poolPhrase() string {
+	w, most, least, oldest := &wd.waits, "", "", ""
+	if w.peer.Unknown > 0 {
+		most, least = "at most ", "at least "
+	}
+	if w.peer.Oldest > 0 {
+		oldest = ", the oldest for " + phrase.Seconds(w.peer.Oldest)
+	}
+	return phrase.Sprintf("%s%d %s for %s%s, %s%d for one of its %s",
+		most, w.there, phrase.Verb(w.there, "waits", "wait"), peerName(w.peer), oldest, least, w.without(), phrase.Count(w.peer.Connections, "connection"))
+}
+
 // waitNumbers are the threads', peerNumbers the peer's.
 func (wd wording) waitNumbers() string {
 	w := &wd.waits
+	if w.shared() {
+		return wd.waitPhrase()
+	}
+	if w.virtual {
+		return phrase.Sprintf("%s %s in service on virtual threads", phrase.Count(w.busy, "request"), phrase.Verb(w.busy, "is", "are"))
+	}
 	s := phrase.Sprintf("of %s %d have a request in flight to %s", phrase.Count(w.busy, "busy thread"), w.there, peerName(w.peer))
 	if w.others > 0 {
 		s += phrase.Sprintf(", %d to others", w.others)
@@ -79,7 +101,7 @@ func (wd wording) peerNumbers() string {
 	if p.AllInFlight != nil {
 		s += phrase.Sprintf(", all of them in %s of the readings of the last minute", phrase.Percent(*p.AllInFlight))
 	}
-	if t, ok := wd.waits.answerTime(); ok {
+	if t, ok := wd.waits.answerTime(); ok && !wd.waits.shared() {
 		s += phrase.Sprintf("; about %s an answer", phrase.Seconds(t))
 	}
 	if p.Background != nil && *p.Background > 0 {

@@ -128,3 +128,18 @@ func (j *judge) inside() int {
 	}
 	return 0
 }
+
+// threadsMayBeVain: of threads that wait for a peer, perhaps, or inside the process,
+// more would not help with a lock, nor with a backend that is slow, or cannot be
+// reached, or whose pool's connections are leaked. A timer is told by its timeout, in
+// a process that has no backend.
+func (j *judge) threadsMayBeVain() bool {
+	if j.waits.possible != model.CauseNone {
+		return true
+	}
+	if j.inside() == 0 {
+		return false
+	}
+	d := downstreamOf(j.Now)
+	return d == nil || len(d.Peers)+len(d.Unconnected) > 0 || d.Workers == nil || 2*d.Workers.Timed < d.Workers.Parked
+}

@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"strings"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -12,8 +14,14 @@ func (fd finder) insideFinding(add adder) {
 	if n == 0 {
 		return
 	}
-	evidence := fd.join(phrase.Sprintf("%s %s for a lock, a pool or a timer, and for no peer",
+	evidence := fd.join(phrase.Sprintf("%s %s for a lock, a pool or a timer, none of them in a call on a connection",
 		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait")), stackNumbers(fd.Now))
+	if down := unconnected(fd.Now); down != "" {
+		add("waiting_inside", model.SeverityWarning,
+			phrase.Sprintf("%s No connection to %s is open, which the configuration names.", evidence, down),
+			phrase.Sprintf("Find out first whether %s can be reached: a pool that cannot connect has its threads wait until they give up. --thread-dump asks the JVM what they wait for, as its user and group (or jstack PID).", down))
+		return
+	}
 	g := stacksOf(fd.Now).BusyGroup()
 	if g == nil {
 		add("waiting_inside", model.SeverityWarning, evidence,
@@ -26,6 +34,24 @@ func (fd finder) insideFinding(add adder) {
 	}
 	add("waiting_inside", model.SeverityWarning, evidence,
 		phrase.Sprintf("Look at %s, where most of them are: at what it waits for, and who has that. More threads would wait there as well.", where))
+}
+
+// unconnected names the servers of the configuration to which no connection is open.
+func unconnected(l *model.Listener) string {
+	d := downstreamOf(l)
+	if d == nil {
+		return ""
+	}
+	names := make([]string, 0, len(d.Unconnected))
+	for _, b := range d.Unconnected {
+		switch {
+		case len(b.At) > 0:
+			names = append(names, phrase.Sprintf("%s (%s)", b.At[0], b.Name))
+		case len(b.Ports) > 0:
+			names = append(names, phrase.Sprintf("%s (port %v)", b.Name, b.Ports[0]))
+		}
+	}
+	return strings.Join(names, " or ")
 }
 
 // deadlockFinding: threads that wait for one another do so until the restart.

@@ -34,7 +34,6 @@ func (fd finder) stageFindings(v model.Verdict) []model.Finding {
 	fd.possibleWait(add)
 	fd.insideFinding(add)
 	fd.deadlockFinding(add)
-	fd.poolBehindVirtualThreads(add)
 	fd.notes(add)
 	return out
 }

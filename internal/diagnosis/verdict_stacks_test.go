@@ -45,11 +45,11 @@ func TestWhatThreadsWaitForInside(t *testing.T) {
 	require.Nil(t, finding(), "nothing is known")
 	require.Nil(t, finding(parked(5)), "most of them run")
 	f := finding(parked(19))
-	require.Equal(t, "19 busy threads wait for a lock, a pool or a timer, and for no peer.", f.Evidence)
+	require.Equal(t, "19 busy threads wait for a lock, a pool or a timer, none of them in a call on a connection.", f.Evidence)
 	require.Contains(t, f.Advice, "--thread-dump")
 
 	f = finding(parked(19), dumped(locked(19, "BLOCKED"), idle))
-	require.Equal(t, "19 busy threads wait for a lock, a pool or a timer, and for no peer; a thread dump shows of 19 threads at work 19 in Thread.sleep called by Orders.find.", f.Evidence)
+	require.Equal(t, "19 busy threads wait for a lock, a pool or a timer, none of them in a call on a connection; a thread dump shows of 19 threads at work 19 in Thread.sleep called by Orders.find.", f.Evidence)
 	require.Contains(t, f.Advice, "Look at Orders.find")
 	require.NotContains(t, f.Advice, "--thread-dump")
 

@@ -24,11 +24,12 @@ func (r ruling) onlyStands(v model.Verdict) bool {
 
 // saturated: a stage is full and something waits in front of it. In front of
 // a full accept queue are the handshakes, in front of maxConnections the
-// accept queue, in front of the threads the requests that nobody has read. A
+// accept queue, in front of the threads the requests that nobody has read, in front
+// of a pool of connections the requests that virtual threads have begun. A
 // process without descriptors or ports only makes wait what it cannot take, one that
 // does not run makes wait whoever comes.
 func (r ruling) saturated() bool {
-	return r.queueFull || r.connectionsFull || r.threadsFull ||
+	return r.queueFull || r.connectionsFull || r.threadsFull || r.waits.virtual ||
 		r.filesFull && r.both(queueWaits) ||
 		r.executorFull && waitingRequests(r.Now) > 0 ||
 		r.halted() || r.starved() != model.CauseNone

@@ -205,6 +205,10 @@ func (st sentence) summaryWaits() string {
 	if queued(st.Now) > 0 {
 		outside = st.queuePhrase()
 	}
+	if st.waits.virtual {
+		return phrase.Sprintf("%s %s in service on virtual threads: ", phrase.Count(st.waits.busy, "request"), phrase.Verb(st.waits.busy, "is", "are")) +
+			st.waitPhrase() + "; " + outside + st.lostYet(" and ") + "."
+	}
 	busy := phrase.Sprintf("%d of %d threads are busy", st.waits.busy, most)
 	if st.waits.busy == most {
 		busy = phrase.Capital(allThreads(most)) + " busy"

@@ -26,6 +26,24 @@ func Identify(d *model.Downstream, backends []model.Backend) {
 			p.ByPort = false
 		}
 	}
+	d.Unconnected = unconnected(d, backends)
+}
+
+// unconnected are the backends with a pool that no connection leads to, where all
+// connections are known: by address and, as DNS is not asked, by port.
+func unconnected(d *model.Downstream, backends []model.Backend) (out []model.Backend) {
+	if d.ByUser || d.Partial || d.Others != nil {
+		return nil
+	}
+	for _, b := range backends {
+		known := len(b.At)+len(b.Ports) > 0
+		if b.Pool != nil && known && !slices.ContainsFunc(d.Peers, func(p model.Peer) bool {
+			return isAt(b, p.Address) || slices.Contains(b.Ports, p.Address.Port())
+		}) {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 func isAt(b model.Backend, peer netip.AddrPort) bool {

@@ -13,7 +13,8 @@ type Worker uint8
 const (
 	Elsewhere Worker = iota // in another call than those below
 	Running
-	Parked  // in a futex
+	Parked  // in a futex, until it is woken
+	Timed   // in a futex with a timeout, or asleep
 	Reading // it waits for a socket
 )
 
@@ -44,6 +45,9 @@ func (w *Work) Add(state Worker, socket uint32) {
 		w.workers.Running++
 	case state == Parked:
 		w.workers.Parked++
+	case state == Timed:
+		w.workers.Parked++
+		w.workers.Timed++
 	case state == Reading && outgoing:
 		w.waiting[peer]++
 		w.sockets[socket] = struct{}{}

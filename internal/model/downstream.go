@@ -18,6 +18,9 @@ type Downstream struct {
 	ByUser bool
 	// Partial: there were more connections than are counted.
 	Partial bool
+	// Unconnected are the servers for which the configuration has a pool and to which
+	// no connection is open. None where not all connections are known.
+	Unconnected []Backend
 	// Workers is what the connectors' threads were doing at that moment, nil where
 	// they were not read: without trouble, or where that is not permitted.
 	Workers *Workers
@@ -31,6 +34,9 @@ type Workers struct {
 	// Parked wait in a futex: idle ones for a request, others for a lock, a pool or
 	// a timer. The kernel shows the same of all of these.
 	Parked int
+	// Timed of the parked wait no longer than a timeout: for a timer, or for a pool
+	// that gives up. A lock, and what another thread is to hand over, have none.
+	Timed int
 	// Other are in another call: they read from the client, from a file.
 	Other int
 }

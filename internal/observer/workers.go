@@ -25,7 +25,7 @@ func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, lis
 	work := downstream.NewWork(list)
 	h.workersErr = threads.Calls(ts.proc, h.workers, live, func(c threads.WorkerCall) {
 		if c.Kind != threads.CallAccept && c.Kind != threads.CallEpoll { // the acceptor, the poller
-			work.Add(stateOf(c.Kind), c.Socket)
+			work.Add(stateOf(c), c.Socket)
 		}
 	})
 	if h.workersErr != nil {
@@ -34,11 +34,16 @@ func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, lis
 	return work
 }
 
-func stateOf(k threads.CallKind) downstream.Worker {
-	switch k {
+func stateOf(c threads.WorkerCall) downstream.Worker {
+	switch c.Kind {
 	case threads.CallRunning:
 		return downstream.Running
-	case threads.CallFutex, threads.CallSleep:
+	case threads.CallSleep:
+		return downstream.Timed
+	case threads.CallFutex:
+		if c.Timed {
+			return downstream.Timed
+		}
 		return downstream.Parked
 	case threads.CallReceive, threads.CallPoll, threads.CallConnect:
 		return downstream.Reading

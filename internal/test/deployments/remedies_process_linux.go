@@ -34,6 +34,14 @@ func processRemedies() []remedy {
 			{says: `Raising maxConnections or acceptCount would not help`, did: "server.tomcat.accept-count=1000", apply: setting("server.tomcat.accept-count=1000"), vain: true},
 		},
 	}, {
+		finding: "open_files_below_max_connections", load: "70 open files, 8,192 connections configured, 30 requests/s of 2.5 s",
+		world: world{options: limited("70")},
+		press: arrivals(30, "/hello?ms=2500"),
+		tries: []try{
+			{says: `Raise the open-files limit to ([\d,]+)`, did: "ulimit -n %s and a restart", apply: func(w *world, groups []string) { w.options = limited(digits(groups[1])) }},
+			{says: `or lower server\.tomcat\.max-connections to (\d+), so that clients wait in the queue instead of accept\(\) failing`, did: moreConnections + ": the limit then is maxConnections, no longer the files", apply: set("server.tomcat.max-connections"), after: "max_connections"},
+		},
+	}, {
 		finding: "pids_limit", load: "pids.max of the cgroup lets 3 more threads start; 40 requests/s of 2 s",
 		world: world{settings: []string{"server.tomcat.threads.min-spare=4"}, started: func(b *bench, s *server) { b.group("pids", s, "pids.max", fmt.Sprint(threadsOf(s)+3)) }},
 		press: arrivals(40, "/hello?ms=2000"),

@@ -22,10 +22,13 @@ import (
 
 // bench is where the cases run.
 type bench struct {
-	ctx  context.Context
-	dir  string
-	row  *row
-	ends []func() // of the case, the latest last
+	ctx     context.Context
+	dir     string
+	decoyed time.Duration // how long the decoys are tried
+	row     *row
+	java    []string // what the case starts the application with
+	outside []string // what takes tcpdiag out of the namespace of the case
+	ends    []func() // of the case, the latest last
 }
 
 // row is a case's line of the table.
@@ -33,8 +36,6 @@ type row struct{ Name, Truth, Said, Wrong string }
 
 // caseFailed ends a case.
 type caseFailed struct{ err error }
-
-func newBench(ctx context.Context, dir string) *bench { return &bench{ctx: ctx, dir: dir} }
 
 func (b *bench) perform(pattern *regexp.Regexp, table string) error {
 	var rows []row
@@ -54,8 +55,8 @@ func (b *bench) perform(pattern *regexp.Regexp, table string) error {
 
 func (b *bench) one(c waitCase) (r row) {
 	r.Name = c.name
-	b.row, b.ends = &r, nil
-	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Minute)
+	b.row, b.ends, b.java, b.outside = &r, nil, []string{"java"}, nil
+	ctx, cancel := context.WithTimeout(b.ctx, b.decoyed+5*time.Minute)
 	outer := b.ctx
 	b.ctx = ctx
 	defer func() {
@@ -125,7 +126,8 @@ func (b *bench) app(port int, settings ...string) {
 	text := fmt.Sprintf("server.port=%d\nserver.tomcat.threads.max=20\nspring.datasource.url=jdbc:postgresql://127.0.0.1:%d/orders\n"+
 		"spring.datasource.username=app\nspring.datasource.password=secret\nspring.data.redis.host=127.0.0.1\nspring.data.redis.port=%d\nspring.data.redis.timeout=120s\n", port, postgresPort, redisPort)
 	b.must(os.WriteFile(dir+"/application.properties", []byte(text+strings.Join(settings, "\n")+"\n"), 0o600))
-	cmd := exec.CommandContext(b.ctx, "java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", b.dir+"/waiting.jar")
+	args := slices.Concat(b.java, []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-jar", b.dir + "/waiting.jar"})
+	cmd := exec.CommandContext(b.ctx, args[0], args[1:]...)
 	cmd.Dir = dir
 	b.start(fmt.Sprintf("app-%d", port), cmd)
 	b.until("the application", func() bool { return b.get(port, "/hello") == nil })
@@ -149,11 +151,14 @@ func (b *bench) get(port int, path string) error {
 	return err
 }
 
-// crowd are clients that ask again as soon as they are answered.
-type crowd struct{ served, failed atomic.Int64 }
+// load are clients that ask again as soon as they are answered.
+type load struct {
+	served, failed atomic.Int64
+	stop           func() // returns when the last has stopped
+}
 
-func (b *bench) crowd(n int, path string) *crowd {
-	c, outer := &crowd{}, b.ctx
+func (b *bench) crowd(n int, path string) *load {
+	c, outer := &load{}, b.ctx
 	ctx, cancel := context.WithCancel(outer)
 	var wg sync.WaitGroup
 	inner := &bench{ctx: ctx}
@@ -169,12 +174,13 @@ func (b *bench) crowd(n int, path string) *crowd {
 			}
 		})
 	}
-	b.ends = append(b.ends, func() { cancel(); wg.Wait() })
+	c.stop = func() { cancel(); wg.Wait() }
+	b.ends = append(b.ends, c.stop)
 	return c
 }
 
 // rate is how many requests are answered in a second, over d.
-func (c *crowd) rate(d time.Duration) float64 {
+func (c *load) rate(d time.Duration) float64 {
 	began, before := time.Now(), c.served.Load()
 	time.Sleep(d)
 	return float64(c.served.Load()-before) / time.Since(began).Seconds()
@@ -182,24 +188,32 @@ func (c *crowd) rate(d time.Duration) float64 {
 
 // ask takes a snapshot of a port.
 func (b *bench) ask(port int) *api.Listener {
-	l, _ := b.askAs(nil, port)
+	l, _ := b.askAs(b.outside, port)
 	return l
 }
 
 // askAs takes one behind a prefix, which makes it another user's.
 func (b *bench) askAs(prefix []string, port int) (*api.Listener, *api.Snapshot) {
 	args := append(slices.Clone(prefix), b.dir+"/tcpdiag", "snapshot", "--port", fmt.Sprint(port), "-o", "json")
+	if b.outside != nil {
+		args = append(args, "--all-namespaces")
+	}
 	out, err := exec.CommandContext(b.ctx, args[0], args[1:]...).Output()
 	var s api.Snapshot
 	if e := json.Unmarshal(out, &s); e != nil {
 		b.must(fmt.Errorf("%w: %w", e, err))
 	}
+	return b.listener(&s, port), &s
+}
+
+// listener is what a document says of a port.
+func (b *bench) listener(s *api.Snapshot, port int) *api.Listener {
 	for i := range s.Listeners {
 		if int(s.Listeners[i].Port) == port {
 			b.row.Said = s.Listeners[i].Verdict.Summary
-			return &s.Listeners[i], &s
+			return &s.Listeners[i]
 		}
 	}
 	b.must(fmt.Errorf("nothing on port %d", port))
-	return nil, nil
+	return nil
 }

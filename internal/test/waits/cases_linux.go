@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
 // waitCase is one thing that threads can wait for.
@@ -26,6 +29,7 @@ const (
 	clients      = 60
 	threads      = 20
 	orders       = "127.0.0.1:15432"
+	modern       = "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java"
 )
 
 func cases() []waitCase {
@@ -43,6 +47,7 @@ func cases() []waitCase {
 			b.peer(s.address, "downstream", threads, func() int { return int(s.waiting.Load()) })
 		}},
 		{"G3 connects that nobody answers", hanging},
+		{"G3 a database that has died: connects are refused", dead},
 		{"G4 a lock", func(b *bench) { b.nobody("/lock?ms=500", "`synchronized` around 500 ms", "lock, a pool or a timer") }},
 		{"G4 a timer", func(b *bench) { b.nobody("/sleep?ms=2500", "`Thread.sleep` of 2.5 s", "lock, a pool or a timer") }},
 		{"G4 the CPU", func(b *bench) {
@@ -56,8 +61,21 @@ func cases() []waitCase {
 			l := b.peer(slow.address, "downstream", threads-2, func() int { return int(slow.waiting.Load()) })
 			b.silent(l, fast.address)
 		}},
-		{"G6 a subscription beside a lock, then beside the slow backend", decoy},
+		{"G6 a subscription and a long poll, beside nothing, beside a timer, beside a slow backend", decoy},
+		{"G7 a pool of 3 and TLS to the database", func(b *bench) {
+			b.encrypted()
+			b.app(port, "spring.datasource.url=jdbc:postgresql://"+orders+"/orders?sslmode=require", "spring.datasource.hikari.maximum-pool-size=3")
+			b.crowd(clients, "/query?ms=2500")
+			b.peer(orders, "connection_pool", 3, b.active)
+		}},
+		{"G7 a pool of 3 and virtual threads, Java 25", virtual},
+		{"G7 a backend over HTTP/2: one connection for all requests", multiplexed},
 		{"G8 a pool of 3 seen by another user", nobodySees},
+		{"G8 a pool of 3 in another container, seen from the machine's own namespaces", func(b *bench) {
+			b.java = []string{"unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "java"}
+			b.outside = []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", os.Getppid())}
+			b.pool(3, 2500, "spring.datasource.hikari.maximum-pool-size=3")
+		}},
 		{"Redis stopped, Jedis with a pool of 8", func(b *bench) {
 			b.stoppedRedis("spring.data.redis.client-type=jedis", "spring.data.redis.jedis.pool.max-active=8")
 			b.peer("127.0.0.1:16379", "connection_pool", 8, func() int { return 8 })
@@ -67,14 +85,7 @@ func cases() []waitCase {
 			b.until("requests wait", func() bool { return b.ask(port).Connections.Waiting >= clients-threads-8 })
 			l := b.ask(port)
 			b.row.Truth = "20 threads wait for one connection, which another thread reads"
-			possible := ""
-			for _, f := range l.Verdict.Findings {
-				if f.Code == "possible_downstream" {
-					possible = f.Evidence
-				}
-			}
-			b.row.Said += " Possibly: " + possible
-			b.want(strings.Contains(possible, "127.0.0.1:16379 (redis)"), "the peer is not named")
+			b.wants(l, "possible_downstream", "127.0.0.1:16379 (redis)")
 		}},
 		{"an HTTP service that is a saturated Tomcat, which waits for its database's pool", chain},
 	}
@@ -157,8 +168,7 @@ func (b *bench) planned(connections int) {
 	b.plain(fmt.Sprint("spring.datasource.hikari.maximum-pool-size=", connections), "spring.datasource.hikari.connection-timeout=120000")
 	warm := b.crowd(clients, "/query?ms=20")
 	b.until("the server is warm", func() bool { return warm.served.Load() > 20*clients })
-	b.ends[len(b.ends)-1]()
-	b.ends = b.ends[:len(b.ends)-1]
+	warm.stop()
 	b.until("the server is idle", func() bool { return b.ask(port).Connections.Accepted == 0 })
 	out, err := exec.CommandContext(b.ctx, b.dir+"/tcpdiag", "plan", "--requests", fmt.Sprint(clients), "--service-time", "1ms",
 		"--backend-connections", fmt.Sprint(connections), "--backend-time", "2.5s", "--threads", fmt.Sprint(threads), "--client-timeout", "0", "-o", "json").Output()
@@ -209,25 +219,6 @@ func hanging(b *bench) {
 	b.want(l.Verdict.Cause == "downstream" && strings.Contains(l.Verdict.Summary, "for a connection to 127.0.0.1:15999"), "%s", l.Verdict.Summary)
 }
 
-func decoy(b *bench) {
-	subscription, slow := b.backend(time.Hour), b.backend(2500*time.Millisecond)
-	b.postgres()
-	b.app(port, "waiting.subscription="+subscription.address)
-	b.until("the subscription", func() bool { return subscription.waiting.Load() == 1 })
-	c := b.crowd(clients, "/sleep?ms=2500")
-	b.until("the threads are busy", func() bool { l := b.ask(port); return l.Connections != nil && l.Connections.Waiting > 0 })
-	for range 10 {
-		b.silent(b.ask(port), subscription.address)
-	}
-	b.want(c.failed.Load() == 0, "requests failed")
-	b.crowd(2*clients, "/socket?to="+slow.address)
-	b.until("most threads wait there", func() bool { return slow.waiting.Load() >= threads/2+3 })
-	for range 10 {
-		b.silent(b.ask(port), subscription.address)
-	}
-	b.row.Truth = "20 snapshots with a connection that is always in flight"
-}
-
 func (b *bench) stoppedRedis(settings ...string) {
 	r := b.redis()
 	b.plain(settings...)
@@ -249,4 +240,74 @@ func chain(b *bench) {
 	b.want(l.Verdict.Cause == "downstream" && strings.Contains(l.Verdict.Summary, fmt.Sprint("127.0.0.1:", second)), "the first: %s", l.Verdict.Summary)
 	b.row.Truth = "20 threads at a server of 12 threads and 3 connections"
 	b.row.Said = "the first: " + l.Verdict.Summary + " The second: " + said
+}
+
+// dead: the database ends, and what is at its port answers with RST. Which of them fail
+// cannot be seen, as nothing of them stays; nobody is blamed who is not at fault.
+func dead(b *bench) {
+	database := b.postgres()
+	b.app(port, "spring.datasource.hikari.maximum-pool-size=3")
+	b.must(b.get(port, "/query?ms=1"))
+	b.must(database.Process.Signal(syscall.SIGKILL))
+	_, _ = database.Process.Wait()
+	b.crowd(clients, "/query?ms=1")
+	b.until("the threads wait for a connection", func() bool {
+		l := b.ask(port)
+		return l.Connections != nil && l.Connections.Waiting >= clients-threads-8
+	})
+	l := b.ask(port)
+	b.row.Truth = "20 threads wait for a pool that can open no connection"
+	b.want(!strings.Contains(advised(l), "raise "), "the advice is %q", advised(l))
+	b.wants(l, "waiting_inside", "No connection to "+orders+" (orders) is open")
+}
+
+// virtual: the threads cannot be read, and there is no limit to them: the pool's
+// connections and the requests that wait are seen.
+func virtual(b *bench) {
+	b.java = []string{modern}
+	b.plain("spring.threads.virtual.enabled=true", "spring.datasource.hikari.maximum-pool-size=3")
+	b.crowd(clients, "/query?ms=2500")
+	b.until("3 queries", func() bool { return b.active() == 3 })
+	time.Sleep(3 * time.Second)
+	var seen []int
+	for range 10 {
+		l := b.ask(port)
+		b.want(l.Verdict.Cause == "connection_pool", "%s", l.Verdict.Summary)
+		b.want(strings.Contains(advised(l), "spring.datasource.hikari.maximum-pool-size from 3"), "the advice is %q", advised(l))
+		for _, p := range l.Process.Downstream {
+			if p.Peer == orders {
+				seen = append(seen, p.InFlight)
+				b.want(p.InFlight+p.Unknown == 3, "%+v", p)
+			}
+		}
+	}
+	b.row.Truth = fmt.Sprintf("%d requests in service, 3 in flight by the backend's log, said %v", clients, seen)
+}
+
+// multiplexed: how many requests one connection carries cannot be seen. An agent that has
+// seen the server at rest blames the peer; a snapshot knows of the one connection at
+// most that it was asked meanwhile.
+func multiplexed(b *bench) {
+	b.plain()
+	b.app(second, "server.http2.enabled=true", "server.tomcat.threads.max=100")
+	address := fmt.Sprint("127.0.0.1:", second)
+	b.must(b.get(port, "/http2?url=http://"+address+"/hello"))
+	agent, err := crowd.StartAgent(b.ctx, b.dir+"/tcpdiag", "--port", fmt.Sprint(port))
+	b.must(err)
+	b.ends = append(b.ends, agent.Stop)
+	b.until("the server was seen at rest", func() bool {
+		p := b.said(agent).Process
+		return p != nil && slices.ContainsFunc(p.Downstream, func(p api.Peer) bool { return p.Peer == address && p.InFlightAtRest != nil })
+	})
+	b.crowd(clients, "/http2?url=http://"+address+"/sleep?ms=2500")
+	b.until("the agent blames it", func() bool { return b.said(agent).Verdict.Cause == "downstream" })
+	const shared = "equests that share 1 connection to "
+	for range 10 {
+		l := b.ask(port)
+		b.want(l.Verdict.Cause == "max_threads" && !strings.Contains(advised(l), "raise "), "%s %s", l.Verdict.Summary, advised(l))
+		l = b.said(agent)
+		b.want(strings.Contains(l.Verdict.Summary, shared+address+" are in flight") && strings.Contains(l.Verdict.Summary, "how many threads wait for them cannot be seen"), "%s", l.Verdict.Summary)
+		b.want(!strings.Contains(advised(l), "raise "), "the agent's advice is %q", advised(l))
+	}
+	b.row.Truth = "20 requests on one connection; ten looks by an agent and by snapshots"
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // inside says, within the namespace, where what was built outside of it is.
@@ -19,14 +20,15 @@ const inside = "TCPDIAG_WAITS_DIR"
 func main() {
 	only := flag.String("run", "", "regular expression: only the cases of that name, without writing the table")
 	table := flag.String("table", "docs/waits.md", "file of the table")
+	decoyed := flag.Duration("decoy", time.Minute, "how long decoys are tried: a subscription and a long poll that are always in flight")
 	flag.Parse()
-	if err := run(*only, *table); err != nil {
+	if err := run(*only, *table, *decoyed); err != nil {
 		fmt.Fprintln(os.Stderr, "waits:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only, table string) error {
+func run(only, table string, decoyed time.Duration) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -40,7 +42,7 @@ func run(only, table string) error {
 		if only != "" {
 			table = ""
 		}
-		return newBench(ctx, dir).perform(pattern, table)
+		return (&bench{ctx: ctx, dir: dir, decoyed: decoyed}).perform(pattern, table)
 	}
 	return enter(ctx)
 }

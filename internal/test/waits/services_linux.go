@@ -73,7 +73,7 @@ func (s *backend) serve(c net.Conn, delay time.Duration) {
 }
 
 // postgres starts a database with a table of one order.
-func (b *bench) postgres() {
+func (b *bench) postgres(settings ...string) *exec.Cmd {
 	owner, err := user.Lookup("postgres")
 	b.must(err)
 	uid, _ := strconv.Atoi(owner.Uid)
@@ -93,10 +93,28 @@ func (b *bench) postgres() {
 	if out, err := as(exec.CommandContext(b.ctx, bins[0]+"/initdb", "-D", data, "-A", "trust", "-U", "app")).CombinedOutput(); err != nil {
 		b.must(fmt.Errorf("initdb: %w\n%s", err, out))
 	}
-	b.start("postgres", as(exec.CommandContext(b.ctx, bins[0]+"/postgres", "-D", data, "-p", strconv.Itoa(postgresPort), "-k", data, "-c", "max_connections=200")))
+	for _, file := range []string{"server.crt", "server.key"} {
+		if text, err := os.ReadFile(filepath.Join(b.dir, file)); err == nil {
+			b.must(os.WriteFile(filepath.Join(data, file), text, 0o600))
+			b.must(os.Chown(filepath.Join(data, file), uid, gid))
+		}
+	}
+	args := []string{"-D", data, "-p", strconv.Itoa(postgresPort), "-k", data, "-c", "max_connections=200"}
+	for _, s := range settings {
+		args = append(args, "-c", s)
+	}
+	database := b.start("postgres", as(exec.CommandContext(b.ctx, bins[0]+"/postgres", args...)))
 	b.until("the database", func() bool { return exec.CommandContext(b.ctx, "psql", psql("postgres", "select 1")...).Run() == nil })
 	b.sql("postgres", "create database orders")
 	b.sql("orders", "create table orders(id bigint primary key, item text); insert into orders values (1, 'one')")
+	return database
+}
+
+// encrypted is that database with a certificate of its own.
+func (b *bench) encrypted() {
+	b.must(output(b.ctx, b.dir, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+		"-days", "2", "-subj", "/CN=localhost", "-keyout", "server.key", "-out", "server.crt"))
+	b.postgres("ssl=on")
 }
 
 func psql(database, text string) []string {

@@ -88,3 +88,17 @@ func advised(l *api.Listener) string {
 	}
 	return ""
 }
+
+// wants: a finding says something; the table has the finding then.
+func (b *bench) wants(l *api.Listener, code, text string) {
+	for _, f := range l.Verdict.Findings {
+		if f.Code == code {
+			if said := " `" + code + "`: " + f.Evidence; !strings.Contains(b.row.Said, said) {
+				b.row.Said += said
+			}
+			b.want(strings.Contains(f.Evidence, text), "%s does not say %q: %s", code, text, f.Evidence)
+			return
+		}
+	}
+	b.wrong("there is no finding %s: %s", code, l.Verdict.Summary)
+}

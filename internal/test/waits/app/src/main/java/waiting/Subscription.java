@@ -4,24 +4,33 @@ import java.net.Socket;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.stereotype.Component;
 
-/** A long poll that is in flight whatever the server does: a connection that asked once and is never answered. */
+/**
+ * Connections that are in flight whatever the server does: each asks with a line and, once
+ * it is answered, at once again. A subscription is never answered, a long poll at times.
+ */
 @Component
 @ConditionalOnProperty("waiting.subscription")
 class Subscription {
     Subscription(org.springframework.core.env.Environment env) {
-        String to = env.getRequiredProperty("waiting.subscription");
+        for (String to : env.getRequiredProperty("waiting.subscription").split(",")) {
+            Thread t = new Thread(() -> poll(to), "subscription");
+            t.setDaemon(true);
+            t.start();
+        }
+    }
+
+    private static void poll(String to) {
         int colon = to.lastIndexOf(':');
-        Thread t = new Thread(() -> {
-            try (Socket s = new Socket(to.substring(0, colon), Integer.parseInt(to.substring(colon + 1)))) {
-                s.getOutputStream().write("subscribe\n".getBytes());
-                while (s.getInputStream().read() >= 0) {
-                    // what is published is of no interest
+        try (Socket s = new Socket(to.substring(0, colon), Integer.parseInt(to.substring(colon + 1)))) {
+            int c = '\n';
+            while (c >= 0) {
+                if (c == '\n') {
+                    s.getOutputStream().write("next\n".getBytes());
                 }
-            } catch (java.io.IOException e) {
-                // it ends with the backend
+                c = s.getInputStream().read();
             }
-        }, "subscription");
-        t.setDaemon(true);
-        t.start();
+        } catch (java.io.IOException e) {
+            // it ends with the backend
+        }
     }
 }
