@@ -63,6 +63,9 @@ func springBefore23(version string) bool {
 
 // fromTo is a change with both numbers.
 func (s setting) fromTo(l *model.Listener, from, to int) string {
+	if n := l.Connector.Processes; n > 1 {
+		return fmt.Sprintf("%s from %d to %d in each of the %d processes that share the port", s.name(l), from/n, (to+n-1)/n, n)
+	}
 	return fmt.Sprintf("%s from %d to %d", s.name(l), from, to)
 }
 

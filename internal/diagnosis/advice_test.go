@@ -209,3 +209,10 @@ func TestSilentClientsAreNamed(t *testing.T) {
 		require.Contains(t, v.Findings[0].Evidence, want[1])
 	}
 }
+
+// Of processes that share a port each has the setting.
+func TestAdviceForProcessesThatShareAPort(t *testing.T) {
+	k := usedUp(12).do(func(l *model.Listener) { l.Connector.Processes = 2 })
+	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	require.Contains(t, v.Findings[0].Advice, "raise server.tomcat.threads.max from 6 to 26 in each of the 2 processes that share the port")
+}

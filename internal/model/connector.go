@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // SourceKind is the closed set of places a setting comes from, the metrics'
 // source label.
@@ -61,6 +64,9 @@ type Connector struct {
 	HTTP2            bool   // likewise
 	Executor         string // name of a shared <Executor>, "" for the connector's own pool
 	ExecutorUsers    int    // connectors of the process that have that one
+	// Processes that share the address (SO_REUSEPORT), 0 for one alone: connections
+	// and requests are counted of all of them, and the limits are those of all.
+	Processes int
 
 	MaxConnections       *Setting[int] // < 0: no limit
 	AcceptCount          *Setting[int]
@@ -83,6 +89,25 @@ type Connector struct {
 	// Actuator's own figures, when it was asked.
 	BusyThreads        *int // tomcat.threads.busy
 	CurrentConnections *int // tomcat.connections.current; reads one too many below the limit
+}
+
+// Times is the connector with the limits of that many processes, each with one like
+// this: the kernel gives the connections of an address to all that share it.
+func (c *Connector) Times(processes int) *Connector {
+	if c == nil || processes < 2 {
+		return c
+	}
+	all := *c
+	all.Processes, all.PoolThreads = processes, nil // whose threads were counted are one's
+	for _, s := range []**Setting[int]{&all.MaxConnections, &all.MaxThreads} {
+		if *s != nil && (*s).Value > 0 {
+			each := **s
+			each.Note = fmt.Sprintf("%d in each of %d processes that share the port", each.Value, processes)
+			each.Value *= processes
+			*s = &each
+		}
+	}
+	return &all
 }
 
 // KeepAlive is how long a connection may wait for its next request. Unset, it is

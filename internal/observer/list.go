@@ -117,7 +117,7 @@ func (r *listing) behind(ctx context.Context, patience time.Duration) {
 	for key, list := range byProcess {
 		found, unavailable := r.connectors.of(key, ports(list), rest)
 		for _, c := range list {
-			c.Connector = found[c.ID.Address]
+			c.Connector = found[c.ID.Address].Times(c.Processes)
 			c.Unavailable = unavailable
 		}
 	}

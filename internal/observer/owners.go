@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -33,11 +34,17 @@ func findOwners(r *listing) *owners {
 	o.denied = denied
 	maps.Copy(o.byInode, found)
 	for _, c := range r.all {
+		pids := make([]int, 0, 1)
 		for i := range c.Members {
-			if p, ok := o.byInode[c.Members[i].Inode]; ok && c.Owner == nil {
+			p, ok := o.byInode[c.Members[i].Inode]
+			if ok && c.Owner == nil {
 				c.Owner = &p
 			}
+			if ok && !slices.Contains(pids, p.PID) {
+				pids = append(pids, p.PID)
+			}
 		}
+		c.Processes = len(pids)
 	}
 	return o
 }

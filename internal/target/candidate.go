@@ -14,6 +14,7 @@ type Candidate struct {
 	ID        model.ListenerID
 	Members   []sockdiag.Listener // several under SO_REUSEPORT
 	Owner     *owner.Process
+	Processes int // that hold a member, of those that are known
 	Connector *model.Connector
 	// Unavailable is what discovery could not read of its process.
 	Unavailable []model.Unavailable

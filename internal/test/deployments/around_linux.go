@@ -25,14 +25,8 @@ func around() []deployment {
 			}
 			s := b.boot("none", options{}, "server.tomcat.max-connections=20", "server.tomcat.accept-count=5")
 			b.answers("127.0.0.1:8080")
-			conf := filepath.Join(b.dir, "nginx.conf")
-			b.must(os.WriteFile(conf, fmt.Appendf(nil, `daemon off; error_log %[1]s/nginx.log; pid %[1]s/nginx.pid; user root;
-events {}
-http { access_log off; client_body_temp_path %[1]s/t1; proxy_temp_path %[1]s/t2; fastcgi_temp_path %[1]s/t3; uwsgi_temp_path %[1]s/t4; scgi_temp_path %[1]s/t5;
-upstream app { server 127.0.0.1:8080; keepalive 64; }
-server { listen 80; location / { proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; } } }
-`, b.dir), 0o600))
-			b.program("nginx", "-c", conf)
+			b.nginx(`upstream app { server 127.0.0.1:8080; keepalive 64; }
+server { listen 80; location / { proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; } }`)
 			b.answers("127.0.0.1:80")
 			c := b.hold("tcp", "127.0.0.1:80", 20, get("/hello?ms=2000"), nil)
 			b.until("20 had an answer through nginx", func() bool { return c.answered.Load() == 20 })
@@ -43,16 +37,28 @@ server { listen 80; location / { proxy_pass http://app; proxy_http_version 1.1; 
 			b.verdict(said, "saturated keep_alive_idle")
 			b.names(said, "a proxy in front of them")
 		}},
+		{"haproxy that speaks the PROXY protocol to nginx, which closes after each response; 30 clients", func(b *bench) {
+			if !b.needs("nginx") || !b.needs("haproxy") {
+				return
+			}
+			s := b.boot("none", options{}, "server.tomcat.threads.max=6", "server.forward-headers-strategy=native")
+			b.answers("127.0.0.1:8080")
+			b.nginx("server { listen 81 proxy_protocol; set_real_ip_from 127.0.0.1; real_ip_header proxy_protocol; location / { proxy_pass http://127.0.0.1:8080; proxy_set_header X-Forwarded-For $proxy_protocol_addr; } }")
+			b.haproxy("mode http\n bind 127.0.0.1:80\n server web 127.0.0.1:81 send-proxy-v2")
+			b.hold("tcp", "127.0.0.1:80", 30, get("/hello?ms=60000"), nil)
+			b.until("all threads are busy", func() bool { return s.says(port).Busy == 6 && s.says(port).Connections >= 30 })
+			b.row.Truth = s.says(port).String() + ", all from nginx"
+			said := b.ask(port)
+			b.verdict(said, "saturated max_threads")
+			b.names(said, `"top_peer"`)
+		}},
 		{"haproxy in front, whose maxconn holds the requests back", func(b *bench) {
 			if !b.needs("haproxy") {
 				return
 			}
 			s := b.boot("none", options{}, "server.tomcat.threads.max=6")
 			b.answers("127.0.0.1:8080")
-			conf := filepath.Join(b.dir, "haproxy.cfg")
-			b.must(os.WriteFile(conf, []byte("global\n maxconn 1000\ndefaults\n mode http\n timeout connect 5s\n timeout client 1m\n timeout server 1m\n timeout queue 1m\nlisten web\n bind 127.0.0.1:80\n server app 127.0.0.1:8080 maxconn 4\n"), 0o600))
-			b.program("haproxy", "-db", "-f", conf)
-			b.answers("127.0.0.1:80")
+			b.haproxy("mode http\n timeout queue 1m\n bind 127.0.0.1:80\n server app 127.0.0.1:8080 maxconn 4")
 			b.hold("tcp", "127.0.0.1:80", 40, get("/hello?ms=60000"), nil)
 			b.until("4 are served", func() bool { return s.says(port).Busy == 4 })
 			b.row.Truth = s.says(port).String() + "; 36 requests wait in haproxy"
@@ -89,6 +95,17 @@ server { listen 80; location / { proxy_pass http://app; proxy_http_version 1.1; 
 			b.verdict(b.ask(port), "saturated max_threads")
 		}},
 	}
+}
+
+// nginx starts it with what its http section is to have.
+func (b *bench) nginx(servers string) {
+	conf := filepath.Join(b.dir, "nginx.conf")
+	b.must(os.WriteFile(conf, fmt.Appendf(nil, `daemon off; error_log %[1]s/nginx.log; pid %[1]s/nginx.pid; user root;
+events {}
+http { access_log off; client_body_temp_path %[1]s/t1; proxy_temp_path %[1]s/t2; fastcgi_temp_path %[1]s/t3; uwsgi_temp_path %[1]s/t4; scgi_temp_path %[1]s/t5;
+%[2]s }
+`, b.dir, servers), 0o600))
+	b.program("nginx", "-c", conf)
 }
 
 // envoyConfig has requests to port 80 go to the server, each of those at a time on a

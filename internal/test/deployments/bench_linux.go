@@ -66,6 +66,8 @@ type options struct {
 	dir  string
 	wrap []string
 	attr *syscall.SysProcAttr
+
+	stdin *os.File
 }
 
 // modern is a Java with virtual threads.
@@ -87,7 +89,9 @@ func (b *bench) java(o options) *server {
 	if cmd.Dir == "" {
 		cmd.Dir = b.dir
 	}
-	cmd.Env = append(os.Environ(), o.env...)
+	if cmd.Env = append(os.Environ(), o.env...); o.stdin != nil {
+		cmd.Stdin = o.stdin
+	}
 	if cmd.SysProcAttr = o.attr; o.attr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

@@ -13,7 +13,7 @@ type deployment struct {
 }
 
 func cases() []deployment {
-	return slices.Concat(inCode(), protocols(), around(), others(), more(), webSockets(), starved(), shares(), outgoing(), tried(), unusual(), lies(), javas())
+	return slices.Concat(inCode(), protocols(), around(), others(), more(), webSockets(), starved(), shares(), outgoing(), tried(), unusual(), lies(), javas(), inherited())
 }
 
 const port = 8080

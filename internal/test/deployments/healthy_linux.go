@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,15 +63,7 @@ func healthy(ctx context.Context, k *kit, lasts time.Duration, table string) err
 }
 
 func (b *bench) healthyServers() {
-	instance := func(name string) *bench {
-		other := *b
-		other.dir = filepath.Join(b.dir, name)
-		b.must(os.Mkdir(other.dir, 0o755))
-		other.cleanup = nil
-		b.cleanup = append(b.cleanup, func() { other.unwind() })
-		return &other
-	}
-	one, two, three := instance("plain"), instance("secure"), instance("embedded")
+	one, two, three := b.beside("plain"), b.beside("secure"), b.beside("embedded")
 	one.boot("none", options{}, "server.tomcat.threads.max=40")
 	two.boot("none", options{}, two.tls(fmt.Sprint("server.port=", securePort), "server.tomcat.threads.max=40", "server.http2.enabled=true")...)
 	three.embedded(options{}, "protocol=HTTP/1.1", fmt.Sprint("port=", embeddedPort), "maxThreads=40")

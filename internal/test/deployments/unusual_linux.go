@@ -164,6 +164,7 @@ func (b *bench) openSSL(version, java, listener, implementation, flag string) {
 	b.holds(strings.Contains(string(maps), "libssl"), "the server has not loaded OpenSSL: this is another case")
 }
 
+// haproxy starts it with a section of its configuration.
 func (b *bench) haproxy(listen string) {
 	conf := filepath.Join(b.dir, "haproxy.cfg")
 	b.must(os.WriteFile(conf, []byte("global\n maxconn 1000\ndefaults\n timeout connect 5s\n timeout client 10m\n timeout server 10m\nlisten web\n "+listen+"\n"), 0o600))
