@@ -15,10 +15,11 @@ type Stacks struct {
 	Workers         int          `json:"workers"`      // of them, those that handle a server's requests
 	Groups          []StackGroup `json:"groups"`       // the workers first, then those of most threads
 	OtherThreads    int          `json:"other_threads,omitempty"`
-	CarrierThreads  int          `json:"carrier_threads,omitempty"` // that ran a virtual thread; one that waits is not seen
+	CarrierThreads  int          `json:"carrier_threads,omitempty"` // that ran a virtual thread
+	VirtualThreads  int          `json:"virtual_threads,omitempty"` // of threads
 	DeadlockFound   bool         `json:"deadlock_found,omitempty"`
 	AnswerWasCut    bool         `json:"answer_was_cut,omitempty"`
-	VirtualNotShown bool         `json:"virtual_threads_not_shown,omitempty"` // the connector's requests are handled by such
+	VirtualNotShown bool         `json:"virtual_threads_not_shown,omitempty"` // the connector's requests are handled by such, and the JVM did not write them down
 }
 
 // StackGroup are threads that are in the same place.
@@ -40,7 +41,7 @@ func newStacks(l *model.Listener, s *model.Stacks) *Stacks {
 	out := &Stacks{
 		Time: s.At, TookSeconds: s.Took.Seconds(), Threads: s.Threads, Workers: s.Workers, Groups: make([]StackGroup, 0, len(s.Groups)),
 		OtherThreads: s.Others, CarrierThreads: s.Carriers, DeadlockFound: s.Deadlocked, AnswerWasCut: s.Cut,
-		VirtualNotShown: l.OnVirtualThreads(),
+		VirtualThreads: s.Virtual, VirtualNotShown: l.OnVirtualThreads() && !s.VirtualShown,
 	}
 	for i := range s.Groups {
 		out.Groups = append(out.Groups, StackGroup(s.Groups[i]))

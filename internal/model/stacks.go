@@ -16,11 +16,14 @@ type Stacks struct {
 	Workers int // of them, those that handle a server's requests
 	Groups  []StackGroup
 	Others  int // threads of groups beyond the bound
-	// Carriers of virtual threads. A virtual thread that waits has none, and is in no
-	// thread dump of this kind.
-	Carriers   int
-	Deadlocked bool // the JVM found a deadlock
-	Cut        bool // the answer was longer than is read
+	// Carriers of virtual threads. A virtual thread that waits has none.
+	Carriers int
+	// Virtual of the threads are virtual. VirtualShown: the JVM wrote down all of them
+	// (Thread.dump_to_file), and not those alone that ran.
+	Virtual      int
+	VirtualShown bool
+	Deadlocked   bool // the JVM found a deadlock
+	Cut          bool // the answer was longer than is read
 }
 
 // StackGroup are threads that are in the same place.

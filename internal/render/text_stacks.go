@@ -38,7 +38,7 @@ func (s listenerText) stacks() {
 		s.row(label(title), span{"the JVM found a deadlock", bad})
 		title = ""
 	}
-	if s.l.OnVirtualThreads() {
-		s.row(label(title), span{"virtual threads that wait are in no thread dump", dim})
+	if s.l.OnVirtualThreads() && !d.VirtualShown {
+		s.row(label(title), span{"virtual threads that wait could not be had", dim})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"time"
@@ -78,23 +79,48 @@ func (a *Asker) ask(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }()
-	return threadDump(ctx, conn)
+	began := time.Now()
+	g, err := threadDump(ctx, conn)
+	_ = conn.Close()
+	if err != nil {
+		return nil, err
+	}
+	virtual := g.mounted // where the JVM does not write down all
+	if g.virtual {
+		if all, err := d.virtual(ctx); err == nil {
+			virtual, g.stacks.VirtualShown = all, true
+		}
+	}
+	g.merge(virtual)
+	out := g.result()
+	out.At, out.Took = time.Now(), time.Since(began)
+	return &out, nil
 }
 
-// command is a request of the attach interface: its version, the command and three
-// arguments, each ended by a zero byte. Without -l and -e no synchronizers and no
-// statistics are asked for.
-const command = "1\x00threaddump\x00\x00\x00\x00"
-
-// threadDump sends the request and reads the answer as fast as it comes, or not to
-// its end: a JVM is not left waiting for a reader. The first line is 0 for success.
-func threadDump(ctx context.Context, conn *net.UnixConn) (*model.Stacks, error) {
+// threadDump asks for one, and reads the answer as fast as it comes, or not to
+// its end: a JVM is not left waiting for a reader. Without -l and -e no synchronizers
+// and no statistics are asked for.
+func threadDump(ctx context.Context, conn *net.UnixConn) (*groups, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = conn.SetDeadline(deadline)
 	}
-	began := time.Now()
-	if _, err := conn.Write([]byte(command)); err != nil {
+	in, err := request(conn, "threaddump", "")
+	if err != nil {
+		return nil, err
+	}
+	g := platformGroups()
+	end, err := parse(in, g.add)
+	if err != nil {
+		return nil, failed(err)
+	}
+	g.stacks.Deadlocked, g.stacks.Cut = end.deadlocked, end.cut
+	return g, nil
+}
+
+// request sends a command of the attach interface: its version, the command and three
+// arguments, each ended by a zero byte. The first line of the answer is 0 for success.
+func request(conn *net.UnixConn, name, argument string) (*bufio.Reader, error) {
+	if _, err := fmt.Fprintf(conn, "1\x00%s\x00%s\x00\x00\x00", name, argument); err != nil {
 		return nil, failed(err)
 	}
 	in := bufio.NewReaderSize(conn, 64<<10)
@@ -105,14 +131,7 @@ func threadDump(ctx context.Context, conn *net.UnixConn) (*model.Stacks, error) 
 	if code := strings.TrimSpace(string(status)); code != "0" {
 		return nil, refuse("it refused the command (%.16q)", code)
 	}
-	g := newGroups()
-	end, err := parse(in, g.add)
-	if err != nil {
-		return nil, failed(err)
-	}
-	out := g.result(end)
-	out.At, out.Took = time.Now(), time.Since(began)
-	return &out, nil
+	return in, nil
 }
 
 func failed(err error) error {

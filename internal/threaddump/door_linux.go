@@ -121,7 +121,7 @@ func (d *door) call(ctx context.Context, settled time.Duration) (*net.UnixConn, 
 		if _, err := d.jvm.ready(settled); err != nil {
 			return nil, err
 		}
-		remove, err := d.request()
+		remove, err := d.announce()
 		if err != nil {
 			return nil, err
 		}
@@ -147,9 +147,9 @@ func (d *door) call(ctx context.Context, settled time.Duration) (*net.UnixConn, 
 	}
 }
 
-// request writes the file that tells the JVM what the signal is for. It must be its
+// announce writes the file that tells the JVM what the signal is for. It must be its
 // user's (AttachListener::is_init_trigger).
-func (d *door) request() (remove func(), err error) {
+func (d *door) announce() (remove func(), err error) {
 	name := d.name(".attach_pid")
 	folder := int(d.folder.Fd())
 	fd, err := unix.Openat(folder, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)

@@ -1,6 +1,7 @@
 package threaddump
 
 import (
+	"bytes"
 	"cmp"
 	"regexp"
 	"slices"
@@ -17,9 +18,10 @@ const (
 )
 
 // request recognises the threads that handle a server's requests, by the names that
-// Tomcat (AbstractEndpoint.createExecutor, StandardThreadExecutor), Jetty
+// Tomcat (AbstractEndpoint.createExecutor, StandardThreadExecutor,
+// VirtualThreadExecutor), Spring Boot (TomcatVirtualThreadsWebServerFactoryCustomizer), Jetty
 // (QueuedThreadPool) and Undertow (XnioWorker) give them.
-var request = regexp.MustCompile(`^(?:(?:http|https|ajp)-.*-exec-\d+|(?:tomcat|catalina)-exec-\d+|tomcat-handler-\d+|qtp-?\d+-\d+|XNIO-\d+ task-\d+)$`)
+var handler = regexp.MustCompile(`^(?:(?:http|https|ajp)-.*-exec-\d+|(?:tomcat|catalina)-exec-\d+|tomcat-handler-\d+|(?:http|https|ajp)-.*-virt-\d+|qtp-?\d+-\d+|XNIO-\d+ task-\d+)$`)
 
 // place is what the threads of a group have in common.
 type place struct {
@@ -33,15 +35,29 @@ type groups struct {
 	places  places
 	byPlace map[place]*model.StackGroup
 	stacks  model.Stacks
+	virtual bool    // the JVM has, or had, virtual threads
+	mounted *groups // of those that were on a carrier, where they are kept apart
 }
 
 func newGroups() *groups {
 	return &groups{places: newPlaces(), byPlace: make(map[place]*model.StackGroup)}
 }
 
+// platformGroups keep the virtual threads of a thread dump apart.
+func platformGroups() *groups {
+	g := newGroups()
+	g.mounted = newGroups()
+	return g
+}
+
 // add takes a thread. Threads of the JVM without a frame (compilers, the signal
 // dispatcher) are no part of it, nor are the carriers' own frames.
 func (g *groups) add(t *thread) {
+	if t.virtual && g.mounted != nil {
+		g.mounted.add(t)
+		return
+	}
+	g.virtual = g.virtual || t.carrier || bytes.HasPrefix(t.name, []byte("VirtualThread-")) || bytes.HasPrefix(t.name, []byte("ForkJoinPool-1-worker-"))
 	if t.carrier {
 		g.stacks.Carriers++
 		return
@@ -50,10 +66,13 @@ func (g *groups) add(t *thread) {
 		return
 	}
 	g.stacks.Threads++
-	at := place{worker: request.Match(t.name), idle: idle(t.frames), state: t.state}
+	at := place{worker: handler.Match(t.name), idle: idle(t.frames), state: t.state}
 	at.library, at.application = g.places.entered(t.frames)
 	if at.worker {
 		g.stacks.Workers++
+	}
+	if t.virtual {
+		g.stacks.Virtual++
 	}
 	group := g.byPlace[at]
 	switch {
@@ -80,11 +99,26 @@ func idle(frames []string) bool {
 	})
 }
 
+// merge adds virtual threads.
+func (g *groups) merge(v *groups) {
+	g.stacks.Threads += v.stacks.Threads
+	g.stacks.Workers += v.stacks.Workers
+	g.stacks.Virtual += v.stacks.Virtual
+	g.stacks.Others += v.stacks.Others
+	g.stacks.Cut = g.stacks.Cut || v.stacks.Cut
+	for at, group := range v.byPlace {
+		if known := g.byPlace[at]; known != nil {
+			known.Threads += group.Threads
+		} else {
+			g.byPlace[at] = group
+		}
+	}
+}
+
 // result is what was added up: the servers' threads first, busy ones before idle
 // ones, then the groups of most threads.
-func (g *groups) result(end ending) model.Stacks {
+func (g *groups) result() model.Stacks {
 	out := g.stacks
-	out.Deadlocked, out.Cut = end.deadlocked, end.cut
 	for _, group := range g.byPlace {
 		out.Groups = append(out.Groups, *group)
 	}

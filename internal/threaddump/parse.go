@@ -20,6 +20,7 @@ type thread struct {
 	name    []byte // only to tell a server's threads: never passed on
 	state   string
 	carrier bool // of a virtual thread
+	virtual bool
 	frames  []string
 }
 
@@ -131,8 +132,58 @@ func (p *parser) body(line []byte) {
 	case bytes.HasPrefix(line, []byte("Mounted virtual thread #")): // since JDK 23
 		p.flush()
 		p.begun, p.java = true, true
-		p.current = thread{name: p.current.name[:0], frames: p.current.frames[:0]}
+		p.current = thread{name: p.current.name[:0], frames: p.current.frames[:0], virtual: true}
 	}
+}
+
+// parseVirtual reads the text of Thread.dump_to_file (jdk.internal.vm.ThreadDumper of
+// JDK 21 to 25) and calls fn with each virtual thread. cut: there were more than are read.
+func parseVirtual(in io.Reader, fn func(*thread)) (cut bool, err error) {
+	limited := &io.LimitedReader{R: in, N: maxBytes}
+	p := parser{names: make(map[string]string), fn: fn}
+	lines := bufio.NewReaderSize(limited, lineLength)
+	for {
+		line, err := nextLine(lines)
+		if len(line) > 0 && !p.virtual(line) {
+			return true, nil
+		}
+		if err != nil {
+			p.flush()
+			return limited.N == 0, ignoreEOF(err)
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// virtual takes a line, and reports whether more are wanted: `#22 "NAME" virtual
+// WAITING …` (the state since JDK 24) and its frames.
+func (p *parser) virtual(line []byte) bool {
+	text := bytes.TrimLeft(line, " ")
+	switch {
+	case line[0] == '#':
+		p.flush()
+		first, last := bytes.IndexByte(line, '"'), bytes.LastIndexByte(line, '"')
+		kind, ok := bytes.CutPrefix(line[last+1:], []byte(" virtual"))
+		if first < 0 || first == last || !ok {
+			return true
+		}
+		if p.threads >= maxThreads {
+			return false
+		}
+		p.begun, p.java = true, true
+		p.current = thread{name: append(p.current.name[:0], line[first+1:last]...), frames: p.current.frames[:0], virtual: true, state: stateOf(bytes.TrimLeft(kind, " "))}
+	case p.begun && len(text) < len(line) && !bytes.HasPrefix(text, []byte("- ")):
+		if f := p.frame(bytes.TrimPrefix(text, []byte("at "))); f != "" && len(p.current.frames) < maxFrames {
+			p.current.frames = append(p.current.frames, f)
+		}
+	}
+	return true
 }
 
 // frame is a frame's method, "" where it is none.

@@ -18,7 +18,8 @@ func grouped(t testing.TB, text string) model.Stacks {
 	g := newGroups()
 	end, err := parse(strings.NewReader(text), g.add)
 	require.NoError(t, err)
-	return g.result(end)
+	g.stacks.Deadlocked, g.stacks.Cut = end.deadlocked, end.cut
+	return g.result()
 }
 
 func lines(s *model.Stacks) string {
@@ -152,7 +153,7 @@ func TestBounds(t *testing.T) {
 	for i := range maxKept + 2 {
 		g.add(&thread{frames: []string{fmt.Sprintf("com.acme.App%d.run", i)}})
 	}
-	s = g.result(ending{})
+	s = g.result()
 	require.Equal(t, maxKept+2-maxGroups, s.Others)
 
 	deep := grouped(t, dump(stack("a", "RUNNABLE", strings.Split(strings.Repeat("com.acme.App.deep ", 3000), " ")...)))

@@ -95,6 +95,7 @@ type AcceptQueue struct {
 
 // Connections are the accepted ones by phase.
 type Connections struct {
+	AgeSeconds   float64        `json:"age_seconds"` // since they were read, the oldest wait in the queue as well
 	Accepted     int            `json:"accepted"`
 	Waiting      int            `json:"waiting"`
 	InService    int            `json:"in_service"`

@@ -28,6 +28,7 @@ type bench struct {
 	row     *row
 	java    []string // what the case starts the application with
 	outside []string // what takes tcpdiag out of the namespace of the case
+	flags   []string // of its snapshots, besides
 	ends    []func() // of the case, the latest last
 }
 
@@ -55,7 +56,7 @@ func (b *bench) perform(pattern *regexp.Regexp, table string) error {
 
 func (b *bench) one(c waitCase) (r row) {
 	r.Name = c.name
-	b.row, b.ends, b.java, b.outside = &r, nil, []string{"java"}, nil
+	b.row, b.ends, b.java, b.outside, b.flags = &r, nil, []string{"java"}, nil, nil
 	ctx, cancel := context.WithTimeout(b.ctx, b.decoyed+5*time.Minute)
 	outer := b.ctx
 	b.ctx = ctx
@@ -195,6 +196,7 @@ func (b *bench) ask(port int) *api.Listener {
 // askAs takes one behind a prefix, which makes it another user's.
 func (b *bench) askAs(prefix []string, port int) (*api.Listener, *api.Snapshot) {
 	args := append(slices.Clone(prefix), b.dir+"/tcpdiag", "snapshot", "--port", fmt.Sprint(port), "-o", "json")
+	args = append(args, b.flags...)
 	if b.outside != nil {
 		args = append(args, "--all-namespaces")
 	}

@@ -34,8 +34,8 @@ const (
 
 func cases() []waitCase {
 	return []waitCase{
-		{"G1 HikariCP's default of 10, queries of 2.5 s", func(b *bench) { b.pool(10, 2500) }},
-		{"G1 a pool of 3, queries of 2.5 s", func(b *bench) { b.pool(3, 2500, "spring.datasource.hikari.maximum-pool-size=3") }},
+		{"G1 HikariCP's default of 10, queries of 2.5 s", func(b *bench) { b.pool(10) }},
+		{"G1 a pool of 3, queries of 2.5 s", func(b *bench) { b.pool(3, "spring.datasource.hikari.maximum-pool-size=3") }},
 		{"G1 a lock held on a table, Spring Data", lockedTable},
 		{"G1 the advice applied: the pool; and what was not advised: the threads", advice},
 		{"plan: 60 clients at once, 20 threads, 3 connections, 2.5 s", func(b *bench) { b.planned(3) }},
@@ -74,7 +74,7 @@ func cases() []waitCase {
 		{"G8 a pool of 3 in another container, seen from the machine's own namespaces", func(b *bench) {
 			b.java = []string{"unshare", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "java"}
 			b.outside = []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", os.Getppid())}
-			b.pool(3, 2500, "spring.datasource.hikari.maximum-pool-size=3")
+			b.pool(3, "spring.datasource.hikari.maximum-pool-size=3")
 		}},
 		{"Redis stopped, Jedis with a pool of 8", func(b *bench) {
 			b.stoppedRedis("spring.data.redis.client-type=jedis", "spring.data.redis.jedis.pool.max-active=8")
@@ -98,9 +98,9 @@ func (b *bench) plain(settings ...string) {
 }
 
 // pool has the clients query the database.
-func (b *bench) pool(size, ms int, settings ...string) {
+func (b *bench) pool(size int, settings ...string) {
 	b.plain(settings...)
-	b.crowd(clients, fmt.Sprintf("/query?ms=%d", ms))
+	b.crowd(clients, "/query?ms=2500")
 	l := b.peer(orders, "connection_pool", size, b.active)
 	b.want(strings.Contains(advised(l), fmt.Sprintf("spring.datasource.hikari.maximum-pool-size from %d to %d", size, threads)), "the advice is %q", advised(l))
 }
@@ -108,7 +108,7 @@ func (b *bench) pool(size, ms int, settings ...string) {
 // nobodySees: who may read neither descriptors nor threads blames nobody, and is told
 // what is missing.
 func nobodySees(b *bench) {
-	b.pool(3, 2500, "spring.datasource.hikari.maximum-pool-size=3")
+	b.pool(3, "spring.datasource.hikari.maximum-pool-size=3")
 	l, s := b.askAs([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, port)
 	var missing []string
 	for _, u := range s.Unavailable {
@@ -282,6 +282,18 @@ func virtual(b *bench) {
 		}
 	}
 	b.row.Truth = fmt.Sprintf("%d requests in service, 3 in flight by the backend's log, said %v", clients, seen)
+	b.flags = []string{"--thread-dump"}
+	l := b.ask(port)
+	var dumped []string
+	if s := l.Process.Stacks; s != nil {
+		for _, g := range s.Groups {
+			if g.Worker {
+				dumped = append(dumped, fmt.Sprintf("%d × %s ← %s", g.Threads, g.Library, g.Application))
+			}
+		}
+	}
+	b.row.Said += " The JVM: " + strings.Join(dumped, ", ")
+	b.want(strings.Contains(strings.Join(dumped, " "), "HikariDataSource.getConnection ← waiting.Handlers.query"), "the virtual threads are not in the thread dump")
 }
 
 // multiplexed: how many requests one connection carries cannot be seen. An agent that has
