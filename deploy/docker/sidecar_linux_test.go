@@ -310,7 +310,9 @@ func requireSame(t *testing.T, host, d *e2e.Document, pid int) {
 	for i, limit := range want.Limits {
 		require.Equal(t, limit.Name, got.Limits[i].Name)
 		require.Equal(t, limit.Max, got.Limits[i].Max)
-		require.InDelta(t, limit.Used, got.Limits[i].Used, 3)
+		if limit.Name != "syn_backlog" { // half-open ones come and go between the walks
+			require.InDelta(t, limit.Used, got.Limits[i].Used, 3, limit.Name)
+		}
 	}
 	for _, u := range d.Unavailable {
 		require.NotContains(t, u.Why, "denied", u.What)
