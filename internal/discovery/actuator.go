@@ -65,6 +65,7 @@ type reading struct {
 	name                      string // the connector's, "http-nio-8080"
 	busy, maxThreads          *int
 	connections, maxConnected *int
+	at                        time.Time // when it was asked
 }
 
 // meters are the last readings of a process.
@@ -135,7 +136,11 @@ func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base st
 		// Whoever wanted the figures may have gone on with the former ones.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actuatorTimeout)
 		defer cancel()
+		asked := now()
 		readings, err := askAll(ctx, client, base)
+		for i := range readings {
+			readings[i].at = asked
+		}
 		client.CloseIdleConnections()
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -180,7 +185,7 @@ func (r reading) apply(connectors Connectors) {
 		if c.Server != serverTomcat {
 			continue
 		}
-		c.BusyThreads, c.CurrentConnections = r.busy, r.connections
+		c.BusyThreads, c.CurrentConnections, c.BusyAt = r.busy, r.connections, r.at
 		if c.VirtualThreads == nil || !c.VirtualThreads.Value {
 			c.MaxThreads = inForce(c.MaxThreads, r.maxThreads)
 		}

@@ -87,8 +87,9 @@ type Connector struct {
 	Shared *SharedPool
 
 	// Actuator's own figures, when it was asked.
-	BusyThreads        *int // tomcat.threads.busy
-	CurrentConnections *int // tomcat.connections.current; reads one too many below the limit
+	BusyThreads        *int      // tomcat.threads.busy
+	BusyAt             time.Time // when it was asked for them
+	CurrentConnections *int      // tomcat.connections.current; reads one too many below the limit
 }
 
 // Times is the connector with the limits of that many processes, each with one like

@@ -46,7 +46,7 @@ func (e *edition) listener(k *entry, r *namespace.Reading) model.Listener {
 	if r != nil {
 		before.full = r.Full
 	}
-	e.connections(&l, before)
+	e.connections(&l, k, before)
 	e.process(&l, k, before)
 	e.earlier[k.ID] = before
 	if c := l.Connector; c != nil && (c.TLS || c.HTTP2) {
@@ -76,7 +76,7 @@ func unclassified(id model.ListenerID, c *model.Connector) model.Unavailable {
 }
 
 // connections fills in what the latest walk found.
-func (e *edition) connections(l *model.Listener, before *earlier) {
+func (e *edition) connections(l *model.Listener, k *entry, before *earlier) {
 	list := e.tables.of(l.ID)
 	last, ok := list.last()
 	since := e.standing[l.ID].since
@@ -84,6 +84,7 @@ func (e *edition) connections(l *model.Listener, before *earlier) {
 		return
 	}
 	found := last.value
+	l.Connector = e.tables.current(k, found, last.at)
 	l.Connections = found.Behind(l.Connector)
 	l.Connections.Age = max(0, e.Time.Sub(last.at))
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest

@@ -163,7 +163,7 @@ func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[
 		}
 		list = withoutOwn(list, watchedAt(r, key), work)
 		work.Mark(list)
-		out := h.memory.Next(at, list, inService(r, key, found))
+		out := h.memory.Next(at, list, ts.inService(r, key, found, at))
 		work.Fill(out)
 		out.ByUser = h.descriptors.err != nil
 		out.Partial = out.Partial || ts.peers.scan.Partial
@@ -238,7 +238,7 @@ func withoutOwn(list []downstream.Connection, own []netip.AddrPort, work *downst
 
 // inService is how many requests a process's watched listeners are serving, nil
 // where that cannot be seen.
-func inService(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found) *int {
+func (ts *tables) inService(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found, at time.Time) *int {
 	sum := 0
 	for i := range r.kept {
 		e := &r.kept[i]
@@ -249,7 +249,7 @@ func inService(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*c
 		if f == nil || f.Counts.Partial {
 			return nil
 		}
-		busy, known := (&model.Listener{Connector: e.connector, Connections: f.Behind(e.connector)}).BusyThreads()
+		busy, known := (&model.Listener{Connector: ts.current(e, f, at), Connections: f.Behind(e.connector)}).BusyThreads()
 		if known != model.BusyIsKnown {
 			return nil
 		}

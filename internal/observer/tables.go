@@ -2,6 +2,7 @@ package observer
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,7 +24,8 @@ type tables struct {
 	reset  map[hostproc.ProcessKey]resetCount
 	busy   map[uint64]busiest // by namespace
 	down   map[hostproc.ProcessKey]downstreamReading
-	failed map[uint64]error // of the latest walk, by namespace
+	failed map[uint64]error          // of the latest walk, by namespace
+	unbusy map[model.ListenerID]bool // more requests are in service than Actuator has busy threads
 }
 
 // table is what the walker remembers of a namespace's connections.
@@ -44,6 +46,7 @@ func newTables(proc hostproc.FS, now func() time.Time) *tables {
 		busy:   make(map[uint64]busiest),
 		down:   make(map[hostproc.ProcessKey]downstreamReading),
 		failed: make(map[uint64]error),
+		unbusy: make(map[model.ListenerID]bool),
 	}
 }
 
@@ -95,6 +98,7 @@ func (ts *tables) keep(r *roster) {
 	ts.keepProcesses(r)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	maps.DeleteFunc(ts.unbusy, func(id model.ListenerID, _ bool) bool { return !live[id] })
 	for id := range ts.found {
 		if !live[id] {
 			delete(ts.found, id)

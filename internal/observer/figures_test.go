@@ -1,0 +1,45 @@
+package observer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/target"
+)
+
+// A burst comes between two answers of Actuator: what it said before is not said of now.
+func TestActuatorsFiguresOfTheTimeBefore(t *testing.T) {
+	begin := time.Now()
+	serving := func(n int) *connections.Found {
+		f := &connections.Found{}
+		f.Counts.Accepted, f.Counts.Phases[model.InService] = n, n
+		return f
+	}
+	asked := func(busy int, at time.Time) *entry {
+		return &entry{Candidate: &target.Candidate{}, connector: &model.Connector{
+			MaxThreads: &model.Setting[int]{Value: 10}, PoolThreads: new(10), BusyThreads: new(busy), BusyAt: at,
+		}}
+	}
+	after := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
+
+	ts := newTables(hostproc.FS{}, time.Now)
+	idle := asked(0, begin)
+	require.Same(t, idle.connector, ts.current(idle, serving(0), after(.5)))
+	now := ts.current(idle, serving(4), after(4))
+	require.Nil(t, now.BusyThreads, "the connections show more")
+	require.Equal(t, 0, *idle.connector.BusyThreads, "what discovery keeps stays")
+	require.Same(t, idle.connector, ts.current(idle, serving(0), after(4)), "nor less")
+	require.Same(t, idle.connector, ts.current(idle, serving(12), after(4)), "more than there are threads: nothing is known of them")
+
+	// Asynchronous requests are in service, and Actuator has no busy thread meanwhile.
+	async := asked(0, after(5))
+	require.Same(t, async.connector, ts.current(async, serving(8), after(5.5)))
+	require.Same(t, async.connector, ts.current(async, serving(9), after(9)))
+
+	require.Nil(t, ts.current(&entry{Candidate: &target.Candidate{}}, serving(1), begin))
+}
