@@ -84,7 +84,7 @@ func (e *edition) connections(l *model.Listener, k *entry, before *earlier) {
 		return
 	}
 	found := last.value
-	l.Connector = e.tables.current(k, found, last.at)
+	l.Connector = e.tables.figures.current(k, found, last.at)
 	l.Connections = found.Behind(l.Connector)
 	l.Connections.Age = max(0, e.Time.Sub(last.at))
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest

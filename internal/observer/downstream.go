@@ -249,7 +249,7 @@ func (ts *tables) inService(r *roster, key hostproc.ProcessKey, found map[model.
 		if f == nil || f.Counts.Partial {
 			return nil
 		}
-		busy, known := (&model.Listener{Connector: ts.current(e, f, at), Connections: f.Behind(e.connector)}).BusyThreads()
+		busy, known := (&model.Listener{Connector: ts.figures.current(e, f, at), Connections: f.Behind(e.connector)}).BusyThreads()
 		if known != model.BusyIsKnown {
 			return nil
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/target"
 )
@@ -27,19 +26,19 @@ func TestActuatorsFiguresOfTheTimeBefore(t *testing.T) {
 	}
 	after := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
 
-	ts := newTables(hostproc.FS{}, time.Now)
+	var fs figures
 	idle := asked(0, begin)
-	require.Same(t, idle.connector, ts.current(idle, serving(0), after(.5)))
-	now := ts.current(idle, serving(4), after(4))
+	require.Same(t, idle.connector, fs.current(idle, serving(0), after(.5)))
+	now := fs.current(idle, serving(4), after(4))
 	require.Nil(t, now.BusyThreads, "the connections show more")
 	require.Equal(t, 0, *idle.connector.BusyThreads, "what discovery keeps stays")
-	require.Same(t, idle.connector, ts.current(idle, serving(0), after(4)), "nor less")
-	require.Same(t, idle.connector, ts.current(idle, serving(12), after(4)), "more than there are threads: nothing is known of them")
+	require.Same(t, idle.connector, fs.current(idle, serving(0), after(4)), "nor less")
+	require.Same(t, idle.connector, fs.current(idle, serving(12), after(4)), "more than there are threads: nothing is known of them")
 
 	// Asynchronous requests are in service, and Actuator has no busy thread meanwhile.
 	async := asked(0, after(5))
-	require.Same(t, async.connector, ts.current(async, serving(8), after(5.5)))
-	require.Same(t, async.connector, ts.current(async, serving(9), after(9)))
+	require.Same(t, async.connector, fs.current(async, serving(8), after(5.5)))
+	require.Same(t, async.connector, fs.current(async, serving(9), after(9)))
 
-	require.Nil(t, ts.current(&entry{Candidate: &target.Candidate{}}, serving(1), begin))
+	require.Nil(t, fs.current(&entry{Candidate: &target.Candidate{}}, serving(1), begin))
 }

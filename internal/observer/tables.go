@@ -2,7 +2,6 @@ package observer
 
 import (
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -19,13 +18,14 @@ type tables struct {
 	own   map[uint64]*table // by namespace, the walker's own
 	peers outgoings
 
+	figures figures
+
 	mu     sync.Mutex
 	found  map[model.ListenerID]recent[*connections.Found]
 	reset  map[hostproc.ProcessKey]resetCount
 	busy   map[uint64]busiest // by namespace
 	down   map[hostproc.ProcessKey]downstreamReading
-	failed map[uint64]error          // of the latest walk, by namespace
-	unbusy map[model.ListenerID]bool // more requests are in service than Actuator has busy threads
+	failed map[uint64]error // of the latest walk, by namespace
 }
 
 // table is what the walker remembers of a namespace's connections.
@@ -46,7 +46,6 @@ func newTables(proc hostproc.FS, now func() time.Time) *tables {
 		busy:   make(map[uint64]busiest),
 		down:   make(map[hostproc.ProcessKey]downstreamReading),
 		failed: make(map[uint64]error),
-		unbusy: make(map[model.ListenerID]bool),
 	}
 }
 
@@ -96,9 +95,9 @@ func (ts *tables) keep(r *roster) {
 		}
 	}
 	ts.keepProcesses(r)
+	ts.figures.keep(live)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	maps.DeleteFunc(ts.unbusy, func(id model.ListenerID, _ bool) bool { return !live[id] })
 	for id := range ts.found {
 		if !live[id] {
 			delete(ts.found, id)
