@@ -29,16 +29,20 @@ func TestActuatorsFiguresOfTheTimeBefore(t *testing.T) {
 	var fs figures
 	idle := asked(0, begin)
 	require.Same(t, idle.connector, fs.current(idle, serving(0), after(.5)))
-	now := fs.current(idle, serving(4), after(4))
+	now := fs.current(idle, serving(4), after(1.2))
 	require.Nil(t, now.BusyThreads, "the connections show more")
+	require.Nil(t, fs.current(idle, serving(4), after(1.2)).BusyThreads, "asked twice")
 	require.Equal(t, 0, *idle.connector.BusyThreads, "what discovery keeps stays")
 	require.Same(t, idle.connector, fs.current(idle, serving(0), after(4)), "nor less")
-	require.Same(t, idle.connector, fs.current(idle, serving(12), after(4)), "more than there are threads: nothing is known of them")
+	require.Same(t, idle.connector, fs.current(idle, serving(12), after(4.5)), "more than there are threads: nothing is known of them")
 
-	// Asynchronous requests are in service, and Actuator has no busy thread meanwhile.
+	// Asynchronous requests are in service, and Actuator has no busy thread before, nor after.
+	require.Nil(t, fs.current(idle, serving(8), after(4.8)).BusyThreads)
 	async := asked(0, after(5))
 	require.Same(t, async.connector, fs.current(async, serving(8), after(5.5)))
 	require.Same(t, async.connector, fs.current(async, serving(9), after(9)))
+	fs.keep(nil)
+	require.Same(t, async.connector, fs.current(async, serving(8), after(5.5)), "a snapshot has no walk before")
 
 	require.Nil(t, fs.current(&entry{Candidate: &target.Candidate{}}, serving(1), begin))
 }
