@@ -77,9 +77,10 @@ func (j *judge) waitsFor() waits {
 }
 
 // behindPool are requests on virtual threads that wait for a configured pool all of
-// whose connections are in use, while most of them have none: no limit of Tomcat's
-// is reached, and no thread can be read. A connection on which nothing is known is
-// taken to be in use, of which there may be fewer. It is zero where there is none such.
+// whose connections are in use, and have been, while most of them have none: no limit
+// of Tomcat's is reached, and no thread can be read. A connection on which nothing is
+// known is taken to be in use, of which there may be fewer. It is zero where there is
+// none such.
 func (j *judge) behindPool() waits {
 	d := downstreamOf(j.Now)
 	if d == nil || d.ByUser {
@@ -88,7 +89,7 @@ func (j *judge) behindPool() waits {
 	for i := range d.Peers {
 		w := waits{peer: &d.Peers[i], busy: phase(j.Now, model.InService), there: d.Peers[i].Waiting() + d.Peers[i].Unknown, virtual: true}
 		crowded := func(l *model.Listener) bool { return phase(l, model.InService) >= 2*w.there }
-		if w.poolUsedUp() && j.both(crowded) {
+		if w.poolUsedUp() && w.lasting() && j.both(crowded) {
 			w.cause, w.possible = model.CauseConnectionPool, model.CauseConnectionPool
 			return w
 		}
@@ -130,8 +131,13 @@ func (w *waits) allInUse() bool {
 	p := w.peer
 	asked := p.PerSecond != nil && *p.PerSecond > 0
 	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil && p.Name == "" && !asked
-	lasting := p.AllInRow > 1 || p.AllInRow == 1 && p.Mean >= longWait
-	return lasting && p.Connecting == 0 && !unseen
+	return w.lasting() && p.Connecting == 0 && !unseen
+}
+
+// lasting: in two readings, or in one for long, every connection was in flight, or may
+// have been.
+func (w *waits) lasting() bool {
+	return w.peer.AllInRow > 1 || w.peer.AllInRow == 1 && w.peer.Mean >= longWait
 }
 
 // shared reports whether the threads wait for answers that another thread receives:

@@ -157,6 +157,8 @@ func TestAPoolBehindVirtualThreads(t *testing.T) {
 		"at about 2.5 s an answer 3 connections carry 1.2 requests a second. Or shorten what is asked there: the other requests wait for one of its connections.", v.Findings[0].Advice)
 	v = judged(60, database(3, hikari(3), func(p *model.Peer) { p.InFlight, p.Unknown = 1, 2 }))
 	require.Contains(t, v.Summary, ": at most 3 wait for 10.0.3.7:5432 (orders), the oldest for 4.9 s, at least 57 for one of its 3 connections;")
+	once := func(p *model.Peer) { p.AllInRow, p.Mean = 1, 20*time.Millisecond }
+	require.Equal(t, model.StatusOK, judged(60, database(3, hikari(3), once)).Status, "the pool was used up at one moment: others may wait for something else")
 	require.Equal(t, model.StatusOK, judged(60, database(3, hikari(10))).Status, "it has room")
 	require.Equal(t, model.StatusOK, judged(4, database(3, hikari(3))).Status, "most requests have a connection")
 	require.Equal(t, model.StatusOK, judged(60, database(3)).Status, "nothing is known of a pool")

@@ -24,6 +24,9 @@ const (
 	// pressing is how many of the threads must be busy for them to be read each
 	// time.
 	pressing = 0.5
+	// pressingVirtual is how many requests must be in service on virtual threads for it,
+	// of which there is no share to be busy.
+	pressingVirtual = 20
 	// pressedPart is the part of a core that walks with outgoing connections may take
 	// then: on a host with a million of them each takes some tenths of a second.
 	pressedPart = 0.02
@@ -108,6 +111,9 @@ func pressed(list *recent[*connections.Found], c *model.Connector) bool {
 func presses(f *connections.Found, c *model.Connector) bool {
 	if f.Queued > 0 || f.Counts.Phases[model.Waiting] > 0 {
 		return true
+	}
+	if c != nil && c.VirtualThreads != nil && c.VirtualThreads.Value {
+		return f.Counts.Phases[model.InService] >= pressingVirtual
 	}
 	return c != nil && c.MaxThreads != nil && float64(f.Counts.Phases[model.InService]) >= pressing*float64(c.MaxThreads.Value)
 }

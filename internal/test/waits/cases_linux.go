@@ -270,18 +270,24 @@ func virtual(b *bench) {
 	b.until("3 queries", func() bool { return b.active() == 3 })
 	time.Sleep(3 * time.Second)
 	var seen []int
+	blamed := 0
 	for range 10 {
 		l := b.ask(port)
-		b.want(l.Verdict.Cause == "connection_pool", "%s", l.Verdict.Summary)
-		b.want(strings.Contains(advised(l), "spring.datasource.hikari.maximum-pool-size from 3"), "the advice is %q", advised(l))
 		for _, p := range l.Process.Downstream {
-			if p.Peer == orders {
-				seen = append(seen, p.InFlight)
-				b.want(p.InFlight+p.Unknown == 3, "%+v", p)
+			if p.Peer != orders {
+				continue
 			}
+			seen = append(seen, p.InFlight)
+			b.want(p.InFlight+p.Unknown == 3, "%+v", p)
+			b.want(p.InFlight > 0 || l.Verdict.Cause == "", "nothing is known to be in flight: %s", l.Verdict.Summary)
+		}
+		if l.Verdict.Cause == "connection_pool" {
+			blamed++
+			b.want(strings.Contains(advised(l), "spring.datasource.hikari.maximum-pool-size from 3"), "the advice is %q", advised(l))
 		}
 	}
-	b.row.Truth = fmt.Sprintf("%d requests in service, 3 in flight by the backend's log, said %v", clients, seen)
+	b.want(blamed >= 5, "the pool was the cause in %d of ten", blamed)
+	b.row.Truth = fmt.Sprintf("%d requests in service, 3 in flight by the backend's log, said %v, the others may be; the cause in %d of ten", clients, seen, blamed)
 	b.flags = []string{"--thread-dump"}
 	l := b.ask(port)
 	var dumped []string
