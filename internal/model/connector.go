@@ -88,7 +88,7 @@ type Connector struct {
 
 	// Actuator's own figures, when it was asked.
 	BusyThreads        *int      // tomcat.threads.busy
-	BusyAt             time.Time // when it was asked for them
+	BusyAt             time.Time `json:"-"` // when it was asked for them: no verdict depends on it
 	CurrentConnections *int      // tomcat.connections.current; reads one too many below the limit
 }
 

@@ -10,6 +10,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
+// settled is after how many seconds of a scene nothing is said of the one before.
+const settled = 3
+
 // scene is what the server does beside its decoys.
 type scene struct {
 	path    string
@@ -42,11 +45,12 @@ func decoy(b *bench) {
 					looks++
 				}
 				looks++
-				if l.Verdict.Cause == "downstream" {
+				if second >= settled && l.Verdict.Cause == "downstream" {
 					blamed[i]++
 				}
 			}
 			asking.stop()
+			b.until("what was begun is answered", func() bool { return slow.waiting.Load() == 0 })
 			b.want(asking.failed.Load() == 0, "requests failed")
 		}
 	}
