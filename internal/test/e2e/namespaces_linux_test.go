@@ -100,12 +100,12 @@ func (p *pod) numbers(t *testing.T, d *Document, pid int) numbers {
 	require.NotNil(t, l.Process)
 	require.Equal(t, pid, l.Process.PID)
 	require.NotNil(t, l.Process.SafepointSeconds, "the JVM's counters, by the pid that it has in its namespace")
-	process, queue := *l.Process, *l.AcceptQueue
-	process.PID, queue.OldestWaitSeconds = 0, nil
+	process, queue, held := *l.Process, *l.AcceptQueue, *l.Connections
+	process.PID, queue.OldestWaitSeconds, held.AgeSeconds = 0, nil, 0
 	process.SafepointSeconds = nil
 	require.NotNil(t, process.Threads)
 	process.Threads = nil // HotSpot starts and ends its compilers' as it likes
-	l.Process, l.AcceptQueue = &process, &queue
+	l.Process, l.AcceptQueue, l.Connections = &process, &queue, &held
 	var n numbers
 	for _, ns := range d.NetNS {
 		if ns.ID == l.NetNS {
@@ -189,7 +189,7 @@ func (p *pod) requireApart(t *testing.T, apart, told *Document, want numbers) {
 		require.Equal(t, want.Address, l.Address)
 		require.Equal(t, want.Inode, l.Inode)
 		require.Equal(t, want.NetNS, l.NetNS)
-		l.AcceptQueue.OldestWaitSeconds = nil
+		l.AcceptQueue.OldestWaitSeconds, l.Connections.AgeSeconds = nil, 0
 		require.Equal(t, want.AcceptQueue, l.AcceptQueue)
 		require.Equal(t, want.SynBacklog, l.SynBacklog)
 		require.Equal(t, want.Connections, l.Connections)
