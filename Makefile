@@ -43,10 +43,10 @@ check: lint-changed vet
 	$(GO) test -short -skip "$(LONG)" -timeout 5m ./...
 
 # What the README tells a newcomer to run.
-test: setup vet unit servers
+test: setup unit servers
 
 # What `make test` leaves out, for .ci/run.
-test-rest: test-long fmt lint cross workflows-test manifests-test containers-test package stack
+test-rest: test-long vet fmt lint cross workflows-test manifests-test containers-test package stack
 
 test-all: test test-rest mutated browser handshakes kernels-short deployments
 
