@@ -55,6 +55,16 @@ func (h *holding) has(s *sockdiag.Socket) bool {
 // complete reports whether all their descriptors could be read.
 func (h *holding) complete() bool { return len(h.users) == 0 }
 
+// without are the sockets held that are in neither of two ascending lists, ascending.
+func (h *holding) without(one, other []uint32) (out []uint32) {
+	for _, inode := range h.inodes {
+		if !has(one, inode) && !has(other, inode) {
+			out = append(out, inode)
+		}
+	}
+	return out
+}
+
 func has(ascending []uint32, inode uint32) bool {
 	_, ok := slices.BinarySearch(ascending, inode)
 	return ok

@@ -57,6 +57,7 @@ type outgoing struct {
 	many  bool // there may be enough of them to matter
 	apart bool // a walk of their own, without tcp_info, takes less
 	due   bool // it is time
+	left  bool // there may be enough in TIME_WAIT, which no process holds, to matter
 	peers connections.Peers
 	reuse connections.Reuse
 	whole bool // all of the table was walked
@@ -71,8 +72,9 @@ func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
 	ts.mu.Lock()
 	last := ts.busy[n.ID]
 	ts.mu.Unlock()
-	used, all := ts.foreign(r, n)
+	used, waiting, all := ts.foreign(r, n)
 	size := connections.Ephemeral(sysctl)
+	out.left = size > 0 && float64(waiting) >= outgoingFrom*float64(size)
 	out.many = size > 0 && float64(used) >= outgoingFrom*float64(size)
 	out.apart = used >= apartFrom && float64(used) >= apartShare*float64(all)
 	out.due = out.many && last.due(ts.now())
@@ -102,17 +104,18 @@ func (ts *tables) settleOutgoing(r *roster, n *namespace.Namespace, out *outgoin
 
 // foreign is how many sockets of a namespace, by two numbers of /proc/net/sockstat, are
 // not the watched listeners' own, which is how many outgoing connections there can be at
-// most. all are all of them.
-func (ts *tables) foreign(r *roster, n *namespace.Namespace) (foreign, all int) {
+// most, waiting of them in TIME_WAIT. all are all sockets.
+func (ts *tables) foreign(r *roster, n *namespace.Namespace) (foreign, waiting, all int) {
 	stat := n.Sockstat()
-	foreign = stat["inuse"] + ts.table(n.ID).timeWait.Foreign(stat["tw"])
+	waiting = ts.table(n.ID).timeWait.Foreign(stat["tw"])
+	foreign = stat["inuse"] + waiting
 	for _, e := range r.in(n.ID) {
 		list := ts.of(e.ID)
 		if last, ok := list.last(); ok {
 			foreign -= last.value.Sockets()
 		}
 	}
-	return foreign, stat["inuse"] + stat["tw"]
+	return foreign, waiting, stat["inuse"] + stat["tw"]
 }
 
 func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.Peers, ps *processes) map[hostproc.ProcessKey]model.Destination {

@@ -22,27 +22,22 @@ type own struct {
 	at          time.Time // of the walk; zero while not all is known
 	cost        time.Duration
 	connections []sockdiag.ConnectionID
-	inodes      []uint32 // of all that the processes held except accepted connections, ascending
+	inodes      []uint32 // of all that the processes held except their clients' and listening sockets, ascending
 }
 
-// learn takes note of a walk of some cost that went through all outgoing connections.
-func (o *own) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *holding, accepted []uint32) {
-	if *o = (own{connections: found}); !held.complete() {
-		return
-	}
-	o.at, o.cost = at, cost
-	for _, inode := range held.inodes {
-		if !has(accepted, inode) {
-			o.inodes = append(o.inodes, inode)
-		}
+// learn takes note of a walk of some cost that went through all outgoing connections:
+// of the sockets that the processes hold, others are neither their clients' nor listening
+// ones, and ascend.
+func (o *own) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *holding, others []uint32) {
+	if *o = (own{connections: found}); held.complete() {
+		o.at, o.cost, o.inodes = at, cost, others
 	}
 }
 
-// serves reports whether all outgoing connections of the processes are known. Both
-// lists ascend.
-func (o *own) serves(now time.Time, held *holding, accepted []uint32) bool {
+// serves reports whether all outgoing connections of the processes are known.
+func (o *own) serves(now time.Time, held *holding, others []uint32) bool {
 	if o.at.IsZero() || now.Sub(o.at) >= min(rest(o.cost, walkRest, ownPart), ownRest) || !held.complete() {
 		return false
 	}
-	return !slices.ContainsFunc(held.inodes, func(inode uint32) bool { return !has(accepted, inode) && !has(o.inodes, inode) })
+	return !slices.ContainsFunc(others, func(inode uint32) bool { return !has(o.inodes, inode) })
 }

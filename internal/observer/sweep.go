@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -14,17 +15,18 @@ import (
 // sweep is one reading of a namespace's connections: each socket goes to its
 // listener, or to the outgoing ones.
 type sweep struct {
-	at       time.Time
-	ids      []model.ListenerID
-	found    map[model.ListenerID]*connections.Found
-	watched  *sockdiag.Ports
-	wanted   *sockdiag.Ports // those and the outgoing connections', or the latter alone
-	matcher  *connections.Matcher
-	outgoing *outgoing
-	scan     *downstream.Scan // nil: it is not time
-	hold     func() *holding
-	held     *holding // of the walk under way, nil where all that is asked for is held
-	accepted []uint32 // inodes of the connections of the watched ports, ascending at the end
+	at        time.Time
+	ids       []model.ListenerID
+	found     map[model.ListenerID]*connections.Found
+	watched   *sockdiag.Ports
+	wanted    *sockdiag.Ports // those and the outgoing connections', or the latter alone
+	matcher   *connections.Matcher
+	outgoing  *outgoing
+	scan      *downstream.Scan // nil: it is not time
+	hold      func() *holding
+	held      *holding // of the walk under way, nil where all that is asked for is held
+	accepted  []uint32 // inodes of the connections of the watched ports, ascending at the end
+	listening []uint32 // inodes of all listening sockets, ascending, where the outgoing ones are walked apart
 
 	heldBeside time.Duration // CPU time of reading held beside the walk
 }
@@ -52,8 +54,22 @@ func (o *outgoings) sweep(at time.Time, r *roster, n *namespace.Namespace, kept 
 			w.wanted.Add(e.Port())
 		}
 	}
+	if out.apart {
+		w.listening = listeningInodes(r, n.ID)
+	}
 	w.matcher = matcherOf(r, n.ID, w.watched, w.found)
 	return w
+}
+
+// listeningInodes are those of a namespace's listening sockets, ascending.
+func listeningInodes(r *roster, netns uint64) (out []uint32) {
+	for _, c := range r.all {
+		if c.ID.NetNS == netns {
+			out = append(out, c.Inodes()...)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // matcherOf: a listener on a watched port that is not watched has connections of

@@ -117,9 +117,16 @@ func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 // walkOutgoing goes through the outgoing connections without their tcp_info, unless the
 // watched processes' own are known, and asks for that of these.
 func (t *table) walkOutgoing(w *sweep, n *namespace.Namespace) error {
-	slices.Sort(w.accepted)
-	if w.outgoing.due || !t.outgoing.serves(w.at, w.held, w.accepted) {
-		if err := t.findOutgoing(w, n); err != nil {
+	var others []uint32
+	if w.held != nil {
+		slices.Sort(w.accepted)
+		others = w.held.without(w.accepted, w.listening)
+	}
+	switch {
+	case w.held != nil && w.held.complete() && len(others) == 0 && !w.outgoing.left:
+		t.outgoing.learn(w.at, 0, nil, w.held, nil) // there is none, and no port is taken by one
+	case w.outgoing.due || !t.outgoing.serves(w.at, w.held, others):
+		if err := t.findOutgoing(w, n, others); err != nil {
 			return err
 		}
 	}
@@ -134,7 +141,7 @@ func (t *table) walkOutgoing(w *sweep, n *namespace.Namespace) error {
 	})
 }
 
-func (t *table) findOutgoing(w *sweep, n *namespace.Namespace) error {
+func (t *table) findOutgoing(w *sweep, n *namespace.Namespace, others []uint32) error {
 	var found []sockdiag.ConnectionID
 	restart := func() {
 		w.restartOutgoing()
@@ -155,7 +162,7 @@ func (t *table) findOutgoing(w *sweep, n *namespace.Namespace) error {
 	case err != nil:
 		t.outgoing = own{}
 	case w.scan != nil:
-		t.outgoing.learn(w.at, cost, found, w.held, w.accepted)
+		t.outgoing.learn(w.at, cost, found, w.held, others)
 	}
 	return err
 }
