@@ -28,14 +28,15 @@ type Alarm struct {
 	Filled  bool // an accept queue has become full
 	Lost    bool // a listener closed, or an exact request does not find it
 	Failed  bool // the kernel did not answer
+	Calm    bool // all accept queues have been empty for a while, with nothing dropped
 }
 
-// Any reports whether there is anything.
-func (a Alarm) Any() bool { return a != Alarm{} }
+// Any reports whether there is anything to know.
+func (a Alarm) Any() bool { return a.Dropped || a.Filled || a.Lost || a.Failed }
 
-// Or joins two alarms.
-func (a Alarm) Or(b Alarm) Alarm {
-	return Alarm{a.Dropped || b.Dropped, a.Filled || b.Filled, a.Lost || b.Lost, a.Failed || b.Failed}
+// And joins what two namespaces' samples have found.
+func (a Alarm) And(b Alarm) Alarm {
+	return Alarm{a.Dropped || b.Dropped, a.Filled || b.Filled, a.Lost || b.Lost, a.Failed || b.Failed, a.Calm && b.Calm}
 }
 
 // fast is what a sample needs: reused, so that it allocates nothing.

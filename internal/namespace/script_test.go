@@ -244,7 +244,7 @@ func TestClosedNamespaceAsksNothing(t *testing.T) {
 	left := n.Leave(now.Add(time.Second))
 	require.Len(t, left, 1)
 	require.True(t, left[0].Waits(), "its last drops are on its account")
-	require.Zero(t, n.Sample(now.Add(time.Second), time.Second, true))
+	require.Equal(t, Alarm{Calm: true}, n.Sample(now.Add(time.Second), time.Second, true))
 	_, err := n.List(now.Add(time.Second))
 	require.ErrorIs(t, err, ErrClosed)
 	require.ErrorIs(t, n.Walk(sockdiag.Wanted{}, nil, nil), ErrClosed)
@@ -276,8 +276,9 @@ func TestCalm(t *testing.T) {
 		}
 		calm := func() bool {
 			before := s.lookups
-			n.Sample(now, time.Second, false)
-			return s.lookups == before
+			calm := n.Sample(now, time.Second, false).Calm
+			require.Equal(t, s.lookups == before, calm)
+			return calm
 		}
 		sampleUntil(now.Add(9 * time.Second))
 		require.False(t, calm(), "it is watched only since")

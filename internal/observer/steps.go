@@ -29,17 +29,23 @@ func (s *Observer) Sample() {
 	opt := s.options()
 	start := opt.Now()
 	s.turns.begin(start)
-	s.self.tick(start, opt.SampleInterval)
-	var alarm namespace.Alarm
+	s.self.tick(start, s.nextSample())
+	alarm := namespace.Alarm{Calm: true}
 	for i, n := range r.places {
-		alarm = alarm.Or(n.Sample(start, maxGap*opt.SampleInterval, s.turns.has(i)))
+		alarm = alarm.And(n.Sample(start, maxGap*opt.SampleInterval, s.turns.has(i)))
 	}
 	end := opt.Now()
-	s.turns.end(end)
+	s.turns.end(end, alarm.Calm)
 	s.self.sampled(end, end.Sub(start), alarm.Failed)
 	if alarm.Any() {
 		s.alarmed(alarm)
 	}
+}
+
+// nextSample is how long there is from one sample to the next. It is for the goroutine
+// that makes them.
+func (s *Observer) nextSample() time.Duration {
+	return time.Duration(s.turns.step()) * s.options().SampleInterval
 }
 
 // maxGap is how many sample intervals of a gap may count as full.

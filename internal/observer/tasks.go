@@ -19,7 +19,7 @@ const (
 	// samples, however much is happening.
 	soonest = 100 * time.Millisecond
 	// listPart is the part of a core that listing may take.
-	listPart = 0.004
+	listPart = 0.0025
 	// grace is how long the tasks may take to end.
 	grace = time.Second
 	// fresh is how often a snapshot is made while something is in trouble: what was
@@ -41,6 +41,7 @@ type tasks struct {
 	patience  time.Duration // with the discoveries of the first roster that is published
 	answers   int           // readings of what is in trouble, so far
 	pending   atomic.Bool   // another reading of an acceptor may decide
+	ticking   atomic.Int64  // the metronome's interval in nanoseconds as the samples have set it, 0: they have not
 }
 
 // run lets them go until ctx is done, with an interval only that long from the first
@@ -128,7 +129,16 @@ func (t *tasks) sample(ctx context.Context) error {
 			return fmt.Errorf("sample: %w", err)
 		}
 		t.observer.Sample()
+		if next := t.observer.nextSample(); next != time.Duration(t.ticking.Swap(int64(next))) {
+			_ = t.metronome.Set(next) // or all is just being stopped
+		}
 	}
+}
+
+// retime lets the next sample come after a changed interval.
+func (t *tasks) retime() {
+	t.ticking.Store(0)
+	_ = t.metronome.Set(t.observer.options().SampleInterval) // or all is just being stopped
 }
 
 // begin makes the rosters that the clocks start with. named is closed once it is known
@@ -170,7 +180,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		case c := <-s.changes:
 			err := s.reconfigure(c.opt)
 			if err == nil {
-				_ = t.metronome.Set(s.options().SampleInterval) // or all is just being stopped
+				t.retime()
 				s.bells.list.ring()
 			}
 			c.done <- err

@@ -26,11 +26,15 @@ const (
 )
 
 // turns are the ticks at which calm namespaces are sampled, and what the samples
-// cost. It is for the goroutine that makes the samples, but for its atomics.
+// cost. While all are calm the ticks that are nobody's turn are left out, and all are
+// sampled together: a wake-up costs as much as the samples of some. It is for the goroutine that makes
+// the samples, but for its atomics.
 type turns struct {
 	every  atomic.Int64 // ticks between two samples of a calm namespace, 0: not decided yet
 	spent  atomic.Int64 // CPU time of all samples so far, in nanoseconds
+	steps  int          // ticks from one sample to the next, 0: as 1
 	tick   int
+	weight int // measured ticks that this one stands for, 0: it is not measured
 	start  time.Time
 	before time.Duration // CPU time of the thread at start
 	known  bool          // that is measured
@@ -42,29 +46,43 @@ type turns struct {
 func (t *turns) begin(now time.Time) {
 	t.tick++
 	t.start = now
-	if t.tick%measured == 0 {
-		t.before, t.known = cputime.Thread()
+	switch {
+	case t.step() > 1:
+		t.weight = 1
+	case t.tick%measured == 0:
+		t.weight = measured
+	default:
+		t.weight = 0
+		return
 	}
+	t.before, t.known = cputime.Thread()
 }
+
+// step is how many ticks there are from one sample to the next.
+func (t *turns) step() int { return max(t.steps, 1) }
 
 // number is how many ticks are between two samples of a calm namespace.
 func (t *turns) number() int { return int(max(t.every.Load(), 1)) }
 
 // has reports whether this tick is the turn of a calm namespace, by its place.
 func (t *turns) has(place int) bool {
-	return (t.tick+place)%t.number() == 0
+	return t.step() > 1 || (t.tick+place)%t.number() == 0
 }
 
-// end ends a tick.
-func (t *turns) end(now time.Time) {
-	if t.tick%measured == 0 {
-		t.spent.Add(int64(measured * t.cost(now)))
+// end ends a tick, after which all namespaces are calm or not.
+func (t *turns) end(now time.Time, calm bool) {
+	if t.weight > 0 {
+		t.spent.Add(int64(t.weight) * int64(t.cost(now)))
 	}
 	if took := now.Sub(t.since); took >= turnsWindow {
 		if !t.since.IsZero() {
 			t.decide(float64(t.spent.Load()-t.then) / float64(took))
 		}
 		t.since, t.then = now, t.spent.Load()
+	}
+	t.steps = 1
+	if calm {
+		t.steps = t.number()
 	}
 }
 

@@ -22,7 +22,7 @@ func ticks(t *turns, now time.Time, n, namespaces int, each time.Duration) (late
 				end = end.Add(each)
 			}
 		}
-		t.end(end)
+		t.end(end, false)
 	}
 	return now, asked
 }
@@ -59,4 +59,44 @@ func TestCostOfSamples(t *testing.T) {
 	var s turns
 	ticks(&s, time.Unix(1_700_000_000, 0), 700, 1, 5*time.Microsecond)
 	require.Equal(t, 3500*time.Microsecond, s.total())
+}
+
+// While all are calm they are sampled together, at one tick for all their turns; the
+// first that is not brings back every tick, at which the others take turns.
+func TestCalmNamespacesTogether(t *testing.T) {
+	const namespaces, each = 50, 5 * time.Microsecond
+	var s turns
+	now, _ := ticks(&s, time.Unix(1_700_000_000, 0), 6000, namespaces, each)
+	require.EqualValues(t, 3, s.every.Load())
+	require.Equal(t, 1, s.step())
+
+	s.end(now, true)
+	require.Equal(t, 3, s.step())
+	before := s.total()
+	for range 2000 {
+		now = now.Add(time.Duration(s.step()) * 10 * time.Millisecond)
+		s.begin(now)
+		s.known = false
+		for i := range namespaces {
+			require.True(t, s.has(i))
+		}
+		s.end(now.Add(namespaces*each), true)
+		require.Equal(t, 3, s.step())
+	}
+	require.Equal(t, 2000*namespaces*each, s.total()-before, "each of them is measured")
+
+	s.end(now, false)
+	require.Equal(t, 1, s.step())
+	_, asked := ticks(&s, now, 30, namespaces, each)
+	for i := range asked {
+		require.Equal(t, 10, asked[i])
+	}
+}
+
+// One namespace whose samples are cheap keeps every tick, calm or not.
+func TestOneCalmNamespace(t *testing.T) {
+	var s turns
+	now, _ := ticks(&s, time.Unix(1_700_000_000, 0), 600, 1, 5*time.Microsecond)
+	s.end(now, true)
+	require.Equal(t, 1, s.step())
 }

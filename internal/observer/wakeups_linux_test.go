@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -41,6 +42,37 @@ func TestOneWakeupPerSample(t *testing.T) {
 	}
 	t.Logf("%.2f wake-ups a sample", fewest)
 	require.Less(t, fewest, most)
+}
+
+// While everything is calm the samples' clock wakes only where it is a turn, and at every
+// tick again as soon as a client waits, or another interval is wanted.
+func TestCalmIsWokenRarely(t *testing.T) {
+	const interval, turns = 4 * time.Millisecond, 5
+	k := newKernel(listensOn(8080, 1))
+	w := newWorld(t, k, func(o *Options) { o.SampleInterval = interval })
+	w.scanned()
+	w.turns.every.Store(turns)
+	w.pass(time.Minute)
+
+	var err error
+	w.tasks.metronome, err = metronome.New(interval)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	begun := time.Now()
+	go func() { ended <- w.tasks.sample(ctx) }()
+	time.Sleep(100 * interval)
+	w.tasks.retime() // all else stays as it was
+	time.Sleep(100 * interval)
+	cancel()
+	w.tasks.metronome.Stop()
+	require.NoError(t, <-ended)
+	require.LessOrEqual(t, w.turns.tick, 6+int(time.Since(begun)/(turns*interval)), "one tick before the first sample, one after the new interval")
+	require.Equal(t, turns*interval, w.nextSample())
+
+	k.listeners[0].RecvQ = 1
+	w.Sample()
+	require.Equal(t, interval, w.nextSample())
 }
 
 // wakeups is how often each thread of this process has gone to sleep so far.
