@@ -25,8 +25,7 @@ VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 GOTESTSUM     := $(TOOLS)/gotestsum-v1.13.0
 gotest         = $(if $(RERUN),$(GOTESTSUM) --format $(if $(VERBOSE),standard-verbose,standard-quiet) --rerun-fails=1 --rerun-fails-max-failures=3 --packages="$(1)" -- $(2),$(GO) test $(2) $(1))
 
-# The tests that start real servers take the machine for themselves: those of
-# the main job, and the monitoring stack.
+# The tests that start real servers: those of the main job, and the monitoring stack.
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
 STACK_TESTS   := ./internal/test/observability
 
@@ -96,9 +95,10 @@ LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | s
 
 unit servers stack test-long: $(if $(RERUN),$(GOTESTSUM))
 
-# Unit tests, and as root those in network namespaces, with the race detector.
+# Unit tests, and as root those in network namespaces, with the race detector. `make vet`
+# is in `make check`.
 unit:
-	$(call gotest,$(UNIT_TESTS),-race $(VERBOSE) -skip "$(LONG)" -timeout 20m)
+	$(call gotest,$(UNIT_TESTS),-race -vet=off $(VERBOSE) -skip "$(LONG)" -timeout 20m)
 
 # Hostile processes and neighbours, one after the other, against the built agent as
 # root, as the DaemonSet and as a sidecar: what it said, its memory, the longest time
@@ -167,9 +167,9 @@ workflows-test:
 man:
 	deploy/packages/generate.sh
 
-# Against real servers, one package after the other.
+# Against real servers, two packages at a time: they wait for JVMs more than they compute.
 servers:
-	TCPDIAG_SERVERS=1 $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -skip "$(LONG)" -p 1 -timeout 18m)
+	TCPDIAG_SERVERS=1 $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -skip "$(LONG)" -p 2 -timeout 18m)
 
 # Every version of the servers, every viewer, floods, hours of incidents.
 test-long:
