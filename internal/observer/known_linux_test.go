@@ -40,6 +40,7 @@ func (w *world) read() *model.Connections {
 func TestKnownConnectionsAreAskedFor(t *testing.T) {
 	k := knowable(append(connected(8080, 15, serving), connected(8080, 5, resting)...))
 	w := newWorld(t, k, nil)
+	w.looping.Store(true)
 	require.Equal(t, 20, w.only(w.scanned()).Connections.Accepted)
 	walks := k.walks
 
@@ -74,6 +75,7 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := knowable(connected(8080, 20, serving))
 			w := newWorld(t, k, nil)
+			w.looping.Store(true)
 			w.scanned()
 			walks := k.walks
 			k.sockets = append(k.sockets, connected(8080, 25, serving)[20:]...)
@@ -82,6 +84,18 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 			require.Equal(t, 25, w.read().Accepted)
 			require.Equal(t, walks+1, k.walks)
 		})
+	}
+}
+
+// What reads once has nothing to ask for later.
+func TestOneShotRemembersNoConnections(t *testing.T) {
+	for _, looping := range []bool{false, true} {
+		w := newWorld(t, knowable(connected(8080, 20, serving)), nil)
+		w.looping.Store(looping)
+		require.Equal(t, 20, w.only(w.scanned()).Connections.Accepted)
+		known := &w.tables.table(w.roster.Load().places[0].ID).known
+		require.Equal(t, looping, !known.at.IsZero())
+		require.Equal(t, looping, len(known.watched.ids) == 20)
 	}
 }
 

@@ -95,8 +95,9 @@ func (s *Observer) readAll(ctx context.Context, r *roster) error {
 
 // walk reads the connections of one namespace, and what else its table says.
 func (s *Observer) walk(r *roster, n *namespace.Namespace) (time.Duration, error) {
-	cost, err := s.tables.walk(r, n, s.processes)
-	cost += s.tables.resets(r, n, n.Readings(), !s.looping.Load())
+	last := !s.looping.Load()
+	cost, err := s.tables.walk(r, n, s.processes, last)
+	cost += s.tables.resets(r, n, n.Readings(), last)
 	return cost, err
 }
 

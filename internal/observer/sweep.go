@@ -23,6 +23,7 @@ type sweep struct {
 	matcher   *connections.Matcher
 	outgoing  *outgoing
 	scan      *downstream.Scan // nil: it is not time
+	last      bool             // no other reading follows
 	hold      func() *holding
 	held      *holding // of the walk under way, nil where all that is asked for is held
 	accepted  []uint32 // inodes of the connections of the watched ports, ascending at the end

@@ -16,8 +16,9 @@ import (
 )
 
 // walk reads the connections of a namespace's watched listeners, and the outgoing
-// ones if it is time, and returns the CPU time it took.
-func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost time.Duration, err error) {
+// ones if it is time, and returns the CPU time it took. After the last reading nothing
+// has to be remembered.
+func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes, last bool) (cost time.Duration, err error) {
 	kept := r.in(n.ID)
 	if len(kept) == 0 {
 		return 0, nil
@@ -30,7 +31,7 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes) (cost t
 		scan = &ts.peers.scan
 	}
 	w := ts.peers.sweep(start, r, n, kept, out, scan)
-	w.hold = func() *holding { return ts.holding(r, n.ID, start) }
+	w.last, w.hold = last, func() *holding { return ts.holding(r, n.ID, start) }
 	cost, err = cputime.Of(func() (err error) {
 		if err = t.read(w, n, before); err == nil && scan != nil {
 			ts.sortOutgoing(r, n.ID, start, w.found)
@@ -73,7 +74,7 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 	}
 	cost, err := cputime.Of(func() error { return t.walk(w, n) })
 	w.outgoing.whole = err == nil
-	if err == nil {
+	if err == nil && !w.last {
 		t.known.walked(w.at, before, cost, w.scan != nil && w.held.fresh)
 	} else {
 		t.known.forget()
@@ -95,7 +96,7 @@ func (t *table) walk(w *sweep, n *namespace.Namespace) error {
 		w.restart()
 	}
 	err := n.Walk(w.whole(timeWait), restart, func(s *sockdiag.Socket) error {
-		if watched := w.watched.Has(s.Local.Port()); watched || w.holds(s) {
+		if watched := w.watched.Has(s.Local.Port()); !w.last && (watched || w.holds(s)) {
 			t.known.add(s, watched)
 		}
 		w.take(s)
