@@ -1,10 +1,13 @@
 package hostproc
 
 import (
+	"os"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
@@ -51,6 +54,63 @@ func TestSocketFiles(t *testing.T) {
 	require.Equal(t, 1, calls, "until fn returns false")
 	_, ok := fs.SocketAt(c.PID(), 100_000)
 	require.False(t, ok)
+}
+
+// Descriptors with gaps between them, from one free number to more than are listed at
+// a time, are all found, whichever is the first.
+func TestSocketFilesWithGaps(t *testing.T) {
+	fs := realProc(t)
+	var open []int
+	for range 5 * gap {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		require.NoError(t, err)
+		open = append(open, fd)
+	}
+	for _, high := range []int{open[0] + 2000, open[0] + 2001, open[0] + 2000 + 3*gap} {
+		require.NoError(t, unix.Dup3(open[0], high, unix.O_CLOEXEC))
+		open = append(open, high)
+	}
+	t.Cleanup(func() {
+		for _, fd := range open {
+			_ = unix.Close(fd)
+		}
+	})
+	free := 0
+	open = slices.DeleteFunc(open, func(fd int) bool {
+		at := fd - open[0]
+		if fd != open[0] && (at < 20 && at%2 == 1 || at > 2*gap && at < 4*gap) {
+			free++
+			return unix.Close(fd) == nil
+		}
+		return false
+	})
+	require.Greater(t, free, gap)
+	for _, from := range []int{open[0], open[0] + 1, open[0] + 2*gap, open[0] + 1000, open[len(open)-1], open[len(open)-1] + 1} {
+		var got, want []int
+		next, err := fs.SocketFiles(os.Getpid(), from, 0, func(fd int, _ uint32) bool {
+			got = append(got, fd)
+			return true
+		})
+		require.NoError(t, err)
+		require.Zero(t, next)
+		for _, fd := range open {
+			if fd >= from {
+				want = append(want, fd)
+			}
+		}
+		require.Equal(t, want, got, "from %d", from-open[0])
+	}
+	var got []int
+	for next, rounds := open[0], 0; next > 0; rounds++ {
+		require.Less(t, rounds, len(open))
+		var err error
+		next, err = fs.SocketFiles(os.Getpid(), next, 7, func(fd int, _ uint32) bool {
+			got = append(got, fd)
+			return true
+		})
+		require.NoError(t, err)
+	}
+	require.Equal(t, open, got, "by sevens")
 }
 
 func TestSocketInode(t *testing.T) {
