@@ -16,6 +16,8 @@ import (
 type published struct {
 	drops, queue  uint64
 	status, cause string
+
+	connectionsAge time.Duration
 }
 
 // look asks the agent for everything. The times are those of the answers, so that
@@ -42,6 +44,9 @@ func look(ctx context.Context, agent *crowd.Agent) (by map[uint64]published, met
 	for _, l := range snapshot.Listeners {
 		p := by[l.NetNS]
 		p.status, p.cause = l.Verdict.Status, l.Verdict.Cause
+		if c := l.Connections; c != nil && c.AgeSeconds != nil {
+			p.connectionsAge = time.Duration(*c.AgeSeconds * float64(time.Second))
+		}
 		by[l.NetNS] = p
 	}
 	return by, metricsAt, snapshotAt, nil

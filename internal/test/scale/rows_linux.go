@@ -62,6 +62,12 @@ func calmRow(scenario, what string, share float64) row {
 	return row{Scenario: scenario, What: what, Budget: "≤ 2.5 %", Ours: percent(share), Met: share <= calmBudget}
 }
 
+// oldestRow is of what calm servers' connections may be read for what is left of the
+// share of a core.
+func oldestRow(scenario string, oldest time.Duration) row {
+	return row{Scenario: scenario, What: "calm: the oldest reading of a server's connections at the end", Budget: reported, Ours: seconds(oldest), Note: "30 s is the goal"}
+}
+
 func memoryRow(scenario string, agent *crowd.Agent) (row, error) {
 	now, highest, err := crowd.Resident(agent.Process.Pid)
 	return row{

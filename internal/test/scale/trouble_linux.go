@@ -106,22 +106,30 @@ func (p *patient) take(now published, metricsAt, snapshotAt time.Time) {
 	}
 }
 
-// calm is the share of a core over the time, scrapes included.
-func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (float64, error) {
+// calm is the share of a core over the time, scrapes included, and the age of the oldest
+// reading of connections at the end.
+func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (share float64, oldest time.Duration, err error) {
 	before, err := crowd.CPUTime(agent.Process.Pid)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	start := time.Now()
 	end := s.profile(ctx, agent, during)
 	for left := during; left > 0; left = during - time.Since(start) {
 		if _, _, _, err := look(ctx, agent); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		time.Sleep(min(left, calmPoll))
 	}
 	after, err := crowd.CPUTime(agent.Process.Pid)
-	share := float64(after-before) / float64(time.Since(start))
+	if err != nil {
+		return 0, 0, err
+	}
+	share = float64(after-before) / float64(time.Since(start))
 	end()
-	return share, err
+	servers, _, _, err := look(ctx, agent)
+	for _, p := range servers {
+		oldest = max(oldest, p.connectionsAge)
+	}
+	return share, oldest, err
 }
