@@ -45,6 +45,11 @@ func (b *bucket) fill(now time.Time, others time.Duration) time.Duration {
 	return b.level - reserve
 }
 
+// saving is how long it takes at least until that much more CPU time has been saved up.
+func saving(lacking time.Duration) time.Duration {
+	return max(soonest, time.Duration(float64(lacking)/share))
+}
+
 // spend takes CPU time out. The debt is bounded: trouble must not keep the calm
 // waiting for minutes after it.
 func (b *bucket) spend(cost time.Duration) {

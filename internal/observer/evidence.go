@@ -135,7 +135,7 @@ func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.Liste
 		case due.After(now):
 			wait = min(wait, due.Sub(now))
 		case !inTrouble[key] && level < p.cost:
-			wait = min(wait, soonest)
+			wait = min(wait, saving(p.cost-level))
 		default:
 			cost := s.processes.read(key)
 			s.bucket.spend(cost)

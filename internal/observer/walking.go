@@ -71,7 +71,7 @@ func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait ti
 		case due.After(now):
 			wait = min(wait, due.Sub(now))
 		case !trouble && level < min(p.cost, capacity-reserve): // more is never saved up
-			wait = min(wait, soonest)
+			wait = min(wait, saving(min(p.cost, capacity-reserve)-level))
 		case pick == nil, trouble && !troubled, trouble == troubled && p.last.Before(oldest):
 			pick, troubled, oldest = n, trouble, p.last
 		}
