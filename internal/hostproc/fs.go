@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // FS is a mounted proc file system.
@@ -21,6 +23,7 @@ type FS struct {
 	// samePIDs is set when the mount shows our own pid namespace, so that
 	// kill(2) and /proc talk about the same process.
 	samePIDs bool
+	buffers  *procfile.Buffers
 }
 
 // NewFS opens the proc file system mounted at mount, usually "/proc".
@@ -37,7 +40,7 @@ func NewFS(mount string) (FS, error) {
 	if err != nil {
 		return FS{}, fmt.Errorf("hostproc: %q: %w", mount, err)
 	}
-	fs := FS{Machine: Machine{mount, proc}, cgroups: ownCgroupMounts(proc)}
+	fs := FS{Machine: Machine{mount, proc}, cgroups: ownCgroupMounts(proc), buffers: &procfile.Buffers{}}
 	fs.fdCount = countsDescriptors(filepath.Join(mount, "self", "fd"))
 	self, err := os.Readlink(filepath.Join(mount, "self"))
 	fs.samePIDs = err == nil && self == strconv.Itoa(os.Getpid())
@@ -74,6 +77,10 @@ func (fs FS) foreign(pid int) bool {
 	theirs, _ := os.Readlink(fs.Path(pid, "ns", "user"))
 	return theirs != "" && theirs != ours
 }
+
+// Share opens a file that is read again and again, into a buffer that it shares with the
+// others of this FS.
+func (fs FS) Share(name string) (*procfile.Shared, error) { return fs.buffers.Share(name) }
 
 // Procfs parses the files for which it has a parser.
 func (fs FS) Procfs() procfs.FS { return fs.proc }

@@ -19,6 +19,11 @@ type Machine struct {
 	proc  procfs.FS
 }
 
+// Sysctl is the file of a kernel setting: Sysctl("net.core.somaxconn").
+func (m Machine) Sysctl(name string) string {
+	return filepath.Join(m.mount, "sys", strings.ReplaceAll(name, ".", "/"))
+}
+
 // Hostname is the name of the machine or, in a container, of the pod: that of
 // the reader's own UTS namespace.
 func (m Machine) Hostname() (string, error) { return m.kernelString("hostname") }
@@ -27,7 +32,7 @@ func (m Machine) Hostname() (string, error) { return m.kernelString("hostname") 
 func (m Machine) KernelRelease() (string, error) { return m.kernelString("osrelease") }
 
 func (m Machine) kernelString(name string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(m.mount, "sys", "kernel", name))
+	data, err := os.ReadFile(m.Sysctl("kernel." + name))
 	if err != nil {
 		return "", fmt.Errorf("hostproc: %w", err)
 	}

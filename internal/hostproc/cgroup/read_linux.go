@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"io"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -10,13 +9,14 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // maxCgroupFile bounds a file that a container may have put in place of one of
 // the kernel's. cpu.stat has some hundred bytes.
 const maxFile = 64 << 10
 
-// readFile reads a small file.
+// readFile reads a small file. What it returns is valid until the next one is read.
 type readFile func(path string) ([]byte, error)
 
 // Of reads the control group of a process. Any user may read its paths;
@@ -43,6 +43,8 @@ type reading struct {
 	theirs   []*procfs.MountInfo // the process's own mounts, read when needed
 	theyRead bool
 	root     *hostproc.Root
+
+	buf [1024]byte // for one file at a time
 }
 
 // newReading reads which groups a process is in.
@@ -125,7 +127,7 @@ func (r *reading) upwards(controller string, fn func(dir string, v2 bool, read r
 // locate finds a mount that shows the group: ours, else one of the process.
 func (r *reading) locate(controller, group string, v2 bool) (point, rel string, read readFile) {
 	if point, rel, ok := r.own(controller, group, v2); ok {
-		return point, rel, os.ReadFile
+		return point, rel, func(path string) ([]byte, error) { return procfile.Read(path, r.buf[:]) }
 	}
 	point, rel, ok := visible(hostproc.CgroupMounts(r.mounts()), controller, group, v2)
 	if !ok {
@@ -238,15 +240,16 @@ func cpuLimit(dir string, v2 bool, read readFile) (float64, bool) {
 		}
 		return parseCPUMax(data)
 	}
-	quota, err := read(dir + "/cpu.cfs_quota_us")
+	data, err := read(dir + "/cpu.cfs_quota_us")
 	if err != nil {
 		return 0, false
 	}
+	quota := string(data)
 	period, err := read(dir + "/cpu.cfs_period_us")
 	if err != nil {
 		return 0, false
 	}
-	return cpus(string(quota), string(period))
+	return cpus(quota, string(period))
 }
 
 func (c *Group) readMemory(dir string, v2 bool, read readFile) {

@@ -10,20 +10,19 @@ import (
 // counterFile keeps a file of the form of net/netstat open and reads some
 // counters of one protocol from it, without allocating.
 type counterFile struct {
-	file     *procfile.Kept
+	file     *procfile.Shared
 	protocol string
 	names    []string
 	cols     *columns
 	values   []uint64 // of names, in their order
 }
 
-func keep(fs hostproc.FS, pid int, file string) (*procfile.Kept, error) {
-	// netstat has 5 kB on Linux 6.18; one that is too small costs one growth.
-	return procfile.Keep(fs.Path(pid, "net", file), 8<<10)
+func share(fs hostproc.FS, pid int, file string) (*procfile.Shared, error) {
+	return fs.Share(fs.Path(pid, "net", file))
 }
 
 func openCounters(fs hostproc.FS, pid int, file, protocol string, names []string) (*counterFile, error) {
-	kept, err := keep(fs, pid, file)
+	kept, err := share(fs, pid, file)
 	if err != nil {
 		return nil, fs.Wrap(pid, "net/"+file, err)
 	}
@@ -32,7 +31,6 @@ func openCounters(fs hostproc.FS, pid int, file, protocol string, names []string
 		_ = f.Close()
 		return nil, err
 	}
-	kept.Shrink()
 	return f, nil
 }
 
@@ -40,11 +38,9 @@ func openCounters(fs hostproc.FS, pid int, file, protocol string, names []string
 func (f *counterFile) Close() error { return f.file.Close() }
 
 // read fills values; on an error they are not to be used.
-func (f *counterFile) read() error {
-	data, err := f.file.Read()
-	if err != nil {
-		return err
-	}
+func (f *counterFile) read() error { return f.file.Read(f.parse) }
+
+func (f *counterFile) parse(data []byte) (err error) {
 	if f.cols != nil && f.cols.read(data, f.values) == nil {
 		return nil
 	}
@@ -52,7 +48,7 @@ func (f *counterFile) read() error {
 		err = f.cols.read(data, f.values)
 	}
 	if err != nil {
-		return fmt.Errorf("hostproc: %s: %w", f.file.Name, err)
+		return fmt.Errorf("hostproc: %s: %w", f.file.Name(), err)
 	}
 	return nil
 }

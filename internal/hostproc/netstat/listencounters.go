@@ -48,7 +48,7 @@ func (f *ListenCountersFile) Read(c *ListenCounters) error {
 		return err
 	}
 	if !f.cols.has(0) || !f.cols.has(1) {
-		return fmt.Errorf("hostproc: %s: neither ListenDrops nor ListenOverflows: %w", f.file.Name, hostproc.ErrMalformed)
+		return fmt.Errorf("hostproc: %s: neither ListenDrops nor ListenOverflows: %w", f.file.Name(), hostproc.ErrMalformed)
 	}
 	*c = ListenCounters{
 		ListenDrops: f.values[0], ListenOverflows: f.values[1],

@@ -11,16 +11,16 @@ import (
 )
 
 // SockstatFile keeps the numbers of a network namespace's sockets open.
-type SockstatFile struct{ v4, v6 *procfile.Kept }
+type SockstatFile struct{ v4, v6 *procfile.Shared }
 
 // OpenSockstat opens /proc/PID/net/sockstat and sockstat6, which any user may
 // read. The files stay those of that namespace.
 func OpenSockstat(fs hostproc.FS, pid int) (*SockstatFile, error) {
-	v4, err := keep(fs, pid, "sockstat")
+	v4, err := share(fs, pid, "sockstat")
 	if err != nil {
 		return nil, fs.Wrap(pid, "net/sockstat", err)
 	}
-	v6, err := keep(fs, pid, "sockstat6")
+	v6, err := share(fs, pid, "sockstat6")
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel may have no IPv6
 		return nil, errors.Join(fs.Wrap(pid, "net/sockstat6", err), v4.Close())
 	}
@@ -28,10 +28,6 @@ func OpenSockstat(fs hostproc.FS, pid int) (*SockstatFile, error) {
 	if _, err := f.Read(); err != nil {
 		_ = f.Close()
 		return nil, err
-	}
-	v4.Shrink()
-	if v6 != nil {
-		v6.Shrink()
 	}
 	return f, nil
 }
@@ -56,7 +52,7 @@ func (f *SockstatFile) Read() (map[string]int, error) {
 		return nil, err
 	}
 	if out == nil {
-		return nil, fmt.Errorf("hostproc: %s: no TCP line: %w", f.v4.Name, hostproc.ErrMalformed)
+		return nil, fmt.Errorf("hostproc: %s: no TCP line: %w", f.v4.Name(), hostproc.ErrMalformed)
 	}
 	if f.v6 == nil {
 		return out, nil
@@ -78,16 +74,14 @@ func (f *SockstatFile) Close() error {
 	return err
 }
 
-func readSockstat(f *procfile.Kept, protocol string) (map[string]int, error) {
-	data, err := f.Read()
-	if err != nil {
-		return nil, err
-	}
-	out, err := parseSockstat(data, protocol)
-	if err != nil {
-		return nil, fmt.Errorf("hostproc: %s: %w", f.Name, err)
-	}
-	return out, nil
+func readSockstat(f *procfile.Shared, protocol string) (out map[string]int, err error) {
+	err = f.Read(func(data []byte) (err error) {
+		if out, err = parseSockstat(data, protocol); err != nil {
+			return fmt.Errorf("hostproc: %s: %w", f.Name(), err)
+		}
+		return nil
+	})
+	return out, err
 }
 
 // parseSockstat takes the line of a protocol, "TCP: inuse 4 orphan 0"; nil when

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"strconv"
+	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
 // Sysctls are the kernel settings that bound the queues in front of a
@@ -20,7 +23,7 @@ import (
 func Sysctls(fs hostproc.FS) (map[string]int, error) {
 	out := make(map[string]int, 16)
 	for _, s := range sysctls() {
-		values, err := fs.Procfs().SysctlInts(s.name)
+		values, err := readSysctl(fs, s.name)
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue
 		}
@@ -34,6 +37,23 @@ func Sysctls(fs hostproc.FS) (map[string]int, error) {
 		}
 	}
 	return out, nil
+}
+
+// readSysctl reads a setting's numbers. By way of os.File, as procfs does it, each of
+// them would be given to the poller, which the kernel then wakes for it.
+func readSysctl(fs hostproc.FS, name string) (values []int, err error) {
+	data, err := procfile.Read(fs.Sysctl(name), make([]byte, 0, 64))
+	if err != nil {
+		return nil, err
+	}
+	for field := range strings.FieldsSeq(string(data)) {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, hostproc.ErrMalformed
+		}
+		values = append(values, n)
+	}
+	return values, nil
 }
 
 type sysctl struct {

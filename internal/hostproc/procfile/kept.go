@@ -14,7 +14,6 @@ type Kept struct {
 	Name string
 	fd   int
 	buf  []byte
-	size int // of the file when it was read last
 }
 
 // Keep opens a file that has about size bytes; one that is larger costs one growth.
@@ -25,10 +24,6 @@ func Keep(name string, size int) (*Kept, error) {
 	}
 	return &Kept{fd: fd, Name: name, buf: make([]byte, size)}, nil
 }
-
-// Shrink leaves the buffer what the file took, and some digits: an agent of a
-// node holds several for each pod.
-func (f *Kept) Shrink() { f.buf = make([]byte, f.size+f.size/4+64) }
 
 // Read takes the file in one call, because the kernel writes it out again for
 // each one: os.File.ReadAt would ask again to be sure of the end.
@@ -41,7 +36,6 @@ func (f *Kept) Read() ([]byte, error) {
 		case err != nil:
 			return nil, fmt.Errorf("hostproc: %w", &os.PathError{Op: "read", Path: f.Name, Err: err})
 		case n < len(f.buf):
-			f.size = n
 			return f.buf[:n], nil
 		}
 		f.buf = make([]byte, 2*len(f.buf))
