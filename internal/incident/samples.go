@@ -94,7 +94,7 @@ const (
 	// ring has forgotten where it began.
 	longestSamples = 10 * time.Minute
 	// sampleGap is how far apart samples are at most that belong together: those of a
-	// calm namespace in turns are up to 50 ms apart, and a loaded machine is late.
+	// calm namespace in turns are up to 80 ms apart, and a loaded machine is late.
 	sampleGap = 250 * time.Millisecond
 )
 

@@ -9,8 +9,8 @@ const (
 	// share is the part of a core that everything together may take in the long
 	// run, samples included.
 	share = 0.02
-	// leastShare is what the other clocks have at least, however much the samples
-	// take.
+	// leastShare is what the readings have at least, however much everything else
+	// takes.
 	leastShare = 0.004
 	// capacity is how much CPU time may be saved up: the first seconds of trouble
 	// are paid from it.
@@ -19,7 +19,7 @@ const (
 	reserve = 200 * time.Millisecond
 )
 
-// bucket is the CPU time that the clocks may spend. It fills with a share of a
+// bucket is the CPU time that readings of connections and processes may spend. It fills with a share of a
 // core less what everything else takes. Trouble may overdraw it; what is calm
 // waits.
 type bucket struct {
@@ -47,7 +47,7 @@ func (b *bucket) fill(now time.Time, others time.Duration) time.Duration {
 
 // saving is how long it takes at least until that much more CPU time has been saved up.
 func saving(lacking time.Duration) time.Duration {
-	return max(soonest, time.Duration(float64(lacking)/share))
+	return time.Duration(float64(lacking) / share)
 }
 
 // spend takes CPU time out. The debt is bounded: trouble must not keep the calm

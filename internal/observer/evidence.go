@@ -133,9 +133,9 @@ func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.Liste
 		due := p.due(now, inTrouble[key], s.options().ScanInterval, len(owners))
 		switch {
 		case due.After(now):
-			wait = min(wait, due.Sub(now))
+			wait = min(wait, t.wait(due.Sub(now), inTrouble[key]))
 		case !inTrouble[key] && level < p.cost:
-			wait = min(wait, saving(p.cost-level))
+			wait = min(wait, t.wait(saving(p.cost-level), false))
 		default:
 			cost := s.processes.read(key)
 			s.bucket.spend(cost)

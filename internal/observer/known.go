@@ -10,8 +10,10 @@ import (
 
 const (
 	// walkRest is how long exact requests may take the place of a walk, which alone
-	// counts what is in TIME_WAIT: half of TCP_TIMEWAIT_LEN.
-	walkRest = 30 * time.Second
+	// counts what is in TIME_WAIT: half of TCP_TIMEWAIT_LEN. Where nothing is, a walk
+	// would show nothing else, and is made after settledRest all the same.
+	walkRest    = 30 * time.Second
+	settledRest = 10 * time.Minute
 	// walkPart is the part of a core that such a walk may take: one through a million
 	// sockets waits for longer, twice walkRest at most.
 	walkPart = 0.008
@@ -84,15 +86,21 @@ func (k *known) walked(at time.Time, t namespace.Turnover, cost time.Duration, o
 }
 
 // serves reports whether exact requests show all that a walk would: no connection
-// has come since the latest, and they are cheaper.
-func (k *known) serves(now time.Time, t namespace.Turnover, outgoing bool) bool {
-	if k.at.IsZero() || now.Sub(k.at) >= k.rest() || !t.Known || t.Opened != k.opened || outgoing && !k.whole {
+// has come since the latest, and they are cheaper. settled: no socket of the namespace is
+// in TIME_WAIT.
+func (k *known) serves(now time.Time, t namespace.Turnover, outgoing, settled bool) bool {
+	if k.at.IsZero() || now.Sub(k.at) >= k.rest(settled) || !t.Known || t.Opened != k.opened || outgoing && !k.whole {
 		return false
 	}
 	return k.cost >= cheap && time.Duration(k.number(outgoing))*max(askCost, k.each) < time.Duration(askPart*float64(k.cost))
 }
 
-func (k *known) rest() time.Duration { return min(rest(k.cost, walkRest, walkPart), 2*walkRest) }
+func (k *known) rest(settled bool) time.Duration {
+	if settled {
+		return settledRest
+	}
+	return min(rest(k.cost, walkRest, walkPart), 2*walkRest)
+}
 
 func (k *known) number(outgoing bool) int {
 	if outgoing {

@@ -25,6 +25,12 @@ func knowable(sockets []sockdiag.Socket) *kernel {
 	return k
 }
 
+// counts has the kernel count its sockets.
+func (w *world) counts(k *kernel, stat map[string]int) {
+	k.sockstat = stat
+	w.roster.Load().places[0].ReadSockstat()
+}
+
 // read reads the connections once more.
 func (w *world) read() *model.Connections {
 	w.t.Helper()
@@ -69,7 +75,9 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 		"one was accepted":         func(k *kernel, _ *world) { k.counters["PassiveOpens"]++ },
 		"one was opened":           func(k *kernel, _ *world) { k.counters["ActiveOpens"]++ },
 		"the counters are gone":    func(k *kernel, _ *world) { delete(k.counters, "PassiveOpens") },
-		"the latest walk is old":   func(_ *kernel, w *world) { w.pass(walkRest) },
+		"the latest walk is old":   func(_ *kernel, w *world) { w.pass(settledRest) },
+		"some are in TIME_WAIT":    func(k *kernel, w *world) { w.counts(k, map[string]int{"tw": 1}); w.pass(walkRest) },
+		"TIME_WAIT is not known":   func(k *kernel, w *world) { w.counts(k, nil); w.pass(walkRest) },
 		"they cannot be asked for": func(k *kernel, _ *world) { k.exactFails = errors.New("no answer") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +85,11 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 			w := newWorld(t, k, nil)
 			w.looping.Store(true)
 			w.scanned()
+			w.counts(k, map[string]int{"tw": 0})
+			w.pass(walkRest)
 			walks := k.walks
+			require.Equal(t, 20, w.read().Accepted)
+			require.Equal(t, walks, k.walks, "nothing in TIME_WAIT: a walk would show nothing else")
 			k.sockets = append(k.sockets, connected(8080, 25, serving)[20:]...)
 			change(k, w)
 			w.pass(time.Second)
@@ -114,24 +126,26 @@ func TestKnownServes(t *testing.T) {
 	}
 	for n, serves := range map[int]bool{0: true, 2499: true, 2501: false, mostKnown + 1: false} {
 		k := of(n)
-		require.Equal(t, serves, k.serves(at, counted, false), n)
-		require.False(t, k.serves(at, counted, true), "outgoing ones were not taken along")
+		require.Equal(t, serves, k.serves(at, counted, false, false), n)
+		require.False(t, k.serves(at, counted, true, false), "outgoing ones were not taken along")
 	}
 	costly := of(1000)
 	costly.each = 6 * time.Microsecond
-	require.False(t, costly.serves(at, counted, false), "requests have turned out to be expensive")
+	require.False(t, costly.serves(at, counted, false, false), "requests have turned out to be expensive")
 	million := of(1000)
 	million.cost = 600 * time.Millisecond
-	require.True(t, million.serves(at.Add(2*walkRest-1), counted, false), "a walk that takes half a second is made less often")
-	require.False(t, million.serves(at.Add(2*walkRest), counted, false))
+	require.True(t, million.serves(at.Add(2*walkRest-1), counted, false, false), "a walk that takes half a second is made less often")
+	require.False(t, million.serves(at.Add(2*walkRest), counted, false, false))
+	require.True(t, million.serves(at.Add(settledRest-1), counted, false, true), "with nothing in TIME_WAIT a walk would show nothing else")
+	require.False(t, million.serves(at.Add(settledRest), counted, false, true))
 	small := known{}
 	small.walked(at, counted, cheap-1, true)
-	require.False(t, small.serves(at, counted, false), "there is nothing to gain")
+	require.False(t, small.serves(at, counted, false, false), "there is nothing to gain")
 	blank := sockdiag.Socket{State: sockdiag.Established}
 	k := known{}
 	k.add(&blank, true)
 	k.walked(at, counted, time.Second, true)
-	require.False(t, k.serves(at, counted, false), "without a cookie the listener would answer")
+	require.False(t, k.serves(at, counted, false, false), "without a cookie the listener would answer")
 }
 
 // A calm namespace whose walk costs more than is ever saved up is read all the same; in

@@ -23,6 +23,9 @@ const (
 	calmRest    = 10 * time.Second
 	costlyPart  = 0.007
 	longestRest = 30 * time.Second
+	// leastCost is the least that a calm reading is taken to cost: waking up for it, and
+	// the memory it leaves to be collected, take more than one that asks for little.
+	leastCost = 500 * time.Microsecond
 )
 
 // rest is how long what cost so much CPU time rests before it is repeated: every
@@ -89,7 +92,7 @@ func (p *pace) due(now time.Time, troubled bool, every time.Duration, others int
 	if p.last.IsZero() {
 		return now
 	}
-	all := p.cost * time.Duration(max(others, 1))
+	all := max(p.cost, leastCost) * time.Duration(max(others, 1))
 	most := max(every, min(rest(all, calmRest, costlyPart), longestRest))
 	return p.last.Add(min(rest(all, every, calmPart), most))
 }

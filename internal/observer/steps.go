@@ -35,7 +35,7 @@ func (s *Observer) Sample() {
 		alarm = alarm.And(n.Sample(start, maxGap*opt.SampleInterval, s.turns.has(i)))
 	}
 	end := opt.Now()
-	s.turns.end(end, alarm.Calm)
+	s.turns.end(end, alarm.Calm, s.others)
 	s.self.sampled(end, end.Sub(start), alarm.Failed)
 	if alarm.Any() {
 		s.alarmed(alarm)
@@ -128,7 +128,7 @@ func (s *Observer) publish(final bool) {
 	s.self.told(snap.Time)
 }
 
-// others is the CPU time of everything that is not spent from the bucket.
+// others is the CPU time of everything but the readings, which are spent from the bucket.
 func (s *Observer) others() time.Duration {
 	if used := s.options().CPUTime; used != nil {
 		return used() - s.bucket.total()

@@ -206,7 +206,6 @@ func (t *tasks) relist(ctx context.Context) time.Duration {
 	former := s.roster.Load()
 	cost, err := cputime.Of(func() error { return s.list(ctx, 0) })
 	cost += time.Duration(s.lister.places.shared.Away() - before)
-	s.bucket.spend(cost)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -233,7 +232,6 @@ func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
 	least := func() time.Duration { return min(p.gap, fresh) }
 	every(ctx, s.bells.publish, s.options().Now, least, func() time.Duration {
 		cost, _ := cputime.Of(func() error { s.publish(false); return nil })
-		s.bucket.spend(cost)
 		troubled := inTrouble(s.Snapshot())
 		now := s.options().Now()
 		p.began(now, cost, troubled)

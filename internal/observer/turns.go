@@ -14,10 +14,16 @@ const (
 	samplePart = 0.01
 	// fewerPart is what they must stay below with one turn fewer.
 	fewerPart = 0.8 * samplePart
+	// upkeepPart is what everything but the readings may take before the samples become
+	// fewer as long as they are leastPart or more of it: the calm readings are paid from
+	// what is left of share. idlePart is what it must stay below with one turn fewer.
+	upkeepPart = 0.8 * share
+	idlePart   = 0.7 * share
+	leastPart  = 0.5 * samplePart
 	// mostTurns is how many ticks a calm namespace waits for its sample at most. A
 	// client that comes in between is seen that much later; none is lost, as the
 	// kernel counts what it drops.
-	mostTurns = 5
+	mostTurns = 8
 	// turnsWindow is how often it is decided again.
 	turnsWindow = 2 * time.Second
 	// measured is one tick of how many has its CPU time read, which takes two system
@@ -40,6 +46,7 @@ type turns struct {
 	known  bool          // that is measured
 	since  time.Time     // when the window began
 	then   int64         // spent by then
+	upkeep time.Duration // by then, of everything but the readings
 }
 
 // begin begins a tick.
@@ -69,16 +76,18 @@ func (t *turns) has(place int) bool {
 	return t.step() > 1 || (t.tick+place)%t.number() == 0
 }
 
-// end ends a tick, after which all namespaces are calm or not.
-func (t *turns) end(now time.Time, calm bool) {
+// end ends a tick, after which all namespaces are calm or not. upkeep is the CPU time of
+// everything but the readings so far, samples included.
+func (t *turns) end(now time.Time, calm bool, upkeep func() time.Duration) {
 	if t.weight > 0 {
 		t.spent.Add(int64(t.weight) * int64(t.cost(now)))
 	}
 	if took := now.Sub(t.since); took >= turnsWindow {
+		others := upkeep()
 		if !t.since.IsZero() {
-			t.decide(float64(t.spent.Load()-t.then) / float64(took))
+			t.decide(float64(t.spent.Load()-t.then)/float64(took), float64(others-t.upkeep)/float64(took))
 		}
-		t.since, t.then = now, t.spent.Load()
+		t.since, t.then, t.upkeep = now, t.spent.Load(), others
 	}
 	t.steps = 1
 	if calm {
@@ -99,13 +108,14 @@ func (t *turns) cost(now time.Time) time.Duration {
 	return took
 }
 
-// decide makes the turns fewer or more by the part of a core that the samples took.
-func (t *turns) decide(part float64) {
+// decide makes the turns fewer or more by the parts of a core that the samples took, and
+// everything but the readings.
+func (t *turns) decide(part, upkeep float64) {
 	every := t.number()
-	switch {
-	case part > samplePart:
+	switch more := part / float64(max(every-1, 1)); { // with one turn fewer
+	case part > samplePart, upkeep > upkeepPart && part > leastPart:
 		every = min(every+1, mostTurns)
-	case every > 1 && part*float64(every)/float64(every-1) < fewerPart:
+	case every > 1 && part+more < fewerPart && upkeep+more < idlePart:
 		every--
 	}
 	t.every.Store(int64(every))

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// nothing is the upkeep where only the samples cost something.
+func nothing() time.Duration { return 0 }
+
 // ticks lets n ticks pass, ten milliseconds apart, with a sample of every calm
 // namespace whose turn it is.
 func ticks(t *turns, now time.Time, n, namespaces int, each time.Duration) (later time.Time, asked []int) {
@@ -22,7 +25,7 @@ func ticks(t *turns, now time.Time, n, namespaces int, each time.Duration) (late
 				end = end.Add(each)
 			}
 		}
-		t.end(end, false)
+		t.end(end, false, nothing)
 	}
 	return now, asked
 }
@@ -70,7 +73,7 @@ func TestCalmNamespacesTogether(t *testing.T) {
 	require.EqualValues(t, 3, s.every.Load())
 	require.Equal(t, 1, s.step())
 
-	s.end(now, true)
+	s.end(now, true, nothing)
 	require.Equal(t, 3, s.step())
 	before := s.total()
 	for range 2000 {
@@ -80,12 +83,12 @@ func TestCalmNamespacesTogether(t *testing.T) {
 		for i := range namespaces {
 			require.True(t, s.has(i))
 		}
-		s.end(now.Add(namespaces*each), true)
+		s.end(now.Add(namespaces*each), true, nothing)
 		require.Equal(t, 3, s.step())
 	}
 	require.Equal(t, 2000*namespaces*each, s.total()-before, "each of them is measured")
 
-	s.end(now, false)
+	s.end(now, false, nothing)
 	require.Equal(t, 1, s.step())
 	_, asked := ticks(&s, now, 30, namespaces, each)
 	for i := range asked {
@@ -97,6 +100,6 @@ func TestCalmNamespacesTogether(t *testing.T) {
 func TestOneCalmNamespace(t *testing.T) {
 	var s turns
 	now, _ := ticks(&s, time.Unix(1_700_000_000, 0), 600, 1, 5*time.Microsecond)
-	s.end(now, true)
+	s.end(now, true, nothing)
 	require.Equal(t, 1, s.step())
 }

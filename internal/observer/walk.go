@@ -64,15 +64,19 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes, last bo
 // families and the outgoing ones. The counts of a walk that was cut short each
 // time it was tried are partial.
 func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover) error {
-	if !w.outgoing.due && t.known.serves(w.at, before, w.scan != nil) {
+	all, known := n.Sockstat()["tw"]
+	settled := known && all == 0
+	if !w.outgoing.due && t.known.serves(w.at, before, w.scan != nil, settled) {
 		if t.known.ask(n, w.scan != nil, w.take) == nil {
-			t.timeWait.Recall(w.found)
+			if !settled {
+				t.timeWait.Recall(w.found)
+			}
 			w.finish(false)
 			return nil
 		}
 		w.restart()
 	}
-	cost, err := cputime.Of(func() error { return t.walk(w, n) })
+	cost, err := cputime.Of(func() error { return t.walk(w, n, all) })
 	w.outgoing.whole = err == nil
 	if err == nil && !w.last {
 		t.known.walked(w.at, before, cost, w.scan != nil && w.held.fresh)
@@ -86,8 +90,8 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 	return err
 }
 
-func (t *table) walk(w *sweep, n *namespace.Namespace) error {
-	all := n.Sockstat()["tw"]
+// walk goes through the table. all is how many sockets of the namespace are in TIME_WAIT.
+func (t *table) walk(w *sweep, n *namespace.Namespace, all int) error {
 	held := w.beginHolding()
 	timeWait := t.timeWait.Due(w.at, all, w.ids) || w.outgoing.due && !w.outgoing.apart // which keep their ports
 	t.known.begin()

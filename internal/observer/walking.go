@@ -21,15 +21,28 @@ func (t *tasks) connections(first, ctx context.Context, read chan<- struct{}) {
 	every(ctx, s.bells.walk, s.options().Now, always(closest), t.walk)
 }
 
-// walk reads the connections of the namespace that needs it most, if one is due,
+// atATime is how long readings follow one another without a pause: waking up for one
+// that asks for twenty connections takes longer than itself.
+const atATime = 5 * time.Millisecond
+
+// walk reads the connections of the namespaces that need it most, if some are due,
 // and says when the next one will be.
 func (t *tasks) walk() time.Duration {
+	for begun := time.Now(); ; {
+		next, read := t.walkNext()
+		if !read || time.Since(begun) >= atATime {
+			return next
+		}
+	}
+}
+
+func (t *tasks) walkNext() (next time.Duration, read bool) {
 	s := t.observer
 	r, now := s.roster.Load(), s.options().Now()
 	level := s.bucket.fill(now, s.others())
 	next, n, troubled := t.nextWalk(r, now, level)
 	if n == nil {
-		return next
+		return next, false
 	}
 	away := s.lister.places.shared.Away()
 	cost, _ := s.walk(r, n) // the snapshot says what could not be read
@@ -42,7 +55,16 @@ func (t *tasks) walk() time.Duration {
 		s.bells.publish.ring()
 	}
 	s.tables.keep(r)
-	return 0
+	return 0, true
+}
+
+// wait is how long to wait for what is due then: what is calm is read together with what
+// else will be by then.
+func (t *tasks) wait(due time.Duration, troubled bool) time.Duration {
+	if troubled {
+		return due
+	}
+	return max(due, min(t.observer.options().ScanInterval, time.Second))
 }
 
 // nextWalk picks the namespace to read: of those in trouble, then of the calm
@@ -69,9 +91,9 @@ func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait ti
 		}
 		switch {
 		case due.After(now):
-			wait = min(wait, due.Sub(now))
+			wait = min(wait, t.wait(due.Sub(now), trouble))
 		case !trouble && level < min(p.cost, capacity-reserve): // more is never saved up
-			wait = min(wait, saving(min(p.cost, capacity-reserve)-level))
+			wait = min(wait, t.wait(saving(min(p.cost, capacity-reserve)-level), false))
 		case pick == nil, trouble && !troubled, trouble == troubled && p.last.Before(oldest):
 			pick, troubled, oldest = n, trouble, p.last
 		}
