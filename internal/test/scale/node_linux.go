@@ -28,14 +28,14 @@ func (s *scale) node(ctx context.Context) error {
 		return err
 	}
 	defer agent.Stop()
-	share, oldest, err := s.calm(ctx, agent, s.Calm)
+	calm, err := s.calm(ctx, agent, s.Calm)
 	if err != nil {
 		return err
 	}
 	what := fmt.Sprintf("%s sockets, %d namespaces, calm: share of a core over %.0f s", count(s.Sockets), s.Namespaces, s.Calm.Seconds())
-	calm := calmRow("H1", what, share)
-	calm.Note = percent(floor) + " are the kernel's for the samples: their requests and replies alone, undecoded, made right before"
-	s.report.add(calm, oldestRow("H1", oldest))
+	share := calmRow("H1", what, calm.share)
+	share.Note = percent(floor) + " are the kernel's for the samples: their requests and replies alone, undecoded, made right before"
+	s.report.add(startRow("H1", calm), share, oldestRow("H1", calm.oldest))
 	for _, group := range []struct {
 		name    string
 		servers []*server

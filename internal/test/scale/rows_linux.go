@@ -62,6 +62,11 @@ func calmRow(scenario, what string, share float64) row {
 	return row{Scenario: scenario, What: what, Budget: "≤ 2.5 %", Ours: percent(share), Met: share <= calmBudget}
 }
 
+// startRow is what reading all for the first time takes.
+func startRow(scenario string, c calmness) row {
+	return row{Scenario: scenario, What: fmt.Sprintf("the start and %.0f s after it: CPU time", settling.Seconds()), Budget: reported, Ours: seconds(c.before)}
+}
+
 // oldestRow is of what calm servers' connections may be read for what is left of the
 // share of a core.
 func oldestRow(scenario string, oldest time.Duration) row {

@@ -11,7 +11,10 @@ import (
 
 // How often the agent is asked.
 const (
-	calmPoll    = 15 * time.Second // as Prometheus does
+	calmPoll = 15 * time.Second // as Prometheus does
+	// settling is how long the agent has before the calm is measured: all is read once, and
+	// a queue must have been empty for ten seconds to be calm.
+	settling    = 15 * time.Second
 	troublePoll = 100 * time.Millisecond
 	troubleFor  = 10 * time.Second
 	rightCause  = "max_connections"
@@ -106,30 +109,37 @@ func (p *patient) take(now published, metricsAt, snapshotAt time.Time) {
 	}
 }
 
-// calm is the share of a core over the time, scrapes included, and the age of the oldest
-// reading of connections at the end.
-func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (share float64, oldest time.Duration, err error) {
-	before, err := crowd.CPUTime(agent.Process.Pid)
+// calmness is what an agent takes where nothing is the matter.
+type calmness struct {
+	before time.Duration // CPU time until what came before had settled, the start included
+	share  float64       // of a core from then on, scrapes included
+	oldest time.Duration // age of the oldest reading of connections at the end
+}
+
+// calm measures it over a time.
+func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (c calmness, err error) {
+	time.Sleep(settling)
+	c.before, err = crowd.CPUTime(agent.Process.Pid)
 	if err != nil {
-		return 0, 0, err
+		return c, err
 	}
 	start := time.Now()
 	end := s.profile(ctx, agent, during)
 	for left := during; left > 0; left = during - time.Since(start) {
 		if _, _, _, err := look(ctx, agent); err != nil {
-			return 0, 0, err
+			return c, err
 		}
 		time.Sleep(min(left, calmPoll))
 	}
 	after, err := crowd.CPUTime(agent.Process.Pid)
 	if err != nil {
-		return 0, 0, err
+		return c, err
 	}
-	share = float64(after-before) / float64(time.Since(start))
+	c.share = float64(after-c.before) / float64(time.Since(start))
 	end()
 	servers, _, _, err := look(ctx, agent)
 	for _, p := range servers {
-		oldest = max(oldest, p.connectionsAge)
+		c.oldest = max(c.oldest, p.connectionsAge)
 	}
-	return share, oldest, err
+	return c, err
 }
