@@ -13,25 +13,34 @@ import (
 // escapes, and DEL, C1 and bidirectional marks as they are.
 func printableJSON(in []byte) []byte {
 	var out bytes.Buffer
-	out.Grow(len(in))
-	for len(in) > 0 {
-		if in[0] == '\\' {
-			n := escapeLen(in)
-			if in[1] != '"' && in[1] != '\\' && in[1] != '/' {
-				out.WriteByte('\\')
-			}
-			out.Write(in[:n])
-			in = in[n:]
+	copied, at := 0, 0 // what lies between them stays as it is
+	for at < len(in) {
+		if c := in[at]; c == '\n' || c >= ' ' && c < 0x7f && c != '\\' { // that of the layout: in a string it is an escape
+			at++
 			continue
 		}
-		r, n := utf8.DecodeRune(in)
-		if unicode.IsPrint(r) || r == '\n' { // that of the layout: in a string it is an escape
-			out.Write(in[:n])
-		} else {
-			fmt.Fprintf(&out, `\\u%04x`, r)
+		if in[at] == '\\' {
+			n := escapeLen(in[at:])
+			if in[at+1] != '"' && in[at+1] != '\\' && in[at+1] != '/' {
+				out.Write(in[copied:at])
+				out.WriteByte('\\')
+				copied = at
+			}
+			at += n
+			continue
 		}
-		in = in[n:]
+		r, n := utf8.DecodeRune(in[at:])
+		if !unicode.IsPrint(r) {
+			out.Write(in[copied:at])
+			fmt.Fprintf(&out, `\\u%04x`, r)
+			copied = at + n
+		}
+		at += n
 	}
+	if out.Len() == 0 {
+		return in
+	}
+	out.Write(in[copied:])
 	return out.Bytes()
 }
 
