@@ -19,7 +19,7 @@ const (
 	troublePart = 0.04
 	// calmPart is the part of a core that calm readings are spread over, up to calmRest
 	// apart; where they would take more than costlyPart then, up to longestRest.
-	calmPart    = 0.003
+	calmPart    = 0.002
 	calmRest    = 10 * time.Second
 	costlyPart  = 0.007
 	longestRest = 30 * time.Second

@@ -15,7 +15,7 @@ func TestPace(t *testing.T) {
 	require.Equal(t, now, p.due(now, false, time.Second, 1), "never read")
 	p.began(now, 100*time.Microsecond, false)
 	require.Equal(t, now.Add(time.Second), p.due(now, false, time.Second, 1), "cheap")
-	require.Equal(t, now.Add(5*time.Second), p.due(now, false, time.Second, 30), "one of several: its waking up costs more than itself")
+	require.Equal(t, now.Add(5*time.Second), p.due(now, false, time.Second, 20), "one of several: its waking up costs more than itself")
 	require.Equal(t, now.Add(calmRest), p.due(now, false, time.Second, 100), "one of many")
 	require.Equal(t, now.Add(20*time.Second), p.due(now, false, time.Second, 280), "they would take 1.4 % of a core")
 	require.Equal(t, now.Add(longestRest), p.due(now, false, time.Second, 10_000))

@@ -19,7 +19,7 @@ const (
 	// samples, however much is happening.
 	soonest = 100 * time.Millisecond
 	// listPart is the part of a core that listing may take.
-	listPart = 0.0025
+	listPart = 0.0015
 	// grace is how long the tasks may take to end.
 	grace = time.Second
 	// fresh is how often a snapshot is made while something is in trouble: what was
