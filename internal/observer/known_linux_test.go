@@ -166,5 +166,5 @@ func TestExpensiveWalks(t *testing.T) {
 
 	n = r.places[0]
 	walks.of(n.ID).began(at, capacity, true)
-	require.Equal(t, at.Add(15*time.Second), walks.of(n.ID).paid(), "4 % of a core")
+	require.Equal(t, at.Add(20*time.Second), walks.of(n.ID).paid(), "3 % of a core")
 }

@@ -16,7 +16,7 @@ const (
 	troubleOver = 3 * time.Second
 	// troublePart is the part of a core that the readings of a namespace in trouble take
 	// once the bucket is empty: a walk through a million sockets takes half a second.
-	troublePart = 0.04
+	troublePart = 0.03
 	// calmPart is the part of a core that calm readings are spread over, up to calmRest
 	// apart; where they would take more than costlyPart then, up to longestRest.
 	calmPart    = 0.002

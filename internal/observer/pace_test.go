@@ -33,7 +33,7 @@ func TestPace(t *testing.T) {
 	require.Equal(t, troubleGap, p.gap, "another trouble")
 
 	p.began(now, 600*time.Millisecond, true)
-	require.Equal(t, now.Add(15*time.Second), p.paid(), "a walk through a million sockets, with nothing saved up")
+	require.Equal(t, now.Add(20*time.Second), p.paid(), "a walk through a million sockets, with nothing saved up")
 }
 
 func later(a, b time.Time) time.Time {
