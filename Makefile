@@ -302,13 +302,14 @@ docker-test:
 # Packaged kernels from 5.10 to the newest, an arm64 one and a slow machine, all
 # emulated: the tests that depend on the kernel, and docs/kernels.md of what was
 # seen. KERNELS='^6.12' boots those of that name and replaces their columns, BOOTS=java
-# only that boot of theirs, AT_ONCE=2 two guests at a time. 300 MB of packages the
+# only that boot of theirs, AT_ONCE=2 two guests at a time; CLIENTS=300000 has so many
+# clients come across each network that delays and loses packets, and nothing else. 300 MB of packages the
 # first time. A guest takes one processor for as long as the table says, and longer
 # beside others: its clock waits for it. The short form boots the oldest and the
 # newest kernel, with what they have and do.
 kernels:
 	internal/test/kernels/setup.sh
-	$(GO) run ./internal/test/kernels $(if $(KERNELS),-only '$(KERNELS)') $(if $(BOOTS),-boots '$(BOOTS)') $(if $(AT_ONCE),-at-once $(AT_ONCE))
+	$(GO) run ./internal/test/kernels $(if $(KERNELS),-only '$(KERNELS)') $(if $(BOOTS),-boots '$(BOOTS)') $(if $(CLIENTS),-clients $(CLIENTS)) $(if $(AT_ONCE),-at-once $(AT_ONCE))
 
 kernels-short:
 	internal/test/kernels/setup.sh

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -151,10 +152,13 @@ func twice(again uint64) string {
 	return fmt.Sprintf(" (%d of them counted twice)", again)
 }
 
+// mostAtOnce are as many as an emulated machine has memory for.
+const mostAtOnce = 500
+
 // crowds are the numbers of clients that come together: an emulated machine has room
 // for some hundred at once.
 func crowds(clients int) (all []int) {
-	most := max(50, clients/10)
+	most := min(max(50, clients/10), mostAtOnce)
 	for ; clients > 0; clients -= most {
 		all = append(all, min(clients, most))
 	}
@@ -215,9 +219,12 @@ func route(t *testing.T, ns *nettest.NS, to, via netip.Addr) {
 }
 
 // greetAll takes connections, says something to each, and ends it: what it still had
-// would answer a client that uses its port again (challenge ACK).
+// would answer a client that uses its port again (challenge ACK). It holds those of the
+// latest crowds.
 func greetAll(listener *os.File) {
 	defer listener.Close()
+	var held []int
+	defer func() { closeFiles(held) }()
 	for {
 		fd, _, err := unix.Accept4(int(listener.Fd()), unix.SOCK_CLOEXEC)
 		if errors.Is(err, unix.EINTR) {
@@ -226,9 +233,18 @@ func greetAll(listener *os.File) {
 		if err != nil {
 			return
 		}
-		defer unix.Close(fd)
 		_, _ = unix.Write(fd, []byte("x"))
 		_ = unix.Shutdown(fd, unix.SHUT_WR)
+		if held = append(held, fd); len(held) > 10*mostAtOnce {
+			closeFiles(held[:mostAtOnce])
+			held = slices.Delete(held, 0, mostAtOnce)
+		}
+	}
+}
+
+func closeFiles(list []int) {
+	for _, fd := range list {
+		_ = unix.Close(fd)
 	}
 }
 

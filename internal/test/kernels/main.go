@@ -26,7 +26,8 @@ type options struct {
 	Cache string
 	Out   string
 
-	AtOnce int // guests
+	AtOnce  int // guests
+	Clients int // across each impaired network, and nothing else; 0: all else
 }
 
 func main() {
@@ -35,6 +36,7 @@ func main() {
 	flag.StringVar(&o.Only, "only", "", "only the guests whose name matches; the others' columns stay")
 	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, java, slow); what others have logged stays")
 	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/kernels.md")
+	flag.IntVar(&o.Clients, "clients", 0, "nothing but the clients across networks that delay and lose packets, as many on each, without docs/kernels.md")
 	flag.IntVar(&o.AtOnce, "at-once", 1, "guests that run at the same time, each on a processor of its own")
 	flag.BoolVar(&o.Table, "table", false, "boot nothing, write docs/kernels.md of the last logs")
 	flag.StringVar(&o.Cache, "cache", ".cache/kernels", "folder for packages, images and logs")
@@ -70,7 +72,7 @@ func (o options) run(ctx context.Context) (bool, error) {
 	if o.Table {
 		return true, l.write()
 	}
-	if !o.Short && o.Run == "" {
+	if o.whole() {
 		if err := l.measureHere(ctx); err != nil {
 			return false, err
 		}
@@ -83,11 +85,14 @@ func (o options) run(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := l.record(begun, ok); err != nil || o.Short || o.Run != "" {
+	if err := l.record(begun, ok); err != nil || !o.whole() {
 		return ok, err
 	}
 	return ok, l.write()
 }
+
+// whole reports whether the guests run what the table shows.
+func (o options) whole() bool { return !o.Short && o.Run == "" && o.Clients == 0 }
 
 func (l *lab) write() error {
 	text, err := l.document()

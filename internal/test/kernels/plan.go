@@ -1,6 +1,9 @@
 package main
 
-import "regexp"
+import (
+	"fmt"
+	"regexp"
+)
 
 // plan is a guest to come.
 type plan struct {
@@ -73,6 +76,12 @@ func (o options) narrowed(all []boot) []boot {
 			b = all[1]
 		}
 		return []boot{{"part", b.Machine, []binary{{Package: featureTest, Run: o.Run, Minutes: 10}}}}
+	}
+	if o.Clients > 0 {
+		crowd := binary{
+			Package: packages + "handshake", Run: "^TestNetem$", Env: fmt.Sprintf("TCPDIAG_IMPAIRED=%d", o.Clients), Arm: true, Minutes: 110,
+		}
+		return []boot{{"clients", all[0].Machine, []binary{crowd}}}
 	}
 	var some []boot
 	for _, b := range all {
