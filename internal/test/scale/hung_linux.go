@@ -25,21 +25,22 @@ const hungPort = 8081
 // there waits (fuse_get_req) until it is aborted.
 type deadFS struct {
 	device *os.File
-	dir    string
+	dir    string // in a temporary folder of its own
 }
 
 func mountDead() (*deadFS, error) {
-	dir, err := os.MkdirTemp("", "tcpdiag-scale-hung-")
+	folder, err := os.MkdirTemp("", "tcpdiag-scale-hung-")
 	if err != nil {
 		return nil, err
 	}
+	dir := filepath.Join(folder, "base")
 	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(dir))
+	if err = errors.Join(err, os.Mkdir(dir, 0o700)); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	data := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", device.Fd())
 	if err := unix.Mount("tcpdiag-scale", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
-		return nil, errors.Join(fmt.Errorf("mount FUSE: %w", err), device.Close(), os.Remove(dir))
+		return nil, errors.Join(fmt.Errorf("mount FUSE: %w", err), device.Close(), os.RemoveAll(folder))
 	}
 	return &deadFS{device: device, dir: dir}, nil
 }
@@ -48,7 +49,7 @@ func mountDead() (*deadFS, error) {
 func (d *deadFS) abort() {
 	_ = d.device.Close()
 	_ = unix.Unmount(d.dir, unix.MNT_DETACH)
-	_ = os.Remove(d.dir)
+	_ = os.RemoveAll(filepath.Dir(d.dir))
 }
 
 // startHung starts what looks like a standalone Tomcat whose server.xml lies on a
@@ -59,7 +60,7 @@ func startHung(ctx context.Context, base string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	java := filepath.Join(filepath.Dir(base), "java")
-	if err := os.Symlink(self, java); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Symlink(self, java); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, java, "-Dcatalina.base="+base, "-Dcatalina.home="+base, "org.apache.catalina.startup.Bootstrap", "start")
