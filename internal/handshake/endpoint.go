@@ -83,7 +83,7 @@ func (a *attempt) stage() stage {
 
 // close counts an attempt that has ended.
 func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
-	e.open[a.stage()]--
+	e.leave(a)
 	e.clients[o]++
 	if o == Delayed {
 		e.delays.observe(a.delay())
@@ -92,11 +92,16 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	if o.Failed() {
 		e.losers.add(at, &a.client)
 	}
-	if a.unanswered() {
-		e.unanswered++
-	}
 	if a.suspicious(o) {
 		e.flood.add(at, hash, o == HalfOpen)
+	}
+}
+
+// leave takes an attempt out of the open ones: of one that was counted before, it is all.
+func (e *endpoint) leave(a *attempt) {
+	e.open[a.stage()]--
+	if a.unanswered() {
+		e.unanswered++
 	}
 }
 

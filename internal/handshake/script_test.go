@@ -60,7 +60,11 @@ func (s *script) observe(segment Segment) {
 	s.tracker.Observe(s.at, &segment)
 }
 
-func (s *script) syn()    { s.in(flagSYN, s.isn, 0) }
+func (s *script) syn() { s.in(flagSYN, s.isn, 0) }
+func (s *script) refused() {
+	s.syn()
+	s.out(flagRST|flagACK, 0, s.isn+1)
+}
 func (s *script) synAck() { s.out(flagSYN|flagACK, serverISN, s.isn+1) }
 func (s *script) served() { s.in(flagACK, s.isn+100, serverISN+500) }
 func (s *script) acked()  { s.in(flagACK, s.isn+1, serverISN+1) }
@@ -109,6 +113,8 @@ func TestOutcomes(t *testing.T) {
 		{"one SYN and no more", func(s *script) { s.syn() }, GaveUp, 0},
 		{"all SYNs of Linux before 6.5", func(s *script) { s.syns(0, 1, 3, 7, 15, 31, 63) }, GaveUp, 0},
 		{"all SYNs of Linux 6.5", func(s *script) { s.syns(0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67) }, GaveUp, 0},
+		{"its next SYNs are lost until it seems to have given up", func(s *script) { s.syns(0, 7, 15) }, GaveUp, 0},
+		{"refused, and what follows is lost for long", func(s *script) { s.refused(); s.wait(7); s.refused() }, Refused, 0},
 		{"a lost SYN between", func(s *script) { s.syns(0, 1, 2, 3, 4, 7, 11); s.synAck() }, Delayed, 11},
 		{"the first SYN is repeated after three seconds", func(s *script) { s.syns(0, 3); s.synAck() }, Delayed, 3},
 		{"the SYN-ACK is repeated to the end", func(s *script) { s.syn(); s.synAcks(0, 1, 3, 7, 15, 31) }, Stalled, 0},
@@ -302,6 +308,30 @@ func sumOf(clients [NumOutcomes]uint64) (n uint64) {
 		n += c
 	}
 	return n
+}
+
+// A client that was taken to have given up, and comes again, is let in late. Of the many
+// that are remembered the oldest are forgotten, as are those that cannot come again.
+func TestComesAgain(t *testing.T) {
+	s := newScript(t, Options{})
+	s.syns(0, 7)
+	s.synAck()
+	e := s.ends()
+	require.Equal(t, [NumOutcomes]uint64{GaveUp: 1, Delayed: 1}, e.Clients)
+	require.Equal(t, 7*time.Second, e.Delays.Longest)
+
+	s.wait(600)
+	for i := range uint32(maxEnded + 10) {
+		s.client(fmt.Sprintf("10.1.%d.%d:5000", i>>8, i&255), i).refused()
+	}
+	s.wait(1)
+	s.tracker.Advance(s.at + firstPatience)
+	require.Len(t, s.tracker.ended.first, maxEnded)
+	s.client("10.1.0.20:5000", 20).refused()
+	s.wait(10)
+	s.tracker.Advance(s.at)
+	require.EqualValues(t, maxEnded+10, s.ends().Clients[Refused])
+	require.Nil(t, s.tracker.ended.first)
 }
 
 // A client that uses its port again within a minute is another client, and its

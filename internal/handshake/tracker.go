@@ -34,6 +34,7 @@ type Tracker struct {
 	now     time.Duration
 
 	table     *table
+	ended     ended
 	endpoints []*endpoint
 	byAddr    map[endpointKey]uint16
 
@@ -187,15 +188,24 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 
 func (t *Tracker) begin(at time.Duration, k *key, s *Segment) {
 	e := t.endpoints[k.endpoint]
-	i := t.table.add(k, at+firstPatience)
+	i := t.table.add(k, at)
 	if i == none {
 		t.sketch(at, e, k, s.seq)
 		return
 	}
 	a := t.table.at(i)
 	a.isn, a.link, a.first = s.seq, uint16(s.Index), at
-	a.syn(at)
+	if first, again := t.ended.firstSYN(t.name(k, s.seq)); again {
+		a.first, a.syns = first, 1
+	}
+	t.table.move(i, a.syn(at))
 	e.open[waiting]++
+}
+
+// name tells an attempt from all others, as good as always: a client's sequence numbers
+// follow a clock.
+func (t *Tracker) name(k *key, isn uint32) uint64 {
+	return t.table.hash(k) ^ uint64(isn)*0x9e3779b97f4a7c15
 }
 
 // sketch counts a client for which there is no room.
@@ -208,7 +218,7 @@ func (t *Tracker) sketch(at time.Duration, e *endpoint, k *key, isn uint32) {
 		t.untrackedTurn = at
 	}
 	weight := t.untracked.weight()
-	if t.untracked.add(t.table.hash(k) ^ uint64(isn)*0x9e3779b97f4a7c15) {
+	if t.untracked.add(t.name(k, isn)) {
 		e.untracked += weight
 	}
 }
@@ -248,18 +258,28 @@ func (t *Tracker) reset(at time.Duration, s *Segment) {
 func (t *Tracker) Advance(at time.Duration) {
 	t.now = max(t.now, at)
 	t.table.due(at, func(a *attempt) { t.judge(at, a) })
+	t.ended.advance(at)
 }
 
 func (t *Tracker) judge(at time.Duration, a *attempt) {
 	if a.first+ms(a.lastReply) <= t.narrowed {
 		a.signs &^= overheard // the answer may have come when it was not observed any more
 	}
+	e := t.endpoints[a.endpoint]
 	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)))
+	if o == GaveUp || o == Refused {
+		name := t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn)
+		if _, again := t.ended.firstSYN(name); again {
+			e.leave(a)
+			return
+		}
+		t.ended.add(at, name, a.first)
+	}
 	hash := uint64(0)
 	if a.suspicious(o) {
 		hash = t.table.hash(&key{client: a.client})
 	}
-	t.endpoints[a.endpoint].close(at, a, o, hash)
+	e.close(at, a, o, hash)
 }
 
 // endpoint finds or makes the account of an address and port.
