@@ -5,39 +5,43 @@ import "time"
 const (
 	// maxEnded bounds the clients that are remembered, at some 60 bytes each.
 	maxEnded = 20_000
-	// endedFor is the longest time between two SYNs.
-	endedFor = maxPatience
+	// endedFor is the longest time until another SYN comes, and that one's attempt ends.
+	endedFor = 2 * maxPatience
 )
 
 // ended remembers the clients that were counted as turned away: where the network loses
 // packets, one of which nothing was heard for long may still send its SYN again, and is
 // no other client.
 type ended struct {
-	first map[uint64]time.Duration // by name: its first SYN
-	queue []endedAttempt           // the oldest first
+	byName map[uint64]endedAttempt
+	queue  []endedName // the oldest first; of a name that comes again, both
 }
 
-type endedAttempt struct {
+type endedAttempt struct{ first, at time.Duration }
+
+type endedName struct {
 	name uint64
 	at   time.Duration
 }
 
-// add remembers one that is not remembered yet.
-func (e *ended) add(at time.Duration, name uint64, first time.Duration) {
-	if e.first == nil {
-		e.first = make(map[uint64]time.Duration)
+// add remembers one whose first SYN came then, and reports whether it is new.
+func (e *ended) add(at time.Duration, name uint64, first time.Duration) bool {
+	if e.byName == nil {
+		e.byName = make(map[uint64]endedAttempt)
 	}
 	if len(e.queue) == maxEnded {
 		e.drop()
 	}
-	e.first[name] = first
-	e.queue = append(e.queue, endedAttempt{name, at})
+	_, again := e.byName[name]
+	e.byName[name] = endedAttempt{first, at}
+	e.queue = append(e.queue, endedName{name, at})
+	return !again
 }
 
 // firstSYN is when the first SYN of one came that is remembered.
-func (e *ended) firstSYN(name uint64) (at time.Duration, ok bool) {
-	at, ok = e.first[name]
-	return at, ok
+func (e *ended) firstSYN(name uint64) (time.Duration, bool) {
+	a, ok := e.byName[name]
+	return a.first, ok
 }
 
 // advance forgets those of which nothing can come any more.
@@ -46,11 +50,13 @@ func (e *ended) advance(at time.Duration) {
 		e.drop()
 	}
 	if len(e.queue) == 0 {
-		e.first, e.queue = nil, nil
+		e.byName, e.queue = nil, nil
 	}
 }
 
 func (e *ended) drop() {
-	delete(e.first, e.queue[0].name)
+	if oldest := e.queue[0]; e.byName[oldest.name].at == oldest.at {
+		delete(e.byName, oldest.name)
+	}
 	e.queue = e.queue[1:]
 }

@@ -326,12 +326,34 @@ func TestComesAgain(t *testing.T) {
 	}
 	s.wait(1)
 	s.tracker.Advance(s.at + firstPatience)
-	require.Len(t, s.tracker.ended.first, maxEnded)
+	require.Len(t, s.tracker.ended.byName, maxEnded)
 	s.client("10.1.0.20:5000", 20).refused()
 	s.wait(10)
 	s.tracker.Advance(s.at)
 	require.EqualValues(t, maxEnded+10, s.ends().Clients[Refused])
-	require.Nil(t, s.tracker.ended.first)
+	require.Nil(t, s.tracker.ended.byName)
+}
+
+// Whichever of a client's SYNs the network loses, it is one client: of Linux before 6.5,
+// which repeats them after 1, 3, 7, 15 and 31 s, and of later ones.
+func TestLostSYNs(t *testing.T) {
+	for _, times := range [][]float64{{0, 1, 3, 7, 15, 31}, {0, 1, 2, 3, 4, 5, 7, 11, 19}} {
+		for arrives := 1; arrives < 1<<len(times); arrives++ {
+			s := newScript(t, Options{})
+			start := s.at
+			for i, seconds := range times {
+				if arrives>>i&1 != 0 {
+					s.at = start + time.Duration(seconds*float64(time.Second))
+					s.syn()
+				}
+			}
+			for range 150 { // as the clock goes
+				s.wait(1)
+				s.tracker.Advance(s.at)
+			}
+			require.Equal(t, just(GaveUp), s.ends().Clients, "%v: %b", times, arrives)
+		}
+	}
 }
 
 // A client that uses its port again within a minute is another client, and its

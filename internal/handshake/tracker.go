@@ -268,12 +268,10 @@ func (t *Tracker) judge(at time.Duration, a *attempt) {
 	e := t.endpoints[a.endpoint]
 	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)))
 	if o == GaveUp || o == Refused {
-		name := t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn)
-		if _, again := t.ended.firstSYN(name); again {
+		if !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
 			e.leave(a)
 			return
 		}
-		t.ended.add(at, name, a.first)
 	}
 	hash := uint64(0)
 	if a.suspicious(o) {
