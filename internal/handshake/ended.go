@@ -3,8 +3,8 @@ package handshake
 import "time"
 
 const (
-	// maxEnded bounds the clients that are remembered, at some 60 bytes each.
-	maxEnded = 20_000
+	// maxEnded bounds the clients that are remembered, at some 80 bytes each.
+	maxEnded = 10_000
 	// endedFor is the longest time until another SYN comes, and that one's attempt ends.
 	endedFor = 2 * maxPatience
 )

@@ -81,6 +81,26 @@ func TestLongSpoofedFlood(t *testing.T) {
 	require.Greater(t, float64(flood.Sources), .9*float64(flood.Attempts))
 }
 
+// A flood that a full queue turns away: its clients are open for four seconds, and
+// remembered for longer.
+func TestMemoryOfThoseTurnedAway(t *testing.T) {
+	before := heap()
+	s := newScript(t, Options{})
+	highest := before
+	for i := range uint32(400_000) { // 40,000 a second
+		c := s.client("10.0.0.1:40000", i)
+		c.from = spoofed(int(i))
+		c.syn()
+		if s.at += 25 * time.Microsecond; i%20_000 == 0 {
+			highest = max(highest, heap())
+		}
+	}
+	require.Len(t, s.tracker.ended.byName, maxEnded)
+	t.Logf("%.1f MiB", float64(highest-before)/(1<<20))
+	require.Less(t, highest-before, uint64(10<<20))
+	runtime.KeepAlive(s.tracker)
+}
+
 // heap is what the program holds of it.
 func heap() uint64 {
 	var m runtime.MemStats
