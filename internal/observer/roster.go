@@ -18,6 +18,7 @@ type roster struct {
 	places      []*namespace.Namespace
 	all         []*target.Candidate // every listener of every namespace
 	kept        []entry             // those that are watched
+	byNetNS     map[uint64][]*entry // the same
 	omitted     int                 // beyond --max-listeners
 	silent      map[uint64]bool     // namespaces that did not answer
 	targets     []model.Target
@@ -42,13 +43,15 @@ func (e *entry) process() (key hostproc.ProcessKey, ok bool) {
 }
 
 // in are the watched listeners of a namespace.
-func (r *roster) in(netns uint64) (out []*entry) {
+func (r *roster) in(netns uint64) []*entry { return r.byNetNS[netns] }
+
+// index is made once kept is whole: the clocks ask for each of many namespaces.
+func (r *roster) index() {
+	r.byNetNS = make(map[uint64][]*entry)
 	for i := range r.kept {
-		if r.kept[i].ID.NetNS == netns {
-			out = append(out, &r.kept[i])
-		}
+		e := &r.kept[i]
+		r.byNetNS[e.ID.NetNS] = append(r.byNetNS[e.ID.NetNS], e)
 	}
-	return out
 }
 
 // watches reports whether a listener is one of those that are watched.

@@ -19,6 +19,7 @@ type tables struct {
 	peers outgoings
 
 	figures figures
+	swept   *roster // all that is remembered is of it
 
 	mu     sync.Mutex
 	found  map[model.ListenerID]recent[*connections.Found]
@@ -78,6 +79,10 @@ func (ts *tables) table(netns uint64) *table {
 
 // keep forgets what is not in a roster.
 func (ts *tables) keep(r *roster) {
+	if ts.swept == r {
+		return
+	}
+	ts.swept = r
 	live := make(map[model.ListenerID]bool, len(r.kept))
 	for i := range r.kept {
 		live[r.kept[i].ID] = true
