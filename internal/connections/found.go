@@ -20,6 +20,7 @@ type Found struct {
 	lingering int // of those waiting: see lingerAge
 	quiet     quiet
 	remotes   frequent
+	sample    Sample // of those that were asked for, zero for all
 }
 
 // Add counts one socket in exactly one place. Inode 0 also marks SYN_RECV,
@@ -115,5 +116,6 @@ func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	attend(&c, f.lingering, connector)
 	f.quiet.outlived(&c, connector)
 	unclassify(&c, connector)
+	f.sample.state(&c)
 	return &c
 }
