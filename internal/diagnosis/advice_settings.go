@@ -104,7 +104,7 @@ func (a adviser) adviseUnknown() string {
 	if !isTomcat(a.Now) && a.Now.Connector != nil && a.Now.Connector.Server == "other" {
 		return "See what " + serverName(a.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
-	if partial(a.Now) {
+	if inexact(a.Now) {
 		return "Look again: with all connections counted the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 	}
 	if slotsUncounted(a.Now) {

@@ -29,7 +29,7 @@ func (p pair) queueCause() model.Cause {
 	if c := p.stalled(); c != model.CauseNone {
 		return c
 	}
-	if p.now == nil || connectionLimit(p.now) == limitUnknown || uncertainLimit(p.now) || partial(p.now) || slotsUncounted(p.now) {
+	if p.now == nil || connectionLimit(p.now) == limitUnknown || uncertainLimit(p.now) || inexact(p.now) || slotsUncounted(p.now) {
 		return model.CauseAcceptQueue
 	}
 	return model.CauseSlowAccept

@@ -46,7 +46,7 @@ func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *
 func limitInForce(before, now *model.Listener, latched bool) (int, bool) {
 	n, limit := now.Connections.Held(), connectionLimit(now)
 	switch {
-	case now.Connections.Accepted == 0, partial(now), !latched && !stillAtLatch(before, now):
+	case now.Connections.Accepted == 0, inexact(now), !latched && !stillAtLatch(before, now):
 		return 0, false
 	case limit == limitKnown && n >= now.Connector.MaxConnections.Value:
 		return 0, false
@@ -60,7 +60,7 @@ func limitInForce(before, now *model.Listener, latched bool) (int, bool) {
 // were dropped, and in both readings clients wait and as many connections are held.
 func stillAtLatch(before, now *model.Listener) bool {
 	was, counted := held(before)
-	if !counted || was != now.Connections.Held() || partial(before) || !queueWaits(before) || !queueWaits(now) || now.Losses == nil {
+	if !counted || was != now.Connections.Held() || inexact(before) || !queueWaits(before) || !queueWaits(now) || now.Losses == nil {
 		return false
 	}
 	return slices.ContainsFunc(now.Losses.By, func(d model.Drops) bool {
@@ -90,7 +90,7 @@ func withInferred(l *model.Listener, c *model.Connector) *model.Listener {
 // (ThreadPoolExecutor.execute, TaskQueue.offer).
 func poolInForce(before, now *model.Listener) (int, bool) {
 	for _, l := range []*model.Listener{before, now} {
-		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || waitingForThread(l) < 2 || partial(l) {
+		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || waitingForThread(l) < 2 || inexact(l) {
 			return 0, false
 		}
 		if l.Connector.Executor != "" || virtualThreads(l) {

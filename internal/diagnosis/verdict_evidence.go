@@ -122,8 +122,11 @@ func (wd wording) connectionNumbers() string {
 
 // atLeast goes before what was counted of the connections.
 func (wd wording) atLeast() string {
-	if partial(wd.Now) {
+	switch {
+	case partial(wd.Now):
 		return "at least "
+	case inexact(wd.Now):
+		return "about "
 	}
 	return ""
 }

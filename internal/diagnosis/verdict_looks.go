@@ -110,6 +110,12 @@ func partial(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Partial
 }
 
+// inexact: not each connection was counted. That there is room inside, or how many
+// slots are held, is not proved by it.
+func inexact(l *model.Listener) bool {
+	return l != nil && l.Connections != nil && !l.Connections.Exact()
+}
+
 // held is the number of connection slots in use.
 func held(l *model.Listener) (int, bool) {
 	if l == nil || l.Connections == nil {

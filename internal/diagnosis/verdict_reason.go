@@ -47,7 +47,7 @@ func (st sentence) reason(v model.Verdict) string {
 		if !isTomcat(st.Now) && st.Now.Connector != nil && st.Now.Connector.Server == "other" {
 			return full + "; what holds it up is unknown: the limits of " + serverName(st.Now) + " are not known"
 		}
-		if partial(st.Now) {
+		if inexact(st.Now) {
 			return full + "; what holds it up is unknown: not all connections could be counted"
 		}
 		if uncertainLimit(st.Now) {

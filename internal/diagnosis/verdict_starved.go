@@ -24,7 +24,7 @@ func (r ruling) standsLong() bool {
 // queueBeforeRoom: the accept queue stands though not all connections are taken.
 func (r ruling) queueBeforeRoom() bool {
 	_, ok := held(r.Now)
-	return ok && !partial(r.Now) && r.both(r.queueStands) && connectionLimit(r.Now) == limitKnown && !r.connectionsFull
+	return ok && !inexact(r.Now) && r.both(r.queueStands) && connectionLimit(r.Now) == limitKnown && !r.connectionsFull
 }
 
 // queueStands reports whether connections wait, and do not only pass through.
