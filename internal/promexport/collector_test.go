@@ -252,12 +252,22 @@ func TestAPartialCountIsNoSeries(t *testing.T) {
 	whole, partial := fleet(1), fleet(1)
 	partial.Listeners[0].Connections.Partial = true
 	all, some := collect(t, whole), collect(t, partial)
-	for _, name := range []string{"tcpdiag_listener_connections", "tcpdiag_listener_connections_age_seconds", "tcpdiag_listener_reset_connections"} {
+	for _, name := range []string{"tcpdiag_listener_connections", "tcpdiag_listener_connections_age_seconds", "tcpdiag_listener_connections_sampling_error", "tcpdiag_listener_reset_connections"} {
 		require.Contains(t, all, name)
 		require.NotContains(t, some, name)
 		delete(all, name)
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(some)), "all else stays")
+}
+
+// An estimate is a series, with its error beside it.
+func TestSamplingError(t *testing.T) {
+	s := fleet(1)
+	require.Equal(t, 0., collect(t, s)["tcpdiag_listener_connections_sampling_error"].GetMetric()[0].GetGauge().GetValue(), "each was counted")
+	s.Listeners[0].Connections.Sampled, s.Listeners[0].Connections.Error = 4096, 55
+	got := collect(t, s)
+	require.Equal(t, 55., got["tcpdiag_listener_connections_sampling_error"].GetMetric()[0].GetGauge().GetValue())
+	require.Contains(t, got, "tcpdiag_listener_connections")
 }
 
 func TestADownPortHasItsTargetAlone(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 104
+	MaxSeriesPerListener = 105
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -35,6 +35,7 @@ type listenerMetrics struct {
 	connections    *metric
 	reset          *metric
 	connectionsAge *metric
+	samplingError  *metric
 	dropped        *metric
 	abandoned      *metric
 	queueResets    *metric
@@ -78,6 +79,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"listener", "netns", "phase"),
 		connectionsAge: c.gauge("tcpdiag_listener_connections_age_seconds",
 			"Time since the connections were read: at once in trouble, otherwise as often as there is CPU time for it.",
+			"listener", "netns"),
+		samplingError: c.gauge("tcpdiag_listener_connections_sampling_error",
+			"How far each phase's number may be from the truth, in 99 of 100 readings, where a random part of thousands of connections was read while they were calm; 0 where each was counted.",
 			"listener", "netns"),
 		reset: c.gauge("tcpdiag_listener_reset_connections",
 			"Slots of the server that seem held by connections that the client has reset: descriptors of its process without a socket; absent where they cannot be counted.",
@@ -153,6 +157,7 @@ func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 		if !l.Connections.At.IsZero() {
 			e.value(m.connectionsAge, ls, l.Connections.Age.Seconds())
 		}
+		e.value(m.samplingError, ls, float64(l.Connections.Error))
 	}
 	for s := range model.NumStatuses {
 		e.value(m.status, ls.with(c.fixed.statuses[s]), truth(l.Verdict.Status == s))

@@ -187,6 +187,9 @@ func (s listenerText) phases() {
 	if c.Partial {
 		spans = append(spans, span{"(the kernel cut the scan short: at least so many)", warn})
 	}
+	if c.Sampled > 0 {
+		spans = append(spans, span{phrase.Sprintf("(each ±%d: %d were asked)", c.Error, c.Sampled), dim})
+	}
 	s.row(label("phases"), spans...)
 }
 

@@ -130,6 +130,27 @@ func TestTextNeverCallsPacketsClients(t *testing.T) {
 	require.NotRegexp(t, `clients? (dropped|lost)`, got)
 }
 
+// sampled has thousands of connections, of which a random part was asked.
+func sampled() *model.Snapshot {
+	s := okIdle()
+	c := s.Listeners[0].Connections
+	c.Accepted, c.Phases = 10_007, [model.NumPhases]int{model.InService: 31, model.Idle: 9976}
+	c.Sampled, c.Error = 4096, 55
+	return s
+}
+
+func TestJSONOfAnEstimate(t *testing.T) {
+	of := func(s *model.Snapshot) map[string]any {
+		l := document(t, s)["listeners"].([]any)[0]
+		return l.(map[string]any)["connections"].(map[string]any)
+	}
+	c := of(sampled())
+	require.InDelta(t, 4096, c["sampled"], 0)
+	require.InDelta(t, 55, c["sampling_error"], 0)
+	require.NotContains(t, of(okIdle()), "sampled")
+	require.NotContains(t, of(okIdle()), "sampling_error")
+}
+
 func TestTextSaysWhatIsNotKnown(t *testing.T) {
 	tests := map[string]struct {
 		s    *model.Snapshot
@@ -141,6 +162,7 @@ func TestTextSaysWhatIsNotKnown(t *testing.T) {
 		"tls":         {tls(), `threads +n/a / 200 +\(not visible: encrypted`},
 		"losses":      {singleLook(), `lost +n/a \(one snapshot only`},
 		"reasons":     {nobody(), `environ of pid 4242, socket descriptors of pid 4242: permission denied\n +→ run as uid 1000 and gid 1000`},
+		"estimates":   {sampled(), `9,976 idle \(each ±55: 4,096 were asked\)`},
 		"syn backlog": {unknownLimits(), `SYN backlog +n/a / n/a +\(not scanned\)`},
 	}
 	for name, tt := range tests {

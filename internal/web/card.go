@@ -167,6 +167,9 @@ func clients(l *model.Listener) (string, []part) {
 	if n := l.Capacity(); n != nil {
 		heading, room = heading+" of "+phrase.Number(*n), max(inside, *n)
 	}
+	if c.Error > 0 {
+		heading += phrase.Sprintf(" (each part ±%d)", c.Error)
+	}
 	parts := []part{
 		{Name: "in service", Class: "service", N: c.Phases[model.InService]},
 		{Name: "waiting for a thread", Class: "waiting", N: c.Phases[model.Waiting]},

@@ -46,6 +46,22 @@ func TestClientsAndPeersAreShown(t *testing.T) {
 	require.NotContains(t, page, "192.0.2.77", "a client's address is for the screen")
 }
 
+// An estimate says how far it may be from the truth.
+func TestEstimatedClients(t *testing.T) {
+	l := listener(8080, model.StatusOK)
+	l.AcceptQueue = &model.AcceptQueue{Limit: 100}
+	l.Connections = &model.Connections{Accepted: 10_007}
+	l.Connections.Phases[model.Idle] = 10_007
+	shown := func() string {
+		var b bytes.Buffer
+		require.NoError(t, Report(&b, snapshotOf(l), "1.2.3"))
+		return b.String()
+	}
+	require.Contains(t, shown(), "Clients inside: 10,007 of 161<")
+	l.Connections.Sampled, l.Connections.Error = 4096, 55
+	require.Contains(t, shown(), "Clients inside: 10,007 of 161 (each part ±55)<")
+}
+
 // Where handshakes are not followed and connections not read, nothing is said.
 func TestUnknownClientsAndPeersAreNotShown(t *testing.T) {
 	var b bytes.Buffer
