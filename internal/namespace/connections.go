@@ -28,9 +28,10 @@ type Turnover struct {
 	// them before anybody can use it (tcp_create_openreq_child, tcp_connect), so that
 	// there is no new one as long as their sum stands. Known is false where the
 	// kernel's counters cannot be read.
-	Opened uint64
-	Known  bool
-	Resets uint64 // EstabResets
+	Opened   uint64
+	Accepted uint64 // PassiveOpens
+	Known    bool
+	Resets   uint64 // EstabResets
 }
 
 // TurnoverOf reads it.
@@ -46,5 +47,5 @@ func TurnoverOf(n *Namespace) Turnover {
 	}
 	passive, ok1 := counters["PassiveOpens"]
 	active, ok2 := counters["ActiveOpens"]
-	return Turnover{Opened: passive + active, Known: ok1 && ok2, Resets: counters["EstabResets"]}
+	return Turnover{Opened: passive + active, Accepted: passive, Known: ok1 && ok2, Resets: counters["EstabResets"]}
 }

@@ -252,7 +252,7 @@ func (ts *tables) inService(r *roster, key hostproc.ProcessKey, found map[model.
 			continue
 		}
 		f := found[e.ID]
-		if f == nil || f.Counts.Partial {
+		if f == nil || !f.Counts.Exact() {
 			return nil
 		}
 		busy, known := (&model.Listener{Connector: ts.figures.current(e, f, at), Connections: f.Behind(e.connector)}).BusyThreads()

@@ -107,7 +107,7 @@ func (t *tasks) phases(e *entry, now time.Time) (out evidence.Phases) {
 	list := t.observer.tables.of(e.ID)
 	if last, ok := list.last(); ok {
 		c := last.value.Behind(e.connector)
-		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), c.Partial
+		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), !c.Exact()
 		out.Held, out.Idle = c.Held(), c.Phases[model.Idle]
 	}
 	if c := e.connector; c != nil && c.MaxConnections != nil {

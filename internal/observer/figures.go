@@ -33,7 +33,7 @@ type figure struct {
 // connections show more by now and have not before: it is of the time before then.
 func (fs *figures) current(e *entry, f *connections.Found, at time.Time) *model.Connector {
 	c := e.connector
-	if c == nil || c.BusyThreads == nil || c.BusyAt.IsZero() {
+	if c == nil || c.BusyThreads == nil || c.BusyAt.IsZero() || !f.Counts.Exact() {
 		return c
 	}
 	seen := *c

@@ -3,6 +3,7 @@ package observer
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -27,27 +28,37 @@ const (
 	// remembered, at 88 bytes each.
 	mostKnown    = 16_384
 	mostOutgoing = 4096
+	// sampleSize is how many connections of a port are asked for in place of all, where
+	// there are twice as many at least. Where as many as newPart of them may have come
+	// since the latest walk, it is time for another.
+	sampleSize = 4096
+	newPart    = 0.01
 )
 
 // known are the connections that the latest walk of a namespace has found. As long
 // as no other one has come they can be asked for exactly, which costs what is
 // watched and not what the host has.
 type known struct {
-	at      time.Time // of the walk; zero while not all are remembered
+	at      time.Time // of the walk; zero while none can be asked for
+	counted time.Time // when all were last counted, by the walk or by exact requests
 	cost    time.Duration
-	opened  uint64 // when it began
-	watched few
+	before  namespace.Turnover // when it began
+	watched reservoir
 	// outgoing are those whose local port nobody watches, whole if the walk took
 	// them along.
 	outgoing few
 	whole    bool
 	each     time.Duration // what an exact request took lately
+	most     int           // how many watched ones are remembered of the walk under way
 }
 
 // begin forgets all for another walk.
 func (k *known) begin() {
 	k.forget()
-	k.watched.begin(k.useful(mostKnown))
+	if k.most = k.useful(mostKnown); k.watched.found > k.most && k.most < sampleSize {
+		k.most, k.watched.ids = 0, nil // too few to stand for all
+	}
+	k.watched.begin()
 	k.outgoing.begin(k.useful(mostOutgoing))
 }
 
@@ -69,7 +80,7 @@ func (k *known) add(s *sockdiag.Socket, watched bool) {
 	switch {
 	case s.State == sockdiag.TimeWait:
 	case watched:
-		k.watched.add(s, k.useful(mostKnown))
+		k.watched.add(s, k.most)
 	default:
 		k.outgoing.add(s, k.useful(mostOutgoing))
 	}
@@ -78,21 +89,46 @@ func (k *known) add(s *sockdiag.Socket, watched bool) {
 // walked takes note of a walk that went through the whole table. t is from before
 // it.
 func (k *known) walked(at time.Time, t namespace.Turnover, cost time.Duration, outgoing bool) {
-	if k.cost = cost; !t.Known || k.watched.beyond {
+	k.cost, k.counted = cost, at
+	if !t.Known || k.watched.mute {
 		k.forget()
 		return
 	}
-	k.at, k.opened, k.whole = at, t.Opened, outgoing && !k.outgoing.beyond
+	k.at, k.before, k.whole = at, t, outgoing && !k.outgoing.beyond
 }
 
 // serves reports whether exact requests show all that a walk would: no connection
 // has come since the latest, and they are cheaper. settled: no socket of the namespace is
 // in TIME_WAIT.
 func (k *known) serves(now time.Time, t namespace.Turnover, outgoing, settled bool) bool {
-	if k.at.IsZero() || now.Sub(k.at) >= k.rest(settled) || !t.Known || t.Opened != k.opened || outgoing && !k.whole {
+	if k.at.IsZero() || now.Sub(k.at) >= k.rest(settled) || !k.watched.whole() || !k.still(t) || outgoing && !k.whole {
 		return false
 	}
-	return k.cost >= cheap && time.Duration(k.number(outgoing))*max(askCost, k.each) < time.Duration(askPart*float64(k.cost))
+	return k.pays(k.number(outgoing))
+}
+
+// still reports whether no connection has come since the walk.
+func (k *known) still(t namespace.Turnover) bool { return t.Known && t.Opened == k.before.Opened }
+
+// pays reports whether asking for n connections takes less than the walk did.
+func (k *known) pays(n int) bool {
+	return k.cost >= cheap && time.Duration(n)*max(askCost, k.each) < time.Duration(askPart*float64(k.cost))
+}
+
+// sample chooses which connections to ask for in place of all, and says by port what they
+// stand for: none where that is not enough, or takes no less.
+func (k *known) sample(now time.Time, t namespace.Turnover) (ids []sockdiag.ConnectionID, of map[uint16]connections.Sample) {
+	if k.at.IsZero() || now.Sub(k.counted) >= k.rest(false) || !t.Known || k.watched.largest() < 2*sampleSize {
+		return nil, nil
+	}
+	added := int(t.Accepted - k.before.Accepted)
+	ids, of = k.watched.pick(sampleSize, int(float64(added)/newPart), added)
+	for _, s := range of {
+		if s.Known >= 2*sampleSize && k.pays(len(ids)) {
+			return ids, of
+		}
+	}
+	return nil, nil
 }
 
 func (k *known) rest(settled bool) time.Duration {
@@ -111,17 +147,24 @@ func (k *known) number(outgoing bool) int {
 
 // ask asks for the connections; found is not called for those that have ended.
 func (k *known) ask(n *namespace.Namespace, outgoing bool, found func(*sockdiag.Socket)) error {
+	return k.askOf(n, k.watched.ids, outgoing, found)
+}
+
+// askOf does so for a part of the watched ones.
+func (k *known) askOf(n *namespace.Namespace, ids []sockdiag.ConnectionID, outgoing bool, found func(*sockdiag.Socket)) error {
 	answer := func(_ int, s *sockdiag.Socket, err error) {
 		if err == nil {
 			found(s)
 		}
 	}
+	number := len(ids)
 	cost, err := cputime.Of(func() error {
-		if err := n.Connections(k.watched.ids, answer); err != nil || !outgoing {
+		if err := n.Connections(ids, answer); err != nil || !outgoing {
 			return err
 		}
+		number += len(k.outgoing.ids)
 		return n.Connections(k.outgoing.ids, answer)
 	})
-	k.each = cost / time.Duration(max(1, k.number(outgoing)))
+	k.each = cost / time.Duration(max(1, number))
 	return err
 }

@@ -118,6 +118,7 @@ func TestKnownServes(t *testing.T) {
 	socket := sockdiag.Socket{State: sockdiag.Established, Cookie: 1}
 	counted := namespace.Turnover{Opened: 9, Known: true}
 	of := func(n int) (k known) {
+		k.begin()
 		for range n {
 			k.add(&socket, true)
 		}
@@ -143,6 +144,7 @@ func TestKnownServes(t *testing.T) {
 	require.False(t, small.serves(at, counted, false, false), "there is nothing to gain")
 	blank := sockdiag.Socket{State: sockdiag.Established}
 	k := known{}
+	k.begin()
 	k.add(&blank, true)
 	k.walked(at, counted, time.Second, true)
 	require.False(t, k.serves(at, counted, false, false), "without a cookie the listener would answer")

@@ -92,7 +92,8 @@ func (p *pace) due(now time.Time, troubled bool, every time.Duration, others int
 	if p.last.IsZero() {
 		return now
 	}
-	all := max(p.cost, leastCost) * time.Duration(max(others, 1))
+	// What follows a cheap reading is another mostly: exact requests follow a walk.
+	all := max(min(p.cost, p.latest), leastCost) * time.Duration(max(others, 1))
 	most := max(every, min(rest(all, calmRest, costlyPart), longestRest))
 	return p.last.Add(min(rest(all, every, calmPart), most))
 }

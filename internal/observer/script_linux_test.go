@@ -44,6 +44,7 @@ type kernel struct {
 	listing   func() // called before each listing
 
 	exact      int           // how often known connections were asked for
+	asked      int           // how many
 	exactFails error         // of those
 	walkTakes  time.Duration // of CPU time
 }
@@ -151,12 +152,16 @@ func (k *kernel) Connections(ids []sockdiag.ConnectionID, answer func(int, *sock
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.exact++
+	k.asked += len(ids)
+	at := make(map[uint64]int, len(k.sockets))
+	for i := range k.sockets {
+		at[k.sockets[i].Cookie] = i
+	}
 	for i, id := range ids {
-		at := slices.IndexFunc(k.sockets, func(s sockdiag.Socket) bool { return s.ID() == id })
-		if at < 0 {
-			answer(i, nil, sockdiag.ErrNotFound)
-		} else {
+		if at, ok := at[id.Cookie]; ok && k.sockets[at].ID() == id {
 			answer(i, &k.sockets[at], nil)
+		} else {
+			answer(i, nil, sockdiag.ErrNotFound)
 		}
 	}
 	return k.exactFails

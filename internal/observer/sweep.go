@@ -16,6 +16,7 @@ import (
 // listener, or to the outgoing ones.
 type sweep struct {
 	at        time.Time
+	kept      []*entry
 	ids       []model.ListenerID
 	found     map[model.ListenerID]*connections.Found
 	watched   *sockdiag.Ports
@@ -24,6 +25,8 @@ type sweep struct {
 	outgoing  *outgoing
 	scan      *downstream.Scan // nil: it is not time
 	last      bool             // no other reading follows
+	calm      bool             // a part of the connections may stand for all
+	sampled   bool             // and did
 	hold      func() *holding
 	held      *holding // of the walk under way, nil where all that is asked for is held
 	accepted  []uint32 // inodes of the connections of the watched ports, ascending at the end
@@ -35,7 +38,7 @@ type sweep struct {
 // sweep begins one.
 func (o *outgoings) sweep(at time.Time, r *roster, n *namespace.Namespace, kept []*entry, out *outgoing, scan *downstream.Scan) *sweep {
 	w := &sweep{
-		at: at, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
+		at: at, kept: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
 		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
 	}
 	*w.watched, *w.wanted = sockdiag.Ports{}, sockdiag.Ports{}

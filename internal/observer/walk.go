@@ -32,17 +32,20 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes, last bo
 	}
 	w := ts.peers.sweep(start, r, n, kept, out, scan)
 	w.last, w.hold = last, func() *holding { return ts.holding(r, n.ID, start) }
+	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(ts, kept)
 	cost, err = cputime.Of(func() (err error) {
-		if err = t.read(w, n, before); err == nil && scan != nil {
+		if err = t.read(w, n, before); err == nil && w.scan != nil {
 			ts.sortOutgoing(r, n.ID, start, w.found)
 		}
 		return err
 	})
 	cost += w.heldBeside
-	if err == nil && scan != nil {
+	if err == nil && w.scan != nil {
 		ts.peers.last[n.ID] = scanned{start, cost}
 	}
-	t.abandoned(n, kept, w.found, before.Resets)
+	if !w.sampled {
+		t.abandoned(n, kept, w.found, before.Resets)
+	}
 	cost += ts.settleOutgoing(r, n, out, cost, ps)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -59,11 +62,14 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes, last bo
 	return cost, err
 }
 
-// read asks for the known connections where no other one has come since they were
-// found, and else goes once through the table, for the watched ports of both
-// families and the outgoing ones. The counts of a walk that was cut short each
-// time it was tried are partial.
+// read asks for a random part of the known connections where they are many and calm,
+// for all of them where no other one has come since they were found, and else goes once
+// through the table, for the watched ports of both families and the outgoing ones.
+// The counts of a walk that was cut short each time it was tried are partial.
 func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover) error {
+	if w.calm && !w.outgoing.due && t.sample(w, n, before) {
+		return nil
+	}
 	all, known := n.Sockstat()["tw"]
 	settled := known && all == 0
 	if !w.outgoing.due && t.known.serves(w.at, before, w.scan != nil, settled) {
@@ -71,6 +77,7 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 			if !settled {
 				t.timeWait.Recall(w.found)
 			}
+			t.known.counted = w.at
 			w.finish(false)
 			return nil
 		}

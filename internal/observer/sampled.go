@@ -1,0 +1,83 @@
+package observer
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+// roomy is the part of a limit above which each connection is counted: a verdict may
+// depend on it.
+const roomy = 0.5
+
+// sample asks for a random part of the known connections, and reports whether that is
+// enough: it shows nothing that would have to be counted. The listeners of ports that have
+// too few known ones for it keep their latest reading.
+func (t *table) sample(w *sweep, n *namespace.Namespace, before namespace.Turnover) bool {
+	ids, of := t.known.sample(w.at, before)
+	if len(ids) == 0 {
+		return false
+	}
+	scan := w.scan
+	if !t.known.whole || !t.known.still(before) { // the outgoing ones wait for a walk
+		w.scan = nil
+	}
+	if t.known.askOf(n, ids, w.scan != nil, w.take) != nil || !w.estimate(of) {
+		w.scan = scan
+		w.restart()
+		return false
+	}
+	w.sampled = true
+	t.timeWait.Recall(w.found)
+	w.finish(false)
+	return true
+}
+
+// estimate has what was found stand for all, and reports whether it may.
+func (w *sweep) estimate(of map[uint16]connections.Sample) bool {
+	for _, e := range w.kept {
+		if s, ok := of[e.Port()]; ok {
+			f := w.found[e.ID]
+			if f.Estimate(s); !uneventful(f, e.connector) {
+				return false
+			}
+		}
+	}
+	for _, e := range w.kept {
+		if _, ok := of[e.Port()]; !ok {
+			delete(w.found, e.ID)
+		}
+	}
+	return true
+}
+
+// allUneventful reports whether the latest readings of all listeners were.
+func allUneventful(ts *tables, kept []*entry) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, e := range kept {
+		list := ts.found[e.ID]
+		if last, ok := list.last(); ok && !uneventful(last.value, e.connector) {
+			return false
+		}
+	}
+	return true
+}
+
+// uneventful reports whether nothing waits, no client has gone before its answer, and the
+// server is far from its limits.
+func uneventful(f *connections.Found, k *model.Connector) bool {
+	c := f.Behind(k)
+	if c.Partial || f.Queued > 0 || len(f.Closed) > 0 || c.Phases[model.Waiting] > 0 {
+		return false
+	}
+	if k == nil {
+		return true
+	}
+	served := c.Phases[model.InService] + c.Phases[model.Sending] + c.Phases[model.ClientClosed]
+	return below(k.MaxConnections, c.Accepted+c.Error) && below(k.MaxThreads, served+c.Error)
+}
+
+func below(limit *model.Setting[int], n int) bool {
+	return limit == nil || limit.Value < 0 || float64(n) < roomy*float64(limit.Value)
+}

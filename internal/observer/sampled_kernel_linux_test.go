@@ -1,0 +1,142 @@
+package observer
+
+import (
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// thousands is a real server with thousands of connections, driven by hand.
+type thousands struct {
+	*lab
+	server *nettest.Listener
+	truth  *sockdiag.Conn
+	list   []exchange
+}
+
+// exchange is one connection, both ends of it.
+type exchange struct {
+	client, server *net.TCPConn
+	asked          bool
+}
+
+func (s *thousands) connect(t *testing.T, n int) {
+	t.Helper()
+	s.Do(func() {
+		clients := nettest.Queue(t, s.server.Addr, n)
+		for i, accepted := range s.server.Accept(t, n) { // in the order in which they came
+			s.list = append(s.list, exchange{client: clients[i].(*net.TCPConn), server: accepted.(*net.TCPConn)})
+		}
+	})
+}
+
+// churn has some ask or be answered, and as many others come as go.
+func (s *thousands) churn(t *testing.T, turns, others int, share float64) {
+	t.Helper()
+	for range turns {
+		e := &s.list[rand.IntN(len(s.list))]
+		if asks := rand.Float64() < share; asks != e.asked {
+			if e.asked = asks; asks {
+				say(t, e.client, e.server)
+			} else {
+				say(t, e.server, e.client)
+			}
+		}
+	}
+	for range others {
+		at, last := rand.IntN(len(s.list)), len(s.list)-1
+		require.NoError(t, s.list[at].client.Close())
+		require.NoError(t, s.list[at].server.Close())
+		s.list[at] = s.list[last]
+		s.list = s.list[:last]
+	}
+	s.connect(t, others)
+}
+
+// counted is what a walk of its own counts.
+func (s *thousands) counted(t *testing.T) *model.Connections {
+	t.Helper()
+	var f connections.Found
+	var ports sockdiag.Ports
+	ports.Add(s.server.Addr.Port())
+	s.truth.OnRestart = func() { f = connections.Found{} }
+	wanted := sockdiag.Wanted{Ports: &ports, States: connections.States(false), Info: true}
+	require.NoError(t, s.truth.Walk(wanted, func(found *sockdiag.Socket) error {
+		f.Add(found)
+		return nil
+	}))
+	return f.Behind(nil)
+}
+
+// The kernel's own connections, a thousand times: the stated error holds against a walk of
+// all, while requests begin and end and clients come and go.
+func TestLongSampledPhases(t *testing.T) {
+	const pairs, readings = 2*sampleSize + 300, 1000
+	var files unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
+	if files.Cur < 2*pairs+1000 {
+		t.Skipf("takes %d open files, the limit is %d", 2*pairs+1000, files.Cur)
+	}
+	s := &thousands{lab: newLab(t, nil)}
+	s.server = s.listen(t, nettest.ListenOptions{Backlog: 200})
+	s.Do(func() {
+		var err error
+		s.truth, err = sockdiag.Dial()
+		require.NoError(t, err)
+	})
+	defer s.truth.Close()
+	for len(s.list) < pairs {
+		s.connect(t, min(100, pairs-len(s.list)))
+	}
+	s.Observer = s.sampler(t, func(o *Options) {
+		watching(s.server.Addr.Port())(o)
+		o.Limits = target.Overrides{MaxConnections: target.ByHand(new(100_000), "flag"), MaxThreads: target.ByHand(new(100_000), "flag")}
+	})
+	s.looping.Store(true)
+	s.scan(t)
+	r := s.roster.Load()
+	place := r.places[0]
+	known := &s.tables.table(place.ID).known
+	id := model.ListenerID{NetNS: place.ID, Address: netip.AddrPortFrom(s.server.Addr.Addr().Unmap(), s.server.Addr.Port())}
+	sampled, held, largest, stated := 0, 0, 0, 0
+	for i := range readings {
+		s.churn(t, 400, rand.IntN(4), float64(i%50)/50)
+		time.Sleep(12 * time.Millisecond) // a jiffy later
+		known.cost = time.Second          // as among a million sockets
+		_, err := s.walk(r, place)
+		require.NoError(t, err)
+		list := s.tables.of(id)
+		last, ok := list.last()
+		require.True(t, ok)
+		got, truth := last.value.Behind(nil), s.counted(t)
+		off := distance(got.Accepted, truth.Accepted)
+		for p := range got.Phases {
+			off = max(off, distance(got.Phases[p], truth.Phases[p]))
+		}
+		require.Equal(t, len(s.list), truth.Accepted)
+		if got.Sampled == 0 {
+			require.Zero(t, off, "each is counted")
+			continue
+		}
+		sampled++
+		if largest, stated = max(largest, off), max(stated, got.Error); off <= got.Error {
+			held++
+		}
+	}
+	t.Logf("%d of %d readings were of a random part of %d connections; the error, at most %d, held in %d of them; the largest was %d",
+		sampled, readings, pairs, stated, held, largest)
+	require.Greater(t, sampled, readings*9/10)
+	require.GreaterOrEqual(t, held, sampled*99/100)
+	require.Positive(t, largest, "it is an estimate")
+}
