@@ -58,7 +58,11 @@ func (s *scale) million(ctx context.Context) error {
 	s.report.add(troubleRows("H2", "in trouble", patients, share)...)
 	memory, err := memoryRow("H2", agent)
 	s.report.add(memory)
-	return err
+	if err != nil {
+		return err
+	}
+	agent.Stop()
+	return s.sampled(ctx, one, ends)
 }
 
 // roomFor makes fewer of them where the memory does not hold as many.

@@ -18,6 +18,8 @@ type published struct {
 	status, cause string
 
 	connectionsAge time.Duration
+	inService      int
+	samplingError  int // 0 where each connection was counted
 }
 
 // look asks the agent for everything. The times are those of the answers, so that
@@ -46,6 +48,7 @@ func look(ctx context.Context, agent *crowd.Agent) (by map[uint64]published, met
 		p.status, p.cause = l.Verdict.Status, l.Verdict.Cause
 		if c := l.Connections; c != nil && c.AgeSeconds != nil {
 			p.connectionsAge = time.Duration(*c.AgeSeconds * float64(time.Second))
+			p.inService, p.samplingError = c.InService, c.SamplingError
 		}
 		by[l.NetNS] = p
 	}

@@ -114,6 +114,7 @@ type calmness struct {
 	before time.Duration // CPU time until what came before had settled, the start included
 	share  float64       // of a core from then on, scrapes included
 	oldest time.Duration // age of the oldest reading of connections at the end
+	estimates
 }
 
 // calm measures it over a time.
@@ -126,8 +127,12 @@ func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Durati
 	start := time.Now()
 	end := s.profile(ctx, agent, during)
 	for left := during; left > 0; left = during - time.Since(start) {
-		if _, _, _, err := look(ctx, agent); err != nil {
+		servers, _, _, err := look(ctx, agent)
+		if err != nil {
 			return c, err
+		}
+		for _, p := range servers {
+			c.add(p, watched)
 		}
 		time.Sleep(min(left, calmPoll))
 	}
