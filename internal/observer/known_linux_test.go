@@ -170,3 +170,30 @@ func TestExpensiveWalks(t *testing.T) {
 	walks.of(n.ID).began(at, capacity, true)
 	require.Equal(t, at.Add(20*time.Second), walks.of(n.ID).paid(), "3 % of a core")
 }
+
+// In trouble the first reading is made at once; another of half a second waits until as much
+// is saved up, or it is paid for.
+func TestExpensiveWalksInTrouble(t *testing.T) {
+	const cost = 450 * time.Millisecond
+	k := knowable(connected(8080, 3, serving))
+	w := newWorld(t, k, nil)
+	w.scanned()
+	k.overflow(1)
+	w.pass(10 * time.Millisecond)
+	w.Sample()
+	at := w.clock()
+	r, walks := w.roster.Load(), make(paces[uint64])
+	p := walks.of(r.places[0].ID)
+	p.began(at.Add(-time.Second), cost, false)
+	work := &tasks{observer: w.Observer, walks: walks}
+	reads := func(after, level time.Duration) bool {
+		_, n, _ := work.nextWalk(r, at.Add(after), level)
+		return n != nil
+	}
+	require.False(t, reads(0, -1))
+	require.True(t, reads(0, 0), "the first")
+	p.began(at, cost, true)
+	require.False(t, reads(time.Second, cost-1))
+	require.True(t, reads(time.Second, cost))
+	require.True(t, reads(15*time.Second, -1), "3 % of a core")
+}

@@ -79,6 +79,15 @@ func (p *pace) began(now time.Time, cost time.Duration, troubled bool) {
 // time saved up.
 func (p *pace) paid() time.Time { return p.last.Add(rest(p.latest, 0, troublePart)) }
 
+// another is how much CPU time has to be saved up for one more reading in trouble before
+// it is paid for: what it takes, for all but the first.
+func (p *pace) another() time.Duration {
+	if p.gap > troubleGap {
+		return p.latest
+	}
+	return 0
+}
+
 // due is when to read next: at once in trouble, and else so rarely that all of
 // the others calm things together keep to calmPart.
 func (p *pace) due(now time.Time, troubled bool, every time.Duration, others int) time.Time {

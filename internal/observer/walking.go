@@ -86,7 +86,7 @@ func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait ti
 		p := t.walks.of(n.ID)
 		trouble := n.Troubled(p.last) || t.observer.tables.pressed(r.in(n.ID))
 		due := p.due(now, trouble, t.observer.options().ScanInterval, watched)
-		if paid := p.paid(); trouble && level < 0 && paid.After(due) {
+		if paid := p.paid(); trouble && level < p.another() && paid.After(due) {
 			due = paid
 		}
 		switch {
