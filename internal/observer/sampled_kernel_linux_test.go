@@ -51,6 +51,7 @@ func (s *thousands) churn(t *testing.T, turns, others int, share float64) {
 				say(t, e.client, e.server)
 			} else {
 				say(t, e.server, e.client)
+				acknowledge(t, e.client)
 			}
 		}
 	}
@@ -62,6 +63,16 @@ func (s *thousands) churn(t *testing.T, turns, others int, share float64) {
 		s.list = s.list[:last]
 	}
 	s.connect(t, others)
+}
+
+// acknowledge sends the ACK that the kernel would delay for up to 40 ms (TCP_DELACK_MIN), in
+// which the answer is being sent.
+func acknowledge(t *testing.T, c *net.TCPConn) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) }))
+	require.NoError(t, err)
 }
 
 // counted is what a walk of its own counts.
@@ -109,11 +120,12 @@ func TestLongSampledPhases(t *testing.T) {
 	place := r.places[0]
 	known := &s.tables.table(place.ID).known
 	id := model.ListenerID{NetNS: place.ID, Address: netip.AddrPortFrom(s.server.Addr.Addr().Unmap(), s.server.Addr.Port())}
-	sampled, held, largest, stated := 0, 0, 0, 0
+	sampled, held, largest, stated, moved := 0, 0, 0, 0, 0
 	for i := range readings {
 		s.churn(t, 400, rand.IntN(4), float64(i%50)/50)
 		time.Sleep(12 * time.Millisecond) // a jiffy later
 		known.cost = time.Second          // as among a million sockets
+		before := s.counted(t)
 		_, err := s.walk(r, place)
 		require.NoError(t, err)
 		list := s.tables.of(id)
@@ -125,6 +137,10 @@ func TestLongSampledPhases(t *testing.T) {
 			off = max(off, distance(got.Phases[p], truth.Phases[p]))
 		}
 		require.Equal(t, len(s.list), truth.Accepted)
+		if truth.Phases != before.Phases { // while it was read: the machine is busy
+			moved++
+			continue
+		}
 		if got.Sampled == 0 {
 			require.Zero(t, off, "each is counted")
 			continue
@@ -135,8 +151,9 @@ func TestLongSampledPhases(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d readings were of a random part of %d connections; the error, at most %d, held in %d of them; the largest was %d",
-		sampled, readings, pairs, stated, held, largest)
-	require.Greater(t, sampled, readings*9/10)
+		sampled, readings-moved, pairs, stated, held, largest)
+	require.Less(t, moved, readings/2)
+	require.Greater(t, sampled, (readings-moved)*9/10)
 	require.GreaterOrEqual(t, held, sampled*99/100)
 	require.Positive(t, largest, "it is an estimate")
 }
