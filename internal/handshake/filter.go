@@ -26,7 +26,11 @@ func filter(ports []uint16, wide bool) []bpf.Instruction {
 	program := tcpOnly()
 	program = append(program, bpf.LoadIndirect{Off: 13, Size: 1})
 	program = only(program, bpf.JumpBitsSet, flags)
-	program = append(program, bpf.LoadExtension{Num: bpf.ExtVLANTagPresent})
+	program = append(program,
+		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4},
+		bpf.LoadExtension{Num: bpf.ExtVLANTag},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xfff}) // VID 0 is a priority only (802.1p): the device itself takes the packet
 	program = only(program, bpf.JumpEqual, 0)
 	program = append(program,
 		bpf.LoadExtension{Num: bpf.ExtLinkLayerType},

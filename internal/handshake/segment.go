@@ -146,8 +146,12 @@ func mapped(b []byte) (a addr) {
 	return a
 }
 
-// usable4 is false for 0.0.0.0/8, multicast and above (ip_route_input_slow).
-func usable4(b []byte) bool { return b[0] != 0 && b[0] < 224 }
+// usable4 is false for 0.0.0.0, multicast and the broadcast address (ip_route_input_slow);
+// 240.0.0.0/4 is unicast, as is the rest of 0.0.0.0/8 since Linux 5.3 (ipv4_is_zeronet).
+func usable4(b []byte) bool {
+	a := binary.BigEndian.Uint32(b)
+	return a != 0 && a != 1<<32-1 && a>>28 != 0xe
+}
 
 // usable6 is false for the unspecified address, multicast, mapped IPv4, and
 // beyond the loopback for ::1.

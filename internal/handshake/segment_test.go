@@ -47,6 +47,15 @@ func TestDecode(t *testing.T) {
 }
 
 // What the kernel's TCP discards before it looks for a socket is no client.
+// Linux takes 240.0.0.0/4 and 0.0.0.0/8 as unicast, but for their ends
+// (ipv4_is_lbcast, ipv4_is_zeronet).
+func TestUnusualUnicast(t *testing.T) {
+	for _, from := range []string{"240.1.0.2:40000", "255.255.255.254:40000", "0.0.0.1:40000"} {
+		_, err := Decode(synFrom(from), arriving)
+		require.NoError(t, err, from)
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	change := func(at int, to byte, reseal bool) []byte {
 		p := synFrom("10.0.0.7:40000")

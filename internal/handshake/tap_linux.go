@@ -150,7 +150,9 @@ func (t *Tap) readAddresses() error {
 	at := time.Since(t.start)
 	first := t.localAt == 0
 	due := t.o.Addresses != nil && (first || t.tracker.Foreign() != t.foreign && at-t.localAt >= addressEvery)
-	t.foreign = t.tracker.Foreign()
+	if due {
+		t.foreign = t.tracker.Foreign()
+	}
 	t.mu.Unlock()
 	if !due {
 		return nil
