@@ -25,7 +25,7 @@ type Where struct {
 	NetNS         uint64
 	PID           int // a process in it, 0 if none is known
 	Ports         []uint16
-	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known
+	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known, -1 for none
 	Many          bool // it is one of many: its ring is small while few packets come
 }
 
@@ -149,7 +149,7 @@ func wantedOf(s *model.Snapshot) []Where {
 	}
 	for i := range s.NetNS {
 		if w := byID[s.NetNS[i].ID]; w != nil {
-			w.SynAckRetries = s.NetNS[i].Sysctl["tcp_synack_retries"]
+			w.SynAckRetries = synAckRetries(&s.NetNS[i])
 		}
 	}
 	out := make([]Where, 0, len(byID))
@@ -161,6 +161,13 @@ func wantedOf(s *model.Snapshot) []Where {
 	}
 	slices.SortFunc(out, func(a, b Where) int { return cmp.Compare(a.NetNS, b.NetNS) })
 	return out
+}
+
+func synAckRetries(n *model.NetNS) int {
+	if retries, known := n.Sysctl["tcp_synack_retries"]; !known || retries > 0 {
+		return retries
+	}
+	return -1
 }
 
 func (f *Follower) closeOthers(wanted []Where) {

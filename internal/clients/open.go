@@ -11,6 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 // NewOpener opens taps on this machine, whose processes proc shows at mount.
@@ -58,12 +59,13 @@ type namespaceTap struct {
 	*handshake.Tap
 	ns       *netns.Namespace
 	counters *netstat.ListenCountersFile
+	sockets  *sockdiag.Conn // of connected, nil before it is needed
 }
 
 func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = handshake.Open(handshake.TapOptions{
-			Options: handshake.Options{SynAckRetries: w.SynAckRetries}, Ports: w.Ports,
+			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Connected: t.connected}, Ports: w.Ports,
 			Cookies: t.cookies, Addresses: t.addresses, Inside: t.inside(w),
 		})
 		return err
@@ -85,6 +87,24 @@ func (t *namespaceTap) cookies() (uint64, error) {
 	return c.ReqQFullDoCookies, err
 }
 
+// connected asks the kernel for the connection of a client. Few are asked for, so the
+// socket is opened for the first.
+func (t *namespaceTap) connected(server, client netip.AddrPort, device uint32) (has, known bool) {
+	if client.Addr().IsLinkLocalUnicast() {
+		return false, false // sockets of such an address are bound to their device
+	}
+	if t.sockets == nil {
+		if err := t.ns.Do(func() (err error) {
+			t.sockets, err = sockdiag.Dial()
+			return err
+		}); err != nil {
+			return false, false
+		}
+	}
+	has, err := t.sockets.HasConnection(server, client, device)
+	return has, err == nil
+}
+
 func (t *namespaceTap) addresses() (out []netip.Addr, err error) {
 	var addrs []net.Addr
 	err = t.ns.Do(func() (err error) {
@@ -102,4 +122,9 @@ func (t *namespaceTap) addresses() (out []netip.Addr, err error) {
 // Close ends the tap and lets the namespace go.
 func (t *namespaceTap) Close() error { return errors.Join(t.Tap.Close(), t.release()) }
 
-func (t *namespaceTap) release() error { return errors.Join(t.counters.Close(), t.ns.Close()) }
+func (t *namespaceTap) release() error {
+	if t.sockets != nil {
+		_ = t.sockets.Close()
+	}
+	return errors.Join(t.counters.Close(), t.ns.Close())
+}

@@ -166,8 +166,9 @@ func (a *attempt) segment(s *Segment) {
 }
 
 // judge says what happened to the client. retries is tcp_synack_retries; cookies,
-// that SYN cookies were sent when its SYN-ACK left.
-func (a *attempt) judge(retries uint8, cookies bool) Outcome {
+// that SYN cookies were sent when its SYN-ACK left; socket, whether the kernel has
+// a connection for it, where that is known.
+func (a *attempt) judge(retries uint8, cookies bool, socket func() (has, known bool)) Outcome {
 	switch {
 	case a.has(wasReset):
 		return Reset
@@ -177,13 +178,32 @@ func (a *attempt) judge(retries uint8, cookies bool) Outcome {
 		return GaveUp
 	case a.has(served):
 		return a.letIn()
+	case a.has(gone) && a.repeats == 0 && a.syns == 1:
+		return HalfOpen // it was answered at once: a scan, or a check of the port that ends with the SYN-ACK
 	case a.has(gone) && a.repeats == 0:
 		return GaveUp
 	case a.has(gone | left):
 		return Stalled
 	case !a.has(answered) && (a.has(overheard) || cookies && a.repeats == 0):
 		return HalfOpen
-	case a.repeats >= retries || a.replies > retries:
+	case a.repeats >= min(retries, leastRetries) || a.replies > retries:
+		return a.repeated(retries, socket)
+	}
+	return a.letIn()
+}
+
+// leastRetries is how often a SYN-ACK is repeated, whatever tcp_synack_retries says,
+// while half-open clients are many for the backlog (reqsk_timer_handler).
+const leastRetries = 2
+
+// repeated judges a client whose SYN-ACK was repeated as often as it may have been to
+// the end: it was let in if it has a socket.
+func (a *attempt) repeated(retries uint8, socket func() (has, known bool)) Outcome {
+	has, known := socket()
+	if !known {
+		has = a.repeats < retries && a.replies <= retries
+	}
+	if !has {
 		return Stalled
 	}
 	return a.letIn()
@@ -192,7 +212,7 @@ func (a *attempt) judge(retries uint8, cookies bool) Outcome {
 // suspicious attempts are what a flood consists of. A client of which it is not
 // known whether it answered a SYN cookie is none.
 func (a *attempt) suspicious(o Outcome) bool {
-	return a.syns == 1 && (o == GaveUp || o == HalfOpen && a.has(overheard))
+	return a.syns == 1 && (o == GaveUp || o == HalfOpen && a.has(overheard|gone))
 }
 
 func (a *attempt) letIn() Outcome {

@@ -93,7 +93,7 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 		e.losers.add(at, &a.client)
 	}
 	if a.suspicious(o) {
-		e.flood.add(at, hash, o == HalfOpen)
+		e.flood.add(at, hash, o == HalfOpen && !a.has(gone))
 	}
 }
 

@@ -23,9 +23,6 @@ const (
 	handedOver = 120 * time.Millisecond
 	// calmAfter is when a large ring gives way to a small one.
 	calmAfter = time.Minute
-	// successor marks the interface of packets of a ring that took over, so that
-	// one that both rings show is known as the same (see Tracker.syn).
-	successor = 1 << 15
 )
 
 func (t *Tap) firstSize() size {

@@ -12,19 +12,21 @@ const (
 	// Delayed: let in after its SYN or the SYN-ACK was repeated.
 	Delayed
 	// GaveUp: its SYNs, however few, stopped and no SYN-ACK had left; or none that
-	// found the client still there.
+	// found the client still there after it had repeated its SYN.
 	GaveUp
 	// Stalled: it was sent a SYN-ACK, so believes that it is connected, and the
 	// kernel dropped its ACK: the SYN-ACK was repeated to the end
-	// (tcp_synack_retries), or until the client reset the connection.
+	// (tcp_synack_retries, or less often where half-open clients are many), or until
+	// the client reset the connection.
 	Stalled
 	// Refused: its SYN was answered with RST: nothing listens on the port.
 	Refused
 	// Reset: reset by the server before it sent anything.
 	Reset
-	// HalfOpen: it was sent a SYN-ACK and nothing shows that it answered: a
-	// spoofed address, a scan, a client that disappeared; or one that was sent a SYN
-	// cookie just before its other segments were read.
+	// HalfOpen: it was sent a SYN-ACK and nothing shows that it answered, or it
+	// answered its first SYN-ACK by a RST: a spoofed address, a scan, a check of the port
+	// that ends there, a client that disappeared; or one that was sent a SYN cookie just
+	// before its other segments were read.
 	HalfOpen
 	NumOutcomes
 )

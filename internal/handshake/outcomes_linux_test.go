@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -104,14 +105,21 @@ func TestConservation(t *testing.T) {
 // TCP_DEFER_ACCEPT leaves them half-open while others fill it: the kernel
 // repeats its SYN-ACK after a second, and their answer is the ACK that counts.
 func dropped(t *testing.T, w world) (l *nettest.Listener, tap *Tap, clients []*client) {
-	const backlog, deferred = 10, 4
 	w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "2")
+	return droppedOf(t, w, 4, Options{SynAckRetries: 2})
+}
+
+// backlog of the listener of droppedOf; one more fits in.
+const backlog = 10
+
+// droppedOf is dropped with another number of clients.
+func droppedOf(t *testing.T, w world, deferred int, o Options) (l *nettest.Listener, tap *Tap, clients []*client) {
 	w.server.Do(func() {
 		l = nettest.Listen(t, nettest.ListenOptions{
 			Address: netip.AddrPortFrom(w.addr, 0).String(), Backlog: backlog, DeferAccept: 1,
 		})
 		var err error
-		tap, err = Open(TapOptions{Ports: []uint16{l.Addr.Port()}, Options: Options{SynAckRetries: 2}})
+		tap, err = Open(TapOptions{Ports: []uint16{l.Addr.Port()}, Options: o})
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = tap.Close() })
@@ -140,6 +148,45 @@ func TestStalled(t *testing.T) {
 			require.True(t, in, "it still believes: %v", err)
 		}
 	})
+}
+
+// With half-open clients for more than half of the backlog the kernel repeats a SYN-ACK
+// twice, and three times by its sysctl.
+func TestStalledSooner(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		const deferred = 8
+		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "3")
+		l, tap, _ := droppedOf(t, w, deferred, Options{SynAckRetries: 3, Connected: socketsOf(t, w.server)})
+		e := decided(t, tap, l.Addr, deferred+backlog+1)
+		require.Equal(t, [NumOutcomes]uint64{Connected: backlog + 1, Stalled: deferred}, e.Clients)
+	})
+}
+
+// As before, but they are let in by their second ACK: the connection says so.
+func TestLetInLater(t *testing.T) {
+	twoWorlds(t, func(t *testing.T, w world) {
+		const deferred = 4
+		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "1")
+		l, tap, _ := droppedOf(t, w, deferred, Options{SynAckRetries: 1, Connected: socketsOf(t, w.server)})
+		l.Accept(t, backlog+1)
+		e := decided(t, tap, l.Addr, deferred+backlog+1)
+		require.Equal(t, [NumOutcomes]uint64{Connected: backlog + 1, Delayed: deferred}, e.Clients)
+	})
+}
+
+// socketsOf asks a namespace for its connections.
+func socketsOf(t *testing.T, ns *nettest.NS) func(server, client netip.AddrPort, device uint32) (has, known bool) {
+	var conn *sockdiag.Conn
+	ns.Do(func() {
+		var err error
+		conn, err = sockdiag.Dial()
+		require.NoError(t, err)
+	})
+	t.Cleanup(func() { _ = conn.Close() })
+	return func(server, client netip.AddrPort, device uint32) (has, known bool) {
+		has, err := conn.HasConnection(server, client, device)
+		return has, err == nil
+	}
 }
 
 // As before, but the queue is emptied before the SYN-ACK is repeated.

@@ -168,7 +168,8 @@ func TestOutcomes(t *testing.T) {
 			s.in(flagRST, s.isn+1, 0)
 			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
 		}, Connected, 0},
-		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(flagRST, s.isn+1, 0) }, GaveUp, 0},
+		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(flagRST, s.isn+1, 0) }, HalfOpen, 0},
+		{"the client's host knows of no connection any more", func(s *script) { s.syns(0, 1); s.synAck(); s.in(flagRST, s.isn+1, 0) }, GaveUp, 0},
 		{"a stalled client that loses patience", func(s *script) {
 			s.syn()
 			s.synAcks(0, 1)
@@ -299,6 +300,43 @@ func TestOutcomes(t *testing.T) {
 				require.Equal(t, e.Delays.Shortest, e.Delays.Longest)
 				require.Zero(t, s.tracker.Report()[0].Delays.Longest, "since the report before")
 			}
+		})
+	}
+}
+
+// With many half-open clients the kernel repeats a SYN-ACK but twice, and then gives the
+// client up: only its connections say who was let in.
+func TestRepeatedToTheEnd(t *testing.T) {
+	socket := func(has, known bool) Options {
+		return Options{Connected: func(to, from netip.AddrPort, device uint32) (bool, bool) {
+			require.Equal(t, server, to)
+			require.Equal(t, "10.0.0.7:40000", from.String())
+			require.EqualValues(t, 2, device)
+			return has, known
+		}}
+	}
+	with := func(o Options, retries int) Options {
+		o.SynAckRetries = retries
+		return o
+	}
+	for name, c := range map[string]struct {
+		o       Options
+		synAcks []float64
+		want    Outcome
+	}{
+		"twice, a connection":            {socket(true, true), []float64{0, 1, 3}, Delayed},
+		"twice, none":                    {socket(false, true), []float64{0, 1, 3}, Stalled},
+		"twice, not known":               {socket(false, false), []float64{0, 1, 3}, Delayed},
+		"as often as allowed, let in":    {with(socket(true, true), 1), []float64{0, 1}, Delayed},
+		"as often as allowed, not known": {with(socket(false, false), 1), []float64{0, 1}, Stalled},
+		"none allowed, let in":           {with(socket(true, true), -1), []float64{0}, Connected},
+		"none allowed, stalled":          {with(socket(false, true), -1), []float64{0}, Stalled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, c.o)
+			s.syn()
+			s.synAcks(c.synAcks...)
+			require.Equal(t, just(c.want), s.ends().Clients)
 		})
 	}
 }

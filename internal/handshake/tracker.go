@@ -12,14 +12,22 @@ type Options struct {
 	// MaxOpen is how many attempts are followed at a time, 100,000 unless set;
 	// what comes beyond is counted by a sketch (Endpoint.Untracked).
 	MaxOpen int
-	// SynAckRetries is net.ipv4.tcp_synack_retries of the namespace, 5 unless set.
+	// SynAckRetries is net.ipv4.tcp_synack_retries of the namespace, 5 unless set;
+	// negative for none.
 	SynAckRetries int
+	// Connected says whether the namespace has a connection of these two ends, if that
+	// can be known. It is asked where packets leave open whether a client was let in.
+	// The client's packets came by a device with this index.
+	Connected func(server, client netip.AddrPort, device uint32) (has, known bool)
 }
 
 const (
 	defaultMaxOpen = 100_000
 	defaultRetries = 5 // TCP_SYNACK_RETRIES
 	maxEndpoints   = 256
+	// successor marks the interface of packets of a ring that took over, so that
+	// one that both rings show is known as the same (see Tracker.syn).
+	successor      = 1 << 15
 	untrackedOrder = 22 // bits of the sketch: 512 KiB
 	untrackedFor   = time.Minute
 )
@@ -29,6 +37,7 @@ const (
 // than packets overtake each other. It is not safe for concurrent use.
 type Tracker struct {
 	retries uint8
+	asked   func(server, client netip.AddrPort, device uint32) (has, known bool)
 	ports   []uint16          // sorted
 	local   map[addr]struct{} // nil: every address is
 	now     time.Duration
@@ -56,6 +65,7 @@ type endpointKey struct {
 func NewTracker(o Options) *Tracker {
 	return &Tracker{
 		retries: uint8(min(max(cmp.Or(o.SynAckRetries, defaultRetries), 0), 255)),
+		asked:   o.Connected,
 		table:   newTable(cmp.Or(o.MaxOpen, defaultMaxOpen)),
 		byAddr:  make(map[endpointKey]uint16),
 	}
@@ -93,9 +103,10 @@ func (t *Tracker) SetLocal(addrs []netip.Addr) {
 // Foreign counts SYNs to addresses that SetLocal did not name.
 func (t *Tracker) Foreign() uint64 { return t.foreign }
 
-// Stalling reports whether the kernel repeats a SYN-ACK to an open attempt.
+// Stalling reports whether the kernel repeats a SYN-ACK to an open attempt, or would
+// not repeat one.
 func (t *Tracker) Stalling() bool {
-	return slices.ContainsFunc(t.endpoints, func(e *endpoint) bool { return e.open[stalling] > 0 })
+	return t.retries == 0 || slices.ContainsFunc(t.endpoints, func(e *endpoint) bool { return e.open[stalling] > 0 })
 }
 
 // Cookies notes that the kernel sent SYN cookies between two moments: a SYN-ACK
@@ -266,7 +277,7 @@ func (t *Tracker) judge(at time.Duration, a *attempt) {
 		a.signs &^= overheard // the answer may have come when it was not observed any more
 	}
 	e := t.endpoints[a.endpoint]
-	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)))
+	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)), func() (has, known bool) { return t.connected(e, a) })
 	if o == GaveUp || o == Refused {
 		if !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
 			e.leave(a)
@@ -278,6 +289,14 @@ func (t *Tracker) judge(at time.Duration, a *attempt) {
 		hash = t.table.hash(&key{client: a.client})
 	}
 	e.close(at, a, o, hash)
+}
+
+// connected asks whether the client of an attempt has a connection.
+func (t *Tracker) connected(e *endpoint, a *attempt) (has, known bool) {
+	if t.asked == nil || e.addr == (addr{}) {
+		return false, false
+	}
+	return t.asked(netip.AddrPortFrom(e.addr.netip(), e.port), netip.AddrPortFrom(a.client.netip(), a.clientPort), uint32(a.link&^successor))
 }
 
 // endpoint finds or makes the account of an address and port.

@@ -2,6 +2,7 @@ package sockdiag
 
 import (
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"syscall"
 )
@@ -80,11 +81,36 @@ func (a *connectionAsks) decode(i int, body []byte) {
 	switch err := s.decode(body); {
 	case err != nil:
 		a.fn(i, nil, wrap("connection", err))
-	case s.Cookie != id.Cookie || s.Local != id.Local || s.Remote != id.Remote:
+	case s.Cookie != id.Cookie && id.Cookie != anyCookie, unmapped(s.Local) != unmapped(id.Local), unmapped(s.Remote) != unmapped(id.Remote):
 		a.fn(i, nil, errNoConnection)
 	default:
 		a.fn(i, s, nil)
 	}
+}
+
+// anyCookie is INET_DIAG_NOCOOKIE, twice: the kernel compares none.
+const anyCookie = 1<<64 - 1
+
+// HasConnection reports whether there is a connection of these two ends, closing ones
+// included and half-open ones not. device is the index of the one that its packets come
+// by, which counts where a socket is bound to a device.
+func (c *Conn) HasConnection(local, remote netip.AddrPort, device uint32) (has bool, err error) {
+	id := ConnectionID{Family: FamilyIPv6, Local: local, Remote: remote, Cookie: anyCookie}
+	if local.Addr().Is4() {
+		id.Family = FamilyIPv4
+	}
+	ids := []ConnectionID{id, id}
+	ids[1].Interface = device
+	var refused error
+	err = c.LookupConnections(ids, false, func(_ int, s *Socket, failed error) {
+		switch {
+		case failed == nil:
+			has = has || s.State != SynRecv
+		case !errors.Is(failed, ErrNotFound):
+			refused = failed
+		}
+	})
+	return has, errors.Join(err, refused)
 }
 
 func (a *connectionAsks) fail(i int, errno syscall.Errno) {

@@ -243,3 +243,35 @@ func ownCgroup(t *testing.T) string {
 	}
 	return "/"
 }
+
+// A connection is found by its ends alone, whatever its socket is bound to; one that is
+// half-open is none, nor is the listener of another.
+func TestHasConnection(t *testing.T) {
+	ns := nettest.Namespace(t)
+	for _, o := range []nettest.ListenOptions{
+		{Address: "127.0.0.1:8080"},
+		{Address: "[::1]:8081"},
+		{Address: "[::]:8082"},
+		{Address: "0.0.0.0:8084", Device: "lo"},
+		{Address: "127.0.0.1:8085", DeferAccept: 30},
+	} {
+		ns.Do(func() {
+			o.Backlog = 100
+			l := nettest.Listen(t, o)
+			to := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Addr.Port())
+			if o.Address == "[::1]:8081" {
+				to = l.Addr
+			}
+			client := nettest.Queue(t, to, 1)[0].LocalAddr().(*net.TCPAddr).AddrPort()
+			c, err := sockdiag.Dial()
+			require.NoError(t, err)
+			defer c.Close()
+			has, err := c.HasConnection(to, client, 1)
+			require.NoError(t, err)
+			require.Equal(t, o.DeferAccept == 0, has, o.Address)
+			has, err = c.HasConnection(to, netip.AddrPortFrom(client.Addr(), client.Port()^1), 1)
+			require.NoError(t, err)
+			require.False(t, has, o.Address)
+		})
+	}
+}
