@@ -111,6 +111,22 @@ func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
 	require.Equal(t, "4 clients gave up in the last 1 s; 12 packets were dropped.", s.Listeners[3].Verdict.Summary)
 }
 
+// Of more addresses than are counted one by one, those of a port are one account: its
+// listeners are who they met.
+func TestClientsOfManyAddresses(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	listeners := []model.Listener{listener("10.0.0.1:8080"), listener("0.0.0.0:8080"), listener("10.0.0.1:9090")}
+	f.look(time.Minute, listeners...)
+	f.report.Endpoints = []handshake.Endpoint{
+		endpoint("[::]:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2}),
+		endpoint("[::]:9090", map[handshake.Outcome]uint64{handshake.GaveUp: 3}),
+	}
+	s := f.look(time.Minute, listeners...)
+	for i, want := range []uint64{0, 2, 3} {
+		require.Equal(t, want, s.Listeners[i].Losses.Clients.Outcomes[model.ClientGaveUp], s.Listeners[i].ID.String())
+	}
+}
+
 // Losses are those of the interval, totals those since the start.
 func TestInterval(t *testing.T) {
 	f := newFake(t, clients.Auto)

@@ -3,7 +3,6 @@ package clients
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 
@@ -105,17 +104,11 @@ func (t *namespaceTap) connected(server, client netip.AddrPort, device uint32) (
 	return has, err == nil
 }
 
-func (t *namespaceTap) addresses() (out []netip.Addr, err error) {
-	var addrs []net.Addr
+func (t *namespaceTap) addresses() (out []netip.Prefix, err error) {
 	err = t.ns.Do(func() (err error) {
-		addrs, err = net.InterfaceAddrs()
+		out, err = netns.LocalAddresses()
 		return err
 	})
-	for _, a := range addrs {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			out = append(out, prefix.Addr())
-		}
-	}
 	return out, err
 }
 

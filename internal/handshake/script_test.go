@@ -449,11 +449,22 @@ func TestSamePacketOnTwoDevices(t *testing.T) {
 	require.Equal(t, just(Connected), s.ends().Clients)
 }
 
+// A local route can be to many addresses.
+func TestLocalPrefix(t *testing.T) {
+	for prefix, want := range map[string]int{"10.0.0.0/8": 1, "0.0.0.0/0": 1, "10.1.0.0/16": 0, "::/0": 0} {
+		s := newScript(t, Options{})
+		s.tracker.SetLocal([]netip.Prefix{netip.MustParsePrefix(prefix)})
+		s.syn()
+		require.Len(t, s.tracker.Report(), want, prefix)
+		require.EqualValues(t, 1-want, s.tracker.Foreign(), prefix)
+	}
+}
+
 // What a tap must not count: other ports, the host's own clients, what it
 // forwards.
 func TestOthersAreNotCounted(t *testing.T) {
 	s := newScript(t, Options{})
-	s.tracker.SetLocal([]netip.Addr{netip.MustParseAddr("10.0.0.1")})
+	s.tracker.SetLocal([]netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")})
 	syn := Segment{Link: Link{Incoming: true}, src: s.from.Addr().As16(), srcPort: 1, dst: server.Addr().As16(), dstPort: port, flags: flagSYN}
 	other := syn
 	other.dstPort = port + 1

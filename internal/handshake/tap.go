@@ -15,7 +15,7 @@ type TapOptions struct {
 	Cookies func() (uint64, error)
 	// Addresses are the namespace's own. Without it the clients of an address that
 	// the namespace only forwards to are counted as well.
-	Addresses func() ([]netip.Addr, error)
+	Addresses func() ([]netip.Prefix, error)
 	// Inside runs a function in the namespace that is tapped. With it a ring of 64
 	// KiB gives way to one of a megabyte while many packets come; without it the
 	// ring is the large one from the start.

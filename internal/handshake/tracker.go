@@ -40,6 +40,7 @@ type Tracker struct {
 	asked   func(server, client netip.AddrPort, device uint32) (has, known bool)
 	ports   []uint16          // sorted
 	local   map[addr]struct{} // nil: every address is
+	locals  []netip.Prefix    // of more than one address each
 	now     time.Duration
 
 	table     *table
@@ -93,11 +94,27 @@ func (t *Tracker) follows(port uint16) bool {
 // SetLocal says which addresses are the namespace's own: packets that it
 // forwards to others are no clients of its. Those of the loopback always are its
 // own.
-func (t *Tracker) SetLocal(addrs []netip.Addr) {
-	t.local = make(map[addr]struct{}, len(addrs))
-	for _, a := range addrs {
-		t.local[a.As16()] = struct{}{}
+func (t *Tracker) SetLocal(addrs []netip.Prefix) {
+	t.local, t.locals = make(map[addr]struct{}, len(addrs)), nil
+	for _, p := range addrs {
+		if p.IsSingleIP() {
+			t.local[p.Addr().As16()] = struct{}{}
+			continue
+		}
+		t.locals = append(t.locals, p)
 	}
+}
+
+// isLocal reports whether a segment is for this namespace.
+func (t *Tracker) isLocal(s *Segment) bool {
+	if t.local == nil || s.loopback() {
+		return true
+	}
+	if _, own := t.local[s.dst]; own {
+		return true
+	}
+	to := s.dst.netip()
+	return slices.ContainsFunc(t.locals, func(p netip.Prefix) bool { return p.Contains(to) })
 }
 
 // Foreign counts SYNs to addresses that SetLocal did not name.
@@ -170,11 +187,9 @@ func (t *Tracker) find(client addr, clientPort uint16, server addr, port uint16)
 }
 
 func (t *Tracker) syn(at time.Duration, s *Segment) {
-	if t.local != nil && !s.loopback() {
-		if _, own := t.local[s.dst]; !own {
-			t.foreign++
-			return
-		}
+	if !t.isLocal(s) {
+		t.foreign++
+		return
 	}
 	k := key{s.src, s.srcPort, t.endpoint(s.dst, s.dstPort)}
 	i := t.table.find(&k)

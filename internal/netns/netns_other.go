@@ -2,7 +2,13 @@
 
 package netns
 
-import "os"
+import (
+	"net/netip"
+	"os"
+)
+
+// LocalAddresses answers ErrNotSupported.
+func LocalAddresses() ([]netip.Prefix, error) { return nil, ErrNotSupported }
 
 // Current answers ErrNotSupported.
 func Current() (ID, error) { return 0, ErrNotSupported }
