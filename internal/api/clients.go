@@ -38,6 +38,7 @@ type ClientFlood struct {
 	Attempts      uint64  `json:"attempts"`
 	Addresses     uint64  `json:"addresses"` // an estimate
 	PeriodSeconds float64 `json:"period_seconds"`
+	Certain       bool    `json:"certain"` // else they may be clients with a connect timeout below a second
 }
 
 func newClients(l *model.Losses) *Clients {
@@ -72,7 +73,7 @@ func newClients(l *model.Losses) *Clients {
 		out.Balancer = &ClientSource{c.Balancer.Addr.String(), c.Balancer.Clients}
 	}
 	if c.Flood != nil {
-		out.Flood = &ClientFlood{c.Flood.Attempts, c.Flood.Sources, c.Flood.Period.Seconds()}
+		out.Flood = &ClientFlood{c.Flood.Attempts, c.Flood.Sources, c.Flood.Period.Seconds(), c.Flood.Certain}
 	}
 	return out
 }

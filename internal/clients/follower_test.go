@@ -127,6 +127,55 @@ func TestClientsOfManyAddresses(t *testing.T) {
 	}
 }
 
+// Two listeners that differ by their device only: who met which is not known.
+func TestClientsOfOneAddressOnTwoDevices(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	one, two, other := listener("0.0.0.0:8080"), listener("0.0.0.0:8080"), listener("0.0.0.0:9090")
+	one.ID.Device, two.ID.Device = "eth0", "eth1"
+	f.look(time.Minute, one, two, other)
+	f.report.Endpoints = []handshake.Endpoint{
+		endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2}),
+		endpoint("10.0.0.1:9090", map[handshake.Outcome]uint64{handshake.GaveUp: 3}),
+	}
+	s := f.look(time.Minute, one, two, other)
+	for i := range 2 {
+		require.Nil(t, s.Listeners[i].Losses.Clients)
+		require.Nil(t, s.Listeners[i].Totals.Clients)
+		require.Contains(t, s.Unavailable[i].Why, "another device")
+	}
+	require.Len(t, s.Unavailable, 2)
+	require.EqualValues(t, 3, s.Listeners[2].Losses.Clients.Outcomes[model.ClientGaveUp])
+}
+
+// SYNs that were dropped and belong to nobody who was seen.
+func TestUnseen(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	l := listener("0.0.0.0:8080")
+	l.Losses.By = []model.Drops{{DropKey: model.DropKey{Packet: model.PacketACK}, Packets: 7}, {DropKey: model.DropKey{Packet: model.PacketSYN}, Packets: 5}}
+	look := func() []model.Unavailable { return f.look(time.Minute, l).Unavailable }
+	f.look(time.Minute, l)
+	require.Empty(t, look(), "they may not have been read yet")
+	unseen := append(look(), look()...)
+	require.Len(t, unseen, 1)
+	require.Equal(t, "clients by outcome: those of 0.0.0.0:8080", unseen[0].What)
+	require.Contains(t, unseen[0].Why, "5 SYNs of them were dropped and no handshake was seen")
+	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2})}
+	require.Empty(t, look())
+}
+
+// Packets that could not be read are of the interval, too, and make the numbers uncertain.
+func TestPacketsLost(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	var s *model.Snapshot
+	for n := range uint64(10) {
+		f.report.Lost = n * 10
+		f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: n})}
+		s = f.look(3*time.Second, listener("[::]:8080"))
+	}
+	require.EqualValues(t, 30, s.Listeners[0].Losses.Clients.PacketsLost)
+	require.Contains(t, s.Listeners[0].Verdict.Summary, "3 clients gave up (up to 30 more or fewer: 30 packets could not be read); ")
+}
+
 // Losses are those of the interval, totals those since the start.
 func TestInterval(t *testing.T) {
 	f := newFake(t, clients.Auto)

@@ -22,7 +22,7 @@ func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
 	}
 	out.Gone = slices.Clone(base.Gone)
 	for i := range out.Gone {
-		if a := f.accountOf(out.Gone[i].ID); a != nil {
+		if a := accountOf(f.places, out.Gone[i].ID); a != nil {
 			out.Gone[i].Totals.Clients = new(a.totals)
 		}
 	}
@@ -33,25 +33,16 @@ func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
 			t.Refused = new(p.account(portOnly(t.Port)).totals.Outcomes[model.ClientRefused])
 		}
 	}
-	out.Unavailable = append(slices.Clone(base.Unavailable), f.unavailable()...)
+	out.Unavailable = slices.Concat(base.Unavailable, f.unavailable(), f.unseen(&out))
 	return &out
 }
 
 func portOnly(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
 
-// accountOf is a listener's, nil where its namespace is not tapped.
-func (f *Follower) accountOf(id model.ListenerID) *account {
-	p := f.places[id.NetNS]
-	if p == nil || p.tap == nil {
-		return nil
-	}
-	return p.accounts[id.Address]
-}
-
 // listener puts clients into one entry of the copy.
 func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 	p := f.places[l.ID.NetNS]
-	if p == nil || p.tap == nil {
+	if p == nil || p.tap == nil || sharesAddress(base, l) {
 		return
 	}
 	port := p.account(portOnly(l.Port))

@@ -29,11 +29,13 @@ type account struct {
 	waits  model.Waits // since the latest of past
 	past   []mark      // of the interval of a snapshot: when the totals had changed
 	latest model.Clients
+	unseen time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
 
 type mark struct {
 	at     time.Time
 	totals model.ClientTotals
+	lost   uint64      // packets of the namespace
 	waits  model.Waits // since the mark before
 }
 
@@ -68,7 +70,7 @@ func (p *place) update(base *model.Snapshot, ports []uint16) {
 		p.book(&report.Endpoints[i], listening)
 	}
 	for _, a := range p.accounts {
-		a.remember(base.Time, base.Interval)
+		a.remember(base.Time, base.Interval, p.lost)
 	}
 }
 
@@ -114,6 +116,26 @@ func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
 	a.totals = a.totals.Add(delta)
 	a.waits = a.waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})
 	a.state(e)
+}
+
+// accountOf is a listener's, nil where its namespace is not tapped.
+func accountOf(places map[uint64]*place, id model.ListenerID) *account {
+	p := places[id.NetNS]
+	if p == nil || p.tap == nil {
+		return nil
+	}
+	return p.accounts[id.Address]
+}
+
+// sharesAddress reports whether a listener differs from another by its device only:
+// which of them a client met does not show.
+func sharesAddress(s *model.Snapshot, l *model.Listener) bool {
+	if !l.Listening() {
+		return false
+	}
+	return slices.ContainsFunc(s.Listeners, func(other model.Listener) bool {
+		return other.Listening() && other.ID.NetNS == l.ID.NetNS && other.ID.Address == l.ID.Address && other.ID.Device != l.ID.Device
+	})
 }
 
 // former are the addresses on which a closed listener was seen.
@@ -174,9 +196,9 @@ const marks = 60
 
 // remember notes the totals where they have changed, for as long as snapshots
 // reach back.
-func (a *account) remember(at time.Time, interval time.Duration) {
-	if n := len(a.past); n == 0 || a.past[n-1].totals != a.totals && at.Sub(a.past[n-1].at) >= interval/marks {
-		a.past = append(a.past, mark{at, a.totals, a.waits})
+func (a *account) remember(at time.Time, interval time.Duration, lost uint64) {
+	if n := len(a.past); n == 0 || (a.past[n-1].totals != a.totals || a.past[n-1].lost != lost) && at.Sub(a.past[n-1].at) >= interval/marks {
+		a.past = append(a.past, mark{at, a.totals, lost, a.waits})
 		a.waits = model.Waits{}
 	}
 	from := 0
@@ -189,17 +211,17 @@ func (a *account) remember(at time.Time, interval time.Duration) {
 // clients of the interval that ends now.
 func (a *account) clients(p *place, base *model.Snapshot) *model.Clients {
 	out := a.latest
-	out.ClientTotals, out.Waits = a.totals, a.waits
+	out.ClientTotals, out.Waits, out.PacketsLost = a.totals, a.waits, p.lost
 	past := a.past
 	if len(past) > 0 && base.Interval > 0 && !past[0].at.After(base.Time.Add(-base.Interval)) {
 		out.ClientTotals = a.totals.Sub(past[0].totals)
+		out.PacketsLost -= past[0].lost
 		past = past[1:]
 	}
 	for _, m := range past {
 		out.Waits = out.Waits.And(m.waits)
 	}
 	out.Observed = max(0, min(base.Interval, base.Time.Sub(p.opened)))
-	out.PacketsLost = p.lost
 	return &out
 }
 

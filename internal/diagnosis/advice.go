@@ -173,6 +173,9 @@ func (a adviser) adviseClamped() string {
 
 func (a adviser) adviseSynBacklog() string {
 	s := "Find out whether it is a flood (many sources that never finish the handshake: ss -tan state syn-recv). "
+	if c := a.losses().Clients; c != nil && c.Flood != nil && c.Flood.Certain {
+		s = ""
+	}
 	if v, ok := a.Sysctl["tcp_syncookies"]; ok && v == 0 {
 		return s + "Switch SYN cookies on: sysctl -w net.ipv4.tcp_syncookies=1; a full SYN queue then loses nobody, at the price of window scaling and SACK for clients without timestamps. maxConnections and threads have no part in it."
 	}

@@ -52,13 +52,17 @@ func inFront(clients string, observed, interval time.Duration, packets bool) str
 // clients gave up, 312 were let in after 1 to 7 s". It is empty where there are none.
 func ClientsPhrase(c *model.Clients) string {
 	var parts []string
+	noun := "client"
+	if c.Flood != nil {
+		noun = "attempt" // of whom, if of anybody, is not known
+	}
 	add := func(n uint64, one, many string) {
 		if n == 0 {
 			return
 		}
 		who := phrase.Number(n)
 		if len(parts) == 0 {
-			who = phrase.Count(n, "client")
+			who = phrase.Count(n, noun)
 		}
 		parts = append(parts, who+" "+phrase.Verb(n, one, many))
 	}
@@ -70,7 +74,22 @@ func ClientsPhrase(c *model.Clients) string {
 	late := " let in" + waited(c)
 	add(o[model.ClientDelayed], "was"+late, "were"+late)
 	add(uint64(max(c.Waiting+c.Stalling, 0)), "still tries", "still try")
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, ", ") + unsure(c, len(parts) > 0)
+}
+
+// unsure is why these numbers may be others.
+func unsure(c *model.Clients, any bool) string {
+	switch {
+	case !any:
+		return ""
+	case c.Flood != nil && c.Flood.Certain:
+		return " (most of them of a SYN flood)"
+	case c.Flood != nil:
+		return " (perhaps of a SYN flood)"
+	case c.PacketsLost > 0:
+		return " (up to " + phrase.Number(c.PacketsLost) + " more or fewer: " + phrase.Count(c.PacketsLost, "packet") + " could not be read)"
+	}
+	return ""
 }
 
 // waited is how long the delayed clients did: " after 1 to 7 s", or on average
@@ -100,6 +119,14 @@ func Span(w model.Waits) string {
 }
 
 func floodFinding(f *model.ClientFlood) model.Finding {
+	if !f.Certain {
+		return model.Finding{
+			Code: "syn_flood", Severity: model.SeverityWarning,
+			Evidence: phrase.Sprintf("%d single SYNs from about %d addresses within %s, none of which was repeated or answered: a SYN flood with spoofed addresses, or clients whose connect timeout is below a second.",
+				f.Attempts, f.Sources, phrase.Seconds(f.Period)),
+			Advice: "Find out whether these addresses are clients' before anything is enlarged for them: nobody is behind a flood. Leave net.ipv4.tcp_syncookies at 1.",
+		}
+	}
 	return model.Finding{
 		Code: "syn_flood", Severity: model.SeverityCritical,
 		Evidence: phrase.Sprintf("%d single SYNs from about %d addresses within %s, none of which answered: a SYN flood with spoofed addresses, no burst of clients.",
@@ -111,7 +138,7 @@ func floodFinding(f *model.ClientFlood) model.Finding {
 func balancerFinding(b *model.ClientSource) model.Finding {
 	return model.Finding{
 		Code: "one_source", Severity: model.SeverityInfo,
-		Evidence: phrase.Sprintf("At least half of the clients (%d) come from %v, each from a port of its own: a load balancer, a proxy or a load generator.", b.Clients, b.Addr),
+		Evidence: phrase.Sprintf("At least half of the clients (%d) come from one address, each from a port of its own: a load balancer, a proxy or a load generator.", b.Clients),
 		Advice:   "Its own limits and retries decide how many clients come here at once; its log names those that were turned away.",
 	}
 }

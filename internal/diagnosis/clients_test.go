@@ -49,7 +49,7 @@ func TestSpan(t *testing.T) {
 
 func TestFloodAndBalancerAreFindings(t *testing.T) {
 	c := &model.Clients{
-		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second},
+		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second, Certain: true},
 		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 900},
 	}
 	before := &model.Listener{Losses: &model.Losses{Clients: c}, Verdict: model.Verdict{Findings: make([]model.Finding, 0, 8)}}
@@ -58,9 +58,17 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 	require.Len(t, v.Findings, 1, "a load balancer is worth a word only where its clients are turned away")
 	require.Equal(t, "syn_flood", v.Findings[0].Code)
 	require.Contains(t, v.Findings[0].Evidence, "5,000 single SYNs from about 4,900 addresses")
+	c.Outcomes[model.ClientGaveUp] = 5000
+	require.Equal(t, "5,000 attempts gave up (most of them of a SYN flood)", ClientsPhrase(c))
+	c.Flood.Certain = false
+	require.Equal(t, "5,000 attempts gave up (perhaps of a SYN flood)", ClientsPhrase(c))
+	v = judge()
+	require.Equal(t, model.SeverityWarning, v.Findings[0].Severity)
+	require.Contains(t, v.Findings[0].Evidence, "or clients whose connect timeout is below a second")
+	c.Flood.Certain, c.Outcomes[model.ClientGaveUp] = true, 0
 	c.Outcomes[model.ClientStalled] = 1
 	v = judge()
 	require.Equal(t, "one_source", v.Findings[1].Code)
-	require.Contains(t, v.Findings[1].Evidence, "10.0.3.7")
+	require.NotContains(t, v.Findings[1].Evidence, "10.0.3.7", "addresses are in the JSON and on the screen only")
 	require.Empty(t, before.Verdict.Findings[:1][0].Code, "the verdict that came in is not changed")
 }

@@ -87,11 +87,11 @@ func (j *judge) overflowed() uint64 {
 }
 
 // withoutRoom is for how many clients there was no room: known where their
-// handshakes were followed in nearly all of the interval, and nobody's who is
-// behind a flood. Each had a packet dropped at least.
+// handshakes were followed in nearly all of the interval, to the packet, and nobody's
+// who is behind a flood. Each had a packet dropped at least.
 func (j *judge) withoutRoom() (n uint64, known bool) {
 	c := j.losses().Clients
-	if c == nil || c.Flood != nil || c.Untracked > 0 || c.Observed < j.Interval*3/4 {
+	if c == nil || c.Flood != nil || c.Untracked > 0 || c.PacketsLost > 0 || c.Observed < j.Interval*3/4 {
 		return 0, false
 	}
 	n = min(c.WithoutRoom(), j.overflowed())

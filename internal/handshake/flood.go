@@ -9,6 +9,9 @@ type Flood struct {
 	Attempts uint64 // single SYNs that came to nothing, within the period
 	Sources  uint64 // addresses that they came from, estimated
 	Period   time.Duration
+	// Certain: some were sent a SYN-ACK and did not answer. Before a full accept queue
+	// nobody is sent one, and clients with a connect timeout below a second look alike.
+	Certain bool
 }
 
 const (
@@ -18,6 +21,7 @@ const (
 	floodOrder    = 16   // bits of the address map: 8 KiB
 	floodSilent   = 50   // least number of SYN-ACKs that nobody answered
 	floodDistinct = .5   // least number of addresses to an attempt
+	floodAllOther = .9   // the same, where it is not certain
 )
 
 // floodWatch counts, for one port, what a flood consists of.
@@ -63,20 +67,22 @@ func (f *floodWatch) rotate(at time.Duration) {
 	}
 }
 
-// judge is nil for what is no flood, or cannot be distinguished from a burst: where the
-// accept queue is full no SYN is answered, and clients with a short connect
-// timeout send a single one, too.
+// judge is nil for what is no flood.
 func (f *floodWatch) judge() *Flood {
-	if f.suspect < floodLeast || f.silent < floodSilent {
+	if f.suspect < floodLeast {
 		return nil
+	}
+	certain, distinct := f.silent >= floodSilent, floodDistinct
+	if !certain {
+		distinct = floodAllOther
 	}
 	different := f.sources.count()
 	full := f.sources.set >= len(f.sources.bits)*63 // nearly all bits: more than can be counted
-	if !full && different < floodDistinct*float64(f.counted) {
+	if !full && different < distinct*float64(f.counted) {
 		return nil
 	}
 	share := min(different/float64(f.counted), 1)
-	return &Flood{Attempts: f.suspect, Sources: uint64(share * float64(f.suspect)), Period: floodPeriod}
+	return &Flood{Attempts: f.suspect, Sources: uint64(share * float64(f.suspect)), Period: floodPeriod, Certain: certain}
 }
 
 // now is the flood of this period or of the one before, whichever had more.

@@ -579,6 +579,7 @@ func TestFlood(t *testing.T) {
 	flood := attack(s, 5000, func(c *script) { c.syn(); c.synAck() })
 	require.NotNil(t, flood)
 	require.EqualValues(t, 5000, flood.Attempts)
+	require.True(t, flood.Certain)
 	require.InEpsilon(t, 5000, flood.Sources, .05)
 	s.wait(6)
 	flood = attack(s, 1500, func(c *script) { c.syn(); c.synAck() })
@@ -588,7 +589,13 @@ func TestFlood(t *testing.T) {
 	require.Nil(t, s.tracker.Report()[0].Flood, "it is over")
 
 	s = newScript(t, Options{})
-	require.Nil(t, attack(s, 5000, func(c *script) { c.syn() }), "clients with a short connect timeout, and a full queue")
+	flood = attack(s, 5000, func(c *script) { c.syn() })
+	require.False(t, flood.Certain, "or clients with a short connect timeout, and a full queue")
+	s = newScript(t, Options{})
+	require.Nil(t, attack(s, 5000, func(c *script) {
+		c.from = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(c.isn >> 9), byte(c.isn >> 1)}), uint16(c.isn))
+		c.syn()
+	}), "clients that come twice")
 	s = newScript(t, Options{})
 	require.Nil(t, attack(s, 5000, func(c *script) { c.syn(); c.synAck() }), "a burst that is let in")
 	s = newScript(t, Options{})

@@ -103,8 +103,8 @@ type Clients struct {
 	Observed time.Duration
 	Waiting  int // open attempts that nothing has answered yet
 	Stalling int // open attempts to which the SYN-ACK is being repeated
-	// PacketsLost: the packets of the namespace that could not be read, since the
-	// handshakes were first followed; outcomes may be wrong by as many.
+	// PacketsLost: the packets of the namespace that could not be read within the
+	// interval; outcomes may be wrong by as many.
 	PacketsLost uint64
 	// Losers are the addresses from which most clients were turned away lately.
 	Losers []ClientSource
@@ -138,4 +138,5 @@ type ClientFlood struct {
 	Attempts uint64 // within Period
 	Sources  uint64 // addresses, estimated
 	Period   time.Duration
+	Certain  bool // else they may be clients with a connect timeout below a second
 }

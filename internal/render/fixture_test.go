@@ -113,7 +113,7 @@ func overloadedClients() *model.Snapshot {
 		Observed: time.Second, Waiting: 12, PacketsLost: 3,
 		Losers:   []model.ClientSource{{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 900}, {Addr: netip.MustParseAddr("fd00::7"), Clients: 5}},
 		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 9000},
-		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second},
+		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second, Certain: true},
 	}
 	c.Outcomes = [model.NumClientOutcomes]uint64{
 		model.ClientConnected: 8293, model.ClientDelayed: 312, model.ClientGaveUp: 1707, model.ClientStalled: 12,

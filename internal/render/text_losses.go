@@ -53,6 +53,7 @@ func (s listenerText) clients(c *model.Clients) {
 		add(c.Outcomes[o], spaced(o.String()))
 	}
 	add(c.Untracked, "not followed")
+	add(c.PacketsLost, "packets not read")
 	add(uint64(c.Waiting+c.Stalling), "still trying")
 	if len(parts) == 0 {
 		return
@@ -62,6 +63,9 @@ func (s listenerText) clients(c *model.Clients) {
 		how = bad
 	}
 	s.row(label("clients"), span{strings.Join(parts, " · "), how})
+	if c.TurnedAway() > 0 && c.Balancer != nil {
+		s.row(label("came"), span{"most from " + c.Balancer.Addr.String() + " (" + phrase.Number(c.Balancer.Clients) + ")", dim})
+	}
 	if c.TurnedAway() > 0 && len(c.Losers) > 0 {
 		s.row(label("turned away"), span{"most from " + losers(c.Losers), bad})
 	}

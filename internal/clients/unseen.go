@@ -1,0 +1,60 @@
+package clients
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// unseenFor is how long dropped SYNs may be without a client: a packet is read a quarter
+// of a second after it was counted.
+const unseenFor = 2 * time.Second
+
+// unseen says which listeners' clients are not those that the handshakes show.
+func (f *Follower) unseen(s *model.Snapshot) (out []model.Unavailable) {
+	for i := range s.Listeners {
+		l := &s.Listeners[i]
+		a := accountOf(f.places, l.ID)
+		if a == nil || !l.Listening() {
+			continue
+		}
+		u := model.Unavailable{What: "clients by outcome: those of " + l.ID.String()}
+		switch n := droppedUnseen(l); {
+		case sharesAddress(s, l):
+			u.Why = "another listener has the same address on another device"
+			u.How = "bind them to addresses of their own to count their clients"
+		case n == 0:
+			a.unseen = time.Time{}
+			continue
+		case a.unseen.IsZero():
+			a.unseen = s.Time
+			continue
+		case s.Time.Sub(a.unseen) < unseenFor:
+			continue
+		default:
+			u.Why = phrase.Count(n, "SYN") + " of them " + phrase.Verb(n, "was", "were") + " dropped and no handshake was seen: addresses or ports are translated in this namespace (NAT), or the frames are of a kind that is not read"
+			u.How = "clients behind a translation are seen where they connect to, not where they arrive; --handshakes=off leaves them out"
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// droppedUnseen is the number of dropped SYNs of the interval, where the handshakes show
+// nobody who had sent one.
+func droppedUnseen(l *model.Listener) (n uint64) {
+	if l.Losses == nil || l.Losses.Clients == nil {
+		return 0
+	}
+	c := l.Losses.Clients
+	if c.Observed <= 0 || c.WithoutRoom() > 0 || c.Outcomes[model.ClientHalfOpen] > 0 || c.Untracked > 0 || c.PacketsLost > 0 || c.Flood != nil {
+		return 0
+	}
+	for _, d := range l.Losses.By {
+		if d.Packet == model.PacketSYN && !d.Estimated {
+			n += d.Packets
+		}
+	}
+	return n
+}
