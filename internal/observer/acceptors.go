@@ -105,21 +105,29 @@ func (as *acceptors) read(e *entry, l *namespace.Reading, others []uint16, phase
 // acceptorRest is how long after the trouble the files stay open.
 const acceptorRest = time.Minute
 
-// rest closes what has not been read for a while.
-func (as *acceptors) rest() {
-	live := make(map[model.ListenerID]bool)
+// rest closes what has not been read for a while, and what is of a socket or a process
+// that is not watched any more: listeners that come and go must not use up the files.
+func (as *acceptors) rest(r *roster) {
+	live, watched := make(map[model.ListenerID]bool), make(map[acceptorKey]bool)
+	for i := range r.kept {
+		e := &r.kept[i]
+		live[e.ID] = true
+		if process, ok := e.process(); ok {
+			for _, inode := range e.Inodes() {
+				watched[acceptorKey{id: e.ID, process: process, inode: inode}] = true
+			}
+		}
+	}
 	for key, a := range as.readers {
-		if as.now().Sub(a.used) >= acceptorRest {
+		if !watched[key] || as.now().Sub(a.used) >= acceptorRest {
 			a.reader.Close()
 			delete(as.readers, key)
-			continue
 		}
-		live[key.id] = true
 	}
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	for id := range as.judgements {
-		if !live[id] {
+	for id, list := range as.judgements {
+		if last, ok := list.last(); !live[id] || !ok || as.now().Sub(last.at) >= acceptorRest {
 			delete(as.judgements, id)
 		}
 	}

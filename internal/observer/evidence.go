@@ -45,7 +45,7 @@ func (t *tasks) read() time.Duration {
 	before := t.answers
 	wait := t.judge(r, now, func(id model.ListenerID) *namespace.Reading { return cmp.Or(troubled[id], standing[id]) })
 	wait = min(wait, t.readProcesses(r, now, troubled))
-	s.acceptors.rest()
+	s.acceptors.rest(r)
 	if t.answers != before && wait > secondReading { // all that was wanted has been read
 		s.bells.publish.ring()
 	}

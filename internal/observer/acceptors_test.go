@@ -1,0 +1,65 @@
+package observer
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/target"
+)
+
+// countedReader counts the readers that are open.
+type countedReader struct{ open *int }
+
+func (countedReader) Read() evidence.Reading { return evidence.Reading{} }
+func (r countedReader) Close()               { *r.open-- }
+
+// A server that restarts again and again leaves no files open behind it, and what was
+// judged of it stays for as long as readings are kept.
+func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
+	now, open := time.Unix(1_700_000_000, 0), 0
+	as := newAcceptors(hostproc.FS{}, nil, func() time.Time { return now }, func(hostproc.ProcessKey, reader.Listener) EvidenceReader {
+		open++
+		return countedReader{&open}
+	})
+	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
+	watched := func(pid int, inode uint32) *roster {
+		return &roster{kept: []entry{{Candidate: &target.Candidate{
+			ID: id, Members: []sockdiag.Listener{{Inode: inode}}, Owner: &owner.Process{PID: pid},
+		}}}}
+	}
+	for restart := range 5 {
+		r := watched(100+restart, uint32(1+restart))
+		as.read(&r.kept[0], &namespace.Reading{}, nil, evidence.Phases{})
+		as.rest(r)
+		require.Equal(t, 1, open, "only that of the socket that is watched now")
+		now = now.Add(time.Second)
+	}
+	list := as.of(id)
+	_, ok := list.last()
+	require.True(t, ok)
+
+	as.rest(&roster{})
+	require.Zero(t, open, "nothing is watched any more")
+	list = as.of(id)
+	_, ok = list.last()
+	require.False(t, ok)
+
+	r := watched(200, 9)
+	as.read(&r.kept[0], &namespace.Reading{}, nil, evidence.Phases{})
+	now = now.Add(acceptorRest)
+	as.rest(r)
+	require.Zero(t, open, "the trouble is over")
+	list = as.of(id)
+	_, ok = list.last()
+	require.False(t, ok)
+}
