@@ -1,10 +1,12 @@
 package observer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -48,8 +50,9 @@ type known struct {
 	// them along.
 	outgoing few
 	whole    bool
-	each     time.Duration // what an exact request took lately
-	most     int           // how many watched ones are remembered of the walk under way
+	each     time.Duration      // what an exact request took lately
+	of       []model.ListenerID // whose connections are the watched ones
+	most     int                // how many watched ones are remembered of the walk under way
 }
 
 // begin forgets all for another walk.
@@ -60,6 +63,14 @@ func (k *known) begin() {
 	}
 	k.watched.begin()
 	k.outgoing.begin(k.useful(mostOutgoing))
+}
+
+// meet forgets what is of other listeners than those: the walk has passed over theirs.
+func (k *known) meet(of []model.ListenerID) {
+	if !slices.Equal(k.of, of) {
+		k.forget()
+		k.of = of
+	}
 }
 
 // forget has the next reading be a walk.
@@ -90,6 +101,7 @@ func (k *known) add(s *sockdiag.Socket, watched bool) {
 // it.
 func (k *known) walked(at time.Time, t namespace.Turnover, cost time.Duration, outgoing bool) {
 	k.cost, k.counted = cost, at
+	k.each -= k.each / 4 // what was measured once is not believed for ever
 	if !t.Known || k.watched.mute {
 		k.forget()
 		return

@@ -2,6 +2,7 @@ package observer
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -99,6 +100,27 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 	}
 }
 
+// The walk before a port was watched has passed over its connections: though no other one
+// has come since, the next reading is a walk.
+func TestAnotherWatchedPortIsWalkedFor(t *testing.T) {
+	k := knowable(append(connected(8080, 20, serving), connected(9090, 7, serving)...))
+	w := newWorld(t, k, nil)
+	w.looping.Store(true)
+	w.scanned()
+	w.pass(time.Second)
+	walks := k.walks
+	r := w.roster.Load()
+	known := &w.tables.table(r.places[0].ID).known
+	w.read()
+	require.Equal(t, walks, k.walks, "what was found is asked for")
+
+	other := model.ListenerID{NetNS: r.places[0].ID, Address: netip.MustParseAddrPort("0.0.0.0:9090")}
+	known.meet([]model.ListenerID{w.only(w.Snapshot()).ID, other})
+	w.pass(time.Second)
+	require.Equal(t, 20, w.read().Accepted)
+	require.Equal(t, walks+1, k.walks)
+}
+
 // What reads once has nothing to ask for later.
 func TestOneShotRemembersNoConnections(t *testing.T) {
 	for _, looping := range []bool{false, true} {
@@ -133,6 +155,10 @@ func TestKnownServes(t *testing.T) {
 	costly := of(1000)
 	costly.each = 6 * time.Microsecond
 	require.False(t, costly.serves(at, counted, false, false), "requests have turned out to be expensive")
+	for range 4 { // of a machine that was busy at that time
+		costly.walked(at, counted, 10*time.Millisecond, false)
+	}
+	require.True(t, costly.serves(at, counted, false, false), "that they were expensive once is forgotten walk by walk")
 	million := of(1000)
 	million.cost = 600 * time.Millisecond
 	require.True(t, million.serves(at.Add(2*walkRest-1), counted, false, false), "a walk that takes half a second is made less often")

@@ -31,6 +31,7 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes, last bo
 		scan = &ts.peers.scan
 	}
 	w := ts.peers.sweep(start, r, n, kept, out, scan)
+	t.known.meet(w.ids)
 	w.last, w.hold = last, func() *holding { return ts.holding(r, n.ID, start) }
 	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(ts, kept)
 	cost, err = cputime.Of(func() (err error) {
