@@ -16,6 +16,8 @@ import (
 // Tap follows the handshakes of one namespace (handshake.Tap).
 type Tap interface {
 	SetPorts(ports []uint16) error
+	// Alert has everything read that the tap can read, for some time.
+	Alert()
 	Report() (handshake.Report, error)
 	Close() error
 }

@@ -25,6 +25,7 @@ type fake struct {
 	ports   []uint16
 	closed  int
 	opened  int
+	alerts  int
 	refuses error
 
 	now      time.Time
@@ -54,6 +55,7 @@ func newFake(t *testing.T, mode clients.Mode) *fake {
 
 func (f *fake) Report() (handshake.Report, error) { return f.report, nil }
 func (f *fake) SetPorts(ports []uint16) error     { f.ports = ports; return nil }
+func (f *fake) Alert()                            { f.alerts++ }
 func (f *fake) Close() error                      { f.closed++; return nil }
 
 // look publishes a snapshot of these listeners, a second after the one before.
@@ -87,6 +89,39 @@ func endpoint(addr string, counts map[handshake.Outcome]uint64) handshake.Endpoi
 		e.Clients[o] = n
 	}
 	return e
+}
+
+// The tap reads all there is when clients may be turned away.
+func TestAlert(t *testing.T) {
+	queue := func(status model.Status, length, recent int) model.Listener {
+		l := listener("0.0.0.0:8080")
+		l.Verdict.Status, l.AcceptQueue = status, &model.AcceptQueue{Length: length, Recent: recent, Limit: 100}
+		return l
+	}
+	other := queue(model.StatusLosing, 0, 0)
+	other.ID.NetNS++
+	for name, c := range map[string]struct {
+		l     model.Listener
+		alert bool
+	}{
+		"ok":                          {queue(model.StatusOK, 3, 50), false},
+		"threads are short":           {queue(model.StatusSaturated, 0, 2), false},
+		"and clients wait outside":    {queue(model.StatusSaturated, 1, 2), true},
+		"the queue was half full":     {queue(model.StatusOK, 0, 51), true},
+		"losing":                      {queue(model.StatusLosing, 0, 0), true},
+		"down":                        {down(8080), true},
+		"losing in another namespace": {other, false},
+	} {
+		f := &fake{t: t, now: time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)}
+		f.follower = clients.NewFollower(clients.Auto, source{&f.snapshot}, func(w clients.Where) (clients.Tap, error) {
+			if w.NetNS != netns {
+				return nil, fs.ErrPermission
+			}
+			return f, nil
+		})
+		f.look(time.Minute, queue(model.StatusOK, 0, 0), c.l)
+		require.Equal(t, c.alert, f.alerts > 0, name)
+	}
 }
 
 // A client is the listener's that the kernel gives it to.

@@ -27,12 +27,14 @@ func NewOpener(mount string, proc hostproc.FS) Opener {
 		if uint64(ns.ID()) != w.NetNS {
 			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
 		}
-		counters, err := netstat.OpenListenCounters(proc, pid)
-		if err != nil {
-			return nil, errors.Join(err, ns.Close())
+		t := &namespaceTap{ns: ns}
+		if t.listen, err = netstat.OpenListenCounters(proc, pid); err == nil {
+			t.counters, err = netstat.OpenHandshakeCounters(proc, pid)
 		}
-		t := &namespaceTap{ns: ns, counters: counters}
-		if err := t.open(w); err != nil {
+		if err == nil {
+			err = t.open(w)
+		}
+		if err != nil {
 			return nil, errors.Join(err, t.release())
 		}
 		return t, nil
@@ -57,15 +59,16 @@ func within(id uint64, pid int) (int, error) {
 type namespaceTap struct {
 	*handshake.Tap
 	ns       *netns.Namespace
-	counters *netstat.ListenCountersFile
-	sockets  *sockdiag.Conn // of connected, nil before it is needed
+	listen   *netstat.ListenCountersFile
+	counters *netstat.HandshakeCountersFile
+	sockets  *sockdiag.Conn // of socket, nil before it is needed
 }
 
 func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = handshake.Open(handshake.TapOptions{
-			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Connected: t.connected}, Ports: w.Ports,
-			Cookies: t.cookies, Addresses: t.addresses, Inside: t.inside(w),
+			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Socket: t.socket}, Ports: w.Ports,
+			Counters: t.count, Cookies: t.cookies, Addresses: t.addresses, Inside: t.inside(w),
 		})
 		return err
 	})
@@ -82,26 +85,43 @@ func (t *namespaceTap) inside(w Where) func(func() error) error {
 // cookies are the SYNs that were answered with one (tcp_syn_flood_action).
 func (t *namespaceTap) cookies() (uint64, error) {
 	var c netstat.ListenCounters
-	err := t.counters.Read(&c)
+	err := t.listen.Read(&c)
 	return c.ReqQFullDoCookies, err
 }
 
-// connected asks the kernel for the connection of a client. Few are asked for, so the
+func (t *namespaceTap) count() (handshake.Counters, error) {
+	var c netstat.HandshakeCounters
+	err := t.counters.Read(&c)
+	return handshake.Counters(c), err
+}
+
+// socket asks the kernel what it has for a client. Few are asked for, so the netlink
 // socket is opened for the first.
-func (t *namespaceTap) connected(server, client netip.AddrPort, device uint32) (has, known bool) {
-	if client.Addr().IsLinkLocalUnicast() {
-		return false, false // sockets of such an address are bound to their device
-	}
+func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) handshake.Socket {
 	if t.sockets == nil {
 		if err := t.ns.Do(func() (err error) {
 			t.sockets, err = sockdiag.Dial()
 			return err
 		}); err != nil {
-			return false, false
+			return handshake.SocketUnknown
 		}
 	}
-	has, err := t.sockets.HasConnection(server, client, device)
-	return has, err == nil
+	state, err := t.sockets.Between(server, client, device)
+	met := handshake.Connection
+	switch {
+	case err != nil:
+		return handshake.SocketUnknown
+	case state == sockdiag.SynRecv:
+		met = handshake.HalfOpenSocket
+	case state == sockdiag.Listen:
+		met = handshake.OnlyListener
+	case state == 0:
+		met = handshake.NoSocket
+	}
+	if met != handshake.Connection && client.Addr().IsLinkLocalUnicast() {
+		return handshake.SocketUnknown // sockets of such an address are bound to their device
+	}
+	return met
 }
 
 func (t *namespaceTap) addresses() (out []netip.Prefix, err error) {
@@ -119,5 +139,12 @@ func (t *namespaceTap) release() error {
 	if t.sockets != nil {
 		_ = t.sockets.Close()
 	}
-	return errors.Join(t.counters.Close(), t.ns.Close())
+	var errs []error
+	if t.listen != nil {
+		errs = append(errs, t.listen.Close())
+	}
+	if t.counters != nil {
+		errs = append(errs, t.counters.Close())
+	}
+	return errors.Join(append(errs, t.ns.Close())...)
 }

@@ -61,6 +61,9 @@ func (p *place) update(base *model.Snapshot, ports []uint16) {
 	if p.err = err; err != nil {
 		return
 	}
+	if slices.ContainsFunc(base.Listeners, func(l model.Listener) bool { return l.ID.NetNS == p.netns && uneasy(&l) }) {
+		p.tap.Alert()
+	}
 	p.lost = report.Lost
 	for _, a := range p.accounts {
 		a.latest = model.Clients{}
@@ -83,6 +86,14 @@ func (p *place) listeners(base *model.Snapshot) (out []netip.AddrPort) {
 		}
 	}
 	return out
+}
+
+// uneasy reports whether clients of a listener are being turned away or may be soon: it is
+// down, it loses some, or they stand in its queue.
+func uneasy(l *model.Listener) bool {
+	q := l.AcceptQueue
+	return !l.Listening() || l.Verdict.Status >= model.StatusLosing ||
+		q != nil && (2*q.Recent > q.Limit || q.Length > 0 && l.Verdict.Status >= model.StatusSaturated)
 }
 
 func (p *place) account(of netip.AddrPort) *account {

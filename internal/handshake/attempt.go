@@ -38,6 +38,11 @@ const (
 	overheard                   // the client's segments were read when the latest SYN-ACK left
 	answered                    // the client acknowledged the SYN-ACK
 	served                      // the client acknowledged bytes of the server
+
+	// As long as no SYN-ACK was read two of the bits mean something else: that one may
+	// have left, and that the client has since used its port again.
+	unseen   = overheard
+	replaced = left
 )
 
 func (a *attempt) has(s signs) bool { return a.signs&s != 0 }
@@ -87,10 +92,13 @@ func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
 // unanswered: nothing has come back yet, and the latest SYN has no answer. One
 // that comes when the client's host was too slow to take the SYN-ACK is answered
 // by an ACK, or not at all (tcp_check_req), and is not dropped by a queue.
-func (a *attempt) unanswered() bool { return a.has(owed) && a.replies == 0 }
+func (a *attempt) unanswered() bool { return a.has(owed) && a.replies == 0 && !a.unread() }
 
 // reply takes in a SYN-ACK of the server.
 func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline time.Duration) {
+	if a.unread() && at-a.first-ms(a.lastSYN) >= atOnce {
+		a.suppose() // this one is repeated
+	}
 	if a.replies > 0 && !a.has(owed) {
 		a.repeats = inc(a.repeats)
 	}
@@ -115,7 +123,7 @@ func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Durat
 		return at, true
 	case a.has(owed) && s.seq == 0 && s.flags&flagACK != 0 && s.ack-a.isn-1 < maxSYNData:
 		// Should the answer be lost, the client asks again as if there had been none.
-		a.signs = a.signs&^owed | refusal
+		a.signs = a.signs&^(owed|unseen) | refusal
 	}
 	return 0, false
 }
@@ -158,6 +166,8 @@ func (a *attempt) segment(s *Segment) {
 		return
 	}
 	switch acked := s.ack - a.serverISN - 1; {
+	case a.supposed():
+		a.signs |= answered
 	case acked == 0:
 		a.signs |= answered
 	case acked < 1<<31:
@@ -165,10 +175,25 @@ func (a *attempt) segment(s *Segment) {
 	}
 }
 
+// unread: a SYN-ACK may have left that was not read, and nothing has proved it.
+func (a *attempt) unread() bool { return a.replies == 0 && a.has(unseen) }
+
+// replaced: so, and another attempt has the same addresses.
+func (a *attempt) replaced() bool { return a.unread() && a.has(replaced) }
+
+// supposed: the SYN-ACK was not read, and something has proved it.
+func (a *attempt) supposed() bool { return a.replies > 0 && a.serverISN == 0 }
+
+// suppose takes in a SYN-ACK that was not read. It left at once, or never.
+func (a *attempt) suppose() {
+	a.replies, a.serverISN, a.lastReply = 1, 0, a.lastSYN
+	a.signs &^= owed | refusal | unseen | replaced
+}
+
 // judge says what happened to the client. retries is tcp_synack_retries; cookies,
-// that SYN cookies were sent when its SYN-ACK left; socket, whether the kernel has
-// a connection for it, where that is known.
-func (a *attempt) judge(retries uint8, cookies bool, socket func() (has, known bool)) Outcome {
+// that SYN cookies were sent when its SYN-ACK left; socket, what the kernel has
+// for it.
+func (a *attempt) judge(retries uint8, cookies bool, socket func() Socket) Outcome {
 	switch {
 	case a.has(wasReset):
 		return Reset
@@ -198,11 +223,9 @@ const leastRetries = 2
 
 // repeated judges a client whose SYN-ACK was repeated as often as it may have been to
 // the end: it was let in if it has a socket.
-func (a *attempt) repeated(retries uint8, socket func() (has, known bool)) Outcome {
-	has, known := socket()
-	if !known {
-		has = a.repeats < retries && a.replies <= retries
-	}
+func (a *attempt) repeated(retries uint8, socket func() Socket) Outcome {
+	met := socket()
+	has := met == Connection || met == SocketUnknown && a.repeats < retries && a.replies <= retries
 	if !has {
 		return Stalled
 	}

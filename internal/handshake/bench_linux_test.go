@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"runtime"
 	"slices"
 	"syscall"
@@ -157,4 +158,102 @@ func threadTime(b *testing.B) time.Duration {
 	var t unix.Timespec
 	require.NoError(b, unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t))
 	return time.Duration(t.Nano())
+}
+
+// BenchmarkConnection is the processor time of a connection with one request, of both ends
+// and of the tap, without a tap and with one: reading in one direction, as it does while
+// no client is in trouble, and in both. They take turns; of the differences in each turn
+// the median is reported.
+func BenchmarkConnection(b *testing.B) {
+	for name, w := range map[string]func() world{
+		"veth": func() world {
+			w := world{server: nettest.Namespace(b), clients: nettest.Namespace(b)}
+			w.addr, _ = nettest.Veth(b, w.server, w.clients)
+			return w
+		},
+		"loopback": func() world {
+			ns := nettest.Namespace(b)
+			return world{server: ns, clients: ns, addr: netip.MustParseAddr("127.0.0.1")}
+		},
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkConnection(b, w()) })
+	}
+}
+
+func benchmarkConnection(b *testing.B, w world) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	w.server.Sysctl(b, "net.ipv4.tcp_max_tw_buckets", "0")
+	w.clients.Sysctl(b, "net.ipv4.tcp_max_tw_buckets", "0")
+	var l *nettest.Listener
+	w.server.Do(func() {
+		l = nettest.Listen(b, nettest.ListenOptions{Address: netip.AddrPortFrom(w.addr, 0).String(), Backlog: 128})
+	})
+	file := l.File(b)
+	defer file.Close()
+	without, taps := TapOptions{}, []TapOptions{{Ports: []uint16{l.Addr.Port()}}, {Ports: []uint16{l.Addr.Port()}}}
+	oneWay := w
+	oneWay.oneWay = true
+	taps[0] = oneWay.options(b, taps[0])
+	var base []time.Duration
+	more := make([][]time.Duration, len(taps))
+	w.connections(b, without, file, l.Addr) // warm
+	for b.Loop() {
+		alone := w.connections(b, without, file, l.Addr)
+		base = append(base, alone)
+		for i := range taps {
+			more[i] = append(more[i], w.connections(b, taps[i], file, l.Addr)-alone)
+		}
+	}
+	b.ReportMetric(float64(median(base)), "ns-without")
+	b.ReportMetric(float64(median(more[0])), "ns-one-way")
+	b.ReportMetric(float64(median(more[1])), "ns-both-ways")
+}
+
+func median(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// connections is the processor time of one of some hundred, one after the other.
+func (w world) connections(b *testing.B, o TapOptions, listener *os.File, to netip.AddrPort) (each time.Duration) {
+	const n = 400
+	if o.Ports != nil {
+		w.server.Do(func() {
+			tap, err := Open(o)
+			require.NoError(b, err)
+			defer tap.Close()
+			each = w.timed(b, n, listener, to)
+		})
+		return each
+	}
+	return w.timed(b, n, listener, to)
+}
+
+func (w world) timed(b *testing.B, n int, listener *os.File, to netip.AddrPort) (each time.Duration) {
+	w.clients.Do(func() {
+		fd, buf := int(listener.Fd()), make([]byte, 512)
+		before := cpu(b)
+		for range n {
+			c, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			require.NoError(b, err)
+			require.NoError(b, unix.Connect(c, sockaddrOf(to)))
+			s, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
+			require.NoError(b, err)
+			for _, step := range []func() (int, error){
+				func() (int, error) { return unix.Write(c, buf[:100]) },
+				func() (int, error) { return unix.Read(s, buf) },
+				func() (int, error) { return unix.Write(s, buf[:200]) },
+				func() (int, error) { return unix.Read(c, buf) },
+			} {
+				_, err := step()
+				require.NoError(b, err)
+			}
+			_ = unix.Close(s)
+			_, _ = unix.Read(c, buf)
+			_ = unix.Close(c)
+		}
+		each = (cpu(b) - before) / time.Duration(n)
+	})
+	return each
 }

@@ -16,8 +16,8 @@ type Endpoint struct {
 	// Clients by Outcome, since the tap was opened.
 	Clients [NumOutcomes]uint64
 	Delays  Delays
-	// Untracked clients came while Options.MaxOpen others were open: how they
-	// ended is not known. An estimate.
+	// Untracked clients came while Options.MaxOpen others were open, or at the moment
+	// when what is sent began to be read: how they ended is not known. An estimate.
 	Untracked uint64
 	// Unanswered SYNs of the clients that are counted above, until one was answered:
 	// the listener dropped each, or netfilter did in front of it. Together with the
@@ -56,6 +56,8 @@ type endpoint struct {
 	untracked  float64
 	unanswered uint64
 	open       [numStages]int
+	trusted    bool // the kernel has had a socket of one of its clients
+	letIn      bool // somebody
 	losers     sources
 	callers    sources
 	flood      floodWatch
@@ -73,7 +75,7 @@ const (
 
 func (a *attempt) stage() stage {
 	switch {
-	case a.replies == 0:
+	case a.replies == 0 && !a.unread():
 		return waiting
 	case a.repeats == 0:
 		return settling
@@ -85,6 +87,7 @@ func (a *attempt) stage() stage {
 func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	e.leave(a)
 	e.clients[o]++
+	e.letIn = e.letIn || o == Connected || o == Delayed
 	if o == Delayed {
 		e.delays.observe(a.delay())
 	}

@@ -12,20 +12,16 @@ const (
 
 // filter is the program that the kernel runs on every packet of the namespace,
 // from the network header on. What is in all packets of established connections
-// comes first: there it ends at the flags. wide lets all segments to the ports
-// pass as well. It is not strict: Decode and Tracker are.
+// comes first: there it ends at the flags. more is a flag whose segments pass as well if
+// they go to the ports, 0 for none. It is not strict: Decode and Tracker are.
 //
 // The loopback shows a packet twice, when it is sent and when it is received;
 // the first is left out. A VLAN shows it on the device below, with the tag, and
 // on its own, without; the first is left out too.
-func filter(ports []uint16, wide bool) []bpf.Instruction {
-	flags := uint32(flagSYN | flagRST)
-	if wide {
-		flags |= flagACK
-	}
+func filter(ports []uint16, more uint8) []bpf.Instruction {
 	program := tcpOnly()
 	program = append(program, bpf.LoadIndirect{Off: 13, Size: 1})
-	program = only(program, bpf.JumpBitsSet, flags)
+	program = only(program, bpf.JumpBitsSet, uint32(flagSYN|flagRST|more))
 	program = append(program,
 		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4},
@@ -40,7 +36,7 @@ func filter(ports []uint16, wide bool) []bpf.Instruction {
 	if len(ports) > maxFiltered {
 		return append(program, headers()...)
 	}
-	return append(program, portsOnly(ports, wide)...)
+	return append(program, portsOnly(ports, more)...)
 }
 
 // tcpOnly leaves the offset of the TCP header in X.
@@ -65,9 +61,9 @@ func tcpOnly() []bpf.Instruction {
 }
 
 // portsOnly ends the program: with the headers if a port is one of ports.
-func portsOnly(ports []uint16, wide bool) []bpf.Instruction {
+func portsOnly(ports []uint16, more uint8) []bpf.Instruction {
 	source := []bpf.Instruction{bpf.LoadIndirect{Off: 0, Size: 2}}
-	if wide {
+	if more != 0 {
 		source = append([]bpf.Instruction{bpf.LoadIndirect{Off: 13, Size: 1}},
 			append(only(nil, bpf.JumpBitsSet, flagSYN|flagRST), source...)...)
 	}

@@ -22,7 +22,7 @@ import (
 func pair(t *testing.T) world {
 	server, clients := nettest.Namespace(t), nettest.Namespace(t)
 	addr, _ := nettest.Veth(t, server, clients)
-	return world{server, clients, addr}
+	return world{server: server, clients: clients, addr: addr}
 }
 
 // inject sends raw IPv4 packets from the clients' namespace. The kernel fills
@@ -48,7 +48,7 @@ func stranger(i int) netip.AddrPort {
 }
 
 // netstat reads a TcpExt counter of the namespace of the calling thread.
-func netstat(t *testing.T, name string) uint64 {
+func extCounter(t *testing.T, name string) uint64 {
 	b, err := os.ReadFile("/proc/thread-self/net/netstat")
 	require.NoError(t, err)
 	lines := strings.Split(string(b), "\n")
@@ -66,7 +66,7 @@ func netstat(t *testing.T, name string) uint64 {
 
 func (w world) cookies(t *testing.T) func() (uint64, error) {
 	return func() (n uint64, err error) {
-		w.server.Do(func() { n = netstat(t, "SyncookiesSent") })
+		w.server.Do(func() { n = extCounter(t, "SyncookiesSent") })
 		return n, nil
 	}
 }
@@ -75,7 +75,7 @@ func (w world) cookies(t *testing.T) func() (uint64, error) {
 func (w world) tapAll(t *testing.T, ports ...uint16) (tap *Tap) {
 	w.server.Do(func() {
 		var err error
-		tap, err = Open(TapOptions{Ports: ports, Cookies: w.cookies(t)})
+		tap, err = Open(w.options(t, TapOptions{Ports: ports, Cookies: w.cookies(t)}))
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = tap.Close() })
@@ -116,7 +116,7 @@ func TestSynCookies(t *testing.T) {
 			require.NoError(t, err)
 			tap.mu.Lock()
 			defer tap.mu.Unlock()
-			return tap.wide
+			return tap.more == flagACK
 		}, time.Minute, 10*time.Millisecond)
 		settled(t, w.connect(t, l.Addr, 30))
 		e := decided(t, tap, l.Addr, 50)
@@ -236,7 +236,7 @@ func TestStackedDevices(t *testing.T) {
 	}
 	for kind, make := range tunnels {
 		t.Run(kind, func(t *testing.T) {
-			w := world{nettest.Namespace(t), nettest.Namespace(t), netip.Addr{}}
+			w := world{server: nettest.Namespace(t), clients: nettest.Namespace(t)}
 			server, client := nettest.Veth(t, w.server, w.clients)
 			end := func(ns *nettest.NS, link netlink.Link) (has bool) {
 				ns.Do(func() { has = addLink(t, link) })

@@ -17,6 +17,7 @@ import (
 type world struct {
 	server, clients *nettest.NS
 	addr            netip.Addr
+	oneWay          bool // its taps do not read outgoing packets until something happens
 }
 
 // worlds are all ways of clients to their server that the tests try.
@@ -26,6 +27,7 @@ func worlds(t *testing.T, try func(t *testing.T, w world)) {
 	on(t, "loopback, IPv6", "::1", try)
 	across(t, "veth, IPv4", nettest.Veth, try)
 	across(t, "veth, IPv6", vethIPv6, try)
+	acrossOneWay(t, try)
 }
 
 // twoWorlds are two of them, for what takes long.
@@ -33,13 +35,21 @@ func twoWorlds(t *testing.T, try func(t *testing.T, w world)) {
 	t.Parallel()
 	on(t, "loopback, IPv6", "::1", try)
 	across(t, "veth, IPv4", nettest.Veth, try)
+	acrossOneWay(t, try)
+}
+
+func acrossOneWay(t *testing.T, try func(t *testing.T, w world)) {
+	across(t, "veth, one way", nettest.Veth, func(t *testing.T, w world) {
+		w.oneWay = true
+		try(t, w)
+	})
 }
 
 func on(t *testing.T, name, addr string, try func(t *testing.T, w world)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		ns := nettest.Namespace(t)
-		try(t, world{ns, ns, netip.MustParseAddr(addr)})
+		try(t, world{server: ns, clients: ns, addr: netip.MustParseAddr(addr)})
 	})
 }
 
@@ -48,7 +58,7 @@ func across(t *testing.T, name string, join func(tb testing.TB, a, b *nettest.NS
 		t.Parallel()
 		server, clients := nettest.Namespace(t), nettest.Namespace(t)
 		addr, _ := join(t, server, clients)
-		try(t, world{server, clients, addr})
+		try(t, world{server: server, clients: clients, addr: addr})
 	})
 }
 
@@ -69,7 +79,7 @@ func (w world) tap(t *testing.T, ports ...uint16) *Tap {
 	var tap *Tap
 	w.server.Do(func() {
 		var err error
-		tap, err = Open(TapOptions{Ports: ports})
+		tap, err = Open(w.options(t, TapOptions{Ports: ports}))
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = tap.Close() })

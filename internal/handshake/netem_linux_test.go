@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	oneWay = 25 * time.Millisecond
-	lossy  = 5 // percent of the packets
+	oneWayDelay = 25 * time.Millisecond
+	lossy       = 5 // percent of the packets
 )
 
 // Across a network that delays packets and loses some: how many got in, gave up
@@ -81,7 +81,7 @@ func TestNetem(t *testing.T) {
 			if lose.back == 0 && nettest.InGuest() { // elsewhere the machine itself may be late
 				require.Equal(t, want[open.Addr], in)
 			}
-			nettest.Feature(fmt.Sprintf("tap: %d clients, round trip %v, %s", clients, 2*oneWay, name),
+			nettest.Feature(fmt.Sprintf("tap: %d clients, round trip %v, %s", clients, 2*oneWayDelay, name),
 				"%d in%s, %d refused, %d gave up, as they count themselves; each of %d dropped SYNs is a client's",
 				let, called(in[Stalled]), want[closed][Refused], want[full.Addr][GaveUp], unanswered)
 		})
@@ -162,7 +162,7 @@ func impaired(t *testing.T, there, back float32) world {
 	route(t, clients, addr, far)
 	impair(t, router, "veth0", there)
 	impair(t, router, "veth1", back)
-	return world{server, clients, addr}
+	return world{server: server, clients: clients, addr: addr}
 }
 
 func route(t *testing.T, ns *nettest.NS, to, via netip.Addr) {
@@ -219,7 +219,7 @@ func impair(t *testing.T, ns *nettest.NS, device string, percent float32) {
 		require.NoError(t, err)
 		at := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
 		err = netlink.QdiscAdd(netlink.NewNetem(at, netlink.NetemQdiscAttrs{
-			Latency: uint32(oneWay.Microseconds()), Loss: percent, Limit: 10_000,
+			Latency: uint32(oneWayDelay.Microseconds()), Loss: percent, Limit: 10_000,
 		}))
 		if errors.Is(err, unix.ENOENT) {
 			t.Skip("this kernel has no netem (sch_netem)")

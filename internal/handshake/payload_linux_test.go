@@ -16,12 +16,12 @@ import (
 // all segments of the clients are observed.
 func TestNoPayload(t *testing.T) {
 	ns := nettest.Namespace(t)
-	w := world{ns, ns, netip.MustParseAddr("127.0.0.1")}
+	w := world{server: ns, clients: ns, addr: netip.MustParseAddr("127.0.0.1")}
 	l := w.listen(t, 5)
 	var r *ring
 	ns.Do(func() {
 		var err error
-		r, err = openRing(filter([]uint16{l.Addr.Port()}, true), small())
+		r, err = openRing(filter([]uint16{l.Addr.Port()}, flagACK), small())
 		require.NoError(t, err)
 	})
 	defer func() { require.NoError(t, r.close()) }()

@@ -120,6 +120,22 @@ func (r *ring) refilter(program []bpf.Instruction) (err error) {
 	return err
 }
 
+// ignoreOutgoing says whether the kernel leaves out what leaves (since Linux 4.20): it
+// does not clone it then.
+func (r *ring) ignoreOutgoing(on bool) (err error) {
+	value := 0
+	if on {
+		value = 1
+	}
+	controlled := r.conn.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, value)
+	})
+	if err := errors.Join(controlled, err); err != nil {
+		return fmt.Errorf("handshake: ignore outgoing packets: %w", err)
+	}
+	return nil
+}
+
 // Offsets in a block (struct tpacket_block_desc) and in a packet of it (struct
 // tpacket3_hdr, and struct sockaddr_ll behind it).
 const (

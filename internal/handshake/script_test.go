@@ -307,12 +307,12 @@ func TestOutcomes(t *testing.T) {
 // With many half-open clients the kernel repeats a SYN-ACK but twice, and then gives the
 // client up: only its connections say who was let in.
 func TestRepeatedToTheEnd(t *testing.T) {
-	socket := func(has, known bool) Options {
-		return Options{Connected: func(to, from netip.AddrPort, device uint32) (bool, bool) {
+	socket := func(met Socket) Options {
+		return Options{Socket: func(to, from netip.AddrPort, device uint32) Socket {
 			require.Equal(t, server, to)
 			require.Equal(t, "10.0.0.7:40000", from.String())
 			require.EqualValues(t, 2, device)
-			return has, known
+			return met
 		}}
 	}
 	with := func(o Options, retries int) Options {
@@ -324,13 +324,13 @@ func TestRepeatedToTheEnd(t *testing.T) {
 		synAcks []float64
 		want    Outcome
 	}{
-		"twice, a connection":            {socket(true, true), []float64{0, 1, 3}, Delayed},
-		"twice, none":                    {socket(false, true), []float64{0, 1, 3}, Stalled},
-		"twice, not known":               {socket(false, false), []float64{0, 1, 3}, Delayed},
-		"as often as allowed, let in":    {with(socket(true, true), 1), []float64{0, 1}, Delayed},
-		"as often as allowed, not known": {with(socket(false, false), 1), []float64{0, 1}, Stalled},
-		"none allowed, let in":           {with(socket(true, true), -1), []float64{0}, Connected},
-		"none allowed, stalled":          {with(socket(false, true), -1), []float64{0}, Stalled},
+		"twice, a connection":            {socket(Connection), []float64{0, 1, 3}, Delayed},
+		"twice, none":                    {socket(OnlyListener), []float64{0, 1, 3}, Stalled},
+		"twice, not known":               {socket(SocketUnknown), []float64{0, 1, 3}, Delayed},
+		"as often as allowed, let in":    {with(socket(Connection), 1), []float64{0, 1}, Delayed},
+		"as often as allowed, not known": {with(socket(SocketUnknown), 1), []float64{0, 1}, Stalled},
+		"none allowed, let in":           {with(socket(Connection), -1), []float64{0}, Connected},
+		"none allowed, stalled":          {with(socket(OnlyListener), -1), []float64{0}, Stalled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, c.o)

@@ -65,20 +65,20 @@ func (t *table) hash(k *key) uint64 {
 
 func (t *table) bucket(k *key) *int32 { return &t.buckets[t.hash(k)&uint64(len(t.buckets)-1)] }
 
-// find returns the open attempt of k, or none.
+// find returns the latest open attempt of k, or none.
 func (t *table) find(k *key) int32 {
 	if len(t.buckets) == 0 {
 		return none
 	}
 	for i := *t.bucket(k); i != none; i = t.at(i).chain {
-		if a := t.at(i); a.client == k.client && a.clientPort == k.clientPort && a.endpoint == k.endpoint {
+		if a := t.at(i); a.client == k.client && a.clientPort == k.clientPort && a.endpoint == k.endpoint && !a.replaced() {
 			return i
 		}
 	}
 	return none
 }
 
-// add opens an attempt of k, which has none; none if the table is full.
+// add opens an attempt of k, which has none but replaced ones; none if the table is full.
 func (t *table) add(k *key, deadline time.Duration) int32 {
 	if t.open == t.limit {
 		return none
@@ -86,7 +86,7 @@ func (t *table) add(k *key, deadline time.Duration) int32 {
 	if t.wheel == nil {
 		t.wheel = noneOf(slots)
 	}
-	if t.open >= len(t.buckets) {
+	if 2*t.open >= len(t.buckets) { // most searches end at an empty bucket
 		t.grow()
 	}
 	i := t.take()
@@ -198,14 +198,31 @@ func (t *table) drop(which func(*attempt) bool) {
 	}
 }
 
-// due removes the attempts whose deadline has come, and calls judge before each.
-func (t *table) due(at time.Duration, judge func(*attempt)) {
+// each calls fn for every attempt. It may move that attempt, and others once they have been.
+func (t *table) each(fn func(i int32)) {
+	var all []int32
+	for _, i := range t.wheel {
+		for ; i != none; i = t.at(i).next {
+			all = append(all, i)
+		}
+	}
+	for _, i := range all {
+		fn(i)
+	}
+}
+
+// due removes the attempts whose deadline has come, and calls end before each, which may
+// return a later deadline.
+func (t *table) due(at time.Duration, end func(*attempt) (deadline time.Duration)) {
 	now := int64(at / tick)
 	for n := t.cursor; n <= min(now, t.cursor+slots-1); n++ {
 		for t.wheel != nil && t.wheel[n%slots] != none {
 			i := t.wheel[n%slots]
-			judge(t.at(i))
-			t.remove(i)
+			if deadline := end(t.at(i)); deadline > at {
+				t.move(i, deadline)
+			} else {
+				t.remove(i)
+			}
 		}
 	}
 	t.cursor = max(t.cursor, now+1)

@@ -9,6 +9,9 @@ import (
 type TapOptions struct {
 	Options
 	Ports []uint16
+	// Counters are the namespace's. With them, and with Options.Socket, outgoing packets
+	// are not read while many are sent and no client is in trouble.
+	Counters func() (Counters, error)
 	// Cookies counts the SYNs that were answered with a cookie (TcpExt
 	// TCPReqQFullDoCookies). Without it a SYN cookie is taken for an ordinary SYN-ACK,
 	// and its client for connected.
@@ -20,6 +23,8 @@ type TapOptions struct {
 	// KiB gives way to one of a megabyte while many packets come; without it the
 	// ring is the large one from the start.
 	Inside func(func() error) error
+
+	eager bool // from the start, and however few are sent
 }
 
 // Report is what a Tap has counted since it was opened.
@@ -29,6 +34,8 @@ type Report struct {
 	Lost uint64
 	// Ignored packets were none that the kernel's TCP takes: see Decode's errors.
 	Ignored uint64
+	// OneWay: outgoing packets are not read at the moment, as no client is in trouble.
+	OneWay bool
 }
 
 var (

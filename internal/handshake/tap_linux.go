@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -23,8 +24,9 @@ type Tap struct {
 	closed   bool
 	filtered error // of the latest change of the filter that the tap made by itself
 
-	wide       bool
+	more       uint8 // flag of the further segments that are read
 	wideUntil  time.Duration
+	oneWay     oneWay
 	cookies    uint64
 	cookiesAt  time.Duration
 	foreign    uint64
@@ -60,8 +62,14 @@ func Open(o TapOptions) (*Tap, error) {
 		t.cookies, _ = o.Cookies()
 	}
 	var err error
-	if t.ring, err = openRing(filter(t.ports, false), t.firstSize()); err != nil {
+	if t.ring, err = openRing(filter(t.ports, 0), t.firstSize()); err != nil {
 		return nil, err
+	}
+	if t.countsSockets() {
+		t.checkTrouble(max(time.Since(t.start), 1))
+	}
+	if o.eager {
+		t.stopOutgoing(t.oneWay.at)
 	}
 	go t.run()
 	return t, nil
@@ -75,8 +83,11 @@ func (t *Tap) run() {
 		if !open {
 			return
 		}
-		_ = ring.conn.Read(func(uintptr) bool { return t.drain(ring) }) // ends when the ring is closed
-		_ = t.readAddresses()                                           // those that were known stay
+		// It ends when the ring is closed, and when wake wants it.
+		if err := ring.conn.Read(func(uintptr) bool { return t.drain(ring) }); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.drain(ring)
+		}
+		_ = t.readAddresses() // those that were known stay
 	}
 }
 
@@ -99,9 +110,11 @@ func (t *Tap) drainLocked() (any bool) {
 	t.offset = at - time.Duration(now.UnixNano())
 	any = t.readRings(at)
 	t.checkCookies(at)
+	t.chooseDirections(at)
 	t.tracker.Advance(max(at-lag, 0))
 	t.adjust(at)
 	t.resize(at)
+	t.wake()
 	return any
 }
 
@@ -117,7 +130,7 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link Link) {
 // checkCookies notes whether SYN cookies were sent since the last time. Where no
 // attempt is open they mean nothing to anybody.
 func (t *Tap) checkCookies(at time.Duration) {
-	if t.o.Cookies == nil || at-t.cookiesAt < cookieEvery || t.tracker.table.open == 0 {
+	if t.o.Cookies == nil || t.oneWay.on || at-t.cookiesAt < cookieEvery || t.tracker.table.open == 0 {
 		return
 	}
 	sent, err := t.o.Cookies()
@@ -131,15 +144,17 @@ func (t *Tap) checkCookies(at time.Duration) {
 	t.cookies, t.cookiesAt = sent, at
 }
 
-// adjust observes more of the clients while what they answer matters.
+// adjust observes more of the clients while what they answer, or how they end, matters.
 func (t *Tap) adjust(at time.Duration) {
-	wide := at < t.wideUntil || t.tracker.Stalling()
-	if wide == t.wide {
-		return
+	more := uint8(0)
+	switch {
+	case at < t.wideUntil || t.tracker.Stalling():
+		more = flagACK
+	case !t.tracker.Settled():
+		more = flagFIN
 	}
-	if t.filtered = t.ring.refilter(filter(t.ports, wide)); t.filtered == nil {
-		t.wide = wide
-		t.tracker.Widen(wide)
+	if more != t.more {
+		t.filtered = t.readMore(more)
 	}
 }
 
@@ -174,7 +189,7 @@ func (t *Tap) SetPorts(ports []uint16) error {
 	if t.closed || slices.Equal(ports, t.ports) {
 		return nil
 	}
-	if err := t.ring.refilter(filter(ports, t.wide)); err != nil {
+	if err := t.ring.refilter(filter(ports, t.more)); err != nil {
 		return err
 	}
 	t.ports = slices.Clone(ports)
@@ -194,7 +209,7 @@ func (t *Tap) Report() (Report, error) {
 	if err == nil {
 		err = t.filtered
 	}
-	return Report{Endpoints: t.tracker.Report(), Lost: lost, Ignored: t.ignored}, err
+	return Report{Endpoints: t.tracker.Report(), Lost: lost, Ignored: t.ignored, OneWay: t.oneWay.on}, err
 }
 
 // Close ends the tap. What is open is forgotten.

@@ -16,3 +16,6 @@ func (t *Tap) Report() (Report, error) { return Report{}, ErrNotSupported }
 
 // Close answers ErrNotSupported.
 func (t *Tap) Close() error { return ErrNotSupported }
+
+// Alert does nothing.
+func (t *Tap) Alert() {}

@@ -15,10 +15,9 @@ type Options struct {
 	// SynAckRetries is net.ipv4.tcp_synack_retries of the namespace, 5 unless set;
 	// negative for none.
 	SynAckRetries int
-	// Connected says whether the namespace has a connection of these two ends, if that
-	// can be known. It is asked where packets leave open whether a client was let in.
-	// The client's packets came by a device with this index.
-	Connected func(server, client netip.AddrPort, device uint32) (has, known bool)
+	// Socket says what the namespace has for these two ends. It is asked where packets
+	// leave open what became of a client. The client's came by a device with this index.
+	Socket func(server, client netip.AddrPort, device uint32) Socket
 }
 
 const (
@@ -37,7 +36,7 @@ const (
 // than packets overtake each other. It is not safe for concurrent use.
 type Tracker struct {
 	retries uint8
-	asked   func(server, client netip.AddrPort, device uint32) (has, known bool)
+	asked   func(server, client netip.AddrPort, device uint32) Socket
 	ports   []uint16          // sorted
 	local   map[addr]struct{} // nil: every address is
 	locals  []netip.Prefix    // of more than one address each
@@ -55,6 +54,8 @@ type Tracker struct {
 	wide     bool
 	narrowed time.Duration // when wide was last ended
 	foreign  uint64
+	unread   unread
+	latest   int32 // attempt whose SYN-ACK is not read, or none
 }
 
 type endpointKey struct {
@@ -66,7 +67,8 @@ type endpointKey struct {
 func NewTracker(o Options) *Tracker {
 	return &Tracker{
 		retries: uint8(min(max(cmp.Or(o.SynAckRetries, defaultRetries), 0), 255)),
-		asked:   o.Connected,
+		asked:   o.Socket,
+		latest:  none,
 		table:   newTable(cmp.Or(o.MaxOpen, defaultMaxOpen)),
 		byAddr:  make(map[endpointKey]uint16),
 	}
@@ -151,12 +153,27 @@ func (t *Tracker) Observe(at time.Duration, s *Segment) {
 			t.reply(at, i, s)
 		}
 	case flagRST, flagRST | flagACK:
+		if s.Outgoing {
+			t.unread.observedReset(at)
+		}
 		t.reset(at, s)
 	case flagACK:
 		if i := t.fromClient(s); i != none {
+			t.prove(at, i, s)
 			t.table.at(i).segment(s)
 		}
 	}
+}
+
+// prove takes in a segment of a client that had a SYN-ACK which was not read.
+func (t *Tracker) prove(at time.Duration, i int32, s *Segment) {
+	a := t.table.at(i)
+	if !a.unread() || !a.proves(s) {
+		return
+	}
+	a.suppose() // the stage stays
+	t.endpoints[a.endpoint].letIn = true
+	t.table.move(i, min(at+provedPatience, a.first+ms(a.lastSYN)+unreadPatience))
 }
 
 func (t *Tracker) fromClient(s *Segment) int32 {
@@ -193,9 +210,13 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	}
 	k := key{s.src, s.srcPort, t.endpoint(s.dst, s.dstPort)}
 	i := t.table.find(&k)
-	if i != none && t.table.at(i).isn != s.seq {
-		t.judge(at, t.table.at(i)) // the client has begun again
-		t.table.remove(i)
+	if i != none && t.table.at(i).isn != s.seq { // the client has begun again
+		if a := t.table.at(i); a.unread() {
+			a.signs |= replaced
+		} else {
+			t.judge(at, a)
+			t.table.remove(i)
+		}
 		i = none
 	}
 	if i == none {
@@ -209,7 +230,15 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	if a.unanswered() {
 		t.endpoints[a.endpoint].unanswered++ // the one before
 	}
-	t.table.move(i, a.syn(at))
+	deadline := a.syn(at)
+	if !s.loopback() && t.unread.at(at) {
+		t.unread.doubt = true
+		e := t.endpoints[a.endpoint]
+		e.open[a.stage()]--
+		deadline = a.heard(at)
+		e.open[a.stage()]++
+	}
+	t.table.move(i, deadline)
 }
 
 func (t *Tracker) begin(at time.Duration, k *key, s *Segment) {
@@ -224,8 +253,13 @@ func (t *Tracker) begin(at time.Duration, k *key, s *Segment) {
 	if first, again := t.ended.firstSYN(t.name(k, s.seq)); again {
 		a.first, a.syns = first, 1
 	}
-	t.table.move(i, a.syn(at))
-	e.open[waiting]++
+	deadline := a.syn(at)
+	if !s.loopback() && t.unread.at(at) {
+		deadline = a.heard(at)
+		t.latest = i
+	}
+	t.table.move(i, deadline)
+	e.open[a.stage()]++
 }
 
 // name tells an attempt from all others, as good as always: a client's sequence numbers
@@ -267,12 +301,17 @@ func (t *Tracker) reply(at time.Duration, i int32, s *Segment) {
 // reset asks both ways: on the loopback a port can be the client's as well.
 func (t *Tracker) reset(at time.Duration, s *Segment) {
 	if i := t.fromServer(s); i != none {
+		if a := t.table.at(i); (a.unread() || a.supposed()) && s.seq != 0 {
+			t.forget(i) // before a response, or after
+			return
+		}
 		if deadline, ok := t.table.at(i).serverReset(at, s); ok {
 			t.table.move(i, deadline)
 			return
 		}
 	}
 	if i := t.fromClient(s); i != none {
+		t.prove(at, i, s)
 		if deadline, ok := t.table.at(i).clientReset(at, s); ok {
 			t.table.move(i, deadline)
 		}
@@ -283,8 +322,31 @@ func (t *Tracker) reset(at time.Duration, s *Segment) {
 // must be of at or after.
 func (t *Tracker) Advance(at time.Duration) {
 	t.now = max(t.now, at)
-	t.table.due(at, func(a *attempt) { t.judge(at, a) })
+	t.probe()
+	if t.unread.due && at >= max(t.unread.to, t.unread.moved.Until) {
+		t.unread.due = false
+		t.settle(at)
+	}
+	t.table.due(at, func(a *attempt) (deadline time.Duration) { return t.end(at, a) })
 	t.ended.advance(at)
+}
+
+// end counts an attempt whose time is over, or returns when it will be.
+func (t *Tracker) end(at time.Duration, a *attempt) (deadline time.Duration) {
+	if deadline := a.undropped(); t.unread.due && deadline > at {
+		return deadline
+	}
+	if a.unread() {
+		switch deadline = t.resolve(at, a, t.ask(a), t.unread.moved.Killed > 0); {
+		case deadline == never:
+			t.lose(a)
+			return 0
+		case deadline > at:
+			return deadline
+		}
+	}
+	t.judge(at, a)
+	return 0
 }
 
 func (t *Tracker) judge(at time.Duration, a *attempt) {
@@ -292,7 +354,7 @@ func (t *Tracker) judge(at time.Duration, a *attempt) {
 		a.signs &^= overheard // the answer may have come when it was not observed any more
 	}
 	e := t.endpoints[a.endpoint]
-	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)), func() (has, known bool) { return t.connected(e, a) })
+	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)), func() Socket { return t.ask(a) })
 	if o == GaveUp || o == Refused {
 		if !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
 			e.leave(a)
@@ -304,14 +366,6 @@ func (t *Tracker) judge(at time.Duration, a *attempt) {
 		hash = t.table.hash(&key{client: a.client})
 	}
 	e.close(at, a, o, hash)
-}
-
-// connected asks whether the client of an attempt has a connection.
-func (t *Tracker) connected(e *endpoint, a *attempt) (has, known bool) {
-	if t.asked == nil || e.addr == (addr{}) {
-		return false, false
-	}
-	return t.asked(netip.AddrPortFrom(e.addr.netip(), e.port), netip.AddrPortFrom(a.client.netip(), a.clientPort), uint32(a.link&^successor))
 }
 
 // endpoint finds or makes the account of an address and port.

@@ -81,6 +81,8 @@ func (a *connectionAsks) decode(i int, body []byte) {
 	switch err := s.decode(body); {
 	case err != nil:
 		a.fn(i, nil, wrap("connection", err))
+	case id.Cookie == anyCookie && s.State == Listen:
+		a.fn(i, s, nil)
 	case s.Cookie != id.Cookie && id.Cookie != anyCookie, unmapped(s.Local) != unmapped(id.Local), unmapped(s.Remote) != unmapped(id.Remote):
 		a.fn(i, nil, errNoConnection)
 	default:
@@ -91,10 +93,11 @@ func (a *connectionAsks) decode(i int, body []byte) {
 // anyCookie is INET_DIAG_NOCOOKIE, twice: the kernel compares none.
 const anyCookie = 1<<64 - 1
 
-// HasConnection reports whether there is a connection of these two ends, closing ones
-// included and half-open ones not. device is the index of the one that its packets come
-// by, which counts where a socket is bound to a device.
-func (c *Conn) HasConnection(local, remote netip.AddrPort, device uint32) (has bool, err error) {
+// Between is the state of the socket that a segment from remote to local meets: a
+// connection's, closing ones included, SynRecv of a half-open one, Listen where there is
+// only a listener, 0 where there is nothing (inet_lookup). device is the index of the one
+// that the packets come by, which counts where a socket is bound to a device.
+func (c *Conn) Between(local, remote netip.AddrPort, device uint32) (met State, err error) {
 	id := ConnectionID{Family: FamilyIPv6, Local: local, Remote: remote, Cookie: anyCookie}
 	if local.Addr().Is4() {
 		id.Family = FamilyIPv4
@@ -105,12 +108,26 @@ func (c *Conn) HasConnection(local, remote netip.AddrPort, device uint32) (has b
 	err = c.LookupConnections(ids, false, func(_ int, s *Socket, failed error) {
 		switch {
 		case failed == nil:
-			has = has || s.State != SynRecv
+			met = nearer(met, s.State)
 		case !errors.Is(failed, ErrNotFound):
 			refused = failed
 		}
 	})
-	return has, errors.Join(err, refused)
+	return met, errors.Join(err, refused)
+}
+
+// nearer is the state of the one that the kernel looks for first: a connection, a
+// half-open one, a listener.
+func nearer(a, b State) State {
+	for _, last := range []State{0, Listen, SynRecv} {
+		switch last {
+		case a:
+			return b
+		case b:
+			return a
+		}
+	}
+	return a
 }
 
 func (a *connectionAsks) fail(i int, errno syscall.Errno) {

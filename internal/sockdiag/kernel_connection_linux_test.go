@@ -244,9 +244,9 @@ func ownCgroup(t *testing.T) string {
 	return "/"
 }
 
-// A connection is found by its ends alone, whatever its socket is bound to; one that is
-// half-open is none, nor is the listener of another.
-func TestHasConnection(t *testing.T) {
+// What a client meets is found by the ends alone, whatever its socket is bound to: its
+// connection, open or half-open, else the listener, else nothing.
+func TestBetween(t *testing.T) {
 	ns := nettest.Namespace(t)
 	for _, o := range []nettest.ListenOptions{
 		{Address: "127.0.0.1:8080"},
@@ -266,12 +266,18 @@ func TestHasConnection(t *testing.T) {
 			c, err := sockdiag.Dial()
 			require.NoError(t, err)
 			defer c.Close()
-			has, err := c.HasConnection(to, client, 1)
-			require.NoError(t, err)
-			require.Equal(t, o.DeferAccept == 0, has, o.Address)
-			has, err = c.HasConnection(to, netip.AddrPortFrom(client.Addr(), client.Port()^1), 1)
-			require.NoError(t, err)
-			require.False(t, has, o.Address)
+			want := sockdiag.Established
+			if o.DeferAccept > 0 {
+				want = sockdiag.SynRecv
+			}
+			between := func(to, client netip.AddrPort) sockdiag.State {
+				met, err := c.Between(to, client, 1)
+				require.NoError(t, err)
+				return met
+			}
+			require.Equal(t, want, between(to, client), o.Address)
+			require.Equal(t, sockdiag.Listen, between(to, netip.AddrPortFrom(client.Addr(), client.Port()^1)), o.Address)
+			require.Zero(t, between(netip.AddrPortFrom(to.Addr(), to.Port()^0x4000), client), o.Address)
 		})
 	}
 }

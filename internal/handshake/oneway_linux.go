@@ -1,0 +1,186 @@
+package handshake
+
+import (
+	"math"
+	"time"
+)
+
+// oneWay is whether outgoing packets are read. They tell most, and cost most: the kernel
+// clones each for a packet socket before any filter runs (dev_queue_xmit_nit). While the
+// counters show that every SYN is answered by a SYN-ACK, once, it need not be seen.
+type oneWay struct {
+	on      bool
+	never   bool          // this kernel cannot
+	base    Counters      // as last read
+	at      time.Duration // then
+	sent    Counters      // as read when the segments that are sent were last counted
+	sentAt  time.Duration
+	notUpTo time.Duration // outgoing packets are read until then at least
+	sleeps  bool          // nobody waits for time to pass
+}
+
+const (
+	// calmFor is how long the counters do not move before outgoing packets are ignored:
+	// a client in trouble repeats its SYN, or is sent its SYN-ACK again, within that time.
+	calmFor = 2 * time.Second
+	// alertFor is how long they are read after any trouble.
+	alertFor = 10 * time.Second
+	// distrustFor is the same after one that the counters did not show.
+	distrustFor = 10 * time.Minute
+	// busySegments a second take more than a thousandth of a processor to clone.
+	busySegments = 5000
+)
+
+// chooseDirections reads the counters when it is time, and decides by them.
+func (t *Tap) chooseDirections(at time.Duration) {
+	w := &t.oneWay
+	switch {
+	case !t.countsSockets() || w.never:
+	case w.on && (t.tracker.Doubtful() || at-w.at >= cookieEvery):
+		t.checkCalm(at)
+	case !w.on && at >= w.notUpTo && at-w.at >= calmFor:
+		t.checkTrouble(at)
+	}
+}
+
+// countsSockets reports whether there is what takes the place of outgoing packets.
+func (t *Tap) countsSockets() bool { return t.o.Counters != nil && t.o.Socket != nil }
+
+// checkTrouble stops reading outgoing packets if many are sent, and nothing has happened
+// since the counters were last read.
+func (t *Tap) checkTrouble(at time.Duration) {
+	w := &t.oneWay
+	now, err := t.o.Counters()
+	first := w.at == 0
+	moved, since := now.sub(w.base), at-w.at
+	w.base, w.at = now, at
+	switch {
+	case err != nil:
+		w.notUpTo = at + t.alertFor()
+	case first || !moved.calm() || !t.tracker.Settled() || t.more != 0 || t.fit.retiring != nil:
+	case t.tracker.Distrust():
+		w.notUpTo, w.at = at+distrustFor, 0
+		t.tracker.Trust()
+	case t.busy(moved, since):
+		t.stopOutgoing(at)
+	default:
+		w.notUpTo = at + t.alertFor()
+	}
+}
+
+func (t *Tap) alertFor() time.Duration {
+	if t.o.eager {
+		return 0
+	}
+	return alertFor
+}
+
+func (t *Tap) busy(moved Counters, since time.Duration) bool {
+	return t.o.eager || float64(moved.Sent) >= busySegments*since.Seconds()
+}
+
+// readMore has segments with another flag read as well, 0 for none.
+func (t *Tap) readMore(more uint8) error {
+	if err := t.ring.refilter(filter(t.ports, more)); err != nil {
+		return err
+	}
+	t.more = more
+	t.tracker.Widen(more == flagACK)
+	return nil
+}
+
+func (t *Tap) stopOutgoing(at time.Duration) {
+	w := &t.oneWay
+	if t.readMore(flagFIN) != nil { // first, or the end of a client could be missed
+		return
+	}
+	if w.never = t.ring.ignoreOutgoing(true) != nil; w.never {
+		return
+	}
+	w.on, w.sent, w.sentAt = true, w.base, at
+	t.tracker.StopOutgoing(at)
+}
+
+// checkCalm reads outgoing packets again as soon as anything has happened, or nothing is
+// saved any more.
+func (t *Tap) checkCalm(at time.Duration) {
+	w := &t.oneWay
+	now, err := t.o.Counters()
+	if err != nil || t.tracker.Doubtful() || !now.sub(w.base).calm() {
+		t.resumeOutgoing(t.alertFor())
+		return
+	}
+	w.base, w.at = now, at
+	if since := at - w.sentAt; since >= calmFor {
+		if !t.busy(now.sub(w.sent), since/2) {
+			t.resumeOutgoing(0)
+			return
+		}
+		w.sent, w.sentAt = now, at
+	}
+}
+
+// resumeOutgoing reads the counters once more, when nothing is missed any longer.
+func (t *Tap) resumeOutgoing(alert time.Duration) {
+	w := &t.oneWay
+	if err := t.ring.ignoreOutgoing(false); err != nil {
+		t.filtered = err
+		return
+	}
+	at := time.Since(t.start)
+	now, until, err := t.countQuickly()
+	moved := Moved{w.at, until, now.sub(w.base)}
+	if err != nil {
+		moved.Counters = unknownCounters()
+	}
+	if moved.Cookies > 0 {
+		t.wideUntil = at + wideFor
+	}
+	t.cookies, t.cookiesAt = now.Cookies, until
+	w.on, w.base, w.at, w.notUpTo = false, now, until, at+alert
+	t.tracker.ResumeOutgoing(at, moved)
+}
+
+// countQuickly reads the counters, again if that took long: what happens meanwhile is in
+// them or not. until is when it began.
+func (t *Tap) countQuickly() (now Counters, until time.Duration, err error) {
+	const quick, most = time.Millisecond, 5
+	for range most {
+		until = time.Since(t.start)
+		if now, err = t.o.Counters(); err != nil || time.Since(t.start)-until < quick {
+			break
+		}
+	}
+	return now, until, err
+}
+
+// unknownCounters may have moved, each of them.
+func unknownCounters() Counters {
+	const some = math.MaxUint32
+	return Counters{Drops: some, Cookies: some, Repeats: some, Resets: some, Aborted: some, Killed: some, Opened: some}
+}
+
+// Alert has outgoing packets read for some time: a listener is in trouble, or near it.
+func (t *Tap) Alert() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := &t.oneWay
+	if at := time.Since(t.start); !t.closed && w.on {
+		t.resumeOutgoing(t.alertFor())
+	} else {
+		w.notUpTo = max(w.notUpTo, at+t.alertFor())
+	}
+}
+
+// wake has the ring drained again soon, whether packets come or not, while the counters
+// may show what no packet does.
+func (t *Tap) wake() {
+	var by time.Time
+	if t.tracker.table.open > 0 && (t.oneWay.on || !t.tracker.Settled()) {
+		by = time.Now().Add(cookieEvery)
+	} else if t.oneWay.sleeps {
+		return
+	}
+	t.oneWay.sleeps = by.IsZero()
+	_ = t.ring.file.SetReadDeadline(by) // run drains when it is over
+}

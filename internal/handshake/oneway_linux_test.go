@@ -1,0 +1,293 @@
+package handshake
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// options adds what a tap needs to ignore outgoing packets, and to begin with that.
+func (w world) options(t testing.TB, o TapOptions) TapOptions {
+	if !w.oneWay {
+		return o
+	}
+	o.eager, o.Socket = true, socketsOf(t, w.server)
+	fs, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	o.Counters = func() (c Counters, err error) {
+		w.server.Do(func() {
+			var file *netstat.HandshakeCountersFile
+			if file, err = netstat.OpenHandshakeCounters(fs, unix.Gettid()); err == nil {
+				err = file.Read((*netstat.HandshakeCounters)(&c))
+				_ = file.Close()
+			}
+		})
+		return c, err
+	}
+	return o
+}
+
+// isOneWay waits until outgoing packets are not read, and the kernel is known to know the
+// clients by the addresses in their packets.
+func isOneWay(t *testing.T, tap *Tap) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		r, err := tap.Report()
+		require.NoError(t, err)
+		return r.OneWay
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// While nothing happens, outgoing packets stay unread, and clients of all kinds count as
+// connected.
+func TestOneWayCalm(t *testing.T) {
+	t.Parallel()
+	across(t, "IPv4", nettest.Veth, oneWayCalm)
+	across(t, "IPv6", vethIPv6, oneWayCalm)
+}
+
+func oneWayCalm(t *testing.T, w world) {
+	w.oneWay = true
+	l := w.listen(t, 100)
+	tap := w.tap(t, l.Addr.Port())
+	kinds := []func(c *client, s net.Conn){
+		func(*client, net.Conn) {}, // both stay
+		func(c *client, _ net.Conn) { c.close() },
+		func(_ *client, s net.Conn) { require.NoError(t, s.Close()) },
+		func(c *client, _ net.Conn) { require.NoError(t, unix.Shutdown(c.fd, unix.SHUT_WR)) },
+		func(c *client, _ net.Conn) { reset(t, c) },
+	}
+	const each = 20
+	for _, end := range kinds {
+		for range each {
+			c := w.connect(t, l.Addr, 1)
+			settled(t, c)
+			end(c[0], l.Accept(t, 1)[0])
+		}
+	}
+	n := uint64(len(kinds) * each)
+	e := decided(t, tap, l.Addr, n)
+	require.Equal(t, [NumOutcomes]uint64{Connected: n}, e.Clients)
+	require.Zero(t, e.Untracked)
+	r, err := tap.Report()
+	require.NoError(t, err)
+	require.True(t, r.OneWay)
+}
+
+// reset closes a client by a RST.
+func reset(t *testing.T, c *client) {
+	require.NoError(t, unix.SetsockoptLinger(c.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}))
+	c.close()
+}
+
+// known has one client come and stay, until the tap has seen that the kernel knows it.
+func (w world) known(t *testing.T, tap *Tap, l *nettest.Listener) {
+	settled(t, w.connect(t, l.Addr, 1))
+	l.Accept(t, 1)
+	decided(t, tap, l.Addr, 1)
+}
+
+// A server that stops while all is calm: those that it had let in are connected, those
+// that come afterwards refused, each of them.
+func TestOneWayStop(t *testing.T) {
+	t.Parallel()
+	acrossOneWay(t, func(t *testing.T, w world) {
+		l := w.listen(t, 200)
+		tap := w.tap(t, l.Addr.Port())
+		w.known(t, tap, l)
+		const in, out = 150, 250
+		clients := w.connect(t, l.Addr, in)
+		settled(t, clients)
+		for i, s := range l.Accept(t, in) {
+			switch i % 3 { // the others stay
+			case 0:
+				clients[i].close()
+			case 1:
+				require.NoError(t, s.Close())
+			}
+		}
+		l.Close()
+		_, failed := settled(t, w.connect(t, l.Addr, out))
+		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
+		e := decided(t, tap, l.Addr, 1+in+out)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + in, Refused: out}, e.Clients)
+		require.Zero(t, e.Untracked)
+	})
+}
+
+// What no counter shows: packets dropped by a filter (as netfilter does). Their clients
+// have given up, and outgoing packets are read for long.
+func TestOneWaySilentDrops(t *testing.T) {
+	t.Parallel()
+	acrossOneWay(t, func(t *testing.T, w world) {
+		l := w.listen(t, 200)
+		tap := w.tap(t, l.Addr.Port())
+		w.known(t, tap, l)
+		drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
+		require.NoError(t, unix.SetsockoptSockFprog(int(l.File(t).Fd()), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: 1, Filter: &drop[0]}))
+		const clients = 30
+		for _, c := range w.connect(t, l.Addr, clients) {
+			c.close() // after a single SYN
+		}
+		e := decided(t, tap, l.Addr, 1+clients)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 1, GaveUp: clients}, e.Clients)
+		require.Zero(t, e.Untracked)
+		time.Sleep(2 * calmFor)
+		r, err := tap.Report()
+		require.NoError(t, err)
+		require.False(t, r.OneWay)
+	})
+}
+
+// Clients that never answer their SYN-ACK.
+func TestOneWayHalfOpen(t *testing.T) {
+	t.Parallel()
+	acrossOneWay(t, func(t *testing.T, w world) {
+		l := w.listen(t, 200)
+		tap := w.tap(t, l.Addr.Port())
+		w.known(t, tap, l)
+		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "2") // soon over
+		const clients = 50
+		w.clients.Do(func() { nettest.HalfOpen(t, l.Addr, 1, clients) })
+		e := decided(t, tap, l.Addr, 1+clients)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 1, HalfOpen: clients}, e.Clients)
+		require.Zero(t, e.Untracked)
+	})
+}
+
+// Outgoing packets are read unless many are sent, and for some time after anything has
+// happened.
+func TestLongOneWayByNeed(t *testing.T) {
+	t.Parallel()
+	across(t, "veth", nettest.Veth, func(t *testing.T, w world) {
+		w.oneWay = true
+		l := w.listen(t, 200)
+		o := w.options(t, TapOptions{Ports: []uint16{l.Addr.Port()}})
+		o.eager = false
+		var tap *Tap
+		w.server.Do(func() {
+			var err error
+			tap, err = Open(o)
+			require.NoError(t, err)
+		})
+		t.Cleanup(func() { _ = tap.Close() })
+		is := func(want bool) {
+			t.Helper()
+			require.Eventually(t, func() bool {
+				r, err := tap.Report()
+				require.NoError(t, err)
+				return r.OneWay == want
+			}, 90*time.Second, 50*time.Millisecond)
+		}
+		time.Sleep(2 * calmFor)
+		is(false) // nothing is sent
+		stop := w.chatter(t)
+		is(true)
+		tap.Alert()
+		is(false)
+		is(true)
+		l.Close()
+		_, failed := settled(t, w.connect(t, l.Addr, 1))
+		require.EqualValues(t, 1, failed[unix.ECONNREFUSED])
+		is(false)
+		is(true)
+		stop()
+		is(false)
+		e := decided(t, tap, l.Addr, 1)
+		require.Equal(t, just(Refused), e.Clients)
+	})
+}
+
+// chatter sends many small segments within the server's namespace until it is stopped.
+func (w world) chatter(t *testing.T) (stop func()) {
+	other := world{server: w.server, clients: w.server, addr: netip.MustParseAddr("127.0.0.1")}
+	l := other.listen(t, 5)
+	c := other.connect(t, l.Addr, 1)
+	settled(t, c)
+	s := l.Accept(t, 1)[0]
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		b := make([]byte, 1)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if _, err := unix.Write(c[0].fd, b); err != nil {
+				return
+			}
+			if _, err := s.Read(b); err != nil {
+				return
+			}
+			if _, err := s.Write(b); err != nil {
+				return
+			}
+			for {
+				if _, err := unix.Read(c[0].fd, b); err == nil {
+					break
+				}
+			}
+		}
+	}()
+	var once sync.Once
+	stop = func() { once.Do(func() { close(done); <-ended }) }
+	t.Cleanup(stop)
+	return stop
+}
+
+// In and out of it, again and again: a listener that takes all, one that is full, a port
+// without one. Clients count themselves.
+func TestLongOneWayTurns(t *testing.T) {
+	t.Parallel()
+	acrossOneWay(t, func(t *testing.T, w world) {
+		w.server.Sysctl(t, "net.core.somaxconn", "4096")
+		open, full := w.listen(t, 4096), w.listen(t, 0)
+		closed := netip.AddrPortFrom(w.addr, 1)
+		settled(t, w.connect(t, full.Addr, 1))
+		tap := w.tap(t, open.Addr.Port(), full.Addr.Port(), closed.Port())
+		go acceptAll(open.File(t))
+		stay := w.connect(t, open.Addr, 1) // acceptAll closes it; this end does not
+		settled(t, stay)
+		drops := w.listenDrops(t)
+		want := map[netip.AddrPort][NumOutcomes]uint64{open.Addr: {Connected: 1}}
+		targets := []netip.AddrPort{open.Addr, full.Addr, closed}
+		const turns, each = 12, 600
+		for turn := range turns {
+			isOneWay(t, tap)
+			w.clients.Do(func() {
+				for i := range each {
+					to := open.Addr
+					if i >= each/2 {
+						to = targets[(i+turn)%3]
+					}
+					if only := turn % 4; only < 3 && i >= each/2 {
+						to = targets[only]
+					}
+					counts := want[to]
+					counts[one(t, to, to == full.Addr)]++
+					want[to] = counts
+				}
+			})
+		}
+		unanswered := uint64(0)
+		for to, counts := range want {
+			got := decided(t, tap, to, sumOf(counts))
+			unanswered += got.Unanswered
+			require.Zero(t, got.Untracked, "%v", to)
+			require.Equal(t, counts, got.Clients, "%v", to)
+		}
+		require.Equal(t, w.listenDrops(t)-drops, unanswered)
+	})
+}

@@ -1,0 +1,287 @@
+package handshake
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Counters are those of a namespace, since it was made.
+type Counters struct {
+	Sent    uint64 // segments (Tcp OutSegs)
+	Drops   uint64 // SYNs and ACKs that a listener dropped (TcpExt ListenDrops)
+	Cookies uint64 // SYNs that were answered with a cookie (TcpExt TCPReqQFullDoCookies)
+	Repeats uint64 // repeated SYN-ACKs and SYNs (TcpExt TCPSynRetrans)
+	Resets  uint64 // sent RSTs (Tcp OutRsts)
+	Aborted uint64 // half-open connections that were reset (TcpExt EmbryonicRsts)
+	Killed  uint64 // connections that either side reset (Tcp EstabResets)
+	Opened  uint64 // connections that were let in (Tcp PassiveOpens)
+}
+
+// Moved is what the counters have moved by between two moments.
+type Moved struct {
+	Since, Until time.Duration
+	Counters
+}
+
+func (c Counters) sub(before Counters) Counters {
+	return Counters{
+		Sent: c.Sent - before.Sent, Drops: c.Drops - before.Drops, Cookies: c.Cookies - before.Cookies,
+		Repeats: c.Repeats - before.Repeats, Resets: c.Resets - before.Resets,
+		Aborted: c.Aborted - before.Aborted, Killed: c.Killed - before.Killed, Opened: c.Opened - before.Opened,
+	}
+}
+
+// calm reports whether each SYN that came was answered by a SYN-ACK, once: of what can
+// happen to it otherwise some counter would show it, unless netfilter dropped it.
+func (c Counters) calm() bool {
+	return c.Drops == 0 && c.Cookies == 0 && c.Repeats == 0 && c.Resets == 0 && c.Aborted == 0
+}
+
+// Socket is what the kernel has for the two ends of an attempt.
+type Socket uint8
+
+const (
+	// SocketUnknown says that it cannot be asked.
+	SocketUnknown Socket = iota
+	// NoSocket says that there is none, and no listener either.
+	NoSocket
+	// OnlyListener says that no socket is the client's.
+	OnlyListener
+	// HalfOpenSocket waits for the client's ACK (SYN_RECV).
+	HalfOpenSocket
+	// Connection includes closing ones.
+	Connection
+)
+
+// While packets that leave are not read, a client is known to have been let in by what it
+// sends itself: its FIN, or a RST within its connection. Of the others the kernel is asked.
+const (
+	// unreadMargin is how long before that a SYN may have come whose SYN-ACK was not read.
+	unreadMargin = 10 * time.Millisecond
+	// unreadPatience is when the kernel is asked about a client that has sent nothing
+	// since: by then it has repeated a SYN-ACK that was not answered.
+	unreadPatience = synAckTimeout + slack
+	// provedPatience is how long the counters are to stay calm after a client has proved
+	// that it had a SYN-ACK: its ACK was not dropped then.
+	provedPatience = time.Second / 2
+	// doubtPatience is until the counters have been read that belong to a doubt.
+	doubtPatience = time.Second / 2
+	// settleMost bounds the questions at one time; about the other clients they are
+	// asked when it is their time.
+	settleMost = 1 << 14
+	// maxUpload is what a client sends within its time.
+	maxUpload = 1 << 31
+)
+
+// unread is the latest time in which packets that leave were not read.
+type unread struct {
+	on       bool
+	from, to time.Duration
+	moved    Moved // since a moment up to which the counters were calm; RSTs that no client accounts for
+	due      bool  // what is open since then has yet to be settled
+	doubt    bool  // the counters are calm and a client is not
+	distrust bool  // of the counters, or of what the kernel is asked
+}
+
+func (u *unread) at(at time.Duration) bool {
+	return at >= u.from-unreadMargin && (u.on || u.from < u.to && at <= u.to)
+}
+
+// StopOutgoing says that packets which leave are not observed from now on, except on the
+// loopback.
+func (t *Tracker) StopOutgoing(at time.Duration) { t.unread = unread{on: true, from: at} }
+
+// ResumeOutgoing says that they are observed again. moved is since a moment up to which the
+// counters were calm, until one after at.
+func (t *Tracker) ResumeOutgoing(at time.Duration, moved Moved) {
+	t.unread = unread{from: t.unread.from, to: at, moved: moved, due: true}
+	if moved.Cookies > 0 {
+		t.cookies.mark(moved.Since, moved.Until)
+	}
+}
+
+// observedReset takes in a RST that the counters include, and that was read.
+func (u *unread) observedReset(at time.Duration) {
+	if u.due && at > u.to && at <= u.moved.Until && u.moved.Resets > 0 {
+		u.moved.Resets--
+	}
+}
+
+// Doubtful reports whether outgoing packets should be observed again, whatever the
+// counters show.
+func (t *Tracker) Doubtful() bool { return t.unread.doubt }
+
+// Settled reports whether it is known what became of all clients of the time when
+// outgoing packets were not observed.
+func (t *Tracker) Settled() bool {
+	return !t.unread.on && (t.unread.to == 0 || t.now >= t.unread.to+unreadPatience+slack)
+}
+
+// Distrust reports whether a client was not answered that no counter knows of:
+// netfilter drops some, or the kernel is asked for other addresses than it uses.
+func (t *Tracker) Distrust() bool { return t.unread.distrust }
+
+// Trust forgets it.
+func (t *Tracker) Trust() { t.unread.distrust = false }
+
+// settle asks what became of the clients whose SYN-ACK was not read. Those that have a
+// socket come first: they show that the kernel has it by the addresses in the packets.
+// Then come those that were refused for certain: each accounts for a RST.
+func (t *Tracker) settle(at time.Duration) {
+	var others []other
+	asked, letIn := 0, uint64(0)
+	t.table.each(func(i int32) {
+		a := t.table.at(i)
+		if deadline := a.undropped(); deadline > at {
+			t.table.move(i, deadline)
+		}
+		if a.unread() && asked < settleMost {
+			asked++
+			if met := t.ask(a); met >= HalfOpenSocket && !a.replaced() {
+				t.table.move(i, t.resolve(at, a, met, false))
+			} else {
+				others = append(others, other{i, a.first, met, false})
+			}
+		}
+		if a.has(answered) && a.first > t.unread.moved.Since && a.first <= t.unread.to {
+			letIn++
+		}
+	})
+	for i := range others {
+		o := &others[i]
+		o.never = o.met == NoSocket && !t.endpoints[t.table.at(o.i).endpoint].letIn
+	}
+	slices.SortFunc(others, func(a, b other) int {
+		switch {
+		case a.never && !b.never:
+			return -1
+		case b.never && !a.never:
+			return 1
+		}
+		return cmp.Compare(a.first, b.first)
+	})
+	// More were let in, and killed: where nothing listens any more, before the others were
+	// refused.
+	more := t.unread.moved.Opened - min(letIn, t.unread.moved.Opened)
+	earlier := make(map[uint16]uint64) // by endpoint
+	for _, o := range others {
+		a := t.table.at(o.i)
+		killed := t.unread.moved.Killed > 0 && (o.met != NoSocket || earlier[a.endpoint] < more)
+		earlier[a.endpoint]++
+		if deadline := t.resolve(at, a, o.met, killed); deadline != never {
+			t.table.move(o.i, deadline)
+		} else {
+			t.forget(o.i)
+		}
+	}
+}
+
+// probe asks about the latest client, so that the kernel is seen to know a port's clients
+// by the addresses in the packets before that matters.
+func (t *Tracker) probe() {
+	if !t.unread.on || t.latest == none || t.latest >= t.table.used {
+		return
+	}
+	if a := t.table.at(t.latest); a.unread() && !t.endpoints[a.endpoint].trusted {
+		t.ask(a)
+	}
+	t.latest = none
+}
+
+func (t *Tracker) ask(a *attempt) Socket {
+	e := t.endpoints[a.endpoint]
+	if t.asked == nil || e.addr == (addr{}) {
+		return SocketUnknown
+	}
+	met := t.asked(netip.AddrPortFrom(e.addr.netip(), e.port), netip.AddrPortFrom(a.client.netip(), a.clientPort), uint32(a.link&^successor))
+	e.trusted = e.trusted || met >= HalfOpenSocket
+	e.letIn = e.letIn || met == Connection
+	return met
+}
+
+// never is the deadline of an attempt of which nobody will know how it ended.
+const never = time.Duration(-1)
+
+// resolve takes in what the kernel has for a client whose SYN-ACK was not read, if one
+// left, and says when to judge it. killed: it may have had a connection that was reset.
+func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool) (deadline time.Duration) {
+	e := t.endpoints[a.endpoint]
+	e.open[a.stage()]--
+	defer func() { e.open[a.stage()]++ }()
+	lastSYN := a.first + ms(a.lastSYN)
+	switch {
+	case met >= HalfOpenSocket && a.replaced():
+		return never // it may be the other's
+	case met == Connection:
+		a.suppose()
+		a.signs |= answered
+		return lastSYN + unreadPatience
+	case met == HalfOpenSocket:
+		return a.supposeRepeated(at)
+	case met == SocketUnknown:
+		return never
+	case t.unread.on: // the counters have yet to be read
+		t.unread.doubt = true
+		return at + doubtPatience
+	}
+	t.unread.distrust = t.unread.distrust || t.unread.moved.calm()
+	patience := min(max(firstPatience, 6*ms(a.lastSYN)+slack), maxPatience)
+	if a.replaced() {
+		patience = 0
+	}
+	switch t.fate(e, met, killed) {
+	case fateDropped:
+		a.signs &^= unseen | replaced
+		return lastSYN + patience
+	case fateCookie:
+		a.suppose()
+		return lastSYN + unreadPatience
+	case fateRefused:
+		t.unread.moved.Resets--
+		a.signs = a.signs&^(unseen|replaced|owed) | refusal
+		return lastSYN + patience
+	}
+	return never
+}
+
+// fate is what may have happened to a client without a connection whose answer was not
+// read.
+type fate uint8
+
+const (
+	fateUnknown fate = iota
+	fateDropped      // its SYN was dropped
+	fateCookie       // its SYN was dropped, or answered with a cookie
+	fateRefused
+)
+
+// fate follows from what the kernel has, and from what the counters of that time have
+// moved by. moved.Resets are those that no client accounts for.
+func (t *Tracker) fate(e *endpoint, met Socket, killed bool) fate {
+	moved := &t.unread.moved
+	switch {
+	case moved.Resets > 0 && met == NoSocket && (!e.letIn || e.trusted && moved.Drops == 0 && !killed):
+		return fateRefused
+	case !e.trusted && e.letIn:
+		return fateUnknown // it may have a connection, by other addresses
+	case moved.Resets > 0 && (e.letIn && (met == NoSocket || killed) || moved.Aborted > 0):
+		return fateUnknown // it may have been let in and reset
+	case moved.Cookies > 0:
+		return fateCookie
+	}
+	return fateDropped
+}
+
+// forget ends an attempt of which nobody knows how it ended.
+func (t *Tracker) forget(i int32) {
+	t.lose(t.table.at(i))
+	t.table.remove(i)
+}
+
+func (t *Tracker) lose(a *attempt) {
+	e := t.endpoints[a.endpoint]
+	e.leave(a)
+	e.untracked++
+}

@@ -1,0 +1,272 @@
+package handshake
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// oneWayScript is a script whose outgoing packets are not read from its beginning on, and
+// what the kernel has for every client.
+func oneWayScript(t *testing.T, met *Socket) *script {
+	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Socket { return *met }})
+	s.tracker.StopOutgoing(s.at)
+	s.wait(1)
+	return s
+}
+
+// resume has outgoing packets read again, and the counters of the second before.
+func (s *script) resume(moved Counters) {
+	s.tracker.ResumeOutgoing(s.at, Moved{s.at - time.Second, s.at + time.Second/100, moved})
+}
+
+func (s *script) fin() { s.in(flagFIN|flagACK, s.isn+101, serverISN+501) }
+
+// trust has a client come whose connection is found, and end.
+func (s *script) trust(met *Socket) {
+	before := *met
+	*met = Connection
+	other := s.client("10.0.0.9:50000", 7)
+	other.syn()
+	s.tracker.Advance(s.at)
+	other.fin()
+	*met = before
+}
+
+// Each script is one client whose answer was not read, besides the one that shows that
+// the kernel knows them. What became of it follows from what it sends itself, from its
+// socket, and from the counters.
+func TestUnread(t *testing.T) {
+	resumed := func(moved Counters) func(s *script) {
+		return func(s *script) { s.syn(); s.wait(.1); s.resume(moved) }
+	}
+	for name, c := range map[string]struct {
+		met       Socket
+		play      func(s *script)
+		want      Outcome
+		untracked bool
+		delay     float64
+	}{
+		"its FIN":                      {NoSocket, func(s *script) { s.syn(); s.fin() }, Connected, false, 0},
+		"its RST within a connection":  {NoSocket, func(s *script) { s.syn(); s.in(flagRST|flagACK, s.isn+101, serverISN+501) }, Connected, false, 0},
+		"its RST to a FIN":             {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+101, 0) }, Connected, false, 0},
+		"its RST to the SYN-ACK":       {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+1, 0) }, HalfOpen, false, 0},
+		"a connection":                 {Connection, func(s *script) { s.syn() }, Connected, false, 0},
+		"a FIN of an earlier one":      {Connection, func(s *script) { s.in(flagFIN|flagACK, s.isn-9, 1); s.syn() }, Connected, false, 0},
+		"let in with its second SYN":   {Connection, func(s *script) { s.syns(0, 1) }, Delayed, false, 1},
+		"the SYN-ACK is seen as well":  {NoSocket, func(s *script) { s.syn(); s.synAck() }, Connected, false, 0},
+		"and repeated":                 {Connection, func(s *script) { resumed(Counters{Repeats: 1})(s); s.wait(-.1); s.synAcks(1) }, Delayed, false, 1},
+		"half-open, it seems to stall": {HalfOpenSocket, func(s *script) { resumed(Counters{Drops: 1})(s); s.wait(-.1); s.synAcks(1, 3, 7, 15, 31) }, Stalled, false, 0},
+		"half-open, long ago": {HalfOpenSocket, func(s *script) {
+			s.syn()
+			s.wait(1.1)
+			s.resume(Counters{Repeats: 1})
+			s.wait(-1.1)
+			s.synAcks(3, 7, 15, 31)
+		}, Stalled, false, 0},
+		"dropped":                      {OnlyListener, resumed(Counters{Drops: 1}), GaveUp, false, 0},
+		"dropped, beside a reset":      {OnlyListener, resumed(Counters{Drops: 1, Resets: 1}), GaveUp, false, 0},
+		"dropped, then let in":         {OnlyListener, func(s *script) { resumed(Counters{Drops: 1})(s); s.wait(.9); s.syn(); s.synAck() }, Delayed, false, 1},
+		"dropped or aborted":           {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Aborted: 1}), 0, true, 0},
+		"dropped or reset":             {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Killed: 1}), 0, true, 0},
+		"dropped by netfilter":         {OnlyListener, resumed(Counters{}), GaveUp, false, 0},
+		"dropped or sent a cookie":     {OnlyListener, resumed(Counters{Cookies: 1}), HalfOpen, false, 0},
+		"refused":                      {NoSocket, resumed(Counters{Resets: 1}), Refused, false, 0},
+		"refused, beside a killed one": {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 1}), Refused, false, 0},
+		"refused or killed":            {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 2}), 0, true, 0},
+		"refused or dropped":           {NoSocket, resumed(Counters{Resets: 1, Drops: 1}), 0, true, 0},
+		"refused, and that is seen":    {NoSocket, func(s *script) { s.syn(); s.out(flagRST|flagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, Refused, false, 0},
+		"reset, and that is seen":      {Connection, func(s *script) { resumed(Counters{Resets: 1})(s); s.out(flagRST, serverISN+1, 0) }, 0, true, 0},
+		"nobody can be asked":          {SocketUnknown, resumed(Counters{Drops: 1}), 0, true, 0},
+		"with another of its port":     {Connection, func(s *script) { s.syn(); s.isn += 1 << 20; s.syn(); s.fin(); s.wait(3) }, Connected, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			met := c.met
+			s := oneWayScript(t, &met)
+			s.trust(&met)
+			c.play(s)
+			got := s.ends()
+			want := [NumOutcomes]uint64{Connected: 1}
+			if !c.untracked || name == "with another of its port" {
+				want[c.want]++
+			}
+			require.Equal(t, want, got.Clients)
+			require.Equal(t, c.untracked, got.Untracked == 1, "%d", got.Untracked)
+			require.InDelta(t, c.delay, got.Delays.Sum, .001)
+		})
+	}
+}
+
+// Where clients were let in and none was ever found, that there is none proves nothing: the
+// kernel may have them by other addresses.
+func TestUnreadWithoutTrust(t *testing.T) {
+	for name, c := range map[string]struct {
+		met    Socket
+		moved  Counters
+		before bool // a client was let in, unfound
+		want   Outcome
+		known  bool
+	}{
+		"dropped":                      {OnlyListener, Counters{Drops: 1}, false, GaveUp, true},
+		"dropped, or found no more":    {OnlyListener, Counters{Drops: 1}, true, 0, false},
+		"refused":                      {NoSocket, Counters{Resets: 1}, false, Refused, true},
+		"refused, beside another port": {NoSocket, Counters{Resets: 1, Drops: 9, Killed: 3}, false, Refused, true},
+		"refused, or found no more":    {NoSocket, Counters{Resets: 1}, true, 0, false},
+		"nothing has happened":         {NoSocket, Counters{}, true, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			met := NoSocket
+			s := oneWayScript(t, &met)
+			want := [NumOutcomes]uint64{}
+			if c.before {
+				other := s.client("10.0.0.9:50000", 7)
+				other.syn()
+				other.fin()
+				s.wait(3)
+				want[Connected]++
+			}
+			met = c.met
+			s.syn()
+			s.wait(.1)
+			s.resume(c.moved)
+			e := s.ends()
+			if c.known {
+				want[c.want]++
+			}
+			require.Equal(t, want, e.Clients)
+			require.Equal(t, c.known, e.Untracked == 0)
+			require.Equal(t, c.moved.calm(), s.tracker.Distrust())
+		})
+	}
+}
+
+// A client that is not answered while the counters are calm is a reason to read outgoing
+// packets again; until then nothing is said of it.
+func TestDoubt(t *testing.T) {
+	for name, play := range map[string]func(s *script){
+		"no connection":  func(s *script) { s.syn(); s.wait(3) },
+		"a repeated SYN": func(s *script) { s.syns(0, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			met := OnlyListener
+			s := oneWayScript(t, &met)
+			s.trust(&met)
+			s.tracker.Advance(s.at)
+			require.False(t, s.tracker.Doubtful())
+			play(s)
+			s.tracker.Advance(s.at)
+			require.True(t, s.tracker.Doubtful())
+			s.resume(Counters{})
+			require.False(t, s.tracker.Doubtful())
+			require.False(t, s.tracker.Settled())
+			e := s.ends()
+			require.Equal(t, [NumOutcomes]uint64{Connected: 1, GaveUp: 1}, e.Clients)
+			require.True(t, s.tracker.Distrust())
+			require.True(t, s.tracker.Settled())
+			s.tracker.Trust()
+			require.False(t, s.tracker.Distrust())
+		})
+	}
+}
+
+// Clients whose answer is not read are none that wait for one.
+func TestUnreadAreNotWaiting(t *testing.T) {
+	met := Connection
+	s := oneWayScript(t, &met)
+	s.syn()
+	e := s.tracker.Report()[0]
+	require.Equal(t, 0, e.Waiting)
+	require.Equal(t, 1, e.Settling)
+	s.fin()
+	e = s.tracker.Report()[0]
+	require.Equal(t, 1, e.Settling)
+}
+
+// On the loopback all is seen as received.
+func TestUnreadLoopback(t *testing.T) {
+	met := NoSocket
+	s := oneWayScript(t, &met)
+	s.observe(Segment{
+		Link: Link{Incoming: true, Outgoing: true}, src: s.from.Addr().As16(), srcPort: s.from.Port(),
+		dst: server.Addr().As16(), dstPort: port, flags: flagSYN, seq: s.isn,
+	})
+	require.Equal(t, just(GaveUp), s.ends().Clients)
+	require.False(t, s.tracker.Doubtful())
+}
+
+// Of those that a closing listener has left without a connection the first were let in
+// and killed: as many as the kernel let in and nobody else has proved. The others were
+// refused, for certain.
+func TestRefusedAfterTheLastKilled(t *testing.T) {
+	met := NoSocket
+	s := oneWayScript(t, &met)
+	s.trust(&met)
+	const clients, killed = 10, 3
+	for i := range clients {
+		s.wait(.01)
+		s.client(netip.AddrPortFrom(netip.MustParseAddr("10.0.1.1"), uint16(1000+i)).String(), uint32(i)).syn()
+	}
+	s.wait(.01)
+	s.resume(Counters{Resets: clients, Killed: 40, Opened: 1 + killed})
+	e := s.ends()
+	require.Equal(t, [NumOutcomes]uint64{Connected: 1, Refused: clients - killed}, e.Clients)
+	require.EqualValues(t, killed, e.Untracked)
+}
+
+// A client that uses its port again at once was refused each time.
+func TestUnreadPortsUsedAgain(t *testing.T) {
+	met := NoSocket
+	s := oneWayScript(t, &met)
+	const times = 400 // the table's index grows meanwhile
+	for range times {
+		s.syn()
+		s.isn += 1 << 20
+		s.wait(.001)
+	}
+	s.resume(Counters{Resets: times})
+	e := s.ends()
+	require.Equal(t, [NumOutcomes]uint64{Refused: times}, e.Clients)
+	require.Zero(t, e.Untracked)
+}
+
+// Those that came when all was read again are no proof of whom the kernel let in before.
+func TestRefusedBesideLaterClients(t *testing.T) {
+	met := NoSocket
+	s := oneWayScript(t, &met)
+	s.trust(&met)
+	s.wait(.1)
+	s.client("10.0.1.1:1000", 99).syn()
+	s.wait(.1)
+	s.resume(Counters{Resets: 1, Killed: 1, Opened: 2})
+	s.wait(.01)
+	later := s.client("10.0.1.1:1001", 77)
+	later.syn()
+	later.synAck()
+	later.fin()
+	e := s.ends()
+	require.Equal(t, [NumOutcomes]uint64{Connected: 2}, e.Clients)
+	require.EqualValues(t, 1, e.Untracked)
+}
+
+// A client that has sent its FIN is let in as soon as the counters show that its ACK was
+// not dropped; until then a repeated SYN-ACK is waited for.
+func TestProved(t *testing.T) {
+	met := NoSocket
+	s := oneWayScript(t, &met)
+	s.syn()
+	s.fin()
+	s.wait(.6)
+	s.tracker.Advance(s.at)
+	require.Equal(t, just(Connected), s.tracker.Report()[0].Clients)
+
+	s = oneWayScript(t, &met)
+	s.syn()
+	s.fin()
+	s.wait(.2)
+	s.resume(Counters{Drops: 1})
+	s.wait(-.2)
+	s.synAcks(1, 3, 7, 15, 31)
+	require.Equal(t, just(Stalled), s.ends().Clients)
+}
