@@ -14,7 +14,7 @@ type Clients struct {
 	Refused          uint64   `json:"refused"` // nothing listened
 	Reset            uint64   `json:"reset"`   // by the server, before it sent anything
 	HalfOpen         uint64   `json:"half_open"`
-	Untracked        uint64   `json:"untracked,omitempty"`          // an estimate: too many at a time to say how they ended
+	Untracked        uint64   `json:"untracked,omitempty"`          // an estimate: how they ended is not known, as too many came at a time, or all was calm until then
 	Waiting          int      `json:"waiting"`                      // not decided: nothing has answered yet
 	Stalling         int      `json:"stalling"`                     // not decided: the SYN-ACK is being repeated
 	DelayMeanSeconds *float64 `json:"delay_mean_seconds,omitempty"` // of the delayed

@@ -43,8 +43,8 @@ type ConnectDelays struct {
 type ClientTotals struct {
 	Outcomes [NumClientOutcomes]uint64
 	Delays   ConnectDelays
-	// Untracked clients came while too many others were open: how they ended is
-	// not known. An estimate.
+	// Untracked clients came while too many others were open, or at the moment when a calm
+	// namespace got into trouble: how they ended is not known. An estimate.
 	Untracked uint64
 }
 
