@@ -68,7 +68,7 @@ func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = handshake.Open(handshake.TapOptions{
 			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Socket: t.socket}, Ports: w.Ports,
-			Counters: t.count, Cookies: t.cookies, Addresses: t.addresses, Inside: t.inside(w),
+			Counters: t.count, Cookies: t.cookies, Addresses: t.addresses, Inside: t.inside(w), Calm: w.Calm,
 		})
 		return err
 	})

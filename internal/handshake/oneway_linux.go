@@ -69,14 +69,14 @@ func (t *Tap) checkTrouble(at time.Duration) {
 }
 
 func (t *Tap) alertFor() time.Duration {
-	if t.o.eager {
+	if t.o.Calm {
 		return 0
 	}
 	return alertFor
 }
 
 func (t *Tap) busy(moved Counters, since time.Duration) bool {
-	return t.o.eager || float64(moved.Sent) >= busySegments*since.Seconds()
+	return t.o.Calm || float64(moved.Sent) >= busySegments*since.Seconds()
 }
 
 // readMore has segments with another flag read as well, 0 for none.

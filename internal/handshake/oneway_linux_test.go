@@ -20,7 +20,7 @@ func (w world) options(t testing.TB, o TapOptions) TapOptions {
 	if !w.oneWay {
 		return o
 	}
-	o.eager, o.Socket = true, socketsOf(t, w.server)
+	o.Calm, o.Socket = true, socketsOf(t, w.server)
 	fs, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	o.Counters = func() (c Counters, err error) {
@@ -173,7 +173,7 @@ func TestLongOneWayByNeed(t *testing.T) {
 		w.oneWay = true
 		l := w.listen(t, 200)
 		o := w.options(t, TapOptions{Ports: []uint16{l.Addr.Port()}})
-		o.eager = false
+		o.Calm = false
 		var tap *Tap
 		w.server.Do(func() {
 			var err error

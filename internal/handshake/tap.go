@@ -23,8 +23,9 @@ type TapOptions struct {
 	// KiB gives way to one of a megabyte while many packets come; without it the
 	// ring is the large one from the start.
 	Inside func(func() error) error
-
-	eager bool // from the start, and however few are sent
+	// Calm has outgoing packets not read from the start, and again as soon as nothing
+	// happens any more, however few are sent: for tests and measurements.
+	Calm bool
 }
 
 // Report is what a Tap has counted since it was opened.

@@ -68,7 +68,7 @@ func Open(o TapOptions) (*Tap, error) {
 	if t.countsSockets() {
 		t.checkTrouble(max(time.Since(t.start), 1))
 	}
-	if o.eager {
+	if o.Calm {
 		t.stopOutgoing(t.oneWay.at)
 	}
 	go t.run()

@@ -42,7 +42,7 @@ func measureTap(ctx context.Context, o options) error {
 
 const tapIntro = `# What following handshakes costs
 
-Written by %[1]sgo run ./internal/test/bench -tap %[2]d%[1]s, as root. The load generator is in a network namespace of its own, joined by a veth, as clients are that come by a device; on the loopback each packet passes the tap twice, when it is sent and when it is received. The agent's own tap is opened and closed by turns beside one load that goes on; half a second is measured of each, and each turn with it is compared with the turns before and after. While no client is in trouble the tap does not read what is sent, which it has found out before the measurement; rows of alert turns are those in which it reads all, as it does for ten seconds after any trouble. Requests for each second of processor time, of the JVM, the load generator and the tap together, do not depend on what else the machine does; requests a second do.
+Written by %[1]sgo run ./internal/test/bench -tap %[2]d%[1]s, as root. The load generator is in a network namespace of its own, joined by a veth, as clients are that come by a device; on the loopback each packet passes the tap twice, when it is sent and when it is received. The agent's own tap is opened and closed by turns of half a second beside one load that goes on; each turn with it is compared with the turns before and after. While no client is in trouble the tap does not read what is sent; the rows “alert” are with everything read, as it is for ten seconds after any trouble. Requests for each second of processor time, of the JVM, the load generator and the tap together, do not depend on what else the machine does; requests a second do.
 
 %[3]s, Linux %[4]s, %[5]s, load average %[6]s at the start and %[7]s at the end.
 
@@ -120,7 +120,7 @@ func (b *bench) tapRow(what string, least float64, turns []turn) {
 // tapTurns are turns without the tap and with it: requests a second, and
 // requests for each second of processor time.
 func (b *bench) tapTurns(ctx context.Context, server *exec.Cmd, veth, alert bool, args []string) (wall, cpu []turn, err error) {
-	args = append([]string{"-t1", "-c32", fmt.Sprintf("-d%ds", 10*b.Tap+60)}, args...)
+	args = append([]string{"-t1", "-c32", fmt.Sprintf("-d%ds", 2*b.Tap+60)}, args...)
 	start := startLoad
 	if veth {
 		start = startLoadAcross
@@ -143,16 +143,27 @@ func (b *bench) tapTurns(ctx context.Context, server *exec.Cmd, veth, alert bool
 }
 
 func tapTurn(ctx context.Context, tapped, alert bool, pids []int) (wall, cpu float64, err error) {
-	if tapped {
-		tap, err := openTap(tomcatPort)
-		if err != nil {
-			return 0, 0, err
-		}
-		defer tap.Close()
-		if err := ready(ctx, tap, alert); err != nil {
-			return 0, 0, err
-		}
+	if !tapped {
+		return served(ctx, pids)
 	}
+	tap, err := openTap(tomcatPort, !alert)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer tap.Close()
+	if wall, cpu, err = served(ctx, pids); err != nil {
+		return 0, 0, err
+	}
+	report, err := tap.Report()
+	if err == nil && report.OneWay == alert {
+		err = fmt.Errorf("the tap reads outgoing packets: %t", !report.OneWay)
+	}
+	return wall, cpu, err
+}
+
+// served is what Tomcat serves in a turn: requests a second, and requests for each second
+// of processor time.
+func served(ctx context.Context, pids []int) (wall, cpu float64, err error) {
 	usedBefore, err := cpuTimes(pids)
 	if err != nil {
 		return 0, 0, err
@@ -171,24 +182,6 @@ func tapTurn(ctx context.Context, tapped, alert bool, pids []int) (wall, cpu flo
 	return n / after.at.Sub(before.at).Seconds(), n / (used - usedBefore).Seconds(), err
 }
 
-// ready has the tap read as it should, in one direction or in both.
-func ready(ctx context.Context, tap clients.Tap, alert bool) error {
-	if alert {
-		tap.Alert()
-		return nil
-	}
-	for range 1000 {
-		if r, err := tap.Report(); err != nil || r.OneWay {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return errors.New("the tap reads outgoing packets though no client is in trouble")
-}
-
 func cpuTimes(pids []int) (sum time.Duration, err error) {
 	for _, pid := range pids {
 		used, err := crowd.CPUTime(pid)
@@ -200,8 +193,9 @@ func cpuTimes(pids []int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// openTap opens what an agent would, in this namespace.
-func openTap(port uint16) (clients.Tap, error) {
+// openTap opens what an agent would, in this namespace, as it is while no client is in
+// trouble, or as it is otherwise.
+func openTap(port uint16, calm bool) (clients.Tap, error) {
 	id, err := netns.Current()
 	if err != nil {
 		return nil, err
@@ -210,5 +204,5 @@ func openTap(port uint16) (clients.Tap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clients.NewOpener("/proc", proc)(clients.Where{NetNS: uint64(id), PID: os.Getpid(), Ports: []uint16{port}})
+	return clients.NewOpener("/proc", proc)(clients.Where{NetNS: uint64(id), PID: os.Getpid(), Ports: []uint16{port}, Calm: calm})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -256,6 +257,9 @@ func responses(ctx context.Context) (float64, error) {
 		}
 	}
 	if err := json.NewDecoder(response.Body).Decode(&metric); err != nil {
+		return 0, fmt.Errorf("%s: %w", url, err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil { // to its end: closed before, the connection is reset
 		return 0, fmt.Errorf("%s: %w", url, err)
 	}
 	for _, m := range metric.Measurements {
