@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// oneWay is whether outgoing packets are read. They tell most, and cost most: the kernel
+// oneWay is whether outgoing packets are left out. They tell most, and cost most: the kernel
 // clones each for a packet socket before any filter runs (dev_queue_xmit_nit). While the
 // counters show that every SYN is answered by a SYN-ACK, once, it need not be seen.
 type oneWay struct {

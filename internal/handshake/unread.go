@@ -80,6 +80,7 @@ type unread struct {
 	on       bool
 	from, to time.Duration
 	moved    Moved // since a moment up to which the counters were calm; RSTs that no client accounts for
+	calm     bool  // they had not moved at all
 	due      bool  // what is open since then has yet to be settled
 	doubt    bool  // the counters are calm and a client is not
 	distrust bool  // of the counters, or of what the kernel is asked
@@ -96,7 +97,7 @@ func (t *Tracker) StopOutgoing(at time.Duration) { t.unread = unread{on: true, f
 // ResumeOutgoing says that they are observed again. moved is since a moment up to which the
 // counters were calm, until one after at.
 func (t *Tracker) ResumeOutgoing(at time.Duration, moved Moved) {
-	t.unread = unread{from: t.unread.from, to: at, moved: moved, due: true}
+	t.unread = unread{from: t.unread.from, to: at, moved: moved, calm: moved.calm(), due: true}
 	if moved.Cookies > 0 {
 		t.cookies.mark(moved.Since, moved.Until)
 	}
@@ -125,6 +126,14 @@ func (t *Tracker) Distrust() bool { return t.unread.distrust }
 
 // Trust forgets it.
 func (t *Tracker) Trust() { t.unread.distrust = false }
+
+// other is a client whose SYN-ACK was not read, and that has no connection.
+type other struct {
+	i     int32
+	first time.Duration
+	met   Socket
+	never bool // nobody was ever let in there
+}
 
 // settle asks what became of the clients whose SYN-ACK was not read. Those that have a
 // socket come first: they show that the kernel has it by the addresses in the packets.
@@ -226,7 +235,7 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool)
 		t.unread.doubt = true
 		return at + doubtPatience
 	}
-	t.unread.distrust = t.unread.distrust || t.unread.moved.calm()
+	t.unread.distrust = t.unread.distrust || t.unread.calm
 	patience := min(max(firstPatience, 6*ms(a.lastSYN)+slack), maxPatience)
 	if a.replaced() {
 		patience = 0

@@ -32,14 +32,6 @@ func (a *attempt) supposeRepeated(at time.Duration) (deadline time.Duration) {
 	return left + synAckTimeout + synAckTimeout<<1 + slack
 }
 
-// other is a client whose SYN-ACK was not read, and that has no connection.
-type other struct {
-	i     int32
-	first time.Duration
-	met   Socket
-	never bool // nobody was ever let in there
-}
-
 // undropped is when a client with a SYN-ACK that was not read is known to have had its ACK
 // taken, though the counters are not calm: it was not repeated. 0 for others.
 func (a *attempt) undropped() time.Duration {

@@ -270,3 +270,15 @@ func TestProved(t *testing.T) {
 	s.synAcks(1, 3, 7, 15, 31)
 	require.Equal(t, just(Stalled), s.ends().Clients)
 }
+
+// RSTs that refused clients account for are no sign of something that no counter shows.
+func TestRefusedIsNoDistrust(t *testing.T) {
+	met := NoSocket
+	s := oneWayScript(t, &met)
+	for i := range 3 {
+		s.client("10.0.1.1:1000", uint32(i)).syn() // its port again
+	}
+	s.resume(Counters{Resets: 2})
+	s.ends()
+	require.False(t, s.tracker.Distrust())
+}
