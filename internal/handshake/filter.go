@@ -10,18 +10,21 @@ const (
 	maxFiltered = 200 // ports, so that the program fits in net.core.optmem_max
 )
 
+// reading is which segments are read.
+type reading struct {
+	more   uint8 // a flag whose segments are read beside SYNs and RSTs if they go to the ports, 0 for none
+	oneWay bool  // nothing that comes from the ports: the loopback receives it, too
+}
+
 // filter is the program that the kernel runs on every packet of the namespace,
-// from the network header on. What is in all packets of established connections
-// comes first: there it ends at the flags. more is a flag whose segments pass as well if
-// they go to the ports, 0 for none. It is not strict: Decode and Tracker are.
+// from the network header on. The flags come first: nearly all segments have none of them.
+// It is not strict: Decode and Tracker are.
 //
 // The loopback shows a packet twice, when it is sent and when it is received;
 // the first is left out. A VLAN shows it on the device below, with the tag, and
 // on its own, without; the first is left out too.
-func filter(ports []uint16, more uint8) []bpf.Instruction {
-	program := tcpOnly()
-	program = append(program, bpf.LoadIndirect{Off: 13, Size: 1})
-	program = only(program, bpf.JumpBitsSet, uint32(flagSYN|flagRST|more))
+func filter(ports []uint16, r reading) []bpf.Instruction {
+	program := tcpWith(flagSYN | flagRST | r.more)
 	program = append(program,
 		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4},
@@ -36,21 +39,25 @@ func filter(ports []uint16, more uint8) []bpf.Instruction {
 	if len(ports) > maxFiltered {
 		return append(program, headers()...)
 	}
-	return append(program, portsOnly(ports, more)...)
+	return append(program, portsOnly(ports, r)...)
 }
 
-// tcpOnly leaves the offset of the TCP header in X.
-func tcpOnly() []bpf.Instruction {
-	v4 := []bpf.Instruction{bpf.LoadAbsolute{Off: 9, Size: 1}}
+// tcpWith leaves the offset of the TCP header in X.
+func tcpWith(flags uint8) []bpf.Instruction {
+	any := func(program []bpf.Instruction) []bpf.Instruction {
+		program = append(program, bpf.LoadIndirect{Off: 13, Size: 1})
+		return only(program, bpf.JumpBitsSet, uint32(flags))
+	}
+	v4 := any([]bpf.Instruction{bpf.LoadMemShift{Off: 0}})
+	v4 = append(v4, bpf.LoadAbsolute{Off: 9, Size: 1})
 	v4 = only(v4, bpf.JumpEqual, protoTCP)
 	v4 = append(v4, bpf.LoadAbsolute{Off: 6, Size: 2})
 	v4 = only(v4, bpf.JumpBitsNotSet, moreOrLater)
-	v4 = append(v4, bpf.LoadMemShift{Off: 0})
 
 	v6 := only(nil, bpf.JumpEqual, etherIPv6)
+	v6 = any(append(v6, bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header}))
 	v6 = append(v6, bpf.LoadAbsolute{Off: 6, Size: 1})
 	v6 = only(v6, bpf.JumpEqual, protoTCP)
-	v6 = append(v6, bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header})
 
 	program := []bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtProto},
@@ -61,13 +68,17 @@ func tcpOnly() []bpf.Instruction {
 }
 
 // portsOnly ends the program: with the headers if a port is one of ports.
-func portsOnly(ports []uint16, more uint8) []bpf.Instruction {
-	source := []bpf.Instruction{bpf.LoadIndirect{Off: 0, Size: 2}}
-	if more != 0 {
-		source = append([]bpf.Instruction{bpf.LoadIndirect{Off: 13, Size: 1}},
-			append(only(nil, bpf.JumpBitsSet, flagSYN|flagRST), source...)...)
+func portsOnly(ports []uint16, r reading) []bpf.Instruction {
+	var source []bpf.Instruction
+	if !r.oneWay {
+		source = append(source, bpf.LoadIndirect{Off: 0, Size: 2})
+		if r.more != 0 {
+			source = append([]bpf.Instruction{bpf.LoadIndirect{Off: 13, Size: 1}},
+				append(only(nil, bpf.JumpBitsSet, flagSYN|flagRST), source...)...)
+		}
+		source = anyOf(source, ports, 1)
 	}
-	source = append(anyOf(source, ports, 1), bpf.RetConstant{Val: 0})
+	source = append(source, bpf.RetConstant{Val: 0})
 	target := anyOf([]bpf.Instruction{bpf.LoadIndirect{Off: 2, Size: 2}}, ports, len(source))
 	return append(append(target, source...), headers()...)
 }

@@ -84,7 +84,7 @@ func (t *Tap) resize(at time.Duration) {
 func (t *Tap) replace(at time.Duration, s size) {
 	var next *ring
 	err := t.o.Inside(func() (err error) {
-		next, err = openRing(filter(t.ports, t.more), s)
+		next, err = openRing(filter(t.ports, t.reading), s)
 		if err == nil && t.oneWay.on {
 			err = next.ignoreOutgoing(true)
 		}

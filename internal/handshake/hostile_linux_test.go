@@ -116,7 +116,7 @@ func TestSynCookies(t *testing.T) {
 			require.NoError(t, err)
 			tap.mu.Lock()
 			defer tap.mu.Unlock()
-			return tap.more == flagACK
+			return tap.reading.more == flagACK
 		}, time.Minute, 10*time.Millisecond)
 		settled(t, w.connect(t, l.Addr, 30))
 		e := decided(t, tap, l.Addr, 50)

@@ -28,6 +28,7 @@ func worlds(t *testing.T, try func(t *testing.T, w world)) {
 	across(t, "veth, IPv4", nettest.Veth, try)
 	across(t, "veth, IPv6", vethIPv6, try)
 	acrossOneWay(t, try)
+	on(t, "loopback, one way", "127.0.0.1", oneWayIn(try))
 }
 
 // twoWorlds are two of them, for what takes long.
@@ -39,10 +40,14 @@ func twoWorlds(t *testing.T, try func(t *testing.T, w world)) {
 }
 
 func acrossOneWay(t *testing.T, try func(t *testing.T, w world)) {
-	across(t, "veth, one way", nettest.Veth, func(t *testing.T, w world) {
+	across(t, "veth, one way", nettest.Veth, oneWayIn(try))
+}
+
+func oneWayIn(try func(t *testing.T, w world)) func(t *testing.T, w world) {
+	return func(t *testing.T, w world) {
 		w.oneWay = true
 		try(t, w)
-	})
+	}
 }
 
 func on(t *testing.T, name, addr string, try func(t *testing.T, w world)) {

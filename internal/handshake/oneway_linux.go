@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"errors"
 	"math"
 	"time"
 )
@@ -57,7 +58,7 @@ func (t *Tap) checkTrouble(at time.Duration) {
 	switch {
 	case err != nil:
 		w.notUpTo = at + t.alertFor()
-	case first || !moved.calm() || !t.tracker.Settled() || t.more != 0 || t.fit.retiring != nil:
+	case first || !moved.calm() || !t.tracker.Settled() || t.reading != reading{} || t.fit.retiring != nil:
 	case t.tracker.Distrust():
 		w.notUpTo, w.at = at+distrustFor, 0
 		t.tracker.Trust()
@@ -79,23 +80,23 @@ func (t *Tap) busy(moved Counters, since time.Duration) bool {
 	return t.o.Calm || float64(moved.Sent) >= busySegments*since.Seconds()
 }
 
-// readMore has segments with another flag read as well, 0 for none.
-func (t *Tap) readMore(more uint8) error {
-	if err := t.ring.refilter(filter(t.ports, more)); err != nil {
+// read has other segments read from now on.
+func (t *Tap) read(r reading) error {
+	if err := t.ring.refilter(filter(t.ports, r)); err != nil {
 		return err
 	}
-	t.more = more
-	t.tracker.Widen(more == flagACK)
+	t.reading = r
+	t.tracker.Widen(r.more == flagACK)
 	return nil
 }
 
 func (t *Tap) stopOutgoing(at time.Duration) {
 	w := &t.oneWay
-	if t.readMore(flagFIN) != nil { // first, or the end of a client could be missed
+	if t.read(reading{flagFIN, true}) != nil {
 		return
 	}
 	if w.never = t.ring.ignoreOutgoing(true) != nil; w.never {
-		return
+		return // adjust has everything read again
 	}
 	w.on, w.sent, w.sentAt = true, w.base, at
 	t.tracker.StopOutgoing(at)
@@ -123,9 +124,8 @@ func (t *Tap) checkCalm(at time.Duration) {
 // resumeOutgoing reads the counters once more, when nothing is missed any longer.
 func (t *Tap) resumeOutgoing(alert time.Duration) {
 	w := &t.oneWay
-	if err := t.ring.ignoreOutgoing(false); err != nil {
-		t.filtered = err
-		return
+	if t.filtered = errors.Join(t.ring.ignoreOutgoing(false), t.read(reading{more: flagFIN})); t.filtered != nil {
+		return // it is tried again
 	}
 	at := time.Since(t.start)
 	now, until, err := t.countQuickly()

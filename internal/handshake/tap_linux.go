@@ -24,7 +24,7 @@ type Tap struct {
 	closed   bool
 	filtered error // of the latest change of the filter that the tap made by itself
 
-	more       uint8 // flag of the further segments that are read
+	reading    reading
 	wideUntil  time.Duration
 	oneWay     oneWay
 	cookies    uint64
@@ -62,7 +62,7 @@ func Open(o TapOptions) (*Tap, error) {
 		t.cookies, _ = o.Cookies()
 	}
 	var err error
-	if t.ring, err = openRing(filter(t.ports, 0), t.firstSize()); err != nil {
+	if t.ring, err = openRing(filter(t.ports, reading{}), t.firstSize()); err != nil {
 		return nil, err
 	}
 	if t.countsSockets() {
@@ -146,15 +146,15 @@ func (t *Tap) checkCookies(at time.Duration) {
 
 // adjust observes more of the clients while what they answer, or how they end, matters.
 func (t *Tap) adjust(at time.Duration) {
-	more := uint8(0)
+	r := reading{oneWay: t.oneWay.on}
 	switch {
 	case at < t.wideUntil || t.tracker.Stalling():
-		more = flagACK
+		r.more = flagACK
 	case !t.tracker.Settled():
-		more = flagFIN
+		r.more = flagFIN
 	}
-	if more != t.more {
-		t.filtered = t.readMore(more)
+	if r != t.reading {
+		t.filtered = t.read(r)
 	}
 }
 
@@ -189,7 +189,7 @@ func (t *Tap) SetPorts(ports []uint16) error {
 	if t.closed || slices.Equal(ports, t.ports) {
 		return nil
 	}
-	if err := t.ring.refilter(filter(ports, t.more)); err != nil {
+	if err := t.ring.refilter(filter(ports, t.reading)); err != nil {
 		return err
 	}
 	t.ports = slices.Clone(ports)

@@ -231,7 +231,7 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 		t.endpoints[a.endpoint].unanswered++ // the one before
 	}
 	deadline := a.syn(at)
-	if !s.loopback() && t.unread.at(at) {
+	if t.unread.at(at) {
 		t.unread.doubt = true
 		e := t.endpoints[a.endpoint]
 		e.open[a.stage()]--
@@ -254,7 +254,7 @@ func (t *Tracker) begin(at time.Duration, k *key, s *Segment) {
 		a.first, a.syns = first, 1
 	}
 	deadline := a.syn(at)
-	if !s.loopback() && t.unread.at(at) {
+	if t.unread.at(at) {
 		deadline = a.heard(at)
 		t.latest = i
 	}

@@ -90,8 +90,8 @@ func (u *unread) at(at time.Duration) bool {
 	return at >= u.from-unreadMargin && (u.on || u.from < u.to && at <= u.to)
 }
 
-// StopOutgoing says that packets which leave are not observed from now on, except on the
-// loopback.
+// StopOutgoing says that packets which leave are not observed from now on, nor those that
+// come from the ports by the loopback.
 func (t *Tracker) StopOutgoing(at time.Duration) { t.unread = unread{on: true, from: at} }
 
 // ResumeOutgoing says that they are observed again. moved is since a moment up to which the

@@ -184,18 +184,6 @@ func TestUnreadAreNotWaiting(t *testing.T) {
 	require.Equal(t, 1, e.Settling)
 }
 
-// On the loopback all is seen as received.
-func TestUnreadLoopback(t *testing.T) {
-	met := NoSocket
-	s := oneWayScript(t, &met)
-	s.observe(Segment{
-		Link: Link{Incoming: true, Outgoing: true}, src: s.from.Addr().As16(), srcPort: s.from.Port(),
-		dst: server.Addr().As16(), dstPort: port, flags: flagSYN, seq: s.isn,
-	})
-	require.Equal(t, just(GaveUp), s.ends().Clients)
-	require.False(t, s.tracker.Doubtful())
-}
-
 // Of those that a closing listener has left without a connection the first were let in
 // and killed: as many as the kernel let in and nobody else has proved. The others were
 // refused, for certain.
