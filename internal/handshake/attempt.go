@@ -39,10 +39,14 @@ const (
 	answered                    // the client acknowledged the SYN-ACK
 	served                      // the client acknowledged bytes of the server
 
-	// As long as no SYN-ACK was read two of the bits mean something else: that one may
-	// have left, and that the client has since used its port again.
+	// As long as no SYN-ACK was read three of the bits mean something else: that one may
+	// have left, that the client has since used its port again, and that the kernel had no
+	// socket for it when it was asked.
 	unseen   = overheard
 	replaced = left
+	missing  = wasReset
+
+	whileUnread = unseen | replaced | missing
 )
 
 func (a *attempt) has(s signs) bool { return a.signs&s != 0 }
@@ -99,6 +103,9 @@ func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline
 	if a.unread() && at-a.first-ms(a.lastSYN) >= atOnce {
 		a.suppose() // this one is repeated
 	}
+	if a.unread() {
+		a.signs &^= whileUnread
+	}
 	if a.replies > 0 && !a.has(owed) {
 		a.repeats = inc(a.repeats)
 	}
@@ -123,7 +130,10 @@ func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Durat
 		return at, true
 	case a.has(owed) && s.seq == 0 && s.flags&flagACK != 0 && s.ack-a.isn-1 < maxSYNData:
 		// Should the answer be lost, the client asks again as if there had been none.
-		a.signs = a.signs&^(owed|unseen) | refusal
+		if a.replies == 0 {
+			a.signs &^= whileUnread
+		}
+		a.signs = a.signs&^(owed|overheard) | refusal
 	}
 	return 0, false
 }
@@ -187,7 +197,7 @@ func (a *attempt) supposed() bool { return a.replies > 0 && a.serverISN == 0 }
 // suppose takes in a SYN-ACK that was not read. It left at once, or never.
 func (a *attempt) suppose() {
 	a.replies, a.serverISN, a.lastReply = 1, 0, a.lastSYN
-	a.signs &^= owed | refusal | unseen | replaced
+	a.signs &^= owed | refusal | whileUnread
 }
 
 // judge says what happened to the client. retries is tcp_synack_retries; cookies,

@@ -100,5 +100,5 @@ func (t *Tap) replace(at time.Duration, s size) {
 		return
 	}
 	t.fit.retiring, t.fit.until, t.fit.busyAt = t.ring, at+handedOver, at
-	t.ring = next
+	t.ring, t.oneWay.wakeAt = next, time.Time{}
 }

@@ -12,12 +12,15 @@ import (
 type oneWay struct {
 	on      bool
 	never   bool          // this kernel cannot
-	base    Counters      // as last read
-	at      time.Duration // then
+	base    Counters      // up to which all was calm
+	baseAt  time.Duration // when they were read
+	at      time.Duration // when any were read last
+	reset   Counters      // RSTs were sent since base, and to whom is looked for
+	resetAt time.Duration // when they were read, 0 for not
 	sent    Counters      // as read when the segments that are sent were last counted
 	sentAt  time.Duration
 	notUpTo time.Duration // outgoing packets are read until then at least
-	sleeps  bool          // nobody waits for time to pass
+	wakeAt  time.Time     // when the ring is drained, whether packets come or not; zero for never
 }
 
 const (
@@ -28,6 +31,8 @@ const (
 	alertFor = 10 * time.Second
 	// distrustFor is the same after one that the counters did not show.
 	distrustFor = 10 * time.Minute
+	// strayMost is the longest time for which it may not be known whom RSTs were sent to.
+	strayMost = 3 * time.Second / 2
 	// busySegments a second take more than a thousandth of a processor to clone.
 	busySegments = 5000
 )
@@ -53,12 +58,12 @@ func (t *Tap) checkTrouble(at time.Duration) {
 	w := &t.oneWay
 	now, err := t.o.Counters()
 	first := w.at == 0
-	moved, since := now.sub(w.base), at-w.at
-	w.base, w.at = now, at
+	moved, since, before := now.sub(w.base), at-w.at, w.at
+	w.base, w.baseAt, w.at, w.resetAt = now, at, at, 0
 	switch {
 	case err != nil:
 		w.notUpTo = at + t.alertFor()
-	case first || !moved.calm() || !t.tracker.Settled() || t.reading != reading{} || t.fit.retiring != nil:
+	case first || !moved.calmButStrayResets() || t.tracker.ResetSince(before-lag) || !t.tracker.Settled() || t.reading != reading{} || t.fit.retiring != nil:
 	case t.tracker.Distrust():
 		w.notUpTo, w.at = at+distrustFor, 0
 		t.tracker.Trust()
@@ -107,11 +112,12 @@ func (t *Tap) stopOutgoing(at time.Duration) {
 func (t *Tap) checkCalm(at time.Duration) {
 	w := &t.oneWay
 	now, err := t.o.Counters()
-	if err != nil || t.tracker.Doubtful() || !now.sub(w.base).calm() {
+	w.at = at
+	if err != nil || t.tracker.Doubtful() || !now.sub(w.base).calmButStrayResets() || at-w.baseAt > strayMost {
 		t.resumeOutgoing(t.alertFor())
 		return
 	}
-	w.base, w.at = now, at
+	t.rebase(at, now)
 	if since := at - w.sentAt; since >= calmFor {
 		if !t.busy(now.sub(w.sent), since/2) {
 			t.resumeOutgoing(0)
@@ -119,6 +125,23 @@ func (t *Tap) checkCalm(at time.Duration) {
 		}
 		w.sent, w.sentAt = now, at
 	}
+}
+
+// rebase moves the base up to the latest counters, or to earlier ones where RSTs were sent
+// since: first all clients of that time have to be known to have been let in.
+func (t *Tap) rebase(at time.Duration, now Counters) {
+	w := &t.oneWay
+	if w.resetAt > 0 && t.tracker.LetIn(w.resetAt) && at-w.resetAt >= lag {
+		w.base, w.baseAt, w.resetAt = w.reset, w.resetAt, 0
+	}
+	switch {
+	case w.resetAt > 0:
+	case now.Resets == w.base.Resets:
+		w.base, w.baseAt = now, at
+	default:
+		w.reset, w.resetAt = now, at
+	}
+	t.tracker.Calm(w.baseAt)
 }
 
 // resumeOutgoing reads the counters once more, when nothing is missed any longer.
@@ -129,7 +152,7 @@ func (t *Tap) resumeOutgoing(alert time.Duration) {
 	}
 	at := time.Since(t.start)
 	now, until, err := t.countQuickly()
-	moved := Moved{w.at, until, now.sub(w.base)}
+	moved := Moved{w.baseAt, until, now.sub(w.base)}
 	if err != nil {
 		moved.Counters = unknownCounters()
 	}
@@ -137,7 +160,7 @@ func (t *Tap) resumeOutgoing(alert time.Duration) {
 		t.wideUntil = at + wideFor
 	}
 	t.cookies, t.cookiesAt = now.Cookies, until
-	w.on, w.base, w.at, w.notUpTo = false, now, until, at+alert
+	w.on, w.base, w.baseAt, w.at, w.notUpTo = false, now, until, until, at+alert
 	t.tracker.ResumeOutgoing(at, moved)
 }
 
@@ -174,13 +197,27 @@ func (t *Tap) Alert() {
 
 // wake has the ring drained again soon, whether packets come or not, while the counters
 // may show what no packet does.
-func (t *Tap) wake() {
-	var by time.Time
-	if t.tracker.table.open > 0 && (t.oneWay.on || !t.tracker.Settled()) {
-		by = time.Now().Add(cookieEvery)
-	} else if t.oneWay.sleeps {
+func (t *Tap) wake(now time.Time) {
+	w := &t.oneWay
+	switch needed := t.tracker.table.open > 0 && (w.on || !t.tracker.Settled()); {
+	case needed && !now.Before(w.wakeAt):
+		w.wakeAt = now.Add(cookieEvery)
+	case !needed && !w.wakeAt.IsZero():
+		w.wakeAt = time.Time{}
+	default:
 		return
 	}
-	t.oneWay.sleeps = by.IsZero()
-	_ = t.ring.file.SetReadDeadline(by) // run drains when it is over
+	_ = t.ring.file.SetReadDeadline(w.wakeAt) // run drains when it is over
+}
+
+// pace is how long packets are left in a large ring while all is calm: to be woken for
+// each block costs more than to read it. It holds as many as come in that time at
+// 300,000 a second.
+const pace = 20 * time.Millisecond
+
+// paced reports whether the ring need not be read as soon as a block is full.
+func (t *Tap) paced() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.oneWay.on && t.ring.size == large()
 }

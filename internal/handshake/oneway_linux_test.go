@@ -149,6 +149,43 @@ func TestOneWaySilentDrops(t *testing.T) {
 	})
 }
 
+// RSTs that answer segments of no followed port are no reason to read what is sent; those
+// that refuse clients are, and each of these is known.
+func TestOneWayStrayResets(t *testing.T) {
+	t.Parallel()
+	acrossOneWay(t, func(t *testing.T, w world) {
+		l := w.listen(t, 200)
+		tap := w.tap(t, l.Addr.Port())
+		w.known(t, tap, l)
+		closed := netip.AddrPortFrom(w.addr, 1)
+		const turns, each = 25, 8
+		for turn := range turns {
+			_, failed := settled(t, w.connect(t, closed, 1))
+			require.EqualValues(t, 1, failed[unix.ECONNREFUSED])
+			clients := w.connect(t, l.Addr, each)
+			settled(t, clients)
+			for i, s := range l.Accept(t, each) {
+				if (i+turn)%4 != 0 { // a few stay
+					clients[i].close()
+					require.NoError(t, s.Close())
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+			r, err := tap.Report()
+			require.NoError(t, err)
+			require.True(t, r.OneWay, "%d", turn)
+		}
+		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + turns*each}, decided(t, tap, l.Addr, 1+turns*each).Clients)
+		l.Close()
+		const out = 40
+		_, failed := settled(t, w.connect(t, l.Addr, out))
+		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
+		e := decided(t, tap, l.Addr, 1+turns*each+out)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + turns*each, Refused: out}, e.Clients)
+		require.Zero(t, e.Untracked)
+	})
+}
+
 // Clients that never answer their SYN-ACK.
 func TestOneWayHalfOpen(t *testing.T) {
 	t.Parallel()

@@ -88,6 +88,7 @@ func (s *script) play(packet func(), times []float64) {
 // ends judges all that is open and returns what the port's clients came to.
 func (s *script) ends() Endpoint {
 	s.t.Helper()
+	s.tracker.Calm(s.at + 3*time.Minute)
 	s.tracker.Advance(s.at + 3*time.Minute)
 	report := s.tracker.Report()
 	require.Len(s.t, report, 1)

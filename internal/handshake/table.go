@@ -87,7 +87,7 @@ func (t *table) add(k *key, deadline time.Duration) int32 {
 		t.wheel = noneOf(slots)
 	}
 	if 2*t.open >= len(t.buckets) { // most searches end at an empty bucket
-		t.grow()
+		t.reindex(max(leastIndex, 2*len(t.buckets)))
 	}
 	i := t.take()
 	a := t.at(i)
@@ -111,10 +111,10 @@ func (t *table) take() int32 {
 	return t.used - 1
 }
 
-// grow doubles the index.
-func (t *table) grow() {
+// reindex changes the size of the index.
+func (t *table) reindex(size int) {
 	old := t.buckets
-	t.buckets = noneOf(max(leastIndex, 2*len(old)))
+	t.buckets = noneOf(size)
 	for _, head := range old {
 		for i := head; i != none; {
 			a := t.at(i)
@@ -145,8 +145,11 @@ func (t *table) remove(i int32) {
 	t.unlink(i)
 	a.chain, t.free = t.free, i
 	t.open--
-	if t.open == 0 && len(t.chunks) > keptChunks {
+	switch {
+	case t.open == 0 && len(t.chunks) > keptChunks:
 		t.release()
+	case 16*t.open < len(t.buckets) && len(t.buckets) > leastIndex: // a small one stays in the cache
+		t.reindex(len(t.buckets) / 2)
 	}
 }
 

@@ -88,6 +88,9 @@ func (t *Tap) run() {
 			t.drain(ring)
 		}
 		_ = t.readAddresses() // those that were known stay
+		if t.paced() {
+			time.Sleep(pace)
+		}
 	}
 }
 
@@ -114,7 +117,7 @@ func (t *Tap) drainLocked() (any bool) {
 	t.tracker.Advance(max(at-lag, 0))
 	t.adjust(at)
 	t.resize(at)
-	t.wake()
+	t.wake(now)
 	return any
 }
 

@@ -43,6 +43,7 @@ type Tracker struct {
 	now     time.Duration
 
 	table     *table
+	proved    proved
 	ended     ended
 	endpoints []*endpoint
 	byAddr    map[endpointKey]uint16
@@ -55,7 +56,8 @@ type Tracker struct {
 	narrowed time.Duration // when wide was last ended
 	foreign  uint64
 	unread   unread
-	latest   int32 // attempt whose SYN-ACK is not read, or none
+	resetAt  time.Duration // when the server last sent a RST to an open attempt
+	latest   int32         // attempt whose SYN-ACK is not read, or none
 }
 
 type endpointKey struct {
@@ -78,14 +80,16 @@ func NewTracker(o Options) *Tracker {
 // forgotten without an outcome; their totals stay.
 func (t *Tracker) SetPorts(ports []uint16) {
 	t.ports = slices.Sorted(slices.Values(ports))
-	t.table.drop(func(a *attempt) bool {
+	forgotten := func(a *attempt) bool {
 		e := t.endpoints[a.endpoint]
 		if t.follows(e.port) {
 			return false
 		}
 		e.open[a.stage()]--
 		return true
-	})
+	}
+	t.table.drop(forgotten)
+	t.proved.drop(forgotten)
 }
 
 func (t *Tracker) follows(port uint16) bool {
@@ -159,21 +163,13 @@ func (t *Tracker) Observe(at time.Duration, s *Segment) {
 		t.reset(at, s)
 	case flagACK:
 		if i := t.fromClient(s); i != none {
-			t.prove(at, i, s)
-			t.table.at(i).segment(s)
+			if a := t.table.at(i); a.unread() && a.proves(s) {
+				t.proveByACK(at, i)
+			} else {
+				a.segment(s)
+			}
 		}
 	}
-}
-
-// prove takes in a segment of a client that had a SYN-ACK which was not read.
-func (t *Tracker) prove(at time.Duration, i int32, s *Segment) {
-	a := t.table.at(i)
-	if !a.unread() || !a.proves(s) {
-		return
-	}
-	a.suppose() // the stage stays
-	t.endpoints[a.endpoint].letIn = true
-	t.table.move(i, min(at+provedPatience, a.first+ms(a.lastSYN)+unreadPatience))
 }
 
 func (t *Tracker) fromClient(s *Segment) int32 {
@@ -301,6 +297,7 @@ func (t *Tracker) reply(at time.Duration, i int32, s *Segment) {
 // reset asks both ways: on the loopback a port can be the client's as well.
 func (t *Tracker) reset(at time.Duration, s *Segment) {
 	if i := t.fromServer(s); i != none {
+		t.resetAt = at
 		if a := t.table.at(i); (a.unread() || a.supposed()) && s.seq != 0 {
 			t.forget(i) // before a response, or after
 			return
@@ -311,8 +308,12 @@ func (t *Tracker) reset(at time.Duration, s *Segment) {
 		}
 	}
 	if i := t.fromClient(s); i != none {
-		t.prove(at, i, s)
-		if deadline, ok := t.table.at(i).clientReset(at, s); ok {
+		a := t.table.at(i)
+		if a.unread() && a.proves(s) {
+			a.suppose() // the stage stays
+			t.endpoints[a.endpoint].letIn = true
+		}
+		if deadline, ok := a.clientReset(at, s); ok {
 			t.table.move(i, deadline)
 		}
 	}
@@ -327,6 +328,7 @@ func (t *Tracker) Advance(at time.Duration) {
 		t.unread.due = false
 		t.settle(at)
 	}
+	t.proved.due(min(at, t.unread.calmTo), func(a *attempt) { t.judge(at, a) })
 	t.table.due(at, func(a *attempt) (deadline time.Duration) { return t.end(at, a) })
 	t.ended.advance(at)
 }

@@ -39,6 +39,15 @@ func (c Counters) calm() bool {
 	return c.Drops == 0 && c.Cookies == 0 && c.Repeats == 0 && c.Resets == 0 && c.Aborted == 0
 }
 
+// calmButStrayResets is calm, besides RSTs that no connection ended by: they answered a
+// segment of no connection, or a SYN to a port without a listener.
+func (c Counters) calmButStrayResets() bool {
+	if c.Killed == 0 {
+		c.Resets = 0
+	}
+	return c.calm()
+}
+
 // Socket is what the kernel has for the two ends of an attempt.
 type Socket uint8
 
@@ -63,9 +72,9 @@ const (
 	// unreadPatience is when the kernel is asked about a client that has sent nothing
 	// since: by then it has repeated a SYN-ACK that was not answered.
 	unreadPatience = synAckTimeout + slack
-	// provedPatience is how long the counters are to stay calm after a client has proved
-	// that it had a SYN-ACK: its ACK was not dropped then.
-	provedPatience = time.Second / 2
+	// missingPatience is how long a client without a socket may have a FIN that has not
+	// been read: the lag of a Tap.
+	missingPatience = time.Second / 4
 	// doubtPatience is until the counters have been read that belong to a doubt.
 	doubtPatience = time.Second / 2
 	// settleMost bounds the questions at one time; about the other clients they are
@@ -79,11 +88,12 @@ const (
 type unread struct {
 	on       bool
 	from, to time.Duration
-	moved    Moved // since a moment up to which the counters were calm; RSTs that no client accounts for
-	calm     bool  // they had not moved at all
-	due      bool  // what is open since then has yet to be settled
-	doubt    bool  // the counters are calm and a client is not
-	distrust bool  // of the counters, or of what the kernel is asked
+	moved    Moved         // since a moment up to which the counters were calm; RSTs that no client accounts for
+	calmTo   time.Duration // while on: when the counters were last read, and had not moved
+	calm     bool          // moved has not at all
+	due      bool          // what is open since then has yet to be settled
+	doubt    bool          // the counters are calm and a client is not
+	distrust bool          // of the counters, or of what the kernel is asked
 }
 
 func (u *unread) at(at time.Duration) bool {
@@ -92,11 +102,35 @@ func (u *unread) at(at time.Duration) bool {
 
 // StopOutgoing says that packets which leave are not observed from now on, nor those that
 // come from the ports by the loopback.
-func (t *Tracker) StopOutgoing(at time.Duration) { t.unread = unread{on: true, from: at} }
+func (t *Tracker) StopOutgoing(at time.Duration) {
+	t.unread = unread{on: true, from: at, calmTo: at}
+}
+
+// Calm says that the counters had not moved when they were read, then.
+func (t *Tracker) Calm(at time.Duration) { t.unread.calmTo = at }
+
+// LetIn reports whether all whose SYN came by then are known to have been let in. About the
+// others the kernel is asked, when what they sent by then has been read.
+func (t *Tracker) LetIn(by time.Duration) bool {
+	all := true
+	t.table.each(func(i int32) {
+		if a := t.table.at(i); a.unread() && a.first <= by {
+			all = false
+			if !a.has(missing) {
+				t.table.move(i, by)
+			}
+		}
+	})
+	return all
+}
+
+// ResetSince reports whether the server has refused or reset an open attempt since.
+func (t *Tracker) ResetSince(at time.Duration) bool { return t.resetAt > 0 && t.resetAt >= at }
 
 // ResumeOutgoing says that they are observed again. moved is since a moment up to which the
 // counters were calm, until one after at.
 func (t *Tracker) ResumeOutgoing(at time.Duration, moved Moved) {
+	t.comeBack()
 	t.unread = unread{from: t.unread.from, to: at, moved: moved, calm: moved.calm(), due: true}
 	if moved.Cookies > 0 {
 		t.cookies.mark(moved.Since, moved.Until)
@@ -231,6 +265,9 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool)
 		return a.supposeRepeated(at)
 	case met == SocketUnknown:
 		return never
+	case t.unread.on && !a.has(missing):
+		a.signs |= missing
+		return at + missingPatience
 	case t.unread.on: // the counters have yet to be read
 		t.unread.doubt = true
 		return at + doubtPatience
@@ -242,14 +279,14 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool)
 	}
 	switch t.fate(e, met, killed) {
 	case fateDropped:
-		a.signs &^= unseen | replaced
+		a.signs &^= whileUnread
 		return lastSYN + patience
 	case fateCookie:
 		a.suppose()
 		return lastSYN + unreadPatience
 	case fateRefused:
 		t.unread.moved.Resets--
-		a.signs = a.signs&^(unseen|replaced|owed) | refusal
+		a.signs = a.signs&^(whileUnread|owed) | refusal
 		return lastSYN + patience
 	}
 	return never

@@ -40,3 +40,9 @@ func (a *attempt) undropped() time.Duration {
 	}
 	return a.first + ms(a.lastSYN) + unreadPatience
 }
+
+// restore takes over all of another attempt of the same client but its place in the table.
+func (a *attempt) restore(b *attempt) {
+	b.slot, b.next, b.previous, b.chain = a.slot, a.next, a.previous, a.chain
+	*a = *b
+}

@@ -245,7 +245,10 @@ func TestProved(t *testing.T) {
 	s := oneWayScript(t, &met)
 	s.syn()
 	s.fin()
-	s.wait(.6)
+	s.wait(.1)
+	s.tracker.Advance(s.at)
+	require.Zero(t, s.tracker.Report()[0].Clients)
+	s.tracker.Calm(s.at)
 	s.tracker.Advance(s.at)
 	require.Equal(t, just(Connected), s.tracker.Report()[0].Clients)
 
@@ -269,4 +272,72 @@ func TestRefusedIsNoDistrust(t *testing.T) {
 	s.resume(Counters{Resets: 2})
 	s.ends()
 	require.False(t, s.tracker.Distrust())
+}
+
+// While RSTs are sent, clients are asked about as soon as their FIN would have been read.
+// One without a socket is asked about twice: its FIN may have come just before.
+func TestStrayResets(t *testing.T) {
+	for name, c := range map[string]struct {
+		met      Socket
+		fin      bool // between the questions
+		letIn    bool
+		doubtful bool
+	}{
+		"a connection":           {Connection, false, true, false},
+		"half-open":              {HalfOpenSocket, false, true, false},
+		"it ends meanwhile":      {NoSocket, true, true, false},
+		"it is answered by none": {NoSocket, false, false, true},
+		"it was not let in":      {OnlyListener, false, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			met := c.met
+			s := oneWayScript(t, &met)
+			s.trust(&met)
+			s.syn()
+			s.wait(.1)
+			by := s.at
+			require.False(t, s.tracker.LetIn(by))
+			s.wait(.3)
+			later := s.client("10.0.1.1:1000", 99)
+			later.syn() // does not matter
+			s.tracker.Advance(s.at - time.Second/4)
+			require.False(t, s.tracker.Doubtful())
+			if c.fin {
+				s.fin()
+			}
+			s.wait(.6)
+			s.tracker.Advance(s.at - time.Second/4)
+			require.Equal(t, c.letIn, s.tracker.LetIn(by))
+			require.Equal(t, c.doubtful, s.tracker.Doubtful())
+		})
+	}
+}
+
+// One that had no socket when it was asked about is not taken for one that was reset.
+func TestMissingThenAnswered(t *testing.T) {
+	for name, c := range map[string]struct {
+		play func(s *script)
+		want Outcome
+	}{
+		"its FIN":     {func(s *script) { s.fin() }, Connected},
+		"a SYN-ACK":   {func(s *script) { s.resume(Counters{Drops: 1}); s.syn(); s.synAck() }, Delayed},
+		"a refusal":   {func(s *script) { s.out(flagRST|flagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, Refused},
+		"its SYN-ACK": {func(s *script) { s.synAck() }, Connected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			met := OnlyListener
+			s := oneWayScript(t, &met)
+			s.trust(&met)
+			s.syn()
+			by := s.at
+			require.False(t, s.tracker.LetIn(by))
+			s.wait(.2)
+			s.tracker.Advance(s.at)
+			require.False(t, s.tracker.LetIn(by))
+			c.play(s)
+			want := [NumOutcomes]uint64{Connected: 1}
+			want[c.want]++
+			require.Equal(t, want, s.ends().Clients)
+		})
+	}
 }

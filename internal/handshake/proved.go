@@ -1,0 +1,91 @@
+package handshake
+
+import "time"
+
+// proved holds the clients that have ended their connection, until the counters have been
+// read that show whether they had one: if one of them was moved by a dropped ACK, they
+// come back. They leave the table at once, as they are most of those that are followed, and
+// a table of few stays in the processor's cache.
+type proved struct {
+	queue []provedAttempt // in the order of at, but for packets that overtake each other
+	head  int
+}
+
+type provedAttempt struct {
+	attempt
+	at time.Duration
+}
+
+// mostProved bounds the queue, to some five megabytes.
+const mostProved = 1 << 16
+
+// add reports whether there was room.
+func (p *proved) add(at time.Duration, a *attempt) bool {
+	if len(p.queue)-p.head >= mostProved {
+		return false
+	}
+	p.queue = append(p.queue, provedAttempt{*a, at})
+	return true
+}
+
+// due takes those out that have proved it by then.
+func (p *proved) due(at time.Duration, end func(*attempt)) {
+	for ; p.head < len(p.queue) && p.queue[p.head].at <= at; p.head++ {
+		end(&p.queue[p.head].attempt)
+	}
+	p.shrink()
+}
+
+// shrink gives room back, and all memory when nobody is left.
+func (p *proved) shrink() {
+	switch left := len(p.queue) - p.head; {
+	case left == 0:
+		p.queue, p.head = nil, 0
+	case left <= p.head:
+		copy(p.queue, p.queue[p.head:])
+		p.queue, p.head = p.queue[:left], 0
+	}
+}
+
+// drop removes those that which names.
+func (p *proved) drop(which func(*attempt) bool) {
+	kept := p.queue[:p.head]
+	for i := p.head; i < len(p.queue); i++ {
+		if !which(&p.queue[i].attempt) {
+			kept = append(kept, p.queue[i])
+		}
+	}
+	p.queue = kept
+	p.shrink()
+}
+
+// proveByACK takes in that a client has acknowledged a SYN-ACK which was not read, as each
+// FIN does.
+func (t *Tracker) proveByACK(at time.Duration, i int32) {
+	a := t.table.at(i)
+	a.suppose() // the stage stays
+	a.signs |= answered
+	t.endpoints[a.endpoint].letIn = true
+	if t.unread.on && t.proved.add(at, a) {
+		t.table.remove(i)
+		return
+	}
+	t.table.move(i, at) // by its turn the counters have been read again
+}
+
+// comeBack puts those into the table that have yet to be judged.
+func (t *Tracker) comeBack() {
+	for _, p := range t.proved.queue[t.proved.head:] {
+		k := key{p.client, p.clientPort, p.endpoint}
+		i := none
+		if t.table.find(&k) == none { // else the client uses its port again
+			i = t.table.add(&k, p.at)
+		}
+		if i == none {
+			t.judge(t.now, &p.attempt)
+			continue
+		}
+		t.table.at(i).restore(&p.attempt)
+	}
+	t.proved = proved{}
+}
