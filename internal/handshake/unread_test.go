@@ -146,7 +146,7 @@ func TestUnreadWithoutTrust(t *testing.T) {
 // packets again; until then nothing is said of it.
 func TestDoubt(t *testing.T) {
 	for name, play := range map[string]func(s *script){
-		"no connection":  func(s *script) { s.syn(); s.wait(3) },
+		"no connection":  func(s *script) { s.syn(); s.wait(3); s.tracker.Advance(s.at); s.wait(.3) },
 		"a repeated SYN": func(s *script) { s.syns(0, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
