@@ -211,13 +211,13 @@ func (t *Tap) wake(now time.Time) {
 }
 
 // pace is how long packets are left in a large ring while all is calm: to be woken for
-// each block costs more than to read it. It holds as many as come in that time at
-// 300,000 a second.
-const pace = 20 * time.Millisecond
+// each block costs more than to read it. It holds as many as come in that time at 130,000
+// a second.
+const pace = 50 * time.Millisecond
 
 // paced reports whether the ring need not be read as soon as a block is full.
 func (t *Tap) paced() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.oneWay.on && t.ring.size == large()
+	return t.oneWay.on && t.ring.size == large() && t.ring.taken < t.ring.size.blocks/2
 }

@@ -53,6 +53,7 @@ type ring struct {
 	recent uint32 // packets since
 	since  time.Duration
 	busy   bool // busyPackets came within retireAfter
+	taken  int  // blocks of the latest read
 }
 
 // openRing opens it in the network namespace of the calling thread. It needs
@@ -159,18 +160,17 @@ const (
 // read calls packet for what the kernel has handed over; false if that was
 // nothing.
 func (r *ring) read(packet func(stamp time.Duration, b []byte, link Link)) (any bool) {
-	for range r.size.blocks {
+	for r.taken = 0; r.taken < r.size.blocks; r.taken++ {
 		block := r.memory[r.next*r.size.block:][:r.size.block]
 		status := (*uint32)(unsafe.Pointer(&block[blockStatus])) // aligned: mmap's pages
 		if atomic.LoadUint32(status)&unix.TP_STATUS_USER == 0 {
-			return any
+			break
 		}
 		r.walk(block, packet)
 		atomic.StoreUint32(status, unix.TP_STATUS_KERNEL)
 		r.next = (r.next + 1) % r.size.blocks
-		any = true
 	}
-	return any
+	return r.taken > 0
 }
 
 func (r *ring) walk(block []byte, packet func(stamp time.Duration, b []byte, link Link)) {
