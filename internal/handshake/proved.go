@@ -73,19 +73,18 @@ func (t *Tracker) proveByACK(at time.Duration, i int32) {
 	t.table.move(i, at) // by its turn the counters have been read again
 }
 
-// comeBack puts those into the table that have yet to be judged.
+// comeBack puts those into the table again that have yet to be judged. Those that find no
+// room, or whose client has used its port again, stay: nothing more will be seen of them.
 func (t *Tracker) comeBack() {
-	for _, p := range t.proved.queue[t.proved.head:] {
-		k := key{p.client, p.clientPort, p.endpoint}
-		i := none
-		if t.table.find(&k) == none { // else the client uses its port again
-			i = t.table.add(&k, p.at)
+	t.proved.drop(func(a *attempt) bool {
+		k := key{a.client, a.clientPort, a.endpoint}
+		if t.table.find(&k) != none {
+			return false
 		}
-		if i == none {
-			t.judge(t.now, &p.attempt)
-			continue
+		i := t.table.add(&k, a.first+ms(a.lastSYN))
+		if i != none {
+			t.table.at(i).restore(a)
 		}
-		t.table.at(i).restore(&p.attempt)
-	}
-	t.proved = proved{}
+		return i != none
+	})
 }

@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -89,7 +90,7 @@ type unread struct {
 	on       bool
 	from, to time.Duration
 	moved    Moved         // since a moment up to which the counters were calm; RSTs that no client accounts for
-	calmTo   time.Duration // while on: when the counters were last read, and had not moved
+	calmTo   time.Duration // when the counters were last read, and had not moved; without end if not on
 	calm     bool          // moved has not at all
 	due      bool          // what is open since then has yet to be settled
 	doubt    bool          // the counters are calm and a client is not
@@ -131,7 +132,7 @@ func (t *Tracker) ResetSince(at time.Duration) bool { return t.resetAt > 0 && t.
 // counters were calm, until one after at.
 func (t *Tracker) ResumeOutgoing(at time.Duration, moved Moved) {
 	t.comeBack()
-	t.unread = unread{from: t.unread.from, to: at, moved: moved, calm: moved.calm(), due: true}
+	t.unread = unread{from: t.unread.from, to: at, calmTo: math.MaxInt64, moved: moved, calm: moved.calm(), due: true}
 	if moved.Cookies > 0 {
 		t.cookies.mark(moved.Since, moved.Until)
 	}

@@ -262,6 +262,53 @@ func TestProved(t *testing.T) {
 	require.Equal(t, just(Stalled), s.ends().Clients)
 }
 
+// A client that uses its port again while its earlier connection has yet to be judged is
+// another, whatever happens then.
+func TestProvedPortUsedAgain(t *testing.T) {
+	met := Connection
+	s := oneWayScript(t, &met)
+	const times = 300
+	for range times {
+		s.syn()
+		s.fin()
+		s.isn += 1 << 20
+		s.wait(.0001)
+	}
+	s.syn()
+	require.Equal(t, times+1, s.tracker.Report()[0].Settling)
+	s.resume(Counters{Drops: 1})
+	require.Equal(t, [NumOutcomes]uint64{Connected: times + 1}, s.ends().Clients)
+}
+
+func TestProvedOnAPortThatIsNotFollowed(t *testing.T) {
+	met := NoSocket
+	s := oneWayScript(t, &met)
+	s.syn()
+	s.fin()
+	s.tracker.SetPorts(nil)
+	require.Zero(t, s.ends().Clients)
+}
+
+// A table that was large for a while finds its attempts by a small index again.
+func TestIndexShrinks(t *testing.T) {
+	table := newTable(1 << 14)
+	k := func(i int) *key { return &key{clientPort: uint16(i), endpoint: uint16(i % 3)} }
+	const many = 10_000
+	for i := range many {
+		require.NotEqual(t, none, table.add(k(i), time.Second))
+	}
+	large := len(table.buckets)
+	for i := range many {
+		if i%1000 != 0 {
+			table.remove(table.find(k(i)))
+		}
+	}
+	require.Less(t, len(table.buckets), large/16)
+	for i := range many {
+		require.Equal(t, i%1000 == 0, table.find(k(i)) != none, "%d", i)
+	}
+}
+
 // RSTs that refused clients account for are no sign of something that no counter shows.
 func TestRefusedIsNoDistrust(t *testing.T) {
 	met := NoSocket
