@@ -284,6 +284,38 @@ func (w world) chatter(t *testing.T) (stop func()) {
 	return stop
 }
 
+// Many that are all let in, as fast as they can, beside a RST to others now and then: each
+// is connected, and outgoing packets stay unread.
+func TestLongOneWayMany(t *testing.T) {
+	t.Parallel()
+	try := func(t *testing.T, w world) {
+		w.server.Sysctl(t, "net.core.somaxconn", "4096")
+		open := w.listen(t, 4096)
+		closed := netip.AddrPortFrom(w.addr, 1)
+		tap := w.tap(t, open.Addr.Port())
+		go acceptAll(open.File(t))
+		const n = 12_000 // no port is used again, or a SYN could meet what is left of the one before
+		w.clients.Do(func() {
+			for i := range n {
+				if i%500 == 0 { // as in TestManyClients
+					one(t, closed, false)
+					r, err := tap.Report()
+					require.NoError(t, err)
+					require.True(t, r.OneWay, "%d", i)
+				}
+				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+				require.NoError(t, err)
+				require.NoError(t, unix.Connect(fd, sockaddrOf(open.Addr)))
+				require.NoError(t, unix.Close(fd))
+			}
+		})
+		e := decided(t, tap, open.Addr, n)
+		require.Equal(t, [NumOutcomes]uint64{Connected: n}, e.Clients)
+		require.Zero(t, e.Untracked)
+	}
+	acrossOneWay(t, try)
+}
+
 // In and out of it, again and again: a listener that takes all, one that is full, a port
 // without one. Clients count themselves.
 func TestLongOneWayTurns(t *testing.T) {
