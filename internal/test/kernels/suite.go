@@ -61,9 +61,9 @@ const (
 const planCases = "TestPlanAgainstTheKernel/^(A9:|C3|abort|A3|A5_scaled$|A8)"
 
 // handshakes are the tests of what packets look like: on networks that delay and
-// lose them, on stacked devices, with every option of the handshake, and of each
-// outcome.
-const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|FastOpen|Stalled|SynCookies|GaveUp|Delayed|DelayedByItsAck|AbortOnOverflow|Restart|PortsUsedAgain)$"
+// lose them, on stacked devices, with every option of the handshake, of each
+// outcome, and of what is known without the packets that leave.
+const handshakes = "^Test(Netem|StackedDevices|Conservation|Refused|FastOpen|Stalled|SynCookies|GaveUp|Delayed|DelayedByItsAck|AbortOnOverflow|Restart|PortsUsedAgain|OneWay.*)$"
 
 // impaired is how many clients come across each of TestNetem's networks: on the
 // oldest and the newest kernel as many as an emulator can start in some minutes.
