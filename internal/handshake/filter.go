@@ -44,18 +44,18 @@ func filter(ports []uint16, r reading) []bpf.Instruction {
 
 // tcpWith leaves the offset of the TCP header in X.
 func tcpWith(flags uint8) []bpf.Instruction {
-	any := func(program []bpf.Instruction) []bpf.Instruction {
+	flagged := func(program []bpf.Instruction) []bpf.Instruction {
 		program = append(program, bpf.LoadIndirect{Off: 13, Size: 1})
 		return only(program, bpf.JumpBitsSet, uint32(flags))
 	}
-	v4 := any([]bpf.Instruction{bpf.LoadMemShift{Off: 0}})
+	v4 := flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}})
 	v4 = append(v4, bpf.LoadAbsolute{Off: 9, Size: 1})
 	v4 = only(v4, bpf.JumpEqual, protoTCP)
 	v4 = append(v4, bpf.LoadAbsolute{Off: 6, Size: 2})
 	v4 = only(v4, bpf.JumpBitsNotSet, moreOrLater)
 
 	v6 := only(nil, bpf.JumpEqual, etherIPv6)
-	v6 = any(append(v6, bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header}))
+	v6 = flagged(append(v6, bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header}))
 	v6 = append(v6, bpf.LoadAbsolute{Off: 6, Size: 1})
 	v6 = only(v6, bpf.JumpEqual, protoTCP)
 

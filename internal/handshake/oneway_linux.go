@@ -131,6 +131,7 @@ func (t *Tap) checkCalm(at time.Duration) {
 // since: first all clients of that time have to be known to have been let in.
 func (t *Tap) rebase(at time.Duration, now Counters) {
 	w := &t.oneWay
+	// LetIn comes first, as it has the kernel asked; what has not been read yet does not count.
 	if w.resetAt > 0 && t.tracker.LetIn(w.resetAt) && at-w.resetAt >= lag {
 		w.base, w.baseAt, w.resetAt = w.reset, w.resetAt, 0
 	}

@@ -89,11 +89,15 @@ func reset(t *testing.T, c *client) {
 	c.close()
 }
 
-// known has one client come and stay, until the tap has seen that the kernel knows it.
-func (w world) known(t *testing.T, tap *Tap, l *nettest.Listener) {
+// known is a listener and its tap, which has seen that the kernel knows a client: one that
+// has come, and stays.
+func (w world) known(t *testing.T) (*nettest.Listener, *Tap) {
+	l := w.listen(t, 200)
+	tap := w.tap(t, l.Addr.Port())
 	settled(t, w.connect(t, l.Addr, 1))
 	l.Accept(t, 1)
 	decided(t, tap, l.Addr, 1)
+	return l, tap
 }
 
 // A server that stops while all is calm: those that it had let in are connected, those
@@ -101,9 +105,7 @@ func (w world) known(t *testing.T, tap *Tap, l *nettest.Listener) {
 func TestOneWayStop(t *testing.T) {
 	t.Parallel()
 	acrossOneWay(t, func(t *testing.T, w world) {
-		l := w.listen(t, 200)
-		tap := w.tap(t, l.Addr.Port())
-		w.known(t, tap, l)
+		l, tap := w.known(t)
 		const in, out = 150, 250
 		clients := w.connect(t, l.Addr, in)
 		settled(t, clients)
@@ -129,9 +131,7 @@ func TestOneWayStop(t *testing.T) {
 func TestOneWaySilentDrops(t *testing.T) {
 	t.Parallel()
 	acrossOneWay(t, func(t *testing.T, w world) {
-		l := w.listen(t, 200)
-		tap := w.tap(t, l.Addr.Port())
-		w.known(t, tap, l)
+		l, tap := w.known(t)
 		drop := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}
 		require.NoError(t, unix.SetsockoptSockFprog(int(l.File(t).Fd()), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
 			&unix.SockFprog{Len: 1, Filter: &drop[0]}))
@@ -154,9 +154,7 @@ func TestOneWaySilentDrops(t *testing.T) {
 func TestOneWayStrayResets(t *testing.T) {
 	t.Parallel()
 	acrossOneWay(t, func(t *testing.T, w world) {
-		l := w.listen(t, 200)
-		tap := w.tap(t, l.Addr.Port())
-		w.known(t, tap, l)
+		l, tap := w.known(t)
 		closed := netip.AddrPortFrom(w.addr, 1)
 		const turns, each = 25, 8
 		for turn := range turns {
@@ -190,9 +188,7 @@ func TestOneWayStrayResets(t *testing.T) {
 func TestOneWayHalfOpen(t *testing.T) {
 	t.Parallel()
 	acrossOneWay(t, func(t *testing.T, w world) {
-		l := w.listen(t, 200)
-		tap := w.tap(t, l.Addr.Port())
-		w.known(t, tap, l)
+		l, tap := w.known(t)
 		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "2") // soon over
 		const clients = 50
 		w.clients.Do(func() { nettest.HalfOpen(t, l.Addr, 1, clients) })

@@ -19,7 +19,7 @@ func TestHandshakeCounters(t *testing.T) {
 	require.NoError(t, file.Read(&before))
 	require.Equal(t, HandshakeCounters{}, before, "a new namespace")
 
-	// With backlog 0 Linux 5.10 sends a cookie to each (inet_csk_reqsk_queue_is_full).
+	// With backlog 0 Linux 5.10 answers by a cookie.
 	server := nettest.Listen(t, nettest.ListenOptions{Backlog: 1})
 	nettest.Queue(t, server.Addr, 2)
 	require.NoError(t, file.Read(&after))
