@@ -101,4 +101,5 @@ func (t *Tap) replace(at time.Duration, s size) {
 	}
 	t.fit.retiring, t.fit.until, t.fit.busyAt = t.ring, at+handedOver, at
 	t.ring, t.oneWay.wakeAt = next, time.Time{}
+	t.fit.retiring.ready.close() // run waits for the other from now on
 }

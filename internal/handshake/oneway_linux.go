@@ -208,17 +208,27 @@ func (t *Tap) wake(now time.Time) {
 	default:
 		return
 	}
-	_ = t.ring.file.SetReadDeadline(w.wakeAt) // run drains when it is over
+	t.ring.ready.until(w.wakeAt) // run drains when it is over
 }
 
-// pace is how long packets are left in a large ring while all is calm: to be woken for
-// each block costs more than to read it. It holds as many as come in that time at 130,000
-// a second.
-const pace = 50 * time.Millisecond
+// Packets are left in a large ring for some time: to be woken for each block costs more
+// than to read it.
+const (
+	// pace is for the calm. The ring holds as many as come in that time at 130,000 a second.
+	pace = 50 * time.Millisecond
+	// quickPace is for all other times.
+	quickPace = 10 * time.Millisecond
+)
 
-// paced reports whether the ring need not be read as soon as a block is full.
-func (t *Tap) paced() bool {
+// pause is how long the ring is left alone after it was read.
+func (t *Tap) pause() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.oneWay.on && t.ring.size == large() && t.ring.taken < t.ring.size.blocks/2
+	switch {
+	case t.ring.size != large() || t.ring.taken >= t.ring.size.blocks/2:
+		return 0
+	case t.oneWay.on:
+		return pace
+	}
+	return quickPace
 }

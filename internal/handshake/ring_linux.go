@@ -45,6 +45,7 @@ func inPages(s size) size { return size{max(s.block, os.Getpagesize()), s.blocks
 type ring struct {
 	file   *os.File
 	conn   syscall.RawConn
+	ready  *ready // once a block has been handed over
 	size   size
 	memory []byte
 	next   int // block
@@ -60,7 +61,8 @@ type ring struct {
 // CAP_NET_RAW.
 func openRing(program []bpf.Instruction, s size) (*ring, error) {
 	// Protocol 0: nothing arrives before the filter is there and bind is called.
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	// It is not made non-blocking, or os.NewFile would hand it to the runtime's poller (see ready).
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("handshake: packet socket: %w", err)
 	}
@@ -93,7 +95,9 @@ func (r *ring) setUp(fd int, program []bpf.Instruction) (err error) {
 	if err := unix.Bind(fd, all); err != nil {
 		return fmt.Errorf("handshake: bind: %w", err)
 	}
-	r.conn, err = r.file.SyscallConn()
+	if r.conn, err = r.file.SyscallConn(); err == nil {
+		r.ready, err = watch(fd)
+	}
 	return err
 }
 
@@ -233,7 +237,15 @@ func (r *ring) losses() (uint64, error) {
 	return r.lost, nil
 }
 
-func (r *ring) close() error { return r.unmap(r.file.Close()) }
+func (r *ring) close() error { return r.unmap(r.stop()) }
+
+// stop ends a wait for packets, and all packets.
+func (r *ring) stop() error {
+	if r.ready != nil {
+		r.ready.close()
+	}
+	return r.file.Close()
+}
 
 // unmap gives the memory back; nobody may be reading it.
 func (r *ring) unmap(err error) error {

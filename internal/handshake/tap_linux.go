@@ -83,14 +83,15 @@ func (t *Tap) run() {
 		if !open {
 			return
 		}
-		// It ends when the ring is closed, and when wake wants it.
-		if err := ring.conn.Read(func(uintptr) bool { return t.drain(ring) }); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.drain(ring)
+		// It ends when the ring is closed or replaced, and when wake wants it.
+		err := ring.ready.wait()
+		switch any := t.drain(); {
+		case any:
+			time.Sleep(t.pause())
+		case !errors.Is(err, os.ErrDeadlineExceeded): // the ring before is read first, or there is none any more
+			time.Sleep(quickPace)
 		}
 		_ = t.readAddresses() // those that were known stay
-		if t.paced() {
-			time.Sleep(pace)
-		}
 	}
 }
 
@@ -100,11 +101,11 @@ func (t *Tap) current() (r *ring, open bool) {
 	return t.ring, !t.closed
 }
 
-// drain reports whether there was anything, or the ring is another one by now.
-func (t *Tap) drain(r *ring) bool {
+// drain reports whether there was anything.
+func (t *Tap) drain() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.closed || t.drainLocked() || t.ring != r
+	return t.closed || t.drainLocked()
 }
 
 func (t *Tap) drainLocked() (any bool) {
@@ -230,7 +231,7 @@ func (t *Tap) Close() error {
 	t.mu.Unlock()
 	var errs []error
 	for _, r := range rings {
-		errs = append(errs, r.file.Close()) // ends run, whichever it waits for
+		errs = append(errs, r.stop()) // ends run, whichever it waits for
 	}
 	<-t.done
 	for _, r := range rings {
