@@ -100,6 +100,6 @@ func (t *Tap) replace(at time.Duration, s size) {
 		return
 	}
 	t.fit.retiring, t.fit.until, t.fit.busyAt = t.ring, at+handedOver, at
-	t.ring, t.oneWay.wakeAt = next, time.Time{}
+	t.ring, t.pace.wakeAt = next, time.Time{}
 	t.fit.retiring.ready.close() // run waits for the other from now on
 }

@@ -20,7 +20,6 @@ type oneWay struct {
 	sent    Counters      // as read when the segments that are sent were last counted
 	sentAt  time.Duration
 	notUpTo time.Duration // outgoing packets are read until then at least
-	wakeAt  time.Time     // when the ring is drained, whether packets come or not; zero for never
 }
 
 const (
@@ -194,41 +193,4 @@ func (t *Tap) Alert() {
 	} else {
 		w.notUpTo = max(w.notUpTo, at+t.alertFor())
 	}
-}
-
-// wake has the ring drained again soon, whether packets come or not, while the counters
-// may show what no packet does.
-func (t *Tap) wake(now time.Time) {
-	w := &t.oneWay
-	switch needed := t.tracker.table.open > 0 && (w.on || !t.tracker.Settled()); {
-	case needed && !now.Before(w.wakeAt):
-		w.wakeAt = now.Add(cookieEvery)
-	case !needed && !w.wakeAt.IsZero():
-		w.wakeAt = time.Time{}
-	default:
-		return
-	}
-	t.ring.ready.until(w.wakeAt) // run drains when it is over
-}
-
-// Packets are left in a large ring for some time: to be woken for each block costs more
-// than to read it.
-const (
-	// pace is for the calm. The ring holds as many as come in that time at 130,000 a second.
-	pace = 50 * time.Millisecond
-	// quickPace is for all other times.
-	quickPace = 10 * time.Millisecond
-)
-
-// pause is how long the ring is left alone after it was read.
-func (t *Tap) pause() time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.ring.size != large() || t.ring.taken >= t.ring.size.blocks/2:
-		return 0
-	case t.oneWay.on:
-		return pace
-	}
-	return quickPace
 }

@@ -36,11 +36,13 @@ func (p *proved) due(at time.Duration, end func(*attempt)) {
 	p.shrink()
 }
 
-// shrink gives room back, and all memory when nobody is left.
+// shrink gives room back, and when nobody is left the memory unless a quarter of it was needed.
 func (p *proved) shrink() {
 	switch left := len(p.queue) - p.head; {
-	case left == 0:
+	case left == 0 && 4*p.head < cap(p.queue):
 		p.queue, p.head = nil, 0
+	case left == 0:
+		p.queue, p.head = p.queue[:0], 0
 	case left <= p.head:
 		copy(p.queue, p.queue[p.head:])
 		p.queue, p.head = p.queue[:left], 0

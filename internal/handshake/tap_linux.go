@@ -2,7 +2,6 @@ package handshake
 
 import (
 	"errors"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +26,7 @@ type Tap struct {
 	reading    reading
 	wideUntil  time.Duration
 	oneWay     oneWay
+	pace       pace
 	cookies    uint64
 	cookiesAt  time.Duration
 	foreign    uint64
@@ -73,39 +73,6 @@ func Open(o TapOptions) (*Tap, error) {
 	}
 	go t.run()
 	return t, nil
-}
-
-// run drains the ring as blocks become ready, until the tap is closed.
-func (t *Tap) run() {
-	defer close(t.done)
-	for {
-		ring, open := t.current()
-		if !open {
-			return
-		}
-		// It ends when the ring is closed or replaced, and when wake wants it.
-		err := ring.ready.wait()
-		switch any := t.drain(); {
-		case any:
-			time.Sleep(t.pause())
-		case !errors.Is(err, os.ErrDeadlineExceeded): // the ring before is read first, or there is none any more
-			time.Sleep(quickPace)
-		}
-		_ = t.readAddresses() // those that were known stay
-	}
-}
-
-func (t *Tap) current() (r *ring, open bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ring, !t.closed
-}
-
-// drain reports whether there was anything.
-func (t *Tap) drain() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.closed || t.drainLocked()
 }
 
 func (t *Tap) drainLocked() (any bool) {

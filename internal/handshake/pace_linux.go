@@ -1,0 +1,101 @@
+package handshake
+
+import "time"
+
+// pace is when the ring is read. Packets are left in a large one for some time: to be woken
+// for each block costs more than to read it.
+type pace struct {
+	wakeAt  time.Time // when it is read whether packets come or not; zero for never
+	resting bool      // the ring's timer is in use
+}
+
+const (
+	// calmRest is for the calm. The ring holds as many as come in that time at 130,000 a second.
+	calmRest = 50 * time.Millisecond
+	// shortRest is for all other times.
+	shortRest = 10 * time.Millisecond
+)
+
+// run drains the ring as blocks become ready, until the tap is closed.
+func (t *Tap) run() {
+	defer close(t.done)
+	for {
+		ring, open := t.current()
+		if !open {
+			return
+		}
+		// It ends when the ring is closed or replaced, and when wake wants it.
+		timed, err := ring.ready.wait()
+		rest := t.drain(timed)
+		_ = t.readAddresses() // those that were known stay
+		if err != nil {
+			time.Sleep(shortRest)
+		} else if rest > 0 {
+			_ = ring.ready.rest(rest)
+			t.rested()
+		}
+	}
+}
+
+func (t *Tap) current() (r *ring, open bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ring, !t.closed
+}
+
+// drain says how long the ring is to be left alone then. timed: there may be nothing in it.
+func (t *Tap) drain(timed bool) (rest time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return 0
+	}
+	if any := t.drainLocked(); any || !timed {
+		rest = t.restAfter(any)
+	}
+	t.pace.resting = rest > 0
+	return rest
+}
+
+func (t *Tap) restAfter(any bool) time.Duration {
+	relaxed := t.ring.size == large() && t.ring.taken < t.ring.size.blocks/2
+	switch {
+	case relaxed && t.oneWay.on:
+		return calmRest
+	case relaxed || !any: // the ring before is read first
+		return shortRest
+	}
+	return 0
+}
+
+func (t *Tap) rested() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pace.resting = false
+	t.setTimer()
+}
+
+// wake has the ring drained again soon, whether packets come or not, while the counters
+// may show what no packet does.
+func (t *Tap) wake(now time.Time) {
+	p := &t.pace
+	switch needed := t.tracker.table.open > 0 && (t.oneWay.on || !t.tracker.Settled()); {
+	case needed && !now.Before(p.wakeAt):
+		p.wakeAt = now.Add(cookieEvery)
+	case !needed && !p.wakeAt.IsZero():
+		p.wakeAt = time.Time{}
+	default:
+		return
+	}
+	if !p.resting {
+		t.setTimer()
+	}
+}
+
+func (t *Tap) setTimer() {
+	var left time.Duration
+	if at := t.pace.wakeAt; !at.IsZero() {
+		left = max(time.Until(at), 1)
+	}
+	_ = t.ring.ready.setTimer(left) // or the ring is closed
+}
