@@ -24,7 +24,7 @@ type reading struct {
 // the first is left out. A VLAN shows it on the device below, with the tag, and
 // on its own, without; the first is left out too.
 func filter(ports []uint16, r reading) []bpf.Instruction {
-	program := tcpWith(flagSYN | flagRST | r.more)
+	program := append(withoutOptions(flagSYN|flagRST|r.more), tcpWith(flagSYN|flagRST|r.more)...)
 	program = append(program,
 		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4},
@@ -40,6 +40,25 @@ func filter(ports []uint16, r reading) []bpf.Instruction {
 		return append(program, headers()...)
 	}
 	return append(program, portsOnly(ports, r)...)
+}
+
+// withoutOptions ends the program for most packets: those of an IPv4 header without options,
+// or of an IPv6 header, that have none of the flags where TCP has them. Their offsets are
+// known, so the kernel's compiler needs no call to load them, as it does for LoadIndirect.
+func withoutOptions(flags uint8) []bpf.Instruction {
+	flagsOf := func(header uint32) []bpf.Instruction {
+		return only([]bpf.Instruction{bpf.LoadAbsolute{Off: header + 13, Size: 1}}, bpf.JumpBitsSet, uint32(flags))
+	}
+	v4, v6 := flagsOf(ipv4Header), flagsOf(ipv6Header)
+	program := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 0, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0x45, SkipTrue: uint8(len(v4) + 1)},
+	}
+	program = append(append(program, v4...), bpf.Jump{Skip: uint32(len(v6) + 2)})
+	program = append(program,
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf0},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0x60, SkipTrue: uint8(len(v6))})
+	return append(program, v6...)
 }
 
 // tcpWith leaves the offset of the TCP header in X.

@@ -2,11 +2,7 @@ package observer
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +10,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // A tick and its sample are one wake-up of one thread. With a Go ticker, or with
@@ -29,15 +26,12 @@ func TestOneWakeupPerSample(t *testing.T) {
 	const ticks, most = 200, 1.5
 	fewest := float64(ticks)
 	for rounds := 0; rounds < 10 && fewest >= most; rounds++ { // the collector and the test's own threads have to do, too
-		before := wakeups(t)
-		for range ticks {
-			require.NoError(t, m.Wait())
-			l.Sample()
-		}
-		n := 0
-		for thread, now := range wakeups(t) {
-			n += now - before[thread]
-		}
+		n := proctest.Wakeups(t, func() {
+			for range ticks {
+				require.NoError(t, m.Wait())
+				l.Sample()
+			}
+		})
 		fewest = min(fewest, float64(n)/ticks)
 	}
 	t.Logf("%.2f wake-ups a sample", fewest)
@@ -73,24 +67,4 @@ func TestCalmIsWokenRarely(t *testing.T) {
 	k.listeners[0].RecvQ = 1
 	w.Sample()
 	require.Equal(t, interval, w.nextSample())
-}
-
-// wakeups is how often each thread of this process has gone to sleep so far.
-func wakeups(t *testing.T) map[string]int {
-	t.Helper()
-	all := make(map[string]int)
-	files, err := filepath.Glob("/proc/self/task/*/status")
-	require.NoError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // the thread has ended
-		}
-		_, after, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
-		count, _, _ := strings.Cut(after, "\n")
-		k, err := strconv.Atoi(count)
-		require.NoError(t, err, "%s", text)
-		all[file] = k
-	}
-	return all
 }

@@ -16,11 +16,11 @@ import (
 )
 
 // tapTurnTime is that of a turn: short, as a busy machine drifts.
-const tapTurnTime = 500 * time.Millisecond
+const tapTurnTime = 250 * time.Millisecond
 
 // tapSettleTime is before it: a tap that was just opened still takes memory, of which an
-// agent's has enough.
-const tapSettleTime = 250 * time.Millisecond
+// agent's has enough. Without a tap there is only its end to wait for.
+const tapSettleTime, restSettleTime = 250 * time.Millisecond, 50 * time.Millisecond
 
 // measureTap writes TAP.md: what following handshakes costs a Tomcat at its
 // fastest, and an agent.
@@ -46,7 +46,7 @@ func measureTap(ctx context.Context, o options) error {
 
 const tapIntro = `# What following handshakes costs
 
-Written by %[1]sgo run ./internal/test/bench -tap %[2]d%[1]s, as root. The load generator is in a network namespace of its own, joined by a veth, as clients are that come by a device; on the loopback each packet passes the tap twice, when it is sent and when it is received. The agent's own tap is opened and closed by turns beside one load that goes on, of which half a second is counted; each turn with it is compared with the turns before and after. While no client is in trouble the tap does not read what is sent; the rows “alert” are with everything read, as it is for ten seconds after any trouble. Requests for each second of processor time, of the JVM, the load generator and the tap together, do not depend on what else the machine does; requests a second do.
+Written by %[1]sgo run ./internal/test/bench -tap %[2]d%[1]s, as root. The load generator is in a network namespace of its own, joined by a veth, as clients are that come by a device; on the loopback each packet passes the tap twice, when it is sent and when it is received. The agent's own tap is opened and closed by turns beside one load that goes on, of which a quarter of a second is counted; each turn with it is compared with the turns before and after. While no client is in trouble the tap does not read what is sent; the rows “alert” are with everything read, as it is for ten seconds after any trouble. Requests for each second of processor time, of the JVM, the load generator and the tap together, do not depend on what else the machine does; requests a second do.
 
 %[3]s, Linux %[4]s, %[5]s, load average %[6]s at the start and %[7]s at the end.
 
@@ -152,6 +152,7 @@ func (b *bench) tapTurns(ctx context.Context, server *exec.Cmd, turns int, veth,
 
 func tapTurn(ctx context.Context, tapped, alert bool, pids []int) (wall, cpu float64, err error) {
 	if !tapped {
+		time.Sleep(restSettleTime)
 		return served(ctx, pids)
 	}
 	tap, err := openTap(tomcatPort, !alert)
@@ -159,6 +160,7 @@ func tapTurn(ctx context.Context, tapped, alert bool, pids []int) (wall, cpu flo
 		return 0, 0, err
 	}
 	defer tap.Close()
+	time.Sleep(tapSettleTime)
 	if wall, cpu, err = served(ctx, pids); err != nil {
 		return 0, 0, err
 	}
@@ -172,7 +174,6 @@ func tapTurn(ctx context.Context, tapped, alert bool, pids []int) (wall, cpu flo
 // served is what Tomcat serves in a turn: requests a second, and requests for each second
 // of processor time.
 func served(ctx context.Context, pids []int) (wall, cpu float64, err error) {
-	time.Sleep(tapSettleTime)
 	usedBefore, err := cpuTimes(pids)
 	if err != nil {
 		return 0, 0, err
