@@ -16,24 +16,24 @@ const (
 	shortRest = 10 * time.Millisecond
 )
 
-// run drains the ring as blocks become ready, until the tap is closed.
+// run drains the ring as blocks become ready, and after each rest, until the tap is closed.
 func (t *Tap) run() {
 	defer close(t.done)
-	for {
+	for rest := time.Duration(0); ; {
 		ring, open := t.current()
 		if !open {
 			return
 		}
-		// It ends when the ring is closed or replaced, and when wake wants it.
-		timed, err := ring.ready.wait()
-		rest := t.drain(timed)
-		_ = t.readAddresses() // those that were known stay
-		if err != nil {
-			time.Sleep(shortRest)
-		} else if rest > 0 {
-			_ = ring.ready.rest(rest)
-			t.rested()
+		timed, err := true, error(nil)
+		if rest > 0 {
+			err = ring.ready.rest(rest)
+		} else {
+			timed, err = ring.ready.wait()
 		}
+		if err != nil { // it was closed or replaced
+			time.Sleep(shortRest)
+		}
+		rest = t.drain(timed)
 	}
 }
 
@@ -45,6 +45,7 @@ func (t *Tap) current() (r *ring, open bool) {
 
 // drain says how long the ring is to be left alone then. timed: there may be nothing in it.
 func (t *Tap) drain(timed bool) (rest time.Duration) {
+	defer t.readAddresses() //nolint:errcheck // those that were known stay
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -53,7 +54,10 @@ func (t *Tap) drain(timed bool) (rest time.Duration) {
 	if any := t.drainLocked(); any || !timed {
 		rest = t.restAfter(any)
 	}
-	t.pace.resting = rest > 0
+	rested := t.pace.resting
+	if t.pace.resting = rest > 0; rested && rest == 0 {
+		t.setTimer()
+	}
 	return rest
 }
 
@@ -66,13 +70,6 @@ func (t *Tap) restAfter(any bool) time.Duration {
 		return shortRest
 	}
 	return 0
-}
-
-func (t *Tap) rested() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.pace.resting = false
-	t.setTimer()
 }
 
 // wake has the ring drained again soon, whether packets come or not, while the counters

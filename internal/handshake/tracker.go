@@ -47,6 +47,8 @@ type Tracker struct {
 	ended     ended
 	endpoints []*endpoint
 	byAddr    map[endpointKey]uint16
+	recent    endpointKey // the latest that was looked for, as most are the same
+	recentAt  uint16      // its place in endpoints
 
 	untracked     *distinct // attempts beyond the table's limit, of this period
 	untrackedTurn time.Duration
@@ -187,7 +189,7 @@ func (t *Tracker) fromServer(s *Segment) int32 {
 }
 
 func (t *Tracker) find(client addr, clientPort uint16, server addr, port uint16) int32 {
-	e, ok := t.byAddr[endpointKey{server, port}]
+	e, ok := t.known(endpointKey{server, port})
 	if !ok {
 		if len(t.endpoints) < maxEndpoints {
 			return none
@@ -197,6 +199,16 @@ func (t *Tracker) find(client addr, clientPort uint16, server addr, port uint16)
 		}
 	}
 	return t.table.find(&key{client, clientPort, e})
+}
+
+func (t *Tracker) known(k endpointKey) (i uint16, ok bool) {
+	if k == t.recent {
+		return t.recentAt, true
+	}
+	if i, ok = t.byAddr[k]; ok {
+		t.recent, t.recentAt = k, i
+	}
+	return i, ok
 }
 
 func (t *Tracker) syn(at time.Duration, s *Segment) {
@@ -372,7 +384,7 @@ func (t *Tracker) judge(at time.Duration, a *attempt) {
 
 // endpoint finds or makes the account of an address and port.
 func (t *Tracker) endpoint(a addr, port uint16) uint16 {
-	if i, ok := t.byAddr[endpointKey{a, port}]; ok {
+	if i, ok := t.known(endpointKey{a, port}); ok {
 		return i
 	}
 	if len(t.endpoints) >= maxEndpoints {
