@@ -16,51 +16,7 @@ const (
 	shortRest = 10 * time.Millisecond
 )
 
-// run drains the ring as blocks become ready, and after each rest, until the tap is closed.
-func (t *Tap) run() {
-	defer close(t.done)
-	for rest := time.Duration(0); ; {
-		ring, open := t.current()
-		if !open {
-			return
-		}
-		timed, err := true, error(nil)
-		if rest > 0 {
-			err = ring.ready.rest(rest)
-		} else {
-			timed, err = ring.ready.wait()
-		}
-		if err != nil { // it was closed or replaced
-			time.Sleep(shortRest)
-		}
-		rest = t.drain(timed)
-	}
-}
-
-func (t *Tap) current() (r *ring, open bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ring, !t.closed
-}
-
-// drain says how long the ring is to be left alone then. timed: there may be nothing in it.
-func (t *Tap) drain(timed bool) (rest time.Duration) {
-	defer t.readAddresses() //nolint:errcheck // those that were known stay
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return 0
-	}
-	if any := t.drainLocked(); any || !timed {
-		rest = t.restAfter(any)
-	}
-	rested := t.pace.resting
-	if t.pace.resting = rest > 0; rested && rest == 0 {
-		t.setTimer()
-	}
-	return rest
-}
-
+// restAfter is how long the ring is left alone after it was read. any: there was something in it.
 func (t *Tap) restAfter(any bool) time.Duration {
 	relaxed := t.ring.size == large() && t.ring.taken < t.ring.size.blocks/2
 	switch {

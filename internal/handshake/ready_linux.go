@@ -23,7 +23,7 @@ type ready struct {
 	timer  *os.File
 	time   syscall.RawConn // of timer
 
-	// Of the wait that goes on, of which there is one at a time:
+	// Of the latest wait; there is one at a time:
 	all    bool // the socket ends it, too
 	timed  bool // the timer has run down
 	failed error

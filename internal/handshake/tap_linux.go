@@ -75,6 +75,52 @@ func Open(o TapOptions) (*Tap, error) {
 	return t, nil
 }
 
+// run drains the ring as blocks become ready, and after each rest, until the tap is closed.
+func (t *Tap) run() {
+	defer close(t.done)
+	for rest := time.Duration(0); ; {
+		ring, open := t.current()
+		if !open {
+			return
+		}
+		var timed bool
+		var err error
+		if rest > 0 {
+			timed, err = true, ring.ready.rest(rest)
+		} else {
+			timed, err = ring.ready.wait()
+		}
+		if err != nil { // it was closed or replaced
+			time.Sleep(shortRest)
+		}
+		rest = t.drain(timed)
+	}
+}
+
+func (t *Tap) current() (r *ring, open bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ring, !t.closed
+}
+
+// drain says how long the ring is to be left alone then. timed: there may be nothing in it.
+func (t *Tap) drain(timed bool) (rest time.Duration) {
+	defer t.readAddresses() //nolint:errcheck // those that were known stay
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return 0
+	}
+	if any := t.drainLocked(); any || !timed {
+		rest = t.restAfter(any)
+	}
+	rested := t.pace.resting
+	if t.pace.resting = rest > 0; rested && rest == 0 {
+		t.setTimer()
+	}
+	return rest
+}
+
 func (t *Tap) drainLocked() (any bool) {
 	now := time.Now()
 	at := now.Sub(t.start)
