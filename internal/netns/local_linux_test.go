@@ -15,7 +15,8 @@ func TestLocalAddresses(t *testing.T) {
 	a, b := nettest.Namespace(t), nettest.Namespace(t)
 	own, peer := nettest.Veth(t, a, b)
 	for _, route := range []string{"192.0.2.10/32", "198.51.100.0/24", "2001:db8::/64"} {
-		out, err := a.Command("ip", "route", "add", "local", route, "dev", "lo").CombinedOutput()
+		// iproute2 takes the table of local addresses by itself, busybox does not.
+		out, err := a.Command("ip", "route", "add", "local", route, "dev", "lo", "table", "local").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 	a.Do(func() {
