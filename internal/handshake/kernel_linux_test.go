@@ -115,10 +115,14 @@ func dial(t *testing.T, local unix.Sockaddr, to netip.AddrPort) *client {
 		require.NoError(t, unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
 		require.NoError(t, unix.Bind(c.fd, local))
 	}
+	c.begin(to)
+	return c
+}
+
+func (c *client) begin(to netip.AddrPort) {
 	if err := unix.Connect(c.fd, sockaddrOf(to)); !errors.Is(err, unix.EINPROGRESS) {
 		c.err = err
 	}
-	return c
 }
 
 func newClient(t *testing.T, to netip.AddrPort) *client {

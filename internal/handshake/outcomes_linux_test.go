@@ -50,6 +50,33 @@ func TestRefused(t *testing.T) {
 	})
 }
 
+// The filter knows where TCP begins behind most IPv4 headers, but not behind those with options.
+func TestIPv4Options(t *testing.T) {
+	t.Parallel()
+	try := func(t *testing.T, w world) {
+		l := w.listen(t, 100)
+		closed := netip.AddrPortFrom(w.addr, 1)
+		tap := w.tap(t, l.Addr.Port(), closed.Port())
+		const each = 20
+		w.clients.Do(func() {
+			for range each {
+				for _, to := range []netip.AddrPort{l.Addr, closed} {
+					c := newClient(t, to)
+					require.NoError(t, unix.SetsockoptString(c.fd, unix.IPPROTO_IP, unix.IP_OPTIONS, "\x01\x01\x01\x00")) // three of no operation, and the end
+					c.begin(to)
+					settled(t, []*client{c})
+					c.close()
+				}
+			}
+		})
+		require.Equal(t, [NumOutcomes]uint64{Connected: each}, decided(t, tap, l.Addr, each).Clients)
+		require.Equal(t, [NumOutcomes]uint64{Refused: each}, decided(t, tap, closed, each).Clients)
+	}
+	on(t, "loopback", "127.0.0.1", try)
+	across(t, "veth", nettest.Veth, try)
+	acrossOneWay(t, try)
+}
+
 // The queue is full when they come, and has room when they ask again after a
 // second.
 func TestDelayed(t *testing.T) {
@@ -333,13 +360,15 @@ func TestPortsChange(t *testing.T) {
 	settled(t, w.connect(t, first, 3))
 	decided(t, tap, first, 3)
 	many := []uint16{8081}
-	for p := range uint16(maxFiltered) { // more than the filter compares
+	for p := range uint16(maxFiltered) {
 		many = append(many, 9000+p)
 	}
-	require.NoError(t, tap.SetPorts(many))
-	settled(t, w.connect(t, first, 5))
-	settled(t, w.connect(t, second, 4))
-	decided(t, tap, second, 4)
+	for i, ports := range [][]uint16{many[:maxFiltered], many} { // as many as the filter compares, and more
+		require.NoError(t, tap.SetPorts(ports))
+		settled(t, w.connect(t, first, 5))
+		settled(t, w.connect(t, second, 4))
+		decided(t, tap, second, 4*uint64(i+1))
+	}
 	decided(t, tap, first, 3)
 }
 
