@@ -265,7 +265,7 @@ bench:
 # What following handshakes costs a Tomcat at its fastest, and an agent: a table in
 # internal/test/bench/TAP.md. Needs root, twelve minutes.
 bench-tap:
-	$(GO) run ./internal/test/bench -tap 150 -deadline 30m
+	$(GO) run ./internal/test/bench -tap 800 -deadline 40m
 
 # Clients that count themselves, as many as the scenarios ask for: a million on the
 # loopback, a million by a veth, and a flood of a million spoofed addresses. Needs
