@@ -263,7 +263,7 @@ bench:
 	$(GO) run ./internal/test/bench
 
 # What following handshakes costs a Tomcat at its fastest, and an agent: a table in
-# internal/test/bench/TAP.md. Needs root, twelve minutes.
+# internal/test/bench/TAP.md. Needs root, twenty minutes.
 bench-tap:
 	$(GO) run ./internal/test/bench -tap 800 -deadline 40m
 
