@@ -17,7 +17,8 @@ import (
 type world struct {
 	server, clients *nettest.NS
 	addr            netip.Addr
-	oneWay          bool // its taps do not read outgoing packets until something happens
+	oneWay          bool   // its taps do not read outgoing packets until something happens
+	counting        func() // what comes before its taps read the counters, unless nil
 }
 
 // worlds are all ways of clients to their server that the tests try.

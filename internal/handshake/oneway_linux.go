@@ -12,11 +12,9 @@ import (
 type oneWay struct {
 	on      bool
 	never   bool          // this kernel cannot
-	base    Counters      // up to which all was calm
-	baseAt  time.Duration // when they were read
-	at      time.Duration // when any were read last
-	reset   Counters      // RSTs were sent since base, and to whom is looked for
-	resetAt time.Duration // when they were read, 0 for not
+	base    Count         // up to which all was calm
+	at      time.Duration // when the counters were read last
+	reset   Count         // RSTs were sent since base, and to whom is looked for; Ended is 0 if not
 	sent    Counters      // as read when the segments that are sent were last counted
 	sentAt  time.Duration
 	notUpTo time.Duration // outgoing packets are read until then at least
@@ -55,10 +53,10 @@ func (t *Tap) countsSockets() bool { return t.o.Counters != nil && t.o.Socket !=
 // since the counters were last read.
 func (t *Tap) checkTrouble(at time.Duration) {
 	w := &t.oneWay
-	now, err := t.o.Counters()
+	now, err := t.count()
 	first := w.at == 0
-	moved, since, before := now.sub(w.base), at-w.at, w.at
-	w.base, w.baseAt, w.at, w.resetAt = now, at, at, 0
+	moved, since, before := now.sub(w.base.Counters), at-w.at, w.at
+	w.base, w.at, w.reset = now, at, Count{}
 	switch {
 	case err != nil:
 		w.notUpTo = at + t.alertFor()
@@ -102,7 +100,7 @@ func (t *Tap) stopOutgoing(at time.Duration) {
 	if w.never = t.ring.ignoreOutgoing(true) != nil; w.never {
 		return // adjust has everything read again
 	}
-	w.on, w.sent, w.sentAt = true, w.base, at
+	w.on, w.sent, w.sentAt = true, w.base.Counters, at
 	t.tracker.StopOutgoing(at)
 }
 
@@ -110,9 +108,9 @@ func (t *Tap) stopOutgoing(at time.Duration) {
 // saved any more.
 func (t *Tap) checkCalm(at time.Duration) {
 	w := &t.oneWay
-	now, err := t.o.Counters()
+	now, err := t.count()
 	w.at = at
-	if err != nil || t.tracker.Doubtful() || !now.sub(w.base).calmButStrayResets() || at-w.baseAt > strayMost {
+	if err != nil || t.tracker.Doubtful() || !now.sub(w.base.Counters).calmButStrayResets() || at-w.base.Began > strayMost {
 		t.resumeOutgoing(t.alertFor())
 		return
 	}
@@ -122,26 +120,27 @@ func (t *Tap) checkCalm(at time.Duration) {
 			t.resumeOutgoing(0)
 			return
 		}
-		w.sent, w.sentAt = now, at
+		w.sent, w.sentAt = now.Counters, at
 	}
 }
 
 // rebase moves the base up to the latest counters, or to earlier ones where RSTs were sent
-// since: first all clients of that time have to be known to have been let in.
-func (t *Tap) rebase(at time.Duration, now Counters) {
+// since: first all clients who may have been sent one of these have to be known to have been
+// let in, also those that came while the counters were read.
+func (t *Tap) rebase(at time.Duration, now Count) {
 	w := &t.oneWay
 	// LetIn comes first, as it has the kernel asked; what has not been read yet does not count.
-	if w.resetAt > 0 && t.tracker.LetIn(w.resetAt) && at-w.resetAt >= lag {
-		w.base, w.baseAt, w.resetAt = w.reset, w.resetAt, 0
+	if by := w.reset.Ended; by > 0 && t.tracker.LetIn(by) && at-by >= lag {
+		w.base, w.reset = w.reset, Count{}
 	}
 	switch {
-	case w.resetAt > 0:
+	case w.reset.Ended > 0:
 	case now.Resets == w.base.Resets:
-		w.base, w.baseAt = now, at
+		w.base = now
 	default:
-		w.reset, w.resetAt = now, at
+		w.reset = now
 	}
-	t.tracker.Calm(w.baseAt)
+	t.tracker.Calm(w.base.Began)
 }
 
 // resumeOutgoing reads the counters once more, when nothing is missed any longer.
@@ -151,30 +150,35 @@ func (t *Tap) resumeOutgoing(alert time.Duration) {
 		return // it is tried again
 	}
 	at := time.Since(t.start)
-	now, until, err := t.countQuickly()
-	moved := Moved{w.baseAt, until, now.sub(w.base)}
+	now, err := t.countQuickly()
+	base := w.base
 	if err != nil {
-		moved.Counters = unknownCounters()
+		base.Counters, now.Counters = Counters{}, unknownCounters()
 	}
-	if moved.Cookies > 0 {
+	if now.Cookies != base.Cookies {
 		t.wideUntil = at + wideFor
 	}
-	t.cookies, t.cookiesAt = now.Cookies, until
-	w.on, w.base, w.baseAt, w.at, w.notUpTo = false, now, until, until, at+alert
-	t.tracker.ResumeOutgoing(at, moved)
+	t.cookies, t.cookiesAt = now.Cookies, now.Began
+	w.on, w.base, w.at, w.notUpTo = false, now, now.Began, at+alert
+	t.tracker.ResumeOutgoing(at, base, now)
 }
 
-// countQuickly reads the counters, again if that took long: what happens meanwhile is in
-// them or not. until is when it began.
-func (t *Tap) countQuickly() (now Counters, until time.Duration, err error) {
+// countQuickly is count, again if that took long.
+func (t *Tap) countQuickly() (now Count, err error) {
 	const quick, most = time.Millisecond, 5
 	for range most {
-		until = time.Since(t.start)
-		if now, err = t.o.Counters(); err != nil || time.Since(t.start)-until < quick {
+		if now, err = t.count(); err != nil || now.Ended-now.Began < quick {
 			break
 		}
 	}
-	return now, until, err
+	return now, err
+}
+
+func (t *Tap) count() (c Count, err error) {
+	c.Began = time.Since(t.start)
+	c.Counters, err = t.o.Counters()
+	c.Ended = time.Since(t.start)
+	return c, err
 }
 
 // unknownCounters may have moved, each of them.

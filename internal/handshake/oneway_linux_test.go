@@ -24,6 +24,9 @@ func (w world) options(t testing.TB, o TapOptions) TapOptions {
 	fs, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	o.Counters = func() (c Counters, err error) {
+		if w.counting != nil {
+			w.counting()
+		}
 		w.server.Do(func() {
 			var file *netstat.HandshakeCountersFile
 			if file, err = netstat.OpenHandshakeCounters(fs, unix.Gettid()); err == nil {
@@ -122,6 +125,35 @@ func TestOneWayStop(t *testing.T) {
 		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
 		e := decided(t, tap, l.Addr, 1+in+out)
 		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + in, Refused: out}, e.Clients)
+		require.Zero(t, e.Untracked)
+	})
+}
+
+// The same while the tap is about to read the counters: they show the RSTs, and what came
+// before it began to read them does not.
+func TestOneWayStopWhileCounting(t *testing.T) {
+	t.Parallel()
+	acrossOneWay(t, func(t *testing.T, w world) {
+		turn := make(chan struct{})
+		defer close(turn)
+		w.counting = func() {
+			select {
+			case <-turn:
+				<-turn
+			default:
+			}
+		}
+		l, tap := w.known(t)
+		const out = 20
+		settled(t, w.connect(t, l.Addr, 1)) // and as it stays the counters are read
+		l.Accept(t, 1)
+		l.Close()
+		turn <- struct{}{}
+		_, failed := settled(t, w.connect(t, l.Addr, out))
+		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
+		turn <- struct{}{}
+		e := decided(t, tap, l.Addr, 1+1+out)
+		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + 1, Refused: out}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }

@@ -155,7 +155,7 @@ func (t *Tap) checkCookies(at time.Duration) {
 		return
 	}
 	if sent != t.cookies {
-		t.tracker.Cookies(t.cookiesAt, at)
+		t.tracker.Cookies(t.cookiesAt, time.Since(t.start)) // some of them since at
 		t.wideUntil = at + wideFor
 	}
 	t.cookies, t.cookiesAt = sent, at

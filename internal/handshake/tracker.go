@@ -336,7 +336,7 @@ func (t *Tracker) reset(at time.Duration, s *Segment) {
 func (t *Tracker) Advance(at time.Duration) {
 	t.now = max(t.now, at)
 	t.probe()
-	if t.unread.due && at >= max(t.unread.to, t.unread.moved.Until) {
+	if t.unread.due && at >= max(t.unread.to, t.unread.until) {
 		t.unread.due = false
 		t.settle(at)
 	}

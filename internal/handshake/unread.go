@@ -20,10 +20,11 @@ type Counters struct {
 	Opened  uint64 // connections that were let in (Tcp PassiveOpens)
 }
 
-// Moved is what the counters have moved by between two moments.
-type Moved struct {
-	Since, Until time.Duration
+// Count is the counters as they were read, between two moments: what happened meanwhile is
+// in them or not.
+type Count struct {
 	Counters
+	Began, Ended time.Duration
 }
 
 func (c Counters) sub(before Counters) Counters {
@@ -89,7 +90,9 @@ const (
 type unread struct {
 	on       bool
 	from, to time.Duration
-	moved    Moved         // since a moment up to which the counters were calm; RSTs that no client accounts for
+	moved    Counters      // since the latest Count up to which they were calm; RSTs that no client accounts for
+	since    time.Duration // when that Count ended
+	until    time.Duration // when the one after it began
 	calmTo   time.Duration // when the counters were last read, and had not moved; without end if not on
 	calm     bool          // moved has not at all
 	due      bool          // what is open since then has yet to be settled
@@ -128,19 +131,23 @@ func (t *Tracker) LetIn(by time.Duration) bool {
 // ResetSince reports whether the server has refused or reset an open attempt since.
 func (t *Tracker) ResetSince(at time.Duration) bool { return t.resetAt > 0 && t.resetAt >= at }
 
-// ResumeOutgoing says that they are observed again. moved is since a moment up to which the
-// counters were calm, until one after at.
-func (t *Tracker) ResumeOutgoing(at time.Duration, moved Moved) {
+// ResumeOutgoing says that they are observed again. Up to base the counters were calm; now
+// is after at.
+func (t *Tracker) ResumeOutgoing(at time.Duration, base, now Count) {
 	t.comeBack()
-	t.unread = unread{from: t.unread.from, to: at, calmTo: math.MaxInt64, moved: moved, calm: moved.calm(), due: true}
+	moved := now.sub(base.Counters)
+	t.unread = unread{
+		from: t.unread.from, to: at, calmTo: math.MaxInt64,
+		moved: moved, since: base.Ended, until: now.Began, calm: moved.calm(), due: true,
+	}
 	if moved.Cookies > 0 {
-		t.cookies.mark(moved.Since, moved.Until)
+		t.cookies.mark(base.Began, now.Ended)
 	}
 }
 
 // observedReset takes in a RST that the counters include, and that was read.
 func (u *unread) observedReset(at time.Duration) {
-	if u.due && at > u.to && at <= u.moved.Until && u.moved.Resets > 0 {
+	if u.due && at > u.to && at <= u.until && u.moved.Resets > 0 {
 		u.moved.Resets--
 	}
 }
@@ -189,7 +196,7 @@ func (t *Tracker) settle(at time.Duration) {
 				others = append(others, other{i, a.first, met, false})
 			}
 		}
-		if a.has(answered) && a.first > t.unread.moved.Since && a.first <= t.unread.to {
+		if a.has(answered) && a.first > t.unread.since && a.first <= t.unread.to {
 			letIn++
 		}
 	})

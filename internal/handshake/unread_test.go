@@ -19,7 +19,8 @@ func oneWayScript(t *testing.T, met *Socket) *script {
 
 // resume has outgoing packets read again, and the counters of the second before.
 func (s *script) resume(moved Counters) {
-	s.tracker.ResumeOutgoing(s.at, Moved{s.at - time.Second, s.at + time.Second/100, moved})
+	base, now := s.at-time.Second, s.at+time.Second/100
+	s.tracker.ResumeOutgoing(s.at, Count{Counters{}, base, base}, Count{moved, now, now})
 }
 
 func (s *script) fin() { s.in(flagFIN|flagACK, s.isn+101, serverISN+501) }
