@@ -127,10 +127,10 @@ func (v *victim) befall(t *testing.T) {
 	v.ns.Do(func() { nettest.Queue(t, v.addr, victimBacklog+1) })
 }
 
-// press sends clients to a server that has no room for them.
+// press sends clients to a server that has no room for them, or soon has none.
 func (v *victim) press(t *testing.T) {
 	if v.kind != full && v.kind != deadVictim {
-		v.ns.Do(func() { nettest.Overflow(t, v.addr, 1+v.random.IntN(3)) })
+		v.ns.Do(func() { nettest.Attempts(t, v.addr, 1+v.random.IntN(3)) })
 	}
 }
 

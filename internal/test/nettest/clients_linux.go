@@ -2,9 +2,14 @@ package nettest
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -38,10 +43,21 @@ func connect(fd int, addr netip.AddrPort) error {
 	}
 }
 
-// Overflow sends n SYNs, each of a client that closes before it would repeat
-// it. With the accept queue full each is one ListenOverflow and one
-// ListenDrop.
+// Overflow makes n Attempts at a listener of the calling thread's namespace whose
+// accept queue is full: each is one ListenOverflow and one ListenDrop. It returns
+// when the kernel has counted them, since behind a busy CPU the softirqs that do
+// come a little later.
 func Overflow(tb testing.TB, addr netip.AddrPort, n int) {
+	tb.Helper()
+	counters := fmt.Sprintf("/proc/self/task/%d/net/netstat", unix.Gettid())
+	before := counter(tb, counters, "ListenDrops")
+	Attempts(tb, addr, n)
+	require.Eventually(tb, func() bool { return counter(tb, counters, "ListenDrops") >= before+n },
+		time.Minute, time.Millisecond, "the accept queue of %s is not full", addr)
+}
+
+// Attempts sends n SYNs, each of a client that closes before it would repeat it.
+func Attempts(tb testing.TB, addr netip.AddrPort, n int) {
 	tb.Helper()
 	for range n {
 		fd := tcpSocket(tb, addr)
@@ -51,6 +67,24 @@ func Overflow(tb testing.TB, addr netip.AddrPort, n int) {
 		}
 		require.NoError(tb, unix.Close(fd))
 	}
+}
+
+// counter is a TcpExt counter of a net/netstat.
+func counter(tb testing.TB, path, name string) int {
+	tb.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(tb, err)
+	lines := strings.Split(string(b), "\n")
+	values := strings.Fields(lines[1])
+	for i, field := range strings.Fields(lines[0]) {
+		if field == name {
+			n, err := strconv.Atoi(values[i])
+			require.NoError(tb, err)
+			return n
+		}
+	}
+	tb.Fatalf("no counter %s", name)
+	return 0
 }
 
 func tcpSocket(tb testing.TB, addr netip.AddrPort) int {

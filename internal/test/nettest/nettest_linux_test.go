@@ -74,8 +74,9 @@ func TestOverflowCountsOneEach(t *testing.T) {
 		l := Listen(t, ListenOptions{Backlog: 1})
 		Queue(t, l.Addr, 2)
 		Overflow(t, l.Addr, 25)
-		require.Equal(t, "25", counter(t, "ListenOverflows"))
-		require.Equal(t, "25", counter(t, "ListenDrops"))
+		counters := fmt.Sprintf("/proc/self/task/%d/net/netstat", unix.Gettid())
+		require.Equal(t, 25, counter(t, counters, "ListenOverflows"))
+		require.Equal(t, 25, counter(t, counters, "ListenDrops"))
 	})
 }
 
@@ -96,20 +97,4 @@ func TestHalfOpenOverVeth(t *testing.T) {
 			return err == nil && strings.Count(string(tcp), " 03 ") == 30 // SYN_RECV
 		}, time.Minute, 10*time.Millisecond)
 	})
-}
-
-// counter reads a TcpExt counter of the calling thread's namespace.
-func counter(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile("/proc/thread-self/net/netstat")
-	require.NoError(t, err)
-	lines := strings.Split(string(b), "\n")
-	values := strings.Fields(lines[1])
-	for i, field := range strings.Fields(lines[0]) {
-		if field == name {
-			return values[i]
-		}
-	}
-	t.Fatalf("no counter %q", name)
-	return ""
 }
