@@ -25,8 +25,8 @@ const (
 
 // Judge names the limit that kept the accept queue from being emptied. prev is
 // an earlier reading of the same process or the zero value. In order: a stopped
-// process, a safepoint, a missing CPU; open files; the acceptor's own state; the
-// connections as of the nearest walk.
+// process, a CPU limit that withholds most of what it wants, a safepoint, a missing
+// CPU; open files; the acceptor's own state; the connections as of the nearest walk.
 func Judge(prev, cur Reading, phases Phases) Judgement {
 	j := judge{near: &prev, wide: &prev, cur: &cur, phases: &phases}
 	return j.judgement()
@@ -54,9 +54,13 @@ func (j *judge) judgement() Judgement {
 func (j *judge) cause() (model.Cause, Strength) {
 	latched := j.atLatch()
 	switch {
-	case j.stopped(), j.paused(most):
+	case j.stopped():
 		return model.CauseJVMPause, StrengthProcess
-	case j.throttled(most), j.starved() && j.throttled(0):
+	case j.throttled(most): // then a safepoint takes as long
+		return model.CauseCPUThrottled, StrengthProcess
+	case j.paused(most):
+		return model.CauseJVMPause, StrengthProcess
+	case j.starved() && j.throttled(0):
 		return model.CauseCPUThrottled, StrengthProcess
 	case j.starved():
 		return model.CauseCPUSaturated, StrengthProcess

@@ -89,6 +89,18 @@ func TestJudge(t *testing.T) {
 			walked(10, 0, 10), model.CauseCPUThrottled, StrengthProcess,
 		},
 		{
+			"throttled, so that a safepoint takes long", at(0, limited(CPULimit{})), at(time.Second, standsFor(600*ms), limited(CPULimit{Periods: 10, Throttled: 9, Withheld: time.Second, Used: 500 * ms})),
+			walked(10, 0, 10), model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"a pause, throttled a little", at(0, limited(CPULimit{})), at(time.Second, standsFor(600*ms), limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			walked(10, 0, 10), model.CauseJVMPause, StrengthProcess,
+		},
+		{
+			"stopped, and throttled before", at(0, limited(CPULimit{})), at(time.Second, stopped, limited(CPULimit{Periods: 10, Throttled: 9, Withheld: time.Second, Used: 500 * ms})),
+			walked(10, 0, 10), model.CauseJVMPause, StrengthProcess,
+		},
+		{
 			"throttled a little", at(0, limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
 			Phases{},
 			model.CauseCPUThrottled, StrengthProcess,
