@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -200,7 +201,7 @@ func (v *view) look(address string) {
 	}
 	for _, l := range snapshot.Listeners {
 		if l.Verdict.Status == "losing" {
-			v.blame(l.Verdict.Cause)
+			v.blame(cmp.Or(l.Verdict.Cause, "unknown"))
 			if l.Verdict.Cause == "cpu_throttled" {
 				v.throttled = &l
 			}
