@@ -4,10 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -47,26 +44,9 @@ func stranger(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4(ip), uint16(1024+i>>17))
 }
 
-// netstat reads a TcpExt counter of the namespace of the calling thread.
-func extCounter(t *testing.T, name string) uint64 {
-	b, err := os.ReadFile("/proc/thread-self/net/netstat")
-	require.NoError(t, err)
-	lines := strings.Split(string(b), "\n")
-	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
-	for i := range names {
-		if names[i] == name {
-			n, err := strconv.ParseUint(values[i], 10, 64)
-			require.NoError(t, err)
-			return n
-		}
-	}
-	t.Fatalf("no %s", name)
-	return 0
-}
-
 func (w world) cookies(t *testing.T) func() (uint64, error) {
 	return func() (n uint64, err error) {
-		w.server.Do(func() { n = extCounter(t, "SyncookiesSent") })
+		w.server.Do(func() { n = nettest.TCPExt(t)("SyncookiesSent") })
 		return n, nil
 	}
 }

@@ -76,7 +76,7 @@ func manyClients(t *testing.T, w world) {
 }
 
 func (w world) listenDrops(t *testing.T) (n uint64) {
-	w.server.Do(func() { n = extCounter(t, "ListenDrops") })
+	w.server.Do(func() { n = nettest.TCPExt(t)("ListenDrops") })
 	return n
 }
 

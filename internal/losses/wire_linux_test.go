@@ -3,9 +3,6 @@ package losses
 import (
 	"encoding/binary"
 	"net/netip"
-	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -157,22 +154,7 @@ func (k *kernelReader) settled() (NamespaceCounts, []SocketDrops) {
 
 func readTCPExt(tb testing.TB) NamespaceCounts {
 	tb.Helper()
-	b, err := os.ReadFile("/proc/thread-self/net/netstat")
-	require.NoError(tb, err)
-	lines := strings.Split(string(b), "\n")
-	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
-	require.Equal(tb, "TcpExt:", names[0])
-	get := func(name string) uint64 {
-		for i := range names {
-			if names[i] == name {
-				v, err := strconv.ParseUint(values[i], 10, 64)
-				require.NoError(tb, err)
-				return v
-			}
-		}
-		tb.Fatalf("no counter %q", name)
-		return 0
-	}
+	get := nettest.TCPExt(tb)
 	return NamespaceCounts{
 		ListenDrops: get("ListenDrops"), ListenOverflows: get("ListenOverflows"), ReqQFullDrop: get("TCPReqQFullDrop"),
 		ReqQFullDoCookies: get("TCPReqQFullDoCookies"), SyncookiesRecv: get("SyncookiesRecv"),

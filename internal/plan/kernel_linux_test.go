@@ -24,7 +24,10 @@ func smallSynQueue(t *testing.T) bool {
 		l = nettest.Listen(t, nettest.ListenOptions{Address: netip.AddrPortFrom(addr, 0).String(), Backlog: backlog})
 	})
 	clients.Do(func() { nettest.HalfOpen(t, l.Addr, 1, sent) })
-	cookies := func() int { return tcpExt(t, server, "TCPReqQFullDoCookies") }
+	cookies := func() (n int) {
+		server.Do(func() { n = int(nettest.TCPExt(t)("TCPReqQFullDoCookies")) })
+		return n
+	}
 	half := func() (n int) {
 		server.Do(func() {
 			table, err := os.ReadFile("/proc/thread-self/net/tcp")

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -417,29 +415,8 @@ func control(tb testing.TB, c syscall.Conn, fn func(fd int) error) {
 }
 
 // listenDrops is TcpExt ListenDrops of the namespace.
-func (r *reality) listenDrops(tb testing.TB) int {
+func (r *reality) listenDrops(tb testing.TB) (n int) {
 	tb.Helper()
-	return tcpExt(tb, r.ns, "ListenDrops")
-}
-
-// tcpExt is one of a namespace's TcpExt counters.
-func tcpExt(tb testing.TB, ns *nettest.NS, wanted string) int {
-	tb.Helper()
-	var text []byte
-	ns.Do(func() {
-		var err error
-		text, err = os.ReadFile("/proc/thread-self/net/netstat")
-		require.NoError(tb, err)
-	})
-	lines := strings.Split(string(text), "\n")
-	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
-	for i, name := range names {
-		if name == wanted {
-			n, err := strconv.Atoi(values[i])
-			require.NoError(tb, err)
-			return n
-		}
-	}
-	tb.Fatalf("no %s in /proc/net/netstat", wanted)
-	return 0
+	r.ns.Do(func() { n = int(nettest.TCPExt(tb)("ListenDrops")) })
+	return n
 }

@@ -74,9 +74,9 @@ func TestOverflowCountsOneEach(t *testing.T) {
 		l := Listen(t, ListenOptions{Backlog: 1})
 		Queue(t, l.Addr, 2)
 		Overflow(t, l.Addr, 25)
-		counters := fmt.Sprintf("/proc/self/task/%d/net/netstat", unix.Gettid())
-		require.Equal(t, 25, counter(t, counters, "ListenOverflows"))
-		require.Equal(t, 25, counter(t, counters, "ListenDrops"))
+		count := TCPExt(t)
+		require.EqualValues(t, 25, count("ListenOverflows"))
+		require.EqualValues(t, 25, count("ListenDrops"))
 	})
 }
 
