@@ -3,20 +3,32 @@ package api
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // Clients are the attempts to connect that were decided within the interval.
-// Each client is in exactly one of connected to half_open. They are there where
+// Each client is in exactly one of connected to undecided. They are there where
 // TCP handshakes are followed (CAP_NET_RAW).
 type Clients struct {
-	ObservedSeconds  float64  `json:"observed_seconds"` // part of the interval in which handshakes were followed
-	Connected        uint64   `json:"connected"`
-	Delayed          uint64   `json:"delayed"` // let in after its SYN or the SYN-ACK was repeated
-	GaveUp           uint64   `json:"gave_up"` // a connect timeout
-	Stalled          uint64   `json:"stalled"` // believes that it is connected; its ACK was dropped
-	Refused          uint64   `json:"refused"` // nothing listened
-	Reset            uint64   `json:"reset"`   // by the server, before it sent anything
-	HalfOpen         uint64   `json:"half_open"`
+	ObservedSeconds float64 `json:"observed_seconds"` // part of the interval in which handshakes were followed
+
+	// An outcome that a short look cannot know yet is left out.
+	Connected *uint64 `json:"connected,omitempty"` // let in
+	Delayed   *uint64 `json:"delayed,omitempty"`   // let in late
+	GaveUp    *uint64 `json:"gave_up,omitempty"`   // a connect timeout
+	Stalled   *uint64 `json:"stalled,omitempty"`   // believed that it was connected, and left without having been let in
+	Refused   *uint64 `json:"refused,omitempty"`   // nothing listened
+	Reset     *uint64 `json:"reset,omitempty"`     // by the server, before it sent anything
+	HalfOpen  *uint64 `json:"half_open,omitempty"`
+	Undecided *uint64 `json:"undecided,omitempty"` // no proof settled how it ended
+
+	LetIn      *uint64 `json:"let_in,omitempty"`      // had a socket of the server's kernel while they were there: connected, delayed, and some of reset
+	LetInLate  uint64  `json:"let_in_late,omitempty"` // were given a socket after they had left; part of stalled
+	Answered   *uint64 `json:"answered,omitempty"`    // let in, and the server sent something
+	Unanswered *uint64 `json:"unanswered,omitempty"`  // let in, sent something and received nothing: a read timeout inside
+	Checks     *uint64 `json:"checks,omitempty"`      // let in, and sent nothing
+	TurnedAway *uint64 `json:"turned_away,omitempty"` // gave_up, stalled, refused, reset and unanswered together
+
 	Untracked        uint64   `json:"untracked,omitempty"`          // an estimate: how they ended is not known, as too many came at a time, or all was calm until then
 	Waiting          int      `json:"waiting"`                      // not decided: nothing has answered yet
-	Stalling         int      `json:"stalling"`                     // not decided: the SYN-ACK is being repeated
+	Settling         int      `json:"settling,omitempty"`           // not decided: sent a SYN-ACK
+	Stalling         int      `json:"stalling"`                     // not decided: the ACK was dropped
 	DelayMeanSeconds *float64 `json:"delay_mean_seconds,omitempty"` // of the delayed
 	DelayMinSeconds  *float64 `json:"delay_min_seconds,omitempty"`
 	DelayMaxSeconds  *float64 `json:"delay_max_seconds,omitempty"`
@@ -25,6 +37,31 @@ type Clients struct {
 	Losers   []ClientSource `json:"losers,omitempty"`   // addresses from which most were turned away lately
 	Balancer *ClientSource  `json:"balancer,omitempty"` // one address of at least every second client
 	Flood    *ClientFlood   `json:"flood,omitempty"`
+}
+
+// outcomes fills in those that are known.
+func (out *Clients) outcomes(c *model.Clients) {
+	all := true
+	for o, field := range map[model.ClientOutcome]**uint64{
+		model.ClientConnected: &out.Connected, model.ClientDelayed: &out.Delayed, model.ClientGaveUp: &out.GaveUp,
+		model.ClientStalled: &out.Stalled, model.ClientRefused: &out.Refused, model.ClientReset: &out.Reset,
+		model.ClientHalfOpen: &out.HalfOpen, model.ClientUndecided: &out.Undecided,
+	} {
+		if c.Knows(o) {
+			*field = new(c.Outcomes[o])
+		} else {
+			all = false
+		}
+	}
+	if all {
+		out.TurnedAway = new(c.TurnedAway())
+	}
+	if c.Knows(model.ClientConnected) {
+		out.LetIn, out.LetInLate = new(c.LetIn), c.LetInLate
+	}
+	if a := c.Answers; a.Known {
+		out.Answered, out.Unanswered, out.Checks = new(a.Answered), new(a.Unanswered), new(a.Checks)
+	}
 }
 
 // ClientSource is an address that clients come from.
@@ -48,18 +85,13 @@ func newClients(l *model.Losses) *Clients {
 	c := l.Clients
 	out := &Clients{
 		ObservedSeconds: c.Observed.Seconds(),
-		Connected:       c.Outcomes[model.ClientConnected],
-		Delayed:         c.Outcomes[model.ClientDelayed],
-		GaveUp:          c.Outcomes[model.ClientGaveUp],
-		Stalled:         c.Outcomes[model.ClientStalled],
-		Refused:         c.Outcomes[model.ClientRefused],
-		Reset:           c.Outcomes[model.ClientReset],
-		HalfOpen:        c.Outcomes[model.ClientHalfOpen],
 		Untracked:       c.Untracked,
 		Waiting:         c.Waiting,
+		Settling:        c.Settling,
 		Stalling:        c.Stalling,
 		PacketsLost:     c.PacketsLost,
 	}
+	out.outcomes(c)
 	if c.Delays.Count > 0 {
 		out.DelayMeanSeconds = new(c.Delays.Sum / float64(c.Delays.Count))
 	}

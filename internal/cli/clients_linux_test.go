@@ -66,8 +66,8 @@ func TestSnapshotCountsClients(t *testing.T) {
 	}, "--port", strconv.Itoa(int(addr.Port())))
 	l := s.Listeners[0]
 	require.NotNil(t, l.Clients)
-	require.EqualValues(t, 6, l.Clients.Connected)
-	require.EqualValues(t, 9, l.Clients.GaveUp)
+	require.EqualValues(t, 6, *l.Clients.Connected)
+	require.EqualValues(t, 9, *l.Clients.GaveUp)
 	require.Equal(t, []api.ClientSource{{Address: "127.0.0.1", Clients: 9}}, l.Clients.Losers)
 	require.EqualValues(t, 9, l.Losses.DroppedPackets)
 	require.Regexp(t, `^9 clients gave up( in the last [0-9.]+ s)?; 9 packets were dropped`, l.Verdict.Summary)
@@ -84,7 +84,7 @@ func TestSnapshotCountsRefusedClients(t *testing.T) {
 			}
 		})
 	}, "--port", "8080")
-	require.EqualValues(t, 5, s.Listeners[0].Clients.Refused)
+	require.EqualValues(t, 5, *s.Listeners[0].Clients.Refused)
 	require.Contains(t, s.Listeners[0].Verdict.Summary, "5 clients were refused")
 }
 

@@ -191,6 +191,7 @@ func mostSpecific(to netip.AddrPort, listening []netip.AddrPort) (best netip.Add
 func (a *account) state(e *handshake.Endpoint) {
 	c := &a.latest
 	c.Waiting += e.Waiting
+	c.Settling += e.Settling
 	c.Stalling += e.Stalling
 	c.Losers = sources(c.Losers, e.Losers)
 	if e.Balancer != nil && (c.Balancer == nil || e.Balancer.Clients > c.Balancer.Clients) {
@@ -238,6 +239,7 @@ func (a *account) clients(p *place, base *model.Snapshot) *model.Clients {
 
 func totals(e *handshake.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
+	t.LetIn = t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
 	t.Delays = model.ConnectDelays{
 		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: handshake.DelayBounds(), Buckets: e.Delays.Buckets(),
 	}

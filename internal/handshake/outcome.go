@@ -28,12 +28,14 @@ const (
 	// that ends there, a client that disappeared; or one that was sent a SYN cookie just
 	// before its other segments were read.
 	HalfOpen
+	// Undecided: no proof settled in its time how it ended.
+	Undecided
 	NumOutcomes
 )
 
 // String is the outcome's name in JSON and in the metrics' outcome label.
 func (o Outcome) String() string {
-	return [NumOutcomes]string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open"}[o]
+	return [NumOutcomes]string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open", "undecided"}[o]
 }
 
 // Failed reports whether the client was turned away.

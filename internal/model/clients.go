@@ -11,19 +11,20 @@ type ClientOutcome int
 
 // The outcomes. Each client ends in exactly one.
 const (
-	ClientConnected ClientOutcome = iota
-	ClientDelayed                 // let in after its SYN or the SYN-ACK was repeated
-	ClientGaveUp                  // its SYNs stopped and nothing had answered: a connect timeout
-	ClientStalled                 // believes that it is connected; the kernel dropped its ACK
-	ClientRefused                 // nothing listened
-	ClientReset                   // by the server, before it sent anything
-	ClientHalfOpen                // was sent a SYN-ACK, and nothing shows that it answered
+	ClientConnected ClientOutcome = iota // let in
+	ClientDelayed                        // let in late
+	ClientGaveUp                         // its SYNs stopped and no SYN-ACK had left: a connect timeout
+	ClientStalled                        // believed that it was connected, and left without having been let in
+	ClientRefused                        // nothing listened
+	ClientReset                          // by the server, before it sent anything
+	ClientHalfOpen                       // was sent a SYN-ACK, and nothing of it came afterwards
+	ClientUndecided                      // no proof settled it in its time
 	NumClientOutcomes
 )
 
 // String is the outcome's name in JSON and in the metrics' outcome label.
 func (o ClientOutcome) String() string {
-	return [NumClientOutcomes]string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open"}[o]
+	return [NumClientOutcomes]string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open", "undecided"}[o]
 }
 
 // NumDelayBuckets is the number of ConnectDelays.Bounds.
@@ -42,10 +43,48 @@ type ConnectDelays struct {
 // client that connected again is another one.
 type ClientTotals struct {
 	Outcomes [NumClientOutcomes]uint64
-	Delays   ConnectDelays
+	// LetIn had a socket of the server's kernel while they were there: all that are connected
+	// or delayed, and those of the reset that had one.
+	LetIn uint64
+	// LetInLate were given a socket after they had left, by a FIN or a retransmission that the
+	// kernel took late. With LetIn they are what the kernel counts as PassiveOpens.
+	LetInLate uint64
+	Answers   ClientAnswers
+	Delays    ConnectDelays
 	// Untracked clients came while too many others were open, or at the moment when a calm
 	// namespace got into trouble: how they ended is not known. An estimate.
 	Untracked uint64
+}
+
+// TurnedAway is the number of clients that got no answer: no two parts of the sum have a
+// client in common.
+func (t *ClientTotals) TurnedAway() uint64 {
+	o := &t.Outcomes
+	return o[ClientGaveUp] + o[ClientStalled] + o[ClientRefused] + o[ClientReset] + t.Answers.Unanswered
+}
+
+// ClientAnswers say which of the clients that were let in, and not reset, the server sent
+// anything. They are counted when a client's connection ends.
+type ClientAnswers struct {
+	Known      bool   // false where the first byte of the server is no answer, as with TLS, and where handshakes do not show it
+	Answered   uint64 // sent at least a byte and received one
+	Unanswered uint64 // sent at least a byte and received none: a read timeout
+	Checks     uint64 // sent no byte: a check of the port, a browser's spare connection
+}
+
+func (a ClientAnswers) sub(before ClientAnswers) ClientAnswers {
+	a.Answered -= before.Answered
+	a.Unanswered -= before.Unanswered
+	a.Checks -= before.Checks
+	return a
+}
+
+func (a ClientAnswers) add(other ClientAnswers) ClientAnswers {
+	a.Known = a.Known || other.Known
+	a.Answered += other.Answered
+	a.Unanswered += other.Unanswered
+	a.Checks += other.Checks
+	return a
 }
 
 // Sub is what was counted since before.
@@ -53,6 +92,9 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	for o := range t.Outcomes {
 		t.Outcomes[o] -= before.Outcomes[o]
 	}
+	t.LetIn -= before.LetIn
+	t.LetInLate -= before.LetInLate
+	t.Answers = t.Answers.sub(before.Answers)
 	t.Untracked -= before.Untracked
 	t.Delays.Count -= before.Delays.Count
 	t.Delays.Sum -= before.Delays.Sum
@@ -67,6 +109,9 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	for o := range t.Outcomes {
 		t.Outcomes[o] += other.Outcomes[o]
 	}
+	t.LetIn += other.LetIn
+	t.LetInLate += other.LetInLate
+	t.Answers = t.Answers.add(other.Answers)
 	t.Untracked += other.Untracked
 	t.Delays.Count += other.Delays.Count
 	t.Delays.Sum += other.Delays.Sum
@@ -102,7 +147,8 @@ type Clients struct {
 	// Observed is the part of the interval in which the handshakes were followed.
 	Observed time.Duration
 	Waiting  int // open attempts that nothing has answered yet
-	Stalling int // open attempts to which the SYN-ACK is being repeated
+	Settling int // open attempts that were sent a SYN-ACK, and of which no more is known yet
+	Stalling int // open attempts that were sent a SYN-ACK, and whose ACK was dropped or is not known to have been taken
 	// PacketsLost: the packets of the namespace that could not be read within the
 	// interval; outcomes may be wrong by as many.
 	PacketsLost uint64
@@ -113,10 +159,22 @@ type Clients struct {
 	Flood    *ClientFlood
 }
 
-// TurnedAway is the number of clients that did not get in.
-func (c *Clients) TurnedAway() uint64 {
-	o := &c.Outcomes
-	return o[ClientGaveUp] + o[ClientStalled] + o[ClientRefused] + o[ClientReset]
+// settledAfter is a time within which every attempt but those in trouble is decided.
+const settledAfter = 10 * time.Second
+
+// Knows reports whether something is known of an outcome: in too short a look none of the
+// open attempts may have come to it yet, which is no zero.
+func (c *Clients) Knows(o ClientOutcome) bool {
+	if c.Observed >= settledAfter || c.Outcomes[o] > 0 {
+		return true
+	}
+	switch o {
+	case ClientGaveUp:
+		return c.Waiting == 0
+	case ClientConnected, ClientDelayed, ClientStalled, ClientHalfOpen, ClientUndecided:
+		return c.Settling+c.Stalling == 0
+	}
+	return true
 }
 
 // WithoutRoom is the number of clients for which there was none at first: they

@@ -91,7 +91,7 @@ func (c *catalogue) countedFrom(started time.Time) {
 	at := timestamppb.New(started)
 	own := []*metric{
 		c.refused, c.netns.unattributed,
-		c.listener.fullSeconds, c.listener.dropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes,
+		c.listener.fullSeconds, c.listener.dropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes, c.listener.turnedAway, c.listener.unanswered,
 		c.self.missedTicks, c.self.failedSamples, c.self.incidents, c.self.lostFrames, c.self.writeErrors,
 	}
 	for _, m := range own {

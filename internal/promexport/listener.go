@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 105
+	MaxSeriesPerListener = 108
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -43,6 +43,8 @@ type listenerMetrics struct {
 	verdict        *metric
 	clients        *metric
 	outcomes       *metric
+	turnedAway     *metric
+	unanswered     *metric
 	delays         *metric
 	usedRatio      *metric
 	members        *metric
@@ -105,8 +107,14 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"Clients that can be inside at once: maxConnections plus the accept queue's capacity; absent while maxConnections is not known.",
 			"listener", "netns"),
 		outcomes: c.counter("tcpdiag_listener_clients_total",
-			"Clients by how their attempt to connect ended (connected, delayed, gave_up, stalled, reset, half_open); absent where handshakes are not followed. Refused ones met no listener: tcpdiag_port_refused_clients_total.",
+			"Clients by how their attempt to connect ended (connected, delayed, gave_up, stalled, reset, half_open, undecided); absent where handshakes are not followed. Refused ones met no listener: tcpdiag_port_refused_clients_total.",
 			"listener", "netns", "outcome"),
+		turnedAway: c.counter("tcpdiag_listener_clients_turned_away_total",
+			"Clients that got no answer: gave_up, stalled and reset of tcpdiag_listener_clients_total, and the unanswered where they are known; absent where handshakes are not followed. Refused ones met no listener: tcpdiag_port_refused_clients_total.",
+			"listener", "netns"),
+		unanswered: c.counter("tcpdiag_listener_clients_unanswered_total",
+			"Clients that were let in, sent something and received nothing until they left: read timeouts inside; absent where the server's first byte is no answer (TLS, HTTP/2) and where handshakes are not followed.",
+			"listener", "netns"),
 		delays: c.histogram("tcpdiag_listener_connect_delay_seconds",
 			"How long the clients of outcome delayed waited to be let in; absent before the first of them.",
 			"listener", "netns"),
@@ -200,6 +208,10 @@ func (c *Collector) outcomes(e emitter, ls labels, t *model.ClientTotals) {
 		if o != model.ClientRefused {
 			e.value(c.catalogue.listener.outcomes, ls.with(c.fixed.outcomes[o]), float64(t.Outcomes[o]))
 		}
+	}
+	e.value(c.catalogue.listener.turnedAway, ls, float64(t.TurnedAway()))
+	if t.Answers.Known {
+		e.value(c.catalogue.listener.unanswered, ls, float64(t.Answers.Unanswered))
 	}
 	if t.Delays.Count > 0 { // a dozen series that most listeners never need; the counter above is there from the start
 		e.histogram(c.catalogue.listener.delays, ls, delayHistogram(&t.Delays))

@@ -115,6 +115,7 @@ func overloadedClients() *model.Snapshot {
 		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 9000},
 		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second, Certain: true},
 	}
+	c.LetIn = 8293 + 312
 	c.Outcomes = [model.NumClientOutcomes]uint64{
 		model.ClientConnected: 8293, model.ClientDelayed: 312, model.ClientGaveUp: 1707, model.ClientStalled: 12,
 	}

@@ -18,7 +18,7 @@ func (o outcomes) inside() int { return o.letIn() + o["stalled"] + o["reset"] + 
 
 func (o outcomes) String() string {
 	var parts []string
-	for _, name := range []string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open"} {
+	for _, name := range []string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open", "undecided"} {
 		if o[name] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", o[name], name))
 		}
@@ -34,7 +34,7 @@ func (w *watch) outcomes(port int) outcomes {
 
 func outcomesIn(series e2e.Series, port int) outcomes {
 	out := make(outcomes)
-	for _, name := range []string{"connected", "delayed", "gave_up", "stalled", "reset", "half_open"} {
+	for _, name := range []string{"connected", "delayed", "gave_up", "stalled", "reset", "half_open", "undecided"} {
 		out[name] = int(series.Sum("tcpdiag_listener_clients_total", fmt.Sprintf(":%d\"", port), "outcome=\""+name+"\""))
 	}
 	out["refused"] = int(series.Sum("tcpdiag_port_refused_clients_total", fmt.Sprintf("port=\"%d\"", port)))
