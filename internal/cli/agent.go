@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,6 +84,7 @@ latest are kept in memory.`,
 		}),
 	}
 	o.flags(cmd.Flags())
+	completeFlags(cmd)
 	return cmd
 }
 
@@ -94,10 +98,10 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.checkConfig, "check-config", false, "check the file of --config and exit: 0 valid, 1 not")
 	flags.BoolVar(&o.web.Lifecycle, "web.enable-lifecycle", false, "allow POST /-/reload to reload the file of --config")
 	flags.BoolVar(&o.web.Profile, "web.enable-pprof", false, "serve /debug/pprof")
-	flags.DurationVar(&o.sampleInterval, "sample-interval", def.SampleInterval, "time between two samples of the accept queues")
-	flags.DurationVar(&o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
+	timeVar(flags, &o.sampleInterval, "sample-interval", def.SampleInterval, "time between two samples of the accept queues")
+	timeVar(flags, &o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
 	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "maximum number of listeners to export; the rest is only counted")
-	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
+	timeVar(flags, &o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
 	o.incidents.register(flags)
 	registerThreadDump(flags, &o.threadDump, "once in each incident")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -187,7 +191,11 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 			return err
 		}
 	}
-	return agent.Run(ctx, both, web)
+	err = agent.Run(ctx, both, web)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; give another one with --web.listen-address", err)
+	}
+	return err
 }
 
 // followed is the observer with the follower of its clients.

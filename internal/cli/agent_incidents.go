@@ -20,7 +20,7 @@ func (o *incidentOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.dir, "incident-dir", "", "directory for recordings of incidents, made if need be; without one the latest four are kept in memory")
 	flags.IntVar(&o.files, "incident-max-files", 200, "maximum number of recordings in --incident-dir; the oldest are removed")
 	flags.IntVar(&o.mib, "incident-max-mib", 256, "maximum size of all recordings in --incident-dir, in MiB; one takes at most 8")
-	flags.DurationVar(&o.age, "incident-max-age", 30*24*time.Hour, "remove recordings from --incident-dir that are older")
+	timeVar(flags, &o.age, "incident-max-age", 30*24*time.Hour, "remove recordings from --incident-dir that are older")
 }
 
 func (o *incidentOptions) validate() error {

@@ -58,8 +58,8 @@ It ends by itself, or on Ctrl-C.`,
 	flags.IntVar(&o.server.AcceptCount, "accept-count", 5, "backlog given to listen(2)")
 	flags.IntVar(&o.server.MaxThreads, "max-threads", 4, "requests that it works on at once")
 	flags.IntVar(&o.clients, "clients", 40, "clients that connect at the same moment, each with one request")
-	flags.DurationVar(&o.server.ServiceTime, "service-time", 2*time.Second, "how long a request takes")
-	flags.DurationVar(&o.lasts, "for", 20*time.Second, "maximum duration")
+	timeVar(flags, &o.server.ServiceTime, "service-time", 2*time.Second, "how long a request takes")
+	timeVar(flags, &o.lasts, "for", 20*time.Second, "maximum duration")
 	flags.StringVar(&o.listen, "web.listen-address", "127.0.0.1:10889", "address of /metrics; any free port when it is taken")
 	return cmd
 }

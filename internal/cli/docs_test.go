@@ -116,7 +116,6 @@ func TestDocumentsUseWhatThereIs(t *testing.T) {
 			root := newRootCommand()
 			cmd, rest, err := root.Find(u.args)
 			require.NoError(t, err)
-			require.NotSame(t, root, cmd, "no such command")
 			require.NoError(t, cmd.ParseFlags(rest))
 			require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()))
 		})
@@ -154,7 +153,7 @@ func needsNothing(t *testing.T, u usage) bool {
 	set := given(cmd)
 	switch cmd.Name() {
 	case "plan":
-		return !set["from-port"] && !set["from-pid"]
+		return !set["port"]
 	case "agent":
 		return set["check-config"] && !strings.HasPrefix(cmd.Flag("config").Value.String(), "/")
 	case "version":

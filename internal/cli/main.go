@@ -8,6 +8,7 @@ import (
 	"log"
 	"strings"
 
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 )
 
@@ -16,6 +17,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// Packages without a logger of ours quote what strangers send: net/http's client
 	// an answer that nobody asked for, its server a handshake that fails.
 	log.SetOutput(io.Discard)
+	stampVersion()
 	root := newRootCommand()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -33,23 +35,31 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func newRootCommand() *cobra.Command {
+	var o snapshotOptions
 	root := &cobra.Command{
-		Use:   "tcpdiag",
+		Use:   "tcpdiag [PORT...]",
 		Short: "Report why clients of a Tomcat are refused, reset or timed out",
 		Long: `tcpdiag reports why clients of a Tomcat are refused, reset or timed out, which
 limit is the cause, and what to change. It reads what the kernel already knows
-(netlink sock_diag, /proc) and what the application's configuration says.`,
-		Example: `  tcpdiag snapshot                 every Tomcat here: verdict and advice
-  tcpdiag snapshot --port 8080     one listener, whatever server it is
+(netlink sock_diag, /proc) and what the application's configuration says.
+
+Without a command it is tcpdiag snapshot.`,
+		Example: `  tcpdiag                          every Tomcat here: verdict and advice
+  tcpdiag 8080                     one listener, whatever server it is
   tcpdiag watch                    the same every second, with its history
   tcpdiag agent                    sample and export Prometheus metrics on :10889
   tcpdiag report FILE              what happened in a recorded incident
   tcpdiag demo                     see it work, with nothing else installed`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       version.Print("tcpdiag"),
+		Args:          commandOrPorts,
+		RunE:          o.command,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.SuggestionsMinimumDistance = 2
+	o.flags(root)
 	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand())
 	return root
 }

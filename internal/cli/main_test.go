@@ -3,6 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,16 +24,23 @@ func TestBadInput(t *testing.T) {
 		code int
 		want string
 	}{
-		"port too high":       {[]string{"snapshot", "--port", "70000"}, 2, `invalid argument "70000" for "--port" flag: a port is a number from 1 to 65535`},
-		"port zero":           {[]string{"snapshot", "--port", "0"}, 2, `"0" for "--port"`},
-		"port a word":         {[]string{"agent", "--port", "http"}, 2, `"http" for "--port"`},
+		"port too high":       {[]string{"snapshot", "--port", "70000"}, 2, `invalid argument "70000" for "-p, --port" flag: a port is a number from 1 to 65535`},
+		"port zero":           {[]string{"snapshot", "--port", "0"}, 2, `"0" for "-p, --port"`},
+		"port a word":         {[]string{"agent", "--port", "http"}, 2, `"http" for "-p, --port"`},
 		"negative interval":   {[]string{"snapshot", "--interval", "-1s"}, 2, "--interval -1s: give a time from 0 (one snapshot)"},
 		"no interval":         {[]string{"snapshot", "--interval", "soon"}, 2, `"soon" for "--interval"`},
 		"endless interval":    {[]string{"snapshot", "--interval", "2h"}, 2, "--interval 2h0m0s"},
 		"unknown output":      {[]string{"snapshot", "--output", "xml"}, 2, `--output "xml": give text or json`},
-		"unknown flag":        {[]string{"snapshot", "--prot", "80"}, 2, "unknown flag: --prot"},
-		"argument":            {[]string{"snapshot", "8080"}, 2, `"8080"`},
-		"unknown command":     {[]string{"snapshoot"}, 2, `unknown command "snapshoot"`},
+		"unknown flag":        {[]string{"snapshot", "--prot", "80"}, 2, "unknown flag: --prot; did you mean --port?"},
+		"no flag is near":     {[]string{"snapshot", "--frobnicate"}, 2, "unknown flag: --frobnicate (see"},
+		"dashes for dots":     {[]string{"agent", "--web-listen-address", ":1"}, 2, "did you mean --web.listen-address?"},
+		"argument":            {[]string{"snapshot", "http"}, 2, `"http": a port is a number from 1 to 65535`},
+		"no such port":        {[]string{"70000"}, 2, `"70000": a port is a number from 1 to 65535`},
+		"unknown command":     {[]string{"snapshoot"}, 2, `unknown command "snapshoot"; did you mean snapshot?`},
+		"nothing is near":     {[]string{"frobnicate"}, 2, `unknown command "frobnicate"; give a command or a port`},
+		"all and a port":      {[]string{"snapshot", "--all", "--port", "80"}, 2, "--all reports every listener; leave it out, or --port and --pid"},
+		"a time of no unit":   {[]string{"snapshot", "--interval", "5"}, 2, "a time needs its unit: 5s?"},
+		"an incident of none": {[]string{"report", "000007-20260102T031205Z-8080", "--incident-dir", "/does/not/exist"}, 1, "there is no recording in /does/not/exist (--incident-dir)"},
 		"pid and all":         {[]string{"agent", "--all-namespaces", "--pid", "1"}, 2, "--all-namespaces and --pid 1: a process is in one network namespace; leave one of the two out"},
 		"pid zero":            {[]string{"snapshot", "--pid", "0"}, 2, "a process id is a positive number"},
 		"pid of no process":   {[]string{"snapshot", "--pid", "4194304"}, 1, "tcpdiag: pid 4194304: no such process"},
@@ -50,7 +60,7 @@ func TestBadInput(t *testing.T) {
 		"watched as xml":      {[]string{"watch", "--output", "xml"}, 2, `--output "xml": give text, lines or json`},
 		"watching no process": {[]string{"watch", "--pid", "4194304"}, 1, "pid 4194304: "},
 		"no port to serve on": {[]string{"agent", "--web.listen-address", "localhost"}, 2, `--web.listen-address "localhost": give HOST:PORT or :PORT, such as :10889`},
-		"no such port":        {[]string{"agent", "--web.listen-address", ":70000"}, 2, `--web.listen-address ":70000"`},
+		"not a port to serve": {[]string{"agent", "--web.listen-address", ":70000"}, 2, `--web.listen-address ":70000"`},
 		"Actuator by FTP":     {[]string{"snapshot", "--actuator", "ftp://u:secret@a/b"}, 2, `--actuator "ftp://u:xxxxx@a/b": give a URL such as http://127.0.0.1:8081/actuator`},
 		"no URL":              {[]string{"watch", "--actuator", "http://u:secret@a b/%%"}, 2, "--actuator: this is no URL: give one such as http://127.0.0.1:8081/actuator"},
 		"web config":          {[]string{"agent", "--web.config.file", "/does/not/exist"}, 1, `/does/not/exist`},
@@ -82,7 +92,57 @@ func TestHelpHasExamples(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	code, stdout, _ := call("version")
-	require.Zero(t, code)
-	require.Contains(t, stdout, "tcpdiag, version")
+	for _, word := range []string{"version", "--version"} {
+		code, stdout, stderr := call(word)
+		require.Zero(t, code, stderr)
+		require.Regexp(t, `^tcpdiag, version \S+ `, stdout)
+	}
+}
+
+// A command that is not given is snapshot, with its flags.
+func TestWithoutCommand(t *testing.T) {
+	root := newRootCommand()
+	for _, args := range [][]string{{"8080"}, {"-p", "8080", "--interval", "0"}, {"--pid", "1"}} {
+		cmd, rest, err := root.Find(args)
+		require.NoError(t, err)
+		require.Same(t, root, cmd)
+		require.NoError(t, cmd.ParseFlags(rest))
+		require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()))
+	}
+}
+
+// What the tab key offers.
+func TestCompletion(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"output":    {[]string{"snapshot", "--output", ""}, "text\njson\n"},
+		"watch":     {[]string{"watch", "-o", ""}, "text\nlines\njson\n"},
+		"plan":      {[]string{"plan", "--syn-retries", ""}, "linear\nexponential\n"},
+		"incidents": {[]string{"report", "--incident-dir", incidents(t), ""}, "000008-20260102T041205Z-8080\n000007-20260102T031205Z-8080\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, _ := call(append([]string{"__completeNoDesc"}, tt.args...)...)
+			require.Zero(t, code)
+			require.Equal(t, tt.want, stdout[:strings.LastIndex(stdout, ":")])
+		})
+	}
+}
+
+func incidents(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"000007-20260102T031205Z-8080.tcpdiag", "000008-20260102T041205Z-8080.tcpdiag", "other.txt"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	return dir
+}
+
+func TestLatestIncidentsAreNamed(t *testing.T) {
+	dir := incidents(t)
+	code, _, stderr := call("replay", "000001-20260102T031205Z-8080", "--incident-dir", dir)
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, stderr, "; the latest in "+dir+": 000008-20260102T041205Z-8080, 000007-20260102T031205Z-8080\n")
 }

@@ -42,10 +42,10 @@ sends nothing.
 Each request uses its own connection (no keep-alive) and holds a thread for the
 service time. A client that gives up frees nothing: its request keeps its place
 and is executed, as in Tomcat. accept() is assumed to take no time.`,
-		Example: `  tcpdiag plan --requests 10000 --service-time 5s --threads 1000 --connect-timeout 900ms
+		Example: `  tcpdiag plan --requests 10000 --service-time 5s --max-threads 1000 --connect-timeout 900ms
   tcpdiag plan --rate 4000 --duration 30s --service-time 60ms --client-timeout 5s --connect-timeout 5s
-  tcpdiag plan --requests 10000 --service-time 5s --from-port 8080
-  tcpdiag plan --rate 50 --duration 1m --service-time 10ms --threads 40 --backend-connections 10 --backend-time 400ms
+  tcpdiag plan --requests 10000 --service-time 5s --port 8080
+  tcpdiag plan --rate 50 --duration 1m --service-time 10ms --max-threads 40 --backend-connections 10 --backend-time 400ms
   tcpdiag plan --requests 3000 --service-time 5s --output json | jq .smallest`,
 		Args: cobra.NoArgs,
 		RunE: run(func(cmd *cobra.Command) error {
@@ -59,6 +59,13 @@ and is executed, as in Tomcat. accept() is assumed to take no time.`,
 		}),
 	}
 	o.register(cmd.Flags())
+	outputVar(cmd, &o.output, "text or json", "text", "json")
+	complete(cmd, "port", listening(portOf))
+	for flag, words := range map[string][]string{
+		"client-timeout-from": {"start", "connect"}, "syn-retries": {"linear", "exponential"},
+	} {
+		complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
 	return cmd
 }
 
@@ -71,8 +78,8 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
 	f.Var((*wholeNumber)(&in.BackendConnections), "backend-connections", "size of the connection pool to a backend that each request calls once; --service-time is then what the thread itself needs. How long the pool lets a thread wait (HikariCP: 30 s) is not modelled")
 	f.Var((*timeSpan)(&in.BackendTime), "backend-time", "time the backend takes to answer")
-	f.Var(&o.fromPort, "from-port", "take the limits from the server that listens on this port")
-	f.Var((*wholeNumber)(&in.Threads), "threads", "Tomcat's maxThreads, -1 for no limit (virtual threads)")
+	f.VarP(&o.fromPort, "port", "p", "take the limits from the server that listens on this port")
+	f.Var((*wholeNumber)(&in.Threads), "max-threads", "Tomcat's maxThreads, -1 for no limit (virtual threads)")
 	f.Var((*wholeNumber)(&in.MaxConnections), "max-connections", "Tomcat's maxConnections, -1 for no limit")
 	f.Var((*wholeNumber)(&in.AcceptCount), "accept-count", "Tomcat's acceptCount")
 	f.Var((*timeSpan)(&in.ClientTimeout), "client-timeout", "how long a client waits for its response, see --client-timeout-from; 0: for ever")
@@ -84,7 +91,18 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&in.AbortOnOverflow, "abort-on-overflow", false, "net.ipv4.tcp_abort_on_overflow of the server")
 	f.Var((*wholeNumber)(&in.Somaxconn), "somaxconn", "net.core.somaxconn of the server; cuts --accept-count")
 	f.Var((*wholeNumber)(&in.MaxSynBacklog), "max-syn-backlog", "net.ipv4.tcp_max_syn_backlog of the server; counts with --syncookies=false")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	f.SetNormalizeFunc(planFlag)
+}
+
+// planFlag takes the names that the flags had before, too.
+func planFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	switch name {
+	case "threads":
+		name = "max-threads"
+	case "from-port":
+		name = "port"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // validate also distinguishes a missing flag from one that is 0.
@@ -148,27 +166,5 @@ func (r *perSecond) Set(s string) error {
 		return fmt.Errorf("give a number of clients per second such as 4000")
 	}
 	*r = perSecond(v)
-	return nil
-}
-
-// timeSpan is a duration flag.
-type timeSpan time.Duration
-
-func (d *timeSpan) Type() string { return "duration" }
-
-// String is empty for 0, so that help names no default where there is none.
-func (d *timeSpan) String() string {
-	if *d == 0 {
-		return ""
-	}
-	return time.Duration(*d).String()
-}
-
-func (d *timeSpan) Set(s string) error {
-	v, err := time.ParseDuration(s)
-	if err != nil {
-		return fmt.Errorf("give a time with its unit, such as 250ms, 5s or 1m")
-	}
-	*d = timeSpan(v)
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 )
 
-// fromServer fills in what the running server on --from-port and its kernel
+// fromServer fills in what the running server on --port and its kernel
 // have in force. A flag that was given beats it. What was taken, and what could
 // not be found out and keeps its default, is written to log.
 func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
@@ -19,7 +19,7 @@ func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log 
 		return nil
 	}
 	if len(o.fromPort) > 1 {
-		return usagef("--from-port %s: a plan is for one server", o.fromPort.String())
+		return usagef("--port %s: a plan is for one server", o.fromPort.String())
 	}
 	opt := observer.Defaults()
 	opt.Ports = o.fromPort
@@ -37,7 +37,7 @@ func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log 
 	snap := s.Snapshot()
 	l := &snap.Listeners[0]
 	if !l.Listening() {
-		return fmt.Errorf("--from-port %d: nothing listens there", l.Port)
+		return fmt.Errorf("--port %d: nothing listens there", l.Port)
 	}
 	t := taken{flags: flags, log: log, port: l.Port}
 	t.limits(o, l)
@@ -67,7 +67,7 @@ func (t taken) limits(o *planOptions, l *model.Listener) {
 	if c.VirtualThreads != nil && c.VirtualThreads.Value {
 		c.MaxThreads = &model.Setting[int]{Value: -1, Source: "no limit: virtual threads"}
 	}
-	t.set("threads", &o.input.Threads, c.MaxThreads)
+	t.set("max-threads", &o.input.Threads, c.MaxThreads)
 }
 
 func (t taken) set(flag string, dst *int, s *model.Setting[int]) {

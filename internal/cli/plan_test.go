@@ -36,7 +36,7 @@ func TestPlanBadInput(t *testing.T) {
 		"no service time":   {[]string{"--requests", "10"}, "plan needs --service-time"},
 		"zero requests":     {[]string{"--requests", "0", "--service-time", "1s"}, "--requests 0: must be 1 or more"},
 		"requests a word":   {[]string{"--requests", "many"}, `invalid argument "many" for "--requests" flag: give a whole number such as 200`},
-		"no unit":           {[]string{"--service-time", "5"}, `invalid argument "5" for "--service-time" flag: give a time with its unit, such as 250ms, 5s or 1m`},
+		"no unit":           {[]string{"--service-time", "5"}, `invalid argument "5" for "--service-time" flag: a time needs its unit: 5s?`},
 		"rate a word":       {[]string{"--rate", "fast"}, `"fast" for "--rate" flag: give a number of clients per second`},
 		"rate zero":         {append(load, "--rate", "0"), "--rate 0: must be more than 0"},
 		"rate without end":  {[]string{"--rate", "5", "--service-time", "1s"}, "--rate 5: say for how long with --duration, or how many with --requests"},
@@ -44,7 +44,7 @@ func TestPlanBadInput(t *testing.T) {
 		"duration alone":    {append(load, "--duration", "3s"), "--duration 3s: goes with --rate"},
 		"too much":          {[]string{"--requests", "2000000", "--service-time", "1s"}, "--requests 2000000: must be 1000000 or less"},
 		"centuries":         {[]string{"--requests", "1000000", "--service-time", "24h", "--threads", "1", "--max-connections", "-1", "--client-timeout", "0"}, "2740 years of work for one thread"},
-		"threads":           {append(load, "--threads", "0"), "--threads 0: must be 1 or more, or -1 for no limit (virtual threads)"},
+		"threads":           {append(load, "--threads", "0"), "--max-threads 0: must be 1 or more, or -1 for no limit (virtual threads)"},
 		"max connections":   {append(load, "--max-connections", "0"), "--max-connections 0: must be 1 or more, or -1 for no limit"},
 		"accept count":      {append(load, "--accept-count", "-1"), "--accept-count -1: must be 1 or more; Tomcat ignores"},
 		"somaxconn":         {append(load, "--somaxconn", "0"), "--somaxconn 0: must be more than 0"},
@@ -55,7 +55,7 @@ func TestPlanBadInput(t *testing.T) {
 		"long round trip":   {append(load, "--round-trip", "2s"), "--round-trip 2s: must be 500ms or less"},
 		"output":            {append(load, "--output", "yaml"), `--output "yaml": give text or json`},
 		"argument":          {append(load, "now"), `"now"`},
-		"number too large":  {[]string{"--threads", "99999999999"}, `"99999999999" for "--threads" flag`},
+		"number too large":  {[]string{"--threads", "99999999999"}, `"99999999999" for "--max-threads" flag`},
 		"syncookies a word": {append(load, "--syncookies=perhaps"), `"perhaps" for "--syncookies"`},
 	}
 	for name, tt := range tests {
@@ -88,7 +88,7 @@ func TestPlanTakesVirtualThreadsAsNoLimit(t *testing.T) {
 		},
 	})
 	require.Equal(t, plan.Input{Threads: -1, AcceptCount: 2000, InForce: true}, o.input)
-	require.Contains(t, log.String(), "port 8080: threads -1 (no limit: virtual threads)\n")
+	require.Contains(t, log.String(), "port 8080: max-threads -1 (no limit: virtual threads)\n")
 
 	_, stdout, _ := callPlan("--requests", "3000", "--service-time", "5s", "--threads", "-1")
 	require.Contains(t, stdout, "of work each · threads without limit ·")

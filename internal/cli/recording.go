@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 )
 
@@ -24,6 +27,9 @@ func openRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
 		}
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w; %s", err, latestIn(dir))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +38,15 @@ func openRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s is not a file", name)
 	}
 	return f, nil
+}
+
+// latestIn names the latest recordings of a directory.
+func latestIn(dir string) string {
+	ids := recordings(dir)
+	if len(ids) == 0 {
+		return "there is no recording in " + dir + " (--incident-dir)"
+	}
+	return fmt.Sprintf("the latest in %s: %s", dir, strings.Join(ids[:min(len(ids), 3)], ", "))
 }
 
 // isIncidentID distinguishes an ID from a file's name: "000007-20260102T030405Z-8080".

@@ -45,7 +45,8 @@ a moment, page up and page down by ten, home and end to the first and the last,
 		},
 	}
 	cmd.Flags().StringVar(&o.dir, "incident-dir", incidentDir, "directory that an ID is looked for in")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text (a screen on a terminal that can show one, else lines), lines or json")
+	completeIncidents(cmd)
+	outputVar(cmd, &o.output, "text (a screen on a terminal that can show one, else lines), lines or json", "text", "lines", "json")
 	cmd.Flags().Float64Var(&o.speed, "speed", 1, "how many times faster than it was, on a terminal")
 	return cmd
 }

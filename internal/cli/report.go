@@ -45,6 +45,7 @@ standard input.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.dir, "incident-dir", incidentDir, "directory that an ID is looked for in")
+	completeIncidents(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write a self-contained HTML page to this file")
 	return cmd
 }

@@ -34,35 +34,48 @@ type snapshotOptions struct {
 func newSnapshotCommand() *cobra.Command {
 	var o snapshotOptions
 	cmd := &cobra.Command{
-		Use:   "snapshot",
+		Use:   "snapshot [PORT...]",
 		Short: "Report every listener once: verdict and advice on one screen",
 		Long: `snapshot reads everything twice, --interval apart, and samples the accept queues
 in between. For each listener it reports how full every stage is, what was lost,
 which limit is the cause, and what to change. Without --port, --pid or --all it
 reports every Tomcat on this machine.`,
 		Example: `  tcpdiag snapshot
-  tcpdiag snapshot --port 8080 --interval 5s
+  tcpdiag snapshot 8080 --interval 5s
   tcpdiag snapshot --port 8080 --max-connections 8192 --max-threads 200
   tcpdiag snapshot --pid 4711                     # also in another network namespace
   tcpdiag snapshot --output json | jq '.listeners[].verdict'
   tcpdiag snapshot --report overload.html         # a page to attach to a ticket
   sudo -u app tcpdiag snapshot --thread-dump      # what the threads do, by the JVM's own account
   tcpdiag snapshot --port 8080 --exit-status      # 0 ok, 10 warning, 11 saturated, 12 losing, 13 down`,
-		Args: cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return o.run(cmd.Context(), cmd.OutOrStdout())
-		}),
+		Args: portsOnly,
+		RunE: o.command,
 	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *snapshotOptions) flags(cmd *cobra.Command) {
 	o.register(cmd.Flags())
-	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses, clients and peaks")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text or json")
+	completeTargets(cmd)
+	timeVar(cmd.Flags(), &o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses, clients and peaks")
+	outputVar(cmd, &o.output, "text or json", "text", "json")
 	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
 	cmd.Flags().StringVar(&o.report, "report", "", "also write the result as a self-contained HTML page to this file")
 	registerThreadDump(cmd.Flags(), &o.threadDump, "once")
-	return cmd
+}
+
+// command is what snapshot does, and tcpdiag without a command.
+func (o *snapshotOptions) command(cmd *cobra.Command, args []string) error {
+	return run(func(cmd *cobra.Command) error {
+		if err := o.add(args); err != nil {
+			return err
+		}
+		if err := o.validate(); err != nil {
+			return err
+		}
+		return o.run(cmd.Context(), cmd.OutOrStdout())
+	})(cmd, args)
 }
 
 // longestInterval bounds a snapshot: what takes longer is the agent's work.

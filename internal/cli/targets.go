@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
@@ -36,7 +37,7 @@ type targets struct {
 type limits struct{ maxConnections, acceptCount, maxThreads limit }
 
 func (t *targets) register(flags *pflag.FlagSet) {
-	flags.Var(&t.ports, "port", "port to report; \"down\" if nothing listens on it (repeatable)")
+	flags.VarP(&t.ports, "port", "p", "port to report; \"down\" if nothing listens on it (repeatable)")
 	flags.Var(&t.pids, "pid", "process whose listeners are reported, in its network namespace (repeatable)")
 	flags.BoolVar(&t.all, "all", false, "report every listener, not only Tomcat's")
 	flags.BoolVar(&t.allNetNS, "all-namespaces", false, "report the listeners of every network namespace that has a process; a --port then counts as down only where something has listened on it before")
@@ -64,7 +65,38 @@ func (t *targets) options(o *observer.Options) {
 	o.Limits = t.limits.overrides()
 }
 
+// add takes the ports that were given as arguments.
+func (t *targets) add(args []string) error {
+	for _, arg := range args {
+		if err := t.ports.Set(arg); err != nil {
+			return usagef("%q: %v", arg, err)
+		}
+	}
+	return nil
+}
+
+// portsOnly takes ports as arguments.
+func portsOnly(cmd *cobra.Command, args []string) error {
+	return new(targets).add(args)
+}
+
+// commandOrPorts says of what is neither a port nor a command which one is near.
+func commandOrPorts(root *cobra.Command, args []string) error {
+	if len(args) > 0 && !isNumber(args[0]) {
+		return unknownCommand(root, args[0])
+	}
+	return portsOnly(root, args)
+}
+
+func isNumber(arg string) bool {
+	_, err := strconv.ParseFloat(arg, 64)
+	return err == nil
+}
+
 func (t *targets) validate() error {
+	if t.all && len(t.ports)+len(t.pids) > 0 {
+		return usagef("--all reports every listener; leave it out, or --port and --pid")
+	}
 	if t.allNetNS && len(t.pids) > 0 {
 		return usagef("--all-namespaces and --pid %s: a process is in one network namespace; leave one of the two out", &t.pids)
 	}

@@ -2,12 +2,25 @@ package cli
 
 import (
 	"fmt"
+	"runtime/debug"
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 )
 
-// newVersionCommand prints what the linker stamped in (see the Makefile).
+// stampVersion takes the version of what the go command itself built, where the linker
+// was told none (see the Makefile): that of the module, and the commit's hash.
+func stampVersion() {
+	info, ok := debug.ReadBuildInfo()
+	if ok && version.Version == "" {
+		version.Version = info.Main.Version
+	}
+	if version.Revision == "" {
+		version.Revision = version.GetRevision()
+	}
+}
+
+// newVersionCommand prints what the linker stamped in, or the go command.
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",

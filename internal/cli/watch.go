@@ -26,7 +26,7 @@ type watchOptions struct {
 func newWatchCommand() *cobra.Command {
 	var o watchOptions
 	cmd := &cobra.Command{
-		Use:   "watch",
+		Use:   "watch [PORT...]",
 		Short: "Report continuously, for example beside a load test",
 		Long: `watch shows the screen of snapshot on a terminal and updates it every interval,
 with a history of each stage above it: the highest value within each interval,
@@ -37,11 +37,14 @@ If the output is not a terminal it writes one line for each listener and
 interval, with the packets dropped since the line before. --output json writes
 one snapshot document per line.`,
 		Example: `  tcpdiag watch
-  tcpdiag watch --port 8080 --interval 200ms
+  tcpdiag watch 8080 --interval 200ms
   tcpdiag watch --port 8080 --for 5m | tee load-test.txt
   tcpdiag watch --output json | jq -c '.listeners[] | [.port, .verdict.cause]'`,
-		Args: cobra.NoArgs,
+		Args: portsOnly,
 		RunE: run(func(cmd *cobra.Command) error {
+			if err := o.add(cmd.Flags().Args()); err != nil {
+				return err
+			}
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -49,9 +52,10 @@ one snapshot document per line.`,
 		}),
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().DurationVar(&o.interval, "interval", time.Second, "time between two updates")
-	cmd.Flags().DurationVar(&o.lasts, "for", 0, "end after this time; 0: on q or Ctrl-C")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text (a screen on a terminal that can show one, else lines), lines or json")
+	completeTargets(cmd)
+	timeVar(cmd.Flags(), &o.interval, "interval", time.Second, "time between two updates")
+	timeVar(cmd.Flags(), &o.lasts, "for", 0, "end after this time; 0: on q or Ctrl-C")
+	outputVar(cmd, &o.output, "text (a screen on a terminal that can show one, else lines), lines or json", "text", "lines", "json")
 	return cmd
 }
 

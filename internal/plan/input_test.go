@@ -31,7 +31,7 @@ func TestPlanInputErrors(t *testing.T) {
 		"centuries of work":   {func(in *Input) { in.Requests, in.ServiceTime, in.ClientTimeout = 1_000_000, 24*time.Hour, 0 }, "--service-time 24h0m0s: 1000000 requests of that are 2740 years of work for one thread, a plan spans at most 100"},
 		"centuries of calm":   {func(in *Input) { in.Rate = 1e-9 }, "--rate 1e-09: 10 requests come over more than 100 years"},
 		"one in an eternity":  {func(in *Input) { in.Rate = math.SmallestNonzeroFloat64 }, "--rate 5e-324: 10 requests come over more"},
-		"no threads":          {func(in *Input) { in.Threads = 0 }, "--threads 0: must be 1 or more, or -1"},
+		"no threads":          {func(in *Input) { in.Threads = 0 }, "--max-threads 0: must be 1 or more, or -1"},
 		"no connections":      {func(in *Input) { in.MaxConnections = 0 }, "--max-connections 0: must be 1 or more, or -1"},
 		"no acceptCount":      {func(in *Input) { in.AcceptCount = 0 }, "--accept-count 0: must be 1 or more; Tomcat ignores"},
 		"somaxconn":           {func(in *Input) { in.Somaxconn = -1 }, "--somaxconn -1: "},

@@ -110,7 +110,7 @@ func (in Input) validateLimits() error {
 	case in.BackendTime > maxPlanTime:
 		return &InputError{"backend-time", in.BackendTime.String(), "must be 24h or less"}
 	case in.Threads == 0:
-		return &InputError{"threads", "0", "must be 1 or more, or -1 for no limit (virtual threads)"}
+		return &InputError{"max-threads", "0", "must be 1 or more, or -1 for no limit (virtual threads)"}
 	case in.MaxConnections == 0:
 		return &InputError{"max-connections", "0", "must be 1 or more, or -1 for no limit; Spring Boot ignores 0 and keeps 8192"}
 	case in.AcceptCount < 1:

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
+)
+
+// completionTimeout is how long somebody waits who has pressed the tab key.
+const completionTimeout = 2 * time.Second
+
+// completer offers words for the shell.
+type completer = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// outputVar adds --output and its completion.
+func outputVar(cmd *cobra.Command, value *string, usage string, forms ...string) {
+	cmd.Flags().StringVarP(value, "output", "o", forms[0], usage)
+	complete(cmd, "output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// complete has words for a flag. It fails for a flag that there is none of, or twice.
+func complete(cmd *cobra.Command, flag string, words completer) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, words); err != nil {
+		panic(err)
+	}
+}
+
+// completeTargets offers the ports and the processes that listen here.
+func completeTargets(cmd *cobra.Command) {
+	completeFlags(cmd)
+	cmd.ValidArgsFunction = listening(portOf)
+}
+
+func completeFlags(cmd *cobra.Command) {
+	complete(cmd, "port", listening(portOf))
+	complete(cmd, "pid", listening(pidOf))
+}
+
+func portOf(l *model.Listener) string { return strconv.Itoa(int(l.Port)) }
+
+func pidOf(l *model.Listener) string {
+	if l.Process == nil {
+		return ""
+	}
+	return strconv.Itoa(l.Process.PID)
+}
+
+// listening offers what word says of each listener here, with its process.
+func listening(word func(*model.Listener) string) completer {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		var out []cobra.Completion
+		for _, l := range listeners(ctx) {
+			if w := word(&l); w != "" && !slices.ContainsFunc(out, func(c cobra.Completion) bool { return c == w || strings.HasPrefix(c, w+"\t") }) {
+				out = append(out, cobra.CompletionWithDesc(w, processOf(&l)))
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func processOf(l *model.Listener) string {
+	if l.Process == nil {
+		return l.ID.String()
+	}
+	return fmt.Sprintf("%s %d", model.Printable(l.Process.Comm), l.Process.PID)
+}
+
+// listeners are all of this network namespace; none where they cannot be read.
+func listeners(ctx context.Context) []model.Listener {
+	opt := observer.Defaults()
+	opt.All = true
+	s, err := newObserver(opt)
+	if err != nil {
+		return nil
+	}
+	left, err := interruptible(ctx, func(ctx context.Context) error { return s.Observe(ctx, 0) })
+	if !left {
+		defer s.Close()
+	}
+	if err != nil {
+		return nil
+	}
+	return s.Snapshot().Listeners
+}
+
+// completeIncidents offers the recordings of --incident-dir, the latest first, and files.
+func completeIncidents(cmd *cobra.Command) {
+	complete(cmd, "incident-dir", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return recordings(cmd.Flag("incident-dir").Value.String()), cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// recordings are the IDs of the recordings in a directory, the latest first.
+func recordings(dir string) (ids []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".tcpdiag"); ok && isIncidentID(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids) // they begin with a number that counts up
+	slices.Reverse(ids)
+	return ids
+}
