@@ -9,7 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
-	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // configured reads the configuration file, if there is one, and lets the flags
@@ -43,8 +43,8 @@ func (o *agentOptions) configured(given func(flag string) bool) (observer.Option
 }
 
 // left is what the flags leave of a target of the file.
-func (o *agentOptions) left(t config.Target) (target.Target, bool) {
-	out := target.Target{
+func (o *agentOptions) left(t config.Target) (watchlist.Target, bool) {
+	out := watchlist.Target{
 		Ports: t.Ports, PID: t.PID, Labels: t.Labels, Actuator: t.Actuator,
 		Limits: o.limits.overrides().Or(o.limitsOf(t.Limits)),
 	}
@@ -59,16 +59,16 @@ func (o *agentOptions) left(t config.Target) (target.Target, bool) {
 }
 
 // limitsOf names the file and the line as the source of its limits.
-func (o *agentOptions) limitsOf(l config.Limits) target.Overrides {
-	set := target.Overrides{}
+func (o *agentOptions) limitsOf(l config.Limits) watchlist.Overrides {
+	set := watchlist.Overrides{}
 	if n := l.MaxConnections; n != nil {
-		set.MaxConnections = target.ByHand(&n.Value, o.place(n))
+		set.MaxConnections = watchlist.ByHand(&n.Value, o.place(n))
 	}
 	if n := l.AcceptCount; n != nil {
-		set.AcceptCount = target.ByHand(&n.Value, o.place(n))
+		set.AcceptCount = watchlist.ByHand(&n.Value, o.place(n))
 	}
 	if n := l.MaxThreads; n != nil {
-		set.MaxThreads = target.ByHand(&n.Value, o.place(n))
+		set.MaxThreads = watchlist.ByHand(&n.Value, o.place(n))
 	}
 	return set
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/observer"
-	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 const everything = `
@@ -65,14 +65,14 @@ func TestFileIsTakenOver(t *testing.T) {
 	require.Equal(t, 20*time.Millisecond, got.SampleInterval)
 	require.Equal(t, 2*time.Second, got.ScanInterval)
 	require.Equal(t, map[string]string{"team": "x"}, got.Labels)
-	require.Equal(t, target.Overrides{MaxThreads: target.ByHand(new(8), "tcpdiag.yml line 15")}, got.Limits)
+	require.Equal(t, watchlist.Overrides{MaxThreads: watchlist.ByHand(new(8), "tcpdiag.yml line 15")}, got.Limits)
 	require.Equal(t, "http://127.0.0.1:9090", got.Actuator)
-	require.Equal(t, []target.Target{
+	require.Equal(t, []watchlist.Target{
 		{
 			Ports: []uint16{8080}, Labels: map[string]string{"app": "shop"}, Actuator: "http://127.0.0.1:8081",
-			Limits: target.Overrides{
-				MaxConnections: target.ByHand(new(5), "tcpdiag.yml line 5"),
-				AcceptCount:    target.ByHand(new(6), "tcpdiag.yml line 5"),
+			Limits: watchlist.Overrides{
+				MaxConnections: watchlist.ByHand(new(5), "tcpdiag.yml line 5"),
+				AcceptCount:    watchlist.ByHand(new(6), "tcpdiag.yml line 5"),
 			},
 		},
 		{Ports: []uint16{8443, 9443}},
@@ -89,7 +89,7 @@ func TestFlagsBeatTheFile(t *testing.T) {
 	require.Equal(t, 10*time.Millisecond, got.SampleInterval)
 	require.Equal(t, time.Second, got.ScanInterval)
 	require.Equal(t, "http://127.0.0.1:1", got.Actuator)
-	flag := target.ByHand(new(55), "flag --max-connections")
+	flag := watchlist.ByHand(new(55), "flag --max-connections")
 	require.Equal(t, flag, got.Limits.MaxConnections)
 	require.Equal(t, "tcpdiag.yml line 15", got.Limits.MaxThreads.Source)
 	for _, target := range got.Targets {
@@ -101,7 +101,7 @@ func TestFlagsBeatTheFile(t *testing.T) {
 func TestPortsAndPIDsBeatTheTargets(t *testing.T) {
 	got := configuredBy(t, everything, "--port", "9443", "--port", "1", "--port", "8009")
 	require.Equal(t, []uint16{9443, 1, 8009}, got.Ports)
-	require.Equal(t, []target.Target{{Ports: []uint16{9443}}}, got.Targets, "the settings of the port stay")
+	require.Equal(t, []watchlist.Target{{Ports: []uint16{9443}}}, got.Targets, "the settings of the port stay")
 
 	got = configuredBy(t, everything, "--pid", "7")
 	require.Equal(t, []int{7}, got.PIDs)

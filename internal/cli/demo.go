@@ -21,7 +21,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render"
-	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // demoOptions are the flags of demo.
@@ -179,10 +179,10 @@ func (o *demoOptions) watch(port uint16) (*observer.Observer, error) {
 	opt := observer.Defaults()
 	opt.Ports = []uint16{port}
 	opt.ScanInterval = 500 * time.Millisecond
-	opt.Limits = target.Overrides{
-		MaxConnections: target.ByHand(&o.server.MaxConnections, "flag --max-connections"),
-		AcceptCount:    target.ByHand(&o.server.AcceptCount, "flag --accept-count"),
-		MaxThreads:     target.ByHand(&o.server.MaxThreads, "flag --max-threads"),
+	opt.Limits = watchlist.Overrides{
+		MaxConnections: watchlist.ByHand(&o.server.MaxConnections, "flag --max-connections"),
+		AcceptCount:    watchlist.ByHand(&o.server.AcceptCount, "flag --accept-count"),
+		MaxThreads:     watchlist.ByHand(&o.server.MaxThreads, "flag --max-threads"),
 	}
 	return newObserver(opt)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // procMount is where the kernel shows the processes.
@@ -109,11 +109,11 @@ func (t *targets) validate() error {
 	return nil
 }
 
-func (l limits) overrides() target.Overrides {
-	return target.Overrides{
-		MaxConnections: target.ByHand(l.maxConnections.value, "flag --max-connections"),
-		AcceptCount:    target.ByHand(l.acceptCount.value, "flag --accept-count"),
-		MaxThreads:     target.ByHand(l.maxThreads.value, "flag --max-threads"),
+func (l limits) overrides() watchlist.Overrides {
+	return watchlist.Overrides{
+		MaxConnections: watchlist.ByHand(l.maxConnections.value, "flag --max-connections"),
+		AcceptCount:    watchlist.ByHand(l.acceptCount.value, "flag --accept-count"),
+		MaxThreads:     watchlist.ByHand(l.maxThreads.value, "flag --max-threads"),
 	}
 }
 
@@ -126,7 +126,7 @@ func newObserver(o observer.Options) (*observer.Observer, error) {
 	servers := discovery.NewDiscoverer(proc, discovery.WithExaminer(children()))
 	owners := owner.New(proc)
 	owners.CommandLines(servers.Numbers)
-	return observer.New(observer.Sources{Mount: procMount, Proc: proc, Owners: owners, Tomcat: servers}, o)
+	return observer.New(observer.Sources{Sources: watchlist.Sources{Mount: procMount, Proc: proc, Owners: owners, Tomcat: servers}}, o)
 }
 
 // ports is a repeatable flag of TCP ports.

@@ -7,6 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
@@ -29,7 +30,7 @@ type acceptors struct {
 	readers map[acceptorKey]*acceptor // the reader's own
 
 	mu         sync.Mutex
-	judgements map[model.ListenerID]recent[evidence.Judgement]
+	judgements map[model.ListenerID]facts.Recent[evidence.Judgement]
 }
 
 // acceptorKey is whose acceptor it is: another process or another socket has
@@ -54,12 +55,12 @@ func newAcceptors(proc hostproc.FS, jvm OpenJVM, now func() time.Time, open Open
 	}
 	return &acceptors{
 		open: open, now: now, readers: make(map[acceptorKey]*acceptor),
-		judgements: make(map[model.ListenerID]recent[evidence.Judgement]),
+		judgements: make(map[model.ListenerID]facts.Recent[evidence.Judgement]),
 	}
 }
 
 // of are the latest judgements on a listener.
-func (as *acceptors) of(id model.ListenerID) recent[evidence.Judgement] {
+func (as *acceptors) of(id model.ListenerID) facts.Recent[evidence.Judgement] {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	return as.judgements[id]
@@ -68,14 +69,14 @@ func (as *acceptors) of(id model.ListenerID) recent[evidence.Judgement] {
 // undecided reports whether another reading may soon decide what the latest left open.
 func (as *acceptors) undecided(id model.ListenerID) bool {
 	list := as.of(id)
-	last, ok := list.last()
-	return ok && last.value.Soon
+	last, ok := list.Last()
+	return ok && last.Value.Soon
 }
 
 // read takes another reading of a listener's evidence and judges it. pending:
 // one more reading may decide.
-func (as *acceptors) read(e *entry, l *namespace.Reading, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
-	process, ok := e.process()
+func (as *acceptors) read(e *facts.Watched, l *namespace.Reading, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
+	process, ok := e.Process()
 	if !ok {
 		return 0, false
 	}
@@ -97,7 +98,7 @@ func (as *acceptors) read(e *entry, l *namespace.Reading, others []uint16, phase
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	r := as.judgements[e.ID]
-	r.push(at, j)
+	r.Push(at, j)
 	as.judgements[e.ID] = r
 	return cost, j.Pending
 }
@@ -107,12 +108,12 @@ const acceptorRest = time.Minute
 
 // rest closes what has not been read for a while, and what is of a socket or a process
 // that is not watched any more: listeners that come and go must not use up the files.
-func (as *acceptors) rest(r *roster) {
+func (as *acceptors) rest(r *facts.Watchlist) {
 	live, watched := make(map[model.ListenerID]bool), make(map[acceptorKey]bool)
-	for i := range r.kept {
-		e := &r.kept[i]
+	for i := range r.Watched {
+		e := &r.Watched[i]
 		live[e.ID] = true
-		if process, ok := e.process(); ok {
+		if process, ok := e.Process(); ok {
 			for _, inode := range e.Inodes() {
 				watched[acceptorKey{id: e.ID, process: process, inode: inode}] = true
 			}
@@ -127,7 +128,7 @@ func (as *acceptors) rest(r *roster) {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	for id, list := range as.judgements {
-		if last, ok := list.last(); !live[id] || !ok || as.now().Sub(last.at) >= acceptorRest {
+		if last, ok := list.Last(); !live[id] || !ok || as.now().Sub(last.At) >= acceptorRest {
 			delete(as.judgements, id)
 		}
 	}

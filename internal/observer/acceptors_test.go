@@ -9,12 +9,12 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // countedReader counts the readers that are open.
@@ -32,34 +32,34 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 		return countedReader{&open}
 	})
 	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
-	watched := func(pid int, inode uint32) *roster {
-		return &roster{kept: []entry{{Candidate: &target.Candidate{
+	watched := func(pid int, inode uint32) *facts.Watchlist {
+		return &facts.Watchlist{Watched: []facts.Watched{{Listening: &facts.Listening{
 			ID: id, Members: []sockdiag.Listener{{Inode: inode}}, Owner: &owner.Process{PID: pid},
 		}}}}
 	}
 	for restart := range 5 {
 		r := watched(100+restart, uint32(1+restart))
-		as.read(&r.kept[0], &namespace.Reading{}, nil, evidence.Phases{})
+		as.read(&r.Watched[0], &namespace.Reading{}, nil, evidence.Phases{})
 		as.rest(r)
 		require.Equal(t, 1, open, "only that of the socket that is watched now")
 		now = now.Add(time.Second)
 	}
 	list := as.of(id)
-	_, ok := list.last()
+	_, ok := list.Last()
 	require.True(t, ok)
 
-	as.rest(&roster{})
+	as.rest(&facts.Watchlist{})
 	require.Zero(t, open, "nothing is watched any more")
 	list = as.of(id)
-	_, ok = list.last()
+	_, ok = list.Last()
 	require.False(t, ok)
 
 	r := watched(200, 9)
-	as.read(&r.kept[0], &namespace.Reading{}, nil, evidence.Phases{})
+	as.read(&r.Watched[0], &namespace.Reading{}, nil, evidence.Phases{})
 	now = now.Add(acceptorRest)
 	as.rest(r)
 	require.Zero(t, open, "the trouble is over")
 	list = as.of(id)
-	_, ok = list.last()
+	_, ok = list.Last()
 	require.False(t, ok)
 }

@@ -20,7 +20,7 @@ func TestPeersHaveNamesAndPools(t *testing.T) {
 	address, _ := l.backend(t)
 	other, _ := l.backend(t)
 	pool := &model.Pool{Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size", Size: model.Setting[int]{Value: 5, Kind: model.SourceDefault, Source: "default of HikariCP"}}
-	l.lister.connectors.discover = func(_ context.Context, _ int, _ uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+	l.lister.Connectors.Discover = func(_ context.Context, _ int, _ uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
 		out := discovery.Connectors{}
 		for _, p := range ports {
 			out[netip.AddrPortFrom(p.Address, p.Port)] = &model.Connector{Server: "tomcat", Backends: []model.Backend{

@@ -14,14 +14,14 @@ func (e *edition) book(n *namespace.Namespace) {
 	}
 	sysctl, _ := n.Sysctl()
 	net := model.NetNS{ID: n.ID, Sysctl: sysctl, Sockstat: n.Sockstat()}
-	sole := len(e.roster.in(n.ID)) == 1
+	sole := len(e.roster.In(n.ID)) == 1
 	n.Books(func(b *losses.Books) {
 		if !b.Open() {
 			return
 		}
 		w := b.Window()
 		net.Counters, net.Delta, net.Unattributed = w.Counters, w.Delta, w.Unattributed
-		if !e.roster.silent[n.ID] {
+		if !e.roster.Silent[n.ID] {
 			e.NetNS = append(e.NetNS, net)
 			e.Interval = max(e.Interval, w.Interval)
 		}
@@ -76,7 +76,7 @@ func (e *edition) witnessOf(l *model.Listener) *witness {
 	}
 	return &witness{
 		now: e.Time, final: e.final, listener: l, before: before, former: s.former,
-		judgements: judgements.list, full: e.earlier[l.ID].since(), t: e.opt.Thresholds,
+		judgements: judgements.List, full: e.earlier[l.ID].since(), t: e.opt.Thresholds,
 	}
 }
 
@@ -87,8 +87,8 @@ func (e *edition) previous(l *model.Listener) *earlier {
 		*out = *b
 	}
 	list := e.tables.of(l.ID)
-	if was, ok := list.previous(); ok && !was.at.Before(e.standing[l.ID].since) {
-		out.connections = was.value.Behind(l.Connector)
+	if was, ok := list.Previous(); ok && !was.At.Before(e.standing[l.ID].since) {
+		out.connections = was.Value.Behind(l.Connector)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -36,7 +37,7 @@ type witness struct {
 	listener   *model.Listener // as it is published
 	before     look            // the listener with the readings before
 	former     look            // the last at the listener that stood there before
-	judgements []reading[evidence.Judgement]
+	judgements []facts.Reading[evidence.Judgement]
 	full       time.Time // since when its queue is full, zero while it is not
 	t          diagnosis.Thresholds
 }
@@ -71,10 +72,10 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 func (w *witness) judgement(d losses.Drop) (out evidence.Judgement, pending bool) {
 	pending = true
 	for _, r := range w.judgements {
-		if r.at.Before(d.Since) {
+		if r.At.Before(d.Since) {
 			continue
 		}
-		out, pending = r.value, r.value.Pending
+		out, pending = r.Value, r.Value.Pending
 		if out.Strength != evidence.StrengthNone && out.Strength != evidence.StrengthPhases {
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
@@ -12,28 +13,28 @@ import (
 // collect makes the listeners of what was sampled and read.
 func (e *edition) collect() {
 	readings := make(map[model.ListenerID]*namespace.Reading)
-	for _, n := range e.roster.places {
+	for _, n := range e.roster.Namespaces {
 		list := n.Readings()
 		for i := range list {
 			readings[list[i].ID] = &list[i]
 		}
 	}
-	for i := range e.roster.kept {
-		k := &e.roster.kept[i]
+	for i := range e.roster.Watched {
+		k := &e.roster.Watched[i]
 		l := e.listener(k, readings[k.ID])
 		e.Listeners = append(e.Listeners, l)
 	}
 }
 
 // listener is one of them, without what is counted.
-func (e *edition) listener(k *entry, r *namespace.Reading) model.Listener {
+func (e *edition) listener(k *facts.Watched, r *namespace.Reading) model.Listener {
 	worst := k.Worst()
 	l := model.Listener{
 		ID: k.ID, Port: k.Port(), Inode: worst.Inode, Members: len(k.Members),
-		Expected: k.Expected(), Connector: k.connector,
+		Expected: k.Expected, Connector: k.Connector,
 		AcceptQueue: &model.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
 	}
-	if r != nil && !r.Gone && r.Queue.At.After(e.roster.at) { // else the roster is newer
+	if r != nil && !r.Gone && r.Queue.At.After(e.roster.At) { // else the roster is newer
 		l.Inode = r.Inode
 		l.AcceptQueue.Length, l.AcceptQueue.Limit = int(r.Queue.Length), int(r.Queue.Limit)
 		if r.Known {
@@ -50,12 +51,12 @@ func (e *edition) listener(k *entry, r *namespace.Reading) model.Listener {
 	e.process(&l, k, before)
 	e.earlier[k.ID] = before
 	if c := l.Connector; c != nil && (c.TLS || c.HTTP2) {
-		e.miss.add(unclassified(k.ID, c))
+		e.miss.Add(unclassified(k.ID, c))
 	}
 	return l
 }
 
-func drops(k *entry) (sum uint64) {
+func drops(k *facts.Watched) (sum uint64) {
 	for i := range k.Members {
 		sum += uint64(k.Members[i].Drops)
 	}
@@ -76,50 +77,50 @@ func unclassified(id model.ListenerID, c *model.Connector) model.Unavailable {
 }
 
 // connections fills in what the latest walk found.
-func (e *edition) connections(l *model.Listener, k *entry, before *earlier) {
+func (e *edition) connections(l *model.Listener, k *facts.Watched, before *earlier) {
 	list := e.tables.of(l.ID)
-	last, ok := list.last()
+	last, ok := list.Last()
 	since := e.standing[l.ID].since
-	if !ok || last.at.Before(since) { // of the listener that stood there before
+	if !ok || last.At.Before(since) { // of the listener that stood there before
 		return
 	}
-	found := last.value
-	l.Connector = e.tables.figures.current(k, found, last.at)
+	found := last.Value
+	l.Connector = e.tables.figures.current(k, found, last.At)
 	l.Connections = found.Behind(l.Connector)
-	l.Connections.Age = max(0, e.Time.Sub(last.at))
+	l.Connections.Age = max(0, e.Time.Sub(last.At))
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest
 		l.SynBacklog = &model.SynBacklog{Length: found.SynBacklog, Limit: l.AcceptQueue.Limit}
 		if found.Queued > 0 && l.AcceptQueue.Length > 0 {
 			l.AcceptQueue.OldestWait = new(found.OldestWait)
 		}
 	}
-	if was, ok := list.before(); ok && !was.at.Before(since) {
-		before.connections = was.value.Behind(l.Connector)
+	if was, ok := list.Before(); ok && !was.At.Before(since) {
+		before.connections = was.Value.Behind(l.Connector)
 	}
 }
 
 // process fills in what was read of the owner.
-func (e *edition) process(l *model.Listener, k *entry, before *earlier) {
-	key, ok := k.process()
+func (e *edition) process(l *model.Listener, k *facts.Watched, before *earlier) {
+	key, ok := k.Process()
 	if !ok {
 		return
 	}
 	list := e.processes.of(key)
-	e.miss.add(list.unavailable...)
-	last, ok := list.last()
-	if !ok || last.value == nil {
+	e.miss.Add(list.unavailable...)
+	last, ok := list.Last()
+	if !ok || last.Value == nil {
 		return
 	}
-	p := *last.value
+	p := *last.Value
 	p.Busiest = e.tables.busiestOf(l.ID.NetNS, key)
 	var backends []model.Backend
-	if k.connector != nil {
-		backends = k.connector.Backends
+	if k.Connector != nil {
+		backends = k.Connector.Backends
 	}
 	p.Downstream = e.tables.downstreamOf(key, backends, e.Time, &e.miss)
 	l.Process = &p
-	if was, ok := list.before(); ok {
-		before.process = was.value
+	if was, ok := list.Before(); ok {
+		before.process = was.Value
 	}
 }
 
@@ -148,7 +149,7 @@ func (e *edition) share() {
 		if !ok || r.at.Before(e.latest(listeners)) || e.Time.Sub(r.at) > 2*r.rest() {
 			continue
 		}
-		e.miss.add(r.unavailable...)
+		e.miss.Add(r.unavailable...)
 		if r.count == nil {
 			continue
 		}

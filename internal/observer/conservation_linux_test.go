@@ -80,13 +80,13 @@ func TestLongMillionDropsAreConserved(t *testing.T) {
 		b.flood(t, share)
 		// What a listener dropped after it was last read is nobody's once it is closed.
 		now := time.Now()
-		require.Eventually(t, func() bool { return s.roster.Load().at.After(now) }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return s.roster.Load().At.After(now) }, time.Minute, time.Millisecond)
 		switch round {
 		case 0:
 			a.restart(t, 0)
 		case 1: // as SIGSTOP would: no clock gets anywhere
 			stall, goOn := make(chan struct{}), make(chan struct{})
-			go s.lister.places.list[0].Books(func(*losses.Books) { close(stall); <-goOn })
+			go s.lister.Namespaces.All[0].Books(func(*losses.Books) { close(stall); <-goOn })
 			<-stall
 			started := time.Now()
 			a.flood(t, share/2)

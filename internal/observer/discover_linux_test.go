@@ -22,8 +22,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // nodePort is what the pods of these tests listen on.
@@ -52,7 +52,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 		change(&opt)
 	}
 	servers := discovery.NewDiscoverer(proc, discovery.WithClock(func() time.Time { return *n.clock.Load() })) // forgets what ended ten minutes ago
-	n.Observer, err = New(n.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: servers}), opt)
+	n.Observer, err = New(n.faults.into(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: servers}}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n
@@ -110,7 +110,7 @@ func (p *pod) target(s *model.Snapshot) *model.Target {
 	return nil
 }
 
-func (n *node) space(id netns.ID) *namespace.Namespace { return n.lister.places.find(uint64(id)) }
+func (n *node) space(id netns.ID) *namespace.Namespace { return n.lister.Namespaces.Find(uint64(id)) }
 
 func TestEveryNamespaceOnce(t *testing.T) {
 	n := newNode(t, nil)
@@ -133,7 +133,7 @@ func TestEveryNamespaceOnce(t *testing.T) {
 	require.Nil(t, empty.target(snap), "not every pod serves on the port")
 	require.False(t, n.space(empty.id).Open(), "nothing there to follow")
 	seen := make(map[uint64]bool)
-	for _, sp := range n.lister.places.list {
+	for _, sp := range n.lister.Namespaces.All {
 		require.False(t, seen[sp.ID])
 		seen[sp.ID] = true
 	}
@@ -144,7 +144,7 @@ func TestEveryNamespaceOnce(t *testing.T) {
 
 // One namespace whose connections cannot be had hides nobody else's.
 func TestOneNamespaceCannotBeWalked(t *testing.T) {
-	n := newNode(t, func(o *Options) { o.Limits.MaxConnections = target.ByHand(new(10), "flag --max-connections") })
+	n := newNode(t, func(o *Options) { o.Limits.MaxConnections = watchlist.ByHand(new(10), "flag --max-connections") })
 	bad, good := newPod(t), newPod(t)
 	bad.listen(t, 10, 3)
 	good.listen(t, 10, 7)
@@ -241,7 +241,7 @@ func TestNumberOfANamespaceIsGivenAgain(t *testing.T) {
 	n.scan(t)
 	old := losses.NewAccount(p.of(n.Snapshot()).ID, time.Minute)
 	old.LastSeen = n.now
-	n.lister.places.retired.Add(old)
+	n.lister.Namespaces.Retired.Add(old)
 	n.space(p.id).Books(func(b *losses.Books) { b.Remove(old.ID) })
 	snap := n.scan(t)
 	require.NotNil(t, p.of(snap))
@@ -259,7 +259,7 @@ func TestNextPodOfTheNumberIsAnother(t *testing.T) {
 	former := losses.NewAccount(listener, time.Minute)
 	former.LastSeen = n.now
 	former.ResetQueue(losses.Departure{Queued: 6})
-	n.lister.places.retired.Add(former)
+	n.lister.Namespaces.Retired.Add(former)
 	snap := n.scan(t)
 	require.Nil(t, p.target(snap), "it has not listened yet")
 	require.False(t, n.space(p.id).Open())
@@ -371,7 +371,7 @@ func (n *node) holding(t require.TestingT) held {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
-	return held{count("/proc/self/fd") - 2*len(n.lister.places.list), count("/proc/self/task"), runtime.NumGoroutine(), m.HeapAlloc}
+	return held{count("/proc/self/fd") - 2*len(n.lister.Namespaces.All), count("/proc/self/task"), runtime.NumGoroutine(), m.HeapAlloc}
 }
 
 // requireNoMoreThan waits: what a scan or another test leaves for a moment ends, a

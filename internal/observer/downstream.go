@@ -11,10 +11,12 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 const (
@@ -55,7 +57,7 @@ type scanned struct {
 
 // rest is how long the next one waits at least.
 func (s scanned) rest() time.Duration {
-	return min(restful, max(apart, time.Duration(float64(s.cost)/pressedPart)))
+	return min(restful, max(facts.Apart, time.Duration(float64(s.cost)/pressedPart)))
 }
 
 // holder is one process with outgoing connections.
@@ -81,7 +83,7 @@ func newOutgoings() outgoings {
 }
 
 // wantsOutgoing reports whether the next walk is to take outgoing connections along.
-func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool {
+func (ts *tables) wantsOutgoing(kept []*facts.Watched, netns uint64, now time.Time) bool {
 	last, ok := ts.peers.last[netns]
 	if !ok || now.Sub(last.at) >= restful {
 		return true
@@ -91,11 +93,11 @@ func (ts *tables) wantsOutgoing(kept []*entry, netns uint64, now time.Time) bool
 
 // pressed reports whether requests wait at some listener, or half of its threads are
 // busy. That is trouble even while the accept queue is empty.
-func (ts *tables) pressed(kept []*entry) bool {
+func (ts *tables) pressed(kept []*facts.Watched) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, e := range kept {
-		if list := ts.found[e.ID]; pressed(&list, e.connector) {
+		if list := ts.found[e.ID]; pressed(&list, e.Connector) {
 			return true
 		}
 	}
@@ -103,9 +105,9 @@ func (ts *tables) pressed(kept []*entry) bool {
 }
 
 // pressed reports whether requests wait, or half of the threads are busy.
-func pressed(list *recent[*connections.Found], c *model.Connector) bool {
-	last, ok := list.last()
-	return ok && presses(last.value, c)
+func pressed(list *facts.Recent[*connections.Found], c *model.Connector) bool {
+	last, ok := list.Last()
+	return ok && presses(last.Value, c)
 }
 
 func presses(f *connections.Found, c *model.Connector) bool {
@@ -119,9 +121,9 @@ func presses(f *connections.Found, c *model.Connector) bool {
 }
 
 // servedPorts are the ports of a namespace on which something listens.
-func servedPorts(r *roster, netns uint64) map[uint16]bool {
+func servedPorts(r *watchlist.List, netns uint64) map[uint16]bool {
 	out := make(map[uint16]bool)
-	for _, c := range r.all {
+	for _, c := range r.All {
 		if c.ID.NetNS == netns {
 			out[c.Port()] = true
 		}
@@ -130,9 +132,9 @@ func servedPorts(r *roster, netns uint64) map[uint16]bool {
 }
 
 // holding reads the descriptors of the watched processes of a namespace.
-func (ts *tables) holding(r *roster, netns uint64, at time.Time) *holding {
+func (ts *tables) holding(r *watchlist.List, netns uint64, at time.Time) *holding {
 	out := &holding{fresh: true}
-	for key, e := range r.owners() {
+	for key, e := range r.Owners() {
 		if e.ID.NetNS != netns {
 			continue
 		}
@@ -148,9 +150,9 @@ func (ts *tables) holding(r *roster, netns uint64, at time.Time) *holding {
 }
 
 // sortOutgoing gives each watched process of a namespace its part of what was scanned.
-func (ts *tables) sortOutgoing(r *roster, netns uint64, at time.Time, found map[model.ListenerID]*connections.Found) {
+func (ts *tables) sortOutgoing(r *watchlist.List, netns uint64, at time.Time, found map[model.ListenerID]*connections.Found) {
 	byUser := usersOf(r, netns)
-	for key, e := range r.owners() {
+	for key, e := range r.Owners() {
 		if e.ID.NetNS != netns {
 			continue
 		}
@@ -187,10 +189,10 @@ type downstreamReading struct {
 }
 
 // strained reports whether a process's threads are busy by what this walk found.
-func strained(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found) bool {
-	for i := range r.kept {
-		e := &r.kept[i]
-		if k, ok := e.process(); ok && k == key && found[e.ID] != nil && presses(found[e.ID], e.connector) {
+func strained(r *watchlist.List, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found) bool {
+	for i := range r.Watched {
+		e := &r.Watched[i]
+		if k, ok := e.Process(); ok && k == key && found[e.ID] != nil && presses(found[e.ID], e.Connector) {
 			return true
 		}
 	}
@@ -200,9 +202,9 @@ func strained(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*co
 // usersOf are how many watched processes of a namespace each user has: where the
 // descriptors cannot be read, the connections of the user of a single one are
 // taken for its own.
-func usersOf(r *roster, netns uint64) map[uint32]int {
+func usersOf(r *watchlist.List, netns uint64) map[uint32]int {
 	out := make(map[uint32]int)
-	for _, e := range r.owners() {
+	for _, e := range r.Owners() {
 		if e.ID.NetNS == netns {
 			out[e.Members[0].UID]++
 		}
@@ -222,10 +224,10 @@ func (h *holder) part(list []downstream.Connection, uid uint32) []downstream.Con
 }
 
 // watchedAt are the addresses of a process's watched listeners.
-func watchedAt(r *roster, key hostproc.ProcessKey) (out []netip.AddrPort) {
-	for i := range r.kept {
-		if k, ok := r.kept[i].process(); ok && k == key {
-			out = append(out, r.kept[i].ID.Address)
+func watchedAt(r *watchlist.List, key hostproc.ProcessKey) (out []netip.AddrPort) {
+	for i := range r.Watched {
+		if k, ok := r.Watched[i].Process(); ok && k == key {
+			out = append(out, r.Watched[i].ID.Address)
 		}
 	}
 	return out
@@ -244,18 +246,18 @@ func withoutOwn(list []downstream.Connection, own []netip.AddrPort, work *downst
 
 // inService is how many requests a process's watched listeners are serving, nil
 // where that cannot be seen.
-func (ts *tables) inService(r *roster, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found, at time.Time) *int {
+func (ts *tables) inService(r *watchlist.List, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found, at time.Time) *int {
 	sum := 0
-	for i := range r.kept {
-		e := &r.kept[i]
-		if k, ok := e.process(); !ok || k != key {
+	for i := range r.Watched {
+		e := &r.Watched[i]
+		if k, ok := e.Process(); !ok || k != key {
 			continue
 		}
 		f := found[e.ID]
 		if f == nil || !f.Counts.Exact() {
 			return nil
 		}
-		busy, known := (&model.Listener{Connector: ts.figures.current(e, f, at), Connections: f.Behind(e.connector)}).BusyThreads()
+		busy, known := (&model.Listener{Connector: ts.figures.current(e, f, at), Connections: f.Behind(e.Connector)}).BusyThreads()
 		if known != model.BusyIsKnown {
 			return nil
 		}
@@ -266,7 +268,7 @@ func (ts *tables) inService(r *roster, key hostproc.ProcessKey, found map[model.
 
 // downstreamOf is the latest reading of a process's outgoing connections, nil for
 // none.
-func (ts *tables) downstreamOf(key hostproc.ProcessKey, backends []model.Backend, now time.Time, miss *missing) *model.Downstream {
+func (ts *tables) downstreamOf(key hostproc.ProcessKey, backends []model.Backend, now time.Time, miss *facts.Missing) *model.Downstream {
 	ts.mu.Lock()
 	r, ok := ts.down[key]
 	ts.mu.Unlock()
@@ -274,14 +276,14 @@ func (ts *tables) downstreamOf(key hostproc.ProcessKey, backends []model.Backend
 		return nil
 	}
 	if errors.Is(r.err, fs.ErrPermission) {
-		miss.add(model.Unavailable{
+		miss.Add(model.Unavailable{
 			What: fmt.Sprintf("outgoing connections of pid %d", key.PID),
 			Why:  "permission denied on its descriptors; those of its user are shown",
 			How:  "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 		})
 	}
 	if errors.Is(r.workersErr, fs.ErrPermission) {
-		miss.add(workersUnseen(key.PID))
+		miss.Add(workersUnseen(key.PID))
 	}
 	out := *r.value
 	out.Age = max(0, now.Sub(out.At))
@@ -298,8 +300,8 @@ func (ts *tables) close() {
 }
 
 // keepProcesses forgets all but those of a roster.
-func (ts *tables) keepProcesses(r *roster) {
-	owners := r.owners()
+func (ts *tables) keepProcesses(r *watchlist.List) {
+	owners := r.Owners()
 	for key := range ts.peers.holds {
 		if owners[key] == nil {
 			ts.peers.holds[key].workers.Rest()
@@ -307,7 +309,7 @@ func (ts *tables) keepProcesses(r *roster) {
 		}
 	}
 	for netns := range ts.peers.last {
-		if r.place(netns) == nil {
+		if !r.Has(netns) {
 			delete(ts.peers.last, netns)
 		}
 	}

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // closest is the least time between two steps of a clock that the samples wake:
@@ -27,7 +29,7 @@ func (t *tasks) read() time.Duration {
 	r, now := s.roster.Load(), s.options().Now()
 	troubled := make(map[model.ListenerID]*namespace.Reading)
 	standing := make(map[model.ListenerID]*namespace.Reading)
-	for _, n := range r.places {
+	for _, n := range r.Namespaces {
 		if !n.Troubled(now.Add(-troubleOver)) && !namespace.Queued(n) {
 			continue
 		}
@@ -45,7 +47,7 @@ func (t *tasks) read() time.Duration {
 	before := t.answers
 	wait := t.judge(r, now, func(id model.ListenerID) *namespace.Reading { return cmp.Or(troubled[id], standing[id]) })
 	wait = min(wait, t.readProcesses(r, now, troubled))
-	s.acceptors.rest(r)
+	s.acceptors.rest(r.Watchlist)
 	if t.answers != before && wait > secondReading { // all that was wanted has been read
 		s.bells.publish.ring()
 	}
@@ -63,18 +65,18 @@ func (t *tasks) stands(l *namespace.Reading, now time.Time) bool {
 		return !l.Stands.IsZero()
 	}
 	list := t.observer.tables.of(l.ID)
-	last, ok := list.last()
-	return ok && last.value.OldestWait >= standsFor && now.Sub(last.at) <= lately
+	last, ok := list.Last()
+	return ok && last.Value.OldestWait >= standsFor && now.Sub(last.At) <= lately
 }
 
 // judge reads the evidence of the listeners whose clients are held up.
-func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *namespace.Reading) time.Duration {
+func (t *tasks) judge(r *watchlist.List, now time.Time, heldUp func(model.ListenerID) *namespace.Reading) time.Duration {
 	wait := time.Second
 	undecided := false
 	defer func() { t.pending.Store(undecided) }()
-	t.judges.keep(len(r.kept), r.watches)
-	for i := range r.kept {
-		e := &r.kept[i]
+	t.judges.keep(len(r.Watched), r.Watches)
+	for i := range r.Watched {
+		e := &r.Watched[i]
 		l := heldUp(e.ID)
 		if l == nil || e.Owner == nil {
 			continue
@@ -85,7 +87,7 @@ func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *n
 			wait = min(wait, due.Sub(now))
 			continue
 		}
-		cost, pending := t.observer.acceptors.read(e, l, r.otherPorts(e), t.phases(e, now))
+		cost, pending := t.observer.acceptors.read(e, l, r.OtherPorts(e), t.phases(e, now))
 		t.observer.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.answers++
@@ -103,27 +105,27 @@ func (t *tasks) judge(r *roster, now time.Time, heldUp func(model.ListenerID) *n
 const secondReading = evidence.MinApart + 5*time.Millisecond
 
 // phases is what the nearest walk says of a listener's connections.
-func (t *tasks) phases(e *entry, now time.Time) (out evidence.Phases) {
+func (t *tasks) phases(e *facts.Watched, now time.Time) (out evidence.Phases) {
 	list := t.observer.tables.of(e.ID)
-	if last, ok := list.last(); ok {
-		c := last.value.Behind(e.connector)
+	if last, ok := list.Last(); ok {
+		c := last.Value.Behind(e.Connector)
 		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), !c.Exact()
 		out.Held, out.Idle = c.Held(), c.Phases[model.Idle]
 	}
-	if c := e.connector; c != nil && c.MaxConnections != nil {
+	if c := e.Connector; c != nil && c.MaxConnections != nil {
 		out.MaxConnections, out.Uncertain = evidence.Known(c.MaxConnections.Value), c.MaxConnections.Uncertain
 	}
 	return out
 }
 
 // readProcesses reads the processes that are due.
-func (t *tasks) readProcesses(r *roster, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
+func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
 	s := t.observer
 	level := s.bucket.fill(now, s.others())
-	owners := r.owners()
+	owners := r.Owners()
 	inTrouble := make(map[hostproc.ProcessKey]bool)
-	for i := range r.kept {
-		if key, ok := r.kept[i].process(); ok && troubled[r.kept[i].ID] != nil {
+	for i := range r.Watched {
+		if key, ok := r.Watched[i].Process(); ok && troubled[r.Watched[i].ID] != nil {
 			inTrouble[key] = true
 		}
 	}

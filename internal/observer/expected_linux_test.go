@@ -12,8 +12,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // rarePort is one that nothing else on the machine listens on, in no namespace,
@@ -36,7 +36,7 @@ func TestAgentsOwnNamespaceIsNotExpectedToServe(t *testing.T) {
 	snap := n.scan(t)
 	require.Empty(t, snap.Targets)
 	require.Empty(t, snap.Listeners)
-	require.Equal(t, []string{fmt.Sprintf("nothing listens on port %d in any network namespace (looked into: %d)", rarePort(), len(n.lister.places.list))}, snap.Notes)
+	require.Equal(t, []string{fmt.Sprintf("nothing listens on port %d in any network namespace (looked into: %d)", rarePort(), len(n.lister.Namespaces.All))}, snap.Notes)
 
 	p := newPod(t)
 	l := p.listenRarely(t)
@@ -66,10 +66,10 @@ func TestOneShotLookSaysWhatIsNowhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, expectingRarePort)
 			n.scan(t)
-			n.lister.places.census.closed, n.lister.places.census.why = test.hidden, context.Canceled // until the next look for namespaces
+			n.lister.Namespaces.Search.Hidden, n.lister.Namespaces.Search.Why = test.hidden, context.Canceled // until the next look for namespaces
 			require.NoError(t, n.Observe(t.Context(), 0))
 			snap := n.Snapshot()
-			require.Equal(t, []string{fmt.Sprintf(test.note, rarePort(), len(n.lister.places.list))}, snap.Notes)
+			require.Equal(t, []string{fmt.Sprintf(test.note, rarePort(), len(n.lister.Namespaces.All))}, snap.Notes)
 			if !test.down {
 				require.Empty(t, snap.Listeners)
 				return
@@ -135,7 +135,7 @@ func TestNamedProcessAmongAllNamespaces(t *testing.T) {
 	p := newPod(t)
 	n := newNode(t, func(o *Options) {
 		expectingRarePort(o)
-		o.Targets = []target.Target{{PID: p.pid, Ports: []uint16{nodePort}}}
+		o.Targets = []watchlist.Target{{PID: p.pid, Ports: []uint16{nodePort}}}
 	})
 	down := model.Target{Port: nodePort, NetNS: uint64(p.id)}
 	require.Equal(t, []model.Target{down}, n.scan(t).Targets)

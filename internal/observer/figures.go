@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -31,8 +32,8 @@ type figure struct {
 
 // current is an entry's connector as of a walk. Actuator's number counts, but where the
 // connections show more by now and have not before: it is of the time before then.
-func (fs *figures) current(e *entry, f *connections.Found, at time.Time) *model.Connector {
-	c := e.connector
+func (fs *figures) current(e *facts.Watched, f *connections.Found, at time.Time) *model.Connector {
+	c := e.Connector
 	if c == nil || c.BusyThreads == nil || c.BusyAt.IsZero() || !f.Counts.Exact() {
 		return c
 	}

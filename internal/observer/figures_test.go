@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // A burst comes between two answers of Actuator: what it said before is not said of now.
@@ -19,8 +19,8 @@ func TestActuatorsFiguresOfTheTimeBefore(t *testing.T) {
 		f.Counts.Accepted, f.Counts.Phases[model.InService] = n, n
 		return f
 	}
-	asked := func(busy int, at time.Time) *entry {
-		return &entry{Candidate: &target.Candidate{}, connector: &model.Connector{
+	asked := func(busy int, at time.Time) *facts.Watched {
+		return &facts.Watched{Listening: &facts.Listening{}, Connector: &model.Connector{
 			MaxThreads: &model.Setting[int]{Value: 10}, PoolThreads: new(10), BusyThreads: new(busy), BusyAt: at,
 		}}
 	}
@@ -28,21 +28,21 @@ func TestActuatorsFiguresOfTheTimeBefore(t *testing.T) {
 
 	var fs figures
 	idle := asked(0, begin)
-	require.Same(t, idle.connector, fs.current(idle, serving(0), after(.5)))
+	require.Same(t, idle.Connector, fs.current(idle, serving(0), after(.5)))
 	now := fs.current(idle, serving(4), after(1.2))
 	require.Nil(t, now.BusyThreads, "the connections show more")
 	require.Nil(t, fs.current(idle, serving(4), after(1.2)).BusyThreads, "asked twice")
-	require.Equal(t, 0, *idle.connector.BusyThreads, "what discovery keeps stays")
-	require.Same(t, idle.connector, fs.current(idle, serving(0), after(4)), "nor less")
-	require.Same(t, idle.connector, fs.current(idle, serving(12), after(4.5)), "more than there are threads: nothing is known of them")
+	require.Equal(t, 0, *idle.Connector.BusyThreads, "what discovery keeps stays")
+	require.Same(t, idle.Connector, fs.current(idle, serving(0), after(4)), "nor less")
+	require.Same(t, idle.Connector, fs.current(idle, serving(12), after(4.5)), "more than there are threads: nothing is known of them")
 
 	// Asynchronous requests are in service, and Actuator has no busy thread before, nor after.
 	require.Nil(t, fs.current(idle, serving(8), after(4.8)).BusyThreads)
 	async := asked(0, after(5))
-	require.Same(t, async.connector, fs.current(async, serving(8), after(5.5)))
-	require.Same(t, async.connector, fs.current(async, serving(9), after(9)))
+	require.Same(t, async.Connector, fs.current(async, serving(8), after(5.5)))
+	require.Same(t, async.Connector, fs.current(async, serving(9), after(9)))
 	fs.keep(nil)
-	require.Same(t, async.connector, fs.current(async, serving(8), after(5.5)), "a snapshot has no walk before")
+	require.Same(t, async.Connector, fs.current(async, serving(8), after(5.5)), "a snapshot has no walk before")
 
-	require.Nil(t, fs.current(&entry{Candidate: &target.Candidate{}}, serving(1), begin))
+	require.Nil(t, fs.current(&facts.Watched{Listening: &facts.Listening{}}, serving(1), begin))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -22,7 +23,7 @@ type descriptors struct {
 
 // refresh reads them, if it is time, and reports whether they are of this moment.
 func (d *descriptors) refresh(proc hostproc.FS, pid int, at time.Time, clock func() time.Time) bool {
-	if !d.at.IsZero() && at.Sub(d.at) < rest(d.cost, 0, heldPart) {
+	if !d.at.IsZero() && at.Sub(d.at) < cputime.Rest(d.cost, 0, heldPart) {
 		return false
 	}
 	start := clock()

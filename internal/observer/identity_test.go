@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // Who stands at an address is another one when all its sockets are others, or
@@ -40,14 +40,14 @@ func TestWhoStandsAtTheAddress(t *testing.T) {
 			a := &standing{}
 			now := time.Unix(1_700_000_000, 0)
 			for i, s := range tt.scans {
-				c := &target.Candidate{}
+				c := &facts.Listening{}
 				for _, inode := range s.inodes {
 					c.Members = append(c.Members, sockdiag.Listener{Inode: inode})
 				}
 				if s.pid != 0 {
 					c.Owner = &owner.Process{PID: s.pid, StartTime: s.start}
 				}
-				a.meet(&entry{Candidate: c}, now.Add(time.Duration(i)*time.Second))
+				a.meet(&facts.Watched{Listening: c}, now.Add(time.Duration(i)*time.Second))
 				if i < len(tt.scans)-1 {
 					l := shown(8192, 0, 0, 6)
 					a.looks.push(look{now, l}, time.Second)

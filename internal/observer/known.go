@@ -147,7 +147,7 @@ func (k *known) rest(settled bool) time.Duration {
 	if settled {
 		return settledRest
 	}
-	return min(rest(k.cost, walkRest, walkPart), 2*walkRest)
+	return min(cputime.Rest(k.cost, walkRest, walkPart), 2*walkRest)
 }
 
 func (k *known) number(outgoing bool) int {

@@ -29,14 +29,14 @@ func knowable(sockets []sockdiag.Socket) *kernel {
 // counts has the kernel count its sockets.
 func (w *world) counts(k *kernel, stat map[string]int) {
 	k.sockstat = stat
-	w.roster.Load().places[0].ReadSockstat()
+	w.roster.Load().Namespaces[0].ReadSockstat()
 }
 
 // read reads the connections once more.
 func (w *world) read() *model.Connections {
 	w.t.Helper()
 	r := w.roster.Load()
-	_, err := w.walk(r, r.places[0])
+	_, err := w.walk(r, r.Namespaces[0])
 	require.NoError(w.t, err)
 	w.publish(false)
 	return w.only(w.Snapshot()).Connections
@@ -110,11 +110,11 @@ func TestAnotherWatchedPortIsWalkedFor(t *testing.T) {
 	w.pass(time.Second)
 	walks := k.walks
 	r := w.roster.Load()
-	known := &w.tables.table(r.places[0].ID).known
+	known := &w.tables.table(r.Namespaces[0].ID).known
 	w.read()
 	require.Equal(t, walks, k.walks, "what was found is asked for")
 
-	other := model.ListenerID{NetNS: r.places[0].ID, Address: netip.MustParseAddrPort("0.0.0.0:9090")}
+	other := model.ListenerID{NetNS: r.Namespaces[0].ID, Address: netip.MustParseAddrPort("0.0.0.0:9090")}
 	known.meet([]model.ListenerID{w.only(w.Snapshot()).ID, other})
 	w.pass(time.Second)
 	require.Equal(t, 20, w.read().Accepted)
@@ -127,7 +127,7 @@ func TestOneShotRemembersNoConnections(t *testing.T) {
 		w := newWorld(t, knowable(connected(8080, 20, serving)), nil)
 		w.looping.Store(looping)
 		require.Equal(t, 20, w.only(w.scanned()).Connections.Accepted)
-		known := &w.tables.table(w.roster.Load().places[0].ID).known
+		known := &w.tables.table(w.roster.Load().Namespaces[0].ID).known
 		require.Equal(t, looping, !known.at.IsZero())
 		require.Equal(t, looping, len(known.watched.ids) == 20)
 	}
@@ -184,7 +184,7 @@ func TestExpensiveWalks(t *testing.T) {
 	r, walks := w.roster.Load(), make(paces[uint64])
 	w.pass(time.Minute)
 	at := w.clock()
-	walks.of(r.places[0].ID).began(at.Add(-time.Minute), 3*capacity, false)
+	walks.of(r.Namespaces[0].ID).began(at.Add(-time.Minute), 3*capacity, false)
 	work := &tasks{observer: w.Observer, walks: walks}
 	_, n, troubled := work.nextWalk(r, at, capacity-reserve)
 	require.NotNil(t, n)
@@ -192,7 +192,7 @@ func TestExpensiveWalks(t *testing.T) {
 	_, n, _ = work.nextWalk(r, at, capacity-reserve-1)
 	require.Nil(t, n, "not before all is saved up that can be")
 
-	n = r.places[0]
+	n = r.Namespaces[0]
 	walks.of(n.ID).began(at, capacity, true)
 	require.Equal(t, at.Add(20*time.Second), walks.of(n.ID).paid(), "3 % of a core")
 }
@@ -209,7 +209,7 @@ func TestExpensiveWalksInTrouble(t *testing.T) {
 	w.Sample()
 	at := w.clock()
 	r, walks := w.roster.Load(), make(paces[uint64])
-	p := walks.of(r.places[0].ID)
+	p := walks.of(r.Namespaces[0].ID)
 	p.began(at.Add(-time.Second), cost, false)
 	work := &tasks{observer: w.Observer, walks: walks}
 	reads := func(after, level time.Duration) bool {

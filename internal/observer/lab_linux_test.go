@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // lab is a namespace with a sampler that looks into it, driven by hand.
@@ -67,7 +68,7 @@ func (l *lab) sampler(t testing.TB, change func(*Options)) *Observer {
 	if change != nil {
 		change(&opt)
 	}
-	s, err := New(l.faults.into(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}), opt)
+	s, err := New(l.faults.into(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -265,7 +266,7 @@ func TestQueuesAreSampledBeforeTheFirstWalk(t *testing.T) {
 	require.NoError(t, l.list(context.Background(), 0))
 	require.Nil(t, l.Snapshot())
 	l.Sample()
-	l.lister.places.list[0].Books(func(b *losses.Books) {
+	l.lister.Namespaces.All[0].Books(func(b *losses.Books) {
 		require.Len(t, b.Accounts(), 1)
 		for _, a := range b.Accounts() {
 			require.EqualValues(t, 1, a.Totals().Fill.Count)
@@ -278,7 +279,7 @@ func TestQueuesAreSampledBeforeDiscoveryEnds(t *testing.T) {
 	l := newLab(t, nil)
 	l.listen(t, nettest.ListenOptions{Backlog: 5})
 	named, listed := make(chan struct{}), make(chan struct{})
-	l.lister.connectors.discover = func(_ context.Context, _ int, _ uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+	l.lister.Connectors.Discover = func(_ context.Context, _ int, _ uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
 		select {
 		case <-named:
 		case <-time.After(time.Minute):
@@ -293,8 +294,8 @@ func TestQueuesAreSampledBeforeDiscoveryEnds(t *testing.T) {
 	clocks := &tasks{observer: l.Observer, patience: 2 * time.Minute}
 	require.NoError(t, clocks.begin(context.Background(), named, listed))
 	<-listed
-	require.Len(t, l.roster.Load().kept, 1)
-	require.NotNil(t, l.roster.Load().kept[0].connector, "the first snapshot waits for it")
+	require.Len(t, l.roster.Load().Watched, 1)
+	require.NotNil(t, l.roster.Load().Watched[0].Connector, "the first snapshot waits for it")
 }
 
 // On a slow machine the first scan may outlast the interval.
@@ -313,7 +314,7 @@ func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
 	l.Sysctl(t, "net.core.somaxconn", "17")
 	require.Equal(t, 17, somaxconn())
 	l.Sysctl(t, "net.core.somaxconn", "18")
-	now = now.Add(rarely - time.Second)
+	now = now.Add(10*time.Second - time.Second)
 	require.Equal(t, 17, somaxconn())
 	now = now.Add(time.Second)
 	require.Equal(t, 18, somaxconn())
@@ -387,6 +388,6 @@ func TestPIDThatDoesNotExist(t *testing.T) {
 	require.NoError(t, err)
 	opt := Defaults()
 	opt.PIDs = []int{1 << 22}
-	_, err = New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	_, err = New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
 	require.ErrorIs(t, err, hostproc.ErrGone)
 }

@@ -21,8 +21,8 @@ func (e *edition) latched(l *model.Listener) bool {
 // judged is the latest judgement on a listener, if it is of this moment.
 func (e *edition) judged(l *model.Listener) (out evidence.Judgement, ok bool) {
 	list := e.acceptors.of(l.ID)
-	last, ok := list.last()
-	return last.value, ok && e.Time.Sub(last.at) <= lately
+	last, ok := list.Last()
+	return last.Value, ok && e.Time.Sub(last.At) <= lately
 }
 
 // weak names what is missing where a cause is not known or rests on weak evidence.
@@ -36,7 +36,7 @@ func (e *edition) weak(l *model.Listener) {
 		if j.Weak {
 			u.Why += "; the cause rests on weak evidence"
 		}
-		e.miss.add(u)
+		e.miss.Add(u)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -16,8 +17,8 @@ import (
 func latchedEdition(at time.Time, j evidence.Judgement) (*edition, *model.Listener) {
 	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
 	as := newAcceptors(hostproc.FS{}, nil, func() time.Time { return at }, nil)
-	var list recent[evidence.Judgement]
-	list.push(at.Add(-time.Second), j)
+	var list facts.Recent[evidence.Judgement]
+	list.Push(at.Add(-time.Second), j)
 	as.judgements[id] = list
 	e := &edition{publisher: &publisher{acceptors: as}, Snapshot: &model.Snapshot{Time: at}}
 	return e, &model.Listener{
@@ -69,10 +70,10 @@ func TestWeakEvidenceIsSaid(t *testing.T) {
 	e.weak(l)
 	require.Equal(t, []model.Unavailable{{
 		What: "safepoints as evidence of 0.0.0.0:8080", Why: "permission denied; the cause rests on weak evidence",
-	}}, e.miss.list)
+	}}, e.miss.List)
 	e, l = latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
 	e.weak(l)
-	require.Empty(t, e.miss.list)
+	require.Empty(t, e.miss.List)
 }
 
 // TestTheLatchIsNoFlicker: that the connections are used up as well is shown as soon as

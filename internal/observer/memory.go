@@ -7,6 +7,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -22,7 +23,7 @@ type processMemory struct {
 }
 
 // readJVM reads the JVM's own counters, where it has any that may be read.
-func (m *processMemory) readJVM(open func() (*hsperf.File, error), now time.Time, p *model.Process, who string, miss *missing) {
+func (m *processMemory) readJVM(open func() (*hsperf.File, error), now time.Time, p *model.Process, who string, miss *facts.Missing) {
 	if !model.IsJVM(p.Comm) {
 		return
 	}
@@ -32,9 +33,9 @@ func (m *processMemory) readJVM(open func() (*hsperf.File, error), now time.Time
 		case errors.Is(err, discovery.ErrUnexamined):
 			return
 		case errors.Is(err, hsperf.ErrNoPerfData):
-			miss.add(noPerfData(p.PID))
+			miss.Add(noPerfData(p.PID))
 			return
-		case !miss.ok(p.PID, "JVM counters (hsperfdata)", who, err):
+		case !miss.OK(p.PID, "JVM counters (hsperfdata)", who, err):
 			return
 		}
 		m.jvm = jvm

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -18,9 +19,9 @@ func TestWhyThereAreNoCounters(t *testing.T) {
 	process := func(comm string) *model.Process { return &model.Process{PID: 7, Comm: comm} }
 	read := func(comm string, err error) []model.Unavailable {
 		var m processMemory
-		var miss missing
+		var miss facts.Missing
 		m.readJVM(func() (*hsperf.File, error) { return nil, err }, time.Now(), process(comm), "as root", &miss)
-		return miss.list
+		return miss.List
 	}
 	for _, comm := range []string{"java", "jsvc", "jsvc.exec"} {
 		require.Empty(t, read(comm, discovery.ErrUnexamined))

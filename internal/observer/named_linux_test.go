@@ -13,8 +13,8 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // named is a sampler that reads the namespace of a process which is named.
@@ -97,7 +97,7 @@ func TestNamespaceOfANamedProcess(t *testing.T) {
 		"it is elsewhere now": {then: "exec unshare -n sleep 300"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNamed(t, tt.then, func(o *Options, pid int) { o.Targets = []target.Target{{PID: pid, Ports: []uint16{8080}}} })
+			n := newNamed(t, tt.then, func(o *Options, pid int) { o.Targets = []watchlist.Target{{PID: pid, Ports: []uint16{8080}}} })
 			before := n.listen(t, 8080)
 			snap := n.scan(t)
 			require.NotEqual(t, 77, snap.NetNS[0].Sysctl["somaxconn"])
@@ -158,7 +158,7 @@ func TestOneOfTwoNamedProcessesEnds(t *testing.T) {
 func TestSysctlsThatCannotBeReadAgain(t *testing.T) {
 	l := newLab(t, nil)
 	require.True(t, l.scan(t).Self.SourceUp["sysctl"])
-	n := l.lister.places.list[0]
+	n := l.lister.Namespaces.All[0]
 	l.faults.sysctl[n.ID] = os.ErrPermission
 	n.ReadSysctls(time.Now().Add(time.Hour), rarely)
 	values, ok := n.Sysctl()

@@ -11,16 +11,17 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // Observer watches the listeners of its namespaces. Run it, or call Scan and
 // Sample by hand; Snapshot may be called from anywhere at any time.
 type Observer struct {
 	opt       atomic.Pointer[Options]
-	roster    atomic.Pointer[roster]
+	roster    atomic.Pointer[watchlist.List]
 	published published
 
-	lister    *lister
+	lister    *watchlist.Lister
 	tables    *tables
 	processes *processes
 	acceptors *acceptors
@@ -54,8 +55,8 @@ func New(src Sources, opt Options) (*Observer, error) {
 	s.acceptors = newAcceptors(src.Proc, src.openJVM(), now, src.Evidence)
 	s.publisher = newPublisher(src.Proc, s.tables, s.processes, s.acceptors)
 	s.bucket = newBucket(opt.Now())
-	s.lister = newLister(&src, now, s.bells.list.ring)
-	s.lister.places.settle = func(a *losses.Account) { s.publisher.settle(a, s.options()) }
+	s.lister = watchlist.New(&src.Sources, now, s.bells.list.ring)
+	s.lister.Namespaces.Settle = func(a *losses.Account) { s.publisher.settle(a, s.options()) }
 	s.self.interval = opt.ScanInterval
 	if err := s.adopt(opt); err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (s *Observer) Close() error {
 	s.processes.close()
 	s.acceptors.close()
 	s.tables.close()
-	return s.lister.places.close()
+	return s.lister.Namespaces.Close()
 }
 
 // Scan reads everything once and publishes it. It fails only when the kernel
@@ -99,7 +100,7 @@ func (s *Observer) Scan(ctx context.Context) error {
 }
 
 // oneShotPatience is how long a scan waits for the limits of all processes.
-const oneShotPatience = discoveryDeadline
+const oneShotPatience = watchlist.DiscoveryDeadline
 
 // run lets the clocks go until ctx is done, with an interval only that long.
 func (s *Observer) run(ctx context.Context, interval time.Duration) error {
@@ -109,7 +110,7 @@ func (s *Observer) run(ctx context.Context, interval time.Duration) error {
 	}
 	s.looping.Store(true)
 	t := tasks{
-		observer: s, metronome: m, patience: discoveryPatience, walks: make(paces[uint64]),
+		observer: s, metronome: m, patience: watchlist.DiscoveryPatience, walks: make(paces[uint64]),
 		reads: make(paces[hostproc.ProcessKey]), judges: make(paces[model.ListenerID]),
 	}
 	return t.run(ctx, interval)
@@ -123,7 +124,7 @@ func (s *Observer) Run(ctx context.Context) error { return s.run(ctx, 0) }
 // Observe scans twice, interval apart, with the clocks going in between. It is
 // the whole life of a one-shot; an interval of 0 scans once.
 func (s *Observer) Observe(ctx context.Context, interval time.Duration) error {
-	s.lister.oneShot = true
+	s.lister.OneShot = true
 	if interval <= 0 {
 		return s.Scan(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // Outgoing connections are read only when there may be enough of them to matter,
@@ -38,7 +39,7 @@ type busiest struct {
 
 // due reports whether to read again. Where that is expensive it is rare.
 func (b *busiest) due(now time.Time) bool {
-	return now.Sub(b.at) >= rest(b.cost, outgoingEvery, outgoingPart)
+	return now.Sub(b.at) >= cputime.Rest(b.cost, outgoingEvery, outgoingPart)
 }
 
 // busiestOf is the latest reading of a process's busiest peer, nil for none.
@@ -65,7 +66,7 @@ type outgoing struct {
 
 // outgoing says whether the next walk of a namespace takes its outgoing
 // connections along.
-func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
+func (ts *tables) outgoing(r *watchlist.List, n *namespace.Namespace) *outgoing {
 	out := &outgoing{peers: make(connections.Peers)}
 	sysctl, _ := n.Sysctl()
 	out.reuse = connections.ReuseOf(sysctl)
@@ -82,7 +83,7 @@ func (ts *tables) outgoing(r *roster, n *namespace.Namespace) *outgoing {
 }
 
 // settleOutgoing publishes what a walk of some cost has found.
-func (ts *tables) settleOutgoing(r *roster, n *namespace.Namespace, out *outgoing, walk time.Duration, ps *processes) (cost time.Duration) {
+func (ts *tables) settleOutgoing(r *watchlist.List, n *namespace.Namespace, out *outgoing, walk time.Duration, ps *processes) (cost time.Duration) {
 	next := busiest{}
 	switch {
 	case !out.many:
@@ -105,20 +106,20 @@ func (ts *tables) settleOutgoing(r *roster, n *namespace.Namespace, out *outgoin
 // foreign is how many sockets of a namespace, by two numbers of /proc/net/sockstat, are
 // not the watched listeners' own, which is how many outgoing connections there can be at
 // most, waiting of them in TIME_WAIT. all are all sockets.
-func (ts *tables) foreign(r *roster, n *namespace.Namespace) (foreign, waiting, all int) {
+func (ts *tables) foreign(r *watchlist.List, n *namespace.Namespace) (foreign, waiting, all int) {
 	stat := n.Sockstat()
 	waiting = ts.table(n.ID).timeWait.Foreign(stat["tw"])
 	foreign = stat["inuse"] + waiting
-	for _, e := range r.in(n.ID) {
+	for _, e := range r.In(n.ID) {
 		list := ts.of(e.ID)
-		if last, ok := list.last(); ok {
-			foreign -= last.value.Sockets()
+		if last, ok := list.Last(); ok {
+			foreign -= last.Value.Sockets()
 		}
 	}
 	return foreign, waiting, stat["inuse"] + stat["tw"]
 }
 
-func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.Peers, ps *processes) map[hostproc.ProcessKey]model.Destination {
+func (ts *tables) busiest(r *watchlist.List, n *namespace.Namespace, peers connections.Peers, ps *processes) map[hostproc.ProcessKey]model.Destination {
 	out := make(map[hostproc.ProcessKey]model.Destination)
 	peer, most := peers.Busiest()
 	if most == nil {
@@ -138,7 +139,7 @@ func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.P
 		return ts.unowned(r, n, d)
 	}
 	least := outgoingShare * float64(len(live))
-	for key, e := range r.owners() {
+	for key, e := range r.Owners() {
 		if e.ID.NetNS != n.ID || float64(ts.room(r, key, ps)) <= least {
 			continue
 		}
@@ -151,7 +152,7 @@ func (ts *tables) busiest(r *roster, n *namespace.Namespace, peers connections.P
 
 // unowned are ports that no process holds: those of whoever was last seen to hold
 // connections to that peer, else of somebody in the namespace.
-func (ts *tables) unowned(r *roster, n *namespace.Namespace, d model.Destination) map[hostproc.ProcessKey]model.Destination {
+func (ts *tables) unowned(r *watchlist.List, n *namespace.Namespace, d model.Destination) map[hostproc.ProcessKey]model.Destination {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	out := make(map[hostproc.ProcessKey]model.Destination)
@@ -164,7 +165,7 @@ func (ts *tables) unowned(r *roster, n *namespace.Namespace, d model.Destination
 		return out
 	}
 	d.Unowned = true
-	for key, e := range r.owners() {
+	for key, e := range r.Owners() {
 		if e.ID.NetNS == n.ID {
 			out[key] = d
 		}
@@ -186,28 +187,28 @@ func (ts *tables) holds(key hostproc.ProcessKey, live map[uint32]struct{}, ps *p
 		}
 	})
 	readings := ps.of(key)
-	last, ok := readings.last()
-	if !ok || last.value == nil || last.value.OpenFiles == nil || read == 0 {
+	last, ok := readings.Last()
+	if !ok || last.Value == nil || last.Value.OpenFiles == nil || read == 0 {
 		return float64(hits)
 	}
-	return float64(hits) * max(1, float64(*last.value.OpenFiles)/float64(read))
+	return float64(hits) * max(1, float64(*last.Value.OpenFiles)/float64(read))
 }
 
 // room is how many outgoing connections a process can hold at most: a
 // descriptor that an accepted connection has is none. It spares reading the
 // links of a server's ten thousand descriptors.
-func (ts *tables) room(r *roster, key hostproc.ProcessKey, ps *processes) int {
+func (ts *tables) room(r *watchlist.List, key hostproc.ProcessKey, ps *processes) int {
 	readings := ps.of(key)
-	last, ok := readings.last()
-	if !ok || last.value == nil || last.value.OpenFiles == nil {
+	last, ok := readings.Last()
+	if !ok || last.Value == nil || last.Value.OpenFiles == nil {
 		return math.MaxInt
 	}
-	room := *last.value.OpenFiles
-	for i := range r.kept {
-		if k, ok := r.kept[i].process(); ok && k == key {
-			list := ts.of(r.kept[i].ID)
-			if found, ok := list.last(); ok {
-				room -= found.value.Counts.Accepted
+	room := *last.Value.OpenFiles
+	for i := range r.Watched {
+		if k, ok := r.Watched[i].Process(); ok && k == key {
+			list := ts.of(r.Watched[i].ID)
+			if found, ok := list.Last(); ok {
+				room -= found.Value.Counts.Accepted
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -36,7 +37,7 @@ func (o *own) learn(at time.Time, cost time.Duration, found []sockdiag.Connectio
 
 // serves reports whether all outgoing connections of the processes are known.
 func (o *own) serves(now time.Time, held *holding, others []uint32) bool {
-	if o.at.IsZero() || now.Sub(o.at) >= min(rest(o.cost, walkRest, ownPart), ownRest) || !held.complete() {
+	if o.at.IsZero() || now.Sub(o.at) >= min(cputime.Rest(o.cost, walkRest, ownPart), ownRest) || !held.complete() {
 		return false
 	}
 	return !slices.ContainsFunc(others, func(inode uint32) bool { return !has(o.inodes, inode) })

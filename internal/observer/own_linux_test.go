@@ -41,7 +41,7 @@ func TestNobodyHasAnOutgoingConnection(t *testing.T) {
 				accepted: []uint32{second, first}, listening: []uint32{listens},
 				outgoing: &outgoing{apart: true, due: c.due, left: c.left, peers: make(connections.Peers)},
 			}
-			require.NoError(t, table.walkOutgoing(sweep, w.roster.Load().places[0]))
+			require.NoError(t, table.walkOutgoing(sweep, w.roster.Load().Namespaces[0]))
 			require.Equal(t, c.walks, k.walks-walks)
 		})
 	}

@@ -3,6 +3,8 @@ package observer
 import (
 	"maps"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 )
 
 const (
@@ -27,12 +29,6 @@ const (
 	// the memory it leaves to be collected, take more than one that asks for little.
 	leastCost = 500 * time.Microsecond
 )
-
-// rest is how long what cost so much CPU time rests before it is repeated: every
-// at least, and until it takes no more than a part of a core.
-func rest(cost, every time.Duration, part float64) time.Duration {
-	return max(every, time.Duration(float64(cost)/part))
-}
 
 // pace is how often one thing is read: a namespace's connections, a process.
 type pace struct {
@@ -77,7 +73,7 @@ func (p *pace) began(now time.Time, cost time.Duration, troubled bool) {
 
 // paid is until when a reading in trouble is to be followed by none, if there is no CPU
 // time saved up.
-func (p *pace) paid() time.Time { return p.last.Add(rest(p.latest, 0, troublePart)) }
+func (p *pace) paid() time.Time { return p.last.Add(cputime.Rest(p.latest, 0, troublePart)) }
 
 // another is how much CPU time has to be saved up for one more reading in trouble before
 // it is paid for: what it takes, for all but the first.
@@ -103,6 +99,6 @@ func (p *pace) due(now time.Time, troubled bool, every time.Duration, others int
 	}
 	// What follows a cheap reading is another mostly: exact requests follow a walk.
 	all := max(min(p.cost, p.latest), leastCost) * time.Duration(max(others, 1))
-	most := max(every, min(rest(all, calmRest, costlyPart), longestRest))
-	return p.last.Add(min(rest(all, every, calmPart), most))
+	most := max(every, min(cputime.Rest(all, calmRest, costlyPart), longestRest))
+	return p.last.Add(min(cputime.Rest(all, every, calmPart), most))
 }

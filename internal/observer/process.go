@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
@@ -12,10 +13,10 @@ import (
 
 // read reads what /proc says of a process. What could not be read is named; of
 // a process that has ended there is nil.
-func (m *processMemory) read(proc hostproc.FS, jvm func() (*hsperf.File, error), now time.Time, pid int, miss *missing) *model.Process {
+func (m *processMemory) read(proc hostproc.FS, jvm func() (*hsperf.File, error), now time.Time, pid int, miss *facts.Missing) *model.Process {
 	st, err := proc.Process(pid)
 	if err != nil {
-		miss.process(pid, "status", err)
+		miss.Process(pid, "status", err)
 		return nil
 	}
 	p := &model.Process{At: now}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
@@ -26,8 +27,8 @@ type processes struct {
 
 // processReadings are what is known of a process.
 type processReadings struct {
-	recent[*model.Process] // nil: it has ended
-	unavailable            []model.Unavailable
+	facts.Recent[*model.Process] // nil: it has ended
+	unavailable                  []model.Unavailable
 }
 
 // OpenJVM opens the performance data of a process.
@@ -60,7 +61,7 @@ func (ps *processes) read(key hostproc.ProcessKey) (cost time.Duration) {
 		m = &processMemory{runDelay: threads.NewRunDelayCounter(ps.proc, key.PID, &ps.load)}
 		ps.memory[key] = m
 	}
-	var miss missing
+	var miss facts.Missing
 	var p *model.Process
 	at := ps.now()
 	cost, _ = cputime.Of(func() error {
@@ -73,14 +74,14 @@ func (ps *processes) read(key hostproc.ProcessKey) (cost time.Duration) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	r := ps.readings[key]
-	r.push(at, p)
-	r.unavailable = miss.list
+	r.Push(at, p)
+	r.unavailable = miss.List
 	ps.readings[key] = r
 	return cost
 }
 
 // keep forgets all processes but those of the watched listeners.
-func (ps *processes) keep(owners map[hostproc.ProcessKey]*entry) {
+func (ps *processes) keep(owners map[hostproc.ProcessKey]*facts.Watched) {
 	for key, m := range ps.memory {
 		if owners[key] == nil {
 			m.close()

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // publisher makes snapshots of the newest facts. It asks nobody: everything it
@@ -19,9 +21,9 @@ type publisher struct {
 	processes    *processes
 	acceptors    *acceptors
 
-	mu       sync.Mutex // one snapshot at a time
-	roster   *roster    // the latest
-	waiting  waiting    // causes, of the latest
+	mu       sync.Mutex      // one snapshot at a time
+	roster   *watchlist.List // the latest
+	waiting  waiting         // causes, of the latest
 	standing map[model.ListenerID]*standing
 }
 
@@ -59,27 +61,27 @@ type edition struct {
 	looping  bool // other snapshots follow
 	earlier  map[model.ListenerID]*earlier
 	departed map[uint64][]departed
-	miss     missing
+	miss     facts.Missing
 }
 
 // meet takes a new roster, and notes who stands at its addresses.
-func (p *publisher) meet(r *roster) {
+func (p *publisher) meet(r *watchlist.List) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.roster = r
-	live := make(map[model.ListenerID]bool, len(r.kept))
-	for i := range r.kept {
-		k := &r.kept[i]
+	live := make(map[model.ListenerID]bool, len(r.Watched))
+	for i := range r.Watched {
+		k := &r.Watched[i]
 		live[k.ID] = true
 		s := p.standing[k.ID]
 		if s == nil {
 			s = &standing{}
 			p.standing[k.ID] = s
 		}
-		s.meet(k, r.at)
+		s.meet(k, r.At)
 	}
 	maps.DeleteFunc(p.standing, func(id model.ListenerID, _ *standing) bool {
-		return !live[id] && !r.remembers(id)
+		return !live[id] && !r.Remembers(id)
 	})
 }
 
@@ -93,23 +95,23 @@ func (p *publisher) publish(opt *Options, final, looping bool) *model.Snapshot {
 		earlier:  make(map[model.ListenerID]*earlier),
 		departed: make(map[uint64][]departed),
 		Snapshot: &model.Snapshot{
-			Time: opt.Now(), Host: p.host, Kernel: p.kernel, Omitted: r.omitted,
-			Targets: r.targets, TargetInfos: r.infos, Notes: r.notes,
+			Time: opt.Now(), Host: p.host, Kernel: p.kernel, Omitted: r.Omitted,
+			Targets: r.Targets, TargetInfos: r.Infos, Notes: r.Notes,
 		},
 	}
 	p.waiting = waiting{}
-	e.miss.add(r.unavailable...)
+	e.miss.Add(r.Unavailable...)
 	e.collect()
 	e.share()
-	for _, n := range r.places {
+	for _, n := range r.Namespaces {
 		e.book(n)
 	}
 	e.Gone = e.retained()
 	e.absent()
 	diagnosis.ShareExecutors(e.Listeners)
 	e.judge()
-	e.miss.add(p.tables.unavailable()...)
-	e.Unavailable = e.miss.list
+	e.miss.Add(p.tables.unavailable()...)
+	e.Unavailable = e.miss.List
 	return e.Snapshot
 }
 

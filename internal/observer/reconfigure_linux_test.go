@@ -10,8 +10,8 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // change hands the sampler, which is driven by hand, other options.
@@ -131,9 +131,9 @@ func TestTargetsHaveSettingsOfTheirOwn(t *testing.T) {
 	l.change(t, func(o *Options) {
 		o.All = true
 		o.Labels = map[string]string{"team": "x", "zone": "1"}
-		o.Limits = target.Overrides{MaxThreads: target.ByHand(new(20), "flag --max-threads")}
-		o.Targets = []target.Target{
-			{Ports: []uint16{pa}, Labels: map[string]string{"app": "shop", "team": "y"}, Limits: target.Overrides{MaxConnections: target.ByHand(new(7), "tcpdiag.yml line 3")}},
+		o.Limits = watchlist.Overrides{MaxThreads: watchlist.ByHand(new(20), "flag --max-threads")}
+		o.Targets = []watchlist.Target{
+			{Ports: []uint16{pa}, Labels: map[string]string{"app": "shop", "team": "y"}, Limits: watchlist.Overrides{MaxConnections: watchlist.ByHand(new(7), "tcpdiag.yml line 3")}},
 			{Ports: []uint16{1}, Labels: map[string]string{"app": "none"}},
 		}
 	})
@@ -175,7 +175,7 @@ func TestReconfigureOpensAndClosesNamespaces(t *testing.T) {
 	descriptors, _, _ := usage(t)
 
 	l.change(t, func(o *Options) {
-		o.Targets = []target.Target{{Ports: []uint16{8080}}, {Ports: []uint16{9090}, PID: pid}}
+		o.Targets = []watchlist.Target{{Ports: []uint16{8080}}, {Ports: []uint16{9090}, PID: pid}}
 	})
 	snap := l.scan(t)
 	require.Len(t, snap.NetNS, 2)
@@ -198,7 +198,7 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 	_, pid := namespaceWithProcess(t)
 	l.scan(t)
 	descriptors, _, _ := usage(t)
-	err := l.reconfigure(Options{Targets: []target.Target{{PID: pid}, {PID: 1 << 22}}, SampleInterval: time.Hour})
+	err := l.reconfigure(Options{Options: watchlist.Options{Targets: []watchlist.Target{{PID: pid}, {PID: 1 << 22}}}, SampleInterval: time.Hour})
 	require.ErrorIs(t, err, hostproc.ErrGone)
 	require.ErrorContains(t, err, "pid 4194304")
 	now, _, _ := usage(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // Two listeners of one process have room for four each, and the process has
@@ -22,7 +22,7 @@ func TestForgottenSocketsAreCountedOnce(t *testing.T) {
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	opt := Defaults()
-	opt.Limits = target.Overrides{MaxConnections: target.ByHand(new(most), "flag --max-connections")}
+	opt.Limits = watchlist.Overrides{MaxConnections: watchlist.ByHand(new(most), "flag --max-connections")}
 	var live []net.Conn
 	for range 2 {
 		server := nettest.Listen(t, nettest.ListenOptions{Backlog: 20})
@@ -37,7 +37,7 @@ func TestForgottenSocketsAreCountedOnce(t *testing.T) {
 		require.NoError(t, client.(*net.TCPConn).SetLinger(0))
 		require.NoError(t, client.Close())
 	}
-	s, err := New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	s, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.Scan(context.Background()))

@@ -5,10 +5,12 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 const (
@@ -29,7 +31,7 @@ type resetCount struct {
 	unavailable []model.Unavailable
 }
 
-func (r *resetCount) rest() time.Duration { return rest(r.cost, resetEvery, resetPart) }
+func (r *resetCount) rest() time.Duration { return cputime.Rest(r.cost, resetEvery, resetPart) }
 
 func (r *resetCount) due(now time.Time) bool { return now.Sub(r.at) >= r.rest() }
 
@@ -37,13 +39,13 @@ func (r *resetCount) due(now time.Time) bool { return now.Sub(r.at) >= r.rest() 
 // the kernel has forgotten: the accept queue was not empty in two walks, and yet
 // fewer connections are accepted than maxConnections allows. The last walk of a
 // one-shot counts them whenever they were counted before.
-func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace.Reading, final bool) (cost time.Duration) {
+func (ts *tables) resets(r *watchlist.List, n *namespace.Namespace, readings []namespace.Reading, final bool) (cost time.Duration) {
 	t := ts.table(n.ID)
 	length := make(map[model.ListenerID]int, len(readings))
 	for i := range readings {
 		length[readings[i].ID] = int(readings[i].Queue.Length)
 	}
-	for _, e := range r.in(n.ID) {
+	for _, e := range r.In(n.ID) {
 		inode := e.Worst().Inode
 		had := t.queued[e.ID] == inode
 		t.queued[e.ID] = 0
@@ -51,14 +53,14 @@ func (ts *tables) resets(r *roster, n *namespace.Namespace, readings []namespace
 			t.queued[e.ID] = inode
 		}
 		found := ts.of(e.ID)
-		last, ok := found.last()
-		key, known := e.process()
+		last, ok := found.Last()
+		key, known := e.Process()
 		if !ok || !known || !had {
 			continue
 		}
 		l := model.Listener{
 			AcceptQueue: &model.AcceptQueue{Length: length[e.ID]},
-			Connector:   e.connector, Connections: &last.value.Counts,
+			Connector:   e.Connector, Connections: &last.Value.Counts,
 		}
 		if connections.SlotsMissing(&l) {
 			cost += ts.countReset(key, final)
@@ -72,12 +74,12 @@ func (ts *tables) countReset(key hostproc.ProcessKey, final bool) time.Duration 
 		return 0
 	}
 	next := resetCount{at: ts.now()}
-	var miss missing
+	var miss facts.Missing
 	next.cost, _ = cputime.Of(func() error {
 		next.count = forgottenSockets(ts.proc, key.PID, &miss)
 		return nil
 	})
-	next.unavailable = miss.list
+	next.unavailable = miss.List
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.reset[key] = next
@@ -92,10 +94,10 @@ func (ts *tables) resetOf(key hostproc.ProcessKey) (resetCount, bool) {
 }
 
 // forgottenSockets is nil where the descriptors may not be read.
-func forgottenSockets(proc hostproc.FS, pid int, miss *missing) *int {
+func forgottenSockets(proc hostproc.FS, pid int, miss *facts.Missing) *int {
 	held := make(map[uint32]struct{})
 	err := proc.SocketInodes(pid, func(inode uint32) { held[inode] = struct{}{} })
-	if !miss.ok(pid, "descriptors", "run as the same uid and gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: "+
+	if !miss.OK(pid, "descriptors", "run as the same uid and gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: "+
 		"without them accepted may be undercounted, connections that clients reset keep their slot", err) {
 		return nil
 	}

@@ -77,7 +77,7 @@ func TestDropsOfAServerThatNoScanSaw(t *testing.T) {
 	server = l.listen(t, nettest.ListenOptions{Address: server.Addr.String(), Backlog: 1})
 	l.queue(t, server.Addr, 2)
 	l.overflow(t, server.Addr, 5)
-	_, err := l.lister.places.list[0].List(time.Now()) // as when another listener's counter moves
+	_, err := l.lister.Namespaces.All[0].List(time.Now()) // as when another listener's counter moves
 	require.NoError(t, err)
 	server.Close()
 	snap := l.scan(t)

@@ -3,9 +3,9 @@ package observer
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -15,7 +15,7 @@ func (e *edition) retire(b *losses.Books, netns uint64, live map[model.ListenerI
 	for id, a := range b.Accounts() {
 		switch {
 		case live[id]:
-		case e.roster.silent[netns] && !a.Absent:
+		case e.roster.Silent[netns] && !a.Absent:
 		case !a.LastSeen.IsZero() && e.Time.Sub(a.LastSeen) > losses.Retention:
 			b.Remove(id)
 		default:
@@ -40,12 +40,6 @@ func (e *edition) leave(a *losses.Account) {
 	s.settle(a, e.Time, e.opt.Thresholds)
 }
 
-// closedTotals are the totals of a listener that closed.
-type closedTotals struct {
-	lastSeen time.Time
-	model.RetainedTotals
-}
-
 // retained are the totals of the listeners that are not shown: in front those
 // whose namespace did not answer, then the closed ones, the latest first; as
 // many as may be watched, as ports that open for a moment and never again must
@@ -55,22 +49,22 @@ func (e *edition) retained() (out []model.RetainedTotals) {
 	for i := range e.Listeners {
 		live[e.Listeners[i].ID] = true
 	}
-	closed := slices.Clone(e.roster.retired)
-	for _, n := range e.roster.places {
+	closed := slices.Clone(e.roster.Retired)
+	for _, n := range e.roster.Namespaces {
 		n.Books(func(b *losses.Books) {
 			for id, a := range b.Accounts() {
 				switch {
 				case live[id]:
-				case e.roster.silent[n.ID] && !a.Absent:
+				case e.roster.Silent[n.ID] && !a.Absent:
 					out = append(out, a.Retain())
 				default:
-					closed = append(closed, closedTotals{a.LastSeen, a.Retain()})
+					closed = append(closed, facts.ClosedTotals{LastSeen: a.LastSeen, RetainedTotals: a.Retain()})
 				}
 			}
 		})
 	}
-	slices.SortFunc(closed, func(a, b closedTotals) int {
-		return cmp.Or(b.lastSeen.Compare(a.lastSeen), cmp.Compare(a.ID.String(), b.ID.String()))
+	slices.SortFunc(closed, func(a, b facts.ClosedTotals) int {
+		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
 	for i, c := range closed {
 		if most := e.opt.MaxListeners; most > 0 && i >= most {
@@ -84,7 +78,7 @@ func (e *edition) retained() (out []model.RetainedTotals) {
 
 // forget drops the account of a closed listener.
 func (e *edition) forget(id model.ListenerID) {
-	if n := e.roster.place(id.NetNS); n != nil {
+	if n := e.roster.Namespace(id.NetNS); n != nil {
 		n.Books(func(b *losses.Books) { b.Remove(id) })
 	}
 }
@@ -97,7 +91,7 @@ func (e *edition) absent() {
 			continue
 		}
 		l := model.Listener{ID: model.ListenerID{NetNS: t.NetNS}, Port: t.Port, Expected: true}
-		if n := e.roster.place(t.NetNS); n != nil {
+		if n := e.roster.Namespace(t.NetNS); n != nil {
 			sysctl, _ := n.Sysctl()
 			n.Books(func(b *losses.Books) { l.Losses = lossesOf(b, t.Port, sysctl) })
 		}

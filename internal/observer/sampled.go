@@ -2,6 +2,7 @@ package observer
 
 import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
@@ -38,7 +39,7 @@ func (w *sweep) estimate(of map[uint16]connections.Sample) bool {
 	for _, e := range w.kept {
 		if s, ok := of[e.Port()]; ok {
 			f := w.found[e.ID]
-			if f.Estimate(s); !uneventful(f, e.connector) {
+			if f.Estimate(s); !uneventful(f, e.Connector) {
 				return false
 			}
 		}
@@ -52,12 +53,12 @@ func (w *sweep) estimate(of map[uint16]connections.Sample) bool {
 }
 
 // allUneventful reports whether the latest readings of all listeners were.
-func allUneventful(ts *tables, kept []*entry) bool {
+func allUneventful(ts *tables, kept []*facts.Watched) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	for _, e := range kept {
 		list := ts.found[e.ID]
-		if last, ok := list.last(); ok && !uneventful(last.value, e.connector) {
+		if last, ok := list.Last(); ok && !uneventful(last.Value, e.Connector) {
 			return false
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // thousands is a real server with thousands of connections, driven by hand.
@@ -112,12 +112,12 @@ func TestLongSampledPhases(t *testing.T) {
 	}
 	s.Observer = s.sampler(t, func(o *Options) {
 		watching(s.server.Addr.Port())(o)
-		o.Limits = target.Overrides{MaxConnections: target.ByHand(new(100_000), "flag"), MaxThreads: target.ByHand(new(100_000), "flag")}
+		o.Limits = watchlist.Overrides{MaxConnections: watchlist.ByHand(new(100_000), "flag"), MaxThreads: watchlist.ByHand(new(100_000), "flag")}
 	})
 	s.looping.Store(true)
 	s.scan(t)
 	r := s.roster.Load()
-	place := r.places[0]
+	place := r.Namespaces[0]
 	known := &s.tables.table(place.ID).known
 	id := model.ListenerID{NetNS: place.ID, Address: netip.AddrPortFrom(s.server.Addr.Addr().Unmap(), s.server.Addr.Port())}
 	sampled, held, largest, stated, moved := 0, 0, 0, 0, 0
@@ -129,9 +129,9 @@ func TestLongSampledPhases(t *testing.T) {
 		_, err := s.walk(r, place)
 		require.NoError(t, err)
 		list := s.tables.of(id)
-		last, ok := list.last()
+		last, ok := list.Last()
 		require.True(t, ok)
-		got, truth := last.value.Behind(nil), s.counted(t)
+		got, truth := last.Value.Behind(nil), s.counted(t)
 		off := distance(got.Accepted, truth.Accepted)
 		for p := range got.Phases {
 			off = max(off, distance(got.Phases[p], truth.Phases[p]))

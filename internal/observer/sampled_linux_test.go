@@ -10,7 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // crowd is a listener with thousands of connections, whose walks are expensive.
@@ -25,7 +25,7 @@ func newCrowd(t *testing.T, resting, serving int) *crowd {
 	c := &crowd{kernel: knowable(nil)}
 	c.kernel.walkTakes = 80 * time.Millisecond
 	c.world = newWorld(t, c.kernel, func(o *Options) {
-		o.Limits = target.Overrides{MaxConnections: target.ByHand(new(100_000), "flag"), MaxThreads: target.ByHand(new(100_000), "flag")}
+		o.Limits = watchlist.Overrides{MaxConnections: watchlist.ByHand(new(100_000), "flag"), MaxThreads: watchlist.ByHand(new(100_000), "flag")}
 	})
 	c.open(resting, true)
 	c.open(serving, false)
@@ -133,7 +133,7 @@ func TestSampledBeyondMemory(t *testing.T) {
 		require.Equal(t, 40_000, got.States["ESTABLISHED"])
 	}
 	require.Equal(t, 1, c.kernel.walks)
-	require.LessOrEqual(t, cap(c.tables.table(c.roster.Load().places[0].ID).known.watched.ids), 2*mostKnown)
+	require.LessOrEqual(t, cap(c.tables.table(c.roster.Load().Namespaces[0].ID).known.watched.ids), 2*mostKnown)
 }
 
 // Where a verdict may depend on a single connection each is counted.
@@ -171,11 +171,11 @@ func (c *crowd) each(nth int, change func(*sockdiag.Socket)) {
 
 // limits has others be in force.
 func (c *crowd) limits(connections, threads int) {
-	for _, e := range c.roster.Load().in(c.roster.Load().places[0].ID) {
-		k := *e.connector
+	for _, e := range c.roster.Load().In(c.roster.Load().Namespaces[0].ID) {
+		k := *e.Connector
 		k.MaxConnections = &model.Setting[int]{Value: connections}
 		k.MaxThreads = &model.Setting[int]{Value: threads}
-		e.connector = &k
+		e.Connector = &k
 	}
 }
 
@@ -207,7 +207,7 @@ func TestFewBesideMany(t *testing.T) {
 	again := func() {
 		c.pass(time.Second)
 		r := c.roster.Load()
-		_, err := c.walk(r, r.places[0])
+		_, err := c.walk(r, r.Namespaces[0])
 		require.NoError(t, err)
 	}
 	c.kernel.sockets = c.kernel.sockets[:len(c.kernel.sockets)-1]

@@ -25,7 +25,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // kernel is a network namespace that a test writes.
@@ -254,13 +254,13 @@ func newWorld(t *testing.T, k *kernel, change func(*Options)) *world {
 	w.kernels[w.netns(serverPID)] = k
 	opt := Defaults()
 	opt.Ports, opt.Now = []uint16{8080}, w.clock
-	opt.Limits = target.Overrides{MaxConnections: target.ByHand(new(20), "flag"), AcceptCount: target.ByHand(new(5), "flag"), MaxThreads: target.ByHand(new(10), "flag")}
+	opt.Limits = watchlist.Overrides{MaxConnections: watchlist.ByHand(new(20), "flag"), AcceptCount: watchlist.ByHand(new(5), "flag"), MaxThreads: watchlist.ByHand(new(10), "flag")}
 	if change != nil {
 		change(&opt)
 	}
 	proc, err := hostproc.NewFS(w.dir)
 	require.NoError(t, err)
-	src := Sources{Mount: w.dir, Proc: proc, Owners: owner.New(proc), Open: w.open, Evidence: func(hostproc.ProcessKey, reader.Listener) EvidenceReader { return w }}
+	src := Sources{Sources: watchlist.Sources{Mount: w.dir, Proc: proc, Owners: owner.New(proc), Open: w.open}, Evidence: func(hostproc.ProcessKey, reader.Listener) EvidenceReader { return w }}
 	w.Observer, err = New(src, opt)
 	require.NoError(t, err)
 	m, err := metronome.New(time.Hour)

@@ -14,7 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/target"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // An overload from its first dropped packet to its end.
@@ -195,14 +195,14 @@ func TestScriptedTargetsOfAProcess(t *testing.T) {
 	k := newKernel(listensOn(8080, 1), listensOn(9090, 8))
 	w := newWorld(t, k, func(o *Options) {
 		o.Ports = nil
-		o.Targets = []target.Target{{PID: serverPID, Labels: map[string]string{"app": "shop"}, Actuator: "http://127.0.0.1:8081/actuator"}}
+		o.Targets = []watchlist.Target{{PID: serverPID, Labels: map[string]string{"app": "shop"}, Actuator: "http://127.0.0.1:8081/actuator"}}
 	})
 	l := w.only(w.scanned())
 	require.EqualValues(t, 8080, l.Port)
-	require.Len(t, w.options().actuators(), 1)
-	require.Equal(t, serverPID, w.options().actuators()[0].PID)
+	require.Len(t, w.options().Actuators(), 1)
+	require.Equal(t, serverPID, w.options().Actuators()[0].PID)
 
-	_, err := New(*w.lister.src, func() Options { o := *w.options(); o.Targets = []target.Target{{PID: 4711}}; return o }())
+	_, err := New(Sources{Sources: *w.lister.Sources}, func() Options { o := *w.options(); o.Targets = []watchlist.Target{{PID: 4711}}; return o }())
 	require.ErrorContains(t, err, "pid 4711")
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // A port of a process whose descriptors may not be read: something listens
@@ -33,8 +33,8 @@ func TestPortOfAProcessThatMayNotBeRead(t *testing.T) {
 	proc, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	opt := Defaults()
-	opt.Targets = []target.Target{{PID: os.Getppid(), Ports: []uint16{uint16(number)}, Limits: target.Overrides{MaxThreads: target.ByHand(new(7), "tcpdiag.yml line 3")}}}
-	s, err := New(Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}, opt)
+	opt.Targets = []watchlist.Target{{PID: os.Getppid(), Ports: []uint16{uint16(number)}, Limits: watchlist.Overrides{MaxThreads: watchlist.ByHand(new(7), "tcpdiag.yml line 3")}}}
+	s, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.Scan(context.Background()))
@@ -64,9 +64,9 @@ func TestPortThatAnotherProcessHolds(t *testing.T) {
 	port := server.Addr.Port()
 	l.change(t, func(o *Options) {
 		o.All, o.Inside = false, nil
-		o.Targets = []target.Target{{
+		o.Targets = []watchlist.Target{{
 			PID: l.pid, Ports: []uint16{port, 1}, Labels: map[string]string{"app": "shop"},
-			Limits: target.Overrides{MaxThreads: target.ByHand(new(7), "tcpdiag.yml line 3")},
+			Limits: watchlist.Overrides{MaxThreads: watchlist.ByHand(new(7), "tcpdiag.yml line 3")},
 		}}
 	})
 	snap := l.scan(t)
@@ -87,7 +87,7 @@ func TestPortThatAnotherProcessHolds(t *testing.T) {
 	}, snap.TargetInfos, "labels are the port's")
 
 	l.change(t, func(o *Options) {
-		o.Inside, o.Targets = []int{l.pid}, []target.Target{{Ports: []uint16{port}}, {PID: l.pid, Ports: []uint16{port}}}
+		o.Inside, o.Targets = []int{l.pid}, []watchlist.Target{{Ports: []uint16{port}}, {PID: l.pid, Ports: []uint16{port}}}
 	})
 	require.Empty(t, l.scan(t).Notes, "the port was also named whoever holds it")
 }

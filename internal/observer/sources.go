@@ -1,10 +1,12 @@
 package observer
 
+import "github.com/tcpdiag/tcpdiag/internal/watchlist"
+
 // sources says what could be read lately, for source_up.
-func (s *Observer) sources(r *roster) map[string]bool {
-	answers, failed := len(r.silent) == 0, s.tables.failures()
+func (s *Observer) sources(r *watchlist.List) map[string]bool {
+	answers, failed := len(r.Silent) == 0, s.tables.failures()
 	up := map[string]bool{"sock_diag": answers && len(failed) == 0, "netstat": answers, "sysctl": true, "sockstat": true}
-	for _, n := range r.places {
+	for _, n := range r.Namespaces {
 		if !n.Open() {
 			continue
 		}
@@ -13,9 +15,9 @@ func (s *Observer) sources(r *roster) map[string]bool {
 		up["sockstat"] = up["sockstat"] && n.Sockstat() != nil
 		up["sock_diag"] = up["sock_diag"] && n.Answers()
 	}
-	for i := range r.kept {
-		list := s.tables.of(r.kept[i].ID)
-		if last, ok := list.last(); ok && last.value.Counts.Partial {
+	for i := range r.Watched {
+		list := s.tables.of(r.Watched[i].ID)
+		if last, ok := list.Last(); ok && last.Value.Counts.Partial {
 			up["sock_diag"] = false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -30,8 +31,8 @@ type identity struct {
 
 // meet takes note of who stands at the address in a roster. Of another listener,
 // or another process, nothing holds that was seen of the one before.
-func (s *standing) meet(e *entry, now time.Time) {
-	key, known := e.process()
+func (s *standing) meet(e *facts.Watched, now time.Time) {
+	key, known := e.Process()
 	inodes := e.Inodes()
 	if !s.same(inodes, key, known) {
 		s.former = s.looks.last

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 func (s *Observer) options() *Options { return s.opt.Load() }
 
 // adopt makes the options the observer's. With an error all stays as it was.
 func (s *Observer) adopt(opt Options) error {
-	if err := s.lister.adopt(&opt); err != nil {
+	if err := s.lister.Adopt(&opt.Options); err != nil {
 		return err
 	}
 	s.opt.Store(&opt)
@@ -31,7 +32,7 @@ func (s *Observer) Sample() {
 	s.turns.begin(start)
 	s.self.tick(start, s.nextSample())
 	alarm := namespace.Alarm{Calm: true}
-	for i, n := range r.places {
+	for i, n := range r.Namespaces {
 		alarm = alarm.And(n.Sample(start, maxGap*opt.SampleInterval, s.turns.has(i)))
 	}
 	end := opt.Now()
@@ -64,21 +65,21 @@ func (s *Observer) alarmed(a namespace.Alarm) {
 
 // readAll reads the connections and processes of all that is watched. It fails
 // when no namespace can be walked.
-func (s *Observer) readAll(ctx context.Context, r *roster) error {
-	for key := range r.owners() {
+func (s *Observer) readAll(ctx context.Context, r *watchlist.List) error {
+	for key := range r.Owners() {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		s.processes.read(key)
 	}
-	s.processes.keep(r.owners())
+	s.processes.keep(r.Owners())
 	var errs []error
 	walked := 0
-	for _, n := range r.places {
+	for _, n := range r.Namespaces {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if len(r.in(n.ID)) == 0 {
+		if len(r.In(n.ID)) == 0 {
 			continue
 		}
 		walked++
@@ -94,7 +95,7 @@ func (s *Observer) readAll(ctx context.Context, r *roster) error {
 }
 
 // walk reads the connections of one namespace, and what else its table says.
-func (s *Observer) walk(r *roster, n *namespace.Namespace) (time.Duration, error) {
+func (s *Observer) walk(r *watchlist.List, n *namespace.Namespace) (time.Duration, error) {
 	last := !s.looping.Load()
 	cost, err := s.tables.walk(r, n, s.processes, last)
 	cost += s.tables.resets(r, n, n.Readings(), last)
@@ -103,11 +104,11 @@ func (s *Observer) walk(r *roster, n *namespace.Namespace) (time.Duration, error
 
 // list makes a roster, and has it watched.
 func (s *Observer) list(ctx context.Context, patience time.Duration) error {
-	r, err := s.lister.list(ctx, s.options(), patience)
+	r, err := s.lister.List(ctx, &s.options().Options, patience)
 	if err != nil {
 		return err
 	}
-	s.lister.facts(r)
+	s.lister.ReadSettings(r)
 	s.publisher.meet(r)
 	s.roster.Store(r)
 	return nil

@@ -7,16 +7,18 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // sweep is one reading of a namespace's connections: each socket goes to its
 // listener, or to the outgoing ones.
 type sweep struct {
 	at        time.Time
-	kept      []*entry
+	kept      []*facts.Watched
 	ids       []model.ListenerID
 	found     map[model.ListenerID]*connections.Found
 	watched   *sockdiag.Ports
@@ -36,7 +38,7 @@ type sweep struct {
 }
 
 // sweep begins one.
-func (o *outgoings) sweep(at time.Time, r *roster, n *namespace.Namespace, kept []*entry, out *outgoing, scan *downstream.Scan) *sweep {
+func (o *outgoings) sweep(at time.Time, r *watchlist.List, n *namespace.Namespace, kept []*facts.Watched, out *outgoing, scan *downstream.Scan) *sweep {
 	w := &sweep{
 		at: at, kept: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
 		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
@@ -66,8 +68,8 @@ func (o *outgoings) sweep(at time.Time, r *roster, n *namespace.Namespace, kept 
 }
 
 // listeningInodes are those of a namespace's listening sockets, ascending.
-func listeningInodes(r *roster, netns uint64) (out []uint32) {
-	for _, c := range r.all {
+func listeningInodes(r *watchlist.List, netns uint64) (out []uint32) {
+	for _, c := range r.All {
 		if c.ID.NetNS == netns {
 			out = append(out, c.Inodes()...)
 		}
@@ -78,9 +80,9 @@ func listeningInodes(r *roster, netns uint64) (out []uint32) {
 
 // matcherOf: a listener on a watched port that is not watched has connections of
 // its own.
-func matcherOf(r *roster, netns uint64, watched *sockdiag.Ports, out map[model.ListenerID]*connections.Found) *connections.Matcher {
+func matcherOf(r *watchlist.List, netns uint64, watched *sockdiag.Ports, out map[model.ListenerID]*connections.Found) *connections.Matcher {
 	m := &connections.Matcher{Listeners: make(map[connections.Bound]*connections.Found, len(out))}
-	for _, c := range r.all {
+	for _, c := range r.All {
 		if c.ID.NetNS != netns || !watched.Has(c.Port()) {
 			continue
 		}

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // tables are the latest readings of the connections. One goroutine walks; anybody
@@ -19,10 +21,10 @@ type tables struct {
 	peers outgoings
 
 	figures figures
-	swept   *roster // all that is remembered is of it
+	swept   *watchlist.List // all that is remembered is of it
 
 	mu     sync.Mutex
-	found  map[model.ListenerID]recent[*connections.Found]
+	found  map[model.ListenerID]facts.Recent[*connections.Found]
 	reset  map[hostproc.ProcessKey]resetCount
 	busy   map[uint64]busiest // by namespace
 	down   map[hostproc.ProcessKey]downstreamReading
@@ -42,7 +44,7 @@ type table struct {
 func newTables(proc hostproc.FS, now func() time.Time) *tables {
 	return &tables{
 		proc: proc, now: now, own: make(map[uint64]*table), peers: newOutgoings(),
-		found:  make(map[model.ListenerID]recent[*connections.Found]),
+		found:  make(map[model.ListenerID]facts.Recent[*connections.Found]),
 		reset:  make(map[hostproc.ProcessKey]resetCount),
 		busy:   make(map[uint64]busiest),
 		down:   make(map[hostproc.ProcessKey]downstreamReading),
@@ -51,7 +53,7 @@ func newTables(proc hostproc.FS, now func() time.Time) *tables {
 }
 
 // of are the latest readings of a listener's connections.
-func (ts *tables) of(id model.ListenerID) recent[*connections.Found] {
+func (ts *tables) of(id model.ListenerID) facts.Recent[*connections.Found] {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.found[id]
@@ -78,17 +80,17 @@ func (ts *tables) table(netns uint64) *table {
 }
 
 // keep forgets what is not in a roster.
-func (ts *tables) keep(r *roster) {
+func (ts *tables) keep(r *watchlist.List) {
 	if ts.swept == r {
 		return
 	}
 	ts.swept = r
-	live := make(map[model.ListenerID]bool, len(r.kept))
-	for i := range r.kept {
-		live[r.kept[i].ID] = true
+	live := make(map[model.ListenerID]bool, len(r.Watched))
+	for i := range r.Watched {
+		live[r.Watched[i].ID] = true
 	}
 	for id, t := range ts.own {
-		if r.place(id) == nil {
+		if !r.Has(id) {
 			delete(ts.own, id)
 			continue
 		}
@@ -109,12 +111,12 @@ func (ts *tables) keep(r *roster) {
 		}
 	}
 	for id := range ts.failed {
-		if r.place(id) == nil {
+		if !r.Has(id) {
 			delete(ts.failed, id)
 		}
 	}
 	for id := range ts.busy {
-		if r.place(id) == nil {
+		if !r.Has(id) {
 			delete(ts.busy, id)
 		}
 	}

@@ -146,7 +146,7 @@ func (t *tasks) retime() {
 // given. listed is closed when that has been waited for.
 func (t *tasks) begin(ctx context.Context, named, listed chan<- struct{}) error {
 	patience := []time.Duration{0, t.patience}
-	if targets := t.observer.options().selection(); targets.Empty() {
+	if targets := t.observer.options().Selection(); targets.Empty() {
 		patience = patience[1:]
 	}
 	for i := range patience {
@@ -195,23 +195,23 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		}
 		cost := t.relist(ctx)
 		ring, last = s.bells.list, s.options().Now()
-		timer.Reset(max(s.options().ScanInterval, min(rest(cost, 0, listPart), calmRest)))
+		timer.Reset(max(s.options().ScanInterval, min(cputime.Rest(cost, 0, listPart), calmRest)))
 	}
 }
 
 // relist makes another roster, and returns what it cost.
 func (t *tasks) relist(ctx context.Context) time.Duration {
 	s := t.observer
-	before := s.lister.places.shared.Away()
+	before := s.lister.Namespaces.Shared.Away()
 	former := s.roster.Load()
 	cost, err := cputime.Of(func() error { return s.list(ctx, 0) })
-	cost += time.Duration(s.lister.places.shared.Away() - before)
+	cost += time.Duration(s.lister.Namespaces.Shared.Away() - before)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		s.blind()
 		s.options().Log.Warn("listeners could not be listed", "err", err)
-	case !s.roster.Load().same(former):
+	case !s.roster.Load().Same(former.Watchlist):
 		s.bells.walk.ring()
 		s.bells.read.ring()
 		s.bells.publish.ring()

@@ -144,7 +144,7 @@ func (l *lab) of(t *testing.T, s *model.Snapshot, server *nettest.Listener) *mod
 func (l *lab) totals(t *testing.T, server *nettest.Listener) model.Totals {
 	t.Helper()
 	var out *model.Totals
-	l.lister.places.list[0].Books(func(b *losses.Books) {
+	l.lister.Namespaces.All[0].Books(func(b *losses.Books) {
 		for id, a := range b.Accounts() {
 			if id.Address == server.Addr {
 				out = new(a.Totals())

@@ -9,17 +9,19 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // walk reads the connections of a namespace's watched listeners, and the outgoing
 // ones if it is time, and returns the CPU time it took. After the last reading nothing
 // has to be remembered.
-func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes, last bool) (cost time.Duration, err error) {
-	kept := r.in(n.ID)
+func (ts *tables) walk(r *watchlist.List, n *namespace.Namespace, ps *processes, last bool) (cost time.Duration, err error) {
+	kept := r.In(n.ID)
 	if len(kept) == 0 {
 		return 0, nil
 	}
@@ -52,7 +54,7 @@ func (ts *tables) walk(r *roster, n *namespace.Namespace, ps *processes, last bo
 	defer ts.mu.Unlock()
 	for id, f := range w.found {
 		list := ts.found[id]
-		list.push(start, f)
+		list.Push(start, f)
 		ts.found[id] = list
 	}
 	if err != nil {
@@ -182,7 +184,7 @@ func (t *table) findOutgoing(w *sweep, n *namespace.Namespace, others []uint32) 
 
 // abandoned books the requests whose clients did not wait for the answer. No
 // reset counts for two. before is EstabResets before the walk.
-func (t *table) abandoned(n *namespace.Namespace, kept []*entry, found map[model.ListenerID]*connections.Found, before uint64) {
+func (t *table) abandoned(n *namespace.Namespace, kept []*facts.Watched, found map[model.ListenerID]*connections.Found, before uint64) {
 	vanished := make([]uint64, len(kept))
 	for i, e := range kept {
 		f := found[e.ID]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // connections is the fourth clock: by namespace, trouble first.
@@ -14,7 +15,7 @@ func (t *tasks) connections(first, ctx context.Context, read chan<- struct{}) {
 		s.bells.publish.ring()
 	}
 	now := s.options().Now()
-	for _, n := range s.roster.Load().places {
+	for _, n := range s.roster.Load().Namespaces {
 		t.walks.of(n.ID).began(now, 0, false)
 	}
 	close(read)
@@ -44,13 +45,13 @@ func (t *tasks) walkNext() (next time.Duration, read bool) {
 	if n == nil {
 		return next, false
 	}
-	away := s.lister.places.shared.Away()
+	away := s.lister.Namespaces.Shared.Away()
 	cost, _ := s.walk(r, n) // the snapshot says what could not be read
-	cost += time.Duration(s.lister.places.shared.Away() - away)
+	cost += time.Duration(s.lister.Namespaces.Shared.Away() - away)
 	s.bucket.spend(cost)
 	s.self.scanned(s.options().Now().Sub(now))
 	t.walks.of(n.ID).began(now, cost, troubled)
-	t.walks.keep(len(r.places), func(netns uint64) bool { return r.place(netns) != nil })
+	t.walks.keep(len(r.Namespaces), func(netns uint64) bool { return r.Has(netns) })
 	if troubled {
 		s.bells.publish.ring()
 	}
@@ -70,21 +71,21 @@ func (t *tasks) wait(due time.Duration, troubled bool) time.Duration {
 // nextWalk picks the namespace to read: of those in trouble, then of the calm
 // ones if there is CPU time left, the one that has waited longest. Those in trouble wait
 // for what their readings cost once the bucket is empty.
-func (t *tasks) nextWalk(r *roster, now time.Time, level time.Duration) (wait time.Duration, pick *namespace.Namespace, troubled bool) {
+func (t *tasks) nextWalk(r *watchlist.List, now time.Time, level time.Duration) (wait time.Duration, pick *namespace.Namespace, troubled bool) {
 	wait = time.Second
 	watched := 0
-	for _, n := range r.places {
-		if len(r.in(n.ID)) > 0 {
+	for _, n := range r.Namespaces {
+		if len(r.In(n.ID)) > 0 {
 			watched++
 		}
 	}
 	var oldest time.Time
-	for _, n := range r.places {
-		if len(r.in(n.ID)) == 0 {
+	for _, n := range r.Namespaces {
+		if len(r.In(n.ID)) == 0 {
 			continue
 		}
 		p := t.walks.of(n.ID)
-		trouble := n.Troubled(p.last) || t.observer.tables.pressed(r.in(n.ID))
+		trouble := n.Troubled(p.last) || t.observer.tables.pressed(r.In(n.ID))
 		due := p.due(now, trouble, t.observer.options().ScanInterval, watched)
 		if paid := p.paid(); trouble && level < p.another() && paid.After(due) {
 			due = paid

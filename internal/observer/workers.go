@@ -7,12 +7,13 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // readWorkers reads what a process's worker threads wait for, nil where they have
 // none or that cannot be read. It is for processes in trouble: it reads a file of
 // each thread.
-func (h *holder) readWorkers(ts *tables, r *roster, key hostproc.ProcessKey, list []downstream.Connection) *downstream.Work {
+func (h *holder) readWorkers(ts *tables, r *watchlist.List, key hostproc.ProcessKey, list []downstream.Connection) *downstream.Work {
 	ports, shared := connectorsOf(r, key)
 	if h.workers, h.workersErr = threads.ListWorkers(ts.proc, key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
 		return nil
@@ -53,14 +54,14 @@ func stateOf(c threads.WorkerCall) downstream.Worker {
 
 // connectorsOf are the ports of a process's watched listeners, and whether one has
 // its threads from a shared Executor.
-func connectorsOf(r *roster, key hostproc.ProcessKey) (ports []uint16, shared bool) {
-	for i := range r.kept {
-		e := &r.kept[i]
-		if k, ok := e.process(); !ok || k != key {
+func connectorsOf(r *watchlist.List, key hostproc.ProcessKey) (ports []uint16, shared bool) {
+	for i := range r.Watched {
+		e := &r.Watched[i]
+		if k, ok := e.Process(); !ok || k != key {
 			continue
 		}
 		ports = append(ports, e.Port())
-		shared = shared || e.connector != nil && e.connector.Executor != ""
+		shared = shared || e.Connector != nil && e.Connector.Executor != ""
 	}
 	return ports, shared
 }

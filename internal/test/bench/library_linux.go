@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // watching opens a sampler that has scanned, so that it knows its listeners.
@@ -21,9 +22,9 @@ func watching(ctx context.Context, change func(*observer.Options)) (*observer.Ob
 	o := observer.Defaults()
 	o.MaxListeners = 0
 	change(&o)
-	s, err := observer.New(observer.Sources{
+	s, err := observer.New(observer.Sources{Sources: watchlist.Sources{
 		Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc),
-	}, o)
+	}}, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package observer
+package facts
 
 import (
 	"errors"
@@ -10,45 +10,45 @@ import (
 )
 
 // missing collects what could not be read, each thing once.
-type missing struct {
-	list []model.Unavailable
+type Missing struct {
+	List []model.Unavailable
 	seen map[string]bool
 }
 
-func (m *missing) add(list ...model.Unavailable) {
+func (m *Missing) Add(list ...model.Unavailable) {
 	if m.seen == nil {
 		m.seen = make(map[string]bool)
 	}
 	for _, u := range list {
 		if !m.seen[u.What] {
 			m.seen[u.What] = true
-			m.list = append(m.list, u)
+			m.List = append(m.List, u)
 		}
 	}
 }
 
 // ok is true when err is nil; otherwise the thing is named with its remedy.
-func (m *missing) ok(pid int, what, how string, err error) bool {
+func (m *Missing) OK(pid int, what, how string, err error) bool {
 	switch {
 	case err == nil:
 		return true
 	case errors.Is(err, hostproc.ErrGone), errors.Is(err, hostproc.ErrNotSupported):
 		return false
 	case errors.Is(err, fs.ErrPermission):
-		m.add(model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: "permission denied", How: how})
+		m.Add(model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: "permission denied", How: how})
 	default:
-		m.add(model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: err.Error()})
+		m.Add(model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: err.Error()})
 	}
 	return false
 }
 
-func (m *missing) process(pid int, what string, err error) {
+func (m *Missing) Process(pid int, what string, err error) {
 	if errors.Is(err, hostproc.ErrInvisible) {
-		m.add(model.Unavailable{
+		m.Add(model.Unavailable{
 			What: fmt.Sprintf("pid %d", pid), Why: "invisible: /proc is mounted with hidepid",
 			How: "add the user to the group of the gid= mount option, or run as root",
 		})
 		return
 	}
-	m.ok(pid, what, "run as root", err)
+	m.OK(pid, what, "run as root", err)
 }

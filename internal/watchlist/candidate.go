@@ -1,50 +1,23 @@
-package target
+package watchlist
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// Candidate is a listening address as a LISTEN dump shows it, with its owner.
+// Candidate is a listening address that may be selected.
 type Candidate struct {
-	ID        model.ListenerID
-	Members   []sockdiag.Listener // several under SO_REUSEPORT
-	Owner     *owner.Process
-	Processes int // that hold a member, of those that are known
-	Connector *model.Connector
+	facts.Listening
+	// Discovered is what stands behind it, without the limits given by hand.
+	Discovered *model.Connector
 	// Unavailable is what discovery could not read of its process.
 	Unavailable []model.Unavailable
 
 	claims []claim // why it is watched, but for all and Tomcats
-}
-
-// Port is the port it listens on.
-func (c *Candidate) Port() uint16 { return c.ID.Address.Port() }
-
-// Worst is the member whose queue is fullest.
-func (c *Candidate) Worst() *sockdiag.Listener {
-	best := &c.Members[0]
-	for i := range c.Members {
-		if m := &c.Members[i]; ratio(m) > ratio(best) {
-			best = m
-		}
-	}
-	return best
-}
-
-func ratio(l *sockdiag.Listener) float64 { return model.QueueRatio(l.RecvQ, l.SendQ) }
-
-// Inodes are those of its sockets.
-func (c *Candidate) Inodes() []uint32 {
-	out := make([]uint32, len(c.Members))
-	for i := range c.Members {
-		out[i] = c.Members[i].Inode
-	}
-	return out
 }
 
 // Group puts the members of SO_REUSEPORT groups together.
@@ -56,7 +29,7 @@ func Group(ids []model.ListenerID, listeners []sockdiag.Listener) []*Candidate {
 		id := ids[i]
 		c, ok := byID[id]
 		if !ok {
-			c = &Candidate{ID: id}
+			c = &Candidate{Listening: facts.Listening{ID: id}}
 			byID[id], out = c, append(out, c)
 		}
 		c.Members = append(c.Members, listeners[i])

@@ -1,4 +1,4 @@
-package observer
+package watchlist
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // owners are the processes that hold the listening sockets.
@@ -23,14 +22,14 @@ type owners struct {
 // named by --pid owns what it holds, though others may hold it too.
 func findOwners(r *listing) *owners {
 	o := &owners{byInode: make(map[uint32]owner.Process), searched: make(map[int]bool)}
-	if r.src.Owners == nil {
+	if r.Sources.Owners == nil {
 		return o
 	}
 	for _, pid := range r.rules.PIDs() {
 		o.searched[pid] = o.heldBy(pid, r)
 	}
 	// Of all namespaces at once: a search reads every process.
-	found, denied := r.src.Owners.Find(o.unowned(r))
+	found, denied := r.Sources.Owners.Find(o.unowned(r))
 	o.denied = denied
 	maps.Copy(o.byInode, found)
 	for _, c := range r.all {
@@ -58,7 +57,7 @@ func (o *owners) unowned(r *listing) (out []owner.Socket) {
 		for i := range c.Members {
 			m := &c.Members[i]
 			if _, known := o.byInode[m.Inode]; !known {
-				out = append(out, owner.Socket{Inode: m.Inode, Port: c.Port(), UID: m.UID, Net: r.lister.places.find(c.ID.NetNS).Net})
+				out = append(out, owner.Socket{Inode: m.Inode, Port: c.Port(), UID: m.UID, Net: r.Lister.Namespaces.Find(c.ID.NetNS).Net})
 			}
 		}
 	}
@@ -75,7 +74,7 @@ func (o *owners) heldBy(pid int, r *listing) bool {
 			inodes = append(inodes, c.Inodes()...)
 		}
 	}
-	held, err := r.src.Owners.Held(pid, inodes)
+	held, err := r.Sources.Owners.Held(pid, inodes)
 	maps.Copy(o.byInode, held)
 	return err == nil || errors.Is(err, hostproc.ErrGone)
 }
@@ -83,26 +82,25 @@ func (o *owners) heldBy(pid int, r *listing) bool {
 // sayOwners names the watched listeners whose owner could not be found, and what
 // discovery could not read.
 func (r *listing) sayOwners(denied []owner.Denied) {
-	for i := range r.kept {
-		c := r.kept[i].Candidate
+	for _, c := range r.watched {
 		if c.Owner == nil {
-			r.miss.add(noOwner(c, denied))
+			r.miss.Add(noOwner(c, denied))
 			continue
 		}
 		if c.Owner.ByThreadName {
-			r.miss.add(model.Unavailable{
+			r.miss.Add(model.Unavailable{
 				What: fmt.Sprintf("descriptors of pid %d", c.Owner.PID),
 				Why:  "permission denied; the owner of " + c.ID.String() + " is known by its threads' names only",
 				How:  fmt.Sprintf("run as uid %d with the same gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", c.Members[0].UID),
 			})
 		}
-		r.miss.add(c.Unavailable...)
+		r.miss.Add(c.Unavailable...)
 	}
 }
 
 // noOwner says why a listener has no owner: a process that may not be read may
 // be it, or it lives where this /proc does not reach.
-func noOwner(c *target.Candidate, denied []owner.Denied) model.Unavailable {
+func noOwner(c *Candidate, denied []owner.Denied) model.Unavailable {
 	u := model.Unavailable{
 		What: "owner of " + c.ID.String(),
 		Why:  "no process in this /proc holds its socket",

@@ -1,4 +1,4 @@
-package observer
+package watchlist
 
 import (
 	"errors"
@@ -11,21 +11,20 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
-	"github.com/tcpdiag/tcpdiag/internal/target"
 )
 
 // opening collects namespaces.
-type opening struct {
-	p       *places
+type adoption struct {
+	p       *Namespaces
 	window  time.Duration
 	list    []*namespace.Namespace
 	fresh   []*namespace.Namespace
-	home    map[int]uint64
+	homes   map[int]uint64
 	general map[uint64]bool
 }
 
 // open finds or opens the namespace of a process, 0 for the caller's own.
-func (o *opening) open(pid int, general bool) error {
+func (o *adoption) add(pid int, general bool) error {
 	if pid != 0 {
 		if _, err := o.p.src.Proc.Process(pid); err != nil {
 			if errors.Is(err, hostproc.ErrGone) {
@@ -44,7 +43,7 @@ func (o *opening) open(pid int, general bool) error {
 	same := func(other *namespace.Namespace) bool { return other.ID == n.ID }
 	if i := slices.IndexFunc(o.list, same); i >= 0 {
 		err, n = n.Close(), o.list[i]
-	} else if known := o.p.find(n.ID); known != nil {
+	} else if known := o.p.Find(n.ID); known != nil {
 		err, n = n.Close(), known
 		o.list = append(o.list, n)
 	} else {
@@ -52,13 +51,13 @@ func (o *opening) open(pid int, general bool) error {
 	}
 	o.general[n.ID] = o.general[n.ID] || general
 	if !general {
-		o.home[pid] = n.ID
+		o.homes[pid] = n.ID
 	}
 	return err
 }
 
 // undo closes what was opened.
-func (o *opening) undo() error {
+func (o *adoption) undo() error {
 	var errs []error
 	for _, n := range o.fresh {
 		errs = append(errs, n.Close())
@@ -69,20 +68,20 @@ func (o *opening) undo() error {
 // adopt makes the options' namespaces those that are open: it opens the ones
 // they name in addition to those that are open already, and closes those that nothing
 // names any more. When one cannot be opened, all stays as it was.
-func (p *places) adopt(o *Options) error {
-	next := opening{p: p, home: make(map[int]uint64), general: make(map[uint64]bool), window: o.Window}
-	selected := o.selection()
+func (p *Namespaces) adopt(o *Options) error {
+	next := adoption{p: p, homes: make(map[int]uint64), general: make(map[uint64]bool), window: o.Window}
+	selected := o.Selection()
 	inside := o.Inside
 	if len(inside) == 0 && selected.General() {
 		inside = []int{0}
 	}
 	for _, pid := range inside {
-		if err := next.open(pid, true); err != nil {
+		if err := next.add(pid, true); err != nil {
 			return errors.Join(err, next.undo())
 		}
 	}
 	for _, pid := range selected.PIDs() {
-		if err := next.open(pid, false); err != nil {
+		if err := next.add(pid, false); err != nil {
 			return errors.Join(err, next.undo())
 		}
 	}
@@ -90,27 +89,27 @@ func (p *places) adopt(o *Options) error {
 	return nil
 }
 
-func (p *places) replace(next *opening, o *Options, selected *target.Selection) {
-	former := p.list
-	p.list, p.home = next.list, next.home
-	for _, n := range p.list {
+func (p *Namespaces) replace(next *adoption, o *Options, selected *Selection) {
+	former := p.All
+	p.All, p.homes = next.list, next.homes
+	for _, n := range p.All {
 		n.Discovered = false
-		equip(n, next.general[n.ID] || o.AllNamespaces, selected)
+		configure(n, next.general[n.ID] || o.AllNamespaces, selected)
 	}
 	for _, n := range former {
 		switch {
-		case p.find(n.ID) != nil:
+		case p.Find(n.ID) != nil:
 		case o.AllNamespaces:
 			n.Discovered = true
-			equip(n, true, selected)
-			p.list = append(p.list, n)
+			configure(n, true, selected)
+			p.All = append(p.All, n)
 		default:
-			p.leave(n, o.Now())
+			p.retire(n, o.Now())
 		}
 	}
 	for _, n := range next.fresh {
 		n.Books(func(b *losses.Books) {
-			for _, a := range p.retired.Take(n.ID) {
+			for _, a := range p.Retired.Take(n.ID) {
 				b.Put(a)
 			}
 		})
@@ -118,7 +117,7 @@ func (p *places) replace(next *opening, o *Options, selected *target.Selection) 
 }
 
 // equip gives a namespace what the options say.
-func equip(n *namespace.Namespace, general bool, selected *target.Selection) {
+func configure(n *namespace.Namespace, general bool, selected *Selection) {
 	n.General = general
 	n.Expect(func(id model.ListenerID) bool { return general && selected.Expects(id) })
 	maps.DeleteFunc(n.Served, func(port uint16, _ bool) bool { return !selected.Ports(port) })

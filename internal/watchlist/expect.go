@@ -1,7 +1,8 @@
-package target
+package watchlist
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -32,7 +33,7 @@ func (r *Rules) Expected(all []*Candidate) (out []model.Target, notes []string) 
 // Where all namespaces are read, not each of them serves on a port that is no
 // named process's, and the agent's own need not either: it is expected where
 // something has listened on it.
-func (r *Rules) mayExpect(sel Selector, ns Namespace) bool {
+func (r *Rules) mayExpect(sel Selector, ns ScopedNamespace) bool {
 	if sel.Port == 0 || !r.looksInto(sel, ns.ID) {
 		return false
 	}
@@ -67,9 +68,47 @@ func (r *Rules) nowhere(all []*Candidate) (out []model.Target, notes []string) {
 // known reports whether a port that is anybody's has a listener somewhere, be it
 // beyond --max-listeners, or has had one.
 func (r *Rules) known(all []*Candidate, port uint16) bool {
-	return slices.ContainsFunc(r.Namespaces, func(ns Namespace) bool { return ns.General && ns.Served[port] }) ||
+	return slices.ContainsFunc(r.Namespaces, func(ns ScopedNamespace) bool { return ns.General && ns.Served[port] }) ||
 		slices.ContainsFunc(all, func(c *Candidate) bool {
 			ns := r.namespace(c.ID.NetNS)
 			return ns != nil && ns.General && c.Port() == port
 		})
+}
+
+// Infos are the labels of every port that is watched or expected.
+func (r *Rules) Infos(labels map[string]string, kept []*Candidate) []model.TargetInfo {
+	var out []model.TargetInfo
+	add := func(port uint16, netns uint64, t *Target) {
+		info := model.TargetInfo{Port: port, NetNS: netns}
+		if !slices.ContainsFunc(out, info.Same) {
+			info.Labels = labelsOf(labels, t)
+			out = append(out, info)
+		}
+	}
+	for _, c := range kept {
+		add(c.Port(), c.ID.NetNS, c.target())
+	}
+	for _, ns := range r.Namespaces {
+		for _, sel := range r.Selectors {
+			if r.mayExpect(sel, ns) && sel.Target != nil {
+				add(sel.Port, ns.ID, sel.Target)
+			}
+		}
+		for _, sel := range r.Selectors {
+			if r.mayExpect(sel, ns) {
+				add(sel.Port, ns.ID, nil)
+			}
+		}
+	}
+	return out
+}
+
+func labelsOf(common map[string]string, t *Target) map[string]string {
+	if t == nil || len(t.Labels) == 0 {
+		return common
+	}
+	out := make(map[string]string, len(common)+len(t.Labels))
+	maps.Copy(out, common)
+	maps.Copy(out, t.Labels)
+	return out
 }

@@ -1,4 +1,4 @@
-package observer
+package watchlist
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 const (
 	// discoveryDeadline is how long the discovery of a process may take before
 	// its limits are called unavailable. It continues; nothing waits for it.
-	discoveryDeadline = 5 * time.Second
+	DiscoveryDeadline = 5 * time.Second
 	// discoveryPatience is how long the first roster waits for all of them.
-	discoveryPatience = time.Second
+	DiscoveryPatience = time.Second
 )
 
 // discoverFunc is discovery.Discoverer.Discover.
@@ -25,7 +25,7 @@ type discoverFunc func(ctx context.Context, pid int, start uint64, ports []disco
 // connectors finds out what serves the listeners of each process, in parallel to
 // everything else: a process whose files do not answer delays its own limits.
 type connectors struct {
-	discover discoverFunc
+	Discover discoverFunc
 	now      func() time.Time
 	done     func() // called when a result has come
 
@@ -44,7 +44,7 @@ type discovered struct {
 }
 
 func newConnectors(discover discoverFunc, now func() time.Time, done func()) *connectors {
-	return &connectors{discover: discover, now: now, done: done, entries: make(map[hostproc.ProcessKey]*discovered)}
+	return &connectors{Discover: discover, now: now, done: done, entries: make(map[hostproc.ProcessKey]*discovered)}
 }
 
 // of is what is known of a process's listeners; it begins another discovery when
@@ -64,7 +64,7 @@ func (c *connectors) of(key hostproc.ProcessKey, ports []discovery.Listening, re
 		go c.run(key, e, ports)
 	}
 	unavailable := e.unavailable
-	if !e.begun.IsZero() && now.Sub(e.begun) >= discoveryDeadline {
+	if !e.begun.IsZero() && now.Sub(e.begun) >= DiscoveryDeadline {
 		unavailable = append([]model.Unavailable{tooSlow(key.PID)}, unavailable...)
 	}
 	return e.connectors, unavailable
@@ -73,15 +73,15 @@ func (c *connectors) of(key hostproc.ProcessKey, ports []discovery.Listening, re
 func tooSlow(pid int) model.Unavailable {
 	return model.Unavailable{
 		What: fmt.Sprintf("limits of pid %d", pid),
-		Why:  fmt.Sprintf("its configuration cannot be read within %v: a file system or its Actuator does not answer", discoveryDeadline),
+		Why:  fmt.Sprintf("its configuration cannot be read within %v: a file system or its Actuator does not answer", DiscoveryDeadline),
 		How:  "give the limits by hand: --max-connections, --accept-count, --max-threads",
 	}
 }
 
 func (c *connectors) run(key hostproc.ProcessKey, e *discovered, ports []discovery.Listening) {
-	ctx, cancel := context.WithTimeout(context.Background(), discoveryDeadline)
+	ctx, cancel := context.WithTimeout(context.Background(), DiscoveryDeadline)
 	defer cancel()
-	found, unavailable := c.discover(ctx, key.PID, key.StartTime, ports)
+	found, unavailable := c.Discover(ctx, key.PID, key.StartTime, ports)
 	c.mu.Lock()
 	first := e.at.IsZero()
 	e.connectors, e.unavailable, e.at, e.begun = found, unavailable, c.now(), time.Time{}

@@ -1,4 +1,4 @@
-package observer
+package watchlist
 
 import (
 	"context"
@@ -28,8 +28,8 @@ func TestDiscoveryThatHangs(t *testing.T) {
 		begin := time.Now()
 		c.of(hanging, nil, time.Second)
 		c.of(fine, nil, time.Second)
-		c.wait(t.Context(), discoveryPatience)
-		require.Equal(t, discoveryPatience, time.Since(begin), "no longer")
+		c.wait(t.Context(), DiscoveryPatience)
+		require.Equal(t, DiscoveryPatience, time.Since(begin), "no longer")
 		_, unavailable := c.of(fine, nil, time.Hour)
 		require.Len(t, unavailable, 1)
 		synctest.Wait()
@@ -37,7 +37,7 @@ func TestDiscoveryThatHangs(t *testing.T) {
 		_, unavailable = c.of(hanging, nil, 0)
 		require.Empty(t, unavailable, "not yet")
 
-		time.Sleep(discoveryDeadline)
+		time.Sleep(DiscoveryDeadline)
 		_, unavailable = c.of(hanging, nil, 0)
 		require.Equal(t, []model.Unavailable{tooSlow(1)}, unavailable)
 		close(answer)
@@ -59,7 +59,7 @@ func TestSilentActuatorsAreAskedSideBySide(t *testing.T) {
 		for pid := range 10 {
 			c.of(hostproc.ProcessKey{PID: pid}, nil, 0)
 		}
-		c.wait(t.Context(), discoveryPatience)
+		c.wait(t.Context(), DiscoveryPatience)
 		require.Equal(t, 900*time.Millisecond, time.Since(begin))
 		for pid := range 10 {
 			_, unavailable := c.of(hostproc.ProcessKey{PID: pid}, nil, time.Hour)

@@ -1,4 +1,4 @@
-package target
+package watchlist
 
 import (
 	"slices"
@@ -104,7 +104,7 @@ func (s *Selection) Ports(port uint16) bool {
 
 // Scope is where the selectors apply: the namespaces that are open.
 type Scope struct {
-	Namespaces    []Namespace
+	Namespaces    []ScopedNamespace
 	Home          map[int]uint64 // namespaces of the processes that are named
 	AllNamespaces bool           // every one that has a process
 	Hidden        int            // of these, those that may not be entered
@@ -112,7 +112,7 @@ type Scope struct {
 }
 
 // Namespace is one of them.
-type Namespace struct {
+type ScopedNamespace struct {
 	ID      uint64
 	General bool            // selectors without a process apply here
 	Silent  bool            // it did not answer: its listeners are those of the latest answer
@@ -126,7 +126,7 @@ type Rules struct {
 	Scope
 }
 
-func (s *Scope) namespace(id uint64) *Namespace {
+func (s *Scope) namespace(id uint64) *ScopedNamespace {
 	for i := range s.Namespaces {
 		if s.Namespaces[i].ID == id {
 			return &s.Namespaces[i]

@@ -1,4 +1,4 @@
-package target
+package watchlist
 
 import (
 	"net/netip"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -19,10 +20,10 @@ const (
 
 // listener is one on a port, of a process or of nobody who is known (0).
 func listener(netns uint64, port uint16, pid int) *Candidate {
-	c := &Candidate{
+	c := &Candidate{Listening: facts.Listening{
 		ID:      model.ListenerID{Address: netip.AddrPortFrom(netip.IPv4Unspecified(), port), NetNS: netns},
 		Members: []sockdiag.Listener{{Inode: uint32(port)}},
-	}
+	}}
 	if pid != 0 {
 		c.Owner = &owner.Process{PID: pid, Comm: "java"}
 	}
@@ -30,14 +31,14 @@ func listener(netns uint64, port uint16, pid int) *Candidate {
 }
 
 func tomcat(c *Candidate) *Candidate {
-	c.Connector = &model.Connector{Server: "tomcat"}
+	c.Discovered = &model.Connector{Server: "tomcat"}
 	return c
 }
 
 // rules look into the agent's own namespace, and into the pod's for process shop.
 func rules(s Selection, change func(*Scope)) *Rules {
 	r := &Rules{Selection: s, Scope: Scope{
-		Namespaces: []Namespace{{ID: home, General: true}, {ID: pod}}, Home: map[int]uint64{shop: pod},
+		Namespaces: []ScopedNamespace{{ID: home, General: true}, {ID: pod}}, Home: map[int]uint64{shop: pod},
 	}}
 	if change != nil {
 		change(&r.Scope)

@@ -1,0 +1,89 @@
+package watchlist
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+)
+
+// OpenFunc opens the namespace of a process, 0 for the caller's own.
+type OpenFunc func(shared *namespace.Shared, pid int) (namespace.Opened, error)
+
+// places are the network namespaces that are open. One goroutine at a time
+// changes them, that of the rosters.
+type Namespaces struct {
+	src     *Sources
+	Shared  *namespace.Shared
+	enterBy OpenFunc
+	All     []*namespace.Namespace
+	homes   map[int]uint64 // of the processes that are named
+	Search  Search
+	Retired losses.Retired // accounts of namespaces that are closed
+	Settle  func(*losses.Account)
+}
+
+func newNamespaces(src *Sources) *Namespaces {
+	p := &Namespaces{src: src, Shared: new(namespace.Shared), enterBy: src.Open, Settle: func(*losses.Account) {}, homes: make(map[int]uint64)}
+	if p.enterBy == nil {
+		p.enterBy = func(shared *namespace.Shared, pid int) (namespace.Opened, error) {
+			return namespace.Open(src.Proc, src.Mount, shared, pid)
+		}
+	}
+	return p
+}
+
+// find is the open namespace of that number, nil for none.
+func (p *Namespaces) Find(id uint64) *namespace.Namespace {
+	i := slices.IndexFunc(p.All, func(n *namespace.Namespace) bool { return n.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return p.All[i]
+}
+
+// enter opens the namespace of a process.
+func (p *Namespaces) enter(pid int, window time.Duration) (*namespace.Namespace, error) {
+	o, err := p.enterBy(p.Shared, pid)
+	if err != nil {
+		return nil, err
+	}
+	n := namespace.New(uint64(o.ID), o.Net, o.Kernel, p.Shared, window)
+	n.Own = o.Net == 0
+	return n, nil
+}
+
+// scope is what the selectors have to know of them.
+func (p *Namespaces) scope(o *Options, silent map[uint64]bool, oneShot bool) Scope {
+	out := Scope{Home: p.homes, AllNamespaces: o.AllNamespaces, Hidden: p.Search.Hidden, OneShot: oneShot}
+	for _, n := range p.All {
+		out.Namespaces = append(out.Namespaces, ScopedNamespace{
+			ID: n.ID, General: n.General, Silent: silent[n.ID], Watches: n.Watches(), Served: n.Served,
+		})
+	}
+	return out
+}
+
+// leave closes a namespace and keeps what its listeners have lost. What a closed
+// namespace of the same number has left of an address is forgotten: the kernel
+// gives numbers again, and the series are named by them. The counters then start
+// from nothing, as the kernel's own do, which rate() and increase() can read.
+func (p *Namespaces) retire(n *namespace.Namespace, now time.Time) {
+	left := n.Leave(now)
+	for _, a := range left {
+		p.Settle(a)
+		p.Retired.Remove(func(old *losses.Account) bool { return old.ID == a.ID })
+	}
+	p.Retired.Add(left...)
+}
+
+func (p *Namespaces) Close() error {
+	var errs []error
+	for _, n := range p.All {
+		errs = append(errs, n.Close())
+	}
+	p.All = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,80 @@
+package watchlist
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+)
+
+// ListOptions say which listeners are watched, and how often they are listed.
+type Options struct {
+	Ports []uint16 // expected ports; their absence is a finding
+	PIDs  []int    // only the listeners of these processes, in their namespaces
+	All   bool     // every listener, not only Tomcat's
+
+	// Targets have settings of their own. Their ports are expected, too.
+	Targets []Target
+	Labels  map[string]string // of everything that is watched; a target's beat them
+
+	// AllNamespaces reads every network namespace that has a process, too: for
+	// Tomcats, or for what Ports and All say. A port that is no named process's
+	// is then expected where something has listened on it, as long as that
+	// namespace lives; a one-shot that finds it nowhere calls it down.
+	AllNamespaces bool
+
+	// Inside are processes whose network namespaces are read; without any it is
+	// those of PIDs, or else the caller's own.
+	Inside []int
+
+	Limits       Overrides // a target's beat them
+	MaxListeners int       // listeners beyond it are counted, not watched
+	Actuator     string    // base URL of an Actuator to ask, "" for none
+
+	ScanInterval time.Duration // between two lists of the listeners, and two snapshots
+	Window       time.Duration // what losses and peaks span
+	Now          func() time.Time
+}
+
+// ListSources are what a Lister asks.
+type Sources struct {
+	Mount  string // of the proc file system
+	Proc   hostproc.FS
+	Owners *owner.Finder
+	Tomcat *discovery.Discoverer
+
+	// Open opens the namespace of a process, 0 for the caller's own; nil for
+	// namespace.Open.
+	Open OpenFunc
+}
+
+// selection is what the options name.
+func (o *Options) Selection() Selection {
+	return Select(o.Ports, o.PIDs, o.All, o.Targets)
+}
+
+// actuators are whom to ask, the targets' own behind the one for all. That one
+// is asked for its own port's process and for those of the ports that were
+// asked for: it may answer on a port that nobody watches.
+func (o *Options) Actuators() (out []discovery.Actuator) {
+	if o.Actuator != "" {
+		out = append(out, discovery.Actuator{URL: o.Actuator})
+		for _, port := range o.Ports {
+			out = append(out, discovery.Actuator{URL: o.Actuator, Port: port})
+		}
+	}
+	for _, t := range o.Targets {
+		if t.Actuator == "" {
+			continue
+		}
+		ports := t.Ports
+		if len(ports) == 0 {
+			ports = []uint16{0}
+		}
+		for _, port := range ports {
+			out = append(out, discovery.Actuator{URL: t.Actuator, Port: port, PID: t.PID})
+		}
+	}
+	return out
+}

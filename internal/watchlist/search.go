@@ -1,0 +1,159 @@
+package watchlist
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+)
+
+const (
+	// censusEvery bounds how often the processes are asked for their network
+	// namespaces.
+	censusEvery = 2 * time.Second
+	// censusPart is the part of a core that this may take: what cost d is
+	// repeated after d / censusPart.
+	censusPart = 0.002
+)
+
+// census is the latest count of the namespaces that have processes.
+type Search struct {
+	at     time.Time
+	cost   time.Duration // of CPU time
+	Hidden int           // namespaces that may not be entered
+	Why    error         // of one of them
+}
+
+func (c *Search) due(now time.Time) bool {
+	return c.at.IsZero() || now.Sub(c.at) >= cputime.Rest(c.cost, censusEvery, censusPart)
+}
+
+// discover opens the namespaces that have come and closes those that have ended,
+// where all are wanted.
+func (p *Namespaces) discover(now time.Time, o *Options, miss *facts.Missing) {
+	if !o.AllNamespaces {
+		return
+	}
+	if p.Search.due(now) {
+		next := Search{at: now}
+		before := p.Shared.Away()
+		next.cost, _ = cputime.Of(func() error {
+			p.update(now, o, &next)
+			return nil
+		})
+		next.cost += time.Duration(p.Shared.Away() - before)
+		p.Search = next
+	}
+	if n := p.Search.Hidden; n > 0 {
+		miss.Add(model.Unavailable{
+			What: fmt.Sprintf("other network namespaces: %d", n), Why: p.Search.Why.Error(),
+			How: "run as root with CAP_SYS_ADMIN (setns) and CAP_SYS_PTRACE (/proc/PID/ns/net of other users)",
+		})
+	}
+}
+
+// comeAndGo compares the namespaces that are open with those that have
+// processes. Our own sockets and files keep a namespace alive, so it is its
+// processes that count.
+func (p *Namespaces) update(now time.Time, o *Options, c *Search) {
+	found, err := p.residents()
+	if err != nil {
+		c.Hidden, c.Why = 1, err
+		return
+	}
+	c.Hidden, c.Why = len(found.hidden), fs.ErrPermission
+	var stay, ended []*namespace.Namespace
+	open := make(map[netns.ID]bool, len(p.All))
+	for _, n := range p.All {
+		if _, inhabited := found.byNetNS[netns.ID(n.ID)]; n.Discovered && !inhabited {
+			ended = append(ended, n)
+			continue
+		}
+		stay, open[netns.ID(n.ID)] = append(stay, n), true
+	}
+	selected := o.Selection()
+	for id, pid := range found.byNetNS {
+		if open[id] {
+			continue
+		}
+		n, err := p.enterDiscovered(id, pid, o.Window, &selected)
+		switch {
+		case err == nil:
+			stay = append(stay, n)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, hostproc.ErrGone) && !errors.Is(err, errMoved):
+			c.Hidden, c.Why = c.Hidden+1, err
+		}
+	}
+	p.All = stay
+	for _, n := range ended {
+		n.End(now)
+		p.retire(n, now)
+	}
+}
+
+// errMoved says that a process is now in another namespace, or that its number
+// is another's by now.
+var errMoved = errors.New("the process is in another network namespace")
+
+func (p *Namespaces) enterDiscovered(id netns.ID, pid int, window time.Duration, selected *Selection) (*namespace.Namespace, error) {
+	n, err := p.enter(pid, window)
+	if err != nil {
+		return nil, err
+	}
+	if n.ID != uint64(id) {
+		return nil, errors.Join(errMoved, n.Close())
+	}
+	n.Discovered = true
+	configure(n, true, selected)
+	return n, nil
+}
+
+// inhabitants are which process is in which network namespace.
+type residents struct {
+	byNetNS map[netns.ID]int    // one process of each
+	hidden  map[uint64]struct{} // namespaces that only hostproc.FS.NetID may distinguish
+}
+
+func (p *Namespaces) residents() (*residents, error) {
+	pids, err := p.src.Proc.PIDs()
+	if err != nil {
+		return nil, err
+	}
+	own, err := p.src.Proc.NetID(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	out := &residents{byNetNS: make(map[netns.ID]int), hidden: make(map[uint64]struct{})}
+	for _, pid := range pids {
+		id, err := netns.OfPID(p.src.Mount, pid)
+		if errors.Is(err, fs.ErrPermission) {
+			if n, err := p.src.Proc.NetID(pid); err == nil {
+				out.hidden[n] = struct{}{}
+			}
+		}
+		if err != nil {
+			continue
+		}
+		if _, ok := out.byNetNS[id]; !ok {
+			out.byNetNS[id] = pid
+		}
+	}
+	delete(out.hidden, own)
+	for _, pid := range out.byNetNS { // another of its processes may have answered
+		if len(out.hidden) == 0 {
+			break
+		}
+		if n, err := p.src.Proc.NetID(pid); err == nil {
+			delete(out.hidden, n)
+		}
+	}
+	return out, nil
+}
