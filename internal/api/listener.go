@@ -24,6 +24,7 @@ type Listener struct {
 	Limits      []Limit      `json:"limits,omitempty"`
 	Losses      *Losses      `json:"losses,omitempty"`
 	Clients     *Clients     `json:"clients,omitempty"`
+	Recent      *Recent      `json:"recent,omitempty"`
 	Verdict     Verdict      `json:"verdict"`
 }
 
@@ -112,6 +113,10 @@ type Verdict struct {
 	Chain    []string  `json:"chain"`
 	Summary  string    `json:"summary"`
 	Findings []Finding `json:"findings"`
+
+	// IntervalSeconds is what the status looks back on, where that is less than the
+	// snapshot's interval.
+	IntervalSeconds *float64 `json:"interval_seconds,omitempty"`
 }
 
 // Finding is one thing the evidence shows, with what to do about it.
@@ -139,7 +144,8 @@ func newListener(l *model.Listener) Listener {
 		Limits:      newLimits(l.Limits),
 		Losses:      newLosses(l.Losses),
 		Clients:     newClients(l.Losses),
-		Verdict:     newVerdict(&l.Verdict, l.Losses),
+		Recent:      newRecent(l.Recent),
+		Verdict:     newVerdict(l),
 	}
 }
 
@@ -250,7 +256,11 @@ func newLosses(l *model.Losses) *Losses {
 	return out
 }
 
-func newVerdict(v *model.Verdict, lost *model.Losses) Verdict {
+func newVerdict(l *model.Listener) Verdict {
+	v, lost := &l.Verdict, l.Losses
+	if l.Lately != nil {
+		lost = &l.Lately.Losses
+	}
 	out := Verdict{
 		Status:   v.Status.String(),
 		Cause:    string(v.Cause),
@@ -258,6 +268,8 @@ func newVerdict(v *model.Verdict, lost *model.Losses) Verdict {
 		Chain:    make([]string, 0, len(v.Chain)),
 		Summary:  v.Summary,
 		Findings: make([]Finding, 0, len(v.Findings)),
+
+		IntervalSeconds: spanOf(l),
 	}
 	for _, c := range v.Chain {
 		out.Chain = append(out.Chain, string(c))

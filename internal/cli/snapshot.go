@@ -103,6 +103,7 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	o.options(&opt)
 	opt.MaxListeners = 0
 	opt.Window = max(opt.Window, 2*o.interval)
+	opt.Lately = opt.Window
 	snap, err := o.look(ctx, opt)
 	if err != nil {
 		return err

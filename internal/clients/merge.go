@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -51,16 +52,25 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		a = p.account(l.ID.Address)
 		l.Totals.Clients = new(a.totals)
 	}
+	l.Recent = a.recent(l.Recent, p.opened)
 	if l.Losses == nil || base.Interval <= 0 {
 		return
 	}
-	c := a.clients(p, base)
-	if l.Listening() && alone(base, l) { // it was down within the interval
-		c.Outcomes[model.ClientRefused] = port.clients(p, base).Outcomes[model.ClientRefused]
+	within := func(span time.Duration) *model.Clients {
+		c := a.clients(p, base.Time, span)
+		if l.Listening() && alone(base, l) { // it was down within the interval
+			c.Outcomes[model.ClientRefused] = port.clients(p, base.Time, span).Outcomes[model.ClientRefused]
+		}
+		return c
 	}
 	losses := *l.Losses
-	losses.Clients = c
+	losses.Clients = within(base.Interval)
 	l.Losses = &losses
+	if l.Lately != nil {
+		lately := *l.Lately
+		lately.Losses.Clients = within(lately.Span)
+		l.Lately = &lately
+	}
 	l.Verdict = diagnosis.WithClients(base.Time, l, base.Interval, diagnosis.DefaultThresholds())
 }
 

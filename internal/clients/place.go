@@ -25,11 +25,12 @@ type place struct {
 
 // account is what a listener's clients came to.
 type account struct {
-	totals model.ClientTotals
-	waits  model.Waits // since the latest of past
-	past   []mark      // of the interval of a snapshot: when the totals had changed
-	latest model.Clients
-	unseen time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
+	totals  model.ClientTotals
+	waits   model.Waits // since the latest of past
+	past    []mark      // of the interval of a snapshot: when the totals had changed
+	latest  model.Clients
+	recents []trouble
+	unseen  time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
 
 type mark struct {
@@ -220,12 +221,15 @@ func (a *account) remember(at time.Time, interval time.Duration, lost uint64) {
 	a.past = slices.Delete(a.past, 0, from)
 }
 
-// clients of the interval that ends now.
-func (a *account) clients(p *place, base *model.Snapshot) *model.Clients {
+// clients of an interval that ends now.
+func (a *account) clients(p *place, now time.Time, interval time.Duration) *model.Clients {
 	out := a.latest
 	out.ClientTotals, out.Waits, out.PacketsLost = a.totals, a.waits, p.lost
 	past := a.past
-	if len(past) > 0 && base.Interval > 0 && !past[0].at.After(base.Time.Add(-base.Interval)) {
+	for len(past) > 1 && !past[1].at.After(now.Add(-interval)) {
+		past = past[1:]
+	}
+	if len(past) > 0 && interval > 0 && !past[0].at.After(now.Add(-interval)) {
 		out.ClientTotals = a.totals.Sub(past[0].totals)
 		out.PacketsLost -= past[0].lost
 		past = past[1:]
@@ -233,7 +237,7 @@ func (a *account) clients(p *place, base *model.Snapshot) *model.Clients {
 	for _, m := range past {
 		out.Waits = out.Waits.And(m.waits)
 	}
-	out.Observed = max(0, min(base.Interval, base.Time.Sub(p.opened)))
+	out.Observed = max(0, min(interval, now.Sub(p.opened)))
 	return &out
 }
 

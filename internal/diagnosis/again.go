@@ -15,6 +15,7 @@ func (e *Evidence) Basis() *model.Basis {
 	if e.Before != nil {
 		before := *e.Before
 		before.Basis, before.Verdict, before.Totals = nil, model.Verdict{}, model.Totals{}
+		before.Lately, before.Recent = nil, nil
 		b.Before = &before
 	}
 	return b
@@ -36,7 +37,7 @@ func Again(at time.Time, l *model.Listener, t Thresholds) (v model.Verdict, know
 		h := Hysteresis{Hold: t.Hold, Settle: t.Settle, state: *b.Shown}
 		v = h.Apply(at, v)
 	}
-	return addClients(v, l.Losses, b.Interval), true
+	return addClients(v, l, b.Interval), true
 }
 
 // WithClients judges a listener again, now that it is known how many clients are
@@ -46,5 +47,5 @@ func WithClients(at time.Time, l *model.Listener, interval time.Duration, t Thre
 	if v, known := Again(at, l, t); known {
 		return v
 	}
-	return addClients(l.Verdict, l.Losses, interval)
+	return addClients(l.Verdict, l, interval)
 }

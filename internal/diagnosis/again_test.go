@@ -33,6 +33,7 @@ func TestAgainIsTheVerdictThatWasShown(t *testing.T) {
 		tomcat(20, 60, 20).inService(5),
 		tomcat(20, 60, 20).inService(20).waiting(40).queue(21, time.Second).lost(model.CauseMaxConnections, model.PacketSYN, 7),
 		tomcat(20, 60, 20).inService(20).waiting(40).queue(21, 2*time.Second).lost(model.CauseMaxConnections, model.PacketSYN, 9),
+		tomcat(20, 60, 20).inService(20).waiting(40).queue(21, 2*time.Second),
 		tomcat(20, 60, 20).inService(5), // too short to be better
 		nothing(),
 		tomcat(20, 60, 20).inService(5),

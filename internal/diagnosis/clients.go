@@ -11,7 +11,11 @@ import (
 
 // addClients puts the clients in front of what a verdict says, and says whether
 // they are an attack, or all come from one source.
-func addClients(v model.Verdict, lost *model.Losses, interval time.Duration) model.Verdict {
+func addClients(v model.Verdict, l *model.Listener, interval time.Duration) model.Verdict {
+	lost := l.Losses
+	if l.Lately != nil {
+		lost, interval = &l.Lately.Losses, l.Lately.Span
+	}
 	if lost == nil || lost.Clients == nil {
 		return v
 	}

@@ -12,8 +12,7 @@ import (
 // cause of the same status likewise. The zero value uses DefaultThresholds.
 //
 // Whether something listens is a fact and not damped: down is entered and left
-// at once. Losses are damped already by the window they are counted in, but
-// are held like the rest.
+// at once. So is losing: it is damped by the time in which losses are counted.
 type Hysteresis struct {
 	Hold   time.Duration // a better status must last this long; 0: the default
 	Settle time.Duration // another cause must last this long; 0: the default
@@ -32,6 +31,7 @@ func (h *Hysteresis) Reset() { h.state = model.Shown{} }
 func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 	switch {
 	case !h.state.Started, v.Status > h.state.Verdict.Status, h.state.Verdict.Status == model.StatusDown,
+		v.Status < h.state.Verdict.Status && h.state.Verdict.Status == model.StatusLosing,
 		v.Status == h.state.Verdict.Status && (v.Cause == h.state.Verdict.Cause || h.state.Verdict.Cause == model.CauseAcceptQueue || h.state.Verdict.Cause == model.CauseNone): // which are no cause yet
 		return h.show(now, v)
 	case v.Status < h.state.Verdict.Status:

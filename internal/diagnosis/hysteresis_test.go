@@ -24,8 +24,8 @@ func TestHysteresis(t *testing.T) {
 		"worse at once":         {{0, fine, fine}, {1, full, full}, {2, lost, lost}, {3, gone, gone}},
 		"better after it lasts": {{0, full, full}, {1, fine, full}, {5, fine, full}, {6, fine, fine}},
 		"no flapping":           {{0, full, full}, {1, fine, full}, {2, full, full}, {3, fine, full}, {4, full, full}, {8, fine, full}, {12, fine, full}, {13, fine, fine}},
-		"better by one step counts as better": {
-			{0, lost, lost}, {1, full, lost}, {4, fine, lost}, {6, full, full},
+		"losing is damped by what it is counted in": {
+			{0, lost, lost}, {1, full, full}, {2, lost, lost}, {3, fine, fine},
 		},
 		"another cause settles first": {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
 		"causes that alternate":       {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},

@@ -19,6 +19,9 @@ type judge struct {
 
 func newJudge(e Evidence, t Thresholds) *judge {
 	e.Before = learned(e.Before, e.Now)
+	if l := e.Now.Lately; l != nil {
+		e.Interval, e.Delta = l.Span, l.Delta
+	}
 	j := &judge{Evidence: e, pair: pair{now: e.Now, before: e.Before, first: e.First, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
 	if !e.Now.Listening() {
 		return j
@@ -63,9 +66,12 @@ func (j *judge) portsUsedUp() bool {
 	return ok && l.Used >= l.Max
 }
 
-// losses are never nil.
+// losses are the present ones, never nil.
 func (j *judge) losses() model.Losses {
-	if j.Now.Losses == nil {
+	switch {
+	case j.Now.Lately != nil:
+		return j.Now.Lately.Losses
+	case j.Now.Losses == nil:
 		return model.Losses{}
 	}
 	return *j.Now.Losses
@@ -75,7 +81,7 @@ func (j *judge) losses() model.Losses {
 // listener closed.
 func (j *judge) resetInQueue() int {
 	n := int(j.losses().QueueResets)
-	if j.Closed != nil {
+	if j.Closed != nil && (!j.Now.Listening() || j.Now.Lately == nil || j.Closed.Ago < j.Interval) {
 		n = max(n, j.Closed.Queued)
 	}
 	return n

@@ -43,6 +43,11 @@ func (g ground) time(t time.Time) time.Time {
 }
 
 func (g ground) listener(l *model.Listener) {
+	if l.Recent != nil {
+		r := *l.Recent
+		r.Began, r.Ended, r.Latest = g.time(r.Began), g.time(r.Ended), g.time(r.Latest)
+		l.Recent = &r
+	}
 	if l.Connections != nil {
 		c := *l.Connections
 		c.At = g.time(c.At)

@@ -24,6 +24,7 @@ type Account struct {
 	fill     model.FillHistogram
 	fullTime time.Duration
 	closed   Departure
+	spells   spells
 	// blamed is when its own socket's counter last moved, or its own queue was
 	// last seen full: without either a drop is not its.
 	blamed time.Time
@@ -41,22 +42,9 @@ func NewAccount(id model.ListenerID, window time.Duration) *Account {
 	return &Account{ID: id, peaks: newPeaks(window)}
 }
 
-// Queue is one sample of an accept queue.
-type Queue struct {
-	At      time.Time
-	Length  uint32
-	Limit   uint32
-	FullFor time.Duration // of the time since the sample before
-}
-
-// Full says that the next SYN or final ACK is dropped.
-func (q Queue) Full() bool { return model.QueueFull(q.Length, q.Limit) }
-
-// Ratio is 1.0 for a full queue.
-func (q Queue) Ratio() float64 { return model.QueueRatio(q.Length, q.Limit) }
-
 // Observe takes a sample. It does not allocate.
 func (a *Account) Observe(q Queue) {
+	a.spells.sampled(q)
 	a.fullTime += q.FullFor
 	a.peaks.observe(q.At, q.Length)
 	a.trace.observe(q.At, q.Length)
@@ -64,6 +52,20 @@ func (a *Account) Observe(q Queue) {
 	if q.Full() {
 		a.blamed = q.At
 	}
+}
+
+// drop books packets: under the cause of a trouble that is over where they can only be
+// the retransmissions of clients that it turned away, else until their cause is known.
+func (a *Account) drop(d Attributed, at time.Time) {
+	a.spells.count(at, d.Packets)
+	repeated := !d.SynQueue && a.spells.repeated(at)
+	if repeated && a.spells.late(at, d.Packets) {
+		c, e := a.spells.cause(&a.ledger)
+		a.ledger.repeated(model.DropKey{Cause: c, Packet: d.Packet}, drops{packets: d.Packets, evidence: e})
+		return
+	}
+	a.spells.lost(at, &a.ledger)
+	a.ledger.pend(d, at, repeated)
 }
 
 // Moved is called when the drop counter of its own socket has moved.
@@ -78,10 +80,11 @@ func (a *Account) Close() {
 
 // ResetQueue counts the clients that were reset because their listener closed.
 func (a *Account) ResetQueue(d Departure) {
-	a.ledger.resetQueue(uint64(d.Queued))
 	if d.Queued > 0 {
+		a.spells.lost(d.At, &a.ledger)
 		a.closed = d
 	}
+	a.ledger.resetQueue(uint64(d.Queued))
 }
 
 // Closed is the latest time that it closed with clients queued.
@@ -96,9 +99,18 @@ func (a *Account) Waits() bool { return len(a.ledger.waiting) > 0 }
 // Oldest is when the first of those was dropped.
 func (a *Account) Oldest() time.Time { return a.ledger.waiting[0].since }
 
-// Settle gives its drops their cause, see ledger.settle.
+// Settle gives its drops their cause, see ledger.settle. Where that says no more than that
+// the queue was full, of packets that may be repeated, it is that of the trouble.
 func (a *Account) Settle(cause func(Drop) (model.Cause, model.Evidence, bool)) {
-	a.ledger.settle(cause)
+	a.ledger.settle(func(d Drop) (model.Cause, model.Evidence, bool) {
+		c, e, known := cause(d)
+		if known && d.repeated && !c.Telling() && len(a.spells.list) > 0 {
+			if then, evidence := a.spells.cause(&a.ledger); then.Telling() {
+				return then, evidence, true
+			}
+		}
+		return c, e, known
+	})
 }
 
 // Totals are its running totals.

@@ -81,7 +81,7 @@ func (b *Books) Tick(at time.Time, c NamespaceCounts, sockets []SocketDrops) {
 	b.unattributed += rest
 	for _, d := range b.attributed {
 		a := b.Account(d.ID)
-		a.ledger.pend(d, at)
+		a.drop(d, at)
 		a.trace.drop(at, d.Packets)
 		a.Moved(at)
 	}

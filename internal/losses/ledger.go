@@ -12,7 +12,8 @@ import (
 // tally holds the totals that one listening address lost since the start.
 type tally struct {
 	dropped     map[model.DropKey]drops
-	pending     uint64 // dropped packets that have no cause yet
+	late        map[model.DropKey]uint64 // packets of dropped, of clients that were turned away before
+	pending     uint64                   // dropped packets that have no cause yet
 	abandoned   uint64
 	queueResets uint64
 }
@@ -90,7 +91,7 @@ func (l *ledger) close(checkpoint, oldest int) {
 	l.number = checkpoint
 	if l.dirty {
 		past := l.tally
-		past.dropped = maps.Clone(l.dropped)
+		past.dropped, past.late = maps.Clone(l.dropped), maps.Clone(l.late)
 		l.marks = append(l.marks, mark{checkpoint: checkpoint, tally: past})
 		l.dirty = false
 	}
@@ -101,9 +102,13 @@ func (l *ledger) close(checkpoint, oldest int) {
 	l.marks = slices.Delete(l.marks, 0, first)
 }
 
-// since returns the losses after the given checkpoint. Packets whose cause is
-// still being read are the accept queue's: that it was full is all that is known.
-func (l *ledger) since(checkpoint int) *model.Losses {
+// since returns the losses after the given checkpoint.
+func (l *ledger) since(checkpoint int) *model.Losses { return l.lost(checkpoint, true) }
+
+// lost returns the losses after the given checkpoint, with or without the packets of
+// clients that were turned away before. Packets whose cause is still being read are the
+// accept queue's: that it was full is all that is known.
+func (l *ledger) lost(checkpoint int, late bool) *model.Losses {
 	var base tally
 	for _, m := range l.marks {
 		if m.checkpoint <= checkpoint {
@@ -123,8 +128,11 @@ func (l *ledger) since(checkpoint int) *model.Losses {
 	}
 	for key, d := range now.dropped {
 		b := base.dropped[key]
-		if d.packets > b.packets {
-			n := d.packets - b.packets
+		n := d.packets - min(d.packets, b.packets)
+		if !late {
+			n -= min(n, l.late[key]-base.late[key])
+		}
+		if n > 0 {
 			out.By = append(out.By, model.Drops{DropKey: key, Packets: n, Estimated: d.estimated > b.estimated, Evidence: d.evidence})
 			out.DroppedPackets += n
 		}
@@ -144,21 +152,30 @@ func (l *ledger) totals() model.Totals {
 	return out
 }
 
+// repeated books packets of clients that were turned away before, under the cause of then.
+func (l *ledger) repeated(key model.DropKey, d drops) {
+	if l.late == nil {
+		l.late = make(map[model.DropKey]uint64)
+	}
+	l.late[key] += d.packets
+	l.settled(key, d, l.number)
+}
+
 // together is how far apart drops may be that get one cause.
 const together = 100 * time.Millisecond
 
 // pend books dropped packets whose cause is not known yet.
-func (l *ledger) pend(d Attributed, at time.Time) {
+func (l *ledger) pend(d Attributed, at time.Time, repeated bool) {
 	l.pending += d.Packets
 	l.dirty = true
 	for i := range l.waiting {
-		if p := &l.waiting[i]; p.sameAs(d) && p.after == l.number && at.Sub(p.since) < together {
+		if p := &l.waiting[i]; p.sameAs(d) && p.repeated == repeated && p.after == l.number && at.Sub(p.since) < together {
 			p.Packets += d.Packets
 			p.until = at
 			return
 		}
 	}
-	l.waiting = append(l.waiting, pending{Attributed: d, since: at, until: at, after: l.number})
+	l.waiting = append(l.waiting, pending{Attributed: d, since: at, until: at, after: l.number, repeated: repeated})
 }
 
 // settle gives packets their cause. Those of the SYN queue have it; for the
@@ -168,7 +185,7 @@ func (l *ledger) settle(cause func(Drop) (model.Cause, model.Evidence, bool)) {
 	for _, p := range l.waiting {
 		c, evidence, known := model.CauseSynBacklog, model.EvidenceNone, true
 		if !p.SynQueue {
-			c, evidence, known = cause(Drop{Since: p.since, Until: p.until, Former: p.former})
+			c, evidence, known = cause(Drop{Since: p.since, Until: p.until, Former: p.former, repeated: p.repeated})
 		}
 		if !known {
 			left = append(left, p)

@@ -56,7 +56,7 @@ func TestLedgerForgetsWhatLeftTheWindow(t *testing.T) {
 
 // drop books packets whose cause is known at once.
 func drop(l *ledger, key model.DropKey, packets uint64, estimated bool) {
-	l.pend(Attributed{Packet: key.Packet, Packets: packets, Estimated: estimated}, time.Time{})
+	l.pend(Attributed{Packet: key.Packet, Packets: packets, Estimated: estimated}, time.Time{}, false)
 	l.settle(func(Drop) (model.Cause, model.Evidence, bool) { return key.Cause, model.EvidencePhases, true })
 }
 
@@ -65,7 +65,7 @@ func drop(l *ledger, key model.DropKey, packets uint64, estimated bool) {
 func TestLedgerSettlesBehindACheckpoint(t *testing.T) {
 	var l ledger
 	l.close(1, 1)
-	l.pend(Attributed{Packet: model.PacketSYN, Packets: 7}, time.Time{})
+	l.pend(Attributed{Packet: model.PacketSYN, Packets: 7}, time.Time{}, false)
 	l.close(2, 1)
 	provisional := l.since(1)
 	require.EqualValues(t, 7, provisional.DroppedPackets)

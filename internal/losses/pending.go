@@ -14,13 +14,15 @@ type pending struct {
 	after        int       // the checkpoint they follow
 	// former: their listener has closed since. How another one at the address
 	// is says nothing of them.
-	former bool
+	former   bool
+	repeated bool // see spells
 }
 
 // Drop is what Settle asks about.
 type Drop struct {
 	Since, Until time.Time
 	Former       bool // of the listener that was there before
+	repeated     bool
 }
 
 // provisional is the cause shown until the cause is known.

@@ -57,14 +57,39 @@ func (b *Books) Losses(a *Account, sole bool) *model.Losses {
 	if len(b.history.past) < 2 {
 		return nil
 	}
-	first := b.history.first()
-	out := a.ledger.since(first.Number)
+	return b.lost(a, b.history.past, sole, true)
+}
+
+// lost are those after the first of some checkpoints, the latest ones.
+func (b *Books) lost(a *Account, past []Checkpoint, sole, late bool) *model.Losses {
+	first := past[0]
+	out := a.ledger.lost(first.Number, late)
 	if out.DroppedPackets > 0 {
-		out.Burst = max(a.ledger.burst(b.history.past), min(a.ledger.recent(), out.DroppedPackets))
+		out.Burst = min(max(a.ledger.burst(past), a.ledger.recent()), out.DroppedPackets)
 	}
 	if sole && b.solelyOf(a, first) {
 		out.Unattributed = b.unattributed - first.Unattributed
 		out.DroppedPackets += out.Unattributed
+	}
+	return out
+}
+
+// Lately is what an account lost in the last span, to the first checkpoint before it:
+// without the packets of clients that were turned away before. It is nil where the window
+// is not longer.
+func (b *Books) Lately(a *Account, sole bool, now time.Time, span time.Duration) *model.Lately {
+	past := b.history.past
+	if len(past) < 2 || now.Sub(past[0].At) <= span {
+		return nil
+	}
+	from := 0
+	for from+1 < len(past) && now.Sub(past[from+1].At) >= span {
+		from++
+	}
+	out := &model.Lately{Span: span, Losses: *b.lost(a, past[from:], sole, false)}
+	out.Delta = b.present(b.history.last()).Sub(past[from].counters.unpack())
+	if a.blamed.Before(now.Add(-span)) { // the checkpoint lies before the span
+		out.Losses.By, out.Losses.DroppedPackets, out.Losses.Burst, out.Losses.Unattributed = nil, 0, 0, 0
 	}
 	return out
 }

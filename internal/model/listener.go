@@ -48,6 +48,8 @@ type Listener struct {
 
 	Limits  []Limit // how full each stage is, from the client inwards
 	Losses  *Losses // in the interval; nil when there was only one snapshot
+	Lately  *Lately // nil where Losses are of no more than a status is
+	Recent  *Recent // nil where nothing was lost in the last quarter of an hour
 	Totals  Totals  `json:"-"` // since the agent started
 	Verdict Verdict
 	Basis   *Basis // of the verdict; nil where nobody keeps it

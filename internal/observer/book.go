@@ -63,6 +63,10 @@ func (e *edition) account(b *losses.Books, a *losses.Account, l *model.Listener,
 	if l.Losses != nil {
 		l.Losses.WorstCase = diagnosis.WorstCase(l.Losses, net.Delta, net.Sysctl)
 	}
+	if l.Lately = b.Lately(a, sole, e.Time, e.opt.Lately); l.Lately != nil {
+		l.Lately.Losses.WorstCase = diagnosis.WorstCase(&l.Lately.Losses, l.Lately.Delta, net.Sysctl)
+	}
+	l.Recent = a.Recent(e.Time)
 	l.Totals = a.Totals()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -16,6 +17,7 @@ type Options struct {
 	watchlist.Options
 
 	SampleInterval time.Duration // between two samples of the accept queues
+	Lately         time.Duration // of the window, what a status looks back on
 
 	// CPUTime is what the whole program has used so far: where it is known, all of
 	// it counts against the clocks' share of a core, and else their own.
@@ -35,6 +37,7 @@ func Defaults() Options {
 			Now:          time.Now,
 		},
 		SampleInterval: 10 * time.Millisecond,
+		Lately:         losses.Quiet,
 		Thresholds:     diagnosis.DefaultThresholds(),
 		Log:            slog.New(slog.DiscardHandler),
 	}

@@ -16,6 +16,7 @@ func (s *screen) watched(on *still, l *model.Listener) {
 	about := listenerText{s, l}
 	about.verdict()
 	about.identity()
+	about.recent(on.snap)
 	if of := on.past.behind(l); of != nil {
 		s.blank()
 		pastText{s, on.past}.chart(of)

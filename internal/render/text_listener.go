@@ -20,6 +20,7 @@ type listenerText struct {
 func (s listenerText) all(snap *model.Snapshot) {
 	s.verdict()
 	s.identity()
+	s.recent(snap)
 	s.details(snap)
 }
 

@@ -21,6 +21,7 @@ type card struct {
 	Cause     string
 	Who       string
 	Summary   string
+	Recent    string // what was lost before, where nothing is now
 	Stages    []stage
 	Room      string // heading of the clients' bar
 	Clients   []part

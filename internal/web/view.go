@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -85,6 +86,9 @@ func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int)
 			continue
 		}
 		one := newCard(l)
+		if l.Verdict.Status < model.StatusLosing {
+			one.Recent = model.Printable(diagnosis.Quiet(l.Recent, s.Time))
+		}
 		if h != nil {
 			one.Charts = newCharts(l, h.Points(incident.KeyOf(l)))
 		}

@@ -1,0 +1,63 @@
+package clients_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Clients are decided some time after their packets were dropped, and are counted from
+// when the trouble began.
+func TestTurnedAwayInTheTrouble(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	gaveUp := func(n uint64) {
+		f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: n})}
+	}
+	trouble := func(began, latest time.Time) *uint64 {
+		l := listener("[::]:8080")
+		l.Recent = &model.Recent{Began: began, Latest: latest, Packets: 100}
+		s := f.look(time.Minute, l)
+		return s.Listeners[0].Recent.ClientsTurnedAway
+	}
+	f.look(time.Minute, listener("[::]:8080"))
+	gaveUp(3) // before
+	f.look(time.Minute, listener("[::]:8080"))
+	first := f.now.Add(time.Millisecond)
+	require.Zero(t, *trouble(first, first))
+	gaveUp(43)
+	require.EqualValues(t, 40, *trouble(first, first))
+	second := f.now.Add(time.Millisecond)
+	require.EqualValues(t, 40, *trouble(first, second))
+	gaveUp(50)
+	require.EqualValues(t, 47, *trouble(first, second))
+	require.EqualValues(t, 7, *trouble(second, second), "the first ended too long ago")
+	require.Nil(t, trouble(second.Add(-time.Hour), second), "it began before the handshakes were followed")
+	require.Nil(t, f.look(time.Minute, listener("[::]:8080")).Listeners[0].Recent)
+}
+
+// What is lost lately has the clients of that time.
+func TestClientsOfTheLastSeconds(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	look := func() *model.Listener {
+		l := listener("[::]:8080")
+		l.Lately = &model.Lately{Span: 2 * time.Second}
+		return &f.look(time.Minute, l).Listeners[0]
+	}
+	look()
+	f.report.Endpoints = []handshake.Endpoint{endpoint(netip.MustParseAddrPort("10.0.0.1:8080").String(), map[handshake.Outcome]uint64{handshake.GaveUp: 5})}
+	for second := range 5 {
+		l := look()
+		require.EqualValues(t, 5, l.Losses.Clients.TurnedAway())
+		want := 0
+		if second < 2 {
+			want = 5
+		}
+		require.EqualValues(t, want, l.Lately.Losses.Clients.TurnedAway(), "second %d", second)
+	}
+}

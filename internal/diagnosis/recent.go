@@ -1,0 +1,36 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// Quiet says what was lost before, of a listener that loses nothing now: "Quiet now. 34
+// clients were turned away, the last one 55 s ago: max_connections." It is empty where
+// nothing was, and while it lasts.
+func Quiet(r *model.Recent, now time.Time) string {
+	if r == nil || !r.Over {
+		return ""
+	}
+	var what string
+	last := ", the last one "
+	switch n := r.ClientsTurnedAway; {
+	case n != nil && *n > 0:
+		what = phrase.Count(*n, "client") + " " + phrase.Verb(*n, "was", "were") + " turned away"
+		if *n == 1 {
+			last = ", "
+		}
+	case r.Packets > 0:
+		what = phrase.Count(r.Packets, "packet") + " of clients " + phrase.Verb(r.Packets, "was", "were") + " dropped"
+		if n != nil {
+			what += ", and no client was turned away"
+			last = "; the last packet "
+		}
+	default:
+		what = phrase.Count(r.QueueResets, "queued connection") + " " + phrase.Verb(r.QueueResets, "was", "were") + " reset"
+		last = ", "
+	}
+	return "Quiet now. " + what + last + phrase.Seconds(max(0, now.Sub(r.Ended)).Round(time.Second)) + " ago: " + string(r.Cause) + "."
+}

@@ -1,0 +1,44 @@
+package diagnosis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+func TestQuiet(t *testing.T) {
+	now := time.Unix(2000, 0)
+	ended := now.Add(-55 * time.Second)
+	for _, tt := range []struct {
+		in   model.Recent
+		want string
+	}{
+		{model.Recent{Packets: 147, ClientsTurnedAway: new(uint64(34))}, "Quiet now. 34 clients were turned away, the last one 55 s ago: max_connections."},
+		{model.Recent{Packets: 2, ClientsTurnedAway: new(uint64(1))}, "Quiet now. 1 client was turned away, 55 s ago: max_connections."},
+		{model.Recent{Packets: 9, ClientsTurnedAway: new(uint64(0))}, "Quiet now. 9 packets of clients were dropped, and no client was turned away; the last packet 55 s ago: max_connections."},
+		{model.Recent{Packets: 147}, "Quiet now. 147 packets of clients were dropped, the last one 55 s ago: max_connections."},
+		{model.Recent{QueueResets: 3}, "Quiet now. 3 queued connections were reset, 55 s ago: max_connections."},
+	} {
+		tt.in.Ended, tt.in.Cause = ended, model.CauseMaxConnections
+		require.Empty(t, Quiet(&tt.in, now), "it lasts")
+		tt.in.Over = true
+		require.Equal(t, tt.want, Quiet(&tt.in, now))
+	}
+	require.Empty(t, Quiet(nil, now))
+}
+
+// The status is of what was lost lately, whatever the minute before had.
+func TestTheVerdictIsOfTheLastSeconds(t *testing.T) {
+	l := tomcat(20, 60, 20).inService(20).waiting(40).queue(21, time.Second).lost(model.CauseMaxConnections, model.PacketSYN, 900)
+	l.Lately = &model.Lately{Span: 10 * time.Second}
+	seen := Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
+	require.Equal(t, saturated, Judge(seen, DefaultThresholds()).Status)
+
+	l.Lately.Losses = model.Losses{DroppedPackets: 7, By: []model.Drops{{DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}, Packets: 7}}}
+	v := Judge(seen, DefaultThresholds())
+	require.Equal(t, losing, v.Status)
+	require.Contains(t, v.Summary, "7 packets were dropped in the last 10 s")
+}
