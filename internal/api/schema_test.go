@@ -30,7 +30,7 @@ func schemaOf(t *testing.T, document any) []byte {
 
 // The schemas in docs/schema are written by UPDATE=1 go test ./internal/api.
 func TestSchemasAreNotStale(t *testing.T) {
-	for name, document := range map[string]any{"snapshot": &api.Snapshot{}, "plan": &api.Plan{}, "incidents": &api.Incidents{}, "incident": &api.Incident{}} {
+	for name, document := range map[string]any{"snapshot": &api.Snapshot{}, "plan": &api.Plan{}, "incidents": &api.Incidents{}, "incident": &api.Incident{}, "run": &api.Run{}} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(schemaDir, name+".schema.json")
 			want := schemaOf(t, document)

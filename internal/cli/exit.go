@@ -58,9 +58,12 @@ func exitCode(err error) int {
 	var usage *usageError
 	var status *statusError
 	var own *failure
+	var ran *runError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &ran):
+		return ran.code
 	case errors.As(err, &status):
 		return map[model.Status]int{
 			model.StatusWarning: exitWarning, model.StatusSaturated: exitSaturated,

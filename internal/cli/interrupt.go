@@ -9,6 +9,9 @@ import (
 // errInterrupted is what a signal leaves of a command that had an answer to give.
 var errInterrupted = errors.New("interrupted")
 
+// errFirstLook is a machine that could not be read in time.
+var errFirstLook = errors.New("no snapshot within 15 s")
+
 // grace is how long a scan that was cancelled may take to end. What hangs in
 // somebody's file system or socket ends with this process.
 const grace = 500 * time.Millisecond

@@ -24,8 +24,13 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	var status *statusError
+	var ran *runError
 	switch {
 	case err == nil, errors.As(err, &status):
+	case errors.As(err, &ran):
+		if ran.err != nil {
+			fmt.Fprintf(stderr, "tcpdiag: run: %v (see %s --help)\n", ran.err, cmd.CommandPath())
+		}
 	case exitCode(err) == exitUsage:
 		fmt.Fprintf(stderr, "tcpdiag: %v (see %s --help)\n", err, cmd.CommandPath())
 	default:
@@ -60,6 +65,6 @@ Without a command it is tcpdiag snapshot.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	o.flags(root)
-	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand())
+	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newRunCommand(), newAgentCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand())
 	return root
 }

@@ -1,0 +1,235 @@
+package api
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/loadtest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
+)
+
+// RunSchema names the JSON document of a load test that was observed. It only grows.
+const RunSchema = "tcpdiag.run/v1"
+
+// Run is what became of the clients of a load test, of schema RunSchema. What is not
+// known is left out, never zero.
+type Run struct {
+	Schema   string    `json:"schema"`
+	Began    time.Time `json:"began"`
+	Seconds  float64   `json:"seconds"`
+	Command  string    `json:"command"`   // without its arguments: they may hold secrets
+	ExitCode int       `json:"exit_code"` // the command's own, 128+n where signal n ended it
+	// Status is the worst listener's in the whole run. Failed: --fail-on was given and
+	// Status is as bad, or worse.
+	Status string `json:"status,omitempty"`
+	Failed bool   `json:"failed"`
+	// Problem is why nothing could be observed; Listeners is empty then.
+	Problem     string        `json:"problem,omitempty"`
+	Host        string        `json:"host,omitempty"`
+	Kernel      string        `json:"kernel,omitempty"`
+	Listeners   []RunListener `json:"listeners"`
+	Omitted     int           `json:"omitted,omitempty"`
+	Unavailable []Unavailable `json:"unavailable"`
+}
+
+// RunListener is one listener in the whole run, the worst first.
+type RunListener struct {
+	Address string `json:"address,omitempty"`
+	Port    uint16 `json:"port"`
+	Process string `json:"process,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Status  string `json:"status"`
+	Cause   string `json:"cause,omitempty"`
+
+	Clients        *RunClients       `json:"clients,omitempty"` // absent: handshakes were not followed (CAP_NET_RAW)
+	Connections    uint64            `json:"connections"`       // that the namespace's kernel made (PassiveOpens)
+	DroppedPackets uint64            `json:"dropped_packets"`   // packets, never clients
+	DroppedBy      map[string]uint64 `json:"dropped_by,omitempty"`
+	Abandoned      uint64            `json:"abandoned_requests"` // a lower bound
+
+	FirstLimit *RunLimit    `json:"first_limit,omitempty"` // absent: no limit was reached
+	Knee       *RunKnee     `json:"knee,omitempty"`
+	Settings   *RunSettings `json:"settings,omitempty"`
+	// SettingsUnknown is why no settings were simulated.
+	SettingsUnknown string    `json:"settings_unknown,omitempty"`
+	Verdict         Verdict   `json:"verdict"` // of the worst moment
+	Course          RunCourse `json:"course"`
+}
+
+// RunClients are attempts to connect, each settled in one way or open at the end.
+type RunClients struct {
+	Offered    uint64  `json:"offered"`
+	Served     uint64  `json:"served"`
+	TurnedAway uint64  `json:"turned_away"` // gave_up, stalled, refused, reset and unanswered
+	GaveUp     uint64  `json:"gave_up"`
+	Stalled    uint64  `json:"stalled"`
+	Refused    uint64  `json:"refused"`
+	Reset      uint64  `json:"reset"`
+	Unanswered *uint64 `json:"unanswered,omitempty"`
+	Delayed    uint64  `json:"delayed"` // let in late; part of served or unanswered
+	HalfOpen   uint64  `json:"half_open"`
+	Undecided  uint64  `json:"undecided"`
+	Open       uint64  `json:"open,omitempty"` // not settled at the end
+}
+
+// RunLimit is the limit that was reached first.
+type RunLimit struct {
+	Cause            string  `json:"cause"`
+	AtSeconds        float64 `json:"at_seconds"`
+	ClientsPerSecond float64 `json:"clients_per_second"`
+}
+
+// RunKnee is the highest load that was served with nobody turned away.
+type RunKnee struct {
+	Reached          bool     `json:"reached"` // false: the run did not go beyond it
+	ClientsPerSecond float64  `json:"clients_per_second"`
+	Beyond           *float64 `json:"lost_from_clients_per_second,omitempty"`
+	OverSeconds      float64  `json:"over_seconds"` // what rates are averaged over
+	Inside           *int     `json:"clients_inside,omitempty"`
+	Cause            string   `json:"cause,omitempty"`
+	OfConnections    bool     `json:"of_connections"` // counted as connections of the namespace, not as clients
+}
+
+// RunSettings are the limits in force and the least that would have served the load.
+type RunSettings struct {
+	ServiceTimeSeconds float64    `json:"service_time_seconds"`
+	InForce            RunLimits  `json:"in_force"`
+	Smallest           *RunLimits `json:"smallest,omitempty"`
+	Why                string     `json:"why,omitempty"` // why there are none
+	ForTwice           *RunLimits `json:"for_twice_the_load,omitempty"`
+	WhyNotTwice        string     `json:"why_not_for_twice,omitempty"`
+}
+
+// RunLimits is a combination of limits.
+type RunLimits struct {
+	Threads        int `json:"threads,omitempty"` // absent: threads do not limit
+	MaxConnections int `json:"max_connections"`
+	AcceptCount    int `json:"accept_count"`
+}
+
+// RunCourse is the run by second.
+type RunCourse struct {
+	WidthSeconds float64    `json:"width_seconds"`
+	Points       []RunPoint `json:"points"`
+}
+
+// RunPoint is one second of it, or WidthSeconds.
+type RunPoint struct {
+	T           float64 `json:"t"`
+	Offered     *uint64 `json:"offered,omitempty"`
+	Served      *uint64 `json:"served,omitempty"`
+	TurnedAway  *uint64 `json:"turned_away,omitempty"`
+	Dropped     uint64  `json:"dropped_packets"`
+	AcceptQueue int     `json:"accept_queue"`
+	Connections *int    `json:"connections,omitempty"`
+	Waiting     *int    `json:"waiting,omitempty"`
+	InService   *int    `json:"in_service,omitempty"`
+	Status      string  `json:"status"`
+	Cause       string  `json:"cause,omitempty"`
+}
+
+// NewRun is the document of what a recorder saw; nil where nothing could be observed.
+func NewRun(r *loadtest.Recorder, results []*loadtest.Result) Run {
+	out := Run{Schema: RunSchema, Listeners: make([]RunListener, 0, len(results)), Unavailable: []Unavailable{}}
+	if r == nil {
+		return out
+	}
+	out.Began, out.Host, out.Kernel, out.Omitted = r.Began, r.Last.Host, r.Last.Kernel, r.Omitted
+	out.Status = loadtest.StatusOf(results).String()
+	for _, u := range r.Last.Unavailable {
+		out.Unavailable = append(out.Unavailable, Unavailable{What: u.What, Why: u.Why, How: u.How})
+	}
+	for _, res := range results {
+		out.Listeners = append(out.Listeners, newRunListener(res))
+	}
+	return out
+}
+
+func newRunListener(r *loadtest.Result) RunListener {
+	l := &r.Latest
+	out := RunListener{
+		Address: l.ID.String(), Port: l.Port, Status: r.Status.String(), Cause: string(r.Cause),
+		SettingsUnknown: r.Unplanned,
+		Connections:     r.LetIn, DroppedPackets: r.Dropped, Abandoned: r.Abandoned,
+		Verdict: newVerdict(&r.Worst.Verdict, r.Worst.Losses), Course: newRunCourse(r.Course, r.Clients != nil),
+	}
+	if l.Process != nil {
+		out.Process, out.PID = l.Process.Comm, l.Process.PID
+	}
+	for cause, n := range r.ByCause {
+		if out.DroppedBy == nil {
+			out.DroppedBy = make(map[string]uint64)
+		}
+		out.DroppedBy[string(cause)] = n
+	}
+	if r.Clients != nil {
+		out.Clients = newRunClients(r.Clients)
+	}
+	if f := r.First; f != nil {
+		out.FirstLimit = &RunLimit{string(f.Cause), f.At.Seconds(), f.Rate}
+	}
+	if k := r.Knee; k != nil {
+		out.Knee = newRunKnee(k)
+	}
+	if s := r.Settings; s != nil {
+		out.Settings = &RunSettings{
+			ServiceTimeSeconds: s.Load.ServiceTime.Seconds(), InForce: *newRunLimits(new(s.InForce())),
+			Smallest: newRunLimits(s.Limits), Why: s.Why, ForTwice: newRunLimits(s.Twice), WhyNotTwice: s.WhyNotTwice,
+		}
+	}
+	return out
+}
+
+func newRunClients(c *loadtest.Clients) *RunClients {
+	o := &c.Outcomes
+	out := &RunClients{
+		Offered: c.Offered, Served: c.Served, TurnedAway: c.TurnedAway, Open: c.Open,
+		GaveUp: o[model.ClientGaveUp], Stalled: o[model.ClientStalled], Refused: o[model.ClientRefused], Reset: o[model.ClientReset],
+		Delayed: o[model.ClientDelayed], HalfOpen: o[model.ClientHalfOpen], Undecided: o[model.ClientUndecided],
+	}
+	if c.Answers.Known {
+		out.Unanswered = new(c.Answers.Unanswered)
+	}
+	return out
+}
+
+func newRunKnee(k *loadtest.Knee) *RunKnee {
+	out := &RunKnee{Reached: k.Reached, ClientsPerSecond: k.Rate, OverSeconds: k.Over.Seconds(), Cause: string(k.Cause), OfConnections: !k.Exact}
+	if k.Reached {
+		out.Beyond = new(k.Beyond)
+	}
+	out.Inside = known(k.Inside)
+	return out
+}
+
+func newRunLimits(l *plan.Limits) *RunLimits {
+	if l == nil {
+		return nil
+	}
+	return &RunLimits{l.Threads, l.MaxConnections, l.AcceptCount}
+}
+
+func newRunCourse(c *loadtest.Course, clients bool) RunCourse {
+	out := RunCourse{WidthSeconds: c.Width.Seconds(), Points: make([]RunPoint, 0, len(c.Points))}
+	for i := range c.Points {
+		p := &c.Points[i]
+		point := RunPoint{
+			T: p.At.Seconds(), Dropped: p.Dropped, AcceptQueue: p.Queue,
+			Connections: known(p.Connections), Waiting: known(p.Waiting), InService: known(p.Busy),
+			Status: p.Status.String(), Cause: string(p.Cause),
+		}
+		if clients {
+			point.Offered, point.Served, point.TurnedAway = &p.Offered, &p.Served, &p.TurnedAway
+		}
+		out.Points = append(out.Points, point)
+	}
+	return out
+}
+
+// known is a figure of a course, nil where it was not read.
+func known(n int) *int {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/loadtest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	targets
+	failOn   string
+	slo      time.Duration
+	settle   time.Duration
+	quiet    bool
+	json     string
+	junit    string
+	markdown string
+	baseline string
+}
+
+func newRunCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- COMMAND [ARG...]",
+		Short: "Run a load test, and say what became of its clients and why",
+		Long: `run starts COMMAND, observes the servers of this machine while it runs, and ends
+with the answer for the whole run: how many clients were offered, served and
+turned away and how, which limit was reached first, when and at which rate, the
+highest rate at which nobody was turned away, and the smallest settings that
+would have served this load.
+
+COMMAND keeps its input, output, terminal and signals; the answer is written to
+standard error when it has ended. Its exit code is the command's own (128+n for
+signal n). Only where that is 0 and --fail-on is met it is 10 (warning), 11
+(saturated), 12 (losing) or 13 (down). 125: tcpdiag itself failed, COMMAND ran
+all the same if it could be started; 126: it could not be started; 127: there is
+no such command.`,
+		Example: `  tcpdiag run --port 8080 -- k6 run load.js
+  tcpdiag run --port 8080 --fail-on losing --junit tcpdiag.xml -- k6 run load.js
+  tcpdiag run --slo 500ms -- hey -z 30s -c 200 http://127.0.0.1:8080/
+  tcpdiag run --json now.json --baseline before.json -- wrk -d 30s http://127.0.0.1:8080/
+  tcpdiag run --pid 4711 -- locust --headless -f users.py    # a server in a container here`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), cmd.ErrOrStderr(), args)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &runError{exitRunFailed, flagError(cmd, err)} })
+	cmd.Flags().SetInterspersed(false) // what follows COMMAND is its own
+	o.register(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVar(&o.failOn, "fail-on", "", "exit with 10 to 13 if a listener was as bad, or worse: warning, saturated, losing or down")
+	flags.DurationVar(&o.slo, "slo", 0, "how long a client may wait for its answer, such as 500ms: the smallest settings that serve this load are simulated with it")
+	flags.DurationVar(&o.settle, "settle", 5*time.Second, "wait after COMMAND for the clients of which it is not known yet how they end, at most this long")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no lines while COMMAND runs")
+	flags.StringVar(&o.json, "json", "", "write the result as JSON to this file")
+	flags.StringVar(&o.junit, "junit", "", "write the result as JUnit XML to this file: a test case for each listener")
+	flags.StringVar(&o.markdown, "markdown", "", "write the result as Markdown to this file, for a job summary")
+	flags.StringVar(&o.baseline, "baseline", "", "compare with the result that an earlier run wrote by --json")
+	return cmd
+}
+
+// runError ends run with a code of its own; err is nil where there is nothing to say.
+type runError struct {
+	code int
+	err  error
+}
+
+func (e *runError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *runError) Unwrap() error { return e.err }
+
+func (o *runOptions) validate(args []string) error {
+	switch {
+	case len(args) == 0:
+		return usagef("run needs the command of the load test after --, for example: tcpdiag run -- k6 run load.js")
+	case o.failOn != "" && failOnStatus(o.failOn) == model.StatusOK:
+		return usagef("--fail-on %q: give warning, saturated, losing or down", o.failOn)
+	case o.slo < 0 || o.settle < 0 || o.settle > time.Minute:
+		return usagef("--slo and --settle take a time from 0, --settle up to 1m")
+	}
+	return o.targets.validate()
+}
+
+// failOnStatus is StatusOK for a word that is none of the statuses one can fail on.
+func failOnStatus(word string) model.Status {
+	for s := model.StatusWarning; s < model.NumStatuses; s++ {
+		if s.String() == word {
+			return s
+		}
+	}
+	return model.StatusOK
+}
+
+func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) error {
+	if err := o.validate(args); err != nil {
+		return &runError{exitRunFailed, err}
+	}
+	before, err := readBaseline(o.baseline)
+	if err != nil {
+		return &runError{exitRunFailed, err}
+	}
+	// The command is not ended by what ends tcpdiag's other commands: it gets the signal
+	// and ends by itself, and what became of its clients is said.
+	ctx = context.WithoutCancel(ctx)
+	w := o.observe(ctx)
+	defer w.close()
+	if w.err != nil {
+		fmt.Fprintf(log, "tcpdiag: nothing is observed, the command runs all the same: %v\n", w.err)
+	}
+	c, err := startChild(args)
+	var cannot *startError
+	if errors.As(err, &cannot) {
+		return &runError{cannot.code, cannot}
+	}
+	code := w.follow(c, o, log)
+	c.close()
+	return o.end(log, w, args, code, before)
+}
+
+// end writes what there is to say, and makes the exit code.
+func (o *runOptions) end(log io.Writer, w *observed, args []string, code int, before *api.Run) error {
+	var results []*loadtest.Result
+	if w.recorder != nil {
+		results = w.recorder.Results(o.slo)
+	}
+	doc := api.NewRun(w.recorder, results)
+	doc.Seconds, doc.Command, doc.ExitCode = w.lasted.Seconds(), filepath.Base(args[0]), code
+	worst := loadtest.StatusOf(results)
+	doc.Failed = o.failOn != "" && worst >= failOnStatus(o.failOn)
+	if w.err != nil {
+		doc.Problem = w.err.Error()
+	}
+	err := errors.Join(
+		render.RunText(log, &doc, before, textOptions(log)),
+		writeTo(o.json, "--json", func(f io.Writer) error { return render.RunJSON(f, &doc) }),
+		writeTo(o.junit, "--junit", func(f io.Writer) error { return render.RunJUnit(f, &doc) }),
+		writeTo(o.markdown, "--markdown", func(f io.Writer) error { return render.RunMarkdown(f, &doc, before) }),
+	)
+	switch {
+	case code != 0:
+		if err != nil {
+			fmt.Fprintf(log, "tcpdiag: %v\n", err)
+		}
+		return &runError{code: code}
+	case err != nil:
+		return &runError{exitRunFailed, err}
+	case w.err != nil && (o.failOn != "" || o.json+o.junit+o.markdown != ""):
+		return &runError{exitRunFailed, fmt.Errorf("nothing was observed: %w", w.err)}
+	case doc.Failed:
+		return &statusError{worst}
+	}
+	return nil
+}
+
+// writeTo writes a file where one is asked for; "-" is standard output.
+func writeTo(name, flag string, write func(io.Writer) error) (err error) {
+	switch name {
+	case "":
+		return nil
+	case "-":
+		return write(os.Stdout)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := write(f); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+func readBaseline(name string) (*api.Run, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // no baseline is asked for
+	}
+	doc, err := api.ReadRun(name)
+	if err != nil {
+		return nil, fmt.Errorf("--baseline: %w", err)
+	}
+	return doc, nil
+}
+
+// runProgress writes a line when the worst status changes, and every tenth second: full
+// lines, so that what the command writes on the same terminal stays whole.
+type runProgress struct {
+	w      io.Writer
+	status model.Status
+	said   time.Duration
+}
+
+const progressEvery = 10 * time.Second
+
+func (p *runProgress) look(r *loadtest.Recorder) {
+	since := r.Last.Time.Sub(r.Began)
+	status := worstStatus(r.Last)
+	if status == p.status && since-p.said < progressEvery {
+		return
+	}
+	p.status, p.said = status, since
+	courses := r.Courses()
+	i := slices.IndexFunc(courses, func(c *loadtest.Course) bool { return c.Latest.Verdict.Status == status })
+	if i < 0 {
+		return
+	}
+	fmt.Fprintln(p.w, strings.TrimRight(render.RunLine(courses[i], since), " "))
+}

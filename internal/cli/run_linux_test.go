@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// runIn is tcpdiag run inside a namespace, with what it wrote to standard output and error.
+func runIn(t *testing.T, ns *nettest.NS, args ...string) (code int, out, log string) {
+	t.Helper()
+	cmd := ns.Command(os.Args[0], append([]string{"run"}, args...)...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil {
+		require.ErrorAs(t, err, &exit)
+	}
+	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+// The exit codes are the command's own; run's own are those that no load tool has.
+func TestRunExitCodes(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var port string
+	ns.Do(func() {
+		port = strconv.Itoa(int(nettest.Listen(t, nettest.ListenOptions{Backlog: watchedBacklog}).Addr.Port()))
+	})
+	notExecutable := filepath.Join(t.TempDir(), "load.sh")
+	require.NoError(t, os.WriteFile(notExecutable, []byte("exit 0\n"), 0o600))
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		log  string
+	}{
+		"success":                        {[]string{"--port", port, "--settle", "0s", "--", "true"}, 0, "exit code 0"},
+		"its own failure":                {[]string{"--port", port, "--settle", "0s", "--", "sh", "-c", "exit 3"}, 3, "exit code 3"},
+		"its own failure beats fail-on":  {[]string{"--port", "1", "--settle", "0s", "--fail-on", "down", "--", "sh", "-c", "exit 3"}, 3, "DOWN"},
+		"a signal":                       {[]string{"--port", port, "--settle", "0s", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, "exit code 137"},
+		"down":                           {[]string{"--port", "1", "--settle", "0s", "--fail-on", "losing", "--", "sleep", "1"}, exitDown, "DOWN"},
+		"no such command":                {[]string{"--port", port, "--", "no-such-command"}, exitNotFound, `"no-such-command": command not found`},
+		"no such file":                   {[]string{"--port", port, "--", "/no/such/command"}, exitNotFound, "command not found"},
+		"not executable":                 {[]string{"--port", port, "--", notExecutable}, exitNotStartable, "permission denied"},
+		"no command":                     {nil, exitRunFailed, "run needs the command"},
+		"no such flag":                   {[]string{"--prot", "1", "--", "true"}, exitRunFailed, "--prot"},
+		"no such status":                 {[]string{"--fail-on", "slow", "--", "true"}, exitRunFailed, "give warning, saturated, losing or down"},
+		"no baseline":                    {[]string{"--baseline", "/no/such/file", "--", "true"}, exitRunFailed, "--baseline"},
+		"a result that cannot be stored": {[]string{"--port", port, "--settle", "0s", "--json", "/no/such/folder/x", "--", "true"}, exitRunFailed, "--json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, log := runIn(t, ns, tt.args...)
+			require.Equal(t, tt.code, code, log)
+			require.Contains(t, log, tt.log)
+			require.Empty(t, out, "standard output is the command's")
+		})
+	}
+}
+
+// Six clients get in and nine give up: the result says so in each of its forms.
+func TestRunCountsClients(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var addr netip.AddrPort
+	ns.Do(func() { addr = nettest.Listen(t, nettest.ListenOptions{Backlog: watchedBacklog}).Addr })
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	done := file("done")
+	cmd := ns.Command(os.Args[0], "run", "--port", strconv.Itoa(int(addr.Port())), "--settle", "20s", "--fail-on", "losing",
+		"--json", file("run.json"), "--junit", file("run.xml"), "--markdown", file("run.md"), "--",
+		"sh", "-c", "echo started; while ! test -e "+done+"; do sleep 0.1; done")
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	_, err = out.Read(make([]byte, 8)) // its output passes through
+	require.NoError(t, err)
+	ns.Do(func() {
+		nettest.Queue(t, addr, watchedBacklog+1)
+		nettest.Overflow(t, addr, 9)
+	})
+	require.NoError(t, os.WriteFile(done, nil, 0o600))
+	require.Error(t, cmd.Wait())
+	require.Equal(t, exitLosing, cmd.ProcessState.ExitCode(), log.String())
+
+	doc, err := api.ReadRun(file("run.json"))
+	require.NoError(t, err)
+	l := doc.Listeners[0]
+	require.NotNil(t, l.Clients, "%+v", doc.Unavailable)
+	require.EqualValues(t, 15, l.Clients.Offered)
+	require.EqualValues(t, 9, l.Clients.GaveUp)
+	require.EqualValues(t, 9, l.DroppedPackets)
+	require.Equal(t, "losing", doc.Status)
+	require.True(t, doc.Failed)
+	require.Contains(t, log.String(), "9 gave up connecting")
+
+	var suites struct {
+		Failures int `xml:"failures,attr"`
+		Suites   []struct {
+			Cases []struct {
+				Failure *struct {
+					Message string `xml:"message,attr"`
+				} `xml:"failure"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	content, err := os.ReadFile(file("run.xml"))
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(content, &suites))
+	require.Equal(t, 1, suites.Failures)
+	require.Contains(t, suites.Suites[0].Cases[0].Failure.Message, "9 gave up connecting")
+	content, err = os.ReadFile(file("run.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(content), "| losing |")
+}
+
+// What ends tcpdiag's other commands is handed to the load tool, which ends as it likes;
+// the answer is given all the same.
+func TestRunPassesSignals(t *testing.T) {
+	ns := nettest.Namespace(t)
+	cmd := ns.Command(os.Args[0], "run", "--port", "1", "--settle", "0s", "--", "sh", "-c", `trap 'echo ended; exit 7' TERM; echo ready; while :; do sleep 0.1; done`)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	buf := make([]byte, 64)
+	_, err = out.Read(buf)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	n, err := out.Read(buf)
+	require.NoError(t, err)
+	require.Equal(t, "ended", strings.TrimSpace(string(buf[:n])))
+	var exit *exec.ExitError
+	require.True(t, errors.As(cmd.Wait(), &exit))
+	require.Equal(t, 7, exit.ExitCode())
+	require.Contains(t, log.String(), "exit code 7")
+}
+
+// On a terminal the load tool gets Ctrl-C from the terminal, once.
+func TestRunOnATerminal(t *testing.T) {
+	ns := nettest.Namespace(t)
+	tty := openTerminal(t, 40, 100)
+	cmd := ns.Command(os.Args[0], "run", "--port", "1", "--settle", "0s", "--", "sh", "-c", `n=0; trap 'n=$((n+1)); echo signal $n' INT; echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo signals: $n`)
+	cmd.Env = append(os.Environ(), mainVariable+"=1", "NO_COLOR=1")
+	tty.run(t, cmd)
+	tty.until(t, "ready")
+	tty.press(t, "\x03")
+	tty.until(t, "signals: 1")
+	require.NoError(t, cmd.Wait())
+	tty.until(t, "DOWN")
+}
+
+// A baseline is read back and compared with.
+func TestRunComparesWithABaseline(t *testing.T) {
+	ns := nettest.Namespace(t)
+	before := filepath.Join(t.TempDir(), "before.json")
+	code, _, log := runIn(t, ns, "--port", "1", "--settle", "0s", "--json", before, "--", "true")
+	require.Zero(t, code, log)
+	doc, err := api.ReadRun(before)
+	require.NoError(t, err)
+	doc.Listeners[0].Status = "losing"
+	content, err := json.Marshal(doc)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(before, content, 0o600))
+	code, _, log = runIn(t, ns, "--port", "1", "--settle", "0s", "--baseline", before, "--", "true")
+	require.Zero(t, code, log)
+	require.Contains(t, log, "status: losing before, down now")
+	require.NoError(t, os.WriteFile(before, []byte(`{"schema":"x"}`), 0o600))
+	code, _, log = runIn(t, ns, "--baseline", before, "--", "true")
+	require.Equal(t, exitRunFailed, code)
+	require.Contains(t, log, "not a result of tcpdiag run")
+}

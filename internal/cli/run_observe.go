@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/loadtest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/observer"
+)
+
+// firstLook is how long the command waits for the first snapshot: what was counted
+// before the run must not be taken for the run's.
+const firstLook = 15 * time.Second
+
+// runWindow is what a verdict of the course spans: a status that outlives its losses would
+// blur when a limit was reached.
+const runWindow = 5 * time.Second
+
+// observed is what is seen of the servers while the command runs.
+type observed struct {
+	recorder *loadtest.Recorder // nil where nothing could be observed; err says why
+	err      error
+	lasted   time.Duration
+
+	looks  chan *model.Snapshot
+	stop   context.CancelFunc
+	ended  chan struct{} // the observing has
+	source *observer.Observer
+	taps   *clients.Follower
+}
+
+// observe begins, and returns with the first snapshot.
+func (o *runOptions) observe(ctx context.Context) *observed {
+	w := &observed{ended: make(chan struct{}), looks: make(chan *model.Snapshot), stop: func() {}}
+	if w.err = w.open(o); w.err != nil {
+		close(w.ended)
+		return w
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.source.Run(ctx) })
+	g.Go(func() error { return w.taps.Run(ctx) })
+	g.Go(func() error {
+		follow(ctx, w.taps.Snapshot, w.looks)
+		return nil
+	})
+	go func() {
+		defer close(w.ended)
+		if err := g.Wait(); err != nil && ctx.Err() == nil {
+			w.err = err
+		}
+	}()
+	select {
+	case s := <-w.looks:
+		w.recorder = loadtest.NewRecorder(s)
+	case <-w.ended:
+	case <-time.After(firstLook):
+		w.err = errFirstLook
+	}
+	return w
+}
+
+func (w *observed) open(o *runOptions) error {
+	opt := observer.Defaults()
+	o.options(&opt)
+	opt.MaxListeners, opt.Window = 0, runWindow
+	var err error
+	if w.source, err = newObserver(opt); err != nil {
+		return err
+	}
+	if w.taps, err = o.follower(w.source); err != nil {
+		w.source.Close()
+		w.source = nil
+	}
+	return err
+}
+
+// follow records until the command has ended and its clients are settled, and returns its
+// exit code.
+func (w *observed) follow(c *child, o *runOptions, log io.Writer) (code int) {
+	began := time.Now()
+	progress := &runProgress{w: log}
+	if o.quiet {
+		progress.w = io.Discard
+	} else if _, ok := terminal(log); !ok {
+		progress.w = io.Discard
+	}
+	ended, settled := c.ended, (<-chan time.Time)(nil)
+	for {
+		select {
+		case s := <-w.looks:
+			if w.recorder == nil {
+				w.recorder = loadtest.NewRecorder(s)
+			}
+			w.recorder.Observe(s)
+			progress.look(w.recorder)
+			if settled != nil && w.recorder.Open() == 0 {
+				return code
+			}
+		case code = <-ended:
+			w.lasted, ended = time.Since(began), nil
+			if w.recorder == nil || w.isOver() {
+				return code
+			}
+			settled = time.After(max(o.settle, 0))
+		case <-settled:
+			return code
+		}
+	}
+}
+
+func (w *observed) isOver() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// close ends the observing. What hangs in somebody's file system ends with this process.
+func (w *observed) close() {
+	w.stop()
+	select {
+	case <-w.ended:
+		if w.source != nil {
+			w.taps.Close()
+			w.source.Close()
+		}
+	case <-time.After(grace):
+	}
+}

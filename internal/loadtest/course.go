@@ -1,0 +1,187 @@
+package loadtest
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// maxPoints bounds a course: an hour by second. A longer one is kept in points of 2 s,
+// then of 4 s.
+const maxPoints = 3600
+
+// unknown is a figure of a Point that was not read.
+const unknown = -1
+
+// Point is what was seen of a listener in one second of the run, or in Course.Width of it.
+type Point struct {
+	At time.Duration // of its begin, since the run's
+	// Offered, Served and TurnedAway are clients: attempts that began, and those whose end
+	// was settled in this time. All are zero where handshakes are not followed.
+	Offered, Served, TurnedAway uint64
+	LetIn                       uint64 // connections that the namespace's kernel made (PassiveOpens)
+	Dropped                     uint64 // packets
+	Queue                       int    // highest length of the accept queue
+	Connections                 int    // accepted, the highest; unknown where they were not counted
+	Waiting                     int    // of these, with a request that no thread has taken
+	Busy, Idle                  int    // of these, in service; and between two requests
+	Answered                    uint64 // clients that had an answer and ended
+	Status                      model.Status
+	Cause                       model.Cause // of the worst status within it
+}
+
+// join adds a later point to this one.
+func (p *Point) join(later Point) {
+	p.Offered += later.Offered
+	p.Served += later.Served
+	p.TurnedAway += later.TurnedAway
+	p.LetIn += later.LetIn
+	p.Dropped += later.Dropped
+	p.Queue = max(p.Queue, later.Queue)
+	p.Connections = max(p.Connections, later.Connections)
+	p.Waiting = max(p.Waiting, later.Waiting)
+	p.Busy = max(p.Busy, later.Busy)
+	p.Idle = max(p.Idle, later.Idle)
+	p.Answered += later.Answered
+	if later.Status > p.Status || p.Cause == model.CauseNone {
+		p.Status, p.Cause = max(p.Status, later.Status), later.Cause
+	}
+}
+
+// Course is what was seen of one listener during the run.
+type Course struct {
+	Width  time.Duration // of each point
+	Points []Point       // the oldest first, without gaps where snapshots came in time
+
+	Latest model.Listener // as last seen, for its names and settings
+	Worst  model.Listener // at the worst moment of the cause that lost most
+	worst  uint64         // lost in Worst's cause until then
+
+	began, latest counted
+	tapped        bool // handshakes were followed from the begin on
+	byCause       map[model.Cause]uint64
+}
+
+// counted are the running totals that a snapshot shows.
+type counted struct {
+	clients       model.ClientTotals
+	open          int // attempts that are not settled
+	dropped       map[model.DropKey]uint64
+	passiveOpens  uint64
+	abandoned     uint64
+	queueResets   uint64
+	packetsLost   uint64
+	hasHandshakes bool
+}
+
+func countedOf(s *model.Snapshot, l *model.Listener) counted {
+	c := counted{dropped: l.Totals.Dropped, abandoned: l.Totals.AbandonedRequests, queueResets: l.Totals.QueueResets}
+	if t := l.Totals.Clients; t != nil {
+		c.clients, c.hasHandshakes = *t, true
+	}
+	if l.Losses != nil && l.Losses.Clients != nil {
+		open := l.Losses.Clients
+		c.open, c.packetsLost = open.Waiting+open.Settling+open.Stalling, open.PacketsLost
+	}
+	for i := range s.NetNS {
+		if s.NetNS[i].ID == l.ID.NetNS {
+			c.passiveOpens = s.NetNS[i].Counters["PassiveOpens"]
+		}
+	}
+	return c
+}
+
+// attempts is how many clients had begun to connect: those settled, and those open.
+func (c *counted) attempts() (n uint64) {
+	for _, o := range c.clients.Outcomes {
+		n += o
+	}
+	return n + uint64(max(0, c.open))
+}
+
+func newCourse(s *model.Snapshot, l *model.Listener) *Course {
+	c := &Course{Width: time.Second, byCause: make(map[model.Cause]uint64)}
+	c.began = countedOf(s, l)
+	c.latest, c.tapped, c.Latest, c.Worst = c.began, c.began.hasHandshakes, *l, *l
+	return c
+}
+
+// observe adds what a snapshot shows, since of the run.
+func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Duration) {
+	now := countedOf(s, l)
+	p := Point{At: max(0, since-1).Truncate(c.Width), Status: l.Verdict.Status, Cause: l.Verdict.Cause, Connections: unknown, Waiting: unknown, Busy: unknown, Idle: unknown}
+	if now.hasHandshakes && c.latest.hasHandshakes {
+		ended := now.clients.Sub(c.latest.clients)
+		p.Offered = sub(now.attempts(), c.latest.attempts())
+		p.TurnedAway, p.Served, p.Answered = ended.TurnedAway(), served(&ended), ended.Answers.Answered
+	}
+	p.LetIn = sub(now.passiveOpens, c.latest.passiveOpens)
+	p.Dropped = c.dropped(now.dropped)
+	if q := l.AcceptQueue; q != nil {
+		p.Queue = max(q.Length, q.Recent)
+	}
+	if n := l.Connections; n != nil && !n.Partial {
+		p.Connections, p.Waiting, p.Busy, p.Idle = n.Held(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
+	}
+	c.worsen(l)
+	c.add(p)
+	c.latest, c.Latest, c.tapped = now, *l, c.tapped && now.hasHandshakes
+}
+
+// dropped counts the packets since the latest snapshot by their cause.
+func (c *Course) dropped(now map[model.DropKey]uint64) (sum uint64) {
+	for key, n := range now {
+		n = sub(n, c.latest.dropped[key])
+		c.byCause[key.Cause] += n
+		sum += n
+	}
+	return sum
+}
+
+// worsen keeps the moment whose verdict explains most of what was lost until then.
+func (c *Course) worsen(l *model.Listener) {
+	v, worst := &l.Verdict, &c.Worst.Verdict
+	lost := c.byCause[v.Cause]
+	if v.Status > worst.Status || v.Status == worst.Status && (lost > c.worst || v.Cause == worst.Cause) {
+		c.Worst, c.worst = *l, lost
+	}
+}
+
+func (c *Course) add(p Point) {
+	if n := len(c.Points); n > 0 && c.Points[n-1].At == p.At {
+		c.Points[n-1].join(p)
+		return
+	}
+	if len(c.Points) == maxPoints {
+		c.halve()
+		p.At = p.At.Truncate(c.Width)
+		c.add(p)
+		return
+	}
+	c.Points = append(c.Points, p)
+}
+
+// halve joins the points by two.
+func (c *Course) halve() {
+	c.Width *= 2
+	points := c.Points
+	c.Points = points[:0]
+	for _, p := range points {
+		p.At = p.At.Truncate(c.Width)
+		if n := len(c.Points); n > 0 && c.Points[n-1].At == p.At {
+			c.Points[n-1].join(p)
+			continue
+		}
+		c.Points = append(c.Points, p)
+	}
+}
+
+// served are clients that were let in, sent something and had an answer where that is
+// known, else those that were let in; checks of the port are served as well.
+func served(t *model.ClientTotals) uint64 {
+	let := t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
+	return sub(let, t.Answers.Unanswered)
+}
+
+// sub is never below zero: a counter that began again counts from there.
+func sub(now, before uint64) uint64 { return now - min(now, before) }

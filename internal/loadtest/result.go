@@ -1,0 +1,130 @@
+package loadtest
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Result is what became of the clients of one listener in the whole run.
+type Result struct {
+	*Course
+	Clients *Clients // nil where their handshakes were not followed all the time
+	// LetIn are the connections that the namespace's kernel made (PassiveOpens): with another
+	// listener in the namespace they are not all this one's.
+	LetIn     uint64
+	Dropped   uint64                 // packets, never clients
+	ByCause   map[model.Cause]uint64 // of these
+	Abandoned uint64                 // requests whose clients closed; a lower bound
+	Status    model.Status           // the worst of the run
+	Cause     model.Cause            // that explains most of what was lost, else that of the worst status
+	First     *First                 // nil where no limit was reached
+	Knee      *Knee                  // nil where nothing is known of the rate
+	Settings  *Settings              // nil where Unplanned says why
+	Unplanned string
+}
+
+// Clients are attempts to connect, each settled in one way or still open at the end.
+type Clients struct {
+	model.ClientTotals
+	Offered    uint64 // attempts that began in the run
+	Served     uint64 // let in, and answered where answers are seen
+	TurnedAway uint64 // got no answer: gave up, stalled, refused, reset or unanswered
+	Open       uint64 // not settled at the end
+}
+
+// First is the limit that was reached first.
+type First struct {
+	Cause model.Cause
+	At    time.Duration
+	Rate  float64 // clients a second that came then; 0 where it is not known
+	Exact bool    // the rate is of handshakes, else of connections that the kernel made
+}
+
+// Results are those of all listeners, the worst first. patience is how long a client may wait
+// for its answer in what is simulated; with 0 nothing is.
+func (r *Recorder) Results(patience time.Duration) []*Result {
+	courses := r.Courses()
+	out := make([]*Result, 0, len(courses))
+	for _, c := range courses {
+		res := c.result()
+		var err error
+		if res.Settings, err = res.newSettings(patience, r.sysctl(res.Latest.ID.NetNS)); err != nil {
+			res.Unplanned = err.Error()
+		}
+		out = append(out, res)
+	}
+	return out
+}
+
+func (r *Recorder) sysctl(netns uint64) map[string]int {
+	for i := range r.Last.NetNS {
+		if r.Last.NetNS[i].ID == netns {
+			return r.Last.NetNS[i].Sysctl
+		}
+	}
+	return nil
+}
+
+func (c *Course) result() *Result {
+	res := &Result{
+		Course: c, LetIn: sub(c.latest.passiveOpens, c.began.passiveOpens), ByCause: make(map[model.Cause]uint64),
+		Abandoned: sub(c.latest.abandoned, c.began.abandoned),
+		Status:    c.Worst.Verdict.Status, Cause: c.Worst.Verdict.Cause,
+	}
+	for cause, n := range c.byCause {
+		if n > 0 {
+			res.ByCause[cause], res.Dropped = n, res.Dropped+n
+		}
+	}
+	if c.tapped {
+		res.Clients = c.clients()
+	}
+	res.First, res.Knee = c.first(), c.knee()
+	return res
+}
+
+func (c *Course) clients() *Clients {
+	t := c.latest.clients.Sub(c.began.clients)
+	out := &Clients{ClientTotals: t, Served: served(&t), TurnedAway: t.TurnedAway(), Open: uint64(max(0, c.latest.open))}
+	out.Offered = sub(c.latest.attempts(), c.began.attempts())
+	return out
+}
+
+// Lost reports whether any client is known to have got no answer, or packets of
+// clients were dropped.
+func (r *Result) Lost() bool {
+	return r.Dropped > 0 || r.Clients != nil && r.Clients.TurnedAway > 0 || r.Status >= model.StatusLosing
+}
+
+// first finds the first second in which a limit made clients wait or turned them away.
+func (c *Course) first() *First {
+	for i := range c.Points {
+		p := &c.Points[i]
+		if p.Status < model.StatusSaturated || p.Cause == model.CauseNone {
+			continue
+		}
+		f := &First{Cause: p.Cause, At: p.At, Exact: c.tapped}
+		f.Rate = c.rate(max(0, c.firstClient(), i-2), i)
+		return f
+	}
+	return nil
+}
+
+// rate is the clients a second that came from one point to another.
+func (c *Course) rate(from, to int) float64 {
+	var n uint64
+	for i := from; i <= to; i++ {
+		n += c.came(&c.Points[i])
+	}
+	return float64(n) / (float64(to+1-from) * c.Width.Seconds())
+}
+
+// came are the clients that a point shows: attempts where handshakes are followed, else
+// connections of the namespace.
+func (c *Course) came(p *Point) uint64 {
+	if c.tapped {
+		return p.Offered
+	}
+	return p.LetIn
+}

@@ -1,0 +1,194 @@
+package loadtest_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/loadtest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// script publishes a snapshot a second of one listener.
+type script struct {
+	at       time.Time
+	listener model.Listener
+	opens    uint64
+	recorder *loadtest.Recorder
+	idle     int // connections between two requests
+}
+
+func begin() *script {
+	s := &script{at: time.Date(2026, 11, 25, 3, 0, 0, 0, time.UTC)}
+	s.listener = model.Listener{
+		ID: model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}, Port: 8080,
+		AcceptQueue: &model.AcceptQueue{Limit: 5}, Connections: &model.Connections{},
+		Connector: &model.Connector{MaxThreads: setting(4), MaxConnections: setting(20)},
+		Totals:    model.Totals{Dropped: map[model.DropKey]uint64{}, Clients: &model.ClientTotals{}},
+		Losses:    &model.Losses{Clients: &model.Clients{}},
+	}
+	s.recorder = loadtest.NewRecorder(s.snapshot())
+	return s
+}
+
+func setting(n int) *model.Setting[int] { return &model.Setting[int]{Value: n} }
+
+func (s *script) snapshot() *model.Snapshot {
+	l := s.listener
+	dropped := make(map[model.DropKey]uint64)
+	for k, n := range l.Totals.Dropped {
+		dropped[k] = n
+	}
+	l.Totals.Dropped, l.Totals.Clients = dropped, new(*l.Totals.Clients)
+	return &model.Snapshot{
+		Time: s.at, Listeners: []model.Listener{l},
+		NetNS: []model.NetNS{{ID: 1, Counters: model.Counters{"PassiveOpens": s.opens}, Sysctl: map[string]int{"tcp_syncookies": 1, "somaxconn": 4096}}},
+	}
+}
+
+// second is one more, in which this many clients came and were answered, with busy of them in service.
+func (s *script) second(clients, busy int) {
+	s.at = s.at.Add(time.Second)
+	t := s.listener.Totals.Clients
+	t.Outcomes[model.ClientConnected] += uint64(clients)
+	t.LetIn += uint64(clients)
+	t.Answers.Known, t.Answers.Answered = true, t.Answers.Answered+uint64(clients)
+	s.opens += uint64(clients)
+	s.listener.Connections = &model.Connections{Accepted: busy + s.idle}
+	s.listener.Connections.Phases[model.InService], s.listener.Connections.Phases[model.Idle] = busy, s.idle
+	s.recorder.Observe(s.snapshot())
+}
+
+// overloaded is one in which others gave up, each after a dropped packet.
+func (s *script) overloaded(clients, gaveUp int) {
+	s.listener.Verdict = model.Verdict{Status: model.StatusLosing, Cause: model.CauseMaxConnections}
+	s.listener.Totals.Clients.Outcomes[model.ClientGaveUp] += uint64(gaveUp)
+	s.listener.Totals.Dropped[model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}] += uint64(gaveUp)
+	s.second(clients, 4)
+}
+
+func (s *script) result(t *testing.T) *loadtest.Result {
+	t.Helper()
+	results := s.recorder.Results(time.Second)
+	require.Len(t, results, 1)
+	return results[0]
+}
+
+func TestResultOfACalmRun(t *testing.T) {
+	s := begin()
+	for range 10 {
+		s.second(40, 2)
+	}
+	r := s.result(t)
+	require.EqualValues(t, 400, r.Clients.Offered)
+	require.EqualValues(t, 400, r.Clients.Served)
+	require.Zero(t, r.Clients.TurnedAway)
+	require.Equal(t, model.StatusOK, r.Status)
+	require.False(t, r.Lost())
+	require.Nil(t, r.First)
+	require.False(t, r.Knee.Reached, "nobody was lost: where the knee is is not known")
+	require.InDelta(t, 40, r.Knee.Rate, .1)
+	require.Zero(t, r.Knee.Beyond)
+	require.Len(t, r.Points, 10)
+	require.Equal(t, time.Duration(0), r.Points[0].At)
+}
+
+func TestResultOfAnOverload(t *testing.T) {
+	s := begin()
+	for range 6 {
+		s.second(40, 4)
+	}
+	for range 5 {
+		s.overloaded(40, 20)
+	}
+	s.listener.Verdict = model.Verdict{}
+	s.second(0, 0)
+	r := s.result(t)
+	require.EqualValues(t, 540, r.Clients.Offered)
+	require.EqualValues(t, 100, r.Clients.TurnedAway)
+	require.EqualValues(t, 100, r.Dropped)
+	require.Equal(t, map[model.Cause]uint64{model.CauseMaxConnections: 100}, r.ByCause)
+	require.Equal(t, model.StatusLosing, r.Status, "the worst of the run, not of its end")
+	require.Equal(t, model.CauseMaxConnections, r.Cause)
+	require.Equal(t, model.CauseMaxConnections, r.First.Cause)
+	require.Equal(t, 6*time.Second, r.First.At)
+	require.True(t, r.Knee.Reached)
+	require.InDelta(t, 40, r.Knee.Rate, .1)
+	require.InDelta(t, 44, r.Knee.Beyond, .1, "four seconds of 40 and the first of 60")
+
+	require.NotNil(t, r.Settings, r.Unplanned)
+	require.InDelta(t, .1, r.Settings.Load.ServiceTime.Seconds(), .001, "4 in service, 40 answered a second")
+	require.InDelta(t, 60, r.Settings.Load.Rate, 1)
+	require.GreaterOrEqual(t, r.Settings.Limits.Threads, 6, "60 a second of 0.1 s each")
+	require.Greater(t, r.Settings.Twice.Threads, r.Settings.Limits.Threads)
+}
+
+// Connections that are kept have more than one request each: nothing is simulated of them.
+func TestNoSettingsForKeptConnections(t *testing.T) {
+	s := begin()
+	s.idle = 8
+	for range 6 {
+		s.second(1, 2)
+	}
+	r := s.result(t)
+	require.Nil(t, r.Settings)
+	require.Contains(t, r.Unplanned, "connections that are kept")
+}
+
+// Without the tap clients are not counted, and nothing is made of packets.
+func TestResultWithoutHandshakes(t *testing.T) {
+	s := begin()
+	s.listener.Totals.Clients = &model.ClientTotals{}
+	untapped := func() *model.Snapshot {
+		snap := s.snapshot()
+		snap.Listeners[0].Totals.Clients, snap.Listeners[0].Losses = nil, nil
+		return snap
+	}
+	r := loadtest.NewRecorder(untapped())
+	for range 5 {
+		s.at, s.opens = s.at.Add(time.Second), s.opens+7
+		s.listener.Totals.Dropped[model.DropKey{Cause: model.CauseMaxConnections}] += 3
+		r.Observe(untapped())
+	}
+	res := r.Results(time.Second)[0]
+	require.Nil(t, res.Clients)
+	require.EqualValues(t, 35, res.LetIn)
+	require.EqualValues(t, 15, res.Dropped)
+	require.True(t, res.Lost())
+	require.False(t, res.Knee.Exact)
+	require.Contains(t, res.Unplanned, "CAP_NET_RAW")
+}
+
+// A listener that comes within the run has all its counts from there; a restart of the same address
+// takes nothing away.
+func TestListenerOfTheRun(t *testing.T) {
+	s := begin()
+	empty := loadtest.NewRecorder(&model.Snapshot{Time: s.at})
+	s.recorder = empty
+	s.second(5, 1)
+	s.second(5, 1)
+	require.EqualValues(t, 10, s.result(t).Clients.Offered)
+	s.listener.Totals.Clients = &model.ClientTotals{}
+	s.second(5, 1)
+	require.NotPanics(t, func() { s.result(t) })
+}
+
+// Longer runs are kept in wider points; no client is lost on the way.
+func TestALongRunIsBounded(t *testing.T) {
+	s := begin()
+	const seconds = 9000
+	for range seconds {
+		s.second(2, 1)
+	}
+	r := s.result(t)
+	require.LessOrEqual(t, len(r.Points), 3600)
+	require.Equal(t, 4*time.Second, r.Width)
+	var sum uint64
+	for _, p := range r.Points {
+		sum += p.Offered
+	}
+	require.EqualValues(t, 2*seconds, sum)
+	require.InDelta(t, 2, r.Knee.Rate, .1)
+}

@@ -1,0 +1,296 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/loadtest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// RunJSON writes the result of a load test as one JSON document of schema api.RunSchema.
+func RunJSON(w io.Writer, r *api.Run) error { return encode(w, r, "  ") }
+
+// RunLine is what a run has come to, in one line: "00:12  LOSING  :8080  340 of 2,000 clients …".
+func RunLine(c *loadtest.Course, since time.Duration) string {
+	l := &c.Latest
+	parts := []string{fmt.Sprintf("tcpdiag %02d:%02d", int(since.Minutes()), int(since.Seconds())%60), strings.ToUpper(l.Verdict.Status.String()), whereOf(l)}
+	var offered, away, dropped uint64
+	for i := range c.Points {
+		offered, away, dropped = offered+c.Points[i].Offered, away+c.Points[i].TurnedAway, dropped+c.Points[i].Dropped
+	}
+	switch {
+	case offered > 0:
+		parts = append(parts, phrase.Count(offered, "client")+", "+phrase.Number(away)+" turned away")
+	case dropped > 0:
+		parts = append(parts, phrase.Count(dropped, "packet")+" dropped")
+	}
+	if q := l.AcceptQueue; q != nil {
+		parts = append(parts, fmt.Sprintf("accept queue %d/%d", q.Length, q.Capacity()))
+	}
+	if l.Verdict.Cause != model.CauseNone {
+		parts = append(parts, string(l.Verdict.Cause))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// RunText writes the answer for a whole load test: what became of the clients, why, what
+// to change, and where the limit was. before is an earlier run to compare with, or nil.
+func RunText(w io.Writer, r *api.Run, before *api.Run, o TextOptions) error {
+	s := runText{newScreen(o), r, before}
+	s.head()
+	for i := range r.Listeners {
+		l := &r.Listeners[i]
+		if i >= fewListeners && l.Status == model.StatusOK.String() {
+			s.paragraph(0, span{plural(len(r.Listeners)-i, "more listener was", "more listeners were") + " ok.", dim})
+			break
+		}
+		s.listener(l)
+	}
+	if _, err := io.WriteString(w, s.b.String()); err != nil {
+		return fmt.Errorf("render: run: %w", err)
+	}
+	return nil
+}
+
+type runText struct {
+	*screen
+	r, before *api.Run
+}
+
+func (s runText) head() {
+	parts := []string{"tcpdiag run", printable(s.r.Command), "exit code " + fmt.Sprint(s.r.ExitCode), "ran for " + inSeconds(s.r.Seconds)}
+	s.blank()
+	s.paragraph(0, span{strings.Join(parts, " · "), dim})
+	switch {
+	case s.r.Problem != "":
+		s.wrapped([]span{{"! ", warn}}, 2, span{"Nothing was observed: " + printable(s.r.Problem), warn})
+	case len(s.r.Listeners) == 0:
+		s.wrapped([]span{{"! ", warn}}, 2, span{"No server was found here: give --port or --pid, or --all.", warn})
+	}
+}
+
+func (s runText) listener(l *api.RunListener) {
+	st := statusNamed(l.Status)
+	s.blank()
+	head := []span{s.badge(st), {text: "  "}, {":" + fmt.Sprint(l.Port), bold}}
+	if l.Process != "" {
+		head = append(head, span{text: "  " + printable(l.Process) + " " + fmt.Sprint(l.PID)})
+	}
+	s.line(head...)
+	s.row(label("What"), span{RunWhat(l), statusStyle(st)})
+	if why := runWhy(l); why != "" {
+		s.row(label("Why"), span{text: printable(why)})
+	}
+	for i, do := range runDo(l) {
+		name := ""
+		if i == 0 {
+			name = "Do"
+		}
+		s.row(label(name), span{text: fmt.Sprintf("%d  ", i+1)}, span{text: printable(do)})
+	}
+	for _, row := range runFacts(l) {
+		s.row(label(row[0]), span{text: printable(row[1])})
+	}
+	if b := listenerOf(s.before, l); b != nil {
+		for i, change := range RunChanges(b, l) {
+			name := ""
+			if i == 0 {
+				name = "Before"
+			}
+			s.row(label(name), span{text: change})
+		}
+	}
+}
+
+func statusNamed(name string) model.Status {
+	for st := model.StatusOK; st < model.NumStatuses; st++ {
+		if st.String() == name {
+			return st
+		}
+	}
+	return model.StatusOK
+}
+
+// RunWhat is what became of the clients, in one or two sentences.
+func RunWhat(l *api.RunListener) string {
+	c := l.Clients
+	switch {
+	case c != nil && c.Offered == 0:
+		return "No client connected."
+	case c != nil && c.TurnedAway == 0:
+		return fmt.Sprintf("All %s got an answer%s.", phrase.Count(c.Offered, "client"), runOpen(c))
+	case c != nil:
+		return fmt.Sprintf("%s of %s got no answer: %s%s.", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c))
+	case l.DroppedPackets > 0:
+		return fmt.Sprintf("%s of clients were dropped; %s were made. How many clients that were is not known without CAP_NET_RAW.",
+			phrase.Count(l.DroppedPackets, "packet"), phrase.Count(l.Connections, "connection"))
+	case l.Connections == 0:
+		return "No client connected."
+	}
+	return fmt.Sprintf("No packet of a client was dropped; %s were made. Clients that gave up inside are not seen without CAP_NET_RAW.", phrase.Count(l.Connections, "connection"))
+}
+
+func runOpen(c *api.RunClients) string {
+	if n := c.Open + c.Undecided; n > 0 {
+		return fmt.Sprintf(" (of %s it is not known)", phrase.Number(n))
+	}
+	return ""
+}
+
+// runEnds are the ways in which clients were turned away.
+func runEnds(c *api.RunClients) (out []string) {
+	unanswered := uint64(0)
+	if c.Unanswered != nil {
+		unanswered = *c.Unanswered
+	}
+	for _, e := range []struct {
+		n     uint64
+		words string
+	}{
+		{c.GaveUp, "gave up connecting"},
+		{c.Stalled, "waited and never got in"},
+		{unanswered, "got in and gave up waiting"},
+		{c.Reset, "were reset"},
+		{c.Refused, "were refused"},
+	} {
+		if e.n > 0 {
+			out = append(out, phrase.Number(e.n)+" "+e.words)
+		}
+	}
+	return out
+}
+
+func runWhy(l *api.RunListener) string {
+	if l.Status == model.StatusOK.String() {
+		return ""
+	}
+	return l.Verdict.Summary
+}
+
+func runDo(l *api.RunListener) (out []string) {
+	return nil
+}
+
+// runFacts are the rows below the answer.
+func runFacts(l *api.RunListener) (rows [][2]string) {
+	if f := l.FirstLimit; f != nil {
+		rate := ""
+		if f.ClientsPerSecond > 0 {
+			rate = fmt.Sprintf(", at %s clients/s", phrase.Decimal(f.ClientsPerSecond))
+		}
+		rows = append(rows, [2]string{"First limit", fmt.Sprintf("%s after %s%s", f.Cause, inSeconds(f.AtSeconds), rate)})
+	}
+	if k := l.Knee; k != nil && k.ClientsPerSecond+float64(valueOr(k.Inside)) > 0 {
+		rows = append(rows, [2]string{"Served all", runKnee(k)})
+	}
+	switch s := l.Settings; {
+	case s != nil:
+		rows = append(rows, [2]string{"Settings", runSettings(s)})
+	case l.FirstLimit != nil && l.SettingsUnknown != "":
+		rows = append(rows, [2]string{"Settings", "not simulated: " + l.SettingsUnknown})
+	}
+	return rows
+}
+
+func runKnee(k *api.RunKnee) string {
+	unit := "clients/s"
+	if k.OfConnections {
+		unit = "connections/s"
+	}
+	inside := ""
+	if n := valueOr(k.Inside); n > 0 {
+		inside = fmt.Sprintf(", %s inside at once", phrase.Count(n, "client"))
+	}
+	if !k.Reached {
+		return fmt.Sprintf("the limit was not reached up to %s %s%s", phrase.Decimal(k.ClientsPerSecond), unit, inside)
+	}
+	if k.ClientsPerSecond == 0 {
+		return "no time at which clients came and none was lost"
+	}
+	return fmt.Sprintf("up to %s %s%s; clients were lost from %s %s on", phrase.Decimal(k.ClientsPerSecond), unit, inside, phrase.Decimal(valueOr(k.Beyond)), unit)
+}
+
+func runSettings(s *api.RunSettings) string {
+	if s.Smallest == nil {
+		return "none serve this load: " + s.Why
+	}
+	text := "the smallest that serve this load: " + limitsText(s.Smallest, &s.InForce)
+	if s.ForTwice != nil {
+		text += "; twice the load: " + limitsText(s.ForTwice, &s.InForce)
+	}
+	return text + fmt.Sprintf(" (by simulation, %s of work each)", inSeconds(s.ServiceTimeSeconds))
+}
+
+func limitsText(l, now *api.RunLimits) string {
+	var parts []string
+	add := func(name string, n, was int) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d (now %d)", name, n, was))
+		}
+	}
+	add("max-threads", l.Threads, now.Threads)
+	add("max-connections", l.MaxConnections, now.MaxConnections)
+	add("accept-count", l.AcceptCount, now.AcceptCount)
+	return strings.Join(parts, ", ")
+}
+
+func inSeconds(s float64) string { return phrase.Seconds(time.Duration(s * float64(time.Second))) }
+
+func valueOr[T int | float64](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// listenerOf finds the same port in another run.
+func listenerOf(r *api.Run, l *api.RunListener) *api.RunListener {
+	if r == nil {
+		return nil
+	}
+	for i := range r.Listeners {
+		if r.Listeners[i].Port == l.Port {
+			return &r.Listeners[i]
+		}
+	}
+	return nil
+}
+
+// RunChanges is what differs between two runs of one port, a line each.
+func RunChanges(before, now *api.RunListener) (out []string) {
+	add := func(name, was, is string) {
+		if was != is {
+			out = append(out, name+": "+was+" before, "+is+" now")
+		}
+	}
+	add("status", before.Status, now.Status)
+	add("cause", orNone(before.Cause), orNone(now.Cause))
+	if b, n := before.Clients, now.Clients; b != nil && n != nil {
+		add("clients", phrase.Number(b.Offered), phrase.Number(n.Offered))
+		add("served", phrase.Number(b.Served), phrase.Number(n.Served))
+		add("turned away", phrase.Number(b.TurnedAway), phrase.Number(n.TurnedAway))
+	}
+	add("packets dropped", phrase.Number(before.DroppedPackets), phrase.Number(now.DroppedPackets))
+	if b, n := before.Knee, now.Knee; b != nil && n != nil {
+		add("served all up to", phrase.Decimal(b.ClientsPerSecond)+"/s", phrase.Decimal(n.ClientsPerSecond)+"/s")
+	}
+	if b, n := before.Settings, now.Settings; b != nil && n != nil {
+		add("limits", limitsText(&b.InForce, &b.InForce), limitsText(&n.InForce, &n.InForce))
+	}
+	if len(out) == 0 {
+		return []string{"the same"}
+	}
+	return out
+}
+
+func orNone(cause string) string {
+	if cause == "" {
+		return "none"
+	}
+	return cause
+}
