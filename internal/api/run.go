@@ -151,7 +151,7 @@ func newRunListener(r *loadtest.Result) RunListener {
 		Address: l.ID.String(), Port: l.Port, Status: r.Status.String(), Cause: string(r.Cause),
 		SettingsUnknown: r.Unplanned,
 		Connections:     r.LetIn, DroppedPackets: r.Dropped, Abandoned: r.Abandoned,
-		Verdict: newVerdict(&r.Worst.Verdict, r.Worst.Losses), Course: newRunCourse(r.Course, r.Clients != nil),
+		Verdict: newVerdict(&r.Worst), Course: newRunCourse(r.Course, r.Clients != nil),
 	}
 	if l.Process != nil {
 		out.Process, out.PID = l.Process.Comm, l.Process.PID
