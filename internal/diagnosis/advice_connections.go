@@ -13,36 +13,36 @@ import (
 // that sends nothing.
 const shortTimeout = 5 * time.Second
 
-func (a adviser) adviseConnections(v model.Verdict) string {
-	if connectionLimit(a.Now) != limitKnown {
-		return a.adviseUnknown()
+func (j *judge) adviseConnections(v model.Verdict) string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
 	}
-	to, covers := a.connectionsWanted()
-	change := maxConnectionsSetting().fromTo(a.Now, a.Now.Connector.MaxConnections.Value, to)
+	to, covers := j.connectionsWanted()
+	change := maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to)
 	raise := "Raise " + change + ": " + covers + "."
 	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
-	case a.slotsWithoutThread() && mostlyOutlived(a.Now):
-		n, _ := held(a.Now)
-		raise = phrase.Sprintf("%d of the %d connections were answered and have been quiet for longer than keepAliveTimeout allows: WebSockets, or others that the application keeps open, which no timeout of the connector ends. ", a.Now.Connections.Outlived, n) +
+	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
+		n, _ := held(j.Now)
+		raise = phrase.Sprintf("%d of the %d connections were answered and have been quiet for longer than keepAliveTimeout allows: WebSockets, or others that the application keeps open, which no timeout of the connector ends. ", j.Now.Connections.Outlived, n) +
 			"Limit them in the application (an idle timeout of the WebSocket session), or raise " + change + "."
-	case a.slotsWithoutThread():
-		n, _ := held(a.Now)
-		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", phase(a.Now, model.Unclassified), n) +
-			a.shorterRequests() + "; if they are WebSockets or answered asynchronously, raise " + change + "."
-	case threads && a.threadsFull && a.overflowed() > 0:
+	case j.slotsWithoutThread():
+		n, _ := held(j.Now)
+		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", phase(j.Now, model.Unclassified), n) +
+			j.shorterRequests() + "; if they are WebSockets or answered asynchronously, raise " + change + "."
+	case threads && j.threadsFull && j.overflowed() > 0:
 		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
-	case threads && a.threadsFull:
-		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + serverName(a.Now) + "."
+	case threads && j.threadsFull:
+		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + serverName(j.Now) + "."
 	case threads:
-		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(a.Now) + ": every thread is busy as well, those let in would only wait inside."
+		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
 	}
-	return phrase.Sentences(raise, a.beforeRaising(to), a.acceptCountInVain())
+	return phrase.Sentences(raise, j.beforeRaising(to), j.acceptCountInVain())
 }
 
 // shorterRequests: connectionTimeout is how long a client may take to send one.
-func (a adviser) shorterRequests() string {
-	name := connectionTimeoutSetting().name(a.Now)
-	if t := a.Now.Connector.ConnectionTimeout; t != nil && t.Value > 0 && t.Value <= shortTimeout {
+func (j *judge) shorterRequests() string {
+	name := connectionTimeoutSetting().name(j.Now)
+	if t := j.Now.Connector.ConnectionTimeout; t != nil && t.Value > 0 && t.Value <= shortTimeout {
 		return fmt.Sprintf("%s ends them after %s already", name, phrase.Seconds(t.Value))
 	}
 	return "lower " + name + " to " + phrase.Seconds(shortTimeout)
@@ -50,14 +50,14 @@ func (a adviser) shorterRequests() string {
 
 // connectionsWanted is a maxConnections above the one in force, and what it is
 // enough for: the clients for which there was no room, where they were counted.
-func (a adviser) connectionsWanted() (to int, covers string) {
-	clients, known := a.withoutRoom()
+func (j *judge) connectionsWanted() (to int, covers string) {
+	clients, known := j.withoutRoom()
 	if !known {
-		return a.connectionsForPackets()
+		return j.connectionsForPackets()
 	}
-	most := a.Now.Connector.MaxConnections.Value
-	to = max(spare(a.here()+int(clients)), most+1)
-	who := a.orMore(clients)
+	most := j.Now.Connector.MaxConnections.Value
+	to = max(spare(j.here()+int(clients)), most+1)
+	who := j.orMore(clients)
 	if step := atMost(most); to > step {
 		return step, "a first step towards room for the " + who + " for which there was none"
 	}
@@ -65,29 +65,29 @@ func (a adviser) connectionsWanted() (to int, covers string) {
 }
 
 // here are the clients inside and those in the accept queue.
-func (a adviser) here() int {
-	n, _ := held(a.Now)
-	return max(n, a.Now.Connector.MaxConnections.Value) + queued(a.Now)
+func (j *judge) here() int {
+	n, _ := held(j.Now)
+	return max(n, j.Now.Connector.MaxConnections.Value) + queued(j.Now)
 }
 
 // connectionsForPackets: a dropped packet stands for one client at most, and many
 // of them are retransmissions: so the packets of the worst second, in which no
 // client repeats one, where they were counted. A step is bounded in any case.
-func (a adviser) connectionsForPackets() (to int, covers string) {
-	most := a.Now.Connector.MaxConnections.Value
-	here := a.here()
-	dropped, whose := a.overflowed(), "for one client per dropped packet, the most there can have been"
-	if b := a.losses().Burst; b > 0 && b < dropped {
+func (j *judge) connectionsForPackets() (to int, covers string) {
+	most := j.Now.Connector.MaxConnections.Value
+	here := j.here()
+	dropped, whose := j.overflowed(), "for one client per dropped packet, the most there can have been"
+	if b := j.losses().Burst; b > 0 && b < dropped {
 		dropped, whose = b, fmt.Sprintf("for the clients of the worst second, which dropped %s", phrase.Count(b, "packet"))
 	}
 	to, covers = max(spare(here+int(dropped)), most+1), "room for those inside and those in the accept queue"
-	switch bound := min(max(a.t.ConnectionsMost, roundUp(2*here)), atMost(most)); {
+	switch bound := min(max(j.t.ConnectionsMost, roundUp(2*here)), atMost(most)); {
 	case dropped == 0 && to > atMost(most):
 		to, covers = atMost(most), "a first step towards room for those in the accept queue"
 	case dropped == 0:
 	case to > bound:
 		to = bound
-		covers += fmt.Sprintf(", as a first step: how many clients the %s are is not known, the same ones try again and again", phrase.Count(a.overflowed(), "dropped packet"))
+		covers += fmt.Sprintf(", as a first step: how many clients the %s are is not known, the same ones try again and again", phrase.Count(j.overflowed(), "dropped packet"))
 	default:
 		covers += ", and " + whose
 	}
@@ -98,50 +98,50 @@ func (a adviser) connectionsForPackets() (to int, covers string) {
 // clients is not known from the clients of today.
 func atMost(limit int) int { return max(10*limit, 10) }
 
-func (a adviser) adviseKeepAlive(v model.Verdict) string {
-	if connectionLimit(a.Now) != limitKnown {
-		return a.adviseUnknown()
+func (j *judge) adviseKeepAlive(v model.Verdict) string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
 	}
-	to, _ := a.connectionsWanted()
-	raise := "raise " + maxConnectionsSetting().fromTo(a.Now, a.Now.Connector.MaxConnections.Value, to) + ": an idle connection costs a descriptor and a few KiB, no thread."
+	to, _ := j.connectionsWanted()
+	raise := "raise " + maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to) + ": an idle connection costs a descriptor and a few KiB, no thread."
 	after := "More threads would not help, those there are have nothing to do; "
 	if slices.Contains(v.Chain, model.CauseMaxThreads) {
-		after = "All threads are busy, too: those let in wait inside, unless " + maxThreadsSetting().name(a.Now) + " is raised as well, which alone would let nobody in; "
+		after = "All threads are busy, too: those let in wait inside, unless " + maxThreadsSetting().name(j.Now) + " is raised as well, which alone would let nobody in; "
 	}
 	after += "a larger acceptCount would only let more clients wait behind idle ones."
-	lower, short := a.shorterKeepAlive()
+	lower, short := j.shorterKeepAlive()
 	effect := "A shorter timeout makes clients connect more often; it does not end WebSockets, which look the same from outside until it is over."
-	if mostlySilent(a.Now) {
-		lower, short = a.shorterSilence()
+	if mostlySilent(j.Now) {
+		lower, short = j.shorterSilence()
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
 	}
-	if mostlyRecent(a.Now) {
-		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", a.beforeRaising(to), after)
+	if mostlyRecent(j.Now) {
+		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", j.beforeRaising(to), after)
 	}
 	if short {
-		return phrase.Sentences(phrase.Capital(raise), lower+".", a.beforeRaising(to), after)
+		return phrase.Sentences(phrase.Capital(raise), lower+".", j.beforeRaising(to), after)
 	}
-	if t := a.Now.Connector.KeepAlive(); !mostlySilent(a.Now) && (t == nil || t.Uncertain) {
-		return phrase.Sentences(phrase.Capital(raise), lower+" only if these connections wait for another request: the timeout that is in force is not certain, and it does not end WebSockets, which look the same from outside.", a.beforeRaising(to), after)
+	if t := j.Now.Connector.KeepAlive(); !mostlySilent(j.Now) && (t == nil || t.Uncertain) {
+		return phrase.Sentences(phrase.Capital(raise), lower+" only if these connections wait for another request: the timeout that is in force is not certain, and it does not end WebSockets, which look the same from outside.", j.beforeRaising(to), after)
 	}
-	return phrase.Sentences(lower+", or "+raise, a.beforeRaising(to), effect+" "+after)
+	return phrase.Sentences(lower+", or "+raise, j.beforeRaising(to), effect+" "+after)
 }
 
 // beforeRaising is what to know of a new limit: the descriptors that it takes, and
 // that the one in force may be above it.
-func (a adviser) beforeRaising(to int) string {
-	limit, least := a.Now.Connector.MaxConnections, ""
+func (j *judge) beforeRaising(to int) string {
+	limit, least := j.Now.Connector.MaxConnections, ""
 	if limit.Kind == model.SourceInferred && limit.Uncertain {
 		least = phrase.Sprintf("%d is the least that the limit in force can be, as connections that clients reset may hold more slots: look it up first (maxConnections of the connector, by JMX).", limit.Value)
 	}
-	return phrase.Sentences(least, filesFor(a.Now, to))
+	return phrase.Sentences(least, filesFor(j.Now, to))
 }
 
 // shorterSilence is the same for connections on which no request ever came:
 // connectionTimeout ends these, which has a value in every Tomcat.
-func (a adviser) shorterSilence() (change string, short bool) {
-	name, to := connectionTimeoutSetting().name(a.Now), phrase.Seconds(shortTimeout)
-	inForce := a.Now.Connector.ConnectionTimeout
+func (j *judge) shorterSilence() (change string, short bool) {
+	name, to := connectionTimeoutSetting().name(j.Now), phrase.Seconds(shortTimeout)
+	inForce := j.Now.Connector.ConnectionTimeout
 	switch {
 	case inForce == nil:
 		return "Set " + name + " to " + to + " (unset it is 60 s)", false
@@ -156,9 +156,9 @@ func (a adviser) shorterSilence() (change string, short bool) {
 // shorterKeepAlive is the change that frees idle connections sooner; short is
 // true where they are freed that soon already. Below 0 they never are; unset,
 // keepAliveTimeout is connectionTimeout.
-func (a adviser) shorterKeepAlive() (change string, short bool) {
-	name, to := keepAliveSetting().name(a.Now), phrase.Seconds(shortTimeout)
-	inForce := a.Now.Connector.KeepAlive()
+func (j *judge) shorterKeepAlive() (change string, short bool) {
+	name, to := keepAliveSetting().name(j.Now), phrase.Seconds(shortTimeout)
+	inForce := j.Now.Connector.KeepAlive()
 	switch {
 	case inForce == nil:
 		return "Set " + name + " to " + to + " (unset it is connectionTimeout, 20 to 60 s)", false
@@ -166,7 +166,7 @@ func (a adviser) shorterKeepAlive() (change string, short bool) {
 		return "Set " + name + " to " + to + " (now idle connections are never closed)", false
 	case inForce.Value <= shortTimeout:
 		return fmt.Sprintf("%s frees idle connections after %s already", phrase.Capital(name), phrase.Seconds(inForce.Value)), true
-	case a.Now.Connector.KeepAliveTimeout == nil:
+	case j.Now.Connector.KeepAliveTimeout == nil:
 		return fmt.Sprintf("Set %s to %s (unset it is connectionTimeout, %s)", name, to, phrase.Seconds(inForce.Value)), false
 	}
 	return fmt.Sprintf("Lower %s from %s to %s", name, phrase.Seconds(inForce.Value), to), false

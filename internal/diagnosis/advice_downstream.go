@@ -17,25 +17,25 @@ func peerName(p *model.Peer) string {
 }
 
 // adviseDownstream: no limit of Tomcat's makes the peer answer sooner.
-func (a adviser) adviseDownstream() string {
-	w := &a.waits
+func (j *judge) adviseDownstream() string {
+	w := &j.waits
 	if w.peer.Connecting > w.peer.InFlight {
 		return phrase.Sentences(
 			phrase.Sprintf("Find out why %s does not answer a connection: it is down, its own accept queue is full, or a firewall drops the packets.", peerName(w.peer)),
 			"Set a connect timeout on the client, so that a thread is not held for longer than its own caller waits.",
-			a.threadsInVain())
+			j.threadsInVain())
 	}
 	return phrase.Sentences(
 		phrase.Sprintf("Look at %s: what it is asked, and what it waits for. A timeout on the client, below that of the callers here, frees the threads of those that have given up.", peerName(w.peer)),
-		a.threadsInVain())
+		j.threadsInVain())
 }
 
 // threadsInVain says what more threads would do.
-func (a adviser) threadsInVain() string {
-	w := &a.waits
+func (j *judge) threadsInVain() string {
+	w := &j.waits
 	if w.cause == model.CauseConnectionPool {
 		return phrase.Sprintf("More threads would not help: they would wait for one of the same %s, and %s.",
-			phrase.Count(w.peer.Connections, "connection"), a.carries(w.peer.Connections))
+			phrase.Count(w.peer.Connections, "connection"), j.carries(w.peer.Connections))
 	}
 	s := phrase.Sprintf("More threads only move the wait to %s", peerName(w.peer))
 	if t, ok := w.answerTime(); ok && !w.shared() && w.peer.Connecting <= w.peer.InFlight {
@@ -47,8 +47,8 @@ func (a adviser) threadsInVain() string {
 
 // advisePool: as many connections as threads use it. Whether the peer can handle that
 // is not known.
-func (a adviser) advisePool() string {
-	w := &a.waits
+func (j *judge) advisePool() string {
+	w := &j.waits
 	to := w.there + w.without()
 	name, from := "the pool of connections to "+peerName(w.peer), w.peer.Connections
 	if p := w.peer.Pool; p != nil {
@@ -56,17 +56,17 @@ func (a adviser) advisePool() string {
 	}
 	if w.virtual {
 		return phrase.Sprintf("Raise %s from %d if %s answers more at a time as fast: %s. Or shorten what is asked there: the other requests wait for one of its connections.",
-			name, from, peerName(w.peer), a.carries(from))
+			name, from, peerName(w.peer), j.carries(from))
 	}
 	return phrase.Sentences(
 		phrase.Sprintf("Raise %s from %d to %d, one connection for each of the threads that want one: %s, %d carry up to %s times as many if %s answers %d at a time as fast as %d. Or shorten what is asked there.",
-			name, from, to, a.carries(from), to, phrase.Decimal(float64(to)/float64(max(from, 1))), peerName(w.peer), to, from),
-		a.threadsInVain())
+			name, from, to, j.carries(from), to, phrase.Decimal(float64(to)/float64(max(from, 1))), peerName(w.peer), to, from),
+		j.threadsInVain())
 }
 
 // carries is what that many connections carry, by Little's law.
-func (a adviser) carries(connections int) string {
-	w := &a.waits
+func (j *judge) carries(connections int) string {
+	w := &j.waits
 	t, ok := w.answerTime()
 	if !ok {
 		return phrase.Sprintf("%s carry what they carry now", phrase.Count(connections, "connection"))

@@ -40,19 +40,19 @@ func filesFor(l *model.Listener, connections int) string {
 	return phrase.Sprintf("Each connection takes a file descriptor: raise the open-files limit from %v to %v first (%s).", most, need, filesLimit(need))
 }
 
-func (a adviser) adviseFiles() string {
-	used, most, ok := openFiles(a.Now)
+func (j *judge) adviseFiles() string {
+	used, most, ok := openFiles(j.Now)
 	if !ok {
 		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
 	}
-	n, _ := held(a.Now)
+	n, _ := held(j.Now)
 	need := 0
-	if connectionLimit(a.Now) == limitKnown {
-		need = filesNeeded(a.Now, a.Now.Connector.MaxConnections.Value)
+	if connectionLimit(j.Now) == limitKnown {
+		need = filesNeeded(j.Now, j.Now.Connector.MaxConnections.Value)
 	}
 	others := ""
 	if 2*n < used || used-n > 1000 {
-		others = phrase.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%v/fd) before a leak eats the new limit too.", used-n, used, a.Now.Process.PID)
+		others = phrase.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%v/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
 	}
 	return phrase.Sentences(raiseFiles(most, need), others,
 		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")

@@ -71,26 +71,26 @@ func (s setting) fromTo(l *model.Listener, from, to int) string {
 
 // backlogChange is how the accept queue is made longer. Where more than that is
 // configured, it is the kernel that holds it short.
-func (a adviser) backlogChange(to int) string {
-	most, known := a.Sysctl["somaxconn"]
+func (j *judge) backlogChange(to int) string {
+	most, known := j.Sysctl["somaxconn"]
 	limit := fmt.Sprintf("net.core.somaxconn to at least %d", to)
 	if known {
 		limit += fmt.Sprintf(" (now %d)", most)
 	}
-	if n, ok := acceptCount(a.Now); ok && n >= to {
+	if n, ok := acceptCount(j.Now); ok && n >= to {
 		if known && most >= to {
-			return fmt.Sprintf("Restart the server: %s is %d, and takes effect at listen().", acceptCountSetting().name(a.Now), n)
+			return fmt.Sprintf("Restart the server: %s is %d, and takes effect at listen().", acceptCountSetting().name(j.Now), n)
 		}
-		return fmt.Sprintf("Raise %s, then restart the server: listen() takes it once. %s is %d, that suffices.", limit, phrase.Capital(acceptCountSetting().name(a.Now)), n)
+		return fmt.Sprintf("Raise %s, then restart the server: listen() takes it once. %s is %d, that suffices.", limit, phrase.Capital(acceptCountSetting().name(j.Now)), n)
 	}
 	s := "Raise "
-	if isTomcat(a.Now) {
-		s += acceptCountSetting().name(a.Now)
+	if isTomcat(j.Now) {
+		s += acceptCountSetting().name(j.Now)
 	} else {
-		s += serverName(a.Now) + "'s listen backlog"
+		s += serverName(j.Now) + "'s listen backlog"
 	}
-	if a.Now.AcceptQueue != nil {
-		s += fmt.Sprintf(" from %d", a.Now.AcceptQueue.Limit)
+	if j.Now.AcceptQueue != nil {
+		s += fmt.Sprintf(" from %d", j.Now.AcceptQueue.Limit)
 	}
 	s += fmt.Sprintf(" to %d", to)
 	if !known || most < to {
@@ -100,32 +100,32 @@ func (a adviser) backlogChange(to int) string {
 }
 
 // adviseUnknown says which limit is missing and how to give it.
-func (a adviser) adviseUnknown() string {
-	if !isTomcat(a.Now) && a.Now.Connector != nil && a.Now.Connector.Server == "other" {
-		return "See what " + serverName(a.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
+func (j *judge) adviseUnknown() string {
+	if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
+		return "See what " + serverName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
-	if inexact(a.Now) {
+	if inexact(j.Now) {
 		return "Look again: with all connections counted the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 	}
-	if slotsUncounted(a.Now) {
+	if slotsUncounted(j.Now) {
 		return "Use a longer --interval, and run as root or as the process's user and group so that /proc/PID/fd can be read: the verdict can then distinguish a server whose slots are held by reset connections from one that accepts too slowly."
 	}
 	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 }
 
 // acceptCountInVain answers the change that everybody tries first.
-func (a adviser) acceptCountInVain() string {
-	if queued(a.Now) == 0 && waitingRequests(a.Now) == 0 {
+func (j *judge) acceptCountInVain() string {
+	if queued(j.Now) == 0 && waitingRequests(j.Now) == 0 {
 		return "Raising acceptCount would not help: nothing waits in the accept queue."
 	}
-	if queued(a.Now) == 0 {
-		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + serverName(a.Now) + ", in front of the threads."
+	if queued(j.Now) == 0 {
+		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + serverName(j.Now) + ", in front of the threads."
 	}
 	s := "Raising acceptCount serves nobody faster, it only makes clients wait longer"
-	if r, ok := a.acceptRate(); ok {
-		n := a.Now.AcceptQueue.Capacity()
+	if r, ok := j.acceptRate(); ok {
+		n := j.Now.AcceptQueue.Capacity()
 		return fmt.Sprintf("%s: %s takes about %s connections/s out of the queue, %d more in it would wait %s more.",
-			s, serverName(a.Now), phrase.Decimal(r), n, phrase.Seconds(rateTime(n, r)))
+			s, serverName(j.Now), phrase.Decimal(r), n, phrase.Seconds(rateTime(n, r)))
 	}
 	return s + "."
 }
@@ -136,13 +136,13 @@ func (a adviser) acceptCountInVain() string {
 // that all that are in it came in while the oldest of them waited. If the
 // oldest has aged by as much as the clock, none was taken out, or they are still
 // those of one burst: then nothing is known, and no rate is named.
-func (a adviser) acceptRate() (perSecond float64, ok bool) {
-	if a.Before == nil || !a.both(queueFull) {
+func (j *judge) acceptRate() (perSecond float64, ok bool) {
+	if j.Before == nil || !j.both(queueFull) {
 		return 0, false
 	}
-	now, was := a.Now.AcceptQueue.OldestWait, a.Before.AcceptQueue.OldestWait
-	if now == nil || was == nil || *now <= 0 || *now > *was+a.Elapsed/2 {
+	now, was := j.Now.AcceptQueue.OldestWait, j.Before.AcceptQueue.OldestWait
+	if now == nil || was == nil || *now <= 0 || *now > *was+j.Elapsed/2 {
 		return 0, false
 	}
-	return float64(a.Now.AcceptQueue.Length) / now.Seconds(), true
+	return float64(j.Now.AcceptQueue.Length) / now.Seconds(), true
 }

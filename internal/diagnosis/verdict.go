@@ -34,5 +34,14 @@ func Judge(e Evidence, t Thresholds) model.Verdict {
 	if e.Now == nil {
 		return model.Verdict{}
 	}
-	return newFinder(e, t).verdict()
+	return newJudge(e, t).verdict()
+}
+
+// verdict is all that is said of one listener.
+func (j *judge) verdict() model.Verdict {
+	v := model.Verdict{Status: j.status(), Chain: j.chain()}
+	v.Cause = j.cause(v.Status)
+	v.Summary = j.summary(v)
+	v.Findings = j.findings(v)
+	return v
 }

@@ -3,34 +3,34 @@ package diagnosis
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // chain lists the full stages from the client inwards.
-func (r ruling) chain() []model.Cause {
+func (j *judge) chain() []model.Cause {
 	var out []model.Cause
 	add := func(full bool, c model.Cause) {
 		if full {
 			out = append(out, c)
 		}
 	}
-	lost := r.lossCause()
-	add(r.synQueueFull(), model.CauseSynBacklog)
-	add(r.queueFull || r.overflowed() > 0, model.CauseAcceptQueue)
-	connections := r.connectionsFull || lost == model.CauseMaxConnections || lost == model.CauseKeepAliveIdle
+	lost := j.lossCause()
+	add(j.synQueueFull(), model.CauseSynBacklog)
+	add(j.queueFull || j.overflowed() > 0, model.CauseAcceptQueue)
+	connections := j.connectionsFull || lost == model.CauseMaxConnections || lost == model.CauseKeepAliveIdle
 	add(connections, model.CauseMaxConnections)
-	add(r.executorFull, model.CauseExecutorQueue)
-	add(r.threadsFull || connections && r.lasting(allThreadsBusy), model.CauseMaxThreads)
-	add(r.waits.cause != model.CauseNone, r.waits.cause)
-	add(r.filesFull || lost == model.CauseOpenFiles, model.CauseOpenFiles)
-	add(r.portsFull, model.CauseEphemeralPorts)
+	add(j.executorFull, model.CauseExecutorQueue)
+	add(j.threadsFull || connections && j.lasting(allThreadsBusy), model.CauseMaxThreads)
+	add(j.waits.cause != model.CauseNone, j.waits.cause)
+	add(j.filesFull || lost == model.CauseOpenFiles, model.CauseOpenFiles)
+	add(j.portsFull, model.CauseEphemeralPorts)
 	return out
 }
 
 // lossCause is the cause of the packets dropped in the interval, from the snapshots
 // around each drop: the one with most of them. Causes that only say "the queue
 // was full" rank behind one that says why, if it has a fair share.
-func (r ruling) lossCause() model.Cause {
+func (j *judge) lossCause() model.Cause {
 	var all, telling model.Cause
 	var total, most, mostTelling uint64
 	for _, c := range model.DropCauses() {
-		n := r.droppedFor(c)
+		n := j.droppedFor(c)
 		total += n
 		if n > most {
 			all, most = c, n
@@ -39,31 +39,31 @@ func (r ruling) lossCause() model.Cause {
 			telling, mostTelling = c, n
 		}
 	}
-	if mostTelling > 0 && float64(mostTelling) >= r.t.LossShare*float64(total) {
+	if mostTelling > 0 && float64(mostTelling) >= j.t.LossShare*float64(total) {
 		return telling
 	}
 	return all
 }
 
 // cause names the root of the status.
-func (r ruling) cause(s model.Status) model.Cause {
+func (j *judge) cause(s model.Status) model.Cause {
 	switch s {
 	case model.StatusDown:
-		if r.resetInQueue() > 0 {
+		if j.resetInQueue() > 0 {
 			return model.CauseListenerClosed
 		}
 		return model.CauseNoListener
 	case model.StatusLosing:
-		if r.losses().DroppedPackets == 0 {
+		if j.losses().DroppedPackets == 0 {
 			return model.CauseListenerClosed
 		}
-		return r.losingCause()
+		return j.losingCause()
 	case model.StatusSaturated:
-		return r.presentCause()
+		return j.presentCause()
 	case model.StatusWarning:
-		return r.warningCause()
+		return j.warningCause()
 	}
-	if r.clamped() {
+	if j.clamped() {
 		return model.CauseBacklogClamped
 	}
 	return model.CauseNone
@@ -78,68 +78,68 @@ func (r ruling) cause(s model.Status) model.Cause {
 // Whether threads lacked a CPU, the snapshots around the drops have weighed; one
 // look in which they do, as in any burst on a busy machine, does not outweigh
 // them. A quota that throttles is certain.
-func (r ruling) losingCause() model.Cause {
-	c := r.lossCause()
+func (j *judge) losingCause() model.Cause {
+	c := j.lossCause()
 	switch c {
 	case model.CauseNone, model.CauseAcceptQueue:
 		// The limit may be known by now. But that nothing else was full is not to
 		// be said of a moment at which nothing could be read.
-		if present := r.queueCause(); c == model.CauseNone || present != model.CauseSlowAccept {
+		if present := j.queueCause(); c == model.CauseNone || present != model.CauseSlowAccept {
 			c = present
 		}
 	case model.CauseSlowAccept:
-		present := r.queueCause()
-		if r.connectionsFull || r.filesFull || r.stoppedOrStalled() && present != model.CauseCPUSaturated {
+		present := j.queueCause()
+		if j.connectionsFull || j.filesFull || j.stoppedOrStalled() && present != model.CauseCPUSaturated {
 			c = present
 		}
 	case model.CauseMaxConnections:
-		present := r.connectionsCause()
-		if r.connectionsFull && present != model.CauseCPUSaturated {
+		present := j.connectionsCause()
+		if j.connectionsFull && present != model.CauseCPUSaturated {
 			c = present
 		}
 	}
-	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && r.threadsFull && acceptsWithWorkers(r.Now) {
+	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.threadsFull && acceptsWithWorkers(j.Now) {
 		return model.CauseMaxThreads
 	}
-	return r.named(c)
+	return j.named(c)
 }
 
-func (r ruling) stoppedOrStalled() bool {
-	return r.either(stopped) || queueWaits(r.Now) && r.stalled() != model.CauseNone
+func (j *judge) stoppedOrStalled() bool {
+	return j.either(stopped) || queueWaits(j.Now) && j.stalled() != model.CauseNone
 }
 
 // presentCause judges a full stage by the stages behind it.
-func (r ruling) presentCause() model.Cause {
+func (j *judge) presentCause() model.Cause {
 	switch {
-	case r.halted() || r.either(stopped) && queueWaits(r.Now):
+	case j.halted() || j.either(stopped) && queueWaits(j.Now):
 		return model.CauseJVMPause
-	case r.connectionsFull:
-		return r.connectionsCause()
-	case r.filesFull && queueWaits(r.Now):
+	case j.connectionsFull:
+		return j.connectionsCause()
+	case j.filesFull && queueWaits(j.Now):
 		return model.CauseOpenFiles
-	case r.threadsFull || r.executorFull || r.waits.virtual:
-		if c := r.cpuOverrides(); c != model.CauseNone {
+	case j.threadsFull || j.executorFull || j.waits.virtual:
+		if c := j.cpuOverrides(); c != model.CauseNone {
 			return c
 		}
-		if r.waits.cause != model.CauseNone {
-			return r.waits.cause
+		if j.waits.cause != model.CauseNone {
+			return j.waits.cause
 		}
-		if r.executorFull {
+		if j.executorFull {
 			return model.CauseExecutorQueue
 		}
 		return model.CauseMaxThreads
-	case !r.queueFull:
-		return r.starved()
+	case !j.queueFull:
+		return j.starved()
 	}
-	return r.named(r.queueCause())
+	return j.named(j.queueCause())
 }
 
 // named turns what a drop is counted under into what a verdict says: a full
 // queue of which nobody knows what is behind it has no cause yet, and a
 // queue that is smaller than its owner configured it has that one.
-func (r ruling) named(c model.Cause) model.Cause {
+func (j *judge) named(c model.Cause) model.Cause {
 	switch {
-	case c == model.CauseSlowAccept && r.clamped():
+	case c == model.CauseSlowAccept && j.clamped():
 		return model.CauseBacklogClamped
 	case c == model.CauseAcceptQueue:
 		return model.CauseNone
@@ -147,20 +147,20 @@ func (r ruling) named(c model.Cause) model.Cause {
 	return c
 }
 
-func (r ruling) warningCause() model.Cause {
-	c := r.high()
+func (j *judge) warningCause() model.Cause {
+	c := j.high()
 	switch c {
 	case model.CauseAcceptQueue:
-		return r.named(r.queueCause())
+		return j.named(j.queueCause())
 	case model.CauseMaxConnections:
-		if r.mostlyIdleNow() {
+		if j.mostlyIdleNow() {
 			return model.CauseKeepAliveIdle
 		}
 	}
 	return c
 }
 
-func (r ruling) mostlyIdleNow() bool {
-	n, ok := held(r.Now)
-	return ok && model.MostlyIdle(phase(r.Now, model.Idle), n)
+func (j *judge) mostlyIdleNow() bool {
+	n, ok := held(j.Now)
+	return ok && model.MostlyIdle(phase(j.Now, model.Idle), n)
 }

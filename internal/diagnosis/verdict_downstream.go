@@ -8,14 +8,14 @@ import (
 )
 
 // waitPhrase is what the busy threads wait for.
-func (wd wording) waitPhrase() string {
-	w := &wd.waits
+func (j *judge) waitPhrase() string {
+	w := &j.waits
 	if w.shared() {
 		return phrase.Sprintf("requests that share %s to %s are in flight, the oldest for %s; how many threads wait for them cannot be seen",
 			phrase.Count(w.peer.Connections, "connection"), peerName(w.peer), phrase.Seconds(w.peer.Oldest))
 	}
 	if w.virtual {
-		return wd.poolPhrase()
+		return j.poolPhrase()
 	}
 	var parts []string
 	if n := min(w.peer.Connecting, w.there); n > 0 {
@@ -36,8 +36,8 @@ func (wd wording) waitPhrase() string {
 }
 
 // poolPhrase is what requests on virtual threads wait for.
-func (wd wording) poolPhrase() string {
-	w, most, least, oldest := &wd.waits, "", "", ""
+func (j *judge) poolPhrase() string {
+	w, most, least, oldest := &j.waits, "", "", ""
 	if w.peer.Unknown > 0 {
 		most, least = "at most ", "at least "
 	}
@@ -49,10 +49,10 @@ func (wd wording) poolPhrase() string {
 }
 
 // waitNumbers are the threads', peerNumbers the peer's.
-func (wd wording) waitNumbers() string {
-	w := &wd.waits
+func (j *judge) waitNumbers() string {
+	w := &j.waits
 	if w.shared() {
-		return wd.waitPhrase()
+		return j.waitPhrase()
 	}
 	if w.virtual {
 		return phrase.Sprintf("%s %s in service on virtual threads", phrase.Count(w.busy, "request"), phrase.Verb(w.busy, "is", "are"))
@@ -65,7 +65,7 @@ func (wd wording) waitNumbers() string {
 		s += phrase.Sprintf(", %d %s", w.running, phrase.Verb(w.running, "runs", "run"))
 	}
 	switch n := w.without(); {
-	case n > 0 && downstreamOf(wd.Now).Workers != nil:
+	case n > 0 && downstreamOf(j.Now).Workers != nil:
 		s += phrase.Sprintf(", %d %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
 	case n > 0:
 		s += phrase.Sprintf(", %d have none", n)
@@ -74,13 +74,13 @@ func (wd wording) waitNumbers() string {
 }
 
 // workerNumbers are what busy threads do that wait for no peer, where that was read.
-func (wd wording) workerNumbers() string {
-	d := downstreamOf(wd.Now)
-	if !wd.threadsFull || d == nil || d.Workers == nil {
+func (j *judge) workerNumbers() string {
+	d := downstreamOf(j.Now)
+	if !j.threadsFull || d == nil || d.Workers == nil {
 		return ""
 	}
 	s := ""
-	if n := d.Locked(wd.Now); n > 0 {
+	if n := d.Locked(j.Now); n > 0 {
 		s += phrase.Sprintf(", %d of them %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
 	}
 	if n := d.Workers.Running; n > 0 {
@@ -89,8 +89,8 @@ func (wd wording) workerNumbers() string {
 	return s
 }
 
-func (wd wording) peerNumbers() string {
-	p := wd.waits.peer
+func (j *judge) peerNumbers() string {
+	p := j.waits.peer
 	s := phrase.Sprintf("%d of %s in flight", p.InFlight, phrase.Count(p.Connections, "connection"))
 	if p.Unknown > 0 {
 		s += phrase.Sprintf(", %d may be", p.Unknown)
@@ -101,7 +101,7 @@ func (wd wording) peerNumbers() string {
 	if p.AllInFlight != nil {
 		s += phrase.Sprintf(", all of them in %s of the readings of the last minute", phrase.Percent(*p.AllInFlight))
 	}
-	if t, ok := wd.waits.answerTime(); ok && !wd.waits.shared() {
+	if t, ok := j.waits.answerTime(); ok && !j.waits.shared() {
 		s += phrase.Sprintf("; about %s an answer", phrase.Seconds(t))
 	}
 	if p.Background != nil && *p.Background > 0 {

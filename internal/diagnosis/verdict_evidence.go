@@ -8,42 +8,42 @@ import (
 )
 
 // evidence lists the numbers that a cause was judged from.
-func (wd wording) evidence(c model.Cause, v model.Verdict) string {
+func (j *judge) evidence(c model.Cause, v model.Verdict) string {
 	switch c {
 	case model.CauseMaxThreads:
-		if wd.waits.cause != model.CauseNone { // its own finding has the stacks
-			return wd.join(wd.threadNumbers(), wd.queueNumbers())
+		if j.waits.cause != model.CauseNone { // its own finding has the stacks
+			return j.join(j.threadNumbers(), j.queueNumbers())
 		}
-		return wd.join(wd.threadNumbers(), stackNumbers(wd.Now), wd.queueNumbers())
+		return j.join(j.threadNumbers(), stackNumbers(j.Now), j.queueNumbers())
 	case model.CauseDownstream, model.CauseConnectionPool:
-		return wd.join(wd.waitNumbers(), wd.peerNumbers(), stackNumbers(wd.Now))
+		return j.join(j.waitNumbers(), j.peerNumbers(), stackNumbers(j.Now))
 	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
-		return wd.join(wd.lossNumbers(c, v, wd.connectionsFull), wd.connectionNumbers(), wd.threadNumbers(), wd.queueNumbers())
+		return j.join(j.lossNumbers(c, v, j.connectionsFull), j.connectionNumbers(), j.threadNumbers(), j.queueNumbers())
 	case model.CauseExecutorQueue:
-		n, _ := boundedQueue(wd.Now)
-		return wd.join(wd.threadNumbers(), phrase.Sprintf("executor queue bounded at %d", n))
+		n, _ := boundedQueue(j.Now)
+		return j.join(j.threadNumbers(), phrase.Sprintf("executor queue bounded at %d", n))
 	case model.CauseOpenFiles, model.CauseEphemeralPorts:
-		full := c == model.CauseEphemeralPorts || wd.filesFull
-		return wd.join(wd.lossNumbers(c, v, full), wd.stageOr(c), wd.connectionNumbers(), wd.queueNumbers())
+		full := c == model.CauseEphemeralPorts || j.filesFull
+		return j.join(j.lossNumbers(c, v, full), j.stageOr(c), j.connectionNumbers(), j.queueNumbers())
 	case model.CauseJVMPause, model.CauseCPUThrottled, model.CauseCPUSaturated:
-		phrase := wd.pausePhrase()
+		phrase := j.pausePhrase()
 		if c != model.CauseJVMPause {
-			phrase = wd.cpuPhrase(c)
+			phrase = j.cpuPhrase(c)
 		}
-		return wd.join(phrase, wd.connectionNumbers(), wd.queueNumbers(), wd.lossNumbers(c, v, true))
+		return j.join(phrase, j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
 	case model.CauseBacklogClamped:
-		return wd.join(wd.clampedNumbers(), wd.queueNumbers())
+		return j.join(j.clampedNumbers(), j.queueNumbers())
 	case model.CauseSynBacklog:
-		return wd.join(wd.synNumbers())
+		return j.join(j.synNumbers())
 	case model.CauseListenerClosed:
-		return wd.join(phrase.Sprintf("a listener on port %v went away with %s in its accept queue: their clients were reset, although all they did was wait", wd.Now.Port, phrase.Count(wd.resetInQueue(), "connection")), wd.resetNumbers())
+		return j.join(phrase.Sprintf("a listener on port %v went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, phrase.Count(j.resetInQueue(), "connection")), j.resetNumbers())
 	case model.CauseNoListener:
-		return wd.join(phrase.Sprintf("no LISTEN socket on port %v", wd.Now.Port), wd.resetNumbers())
+		return j.join(phrase.Sprintf("no LISTEN socket on port %v", j.Now.Port), j.resetNumbers())
 	}
-	return wd.join(wd.connectionNumbers(), wd.queueNumbers(), wd.lossNumbers(c, v, true))
+	return j.join(j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
 }
 
-func (wd wording) join(parts ...string) string {
+func (j *judge) join(parts ...string) string {
 	kept := make([]string, 0, len(parts))
 	for _, p := range parts {
 		if p != "" {
@@ -53,22 +53,22 @@ func (wd wording) join(parts ...string) string {
 	return phrase.Capital(strings.Join(kept, "; ")) + "."
 }
 
-func (wd wording) threadNumbers() string {
-	most, ok := maxThreads(wd.Now)
+func (j *judge) threadNumbers() string {
+	most, ok := maxThreads(j.Now)
 	if !ok {
-		if virtualThreads(wd.Now) {
+		if virtualThreads(j.Now) {
 			return "virtual threads: maxThreads does not apply"
 		}
 		return ""
 	}
 	s := ""
-	if busy, seen := busyThreads(wd.Now); seen {
+	if busy, seen := busyThreads(j.Now); seen {
 		s = phrase.Sprintf("%d of %d threads busy", busy, most)
-		if wd.Now.Connector.BusyThreads == nil {
-			s = wd.atLeast() + s
+		if j.Now.Connector.BusyThreads == nil {
+			s = j.atLeast() + s
 		}
 	}
-	if n := wd.Now.Connector.PoolThreads; n != nil {
+	if n := j.Now.Connector.PoolThreads; n != nil {
 		if s != "" {
 			s += ", "
 		}
@@ -78,30 +78,30 @@ func (wd wording) threadNumbers() string {
 			s += phrase.Sprintf("the pool has %d of at most %d", *n, most)
 		}
 	}
-	s += wd.workerNumbers()
-	if n := waitingRequests(wd.Now); n > 0 && s != "" {
+	s += j.workerNumbers()
+	if n := waitingRequests(j.Now); n > 0 && s != "" {
 		s += phrase.Sprintf(", %s waiting", phrase.Count(n, "request"))
-		if gone := wd.Now.Connections.Abandoned; gone > 0 {
+		if gone := j.Now.Connections.Abandoned; gone > 0 {
 			s += phrase.Sprintf(" (%d of them from clients that have closed)", gone)
 		}
 	}
 	return s
 }
 
-func (wd wording) connectionNumbers() string {
-	n, ok := held(wd.Now)
+func (j *judge) connectionNumbers() string {
+	n, ok := held(j.Now)
 	if !ok {
 		return ""
 	}
 	s := phrase.Count(n, "connection") + " held"
-	if connectionLimit(wd.Now) == limitKnown {
-		s = phrase.Sprintf("%d of %d connections held", n, wd.Now.Connector.MaxConnections.Value)
+	if connectionLimit(j.Now) == limitKnown {
+		s = phrase.Sprintf("%d of %d connections held", n, j.Now.Connector.MaxConnections.Value)
 	}
 	var parts []string
 	for ph := range model.NumPhases {
-		if k := phase(wd.Now, ph); k > 0 {
+		if k := phase(j.Now, ph); k > 0 {
 			part := phrase.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " "))
-			switch n := silent(wd.Now); {
+			switch n := silent(j.Now); {
 			case ph != model.Idle || n == 0:
 			case n >= k:
 				part += ", which have sent nothing yet"
@@ -111,28 +111,28 @@ func (wd wording) connectionNumbers() string {
 			parts = append(parts, part)
 		}
 	}
-	if r := wd.Now.Connections.Reset; r != nil && *r > 0 {
+	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
 		parts = append(parts, phrase.Sprintf("%d without a socket", *r))
 	}
 	if len(parts) > 0 {
 		s += " (" + strings.Join(parts, ", ") + ")"
 	}
-	return wd.atLeast() + s
+	return j.atLeast() + s
 }
 
 // atLeast goes before what was counted of the connections.
-func (wd wording) atLeast() string {
+func (j *judge) atLeast() string {
 	switch {
-	case partial(wd.Now):
+	case partial(j.Now):
 		return "at least "
-	case inexact(wd.Now):
+	case inexact(j.Now):
 		return "about "
 	}
 	return ""
 }
 
-func (wd wording) queueNumbers() string {
-	q := wd.Now.AcceptQueue
+func (j *judge) queueNumbers() string {
+	q := j.Now.AcceptQueue
 	if q == nil {
 		return ""
 	}
@@ -149,8 +149,8 @@ func (wd wording) queueNumbers() string {
 // lossNumbers are the packets of one cause, where they are not all. shown is
 // false when the present snapshot no longer shows what the snapshots around the drops
 // did; the numbers that follow are then those of now.
-func (wd wording) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
-	n, all := wd.droppedFor(c), wd.losses().DroppedPackets
+func (j *judge) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
+	n, all := j.droppedFor(c), j.losses().DroppedPackets
 	switch {
 	case n > 0 && !shown && v.Status == model.StatusLosing:
 		return phrase.Sprintf("the limit was reached in the snapshots around %d of the %s, it is not now", n, phrase.Count(all, "dropped packet"))
@@ -160,40 +160,40 @@ func (wd wording) lossNumbers(c model.Cause, v model.Verdict, shown bool) string
 	return phrase.Sprintf("%d of the %s fall to this cause", n, phrase.Count(all, "dropped packet"))
 }
 
-func (wd wording) stageOr(c model.Cause) string {
-	if _, ok := limitNamed(wd.limits, string(c)); ok {
-		return wd.stagePhrase(c)
+func (j *judge) stageOr(c model.Cause) string {
+	if _, ok := limitNamed(j.limits, string(c)); ok {
+		return j.stagePhrase(c)
 	}
 	return ""
 }
 
-func (wd wording) clampedNumbers() string {
-	n, ok := acceptCount(wd.Now)
+func (j *judge) clampedNumbers() string {
+	n, ok := acceptCount(j.Now)
 	if !ok {
 		return ""
 	}
-	s := phrase.Sprintf("configured is acceptCount %d%s, in force is %d (Send-Q of the listener)", n, sourceOf(wd.Now.Connector.AcceptCount), wd.Now.AcceptQueue.Limit)
-	if somax, ok := wd.Sysctl["somaxconn"]; ok {
+	s := phrase.Sprintf("configured is acceptCount %d%s, in force is %d (Send-Q of the listener)", n, sourceOf(j.Now.Connector.AcceptCount), j.Now.AcceptQueue.Limit)
+	if somax, ok := j.Sysctl["somaxconn"]; ok {
 		s += phrase.Sprintf("; net.core.somaxconn is %d now", somax)
 	}
 	return s
 }
 
-func (wd wording) synNumbers() string {
-	s := phrase.Sprintf("%s dropped before the accept queue", phrase.Count(wd.droppedFor(model.CauseSynBacklog), "packet"))
-	if b := wd.Now.SynBacklog; b != nil {
+func (j *judge) synNumbers() string {
+	s := phrase.Sprintf("%s dropped before the accept queue", phrase.Count(j.droppedFor(model.CauseSynBacklog), "packet"))
+	if b := j.Now.SynBacklog; b != nil {
 		s += phrase.Sprintf("; %s half-open, limit %d", phrase.Count(b.Length, "connection"), b.Limit)
 	}
-	if n := wd.Delta["TCPReqQFullDrop"]; n > 0 {
+	if n := j.Delta["TCPReqQFullDrop"]; n > 0 {
 		s += phrase.Sprintf("; TCPReqQFullDrop +%d", n)
 	}
 	return s
 }
 
 // resetNumbers support a refusal; they are the whole namespace's.
-func (wd wording) resetNumbers() string {
-	if n, ok := wd.Delta["OutRsts"]; ok && n > 0 {
-		return phrase.Sprintf("the namespace sent %s%s, to whatever port", phrase.Count(n, "reset"), wd.inInterval())
+func (j *judge) resetNumbers() string {
+	if n, ok := j.Delta["OutRsts"]; ok && n > 0 {
+		return phrase.Sprintf("the namespace sent %s%s, to whatever port", phrase.Count(n, "reset"), j.inInterval())
 	}
 	return ""
 }

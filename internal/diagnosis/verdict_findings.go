@@ -8,7 +8,7 @@ import (
 
 // findings lists what the evidence carries: the cause first, then the other
 // full stages, what clients saw, and what else a reader should know.
-func (fd finder) findings(v model.Verdict) []model.Finding {
+func (j *judge) findings(v model.Verdict) []model.Finding {
 	var out []model.Finding
 	seen := map[string]bool{}
 	add := func(f model.Finding) {
@@ -17,19 +17,19 @@ func (fd finder) findings(v model.Verdict) []model.Finding {
 			out = append(out, f)
 		}
 	}
-	for _, c := range fd.ownFindings(v) {
-		add(model.Finding{Code: string(c), Severity: severity(v, c), Evidence: fd.evidence(c, v), Advice: fd.advice(c, v)})
+	for _, c := range j.ownFindings(v) {
+		add(model.Finding{Code: string(c), Severity: severity(v, c), Evidence: j.evidence(c, v), Advice: j.advice(c, v)})
 	}
-	if v.Cause == model.CauseNone && v.Status != model.StatusOK && !fd.onlyStands(v) {
-		add(model.Finding{Code: "limits_unknown", Severity: severity(v, v.Cause), Evidence: fd.evidence(v.Cause, v), Advice: fd.adviseUnknown()})
+	if v.Cause == model.CauseNone && v.Status != model.StatusOK && !j.onlyStands(v) {
+		add(model.Finding{Code: "limits_unknown", Severity: severity(v, v.Cause), Evidence: j.evidence(v.Cause, v), Advice: j.adviseUnknown()})
 	}
-	for _, f := range fd.clientFindings() {
+	for _, f := range j.clientFindings() {
 		add(f)
 	}
-	for _, f := range fd.stageFindings(v) {
+	for _, f := range j.stageFindings(v) {
 		add(f)
 	}
-	for _, f := range fd.kernelFindings() {
+	for _, f := range j.kernelFindings() {
 		add(f)
 	}
 	return out
@@ -37,7 +37,7 @@ func (fd finder) findings(v model.Verdict) []model.Finding {
 
 // ownFindings are the causes worth a finding of their own: the verdict's, and what
 // follows it in the chain. All of them mention the accept queue.
-func (fd finder) ownFindings(v model.Verdict) []model.Cause {
+func (j *judge) ownFindings(v model.Verdict) []model.Cause {
 	var out []model.Cause
 	switch v.Cause {
 	case model.CauseNone:
@@ -48,13 +48,13 @@ func (fd finder) ownFindings(v model.Verdict) []model.Cause {
 	default:
 		out = append(out, v.Cause)
 	}
-	if !fd.Now.Listening() { // its stages went with it: no numbers, and no limit to change
+	if !j.Now.Listening() { // its stages went with it: no numbers, and no limit to change
 		return out
 	}
 	for _, c := range v.Chain {
 		told := c == model.CauseAcceptQueue || c == model.CauseMaxConnections && v.Cause == model.CauseKeepAliveIdle
 		// All threads busy with nothing waiting is part of the chain, no problem of its own.
-		idle := c == model.CauseMaxThreads && !fd.threadsFull
+		idle := c == model.CauseMaxThreads && !j.threadsFull
 		if !told && !idle && !slices.Contains(out, c) {
 			out = append(out, c)
 		}

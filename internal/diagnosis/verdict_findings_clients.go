@@ -8,34 +8,34 @@ import (
 )
 
 // clientFindings say what clients saw of it, each outcome counted separately.
-func (fd finder) clientFindings() []model.Finding {
+func (j *judge) clientFindings() []model.Finding {
 	var out []model.Finding
-	if fd.losses().DroppedPackets > 0 {
+	if j.losses().DroppedPackets > 0 {
 		out = append(out, model.Finding{
 			Code: "dropped_packets", Severity: model.SeverityCritical,
-			Evidence: fd.packetNumbers(), Advice: fd.packetMeaning(),
+			Evidence: j.packetNumbers(), Advice: j.packetMeaning(),
 		})
 	}
-	if n := fd.losses().AbandonedRequests; n > 0 {
+	if n := j.losses().AbandonedRequests; n > 0 {
 		out = append(out, model.Finding{
 			Code: "abandoned_requests", Severity: model.SeverityWarning,
 			Evidence: phrase.Sprintf("Probably given up by their clients%s: %s, waiting or in service when the client closed; the connection then vanished while the namespace counted a reset (EstabResets). "+
 				"An estimate: scans miss what comes and goes between two of them, and resets of other connections count, too.",
-				fd.inInterval(), phrase.Count(n, "request")),
+				j.inInterval(), phrase.Count(n, "request")),
 			Advice: "Such clients typically saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
 		})
 	}
-	if n := fd.losses().QueueResets; n > 0 && fd.losses().DroppedPackets > 0 {
+	if n := j.losses().QueueResets; n > 0 && j.losses().DroppedPackets > 0 {
 		out = append(out, model.Finding{
 			Code: "queue_resets", Severity: model.SeverityCritical,
 			Evidence: phrase.Sprintf("%s stood in the accept queue when the listener closed.", phrase.Count(n, "connection")),
 			Advice:   "Their clients were reset, although they had done nothing but wait; most HTTP clients repeat only idempotent requests by themselves.",
 		})
 	}
-	if n := fd.losses().Unattributed; n > 0 && !fd.countsUnattributed() {
+	if n := j.losses().Unattributed; n > 0 && !j.countsUnattributed() {
 		out = append(out, model.Finding{
 			Code: "unattributed_drops", Severity: model.SeverityInfo,
-			Evidence: phrase.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, phrase.Verb(n, "packet was", "packets were"), fd.inInterval()),
+			Evidence: phrase.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, phrase.Verb(n, "packet was", "packets were"), j.inInterval()),
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
@@ -44,17 +44,17 @@ func (fd finder) clientFindings() []model.Finding {
 
 // countsUnattributed reports whether the unattributed packets are among the
 // dropped ones: a namespace with one listener has nobody else to drop them.
-func (fd finder) countsUnattributed() bool {
+func (j *judge) countsUnattributed() bool {
 	var by uint64
-	for _, d := range fd.losses().By {
+	for _, d := range j.losses().By {
 		by += d.Packets
 	}
-	return fd.losses().DroppedPackets > by
+	return j.losses().DroppedPackets > by
 }
 
 // packetNumbers says how many packets of each kind were dropped, where that is known.
-func (fd finder) packetNumbers() string {
-	n := fd.packets()
+func (j *judge) packetNumbers() string {
+	n := j.packets()
 	var parts []string
 	for _, k := range []struct {
 		kind      model.Packet
@@ -69,13 +69,13 @@ func (fd finder) packetNumbers() string {
 		}
 		parts = append(parts, phrase.Sprintf("%d %s", n[k.kind], phrase.Verb(n[k.kind], k.one, k.many)))
 	}
-	s := "Dropped" + fd.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included"
-	if clients, known := fd.withoutRoom(); known {
-		s += ", of " + fd.orMore(clients) + " by their handshakes"
+	s := "Dropped" + j.inInterval() + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included"
+	if clients, known := j.withoutRoom(); known {
+		s += ", of " + j.orMore(clients) + " by their handshakes"
 	} else {
 		s += ": the clients behind them are at most as many, usually fewer"
 	}
-	for _, d := range fd.losses().By {
+	for _, d := range j.losses().By {
 		if d.Estimated {
 			return s + "; part of them is an estimate, for several listeners dropped at once."
 		}
@@ -83,10 +83,10 @@ func (fd finder) packetNumbers() string {
 	return s + "."
 }
 
-func (fd finder) packets() map[model.Packet]uint64 {
+func (j *judge) packets() map[model.Packet]uint64 {
 	n := make(map[model.Packet]uint64)
-	rest := fd.losses().DroppedPackets
-	for _, d := range fd.losses().By {
+	rest := j.losses().DroppedPackets
+	for _, d := range j.losses().By {
 		n[d.Packet] += d.Packets
 		rest -= min(rest, d.Packets)
 	}
@@ -95,15 +95,15 @@ func (fd finder) packets() map[model.Packet]uint64 {
 }
 
 // packetMeaning is what a client sees of each kind. A full queue never refuses.
-func (fd finder) packetMeaning() string {
-	n := fd.packets()
+func (j *judge) packetMeaning() string {
+	n := j.packets()
 	var parts []string
 	if n[model.PacketSYN]+n[model.PacketUnknown] > 0 {
 		parts = append(parts, "A client whose SYN is dropped hears nothing and tries again after 1 s: it sees a second or more of delay, or a connect timeout, never a refusal.")
 	}
 	if n[model.PacketACK]+n[model.PacketUnknown] > 0 {
 		after := "A client whose final ACK is dropped believes it is connected, sends its request and hears nothing: a read timeout, or a reset later."
-		if fd.Sysctl["tcp_abort_on_overflow"] == 1 {
+		if j.Sysctl["tcp_abort_on_overflow"] == 1 {
 			after = "A client whose final ACK is dropped believes it is connected and is reset (tcp_abort_on_overflow=1)."
 		}
 		parts = append(parts, after)

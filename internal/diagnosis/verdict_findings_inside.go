@@ -9,20 +9,20 @@ import (
 
 // insideFinding: what the threads wait for is in the process itself, which only the
 // JVM can say more of.
-func (fd finder) insideFinding(add adder) {
-	n := fd.inside()
+func (j *judge) insideFinding(add adder) {
+	n := j.inside()
 	if n == 0 {
 		return
 	}
-	evidence := fd.join(phrase.Sprintf("%s %s for a lock, a pool or a timer, none of them in a call on a connection",
-		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait")), stackNumbers(fd.Now))
-	if down := unconnected(fd.Now); down != "" {
+	evidence := j.join(phrase.Sprintf("%s %s for a lock, a pool or a timer, none of them in a call on a connection",
+		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait")), stackNumbers(j.Now))
+	if down := unconnected(j.Now); down != "" {
 		add("waiting_inside", model.SeverityWarning,
 			phrase.Sprintf("%s No connection to %s is open, which the configuration names.", evidence, down),
 			phrase.Sprintf("Find out first whether %s can be reached: a pool that cannot connect has its threads wait until they give up. --thread-dump asks the JVM what they wait for, as its user and group (or jstack PID).", down))
 		return
 	}
-	g := stacksOf(fd.Now).BusyGroup()
+	g := stacksOf(j.Now).BusyGroup()
 	if g == nil {
 		add("waiting_inside", model.SeverityWarning, evidence,
 			"See what they wait for before raising threads, of which more would wait as well: --thread-dump asks the JVM, as its user and group (or jstack PID).")
@@ -55,8 +55,8 @@ func unconnected(l *model.Listener) string {
 }
 
 // deadlockFinding: threads that wait for one another do so until the restart.
-func (fd finder) deadlockFinding(add adder) {
-	if s := stacksOf(fd.Now); s != nil && s.Deadlocked {
+func (j *judge) deadlockFinding(add adder) {
+	if s := stacksOf(j.Now); s != nil && s.Deadlocked {
 		add("deadlock", model.SeverityCritical, "The JVM found threads that wait for one another's locks.",
 			"Restart it, and have the application take its locks in one order: these threads never go on. jstack PID names the locks and their threads.")
 	}

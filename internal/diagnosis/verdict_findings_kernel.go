@@ -9,29 +9,29 @@ import (
 
 // kernelFindings come from the namespace's own counters and sysctls: they are
 // not this listener's alone.
-func (fd finder) kernelFindings() []model.Finding {
+func (j *judge) kernelFindings() []model.Finding {
 	var out []model.Finding
 	// Not TCPReqQFullDoCookies: it is counted before the accept queue is looked
 	// at, which may drop the SYN after all. With tcp_syncookies=2 every SYN is
 	// answered with a cookie, and that says nothing.
-	if n := fd.Delta["SyncookiesSent"]; n > 0 && fd.Sysctl["tcp_syncookies"] != 2 {
+	if n := j.Delta["SyncookiesSent"]; n > 0 && j.Sysctl["tcp_syncookies"] != 2 {
 		out = append(out, model.Finding{
 			Code: "syncookies", Severity: model.SeverityInfo,
-			Evidence: phrase.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (SyncookiesSent): these were not turned away.", fd.inInterval(), phrase.Count(n, "SYN"), phrase.Verb(n, "was", "were")),
+			Evidence: phrase.Sprintf("A SYN queue was full%s and %s %s answered with a cookie (SyncookiesSent): these were not turned away.", j.inInterval(), phrase.Count(n, "SYN"), phrase.Verb(n, "was", "were")),
 			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
 		})
 	}
-	if fd.Sysctl["tcp_abort_on_overflow"] == 1 {
+	if j.Sysctl["tcp_abort_on_overflow"] == 1 {
 		out = append(out, model.Finding{
 			Code: "abort_on_overflow", Severity: model.SeverityInfo,
 			Evidence: "net.ipv4.tcp_abort_on_overflow is 1: a client whose final ACK meets a full accept queue is reset. SYNs are still dropped in silence.",
 			Advice:   "Set it to 0 unless clients are known to retry after a reset: with 0 most of them get in on a retry.",
 		})
 	}
-	if names := fd.memoryPressure(); len(names) > 0 {
+	if names := j.memoryPressure(); len(names) > 0 {
 		out = append(out, model.Finding{
 			Code: "tcp_memory_pressure", Severity: model.SeverityWarning,
-			Evidence: "The kernel ran short of memory for TCP" + fd.inInterval() + ": " + strings.Join(names, ", ") + ".",
+			Evidence: "The kernel ran short of memory for TCP" + j.inInterval() + ": " + strings.Join(names, ", ") + ".",
 			Advice:   "Compare \"mem\" in /proc/net/sockstat with net.ipv4.tcp_mem (pages); fewer or smaller socket buffers, or more memory. Tomcat's limits have no part in it.",
 		})
 	}
@@ -41,10 +41,10 @@ func (fd finder) kernelFindings() []model.Finding {
 // memoryPressure names the TcpExt counters that moved: entering the pressure
 // of tcp_mem, and connections aborted for it. (PruneCalled and its like also
 // count a single socket's full receive buffer.)
-func (fd finder) memoryPressure() []string {
+func (j *judge) memoryPressure() []string {
 	var out []string
 	for _, name := range []string{"TCPMemoryPressures", "TCPAbortOnMemory"} {
-		if n := fd.Delta[name]; n > 0 {
+		if n := j.Delta[name]; n > 0 {
 			out = append(out, phrase.Sprintf("%s +%d", name, n))
 		}
 	}

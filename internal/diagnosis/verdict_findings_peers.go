@@ -8,12 +8,12 @@ import (
 // peerFinding names the one address that most connections come from, where the
 // connections are what is used up: a reverse proxy's pool, or a single client, is
 // then the one to size.
-func (fd finder) peerFinding(v model.Verdict, add adder) {
-	peer := topPeer(fd.Now)
+func (j *judge) peerFinding(v model.Verdict, add adder) {
+	peer := topPeer(j.Now)
 	if peer == nil || v.Cause != model.CauseMaxConnections && v.Cause != model.CauseKeepAliveIdle {
 		return
 	}
-	accepted := fd.Now.Connections.Accepted
+	accepted := j.Now.Connections.Accepted
 	s := phrase.Sprintf("%d of the %d connections come from %s (%s)", peer.Connections, accepted, peer.Address,
 		phrase.Percent(float64(peer.Connections)/float64(accepted)))
 	if peer.Connections == accepted {

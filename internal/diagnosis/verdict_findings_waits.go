@@ -6,16 +6,16 @@ import (
 )
 
 // possibleWait says what may be the cause, and what is missing to know it.
-func (fd finder) possibleWait(add adder) {
-	w := &fd.waits
+func (j *judge) possibleWait(add adder) {
+	w := &j.waits
 	if w.cause != model.CauseNone || w.possible == model.CauseNone {
 		return
 	}
 	missing := "whether they are so also while nobody is served, as long polls and subscriptions are, has not been seen"
-	if d := downstreamOf(fd.Now); d.ByUser {
+	if d := downstreamOf(j.Now); d.ByUser {
 		missing = "whether they are this process's cannot be seen, only that they are its user's"
 	}
 	add("possible_"+string(w.possible), model.SeverityInfo,
-		fd.join(fd.waitNumbers(), fd.peerNumbers(), missing),
+		j.join(j.waitNumbers(), j.peerNumbers(), missing),
 		phrase.Sprintf("Look at %s before raising threads: if they wait for it, more of them only wait, too. The agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there; --thread-dump asks the JVM.", peerName(w.peer)))
 }

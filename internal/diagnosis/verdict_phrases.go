@@ -7,53 +7,53 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-func (wd wording) pausePhrase() string {
+func (j *judge) pausePhrase() string {
 	switch {
-	case stopped(wd.Now) && wd.Now.Process.Frozen:
+	case stopped(j.Now) && j.Now.Process.Frozen:
 		return "the process is frozen with its cgroup"
-	case stopped(wd.Now):
+	case stopped(j.Now):
 		return "the process is stopped (state T)"
-	case wd.either(stopped):
+	case j.either(stopped):
 		return "the process was stopped (state T)"
 	}
-	switch d := wd.pause(); {
-	case !wd.stoodStill():
+	switch d := j.pause(); {
+	case !j.stoodStill():
 		return "the JVM stood still"
-	case wd.Now.Process.InSafepoint != nil:
+	case j.Now.Process.InSafepoint != nil:
 		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
-	case d > wd.between():
+	case d > j.between():
 		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
 	default:
-		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(wd.between()))
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.between()))
 	}
 }
 
-func (wd wording) cpuPhrase(c model.Cause) string {
+func (j *judge) cpuPhrase(c model.Cause) string {
 	if c == model.CauseCPUThrottled {
-		if t := wd.throttling(); t.share() >= wd.t.ThrottledShare {
+		if t := j.throttling(); t.share() >= j.t.ThrottledShare {
 			return t.String()
 		}
 		return "the CPU limit throttled the process"
 	}
-	if n := wd.share(runDelay); n >= wd.t.RunDelay {
+	if n := j.share(runDelay); n >= j.t.RunDelay {
 		return phrase.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
 	}
 	return "the process's threads waited for a CPU"
 }
 
-func (wd wording) inInterval() string {
-	if wd.Interval <= 0 {
+func (j *judge) inInterval() string {
+	if j.Interval <= 0 {
 		return ""
 	}
-	if wd.Interval == time.Second {
+	if j.Interval == time.Second {
 		return " in the last second"
 	}
-	return " in the last " + phrase.Seconds(wd.Interval)
+	return " in the last " + phrase.Seconds(j.Interval)
 }
 
 // queuePhrase says what waits outside.
-func (wd wording) queuePhrase() string {
-	q := wd.Now.AcceptQueue
+func (j *judge) queuePhrase() string {
+	q := j.Now.AcceptQueue
 	if q == nil {
 		return "connections wait in the accept queue"
 	}
@@ -65,16 +65,16 @@ func (wd wording) queuePhrase() string {
 
 // threadsPhrase says what waits inside. Where the phases are not known it
 // claims no more than the thread names and the unread bytes show.
-func (wd wording) threadsPhrase() string {
-	most, _ := maxThreads(wd.Now)
-	waiting := waitingRequests(wd.Now)
-	requests := atLeast(wd.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(wd.Now) + " for one"
-	if waiting == 0 && acceptsWithWorkers(wd.Now) {
+func (j *judge) threadsPhrase() string {
+	most, _ := maxThreads(j.Now)
+	waiting := waitingRequests(j.Now)
+	requests := atLeast(j.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
+	if waiting == 0 && acceptsWithWorkers(j.Now) {
 		requests = "none is left to accept (NIO2 has no other thread for that)"
 	}
-	busy, seen := busyThreads(wd.Now)
+	busy, seen := busyThreads(j.Now)
 	switch {
-	case !seen || float64(busy) < wd.t.ThreadsBusy*float64(most):
+	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
 		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
 	case busy < most:
 		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
@@ -83,8 +83,8 @@ func (wd wording) threadsPhrase() string {
 }
 
 // stagePhrase says how far a stage is used, and when it will be full.
-func (wd wording) stagePhrase(c model.Cause) string {
-	l, _ := limitNamed(wd.limits, string(c))
+func (j *judge) stagePhrase(c model.Cause) string {
+	l, _ := limitNamed(j.limits, string(c))
 	used := map[model.Cause]string{
 		model.CauseOpenFiles:      "open files are in use",
 		model.CauseEphemeralPorts: "local ports are in use",
@@ -92,11 +92,11 @@ func (wd wording) stagePhrase(c model.Cause) string {
 		model.CauseMaxConnections: "connections are taken",
 	}[c]
 	s := phrase.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
-	if c == model.CauseMaxThreads && hidden(wd.Now) {
-		s += "; whether requests wait for one cannot be seen (" + whyHidden(wd.Now.Connector) + ")"
+	if c == model.CauseMaxThreads && hidden(j.Now) {
+		s += "; whether requests wait for one cannot be seen (" + whyHidden(j.Now.Connector) + ")"
 	}
-	if c == model.CauseEphemeralPorts && wd.Now.Process.Busiest.Address.IsValid() {
-		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, wd.Now.Process.Busiest.Address, phrase.Percent(l.Ratio)) + wd.timeWaitPhrase()
+	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
+		s = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, j.Now.Process.Busiest.Address, phrase.Percent(l.Ratio)) + j.timeWaitPhrase()
 	}
 	if l.FullIn != nil {
 		in := "about " + phrase.Seconds(*l.FullIn)
@@ -105,13 +105,13 @@ func (wd wording) stagePhrase(c model.Cause) string {
 		}
 		s += "; at this rate the limit is reached in " + in
 	}
-	return s + wd.stageAside(c)
+	return s + j.stageAside(c)
 }
 
 // timeWaitPhrase says how many of the ports are in TIME_WAIT, where they are most of
 // them, and what is not known of these.
-func (wd wording) timeWaitPhrase() string {
-	d := wd.Now.Process.Busiest
+func (j *judge) timeWaitPhrase() string {
+	d := j.Now.Process.Busiest
 	n := d.TimeWait - d.Reusable
 	switch {
 	case d.Unowned:
@@ -129,18 +129,18 @@ func whyHidden(c *model.Connector) string {
 	return "HTTP/2 carries many requests on one connection"
 }
 
-func (wd wording) stageAside(c model.Cause) string {
+func (j *judge) stageAside(c model.Cause) string {
 	switch c {
 	case model.CauseMaxThreads:
-		if n := waitingRequests(wd.Now); n > 0 {
+		if n := waitingRequests(j.Now); n > 0 {
 			return phrase.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
 		}
 	case model.CauseMaxConnections:
-		if queueWaits(wd.Now) {
-			return "; " + wd.queuePhrase()
+		if queueWaits(j.Now) {
+			return "; " + j.queuePhrase()
 		}
 	case model.CauseOpenFiles:
-		if conn, ok := limitNamed(wd.limits, stageMaxConnections); ok && wd.filesFirst() {
+		if conn, ok := limitNamed(j.limits, stageMaxConnections); ok && j.filesFirst() {
 			return phrase.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
 		}
 	}
@@ -156,29 +156,29 @@ func atLeast(l *model.Listener) string {
 	return ""
 }
 
-func (wd wording) waitingPhrase() string {
-	n := waitingRequests(wd.Now)
+func (j *judge) waitingPhrase() string {
+	n := waitingRequests(j.Now)
 	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
 }
 
 // standingPhrase says that they wait, and whether anything is known to be lost.
-func (wd wording) standingPhrase() string {
-	wait := "at least " + wd.waitingPhrase() + ", the first for " + phrase.Seconds(wd.Now.Connections.Unread) + " and longer"
-	if wd.Now.Losses == nil {
+func (j *judge) standingPhrase() string {
+	wait := "at least " + j.waitingPhrase() + ", the first for " + phrase.Seconds(j.Now.Connections.Unread) + " and longer"
+	if j.Now.Losses == nil {
 		return phrase.Capital(wait)
 	}
 	return "Nothing is lost so far; " + wait
 }
 
 // starvedPhrase says who waits for a process that does not run, or hardly does.
-func (wd wording) starvedPhrase() string {
-	if queued(wd.Now) > 0 {
-		return wd.queuePhrase()
+func (j *judge) starvedPhrase() string {
+	if queued(j.Now) > 0 {
+		return j.queuePhrase()
 	}
-	n := waitingRequests(wd.Now)
-	if wd.halted() || n == 0 {
-		n = inHand(wd.Now)
+	n := waitingRequests(j.Now)
+	if j.halted() || n == 0 {
+		n = inHand(j.Now)
 		return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for an answer"
 	}
-	return wd.waitingPhrase()
+	return j.waitingPhrase()
 }

@@ -8,53 +8,53 @@ import (
 )
 
 // reason continues a sentence with why connections are not taken in.
-func (st sentence) reason(v model.Verdict) string {
+func (j *judge) reason(v model.Verdict) string {
 	full := ""
-	if v.Status == model.StatusLosing && st.queueFull {
-		full = ": " + st.queuePhrase()
+	if v.Status == model.StatusLosing && j.queueFull {
+		full = ": " + j.queuePhrase()
 	}
 	switch v.Cause {
 	case model.CauseMaxConnections:
-		return full + " because " + st.connectionsPhrase() + st.behindConnections(v)
+		return full + " because " + j.connectionsPhrase() + j.behindConnections(v)
 	case model.CauseKeepAliveIdle:
-		if !st.connectionsFull {
+		if !j.connectionsFull {
 			return full + " because maxConnections was reached, most of it by idle connections"
 		}
-		return full + " because " + st.connectionsPhrase() + ", " + idlePhrase(st.Now)
+		return full + " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
 	case model.CauseMaxThreads:
-		return full + " because " + st.threadsPhrase()
+		return full + " because " + j.threadsPhrase()
 	case model.CauseOpenFiles:
-		return full + " because " + st.filesPhrase()
+		return full + " because " + j.filesPhrase()
 	case model.CauseJVMPause:
-		return full + " because " + st.pausePhrase()
+		return full + " because " + j.pausePhrase()
 	case model.CauseCPUThrottled, model.CauseCPUSaturated:
-		return full + " because " + st.cpuPhrase(v.Cause)
+		return full + " because " + j.cpuPhrase(v.Cause)
 	case model.CauseSlowAccept:
 		seems := ""
-		if st.undercounted() {
+		if j.undercounted() {
 			seems = "apparently "
 		}
-		return full + " because connections " + seems + "came faster than " + serverName(st.Now) + " accepted them" + st.roomInside()
+		return full + " because connections " + seems + "came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
 	case model.CauseBacklogClamped:
-		n, _ := acceptCount(st.Now)
-		return full + phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", st.Now.AcceptQueue.Limit, n)
+		n, _ := acceptCount(j.Now)
+		return full + phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
 	case model.CauseSynBacklog:
 		return " at the SYN queue, before their handshake was complete"
 	case model.CauseNone:
 		if v.Status == model.StatusLosing && full == "" {
 			full = " at a full accept queue"
 		}
-		if !isTomcat(st.Now) && st.Now.Connector != nil && st.Now.Connector.Server == "other" {
-			return full + "; what holds it up is unknown: the limits of " + serverName(st.Now) + " are not known"
+		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
+			return full + "; what holds it up is unknown: the limits of " + serverName(j.Now) + " are not known"
 		}
-		if inexact(st.Now) {
+		if inexact(j.Now) {
 			return full + "; what holds it up is unknown: not all connections could be counted"
 		}
-		if uncertainLimit(st.Now) {
+		if uncertainLimit(j.Now) {
 			return full + phrase.Sprintf("; what holds it up is unknown: it is not certain that maxConnections is %d",
-				st.Now.Connector.MaxConnections.Value)
+				j.Now.Connector.MaxConnections.Value)
 		}
-		if slotsUncounted(st.Now) {
+		if slotsUncounted(j.Now) {
 			return full + "; what holds it up is unknown: slots that are held by connections which clients reset have not been counted"
 		}
 		return full + "; what holds it up is unknown while maxConnections is not known"
@@ -80,64 +80,64 @@ func idlePhrase(l *model.Listener) string {
 
 // connectionsPhrase: the present count where it shows the limit reached, else
 // the fact that it was.
-func (st sentence) connectionsPhrase() string {
-	n, ok := held(st.Now)
-	if !ok || connectionLimit(st.Now) != limitKnown || !st.connectionsFull {
+func (j *judge) connectionsPhrase() string {
+	n, ok := held(j.Now)
+	if !ok || connectionLimit(j.Now) != limitKnown || !j.connectionsFull {
 		return "maxConnections was reached"
 	}
-	most := st.Now.Connector.MaxConnections.Value
+	most := j.Now.Connector.MaxConnections.Value
 	holds, aside := "holds", ""
-	if r := st.Now.Connections.Reset; r != nil && *r > 0 {
+	if r := j.Now.Connections.Reset; r != nil && *r > 0 {
 		holds = "seems to hold"
 		aside = phrase.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, phrase.Count(*r, "descriptor"))
 	}
-	s := phrase.Sprintf("%s %s %d of %d connections", serverName(st.Now), holds, n, most)
+	s := phrase.Sprintf("%s %s %d of %d connections", serverName(j.Now), holds, n, most)
 	if most == 1 {
-		s = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", serverName(st.Now), holds)
+		s = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", serverName(j.Now), holds)
 	}
 	s += aside
 	switch {
-	case st.slotsWithoutThread() && mostlyOutlived(st.Now):
-		s += phrase.Sprintf(", %d of them quiet for longer than keepAliveTimeout allows", st.Now.Connections.Outlived)
-	case st.slotsWithoutThread():
-		s += phrase.Sprintf(", %d of them unanswered and without a thread", phase(st.Now, model.Unclassified))
+	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
+		s += phrase.Sprintf(", %d of them quiet for longer than keepAliveTimeout allows", j.Now.Connections.Outlived)
+	case j.slotsWithoutThread():
+		s += phrase.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, model.Unclassified))
 	}
 	return s
 }
 
 // behindConnections continues with the threads when the chain does.
-func (st sentence) behindConnections(v model.Verdict) string {
+func (j *judge) behindConnections(v model.Verdict) string {
 	if !slices.Contains(v.Chain, model.CauseMaxThreads) {
 		return ""
 	}
-	if waitingRequests(st.Now) > 0 {
-		return " while " + st.threadsPhrase()
+	if waitingRequests(j.Now) > 0 {
+		return " while " + j.threadsPhrase()
 	}
-	most, _ := maxThreads(st.Now)
+	most, _ := maxThreads(j.Now)
 	return " while " + allThreads(most) + " busy"
 }
 
-func (st sentence) filesPhrase() string {
-	used, most, ok := openFiles(st.Now)
-	if !ok || !st.filesFull {
+func (j *judge) filesPhrase() string {
+	used, most, ok := openFiles(j.Now)
+	if !ok || !j.filesFull {
 		return "the process had no file descriptor left for accept()"
 	}
 	s := phrase.Sprintf("%d of %d files are open and accept() fails", used, most)
-	if n, ok := held(st.Now); ok && connectionLimit(st.Now) == limitKnown {
-		s += phrase.Sprintf(", with %d of %d connections", n, st.Now.Connector.MaxConnections.Value)
+	if n, ok := held(j.Now); ok && connectionLimit(j.Now) == limitKnown {
+		s += phrase.Sprintf(", with %d of %d connections", n, j.Now.Connector.MaxConnections.Value)
 	}
 	return s
 }
 
 // roomInside is the proof that no limit behind the queue was reached.
-func (st sentence) roomInside() string {
-	n, ok := held(st.Now)
+func (j *judge) roomInside() string {
+	n, ok := held(j.Now)
 	switch {
 	case !ok:
 		return ""
-	case connectionLimit(st.Now) == limitKnown:
-		return phrase.Sprintf(", with %d of %d connections taken now", n, st.Now.Connector.MaxConnections.Value)
-	case connectionLimit(st.Now) == limitNone:
+	case connectionLimit(j.Now) == limitKnown:
+		return phrase.Sprintf(", with %d of %d connections taken now", n, j.Now.Connector.MaxConnections.Value)
+	case connectionLimit(j.Now) == limitNone:
 		return phrase.Sprintf(", with %s now and no limit on them", phrase.Count(n, "connection"))
 	}
 	return ""

@@ -6,8 +6,8 @@ import (
 
 // halted: the process is stopped or frozen, and clients wait for it: in the accept
 // queue, or for the answer to a request.
-func (r ruling) halted() bool {
-	return r.both(stopped) && r.both(func(l *model.Listener) bool { return queueWaits(l) || inHand(l) > 0 })
+func (j *judge) halted() bool {
+	return j.both(stopped) && j.both(func(l *model.Listener) bool { return queueWaits(l) || inHand(l) > 0 })
 }
 
 // inHand are the requests that are seen to have come and not to be answered.
@@ -17,48 +17,48 @@ func inHand(l *model.Listener) int {
 
 // standsLong: clients have waited for a second and more in front of a server that
 // seems to have room. Why is not known, but that is not ok.
-func (r ruling) standsLong() bool {
-	return r.queueBeforeRoom() && r.Now.AcceptQueue.OldestWait != nil && *r.Now.AcceptQueue.OldestWait >= longWaiting
+func (j *judge) standsLong() bool {
+	return j.queueBeforeRoom() && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= longWaiting
 }
 
 // queueBeforeRoom: the accept queue stands though not all connections are taken.
-func (r ruling) queueBeforeRoom() bool {
-	_, ok := held(r.Now)
-	return ok && !inexact(r.Now) && r.both(r.queueStands) && connectionLimit(r.Now) == limitKnown && !r.connectionsFull
+func (j *judge) queueBeforeRoom() bool {
+	_, ok := held(j.Now)
+	return ok && !inexact(j.Now) && j.both(j.queueStands) && connectionLimit(j.Now) == limitKnown && !j.connectionsFull
 }
 
 // queueStands reports whether connections wait, and do not only pass through.
-func (r ruling) queueStands(l *model.Listener) bool {
-	return queueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= r.t.Passing)
+func (j *judge) queueStands(l *model.Listener) bool {
+	return queueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= j.t.Passing)
 }
 
 // requestsStand: in both snapshots a request has been there for a second and longer of
 // which nobody has read a byte, and no limit of the threads explains it. A thread that is
 // free takes one within a millisecond (NioEndpoint.Poller).
-func (r ruling) requestsStand() bool {
-	return !r.threadsFull && !r.executorFull && isTomcat(r.Now) && r.both(unreadLong)
+func (j *judge) requestsStand() bool {
+	return !j.threadsFull && !j.executorFull && isTomcat(j.Now) && j.both(unreadLong)
 }
 
 // nextStand is the same of a connection's later request: but of one of those the
 // handler may have read the head, and not the body.
-func (r ruling) nextStand() bool {
-	return !r.threadsFull && !r.executorFull && isTomcat(r.Now) && r.both(func(l *model.Listener) bool {
+func (j *judge) nextStand() bool {
+	return !j.threadsFull && !j.executorFull && isTomcat(j.Now) && j.both(func(l *model.Listener) bool {
 		return l.Connections != nil && l.Connections.UnreadNext >= longWaiting
 	})
 }
 
 // starved names what keeps a process from what it has threads and connections for,
 // while clients wait for seconds.
-func (r ruling) starved() model.Cause {
-	if !r.requestsStand() && !r.standsLong() && !r.nextStand() || r.allHaveOne() {
+func (j *judge) starved() model.Cause {
+	if !j.requestsStand() && !j.standsLong() && !j.nextStand() || j.allHaveOne() {
 		return model.CauseNone
 	}
 	switch {
-	case r.throttling().share() >= r.t.CPUOverrides: // then a safepoint takes as long
+	case j.throttling().share() >= j.t.CPUOverrides: // then a safepoint takes as long
 		return model.CauseCPUThrottled
-	case r.stoodStill():
+	case j.stoodStill():
 		return model.CauseJVMPause
-	case r.share(runDelay) >= 2*r.t.RunDelay && r.threadsFree():
+	case j.share(runDelay) >= 2*j.t.RunDelay && j.threadsFree():
 		return model.CauseCPUSaturated
 	}
 	return model.CauseNone
@@ -66,24 +66,24 @@ func (r ruling) starved() model.Cause {
 
 // cpuShortBeside: another cause is named, but as many threads as a tenth of the busy ones
 // waited for a CPU all the time. The others may wait for a lock that one of these has.
-func (r ruling) cpuShortBeside(c model.Cause) bool {
-	busy, seen := busyThreads(r.Now)
+func (j *judge) cpuShortBeside(c model.Cause) bool {
+	busy, seen := busyThreads(j.Now)
 	switch c {
 	case model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseMaxConnections:
-		return seen && r.share(runDelay) >= max(2*r.t.RunDelay, float64(busy)/10) && r.throttling().share() < r.t.ThrottledShare
+		return seen && j.share(runDelay) >= max(2*j.t.RunDelay, float64(busy)/10) && j.throttling().share() < j.t.ThrottledShare
 	}
 	return false
 }
 
 // allHaveOne: every thread of the pool has a request, so that it is not for want of a CPU
 // that others wait.
-func (r ruling) allHaveOne() bool {
-	busy, seen := busyThreads(r.Now)
-	return seen && r.Now.Connector.PoolThreads != nil && busy >= *r.Now.Connector.PoolThreads
+func (j *judge) allHaveOne() bool {
+	busy, seen := busyThreads(j.Now)
+	return seen && j.Now.Connector.PoolThreads != nil && busy >= *j.Now.Connector.PoolThreads
 }
 
 // threadsFree: some of the pool's threads are known to have none.
-func (r ruling) threadsFree() bool {
-	busy, seen := busyThreads(r.Now)
-	return seen && r.Now.Connector.PoolThreads != nil && busy < *r.Now.Connector.PoolThreads
+func (j *judge) threadsFree() bool {
+	busy, seen := busyThreads(j.Now)
+	return seen && j.Now.Connector.PoolThreads != nil && busy < *j.Now.Connector.PoolThreads
 }

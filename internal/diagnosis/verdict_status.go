@@ -3,23 +3,23 @@ package diagnosis
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // status is the worst that the evidence shows.
-func (r ruling) status() model.Status {
+func (j *judge) status() model.Status {
 	switch {
-	case !r.Now.Listening() && r.Now.Expected:
+	case !j.Now.Listening() && j.Now.Expected:
 		return model.StatusDown
-	case r.losses().DroppedPackets > 0 || r.resetInQueue() > 0:
+	case j.losses().DroppedPackets > 0 || j.resetInQueue() > 0:
 		return model.StatusLosing
-	case r.saturated():
+	case j.saturated():
 		return model.StatusSaturated
-	case r.high() != model.CauseNone || r.standsLong() || r.requestsStand():
+	case j.high() != model.CauseNone || j.standsLong() || j.requestsStand():
 		return model.StatusWarning
 	}
 	return model.StatusOK
 }
 
 // onlyStands: that is all there is to warn of.
-func (r ruling) onlyStands(v model.Verdict) bool {
-	return v.Status == model.StatusWarning && r.high() == model.CauseNone
+func (j *judge) onlyStands(v model.Verdict) bool {
+	return v.Status == model.StatusWarning && j.high() == model.CauseNone
 }
 
 // saturated: a stage is full and something waits in front of it. In front of
@@ -28,37 +28,37 @@ func (r ruling) onlyStands(v model.Verdict) bool {
 // of a pool of connections the requests that virtual threads have begun. A
 // process without descriptors or ports only makes wait what it cannot take, one that
 // does not run makes wait whoever comes.
-func (r ruling) saturated() bool {
-	return r.queueFull || r.connectionsFull || r.threadsFull || r.waits.virtual ||
-		r.filesFull && r.both(queueWaits) ||
-		r.executorFull && waitingRequests(r.Now) > 0 ||
-		r.halted() || r.starved() != model.CauseNone
+func (j *judge) saturated() bool {
+	return j.queueFull || j.connectionsFull || j.threadsFull || j.waits.virtual ||
+		j.filesFull && j.both(queueWaits) ||
+		j.executorFull && waitingRequests(j.Now) > 0 ||
+		j.halted() || j.starved() != model.CauseNone
 }
 
 // seenOnce: a stage is full in this snapshot. That is no state yet, but not nothing
 // either.
-func (r ruling) seenOnce() bool {
-	e := r.Evidence
+func (j *judge) seenOnce() bool {
+	e := j.Evidence
 	e.Before, e.First = nil, false
-	return ruling{newJudge(e, r.t)}.saturated()
+	return newJudge(e, j.t).saturated()
 }
 
 // high names the stage that is at 80 % or more in two snapshots. Connections only
 // count when clients wait or the forecast fills them, threads when clients wait:
 // they come and go too fast to be forecast.
-func (r ruling) high() model.Cause {
+func (j *judge) high() model.Cause {
 	switch {
-	case r.stageHigh(stageAcceptQueue):
+	case j.stageHigh(stageAcceptQueue):
 		return model.CauseAcceptQueue
-	case r.stageHigh(stageOpenFiles):
+	case j.stageHigh(stageOpenFiles):
 		return model.CauseOpenFiles
-	case r.stageHigh(stageEphemeralPorts):
+	case j.stageHigh(stageEphemeralPorts):
 		return model.CauseEphemeralPorts
-	case r.connectionsHigh():
+	case j.connectionsHigh():
 		return model.CauseMaxConnections
-	case r.executorFull:
+	case j.executorFull:
 		return model.CauseExecutorQueue
-	case r.stageHigh(stageMaxThreads) && (r.both(r.threadsWanted) || r.both(hidden) && r.both(allThreadsBusy)):
+	case j.stageHigh(stageMaxThreads) && (j.both(j.threadsWanted) || j.both(hidden) && j.both(allThreadsBusy)):
 		return model.CauseMaxThreads // what waits on hidden connections is not seen
 	}
 	return model.CauseNone
@@ -66,45 +66,45 @@ func (r ruling) high() model.Cause {
 
 // threadsWanted reports whether requests wait and the threads that are free are
 // not many more than these. On a busy server some are always on their way to one.
-func (r ruling) threadsWanted(l *model.Listener) bool {
+func (j *judge) threadsWanted(l *model.Listener) bool {
 	most, _ := maxThreads(l)
 	busy, _ := busyThreads(l)
 	waiting := waitingRequests(l)
-	return waiting > 0 && float64(busy+waiting) >= r.t.ThreadsBusy*float64(most)
+	return waiting > 0 && float64(busy+waiting) >= j.t.ThreadsBusy*float64(most)
 }
 
 // stageHigh reports whether a stage is at 80 % or more in both snapshots. The limits
 // of the snapshot before are computed again: its sysctls are those of now.
-func (r ruling) stageHigh(name string) bool {
-	l, ok := limitNamed(r.limits, name)
-	if !ok || l.Ratio < r.t.High {
+func (j *judge) stageHigh(name string) bool {
+	l, ok := limitNamed(j.limits, name)
+	if !ok || l.Ratio < j.t.High {
 		return false
 	}
-	if r.Before == nil {
-		return !r.First
+	if j.Before == nil {
+		return !j.First
 	}
-	was, ok := limitNamed(Headroom(r.Before, nil, 0, r.Sysctl, r.t), name)
-	return ok && was.Ratio >= r.t.High
+	was, ok := limitNamed(Headroom(j.Before, nil, 0, j.Sysctl, j.t), name)
+	return ok && was.Ratio >= j.t.High
 }
 
 // fills reports whether a stage will be full within the horizon.
-func (r ruling) fills(name string) bool {
-	l, ok := limitNamed(r.limits, name)
-	return ok && l.FullIn != nil && *l.FullIn <= r.t.Horizon
+func (j *judge) fills(name string) bool {
+	l, ok := limitNamed(j.limits, name)
+	return ok && l.FullIn != nil && *l.FullIn <= j.t.Horizon
 }
 
 // connectionsHigh leaves idle keep-alive connections out of the count: they
 // alone never warn. When clients wait in the accept queue, they count.
-func (r ruling) connectionsHigh() bool {
-	if !r.stageHigh(stageMaxConnections) {
+func (j *judge) connectionsHigh() bool {
+	if !j.stageHigh(stageMaxConnections) {
 		return false
 	}
-	if r.both(r.queueStands) {
+	if j.both(j.queueStands) {
 		return true
 	}
-	return r.fills(stageMaxConnections) && r.both(func(l *model.Listener) bool {
+	return j.fills(stageMaxConnections) && j.both(func(l *model.Listener) bool {
 		n, ok := held(l)
 		return ok && connectionLimit(l) == limitKnown &&
-			float64(n-phase(l, model.Idle)) >= r.t.High*float64(l.Connector.MaxConnections.Value)
+			float64(n-phase(l, model.Idle)) >= j.t.High*float64(l.Connector.MaxConnections.Value)
 	})
 }

@@ -55,16 +55,6 @@ func TestReadersStayApart(t *testing.T) {
 	require.LessOrEqual(t, len(files), 30, "files of hostproc")
 }
 
-// TestVerdictHasLayers: what makes a verdict is not one type again.
-func TestVerdictHasLayers(t *testing.T) {
-	sizes, err := Sizes(filepath.Join(internal, "diagnosis"))
-	require.NoError(t, err)
-	require.Contains(t, sizes, "finder")
-	for typ, size := range sizes {
-		require.LessOrEqual(t, size.Methods, 30, "methods of %s", typ)
-	}
-}
-
 // TestTopLevel: nothing that a build leaves lies beside the sources; what is built goes
 // to bin, dist and .cache, which are ignored.
 func TestTopLevel(t *testing.T) {
