@@ -113,6 +113,7 @@ type Verdict struct {
 	Chain    []string  `json:"chain"`
 	Summary  string    `json:"summary"`
 	Findings []Finding `json:"findings"`
+	Answer   *Answer   `json:"answer,omitempty"` // the same in four parts; left out of recordings made before there was one
 
 	// IntervalSeconds is what the status looks back on, where that is less than the
 	// snapshot's interval.
@@ -268,6 +269,7 @@ func newVerdict(l *model.Listener) Verdict {
 		Chain:    make([]string, 0, len(v.Chain)),
 		Summary:  v.Summary,
 		Findings: make([]Finding, 0, len(v.Findings)),
+		Answer:   newAnswer(&v.Answer),
 
 		IntervalSeconds: spanOf(l),
 	}

@@ -61,16 +61,7 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	}
 	most, _ := maxThreads(j.Now)
 	busy, seen := busyThreads(j.Now)
-	waiting := waitingForThread(j.Now)
-	to, effect := roundUp(most+waiting), "then every request now inside has a thread"
-	switch {
-	case hidden(j.Now):
-		to, effect = max(to, spare(most)), "a first step, since not all waiting requests can be seen"
-	case waiting == 0 || seen && busy+waiting <= most:
-		to, effect = spare(most), "a quarter more than there are"
-	case most+waiting > 5*most:
-		to, effect = 2*most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
-	}
+	to, effect := j.threadsAdvised()
 	shorten := "Shorten what the handlers wait for"
 	if n := sendingThreads(j.Now, min(busy, most)); seen && 2*n > min(busy, most) {
 		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
@@ -98,6 +89,23 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 		return text // the cause's own advice has the rest
 	}
 	return phrase.Sentences(text, j.acceptCountInVain())
+}
+
+// threadsAdvised is a maxThreads above the one in force, and what it is enough for.
+func (j *judge) threadsAdvised() (to int, effect string) {
+	most, _ := maxThreads(j.Now)
+	busy, seen := busyThreads(j.Now)
+	waiting := waitingForThread(j.Now)
+	to, effect = roundUp(most+waiting), "then every request now inside has a thread"
+	switch {
+	case hidden(j.Now):
+		return max(to, spare(most)), "a first step, since not all waiting requests can be seen"
+	case waiting == 0 || seen && busy+waiting <= most:
+		return spare(most), "a quarter more than there are"
+	case most+waiting > 5*most:
+		return 2 * most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
+	}
+	return to, effect
 }
 
 // sendingThreads is how many of the busy ones are at most accounted for by
@@ -138,6 +146,13 @@ func (j *judge) adviseSlowAccept() string {
 	if j.threadsFull || j.undercounted() {
 		vain = ""
 	}
+	to, holds := j.queueWanted()
+	return phrase.Sentences(j.backlogChange(to), holds, vain)
+}
+
+// queueWanted is a longer accept queue, and what it is enough for.
+func (j *judge) queueWanted() (to int, holds string) {
+	q := j.Now.AcceptQueue
 	dropped, burst := j.overflowed(), "the burst"
 	if b := j.losses().Burst; b > 0 && b < dropped {
 		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", phrase.Count(b, "packet"))
@@ -145,7 +160,7 @@ func (j *judge) adviseSlowAccept() string {
 	if clients, known := j.withoutRoom(); known && clients < dropped {
 		dropped, burst = clients, fmt.Sprintf("the %s for which it had no place", j.orMore(clients))
 	}
-	to, holds := spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
+	to, holds = spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
 	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
 		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), serverName(j.Now))
 	}
@@ -155,7 +170,7 @@ func (j *judge) adviseSlowAccept() string {
 			holds = fmt.Sprintf("A first step: the %s may be the same clients again and again.", phrase.Count(dropped, "dropped packet"))
 		}
 	}
-	return phrase.Sentences(j.backlogChange(to), holds, vain)
+	return to, holds
 }
 
 func (j *judge) adviseClamped() string {
@@ -179,19 +194,14 @@ func (j *judge) adviseSynBacklog() string {
 	if v, ok := j.Sysctl["tcp_syncookies"]; ok && v == 0 {
 		return s + "Switch SYN cookies on: sysctl -w net.ipv4.tcp_syncookies=1; a full SYN queue then loses nobody, at the price of window scaling and SACK for clients without timestamps. maxConnections and threads have no part in it."
 	}
-	to := 1024
-	if q := j.Now.AcceptQueue; q != nil {
-		to = max(to, roundUp(2*q.Limit))
-	}
-	return s + "The SYN queue is as long as the listener's backlog. " + j.backlogChange(to) + " Threads and maxConnections have no part in it."
+	return s + "The SYN queue is as long as the listener's backlog. " + j.backlogChange(j.synQueueWanted()) + " Threads and maxConnections have no part in it."
 }
 
 func (j *judge) advisePorts() string {
-	const widest = 65535 - 1024 + 1
 	l, _ := limitNamed(j.limits, stageEphemeralPorts)
 	s := "Reuse outgoing connections (a client with a keep-alive pool): each one, and its TIME_WAIT for a minute after, takes a port."
-	if l.Max < widest {
-		s += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widest, l.Max)
+	if l.Max < widestRange {
+		s += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widestRange, l.Max)
 	}
 	return s + j.adviseTimeWait() + " Tomcat's limits have no part in it."
 }

@@ -61,13 +61,18 @@ func (j *judge) adviseFiles() string {
 // raiseFiles doubles the limit, or goes to what is needed if that is more; not
 // beyond what the kernel allows without need.
 func raiseFiles(most, need int) string {
-	to := max(roundUp(2*most), need)
-	if need <= nrOpen && most < nrOpen {
-		to = min(to, nrOpen)
-	}
+	to := moreFiles(most, need)
 	s := phrase.Sprintf("Raise the open-files limit from %v to %v (%s) and restart.", most, to, filesLimit(to))
 	if most >= nrOpen {
 		s += " That many open files suggest a leak."
 	}
 	return s
+}
+
+func moreFiles(most, need int) int {
+	to := max(roundUp(2*most), need)
+	if need <= nrOpen && most < nrOpen {
+		to = min(to, nrOpen)
+	}
+	return to
 }

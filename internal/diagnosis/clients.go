@@ -23,6 +23,9 @@ func addClients(v model.Verdict, l *model.Listener, interval time.Duration) mode
 	if v.Status >= model.StatusLosing {
 		packets := lost.DroppedPackets > 0 && v.Status == model.StatusLosing
 		v.Summary = inFront(ClientsPhrase(c), c.Observed, interval, packets) + v.Summary
+		if v.Status == model.StatusLosing {
+			v.Answer.What = whatIsLost(lost, int(lost.QueueResets), interval)
+		}
 	}
 	v.Findings = slices.Clone(v.Findings)
 	if c.Flood != nil {
@@ -32,6 +35,27 @@ func addClients(v model.Verdict, l *model.Listener, interval time.Duration) mode
 		v.Findings = append(v.Findings, balancerFinding(c.Balancer))
 	}
 	return v
+}
+
+// whatIsLost is who was turned away: clients where their handshakes were followed, else
+// packets, which are never called clients.
+func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
+	if lost == nil {
+		lost = &model.Losses{}
+	}
+	during := within(interval)
+	if c := lost.Clients; c != nil && ClientsPhrase(c) != "" {
+		return phrase.Capital(ClientsPhrase(c)) + within(c.Observed) + "."
+	}
+	var parts []string
+	if n := lost.DroppedPackets; n > 0 {
+		parts = append(parts, phrase.Sprintf("%s %s dropped%s: their senders try again after 1 s, or see a timeout",
+			phrase.Count(n, "packet"), phrase.Verb(n, "was", "were"), during))
+	}
+	if resets > 0 {
+		parts = append(parts, phrase.Sprintf("%s that waited in the accept queue %s reset", phrase.Count(resets, "client"), phrase.Verb(resets, "was", "were")))
+	}
+	return phrase.Capital(strings.Join(parts, "; ")) + "."
 }
 
 // inFront joins the clients to what comes behind them: to the packets of the same

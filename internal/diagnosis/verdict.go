@@ -43,5 +43,6 @@ func (j *judge) verdict() model.Verdict {
 	v.Cause = j.cause(v.Status)
 	v.Summary = j.summary(v)
 	v.Findings = j.findings(v)
+	v.Answer = j.answer(v)
 	return v
 }

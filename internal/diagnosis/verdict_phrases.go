@@ -41,14 +41,16 @@ func (j *judge) cpuPhrase(c model.Cause) string {
 	return "the process's threads waited for a CPU"
 }
 
-func (j *judge) inInterval() string {
-	if j.Interval <= 0 {
+func (j *judge) inInterval() string { return within(j.Interval) }
+
+func within(d time.Duration) string {
+	switch {
+	case d <= 0:
 		return ""
-	}
-	if j.Interval == time.Second {
+	case d == time.Second:
 		return " in the last second"
 	}
-	return " in the last " + phrase.Seconds(j.Interval)
+	return " in the last " + phrase.Seconds(d)
 }
 
 // queuePhrase says what waits outside.

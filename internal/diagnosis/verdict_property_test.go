@@ -128,6 +128,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 			require.NotContains(t, v.Chain, threads, "seed %d", seed)
 		}
 		requireChanges(t, v)
+		requireAnswer(t, v)
 		for _, f := range v.Findings {
 			require.NotEmpty(t, f.Evidence, "seed %d: %s", seed, f.Code)
 			require.False(t, v.Status == down && f.Evidence == ".", "seed %d: %s: %s", seed, f.Code, f.Advice)

@@ -10,54 +10,60 @@ import (
 // reason continues a sentence with why connections are not taken in.
 func (j *judge) reason(v model.Verdict) string {
 	full := ""
-	if v.Status == model.StatusLosing && j.queueFull {
+	switch {
+	case v.Status != model.StatusLosing:
+	case j.queueFull:
 		full = ": " + j.queuePhrase()
+	case v.Cause == model.CauseNone:
+		full = " at a full accept queue"
 	}
+	return full + j.because(v)
+}
+
+// because is the reason alone.
+func (j *judge) because(v model.Verdict) string {
 	switch v.Cause {
 	case model.CauseMaxConnections:
-		return full + " because " + j.connectionsPhrase() + j.behindConnections(v)
+		return " because " + j.connectionsPhrase() + j.behindConnections(v)
 	case model.CauseKeepAliveIdle:
 		if !j.connectionsFull {
-			return full + " because maxConnections was reached, most of it by idle connections"
+			return " because maxConnections was reached, most of it by idle connections"
 		}
-		return full + " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
+		return " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
 	case model.CauseMaxThreads:
-		return full + " because " + j.threadsPhrase()
+		return " because " + j.threadsPhrase()
 	case model.CauseOpenFiles:
-		return full + " because " + j.filesPhrase()
+		return " because " + j.filesPhrase()
 	case model.CauseJVMPause:
-		return full + " because " + j.pausePhrase()
+		return " because " + j.pausePhrase()
 	case model.CauseCPUThrottled, model.CauseCPUSaturated:
-		return full + " because " + j.cpuPhrase(v.Cause)
+		return " because " + j.cpuPhrase(v.Cause)
 	case model.CauseSlowAccept:
 		seems := ""
 		if j.undercounted() {
 			seems = "apparently "
 		}
-		return full + " because connections " + seems + "came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
+		return " because connections " + seems + "came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
 	case model.CauseBacklogClamped:
 		n, _ := acceptCount(j.Now)
-		return full + phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
+		return phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
 	case model.CauseSynBacklog:
 		return " at the SYN queue, before their handshake was complete"
 	case model.CauseNone:
-		if v.Status == model.StatusLosing && full == "" {
-			full = " at a full accept queue"
-		}
 		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
-			return full + "; what holds it up is unknown: the limits of " + serverName(j.Now) + " are not known"
+			return "; what holds it up is unknown: the limits of " + serverName(j.Now) + " are not known"
 		}
 		if inexact(j.Now) {
-			return full + "; what holds it up is unknown: not all connections could be counted"
+			return "; what holds it up is unknown: not all connections could be counted"
 		}
 		if uncertainLimit(j.Now) {
-			return full + phrase.Sprintf("; what holds it up is unknown: it is not certain that maxConnections is %d",
+			return phrase.Sprintf("; what holds it up is unknown: it is not certain that maxConnections is %d",
 				j.Now.Connector.MaxConnections.Value)
 		}
 		if slotsUncounted(j.Now) {
-			return full + "; what holds it up is unknown: slots that are held by connections which clients reset have not been counted"
+			return "; what holds it up is unknown: slots that are held by connections which clients reset have not been counted"
 		}
-		return full + "; what holds it up is unknown while maxConnections is not known"
+		return "; what holds it up is unknown while maxConnections is not known"
 	}
 	return ""
 }

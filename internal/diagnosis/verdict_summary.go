@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"strings"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -134,6 +136,18 @@ func (j *judge) summaryOK() string {
 	if !j.Now.Listening() {
 		return phrase.Sprintf("Nothing listens on port %v; nobody said that something should.", j.Now.Port)
 	}
+	state, numbers := j.okState()
+	if numbers == "" {
+		return state + "."
+	}
+	if strings.HasPrefix(numbers, "; ") {
+		return state + numbers + "."
+	}
+	return state + ": " + numbers + "."
+}
+
+// okState is why nothing has to be done, and the numbers that show it.
+func (j *judge) okState() (state, numbers string) {
 	s := "Nothing is lost and nothing is held up"
 	switch {
 	case j.seenOnce() && j.Now.Losses == nil && !j.requestsStand():
@@ -163,32 +177,35 @@ func (j *judge) summaryOK() string {
 	case !isTomcat(j.Now) && phase(j.Now, model.InService) > 0:
 		s = "Nothing is lost; whether requests wait inside " + serverName(j.Now) + " is unknown, as its limits are not known"
 	}
-	sep := ": "
-	add := func(text string) { s += sep + text; sep = ", " }
+	return s, j.okNumbers()
+}
+
+func (j *judge) okNumbers() string {
+	var parts []string
 	if most, ok := maxThreads(j.Now); ok {
 		if busy, seen := busyThreads(j.Now); seen {
-			add(phrase.Sprintf("%d of %d threads busy", busy, most))
+			parts = append(parts, phrase.Sprintf("%d of %d threads busy", busy, most))
 		}
 	}
 	if n, ok := held(j.Now); ok {
-		switch connectionLimit(j.Now) {
-		case limitKnown:
-			add(phrase.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value))
-		default:
-			add(phrase.Count(n, "connection"))
+		s := phrase.Count(n, "connection")
+		if connectionLimit(j.Now) == limitKnown {
+			s = phrase.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value)
 		}
 		if idle := phase(j.Now, model.Idle); idle > 0 {
 			s += phrase.Sprintf(" (%d idle)", idle)
 		}
+		parts = append(parts, s)
 	}
 	if q := j.Now.AcceptQueue; q != nil {
-		add(phrase.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
+		parts = append(parts, phrase.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
 	}
+	s := strings.Join(parts, ", ")
 	if j.clamped() {
 		n, _ := acceptCount(j.Now)
 		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
 	}
-	return s + "."
+	return s
 }
 
 // poolKnown: how many threads there are for requests is known. Where it is not they may

@@ -77,6 +77,84 @@ func TestJudgeGolden(t *testing.T) {
 	require.Equal(t, string(want), b.String(), "run with -update and read the diff")
 }
 
+// The answers, likewise.
+func TestAnswerGolden(t *testing.T) {
+	var b strings.Builder
+	for _, s := range scenarios() {
+		v := Judge(s.evidence(), DefaultThresholds())
+		fmt.Fprintf(&b, "## %s\n%s · %s\n%s", s.name, v.Status, v.Cause, answerText(v.Answer))
+		b.WriteByte('\n')
+	}
+	path := filepath.Join("testdata", "answers.golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), b.String(), "run with -update and read the diff")
+}
+
+func answerText(a model.Answer) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "What  %s\nWhy   %s\n", a.What, a.Why)
+	for i, s := range a.Do {
+		fmt.Fprintf(&b, "Do %d  %s", i+1, s.Text)
+		if s.Setting != "" {
+			fmt.Fprintf(&b, "\n      %s %s → %s", s.Setting, s.From, s.To)
+			if s.File != "" {
+				fmt.Fprintf(&b, "  (%s)", s.File)
+			}
+		}
+		if s.Command != "" {
+			fmt.Fprintf(&b, "\n      $ %s", s.Command)
+		}
+		b.WriteByte('\n')
+	}
+	if a.Not != "" {
+		fmt.Fprintf(&b, "Not   %s\n", a.Not)
+	}
+	return b.String()
+}
+
+// requireAnswer holds what every answer has.
+func requireAnswer(t *testing.T, v model.Verdict) {
+	t.Helper()
+	a := v.Answer
+	require.NotEmpty(t, a.What)
+	require.NotEmpty(t, a.Why)
+	require.LessOrEqual(t, len(a.Do), model.MaxSteps)
+	if v.Status > model.StatusOK {
+		require.NotEmpty(t, a.Do, "%s %s", v.Status, v.Cause)
+	}
+	texts := []string{a.What, a.Why}
+	if a.Not != "" {
+		texts = append(texts, a.Not)
+	}
+	for _, text := range texts {
+		require.True(t, strings.HasSuffix(text, "."), text)
+		require.NotContains(t, text, "\n")
+	}
+	for _, text := range append(texts, steps(a)...) {
+		for _, bad := range []string{"%!", "..", " .", " ,", " ;", ": .", "  "} {
+			require.NotContains(t, text, bad)
+		}
+	}
+	for _, s := range a.Do {
+		require.NotEmpty(t, s.Text)
+		require.False(t, strings.HasSuffix(s.Text, "."), s.Text)
+		if s.Setting != "" {
+			require.NotEqual(t, s.From, s.To, "%s: the value in force", s.Setting)
+		}
+	}
+}
+
+func steps(a model.Answer) (out []string) {
+	for _, s := range a.Do {
+		out = append(out, s.Text)
+	}
+	return out
+}
+
 // Rules that every text keeps.
 func TestJudgeWording(t *testing.T) {
 	for _, s := range scenarios() {
@@ -85,7 +163,8 @@ func TestJudgeWording(t *testing.T) {
 			require.NotContains(t, v.Summary, "\n")
 			require.True(t, strings.HasSuffix(v.Summary, "."), v.Summary)
 			require.Equal(t, 1, strings.Count(v.Summary+" ", ". "), "one sentence: %s", v.Summary)
-			texts := []string{v.Summary}
+			requireAnswer(t, v)
+			texts := []string{v.Summary, v.Answer.What, v.Answer.Why, v.Answer.Not}
 			for _, f := range v.Findings {
 				texts = append(texts, f.Evidence, f.Advice)
 			}

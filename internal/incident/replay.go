@@ -12,7 +12,15 @@ import (
 // evidence.
 func (f *Frame) Replay() (v model.Verdict, same, judged bool) {
 	v, judged = diagnosis.Again(f.At, &f.Listener, diagnosis.DefaultThresholds())
-	return v, judged && reflect.DeepEqual(v, f.Listener.Verdict), judged
+	return v, judged && reflect.DeepEqual(asRecorded(v, &f.Listener.Verdict), f.Listener.Verdict), judged
+}
+
+// asRecorded leaves out what a recording of an older version does not have.
+func asRecorded(v model.Verdict, recorded *model.Verdict) model.Verdict {
+	if recorded.Answer.What == "" {
+		v.Answer = model.Answer{}
+	}
+	return v
 }
 
 // Snapshot is the frame as it was published, of the one listener, with a verdict.

@@ -80,6 +80,7 @@ type Verdict struct {
 	Chain    []Cause // full stages from the client inwards
 	Summary  string  // one sentence
 	Findings []Finding
+	Answer   Answer // the same in four parts, for a person to read first
 }
 
 // Evidence is what a cause rests on.

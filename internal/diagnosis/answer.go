@@ -1,0 +1,147 @@
+package diagnosis
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// answer is the verdict in the four parts that a person reads first.
+func (j *judge) answer(v model.Verdict) model.Answer {
+	do, not := j.steps(v)
+	return model.Answer{What: j.what(v), Why: j.why(v), Do: do[:min(len(do), model.MaxSteps)], Not: not}
+}
+
+// Effects adds to the steps of an answer what each would do, as predict says of those
+// that change a limit: "" where it does not know. The verdict given is not changed.
+func Effects(v model.Verdict, predict func(model.Step) string) model.Verdict {
+	do := make([]model.Step, len(v.Answer.Do))
+	for i, s := range v.Answer.Do {
+		if do[i] = s; s.Limit != "" {
+			do[i].Effect = predict(s)
+		}
+	}
+	if len(do) > 0 {
+		v.Answer.Do = do
+	}
+	return v
+}
+
+// what happens to clients.
+func (j *judge) what(v model.Verdict) string {
+	switch v.Status {
+	case model.StatusDown:
+		return phrase.Sentences(j.queueResetsPhrase(), phrase.Sprintf("Clients that connect to port %v are refused.", j.Now.Port))
+	case model.StatusLosing:
+		lost := j.losses()
+		return whatIsLost(&lost, j.resetInQueue(), j.Interval)
+	case model.StatusSaturated, model.StatusWarning:
+		return cmp.Or(phrase.Sentences(j.whoWaits(), j.notLost()), "Nobody is seen to be turned away.")
+	}
+	if !j.Now.Listening() {
+		return j.summaryOK()
+	}
+	state, _ := j.okState()
+	return state + "."
+}
+
+func (j *judge) queueResetsPhrase() string {
+	n := j.resetInQueue()
+	if n == 0 {
+		return ""
+	}
+	return phrase.Sprintf("%s that waited in the accept queue %s reset.", phrase.Count(n, "client"), phrase.Verb(n, "was", "were"))
+}
+
+// whoWaits are those in front of a stage.
+func (j *judge) whoWaits() string {
+	var parts []string
+	if n := queued(j.Now); n > 0 {
+		wait := phrase.Sprintf("%s %s to be let in", phrase.Count(n, "client"), phrase.Verb(n, "waits", "wait"))
+		if old := j.Now.AcceptQueue.OldestWait; old != nil && *old >= longWaiting {
+			wait += ", the first for " + phrase.Seconds(*old)
+		}
+		parts = append(parts, wait)
+	}
+	if n := waitingRequests(j.Now); n > 0 {
+		parts = append(parts, atLeast(j.Now)+phrase.Sprintf("%s %s that no thread has begun to read", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait")))
+	}
+	if len(parts) == 0 && j.halted() {
+		parts = append(parts, phrase.Sprintf("%s %s for an answer", phrase.Count(inHand(j.Now), "request"), phrase.Verb(inHand(j.Now), "waits", "wait")))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return phrase.Capital(strings.Join(parts, "; ")) + "."
+}
+
+// notLost says that nobody was turned away, if losses were looked for. A client that
+// gave up has lost something all the same.
+func (j *judge) notLost() string {
+	switch {
+	case j.Now.Losses == nil:
+		return ""
+	case j.losses().AbandonedRequests > 0:
+		return phrase.Capital(j.abandonedPhrase()) + "."
+	}
+	return "No packet was dropped" + j.inInterval() + "."
+}
+
+// why is the chain from what clients meet to its root.
+func (j *judge) why(v model.Verdict) string {
+	switch {
+	case v.Status == model.StatusOK && j.Now.Listening():
+		_, numbers := j.okState()
+		return phrase.Capital(numbers) + "."
+	case v.Status <= model.StatusWarning:
+		return v.Summary
+	case v.Status == model.StatusDown || v.Cause == model.CauseListenerClosed:
+		return j.whyClosed(v.Cause)
+	}
+	switch v.Cause {
+	case model.CauseDownstream, model.CauseConnectionPool:
+		return j.whyWaits()
+	case model.CauseExecutorQueue:
+		return phrase.Sentences(phrase.Capital(j.threadsPhrase())+".", phrase.Capital(j.executorPhrase())+".")
+	case model.CauseMaxThreads:
+		return phrase.Capital(j.threadsPhrase()) + "." + j.whyInside()
+	case model.CauseNone:
+		return phrase.Capital(j.queuePhrase()+j.because(v)) + "."
+	}
+	return phrase.Capital(strings.TrimPrefix(j.because(v), " because ")) + "." + j.whyInside()
+}
+
+func (j *judge) whyClosed(c model.Cause) string {
+	switch {
+	case c == model.CauseListenerClosed && j.Closed != nil && j.Closed.Part:
+		return "One of the sockets that share the address (SO_REUSEPORT) was closed, and the kernel resets whoever waits in its queue."
+	case c == model.CauseListenerClosed && j.Now.Listening():
+		return "The listener was closed and opened again, as in a restart: the kernel resets whoever waits in its queue."
+	case c == model.CauseListenerClosed:
+		return "The listener was closed, as in a stop or a crash: the kernel resets whoever waits in its queue."
+	}
+	return phrase.Sprintf("Nothing listens on port %v.", j.Now.Port)
+}
+
+// whyInside continues with what the used up threads wait for in the process itself.
+func (j *judge) whyInside() string {
+	n := j.inside()
+	if n == 0 {
+		return ""
+	}
+	return phrase.Sprintf(" %d of them %s for a lock, a pool or a timer.", n, phrase.Verb(n, "waits", "wait"))
+}
+
+func (j *judge) whyWaits() string {
+	if j.waits.virtual {
+		return phrase.Sprintf("%s %s in service on virtual threads: %s.", phrase.Count(j.waits.busy, "request"), phrase.Verb(j.waits.busy, "is", "are"), j.waitPhrase())
+	}
+	most, _ := maxThreads(j.Now)
+	busy := phrase.Sprintf("%d of %d threads are busy", j.waits.busy, most)
+	if j.waits.busy == most {
+		busy = phrase.Capital(allThreads(most)) + " busy"
+	}
+	return busy + ": " + j.waitPhrase() + "."
+}
