@@ -9,12 +9,13 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// missing collects what could not be read, each thing once.
+// Missing collects what could not be read, each thing once.
 type Missing struct {
 	List []model.Unavailable
 	seen map[string]bool
 }
 
+// Add takes what is not in it yet.
 func (m *Missing) Add(list ...model.Unavailable) {
 	if m.seen == nil {
 		m.seen = make(map[string]bool)
@@ -27,7 +28,7 @@ func (m *Missing) Add(list ...model.Unavailable) {
 	}
 }
 
-// ok is true when err is nil; otherwise the thing is named with its remedy.
+// OK is true when err is nil; otherwise the thing is named with its remedy.
 func (m *Missing) OK(pid int, what, how string, err error) bool {
 	switch {
 	case err == nil:
@@ -42,6 +43,7 @@ func (m *Missing) OK(pid int, what, how string, err error) bool {
 	return false
 }
 
+// Process names a process of which something could not be read.
 func (m *Missing) Process(pid int, what string, err error) {
 	if errors.Is(err, hostproc.ErrInvisible) {
 		m.Add(model.Unavailable{

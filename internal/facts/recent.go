@@ -2,22 +2,24 @@ package facts
 
 import "time"
 
-// recent are the latest readings of something, not changed once they are in.
+// Recent are the latest readings of something, not changed once they are in.
 type Recent[T any] struct{ List []Reading[T] }
 
+// Reading is a value with the time that it is of.
 type Reading[T any] struct {
 	At    time.Time
 	Value T
 }
 
 const (
-	// apart is the least time between two readings that are compared: shares of
+	// Apart is the least time between two readings that are compared: shares of
 	// the time between two that are closer are noise.
 	Apart = 400 * time.Millisecond
 	// remembered bounds how many are kept: in trouble there are ten a second.
 	remembered = 12
 )
 
+// Push takes another reading, and forgets the oldest of too many.
 func (r *Recent[T]) Push(at time.Time, value T) {
 	old := max(0, len(r.List)+1-remembered)
 	for old+1 < len(r.List) && at.Sub(r.List[old+1].At) > 2*Apart {
@@ -26,7 +28,7 @@ func (r *Recent[T]) Push(at time.Time, value T) {
 	r.List = append(r.List[old:], Reading[T]{at, value}) // behind what others may still hold
 }
 
-// last is the latest reading; ok is false before the first.
+// Last is the latest reading; ok is false before the first.
 func (r *Recent[T]) Last() (out Reading[T], ok bool) {
 	if len(r.List) == 0 {
 		return out, false
@@ -34,7 +36,7 @@ func (r *Recent[T]) Last() (out Reading[T], ok bool) {
 	return r.List[len(r.List)-1], true
 }
 
-// before is the one to compare the latest with: the latest that is far enough
+// Before is the one to compare the latest with: the latest that is far enough
 // from it, else the oldest.
 func (r *Recent[T]) Before() (out Reading[T], ok bool) {
 	n := len(r.List)
@@ -49,7 +51,7 @@ func (r *Recent[T]) Before() (out Reading[T], ok bool) {
 	return r.List[0], true
 }
 
-// previous is the one right before the latest.
+// Previous is the one right before the latest.
 func (r *Recent[T]) Previous() (out Reading[T], ok bool) {
 	n := len(r.List)
 	if n < 2 {

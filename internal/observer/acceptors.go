@@ -1,7 +1,6 @@
 package observer
 
 import (
-	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
@@ -28,9 +27,7 @@ type acceptors struct {
 	open    OpenEvidence
 	now     func() time.Time
 	readers map[acceptorKey]*acceptor // the reader's own
-
-	mu         sync.Mutex
-	judgements map[model.ListenerID]facts.Recent[evidence.Judgement]
+	store   *facts.Store
 }
 
 // acceptorKey is whose acceptor it is: another process or another socket has
@@ -47,7 +44,7 @@ type acceptor struct {
 	used   time.Time
 }
 
-func newAcceptors(proc hostproc.FS, jvm OpenJVM, now func() time.Time, open OpenEvidence) *acceptors {
+func newAcceptors(proc hostproc.FS, store *facts.Store, jvm OpenJVM, now func() time.Time, open OpenEvidence) *acceptors {
 	if open == nil {
 		open = func(process hostproc.ProcessKey, of reader.Listener) EvidenceReader {
 			return reader.Open(proc, jvm.of(process), of, now)
@@ -55,20 +52,13 @@ func newAcceptors(proc hostproc.FS, jvm OpenJVM, now func() time.Time, open Open
 	}
 	return &acceptors{
 		open: open, now: now, readers: make(map[acceptorKey]*acceptor),
-		judgements: make(map[model.ListenerID]facts.Recent[evidence.Judgement]),
+		store: store,
 	}
-}
-
-// of are the latest judgements on a listener.
-func (as *acceptors) of(id model.ListenerID) facts.Recent[evidence.Judgement] {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	return as.judgements[id]
 }
 
 // undecided reports whether another reading may soon decide what the latest left open.
 func (as *acceptors) undecided(id model.ListenerID) bool {
-	list := as.of(id)
+	list := as.store.Judgements(id)
 	last, ok := list.Last()
 	return ok && last.Value.Soon
 }
@@ -95,11 +85,7 @@ func (as *acceptors) read(e *facts.Watched, l *namespace.Reading, others []uint1
 		j = a.track.Judge(r, phases)
 		return nil
 	})
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	r := as.judgements[e.ID]
-	r.Push(at, j)
-	as.judgements[e.ID] = r
+	as.store.PutJudgement(e.ID, at, j)
 	return cost, j.Pending
 }
 
@@ -109,10 +95,9 @@ const acceptorRest = time.Minute
 // rest closes what has not been read for a while, and what is of a socket or a process
 // that is not watched any more: listeners that come and go must not use up the files.
 func (as *acceptors) rest(r *facts.Watchlist) {
-	live, watched := make(map[model.ListenerID]bool), make(map[acceptorKey]bool)
+	watched := make(map[acceptorKey]bool)
 	for i := range r.Watched {
 		e := &r.Watched[i]
-		live[e.ID] = true
 		if process, ok := e.Process(); ok {
 			for _, inode := range e.Inodes() {
 				watched[acceptorKey{id: e.ID, process: process, inode: inode}] = true
@@ -125,13 +110,7 @@ func (as *acceptors) rest(r *facts.Watchlist) {
 			delete(as.readers, key)
 		}
 	}
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	for id, list := range as.judgements {
-		if last, ok := list.Last(); !live[id] || !ok || as.now().Sub(last.At) >= acceptorRest {
-			delete(as.judgements, id)
-		}
-	}
+	as.store.DropJudgements(as.now().Add(-acceptorRest))
 }
 
 func (as *acceptors) close() {

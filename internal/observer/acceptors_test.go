@@ -27,7 +27,8 @@ func (r countedReader) Close()               { *r.open-- }
 // judged of it stays for as long as readings are kept.
 func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	now, open := time.Unix(1_700_000_000, 0), 0
-	as := newAcceptors(hostproc.FS{}, nil, func() time.Time { return now }, func(hostproc.ProcessKey, reader.Listener) EvidenceReader {
+	store := facts.NewStore()
+	as := newAcceptors(hostproc.FS{}, store, nil, func() time.Time { return now }, func(hostproc.ProcessKey, reader.Listener) EvidenceReader {
 		open++
 		return countedReader{&open}
 	})
@@ -44,13 +45,14 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 		require.Equal(t, 1, open, "only that of the socket that is watched now")
 		now = now.Add(time.Second)
 	}
-	list := as.of(id)
+	list := store.Judgements(id)
 	_, ok := list.Last()
 	require.True(t, ok)
 
 	as.rest(&facts.Watchlist{})
+	store.Keep(&facts.Watchlist{})
 	require.Zero(t, open, "nothing is watched any more")
-	list = as.of(id)
+	list = store.Judgements(id)
 	_, ok = list.Last()
 	require.False(t, ok)
 
@@ -59,7 +61,7 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	now = now.Add(acceptorRest)
 	as.rest(r)
 	require.Zero(t, open, "the trouble is over")
-	list = as.of(id)
+	list = store.Judgements(id)
 	_, ok = list.Last()
 	require.False(t, ok)
 }

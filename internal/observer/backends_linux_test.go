@@ -32,7 +32,7 @@ func TestPeersHaveNamesAndPools(t *testing.T) {
 	l.ask(t, address, 5, 3)
 	l.ask(t, other, 1, 1)
 	read := func(address string) model.Peer {
-		l.tables.peers.last = make(map[uint64]scanned) // whatever the time
+		l.tables.ForgetOutgoing() // whatever the time
 		return peerOf(t, l.scan(t), server.Addr.Port(), address)
 	}
 	require.Eventually(t, func() bool { return read(address).InFlight == 3 && read(address).Name != "" }, time.Minute, 10*time.Millisecond)

@@ -148,9 +148,7 @@ func TestWorkPerScan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := withListeners(t, tt.listeners, tt.connections)
 			scan := func() {
-				for _, table := range l.tables.own {
-					table.known.begin() // as if a connection had come, however large the host's table is
-				}
+				l.tables.ForgetConnections() // as if one had come, however large the host's table is
 				require.NoError(t, l.Scan(context.Background()))
 			}
 			writes := math.Inf(1)

@@ -73,7 +73,7 @@ func (e *edition) account(b *losses.Books, a *losses.Account, l *model.Listener,
 // witnessOf is what is known around a listener's drops.
 func (e *edition) witnessOf(l *model.Listener) *witness {
 	s := e.standing[l.ID]
-	judgements := e.acceptors.of(l.ID)
+	judgements := e.store.Judgements(l.ID)
 	before := s.looks.last
 	if before.Listener != nil {
 		before.Listener = e.previous(l).put(before.Listener)
@@ -90,7 +90,7 @@ func (e *edition) previous(l *model.Listener) *earlier {
 	if b := e.earlier[l.ID]; b != nil {
 		*out = *b
 	}
-	list := e.tables.of(l.ID)
+	list := e.store.Connections(l.ID)
 	if was, ok := list.Previous(); ok && !was.At.Before(e.standing[l.ID].since) {
 		out.connections = was.Value.Behind(l.Connector)
 	}

@@ -78,14 +78,14 @@ func unclassified(id model.ListenerID, c *model.Connector) model.Unavailable {
 
 // connections fills in what the latest walk found.
 func (e *edition) connections(l *model.Listener, k *facts.Watched, before *earlier) {
-	list := e.tables.of(l.ID)
+	list := e.store.Connections(l.ID)
 	last, ok := list.Last()
 	since := e.standing[l.ID].since
 	if !ok || last.At.Before(since) { // of the listener that stood there before
 		return
 	}
 	found := last.Value
-	l.Connector = e.tables.figures.current(k, found, last.At)
+	l.Connector = e.figures.Current(k.ID, k.Connector, found, last.At)
 	l.Connections = found.Behind(l.Connector)
 	l.Connections.Age = max(0, e.Time.Sub(last.At))
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest
@@ -105,21 +105,23 @@ func (e *edition) process(l *model.Listener, k *facts.Watched, before *earlier) 
 	if !ok {
 		return
 	}
-	list := e.processes.of(key)
-	e.miss.Add(list.unavailable...)
-	last, ok := list.Last()
+	known := e.store.Process(key)
+	e.miss.Add(known.Unavailable...)
+	last, ok := known.Readings.Last()
 	if !ok || last.Value == nil {
 		return
 	}
 	p := *last.Value
-	p.Busiest = e.tables.busiestOf(l.ID.NetNS, key)
+	if d, ok := e.store.Busiest(l.ID.NetNS)[key]; ok {
+		p.Busiest = &d
+	}
 	var backends []model.Backend
 	if k.Connector != nil {
 		backends = k.Connector.Backends
 	}
-	p.Downstream = e.tables.downstreamOf(key, backends, e.Time, &e.miss)
+	p.Downstream = e.downstream(key, backends)
 	l.Process = &p
-	if was, ok := list.Before(); ok {
+	if was, ok := known.Readings.Before(); ok {
 		before.process = was.Value
 	}
 }
@@ -145,15 +147,15 @@ func (e *edition) share() {
 		}
 	}
 	for key, listeners := range byProcess {
-		r, ok := e.tables.resetOf(key)
-		if !ok || r.at.Before(e.latest(listeners)) || e.Time.Sub(r.at) > 2*r.rest() {
+		r, ok := e.store.Forgotten(key)
+		if !ok || r.At.Before(e.latest(listeners)) || e.Time.Sub(r.At) > 2*r.Rest {
 			continue
 		}
-		e.miss.Add(r.unavailable...)
-		if r.count == nil {
+		e.miss.Add(r.Unavailable...)
+		if r.Count == nil {
 			continue
 		}
-		for i, n := range connections.ShareReset(*r.count, listeners) {
+		for i, n := range connections.ShareReset(*r.Count, listeners) {
 			listeners[i].Connections.Reset = new(n)
 		}
 	}

@@ -64,7 +64,7 @@ func (t *tasks) stands(l *namespace.Reading, now time.Time) bool {
 	if l.Stands.IsZero() || now.Sub(l.Stands) >= standsFor {
 		return !l.Stands.IsZero()
 	}
-	list := t.observer.tables.of(l.ID)
+	list := t.observer.facts.Connections(l.ID)
 	last, ok := list.Last()
 	return ok && last.Value.OldestWait >= standsFor && now.Sub(last.At) <= lately
 }
@@ -106,7 +106,7 @@ const secondReading = evidence.MinApart + 5*time.Millisecond
 
 // phases is what the nearest walk says of a listener's connections.
 func (t *tasks) phases(e *facts.Watched, now time.Time) (out evidence.Phases) {
-	list := t.observer.tables.of(e.ID)
+	list := t.observer.facts.Connections(e.ID)
 	if last, ok := list.Last(); ok {
 		c := last.Value.Behind(e.Connector)
 		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), !c.Exact()

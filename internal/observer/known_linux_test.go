@@ -2,14 +2,12 @@ package observer
 
 import (
 	"errors"
-	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -76,9 +74,9 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 		"one was accepted":         func(k *kernel, _ *world) { k.counters["PassiveOpens"]++ },
 		"one was opened":           func(k *kernel, _ *world) { k.counters["ActiveOpens"]++ },
 		"the counters are gone":    func(k *kernel, _ *world) { delete(k.counters, "PassiveOpens") },
-		"the latest walk is old":   func(_ *kernel, w *world) { w.pass(settledRest) },
-		"some are in TIME_WAIT":    func(k *kernel, w *world) { w.counts(k, map[string]int{"tw": 1}); w.pass(walkRest) },
-		"TIME_WAIT is not known":   func(k *kernel, w *world) { w.counts(k, nil); w.pass(walkRest) },
+		"the latest walk is old":   func(_ *kernel, w *world) { w.pass(10 * time.Minute) },
+		"some are in TIME_WAIT":    func(k *kernel, w *world) { w.counts(k, map[string]int{"tw": 1}); w.pass(30 * time.Second) },
+		"TIME_WAIT is not known":   func(k *kernel, w *world) { w.counts(k, nil); w.pass(30 * time.Second) },
 		"they cannot be asked for": func(k *kernel, _ *world) { k.exactFails = errors.New("no answer") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +85,7 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 			w.looping.Store(true)
 			w.scanned()
 			w.counts(k, map[string]int{"tw": 0})
-			w.pass(walkRest)
+			w.pass(30 * time.Second)
 			walks := k.walks
 			require.Equal(t, 20, w.read().Accepted)
 			require.Equal(t, walks, k.walks, "nothing in TIME_WAIT: a walk would show nothing else")
@@ -100,80 +98,14 @@ func TestNewConnectionsAreWalkedFor(t *testing.T) {
 	}
 }
 
-// The walk before a port was watched has passed over its connections: though no other one
-// has come since, the next reading is a walk.
-func TestAnotherWatchedPortIsWalkedFor(t *testing.T) {
-	k := knowable(append(connected(8080, 20, serving), connected(9090, 7, serving)...))
-	w := newWorld(t, k, nil)
-	w.looping.Store(true)
-	w.scanned()
-	w.pass(time.Second)
-	walks := k.walks
-	r := w.roster.Load()
-	known := &w.tables.table(r.Namespaces[0].ID).known
-	w.read()
-	require.Equal(t, walks, k.walks, "what was found is asked for")
-
-	other := model.ListenerID{NetNS: r.Namespaces[0].ID, Address: netip.MustParseAddrPort("0.0.0.0:9090")}
-	known.meet([]model.ListenerID{w.only(w.Snapshot()).ID, other})
-	w.pass(time.Second)
-	require.Equal(t, 20, w.read().Accepted)
-	require.Equal(t, walks+1, k.walks)
-}
-
 // What reads once has nothing to ask for later.
 func TestOneShotRemembersNoConnections(t *testing.T) {
 	for _, looping := range []bool{false, true} {
 		w := newWorld(t, knowable(connected(8080, 20, serving)), nil)
 		w.looping.Store(looping)
 		require.Equal(t, 20, w.only(w.scanned()).Connections.Accepted)
-		known := &w.tables.table(w.roster.Load().Namespaces[0].ID).known
-		require.Equal(t, looping, !known.at.IsZero())
-		require.Equal(t, looping, len(known.watched.ids) == 20)
+		require.Equal(t, looping, w.tables.Remembered(w.roster.Load().Namespaces[0].ID) == 20)
 	}
-}
-
-// Where a walk is cheap there is nothing to gain, nor where too many would have to
-// be remembered.
-func TestKnownServes(t *testing.T) {
-	at := time.Unix(1000, 0)
-	socket := sockdiag.Socket{State: sockdiag.Established, Cookie: 1}
-	counted := namespace.Turnover{Opened: 9, Known: true}
-	of := func(n int) (k known) {
-		k.begin()
-		for range n {
-			k.add(&socket, true)
-		}
-		k.walked(at, counted, 10*time.Millisecond, false)
-		return k
-	}
-	for n, serves := range map[int]bool{0: true, 2499: true, 2501: false, mostKnown + 1: false} {
-		k := of(n)
-		require.Equal(t, serves, k.serves(at, counted, false, false), n)
-		require.False(t, k.serves(at, counted, true, false), "outgoing ones were not taken along")
-	}
-	costly := of(1000)
-	costly.each = 6 * time.Microsecond
-	require.False(t, costly.serves(at, counted, false, false), "requests have turned out to be expensive")
-	for range 4 { // of a machine that was busy at that time
-		costly.walked(at, counted, 10*time.Millisecond, false)
-	}
-	require.True(t, costly.serves(at, counted, false, false), "that they were expensive once is forgotten walk by walk")
-	million := of(1000)
-	million.cost = 600 * time.Millisecond
-	require.True(t, million.serves(at.Add(2*walkRest-1), counted, false, false), "a walk that takes half a second is made less often")
-	require.False(t, million.serves(at.Add(2*walkRest), counted, false, false))
-	require.True(t, million.serves(at.Add(settledRest-1), counted, false, true), "with nothing in TIME_WAIT a walk would show nothing else")
-	require.False(t, million.serves(at.Add(settledRest), counted, false, true))
-	small := known{}
-	small.walked(at, counted, cheap-1, true)
-	require.False(t, small.serves(at, counted, false, false), "there is nothing to gain")
-	blank := sockdiag.Socket{State: sockdiag.Established}
-	k := known{}
-	k.begin()
-	k.add(&blank, true)
-	k.walked(at, counted, time.Second, true)
-	require.False(t, k.serves(at, counted, false, false), "without a cookie the listener would answer")
 }
 
 // A calm namespace whose walk costs more than is ever saved up is read all the same; in

@@ -20,7 +20,7 @@ func (e *edition) latched(l *model.Listener) bool {
 
 // judged is the latest judgement on a listener, if it is of this moment.
 func (e *edition) judged(l *model.Listener) (out evidence.Judgement, ok bool) {
-	list := e.acceptors.of(l.ID)
+	list := e.store.Judgements(l.ID)
 	last, ok := list.Last()
 	return last.Value, ok && e.Time.Sub(last.At) <= lately
 }

@@ -10,17 +10,14 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func latchedEdition(at time.Time, j evidence.Judgement) (*edition, *model.Listener) {
 	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
-	as := newAcceptors(hostproc.FS{}, nil, func() time.Time { return at }, nil)
-	var list facts.Recent[evidence.Judgement]
-	list.Push(at.Add(-time.Second), j)
-	as.judgements[id] = list
-	e := &edition{publisher: &publisher{acceptors: as}, Snapshot: &model.Snapshot{Time: at}}
+	store := facts.NewStore()
+	store.PutJudgement(id, at.Add(-time.Second), j)
+	e := &edition{publisher: &publisher{store: store}, Snapshot: &model.Snapshot{Time: at}}
 	return e, &model.Listener{
 		ID: id, Port: 8080, Connector: &model.Connector{Server: "tomcat"},
 		AcceptQueue: &model.AcceptQueue{Length: 6, Limit: 5},

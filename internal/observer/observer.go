@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/connscan"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
@@ -22,7 +24,8 @@ type Observer struct {
 	published published
 
 	lister    *watchlist.Lister
-	tables    *tables
+	facts     *facts.Store
+	tables    *connscan.Scanner
 	processes *processes
 	acceptors *acceptors
 	publisher *publisher
@@ -50,10 +53,11 @@ func New(src Sources, opt Options) (*Observer, error) {
 	}
 	s.opt.Store(&opt)
 	s.published.begin()
+	s.facts = facts.NewStore()
 	now := func() time.Time { return s.options().Now() }
-	s.tables, s.processes = newTables(src.Proc, now), newProcesses(src.Proc, src.openJVM(), now)
-	s.acceptors = newAcceptors(src.Proc, src.openJVM(), now, src.Evidence)
-	s.publisher = newPublisher(src.Proc, s.tables, s.processes, s.acceptors)
+	s.tables, s.processes = connscan.New(src.Proc, s.facts, now), newProcesses(src.Proc, s.facts, src.openJVM(), now)
+	s.acceptors = newAcceptors(src.Proc, s.facts, src.openJVM(), now, src.Evidence)
+	s.publisher = newPublisher(src.Proc, s.facts)
 	s.bucket = newBucket(opt.Now())
 	s.lister = watchlist.New(&src.Sources, now, s.bells.list.ring)
 	s.lister.Namespaces.Settle = func(a *losses.Account) { s.publisher.settle(a, s.options()) }
@@ -76,7 +80,7 @@ func (s *Observer) Close() error {
 	}
 	s.processes.close()
 	s.acceptors.close()
-	s.tables.close()
+	s.tables.Close()
 	return s.lister.Namespaces.Close()
 }
 

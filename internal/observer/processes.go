@@ -1,7 +1,6 @@
 package observer
 
 import (
-	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
@@ -21,14 +20,7 @@ type processes struct {
 	memory map[hostproc.ProcessKey]*processMemory // the reader's own
 	load   threads.Load                           // likewise
 
-	mu       sync.Mutex
-	readings map[hostproc.ProcessKey]processReadings
-}
-
-// processReadings are what is known of a process.
-type processReadings struct {
-	facts.Recent[*model.Process] // nil: it has ended
-	unavailable                  []model.Unavailable
+	store *facts.Store
 }
 
 // OpenJVM opens the performance data of a process.
@@ -39,19 +31,11 @@ func (open OpenJVM) of(key hostproc.ProcessKey) func() (*hsperf.File, error) {
 	return func() (*hsperf.File, error) { return open(key) }
 }
 
-func newProcesses(proc hostproc.FS, jvm OpenJVM, now func() time.Time) *processes {
+func newProcesses(proc hostproc.FS, store *facts.Store, jvm OpenJVM, now func() time.Time) *processes {
 	return &processes{
 		proc: proc, jvm: jvm, now: now,
-		memory:   make(map[hostproc.ProcessKey]*processMemory),
-		readings: make(map[hostproc.ProcessKey]processReadings),
+		memory: make(map[hostproc.ProcessKey]*processMemory), store: store,
 	}
-}
-
-// of are the latest readings of a process.
-func (ps *processes) of(key hostproc.ProcessKey) processReadings {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	return ps.readings[key]
 }
 
 // read takes another reading of a process, and returns what it cost.
@@ -71,12 +55,7 @@ func (ps *processes) read(key hostproc.ProcessKey) (cost time.Duration) {
 	if p != nil && p.StartTime != key.StartTime { // the number is another's by now
 		p = nil
 	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	r := ps.readings[key]
-	r.Push(at, p)
-	r.unavailable = miss.List
-	ps.readings[key] = r
+	ps.store.PutProcess(key, at, p, miss.List)
 	return cost
 }
 
@@ -86,13 +65,6 @@ func (ps *processes) keep(owners map[hostproc.ProcessKey]*facts.Watched) {
 		if owners[key] == nil {
 			m.close()
 			delete(ps.memory, key)
-		}
-	}
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	for key := range ps.readings {
-		if owners[key] == nil {
-			delete(ps.readings, key)
 		}
 	}
 }

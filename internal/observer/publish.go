@@ -1,10 +1,12 @@
 package observer
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -17,18 +19,17 @@ import (
 // needs has been read.
 type publisher struct {
 	host, kernel string
-	tables       *tables
-	processes    *processes
-	acceptors    *acceptors
+	store        *facts.Store
 
 	mu       sync.Mutex      // one snapshot at a time
 	roster   *watchlist.List // the latest
 	waiting  waiting         // causes, of the latest
 	standing map[model.ListenerID]*standing
+	figures  connections.Figures
 }
 
-func newPublisher(proc hostproc.FS, ts *tables, ps *processes, as *acceptors) *publisher {
-	p := &publisher{tables: ts, processes: ps, acceptors: as, standing: make(map[model.ListenerID]*standing)}
+func newPublisher(proc hostproc.FS, store *facts.Store) *publisher {
+	p := &publisher{store: store, standing: make(map[model.ListenerID]*standing)}
 	p.host, _ = proc.Hostname()
 	p.kernel, _ = proc.KernelRelease()
 	return p
@@ -80,6 +81,7 @@ func (p *publisher) meet(r *watchlist.List) {
 		}
 		s.meet(k, r.At)
 	}
+	p.figures.Keep(live)
 	maps.DeleteFunc(p.standing, func(id model.ListenerID, _ *standing) bool {
 		return !live[id] && !r.Remembers(id)
 	})
@@ -110,9 +112,17 @@ func (p *publisher) publish(opt *Options, final, looping bool) *model.Snapshot {
 	e.absent()
 	diagnosis.ShareExecutors(e.Listeners)
 	e.judge()
-	e.miss.Add(p.tables.unavailable()...)
+	e.miss.Add(e.unread()...)
 	e.Unavailable = e.miss.List
 	return e.Snapshot
+}
+
+// unread names the namespaces whose connections could not be read.
+func (e *edition) unread() (out []model.Unavailable) {
+	for id, err := range e.store.Unread() {
+		out = append(out, model.Unavailable{What: fmt.Sprintf("connections in network namespace %d", id), Why: err.Error()})
+	}
+	return out
 }
 
 // judge gives every listener its verdict.

@@ -93,7 +93,7 @@ func (s *thousands) counted(t *testing.T) *model.Connections {
 // The kernel's own connections, a thousand times: the stated error holds against a walk of
 // all, while requests begin and end and clients come and go.
 func TestLongSampledPhases(t *testing.T) {
-	const pairs, readings = 2*sampleSize + 300, 1000
+	const pairs, readings = 2*4096 + 300, 1000
 	var files unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &files))
 	if files.Cur < 2*pairs+1000 {
@@ -115,20 +115,22 @@ func TestLongSampledPhases(t *testing.T) {
 		o.Limits = watchlist.Overrides{MaxConnections: watchlist.ByHand(new(100_000), "flag"), MaxThreads: watchlist.ByHand(new(100_000), "flag")}
 	})
 	s.looping.Store(true)
+	s.faults.walked = func(sockdiag.Wanted) { // as among a million sockets
+		for begun := time.Now(); time.Since(begun) < 200*time.Millisecond; {
+		}
+	}
 	s.scan(t)
 	r := s.roster.Load()
 	place := r.Namespaces[0]
-	known := &s.tables.table(place.ID).known
 	id := model.ListenerID{NetNS: place.ID, Address: netip.AddrPortFrom(s.server.Addr.Addr().Unmap(), s.server.Addr.Port())}
 	sampled, held, largest, stated, moved := 0, 0, 0, 0, 0
 	for i := range readings {
 		s.churn(t, 400, rand.IntN(4), float64(i%50)/50)
 		time.Sleep(12 * time.Millisecond) // a jiffy later
-		known.cost = time.Second          // as among a million sockets
 		before := s.counted(t)
 		_, err := s.walk(r, place)
 		require.NoError(t, err)
-		list := s.tables.of(id)
+		list := s.facts.Connections(id)
 		last, ok := list.Last()
 		require.True(t, ok)
 		got, truth := last.Value.Behind(nil), s.counted(t)

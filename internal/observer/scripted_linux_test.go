@@ -313,9 +313,9 @@ func TestScriptedStandingQueue(t *testing.T) {
 			}
 			k.listeners[0].RecvQ, k.sockets = 0, nil
 			w.second()
-			before := w.acceptors.of(l.ID)
+			before := w.facts.Judgements(l.ID)
 			w.second()
-			require.Equal(t, before, w.acceptors.of(l.ID), "the queue is empty: nobody is asked why")
+			require.Equal(t, before, w.facts.Judgements(l.ID), "the queue is empty: nobody is asked why")
 		})
 	}
 }

@@ -4,7 +4,7 @@ import "github.com/tcpdiag/tcpdiag/internal/watchlist"
 
 // sources says what could be read lately, for source_up.
 func (s *Observer) sources(r *watchlist.List) map[string]bool {
-	answers, failed := len(r.Silent) == 0, s.tables.failures()
+	answers, failed := len(r.Silent) == 0, s.facts.Unread()
 	up := map[string]bool{"sock_diag": answers && len(failed) == 0, "netstat": answers, "sysctl": true, "sockstat": true}
 	for _, n := range r.Namespaces {
 		if !n.Open() {
@@ -16,7 +16,7 @@ func (s *Observer) sources(r *watchlist.List) map[string]bool {
 		up["sock_diag"] = up["sock_diag"] && n.Answers()
 	}
 	for i := range r.Watched {
-		list := s.tables.of(r.Watched[i].ID)
+		list := s.facts.Connections(r.Watched[i].ID)
 		if last, ok := list.Last(); ok && last.Value.Counts.Partial {
 			up["sock_diag"] = false
 		}

@@ -87,7 +87,7 @@ func (s *Observer) readAll(ctx context.Context, r *watchlist.List) error {
 			errs = append(errs, err)
 		}
 	}
-	s.tables.keep(r)
+	s.tables.Keep(r.Watchlist)
 	if walked > 0 && len(errs) == walked {
 		return errors.Join(errs...)
 	}
@@ -97,8 +97,8 @@ func (s *Observer) readAll(ctx context.Context, r *watchlist.List) error {
 // walk reads the connections of one namespace, and what else its table says.
 func (s *Observer) walk(r *watchlist.List, n *namespace.Namespace) (time.Duration, error) {
 	last := !s.looping.Load()
-	cost, err := s.tables.walk(r, n, s.processes, last)
-	cost += s.tables.resets(r, n, n.Readings(), last)
+	cost, err := s.tables.Read(r.Watchlist, n, last)
+	cost += s.tables.CountForgotten(r.Watchlist, n, n.Readings(), last)
 	return cost, err
 }
 
@@ -109,6 +109,7 @@ func (s *Observer) list(ctx context.Context, patience time.Duration) error {
 		return err
 	}
 	s.lister.ReadSettings(r)
+	s.facts.Keep(r.Watchlist)
 	s.publisher.meet(r)
 	s.roster.Store(r)
 	return nil

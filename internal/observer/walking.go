@@ -55,7 +55,7 @@ func (t *tasks) walkNext() (next time.Duration, read bool) {
 	if troubled {
 		s.bells.publish.ring()
 	}
-	s.tables.keep(r)
+	s.tables.Keep(r.Watchlist)
 	return 0, true
 }
 
@@ -85,7 +85,7 @@ func (t *tasks) nextWalk(r *watchlist.List, now time.Time, level time.Duration) 
 			continue
 		}
 		p := t.walks.of(n.ID)
-		trouble := n.Troubled(p.last) || t.observer.tables.pressed(r.In(n.ID))
+		trouble := n.Troubled(p.last) || t.observer.tables.Pressed(r.In(n.ID))
 		due := p.due(now, trouble, t.observer.options().ScanInterval, watched)
 		if paid := p.paid(); trouble && level < p.another() && paid.After(due) {
 			due = paid

@@ -13,7 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
-// opening collects namespaces.
+// adoption collects namespaces.
 type adoption struct {
 	p       *Namespaces
 	window  time.Duration
@@ -116,7 +116,7 @@ func (p *Namespaces) replace(next *adoption, o *Options, selected *Selection) {
 	}
 }
 
-// equip gives a namespace what the options say.
+// configure gives a namespace what the options say.
 func configure(n *namespace.Namespace, general bool, selected *Selection) {
 	n.General = general
 	n.Expect(func(id model.ListenerID) bool { return general && selected.Expects(id) })

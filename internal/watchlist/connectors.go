@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// discoveryDeadline is how long the discovery of a process may take before
+	// DiscoveryDeadline is how long the discovery of a process may take before
 	// its limits are called unavailable. It continues; nothing waits for it.
 	DiscoveryDeadline = 5 * time.Second
-	// discoveryPatience is how long the first roster waits for all of them.
+	// DiscoveryPatience is how long the first list waits for all of them.
 	DiscoveryPatience = time.Second
 )
 

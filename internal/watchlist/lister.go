@@ -17,6 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
+// New makes a Lister; done is called when a discovery has ended.
 func New(src *Sources, now func() time.Time, done func()) *Lister {
 	discover := func(ctx context.Context, pid int, start uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
 		if src.Tomcat == nil {
@@ -27,7 +28,7 @@ func New(src *Sources, now func() time.Time, done func()) *Lister {
 	return &Lister{Sources: src, Namespaces: newNamespaces(src), Connectors: newConnectors(discover, now, done)}
 }
 
-// adopt makes the options' namespaces those that are open, and their Actuators
+// Adopt makes the options' namespaces those that are open, and their Actuators
 // those that are asked.
 func (l *Lister) Adopt(o *Options) error {
 	if err := l.Namespaces.adopt(o); err != nil {
@@ -47,7 +48,7 @@ const sysctlRest = 500 * time.Millisecond
 // sysctlsEvery is how often the sysctls are read again, which hardly ever change.
 const sysctlsEvery = 10 * time.Second
 
-// facts reads what is read of the namespaces besides their listeners.
+// ReadSettings reads what is read of the namespaces besides their listeners.
 func (l *Lister) ReadSettings(r *List) {
 	open := 0
 	for _, n := range r.Namespaces {
@@ -63,16 +64,16 @@ func (l *Lister) ReadSettings(r *List) {
 	}
 }
 
-// lister makes the rosters: it lists the listeners of all namespaces, finds
+// Lister makes the lists: it lists the listeners of all namespaces, finds
 // their owners and what stands behind them, and says which are watched.
 type Lister struct {
 	Sources    *Sources
 	Namespaces *Namespaces
 	Connectors *connectors
-	OneShot    bool // no further roster follows the next one
+	OneShot    bool // no further list follows the next one
 }
 
-// listing is a roster in the making.
+// listing is a list in the making.
 type listing struct {
 	*Lister
 	*List
@@ -83,7 +84,7 @@ type listing struct {
 	miss    facts.Missing
 }
 
-// list makes a roster. It fails only when no namespace answers. With a patience
+// List makes another list. It fails only when no namespace answers. With a patience
 // it waits for the discoveries under way.
 func (l *Lister) List(ctx context.Context, opt *Options, patience time.Duration) (*List, error) {
 	r := &listing{Lister: l, opt: opt, List: &List{Watchlist: &facts.Watchlist{At: opt.Now(), Silent: make(map[uint64]bool)}}}
@@ -157,7 +158,7 @@ func (r *listing) byProcess() map[hostproc.ProcessKey][]*Candidate {
 	return out
 }
 
-// behind asks once per process what stands behind its listeners.
+// findConnectors asks once per process what stands behind its listeners.
 func (r *listing) findConnectors(ctx context.Context, patience time.Duration) {
 	byProcess := r.byProcess()
 	rest := max(r.opt.ScanInterval/2, time.Duration(len(byProcess))*restPer)
@@ -180,7 +181,7 @@ func (r *listing) findConnectors(ctx context.Context, patience time.Duration) {
 	r.askActuators(ctx)
 }
 
-// unseen asks the given Actuators about the listeners of the agent's own
+// askActuators asks the given Actuators about the listeners of the agent's own
 // namespace that no process of this /proc holds. They may answer on a port that
 // nobody asked for.
 func (r *listing) askActuators(ctx context.Context) {
@@ -208,7 +209,7 @@ func ports(list []*Candidate) []discovery.Listening {
 	return out
 }
 
-// keep leaves out what the targets do not name and what is beyond
+// selectWatched leaves out what the targets do not name and what is beyond
 // --max-listeners, and has the others watched.
 func (r *listing) selectWatched() {
 	kept, note := r.rules.Keep(r.all)

@@ -12,8 +12,8 @@ import (
 // OpenFunc opens the namespace of a process, 0 for the caller's own.
 type OpenFunc func(shared *namespace.Shared, pid int) (namespace.Opened, error)
 
-// places are the network namespaces that are open. One goroutine at a time
-// changes them, that of the rosters.
+// Namespaces are the network namespaces that are open. One goroutine at a time
+// changes them, the one that lists.
 type Namespaces struct {
 	src     *Sources
 	Shared  *namespace.Shared
@@ -35,7 +35,7 @@ func newNamespaces(src *Sources) *Namespaces {
 	return p
 }
 
-// find is the open namespace of that number, nil for none.
+// Find is the open namespace of that number, nil for none.
 func (p *Namespaces) Find(id uint64) *namespace.Namespace {
 	i := slices.IndexFunc(p.All, func(n *namespace.Namespace) bool { return n.ID == id })
 	if i < 0 {
@@ -66,7 +66,7 @@ func (p *Namespaces) scope(o *Options, silent map[uint64]bool, oneShot bool) Sco
 	return out
 }
 
-// leave closes a namespace and keeps what its listeners have lost. What a closed
+// retire closes a namespace and keeps what its listeners have lost. What a closed
 // namespace of the same number has left of an address is forgotten: the kernel
 // gives numbers again, and the series are named by them. The counters then start
 // from nothing, as the kernel's own do, which rate() and increase() can read.
@@ -79,6 +79,7 @@ func (p *Namespaces) retire(n *namespace.Namespace, now time.Time) {
 	p.Retired.Add(left...)
 }
 
+// Close lets all namespaces go.
 func (p *Namespaces) Close() error {
 	var errs []error
 	for _, n := range p.All {

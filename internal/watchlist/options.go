@@ -8,7 +8,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 )
 
-// ListOptions say which listeners are watched, and how often they are listed.
+// Options say which listeners are watched, and how often they are listed.
 type Options struct {
 	Ports []uint16 // expected ports; their absence is a finding
 	PIDs  []int    // only the listeners of these processes, in their namespaces
@@ -37,7 +37,7 @@ type Options struct {
 	Now          func() time.Time
 }
 
-// ListSources are what a Lister asks.
+// Sources are what a Lister asks.
 type Sources struct {
 	Mount  string // of the proc file system
 	Proc   hostproc.FS
@@ -49,12 +49,12 @@ type Sources struct {
 	Open OpenFunc
 }
 
-// selection is what the options name.
+// Selection is what the options name.
 func (o *Options) Selection() Selection {
 	return Select(o.Ports, o.PIDs, o.All, o.Targets)
 }
 
-// actuators are whom to ask, the targets' own behind the one for all. That one
+// Actuators are whom to ask, the targets' own behind the one for all. That one
 // is asked for its own port's process and for those of the ports that were
 // asked for: it may answer on a port that nobody watches.
 func (o *Options) Actuators() (out []discovery.Actuator) {

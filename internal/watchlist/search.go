@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// censusEvery bounds how often the processes are asked for their network
+	// searchEvery bounds how often the processes are asked for their network
 	// namespaces.
-	censusEvery = 2 * time.Second
-	// censusPart is the part of a core that this may take: what cost d is
-	// repeated after d / censusPart.
-	censusPart = 0.002
+	searchEvery = 2 * time.Second
+	// searchPart is the part of a core that this may take: what cost d is
+	// repeated after d / searchPart.
+	searchPart = 0.002
 )
 
-// census is the latest count of the namespaces that have processes.
+// Search is the latest count of the namespaces that have processes.
 type Search struct {
 	at     time.Time
 	cost   time.Duration // of CPU time
@@ -33,7 +33,7 @@ type Search struct {
 }
 
 func (c *Search) due(now time.Time) bool {
-	return c.at.IsZero() || now.Sub(c.at) >= cputime.Rest(c.cost, censusEvery, censusPart)
+	return c.at.IsZero() || now.Sub(c.at) >= cputime.Rest(c.cost, searchEvery, searchPart)
 }
 
 // discover opens the namespaces that have come and closes those that have ended,
@@ -60,7 +60,7 @@ func (p *Namespaces) discover(now time.Time, o *Options, miss *facts.Missing) {
 	}
 }
 
-// comeAndGo compares the namespaces that are open with those that have
+// update compares the namespaces that are open with those that have
 // processes. Our own sockets and files keep a namespace alive, so it is its
 // processes that count.
 func (p *Namespaces) update(now time.Time, o *Options, c *Search) {
@@ -116,7 +116,7 @@ func (p *Namespaces) enterDiscovered(id netns.ID, pid int, window time.Duration,
 	return n, nil
 }
 
-// inhabitants are which process is in which network namespace.
+// residents are which process is in which network namespace.
 type residents struct {
 	byNetNS map[netns.ID]int    // one process of each
 	hidden  map[uint64]struct{} // namespaces that only hostproc.FS.NetID may distinguish

@@ -111,7 +111,7 @@ type Scope struct {
 	OneShot       bool           // no further snapshot follows
 }
 
-// Namespace is one of them.
+// ScopedNamespace is one of them.
 type ScopedNamespace struct {
 	ID      uint64
 	General bool            // selectors without a process apply here

@@ -15,7 +15,7 @@ const internal = "../.."
 // downwards are the packages whose files call downwards only.
 func downwards() []string {
 	return []string{
-		"clients", "connections", "diagnosis", "discovery", "evidence", "evidence/reader", "facts", "handshake",
+		"clients", "connections", "connscan", "diagnosis", "discovery", "evidence", "evidence/reader", "facts", "handshake",
 		"hostproc", "hostproc/cgroup", "hostproc/hsperf", "hostproc/netstat", "hostproc/openfiles", "hostproc/procfile",
 		"hostproc/threads", "incident", "losses", "model", "namespace", "observer", "owner", "sockdiag", "watchlist",
 	}

@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"net/netip"

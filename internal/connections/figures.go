@@ -1,12 +1,9 @@
-package observer
+package connections
 
 import (
 	"maps"
-	"sync"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/connections"
-	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -14,11 +11,10 @@ import (
 // with it.
 const sameMoment = 1500 * time.Millisecond
 
-// figures hold Actuator's number of busy threads against the connections in service. It
+// Figures hold Actuator's number of busy threads against the connections in service. It
 // is asked every 5 s, and a burst fills a server in less.
-type figures struct {
-	mu    sync.Mutex
-	looks map[model.ListenerID]*figure
+type Figures struct {
+	walks map[model.ListenerID]*figure
 }
 
 // figure is what is remembered of one listener.
@@ -30,10 +26,9 @@ type figure struct {
 	less bool
 }
 
-// current is an entry's connector as of a walk. Actuator's number counts, but where the
+// Current is a listener's connector as of a walk. Actuator's number counts, but where the
 // connections show more by now and have not before: it is of the time before then.
-func (fs *figures) current(e *facts.Watched, f *connections.Found, at time.Time) *model.Connector {
-	c := e.Connector
+func (fs *Figures) Current(id model.ListenerID, c *model.Connector, f *Found, at time.Time) *model.Connector {
 	if c == nil || c.BusyThreads == nil || c.BusyAt.IsZero() || !f.Counts.Exact() {
 		return c
 	}
@@ -43,17 +38,15 @@ func (fs *figures) current(e *facts.Watched, f *connections.Found, at time.Time)
 	if known != model.BusyIsKnown {
 		return c
 	}
-	if fs.less(e.ID, n, at, c) || n <= *c.BusyThreads {
+	if fs.less(id, n, at, c) || n <= *c.BusyThreads {
 		return c
 	}
 	return &seen
 }
 
 // less takes a walk, and reports whether Actuator has less than the connections show.
-func (fs *figures) less(id model.ListenerID, n int, at time.Time, c *model.Connector) bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	before := fs.looks[id]
+func (fs *Figures) less(id model.ListenerID, n int, at time.Time, c *model.Connector) bool {
+	before := fs.walks[id]
 	now := &figure{at: at, serving: n}
 	switch {
 	case before == nil:
@@ -65,16 +58,14 @@ func (fs *figures) less(id model.ListenerID, n int, at time.Time, c *model.Conne
 	default:
 		now.less = before.less
 	}
-	if fs.looks == nil {
-		fs.looks = make(map[model.ListenerID]*figure)
+	if fs.walks == nil {
+		fs.walks = make(map[model.ListenerID]*figure)
 	}
-	fs.looks[id] = now
+	fs.walks[id] = now
 	return now.less
 }
 
-// keep forgets what is not live.
-func (fs *figures) keep(live map[model.ListenerID]bool) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	maps.DeleteFunc(fs.looks, func(id model.ListenerID, _ *figure) bool { return !live[id] })
+// Keep forgets what is not live.
+func (fs *Figures) Keep(live map[model.ListenerID]bool) {
+	maps.DeleteFunc(fs.walks, func(id model.ListenerID, _ *figure) bool { return !live[id] })
 }

@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // More than are worth asking for have no memory, until a walk has found fewer.
 func TestFew(t *testing.T) {
 	const most = 3
-	var f few
+	var f connectionSet
 	walk := func(n int) {
 		f.begin(most)
 		for i := range n {

@@ -7,18 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/tcpdiag/tcpdiag/internal/facts"
 )
-
-// Where a walk with the outgoing connections is expensive they are read less often.
-func TestOutgoingRest(t *testing.T) {
-	for cost, rest := range map[time.Duration]time.Duration{
-		time.Millisecond: facts.Apart, 100 * time.Millisecond: 5 * time.Second, time.Second: restful,
-	} {
-		require.Equal(t, rest, scanned{cost: cost}.rest(), cost)
-	}
-}
 
 // A bell that rings too early for its step does not put off the one that is due.
 func TestBellsPutNothingOff(t *testing.T) {

@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -11,11 +11,11 @@ import (
 // depend on it.
 const roomy = 0.5
 
-// sample asks for a random part of the known connections, and reports whether that is
+// readSubset asks for a random part of the known connections, and reports whether that is
 // enough: it shows nothing that would have to be counted. The listeners of ports that have
 // too few known ones for it keep their latest reading.
-func (t *table) sample(w *sweep, n *namespace.Namespace, before namespace.Turnover) bool {
-	ids, of := t.known.sample(w.at, before)
+func (t *memory) readSubset(w *reading, n *namespace.Namespace, before namespace.Turnover) bool {
+	ids, of := t.known.subset(w.at, before)
 	if len(ids) == 0 {
 		return false
 	}
@@ -28,14 +28,14 @@ func (t *table) sample(w *sweep, n *namespace.Namespace, before namespace.Turnov
 		w.restart()
 		return false
 	}
-	w.sampled = true
+	w.subset = true
 	t.timeWait.Recall(w.found)
 	w.finish(false)
 	return true
 }
 
 // estimate has what was found stand for all, and reports whether it may.
-func (w *sweep) estimate(of map[uint16]connections.Sample) bool {
+func (w *reading) estimate(of map[uint16]connections.Sample) bool {
 	for _, e := range w.kept {
 		if s, ok := of[e.Port()]; ok {
 			f := w.found[e.ID]
@@ -53,11 +53,9 @@ func (w *sweep) estimate(of map[uint16]connections.Sample) bool {
 }
 
 // allUneventful reports whether the latest readings of all listeners were.
-func allUneventful(ts *tables, kept []*facts.Watched) bool {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
+func allUneventful(s *Scanner, kept []*facts.Watched) bool {
 	for _, e := range kept {
-		list := ts.found[e.ID]
+		list := s.store.Connections(e.ID)
 		if last, ok := list.Last(); ok && !uneventful(last.Value, e.Connector) {
 			return false
 		}

@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"slices"
@@ -33,7 +33,7 @@ const (
 	// sampleSize is how many connections of a port are asked for in place of all, where
 	// there are twice as many at least. Where as many as newPart of them may have come
 	// since the latest walk, it is time for another.
-	sampleSize = 4096
+	subsetSize = 4096
 	newPart    = 0.01
 )
 
@@ -48,7 +48,7 @@ type known struct {
 	watched reservoir
 	// outgoing are those whose local port nobody watches, whole if the walk took
 	// them along.
-	outgoing few
+	outgoing connectionSet
 	whole    bool
 	each     time.Duration      // what an exact request took lately
 	of       []model.ListenerID // whose connections are the watched ones
@@ -58,7 +58,7 @@ type known struct {
 // begin forgets all for another walk.
 func (k *known) begin() {
 	k.forget()
-	if k.most = k.useful(mostKnown); k.watched.found > k.most && k.most < sampleSize {
+	if k.most = k.useful(mostKnown); k.watched.found > k.most && k.most < subsetSize {
 		k.most, k.watched.ids = 0, nil // too few to stand for all
 	}
 	k.watched.begin()
@@ -127,16 +127,16 @@ func (k *known) pays(n int) bool {
 	return k.cost >= cheap && time.Duration(n)*max(askCost, k.each) < time.Duration(askPart*float64(k.cost))
 }
 
-// sample chooses which connections to ask for in place of all, and says by port what they
+// subset chooses which connections to ask for in place of all, and says by port what they
 // stand for: none where that is not enough, or takes no less.
-func (k *known) sample(now time.Time, t namespace.Turnover) (ids []sockdiag.ConnectionID, of map[uint16]connections.Sample) {
-	if k.at.IsZero() || now.Sub(k.counted) >= k.rest(false) || !t.Known || k.watched.largest() < 2*sampleSize {
+func (k *known) subset(now time.Time, t namespace.Turnover) (ids []sockdiag.ConnectionID, of map[uint16]connections.Sample) {
+	if k.at.IsZero() || now.Sub(k.counted) >= k.rest(false) || !t.Known || k.watched.largest() < 2*subsetSize {
 		return nil, nil
 	}
 	added := int(t.Accepted - k.before.Accepted)
-	ids, of = k.watched.pick(sampleSize, int(float64(added)/newPart), added)
+	ids, of = k.watched.pick(subsetSize, int(float64(added)/newPart), added)
 	for _, s := range of {
-		if s.Known >= 2*sampleSize && k.pays(len(ids)) {
+		if s.Known >= 2*subsetSize && k.pays(len(ids)) {
 			return ids, of
 		}
 	}
@@ -179,4 +179,31 @@ func (k *known) askOf(n *namespace.Namespace, ids []sockdiag.ConnectionID, outgo
 	})
 	k.each = cost / time.Duration(max(1, number))
 	return err
+}
+
+// connectionSet are the connections of one walk, as long as they are few.
+type connectionSet struct {
+	ids    []sockdiag.ConnectionID
+	number int  // of all
+	beyond bool // there are more than are remembered, or one that cannot be asked for
+}
+
+// begin begins another walk. Where the latest has found more than most none is
+// remembered before they have become fewer.
+func (f *connectionSet) begin(most int) {
+	if f.beyond = f.number > most; f.beyond {
+		f.ids = nil
+	}
+	f.ids, f.number = f.ids[:0], 0
+}
+
+func (f *connectionSet) add(s *sockdiag.Socket, most int) {
+	f.number++
+	switch {
+	case f.beyond:
+	case s.Cookie == 0 || f.number > most:
+		f.beyond, f.ids = true, nil
+	default:
+		f.ids = append(f.ids, s.ID())
+	}
 }

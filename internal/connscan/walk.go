@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"cmp"
@@ -14,54 +14,47 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
-// walk reads the connections of a namespace's watched listeners, and the outgoing
+// Read reads the connections of a namespace's watched listeners, and the outgoing
 // ones if it is time, and returns the CPU time it took. After the last reading nothing
 // has to be remembered.
-func (ts *tables) walk(r *watchlist.List, n *namespace.Namespace, ps *processes, last bool) (cost time.Duration, err error) {
+func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (cost time.Duration, err error) {
 	kept := r.In(n.ID)
 	if len(kept) == 0 {
 		return 0, nil
 	}
-	start, t := ts.now(), ts.table(n.ID)
-	out := ts.outgoing(r, n)
+	start, t := s.now(), s.memory(n.ID)
+	out := s.searchPorts(r, n)
 	before := namespace.TurnoverOf(n)
 	var scan *downstream.Scan
-	if ts.wantsOutgoing(kept, n.ID, start) {
-		scan = &ts.peers.scan
+	if s.wantsOutgoing(kept, n.ID, start) {
+		scan = &s.peers.scan
 	}
-	w := ts.peers.sweep(start, r, n, kept, out, scan)
+	w := s.peers.reading(start, r, n, kept, out, scan)
 	t.known.meet(w.ids)
-	w.last, w.hold = last, func() *holding { return ts.holding(r, n.ID, start) }
-	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(ts, kept)
+	w.last, w.readHeld = last, func() *heldSockets { return s.holding(r, n.ID, start) }
+	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(s, kept)
 	cost, err = cputime.Of(func() (err error) {
 		if err = t.read(w, n, before); err == nil && w.scan != nil {
-			ts.sortOutgoing(r, n.ID, start, w.found)
+			s.sortOutgoing(r, n.ID, start, w.found)
 		}
 		return err
 	})
 	cost += w.heldBeside
 	if err == nil && w.scan != nil {
-		ts.peers.last[n.ID] = scanned{start, cost}
+		s.peers.last[n.ID] = lastScan{start, cost}
 	}
-	if !w.sampled {
+	if !w.subset {
 		t.abandoned(n, kept, w.found, before.Resets)
 	}
-	cost += ts.settleOutgoing(r, n, out, cost, ps)
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	for id, f := range w.found {
-		list := ts.found[id]
-		list.Push(start, f)
-		ts.found[id] = list
+	cost += s.settlePorts(r, n, out, cost)
+	for _, e := range kept {
+		if f := w.found[e.ID]; f != nil {
+			s.figures.Current(e.ID, e.Connector, f, start)
+		}
 	}
-	if err != nil {
-		ts.failed[n.ID] = err
-	} else {
-		delete(ts.failed, n.ID)
-	}
+	s.store.PutConnections(n.ID, start, w.found, err)
 	return cost, err
 }
 
@@ -69,8 +62,8 @@ func (ts *tables) walk(r *watchlist.List, n *namespace.Namespace, ps *processes,
 // for all of them where no other one has come since they were found, and else goes once
 // through the table, for the watched ports of both families and the outgoing ones.
 // The counts of a walk that was cut short each time it was tried are partial.
-func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover) error {
-	if w.calm && !w.outgoing.due && t.sample(w, n, before) {
+func (t *memory) read(w *reading, n *namespace.Namespace, before namespace.Turnover) error {
+	if w.calm && !w.outgoing.due && t.readSubset(w, n, before) {
 		return nil
 	}
 	all, known := n.Sockstat()["tw"]
@@ -101,7 +94,7 @@ func (t *table) read(w *sweep, n *namespace.Namespace, before namespace.Turnover
 }
 
 // walk goes through the table. all is how many sockets of the namespace are in TIME_WAIT.
-func (t *table) walk(w *sweep, n *namespace.Namespace, all int) error {
+func (t *memory) walk(w *reading, n *namespace.Namespace, all int) error {
 	held := w.beginHolding()
 	timeWait := t.timeWait.Due(w.at, all, w.ids) || w.outgoing.due && !w.outgoing.apart // which keep their ports
 	t.known.begin()
@@ -131,7 +124,7 @@ func (t *table) walk(w *sweep, n *namespace.Namespace, all int) error {
 
 // walkOutgoing goes through the outgoing connections without their tcp_info, unless the
 // watched processes' own are known, and asks for that of these.
-func (t *table) walkOutgoing(w *sweep, n *namespace.Namespace) error {
+func (t *memory) walkOutgoing(w *reading, n *namespace.Namespace) error {
 	var others []uint32
 	if w.held != nil {
 		slices.Sort(w.accepted)
@@ -156,7 +149,7 @@ func (t *table) walkOutgoing(w *sweep, n *namespace.Namespace) error {
 	})
 }
 
-func (t *table) findOutgoing(w *sweep, n *namespace.Namespace, others []uint32) error {
+func (t *memory) findOutgoing(w *reading, n *namespace.Namespace, others []uint32) error {
 	var found []sockdiag.ConnectionID
 	restart := func() {
 		w.restartOutgoing()
@@ -175,7 +168,7 @@ func (t *table) findOutgoing(w *sweep, n *namespace.Namespace, others []uint32) 
 	})
 	switch {
 	case err != nil:
-		t.outgoing = own{}
+		t.outgoing = ownOutgoing{}
 	case w.scan != nil:
 		t.outgoing.learn(w.at, cost, found, w.held, others)
 	}
@@ -184,7 +177,7 @@ func (t *table) findOutgoing(w *sweep, n *namespace.Namespace, others []uint32) 
 
 // abandoned books the requests whose clients did not wait for the answer. No
 // reset counts for two. before is EstabResets before the walk.
-func (t *table) abandoned(n *namespace.Namespace, kept []*facts.Watched, found map[model.ListenerID]*connections.Found, before uint64) {
+func (t *memory) abandoned(n *namespace.Namespace, kept []*facts.Watched, found map[model.ListenerID]*connections.Found, before uint64) {
 	vanished := make([]uint64, len(kept))
 	for i, e := range kept {
 		f := found[e.ID]

@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"math"
@@ -6,11 +6,11 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
-	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // Outgoing connections are read only when there may be enough of them to matter,
@@ -28,33 +28,20 @@ const (
 	apartShare = 0.3
 )
 
-// busiest is the peer that most ephemeral ports of a namespace are used towards,
-// by the processes that hold connections to it. The ports are the namespace's, so
-// those that others use count, too.
-type busiest struct {
+// lastSearch is the latest search for the peer that most ephemeral ports of a namespace are
+// used towards. The ports are the namespace's, so those that others use count, too.
+type lastSearch struct {
 	at   time.Time
 	cost time.Duration // of CPU time
-	of   map[hostproc.ProcessKey]model.Destination
 }
 
 // due reports whether to read again. Where that is expensive it is rare.
-func (b *busiest) due(now time.Time) bool {
+func (b *lastSearch) due(now time.Time) bool {
 	return now.Sub(b.at) >= cputime.Rest(b.cost, outgoingEvery, outgoingPart)
 }
 
-// busiestOf is the latest reading of a process's busiest peer, nil for none.
-func (ts *tables) busiestOf(netns uint64, key hostproc.ProcessKey) *model.Destination {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	d, ok := ts.busy[netns].of[key]
-	if !ok {
-		return nil
-	}
-	return new(d)
-}
-
-// outgoing is what one walk searches for in addition to the watched ports, and finds.
-type outgoing struct {
+// portSearch is what one walk searches for in addition to the watched ports, and finds.
+type portSearch struct {
 	many  bool // there may be enough of them to matter
 	apart bool // a walk of their own, without tcp_info, takes less
 	due   bool // it is time
@@ -64,54 +51,52 @@ type outgoing struct {
 	whole bool // all of the table was walked
 }
 
-// outgoing says whether the next walk of a namespace takes its outgoing
+// searchPorts says whether the next walk of a namespace takes its outgoing
 // connections along.
-func (ts *tables) outgoing(r *watchlist.List, n *namespace.Namespace) *outgoing {
-	out := &outgoing{peers: make(connections.Peers)}
+func (s *Scanner) searchPorts(r *facts.Watchlist, n *namespace.Namespace) *portSearch {
+	out := &portSearch{peers: make(connections.Peers)}
 	sysctl, _ := n.Sysctl()
 	out.reuse = connections.ReuseOf(sysctl)
-	ts.mu.Lock()
-	last := ts.busy[n.ID]
-	ts.mu.Unlock()
-	used, waiting, all := ts.foreign(r, n)
+	last := s.busy[n.ID]
+	used, waiting, all := s.foreign(r, n)
 	size := connections.Ephemeral(sysctl)
 	out.left = size > 0 && float64(waiting) >= outgoingFrom*float64(size)
 	out.many = size > 0 && float64(used) >= outgoingFrom*float64(size)
 	out.apart = used >= apartFrom && float64(used) >= apartShare*float64(all)
-	out.due = out.many && last.due(ts.now())
+	out.due = out.many && last.due(s.now())
 	return out
 }
 
 // settleOutgoing publishes what a walk of some cost has found.
-func (ts *tables) settleOutgoing(r *watchlist.List, n *namespace.Namespace, out *outgoing, walk time.Duration, ps *processes) (cost time.Duration) {
-	next := busiest{}
+func (s *Scanner) settlePorts(r *facts.Watchlist, n *namespace.Namespace, out *portSearch, walk time.Duration) (cost time.Duration) {
+	next := lastSearch{}
+	var of map[hostproc.ProcessKey]model.Destination
 	switch {
 	case !out.many:
 	case !out.due || !out.whole:
 		return 0
 	default:
-		next.at = ts.now()
+		next.at = s.now()
 		cost, _ = cputime.Of(func() error {
-			next.of = ts.busiest(r, n, out.peers, ps)
+			of = s.busiest(r, n, out.peers)
 			return nil
 		})
 		next.cost = walk + cost
 	}
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	ts.busy[n.ID] = next
+	s.busy[n.ID] = next
+	s.store.PutBusiest(n.ID, of)
 	return cost
 }
 
 // foreign is how many sockets of a namespace, by two numbers of /proc/net/sockstat, are
 // not the watched listeners' own, which is how many outgoing connections there can be at
 // most, waiting of them in TIME_WAIT. all are all sockets.
-func (ts *tables) foreign(r *watchlist.List, n *namespace.Namespace) (foreign, waiting, all int) {
+func (s *Scanner) foreign(r *facts.Watchlist, n *namespace.Namespace) (foreign, waiting, all int) {
 	stat := n.Sockstat()
-	waiting = ts.table(n.ID).timeWait.Foreign(stat["tw"])
+	waiting = s.memory(n.ID).timeWait.Foreign(stat["tw"])
 	foreign = stat["inuse"] + waiting
 	for _, e := range r.In(n.ID) {
-		list := ts.of(e.ID)
+		list := s.store.Connections(e.ID)
 		if last, ok := list.Last(); ok {
 			foreign -= last.Value.Sockets()
 		}
@@ -119,7 +104,7 @@ func (ts *tables) foreign(r *watchlist.List, n *namespace.Namespace) (foreign, w
 	return foreign, waiting, stat["inuse"] + stat["tw"]
 }
 
-func (ts *tables) busiest(r *watchlist.List, n *namespace.Namespace, peers connections.Peers, ps *processes) map[hostproc.ProcessKey]model.Destination {
+func (s *Scanner) busiest(r *facts.Watchlist, n *namespace.Namespace, peers connections.Peers) map[hostproc.ProcessKey]model.Destination {
 	out := make(map[hostproc.ProcessKey]model.Destination)
 	peer, most := peers.Busiest()
 	if most == nil {
@@ -136,14 +121,14 @@ func (ts *tables) busiest(r *watchlist.List, n *namespace.Namespace, peers conne
 		if float64(d.Taken()) < outgoingFrom*float64(size) {
 			return out
 		}
-		return ts.unowned(r, n, d)
+		return s.unowned(r, n, d)
 	}
 	least := outgoingShare * float64(len(live))
 	for key, e := range r.Owners() {
-		if e.ID.NetNS != n.ID || float64(ts.room(r, key, ps)) <= least {
+		if e.ID.NetNS != n.ID || float64(s.room(r, key)) <= least {
 			continue
 		}
-		if ts.holds(key, live, ps) > least {
+		if s.holdsOf(key, live) > least {
 			out[key] = d
 		}
 	}
@@ -152,11 +137,9 @@ func (ts *tables) busiest(r *watchlist.List, n *namespace.Namespace, peers conne
 
 // unowned are ports that no process holds: those of whoever was last seen to hold
 // connections to that peer, else of somebody in the namespace.
-func (ts *tables) unowned(r *watchlist.List, n *namespace.Namespace, d model.Destination) map[hostproc.ProcessKey]model.Destination {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
+func (s *Scanner) unowned(r *facts.Watchlist, n *namespace.Namespace, d model.Destination) map[hostproc.ProcessKey]model.Destination {
 	out := make(map[hostproc.ProcessKey]model.Destination)
-	for key, last := range ts.busy[n.ID].of {
+	for key, last := range s.store.Busiest(n.ID) {
 		if last.Address == d.Address && !last.Unowned {
 			out[key] = d
 		}
@@ -173,21 +156,21 @@ func (ts *tables) unowned(r *watchlist.List, n *namespace.Namespace, d model.Des
 	return out
 }
 
-// sampled is how many descriptors are read to estimate a share: its standard
+// descriptorsRead is how many descriptors are read to estimate a share: its standard
 // error is at most 1.6 %.
-const sampled = 1024
+const descriptorsRead = 1024
 
 // holds estimates how many of the sockets a process has, from a random sample of
 // its descriptors.
-func (ts *tables) holds(key hostproc.ProcessKey, live map[uint32]struct{}, ps *processes) float64 {
+func (s *Scanner) holdsOf(key hostproc.ProcessKey, live map[uint32]struct{}) float64 {
 	hits := 0
-	read, _ := openfiles.SampleSockets(ts.proc, key.PID, sampled, func(inode uint32) {
+	read, _ := openfiles.SampleSockets(s.proc, key.PID, descriptorsRead, func(inode uint32) {
 		if _, ok := live[inode]; ok {
 			hits++
 		}
 	})
-	readings := ps.of(key)
-	last, ok := readings.Last()
+	p := s.store.Process(key)
+	last, ok := p.Readings.Last()
 	if !ok || last.Value == nil || last.Value.OpenFiles == nil || read == 0 {
 		return float64(hits)
 	}
@@ -197,16 +180,16 @@ func (ts *tables) holds(key hostproc.ProcessKey, live map[uint32]struct{}, ps *p
 // room is how many outgoing connections a process can hold at most: a
 // descriptor that an accepted connection has is none. It spares reading the
 // links of a server's ten thousand descriptors.
-func (ts *tables) room(r *watchlist.List, key hostproc.ProcessKey, ps *processes) int {
-	readings := ps.of(key)
-	last, ok := readings.Last()
+func (s *Scanner) room(r *facts.Watchlist, key hostproc.ProcessKey) int {
+	p := s.store.Process(key)
+	last, ok := p.Readings.Last()
 	if !ok || last.Value == nil || last.Value.OpenFiles == nil {
 		return math.MaxInt
 	}
 	room := *last.Value.OpenFiles
 	for i := range r.Watched {
 		if k, ok := r.Watched[i].Process(); ok && k == key {
-			list := ts.of(r.Watched[i].ID)
+			list := s.store.Connections(r.Watched[i].ID)
 			if found, ok := list.Last(); ok {
 				room -= found.Value.Counts.Accepted
 			}

@@ -1,12 +1,15 @@
-package observer
+package connscan
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -31,18 +34,32 @@ func TestNobodyHasAnOutgoingConnection(t *testing.T) {
 		"it holds no socket, as it just ended": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := knowable(nil)
-			w := newWorld(t, k, nil)
-			w.scanned()
-			walks := k.walks
-			table, scan := &table{}, &downstream.Scan{}
-			sweep := &sweep{
-				at: w.clock(), scan: scan, wanted: &sockdiag.Ports{}, held: &holding{inodes: c.held, users: c.users},
+			k := &countedKernel{}
+			n := namespace.New(1, 1, k, new(namespace.Shared), time.Minute)
+			require.NoError(t, n.Follow(time.Now()))
+			table, scan := &memory{}, &downstream.Scan{}
+			sweep := &reading{
+				at: time.Now(), scan: scan, wanted: &sockdiag.Ports{}, held: &heldSockets{inodes: c.held, users: c.users},
 				accepted: []uint32{second, first}, listening: []uint32{listens},
-				outgoing: &outgoing{apart: true, due: c.due, left: c.left, peers: make(connections.Peers)},
+				outgoing: &portSearch{apart: true, due: c.due, left: c.left, peers: make(connections.Peers)},
 			}
-			require.NoError(t, table.walkOutgoing(sweep, w.roster.Load().Namespaces[0]))
-			require.Equal(t, c.walks, k.walks-walks)
+			require.NoError(t, table.walkOutgoing(sweep, n))
+			require.Equal(t, c.walks, k.walks)
 		})
 	}
+}
+
+// countedKernel is a kernel without listeners that counts its walks.
+type countedKernel struct {
+	namespace.Kernel
+	walks int
+}
+
+func (*countedKernel) Listeners(func(), func(*sockdiag.Listener) error) error { return nil }
+func (*countedKernel) ListenCounters(*netstat.ListenCounters) error           { return nil }
+func (*countedKernel) Counters(map[string]uint64) error                       { return nil }
+
+func (k *countedKernel) Walk(sockdiag.Wanted, func(), func(*sockdiag.Socket) error) error {
+	k.walks++
+	return nil
 }

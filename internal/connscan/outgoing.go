@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"slices"
@@ -16,10 +16,10 @@ const (
 	ownRest = 5 * time.Minute
 )
 
-// own are the outgoing connections of a namespace's watched processes as the latest
+// ownOutgoing are the outgoing connections of a namespace's watched processes as the latest
 // walk found them. While the processes hold no other socket there is no new one, and
 // nobody has to go through a million of other connections for it.
-type own struct {
+type ownOutgoing struct {
 	at          time.Time // of the walk; zero while not all is known
 	cost        time.Duration
 	connections []sockdiag.ConnectionID
@@ -29,14 +29,14 @@ type own struct {
 // learn takes note of a walk of some cost that went through all outgoing connections:
 // of the sockets that the processes hold, others are neither their clients' nor listening
 // ones, and ascend.
-func (o *own) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *holding, others []uint32) {
-	if *o = (own{connections: found}); held.complete() {
+func (o *ownOutgoing) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *heldSockets, others []uint32) {
+	if *o = (ownOutgoing{connections: found}); held.complete() {
 		o.at, o.cost, o.inodes = at, cost, others
 	}
 }
 
 // serves reports whether all outgoing connections of the processes are known.
-func (o *own) serves(now time.Time, held *holding, others []uint32) bool {
+func (o *ownOutgoing) serves(now time.Time, held *heldSockets, others []uint32) bool {
 	if o.at.IsZero() || now.Sub(o.at) >= min(cputime.Rest(o.cost, walkRest, ownPart), ownRest) || !held.complete() {
 		return false
 	}

@@ -1,30 +1,27 @@
-package observer
+package connscan
 
 import (
-	"fmt"
-
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
-	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // readWorkers reads what a process's worker threads wait for, nil where they have
 // none or that cannot be read. It is for processes in trouble: it reads a file of
 // each thread.
-func (h *holder) readWorkers(ts *tables, r *watchlist.List, key hostproc.ProcessKey, list []downstream.Connection) *downstream.Work {
+func (h *process) readWorkers(s *Scanner, r *facts.Watchlist, key hostproc.ProcessKey, list []downstream.Connection) *downstream.Work {
 	ports, shared := connectorsOf(r, key)
-	if h.workers, h.workersErr = threads.ListWorkers(ts.proc, key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
+	if h.workers, h.workersErr = threads.ListWorkers(s.proc, key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
 		return nil
 	}
-	h.workers.Room = &ts.peers.room
+	h.workers.Room = &s.peers.room
 	live := make(map[uint32]struct{}, len(list))
 	for i := range list {
 		live[list[i].Inode] = struct{}{}
 	}
 	work := downstream.NewWork(list)
-	h.workersErr = threads.Calls(ts.proc, h.workers, live, func(c threads.WorkerCall) {
+	h.workersErr = threads.Calls(s.proc, h.workers, live, func(c threads.WorkerCall) {
 		if c.Kind != threads.CallAccept && c.Kind != threads.CallEpoll { // the acceptor, the poller
 			work.Add(stateOf(c), c.Socket)
 		}
@@ -54,7 +51,7 @@ func stateOf(c threads.WorkerCall) downstream.Worker {
 
 // connectorsOf are the ports of a process's watched listeners, and whether one has
 // its threads from a shared Executor.
-func connectorsOf(r *watchlist.List, key hostproc.ProcessKey) (ports []uint16, shared bool) {
+func connectorsOf(r *facts.Watchlist, key hostproc.ProcessKey) (ports []uint16, shared bool) {
 	for i := range r.Watched {
 		e := &r.Watched[i]
 		if k, ok := e.Process(); !ok || k != key {
@@ -64,13 +61,4 @@ func connectorsOf(r *watchlist.List, key hostproc.ProcessKey) (ports []uint16, s
 		shared = shared || e.Connector != nil && e.Connector.Executor != ""
 	}
 	return ports, shared
-}
-
-// workersUnseen says that the threads could not be read.
-func workersUnseen(pid int) model.Unavailable {
-	return model.Unavailable{
-		What: fmt.Sprintf("what each worker thread of pid %d waits for", pid),
-		Why:  "permission denied on its threads' system calls",
-		How:  "run as the process's user and group (and kernel.yama.ptrace_scope=0), or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-	}
 }

@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"slices"
@@ -11,12 +11,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
-// sweep is one reading of a namespace's connections: each socket goes to its
+// reading is one reading of a namespace's connections: each socket goes to its
 // listener, or to the outgoing ones.
-type sweep struct {
+type reading struct {
 	at        time.Time
 	kept      []*facts.Watched
 	ids       []model.ListenerID
@@ -24,22 +23,22 @@ type sweep struct {
 	watched   *sockdiag.Ports
 	wanted    *sockdiag.Ports // those and the outgoing connections', or the latter alone
 	matcher   *connections.Matcher
-	outgoing  *outgoing
+	outgoing  *portSearch
 	scan      *downstream.Scan // nil: it is not time
 	last      bool             // no other reading follows
 	calm      bool             // a part of the connections may stand for all
-	sampled   bool             // and did
-	hold      func() *holding
-	held      *holding // of the walk under way, nil where all that is asked for is held
-	accepted  []uint32 // inodes of the connections of the watched ports, ascending at the end
-	listening []uint32 // inodes of all listening sockets, ascending, where the outgoing ones are walked apart
+	subset    bool             // and did
+	readHeld  func() *heldSockets
+	held      *heldSockets // of the walk under way, nil where all that is asked for is held
+	accepted  []uint32     // inodes of the connections of the watched ports, ascending at the end
+	listening []uint32     // inodes of all listening sockets, ascending, where the outgoing ones are walked apart
 
 	heldBeside time.Duration // CPU time of reading held beside the walk
 }
 
-// sweep begins one.
-func (o *outgoings) sweep(at time.Time, r *watchlist.List, n *namespace.Namespace, kept []*facts.Watched, out *outgoing, scan *downstream.Scan) *sweep {
-	w := &sweep{
+// reading begins one.
+func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.Namespace, kept []*facts.Watched, out *portSearch, scan *downstream.Scan) *reading {
+	w := &reading{
 		at: at, kept: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
 		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
 	}
@@ -68,7 +67,7 @@ func (o *outgoings) sweep(at time.Time, r *watchlist.List, n *namespace.Namespac
 }
 
 // listeningInodes are those of a namespace's listening sockets, ascending.
-func listeningInodes(r *watchlist.List, netns uint64) (out []uint32) {
+func listeningInodes(r *facts.Watchlist, netns uint64) (out []uint32) {
 	for _, c := range r.All {
 		if c.ID.NetNS == netns {
 			out = append(out, c.Inodes()...)
@@ -80,7 +79,7 @@ func listeningInodes(r *watchlist.List, netns uint64) (out []uint32) {
 
 // matcherOf: a listener on a watched port that is not watched has connections of
 // its own.
-func matcherOf(r *watchlist.List, netns uint64, watched *sockdiag.Ports, out map[model.ListenerID]*connections.Found) *connections.Matcher {
+func matcherOf(r *facts.Watchlist, netns uint64, watched *sockdiag.Ports, out map[model.ListenerID]*connections.Found) *connections.Matcher {
 	m := &connections.Matcher{Listeners: make(map[connections.Bound]*connections.Found, len(out))}
 	for _, c := range r.All {
 		if c.ID.NetNS != netns || !watched.Has(c.Port()) {
@@ -98,19 +97,19 @@ func matcherOf(r *watchlist.List, netns uint64, watched *sockdiag.Ports, out map
 // beginHolding reads held, beside the walk where that does not need it yet (19,000
 // descriptors take as long as the walk that finds their connections). wait returns
 // when it is there.
-func (w *sweep) beginHolding() (wait func()) {
+func (w *reading) beginHolding() (wait func()) {
 	switch {
 	case w.scan == nil:
 		return func() {}
 	case !w.outgoing.apart:
-		w.held = w.hold()
+		w.held = w.readHeld()
 		return func() {}
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		w.heldBeside, _ = cputime.Of(func() error {
-			w.held = w.hold()
+			w.held = w.readHeld()
 			return nil
 		})
 	}()
@@ -119,7 +118,7 @@ func (w *sweep) beginHolding() (wait func()) {
 
 // whole is what the walk looks for: the outgoing connections, too, unless they are
 // walked apart.
-func (w *sweep) whole(timeWait bool) sockdiag.Wanted {
+func (w *reading) whole(timeWait bool) sockdiag.Wanted {
 	out := sockdiag.Wanted{Ports: w.watched, States: connections.States(timeWait), Info: true}
 	if w.outgoing.apart {
 		return out
@@ -132,7 +131,7 @@ func (w *sweep) whole(timeWait bool) sockdiag.Wanted {
 }
 
 // outgoingOnly is what a walk for them alone looks for.
-func (w *sweep) outgoingOnly() sockdiag.Wanted {
+func (w *reading) outgoingOnly() sockdiag.Wanted {
 	states := sockdiag.States(0).With(sockdiag.Established)
 	if w.outgoing.due { // each of them keeps its port
 		states = connections.States(true)
@@ -141,7 +140,7 @@ func (w *sweep) outgoingOnly() sockdiag.Wanted {
 }
 
 // restart forgets what was taken.
-func (w *sweep) restart() {
+func (w *reading) restart() {
 	for _, f := range w.matcher.Listeners {
 		*f = connections.Found{}
 	}
@@ -149,7 +148,7 @@ func (w *sweep) restart() {
 	w.restartOutgoing()
 }
 
-func (w *sweep) restartOutgoing() {
+func (w *reading) restartOutgoing() {
 	clear(w.outgoing.peers)
 	if w.scan != nil {
 		w.scan.Reset()
@@ -157,11 +156,11 @@ func (w *sweep) restartOutgoing() {
 }
 
 // holds reports whether an outgoing connection is one of a watched process.
-func (w *sweep) holds(s *sockdiag.Socket) bool {
+func (w *reading) holds(s *sockdiag.Socket) bool {
 	return w.scan != nil && downstream.Carries(s) && w.held.has(s)
 }
 
-func (w *sweep) take(s *sockdiag.Socket) {
+func (w *reading) take(s *sockdiag.Socket) {
 	if w.watched.Has(s.Local.Port()) {
 		if w.outgoing.apart && s.Inode != 0 {
 			w.accepted = append(w.accepted, s.Inode)
@@ -180,7 +179,7 @@ func (w *sweep) take(s *sockdiag.Socket) {
 }
 
 // finish ends it.
-func (w *sweep) finish(partial bool) {
+func (w *reading) finish(partial bool) {
 	for _, f := range w.found {
 		f.Finish(w.at, partial)
 	}

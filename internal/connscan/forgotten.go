@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"time"
@@ -10,7 +10,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
-	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 const (
@@ -22,25 +21,12 @@ const (
 	resetPart = 0.003
 )
 
-// resetCount is the latest count of what may be connections that the client
-// reset while Tomcat still holds their slot.
-type resetCount struct {
-	at          time.Time
-	cost        time.Duration // of CPU time
-	count       *int          // nil where the descriptors may not be read
-	unavailable []model.Unavailable
-}
-
-func (r *resetCount) rest() time.Duration { return cputime.Rest(r.cost, resetEvery, resetPart) }
-
-func (r *resetCount) due(now time.Time) bool { return now.Sub(r.at) >= r.rest() }
-
-// resets counts, where it explains something, the descriptors of sockets that
+// CountForgotten counts, where it explains something, the descriptors of sockets that
 // the kernel has forgotten: the accept queue was not empty in two walks, and yet
 // fewer connections are accepted than maxConnections allows. The last walk of a
 // one-shot counts them whenever they were counted before.
-func (ts *tables) resets(r *watchlist.List, n *namespace.Namespace, readings []namespace.Reading, final bool) (cost time.Duration) {
-	t := ts.table(n.ID)
+func (s *Scanner) CountForgotten(r *facts.Watchlist, n *namespace.Namespace, readings []namespace.Reading, final bool) (cost time.Duration) {
+	t := s.memory(n.ID)
 	length := make(map[model.ListenerID]int, len(readings))
 	for i := range readings {
 		length[readings[i].ID] = int(readings[i].Queue.Length)
@@ -52,7 +38,7 @@ func (ts *tables) resets(r *watchlist.List, n *namespace.Namespace, readings []n
 		if length[e.ID] > 0 {
 			t.queued[e.ID] = inode
 		}
-		found := ts.of(e.ID)
+		found := s.store.Connections(e.ID)
 		last, ok := found.Last()
 		key, known := e.Process()
 		if !ok || !known || !had {
@@ -63,34 +49,25 @@ func (ts *tables) resets(r *watchlist.List, n *namespace.Namespace, readings []n
 			Connector:   e.Connector, Connections: &last.Value.Counts,
 		}
 		if connections.SlotsMissing(&l) {
-			cost += ts.countReset(key, final)
+			cost += s.countForgotten(key, final)
 		}
 	}
 	return cost
 }
 
-func (ts *tables) countReset(key hostproc.ProcessKey, final bool) time.Duration {
-	if known, ok := ts.resetOf(key); ok && !final && !known.due(ts.now()) {
+func (s *Scanner) countForgotten(key hostproc.ProcessKey, final bool) time.Duration {
+	if known, ok := s.store.Forgotten(key); ok && !final && s.now().Sub(known.At) < known.Rest {
 		return 0
 	}
-	next := resetCount{at: ts.now()}
+	next := facts.Forgotten{At: s.now()}
 	var miss facts.Missing
-	next.cost, _ = cputime.Of(func() error {
-		next.count = forgottenSockets(ts.proc, key.PID, &miss)
+	cost, _ := cputime.Of(func() error {
+		next.Count = forgottenSockets(s.proc, key.PID, &miss)
 		return nil
 	})
-	next.unavailable = miss.List
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	ts.reset[key] = next
-	return next.cost
-}
-
-func (ts *tables) resetOf(key hostproc.ProcessKey) (resetCount, bool) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	known, ok := ts.reset[key]
-	return known, ok
+	next.Rest, next.Unavailable = cputime.Rest(cost, resetEvery, resetPart), miss.List
+	s.store.PutForgotten(key, next)
+	return cost
 }
 
 // forgottenSockets is nil where the descriptors may not be read.

@@ -1,10 +1,6 @@
-package observer
+package connscan
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -16,7 +12,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
-	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 const (
@@ -37,67 +32,65 @@ const (
 	keptFiles = 1024
 )
 
-// outgoings is what the walker knows of the outgoing connections. It is the
+// outgoingMemory is what the walker knows of the outgoing connections. It is the
 // walker's own.
-type outgoings struct {
-	scan  downstream.Scan
-	last  map[uint64]scanned // by namespace
-	holds map[hostproc.ProcessKey]*holder
+type outgoingMemory struct {
+	scan      downstream.Scan
+	last      map[uint64]lastScan // by namespace
+	processes map[hostproc.ProcessKey]*process
 
 	room threads.Room // for the files of workers
 
 	watched, wanted sockdiag.Ports // of the walk under way
 }
 
-// scanned is the latest scan of a namespace's outgoing connections.
-type scanned struct {
+// lastScan is the latest scan of a namespace's outgoing connections.
+type lastScan struct {
 	at   time.Time
 	cost time.Duration // of CPU time, of the walk that took them along
 }
 
 // rest is how long the next one waits at least.
-func (s scanned) rest() time.Duration {
+func (s lastScan) rest() time.Duration {
 	return min(restful, max(facts.Apart, time.Duration(float64(s.cost)/pressedPart)))
 }
 
-// holder is one process with outgoing connections.
-type holder struct {
+// process is one process with outgoing connections.
+type process struct {
 	memory      downstream.Memory
 	descriptors descriptors
 	workers     *threads.Workers
 	workersErr  error
 }
 
-// holder is what is remembered of a process.
-func (o *outgoings) holder(key hostproc.ProcessKey) *holder {
-	h := o.holds[key]
+// process is what is remembered of a process.
+func (o *outgoingMemory) process(key hostproc.ProcessKey) *process {
+	h := o.processes[key]
 	if h == nil {
-		h = &holder{}
-		o.holds[key] = h
+		h = &process{}
+		o.processes[key] = h
 	}
 	return h
 }
 
-func newOutgoings() outgoings {
-	return outgoings{last: make(map[uint64]scanned), holds: make(map[hostproc.ProcessKey]*holder), room: threads.Room{Files: keptFiles}}
+func newOutgoingMemory() outgoingMemory {
+	return outgoingMemory{last: make(map[uint64]lastScan), processes: make(map[hostproc.ProcessKey]*process), room: threads.Room{Files: keptFiles}}
 }
 
 // wantsOutgoing reports whether the next walk is to take outgoing connections along.
-func (ts *tables) wantsOutgoing(kept []*facts.Watched, netns uint64, now time.Time) bool {
-	last, ok := ts.peers.last[netns]
+func (s *Scanner) wantsOutgoing(kept []*facts.Watched, netns uint64, now time.Time) bool {
+	last, ok := s.peers.last[netns]
 	if !ok || now.Sub(last.at) >= restful {
 		return true
 	}
-	return now.Sub(last.at) >= last.rest() && ts.pressed(kept)
+	return now.Sub(last.at) >= last.rest() && s.Pressed(kept)
 }
 
-// pressed reports whether requests wait at some listener, or half of its threads are
+// Pressed reports whether requests wait at some listener, or half of its threads are
 // busy. That is trouble even while the accept queue is empty.
-func (ts *tables) pressed(kept []*facts.Watched) bool {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
+func (s *Scanner) Pressed(kept []*facts.Watched) bool {
 	for _, e := range kept {
-		if list := ts.found[e.ID]; pressed(&list, e.Connector) {
+		if list := s.store.Connections(e.ID); pressed(&list, e.Connector) {
 			return true
 		}
 	}
@@ -121,7 +114,7 @@ func presses(f *connections.Found, c *model.Connector) bool {
 }
 
 // servedPorts are the ports of a namespace on which something listens.
-func servedPorts(r *watchlist.List, netns uint64) map[uint16]bool {
+func servedPorts(r *facts.Watchlist, netns uint64) map[uint16]bool {
 	out := make(map[uint16]bool)
 	for _, c := range r.All {
 		if c.ID.NetNS == netns {
@@ -132,14 +125,14 @@ func servedPorts(r *watchlist.List, netns uint64) map[uint16]bool {
 }
 
 // holding reads the descriptors of the watched processes of a namespace.
-func (ts *tables) holding(r *watchlist.List, netns uint64, at time.Time) *holding {
-	out := &holding{fresh: true}
+func (s *Scanner) holding(r *facts.Watchlist, netns uint64, at time.Time) *heldSockets {
+	out := &heldSockets{fresh: true}
 	for key, e := range r.Owners() {
 		if e.ID.NetNS != netns {
 			continue
 		}
-		d := &ts.peers.holder(key).descriptors
-		out.fresh = d.refresh(ts.proc, key.PID, at, ts.now) && out.fresh
+		d := &s.peers.process(key).descriptors
+		out.fresh = d.refresh(s.proc, key.PID, at, s.now) && out.fresh
 		if d.err != nil {
 			out.users = append(out.users, e.Members[0].UID)
 		}
@@ -150,46 +143,37 @@ func (ts *tables) holding(r *watchlist.List, netns uint64, at time.Time) *holdin
 }
 
 // sortOutgoing gives each watched process of a namespace its part of what was scanned.
-func (ts *tables) sortOutgoing(r *watchlist.List, netns uint64, at time.Time, found map[model.ListenerID]*connections.Found) {
+func (s *Scanner) sortOutgoing(r *facts.Watchlist, netns uint64, at time.Time, found map[model.ListenerID]*connections.Found) {
 	byUser := usersOf(r, netns)
 	for key, e := range r.Owners() {
 		if e.ID.NetNS != netns {
 			continue
 		}
-		h := ts.peers.holder(key)
+		h := s.peers.process(key)
 		uid := e.Members[0].UID
-		list, alone := h.part(ts.peers.scan.List, uid), byUser[uid] == 1
+		list, alone := h.part(s.peers.scan.List, uid), byUser[uid] == 1
 		if h.descriptors.err != nil && !alone {
 			continue
 		}
 		var work *downstream.Work
 		h.workersErr = nil
 		if h.descriptors.err == nil && strained(r, key, found) {
-			work = h.readWorkers(ts, r, key, list)
+			work = h.readWorkers(s, r, key, list)
 		} else {
 			h.workers.Rest()
 		}
-		list = withoutOwn(list, watchedAt(r, key), work)
+		list = withoutItself(list, watchedAt(r, key), work)
 		work.Mark(list)
-		out := h.memory.Next(at, list, ts.inService(r, key, found, at))
+		out := h.memory.Next(at, list, s.inService(r, key, found, at))
 		work.Fill(out)
 		out.ByUser = h.descriptors.err != nil
-		out.Partial = out.Partial || ts.peers.scan.Partial
-		ts.mu.Lock()
-		ts.down[key] = downstreamReading{out, h.descriptors.err, h.workersErr}
-		ts.mu.Unlock()
+		out.Partial = out.Partial || s.peers.scan.Partial
+		s.store.PutDownstream(key, facts.Downstream{Value: out, Err: h.descriptors.err, WorkersErr: h.workersErr})
 	}
 }
 
-// downstreamReading is what was read of a process, why it may not be its own, and
-// why its threads were not.
-type downstreamReading struct {
-	value           *model.Downstream
-	err, workersErr error
-}
-
 // strained reports whether a process's threads are busy by what this walk found.
-func strained(r *watchlist.List, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found) bool {
+func strained(r *facts.Watchlist, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found) bool {
 	for i := range r.Watched {
 		e := &r.Watched[i]
 		if k, ok := e.Process(); ok && k == key && found[e.ID] != nil && presses(found[e.ID], e.Connector) {
@@ -202,7 +186,7 @@ func strained(r *watchlist.List, key hostproc.ProcessKey, found map[model.Listen
 // usersOf are how many watched processes of a namespace each user has: where the
 // descriptors cannot be read, the connections of the user of a single one are
 // taken for its own.
-func usersOf(r *watchlist.List, netns uint64) map[uint32]int {
+func usersOf(r *facts.Watchlist, netns uint64) map[uint32]int {
 	out := make(map[uint32]int)
 	for _, e := range r.Owners() {
 		if e.ID.NetNS == netns {
@@ -213,7 +197,7 @@ func usersOf(r *watchlist.List, netns uint64) map[uint32]int {
 }
 
 // part are a process's own connections.
-func (h *holder) part(list []downstream.Connection, uid uint32) []downstream.Connection {
+func (h *process) part(list []downstream.Connection, uid uint32) []downstream.Connection {
 	out := make([]downstream.Connection, 0, 16)
 	for i := range list {
 		if has(h.descriptors.inodes, list[i].Inode) || h.descriptors.err != nil && list[i].UID == uid {
@@ -224,7 +208,7 @@ func (h *holder) part(list []downstream.Connection, uid uint32) []downstream.Con
 }
 
 // watchedAt are the addresses of a process's watched listeners.
-func watchedAt(r *watchlist.List, key hostproc.ProcessKey) (out []netip.AddrPort) {
+func watchedAt(r *facts.Watchlist, key hostproc.ProcessKey) (out []netip.AddrPort) {
 	for i := range r.Watched {
 		if k, ok := r.Watched[i].Process(); ok && k == key {
 			out = append(out, r.Watched[i].ID.Address)
@@ -236,7 +220,7 @@ func watchedAt(r *watchlist.List, key hostproc.ProcessKey) (out []netip.AddrPort
 // withoutOwn leaves out a process's connections to itself: those are its clients,
 // which wait for its threads. Where threads of its own are seen to wait there, it
 // calls itself, and they stay.
-func withoutOwn(list []downstream.Connection, own []netip.AddrPort, work *downstream.Work) []downstream.Connection {
+func withoutItself(list []downstream.Connection, own []netip.AddrPort, work *downstream.Work) []downstream.Connection {
 	return slices.DeleteFunc(list, func(c downstream.Connection) bool {
 		return c.Here && work.WaitsAt(c.Remote) == 0 && slices.ContainsFunc(own, func(a netip.AddrPort) bool {
 			return a.Port() == c.Remote.Port() && (a.Addr().IsUnspecified() || a.Addr().Unmap() == c.Remote.Addr().Unmap())
@@ -246,7 +230,7 @@ func withoutOwn(list []downstream.Connection, own []netip.AddrPort, work *downst
 
 // inService is how many requests a process's watched listeners are serving, nil
 // where that cannot be seen.
-func (ts *tables) inService(r *watchlist.List, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found, at time.Time) *int {
+func (s *Scanner) inService(r *facts.Watchlist, key hostproc.ProcessKey, found map[model.ListenerID]*connections.Found, at time.Time) *int {
 	sum := 0
 	for i := range r.Watched {
 		e := &r.Watched[i]
@@ -257,7 +241,7 @@ func (ts *tables) inService(r *watchlist.List, key hostproc.ProcessKey, found ma
 		if f == nil || !f.Counts.Exact() {
 			return nil
 		}
-		busy, known := (&model.Listener{Connector: ts.figures.current(e, f, at), Connections: f.Behind(e.Connector)}).BusyThreads()
+		busy, known := (&model.Listener{Connector: s.figures.Current(e.ID, e.Connector, f, at), Connections: f.Behind(e.Connector)}).BusyThreads()
 		if known != model.BusyIsKnown {
 			return nil
 		}
@@ -266,55 +250,25 @@ func (ts *tables) inService(r *watchlist.List, key hostproc.ProcessKey, found ma
 	return &sum
 }
 
-// downstreamOf is the latest reading of a process's outgoing connections, nil for
-// none.
-func (ts *tables) downstreamOf(key hostproc.ProcessKey, backends []model.Backend, now time.Time, miss *facts.Missing) *model.Downstream {
-	ts.mu.Lock()
-	r, ok := ts.down[key]
-	ts.mu.Unlock()
-	if !ok {
-		return nil
-	}
-	if errors.Is(r.err, fs.ErrPermission) {
-		miss.Add(model.Unavailable{
-			What: fmt.Sprintf("outgoing connections of pid %d", key.PID),
-			Why:  "permission denied on its descriptors; those of its user are shown",
-			How:  "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-		})
-	}
-	if errors.Is(r.workersErr, fs.ErrPermission) {
-		miss.Add(workersUnseen(key.PID))
-	}
-	out := *r.value
-	out.Age = max(0, now.Sub(out.At))
-	out.Peers = slices.Clone(out.Peers)
-	downstream.Identify(&out, backends) // which may be known only since
-	return &out
-}
-
-// close closes what is kept open of the processes.
-func (ts *tables) close() {
-	for _, h := range ts.peers.holds {
+// Close closes what is kept open of the processes.
+func (s *Scanner) Close() {
+	for _, h := range s.peers.processes {
 		h.workers.Rest()
 	}
 }
 
 // keepProcesses forgets all but those of a roster.
-func (ts *tables) keepProcesses(r *watchlist.List) {
+func (s *Scanner) keepProcesses(r *facts.Watchlist) {
 	owners := r.Owners()
-	for key := range ts.peers.holds {
+	for key := range s.peers.processes {
 		if owners[key] == nil {
-			ts.peers.holds[key].workers.Rest()
-			delete(ts.peers.holds, key)
+			s.peers.processes[key].workers.Rest()
+			delete(s.peers.processes, key)
 		}
 	}
-	for netns := range ts.peers.last {
+	for netns := range s.peers.last {
 		if !r.Has(netns) {
-			delete(ts.peers.last, netns)
+			delete(s.peers.last, netns)
 		}
 	}
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	maps.DeleteFunc(ts.down, func(key hostproc.ProcessKey, _ downstreamReading) bool { return owners[key] == nil })
-	maps.DeleteFunc(ts.reset, func(key hostproc.ProcessKey, _ resetCount) bool { return owners[key] == nil })
 }

@@ -1,4 +1,4 @@
-package observer
+package connscan
 
 import (
 	"errors"
@@ -37,16 +37,16 @@ func (d *descriptors) refresh(proc hostproc.FS, pid int, at time.Time, clock fun
 	return true
 }
 
-// holding tells the outgoing connections of the watched processes of a namespace from
+// heldSockets tells the outgoing connections of the watched processes of a namespace from
 // those of all others.
-type holding struct {
+type heldSockets struct {
 	inodes []uint32 // ascending
 	users  []uint32 // of the processes whose descriptors cannot be read
 	fresh  bool     // all of them are of this moment
 }
 
 // has is true of every socket for nil.
-func (h *holding) has(s *sockdiag.Socket) bool {
+func (h *heldSockets) has(s *sockdiag.Socket) bool {
 	if h == nil {
 		return true
 	}
@@ -54,10 +54,10 @@ func (h *holding) has(s *sockdiag.Socket) bool {
 }
 
 // complete reports whether all their descriptors could be read.
-func (h *holding) complete() bool { return len(h.users) == 0 }
+func (h *heldSockets) complete() bool { return len(h.users) == 0 }
 
 // without are the sockets held that are in neither of two ascending lists, ascending.
-func (h *holding) without(one, other []uint32) (out []uint32) {
+func (h *heldSockets) without(one, other []uint32) (out []uint32) {
 	for _, inode := range h.inodes {
 		if !has(one, inode) && !has(other, inode) {
 			out = append(out, inode)

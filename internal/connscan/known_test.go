@@ -1,0 +1,79 @@
+package connscan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// Where a walk is cheap there is nothing to gain, nor where too many would have to
+// be remembered.
+func TestKnownServes(t *testing.T) {
+	at := time.Unix(1000, 0)
+	socket := sockdiag.Socket{State: sockdiag.Established, Cookie: 1}
+	counted := namespace.Turnover{Opened: 9, Known: true}
+	of := func(n int) (k known) {
+		k.begin()
+		for range n {
+			k.add(&socket, true)
+		}
+		k.walked(at, counted, 10*time.Millisecond, false)
+		return k
+	}
+	for n, serves := range map[int]bool{0: true, 2499: true, 2501: false, mostKnown + 1: false} {
+		k := of(n)
+		require.Equal(t, serves, k.serves(at, counted, false, false), n)
+		require.False(t, k.serves(at, counted, true, false), "outgoing ones were not taken along")
+	}
+	costly := of(1000)
+	costly.each = 6 * time.Microsecond
+	require.False(t, costly.serves(at, counted, false, false), "requests have turned out to be expensive")
+	for range 4 { // of a machine that was busy at that time
+		costly.walked(at, counted, 10*time.Millisecond, false)
+	}
+	require.True(t, costly.serves(at, counted, false, false), "that they were expensive once is forgotten walk by walk")
+	million := of(1000)
+	million.cost = 600 * time.Millisecond
+	require.True(t, million.serves(at.Add(2*walkRest-1), counted, false, false), "a walk that takes half a second is made less often")
+	require.False(t, million.serves(at.Add(2*walkRest), counted, false, false))
+	require.True(t, million.serves(at.Add(settledRest-1), counted, false, true), "with nothing in TIME_WAIT a walk would show nothing else")
+	require.False(t, million.serves(at.Add(settledRest), counted, false, true))
+	small := known{}
+	small.walked(at, counted, cheap-1, true)
+	require.False(t, small.serves(at, counted, false, false), "there is nothing to gain")
+	blank := sockdiag.Socket{State: sockdiag.Established}
+	k := known{}
+	k.begin()
+	k.add(&blank, true)
+	k.walked(at, counted, time.Second, true)
+	require.False(t, k.serves(at, counted, false, false), "without a cookie the listener would answer")
+}
+
+// The walk before a port was watched has passed over its connections: though no other one
+// has come since, the next reading is a walk.
+func TestKnownAreOfTheirListeners(t *testing.T) {
+	at, counted := time.Unix(1000, 0), namespace.Turnover{Opened: 9, Known: true}
+	k, of := known{}, []model.ListenerID{{NetNS: 1}}
+	k.meet(of)
+	k.begin()
+	k.walked(at, counted, 10*time.Millisecond, false)
+	k.meet(of)
+	require.True(t, k.serves(at, counted, false, false))
+	k.meet(append(of, model.ListenerID{NetNS: 1, Device: "eth0"}))
+	require.False(t, k.serves(at, counted, false, false))
+}
+
+// Where a walk with the outgoing connections is expensive they are read less often.
+func TestOutgoingRest(t *testing.T) {
+	for cost, rest := range map[time.Duration]time.Duration{
+		time.Millisecond: facts.Apart, 100 * time.Millisecond: 5 * time.Second, time.Second: restful,
+	} {
+		require.Equal(t, rest, lastScan{cost: cost}.rest(), cost)
+	}
+}

@@ -1,0 +1,103 @@
+package connscan
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Scanner reads the connections of the watched listeners, and remembers what spares it the
+// next walk.
+type Scanner struct {
+	proc     hostproc.FS
+	now      func() time.Time
+	memories map[uint64]*memory // by namespace
+	peers    outgoingMemory
+
+	store *facts.Store
+
+	figures connections.Figures
+	busy    map[uint64]lastSearch // by namespace
+	of      *facts.Watchlist      // all that is remembered is of it
+}
+
+// memory is what is remembered of a namespace's connections.
+type memory struct {
+	timeWait connections.TimeWaits
+	resets   connections.Resets
+	closed   map[model.ListenerID]*connections.ClosedByClient
+	known    known
+	outgoing ownOutgoing
+	queued   map[model.ListenerID]uint32 // the socket, if clients stood in its queue at the latest walk
+}
+
+// New makes a Scanner that puts what it reads into store.
+func New(proc hostproc.FS, store *facts.Store, now func() time.Time) *Scanner {
+	return &Scanner{
+		proc: proc, now: now, memories: make(map[uint64]*memory), peers: newOutgoingMemory(),
+		store: store, busy: make(map[uint64]lastSearch),
+	}
+}
+
+func (s *Scanner) memory(netns uint64) *memory {
+	t := s.memories[netns]
+	if t == nil {
+		t = &memory{closed: make(map[model.ListenerID]*connections.ClosedByClient), queued: make(map[model.ListenerID]uint32)}
+		s.memories[netns] = t
+	}
+	return t
+}
+
+// Keep forgets what is not in a list.
+func (s *Scanner) Keep(r *facts.Watchlist) {
+	if s.of == r {
+		return
+	}
+	s.of = r
+	live := make(map[model.ListenerID]bool, len(r.Watched))
+	for i := range r.Watched {
+		live[r.Watched[i].ID] = true
+	}
+	for id, t := range s.memories {
+		if !r.Has(id) {
+			delete(s.memories, id)
+			continue
+		}
+		for listener := range t.closed {
+			if !live[listener] {
+				delete(t.closed, listener)
+				delete(t.queued, listener)
+			}
+		}
+	}
+	for id := range s.busy {
+		if !r.Has(id) {
+			delete(s.busy, id)
+		}
+	}
+	s.keepProcesses(r)
+	s.figures.Keep(live)
+}
+
+// Remembered is how many connections of watched ports are known so that they can be
+// asked for exactly.
+func (s *Scanner) Remembered(netns uint64) int {
+	t := s.memory(netns)
+	if t.known.at.IsZero() {
+		return 0
+	}
+	return len(t.known.watched.ids)
+}
+
+// ForgetConnections has the next reading of each namespace be a walk.
+func (s *Scanner) ForgetConnections() {
+	for _, t := range s.memories {
+		t.known.forget()
+	}
+}
+
+// ForgetOutgoing has the next reading of each namespace take the outgoing connections along.
+func (s *Scanner) ForgetOutgoing() { clear(s.peers.last) }
