@@ -169,11 +169,29 @@ func runWhy(l *api.RunListener) string {
 	if l.Status == model.StatusOK.String() {
 		return ""
 	}
+	if a := l.Verdict.Answer; a != nil && a.Why != "" {
+		return a.Why
+	}
 	return l.Verdict.Summary
 }
 
+// runDo are the steps, in the order in which a person would take them.
 func runDo(l *api.RunListener) (out []string) {
-	return nil
+	a := l.Verdict.Answer
+	if a == nil || l.Status == model.StatusOK.String() {
+		return nil
+	}
+	for _, step := range a.Do {
+		text := step.Text
+		switch {
+		case step.Command != "":
+			text += ": " + step.Command
+		case step.Setting != "" && step.To != "":
+			text += ": " + step.Setting + "=" + step.To
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // runFacts are the rows below the answer.
