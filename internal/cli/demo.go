@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -116,7 +117,8 @@ func (o *demoOptions) run(ctx context.Context, w io.Writer) error {
 	defer stop()
 	g, tasks := errgroup.WithContext(tasks)
 	stage := &demoStage{demoOptions: o, w: w, tasks: g}
-	stage.Commentary = demo.Commentary{Limits: o.server, Snapshot: stage.snapshot, Out: w}
+	stage.Commentary = demo.Commentary{Limits: o.server, Snapshot: stage.snapshot, Out: w, Color: textOptions(w).Color}
+	nameProcess("demo-server")
 	g.Go(func() error {
 		defer stop()
 		outcomes, err := demo.Run(tasks, o.script(), func(e demo.Event) {
@@ -131,6 +133,12 @@ func (o *demoOptions) run(ctx context.Context, w io.Writer) error {
 		return stage.conclude(outcomes)
 	})
 	return g.Wait()
+}
+
+// nameProcess is what the others see of this process in place of the program's name
+// (/proc/PID/comm, at most 15 letters): the server that is reported on is no tcpdiag.
+func nameProcess(name string) {
+	_ = os.WriteFile("/proc/self/comm", []byte(name), 0o600) // where it cannot be, it keeps its own
 }
 
 // script is the play: a second of quiet, the burst, and an end when the time
@@ -211,25 +219,27 @@ func (o *demoOptions) introduce(w io.Writer, server netip.AddrPort, address stri
 	room := o.server.MaxConnections + o.server.AcceptCount + 1
 	fmt.Fprintf(w, `An HTTP server that admits like Tomcat listens on %s:
   maxThreads %d, maxConnections %d, acceptCount %d; a request takes %v.
-There is room for %d + %d + 1 = %d clients (the "one" is the kernel's). %d come within %v.
-They give up when they are not connected after %v.
+There is room for %d + %d + 1 = %d clients (the "one" is the kernel's).
+%d come within %v, and give up when they are not connected after %v.
 
-While it runs:   curl http://%s/metrics
-                 tcpdiag snapshot --port %d --max-connections %d --max-threads %d
+While it runs, in another terminal:
+  tcpdiag snapshot --port %d --max-connections %d --max-threads %d
+  curl http://%s/metrics        (its page: http://%s/)
 
 `, server, o.server.MaxThreads, o.server.MaxConnections, o.server.AcceptCount, o.server.ServiceTime,
 		o.server.MaxConnections, o.server.AcceptCount, room, o.clients, demoArrival, demoConnectTimeout,
-		address, server.Port(), o.server.MaxConnections, o.server.MaxThreads)
+		server.Port(), o.server.MaxConnections, o.server.MaxThreads, address, address)
 }
 
 // conclude compares what the clients counted with what the kernel counted.
 func (d *demoStage) conclude(outcomes demo.Outcomes) error {
-	fmt.Fprintf(d.w, "\nWhat the clients say: %s.\n", outcomes)
-	if said := clientsAndPackets(d.snapshot()); said != "" {
-		fmt.Fprintf(d.w, "What their handshakes and the kernel's counters say: %s.\n", said)
+	said := []string{fmt.Sprintf("What the clients say: %s.", outcomes)}
+	if counted := clientsAndPackets(d.snapshot()); counted != "" {
+		said = append(said, "What their handshakes and the kernel's counters say: "+counted+".")
 	}
-	if d.Worst() == nil {
-		return nil
+	fmt.Fprintln(d.w)
+	if err := render.Sentences(d.w, said, textOptions(d.w)); err != nil || d.Worst() == nil {
+		return err
 	}
 	fmt.Fprintf(d.w, "\nWhat tcpdiag says of the worst moment:\n\n")
 	return render.Text(d.w, d.Worst(), textOptions(d.w))

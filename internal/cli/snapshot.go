@@ -26,6 +26,7 @@ type snapshotOptions struct {
 	targets
 	interval   time.Duration
 	output     string
+	verbose    bool
 	exitStatus bool
 	report     string
 	threadDump bool
@@ -60,6 +61,7 @@ func (o *snapshotOptions) flags(cmd *cobra.Command) {
 	completeTargets(cmd)
 	timeVar(cmd.Flags(), &o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses, clients and peaks")
 	outputVar(cmd, &o.output, "text or json", "text", "json")
+	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "also print what the answer rests on: evidence, where limits are set, other findings, what could not be read")
 	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
 	cmd.Flags().StringVar(&o.report, "report", "", "also write the result as a self-contained HTML page to this file")
 	registerThreadDump(cmd.Flags(), &o.threadDump, "once")
@@ -113,7 +115,7 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	if err := write(w, snap, o.output); err != nil {
+	if err := o.write(w, snap); err != nil {
 		return err
 	}
 	if err := o.writeReport(snap); err != nil {
@@ -184,11 +186,13 @@ func (o *snapshotOptions) writeReport(snap *model.Snapshot) error {
 	return nil
 }
 
-func write(w io.Writer, snap *model.Snapshot, output string) error {
-	if output == "json" {
+func (o *snapshotOptions) write(w io.Writer, snap *model.Snapshot) error {
+	if o.output == "json" {
 		return render.JSON(w, snap)
 	}
-	return render.Text(w, snap, textOptions(w))
+	screen := textOptions(w)
+	screen.Verbose = o.verbose
+	return render.Text(w, snap, screen)
 }
 
 func worstStatus(snap *model.Snapshot) model.Status {
@@ -208,12 +212,13 @@ func textOptions(w io.Writer) render.TextOptions {
 // terminal reports whether w is one, and what it can show: colour only without
 // NO_COLOR (any value that is not empty) and TERM=dumb.
 func terminal(w io.Writer) (o render.TextOptions, ok bool) {
+	o.Root = os.Geteuid() == 0
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return o, false
 	}
-	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-		o.Width = width
+	if width, height, err := term.GetSize(int(f.Fd())); err == nil {
+		o.Width, o.Height = width, height
 	}
 	o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return o, true

@@ -14,6 +14,7 @@ type Commentary struct {
 	Limits   ServerOptions
 	Snapshot func() *model.Snapshot // what the agent next to the server says
 	Out      io.Writer
+	Color    bool // Out is a terminal that shows colours
 
 	worst   *model.Snapshot
 	started bool
@@ -27,7 +28,7 @@ func (c *Commentary) Tell(e Event) {
 	switch e.Kind {
 	case BurstStarted:
 		c.started = true
-		fmt.Fprintln(c.Out, heading())
+		fmt.Fprintln(c.Out, c.in(dim, heading()))
 	case Look, BurstEnded:
 		if c.started {
 			snap := c.Snapshot()
@@ -73,21 +74,56 @@ func (c *Commentary) line(e Event, snap *model.Snapshot) {
 	if conn := l.Connections; conn != nil {
 		busy, accepted = conn.Phases[model.InService]+conn.Phases[model.Sending], conn.Accepted
 	}
-	fmt.Fprintf(c.Out, "%4.0fs  %s  %s  %s  %7d  %6d  %6d\n", e.Elapsed.Seconds(),
-		gauge(busy, c.Limits.MaxThreads), gauge(accepted, c.Limits.MaxConnections),
-		gauge(l.AcceptQueue.Length, l.AcceptQueue.Capacity()),
-		dropped, e.Clients.Of(OK), e.Clients.Lost())
+	fmt.Fprintf(c.Out, "%4.0fs  %s  %s  %s  %s  %6d  %s\n", e.Elapsed.Seconds(),
+		c.stage(busy, c.Limits.MaxThreads), c.stage(accepted, c.Limits.MaxConnections),
+		c.stage(l.AcceptQueue.Length, l.AcceptQueue.Capacity()),
+		c.loss(7, dropped), e.Clients.Of(OK), c.loss(6, uint64(max(e.Clients.Lost(), 0))))
+}
+
+// Colours of a terminal, as parameters of "select graphic rendition".
+const (
+	dim    = "2"
+	red    = "1;31"
+	yellow = "33"
+	green  = "32"
+)
+
+func (c *Commentary) in(colour, text string) string {
+	if !c.Color {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// stage is red where it is full.
+func (c *Commentary) stage(used, limit int) string {
+	switch {
+	case used >= limit:
+		return c.in(red, gauge(used, limit))
+	case used*5 >= limit*4:
+		return c.in(yellow, gauge(used, limit))
+	}
+	return c.in(green, gauge(used, limit))
+}
+
+// loss is red where there is one.
+func (c *Commentary) loss(width int, n uint64) string {
+	text := fmt.Sprintf("%*d", width, n)
+	if n == 0 {
+		return text
+	}
+	return c.in(red, text)
 }
 
 // heading names the columns of the lines.
 func heading() string {
-	return fmt.Sprintf("%5s  %-16s  %-16s  %-16s  %7s  %6s  %6s", "", "threads", "connections", "accept queue", "dropped", "served", "lost")
+	return fmt.Sprintf("%5s  %-14s  %-14s  %-14s  %7s  %6s  %6s", "", "threads", "connections", "accept queue", "dropped", "served", "lost")
 }
 
-// gauge is a bar of eight places with its numbers, 16 columns wide. The bar is
+// gauge is a bar of six places with its numbers, 14 columns wide. The bar is
 // full only when the stage is.
 func gauge(used, limit int) string {
-	const width = 8
+	const width = 6
 	filled := width
 	if used < limit {
 		filled = used * width / limit

@@ -52,8 +52,11 @@ func tomcat(addr string) model.Listener {
 			{Name: "max_threads", Used: 2, Max: 200, Ratio: .01},
 			{Name: "open_files", Used: 112, Max: 20000, Ratio: .0056},
 		},
-		Losses:  &model.Losses{},
-		Verdict: model.Verdict{Status: model.StatusOK, Summary: "No stage is near its limit and nothing was lost."},
+		Losses: &model.Losses{},
+		Verdict: model.Verdict{
+			Status: model.StatusOK, Summary: "No stage is near its limit and nothing was lost.",
+			Answer: model.Answer{What: "Nothing was lost in 1 s. 8,281 more clients fit (8,192 connections + queue of 101)."},
+		},
 	}
 }
 
@@ -88,7 +91,17 @@ func overload() *model.Snapshot {
 	}
 	l.Verdict = model.Verdict{
 		Status: model.StatusLosing, Cause: model.CauseMaxConnections,
-		Chain:   []model.Cause{model.CauseAcceptQueue, model.CauseMaxConnections, model.CauseMaxThreads},
+		Chain: []model.Cause{model.CauseAcceptQueue, model.CauseMaxConnections, model.CauseMaxThreads},
+		Answer: model.Answer{
+			What: "1,707 of 10,000 clients of the last 1 s got no answer: they could not connect.",
+			Why:  "All 8,192 connections are taken, because all 200 threads are busy; about 190 of them wait for a lock, a pool or a timer.",
+			Do: []model.Step{
+				{Text: "See what the 200 threads wait for", Command: "sudo -u app tcpdiag snapshot --port 8080 --thread-dump"},
+				{Text: "Make that faster. If it cannot be, raise the number of threads", Setting: "server.tomcat.threads.max", File: "BOOT-INF/classes/application.yml", From: "200", To: "400", Limit: "max_threads", Effect: "with 400 threads all are served, the longest wait is 25 s; now 1,707 of 10,000 are turned away"},
+				{Text: "Then let more of them in", Setting: "server.tomcat.max-connections", File: "env SERVER_TOMCAT_MAX_CONNECTIONS", From: "8,192", To: "10,000", Limit: "max_connections"},
+			},
+			Not: "acceptCount: clients only wait longer, nobody is served faster.",
+		},
 		Summary: "1,700 packets dropped in 1 s: the accept queue is full because maxConnections (8,192) is reached because all 200 threads are busy.",
 		Findings: []model.Finding{
 			{
@@ -138,6 +151,15 @@ func saturated() *model.Snapshot {
 	l.Verdict = model.Verdict{
 		Status: model.StatusSaturated, Cause: model.CauseMaxThreads, Chain: []model.Cause{model.CauseMaxThreads},
 		Summary: "All 200 threads are busy and 100 requests wait inside Tomcat; nothing was lost.",
+		Answer: model.Answer{
+			What: "100 requests wait inside Tomcat; nobody was turned away in the last 1 s.",
+			Why:  "All 200 threads are busy.",
+			Do: []model.Step{
+				{Text: "See what the 200 threads wait for", Command: "sudo -u app tcpdiag snapshot --port 8080 --thread-dump"},
+				{Text: "Make that faster, or raise the number of threads", Setting: "server.tomcat.threads.max", File: "BOOT-INF/classes/application.yml", From: "200", To: "300", Limit: "max_threads"},
+			},
+			Not: "acceptCount: the accept queue is empty.",
+		},
 		Findings: []model.Finding{{
 			Code: "max_threads", Severity: model.SeverityWarning,
 			Evidence: "100 requests have been read by nobody while 200 of 200 threads work.",
@@ -154,6 +176,14 @@ func down() *model.Snapshot {
 		Verdict: model.Verdict{
 			Status: model.StatusDown, Cause: model.CauseNoListener,
 			Summary: "Nothing listens on port 9090: clients are refused.",
+			Answer: model.Answer{
+				What: "Clients of port 9090 are refused.",
+				Why:  "Nothing listens there: the application is down, still starting, or bound to another address.",
+				Do: []model.Step{
+					{Text: "See what listens", Command: "ss -ltnp"},
+					{Text: "Read the application's log, and start it"},
+				},
+			},
 			Findings: []model.Finding{{
 				Code: "no_listener", Severity: model.SeverityCritical,
 				Evidence: "No LISTEN socket on port 9090 in this network namespace.",
@@ -172,7 +202,10 @@ func unknownLimits() *model.Snapshot {
 		ID: model.ListenerID{NetNS: hostNS, Address: a, Device: "eth0"}, Port: 5432, Inode: 77, Members: 1,
 		AcceptQueue: &model.AcceptQueue{Length: 3, Limit: 244, Peak: new(9)},
 		Losses:      &model.Losses{},
-		Verdict:     model.Verdict{Status: model.StatusOK, Summary: "Nothing was lost; the limits behind the accept queue are not known."},
+		Verdict: model.Verdict{
+			Status: model.StatusOK, Summary: "Nothing was lost; the limits behind the accept queue are not known.",
+			Answer: model.Answer{What: "Nothing was lost in 1 s; 3 of 245 wait in the accept queue."},
+		},
 	})
 	s.Notes = []string{"no Tomcat found: showing everything that listens"}
 	s.Omitted = 2
@@ -232,6 +265,11 @@ func nobody() *model.Snapshot {
 	l.Connector.MaxConnections = &model.Setting[int]{Value: 8192, Kind: model.SourceDefault}
 	l.Connector.MaxThreads = nil
 	l.Connections.Reset, l.Process.SafepointTime, l.Process.RunDelay = nil, nil, nil
+	l.Verdict.Answer = model.Answer{
+		What: "1,700 packets of clients were dropped in the last 1 s.",
+		Why:  `The accept queue is full (101 of 101). The limit behind it is not readable by user "nobody".`,
+		Do:   []model.Step{{Text: "Let somebody look who may read it", Command: "sudo tcpdiag snapshot --port 8080"}},
+	}
 	l.Limits = l.Limits[:2]
 	s.Unavailable = []model.Unavailable{
 		{What: "environ of pid 4242", Why: "permission denied", How: "run as uid 1000 and gid 1000, or grant CAP_SYS_PTRACE"},
@@ -257,6 +295,40 @@ func machine(n int) *model.Snapshot {
 	return s
 }
 
+// warning is a queue that fills.
+func warning() *model.Snapshot {
+	l := tomcat("[::]:8080")
+	l.AcceptQueue.Length, l.AcceptQueue.Peak = 85, new(90)
+	l.Limits[0] = model.Limit{Name: "accept_queue", Used: 85, Max: 101, Ratio: .84, FullIn: new(9 * time.Second)}
+	l.Verdict = model.Verdict{
+		Status: model.StatusWarning, Cause: model.CauseMaxConnections, Summary: "The accept queue fills: 85 of 101.",
+		Answer: model.Answer{
+			What: "85 clients wait to be let in; nobody was turned away in the last 1 s.",
+			Why:  "The accept queue is at 84 % and is full in about 9 s.",
+			Do:   []model.Step{{Text: "Let more of them in", Setting: "server.tomcat.max-connections", From: "8,192", To: "9,000", Limit: "max_connections"}},
+			Not:  "connectionTimeout: it ends no client that sends its request.",
+		},
+	}
+	return snapshotOf(l)
+}
+
+// pool is scenario G1: three connections to a database, and 17 threads without one.
+func pool() *model.Snapshot {
+	s := overload()
+	l := &s.Listeners[0]
+	l.Process.Downstream = &model.Downstream{Peers: []model.Peer{{
+		Address: netip.MustParseAddrPort("10.0.3.7:5432"), Name: "orders", Connections: 3, InFlight: 3, Oldest: 2500 * time.Millisecond,
+	}}}
+	l.Verdict.Cause, l.Verdict.Chain = model.CauseConnectionPool, append(l.Verdict.Chain, model.CauseConnectionPool)
+	l.Verdict.Answer.Why = "All 8,192 connections are taken, because all 200 threads are busy, because 3 of 3 connections to orders (10.0.3.7:5432) are in use and 197 threads wait for one."
+	l.Verdict.Answer.Do = []model.Step{
+		{Text: "See why orders answers after 2.5 s"},
+		{Text: "If it can take more at once, raise the pool", Setting: "spring.datasource.hikari.maximum-pool-size", File: "BOOT-INF/classes/application.yml", From: "3", To: "10"},
+	}
+	l.Verdict.Answer.Not = "more threads: they would only wait for one of the 3 connections."
+	return s
+}
+
 func scenarios() map[string]*model.Snapshot {
 	return map[string]*model.Snapshot{
 		"a5_overload":    overload(),
@@ -271,6 +343,8 @@ func scenarios() map[string]*model.Snapshot {
 		"nobody":         nobody(),
 		"many":           machine(8),
 		"stacks":         stacks(),
+		"warning":        warning(),
+		"g1_pool":        pool(),
 		"nothing":        snapshotOf(),
 	}
 }

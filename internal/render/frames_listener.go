@@ -14,9 +14,7 @@ import (
 func (s *screen) watched(on *still, l *model.Listener) {
 	s.rule()
 	about := listenerText{s, l}
-	about.verdict()
-	about.identity()
-	about.recent(on.snap)
+	answerText{s, l, on.snap}.all(withoutAir)
 	if of := on.past.behind(l); of != nil {
 		s.blank()
 		pastText{s, on.past}.chart(of)

@@ -147,7 +147,7 @@ func TestFramesShowTheWorstUntilOneIsChosen(t *testing.T) {
 
 	f.Select(1)
 	f.Look(okIdle())
-	require.Contains(t, f.View(), "[::]:8080", "the chosen one is gone")
+	require.Contains(t, f.View(), ":8080", "the chosen one is gone")
 }
 
 func TestFramesPause(t *testing.T) {
@@ -192,7 +192,7 @@ func TestFramesEnd(t *testing.T) {
 	last.FullSeconds, last.AbandonedRequests, last.QueueResets = 4.2, 3, 1
 	var b bytes.Buffer
 	require.NoError(t, framesOf(100, 40, looks...).End(&b))
-	require.Contains(t, b.String(), "LOSING  [::]:8080  max_connections")
+	require.Contains(t, b.String(), "LOSING CLIENTS  [::]:8080  max_connections")
 	require.Contains(t, b.String(), "At 03:00:28: ")
 	require.Contains(t, b.String(), "Since the start: 1,000 packets dropped, about 3 requests abandoned, 1 queued connection reset, the\n  accept queue full for 4.2 s.")
 	require.Contains(t, b.String(), "1 listener was ok all the time.")

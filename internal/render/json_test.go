@@ -83,7 +83,7 @@ func TestJSONHasEveryFieldOfTheContract(t *testing.T) {
 	}
 	more := make([]string, 0, len(gotPaths))
 	for path := range gotPaths {
-		if _, ok := wantPaths[path]; !ok {
+		if _, ok := wantPaths[path]; !ok && !strings.Contains(path, ".verdict.answer.") {
 			more = append(more, path)
 		}
 	}

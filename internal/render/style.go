@@ -19,6 +19,10 @@ const (
 	warn  style = "33"
 	bad   style = "1;31"
 
+	commandStyle style = "36"
+	changeStyle  style = "1;33"
+	fixStyle     style = "1;33"
+
 	badgeGood style = "1;30;42"
 	badgeWarn style = "1;30;43"
 	badgeBad  style = "1;97;41"

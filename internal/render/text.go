@@ -13,8 +13,14 @@ import (
 
 // TextOptions say what the screen can show.
 type TextOptions struct {
-	Width int  // columns; kept between 40 and 120, 0 means 80
-	Color bool // ANSI colours; only on a terminal
+	Width  int  // columns; kept between 40 and 120, 0 means 80
+	Height int  // lines that an answer is to fit; 0 means 24
+	Color  bool // ANSI colours; only on a terminal
+	// Verbose adds to each answer what it rests on: evidence, sources of limits, other
+	// findings, counts by packet, and what could not be read.
+	Verbose bool
+	// Root: it was read as root, so that sudo would not read more.
+	Root bool
 }
 
 const (
@@ -22,35 +28,50 @@ const (
 	maxDetails   = 20 // beyond these even those in trouble get one line each
 )
 
-// Text writes the snapshot as a screen for people: what the tool could not
-// know first, then each listener, the worst first, then what it could not see
-// and how to see it.
+// Text writes the snapshot as a screen for people: the answer, or with Verbose
+// everything that is known.
 func Text(w io.Writer, s *model.Snapshot, o TextOptions) error {
 	sc := newScreen(o)
 	about := snapshotText{sc, s}
-	about.header()
-	about.notes()
-	detailed, brief := worstFirst(s.Listeners)
-	for _, l := range detailed {
-		sc.rule()
-		listenerText{sc, l}.all(s)
+	if o.Verbose {
+		about.verbose()
+	} else {
+		about.answers(o)
 	}
-	tableText{sc}.brief(brief, len(detailed) > 0)
-	about.omitted()
-	about.unavailable(s.Unavailable)
 	if _, err := io.WriteString(w, sc.b.String()); err != nil {
 		return fmt.Errorf("render: text: %w", err)
 	}
 	return nil
 }
 
-// worstFirst parts the listeners into those that get a screen of their own and
-// those that get a line in the table.
-func worstFirst(in []model.Listener) (detailed, brief []*model.Listener) {
+// verbose writes what the tool could not know first, then each listener, the worst
+// first, then what it could not read and how to read it.
+func (s snapshotText) verbose() {
+	s.header()
+	s.notes()
+	detailed, brief := detailedFirst(s.snap.Listeners)
+	for _, l := range detailed {
+		s.rule()
+		listenerText{s.screen, l}.all(s.snap)
+	}
+	tableText{s.screen}.brief(brief, len(detailed) > 0)
+	s.omitted()
+	s.unavailable(s.snap.Unavailable)
+}
+
+// worstFirst are the listeners, those that lose most first.
+func worstFirst(in []model.Listener) []*model.Listener {
 	all := model.ByAddress(in)
 	slices.SortStableFunc(all, func(a, b *model.Listener) int {
 		return cmp.Or(cmp.Compare(b.Verdict.Status, a.Verdict.Status), cmp.Compare(lost(b), lost(a)))
 	})
+	return all
+}
+
+// detailedFirst parts the listeners into those that get a screen of their own and
+// those that get a line in the table.
+func detailedFirst(in []model.Listener) (detailed, brief []*model.Listener) {
+	all := worstFirst(in)
 	if len(all) <= fewListeners {
 		return all, nil
 	}
@@ -76,6 +97,13 @@ type snapshotText struct {
 
 // header says where and when: screens get pasted into tickets.
 func (s snapshotText) header() {
+	s.paragraph(0, span{strings.Join(s.about(), " · "), dim})
+	if n := len(s.snap.Listeners); n > 1 {
+		s.tally(s.snap.Listeners)
+	}
+}
+
+func (s snapshotText) about() []string {
 	parts := []string{"tcpdiag"}
 	if s.snap.Host != "" {
 		parts = append(parts, printable(s.snap.Host))
@@ -90,10 +118,7 @@ func (s snapshotText) header() {
 	if s.snap.ScanAge != nil {
 		parts = append(parts, "scanned "+howLong(*s.snap.ScanAge)+" ago")
 	}
-	s.paragraph(0, span{strings.Join(parts, " · "), dim})
-	if n := len(s.snap.Listeners); n > 1 {
-		s.tally(s.snap.Listeners)
-	}
+	return parts
 }
 
 // window is what the losses span, in words.

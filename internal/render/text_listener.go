@@ -18,9 +18,9 @@ type listenerText struct {
 
 // all writes the whole funnel of one listener, the verdict on top.
 func (s listenerText) all(snap *model.Snapshot) {
-	s.verdict()
+	answerText{s.screen, s.l, snap}.all(whole)
+	s.summary()
 	s.identity()
-	s.recent(snap)
 	s.details(snap)
 }
 
@@ -42,6 +42,17 @@ func (s listenerText) details(snap *model.Snapshot) {
 	s.findings()
 }
 
+// summary is the verdict in one sentence, with its cause.
+func (s listenerText) summary() {
+	s.blank()
+	text := printable(s.l.Verdict.Summary)
+	if c := s.l.Verdict.Cause; c != model.CauseNone {
+		s.row(span{printable(string(c)), statusStyle(s.l.Verdict.Status)}, span{text: text})
+		return
+	}
+	s.row(label("summary"), span{text: text})
+}
+
 // verdict is the line to read when there is time for one: how it stands,
 // where, which limit does it, and what that does to clients.
 func (s listenerText) verdict() {
@@ -61,11 +72,19 @@ func (s listenerText) verdict() {
 
 // badge is a coloured block, or just the word.
 func (s *screen) badge(st model.Status) span {
-	word := strings.ToUpper(st.String())
+	word := statusWord(st)
 	if s.color {
 		word = " " + word + " "
 	}
 	return span{word, badgeStyle(st)}
+}
+
+// statusWord is a status on a screen.
+func statusWord(st model.Status) string {
+	if st == model.StatusLosing {
+		return "LOSING CLIENTS"
+	}
+	return strings.ToUpper(st.String())
 }
 
 func columns(spans []span) int {
@@ -100,7 +119,7 @@ func (s listenerText) identity() {
 		parts = append(parts, phrase.Number(s.l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
 	}
 	if len(parts) > 0 {
-		s.paragraph(indent, span{strings.Join(parts, " · "), dim})
+		s.row(label("server"), span{text: strings.Join(parts, " · ")})
 	}
 	switch p := s.l.Process; {
 	case p != nil && p.Frozen:

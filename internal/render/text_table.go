@@ -2,6 +2,7 @@ package render
 
 import (
 	"strconv"
+	"strings"
 
 	"charm.land/lipgloss/v2"
 
@@ -23,43 +24,96 @@ func (s tableText) brief(ls []*model.Listener, ruled bool) {
 	s.rows(ls, nil)
 }
 
+// worst are the listeners that are not ok, up to as many as there is room for, and the
+// number of the others; all of them, where there is room.
+func (s tableText) worst(ls []*model.Listener, room int) {
+	n := len(ls)
+	if n > room {
+		n = 0
+		for n < room && ls[n].Verdict.Status > model.StatusOK {
+			n++
+		}
+	}
+	if n > 0 {
+		s.rows(ls[:n], nil)
+	}
+	if rest := ls[n:]; len(rest) > 0 {
+		s.paragraph(answerIndent, span{s.rest(rest) + ": tcpdiag -v lists them", dim})
+	}
+}
+
+// rest is "3 losing, 29 ok".
+func (s tableText) rest(ls []*model.Listener) string {
+	var counts [model.NumStatuses]int
+	for _, l := range ls {
+		counts[l.Verdict.Status]++
+	}
+	var parts []string
+	for st := model.NumStatuses - 1; st >= 0; st-- {
+		if counts[st] > 0 {
+			parts = append(parts, phrase.Number(counts[st])+" more "+st.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // rows are a heading and a line for each listener. One of them may be marked.
 func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
 	rows := make([][]string, 0, len(ls)+1)
-	rows = append(rows, []string{"", "listener", "process", "accept queue", "connections", "threads"})
+	rows = append(rows, []string{"", "listener", "process", "queue", "connections", "threads", "lost", "why"})
 	for _, l := range ls {
 		rows = append(rows, tableRow(l))
 	}
 	widths := columnWidths(rows)
-	s.row(rows[0], widths, dim, dim, "")
+	gap := 2
+	if columnsOf(widths, gap) > s.width {
+		gap = 1
+	}
+	s.row(rows[0], widths, gap, dim, dim, "")
 	for i, l := range ls {
 		st, mark := plain, ""
 		if l == marked {
 			st, mark = bold, "▸"
 		}
-		s.row(rows[i+1], widths, statusStyle(l.Verdict.Status), st, mark)
+		s.row(rows[i+1], widths, gap, statusStyle(l.Verdict.Status), st, mark)
 	}
 }
 
-func (s tableText) row(row []string, widths []int, first, others style, mark string) {
+func (s tableText) row(row []string, widths []int, gap int, first, others style, mark string) {
 	spans := make([]span, 0, 2*len(row))
 	for col, cell := range row {
 		text, st := padLeft(cell, widths[col]), others
-		if col < 3 {
+		switch {
+		case col < 3:
 			text = padRight(cell, widths[col])
+		case col == len(row)-1:
+			text = cell
 		}
-		if col == 0 {
+		switch col {
+		case 0:
 			st = first
+		case 1:
+			spans = append(spans, span{text: padRight(mark, gap)})
+		default:
+			spans = append(spans, span{text: blanks(gap)})
 		}
-		spans = append(spans, span{text, st}, span{text: padRight(mark, 2)})
-		mark = ""
+		spans = append(spans, span{text, st})
 	}
 	s.line(spans...)
 }
 
+// columnsOf is how wide a table is.
+func columnsOf(widths []int, gap int) int {
+	sum := gap * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
+}
+
 // columnWidths keeps the table within 80 columns.
 func columnWidths(rows [][]string) []int {
-	most := []int{9, 21, 13, 12, 15, 9}
+	most := []int{9, 21, 13, 9, 13, 9, 7, 20}
 	widths := make([]int, len(most))
 	for _, r := range rows {
 		for col := range r {
@@ -79,9 +133,33 @@ func tableRow(l *model.Listener) []string {
 		process = ""
 	}
 	return []string{
-		l.Verdict.Status.String(), whereOf(l), process,
-		fraction(acceptQueue(l)), fraction(connections(l)), fraction(threads(l)),
+		l.Verdict.Status.String(), shortWhere(l), process,
+		fraction(acceptQueue(l)), fraction(connections(l)), fraction(threads(l)), lostWord(l), whyWord(l),
 	}
+}
+
+// lostWord is how many packets were dropped.
+func lostWord(l *model.Listener) string {
+	if l.Losses == nil {
+		return "n/a"
+	}
+	return phrase.Number(l.Losses.DroppedPackets)
+}
+
+// whyWord is the last stage of the chain.
+func whyWord(l *model.Listener) string {
+	cause := l.Verdict.Cause
+	if n := len(l.Verdict.Chain); n > 0 {
+		cause = l.Verdict.Chain[n-1]
+	}
+	text := printable(string(cause))
+	switch {
+	case l.Verdict.Status == model.StatusOK:
+		return ""
+	case text == "":
+		text = "unknown"
+	}
+	return text
 }
 
 // fraction is "12/8,192"; without a maximum just the number.

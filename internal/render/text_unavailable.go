@@ -9,19 +9,19 @@ import (
 
 const maxNamed = 4 // things named that share a reason; the rest is counted
 
-// missing are things that cannot be seen for the same reason.
+// missing are things that cannot be read for the same reason.
 type missing struct {
 	why, how string
 	what     []string
 }
 
-// unavailable says what could not be seen, why, and how to see it.
+// unavailable says what could not be read, why, and how to read it.
 func (s snapshotText) unavailable(in []model.Unavailable) {
 	if len(in) == 0 {
 		return
 	}
 	s.rule()
-	s.line(span{"NOT SEEN", bold})
+	s.line(span{"NOT READ", bold})
 	for _, m := range byReason(in) {
 		s.paragraph(indent, span{text: m.names() + ":"}, span{printable(m.why), warn})
 		if m.how != "" {

@@ -22,9 +22,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
-// demoVerdict is "LOSING  127.0.0.1:35607  max_connections" in the demo's last
-// picture.
-var demoVerdict = regexp.MustCompile(`(?m)^(LOSING|SATURATED|WARNING|OK)\s+127\.\S+(?:\s+([a-z_]+))?`)
+// demoVerdict is " LOSING CLIENTS  127.0.0.1:35607  …" in the demo's last picture, with
+// the cause of "tcpdiag explain max_connections" below it.
+var demoVerdict = regexp.MustCompile(`(?ms)^ ?(LOSING|SATURATED|WARNING|OK)(?: CLIENTS)?\s+127\.\S+(?:.*tcpdiag explain ([a-z_]+))?`)
 
 // The demo as a newcomer runs it.
 func TestRightCauseOfTheDemo(t *testing.T) {

@@ -1,0 +1,171 @@
+package render
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// brevity is what a screen leaves out to fit its height, each with those before it.
+type brevity int
+
+const (
+	whole             brevity = iota
+	withoutAbout              // the line with host, kernel and time
+	withoutLost               // how many packets were lost
+	withoutAir                // blank lines
+	withoutCalmStages         // only stages that are near full, or marked
+	withoutFiles              // where a setting stands is in -v
+	withoutEffects
+	shortest = withoutEffects
+)
+
+const (
+	defaultHeight = 24
+	promptLines   = 1 // the shell's next prompt, below the screen
+)
+
+// answers writes what a person reads first: one listener's answer with its stages, or a
+// table of several, the worst first, and the answer of the worst. It is as short as the
+// screen's height needs.
+func (s snapshotText) answers(o TextOptions) {
+	height := o.Height
+	if height <= 0 {
+		height = defaultHeight
+	}
+	for level := whole; level <= shortest; level++ {
+		try := snapshotText{newScreen(o), s.snap}
+		try.answerScreen(level, o, height)
+		if level == shortest || try.rows() <= height-promptLines {
+			s.b.WriteString(try.b.String())
+			return
+		}
+	}
+}
+
+// rows are the lines of the terminal: one that is wider takes several.
+func (s *screen) rows() (n int) {
+	for _, line := range s.lines() {
+		n += 1 + max(lipgloss.Width(line)-1, 0)/s.width
+	}
+	return n
+}
+
+func (s snapshotText) answerScreen(level brevity, o TextOptions, height int) {
+	s.notes()
+	list := worstFirst(s.snap.Listeners)
+	if len(list) == 0 {
+		s.footer(nil, level, o)
+		return
+	}
+	if len(list) == 1 {
+		about := answerText{s.screen, list[0], s.snap}
+		about.all(level)
+		s.air(level)
+		if list[0].Listening() {
+			about.stages(level)
+			s.air(level)
+		}
+		if level < withoutLost {
+			about.lost()
+		}
+		s.footer(list[0], level, o)
+		return
+	}
+	s.tally(s.snap.Listeners)
+	tableText{s.screen}.worst(list, max(height/3, 4))
+	worst := list[0]
+	if worst.Verdict.Status > model.StatusOK {
+		s.air(level)
+		answerText{s.screen, worst, s.snap}.all(level)
+	}
+	s.air(level)
+	s.omitted()
+	s.footer(worst, level, o)
+}
+
+func (s *screen) air(level brevity) {
+	if level < withoutAir {
+		s.blank()
+	}
+}
+
+// footer is where more is to be read, and what could not be.
+func (s snapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
+	more := "More: tcpdiag -v"
+	if l != nil {
+		port := strconv.Itoa(int(l.Port))
+		switch v := &l.Verdict; {
+		case len(s.snap.Listeners) > 1 && l.Listening() && v.Status > model.StatusOK:
+			more = "More: tcpdiag " + port + "  (its stages)"
+		case v.Status == model.StatusOK:
+			more = "Where the limits are set: tcpdiag -v"
+		default:
+			more = "Evidence, sources: tcpdiag " + port + " -v"
+		}
+		if c := l.Verdict.Cause; c != model.CauseNone {
+			more += " · tcpdiag explain " + printable(string(c))
+		}
+	}
+	s.paragraph(answerIndent, span{more, dim})
+	s.denied(l, o)
+	if level < withoutAbout && (l == nil || l.Verdict.Status > model.StatusOK) {
+		s.paragraph(answerIndent, span{strings.Join(s.whereAndWhen(), " · "), dim})
+	}
+}
+
+// whereAndWhen is for the ticket that the screen is pasted into.
+func (s snapshotText) whereAndWhen() (parts []string) {
+	if s.snap.Host != "" {
+		parts = append(parts, printable(s.snap.Host))
+	}
+	if !s.snap.Time.IsZero() {
+		parts = append(parts, s.snap.Time.Format("2006-01-02 15:04:05 MST"))
+	}
+	return append(parts, window(s.snap))
+}
+
+// denied is what could not be read, in one line, with the one command that can.
+func (s snapshotText) denied(l *model.Listener, o TextOptions) {
+	in := s.snap.Unavailable
+	if len(in) == 0 {
+		return
+	}
+	n, missing := 0, []string(nil)
+	for _, u := range in {
+		if !rightsHelp(u) {
+			continue
+		}
+		n++
+		for _, c := range regexp.MustCompile(`CAP_[A-Z_]+`).FindAllString(u.How, -1) {
+			if !slices.Contains(missing, c) {
+				missing = append(missing, c)
+			}
+		}
+	}
+	switch {
+	case n == 0:
+		s.paragraph(answerIndent, span{phrase.Count(len(in), "reading") + " not possible: -v", warn})
+	case !o.Root:
+		command := "sudo tcpdiag snapshot"
+		if l != nil && l.Port != 0 {
+			command += " --port " + strconv.Itoa(int(l.Port))
+		}
+		s.line(span{text: blanks(answerIndent)}, span{command, commandStyle}, span{"  (" + phrase.Count(n, "reading") + " denied: -v)", warn})
+	case len(missing) > 0:
+		s.paragraph(answerIndent, span{"This root lacks " + strings.Join(missing, ", ") + " (" + phrase.Count(n, "reading") + " denied: -v)", warn})
+	default:
+		s.paragraph(answerIndent, span{phrase.Count(n, "reading") + " denied: -v", warn})
+	}
+}
+
+// rightsHelp reports whether another user or a capability could read it.
+func rightsHelp(u model.Unavailable) bool {
+	return strings.Contains(u.How, "CAP_") || strings.Contains(u.How, "run as") || strings.Contains(u.Why, "permission denied") || strings.Contains(u.Why, "not permitted")
+}
