@@ -47,7 +47,7 @@ func (t *tasks) read() time.Duration {
 	before := t.answers
 	wait := t.judge(r, now, func(id model.ListenerID) *namespace.Reading { return cmp.Or(troubled[id], standing[id]) })
 	wait = min(wait, t.readProcesses(r, now, troubled))
-	s.acceptors.rest(r.Watchlist)
+	s.acceptors.Keep(r.Watchlist)
 	if t.answers != before && wait > secondReading { // all that was wanted has been read
 		s.bells.publish.ring()
 	}
@@ -83,15 +83,15 @@ func (t *tasks) judge(r *watchlist.List, now time.Time, heldUp func(model.Listen
 		}
 		p := t.judges.of(e.ID)
 		if due := p.due(now, true, 0, 1); due.After(now) {
-			undecided = undecided || t.observer.acceptors.undecided(e.ID)
+			undecided = undecided || t.observer.acceptors.Undecided(e.ID)
 			wait = min(wait, due.Sub(now))
 			continue
 		}
-		cost, pending := t.observer.acceptors.read(e, l, r.OtherPorts(e), t.phases(e, now))
+		cost, pending := t.observer.acceptors.Read(e, int(l.Queue.Length), l.Taken, r.OtherPorts(e), t.phases(e, now))
 		t.observer.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.answers++
-		undecided = undecided || t.observer.acceptors.undecided(e.ID)
+		undecided = undecided || t.observer.acceptors.Undecided(e.ID)
 		if pending { // the second reading decides
 			p.last = now.Add(secondReading - p.gap)
 			wait = min(wait, secondReading)
@@ -139,7 +139,7 @@ func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[mod
 		case !inTrouble[key] && level < p.cost:
 			wait = min(wait, t.wait(saving(p.cost-level), false))
 		default:
-			cost := s.processes.read(key)
+			cost := s.processes.Read(key)
 			s.bucket.spend(cost)
 			level -= cost
 			p.began(now, cost, inTrouble[key])
@@ -148,7 +148,7 @@ func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[mod
 			}
 		}
 	}
-	s.processes.keep(owners)
+	s.processes.Keep(owners)
 	t.reads.keep(len(owners), func(key hostproc.ProcessKey) bool { return owners[key] != nil })
 	return wait
 }

@@ -160,7 +160,7 @@ func TestSysctlsThatCannotBeReadAgain(t *testing.T) {
 	require.True(t, l.scan(t).Self.SourceUp["sysctl"])
 	n := l.lister.Namespaces.All[0]
 	l.faults.sysctl[n.ID] = os.ErrPermission
-	n.ReadSysctls(time.Now().Add(time.Hour), rarely)
+	n.ReadSysctls(time.Now().Add(time.Hour), 10*time.Second)
 	values, ok := n.Sysctl()
 	require.NotEmpty(t, values)
 	require.False(t, ok)

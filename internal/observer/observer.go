@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connscan"
+	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
@@ -26,8 +27,8 @@ type Observer struct {
 	lister    *watchlist.Lister
 	facts     *facts.Store
 	tables    *connscan.Scanner
-	processes *processes
-	acceptors *acceptors
+	processes *reader.Processes
+	acceptors *reader.Acceptors
 	publisher *publisher
 	bucket    *bucket
 	self      self
@@ -55,8 +56,8 @@ func New(src Sources, opt Options) (*Observer, error) {
 	s.published.begin()
 	s.facts = facts.NewStore()
 	now := func() time.Time { return s.options().Now() }
-	s.tables, s.processes = connscan.New(src.Proc, s.facts, now), newProcesses(src.Proc, s.facts, src.openJVM(), now)
-	s.acceptors = newAcceptors(src.Proc, s.facts, src.openJVM(), now, src.Evidence)
+	s.tables, s.processes = connscan.New(src.Proc, s.facts, now), reader.NewProcesses(src.Proc, s.facts, src.openJVM(), now)
+	s.acceptors = reader.NewAcceptors(src.Proc, s.facts, src.openJVM(), now, src.Evidence)
 	s.publisher = newPublisher(src.Proc, s.facts)
 	s.bucket = newBucket(opt.Now())
 	s.lister = watchlist.New(&src.Sources, now, s.bells.list.ring)
@@ -78,8 +79,8 @@ func (s *Observer) Close() error {
 			return nil
 		}
 	}
-	s.processes.close()
-	s.acceptors.close()
+	s.processes.Close()
+	s.acceptors.Close()
 	s.tables.Close()
 	return s.lister.Namespaces.Close()
 }

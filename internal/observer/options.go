@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
@@ -47,11 +48,11 @@ func Defaults() Options {
 type Sources struct {
 	watchlist.Sources
 	// Evidence opens a reader of a listener's process; nil for reader.Open.
-	Evidence OpenEvidence
+	Evidence reader.OpenEvidence
 }
 
 // openJVM opens the performance data that the examinations have found.
-func (s *Sources) openJVM() OpenJVM {
+func (s *Sources) openJVM() reader.OpenJVM {
 	if s.Tomcat == nil {
 		return func(hostproc.ProcessKey) (*hsperf.File, error) { return nil, discovery.ErrUnexamined }
 	}

@@ -70,9 +70,9 @@ func (s *Observer) readAll(ctx context.Context, r *watchlist.List) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		s.processes.read(key)
+		s.processes.Read(key)
 	}
-	s.processes.keep(r.Owners())
+	s.processes.Keep(r.Owners())
 	var errs []error
 	walked := 0
 	for _, n := range r.Namespaces {

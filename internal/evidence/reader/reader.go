@@ -1,6 +1,6 @@
-// Package reader takes the readings that package evidence judges: of one
-// listener's process and its acceptor thread, through files of /proc that are
-// kept open.
+// Package reader takes the readings that package evidence judges, of one listener's
+// process and its acceptor thread, through files of /proc that are kept open, and those of
+// the processes of all watched listeners. They are put into facts.
 package reader
 
 import (

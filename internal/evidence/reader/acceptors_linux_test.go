@@ -1,4 +1,4 @@
-package observer
+package reader
 
 import (
 	"net/netip"
@@ -8,11 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
-	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -28,7 +26,7 @@ func (r countedReader) Close()               { *r.open-- }
 func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	now, open := time.Unix(1_700_000_000, 0), 0
 	store := facts.NewStore()
-	as := newAcceptors(hostproc.FS{}, store, nil, func() time.Time { return now }, func(hostproc.ProcessKey, reader.Listener) EvidenceReader {
+	as := NewAcceptors(hostproc.FS{}, store, nil, func() time.Time { return now }, func(hostproc.ProcessKey, Listener) EvidenceReader {
 		open++
 		return countedReader{&open}
 	})
@@ -40,8 +38,8 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	}
 	for restart := range 5 {
 		r := watched(100+restart, uint32(1+restart))
-		as.read(&r.Watched[0], &namespace.Reading{}, nil, evidence.Phases{})
-		as.rest(r)
+		as.Read(&r.Watched[0], 0, 0, nil, evidence.Phases{})
+		as.Keep(r)
 		require.Equal(t, 1, open, "only that of the socket that is watched now")
 		now = now.Add(time.Second)
 	}
@@ -49,7 +47,7 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	_, ok := list.Last()
 	require.True(t, ok)
 
-	as.rest(&facts.Watchlist{})
+	as.Keep(&facts.Watchlist{})
 	store.Keep(&facts.Watchlist{})
 	require.Zero(t, open, "nothing is watched any more")
 	list = store.Judgements(id)
@@ -57,9 +55,9 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	require.False(t, ok)
 
 	r := watched(200, 9)
-	as.read(&r.Watched[0], &namespace.Reading{}, nil, evidence.Phases{})
-	now = now.Add(acceptorRest)
-	as.rest(r)
+	as.Read(&r.Watched[0], 0, 0, nil, evidence.Phases{})
+	now = now.Add(keptOpen)
+	as.Keep(r)
 	require.Zero(t, open, "the trouble is over")
 	list = store.Judgements(id)
 	_, ok = list.Last()

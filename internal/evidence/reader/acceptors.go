@@ -1,15 +1,13 @@
-package observer
+package reader
 
 import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
-	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
 // EvidenceReader reads the process and the acceptor of one listener.
@@ -19,14 +17,14 @@ type EvidenceReader interface {
 }
 
 // OpenEvidence opens a reader of a listener's process.
-type OpenEvidence func(process hostproc.ProcessKey, of reader.Listener) EvidenceReader
+type OpenEvidence func(process hostproc.ProcessKey, of Listener) EvidenceReader
 
-// acceptors are the judgements on the evidence of the moment, of the listeners
-// that are or were in trouble. One goroutine reads; anybody may ask.
-type acceptors struct {
+// Acceptors read and judge the evidence of the moment, of the listeners that are or were
+// in trouble. They are for one goroutine at a time.
+type Acceptors struct {
 	open    OpenEvidence
 	now     func() time.Time
-	readers map[acceptorKey]*acceptor // the reader's own
+	readers map[acceptorKey]*acceptor
 	store   *facts.Store
 }
 
@@ -44,28 +42,30 @@ type acceptor struct {
 	used   time.Time
 }
 
-func newAcceptors(proc hostproc.FS, store *facts.Store, jvm OpenJVM, now func() time.Time, open OpenEvidence) *acceptors {
+// NewAcceptors puts what it judges into store; open opens a reader, nil for Open.
+func NewAcceptors(proc hostproc.FS, store *facts.Store, jvm OpenJVM, now func() time.Time, open OpenEvidence) *Acceptors {
 	if open == nil {
-		open = func(process hostproc.ProcessKey, of reader.Listener) EvidenceReader {
-			return reader.Open(proc, jvm.of(process), of, now)
+		open = func(process hostproc.ProcessKey, of Listener) EvidenceReader {
+			return Open(proc, jvm.of(process), of, now)
 		}
 	}
-	return &acceptors{
+	return &Acceptors{
 		open: open, now: now, readers: make(map[acceptorKey]*acceptor),
 		store: store,
 	}
 }
 
-// undecided reports whether another reading may soon decide what the latest left open.
-func (as *acceptors) undecided(id model.ListenerID) bool {
+// Undecided reports whether another reading may soon decide what the latest left open.
+func (as *Acceptors) Undecided(id model.ListenerID) bool {
 	list := as.store.Judgements(id)
 	last, ok := list.Last()
 	return ok && last.Value.Soon
 }
 
-// read takes another reading of a listener's evidence and judges it. pending:
-// one more reading may decide.
-func (as *acceptors) read(e *facts.Watched, l *namespace.Reading, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
+// Read takes another reading of a listener's evidence and judges it: queued are the
+// clients in its accept queue, accepted those that the samples have seen leave it.
+// pending: one more reading may decide.
+func (as *Acceptors) Read(e *facts.Watched, queued int, accepted uint64, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
 	process, ok := e.Process()
 	if !ok {
 		return 0, false
@@ -76,12 +76,12 @@ func (as *acceptors) read(e *facts.Watched, l *namespace.Reading, others []uint1
 	cost, _ = cputime.Of(func() error {
 		a := as.readers[key]
 		if a == nil {
-			a = &acceptor{reader: as.open(process, reader.Listener{PID: process.PID, Port: e.Port(), Inode: key.inode, Others: others})}
+			a = &acceptor{reader: as.open(process, Listener{PID: process.PID, Port: e.Port(), Inode: key.inode, Others: others})}
 			as.readers[key] = a
 		}
 		a.used = at
 		r := a.reader.Read()
-		r.Queued, r.Accepted = evidence.Known(int(l.Queue.Length)), evidence.Known(l.Taken)
+		r.Queued, r.Accepted = evidence.Known(queued), evidence.Known(accepted)
 		j = a.track.Judge(r, phases)
 		return nil
 	})
@@ -90,11 +90,11 @@ func (as *acceptors) read(e *facts.Watched, l *namespace.Reading, others []uint1
 }
 
 // acceptorRest is how long after the trouble the files stay open.
-const acceptorRest = time.Minute
+const keptOpen = time.Minute
 
-// rest closes what has not been read for a while, and what is of a socket or a process
+// Keep closes what has not been read for a while, and what is of a socket or a process
 // that is not watched any more: listeners that come and go must not use up the files.
-func (as *acceptors) rest(r *facts.Watchlist) {
+func (as *Acceptors) Keep(r *facts.Watchlist) {
 	watched := make(map[acceptorKey]bool)
 	for i := range r.Watched {
 		e := &r.Watched[i]
@@ -105,15 +105,16 @@ func (as *acceptors) rest(r *facts.Watchlist) {
 		}
 	}
 	for key, a := range as.readers {
-		if !watched[key] || as.now().Sub(a.used) >= acceptorRest {
+		if !watched[key] || as.now().Sub(a.used) >= keptOpen {
 			a.reader.Close()
 			delete(as.readers, key)
 		}
 	}
-	as.store.DropJudgements(as.now().Add(-acceptorRest))
+	as.store.DropJudgements(as.now().Add(-keptOpen))
 }
 
-func (as *acceptors) close() {
+// Close closes all files.
+func (as *Acceptors) Close() {
 	for key, a := range as.readers {
 		a.reader.Close()
 		delete(as.readers, key)

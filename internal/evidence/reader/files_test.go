@@ -1,4 +1,4 @@
-package observer
+package reader
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestManyFilesAreCountedSeldom(t *testing.T) {
 		"never counted":       {nil, 0, false, true},
 		"few":                 {new(fewFiles - 1), time.Second, false, true},
 		"many and fresh":      {new(fewFiles), time.Second, false, false},
-		"many and old":        {new(fewFiles), rarely, false, true},
+		"many and old":        {new(fewFiles), limitsEvery, false, true},
 		"many, by the kernel": {new(fewFiles), time.Second, true, true},
 	}
 	for name, tt := range tests {
@@ -30,5 +30,5 @@ func TestManyFilesAreCountedSeldom(t *testing.T) {
 }
 
 func TestOldJVMsLackTheCounters(t *testing.T) {
-	require.Nil(t, new(processMemory).inSafepoint(time.Now(), &hsperf.JVM{Collecting: true}))
+	require.Nil(t, new(processReader).inSafepoint(time.Now(), &hsperf.JVM{Collecting: true}))
 }

@@ -1,4 +1,4 @@
-package observer
+package reader
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 // What was refused before the process was watched does not count.
 func TestRefusedSinceItIsWatched(t *testing.T) {
-	m := new(processMemory)
+	m := new(processReader)
 	require.Nil(t, m.refusedSince(nil), "not known")
 	for _, step := range []struct{ total, want uint64 }{{7, 0}, {7, 0}, {9, 2}, {1, 0}, {2, 1}} {
 		require.Equal(t, step.want, *m.refusedSince(&step.total), step)

@@ -1,4 +1,4 @@
-package observer
+package reader
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 func TestWhyThereAreNoCounters(t *testing.T) {
 	process := func(comm string) *model.Process { return &model.Process{PID: 7, Comm: comm} }
 	read := func(comm string, err error) []model.Unavailable {
-		var m processMemory
+		var m processReader
 		var miss facts.Missing
 		m.readJVM(func() (*hsperf.File, error) { return nil, err }, time.Now(), process(comm), "as root", &miss)
 		return miss.List
