@@ -40,24 +40,6 @@ func filesFor(l *model.Listener, connections int) string {
 	return phrase.Sprintf("Each connection takes a file descriptor: raise the open-files limit from %v to %v first (%s).", most, need, filesLimit(need))
 }
 
-func (j *judge) adviseFiles() string {
-	used, most, ok := openFiles(j.Now)
-	if !ok {
-		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
-	}
-	n, _ := held(j.Now)
-	need := 0
-	if connectionLimit(j.Now) == limitKnown {
-		need = filesNeeded(j.Now, j.Now.Connector.MaxConnections.Value)
-	}
-	others := ""
-	if 2*n < used || used-n > 1000 {
-		others = phrase.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%v/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
-	}
-	return phrase.Sentences(raiseFiles(most, need), others,
-		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
-}
-
 // raiseFiles doubles the limit, or goes to what is needed if that is more; not
 // beyond what the kernel allows without need.
 func raiseFiles(most, need int) string {

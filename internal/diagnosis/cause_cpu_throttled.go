@@ -3,9 +3,35 @@ package diagnosis
 import (
 	"math"
 
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
+
+// cpuThrottles: the cgroup's CPU limit keeps the process from running.
+func cpuThrottles() cause {
+	return cause{
+		name: model.CauseCPUThrottled,
+		moment: rule[*evidence.Moment]{holds: func(m *evidence.Moment) certainty {
+			return max(when(m.Throttled(evidence.Most) || m.Starved() && m.Throttled(0), surely), when(m.Throttled(evidence.Some), possibly))
+		}},
+		rests: rests(evidence.StrengthProcess),
+		around: rule[pair]{holds: func(p pair) certainty {
+			return max(when(p.throttledMost(), surely), when(p.throttling().share() >= p.t.ThrottledShare, possibly))
+		}},
+		now: rule[*judge]{holds: func(j *judge) certainty {
+			return max(when(j.takenUp() && j.throttledMost(), surely), when(j.waitsForNothing() && j.throttledMost(), possibly))
+		}},
+		because: func(j *judge, _ model.Verdict) string { return " because " + j.cpuPhrase(model.CauseCPUThrottled) },
+		evidence: func(j *judge, v model.Verdict) string {
+			return j.cpuEvidence(j.cpuPhrase(model.CauseCPUThrottled), model.CauseCPUThrottled, v)
+		},
+		advice: func(j *judge, _ model.Verdict) string { return j.adviseThrottled() },
+		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
+			return j.throttledSteps(), "More threads: the quota is used up sooner in each period."
+		},
+	}
+}
 
 func (j *judge) throttledSteps() []model.Step {
 	s := action("Raise the CPU limit (the container's, or CPUQuota= of the unit), or remove it and keep the request")
@@ -17,4 +43,18 @@ func (j *judge) throttledSteps() []model.Step {
 		}
 	}
 	return []model.Step{s}
+}
+
+func (j *judge) adviseThrottled() string {
+	s := "Raise the CPU limit (the container's, or CPUQuota= of the unit)"
+	if t := j.throttling(); t.share() > 0 && t.withheld < .9 {
+		more := 1 / (1 - t.withheld)
+		if limit := j.Now.Process.CPULimit; limit != nil && *limit > 0 {
+			s += phrase.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
+		} else {
+			s += phrase.Sprintf(" to %s times what it is", phrase.Decimal(math.Ceil(more*10)/10))
+		}
+		s += ", as much as the process wanted"
+	}
+	return s + ", or remove it and keep the request. More threads would make it worse: the quota is used up sooner in each period."
 }

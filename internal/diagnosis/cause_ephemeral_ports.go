@@ -1,9 +1,29 @@
 package diagnosis
 
 import (
+	"fmt"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
+
+// ephemeralPortsUsedUp: outgoing connections to one destination take nearly all local ports.
+func ephemeralPortsUsedUp() cause {
+	return cause{
+		name:    model.CauseEphemeralPorts,
+		near:    func(j *judge) bool { return j.stageHigh(stageEphemeralPorts) },
+		full:    func(j *judge) bool { return j.portsFull },
+		depth:   80,
+		because: (*judge).becauseUnknown,
+		evidence: func(j *judge, v model.Verdict) string {
+			return j.join(j.lossNumbers(model.CauseEphemeralPorts, v, true), j.stageOr(model.CauseEphemeralPorts), j.connectionNumbers(), j.queueNumbers())
+		},
+		advice: func(j *judge, _ model.Verdict) string { return j.advisePorts() },
+		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
+			return j.portSteps(), "Any of Tomcat's limits: they have no part in it."
+		},
+	}
+}
 
 // widestRange are the ports that ip_local_port_range can have at most, of those that no
 // privilege is needed for.
@@ -24,4 +44,23 @@ func (j *judge) portSteps() []model.Step {
 		})
 	}
 	return do
+}
+
+func (j *judge) advisePorts() string {
+	l, _ := limitNamed(j.limits, stageEphemeralPorts)
+	s := "Reuse outgoing connections (a client with a keep-alive pool): each one, and its TIME_WAIT for a minute after, takes a port."
+	if l.Max < widestRange {
+		s += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widestRange, l.Max)
+	}
+	return s + j.adviseTimeWait() + " Tomcat's limits have no part in it."
+}
+
+// adviseTimeWait: net.ipv4.tcp_tw_reuse is 2 by default since Linux 4.19, the loopback
+// alone. 1 helps connections with timestamps, and only the end that connects.
+func (j *judge) adviseTimeWait() string {
+	d := j.Now.Process.Busiest
+	if reuse, ok := j.Sysctl["tcp_tw_reuse"]; d == nil || !ok || reuse == 1 || 2*d.TimeWait < d.Ports {
+		return ""
+	}
+	return " Or let connections take ports that have been in TIME_WAIT for a second: sysctl -w net.ipv4.tcp_tw_reuse=1 (if both ends use TCP timestamps)."
 }

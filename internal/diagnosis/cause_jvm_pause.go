@@ -1,9 +1,45 @@
 package diagnosis
 
 import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
+
+// jvmPause: the process is stopped or frozen, or its JVM stands still.
+func jvmPause() cause {
+	return cause{
+		name: model.CauseJVMPause,
+		moment: rule[*evidence.Moment]{
+			holds: func(m *evidence.Moment) certainty {
+				return max(when(m.Stopped() || m.Paused(evidence.Most), surely), when(m.Paused(evidence.Some), possibly))
+			},
+			refuted: []refutation[*evidence.Moment]{{withheldMost, func(m *evidence.Moment) bool { return !m.Stopped() && m.Throttled(evidence.Most) }}},
+		},
+		rests: rests(evidence.StrengthProcess),
+		around: rule[pair]{
+			holds: func(p pair) certainty {
+				return max(when(p.either(stopped), surely), when(p.stoodStill(), possibly))
+			},
+			refuted: []refutation[pair]{{withheldMost, func(p pair) bool { return !p.either(stopped) && p.throttledMost() }}},
+		},
+		now: rule[*judge]{
+			holds: func(j *judge) certainty {
+				return max(when(j.halted() || j.either(stopped) && queueWaits(j.Now), surely), when(j.waitsForNothing() && j.stoodStill(), possibly))
+			},
+			refuted: []refutation[*judge]{{withheldMost, func(j *judge) bool { return !j.either(stopped) && j.throttledMost() }}},
+		},
+		because:  func(j *judge, _ model.Verdict) string { return " because " + j.pausePhrase() },
+		evidence: func(j *judge, v model.Verdict) string { return j.cpuEvidence(j.pausePhrase(), model.CauseJVMPause, v) },
+		advice:   func(j *judge, _ model.Verdict) string { return j.advisePause() },
+		steps:    func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.pauseSteps() },
+	}
+}
+
+// withheldMost: a throttled JVM takes as long to get to a safepoint.
+const withheldMost = "the CPU limit withheld most of the CPU time that the process wanted"
 
 func (j *judge) pauseSteps() (do []model.Step, not string) {
 	const limits = "Any of Tomcat's limits: they have no part in it."
@@ -22,4 +58,16 @@ func (j *judge) pauseSteps() (do []model.Step, not string) {
 	}
 	return []model.Step{first, action("Give it a larger heap (-Xmx), or a collector with short pauses (ZGC, Shenandoah)")},
 		"More threads or connections: nothing runs in a pause."
+}
+
+func (j *judge) advisePause() string {
+	if stopped(j.Now) && j.Now.Process.Frozen {
+		return "Find out who froze it: docker pause, systemctl freeze, a checkpoint; \"docker unpause\" or \"systemctl thaw\" lets it go on. No limit of Tomcat's has a part in this."
+	}
+	if j.either(stopped) && j.Now.Process != nil {
+		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", j.Now.Process.PID)
+	}
+	return phrase.Sentences(
+		"Look at the pauses in the collector's log (-Xlog:gc,safepoint): a larger heap, or a collector with short pauses (ZGC, Shenandoah), removes the long ones.",
+		"More threads or connections would not help, nothing runs in a pause; a longer acceptCount bridges one only if it holds all that arrives meanwhile.")
 }

@@ -1,11 +1,41 @@
 package diagnosis
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
+
+// keepAliveIdle: the connections are all taken, most of them by clients that want nothing.
+func keepAliveIdle() cause {
+	return cause{
+		name: model.CauseKeepAliveIdle,
+		moment: rule[*evidence.Moment]{
+			holds: func(m *evidence.Moment) certainty {
+				return max(when(m.AtLatch() && m.MostlyIdle(), surely), when(m.AtLimit() && m.MostlyIdle(), possibly))
+			},
+			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
+		},
+		rests: restsOnAcceptor,
+		around: rule[pair]{holds: func(p pair) certainty {
+			return when(p.either(p.atConnectionLimit) && p.mostlyIdle(), surely)
+		}},
+		now:  rule[*judge]{holds: func(j *judge) certainty { return when(j.connectionsFull && j.mostlyIdle(), surely) }},
+		near: func(j *judge) bool { return j.connectionsHigh() && j.mostlyIdleNow() },
+		because: func(j *judge, _ model.Verdict) string {
+			if !j.connectionsFull {
+				return " because maxConnections was reached, most of it by idle connections"
+			}
+			return " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
+		},
+		evidence: func(j *judge, v model.Verdict) string { return j.connectionsEvidence(model.CauseKeepAliveIdle, v) },
+		advice:   (*judge).adviseKeepAlive,
+		steps:    (*judge).keepAliveSteps,
+	}
+}
 
 func (j *judge) keepAliveSteps(v model.Verdict) (do []model.Step, not string) {
 	if connectionLimit(j.Now) != limitKnown {
@@ -39,4 +69,68 @@ func (j *judge) endIdleSooner() []model.Step {
 		step.From, step.File = phrase.Seconds(in.Value)+" (unset: connectionTimeout's)", ""
 	}
 	return []model.Step{step}
+}
+
+func (j *judge) adviseKeepAlive(v model.Verdict) string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
+	}
+	to, _ := j.connectionsWanted()
+	raise := "raise " + maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to) + ": an idle connection costs a descriptor and a few KiB, no thread."
+	after := "More threads would not help, those there are have nothing to do; "
+	if slices.Contains(v.Chain, model.CauseMaxThreads) {
+		after = "All threads are busy, too: those let in wait inside, unless " + maxThreadsSetting().name(j.Now) + " is raised as well, which alone would let nobody in; "
+	}
+	after += "a larger acceptCount would only let more clients wait behind idle ones."
+	lower, short := j.shorterKeepAlive()
+	effect := "A shorter timeout makes clients connect more often; it does not end WebSockets, which look the same from outside until it is over."
+	if mostlySilent(j.Now) {
+		lower, short = j.shorterSilence()
+		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
+	}
+	if mostlyRecent(j.Now) {
+		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", j.beforeRaising(to), after)
+	}
+	if short {
+		return phrase.Sentences(phrase.Capital(raise), lower+".", j.beforeRaising(to), after)
+	}
+	if t := j.Now.Connector.KeepAlive(); !mostlySilent(j.Now) && (t == nil || t.Uncertain) {
+		return phrase.Sentences(phrase.Capital(raise), lower+" only if these connections wait for another request: the timeout that is in force is not certain, and it does not end WebSockets, which look the same from outside.", j.beforeRaising(to), after)
+	}
+	return phrase.Sentences(lower+", or "+raise, j.beforeRaising(to), effect+" "+after)
+}
+
+// shorterSilence is the same for connections on which no request ever came:
+// connectionTimeout ends these, which has a value in every Tomcat.
+func (j *judge) shorterSilence() (change string, short bool) {
+	name, to := connectionTimeoutSetting().name(j.Now), phrase.Seconds(shortTimeout)
+	inForce := j.Now.Connector.ConnectionTimeout
+	switch {
+	case inForce == nil:
+		return "Set " + name + " to " + to + " (unset it is 60 s)", false
+	case inForce.Value <= 0:
+		return "Set " + name + " to " + to + " (now a client that sends nothing is never closed)", false
+	case inForce.Value <= shortTimeout:
+		return fmt.Sprintf("%s ends clients that send nothing after %s already", phrase.Capital(name), phrase.Seconds(inForce.Value)), true
+	}
+	return fmt.Sprintf("Lower %s from %s to %s", name, phrase.Seconds(inForce.Value), to), false
+}
+
+// shorterKeepAlive is the change that frees idle connections sooner; short is
+// true where they are freed that soon already. Below 0 they never are; unset,
+// keepAliveTimeout is connectionTimeout.
+func (j *judge) shorterKeepAlive() (change string, short bool) {
+	name, to := keepAliveSetting().name(j.Now), phrase.Seconds(shortTimeout)
+	inForce := j.Now.Connector.KeepAlive()
+	switch {
+	case inForce == nil:
+		return "Set " + name + " to " + to + " (unset it is connectionTimeout, 20 to 60 s)", false
+	case inForce.Value <= 0:
+		return "Set " + name + " to " + to + " (now idle connections are never closed)", false
+	case inForce.Value <= shortTimeout:
+		return fmt.Sprintf("%s frees idle connections after %s already", phrase.Capital(name), phrase.Seconds(inForce.Value)), true
+	case j.Now.Connector.KeepAliveTimeout == nil:
+		return fmt.Sprintf("Set %s to %s (unset it is connectionTimeout, %s)", name, to, phrase.Seconds(inForce.Value)), false
+	}
+	return fmt.Sprintf("Lower %s from %s to %s", name, phrase.Seconds(inForce.Value), to), false
 }

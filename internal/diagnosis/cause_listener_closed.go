@@ -1,6 +1,32 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// listenerClosed: a listener went away with clients in its queue.
+func listenerClosed() cause {
+	return cause{
+		name: model.CauseListenerClosed,
+		now: rule[*judge]{holds: func(j *judge) certainty {
+			return when(j.resetInQueue() > 0 && (!j.Now.Listening() || j.losses().DroppedPackets == 0), surely)
+		}},
+		because: (*judge).becauseNothing,
+		evidence: func(j *judge, _ model.Verdict) string {
+			return j.join(phrase.Sprintf("a listener on port %v went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, phrase.Count(j.resetInQueue(), "connection")), j.resetNumbers())
+		},
+		advice: func(j *judge, _ model.Verdict) string { return j.adviseClosed() },
+		steps:  func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.closedSteps() },
+	}
+}
+
+func (j *judge) adviseClosed() string {
+	if j.Closed != nil && j.Closed.Part {
+		return "Set net.ipv4.tcp_migrate_req=1 (Linux 5.14): the kernel then moves whoever waits in the queue of a socket that closes to the others, if they have room."
+	}
+	return "Take the instance out of the load balancer first, wait until no new connections come, and only then stop it (in Kubernetes a preStop hook that sleeps 10 s). A graceful shutdown alone does not do this: it closes the listener at once and with it whatever waits in its queue."
+}
 
 func (j *judge) closedSteps() (do []model.Step, not string) {
 	if j.Closed != nil && j.Closed.Part {

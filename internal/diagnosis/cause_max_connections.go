@@ -1,10 +1,38 @@
 package diagnosis
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
+
+// maxConnectionsReached: Tomcat holds all the connections it may.
+func maxConnectionsReached() cause {
+	return cause{
+		name: model.CauseMaxConnections,
+		moment: rule[*evidence.Moment]{
+			holds: func(m *evidence.Moment) certainty {
+				return max(when(m.AtLatch(), surely), when(m.AtLimit(), possibly))
+			},
+			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
+		},
+		rests:  restsOnAcceptor,
+		around: rule[pair]{holds: func(p pair) certainty { return when(p.either(p.atConnectionLimit), surely) }},
+		now:    rule[*judge]{holds: func(j *judge) certainty { return when(j.connectionsFull, surely) }},
+		near:   (*judge).connectionsHigh,
+		full:   maxConnectionsFull,
+		depth:  30,
+		because: func(j *judge, v model.Verdict) string {
+			return " because " + j.connectionsPhrase() + j.behindConnections(v)
+		},
+		evidence: func(j *judge, v model.Verdict) string { return j.connectionsEvidence(model.CauseMaxConnections, v) },
+		advice:   (*judge).adviseConnections,
+		steps:    (*judge).maxConnectionsSteps,
+	}
+}
 
 func (j *judge) maxConnectionsSteps(v model.Verdict) (do []model.Step, not string) {
 	if connectionLimit(j.Now) != limitKnown {
@@ -40,4 +68,49 @@ func (j *judge) maxConnectionsSteps(v model.Verdict) (do []model.Step, not strin
 func (j *judge) raiseConnections(text string, to int) []model.Step {
 	in := j.Now.Connector.MaxConnections
 	return append(j.filesStep(to), maxConnectionsSetting().change(j, in, text, in.Value, to))
+}
+
+func (j *judge) adviseConnections(v model.Verdict) string {
+	if connectionLimit(j.Now) != limitKnown {
+		return j.adviseUnknown()
+	}
+	to, covers := j.connectionsWanted()
+	change := maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to)
+	raise := "Raise " + change + ": " + covers + "."
+	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
+	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
+		n, _ := held(j.Now)
+		raise = phrase.Sprintf("%d of the %d connections were answered and have been quiet for longer than keepAliveTimeout allows: WebSockets, or others that the application keeps open, which no timeout of the connector ends. ", j.Now.Connections.Outlived, n) +
+			"Limit them in the application (an idle timeout of the WebSocket session), or raise " + change + "."
+	case j.slotsWithoutThread():
+		n, _ := held(j.Now)
+		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", phase(j.Now, model.Unclassified), n) +
+			j.shorterRequests() + "; if they are WebSockets or answered asynchronously, raise " + change + "."
+	case threads && j.threadsFull && j.overflowed() > 0:
+		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
+	case threads && j.threadsFull:
+		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + serverName(j.Now) + "."
+	case threads:
+		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
+	}
+	return phrase.Sentences(raise, j.beforeRaising(to), j.acceptCountInVain())
+}
+
+// shorterRequests: connectionTimeout is how long a client may take to send one.
+func (j *judge) shorterRequests() string {
+	name := connectionTimeoutSetting().name(j.Now)
+	if t := j.Now.Connector.ConnectionTimeout; t != nil && t.Value > 0 && t.Value <= shortTimeout {
+		return fmt.Sprintf("%s ends them after %s already", name, phrase.Seconds(t.Value))
+	}
+	return "lower " + name + " to " + phrase.Seconds(shortTimeout)
+}
+
+const inAccept = "the acceptor was in accept() in both readings"
+
+// restsOnAcceptor: on the acceptor where that shows the limit, else on the count.
+func restsOnAcceptor(m *evidence.Moment) evidence.Strength {
+	if m.AtLatch() {
+		return evidence.StrengthAcceptor
+	}
+	return evidence.StrengthPhases
 }

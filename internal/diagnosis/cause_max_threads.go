@@ -1,9 +1,35 @@
 package diagnosis
 
 import (
+	"fmt"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
+
+// maxThreadsBusy: every thread has a request, and requests wait.
+func maxThreadsBusy() cause {
+	return cause{
+		name: model.CauseMaxThreads,
+		now:  rule[*judge]{holds: func(j *judge) certainty { return when(j.threadsFull, surely) }},
+		near: func(j *judge) bool { // what waits on hidden connections is not seen
+			return j.stageHigh(stageMaxThreads) && (j.both(j.threadsWanted) || j.both(hidden) && j.both(allThreadsBusy))
+		},
+		full: func(j *judge) bool {
+			return j.threadsFull || maxConnectionsFull(j) && j.lasting(allThreadsBusy)
+		},
+		depth:   50,
+		because: func(j *judge, _ model.Verdict) string { return " because " + j.threadsPhrase() },
+		evidence: func(j *judge, _ model.Verdict) string {
+			if j.waits.cause != model.CauseNone { // its own finding has the stacks
+				return j.join(j.threadNumbers(), j.queueNumbers())
+			}
+			return j.join(j.threadNumbers(), stackNumbers(j.Now), j.queueNumbers())
+		},
+		advice: (*judge).adviseThreads,
+		steps:  (*judge).maxThreadsSteps,
+	}
+}
 
 func (j *judge) maxThreadsSteps(v model.Verdict) (do []model.Step, not string) {
 	return j.threadSteps(v), j.acceptCountNot()
@@ -75,4 +101,66 @@ func (j *judge) acceptCountNot() string {
 		return "acceptCount: the accept queue is empty, requests wait inside " + serverName(j.Now) + "."
 	}
 	return "acceptCount: nothing waits in the accept queue."
+}
+
+// adviseThreads: as many threads as requests are there, if that is within
+// reach; else twice as many, which halves the wait.
+func (j *judge) adviseThreads(v model.Verdict) string {
+	if j.waits.cause != model.CauseNone {
+		return phrase.Sprintf("Leave %s at %d: see %s.", maxThreadsSetting().name(j.Now), j.Now.Connector.MaxThreads.Value, j.waits.cause)
+	}
+	most, _ := maxThreads(j.Now)
+	busy, seen := busyThreads(j.Now)
+	to, effect := j.threadsAdvised()
+	shorten := "Shorten what the handlers wait for"
+	if n := sendingThreads(j.Now, min(busy, most)); seen && 2*n > min(busy, most) {
+		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
+	}
+	first := ""
+	if j.noMoreThreads() && j.Now.Connector.MaxThreads.Kind == model.SourceInferred {
+		return phrase.Sentences("See pids_limit: no more threads than these can be started, whatever is configured.", j.acceptCountInVain())
+	}
+	if p := j.waits.possible; p != model.CauseNone {
+		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
+	}
+	if first == "" && j.cpuShortBeside(v.Cause) {
+		first = "See cpu_saturated first: more threads may only wait for a CPU, too."
+	}
+	if first == "" && j.inside() > 0 {
+		first = "See waiting_inside first: more threads may only wait, too."
+	}
+	if first != "" && j.threadsMayBeVain() {
+		return phrase.Sentences(first, shorten+".", j.acceptCountInVain())
+	}
+	text := phrase.Sentences(first,
+		shorten+", or raise "+maxThreadsSetting().fromTo(j.Now, most, to)+": "+effect+".",
+		"Each thread takes up to 1 MiB of stack, and what the handlers call must handle the additional load.")
+	if v.Cause != model.CauseMaxThreads {
+		return text // the cause's own advice has the rest
+	}
+	return phrase.Sentences(text, j.acceptCountInVain())
+}
+
+// threadsAdvised is a maxThreads above the one in force, and what it is enough for.
+func (j *judge) threadsAdvised() (to int, effect string) {
+	most, _ := maxThreads(j.Now)
+	busy, seen := busyThreads(j.Now)
+	waiting := waitingForThread(j.Now)
+	to, effect = roundUp(most+waiting), "then every request now inside has a thread"
+	switch {
+	case hidden(j.Now):
+		return max(to, spare(most)), "a first step, since not all waiting requests can be seen"
+	case waiting == 0 || seen && busy+waiting <= most:
+		return spare(most), "a quarter more than there are"
+	case most+waiting > 5*most:
+		return 2 * most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
+	}
+	return to, effect
+}
+
+// sendingThreads is how many of the busy ones are at most accounted for by
+// responses that wait for their clients. A connection may have such bytes and no
+// thread any more, so those that are in service come first.
+func sendingThreads(l *model.Listener, busy int) int {
+	return min(phase(l, model.Sending), max(0, busy-phase(l, model.InService)))
 }

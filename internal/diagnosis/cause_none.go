@@ -7,6 +7,47 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
+// acceptQueueFull: packets were dropped at a full accept queue, and nothing names what is
+// behind it. As a verdict it is no cause, see named.
+func acceptQueueFull() cause {
+	c := unknown()
+	c.name, c.onlyFull = model.CauseAcceptQueue, true
+	c.near = func(j *judge) bool { return j.stageHigh(stageAcceptQueue) }
+	c.full, c.depth = func(j *judge) bool { return j.queueFull || j.overflowed() > 0 }, 20
+	return c
+}
+
+// unknown is what is said where no cause is known.
+func unknown() cause {
+	return cause{
+		because:  (*judge).becauseUnknown,
+		evidence: func(j *judge, v model.Verdict) string { return j.queueEvidence(v.Cause, v) },
+		advice:   func(j *judge, _ model.Verdict) string { return j.adviseUnknown() },
+		steps:    func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.unknownSteps(), "" },
+	}
+}
+
+func (j *judge) becauseNothing(model.Verdict) string { return "" }
+
+// becauseUnknown says what is missing to know why connections are not taken in.
+func (j *judge) becauseUnknown(v model.Verdict) string {
+	if v.Cause != model.CauseNone {
+		return ""
+	}
+	switch {
+	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other":
+		return "; what holds it up is unknown: the limits of " + serverName(j.Now) + " are not known"
+	case inexact(j.Now):
+		return "; what holds it up is unknown: not all connections could be counted"
+	case uncertainLimit(j.Now):
+		return phrase.Sprintf("; what holds it up is unknown: it is not certain that maxConnections is %d",
+			j.Now.Connector.MaxConnections.Value)
+	case slotsUncounted(j.Now):
+		return "; what holds it up is unknown: slots that are held by connections which clients reset have not been counted"
+	}
+	return "; what holds it up is unknown while maxConnections is not known"
+}
+
 // unknownSteps are what to look at where the limit behind a full stage is not known.
 func (j *judge) unknownSteps() []model.Step {
 	switch {

@@ -1,9 +1,41 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
+
+// openFilesUsedUp: accept() fails for want of a descriptor.
+func openFilesUsedUp() cause {
+	return cause{
+		name: model.CauseOpenFiles,
+		moment: rule[*evidence.Moment]{
+			holds:   func(m *evidence.Moment) certainty { return when(m.OutOfFiles(), surely) },
+			refuted: []refutation[*evidence.Moment]{{"the acceptor waits at the connection limit", (*evidence.Moment).AtLatch}},
+		},
+		rests: rests(evidence.StrengthFiles),
+		around: rule[pair]{
+			holds:   func(p pair) certainty { return when(p.either(p.filesFull), surely) },
+			refuted: []refutation[pair]{{allTaken, func(p pair) bool { return p.either(p.atConnectionLimit) }}},
+		},
+		now: rule[*judge]{
+			holds:   func(j *judge) certainty { return when(j.filesFull && queueWaits(j.Now), surely) },
+			refuted: []refutation[*judge]{{allTaken, func(j *judge) bool { return j.connectionsFull }}},
+		},
+		near:    func(j *judge) bool { return j.stageHigh(stageOpenFiles) },
+		full:    func(j *judge) bool { return j.filesFull || j.lossCause() == model.CauseOpenFiles },
+		depth:   70,
+		because: func(j *judge, _ model.Verdict) string { return " because " + j.filesPhrase() },
+		evidence: func(j *judge, v model.Verdict) string {
+			return j.join(j.lossNumbers(model.CauseOpenFiles, v, j.filesFull), j.stageOr(model.CauseOpenFiles), j.connectionNumbers(), j.queueNumbers())
+		},
+		advice: func(j *judge, _ model.Verdict) string { return j.adviseFiles() },
+		steps:  func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.openFilesSteps() },
+	}
+}
+
+const allTaken = "all connections are taken"
 
 func (j *judge) openFilesSteps() (do []model.Step, not string) {
 	not = "maxConnections or acceptCount: it is accept() itself that fails."
@@ -21,4 +53,22 @@ func (j *judge) openFilesSteps() (do []model.Step, not string) {
 			phrase.Sprintf("ls -l /proc/%v/fd", j.Now.Process.PID)))
 	}
 	return append(do, raiseFilesStep(most, moreFiles(most, need))), not
+}
+
+func (j *judge) adviseFiles() string {
+	used, most, ok := openFiles(j.Now)
+	if !ok {
+		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
+	}
+	n, _ := held(j.Now)
+	need := 0
+	if connectionLimit(j.Now) == limitKnown {
+		need = filesNeeded(j.Now, j.Now.Connector.MaxConnections.Value)
+	}
+	others := ""
+	if 2*n < used || used-n > 1000 {
+		others = phrase.Sprintf("%d of the %d open files are no connections of this listener: see what they are (ls -l /proc/%v/fd) before a leak eats the new limit too.", used-n, used, j.Now.Process.PID)
+	}
+	return phrase.Sentences(raiseFiles(most, need), others,
+		"Raising maxConnections or acceptCount would not help: it is accept() itself that fails.")
 }

@@ -1,6 +1,46 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// slowAccept: connections come faster than they are accepted, and no limit is reached.
+func slowAccept() cause {
+	return cause{
+		name: model.CauseSlowAccept,
+		moment: rule[*evidence.Moment]{holds: func(m *evidence.Moment) certainty {
+			return when(m.Accepting() || m.Room(), possibly)
+		}},
+		rests: func(m *evidence.Moment) evidence.Strength {
+			if m.Accepting() {
+				return evidence.StrengthAcceptor
+			}
+			return evidence.StrengthPhases
+		},
+		around: rule[pair]{holds: func(p pair) certainty {
+			return when(p.now != nil && connectionLimit(p.now) != limitUnknown, possibly)
+		}, refuted: []refutation[pair]{
+			{"it is not certain that maxConnections is what is configured", func(p pair) bool { return uncertainLimit(p.now) }},
+			{"not all connections could be counted", func(p pair) bool { return inexact(p.now) }},
+			{"slots that reset clients hold have not been counted", func(p pair) bool { return slotsUncounted(p.now) }},
+		}},
+		onlyFull: true,
+		because: func(j *judge, _ model.Verdict) string {
+			seems := ""
+			if j.undercounted() {
+				seems = "apparently "
+			}
+			return " because connections " + seems + "came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
+		},
+		evidence: func(j *judge, v model.Verdict) string { return j.queueEvidence(model.CauseSlowAccept, v) },
+		advice:   func(j *judge, _ model.Verdict) string { return j.adviseSlowAccept() },
+		steps:    func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.slowAcceptSteps() },
+	}
+}
 
 func (j *judge) slowAcceptSteps() (do []model.Step, not string) {
 	if j.Now.AcceptQueue == nil {
@@ -11,4 +51,43 @@ func (j *judge) slowAcceptSteps() (do []model.Step, not string) {
 		not = "More threads or connections: neither was used up."
 	}
 	return j.backlogSteps(to), not
+}
+
+// adviseSlowAccept: a burst has to fit into the queue while the acceptor works
+// it off; a packet dropped in it stands for at most one client more. A minute of
+// bursts and retransmissions is no burst, and no queue is to hold it.
+func (j *judge) adviseSlowAccept() string {
+	q := j.Now.AcceptQueue
+	if q == nil {
+		return j.adviseUnknown()
+	}
+	vain := "More threads or connections would not help: neither was used up."
+	if j.threadsFull || j.undercounted() {
+		vain = ""
+	}
+	to, holds := j.queueWanted()
+	return phrase.Sentences(j.backlogChange(to), holds, vain)
+}
+
+// queueWanted is a longer accept queue, and what it is enough for.
+func (j *judge) queueWanted() (to int, holds string) {
+	q := j.Now.AcceptQueue
+	dropped, burst := j.overflowed(), "the burst"
+	if b := j.losses().Burst; b > 0 && b < dropped {
+		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", phrase.Count(b, "packet"))
+	}
+	if clients, known := j.withoutRoom(); known && clients < dropped {
+		dropped, burst = clients, fmt.Sprintf("the %s for which it had no place", j.orMore(clients))
+	}
+	to, holds = spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
+	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
+		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), serverName(j.Now))
+	}
+	if step := atMost(q.Limit); to > step {
+		to = step
+		if step < q.Capacity()+int(dropped) {
+			holds = fmt.Sprintf("A first step: the %s may be the same clients again and again.", phrase.Count(dropped, "dropped packet"))
+		}
+	}
+	return to, holds
 }

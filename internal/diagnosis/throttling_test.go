@@ -52,7 +52,7 @@ func TestAdviseThrottled(t *testing.T) {
 	advice := func(limit *float64, kept, used time.Duration) string {
 		now := tomcat(1, 1, 1).do(cpu(kept, used, 10, 10))
 		now.Process.CPULimit = limit
-		j := newJudge(Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, DefaultThresholds())
+		j := newJudge(Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, catalogue(), DefaultThresholds())
 		return j.adviseThrottled()
 	}
 	require.Contains(t, advice(new(.5), 1500*time.Millisecond, 500*time.Millisecond), "of the unit) from 0.5 to 2 CPUs, as much as the process wanted, or remove it")

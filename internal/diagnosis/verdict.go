@@ -34,7 +34,7 @@ func Judge(e Evidence, t Thresholds) model.Verdict {
 	if e.Now == nil {
 		return model.Verdict{}
 	}
-	return newJudge(e, t).verdict()
+	return newJudge(e, catalogue(), t).verdict()
 }
 
 // verdict is all that is said of one listener.

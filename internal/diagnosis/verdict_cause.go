@@ -1,61 +1,17 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
-
-// chain lists the full stages from the client inwards.
-func (j *judge) chain() []model.Cause {
-	var out []model.Cause
-	add := func(full bool, c model.Cause) {
-		if full {
-			out = append(out, c)
-		}
-	}
-	lost := j.lossCause()
-	add(j.synQueueFull(), model.CauseSynBacklog)
-	add(j.queueFull || j.overflowed() > 0, model.CauseAcceptQueue)
-	connections := j.connectionsFull || lost == model.CauseMaxConnections || lost == model.CauseKeepAliveIdle
-	add(connections, model.CauseMaxConnections)
-	add(j.executorFull, model.CauseExecutorQueue)
-	add(j.threadsFull || connections && j.lasting(allThreadsBusy), model.CauseMaxThreads)
-	add(j.waits.cause != model.CauseNone, j.waits.cause)
-	add(j.filesFull || lost == model.CauseOpenFiles, model.CauseOpenFiles)
-	add(j.portsFull, model.CauseEphemeralPorts)
-	return out
-}
-
-// lossCause is the cause of the packets dropped in the interval, from the snapshots
-// around each drop: the one with most of them. Causes that only say "the queue
-// was full" rank behind one that says why, if it has a fair share.
-func (j *judge) lossCause() model.Cause {
-	var all, telling model.Cause
-	var total, most, mostTelling uint64
-	for _, c := range model.DropCauses() {
-		n := j.droppedFor(c)
-		total += n
-		if n > most {
-			all, most = c, n
-		}
-		if n > mostTelling && c != model.CauseSlowAccept && c != model.CauseAcceptQueue && c != model.CauseSynBacklog {
-			telling, mostTelling = c, n
-		}
-	}
-	if mostTelling > 0 && float64(mostTelling) >= j.t.LossShare*float64(total) {
-		return telling
-	}
-	return all
-}
+import (
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 // cause names the root of the status.
 func (j *judge) cause(s model.Status) model.Cause {
 	switch s {
 	case model.StatusDown:
-		if j.resetInQueue() > 0 {
-			return model.CauseListenerClosed
-		}
-		return model.CauseNoListener
+		return j.presentCause()
 	case model.StatusLosing:
 		if j.losses().DroppedPackets == 0 {
-			return model.CauseListenerClosed
+			return j.presentCause()
 		}
 		return j.losingCause()
 	case model.StatusSaturated:
@@ -93,8 +49,7 @@ func (j *judge) losingCause() model.Cause {
 			c = present
 		}
 	case model.CauseMaxConnections:
-		present := j.connectionsCause()
-		if j.connectionsFull && present != model.CauseCPUSaturated {
+		if present := j.presentCause(); j.connectionsFull && present != model.CauseCPUSaturated {
 			c = present
 		}
 	}
@@ -104,31 +59,18 @@ func (j *judge) losingCause() model.Cause {
 	return j.named(c)
 }
 
+// stoppedOrStalled: the process did not run between the snapshots, and clients wait.
 func (j *judge) stoppedOrStalled() bool {
-	return j.either(stopped) || queueWaits(j.Now) && j.stalled() != model.CauseNone
+	stalled := j.throttling().share() >= j.t.ThrottledShare || j.stoodStill() || j.share(runDelay) >= j.t.RunDelay
+	return j.either(stopped) || queueWaits(j.Now) && stalled
 }
 
 // presentCause judges a full stage by the stages behind it.
 func (j *judge) presentCause() model.Cause {
-	switch {
-	case j.halted() || j.either(stopped) && queueWaits(j.Now):
-		return model.CauseJVMPause
-	case j.connectionsFull:
-		return j.connectionsCause()
-	case j.filesFull && queueWaits(j.Now):
-		return model.CauseOpenFiles
-	case j.threadsFull || j.executorFull || j.waits.virtual:
-		if c := j.cpuOverrides(); c != model.CauseNone {
-			return c
-		}
-		if j.waits.cause != model.CauseNone {
-			return j.waits.cause
-		}
-		if j.executorFull {
-			return model.CauseExecutorQueue
-		}
-		return model.CauseMaxThreads
-	case !j.queueFull:
+	if c := j.holds(surely); c != model.CauseNone {
+		return c
+	}
+	if !j.queueFull {
 		return j.starved()
 	}
 	return j.named(j.queueCause())
@@ -149,13 +91,8 @@ func (j *judge) named(c model.Cause) model.Cause {
 
 func (j *judge) warningCause() model.Cause {
 	c := j.high()
-	switch c {
-	case model.CauseAcceptQueue:
+	if c == model.CauseAcceptQueue {
 		return j.named(j.queueCause())
-	case model.CauseMaxConnections:
-		if j.mostlyIdleNow() {
-			return model.CauseKeepAliveIdle
-		}
 	}
 	return c
 }

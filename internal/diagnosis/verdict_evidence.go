@@ -7,39 +7,17 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// evidence lists the numbers that a cause was judged from.
-func (j *judge) evidence(c model.Cause, v model.Verdict) string {
-	switch c {
-	case model.CauseMaxThreads:
-		if j.waits.cause != model.CauseNone { // its own finding has the stacks
-			return j.join(j.threadNumbers(), j.queueNumbers())
-		}
-		return j.join(j.threadNumbers(), stackNumbers(j.Now), j.queueNumbers())
-	case model.CauseDownstream, model.CauseConnectionPool:
-		return j.join(j.waitNumbers(), j.peerNumbers(), stackNumbers(j.Now))
-	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
-		return j.join(j.lossNumbers(c, v, j.connectionsFull), j.connectionNumbers(), j.threadNumbers(), j.queueNumbers())
-	case model.CauseExecutorQueue:
-		n, _ := boundedQueue(j.Now)
-		return j.join(j.threadNumbers(), phrase.Sprintf("executor queue bounded at %d", n))
-	case model.CauseOpenFiles, model.CauseEphemeralPorts:
-		full := c == model.CauseEphemeralPorts || j.filesFull
-		return j.join(j.lossNumbers(c, v, full), j.stageOr(c), j.connectionNumbers(), j.queueNumbers())
-	case model.CauseJVMPause, model.CauseCPUThrottled, model.CauseCPUSaturated:
-		phrase := j.pausePhrase()
-		if c != model.CauseJVMPause {
-			phrase = j.cpuPhrase(c)
-		}
-		return j.join(phrase, j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
-	case model.CauseBacklogClamped:
-		return j.join(j.clampedNumbers(), j.queueNumbers())
-	case model.CauseSynBacklog:
-		return j.join(j.synNumbers())
-	case model.CauseListenerClosed:
-		return j.join(phrase.Sprintf("a listener on port %v went away with %s in its accept queue: their clients were reset, although all they did was wait", j.Now.Port, phrase.Count(j.resetInQueue(), "connection")), j.resetNumbers())
-	case model.CauseNoListener:
-		return j.join(phrase.Sprintf("no LISTEN socket on port %v", j.Now.Port), j.resetNumbers())
-	}
+// connectionsEvidence, cpuEvidence and queueEvidence are the numbers that several causes
+// were judged from.
+func (j *judge) connectionsEvidence(c model.Cause, v model.Verdict) string {
+	return j.join(j.lossNumbers(c, v, j.connectionsFull), j.connectionNumbers(), j.threadNumbers(), j.queueNumbers())
+}
+
+func (j *judge) cpuEvidence(what string, c model.Cause, v model.Verdict) string {
+	return j.join(what, j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
+}
+
+func (j *judge) queueEvidence(c model.Cause, v model.Verdict) string {
 	return j.join(j.connectionNumbers(), j.queueNumbers(), j.lossNumbers(c, v, true))
 }
 

@@ -28,7 +28,7 @@ func TestThreadsAtThePidsLimit(t *testing.T) {
 		l := tomcat(200, 8192, 100).Listener
 		l.Process.Threads, l.Process.PIDsLimit, l.Process.PIDsRefused = new(tc.threads), tc.limit, tc.refused
 		var codes []string
-		newJudge(Evidence{Now: l}, DefaultThresholds()).threadsFinding(func(code string, s model.Severity, _, advice string) {
+		newJudge(Evidence{Now: l}, catalogue(), DefaultThresholds()).threadsFinding(func(code string, s model.Severity, _, advice string) {
 			codes = append(codes, code)
 			require.Equal(t, model.SeverityWarning, s)
 			require.Contains(t, advice, "pids-limit")

@@ -15,14 +15,16 @@ type judge struct {
 	queueFull, connectionsFull, threadsFull, executorFull, filesFull, portsFull bool
 
 	waits waits // what the busy threads wait for
+
+	catalogue []cause
 }
 
-func newJudge(e Evidence, t Thresholds) *judge {
+func newJudge(e Evidence, all []cause, t Thresholds) *judge {
 	e.Before = learned(e.Before, e.Now)
 	if l := e.Now.Lately; l != nil {
 		e.Interval, e.Delta = l.Span, l.Delta
 	}
-	j := &judge{Evidence: e, pair: pair{now: e.Now, before: e.Before, first: e.First, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
+	j := &judge{Evidence: e, catalogue: all, pair: pair{now: e.Now, before: e.Before, first: e.First, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
 	if !e.Now.Listening() {
 		return j
 	}

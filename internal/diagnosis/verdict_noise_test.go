@@ -79,7 +79,7 @@ func TestJudgeWarnsOfWhatFills(t *testing.T) {
 func TestThreadsAreRaisedAboveWhatIsSet(t *testing.T) {
 	for waiting := range 12 {
 		k := tomcat(200, 8192, 100).pool(200).inService(190).waiting(waiting)
-		j := newJudge(Evidence{Now: k.Listener}, DefaultThresholds())
+		j := newJudge(Evidence{Now: k.Listener}, catalogue(), DefaultThresholds())
 		require.NotContains(t, j.adviseThreads(model.Verdict{Cause: threads}), "from 200 to 200")
 	}
 }

@@ -22,7 +22,7 @@ func TestAcceptRate(t *testing.T) {
 		"the oldest came this very jiffy": {Evidence{Now: full(0).Listener, Before: full(0).Listener, Elapsed: time.Second}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rate, ok := newJudge(c.e, DefaultThresholds()).acceptRate()
+			rate, ok := newJudge(c.e, catalogue(), DefaultThresholds()).acceptRate()
 			require.Equal(t, c.want > 0, ok)
 			if ok {
 				require.InDelta(t, c.want, rate, 1e-9)

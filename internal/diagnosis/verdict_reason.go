@@ -7,67 +7,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// reason continues a sentence with why connections are not taken in.
-func (j *judge) reason(v model.Verdict) string {
-	full := ""
-	switch {
-	case v.Status != model.StatusLosing:
-	case j.queueFull:
-		full = ": " + j.queuePhrase()
-	case v.Cause == model.CauseNone:
-		full = " at a full accept queue"
-	}
-	return full + j.because(v)
-}
-
-// because is the reason alone.
-func (j *judge) because(v model.Verdict) string {
-	switch v.Cause {
-	case model.CauseMaxConnections:
-		return " because " + j.connectionsPhrase() + j.behindConnections(v)
-	case model.CauseKeepAliveIdle:
-		if !j.connectionsFull {
-			return " because maxConnections was reached, most of it by idle connections"
-		}
-		return " because " + j.connectionsPhrase() + ", " + idlePhrase(j.Now)
-	case model.CauseMaxThreads:
-		return " because " + j.threadsPhrase()
-	case model.CauseOpenFiles:
-		return " because " + j.filesPhrase()
-	case model.CauseJVMPause:
-		return " because " + j.pausePhrase()
-	case model.CauseCPUThrottled, model.CauseCPUSaturated:
-		return " because " + j.cpuPhrase(v.Cause)
-	case model.CauseSlowAccept:
-		seems := ""
-		if j.undercounted() {
-			seems = "apparently "
-		}
-		return " because connections " + seems + "came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
-	case model.CauseBacklogClamped:
-		n, _ := acceptCount(j.Now)
-		return phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
-	case model.CauseSynBacklog:
-		return " at the SYN queue, before their handshake was complete"
-	case model.CauseNone:
-		if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
-			return "; what holds it up is unknown: the limits of " + serverName(j.Now) + " are not known"
-		}
-		if inexact(j.Now) {
-			return "; what holds it up is unknown: not all connections could be counted"
-		}
-		if uncertainLimit(j.Now) {
-			return phrase.Sprintf("; what holds it up is unknown: it is not certain that maxConnections is %d",
-				j.Now.Connector.MaxConnections.Value)
-		}
-		if slotsUncounted(j.Now) {
-			return "; what holds it up is unknown: slots that are held by connections which clients reset have not been counted"
-		}
-		return "; what holds it up is unknown while maxConnections is not known"
-	}
-	return ""
-}
-
 // idlePhrase distinguishes those that were served once from those that never sent a
 // request. Of the former it is not known that they are kept alive for another request:
 // until keepAliveTimeout is over, a WebSocket that says nothing looks the same.

@@ -47,21 +47,10 @@ func (j *judge) nextStand() bool {
 	})
 }
 
-// starved names what keeps a process from what it has threads and connections for,
-// while clients wait for seconds.
-func (j *judge) starved() model.Cause {
-	if !j.requestsStand() && !j.standsLong() && !j.nextStand() || j.allHaveOne() {
-		return model.CauseNone
-	}
-	switch {
-	case j.throttling().share() >= j.t.CPUOverrides: // then a safepoint takes as long
-		return model.CauseCPUThrottled
-	case j.stoodStill():
-		return model.CauseJVMPause
-	case j.share(runDelay) >= 2*j.t.RunDelay && j.threadsFree():
-		return model.CauseCPUSaturated
-	}
-	return model.CauseNone
+// waitsForNothing: clients wait for seconds for what the process has threads and
+// connections for.
+func (j *judge) waitsForNothing() bool {
+	return (j.requestsStand() || j.standsLong() || j.nextStand()) && !j.allHaveOne()
 }
 
 // cpuShortBeside: another cause is named, but as many threads as a tenth of the busy ones

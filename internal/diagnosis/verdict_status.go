@@ -40,28 +40,14 @@ func (j *judge) saturated() bool {
 func (j *judge) seenOnce() bool {
 	e := j.Evidence
 	e.Before, e.First = nil, false
-	return newJudge(e, j.t).saturated()
+	return newJudge(e, j.catalogue, j.t).saturated()
 }
 
 // high names the stage that is at 80 % or more in two snapshots. Connections only
 // count when clients wait or the forecast fills them, threads when clients wait:
 // they come and go too fast to be forecast.
 func (j *judge) high() model.Cause {
-	switch {
-	case j.stageHigh(stageAcceptQueue):
-		return model.CauseAcceptQueue
-	case j.stageHigh(stageOpenFiles):
-		return model.CauseOpenFiles
-	case j.stageHigh(stageEphemeralPorts):
-		return model.CauseEphemeralPorts
-	case j.connectionsHigh():
-		return model.CauseMaxConnections
-	case j.executorFull:
-		return model.CauseExecutorQueue
-	case j.stageHigh(stageMaxThreads) && (j.both(j.threadsWanted) || j.both(hidden) && j.both(allThreadsBusy)):
-		return model.CauseMaxThreads // what waits on hidden connections is not seen
-	}
-	return model.CauseNone
+	return outranking(j.catalogue, func(c *cause) certainty { return when(c.near != nil && c.near(j), surely) }).name
 }
 
 // threadsWanted reports whether requests wait and the threads that are free are

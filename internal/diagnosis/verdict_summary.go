@@ -123,7 +123,7 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 	case model.CauseExecutorQueue:
 		return j.summaryThreads(v)
 	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
-		if j.high() == model.CauseMaxConnections {
+		if c := j.high(); c == model.CauseMaxConnections || c == model.CauseKeepAliveIdle {
 			return phrase.Capital(j.stagePhrase(model.CauseMaxConnections)) + "."
 		}
 	}

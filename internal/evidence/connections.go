@@ -20,14 +20,16 @@ func (p *Phases) limit() (int, bool) {
 	return model.ConnectionsReached(p.MaxConnections.V), true
 }
 
-// atLimit reports whether all slots were taken at the nearest walk.
-func (p *Phases) atLimit() bool {
+// AtLimit reports whether all slots were taken at the nearest walk.
+func (m *Moment) AtLimit() bool {
+	p := m.phases
 	limit, ok := p.limit()
 	return ok && p.Walked && p.Age <= limitAge && p.Held >= limit
 }
 
-// room reports whether slots were free, for certain, at the nearest walk.
-func (p *Phases) room() bool {
+// Room reports whether slots were free, for certain, at the nearest walk.
+func (m *Moment) Room() bool {
+	p := m.phases
 	if !p.Walked || p.Partial || p.Uncertain || p.Age > roomAge || !p.MaxConnections.Known {
 		return false
 	}
@@ -35,12 +37,9 @@ func (p *Phases) room() bool {
 	return !limited || p.Held < limit
 }
 
-// connectionsCause says why all slots are taken. Idle connections that are
-// counted too low cannot be too many.
-func (j *judge) connectionsCause() model.Cause {
-	p := j.phases
-	if p.Walked && p.Age <= limitAge && p.Held > 0 && model.MostlyIdle(p.Idle, p.Held) {
-		return model.CauseKeepAliveIdle
-	}
-	return model.CauseMaxConnections
+// MostlyIdle reports whether most of the slots were held by idle connections. Idle
+// connections that are counted too low cannot be too many.
+func (m *Moment) MostlyIdle() bool {
+	p := m.phases
+	return p.Walked && p.Age <= limitAge && p.Held > 0 && model.MostlyIdle(p.Idle, p.Held)
 }

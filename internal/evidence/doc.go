@@ -1,8 +1,8 @@
-// Package evidence names the limit behind a dropped packet from readings of the
-// server's process taken at that moment: whether it was stopped, was at a
-// safepoint or lacked a CPU, whether its files were used up, and what its
-// acceptor thread was doing. It decides from values alone: it reads nothing and
-// knows no clock.
+// Package evidence says what readings of a server's process show of the moment at
+// which a packet was dropped: whether it was stopped, was at a safepoint or lacked a
+// CPU, whether its files were used up, and what its acceptor thread was doing. Which
+// cause that makes is the catalogue's (internal/diagnosis). It works on values alone:
+// it reads nothing and knows no clock.
 //
 // The acceptor thread is the best witness. Tomcat takes a slot of its
 // LimitLatch before it calls accept(2) (org.apache.tomcat.util.net.Acceptor), so

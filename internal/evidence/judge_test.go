@@ -1,4 +1,4 @@
-package evidence
+package evidence_test
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	. "github.com/tcpdiag/tcpdiag/internal/evidence" //nolint:staticcheck // its readings are made by hand here
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -58,6 +60,11 @@ func noAcceptor(r *Reading) {
 }
 
 const ms = time.Millisecond
+
+// judged goes by the catalogue, as the program does.
+func judged(prev, cur Reading, phases Phases) Judgement {
+	return Judge(prev, cur, phases, diagnosis.OfMoment)
+}
 
 func TestJudge(t *testing.T) {
 	walked := func(held, idle, limit int) Phases {
@@ -212,7 +219,7 @@ func TestJudge(t *testing.T) {
 		{"no limit known", none, at(0, noAcceptor), Phases{Walked: true, Held: 1}, model.CauseAcceptQueue, StrengthNone},
 		{"nothing at all", none, Reading{}, Phases{}, model.CauseAcceptQueue, StrengthNone},
 	} {
-		j := Judge(tt.prev, tt.cur, tt.phases)
+		j := judged(tt.prev, tt.cur, tt.phases)
 		require.Equal(t, tt.cause, j.Cause, "%s: %+v", tt.name, j)
 		require.Equal(t, tt.strength, j.Strength, "%s: %+v", tt.name, j)
 		require.Equal(t, j.Cause == model.CauseAcceptQueue, j.Strength == StrengthNone, tt.name)
@@ -226,22 +233,22 @@ func TestWeak(t *testing.T) {
 		noSafepoints(r)
 		r.Missing[SubjectSafepoints] = "permission denied"
 	}
-	j := Judge(at(0, parked, blind), at(time.Second, parked, blind), Phases{})
+	j := judged(at(0, parked, blind), at(time.Second, parked, blind), Phases{})
 	require.True(t, j.Weak)
 	require.Equal(t, []Missing{{SubjectSafepoints, "permission denied"}}, j.Missing)
-	require.False(t, Judge(at(0, blind), at(time.Second, blind), Phases{}).Weak, "in accept it is held nowhere")
-	require.False(t, Judge(at(0, parked), at(time.Second, parked), Phases{}).Weak)
+	require.False(t, judged(at(0, blind), at(time.Second, blind), Phases{}).Weak, "in accept it is held nowhere")
+	require.False(t, judged(at(0, parked), at(time.Second, parked), Phases{}).Weak)
 }
 
 func TestPending(t *testing.T) {
-	require.True(t, Judge(Reading{}, at(0, parked), Phases{}).Pending)
-	require.True(t, Judge(at(0, parked), at(ms, parked), Phases{}).Pending)
-	require.True(t, Judge(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), Phases{}).Pending)
-	require.False(t, Judge(at(0, does(Sleeping)), at(100*ms, does(Sleeping)), Phases{}).Pending)
-	require.False(t, Judge(at(0), at(100*ms), Phases{}).Pending)
+	require.True(t, judged(Reading{}, at(0, parked), Phases{}).Pending)
+	require.True(t, judged(at(0, parked), at(ms, parked), Phases{}).Pending)
+	require.True(t, judged(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), Phases{}).Pending)
+	require.False(t, judged(at(0, does(Sleeping)), at(100*ms, does(Sleeping)), Phases{}).Pending)
+	require.False(t, judged(at(0), at(100*ms), Phases{}).Pending)
 	room := Phases{Walked: true, Held: 15, MaxConnections: Known(60)}
-	require.True(t, Judge(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), room).Pending, "room by what is configured, but it sleeps")
-	require.False(t, Judge(at(0, noAcceptor), at(100*ms, noAcceptor), room).Pending)
+	require.True(t, judged(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), room).Pending, "room by what is configured, but it sleeps")
+	require.False(t, judged(at(0, noAcceptor), at(100*ms, noAcceptor), room).Pending)
 }
 
 // Each subject that is missing is named, each once.
@@ -263,9 +270,9 @@ func TestMissing(t *testing.T) {
 		{at(0, does(Unknown)), Phases{Walked: true}, []Missing{{SubjectAcceptor, "it was not found"}, {SubjectLimit, "it is not known"}}},
 		{at(0, parked), Phases{Walked: true}, []Missing{{SubjectAcceptor, "it was read once"}, {SubjectLimit, "it is not known"}}},
 	} {
-		require.Equal(t, tt.want, Judge(Reading{}, tt.cur, tt.phases).Missing)
+		require.Equal(t, tt.want, judged(Reading{}, tt.cur, tt.phases).Missing)
 	}
-	j := Judge(at(0, parked), at(20*ms, does(Runnable)), Phases{Walked: true})
+	j := judged(at(0, parked), at(20*ms, does(Runnable)), Phases{Walked: true})
 	require.Equal(t, Missing{SubjectAcceptor, "it was not in the same place in two readings"}, j.Missing[0])
 	seen := map[string]bool{}
 	for s := range NumSubjects {

@@ -3,9 +3,9 @@ package evidence
 import "fmt"
 
 // unread lists what could not be read.
-func (j *judge) unread() []Missing {
+func (m *Moment) unread() []Missing {
 	var out []Missing
-	for s, why := range j.cur.Missing {
+	for s, why := range m.cur.Missing {
 		if why != "" {
 			out = append(out, Missing{Subject(s), why})
 		}
@@ -14,24 +14,24 @@ func (j *judge) unread() []Missing {
 }
 
 // missing lists what would have named the cause.
-func (j *judge) missing() []Missing {
-	out := j.unread()
-	if why := j.acceptorUnclear(); why != "" {
+func (m *Moment) missing() []Missing {
+	out := m.unread()
+	if why := m.acceptorUnclear(); why != "" {
 		out = append(out, Missing{SubjectAcceptor, why})
 	}
-	return append(out, j.phases.missing()...)
+	return append(out, m.phases.missing()...)
 }
 
 // acceptorUnclear says why an acceptor that was read names no cause.
-func (j *judge) acceptorUnclear() string {
-	if j.cur.Missing[SubjectAcceptor] != "" {
+func (m *Moment) acceptorUnclear() string {
+	if m.cur.Missing[SubjectAcceptor] != "" {
 		return ""
 	}
-	switch j.cur.Acceptor.Activity {
+	switch m.cur.Acceptor.Activity {
 	case Sleeping:
 		return "it sleeps for a set time, and open files are below their limit: the connector is paused"
 	case Parked:
-		if j.cur.Acceptor.OnStack {
+		if m.cur.Acceptor.OnStack {
 			return "it waits inside the JVM, as for memory"
 		}
 	case Elsewhere:
@@ -39,7 +39,7 @@ func (j *judge) acceptorUnclear() string {
 	case Unknown:
 		return "it was not found"
 	}
-	if !j.near.taken() {
+	if !m.near.taken() {
 		return "it was read once"
 	}
 	return "it was not in the same place in two readings"

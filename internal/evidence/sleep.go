@@ -15,21 +15,21 @@ const (
 	asleepApart = 2 * time.Second
 )
 
-// atLatch reports whether the acceptor waited at the connection latch from one
+// AtLatch reports whether the acceptor waited at the connection latch from one
 // reading to the other: it slept all that time, in futex(2) without a timeout,
 // at an address that is not on its own stack, and no safepoint held it.
-func (j *judge) atLatch() bool {
-	if !j.sameSleep() || !j.apart(j.latchApart()) || j.accepted() {
+func (m *Moment) AtLatch() bool {
+	if !m.sameSleep() || !m.apart(m.latchApart()) || m.accepted() {
 		return false
 	}
-	return j.blind() || j.notHeld()
+	return m.blind() || m.notHeld()
 }
 
-func (j *judge) latchApart() time.Duration {
+func (m *Moment) latchApart() time.Duration {
 	switch {
-	case j.cur.Acceptor.Activity == Asleep:
+	case m.cur.Acceptor.Activity == Asleep:
 		return asleepApart
-	case j.blind(), !j.cur.Safepoint.V.WakesFirst, j.cur.Acceptor.Plain, j.cur.Safepoint.V.Unclear && !j.sleptThrough():
+	case m.blind(), !m.cur.Safepoint.V.WakesFirst, m.cur.Acceptor.Plain, m.cur.Safepoint.V.Unclear && !m.sleptThrough():
 		return weakApart
 	}
 	return MinApart
@@ -38,8 +38,8 @@ func (j *judge) latchApart() time.Duration {
 // sameSleep: the thread has not run between the two readings. A reading takes
 // the counters first and the system call after them, so what the first reading
 // shows is the sleep that lasts at the second.
-func (j *judge) sameSleep() bool {
-	then, now := &j.near.Acceptor, &j.cur.Acceptor
+func (m *Moment) sameSleep() bool {
+	then, now := &m.near.Acceptor, &m.cur.Acceptor
 	if now.TID == 0 || then.TID != now.TID || then.Switches != now.Switches || then.Ran != now.Ran || then.Activity != now.Activity {
 		return false
 	}
@@ -47,36 +47,36 @@ func (j *judge) sameSleep() bool {
 	case Parked:
 		return then.Futex == now.Futex && !now.OnStack
 	case Asleep:
-		return j.near.Queued.V > 0 && j.cur.Queued.V > 0
+		return m.near.Queued.V > 0 && m.cur.Queued.V > 0
 	}
 	return false
 }
 
 // accepted: a connection was accepted meanwhile, by whomever.
-func (j *judge) accepted() bool {
-	then, now := j.near.Accepted, j.cur.Accepted
+func (m *Moment) accepted() bool {
+	then, now := m.near.Accepted, m.cur.Accepted
 	return then.Known && now.Known && then.V != now.V
 }
 
 // blind: safepoints cannot be read.
-func (j *judge) blind() bool { return !j.near.Safepoint.Known || !j.cur.Safepoint.Known }
+func (m *Moment) blind() bool { return !m.near.Safepoint.Known || !m.cur.Safepoint.Known }
 
 // notHeld says that no safepoint was the reason of a sleep.
-func (j *judge) notHeld() bool { return j.sleptThrough() || j.undisturbed() }
+func (m *Moment) notHeld() bool { return m.sleptThrough() || m.undisturbed() }
 
 // undisturbed: no safepoint is under way, and none has begun or ended.
-func (j *judge) undisturbed() bool {
-	then, now := j.near.Safepoint.V, j.cur.Safepoint.V
+func (m *Moment) undisturbed() bool {
+	then, now := m.near.Safepoint.V, m.cur.Safepoint.V
 	return !then.UnderWay && !now.UnderWay && then.Begun == now.Begun && then.Stood == now.Stood
 }
 
 // sleptThrough: two safepoints have begun meanwhile, the first of which must
 // have ended and woken whoever it held, while this thread slept on.
-func (j *judge) sleptThrough() bool { return j.cur.Safepoint.V.Begun-j.near.Safepoint.V.Begun >= 2 }
+func (m *Moment) sleptThrough() bool { return m.cur.Safepoint.V.Begun-m.near.Safepoint.V.Begun >= 2 }
 
-// accepting says that the acceptor takes connections as they come: it was in
+// Accepting says that the acceptor takes connections as they come: it was in
 // accept() each time.
-func (j *judge) accepting() bool {
-	return j.apart(MinApart) && j.near.Acceptor.Activity == Accepting && j.cur.Acceptor.Activity == Accepting &&
-		j.near.Acceptor.TID == j.cur.Acceptor.TID
+func (m *Moment) Accepting() bool {
+	return m.apart(MinApart) && m.near.Acceptor.Activity == Accepting && m.cur.Acceptor.Activity == Accepting &&
+		m.near.Acceptor.TID == m.cur.Acceptor.TID
 }

@@ -20,9 +20,9 @@ type Track struct {
 }
 
 // Judge takes a reading in and judges it.
-func (t *Track) Judge(cur Reading, phases Phases) Judgement {
-	j := judge{near: t.near(&cur), wide: t.wide(&cur), cur: &cur, phases: &phases}
-	out := j.judgement()
+func (t *Track) Judge(cur Reading, phases Phases, choose Choose) Judgement {
+	m := Moment{near: t.near(&cur), wide: t.wide(&cur), cur: &cur, phases: &phases}
+	out := m.judgement(choose)
 	t.push(cur)
 	return out
 }
@@ -31,8 +31,8 @@ func (t *Track) Judge(cur Reading, phases Phases) Judgement {
 // the first of its sleep before all, else the latest that is far enough apart.
 func (t *Track) near(cur *Reading) *Reading {
 	proves := func(r *Reading) bool {
-		j := judge{near: r, cur: cur}
-		return j.atLatch()
+		m := Moment{near: r, cur: cur}
+		return m.AtLatch()
 	}
 	for _, r := range []*Reading{&t.asleep, &t.quiet} {
 		if proves(r) {
@@ -70,10 +70,10 @@ func (t *Track) find(will func(*Reading) bool) *Reading {
 }
 
 func (t *Track) push(cur Reading) {
-	if j := (judge{near: &t.asleep, cur: &cur}); !j.sameSleep() {
+	if m := (Moment{near: &t.asleep, cur: &cur}); !m.sameSleep() {
 		t.asleep = cur
 	}
-	if j := (judge{near: &t.quiet, cur: &cur}); !j.sameSleep() || !j.undisturbed() {
+	if m := (Moment{near: &t.quiet, cur: &cur}); !m.sameSleep() || !m.undisturbed() {
 		t.quiet = cur
 	}
 	t.past[t.n%keep] = cur

@@ -1,4 +1,4 @@
-package evidence
+package evidence_test
 
 import (
 	"testing"
@@ -6,13 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	. "github.com/tcpdiag/tcpdiag/internal/evidence" //nolint:staticcheck // its readings are made by hand here
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // reads judges readings that are taken so far apart.
 func reads(track *Track, from, every time.Duration, n int, changes ...func(*Reading)) (last Judgement) {
 	for i := range n {
-		last = track.Judge(at(from+time.Duration(i)*every, changes...), Phases{})
+		last = track.Judge(at(from+time.Duration(i)*every, changes...), Phases{}, diagnosis.OfMoment)
 	}
 	return last
 }

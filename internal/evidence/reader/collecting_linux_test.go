@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -98,9 +99,9 @@ func (s *server) neverAtLatch(t *testing.T, long time.Duration) {
 	for end := time.Now().Add(long); time.Now().Before(end); {
 		cur := r.Read()
 		seen[cur.Acceptor.Activity]++
-		judgements := []evidence.Judgement{track.Judge(cur, evidence.Phases{})}
+		judgements := []evidence.Judgement{track.Judge(cur, evidence.Phases{}, diagnosis.OfMoment)}
 		for _, prev := range past {
-			judgements = append(judgements, evidence.Judge(prev, cur, evidence.Phases{}))
+			judgements = append(judgements, evidence.Judge(prev, cur, evidence.Phases{}, diagnosis.OfMoment))
 		}
 		for _, j := range judgements {
 			causes[j.Cause]++
@@ -123,7 +124,7 @@ func (s *server) atLatchAllTheSame(t *testing.T) {
 	var track evidence.Track
 	causes := map[model.Cause]int{}
 	for range 30 {
-		causes[track.Judge(r.Read(), evidence.Phases{}).Cause]++
+		causes[track.Judge(r.Read(), evidence.Phases{}, diagnosis.OfMoment).Cause]++
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("at the latch, collecting: %v", causes)

@@ -1,0 +1,56 @@
+package diagnosis
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// catalogue is every cause there is, in the one order of precedence: where the evidence
+// shows two of them with the same certainty, the first is named. Whoever names a cause
+// goes by it: of a dropped packet at that moment and by the readings around it, of the
+// present state, of a stage that is nearly full; so do the texts and the documentation.
+//
+// First comes what keeps the process from running, since every limit fills behind that;
+// then the limits, from those that keep it from accepting inwards to what its threads
+// wait for; last what is said of a full queue with nothing behind it.
+func catalogue() []cause {
+	return []cause{
+		listenerClosed(),
+		noListener(),
+		jvmPause(),
+		cpuThrottles(),
+		cpuSaturated(),
+		openFilesUsedUp(),
+		keepAliveIdle(),
+		maxConnectionsReached(),
+		connectionPool(),
+		downstreamSlow(),
+		executorQueue(),
+		maxThreadsBusy(),
+		ephemeralPortsUsedUp(),
+		synBacklog(),
+		backlogClamped(),
+		slowAccept(),
+		acceptQueueFull(),
+	}
+}
+
+// OfMoment names the cause that a moment shows, and what that rests on: accept_queue on
+// nothing where it shows none.
+func OfMoment(m *evidence.Moment) (model.Cause, evidence.Strength) {
+	c := outranking(catalogue(), func(c *cause) certainty { return c.moment.of(m) })
+	if c.name == model.CauseNone {
+		return model.CauseAcceptQueue, evidence.StrengthNone
+	}
+	return c.name, c.rests(m)
+}
+
+// DropCause names the limit behind packets that a listener dropped at its accept
+// queue between two snapshots, one of model.DropCauses. before may be nil. It
+// answers CauseAcceptQueue where it is not known for certain that maxConnections is
+// not reached, and nothing else explains the full queue.
+func DropCause(before, now *model.Listener, elapsed time.Duration, t Thresholds) model.Cause {
+	return queueCause(catalogue(), pair{now: now, before: before, elapsed: elapsed, t: t})
+}

@@ -1,0 +1,36 @@
+package diagnosis
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// cpuSaturated: the process's threads wait for a processor.
+func cpuSaturated() cause {
+	return cause{
+		name: model.CauseCPUSaturated,
+		moment: rule[*evidence.Moment]{
+			holds:   func(m *evidence.Moment) certainty { return when(m.Starved(), surely) },
+			refuted: []refutation[*evidence.Moment]{{"the CPU limit throttled the process", func(m *evidence.Moment) bool { return m.Throttled(0) }}},
+		},
+		rests: rests(evidence.StrengthProcess),
+		around: rule[pair]{holds: func(p pair) certainty {
+			return max(when(p.either(p.atConnectionLimit) && p.shortOfCPU(), surely), when(p.share(runDelay) >= p.t.RunDelay, possibly))
+		}},
+		now: rule[*judge]{holds: func(j *judge) certainty {
+			return max(when(j.takenUp() && j.shortOfCPU(), surely),
+				when(j.waitsForNothing() && j.share(runDelay) >= 2*j.t.RunDelay && j.threadsFree(), possibly))
+		}},
+		because: func(j *judge, _ model.Verdict) string { return " because " + j.cpuPhrase(model.CauseCPUSaturated) },
+		evidence: func(j *judge, v model.Verdict) string {
+			return j.cpuEvidence(j.cpuPhrase(model.CauseCPUSaturated), model.CauseCPUSaturated, v)
+		},
+		advice: func(*judge, model.Verdict) string { return adviseCPU },
+		steps: func(*judge, model.Verdict) ([]model.Step, string) {
+			return []model.Step{action("Give the process more CPU, or shed load before it gets here")},
+				"More threads, connections or acceptCount: they only add to what waits for a CPU."
+		},
+	}
+}
+
+const adviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."
