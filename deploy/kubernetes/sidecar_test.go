@@ -68,7 +68,7 @@ func requireBeside(t *testing.T, pod *core.PodTemplateSpec, application string) 
 	if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
 		require.Greater(t, time.Duration(*grace)*time.Second, lingers)
 	}
-	require.Equal(t, "/-/healthy", sidecar.LivenessProbe.HTTPGet.Path)
+	require.Equal(t, []string{"/usr/local/bin/tcpdiag", "healthcheck"}, sidecar.LivenessProbe.Exec.Command)
 	require.Equal(t, "/-/ready", sidecar.ReadinessProbe.HTTPGet.Path)
 	for _, of := range []core.ResourceList{sidecar.Resources.Requests, sidecar.Resources.Limits} {
 		require.NotZero(t, of.Memory().Value())

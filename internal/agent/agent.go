@@ -15,6 +15,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
@@ -73,13 +74,14 @@ func Run(ctx context.Context, s Observer, o Options) error {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, recorder, page, o))
+	ledger := shares.NewLedger(o.Log, time.Now)
+	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, recorder, page, ledger, o))
 	g.Go(func() error { return recorder.Run(ctx) })
 	g.Go(func() error { return page.Run(ctx) })
 	g.Go(func() error { return release(ctx, o.Log) })
 	g.Go(func() error { return sample(ctx, modules, s) })
 	g.Go(func() error { return reloads.run(ctx, o.Hangups) })
-	g.Go(func() error { return serve(server, o) })
+	g.Go(func() error { return serve(server, ledger.Resource("connections"), o) })
 	g.Go(func() error {
 		<-ctx.Done()
 		return shutdown(server)

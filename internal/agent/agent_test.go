@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -66,7 +67,7 @@ func serving(s *stage, o Options) http.Handler {
 	if err != nil {
 		panic(err)
 	}
-	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, o)
+	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, shares.NewLedger(o.Log, time.Now), o)
 }
 
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {

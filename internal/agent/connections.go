@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // maxConnections is how many connections one port holds.
@@ -14,21 +16,27 @@ const maxConnections = 64
 // busyAnswer is what a connection gets for which there is no room.
 const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
+// minWork is how long a request that has come whole may be worked on before its
+// connection makes room for another of the same client.
+const minWork = time.Second
+
 // boundedListener accepts every connection and holds at most maxConnections of
-// them: for a new one it closes the oldest that waits for a request, of the
-// address that has most. So a client that opens connections without end closes its
-// own, and a scrape gets in.
+// them. For a new one it closes one of the client that has most: the oldest that waits for
+// a request, else the one that has been answered for longest. So a client that
+// opens connections without end closes its own, whatever it sends or does not read, and
+// another's scrape gets in.
 type boundedListener struct {
 	net.Listener
 	// tls: a refusal cannot be written before the handshake.
-	tls bool
+	tls   bool
+	share *shares.Resource
 
 	mu    sync.Mutex
 	conns map[*boundedConn]struct{}
 }
 
-func newBoundedListener(l net.Listener) *boundedListener {
-	return &boundedListener{Listener: l, conns: map[*boundedConn]struct{}{}}
+func newBoundedListener(l net.Listener, share *shares.Resource) *boundedListener {
+	return &boundedListener{Listener: l, share: share, conns: map[*boundedConn]struct{}{}}
 }
 
 // Accept implements net.Listener.
@@ -71,14 +79,15 @@ func (l *boundedListener) dismiss() {
 	}
 }
 
-// admit takes a connection, or answers nil when all others are at work.
+// admit takes a connection, or answers nil where there is no room for it.
 func (l *boundedListener) admit(c net.Conn) *boundedConn {
-	b := &boundedConn{Conn: c, listener: l, host: hostOf(c), since: time.Now(), waits: true}
+	b := &boundedConn{Conn: c, listener: l, client: clientOf(c), since: time.Now(), waits: true}
 	l.mu.Lock()
 	var out *boundedConn
 	if len(l.conns) >= maxConnections {
-		if out = l.dispensable(); out == nil {
+		if out = l.dispensable(b); out == nil {
 			l.mu.Unlock()
+			l.share.Refused(b.client)
 			return nil
 		}
 		delete(l.conns, out)
@@ -86,25 +95,32 @@ func (l *boundedListener) admit(c net.Conn) *boundedConn {
 	l.conns[b] = struct{}{}
 	l.mu.Unlock()
 	if out != nil {
+		l.share.Evicted(out.client)
 		_ = out.Conn.Close()
 	}
 	return b
 }
 
-// dispensable is the oldest connection without a request, of the host that has
-// most connections.
-func (l *boundedListener) dispensable() *boundedConn {
-	count := map[string]int{}
+// dispensable is what makes room for a newcomer: of the clients that would have most
+// connections with it. Where they would not have more than the newcomer's, what has just begun to
+// be answered stays.
+func (l *boundedListener) dispensable(newcomer *boundedConn) *boundedConn {
+	count := map[string]int{newcomer.client: 1}
+	most := 0
 	for c := range l.conns {
-		count[c.host]++
+		count[c.client]++
+	}
+	for _, n := range count {
+		most = max(most, n)
 	}
 	var out *boundedConn
 	for c := range l.conns {
-		switch {
-		case !c.waits:
-		case out == nil, count[c.host] > count[out.host], count[c.host] == count[out.host] && c.since.Before(out.since):
+		if count[c.client] == most && (out == nil || c.before(out)) {
 			out = c
 		}
+	}
+	if out != nil && !out.waits && count[newcomer.client] == most && newcomer.since.Sub(out.since) < minWork {
+		return nil
 	}
 	return out
 }
@@ -113,18 +129,24 @@ func (l *boundedListener) dispensable() *boundedConn {
 type boundedConn struct {
 	net.Conn
 	listener *boundedListener
-	host     string
+	client   string
 
-	// since it waits for a request, if it does; the listener's lock is for both.
+	// since it waits for a request, or is answered; the listener's lock is for both.
 	since time.Time
 	waits bool
 }
 
+// before says that a connection makes room earlier than another one.
+func (c *boundedConn) before(other *boundedConn) bool {
+	if c.waits != other.waits {
+		return c.waits
+	}
+	return c.since.Before(other.since)
+}
+
 // Close implements net.Conn.
 func (c *boundedConn) Close() error {
-	c.listener.mu.Lock()
-	delete(c.listener.conns, c)
-	c.listener.mu.Unlock()
+	c.apart()
 	return c.Conn.Close()
 }
 
@@ -156,26 +178,19 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// apart serves what lasts, and has a bound of its own: its connection no longer
-// counts among those of the port, and ends with it. Over HTTP/2 it has others'
-// requests, too, and counts.
-func apart(h http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		c, _ := r.Context().Value(connKey{}).(net.Conn)
-		if b, ok := boundedOf(c); ok && r.ProtoMajor == 1 {
-			w.Header().Set("Connection", "close")
-			b.listener.mu.Lock()
-			delete(b.listener.conns, b)
-			b.listener.mu.Unlock()
-		}
-		h(w, r)
-	}
+// boundedBy is a request's connection, nil where it is not one of a boundedListener.
+func boundedBy(r *http.Request) *boundedConn {
+	c, _ := r.Context().Value(connKey{}).(net.Conn)
+	b, _ := boundedOf(c)
+	return b
 }
 
-func hostOf(c net.Conn) string {
-	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-	if err != nil {
-		return c.RemoteAddr().String()
-	}
-	return host
+// apart takes a connection out of those of the port.
+func (c *boundedConn) apart() {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	delete(c.listener.conns, c)
 }
+
+// clientOf is whose connection it is.
+func clientOf(c net.Conn) string { return shares.Client(c.RemoteAddr().String()) }

@@ -11,17 +11,19 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
 // handler answers every request from the published snapshot: none of them asks
 // the kernel or waits for a scan, but for a reload. unready says why there is no
 // snapshot.
-func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, recorder *incident.Recorder, page *web.Server, o Options) http.Handler {
+func handler(snapshot func() *model.Snapshot, unready func() string, reloads *reloader, recorder *incident.Recorder, page *web.Server, ledger *shares.Ledger, o Options) http.Handler {
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
-	made := newMakers()
-	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(withIncidents(recorder, reloads.withState(snapshot)), o.Now(), build), o.Log)))
+	made := newMakers(ledger)
+	lasting := streams{shares.NewPlaces(maxStreams, ledger.Resource("streams"))}
+	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(withShares(ledger, withIncidents(recorder, reloads.withState(snapshot))), o.Now(), build), o.Log)))
 	mux.Handle("GET /api/v1/snapshot", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)
 	})))
@@ -35,7 +37,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
 	mux.Handle("GET /{$}", made.serve(http.HandlerFunc(page.Page)))
 	mux.HandleFunc("GET /assets/", page.Asset)
-	mux.HandleFunc("GET /api/v1/stream", apart(page.Stream))
+	mux.HandleFunc("GET /api/v1/stream", lasting.serve(page.Stream))
 	if o.Profile {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

@@ -19,13 +19,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // boundedServer serves h the way the agent does.
 func boundedServer(t *testing.T, h http.Handler) (*boundedListener, string) {
 	t.Helper()
-	l := newBoundedListener(listenLocal(t))
-	server := newServer(t.Context(), h)
+	l := newBoundedListener(listenLocal(t), testLedger().Resource("connections"))
+	server := newServer(t.Context(), bodiless(h))
 	done := make(chan error, 1)
 	go func() { done <- serveOn(l, server) }()
 	t.Cleanup(func() {
@@ -34,6 +37,8 @@ func boundedServer(t *testing.T, h http.Handler) (*boundedListener, string) {
 	})
 	return l, l.Addr().String()
 }
+
+func testLedger() *shares.Ledger { return shares.NewLedger(slog.New(slog.DiscardHandler), time.Now) }
 
 func listenLocal(t *testing.T) net.Listener {
 	t.Helper()
@@ -71,7 +76,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 }
 
-// With every connection at work, a new one gets an answer that says so.
+// With every connection at work, a new one of the same client gets an answer that says so.
 func TestAllConnectionsAtWork(t *testing.T) {
 	var working sync.WaitGroup
 	working.Add(maxConnections)
@@ -81,16 +86,118 @@ func TestAllConnectionsAtWork(t *testing.T) {
 		<-release
 	}))
 	defer close(release)
+	begin := time.Now()
 	for range maxConnections {
 		_, err := io.WriteString(dial(t, address), "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		require.NoError(t, err)
 	}
 	working.Wait()
-	response, err := http.ReadResponse(bufio.NewReader(dial(t, address)), nil)
+	c := dial(t, address)
+	if time.Since(begin) > minWork {
+		t.Skip("on so slow a machine the first has been at work for long enough to make room")
+	}
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
+}
+
+// fakeConn is a connection from an address.
+type fakeConn struct {
+	net.Conn
+	remote net.Addr
+	closed bool
+}
+
+func (c *fakeConn) RemoteAddr() net.Addr { return c.remote }
+func (c *fakeConn) Close() error         { c.closed = true; return nil }
+
+func from(last byte) *fakeConn {
+	return &fakeConn{remote: &net.TCPAddr{IP: net.IPv4(10, 0, 0, last), Port: 1}}
+}
+
+// Whatever a client's connections do, another client's new one closes one of them: one
+// that waits before one that is answered, the oldest of its kind.
+func TestWhoHasMostMakesRoom(t *testing.T) {
+	ledger := testLedger()
+	l := newBoundedListener(nil, ledger.Resource("connections"))
+	friend := l.admit(from(2))
+	noteState(friend, http.StateActive)
+	var all []*boundedConn
+	for range maxConnections - 1 {
+		c := l.admit(from(1))
+		noteState(c, http.StateActive)
+		all = append(all, c)
+	}
+	require.Nil(t, l.admit(from(1)), "all of them have just begun")
+	noteState(all[7], http.StateIdle)
+	closed := func(c *boundedConn) bool { return c.Conn.(*fakeConn).closed }
+	require.NotNil(t, l.admit(from(2)))
+	require.True(t, closed(all[7]))
+	require.NotNil(t, l.admit(from(3)))
+	require.True(t, closed(all[0]))
+	all[1].since = all[1].since.Add(-2 * minWork)
+	require.NotNil(t, l.admit(from(1)), "one of its own has been at work for long")
+	require.True(t, closed(all[1]))
+	require.False(t, closed(friend))
+	require.Equal(t, []model.Share{{Resource: "connections", Refused: 1, Evicted: 3}}, ledger.Counts())
+}
+
+// A body that never comes holds nobody up: it is refused at once, and the connection
+// closed, before anything else is asked.
+func TestNoBodyIsExpected(t *testing.T) {
+	for name, rest := range map[string]string{
+		"a length":        "Content-Length: 100\r\n\r\n",
+		"chunks":          "Transfer-Encoding: chunked\r\n\r\n",
+		"expects":         "Content-Length: 100\r\nExpect: 100-continue\r\n\r\n",
+		"a body and more": "Content-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			l, address := boundedServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+			c := dial(t, address)
+			begin := time.Now()
+			_, err := io.WriteString(c, "GET /-/healthy HTTP/1.1\r\nHost: a\r\n"+rest)
+			require.NoError(t, err)
+			in := bufio.NewReader(c)
+			response, err := http.ReadResponse(in, nil)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
+			_, err = io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			_, err = in.ReadByte()
+			require.Error(t, err, "nothing more is answered")
+			require.Less(t, time.Since(begin), 8*time.Second, "it was not waited for: ReadTimeout is 10 s")
+			require.Eventually(t, func() bool { return l.held() == 0 }, time.Minute, time.Millisecond)
+			require.Zero(t, asked.Load())
+		})
+	}
+}
+
+// 64 that read nothing of a large answer, of one client and for more than a second, leave room for
+// a scrape.
+func TestSlowReaders(t *testing.T) {
+	var asked atomic.Int32
+	_, address := boundedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.URL.Path == "/large" {
+			_, _ = io.WriteString(w, strings.Repeat("x", 16<<20))
+		}
+	}))
+	for range maxConnections {
+		_, err := io.WriteString(dial(t, address), "GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { return asked.Load() == maxConnections }, time.Minute, time.Millisecond)
+	time.Sleep(minWork) // they must have been at it for that long
+	for range 20 {
+		response, err := http.Get("http://" + address)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+	}
 }
 
 func TestHeadersAreBounded(t *testing.T) {
@@ -110,7 +217,7 @@ func TestHeadersAreBounded(t *testing.T) {
 func TestTurns(t *testing.T) {
 	var now, most, all atomic.Int32
 	body := strings.Repeat("x", 4<<20)
-	made := newMakers()
+	made := newMakers(testLedger())
 	_, address := boundedServer(t, made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		most.Store(max(most.Load(), now.Add(1)))
 		_, _ = io.WriteString(w, body)

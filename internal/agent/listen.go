@@ -8,17 +8,19 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/mdlayher/vsock"
+
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // listen opens the listeners that the options name. Each has its own bound on
 // connections.
-func listen(o Options) ([]*boundedListener, error) {
+func listen(o Options, share *shares.Resource) ([]*boundedListener, error) {
 	if o.SystemdSocket {
 		passed, err := activation.Listeners()
 		if err == nil && len(passed) == 0 {
 			err = fmt.Errorf("systemd passed no socket")
 		}
-		return bounded(passed), err
+		return bounded(passed, share), err
 	}
 	var out []net.Listener
 	for _, address := range o.Listen {
@@ -31,7 +33,7 @@ func listen(o Options) ([]*boundedListener, error) {
 		}
 		out = append(out, l)
 	}
-	return bounded(out), nil
+	return bounded(out, share), nil
 }
 
 // listenOn takes an address, or vsock://:PORT.
@@ -47,10 +49,10 @@ func listenOn(address string) (net.Listener, error) {
 	return vsock.Listen(uint32(n), nil)
 }
 
-func bounded(listeners []net.Listener) []*boundedListener {
+func bounded(listeners []net.Listener, share *shares.Resource) []*boundedListener {
 	out := make([]*boundedListener, len(listeners))
 	for i, l := range listeners {
-		out[i] = newBoundedListener(l)
+		out[i] = newBoundedListener(l, share)
 	}
 	return out
 }

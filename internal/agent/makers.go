@@ -2,15 +2,20 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
 	// maxScrapes is how many answers are made at once: more would keep samples
 	// from being taken in time. Others wait their turn.
 	maxScrapes = 2
+	// maxWaiting is how many of one client do.
+	maxWaiting = 32
 	// maxTurnWait is how long they do.
 	maxTurnWait = 5 * time.Second
 	// maxUnread is how many bytes of answers may wait for clients to read them.
@@ -19,35 +24,39 @@ const (
 	maxReading = 10 * time.Second
 )
 
-// makers make answers, a few at once and in the order of the requests, in
-// memory: who reads slowly keeps nobody from his turn.
+// makers make answers, a few at once and in turns by client, in memory: who asks most or
+// reads slowly keeps nobody from his turn.
 type makers struct {
-	making chan struct{}
+	turns  *shares.Turns
 	unread outbox
 }
 
-func newMakers() *makers { return &makers{making: make(chan struct{}, maxScrapes)} }
+func newMakers(l *shares.Ledger) *makers {
+	return &makers{
+		turns:  shares.NewTurns(maxScrapes, maxWaiting, l.Resource("turns")),
+		unread: outbox{share: l.Resource("answers")},
+	}
+}
 
 func (m *makers) serve(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		patience := time.NewTimer(maxTurnWait)
-		defer patience.Stop()
-		select {
-		case m.making <- struct{}{}:
-		case <-r.Context().Done():
-			return
-		case <-patience.C:
+		patience, cancel := context.WithTimeout(r.Context(), maxTurnWait)
+		defer cancel()
+		client := shares.Client(r.RemoteAddr)
+		if !m.turns.Take(patience, client) {
 			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Connection", "close")
 			reply(w, http.StatusServiceUnavailable, "too many requests wait\n")
 			return
 		}
 		a := m.make(h, w, r)
+		a.client = client
 		m.unread.deliver(w, a)
 	})
 }
 
 func (m *makers) make(h http.Handler, w http.ResponseWriter, r *http.Request) *answer {
-	defer func() { <-m.making }()
+	defer m.turns.Leave()
 	a := &answer{header: w.Header(), code: http.StatusOK}
 	h.ServeHTTP(a, r)
 	return a
@@ -58,6 +67,7 @@ type answer struct {
 	header http.Header
 	code   int
 	body   bytes.Buffer
+	client string
 	expire func() // ends the writing
 }
 
@@ -66,8 +76,10 @@ func (a *answer) WriteHeader(code int)        { a.code = code }
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
 // outbox bounds the answers that clients have not read: for a new one the
-// oldest is given up.
+// oldest of the client that has most is given up.
 type outbox struct {
+	share *shares.Resource
+
 	mu    sync.Mutex
 	bytes int
 	queue []*answer // the oldest first
@@ -88,10 +100,26 @@ func (o *outbox) put(a *answer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.bytes+a.body.Len() > maxUnread && len(o.queue) > 0 {
-		o.queue[0].expire()
-		o.remove(0)
+		i := o.largest(a)
+		o.queue[i].expire()
+		o.share.Evicted(o.queue[i].client)
+		o.remove(i)
 	}
 	o.queue, o.bytes = append(o.queue, a), o.bytes+a.body.Len()
+}
+
+// largest is the oldest answer of the client that has most bytes waiting, with the new one.
+func (o *outbox) largest(a *answer) (at int) {
+	bytes := map[string]int{a.client: a.body.Len()}
+	for _, other := range o.queue {
+		bytes[other.client] += other.body.Len()
+	}
+	for i, other := range o.queue {
+		if bytes[other.client] > bytes[o.queue[at].client] {
+			at = i
+		}
+	}
+	return at
 }
 
 func (o *outbox) take(a *answer) {

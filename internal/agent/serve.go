@@ -10,19 +10,17 @@ import (
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
-const (
-	// maxHeader bounds a request's header; net/http adds 4 KiB.
-	maxHeader = 16 << 10
-	// maxBody bounds what is read of a request's body, of which none is needed.
-	maxBody = 4 << 10
-)
+// maxHeader bounds a request's header; net/http adds 4 KiB.
+const maxHeader = 16 << 10
 
 // newServer bounds what one connection can cost.
 func newServer(ctx context.Context, h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           http.MaxBytesHandler(h, maxBody),
+		Handler:           h,
 		MaxHeaderBytes:    maxHeader,
 		ReadTimeout:       10 * time.Second,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -36,11 +34,12 @@ func newServer(ctx context.Context, h http.Handler) *http.Server {
 }
 
 // serve serves on every address until the server is shut down.
-func serve(server *http.Server, o Options) error {
+func serve(server *http.Server, share *shares.Resource, o Options) error {
 	if err := configure(server, o); err != nil {
 		return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
 	}
-	listeners, err := listen(o)
+	server.Handler = bodiless(server.Handler)
+	listeners, err := listen(o, share)
 	if err != nil {
 		return fmt.Errorf("agent: serve: %w", err)
 	}

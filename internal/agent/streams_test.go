@@ -1,13 +1,21 @@
 package agent
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // As many pages may be open as there are connections to a port: the 65th gets a
@@ -18,7 +26,7 @@ func TestOpenPagesLeaveRoomForScrapes(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	server := newServer(t.Context(), serving(&s, options(time.Now())))
-	go func() { _ = server.Serve(newBoundedListener(listener)) }()
+	go func() { _ = server.Serve(newBoundedListener(listener, testLedger().Resource("connections"))) }()
 	t.Cleanup(func() { _ = server.Close() })
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 2 * time.Minute}
 	t.Cleanup(client.CloseIdleConnections)
@@ -39,6 +47,75 @@ func TestOpenPagesLeaveRoomForScrapes(t *testing.T) {
 	}
 }
 
+// Who has all the open pages gives them up for others', one for each of theirs.
+func TestStreamsAreShared(t *testing.T) {
+	ledger := testLedger()
+	s := streams{shares.NewPlaces(maxStreams, ledger.Resource("streams"))}
+	var ended, began atomic.Int32
+	h := s.serve(func(_ http.ResponseWriter, r *http.Request) {
+		began.Add(1)
+		<-r.Context().Done()
+		ended.Add(1)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	ask := func(address string) int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/stream", nil)
+		r.RemoteAddr = address
+		h(w, r)
+		return w.Code
+	}
+	open := func(address string) {
+		before := began.Load()
+		all.Go(func() { ask(address) })
+		require.Eventually(t, func() bool { return began.Load() > before }, time.Minute, time.Millisecond)
+	}
+	for range maxStreams {
+		open("10.0.0.1:1")
+	}
+	require.Equal(t, http.StatusServiceUnavailable, ask("10.0.0.1:1"))
+	for range 3 {
+		open("10.0.0.2:1")
+	}
+	require.Eventually(t, func() bool { return ended.Load() == 3 }, time.Minute, time.Millisecond)
+	cancel()
+	all.Wait()
+	require.Equal(t, []model.Share{{Resource: "streams", Refused: 1, Evicted: 3}}, ledger.Counts())
+}
+
+// A stream that asks with a body takes no place, nor does one that is refused leave the count.
+func TestStreamsWithBodies(t *testing.T) {
+	var s stage
+	s.snap.Store(losing(time.Now()))
+	l, address := boundedServer(t, serving(&s, options(time.Now())))
+	for range 5 * maxConnections {
+		c := dial(t, address)
+		_, err := io.WriteString(c, "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
+		require.NoError(t, err)
+		require.LessOrEqual(t, l.held(), maxConnections)
+	}
+	require.Eventually(t, func() bool { return l.held() == 0 }, time.Minute, time.Millisecond)
+	for range maxStreams {
+		c := dial(t, address)
+		_, err := io.WriteString(c, "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		require.NoError(t, err)
+		response, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = response.Body.Close() })
+		require.Equal(t, http.StatusOK, response.StatusCode)
+	}
+	require.Eventually(t, func() bool { return l.held() == 0 }, time.Minute, time.Millisecond, "they count apart")
+	c := dial(t, address)
+	_, err := io.WriteString(c, "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	require.NoError(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+	require.Equal(t, 1, l.held(), "it is still one of the port's")
+}
+
 // What is recorded is listed, reported and handed out; what is not there is not found.
 func TestIncidentsAreServed(t *testing.T) {
 	var s stage
@@ -48,7 +125,7 @@ func TestIncidentsAreServed(t *testing.T) {
 	recorder := newRecorder(s.Snapshot, o)
 	page, err := newPage(s.Snapshot, recorder, o)
 	require.NoError(t, err)
-	h := handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, o)
+	h := handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, testLedger(), o)
 	require.Contains(t, get(t, h, "/api/v1/incidents").Body.String(), `"incidents": []`)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)

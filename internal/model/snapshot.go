@@ -127,6 +127,7 @@ type Self struct {
 	SourceUp      map[string]bool
 	Config        *ConfigReload // nil without a configuration file
 	Incidents     *Incidents    // nil where none are recorded
+	Shares        []Share       // what strangers share, by resource; nil where nothing is served
 }
 
 // ConfigReload is how the agent stands with its configuration file.
@@ -143,4 +144,11 @@ type Incidents struct {
 	Open        int    // being recorded
 	LostFrames  uint64 // that found no room on their way to the disk, or on it
 	WriteErrors uint64
+}
+
+// Share is what became of those that wanted a part of something that strangers share.
+type Share struct {
+	Resource string // "connections", "streams", …
+	Refused  uint64 // there was no room for them
+	Evicted  uint64 // what they had was taken away, for others
 }

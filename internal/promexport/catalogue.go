@@ -92,7 +92,7 @@ func (c *catalogue) countedFrom(started time.Time) {
 	own := []*metric{
 		c.refused, c.netns.unattributed,
 		c.listener.fullSeconds, c.listener.dropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes, c.listener.turnedAway, c.listener.unanswered,
-		c.self.missedTicks, c.self.failedSamples, c.self.incidents, c.self.lostFrames, c.self.writeErrors,
+		c.self.missedTicks, c.self.failedSamples, c.self.incidents, c.self.lostFrames, c.self.writeErrors, c.self.refused, c.self.evicted,
 	}
 	for _, m := range own {
 		m.created = at

@@ -107,6 +107,7 @@ func fleet(n int) *model.Snapshot {
 			SourceUp:  map[string]bool{"sock_diag": true, "owner": false},
 			Config:    &model.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
 			Incidents: &model.Incidents{Total: 3, Open: 1, LostFrames: 2, WriteErrors: 1},
+			Shares:    []model.Share{{Resource: "connections", Refused: 1, Evicted: 7}, {Resource: "streams"}},
 		},
 	}
 	s.Self.SampleSeconds.Observe(2 * time.Microsecond)

@@ -24,6 +24,8 @@ type selfMetrics struct {
 	incidentsOpen *metric
 	lostFrames    *metric
 	writeErrors   *metric
+	refused       *metric
+	evicted       *metric
 }
 
 func newSelfMetrics(c *catalogue) selfMetrics {
@@ -60,6 +62,10 @@ func newSelfMetrics(c *catalogue) selfMetrics {
 			"Frames of incidents that could not be recorded: a full or slow disk, or the largest size of a recording."),
 		writeErrors: c.counter("tcpdiag_incident_write_errors_total",
 			"Failures of the directory of --incident-dir; incidents are then kept in memory or have a gap."),
+		refused: c.counter("tcpdiag_share_refused_total",
+			"What found no room in something that strangers share, by resource: its owner held its share already.", "resource"),
+		evicted: c.counter("tcpdiag_share_evicted_total",
+			"What was taken away of something that strangers share, by resource: its owner held most, and others wanted theirs.", "resource"),
 	}
 }
 
@@ -82,6 +88,10 @@ func (c *Collector) ourselves(e emitter, s *model.Snapshot) {
 		e.value(m.incidentsOpen, nil, float64(i.Open))
 		e.value(m.lostFrames, nil, float64(i.LostFrames))
 		e.value(m.writeErrors, nil, float64(i.WriteErrors))
+	}
+	for _, share := range s.Self.Shares {
+		e.value(m.refused, labels{label("resource", share.Resource)}, float64(share.Refused))
+		e.value(m.evicted, labels{label("resource", share.Resource)}, float64(share.Evicted))
 	}
 	if s.Self.ScanInterval > 0 {
 		e.value(m.scanInterval, nil, s.Self.ScanInterval.Seconds())

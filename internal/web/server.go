@@ -36,7 +36,6 @@ type Incidents interface {
 type Server struct {
 	options Options
 	pages   *pages
-	streams chan struct{}
 	stopped chan struct{}
 
 	mu       sync.Mutex
@@ -51,7 +50,7 @@ func New(o Options) (*Server, error) {
 	}
 	return &Server{
 		options: o, pages: p,
-		streams: make(chan struct{}, maxStreams), stopped: make(chan struct{}),
+		stopped:  make(chan struct{}),
 		drawings: make(map[choice]*drawing),
 	}, nil
 }
@@ -101,6 +100,3 @@ func (s *Server) Asset(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache")
 	_, _ = w.Write(body)
 }
-
-// Stream serves server-sent events: GET /api/v1/stream.
-func (s *Server) Stream(w http.ResponseWriter, r *http.Request) { s.stream(w, r) }

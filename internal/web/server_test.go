@@ -189,23 +189,6 @@ func TestStreamSendsWhatChanged(t *testing.T) {
 	require.Contains(t, *o.next(func(u *update) bool { return u.Main != nil }).Main, "[::]:8081")
 }
 
-func TestTooManyStreams(t *testing.T) {
-	var s published
-	s.Store(snapshotOf(listener(8080, model.StatusOK)))
-	page, server := serve(t, &s)
-	all := make([]*open, 0, maxStreams)
-	for range maxStreams {
-		all = append(all, stream(t, server.URL))
-	}
-	resp, body := get(t, server.URL+"/api/v1/stream")
-	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
-	require.Contains(t, body, "64 pages are open")
-	require.NotEmpty(t, resp.Header.Get("Retry-After"))
-	all[0].close()
-	require.Eventually(t, func() bool { return len(page.streams) < maxStreams }, time.Minute, time.Millisecond)
-	stream(t, server.URL)
-}
-
 // With 100 listeners an open page is sent little: the worst change, the rest
 // is a line each.
 func TestUpdatesAreSmall(t *testing.T) {

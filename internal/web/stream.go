@@ -8,12 +8,8 @@ import (
 	"time"
 )
 
-const (
-	// maxStreams is how many open pages are kept current.
-	maxStreams = 64
-	// maxSending is how long a browser may take to read an update.
-	maxSending = 10 * time.Second
-)
+// maxSending is how long a browser may take to read an update.
+const maxSending = 10 * time.Second
 
 // update is what a browser is sent: the whole of it, or the parts that changed.
 type update struct {
@@ -29,16 +25,9 @@ type sent struct {
 	parts  map[string]string
 }
 
-// stream sends the page's changes until the browser leaves or the agent ends.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
-		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("%d pages are open and updated: close one, or reload this one by hand", maxStreams), http.StatusServiceUnavailable)
-		return
-	}
+// Stream serves server-sent events, the page's changes, until the browser leaves or the
+// agent ends: GET /api/v1/stream. How many there are is the caller's to bound.
+func (s *Server) Stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back

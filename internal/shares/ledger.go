@@ -1,0 +1,81 @@
+package shares
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// sayAgainAfter is between two lines of the log about one resource.
+const sayAgainAfter = time.Minute
+
+// Ledger counts what was refused and taken away, by resource, and says in the log
+// whose it was: at most once a minute for each resource.
+type Ledger struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu        sync.Mutex
+	resources []*Resource
+}
+
+// NewLedger begins with no resource.
+func NewLedger(log *slog.Logger, now func() time.Time) *Ledger { return &Ledger{log: log, now: now} }
+
+// Resource is a line of the ledger. The program names it, never a stranger.
+type Resource struct {
+	ledger *Ledger
+	count  model.Share
+	said   time.Time
+	unsaid uint64
+}
+
+// Resource is the line of that name, a new one where there is none.
+func (l *Ledger) Resource(name string) *Resource {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.resources {
+		if r.count.Resource == name {
+			return r
+		}
+	}
+	r := &Resource{ledger: l, count: model.Share{Resource: name}}
+	l.resources = append(l.resources, r)
+	return r
+}
+
+// Counts are the lines in the order in which they were made.
+func (l *Ledger) Counts() []model.Share {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]model.Share, len(l.resources))
+	for i, r := range l.resources {
+		out[i] = r.count
+	}
+	return out
+}
+
+// Refused counts something of owner's that found no room.
+func (r *Resource) Refused(owner string) { r.note("refused", owner) }
+
+// Evicted counts something of owner's that made room for another.
+func (r *Resource) Evicted(owner string) { r.note("evicted", owner) }
+
+func (r *Resource) note(what, owner string) {
+	l := r.ledger
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if what == "evicted" {
+		r.count.Evicted++
+	} else {
+		r.count.Refused++
+	}
+	now := l.now()
+	if r.unsaid++; !r.said.IsZero() && now.Sub(r.said) < sayAgainAfter {
+		return
+	}
+	l.log.Warn("a share is used up", "of", r.count.Resource, what, model.Printable(owner), "since_last_line", r.unsaid)
+	r.said, r.unsaid = now, 0
+}

@@ -1,0 +1,91 @@
+package shares
+
+import "sync"
+
+// Places are a number of places. Where all are taken, a newcomer gets the oldest
+// place of the owner that holds most, if that is more than the newcomer's owner
+// would then hold: so nobody's share falls below an equal one, and two owners do
+// not take the same place from each other in turns.
+type Places struct {
+	max      int
+	resource *Resource
+
+	mu     sync.Mutex
+	places []*Place // the oldest first
+}
+
+// Place is one that is taken.
+type Place struct {
+	of    *Places
+	owner string
+	lost  func()
+}
+
+// NewPlaces are that many, all of them free.
+func NewPlaces(n int, of *Resource) *Places { return &Places{max: n, resource: of} }
+
+// Take takes a place; nil where there is none for this owner. lost is called when
+// it is taken away, from the goroutine of who takes it, and must not wait.
+func (p *Places) Take(owner string, lost func()) *Place {
+	place := &Place{of: p, owner: owner, lost: lost}
+	p.mu.Lock()
+	var out *Place
+	if len(p.places) >= p.max {
+		if out = p.greediest(owner); out == nil {
+			p.mu.Unlock()
+			p.resource.Refused(owner)
+			return nil
+		}
+		p.remove(out)
+	}
+	p.places = append(p.places, place)
+	p.mu.Unlock()
+	if out != nil {
+		p.resource.Evicted(out.owner)
+		out.lost()
+	}
+	return place
+}
+
+// Leave gives the place back, if it was not taken away.
+func (p *Place) Leave() {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.of.remove(p)
+}
+
+func (p *Places) greediest(newcomer string) *Place {
+	owners := make([]string, len(p.places))
+	for i, place := range p.places {
+		owners[i] = place.owner
+	}
+	if i := Greediest(owners, newcomer); i >= 0 {
+		return p.places[i]
+	}
+	return nil
+}
+
+func (p *Places) remove(out *Place) {
+	for i, place := range p.places {
+		if place == out {
+			p.places = append(p.places[:i:i], p.places[i+1:]...)
+			return
+		}
+	}
+}
+
+// Greediest is the first holding of the owner that has most of them, if that is more than the
+// newcomer's would be; else -1. Holdings are the oldest first.
+func Greediest(holdings []string, newcomer string) int {
+	count := make(map[string]int)
+	for _, owner := range holdings {
+		count[owner]++
+	}
+	most, at := count[newcomer]+1, -1
+	for i, owner := range holdings {
+		if count[owner] > most {
+			most, at = count[owner], i
+		}
+	}
+	return at
+}
