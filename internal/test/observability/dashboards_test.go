@@ -258,7 +258,7 @@ func TestDashboardLayout(t *testing.T) {
 
 // What turns yellow or red on a dashboard is what the alerts speak of.
 func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
-	_, alerting := rules(t)
+	recording, alerting := rules(t)
 	exprs := make(map[string]string)
 	for _, a := range alerting {
 		exprs[a.Alert] = a.Expr
@@ -268,7 +268,10 @@ func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
 	require.Contains(t, exprs["TcpdiagAcceptQueueHigh"], "above_80")
 	require.Contains(t, exprs["TcpdiagAgentMissesSamples"], "> 0.5")
 	require.Contains(t, exprs["TcpdiagBacklogFull"], ">= 0.1")
-	require.Contains(t, exprs["TcpdiagBacklogOverflow"], ">= 3")
+	for _, r := range recording {
+		exprs[r.Record] = r.Expr
+	}
+	require.Contains(t, exprs["listener:tcpdiag_overflow_packets:increase3m"], ">= 3")
 	want := map[string][]float64{
 		"Fullest queue":           {.8, 1},
 		"Room in use":             {.8, 1},

@@ -46,9 +46,10 @@ func (s *stack) onePage(t *testing.T) {
 	require.NotEmpty(t, page.Labels["netns"])
 	require.NotContains(t, page.Labels, "cause", "it can change while the overload lasts, and would page again")
 	require.Equal(t, "max_connections", page.Annotations["cause"])
-	require.Contains(t, page.Annotations["summary"], page.Labels["listener"])
-	require.Contains(t, page.Annotations["summary"], "maxConnections is reached")
-	require.Regexp(t, `The queue holds [67] `, page.Annotations["description"], "see AcceptQueue.Capacity")
+	require.Regexp(t, `^java:8080 \(127\.0\.0\.1:10889\) (turns clients away|lets clients in late): .*20/20 connections$`, page.Annotations["summary"])
+	require.Contains(t, page.Annotations["description"], "the accept queue (6: acceptCount + 1)")
+	require.Contains(t, page.Annotations["description"], page.Labels["listener"])
+	require.Regexp(t, `troubleshooting\.md#max_connections$`, page.Annotations["runbook_url"])
 	require.Contains(t, page.Annotations["description"], "room for 26 clients")
 	require.Contains(t, page.Annotations["runbook"], "server.tomcat.max-connections (maxConnections) from 20")
 	// The scrape that has the first drops may be older than the first reading of the
@@ -58,7 +59,7 @@ func (s *stack) onePage(t *testing.T) {
 	})
 
 	leave()
-	within(t, 120*time.Second, "it resolves", func() bool { return len(s.told("pager", "tcpdiag")) > 1 })
+	within(t, 5*time.Minute, "it resolves", func() bool { return len(s.told("pager", "tcpdiag")) > 1 })
 	pages := s.told("pager", "tcpdiag")
 	require.Len(t, pages, 2)
 	require.Equal(t, "resolved", pages[1].Status)

@@ -88,7 +88,7 @@ func TestAlertsExplainThemselves(t *testing.T) {
 			require.False(t, names[a.Alert], "twice")
 			names[a.Alert] = true
 			require.Contains(t, []string{"critical", "warning"}, a.Labels["severity"])
-			for _, annotation := range []string{"summary", "description", "runbook"} {
+			for _, annotation := range []string{"summary", "description", "runbook", "runbook_url", "dashboard_url"} {
 				require.NotEmpty(t, a.Annotations[annotation], annotation)
 			}
 			text := a.Annotations["summary"] + a.Annotations["description"] + a.Annotations["runbook"]

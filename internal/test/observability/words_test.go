@@ -93,20 +93,55 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Every alert leads to the dashboard that shows it.
+// Every alert leads to the dashboard that shows it, at an address of the reader's own
+// where Prometheus has it as an external label, and to the section on its cause.
 func TestAlertsLinkToADashboard(t *testing.T) {
 	var uids []string
 	for _, d := range dashboards(t) {
 		uids = append(uids, d.UID)
 	}
 	_, alerting := rules(t)
+	sections := sections(t)
 	for _, a := range alerting {
-		path, _, _ := strings.Cut(a.Annotations["dashboard"], "?")
+		path, _, _ := strings.Cut(strings.TrimPrefix(a.Annotations["dashboard_url"], "{{ $externalLabels.grafana }}"), "?")
 		uid, ok := strings.CutPrefix(path, "/d/")
 		require.True(t, ok && slices.Contains(uids, uid), a.Alert)
 		if strings.Contains(a.Annotations["summary"], "if the trend continues") {
 			require.Contains(t, a.Annotations["summary"], "within a minute", "in 0s is no prediction")
 		}
 		require.Equal(t, strings.Contains(a.Annotations["summary"], "$labels.listener"), uid == "tcpdiag-backlog", a.Alert)
+
+		_, anchor, found := strings.Cut(a.Annotations["runbook_url"], "/docs/troubleshooting.md#")
+		require.True(t, found, a.Alert)
+		if anchor != "{{ $cause }}" {
+			require.Contains(t, sections, anchor, a.Alert)
+		}
+	}
+	for _, cause := range append(model.DropCauses(), model.CauseDownstream, model.CauseConnectionPool) {
+		require.Contains(t, sections, string(cause))
+	}
+}
+
+// sections are the anchors of the runbook.
+func sections(t *testing.T) (out []string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "troubleshooting.md"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(b)) {
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			out = append(out, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-"))
+		}
+	}
+	return out
+}
+
+// What is lost is asked of counters: a status of ten seconds falls between two scrapes.
+func TestNoRuleDependsOnAStatus(t *testing.T) {
+	recording, alerting := rules(t)
+	for _, r := range append(recording, alerting...) {
+		for _, s := range selectors(r.Expr) {
+			require.NotEqual(t, "tcpdiag_listener_status", s.name, r.Record+r.Alert)
+			require.NotEqual(t, "tcpdiag_listener_verdict_info", s.name, r.Record+r.Alert)
+		}
 	}
 }

@@ -223,7 +223,7 @@ func announce(n observability.Notification) {
 	if n.Status == "resolved" {
 		return
 	}
-	for _, name := range []string{"summary", "description", "runbook"} {
+	for _, name := range []string{"summary", "description", "runbook", "runbook_url"} {
 		fmt.Printf("          %s\n", n.Annotations[name])
 	}
 }

@@ -1,0 +1,111 @@
+package observability
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+)
+
+const (
+	burstServers = 10
+	burstPort    = 8200 // of the first of them
+	burstLasts   = 5 * time.Second
+	rareScrape   = time.Minute
+)
+
+// Ten servers, each with a burst of five seconds at another moment between two scrapes
+// that are a minute apart: each pages, with its clients. At every scrape all of them are
+// quiet again: neither a gauge nor a status has anything to say.
+func TestLongBurstsBetweenRareScrapes(t *testing.T) {
+	a := artifacts(t)
+	s := &stack{}
+	var ports []string
+	for i := range burstServers {
+		server, err := demo.Listen(t.Context(), demo.ServerOptions{
+			Address: burstAddress(i), MaxConnections: 4, AcceptCount: 2, MaxThreads: 2, ServiceTime: 300 * time.Millisecond,
+		})
+		require.NoError(t, err)
+		go func() { _ = server.Serve(t.Context()) }()
+		ports = append(ports, "--port", fmt.Sprint(burstPort+i))
+	}
+	agent, err := a.StartAgent(t.Context(), 10892, append(ports, "--max-connections", "4", "--max-threads", "2")...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = agent.Stop() })
+	s.watchRarely(t, agent.Address)
+
+	at := `timestamp(up{job="tcpdiag-rare"})`
+	within(t, rareScrape+30*time.Second, "the first scrape", func() bool { now, _ := s.value(t, at); return now > 0 })
+	first, _ := s.value(t, at)
+	done := make(chan demo.Outcomes, burstServers)
+	for i := range burstServers {
+		time.Sleep(4 * time.Second)
+		go func() { done <- burst(t, i) }()
+	}
+	for range burstServers {
+		o := <-done
+		require.NotZero(t, o.Lost(), "%v", o)
+	}
+	second, _ := s.value(t, at)
+	require.InDelta(t, first, second, 1, "all bursts are between two scrapes")
+	pages := func() map[string]Notification {
+		out := make(map[string]Notification)
+		for _, n := range s.told("pager", "tcpdiag-rare") {
+			if n.Labels["alertname"] == "TcpdiagBacklogOverflow" && n.Status == "firing" {
+				out[n.Labels["listener"]] = n
+			}
+		}
+		return out
+	}
+	within(t, 2*rareScrape, "each pages", func() bool { return len(pages()) == burstServers })
+	for listener, page := range pages() {
+		t.Logf("%s: %s | %s", listener, page.Annotations["summary"], page.Annotations["description"])
+		require.Contains(t, page.Annotations["summary"], "turns clients away: ")
+		require.Regexp(t, `^[1-9]\d* clients got no answer in the last 3 minutes`, page.Annotations["description"])
+	}
+	v, _ := s.value(t, `max(max_over_time(tcpdiag_listener_status{status="losing"}[5m]))`)
+	require.Zero(t, v, "no scrape has seen a losing listener")
+}
+
+func burstAddress(i int) string { return fmt.Sprintf("127.0.0.1:%d", burstPort+i) }
+
+// burst is five seconds of more clients than there is room for.
+func burst(t *testing.T, i int) demo.Outcomes {
+	ctx, cancel := context.WithTimeout(t.Context(), burstLasts)
+	defer cancel()
+	load, err := demo.NewLoad(demo.BurstOptions{
+		Address: burstAddress(i), Clients: 150, Rate: 30, ConnectTimeout: 800 * time.Millisecond, RequestTimeout: 2 * time.Second,
+	})
+	if err != nil {
+		t.Error(err)
+		return demo.Outcomes{}
+	}
+	return load.Run(ctx)
+}
+
+// watchRarely starts the delivered rules and routes, and scrapes once a minute.
+func (s *stack) watchRarely(t *testing.T, agent string) {
+	t.Helper()
+	rules, err := filepath.Abs(rulesDir)
+	require.NoError(t, err)
+	s.receiver, err = StartReceiver(t.Context(), "127.0.0.1:9199", nil)
+	require.NoError(t, err)
+	t.Cleanup(s.receiver.Stop)
+	s.alertmanager, err = StartAlertmanager(t.Context(), AlertmanagerOptions{
+		Dir: t.TempDir(), Address: "127.0.0.1:9193", Config: filepath.Join(rules, "alertmanager.yml"),
+		Receiver: s.receiver.URL(), GroupWait: time.Second, GroupInterval: time.Second,
+	})
+	require.NoError(t, err)
+	t.Cleanup(s.alertmanager.Stop)
+	s.prometheus, err = StartPrometheus(t.Context(), PrometheusOptions{
+		Dir: t.TempDir(), Address: "127.0.0.1:9190", Rules: rules, EvaluationInterval: 15 * time.Second,
+		Alertmanager: s.alertmanager.Address, Jobs: []Job{{Name: "tcpdiag-rare", Target: agent, ScrapeInterval: rareScrape}},
+	})
+	require.NoError(t, err)
+	t.Cleanup(s.prometheus.Stop)
+}
