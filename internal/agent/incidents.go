@@ -103,5 +103,6 @@ func (i *incidents) story(w http.ResponseWriter, r *http.Request) (*incident.Sto
 		return nil, false
 	}
 	s.Summary.ID = r.PathValue("id")
+	s.Going = i.recorder.Going(s.Summary.ID)
 	return s, true
 }

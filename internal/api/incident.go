@@ -30,9 +30,13 @@ type IncidentSummary struct {
 	LastSeen       time.Time  `json:"last_seen"`
 	Reason         string     `json:"reason,omitempty"` // of the end: over, closed, stopped, interrupted
 	Status         string     `json:"status"`           // the worst
-	Cause          string     `json:"cause,omitempty"`  // of the worst
-	Summary        string     `json:"summary"`          // of the worst
+	Cause          string     `json:"cause,omitempty"`  // of most that was lost over its whole length
+	Summary        string     `json:"summary"`          // of the worst moment with that cause
 	DroppedPackets uint64     `json:"dropped_packets"`
+
+	Title             string  `json:"title"` // cause, duration, and what clients lost
+	DurationSeconds   float64 `json:"duration_seconds"`
+	ClientsTurnedAway *uint64 `json:"clients_turned_away,omitempty"` // where handshakes were followed
 }
 
 // Incident is a recording: what was lost in it, how it went, and the listener at
@@ -104,6 +108,7 @@ func newSummary(s *incident.Summary) IncidentSummary {
 	out := IncidentSummary{
 		ID: s.ID, Address: s.Address, Port: s.Port, NetNS: s.NetNS, Began: s.Began, LastSeen: s.LastSeen,
 		Reason: s.Reason, Status: s.Status.String(), Cause: string(s.Cause), Summary: s.Text, DroppedPackets: s.Dropped,
+		Title: s.Title(), DurationSeconds: s.Duration().Seconds(), ClientsTurnedAway: s.TurnedAway,
 	}
 	if !s.Ended.IsZero() {
 		out.Ended = &s.Ended

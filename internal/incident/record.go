@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,23 +82,40 @@ type Summary struct {
 	Began    time.Time    `json:"began"`
 	Ended    time.Time    `json:"ended,omitzero"` // zero while it lasts
 	Status   model.Status `json:"status"`         // the worst
-	Cause    model.Cause  `json:"cause"`          // of the worst
-	Text     string       `json:"text"`           // of the worst verdict
+	Cause    model.Cause  `json:"cause"`          // of most that was lost
+	Text     string       `json:"text"`           // of the worst verdict with that cause
 	Dropped  uint64       `json:"dropped"`        // packets, never clients
 	Frames   int          `json:"frames"`
 	LastSeen time.Time    `json:"last_seen"`
 	Reason   string       `json:"reason,omitempty"`
+
+	LastTrouble time.Time `json:"last_trouble,omitzero"`
+	TurnedAway  *uint64   `json:"turned_away,omitempty"` // clients; nil where handshakes were not followed
+
+	dominant dominant
 }
 
 func (h *Header) summary() Summary {
-	return Summary{ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Began: h.Began, LastSeen: h.Began}
+	return Summary{
+		ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Began: h.Began, LastSeen: h.Began,
+		dominant: dominant{base: h.Base},
+	}
 }
 
 // See takes a frame into the summary.
 func (s *Summary) See(f *Frame) {
 	v := &f.Listener.Verdict
-	if s.Frames == 0 || v.Status > s.Status || v.Status == s.Status && s.Cause == model.CauseNone {
-		s.Status, s.Cause, s.Text = v.Status, v.Cause, v.Summary
+	if s.Frames == 0 || v.Status > s.Status {
+		s.Status, s.Text = v.Status, v.Summary
+	}
+	s.dominant.see(f)
+	cause, text := s.dominant.of(s.Status, &f.Counted)
+	s.Cause, s.Text = cause, cmp.Or(text, s.Text)
+	if now := since(&s.dominant.base, &f.Counted).Clients; now != nil {
+		s.TurnedAway = new(now.TurnedAway())
+	}
+	if v.Status >= model.StatusSaturated {
+		s.LastTrouble = f.At
 	}
 	s.Frames++
 	s.seconds(f.At, f.Points)
@@ -106,8 +124,12 @@ func (s *Summary) See(f *Frame) {
 // seconds takes points into the summary.
 func (s *Summary) seconds(at time.Time, points []Point) {
 	for _, p := range points {
-		if p.At >= s.Began.Unix()-1 {
-			s.Dropped += uint64(p.Drops)
+		if p.At < s.Began.Unix()-1 {
+			continue
+		}
+		s.Dropped += uint64(p.Drops)
+		if at := time.Unix(p.At, 0).UTC(); p.Status >= model.StatusSaturated && at.After(s.LastTrouble) {
+			s.LastTrouble = at
 		}
 	}
 	s.LastSeen = at

@@ -72,6 +72,9 @@ func (r *Recorder) List() []Summary { return r.writer.shelf.list() }
 // Open opens a recording to read it, ErrUnknown where there is none.
 func (r *Recorder) Open(id string) (io.ReadCloser, error) { return r.writer.open(id) }
 
+// Going reports whether a recording is being written.
+func (r *Recorder) Going(id string) bool { return r.writer.shelf.isGoing(id) }
+
 // State is what the metrics say about the recorder.
 func (r *Recorder) State() model.Incidents {
 	return model.Incidents{

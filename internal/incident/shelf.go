@@ -141,6 +141,12 @@ func (s *shelf) of(id string) (memory io.Reader, known bool) {
 	return nil, false
 }
 
+func (s *shelf) isGoing(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.entries, func(e *entry) bool { return e.ID == id && e.going })
+}
+
 // room is how many bytes a recording may take in memory.
 func (s *shelf) room() int64 {
 	s.mu.Lock()

@@ -24,10 +24,12 @@ type Story struct {
 	Waits   model.Waits   // of the clients that were let in late
 	Peak    int           // of the accept queue
 	Inside  int           // most clients at once; -1: not known
+	Going   bool          // by the agent that records it: it has not ended
 	Torn    bool          // the last record was not written to its end
 	Damaged int           // records that could not be read
 	Saw     []string      // what clients may have seen, the first first
 	Stacks  *model.Stacks // the latest thread dump; nil where there is none
+	worst   []Frame       // of each cause
 	runs    int           // in Samples
 	room    int           // of the accept queue at first; 0: not known
 }
@@ -80,16 +82,44 @@ func Tell(in io.Reader) (*Story, error) {
 		return nil, fmt.Errorf("%w; records that could not be read: %d", errEmpty, s.Damaged)
 	}
 	s.Counted = since(&s.Header.Base, &s.Last.Counted)
+	s.settle()
 	return s, nil
 }
 
 var errEmpty = errors.New("the recording holds no frame")
+
+// settle makes the worst moment one of the cause that most was lost for, where there is
+// one as bad.
+func (s *Story) settle() {
+	for i := range s.worst {
+		if v := &s.worst[i].Listener.Verdict; v.Cause == s.Summary.Cause && v.Status == s.Worst.Listener.Verdict.Status {
+			s.Worst = s.worst[i]
+		}
+	}
+	s.worst = nil
+}
+
+// worstOf keeps the worst frame of each cause.
+func (s *Story) worstOf(f *Frame) {
+	for i := range s.worst {
+		if s.worst[i].Listener.Verdict.Cause == f.Listener.Verdict.Cause {
+			if worse(&f.Listener, &s.worst[i].Listener) {
+				s.worst[i] = *f
+			}
+			return
+		}
+	}
+	if len(s.worst) < maxCauses {
+		s.worst = append(s.worst, *f)
+	}
+}
 
 func (s *Story) see(f *Frame) {
 	s.Summary.See(f)
 	if worse(&f.Listener, &s.Worst.Listener) {
 		s.Worst = *f
 	}
+	s.worstOf(f)
 	s.Last = *f
 	s.points(f.Points)
 	s.samples(f.Samples)
@@ -173,42 +203,4 @@ func (s *Story) event(f *Frame) {
 		}
 	}
 	s.Events = append(s.Events, e)
-}
-
-// since is what was counted between two moments.
-func since(base, last *Counted) Counted {
-	out := Counted{
-		Pending:           last.Pending,
-		AbandonedRequests: last.AbandonedRequests - min(base.AbandonedRequests, last.AbandonedRequests),
-		QueueResets:       last.QueueResets - min(base.QueueResets, last.QueueResets),
-	}
-	for _, d := range last.Dropped {
-		if d.Packets -= min(d.Packets, base.of(d.DropKey)); d.Packets > 0 {
-			out.Dropped = append(out.Dropped, d)
-		}
-	}
-	if last.Clients != nil {
-		out.Clients = new(*last.Clients)
-		if base.Clients != nil {
-			*out.Clients = last.Clients.Sub(*base.Clients)
-		}
-	}
-	return out
-}
-
-func (c *Counted) of(key model.DropKey) uint64 {
-	for _, d := range c.Dropped {
-		if d.DropKey == key {
-			return d.Packets
-		}
-	}
-	return 0
-}
-
-// Packets is how many were dropped in the incident.
-func (c *Counted) Packets() (sum uint64) {
-	for _, d := range c.Dropped {
-		sum += d.Packets
-	}
-	return sum + c.Pending
 }

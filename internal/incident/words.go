@@ -2,6 +2,7 @@ package incident
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func because(c model.Cause) string {
 // course says how long it lasted and how the recording ends.
 func (s *Story) course() string {
 	lasted := phrase.Seconds(s.Lasted())
+	if s.Going {
+		return "The trouble has been seen for " + lasted + " and continues: this is what was recorded until " + Clock(s.Summary.LastSeen) + "."
+	}
 	switch s.Summary.Reason {
 	case EndOver:
 		return "The trouble lasted " + lasted + "; the minute after it was calm."
@@ -185,7 +189,7 @@ func (s *Story) Settings() []Setting {
 			*model.Setting[int]
 		}{{"maxConnections", c.MaxConnections}, {"acceptCount", c.AcceptCount}, {"maxThreads", c.MaxThreads}, {"minSpareThreads", c.MinSpareThreads}, {"maxQueueSize", c.MaxQueue}} {
 			if n.Setting != nil {
-				out = append(out, Setting{n.name, phrase.Number(n.Value), n.Origin(), n.Note})
+				out = append(out, Setting{n.name, limit(n.Value), n.Origin(), n.Note})
 			}
 		}
 		for _, n := range []struct {
@@ -208,6 +212,15 @@ func (s *Story) Settings() []Setting {
 		out[i].Source, out[i].Note = model.Printable(out[i].Source), model.Printable(out[i].Note)
 	}
 	return out
+}
+
+// limit is a number that may stand for none: Tomcat's maxConnections at -1, and
+// Integer.MAX_VALUE, the default of maxQueueSize and of a queue in Spring Boot.
+func limit(n int) string {
+	if n < 0 || n >= math.MaxInt32 {
+		return "no limit"
+	}
+	return phrase.Number(n)
 }
 
 func sysctls(l *model.Listener) (out []Setting) {

@@ -31,9 +31,7 @@ func past(list []incident.Summary, c choice) (out []pastIncident) {
 			ID: s.ID, When: incident.Clock(s.Began), Address: model.Printable(s.Address), Status: s.Status.String(),
 			Cause: model.Printable(string(s.Cause)), Text: model.Printable(s.Text), Going: s.Ended.IsZero(),
 		}
-		if s.Dropped > 0 {
-			p.Lost = phrase.Count(s.Dropped, "packet") + " dropped"
-		}
+		p.Lost = s.Lost()
 		out = append(out, p)
 	}
 	return out
@@ -47,6 +45,9 @@ type incidentView struct {
 	Story      *incident.Story
 	Card       card
 	Incomplete string
+	Answer     model.Answer
+	Short      []eventView // the first events, of the first page
+	Drops      *chart      // the one chart of the first page
 	Events     []eventView
 	Zoom       *zoom
 	Charts     *charts
@@ -73,7 +74,7 @@ type eventView struct{ At, Status, Cause, Text, Process string }
 func newIncidentView(s *incident.Story, version string) *incidentView {
 	l := &s.Worst.Listener
 	v := &incidentView{
-		Title: fmt.Sprintf("%s %s %s - incident %s", s.Summary.Status, model.Printable(s.Header.Address), model.Printable(string(s.Summary.Cause)), model.Printable(s.Summary.ID)),
+		Title: model.Printable(s.Header.Address) + ": " + s.Summary.Title(), Answer: printableAnswer(s.Answer()),
 		Story: s, Card: newCard(l), Incomplete: s.Incomplete(), ID: model.Printable(s.Summary.ID), Footer: footer(&s.Header, version),
 		Zoom: newZoom(s), Charts: incidentCharts(l, s.Points), Recording: "../api/v1/incidents/" + model.Printable(s.Summary.ID) + "/recording",
 	}
@@ -91,7 +92,37 @@ func newIncidentView(s *incident.Story, version string) *incidentView {
 		}
 		v.Events = append(v.Events, one)
 	}
+	v.Short = v.Events[:min(len(v.Events), maxShort)]
+	v.Drops = v.first()
 	return v
+}
+
+// printableAnswer has no control characters: a recording is a stranger's file.
+func printableAnswer(a model.Answer) model.Answer {
+	out := model.Answer{What: model.Printable(a.What), Why: model.Printable(a.Why), Not: model.Printable(a.Not)}
+	for _, s := range a.Do[:min(len(a.Do), model.MaxSteps)] {
+		out.Do = append(out.Do, model.Step{
+			Text: model.Printable(s.Text), Command: model.Printable(s.Command), Setting: model.Printable(s.Setting),
+			File: model.Printable(s.File), From: model.Printable(s.From), To: model.Printable(s.To), Effect: model.Printable(s.Effect),
+		})
+	}
+	return out
+}
+
+// maxShort is how many events stand on the first page.
+const maxShort = 8
+
+// first is the chart of what was lost, else the first there is.
+func (v *incidentView) first() *chart {
+	if v.Charts == nil || len(v.Charts.Lines) == 0 {
+		return nil
+	}
+	for i := range v.Charts.Lines {
+		if v.Charts.Lines[i].ByCause {
+			return &v.Charts.Lines[i]
+		}
+	}
+	return &v.Charts.Lines[0]
 }
 
 // incidentCharts spread the whole recording over the columns.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,15 +45,13 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 	at := `timestamp(up{job="tcpdiag-rare"})`
 	within(t, rareScrape+30*time.Second, "the first scrape", func() bool { now, _ := s.value(t, at); return now > 0 })
 	first, _ := s.value(t, at)
-	done := make(chan demo.Outcomes, burstServers)
+	lost := make([]int, burstServers)
+	var bursts sync.WaitGroup
 	for i := range burstServers {
 		time.Sleep(4 * time.Second)
-		go func() { done <- burst(t, i) }()
+		bursts.Go(func() { lost[i] = burst(t, i).Lost() })
 	}
-	for range burstServers {
-		o := <-done
-		require.NotZero(t, o.Lost(), "%v", o)
-	}
+	bursts.Wait()
 	second, _ := s.value(t, at)
 	require.InDelta(t, first, second, 1, "all bursts are between two scrapes")
 	pages := func() map[string]Notification {
@@ -63,10 +64,16 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 		return out
 	}
 	within(t, 2*rareScrape, "each pages", func() bool { return len(pages()) == burstServers })
-	for listener, page := range pages() {
-		t.Logf("%s: %s | %s", listener, page.Annotations["summary"], page.Annotations["description"])
+	for i := range burstServers {
+		page := pages()[burstAddress(i)]
+		t.Logf("%s | %s", page.Annotations["summary"], page.Annotations["description"])
 		require.Contains(t, page.Annotations["summary"], "turns clients away: ")
-		require.Regexp(t, `^[1-9]\d* clients got no answer in the last 3 minutes`, page.Annotations["description"])
+		said := regexp.MustCompile(`^([1-9]\d*) clients got no answer in the last 3 minutes`).FindStringSubmatch(page.Annotations["description"])
+		require.NotNil(t, said)
+		n, err := strconv.Atoi(said[1])
+		require.NoError(t, err)
+		require.NotZero(t, lost[i])
+		require.InDelta(t, lost[i], n, 2, "by the clients' own account")
 	}
 	v, _ := s.value(t, `max(max_over_time(tcpdiag_listener_status{status="losing"}[5m]))`)
 	require.Zero(t, v, "no scrape has seen a losing listener")

@@ -1,0 +1,124 @@
+package incident
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// maxCauses bounds of how many causes something is remembered.
+const maxCauses = 16
+
+// dominant finds the cause of a recording's whole length.
+type dominant struct {
+	base   Counted // before it began
+	causes []lasting
+	last   time.Time // of the latest frame
+}
+
+// lasting is a cause that a verdict named.
+type lasting struct {
+	cause  model.Cause
+	status model.Status // the worst with it
+	text   string       // of that verdict
+	lasted time.Duration
+}
+
+// see takes a frame: its cause has lasted since the frame before.
+func (d *dominant) see(f *Frame) {
+	v := &f.Listener.Verdict
+	since := f.At.Sub(d.last)
+	if d.last.IsZero() || since < 0 {
+		since = 0
+	}
+	d.last = f.At
+	for i := range d.causes {
+		c := &d.causes[i]
+		if c.cause != v.Cause {
+			continue
+		}
+		c.lasted += since
+		if v.Status > c.status {
+			c.status, c.text = v.Status, v.Summary
+		}
+		return
+	}
+	if len(d.causes) < maxCauses {
+		d.causes = append(d.causes, lasting{v.Cause, v.Status, v.Summary, since})
+	}
+}
+
+// of is the cause that most was lost for, by what was counted until now; else the one
+// that lasted longest at the worst status. Of a port that was closed it is the first:
+// that the listener closed on its clients is seen once, that nothing listens for long.
+func (d *dominant) of(worst model.Status, now *Counted) (model.Cause, string) {
+	counted := since(&d.base, now)
+	if worst == model.StatusLosing && counted.Packets() > 0 {
+		packets := make(map[model.Cause]uint64)
+		for _, drops := range counted.Dropped {
+			packets[drops.Cause] += drops.Packets
+		}
+		if c := model.Dominant(packets); c != model.CauseNone {
+			return c, d.text(c)
+		}
+	}
+	var out *lasting
+	for i := range d.causes {
+		c := &d.causes[i]
+		if c.status != worst || c.cause == model.CauseNone {
+			continue
+		}
+		if out == nil || worst != model.StatusDown && c.lasted > out.lasted {
+			out = c
+		}
+	}
+	if out == nil {
+		return model.CauseNone, ""
+	}
+	return out.cause, out.text
+}
+
+func (d *dominant) text(cause model.Cause) string {
+	for i := range d.causes {
+		if d.causes[i].cause == cause && d.causes[i].status >= model.StatusSaturated {
+			return d.causes[i].text
+		}
+	}
+	return ""
+}
+
+// Duration is from the first trouble to the last.
+func (s *Summary) Duration() time.Duration {
+	last := s.LastTrouble
+	if last.IsZero() { // of an earlier version
+		last = s.LastSeen
+		if s.Reason == EndOver || s.Reason == EndClosed {
+			last = last.Add(-around)
+		}
+	}
+	return max(0, last.Sub(s.Began))
+}
+
+// Lost says how long it lasted and what clients lost: "for 32 s: 40 clients turned away".
+func (s *Summary) Lost() string {
+	out := "for " + phrase.Seconds(max(time.Second, s.Duration().Round(time.Second))) + ": "
+	switch {
+	case s.TurnedAway != nil && *s.TurnedAway > 0:
+		return out + phrase.Count(*s.TurnedAway, "client") + " turned away"
+	case s.Dropped > 0:
+		return out + phrase.Count(s.Dropped, "packet") + " of clients dropped"
+	case s.Status == model.StatusDown:
+		return out + "nothing listened"
+	}
+	return out + "clients waited, nothing was lost"
+}
+
+// Title is a recording in a line: its cause, how long it lasted, and what clients lost.
+func (s *Summary) Title() string {
+	name := string(s.Cause)
+	if s.Cause == model.CauseNone {
+		name = s.Status.String()
+	}
+	return model.Printable(name) + " " + s.Lost()
+}

@@ -1,0 +1,113 @@
+package incident
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// told is a story by the frames of some seconds.
+type told struct {
+	*Story
+	at time.Time
+}
+
+func newTold() *told {
+	h := Header{Address: "[::]:8080", Host: "web-1", Began: time.Date(2026, 1, 2, 3, 12, 5, 0, time.UTC)}
+	h.Base.Dropped = []model.Drops{{DropKey: model.DropKey{Cause: model.CauseSlowAccept, Packet: model.PacketSYN}, Packets: 5000}}
+	return &told{&Story{Header: h, Summary: h.summary(), Inside: -1}, h.Began}
+}
+
+// see adds a frame, some seconds after the one before.
+func (s *told) see(seconds int, status model.Status, cause model.Cause, dropped map[model.Cause]uint64, turnedAway uint64) {
+	s.at = s.at.Add(time.Duration(seconds) * time.Second)
+	f := &Frame{At: s.at, Counted: Counted{Clients: &model.ClientTotals{}}}
+	f.Listener.Verdict = model.Verdict{Status: status, Cause: cause, Summary: "It is " + string(cause) + "."}
+	f.Counted.Clients.Outcomes[model.ClientGaveUp] = turnedAway
+	for c, n := range dropped {
+		if c == model.CauseSlowAccept {
+			n += 5000 // before it began
+		}
+		f.Counted.Dropped = append(f.Counted.Dropped, model.Drops{DropKey: model.DropKey{Cause: c, Packet: model.PacketSYN}, Packets: n})
+		f.Points = append(f.Points, Point{At: s.at.Unix(), Status: status, Drops: uint32(n % 5000)})
+	}
+	if s.Summary.Frames == 0 {
+		s.Worst = *f
+	}
+	s.Story.see(f)
+}
+
+// An overload that begins with a few packets for another cause is named by the one of
+// most that was lost.
+func TestTitleIsOfTheWholeLength(t *testing.T) {
+	s := newTold()
+	slow, full := model.CauseSlowAccept, model.CauseMaxConnections
+	s.see(0, model.StatusLosing, slow, map[model.Cause]uint64{slow: 11}, 0)
+	require.Equal(t, "slow_accept for 1 s: 11 packets of clients dropped", s.Summary.Title())
+	s.see(2, model.StatusLosing, full, map[model.Cause]uint64{slow: 11, full: 200}, 0)
+	s.see(28, model.StatusLosing, full, map[model.Cause]uint64{slow: 11, full: 343}, 40)
+	s.see(5, model.StatusOK, model.CauseNone, map[model.Cause]uint64{slow: 11, full: 343}, 40)
+	require.Equal(t, "max_connections for 30 s: 40 clients turned away", s.Summary.Title())
+	require.Equal(t, "It is max_connections.", s.Summary.Text)
+
+	s.Counted = since(&s.Header.Base, &s.Last.Counted)
+	s.settle()
+	require.Equal(t, full, s.Worst.Listener.Verdict.Cause)
+	answer := s.Answer()
+	require.Equal(t, "40 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s.", answer.What)
+	require.Equal(t, "It is max_connections.", answer.Why)
+}
+
+// Where nothing was lost it is the cause that lasted.
+func TestTitleOfWaiting(t *testing.T) {
+	s := newTold()
+	s.see(0, model.StatusSaturated, model.CauseMaxThreads, nil, 0)
+	s.see(2, model.StatusSaturated, model.CauseDownstream, nil, 0)
+	s.see(60, model.StatusSaturated, model.CauseDownstream, nil, 0)
+	s.see(1, model.StatusSaturated, model.CauseMaxThreads, nil, 0)
+	require.Equal(t, "downstream for 63 s: clients waited, nothing was lost", s.Summary.Title())
+}
+
+func TestTitleOfAClosedListener(t *testing.T) {
+	s := newTold()
+	s.see(0, model.StatusDown, model.CauseListenerClosed, nil, 0)
+	s.see(90, model.StatusDown, model.CauseNoListener, nil, 0)
+	require.Equal(t, "listener_closed for 90 s: nothing listened", s.Summary.Title())
+}
+
+// A report of what is being recorded says so, and is no recording of a killed agent.
+func TestAStoryThatGoesOn(t *testing.T) {
+	s := newTold()
+	s.see(0, model.StatusLosing, model.CauseMaxConnections, map[model.Cause]uint64{model.CauseMaxConnections: 9}, 3)
+	require.Contains(t, s.course(), "the agent was killed")
+	s.Going = true
+	require.Contains(t, s.course(), "continues")
+	require.NotContains(t, s.course(), "killed")
+	require.Contains(t, s.Answer().What, "and it continues")
+}
+
+func TestALimitThatIsNone(t *testing.T) {
+	s := newTold()
+	s.Worst.Listener.Connector = &model.Connector{
+		MaxConnections: setting(-1), MaxQueue: setting(math.MaxInt32), MaxThreads: setting(1000),
+	}
+	require.Equal(t, []Setting{
+		{Name: "maxConnections", Value: "no limit", Source: "application.yml"},
+		{Name: "maxThreads", Value: "1,000", Source: "application.yml"},
+		{Name: "maxQueueSize", Value: "no limit", Source: "application.yml"},
+	}, s.Settings())
+}
+
+// What is remembered of causes that a recording names is bounded.
+func TestCausesOfARecordingAreBounded(t *testing.T) {
+	s := newTold()
+	for i := range 1000 {
+		s.see(1, model.StatusLosing, model.Cause(string(rune('a'+i%26))+string(rune('a'+i/26))), nil, 0)
+	}
+	require.LessOrEqual(t, len(s.Summary.dominant.causes), maxCauses)
+	require.LessOrEqual(t, len(s.worst), maxCauses)
+}
