@@ -105,12 +105,12 @@ unit:
 # without a sample, the oldest snapshot. As root, a quarter of an hour; `unit` tries
 # those that are cheap.
 attacks:
-	TCPDIAG_ATTACKS=1 $(GO) test -count=1 -v -timeout 60m ./internal/test/attacks
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 60m ./internal/test/attacks
 
 # A thousand requests for thread dumps to JVMs that a signal would end or that cannot
 # answer, and how long a JVM of 1,000 threads stands still for one. Some minutes.
 dumps:
-	TCPDIAG_DUMPS=1 $(GO) test -count=1 -v -timeout 20m -run 'Thousand|Standstill' ./internal/threaddump
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 20m -run 'Thousand|Standstill' ./internal/threaddump
 
 # The static manifests of the node agent, rendered from the Helm chart.
 manifests:
@@ -169,16 +169,16 @@ man:
 
 # Against real servers, two packages at a time: they wait for JVMs more than they compute.
 servers:
-	TCPDIAG_SERVERS=1 $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -skip "$(LONG)" -p 2 -timeout 18m)
+	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -skip "$(LONG)" -p 2 -timeout 18m)
 
 # Every version of the servers, every viewer, floods, hours of incidents.
 test-long:
 	$(call gotest,$(LONG_TESTS),-race $(VERBOSE) -run "$(LONG)" -timeout 20m)
-	TCPDIAG_SERVERS=1 $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
+	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
 
 # Prometheus and Alertmanager with the delivered rules beside a real Tomcat.
 stack:
-	TCPDIAG_SERVERS=1 $(call gotest,$(STACK_TESTS),-race -count=1 $(VERBOSE) -p 1 -timeout 18m)
+	TCPDIAG_TESTS=servers $(call gotest,$(STACK_TESTS),-race -count=1 $(VERBOSE) -p 1 -timeout 18m)
 
 # The page in a real Chromium: updates in place, keyboard, contrast (axe-core), its
 # policy, its budgets. Without a browser, or npm for axe-core, it says what it skips.
@@ -195,7 +195,7 @@ browser: $(GOLANGCI)
 # A hundred real incidents, the agent and some of the servers killed at a random
 # moment: what is left of each recording. Root, six minutes; `unit` has four of them.
 kills:
-	TCPDIAG_KILLS=100 $(GO) test -count=1 -v -timeout 30m -run '^TestLongKilledAtAnyMoment$$' ./internal/cli
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 30m -run '^TestLongKilledAtAnyMoment$$' ./internal/cli
 
 # Large and busy hosts, built on the real kernel in namespaces of their own: how old
 # what the agent says is, and what it takes. Needs root; ten minutes at most, and
@@ -206,7 +206,7 @@ scale:
 # Every parser of strangers' bytes on 10,000 mutations of its fuzz target's corpus, the
 # same each time, each within the limits of the process that parses.
 mutated:
-	TCPDIAG_MUTATIONS=10000 $(GO) test -count=1 -timeout 20m -run '^Fuzz' ./internal/...
+	TCPDIAG_TESTS=full $(GO) test -count=1 -timeout 20m -run '^Fuzz' ./internal/...
 
 # Each fuzz target for a while.
 fuzz:
@@ -227,27 +227,26 @@ lab: setup
 # Java and Maven, a quarter of an hour; CASES='nginx|h2c' runs those and replaces
 # their rows. nginx, haproxy and nftables are used where they are installed.
 deployments:
-	$(GO) run ./internal/test/deployments $(if $(CASES),-run '$(CASES)')
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 90m -run 'Deployment/$(CASES)' ./internal/test/deployments
 
 # Each advice followed on the real server: the same load before and after, a table in
 # docs/advice.md. Needs root and what deployments needs, cgroups of version 1, ten
 # minutes; ADVICE='keep_alive|jvm' follows those and replaces their rows.
 .PHONY: advice
 advice:
-	$(GO) run ./internal/test/deployments -advice -table docs/advice.md $(if $(ADVICE),-run '$(ADVICE)')
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 90m -run 'Advice/$(ADVICE)' ./internal/test/deployments
 
 # Overloads drawn from a seed, whose causes their arithmetic gives: a table. Needs
 # what deployments needs, ten seconds a draw; AFTER=100 continues a table.
 .PHONY: overloads
 overloads:
-	$(GO) run ./internal/test/deployments -overloads $(or $(OVERLOADS),50) -seed $(or $(SEED),1) -after $(or $(AFTER),0) \
-	  -table internal/test/deployments/overloads-$(or $(SEED),1).md
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 90m -run Overloads ./internal/test/deployments -draws $(or $(OVERLOADS),50) -seed $(or $(SEED),1)
 
 # A healthy load of every kind of client for HEALTHY (1h): whatever tcpdiag says of it
 # but ok is a false alarm.
 .PHONY: healthy
 healthy:
-	$(GO) run ./internal/test/deployments -healthy $(or $(HEALTHY),1h) -table internal/test/deployments/healthy.md
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 90m -run Healthy ./internal/test/deployments -lasts $(or $(HEALTHY),1h)
 
 # What the threads of a real server wait for (PostgreSQL behind HikariCP, Redis, another
 # Tomcat, backends of its own), held against the backends' own numbers: a table in
@@ -255,7 +254,7 @@ healthy:
 # minutes; WAITS='^G1' runs those cases alone and leaves the table.
 .PHONY: waits
 waits:
-	$(GO) run ./internal/test/waits $(if $(WAITS),-run '$(WAITS)')
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 90m -run 'Waits/$(WAITS)' ./internal/test/waits
 
 # Every budget against the bare system calls, on 190,000 sockets: a table in
 # internal/test/bench/RESULTS.md. Needs root.
@@ -271,11 +270,11 @@ bench-tap:
 # loopback, a million by a veth, and a flood of a million spoofed addresses. Needs
 # root, some minutes; `unit` tries fewer.
 handshakes:
-	TCPDIAG_ATTEMPTS=1000000 TCPDIAG_FLOOD=1000000 $(GO) test -count=1 -v -timeout 60m -run '^Test(ManyClients|LongSpoofedFlood|Netem)$$' ./internal/handshake
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 60m -run '^Test(ManyClients|LongSpoofedFlood|Netem)$$' ./internal/handshake
 
 # Half an hour at a thousand samples a second: nothing grows.
 soak:
-	TCPDIAG_SOAK=30m $(GO) test -count=1 -timeout 45m -v -run TestSoak ./internal/observer
+	TCPDIAG_TESTS=full $(GO) test -count=1 -timeout 45m -v -run TestSoak ./internal/observer
 
 # Tomcat, agent, Prometheus, Alertmanager (and Grafana where it is installed),
 # until Ctrl-C.
@@ -297,7 +296,7 @@ image:
 # Real containers, on a Docker engine that the test starts for itself: three
 # minutes, root. See deploy/docker/README.md.
 docker-test:
-	TCPDIAG_DOCKER=1 $(GO) test -count=1 -v -timeout 20m ./deploy/docker
+	TCPDIAG_TESTS=full $(GO) test -count=1 -v -timeout 20m ./deploy/docker
 
 # Packaged kernels from 5.10 to the newest, an arm64 one and a slow machine, all
 # emulated: the tests that depend on the kernel, and docs/kernels.md of what was

@@ -4,35 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
-// The environment of the tests.
-const (
-	enable = "TCPDIAG_DOCKER"        // 1 runs them
-	inside = "TCPDIAG_DOCKER_INSIDE" // set within the namespaces: the fixture as JSON
-)
+// inside is set within the namespaces: the fixture as JSON.
+const inside = "TCPDIAG_DOCKER_INSIDE"
 
 // fixture is what is made outside, where there is a network.
 type fixture struct {
-	e2e.Artifacts
+	rig.Artifacts
 	Dir        string // of the engine's data, its socket and all else; removed at the end
 	Base       string // tar of a Debian with a JRE
 	K6         string // the program
@@ -54,14 +50,15 @@ type world struct {
 // them, no container, no bridge and no mount outlives the first process of
 // those.
 func TestMain(m *testing.M) {
-	if os.Getenv(enable) != "1" || os.Geteuid() != 0 {
+	flag.Parse()
+	if !proof.Full() && !proof.Named() || os.Geteuid() != 0 {
 		os.Exit(m.Run()) // every test says why it is skipped
 	}
 	var code int
 	var err error
 	if os.Getenv(inside) == "" {
 		code, err = outside()
-	} else if err = isolate(); err == nil {
+	} else if err = crowd.Furnish(); err == nil {
 		code = m.Run()
 	}
 	if err != nil {
@@ -79,7 +76,7 @@ func outside() (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, removeCgroups(f.Cgroups), os.RemoveAll(f.Dir)) }()
-	if f.Artifacts, err = e2e.Build(ctx, f.Dir); err != nil {
+	if f.Artifacts, err = rig.Build(ctx, f.Dir); err != nil {
 		return 1, err
 	}
 	if f.Base, err = jreBase(ctx); err != nil {
@@ -103,36 +100,7 @@ func again(ctx context.Context, f fixture) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
-	cmd.Env = append(os.Environ(), inside+"="+string(encoded))
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
-		Pdeathsig:  syscall.SIGKILL,
-	}
-	runtime.LockOSThread() // Pdeathsig is sent when the thread ends
-	err = cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exit.ExitCode(), nil
-	}
-	return 0, err
-}
-
-// isolate gives this process, the first of its pid namespace, a /proc of that
-// namespace and a loopback.
-func isolate() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return err
-	}
-	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		return err
-	}
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return err
-	}
-	return netlink.LinkSetUp(lo)
+	return crowd.Enter(ctx, inside+"="+string(encoded), crowd.Whole, os.Args[1:]...)
 }
 
 // removeCgroups takes the folders away that the engine and its builder leave,
@@ -172,9 +140,7 @@ func removeCgroup(dir string) error {
 // need skips the test where it cannot run.
 func need(t *testing.T) {
 	t.Helper()
-	if os.Getenv(enable) != "1" {
-		t.Skipf("starts a Docker engine and containers, for minutes: set %s=1 (make docker-test does)", enable)
-	}
+	proof.Skip(t)
 	nettest.Root(t)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // The application's user, and its limits: 10 + 5 + 1 clients fit.
@@ -92,12 +92,12 @@ func (s tomcat) beside(user string, pidNamespace bool) []string {
 type view struct {
 	options []string // of docker run
 	args    []string // of tcpdiag snapshot
-	see     func(t *testing.T, host, d *e2e.Document)
+	see     func(t *testing.T, host, d *rig.Document)
 }
 
 func testSidecar(t *testing.T, w *world) {
 	server := w.tomcat(t)
-	agent := &e2e.Agent{Address: server.ip + ":10889"}
+	agent := &rig.Agent{Address: server.ip + ":10889"}
 	sidecar := w.start(t, slices.Concat(server.beside(appUser, true),
 		[]string{"--memory", "64m", "--pids-limit", "32", "--health-interval", "500ms", image})...)
 	within(t, 20*time.Second, "the sidecar is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
@@ -128,7 +128,7 @@ func testSidecar(t *testing.T, w *world) {
 	})
 	leave()
 	t.Run("every packet is accounted for", func(t *testing.T) {
-		var metrics e2e.Series
+		var metrics rig.Series
 		within(t, 10*time.Second, "what the agent counted is what the kernel counted", func() bool {
 			d := w.host(t, server, "--interval", "0")
 			var err error
@@ -145,9 +145,9 @@ func testSidecar(t *testing.T, w *world) {
 }
 
 // nodeAgent runs an agent for every namespace of the host.
-func (w *world) nodeAgent(t *testing.T, port int, capabilities ...string) *e2e.Agent {
+func (w *world) nodeAgent(t *testing.T, port int, capabilities ...string) *rig.Agent {
 	t.Helper()
-	agent := &e2e.Agent{Address: "127.0.0.1:" + strconv.Itoa(port)}
+	agent := &rig.Agent{Address: "127.0.0.1:" + strconv.Itoa(port)}
 	args := append(locked(), "--network", "host", "--pid", "host", "--user", "0:0")
 	for _, c := range capabilities {
 		args = append(args, "--cap-add", c)
@@ -157,7 +157,7 @@ func (w *world) nodeAgent(t *testing.T, port int, capabilities ...string) *e2e.A
 	return agent
 }
 
-func agentSnapshot(t *testing.T, agent *e2e.Agent) *e2e.Document {
+func agentSnapshot(t *testing.T, agent *rig.Agent) *rig.Document {
 	t.Helper()
 	d, err := agent.Snapshot(t.Context())
 	require.NoError(t, err)
@@ -172,8 +172,8 @@ func agentSnapshot(t *testing.T, agent *e2e.Agent) *e2e.Document {
 
 // views are the ways that differ in what they may see.
 func views(s tomcat) map[string]view {
-	all := func(t *testing.T, host, d *e2e.Document) { requireSame(t, host, d, 1) }
-	fromHost := func(t *testing.T, host, d *e2e.Document) { requireSame(t, host, d, s.pid) }
+	all := func(t *testing.T, host, d *rig.Document) { requireSame(t, host, d, 1) }
+	fromHost := func(t *testing.T, host, d *rig.Document) { requireSame(t, host, d, s.pid) }
 	byHand := []string{"--max-connections", strconv.Itoa(maxConnections), "--max-threads", strconv.Itoa(threads)}
 	return map[string]view{
 		"uid and gid of the application": {s.beside(appUser, true), nil, all},
@@ -198,12 +198,12 @@ func views(s tomcat) map[string]view {
 }
 
 // lookAll looks at the same two seconds in all ways; "" is the host's.
-func (w *world) lookAll(t *testing.T, s tomcat, views map[string]view) map[string]*e2e.Document {
+func (w *world) lookAll(t *testing.T, s tomcat, views map[string]view) map[string]*rig.Document {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	out := map[string]*e2e.Document{}
-	look := func(name string, fn func() *e2e.Document) {
+	out := map[string]*rig.Document{}
+	look := func(name string, fn func() *rig.Document) {
 		all.Go(func() {
 			d := fn()
 			mu.Lock()
@@ -211,9 +211,9 @@ func (w *world) lookAll(t *testing.T, s tomcat, views map[string]view) map[strin
 			out[name] = d
 		})
 	}
-	look("", func() *e2e.Document { return w.host(t, s, "--interval", "4s") })
+	look("", func() *rig.Document { return w.host(t, s, "--interval", "4s") })
 	for name, v := range views {
-		look(name, func() *e2e.Document {
+		look(name, func() *rig.Document {
 			return decode(t, w.docker(t, slices.Concat([]string{"run", "--rm"}, v.options,
 				[]string{image, "snapshot", "--output", "json", "--port", "8080", "--interval", "4s"}, v.args)...))
 		})
@@ -226,7 +226,7 @@ func (w *world) lookAll(t *testing.T, s tomcat, views map[string]view) map[strin
 }
 
 // host looks from where the engine runs, as root, into the namespaces of pid.
-func (w *world) host(t *testing.T, s tomcat, args ...string) *e2e.Document {
+func (w *world) host(t *testing.T, s tomcat, args ...string) *rig.Document {
 	t.Helper()
 	out, errs, code, err := w.Run(t.Context(), nil, append([]string{
 		"snapshot", "--output", "json", "--pid", strconv.Itoa(s.pid), "--port", "8080",
@@ -236,9 +236,9 @@ func (w *world) host(t *testing.T, s tomcat, args ...string) *e2e.Document {
 	return decode(t, string(out))
 }
 
-func decode(t *testing.T, text string) *e2e.Document {
+func decode(t *testing.T, text string) *rig.Document {
 	t.Helper()
-	d, err := e2e.Decode([]byte(text))
+	d, err := rig.Decode([]byte(text))
 	require.NoError(t, err, "%s", text)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -249,7 +249,7 @@ func decode(t *testing.T, text string) *e2e.Document {
 }
 
 // requireOverload: the host sees what was arranged.
-func requireOverload(t *testing.T, host *e2e.Document) {
+func requireOverload(t *testing.T, host *rig.Document) {
 	t.Helper()
 	l := host.On(8080)
 	require.NotNil(t, l)
@@ -257,7 +257,7 @@ func requireOverload(t *testing.T, host *e2e.Document) {
 	require.True(t, l.AcceptQueue.Full)
 	require.Equal(t, maxConnections, l.Connections.Accepted)
 	require.Equal(t, threads, l.Connections.InService)
-	require.Equal(t, e2e.Setting{Value: maxConnections, Source: "env SERVER_TOMCAT_MAXCONNECTIONS"}, *l.Connector.MaxConnections)
+	require.Equal(t, rig.Setting{Value: maxConnections, Source: "env SERVER_TOMCAT_MAXCONNECTIONS"}, *l.Connector.MaxConnections)
 	require.Equal(t, "java", l.Process.Comm)
 	require.Equal(t, "losing", l.Verdict.Status)
 	require.Equal(t, "max_connections", l.Verdict.Cause)
@@ -265,7 +265,7 @@ func requireOverload(t *testing.T, host *e2e.Document) {
 }
 
 // requireSameSockets: what netlink reports does not depend on which process asks.
-func requireSameSockets(t *testing.T, host, d *e2e.Document) {
+func requireSameSockets(t *testing.T, host, d *rig.Document) {
 	t.Helper()
 	want, got := host.On(8080), d.On(8080)
 	require.NotNil(t, got)
@@ -294,7 +294,7 @@ func requireSameSockets(t *testing.T, host, d *e2e.Document) {
 
 // requireSame: the same sockets, limits with their sources, process and verdict.
 // pid is the application's in the pid namespace of the document.
-func requireSame(t *testing.T, host, d *e2e.Document, pid int) {
+func requireSame(t *testing.T, host, d *rig.Document, pid int) {
 	t.Helper()
 	requireSameSockets(t, host, d)
 	want, got := host.On(8080), d.On(8080)
@@ -321,8 +321,8 @@ func requireSame(t *testing.T, host, d *e2e.Document, pid int) {
 
 // requireDenied: the process is found by its threads' names, and each thing
 // that its user alone may read is named, with the user.
-func requireDenied(pid int, what ...string) func(t *testing.T, host, d *e2e.Document) {
-	return func(t *testing.T, host, d *e2e.Document) {
+func requireDenied(pid int, what ...string) func(t *testing.T, host, d *rig.Document) {
+	return func(t *testing.T, host, d *rig.Document) {
 		t.Helper()
 		requireSameSockets(t, host, d)
 		l := d.On(8080)
@@ -334,7 +334,7 @@ func requireDenied(pid int, what ...string) func(t *testing.T, host, d *e2e.Docu
 		for _, f := range l.Verdict.Findings {
 			require.NotEqual(t, "backlog_clamped", f.Code, "acceptCount is %d in an environment that was not read", acceptCount)
 		}
-		for _, s := range []*e2e.Setting{l.Connector.MaxConnections, l.Connector.MaxThreads} {
+		for _, s := range []*rig.Setting{l.Connector.MaxConnections, l.Connector.MaxThreads} {
 			require.True(t, s == nil || s.Note != "", "no limit is called certain: %+v", s)
 		}
 		for _, want := range what {
@@ -346,8 +346,8 @@ func requireDenied(pid int, what ...string) func(t *testing.T, host, d *e2e.Docu
 // requireUnowned: depth, limit and drops need no process; what needs one is
 // missing, and the document says how to get it. drops is the cause that the
 // dropped packets are booked to.
-func requireUnowned(cause, drops string) func(t *testing.T, host, d *e2e.Document) {
-	return func(t *testing.T, host, d *e2e.Document) {
+func requireUnowned(cause, drops string) func(t *testing.T, host, d *rig.Document) {
+	return func(t *testing.T, host, d *rig.Document) {
 		t.Helper()
 		requireSameSockets(t, host, d)
 		l := d.On(8080)
@@ -361,7 +361,7 @@ func requireUnowned(cause, drops string) func(t *testing.T, host, d *e2e.Documen
 }
 
 // requireNamed: the document names what it could not see, why, and how to.
-func requireNamed(t *testing.T, d *e2e.Document, what, why, how string) {
+func requireNamed(t *testing.T, d *rig.Document, what, why, how string) {
 	t.Helper()
 	for _, u := range d.Unavailable {
 		if strings.Contains(u.What, what) && strings.Contains(u.Why, why) && strings.Contains(u.How, how) {

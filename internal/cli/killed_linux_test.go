@@ -25,13 +25,13 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 const (
-	// killsVariable is how many incidents TestLongKilledAtAnyMoment has; with it the
-	// machine is the test's own, and the age of the last record is asserted.
-	killsVariable = "TCPDIAG_KILLS"
-	fewKills      = 4
+	// How many incidents TestLongKilledAtAnyMoment has. At its full size the machine is
+	// the test's own, and the age of the last record is asserted.
+	allKills, fewKills = 100, 4
 	// lastSecond is the most that a killed agent may lose.
 	lastSecond = time.Second
 
@@ -232,11 +232,7 @@ func requireSameVerdict(t *testing.T, f *incident.Frame) {
 // same in every byte.
 func TestLongKilledAtAnyMoment(t *testing.T) {
 	nettest.Root(t)
-	count, err := strconv.Atoi(os.Getenv(killsVariable))
-	alone := err == nil
-	if !alone {
-		count = fewKills
-	}
+	count := proof.Size(allKills, fewKills)
 	var oldest time.Duration
 	for i := range count {
 		random := rand.New(rand.NewPCG(uint64(i), 18))
@@ -248,7 +244,7 @@ func TestLongKilledAtAnyMoment(t *testing.T) {
 			age := v.kept(t, seen, at)
 			t.Logf("kind %d, ended as %d: the last record was %v old", kind, v.kind, age.Round(time.Millisecond))
 			oldest = max(oldest, age)
-			if alone {
+			if proof.Full() {
 				require.LessOrEqual(t, age, lastSecond)
 			}
 		})

@@ -16,7 +16,7 @@ func largeJar(b *testing.B, dir string) {
 	found, err := filepath.Glob(filepath.Join(userCache(b), "bootapp-3.5.16-*.jar"))
 	require.NoError(b, err)
 	if len(found) == 0 {
-		b.Skip("no application has been built: run the tests with TCPDIAG_SERVERS=1")
+		b.Skip("no application has been built: run the tests with TCPDIAG_TESTS=servers")
 	}
 	jar, err := os.ReadFile(found[0])
 	require.NoError(b, err)

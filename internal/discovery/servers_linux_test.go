@@ -25,15 +25,14 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 // needServers skips unless real servers are wanted: they take Java, Maven and
 // half a minute.
 func needServers(t *testing.T) {
 	t.Helper()
-	if os.Getenv("TCPDIAG_SERVERS") == "" {
-		t.Skip("TCPDIAG_SERVERS is not set")
-	}
+	proof.Servers(t)
 }
 
 // cacheDir is where unpacked servers and built applications stay.

@@ -13,24 +13,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
-// floodPackets is how many addresses TestLongSpoofedFlood sends a SYN from;
-// TCPDIAG_FLOOD changes it.
-func floodPackets(t *testing.T) int {
-	if v := os.Getenv("TCPDIAG_FLOOD"); v != "" {
-		n, err := strconv.Atoi(v)
-		require.NoError(t, err)
-		return n
-	}
-	return 200_000
-}
+// floodPackets is how many addresses TestLongSpoofedFlood sends a SYN from.
+func floodPackets() int { return proof.Size(1_000_000, 200_000) }
 
 // A SYN flood of spoofed addresses, each of which sends one, against a listener
 // with SYN cookies is called one, is not counted as clients that are connected, and
 // takes no more memory than the tap may: 10 MiB with its ring.
 func TestLongSpoofedFlood(t *testing.T) {
-	packets := floodPackets(t)
+	packets := floodPackets()
 	const most, step = 10 << 20, 500
 	w := pair(t)
 	w.routeToStrangers(t)

@@ -4,25 +4,17 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
-// attempts is how many clients TestManyClients starts; TCPDIAG_ATTEMPTS changes
-// it.
-func attempts(t *testing.T) int {
-	if v := os.Getenv("TCPDIAG_ATTEMPTS"); v != "" {
-		n, err := strconv.Atoi(v)
-		require.NoError(t, err)
-		return n
-	}
-	return 30_000
-}
+// attempts is how many clients TestManyClients starts.
+func attempts() int { return proof.Size(1_000_000, 30_000) }
 
 // Many clients, over the loopback and a veth, one after the other and as fast as
 // they can, so that each of
@@ -38,7 +30,7 @@ func TestManyClients(t *testing.T) {
 }
 
 func manyClients(t *testing.T, w world) {
-	n := attempts(t)
+	n := attempts()
 	w.server.Sysctl(t, "net.core.somaxconn", "4096")
 	open, full := w.listen(t, 4096), w.listen(t, 0)
 	closed := netip.AddrPortFrom(w.addr, 1)

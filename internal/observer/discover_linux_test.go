@@ -23,6 +23,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -387,16 +388,9 @@ func (n *node) requireNoMoreThan(t *testing.T, before held) {
 	}, time.Minute, 100*time.Millisecond)
 }
 
-// churnVariable says how many waves of namespaces come and go.
-const churnVariable = "TCPDIAG_CHURN"
-
-// Namespaces that come and go leave nothing behind. TCPDIAG_CHURN, a number,
-// sets the number of waves of fifty instead of ten.
+// Namespaces that come and go leave nothing behind.
 func TestLongFiveHundredNamespaces(t *testing.T) {
-	waves := 10
-	if n, err := strconv.Atoi(os.Getenv(churnVariable)); err == nil {
-		waves = n
-	}
+	waves := proof.Size(100, 10)
 	const pods = 50
 	n := newNode(t, func(o *Options) { o.MaxListeners = 100 })
 	n.scan(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 // Of a wave of pods, and of each pod in it.
@@ -65,12 +66,8 @@ func podAddress() netip.AddrPort {
 
 // Pods come, overflow and are killed while the queues are sampled: nothing is
 // lost of what was seen, nothing stays behind, and no thread is left in a pod.
-// TCPDIAG_CHURN, a number, sets the number of waves of eight.
 func TestPodsComeAndGo(t *testing.T) {
-	waves := 5
-	if n, err := strconv.Atoi(os.Getenv(churnVariable)); err == nil {
-		waves = n
-	}
+	waves := proof.Size(50, 5)
 	home, err := netns.Current()
 	require.NoError(t, err)
 	start, passed := time.Now(), atomic.Int64{}

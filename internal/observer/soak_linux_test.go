@@ -14,21 +14,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
-// soakVariable says how long the soak lasts, such as 30m.
-const soakVariable = "TCPDIAG_SOAK"
-
-func soakTime(t *testing.T) time.Duration {
-	t.Helper()
-	text := os.Getenv(soakVariable)
-	if text == "" {
-		return 4 * time.Second
-	}
-	d, err := time.ParseDuration(text)
-	require.NoError(t, err, "%s=%q", soakVariable, text)
-	return d
-}
+// soakTime is how long the soak lasts.
+func soakTime() time.Duration { return proof.Size(30*time.Minute, 4*time.Second) }
 
 // A thousand samples a second while listeners come and go, on ports old and
 // new, with clients in their queues: nothing grows. The first half is the time
@@ -39,7 +30,7 @@ func TestSoak(t *testing.T) {
 		o.SampleInterval, o.ScanInterval, o.MaxListeners = time.Millisecond, 100*time.Millisecond, kept
 		o.Window = 2 * time.Second
 	})
-	total := soakTime(t)
+	total := soakTime()
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- l.Run(ctx) }()

@@ -13,15 +13,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-)
 
-// needTime skips what `make dumps` runs.
-func needTime(t *testing.T) {
-	t.Helper()
-	if os.Getenv("TCPDIAG_DUMPS") != "1" {
-		t.Skip("it takes minutes: TCPDIAG_DUMPS=1, make dumps")
-	}
-}
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
+)
 
 // each is how many requests each kind of JVM gets.
 const each = 200
@@ -29,7 +23,7 @@ const each = 200
 // A thousand requests to JVMs that a signal would end or that cannot answer: none
 // ends, and each refusal has its reason.
 func TestAThousandRequests(t *testing.T) {
-	needTime(t)
+	proof.Skip(t)
 	classes := needJDK(t)
 	reasons := make(map[string]int)
 	count := func(kind string, r *Refusal) {
@@ -93,7 +87,7 @@ func TestAThousandRequests(t *testing.T) {
 
 // How long a JVM of 1,000 threads stands still for one thread dump, by its own log.
 func TestStandstill(t *testing.T) {
-	needTime(t)
+	proof.Skip(t)
 	classes := needJDK(t)
 	for _, depth := range []string{"10", "60"} {
 		log := t.TempDir() + "/safepoints"

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 // collects makes the server collect garbage until the test ends.
@@ -65,15 +65,10 @@ func (s *server) visits(t *testing.T, connector int) (leave func()) {
 // TestLongCollectingJVM: a thread that is held at a safepoint shows an untimed
 // futex, as one at the connection latch does. The acceptor of a connector that
 // is nowhere near its limit is never taken to be at the latch; one that is, is
-// found there all the same. TCPDIAG_SERVERS_LONG is for how long, "1h".
+// found there all the same. At its full size this takes hours.
 func TestLongCollectingJVM(t *testing.T) {
 	needServers(t)
-	long := 5 * time.Second
-	if text := os.Getenv("TCPDIAG_SERVERS_LONG"); text != "" {
-		var err error
-		long, err = time.ParseDuration(text)
-		require.NoError(t, err)
-	}
+	long := proof.Size(time.Hour, 5*time.Second)
 	for _, java := range javas(t) {
 		for _, collector := range []string{"-XX:+UseSerialGC", "-XX:+UseG1GC", "-XX:+UseZGC"} {
 			if eight(java) && collector == "-XX:+UseZGC" {

@@ -23,15 +23,14 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 // needServers skips unless real servers are wanted: they take Java, Maven and
 // minutes.
 func needServers(t *testing.T) {
 	t.Helper()
-	if os.Getenv("TCPDIAG_SERVERS") == "" {
-		t.Skip("TCPDIAG_SERVERS is not set")
-	}
+	proof.Servers(t)
 }
 
 // cached makes something once; it appears whole or not at all.

@@ -3,7 +3,6 @@ package attacks
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 // TestFiles: each hostile process alone, for each viewer.
@@ -65,8 +65,8 @@ func (s *scene) untilOmitted(t *testing.T, n float64) string {
 	return ""
 }
 
-// everything says that the attacks that take long are tried too: `make attacks`.
-func everything() bool { return os.Getenv("TCPDIAG_ATTACKS") != "" }
+// everything says that the attacks that take long are tried too.
+func everything() bool { return proof.Full() }
 
 // together are attacks that reach different parsers, and are cheap.
 func together() map[string]attack {

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // worldVariable informs the program that it has its namespaces.
@@ -45,7 +45,7 @@ func build(ctx context.Context, dir string, o *options) error {
 	if o.Tomcat == 0 || o.Jar != "" {
 		return nil
 	}
-	made, err := e2e.Build(ctx, dir)
+	made, err := rig.Build(ctx, dir)
 	o.Jar = made.Jar
 	return err
 }
@@ -74,7 +74,7 @@ func enterWorld(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return crowd.Enter(ctx, worldVariable,
+	return crowd.World(ctx, worldVariable,
 		"-sockets", strconv.Itoa(o.Sockets), "-processes", strconv.Itoa(o.Holders), "-descriptors", strconv.Itoa(o.Files),
 		"-turn", o.Turn.String(), "-turns", strconv.Itoa(o.Turns), "-tomcat-turns", strconv.Itoa(o.Tomcat), "-tap", strconv.Itoa(o.Tap),
 		"-out", o.Out, "-tcpdiag", tcpdiag, "-jar", o.Jar, "-deadline", o.Deadline.String())

@@ -1,8 +1,8 @@
-// Command deployments runs Tomcats the way they are deployed elsewhere, overloads
+// Package deployments runs Tomcats the way they are deployed elsewhere, overloads
 // them, and holds what tcpdiag says against what the server's own MBeans say: limits
-// set in code, other protocols, proxies in front, other servers. It writes the table
-// in docs/deployments.md. With -advice it does what tcpdiag advises and measures what
-// comes of it, with -overloads it draws them from a seed, with -healthy nothing is
-// wrong. The Java sources are in app (Spring Boot), embedded
-// (without Spring) and truth (the agent that writes the MBeans down).
-package main
+// set in code, other protocols, proxies in front, other servers (TestDeployment, which
+// writes docs/deployments.md). TestAdvice does what tcpdiag advises and measures what
+// comes of it, TestOverloads draws cases from a seed, in TestHealthy nothing is wrong.
+// The Java sources are in app (Spring Boot), embedded (without Spring), flux (Netty)
+// and truth (the agent that writes the MBeans down).
+package deployments

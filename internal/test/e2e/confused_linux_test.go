@@ -10,6 +10,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // F10: on an HTTPS connector the kernel cannot distinguish idle from busy, and
@@ -17,14 +18,14 @@ import (
 func TestHTTPSIsUnclassified(t *testing.T) {
 	for name, port := range map[string]func() int{"four digits": fourDigits, "five digits": fiveDigits} {
 		t.Run(name, func(t *testing.T) {
-			server := tomcat(t, port(), Limits{Threads: 30, MaxConnections: 100}, func(o *TomcatOptions) { o.TLS = true })
+			server := tomcat(t, port(), rig.Limits{Threads: 30, MaxConnections: 100}, func(o *rig.TomcatOptions) { o.TLS = true })
 			warm(t, server)
 			busy := clients(t, demo.BurstOptions{Address: server.Address(), Clients: 20, Path: hello(20 * time.Second), TLS: unverified()})
 			idle := clients(t, demo.BurstOptions{
 				Address: server.Address(), Clients: 10, Path: hello(0), TLS: unverified(), Requests: 2, Think: time.Minute,
 			})
 			within(t, time.Minute, "20 busy, 10 idle", func() bool {
-				return truth(t, server) == Truth{Busy: 20, Connections: 31} && idle.Now().Of(demo.OK) == 10
+				return truth(t, server) == rig.Truth{Busy: 20, Connections: 31} && idle.Now().Of(demo.OK) == 10
 			})
 			time.Sleep(100 * time.Millisecond)
 			d := snapshot(t, nil, append(on(server), "--interval", "0")...)
@@ -42,7 +43,7 @@ func TestHTTPSIsUnclassified(t *testing.T) {
 	}
 }
 
-func namesActuator(d *Document) bool {
+func namesActuator(d *rig.Document) bool {
 	for _, u := range d.Unavailable {
 		if strings.Contains(u.How, "Actuator") {
 			return true
@@ -54,11 +55,11 @@ func namesActuator(d *Document) bool {
 // F11, first half: clients that send half a header and wait hold a connection
 // but no thread. No client timeouts.
 func TestLongHalfHeadersAreNotBusyThreads(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 100, AcceptCount: 5})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 100, AcceptCount: 5})
 	warm(t, server)
 	clients(t, demo.BurstOptions{Address: server.Address(), Clients: 30, Rate: 200, HalfHeader: true}).connected(t, 30)
 	within(t, time.Minute, "30 accepted, nobody served", func() bool {
-		return truth(t, server) == Truth{Connections: 31}
+		return truth(t, server) == rig.Truth{Connections: 31}
 	})
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
 	l := listener(t, d, server.Port)
@@ -73,7 +74,7 @@ func TestLongHalfHeadersAreNotBusyThreads(t *testing.T) {
 // their slots until the handler ends, which takes longer than the test, and the
 // kernel knows nothing of them any more. Client timeouts: none.
 func TestResetConnectionsHoldTheirSlots(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 20, MaxConnections: 20, AcceptCount: 5})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 20, MaxConnections: 20, AcceptCount: 5})
 	warm(t, server)
 	to := netip.MustParseAddrPort(server.Address())
 	served := request(t, to, 20)
@@ -83,7 +84,7 @@ func TestResetConnectionsHoldTheirSlots(t *testing.T) {
 	// does not count the reset ones yet, must not be what it says in the end.
 	nettest.Queue(t, to, 6)
 	d := snapshotWithCPU(t, server.Port, append(on(server), "--interval", "1s")...)
-	require.Equal(t, Truth{Busy: 20, Connections: 20}, truth(t, server), "the slots are still held")
+	require.Equal(t, rig.Truth{Busy: 20, Connections: 20}, truth(t, server), "the slots are still held")
 	l := listener(t, d, server.Port)
 	require.Equal(t, 8, l.Connections.Accepted)
 	require.Equal(t, new(12), l.Connections.Reset)
@@ -96,7 +97,7 @@ func TestResetConnectionsHoldTheirSlots(t *testing.T) {
 // abandoned anything; those that give up (request timeout 500 ms, handler 3 s)
 // have. The agent watches both come and go.
 func TestLongHalfClosedIsNotAbandoned(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 20, MaxConnections: 100})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 20, MaxConnections: 100})
 	warm(t, server)
 	agent := startAgent(t, on(server)...)
 	scansEverySecond(t, agent)
@@ -127,7 +128,7 @@ func TestLongHalfClosedIsNotAbandoned(t *testing.T) {
 	require.LessOrEqual(t, abandoned(t, agent, server), 10.0)
 }
 
-func abandoned(t *testing.T, agent *Agent, server *Tomcat) float64 {
+func abandoned(t *testing.T, agent *rig.Agent, server *rig.Tomcat) float64 {
 	t.Helper()
 	series := agentMetrics(t, agent)
 	value, ok := series.Find("tcpdiag_listener_abandoned_requests_total", listenerLabel(server.Port))

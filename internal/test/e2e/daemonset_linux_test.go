@@ -11,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // daemonSet is what deploy/kubernetes gives the node agent.
@@ -87,7 +88,7 @@ func TestLongDaemonSetPrivileges(t *testing.T) {
 
 // among is the pod's own listener: a scan of all namespaces finds those of
 // everybody who uses the same port on this machine.
-func (p *pod) among(t *testing.T, d *Document) *Listener {
+func (p *pod) among(t *testing.T, d *rig.Document) *rig.Listener {
 	t.Helper()
 	var own uint64
 	p.do(func() {

@@ -15,20 +15,21 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // found is what snapshot says of a server's listener without being given
 // anything but the port.
-func found(t *testing.T, port int) *Listener {
+func found(t *testing.T, port int) *rig.Listener {
 	t.Helper()
 	return listener(t, snapshot(t, nil, "--port", strconv.Itoa(port), "--interval", "100ms"), port)
 }
 
-func env(values ...string) func(*TomcatOptions) {
-	return func(o *TomcatOptions) { o.Env = append(o.Env, values...) }
+func env(values ...string) func(*rig.TomcatOptions) {
+	return func(o *rig.TomcatOptions) { o.Env = append(o.Env, values...) }
 }
 
-func code(v Verdict, want string) (evidence string, ok bool) {
+func code(v rig.Verdict, want string) (evidence string, ok bool) {
 	for _, f := range v.Findings {
 		if f.Code == want {
 			return f.Evidence, true
@@ -47,7 +48,7 @@ func TestF2BacklogClamped(t *testing.T) {
 	require.NoError(t, os.WriteFile(sysctl, []byte("128"), 0o644))
 	restore := func() { _ = os.WriteFile(sysctl, before, 0o644) }
 	t.Cleanup(restore)
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5000})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5000})
 	restore()
 	l := found(t, server.Port)
 	require.Equal(t, 128, l.AcceptQueue.Limit)
@@ -63,12 +64,12 @@ func TestF2BacklogClamped(t *testing.T) {
 
 // F3: Spring Boot ignores accept-count 0 and max-connections -1.
 func TestLongF3IgnoredBySpring(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{}, env("TOMCAT_ACCEPT_COUNT=0", "TOMCAT_MAX_CONNECTIONS=-1"))
+	server := tomcat(t, fourDigits(), rig.Limits{}, env("TOMCAT_ACCEPT_COUNT=0", "TOMCAT_MAX_CONNECTIONS=-1"))
 	l := found(t, server.Port)
 	require.Equal(t, 100, l.Connector.AcceptCount.Value)
 	require.Equal(t, 100, l.AcceptQueue.Limit, "the kernel says the same")
 	require.Equal(t, 8192, l.Connector.MaxConnections.Value)
-	for name, s := range map[string]*Setting{"accept-count": l.Connector.AcceptCount, "max-connections": l.Connector.MaxConnections} {
+	for name, s := range map[string]*rig.Setting{"accept-count": l.Connector.AcceptCount, "max-connections": l.Connector.MaxConnections} {
 		require.Contains(t, s.Note, "ignore", name)
 	}
 	require.Equal(t, new(8293), l.Capacity)
@@ -97,7 +98,7 @@ func TestLongF8SharedExecutor(t *testing.T) {
 		"-Dcatalina.home="+home, "-Dcatalina.base="+base, "-Djava.io.tmpdir="+filepath.Join(base, "temp"),
 		"org.apache.catalina.startup.Bootstrap", "start")
 	cmd.Dir = base
-	cmd.SysProcAttr = diesWithParent()
+	cmd.SysProcAttr = rig.DiesWithParent()
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -149,7 +150,7 @@ func TestLongF9Addresses(t *testing.T) {
 		{"::1", "[::1]", "[::1]"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
-			server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5},
+			server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5},
 				env("SERVER_ADDRESS="+tt.bind, "MANAGEMENT_SERVER_ADDRESS=127.0.0.1"))
 			clients(t, demo.BurstOptions{
 				Address: tt.dial + ":" + strconv.Itoa(server.Port), Clients: 3, Path: hello(20 * time.Second),
@@ -172,10 +173,10 @@ func TestLongF9Addresses(t *testing.T) {
 func TestLongF9OtherNamespace(t *testing.T) {
 	a := artifacts(t)
 	elsewhere := nettest.Namespace(t) // first: its thread ends, and with it what the thread has started
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	out, err := elsewhere.Command(a.Tcpdiag, "snapshot", "--pid", strconv.Itoa(server.PID), "--interval", "100ms", "--output", "json").Output()
 	require.NoError(t, err)
-	d, err := Decode(out)
+	d, err := rig.Decode(out)
 	require.NoError(t, err)
 	l := listener(t, d, server.Port)
 	require.Equal(t, "[::]:"+strconv.Itoa(server.Port), l.Address)
@@ -191,7 +192,7 @@ func TestLongD1VirtualThreads(t *testing.T) {
 	artifacts(t)
 	jdk := newerJDK(t)
 	t.Setenv("PATH", jdk+":"+os.Getenv("PATH"))
-	server := tomcat(t, fourDigits(), Limits{Threads: 4}, env("SPRING_THREADS_VIRTUAL_ENABLED=true"))
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4}, env("SPRING_THREADS_VIRTUAL_ENABLED=true"))
 	clients(t, demo.BurstOptions{
 		Address: server.Address(), Clients: 40, Rate: 100, Path: hello(20 * time.Second),
 		ConnectTimeout: 5 * time.Second, RequestTimeout: 30 * time.Second,

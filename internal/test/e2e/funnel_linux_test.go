@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // The issue's own example: threads 4, max-connections 10, accept-count 5, and
@@ -17,7 +18,7 @@ import (
 func TestLongFunnel(t *testing.T) {
 	for name, port := range map[string]func() int{"four digits": fourDigits, "five digits": fiveDigits} {
 		t.Run(name, func(t *testing.T) {
-			server := tomcat(t, port(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+			server := tomcat(t, port(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 			inside, queued, came := fourteen(t, server)
 			for user, credential := range map[string]as{"root": nil, "nobody": nobody()} {
 				d := snapshot(t, credential, append(on(server), "--interval", "0")...)
@@ -28,7 +29,7 @@ func TestLongFunnel(t *testing.T) {
 					requireNamedMissing(t, d)
 				}
 			}
-			require.Equal(t, Truth{Busy: 4, Connections: 10}, truth(t, server), "nothing moved meanwhile")
+			require.Equal(t, rig.Truth{Busy: 4, Connections: 10}, truth(t, server), "nothing moved meanwhile")
 			require.Equal(t, 10, inside.outcomes(t, time.Minute).Of(demo.OK))
 			require.Equal(t, 4, queued.outcomes(t, time.Minute).Of(demo.OK))
 		})
@@ -37,7 +38,7 @@ func TestLongFunnel(t *testing.T) {
 
 // fourteen lets ten clients in and then four queue, which came between the two
 // times.
-func fourteen(t *testing.T, server *Tomcat) (inside, queued *stages, came [2]time.Time) {
+func fourteen(t *testing.T, server *rig.Tomcat) (inside, queued *stages, came [2]time.Time) {
 	t.Helper()
 	warm(t, server)
 	o := demo.BurstOptions{
@@ -46,7 +47,7 @@ func fourteen(t *testing.T, server *Tomcat) (inside, queued *stages, came [2]tim
 	}
 	inside = fill(t, o, 10, 0)
 	within(t, time.Minute, "10 accepted, 4 served", func() bool {
-		return truth(t, server) == Truth{Busy: 4, Connections: 10}
+		return truth(t, server) == rig.Truth{Busy: 4, Connections: 10}
 	})
 	o.Clients = 4
 	came[0] = time.Now()
@@ -56,7 +57,7 @@ func fourteen(t *testing.T, server *Tomcat) (inside, queued *stages, came [2]tim
 	return inside, queued, came
 }
 
-func requireFunnel(t *testing.T, d *Document, server *Tomcat, came [2]time.Time) {
+func requireFunnel(t *testing.T, d *rig.Document, server *rig.Tomcat, came [2]time.Time) {
 	t.Helper()
 	l := listener(t, d, server.Port)
 	c := l.Connections
@@ -91,12 +92,12 @@ func requireFunnel(t *testing.T, d *Document, server *Tomcat, came [2]time.Time)
 
 // requireNoWrongLimit: limits come from the environment, which not everyone
 // may read. A default in the jar is then no answer.
-func requireNoWrongLimit(t *testing.T, d *Document, server *Tomcat) {
+func requireNoWrongLimit(t *testing.T, d *rig.Document, server *rig.Tomcat) {
 	t.Helper()
 	l := listener(t, d, server.Port)
 	require.NotNil(t, l.Connector)
 	for name, limit := range map[string]struct {
-		got  *Setting
+		got  *rig.Setting
 		want int
 	}{
 		"max_threads":     {l.Connector.MaxThreads, server.Threads},
@@ -110,7 +111,7 @@ func requireNoWrongLimit(t *testing.T, d *Document, server *Tomcat) {
 }
 
 // requireNamedMissing: what user nobody cannot see is named, with how to get it.
-func requireNamedMissing(t *testing.T, d *Document) {
+func requireNamedMissing(t *testing.T, d *rig.Document) {
 	t.Helper()
 	var named []string
 	for _, u := range d.Unavailable {
@@ -128,7 +129,7 @@ func requireNamedMissing(t *testing.T, d *Document) {
 // timeouts: connect 500 ms, below the first SYN retry at 1 s, so that each client
 // turned away is one dropped SYN; request 5 min.
 func TestBurstWithinTheInterval(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
 	before := counters(t)
 	result := snapshotLater(t, nil, append(on(server), "--interval", "5s")...)
@@ -164,7 +165,7 @@ func TestBurstWithinTheInterval(t *testing.T) {
 	}
 }
 
-func byCause(l *Losses, cause string) int {
+func byCause(l *rig.Losses, cause string) int {
 	sum := 0
 	for _, by := range l.By {
 		if by.Cause == cause {

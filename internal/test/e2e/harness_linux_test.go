@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // usedPorts numbers the servers: each gets ports of its own, so that no
@@ -25,9 +26,9 @@ func fourDigits() int { return 8100 + 10*int(usedPorts.Add(1)) }
 func fiveDigits() int { return 10000 + fourDigits() }
 
 // tomcat starts a server for the test; change sees its defaults.
-func tomcat(t *testing.T, port int, limits Limits, change ...func(*TomcatOptions)) *Tomcat {
+func tomcat(t *testing.T, port int, limits rig.Limits, change ...func(*rig.TomcatOptions)) *rig.Tomcat {
 	t.Helper()
-	o := TomcatOptions{Artifacts: artifacts(t), Port: port, ManagementPort: port + 1, Limits: limits}
+	o := rig.TomcatOptions{Artifacts: artifacts(t), Port: port, ManagementPort: port + 1, Limits: limits}
 	for _, c := range change {
 		c(&o)
 	}
@@ -41,14 +42,14 @@ func tomcat(t *testing.T, port int, limits Limits, change ...func(*TomcatOptions
 		}
 		_ = log.Close()
 	})
-	server, err := StartTomcat(t.Context(), o)
+	server, err := rig.StartTomcat(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(server.Stop)
 	return server
 }
 
 // truth is what Tomcat itself says now.
-func truth(t *testing.T, server *Tomcat) Truth {
+func truth(t *testing.T, server *rig.Tomcat) rig.Truth {
 	t.Helper()
 	now, err := server.Truth(t.Context())
 	require.NoError(t, err)
@@ -56,14 +57,14 @@ func truth(t *testing.T, server *Tomcat) Truth {
 }
 
 // quiet waits until the server serves nobody.
-func quiet(t *testing.T, server *Tomcat) {
+func quiet(t *testing.T, server *rig.Tomcat) {
 	t.Helper()
-	within(t, time.Minute, "nobody is served", func() bool { return truth(t, server) == Truth{Connections: 1} })
+	within(t, time.Minute, "nobody is served", func() bool { return truth(t, server) == rig.Truth{Connections: 1} })
 }
 
 // warm makes the server load the classes of its first request, then waits
 // until it is quiet. Client timeouts: connect 5 s, request 20 s.
-func warm(t *testing.T, server *Tomcat) {
+func warm(t *testing.T, server *rig.Tomcat) {
 	t.Helper()
 	o := demo.BurstOptions{
 		Address: server.Address(), Clients: 4, Rate: 20, Path: hello(0),
@@ -132,16 +133,16 @@ type as = *syscall.Credential
 func nobody() as { return &syscall.Credential{Uid: 65534, Gid: 65534} }
 
 // snapshot runs `tcpdiag snapshot --output json`.
-func snapshot(t *testing.T, user as, args ...string) *Document {
+func snapshot(t *testing.T, user as, args ...string) *rig.Document {
 	t.Helper()
 	return snapshotLater(t, user, args...)()
 }
 
 // snapshotWithCPU is snapshot, taken again while its verdict is that the server's
 // threads wait for a CPU: on a busy machine they do.
-func snapshotWithCPU(t *testing.T, port int, args ...string) *Document {
+func snapshotWithCPU(t *testing.T, port int, args ...string) *rig.Document {
 	t.Helper()
-	var d *Document
+	var d *rig.Document
 	within(t, 2*time.Minute, "a CPU for the server", func() bool {
 		d = snapshot(t, nil, args...)
 		return listener(t, d, port).Verdict.Cause != "cpu_saturated"
@@ -150,7 +151,7 @@ func snapshotWithCPU(t *testing.T, port int, args ...string) *Document {
 }
 
 // snapshotLater starts it, and answers its document when asked.
-func snapshotLater(t *testing.T, user as, args ...string) func() *Document {
+func snapshotLater(t *testing.T, user as, args ...string) func() *rig.Document {
 	t.Helper()
 	type result struct {
 		out, errs []byte
@@ -166,12 +167,12 @@ func snapshotLater(t *testing.T, user as, args ...string) func() *Document {
 		r.out, r.errs, r.code, r.err = a.Run(ctx, user, append([]string{"snapshot", "--output", "json"}, args...)...)
 		done <- r
 	}()
-	return func() *Document {
+	return func() *rig.Document {
 		t.Helper()
 		r := <-done
 		require.NoError(t, r.err)
 		require.Zero(t, r.code, "%s", r.errs)
-		d, err := Decode(r.out)
+		d, err := rig.Decode(r.out)
 		require.NoError(t, err, "%s", r.out)
 		t.Cleanup(func() {
 			if t.Failed() {
@@ -183,11 +184,11 @@ func snapshotLater(t *testing.T, user as, args ...string) func() *Document {
 }
 
 // on names the server and its limits the way a user does who knows them.
-func on(server *Tomcat) []string {
+func on(server *rig.Tomcat) []string {
 	return flags(server.Port, server.Limits)
 }
 
-func flags(port int, l Limits) []string {
+func flags(port int, l rig.Limits) []string {
 	args := []string{"--port", strconv.Itoa(port)}
 	for name, value := range map[string]int{"--max-threads": l.Threads, "--max-connections": l.MaxConnections} {
 		if value != 0 {
@@ -203,7 +204,7 @@ func hello(d time.Duration) string {
 }
 
 // listener is the document's only entry for the server.
-func listener(t *testing.T, d *Document, port int) *Listener {
+func listener(t *testing.T, d *rig.Document, port int) *rig.Listener {
 	t.Helper()
 	l := d.On(port)
 	require.NotNil(t, l, "no entry for port %d", port)
@@ -216,14 +217,14 @@ func listener(t *testing.T, d *Document, port int) *Listener {
 // counters reads the namespace's own.
 func counters(t *testing.T) map[string]int {
 	t.Helper()
-	c, err := Counters()
+	c, err := rig.Counters()
 	require.NoError(t, err)
 	return c
 }
 
 // startAgent runs an agent until the test ends; it must then end well, and by itself
 // (at what time is what `make attacks` measures).
-func startAgent(t *testing.T, args ...string) *Agent {
+func startAgent(t *testing.T, args ...string) *rig.Agent {
 	t.Helper()
 	agent, err := artifacts(t).StartAgent(t.Context(), fiveDigits(), args...)
 	require.NoError(t, err)
@@ -237,7 +238,7 @@ func startAgent(t *testing.T, args ...string) *Agent {
 
 // scansEverySecond waits until the agent does: the first scan is the most expensive, and
 // the longer it took the longer is the time to the next.
-func scansEverySecond(t *testing.T, agent *Agent) {
+func scansEverySecond(t *testing.T, agent *rig.Agent) {
 	t.Helper()
 	within(t, time.Minute, "the agent scans every second", func() bool {
 		every, ok := agentMetrics(t, agent).Find("tcpdiag_scan_interval_seconds")
@@ -246,7 +247,7 @@ func scansEverySecond(t *testing.T, agent *Agent) {
 }
 
 // agentSnapshot is what /api/v1/snapshot says now.
-func agentSnapshot(t *testing.T, agent *Agent) *Document {
+func agentSnapshot(t *testing.T, agent *rig.Agent) *rig.Document {
 	t.Helper()
 	body, err := agent.Get(t.Context(), "/api/v1/snapshot")
 	require.NoError(t, err)
@@ -255,13 +256,13 @@ func agentSnapshot(t *testing.T, agent *Agent) *Document {
 			t.Logf("the agent said:\n%s", body)
 		}
 	})
-	d, err := Decode(body)
+	d, err := rig.Decode(body)
 	require.NoError(t, err)
 	return d
 }
 
 // agentMetrics is what /metrics says now.
-func agentMetrics(t *testing.T, agent *Agent) Series {
+func agentMetrics(t *testing.T, agent *rig.Agent) rig.Series {
 	t.Helper()
 	series, err := agent.Metrics(t.Context())
 	require.NoError(t, err)

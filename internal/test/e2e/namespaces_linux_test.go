@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // floodSize is how many SYNs are dropped while everybody looks.
@@ -28,14 +29,14 @@ func TestLongEveryPlaceSeesTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
 			port := strconv.Itoa(p.port)
-			agents := map[string]*Agent{
+			agents := map[string]*rig.Agent{
 				"of the process": startAgent(t, "--pid", strconv.Itoa(p.pid)),
 				"of the node":    startNodeAgent(t),
 			}
 			host := viewer{name: "host", all: true}.sees(t, "--pid", strconv.Itoa(p.pid), "--interval", "7s")
 			beside := p.sidecar().sees(t, "--port", port, "--interval", "7s")
 			apart := p.container().sees(t, "--port", port, "--interval", "7s")
-			told := p.container().sees(t, append(flags(p.port, Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "7s")...)
+			told := p.container().sees(t, append(flags(p.port, rig.Limits{Threads: podThreads, MaxConnections: podConnections}), "--interval", "7s")...)
 			stranger := viewer{name: "another user of the host", uid: "65534", gid: "65534", net: p.net}.sees(t, "--port", port, "--interval", "0")
 			time.Sleep(5 * time.Second) // all have looked once
 			p.do(func() {
@@ -56,7 +57,7 @@ func TestLongEveryPlaceSeesTheSame(t *testing.T) {
 
 // startNodeAgent watches every namespace, as no user in particular and with the
 // capabilities that takes and no other.
-func startNodeAgent(t *testing.T) *Agent {
+func startNodeAgent(t *testing.T) *rig.Agent {
 	t.Helper()
 	a := artifacts(t)
 	v := viewer{uid: "65534", gid: "65534", caps: []string{"sys_admin", "sys_ptrace", "dac_read_search", "setuid", "setgid"}}
@@ -85,7 +86,7 @@ func (p *pod) container() viewer {
 
 // numbers are what must not depend on where they are read from.
 type numbers struct {
-	Listener
+	rig.Listener
 	Counters, Delta map[string]int
 	Codes           []string
 	Dropped         map[string]int // packets by cause
@@ -94,7 +95,7 @@ type numbers struct {
 // numbers takes out what does: the server's pid, which is known, moments, and
 // of which kind a dropped packet was: a drop between the readings of two
 // counters makes that uncertain.
-func (p *pod) numbers(t *testing.T, d *Document, pid int) numbers {
+func (p *pod) numbers(t *testing.T, d *rig.Document, pid int) numbers {
 	t.Helper()
 	l := *listener(t, d, p.port)
 	require.NotNil(t, l.Process)
@@ -130,7 +131,7 @@ func (p *pod) numbers(t *testing.T, d *Document, pid int) numbers {
 }
 
 // requireTruth holds the snapshot from the host to what is known.
-func (p *pod) requireTruth(t *testing.T, d *Document) numbers {
+func (p *pod) requireTruth(t *testing.T, d *rig.Document) numbers {
 	t.Helper()
 	n := p.numbers(t, d, p.pid)
 	require.Equal(t, "[::]:"+strconv.Itoa(p.port), n.Address)
@@ -143,7 +144,7 @@ func (p *pod) requireTruth(t *testing.T, d *Document) numbers {
 	require.Equal(t, podConnections-p.served-p.idle, n.Connections.Waiting)
 	require.Equal(t, new(podConnections+podBacklog+1), n.Capacity)
 	for name, limit := range map[string]struct {
-		*Setting
+		*rig.Setting
 		want int
 	}{
 		"max_connections": {n.Connector.MaxConnections, podConnections},
@@ -181,9 +182,9 @@ func trimDir(source string) string {
 // requireApart: without the pid namespace there is no process to be seen, and
 // so no limit; everything of the kernel's is there all the same. With the limits
 // given by hand the verdict is, too.
-func (p *pod) requireApart(t *testing.T, apart, told *Document, want numbers) {
+func (p *pod) requireApart(t *testing.T, apart, told *rig.Document, want numbers) {
 	t.Helper()
-	for _, d := range []*Document{apart, told} {
+	for _, d := range []*rig.Document{apart, told} {
 		l := listener(t, d, p.port)
 		require.Nil(t, l.Process)
 		require.Equal(t, want.Address, l.Address)
@@ -216,7 +217,7 @@ func (p *pod) requireApart(t *testing.T, apart, told *Document, want numbers) {
 
 // requireAgent holds the agent's document to the others': its window is longer,
 // nothing else.
-func (p *pod) requireAgent(t *testing.T, agent *Agent, mode string, want numbers) {
+func (p *pod) requireAgent(t *testing.T, agent *rig.Agent, mode string, want numbers) {
 	t.Helper()
 	want = withoutOpens(want)
 	var got numbers
@@ -246,7 +247,7 @@ func withoutOpens(n numbers) numbers {
 
 // requireNoFileOfTheHost: who may not look into the server's mount namespace
 // must not take the file that lies under the same path in his own.
-func (p *pod) requireNoFileOfTheHost(t *testing.T, d *Document) {
+func (p *pod) requireNoFileOfTheHost(t *testing.T, d *rig.Document) {
 	t.Helper()
 	l := listener(t, d, p.port)
 	require.Equal(t, p.pid, l.Process.PID, "by its threads' names")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // A shape is a load whose steady state is known from the server itself. The
@@ -15,10 +16,10 @@ import (
 type shape struct {
 	name    string
 	clients demo.BurstOptions
-	steady  func(now Truth) bool // the load has built up
+	steady  func(now rig.Truth) bool // the load has built up
 	// off is how many connections are in another phase than this load puts
 	// them in.
-	off func(Connections) int
+	off func(rig.Connections) int
 }
 
 const (
@@ -31,56 +32,56 @@ func shapes() []shape {
 		{
 			name:    "keep-alive with think time",
 			clients: demo.BurstOptions{Clients: 100, Rate: 25, Path: hello(2 * time.Second), Requests: -1, Think: 2 * time.Second},
-			steady:  func(now Truth) bool { return now.Connections == 101 },
-			off:     func(c Connections) int { return c.Waiting + c.ClientClosed },
+			steady:  func(now rig.Truth) bool { return now.Connections == 101 },
+			off:     func(c rig.Connections) int { return c.Waiting + c.ClientClosed },
 		},
 		{
 			name:    "keep-alive back to back",
 			clients: demo.BurstOptions{Clients: 50, Rate: 100, Path: hello(time.Second), Requests: -1},
-			steady:  func(now Truth) bool { return now.Busy == 50 },
-			off:     func(c Connections) int { return 50 - c.InService },
+			steady:  func(now rig.Truth) bool { return now.Busy == 50 },
+			off:     func(c rig.Connections) int { return 50 - c.InService },
 		},
 		{
 			name:    "close", // 56 at a time: 2 % of 49 would be none
 			clients: demo.BurstOptions{Clients: 1000, Rate: 14, Path: hello(4 * time.Second)},
-			steady:  func(now Truth) bool { return now.Busy >= 55 },
-			off:     func(c Connections) int { return c.Accepted - c.InService },
+			steady:  func(now rig.Truth) bool { return now.Busy >= 55 },
+			off:     func(c rig.Connections) int { return c.Accepted - c.InService },
 		},
 		{
 			name:    "slow handler",
 			clients: demo.BurstOptions{Clients: 100, Path: hello(6 * time.Second)},
-			steady:  func(now Truth) bool { return now == Truth{Busy: poolSize, Connections: 101} },
-			off:     func(c Connections) int { return max(poolSize-c.InService, 100-poolSize-c.Waiting) },
+			steady:  func(now rig.Truth) bool { return now == rig.Truth{Busy: poolSize, Connections: 101} },
+			off:     func(c rig.Connections) int { return max(poolSize-c.InService, 100-poolSize-c.Waiting) },
 		},
 		{
 			name:    "large upload, being read",
 			clients: demo.BurstOptions{Clients: 50, Path: "/upload?ms=0", Body: 4 << 20, BodyRate: 512 << 10},
-			steady:  func(now Truth) bool { return now.Busy == 50 },
-			off:     func(c Connections) int { return 50 - c.InService },
+			steady:  func(now rig.Truth) bool { return now.Busy == 50 },
+			off:     func(c rig.Connections) int { return 50 - c.InService },
 		},
 		{
 			name:    "large upload, worked on",
 			clients: demo.BurstOptions{Clients: 50, Path: "/upload?ms=6000", Body: 1 << 20},
-			steady:  func(now Truth) bool { return now.Busy == 50 },
-			off:     func(c Connections) int { return 50 - c.InService },
+			steady:  func(now rig.Truth) bool { return now.Busy == 50 },
+			off:     func(c rig.Connections) int { return 50 - c.InService },
 		},
 		{
 			name:    "bodies that the handler does not read, keep-alive",
 			clients: demo.BurstOptions{Clients: 50, Path: hello(3 * time.Second), Body: 512 << 10, Requests: -1},
-			steady:  func(now Truth) bool { return now.Busy == 50 },
-			off:     func(c Connections) int { return 50 - c.InService },
+			steady:  func(now rig.Truth) bool { return now.Busy == 50 },
+			off:     func(c rig.Connections) int { return 50 - c.InService },
 		},
 		{
 			name:    "slow reader",
 			clients: demo.BurstOptions{Clients: 50, Path: "/download?bytes=100000000", ReadRate: 100_000},
-			steady:  func(now Truth) bool { return now.Busy == 50 },
-			off:     func(c Connections) int { return 50 - c.Sending },
+			steady:  func(now rig.Truth) bool { return now.Busy == 50 },
+			off:     func(c rig.Connections) int { return 50 - c.Sending },
 		},
 		{
 			name:    "half-closing clients",
 			clients: demo.BurstOptions{Clients: 50, Path: hello(6 * time.Second), HalfClose: true},
-			steady:  func(now Truth) bool { return now.Busy == 50 },
-			off:     func(c Connections) int { return 50 - c.ClientClosed },
+			steady:  func(now rig.Truth) bool { return now.Busy == 50 },
+			off:     func(c rig.Connections) int { return 50 - c.ClientClosed },
 		},
 	}
 }
@@ -89,7 +90,7 @@ func shapes() []shape {
 // is steady. That it stood still between two readings of Actuator is no proof
 // that it did so in between: of nine looks two may fall into a movement.
 func TestLongPhasesAgreeWithTomcat(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: poolSize, MaxConnections: slots}, func(o *TomcatOptions) {
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: poolSize, MaxConnections: slots}, func(o *rig.TomcatOptions) {
 		o.Env = []string{"TOMCAT_MAX_KEEP_ALIVE_REQUESTS=-1"}
 	})
 	warm(t, server)
@@ -115,13 +116,13 @@ func TestLongPhasesAgreeWithTomcat(t *testing.T) {
 
 // look is one snapshot of tcpdiag between two readings of Actuator.
 type look struct {
-	before, after Truth
-	connections   Connections
+	before, after rig.Truth
+	connections   rig.Connections
 	wrong         int // connections that are not where Tomcat says, by the worst of the counts
 }
 
 // compare takes one snapshot while Tomcat's figures stand still, to one.
-func compare(t *testing.T, server *Tomcat, s shape) look {
+func compare(t *testing.T, server *rig.Tomcat, s shape) look {
 	t.Helper()
 	for range 50 {
 		before := truth(t, server)

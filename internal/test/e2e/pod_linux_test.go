@@ -18,6 +18,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // A pod is a real server that lives in namespaces of its own. It has five
@@ -70,7 +71,7 @@ func springPod(t *testing.T) *pod {
 	script := fmt.Sprintf(`
 		mount -t proc proc /proc && mount -t tmpfs tmpfs %[1]s &&
 		cp %[2]s %[1]s/application.yml && cd %[1]s && exec "$@"`, dir, inside)
-	server := tomcat(t, fourDigits(), Limits{}, func(o *TomcatOptions) {
+	server := tomcat(t, fourDigits(), rig.Limits{}, func(o *rig.TomcatOptions) {
 		o.Artifacts = a
 		o.HTTP = &http.Client{Transport: &http.Transport{DialContext: dialIn(ns.Path())}}
 		o.Wrap = append([]string{"nsenter", "--net=" + ns.Path(), "--", "unshare", "--mount", "--", "sh", "-ec", script, "sh"}, asApp()...)
@@ -84,7 +85,7 @@ func springPod(t *testing.T) *pod {
 	}
 	p.do(func() { request(t, p.address(), podConnections) })
 	within(t, time.Minute, "the server is full", func() bool {
-		return truth(t, server) == Truth{Busy: podThreads, Connections: podConnections}
+		return truth(t, server) == rig.Truth{Busy: podThreads, Connections: podConnections}
 	})
 	p.do(func() { nettest.Queue(t, p.address(), podBacklog+1) })
 	return p
@@ -130,7 +131,7 @@ func tomcatPod(t *testing.T) *pod {
 		"-Dcatalina.home="+dir+"/home", "-Dcatalina.base="+dir, "-Djava.io.tmpdir="+dir+"/temp",
 		"org.apache.catalina.startup.Bootstrap", "start")
 	cmd := exec.CommandContext(t.Context(), "ip", line...)
-	cmd.SysProcAttr = diesWithParent()
+	cmd.SysProcAttr = rig.DiesWithParent()
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // viewers are the rows of the table.
@@ -45,7 +46,7 @@ func viewers() []viewer {
 // connections accepted, of which six were reset by their clients; four left,
 // two served and two waiting; four queued, which is one more than the backlog
 // of 3; and SYNs that are dropped all the time.
-type scene struct{ *Tomcat }
+type scene struct{ *rig.Tomcat }
 
 const (
 	envConnections = 10 // from the environment
@@ -60,7 +61,7 @@ func privilegeScene(t *testing.T) *scene {
 	dir := appDir(t)
 	write(t, filepath.Join(dir, "cwd/application.yml"), "server.tomcat.threads.max: "+strconv.Itoa(cwdThreads)+"\n")
 	extra := write(t, filepath.Join(dir, "etc/limits.yml"), "server.tomcat.accept-count: "+strconv.Itoa(pathAccept)+"\n")
-	server := tomcat(t, fourDigits(), Limits{}, func(o *TomcatOptions) {
+	server := tomcat(t, fourDigits(), rig.Limits{}, func(o *rig.TomcatOptions) {
 		o.Artifacts = a
 		o.Dir, o.Wrap = filepath.Join(dir, "cwd"), asApp()
 		o.Env = []string{"SERVER_TOMCAT_MAX_CONNECTIONS=" + strconv.Itoa(envConnections)}
@@ -131,14 +132,14 @@ func reset(t *testing.T, conns ...net.Conn) {
 // the machine is too busy for them. Who cannot read the JVM's safepoints must see its
 // acceptor asleep for a second before its cause is named, which a snapshot waits for;
 // who cannot read its system calls either, for two: also a late snapshot has seen less.
-func (s *scene) looks(t *testing.T, v viewer, elsewhere string) (here *Document, out []byte, errs string, code int) {
+func (s *scene) looks(t *testing.T, v viewer, elsewhere string) (here *rig.Document, out []byte, errs string, code int) {
 	t.Helper()
 	for range 10 {
 		first := v.sees(t, "--port", strconv.Itoa(s.Port), "--interval", "1500ms")
 		second := v.in(elsewhere).runs(t, "--pid", strconv.Itoa(s.PID), "--interval", "1500ms")
 		here = first()
 		out, errs, code = second()
-		there, err := Decode(out)
+		there, err := rig.Decode(out)
 		if !s.starved(t, here) && (code != 0 || err == nil && !s.starved(t, there)) {
 			break
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 func listenerLabel(port int) string { return `listener="[::]:` + strconv.Itoa(port) + `"` }
@@ -19,7 +20,7 @@ func listenerLabel(port int) string { return `listener="[::]:` + strconv.Itoa(po
 // millisecond would be more than the accept queue holds. Client timeouts:
 // connect 1 min, request 5 min.
 func TestA1ThreadsFull(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 200, MaxConnections: 8192, AcceptCount: 100})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 200, MaxConnections: 8192, AcceptCount: 100})
 	warm(t, server)
 	agent := startAgent(t, on(server)...)
 	scansEverySecond(t, agent)
@@ -29,11 +30,11 @@ func TestA1ThreadsFull(t *testing.T) {
 		ConnectTimeout: time.Minute, RequestTimeout: 5 * time.Minute,
 	})
 	within(t, time.Minute, "200 served", func() bool {
-		return truth(t, server) == Truth{Busy: 200, Connections: 301}
+		return truth(t, server) == rig.Truth{Busy: 200, Connections: 301}
 	})
 	require.Equal(t, drops, counters(t)["ListenDrops"], "the machine is too busy for this: the accept queue overflowed")
 	d := snapshotWithCPU(t, server.Port, append(on(server), "--interval", "1s")...)
-	var series Series
+	var series rig.Series
 	within(t, time.Minute, "the agent has seen it in two looks", func() bool {
 		series = agentMetrics(t, agent)
 		status, _ := series.Find("tcpdiag_listener_status", listenerLabel(server.Port), `status="saturated"`)
@@ -43,7 +44,7 @@ func TestA1ThreadsFull(t *testing.T) {
 	seen := agentSnapshot(t, agent)
 	require.Equal(t, 200, truth(t, server).Busy, "still at it")
 
-	for _, d := range []*Document{d, seen} {
+	for _, d := range []*rig.Document{d, seen} {
 		l := listener(t, d, server.Port)
 		require.Equal(t, 300, l.Connections.Accepted)
 		require.Equal(t, 200, l.Connections.InService)
@@ -61,7 +62,7 @@ func TestA1ThreadsFull(t *testing.T) {
 	require.Equal(t, 300, crowd.Now().Open, "%s", crowd.Now())
 }
 
-func requireGauges(t *testing.T, series Series, port int, phases map[string]float64) {
+func requireGauges(t *testing.T, series rig.Series, port int, phases map[string]float64) {
 	t.Helper()
 	for phase, want := range phases {
 		got, ok := series.Find("tcpdiag_listener_connections", listenerLabel(port), `phase="`+phase+`"`)
@@ -81,7 +82,7 @@ func requireGauges(t *testing.T, series Series, port int, phases map[string]floa
 // connect 400 ms, below the first SYN retry and below the service time;
 // request 30 s.
 func TestA9TheKernelsOwnOne(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 1, MaxConnections: 1, AcceptCount: 1})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 1, MaxConnections: 1, AcceptCount: 1})
 	warm(t, server)
 	result := snapshotLater(t, nil, append(on(server), "--interval", "5s")...)
 	time.Sleep(3 * time.Second) // its first snapshot is over
@@ -105,7 +106,7 @@ func TestA9TheKernelsOwnOne(t *testing.T) {
 // A9's remedy: accept-count 10 holds them all. Client timeouts as before, the
 // last is served after 5 s.
 func TestLongA9AcceptCountTen(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 1, MaxConnections: 1, AcceptCount: 10})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 1, MaxConnections: 1, AcceptCount: 10})
 	warm(t, server)
 	before := counters(t)
 	crowd := clients(t, tenClients(server, 400*time.Millisecond))
@@ -118,7 +119,7 @@ func TestLongA9AcceptCountTen(t *testing.T) {
 	require.Equal(t, before["ListenDrops"], counters(t)["ListenDrops"])
 }
 
-func tenClients(server *Tomcat, connect time.Duration) demo.BurstOptions {
+func tenClients(server *rig.Tomcat, connect time.Duration) demo.BurstOptions {
 	return demo.BurstOptions{
 		Address: server.Address(), Clients: 10, Rate: 100, Path: hello(500 * time.Millisecond),
 		ConnectTimeout: connect, RequestTimeout: 30 * time.Second,
@@ -128,14 +129,14 @@ func tenClients(server *Tomcat, connect time.Duration) demo.BurstOptions {
 // C2: maxConnections 1, a handler of 5 min: one is inside, the others wait in
 // the kernel. Client timeouts: none is reached (connect 1 min, request 5 min).
 func TestC2MaxConnectionsOne(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 10, MaxConnections: 1, AcceptCount: 100})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 10, MaxConnections: 1, AcceptCount: 100})
 	warm(t, server)
 	crowd := clients(t, demo.BurstOptions{
 		Address: server.Address(), Clients: 5, Rate: 100, Path: hello(5 * time.Minute),
 		ConnectTimeout: time.Minute, RequestTimeout: 5 * time.Minute,
 	})
 	crowd.connected(t, 5)
-	within(t, time.Minute, "one served", func() bool { return truth(t, server) == Truth{Busy: 1, Connections: 1} })
+	within(t, time.Minute, "one served", func() bool { return truth(t, server) == rig.Truth{Busy: 1, Connections: 1} })
 	d := snapshotWithCPU(t, server.Port, append(on(server), "--interval", "1s")...)
 	require.Equal(t, 1, truth(t, server).Busy, "still the first")
 	l := listener(t, d, server.Port)
@@ -155,7 +156,7 @@ func TestC2MaxConnectionsOne(t *testing.T) {
 func TestLongC4EachStage(t *testing.T) {
 	for _, connections := range []int{3, 4} {
 		t.Run(strconv.Itoa(connections)+" connections", func(t *testing.T) {
-			server := tomcat(t, fourDigits(), Limits{Threads: 2, MaxConnections: connections, AcceptCount: 1})
+			server := tomcat(t, fourDigits(), rig.Limits{Threads: 2, MaxConnections: connections, AcceptCount: 1})
 			warm(t, server)
 			ten := fill(t, demo.BurstOptions{
 				Address: server.Address(), Clients: 10, Path: hello(3 * time.Second),
@@ -164,7 +165,7 @@ func TestLongC4EachStage(t *testing.T) {
 			inside := connections + 2
 			require.Equal(t, 10-inside, ten.lost.outcomes(t, time.Minute).Of(demo.ConnectTimeout), "the others are turned away")
 			d := snapshot(t, nil, append(on(server), "--interval", "0")...)
-			require.Equal(t, Truth{Busy: 2, Connections: connections}, truth(t, server))
+			require.Equal(t, rig.Truth{Busy: 2, Connections: connections}, truth(t, server))
 			l := listener(t, d, server.Port)
 			require.Equal(t, 2, l.Connections.InService)
 			require.Equal(t, connections-2, l.Connections.Waiting)
@@ -201,9 +202,9 @@ func TestF5NothingListens(t *testing.T) {
 // client timeouts: connect 500 ms, below the first SYN retry; request 30 s.
 func TestF7OneOfTwoConnectorsDrops(t *testing.T) {
 	port := fourDigits()
-	server := tomcat(t, port, Limits{Threads: 20, MaxConnections: 100, AcceptCount: 50}, func(o *TomcatOptions) {
+	server := tomcat(t, port, rig.Limits{Threads: 20, MaxConnections: 100, AcceptCount: 50}, func(o *rig.TomcatOptions) {
 		o.ExtraPort, o.ExtraTLS = port+2, true
-		o.ExtraLimits = Limits{Threads: 2, MaxConnections: 2, AcceptCount: 1}
+		o.ExtraLimits = rig.Limits{Threads: 2, MaxConnections: 2, AcceptCount: 1}
 	})
 	warm(t, server)
 	agent := startAgent(t, "--port", strconv.Itoa(port), "--port", strconv.Itoa(port+2))
@@ -236,7 +237,7 @@ func TestF7OneOfTwoConnectorsDrops(t *testing.T) {
 // The agent's /metrics on a machine at work passes Prometheus's own check, and
 // its other pages answer.
 func TestAgentPages(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
 	agent := startAgent(t, on(server)...)
 	for _, page := range []string{"/", "/-/healthy", "/-/ready"} {

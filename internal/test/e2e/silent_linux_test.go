@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // Clients that connect and send nothing hold nine of ten connections; one has
@@ -17,7 +18,7 @@ import (
 // here, and not the one, whose keepAliveTimeout is five minutes: so the advice is
 // to lower keepAliveTimeout. No client timeouts.
 func TestLongSilentClients(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5}, func(o *TomcatOptions) {
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5}, func(o *rig.TomcatOptions) {
 		o.Args = append(o.Args, "--server.tomcat.connection-timeout=10s", "--server.tomcat.keep-alive-timeout=5m")
 	})
 	warm(t, server)

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // unseeing is tcpdiag as a sidecar of a pod without shareProcessNamespace: in the
@@ -27,23 +28,23 @@ func unseeing(t *testing.T, args ...string) *exec.Cmd {
 exec setpriv --reuid=65532 --regid=65532 --clear-groups --bounding-set=-all --inh-caps=-all --no-new-privs -- "$@"`
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", append([]string{"-c", script, "sh", artifacts(t).Tcpdiag}, args...)...)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = diesWithParent()
+	cmd.SysProcAttr = rig.DiesWithParent()
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
 	cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS // private: nobody else gets its /proc
 	return cmd
 }
 
 // unseeingSnapshot starts it, and answers its document when asked.
-func unseeingSnapshot(t *testing.T, args ...string) func() *Document {
+func unseeingSnapshot(t *testing.T, args ...string) func() *rig.Document {
 	t.Helper()
 	var out, errs bytes.Buffer
 	cmd := unseeing(t, append([]string{"snapshot", "--output", "json"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	require.NoError(t, cmd.Start())
-	return func() *Document {
+	return func() *rig.Document {
 		t.Helper()
 		require.NoError(t, cmd.Wait(), "%s", &errs)
-		d, err := Decode(out.Bytes())
+		d, err := rig.Decode(out.Bytes())
 		require.NoError(t, err)
 		t.Cleanup(func() {
 			if t.Failed() {
@@ -56,7 +57,7 @@ func unseeingSnapshot(t *testing.T, args ...string) func() *Document {
 
 // unseeingFlags are those that deploy/kubernetes gives such a sidecar, with the
 // server's values.
-func unseeingFlags(t *testing.T, server *Tomcat) []string {
+func unseeingFlags(t *testing.T, server *rig.Tomcat) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../../deploy/kubernetes/sidecar/apart/apart.yaml")
 	require.NoError(t, err)
@@ -95,11 +96,11 @@ func unseeingFlags(t *testing.T, server *Tomcat) []string {
 // What is left of tcpdiag in a sidecar that cannot see Tomcat's processes: with
 // the limits given by hand the same numbers and the same verdict as on the host.
 func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
 	flags := unseeingFlags(t, server)
 	address := "127.0.0.1:" + strconv.Itoa(fiveDigits())
-	agent, err := runAgent(t.Context(), address, unseeing(t, agentArgs(address, flags)...))
+	agent, err := rig.RunAgent(t.Context(), address, unseeing(t, rig.AgentArgs(address, flags)...))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, err := agent.Stop()
@@ -110,7 +111,7 @@ func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
 		ConnectTimeout: 15 * time.Second, RequestTimeout: time.Minute,
 	})
 	within(t, time.Minute, "ten are inside, four of them served", func() bool {
-		return truth(t, server) == Truth{Busy: 4, Connections: 10}
+		return truth(t, server) == rig.Truth{Busy: 4, Connections: 10}
 	})
 	actuator := "--actuator=http://127.0.0.1:" + strconv.Itoa(server.ManagementPort) + "/actuator"
 	port := "--port=" + strconv.Itoa(server.Port)
@@ -120,8 +121,8 @@ func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
 		"flags and Actuator": append(slices.Clip(flags), actuator),
 		"Actuator":           {port, actuator},
 	}
-	documents := make(map[string]*Document, len(sets))
-	later := make(map[string]func() *Document, len(sets))
+	documents := make(map[string]*rig.Document, len(sets))
+	later := make(map[string]func() *rig.Document, len(sets))
 	for name, args := range sets { // all at once: they see the same packets dropped
 		args = append(slices.Clip(args), "--interval=3s")
 		if name == "nothing hidden" {
@@ -162,7 +163,7 @@ func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
 
 // requireSameFunnel holds that two snapshots found the stages equally full, and
 // the same limit to blame.
-func requireSameFunnel(t *testing.T, want, got *Listener) {
+func requireSameFunnel(t *testing.T, want, got *rig.Listener) {
 	t.Helper()
 	require.Equal(t, want.AcceptQueue.Length, got.AcceptQueue.Length)
 	require.Equal(t, want.AcceptQueue.Limit, got.AcceptQueue.Limit)
@@ -177,7 +178,7 @@ func requireSameFunnel(t *testing.T, want, got *Listener) {
 	require.Equal(t, want.Verdict.Chain, got.Verdict.Chain)
 }
 
-func namesSharing(d *Document) bool {
+func namesSharing(d *rig.Document) bool {
 	for _, u := range d.Unavailable {
 		if strings.Contains(u.How, "shareProcessNamespace") {
 			return true
@@ -189,9 +190,9 @@ func namesSharing(d *Document) bool {
 // A user who may not read the server's environment has its limits from Actuator,
 // be that on a port that was not asked for.
 func TestLongAnotherUserAsksActuator(t *testing.T) {
-	server := tomcat(t, fourDigits(), Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
+	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
-	var l *Listener
+	var l *rig.Listener
 	within(t, time.Minute, "Actuator answers in the second that it has", func() bool {
 		d := snapshot(t, nobody(), "--port="+strconv.Itoa(server.Port), "--interval=0",
 			"--actuator=http://127.0.0.1:"+strconv.Itoa(server.ManagementPort)+"/actuator")

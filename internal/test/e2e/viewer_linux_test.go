@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // The user of the observed server. It has a name, or the JVM would write no
@@ -109,14 +111,14 @@ func (v viewer) runs(t *testing.T, args ...string) func() (out []byte, errs stri
 }
 
 // sees is the document of a viewer who must get one.
-func (v viewer) sees(t *testing.T, args ...string) func() *Document {
+func (v viewer) sees(t *testing.T, args ...string) func() *rig.Document {
 	t.Helper()
 	run := v.runs(t, args...)
-	return func() *Document {
+	return func() *rig.Document {
 		t.Helper()
 		out, errs, code := run()
 		require.Zero(t, code, "%s: %s", v.name, errs)
-		d, err := Decode(out)
+		d, err := rig.Decode(out)
 		require.NoError(t, err)
 		return d
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // The ports of every scenario; the namespace is its own.
@@ -105,7 +105,7 @@ func (b *bench) settle(d time.Duration) {
 }
 
 // server starts the sample application, warm; change sees its options.
-func (b *bench) server(limits e2e.Limits, change ...func(*e2e.TomcatOptions)) *e2e.Tomcat {
+func (b *bench) server(limits rig.Limits, change ...func(*rig.TomcatOptions)) *rig.Tomcat {
 	server := b.launch(limits, change...)
 	b.visit(server, 8, 20)
 	b.idle(server)
@@ -113,8 +113,8 @@ func (b *bench) server(limits e2e.Limits, change ...func(*e2e.TomcatOptions)) *e
 }
 
 // launch starts it, cold.
-func (b *bench) launch(limits e2e.Limits, change ...func(*e2e.TomcatOptions)) *e2e.Tomcat {
-	o := e2e.TomcatOptions{Artifacts: b.kit.Artifacts, Port: port, ManagementPort: management, Limits: limits}
+func (b *bench) launch(limits rig.Limits, change ...func(*rig.TomcatOptions)) *rig.Tomcat {
+	o := rig.TomcatOptions{Artifacts: b.kit.Artifacts, Port: port, ManagementPort: management, Limits: limits}
 	for _, c := range change {
 		c(&o)
 	}
@@ -124,7 +124,7 @@ func (b *bench) launch(limits e2e.Limits, change ...func(*e2e.TomcatOptions)) *e
 	b.must(err)
 	defer log.Close()
 	o.Log = log
-	server, err := e2e.StartTomcat(b.ctx, o)
+	server, err := rig.StartTomcat(b.ctx, o)
 	if err != nil {
 		text, _ := os.ReadFile(path)
 		panic(halted{fmt.Sprintf("%v\n%s", err, text)})
@@ -135,7 +135,7 @@ func (b *bench) launch(limits e2e.Limits, change ...func(*e2e.TomcatOptions)) *e
 
 // roomy starts one for thousands of connections, with the memory for their
 // buffers, and well warmed: a server that compiles accepts slowly.
-func (b *bench) roomy(limits e2e.Limits, change ...func(*e2e.TomcatOptions)) *e2e.Tomcat {
+func (b *bench) roomy(limits rig.Limits, change ...func(*rig.TomcatOptions)) *rig.Tomcat {
 	server := b.launch(limits, append(change, heap)...)
 	b.visit(server, 3000, 1000)
 	b.idle(server)
@@ -143,7 +143,7 @@ func (b *bench) roomy(limits e2e.Limits, change ...func(*e2e.TomcatOptions)) *e2
 }
 
 // visit lets clients come whose requests take no time.
-func (b *bench) visit(server *e2e.Tomcat, clients int, rate float64) {
+func (b *bench) visit(server *rig.Tomcat, clients int, rate float64) {
 	o := demo.BurstOptions{Address: server.Address(), Clients: clients, Rate: rate, Path: hello(0), RequestTimeout: 30 * time.Second}
 	if server.TLS {
 		o.TLS = unverified()
@@ -153,16 +153,16 @@ func (b *bench) visit(server *e2e.Tomcat, clients int, rate float64) {
 }
 
 // idle waits until the server holds no connection.
-func (b *bench) idle(server *e2e.Tomcat) {
+func (b *bench) idle(server *rig.Tomcat) {
 	b.within(30*time.Second, "the server is idle", func() bool {
 		now, err := server.Truth(b.ctx)
-		return err == nil && now == e2e.Truth{Connections: 1}
+		return err == nil && now == rig.Truth{Connections: 1}
 	})
 }
 
 // busy waits until Tomcat itself says so.
-func (b *bench) busy(server *e2e.Tomcat, want e2e.Truth) {
-	var now e2e.Truth
+func (b *bench) busy(server *rig.Tomcat, want rig.Truth) {
+	var now rig.Truth
 	defer func() {
 		if p := recover(); p != nil {
 			panic(halted{fmt.Sprintf("%v; the server says %+v", p, now)})
@@ -178,20 +178,20 @@ func (b *bench) busy(server *e2e.Tomcat, want e2e.Truth) {
 // heap is memory for the buffers of many connections, so much of it that no
 // collection pauses the acceptor: tcpdiag would name the pause, and rightly. The
 // variable beats the command line.
-func heap(o *e2e.TomcatOptions) {
+func heap(o *rig.TomcatOptions) {
 	o.Env = append(o.Env, "_JAVA_OPTIONS=-Xms2500m -Xmx2500m -Xmn2200m -XX:+AlwaysPreTouch")
 }
 
 // env adds settings.
-func env(settings ...string) func(*e2e.TomcatOptions) {
-	return func(o *e2e.TomcatOptions) { o.Env = append(o.Env, settings...) }
+func env(settings ...string) func(*rig.TomcatOptions) {
+	return func(o *rig.TomcatOptions) { o.Env = append(o.Env, settings...) }
 }
 
 // hello is the path of a request that takes this long.
 func hello(d time.Duration) string { return "/hello?ms=" + strconv.FormatInt(d.Milliseconds(), 10) }
 
 // snapshot runs `tcpdiag snapshot`, given no more than the port.
-func (b *bench) snapshot(args ...string) *e2e.Document {
+func (b *bench) snapshot(args ...string) *rig.Document {
 	if len(args) == 0 {
 		args = []string{"--port", strconv.Itoa(port)}
 	}
@@ -201,13 +201,13 @@ func (b *bench) snapshot(args ...string) *e2e.Document {
 		panic(halted{fmt.Sprintf("tcpdiag snapshot ended with %d: %s", code, errs)})
 	}
 	b.must(conforms(out))
-	d, err := e2e.Decode(out)
+	d, err := rig.Decode(out)
 	b.must(err)
 	return d
 }
 
 // on is the document's entry for a port, which must be there.
-func (b *bench) on(d *e2e.Document, port int) *e2e.Listener {
+func (b *bench) on(d *rig.Document, port int) *rig.Listener {
 	l := d.On(port)
 	if l == nil {
 		panic(halted{fmt.Sprintf("tcpdiag has no entry for port %d", port)})
@@ -216,7 +216,7 @@ func (b *bench) on(d *e2e.Document, port int) *e2e.Listener {
 }
 
 // finds reports whether the verdict has a finding.
-func finds(l *e2e.Listener, code string) bool {
+func finds(l *rig.Listener, code string) bool {
 	for _, f := range l.Verdict.Findings {
 		if f.Code == code {
 			return true
@@ -226,7 +226,7 @@ func finds(l *e2e.Listener, code string) bool {
 }
 
 // verdict checks status, cause and chain; chain nil leaves the chain open.
-func (b *bench) verdict(l *e2e.Listener, status, cause string, chain ...string) {
+func (b *bench) verdict(l *rig.Listener, status, cause string, chain ...string) {
 	b.want(l.Verdict.Status == status, "status %s, should be %s", l.Verdict.Status, status)
 	b.want(l.Verdict.Cause == cause, "cause %q, should be %q", l.Verdict.Cause, cause)
 	if chain != nil {
@@ -235,7 +235,7 @@ func (b *bench) verdict(l *e2e.Listener, status, cause string, chain ...string) 
 }
 
 // stages checks the funnel's counts.
-func (b *bench) stages(l *e2e.Listener, inService, waiting, queue int) {
+func (b *bench) stages(l *rig.Listener, inService, waiting, queue int) {
 	if l.Connections == nil || l.AcceptQueue == nil {
 		b.want(false, "no counts of the stages")
 		return
@@ -246,7 +246,7 @@ func (b *bench) stages(l *e2e.Listener, inService, waiting, queue int) {
 }
 
 // capacity checks how many clients fit.
-func (b *bench) capacity(l *e2e.Listener, n int) {
+func (b *bench) capacity(l *rig.Listener, n int) {
 	if l.Capacity == nil {
 		b.want(false, "no capacity")
 		return

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 func TestParseK6(t *testing.T) {
@@ -37,7 +37,7 @@ func TestParseLocust(t *testing.T) {
 
 func TestPlanFlags(t *testing.T) {
 	got := load{
-		Limits: e2e.Limits{Threads: 2, AcceptCount: 1}, requests: 10, service: time.Second, connect: 900 * time.Millisecond,
+		Limits: rig.Limits{Threads: 2, AcceptCount: 1}, requests: 10, service: time.Second, connect: 900 * time.Millisecond,
 		client: time.Minute, fromConnect: true, spread: 250 * time.Millisecond, somaxconn: 128, abort: true,
 	}.flags()
 	require.Equal(t, "plan --output json --requests 10 --service-time 1s --connect-timeout 900ms --client-timeout 1m0s "+
@@ -70,14 +70,14 @@ func TestAgrees(t *testing.T) {
 }
 
 func TestWorst(t *testing.T) {
-	made := func(status string, accepted int) e2e.Listener {
-		l := e2e.Listener{Port: port, Connections: &e2e.Connections{Accepted: accepted}}
+	made := func(status string, accepted int) rig.Listener {
+		l := rig.Listener{Port: port, Connections: &rig.Connections{Accepted: accepted}}
 		l.Verdict.Status = status
 		return l
 	}
 	w := watch{}
-	for _, l := range []e2e.Listener{made("ok", 900), made("losing", 5), made("saturated", 800), made("losing", 7), made("losing", 6)} {
-		w.looks = append(w.looks, look{listeners: []e2e.Listener{l}})
+	for _, l := range []rig.Listener{made("ok", 900), made("losing", 5), made("saturated", 800), made("losing", 7), made("losing", 6)} {
+		w.looks = append(w.looks, look{listeners: []rig.Listener{l}})
 	}
 	require.Equal(t, 7, w.worst(port).Connections.Accepted)
 	require.PanicsWithValue(t, halted{"the agent has said nothing about port 1"}, func() { w.worst(1) })

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 func main() {
@@ -134,7 +134,7 @@ func resultsPath(given, pick string, update bool) string {
 func runAll(ctx context.Context, dir string, chosen []scenario) (rows []row, about environment, err error) {
 	fmt.Println("building (the first time takes minutes) …")
 	var k kit
-	if k.Artifacts, err = e2e.Build(ctx, dir); err != nil {
+	if k.Artifacts, err = rig.Build(ctx, dir); err != nil {
 		return nil, about, err
 	}
 	if k.Tools, err = fetchTools(ctx, chosen); err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // outcomes are the clients of a port by the outcome that the agent reports.
@@ -32,7 +32,7 @@ func (w *watch) outcomes(port int) outcomes {
 	return outcomesIn(series, port)
 }
 
-func outcomesIn(series e2e.Series, port int) outcomes {
+func outcomesIn(series rig.Series, port int) outcomes {
 	out := make(outcomes)
 	for _, name := range []string{"connected", "delayed", "gave_up", "stalled", "reset", "half_open", "undecided"} {
 		out[name] = int(series.Sum("tcpdiag_listener_clients_total", fmt.Sprintf(":%d\"", port), "outcome=\""+name+"\""))

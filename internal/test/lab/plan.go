@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // plan is what `tcpdiag plan` predicts.
@@ -29,7 +29,7 @@ type plan struct {
 
 // load is what plan is asked about.
 type load struct {
-	e2e.Limits      // zero: Tomcat's defaults
+	rig.Limits      // zero: Tomcat's defaults
 	requests        int
 	service         time.Duration
 	connect, client time.Duration

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // a1 is A1.
 func a1(b *bench) {
-	server := b.server(e2e.Limits{})
+	server := b.server(rig.Limits{})
 	p := b.plan(load{requests: 300, service: 5 * time.Second, connect: k6Connect, client: time.Minute})
 	l, _, r := b.underK6(server, users{n: 300, handler: 5 * time.Second, timeout: time.Minute})
 	b.want(r.ok == 300, "not all 300 served")
@@ -21,7 +21,7 @@ func a1(b *bench) {
 
 // a2 is A2.
 func a2(b *bench) {
-	server := b.server(e2e.Limits{}, env("TOMCAT_CONNECTION_TIMEOUT=4s"))
+	server := b.server(rig.Limits{}, env("TOMCAT_CONNECTION_TIMEOUT=4s"))
 	b.plan(load{requests: 1000, service: time.Second, connect: k6Connect, client: time.Minute})
 	l, _, r := b.underK6(server, users{n: 1000, handler: time.Second, timeout: time.Minute})
 	b.want(r.ok == 1000, "not all 1000 served")
@@ -50,7 +50,7 @@ func a3Once(b *bench) {
 
 // a4500 is A4-500.
 func a4500(b *bench) {
-	limits := e2e.Limits{Threads: 500}
+	limits := rig.Limits{Threads: 500}
 	server := b.roomy(limits)
 	l, _, r := b.underK6(server, users{n: 6000, handler: time.Second, timeout: 9 * time.Second})
 	p := b.plan(load{Limits: limits, requests: 6000, service: time.Second, connect: k6Connect, client: 9 * time.Second, spread: r.spread})
@@ -61,7 +61,7 @@ func a4500(b *bench) {
 
 // a5K6 is A5-k6.
 func a5K6(b *bench) {
-	limits := e2e.Limits{Threads: 1000}
+	limits := rig.Limits{Threads: 1000}
 	server := b.roomy(limits)
 	_, l, r := b.underK6(server, users{n: 10_000, handler: 5 * time.Second, timeout: time.Minute})
 	b.plan(load{Limits: limits, requests: 10_000, service: 5 * time.Second, connect: k6Connect, client: time.Minute, spread: r.spread})
@@ -71,7 +71,7 @@ func a5K6(b *bench) {
 
 // a5 is A5.
 func a5(b *bench) {
-	limits := e2e.Limits{Threads: 1000}
+	limits := rig.Limits{Threads: 1000}
 	p, l, r := b.burst10k(limits, limits)
 	b.verdict(l, "losing", "max_connections", full()...)
 	b.capacity(l, 8293)
@@ -80,12 +80,12 @@ func a5(b *bench) {
 
 // a6 is A6.
 func a6(b *bench) {
-	b.enough(10_000, e2e.Limits{Threads: 1000, MaxConnections: 20_000}, time.Second, time.Minute)
+	b.enough(10_000, rig.Limits{Threads: 1000, MaxConnections: 20_000}, time.Second, time.Minute)
 }
 
 // a7 is A7.
 func a7(b *bench) {
-	server := b.roomy(e2e.Limits{Threads: 1000}, env("TOMCAT_CONNECTION_TIMEOUT=30s"))
+	server := b.roomy(rig.Limits{Threads: 1000}, env("TOMCAT_CONNECTION_TIMEOUT=30s"))
 	l, r := b.turnedAway(server)
 	b.want(near(float64(r.connectTimeout), 1707, outcomeSlack), "%d connect timeouts, should be 1707", r.connectTimeout)
 	b.verdict(l, "losing", "max_connections", full()...)
@@ -94,7 +94,7 @@ func a7(b *bench) {
 
 // a8 is A8.
 func a8(b *bench) {
-	limits := e2e.Limits{Threads: 1000, AcceptCount: 2000}
+	limits := rig.Limits{Threads: 1000, AcceptCount: 2000}
 	p, l, r := b.burst10k(limits, limits)
 	b.want(r.ok == 10_000, "not all served")
 	b.want(l.Losses.DroppedPackets == 0, "%d packets dropped, should be none", l.Losses.DroppedPackets)
@@ -105,7 +105,7 @@ func a8(b *bench) {
 
 // a8Clamped is A8-clamped.
 func a8Clamped(b *bench) {
-	limits := e2e.Limits{Threads: 1000, AcceptCount: 2000}
+	limits := rig.Limits{Threads: 1000, AcceptCount: 2000}
 	server := b.roomy(limits)
 	p := b.plan(load{
 		Limits: limits, requests: 10_000, service: 5 * time.Second, connect: 900 * time.Millisecond,
@@ -121,7 +121,7 @@ func a8Clamped(b *bench) {
 
 // a9K6 is A9-k6.
 func a9K6(b *bench) {
-	limits := e2e.Limits{Threads: 1, MinSpare: 1, MaxConnections: 1, AcceptCount: 1}
+	limits := rig.Limits{Threads: 1, MinSpare: 1, MaxConnections: 1, AcceptCount: 1}
 	server := b.server(limits)
 	_, l, r := b.underK6(server, users{n: 10, handler: 5 * time.Second, timeout: time.Minute})
 	limits.MinSpare = 0

@@ -4,17 +4,17 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // c1 is C1.
 func c1(b *bench) {
-	limits := e2e.Limits{Threads: 1}
+	limits := rig.Limits{Threads: 1}
 	server := b.server(limits, env("TOMCAT_MIN_SPARE_THREADS=1"))
 	p := b.plan(load{Limits: limits, requests: 5, service: settingsHandler, connect: 10 * time.Second, client: time.Minute})
 	w := b.agent(port)
 	crowd := b.start(patient())
-	b.busy(server, e2e.Truth{Busy: 1, Connections: 6})
+	b.busy(server, rig.Truth{Busy: 1, Connections: 6})
 	l := b.on(b.snapshot(), port)
 	b.said("%s", words(l))
 	b.verdict(l, "saturated", "max_threads", "max_threads")
@@ -27,12 +27,12 @@ func c1(b *bench) {
 
 // c2 is C2.
 func c2(b *bench) {
-	limits := e2e.Limits{MaxConnections: 1}
+	limits := rig.Limits{MaxConnections: 1}
 	server := b.server(limits)
 	p := b.plan(load{Limits: limits, requests: 5, service: settingsHandler, connect: 10 * time.Second, client: time.Minute})
 	crowd := b.start(patient())
 	crowd.connected(5)
-	b.busy(server, e2e.Truth{Busy: 1, Connections: 1})
+	b.busy(server, rig.Truth{Busy: 1, Connections: 1})
 	l := b.on(b.snapshot(), port)
 	b.said("%s", words(l))
 	b.verdict(l, "saturated", "max_connections", "max_connections")
@@ -44,7 +44,7 @@ func c2(b *bench) {
 
 // c3 is C3.
 func c3(b *bench) {
-	limits := e2e.Limits{MaxConnections: 1, AcceptCount: 1}
+	limits := rig.Limits{MaxConnections: 1, AcceptCount: 1}
 	b.server(limits)
 	p := b.plan(load{
 		Limits: limits, requests: 5, service: settingsHandler, connect: 900 * time.Millisecond,
@@ -67,7 +67,7 @@ func c3(b *bench) {
 
 // c3Abort is C3-abort.
 func c3Abort(b *bench) {
-	limits := e2e.Limits{MaxConnections: 1, AcceptCount: 1}
+	limits := rig.Limits{MaxConnections: 1, AcceptCount: 1}
 	b.server(limits)
 	b.plan(load{
 		Limits: limits, requests: 20, service: 800 * time.Millisecond, connect: 10 * time.Second,

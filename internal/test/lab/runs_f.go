@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // f1 is F1.
 func f1(b *bench) {
-	server := b.server(e2e.Limits{Threads: 4, MaxConnections: 100, AcceptCount: 50}, env("TOMCAT_MIN_SPARE_THREADS=4"))
+	server := b.server(rig.Limits{Threads: 4, MaxConnections: 100, AcceptCount: 50}, env("TOMCAT_MIN_SPARE_THREADS=4"))
 	crowd := b.start(demo.BurstOptions{
 		Clients: 20, Rate: 200, Path: hello(2 * time.Second), ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute,
 	})
-	b.busy(server, e2e.Truth{Busy: 4, Connections: 21})
+	b.busy(server, rig.Truth{Busy: 4, Connections: 21})
 	l := b.on(b.snapshot(), port)
 	b.said("%s: “%s”", words(l), l.Verdict.Summary)
 	b.verdict(l, "saturated", "max_threads", "max_threads")
@@ -23,7 +23,7 @@ func f1(b *bench) {
 
 // f2 is F2.
 func f2(b *bench) {
-	b.server(e2e.Limits{MaxConnections: 10, AcceptCount: 5000})
+	b.server(rig.Limits{MaxConnections: 10, AcceptCount: 5000})
 	before := b.on(b.snapshot(), port)
 	b.said("before: limit %d, acceptCount %s, %s", before.AcceptQueue.Limit, setting(before.Connector.AcceptCount), codes(before))
 	b.want(before.AcceptQueue.Limit == 128, "effective %d, should be 128", before.AcceptQueue.Limit)
@@ -46,7 +46,7 @@ func f2(b *bench) {
 
 // f3 is F3.
 func f3(b *bench) {
-	b.server(e2e.Limits{}, env("TOMCAT_ACCEPT_COUNT=0", "TOMCAT_MAX_CONNECTIONS=-1"))
+	b.server(rig.Limits{}, env("TOMCAT_ACCEPT_COUNT=0", "TOMCAT_MAX_CONNECTIONS=-1"))
 	l := b.on(b.snapshot(), port)
 	c := l.Connector
 	b.said("acceptCount %s, maxConnections %s", setting(c.AcceptCount), setting(c.MaxConnections))
@@ -58,7 +58,7 @@ func f3(b *bench) {
 
 // f5 is F5.
 func f5(b *bench) {
-	b.server(e2e.Limits{})
+	b.server(rig.Limits{})
 	w := b.agent(port, extraPort)
 	r := b.start(demo.BurstOptions{Address: "127.0.0.1:" + decimal(extraPort), Clients: 5}).wait()
 	b.clients("%s", r)
@@ -72,8 +72,8 @@ func f5(b *bench) {
 
 // f7 is F7.
 func f7(b *bench) {
-	b.server(e2e.Limits{}, func(o *e2e.TomcatOptions) {
-		o.ExtraPort, o.ExtraTLS, o.ExtraLimits = extraPort, true, e2e.Limits{Threads: 2, MaxConnections: 2, AcceptCount: 1}
+	b.server(rig.Limits{}, func(o *rig.TomcatOptions) {
+		o.ExtraPort, o.ExtraTLS, o.ExtraLimits = extraPort, true, rig.Limits{Threads: 2, MaxConnections: 2, AcceptCount: 1}
 	})
 	w := b.agent(port, extraPort)
 	o := demo.BurstOptions{Clients: 10, Rate: 40, Path: hello(3 * time.Second), ConnectTimeout: 900 * time.Millisecond, RequestTimeout: 30 * time.Second}
@@ -92,7 +92,7 @@ func f7(b *bench) {
 
 // f9Netns is F9-netns.
 func f9Netns(b *bench) {
-	server := b.server(e2e.Limits{})
+	server := b.server(rig.Limits{})
 	d := b.elsewhere("snapshot", "--output", "json", "--pid", decimal(server.PID))
 	l := b.on(d, port)
 	b.said("%s in namespace %d: %s", l.Address, d.NetNS[0].ID, words(l))

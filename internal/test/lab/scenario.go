@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // scenario is one experiment. load says what the clients do and how patient
@@ -44,6 +44,6 @@ func (r row) agrees() bool { return r.Broken == "" && len(r.Wrong) == 0 }
 
 // kit is what every scenario works with.
 type kit struct {
-	e2e.Artifacts
+	rig.Artifacts
 	Tools tools
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // k6 gives up connecting after 30 s; that is not to be changed.
@@ -36,7 +36,7 @@ func concurrent() []scenario {
 		},
 		{
 			name: "A3-500", load: "k6, 3000 VUs, threads 500, handler 1 s; connect 30 s, request 12 s (a fifth)", needsK6: true,
-			run: func(b *bench) { b.enough(3000, e2e.Limits{Threads: 500}, time.Second, 12*time.Second) },
+			run: func(b *bench) { b.enough(3000, rig.Limits{Threads: 500}, time.Second, 12*time.Second) },
 		},
 		{
 			name: "A4-500", load: "k6, 6000 VUs, threads 500, handler 1 s; connect 30 s, request 9 s (less than a fifth: at 12 s the last round would be a tie)", needsK6: true,
@@ -44,7 +44,7 @@ func concurrent() []scenario {
 		},
 		{
 			name: "A4-1000", load: "k6, 6000 VUs, threads 1000, handler 1 s; connect 30 s, request 9 s", needsK6: true,
-			run: func(b *bench) { b.enough(6000, e2e.Limits{Threads: 1000}, time.Second, 9*time.Second) },
+			run: func(b *bench) { b.enough(6000, rig.Limits{Threads: 1000}, time.Second, 9*time.Second) },
 		},
 		{
 			name: "A5-k6", load: "k6, 10,000 VUs, threads 1000, handler 5 s; connect 30 s, request 60 s: the kernel repeats the SYNs", needsK6: true, limit: 4 * time.Minute,
@@ -111,7 +111,7 @@ func fifteenRounds(within, timeout time.Duration) load {
 const tie = 600 * time.Millisecond
 
 func (b *bench) fifteenRounds(within time.Duration) result {
-	server := b.roomy(e2e.Limits{})
+	server := b.roomy(rig.Limits{})
 	l, _, r := b.underK6(server, users{n: 3000, handler: 5 * time.Second, timeout: time.Minute, within: within})
 	b.want(r.readTimeout > 0, "no read timeouts")
 	b.verdict(l, "saturated", "max_threads", "max_threads")
@@ -121,7 +121,7 @@ func (b *bench) fifteenRounds(within time.Duration) result {
 
 // underK6 lets virtual users loose on the server and returns what a snapshot
 // said when the load had come, and the agent at its worst.
-func (b *bench) underK6(server *e2e.Tomcat, u users) (now, worst *e2e.Listener, r result) {
+func (b *bench) underK6(server *rig.Tomcat, u users) (now, worst *rig.Listener, r result) {
 	const patience = 20 * time.Second
 	w := b.agent(server.Port)
 	b.settle(time.Second)
@@ -170,7 +170,7 @@ func (b *bench) later(w *watch, port int, r result, patience time.Duration) {
 }
 
 // enough runs a load under which nobody fails.
-func (b *bench) enough(vus int, limits e2e.Limits, handler, timeout time.Duration) {
+func (b *bench) enough(vus int, limits rig.Limits, handler, timeout time.Duration) {
 	server := b.roomy(limits)
 	p := b.plan(load{Limits: limits, requests: vus, service: handler, connect: k6Connect, client: timeout, spread: time.Duration(vus) * time.Second / 4000})
 	l, _, r := b.underK6(server, users{n: vus, handler: handler, timeout: timeout})
@@ -189,7 +189,7 @@ func tenThousand() demo.BurstOptions {
 }
 
 // burst10k compares 10,000 clients with the plan.
-func (b *bench) burst10k(limits, planned e2e.Limits) (plan, *e2e.Listener, result) {
+func (b *bench) burst10k(limits, planned rig.Limits) (plan, *rig.Listener, result) {
 	server := b.roomy(limits)
 	p := b.plan(load{
 		Limits: planned, requests: 10_000, service: 5 * time.Second, connect: 900 * time.Millisecond,
@@ -211,7 +211,7 @@ func (b *bench) burst10k(limits, planned e2e.Limits) (plan, *e2e.Listener, resul
 }
 
 // turnedAway lets 10,000 come and leave again once it is clear who got in.
-func (b *bench) turnedAway(server *e2e.Tomcat) (*e2e.Listener, result) {
+func (b *bench) turnedAway(server *rig.Tomcat) (*rig.Listener, result) {
 	w := b.agent(server.Port)
 	crowd := b.start(tenThousand())
 	b.settle(4500 * time.Millisecond)
@@ -229,8 +229,8 @@ func (b *bench) turnedAway(server *e2e.Tomcat) (*e2e.Listener, result) {
 }
 
 // ten is A9 with the own clients.
-func (b *bench) ten(acceptCount int, spread, connect time.Duration, want result) *e2e.Listener {
-	limits := e2e.Limits{Threads: 1, MaxConnections: 1, AcceptCount: acceptCount}
+func (b *bench) ten(acceptCount int, spread, connect time.Duration, want result) *rig.Listener {
+	limits := rig.Limits{Threads: 1, MaxConnections: 1, AcceptCount: acceptCount}
 	server := b.server(limits, env("TOMCAT_MIN_SPARE_THREADS=1"))
 	p := b.plan(load{
 		Limits: limits, requests: 10, service: 500 * time.Millisecond, connect: connect,
@@ -256,7 +256,7 @@ func (b *bench) ten(acceptCount int, spread, connect time.Duration, want result)
 
 // tenth asks which comes first, files, ports or maxConnections, and goes there.
 func tenth(b *bench) {
-	server := b.roomy(e2e.Limits{Threads: 200, MaxConnections: 5000, AcceptCount: 500})
+	server := b.roomy(rig.Limits{Threads: 200, MaxConnections: 5000, AcceptCount: 500})
 	b.must(limitFiles(server.PID, 2000))
 	before := b.on(b.snapshot(), port)
 	b.want(finds(before, "backlog_clamped"), "no finding backlog_clamped before the load")
@@ -272,7 +272,7 @@ func tenth(b *bench) {
 	b.idle(server)
 	o.Clients, o.Path = 2500, hello(5*time.Second)
 	crowd := b.start(o)
-	l := w.until(15*time.Second, "files run out", func(l e2e.Listener) bool { return l.Verdict.Cause == "open_files" })
+	l := w.until(15*time.Second, "files run out", func(l rig.Listener) bool { return l.Verdict.Cause == "open_files" })
 	b.said("at 2500: %s", words(l))
 	b.settle(2 * time.Second)
 	l = w.worst(port)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // reuse is when a port in TIME_WAIT is surely free again (tcp_tw_reuse: after a
@@ -23,7 +23,7 @@ func selfCalling() []scenario {
 				server := b.selfCaller(1024)
 				w := b.agent(port)
 				calm := b.deep(420, 4*time.Second)
-				l := w.until(8*time.Second, "a warning before it happens", func(l e2e.Listener) bool {
+				l := w.until(8*time.Second, "a warning before it happens", func(l rig.Listener) bool {
 					return l.Verdict.Status == "warning" && l.Verdict.Cause == "open_files"
 				})
 				b.said("420 deep: %s, %s", words(l), files(l))
@@ -63,7 +63,7 @@ func selfCalling() []scenario {
 				w := b.agent(port)
 				b.settle(reuse)
 				calm := b.deep(450, 10*time.Second) // outgoing connections are read every 5 s
-				l := w.until(12*time.Second, "a warning before it happens", func(l e2e.Listener) bool {
+				l := w.until(12*time.Second, "a warning before it happens", func(l rig.Listener) bool {
 					return l.Verdict.Status == "warning" && l.Verdict.Cause == "ephemeral_ports"
 				})
 				b.said("450 deep: %s [%s]", words(l), codes(l))
@@ -82,8 +82,8 @@ func selfCalling() []scenario {
 	}
 }
 
-func (b *bench) selfCaller(files uint64) *e2e.Tomcat {
-	server := b.server(e2e.Limits{Threads: 1000}, heap)
+func (b *bench) selfCaller(files uint64) *rig.Tomcat {
+	server := b.server(rig.Limits{Threads: 1000}, heap)
 	b.must(limitFiles(server.PID, files))
 	return server
 }
@@ -93,7 +93,7 @@ func (b *bench) deep(calls int, wait time.Duration) *crowd {
 	return b.start(demo.BurstOptions{Clients: 1, Path: fmt.Sprintf("/nested?depth=%d&ms=%d", calls, wait.Milliseconds())})
 }
 
-func files(l *e2e.Listener) string {
+func files(l *rig.Listener) string {
 	if l.Process == nil || l.Process.OpenFiles == nil || l.Process.OpenFilesLimit == nil {
 		return "files n/a"
 	}
@@ -147,7 +147,7 @@ func eachStage(connections int) scenario {
 		name: fmt.Sprintf("C4-%d", connections),
 		load: fmt.Sprintf("10 clients in 250 ms, maxThreads 2, maxConnections %d, acceptCount 1, handler 3 s; connect 900 ms, request 30 s", connections),
 		run: func(b *bench) {
-			limits := e2e.Limits{Threads: 2, MaxConnections: connections, AcceptCount: 1}
+			limits := rig.Limits{Threads: 2, MaxConnections: connections, AcceptCount: 1}
 			b.server(limits, env("TOMCAT_MIN_SPARE_THREADS=2"))
 			p := b.plan(load{
 				Limits: limits, requests: 10, service: 3 * time.Second, connect: 900 * time.Millisecond,
@@ -176,9 +176,9 @@ func eachStage(connections int) scenario {
 	}
 }
 
-func (b *bench) fiveThousand(threads int) (result, plan, *e2e.Listener) {
+func (b *bench) fiveThousand(threads int) (result, plan, *rig.Listener) {
 	const handler, timeout, spread = 600 * time.Millisecond, 10700 * time.Millisecond, 2 * time.Second
-	limits := e2e.Limits{Threads: threads}
+	limits := rig.Limits{Threads: threads}
 	b.roomy(limits)
 	p := b.plan(load{
 		Limits: limits, requests: 5000, service: handler, connect: 10 * time.Second,

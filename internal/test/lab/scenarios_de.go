@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // newJava has virtual threads; Java 21 or newer is needed.
@@ -59,19 +59,19 @@ func virtual() []scenario {
 }
 
 // virtualServer runs on a Java with virtual threads.
-func (b *bench) virtualServer() *e2e.Tomcat {
+func (b *bench) virtualServer() *rig.Tomcat {
 	if _, err := os.Stat(newJava); err != nil {
 		b.must(err)
 	}
 	b.must(os.Setenv("PATH", filepath.Join(newJava, "bin")+":"+os.Getenv("PATH")))
-	server := b.launch(e2e.Limits{}, heap, env("SPRING_THREADS_VIRTUAL_ENABLED=true"))
+	server := b.launch(rig.Limits{}, heap, env("SPRING_THREADS_VIRTUAL_ENABLED=true"))
 	b.visit(server, 500, 200) // Tomcat counts no busy threads when they are virtual
 	b.settle(500 * time.Millisecond)
 	return server
 }
 
 // noPool checks that maxThreads is not spoken of.
-func (b *bench) noPool(l *e2e.Listener) {
+func (b *bench) noPool(l *rig.Listener) {
 	for _, stage := range append([]string{l.Verdict.Cause}, l.Verdict.Chain...) {
 		b.want(stage != "max_threads", "max_threads named although the threads are virtual")
 	}
@@ -87,8 +87,8 @@ func keepAlive() []scenario {
 		{
 			name: "E1", load: "Locust, 150 users with about 1 s of think time, handler 5 ms, threads 150, then 5; no timeouts", locust: true,
 			run: func(b *bench) {
-				many := b.visited(e2e.Limits{Threads: 150}, func(l *e2e.Listener) { b.mostlyIdle(l) })
-				few := b.visited(e2e.Limits{Threads: 5, MinSpare: 5}, func(l *e2e.Listener) { b.mostlyIdle(l) })
+				many := b.visited(rig.Limits{Threads: 150}, func(l *rig.Listener) { b.mostlyIdle(l) })
+				few := b.visited(rig.Limits{Threads: 5, MinSpare: 5}, func(l *rig.Listener) { b.mostlyIdle(l) })
 				b.clients("threads 150: %d requests; threads 5: %d", many.Requests, few.Requests)
 				b.want(near(float64(few.Requests), float64(many.Requests), .05), "threads make a difference")
 			},
@@ -96,8 +96,8 @@ func keepAlive() []scenario {
 		{
 			name: "E2", load: "Locust, 150 users with about 1 s of think time, handler 5 ms, defaults, then max-connections 100, accept-count 50; no timeouts", locust: true,
 			run: func(b *bench) {
-				all := b.visited(e2e.Limits{}, func(l *e2e.Listener) { b.verdict(l, "ok", "") })
-				some := b.visited(e2e.Limits{MaxConnections: 100, AcceptCount: 50}, func(l *e2e.Listener) {
+				all := b.visited(rig.Limits{}, func(l *rig.Listener) { b.verdict(l, "ok", "") })
+				some := b.visited(rig.Limits{MaxConnections: 100, AcceptCount: 50}, func(l *rig.Listener) {
 					b.verdict(l, "saturated", "keep_alive_idle")
 					b.want(l.Connections.Accepted == 100, "%d accepted, should be 100", l.Connections.Accepted)
 					b.want(l.AcceptQueue.Length == 50, "%d in the accept queue, should be 50", l.AcceptQueue.Length)
@@ -112,7 +112,7 @@ func keepAlive() []scenario {
 }
 
 // visited runs Locust on a server of its own and looks once in the middle.
-func (b *bench) visited(limits e2e.Limits, check func(*e2e.Listener)) visits {
+func (b *bench) visited(limits rig.Limits, check func(*rig.Listener)) visits {
 	const handler, runtime = 5 * time.Millisecond, 16 * time.Second
 	const users = 150
 	server := b.server(limits)
@@ -129,7 +129,7 @@ func (b *bench) visited(limits e2e.Limits, check func(*e2e.Listener)) visits {
 	return v
 }
 
-func (b *bench) mostlyIdle(l *e2e.Listener) {
+func (b *bench) mostlyIdle(l *rig.Listener) {
 	b.verdict(l, "ok", "")
 	b.want(l.Connections.Idle > 120 && l.Connections.InService <= 20, "%d idle, %d in service", l.Connections.Idle, l.Connections.InService)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // confused is what people confuse: limits and listeners.
@@ -59,7 +59,7 @@ func confused() []scenario {
 // collecting: no signal stops this JVM. Its own counters show the pause only
 // when it is over, and drops have to be explained before.
 func collecting(b *bench) {
-	server := b.server(e2e.Limits{}, env("_JAVA_OPTIONS=-XX:+UseSerialGC -Xms2500m -Xmx2500m"))
+	server := b.server(rig.Limits{}, env("_JAVA_OPTIONS=-XX:+UseSerialGC -Xms2500m -Xmx2500m"))
 	one := demo.BurstOptions{Clients: 1, ConnectTimeout: 10 * time.Second, RequestTimeout: time.Minute}
 	ask := func(path string) result {
 		one.Path = path
@@ -83,7 +83,7 @@ func collecting(b *bench) {
 }
 
 // onlyBy checks that nine of ten dropped packets have the one cause.
-func (b *bench) onlyBy(l *e2e.Listener, cause string) {
+func (b *bench) onlyBy(l *rig.Listener, cause string) {
 	if l.Losses == nil {
 		b.want(false, "no losses")
 		return
@@ -98,7 +98,7 @@ func (b *bench) onlyBy(l *e2e.Listener, cause string) {
 }
 
 func stopped(b *bench) {
-	server := b.server(e2e.Limits{})
+	server := b.server(rig.Limits{})
 	w := b.agent(port)
 	crowd := b.start(demo.BurstOptions{
 		Clients: 800, Rate: 100, Path: hello(20 * time.Millisecond), ConnectTimeout: 10 * time.Second, RequestTimeout: 30 * time.Second,
@@ -122,12 +122,12 @@ func stopped(b *bench) {
 
 // graceful is F6.
 func graceful(b *bench) {
-	limits := e2e.Limits{MaxConnections: 1, AcceptCount: 10}
+	limits := rig.Limits{MaxConnections: 1, AcceptCount: 10}
 	server := b.server(limits)
 	w := b.agent(port)
 	crowd := b.start(demo.BurstOptions{Clients: 5, Rate: 100, Path: hello(3 * time.Second)})
 	crowd.connected(5)
-	b.busy(server, e2e.Truth{Busy: 1, Connections: 1})
+	b.busy(server, rig.Truth{Busy: 1, Connections: 1})
 	b.settle(time.Second)
 	b.must(syscall.Kill(server.PID, syscall.SIGTERM))
 	b.within(5*time.Second, "the listener is closed", func() bool { return crowd.result().reset == 4 })
@@ -136,7 +136,7 @@ func graceful(b *bench) {
 	b.clients("first five: %s; later three: %s", r, late)
 	b.want(r.ok == 1 && r.reset == 4, "should be 1 ok, 4 resets")
 	b.want(late.refused == 3, "the later ones should be refused")
-	l := w.until(5*time.Second, "the listener's end", func(l e2e.Listener) bool {
+	l := w.until(5*time.Second, "the listener's end", func(l rig.Listener) bool {
 		return l.Verdict.Cause == "listener_closed"
 	})
 	b.said("%s", words(l))
@@ -161,7 +161,7 @@ func addressed(name, address, want string) scenario {
 	return scenario{
 		name: name, load: "a server on " + want + "; 5 clients, handler 2 s; no timeouts",
 		run: func(b *bench) {
-			server := b.launch(e2e.Limits{}, func(o *e2e.TomcatOptions) {
+			server := b.launch(rig.Limits{}, func(o *rig.TomcatOptions) {
 				if address != "" {
 					o.Env = append(o.Env, "SERVER_ADDRESS="+address, "MANAGEMENT_SERVER_ADDRESS=127.0.0.1")
 				}
@@ -182,11 +182,11 @@ func addressed(name, address, want string) scenario {
 }
 
 // elsewhere runs tcpdiag in a network namespace where nothing is.
-func (b *bench) elsewhere(args ...string) *e2e.Document {
+func (b *bench) elsewhere(args ...string) *rig.Document {
 	out, err := command(b.ctx, "unshare", append([]string{"--net", b.kit.Tcpdiag}, args...)...).Output()
 	b.must(err)
 	b.must(conforms(out))
-	d, err := e2e.Decode(out)
+	d, err := rig.Decode(out)
 	b.must(err)
 	return d
 }
@@ -197,10 +197,10 @@ func confusedClients() []scenario {
 		{
 			name: "F10", load: "HTTPS: 20 clients of a handler of 5 s and 10 idle ones; no timeouts",
 			run: func(b *bench) {
-				server := b.server(e2e.Limits{Threads: 30, MaxConnections: 100}, func(o *e2e.TomcatOptions) { o.TLS = true })
+				server := b.server(rig.Limits{Threads: 30, MaxConnections: 100}, func(o *rig.TomcatOptions) { o.TLS = true })
 				b.start(demo.BurstOptions{Clients: 20, Path: hello(5 * time.Second), TLS: unverified()})
 				b.start(demo.BurstOptions{Clients: 10, Path: hello(0), TLS: unverified(), Requests: 2, Think: time.Minute})
-				b.busy(server, e2e.Truth{Busy: 20, Connections: 31})
+				b.busy(server, rig.Truth{Busy: 20, Connections: 31})
 				b.settle(300 * time.Millisecond)
 				d := b.snapshot()
 				l := b.on(d, port)
@@ -220,9 +220,9 @@ func confusedClients() []scenario {
 		{
 			name: "F11-half", load: "30 clients send half a header and wait; threads 4, max-connections 100; no timeouts",
 			run: func(b *bench) {
-				server := b.server(e2e.Limits{Threads: 4, MaxConnections: 100, AcceptCount: 5})
+				server := b.server(rig.Limits{Threads: 4, MaxConnections: 100, AcceptCount: 5})
 				b.start(demo.BurstOptions{Clients: 30, Rate: 200, HalfHeader: true}).connected(30)
-				b.busy(server, e2e.Truth{Connections: 31})
+				b.busy(server, rig.Truth{Connections: 31})
 				l := b.on(b.snapshot(), port)
 				b.said("%s", words(l))
 				b.want(l.Verdict.Cause != "max_threads", "max_threads although no thread is busy")
@@ -233,12 +233,12 @@ func confusedClients() []scenario {
 		{
 			name: "F11-reset", load: "20 clients of a handler of 8 s, 12 reset after 0.5 s, then 4 more; threads = max-connections = 20; no timeouts",
 			run: func(b *bench) {
-				server := b.server(e2e.Limits{Threads: 20, MaxConnections: 20, AcceptCount: 5})
+				server := b.server(rig.Limits{Threads: 20, MaxConnections: 20, AcceptCount: 5})
 				o := demo.BurstOptions{Clients: 8, Rate: 200, Path: hello(8 * time.Second)}
 				b.start(o).connected(8)
 				o.Clients, o.ResetAfter = 12, 500*time.Millisecond
 				resetting := b.start(o)
-				b.busy(server, e2e.Truth{Busy: 20, Connections: 20})
+				b.busy(server, rig.Truth{Busy: 20, Connections: 20})
 				resetting.wait()
 				o.Clients, o.ResetAfter = 4, 0
 				b.start(o).connected(4)
@@ -252,7 +252,7 @@ func confusedClients() []scenario {
 		{
 			name: "F12", load: "10 clients half-close after the request, handler 3 s; request 30 s",
 			run: func(b *bench) {
-				server := b.server(e2e.Limits{})
+				server := b.server(rig.Limits{})
 				w := b.agent(port)
 				r := b.start(demo.BurstOptions{
 					Clients: 10, Rate: 200, Path: hello(3 * time.Second), HalfClose: true, RequestTimeout: 30 * time.Second,
@@ -287,7 +287,7 @@ func sharedExecutor(b *bench) {
 	d := b.snapshot("--port", decimal(port), "--port", decimal(extraPort))
 	l, other := b.on(d, port), b.on(d, extraPort)
 	b.said("8080: %s, maxThreads %s; 8443: **%s**, maxThreads %s", words(l), setting(l.Connector.MaxThreads), other.Verdict.Status, setting(other.Connector.MaxThreads))
-	for _, one := range []*e2e.Listener{l, other} {
+	for _, one := range []*rig.Listener{l, other} {
 		b.want(one.Connector.MaxThreads != nil && one.Connector.MaxThreads.Value == 3, "maxThreads should be the Executor's 3")
 	}
 	b.verdict(l, "saturated", "max_threads", "max_threads")

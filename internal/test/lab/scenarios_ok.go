@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // healthy is a busy server well below its limits: nothing is to be said of it.
@@ -20,7 +20,7 @@ func healthy() []scenario {
 
 func everything(b *bench) {
 	const minute = 60
-	server := b.server(e2e.Limits{})
+	server := b.server(rig.Limits{})
 	w := b.agent(server.Port)
 	b.settle(time.Second)
 	perSecond := func(rate float64, o demo.BurstOptions) *crowd {
@@ -55,7 +55,7 @@ func everything(b *bench) {
 // calm checks every snapshot that the agent had.
 func (b *bench) calm(w *watch) {
 	looks := w.on(port)
-	busiest := slices.MaxFunc(looks, func(a, b e2e.Listener) int { return a.Connections.InService - b.Connections.InService })
+	busiest := slices.MaxFunc(looks, func(a, b rig.Listener) int { return a.Connections.InService - b.Connections.InService })
 	b.said("%s looks, at the busiest: %s", strconv.Itoa(len(looks)), words(&busiest))
 	b.want(busiest.Connections.InService >= 140, "only %d in service", busiest.Connections.InService)
 	for _, l := range looks {

@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // watch is an agent at work and what it said, several times a second.
 type watch struct {
 	b      *bench
-	agent  *e2e.Agent
+	agent  *rig.Agent
 	before map[string]int // the kernel's counters when it started
 
 	once  sync.Once // of its end
@@ -26,7 +26,7 @@ type watch struct {
 // look is one answer of the agent.
 type look struct {
 	scanAge   float64 // seconds; the agent stretches the interval where scans are expensive
-	listeners []e2e.Listener
+	listeners []rig.Listener
 }
 
 const lookEvery = 250 * time.Millisecond
@@ -37,7 +37,7 @@ func (b *bench) agent(ports ...int) *watch {
 	for _, p := range ports {
 		args = append(args, "--port", strconv.Itoa(p))
 	}
-	before, err := e2e.Counters()
+	before, err := rig.Counters()
 	b.must(err)
 	agent, err := b.kit.StartAgent(b.ctx, agentPort, args...)
 	b.must(err)
@@ -74,7 +74,7 @@ func (w *watch) run() {
 	}
 }
 
-func age(d *e2e.Document) float64 {
+func age(d *rig.Document) float64 {
 	if d.ScanAgeSeconds == nil {
 		return 0
 	}
@@ -92,10 +92,10 @@ func (w *watch) oldest() (seconds float64) {
 }
 
 // on are the snapshots of a port, in order.
-func (w *watch) on(port int) []e2e.Listener {
+func (w *watch) on(port int) []rig.Listener {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []e2e.Listener
+	var out []rig.Listener
 	for _, one := range w.looks {
 		for _, l := range one.listeners {
 			if l.Port == port {
@@ -108,7 +108,7 @@ func (w *watch) on(port int) []e2e.Listener {
 
 // height is how bad a snapshot is: its status, then how many clients are inside,
 // then the packets lost.
-func height(l e2e.Listener) [4]int {
+func height(l rig.Listener) [4]int {
 	h := [4]int{slices.Index([]string{"ok", "warning", "saturated", "losing", "down"}, l.Verdict.Status)}
 	if l.Connections != nil {
 		h[1] += l.Connections.Accepted
@@ -125,8 +125,8 @@ func height(l e2e.Listener) [4]int {
 
 // worst is the snapshot of a port that says most: the worst status, and of those
 // the latest of those with most clients inside.
-func (w *watch) worst(port int) *e2e.Listener {
-	var worst *e2e.Listener
+func (w *watch) worst(port int) *rig.Listener {
+	var worst *rig.Listener
 	for _, l := range w.on(port) {
 		if worst == nil || !above(height(*worst), height(l)) {
 			worst = &l
@@ -140,12 +140,12 @@ func (w *watch) worst(port int) *e2e.Listener {
 
 // settled is the worst look, or one so much later that another cause has
 // settled: the agent damps changes of it for 3 s.
-func (w *watch) settled(port int) *e2e.Listener {
+func (w *watch) settled(port int) *rig.Listener {
 	const damped = 4 * time.Second
 	worst := w.worst(port)
 	w.b.said("at its fullest: %s", words(worst))
 	looks := w.on(port)
-	from := slices.IndexFunc(looks, func(l e2e.Listener) bool { return height(l) == height(*worst) })
+	from := slices.IndexFunc(looks, func(l rig.Listener) bool { return height(l) == height(*worst) })
 	for i := from + int(damped/lookEvery); i < len(looks); i++ {
 		l := looks[i]
 		if l.Verdict.Status == worst.Verdict.Status && l.Verdict.Cause != worst.Verdict.Cause && l.Connections != nil && l.Connections.Accepted > 0 {
@@ -159,8 +159,8 @@ func (w *watch) settled(port int) *e2e.Listener {
 func above(a, b [4]int) bool { return slices.Compare(a[:], b[:]) > 0 }
 
 // until waits for a snapshot of the first port that is as wanted and returns it.
-func (w *watch) until(limit time.Duration, what string, condition func(e2e.Listener) bool) *e2e.Listener {
-	var found *e2e.Listener
+func (w *watch) until(limit time.Duration, what string, condition func(rig.Listener) bool) *rig.Listener {
+	var found *rig.Listener
 	w.b.within(limit, what, func() bool {
 		for _, l := range w.on(port) {
 			if condition(l) {
@@ -175,9 +175,9 @@ func (w *watch) until(limit time.Duration, what string, condition func(e2e.Liste
 
 // midway takes a snapshot this long after the load has come; it is answered when
 // asked. An agent remembers the losses of a minute, a snapshot shows the present.
-func (w *watch) midway(after time.Duration, port int) func() *e2e.Listener {
+func (w *watch) midway(after time.Duration, port int) func() *rig.Listener {
 	type result struct {
-		l *e2e.Listener
+		l *rig.Listener
 		p any
 	}
 	done := make(chan result, 1)
@@ -187,12 +187,12 @@ func (w *watch) midway(after time.Duration, port int) func() *e2e.Listener {
 		defer func() { r.p = recover(); done <- r }()
 		w.b.within(30*time.Second, "the load comes", func() bool {
 			looks := w.on(port)[seen:]
-			return slices.ContainsFunc(looks, func(l e2e.Listener) bool { return l.Connections != nil && l.Connections.Accepted > 0 })
+			return slices.ContainsFunc(looks, func(l rig.Listener) bool { return l.Connections != nil && l.Connections.Accepted > 0 })
 		})
 		w.b.settle(after)
 		r.l = w.b.on(w.b.snapshot(), port)
 	}()
-	return func() *e2e.Listener {
+	return func() *rig.Listener {
 		r := <-done
 		if r.p != nil {
 			panic(r.p)
@@ -203,7 +203,7 @@ func (w *watch) midway(after time.Duration, port int) func() *e2e.Listener {
 
 // onlyHurried checks that packets dropped under a load that fits were dropped
 // because it came faster than accept() was called.
-func (w *watch) onlyHurried(l *e2e.Listener) {
+func (w *watch) onlyHurried(l *rig.Listener) {
 	if l.Losses == nil {
 		return
 	}
@@ -223,7 +223,7 @@ func (w *watch) conserved() {
 	}
 	deadline := time.Now().Add(20 * time.Second)
 	for {
-		after, err := e2e.Counters()
+		after, err := rig.Counters()
 		w.b.must(err)
 		series, err := w.agent.Metrics(w.b.ctx)
 		w.b.must(err)

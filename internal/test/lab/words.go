@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // words is what tcpdiag says of a listener, in a line.
-func words(l *e2e.Listener) string {
+func words(l *rig.Listener) string {
 	v := l.Verdict
 	text := "**" + v.Status + "**"
 	if v.Cause != "" {
@@ -20,7 +20,7 @@ func words(l *e2e.Listener) string {
 	return strings.Join(append([]string{text}, numbers(l)...), ", ")
 }
 
-func numbers(l *e2e.Listener) []string {
+func numbers(l *rig.Listener) []string {
 	var out []string
 	add := func(n int, what string) {
 		if n > 0 {
@@ -66,7 +66,7 @@ func numbers(l *e2e.Listener) []string {
 
 // causes of the dropped packets, when there are several or another than the
 // verdict's.
-func causes(s *e2e.Losses) string {
+func causes(s *rig.Losses) string {
 	var parts []string
 	for _, by := range s.By {
 		if by.Packets > 0 {
@@ -80,7 +80,7 @@ func causes(s *e2e.Losses) string {
 }
 
 // setting is a limit with its source.
-func setting(s *e2e.Setting) string {
+func setting(s *rig.Setting) string {
 	if s == nil {
 		return "n/a"
 	}
@@ -88,7 +88,7 @@ func setting(s *e2e.Setting) string {
 }
 
 // codes are those of a verdict's findings.
-func codes(l *e2e.Listener) string {
+func codes(l *rig.Listener) string {
 	var out []string
 	for _, f := range l.Verdict.Findings {
 		out = append(out, "`"+f.Code+"`")

@@ -4,20 +4,18 @@ import (
 	"flag"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"runtime/metrics"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 const (
-	// countVariable is how many mutations each target gets; `make mutated` sets it.
-	countVariable = "TCPDIAG_MUTATIONS"
-	usualCount    = 100
+	// How many mutations each target gets.
+	fullCount, usualCount = 10_000, 100
 
 	// What one input may take: the limits of a child that parses (see
 	// discovery.Children), which counts what is allocated at once and not, as this
@@ -61,7 +59,7 @@ func (m *Target) Fuzz(body any) {
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(m.f.Name()))
 	r := rand.New(rand.NewPCG(name.Sum64(), 1))
-	for range count() / m.share {
+	for range proof.Size(fullCount, usualCount) / m.share {
 		if len(m.corpus) > 0 {
 			m.f.Add(mutated(r, m.corpus)...)
 		}
@@ -78,13 +76,6 @@ func fuzzing() bool {
 		}
 	}
 	return false
-}
-
-func count() int {
-	if n, err := strconv.Atoi(os.Getenv(countVariable)); err == nil {
-		return n
-	}
-	return usualCount
 }
 
 // bounded is a fuzz target's body that fails when it takes too much. The

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // Where everything listens, in a namespace of its own.
@@ -32,8 +32,8 @@ const (
 // listener (a job each, so that nothing is grouped that must be counted
 // apart), Prometheus, Alertmanager and the receiver of its webhooks.
 type stack struct {
-	tomcat       *e2e.Tomcat
-	agents       map[string]*e2e.Agent // by job
+	tomcat       *rig.Tomcat
+	agents       map[string]*rig.Agent // by job
 	short        *demo.Server
 	prometheus   *Prometheus
 	alertmanager *Alertmanager
@@ -41,13 +41,13 @@ type stack struct {
 	started      time.Time
 }
 
-func startStack(t *testing.T, a e2e.Artifacts) *stack {
+func startStack(t *testing.T, a rig.Artifacts) *stack {
 	t.Helper()
 	ctx := t.Context()
-	s := &stack{agents: make(map[string]*e2e.Agent)}
-	limits := e2e.Limits{Threads: threads, MinSpare: threads, MaxConnections: connections, AcceptCount: acceptCount}
+	s := &stack{agents: make(map[string]*rig.Agent)}
+	limits := rig.Limits{Threads: threads, MinSpare: threads, MaxConnections: connections, AcceptCount: acceptCount}
 	var err error
-	s.tomcat, err = e2e.StartTomcat(ctx, e2e.TomcatOptions{
+	s.tomcat, err = rig.StartTomcat(ctx, rig.TomcatOptions{
 		Artifacts: a, Limits: limits, Port: pagePort, ManagementPort: 8082, ExtraPort: lastingPort, ExtraLimits: limits,
 	})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func startStack(t *testing.T, a e2e.Artifacts) *stack {
 	return s
 }
 
-func (s *stack) agent(t *testing.T, a e2e.Artifacts, job string, address, port int, more ...string) {
+func (s *stack) agent(t *testing.T, a rig.Artifacts, job string, address, port int, more ...string) {
 	t.Helper()
 	agent, err := a.StartAgent(t.Context(), address, append([]string{"--port", strconv.Itoa(port)}, more...)...)
 	require.NoError(t, err)

@@ -69,7 +69,7 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	return crowd.Enter(ctx, worldVariable, "-only", o.Only, "-sockets", strconv.Itoa(o.Sockets),
+	return crowd.World(ctx, worldVariable, "-only", o.Only, "-sockets", strconv.Itoa(o.Sockets),
 		"-namespaces", strconv.Itoa(o.Namespaces), "-ends", strconv.Itoa(o.Ends), "-calm", o.Calm.String(),
 		"-out", o.Out, "-tcpdiag", o.Tcpdiag, "-profiles", o.Profiles, "-deadline", o.Deadline.String())
 }

@@ -1,5 +1,5 @@
-// Command waits holds what tcpdiag says of a Tomcat's threads against the log of
+// Package waits holds what tcpdiag says of a Tomcat's threads against the log of
 // what they wait for: PostgreSQL behind HikariCP and Spring Data, Redis, an HTTP
-// service that is a Tomcat itself, and backends of its own with a delay. It writes
-// the table in docs/waits.md. Run it by `make waits`, as root on Linux.
-package main
+// service that is a Tomcat itself, and backends of its own with a delay. TestWaits
+// writes docs/results/waits.md.
+package waits

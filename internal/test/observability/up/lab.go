@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/test/e2e"
 	"github.com/tcpdiag/tcpdiag/internal/test/observability"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // The Tomcat's limits: there is room for 20 + 5 + 1 = 26 clients.
@@ -59,11 +59,11 @@ func (l *lab) start(ctx context.Context) error {
 	}
 	l.later(func() { _ = os.RemoveAll(l.dir) })
 	fmt.Println("building the sample server (Maven, the first time) and tcpdiag …")
-	built, err := e2e.Build(ctx, l.dir)
+	built, err := rig.Build(ctx, l.dir)
 	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, e2e.Artifacts) error{l.startServer, l.startAgent, l.startAlerting, l.startPrometheus, l.startGrafana} {
+	for _, step := range []func(context.Context, rig.Artifacts) error{l.startServer, l.startAgent, l.startAlerting, l.startPrometheus, l.startGrafana} {
 		if err := step(ctx, built); err != nil {
 			return err
 		}
@@ -97,11 +97,11 @@ func (l *lab) stop() {
 	}
 }
 
-func (l *lab) startServer(ctx context.Context, built e2e.Artifacts) error {
+func (l *lab) startServer(ctx context.Context, built rig.Artifacts) error {
 	fmt.Println("starting Tomcat …")
-	tomcat, err := e2e.StartTomcat(ctx, e2e.TomcatOptions{
+	tomcat, err := rig.StartTomcat(ctx, rig.TomcatOptions{
 		Artifacts: built, Port: l.tomcatPort, ManagementPort: l.actuatorPort,
-		Limits: e2e.Limits{Threads: threads, MinSpare: threads, MaxConnections: maxConnections, AcceptCount: acceptCount},
+		Limits: rig.Limits{Threads: threads, MinSpare: threads, MaxConnections: maxConnections, AcceptCount: acceptCount},
 	})
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (l *lab) startServer(ctx context.Context, built e2e.Artifacts) error {
 	return nil
 }
 
-func (l *lab) startAgent(ctx context.Context, built e2e.Artifacts) error {
+func (l *lab) startAgent(ctx context.Context, built rig.Artifacts) error {
 	agent, err := built.StartAgent(ctx, l.agentPort, "--port", strconv.Itoa(l.tomcatPort))
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (l *lab) startAgent(ctx context.Context, built e2e.Artifacts) error {
 	return nil
 }
 
-func (l *lab) startAlerting(ctx context.Context, _ e2e.Artifacts) error {
+func (l *lab) startAlerting(ctx context.Context, _ rig.Artifacts) error {
 	fmt.Println("starting Prometheus and Alertmanager …")
 	receiver, err := observability.StartReceiver(ctx, l.receiverAddress, announce)
 	if err != nil {
@@ -137,7 +137,7 @@ func (l *lab) startAlerting(ctx context.Context, _ e2e.Artifacts) error {
 	return nil
 }
 
-func (l *lab) startPrometheus(ctx context.Context, _ e2e.Artifacts) error {
+func (l *lab) startPrometheus(ctx context.Context, _ rig.Artifacts) error {
 	rules, err := filepath.Abs(filepath.Join("deploy", "prometheus"))
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (l *lab) startPrometheus(ctx context.Context, _ e2e.Artifacts) error {
 	return nil
 }
 
-func (l *lab) startGrafana(ctx context.Context, _ e2e.Artifacts) error {
+func (l *lab) startGrafana(ctx context.Context, _ rig.Artifacts) error {
 	if l.grafana = observability.Installed(observability.GrafanaNames()...); !l.grafana {
 		return nil
 	}

@@ -1,0 +1,48 @@
+package deployments
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+// deployment is a case: one that is data, or a story.
+type deployment struct {
+	name string
+	run  func(*rig.Case)
+}
+
+// data are those that read as one.
+func data(all ...rig.Overload) (list []deployment) {
+	for _, o := range all {
+		list = append(list, deployment{o.Name, o.Run})
+	}
+	return list
+}
+
+func cases() []deployment {
+	return slices.Concat(inCode(), protocols(), around(), others(), more(), webSockets(), starved(), shares(), outgoing(), tried(), unusual(), lies(), javas(), inherited())
+}
+
+const deploymentsHead = `# Unusual deployments
+
+Written by ` + "`make prove PROOF=deployments`" + `: each is a real server that is really overloaded, or is
+healthy and looks overloaded; the truth is what Tomcat's own MBeans said at that moment.
+
+| deployment | truth | tcpdiag says | so it is |
+|---|---|---|---|
+`
+
+func TestDeployment(t *testing.T) {
+	var names []string
+	for _, d := range cases() {
+		names = append(names, d.name)
+	}
+	table := rig.Open("docs/deployments.md", deploymentsHead, names)
+	for _, d := range cases() {
+		t.Run(d.name, func(t *testing.T) { d.run(rig.New(t, table, d.name)) })
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package rig
+
+import "syscall"
+
+func DiesWithParent() *syscall.SysProcAttr { return nil }
