@@ -183,7 +183,7 @@ func TestArchive(t *testing.T) {
 func output(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	if name == "rpm" {
-		nettest.Root(t) // where rpm is installed by internal/test/lab/setup.sh
+		nettest.Root(t) // where rpm is installed by make setup
 	}
 	out, err := exec.CommandContext(t.Context(), name, args...).Output()
 	require.NoError(t, err, name)

@@ -64,7 +64,7 @@ type Input struct {
 	Somaxconn       int        // net.core.somaxconn; 0: 4096, the default since Linux 5.4
 	MaxSynBacklog   int        // net.ipv4.tcp_max_syn_backlog, counts only without syncookies; 0: 4096
 	// SmallSynQueue: the server's kernel lets one half-open connection fewer wait, as
-	// all did before 2025 (docs/kernels.md: "SYN queue holds").
+	// all did before 2025 (docs/results/kernels.md: "SYN queue holds").
 	SmallSynQueue bool
 
 	// RoundTrip is the time to the server and back. With 0 (one host) a

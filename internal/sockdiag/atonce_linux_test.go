@@ -53,7 +53,7 @@ func TestAtOnceOrNot(t *testing.T) {
 }
 
 // Of a kernel that nobody has changed its number says the same as its types:
-// docs/kernels.md has what either is worth.
+// docs/results/kernels.md has what either is worth.
 func TestTypesAgreeWithTheNumber(t *testing.T) {
 	c, err := Dial()
 	require.NoError(t, err)

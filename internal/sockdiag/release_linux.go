@@ -7,7 +7,7 @@ import (
 )
 
 // answersAtOnce is true from Linux 6.9 on, and on an older kernel whose vendor has
-// taken over what 6.9 changed: docs/kernels.md has an exact request during a walk on
+// taken over what 6.9 changed: docs/results/kernels.md has an exact request during a walk on
 // each kernel (on 5.10 it took 28 times as long). With its locks a request waits
 // while anybody's dump, this program's own too, fills a message (sock_diag_mutex,
 // inet_diag_table_mutex), which can take a walk through the whole table. For so

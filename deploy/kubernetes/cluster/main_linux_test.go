@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const whySkipped = "starts a Kubernetes control plane, whose build takes minutes: make cluster-test sets " + enable
+const whySkipped = "starts a Kubernetes control plane, whose build takes minutes: make prove PROOF=cluster sets " + enable
 
 // TestCluster shares one cluster among all tests, in this order: the first of
 // them has no Prometheus operator.

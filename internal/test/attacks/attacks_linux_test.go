@@ -114,7 +114,7 @@ func expensive(t *testing.T) {
 	t.Helper()
 	nettest.Root(t)
 	if !everything() {
-		t.Skip("takes minutes: make attacks")
+		t.Skip("takes minutes: make prove PROOF=attacks")
 	}
 }
 

@@ -4,6 +4,6 @@
 // without end. The agent runs with the manifests' memory as root, with the
 // DaemonSet's capabilities, and as the attacker's own user; next to it runs an honest
 // server, which must not be affected, and a control that only ticks, by which the
-// machine's own delays are distinguished from the agent's. `make attacks` prints what the agent
+// machine's own delays are distinguished from the agent's. `make prove PROOF=attacks` prints what the agent
 // said, its memory and its delays.
 package attacks

@@ -91,7 +91,7 @@ func attempt(t *testing.T, who, name string, run func(t *testing.T) row) {
 		}
 		t.Logf("%s/%s, try %d: %v", who, name, n, err)
 		if !everything() {
-			return // on a busy machine the control may be spared: only make attacks, alone, holds to it
+			return // on a busy machine the control may be spared: only make prove PROOF=attacks, alone, holds to it
 		}
 		if n == tries {
 			t.Errorf("%s/%s: %v", who, name, err)

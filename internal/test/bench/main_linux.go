@@ -48,7 +48,7 @@ func parse() options {
 	flag.IntVar(&o.Turns, "turns", 3, "turns where CPU time is measured")
 	flag.IntVar(&o.Tomcat, "tomcat-turns", 60, "turns of two seconds of the measurement of Tomcat's throughput, 0 for none")
 	flag.IntVar(&o.Tap, "tap", 0, "pairs of turns of a quarter of a second of what the handshake tap costs, measured instead of all else")
-	flag.StringVar(&o.Out, "out", "internal/test/bench", "folder for RESULTS.md and scaling.svg, or for TAP.md")
+	flag.StringVar(&o.Out, "out", "docs/results", "folder for bench.md and scaling.svg, or for bench-tap.md")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
 	flag.StringVar(&o.Jar, "jar", "", "sample server to load (default: built, or taken from the cache)")
 	flag.DurationVar(&o.Deadline, "deadline", 10*time.Minute, "give up after this time")

@@ -65,7 +65,7 @@ func (b *bench) write() error {
 	if err := os.WriteFile(filepath.Join(b.Out, "scaling.svg"), []byte(b.report.plot()), 0o644); err != nil {
 		return err
 	}
-	path := filepath.Join(b.Out, "RESULTS.md")
+	path := filepath.Join(b.Out, "bench.md")
 	fmt.Println("wrote", path)
 	fmt.Print(b.report.budgets())
 	return os.WriteFile(path, []byte(b.report.markdown()), 0o644)

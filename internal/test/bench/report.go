@@ -66,7 +66,7 @@ func (r *report) markdown() string {
 		fmt.Fprintf(&b, "| %s | %s |\n", m[0], m[1])
 	}
 	fmt.Fprintf(&b, "| when | %s, %.0f s, load average %s at the start and %s at the end |\n\n", r.Date, r.Took.Seconds(), r.LoadAt, r.LoadAfter)
-	fmt.Fprintf(&b, "To repeat it, as root: `make bench` (here: `%s`).\n\n", r.Command)
+	fmt.Fprintf(&b, "To repeat it, as root: `make prove PROOF=bench` (here: `%s`).\n\n", r.Command)
 	b.WriteString("## Budgets\n\n")
 	b.WriteString(r.budgets())
 	b.WriteString(comparison)
@@ -88,7 +88,7 @@ func (r *report) budgets() string {
 
 const intro = `# What tcpdiag costs
 
-Written by ` + "`make bench`" + `. Absolute times are of one machine; the ratios count. Each thing and the limit it is held against ran by turns in one run, in a network namespace of its own, and the ratio is the median over the turns, so that other work on the machine meets both. The limits are bare loops of system calls on the same sockets whose replies are thrown away undecoded: what the kernel itself takes.
+Written by ` + "`make prove PROOF=bench`" + `. Absolute times are of one machine; the ratios count. Each thing and the limit it is held against ran by turns in one run, in a network namespace of its own, and the ratio is the median over the turns, so that other work on the machine meets both. The limits are bare loops of system calls on the same sockets whose replies are thrown away undecoded: what the kernel itself takes.
 
 `
 

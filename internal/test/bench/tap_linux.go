@@ -14,7 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 )
 
-// measureTap writes TAP.md: what following handshakes costs a Tomcat at its
+// measureTap writes bench-tap.md: what following handshakes costs a Tomcat at its
 // fastest, and an agent.
 func measureTap(ctx context.Context, o options) error {
 	b := &bench{options: o, started: time.Now()}
@@ -34,7 +34,7 @@ func measureTap(ctx context.Context, o options) error {
 	text := fmt.Sprintf(tapIntro, "`", o.Tap, machine()[0][1], machine()[2][1], b.started.UTC().Format("2006-01-02 15:04 UTC"), before, load(),
 		brief(tapTurnTime), brief(tapOwnTime), brief(tapSettleTime)) + b.report.budgets()
 	fmt.Print(text)
-	return os.WriteFile(filepath.Join(o.Out, "TAP.md"), []byte(text), 0o644)
+	return os.WriteFile(filepath.Join(o.Out, "bench-tap.md"), []byte(text), 0o644)
 }
 
 const tapIntro = `# What following handshakes costs

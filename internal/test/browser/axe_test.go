@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// axe is the source of axe-core, which `make browser` fetches.
+// axe is the source of axe-core, which `make prove PROOF=browser` fetches.
 func axe(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("TCPDIAG_AXE")
@@ -20,7 +20,7 @@ func axe(t *testing.T) string {
 	}
 	source, err := os.ReadFile(path)
 	if err != nil {
-		t.Skipf("no axe-core here (make browser fetches it with npm): %v", err)
+		t.Skipf("no axe-core here (make prove PROOF=browser fetches it with npm): %v", err)
 	}
 	return string(source)
 }

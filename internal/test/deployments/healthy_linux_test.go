@@ -49,7 +49,7 @@ func TestHealthy(t *testing.T) {
 	r := observe(c, limited, agent)
 	text := r.text(kinds)
 	t.Log(text)
-	rig.Record(t, "internal/test/deployments/healthy.md", text)
+	rig.Record(t, "docs/results/healthy.md", text)
 	require.Empty(t, r.alarms, "false alarms")
 	require.NotZero(t, r.answers)
 }
@@ -148,7 +148,7 @@ func (r *watched) judge(who string, d *rig.Document) {
 
 func (r *watched) text(visits []*visit) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "# A healthy mixed load\n\nWritten by `make healthy`: it lasted %s, began %s; the load average of the machine was up to %.1f.\n\n| clients | at a time | answered | failed |\n|---|---|---|---|\n",
+	fmt.Fprintf(&s, "# A healthy mixed load\n\nWritten by `make prove PROOF=healthy`: it lasted %s, began %s; the load average of the machine was up to %.1f.\n\n| clients | at a time | answered | failed |\n|---|---|---|---|\n",
 		r.lasted.Round(time.Second), r.began.UTC().Format("2006-01-02 15:04"), r.busiest)
 	for _, v := range visits {
 		fmt.Fprintf(&s, "| %s | %d | %d | %d |\n", v.name, v.clients, v.done.Load(), v.failed.Load())

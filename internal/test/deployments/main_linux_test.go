@@ -41,7 +41,7 @@ func TestDeployment(t *testing.T) {
 	for _, d := range cases() {
 		names = append(names, d.name)
 	}
-	table := rig.Open("docs/deployments.md", deploymentsHead, names)
+	table := rig.Open("docs/results/deployments.md", deploymentsHead, names)
 	for _, d := range cases() {
 		t.Run(d.name, func(t *testing.T) { d.run(rig.New(t, table, d.name)) })
 	}

@@ -149,7 +149,7 @@ func TestOverloads(t *testing.T) {
 		d := newDraw(r)
 		drawn, names = append(drawn, d), append(names, fmt.Sprintf("%d: %s", i+1, d))
 	}
-	table := rig.Open(fmt.Sprintf("internal/test/deployments/overloads-%d.md", *seed), "", names)
+	table := rig.Open(fmt.Sprintf("docs/results/overloads-%d.md", *seed), "", names)
 	table.Head(func(rows []string) string { return overloadHead(*seed, *draws, rows) })
 	for i, d := range drawn {
 		t.Run(names[i], func(t *testing.T) { overload(rig.New(t, table, names[i]), d) })

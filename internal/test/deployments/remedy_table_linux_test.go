@@ -89,7 +89,7 @@ The rows are of several runs, put together, on a machine of two CPUs that had ot
 // adviceTable are the table's lines by their load.
 type adviceTable map[string][]string
 
-const adviceFile = "docs/advice.md"
+const adviceFile = "docs/results/advice.md"
 
 func readAdvice() adviceTable {
 	t := make(adviceTable)

@@ -223,7 +223,7 @@ func counters(t *testing.T) map[string]int {
 }
 
 // startAgent runs an agent until the test ends; it must then end well, and by itself
-// (at what time is what `make attacks` measures).
+// (at what time is what `make prove PROOF=attacks` measures).
 func startAgent(t *testing.T, args ...string) *rig.Agent {
 	t.Helper()
 	agent, err := artifacts(t).StartAgent(t.Context(), fiveDigits(), args...)

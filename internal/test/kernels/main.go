@@ -32,15 +32,15 @@ type options struct {
 
 func main() {
 	o := options{}
-	flag.BoolVar(&o.Short, "short", false, "the oldest and the newest kernel only, without docs/kernels.md")
+	flag.BoolVar(&o.Short, "short", false, "the oldest and the newest kernel only, without docs/results/kernels.md")
 	flag.StringVar(&o.Only, "only", "", "only the guests whose name matches; the others' columns stay")
 	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, java, slow); what others have logged stays")
-	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/kernels.md")
-	flag.IntVar(&o.Clients, "clients", 0, "nothing but the clients across networks that delay and lose packets, as many on each, without docs/kernels.md")
+	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/results/kernels.md")
+	flag.IntVar(&o.Clients, "clients", 0, "nothing but the clients across networks that delay and lose packets, as many on each, without docs/results/kernels.md")
 	flag.IntVar(&o.AtOnce, "at-once", 1, "guests that run at the same time, each on a processor of its own")
-	flag.BoolVar(&o.Table, "table", false, "boot nothing, write docs/kernels.md of the last logs")
+	flag.BoolVar(&o.Table, "table", false, "boot nothing, write docs/results/kernels.md of the last logs")
 	flag.StringVar(&o.Cache, "cache", ".cache/kernels", "folder for packages, images and logs")
-	flag.StringVar(&o.Out, "out", "docs/kernels.md", "the table")
+	flag.StringVar(&o.Out, "out", "docs/results/kernels.md", "the table")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ok, err := o.run(ctx)

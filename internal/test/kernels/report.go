@@ -95,7 +95,7 @@ func outcome(r run) string {
 //go:embed kernels.md
 var introduction string
 
-// document is docs/kernels.md; times are the lines of how long runs took.
+// document is docs/results/kernels.md; times are the lines of how long runs took.
 func document(results []result, times string) string {
 	var text strings.Builder
 	text.WriteString(introduction)

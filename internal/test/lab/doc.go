@@ -2,7 +2,7 @@
 // network namespace of its own, and compares what the clients counted with what
 // tcpdiag said about it and what its plan had predicted.
 //
-//	go run ./internal/test/lab                  all scenarios; writes internal/test/lab/RESULTS.md
+//	go run ./internal/test/lab                  all scenarios; writes docs/results/lab.md
 //	go run ./internal/test/lab -list
 //	go run ./internal/test/lab -run '^A9' -results -
 //

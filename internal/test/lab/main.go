@@ -49,8 +49,8 @@ func lab(ctx context.Context, args []string) (agree bool, err error) {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
 	pick := flags.String("run", "", "only the scenarios whose name matches this regular expression")
 	list := flags.Bool("list", false, "list the scenarios and end")
-	results := flags.String("results", "", "Markdown copy of the table; - for none; default internal/test/lab/RESULTS.md when all scenarios run, else none")
-	update := flags.Bool("update", false, "replace the rows of the scenarios that -run picks in internal/test/lab/RESULTS.md")
+	results := flags.String("results", "", "Markdown copy of the table; - for none; default docs/results/lab.md when all scenarios run, else none")
+	update := flags.Bool("update", false, "replace the rows of the scenarios that -run picks in docs/results/lab.md")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
@@ -128,7 +128,7 @@ func resultsPath(given, pick string, update bool) string {
 	case given != "":
 		return given
 	}
-	return filepath.Join("internal", "test", "lab", "RESULTS.md")
+	return filepath.Join("docs", "results", "lab.md")
 }
 
 func runAll(ctx context.Context, dir string, chosen []scenario) (rows []row, about environment, err error) {

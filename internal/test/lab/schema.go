@@ -7,7 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// snapshotSchema is where `make lab` finds it.
+// snapshotSchema is where `make prove PROOF=lab` finds it.
 const snapshotSchema = "docs/schema/snapshot.schema.json"
 
 // conforms holds a document that tcpdiag printed against the published JSON Schema.

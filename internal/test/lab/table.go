@@ -86,7 +86,7 @@ func markdown(e environment, rows []row) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Results of the lab
 
-Written by %[1]smake lab%[1]s on %[2]s: real Tomcats, overloaded the way published experiments did it, each in a network namespace of its own. tcpdiag was given the port and nothing else. %[3]s
+Written by %[1]smake prove PROOF=lab%[1]s on %[2]s: real Tomcats, overloaded the way published experiments did it, each in a network namespace of its own. tcpdiag was given the port and nothing else. %[3]s
 
 Linux %[4]s on %[5]d × %[6]s; %[7]s. Load of the machine before (1, 5, 15 min): %[8]s.
 

@@ -80,8 +80,8 @@ func TestChoose(t *testing.T) {
 }
 
 func TestResultsPath(t *testing.T) {
-	require.Equal(t, "internal/test/lab/RESULTS.md", resultsPath("", "", false))
-	require.Equal(t, "internal/test/lab/RESULTS.md", resultsPath("", "A9", true))
+	require.Equal(t, "docs/results/lab.md", resultsPath("", "", false))
+	require.Equal(t, "docs/results/lab.md", resultsPath("", "A9", true))
 	require.Empty(t, resultsPath("", "A9", false), "a part is no result")
 	require.Empty(t, resultsPath("-", "", false))
 	require.Equal(t, "x.md", resultsPath("x.md", "A9", false))

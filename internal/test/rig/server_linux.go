@@ -35,7 +35,6 @@ type JVM struct {
 	Stdin *os.File
 }
 
-
 // Boot is the Spring Boot application with its settings as arguments. A variant sets
 // its limits in code.
 func (j JVM) Boot(variant string, settings ...string) Start {

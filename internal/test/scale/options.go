@@ -27,7 +27,7 @@ func parse() options {
 	flag.IntVar(&o.Namespaces, "namespaces", 50, "namespaces with a server each in H1")
 	flag.IntVar(&o.Ends, "ends", 1_000_000, "socket ends of H2's namespace")
 	flag.DurationVar(&o.Calm, "calm", time.Minute, "how long the calm is measured")
-	flag.StringVar(&o.Out, "out", "internal/test/scale", "folder for RESULTS.md")
+	flag.StringVar(&o.Out, "out", "docs/results", "folder for scale.md")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
 	flag.StringVar(&o.Profiles, "profiles", "", "folder for the agent's profiles of processor and heap in trouble, and its map of memory (default: none)")
 	flag.DurationVar(&o.Deadline, "deadline", 9*time.Minute, "give up after this long")

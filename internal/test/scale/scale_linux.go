@@ -63,7 +63,7 @@ func (s *scale) write() error {
 	if err := os.MkdirAll(s.Out, 0o755); err != nil {
 		return err
 	}
-	path := filepath.Join(s.Out, "RESULTS.md")
+	path := filepath.Join(s.Out, "scale.md")
 	s.report.end()
 	fmt.Print(s.report.table())
 	fmt.Println("wrote", path)

@@ -20,11 +20,11 @@ const tcpdiag = "/bin/tcpdiag"
 func inGuest(t *testing.T) {
 	t.Helper()
 	if !nettest.InGuest() {
-		t.Skip("only in a guest: make kernels")
+		t.Skip("only in a guest: make prove PROOF=kernels")
 	}
 }
 
-// report puts a cell into the table of docs/kernels.md.
+// report puts a cell into the table of docs/results/kernels.md.
 func report(name, format string, values ...any) { nettest.Feature(name, format, values...) }
 
 func yes(b bool) string {

@@ -1,0 +1,155 @@
+package proof
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Proof is something that takes minutes or hours to show, which CI does not run at
+// every change.
+type Proof struct {
+	Name    string
+	What    string
+	Run     []string // a command, in Dir
+	Select  string   // the flag that picks some of its cases: what follows is put behind it
+	Dir     string   // from the root of the repository
+	Minutes int
+	Needs   []Need
+	Root    bool
+	Covers  []string // files and folders that a change makes it stale
+	Results []string // files that it writes
+}
+
+// Need is a program and the Debian package that has it.
+type Need struct{ Program, Package string }
+
+var (
+	java     = []Need{{"javac", "openjdk-17-jdk-headless"}, {"mvn", "maven"}}
+	net      = []Need{{"ip", "iproute2"}, {"ss", "iproute2"}, {"nft", "nftables"}}
+	judging  = []string{"internal/diagnosis", "internal/namespace", "internal/evidence", "internal/connections", "internal/losses", "internal/observer"}
+	finding  = []string{"internal/discovery", "internal/owner", "internal/hostproc"}
+	clientsC = []string{"internal/handshake", "internal/clients"}
+	rigFiles = []string{"internal/test/rig", "internal/demo"}
+)
+
+func goTest(pkg, run, timeout string, more ...string) []string {
+	return slices.Concat([]string{"go", "test", "-count=1", "-v", "-timeout", timeout, "-run", run, pkg}, more)
+}
+
+// All are the proofs, those first that are quick.
+func All() []Proof {
+	const deployments = "./internal/test/deployments"
+	servers := slices.Concat(java, net)
+	return []Proof{
+		{
+			Name: "mutated", What: "every parser of strangers' bytes on 10,000 mutations of its corpus", Minutes: 8,
+			Run: goTest("./internal/...", "^Fuzz", "20m"), Covers: []string{"internal/discovery", "internal/hostproc", "internal/sockdiag", "internal/handshake", "internal/threaddump", "internal/incident", "internal/test/mutate"},
+		},
+		{
+			Name: "dumps", What: "a thousand requests for thread dumps to JVMs that a signal would end or that cannot answer", Minutes: 5, Root: true, Needs: java,
+			Run: goTest("./internal/threaddump", "Thousand|Standstill", "20m"), Covers: []string{"internal/threaddump"},
+		},
+		{
+			Name: "kills", What: "a hundred incidents, agent and servers killed at a random moment: what is left of each recording", Minutes: 6, Root: true,
+			Run: goTest("./internal/cli", "^TestLongKilledAtAnyMoment$", "30m"), Covers: []string{"internal/incident", "internal/agent"},
+		},
+		{
+			Name: "docker", What: "the images and the compose file on a Docker engine that the test starts", Minutes: 4, Root: true,
+			Needs: slices.Concat(java, []Need{{"dockerd", "docker.io"}, {"debootstrap", "debootstrap"}, {"iptables", "iptables"}}),
+			Run:   goTest("./deploy/docker", ".", "20m"), Select: "-run", Covers: []string{"deploy/docker", "deploy/compose"},
+		},
+		{
+			Name: "attacks", What: "hostile processes and neighbours against the built agent", Minutes: 15, Root: true, Needs: net,
+			Run: goTest("./internal/test/attacks", ".", "60m"), Select: "-run", Covers: slices.Concat(finding, []string{"internal/sandbox", "internal/test/attacks"}), Results: []string{"docs/results/attacks.md"},
+		},
+		{
+			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose", Minutes: 10, Root: true, Needs: net,
+			Run: goTest("./internal/handshake", "^Test(ManyClients|LongSpoofedFlood|Netem)$", "60m"), Covers: clientsC,
+		},
+		{
+			Name: "browser", What: "the agent's page in a real Chromium", Minutes: 5, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
+			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/web", "internal/test/browser"},
+		},
+		{
+			Name: "cluster", What: "the READMEs' install commands for Kubernetes against the real control plane and pods", Minutes: 10, Root: true, Dir: "deploy/kubernetes/cluster",
+			Needs: slices.Concat(java, []Need{{"debootstrap", "debootstrap"}, {"containerd", "containerd"}, {"runc", "runc"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}}),
+			Run:   []string{"./prove.sh"}, Covers: []string{"deploy/kubernetes", "deploy/helm"},
+		},
+		{
+			Name: "manifests", What: "the manifests read by the API server's own validation", Minutes: 4, Dir: "deploy/kubernetes",
+			Run: []string{"bash", "-c", "set -o pipefail; go run . -all | (cd validate && go run .)"}, Covers: []string{"deploy/kubernetes", "deploy/helm"},
+		},
+		{
+			Name: "scale", What: "large and busy hosts, a million sockets: how old what the agent says is, and what it takes", Minutes: 10, Root: true,
+			Run: []string{"go", "run", "./internal/test/scale"}, Select: "-only", Covers: slices.Concat(judging, []string{"internal/sockdiag", "internal/test/scale", "internal/test/crowd"}), Results: []string{"docs/results/scale.md"},
+		},
+		{
+			Name: "bench", What: "every budget against the bare system calls, on 190,000 sockets", Minutes: 15, Root: true, Needs: slices.Concat(java, net, []Need{{"wrk", "wrk"}}),
+			Run: []string{"go", "run", "./internal/test/bench"}, Covers: slices.Concat(judging, []string{"internal/sockdiag", "internal/promexport", "internal/test/bench"}), Results: []string{"docs/results/bench.md"},
+		},
+		{
+			Name: "bench-tap", What: "what following handshakes costs a Tomcat at its fastest, and an agent", Minutes: 20, Root: true, Needs: slices.Concat(java, net, []Need{{"wrk", "wrk"}}),
+			Run: []string{"go", "run", "./internal/test/bench", "-tap", "800", "-deadline", "40m"}, Covers: clientsC, Results: []string{"docs/results/bench-tap.md"},
+		},
+		{
+			Name: "soak", What: "half an hour at a thousand samples a second: nothing grows", Minutes: 31, Root: true,
+			Run: goTest("./internal/observer", "^TestSoak$", "45m"), Covers: []string{"internal/observer", "internal/namespace", "internal/sockdiag"}, Results: []string{"docs/results/soak.md"},
+		},
+		{
+			Name: "deployments", What: "servers deployed in unusual ways, really overloaded, held against their MBeans", Minutes: 25, Root: true,
+			Needs: slices.Concat(servers, []Need{{"nginx", "nginx-light"}, {"haproxy", "haproxy"}, {"jsvc", "jsvc"}, {"pip", "python3-pip"}}),
+			Run:   goTest(deployments, "^TestDeployment$/", "90m"), Select: "-run", Covers: slices.Concat(judging, finding, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/deployments.md"},
+		},
+		{
+			Name: "advice", What: "each advice followed on the real server: the same load before and after", Minutes: 20, Root: true, Needs: servers,
+			Run: goTest(deployments, "^TestAdvice$/", "90m"), Select: "-run", Covers: slices.Concat([]string{"internal/diagnosis"}, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/advice.md"},
+		},
+		{
+			Name: "overloads", What: "fifty overloads drawn from a seed, whose causes their arithmetic gives", Minutes: 12, Root: true, Needs: servers,
+			Run: goTest(deployments, "^TestOverloads$", "90m"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/overloads-1.md"},
+		},
+		{
+			Name: "healthy", What: "an hour of a healthy load of every kind of client: anything but ok is a false alarm", Minutes: 62, Root: true, Needs: servers,
+			Run: goTest(deployments, "^TestHealthy$", "90m", "-lasts", "1h"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/healthy.md"},
+		},
+		{
+			Name: "waits", What: "what the threads of a real server wait for, held against the backends' own numbers", Minutes: 15, Root: true,
+			Needs: slices.Concat(servers, []Need{{"psql", "postgresql"}, {"redis-server", "redis-server"}}),
+			Run:   goTest("./internal/test/waits", "^TestWaits$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/diagnosis", "internal/hostproc", "internal/threaddump"}, rigFiles, []string{"internal/test/waits"}), Results: []string{"docs/results/waits.md"},
+		},
+		{
+			Name: "lab", What: "the published experiments on real Tomcats, with k6 and Locust", Minutes: 20, Root: true, Needs: slices.Concat(servers, []Need{{"pip", "python3-pip"}}),
+			Run: []string{"go", "run", "./internal/test/lab"}, Select: "-run", Covers: slices.Concat(judging, finding, []string{"internal/plan"}, rigFiles, []string{"internal/test/lab"}), Results: []string{"docs/results/lab.md"},
+		},
+		{
+			Name: "kernels", What: "packaged kernels from 5.10 to the newest, an arm64 one and a slow machine, all emulated", Minutes: 150, Root: true,
+			Needs: []Need{{"qemu-system-x86_64", "qemu-system-x86"}, {"qemu-system-aarch64", "qemu-system-arm"}, {"busybox", "busybox-static"}, {"cpio", "cpio"}, {"xz", "xz-utils"}, {"depmod", "kmod"}, {"mke2fs", "e2fsprogs"}},
+			Run:   []string{"go", "run", "./internal/test/kernels"}, Select: "-only", Covers: slices.Concat(judging, clientsC, []string{"internal/sockdiag", "internal/netns", "internal/test/kernels"}), Results: []string{"docs/results/kernels.md"},
+		},
+		{
+			Name: "kernels-short", What: "the oldest and the newest of those kernels, with what they have and do", Minutes: 15, Root: true,
+			Needs: []Need{{"qemu-system-x86_64", "qemu-system-x86"}, {"busybox", "busybox-static"}, {"cpio", "cpio"}, {"xz", "xz-utils"}, {"depmod", "kmod"}, {"mke2fs", "e2fsprogs"}},
+			Run:   []string{"go", "run", "./internal/test/kernels", "-short"}, Covers: []string{"internal/sockdiag", "internal/netns", "internal/test/kernels"},
+		},
+	}
+}
+
+// Table is what CONTRIBUTING.md has of the proofs.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| `make prove PROOF=` | what it shows | minutes | needs | writes |\n|---|---|---|---|---|\n")
+	for _, p := range All() {
+		var needs []string
+		if p.Root {
+			needs = append(needs, "root")
+		}
+		for _, n := range p.Needs {
+			if !slices.Contains(needs, n.Package) {
+				needs = append(needs, n.Package)
+			}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s |\n", p.Name, p.What, p.Minutes, strings.Join(needs, ", "), strings.Join(p.Results, ", "))
+	}
+	return b.String()
+}

@@ -1,0 +1,266 @@
+// Command prove runs a proof by its name, and says which ones are behind.
+//
+//	prove [-only CASES] [-args ARGS] NAME…    looks for what it needs, runs it, writes down when
+//	prove -list                  the table of CONTRIBUTING.md
+//	prove -stale                 those whose files have changed since their last whole run
+//	prove -needs PROGRAM:PACKAGE…
+//
+// The last whole run of each is in docs/results/runs/NAME: its day, commit, minutes and
+// outcome.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
+)
+
+// runs is where the last whole run of each proof is written down.
+const runs = "docs/results/runs"
+
+func main() {
+	only := flag.String("only", "", "only the cases of that name (a regular expression); the run is not written down")
+	more := flag.String("args", "", "more arguments for its command; the run is not written down")
+	list := flag.Bool("list", false, "the proofs")
+	stale := flag.Bool("stale", false, "those behind which files they cover have changed")
+	needs := flag.Bool("needs", false, "looks for PROGRAM:PACKAGE…, and installs what is missing where it may")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	switch {
+	case *list:
+		fmt.Print(proof.Table())
+	case *stale:
+		err = sayStale(ctx)
+	case *needs:
+		var wanted []proof.Need
+		for _, arg := range flag.Args() {
+			program, pkg, _ := strings.Cut(arg, ":")
+			wanted = append(wanted, proof.Need{Program: program, Package: pkg})
+		}
+		err = provide(ctx, wanted)
+	default:
+		err = proveAll(ctx, flag.Args(), *only, strings.Fields(*more))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "prove:", err)
+		os.Exit(1)
+	}
+}
+
+func proveAll(ctx context.Context, names []string, only string, more []string) error {
+	if len(names) == 0 {
+		return errors.New("which? PROOF=NAME; -list has their names")
+	}
+	var chosen []proof.Proof
+	for _, name := range names {
+		i := slices.IndexFunc(proof.All(), func(p proof.Proof) bool { return p.Name == name })
+		if i < 0 {
+			return fmt.Errorf("no proof is called %q; -list has their names", name)
+		}
+		chosen = append(chosen, proof.All()[i])
+	}
+	var errs []error
+	for _, p := range chosen {
+		errs = append(errs, prove(ctx, p, only, more))
+	}
+	return errors.Join(errs...)
+}
+
+// prove runs one, and writes it down where it was whole.
+func prove(ctx context.Context, p proof.Proof, only string, more []string) error {
+	if p.Root && os.Geteuid() != 0 {
+		return fmt.Errorf("%s needs root: it makes namespaces", p.Name)
+	}
+	if err := provide(ctx, p.Needs); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	line, err := command(p, only)
+	if err != nil {
+		return err
+	}
+	line = append(line, more...)
+	fmt.Printf("%s: %s, about %d minutes\n  %s\n", p.Name, p.What, p.Minutes, strings.Join(line, " "))
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), "TCPDIAG_TESTS=full")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	commit, began := head(ctx), time.Now()
+	failed := cmd.Run()
+	if only == "" && len(more) == 0 && ctx.Err() == nil {
+		err = record(p, commit, began, failed)
+	}
+	if failed != nil {
+		failed = fmt.Errorf("%s: %w", p.Name, failed)
+	}
+	return errors.Join(failed, err)
+}
+
+// command is the proof's, for some of its cases where only says so.
+func command(p proof.Proof, only string) ([]string, error) {
+	line := slices.Clone(p.Run)
+	if only == "" {
+		return line, nil
+	}
+	i := slices.Index(line, p.Select)
+	switch {
+	case p.Select == "":
+		return nil, fmt.Errorf("%s has no cases to choose from", p.Name)
+	case i < 0:
+		return append(line, p.Select, only), nil
+	case strings.HasSuffix(line[i+1], "/"):
+		line[i+1] += only
+	default:
+		line[i+1] = only
+	}
+	return line, nil
+}
+
+func record(p proof.Proof, commit string, began time.Time, failed error) error {
+	outcome := "passed"
+	if failed != nil {
+		outcome = "failed"
+	}
+	text := fmt.Sprintf("%s %s %.0f min %s\n", began.UTC().Format("2006-01-02"), commit, time.Since(began).Minutes(), outcome)
+	if err := os.MkdirAll(runs, 0o755); err != nil { //nolint:gosec // docs
+		return err
+	}
+	return os.WriteFile(filepath.Join(runs, p.Name), []byte(text), 0o644) //nolint:gosec // docs
+}
+
+// last is the day, the commit, and all that was written down of the last whole run.
+func last(p proof.Proof) (day, commit, all string) {
+	text, _ := os.ReadFile(filepath.Join(runs, p.Name))
+	all = strings.TrimSpace(string(text))
+	if fields := strings.Fields(all); len(fields) > 1 {
+		day, commit = fields[0], fields[1]
+	}
+	return day, commit, all
+}
+
+// head is the commit that is checked out, with + where files differ from it.
+func head(ctx context.Context) string {
+	commit := git(ctx, "rev-parse", "--short=10", "HEAD")
+	if git(ctx, "status", "--porcelain", "--untracked-files=no") != "" {
+		commit += "+"
+	}
+	return commit
+}
+
+func git(ctx context.Context, args ...string) string {
+	out, _ := exec.CommandContext(ctx, "git", args...).Output()
+	return strings.TrimSpace(string(out))
+}
+
+// sayStale prints a line for each proof.
+func sayStale(ctx context.Context) error {
+	behind := 0
+	for _, p := range proof.All() {
+		_, commit, all := last(p)
+		if commit == "" {
+			behind++
+			fmt.Printf("%-14s never run whole\n", p.Name)
+			continue
+		}
+		changed := changedSince(ctx, strings.TrimSuffix(commit, "+"), p.Covers)
+		if len(changed) == 0 {
+			fmt.Printf("%-14s %s, and nothing has changed since\n", p.Name, all)
+			continue
+		}
+		behind++
+		fmt.Printf("%-14s %s; %d files have changed since: %s\n", p.Name, all, len(changed), some(changed))
+	}
+	fmt.Printf("%d of %d are behind. One runs by its name: make prove PROOF=NAME\n", behind, len(proof.All()))
+	return nil
+}
+
+// changedSince are the files that a proof covers and that differ from a commit, but for
+// results and tests of their own.
+func changedSince(ctx context.Context, commit string, covers []string) (changed []string) {
+	out := git(ctx, slices.Concat([]string{"diff", "--name-only", commit, "--"}, covers)...)
+	for file := range strings.Lines(out) {
+		if file = strings.TrimSpace(file); !strings.HasSuffix(file, ".md") {
+			changed = append(changed, file)
+		}
+	}
+	if git(ctx, "cat-file", "-t", commit) != "commit" {
+		return []string{"its commit is not here"}
+	}
+	return changed
+}
+
+func some(files []string) string {
+	const few = 3
+	if len(files) <= few {
+		return strings.Join(files, ", ")
+	}
+	return strings.Join(files[:few], ", ") + " …"
+}
+
+// provide looks for programs, and installs what is missing as root on Debian.
+func provide(ctx context.Context, needs []proof.Need) error {
+	var missing []string
+	for _, n := range needs {
+		if !there(n.Program) && !slices.Contains(missing, n.Package) {
+			missing = append(missing, n.Package)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return fmt.Errorf("missing: %s (as root on Debian they are installed)", strings.Join(missing, " "))
+	}
+	fmt.Println("installing:", strings.Join(missing, " "))
+	if undo, err := quietServices(); err == nil {
+		defer undo()
+	}
+	for _, args := range [][]string{{"update", "-qq"}, slices.Concat([]string{"install", "-y", "-qq", "--no-install-recommends"}, missing)} {
+		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
+		}
+	}
+	for _, n := range needs {
+		if !there(n.Program) {
+			return fmt.Errorf("missing: %s, although %s is installed", n.Program, n.Package)
+		}
+	}
+	return nil
+}
+
+func there(program string) bool {
+	if _, err := exec.LookPath(program); err == nil {
+		return true
+	}
+	for _, dir := range []string{"/sbin", "/usr/sbin"} {
+		if _, err := os.Stat(filepath.Join(dir, program)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// quietServices has no service start that a package brings.
+func quietServices() (undo func(), err error) {
+	const policy = "/usr/sbin/policy-rc.d"
+	f, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // it is run
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString("#!/bin/sh\nexit 101\n")
+	return func() { _ = os.Remove(policy) }, errors.Join(err, f.Close())
+}
