@@ -19,6 +19,14 @@ func backlogClamped() cause {
 		evidence: func(j *judge, _ model.Verdict) string { return j.join(j.clampedNumbers(), j.queueNumbers()) },
 		advice:   func(j *judge, _ model.Verdict) string { return j.adviseClamped() },
 		steps:    func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.clampedSteps() },
+		book: Runbook{
+			Title:     "the accept queue is shorter than configured",
+			Seen:      "acceptCount is configured higher than the backlog in force (Send-Q).",
+			Change:    "Raise `net.core.somaxconn` in the server's network namespace (Kubernetes: `securityContext.sysctls`), then restart the server.",
+			Vain:      "A larger acceptCount.",
+			Holds:     "slow_accept holds, and Send-Q is net.core.somaxconn or a usual value of it, below the configured acceptCount",
+			Otherwise: "slow_accept; accept_count_changed, where no usual somaxconn is that low",
+		},
 	}
 }
 

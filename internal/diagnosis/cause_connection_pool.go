@@ -22,6 +22,14 @@ func connectionPool() cause {
 		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
 			return j.poolSteps(), "More threads: they would wait for one of the same connections."
 		},
+		book: Runbook{
+			Title:     "a pool's connections to one backend are all in use",
+			Seen:      "All threads are busy, every connection to one backend is in flight, and other busy threads have none (or, with `tcpdiag plan --backend-connections`, the connections carry fewer requests per second than the threads).",
+			Change:    "A larger pool, if the backend can handle it, or faster answers of the backend.",
+			Vain:      "More threads. 40 threads that share 10 connections to a backend of 2 s serve 5 requests per second, and 150 threads serve 5 as well.",
+			Holds:     "the threads are used up, every connection to one peer is in flight in two readings, and busy threads are without one",
+			Otherwise: "possible_connection_pool beside max_threads",
+		},
 	}
 }
 

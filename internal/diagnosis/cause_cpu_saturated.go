@@ -30,6 +30,14 @@ func cpuSaturated() cause {
 			return []model.Step{action("Give the process more CPU, or shed load before it gets here")},
 				"More threads, connections or acceptCount: they only add to what waits for a CPU."
 		},
+		book: Runbook{
+			Title:     "threads wait for a processor",
+			Seen:      "The process's threads wait for a processor (run delay).",
+			Change:    "More CPU, fewer threads, or shed load earlier (rate limiting in the proxy).",
+			Vain:      "More threads, connections or acceptCount: they only add to what waits.",
+			Holds:     "the acceptor itself waited for a CPU for most of the time; or as many threads did as half of the busy ones",
+			Otherwise: "the limit that is reached, and cpu_saturated as a finding beside it",
+		},
 	}
 }
 

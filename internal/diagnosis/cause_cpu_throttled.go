@@ -30,6 +30,14 @@ func cpuThrottles() cause {
 		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
 			return j.throttledSteps(), "More threads: the quota is used up sooner in each period."
 		},
+		book: Runbook{
+			Title:     "the CPU limit keeps the process from running",
+			Seen:      "The accept queue rose while the cgroup's CPU quota was used up, or requests have waited for a second and longer for threads that are free. A safepoint takes long in such a JVM; while the limit withholds more than half of the CPU time that the process wants, it is named and not `jvm_pause`.",
+			Change:    "Raise the CPU limit, or remove it and keep the request.",
+			Vain:      "More threads: the quota is used up sooner in each period.",
+			Holds:     "the cgroup withheld half of the CPU time that was wanted in half of its periods (a tenth where no limit is reached)",
+			Otherwise: "the limit that is reached",
+		},
 	}
 }
 

@@ -20,6 +20,14 @@ func downstreamSlow() cause {
 		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
 			return j.downstreamSteps(), "More threads: they only move the wait to " + peerName(j.waits.peer) + "."
 		},
+		book: Runbook{
+			Title:     "the threads wait for one peer",
+			Seen:      "All threads are busy, and at least half of them have a request in flight to one peer, or wait for it to answer a connect. `process.downstream` in the JSON and `tcpdiag_downstream_connections` count all peers.",
+			Change:    "What that peer is slow at; a timeout on the client below that of the callers.",
+			Vain:      "More threads: they wait there, too.",
+			Holds:     "the threads are used up, and half of the busy ones have a request in flight to one peer",
+			Otherwise: "possible_downstream beside max_threads",
+		},
 	}
 }
 

@@ -22,6 +22,15 @@ func ephemeralPortsUsedUp() cause {
 		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
 			return j.portSteps(), "Any of Tomcat's limits: they have no part in it."
 		},
+		book: Runbook{
+			Title:     "local ports towards one destination are used up",
+			Seen:      "Outgoing connections to one destination use nearly all local ports. Where all of them are in TIME_WAIT no process owns them: they are the network namespace's, and which process used them is only known if it was seen with connections there before.",
+			Clients:   "Errors of the application: \"Cannot assign requested address\".",
+			Change:    "Reuse outgoing connections (a client with a keep-alive pool); widen `net.ipv4.ip_local_port_range`; `net.ipv4.tcp_tw_reuse=1`. Other destinations are not affected: a local port can be in use towards each of them.",
+			Vain:      "Any of Tomcat's limits.",
+			Holds:     "four fifths of ip_local_port_range are in use towards one address",
+			Otherwise: "nothing",
+		},
 	}
 }
 

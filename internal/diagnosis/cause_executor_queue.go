@@ -21,6 +21,15 @@ func executorQueue() cause {
 		},
 		advice: func(j *judge, _ model.Verdict) string { return j.adviseExecutorQueue() },
 		steps:  (*judge).executorSteps,
+		book: Runbook{
+			Title:     "the queue in front of the threads is full",
+			Seen:      "A bounded queue in front of the threads (`server.tomcat.threads.max-queue-capacity`, `maxQueueSize` of an Executor) and a pool at its maximum.",
+			Clients:   "Resets or errors at once.",
+			Change:    "The queue's size, if rejecting is not what it is for; or the threads behind it.",
+			Vain:      "acceptCount or maxConnections.",
+			Holds:     "as many requests wait as the executor may queue, and every thread is busy",
+			Otherwise: "max_threads",
+		},
 	}
 }
 

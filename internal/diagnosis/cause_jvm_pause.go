@@ -35,6 +35,15 @@ func jvmPause() cause {
 		evidence: func(j *judge, v model.Verdict) string { return j.cpuEvidence(j.pausePhrase(), model.CauseJVMPause, v) },
 		advice:   func(j *judge, _ model.Verdict) string { return j.advisePause() },
 		steps:    func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.pauseSteps() },
+		book: Runbook{
+			Title:     "the process stands still",
+			Seen:      "The accept queue rose while the JVM was stopped at a safepoint; or the process is stopped (state T) or frozen with its cgroup (`docker pause`) while clients wait for it.",
+			Check:     "`-Xlog:gc,safepoint` shows the pauses.",
+			Change:    "A collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`.",
+			Vain:      "More threads or connections: nothing runs in a pause.",
+			Holds:     "state T or a frozen cgroup; a safepoint that lasts, or safepoints that took half of the time (a fifth where no limit is reached)",
+			Otherwise: "the limit that is reached",
+		},
 	}
 }
 

@@ -34,6 +34,15 @@ func keepAliveIdle() cause {
 		evidence: func(j *judge, v model.Verdict) string { return j.connectionsEvidence(model.CauseKeepAliveIdle, v) },
 		advice:   (*judge).adviseKeepAlive,
 		steps:    (*judge).keepAliveSteps,
+		book: Runbook{
+			Title:     "idle connections take all places",
+			Seen:      "Tomcat holds maxConnections connections, the accept queue is not empty, and most of the accepted connections are idle.",
+			Clients:   "Waits in the accept queue; when it is full, connect timeouts.",
+			Change:    "Lower `server.tomcat.keep-alive-timeout`, or raise max-connections: idle connections cost little. If most of the idle clients have never sent a byte (`silent`), `connectionTimeout` ends them and keepAliveTimeout does not. Behind a reverse proxy its own pool of connections is the number to size.",
+			Vain:      "More threads: those there are have nothing to do.",
+			Holds:     "max_connections holds, and most of the accepted connections are idle",
+			Otherwise: "max_connections; never said of connections that cannot be classified",
+		},
 	}
 }
 

@@ -18,6 +18,15 @@ func listenerClosed() cause {
 		},
 		advice: func(j *judge, _ model.Verdict) string { return j.adviseClosed() },
 		steps:  func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.closedSteps() },
+		book: Runbook{
+			Title:     "a listener closed with clients in its queue",
+			Seen:      "A listener closed with clients in its queue; they were reset.",
+			Clients:   "A reset, although all they did was wait.",
+			Change:    "Take the instance out of the load balancer first, wait until no new connections come, then stop it (Kubernetes: a `preStop` hook that sleeps 10 s).",
+			Vain:      "A graceful shutdown alone: it closes the listener at once.",
+			Holds:     "a watched listener went away while connections were in its accept queue",
+			Otherwise: "no_listener, where the port is expected",
+		},
 	}
 }
 

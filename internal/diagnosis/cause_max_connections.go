@@ -31,6 +31,16 @@ func maxConnectionsReached() cause {
 		evidence: func(j *judge, v model.Verdict) string { return j.connectionsEvidence(model.CauseMaxConnections, v) },
 		advice:   (*judge).adviseConnections,
 		steps:    (*judge).maxConnectionsSteps,
+		book: Runbook{
+			Title:     "all connections are taken",
+			Seen:      "Tomcat holds maxConnections connections and the accept queue is not empty.",
+			Clients:   "Waits in the accept queue; when it is full, connect timeouts.",
+			Check:     "Whether the threads are busy too. The chain shows it: fix the last stage of the chain first.",
+			Change:    "Raise `server.tomcat.max-connections` (each takes a file descriptor), or fix what is behind it.",
+			Vain:      "Raising connectionTimeout or acceptCount.",
+			Holds:     "the acceptor waits at the connection limit in two readings; or maxConnections connections are held, and clients wait",
+			Otherwise: "slow_accept or accept_queue",
+		},
 	}
 }
 

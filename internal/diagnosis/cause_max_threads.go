@@ -28,6 +28,16 @@ func maxThreadsBusy() cause {
 		},
 		advice: (*judge).adviseThreads,
 		steps:  (*judge).maxThreadsSteps,
+		book: Runbook{
+			Title:     "all threads are busy",
+			Seen:      "Requests wait inside Tomcat in two readings, and every worker thread is busy.",
+			Clients:   "Slow responses, then read timeouts. No client is refused.",
+			Check:     "What the handlers wait for (a database, another service, a lock): `jstack PID` shows where the `http-nio-…-exec-…` threads wait.",
+			Change:    "Shorten that wait. Raise `server.tomcat.threads.max` only if what the handlers call has room for more at the same time.",
+			Vain:      "acceptCount. It makes clients wait longer in front of the same threads.",
+			Holds:     "requests wait in two readings, and the pool is at its maximum with nine tenths of it busy",
+			Otherwise: "requests_stand, where requests wait in front of free threads",
+		},
 	}
 }
 

@@ -20,6 +20,15 @@ func noListener() cause {
 		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
 			return j.noListenerSteps(), "Any of Tomcat's limits: none refuses a connection on Linux."
 		},
+		book: Runbook{
+			Title:     "nothing listens on an expected port",
+			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file).",
+			Clients:   "Connection refused.",
+			Check:     "The application's log; `ss -ltn` for the address it is bound to.",
+			Vain:      "Any of Tomcat's limits: none of them refuses a connection on Linux.",
+			Holds:     "no LISTEN socket on an expected port",
+			Otherwise: "nothing: a port that nobody asked for may be closed",
+		},
 	}
 }
 

@@ -12,6 +12,13 @@ import (
 func acceptQueueFull() cause {
 	c := unknown()
 	c.name, c.onlyFull = model.CauseAcceptQueue, true
+	c.book = Runbook{
+		Title:     "a full accept queue, and what is behind it is not known",
+		Seen:      "Packets were dropped at a full accept queue, and nothing of that moment could be read that names the limit behind it.",
+		Change:    "Give tcpdiag what it lacked; `unavailable` lists it: the process's uid and gid, or the capabilities, or the limits by hand (`--max-connections`).",
+		Holds:     "packets were dropped at a full accept queue",
+		Otherwise: "nothing",
+	}
 	c.near = func(j *judge) bool { return j.stageHigh(stageAcceptQueue) }
 	c.full, c.depth = func(j *judge) bool { return j.queueFull || j.overflowed() > 0 }, 20
 	return c

@@ -32,6 +32,15 @@ func openFilesUsedUp() cause {
 		},
 		advice: func(j *judge, _ model.Verdict) string { return j.adviseFiles() },
 		steps:  func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.openFilesSteps() },
+		book: Runbook{
+			Title:     "accept() has no file descriptor left",
+			Seen:      "The process has as many files open as its limit allows, with connections far below maxConnections. Tomcat's acceptor backs off after each failed `accept()`.",
+			Check:     "`ls -l /proc/PID/fd | awk '{print $NF}' | sort | uniq -c | sort -n` shows a leak.",
+			Change:    "`LimitNOFILE=` of the unit, `ulimit -n`, or the container's limit.",
+			Vain:      "Any limit of Tomcat's.",
+			Holds:     "open files at RLIMIT_NOFILE while connections wait",
+			Otherwise: "max_connections, where all connections are taken",
+		},
 	}
 }
 

@@ -39,6 +39,14 @@ func slowAccept() cause {
 		evidence: func(j *judge, v model.Verdict) string { return j.queueEvidence(model.CauseSlowAccept, v) },
 		advice:   func(j *judge, _ model.Verdict) string { return j.adviseSlowAccept() },
 		steps:    func(j *judge, _ model.Verdict) ([]model.Step, string) { return j.slowAcceptSteps() },
+		book: Runbook{
+			Title:     "clients come faster than they are accepted",
+			Seen:      "The accept queue was full and none of the limits behind it was reached: more clients came at once than the queue holds.",
+			Change:    "Raise acceptCount and, if it is lower, `net.core.somaxconn`; then restart the server, since `listen()` takes both once.",
+			Vain:      "More threads or connections: neither was used up.",
+			Holds:     "the acceptor was in accept() in both readings around the drop; or connections were free, for certain, at that moment",
+			Otherwise: "accept_queue",
+		},
 	}
 }
 

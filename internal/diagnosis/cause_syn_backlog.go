@@ -20,6 +20,15 @@ func synBacklog() cause {
 		steps: func(j *judge, _ model.Verdict) ([]model.Step, string) {
 			return j.synBacklogSteps(), "More threads or connections: these clients have not come that far."
 		},
+		book: Runbook{
+			Title:     "SYNs are dropped before the accept queue",
+			Seen:      "SYNs were dropped before the accept queue.",
+			Check:     "A flood looks like many sources that never finish the handshake: `ss -tan state syn-recv`.",
+			Change:    "`sysctl -w net.ipv4.tcp_syncookies=1`; a longer acceptCount also lengthens the SYN queue.",
+			Vain:      "Threads and maxConnections.",
+			Holds:     "the namespace counted ListenDrops that are no ListenOverflows",
+			Otherwise: "what is behind the accept queue",
+		},
 	}
 }
 

@@ -72,6 +72,7 @@ type cause struct {
 	evidence func(*judge, model.Verdict) string
 	advice   func(*judge, model.Verdict) string
 	steps    func(*judge, model.Verdict) ([]model.Step, string)
+	book     Runbook // without what follows from the rest of this
 }
 
 // outranking is the cause that comes first in the order among those that hold for certain,

@@ -130,6 +130,8 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 		requireChanges(t, v)
 		requireAnswer(t, v)
 		for _, f := range v.Findings {
+			_, known := Explain(f.Code)
+			require.True(t, known, "seed %d: %s has no runbook", seed, f.Code)
 			require.NotEmpty(t, f.Evidence, "seed %d: %s", seed, f.Code)
 			require.False(t, v.Status == down && f.Evidence == ".", "seed %d: %s: %s", seed, f.Code, f.Advice)
 			require.False(t, strings.Contains(f.Evidence+f.Advice, "%!"), "seed %d: %s %s", seed, f.Evidence, f.Advice)

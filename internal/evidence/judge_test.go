@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
-	. "github.com/tcpdiag/tcpdiag/internal/evidence" //nolint:staticcheck // its readings are made by hand here
+	. "github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
