@@ -41,9 +41,9 @@ func New(t testing.TB, table *Table, name string) *Case {
 	t.Helper()
 	proof.Skip(t)
 	nettest.Root(t)
-	c := &Case{TB: t, Ctx: t.Context(), Row: Row{Name: name}, next: new(atomic.Int64)}
-	c.Kit = KitOf(t)
-	c.Kit.must, c.Kit.skip = c.Must, c.Skips
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // for as long as something has to be ended, too
+	c := &Case{TB: t, Ctx: ctx, Row: Row{Name: name}, next: new(atomic.Int64)}
+	c.Kit = &Kit{Dir: os.Getenv(insideEnv), ctx: ctx, must: c.Must, skip: c.Skips}
 	var err error
 	if err = os.Chmod(c.Kit.Dir, 0o755); err != nil { //nolint:gosec // tcpdiag is there, for any user
 		t.Fatal(err)
@@ -54,6 +54,7 @@ func New(t testing.TB, table *Table, name string) *Case {
 	c.Tcpdiag() // before there is a load: to build it takes a minute
 	t.Cleanup(func() {
 		c.Unwind()
+		cancel()
 		t.Logf("\n  truth: %s\n  said:  %s", c.Row.Truth, c.Row.Said)
 		if table != nil {
 			table.put(c.Row)
