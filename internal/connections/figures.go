@@ -14,7 +14,7 @@ const sameMoment = 1500 * time.Millisecond
 // Figures hold Actuator's number of busy threads against the connections in service. It
 // is asked every 5 s, and a burst fills a server in less.
 type Figures struct {
-	walks map[model.ListenerID]*figure
+	walks map[model.ListenerID]figure
 }
 
 // figure is what is remembered of one listener.
@@ -46,10 +46,10 @@ func (fs *Figures) Current(id model.ListenerID, c *model.Connector, f *Found, at
 
 // less takes a walk, and reports whether Actuator has less than the connections show.
 func (fs *Figures) less(id model.ListenerID, n int, at time.Time, c *model.Connector) bool {
-	before := fs.walks[id]
-	now := &figure{at: at, serving: n}
+	before, known := fs.walks[id]
+	now := figure{at: at, serving: n}
 	switch {
-	case before == nil:
+	case !known:
 		now.less = n > *c.BusyThreads && at.Sub(c.BusyAt) < sameMoment
 	case !at.After(before.at):
 		return before.less
@@ -59,7 +59,7 @@ func (fs *Figures) less(id model.ListenerID, n int, at time.Time, c *model.Conne
 		now.less = before.less
 	}
 	if fs.walks == nil {
-		fs.walks = make(map[model.ListenerID]*figure)
+		fs.walks = make(map[model.ListenerID]figure)
 	}
 	fs.walks[id] = now
 	return now.less
@@ -67,5 +67,8 @@ func (fs *Figures) less(id model.ListenerID, n int, at time.Time, c *model.Conne
 
 // Keep forgets what is not live.
 func (fs *Figures) Keep(live map[model.ListenerID]bool) {
-	maps.DeleteFunc(fs.walks, func(id model.ListenerID, _ *figure) bool { return !live[id] })
+	maps.DeleteFunc(fs.walks, func(id model.ListenerID, _ figure) bool { return !live[id] })
 }
+
+// Clone is a copy that remembers the same.
+func (fs *Figures) Clone() Figures { return Figures{walks: maps.Clone(fs.walks)} }

@@ -25,7 +25,7 @@ const (
 // the kernel has forgotten: the accept queue was not empty in two walks, and yet
 // fewer connections are accepted than maxConnections allows. The last walk of a
 // one-shot counts them whenever they were counted before.
-func (s *Scanner) CountForgotten(r *facts.Watchlist, n *namespace.Namespace, readings []namespace.Reading, final bool) (cost time.Duration) {
+func (s *Scanner) CountForgotten(r *facts.Watchlist, n *namespace.Namespace, readings []facts.Sampled, final bool) (cost time.Duration) {
 	t := s.memory(n.ID)
 	length := make(map[model.ListenerID]int, len(readings))
 	for i := range readings {

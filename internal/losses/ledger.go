@@ -185,7 +185,7 @@ func (l *ledger) settle(cause func(Drop) (model.Cause, model.Evidence, bool)) {
 	for _, p := range l.waiting {
 		c, evidence, known := model.CauseSynBacklog, model.EvidenceNone, true
 		if !p.SynQueue {
-			c, evidence, known = cause(Drop{Since: p.since, Until: p.until, Former: p.former, repeated: p.repeated})
+			c, evidence, known = cause(p.drop())
 		}
 		if !known {
 			left = append(left, p)

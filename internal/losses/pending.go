@@ -25,6 +25,10 @@ type Drop struct {
 	repeated     bool
 }
 
+func (p *pending) drop() Drop {
+	return Drop{Since: p.since, Until: p.until, Former: p.former, repeated: p.repeated}
+}
+
 // provisional is the cause shown until the cause is known.
 func (p *pending) provisional() model.Cause {
 	if p.SynQueue {

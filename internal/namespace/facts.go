@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// facts are what is read of a namespace rarely.
-type facts struct {
+// rarely are what is read of a namespace rarely.
+type rarely struct {
 	sysctl   map[string]int
 	sysctlAt time.Time
 	// sysctlErr is why it could not be read again: it is of sysctlAt still.
@@ -19,7 +19,9 @@ type facts struct {
 }
 
 // migrates is net.ipv4.tcp_migrate_req.
-func (f *facts) migrates() bool { return f.sysctl["tcp_migrate_req"] == 1 }
+func (f *rarely) migrates() bool { return f.sysctl["tcp_migrate_req"] == 1 }
+
+func (f *rarely) sysctlOK() bool { return len(f.sysctl) > 0 && f.sysctlErr == nil }
 
 // deviceRest is how long the interfaces' names are believed.
 const deviceRest = 10 * time.Second
@@ -74,7 +76,7 @@ func (n *Namespace) ReadSockstat() {
 func (n *Namespace) Sysctl() (values map[string]int, ok bool) {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
-	return maps.Clone(n.facts.sysctl), len(n.facts.sysctl) > 0 && n.facts.sysctlErr == nil
+	return maps.Clone(n.facts.sysctl), n.facts.sysctlOK()
 }
 
 // Sockstat are the latest numbers of sockets, nil for none.

@@ -3,6 +3,7 @@ package namespace
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -113,30 +114,29 @@ func newWatch(a *losses.Account, members []sockdiag.Listener) watch {
 	return w
 }
 
-// Reading is what the samples know of a watched listener.
-type Reading struct {
-	ID      model.ListenerID
-	Inode   uint32 // of the fullest member
-	Members int
-	Queue   losses.Queue
-	Drops   uint64    // of all its sockets since they were made
-	Known   bool      // Drops is: the kernel reports it
-	Moved   time.Time // when that last grew
-	Full    time.Time // since when the queue is full, zero while it is not
-	Stands  time.Time // since when no sample found the queue empty, zero while it is
-	Taken   uint64    // clients accepted from the queue between two samples: a lower bound
-	Gone    bool      // none of its sockets listens any more
-}
-
 // Readings are those of all watched listeners.
-func (n *Namespace) Readings() []Reading {
+func (n *Namespace) Readings() []facts.Sampled {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
-	out := make([]Reading, len(n.watches.list))
-	for i := range n.watches.list {
-		w := &n.watches.list[i]
+	return n.watches.readings()
+}
+
+// Facts are what is known of the namespace, but for what is counted.
+func (n *Namespace) Facts() facts.Namespace {
+	n.shared.mu.Lock()
+	defer n.shared.mu.Unlock()
+	return facts.Namespace{
+		ID: n.ID, Answers: n.fast.failures < redialAfter, Sysctl: n.facts.sysctl, SysctlOK: n.facts.sysctlOK(), Sockstat: n.facts.sockstat,
+		Sampled: n.watches.readings(), Counted: !n.closed && n.books.Open(),
+	}
+}
+
+func (ws *watches) readings() []facts.Sampled {
+	out := make([]facts.Sampled, len(ws.list))
+	for i := range ws.list {
+		w := &ws.list[i]
 		drops, known := w.drops()
-		out[i] = Reading{
+		out[i] = facts.Sampled{
 			ID: w.account.ID, Inode: w.members[w.worst].inode, Members: len(w.members),
 			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Gone: w.gone(),
 		}

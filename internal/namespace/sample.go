@@ -60,7 +60,7 @@ type sampler struct {
 	books   *losses.Books
 	dump    dump
 	fast    fast
-	facts   facts
+	facts   rarely
 
 	counters model.Counters // of a checkpoint, reused
 	active   time.Time      // when a sample last found anything but empty queues

@@ -27,8 +27,8 @@ func (t *tasks) evidence(ctx context.Context) {
 func (t *tasks) read() time.Duration {
 	s := t.observer
 	r, now := s.roster.Load(), s.options().Now()
-	troubled := make(map[model.ListenerID]*namespace.Reading)
-	standing := make(map[model.ListenerID]*namespace.Reading)
+	troubled := make(map[model.ListenerID]*facts.Sampled)
+	standing := make(map[model.ListenerID]*facts.Sampled)
 	for _, n := range r.Namespaces {
 		if !n.Troubled(now.Add(-troubleOver)) && !namespace.Queued(n) {
 			continue
@@ -45,7 +45,7 @@ func (t *tasks) read() time.Duration {
 		}
 	}
 	before := t.answers
-	wait := t.judge(r, now, func(id model.ListenerID) *namespace.Reading { return cmp.Or(troubled[id], standing[id]) })
+	wait := t.judge(r, now, func(id model.ListenerID) *facts.Sampled { return cmp.Or(troubled[id], standing[id]) })
 	wait = min(wait, t.readProcesses(r, now, troubled))
 	s.acceptors.Keep(r.Watchlist)
 	if t.answers != before && wait > secondReading { // all that was wanted has been read
@@ -58,19 +58,22 @@ func (t *tasks) read() time.Duration {
 // why: what only passes through is gone by then.
 const standsFor = time.Second
 
+// nearWalk is how old the walk may be that shows how long they have waited.
+const nearWalk = 1500 * time.Millisecond
+
 // stands reports whether clients have waited in a queue for that time: by the samples, or
 // by the age of the oldest at the latest walk.
-func (t *tasks) stands(l *namespace.Reading, now time.Time) bool {
+func (t *tasks) stands(l *facts.Sampled, now time.Time) bool {
 	if l.Stands.IsZero() || now.Sub(l.Stands) >= standsFor {
 		return !l.Stands.IsZero()
 	}
 	list := t.observer.facts.Connections(l.ID)
 	last, ok := list.Last()
-	return ok && last.Value.OldestWait >= standsFor && now.Sub(last.At) <= lately
+	return ok && last.Value.OldestWait >= standsFor && now.Sub(last.At) <= nearWalk
 }
 
 // judge reads the evidence of the listeners whose clients are held up.
-func (t *tasks) judge(r *watchlist.List, now time.Time, heldUp func(model.ListenerID) *namespace.Reading) time.Duration {
+func (t *tasks) judge(r *watchlist.List, now time.Time, heldUp func(model.ListenerID) *facts.Sampled) time.Duration {
 	wait := time.Second
 	undecided := false
 	defer func() { t.pending.Store(undecided) }()
@@ -119,7 +122,7 @@ func (t *tasks) phases(e *facts.Watched, now time.Time) (out evidence.Phases) {
 }
 
 // readProcesses reads the processes that are due.
-func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[model.ListenerID]*namespace.Reading) time.Duration {
+func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[model.ListenerID]*facts.Sampled) time.Duration {
 	s := t.observer
 	level := s.bucket.fill(now, s.others())
 	owners := r.Owners()

@@ -164,5 +164,6 @@ func TestSysctlsThatCannotBeReadAgain(t *testing.T) {
 	values, ok := n.Sysctl()
 	require.NotEmpty(t, values)
 	require.False(t, ok)
-	require.False(t, l.sources(l.roster.Load())["sysctl"])
+	l.publish(false)
+	require.False(t, l.Snapshot().Self.SourceUp["sysctl"])
 }

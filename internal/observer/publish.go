@@ -1,35 +1,32 @@
 package observer
 
 import (
-	"fmt"
-	"maps"
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/connections"
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/assemble"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
-// publisher makes snapshots of the newest facts. It asks nobody: everything it
-// needs has been read.
+// publisher collects the newest facts and has a snapshot made of them. It asks nobody:
+// everything it needs has been read.
 type publisher struct {
 	host, kernel string
 	store        *facts.Store
 
-	mu       sync.Mutex      // one snapshot at a time
-	roster   *watchlist.List // the latest
-	waiting  waiting         // causes, of the latest
-	standing map[model.ListenerID]*standing
-	figures  connections.Figures
+	mu    sync.Mutex // one snapshot at a time
+	state *assemble.State
 }
 
 func newPublisher(proc hostproc.FS, store *facts.Store) *publisher {
-	p := &publisher{store: store, standing: make(map[model.ListenerID]*standing)}
+	p := &publisher{store: store}
 	p.host, _ = proc.Hostname()
 	p.kernel, _ = proc.KernelRelease()
 	return p
@@ -39,113 +36,136 @@ func newPublisher(proc hostproc.FS, store *facts.Store) *publisher {
 func (p *publisher) settle(a *losses.Account, opt *Options) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.standing[a.ID]
-	if s == nil {
-		s = &standing{}
-	}
-	s.settle(a, opt.Now(), opt.Thresholds)
+	a.Name(assemble.FinalCauses(p.state, opt.Now(), a.ID, a.Waiting(), opt.Thresholds))
 }
 
 // waits is when the next snapshot must be made for what waits in the latest.
 func (p *publisher) waits() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.waiting.until
+	if p.state == nil {
+		return time.Time{}
+	}
+	return p.state.Waits()
 }
 
-// edition is a snapshot in the making.
-type edition struct {
-	*publisher
-	*model.Snapshot
-	opt      *Options
-	final    bool // nothing more will be read before the next one: no cause waits
-	looping  bool // other snapshots follow
-	earlier  map[model.ListenerID]*earlier
-	departed map[uint64][]departed
-	miss     facts.Missing
-}
-
-// meet takes a new roster, and notes who stands at its addresses.
-func (p *publisher) meet(r *watchlist.List) {
+// publish makes a snapshot of the newest facts; self is what the schedule knows of itself.
+func (p *publisher) publish(r *watchlist.List, opt *Options, self model.Self, final, looping bool) (out *model.Snapshot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.roster = r
-	live := make(map[model.ListenerID]bool, len(r.Watched))
-	for i := range r.Watched {
-		k := &r.Watched[i]
-		live[k.ID] = true
-		s := p.standing[k.ID]
-		if s == nil {
-			s = &standing{}
-			p.standing[k.ID] = s
-		}
-		s.meet(k, r.At)
+	o := assemble.Options{Thresholds: opt.Thresholds, Every: opt.ScanInterval, Final: final, Looping: looping}
+	f := p.store.View()
+	f.Time, f.Host, f.Kernel, f.Self, f.Watchlist = opt.Now(), p.host, p.kernel, self, r.Watchlist
+	f.Namespaces = make([]facts.Namespace, len(r.Namespaces))
+	for i, n := range r.Namespaces {
+		f.Namespaces[i] = n.Facts()
+		f.Namespaces[i].Accounts = waiting(n)
 	}
-	p.figures.Keep(live)
-	maps.DeleteFunc(p.standing, func(id model.ListenerID, _ *standing) bool {
-		return !live[id] && !r.Remembers(id)
+	c := collection{View: f, list: r, opt: opt, causes: assemble.Causes(p.state, f, o)}
+	for i, n := range r.Namespaces {
+		c.count(n, &f.Namespaces[i])
+	}
+	c.retain()
+	p.state, out = assemble.Assemble(p.state, f, o)
+	return out
+}
+
+// waiting are the accounts of a namespace that have drops without a cause.
+func waiting(n *namespace.Namespace) (out map[model.ListenerID]*losses.Report) {
+	n.Books(func(b *losses.Books) {
+		for id, a := range b.Accounts() {
+			if a.Waits() {
+				if out == nil {
+					out = make(map[model.ListenerID]*losses.Report)
+				}
+				out[id] = &losses.Report{Waiting: a.Waiting(), Absent: a.Absent}
+			}
+		}
+	})
+	return out
+}
+
+// collection takes the totals of what is counted.
+type collection struct {
+	*facts.View
+	list   *watchlist.List
+	opt    *Options
+	causes map[model.ListenerID]losses.Causes
+	closed []facts.ClosedTotals
+}
+
+// count takes those of a namespace, once the drops that wait there have got the causes
+// that are known.
+func (c *collection) count(n *namespace.Namespace, out *facts.Namespace) {
+	out.Accounts = make(map[model.ListenerID]*losses.Report)
+	watched := c.list.In(n.ID)
+	live := make(map[model.ListenerID]bool, len(watched))
+	for _, w := range watched {
+		live[w.ID] = true
+	}
+	n.Books(func(b *losses.Books) {
+		if out.Counted = out.Counted && b.Open(); out.Counted {
+			out.Window = b.Window()
+			for _, w := range watched {
+				a := b.Account(w.ID)
+				a.LastSeen, a.Absent = c.Time, false
+				a.Name(c.causes[w.ID])
+				out.Accounts[w.ID] = b.Report(a, c.Time, len(watched) == 1, c.opt.Lately)
+			}
+			silent := c.list.Silent[n.ID]
+			b.Leave(c.Time, func(a *losses.Account) bool { return !live[a.ID] && (!silent || a.Absent) },
+				func(id model.ListenerID) losses.Causes { return c.causes[id] })
+			out.Down = down(b, c.Watchlist, n.ID)
+		}
+		for id, a := range b.Accounts() {
+			if live[id] {
+				continue
+			}
+			out.Accounts[id] = &losses.Report{Closed: a.Closed(), Absent: a.Absent, Totals: a.Totals()}
+			if c.list.Silent[n.ID] && !a.Absent {
+				c.Retained = append(c.Retained, a.Retain())
+				continue
+			}
+			c.closed = append(c.closed, facts.ClosedTotals{LastSeen: a.LastSeen, RetainedTotals: a.Retain()})
+		}
 	})
 }
 
-// publish makes a snapshot of the latest roster.
-func (p *publisher) publish(opt *Options, final, looping bool) *model.Snapshot {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.roster
-	e := &edition{
-		publisher: p, opt: opt, final: final, looping: looping,
-		earlier:  make(map[model.ListenerID]*earlier),
-		departed: make(map[uint64][]departed),
-		Snapshot: &model.Snapshot{
-			Time: opt.Now(), Host: p.host, Kernel: p.kernel, Omitted: r.Omitted,
-			Targets: r.Targets, TargetInfos: r.Infos, Notes: r.Notes,
-		},
-	}
-	p.waiting = waiting{}
-	e.miss.Add(r.Unavailable...)
-	e.collect()
-	e.share()
-	for _, n := range r.Namespaces {
-		e.book(n)
-	}
-	e.Gone = e.retained()
-	e.absent()
-	diagnosis.ShareExecutors(e.Listeners)
-	e.judge()
-	e.miss.Add(e.unread()...)
-	e.Unavailable = e.miss.List
-	return e.Snapshot
-}
-
-// unread names the namespaces whose connections could not be read.
-func (e *edition) unread() (out []model.Unavailable) {
-	for id, err := range e.store.Unread() {
-		out = append(out, model.Unavailable{What: fmt.Sprintf("connections in network namespace %d", id), Why: err.Error()})
+// down are the losses at the expected ports of a namespace on which nothing listens.
+func down(b *losses.Books, w *facts.Watchlist, netns uint64) (out map[uint16]*model.Losses) {
+	for _, t := range w.Targets {
+		if t.NetNS != netns || t.Up {
+			continue
+		}
+		if out == nil {
+			out = make(map[uint16]*model.Losses)
+		}
+		out[t.Port] = b.Sum(t.Port)
 	}
 	return out
 }
 
-// judge gives every listener its verdict.
-func (e *edition) judge() {
-	nets := make(map[uint64]*model.NetNS, len(e.NetNS))
-	for i := range e.NetNS {
-		nets[e.NetNS[i].ID] = &e.NetNS[i]
-	}
-	for i := range e.Listeners {
-		l := &e.Listeners[i]
-		s := e.standing[l.ID]
-		e.weak(l)
-		j := judged{now: e.Time, interval: e.Interval, every: e.opt.ScanInterval, first: e.looping, t: e.opt.Thresholds}
-		if net := nets[l.ID.NetNS]; net != nil {
-			j.sysctl, j.delta = net.Sysctl, net.Delta
-		}
-		j.latched = e.latched(l)
-		j.closed = closedBefore(e.departed[l.ID.NetNS], l.Port, l.ID, s, e.Time)
-		if s == nil || !l.Listening() {
-			seen := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
-			l.Verdict, l.Basis = diagnosis.Judge(seen, j.t), seen.Basis()
+// retain takes the totals of the listeners that are not there: in front those
+// whose namespace did not answer, then the closed ones, the latest first; as
+// many as may be watched, as ports that open for a moment and never again must
+// not fill the memory.
+func (c *collection) retain() {
+	closed := slices.Concat(c.closed, c.list.Retired)
+	slices.SortFunc(closed, func(a, b facts.ClosedTotals) int {
+		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+	for i, t := range closed {
+		if most := c.opt.MaxListeners; most > 0 && i >= most {
+			c.forget(t.ID)
 			continue
 		}
-		s.judge(l, e.earlier[l.ID], &j)
+		c.Retained = append(c.Retained, t.RetainedTotals)
+	}
+}
+
+// forget drops the account of a closed listener.
+func (c *collection) forget(id model.ListenerID) {
+	if n := c.list.Namespace(id.NetNS); n != nil {
+		n.Books(func(b *losses.Books) { b.Remove(id) })
 	}
 }

@@ -110,7 +110,6 @@ func (s *Observer) list(ctx context.Context, patience time.Duration) error {
 	}
 	s.lister.ReadSettings(r)
 	s.facts.Keep(r.Watchlist)
-	s.publisher.meet(r)
 	s.roster.Store(r)
 	return nil
 }
@@ -122,10 +121,10 @@ func (s *Observer) publish(final bool) {
 	if r == nil {
 		return
 	}
-	snap := s.publisher.publish(s.options(), final, s.looping.Load())
-	snap.Self = s.self.report(snap.Time)
-	snap.Self.CalmInterval = time.Duration(s.turns.number()) * s.options().SampleInterval
-	snap.Self.SourceUp = s.sources(r)
+	now := s.options().Now()
+	self := s.self.report(now)
+	self.CalmInterval = time.Duration(s.turns.number()) * s.options().SampleInterval
+	snap := s.publisher.publish(r, s.options(), self, final, s.looping.Load())
 	s.published.store(snap)
 	s.self.told(snap.Time)
 }

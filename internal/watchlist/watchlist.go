@@ -2,8 +2,6 @@ package watchlist
 
 import (
 	"github.com/tcpdiag/tcpdiag/internal/facts"
-	"github.com/tcpdiag/tcpdiag/internal/losses"
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
@@ -11,14 +9,6 @@ import (
 type List struct {
 	*facts.Watchlist
 	Namespaces []*namespace.Namespace
-}
-
-// Remembers reports whether an address has an account, watched or not.
-func (r *List) Remembers(id model.ListenerID) (known bool) {
-	if n := r.Namespace(id.NetNS); n != nil {
-		n.Books(func(b *losses.Books) { known = b.Accounts()[id] != nil })
-	}
-	return known
 }
 
 // Namespace is the namespace of that number, nil where it is not open.

@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"time"
@@ -19,17 +19,6 @@ const (
 	nearby = 1500 * time.Millisecond
 )
 
-// waiting are causes that a reading may still name. until is when the first of
-// them is given up, zero for none.
-type waiting struct{ until time.Time }
-
-// add takes note of one, of a packet that was dropped then.
-func (w *waiting) add(dropped time.Time) {
-	if until := dropped.Add(causePatience); w.until.IsZero() || until.Before(w.until) {
-		w.until = until
-	}
-}
-
 // witness is what is known around the drops of a listener.
 type witness struct {
 	now        time.Time
@@ -40,6 +29,17 @@ type witness struct {
 	judgements []facts.Reading[evidence.Judgement]
 	full       time.Time // since when its queue is full, zero while it is not
 	t          diagnosis.Thresholds
+}
+
+// causes are those that are known by now.
+func (w *witness) causes(waiting []losses.Drop) losses.Causes {
+	out := make(losses.Causes, len(waiting))
+	for _, d := range waiting {
+		if c, e, known := w.cause(d); known {
+			out.Add(d, losses.Cause{Cause: c, Evidence: e})
+		}
+	}
+	return out
 }
 
 // cause names the limit behind a drop: by the process and its acceptor at that

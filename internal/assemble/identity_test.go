@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"testing"
@@ -37,7 +37,7 @@ func TestWhoStandsAtTheAddress(t *testing.T) {
 		"the whole group is another":       {[]seen{{[]uint32{7, 8}, 0, 0}, {[]uint32{9, 10}, 0, 0}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &standing{}
+			a := &history{}
 			now := time.Unix(1_700_000_000, 0)
 			for i, s := range tt.scans {
 				c := &facts.Listening{}

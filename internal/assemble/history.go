@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"slices"
@@ -7,17 +7,17 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// standing is how a listening address has stood so far: what holds of the
-// present listener only, and of its process.
-type standing struct {
+// history is what was seen so far at a listening address: of the present listener only,
+// and of its process.
+type history struct {
 	identity
 	looks      looks
 	hysteresis diagnosis.Hysteresis
 	former     look // the last at the listener before it, until its drops are settled
+	absent     bool // nobody listened there at the latest snapshot
 }
 
 // identity distinguishes the listener at an address from one that was
@@ -31,18 +31,18 @@ type identity struct {
 
 // meet takes note of who stands at the address in a roster. Of another listener,
 // or another process, nothing holds that was seen of the one before.
-func (s *standing) meet(e *facts.Watched, now time.Time) {
+func (h *history) meet(e *facts.Watched, now time.Time) {
 	key, known := e.Process()
 	inodes := e.Inodes()
-	if !s.same(inodes, key, known) {
-		s.former = s.looks.last
-		s.forget()
-		s.identity = identity{since: now}
+	if !h.same(inodes, key, known) {
+		h.former = h.looks.last
+		h.forget()
+		h.identity = identity{since: now}
 	}
 	if known {
-		s.owner = key
+		h.owner = key
 	}
-	s.inodes = inodes
+	h.inodes = inodes
 }
 
 func (i *identity) same(inodes []uint32, owner hostproc.ProcessKey, known bool) bool {
@@ -53,14 +53,7 @@ func (i *identity) same(inodes []uint32, owner hostproc.ProcessKey, known bool) 
 }
 
 // forget drops what was seen of a listener.
-func (s *standing) forget() { s.looks, s.hysteresis = looks{}, diagnosis.Hysteresis{} }
-
-// settle gives the drops of a listener that closed their cause: as it was last.
-func (s *standing) settle(a *losses.Account, now time.Time, t diagnosis.Thresholds) {
-	last := s.looks.last
-	w := witness{now: now, final: true, former: last, before: last, listener: last.Listener, t: t}
-	a.Settle(w.cause)
-}
+func (h *history) forget() { h.looks, h.hysteresis = looks{}, diagnosis.Hysteresis{} }
 
 // steady is the least time that a forecast is drawn through.
 const steady = 5 * time.Second
@@ -81,10 +74,10 @@ type judged struct {
 // judge gives a listener its headroom and its verdict, and remembers it for the
 // next one. before are the readings that its own are compared with, nil for
 // those of the listener as it was.
-func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
-	s.hysteresis.Hold, s.hysteresis.Settle = j.t.Hold, j.t.Settle
+func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
+	h.hysteresis.Hold, h.hysteresis.Settle = j.t.Hold, j.t.Settle
 	e := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
-	past, trend := s.looks.past(j.now, j.every), s.looks.trend()
+	past, trend := h.looks.past(j.now, j.every), h.looks.trend()
 	if past.Listener != nil {
 		e.Before, e.Elapsed = before.put(past.Listener), j.now.Sub(past.at)
 	}
@@ -95,23 +88,23 @@ func (s *standing) judge(l *model.Listener, before *earlier, j *judged) {
 	l.Connector, e.Before = diagnosis.Infer(e.Before, l, j.latched)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
-	if s.learned(l) {
-		s.hysteresis.Reset()
+	if h.learned(l) {
+		h.hysteresis.Reset()
 	}
 	if e.Before != nil { // what one snapshot says must not hold back what two say
-		l.Basis.Shown = new(s.hysteresis.Shown())
-		l.Verdict = s.hysteresis.Apply(j.now, l.Verdict)
+		l.Basis.Shown = new(h.hysteresis.Shown())
+		l.Verdict = h.hysteresis.Apply(j.now, l.Verdict)
 	}
-	s.looks.push(look{j.now, l}, j.every)
+	h.looks.push(look{j.now, l}, j.every)
 }
 
 // learned reports whether the limit of connections has been inferred, or what the
 // workers do been read for the first time, since the verdict that is shown: another
 // cause of the same status is then no flicker, but what was not known before.
-func (s *standing) learned(l *model.Listener) bool {
-	last := s.looks.last.Listener
+func (h *history) learned(l *model.Listener) bool {
+	last := h.looks.last.Listener
 	newly := inferred(l) && !inferred(last) || workersRead(l) && !workersRead(last)
-	return newly && l.Verdict.Status == s.hysteresis.Shown().Verdict.Status
+	return newly && l.Verdict.Status == h.hysteresis.Shown().Verdict.Status
 }
 
 func workersRead(l *model.Listener) bool {

@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"net/netip"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -60,12 +61,12 @@ func TestVerdictOfTheSecondLook(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &standing{}
+			s := &history{}
 			now := time.Unix(1_700_000_000, 0)
 			for i, l := range tt.looks {
 				s.judge(l, nil, &judged{
 					now: now.Add(time.Duration(i) * time.Second), interval: time.Second, every: time.Second,
-					first: true, t: Defaults().Thresholds,
+					first: true, t: diagnosis.DefaultThresholds(),
 				})
 			}
 			require.Equal(t, model.StatusOK, tt.looks[0].Verdict.Status, tt.looks[0].Verdict.Summary)
@@ -78,6 +79,6 @@ func TestVerdictOfTheSecondLook(t *testing.T) {
 // Where no other look follows, the one there is must do.
 func TestVerdictOfTheOnlyLook(t *testing.T) {
 	l := shown(8192, 200, 100, 0)
-	new(standing).judge(l, nil, &judged{now: time.Unix(1_700_000_000, 0), every: time.Second, t: Defaults().Thresholds})
+	new(history).judge(l, nil, &judged{now: time.Unix(1_700_000_000, 0), every: time.Second, t: diagnosis.DefaultThresholds()})
 	require.Equal(t, model.StatusSaturated, l.Verdict.Status)
 }

@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"time"
@@ -7,34 +7,33 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
-// collect makes the listeners of what was sampled and read.
-func (e *edition) collect() {
-	readings := make(map[model.ListenerID]*namespace.Reading)
-	for _, n := range e.roster.Namespaces {
-		list := n.Readings()
-		for i := range list {
-			readings[list[i].ID] = &list[i]
+// listeners makes the listeners of what was sampled and read.
+func (d *draft) listeners() {
+	readings := make(map[model.ListenerID]*facts.Sampled)
+	for i := range d.f.Namespaces {
+		list := d.f.Namespaces[i].Sampled
+		for j := range list {
+			readings[list[j].ID] = &list[j]
 		}
 	}
-	for i := range e.roster.Watched {
-		k := &e.roster.Watched[i]
-		l := e.listener(k, readings[k.ID])
-		e.Listeners = append(e.Listeners, l)
+	for i := range d.f.Watchlist.Watched {
+		k := &d.f.Watchlist.Watched[i]
+		l := d.listener(k, readings[k.ID])
+		d.Listeners = append(d.Listeners, l)
 	}
 }
 
 // listener is one of them, without what is counted.
-func (e *edition) listener(k *facts.Watched, r *namespace.Reading) model.Listener {
+func (d *draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 	worst := k.Worst()
 	l := model.Listener{
 		ID: k.ID, Port: k.Port(), Inode: worst.Inode, Members: len(k.Members),
 		Expected: k.Expected, Connector: k.Connector,
 		AcceptQueue: &model.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
 	}
-	if r != nil && !r.Gone && r.Queue.At.After(e.roster.At) { // else the roster is newer
+	if r != nil && !r.Gone && r.Queue.At.After(d.f.Watchlist.At) { // else the roster is newer
 		l.Inode = r.Inode
 		l.AcceptQueue.Length, l.AcceptQueue.Limit = int(r.Queue.Length), int(r.Queue.Limit)
 		if r.Known {
@@ -47,11 +46,11 @@ func (e *edition) listener(k *facts.Watched, r *namespace.Reading) model.Listene
 	if r != nil {
 		before.full = r.Full
 	}
-	e.connections(&l, k, before)
-	e.process(&l, k, before)
-	e.earlier[k.ID] = before
+	d.connections(&l, k, before)
+	d.process(&l, k, before)
+	d.earlier[k.ID] = before
 	if c := l.Connector; c != nil && (c.TLS || c.HTTP2) {
-		e.miss.Add(unclassified(k.ID, c))
+		d.miss.Add(unclassified(k.ID, c))
 	}
 	return l
 }
@@ -77,17 +76,17 @@ func unclassified(id model.ListenerID, c *model.Connector) model.Unavailable {
 }
 
 // connections fills in what the latest walk found.
-func (e *edition) connections(l *model.Listener, k *facts.Watched, before *earlier) {
-	list := e.store.Connections(l.ID)
+func (d *draft) connections(l *model.Listener, k *facts.Watched, before *earlier) {
+	list := d.f.Connections[l.ID]
 	last, ok := list.Last()
-	since := e.standing[l.ID].since
+	since := d.next.histories[l.ID].since
 	if !ok || last.At.Before(since) { // of the listener that stood there before
 		return
 	}
 	found := last.Value
-	l.Connector = e.figures.Current(k.ID, k.Connector, found, last.At)
+	l.Connector = d.next.figures.Current(k.ID, k.Connector, found, last.At)
 	l.Connections = found.Behind(l.Connector)
-	l.Connections.Age = max(0, e.Time.Sub(last.At))
+	l.Connections.Age = max(0, d.Time.Sub(last.At))
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest
 		l.SynBacklog = &model.SynBacklog{Length: found.SynBacklog, Limit: l.AcceptQueue.Limit}
 		if found.Queued > 0 && l.AcceptQueue.Length > 0 {
@@ -100,26 +99,26 @@ func (e *edition) connections(l *model.Listener, k *facts.Watched, before *earli
 }
 
 // process fills in what was read of the owner.
-func (e *edition) process(l *model.Listener, k *facts.Watched, before *earlier) {
+func (d *draft) process(l *model.Listener, k *facts.Watched, before *earlier) {
 	key, ok := k.Process()
 	if !ok {
 		return
 	}
-	known := e.store.Process(key)
-	e.miss.Add(known.Unavailable...)
+	known := d.f.Processes[key]
+	d.miss.Add(known.Unavailable...)
 	last, ok := known.Readings.Last()
 	if !ok || last.Value == nil {
 		return
 	}
 	p := *last.Value
-	if d, ok := e.store.Busiest(l.ID.NetNS)[key]; ok {
+	if d, ok := d.f.Busiest[l.ID.NetNS][key]; ok {
 		p.Busiest = &d
 	}
 	var backends []model.Backend
 	if k.Connector != nil {
 		backends = k.Connector.Backends
 	}
-	p.Downstream = e.downstream(key, backends)
+	p.Downstream = d.downstream(key, backends)
 	l.Process = &p
 	if was, ok := known.Readings.Before(); ok {
 		before.process = was.Value
@@ -127,31 +126,31 @@ func (e *edition) process(l *model.Listener, k *facts.Watched, before *earlier) 
 }
 
 // latest is when the latest of some listeners came.
-func (e *edition) latest(listeners []*model.Listener) (at time.Time) {
+func (d *draft) latest(listeners []*model.Listener) (at time.Time) {
 	for _, l := range listeners {
-		if since := e.standing[l.ID].since; since.After(at) {
+		if since := d.next.histories[l.ID].since; since.After(at) {
 			at = since
 		}
 	}
 	return at
 }
 
-// share says how many slots are held by connections that clients reset.
-func (e *edition) share() {
+// shareForgotten says how many slots are held by connections that clients reset.
+func (d *draft) shareForgotten() {
 	byProcess := make(map[hostproc.ProcessKey][]*model.Listener)
-	for i := range e.Listeners {
-		l := &e.Listeners[i]
+	for i := range d.Listeners {
+		l := &d.Listeners[i]
 		if l.Process != nil && connections.SlotsMissing(l) {
 			key := hostproc.ProcessKey{PID: l.Process.PID, StartTime: l.Process.StartTime}
 			byProcess[key] = append(byProcess[key], l)
 		}
 	}
 	for key, listeners := range byProcess {
-		r, ok := e.store.Forgotten(key)
-		if !ok || r.At.Before(e.latest(listeners)) || e.Time.Sub(r.At) > 2*r.Rest {
+		r, ok := d.f.Forgotten[key]
+		if !ok || r.At.Before(d.latest(listeners)) || d.Time.Sub(r.At) > 2*r.Rest {
 			continue
 		}
-		e.miss.Add(r.Unavailable...)
+		d.miss.Add(r.Unavailable...)
 		if r.Count == nil {
 			continue
 		}

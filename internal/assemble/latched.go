@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"time"
@@ -12,22 +12,22 @@ const lately = 1500 * time.Millisecond
 
 // latched reports whether a listener's acceptor stood at the connection latch when
 // it was read last, and its connections were counted about then.
-func (e *edition) latched(l *model.Listener) bool {
-	j, ok := e.judged(l)
+func (d *draft) latched(l *model.Listener) bool {
+	j, ok := d.judgement(l)
 	return ok && !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Cause != model.CauseSlowAccept &&
 		l.Connections != nil && l.Connections.Age <= lately
 }
 
-// judged is the latest judgement on a listener, if it is of this moment.
-func (e *edition) judged(l *model.Listener) (out evidence.Judgement, ok bool) {
-	list := e.store.Judgements(l.ID)
+// judgement is the latest judgement on a listener, if it is of this moment.
+func (d *draft) judgement(l *model.Listener) (out evidence.Judgement, ok bool) {
+	list := d.f.Judgements[l.ID]
 	last, ok := list.Last()
-	return last.Value, ok && e.Time.Sub(last.At) <= lately
+	return last.Value, ok && d.Time.Sub(last.At) <= lately
 }
 
-// weak names what is missing where a cause is not known or rests on weak evidence.
-func (e *edition) weak(l *model.Listener) {
-	j, ok := e.judged(l)
+// sayWeak names what is missing where a cause is not known or rests on weak evidence.
+func (d *draft) sayWeak(l *model.Listener) {
+	j, ok := d.judgement(l)
 	if !ok || !acceptorExpected(l) || j.Pending || !j.Weak && j.Strength != evidence.StrengthNone {
 		return
 	}
@@ -36,7 +36,7 @@ func (e *edition) weak(l *model.Listener) {
 		if j.Weak {
 			u.Why += "; the cause rests on weak evidence"
 		}
-		e.miss.Add(u)
+		d.miss.Add(u)
 	}
 }
 

@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"errors"
@@ -13,23 +13,23 @@ import (
 
 // downstream is the latest reading of a process's outgoing connections, nil for
 // none.
-func (e *edition) downstream(key hostproc.ProcessKey, backends []model.Backend) *model.Downstream {
-	r, ok := e.store.Downstream(key)
+func (d *draft) downstream(key hostproc.ProcessKey, backends []model.Backend) *model.Downstream {
+	r, ok := d.f.Downstream[key]
 	if !ok {
 		return nil
 	}
 	if errors.Is(r.Err, fs.ErrPermission) {
-		e.miss.Add(model.Unavailable{
+		d.miss.Add(model.Unavailable{
 			What: fmt.Sprintf("outgoing connections of pid %d", key.PID),
 			Why:  "permission denied on its descriptors; those of its user are shown",
 			How:  "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 		})
 	}
 	if errors.Is(r.WorkersErr, fs.ErrPermission) {
-		e.miss.Add(workersUnseen(key.PID))
+		d.miss.Add(workersUnseen(key.PID))
 	}
 	out := *r.Value
-	out.Age = max(0, e.Time.Sub(out.At))
+	out.Age = max(0, d.Time.Sub(out.At))
 	out.Peers = slices.Clone(out.Peers)
 	downstream.Identify(&out, backends) // which may be known only since
 	return &out

@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"net/netip"
@@ -40,24 +40,23 @@ func TestListenersThatClosedInTheWindow(t *testing.T) {
 		"nothing listens: the latest":          {map[string]stood{"10.0.0.1:80": {0, 4, 5, false}, "127.0.0.1:80": {0, 6, 2, false}, "[::]:80": {0, 9, 8, false}}, "", &model.Closed{Queued: 6, Ago: 2 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := losses.NewBooks(time.Minute)
-			standings := make(map[model.ListenerID]*standing)
+			accounts := make(map[model.ListenerID]*losses.Report)
+			histories := make(map[model.ListenerID]*history)
 			for address, c := range tt.accounts {
 				id := model.ListenerID{Address: netip.MustParseAddrPort(address)}
-				a := b.Account(id)
-				a.Absent = c.since == 0
-				standings[id] = &standing{identity: identity{since: ago(c.since)}}
+				a := &losses.Report{Absent: c.since == 0}
+				accounts[id], histories[id] = a, &history{identity: identity{since: ago(c.since)}}
 				if c.closed > 0 {
-					a.ResetQueue(losses.Departure{Queued: c.queued, At: ago(c.closed), Part: c.part})
+					a.Closed = losses.Departure{Queued: c.queued, At: ago(c.closed), Part: c.part}
 				}
 			}
-			var judged *standing
+			var judged *history
 			var id model.ListenerID
 			if tt.judged != "" {
 				id = model.ListenerID{Address: netip.MustParseAddrPort(tt.judged)}
-				judged = standings[id]
+				judged = histories[id]
 			}
-			require.Equal(t, tt.want, closedBefore(departures(b, now, 10*time.Second), 80, id, judged, now))
+			require.Equal(t, tt.want, closedBefore(closings(accounts, now, 10*time.Second), 80, id, judged, now))
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package observer
+package assemble
 
 import (
 	"net/netip"
@@ -13,12 +13,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-func latchedEdition(at time.Time, j evidence.Judgement) (*edition, *model.Listener) {
+func latchedDraft(at time.Time, j evidence.Judgement) (*draft, *model.Listener) {
 	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
 	store := facts.NewStore()
 	store.PutJudgement(id, at.Add(-time.Second), j)
-	e := &edition{publisher: &publisher{store: store}, Snapshot: &model.Snapshot{Time: at}}
-	return e, &model.Listener{
+	return &draft{f: store.View(), Snapshot: &model.Snapshot{Time: at}}, &model.Listener{
 		ID: id, Port: 8080, Connector: &model.Connector{Server: "tomcat"},
 		AcceptQueue: &model.AcceptQueue{Length: 6, Limit: 5},
 		Connections: &model.Connections{Accepted: 20, Age: time.Second},
@@ -29,9 +28,9 @@ func latchedEdition(at time.Time, j evidence.Judgement) (*edition, *model.Listen
 // is max_connections, with the number that is held and where it is from.
 func TestTheLatchIsTheLimit(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	e, l := latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
 	require.True(t, e.latched(l))
-	s := &standing{}
+	s := &history{}
 	for range 2 {
 		s.judge(l, nil, &judged{now: now, every: time.Second, latched: true, t: diagnosis.DefaultThresholds()})
 		now = now.Add(time.Second)
@@ -51,10 +50,10 @@ func TestNotLatched(t *testing.T) {
 		"files":     {Cause: model.CauseOpenFiles, Strength: evidence.StrengthFiles},
 		"unknown":   {Cause: model.CauseAcceptQueue},
 	} {
-		e, l := latchedEdition(now, j)
+		e, l := latchedDraft(now, j)
 		require.False(t, e.latched(l), name)
 	}
-	e, l := latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
 	e.Time = now.Add(time.Minute)
 	require.False(t, e.latched(l))
 }
@@ -63,13 +62,13 @@ func TestNotLatched(t *testing.T) {
 func TestWeakEvidenceIsSaid(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	missing := []evidence.Missing{{Subject: evidence.SubjectSafepoints, Why: "permission denied"}}
-	e, l := latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Weak: true, Missing: missing})
-	e.weak(l)
+	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Weak: true, Missing: missing})
+	e.sayWeak(l)
 	require.Equal(t, []model.Unavailable{{
 		What: "safepoints as evidence of 0.0.0.0:8080", Why: "permission denied; the cause rests on weak evidence",
 	}}, e.miss.List)
-	e, l = latchedEdition(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
-	e.weak(l)
+	e, l = latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e.sayWeak(l)
 	require.Empty(t, e.miss.List)
 }
 
@@ -77,7 +76,7 @@ func TestWeakEvidenceIsSaid(t *testing.T) {
 // the acceptor shows it, and stays while it is not read for a moment.
 func TestTheLatchIsNoFlicker(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	s := &standing{}
+	s := &history{}
 	look := func(latched bool) model.Cause {
 		l := with(shown(0, 200, 50, 2), func(l *model.Listener) {
 			l.Connector.MaxConnections, l.AcceptQueue.OldestWait = nil, new(3*time.Second)

@@ -1,0 +1,173 @@
+package assemble
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Options of an assembly.
+type Options struct {
+	Thresholds diagnosis.Thresholds
+	Every      time.Duration // between two snapshots
+	Final      bool          // nothing more will be read before the next one: no cause waits
+	Looping    bool          // other snapshots follow
+}
+
+// State is what an assembly remembers for the next one: who listens at each address, how
+// that stood, and the verdict that is shown. It is not changed.
+type State struct {
+	list      *facts.Watchlist
+	histories map[model.ListenerID]*history
+	figures   connections.Figures
+	waits     time.Time
+}
+
+// Waits is when the next snapshot must be made for the causes that wait, zero for none.
+func (s *State) Waits() time.Time { return s.waits }
+
+// draft is a snapshot in the making.
+type draft struct {
+	*model.Snapshot
+	next    *State // a copy, which nobody else has
+	f       *facts.View
+	opt     *Options
+	earlier map[model.ListenerID]*earlier
+	miss    facts.Missing
+}
+
+// Assemble makes a snapshot of what is known, each listener judged once. state is nil
+// before the first.
+func Assemble(state *State, f *facts.View, opt Options) (*State, *model.Snapshot) {
+	d := newDraft(state, f, &opt)
+	d.miss.Add(f.Watchlist.Unavailable...)
+	d.listeners()
+	d.shareForgotten()
+	for i := range f.Namespaces {
+		d.count(&f.Namespaces[i])
+	}
+	d.Gone = f.Retained
+	d.down()
+	diagnosis.ShareExecutors(d.Listeners)
+	d.judge()
+	for _, id := range slices.Sorted(maps.Keys(f.Unread)) {
+		d.miss.Add(model.Unavailable{What: fmt.Sprintf("connections in network namespace %d", id), Why: f.Unread[id].Error()})
+	}
+	d.Unavailable = d.miss.List
+	d.Self.SourceUp = sources(f)
+	return d.next, d.Snapshot
+}
+
+// Causes name the limits behind the drops that wait for one, where they are known by now.
+func Causes(state *State, f *facts.View, opt Options) map[model.ListenerID]losses.Causes {
+	out := make(map[model.ListenerID]losses.Causes)
+	var d *draft
+	for i := range f.Namespaces {
+		n := &f.Namespaces[i]
+		for id, a := range n.Accounts {
+			if len(a.Waiting) == 0 {
+				continue
+			}
+			if d == nil {
+				d = newDraft(state, f, &opt)
+				d.listeners()
+				d.shareForgotten()
+			}
+			out[id] = d.causes(id, a)
+		}
+	}
+	return out
+}
+
+// FinalCauses are those of the drops of a listener that closed with its namespace: as it
+// was last.
+func FinalCauses(state *State, now time.Time, id model.ListenerID, waiting []losses.Drop, t diagnosis.Thresholds) losses.Causes {
+	var h *history
+	if state != nil {
+		h = state.histories[id]
+	}
+	return finalCauses(h, now, waiting, t)
+}
+
+func newDraft(state *State, f *facts.View, opt *Options) *draft {
+	d := &draft{
+		f: f, opt: opt, next: state.copy(), earlier: make(map[model.ListenerID]*earlier),
+		Snapshot: &model.Snapshot{
+			Time: f.Time, Host: f.Host, Kernel: f.Kernel, Self: f.Self, Omitted: f.Watchlist.Omitted,
+			Targets: f.Watchlist.Targets, TargetInfos: f.Watchlist.Infos, Notes: f.Watchlist.Notes,
+		},
+	}
+	if d.next.list != f.Watchlist {
+		d.next.meet(f)
+	}
+	return d
+}
+
+func (s *State) copy() *State {
+	if s == nil {
+		return &State{histories: make(map[model.ListenerID]*history)}
+	}
+	out := &State{list: s.list, histories: make(map[model.ListenerID]*history, len(s.histories)), figures: s.figures.Clone()}
+	all := make([]history, 0, len(s.histories))
+	for id, h := range s.histories {
+		all = append(all, *h)
+		out.histories[id] = &all[len(all)-1]
+	}
+	return out
+}
+
+// meet takes another list, and notes who listens at its addresses. What nothing is counted
+// of any more is forgotten.
+func (s *State) meet(f *facts.View) {
+	s.list = f.Watchlist
+	live := make(map[model.ListenerID]bool, len(s.list.Watched))
+	for i := range s.list.Watched {
+		w := &s.list.Watched[i]
+		live[w.ID] = true
+		h := s.histories[w.ID]
+		if h == nil {
+			h = &history{}
+			s.histories[w.ID] = h
+		}
+		h.meet(w, s.list.At)
+	}
+	s.figures.Keep(live)
+	maps.DeleteFunc(s.histories, func(id model.ListenerID, _ *history) bool {
+		n := f.Namespace(id.NetNS)
+		return !live[id] && (n == nil || n.Accounts[id] == nil)
+	})
+}
+
+// judge gives every listener its verdict.
+func (d *draft) judge() {
+	nets := make(map[uint64]*model.NetNS, len(d.NetNS))
+	for i := range d.NetNS {
+		nets[d.NetNS[i].ID] = &d.NetNS[i]
+	}
+	for i := range d.Listeners {
+		l := &d.Listeners[i]
+		h := d.next.histories[l.ID]
+		d.sayWeak(l)
+		j := judged{now: d.Time, interval: d.Interval, every: d.opt.Every, first: d.opt.Looping, t: d.opt.Thresholds}
+		if net := nets[l.ID.NetNS]; net != nil {
+			j.sysctl, j.delta = net.Sysctl, net.Delta
+		}
+		j.latched = d.latched(l)
+		if n := d.f.Namespace(l.ID.NetNS); n != nil && n.Counted {
+			j.closed = closedBefore(closings(n.Accounts, d.Time, n.Window.Interval), l.Port, l.ID, h, d.Time)
+		}
+		if h == nil || !l.Listening() {
+			seen := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
+			l.Verdict, l.Basis = diagnosis.Judge(seen, j.t), seen.Basis()
+			continue
+		}
+		h.judge(l, d.earlier[l.ID], &j)
+	}
+}
