@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { rig.Main(m) }
 const head = `# What threads wait for
 
 Written by ` + "`make prove PROOF=waits`" + `: what the threads of a real server wait for, held against the
-backends' own numbers. What it means is in [waits.md](../waits.md).
+backends' own numbers. What it means is in [how it was measured](waits-method.md).
 
 | case | what happened | what it said | |
 |---|---|---|---|
