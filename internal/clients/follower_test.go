@@ -3,6 +3,7 @@ package clients_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"sync"
@@ -29,6 +30,7 @@ type fake struct {
 	refuses error
 
 	now      time.Time
+	gone     []model.RetainedTotals
 	snapshot *model.Snapshot
 	follower *clients.Follower
 }
@@ -66,6 +68,7 @@ func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.
 		Time: f.now, Interval: interval, Listeners: listeners,
 		Targets: []model.Target{{Port: 8080, NetNS: netns}},
 		NetNS:   []model.NetNS{{ID: netns, Sysctl: map[string]int{"tcp_synack_retries": 4}}},
+		Gone:    f.gone,
 	}
 	require.NoError(f.t, f.follower.Update())
 	return f.follower.Snapshot()
@@ -267,6 +270,7 @@ func TestDecidedAfterTheListenerClosed(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	f.look(time.Minute, listener("[::]:8080"))
 	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Reset: 4, handshake.Refused: 3})}
+	f.gone = append(f.gone, model.RetainedTotals{ID: listener("[::]:8080").ID})
 	f.look(time.Minute, down(8080))
 	s := f.look(time.Minute, listener("[::]:8080"))
 	require.EqualValues(t, 4, s.Listeners[0].Totals.Clients.Outcomes[model.ClientReset])
@@ -413,4 +417,23 @@ func TestRunFollowsWhatIsPublished(t *testing.T) {
 	}
 	stop()
 	require.NoError(t, <-ended)
+}
+
+// However many addresses a stranger listens on, one after the other, nothing is kept of those that
+// the snapshots no longer have.
+func TestAccountsByChurn(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	honest := listener("10.0.0.1:8080")
+	counted := endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Connected: 1})
+	for i := range 20_000 {
+		addr := fmt.Sprintf("127.%d.%d.%d:%d", 1+i>>16, i>>8&255, i&255, 1024+i%30_000)
+		e := endpoint(addr, map[handshake.Outcome]uint64{handshake.Connected: 1})
+		e.Ended = true
+		counted.Clients[handshake.Connected]++
+		f.report.Endpoints = []handshake.Endpoint{counted, e}
+		f.look(time.Minute, honest, listener(addr))
+	}
+	s := f.look(time.Minute, honest)
+	require.EqualValues(t, 20_001, s.Listeners[0].Totals.Clients.Outcomes[model.ClientConnected])
+	require.LessOrEqual(t, f.follower.Remembered(), 5)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"slices"
 	"syscall"
 	"time"
@@ -37,8 +36,6 @@ func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
 	out.Unavailable = slices.Concat(base.Unavailable, f.unavailable(), f.unseen(&out))
 	return &out
 }
-
-func portOnly(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
 
 // listener puts clients into one entry of the copy.
 func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -70,9 +71,15 @@ func (p *place) update(base *model.Snapshot, ports []uint16) {
 		a.latest = model.Clients{}
 	}
 	listening := p.listeners(base)
+	last := make(map[netip.AddrPort]model.ClientTotals, len(report.Endpoints))
 	for i := range report.Endpoints {
-		p.book(&report.Endpoints[i], listening)
+		e := &report.Endpoints[i]
+		if p.book(e, listening); !e.Ended {
+			last[e.Addr] = totals(e)
+		}
 	}
+	p.last = last
+	p.forget(base)
 	for _, a := range p.accounts {
 		a.remember(base.Time, base.Interval, p.lost)
 	}
@@ -87,6 +94,33 @@ func (p *place) listeners(base *model.Snapshot) (out []netip.AddrPort) {
 		}
 	}
 	return out
+}
+
+func portOnly(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
+
+// forget drops the accounts of which the snapshot has nothing: closed listeners whose totals are no
+// longer kept, and their ports. So there are
+// never more than the snapshot is bounded to, however many addresses a stranger listens on.
+func (p *place) forget(base *model.Snapshot) {
+	known := make(map[netip.AddrPort]bool)
+	add := func(netns uint64, addr netip.AddrPort, port uint16) {
+		if netns == p.netns {
+			known[addr], known[portOnly(port)] = true, true
+		}
+	}
+	for i := range base.Listeners {
+		l := &base.Listeners[i]
+		add(l.ID.NetNS, l.ID.Address, l.Port)
+	}
+	for i := range base.Gone {
+		id := &base.Gone[i].ID
+		add(id.NetNS, id.Address, id.Address.Port())
+	}
+	for i := range base.Targets {
+		t := &base.Targets[i]
+		add(t.NetNS, portOnly(t.Port), t.Port)
+	}
+	maps.DeleteFunc(p.accounts, func(addr netip.AddrPort, _ *account) bool { return !known[addr] })
 }
 
 // uneasy reports whether clients of a listener are being turned away or may be soon: it is
@@ -112,7 +146,6 @@ func (p *place) account(of netip.AddrPort) *account {
 func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
 	now := totals(e)
 	delta := now.Sub(p.last[e.Addr])
-	p.last[e.Addr] = now
 	refused := model.ClientTotals{}
 	refused.Outcomes[model.ClientRefused] = delta.Outcomes[model.ClientRefused]
 	delta.Outcomes[model.ClientRefused] = 0

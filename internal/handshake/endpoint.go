@@ -35,6 +35,10 @@ type Endpoint struct {
 	// of them: a load balancer, a proxy, or a load generator.
 	Balancer *Source
 	Flood    *Flood
+
+	// Ended says that this is the last report of it: its port is no longer followed. Where
+	// it is again, its counts begin at zero.
+	Ended bool
 }
 
 // Failed is the number of clients that were turned away.

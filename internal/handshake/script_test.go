@@ -486,9 +486,36 @@ func TestSetPortsForgetsWhatIsOpen(t *testing.T) {
 	s := newScript(t, Options{})
 	s.syn()
 	s.tracker.SetPorts([]uint16{port + 1})
-	require.Zero(t, sumOf(s.ends().Clients))
+	last := s.ends()
+	require.Zero(t, sumOf(last.Clients))
+	require.True(t, last.Ended)
 	s.syn()
-	require.Zero(t, sumOf(s.ends().Clients))
+	require.Empty(t, s.tracker.Report())
+}
+
+// However many ports are followed one after the other, with a client each, nothing is kept of
+// those that no longer are, and what is reported of the one that stays is complete.
+func TestEndpointsByChurn(t *testing.T) {
+	s := newScript(t, Options{})
+	for i := range 100_000 {
+		other := uint16(1024 + i%50_000)
+		if other == port {
+			continue
+		}
+		s.tracker.SetPorts([]uint16{port, other})
+		s.at += time.Millisecond
+		s.syn()
+		s.observe(Segment{
+			Link: Link{Incoming: true, Index: 2}, src: s.from.Addr().As16(), srcPort: s.from.Port(), flags: flagSYN, seq: 1,
+			dst: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).As16(), dstPort: other,
+		})
+		s.tracker.Report()
+	}
+	require.LessOrEqual(t, len(s.tracker.endpoints), 4)
+	require.LessOrEqual(t, len(s.tracker.byAddr), 4)
+	s.tracker.SetPorts([]uint16{port})
+	s.tracker.Report()
+	require.NotZero(t, sumOf(s.ends().Clients))
 }
 
 // Of an attempt that is open a report says where it stands.

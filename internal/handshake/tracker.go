@@ -47,6 +47,7 @@ type Tracker struct {
 	ended     ended
 	endpoints []*endpoint
 	byAddr    map[endpointKey]uint16
+	unused    []uint16    // places in endpoints
 	recent    endpointKey // the latest that was looked for, as most are the same
 	recentAt  uint16      // its place in endpoints
 
@@ -79,7 +80,7 @@ func NewTracker(o Options) *Tracker {
 }
 
 // SetPorts changes the ports that are followed. What is open on others is
-// forgotten without an outcome; their totals stay.
+// forgotten without an outcome; their totals are in the next report, the last one.
 func (t *Tracker) SetPorts(ports []uint16) {
 	t.ports = slices.Sorted(slices.Values(ports))
 	forgotten := func(a *attempt) bool {
@@ -191,9 +192,6 @@ func (t *Tracker) fromServer(s *Segment) int32 {
 func (t *Tracker) find(client addr, clientPort uint16, server addr, port uint16) int32 {
 	e, ok := t.known(endpointKey{server, port})
 	if !ok {
-		if len(t.endpoints) < maxEndpoints {
-			return none
-		}
 		if e, ok = t.byAddr[endpointKey{port: port}]; !ok {
 			return none
 		}
@@ -383,28 +381,48 @@ func (t *Tracker) judge(at time.Duration, a *attempt) {
 }
 
 // endpoint finds or makes the account of an address and port.
-func (t *Tracker) endpoint(a addr, port uint16) uint16 {
+func (t *Tracker) endpoint(a addr, port uint16) (i uint16) {
 	if i, ok := t.known(endpointKey{a, port}); ok {
 		return i
 	}
-	if len(t.endpoints) >= maxEndpoints {
-		a = addr{} // one for all further addresses of a port
-		if i, ok := t.byAddr[endpointKey{a, port}]; ok {
-			return i
-		}
+	// One for all further addresses of a port, as long as it has that one: what it has open is found there.
+	if i, ok := t.byAddr[endpointKey{port: port}]; ok {
+		return i
 	}
-	i := uint16(len(t.endpoints))
-	t.endpoints = append(t.endpoints, &endpoint{addr: a, port: port})
+	if len(t.byAddr) >= maxEndpoints {
+		a = addr{}
+	}
+	e := &endpoint{addr: a, port: port}
+	if n := len(t.unused); n > 0 {
+		i = t.unused[n-1]
+		t.unused, t.endpoints[i] = t.unused[:n-1], e
+	} else {
+		i = uint16(len(t.endpoints))
+		t.endpoints = append(t.endpoints, e)
+	}
 	t.byAddr[endpointKey{a, port}] = i
 	return i
 }
 
+// unfollow forgets an endpoint of which nothing is open: what its place is used for next is another.
+func (t *Tracker) unfollow(e *endpoint) {
+	k := endpointKey{e.addr, e.port}
+	t.unused = append(t.unused, t.byAddr[k])
+	delete(t.byAddr, k)
+	t.recent, t.recentAt = endpointKey{}, 0
+}
+
 // Report is the state of all ports that have had a client, sorted by port and
-// address.
+// address. Those that are no longer followed are in it once.
 func (t *Tracker) Report() []Endpoint {
-	out := make([]Endpoint, 0, len(t.endpoints))
-	for _, e := range t.endpoints {
-		out = append(out, e.report(t.now))
+	out := make([]Endpoint, 0, len(t.byAddr))
+	for _, i := range t.byAddr {
+		e := t.endpoints[i]
+		reported := e.report(t.now)
+		if reported.Ended = !t.follows(e.port); reported.Ended {
+			t.unfollow(e)
+		}
+		out = append(out, reported)
 	}
 	slices.SortFunc(out, func(a, b Endpoint) int {
 		return cmp.Or(cmp.Compare(a.Addr.Port(), b.Addr.Port()), a.Addr.Compare(b.Addr))

@@ -49,6 +49,24 @@ func LatestFirst(list []*Account) {
 	})
 }
 
+// InTurns puts the first of each namespace in front, then the second of each, and so on, so that
+// those of a namespace where thousands come and go displace no other's.
+func InTurns[T any](list []T, netns func(*T) uint64) []T {
+	type turn struct{ round, at int }
+	turns, seen := make([]turn, len(list)), make(map[uint64]int)
+	for i := range list {
+		of := netns(&list[i])
+		turns[i] = turn{seen[of], i}
+		seen[of]++
+	}
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.round, b.round) })
+	out := make([]T, len(list))
+	for i, t := range turns {
+		out[i] = list[t.at]
+	}
+	return out
+}
+
 // Retain is an account's totals for the metrics.
 func (a *Account) Retain() model.RetainedTotals {
 	return model.RetainedTotals{ID: a.ID, Totals: a.Totals()}

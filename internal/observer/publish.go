@@ -146,15 +146,15 @@ func down(b *losses.Books, w *facts.Watchlist, netns uint64) (out map[uint16]*mo
 }
 
 // retain takes the totals of the listeners that are not there: in front those
-// whose namespace did not answer, then the closed ones, the latest first; as
-// many as may be watched, as ports that open for a moment and never again must
-// not fill the memory.
+// whose namespace did not answer, then the closed ones, the latest of each namespace
+// first; as many as may be watched, as ports that open for a moment and never again must
+// neither fill the memory nor displace those of another namespace.
 func (c *collection) retain() {
 	closed := slices.Concat(c.closed, c.list.Retired)
 	slices.SortFunc(closed, func(a, b facts.ClosedTotals) int {
 		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
-	for i, t := range closed {
+	for i, t := range losses.InTurns(closed, func(c *facts.ClosedTotals) uint64 { return c.ID.NetNS }) {
 		if most := c.opt.MaxListeners; most > 0 && i >= most {
 			c.forget(t.ID)
 			continue

@@ -20,6 +20,10 @@ const (
 	soonest = 100 * time.Millisecond
 	// listPart is the part of a core that listing may take.
 	listPart = 0.0015
+	// changePart is the part of a core that listing may take where listeners come and go, as
+	// long as a list is then made each maxListGap.
+	changePart = 0.02
+	maxListGap = time.Second
 	// grace is how long the tasks may take to end.
 	grace = time.Second
 	// fresh is how often a snapshot is made while something is in trouble: what was
@@ -172,7 +176,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 	}
 	timer := time.NewTimer(s.options().ScanInterval)
 	defer timer.Stop()
-	ring, last := s.bells.list, s.options().Now()
+	ring, last, gap := s.bells.list, s.options().Now(), soonest
 	for {
 		select {
 		case <-ctx.Done():
@@ -186,7 +190,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 			c.done <- err
 			continue
 		case <-ring:
-			if wait := soonest - s.options().Now().Sub(last); wait > 0 {
+			if wait := gap - s.options().Now().Sub(last); wait > 0 {
 				ring = nil
 				timer.Reset(wait)
 				continue
@@ -194,6 +198,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		case <-timer.C:
 		}
 		cost := t.relist(ctx)
+		gap = min(max(soonest, cputime.Rest(cost, 0, changePart)), maxListGap)
 		ring, last = s.bells.list, s.options().Now()
 		timer.Reset(max(s.options().ScanInterval, min(cputime.Rest(cost, 0, listPart), calmRest)))
 	}

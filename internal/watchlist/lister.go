@@ -277,11 +277,10 @@ func (r *listing) retire() {
 	}
 	list := slices.Clone(p.Retired.Accounts())
 	losses.LatestFirst(list)
+	list = losses.InTurns(list, func(a **losses.Account) uint64 { return (*a).ID.NetNS })
 	if most := r.opt.MaxListeners; most > 0 && len(list) > most {
-		for _, a := range list[most:] {
-			p.Retired.Remove(func(other *losses.Account) bool { return other == a })
-		}
 		list = list[:most]
+		p.Retired.Remove(func(a *losses.Account) bool { return !slices.Contains(list, a) })
 	}
 	for _, a := range list {
 		r.Retired = append(r.Retired, facts.ClosedTotals{LastSeen: a.LastSeen, RetainedTotals: a.Retain()})

@@ -25,6 +25,7 @@ type part struct {
 	Comm        string   // its own name
 	Host        string   // to listen at, 127.0.0.1 if empty
 	Heard       string   // a file for what the connections send
+	PerSecond   int      // listeners that are opened each second, each on an address of its own, for a second
 	Flip        string   // how an argument begins whose end is changed all the time
 }
 

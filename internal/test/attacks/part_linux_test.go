@@ -45,6 +45,9 @@ func (p *part) play() error {
 	if p.Flip != "" {
 		p.flip()
 	}
+	if p.PerSecond > 0 {
+		return p.listenOften()
+	}
 	if len(p.Spawn) > 0 {
 		return p.churn()
 	}
@@ -105,6 +108,25 @@ func nameThread(name string) {
 		select {}
 	}()
 	<-named
+}
+
+// listenOften opens listeners at a rate, each on an address on which none was before, and
+// closes each after a second.
+func (p *part) listenOften() error {
+	var alive []net.Listener
+	tick := time.Tick(time.Second / time.Duration(p.PerSecond))
+	for n := 1; ; n++ {
+		<-tick
+		address := fmt.Sprintf("127.%d.%d.%d:%d", 1+n>>16&0x7f, n>>8&0xff, n&0xff, 20_000+n%20_000)
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return err
+		}
+		if alive = append(alive, l); len(alive) > p.PerSecond {
+			_ = alive[0].Close()
+			alive = alive[1:]
+		}
+	}
 }
 
 // churn starts processes that look like servers and ends them, six at a time.

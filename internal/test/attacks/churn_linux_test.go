@@ -1,0 +1,69 @@
+package attacks
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// TestLongChurn: 250 listeners a second, each on a new address and for a second, cost little
+// and leave nothing behind.
+func TestLongChurn(t *testing.T) {
+	nettest.Root(t)
+	program, last := build(t), 15*time.Second
+	if everything() {
+		last = 5 * time.Minute
+	}
+	header(t)
+	for _, handshakes := range []string{"on", "off"} {
+		attempt(t, "root", "listeners, handshakes "+handshakes, func(t *testing.T) row {
+			s := newScene(t, viewer{name: "root"}, program, "--all", "--handshakes="+handshakes)
+			churn := attack{part: part{From: hostilePort, To: hostilePort + 1, PerSecond: 250, Threads: []string{"http-nio-18080-e"}}}
+			churn.start(t, s.pods, s.java)
+			time.Sleep(last / 3) // what it takes at first is no growth
+			before, used := s.nowResident(t), s.cpu(t)
+			begin := time.Now()
+			for time.Since(begin) < 2*last/3 {
+				s.look(t)
+				time.Sleep(time.Second)
+			}
+			share := float64(s.cpu(t)-used) / float64(time.Since(begin))
+			grown := s.nowResident(t) - before
+			require.Less(t, grown, int64(8<<20), "bytes that it has grown")
+			return s.finish(t, fmt.Sprintf("%.1f %% of a core, %d KiB more at the end", 100*share, grown>>10))
+		})
+	}
+}
+
+// cpu is what the agent has used of processors, its children left out.
+func (a *agent) cpu(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", a.cmd.Process.Pid))
+	require.NoError(t, err)
+	fields := strings.Fields(string(text)[strings.LastIndexByte(string(text), ')')+2:])
+	var ticks int
+	for _, field := range fields[11:13] { // utime, stime
+		n, err := strconv.Atoi(field)
+		require.NoError(t, err)
+		ticks += n
+	}
+	return time.Duration(ticks) * (time.Second / 100)
+}
+
+// nowResident is the agent's memory at this moment (VmRSS).
+func (a *agent) nowResident(t *testing.T) int64 {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(a.cmd.Process.Pid) + "/status")
+	require.NoError(t, err, "the agent has ended: %s", &a.log)
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	require.NoError(t, err)
+	return kib << 10
+}
