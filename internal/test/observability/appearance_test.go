@@ -73,18 +73,27 @@ func eachDrawing(t *testing.T, check func(*testing.T, *drawing)) {
 	for _, name := range []string{"backlog", "fleet"} {
 		b, err := os.ReadFile(filepath.Join(dashboardsDir, name+".json"))
 		require.NoError(t, err)
-		var d struct{ Panels []drawing }
+		var d struct {
+			Panels []struct {
+				drawing
+				Panels []drawing // of a row that is folded
+			}
+		}
 		require.NoError(t, json.Unmarshal(b, &d))
 		for i := range d.Panels {
-			if d.Panels[i].Type != "row" {
-				t.Run(name+"/"+d.Panels[i].Title, func(t *testing.T) { check(t, &d.Panels[i]) })
+			p := &d.Panels[i]
+			for _, one := range append([]drawing{p.drawing}, p.Panels...) {
+				if one.Type != "row" {
+					t.Run(name+"/"+one.Title, func(t *testing.T) { check(t, &one) })
+				}
 			}
 		}
 	}
 }
 
-// What a reader sees first answers: of one listener its status, why, what is dropped
-// now and the room in use; of all a table, the worst first, and what is down by name.
+// What a reader sees first answers: of one listener what holds now (its status, why, the
+// room in use) beside what was lost; of all a table, the worst first, and the clients
+// that were turned away.
 func TestFirstRows(t *testing.T) {
 	first := make(map[string][]string)
 	eachDrawing(t, func(t *testing.T, p *drawing) {
@@ -106,8 +115,8 @@ func TestFirstRows(t *testing.T) {
 		require.Contains(t, string(p.overridden("Listener", "links")), "/d/tcpdiag-backlog?")
 	})
 	require.Equal(t, map[string][]string{
-		"backlog": {"Status", "Why", "Dropped now", "Room in use"},
-		"fleet":   {"Listeners, worst first", "Ports without a listener"},
+		"backlog": {"Status", "Why", "Room in use", "Clients turned away", "Dropped now"},
+		"fleet":   {"Listeners, worst first", "Clients turned away"},
 	}, first)
 }
 
@@ -172,6 +181,8 @@ func TestStatusTimelines(t *testing.T) {
 		require.Equal(t, "fixed", p.FieldConfig.Defaults.Color.Mode)
 		require.NotEmpty(t, p.FieldConfig.Defaults.Mappings)
 		require.Contains(t, p.Targets[0].LegendFormat, "{{netns}}")
+		require.True(t, strings.HasPrefix(p.Targets[0].LegendFormat, "{{who}} "), "a pod or a process is what a person reads first")
+		require.Contains(t, p.Targets[0].Expr, `status="ok"}[$__range] @ end()) == 0`, "hundreds that are ok hide the one that is not")
 	})
 }
 
@@ -203,7 +214,7 @@ func TestUnitsReadWell(t *testing.T) {
 			require.NotEqual(t, "short", unit)
 		}
 		for _, q := range p.Targets {
-			if strings.Contains(q.Expr, "dropped_packets_total") && strings.Contains(q.Expr, "$__rate_interval") && p.Type != "table" {
+			if strings.Contains(q.Expr, "rate(tcpdiag_listener_dropped_packets_total") && p.Type != "table" {
 				require.Equal(t, "count:/s", unit)
 			}
 		}

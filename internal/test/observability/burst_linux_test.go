@@ -27,7 +27,7 @@ const (
 // quiet again: neither a gauge nor a status has anything to say.
 func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 	a := artifacts(t)
-	s := &stack{}
+	s := &stack{started: time.Now()}
 	var ports []string
 	for i := range burstServers {
 		server, err := demo.Listen(t.Context(), demo.ServerOptions{
@@ -40,7 +40,7 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 	agent, err := a.StartAgent(t.Context(), 10892, append(ports, "--max-connections", "4", "--max-threads", "2")...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = agent.Stop() })
-	s.watchRarely(t, agent.Address)
+	s.watchAt(t, Job{Name: "tcpdiag-rare", Target: agent.Address, ScrapeInterval: rareScrape}, 15*time.Second)
 
 	at := `timestamp(up{job="tcpdiag-rare"})`
 	within(t, rareScrape+30*time.Second, "the first scrape", func() bool { now, _ := s.value(t, at); return now > 0 })
@@ -95,8 +95,8 @@ func burst(t *testing.T, i int) demo.Outcomes {
 	return load.Run(ctx)
 }
 
-// watchRarely starts the delivered rules and routes, and scrapes once a minute.
-func (s *stack) watchRarely(t *testing.T, agent string) {
+// watchAt starts the delivered rules and routes beside one job.
+func (s *stack) watchAt(t *testing.T, job Job, evaluation time.Duration) {
 	t.Helper()
 	rules, err := filepath.Abs(rulesDir)
 	require.NoError(t, err)
@@ -110,8 +110,8 @@ func (s *stack) watchRarely(t *testing.T, agent string) {
 	require.NoError(t, err)
 	t.Cleanup(s.alertmanager.Stop)
 	s.prometheus, err = StartPrometheus(t.Context(), PrometheusOptions{
-		Dir: t.TempDir(), Address: "127.0.0.1:9190", Rules: rules, EvaluationInterval: 15 * time.Second,
-		Alertmanager: s.alertmanager.Address, Jobs: []Job{{Name: "tcpdiag-rare", Target: agent, ScrapeInterval: rareScrape}},
+		Dir: t.TempDir(), Address: "127.0.0.1:9190", Rules: rules, EvaluationInterval: evaluation,
+		Alertmanager: s.alertmanager.Address, Jobs: []Job{job},
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.prometheus.Stop)

@@ -25,6 +25,24 @@ func clientsAndPeers() []map[string]string {
 			add("tcpdiag_listener_clients_total", `listener="[::]:`+port+`",outcome="`+outcome+`"`, values)
 		}
 	}
+	add("tcpdiag_listener_clients_turned_away_total", `listener="[::]:8080"`, "0+90x60")
+	add("tcpdiag_listener_clients_turned_away_total", `listener="[::]:8081"`, "0x60")
+	add("tcpdiag_listener_client_capacity", `listener="[::]:8080"`, "26x60")
+	add("tcpdiag_listener_connections", `listener="[::]:8080",phase="waiting"`, "20x60")
+	add("tcpdiag_listener_accept_queue_length", `listener="[::]:8080"`, "6x60")
+	for _, port := range []string{"8080", "8081"} {
+		for _, status := range []string{"ok", "warning", "saturated", "losing", "down"} {
+			values := "0x60"
+			if port == "8081" && status == "ok" {
+				values = "1x60"
+			} else if port == "8080" && (status == "ok" || status == "losing") {
+				values = map[string]string{"ok": "1x40 0x20", "losing": "0x40 1x20"}[status]
+			}
+			add("tcpdiag_listener_status", `listener="[::]:`+port+`",status="`+status+`"`, values)
+		}
+	}
+	add("tcpdiag_target_up", `port="8091"`, "0x60")
+	add("tcpdiag_target_up", `port="8080"`, "1x60")
 	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8080",cause="max_connections",packet="syn"`, "0+240x60")
 	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8080",cause="slow_accept",packet="syn"`, "0+120x60")
 	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8081",cause="slow_accept",packet="syn"`, "0+60x60")
@@ -48,19 +66,34 @@ func TestClientsAndPeersOnDashboards(t *testing.T) {
 		return map[string]any{"labels": "{" + labels + "}", "value": value}
 	}
 	want := map[string][]map[string]any{
-		"Clients, by how their attempt ended A": {sample(`outcome="connected"`, 10), sample(`outcome="gave_up"`, 1), sample(`outcome="stalled"`, .5)},
-		"Clients, by how their attempt ended B": {sample("", 2)},
-		"Requests in flight, by peer A":         {sample(`peer="10.0.3.7:5432"`, 12)},
-		"Oldest request in flight, by peer A":   {sample(`peer="10.0.3.7:5432"`, 10)},
-		"Listeners, worst first D":              {sample(at+`8080"`, 1.5), sample(at+`8081"`, 0)},
-		"Top losses B":                          {sample(at+`8080",cause="max_connections"`, 2700), sample(at+`8081",cause="slow_accept"`, 0)},
+		"Clients, by how their attempt ended A":             {sample(`outcome="connected"`, 10), sample(`outcome="gave_up"`, 1), sample(`outcome="stalled"`, .5)},
+		"Clients, by how their attempt ended B":             {sample("", 2)},
+		"Requests in flight, by peer A":                     {sample(`peer="10.0.3.7:5432"`, 12)},
+		"Oldest request in flight, by peer A":               {sample(`peer="10.0.3.7:5432"`, 10)},
+		"Listeners, worst first D":                          {sample(at+`8080"`, 1.5), sample(at+`8081"`, 0)},
+		"tcpdiag-backlog: Clients turned away A":            {sample("", 2700)},
+		"tcpdiag-fleet: Clients turned away A":              {sample("", 2700)},
+		"Clients beside the room for them A":                {sample("", 360)},
+		"Clients beside the room for them C":                {sample("", 480)},
+		"Clients beside the room for them D":                {sample("", 26)},
+		"Clients beside the room for them E":                {sample("", 26)},
+		"Clients beside the room for them F":                {},
+		"tcpdiag-backlog: Status over time, where not ok A": {sample(`who="java:8080 s:1",netns="1"`, 3)},
+		"tcpdiag-fleet: Status over time, where not ok A": {
+			sample(`who="java:8080 s:1",netns="1",listener="[::]:8080"`, 3), sample(`who="s:1 8091",netns="1"`, 4),
+		},
+		"Top losses B": {sample(at+`8080",cause="max_connections"`, 2700), sample(at+`8081",cause="slow_accept"`, 0)},
 	}
 	chosen := map[string]string{"job": ".+", "instance": ".+", "netns": "1", "listener": "[::]:8080", "port": "8080"}
 	var asked []map[string]any
 	for _, d := range dashboards(t) {
 		for _, p := range d.drawn() {
 			for _, q := range p.Targets {
-				if samples := want[p.Title+" "+q.RefID]; samples != nil {
+				samples := want[p.Title+" "+q.RefID]
+				if samples == nil {
+					samples = want[d.UID+": "+p.Title+" "+q.RefID]
+				}
+				if samples != nil {
 					expr := strings.NewReplacer("$__rate_interval", "4m", "$__range", "30m").Replace(q.Expr)
 					asked = append(asked, map[string]any{"expr": insert(expr, chosen), "eval_time": "60m", "exp_samples": samples})
 				}

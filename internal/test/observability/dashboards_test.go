@@ -46,9 +46,12 @@ type panel struct {
 	Datasource  datasource
 	GridPos     struct{ X, Y, W, H int }
 	Targets     []target
+	Collapsed   bool
+	Panels      []panel // of a row that is folded
 	FieldConfig struct {
 		Defaults struct {
 			Unit       string
+			NoValue    string
 			Thresholds struct {
 				Steps []struct {
 					Color string
@@ -84,10 +87,18 @@ func dashboards(t *testing.T) []dashboard {
 	return out
 }
 
+// all are the panels, those within rows that are folded too.
+func (d dashboard) all() (out []panel) {
+	for _, p := range d.Panels {
+		out = append(append(out, p), p.Panels...)
+	}
+	return out
+}
+
 // drawn are the panels with data: all but the headings.
 func (d dashboard) drawn() []panel {
 	var out []panel
-	for _, p := range d.Panels {
+	for _, p := range d.all() {
 		if p.Type != "row" {
 			out = append(out, p)
 		}
@@ -120,7 +131,7 @@ func TestDashboardsAreLinted(t *testing.T) {
 			require.LessOrEqual(t, d.SchemaVersion, 38, "classic JSON, for Grafana 10 and newer")
 			require.False(t, d.Editable)
 			ids, titles := make(map[int]bool), make(map[string]bool)
-			for _, p := range d.Panels {
+			for _, p := range d.all() {
 				require.False(t, ids[p.ID], "id %d twice", p.ID)
 				require.False(t, titles[p.Title], "%q twice", p.Title)
 				ids[p.ID], titles[p.Title] = true, true
@@ -131,6 +142,7 @@ func TestDashboardsAreLinted(t *testing.T) {
 				require.Equal(t, datasource{"prometheus", "${datasource}"}, p.Datasource, p.Title)
 				require.Contains(t, units, p.FieldConfig.Defaults.Unit, p.Title)
 				require.NotEmpty(t, p.Targets, p.Title)
+				require.NotEmpty(t, p.FieldConfig.Defaults.NoValue, "%s: what it means that there is nothing", p.Title)
 				require.Contains(t, []string{"timeseries", "stat", "gauge", "table", "heatmap", "bargauge", "state-timeline"}, p.Type)
 			}
 			for _, a := range d.Annotations.List {
@@ -239,18 +251,36 @@ func TestDashboardQueriesParse(t *testing.T) {
 	requireParses(t, exprs)
 }
 
-// Panels do not overlap and leave the 24 columns of a row.
+// Panels do not overlap and leave the 24 columns of a row, nor do those that are seen
+// when a row is unfolded; the lower rows are folded.
 func TestDashboardLayout(t *testing.T) {
 	for _, d := range dashboards(t) {
-		taken := make(map[[2]int]string)
+		requireApart(t, d.Panels)
+		folded := 0
 		for _, p := range d.Panels {
-			g := p.GridPos
-			require.LessOrEqual(t, g.X+g.W, 24, p.Title)
-			for x := g.X; x < g.X+g.W; x++ {
-				for y := g.Y; y < g.Y+g.H; y++ {
-					require.Empty(t, taken[[2]int{x, y}], "%s over", p.Title)
-					taken[[2]int{x, y}] = p.Title
-				}
+			require.Equal(t, p.Type == "row", p.Collapsed, p.Title)
+			require.Equal(t, p.Collapsed, len(p.Panels) > 0, p.Title)
+			requireApart(t, p.Panels)
+			if p.Collapsed {
+				folded++
+			} else {
+				require.Zero(t, folded, "%s is below a row that is folded", p.Title)
+			}
+		}
+		require.GreaterOrEqual(t, folded, 3, d.UID)
+	}
+}
+
+func requireApart(t *testing.T, panels []panel) {
+	t.Helper()
+	taken := make(map[[2]int]string)
+	for _, p := range panels {
+		g := p.GridPos
+		require.LessOrEqual(t, g.X+g.W, 24, p.Title)
+		for x := g.X; x < g.X+g.W; x++ {
+			for y := g.Y; y < g.Y+g.H; y++ {
+				require.Empty(t, taken[[2]int{x, y}], "%s over", p.Title)
+				taken[[2]int{x, y}] = p.Title
 			}
 		}
 	}

@@ -63,6 +63,9 @@ func (s *stack) panels(t *testing.T) {
 			q.Expr, filtered = strings.CutSuffix(q.Expr, " > 0")
 			require.True(t, filtered)
 		}
+		if strings.Contains(q.Expr, "unless on ()") {
+			return // in the place of clients where they are not counted
+		}
 		if strings.HasSuffix(p.Title, ", by peer") {
 			return // the server connects to nobody: TestClientsAndPeersOnDashboards has one that does
 		}
@@ -102,7 +105,7 @@ func (s *stack) visible(t *testing.T) {
 				"Share of time the queue was full", "Packets dropped, by cause", "Top losses", "Fullest accept queues":
 				require.True(t, anyValue(s.show(t, p.Targets[0], inserted, shortScrape), func(v float64) bool { return v > 0 }),
 					"%s shows nothing", p.Title)
-			case "Status", "Status over time":
+			case "Status":
 				const down = 4
 				shown := s.show(t, p.Targets[0], inserted, shortScrape)
 				require.NotEmpty(t, shown, p.Title)
