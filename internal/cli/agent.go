@@ -204,6 +204,7 @@ type followed struct {
 	follower *clients.Follower
 	dumps    *threaddump.Follower // nil without --thread-dump
 	running  atomic.Bool
+	effects  effects
 }
 
 // close leaves what still runs as it is: the process ends.
@@ -227,12 +228,13 @@ func (f *followed) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Snapshot is the latest, with clients, and with thread dumps.
+// Snapshot is the latest, with clients, with thread dumps, and with what the advised
+// changes would do.
 func (f *followed) Snapshot() *model.Snapshot {
 	if f.dumps != nil {
-		return f.dumps.Snapshot()
+		return f.effects.snapshot(f.dumps.Snapshot())
 	}
-	return f.follower.Snapshot()
+	return f.effects.snapshot(f.follower.Snapshot())
 }
 
 func (o *agentOptions) logger(w io.Writer) *slog.Logger {

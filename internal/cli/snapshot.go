@@ -17,6 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/predict"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
@@ -150,7 +151,7 @@ func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*mode
 	if err != nil {
 		return nil, err
 	}
-	return f.Snapshot(), nil
+	return predict.Snapshot(f.Snapshot()), nil
 }
 
 // observe follows the clients from the first snapshot to the second.

@@ -107,7 +107,8 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	})
 	g.Go(func() error {
 		defer close(looks)
-		follow(ctx, f.Snapshot, looks)
+		var e effects
+		follow(ctx, func() *model.Snapshot { return e.snapshot(f.Snapshot()) }, looks)
 		return nil
 	})
 	g.Go(func() error { return f.Run(ctx) })

@@ -2,6 +2,7 @@ package incident
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -20,6 +21,7 @@ func asRecorded(v model.Verdict, recorded *model.Verdict) model.Verdict {
 	if recorded.Answer.What == "" {
 		v.Answer = model.Answer{}
 	}
+	v.Answer.Do = withEffects(v.Answer.Do, recorded.Answer.Do)
 	return v
 }
 
@@ -45,4 +47,14 @@ func (c *Counted) totals() model.Totals {
 		t.Dropped[d.DropKey] = d.Packets
 	}
 	return t
+}
+
+// withEffects are the steps with what each would do, which was simulated at that time and
+// is judged by nothing that is recorded.
+func withEffects(steps, recorded []model.Step) []model.Step {
+	out := slices.Clone(steps)
+	for i := range min(len(out), len(recorded)) {
+		out[i].Effect = recorded[i].Effect
+	}
+	return out
 }

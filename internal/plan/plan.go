@@ -79,6 +79,14 @@ func New(in Input) (*Plan, error) {
 	return p, nil
 }
 
+// Simulate is New without the search for the smallest limits.
+func Simulate(in Input) (*Plan, error) {
+	if err := in.Validate(); err != nil {
+		return nil, err
+	}
+	return simulate(in.withDefaults()), nil
+}
+
 // latencyOf gives the nearest-rank percentiles; it sorts in place.
 func latencyOf(served []time.Duration) *Latency {
 	if len(served) == 0 {

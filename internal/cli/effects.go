@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/predict"
+)
+
+const (
+	// measureEvery is how long a load that was measured stands: to find it again takes up to
+	// a fifth of a second of CPU time.
+	measureEvery = 20 * time.Second
+	// measureAgain is after how long another attempt is made where none was found.
+	measureAgain = 2 * time.Second
+)
+
+// effects adds to an agent's snapshots what the advised changes would do. Each snapshot is
+// completed once, however many ask for it.
+type effects struct {
+	mu       sync.Mutex
+	from, to *model.Snapshot // the latest, before and after
+	loads    map[model.ListenerID]measuredLoad
+}
+
+// measuredLoad is a load that was searched for, and when.
+type measuredLoad struct {
+	predict.Load
+	known bool
+	next  time.Time // when it is searched for again
+}
+
+func (e *effects) snapshot(s *model.Snapshot) *model.Snapshot {
+	if s == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s != e.from {
+		e.from, e.to = s, e.complete(s)
+	}
+	return e.to
+}
+
+// complete does not change what it is given. The load of who is in no trouble any more is
+// forgotten.
+func (e *effects) complete(s *model.Snapshot) *model.Snapshot {
+	out := *s
+	out.Listeners = append([]model.Listener(nil), s.Listeners...)
+	loads := make(map[model.ListenerID]measuredLoad)
+	for i := range out.Listeners {
+		l := &out.Listeners[i]
+		if l.Verdict.Status < model.StatusSaturated || !l.Listening() {
+			continue
+		}
+		m, tried := e.loads[l.ID]
+		if !tried || !s.Time.Before(m.next) {
+			m = measureLoad(m, l, s)
+		}
+		loads[l.ID] = m
+		if m.known {
+			l.Verdict = m.Verdict(l.Verdict)
+		}
+	}
+	e.loads = loads
+	return &out
+}
+
+// measureLoad keeps the load that was found before where there is none now: clients that
+// come at once are only known while they are there.
+func measureLoad(before measuredLoad, l *model.Listener, s *model.Snapshot) measuredLoad {
+	if load, ok := predict.Measure(l, s); ok {
+		return measuredLoad{load, true, s.Time.Add(measureEvery)}
+	}
+	before.next = s.Time.Add(measureAgain)
+	return before
+}

@@ -1,0 +1,187 @@
+package predict
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
+)
+
+// measured is a load as it was seen, and what the simulation of it has to give again.
+type measured struct {
+	// steady: clients keep coming, and everything below is of a span in the middle of it.
+	// Else they all came at once, a span ago.
+	steady bool
+	span   time.Duration
+
+	offered    int // clients that came
+	turnedAway int
+	finished   int // requests
+
+	inside, busy int // as things stand: connections with those in the queue, threads
+	unanswered   bool
+
+	limits plan.Input // in force
+}
+
+const (
+	// few are too few finished requests to tell how long one takes.
+	few = 5
+	// settled is after how long of an overload a look back shows nothing of its beginning:
+	// how a client ended is known some seconds after it has.
+	settled = 25 * time.Second
+)
+
+// measure is what is known of a listener's load. ok is false where requests per second
+// are not (no tap, TLS, kept connections), where the limits are not, where the cause is
+// something that a simulation does not know, and while it is not decided how the clients
+// fare.
+func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
+	if !simulated(l) || l.Recent == nil || l.Recent.Over {
+		return m, false
+	}
+	busy, known := l.BusyThreads()
+	if known != model.BusyIsKnown {
+		return m, false
+	}
+	ns := namespaceOf(s, l)
+	m = measured{
+		inside: l.AcceptQueue.Length + l.Connections.Accepted, busy: busy,
+		limits: limits(l, ns.Sysctl), span: s.Time.Sub(l.Recent.Latest),
+	}
+	if m.busy < m.servers() {
+		return m, false
+	}
+	if m.span < settled {
+		return m, m.atOnce(l, ns.Delta, s.Interval)
+	}
+	return m, m.keepComing(l)
+}
+
+// atOnce takes the load for clients that came together when the first packet was dropped.
+// All of them have to be decided.
+func (m *measured) atOnce(l *model.Listener, delta model.Counters, interval time.Duration) bool {
+	c := l.Losses.Clients
+	if !m.counted(c, l) || m.span > interval || m.span > c.Observed {
+		return false
+	}
+	open := c.Waiting + c.Stalling + c.Settling
+	m.offered += open
+	opens, known := delta["PassiveOpens"]
+	if !known || int(opens) > m.offered {
+		opens = c.LetIn // other ports have clients, too
+	}
+	if m.finished < 0 {
+		m.finished = int(opens) - m.inside
+	}
+	return open*10 <= m.offered
+}
+
+// keepComing takes what was decided in the latest seconds for what comes in as many:
+// everything is as it was before.
+func (m *measured) keepComing(l *model.Listener) bool {
+	if l.Lately == nil || l.Lately.Span < time.Second {
+		return false
+	}
+	c := l.Lately.Losses.Clients
+	if !m.counted(c, l) {
+		return false
+	}
+	m.steady, m.span = true, l.Lately.Span
+	opens, known := l.Lately.Delta["PassiveOpens"]
+	if !known || !alike(float64(opens), float64(c.LetIn), 2*near) {
+		opens = c.LetIn
+	}
+	if m.finished < 0 {
+		m.finished = int(opens) // each makes room for the next
+	}
+	m.offered = int(opens) + m.turnedAway
+	return m.turnedAway > 0 || l.Verdict.Status != model.StatusLosing
+}
+
+// counted takes the clients' outcomes, where they are complete.
+func (m *measured) counted(c *model.Clients, l *model.Listener) bool {
+	if c == nil || c.PacketsLost > 0 || c.Untracked > 0 || c.Flood != nil {
+		return false
+	}
+	m.turnedAway, m.finished = int(c.TurnedAway()), -1
+	for _, n := range c.Outcomes {
+		m.offered += int(n)
+	}
+	m.unanswered = c.Answers.Unanswered > 0
+	if c.Answers.Known {
+		m.finished = int(c.Answers.Answered)
+		return true
+	}
+	// How many left without an answer is not known.
+	return l.Losses.AbandonedRequests == 0 && l.Connections.Phases[model.ClientClosed] == 0
+}
+
+// simulated reports whether the limits are known, and no other cause is at work: a pause, a
+// lack of CPU, a pool or a peer behind the threads, connections that are kept.
+func simulated(l *model.Listener) bool {
+	switch l.Verdict.Cause {
+	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue:
+	default:
+		return false
+	}
+	for _, c := range l.Verdict.Chain {
+		if c == model.CauseDownstream || c == model.CauseConnectionPool {
+			return false
+		}
+	}
+	k, n := l.Connector, l.Connections
+	if k == nil || n == nil || l.AcceptQueue == nil || l.Losses == nil || k.MaxThreads == nil || k.MaxConnections == nil {
+		return false
+	}
+	idle := n.Phases[model.Idle] + n.Phases[model.Unclassified] + n.Phases[model.Streaming]
+	return !k.TLS && !k.HTTP2 && !l.OnVirtualThreads() && l.Members <= 1 && k.MaxThreads.Value > 0 && idle*10 <= n.Accepted && n.Sampled == 0
+}
+
+func limits(l *model.Listener, sysctl map[string]int) plan.Input {
+	in := plan.Input{
+		Threads: l.Connector.MaxThreads.Value, MaxConnections: l.Connector.MaxConnections.Value,
+		AcceptCount: l.AcceptQueue.Limit, InForce: true, Syncookies: true,
+		Somaxconn: sysctl["somaxconn"], MaxSynBacklog: sysctl["tcp_max_syn_backlog"],
+		AbortOnOverflow: sysctl["tcp_abort_on_overflow"] != 0,
+	}
+	if v, known := sysctl["tcp_syncookies"]; known {
+		in.Syncookies = v != 0
+	}
+	return in
+}
+
+// namespaceOf is a listener's network namespace, an empty one where it was not read.
+func namespaceOf(s *model.Snapshot, l *model.Listener) model.NetNS {
+	for i := range s.NetNS {
+		if s.NetNS[i].ID == l.ID.NetNS {
+			return s.NetNS[i]
+		}
+	}
+	return model.NetNS{}
+}
+
+// servers is how many requests are worked on at once when there is enough to do.
+func (m *measured) servers() int {
+	if m.limits.MaxConnections < 0 {
+		return m.limits.Threads
+	}
+	return min(m.limits.Threads, m.limits.MaxConnections)
+}
+
+// load is the measured one, but for the clients' patience: a request takes what all
+// threads needed for those that were finished, while none of them rested.
+func (m *measured) load() (in plan.Input, ok bool) {
+	if m.finished < few || m.offered == 0 {
+		return in, false
+	}
+	in = m.limits
+	in.ServiceTime = m.span * time.Duration(m.servers()) / time.Duration(m.finished)
+	if !m.steady {
+		in.Requests = m.offered
+		return in, m.offered <= mostRequests
+	}
+	in.Rate = float64(m.offered) / m.span.Seconds()
+	in.Duration = max(6*m.span, 20*in.ServiceTime)
+	return in, in.Rate*in.Duration.Seconds() <= mostRequests
+}

@@ -1,0 +1,139 @@
+package predict
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
+)
+
+const hostNS = 7
+
+// truth is a load of which everything is known, and what a look at it shows.
+type truth struct {
+	plan.Input
+	at     time.Duration // since it began
+	steady bool          // a look back of ten seconds, else one at everything since the beginning
+}
+
+// overloaded is Tomcat with 4 threads, 20 connections and a queue of 6, and a load that no
+// setting of that serves.
+func overloaded(change func(*plan.Input)) truth {
+	in := plan.Input{
+		Threads: 4, MaxConnections: 20, AcceptCount: 5, InForce: true, Syncookies: true,
+		ServiceTime: time.Second, Rate: 10, Duration: time.Minute, ConnectTimeout: 2500 * time.Millisecond,
+	}
+	if change != nil {
+		change(&in)
+	}
+	return truth{in, 50 * time.Second, in.Rate > 0}
+}
+
+// seen is the snapshot that an agent would have made of it.
+func (tr truth) seen(t *testing.T) (*model.Snapshot, *model.Listener) {
+	t.Helper()
+	p, err := plan.Simulate(tr.Input)
+	require.NoError(t, err)
+	now, before, span := pointAt(p, tr.at), plan.Point{}, tr.at
+	if tr.steady {
+		span = 10 * time.Second
+		before = pointAt(p, tr.at-span)
+	}
+	c := &model.Clients{Observed: span}
+	c.LetIn = uint64(now.Served-before.Served) + uint64(inside(now)-inside(before))
+	c.Outcomes[model.ClientConnected] = c.LetIn
+	c.Outcomes[model.ClientGaveUp] = uint64(now.Lost - before.Lost)
+	at := time.Unix(1_700_000_000, 0)
+	l := model.Listener{
+		ID: model.ListenerID{NetNS: hostNS}, Members: 1,
+		AcceptQueue: &model.AcceptQueue{Length: now.AcceptQueue, Limit: tr.AcceptCount},
+		Connector: &model.Connector{
+			MaxThreads: &model.Setting[int]{Value: tr.Threads}, MaxConnections: &model.Setting[int]{Value: tr.MaxConnections},
+		},
+		Connections: &model.Connections{
+			Accepted: now.InService + now.Waiting,
+			Phases:   [model.NumPhases]int{model.InService: now.InService, model.Waiting: now.Waiting},
+		},
+		Losses: &model.Losses{Clients: c},
+		Recent: &model.Recent{Latest: at.Add(-tr.at)},
+		Verdict: model.Verdict{
+			Status: model.StatusLosing, Cause: model.CauseMaxConnections,
+			Answer: model.Answer{Do: []model.Step{
+				{Text: "look"},
+				{Setting: "maxThreads", From: "4", To: "20", Limit: "max_threads"},
+				{Setting: "maxConnections", From: "20", To: "100", Limit: "max_connections"},
+			}},
+		},
+	}
+	if tr.steady {
+		l.Lately = &model.Lately{Span: span, Losses: *l.Losses, Delta: model.Counters{"PassiveOpens": c.LetIn}}
+	}
+	return &model.Snapshot{
+		Time: at, Interval: time.Minute,
+		NetNS: []model.NetNS{{ID: hostNS, Delta: model.Counters{"PassiveOpens": c.LetIn}, Sysctl: map[string]int{"somaxconn": 4096, "tcp_syncookies": 1}}},
+	}, &l
+}
+
+func inside(p plan.Point) int { return p.InService + p.Waiting + p.AcceptQueue }
+
+func TestEffectOfASteadyLoad(t *testing.T) {
+	s, l := overloaded(nil).seen(t)
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	require.InDelta(t, 10, load.Rate, 1)
+	require.InDelta(t, 1, load.ServiceTime.Seconds(), .1)
+	v := load.Verdict(l.Verdict)
+	require.Empty(t, v.Answer.Do[0].Effect)
+	require.Regexp(t, `^with 20 threads all are served, the slowest after (0\.9|1|1\.1) s; now (59|60|61) % are turned away$`, v.Answer.Do[1].Effect)
+	require.Regexp(t, `^with 100 connections nearly as many are turned away as now: `, v.Answer.Do[2].Effect)
+	require.Empty(t, l.Verdict.Answer.Do[1].Effect, "the verdict given is not changed")
+}
+
+// Scenario A9, small: ten clients at once on a server with room for three.
+func TestEffectOfABurst(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) {
+		in.Threads, in.MaxConnections, in.AcceptCount = 1, 4, 4
+		in.Rate, in.Duration, in.Requests, in.ConnectTimeout = 0, 0, 20, 900*time.Millisecond
+	})
+	tr.at = 7 * time.Second
+	s, l := tr.seen(t)
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	require.Equal(t, 20, load.Requests)
+	steps := []model.Step{{To: "25", Limit: "max_connections"}, {To: "16", Limit: "accept_queue"}, {To: "2", Limit: "max_threads"}}
+	do := load.Verdict(model.Verdict{Answer: model.Answer{Do: steps}}).Answer.Do
+	require.Regexp(t, `^with 25 connections all are served, the slowest after \d\d s; now 11 of 20 are turned away$`, do[0].Effect)
+	require.Regexp(t, `^with a queue of 17 all are served, .*; now 11 of 20 are turned away$`, do[1].Effect)
+	require.Regexp(t, `^with 2 threads (nearly as many|1[01] of 20)`, do[2].Effect)
+}
+
+// No claim by default.
+func TestNothingIsPredicted(t *testing.T) {
+	for name, change := range map[string]func(*model.Snapshot, *model.Listener){
+		"the clients are not followed":     func(_ *model.Snapshot, l *model.Listener) { l.Lately.Losses.Clients = nil },
+		"packets were not read":            func(_ *model.Snapshot, l *model.Listener) { l.Lately.Losses.Clients.PacketsLost = 3 },
+		"a flood":                          func(_ *model.Snapshot, l *model.Listener) { l.Lately.Losses.Clients.Flood = new(model.ClientFlood) },
+		"TLS":                              func(_ *model.Snapshot, l *model.Listener) { l.Connector.TLS = true },
+		"kept connections":                 func(_ *model.Snapshot, l *model.Listener) { l.Connections.Phases[model.Idle] = 9 },
+		"another cause":                    func(_ *model.Snapshot, l *model.Listener) { l.Verdict.Cause = model.CauseJVMPause },
+		"a pool behind the threads":        func(_ *model.Snapshot, l *model.Listener) { l.Verdict.Chain = []model.Cause{model.CauseConnectionPool} },
+		"the trouble is young":             func(s *model.Snapshot, l *model.Listener) { l.Recent.Latest = s.Time.Add(-12 * time.Second) },
+		"it is over":                       func(_ *model.Snapshot, l *model.Listener) { l.Recent.Over = true },
+		"no limit is advised":              func(_ *model.Snapshot, l *model.Listener) { l.Verdict.Answer.Do = l.Verdict.Answer.Do[:1] },
+		"clients left without an answer":   func(_ *model.Snapshot, l *model.Listener) { l.Connections.Phases[model.ClientClosed] = 1 },
+		"threads rest":                     func(_ *model.Snapshot, l *model.Listener) { l.Connections.Phases[model.InService] = 3 },
+		"the limits are not known":         func(_ *model.Snapshot, l *model.Listener) { l.Connector.MaxThreads = nil },
+		"too few were finished":            func(_ *model.Snapshot, l *model.Listener) { l.Lately.Losses.Clients.LetIn = 3; l.Lately.Delta = nil },
+		"another state than the simulated": func(_ *model.Snapshot, l *model.Listener) { l.Connections.Accepted = 9; l.AcceptQueue.Length = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, l := overloaded(nil).seen(t)
+			change(s, l)
+			_, ok := Measure(l, s)
+			require.False(t, ok)
+		})
+	}
+}
