@@ -56,7 +56,8 @@ func (l *Load) effect(s model.Step) string {
 	if err != nil {
 		return ""
 	}
-	changed, what := l.Input, ""
+	changed := l.Input
+	var what string
 	switch s.Limit {
 	case "max_threads":
 		changed.Threads, what = to, phrase.Count(to, "thread")
