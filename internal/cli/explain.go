@@ -2,20 +2,19 @@ package cli
 
 import (
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/tcpdiag/tcpdiag/docs"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
 func newExplainCommand() *cobra.Command {
-	topics := render.Topics(docs.Troubleshooting)
-	names := make([]string, len(topics))
-	for i, t := range topics {
-		names[i] = t.Name
+	all := diagnosis.Runbooks()
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Code
 	}
 	return &cobra.Command{
 		Use:   "explain [CAUSE]",
@@ -27,23 +26,22 @@ argument it lists all of them.`,
   tcpdiag explain max_connections`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: names,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(func(cmd *cobra.Command) error { return explain(cmd.OutOrStdout(), topics, names, args) })(cmd, args)
-		},
+		RunE: run(func(cmd *cobra.Command) error {
+			return explain(cmd.OutOrStdout(), all, names, cmd.Flags().Args())
+		}),
 	}
 }
 
-func explain(w io.Writer, topics []render.Topic, names, args []string) error {
+func explain(w io.Writer, all []diagnosis.Runbook, names, args []string) error {
 	if len(args) == 0 {
-		return render.TopicList(w, topics, textOptions(w))
+		return render.Runbooks(w, all, textOptions(w))
 	}
 	name := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(args[0]))
-	i := slices.Index(names, name)
-	if i < 0 {
-		if near := nearest(name, names); near != "" {
-			return usagef("explain %q: no such cause; did you mean %s?", args[0], near)
-		}
-		return usagef("explain %q: no such cause; tcpdiag explain lists them", args[0])
+	if r, known := diagnosis.Explain(name); known {
+		return render.Runbook(w, &r, textOptions(w))
 	}
-	return render.Runbook(w, topics[i], textOptions(w))
+	if near := nearest(name, names); near != "" {
+		return usagef("explain %q: no such cause; did you mean %s?", args[0], near)
+	}
+	return usagef("explain %q: no such cause; tcpdiag explain lists them", args[0])
 }

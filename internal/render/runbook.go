@@ -5,75 +5,50 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 )
 
-// Topic is a cause or a finding with what to do about it, as the runbook has it.
-type Topic struct {
-	Name string // "max_connections"
-	Text string // Markdown: paragraphs, **labels**, `code`
-}
-
-// Topics are the sections of a runbook whose heading is a cause or a finding.
-func Topics(page string) (out []Topic) {
-	for _, section := range strings.Split("\n"+page, "\n## ")[1:] {
-		name, text, _ := strings.Cut(section, "\n")
-		if regexp.MustCompile(`^[a-z_]+$`).MatchString(name) {
-			out = append(out, Topic{name, strings.TrimSpace(text)})
-		}
-	}
-	return out
-}
-
-// Runbook writes what is to be known of a topic.
-func Runbook(w io.Writer, t Topic, o TextOptions) error {
+// Runbook writes what is to be known of a cause or a finding.
+func Runbook(w io.Writer, r *diagnosis.Runbook, o TextOptions) error {
 	s := newScreen(o)
-	s.line(span{t.Name, bold})
-	for _, paragraph := range strings.Split(t.Text, "\n\n") {
-		s.blank()
-		for _, part := range labelled(paragraph) {
-			s.paragraph(answerIndent, marked(part)...)
+	s.paragraph(0, span{r.Code + ": ", bold}, span{unmarked(r.Title), bold})
+	for _, part := range []struct{ name, text string }{
+		{"Seen", r.Seen}, {"Clients see", r.Clients}, {"Check", r.Check}, {"Change", r.Change}, {"Does not help", r.Vain},
+	} {
+		if part.text != "" {
+			s.blank()
+			s.paragraph(answerIndent, span{part.name + ":", bold}, span{text: unmarked(part.text)})
 		}
 	}
 	return s.write(w, "runbook")
 }
 
-// TopicList writes each topic with its first sentence.
-func TopicList(w io.Writer, topics []Topic, o TextOptions) error {
+// Runbooks writes each cause and finding with its title.
+func Runbooks(w io.Writer, all []diagnosis.Runbook, o TextOptions) error {
 	s := newScreen(o)
-	for _, t := range topics {
-		text, _ := firstSentence(strings.Join(strings.Fields(t.Text), " "))
-		text = strings.TrimPrefix(text, "**Seen:** ")
-		s.row(span{t.Name, bold}, marked(text)...)
+	widest := 0
+	for i := range all {
+		widest = max(widest, len(all[i].Code))
+	}
+	causes := true
+	for i := range all {
+		if r := &all[i]; causes && !r.IsCause() {
+			causes = false
+			s.blank()
+		}
+		head := []span{{text: blanks(answerIndent)}, {padRight(all[i].Code, widest+2), bold}}
+		s.wrapped(head, answerIndent+widest+2, span{text: unmarked(all[i].Title)})
 	}
 	s.blank()
-	s.paragraph(0, span{"tcpdiag explain CAUSE prints what to check, what to change and what does not help.", dim})
-	return s.write(w, "topics")
+	s.paragraph(answerIndent, span{"tcpdiag explain CAUSE prints what to check, what to change and what does not help.", dim})
+	return s.write(w, "runbooks")
 }
 
-// labelled begins a line with each label, and joins the lines of a sentence. What is
-// indented stays as it is.
-func labelled(paragraph string) []string {
-	joined := strings.Join(strings.Fields(paragraph), " ")
-	var out []string
-	at := 0
-	for _, m := range regexp.MustCompile(`(?:^| )\*\*[^*]+:\*\*`).FindAllStringIndex(joined, -1) {
-		if m[0] > at {
-			out = append(out, joined[at:m[0]])
-		}
-		at = m[0]
-	}
-	return append(out, joined[at:])
-}
-
-// marked is a text without Markdown's marks, its label bold.
-func marked(text string) []span {
+// unmarked is a text without Markdown's marks.
+func unmarked(text string) string {
 	text = regexp.MustCompile(`\[([^\]]+)\]\([^)]*\)`).ReplaceAllString(text, "$1") // a link's words
-	label, rest, found := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "**"), ":**")
-	bare := strings.NewReplacer("**", "", "`", "")
-	if !found {
-		return []span{{text: bare.Replace(text)}}
-	}
-	return []span{{label + ":", bold}, {text: bare.Replace(rest)}}
+	return strings.NewReplacer("**", "", "`", "").Replace(text)
 }
 
 // Sentences writes each from the beginning of a line, within the screen's width.

@@ -2,36 +2,35 @@ package render_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/docs"
-	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
-const page = "# Title\n\n## max_threads\n\n**Seen:** requests [wait](a.md) in\n`Tomcat`. And more.\n**Change:** the `handlers`.\n\nA paragraph.\n\n## When a value is missing\n\nNo topic.\n"
-
 func TestRunbook(t *testing.T) {
-	topics := render.Topics(page)
-	require.Len(t, topics, 1)
 	var b bytes.Buffer
-	require.NoError(t, render.Runbook(&b, topics[0], render.TextOptions{}))
-	require.Equal(t, "max_threads\n\n Seen: requests wait in Tomcat. And more.\n Change: the handlers.\n\n A paragraph.\n", b.String())
-	b.Reset()
-	require.NoError(t, render.TopicList(&b, topics, render.TextOptions{}))
-	require.Contains(t, b.String(), "  max_threads      requests wait in Tomcat.\n")
+	require.NoError(t, render.Runbook(&b, &diagnosis.Runbook{
+		Code: "max_threads", Title: "all threads are busy", Seen: "Requests [wait](a.md) in `Tomcat`.", Vain: "acceptCount.",
+	}, render.TextOptions{}))
+	require.Equal(t, "max_threads: all threads are busy\n\n Seen: Requests wait in Tomcat.\n\n Does not help: acceptCount.\n", b.String())
 }
 
-// Each cause that a verdict can have is explained.
-func TestEveryCauseIsExplained(t *testing.T) {
-	var names []string
-	for _, topic := range render.Topics(docs.Troubleshooting) {
-		names = append(names, topic.Name)
-	}
-	for _, c := range append(model.DropCauses(), model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseBacklogClamped,
-		model.CauseListenerClosed, model.CauseNoListener, model.CauseEphemeralPorts, model.CauseConnectionPool, model.CauseDownstream) {
-		require.Contains(t, names, string(c))
+// Every runbook fits a screen's width, and the list names each.
+func TestRunbooks(t *testing.T) {
+	all := diagnosis.Runbooks()
+	var list bytes.Buffer
+	require.NoError(t, render.Runbooks(&list, all, render.TextOptions{}))
+	for i := range all {
+		var b bytes.Buffer
+		require.NoError(t, render.Runbook(&b, &all[i], render.TextOptions{}))
+		require.Contains(t, "\n"+list.String(), "\n "+all[i].Code+" ", all[i].Code)
+		require.NotContains(t, b.String(), "`", all[i].Code)
+		for line := range strings.Lines(b.String()) {
+			require.LessOrEqual(t, len([]rune(line)), 81, line)
+		}
 	}
 }
