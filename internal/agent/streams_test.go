@@ -102,7 +102,10 @@ func TestStreamsWithBodies(t *testing.T) {
 		require.NoError(t, err)
 		response, err := http.ReadResponse(bufio.NewReader(c), nil)
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = response.Body.Close() })
+		t.Cleanup(func() { // a stream's body has no end: closed alone it is read for ever
+			_ = c.Close()
+			_ = response.Body.Close()
+		})
 		require.Equal(t, http.StatusOK, response.StatusCode)
 	}
 	require.Eventually(t, func() bool { return l.held() == 0 }, time.Minute, time.Millisecond, "they count apart")
