@@ -160,6 +160,9 @@ func (d *draft) judge() {
 			j.sysctl, j.delta = net.Sysctl, net.Delta
 		}
 		j.latched = d.latched(l)
+		if seen, ok := d.judgement(l); ok {
+			l.Acceptor = seen.Acceptor
+		}
 		if n := d.f.Namespace(l.ID.NetNS); n != nil && n.Counted {
 			j.closed = closedBefore(closings(n.Accounts, d.Time, n.Window.Interval), l.Port, l.ID, h, d.Time)
 		}

@@ -14,7 +14,7 @@ const lately = 1500 * time.Millisecond
 // it was read last, and its connections were counted about then.
 func (d *draft) latched(l *model.Listener) bool {
 	j, ok := d.judgement(l)
-	return ok && !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Cause != model.CauseSlowAccept &&
+	return ok && !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Acceptor == model.AcceptorAtLimit &&
 		l.Connections != nil && l.Connections.Age <= lately
 }
 

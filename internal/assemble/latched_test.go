@@ -28,7 +28,7 @@ func latchedDraft(at time.Time, j evidence.Judgement) (*draft, *model.Listener) 
 // is max_connections, with the number that is held and where it is from.
 func TestTheLatchIsTheLimit(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit})
 	require.True(t, e.latched(l))
 	s := &history{}
 	for range 2 {
@@ -45,15 +45,16 @@ func TestTheLatchIsTheLimit(t *testing.T) {
 func TestNotLatched(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for name, j := range map[string]evidence.Judgement{
-		"weak":      {Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Weak: true},
-		"accepting": {Cause: model.CauseSlowAccept, Strength: evidence.StrengthAcceptor},
+		"weak":      {Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit, Weak: true},
+		"accepting": {Cause: model.CauseSlowAccept, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAccepts},
+		"paused":    {Cause: model.CauseNotAccepting, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorPauses},
 		"files":     {Cause: model.CauseOpenFiles, Strength: evidence.StrengthFiles},
 		"unknown":   {Cause: model.CauseAcceptQueue},
 	} {
 		e, l := latchedDraft(now, j)
 		require.False(t, e.latched(l), name)
 	}
-	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit})
 	e.Time = now.Add(time.Minute)
 	require.False(t, e.latched(l))
 }
@@ -67,7 +68,7 @@ func TestWeakEvidenceIsSaid(t *testing.T) {
 	require.Equal(t, []model.Unavailable{{
 		What: "safepoints as evidence of 0.0.0.0:8080", Why: "permission denied; the cause rests on weak evidence",
 	}}, e.miss.List)
-	e, l = latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor})
+	e, l = latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit})
 	e.sayWeak(l)
 	require.Empty(t, e.miss.List)
 }

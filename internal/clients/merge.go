@@ -57,6 +57,9 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		c := a.clients(p, base.Time, span)
 		if l.Listening() && alone(base, l) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(p, base.Time, span).Outcomes[model.ClientRefused]
+			if c.Outcomes[model.ClientRefused] > 0 {
+				c.RefusedAt = port.refusedAt
+			}
 		}
 		return c
 	}

@@ -26,12 +26,13 @@ type place struct {
 
 // account is what a listener's clients came to.
 type account struct {
-	totals  model.ClientTotals
-	waits   model.Waits // since the latest of past
-	past    []mark      // of the interval of a snapshot: when the totals had changed
-	latest  model.Clients
-	recents []trouble
-	unseen  time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
+	refusedAt netip.AddrPort // where the latest of the refused asked; of a port's account
+	totals    model.ClientTotals
+	waits     model.Waits // since the latest of past
+	past      []mark      // of the interval of a snapshot: when the totals had changed
+	latest    model.Clients
+	recents   []trouble
+	unseen    time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
 
 type mark struct {
@@ -152,6 +153,9 @@ func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
 
 	port := p.account(netip.AddrPortFrom(netip.Addr{}, e.Addr.Port()))
 	port.totals = port.totals.Add(refused)
+	if refused.Outcomes[model.ClientRefused] > 0 && !e.Addr.Addr().IsUnspecified() {
+		port.refusedAt = e.Addr
+	}
 	a := port
 	if met, ok := mostSpecific(e.Addr, listening); ok {
 		a = p.account(met)

@@ -65,9 +65,18 @@ func (f *Found) accept(s *sockdiag.Socket) {
 	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		f.Counts.Abandoned++
+		if untouched(s) {
+			f.Counts.Unread = max(f.Counts.Unread, s.Info.LastDataRecv)
+		}
 	} else if s.State == sockdiag.CloseWait && !unanswered(s) {
 		f.Counts.ClosedIdle++
 	}
+}
+
+// untouched: of a first request whose client has closed no byte was read. The FIN counts in
+// both (tcpi_bytes_received, Recv-Q).
+func untouched(s *sockdiag.Socket) bool {
+	return s.HasInfo && nothingSent(&s.Info) && s.Info.BytesReceived > 1 && s.Info.BytesReceived <= uint64(s.RecvQ)
 }
 
 // unread counts a request that waits: tcpi_last_data_recv is how long it has, at least.

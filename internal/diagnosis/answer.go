@@ -110,7 +110,11 @@ func (j *judge) why(v model.Verdict) string {
 	case model.CauseNone:
 		return phrase.Capital(j.queuePhrase()+j.because(v)) + "."
 	}
-	return phrase.Capital(strings.TrimPrefix(j.because(v), " because ")) + "." + j.whyInside()
+	because := j.because(v)
+	if v.Cause == model.CauseNotReading {
+		because = j.unreadPhrase() + because
+	}
+	return phrase.Capital(strings.TrimPrefix(because, " because ")) + "." + j.whyInside()
 }
 
 func (j *judge) whyClosed(c model.Cause) string {

@@ -10,8 +10,11 @@ func cpuSaturated() cause {
 	return cause{
 		name: model.CauseCPUSaturated,
 		moment: rule[*evidence.Moment]{
-			holds:   func(m *evidence.Moment) certainty { return when(m.Starved(), surely) },
-			refuted: []refutation[*evidence.Moment]{{"the CPU limit throttled the process", func(m *evidence.Moment) bool { return m.Throttled(0) }}},
+			holds: func(m *evidence.Moment) certainty { return when(m.Starved(), surely) },
+			refuted: []refutation[*evidence.Moment]{
+				{"the CPU limit throttled the process", func(m *evidence.Moment) bool { return m.Throttled(0) }},
+				{allTaken, func(m *evidence.Moment) bool { return m.AtLatch() || m.AtLimit() }},
+			},
 		},
 		rests: rests(evidence.StrengthProcess),
 		around: rule[pair]{holds: func(p pair) certainty {

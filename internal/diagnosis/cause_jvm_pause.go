@@ -21,15 +21,18 @@ func jvmPause() cause {
 		rests: rests(evidence.StrengthProcess),
 		around: rule[pair]{
 			holds: func(p pair) certainty {
-				return max(when(p.either(stopped), surely), when(p.stoodStill(), possibly))
+				return max(when(p.either(stopped) || p.stoodStillMost(), surely), when(p.stoodStill(), possibly))
 			},
 			refuted: []refutation[pair]{{withheldMost, func(p pair) bool { return !p.either(stopped) && p.throttledMost() }}},
 		},
 		now: rule[*judge]{
 			holds: func(j *judge) certainty {
-				return max(when(j.halted() || j.either(stopped) && queueWaits(j.Now), surely), when(j.waitsForNothing() && j.stoodStill(), possibly))
+				return max(when(j.halted() || j.either(stopped) && queueWaits(j.Now) || (j.takenUp() || j.queueFull) && j.stoodStillMost(), surely), when(j.waitsForNothing() && j.stoodStill(), possibly))
 			},
-			refuted: []refutation[*judge]{{withheldMost, func(j *judge) bool { return !j.either(stopped) && j.throttledMost() }}},
+			refuted: []refutation[*judge]{
+				{withheldMost, func(j *judge) bool { return !j.either(stopped) && j.throttledMost() }},
+				{"its threads wait for a CPU, and a safepoint for them", func(j *judge) bool { return !j.either(stopped) && j.shortOfCPU() }},
+			},
 		},
 		because:  func(j *judge, _ model.Verdict) string { return " because " + j.pausePhrase() },
 		evidence: func(j *judge, v model.Verdict) string { return j.cpuEvidence(j.pausePhrase(), model.CauseJVMPause, v) },
@@ -41,7 +44,7 @@ func jvmPause() cause {
 			Check:     "`-Xlog:gc,safepoint` shows the pauses.",
 			Change:    "A collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`.",
 			Vain:      "More threads or connections: nothing runs in a pause.",
-			Holds:     "state T or a frozen cgroup; a safepoint that lasts, or safepoints that took half of the time (a fifth where no limit is reached)",
+			Holds:     "state T or a frozen cgroup; a safepoint that lasts, or safepoints that took four tenths of the time (a fifth where no limit is reached)",
 			Otherwise: "the limit that is reached",
 		},
 	}

@@ -41,24 +41,39 @@ func (j *judge) becauseUnknown(v model.Verdict) string {
 	if v.Cause != model.CauseNone {
 		return ""
 	}
+	if j.losses().DroppedPackets == 0 && j.turnsAway() {
+		return "why clients failed is unknown: their packets may have been dropped before"
+	}
+	fact := ""
+	if j.nothingAccepted() > 0 {
+		fact = "; " + j.nothingAcceptedPhrase()
+	}
+	return fact + "; what holds it up is unknown" + j.whyUnknown()
+}
+
+// whyUnknown is what is missing.
+func (j *judge) whyUnknown() string {
 	switch {
 	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other":
-		return "; what holds it up is unknown: the limits of " + serverName(j.Now) + " are not known"
+		return ": the limits of " + serverName(j.Now) + " are not known"
 	case inexact(j.Now):
-		return "; what holds it up is unknown: not all connections could be counted"
+		return ": not all connections could be counted"
 	case uncertainLimit(j.Now):
-		return phrase.Sprintf("; what holds it up is unknown: it is not certain that maxConnections is %d",
+		return phrase.Sprintf(": it is not certain that maxConnections is %d",
 			j.Now.Connector.MaxConnections.Value)
 	case slotsUncounted(j.Now):
-		return "; what holds it up is unknown: slots that are held by connections which clients reset have not been counted"
+		return ": slots that are held by connections which clients reset have not been counted"
 	}
-	return "; what holds it up is unknown while maxConnections is not known"
+	if j.roomKnown() {
+		return ""
+	}
+	return " while maxConnections is not known"
 }
 
 // unknownSteps are what to look at where the limit behind a full stage is not known.
 func (j *judge) unknownSteps() []model.Step {
 	switch {
-	case j.requestsStand() || j.standsLong():
+	case j.requestsStand() || j.standsLong() || j.nothingAccepted() > 0 && j.roomKnown():
 		return []model.Step{j.dumpStep("Ask the JVM what its acceptor, poller and workers do")}
 	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other":
 		return []model.Step{action("See what " + serverName(j.Now) + " is busy with, and which limits of its own it has")}
@@ -76,4 +91,11 @@ func (j *judge) again(flags string) string {
 		return strings.TrimSpace(phrase.Sprintf("tcpdiag snapshot --pid %v", p.PID) + flags)
 	}
 	return phrase.Sprintf("tcpdiag snapshot --port %v", j.Now.Port) + flags
+}
+
+// roomKnown: connections are free, by the limit that is known.
+func (j *judge) roomKnown() bool {
+	n, ok := held(j.Now)
+	limit := connectionLimit(j.Now)
+	return ok && (limit == limitNone || limit == limitKnown && n < j.Now.Connector.MaxConnections.Value)
 }

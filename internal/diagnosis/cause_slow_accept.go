@@ -13,10 +13,10 @@ func slowAccept() cause {
 	return cause{
 		name: model.CauseSlowAccept,
 		moment: rule[*evidence.Moment]{holds: func(m *evidence.Moment) certainty {
-			return when(m.Accepting() || m.Room(), possibly)
+			return when(m.Accepting() || m.AcceptsGoOn() || m.Room() && m.Accepted(), possibly)
 		}},
 		rests: func(m *evidence.Moment) evidence.Strength {
-			if m.Accepting() {
+			if m.Accepting() || m.AcceptsGoOn() {
 				return evidence.StrengthAcceptor
 			}
 			return evidence.StrengthPhases
@@ -24,6 +24,7 @@ func slowAccept() cause {
 		around: rule[pair]{holds: func(p pair) certainty {
 			return when(p.now != nil && connectionLimit(p.now) != limitUnknown, possibly)
 		}, refuted: []refutation[pair]{
+			{"nobody was taken out of the accept queue between two readings", func(p pair) bool { return p.nothingAccepted() > 0 }},
 			{"it is not certain that maxConnections is what is configured", func(p pair) bool { return uncertainLimit(p.now) }},
 			{"not all connections could be counted", func(p pair) bool { return inexact(p.now) }},
 			{"slots that reset clients hold have not been counted", func(p pair) bool { return slotsUncounted(p.now) }},
@@ -44,7 +45,7 @@ func slowAccept() cause {
 			Seen:      "The accept queue was full and none of the limits behind it was reached: more clients came at once than the queue holds.",
 			Change:    "Raise acceptCount and, if it is lower, `net.core.somaxconn`; then restart the server, since `listen()` takes both once.",
 			Vain:      "More threads or connections: neither was used up.",
-			Holds:     "the acceptor was in accept() in both readings around the drop; or connections were free, for certain, at that moment",
+			Holds:     "the acceptor was in accept() or running in both readings around the drop; or connections were accepted meanwhile, and others were free, for certain",
 			Otherwise: "accept_queue",
 		},
 	}

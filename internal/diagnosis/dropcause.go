@@ -10,6 +10,11 @@ import (
 // full.
 func (p pair) throttledMost() bool { return p.throttling().share() >= p.t.CPUOverrides }
 
+// stoodStillMost: so much of the time that whatever else is full fills behind it.
+func (p pair) stoodStillMost() bool {
+	return p.stoodStill() && p.pause().Seconds() >= p.t.PauseMost*p.between().Seconds()
+}
+
 // stoodStill reports whether the JVM was stopped at a safepoint for long enough.
 func (p pair) stoodStill() bool {
 	pause := p.pause()

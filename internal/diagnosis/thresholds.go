@@ -29,7 +29,9 @@ type Thresholds struct {
 	// PauseShare is the part of the time between two snapshots that safepoints must
 	// have taken to be the cause, PauseMin the least of it.
 	PauseShare float64
-	PauseMin   time.Duration
+	// PauseMost is the part that is the cause whatever else is full.
+	PauseMost float64
+	PauseMin  time.Duration
 	// ThrottledShare is the part of the CPU time that the CPU limit must have
 	// withheld, and of its periods in which it must have done so; RunDelay the
 	// average number of threads that waited for a CPU.
@@ -66,6 +68,7 @@ func DefaultThresholds() Thresholds {
 		ThreadsBusy:     .9,
 		ThreadsBacklog:  .25,
 		PauseShare:      .2,
+		PauseMost:       .4,
 		PauseMin:        200 * time.Millisecond,
 		ThrottledShare:  .1,
 		RunDelay:        .5,

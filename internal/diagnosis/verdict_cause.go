@@ -11,7 +11,7 @@ func (j *judge) cause(s model.Status) model.Cause {
 		return j.presentCause()
 	case model.StatusLosing:
 		if j.losses().DroppedPackets == 0 {
-			return j.presentCause()
+			return j.failingCause()
 		}
 		return j.losingCause()
 	case model.StatusSaturated:
@@ -23,6 +23,15 @@ func (j *judge) cause(s model.Status) model.Cause {
 		return model.CauseBacklogClamped
 	}
 	return model.CauseNone
+}
+
+// failingCause is why clients fail though nothing was dropped lately: what shows it, else
+// what was dropped before, whose clients may give up only now.
+func (j *judge) failingCause() model.Cause {
+	if c := j.presentCause(); c != model.CauseNone || j.Now.Recent == nil {
+		return c
+	}
+	return j.named(j.Now.Recent.Cause)
 }
 
 // losingCause is what dropped the packets. The snapshots around the drops say it,

@@ -317,7 +317,7 @@ func scenariosUnknown() []scenario {
 			codes: []string{"limits_unknown", "connections_partial"}, notCodes: []string{"slow_accept"},
 		},
 		{
-			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
+			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, notCodes: []string{"slow_accept"}, chain: causes(acceptQueue),
 			now: tomcat(200, -1, 100).inService(50).queue(101, 3*time.Second), before: tomcat(200, -1, 100).inService(50).queue(101, 2*time.Second),
 		},
 		{

@@ -38,7 +38,7 @@ func (j *judge) reason(v model.Verdict) string {
 	case v.Status != model.StatusLosing:
 	case j.queueFull:
 		full = ": " + j.queuePhrase()
-	case v.Cause == model.CauseNone:
+	case v.Cause == model.CauseNone && j.losses().DroppedPackets > 0:
 		full = " at a full accept queue"
 	}
 	return full + j.because(v)

@@ -270,6 +270,12 @@ func unreadLong(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Unread >= longWaiting
 }
 
+// speaksHTTP: the rules of requests and answers hold on its connections. AJP's ends ping one
+// another, and of other protocols the server speaks first.
+func speaksHTTP(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && !strings.HasPrefix(l.Connector.Protocol, "ajp")
+}
+
 // acceptsWithWorkers: NIO2 has no acceptor thread, a worker takes the next connection
 // (Nio2Endpoint.Nio2Acceptor): while all of them serve requests nobody accepts.
 func acceptsWithWorkers(l *model.Listener) bool {

@@ -43,7 +43,7 @@ const (
 func scenarios() []scenario {
 	var out []scenario
 	for _, group := range [][]scenario{
-		scenariosMVC(), scenariosSelfCall(), scenariosMainSettings(), scenariosVirtual(), scenariosThreads(), scenariosConfused(), scenariosStalls(), scenariosUnknown(), scenariosDownstream(),
+		scenariosMVC(), scenariosSelfCall(), scenariosMainSettings(), scenariosVirtual(), scenariosThreads(), scenariosConfused(), scenariosStalls(), scenariosUnknown(), scenariosDownstream(), scenariosClaims(),
 	} {
 		out = append(out, group...)
 	}

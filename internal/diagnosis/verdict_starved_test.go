@@ -40,7 +40,7 @@ func TestStarved(t *testing.T) {
 			waits, func(l *model.Listener) { throttled(l); l.Process.InSafepoint = new(time.Second) }, saturated, model.CauseCPUThrottled, "because the CPU limit",
 		},
 		"others have the CPUs": {waits, crowded, saturated, model.CauseCPUSaturated, "28 requests wait to be read because on average 3 of the process's threads waited for a CPU"},
-		"nothing explains it":  {waits, func(*model.Listener) {}, warning, model.CauseNone, "Nothing is lost so far; at least 28 requests wait to be read, the first for 2 s and longer"},
+		"nothing explains it":  {waits, func(*model.Listener) {}, saturated, model.CauseNotReading, "88 of the pool's 100 threads have no request"},
 		"a moment":             {waits, func(l *model.Listener) { throttled(l); l.Connections.Unread = time.Second / 2 }, ok, model.CauseNone, "Nothing is lost"},
 		"every thread has one": {func() look { return waits().pool(12) }, crowded, saturated, threads, "All 12 threads are busy"},
 		"the pool was not known in the look before": {
@@ -98,7 +98,7 @@ func TestCPUBesideThreads(t *testing.T) {
 		"a tenth of them":               {6 * time.Second, 0, threads, true},
 		"most of them":                  {45 * time.Second, 0, model.CauseCPUSaturated, false},
 		"some, and the others stand":    {6 * time.Second, 2 * time.Second, model.CauseCPUSaturated, false},
-		"nobody, and they stand a time": {0, 2 * time.Second, threads, false},
+		"nobody, and they stand a time": {0, 2 * time.Second, model.CauseJVMPause, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			full := func(waited, stood time.Duration) *model.Listener {

@@ -7,7 +7,7 @@ func (j *judge) status() model.Status {
 	switch {
 	case !j.Now.Listening() && j.Now.Expected:
 		return model.StatusDown
-	case j.losses().DroppedPackets > 0 || j.resetInQueue() > 0:
+	case j.losses().DroppedPackets > 0 || j.resetInQueue() > 0 || j.turnsAway():
 		return model.StatusLosing
 	case j.saturated():
 		return model.StatusSaturated
@@ -16,6 +16,9 @@ func (j *judge) status() model.Status {
 	}
 	return model.StatusOK
 }
+
+// turnsAway: clients fail though no packet was dropped at the listener.
+func (j *judge) turnsAway() bool { return j.gaveUp()+j.refused()+j.resetByServer() > 0 }
 
 // onlyStands: that is all there is to warn of.
 func (j *judge) onlyStands(v model.Verdict) bool {

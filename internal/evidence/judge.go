@@ -37,7 +37,7 @@ func Judge(prev, cur Reading, phases Phases, choose Choose) Judgement {
 
 func (m *Moment) judgement(choose Choose) Judgement {
 	cause, strength := choose(m)
-	out := Judgement{Cause: cause, Strength: strength}
+	out := Judgement{Cause: cause, Strength: strength, Acceptor: m.acceptorState()}
 	switch {
 	case strength == StrengthNone:
 		out.Pending = !m.apart(MinApart) || m.sameSleep() && !m.apart(m.latchApart())
@@ -45,7 +45,7 @@ func (m *Moment) judgement(choose Choose) Judgement {
 	case strength == StrengthPhases && cause == model.CauseSlowAccept:
 		out.Pending = m.sameSleep() && !m.apart(m.latchApart()) // an acceptor that accepts does not sleep
 	case strength == StrengthAcceptor && m.blind():
-		out.Weak = cause != model.CauseSlowAccept
+		out.Weak = m.AtLatch()
 	}
 	out.Soon = out.Pending && m.cur.Acceptor.Activity == Parked
 	if out.Weak {

@@ -34,6 +34,8 @@ func limited(c CPULimit) func(*Reading) {
 	return func(r *Reading) { r.CPULimit = Known(c) }
 }
 
+func accepted(n uint64) func(*Reading) { return func(r *Reading) { r.Accepted = Known(n) } }
+
 func full(r *Reading) { r.Files.V = 1000 }
 
 func safepoint(change func(*Safepoint)) func(*Reading) {
@@ -129,7 +131,11 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			"waits for a CPU", at(0, does(Runnable)), at(25*ms, does(Runnable)),
-			walked(10, 0, 10), model.CauseCPUSaturated, StrengthProcess,
+			walked(3, 0, 10), model.CauseCPUSaturated, StrengthProcess,
+		},
+		{
+			"waits for a CPU, with all connections taken", at(0, does(Runnable)), at(25*ms, does(Runnable)),
+			walked(10, 0, 10), model.CauseMaxConnections, StrengthPhases,
 		},
 		{
 			"computes", at(0, does(Runnable)), at(25*ms, does(Runnable), acceptor(func(a *Acceptor) { a.CPUTime = 25 * ms })),
@@ -162,7 +168,9 @@ func TestJudge(t *testing.T) {
 		{"few files, at the latch", at(0, parked, full), at(25*ms, parked, full), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"few files, and connections are taken", at(0, full), at(25*ms, full), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
 		{"no limit of files", none, at(0, noAcceptor, full, func(r *Reading) { r.FilesLimit = Value[int]{} }), Phases{}, model.CauseAcceptQueue, StrengthNone},
-		{"paused", at(0, does(Sleeping)), at(25*ms, does(Sleeping)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"paused", at(0, does(Sleeping)), at(25*ms, does(Sleeping)), Phases{}, model.CauseNotAccepting, StrengthAcceptor},
+		{"paused, and connections are accepted meanwhile", at(0, does(Sleeping), accepted(1)), at(25*ms, does(Sleeping), accepted(2)), Phases{}, model.CauseAcceptQueue, StrengthNone},
+		{"asleep, and how many files are open is not known", at(0, does(Sleeping)), at(25*ms, does(Sleeping), func(r *Reading) { r.Files = Value[int]{} }), Phases{}, model.CauseAcceptQueue, StrengthNone},
 
 		// The latch.
 		{"the latch", at(0, parked), at(20*ms, parked), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
@@ -211,8 +219,11 @@ func TestJudge(t *testing.T) {
 		{"at the limit by count, but for what a walk misses", none, at(0, noAcceptor), walked(98, 0, 100), model.CauseMaxConnections, StrengthPhases},
 		{"at the limit by count, idle", none, at(0, noAcceptor), walked(10, 9, 10), model.CauseKeepAliveIdle, StrengthPhases},
 		{"at the limit long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 6 * time.Second, Held: 10, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
-		{"room", none, at(0, noAcceptor), walked(97, 0, 100), model.CauseSlowAccept, StrengthPhases},
-		{"no limit of connections", none, at(0, noAcceptor), walked(97, 0, -1), model.CauseSlowAccept, StrengthPhases},
+		{"room", none, at(0, noAcceptor), walked(97, 0, 100), model.CauseAcceptQueue, StrengthNone},
+		{"room, and accepts go on", at(0, noAcceptor, accepted(1)), at(20*ms, noAcceptor, accepted(2)), walked(97, 0, 100), model.CauseSlowAccept, StrengthPhases},
+		{"room, and nothing is accepted", at(0, noAcceptor, accepted(1)), at(20*ms, noAcceptor, accepted(1)), walked(97, 0, 100), model.CauseAcceptQueue, StrengthNone},
+		{"no limit of connections, and accepts go on", at(0, noAcceptor, accepted(1)), at(20*ms, noAcceptor, accepted(2)), walked(97, 0, -1), model.CauseSlowAccept, StrengthPhases},
+		{"running, and accepts go on", at(0, does(Runnable), accepted(1)), at(20*ms, does(Runnable), accepted(2), acceptor(func(a *Acceptor) { a.CPUTime = 9 * ms })), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
 		{"room long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 2 * time.Second, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
 		{"room by a part", none, at(0, noAcceptor), Phases{Walked: true, Partial: true, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
 		{"room below an uncertain limit", none, at(0, noAcceptor), Phases{Walked: true, Uncertain: true, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},

@@ -49,6 +49,8 @@ type Judgement struct {
 	// moment names the limit.
 	Cause    model.Cause
 	Strength Strength
+	// Acceptor is what the thread that accepts was seen to do.
+	Acceptor model.AcceptorState
 	// Weak: the acceptor has slept as it does at the connection latch, but
 	// safepoints could not be read, at which it sleeps in the same way.
 	Weak bool

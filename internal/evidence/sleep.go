@@ -1,6 +1,10 @@
 package evidence
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 const (
 	// weakApart is how long the same sleep must have lasted where safepoints
@@ -79,4 +83,46 @@ func (m *Moment) sleptThrough() bool { return m.cur.Safepoint.V.Begun-m.near.Saf
 func (m *Moment) Accepting() bool {
 	return m.apart(MinApart) && m.near.Acceptor.Activity == Accepting && m.cur.Acceptor.Activity == Accepting &&
 		m.near.Acceptor.TID == m.cur.Acceptor.TID
+}
+
+// AcceptsGoOn says that the acceptor takes connections: in accept() or running in both
+// readings, and connections were accepted between them.
+func (m *Moment) AcceptsGoOn() bool {
+	works := func(a *Acceptor) bool { return a.Activity == Accepting || a.Activity == Runnable }
+	return m.apart(MinApart) && works(&m.near.Acceptor) && works(&m.cur.Acceptor) && m.accepted()
+}
+
+// Accepted reports whether connections were accepted between the readings, by whomever.
+func (m *Moment) Accepted() bool { return m.near.taken() && m.accepted() }
+
+// Pauses says that the acceptor slept for a set time in both readings though it has
+// descriptors: the connector is paused (Acceptor.run sleeps while it is).
+func (m *Moment) Pauses() bool {
+	used, limit := m.cur.Files, m.cur.FilesLimit
+	filesLeft := used.Known && limit.Known && used.V < limit.V
+	return m.apart(MinApart) && filesLeft && !m.OutOfFiles() && !m.accepted() &&
+		m.near.Acceptor.Activity == Sleeping && m.cur.Acceptor.Activity == Sleeping
+}
+
+// noAcceptor: the threads could be read, and none of them is the acceptor, in both readings.
+func (m *Moment) noAcceptor() bool {
+	none := func(r *Reading) bool {
+		return r.Missing[SubjectAcceptor] == "" && r.Acceptor.TID == 0 && r.Acceptor.Activity == Unknown
+	}
+	return m.apart(MinApart) && none(m.near) && none(m.cur)
+}
+
+// acceptorState is what the two readings show of the acceptor alone.
+func (m *Moment) acceptorState() model.AcceptorState {
+	switch {
+	case m.AtLatch():
+		return model.AcceptorAtLimit
+	case m.Accepting() || m.AcceptsGoOn():
+		return model.AcceptorAccepts
+	case m.Pauses():
+		return model.AcceptorPauses
+	case m.noAcceptor():
+		return model.AcceptorMissing
+	}
+	return ""
 }

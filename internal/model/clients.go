@@ -152,6 +152,9 @@ type Clients struct {
 	// PacketsLost: the packets of the namespace that could not be read within the
 	// interval; outcomes may be wrong by as many.
 	PacketsLost uint64
+	// RefusedAt is the address at which the latest of the refused asked, zero where none was or
+	// it is not known.
+	RefusedAt netip.AddrPort
 	// Losers are the addresses from which most clients were turned away lately.
 	Losers []ClientSource
 	// Balancer is the one address that at least every second client comes from.

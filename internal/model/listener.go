@@ -45,6 +45,8 @@ type Listener struct {
 	SynBacklog  *SynBacklog
 	AcceptQueue *AcceptQueue
 	Connections *Connections
+	// Acceptor is what its acceptor thread does, where it was just read.
+	Acceptor AcceptorState `json:",omitempty"`
 
 	Limits  []Limit // how full each stage is, from the client inwards
 	Losses  *Losses // in the interval; nil when there was only one snapshot

@@ -24,23 +24,28 @@ type Cause string
 
 // The causes, in the order of the design's table.
 const (
-	CauseNone           Cause = ""
-	CauseMaxThreads     Cause = "max_threads"
-	CauseMaxConnections Cause = "max_connections"
-	CauseKeepAliveIdle  Cause = "keep_alive_idle"
-	CauseExecutorQueue  Cause = "executor_queue"
-	CauseOpenFiles      Cause = "open_files"
-	CauseJVMPause       Cause = "jvm_pause"
-	CauseCPUThrottled   Cause = "cpu_throttled"
-	CauseCPUSaturated   Cause = "cpu_saturated"
-	CauseSlowAccept     Cause = "slow_accept"
-	CauseSynBacklog     Cause = "syn_backlog"
-	CauseBacklogClamped Cause = "backlog_clamped"
-	CauseListenerClosed Cause = "listener_closed"
-	CauseNoListener     Cause = "no_listener"
-	CauseEphemeralPorts Cause = "ephemeral_ports"
-	CauseConnectionPool Cause = "connection_pool" // all connections of a pool to one backend are in use
-	CauseDownstream     Cause = "downstream"      // the threads wait for one peer's answers
+	CauseNone             Cause = ""
+	CauseMaxThreads       Cause = "max_threads"
+	CauseMaxConnections   Cause = "max_connections"
+	CauseKeepAliveIdle    Cause = "keep_alive_idle"
+	CauseExecutorQueue    Cause = "executor_queue"
+	CauseOpenFiles        Cause = "open_files"
+	CauseJVMPause         Cause = "jvm_pause"
+	CauseCPUThrottled     Cause = "cpu_throttled"
+	CauseCPUSaturated     Cause = "cpu_saturated"
+	CauseSlowAccept       Cause = "slow_accept"
+	CauseSynBacklog       Cause = "syn_backlog"
+	CauseBacklogClamped   Cause = "backlog_clamped"
+	CauseListenerClosed   Cause = "listener_closed"
+	CauseNoListener       Cause = "no_listener"
+	CauseEphemeralPorts   Cause = "ephemeral_ports"
+	CauseConnectionPool   Cause = "connection_pool"   // all connections of a pool to one backend are in use
+	CauseDownstream       Cause = "downstream"        // the threads wait for one peer's answers
+	CauseBeforeListener   Cause = "before_listener"   // clients get no answer, and the listener dropped no packet of theirs
+	CauseListensElsewhere Cause = "listens_elsewhere" // clients are refused at an address that nothing listens on
+	CauseServerResets     Cause = "server_resets"     // the server resets connections that it has accepted
+	CauseNotAccepting     Cause = "not_accepting"     // nothing is accepted, and no limit is reached
+	CauseNotReading       Cause = "not_reading"       // requests stay unread while threads are idle
 	// CauseAcceptQueue is never a verdict: it names the first stage in a Chain,
 	// and the drops of a full accept queue where what stands behind it is not
 	// known (no maxConnections).
@@ -51,7 +56,7 @@ const (
 func DropCauses() []Cause {
 	return []Cause{
 		CauseMaxConnections, CauseKeepAliveIdle, CauseOpenFiles, CauseJVMPause,
-		CauseCPUThrottled, CauseCPUSaturated, CauseSlowAccept, CauseSynBacklog, CauseAcceptQueue,
+		CauseCPUThrottled, CauseCPUSaturated, CauseSlowAccept, CauseSynBacklog, CauseAcceptQueue, CauseNotAccepting,
 	}
 }
 

@@ -166,7 +166,7 @@ func TestClosedLabelSetsExistAtZero(t *testing.T) {
 func TestADropCauseNeedsItsEvidence(t *testing.T) {
 	all := []string{
 		"max_connections", "keep_alive_idle", "open_files", "jvm_pause",
-		"cpu_throttled", "cpu_saturated", "slow_accept", "syn_backlog", "accept_queue",
+		"cpu_throttled", "cpu_saturated", "slow_accept", "syn_backlog", "accept_queue", "not_accepting",
 	}
 	tests := map[string]struct {
 		change func(*model.Listener)
@@ -174,7 +174,7 @@ func TestADropCauseNeedsItsEvidence(t *testing.T) {
 		has    []string
 	}{
 		"everything known":    {func(*model.Listener) {}, nil, nil},
-		"no connector":        {func(l *model.Listener) { l.Connector = nil }, nil, nil},
+		"no connector":        {func(l *model.Listener) { l.Connector = nil }, []string{"not_accepting"}, nil},
 		"limit not known":     {func(l *model.Listener) { l.Connector.MaxConnections = nil }, nil, nil},
 		"no limit":            {func(l *model.Listener) { l.Connector.MaxConnections.Value = -1 }, []string{"max_connections", "keep_alive_idle"}, nil},
 		"TLS":                 {func(l *model.Listener) { l.Connector.TLS = true }, []string{"keep_alive_idle"}, nil},
@@ -183,10 +183,10 @@ func TestADropCauseNeedsItsEvidence(t *testing.T) {
 		"no cgroup":           {func(l *model.Listener) { l.Process.CPUThrottled = nil }, []string{"cpu_throttled"}, nil},
 		"no open files":       {func(l *model.Listener) { l.Process.OpenFiles = nil }, []string{"open_files"}, nil},
 		"no open files limit": {func(l *model.Listener) { l.Process.OpenFilesLimit = nil }, []string{"open_files"}, nil},
-		"no JVM":              {func(l *model.Listener) { *l = plain(8080) }, []string{"max_connections", "keep_alive_idle", "slow_accept", "jvm_pause"}, nil},
-		"stopped":             {func(l *model.Listener) { *l = plain(8080); l.Process.Stopped = true }, []string{"max_connections", "keep_alive_idle", "slow_accept"}, nil},
+		"no JVM":              {func(l *model.Listener) { *l = plain(8080) }, []string{"max_connections", "keep_alive_idle", "slow_accept", "jvm_pause", "not_accepting"}, nil},
+		"stopped":             {func(l *model.Listener) { *l = plain(8080); l.Process.Stopped = true }, []string{"max_connections", "keep_alive_idle", "slow_accept", "not_accepting"}, nil},
 		"no owner": {func(l *model.Listener) { l.Process = nil }, []string{
-			"open_files", "jvm_pause", "cpu_throttled", "cpu_saturated",
+			"open_files", "jvm_pause", "cpu_throttled", "cpu_saturated", "not_accepting",
 		}, nil},
 	}
 	for name, tt := range tests {

@@ -70,7 +70,9 @@ func addMemoryCounters(fs hostproc.FS, pid int, out map[string]uint64) error {
 	if err != nil {
 		return err
 	}
-	names := []string{"TCPAbortOnMemory", "TCPMemoryPressures"}
+	names := []string{
+		"TCPAbortOnMemory", "TCPMemoryPressures", "IPReversePathFilter", "TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure", "TCPAOBad", "TCPAOKeyNotFound", "TCPAbortOnClose", "TCPAbortOnData",
+	}
 	cols, err := findColumns(data, "TcpExt", names)
 	if err != nil {
 		return err

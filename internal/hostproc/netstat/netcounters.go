@@ -16,7 +16,8 @@ type NetCountersFile struct{ netstat, snmp *counterFile }
 // user may.
 func OpenNetCounters(fs hostproc.FS, pid int) (*NetCountersFile, error) {
 	netstat, err := openCounters(fs, pid, "netstat", "TcpExt", append(listenCounterNames(),
-		"SyncookiesSent", "SyncookiesFailed", "EmbryonicRsts", "TCPTimeouts", "TCPSynRetrans", "TCPAbortOnMemory", "TCPMemoryPressures"))
+		"SyncookiesSent", "SyncookiesFailed", "EmbryonicRsts", "TCPTimeouts", "TCPSynRetrans", "TCPAbortOnMemory", "TCPMemoryPressures",
+		"IPReversePathFilter", "TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure", "TCPAOBad", "TCPAOKeyNotFound", "TCPAbortOnClose", "TCPAbortOnData"))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,133 @@
+package diagnosis
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+func acceptor(s model.AcceptorState) func(*model.Listener) {
+	return func(l *model.Listener) { l.Acceptor = s }
+}
+
+// outcome is a number of clients that ended like that.
+func outcome(o model.ClientOutcome, n uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		if l.Losses.Clients == nil {
+			l.Losses.Clients = &model.Clients{Observed: time.Second}
+		}
+		l.Losses.Clients.Outcomes[o] = n
+	}
+}
+
+func refusedAt(addr string) func(*model.Listener) {
+	return func(l *model.Listener) { l.Losses.Clients.RefusedAt = netip.MustParseAddrPort(addr) }
+}
+
+func boundTo(addr string) func(*model.Listener) {
+	return func(l *model.Listener) { l.ID.Address = netip.MustParseAddrPort(addr) }
+}
+
+func moved(counter string, n uint64) func(*Evidence) {
+	return func(e *Evidence) { e.Delta[counter] = n }
+}
+
+// scenariosClaims are causes that hold on positive evidence, each with what refutes it.
+func scenariosClaims() []scenario {
+	fresh := func() look { return tomcat(200, 8192, 10).pool(10) }
+	paused := func() look { return fresh().queue(11, 3*time.Second) }
+	pausedBefore := func() look { return fresh().queue(11, 2*time.Second) }
+	dead := func() look {
+		return tomcat(100, 8192, 100).pool(30).with(model.ClientClosed, 53).do(func(l *model.Listener) {
+			l.Connections.Abandoned, l.Connections.Unread = 53, 40*time.Second
+		})
+	}
+	here := boundTo("127.0.0.1:8080")
+	return []scenario{
+		// Nobody accepts.
+		{
+			name: "a paused connector", status: saturated, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			now: paused().do(acceptor(model.AcceptorPauses)), before: pausedBefore(), notCodes: []string{"slow_accept"},
+		},
+		{
+			name: "a paused connector drops packets", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			now: paused().do(acceptor(model.AcceptorPauses)).lost(model.CauseNotAccepting, syn, 19), before: pausedBefore(),
+		},
+		{
+			name: "no acceptor thread yet", status: saturated, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			now: paused().do(acceptor(model.AcceptorMissing)), before: pausedBefore(),
+		},
+		{
+			name: "the acceptor slept, and the oldest in the queue is another one", status: saturated, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
+			now: fresh().queue(11, 900*time.Millisecond).do(acceptor(model.AcceptorPauses)), before: pausedBefore(),
+		},
+		{
+			name: "nothing is accepted, and what the acceptor does could not be read", status: saturated, chain: causes(acceptQueue),
+			now: paused(), before: pausedBefore(), codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept", "not_accepting"},
+		},
+		{
+			name: "nothing is accepted because all connections are taken", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			now:    tomcat(200, 60, 10).pool(70).inService(60).queue(11, 3*time.Second).do(acceptor(model.AcceptorPauses)),
+			before: tomcat(200, 60, 10).pool(70).inService(60).queue(11, 2*time.Second),
+		},
+
+		// A dead server whose clients have left.
+		{name: "the poller has ended, and all clients have left", status: saturated, cause: model.CauseNotReading, now: dead(), before: dead()},
+		{
+			name: "the same, and how many threads there are is not known", status: warning, codes: []string{"requests_stand"},
+			now:    dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
+			before: dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
+		},
+
+		// Clients' outcomes count.
+		{
+			name: "bound to loopback, asked at the interface's address", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().do(here).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(here),
+		},
+		{
+			name: "refused at the address that is listened on: rejected in front of it", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(),
+		},
+		{
+			name: "SYNs that nothing answers, and the listener dropped none", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(),
+		},
+		{
+			name: "the reverse path filter drops them", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("IPReversePathFilter", 30),
+		},
+		{
+			name: "clients gave up whose packets the listener dropped a minute ago", status: losing, cause: maxConns, chain: causes(),
+			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
+		},
+		{
+			name: "most of them are of a SYN flood", status: ok,
+			now: fresh().do(outcome(model.ClientGaveUp, 900)).do(func(l *model.Listener) {
+				l.Losses.Clients.Flood = &model.ClientFlood{Attempts: 900, Sources: 900, Period: time.Second, Certain: true}
+			}), before: fresh(),
+		},
+
+		// Resets by the server.
+		{
+			name: "uploads that are rejected", status: losing, cause: model.CauseServerResets,
+			now: fresh().do(outcome(model.ClientReset, 35)), before: fresh(), change: moved("TCPAbortOnClose", 35),
+		},
+		{
+			name: "reset because their listener closed", status: losing, cause: model.CauseListenerClosed,
+			now: fresh().do(outcome(model.ClientReset, 5)), before: fresh(), change: func(e *Evidence) { e.Closed = &model.Closed{Queued: 5} },
+		},
+
+		// Many short pauses.
+		{
+			name: "65 % of the time at safepoints", status: saturated, cause: model.CauseJVMPause, chain: causes(threads), notCodes: []string{"max_threads"},
+			now:    usedUp(10).do(totals(650*time.Millisecond, 0, 0)),
+			before: usedUp(10).do(totals(0, 0, 0)),
+		},
+		{
+			name: "15 % of the time at safepoints", status: saturated, cause: threads, chain: causes(threads),
+			now:    usedUp(10).do(totals(150*time.Millisecond, 0, 0)),
+			before: usedUp(10).do(totals(0, 0, 0)),
+		},
+	}
+}

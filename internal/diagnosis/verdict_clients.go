@@ -1,0 +1,66 @@
+package diagnosis
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// clients are those whose handshakes were followed lately, nil where they were not, or where
+// nobody is behind them.
+func (j *judge) clients() *model.Clients {
+	c := j.losses().Clients
+	if c == nil || c.Flood != nil || c.PacketsLost > 0 {
+		return nil
+	}
+	return c
+}
+
+// gaveUp are the clients whose SYNs nothing answered.
+func (j *judge) gaveUp() uint64 {
+	if c := j.clients(); c != nil && j.Now.Listening() {
+		return c.Outcomes[model.ClientGaveUp]
+	}
+	return 0
+}
+
+// refused are those that were refused on the listener's port.
+func (j *judge) refused() uint64 {
+	if c := j.clients(); c != nil && j.Now.Listening() {
+		return c.Outcomes[model.ClientRefused]
+	}
+	return 0
+}
+
+// rejected: clients were refused at an address that was listened on all the time.
+func (j *judge) rejected() bool {
+	return j.refused() > 0 && j.Closed == nil && j.Before != nil && j.Before.Inode == j.Now.Inode &&
+		j.Now.Recent == nil && covers(j.Now, j.clients())
+}
+
+// droppedLately: a client that gave up may have lost its packets a minute ago.
+func (j *judge) droppedLately() bool {
+	lost := j.Now.Losses
+	return lost == nil || lost.DroppedPackets+lost.Unattributed > 0 || j.losses().DroppedPackets+j.losses().Unattributed > 0 || j.Now.Recent != nil
+}
+
+// covers reports whether a listener takes connections to the address at which the latest
+// client was refused; true where that is not known.
+func covers(l *model.Listener, c *model.Clients) bool {
+	if c == nil || !c.RefusedAt.IsValid() {
+		return true
+	}
+	asked, has := c.RefusedAt.Addr().Unmap(), l.ID.Address.Addr()
+	switch {
+	case !has.IsUnspecified():
+		return asked == has
+	case has.Is4():
+		return asked.Is4()
+	}
+	return true // [::] takes IPv4 too, unless IPV6_V6ONLY is set, which is not seen
+}
+
+func (j *judge) resetByServer() uint64 {
+	if c := j.clients(); c != nil && j.Now.Listening() {
+		return c.Outcomes[model.ClientReset]
+	}
+	return 0
+}
