@@ -1,11 +1,8 @@
-// The lab overloads real Tomcats the way published experiments did, each in a
-// network namespace of its own, and compares what the clients counted with what
-// tcpdiag said about it and what its plan had predicted.
-//
-//	go run ./internal/test/lab                  all scenarios; writes docs/results/lab.md
-//	go run ./internal/test/lab -list
-//	go run ./internal/test/lab -run '^A9' -results -
+// Package lab overloads real Tomcats the way published experiments did, each in a
+// network namespace of its own, and compares what the clients counted with what tcpdiag
+// said about it and what its plan had predicted. TestLab writes docs/results/lab.md.
 //
 // It needs root (namespaces), a JDK, Maven for the first build, and Python for
-// Locust; k6 and Locust are fetched once into the user's cache.
-package main
+// Locust; k6 and Locust are fetched once into the user's cache. The application is
+// in sample-server.
+package lab

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"os"
@@ -11,6 +11,6 @@ func TestConforms(t *testing.T) {
 	t.Chdir("../../..")
 	document, err := os.ReadFile("internal/render/testdata/a5_clients.json")
 	require.NoError(t, err)
-	require.NoError(t, conforms(document))
-	require.ErrorContains(t, conforms([]byte(`{"schema": "tcpdiag.snapshot/v1", "listeners": 7}`)), "listeners")
+	require.NoError(t, conforms(snapshotSchema, document))
+	require.ErrorContains(t, conforms(snapshotSchema, []byte(`{"schema": "tcpdiag.snapshot/v1", "listeners": 7}`)), "listeners")
 }

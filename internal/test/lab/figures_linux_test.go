@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"strings"
@@ -59,14 +59,10 @@ func TestAgrees(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var p plan
 			p.Outcomes.Served, p.Outcomes.ConnectTimeout, p.Done = tt.served, tt.lost, tt.done
-			b := new(bench)
-			b.agrees(p, result{ok: 8293, connectTimeout: 1707, wall: 45 * time.Second})
-			require.Equal(t, tt.wrong, b.row.Wrong)
+			require.Equal(t, tt.wrong, disagreements(p, result{ok: 8293, connectTimeout: 1707, wall: 45 * time.Second}))
 		})
 	}
-	b := new(bench)
-	b.agrees(plan{}, result{reset: 1})
-	require.NotEmpty(t, b.row.Wrong, "an outcome that was not foreseen at all")
+	require.NotEmpty(t, disagreements(plan{}, result{reset: 1}), "an outcome that was not foreseen at all")
 }
 
 func TestWorst(t *testing.T) {
@@ -75,10 +71,10 @@ func TestWorst(t *testing.T) {
 		l.Verdict.Status = status
 		return l
 	}
-	w := watch{}
+	var w watch
 	for _, l := range []rig.Listener{made("ok", 900), made("losing", 5), made("saturated", 800), made("losing", 7), made("losing", 6)} {
 		w.looks = append(w.looks, look{listeners: []rig.Listener{l}})
 	}
-	require.Equal(t, 7, w.worst(port).Connections.Accepted)
-	require.PanicsWithValue(t, halted{"the agent has said nothing about port 1"}, func() { w.worst(1) })
+	require.Equal(t, 7, worstOf(w.on(port)).Connections.Accepted)
+	require.Nil(t, worstOf(w.on(1)))
 }

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"fmt"
@@ -27,8 +27,8 @@ func (o outcomes) String() string {
 }
 
 func (w *watch) outcomes(port int) outcomes {
-	series, err := w.agent.Metrics(w.b.ctx)
-	w.b.must(err)
+	series, err := w.agent.Metrics(w.b.Ctx)
+	w.b.Must(err)
 	return outcomesIn(series, port)
 }
 
@@ -55,14 +55,14 @@ func (w *watch) countedWith(port, others int, all ...result) {
 		r.ok += one.ok + one.readTimeout + one.reset + one.other
 	}
 	var o outcomes
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); w.b.settle(lookEvery) {
+	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); w.b.Wait(lookEvery) {
 		o = w.outcomes(port)
 		if o["gave_up"] == r.connectTimeout && o["refused"] == r.refused && o.inside() >= r.ok {
 			break
 		}
 	}
 	w.b.said("clients: %s", o)
-	w.b.want(o["gave_up"] == r.connectTimeout, "clients: %d gave up, %d had a connect timeout", o["gave_up"], r.connectTimeout)
-	w.b.want(o["refused"] == r.refused, "clients: %d refused, by their own count %d", o["refused"], r.refused)
-	w.b.want(o.inside() >= r.ok && o.inside() <= r.ok+others, "clients: %d let in, by their own count %d", o.inside(), r.ok)
+	w.b.Holds(o["gave_up"] == r.connectTimeout, "clients: %d gave up, %d had a connect timeout", o["gave_up"], r.connectTimeout)
+	w.b.Holds(o["refused"] == r.refused, "clients: %d refused, by their own count %d", o["refused"], r.refused)
+	w.b.Holds(o.inside() >= r.ok && o.inside() <= r.ok+others, "clients: %d let in, by their own count %d", o.inside(), r.ok)
 }

@@ -1,6 +1,7 @@
-package main
+package lab
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 
 // watch is an agent at work and what it said, several times a second.
 type watch struct {
-	b      *bench
+	b      *scene
 	agent  *rig.Agent
 	before map[string]int // the kernel's counters when it started
 
@@ -32,17 +33,17 @@ type look struct {
 const lookEvery = 250 * time.Millisecond
 
 // agent starts `tcpdiag agent`, given no more than the ports.
-func (b *bench) agent(ports ...int) *watch {
+func (b *scene) agent(ports ...int) *watch {
 	var args []string
 	for _, p := range ports {
 		args = append(args, "--port", strconv.Itoa(p))
 	}
 	before, err := rig.Counters()
-	b.must(err)
-	agent, err := b.kit.StartAgent(b.ctx, agentPort, args...)
-	b.must(err)
+	b.Must(err)
+	agent, err := b.Artifacts.StartAgent(b.Ctx, agentPort, args...)
+	b.Must(err)
 	w := &watch{b: b, agent: agent, before: before, stop: make(chan struct{}), done: make(chan struct{})}
-	b.cleanup = append(b.cleanup, w.end)
+	b.AtEnd(w.end)
 	go w.run()
 	return w
 }
@@ -66,7 +67,7 @@ func (w *watch) run() {
 			return
 		case <-tick.C:
 		}
-		if d, err := w.agent.Snapshot(w.b.ctx); err == nil {
+		if d, err := w.agent.Snapshot(w.b.Ctx); err == nil {
 			w.mu.Lock()
 			w.looks = append(w.looks, look{age(d), d.Listeners})
 			w.mu.Unlock()
@@ -126,14 +127,18 @@ func height(l rig.Listener) [4]int {
 // worst is the snapshot of a port that says most: the worst status, and of those
 // the latest of those with most clients inside.
 func (w *watch) worst(port int) *rig.Listener {
-	var worst *rig.Listener
-	for _, l := range w.on(port) {
+	worst := worstOf(w.on(port))
+	if worst == nil {
+		w.b.Must(fmt.Errorf("the agent has said nothing about port %d", port))
+	}
+	return worst
+}
+
+func worstOf(looks []rig.Listener) (worst *rig.Listener) {
+	for _, l := range looks {
 		if worst == nil || !above(height(*worst), height(l)) {
 			worst = &l
 		}
-	}
-	if worst == nil {
-		panic(halted{"the agent has said nothing about port " + strconv.Itoa(port)})
 	}
 	return worst
 }
@@ -161,7 +166,7 @@ func above(a, b [4]int) bool { return slices.Compare(a[:], b[:]) > 0 }
 // until waits for a snapshot of the first port that is as wanted and returns it.
 func (w *watch) until(limit time.Duration, what string, condition func(rig.Listener) bool) *rig.Listener {
 	var found *rig.Listener
-	w.b.within(limit, what, func() bool {
+	w.b.Within(limit, what, func() bool {
 		for _, l := range w.on(port) {
 			if condition(l) {
 				found = &l
@@ -177,27 +182,27 @@ func (w *watch) until(limit time.Duration, what string, condition func(rig.Liste
 // asked. An agent remembers the losses of a minute, a snapshot shows the present.
 func (w *watch) midway(after time.Duration, port int) func() *rig.Listener {
 	type result struct {
-		l *rig.Listener
-		p any
+		d   *rig.Document
+		err error
 	}
 	done := make(chan result, 1)
 	seen := len(w.on(port))
 	go func() {
-		var r result
-		defer func() { r.p = recover(); done <- r }()
-		w.b.within(30*time.Second, "the load comes", func() bool {
-			looks := w.on(port)[seen:]
-			return slices.ContainsFunc(looks, func(l rig.Listener) bool { return l.Connections != nil && l.Connections.Accepted > 0 })
-		})
-		w.b.settle(after)
-		r.l = w.b.on(w.b.snapshot(), port)
+		come := func(l rig.Listener) bool { return l.Connections != nil && l.Connections.Accepted > 0 }
+		for deadline := time.Now().Add(30 * time.Second); !slices.ContainsFunc(w.on(port)[seen:], come); w.b.Wait(lookEvery) {
+			if time.Now().After(deadline) || w.b.Ctx.Err() != nil {
+				done <- result{err: errors.New("not within 30 s: the load comes")}
+				return
+			}
+		}
+		w.b.Wait(after)
+		d, err := w.b.snapshotOr()
+		done <- result{d, err}
 	}()
 	return func() *rig.Listener {
 		r := <-done
-		if r.p != nil {
-			panic(r.p)
-		}
-		return r.l
+		w.b.Must(r.err)
+		return w.b.on(r.d, port)
 	}
 }
 
@@ -209,7 +214,7 @@ func (w *watch) onlyHurried(l *rig.Listener) {
 	}
 	for _, by := range l.Losses.By {
 		if by.Packets > 0 && !slices.Contains([]string{"slow_accept", "cpu_saturated", "cpu_throttled", "jvm_pause"}, by.Cause) {
-			w.b.want(false, "%d packets dropped by %s, though all fit", by.Packets, by.Cause)
+			w.b.Holds(false, "%d packets dropped by %s, though all fit", by.Packets, by.Cause)
 		}
 	}
 }
@@ -224,17 +229,17 @@ func (w *watch) conserved() {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		after, err := rig.Counters()
-		w.b.must(err)
-		series, err := w.agent.Metrics(w.b.ctx)
-		w.b.must(err)
+		w.b.Must(err)
+		series, err := w.agent.Metrics(w.b.Ctx)
+		w.b.Must(err)
 		attributed := int(series.Sum("tcpdiag_listener_dropped_packets_total"))
 		stray := int(series.Sum("tcpdiag_netns_unattributed_dropped_packets_total"))
 		kernel := after["ListenDrops"] - w.before["ListenDrops"]
 		if attributed+stray != kernel && time.Now().Before(deadline) {
-			w.b.settle(200 * time.Millisecond) // not scanned yet
+			w.b.Wait(200 * time.Millisecond) // not scanned yet
 			continue
 		}
-		w.b.want(attributed+stray == kernel, "%d attributed and %d unattributed packets, the kernel dropped %d", attributed, stray, kernel)
+		w.b.Holds(attributed+stray == kernel, "%d attributed and %d unattributed packets, the kernel dropped %d", attributed, stray, kernel)
 		if kernel > 0 {
 			w.b.said("%s", fmt.Sprintf("ListenDrops %d = %d attributed + %d not", kernel, attributed, stray))
 		}

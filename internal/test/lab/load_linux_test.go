@@ -1,17 +1,18 @@
-package main
+package lab
 
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // result is what clients counted.
@@ -46,7 +47,7 @@ func (r result) String() string {
 // crowd are the own clients at work.
 type crowd struct {
 	*demo.Load
-	b      *bench
+	b      *scene
 	done   chan struct{}
 	cancel context.CancelFunc
 	began  time.Time
@@ -55,20 +56,20 @@ type crowd struct {
 }
 
 // start lets clients loose; the address is the sample server's when empty.
-func (b *bench) start(o demo.BurstOptions) *crowd {
+func (b *scene) start(o demo.BurstOptions) *crowd {
 	if o.Address == "" {
 		o.Address = "127.0.0.1:" + strconv.Itoa(port)
 	}
 	load, err := demo.NewLoad(o)
-	b.must(err)
-	ctx, cancel := context.WithCancel(b.ctx)
+	b.Must(err)
+	ctx, cancel := context.WithCancel(b.Ctx)
 	c := &crowd{Load: load, b: b, done: make(chan struct{}), cancel: cancel, began: time.Now(), o: o}
 	go func() {
 		defer close(c.done)
 		load.Run(ctx)
 		c.wall = time.Since(c.began)
 	}()
-	b.cleanup = append(b.cleanup, c.leave)
+	b.AtEnd(c.leave)
 	return c
 }
 
@@ -80,7 +81,7 @@ func (c *crowd) leave() {
 
 // connected waits until n clients are.
 func (c *crowd) connected(n int) {
-	c.b.within(10*time.Second, strconv.Itoa(n)+" clients connected", func() bool { return c.Now().Open >= n })
+	c.b.Within(10*time.Second, strconv.Itoa(n)+" clients connected", func() bool { return c.Now().Open >= n })
 }
 
 // wait waits for every client's outcome.
@@ -93,7 +94,7 @@ func (c *crowd) wait() result {
 func (c *crowd) result() result {
 	now := c.Now().Outcomes
 	if now.LocalError != nil {
-		panic(halted{"a client met this machine's own limits: " + now.LocalError.Error()})
+		c.b.Must(fmt.Errorf("a client met this machine's own limits: %w", now.LocalError))
 	}
 	r := result{
 		ok: now.Of(demo.OK), connectTimeout: now.Of(demo.ConnectTimeout), readTimeout: now.Of(demo.ReadTimeout),
@@ -107,8 +108,6 @@ func (c *crowd) result() result {
 	return r
 }
 
-func unverified() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
-
 // users are k6's: each sends one request.
 type users struct {
 	n                int
@@ -117,20 +116,20 @@ type users struct {
 }
 
 // k6 lets virtual users loose and waits for them.
-func (b *bench) k6(u users) result {
+func (b *scene) k6(u users) result {
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(b.ctx, b.kit.Tools.K6, "run", "--no-usage-report", "--quiet", "--address", "",
+	cmd := exec.CommandContext(b.Ctx, b.k6Program, "run", "--no-usage-report", "--quiet", "--address", "",
 		"--env", "VUS="+strconv.Itoa(u.n), "--env", "TIMEOUT="+u.timeout.String(),
 		"--env", "WITHIN="+strconv.FormatInt(u.within.Milliseconds(), 10),
-		"--env", fmt.Sprintf("URL=http://127.0.0.1:%d%s", port, hello(u.handler)), b.kit.Tools.Scripts+"/k6/burst.js")
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &errs, diesWithParent()
+		"--env", fmt.Sprintf("URL=http://127.0.0.1:%d%s", port, hello(u.handler)), b.Source("internal/test/lab")+"/k6/burst.js")
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &errs, rig.DiesWithParent()
 	if err := cmd.Run(); err != nil {
-		panic(halted{fmt.Sprintf("k6: %v\n%s", err, errs.String())})
+		b.Must(fmt.Errorf("k6: %v\n%s", err, errs.String()))
 	}
 	r, err := parseK6(out.Bytes())
-	b.must(err)
+	b.Must(err)
 	if got := r.ok + r.connectTimeout + r.readTimeout + r.reset + r.refused + r.other; got != u.n {
-		panic(halted{fmt.Sprintf("k6: %d of %d clients have an outcome\n%s", got, u.n, errs.String())})
+		b.Must(fmt.Errorf("k6: %d of %d clients have an outcome\n%s", got, u.n, errs.String()))
 	}
 	return r
 }
@@ -164,23 +163,23 @@ type visits struct {
 
 // locust lets users come and go on keep-alive connections for a while. during
 // is called when they have been at it for half of the time.
-func (b *bench) locust(users int, handler, runtime time.Duration, during func()) visits {
+func (b *scene) locust(users int, handler, runtime time.Duration, during func()) visits {
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(b.ctx, b.kit.Tools.Locust, "--headless", "--only-summary", "--loglevel", "ERROR",
-		"-f", b.kit.Tools.Scripts+"/locust/users.py", "-H", "http://127.0.0.1:"+strconv.Itoa(port),
+	cmd := exec.CommandContext(b.Ctx, b.locustProgram, "--headless", "--only-summary", "--loglevel", "ERROR",
+		"-f", b.Source("internal/test/lab")+"/locust/users.py", "-H", "http://127.0.0.1:"+strconv.Itoa(port),
 		"-u", strconv.Itoa(users), "-r", strconv.Itoa(users), "-t", strconv.Itoa(int(runtime.Seconds()))+"s", "--stop-timeout", "0")
 	cmd.Env = append(cmd.Environ(), "MS="+strconv.FormatInt(handler.Milliseconds(), 10))
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &errs, diesWithParent()
-	b.must(cmd.Start())
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &errs, rig.DiesWithParent()
+	b.Must(cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	b.settle(runtime/2 + 2*time.Second)
+	b.Wait(runtime/2 + 2*time.Second)
 	during()
 	if err := <-ended; err != nil {
-		panic(halted{fmt.Sprintf("locust: %v\n%s", err, errs.String())})
+		b.Must(fmt.Errorf("locust: %v\n%s", err, errs.String()))
 	}
 	v, err := parseLocust(out.Bytes())
-	b.must(err)
+	b.Must(err)
 	return v
 }
 
@@ -192,4 +191,33 @@ func parseLocust(out []byte) (v visits, err error) {
 		}
 	}
 	return v, fmt.Errorf("locust: no report in %q", out)
+}
+
+// Their versions.
+const (
+	k6Version     = "v1.8.1"
+	locustVersion = "2.47.0"
+)
+
+// k6 is the program, built once.
+func k6(c *rig.Case) string {
+	return c.Made(filepath.Join(c.Cache(), "k6-"+k6Version), func(path string) error {
+		work := filepath.Join(c.Kit.Dir, "k6")
+		err := c.Download("", "env", "GOBIN="+work, "GOFLAGS=", "go", "install", "go.k6.io/k6@"+k6Version)
+		if err != nil {
+			return err
+		}
+		c.Do("cp", filepath.Join(work, "k6"), path)
+		return nil
+	})
+}
+
+// locust is the program in a virtual environment, which holds its own path: it is made
+// in place, and the program appears last.
+func locust(c *rig.Case) string {
+	dir := filepath.Join(c.Cache(), "locust-"+locustVersion)
+	return c.Made(filepath.Join(dir, "bin", "locust"), func(string) error {
+		c.Do("python3", "-m", "venv", dir)
+		return c.Download("", filepath.Join(dir, "bin", "pip"), "install", "-q", "locust=="+locustVersion)
+	})
 }

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 const snapshotSchema = "docs/schema/snapshot.schema.json"
 
 // conforms holds a document that tcpdiag printed against the published JSON Schema.
-func conforms(document []byte) error {
-	schema, err := jsonschema.NewCompiler().Compile(snapshotSchema)
+func conforms(schemaFile string, document []byte) error {
+	schema, err := jsonschema.NewCompiler().Compile(schemaFile)
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func selfCalling() []scenario {
 	return []scenario{
 		{
 			name: "B1", load: "one client, the servlet calls itself 420, then 600 deep; 1024 files; no timeouts",
-			run: func(b *bench) {
+			run: func(b *scene) {
 				server := b.selfCaller(1024)
 				w := b.agent(port)
 				calm := b.deep(420, 4*time.Second)
@@ -27,53 +27,53 @@ func selfCalling() []scenario {
 					return l.Verdict.Status == "warning" && l.Verdict.Cause == "open_files"
 				})
 				b.said("420 deep: %s, %s", words(l), files(l))
-				b.want(calm.wait().ok == 1, "420 deep: not served")
+				b.Holds(calm.wait().ok == 1, "420 deep: not served")
 				b.idle(server)
 				r := b.deep(600, 3*time.Second).wait()
-				b.want(r.ok == 0, "600 deep: served")
+				b.Holds(r.ok == 0, "600 deep: served")
 				b.clients("420 deep: ok; 600 deep: %d failed (Too many open files)", r.other+r.reset)
-				b.settle(time.Second)
+				b.Wait(time.Second)
 				l = w.worst(port)
 				b.said("worst: %s, %s", words(l), files(l))
-				b.want(l.Connections.Accepted < 1000, "%d connections: not far below maxConnections", l.Connections.Accepted)
+				b.Holds(l.Connections.Accepted < 1000, "%d connections: not far below maxConnections", l.Connections.Accepted)
 			},
 		},
 		{
 			name: "B2", load: "600 deep with 4096 files; no timeouts",
-			run: func(b *bench) {
+			run: func(b *scene) {
 				b.selfCaller(4096)
 				w := b.agent(port)
 				r := b.deep(600, 3*time.Second).wait()
 				b.clients("%s", r)
-				b.want(r.ok == 1, "not served")
-				b.settle(time.Second)
+				b.Holds(r.ok == 1, "not served")
+				b.Wait(time.Second)
 				for _, l := range w.on(port) {
-					b.want(l.Verdict.Cause != "open_files", "still says open_files")
+					b.Holds(l.Verdict.Cause != "open_files", "still says open_files")
 				}
 				l := w.worst(port)
 				b.said("%s, %s", words(l), files(l))
-				b.want(l.Verdict.Status == "ok", "status %s, should be ok", l.Verdict.Status)
+				b.Holds(l.Verdict.Status == "ok", "status %s, should be ok", l.Verdict.Status)
 			},
 		},
 		{
 			name: "B3", load: "450, then 600 deep with 500 ephemeral ports; no timeouts",
 			sysctl: map[string]string{"net.ipv4.ip_local_port_range": "32768 33267"},
-			run: func(b *bench) {
+			run: func(b *scene) {
 				server := b.selfCaller(4096)
 				w := b.agent(port)
-				b.settle(reuse)
+				b.Wait(reuse)
 				calm := b.deep(450, 10*time.Second) // outgoing connections are read every 5 s
 				l := w.until(12*time.Second, "a warning before it happens", func(l rig.Listener) bool {
 					return l.Verdict.Status == "warning" && l.Verdict.Cause == "ephemeral_ports"
 				})
 				b.said("450 deep: %s [%s]", words(l), codes(l))
-				b.want(calm.wait().ok == 1, "450 deep: %s", calm.result())
+				b.Holds(calm.wait().ok == 1, "450 deep: %s", calm.result())
 				b.idle(server)
-				b.settle(reuse)
+				b.Wait(reuse)
 				r := b.deep(600, 3*time.Second).wait()
-				b.want(r.ok == 0, "600 deep: served")
+				b.Holds(r.ok == 0, "600 deep: served")
 				b.clients("450 deep: ok; 600 deep: %d failed (Cannot assign requested address)", r.other+r.reset)
-				b.settle(1500 * time.Millisecond)
+				b.Wait(1500 * time.Millisecond)
 				l = w.worst(port)
 				b.said("worst: %s", words(l))
 				b.verdict(l, "warning", "ephemeral_ports")
@@ -82,14 +82,14 @@ func selfCalling() []scenario {
 	}
 }
 
-func (b *bench) selfCaller(files uint64) *rig.Tomcat {
+func (b *scene) selfCaller(files uint64) *rig.Tomcat {
 	server := b.server(rig.Limits{Threads: 1000}, heap)
-	b.must(limitFiles(server.PID, files))
+	b.Must(limitFiles(server.PID, files))
 	return server
 }
 
 // deep is one client whose request makes the server call itself so often.
-func (b *bench) deep(calls int, wait time.Duration) *crowd {
+func (b *scene) deep(calls int, wait time.Duration) *crowd {
 	return b.start(demo.BurstOptions{Clients: 1, Path: fmt.Sprintf("/nested?depth=%d&ms=%d", calls, wait.Milliseconds())})
 }
 
@@ -146,7 +146,7 @@ func eachStage(connections int) scenario {
 	return scenario{
 		name: fmt.Sprintf("C4-%d", connections),
 		load: fmt.Sprintf("10 clients in 250 ms, maxThreads 2, maxConnections %d, acceptCount 1, handler 3 s; connect 900 ms, request 30 s", connections),
-		run: func(b *bench) {
+		run: func(b *scene) {
 			limits := rig.Limits{Threads: 2, MaxConnections: connections, AcceptCount: 1}
 			b.server(limits, env("TOMCAT_MIN_SPARE_THREADS=2"))
 			p := b.plan(load{
@@ -157,15 +157,15 @@ func eachStage(connections int) scenario {
 			crowd := b.start(demo.BurstOptions{
 				Clients: 10, Rate: 40, Path: hello(3 * time.Second), ConnectTimeout: 900 * time.Millisecond, RequestTimeout: 30 * time.Second,
 			})
-			b.within(2500*time.Millisecond, "the others are turned away", func() bool {
+			b.Within(2500*time.Millisecond, "the others are turned away", func() bool {
 				return crowd.result().connectTimeout == 10-connections-2
 			})
-			b.settle(300 * time.Millisecond)
+			b.Wait(300 * time.Millisecond)
 			l := b.on(b.snapshot("--port", decimal(port), "--interval", "0"), port)
 			b.stages(l, 2, connections-2, 2)
 			r := crowd.wait()
 			b.clients("%s", r)
-			b.want(r.ok == connections+2, "%d ok, should be %d", r.ok, connections+2)
+			b.Holds(r.ok == connections+2, "%d ok, should be %d", r.ok, connections+2)
 			worst := w.worst(port)
 			b.said("%s", words(worst))
 			b.verdict(worst, "losing", "max_connections", full()...)
@@ -176,7 +176,7 @@ func eachStage(connections int) scenario {
 	}
 }
 
-func (b *bench) fiveThousand(threads int) (result, plan, *rig.Listener) {
+func (b *scene) fiveThousand(threads int) (result, plan, *rig.Listener) {
 	const handler, timeout, spread = 600 * time.Millisecond, 10700 * time.Millisecond, 2 * time.Second
 	limits := rig.Limits{Threads: threads}
 	b.roomy(limits)
@@ -185,13 +185,13 @@ func (b *bench) fiveThousand(threads int) (result, plan, *rig.Listener) {
 		client: timeout, fromConnect: true, spread: spread,
 	})
 	w := b.agent(port)
-	b.settle(time.Second)
+	b.Wait(time.Second)
 	midway := w.midway(3*time.Second, port)
 	r := b.start(demo.BurstOptions{
 		Clients: 5000, Rate: 2500, Path: hello(handler), ConnectTimeout: 10 * time.Second, RequestTimeout: timeout,
 	}).wait()
 	b.clients("%s", r)
-	b.settle(time.Second)
+	b.Wait(time.Second)
 	l, worst := midway(), w.worst(port)
 	b.said("midway: %s", words(l))
 	if worst.Verdict.Status == "losing" {

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 )
 
 // c1 is C1.
-func c1(b *bench) {
+func c1(b *scene) {
 	limits := rig.Limits{Threads: 1}
 	server := b.server(limits, env("TOMCAT_MIN_SPARE_THREADS=1"))
 	p := b.plan(load{Limits: limits, requests: 5, service: settingsHandler, connect: 10 * time.Second, client: time.Minute})
@@ -26,7 +26,7 @@ func c1(b *bench) {
 }
 
 // c2 is C2.
-func c2(b *bench) {
+func c2(b *scene) {
 	limits := rig.Limits{MaxConnections: 1}
 	server := b.server(limits)
 	p := b.plan(load{Limits: limits, requests: 5, service: settingsHandler, connect: 10 * time.Second, client: time.Minute})
@@ -43,7 +43,7 @@ func c2(b *bench) {
 }
 
 // c3 is C3.
-func c3(b *bench) {
+func c3(b *scene) {
 	limits := rig.Limits{MaxConnections: 1, AcceptCount: 1}
 	b.server(limits)
 	p := b.plan(load{
@@ -55,7 +55,7 @@ func c3(b *bench) {
 	o.ConnectTimeout, o.RequestTimeout = 900*time.Millisecond, 30*time.Second
 	r := b.start(o).wait()
 	b.clients("%s", r)
-	b.want(r.ok == 3 && r.connectTimeout == 2 && r.refused == 0, "should be 3 ok and 2 connect timeouts")
+	b.Holds(r.ok == 3 && r.connectTimeout == 2 && r.refused == 0, "should be 3 ok and 2 connect timeouts")
 	l := w.worst(port)
 	b.said("%s", words(l))
 	b.verdict(l, "losing", "max_connections", "accept_queue", "max_connections")
@@ -66,7 +66,7 @@ func c3(b *bench) {
 }
 
 // c3Abort is C3-abort.
-func c3Abort(b *bench) {
+func c3Abort(b *scene) {
 	limits := rig.Limits{MaxConnections: 1, AcceptCount: 1}
 	b.server(limits)
 	b.plan(load{
@@ -78,28 +78,28 @@ func c3Abort(b *bench) {
 		Clients: 20, Path: hello(800 * time.Millisecond), ConnectTimeout: 10 * time.Second, RequestTimeout: 30 * time.Second,
 	}).wait()
 	b.clients("%s", r)
-	b.want(r.reset > 0, "nobody was reset")
-	b.want(r.refused == 0, "%d refused", r.refused)
+	b.Holds(r.reset > 0, "nobody was reset")
+	b.Holds(r.refused == 0, "%d refused", r.refused)
 	l := w.worst(port)
 	b.said("%s [%s], at worst: %v", words(l), codes(l), l.Losses.WorstCase)
 	b.verdict(l, "losing", "max_connections")
-	b.want(finds(l, "abort_on_overflow"), "no finding abort_on_overflow")
+	b.Holds(finds(l, "abort_on_overflow"), "no finding abort_on_overflow")
 	w.conserved()
 }
 
 // c5200 is C5-200.
-func c5200(b *bench) {
+func c5200(b *scene) {
 	r, p, l := b.fiveThousand(200)
-	b.want(r.readTimeout > 0, "no read timeouts")
+	b.Holds(r.readTimeout > 0, "no read timeouts")
 	b.agrees(p, r)
-	b.row.Plan += smallest(p)
+	b.planText += smallest(p)
 	b.verdict(l, "saturated", "max_threads", "max_threads")
 }
 
 // c5400 is C5-400.
-func c5400(b *bench) {
+func c5400(b *scene) {
 	r, p, l := b.fiveThousand(400)
-	b.want(r.ok == 5000, "not all served")
+	b.Holds(r.ok == 5000, "not all served")
 	b.agrees(p, r)
 	b.verdict(l, "saturated", "max_threads", "max_threads")
 }

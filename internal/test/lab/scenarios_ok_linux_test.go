@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"slices"
@@ -18,11 +18,11 @@ func healthy() []scenario {
 	}}
 }
 
-func everything(b *bench) {
+func everything(b *scene) {
 	const minute = 60
 	server := b.server(rig.Limits{})
 	w := b.agent(server.Port)
-	b.settle(time.Second)
+	b.Wait(time.Second)
 	perSecond := func(rate float64, o demo.BurstOptions) *crowd {
 		o.Clients, o.Rate = int(minute*rate), rate
 		o.ConnectTimeout, o.RequestTimeout = 5*time.Second, 30*time.Second
@@ -37,9 +37,9 @@ func everything(b *bench) {
 	}
 	perSecond(1, demo.BurstOptions{Path: hello(500 * time.Millisecond), ResetAfter: 200 * time.Millisecond})
 	for range minute / 10 {
-		b.settle(5 * time.Second)
+		b.Wait(5 * time.Second)
 		crowds = append(crowds, b.start(demo.BurstOptions{Clients: 40, Path: hello(20 * time.Millisecond), ConnectTimeout: 5 * time.Second}))
-		b.settle(5 * time.Second)
+		b.Wait(5 * time.Second)
 	}
 	asked, served := 0, 0
 	for _, c := range crowds {
@@ -48,19 +48,19 @@ func everything(b *bench) {
 	}
 	visitors.leave()
 	b.clients("%d of %d served", served, asked)
-	b.want(served == asked, "%d of %d served", served, asked)
+	b.Holds(served == asked, "%d of %d served", served, asked)
 	b.calm(w)
 }
 
 // calm checks every snapshot that the agent had.
-func (b *bench) calm(w *watch) {
+func (b *scene) calm(w *watch) {
 	looks := w.on(port)
 	busiest := slices.MaxFunc(looks, func(a, b rig.Listener) int { return a.Connections.InService - b.Connections.InService })
 	b.said("%s looks, at the busiest: %s", strconv.Itoa(len(looks)), words(&busiest))
-	b.want(busiest.Connections.InService >= 140, "only %d in service", busiest.Connections.InService)
+	b.Holds(busiest.Connections.InService >= 140, "only %d in service", busiest.Connections.InService)
 	for _, l := range looks {
 		if l.Verdict.Status != "ok" {
-			b.want(false, "said %s", words(&l))
+			b.Holds(false, "said %s", words(&l))
 			return
 		}
 	}
