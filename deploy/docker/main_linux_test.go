@@ -17,7 +17,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
@@ -58,7 +57,7 @@ func TestMain(m *testing.M) {
 	var err error
 	if os.Getenv(inside) == "" {
 		code, err = outside()
-	} else if err = crowd.Furnish(); err == nil {
+	} else if err = rig.Furnish(); err == nil {
 		code = m.Run()
 	}
 	if err != nil {
@@ -100,7 +99,7 @@ func again(ctx context.Context, f fixture) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	return crowd.Enter(ctx, inside+"="+string(encoded), crowd.Whole, os.Args[1:]...)
+	return rig.Enter(ctx, inside+"="+string(encoded), rig.Apart, os.Args[1:]...)
 }
 
 // removeCgroups takes the folders away that the engine and its builder leave,

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // smallMemory is the resident memory with next to nothing to watch, after some
@@ -16,11 +16,11 @@ func (b *bench) smallMemory(ctx context.Context) error {
 	if err := b.table.grow(ctx, 10); err != nil {
 		return err
 	}
-	agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort))
+	agent, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort))
 	if err != nil {
 		return err
 	}
-	defer agent.Stop()
+	defer agent.Kill()
 	for range 40 {
 		if _, err := agent.Get(ctx, "/metrics"); err != nil {
 			return err
@@ -30,12 +30,12 @@ func (b *bench) smallMemory(ctx context.Context) error {
 	return b.memory(agent)
 }
 
-func (b *bench) memory(agent *crowd.Agent) error {
-	now, highest, err := crowd.Resident(agent.Process.Pid)
+func (b *bench) memory(agent *rig.Agent) error {
+	now, highest, err := rig.Resident(agent.Process.Pid)
 	if err != nil {
 		return err
 	}
-	files, err := crowd.Shared(agent.Process.Pid)
+	files, err := rig.Shared(agent.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,15 @@ func (b *bench) processorTime(ctx context.Context) error {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		defer crowd.End(cmd)
+		defer rig.End(cmd)
 		commands = append(commands, cmd)
 	}
 	for _, interval := range []string{"10ms", "1ms"} {
-		agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval)
+		agent, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval)
 		if err != nil {
 			return err
 		}
-		defer agent.Stop()
+		defer agent.Kill()
 		commands = append(commands, agent.Cmd)
 	}
 	time.Sleep(2 * time.Second) // past the start
@@ -100,7 +100,7 @@ func spend(commands []*exec.Cmd, during time.Duration) ([]time.Duration, error) 
 		out := make([]time.Duration, len(commands))
 		for i, c := range commands {
 			var err error
-			if out[i], err = crowd.CPUTime(c.Process.Pid); err != nil {
+			if out[i], err = rig.CPUTime(c.Process.Pid); err != nil {
 				return nil, err
 			}
 		}
@@ -122,7 +122,7 @@ func spend(commands []*exec.Cmd, during time.Duration) ([]time.Duration, error) 
 // first sample.
 func (b *bench) start(ctx context.Context) error {
 	for range b.Holders {
-		holder, err := crowd.Start(ctx, 0, "hold", strconv.Itoa(b.Files))
+		holder, err := rig.StartChild(ctx, 0, "hold", strconv.Itoa(b.Files))
 		if err != nil {
 			return err
 		}
@@ -131,13 +131,13 @@ func (b *bench) start(ctx context.Context) error {
 	const interval = time.Millisecond
 	var ready, first []time.Duration
 	for range 9 {
-		agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval.String(), "--scan-interval", "1m")
+		agent, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--sample-interval", interval.String(), "--scan-interval", "1m")
 		if err != nil {
 			return err
 		}
 		took := time.Since(agent.Started)
 		sampled, err := firstSample(ctx, agent, interval)
-		agent.Stop()
+		agent.Kill()
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (b *bench) start(ctx context.Context) error {
 
 // firstSample is how long after its start an agent took the first sample: it goes back from
 // the time of its snapshot by the ticks until then, those that were missed among them.
-func firstSample(ctx context.Context, agent *crowd.Agent, interval time.Duration) (time.Duration, error) {
+func firstSample(ctx context.Context, agent *rig.Agent, interval time.Duration) (time.Duration, error) {
 	var values [3]float64
 	for i, name := range []string{"tcpdiag_last_scan_timestamp_seconds", "tcpdiag_listener_accept_queue_fill_ratio_count", "tcpdiag_missed_ticks_total"} {
 		var err error
@@ -169,16 +169,16 @@ func firstSample(ctx context.Context, agent *crowd.Agent, interval time.Duration
 // its scans take of a core. The one whose share is measured samples rarely.
 func (b *bench) longRunning(ctx context.Context) error {
 	port := strconv.Itoa(watchedPort)
-	agent, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", port)
+	agent, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", port)
 	if err != nil {
 		return err
 	}
-	defer agent.Stop()
-	scanner, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", port, "--sample-interval", "10s")
+	defer agent.Kill()
+	scanner, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", port, "--sample-interval", "10s")
 	if err != nil {
 		return err
 	}
-	defer scanner.Stop()
+	defer scanner.Kill()
 	began := time.Now()
 	var scrapes []time.Duration
 	var work []usage
@@ -188,7 +188,7 @@ func (b *bench) longRunning(ctx context.Context) error {
 			return err
 		}
 		scrapes = append(scrapes, time.Since(start))
-		used, err := crowd.CPUTime(scanner.Process.Pid)
+		used, err := rig.CPUTime(scanner.Process.Pid)
 		if err != nil {
 			return err
 		}

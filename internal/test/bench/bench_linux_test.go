@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // TestMain doubles as the processes that make the sockets.
@@ -52,17 +52,17 @@ func TestTableGrows(t *testing.T) {
 func TestProcessorTimeAndMemory(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "tick", "1ms")
 	require.NoError(t, cmd.Start())
-	defer crowd.End(cmd)
+	defer rig.End(cmd)
 	require.Eventually(t, func() bool {
-		used, err := crowd.CPUTime(cmd.Process.Pid)
+		used, err := rig.CPUTime(cmd.Process.Pid)
 		require.NoError(t, err)
 		return used > 2*time.Millisecond
 	}, time.Minute, 5*time.Millisecond)
-	now, highest, err := crowd.Resident(cmd.Process.Pid)
+	now, highest, err := rig.Resident(cmd.Process.Pid)
 	require.NoError(t, err)
 	require.Greater(t, now, int64(1<<20))
 	require.GreaterOrEqual(t, highest, now)
-	files, err := crowd.Shared(cmd.Process.Pid)
+	files, err := rig.Shared(cmd.Process.Pid)
 	require.NoError(t, err)
 	require.Less(t, files, now)
 }

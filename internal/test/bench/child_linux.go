@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // runChild is the life of the processes that make sockets, keep descriptors, or
 // do nothing but tick.
 func runChild(args []string) (code int, ok bool) {
-	if code, ok := crowd.Run(args); ok || len(args) == 0 {
+	if code, ok := rig.RunChild(args); ok || len(args) == 0 {
 		return code, ok
 	}
 	var err error

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/observer"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // firstOfMany is the first of the ports of the server that has many.
@@ -72,7 +72,7 @@ func (b *bench) byListeners(ctx context.Context) error {
 	for i := range most {
 		args, list = append(args, strconv.Itoa(firstOfMany+i)), append(list, uint16(firstOfMany+i))
 	}
-	server, err := crowd.Start(ctx, 0, args...)
+	server, err := rig.StartChild(ctx, 0, args...)
 	if err != nil {
 		return err
 	}
@@ -112,12 +112,12 @@ func (b *bench) manyOfBoth(ctx context.Context) (err error) {
 const ownTables = "/proc/sys/net/ipv4/tcp_child_ehash_entries"
 
 func (b *bench) namespaces(ctx context.Context, sizes ...int) (points []point, err error) {
-	servers := make([]*crowd.Child, sizes[len(sizes)-1])
+	servers := make([]*rig.Child, sizes[len(sizes)-1])
 	var starting errgroup.Group
 	starting.SetLimit(8)
 	for i := range servers {
 		starting.Go(func() (err error) {
-			servers[i], err = crowd.Start(ctx, unix.CLONE_NEWNET, "serve", "4096", strconv.Itoa(watchedPort))
+			servers[i], err = rig.StartChild(ctx, unix.CLONE_NEWNET, "serve", "4096", strconv.Itoa(watchedPort))
 			return err
 		})
 	}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // Ports: the watched server's, and those of the servers that fill the table.
@@ -29,7 +29,7 @@ type table struct {
 
 type pair struct {
 	port           int
-	server, client *crowd.Child
+	server, client *rig.Child
 	connections    int
 }
 
@@ -61,11 +61,11 @@ func (t *table) grow(ctx context.Context, sockets int) error {
 }
 
 func (t *table) add(ctx context.Context, port int) error {
-	server, err := crowd.Start(ctx, 0, "serve", "4096", strconv.Itoa(port))
+	server, err := rig.StartChild(ctx, 0, "serve", "4096", strconv.Itoa(port))
 	if err != nil {
 		return err
 	}
-	client, err := crowd.Start(ctx, 0, "dial")
+	client, err := rig.StartChild(ctx, 0, "dial")
 	if err != nil {
 		server.Stop()
 		return err

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // hurryRate is how many connections are opened a second, for hurrySeconds.
@@ -18,19 +18,19 @@ const hurryRate, hurrySeconds = 10_000, 20
 // tapUnderConnections runs two agents beside the same connections, one of which
 // follows their handshakes.
 func (b *bench) tapUnderConnections(ctx context.Context) error {
-	var agents [2]*crowd.Agent
+	var agents [2]*rig.Agent
 	for i, mode := range []string{"off", "on"} {
-		a, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--handshakes", mode)
+		a, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--handshakes", mode)
 		if err != nil {
 			return err
 		}
-		defer a.Stop()
+		defer a.Kill()
 		agents[i] = a
 	}
 	var before, used [2]time.Duration
 	for i, a := range agents {
 		var err error
-		if before[i], err = crowd.CPUTime(a.Process.Pid); err != nil {
+		if before[i], err = rig.CPUTime(a.Process.Pid); err != nil {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (b *bench) tapUnderConnections(ctx context.Context) error {
 		return err
 	}
 	for i, a := range agents {
-		now, err := crowd.CPUTime(a.Process.Pid)
+		now, err := rig.CPUTime(a.Process.Pid)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (b *bench) tapUnderConnections(ctx context.Context) error {
 }
 
 // tapGaps compares the longest time between two samples of both agents.
-func (b *bench) tapGaps(ctx context.Context, agents [2]*crowd.Agent, n int) error {
+func (b *bench) tapGaps(ctx context.Context, agents [2]*rig.Agent, n int) error {
 	var gaps [2]time.Duration
 	var connected float64
 	for i, a := range agents {

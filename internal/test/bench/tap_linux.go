@@ -11,7 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // measureTap writes bench-tap.md: what following handshakes costs a Tomcat at its
@@ -51,7 +51,7 @@ func (b *bench) tapUnderTomcat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer crowd.End(server)
+	defer rig.End(server)
 	if err := warm(ctx); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // startLoad starts wrk, on the loopback.
@@ -43,7 +43,7 @@ func startLoadAcross(ctx context.Context, args []string) (*exec.Cmd, error) {
 		_, err = stdin.Write([]byte("\n"))
 	}
 	if err != nil {
-		crowd.End(load)
+		rig.End(load)
 	}
 	return load, err
 }

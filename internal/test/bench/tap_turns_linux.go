@@ -10,7 +10,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 const (
@@ -38,7 +38,7 @@ func (b *bench) tapTurns(ctx context.Context, server *exec.Cmd, turns int, veth,
 	if err != nil {
 		return nil, 0, err
 	}
-	defer crowd.End(load) // long before its time
+	defer rig.End(load) // long before its time
 	served, err := openServed()
 	if err != nil {
 		return nil, 0, err
@@ -96,7 +96,7 @@ func ownTime(ctx context.Context, s served, alert bool) (own time.Duration, perR
 		var errs [3]error
 		r.responses, errs[0] = responses(ctx)
 		r.segments, errs[1] = s.segments()
-		r.used, errs[2] = crowd.CPUTime(os.Getpid())
+		r.used, errs[2] = rig.CPUTime(os.Getpid())
 		return r, errors.Join(errs[:]...)
 	}
 	before, err := read()
@@ -165,7 +165,7 @@ func (t *tapTurn) count() (n float64, used time.Duration, err error) {
 
 func cpuTimes(pids []int) (sum time.Duration, err error) {
 	for _, pid := range pids {
-		used, err := crowd.CPUTime(pid)
+		used, err := rig.CPUTime(pid)
 		if err != nil {
 			return 0, err
 		}

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 const tomcatPort = 8090
@@ -42,14 +42,14 @@ func (b *bench) tomcat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer crowd.End(server)
-	agents := []*crowd.Agent{nil} // none
+	defer rig.End(server)
+	agents := []*rig.Agent{nil} // none
 	for _, interval := range []string{"10ms", "1ms"} {
-		a, err := crowd.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(tomcatPort), "--sample-interval", interval)
+		a, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(tomcatPort), "--sample-interval", interval)
 		if err != nil {
 			return err
 		}
-		defer a.Stop()
+		defer a.Kill()
 		if err := a.Process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
@@ -88,13 +88,13 @@ func withoutTimeWait(do func()) error {
 // throughput counts what is served to one wrk, in turns that go over into one
 // another. Every other turn is without an agent. The second, whose row holds no
 // budget, has a quarter of the turns of the first.
-func (b *bench) throughput(ctx context.Context, agents []*crowd.Agent) ([]turn, error) {
+func (b *bench) throughput(ctx context.Context, agents []*rig.Agent) ([]turn, error) {
 	order := slices.Concat(slices.Repeat([]int{0, 1}, b.Tomcat), slices.Repeat([]int{0, 2}, b.Tomcat/4), []int{0})
 	load := exec.CommandContext(ctx, "wrk", "-t1", "-c32", fmt.Sprintf("-d%ds", 2*len(order)*turnSeconds+30), tomcatURL())
 	if err := load.Start(); err != nil {
 		return nil, err
 	}
-	defer crowd.End(load) // long before its time
+	defer rig.End(load) // long before its time
 	time.Sleep(2 * time.Second)
 	turns := make([]turn, 0, len(order))
 	for _, i := range order {
@@ -108,7 +108,7 @@ func (b *bench) throughput(ctx context.Context, agents []*crowd.Agent) ([]turn, 
 	return turns, nil
 }
 
-func oneTurn(ctx context.Context, agent *crowd.Agent) (t turn, err error) {
+func oneTurn(ctx context.Context, agent *rig.Agent) (t turn, err error) {
 	before, err := readCounts(ctx, agent)
 	if err != nil {
 		return t, err
@@ -137,24 +137,24 @@ type counts struct {
 	used      time.Duration // the agent's processor time
 }
 
-func readCounts(ctx context.Context, agent *crowd.Agent) (t counts, err error) {
+func readCounts(ctx context.Context, agent *rig.Agent) (t counts, err error) {
 	if t.responses, err = responses(ctx); err != nil {
 		return t, err
 	}
 	t.at = time.Now()
 	if agent != nil {
-		t.used, err = crowd.CPUTime(agent.Process.Pid)
+		t.used, err = rig.CPUTime(agent.Process.Pid)
 	}
 	return t, err
 }
 
 // carryOn ends halt. A nil agent does neither.
-func carryOn(a *crowd.Agent) error { return signalled(a, syscall.SIGCONT) }
+func carryOn(a *rig.Agent) error { return signalled(a, syscall.SIGCONT) }
 
 // halt stops the agent as it is.
-func halt(a *crowd.Agent) error { return signalled(a, syscall.SIGSTOP) }
+func halt(a *rig.Agent) error { return signalled(a, syscall.SIGSTOP) }
 
-func signalled(a *crowd.Agent, s os.Signal) error {
+func signalled(a *rig.Agent, s os.Signal) error {
 	if a == nil {
 		return nil
 	}
@@ -162,7 +162,7 @@ func signalled(a *crowd.Agent, s os.Signal) error {
 }
 
 // tails are the p99 of each agent's turns.
-func (b *bench) tails(ctx context.Context, agents []*crowd.Agent) ([][]time.Duration, error) {
+func (b *bench) tails(ctx context.Context, agents []*rig.Agent) ([][]time.Duration, error) {
 	all := make([][]time.Duration, len(agents))
 	for round := range tailRounds {
 		for i := range agents {
@@ -232,7 +232,7 @@ func (b *bench) startTomcat(ctx context.Context) (*exec.Cmd, error) {
 			return cmd, nil
 		}
 	}
-	crowd.End(cmd)
+	rig.End(cmd)
 	return nil, fmt.Errorf("%s: does not answer on port %d", b.Jar, tomcatPort)
 }
 

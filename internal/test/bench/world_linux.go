@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -74,7 +73,7 @@ func enterWorld(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return crowd.World(ctx, worldVariable,
+	return rig.World(ctx, worldVariable,
 		"-sockets", strconv.Itoa(o.Sockets), "-processes", strconv.Itoa(o.Holders), "-descriptors", strconv.Itoa(o.Files),
 		"-turn", o.Turn.String(), "-turns", strconv.Itoa(o.Turns), "-tomcat-turns", strconv.Itoa(o.Tomcat), "-tap", strconv.Itoa(o.Tap),
 		"-out", o.Out, "-tcpdiag", tcpdiag, "-jar", o.Jar, "-deadline", o.Deadline.String())
@@ -82,7 +81,7 @@ func enterWorld(ctx context.Context, o options) error {
 
 // furnish makes the fresh namespaces usable.
 func furnish() error {
-	if err := crowd.Furnish(); err != nil {
+	if err := rig.Furnish(); err != nil {
 		return err
 	}
 	for name, value := range map[string]string{

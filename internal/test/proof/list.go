@@ -82,7 +82,7 @@ func All() []Proof {
 		},
 		{
 			Name: "scale", What: "large and busy hosts, a million sockets: how old what the agent says is, and what it takes", Minutes: 10, Root: true,
-			Run: []string{"go", "run", "./internal/test/scale"}, Select: "-only", Covers: slices.Concat(judging, []string{"internal/sockdiag", "internal/test/scale", "internal/test/crowd"}), Results: []string{"docs/results/scale.md"},
+			Run: []string{"go", "run", "./internal/test/scale"}, Select: "-only", Covers: slices.Concat(judging, []string{"internal/sockdiag", "internal/test/scale", "internal/test/rig"}), Results: []string{"docs/results/scale.md"},
 		},
 		{
 			Name: "bench", What: "every budget against the bare system calls, on 190,000 sockets", Minutes: 15, Root: true, Needs: slices.Concat(java, net, []Need{{"wrk", "wrk"}}),

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"strconv"
@@ -16,10 +17,25 @@ import (
 
 // Agent is a running `tcpdiag agent`.
 type Agent struct {
+	*exec.Cmd
 	Address string
 	PID     int
-	cmd     *exec.Cmd
+	Started time.Time
+	client  *http.Client
 	log     *bytes.Buffer
+}
+
+// StartAgent starts one that logs errors alone on a port that is free, and returns when
+// its first scan is done.
+func StartAgent(ctx context.Context, tcpdiag string, args ...string) (*Agent, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback, at once
+	if err != nil {
+		return nil, err
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	all := append([]string{"agent", "--log-level", "error", "--web.listen-address", address}, args...)
+	return RunAgent(ctx, address, exec.CommandContext(ctx, tcpdiag, all...))
 }
 
 // StartAgent starts an agent that serves on a port and waits until it is ready.
@@ -39,24 +55,47 @@ func AgentArgs(address string, args []string) []string {
 
 // RunAgent runs a command that becomes an agent on an address.
 func RunAgent(ctx context.Context, address string, cmd *exec.Cmd) (*Agent, error) {
-	agent := &Agent{Address: address, cmd: cmd, log: new(bytes.Buffer)}
-	agent.cmd.Stdout, agent.cmd.Stderr = agent.log, agent.log
-	if err := agent.cmd.Start(); err != nil {
+	agent := &Agent{Cmd: cmd, Address: address, client: &http.Client{Timeout: 5 * time.Second}, log: new(bytes.Buffer)}
+	agent.Stdout, agent.Stderr = agent.log, agent.log
+	agent.Started = time.Now()
+	if err := agent.Start(); err != nil {
 		return nil, fmt.Errorf("rig: agent: %w", err)
 	}
-	agent.PID = agent.cmd.Process.Pid
-	deadline := time.Now().Add(time.Minute)
-	for {
+	agent.PID = agent.Process.Pid
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(500 * time.Microsecond) {
 		_, err := agent.Get(ctx, "/-/ready")
 		if err == nil {
 			return agent, nil
 		}
-		if time.Now().After(deadline) {
+		if ctx.Err() != nil || time.Now().After(deadline) {
 			_, _ = agent.Stop()
 			return nil, fmt.Errorf("rig: agent is not ready: %w\n%s", err, agent.log)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// Patience is how long Get waits from now on.
+func (a *Agent) Patience(d time.Duration) { a.client = &http.Client{Timeout: d} }
+
+// Kill ends it at once.
+func (a *Agent) Kill() {
+	_ = a.Process.Kill()
+	_ = a.Wait()
+}
+
+// Metric is the value of the first series of that name.
+func (a *Agent) Metric(ctx context.Context, name string) (float64, error) {
+	body, err := a.Get(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(body)) {
+		rest, ok := strings.CutPrefix(line, name)
+		if ok && (rest[0] == ' ' || rest[0] == '{') {
+			return strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(rest, ' '):]), 64)
+		}
+	}
+	return 0, fmt.Errorf("no metric %q", name)
 }
 
 // Get answers the body of a page that must be there.
@@ -66,7 +105,7 @@ func (a *Agent) Get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	request.Close = true
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := a.client.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +198,10 @@ func containsAll(s string, parts []string) bool {
 // Stop asks the agent to end and says how long that took.
 func (a *Agent) Stop() (time.Duration, error) {
 	start := time.Now()
-	_ = a.cmd.Process.Signal(syscall.SIGTERM)
-	kill := time.AfterFunc(5*time.Second, func() { _ = a.cmd.Process.Kill() })
+	_ = a.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(5*time.Second, func() { _ = a.Process.Kill() })
 	defer kill.Stop()
-	if err := a.cmd.Wait(); err != nil {
+	if err := a.Wait(); err != nil {
 		return time.Since(start), fmt.Errorf("rig: agent: %w\n%s", err, a.log)
 	}
 	return time.Since(start), nil

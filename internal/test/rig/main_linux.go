@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
@@ -42,7 +41,7 @@ func Prepared(m *testing.M, prepare func() error) {
 		}
 		os.Exit(code)
 	}
-	if err := errors.Join(crowd.LoopbackUp(), prepare()); err != nil {
+	if err := errors.Join(LoopbackUp(), prepare()); err != nil {
 		fmt.Fprintln(os.Stderr, "rig:", err)
 		os.Exit(1)
 	}
@@ -65,7 +64,7 @@ func enter() (code int, err error) {
 	if err := os.Setenv(outsideEnv, strconv.Itoa(os.Getpid())); err != nil {
 		return 1, err
 	}
-	return crowd.Enter(ctx, insideEnv+"="+dir, unix.CLONE_NEWNET|unix.CLONE_NEWNS, os.Args[1:]...)
+	return Enter(ctx, insideEnv+"="+dir, unix.CLONE_NEWNET|unix.CLONE_NEWNS, os.Args[1:]...)
 }
 
 // aloneEnv is the test that has a network namespace of its own.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // perProcess is how many connections one process holds, within 20,000 descriptors.
@@ -17,19 +17,19 @@ const firstPort = 9000
 
 // bulk are connections that nobody watches, over the loopback of the calling
 // program: a process for each end of 19,000.
-type bulk struct{ children []*crowd.Child }
+type bulk struct{ children []*rig.Child }
 
 // grow adds socket ends, four pairs of processes at a time.
 func (b *bulk) grow(ctx context.Context, ends int) error {
 	var opening errgroup.Group
 	opening.SetLimit(4)
 	for p := firstPort; ends > 1; p++ {
-		server, err := crowd.Start(ctx, 0, "serve", "4096", fmt.Sprint(p))
+		server, err := rig.StartChild(ctx, 0, "serve", "4096", fmt.Sprint(p))
 		if err != nil {
 			return err
 		}
 		b.children = append(b.children, server)
-		client, err := crowd.Start(ctx, 0, "dial")
+		client, err := rig.StartChild(ctx, 0, "dial")
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // threadsPerCore are runnable all the time in H5.
@@ -24,8 +24,8 @@ func (s *scale) busy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer agent.Stop()
-	spinning, err := crowd.Start(ctx, 0, "spin", fmt.Sprint(threadsPerCore*runtime.NumCPU()))
+	defer agent.Kill()
+	spinning, err := rig.StartChild(ctx, 0, "spin", fmt.Sprint(threadsPerCore*runtime.NumCPU()))
 	if err != nil {
 		return err
 	}

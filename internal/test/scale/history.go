@@ -1,6 +1,8 @@
 package main
 
-import "time"
+import (
+	"time"
+)
 
 // history is the truth about one number over time: its value from each moment on.
 // Values are only added behind.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // hungVariable makes this program the process whose files do not answer.
@@ -98,7 +98,7 @@ func (s *scale) hung(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer crowd.End(tomcat)
+	defer rig.End(tomcat)
 	l := limits{maxConnections: 20, acceptCount: 10}
 	servers, err := startServers(ctx, 1, l, 15)
 	defer stopAll(servers)
@@ -127,7 +127,7 @@ func (s *scale) hung(ctx context.Context) error {
 }
 
 // endRow is how long the agent takes to end on SIGTERM.
-func endRow(what string, agent *crowd.Agent) row {
+func endRow(what string, agent *rig.Agent) row {
 	r := row{Scenario: "H6", What: what + ": SIGTERM ends the agent", Budget: "≤ 2 s"}
 	start := time.Now()
 	_ = agent.Process.Signal(unix.SIGTERM)

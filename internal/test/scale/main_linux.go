@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // worldVariable informs the program that it has its namespaces.
@@ -21,7 +21,7 @@ func main() {
 	if code, ok := runHung(); ok {
 		os.Exit(code)
 	}
-	if code, ok := crowd.Run(os.Args[1:]); ok {
+	if code, ok := rig.RunChild(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	if code, ok := runShortLived(os.Args[1:]); ok {
@@ -69,7 +69,7 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 	}
-	return crowd.World(ctx, worldVariable, "-only", o.Only, "-sockets", strconv.Itoa(o.Sockets),
+	return rig.World(ctx, worldVariable, "-only", o.Only, "-sockets", strconv.Itoa(o.Sockets),
 		"-namespaces", strconv.Itoa(o.Namespaces), "-ends", strconv.Itoa(o.Ends), "-calm", o.Calm.String(),
 		"-out", o.Out, "-tcpdiag", o.Tcpdiag, "-profiles", o.Profiles, "-deadline", o.Deadline.String())
 }

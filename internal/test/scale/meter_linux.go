@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // scrapesToWeigh is how many scrapes their price is taken from.
@@ -13,7 +13,7 @@ const scrapesToWeigh = 20
 // meter separates the agent's own share of a core from what the scrapes of this
 // program cost it: nobody else asks it ten times a second.
 type meter struct {
-	agent  *crowd.Agent
+	agent  *rig.Agent
 	start  time.Time
 	used   time.Duration
 	scrape time.Duration // price of one
@@ -21,9 +21,9 @@ type meter struct {
 }
 
 // meter weighs scrapes in a row, and then starts.
-func (s *scale) meter(ctx context.Context, agent *crowd.Agent) (*meter, error) {
+func (s *scale) meter(ctx context.Context, agent *rig.Agent) (*meter, error) {
 	m := &meter{agent: agent}
-	before, err := crowd.CPUTime(agent.Process.Pid)
+	before, err := rig.CPUTime(agent.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (s *scale) meter(ctx context.Context, agent *crowd.Agent) (*meter, error) {
 			return nil, err
 		}
 	}
-	if m.used, err = crowd.CPUTime(agent.Process.Pid); err != nil {
+	if m.used, err = rig.CPUTime(agent.Process.Pid); err != nil {
 		return nil, err
 	}
 	m.scrape, m.start, m.number = (m.used-before)/scrapesToWeigh, time.Now(), 0
@@ -48,6 +48,6 @@ func (m *meter) look(ctx context.Context) (by map[uint64]published, metricsAt, s
 
 // share is without the scrapes.
 func (m *meter) share() (float64, error) {
-	now, err := crowd.CPUTime(m.agent.Process.Pid)
+	now, err := rig.CPUTime(m.agent.Process.Pid)
 	return float64(now-m.used-time.Duration(m.number)*m.scrape) / float64(m.elapsed()), err
 }

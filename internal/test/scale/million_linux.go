@@ -31,7 +31,7 @@ func (s *scale) million(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer agent.Stop()
+	defer agent.Kill()
 	alone, err := s.calm(ctx, agent, s.Calm)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *scale) million(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent.Stop()
+	agent.Kill()
 	return s.sampled(ctx, one, ends)
 }
 

@@ -27,7 +27,7 @@ func (s *scale) node(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer agent.Stop()
+	defer agent.Kill()
 	calm, err := s.calm(ctx, agent, s.Calm)
 	if err != nil {
 		return err

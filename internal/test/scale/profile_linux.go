@@ -7,20 +7,20 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // startAgent starts the program that is measured.
-func (s *scale) startAgent(ctx context.Context, flags ...string) (*crowd.Agent, error) {
+func (s *scale) startAgent(ctx context.Context, flags ...string) (*rig.Agent, error) {
 	if s.Profiles != "" {
 		flags = append(flags, "--web.enable-pprof")
 	}
-	return crowd.StartAgent(ctx, s.Tcpdiag, flags...)
+	return rig.StartAgent(ctx, s.Tcpdiag, flags...)
 }
 
 // profile takes profiles of the agent over the time that is measured, if they are
 // wanted, until the answer is called. What cannot be had is said: no measurement depends on it.
-func (s *scale) profile(ctx context.Context, agent *crowd.Agent, during time.Duration) (end func()) {
+func (s *scale) profile(ctx context.Context, agent *rig.Agent, during time.Duration) (end func()) {
 	if s.Profiles == "" {
 		return func() {}
 	}
@@ -40,12 +40,12 @@ func (s *scale) profile(ctx context.Context, agent *crowd.Agent, during time.Dur
 	go func() {
 		defer close(done)
 		cpu, err := profiler.Get(ctx, fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", max(during-time.Second, time.Second).Seconds()))
-		save("cpu.pprof", []byte(cpu), err)
+		save("cpu.pprof", cpu, err)
 	}()
 	return func() {
 		<-done
 		heap, err := profiler.Get(ctx, "/debug/pprof/heap")
-		save("heap.pprof", []byte(heap), err)
+		save("heap.pprof", heap, err)
 		smaps, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", agent.Process.Pid))
 		save("smaps.txt", smaps, err)
 	}

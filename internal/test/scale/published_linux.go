@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // published is what the agent says of one namespace at one moment.
@@ -24,14 +24,14 @@ type published struct {
 
 // look asks the agent for everything. The times are those of the answers, so that
 // an answer that comes late is held against the agent.
-func look(ctx context.Context, agent *crowd.Agent) (by map[uint64]published, metricsAt, snapshotAt time.Time, err error) {
+func look(ctx context.Context, agent *rig.Agent) (by map[uint64]published, metricsAt, snapshotAt time.Time, err error) {
 	by = make(map[uint64]published)
 	metrics, err := agent.Get(ctx, "/metrics")
 	if err != nil {
 		return nil, metricsAt, snapshotAt, fmt.Errorf("/metrics: %w", err)
 	}
 	metricsAt = time.Now()
-	for line := range strings.Lines(metrics) {
+	for line := range strings.Lines(string(metrics)) {
 		addSeries(by, line)
 	}
 	body, err := agent.Get(ctx, "/api/v1/snapshot")
@@ -40,7 +40,7 @@ func look(ctx context.Context, agent *crowd.Agent) (by map[uint64]published, met
 	}
 	snapshotAt = time.Now()
 	var snapshot api.Snapshot
-	if err := json.Unmarshal([]byte(body), &snapshot); err != nil {
+	if err := json.Unmarshal(body, &snapshot); err != nil {
 		return nil, metricsAt, snapshotAt, fmt.Errorf("snapshot: %w", err)
 	}
 	for _, l := range snapshot.Listeners {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // The budgets of a node agent.
@@ -73,8 +73,8 @@ func oldestRow(scenario string, oldest time.Duration) row {
 	return row{Scenario: scenario, What: "calm: the oldest reading of a server's connections at the end", Budget: reported, Ours: seconds(oldest), Note: "30 s is the goal"}
 }
 
-func memoryRow(scenario string, agent *crowd.Agent) (row, error) {
-	now, highest, err := crowd.Resident(agent.Process.Pid)
+func memoryRow(scenario string, agent *rig.Agent) (row, error) {
+	now, highest, err := rig.Resident(agent.Process.Pid)
 	return row{
 		Scenario: scenario, What: "resident memory, the most", Budget: "≤ 40 MiB",
 		Ours: mebibytes(highest), Met: highest <= memoryBudget, Note: mebibytes(now) + " at the end",

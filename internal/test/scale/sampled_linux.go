@@ -15,7 +15,7 @@ func (s *scale) sampled(ctx context.Context, one *server, ends int) error {
 	if err != nil {
 		return err
 	}
-	defer agent.Stop()
+	defer agent.Kill()
 	following, stop := context.WithCancel(ctx)
 	var passing errgroup.Group
 	passing.Go(func() error { return one.pass(following) })

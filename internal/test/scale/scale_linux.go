@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // scale is the state of a run.
@@ -50,7 +50,7 @@ func measure(ctx context.Context, o options) error {
 
 // furnish makes the fresh namespaces usable.
 func furnish() error {
-	if err := crowd.Furnish(); err != nil {
+	if err := rig.Furnish(); err != nil {
 		return err
 	}
 	return errors.Join(

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // port is where every server listens, in a namespace of its own.
@@ -24,18 +24,18 @@ func (l limits) flags() []string {
 
 // server stands for a Tomcat, with its clients.
 type server struct {
-	*crowd.Child
+	*rig.Child
 	limits
 	netns   uint64
-	clients *crowd.Child // inside
-	burst   *crowd.Child // in front of the door
+	clients *rig.Child // inside
+	burst   *rig.Child // in front of the door
 	inside  int
 }
 
 // startServer starts one with a share of its connections in use, each with a
 // request that is in service.
 func startServer(ctx context.Context, flags uintptr, l limits, inside int) (*server, error) {
-	child, err := crowd.Start(ctx, flags, "serve", fmt.Sprint(l.acceptCount), fmt.Sprint(port))
+	child, err := rig.StartChild(ctx, flags, "serve", fmt.Sprint(l.acceptCount), fmt.Sprint(port))
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,10 @@ func startServer(ctx context.Context, flags uintptr, l limits, inside int) (*ser
 		return nil, err
 	}
 	s.netns = uint64(id)
-	if s.clients, err = crowd.StartBeside(ctx, s.PID(), "dial"); err != nil {
+	if s.clients, err = rig.StartBeside(ctx, s.PID(), "dial"); err != nil {
 		return nil, err
 	}
-	if s.burst, err = crowd.StartBeside(ctx, s.PID(), "press"); err != nil {
+	if s.burst, err = rig.StartBeside(ctx, s.PID(), "press"); err != nil {
 		return nil, err
 	}
 	return s, s.enter(inside)

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // runShortLived is the life of H4's stranger: a listener of another program that
@@ -61,7 +61,7 @@ func (s *scale) stranger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer agent.Stop()
+	defer agent.Kill()
 	t, err := newTruth(one)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *scale) stranger(ctx context.Context) error {
 	var seen published
 	for i := range 50 {
 		if i < 10 {
-			other, err := crowd.StartBeside(ctx, one.PID(), "short-lived")
+			other, err := rig.StartBeside(ctx, one.PID(), "short-lived")
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // How often the agent is asked.
@@ -37,7 +37,7 @@ type patient struct {
 
 // trouble overloads the servers at once and watches what the agent makes of it,
 // and what that takes of a core.
-func (s *scale) trouble(ctx context.Context, agent *crowd.Agent, servers []*server) ([]*patient, float64, error) {
+func (s *scale) trouble(ctx context.Context, agent *rig.Agent, servers []*server) ([]*patient, float64, error) {
 	var patients []*patient
 	following, stop := context.WithCancel(ctx)
 	var background errgroup.Group
@@ -118,9 +118,9 @@ type calmness struct {
 }
 
 // calm measures it over a time.
-func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Duration) (c calmness, err error) {
+func (s *scale) calm(ctx context.Context, agent *rig.Agent, during time.Duration) (c calmness, err error) {
 	time.Sleep(settling)
-	c.before, err = crowd.CPUTime(agent.Process.Pid)
+	c.before, err = rig.CPUTime(agent.Process.Pid)
 	if err != nil {
 		return c, err
 	}
@@ -136,7 +136,7 @@ func (s *scale) calm(ctx context.Context, agent *crowd.Agent, during time.Durati
 		}
 		time.Sleep(min(left, calmPoll))
 	}
-	after, err := crowd.CPUTime(agent.Process.Pid)
+	after, err := rig.CPUTime(agent.Process.Pid)
 	if err != nil {
 		return c, err
 	}

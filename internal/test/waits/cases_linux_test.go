@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // waitCase is one thing that threads can wait for.
@@ -307,9 +307,9 @@ func multiplexed(s *stage) {
 	s.app(second, "server.http2.enabled=true", "server.tomcat.threads.max=100")
 	address := fmt.Sprint("127.0.0.1:", second)
 	s.Must(s.get(port, "/http2?url=http://"+address+"/hello"))
-	agent, err := crowd.StartAgent(s.Ctx, s.Tcpdiag(), "--port", fmt.Sprint(port))
+	agent, err := rig.StartAgent(s.Ctx, s.Tcpdiag(), "--port", fmt.Sprint(port))
 	s.Must(err)
-	s.AtEnd(agent.Stop)
+	s.AtEnd(agent.Kill)
 	s.Until("the server was seen at rest", func() bool {
 		p := s.said(agent).Process
 		return p != nil && slices.ContainsFunc(p.Downstream, func(p api.Peer) bool { return p.Peer == address && p.InFlightAtRest != nil })

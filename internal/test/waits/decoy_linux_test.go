@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
-	"github.com/tcpdiag/tcpdiag/internal/test/crowd"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // settled is after how many seconds of a scene nothing is said of the one before.
@@ -26,9 +26,9 @@ func decoy(s *stage) {
 	s.postgres()
 	s.app(port, "waiting.subscription="+subscription.Address+","+poll.Address)
 	s.Until("the decoys", func() bool { return subscription.Waiting.Load() == 1 && poll.Waiting.Load() == 1 })
-	agent, err := crowd.StartAgent(s.Ctx, s.Tcpdiag(), "--port", fmt.Sprint(port))
+	agent, err := rig.StartAgent(s.Ctx, s.Tcpdiag(), "--port", fmt.Sprint(port))
 	s.Must(err)
-	s.AtEnd(agent.Stop)
+	s.AtEnd(agent.Kill)
 	scenes := []scene{{"/sleep?ms=200", 3}, {"/sleep?ms=2500", clients}, {"/socket?to=" + slow.Address, clients}}
 	looks, blamed := 0, make([]int, len(scenes))
 	for began := time.Now(); time.Since(began) < s.decoyed; {
@@ -60,7 +60,7 @@ func decoy(s *stage) {
 }
 
 // said is what an agent publishes of the port.
-func (s *stage) said(a *crowd.Agent) *api.Listener {
+func (s *stage) said(a *rig.Agent) *api.Listener {
 	text, err := a.Get(s.Ctx, "/api/v1/snapshot")
 	s.Must(err)
 	var said api.Snapshot

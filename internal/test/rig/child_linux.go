@@ -1,4 +1,4 @@
-package crowd
+package rig
 
 import (
 	"bufio"
@@ -14,15 +14,16 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 )
 
-// Child is this program under one of the commands of Run.
+// Child is this program under one of the commands of RunChild: it holds connections, descriptors or a processor, since one
+// process may be held to 20,000 descriptors.
 type Child struct {
 	*exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Scanner
 }
 
-// Start returns when the child is ready. Clone flags give it namespaces.
-func Start(ctx context.Context, flags uintptr, args ...string) (*Child, error) {
+// StartChild returns when the child is ready. Clone flags give it namespaces.
+func StartChild(ctx context.Context, flags uintptr, args ...string) (*Child, error) {
 	c := &Child{Cmd: exec.CommandContext(ctx, "/proc/self/exe", args...)}
 	c.Stderr = os.Stderr
 	c.Env = append(os.Environ(), "GOMAXPROCS=1")
@@ -45,7 +46,7 @@ func Start(ctx context.Context, flags uintptr, args ...string) (*Child, error) {
 // StartBeside starts a child in the network namespace of a process.
 func StartBeside(ctx context.Context, pid int, args ...string) (c *Child, err error) {
 	err = netns.Do(netns.Path("/proc", pid), func() error { // a process starts in the namespace of the calling thread
-		c, err = Start(ctx, 0, args...)
+		c, err = StartChild(ctx, 0, args...)
 		return err
 	})
 	return c, err

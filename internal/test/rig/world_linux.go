@@ -1,4 +1,4 @@
-package crowd
+package rig
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whole are namespaces for a world of its own: network, so that nothing of the
+// Apart are namespaces for a world of its own: network, so that nothing of the
 // machine's is touched or counted; processes, so that nothing stays behind when
 // process 1 ends; mounts, for the /proc that belongs to it.
-const Whole = unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS
+const Apart = unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS
 
 // Enter runs this program again with namespaces of its own, and answers its exit code.
 // env, NAME=value, is set in its environment, to inform it that it has them.
@@ -65,7 +65,7 @@ func LoopbackUp() error {
 
 // World is Enter into a world of its own; an exit code other than 0 is an error.
 func World(ctx context.Context, variable string, args ...string) error {
-	code, err := Enter(ctx, variable+"=1", Whole, args...)
+	code, err := Enter(ctx, variable+"=1", Apart, args...)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("ended with %d", code)
 	}

@@ -1,4 +1,4 @@
-package crowd
+package rig
 
 import (
 	"bufio"
@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run is the life of the children: a program that starts some calls it first with
+// RunChild is the life of the children: a program that starts some calls it first with
 // its own arguments. They obey one line of numbers at a time and answer each with
 // one.
-func Run(args []string) (code int, ok bool) {
+func RunChild(args []string) (code int, ok bool) {
 	if len(args) == 0 {
 		return 0, false
 	}
@@ -97,7 +97,7 @@ func serve(args []string) error {
 				return err
 			}
 			if len(n) > 2 {
-				if _, err := unix.Read(fd, make([]byte, len(request))); err != nil {
+				if _, err := unix.Read(fd, make([]byte, len(heldRequest))); err != nil {
 					return err
 				}
 			}
@@ -106,9 +106,9 @@ func serve(args []string) error {
 	})
 }
 
-// request is what clients send: with it read and not answered a connection is in
+// heldRequest is what clients send: with it read and not answered a connection is in
 // service.
-const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+const heldRequest = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 // drain accepts until nothing waits.
 func drain(listener int) error {
@@ -149,7 +149,7 @@ func dial() error {
 		for i := range n[1] {
 			fd, err := connect(n[0], 0)
 			if err == nil && len(n) > 2 {
-				_, err = unix.Write(fd, []byte(request))
+				_, err = unix.Write(fd, []byte(heldRequest))
 			}
 			if err != nil {
 				return fmt.Errorf("connection %d to port %d: %w", i, n[0], err)
