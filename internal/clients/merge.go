@@ -49,7 +49,7 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		a = p.account(l.ID.Address)
 		l.Totals.Clients = new(a.totals)
 	}
-	l.Recent = a.recent(l.Recent, p.opened)
+	l.Recent = a.recent(l, base.Time, p.opened)
 	if l.Losses == nil || base.Interval <= 0 {
 		return
 	}

@@ -32,6 +32,7 @@ type account struct {
 	past      []mark      // of the interval of a snapshot: when the totals had changed
 	latest    model.Clients
 	recents   []trouble
+	away      away
 	unseen    time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
 

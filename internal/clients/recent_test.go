@@ -38,7 +38,7 @@ func TestTurnedAwayInTheTrouble(t *testing.T) {
 	require.EqualValues(t, 47, *trouble(first, second))
 	require.EqualValues(t, 7, *trouble(second, second), "the first ended too long ago")
 	require.Nil(t, trouble(second.Add(-time.Hour), second), "it began before the handshakes were followed")
-	require.Nil(t, f.look(time.Minute, listener("[::]:8080")).Listeners[0].Recent)
+	require.EqualValues(t, 50, *f.look(time.Minute, listener("[::]:8080")).Listeners[0].Recent.ClientsTurnedAway, "by what was decided")
 }
 
 // What is lost lately has the clients of that time.
@@ -60,4 +60,29 @@ func TestClientsOfTheLastSeconds(t *testing.T) {
 		}
 		require.EqualValues(t, want, l.Lately.Losses.Clients.TurnedAway(), "second %d", second)
 	}
+}
+
+// Who was let in and got no answer was turned away without a packet that was dropped.
+func TestTurnedAwayWithoutADrop(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	look := func() *model.Recent {
+		l := listener("[::]:8080")
+		l.Verdict = model.Verdict{Status: model.StatusSaturated, Cause: model.CauseMaxThreads}
+		return f.look(time.Minute, l).Listeners[0].Recent
+	}
+	require.Nil(t, look())
+	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 25})}
+	r := look()
+	require.False(t, r.Over)
+	require.EqualValues(t, 25, *r.ClientsTurnedAway)
+	ended := f.now
+	for range 10 {
+		r = look()
+	}
+	require.True(t, r.Over)
+	require.Equal(t, ended, r.Ended)
+	require.Equal(t, model.CauseMaxThreads, r.Cause)
+	require.Zero(t, r.Packets)
+	f.now = f.now.Add(15 * time.Minute)
+	require.Nil(t, look())
 }

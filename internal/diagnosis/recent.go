@@ -32,5 +32,9 @@ func Quiet(r *model.Recent, now time.Time) string {
 		what = phrase.Count(r.QueueResets, "queued connection") + " " + phrase.Verb(r.QueueResets, "was", "were") + " reset"
 		last = ", "
 	}
-	return "Quiet now. " + what + last + phrase.Seconds(max(0, now.Sub(r.Ended)).Round(time.Second)) + " ago: " + string(r.Cause) + "."
+	cause := "."
+	if r.Cause != model.CauseNone {
+		cause = ": " + string(r.Cause) + "."
+	}
+	return "Quiet now. " + what + last + phrase.Seconds(max(0, now.Sub(r.Ended)).Round(time.Second)) + " ago" + cause
 }

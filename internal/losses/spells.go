@@ -9,11 +9,6 @@ import (
 )
 
 const (
-	// Quiet is how long nothing may be lost until a trouble is over: what the status of a
-	// listener that is watched all the time looks back on.
-	Quiet = 10 * time.Second
-	// recentFor is how long a trouble that is over is remembered.
-	recentFor = 15 * time.Minute
 	// maxSpells bounds what is kept of a listener that flaps: the two oldest become one.
 	maxSpells = 16
 
@@ -30,7 +25,7 @@ const (
 	fewPackets = 3
 )
 
-// spell is a time in which something was lost, without Quiet in between.
+// spell is a time in which something was lost, without model.Quiet in between.
 type spell struct {
 	began, ended time.Time // of the first and the last loss
 	// What had been lost before.
@@ -67,7 +62,7 @@ func (s *spells) sampled(q Queue) {
 func (s *spells) lost(at time.Time, l *ledger) {
 	s.expire(at)
 	n := len(s.list)
-	if n == 0 || at.Sub(s.list[n-1].ended) > Quiet {
+	if n == 0 || at.Sub(s.list[n-1].ended) > model.Quiet {
 		s.list = append(s.list, spell{began: at, dropped: maps.Clone(l.dropped), packets: l.packets(), resets: l.queueResets})
 	}
 	last := &s.list[len(s.list)-1]
@@ -89,7 +84,7 @@ func (s *spells) count(at time.Time, packets uint64) {
 
 // expire forgets those that ended too long ago.
 func (s *spells) expire(now time.Time) {
-	s.list = slices.DeleteFunc(s.list, func(old spell) bool { return now.Sub(old.ended) > recentFor })
+	s.list = slices.DeleteFunc(s.list, func(old spell) bool { return now.Sub(old.ended) > model.RecentFor })
 }
 
 // repeated reports whether packets that are dropped now, and counted, may be repeated ones
@@ -109,7 +104,7 @@ func (s *spells) repeated(at time.Time) bool {
 // are no more than it dropped within a second.
 func (s *spells) late(at time.Time, packets uint64) bool {
 	last := &s.list[len(s.list)-1]
-	if at.Sub(last.ended) <= Quiet || last.late+packets > max(last.most, fewPackets) {
+	if at.Sub(last.ended) <= model.Quiet || last.late+packets > max(last.most, fewPackets) {
 		return false
 	}
 	last.late += packets
@@ -151,7 +146,7 @@ func (a *Account) Recent(now time.Time) *model.Recent {
 	}
 	first, last := &s.list[0], &s.list[len(s.list)-1]
 	out := &model.Recent{
-		Began: first.began, Ended: last.ended, Latest: last.began, Over: now.Sub(last.ended) >= Quiet,
+		Began: first.began, Ended: last.ended, Latest: last.began, Over: now.Sub(last.ended) >= model.Quiet,
 		Packets: l.packets() - first.packets, QueueResets: l.queueResets - first.resets,
 		Cause: model.Dominant(s.since(first, l)),
 	}

@@ -73,9 +73,9 @@ func (o *overload) lately() (now, minute map[model.Cause]uint64) {
 		require.Equal(o.t, sum, l.DroppedPackets)
 		return out
 	}
-	lately := o.books.Lately(o.account(), false, o.now, Quiet)
+	lately := o.books.Lately(o.account(), false, o.now, model.Quiet)
 	require.NotNil(o.t, lately)
-	require.Equal(o.t, Quiet, lately.Span)
+	require.Equal(o.t, model.Quiet, lately.Span)
 	return by(&lately.Losses), by(o.books.Losses(o.account(), false))
 }
 

@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+const (
+	// Quiet is how long nothing may be lost until a trouble is over: what the status of a
+	// listener that is watched all the time looks back on.
+	Quiet = 10 * time.Second
+	// RecentFor is how long a trouble that is over is remembered.
+	RecentFor = 15 * time.Minute
+)
+
 // Lately is what was lost in the end of a snapshot's interval: the present, which a
 // status is of.
 type Lately struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
-	"github.com/tcpdiag/tcpdiag/internal/losses"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -38,7 +38,7 @@ func Defaults() Options {
 			Now:          time.Now,
 		},
 		SampleInterval: 10 * time.Millisecond,
-		Lately:         losses.Quiet,
+		Lately:         model.Quiet,
 		Thresholds:     diagnosis.DefaultThresholds(),
 		Log:            slog.New(slog.DiscardHandler),
 	}
