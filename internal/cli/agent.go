@@ -21,7 +21,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/threaddump"
 )
 
@@ -89,7 +89,7 @@ latest are kept in memory.`,
 }
 
 func (o *agentOptions) flags(flags *pflag.FlagSet) {
-	def := observer.Defaults()
+	def := schedule.Defaults()
 	o.register(flags)
 	flags.StringArrayVar(&o.web.Listen, "web.listen-address", []string{":10889"}, "address to serve on (repeatable)")
 	flags.BoolVar(&o.web.SystemdSocket, "web.systemd-socket", false, "serve on the sockets that systemd passes, instead of --web.listen-address")
@@ -168,7 +168,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	opt.Log, opt.CPUTime = log, cputime.Process
 	agent.LimitProcessors()
 	agent.LimitHeap()
-	s, err := newObserver(opt)
+	s, err := newScheduler(opt)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 		s.Close()
 		return err
 	}
-	both := &followed{observer: s, follower: f}
+	both := &followed{scheduler: s, follower: f}
 	defer both.close()
 	if o.threadDump {
 		if both.dumps, err = dumps(f.Snapshot, log); err != nil {
@@ -198,20 +198,20 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	return err
 }
 
-// followed is the observer with the follower of its clients.
+// followed is the scheduler with the follower of its clients.
 type followed struct {
-	observer *observer.Observer
-	follower *clients.Follower
-	dumps    *threaddump.Follower // nil without --thread-dump
-	running  atomic.Bool
-	effects  effects
+	scheduler *schedule.Scheduler
+	follower  *clients.Follower
+	dumps     *threaddump.Follower // nil without --thread-dump
+	running   atomic.Bool
+	effects   effects
 }
 
 // close leaves what still runs as it is: the process ends.
 func (f *followed) close() {
 	if !f.running.Load() {
 		f.follower.Close()
-		f.observer.Close()
+		f.scheduler.Close()
 	}
 }
 
@@ -220,7 +220,7 @@ func (f *followed) Run(ctx context.Context) error {
 	f.running.Store(true)
 	defer f.running.Store(false)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return f.observer.Run(ctx) })
+	g.Go(func() error { return f.scheduler.Run(ctx) })
 	g.Go(func() error { return f.follower.Run(ctx) })
 	if f.dumps != nil {
 		g.Go(func() error { return f.dumps.Run(ctx) })

@@ -8,21 +8,21 @@ import (
 	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/config"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // configured reads the configuration file, if there is one, and lets the flags
 // that were given beat it.
-func (o *agentOptions) configured(given func(flag string) bool) (observer.Options, error) {
+func (o *agentOptions) configured(given func(flag string) bool) (schedule.Options, error) {
 	file := &config.File{}
 	if o.config != "" {
 		var err error
 		if file, err = config.Load(o.config); err != nil {
-			return observer.Options{}, err
+			return schedule.Options{}, err
 		}
 	}
-	opt := observer.Defaults()
+	opt := schedule.Defaults()
 	o.options(&opt)
 	opt.Labels = file.Labels
 	opt.SampleInterval = pick(given("sample-interval"), o.sampleInterval, file.SampleInterval)
@@ -95,7 +95,7 @@ func (o *agentOptions) check(w io.Writer, given func(flag string) bool) error {
 }
 
 // reload reads the file again for a running sampler.
-func (o *agentOptions) reload(ctx context.Context, s *observer.Observer, given func(flag string) bool) error {
+func (o *agentOptions) reload(ctx context.Context, s *schedule.Scheduler, given func(flag string) bool) error {
 	opt, err := o.configured(given)
 	if err != nil {
 		return err

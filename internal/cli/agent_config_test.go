@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -32,7 +32,7 @@ actuator: http://127.0.0.1:9090
 `
 
 // configuredBy parses flags, and a file of that text unless it is empty.
-func configuredBy(t *testing.T, text string, args ...string) observer.Options {
+func configuredBy(t *testing.T, text string, args ...string) schedule.Options {
 	t.Helper()
 	var o agentOptions
 	flags := pflag.NewFlagSet("agent", pflag.ContinueOnError)
@@ -50,7 +50,7 @@ func configuredBy(t *testing.T, text string, args ...string) observer.Options {
 }
 
 func TestNoFileAndAnEmptyFileAreTheSame(t *testing.T) {
-	def := observer.Defaults()
+	def := schedule.Defaults()
 	def.Log, def.Now = nil, nil
 	require.Equal(t, def, configuredBy(t, ""))
 	require.Equal(t, def, configuredBy(t, "# nothing\n"))

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
 // completionTimeout is how long somebody waits who has pressed the tab key.
@@ -78,9 +78,9 @@ func processOf(l *model.Listener) string {
 
 // listeners are all of this network namespace; none where they cannot be read.
 func listeners(ctx context.Context) []model.Listener {
-	opt := observer.Defaults()
+	opt := schedule.Defaults()
 	opt.All = true
-	s, err := newObserver(opt)
+	s, err := newScheduler(opt)
 	if err != nil {
 		return nil
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -168,7 +168,7 @@ func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
 			s.Close()
 			return err
 		}
-		both := &followed{observer: s, follower: f}
+		both := &followed{scheduler: s, follower: f}
 		defer both.close()
 		d.running.Store(both)
 		return agent.Run(ctx, both, agent.Options{Listen: []string{address}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
@@ -183,8 +183,8 @@ func (d *demoStage) snapshot() *model.Snapshot {
 	return nil
 }
 
-func (o *demoOptions) watch(port uint16) (*observer.Observer, error) {
-	opt := observer.Defaults()
+func (o *demoOptions) watch(port uint16) (*schedule.Scheduler, error) {
+	opt := schedule.Defaults()
 	opt.Ports = []uint16{port}
 	opt.ScanInterval = 500 * time.Millisecond
 	opt.Limits = watchlist.Overrides{
@@ -192,7 +192,7 @@ func (o *demoOptions) watch(port uint16) (*observer.Observer, error) {
 		AcceptCount:    watchlist.ByHand(&o.server.AcceptCount, "flag --accept-count"),
 		MaxThreads:     watchlist.ByHand(&o.server.MaxThreads, "flag --max-threads"),
 	}
-	return newObserver(opt)
+	return newScheduler(opt)
 }
 
 // freeAddress is the wanted address, or any free port of its host when it is

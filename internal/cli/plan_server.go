@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
 // fromServer fills in what the running server on --port and its kernel
@@ -21,9 +21,9 @@ func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log 
 	if len(o.fromPort) > 1 {
 		return usagef("--port %s: a plan is for one server", o.fromPort.String())
 	}
-	opt := observer.Defaults()
+	opt := schedule.Defaults()
 	opt.Ports = o.fromPort
-	s, err := newObserver(opt)
+	s, err := newScheduler(opt)
 	if err != nil {
 		return err
 	}

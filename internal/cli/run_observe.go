@@ -10,7 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
 // firstLook is how long the command waits for the first snapshot: what was counted
@@ -30,7 +30,7 @@ type observed struct {
 	looks  chan *model.Snapshot
 	stop   context.CancelFunc
 	ended  chan struct{} // the observing has
-	source *observer.Observer
+	source *schedule.Scheduler
 	taps   *clients.Follower
 }
 
@@ -66,11 +66,11 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 }
 
 func (w *observed) open(o *runOptions) error {
-	opt := observer.Defaults()
+	opt := schedule.Defaults()
 	o.options(&opt)
 	opt.MaxListeners, opt.Window = 0, runWindow
 	var err error
-	if w.source, err = newObserver(opt); err != nil {
+	if w.source, err = newScheduler(opt); err != nil {
 		return err
 	}
 	if w.taps, err = o.follower(w.source); err != nil {

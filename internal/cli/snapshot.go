@@ -16,9 +16,9 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/predict"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
@@ -102,7 +102,7 @@ func validOutput(output string) error {
 }
 
 func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
-	opt := observer.Defaults()
+	opt := schedule.Defaults()
 	o.options(&opt)
 	opt.MaxListeners = 0
 	opt.Window = max(opt.Window, 2*o.interval)
@@ -130,8 +130,8 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 
 // look takes the whole snapshot: what it opened stays open where it was interrupted
 // and has not ended.
-func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*model.Snapshot, error) {
-	s, err := newObserver(opt)
+func (o *snapshotOptions) look(ctx context.Context, opt schedule.Options) (*model.Snapshot, error) {
+	s, err := newScheduler(opt)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (o *snapshotOptions) look(ctx context.Context, opt observer.Options) (*mode
 }
 
 // observe follows the clients from the first snapshot to the second.
-func (o *snapshotOptions) observe(ctx context.Context, s *observer.Observer, f *clients.Follower) error {
+func (o *snapshotOptions) observe(ctx context.Context, s *schedule.Scheduler, f *clients.Follower) error {
 	if o.interval == 0 {
 		return errors.Join(s.Observe(ctx, 0), f.Update())
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -51,7 +51,7 @@ func (t *targets) register(flags *pflag.FlagSet) {
 }
 
 // follower adds clients to the snapshots of a sampler.
-func (t *targets) follower(s *observer.Observer) (*clients.Follower, error) {
+func (t *targets) follower(s *schedule.Scheduler) (*clients.Follower, error) {
 	proc, err := hostproc.NewFS(procMount)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (t *targets) follower(s *observer.Observer) (*clients.Follower, error) {
 }
 
 // options fills in the sampler's options.
-func (t *targets) options(o *observer.Options) {
+func (t *targets) options(o *schedule.Options) {
 	o.Ports, o.PIDs, o.All, o.AllNamespaces, o.Actuator = t.ports, t.pids, t.all, t.allNetNS, t.actuator
 	o.Limits = t.limits.overrides()
 }
@@ -117,8 +117,8 @@ func (l limits) overrides() watchlist.Overrides {
 	}
 }
 
-// newObserver opens the sources of a real machine.
-func newObserver(o observer.Options) (*observer.Observer, error) {
+// newScheduler opens the sources of a real machine.
+func newScheduler(o schedule.Options) (*schedule.Scheduler, error) {
 	proc, err := hostproc.NewFS(procMount)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func newObserver(o observer.Options) (*observer.Observer, error) {
 	servers := discovery.NewDiscoverer(proc, discovery.WithExaminer(children()))
 	owners := owner.New(proc)
 	owners.CommandLines(servers.Numbers)
-	return observer.New(observer.Sources{Sources: watchlist.Sources{Mount: procMount, Proc: proc, Owners: owners, Tomcat: servers}}, o)
+	return schedule.New(schedule.Sources{Sources: watchlist.Sources{Mount: procMount, Proc: proc, Owners: owners, Tomcat: servers}}, o)
 }
 
 // ports is a repeatable flag of TCP ports.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
 // watchOptions are the flags of watch.
@@ -72,10 +72,10 @@ func (o *watchOptions) validate() error {
 }
 
 func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
-	opt := observer.Defaults()
+	opt := schedule.Defaults()
 	o.options(&opt)
 	opt.ScanInterval, opt.MaxListeners = o.interval, 0
-	s, err := newObserver(opt)
+	s, err := newScheduler(opt)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ type Where struct {
 	Calm          bool // see handshake.TapOptions
 }
 
-// Source has the snapshots to which clients are added (observer.Observer).
+// Source has the snapshots to which clients are added (schedule.Observer).
 type Source interface {
 	// Snapshot is the latest, nil before the first.
 	Snapshot() *model.Snapshot

@@ -7,22 +7,22 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/observer"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
 // watching opens a sampler that has scanned, so that it knows its listeners.
-func watching(ctx context.Context, change func(*observer.Options)) (*observer.Observer, error) {
+func watching(ctx context.Context, change func(*schedule.Options)) (*schedule.Scheduler, error) {
 	proc, err := hostproc.NewFS("/proc")
 	if err != nil {
 		return nil, err
 	}
-	o := observer.Defaults()
+	o := schedule.Defaults()
 	o.MaxListeners = 0
 	change(&o)
-	s, err := observer.New(observer.Sources{Sources: watchlist.Sources{
+	s, err := schedule.New(schedule.Sources{Sources: watchlist.Sources{
 		Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc),
 	}}, o)
 	if err != nil {
@@ -36,8 +36,8 @@ func watching(ctx context.Context, change func(*observer.Options)) (*observer.Ob
 	return s, nil
 }
 
-func ports(list ...uint16) func(*observer.Options) {
-	return func(o *observer.Options) { o.Ports = list }
+func ports(list ...uint16) func(*schedule.Options) {
+	return func(o *schedule.Options) { o.Ports = list }
 }
 
 // allocations counts what n calls allocate, each.
@@ -54,11 +54,11 @@ func allocations(n int, do func() error) (float64, error) {
 	return float64(after.Mallocs-before.Mallocs) / float64(n), nil
 }
 
-func sampleOf(s *observer.Observer) timed {
+func sampleOf(s *schedule.Scheduler) timed {
 	return timed{"sample", func() error { s.Sample(); return nil }}
 }
 
-func scanOf(ctx context.Context, s *observer.Observer) timed {
+func scanOf(ctx context.Context, s *schedule.Scheduler) timed {
 	return timed{"scan", func() error { return s.Scan(ctx) }}
 }
 

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/observer"
+	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -130,7 +130,7 @@ func (b *bench) namespaces(ctx context.Context, sizes ...int) (points []point, e
 		pids[i] = s.PID()
 	}
 	for _, n := range sizes {
-		p, err := measureOne(ctx, n, func(o *observer.Options) { o.PIDs = pids[:n] })
+		p, err := measureOne(ctx, n, func(o *schedule.Options) { o.PIDs = pids[:n] })
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (b *bench) namespaces(ctx context.Context, sizes ...int) (points []point, e
 	return points, nil
 }
 
-func measureOne(ctx context.Context, n int, change func(*observer.Options)) (point, error) {
+func measureOne(ctx context.Context, n int, change func(*schedule.Options)) (point, error) {
 	s, err := watching(ctx, change)
 	if err != nil {
 		return point{}, err

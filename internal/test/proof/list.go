@@ -27,7 +27,7 @@ type Need struct{ Program, Package string }
 var (
 	java     = []Need{{"javac", "openjdk-17-jdk-headless"}, {"mvn", "maven"}}
 	net      = []Need{{"ip", "iproute2"}, {"ss", "iproute2"}, {"nft", "nftables"}}
-	judging  = []string{"internal/diagnosis", "internal/namespace", "internal/evidence", "internal/connections", "internal/losses", "internal/observer"}
+	judging  = []string{"internal/diagnosis", "internal/namespace", "internal/evidence", "internal/connections", "internal/losses", "internal/schedule"}
 	finding  = []string{"internal/discovery", "internal/owner", "internal/hostproc"}
 	clientsC = []string{"internal/handshake", "internal/clients"}
 	rigFiles = []string{"internal/test/rig", "internal/demo"}
@@ -94,7 +94,7 @@ func All() []Proof {
 		},
 		{
 			Name: "soak", What: "half an hour at a thousand samples a second: nothing grows", Minutes: 31, Root: true,
-			Run: goTest("./internal/observer", "^TestSoak$", "45m"), Covers: []string{"internal/observer", "internal/namespace", "internal/sockdiag"}, Results: []string{"docs/results/soak.md"},
+			Run: goTest("./internal/schedule", "^TestSoak$", "45m"), Covers: []string{"internal/schedule", "internal/namespace", "internal/sockdiag"}, Results: []string{"docs/results/soak.md"},
 		},
 		{
 			Name: "deployments", What: "servers deployed in unusual ways, really overloaded, held against their MBeans", Minutes: 25, Root: true,

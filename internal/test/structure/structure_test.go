@@ -17,7 +17,7 @@ func downwards() []string {
 	return []string{
 		"assemble", "clients", "connections", "connscan", "diagnosis", "discovery", "evidence", "evidence/reader", "facts", "handshake",
 		"hostproc", "hostproc/cgroup", "hostproc/hsperf", "hostproc/netstat", "hostproc/openfiles", "hostproc/procfile",
-		"hostproc/threads", "incident", "losses", "model", "namespace", "observer", "owner", "sockdiag", "watchlist",
+		"hostproc/threads", "incident", "losses", "model", "namespace", "owner", "schedule", "sockdiag", "watchlist",
 	}
 }
 
@@ -31,7 +31,7 @@ func TestFilesCallDownwards(t *testing.T) {
 			require.Empty(t, Circles(calls), "files that call one another: %v", Upwards(calls))
 		})
 	}
-	calls, err := Calls(filepath.Join(internal, "observer"))
+	calls, err := Calls(filepath.Join(internal, "schedule"))
 	require.NoError(t, err)
 	require.Greater(t, len(calls), 50, "the calls of a large package are seen")
 }

@@ -1,0 +1,83 @@
+package schedule
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// In trouble the readings come at once and then fewer and fewer; what is calm is
+// read as often as it is cheap.
+func TestPace(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	p := pace{gap: troubleGap}
+	require.Equal(t, now, p.due(now, false, time.Second, 1), "never read")
+	p.began(now, 100*time.Microsecond, false)
+	require.Equal(t, now.Add(time.Second), p.due(now, false, time.Second, 1), "cheap")
+	require.Equal(t, now.Add(5*time.Second), p.due(now, false, time.Second, 20), "one of several: its waking up costs more than itself")
+	require.Equal(t, now.Add(calmRest), p.due(now, false, time.Second, 100), "one of many")
+	require.Equal(t, now.Add(20*time.Second), p.due(now, false, time.Second, 280), "they would take 1.4 % of a core")
+	require.Equal(t, now.Add(longestRest), p.due(now, false, time.Second, 10_000))
+
+	now = now.Add(time.Minute)
+	var gaps []time.Duration
+	for range 6 {
+		due := p.due(now, true, time.Second, 1)
+		gaps = append(gaps, due.Sub(p.last))
+		now = later(due, now)
+		p.began(now, 10*time.Millisecond, true)
+	}
+	require.Equal(t, []time.Duration{100, 200, 400, 800, 1000, 1000}, millis(gaps))
+	p.due(now.Add(troubleOver+time.Second), true, time.Second, 1)
+	require.Equal(t, troubleGap, p.gap, "another trouble")
+
+	p.began(now, 600*time.Millisecond, true)
+	require.Equal(t, now.Add(20*time.Second), p.paid(), "a walk through a million sockets, with nothing saved up")
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func millis(list []time.Duration) []time.Duration {
+	out := make([]time.Duration, len(list))
+	for i, d := range list {
+		out[i] = time.Duration(d.Milliseconds())
+	}
+	return out
+}
+
+// Calm readings wait for CPU time, and the debt of trouble is bounded.
+func TestBucket(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	b := newBucket(now)
+	require.Zero(t, b.fill(now, 0), "a start is paid for by nobody: nothing is saved up for the calm")
+	b.spend(10 * time.Second)
+	require.Equal(t, 10*time.Second, b.total())
+	const least = -capacity - reserve
+	require.Equal(t, least, b.fill(now, 0), "not for minutes")
+	now = now.Add(10 * time.Second)
+	require.Equal(t, least+200*time.Millisecond, b.fill(now, 0), "two per cent of a core")
+	now = now.Add(10 * time.Second)
+	require.Equal(t, least+300*time.Millisecond, b.fill(now, 100*time.Millisecond), "less what the others took")
+	now = now.Add(10 * time.Second)
+	require.Equal(t, least+340*time.Millisecond, b.fill(now, time.Hour), "and a little in any case")
+	require.Equal(t, capacity-reserve, b.fill(now.Add(time.Hour), time.Hour))
+}
+
+// What is not there any more is forgotten: pods come and go.
+func TestPacesAreForgotten(t *testing.T) {
+	ps := make(paces[int])
+	for key := range 5 {
+		ps.of(key).cost = time.Duration(key)
+	}
+	ps.keep(5, func(int) bool { return false })
+	require.Len(t, ps, 5, "no more than are watched")
+	ps.keep(2, func(key int) bool { return key > 2 })
+	require.Len(t, ps, 2)
+	require.Equal(t, time.Duration(4), ps.of(4).cost)
+}

@@ -1,0 +1,267 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/metronome"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// soonest is the shortest time between two steps of a clock other than the
+	// samples, however much is happening.
+	soonest = 100 * time.Millisecond
+	// listPart is the part of a core that listing may take.
+	listPart = 0.0015
+	// changePart is the part of a core that listing may take where listeners come and go, as
+	// long as a list is then made each maxListGap.
+	changePart = 0.02
+	maxListGap = time.Second
+	// grace is how long the tasks may take to end.
+	grace = time.Second
+	// fresh is how often a snapshot is made while something is in trouble: what was
+	// dropped is to be read within a second, by a client that asks in between.
+	fresh = 500 * time.Millisecond
+	// firstPatience is how long the first snapshot waits for the connections.
+	firstPatience = time.Second
+)
+
+// tasks are the clocks, each in a goroutine of its own: none waits for another,
+// nor for what one of them reads.
+type tasks struct {
+	scheduler *Scheduler
+	metronome *metronome.Metronome
+	err       error         // once all have ended
+	walks     paces[uint64] // by namespace
+	reads     paces[hostproc.ProcessKey]
+	judges    paces[model.ListenerID]
+	patience  time.Duration // with the discoveries of the first roster that is published
+	readings  int           // readings of what is in trouble, so far
+	pending   atomic.Bool   // another reading of an acceptor may decide
+	ticking   atomic.Int64  // the metronome's interval in nanoseconds as the samples have set it, 0: they have not
+}
+
+// run lets them go until ctx is done, with an interval only that long from the first
+// roster on (and until what keeps clients waiting is decided), or until listing fails for the first time. After an interval the readings
+// under way that the next scan builds on are waited for: the first ones, and a roster.
+// What else is held up is left behind.
+func (t *tasks) run(ctx context.Context, interval time.Duration) error {
+	s := t.scheduler
+	begun := s.options().Now()
+	s.begun.Store(&begun)
+	s.started.Store(true)
+	s.ended = make(chan struct{})
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	g, clocks := errgroup.WithContext(within)
+	named, listed, read, lists := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	g.Go(func() error { <-clocks.Done(); t.metronome.Stop(); return nil })
+	g.Go(func() error { defer close(lists); return t.list(ctx, clocks, named, listed) })
+	g.Go(func() error { return after(clocks, named, func() error { return t.sample(clocks) }) })
+	g.Go(func() error { return after(clocks, listed, func() error { t.publish(clocks, read); return nil }) })
+	g.Go(func() error {
+		return after(clocks, listed, func() error { t.connections(ctx, clocks, read); return nil })
+	})
+	g.Go(func() error { return after(clocks, read, func() error { t.evidence(clocks); return nil }) })
+	if interval > 0 {
+		g.Go(func() error {
+			return after(clocks, listed, func() error { pause(clocks, interval); t.awaitDecision(clocks); stop(); return nil })
+		})
+	}
+	go func() {
+		defer close(s.ended)
+		t.err = g.Wait()
+	}()
+	<-clocks.Done()
+	for _, done := range []chan struct{}{read, lists} {
+		select {
+		case <-done:
+		case <-s.ended:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-s.ended:
+		return t.err
+	case <-time.After(grace): // something is held up: it is left behind
+		return nil
+	}
+}
+
+// pause lasts for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// undecided is how long a one-shot waits for a reading of an acceptor that may name
+// what keeps clients waiting: where it is not clear whether the JVM is at a safepoint the
+// same sleep proves the latch after a second.
+const undecided = 1500 * time.Millisecond
+
+func (t *tasks) awaitDecision(ctx context.Context) {
+	for begun := time.Now(); t.pending.Load() && ctx.Err() == nil && time.Since(begun) < undecided; {
+		pause(ctx, soonest/2)
+	}
+}
+
+// after runs fn once something is ready.
+func after(ctx context.Context, ready <-chan struct{}, fn func() error) error {
+	select {
+	case <-ready:
+		return fn()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// sample is the first clock.
+func (t *tasks) sample(ctx context.Context) error {
+	for {
+		if err := t.metronome.Wait(); ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("sample: %w", err)
+		}
+		t.scheduler.Sample()
+		if next := t.scheduler.nextSample(); next != time.Duration(t.ticking.Swap(int64(next))) {
+			_ = t.metronome.Set(next) // or all is just being stopped
+		}
+	}
+}
+
+// retime lets the next sample come after a changed interval.
+func (t *tasks) retime() {
+	t.ticking.Store(0)
+	_ = t.metronome.Set(t.scheduler.options().SampleInterval) // or all is just being stopped
+}
+
+// begin makes the rosters that the clocks start with. named is closed once it is known
+// which listeners are watched: what discovery finds says so only where no target is
+// given. listed is closed when that has been waited for.
+func (t *tasks) begin(ctx context.Context, named, listed chan<- struct{}) error {
+	patience := []time.Duration{0, t.patience}
+	if targets := t.scheduler.options().Selection(); targets.Empty() {
+		patience = patience[1:]
+	}
+	for i := range patience {
+		if err := t.scheduler.relist(ctx, patience[i]); err != nil {
+			return err
+		}
+		if i == 0 {
+			close(named)
+		}
+	}
+	close(listed)
+	return nil
+}
+
+// list makes the rosters. It fails when the first one cannot be made.
+func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) error {
+	s := t.scheduler
+	if err := t.begin(first, named, listed); err != nil {
+		if first.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("scan: %w", err)
+	}
+	timer := time.NewTimer(s.options().ScanInterval)
+	defer timer.Stop()
+	ring, last, gap := s.bells.list, s.options().Now(), soonest
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-s.changes:
+			err := s.reconfigure(c.opt)
+			if err == nil {
+				t.retime()
+				s.bells.list.ring()
+			}
+			c.done <- err
+			continue
+		case <-ring:
+			if wait := gap - s.options().Now().Sub(last); wait > 0 {
+				ring = nil
+				timer.Reset(wait)
+				continue
+			}
+		case <-timer.C:
+		}
+		cost := t.listAgain(ctx)
+		gap = min(max(soonest, cputime.Rest(cost, 0, changePart)), maxListGap)
+		ring, last = s.bells.list, s.options().Now()
+		timer.Reset(max(s.options().ScanInterval, min(cputime.Rest(cost, 0, listPart), calmRest)))
+	}
+}
+
+// listAgain makes another roster, and returns what it cost.
+func (t *tasks) listAgain(ctx context.Context) time.Duration {
+	s := t.scheduler
+	before := s.lister.Namespaces.Shared.Away()
+	former := s.list.Load()
+	cost, err := cputime.Of(func() error { return s.relist(ctx, 0) })
+	cost += time.Duration(s.lister.Namespaces.Shared.Away() - before)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		s.blind()
+		s.options().Log.Warn("listeners could not be listed", "err", err)
+	case !s.list.Load().Same(former.Watchlist):
+		s.bells.walk.ring()
+		s.bells.read.ring()
+		s.bells.publish.ring()
+	}
+	return cost
+}
+
+// publish is the third clock.
+func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
+	s := t.scheduler
+	select {
+	case <-read:
+	case <-time.After(firstPatience):
+	case <-ctx.Done():
+		return
+	}
+	p := pace{gap: troubleGap}
+	least := func() time.Duration { return min(p.gap, fresh) }
+	every(ctx, s.bells.publish, s.options().Now, least, func() time.Duration {
+		cost, _ := cputime.Of(func() error { s.publish(false); return nil })
+		troubled := inTrouble(s.Snapshot())
+		now := s.options().Now()
+		p.began(now, cost, troubled)
+		if troubled {
+			p.trouble = now
+			next := min(s.options().ScanInterval, fresh)
+			if until := s.collector.waits(); !until.IsZero() {
+				next = min(next, until.Sub(now))
+			}
+			return next
+		}
+		if now.Sub(p.trouble) > troubleOver {
+			p.gap = troubleGap
+		}
+		return min(s.options().ScanInterval, time.Second)
+	})
+}
+
+// inTrouble reports whether a listener of a snapshot is saturated, loses clients or
+// is down: the recording of its incident is to hold all but the last second.
+func inTrouble(s *model.Snapshot) bool {
+	for i := range s.Listeners {
+		if l := &s.Listeners[i]; l.Verdict.Status >= model.StatusSaturated || l.Totals.Pending > 0 {
+			return true
+		}
+	}
+	return false
+}
