@@ -18,12 +18,14 @@ type Clients struct {
 	HalfOpen  *uint64 `json:"half_open,omitempty"`
 	Undecided *uint64 `json:"undecided,omitempty"` // no proof settled how it ended
 
-	LetIn      *uint64 `json:"let_in,omitempty"`      // had a socket of the server's kernel while they were there: connected, delayed, and some of reset
-	LetInLate  uint64  `json:"let_in_late,omitempty"` // were given a socket after they had left; part of stalled
-	Answered   *uint64 `json:"answered,omitempty"`    // let in, and the server sent something
-	Unanswered *uint64 `json:"unanswered,omitempty"`  // let in, sent something and received nothing: a read timeout inside
-	Checks     *uint64 `json:"checks,omitempty"`      // let in, and sent nothing
-	TurnedAway *uint64 `json:"turned_away,omitempty"` // gave_up, stalled, refused, reset and unanswered together
+	LetIn      *uint64 `json:"let_in,omitempty"`          // had a socket of the server's kernel while they were there: connected, delayed, and some of reset
+	LetInLate  uint64  `json:"let_in_late,omitempty"`     // were given a socket after they had left; part of stalled
+	Answered   *uint64 `json:"answered,omitempty"`        // let in, and the server sent something
+	Unanswered *uint64 `json:"unanswered,omitempty"`      // let in, sent something and received nothing: a read timeout inside
+	Checks     *uint64 `json:"checks,omitempty"`          // let in, and sent nothing
+	Unclear    uint64  `json:"answer_unclear,omitempty"`  // let in, and it was not seen what they had received
+	WhyNot     string  `json:"answers_unknown,omitempty"` // why answered, unanswered and checks are left out
+	TurnedAway *uint64 `json:"turned_away,omitempty"`     // gave_up, stalled, refused, reset and unanswered together
 
 	Untracked        uint64   `json:"untracked,omitempty"`          // an estimate: how they ended is not known, as too many came at a time, or all was calm until then
 	Waiting          int      `json:"waiting"`                      // not decided: nothing has answered yet
@@ -32,6 +34,7 @@ type Clients struct {
 	DelayMeanSeconds *float64 `json:"delay_mean_seconds,omitempty"` // of the delayed
 	DelayMinSeconds  *float64 `json:"delay_min_seconds,omitempty"`
 	DelayMaxSeconds  *float64 `json:"delay_max_seconds,omitempty"`
+	Estimated        bool     `json:"estimated,omitempty"`    // those let in are not as many as the kernel's sockets
 	PacketsLost      uint64   `json:"packets_lost,omitempty"` // could not be read: outcomes may be wrong by as many
 
 	Losers   []ClientSource `json:"losers,omitempty"`   // addresses from which most were turned away lately
@@ -60,7 +63,9 @@ func (out *Clients) outcomes(c *model.Clients) {
 		out.LetIn, out.LetInLate = new(c.LetIn), c.LetInLate
 	}
 	if a := c.Answers; a.Known {
-		out.Answered, out.Unanswered, out.Checks = new(a.Answered), new(a.Unanswered), new(a.Checks)
+		out.Answered, out.Unanswered, out.Checks, out.Unclear = new(a.Answered), new(a.Unanswered), new(a.Checks), a.Unclear
+	} else {
+		out.WhyNot = a.Why
 	}
 }
 
@@ -89,6 +94,7 @@ func newClients(l *model.Losses) *Clients {
 		Waiting:         c.Waiting,
 		Settling:        c.Settling,
 		Stalling:        c.Stalling,
+		Estimated:       c.Estimated,
 		PacketsLost:     c.PacketsLost,
 	}
 	out.outcomes(c)

@@ -34,6 +34,8 @@ type NetNS struct {
 	Delta    map[string]uint64 `json:"delta,omitempty"`
 	Sysctl   map[string]int    `json:"sysctl,omitempty"`
 	Sockstat map[string]int    `json:"sockstat,omitempty"`
+	// LetInElsewhere are the clients let in at ports whose handshakes are not followed.
+	LetInElsewhere *uint64 `json:"let_in_elsewhere,omitempty"`
 }
 
 // Unavailable is what could not be read, why, and how it could be.
@@ -71,7 +73,7 @@ func NewSnapshot(s *model.Snapshot) Snapshot {
 }
 
 func newNetNS(n *model.NetNS) NetNS {
-	return NetNS{ID: n.ID, Counters: n.Counters, Delta: n.Delta, Sysctl: n.Sysctl, Sockstat: n.Sockstat}
+	return NetNS{ID: n.ID, Counters: n.Counters, Delta: n.Delta, Sysctl: n.Sysctl, Sockstat: n.Sockstat, LetInElsewhere: n.LetInElsewhere}
 }
 
 // seconds is a duration in the document's unit; what is not known stays nil.

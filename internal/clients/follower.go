@@ -18,6 +18,9 @@ type Tap interface {
 	SetPorts(ports []uint16) error
 	// Alert has everything read that the tap can read, for some time.
 	Alert()
+	// Alone reports whether every port on which something listens in the namespace is
+	// followed.
+	Alone() bool
 	Report() (handshake.Report, error)
 	Close() error
 }

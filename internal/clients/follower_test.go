@@ -25,6 +25,7 @@ type fake struct {
 	report  handshake.Report
 	ports   []uint16
 	closed  int
+	alone   bool
 	opened  int
 	alerts  int
 	refuses error
@@ -57,6 +58,7 @@ func newFake(t *testing.T, mode clients.Mode) *fake {
 
 func (f *fake) Report() (handshake.Report, error) { return f.report, nil }
 func (f *fake) SetPorts(ports []uint16) error     { f.ports = ports; return nil }
+func (f *fake) Alone() bool                       { return f.alone }
 func (f *fake) Alert()                            { f.alerts++ }
 func (f *fake) Close() error                      { f.closed++; return nil }
 

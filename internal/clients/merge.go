@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,6 +25,9 @@ func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
 	for i := range out.Gone {
 		if a := accountOf(f.places, out.Gone[i].ID); a != nil {
 			out.Gone[i].Totals.Clients = new(a.totals)
+			if !a.plain {
+				out.Gone[i].Totals.Clients.Answers = model.ClientAnswers{}
+			}
 		}
 	}
 	out.Targets = slices.Clone(base.Targets)
@@ -31,6 +35,12 @@ func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
 		t := &out.Targets[i]
 		if p := f.places[t.NetNS]; p != nil && p.tap != nil {
 			t.Refused = new(p.account(portOnly(t.Port)).totals.Outcomes[model.ClientRefused])
+		}
+	}
+	out.NetNS = slices.Clone(base.NetNS)
+	for i := range out.NetNS {
+		if p := f.places[out.NetNS[i].ID]; p != nil && p.tap != nil {
+			out.NetNS[i].LetInElsewhere = p.conservation.elsewhere()
 		}
 	}
 	out.Unavailable = slices.Concat(base.Unavailable, f.unavailable(), f.unseen(&out))
@@ -48,6 +58,8 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 	if l.Listening() {
 		a = p.account(l.ID.Address)
 		l.Totals.Clients = new(a.totals)
+		l.Totals.Clients.Answers = answersOf(l.Totals.Clients.Answers, l.Connector)
+		a.plain = l.Totals.Clients.Answers.Known
 	}
 	l.Recent = a.recent(l, base.Time, p.opened)
 	if l.Losses == nil || base.Interval <= 0 {
@@ -55,6 +67,7 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 	}
 	within := func(span time.Duration) *model.Clients {
 		c := a.clients(p, base.Time, span)
+		c.Answers = answersOf(c.Answers, l.Connector)
 		if l.Listening() && alone(base, l) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(p, base.Time, span).Outcomes[model.ClientRefused]
 			if c.Outcomes[model.ClientRefused] > 0 {
@@ -72,6 +85,26 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		l.Lately = &lately
 	}
 	l.Verdict = diagnosis.WithClients(base.Time, l, base.Interval, diagnosis.DefaultThresholds())
+}
+
+// answersOf are the answers that the protocol shows: where the server's first
+// byte is none nothing is known.
+func answersOf(a model.ClientAnswers, c *model.Connector) model.ClientAnswers {
+	var why string
+	switch {
+	case c == nil:
+		why = "it is not known which protocol is spoken here"
+	case c.TLS:
+		why = "the first byte of a server that speaks TLS is no answer"
+	case c.HTTP2:
+		why = "the first byte of a server that speaks HTTP/2 is no answer"
+	case strings.HasPrefix(c.Protocol, "ajp"):
+		why = "the clients of AJP are a proxy's connections"
+	default:
+		a.Known = true
+		return a
+	}
+	return model.ClientAnswers{Why: why}
 }
 
 // alone reports whether nothing else of its namespace listens on the port.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -61,14 +63,16 @@ type namespaceTap struct {
 	ns       *netns.Namespace
 	listen   *netstat.ListenCountersFile
 	counters *netstat.HandshakeCountersFile
-	sockets  *sockdiag.Conn // of socket, nil before it is needed
+
+	asking  sync.Mutex
+	sockets *sockdiag.Conn // nil before it is needed
 }
 
 func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = handshake.Open(handshake.TapOptions{
 			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Socket: t.socket}, Ports: w.Ports,
-			Counters: t.count, Cookies: t.cookies, Addresses: t.addresses, Inside: t.inside(w), Calm: w.Calm,
+			Counters: t.count, Trouble: t.trouble, Dropped: t.dropped, Addresses: t.addresses, Inside: t.inside(w), Calm: w.Calm,
 		})
 		return err
 	})
@@ -82,11 +86,20 @@ func (t *namespaceTap) inside(w Where) func(func() error) error {
 	return nil
 }
 
-// cookies are the SYNs that were answered with one (tcp_syn_flood_action).
-func (t *namespaceTap) cookies() (uint64, error) {
+func (t *namespaceTap) trouble() (handshake.Trouble, error) {
 	var c netstat.ListenCounters
 	err := t.listen.Read(&c)
-	return c.ReqQFullDoCookies, err
+	return handshake.Trouble{Cookies: c.ReqQFullDoCookies, Drops: c.ListenDrops}, err
+}
+
+// dropped sums the listeners of a port.
+func (t *namespaceTap) dropped() (map[uint16]uint64, error) {
+	out := make(map[uint16]uint64)
+	err := t.listening(func(l *sockdiag.Listener) error {
+		out[l.Local.Port()] += uint64(l.Drops)
+		return nil
+	})
+	return out, err
 }
 
 func (t *namespaceTap) count() (handshake.Counters, error) {
@@ -97,31 +110,77 @@ func (t *namespaceTap) count() (handshake.Counters, error) {
 
 // socket asks the kernel what it has for a client. Few are asked for, so the netlink
 // socket is opened for the first.
-func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) handshake.Socket {
+func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) handshake.Found {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if !t.dial() {
+		return handshake.Found{}
+	}
+	met, err := t.sockets.Between(server, client, device)
+	if err != nil {
+		return handshake.Found{}
+	}
+	f := found(&met)
+	if f.Socket != handshake.Connection && client.Addr().IsLinkLocalUnicast() {
+		return handshake.Found{} // sockets of such an address are bound to their device
+	}
+	return f
+}
+
+// Alone asks for all listeners: that never walks the table of connections.
+func (t *namespaceTap) Alone() bool {
+	var ports []uint16
+	if err := t.listening(func(l *sockdiag.Listener) error {
+		ports = append(ports, l.Local.Port())
+		return nil
+	}); err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(ports, func(port uint16) bool { return !t.Follows(port) })
+}
+
+func (t *namespaceTap) listening(fn func(*sockdiag.Listener) error) error {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	if !t.dial() {
+		return errNoSockets
+	}
+	return t.sockets.Listeners(fn)
+}
+
+var errNoSockets = errors.New("clients: the kernel cannot be asked for sockets")
+
+// found is what a socket says of its client.
+func found(s *sockdiag.Socket) (f handshake.Found) {
+	switch s.State {
+	case 0:
+		return handshake.Found{Socket: handshake.NoSocket}
+	case sockdiag.Listen:
+		return handshake.Found{Socket: handshake.OnlyListener}
+	case sockdiag.SynRecv:
+		return handshake.Found{Socket: handshake.HalfOpenSocket}
+	case sockdiag.TimeWait:
+		return handshake.Found{}
+	}
+	f.Socket = handshake.Connection
+	if f.HasInfo = s.HasInfo && s.Info.HasBytesSent(); !f.HasInfo {
+		return f
+	}
+	f.Sent, f.Received, f.Quiet = s.Info.BytesSent, s.Info.BytesReceived, s.Info.LastDataSent
+	if s.State != sockdiag.Established && f.Received > 0 {
+		f.Received-- // the client's FIN counts as a byte (tcp_rcv_nxt_update)
+	}
+	return f
+}
+
+func (t *namespaceTap) dial() bool {
 	if t.sockets == nil {
-		if err := t.ns.Do(func() (err error) {
+		return t.ns.Do(func() (err error) {
 			t.sockets, err = sockdiag.Dial()
 			return err
-		}); err != nil {
-			return handshake.SocketUnknown
-		}
+		}) == nil
 	}
-	state, err := t.sockets.Between(server, client, device)
-	met := handshake.Connection
-	switch {
-	case err != nil:
-		return handshake.SocketUnknown
-	case state == sockdiag.SynRecv:
-		met = handshake.HalfOpenSocket
-	case state == sockdiag.Listen:
-		met = handshake.OnlyListener
-	case state == 0:
-		met = handshake.NoSocket
-	}
-	if met != handshake.Connection && client.Addr().IsLinkLocalUnicast() {
-		return handshake.SocketUnknown // sockets of such an address are bound to their device
-	}
-	return met
+	return true
 }
 
 func (t *namespaceTap) addresses() (out []netip.Prefix, err error) {

@@ -19,9 +19,10 @@ type place struct {
 	tried  time.Time
 	opened time.Time
 
-	lost     uint64
-	last     map[netip.AddrPort]model.ClientTotals // of each endpoint, as last reported
-	accounts map[netip.AddrPort]*account           // of each listener; of a port without one under the zero address
+	lost         uint64
+	conservation conservation
+	last         map[netip.AddrPort]model.ClientTotals // of each endpoint, as last reported
+	accounts     map[netip.AddrPort]*account           // of each listener; of a port without one under the zero address
 }
 
 // account is what a listener's clients came to.
@@ -33,6 +34,7 @@ type account struct {
 	latest    model.Clients
 	recents   []trouble
 	away      away
+	plain     bool      // its answers are known
 	unseen    time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
 
@@ -69,6 +71,7 @@ func (p *place) update(base *model.Snapshot, ports []uint16) {
 		p.tap.Alert()
 	}
 	p.lost = report.Lost
+	p.conservation.check(&report, p.tap.Alone(), p.opened, base.Time)
 	for _, a := range p.accounts {
 		a.latest = model.Clients{}
 	}
@@ -275,13 +278,15 @@ func (a *account) clients(p *place, now time.Time, interval time.Duration) *mode
 	for _, m := range past {
 		out.Waits = out.Waits.And(m.waits)
 	}
+	out.Estimated = p.conservation.estimated(now, interval)
 	out.Observed = max(0, min(interval, now.Sub(p.opened)))
 	return &out
 }
 
 func totals(e *handshake.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
-	t.LetIn = t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
+	t.LetIn, t.LetInLate = e.LetIn, e.LetInLate
+	t.Answers = model.ClientAnswers{Answered: e.Answers.Answered, Unanswered: e.Answers.Unanswered, Checks: e.Answers.Checks, Unclear: e.Answers.Unknown}
 	t.Delays = model.ConnectDelays{
 		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: handshake.DelayBounds(), Buckets: e.Delays.Buckets(),
 	}

@@ -11,16 +11,20 @@
 // of the watched ports only, cut off behind the TCP header. A Tracker judges
 // them; it is pure, and the packets' own times are its only clock.
 //
-// # What packets alone cannot prove
+// # Who was let in
 //
-// A SYN-ACK that is not repeated means that the kernel took the client's ACK
-// (reqsk_timer_handler in net/ipv4/inet_connection_sock.c), except when it was
-// a SYN cookie, of which the kernel keeps nothing that it could repeat. While
-// cookies are sent, and while SYN-ACKs are being repeated, the Tap therefore
-// takes the clients' other segments too. A client of whom nothing was seen
-// after a SYN cookie is HalfOpen, neither connected nor lost.
+// A client was let in if the server's kernel had a socket for it while it was there. That is
+// proved (see decide): by the socket itself, for which the kernel is asked, by what only a
+// socket sends, or by a listener that has dropped nothing between the SYN-ACK and the client's
+// answer. That a SYN-ACK is not repeated proves it where it was no SYN cookie, of which the
+// kernel keeps nothing that it could repeat. While cookies are sent, packets dropped, or
+// clients in doubt, the Tap takes the clients' other segments too: each of them may have
+// made the socket. What nothing proves is Undecided.
 //
-// A client that was in the accept queue for longer than a SYN-ACK is
-// followed, and is reset because the listener closes, has been counted as
-// connected. The listener's queue resets count those.
+// An attempt stays open when its outcome is counted, until it is known whether the client
+// got an answer; or, if it left without having been let in, as long as its kernel may still
+// repeat what it sent, and be given a socket for it.
+//
+// A client that was counted as let in, and is reset by the server before it is answered, stays
+// let in; it is unanswered.
 package handshake

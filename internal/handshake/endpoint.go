@@ -15,7 +15,11 @@ type Endpoint struct {
 	Addr netip.AddrPort
 	// Clients by Outcome, since the tap was opened.
 	Clients [NumOutcomes]uint64
-	Delays  Delays
+	// LetIn of them had a socket of the kernel while they were there; LetInLate, of the
+	// stalled, were given one after they had left. Both together are its PassiveOpens.
+	LetIn, LetInLate uint64
+	Answers          Answers
+	Delays           Delays
 	// Untracked clients came while Options.MaxOpen others were open, or at the moment
 	// when what is sent began to be read: how they ended is not known. An estimate.
 	Untracked uint64
@@ -25,8 +29,13 @@ type Endpoint struct {
 	Unanswered uint64
 
 	// Open attempts, not yet decided: without a SYN-ACK; with one; with one that
-	// is being repeated.
+	// is being repeated, or whose answer was not taken when the kernel was asked.
 	Waiting, Settling, Stalling int
+	// Clients that were let in, of which it is not known yet whether they are answered.
+	Inside int
+	// Clients that left without having been let in, and whose kernel may still repeat what
+	// they sent.
+	Left int
 
 	// Losers are the addresses from which most clients were turned away, in the
 	// last one to two minutes.
@@ -39,6 +48,14 @@ type Endpoint struct {
 	// Ended says that this is the last report of it: its port is no longer followed. Where
 	// it is again, its counts begin at zero.
 	Ended bool
+}
+
+// Answers say which of the clients that were let in were sent anything by the server.
+type Answers struct {
+	Answered   uint64
+	Unanswered uint64 // sent at least a byte, left or were reset, and had received none
+	Checks     uint64 // sent none
+	Unknown    uint64
 }
 
 // Failed is the number of clients that were turned away.
@@ -56,6 +73,9 @@ type endpoint struct {
 	addr       addr
 	port       uint16
 	clients    [NumOutcomes]uint64
+	letIns     uint64
+	late       uint64
+	answers    Answers
 	delays     Delays
 	untracked  float64
 	unanswered uint64
@@ -68,30 +88,41 @@ type endpoint struct {
 }
 
 // stage is the state of an open attempt.
-type stage int
+type stage uint8
 
 const (
 	waiting stage = iota
 	settling
 	stalling
+	stageInside // counted, and not known whether it is answered
+	stageLeft
 	numStages
 )
 
 func (a *attempt) stage() stage {
 	switch {
+	case a.has(counted) && a.has(inside):
+		return stageInside
+	case a.has(counted):
+		return stageLeft
 	case a.replies == 0 && !a.unread():
 		return waiting
-	case a.repeats == 0:
-		return settling
+	case a.repeats > 0 || a.absent > 0:
+		return stalling
 	}
-	return stalling
+	return settling
 }
 
-// close counts an attempt that has ended.
-func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
-	e.leave(a)
+// count counts an attempt that has ended.
+func (e *endpoint) count(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	e.clients[o]++
 	e.letIn = e.letIn || o == Connected || o == Delayed
+	switch {
+	case a.has(inside):
+		e.letIns++
+	case a.has(late):
+		e.late++
+	}
 	if o == Delayed {
 		e.delays.observe(a.delay())
 	}
@@ -104,20 +135,12 @@ func (e *endpoint) close(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	}
 }
 
-// leave takes an attempt out of the open ones: of one that was counted before, it is all.
-func (e *endpoint) leave(a *attempt) {
-	e.open[a.stage()]--
-	if a.unanswered() {
-		e.unanswered++
-	}
-}
-
 // report also resets what is of the time since the report before.
 func (e *endpoint) report(at time.Duration) Endpoint {
 	out := Endpoint{
 		Addr:    netip.AddrPortFrom(e.addr.netip(), e.port),
-		Clients: e.clients, Delays: e.delays, Untracked: uint64(e.untracked + .5), Unanswered: e.unanswered,
-		Waiting: e.open[waiting], Settling: e.open[settling], Stalling: e.open[stalling],
+		Clients: e.clients, LetIn: e.letIns, LetInLate: e.late, Answers: e.answers, Delays: e.delays, Untracked: uint64(e.untracked + .5), Unanswered: e.unanswered,
+		Waiting: e.open[waiting], Settling: e.open[settling], Stalling: e.open[stalling], Inside: e.open[stageInside], Left: e.open[stageLeft],
 		Flood: e.flood.now(at),
 	}
 	e.delays.Shortest, e.delays.Longest = 0, 0

@@ -8,12 +8,14 @@ const (
 	outgoing    = 4   // PACKET_OUTGOING, linux/if_packet.h
 	loopback    = 772 // ARPHRD_LOOPBACK, linux/if_arp.h
 	maxFiltered = 100 // ports, so that the program fits in net.core.optmem_max
+
+	always = flagSYN | flagRST | flagFIN // segments with one of these are always read
 )
 
 // reading is which segments are read.
 type reading struct {
-	more   uint8 // a flag whose segments are read beside SYNs and RSTs if they go to the ports, 0 for none
-	oneWay bool  // nothing that comes from the ports: the loopback receives it, too
+	more   bool // all segments that go to the ports, beside those with always
+	oneWay bool // nothing that comes from the ports: the loopback receives it, too
 }
 
 // filter is the program that the kernel runs on every packet of the namespace,
@@ -23,7 +25,10 @@ type reading struct {
 // Most packets have an IPv4 header without options. The offsets of what follows are known then, so the
 // kernel's compiler needs no call to load it, as it does for LoadIndirect.
 func filter(ports []uint16, r reading) []bpf.Instruction {
-	flags := flagSYN | flagRST | r.more
+	flags := uint8(always)
+	if r.more {
+		flags |= flagACK
+	}
 	plain := append(plainIPv4(flags), followed(ipv4Header, ports, r)...)
 	others := append(otherTCP(flags), followed(atX, ports, r)...)
 	program := []bpf.Instruction{
@@ -109,8 +114,8 @@ func portsOnly(p place, ports []uint16, r reading) []bpf.Instruction {
 	var source []bpf.Instruction
 	if !r.oneWay {
 		source = append(source, p.load(0, 2))
-		if r.more != 0 {
-			source = append(flagged(nil, p, flagSYN|flagRST), source...)
+		if r.more {
+			source = append(flagged(nil, p, always), source...)
 		}
 		source = anyOf(source, ports, 1)
 	}

@@ -88,13 +88,13 @@ func (t *Tap) read(r reading) error {
 		return err
 	}
 	t.reading = r
-	t.tracker.Widen(r.more == flagACK)
+	t.tracker.Widen(r.more)
 	return nil
 }
 
 func (t *Tap) stopOutgoing(at time.Duration) {
 	w := &t.oneWay
-	if t.read(reading{flagFIN, true}) != nil {
+	if t.read(reading{oneWay: true}) != nil {
 		return
 	}
 	if w.never = t.ring.ignoreOutgoing(true) != nil; w.never {
@@ -146,7 +146,7 @@ func (t *Tap) rebase(at time.Duration, now Count) {
 // resumeOutgoing reads the counters once more, when nothing is missed any longer.
 func (t *Tap) resumeOutgoing(alert time.Duration) {
 	w := &t.oneWay
-	if t.filtered = errors.Join(t.ring.ignoreOutgoing(false), t.read(reading{more: flagFIN})); t.filtered != nil {
+	if t.filtered = errors.Join(t.ring.ignoreOutgoing(false), t.read(reading{})); t.filtered != nil {
 		return // it is tried again
 	}
 	at := time.Since(t.start)
@@ -155,12 +155,15 @@ func (t *Tap) resumeOutgoing(alert time.Duration) {
 	if err != nil {
 		base.Counters, now.Counters = Counters{}, unknownCounters()
 	}
-	if now.Cookies != base.Cookies {
+	if now.Cookies != base.Cookies || now.Drops != base.Drops {
 		t.wideUntil = at + wideFor
 	}
-	t.cookies, t.cookiesAt = now.Cookies, now.Began
+	t.trouble, t.troubleAt = Trouble{now.Cookies, now.Drops}, now.Began
 	w.on, w.base, w.at, w.notUpTo = false, now, now.Began, at+alert
 	t.tracker.ResumeOutgoing(at, base, now)
+	if now.Drops != base.Drops {
+		t.findDrops(base.Began, now.Ended)
+	}
 }
 
 // countQuickly is count, again if that took long.

@@ -12,31 +12,62 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// options adds what a tap needs to ignore outgoing packets, and to begin with that.
+// options adds what an agent gives a tap; and in a world that is one way what it needs to
+// ignore outgoing packets, and to begin with that.
 func (w world) options(t testing.TB, o TapOptions) TapOptions {
-	if !w.oneWay {
-		return o
+	if o.Socket == nil {
+		o.Socket = socketsOf(t, w.server)
 	}
-	o.Calm, o.Socket = true, socketsOf(t, w.server)
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
-	o.Counters = func() (c Counters, err error) {
-		if w.counting != nil {
-			w.counting()
-		}
-		w.server.Do(func() {
-			var file *netstat.HandshakeCountersFile
-			if file, err = netstat.OpenHandshakeCounters(fs, unix.Gettid()); err == nil {
-				err = file.Read((*netstat.HandshakeCounters)(&c))
-				_ = file.Close()
+	o.Trouble = func() (Trouble, error) {
+		c, err := w.counters(t)
+		return Trouble{Cookies: c.Cookies, Drops: c.Drops}, err
+	}
+	o.Dropped = droppedOfPorts(t, w.server)
+	if w.oneWay {
+		o.Calm = true
+		o.Counters = func() (Counters, error) {
+			if w.counting != nil {
+				w.counting()
 			}
-		})
-		return c, err
+			return w.counters(t)
+		}
 	}
 	return o
+}
+
+func droppedOfPorts(t testing.TB, ns *nettest.NS) func() (map[uint16]uint64, error) {
+	var conn *sockdiag.Conn
+	ns.Do(func() {
+		var err error
+		conn, err = sockdiag.Dial()
+		require.NoError(t, err)
+	})
+	t.Cleanup(func() { _ = conn.Close() })
+	return func() (map[uint16]uint64, error) {
+		out := make(map[uint16]uint64)
+		err := conn.Listeners(func(l *sockdiag.Listener) error {
+			out[l.Local.Port()] += uint64(l.Drops)
+			return nil
+		})
+		return out, err
+	}
+}
+
+func (w world) counters(t testing.TB) (c Counters, err error) {
+	fs, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	w.server.Do(func() {
+		var file *netstat.HandshakeCountersFile
+		if file, err = netstat.OpenHandshakeCounters(fs, unix.Gettid()); err == nil {
+			err = file.Read((*netstat.HandshakeCounters)(&c))
+			_ = file.Close()
+		}
+	})
+	return c, err
 }
 
 // isOneWay waits until outgoing packets are not read, and the kernel is known to know the

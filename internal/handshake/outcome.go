@@ -7,26 +7,23 @@ type Outcome uint8
 
 // The outcomes. Each client ends in exactly one.
 const (
-	// Connected: one SYN, one SYN-ACK, and the SYN-ACK was not repeated.
+	// Connected: let in.
 	Connected Outcome = iota
-	// Delayed: let in after its SYN or the SYN-ACK was repeated.
+	// Delayed: let in 200 ms or more after its first SYN, beside what its handshake takes.
 	Delayed
 	// GaveUp: its SYNs, however few, stopped and no SYN-ACK had left; or none that
 	// found the client still there after it had repeated its SYN.
 	GaveUp
-	// Stalled: it was sent a SYN-ACK, so believes that it is connected, and the
-	// kernel dropped its ACK: the SYN-ACK was repeated to the end
-	// (tcp_synack_retries, or less often where half-open clients are many), or until
-	// the client reset the connection.
+	// Stalled: it was sent a SYN-ACK or a SYN cookie, so believes that it is connected, and
+	// left, by FIN, RST or silence, without having been let in.
 	Stalled
 	// Refused: its SYN was answered with RST: nothing listens on the port.
 	Refused
 	// Reset: reset by the server before it sent anything.
 	Reset
-	// HalfOpen: it was sent a SYN-ACK and nothing shows that it answered, or it
-	// answered its first SYN-ACK by a RST: a spoofed address, a scan, a check of the port
-	// that ends there, a client that disappeared; or one that was sent a SYN cookie just
-	// before its other segments were read.
+	// HalfOpen: it was sent a SYN-ACK and nothing of it came afterwards, while that was
+	// read, or it answered its first SYN-ACK by a RST: a spoofed address, a scan, a check of the
+	// port that ends there, a client that disappeared.
 	HalfOpen
 	// Undecided: no proof settled in its time how it ended.
 	Undecided
@@ -51,8 +48,7 @@ func DelayBounds() [10]float64 {
 }
 
 // Delays is a histogram of how long clients of outcome Delayed waited: from
-// their first SYN to the last SYN-ACK. A client whose ACK was dropped was let in
-// at some moment after that SYN-ACK, so its delay is a lower bound.
+// their first SYN until the kernel had a socket for them, less a round trip.
 type Delays struct {
 	Count uint64
 	Sum   float64 // seconds

@@ -21,7 +21,7 @@ func TestNoPayload(t *testing.T) {
 	var r *ring
 	ns.Do(func() {
 		var err error
-		r, err = openRing(filter([]uint16{l.Addr.Port()}, reading{more: flagACK}), small())
+		r, err = openRing(filter([]uint16{l.Addr.Port()}, reading{more: true}), small())
 		require.NoError(t, err)
 	})
 	defer func() { require.NoError(t, r.close()) }()

@@ -63,10 +63,12 @@ func (p *proved) drop(which func(*attempt) bool) {
 
 // proveByACK takes in that a client has acknowledged a SYN-ACK which was not read, as each
 // FIN does.
-func (t *Tracker) proveByACK(at time.Duration, i int32) {
+func (t *Tracker) proveByACK(at time.Duration, i int32, s *Segment) {
 	a := t.table.at(i)
-	a.suppose() // the stage stays
+	a.suppose()
 	a.signs |= answered
+	a.segment(at, s)
+	t.restage(a)
 	t.endpoints[a.endpoint].letIn = true
 	if t.unread.on && t.proved.add(at, a) {
 		t.table.remove(i)

@@ -34,6 +34,7 @@ type Segment struct {
 	src, dst         addr
 	srcPort, dstPort uint16
 	seq, ack         uint32
+	payload          int // bytes behind the TCP header
 	flags            uint8
 }
 
@@ -124,7 +125,7 @@ func (s *Segment) tcp(b []byte, length int, pseudo uint32) error {
 	}
 	s.srcPort, s.dstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	s.seq, s.ack = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
-	s.flags = b[13]
+	s.flags, s.payload = b[13], length-header
 	if s.flags&flagSYN != 0 && s.flags&(flagFIN|flagRST) != 0 {
 		return ErrNoHandshake
 	}

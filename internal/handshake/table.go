@@ -218,7 +218,9 @@ func (t *table) each(fn func(i int32)) {
 // return a later deadline.
 func (t *table) due(at time.Duration, end func(*attempt) (deadline time.Duration)) {
 	now := int64(at / tick)
-	for n := t.cursor; n <= min(now, t.cursor+slots-1); n++ {
+	last := min(now, t.cursor+slots-1)
+	for n := t.cursor; n <= last; n++ {
+		t.cursor = n // what is moved goes to a later slot
 		for t.wheel != nil && t.wheel[n%slots] != none {
 			i := t.wheel[n%slots]
 			if deadline := end(t.at(i)); deadline > at {

@@ -12,10 +12,12 @@ type TapOptions struct {
 	// Counters are the namespace's. With them, and with Options.Socket, outgoing packets
 	// are not read while many are sent and no client is in trouble.
 	Counters func() (Counters, error)
-	// Cookies counts the SYNs that were answered with a cookie (TcpExt
-	// TCPReqQFullDoCookies). Without it a SYN cookie is taken for an ordinary SYN-ACK,
-	// and its client for connected.
-	Cookies func() (uint64, error)
+	// Trouble is read while an attempt is open. Without it a SYN cookie is taken for an
+	// ordinary SYN-ACK, and no ACK for dropped.
+	Trouble func() (Trouble, error)
+	// Dropped are the packets that the listeners of each port have dropped (sk_drops), read
+	// when Trouble.Drops has moved. Without it each may have been any listener's.
+	Dropped func() (map[uint16]uint64, error)
 	// Addresses are the namespace's own. Without it the clients of an address that
 	// the namespace only forwards to are counted as well.
 	Addresses func() ([]netip.Prefix, error)
@@ -28,6 +30,12 @@ type TapOptions struct {
 	Calm bool
 }
 
+// Trouble counts what happens to clients that are not simply let in.
+type Trouble struct {
+	Cookies uint64 // SYNs that were answered with a cookie (TcpExt TCPReqQFullDoCookies)
+	Drops   uint64 // SYNs and ACKs that a listener dropped (TcpExt ListenDrops)
+}
+
 // Report is what a Tap has counted since it was opened.
 type Report struct {
 	Endpoints []Endpoint // that have had a client, by port and address
@@ -35,6 +43,9 @@ type Report struct {
 	Lost uint64
 	// Ignored packets were none that the kernel's TCP takes: see Decode's errors.
 	Ignored uint64
+	// Opened are the sockets that the namespace made for clients since the tap was opened
+	// (Tcp PassiveOpens), read after the packets; nil where they cannot be.
+	Opened *uint64
 	// OneWay: outgoing packets are not read at the moment, as no client is in trouble.
 	OneWay bool
 }

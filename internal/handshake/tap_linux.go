@@ -27,8 +27,10 @@ type Tap struct {
 	wideUntil  time.Duration
 	oneWay     oneWay
 	pace       pace
-	cookies    uint64
-	cookiesAt  time.Duration
+	dropped    map[uint16]uint64 // by port, as last read; nil if it was not
+	opened     uint64            // PassiveOpens when it was opened
+	trouble    Trouble
+	troubleAt  time.Duration
 	foreign    uint64
 	localAt    time.Duration
 	observedFn func(time.Duration, []byte, Link) // observe, made once, to allocate nothing a block
@@ -40,7 +42,7 @@ const (
 	// over: retireAfter twice, and a timer that is late.
 	lag = 250 * time.Millisecond
 	// wideFor is how long the clients' other segments are observed after a SYN
-	// cookie.
+	// cookie, or a drop.
 	wideFor = 5 * time.Second
 	// cookieEvery and retireAfter together stay below lag: what is decided up to then
 	// is decided with the cookies known.
@@ -53,13 +55,24 @@ const (
 func Open(o TapOptions) (*Tap, error) {
 	t := &Tap{o: o, start: time.Now(), done: make(chan struct{}), tracker: NewTracker(o.Options)}
 	t.observedFn = t.observe
+	t.tracker.clock = func() time.Duration { return time.Since(t.start) }
 	t.ports = slices.Clone(o.Ports)
 	t.tracker.SetPorts(t.ports)
 	if err := t.readAddresses(); err != nil {
 		return nil, err
 	}
-	if o.Cookies != nil {
-		t.cookies, _ = o.Cookies()
+	if o.Trouble != nil {
+		t.trouble, _ = o.Trouble()
+	}
+	if o.Dropped != nil {
+		t.dropped, _ = o.Dropped()
+	}
+	if o.Counters != nil {
+		c, err := o.Counters()
+		if err != nil {
+			return nil, err
+		}
+		t.opened = c.Opened
 	}
 	var err error
 	if t.ring, err = openRing(filter(t.ports, reading{}), t.firstSize()); err != nil {
@@ -126,8 +139,9 @@ func (t *Tap) drainLocked() (any bool) {
 	at := now.Sub(t.start)
 	t.offset = at - time.Duration(now.UnixNano())
 	any = t.readRings(at)
-	t.checkCookies(at)
+	t.checkTroubles(at)
 	t.chooseDirections(at)
+	t.tracker.Ask(at)
 	t.tracker.Advance(max(at-lag, 0))
 	t.adjust(at)
 	t.resize(at)
@@ -144,32 +158,9 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link Link) {
 	t.tracker.Observe(max(stamp+t.offset, 0), &s)
 }
 
-// checkCookies notes whether SYN cookies were sent since the last time. Where no
-// attempt is open they mean nothing to anybody.
-func (t *Tap) checkCookies(at time.Duration) {
-	if t.o.Cookies == nil || t.oneWay.on || at-t.cookiesAt < cookieEvery || t.tracker.table.open == 0 {
-		return
-	}
-	sent, err := t.o.Cookies()
-	if err != nil {
-		return
-	}
-	if sent != t.cookies {
-		t.tracker.Cookies(t.cookiesAt, time.Since(t.start)) // some of them since at
-		t.wideUntil = at + wideFor
-	}
-	t.cookies, t.cookiesAt = sent, at
-}
-
 // adjust observes more of the clients while what they answer, or how they end, matters.
 func (t *Tap) adjust(at time.Duration) {
-	r := reading{oneWay: t.oneWay.on}
-	switch {
-	case at < t.wideUntil || t.tracker.Stalling():
-		r.more = flagACK
-	case !t.tracker.Settled():
-		r.more = flagFIN
-	}
+	r := reading{oneWay: t.oneWay.on, more: at < t.wideUntil || t.tracker.Stalling()}
 	if r != t.reading {
 		t.filtered = t.read(r)
 	}
@@ -214,6 +205,13 @@ func (t *Tap) SetPorts(ports []uint16) error {
 	return nil
 }
 
+// Follows reports whether the clients of a port are.
+func (t *Tap) Follows(port uint16) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.ports, port)
+}
+
 // Report is the state as of a quarter of a second ago.
 func (t *Tap) Report() (Report, error) {
 	t.mu.Lock()
@@ -226,7 +224,13 @@ func (t *Tap) Report() (Report, error) {
 	if err == nil {
 		err = t.filtered
 	}
-	return Report{Endpoints: t.tracker.Report(), Lost: lost, Ignored: t.ignored, OneWay: t.oneWay.on}, err
+	r := Report{Endpoints: t.tracker.Report(), Lost: lost, Ignored: t.ignored, OneWay: t.oneWay.on}
+	if t.o.Counters != nil {
+		if c, failed := t.o.Counters(); failed == nil {
+			r.Opened = new(c.Opened - t.opened)
+		}
+	}
+	return r, err
 }
 
 // Close ends the tap. What is open is forgotten.

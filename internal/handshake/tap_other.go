@@ -19,3 +19,6 @@ func (t *Tap) Close() error { return ErrNotSupported }
 
 // Alert does nothing.
 func (t *Tap) Alert() {}
+
+// Follows answers false.
+func (t *Tap) Follows(uint16) bool { return false }

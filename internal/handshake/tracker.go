@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -17,7 +18,7 @@ type Options struct {
 	SynAckRetries int
 	// Socket says what the namespace has for these two ends. It is asked where packets
 	// leave open what became of a client. The client's came by a device with this index.
-	Socket func(server, client netip.AddrPort, device uint32) Socket
+	Socket func(server, client netip.AddrPort, device uint32) Found
 }
 
 const (
@@ -36,10 +37,13 @@ const (
 // than packets overtake each other. It is not safe for concurrent use.
 type Tracker struct {
 	retries uint8
-	asked   func(server, client netip.AddrPort, device uint32) Socket
-	ports   []uint16          // sorted
-	local   map[addr]struct{} // nil: every address is
-	locals  []netip.Prefix    // of more than one address each
+	asked   func(server, client netip.AddrPort, device uint32) Found
+	asking  []int32              // attempts about which the kernel is to be asked
+	present time.Duration        // when it was last asked
+	clock   func() time.Duration // the present, nil for what Ask is told
+	ports   []uint16             // sorted
+	local   map[addr]struct{}    // nil: every address is
+	locals  []netip.Prefix       // of more than one address each
 	now     time.Duration
 
 	table     *table
@@ -54,7 +58,8 @@ type Tracker struct {
 	untracked     *distinct // attempts beyond the table's limit, of this period
 	untrackedTurn time.Duration
 
-	cookies  cookieMarks
+	cookies  marks
+	drops    map[uint16]*marks // by port, of those that are followed
 	wide     bool
 	narrowed time.Duration // when wide was last ended
 	foreign  uint64
@@ -83,12 +88,13 @@ func NewTracker(o Options) *Tracker {
 // forgotten without an outcome; their totals are in the next report, the last one.
 func (t *Tracker) SetPorts(ports []uint16) {
 	t.ports = slices.Sorted(slices.Values(ports))
+	maps.DeleteFunc(t.drops, func(port uint16, _ *marks) bool { return port != 0 && !t.follows(port) })
 	forgotten := func(a *attempt) bool {
 		e := t.endpoints[a.endpoint]
 		if t.follows(e.port) {
 			return false
 		}
-		e.open[a.stage()]--
+		e.open[a.at]--
 		return true
 	}
 	t.table.drop(forgotten)
@@ -165,13 +171,35 @@ func (t *Tracker) Observe(at time.Duration, s *Segment) {
 		}
 		t.reset(at, s)
 	case flagACK:
-		if i := t.fromClient(s); i != none {
-			if a := t.table.at(i); a.unread() && a.proves(s) {
-				t.proveByACK(at, i)
-			} else {
-				a.segment(s)
+		t.acknowledged(at, s)
+	}
+}
+
+// acknowledged takes in a segment that is neither SYN nor RST, of either end.
+func (t *Tracker) acknowledged(at time.Duration, s *Segment) {
+	if s.flags&flagFIN != 0 {
+		if i := t.fromServer(s); i != none {
+			if deadline, ok := t.table.at(i).serverEnds(at, s); ok {
+				t.restage(t.table.at(i))
+				t.table.move(i, deadline)
+				return
 			}
 		}
+	}
+	i := t.fromClient(s)
+	if i == none {
+		return
+	}
+	a := t.table.at(i)
+	if a.unread() && a.proves(s) {
+		t.proveByACK(at, i, s)
+		return
+	}
+	switch ask := a.segment(at, s); {
+	case ask:
+		t.askSoon(i)
+	case a.has(served | finished):
+		t.table.move(i, at)
 	}
 }
 
@@ -220,7 +248,7 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 		if a := t.table.at(i); a.unread() {
 			a.signs |= replaced
 		} else {
-			t.judge(at, a)
+			t.finish(at, a)
 			t.table.remove(i)
 		}
 		i = none
@@ -239,11 +267,9 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	deadline := a.syn(at)
 	if t.unread.at(at) {
 		t.unread.doubt = true
-		e := t.endpoints[a.endpoint]
-		e.open[a.stage()]--
 		deadline = a.heard(at)
-		e.open[a.stage()]++
 	}
+	t.restage(a)
 	t.table.move(i, deadline)
 }
 
@@ -265,13 +291,8 @@ func (t *Tracker) begin(at time.Duration, k *key, s *Segment) {
 		t.latest = i
 	}
 	t.table.move(i, deadline)
-	e.open[a.stage()]++
-}
-
-// name tells an attempt from all others, as good as always: a client's sequence numbers
-// follow a clock.
-func (t *Tracker) name(k *key, isn uint32) uint64 {
-	return t.table.hash(k) ^ uint64(isn)*0x9e3779b97f4a7c15
+	a.at = a.stage()
+	e.open[a.at]++
 }
 
 // sketch counts a client for which there is no room.
@@ -297,10 +318,8 @@ func (t *Tracker) reply(at time.Duration, i int32, s *Segment) {
 	if s.ack-a.isn-1 >= maxSYNData {
 		return // of an earlier connection
 	}
-	e := t.endpoints[a.endpoint]
-	e.open[a.stage()]--
 	deadline := a.reply(at, s.seq, t.wide)
-	e.open[a.stage()]++
+	t.restage(a)
 	t.table.move(i, deadline)
 }
 
@@ -308,11 +327,13 @@ func (t *Tracker) reply(at time.Duration, i int32, s *Segment) {
 func (t *Tracker) reset(at time.Duration, s *Segment) {
 	if i := t.fromServer(s); i != none {
 		t.resetAt = at
-		if a := t.table.at(i); (a.unread() || a.supposed()) && s.seq != 0 {
+		a := t.table.at(i)
+		if (a.unread() || a.supposed() && !a.has(counted)) && s.seq != 0 {
 			t.forget(i) // before a response, or after
 			return
 		}
-		if deadline, ok := t.table.at(i).serverReset(at, s); ok {
+		if deadline, ok := a.serverReset(at, s); ok {
+			t.restage(a)
 			t.table.move(i, deadline)
 			return
 		}
@@ -320,10 +341,11 @@ func (t *Tracker) reset(at time.Duration, s *Segment) {
 	if i := t.fromClient(s); i != none {
 		a := t.table.at(i)
 		if a.unread() && a.proves(s) {
-			a.suppose() // the stage stays
+			a.suppose()
 			t.endpoints[a.endpoint].letIn = true
 		}
 		if deadline, ok := a.clientReset(at, s); ok {
+			t.restage(a)
 			t.table.move(i, deadline)
 		}
 	}
@@ -333,12 +355,13 @@ func (t *Tracker) reset(at time.Duration, s *Segment) {
 // must be of at or after.
 func (t *Tracker) Advance(at time.Duration) {
 	t.now = max(t.now, at)
+	t.Ask(at)
 	t.probe()
 	if t.unread.due && at >= max(t.unread.to, t.unread.until) {
 		t.unread.due = false
 		t.settle(at)
 	}
-	t.proved.due(min(at, t.unread.calmTo), func(a *attempt) { t.judge(at, a) })
+	t.proved.due(min(at, t.unread.calmTo), func(a *attempt) { t.proven(at, a) })
 	t.table.due(at, func(a *attempt) (deadline time.Duration) { return t.end(at, a) })
 	t.ended.advance(at)
 }
@@ -349,7 +372,7 @@ func (t *Tracker) end(at time.Duration, a *attempt) (deadline time.Duration) {
 		return deadline
 	}
 	if a.unread() {
-		switch deadline = t.resolve(at, a, t.ask(a), t.unread.moved.Killed > 0); {
+		switch deadline = t.resolve(at, a, t.ask(a).Socket, t.unread.moved.Killed > 0); {
 		case deadline == never:
 			t.lose(a)
 			return 0
@@ -357,27 +380,31 @@ func (t *Tracker) end(at time.Duration, a *attempt) (deadline time.Duration) {
 			return deadline
 		}
 	}
-	t.judge(at, a)
-	return 0
+	if a.has(counted) {
+		return t.after(at, a)
+	}
+	v := t.decide(at, a)
+	if v.again > at {
+		t.restage(a)
+		return v.again
+	}
+	if !t.count(at, a, v.outcome) {
+		t.endpoints[a.endpoint].answer(a)
+		t.drop(a)
+		return 0
+	}
+	t.restage(a)
+	return t.after(at, a)
 }
 
-func (t *Tracker) judge(at time.Duration, a *attempt) {
-	if a.first+ms(a.lastReply) <= t.narrowed {
-		a.signs &^= overheard // the answer may have come when it was not observed any more
+// after is when to look again at one that is counted, or 0.
+func (t *Tracker) after(at time.Duration, a *attempt) (deadline time.Duration) {
+	again, done := t.follow(at, a)
+	if done || t.endpoints[a.endpoint].open[stageInside] > t.table.limit/2 {
+		t.drop(a)
+		return 0
 	}
-	e := t.endpoints[a.endpoint]
-	o := a.judge(t.retries, t.cookies.at(a.first+ms(a.lastReply)), func() Socket { return t.ask(a) })
-	if o == GaveUp || o == Refused {
-		if !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
-			e.leave(a)
-			return
-		}
-	}
-	hash := uint64(0)
-	if a.suspicious(o) {
-		hash = t.table.hash(&key{client: a.client})
-	}
-	e.close(at, a, o, hash)
+	return again
 }
 
 // endpoint finds or makes the account of an address and port.

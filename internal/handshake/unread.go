@@ -3,7 +3,6 @@ package handshake
 import (
 	"cmp"
 	"math"
-	"net/netip"
 	"slices"
 	"time"
 )
@@ -62,9 +61,18 @@ const (
 	OnlyListener
 	// HalfOpenSocket waits for the client's ACK (SYN_RECV).
 	HalfOpenSocket
-	// Connection includes closing ones.
+	// Connection includes closing ones, but not TIME_WAIT, which may be of one before.
 	Connection
 )
+
+// Found is what the kernel has for the two ends of an attempt, and of a Connection what
+// came and went by it.
+type Found struct {
+	Socket
+	HasInfo        bool          // what follows is known
+	Sent, Received uint64        // bytes of data, of the server and of the client
+	Quiet          time.Duration // since the server last sent data, or since the socket was made (tcpi_last_data_sent)
+}
 
 // While packets that leave are not read, a client is known to have been let in by what it
 // sends itself: its FIN, or a RST within its connection. Of the others the kernel is asked.
@@ -190,7 +198,7 @@ func (t *Tracker) settle(at time.Duration) {
 		}
 		if a.unread() && asked < settleMost {
 			asked++
-			if met := t.ask(a); met >= HalfOpenSocket && !a.replaced() {
+			if met := t.ask(a).Socket; met >= HalfOpenSocket && !a.replaced() {
 				t.table.move(i, t.resolve(at, a, met, false))
 			} else {
 				others = append(others, other{i, a.first, met, false})
@@ -241,17 +249,6 @@ func (t *Tracker) probe() {
 	t.latest = none
 }
 
-func (t *Tracker) ask(a *attempt) Socket {
-	e := t.endpoints[a.endpoint]
-	if t.asked == nil || e.addr == (addr{}) {
-		return SocketUnknown
-	}
-	met := t.asked(netip.AddrPortFrom(e.addr.netip(), e.port), netip.AddrPortFrom(a.client.netip(), a.clientPort), uint32(a.link&^successor))
-	e.trusted = e.trusted || met >= HalfOpenSocket
-	e.letIn = e.letIn || met == Connection
-	return met
-}
-
 // never is the deadline of an attempt of which nobody will know how it ended.
 const never = time.Duration(-1)
 
@@ -259,8 +256,7 @@ const never = time.Duration(-1)
 // left, and says when to judge it. killed: it may have had a connection that was reset.
 func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool) (deadline time.Duration) {
 	e := t.endpoints[a.endpoint]
-	e.open[a.stage()]--
-	defer func() { e.open[a.stage()]++ }()
+	defer t.restage(a)
 	lastSYN := a.first + ms(a.lastSYN)
 	switch {
 	case met >= HalfOpenSocket && a.replaced():
@@ -268,6 +264,7 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool)
 	case met == Connection:
 		a.suppose()
 		a.signs |= answered
+		a.enter(a.entry(), false)
 		return lastSYN + unreadPatience
 	case met == HalfOpenSocket:
 		return a.supposeRepeated(at)
@@ -335,7 +332,6 @@ func (t *Tracker) forget(i int32) {
 }
 
 func (t *Tracker) lose(a *attempt) {
-	e := t.endpoints[a.endpoint]
-	e.leave(a)
-	e.untracked++
+	t.drop(a)
+	t.endpoints[a.endpoint].untracked++
 }

@@ -10,8 +10,17 @@ import (
 
 // oneWayScript is a script whose outgoing packets are not read from its beginning on, and
 // what the kernel has for every client.
+// trusted is the client of trust.
+var trusted = netip.MustParseAddrPort("10.0.0.9:50000")
+
 func oneWayScript(t *testing.T, met *Socket) *script {
-	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Socket { return *met }})
+	s := newScript(t, Options{Socket: func(_, from netip.AddrPort, _ uint32) Found {
+		if from == trusted && *met == HalfOpenSocket {
+			return Found{Socket: NoSocket} // it has ended
+		}
+		return Found{Socket: *met}
+	}})
+	s.met = met
 	s.tracker.StopOutgoing(s.at)
 	s.wait(1)
 	return s
@@ -29,7 +38,7 @@ func (s *script) fin() { s.in(flagFIN|flagACK, s.isn+101, serverISN+501) }
 func (s *script) trust(met *Socket) {
 	before := *met
 	*met = Connection
-	other := s.client("10.0.0.9:50000", 7)
+	other := s.client(trusted.String(), 7)
 	other.syn()
 	s.tracker.Advance(s.at)
 	other.fin()
@@ -50,22 +59,30 @@ func TestUnread(t *testing.T) {
 		untracked bool
 		delay     float64
 	}{
-		"its FIN":                      {NoSocket, func(s *script) { s.syn(); s.fin() }, Connected, false, 0},
-		"its RST within a connection":  {NoSocket, func(s *script) { s.syn(); s.in(flagRST|flagACK, s.isn+101, serverISN+501) }, Connected, false, 0},
-		"its RST to a FIN":             {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+101, 0) }, Connected, false, 0},
-		"its RST to the SYN-ACK":       {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+1, 0) }, HalfOpen, false, 0},
-		"a connection":                 {Connection, func(s *script) { s.syn() }, Connected, false, 0},
-		"a FIN of an earlier one":      {Connection, func(s *script) { s.in(flagFIN|flagACK, s.isn-9, 1); s.syn() }, Connected, false, 0},
-		"let in with its second SYN":   {Connection, func(s *script) { s.syns(0, 1) }, Delayed, false, 1},
-		"the SYN-ACK is seen as well":  {NoSocket, func(s *script) { s.syn(); s.synAck() }, Connected, false, 0},
-		"and repeated":                 {Connection, func(s *script) { resumed(Counters{Repeats: 1})(s); s.wait(-.1); s.synAcks(1) }, Delayed, false, 1},
-		"half-open, it seems to stall": {HalfOpenSocket, func(s *script) { resumed(Counters{Drops: 1})(s); s.wait(-.1); s.synAcks(1, 3, 7, 15, 31) }, Stalled, false, 0},
+		"its FIN":                     {NoSocket, func(s *script) { s.syn(); s.fin() }, Connected, false, 0},
+		"its RST within a connection": {NoSocket, func(s *script) { s.syn(); s.in(flagRST|flagACK, s.isn+101, serverISN+501) }, Connected, false, 0},
+		"its RST to a FIN":            {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+101, 0) }, Connected, false, 0},
+		"its RST to the SYN-ACK":      {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+1, 0) }, HalfOpen, false, 0},
+		"a connection":                {Connection, func(s *script) { s.syn() }, Connected, false, 0},
+		"a FIN of an earlier one":     {Connection, func(s *script) { s.in(flagFIN|flagACK, s.isn-9, 1); s.syn() }, Connected, false, 0},
+		"let in with its second SYN":  {Connection, func(s *script) { s.syns(0, 1) }, Delayed, false, 1},
+		"the SYN-ACK is seen as well": {NoSocket, func(s *script) { s.syn(); s.synAck() }, Connected, false, 0},
+		"and repeated":                {HalfOpenSocket, func(s *script) { resumed(Counters{Repeats: 1})(s); s.wait(-.1); s.synAcks(1); s.has(Connection) }, Delayed, false, 1},
+		"half-open, it seems to stall": {HalfOpenSocket, func(s *script) {
+			resumed(Counters{Drops: 1})(s)
+			s.wait(-.1)
+			s.synAcks(1, 3, 7, 15, 31)
+			s.acked()
+			s.has(OnlyListener)
+		}, Stalled, false, 0},
 		"half-open, long ago": {HalfOpenSocket, func(s *script) {
 			s.syn()
 			s.wait(1.1)
 			s.resume(Counters{Repeats: 1})
 			s.wait(-1.1)
 			s.synAcks(3, 7, 15, 31)
+			s.acked()
+			s.has(OnlyListener)
 		}, Stalled, false, 0},
 		"dropped":                      {OnlyListener, resumed(Counters{Drops: 1}), GaveUp, false, 0},
 		"dropped, beside a reset":      {OnlyListener, resumed(Counters{Drops: 1, Resets: 1}), GaveUp, false, 0},
@@ -73,7 +90,7 @@ func TestUnread(t *testing.T) {
 		"dropped or aborted":           {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Aborted: 1}), 0, true, 0},
 		"dropped or reset":             {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Killed: 1}), 0, true, 0},
 		"dropped by netfilter":         {OnlyListener, resumed(Counters{}), GaveUp, false, 0},
-		"dropped or sent a cookie":     {OnlyListener, resumed(Counters{Cookies: 1}), HalfOpen, false, 0},
+		"dropped or sent a cookie":     {OnlyListener, resumed(Counters{Cookies: 1}), Undecided, false, 0},
 		"refused":                      {NoSocket, resumed(Counters{Resets: 1}), Refused, false, 0},
 		"refused, beside a killed one": {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 1}), Refused, false, 0},
 		"refused or killed":            {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 2}), 0, true, 0},
@@ -260,6 +277,7 @@ func TestProved(t *testing.T) {
 	s.resume(Counters{Drops: 1})
 	s.wait(-.2)
 	s.synAcks(1, 3, 7, 15, 31)
+	s.acked()
 	require.Equal(t, just(Stalled), s.ends().Clients)
 }
 
@@ -368,7 +386,7 @@ func TestMissingThenAnswered(t *testing.T) {
 		want Outcome
 	}{
 		"its FIN":     {func(s *script) { s.fin() }, Connected},
-		"a SYN-ACK":   {func(s *script) { s.resume(Counters{Drops: 1}); s.syn(); s.synAck() }, Delayed},
+		"a SYN-ACK":   {func(s *script) { s.resume(Counters{Drops: 1}); s.wait(.1); s.syn(); s.synAck() }, Delayed},
 		"a refusal":   {func(s *script) { s.out(flagRST|flagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, Refused},
 		"its SYN-ACK": {func(s *script) { s.synAck() }, Connected},
 	} {
@@ -379,7 +397,7 @@ func TestMissingThenAnswered(t *testing.T) {
 			s.syn()
 			by := s.at
 			require.False(t, s.tracker.LetIn(by))
-			s.wait(.2)
+			s.wait(.15)
 			s.tracker.Advance(s.at)
 			require.False(t, s.tracker.LetIn(by))
 			c.play(s)

@@ -66,16 +66,20 @@ func (t *ClientTotals) TurnedAway() uint64 {
 // ClientAnswers say which of the clients that were let in, and not reset, the server sent
 // anything. They are counted when a client's connection ends.
 type ClientAnswers struct {
-	Known      bool   // false where the first byte of the server is no answer, as with TLS, and where handshakes do not show it
+	// Known is false where the first byte of the server is no answer, as with TLS; Why says so.
+	Known      bool
+	Why        string
 	Answered   uint64 // sent at least a byte and received one
 	Unanswered uint64 // sent at least a byte and received none: a read timeout
 	Checks     uint64 // sent no byte: a check of the port, a browser's spare connection
+	Unclear    uint64 // it was not seen how they ended, or what they had received by then
 }
 
 func (a ClientAnswers) sub(before ClientAnswers) ClientAnswers {
 	a.Answered -= before.Answered
 	a.Unanswered -= before.Unanswered
 	a.Checks -= before.Checks
+	a.Unclear -= before.Unclear
 	return a
 }
 
@@ -84,6 +88,7 @@ func (a ClientAnswers) add(other ClientAnswers) ClientAnswers {
 	a.Answered += other.Answered
 	a.Unanswered += other.Unanswered
 	a.Checks += other.Checks
+	a.Unclear += other.Unclear
 	return a
 }
 
@@ -149,6 +154,9 @@ type Clients struct {
 	Waiting  int // open attempts that nothing has answered yet
 	Settling int // open attempts that were sent a SYN-ACK, and of which no more is known yet
 	Stalling int // open attempts that were sent a SYN-ACK, and whose ACK was dropped or is not known to have been taken
+	// Estimated: the clients that were let in are not as many as the sockets that the kernel
+	// made, so that the counts are wrong somewhere.
+	Estimated bool
 	// PacketsLost: the packets of the namespace that could not be read within the
 	// interval; outcomes may be wrong by as many.
 	PacketsLost uint64

@@ -113,6 +113,9 @@ type NetNS struct {
 	// Unattributed counts dropped packets since the agent's start that no
 	// watched listener's own counter accounts for.
 	Unattributed uint64
+	// LetInElsewhere are the clients that were let in at ports whose handshakes are not
+	// followed, since the others' are: PassiveOpens less theirs. nil where all are followed.
+	LetInElsewhere *uint64
 }
 
 // Self is what the agent measures about itself.

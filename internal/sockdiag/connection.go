@@ -93,11 +93,12 @@ func (a *connectionAsks) decode(i int, body []byte) {
 // anyCookie is INET_DIAG_NOCOOKIE, twice: the kernel compares none.
 const anyCookie = 1<<64 - 1
 
-// Between is the state of the socket that a segment from remote to local meets: a
-// connection's, closing ones included, SynRecv of a half-open one, Listen where there is
-// only a listener, 0 where there is nothing (inet_lookup). device is the index of the one
-// that the packets come by, which counts where a socket is bound to a device.
-func (c *Conn) Between(local, remote netip.AddrPort, device uint32) (met State, err error) {
+// Between is the socket that a segment from remote to local meets, with its tcp_info: a
+// connection, closing ones included, one in SynRecv that is half-open, one in Listen where
+// there is only a listener, the zero Socket where there is nothing (inet_lookup). device is
+// the index of the one that the packets come by, which counts where a socket is bound to a
+// device.
+func (c *Conn) Between(local, remote netip.AddrPort, device uint32) (met Socket, err error) {
 	id := ConnectionID{Family: FamilyIPv6, Local: local, Remote: remote, Cookie: anyCookie}
 	if local.Addr().Is4() {
 		id.Family = FamilyIPv4
@@ -105,29 +106,32 @@ func (c *Conn) Between(local, remote netip.AddrPort, device uint32) (met State, 
 	ids := []ConnectionID{id, id}
 	ids[1].Interface = device
 	var refused error
-	err = c.LookupConnections(ids, false, func(_ int, s *Socket, failed error) {
+	err = c.LookupConnections(ids, true, func(_ int, s *Socket, failed error) {
 		switch {
-		case failed == nil:
-			met = nearer(met, s.State)
-		case !errors.Is(failed, ErrNotFound):
+		case failed == nil && nearer(s.State, met.State):
+			met = *s
+		case failed != nil && !errors.Is(failed, ErrNotFound):
 			refused = failed
 		}
 	})
 	return met, errors.Join(err, refused)
 }
 
-// nearer is the state of the one that the kernel looks for first: a connection, a
-// half-open one, a listener.
-func nearer(a, b State) State {
-	for _, last := range []State{0, Listen, SynRecv} {
-		switch last {
-		case a:
-			return b
-		case b:
-			return a
+// nearer reports whether the kernel looks for a socket of one state before one of the other:
+// a connection, a half-open one, a listener.
+func nearer(a, b State) bool {
+	rank := func(s State) int {
+		switch s {
+		case 0:
+			return 0
+		case Listen:
+			return 1
+		case SynRecv:
+			return 2
 		}
+		return 3
 	}
-	return a
+	return rank(a) > rank(b)
 }
 
 func (a *connectionAsks) fail(i int, errno syscall.Errno) {

@@ -273,7 +273,7 @@ func TestBetween(t *testing.T) {
 			between := func(to, client netip.AddrPort) sockdiag.State {
 				met, err := c.Between(to, client, 1)
 				require.NoError(t, err)
-				return met
+				return met.State
 			}
 			require.Equal(t, want, between(to, client), o.Address)
 			require.Equal(t, sockdiag.Listen, between(to, netip.AddrPortFrom(client.Addr(), client.Port()^1)), o.Address)

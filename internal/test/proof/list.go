@@ -68,6 +68,10 @@ func All() []Proof {
 			Run: goTest("./internal/handshake", "^Test(ManyClients|LongSpoofedFlood|Netem)$", "60m"), Covers: clientsC,
 		},
 		{
+			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 60, Root: true,
+			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "12"), Covers: slices.Concat(clientsC, []string{"internal/test/accounts"}),
+		},
+		{
 			Name: "browser", What: "the agent's page in a real Chromium", Minutes: 5, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
 			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/web", "internal/test/browser"},
 		},

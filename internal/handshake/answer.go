@@ -1,0 +1,86 @@
+package handshake
+
+import "time"
+
+const (
+	// halfClosed is how soon after it was let in a client ends its side that may still wait
+	// for an answer (shutdown(2) after the request), and halfPatience how long it may.
+	halfClosed   = 200
+	halfPatience = 60 * time.Second
+	// answerMost is the longest time between two questions whether a client was answered.
+	answerMost = 30 * time.Second
+)
+
+// follow looks after one whose outcome is known: whether it is answered, or is given a
+// socket though it has left. It returns when to look again, or done.
+func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, done bool) {
+	e := t.endpoints[a.endpoint]
+	if !a.has(inside) {
+		return t.followLeft(at, a)
+	}
+	if !a.answerKnown(at) {
+		if met := t.inquire(a); met != Connection && met != SocketUnknown && !a.has(finished|left) {
+			return 0, true // its end was not seen
+		}
+	}
+	if a.answerKnown(at) {
+		e.answer(a)
+		return 0, true
+	}
+	a.asks = inc(a.asks)
+	return at + min(firstAsk<<min(a.asks, 10), answerMost), false
+}
+
+// answerKnown reports whether it is known if the client got an answer.
+func (a *attempt) answerKnown(at time.Duration) bool {
+	switch {
+	case a.has(served):
+		return true
+	case a.has(left | closed):
+		return true
+	case !a.has(finished):
+		return false
+	case !a.has(talked) || a.ended > a.entered+halfClosed:
+		return true
+	}
+	return at >= a.first+ms(a.ended)+halfPatience
+}
+
+// followLeft looks after one that left without having been let in, as long as its kernel
+// may repeat what it sent.
+func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration, done bool) {
+	met := SocketUnknown
+	if !a.has(late | closed) {
+		met = t.inquire(a)
+	}
+	last := max(a.lastIn, a.lastReply, a.ended)
+	switch {
+	case a.has(inside | late):
+		a.signs = a.signs&^inside | late
+		t.endpoints[a.endpoint].late++
+		return 0, true
+	case a.has(closed | left):
+		return 0, true // by a RST that no socket sent, or the client's
+	case at >= a.first+ms(last)+min(ms(last)*6/5+stillFor, rtoMost+stillFor) && met != HalfOpenSocket:
+		return 0, true
+	}
+	a.asks = inc(a.asks)
+	return at + min(firstAsk<<min(a.asks, 10), answerMost/2), false
+}
+
+// answer counts whether a client that was let in was answered.
+func (e *endpoint) answer(a *attempt) {
+	switch {
+	case !a.has(inside) || a.has(wasReset):
+	case a.has(served):
+		e.answers.Answered++
+	case a.supposed() && !a.has(talked|finished), !a.has(finished | left | closed):
+		e.answers.Unknown++
+	case !a.has(talked):
+		e.answers.Checks++
+	case a.supposed():
+		e.answers.Unknown++
+	default:
+		e.answers.Unanswered++
+	}
+}

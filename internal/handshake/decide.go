@@ -1,0 +1,219 @@
+package handshake
+
+import "time"
+
+const (
+	// unheardPatience is how long a client that was sent a cookie, and whose answer may not
+	// have been read, has for a sign of life.
+	unheardPatience = maxPatience
+	// stillFor is when a client that repeats its data, at twice the time before each, has
+	// stopped; rtoMost is the longest time (TCP_RTO_MAX).
+	rtoMost  = 120 * time.Second
+	stillFor = 5 * time.Second
+	// expired is when a RST that is no socket's answers what the kernel of a client repeats
+	// that has long left, as its cookie is not valid any more (TCP_SYNCOOKIE_VALID).
+	expired = 60_000
+)
+
+// verdict is how an attempt ended, or when to look again.
+type verdict struct {
+	outcome Outcome
+	again   time.Duration // 0 if it is known
+}
+
+func is(o Outcome) verdict              { return verdict{outcome: o} }
+func later(again time.Duration) verdict { return verdict{again: again} }
+
+// decide says how an attempt ended whose time is over, if it has.
+func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
+	switch {
+	case a.has(wasReset) && !a.has(inside) && a.ended > a.lastReply+expired:
+		return is(Stalled)
+	case a.has(wasReset):
+		return is(Reset)
+	case a.has(refusal):
+		return is(Refused)
+	case a.replies == 0:
+		return is(GaveUp)
+	case a.has(gone) && a.repeats > 0:
+		return is(Stalled)
+	case a.has(gone) && a.syns == 1:
+		return is(HalfOpen) // it was answered at once: a scan, or a check of the port that ends with the SYN-ACK
+	case a.has(gone):
+		return is(GaveUp)
+	}
+	if a.first+ms(a.lastReply) <= t.narrowed {
+		a.signs &^= overheard // the answer may have come when it was not observed any more
+	}
+	met := SocketUnknown
+	if !a.has(inside | late) {
+		met = t.inquire(a)
+	}
+	if !a.has(inside|late) && t.taken(at, a, met) {
+		a.enter(t.takenAt(a), false)
+	}
+	switch {
+	case a.has(inside):
+		return a.admitted(at)
+	case a.has(late):
+		return is(Stalled)
+	case met == SocketUnknown:
+		return t.unasked(at, a)
+	case a.supposed() && a.has(finished|left) && at < a.first+ms(a.lastReply)+synAckTimeout+slack:
+		return later(a.first + ms(a.lastReply) + synAckTimeout + slack)
+	case a.supposed() && a.has(finished|left) && a.repeats == 0:
+		return is(Undecided) // the server's end of it may not have been read
+	case a.has(finished):
+		return is(Stalled) // a socket would still be there: only the server ends it
+	case a.has(left) && a.wasAbsent(a.ended) > a.lastIn:
+		return is(Stalled)
+	case a.has(left):
+		return is(Undecided) // it may have had a socket, which ended with its RST
+	}
+	return t.open(at, a, met)
+}
+
+// taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
+// port's listeners have dropped nothing up to then; or the SYN-ACK was no cookie, and would
+// have been repeated by now (reqsk_timer_handler).
+func (t *Tracker) taken(at time.Duration, a *attempt, met Socket) bool {
+	replied := a.first + ms(a.lastReply)
+	if a.repeats > 0 || met == HalfOpenSocket {
+		return false
+	}
+	sign := a.has(answered | finished | left)
+	if sign && !t.dropped(t.endpoints[a.endpoint].port, replied, min(at, replied+synAckTimeout)) {
+		return true
+	}
+	return t.retries > 0 && at >= replied+synAckTimeout+slack && !t.cookies.at(replied) && !a.has(left) && (sign || !a.has(overheard))
+}
+
+// takenAt is when: where nothing was dropped, at once. That there was no socket since means
+// that its connection has ended.
+func (t *Tracker) takenAt(a *attempt) uint32 {
+	replied := a.first + ms(a.lastReply)
+	if t.dropped(t.endpoints[a.endpoint].port, replied, replied+synAckTimeout) {
+		return a.entry()
+	}
+	return a.lastReply + uint32(a.rtt)
+}
+
+// proven counts one that has proved that it was let in: the counters have not moved.
+func (t *Tracker) proven(at time.Duration, a *attempt) {
+	a.enter(a.entry(), false)
+	t.finish(at, a)
+}
+
+// admitted is the outcome of one that was let in. If that was late, the FIN that shows that
+// it had left before may be on its way.
+func (a *attempt) admitted(at time.Duration) verdict {
+	known := a.first + ms(a.entered+uint32(a.rtt)) + firstAsk
+	switch {
+	case a.leftBefore():
+		a.signs = a.signs&^inside | late
+		return is(Stalled)
+	case a.letIn() == Delayed && at < known && !a.has(served|closed|left|finished):
+		return later(known)
+	}
+	return is(a.letIn())
+}
+
+// open is when to look again at one that has not left and was not let in, or what became
+// of it as nothing has come for long.
+func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
+	replied := a.first + ms(a.lastReply)
+	repeated := replied + synAckTimeout<<min(a.repeats, 6) + slack
+	until := repeated
+	switch {
+	case a.has(answered | talked):
+		last := max(a.lastIn, a.lastReply)
+		until = a.first + ms(last) + min(ms(last)*6/5+stillFor, rtoMost+stillFor)
+		if !a.has(talked) {
+			until = a.first + ms(last) + maxPatience
+		}
+		if at >= until && met != HalfOpenSocket {
+			return is(Stalled)
+		}
+	case met == HalfOpenSocket && at >= repeated:
+		until = at + synAckTimeout
+	case at >= repeated && a.has(overheard):
+		return is(HalfOpen)
+	case at >= repeated:
+		if until = replied + unheardPatience; at >= until {
+			return is(Undecided)
+		}
+	}
+	// Whoever is let in without a segment that is read is seen so.
+	return later(min(max(until, at+tick), at+max(firstAsk, (at-replied)/4)))
+}
+
+// unasked is what the timers of the kernel alone say.
+func (t *Tracker) unasked(at time.Duration, a *attempt) verdict {
+	until := a.first + ms(a.lastReply) + synAckTimeout<<min(a.repeats, 6) + slack
+	cookie := t.cookies.at(a.first + ms(a.lastReply))
+	switch {
+	case a.has(left|finished) && (a.repeats > 0 || t.retries == 0):
+		return is(Stalled)
+	case a.has(left | finished):
+		return is(Undecided)
+	case at < until:
+		return later(until)
+	case !a.has(answered) && a.has(overheard):
+		return is(HalfOpen)
+	case cookie && a.repeats == 0:
+		return is(Undecided)
+	case a.repeats < min(t.retries, leastRetries):
+		a.enter(a.entry(), false) // it would have been repeated
+		return is(a.letIn())
+	case a.has(answered):
+		return is(Stalled)
+	}
+	return is(Undecided)
+}
+
+// leastRetries is how often a SYN-ACK is repeated, whatever tcp_synack_retries says,
+// while half-open clients are many for the backlog (reqsk_timer_handler).
+const leastRetries = 2
+
+// finish decides an attempt that has ended, and forgets it.
+func (t *Tracker) finish(at time.Duration, a *attempt) {
+	if !a.has(counted) {
+		v := t.decide(at, a)
+		if v.again > 0 {
+			v = t.last(a)
+		}
+		t.count(at, a, v.outcome)
+	}
+	t.endpoints[a.endpoint].answer(a)
+	t.drop(a)
+}
+
+// last is what is known of one of which nothing more will come.
+func (t *Tracker) last(a *attempt) verdict {
+	switch {
+	case a.has(inside):
+		return is(a.letIn())
+	case a.absent > a.lastIn && a.has(answered):
+		return is(Stalled)
+	}
+	return is(Undecided)
+}
+
+// count gives an attempt its outcome. It stays open until it is known what else became of
+// it; keep reports whether it has to.
+func (t *Tracker) count(at time.Duration, a *attempt, o Outcome) (keep bool) {
+	e := t.endpoints[a.endpoint]
+	if a.unanswered() {
+		e.unanswered++
+	}
+	if (o == GaveUp || o == Refused) && !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
+		return false // it was counted before
+	}
+	hash := uint64(0)
+	if a.suspicious(o) {
+		hash = t.table.hash(&key{client: a.client})
+	}
+	e.count(at, a, o, hash)
+	a.signs |= counted
+	return o == Connected || o == Delayed || o == Stalled && !a.has(late|left)
+}

@@ -1,0 +1,169 @@
+package handshake
+
+import "time"
+
+const (
+	// firstAsk is when the kernel is asked for the socket of a client that was sent a
+	// SYN-ACK and of which nothing was read since.
+	firstAsk = 250 * time.Millisecond
+	// lateAfter is how much later than its handshake takes a client is let in that is Delayed.
+	lateAfter = 200 * time.Millisecond
+	// jiffies is how far the ages of a socket are off (tcp_jiffies32, at 100 Hz).
+	jiffies = 10
+	// pendingFIN is how long after it was let in, beside a round trip, a client sends a FIN
+	// that it could not send before, as its data was not acknowledged.
+	pendingFIN = 5
+)
+
+// segment takes in any other segment of the client than SYN and RST. ask: what the kernel
+// has for it now says whether it was let in.
+func (a *attempt) segment(at time.Duration, s *Segment) (ask bool) {
+	sent := s.seq - a.isn - 1
+	if a.replies == 0 || s.flags&flagACK == 0 || sent >= maxUpload {
+		return false
+	}
+	now, first := mark(a.first, at), !a.has(answered)
+	if sent+uint32(s.payload) > 0 && !a.has(finished) {
+		a.signs |= talked
+	}
+	if a.supposed() {
+		a.signs |= answered
+	} else if !a.acknowledges(s) {
+		return false
+	}
+	if first && a.repeats == 0 {
+		a.rtt = uint16(min(now-min(a.lastReply, now), 1<<16-1))
+	}
+	if s.flags&flagFIN == 0 || a.has(finished) {
+		a.lastIn = now
+	} else {
+		a.signs |= finished
+		a.ended = now
+	}
+	return !a.has(inside | late)
+}
+
+// acknowledges takes in what a segment of the client acknowledges, and reports whether it
+// can be of this connection.
+func (a *attempt) acknowledges(s *Segment) bool {
+	switch acked := s.ack - a.serverISN - 1; {
+	case acked == 0:
+		a.signs |= answered
+	case acked < 1<<31:
+		a.signs |= answered
+		if !a.has(closed) || acked > 1 { // one may be the server's FIN
+			a.signs |= served
+		}
+		a.showsSocket(0)
+	default:
+		return false
+	}
+	return true
+}
+
+// notIn takes in that the kernel has no socket for the client.
+func (a *attempt) notIn(now uint32) { a.before, a.absent = a.absent, max(a.absent, now) }
+
+// wasAbsent is the latest time up to moment at which there was no socket for the client.
+func (a *attempt) wasAbsent(moment uint32) uint32 {
+	switch {
+	case a.absent <= moment:
+		return a.absent
+	case a.before <= moment:
+		return a.before
+	}
+	return 0
+}
+
+// showsSocket takes in that there is a socket for the client, or was one until now. now is
+// 0 where it was made before the client left.
+func (a *attempt) showsSocket(now uint32) {
+	if !a.has(inside | late) {
+		a.enter(a.entry(), now > 0)
+	}
+}
+
+// entry is when the socket must have been made: by the first answer to the SYN-ACK, as
+// nothing shows that it was dropped, or by the latest segment.
+func (a *attempt) entry() uint32 {
+	switch {
+	case a.has(finished) && a.wasAbsent(a.ended) > a.lastIn:
+		return max(a.ended, a.lastIn)
+	case a.absent == 0 && a.repeats == 0:
+		return a.lastReply + uint32(a.rtt)
+	case a.lastIn > a.absent:
+		return a.lastIn
+	}
+	return max(a.absent, a.lastReply)
+}
+
+// enter takes in when the socket was made. doubt: that may have been after the client left.
+func (a *attempt) enter(entered uint32, doubt bool) {
+	a.entered = max(entered, 1)
+	absent := a.wasAbsent(a.ended)
+	if doubt && a.has(finished) && (entered > a.ended+jiffies || absent > a.lastIn && entered+jiffies >= a.ended) {
+		a.signs |= late
+		return
+	}
+	a.signs |= inside
+}
+
+// found takes in a socket of the client.
+func (a *attempt) found(now uint32, f *Found) {
+	entered := a.entry()
+	if f.HasInfo {
+		if f.Received > 0 {
+			a.signs |= talked
+		}
+		switch {
+		case f.Sent == 0:
+			made := now - min(uint32(f.Quiet/time.Millisecond), now-min(a.lastReply, now))
+			if made > entered+jiffies || made+jiffies < entered {
+				entered = made // else the packet's time is the better one
+			}
+		case !a.has(finished | left):
+			a.signs |= served
+		}
+	}
+	if !a.has(inside | late) {
+		a.signs |= answered
+		a.enter(entered, true)
+	}
+}
+
+// serverEnds takes in the server's FIN: only a socket sends one.
+func (a *attempt) serverEnds(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
+	sent, got := s.seq-a.serverISN-1+uint32(s.payload), s.ack-a.isn-1
+	if a.replies == 0 || a.supposed() || sent >= 1<<31 || got >= 1<<31 {
+		return 0, false
+	}
+	if a.has(finished) && got > 0 {
+		got-- // its FIN
+	}
+	if got > 0 {
+		a.signs |= talked
+	}
+	a.showsSocket(mark(a.first, at))
+	if sent > 0 && !a.has(finished|left) {
+		a.signs |= served
+	}
+	a.signs |= answered | closed
+	return at, true
+}
+
+// delay is how much later than its handshake takes a client was let in.
+func (a *attempt) delay() time.Duration { return ms(a.entered - min(uint32(a.rtt), a.entered)) }
+
+// letIn is the outcome of one that was.
+func (a *attempt) letIn() Outcome {
+	if a.delay() < lateAfter {
+		return Connected
+	}
+	return Delayed
+}
+
+// leftBefore reports whether a client that was let in late had left before: its FIN
+// follows at once, as it had waited for its data to be acknowledged.
+func (a *attempt) leftBefore() bool {
+	return a.has(finished) && !a.has(served) && a.letIn() == Delayed && a.ended <= a.entered+uint32(a.rtt)+pendingFIN
+}

@@ -1,0 +1,116 @@
+package handshake
+
+import "time"
+
+const (
+	maxSYNData = 1 << 16 // TCP Fast Open: a SYN with data is acknowledged with it
+	maxFlight  = 1 << 20 // what a client sends before it has an answer
+)
+
+// syn takes in a SYN of the client, and returns when to judge it if nothing
+// else comes.
+//
+// The time between SYNs doubles at most, from two seconds to four: after one
+// that the network lost the next comes after six times the time before.
+func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
+	gap := at - a.first - ms(a.lastSYN)
+	a.lastSYN = since(a.first, at)
+	a.syns = inc(a.syns)
+	a.signs = a.signs&^gone | owed
+	if a.syns > 1 && gap < atOnce {
+		return at + challengedPatience
+	}
+	return at + min(max(firstPatience, 6*gap+slack), maxPatience)
+}
+
+// reply takes in a SYN-ACK of the server.
+func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline time.Duration) {
+	if a.unread() && at-a.first-ms(a.lastSYN) >= atOnce {
+		a.suppose() // this one is repeated
+	}
+	if a.unread() {
+		a.signs &^= whileUnread
+	}
+	if a.replies > 0 && !a.has(owed) {
+		a.repeats = inc(a.repeats)
+		a.notIn(mark(a.first, at)) // its timer ends when a socket is made
+	}
+	a.replies = inc(a.replies)
+	a.serverISN = serverISN
+	a.lastReply = since(a.first, at)
+	a.signs &^= owed | refusal | overheard
+	if wide {
+		a.signs |= overheard
+	}
+	return at + firstAsk
+}
+
+// serverReset takes in a RST of the server. Its sequence number is 0 if the SYN
+// met no listener (tcp_v4_send_reset), and follows the SYN-ACK's if the server
+// has sent nothing since: tcp_abort_on_overflow, or a listener that closes
+// (inet_csk_listen_stop), or a close with SO_LINGER. Only a socket sends one that
+// acknowledges something (tcp_send_active_reset).
+func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
+	sent := s.seq - a.serverISN - 1
+	switch {
+	case a.replies > 0 && a.serverISN != 0 && sent < 1<<31:
+		if s.flags&flagACK != 0 {
+			a.showsSocket(mark(a.first, at))
+		}
+		switch {
+		case sent > 0 && !a.has(finished|left):
+			a.signs |= served | closed
+		case a.has(finished | left | counted):
+			a.signs |= closed
+		default:
+			a.signs |= wasReset
+			a.ended = mark(a.first, at)
+		}
+		return at, true
+	case a.has(owed) && s.seq == 0 && s.flags&flagACK != 0 && s.ack-a.isn-1 < maxSYNData:
+		// Should the answer be lost, the client asks again as if there had been none.
+		if a.replies == 0 {
+			a.signs &^= whileUnread
+		}
+		a.signs = a.signs&^(owed|overheard) | refusal
+		return at, true
+	}
+	return 0, false
+}
+
+// clientReset takes in a RST of the client. Without ACK it answers a SYN-ACK of
+// which the client's host knows nothing (RFC 9293, 3.10.7.1); otherwise the
+// client had a connection, and ends it. A client that has ended its connection
+// may answer the server's FIN by such an ACK, too, and on two processors either
+// can come first (tcp_disconnect unhashes the socket before it sends the latter).
+func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
+	switch {
+	case a.replies == 0:
+		// It was sent a challenge ACK, and tries again.
+		challenged := a.has(owed)
+		a.signs &^= owed
+		return at + min(max(challengedPatience, 6*ms(a.lastSYN)+slack), maxPatience), challenged
+	case s.flags&flagACK == 0 && s.seq == a.isn+1 && !a.has(answered):
+		// Or it rejects a SYN-ACK that echoes an older timestamp (PAWSActiveRejected),
+		// and tries again.
+		a.signs |= gone
+		return at + firstPatience, true
+	case s.seq-a.isn-1 < maxFlight:
+		a.signs = a.signs&^gone | answered | left
+		if a.ended == 0 {
+			a.ended = mark(a.first, at)
+		}
+		if s.seq-a.isn-1 > 0 && !a.has(finished) {
+			a.signs |= talked
+		}
+		switch {
+		case a.supposed():
+		case s.flags&flagACK != 0:
+			a.acknowledges(s)
+		case s.seq-a.isn-1 > 0: // it answers a segment that acknowledged its data
+			a.showsSocket(mark(a.first, at))
+		}
+		return at, true
+	}
+	return 0, false
+}

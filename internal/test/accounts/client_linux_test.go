@@ -1,0 +1,209 @@
+package accounts
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// end is how a client's account ends.
+type end int
+
+const (
+	open           end = iota
+	answered           // it received its answer
+	connectTimeout     // connect(2) had not returned in time
+	readTimeout        // connected, and no byte came in time
+	refused            // ECONNREFUSED
+	reset              // ECONNRESET or EPIPE before a byte came
+	closed             // the server ended the connection without a byte
+	checked            // it connected, and closed without having sent anything
+	numEnds
+)
+
+func (e end) String() string {
+	return [numEnds]string{"open", "answered", "connect timeout", "read timeout", "refused", "reset", "closed", "checked"}[e]
+}
+
+// account is what a client knows of itself; times are since the run's start, 0 for never.
+type account struct {
+	port                          uint16
+	began, connected, first, over time.Duration
+	gone                          time.Duration // when close(2) had returned, after over
+	how                           end
+	check                         bool
+}
+
+func (a *account) String() string {
+	return fmt.Sprintf("%d %s, SYN %v, connected %v, first byte %v, over %v", a.port, a.how, a.began, a.connected, a.first, a.over)
+}
+
+// patience is how long the clients wait.
+type patience struct {
+	connect, read time.Duration
+	keep          time.Duration // an answered client stays that long
+	hold          time.Duration // a check does
+}
+
+// client is one that runs.
+type client struct {
+	account
+	fd       int
+	deadline time.Duration
+}
+
+// crowd runs clients by one epoll instance.
+type crowd struct {
+	t       testing.TB
+	to      netip.AddrPort
+	waits   patience
+	start   time.Time
+	epoll   int
+	byFD    map[int]*client
+	clients []*client
+}
+
+func newCrowd(t testing.TB, to netip.AddrPort, waits patience) *crowd {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(epoll) })
+	return &crowd{t: t, to: to, waits: waits, start: time.Now(), epoll: epoll, byFD: make(map[int]*client)}
+}
+
+// begin starts a client; check: one that sends nothing. It is called within the clients'
+// namespace.
+func (c *crowd) begin(check bool) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	require.NoError(c.t, err)
+	k := &client{account: account{began: c.now(), check: check}, fd: fd}
+	k.deadline = k.began + c.waits.connect
+	c.clients = append(c.clients, k)
+	err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(c.to.Port()), Addr: c.to.Addr().As4()})
+	local, failed := unix.Getsockname(fd)
+	require.NoError(c.t, failed)
+	k.port = uint16(local.(*unix.SockaddrInet4).Port)
+	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
+		c.failed(k, err)
+		return
+	}
+	c.byFD[fd] = k
+	require.NoError(c.t, unix.EpollCtl(c.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Fd: int32(fd), Events: unix.EPOLLOUT | unix.EPOLLIN}))
+}
+
+func (c *crowd) now() time.Duration { return time.Since(c.start) }
+
+func (c *crowd) over(k *client, how end) {
+	k.over, k.how = c.now(), how
+	delete(c.byFD, k.fd)
+	_ = unix.Close(k.fd)
+	k.gone = c.now()
+}
+
+func (c *crowd) failed(k *client, err error) {
+	switch {
+	case errors.Is(err, unix.ECONNREFUSED):
+		c.over(k, refused)
+	case errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
+		c.over(k, reset)
+	default:
+		require.NoError(c.t, err)
+	}
+}
+
+// step takes in what happens within some time, and reports whether clients are left.
+func (c *crowd) step(most time.Duration) bool {
+	var events [256]unix.EpollEvent
+	n, err := unix.EpollWait(c.epoll, events[:], int(most.Milliseconds()))
+	if !errors.Is(err, unix.EINTR) {
+		require.NoError(c.t, err)
+	}
+	for _, e := range events[:max(n, 0)] {
+		if k := c.byFD[int(e.Fd)]; k != nil {
+			c.event(k, e.Events)
+		}
+	}
+	for _, k := range c.byFD {
+		if c.now() >= k.deadline {
+			c.timeout(k)
+		}
+	}
+	return len(c.byFD) > 0
+}
+
+func (c *crowd) timeout(k *client) {
+	switch {
+	case k.connected == 0:
+		c.over(k, connectTimeout)
+	case k.first > 0:
+		c.over(k, answered)
+	case k.check:
+		c.over(k, checked)
+	default:
+		c.over(k, readTimeout)
+	}
+}
+
+func (c *crowd) event(k *client, events uint32) {
+	if k.connected == 0 && !c.connects(k) {
+		return
+	}
+	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.receive(k)
+	}
+}
+
+func (c *crowd) connects(k *client) bool {
+	errno, err := unix.GetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	require.NoError(c.t, err)
+	if errno != 0 {
+		c.failed(k, unix.Errno(errno))
+		return false
+	}
+	if _, err := unix.Getpeername(k.fd); err != nil {
+		return false // it is not yet
+	}
+	k.connected = c.now()
+	k.deadline = k.connected + c.waits.read
+	require.NoError(c.t, unix.EpollCtl(c.epoll, unix.EPOLL_CTL_MOD, k.fd, &unix.EpollEvent{Fd: int32(k.fd), Events: unix.EPOLLIN}))
+	if k.check {
+		k.deadline = k.connected + c.waits.hold
+		return true
+	}
+	connection := "close"
+	if c.waits.keep > 0 {
+		connection = "keep-alive"
+	}
+	if _, err := unix.Write(k.fd, []byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: "+connection+"\r\n\r\n")); err != nil {
+		c.failed(k, err)
+		return false
+	}
+	return true
+}
+
+func (c *crowd) receive(k *client) {
+	var b [4096]byte
+	n, err := unix.Read(k.fd, b[:])
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+	case err != nil && k.first > 0:
+		c.over(k, answered)
+	case err != nil:
+		c.failed(k, err)
+	case n > 0:
+		if k.first == 0 {
+			k.first = c.now()
+			k.deadline = k.first + max(c.waits.keep, time.Second)
+		}
+	case k.first > 0:
+		c.over(k, answered)
+	case k.check:
+		c.over(k, checked)
+	default:
+		c.over(k, closed)
+	}
+}

@@ -1,0 +1,203 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// shape is a load, and the server that meets it.
+type shape struct {
+	clients, checks int // checks are some of the clients
+	spread          time.Duration
+	patience        patience
+	server          demo.ServerOptions
+	cookies         int
+	abort           bool
+	veth            bool
+	orphans         int // tcp_orphan_retries of the clients: 0 is the default, which takes two minutes
+}
+
+func (s shape) String() string {
+	where := "loopback"
+	if s.veth {
+		where = "veth"
+	}
+	return fmt.Sprintf("%d clients (%d checks) over %v by %s, connect %v, read %v, keep %v; threads %d, maxConnections %d, acceptCount %d, %v a request; cookies %d, abort %v",
+		s.clients, s.checks, s.spread, where, s.patience.connect, s.patience.read, s.patience.keep,
+		s.server.MaxThreads, s.server.MaxConnections, s.server.AcceptCount, s.server.ServiceTime, s.cookies, s.abort)
+}
+
+// result is what everybody says of a run.
+type result struct {
+	shape   shape
+	clients []*client
+	made    map[uint16]time.Duration // by the kernel
+	opened  uint64                   // PassiveOpens
+	tap     handshake.Endpoint
+	lost    uint64
+}
+
+// settleMost is how long the kernels of clients that have left repeat their data.
+const settleMost = 280 * time.Second
+
+// run plays a shape.
+func run(t testing.TB, s shape) *result {
+	server := nettest.Namespace(t)
+	crowdNS, addr := server, netip.MustParseAddr("127.0.0.1")
+	if s.veth {
+		crowdNS = nettest.Namespace(t)
+		addr, _ = nettest.Veth(t, server, crowdNS)
+	}
+	server.Sysctl(t, "net.ipv4.tcp_syncookies", strconv.Itoa(s.cookies))
+	if s.abort {
+		server.Sysctl(t, "net.ipv4.tcp_abort_on_overflow", "1")
+	}
+	crowdNS.Sysctl(t, "net.ipv4.tcp_orphan_retries", strconv.Itoa(s.orphans))
+	ctx, stop := context.WithCancel(t.Context())
+	s.server.Address = netip.AddrPortFrom(addr, nextPort()).String()
+	var srv *demo.Server
+	server.Do(func() {
+		var err error
+		srv, err = demo.Listen(ctx, s.server)
+		require.NoError(t, err)
+	})
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-served)
+	})
+	to := srv.Address()
+	kernel := newTrace(t, to.Port())
+	opened := passiveOpens(t, server)
+	tap := openTap(t, server, to.Port())
+
+	before, start := opened(), monotonic()
+	c := newCrowd(t, to, s.patience)
+	watch := &watcher{t: t, tap: tap, room: uint64(s.server.MaxConnections + s.server.AcceptCount + 1), served: func() uint64 { return uint64(srv.Stats().Served) }, opened: func() uint64 { return opened() - before }}
+	if s.checks > 0 {
+		watch.served = nil // what a check leaves is room, too
+	}
+	crowdNS.Do(func() {
+		for i := range s.clients {
+			c.begin(i*s.checks/max(s.clients, 1) != (i+1)*s.checks/max(s.clients, 1))
+			for until := s.spread * time.Duration(i) / time.Duration(s.clients); c.now() < until; {
+				c.step(time.Millisecond)
+			}
+		}
+	})
+	for c.step(10 * time.Millisecond) {
+		watch.look()
+	}
+	r := &result{shape: s, clients: c.clients}
+	for limit := time.Now().Add(settleMost); time.Now().Before(limit) && !watch.settled(); time.Sleep(100 * time.Millisecond) {
+		watch.look()
+	}
+	r.tap, r.lost, r.opened = watch.last, watch.lost, watch.opened()
+	if kernel != nil {
+		r.made = kernel.all(start)
+	}
+	return r
+}
+
+var portsUsed atomic.Uint32
+
+// nextPort is another one for each run: the trace shows the sockets of all namespaces.
+func nextPort() uint16 { return uint16(10_000 + (uint32(os.Getpid())*64+portsUsed.Add(1))%20_000) }
+
+// passiveOpens reads the namespace's counter.
+func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
+	fs, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	sleeper := ns.Command("sleep", "3600")
+	require.NoError(t, sleeper.Start())
+	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	require.Eventually(t, func() bool {
+		id, err := netns.Open(netns.Path("/proc", sleeper.Process.Pid))
+		if err != nil {
+			return false
+		}
+		defer id.Close()
+		here, err := netns.Open(ns.Path())
+		require.NoError(t, err)
+		defer here.Close()
+		return id.ID() == here.ID()
+	}, time.Minute, time.Millisecond)
+	file, err := netstat.OpenHandshakeCounters(fs, sleeper.Process.Pid)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return func() uint64 {
+		var c netstat.HandshakeCounters
+		require.NoError(t, file.Read(&c))
+		return c.Opened
+	}
+}
+
+// openTap opens it as the agent does.
+func openTap(t testing.TB, ns *nettest.NS, port uint16) clients.Tap {
+	fs, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	sleeper := ns.Command("sleep", "3600")
+	require.NoError(t, sleeper.Start())
+	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	here, err := netns.Open(ns.Path())
+	require.NoError(t, err)
+	defer here.Close()
+	var tap clients.Tap
+	require.Eventually(t, func() bool { // once nsenter has moved
+		tap, err = clients.NewOpener("/proc", fs)(clients.Where{NetNS: uint64(here.ID()), PID: sleeper.Process.Pid, Ports: []uint16{port}})
+		return err == nil
+	}, time.Minute, time.Millisecond, "%v", err)
+	t.Cleanup(func() { _ = tap.Close() })
+	return tap
+}
+
+// watcher reads the tap, and asserts what must hold in each reading.
+type watcher struct {
+	t              testing.TB
+	tap            clients.Tap
+	room           uint64
+	served, opened func() uint64
+	last           handshake.Endpoint
+	lost           uint64
+	looked         time.Time
+}
+
+func (w *watcher) look() {
+	if time.Since(w.looked) < 200*time.Millisecond {
+		return
+	}
+	r, err := w.tap.Report()
+	require.NoError(w.t, err)
+	w.looked, w.lost = time.Now(), r.Lost
+	for _, e := range r.Endpoints {
+		w.last = e
+	}
+	if e := &w.last; w.lost == 0 {
+		if w.served != nil {
+			require.LessOrEqual(w.t, e.LetIn+e.LetInLate, w.room+w.served(), "let in, with room for %d: %+v", w.room, e)
+		}
+		require.LessOrEqual(w.t, e.LetIn+e.LetInLate, w.opened(), "%+v", e)
+	}
+}
+
+// settled reports whether nothing is open that has yet to be decided.
+func (w *watcher) settled() bool {
+	return w.last.Waiting+w.last.Settling+w.last.Stalling+w.last.Inside+w.last.Left == 0
+}
