@@ -9,10 +9,15 @@ import (
 
 // Quiet says what was lost before, of a listener that loses nothing now: "Quiet now. 34
 // clients were turned away, the last one 55 s ago: max_connections." It is empty where
-// nothing was, and while it lasts.
-func Quiet(r *model.Recent, now time.Time) string {
-	if r == nil || !r.Over {
+// nothing was, and while it lasts. It is not quiet where clients wait.
+func Quiet(l *model.Listener, now time.Time) string {
+	r := l.Recent
+	if r == nil || !r.Over || l.Verdict.Status >= model.StatusLosing {
 		return ""
+	}
+	begin := "Quiet now. "
+	if l.Verdict.Status > model.StatusOK {
+		begin = "Before: "
 	}
 	var what string
 	last := ", the last one "
@@ -25,7 +30,7 @@ func Quiet(r *model.Recent, now time.Time) string {
 	case r.Packets > 0:
 		what = phrase.Count(r.Packets, "packet") + " of clients " + phrase.Verb(r.Packets, "was", "were") + " dropped"
 		if n != nil {
-			what += ", and no client was turned away"
+			what += ", of none is it known that it was turned away"
 			last = "; the last packet "
 		}
 	default:
@@ -36,5 +41,5 @@ func Quiet(r *model.Recent, now time.Time) string {
 	if r.Cause != model.CauseNone {
 		cause = ": " + string(r.Cause) + "."
 	}
-	return "Quiet now. " + what + last + phrase.Seconds(max(0, now.Sub(r.Ended)).Round(time.Second)) + " ago" + cause
+	return begin + what + last + phrase.Seconds(max(0, now.Sub(r.Ended)).Round(time.Second)) + " ago" + cause
 }

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -18,16 +19,21 @@ func TestQuiet(t *testing.T) {
 	}{
 		{model.Recent{Packets: 147, ClientsTurnedAway: new(uint64(34))}, "Quiet now. 34 clients were turned away, the last one 55 s ago: max_connections."},
 		{model.Recent{Packets: 2, ClientsTurnedAway: new(uint64(1))}, "Quiet now. 1 client was turned away, 55 s ago: max_connections."},
-		{model.Recent{Packets: 9, ClientsTurnedAway: new(uint64(0))}, "Quiet now. 9 packets of clients were dropped, and no client was turned away; the last packet 55 s ago: max_connections."},
+		{model.Recent{Packets: 9, ClientsTurnedAway: new(uint64(0))}, "Quiet now. 9 packets of clients were dropped, of none is it known that it was turned away; the last packet 55 s ago: max_connections."},
 		{model.Recent{Packets: 147}, "Quiet now. 147 packets of clients were dropped, the last one 55 s ago: max_connections."},
 		{model.Recent{QueueResets: 3}, "Quiet now. 3 queued connections were reset, 55 s ago: max_connections."},
 	} {
 		tt.in.Ended, tt.in.Cause = ended, model.CauseMaxConnections
-		require.Empty(t, Quiet(&tt.in, now), "it lasts")
+		l := &model.Listener{Recent: &tt.in}
+		require.Empty(t, Quiet(l, now), "it lasts")
 		tt.in.Over = true
-		require.Equal(t, tt.want, Quiet(&tt.in, now))
+		require.Equal(t, tt.want, Quiet(l, now))
+		l.Verdict.Status = saturated
+		require.Equal(t, strings.Replace(tt.want, "Quiet now. ", "Before: ", 1), Quiet(l, now))
+		l.Verdict.Status = losing
+		require.Empty(t, Quiet(l, now))
 	}
-	require.Empty(t, Quiet(nil, now))
+	require.Empty(t, Quiet(&model.Listener{}, now))
 }
 
 // The status is of what was lost lately, whatever the minute before had.

@@ -28,7 +28,7 @@ func (s *Story) Answer() model.Answer {
 func (s *Story) what() string {
 	at := fmt.Sprintf(" %s%s: %s, for %s", model.Printable(s.Header.Address), on(s.Header.Host), Clock(s.Header.Began), phrase.Seconds(s.Lasted()))
 	end := "."
-	if s.Going {
+	if s.Continues() {
 		end = ", and it continues."
 	}
 	switch sum, packets, resets := &s.Summary, s.Counted.Packets(), s.Counted.QueueResets; {

@@ -88,6 +88,11 @@ func Tell(in io.Reader) (*Story, error) {
 
 var errEmpty = errors.New("the recording holds no frame")
 
+// Continues reports whether the trouble lasts: an agent records a minute more.
+func (s *Story) Continues() bool {
+	return s.Going && s.Summary.LastSeen.Sub(s.Summary.LastTrouble) < model.Quiet
+}
+
 // settle makes the worst moment one of the cause that most was lost for, where there is
 // one as bad.
 func (s *Story) settle() {
@@ -181,10 +186,14 @@ func worse(a, b *model.Listener) bool {
 // lostIn are packets and connections in one number: one listener that closes loses
 // connections and drops nothing more, so that the two are not compared.
 func lostIn(l *model.Listener) uint64 {
-	if l.Losses == nil {
+	lost := l.Losses
+	if l.Lately != nil {
+		lost = &l.Lately.Losses
+	}
+	if lost == nil {
 		return 0
 	}
-	return l.Losses.DroppedPackets + l.Losses.QueueResets
+	return lost.DroppedPackets + lost.QueueResets
 }
 
 func (s *Story) event(f *Frame) {

@@ -88,6 +88,10 @@ func TestAStoryThatGoesOn(t *testing.T) {
 	require.Contains(t, s.course(), "continues")
 	require.NotContains(t, s.course(), "killed")
 	require.Contains(t, s.Answer().What, "and it continues")
+	s.see(20, model.StatusOK, model.CauseNone, map[model.Cause]uint64{model.CauseMaxConnections: 9}, 3)
+	require.NotContains(t, s.course(), "continues")
+	require.Contains(t, s.course(), "the minute after it is being recorded")
+	require.NotContains(t, s.Answer().What, "continues")
 }
 
 func TestALimitThatIsNone(t *testing.T) {

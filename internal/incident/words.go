@@ -78,7 +78,10 @@ func because(c model.Cause) string {
 // course says how long it lasted and how the recording ends.
 func (s *Story) course() string {
 	lasted := phrase.Seconds(s.Lasted())
-	if s.Going {
+	switch {
+	case s.Going && !s.Continues():
+		return "The trouble lasted " + lasted + "; the minute after it is being recorded, until now " + Clock(s.Summary.LastSeen) + "."
+	case s.Going:
 		return "The trouble has been seen for " + lasted + " and continues: this is what was recorded until " + Clock(s.Summary.LastSeen) + "."
 	}
 	switch s.Summary.Reason {

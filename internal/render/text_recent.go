@@ -1,13 +1,10 @@
 package render
 
-import (
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
-	"github.com/tcpdiag/tcpdiag/internal/model"
-)
+import "github.com/tcpdiag/tcpdiag/internal/diagnosis"
 
 // recent says what was lost before, of a listener that loses nothing now: never in red.
 func (s answerText) recent() {
-	if said := diagnosis.Quiet(s.l.Recent, s.snap.Time); said != "" && s.l.Verdict.Status < model.StatusLosing {
+	if said := diagnosis.Quiet(s.l, s.snap.Time); said != "" {
 		s.paragraph(answerColumn, span{printable(said), warn})
 	}
 }

@@ -86,9 +86,7 @@ func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int)
 			continue
 		}
 		one := newCard(l)
-		if l.Verdict.Status < model.StatusLosing {
-			one.Recent = model.Printable(diagnosis.Quiet(l.Recent, s.Time))
-		}
+		one.Recent = model.Printable(diagnosis.Quiet(l, s.Time))
 		if h != nil {
 			one.Charts = newCharts(l, h.Points(incident.KeyOf(l)))
 		}
