@@ -10,8 +10,8 @@ type Workers struct {
 	WaitingFor []WaitFor `json:"waiting_for"`
 }
 
-// WaitFor is a peer that threads wait for, or "lock": a lock, a pool or a timer,
-// which look alike from outside.
+// WaitFor is a peer that threads wait for, "lock": a lock, a pool or a timer,
+// which look alike from outside, or "open" and "write": those system calls on a file or a pipe.
 type WaitFor struct {
 	Peer    string `json:"peer,omitempty"`
 	On      string `json:"on,omitempty"`
@@ -30,6 +30,12 @@ func newWorkers(l *model.Listener) *Workers {
 		if p := &d.Peers[i]; p.Workers != nil && *p.Workers > 0 {
 			out.WaitingFor = append(out.WaitingFor, WaitFor{Peer: p.Address.String(), Threads: *p.Workers})
 		}
+	}
+	if n := d.Workers.Opening; n > 0 {
+		out.WaitingFor = append(out.WaitingFor, WaitFor{On: "open", Threads: n})
+	}
+	if n := d.Workers.Writing; n > 0 {
+		out.WaitingFor = append(out.WaitingFor, WaitFor{On: "write", Threads: n})
 	}
 	if n := d.Locked(l); n > 0 {
 		out.WaitingFor = append(out.WaitingFor, WaitFor{On: "lock", Threads: n})

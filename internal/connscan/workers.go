@@ -45,6 +45,12 @@ func stateOf(c threads.WorkerCall) downstream.Worker {
 		return downstream.Parked
 	case threads.CallReceive, threads.CallPoll, threads.CallConnect:
 		return downstream.Reading
+	case threads.CallOpen:
+		return downstream.Opening
+	case threads.CallWrite:
+		if c.Socket == 0 {
+			return downstream.Writing
+		}
 	}
 	return downstream.Elsewhere
 }

@@ -131,6 +131,9 @@ func (j *judge) whyClosed(c model.Cause) string {
 
 // whyInside continues with what the used up threads wait for in the process itself.
 func (j *judge) whyInside() string {
+	if n, call := j.inFiles(); n > 0 {
+		return phrase.Sprintf(" %d of them %s in %s on a file or a pipe.", n, phrase.Verb(n, "is", "are"), call)
+	}
 	n := j.inside()
 	if n == 0 {
 		return ""

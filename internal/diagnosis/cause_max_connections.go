@@ -52,6 +52,9 @@ func (j *judge) maxConnectionsSteps(v model.Verdict) (do []model.Step, not strin
 	to, _ := j.connectionsWanted()
 	raise := func(text string) []model.Step { return j.raiseConnections(text, to) }
 	switch {
+	case ofTheGone(j.Now) > 0:
+		do = append(do, action("Have the application complete its asynchronous requests, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout): their clients have closed"))
+		return do, "maxConnections: a larger limit fills as well."
 	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
 		do = append(do, action("Limit the connections that the application keeps open (an idle timeout of the WebSocket session)"))
 		return append(do, raise("Or give them room")...), j.acceptCountNot()
@@ -87,6 +90,9 @@ func (j *judge) adviseConnections(v model.Verdict) string {
 	to, covers := j.connectionsWanted()
 	change := maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to)
 	raise := "Raise " + change + ": " + covers + "."
+	if n := ofTheGone(j.Now); n > 0 {
+		return phrase.Sprintf("%d of the slots are those of clients that have closed, more than there are threads: asynchronous requests that nobody completes. Have the application complete them, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout). A larger maxConnections fills as well.", n)
+	}
 	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
 	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
 		n, _ := held(j.Now)

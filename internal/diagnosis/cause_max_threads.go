@@ -71,6 +71,9 @@ func (j *judge) threadSteps(v model.Verdict) []model.Step {
 
 // beforeThreads is what to look at before the number of threads is changed.
 func (j *judge) beforeThreads(v model.Verdict) []model.Step {
+	if n, call := j.inFiles(); n > 0 {
+		return []model.Step{j.dumpStep(phrase.Sprintf("See which file it is: %s %s in %s on one, as of a mount or a pipe that does not answer", phrase.Count(n, "thread"), phrase.Verb(n, "is", "are"), call))}
+	}
 	switch {
 	case j.waits.possible != model.CauseNone:
 		return []model.Step{action(phrase.Sprintf("Look at %s: the threads may wait for it", peerName(j.waits.peer)))}
@@ -135,6 +138,9 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	}
 	if first == "" && j.cpuShortBeside(v.Cause) {
 		first = "See cpu_saturated first: more threads may only wait for a CPU, too."
+	}
+	if n, _ := j.inFiles(); first == "" && n > 0 {
+		first = "See waiting_for_file first: more threads would wait there, too."
 	}
 	if first == "" && j.inside() > 0 {
 		first = "See waiting_inside first: more threads may only wait, too."

@@ -141,6 +141,13 @@ func findingsOfProcess() []Runbook {
 			Vain:   "More threads: they wait there, too.",
 		},
 		{
+			Code: "waiting_for_file", Title: "the threads wait for a file or a pipe",
+			Seen:   "At least half of the busy threads are in open(2), or in write(2) on what is no socket: on a file system that answers nobody is seen there.",
+			Check:  "`jstack PID` for where they are; `/proc/mounts` for a network file system that does not answer, `df` for a full disk, a pipe that nobody reads.",
+			Change: "What that file is on; or do not wait for it in a request.",
+			Vain:   "More threads: they wait there, too.",
+		},
+		{
 			Code: "possible_downstream", Title: "the threads may wait for one peer",
 			Seen:   "As `downstream`, but it is not known whether what is in flight is so at rest, too, or whether it is this process's.",
 			Change: "An agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there.",

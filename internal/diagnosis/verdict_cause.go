@@ -45,6 +45,10 @@ func (j *judge) failingCause() model.Cause {
 // them. A quota that throttles is certain.
 func (j *judge) losingCause() model.Cause {
 	c := j.lossCause()
+	onlyFull := c == model.CauseNone || c == model.CauseAcceptQueue || c == model.CauseSlowAccept
+	if onlyFull && j.holds(surely) == model.CauseNotAccepting {
+		return model.CauseNotAccepting
+	}
 	switch c {
 	case model.CauseNone, model.CauseAcceptQueue:
 		// The limit may be known by now. But that nothing else was full is not to

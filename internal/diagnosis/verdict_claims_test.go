@@ -33,6 +33,13 @@ func moved(counter string, n uint64) func(*Evidence) {
 	return func(e *Evidence) { e.Delta[counter] = n }
 }
 
+// inCalls is a server of 8 busy threads, of which some are in open(2) and in write(2).
+func inCalls(opening, writing int) look {
+	return tomcat(8, 8192, 100).pool(8).inService(8).waiting(16).do(func(l *model.Listener) {
+		l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 8, Opening: opening, Writing: writing, Running: 8 - opening - writing}}
+	})
+}
+
 // scenariosClaims are causes that hold on positive evidence, each with what refutes it.
 func scenariosClaims() []scenario {
 	fresh := func() look { return tomcat(200, 8192, 10).pool(10) }
@@ -53,6 +60,10 @@ func scenariosClaims() []scenario {
 		{
 			name: "a paused connector drops packets", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorPauses)).lost(model.CauseNotAccepting, syn, 19), before: pausedBefore(),
+		},
+		{
+			name: "a paused connector drops packets, and nothing of that moment was read", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			now: paused().do(acceptor(model.AcceptorPauses)).lost(acceptQueue, syn, 19), before: pausedBefore(),
 		},
 		{
 			name: "no acceptor thread yet", status: saturated, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
@@ -78,6 +89,32 @@ func scenariosClaims() []scenario {
 			name: "the same, and how many threads there are is not known", status: warning, codes: []string{"requests_stand"},
 			now:    dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
 			before: dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
+		},
+
+		// A closed client's request is not work.
+		{
+			name: "20 slots of asynchronous requests whose clients have closed", status: saturated, cause: maxConns, chain: causes(maxConns), notCodes: []string{"max_threads"},
+			now:    tomcat(200, 20, 50).pool(10).with(model.ClientClosed, 20).queue(10, 3*time.Second),
+			before: tomcat(200, 20, 50).pool(10).with(model.ClientClosed, 20).queue(10, 2*time.Second),
+		},
+		{
+			name: "8 threads whose clients have closed, of 10", status: saturated, cause: maxConns, chain: causes(maxConns),
+			now:    tomcat(200, 8, 50).pool(10).with(model.ClientClosed, 8).queue(10, 3*time.Second),
+			before: tomcat(200, 8, 50).pool(10).with(model.ClientClosed, 8).queue(10, 2*time.Second),
+		},
+
+		// Blocked in a call that is neither lock nor socket.
+		{
+			name: "8 handlers in open(2) of a hung mount", status: saturated, cause: threads, chain: causes(threads), codes: []string{"waiting_for_file"},
+			now: inCalls(8, 0), before: inCalls(8, 0),
+		},
+		{
+			name: "7 handlers in write(2) on a full pipe", status: saturated, cause: threads, chain: causes(threads), codes: []string{"waiting_for_file"},
+			now: inCalls(0, 7), before: inCalls(0, 7),
+		},
+		{
+			name: "one of 8 in open(2)", status: saturated, cause: threads, chain: causes(threads), notCodes: []string{"waiting_for_file"},
+			now: inCalls(1, 0), before: inCalls(1, 0),
 		},
 
 		// Clients' outcomes count.

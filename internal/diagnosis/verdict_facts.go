@@ -129,12 +129,29 @@ func (j *judge) inside() int {
 	return 0
 }
 
+// inFiles is how many of the used up threads are in open(2) or write(2) on what is no socket,
+// where that is most of them, and which call most of these are in.
+func (j *judge) inFiles() (n int, call string) {
+	d := downstreamOf(j.Now)
+	if !j.threadsFull || d == nil || d.Workers == nil {
+		return 0, ""
+	}
+	n, call = d.Workers.Opening+d.Workers.Writing, "open(2)"
+	if d.Workers.Writing > d.Workers.Opening {
+		call = "write(2)"
+	}
+	if float64(n) < mostOf*float64(j.busyOrAll()) {
+		return 0, ""
+	}
+	return n, call
+}
+
 // threadsMayBeVain: of threads that wait for a peer, perhaps, or inside the process,
 // more would not help with a lock, nor with a backend that is slow, or cannot be
 // reached, or whose pool's connections are leaked. A timer is told by its timeout, in
 // a process that has no backend.
 func (j *judge) threadsMayBeVain() bool {
-	if j.waits.possible != model.CauseNone {
+	if n, _ := j.inFiles(); n > 0 || j.waits.possible != model.CauseNone {
 		return true
 	}
 	if j.inside() == 0 {

@@ -36,6 +36,18 @@ func (j *judge) insideFinding(add adder) {
 		phrase.Sprintf("Look at %s, where most of them are: at what it waits for, and who has that. More threads would wait there as well.", where))
 }
 
+// fileFinding: the threads are in a call on a file or a pipe, which returns at once where the
+// file system answers.
+func (j *judge) fileFinding(add adder) {
+	n, call := j.inFiles()
+	if n == 0 {
+		return
+	}
+	add("waiting_for_file", model.SeverityWarning,
+		j.join(phrase.Sprintf("%s %s in %s on a file or a pipe", phrase.Count(n, "busy thread"), phrase.Verb(n, "is", "are"), call), stackNumbers(j.Now)),
+		"Find the file (--thread-dump as its user and group, or jstack PID, shows where; /proc/PID/fd and /proc/mounts what): a network file system that does not answer, a full disk, a pipe that nobody reads. More threads would wait there as well.")
+}
+
 // unconnected names the servers of the configuration to which no connection is open.
 func unconnected(l *model.Listener) string {
 	d := downstreamOf(l)

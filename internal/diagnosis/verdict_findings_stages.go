@@ -33,6 +33,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.threadsFinding(add)
 	j.possibleWait(add)
 	j.insideFinding(add)
+	j.fileFinding(add)
 	j.deadlockFinding(add)
 	j.notes(add)
 	return out

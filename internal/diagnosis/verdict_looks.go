@@ -270,6 +270,21 @@ func unreadLong(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Unread >= longWaiting
 }
 
+// ofTheGone are the slots of clients that have closed and for which no thread can be at work:
+// more than the pool has threads. Their requests were read, so that they are asynchronous ones
+// that nobody completes.
+func ofTheGone(l *model.Listener) int {
+	if l == nil || l.Connections == nil || l.Connector == nil || l.Connector.PoolThreads == nil || virtualThreads(l) {
+		return 0
+	}
+	c := l.Connections
+	read := c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle
+	if 2*read <= c.Held() || read <= *l.Connector.PoolThreads {
+		return 0
+	}
+	return read
+}
+
 // speaksHTTP: the rules of requests and answers hold on its connections. AJP's ends ping one
 // another, and of other protocols the server speaks first.
 func speaksHTTP(l *model.Listener) bool {

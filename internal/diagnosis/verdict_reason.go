@@ -42,6 +42,8 @@ func (j *judge) connectionsPhrase() string {
 	}
 	s += aside
 	switch {
+	case ofTheGone(j.Now) > 0:
+		s += phrase.Sprintf(", %d of them of clients that have closed: their requests were read, and nobody completes them", ofTheGone(j.Now))
 	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
 		s += phrase.Sprintf(", %d of them quiet for longer than keepAliveTimeout allows", j.Now.Connections.Outlived)
 	case j.slotsWithoutThread():

@@ -16,6 +16,8 @@ const (
 	Parked  // in a futex, until it is woken
 	Timed   // in a futex with a timeout, or asleep
 	Reading // it waits for a socket
+	Opening // in open(2)
+	Writing // in write(2) on what is no socket
 )
 
 // Work counts the worker threads of a process by what they wait for.
@@ -51,6 +53,10 @@ func (w *Work) Add(state Worker, socket uint32) {
 	case state == Reading && outgoing:
 		w.waiting[peer]++
 		w.sockets[socket] = struct{}{}
+	case state == Opening:
+		w.workers.Opening++
+	case state == Writing:
+		w.workers.Writing++
 	default:
 		w.workers.Other++
 	}

@@ -95,13 +95,16 @@ func (m *Moment) AcceptsGoOn() bool {
 // Accepted reports whether connections were accepted between the readings, by whomever.
 func (m *Moment) Accepted() bool { return m.near.taken() && m.accepted() }
 
-// Pauses says that the acceptor slept for a set time in both readings though it has
-// descriptors: the connector is paused (Acceptor.run sleeps while it is).
+// Pauses says that the acceptor sleeps for a set time, again and again, while clients wait
+// and it has descriptors: the connector is paused (Acceptor.run sleeps for 10 ms while it
+// is). One of the two readings may have met it while it woke up.
 func (m *Moment) Pauses() bool {
 	used, limit := m.cur.Files, m.cur.FilesLimit
 	filesLeft := used.Known && limit.Known && used.V < limit.V
-	return m.apart(MinApart) && filesLeft && !m.OutOfFiles() && !m.accepted() &&
-		m.near.Acceptor.Activity == Sleeping && m.cur.Acceptor.Activity == Sleeping
+	then, now := m.near.Acceptor, m.cur.Acceptor
+	sleeps := then.Activity == Sleeping && (now.Activity == Sleeping || now.Activity == Runnable) || then.Activity == Runnable && now.Activity == Sleeping
+	return m.apart(MinApart) && filesLeft && sleeps && then.TID == now.TID && !m.OutOfFiles() && !m.accepted() &&
+		m.near.Queued.V > 0 && m.cur.Queued.V > 0
 }
 
 // noAcceptor: the threads could be read, and none of them is the acceptor, in both readings.

@@ -49,7 +49,7 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 	}
 	busy := n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned-n.ClosedIdle)
 	switch {
-	case l.Connector.fewerThan(busy):
+	case l.Connector.fewerThan(busy), l.Connector.outnumberedBy(n):
 		return 0, BusyBeyondThreads
 	case l.Connector.outrunBy(n.Phases[Waiting]+n.Abandoned, busy):
 		return 0, BusyUnseen
@@ -67,6 +67,15 @@ func (c *Connector) outrunBy(waiting, busy int) bool {
 	}
 	most := c.MaxThreads.Value
 	return *c.PoolThreads >= most && 2*busy < most && waiting > most-busy
+}
+
+// outnumberedBy: more requests whose clients have closed were read than the pool has threads:
+// asynchronous ones, of which nobody knows how many have a thread.
+func (c *Connector) outnumberedBy(n *Connections) bool {
+	if c == nil || c.PoolThreads == nil || c.VirtualThreads != nil && c.VirtualThreads.Value {
+		return false
+	}
+	return n.Phases[ClientClosed]-n.Abandoned-n.ClosedIdle > *c.PoolThreads
 }
 
 // fewerThan: neither the pool has, nor may it have, that many threads.

@@ -23,6 +23,8 @@ const (
 	CallSleep                   // nanosleep, clock_nanosleep
 	CallReceive                 // read, readv, recvfrom, recvmsg
 	CallConnect                 // connect
+	CallOpen                    // open, openat, openat2
+	CallWrite                   // write, writev, pwrite64
 	CallOther
 )
 
@@ -31,7 +33,7 @@ type Call struct {
 	Kind CallKind
 	// Timed: it returns by itself after some time. Not known for CallOther.
 	Timed bool
-	// FD is the descriptor of CallAccept, CallReceive and CallConnect.
+	// FD is the descriptor of CallAccept, CallReceive, CallConnect and CallWrite.
 	FD int
 	// Polled is where in the process's memory the descriptor of CallPoll is written
 	// (struct pollfd), 0 where there are several.
@@ -50,6 +52,8 @@ type callNumbers struct {
 	nanosleep, clockNanosleep          int
 	read, readv, recvfrom, recvmsg     int
 	connect                            int
+	open, openat, openat2              int
+	write, writev, pwrite64            int
 }
 
 // callsOf is the table of an architecture, by GOARCH: arch/x86/entry/syscalls/
@@ -61,12 +65,14 @@ func callsOf(goarch string) (callNumbers, bool) {
 			accept: 43, accept4: 288, futex: 202, poll: 7, ppoll: 271,
 			epollWait: 232, epollPwait: 281, epollPwait2: 441, nanosleep: 35, clockNanosleep: 230,
 			read: 0, readv: 19, recvfrom: 45, recvmsg: 47, connect: 42,
+			open: 2, openat: 257, openat2: 437, write: 1, writev: 20, pwrite64: 18,
 		}, true
 	case "arm64", "riscv64", "loong64":
 		return callNumbers{
 			accept: 202, accept4: 242, futex: 98, poll: -1, ppoll: 73,
 			epollWait: -1, epollPwait: 22, epollPwait2: 441, nanosleep: 101, clockNanosleep: 115,
 			read: 63, readv: 65, recvfrom: 207, recvmsg: 212, connect: 203,
+			open: -1, openat: 56, openat2: 437, write: 64, writev: 66, pwrite64: 68,
 		}, true
 	}
 	return callNumbers{}, false
@@ -113,6 +119,10 @@ func (n callNumbers) call(nr int, words [8]uint64) Call {
 		return Call{Kind: CallReceive, FD: int(int32(words[0]))}
 	case n.connect:
 		return Call{Kind: CallConnect, FD: int(int32(words[0]))}
+	case n.open, n.openat, n.openat2:
+		return Call{Kind: CallOpen}
+	case n.write, n.writev, n.pwrite64:
+		return Call{Kind: CallWrite, FD: int(int32(words[0]))}
 	case n.epollWait, n.epollPwait:
 		return Call{Kind: CallEpoll, Timed: int32(words[3]) >= 0}
 	case n.epollPwait2:

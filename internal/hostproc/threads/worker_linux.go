@@ -140,7 +140,7 @@ type workerSockets struct {
 func (s *workerSockets) of(c *Call) uint32 {
 	fd := c.FD
 	switch c.Kind {
-	case CallReceive, CallConnect:
+	case CallReceive, CallConnect, CallWrite:
 	case CallPoll:
 		var ok bool
 		if fd, ok = s.polled(c.Polled); !ok {

@@ -13,7 +13,7 @@ import org.apache.tomcat.websocket.server.WsSci;
 /**
  * A Tomcat in somebody's own program. Arguments: "protocol=CLASS" begins a connector,
  * "executor=N" gives it an executor of N threads and a priority queue, anything else
- * is an attribute of it.
+ * is an attribute of it. "pause=MS" pauses the last one so many milliseconds after the start.
  */
 public class Embedded {
     public static void main(String[] args) throws Exception {
@@ -21,11 +21,12 @@ public class Embedded {
         File base = new File(System.getProperty("java.io.tmpdir"), "base");
         tomcat.setBaseDir(base.getPath());
         var context = tomcat.addContext("", null);
-        Tomcat.addServlet(context, "hello", new Work());
+        Tomcat.addServlet(context, "hello", new Work()).setAsyncSupported(true);
         context.addServletMappingDecoded("/", "hello");
         context.addServletContainerInitializer(new WsSci(), null);
         context.addApplicationListener(Echo.Start.class.getName());
         Connector connector = null;
+        long pause = -1;
         for (String arg : args) {
             String[] pair = arg.split("=", 2);
             switch (pair[0]) {
@@ -34,11 +35,16 @@ public class Embedded {
                     tomcat.setConnector(connector);
                 }
                 case "executor" -> ((AbstractProtocol<?>) connector.getProtocolHandler()).setExecutor(priority(Integer.parseInt(pair[1])));
+                case "pause" -> pause = Long.parseLong(pair[1]);
                 case "keystore" -> connector.addSslHostConfig(host(pair[1]));
                 default -> connector.setProperty(pair[0], pair[1]);
             }
         }
         tomcat.start();
+        if (pause >= 0) {
+            Thread.sleep(pause);
+            connector.pause();
+        }
         tomcat.getServer().await();
     }
 

@@ -1,6 +1,7 @@
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
@@ -8,7 +9,7 @@ import java.net.Socket;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * What a request asks for: "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
+ * What a request asks for: "async" never to be answered, without a thread, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
  * that stay, "collect" them, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
  * used again.
@@ -19,6 +20,13 @@ class Work extends HttpServlet {
 
     @Override
     protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        if (request.getParameter("async") != null) {
+            request.startAsync().setTimeout(0);
+            return;
+        }
+        if (request.getParameter("open") != null) {
+            new FileInputStream(request.getParameter("open")).close();
+        }
         try {
             Thread.sleep(number(request, "ms"));
         } catch (InterruptedException e) {
