@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
@@ -114,7 +115,7 @@ func recordings(dir string) (ids []string) {
 		return nil
 	}
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), ".tcpdiag"); ok && isIncidentID(id) {
+		if id, ok := strings.CutSuffix(e.Name(), ".tcpdiag"); ok && incident.IsID(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -63,6 +63,9 @@ func TestBadInput(t *testing.T) {
 		"not a port to serve": {[]string{"agent", "--web.listen-address", ":70000"}, 2, `--web.listen-address ":70000"`},
 		"Actuator by FTP":     {[]string{"snapshot", "--actuator", "ftp://u:secret@a/b"}, 2, `--actuator "ftp://u:xxxxx@a/b": give a URL such as http://127.0.0.1:8081/actuator`},
 		"no URL":              {[]string{"watch", "--actuator", "http://u:secret@a b/%%"}, 2, "--actuator: this is no URL: give one such as http://127.0.0.1:8081/actuator"},
+		"asked by FTP":        {[]string{"mcp", "--agent", "ftp://a"}, 2, `--agent "ftp://a": give a URL such as http://127.0.0.1:10889`},
+		"a port of an agent":  {[]string{"mcp", "--agent", "http://a", "--port", "80"}, 2, `--port goes without --agent: the agent has its own`},
+		"no agent's client":   {[]string{"mcp", "--http.config.file", "x"}, 2, `--http.config.file goes with --agent`},
 		"web config":          {[]string{"agent", "--web.config.file", "/does/not/exist"}, 1, `/does/not/exist`},
 	}
 	for name, tt := range tests {

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 )
 
 // incidentDir is where the packages' units keep recordings.
@@ -21,7 +22,7 @@ func openRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(stdin), nil
 	}
-	if isIncidentID(name) {
+	if incident.IsID(name) {
 		if _, err := os.Stat(name); err != nil {
 			name = filepath.Join(dir, name+".tcpdiag")
 		}
@@ -47,9 +48,4 @@ func latestIn(dir string) string {
 		return "there is no recording in " + dir + " (--incident-dir)"
 	}
 	return fmt.Sprintf("the latest in %s: %s", dir, strings.Join(ids[:min(len(ids), 3)], ", "))
-}
-
-// isIncidentID distinguishes an ID from a file's name: "000007-20260102T030405Z-8080".
-func isIncidentID(name string) bool {
-	return regexp.MustCompile(`^[0-9]{6,12}-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`).MatchString(name)
 }

@@ -101,13 +101,18 @@ func validOutput(output string) error {
 	return nil
 }
 
-func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
+// settings are the scheduler's for one snapshot.
+func (o *snapshotOptions) settings() schedule.Options {
 	opt := schedule.Defaults()
 	o.options(&opt)
 	opt.MaxListeners = 0
 	opt.Window = max(opt.Window, 2*o.interval)
 	opt.Lately = opt.Window
-	snap, err := o.look(ctx, opt)
+	return opt
+}
+
+func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
+	snap, err := o.look(ctx, o.settings())
 	if err != nil {
 		return err
 	}

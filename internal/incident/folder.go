@@ -117,30 +117,36 @@ func (f *folder) ids() ([]string, error) {
 // recover reads what a recording holds, in brief. To one that its agent could not
 // end it appends the end.
 func (f *folder) recover(id string) (*entry, error) {
+	e, endless, err := f.peek(id)
+	if endless {
+		f.finish(id, &e.Summary)
+	}
+	return e, err
+}
+
+// peek reads what a recording holds, in brief: endless, one that has no end yet.
+func (f *folder) peek(id string) (e *entry, endless bool, err error) {
 	number, _ := numberOf(id)
 	file, err := f.open(id)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	e := &entry{number: number, size: info.Size()}
+	e = &entry{number: number, size: info.Size()}
 	if end := lastRecord(file, info.Size()); end != nil {
 		e.Summary = end.Summary
-		e.ID = id
-		return e, nil
-	}
-	if e.Summary, err = summarize(file); err != nil {
+	} else if e.Summary, err = summarize(file); err != nil {
 		// Nobody can read it, but it takes up room: it goes with the oldest.
 		e.Summary = Summary{Began: info.ModTime(), LastSeen: info.ModTime(), Text: err.Error()}
 	} else {
-		f.finish(id, &e.Summary)
+		endless = true
 	}
 	e.ID = id
-	return e, nil
+	return e, endless, nil
 }
 
 // finish appends the end; where it cannot be written, nothing is lost.

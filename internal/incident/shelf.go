@@ -69,6 +69,13 @@ func idPattern() *regexp.Regexp {
 	return regexp.MustCompile(`^([0-9]{6,12})-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`)
 }
 
+// IsID says whether this is the ID of a recording: "000007-20260102T030405Z-8080". One
+// is safe as the name of a file and in a URL.
+func IsID(id string) bool {
+	_, ok := numberOf(id)
+	return ok
+}
+
 // numberOf is the number in an ID, false for what is none.
 func numberOf(id string) (int, bool) {
 	m := idPattern().FindStringSubmatch(id)

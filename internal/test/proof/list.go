@@ -76,6 +76,10 @@ func All() []Proof {
 			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/web", "internal/test/browser"},
 		},
 		{
+			Name: "assistants", What: "tcpdiag mcp against the protocol's Python library and its inspector, and a recorded incident asked for", Minutes: 5, Dir: "internal/test/assistants", Needs: []Need{{"python3", "python3-venv"}, {"npm", "npm"}},
+			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/assistant", "internal/test/assistants"}, Results: []string{"docs/results/assistants.md"},
+		},
+		{
 			Name: "cluster", What: "the READMEs' install commands for Kubernetes against the real control plane and pods", Minutes: 10, Root: true, Dir: "deploy/kubernetes/cluster",
 			Needs: slices.Concat(java, []Need{{"debootstrap", "debootstrap"}, {"containerd", "containerd"}, {"runc", "runc"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}}),
 			Run:   []string{"./prove.sh"}, Covers: []string{"deploy/kubernetes", "deploy/helm"},

@@ -1,0 +1,68 @@
+package incident
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// maxListed bounds how many recordings of a directory are listed, the latest.
+const maxListed = 200
+
+// Library reads the recordings of a directory, in which an agent may be writing, and
+// changes nothing.
+type Library struct{ folder folder }
+
+// OpenLibrary opens a directory.
+func OpenLibrary(path string) (*Library, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Library{folder{root: root}}, nil
+}
+
+// Close closes it.
+func (l *Library) Close() { l.folder.close() }
+
+// List is what the latest recordings hold, in brief, the latest first. Those that
+// cannot be read are left out.
+func (l *Library) List() ([]Summary, error) {
+	ids, err := l.folder.ids()
+	if err != nil {
+		return nil, err
+	}
+	var out []Summary
+	for _, id := range slices.Backward(ids) {
+		if len(out) == maxListed {
+			break
+		}
+		if e, _, err := l.folder.peek(id); err == nil && e.Port != 0 {
+			out = append(out, e.Summary)
+		}
+	}
+	return out, nil
+}
+
+// Tell reads a recording. The error is ErrUnknown where there is none of that ID.
+func (l *Library) Tell(id string) (*Story, error) {
+	if !IsID(id) {
+		return nil, ErrUnknown
+	}
+	in, err := l.folder.open(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrUnknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be opened", nameOf(id))
+	}
+	defer func() { _ = in.Close() }()
+	s, err := Tell(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", nameOf(id), err)
+	}
+	s.Summary.ID = id
+	return s, nil
+}
