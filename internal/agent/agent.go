@@ -69,12 +69,12 @@ func Run(ctx context.Context, s Observer, o Options) error {
 	g, ctx := errgroup.WithContext(ctx)
 	reloads := newReloader(o)
 	modules := &moduleWait{log: o.Log}
-	recorder := newRecorder(s.Snapshot, o)
+	ledger := shares.NewLedger(o.Log, time.Now)
+	recorder := newRecorder(s.Snapshot, ledger, o)
 	page, err := newPage(s.Snapshot, recorder, o)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	ledger := shares.NewLedger(o.Log, time.Now)
 	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, recorder, page, ledger, o))
 	g.Go(func() error { return recorder.Run(ctx) })
 	g.Go(func() error { return page.Run(ctx) })

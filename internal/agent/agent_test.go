@@ -62,7 +62,7 @@ func options(now time.Time) Options {
 }
 
 func serving(s *stage, o Options) http.Handler {
-	recorder := newRecorder(s.Snapshot, o)
+	recorder := newRecorder(s.Snapshot, nil, o)
 	page, err := newPage(s.Snapshot, recorder, o)
 	if err != nil {
 		panic(err)

@@ -12,13 +12,14 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
-func newRecorder(snapshot func() *model.Snapshot, o Options) *incident.Recorder {
+func newRecorder(snapshot func() *model.Snapshot, ledger *shares.Ledger, o Options) *incident.Recorder {
 	return incident.NewRecorder(incident.Options{
 		Snapshot: snapshot, Dir: o.IncidentDir, Limits: o.IncidentLimits,
-		Version: version.Version, Log: o.Log, Now: o.Now,
+		Version: version.Version, Shares: ledger, Log: o.Log, Now: o.Now,
 	})
 }
 

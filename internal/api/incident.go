@@ -28,7 +28,7 @@ type IncidentSummary struct {
 	Began          time.Time  `json:"began"`
 	Ended          *time.Time `json:"ended,omitempty"` // absent while it lasts
 	LastSeen       time.Time  `json:"last_seen"`
-	Reason         string     `json:"reason,omitempty"` // of the end: over, closed, stopped, interrupted
+	Reason         string     `json:"reason,omitempty"` // of the end: over, closed, stopped, displaced, interrupted
 	Status         string     `json:"status"`           // the worst
 	Cause          string     `json:"cause,omitempty"`  // of most that was lost over its whole length
 	Summary        string     `json:"summary"`          // of the worst moment with that cause

@@ -30,6 +30,7 @@ func (d *draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 	worst := k.Worst()
 	l := model.Listener{
 		ID: k.ID, Port: k.Port(), Inode: worst.Inode, Members: len(k.Members),
+		User:     new(worst.UID),
 		Expected: k.Expected, Connector: k.Connector,
 		AcceptQueue: &model.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
 	}

@@ -19,9 +19,13 @@ type folder struct {
 }
 
 // openFolder makes the directory where it is not there, and takes it: of two
-// agents one writes. A directory that anybody may write to is refused.
+// agents one writes. A directory that its group or everybody may write to is refused, and one behind
+// another user's symbolic link.
 func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
+		return nil, err
+	}
+	if err := ownLink(path); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)
@@ -36,13 +40,29 @@ func openFolder(path string) (*folder, error) {
 	return f, nil
 }
 
+// ownLink refuses a symbolic link that somebody else than root or the agent's own user made: who made it
+// may let it lead elsewhere. systemd makes one for a service with DynamicUser=.
+func ownLink(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if by, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode()&fs.ModeSymlink != 0 && by.Uid != 0 && int(by.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s: a symbolic link of another user; give the directory itself", path)
+	}
+	return nil
+}
+
 func (f *folder) take(path string) error {
 	info, err := f.root.Stat(".")
 	if err != nil {
 		return err
 	}
-	if info.Mode().Perm()&0o002 != 0 {
+	switch {
+	case info.Mode().Perm()&0o002 != 0:
 		return fmt.Errorf("%s: everybody may write to it; use a directory of the agent's own", path)
+	case info.Mode().Perm()&0o020 != 0:
+		return fmt.Errorf("%s: its group may write to it; chmod g-w, or use a directory of the agent's own", path)
 	}
 	f.lock, err = f.root.OpenFile(".lock", os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

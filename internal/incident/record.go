@@ -24,7 +24,8 @@ type Header struct {
 	Address string    `json:"address"` // of the listener, "port 8080" where none was there
 	Port    uint16    `json:"port"`
 	NetNS   uint64    `json:"netns"`
-	Base    Counted   `json:"base"` // what was counted before it began
+	Owner   string    `json:"owner,omitempty"` // whose share it is, see ownerOf
+	Base    Counted   `json:"base"`            // what was counted before it began
 }
 
 // Frame is the listener at one moment, with the evidence of its verdict. Field
@@ -70,6 +71,7 @@ const (
 	EndOver        = "over"        // a minute without trouble
 	EndClosed      = "closed"      // the listener was closed for a minute
 	EndStopped     = "stopped"     // the agent was asked to stop
+	EndDisplaced   = "displaced"   // others' incidents had less than their share of what is recorded at once
 	EndInterrupted = "interrupted" // the agent was killed; found at its next start
 )
 
@@ -79,6 +81,7 @@ type Summary struct {
 	Address  string       `json:"address"`
 	Port     uint16       `json:"port"`
 	NetNS    uint64       `json:"netns"`
+	Owner    string       `json:"owner,omitempty"`
 	Began    time.Time    `json:"began"`
 	Ended    time.Time    `json:"ended,omitzero"` // zero while it lasts
 	Status   model.Status `json:"status"`         // the worst
@@ -97,7 +100,7 @@ type Summary struct {
 
 func (h *Header) summary() Summary {
 	return Summary{
-		ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Began: h.Began, LastSeen: h.Began,
+		ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Owner: h.Owner, Began: h.Began, LastSeen: h.Began,
 		dominant: dominant{base: h.Base},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
@@ -26,6 +27,7 @@ type Options struct {
 	Dir      string                 // "" keeps the latest in memory
 	Limits   Limits
 	Version  string
+	Shares   *shares.Ledger // of what was refused or ended for others; may be nil
 	Log      *slog.Logger
 	Now      func() time.Time
 }
@@ -58,7 +60,7 @@ type job struct {
 func NewRecorder(o Options) *Recorder {
 	h := NewHistory()
 	return &Recorder{
-		options: o, history: h, tracker: tracker{history: h},
+		options: o, history: h, tracker: tracker{history: h, share: o.Shares.Resource("incidents")},
 		writer: newWriter(o), jobs: make(chan job, maxQueue),
 	}
 }

@@ -1,17 +1,21 @@
 package incident
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
 	// Span is how many seconds a ring holds: 15 minutes.
 	Span = 900
-	// maxRings bounds the memory: 100 listeners at 28 bytes a second are 2.5 MB.
-	maxRings = 100
+	// maxClosed is how many rings of listeners that closed are kept, 25 KB each at most. Whatever is in a snapshot has
+	// one: these are bounded by --max-listeners and the expected ports.
+	maxClosed = 50
 	// forget is after how many seconds without a listener its ring is dropped.
 	forget = Span
 )
@@ -33,6 +37,8 @@ type History struct {
 }
 
 type ring struct {
+	owner   string
+	seen    int64    // Unix nanoseconds of the latest snapshot that had it
 	points  []packed // the oldest at next, once full
 	next    int
 	samples minuteOf
@@ -60,29 +66,41 @@ func (h *History) Observe(s *model.Snapshot) {
 	h.forget(s.Time.Unix())
 }
 
+// forget drops what has been closed for long, and of what closed lately the oldest of whoever has most.
+func (h *History) forget(now int64) {
+	var closed []Key
+	for key, r := range h.rings {
+		switch at := int64(r.newest().at); {
+		case now-at > forget:
+			delete(h.rings, key)
+		case r.seen != h.last:
+			closed = append(closed, key)
+		}
+	}
+	if len(closed) <= maxClosed {
+		return
+	}
+	slices.SortFunc(closed, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(h.rings[a].seen, h.rings[b].seen), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+	for _, i := range shares.Surplus(len(closed), maxClosed, func(i int) string { return h.rings[closed[i]].owner }) {
+		delete(h.rings, closed[i])
+	}
+}
+
 func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 	r := h.rings[KeyOf(l)]
 	if r == nil {
-		if len(h.rings) == maxRings {
-			return
-		}
 		r = new(ring)
 		h.rings[KeyOf(l)] = r
 	}
+	r.owner, r.seen = ownerOf(l), h.last
 	r.add(newPoint(s.Time, l, r.dropped))
 	if l.AcceptQueue != nil {
 		r.samples.add(l.AcceptQueue.Samples)
 	}
 	if r.dropped = l.Totals.Dropped; r.dropped == nil {
 		r.dropped = make(map[model.DropKey]uint64) // nothing was
-	}
-}
-
-func (h *History) forget(now int64) {
-	for key, r := range h.rings {
-		if now-int64(r.newest().at) > forget {
-			delete(h.rings, key)
-		}
 	}
 }
 

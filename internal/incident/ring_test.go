@@ -50,10 +50,10 @@ func TestHistoryIsBounded(t *testing.T) {
 		require.Equal(t, start.Unix()+int64(Span+i), p.At)
 		require.Equal(t, uint32(1), p.Drops)
 	}
-	for port := range uint16(2 * maxRings) {
+	for port := range uint16(200) {
 		h.Observe(look(at(2*Span+float64(port)/1000), port, 0, 0))
 	}
-	require.Len(t, h.rings, maxRings)
+	require.Len(t, h.rings, maxClosed+1)
 	h.Observe(look(at(4*Span), 8080, 0, 0))
 	require.Len(t, h.rings, 1, "those of listeners that closed are forgotten")
 }

@@ -62,11 +62,14 @@ type shelf struct {
 	number  int // of the latest
 }
 
+// maxNumber has the most digits that an ID may have (idPattern).
+const maxNumber = 999_999_999
+
 // names of recordings: a number that only rises, whatever the clock does.
 func nameOf(id string) string { return id + ".tcpdiag" }
 
 func idPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^([0-9]{6,12})-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`)
+	return regexp.MustCompile(`^([0-9]{6,9})-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`)
 }
 
 // IsID says whether this is the ID of a recording: "000007-20260102T030405Z-8080". One
@@ -90,7 +93,9 @@ func numberOf(id string) (int, bool) {
 func (s *shelf) add(h *Header) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.number++
+	if s.number++; s.number > maxNumber { // a stranger's file has the last number: every one is listed all the same
+		s.number = 1
+	}
 	h.ID = fmt.Sprintf("%06d-%s-%d", s.number, h.Began.UTC().Format("20060102T150405Z"), h.Port)
 	e := &entry{number: s.number, going: true, Summary: h.summary()}
 	s.entries = append(s.entries, e)
@@ -165,30 +170,6 @@ func (s *shelf) room() int64 {
 		}
 	}
 	return max(leastRemembered, inMemory*maxRemembered/int64(max(n, inMemory)))
-}
-
-// surplus are those that the limits leave no room for, the oldest first: of the
-// directory, or those in memory.
-func (s *shelf) surplus(l Limits, now time.Time) (out []*entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var files, remembered int
-	var size int64
-	for _, e := range slices.Backward(s.entries) {
-		if e.memory != nil {
-			if remembered++; remembered > inMemory && !e.going {
-				out = append(out, e)
-			}
-			continue
-		}
-		files++
-		size += e.size
-		if !e.going && (files > l.Files || size > l.Bytes || now.Sub(e.LastSeen) > l.Age) {
-			out = append(out, e)
-		}
-	}
-	slices.Reverse(out)
-	return out
 }
 
 // ErrUnknown says that there is no such recording.

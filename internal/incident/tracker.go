@@ -1,9 +1,11 @@
 package incident
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
@@ -31,11 +33,13 @@ type tracker struct {
 	cases   []*open
 	before  map[Key]Counted // as of the latest snapshot
 	starts  starting
+	share   *shares.Resource
 }
 
 // open is an incident that has not ended.
 type open struct {
 	key    Key
+	owner  string
 	netns  uint64
 	port   uint16
 	began  time.Time
@@ -76,11 +80,35 @@ func (t *tracker) observe(s *model.Snapshot, to recordings) {
 	t.cases = going
 	t.starts.observe(s)
 	for i := range s.Listeners {
-		if l := &s.Listeners[i]; troubled(l) && !taken[l] && !t.starts.has(l, s.Time) && len(t.cases) < maxOpen {
+		if l := &s.Listeners[i]; troubled(l) && !taken[l] && !t.starts.has(l, s.Time) && t.room(s, ownerOf(l), to) {
 			t.open(s, l, to)
 		}
 	}
 	t.count(s)
+}
+
+// room reports whether there is room for one more incident of an owner. Where all are taken, the
+// latest of the owner that has most of them ends, if that has more than this one would.
+func (t *tracker) room(s *model.Snapshot, owner string, to recordings) bool {
+	if len(t.cases) < maxOpen {
+		return true
+	}
+	owners := make([]string, len(t.cases))
+	for i, c := range t.cases {
+		owners[len(owners)-1-i] = c.owner // the latest first
+	}
+	i := shares.Greediest(owners, owner)
+	if i < 0 {
+		t.share.Refused(owner)
+		return false
+	}
+	at := len(t.cases) - 1 - i
+	if !to.end(t.cases[at], &End{At: s.Time.Round(0).UTC(), Reason: EndDisplaced}) {
+		return false // the queue to the disk is full
+	}
+	t.share.Evicted(t.cases[at].owner)
+	t.cases = slices.Delete(t.cases, at, at+1)
+	return true
 }
 
 // count remembers what was counted before the next snapshot.
@@ -118,10 +146,10 @@ func (t *tracker) has(key Key) bool {
 }
 
 func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
-	c := &open{key: KeyOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
+	c := &open{key: KeyOf(l), owner: ownerOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
 	h := &Header{
 		Schema: Schema, Host: s.Host, Kernel: s.Kernel, Began: s.Time.Round(0).UTC(),
-		Address: AddressOf(l), Port: l.Port, NetNS: l.ID.NetNS, Base: t.before[KeyOf(l)],
+		Address: AddressOf(l), Port: l.Port, NetNS: l.ID.NetNS, Owner: c.owner, Base: t.before[KeyOf(l)],
 	}
 	if to.begin(c, h) {
 		t.cases = append(t.cases, c)

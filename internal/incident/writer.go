@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // writer writes the recordings: to its directory, and what finds no room there to
@@ -17,6 +19,7 @@ type writer struct {
 	shelf   shelf
 	folder  atomic.Pointer[folder] // nil: none, or not yet
 	going   map[*open]*recording
+	share   *shares.Resource
 	tried   time.Time // when the directory was last opened without success
 
 	lost, failures atomic.Uint64
@@ -34,7 +37,7 @@ type recording struct {
 const retryFolder = time.Minute
 
 func newWriter(o Options) *writer {
-	return &writer{options: o, going: make(map[*open]*recording)}
+	return &writer{options: o, share: o.Shares.Resource("recordings"), going: make(map[*open]*recording)}
 }
 
 // run writes until there are no more jobs. Without any it checks every minute
@@ -113,7 +116,11 @@ func (w *writer) fail(what string, err error) {
 
 // prune removes what the limits leave no room for.
 func (w *writer) prune() {
+	aged := w.options.Limits.Age
 	for _, e := range w.shelf.surplus(w.options.Limits, w.options.Now()) {
+		if w.options.Now().Sub(e.LastSeen) <= aged {
+			w.share.Evicted(e.owner())
+		}
 		if f := w.folder.Load(); e.memory == nil && f != nil {
 			if err := f.remove(e.ID); err != nil {
 				w.fail("an old incident cannot be removed", err)

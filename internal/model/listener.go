@@ -34,8 +34,9 @@ func (id ListenerID) String() string {
 type Listener struct {
 	ID      ListenerID
 	Port    uint16
-	Inode   uint32 // socket inode; of the fullest member in an SO_REUSEPORT group
-	Members int    // sockets that share the address (SO_REUSEPORT); 1 = alone
+	Inode   uint32  // socket inode; of the fullest member in an SO_REUSEPORT group
+	User    *uint32 `json:"-"` // who made the socket (idiag_uid); nil where nothing listens
+	Members int     // sockets that share the address (SO_REUSEPORT); 1 = alone
 	// Expected is set for ports asked for by --port or the config file, never
 	// for those merely discovered.
 	Expected bool

@@ -32,8 +32,11 @@ type Resource struct {
 	unsaid uint64
 }
 
-// Resource is the line of that name, a new one where there is none.
+// Resource is the line of that name, a new one where there is none. Without a ledger nothing is counted.
 func (l *Ledger) Resource(name string) *Resource {
+	if l == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.resources {
@@ -64,6 +67,9 @@ func (r *Resource) Refused(owner string) { r.note("refused", owner) }
 func (r *Resource) Evicted(owner string) { r.note("evicted", owner) }
 
 func (r *Resource) note(what, owner string) {
+	if r == nil {
+		return
+	}
 	l := r.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()

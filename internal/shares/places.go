@@ -1,6 +1,9 @@
 package shares
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Places are a number of places. Where all are taken, a newcomer gets the oldest
 // place of the owner that holds most, if that is more than the newcomer's owner
@@ -88,4 +91,28 @@ func Greediest(holdings []string, newcomer string) int {
 		}
 	}
 	return at
+}
+
+// Surplus are the holdings that go where only most of them may stay: one after the other the first of the owner
+// that has most. Holdings are the ones to go first, first; the places are in order.
+func Surplus(n, most int, owner func(i int) string) []int {
+	of := make(map[string][]int)
+	for i := range n {
+		of[owner(i)] = append(of[owner(i)], i)
+	}
+	var out []int
+	for range n - most {
+		greediest, at := "", -1
+		for o, list := range of {
+			if at < 0 || len(list) > len(of[greediest]) || len(list) == len(of[greediest]) && list[0] < at {
+				greediest, at = o, list[0]
+			}
+		}
+		out = append(out, at)
+		if of[greediest] = of[greediest][1:]; len(of[greediest]) == 0 {
+			delete(of, greediest)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
