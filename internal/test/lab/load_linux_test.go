@@ -124,7 +124,7 @@ func (b *scene) k6(u users) result {
 		"--env", fmt.Sprintf("URL=http://127.0.0.1:%d%s", port, hello(u.handler)), b.Source("internal/test/lab")+"/k6/burst.js")
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &errs, rig.DiesWithParent()
 	if err := cmd.Run(); err != nil {
-		b.Must(fmt.Errorf("k6: %v\n%s", err, errs.String()))
+		b.Must(fmt.Errorf("k6: %w\n%s", err, errs.String()))
 	}
 	r, err := parseK6(out.Bytes())
 	b.Must(err)
@@ -176,7 +176,7 @@ func (b *scene) locust(users int, handler, runtime time.Duration, during func())
 	b.Wait(runtime/2 + 2*time.Second)
 	during()
 	if err := <-ended; err != nil {
-		b.Must(fmt.Errorf("locust: %v\n%s", err, errs.String()))
+		b.Must(fmt.Errorf("locust: %w\n%s", err, errs.String()))
 	}
 	v, err := parseLocust(out.Bytes())
 	b.Must(err)

@@ -58,7 +58,7 @@ func TestLab(t *testing.T) {
 // newScene prepares a scenario in a namespace of its own.
 func newScene(t *testing.T, table *rig.Table, s scenario) *scene {
 	c := rig.New(t, table, s.name)
-	b := &scene{Case: c, Artifacts: c.Kit.Artifacts()}
+	b := &scene{Case: c, Artifacts: c.Artifacts()}
 	switch {
 	case strings.HasPrefix(s.load, "k6"):
 		b.k6Program = k6(c)
@@ -120,7 +120,7 @@ func firstLine(path string) string {
 
 // javaVersion is that of java -version: `openjdk version "17.0.19"`.
 func javaVersion() string {
-	out, _ := exec.Command("java", "-version").CombinedOutput() //nolint:noctx // answers at once
+	out, _ := exec.Command("java", "-version").CombinedOutput()
 	line, _, _ := strings.Cut(string(out), "\n")
 	return "Java " + strings.Trim(strings.Fields(line + ` "" ""`)[2], `"`)
 }

@@ -40,7 +40,7 @@ func (b *scene) agent(ports ...int) *watch {
 	}
 	before, err := rig.Counters()
 	b.Must(err)
-	agent, err := b.Artifacts.StartAgent(b.Ctx, agentPort, args...)
+	agent, err := b.StartAgent(b.Ctx, agentPort, args...)
 	b.Must(err)
 	w := &watch{b: b, agent: agent, before: before, stop: make(chan struct{}), done: make(chan struct{})}
 	b.AtEnd(w.end)

@@ -24,15 +24,6 @@ type Proof struct {
 // Need is a program and the Debian package that has it.
 type Need struct{ Program, Package string }
 
-var (
-	java     = []Need{{"javac", "openjdk-17-jdk-headless"}, {"mvn", "maven"}}
-	net      = []Need{{"ip", "iproute2"}, {"ss", "iproute2"}, {"nft", "nftables"}}
-	judging  = []string{"internal/diagnosis", "internal/namespace", "internal/evidence", "internal/connections", "internal/losses", "internal/schedule"}
-	finding  = []string{"internal/discovery", "internal/owner", "internal/hostproc"}
-	clientsC = []string{"internal/handshake", "internal/clients"}
-	rigFiles = []string{"internal/test/rig", "internal/demo"}
-)
-
 func goTest(pkg, run, timeout string, more ...string) []string {
 	return slices.Concat([]string{"go", "test", "-count=1", "-v", "-timeout", timeout, "-run", run, pkg}, more)
 }
@@ -40,6 +31,12 @@ func goTest(pkg, run, timeout string, more ...string) []string {
 // All are the proofs, those first that are quick.
 func All() []Proof {
 	const deployments = "./internal/test/deployments"
+	java := []Need{{"javac", "openjdk-17-jdk-headless"}, {"mvn", "maven"}}
+	net := []Need{{"ip", "iproute2"}, {"ss", "iproute2"}, {"nft", "nftables"}}
+	judging := []string{"internal/diagnosis", "internal/namespace", "internal/evidence", "internal/connections", "internal/losses", "internal/schedule"}
+	finding := []string{"internal/discovery", "internal/owner", "internal/hostproc"}
+	clients := []string{"internal/handshake", "internal/clients"}
+	rigFiles := []string{"internal/test/rig", "internal/demo"}
 	servers := slices.Concat(java, net)
 	return []Proof{
 		{
@@ -65,11 +62,11 @@ func All() []Proof {
 		},
 		{
 			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose", Minutes: 10, Root: true, Needs: net,
-			Run: goTest("./internal/handshake", "^Test(ManyClients|LongSpoofedFlood|Netem)$", "60m"), Covers: clientsC,
+			Run: goTest("./internal/handshake", "^Test(ManyClients|LongSpoofedFlood|Netem)$", "60m"), Covers: clients,
 		},
 		{
 			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 60, Root: true,
-			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "12"), Covers: slices.Concat(clientsC, []string{"internal/test/accounts"}),
+			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "12"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}),
 		},
 		{
 			Name: "browser", What: "the agent's page in a real Chromium", Minutes: 5, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
@@ -98,7 +95,7 @@ func All() []Proof {
 		},
 		{
 			Name: "bench-tap", What: "what following handshakes costs a Tomcat at its fastest, and an agent", Minutes: 20, Root: true, Needs: slices.Concat(java, net, []Need{{"wrk", "wrk"}}),
-			Run: []string{"go", "run", "./internal/test/bench", "-tap", "800", "-deadline", "40m"}, Covers: clientsC, Results: []string{"docs/results/bench-tap.md"},
+			Run: []string{"go", "run", "./internal/test/bench", "-tap", "800", "-deadline", "40m"}, Covers: clients, Results: []string{"docs/results/bench-tap.md"},
 		},
 		{
 			Name: "soak", What: "half an hour at a thousand samples a second: nothing grows", Minutes: 31, Root: true,
@@ -133,7 +130,7 @@ func All() []Proof {
 		{
 			Name: "kernels", What: "packaged kernels from 5.10 to the newest, an arm64 one and a slow machine, all emulated", Minutes: 150, Root: true,
 			Needs: []Need{{"qemu-system-x86_64", "qemu-system-x86"}, {"qemu-system-aarch64", "qemu-system-arm"}, {"busybox", "busybox-static"}, {"cpio", "cpio"}, {"xz", "xz-utils"}, {"depmod", "kmod"}, {"mke2fs", "e2fsprogs"}},
-			Run:   []string{"go", "run", "./internal/test/kernels"}, Select: "-only", Covers: slices.Concat(judging, clientsC, []string{"internal/sockdiag", "internal/netns", "internal/test/kernels"}), Results: []string{"docs/results/kernels.md"},
+			Run:   []string{"go", "run", "./internal/test/kernels"}, Select: "-only", Covers: slices.Concat(judging, clients, []string{"internal/sockdiag", "internal/netns", "internal/test/kernels"}), Results: []string{"docs/results/kernels.md"},
 		},
 		{
 			Name: "kernels-short", What: "the oldest and the newest of those kernels, with what they have and do", Minutes: 15, Root: true,

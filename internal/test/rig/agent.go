@@ -49,6 +49,7 @@ func (a Artifacts) StartAgentAs(ctx context.Context, user *syscall.Credential, p
 	return RunAgent(ctx, address, a.Command(context.Background(), user, AgentArgs(address, args)...))
 }
 
+// AgentArgs are the arguments of one on an address.
 func AgentArgs(address string, args []string) []string {
 	return append([]string{"agent", "--web.listen-address", address}, args...)
 }

@@ -64,6 +64,6 @@ func (s *stage) said(a *rig.Agent) *api.Listener {
 	text, err := a.Get(s.Ctx, "/api/v1/snapshot")
 	s.Must(err)
 	var said api.Snapshot
-	s.Must(json.Unmarshal([]byte(text), &said))
+	s.Must(json.Unmarshal(text, &said))
 	return s.listener(&said, port)
 }

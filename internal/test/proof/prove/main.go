@@ -30,6 +30,13 @@ import (
 const runs = "docs/results/runs"
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "prove:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	only := flag.String("only", "", "only the cases of that name (a regular expression); the run is not written down")
 	more := flag.String("args", "", "more arguments for its command; the run is not written down")
 	list := flag.Bool("list", false, "the proofs")
@@ -38,26 +45,22 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
 	switch {
 	case *list:
 		fmt.Print(proof.Table())
 	case *stale:
-		err = sayStale(ctx)
+		sayStale(ctx)
 	case *needs:
 		var wanted []proof.Need
 		for _, arg := range flag.Args() {
 			program, pkg, _ := strings.Cut(arg, ":")
 			wanted = append(wanted, proof.Need{Program: program, Package: pkg})
 		}
-		err = provide(ctx, wanted)
+		return provide(ctx, wanted)
 	default:
-		err = proveAll(ctx, flag.Args(), *only, strings.Fields(*more))
+		return proveAll(ctx, flag.Args(), *only, strings.Fields(*more))
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "prove:", err)
-		os.Exit(1)
-	}
+	return nil
 }
 
 func proveAll(ctx context.Context, names []string, only string, more []string) error {
@@ -165,7 +168,7 @@ func git(ctx context.Context, args ...string) string {
 }
 
 // sayStale prints a line for each proof.
-func sayStale(ctx context.Context) error {
+func sayStale(ctx context.Context) {
 	behind := 0
 	for _, p := range proof.All() {
 		_, commit, all := last(p)
@@ -183,7 +186,6 @@ func sayStale(ctx context.Context) error {
 		fmt.Printf("%-14s %s; %d files have changed since: %s\n", p.Name, all, len(changed), some(changed))
 	}
 	fmt.Printf("%d of %d are behind. One runs by its name: make prove PROOF=NAME\n", behind, len(proof.All()))
-	return nil
 }
 
 // changedSince are the files that a proof covers and that differ from a commit, but for
