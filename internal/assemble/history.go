@@ -87,9 +87,16 @@ func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 	}
 	l.Connector, e.Before = diagnosis.Infer(e.Before, l, j.latched)
 	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
+	if e.Before != nil {
+		e.Shown = new(h.hysteresis.Shown())
+	}
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
 	if h.learned(l) {
 		h.hysteresis.Reset()
+		if e.Shown != nil {
+			e.Shown = new(h.hysteresis.Shown())
+			l.Verdict = diagnosis.Judge(e, j.t)
+		}
 	}
 	if e.Before != nil { // what one snapshot says must not hold back what two say
 		l.Basis.Shown = new(h.hysteresis.Shown())

@@ -15,6 +15,15 @@ const shortTimeout = 5 * time.Second
 // connectionsWanted is a maxConnections above the one in force, and what it is
 // enough for: the clients for which there was no room, where they were counted.
 func (j *judge) connectionsWanted() (to int, covers string) {
+	to, covers = j.connectionsNow()
+	if steady := j.steady(stageMaxConnections, j.Now.Connector.MaxConnections.Value, to); steady > to {
+		return steady, "room for the most that have come since the trouble began"
+	}
+	return to, covers
+}
+
+// connectionsNow is the same for those that come now.
+func (j *judge) connectionsNow() (to int, covers string) {
 	clients, known := j.withoutRoom()
 	if !known {
 		return j.connectionsForPackets()

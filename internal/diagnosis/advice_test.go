@@ -87,7 +87,7 @@ func TestAdviceNumbers(t *testing.T) {
 		},
 		"clients that do not read": {
 			tomcat(5, 20, 3).pool(5).inService(1).with(model.Sending, 4).waiting(8),
-			[]string{"Send less, or let a buffering proxy take the responses: 4 of the 5 busy threads have one that its client has not taken yet. Shorten that, or raise server.tomcat.threads.max from 5 to 13"},
+			[]string{"Send less, or let a buffering proxy take the responses: 4 of the 5 busy threads have one that its client has not taken yet. Shorten that, or raise server.tomcat.threads.max from 5 to 15"},
 			[]string{"wait for"},
 		},
 		"threads that have left their responses to the kernel": {
@@ -97,32 +97,32 @@ func TestAdviceNumbers(t *testing.T) {
 		},
 		"clients most of which read": {
 			tomcat(5, 20, 3).pool(5).inService(3).with(model.Sending, 2).waiting(8),
-			[]string{"Shorten what the handlers wait for, or raise server.tomcat.threads.max from 5 to 13"},
+			[]string{"Shorten what the handlers wait for, or raise server.tomcat.threads.max from 5 to 15"},
 			[]string{"proxy"},
 		},
 		"half-sent requests":         {half().do(connectionTimeout(time.Minute)), []string{"lower server.tomcat.connection-timeout to 5 s;"}, nil},
 		"half-sent requests for 2 s": {half().do(connectionTimeout(2 * time.Second)), []string{"server.tomcat.connection-timeout ends them after 2 s already;"}, []string{"to 5 s"}},
 
-		"a burst":                       {free(100).lost(model.CauseSlowAccept, syn, 60), []string{"from 100 to 210, then restart"}, []string{"somaxconn"}},
+		"a burst":                       {free(100).lost(model.CauseSlowAccept, syn, 60), []string{"from 100 to 250, then restart"}, []string{"somaxconn"}},
 		"more packets than a burst has": {free(100).lost(model.CauseSlowAccept, syn, 61457), []string{"from 100 to 1000, then restart", "A first step: the 61,457 dropped packets"}, []string{"77000"}},
 		"a queue of one place":          {free(1).lost(model.CauseSlowAccept, syn, 60), []string{"from 1 to 10, then restart", "A first step"}, nil},
 		"many bursts, and how large they are": {
 			free(100).lost(model.CauseSlowAccept, syn, 61457).do(func(l *model.Listener) { l.Losses.Burst = 166 }),
-			[]string{"from 100 to 340, then restart", "a burst like the largest, of which a second dropped 166 packets, while"},
+			[]string{"from 100 to 400, then restart", "a burst like the largest, of which a second dropped 166 packets, while"},
 			[]string{"more than one burst"},
 		},
-		"the same with a long queue":     {free(4096).lost(model.CauseSlowAccept, syn, 61457), []string{"from 4096 to 8200 and net.core.somaxconn to at least 8200 (now 4096)"}, nil},
-		"a minute of retransmissions":    {taken().lost(maxConns, syn, 61457), []string{"from 8192 to 17000", "the 61,457 dropped packets are is not known"}, []string{"87000", "per dropped packet"}},
+		"the same with a long queue":     {free(4096).lost(model.CauseSlowAccept, syn, 61457), []string{"from 4096 to 10000 and net.core.somaxconn to at least 10000 (now 4096)"}, nil},
+		"a minute of retransmissions":    {taken().lost(maxConns, syn, 61457), []string{"from 8192 to 20000", "the 61,457 dropped packets are is not known"}, []string{"87000", "per dropped packet"}},
 		"the same before a single place": {tomcat(1, 1, 1).inService(1).queue(2, time.Second).lost(maxConns, syn, 61457), []string{"from 1 to 10 "}, nil},
 		"the same, and idle":             {idle().lost(keepAlive, syn, 61457), []string{"from 100 to 1000: "}, nil},
 		"150 clients that try again and again": {
 			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(func(l *model.Listener) { l.Losses.Burst = 69 }),
-			[]string{"from 60 to 190", "for the clients of the worst second, which dropped 69 packets"},
+			[]string{"from 60 to 200", "for the clients of the worst second, which dropped 69 packets"},
 			[]string{"6000", "per dropped packet"},
 		},
 		"150 clients, counted by their handshakes": {
 			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000).do(counted(20, 40, 9)),
-			[]string{"from 60 to 190", "and the 69 clients for which there was none"},
+			[]string{"from 60 to 200", "and the 69 clients for which there was none"},
 			[]string{"6000", "packet"},
 		},
 		"100,000 clients in a minute": {
@@ -146,7 +146,7 @@ func TestAdviceNumbers(t *testing.T) {
 			[]string{"as a first step"},
 		},
 		"a burst of clients": {
-			free(100).lost(model.CauseSlowAccept, syn, 600).do(counted(0, 60, 0)), []string{"from 100 to 210", "The queue then holds the 60 clients for which it had no place while"}, []string{"packet"},
+			free(100).lost(model.CauseSlowAccept, syn, 600).do(counted(0, 60, 0)), []string{"from 100 to 250", "The queue then holds the 60 clients for which it had no place while"}, []string{"packet"},
 		},
 		"150 clients, and nobody counted by the second": {
 			tomcat(60, 60, 20).inService(60).queue(21, time.Second).lost(maxConns, syn, 6000),
@@ -157,10 +157,10 @@ func TestAdviceNumbers(t *testing.T) {
 			free(128).do(clampTo(128, 5000)).lost(model.CauseSynBacklog, syn, 500), []string{"Restart the server: server.tomcat.accept-count is 5000"}, []string{"from 128"},
 		},
 		"longer than the queue is configured, and the kernel allows": {
-			free(4096).do(clampTo(4096, 20000)).lost(model.CauseSynBacklog, syn, 500), []string{"Raise net.core.somaxconn to at least 8200 (now 4096), then restart"}, []string{"from 4096"},
+			free(4096).do(clampTo(4096, 20000)).lost(model.CauseSynBacklog, syn, 500), []string{"Raise net.core.somaxconn to at least 10000 (now 4096), then restart"}, []string{"from 4096"},
 		},
 
-		"files":                       {open(1024, 1024), []string{"from 1024 to 11000 (LimitNOFILE=11000 "}, []string{"nr_open"}},
+		"files":                       {open(1024, 1024), []string{"from 1024 to 12000 (LimitNOFILE=12000 "}, []string{"nr_open"}},
 		"files, twice is too many":    {open(800000, 800000), []string{"from 800000 to 1048576 (LimitNOFILE=1048576 "}, []string{"nr_open"}},
 		"files, no more can be had":   {open(1<<20, 1<<20), []string{"fs.nr_open, 1048576 by default, has to be raised first", "suggest a leak"}, nil},
 		"a bounded queue of no place": {tomcat(2, 100, 100).pool(2).inService(2).waiting(1).do(bounded).do(func(l *model.Listener) { l.Connector.MaxQueue.Value = 0 }), []string{"is 0: raise it to 10"}, nil},
@@ -214,5 +214,31 @@ func TestSilentClientsAreNamed(t *testing.T) {
 func TestAdviceForProcessesThatShareAPort(t *testing.T) {
 	k := usedUp(12).do(func(l *model.Listener) { l.Connector.Processes = 2 })
 	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
-	require.Contains(t, v.Findings[0].Advice, "raise server.tomcat.threads.max from 6 to 26 in each of the 2 processes that share the port")
+	require.Contains(t, v.Findings[0].Advice, "raise server.tomcat.threads.max from 6 to 30 in each of the 2 processes that share the port")
+}
+
+// As long as the trouble lasts an advised limit only grows, and never beyond the limit in
+// force of another time.
+func TestAdvisedNumbersAreSteady(t *testing.T) {
+	threadsTo := func(v model.Verdict) string {
+		for _, s := range v.Answer.Do {
+			if s.Limit == stageMaxThreads {
+				return s.To
+			}
+		}
+		return ""
+	}
+	var shown *model.Shown
+	judge := func(most, waiting int) model.Verdict {
+		l := tomcat(most, 8192, 100).pool(most).inService(most).waiting(waiting)
+		v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls(), Shown: shown}, DefaultThresholds())
+		shown = &model.Shown{Verdict: v, Started: true}
+		return v
+	}
+	require.Equal(t, "80", threadsTo(judge(20, 60)))
+	require.Equal(t, "80", threadsTo(judge(20, 34)), "fewer wait")
+	require.Equal(t, "100", threadsTo(judge(20, 75)))
+	require.Equal(t, "50", threadsTo(judge(40, 5)), "the limit in force was changed")
+	shown = nil
+	require.Equal(t, "60", threadsTo(judge(20, 34)), "another time")
 }

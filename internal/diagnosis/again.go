@@ -29,10 +29,11 @@ func Again(at time.Time, l *model.Listener, t Thresholds) (v model.Verdict, know
 	if b == nil {
 		return model.Verdict{}, false
 	}
-	v = Judge(Evidence{
+	e := Evidence{
 		Now: l, Before: b.Before, First: b.First, Elapsed: b.Elapsed, Interval: b.Interval,
-		Delta: b.Delta, Sysctl: b.Sysctl, Closed: b.Closed,
-	}, t)
+		Delta: b.Delta, Sysctl: b.Sysctl, Closed: b.Closed, Shown: b.Shown,
+	}
+	v = Judge(e, t)
 	if b.Shown != nil {
 		h := Hysteresis{Hold: t.Hold, Settle: t.Settle, state: *b.Shown}
 		v = h.Apply(at, v)

@@ -160,6 +160,16 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 // threadsAdvised is a maxThreads above the one in force, and what it is enough for.
 func (j *judge) threadsAdvised() (to int, effect string) {
 	most, _ := maxThreads(j.Now)
+	to, effect = j.threadsNow()
+	if steady := j.steady(stageMaxThreads, most, to); steady > to {
+		return steady, "enough for what has waited at most since the trouble began"
+	}
+	return to, effect
+}
+
+// threadsNow is the same for those that wait now.
+func (j *judge) threadsNow() (to int, effect string) {
+	most, _ := maxThreads(j.Now)
 	busy, seen := busyThreads(j.Now)
 	waiting := waitingForThread(j.Now)
 	to, effect = roundUp(most+waiting), "then every request now inside has a thread"

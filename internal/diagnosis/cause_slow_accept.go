@@ -80,6 +80,15 @@ func (j *judge) adviseSlowAccept() string {
 
 // queueWanted is a longer accept queue, and what it is enough for.
 func (j *judge) queueWanted() (to int, holds string) {
+	to, holds = j.queueNow()
+	if steady := j.steady(stageAcceptQueue, j.Now.AcceptQueue.Limit, to); steady > to {
+		return steady, "The queue then holds the largest burst since the trouble began while it is accepted."
+	}
+	return to, holds
+}
+
+// queueNow is the same for the latest burst.
+func (j *judge) queueNow() (to int, holds string) {
 	q := j.Now.AcceptQueue
 	dropped, burst := j.overflowed(), "the burst"
 	if b := j.losses().Burst; b > 0 && b < dropped {

@@ -27,6 +27,9 @@ type Evidence struct {
 	// Closed is set when the listener went away within Interval, whether or not
 	// another one took its place.
 	Closed *model.Closed
+	// Shown is the state that was shown before, nil without one: as long as there is
+	// trouble what its verdict advised is the least that is advised.
+	Shown *model.Shown
 }
 
 // Judge says what state a listener is in, which limit is the cause, and what to do.

@@ -15,14 +15,19 @@ func allThreads(n int) string {
 	return "all " + phrase.Count(n, "thread") + " are"
 }
 
-// roundUp gives a number that a person would write into a configuration: two
-// significant digits, never less than n.
+// roundUp gives a number that a person would write into a configuration, never less than
+// n: 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 120; as it is up to ten.
 func roundUp(n int) int {
-	step := 1
-	for n/step >= 100 {
-		step *= 10
+	if n <= 10 {
+		return n
 	}
-	return (n + step - 1) / step * step
+	for scale := 1; ; scale *= 10 {
+		for _, nice := range []int{12, 15, 20, 25, 30, 40, 50, 60, 80, 100} {
+			if to := nice * scale; to >= n {
+				return to
+			}
+		}
+	}
 }
 
 // spare adds a quarter, so that the setting is not at its limit the next day.

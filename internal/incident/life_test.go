@@ -60,6 +60,9 @@ func (v *life) next(kind trouble) *model.Snapshot {
 	}
 	l := v.look(kind, elapsed)
 	e := diagnosis.Evidence{Now: l, Before: v.listener, Elapsed: elapsed, Interval: time.Minute, Sysctl: map[string]int{"somaxconn": 4096, "tcp_syncookies": 1}}
+	if v.listener != nil && l.Listening() {
+		e.Shown = new(v.hysteresis.Shown())
+	}
 	th := diagnosis.DefaultThresholds()
 	l.Limits = diagnosis.Headroom(l, v.listener, elapsed, e.Sysctl, th)
 	l.Verdict, l.Basis = diagnosis.Judge(e, th), e.Basis()
