@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -49,6 +50,8 @@ type Reader struct {
 	verdict  model.Verdict
 	frames   int
 	whole    int // bytes of all frames, each whole
+	weight   int // of all frames, decoded
+	runs     int // in the samples of ticks
 }
 
 func newLines(in io.Reader) *Reader {
@@ -77,7 +80,7 @@ var (
 
 // Next is the next frame; io.EOF behind the last.
 func (r *Reader) Next() (*Frame, error) {
-	for r.frames < maxFrames && r.whole <= maxWhole {
+	for r.frames < maxFrames && r.whole <= maxWhole && r.weight <= maxFrameSum {
 		l, err := r.line()
 		switch {
 		case errors.Is(err, errTorn):
@@ -91,9 +94,7 @@ func (r *Reader) Next() (*Frame, error) {
 		case l.End != nil:
 			r.End = l.End
 			continue
-		case l.Tick != nil && l.Tick.check() == nil && len(r.Points) < maxFrames:
-			r.Points, r.Until = append(r.Points, l.Tick.Points...), l.Tick.At
-			r.Samples = append(r.Samples, l.Tick.Samples...)
+		case l.Tick != nil && r.tick(l.Tick):
 			continue
 		}
 		if f := r.frame(l); f != nil {
@@ -106,6 +107,19 @@ func (r *Reader) Next() (*Frame, error) {
 		r.damaged()
 	}
 	return nil, errLarge
+}
+
+// tick takes seconds and samples, as many as a recording may have between two frames.
+func (r *Reader) tick(t *Tick) bool {
+	if t.check() != nil || len(r.Points) >= maxFrames || len(r.Samples) >= maxFrames || r.runs > maxSamples {
+		return false
+	}
+	for i := range t.Samples {
+		r.runs += len(t.Samples[i].Runs)
+	}
+	r.Points, r.Until = append(r.Points, t.Points...), t.At
+	r.Samples = append(r.Samples, t.Samples...)
+	return true
 }
 
 func (r *Reader) damaged() {
@@ -132,7 +146,12 @@ func (r *Reader) frame(l *line) *Frame {
 	r.document = merge(r.document, change)
 	body, err := json.Marshal(r.document)
 	r.whole += len(body)
-	if err != nil || len(body) > maxLine {
+	if err != nil || len(body) > maxLine || !measured(body) {
+		return nil
+	}
+	weight := weigh(r.document, reflect.TypeFor[Frame]())
+	r.weight += weight
+	if weight > maxFrame {
 		return nil
 	}
 	f := new(Frame)
@@ -163,6 +182,9 @@ func (r *Reader) line() (*line, error) {
 	sum, body, found := bytes.Cut(raw, []byte(" "))
 	want, err := strconv.ParseUint(string(sum), 16, 32)
 	if !found || err != nil || uint32(want) != checksum(body) {
+		return nil, errDamaged
+	}
+	if !measured(body) {
 		return nil, errDamaged
 	}
 	l := new(line)

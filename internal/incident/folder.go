@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // folder is the directory of the recordings. Whatever else is in it is left
@@ -136,8 +137,8 @@ func (f *folder) ids() ([]string, error) {
 
 // recover reads what a recording holds, in brief. To one that its agent could not
 // end it appends the end.
-func (f *folder) recover(id string) (*entry, error) {
-	e, endless, err := f.peek(id)
+func (f *folder) recover(id string, deadline time.Time) (*entry, error) {
+	e, endless, err := f.peek(id, deadline)
 	if endless {
 		f.finish(id, &e.Summary)
 	}
@@ -145,7 +146,7 @@ func (f *folder) recover(id string) (*entry, error) {
 }
 
 // peek reads what a recording holds, in brief: endless, one that has no end yet.
-func (f *folder) peek(id string) (e *entry, endless bool, err error) {
+func (f *folder) peek(id string, deadline time.Time) (e *entry, endless bool, err error) {
 	number, _ := numberOf(id)
 	file, err := f.open(id)
 	if err != nil {
@@ -159,7 +160,7 @@ func (f *folder) peek(id string) (e *entry, endless bool, err error) {
 	e = &entry{number: number, size: info.Size()}
 	if end := lastRecord(file, info.Size()); end != nil {
 		e.Summary = end.Summary
-	} else if e.Summary, err = summarize(file); err != nil {
+	} else if e.Summary, err = summarize(file, deadline); err != nil {
 		// Nobody can read it, but it takes up room: it goes with the oldest.
 		e.Summary = Summary{Began: info.ModTime(), LastSeen: info.ModTime(), Text: err.Error()}
 	} else {
@@ -198,14 +199,16 @@ func lastRecord(file io.ReaderAt, size int64) *End {
 	return l.End
 }
 
-// summarize reads a whole recording.
-func summarize(in io.Reader) (Summary, error) {
+var errLate = errors.New("it was not ended, and to read the whole of it would have taken too long")
+
+// summarize reads a recording whose end is missing, frame by frame, until the deadline.
+func summarize(in io.Reader, deadline time.Time) (Summary, error) {
 	r, err := NewReader(in)
 	if err != nil {
 		return Summary{}, err
 	}
 	s := r.Header.summary()
-	for {
+	for time.Now().Before(deadline) {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			if len(r.Points) > 0 {
@@ -218,4 +221,5 @@ func summarize(in io.Reader) (Summary, error) {
 		}
 		s.See(f)
 	}
+	return s, errLate
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 )
 
 // maxListed bounds how many recordings of a directory are listed, the latest.
@@ -39,7 +40,7 @@ func (l *Library) List() ([]Summary, error) {
 		if len(out) == maxListed {
 			break
 		}
-		if e, _, err := l.folder.peek(id); err == nil && e.Port != 0 {
+		if e, _, err := l.folder.peek(id, time.Now().Add(recoverWithin)); err == nil && e.Port != 0 {
 			out = append(out, e.Summary)
 		}
 	}

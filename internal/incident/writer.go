@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,10 @@ type recording struct {
 	file    *os.File // nil: in memory
 	failed  bool     // the latest record could not be written
 }
+
+// recoverWithin is how long recordings without an end may be read when the directory is opened; of those
+// with one only the last record is.
+const recoverWithin = 2 * time.Second
 
 // retryFolder is after how long a directory that cannot be used is tried again.
 const retryFolder = time.Minute
@@ -97,8 +102,9 @@ func (w *writer) list(f *folder) error {
 		ids = ids[extra:]
 	}
 	var found []*entry
-	for _, id := range ids {
-		e, err := f.recover(id)
+	deadline := time.Now().Add(recoverWithin)
+	for _, id := range slices.Backward(ids) { // the latest are the likeliest that anybody asks for
+		e, err := f.recover(id, deadline)
 		if err != nil {
 			w.options.Log.Warn("an incident cannot be read", "id", id, "err", err)
 			continue

@@ -24,7 +24,7 @@ const nbsp = "\u00a0"
 func howLong(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + howLong(-d)
+		return "-" + howLong(-max(d, -math.MaxInt64)) // the shortest one has no counterpart
 	case d < time.Millisecond:
 		return strconv.FormatInt(d.Microseconds(), 10) + nbsp + "µs"
 	case d < time.Second:

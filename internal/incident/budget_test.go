@@ -1,0 +1,89 @@
+package incident
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// hostile are recordings of at most a megabyte a line that would become hundreds in memory.
+func hostile() map[string]string {
+	const many = 340_000
+	key := func(frame string) string { return `0 {"key":` + frame + "}\n" }
+	begin := `0 {"begin":{"schema":"` + Schema + `"}}` + "\n"
+	return map[string]string{
+		"empty objects":      begin + key(`{"Listener":{"Limits":[`+strings.Repeat("{},", many)+`{}]}}`),
+		"numbers for limits": begin + key(`{"Listener":{"Limits":[`+strings.Repeat("1,", 500_000)+`1]}}`),
+		"nulls for findings": begin + key(`{"Listener":{"Verdict":{"Findings":[`+strings.Repeat("null,", 200_000)+`null]}}}`),
+		"objects of one":     begin + key(`{"Listener":{"x":[`+strings.Repeat(`{"a":1},`, 120_000)+`1]}}`),
+		"nested":             begin + key(strings.Repeat(`{"a":`, 100_000)+`1`+strings.Repeat(`}`, 100_000)),
+		"points of a tick":   begin + `0 {"tick":{"points":[` + strings.Repeat("0,", 500_000) + `0]}}` + "\n",
+		"fewer in each line": begin + strings.Repeat(key(`{"Listener":{"Limits":[`+strings.Repeat("{},", 40_000)+`{}]}}`), 60),
+		"patches that add":   begin + key("{}") + strings.Repeat(`0 {"next":{"Listener":{"Limits":[`+strings.Repeat("{},", 40_000)+`{}]}}}`+"\n", 60),
+		"samples of ticks":   begin + strings.Repeat(`0 {"tick":{"samples":[`+strings.Repeat(`{"from":1,"to":1,"runs":[0,0,0]},`, 7000)+`{"from":1,"to":1,"runs":[0,0,0]}]}}`+"\n", 60),
+	}
+}
+
+// Nothing that is read of a recording takes more memory at once than a fraction of the manifests'
+// limit, however small the file is.
+func TestMemoryOfHostileRecordings(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	for name, text := range hostile() {
+		in := signed([]byte(text))
+		var most uint64
+		peak := func() {
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapAlloc)
+		}
+		runtime.GC()
+		peak()
+		before := most
+		r, err := NewReader(bytes.NewReader(in))
+		require.NoError(t, err, name)
+		for err == nil {
+			_, err = r.Next()
+			peak()
+		}
+		require.True(t, errors.Is(err, io.EOF) || errors.Is(err, errLarge), "%s: %v", name, err)
+		_, _ = Tell(bytes.NewReader(in))
+		peak()
+		t.Logf("%-20s %4d KiB of text, %3d MiB of heap", name, len(in)>>10, (most-before)>>20)
+		require.Less(t, most-before, uint64(40<<20), name)
+	}
+}
+
+// What real recordings hold is far below the bounds.
+func TestRealRecordingsAreMeasured(t *testing.T) {
+	r, err := NewReader(bytes.NewReader(aRecording(t, 30, 100)))
+	require.NoError(t, err)
+	for {
+		f, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		require.NotNil(t, f)
+		document, err := decode([]byte(`{"Points":[` + strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900) + `[1]]}`))
+		require.NoError(t, err)
+		require.Less(t, weigh(document, reflect.TypeFor[Frame]()), maxFrame/2)
+	}
+	require.Zero(t, r.Damaged)
+	require.True(t, measured([]byte(`{"Points":[`+strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900)+`[1]],"Samples":[{"runs":[`+strings.Repeat("1,", 18_000)+"1]}]}")))
+}
+
+func TestMeasured(t *testing.T) {
+	require.True(t, measured([]byte(`"`+strings.Repeat(",{[", 100_000)+`"`)), "in a text they are no values")
+	require.True(t, measured([]byte(`"\",`+strings.Repeat(`,`, 100_000)+`"`)), "a quoted quote does not end one")
+	require.False(t, measured([]byte(`["\\",`+strings.Repeat(`1,`, 100_000)+`1]`)), "a quoted backslash does not quote the quote")
+	require.False(t, measured([]byte(strings.Repeat("[", maxDepth+1))))
+	require.False(t, measured(fmt.Appendf(nil, "[%s1]", strings.Repeat("1,", maxValues))))
+}
