@@ -33,6 +33,7 @@ const (
 type Observer interface {
 	Run(ctx context.Context) error
 	Snapshot() *model.Snapshot
+	Next() <-chan struct{} // closed when there is another one
 }
 
 // Options say where and how to serve.
@@ -70,7 +71,7 @@ func Run(ctx context.Context, s Observer, o Options) error {
 	reloads := newReloader(o)
 	modules := &moduleWait{log: o.Log}
 	ledger := shares.NewLedger(o.Log, time.Now)
-	recorder := newRecorder(s.Snapshot, ledger, o)
+	recorder := newRecorder(s, ledger, o)
 	page, err := newPage(s.Snapshot, recorder, o)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)

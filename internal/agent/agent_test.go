@@ -41,6 +41,12 @@ func (s *stage) Run(ctx context.Context) error {
 
 func (s *stage) Snapshot() *model.Snapshot { return s.snap.Load() }
 
+func (s *stage) Next() <-chan struct{} {
+	soon := make(chan struct{})
+	time.AfterFunc(10*time.Millisecond, func() { close(soon) })
+	return soon
+}
+
 func losing(at time.Time) *model.Snapshot {
 	return &model.Snapshot{
 		Time: at, Host: "app-1", Interval: time.Minute,
@@ -62,7 +68,7 @@ func options(now time.Time) Options {
 }
 
 func serving(s *stage, o Options) http.Handler {
-	recorder := newRecorder(s.Snapshot, nil, o)
+	recorder := newRecorder(s, nil, o)
 	page, err := newPage(s.Snapshot, recorder, o)
 	if err != nil {
 		panic(err)

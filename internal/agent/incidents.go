@@ -16,9 +16,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
-func newRecorder(snapshot func() *model.Snapshot, ledger *shares.Ledger, o Options) *incident.Recorder {
+func newRecorder(s Observer, ledger *shares.Ledger, o Options) *incident.Recorder {
 	return incident.NewRecorder(incident.Options{
-		Snapshot: snapshot, Dir: o.IncidentDir, Limits: o.IncidentLimits,
+		Snapshot: s.Snapshot, Next: s.Next, Dir: o.IncidentDir, Limits: o.IncidentLimits,
 		Version: version.Version, Shares: ledger, Log: o.Log, Now: o.Now,
 	})
 }

@@ -18,6 +18,7 @@ type looks func(context.Context) error
 
 func (l looks) Run(ctx context.Context) error { return l(ctx) }
 func (looks) Snapshot() *model.Snapshot       { return nil }
+func (looks) Next() <-chan struct{}           { return nil }
 
 func TestSamplerThatIsToldToEnd(t *testing.T) {
 	broken := errors.New("broken")

@@ -125,7 +125,7 @@ func TestIncidentsAreServed(t *testing.T) {
 	now := time.Now()
 	s.snap.Store(losing(now))
 	o := options(now)
-	recorder := newRecorder(s.Snapshot, nil, o)
+	recorder := newRecorder(&s, nil, o)
 	page, err := newPage(s.Snapshot, recorder, o)
 	require.NoError(t, err)
 	h := handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, testLedger(), o)

@@ -33,8 +33,8 @@ type State struct {
 // Waits is when the next snapshot must be made for the causes that wait, zero for none.
 func (s *State) Waits() time.Time { return s.waits }
 
-// draft is a snapshot in the making.
-type draft struct {
+// Draft is a snapshot in the making: all but the verdicts.
+type Draft struct {
 	*model.Snapshot
 	next    *State // a copy, which nobody else has
 	f       *facts.View
@@ -46,6 +46,12 @@ type draft struct {
 // Assemble makes a snapshot of what is known, each listener judged once. state is nil
 // before the first.
 func Assemble(state *State, f *facts.View, opt Options) (*State, *model.Snapshot) {
+	d := Compose(state, f, opt)
+	return d.Judge()
+}
+
+// Compose makes the listeners of what is known.
+func Compose(state *State, f *facts.View, opt Options) *Draft {
 	d := newDraft(state, f, &opt)
 	d.miss.Add(f.Watchlist.Unavailable...)
 	d.listeners()
@@ -55,20 +61,23 @@ func Assemble(state *State, f *facts.View, opt Options) (*State, *model.Snapshot
 	}
 	d.Gone = f.Retained
 	d.down()
+	d.stacks()
 	diagnosis.ShareExecutors(d.Listeners)
-	d.judge()
+	for i := range d.Listeners {
+		d.sayWeak(&d.Listeners[i])
+	}
 	for _, id := range slices.Sorted(maps.Keys(f.Unread)) {
 		d.miss.Add(model.Unavailable{What: fmt.Sprintf("connections in network namespace %d", id), Why: f.Unread[id].Error()})
 	}
 	d.Unavailable = d.miss.List
 	d.Self.SourceUp = sources(f)
-	return d.next, d.Snapshot
+	return d
 }
 
 // Causes name the limits behind the drops that wait for one, where they are known by now.
 func Causes(state *State, f *facts.View, opt Options) map[model.ListenerID]losses.Causes {
 	out := make(map[model.ListenerID]losses.Causes)
-	var d *draft
+	var d *Draft
 	for i := range f.Namespaces {
 		n := &f.Namespaces[i]
 		for id, a := range n.Accounts {
@@ -96,8 +105,8 @@ func FinalCauses(state *State, now time.Time, id model.ListenerID, waiting []los
 	return finalCauses(h, now, waiting, t)
 }
 
-func newDraft(state *State, f *facts.View, opt *Options) *draft {
-	d := &draft{
+func newDraft(state *State, f *facts.View, opt *Options) *Draft {
+	d := &Draft{
 		f: f, opt: opt, next: state.copy(), earlier: make(map[model.ListenerID]*earlier),
 		Snapshot: &model.Snapshot{
 			Time: f.Time, Host: f.Host, Kernel: f.Kernel, Self: f.Self, Omitted: f.Watchlist.Omitted,
@@ -145,8 +154,8 @@ func (s *State) meet(f *facts.View) {
 	})
 }
 
-// judge gives every listener its verdict.
-func (d *draft) judge() {
+// Judge gives every listener its verdict, once.
+func (d *Draft) Judge() (*State, *model.Snapshot) {
 	nets := make(map[uint64]*model.NetNS, len(d.NetNS))
 	for i := range d.NetNS {
 		nets[d.NetNS[i].ID] = &d.NetNS[i]
@@ -154,7 +163,6 @@ func (d *draft) judge() {
 	for i := range d.Listeners {
 		l := &d.Listeners[i]
 		h := d.next.histories[l.ID]
-		d.sayWeak(l)
 		j := judged{now: d.Time, interval: d.Interval, every: d.opt.Every, first: d.opt.Looping, t: d.opt.Thresholds}
 		if net := nets[l.ID.NetNS]; net != nil {
 			j.sysctl, j.delta = net.Sysctl, net.Delta
@@ -169,8 +177,10 @@ func (d *draft) judge() {
 		if h == nil || !l.Listening() {
 			seen := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
 			l.Verdict, l.Basis = diagnosis.Judge(seen, j.t), seen.Basis()
-			continue
+		} else {
+			h.judge(l, d.earlier[l.ID], &j)
 		}
-		h.judge(l, d.earlier[l.ID], &j)
+		l.Verdict = diagnosis.AddClients(l.Verdict, l, j.interval)
 	}
+	return d.next, d.Snapshot
 }

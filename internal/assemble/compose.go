@@ -10,7 +10,7 @@ import (
 )
 
 // listeners makes the listeners of what was sampled and read.
-func (d *draft) listeners() {
+func (d *Draft) listeners() {
 	readings := make(map[model.ListenerID]*facts.Sampled)
 	for i := range d.f.Namespaces {
 		list := d.f.Namespaces[i].Sampled
@@ -26,7 +26,7 @@ func (d *draft) listeners() {
 }
 
 // listener is one of them, without what is counted.
-func (d *draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
+func (d *Draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 	worst := k.Worst()
 	l := model.Listener{
 		ID: k.ID, Port: k.Port(), Inode: worst.Inode, Members: len(k.Members),
@@ -77,7 +77,7 @@ func unclassified(id model.ListenerID, c *model.Connector) model.Unavailable {
 }
 
 // connections fills in what the latest walk found.
-func (d *draft) connections(l *model.Listener, k *facts.Watched, before *earlier) {
+func (d *Draft) connections(l *model.Listener, k *facts.Watched, before *earlier) {
 	list := d.f.Connections[l.ID]
 	last, ok := list.Last()
 	since := d.next.histories[l.ID].since
@@ -100,7 +100,7 @@ func (d *draft) connections(l *model.Listener, k *facts.Watched, before *earlier
 }
 
 // process fills in what was read of the owner.
-func (d *draft) process(l *model.Listener, k *facts.Watched, before *earlier) {
+func (d *Draft) process(l *model.Listener, k *facts.Watched, before *earlier) {
 	key, ok := k.Process()
 	if !ok {
 		return
@@ -127,7 +127,7 @@ func (d *draft) process(l *model.Listener, k *facts.Watched, before *earlier) {
 }
 
 // latest is when the latest of some listeners came.
-func (d *draft) latest(listeners []*model.Listener) (at time.Time) {
+func (d *Draft) latest(listeners []*model.Listener) (at time.Time) {
 	for _, l := range listeners {
 		if since := d.next.histories[l.ID].since; since.After(at) {
 			at = since
@@ -137,7 +137,7 @@ func (d *draft) latest(listeners []*model.Listener) (at time.Time) {
 }
 
 // shareForgotten says how many slots are held by connections that clients reset.
-func (d *draft) shareForgotten() {
+func (d *Draft) shareForgotten() {
 	byProcess := make(map[hostproc.ProcessKey][]*model.Listener)
 	for i := range d.Listeners {
 		l := &d.Listeners[i]

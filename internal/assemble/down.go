@@ -7,7 +7,7 @@ import (
 
 // down adds the expected ports on which nothing listens, each with what its last
 // listener's clients lost.
-func (d *draft) down() {
+func (d *Draft) down() {
 	for _, t := range d.Targets {
 		if t.Up {
 			continue

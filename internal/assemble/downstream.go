@@ -13,7 +13,7 @@ import (
 
 // downstream is the latest reading of a process's outgoing connections, nil for
 // none.
-func (d *draft) downstream(key hostproc.ProcessKey, backends []model.Backend) *model.Downstream {
+func (d *Draft) downstream(key hostproc.ProcessKey, backends []model.Backend) *model.Downstream {
 	r, ok := d.f.Downstream[key]
 	if !ok {
 		return nil

@@ -12,21 +12,21 @@ const lately = 1500 * time.Millisecond
 
 // latched reports whether a listener's acceptor stood at the connection latch when
 // it was read last, and its connections were counted about then.
-func (d *draft) latched(l *model.Listener) bool {
+func (d *Draft) latched(l *model.Listener) bool {
 	j, ok := d.judgement(l)
 	return ok && !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Acceptor == model.AcceptorAtLimit &&
 		l.Connections != nil && l.Connections.Age <= lately
 }
 
 // judgement is the latest judgement on a listener, if it is of this moment.
-func (d *draft) judgement(l *model.Listener) (out evidence.Judgement, ok bool) {
+func (d *Draft) judgement(l *model.Listener) (out evidence.Judgement, ok bool) {
 	list := d.f.Judgements[l.ID]
 	last, ok := list.Last()
 	return last.Value, ok && d.Time.Sub(last.At) <= lately
 }
 
 // sayWeak names what is missing where a cause is not known or rests on weak evidence.
-func (d *draft) sayWeak(l *model.Listener) {
+func (d *Draft) sayWeak(l *model.Listener) {
 	j, ok := d.judgement(l)
 	if !ok || !acceptorExpected(l) || j.Pending || !j.Weak && j.Strength != evidence.StrengthNone {
 		return

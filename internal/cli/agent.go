@@ -187,7 +187,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	both := &followed{scheduler: s, follower: f}
 	defer both.close()
 	if o.threadDump {
-		if both.dumps, err = dumps(f.Snapshot, log); err != nil {
+		if both.dumps, err = dumps(s, log); err != nil {
 			return err
 		}
 	}
@@ -231,11 +231,11 @@ func (f *followed) Run(ctx context.Context) error {
 // Snapshot is the latest, with clients, with thread dumps, and with what the advised
 // changes would do.
 func (f *followed) Snapshot() *model.Snapshot {
-	if f.dumps != nil {
-		return f.effects.snapshot(f.dumps.Snapshot())
-	}
-	return f.effects.snapshot(f.follower.Snapshot())
+	return f.effects.snapshot(f.scheduler.Snapshot())
 }
+
+// Next is closed when there is another one.
+func (f *followed) Next() <-chan struct{} { return f.scheduler.Next() }
 
 func (o *agentOptions) logger(w io.Writer) *slog.Logger {
 	var level slog.Level

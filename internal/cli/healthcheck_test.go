@@ -31,6 +31,7 @@ type idle struct{}
 
 func (idle) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 func (idle) Snapshot() *model.Snapshot     { return nil }
+func (idle) Next() <-chan struct{}         { return nil }
 
 // serveAgent runs the agent's own server until the test ends; it returns its
 // host and port.

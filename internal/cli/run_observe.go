@@ -46,7 +46,7 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 	g.Go(func() error { return w.source.Run(ctx) })
 	g.Go(func() error { return w.taps.Run(ctx) })
 	g.Go(func() error {
-		follow(ctx, w.taps.Snapshot, w.looks)
+		follow(ctx, w.source, w.looks)
 		return nil
 	})
 	go func() {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -116,11 +115,6 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.threadDump {
-		if snap, err = dumped(ctx, snap); err != nil {
-			return err
-		}
-	}
 	if err := o.write(w, snap); err != nil {
 		return err
 	}
@@ -156,13 +150,18 @@ func (o *snapshotOptions) look(ctx context.Context, opt schedule.Options) (*mode
 	if err != nil {
 		return nil, err
 	}
-	return predict.Snapshot(f.Snapshot()), nil
+	if o.threadDump {
+		if err := dump(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	return predict.Snapshot(s.Snapshot()), nil
 }
 
 // observe follows the clients from the first snapshot to the second.
 func (o *snapshotOptions) observe(ctx context.Context, s *schedule.Scheduler, f *clients.Follower) error {
 	if o.interval == 0 {
-		return errors.Join(s.Observe(ctx, 0), f.Update())
+		return s.Observe(ctx, 0)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	within, looked := context.WithCancel(ctx)
@@ -171,10 +170,7 @@ func (o *snapshotOptions) observe(ctx context.Context, s *schedule.Scheduler, f 
 		defer looked()
 		return s.Observe(ctx, o.interval)
 	})
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return f.Update()
+	return g.Wait()
 }
 
 // writeReport writes the page, where it is wanted, to a new file or over an old one.

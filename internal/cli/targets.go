@@ -50,13 +50,15 @@ func (t *targets) register(flags *pflag.FlagSet) {
 	flags.Var(&t.handshakes, "handshakes", "count clients beside packets by following TCP handshakes (addresses and ports, no payload), which needs CAP_NET_RAW: auto (where it is allowed), on or off")
 }
 
-// follower adds clients to the snapshots of a sampler.
+// follower adds clients to the snapshots of a scheduler.
 func (t *targets) follower(s *schedule.Scheduler) (*clients.Follower, error) {
 	proc, err := hostproc.NewFS(procMount)
 	if err != nil {
 		return nil, err
 	}
-	return clients.NewFollower(t.handshakes, s, clients.NewOpener(procMount, proc)), nil
+	f := clients.NewFollower(t.handshakes, s, clients.NewOpener(procMount, proc))
+	s.Follow(f)
+	return f, nil
 }
 
 // options fills in the sampler's options.

@@ -107,8 +107,7 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	})
 	g.Go(func() error {
 		defer close(looks)
-		var e effects
-		follow(ctx, func() *model.Snapshot { return e.snapshot(f.Snapshot()) }, looks)
+		follow(ctx, s, looks)
 		return nil
 	})
 	g.Go(func() error { return f.Run(ctx) })
@@ -119,31 +118,25 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	return g.Wait()
 }
 
-// between is how often it is asked whether there is something new: the sampler
-// samples a hundred milliseconds after the last time at the earliest.
-const between = 25 * time.Millisecond
-
-// follow hands out each snapshot once, until ctx is done. A reader that is slow
+// follow hands out each snapshot of a source once, until ctx is done. A reader that is slow
 // misses some, never the latest.
-func follow(ctx context.Context, latest func() *model.Snapshot, looks chan<- *model.Snapshot) {
-	ticker := time.NewTicker(between)
-	defer ticker.Stop()
+func follow(ctx context.Context, s *schedule.Scheduler, looks chan<- *model.Snapshot) {
 	var last *model.Snapshot
 	for {
+		next := s.Next()
+		if snap := s.Snapshot(); snap != nil && snap != last {
+			last = snap
+			select {
+			case <-ctx.Done():
+				return
+			case looks <- snap:
+			}
+			continue // there may be another one by now
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
-		}
-		snap := latest()
-		if snap == nil || snap == last {
-			continue
-		}
-		last = snap
-		select {
-		case <-ctx.Done():
-			return
-		case looks <- snap:
+		case <-next:
 		}
 	}
 }

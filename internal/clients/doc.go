@@ -1,5 +1,4 @@
-// Package clients adds to snapshots what happened to the clients: it opens a
-// handshake.Tap in each network namespace that a snapshot names, gives every
-// client to the listener it meant, and puts numbers and a sentence into a copy
-// of the snapshot. The observer knows nothing of it.
+// Package clients follows what becomes of the clients: it keeps a handshake.Tap in each
+// network namespace that the snapshots name, gives every client to the listener it meant,
+// and adds the numbers to a snapshot in the making, before anybody has judged it.
 package clients

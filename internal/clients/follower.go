@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
@@ -46,19 +45,16 @@ type Source interface {
 // Opener opens a Tap.
 type Opener func(Where) (Tap, error)
 
-// Follower adds clients to the snapshots of a source.
+// Follower keeps a tap in each namespace that the snapshots of a source name, and adds the
+// clients to those in the making.
 type Follower struct {
 	mode   Mode
 	source Source
 	open   Opener
 
-	published atomic.Pointer[model.Snapshot]
-
-	mu     sync.Mutex // of what follows
-	base   *model.Snapshot
+	mu     sync.Mutex // of what follows; it is not held while the kernel is asked
 	places map[uint64]*place
 	beyond int // namespaces for which there was no tap
-	failed error
 }
 
 const (
@@ -70,21 +66,13 @@ const (
 	retryAfter = time.Minute
 )
 
-// NewFollower adds to the snapshots of source.
+// NewFollower follows the snapshots of source.
 func NewFollower(mode Mode, source Source, open Opener) *Follower {
 	return &Follower{mode: mode, source: source, open: open, places: make(map[uint64]*place)}
 }
 
-// Snapshot is the source's latest with clients in it, as of when Run or Update
-// has last met it. It must not be changed.
-func (f *Follower) Snapshot() *model.Snapshot {
-	if f.mode == Off {
-		return f.source.Snapshot()
-	}
-	return f.published.Load()
-}
-
-// Run follows until ctx is done.
+// Run keeps the taps as the snapshots want them, until ctx is done. It fails in Mode On
+// only.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.mode == Off {
 		<-ctx.Done()
@@ -92,8 +80,10 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	for {
 		next := f.source.Next()
-		if err := f.Update(); err != nil {
-			return err
+		if s := f.source.Snapshot(); s != nil {
+			if err := f.Tend(s); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -103,31 +93,108 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Update publishes the source's latest snapshot, if it is a new one. It fails in
-// Mode On only.
-func (f *Follower) Update() error {
+// Add is a copy of a snapshot that is not judged yet, with the clients in it that the taps
+// have seen by now.
+func (f *Follower) Add(s *model.Snapshot) *model.Snapshot {
+	if f.mode == Off {
+		return s
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	base := f.source.Snapshot()
-	if f.mode == Off || base == nil || base == f.base {
-		return f.failed
+	for _, p := range f.places {
+		p.update(s)
 	}
-	f.base = base
-	wanted := wantedOf(base)
-	f.closeOthers(wanted)
-	f.beyond = 0
+	return f.merge(s)
+}
+
+// Tend opens and closes taps, and has those read all that is needed where clients may be
+// turned away. The lock is not held while the kernel is asked.
+func (f *Follower) Tend(s *model.Snapshot) error {
+	if f.mode == Off {
+		return nil
+	}
+	wanted := wantedOf(s)
+	for _, p := range f.unwanted(wanted) {
+		p.close()
+	}
 	for _, w := range wanted {
-		f.follow(base, w)
+		p := f.place(w.NetNS)
+		if p == nil {
+			continue
+		}
+		if p.due(s.Time) {
+			tap, err := f.open(w)
+			f.mu.Lock()
+			p.opened, p.err = s.Time, err
+			if err == nil {
+				p.tap = tap
+			}
+			f.mu.Unlock()
+		}
+		if p.tap == nil {
+			if f.mode == On {
+				return fmt.Errorf("%w: %w", ErrUnavailable, p.err)
+			}
+			continue
+		}
+		err := p.tap.SetPorts(w.Ports)
+		f.mu.Lock()
+		p.err = err
+		f.mu.Unlock()
+		if err != nil && f.mode == On {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if slices.ContainsFunc(s.Listeners, func(l model.Listener) bool { return l.ID.NetNS == w.NetNS && uneasy(&l) }) {
+			p.tap.Alert()
+		}
 	}
-	f.published.Store(f.merge(base))
-	return f.failed
+	return nil
+}
+
+// place is that of a namespace, nil where there are too many.
+func (f *Follower) place(netns uint64) *place {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.places[netns]
+	if p == nil {
+		if len(f.places) == maxPlaces {
+			f.beyond++
+			return nil
+		}
+		p = newPlace(netns)
+		f.places[netns] = p
+	}
+	return p
+}
+
+// due reports whether a tap is to be opened, and takes note of it.
+func (p *place) due(now time.Time) bool {
+	if p.tap != nil || !p.tried.IsZero() && now.Sub(p.tried) < retryAfter {
+		return false
+	}
+	p.tried = now
+	return true
+}
+
+// unwanted takes out the places that are not wanted any more.
+func (f *Follower) unwanted(wanted []Where) (out []*place) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.beyond = 0
+	for id, p := range f.places {
+		if !slices.ContainsFunc(wanted, func(w Where) bool { return w.NetNS == id }) {
+			out = append(out, p)
+			delete(f.places, id)
+		}
+	}
+	return out
 }
 
 // Close closes all taps.
 func (f *Follower) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closeOthers(nil)
+	for _, p := range f.unwanted(nil) {
+		p.close()
+	}
 	return nil
 }
 
@@ -174,36 +241,4 @@ func synAckRetries(n *model.NetNS) int {
 		return retries
 	}
 	return -1
-}
-
-func (f *Follower) closeOthers(wanted []Where) {
-	for id, p := range f.places {
-		if !slices.ContainsFunc(wanted, func(w Where) bool { return w.NetNS == id }) {
-			p.close()
-			delete(f.places, id)
-		}
-	}
-}
-
-func (f *Follower) follow(base *model.Snapshot, w Where) {
-	p := f.places[w.NetNS]
-	if p == nil {
-		if len(f.places) == maxPlaces {
-			f.beyond++
-			return
-		}
-		p = newPlace(w.NetNS)
-		f.places[w.NetNS] = p
-	}
-	if p.tap == nil && (p.tried.IsZero() || base.Time.Sub(p.tried) >= retryAfter) {
-		p.tried = base.Time
-		if p.tap, p.err = f.open(w); p.err != nil {
-			p.tap = nil
-		}
-		p.opened = base.Time
-	}
-	if p.err != nil && f.mode == On {
-		f.failed = fmt.Errorf("%w: %w", ErrUnavailable, p.err)
-	}
-	p.update(base, w.Ports)
 }

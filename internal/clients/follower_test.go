@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -72,8 +74,8 @@ func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.
 		NetNS:   []model.NetNS{{ID: netns, Sysctl: map[string]int{"tcp_synack_retries": 4}}},
 		Gone:    f.gone,
 	}
-	require.NoError(f.t, f.follower.Update())
-	return f.follower.Snapshot()
+	require.NoError(f.t, f.follower.Tend(f.snapshot))
+	return f.follower.Add(f.snapshot)
 }
 
 func listener(addr string) model.Listener {
@@ -148,7 +150,7 @@ func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
 	}
 	require.EqualValues(t, 100, s.Listeners[3].Losses.Clients.Outcomes[model.ClientConnected])
 	require.Nil(t, listeners[0].Losses.Clients, "the observer's snapshot is its own")
-	require.Equal(t, "4 clients gave up in the last 1 s; 12 packets were dropped.", s.Listeners[3].Verdict.Summary)
+	require.Equal(t, "4 clients gave up in the last 1 s; 12 packets were dropped.", diagnosis.AddClients(s.Listeners[3].Verdict, &s.Listeners[3], time.Minute).Summary)
 }
 
 // Of more addresses than are counted one by one, those of a port are one account: its
@@ -213,7 +215,7 @@ func TestPacketsLost(t *testing.T) {
 		s = f.look(3*time.Second, listener("[::]:8080"))
 	}
 	require.EqualValues(t, 30, s.Listeners[0].Losses.Clients.PacketsLost)
-	require.Contains(t, s.Listeners[0].Verdict.Summary, "3 clients gave up (up to 30 more or fewer: 30 packets could not be read); ")
+	require.Contains(t, diagnosis.AddClients(s.Listeners[0].Verdict, &s.Listeners[0], 3*time.Second).Summary, "3 clients gave up (up to 30 more or fewer: 30 packets could not be read); ")
 }
 
 // Losses are those of the interval, totals those since the start.
@@ -289,8 +291,8 @@ func TestTotalsSurviveARestart(t *testing.T) {
 		Time: f.now, Interval: time.Minute, Listeners: []model.Listener{down(8080)},
 		Gone: []model.RetainedTotals{{ID: listener("[::]:8080").ID}},
 	}
-	require.NoError(t, f.follower.Update())
-	require.EqualValues(t, 3, f.follower.Snapshot().Gone[0].Totals.Clients.Outcomes[model.ClientStalled])
+	require.NoError(t, f.follower.Tend(f.snapshot))
+	require.EqualValues(t, 3, f.follower.Add(f.snapshot).Gone[0].Totals.Clients.Outcomes[model.ClientStalled])
 	s := f.look(time.Minute, listener("[::]:8080"))
 	require.EqualValues(t, 3, s.Listeners[0].Totals.Clients.Outcomes[model.ClientStalled])
 }
@@ -311,7 +313,7 @@ func TestWithoutTheRight(t *testing.T) {
 	f = newFake(t, clients.On)
 	f.refuses = fs.ErrPermission
 	f.snapshot = &model.Snapshot{Targets: []model.Target{{Port: 8080, NetNS: netns}}, NetNS: []model.NetNS{{ID: netns, Sysctl: map[string]int{"tcp_synack_retries": 4}}}}
-	err := f.follower.Update()
+	err := f.follower.Tend(f.snapshot)
 	require.ErrorIs(t, err, clients.ErrUnavailable)
 	require.True(t, errors.Is(err, fs.ErrPermission))
 }
@@ -328,7 +330,7 @@ func TestNamespaceEnds(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	f.look(time.Minute, listener("[::]:8080"))
 	f.snapshot = &model.Snapshot{}
-	require.NoError(t, f.follower.Update())
+	require.NoError(t, f.follower.Tend(f.snapshot))
 	require.Equal(t, 1, f.closed)
 	f.look(time.Minute, listener("[::]:8080"))
 	require.Equal(t, 2, f.opened)
@@ -368,11 +370,12 @@ func TestMoreNamespacesThanTaps(t *testing.T) {
 		opened++
 		return &fake{}, nil
 	})
-	require.NoError(t, f.Update())
+	require.NoError(t, f.Tend(s))
 	require.Equal(t, 64, opened)
-	require.Len(t, f.Snapshot().Unavailable, 1)
-	require.Equal(t, "clients by outcome: handshakes of 6 network namespaces", f.Snapshot().Unavailable[0].What)
-	require.Nil(t, f.Snapshot().Listeners[69].Totals.Clients)
+	got := f.Add(s)
+	require.Len(t, got.Unavailable, 1)
+	require.Equal(t, "clients by outcome: handshakes of 6 network namespaces", got.Unavailable[0].What)
+	require.Nil(t, got.Listeners[69].Totals.Clients)
 }
 
 // press publishes snapshots.
@@ -404,18 +407,18 @@ func (s *press) publish(snap *model.Snapshot) {
 // Each snapshot is followed when it is published.
 func TestRunFollowsWhatIsPublished(t *testing.T) {
 	s := &press{next: make(chan struct{})}
-	f := clients.NewFollower(clients.Auto, s, func(clients.Where) (clients.Tap, error) { return &fake{}, nil })
+	var opened atomic.Int64
+	f := clients.NewFollower(clients.Auto, s, func(clients.Where) (clients.Tap, error) {
+		opened.Add(1)
+		return &fake{}, nil
+	})
 	defer f.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
-	at := time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC)
 	for i := range 3 {
-		s.publish(&model.Snapshot{Time: at.Add(time.Duration(i) * time.Second)})
-		require.Eventually(t, func() bool {
-			snap := f.Snapshot()
-			return snap != nil && snap.Time.Equal(s.Snapshot().Time)
-		}, time.Minute, time.Millisecond)
+		s.publish(&model.Snapshot{Targets: []model.Target{{Port: 8080, NetNS: uint64(i + 1)}}})
+		require.Eventually(t, func() bool { return opened.Load() == int64(i+1) }, time.Minute, time.Millisecond)
 	}
 	stop()
 	require.NoError(t, <-ended)

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -84,7 +83,6 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		lately.Losses.Clients = within(lately.Span)
 		l.Lately = &lately
 	}
-	l.Verdict = diagnosis.WithClients(base.Time, l, base.Interval, diagnosis.DefaultThresholds())
 }
 
 // answersOf are the answers that the protocol shows: where the server's first

@@ -56,19 +56,14 @@ func (p *place) close() {
 }
 
 // update reads the tap and books what has happened since the last time.
-func (p *place) update(base *model.Snapshot, ports []uint16) {
+func (p *place) update(base *model.Snapshot) {
 	if p.tap == nil {
 		return
 	}
 	report, err := p.tap.Report()
-	if err == nil {
-		err = p.tap.SetPorts(ports)
-	}
-	if p.err = err; err != nil {
+	if err != nil {
+		p.err = err
 		return
-	}
-	if slices.ContainsFunc(base.Listeners, func(l model.Listener) bool { return l.ID.NetNS == p.netns && uneasy(&l) }) {
-		p.tap.Alert()
 	}
 	p.lost = report.Lost
 	p.conservation.check(&report, p.tap.Alone(), p.opened, base.Time)

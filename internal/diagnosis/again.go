@@ -38,15 +38,5 @@ func Again(at time.Time, l *model.Listener, t Thresholds) (v model.Verdict, know
 		h := Hysteresis{Hold: t.Hold, Settle: t.Settle, state: *b.Shown}
 		v = h.Apply(at, v)
 	}
-	return addClients(v, l, b.Interval), true
-}
-
-// WithClients judges a listener again, now that it is known how many clients are
-// behind its packets. One that holds no basis keeps its verdict, and the clients
-// are added to it.
-func WithClients(at time.Time, l *model.Listener, interval time.Duration, t Thresholds) model.Verdict {
-	if v, known := Again(at, l, t); known {
-		return v
-	}
-	return addClients(l.Verdict, l, interval)
+	return AddClients(v, l, b.Interval), true
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// addClients puts the clients in front of what a verdict says, and says whether
+// AddClients puts the clients in front of what a verdict says, and says whether
 // they are an attack, or all come from one source.
-func addClients(v model.Verdict, l *model.Listener, interval time.Duration) model.Verdict {
+func AddClients(v model.Verdict, l *model.Listener, interval time.Duration) model.Verdict {
 	lost := l.Losses
 	if l.Lately != nil {
 		lost, interval = &l.Lately.Losses, l.Lately.Span

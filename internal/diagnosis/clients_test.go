@@ -13,7 +13,7 @@ import (
 // said is the summary with these clients.
 func said(v model.Verdict, c *model.Clients, packets uint64) string {
 	l := &model.Listener{Verdict: v, Losses: &model.Losses{DroppedPackets: packets, Clients: c}}
-	return WithClients(time.Time{}, l, time.Minute, DefaultThresholds()).Summary
+	return withClients(time.Time{}, l, time.Minute, DefaultThresholds()).Summary
 }
 
 func TestVerdictCountsClients(t *testing.T) {
@@ -53,7 +53,7 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 900},
 	}
 	before := &model.Listener{Losses: &model.Losses{Clients: c}, Verdict: model.Verdict{Findings: make([]model.Finding, 0, 8)}}
-	judge := func() model.Verdict { return WithClients(time.Time{}, before, time.Minute, DefaultThresholds()) }
+	judge := func() model.Verdict { return withClients(time.Time{}, before, time.Minute, DefaultThresholds()) }
 	v := judge()
 	require.Len(t, v.Findings, 1, "a load balancer is worth a word only where its clients are turned away")
 	require.Equal(t, "syn_flood", v.Findings[0].Code)
@@ -71,4 +71,13 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 	require.Equal(t, "one_source", v.Findings[1].Code)
 	require.NotContains(t, v.Findings[1].Evidence, "10.0.3.7", "addresses are in the JSON and on the screen only")
 	require.Empty(t, before.Verdict.Findings[:1][0].Code, "the verdict that came in is not changed")
+}
+
+// withClients judges a listener again, now that it is known how many clients are behind its
+// packets.
+func withClients(at time.Time, l *model.Listener, interval time.Duration, t Thresholds) model.Verdict {
+	if v, known := Again(at, l, t); known {
+		return v
+	}
+	return AddClients(l.Verdict, l, interval)
 }

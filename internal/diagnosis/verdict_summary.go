@@ -13,7 +13,7 @@ func (j *judge) summary(v model.Verdict) string {
 	case model.StatusDown:
 		return j.summaryDown(v.Cause)
 	case model.StatusLosing:
-		if j.losses().DroppedPackets == 0 && j.resetInQueue() == 0 { // who failed stands in front of it, see addClients
+		if j.losses().DroppedPackets == 0 && j.resetInQueue() == 0 { // who failed stands in front of it, see AddClients
 			return phrase.Capital(strings.TrimPrefix(j.reason(v), " because ")) + "."
 		}
 		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."

@@ -33,6 +33,12 @@ type Downstream struct {
 	Err, WorkersErr error
 }
 
+// Stacks is what a JVM said of its threads when it was asked for it, or why it did not.
+type Stacks struct {
+	Stacks *model.Stacks
+	Missed []model.Unavailable
+}
+
 // Store holds the newest readings. Its lock is held for as long as it takes to copy one.
 type Store struct {
 	mu          sync.Mutex
@@ -42,7 +48,8 @@ type Store struct {
 	forgotten   map[hostproc.ProcessKey]Forgotten
 	downstream  map[hostproc.ProcessKey]Downstream
 	busiest     map[uint64]map[hostproc.ProcessKey]model.Destination // by namespace
-	unread      map[uint64]error                                     // why the connections of a namespace could not be read
+	stacks      map[hostproc.ProcessKey]Stacks
+	unread      map[uint64]error // why the connections of a namespace could not be read
 }
 
 // NewStore makes an empty one.
@@ -54,6 +61,7 @@ func NewStore() *Store {
 		forgotten:   make(map[hostproc.ProcessKey]Forgotten),
 		downstream:  make(map[hostproc.ProcessKey]Downstream),
 		busiest:     make(map[uint64]map[hostproc.ProcessKey]model.Destination),
+		stacks:      make(map[hostproc.ProcessKey]Stacks),
 		unread:      make(map[uint64]error),
 	}
 }
@@ -194,4 +202,12 @@ func (s *Store) Busiest(netns uint64) map[hostproc.ProcessKey]model.Destination 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.busiest[netns]
+}
+
+// PutStacks takes what the JVMs that were asked said of their threads, in the place of all
+// that was said before. What concerns no process of its own has the zero key.
+func (s *Store) PutStacks(of map[hostproc.ProcessKey]Stacks) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stacks = of
 }

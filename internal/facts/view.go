@@ -25,6 +25,7 @@ type View struct {
 	Forgotten   map[hostproc.ProcessKey]Forgotten
 	Downstream  map[hostproc.ProcessKey]Downstream
 	Busiest     map[uint64]map[hostproc.ProcessKey]model.Destination
+	Stacks      map[hostproc.ProcessKey]Stacks
 	Unread      map[uint64]error
 }
 
@@ -34,7 +35,7 @@ func (s *Store) View() *View {
 	defer s.mu.Unlock()
 	return &View{
 		Connections: maps.Clone(s.connections), Judgements: maps.Clone(s.judgements), Processes: maps.Clone(s.processes),
-		Forgotten: maps.Clone(s.forgotten), Downstream: maps.Clone(s.downstream), Busiest: maps.Clone(s.busiest), Unread: maps.Clone(s.unread),
+		Forgotten: maps.Clone(s.forgotten), Downstream: maps.Clone(s.downstream), Busiest: maps.Clone(s.busiest), Unread: maps.Clone(s.unread), Stacks: s.stacks,
 	}
 }
 

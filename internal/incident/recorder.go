@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// pollEvery is how often a new snapshot is looked for.
-	pollEvery = 100 * time.Millisecond
 	// maxQueue is how many records may wait for a disk.
 	maxQueue = 256
 	// patience is how long the end waits for a disk that does not answer.
@@ -24,6 +22,7 @@ const (
 // Options of a Recorder.
 type Options struct {
 	Snapshot func() *model.Snapshot // what was published last; nil before the first
+	Next     func() <-chan struct{} // closed when there is another one
 	Dir      string                 // "" keeps the latest in memory
 	Limits   Limits
 	Version  string
@@ -92,16 +91,13 @@ func (r *Recorder) Run(ctx context.Context) error {
 		defer close(written)
 		r.writer.run(r.jobs)
 	}()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
+		next := r.options.Next()
 		r.Observe(r.options.Snapshot())
 		select {
-		case <-tick.C:
-			continue
+		case <-next:
 		case <-ctx.Done():
 		}
-		break
 	}
 	r.tracker.stop(r.options.Now(), r)
 	close(r.jobs)

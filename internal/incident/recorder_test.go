@@ -291,7 +291,7 @@ func TestRecorderWritesAndEnds(t *testing.T) {
 	v := newLife(6)
 	snap := v.next(connectionsFull)
 	v.next(connectionsFull)
-	r := NewRecorder(Options{Snapshot: func() *model.Snapshot { return snap }, Log: quiet(), Now: time.Now, Version: "1.2.3"})
+	r := NewRecorder(Options{Snapshot: func() *model.Snapshot { return snap }, Next: func() <-chan struct{} { return nil }, Log: quiet(), Now: time.Now, Version: "1.2.3"})
 	r.Observe(v.next(connectionsFull))
 	require.Equal(t, model.Incidents{Total: 1, Open: 1}, r.State())
 	ctx, stop := testContext(t)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/assemble"
@@ -23,6 +24,15 @@ type collector struct {
 
 	mu    sync.Mutex // one snapshot at a time
 	state *assemble.State
+
+	clients atomic.Pointer[Clients]
+}
+
+// Clients say what became of the clients of the listeners.
+type Clients interface {
+	// Add is a copy of a snapshot that is not judged yet, with the clients in it. It asks
+	// nobody.
+	Add(s *model.Snapshot) *model.Snapshot
 }
 
 func newCollector(proc hostproc.FS, store *facts.Store) *collector {
@@ -66,7 +76,11 @@ func (p *collector) publish(r *watchlist.List, opt *Options, self model.Self, fi
 		c.count(n, &f.Namespaces[i])
 	}
 	c.retain()
-	p.state, out = assemble.Assemble(p.state, f, o)
+	d := assemble.Compose(p.state, f, o)
+	if clients := p.clients.Load(); clients != nil {
+		d.Snapshot = (*clients).Add(d.Snapshot)
+	}
+	p.state, out = d.Judge()
 	return out
 }
 

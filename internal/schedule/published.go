@@ -3,6 +3,8 @@ package schedule
 import (
 	"sync/atomic"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -26,3 +28,13 @@ func (s *Scheduler) Snapshot() *model.Snapshot { return s.published.latest.Load(
 // Next is closed when another snapshot is published. Ask for it before Snapshot, and
 // none is missed.
 func (s *Scheduler) Next() <-chan struct{} { return *s.published.next.Load() }
+
+// Follow has the clients be in all snapshots from the next one on.
+func (s *Scheduler) Follow(c Clients) { s.collector.clients.Store(&c) }
+
+// PutStacks takes what the JVMs that were asked for thread dumps said; the snapshot that
+// shows it is brought forward.
+func (s *Scheduler) PutStacks(of map[hostproc.ProcessKey]facts.Stacks) {
+	s.facts.PutStacks(of)
+	s.bells.publish.ring()
+}

@@ -130,6 +130,10 @@ func (s *Scheduler) publish(final bool) {
 	s.self.published(snap.Time)
 }
 
+// Publish makes one more snapshot of what is known, with nothing read for it: for what was
+// put into the facts since the last one of a one-shot.
+func (s *Scheduler) Publish() { s.publish(true) }
+
 // others is the CPU time of everything but the readings, which are spent from the bucket.
 func (s *Scheduler) others() time.Duration {
 	if used := s.options().CPUTime; used != nil {

@@ -8,13 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 const (
-	// lookEvery is how often a new snapshot is looked for.
-	lookEvery = 100 * time.Millisecond
 	// calmAfter ends an incident, as it ends its recording; it is also the least time
 	// between two requests to one process.
 	calmAfter = time.Minute
@@ -22,19 +21,26 @@ const (
 	maxAtOnce = 4
 )
 
-// Follower adds thread dumps to the snapshots of a source: of each process in trouble
-// one, until it has been without trouble for a minute.
+// Source has the snapshots that show who is in trouble, and takes the answers.
+type Source interface {
+	// Snapshot is the latest, nil before the first.
+	Snapshot() *model.Snapshot
+	// Next is closed when there is another one.
+	Next() <-chan struct{}
+	// PutStacks takes all answers that there are by now.
+	PutStacks(of map[hostproc.ProcessKey]facts.Stacks)
+}
+
+// Follower asks the JVMs in trouble for thread dumps: each for one, until it has been
+// without trouble for a minute.
 type Follower struct {
 	ask    func(context.Context, hostproc.ProcessKey) (*model.Stacks, error)
-	source func() *model.Snapshot
+	source Source
 	log    *slog.Logger
 
 	mu     sync.Mutex // of what follows; it is not held while a process is asked
 	cases  map[hostproc.ProcessKey]*trouble
 	asking int
-	seen   *model.Snapshot // the latest whose processes were looked at
-	base   *model.Snapshot // the latest that answers were added to,
-	merged *model.Snapshot // and the result
 }
 
 // trouble is a process that is, or was within the last minute.
@@ -43,63 +49,38 @@ type trouble struct {
 	asked   time.Time // by the snapshots' clock
 	settled bool      // it is not asked again
 	waiting bool      // for its answer
-	got     answer
+	got     facts.Stacks
 }
 
-// NewFollower asks by an Asker's Ask, and adds to the snapshots of source, nil before
-// the first.
-func NewFollower(a *Asker, source func() *model.Snapshot, log *slog.Logger) *Follower {
+// NewFollower asks by an Asker's Ask.
+func NewFollower(a *Asker, source Source, log *slog.Logger) *Follower {
 	return &Follower{ask: a.Ask, source: source, log: log, cases: make(map[hostproc.ProcessKey]*trouble)}
 }
 
 // Run asks until ctx is done.
 func (f *Follower) Run(ctx context.Context) error {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
 	for {
+		next := f.source.Next()
+		if s := f.source.Snapshot(); s != nil {
+			f.update(ctx, s)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
-			f.update(ctx)
+		case <-next:
 		}
 	}
 }
 
-// Snapshot is the source's latest, with the thread dumps that there are by now.
-func (f *Follower) Snapshot() *model.Snapshot {
-	s := f.source()
+// update takes a snapshot, and begins to ask whom it is due to ask.
+func (f *Follower) update(ctx context.Context, s *model.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s == nil {
-		return nil
-	}
-	if s == f.base {
-		return f.merged
-	}
-	answers := make(map[hostproc.ProcessKey]answer)
-	for key, c := range f.cases {
-		if c.got.stacks != nil || c.got.missed != nil {
-			answers[key] = c.got
-		}
-	}
-	f.base, f.merged = s, s
-	if len(answers) > 0 {
-		f.merged = with(s, answers)
-	}
-	return f.merged
-}
-
-// update looks at the latest snapshot, and begins to ask whom it is due to ask.
-func (f *Follower) update(ctx context.Context) {
-	s := f.source()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if s == nil || s == f.seen {
-		return
-	}
-	f.seen = s
+	known := len(f.cases)
 	f.look(s)
+	if len(f.cases) < known {
+		f.put()
+	}
 	for key, c := range f.cases {
 		if c.due(s.Time) && f.asking < maxAtOnce {
 			c.asked, c.waiting = s.Time, true
@@ -107,6 +88,17 @@ func (f *Follower) update(ctx context.Context) {
 			go f.answer(ctx, key, c)
 		}
 	}
+}
+
+// put hands over the answers that there are.
+func (f *Follower) put() {
+	answers := make(map[hostproc.ProcessKey]facts.Stacks)
+	for key, c := range f.cases {
+		if c.got.Stacks != nil || c.got.Missed != nil {
+			answers[key] = c.got
+		}
+	}
+	f.source.PutStacks(answers)
 }
 
 // look notes which processes are in trouble.
@@ -160,5 +152,5 @@ func (f *Follower) answer(ctx context.Context, key hostproc.ProcessKey, c *troub
 	// A JVM that was sent SIGQUIT and did not answer prints to its own output when it
 	// continues: it is not sent another.
 	c.got, c.waiting, c.settled = got, false, stacks != nil || signalled
-	f.base = nil // what was made without it is made again
+	f.put()
 }

@@ -3,30 +3,36 @@ package threaddump
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // source publishes a snapshot of one JVM a second, in trouble or not.
 type source struct {
-	latest atomic.Pointer[model.Snapshot]
+	known  map[hostproc.ProcessKey]facts.Stacks
 	follow *Follower
 	asked  int
 	answer func() (*model.Stacks, error)
 }
 
+func (s *source) Snapshot() *model.Snapshot                         { return nil }
+func (s *source) Next() <-chan struct{}                             { return nil }
+func (s *source) PutStacks(of map[hostproc.ProcessKey]facts.Stacks) { s.known = of }
+
+func inTroubleJVM() hostproc.ProcessKey { return hostproc.ProcessKey{PID: 42, StartTime: 7} }
+
 func newSource(t *testing.T) *source {
 	s := &source{answer: func() (*model.Stacks, error) { return &model.Stacks{Workers: 20}, nil }}
-	s.follow = NewFollower(&Asker{}, s.latest.Load, slog.New(slog.DiscardHandler))
+	s.follow = NewFollower(&Asker{}, s, slog.New(slog.DiscardHandler))
 	s.follow.ask = func(_ context.Context, key hostproc.ProcessKey) (*model.Stacks, error) {
-		require.Equal(t, hostproc.ProcessKey{PID: 42, StartTime: 7}, key)
+		require.Equal(t, inTroubleJVM(), key)
 		s.asked++
 		return s.answer()
 	}
@@ -34,37 +40,32 @@ func newSource(t *testing.T) *source {
 }
 
 // pass lets seconds pass with this status; it is for a bubble.
-func (s *source) pass(status model.Status, seconds int) *model.Snapshot {
+func (s *source) pass(status model.Status, seconds int) facts.Stacks {
 	for range seconds {
 		time.Sleep(time.Second)
 		l := model.Listener{Process: &model.Process{PID: 42, StartTime: 7, Comm: "java"}}
 		l.Verdict.Status = status
-		s.latest.Store(&model.Snapshot{Time: time.Now(), Listeners: []model.Listener{l}})
-		s.follow.update(context.Background())
+		s.follow.update(context.Background(), &model.Snapshot{Time: time.Now(), Listeners: []model.Listener{l}})
 		synctest.Wait()
 	}
-	return s.follow.Snapshot()
+	return s.known[inTroubleJVM()]
 }
 
-// One thread dump an incident, which its snapshots have until a minute after.
+// One thread dump an incident, which is known until a minute after.
 func TestOnceAnIncident(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource(t)
-		require.Nil(t, s.follow.Snapshot())
-		require.Nil(t, s.pass(model.StatusWarning, 3).Listeners[0].Process.Stacks)
+		require.Nil(t, s.pass(model.StatusWarning, 3).Stacks)
 		require.Zero(t, s.asked)
 
-		got := s.pass(model.StatusSaturated, 1)
-		require.Equal(t, 20, got.Listeners[0].Process.Stacks.Workers)
-		require.Same(t, got, s.follow.Snapshot())
-		require.Nil(t, s.latest.Load().Listeners[0].Process.Stacks, "the source's own is not changed")
+		require.Equal(t, 20, s.pass(model.StatusSaturated, 1).Stacks.Workers)
 		s.pass(model.StatusLosing, 300)
 		s.pass(model.StatusOK, 30)
-		require.NotNil(t, s.pass(model.StatusSaturated, 300).Listeners[0].Process.Stacks)
+		require.NotNil(t, s.pass(model.StatusSaturated, 300).Stacks)
 		require.Equal(t, 1, s.asked, "trouble that comes back within a minute is the same incident")
 
-		require.NotNil(t, s.pass(model.StatusOK, 60).Listeners[0].Process.Stacks)
-		require.Nil(t, s.pass(model.StatusOK, 1).Listeners[0].Process.Stacks)
+		require.NotNil(t, s.pass(model.StatusOK, 60).Stacks)
+		require.Nil(t, s.pass(model.StatusOK, 1).Stacks)
 		s.pass(model.StatusDown, 1)
 		require.Equal(t, 2, s.asked)
 	})
@@ -77,13 +78,12 @@ func TestARefusalIsTriedAgainAMinuteLater(t *testing.T) {
 		s.answer = func() (*model.Stacks, error) { return nil, refuse("it is starting").but("wait") }
 		got := s.pass(model.StatusSaturated, 59)
 		require.Equal(t, 1, s.asked)
-		require.Equal(t, []model.Unavailable{{What: "thread dump of pid 42", Why: "it is starting", How: "wait"}}, got.Unavailable)
-		require.Empty(t, s.latest.Load().Unavailable)
+		require.Equal(t, []model.Unavailable{{What: "thread dump of pid 42", Why: "it is starting", How: "wait"}}, got.Missed)
 		s.answer = func() (*model.Stacks, error) { return &model.Stacks{}, nil }
 		got = s.pass(model.StatusSaturated, 62)
 		require.Equal(t, 2, s.asked)
-		require.Empty(t, got.Unavailable)
-		require.NotNil(t, got.Listeners[0].Process.Stacks)
+		require.Empty(t, got.Missed)
+		require.NotNil(t, got.Stacks)
 		s.pass(model.StatusSaturated, 200)
 		require.Equal(t, 2, s.asked)
 	})
@@ -94,7 +94,7 @@ func TestASignalIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource(t)
 		s.answer = func() (*model.Stacks, error) { return nil, tooLate(true) }
-		require.Len(t, s.pass(model.StatusLosing, 600).Unavailable, 1)
+		require.Len(t, s.pass(model.StatusLosing, 600).Missed, 1)
 		require.Equal(t, 1, s.asked)
 	})
 }
