@@ -16,8 +16,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// Shared is what all namespaces share: the lock of the sample path, held for
-// microseconds, the buffers that replies are received in, and the CPU time that
+// Shared is what all namespaces share: the lock of the sample path, held for a sample
+// (microseconds) or a checkpoint (a LISTEN dump and the counters of one namespace: some
+// tens of microseconds, more with thousands of listeners), the buffers that replies are received in, and the CPU time that
 // was spent inside other namespaces, on threads that are not the caller's.
 type Shared struct {
 	mu         sync.Mutex
