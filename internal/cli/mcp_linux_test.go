@@ -10,15 +10,18 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +30,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -245,6 +249,50 @@ func TestMCPAsksAgent(t *testing.T) {
 	r, err := stranger.CallTool(t.Context(), &mcp.CallToolParams{Name: "listeners"})
 	require.NoError(t, err)
 	require.Equal(t, "the agent at https://"+processAddress+" has a certificate that is not trusted: give its authority as tls_config.ca_file in --http.config.file", r.Content[0].(*mcp.TextContent).Text)
+}
+
+// No address but the agent's is reached, whatever proxy the environment names.
+func TestMCPReachesNothingElse(t *testing.T) {
+	ns := nettest.Namespace(t)
+	var proxy net.Listener
+	var err error
+	ns.Do(func() { proxy, err = net.Listen("tcp", "127.0.0.1:0") })
+	require.NoError(t, err)
+	var reached atomic.Int32
+	go func() {
+		_ = http.Serve(proxy, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) })) //nolint:gosec // a test's
+	}()
+	t.Cleanup(func() { _ = proxy.Close() })
+	at := "http://" + proxy.Addr().String()
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
+		t.Setenv(name, at)
+	}
+	session := mcpSession(t, ns.Command(os.Args[0], "mcp", "--agent", "http://192.0.2.1:10889"), nil)
+	r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "listeners"})
+	require.NoError(t, err)
+	require.Equal(t, "the agent at http://192.0.2.1:10889 cannot be reached: network is unreachable", r.Content[0].(*mcp.TextContent).Text)
+	require.Zero(t, reached.Load())
+	session = mcpSession(t, ns.Command(os.Args[0], "mcp", "--agent", at), nil) // it can be
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "listeners"})
+	require.NoError(t, err)
+	require.Positive(t, reached.Load())
+}
+
+// Thirty questions at once are all answered, one snapshot after the other.
+func TestMCPManyAtOnce(t *testing.T) {
+	port := listeningPort(t)
+	session := mcpSession(t, exec.Command(os.Args[0], "mcp", "--port", strconv.Itoa(port), "--handshakes", "off"), nil)
+	var g errgroup.Group
+	for range 30 {
+		g.Go(func() error {
+			r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "snapshot", Arguments: map[string]any{"interval_seconds": 0}})
+			if err == nil && r.IsError {
+				err = errors.New(r.Content[0].(*mcp.TextContent).Text)
+			}
+			return err
+		})
+	}
+	require.NoError(t, g.Wait())
 }
 
 // residentOf is a process's resident memory in KiB.
