@@ -16,6 +16,8 @@ type judge struct {
 
 	waits waits // what the busy threads wait for
 
+	numbers string // see okNumbers
+
 	catalogue []cause
 }
 

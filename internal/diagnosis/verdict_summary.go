@@ -183,7 +183,15 @@ func (j *judge) okState() (state, numbers string) {
 	return s, j.okNumbers()
 }
 
+// okNumbers are the numbers of a listener without trouble; what and why both say them.
 func (j *judge) okNumbers() string {
+	if j.numbers == "" {
+		j.numbers = j.countNumbers()
+	}
+	return j.numbers
+}
+
+func (j *judge) countNumbers() string {
 	var parts []string
 	if most, ok := maxThreads(j.Now); ok {
 		if busy, seen := busyThreads(j.Now); seen {
