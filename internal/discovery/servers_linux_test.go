@@ -1,15 +1,8 @@
 package discovery
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -26,6 +19,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // needServers skips unless real servers are wanted: they take Java, Maven and
@@ -35,102 +29,10 @@ func needServers(t *testing.T) {
 	proof.Servers(t)
 }
 
-// cacheDir is where unpacked servers and built applications stay.
-func cacheDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.UserCacheDir()
-	require.NoError(t, err)
-	dir = filepath.Join(dir, "tcpdiag")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	return dir
-}
-
-// cached makes something once; it appears whole or not at all.
-func cached(t *testing.T, name string, create func(path string)) string {
-	t.Helper()
-	final := filepath.Join(cacheDir(t), name)
-	if _, err := os.Stat(final); err == nil {
-		return final
-	}
-	work, err := os.MkdirTemp(cacheDir(t), "new-")
-	require.NoError(t, err)
-	defer func() { _ = os.RemoveAll(work) }()
-	path := filepath.Join(work, name)
-	create(path)
-	if err := os.Rename(path, final); err != nil && !errors.Is(err, fs.ErrExist) {
-		_, statErr := os.Stat(final) // another test was faster
-		require.NoError(t, statErr, err)
-	}
-	return final
-}
-
-// mvn runs Maven.
-func mvn(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "mvn", append([]string{"-q", "-B"}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "mvn %v: %s", args, out)
-}
-
-// distribution is an unpacked Tomcat.
-func distribution(t *testing.T, version string) string {
-	t.Helper()
-	return cached(t, "apache-tomcat-"+version, func(path string) {
-		home, err := os.UserHomeDir()
-		require.NoError(t, err)
-		archive := filepath.Join(home, ".m2", "repository", "org", "apache", "tomcat", "tomcat", version, "tomcat-"+version+".tar.gz")
-		if _, err := os.Stat(archive); err != nil {
-			mvn(t, t.TempDir(), "dependency:get", "-Dmaven.repo.local="+filepath.Join(home, ".m2", "repository"), "-Dartifact=org.apache.tomcat:tomcat:"+version+":tar.gz", "-Dtransitive=false")
-		}
-		unpack(t, archive, filepath.Dir(path))
-	})
-}
-
-// unpack extracts what a server needs: bin, conf and lib.
-func unpack(t *testing.T, archive, dir string) {
-	t.Helper()
-	f, err := os.Open(archive)
-	require.NoError(t, err)
-	defer func() { _ = f.Close() }()
-	packed, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	for in := tar.NewReader(packed); ; {
-		header, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		require.NoError(t, err)
-		if header.Typeflag != tar.TypeReg || strings.Contains(header.Name, "/webapps/") {
-			continue
-		}
-		path := filepath.Join(dir, filepath.Clean("/"+header.Name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		data, err := io.ReadAll(in)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, data, 0o644))
-	}
-}
-
 // bootApp is testdata/bootapp built with a version of Spring Boot.
 func bootApp(t *testing.T, version string) string {
 	t.Helper()
-	sum := sha256.New()
-	source, err := filepath.Abs("testdata/bootapp")
-	require.NoError(t, err)
-	for _, file := range []string{"pom.xml", "src/main/java/app/Main.java"} {
-		data, err := os.ReadFile(filepath.Join(source, file))
-		require.NoError(t, err)
-		sum.Write(data)
-	}
-	name := fmt.Sprintf("bootapp-%s-%s.jar", version, hex.EncodeToString(sum.Sum(nil))[:12])
-	return cached(t, name, func(path string) {
-		target := filepath.Join(filepath.Dir(path), "target")
-		mvn(t, source, "package", "-Dboot.version="+version, "-Dbuild.folder="+target)
-		require.NoError(t, os.Rename(filepath.Join(target, "bootapp-"+version+".jar"), path))
-	})
+	return rig.KitOf(t).Built("internal/discovery/testdata/bootapp", "bootapp-"+version, "bootapp-"+version+".jar", "-Dboot.version="+version)
 }
 
 // javas are the JVMs to run servers with: the one in PATH and, where there is

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // instance is a catalina.base apart from catalina.home, with
@@ -40,10 +41,11 @@ func instance(t *testing.T, home string) string {
 // keystore is a self-signed certificate.
 func keystore(t *testing.T) string {
 	t.Helper()
-	return cached(t, "localhost.p12", func(path string) {
+	return rig.KitOf(t).Cached("localhost.p12", func(path string) error {
 		out, err := exec.CommandContext(t.Context(), "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "RSA",
 			"-storetype", "PKCS12", "-keystore", path, "-storepass", "changeit", "-dname", "CN=localhost", "-validity", "36500").CombinedOutput()
 		require.NoError(t, err, "%s", out)
+		return err
 	})
 }
 
@@ -80,7 +82,7 @@ func proveStandalone(t *testing.T, versions ...string) {
 	plain, virtual := javas(t)
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			home := distribution(t, version)
+			home := rig.KitOf(t).Distribution(version)
 			base := instance(t, home)
 			ports := nettest.FreePorts(t, 8)
 			java, options := plain, []string{}
@@ -191,7 +193,7 @@ func checkStandalone(t *testing.T, version string, ports []int, connectors Conne
 func TestLongRestartedServer(t *testing.T) {
 	needServers(t)
 	plain, _ := javas(t)
-	home := distribution(t, "10.1.59")
+	home := rig.KitOf(t).Distribution("10.1.59")
 	base := instance(t, home)
 	ports := nettest.FreePorts(t, 8)
 	d := inChildren(t)
@@ -211,7 +213,7 @@ func TestLongRestartedServer(t *testing.T) {
 func TestLongTwoAddressesOfOnePort(t *testing.T) {
 	needServers(t)
 	plain, _ := javas(t)
-	home := distribution(t, "9.0.117")
+	home := rig.KitOf(t).Distribution("9.0.117")
 	base := instance(t, home)
 	port := nettest.FreePorts(t, 1)[0]
 	write(t, filepath.Join(base, "conf/server.xml"), fmt.Sprintf(`<Server port="-1"><Service name="Catalina">

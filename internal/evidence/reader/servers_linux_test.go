@@ -1,13 +1,9 @@
 package reader
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +20,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
 // needServers skips unless real servers are wanted: they take Java, Maven and
@@ -33,77 +30,14 @@ func needServers(t *testing.T) {
 	proof.Servers(t)
 }
 
-// cached makes something once; it appears whole or not at all.
-func cached(t *testing.T, name string, create func(path string)) string {
-	t.Helper()
-	dir, err := os.UserCacheDir()
-	require.NoError(t, err)
-	dir = filepath.Join(dir, "tcpdiag")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	final := filepath.Join(dir, name)
-	if _, err := os.Stat(final); err == nil {
-		return final
-	}
-	work, err := os.MkdirTemp(dir, "new-")
-	require.NoError(t, err)
-	defer func() { _ = os.RemoveAll(work) }()
-	create(filepath.Join(work, name))
-	if err := os.Rename(filepath.Join(work, name), final); err != nil && !errors.Is(err, fs.ErrExist) {
-		_, statErr := os.Stat(final) // another test was faster
-		require.NoError(t, statErr, err)
-	}
-	return final
-}
-
-// distribution is an unpacked Tomcat.
-func distribution(t *testing.T, version string) string {
-	t.Helper()
-	return cached(t, "apache-tomcat-"+version, func(path string) {
-		home, err := os.UserHomeDir()
-		require.NoError(t, err)
-		repository := filepath.Join(home, ".m2", "repository")
-		archive := filepath.Join(repository, "org", "apache", "tomcat", "tomcat", version, "tomcat-"+version+".tar.gz")
-		if _, err := os.Stat(archive); err != nil {
-			out, err := exec.CommandContext(t.Context(), "mvn", "-q", "-B", "dependency:get", "-Dmaven.repo.local="+repository,
-				"-Dartifact=org.apache.tomcat:tomcat:"+version+":tar.gz", "-Dtransitive=false").CombinedOutput()
-			require.NoError(t, err, "%s", out)
-		}
-		unpack(t, archive, filepath.Dir(path))
-	})
-}
-
-// unpack extracts what a server needs: bin, conf and lib.
-func unpack(t *testing.T, archive, dir string) {
-	t.Helper()
-	f, err := os.Open(archive)
-	require.NoError(t, err)
-	defer func() { _ = f.Close() }()
-	packed, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	for in := tar.NewReader(packed); ; {
-		header, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		require.NoError(t, err)
-		if header.Typeflag != tar.TypeReg || strings.Contains(header.Name, "/webapps/") {
-			continue
-		}
-		path := filepath.Join(dir, filepath.Clean("/"+header.Name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		data, err := io.ReadAll(in)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, data, 0o644))
-	}
-}
-
 // keystore is a self-signed certificate.
 func keystore(t *testing.T) string {
 	t.Helper()
-	return cached(t, "localhost.p12", func(path string) {
+	return rig.KitOf(t).Cached("localhost.p12", func(path string) error {
 		out, err := exec.CommandContext(t.Context(), "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "RSA",
 			"-storetype", "PKCS12", "-keystore", path, "-storepass", "changeit", "-dname", "CN=localhost", "-validity", "36500").CombinedOutput()
 		require.NoError(t, err, "%s", out)
+		return err
 	})
 }
 
@@ -168,7 +102,7 @@ type server struct {
 // start runs a Tomcat with a JVM; it ends with the test.
 func start(t *testing.T, java, version string, credential *syscall.Credential, options ...string) *server {
 	t.Helper()
-	home, base := distribution(t, version), t.TempDir()
+	home, base := rig.KitOf(t).Distribution(version), t.TempDir()
 	s := &server{ports: freePorts(t), log: filepath.Join(base, "log")}
 	limits := fmt.Sprintf(`maxConnections="%d" acceptCount="%d" connectionTimeout="600000" minSpareThreads="2"`, maxConnections, acceptCount)
 	p := s.ports

@@ -90,6 +90,34 @@ func (k *Kit) Made(path string, build func(path string) error) string {
 	return path
 }
 
+// Cached is a file or folder of the user's cache, made once: it appears whole or not at
+// all.
+func (k *Kit) Cached(name string, create func(path string) error) string {
+	return k.Made(filepath.Join(k.Cache(), name), func(final string) error {
+		work, err := os.MkdirTemp(filepath.Dir(final), "new-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(work)
+		path := filepath.Join(work, name)
+		if err := create(path); err != nil {
+			return err
+		}
+		err = os.Rename(path, final)
+		if _, there := os.Stat(final); there == nil { // another was faster
+			return nil
+		}
+		return err
+	})
+}
+
+// Distribution is an unpacked Tomcat.
+func (k *Kit) Distribution(version string) string {
+	return k.Cached("apache-tomcat-"+version, func(path string) error {
+		return output(k.ctx, "", "tar", "-xzf", k.Artifact("org.apache.tomcat:tomcat:"+version+":tar.gz"), "-C", filepath.Dir(path))
+	})
+}
+
 // Tcpdiag is the program.
 func (k *Kit) Tcpdiag() string {
 	return k.Made(filepath.Join(k.Dir, "tcpdiag"), func(path string) error {
@@ -236,22 +264,15 @@ func (k *Kit) Built(sources, name, target string, properties ...string) string {
 	sources = k.Source(sources)
 	sum, err := hashOf(sources)
 	k.must(err)
-	return k.Made(filepath.Join(k.Cache(), name+"-"+sum+".jar"), func(jar string) error {
-		work, err := os.MkdirTemp(k.Dir, "build-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(work)
+	return k.Cached(name+"-"+sum+".jar", func(jar string) error {
+		work := filepath.Join(filepath.Dir(jar), "work")
 		if err := os.CopyFS(work, os.DirFS(sources)); err != nil {
 			return err
 		}
 		if err := k.Download(work, slices.Concat([]string{"mvn", "-q", "-B", "package"}, properties)...); err != nil {
 			return err
 		}
-		if err := output(k.ctx, "", "cp", filepath.Join(work, "target", target), jar+".new"); err != nil {
-			return err
-		}
-		return os.Rename(jar+".new", jar)
+		return os.Rename(filepath.Join(work, "target", target), jar)
 	})
 }
 

@@ -13,14 +13,6 @@ import (
 const SlowPage = `<% Thread.sleep(Long.parseLong(request.getParameter("ms"))); %>hello
 `
 
-// Distribution is an unpacked Tomcat, from the cache after the first time.
-func (c *Case) Distribution(version string) string {
-	c.Helper()
-	return c.Made(filepath.Join(c.Cache(), "apache-tomcat-"+version), func(string) error {
-		return output(c.Ctx, "", "tar", "-xzf", c.Artifact("org.apache.tomcat:tomcat:"+version+":tar.gz"), "-C", c.Cache())
-	})
-}
-
 // InServer is a server.xml with a Service of these connectors; before is what stands
 // before it.
 func InServer(before, connectors string) string {
