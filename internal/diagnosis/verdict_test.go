@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func (s scenario) evidence() Evidence {
 	e := Evidence{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: model.Counters{}}
@@ -69,12 +66,12 @@ func TestJudgeGolden(t *testing.T) {
 		b.WriteByte('\n')
 	}
 	path := filepath.Join("testdata", "verdicts.golden")
-	if *update {
+	if os.Getenv("UPDATE") != "" {
 		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), b.String(), "run with -update and read the diff")
+	require.Equal(t, string(want), b.String(), "UPDATE=1 writes it: read what changed")
 }
 
 // The answers, likewise.
@@ -86,12 +83,12 @@ func TestAnswerGolden(t *testing.T) {
 		b.WriteByte('\n')
 	}
 	path := filepath.Join("testdata", "answers.golden")
-	if *update {
+	if os.Getenv("UPDATE") != "" {
 		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), b.String(), "run with -update and read the diff")
+	require.Equal(t, string(want), b.String(), "UPDATE=1 writes it: read what changed")
 }
 
 func answerText(a model.Answer) string {

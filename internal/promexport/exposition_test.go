@@ -69,16 +69,16 @@ func ours(text string) string {
 	return b.String()
 }
 
-// checkGolden compares with testdata/NAME; UPDATE_GOLDEN=1 writes it instead.
+// checkGolden compares with testdata/NAME; UPDATE=1 writes it instead.
 func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
+	if os.Getenv("UPDATE") != "" {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	require.NoError(t, err, "UPDATE_GOLDEN=1 go test writes it")
+	require.NoError(t, err, "UPDATE=1 go test writes it")
 	require.Equal(t, string(want), got)
 }
 
