@@ -56,7 +56,7 @@ func (e *effects) complete(s *model.Snapshot) *model.Snapshot {
 		}
 		m, tried := e.loads[l.ID]
 		if !tried || !s.Time.Before(m.next) {
-			m = measureLoad(m, l, s)
+			m = measureLoad(l, s)
 		}
 		loads[l.ID] = m
 		if m.known {
@@ -67,12 +67,9 @@ func (e *effects) complete(s *model.Snapshot) *model.Snapshot {
 	return &out
 }
 
-// measureLoad keeps the load that was found before where there is none now: clients that
-// come at once are only known while they are there.
-func measureLoad(before measuredLoad, l *model.Listener, s *model.Snapshot) measuredLoad {
+func measureLoad(l *model.Listener, s *model.Snapshot) measuredLoad {
 	if load, ok := predict.Measure(l, s); ok {
 		return measuredLoad{load, true, s.Time.Add(measureEvery)}
 	}
-	before.next = s.Time.Add(measureAgain)
-	return before
+	return measuredLoad{next: s.Time.Add(measureAgain)}
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
@@ -29,6 +31,7 @@ type snapshotOptions struct {
 	verbose    bool
 	exitStatus bool
 	report     string
+	line       string // the command line, for the report
 	threadDump bool
 }
 
@@ -76,8 +79,25 @@ func (o *snapshotOptions) command(cmd *cobra.Command, args []string) error {
 		if err := o.validate(); err != nil {
 			return err
 		}
+		o.line = commandLine(cmd, args)
 		return o.run(cmd.Context(), cmd.OutOrStdout())
 	})(cmd, args)
+}
+
+// commandLine is how the command was called. A URL may hold a password, and is left out.
+func commandLine(cmd *cobra.Command, args []string) string {
+	words := append([]string{cmd.CommandPath()}, args...)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "actuator":
+			words = append(words, "--actuator URL")
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name)
+		default:
+			words = append(words, "--"+f.Name+" "+f.Value.String())
+		}
+	})
+	return strings.Join(words, " ")
 }
 
 // longestInterval bounds a snapshot: what takes longer is the agent's work.
@@ -179,7 +199,7 @@ func (o *snapshotOptions) writeReport(snap *model.Snapshot) error {
 		return nil
 	}
 	var page bytes.Buffer
-	if err := web.Report(&page, snap, version.Version); err != nil {
+	if err := web.Report(&page, snap, version.Version, o.line); err != nil {
 		return err
 	}
 	if err := os.WriteFile(o.report, page.Bytes(), 0o644); err != nil {

@@ -152,3 +152,34 @@ func AddressOf(l *model.Listener) string {
 	}
 	return l.ID.String()
 }
+
+// Before are the points of a listener, and before them, where nothing listens on its port,
+// those of who did last.
+func (h *History) Before(l *model.Listener) []Point {
+	own := h.Points(KeyOf(l))
+	if l.Listening() {
+		return own
+	}
+	var before []Point
+	for _, key := range h.listened(l) {
+		if points := h.Points(key); len(before) == 0 || len(points) > 0 && points[len(points)-1].At > before[len(before)-1].At {
+			before = points
+		}
+	}
+	for len(own) > 0 && len(before) > 0 && own[0].At <= before[len(before)-1].At {
+		own = own[1:]
+	}
+	return append(slices.Clone(before), own...)
+}
+
+// listened are the keys of those who listened on a port.
+func (h *History) listened(l *model.Listener) (out []Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key := range h.rings {
+		if key.Port == l.Port && key.ID.NetNS == l.ID.NetNS && key.ID.Address.IsValid() {
+			out = append(out, key)
+		}
+	}
+	return out
+}

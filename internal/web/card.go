@@ -30,6 +30,8 @@ type card struct {
 	Waits     string // heading of the peers
 	Peers     []peer
 	Findings  []finding
+	Answer    answerView
+	Settings  []setting
 	Charts    *charts
 	Queue     string
 	QueueFill int
@@ -37,8 +39,9 @@ type card struct {
 
 // stage is a limit and how much of it is used.
 type stage struct {
-	Name, Used, Share, Class string
-	Percent                  int
+	Name, Used, Share, Class, Note string
+	Percent                        int
+	Drops, Root                    bool // packets are dropped here; it is to be fixed first
 }
 
 // part is a share of the clients inside, as a piece of the bar.
@@ -68,7 +71,11 @@ func elementID(l *model.Listener) string {
 }
 
 func permalink(l *model.Listener) string {
-	return "?" + url.Values{"listener": {address(l)}, "netns": {strconv.FormatUint(l.ID.NetNS, 10)}}.Encode()
+	q := url.Values{"port": {strconv.Itoa(int(l.Port))}}
+	if l.Process != nil {
+		q.Set("process", l.Process.Comm)
+	}
+	return "?" + q.Encode()
 }
 
 // newRow is what a line shows of a listener.
@@ -86,10 +93,11 @@ func newRow(l *model.Listener) card {
 
 func newCard(l *model.Listener) card {
 	c := newRow(l)
-	c.Summary, c.Stages = model.Printable(l.Verdict.Summary), stages(l)
+	c.Summary, c.Stages = model.Printable(l.Verdict.Summary), flow(l)
 	c.Room, c.Clients = clients(l)
 	c.Attempts, c.Outcomes = outcomes(l)
 	c.Waits, c.Peers = peers(l)
+	c.Answer, c.Settings = newAnswer(l), settings(l)
 	for _, f := range l.Verdict.Findings {
 		c.Findings = append(c.Findings, finding{Code: model.Printable(f.Code), Advice: model.Printable(f.Advice), Evidence: model.Printable(f.Evidence)})
 	}
@@ -147,6 +155,9 @@ func newStage(name string, used, most int, full bool) stage {
 	ratio := float64(used) / float64(max(most, 1))
 	s := stage{Name: name, Used: phrase.Number(used) + " / " + phrase.Number(most), Percent: percent(ratio), Class: "ok"}
 	s.Share = fmt.Sprintf("%d %%", s.Percent)
+	if used > 0 && s.Percent == 0 {
+		s.Share = "<1 %"
+	}
 	switch {
 	case full:
 		s.Share, s.Class = "FULL", "losing"

@@ -25,6 +25,8 @@ type chart struct {
 	Parts   []causeArea
 	ByCause bool   // parts instead of a path
 	Limit   string // height of the dashed line; "" for none
+	Top     string // of the vertical axis
+	Values  string // of the columns that are seen, by comma, empty where not known
 	Text    string // for who cannot see it
 }
 
@@ -35,6 +37,10 @@ type causeArea struct{ Name, Path string }
 type charts struct {
 	Strip []stretch
 	Lines []chart
+	// From is the first column that is seen, Columns how many are.
+	From, Columns int
+	Times         []string // of the horizontal axis
+	End, Width    int64    // when the last column ends, in Unix seconds, and how many each is
 }
 
 // stretch is a time in one status.

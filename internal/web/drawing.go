@@ -62,7 +62,7 @@ func (s *Server) now(d *drawing) (*drawn, error) {
 	next := &drawn{view: v, layout: v.layout(), statuses: make(map[string]string)}
 	var column int64
 	if snap != nil {
-		column = snap.Time.Unix() / columnOf
+		column = snap.Time.Unix() / pastOf(d.choice.minutes).width
 	}
 	whole := d.latest == nil || column != d.column || next.layout != d.latest.layout
 	parts, err := s.parts(v, whole)
@@ -108,13 +108,14 @@ func (s *Server) parts(v *view, whole bool) (map[string]string, error) {
 		out[id] = html
 	}
 	draw("counts", "counts", v)
+	draw("clock", "clock", v)
 	draw("incidents", "incidents", v)
 	for i := range v.Cards {
 		c := &v.Cards[i]
 		draw(c.ID+"-h", "band", c)
-		draw(c.ID+"-s", "summary", c)
-		draw(c.ID+"-g", "stages", c)
-		draw(c.ID+"-f", "findings", c)
+		draw(c.ID+"-s", "answer", c)
+		draw(c.ID+"-g", "flow", c)
+		draw(c.ID+"-f", "rest", c)
 		if whole {
 			draw(c.ID+"-c", "charts", c)
 		}

@@ -20,11 +20,11 @@ type pastIncident struct {
 	Going                                        bool
 }
 
-// past are the latest incidents, those of one listener on its own page.
-func past(list []incident.Summary, c choice) (out []pastIncident) {
+// pastIncidents are the latest incidents, those of one listener on its own page.
+func pastIncidents(list []incident.Summary, c choice) (out []pastIncident) {
 	for i := range list {
 		s := &list[i]
-		if !c.all() && c.listener != s.Address || len(out) == maxPast {
+		if !c.names(s.Address) || len(out) == maxPast {
 			continue
 		}
 		p := pastIncident{

@@ -12,18 +12,30 @@ import (
 
 func statusName(v float64) string { return model.Status(v).String() }
 
-// newCharts draws a listener's last 15 minutes; nil while there is nothing.
-func newCharts(l *model.Listener, points []incident.Point) *charts {
+// newCharts draws a listener's past; nil while there is nothing.
+func newCharts(l *model.Listener, points []incident.Point, of past) *charts {
 	if len(points) < 2 {
 		return nil
 	}
-	return chartsOver(l, points, columnOf)
+	end := points[len(points)-1].At
+	seen := points
+	for len(seen) > 2 && seen[0].At <= end-of.seconds {
+		seen = seen[1:]
+	}
+	out := chartsOver(l, seen, of.width)
+	out.Columns = int(of.seconds / of.width)
+	out.From = chartColumns - out.Columns
+	out.Times, out.End, out.Width = of.times(end), end, of.width
+	for i := range out.Lines {
+		out.Lines[i].Values = lastValues(out.Lines[i].Values, out.Columns)
+	}
+	return out
 }
 
 // chartsOver draws points, width seconds in a column.
 func chartsOver(l *model.Listener, points []incident.Point, width int64) *charts {
 	p := plot{points, width, phrase.Seconds(time.Duration(chartColumns*width) * time.Second)}
-	out := &charts{Strip: strip(points, width), Lines: []chart{p.drops()}}
+	out := &charts{Strip: strip(points, width), Lines: []chart{p.drops()}, Columns: chartColumns}
 	if l.AcceptQueue != nil {
 		out.Lines = append(out.Lines, p.queue(l.AcceptQueue.Capacity()))
 	}
@@ -50,7 +62,7 @@ func (p *plot) drops() chart {
 	values := p.values(func(p incident.Point) float64 { return float64(p.Drops) })
 	top, now := maxOf(values, 1), p.last().Drops
 	c := chart{
-		Name: "packets dropped per second, by cause", Now: phrase.Number(int(now)), Parts: by(p.points, p.width, values, top), ByCause: true,
+		Name: "packets dropped per second, by cause", Now: phrase.Number(int(now)), Parts: by(p.points, p.width, values, top), ByCause: true, Top: axis(top), Values: list(values),
 		Text: fmt.Sprintf("Packets dropped per second: last %d, at most %.0f in %s", now, maxOf(values, 0), p.span),
 	}
 	for _, part := range c.Parts {
@@ -64,7 +76,7 @@ func (p *plot) queue(room int) chart {
 	top, now := maxOf(values, float64(room)), p.last().Peak
 	return chart{
 		Name: "accept queue, its peaks", Class: "queue", Now: fmt.Sprintf("%s of %s", phrase.Number(int(now)), phrase.Number(room)),
-		Path: area(values, top), Limit: height(float64(room), top),
+		Path: area(values, top), Limit: height(float64(room), top), Top: axis(top), Values: list(values),
 		Text: fmt.Sprintf("Accept queue: last %d of %d, at most %.0f in %s", now, room, maxOf(values, 0), p.span),
 	}
 }
@@ -73,7 +85,7 @@ func (p *plot) inside(room int) chart {
 	values := p.values(func(p incident.Point) float64 { return float64(p.Inside) })
 	top, now := maxOf(values, float64(room)), p.last().Inside
 	c := chart{
-		Name: "clients inside", Class: "inside", Now: "n/a", Path: area(values, top), Limit: height(float64(room), top),
+		Name: "clients inside", Class: "inside", Now: "n/a", Path: area(values, top), Limit: height(float64(room), top), Top: axis(top), Values: list(values),
 		Text: fmt.Sprintf("Clients inside: at most %.0f of %d in %s", maxOf(values, 0), room, p.span),
 	}
 	if now >= 0 {
@@ -87,7 +99,7 @@ func (p *plot) stage(i int, name string) (c chart, worth bool) {
 	values := p.values(func(p incident.Point) float64 { return float64(p.Used[i]) })
 	most := maxOf(values, 0)
 	c = chart{
-		Name: name + ", percent of the limit", Class: "service", Now: "n/a", Path: area(values, 100),
+		Name: name + ", percent of the limit", Class: "service", Now: "n/a", Path: area(values, 100), Top: "100",
 		Text: fmt.Sprintf("%s: at most %.0f %% of the limit in %s", name, most, p.span),
 	}
 	if now := p.last().Used[i]; now >= 0 {
@@ -101,7 +113,7 @@ func (p *plot) inFlight() (c chart, worth bool) {
 	values := p.values(func(p incident.Point) float64 { return float64(p.InFlight) })
 	most := maxOf(values, 0)
 	c = chart{
-		Name: "requests in flight to the process's peers", Class: "waiting", Now: "n/a", Path: area(values, math.Max(most, 1)),
+		Name: "requests in flight to the process's peers", Class: "waiting", Now: "n/a", Path: area(values, math.Max(most, 1)), Top: axis(math.Max(most, 1)),
 		Text: fmt.Sprintf("Requests in flight to the process's peers: at most %.0f in %s", most, p.span),
 	}
 	if now := p.last().InFlight; now >= 0 {

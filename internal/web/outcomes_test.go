@@ -32,7 +32,7 @@ func overloaded() model.Listener {
 // requests wait for.
 func TestClientsAndPeersAreShown(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, Report(&b, snapshotOf(overloaded()), "1.2.3"))
+	require.NoError(t, Report(&b, snapshotOf(overloaded()), "1.2.3", ""))
 	page := b.String()
 	for _, want := range []string{
 		"<h3>Attempts to connect in 60 s: 10,315</h3>", "8,293 connected", "312 delayed", "1,707 gave up", "3 still trying",
@@ -54,7 +54,7 @@ func TestEstimatedClients(t *testing.T) {
 	l.Connections.Phases[model.Idle] = 10_007
 	shown := func() string {
 		var b bytes.Buffer
-		require.NoError(t, Report(&b, snapshotOf(l), "1.2.3"))
+		require.NoError(t, Report(&b, snapshotOf(l), "1.2.3", ""))
 		return b.String()
 	}
 	require.Contains(t, shown(), "Clients inside: 10,007 of 161<")
@@ -65,7 +65,7 @@ func TestEstimatedClients(t *testing.T) {
 // Where handshakes are not followed and connections not read, nothing is said.
 func TestUnknownClientsAndPeersAreNotShown(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, Report(&b, snapshotOf(listener(8080, model.StatusLosing)), "1.2.3"))
+	require.NoError(t, Report(&b, snapshotOf(listener(8080, model.StatusLosing)), "1.2.3", ""))
 	require.NotContains(t, b.String(), "Attempts to connect")
 	require.NotContains(t, b.String(), "Requests in flight")
 }

@@ -65,7 +65,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) view(c choice) *view {
 	v := newView(s.options.Snapshot(), s.options.History, c, s.options.Version, s.options.Now())
 	if s.options.Incidents != nil {
-		v.Incidents = past(s.options.Incidents.List(), c)
+		v.Incidents = pastIncidents(s.options.Incidents.List(), c)
 	}
 	return v
 }

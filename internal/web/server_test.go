@@ -92,7 +92,7 @@ func TestPageWithoutScript(t *testing.T) {
 	require.Contains(t, policy, "script-src 'self'")
 	require.NotContains(t, policy, "unsafe")
 	for _, want := range []string{
-		"<title>losing [::]:8081 max_connections - tcpdiag on web-1</title>", "1 losing · 1 ok", "What &lt;happened&gt;.",
+		"<title>losing [::]:8081 max_connections - tcpdiag on web-1</title>", `<span class="badge losing">1 losing</span> <span class="badge ok">1 ok</span>`, "What &lt;happened&gt;.",
 		"Clients inside: 81 of 81", "21 / 21", "FULL", "40 waiting for a thread", "Raise it.", `<noscript><meta http-equiv="refresh"`,
 	} {
 		require.Contains(t, body, want)
@@ -184,7 +184,7 @@ func TestStreamSendsWhatChanged(t *testing.T) {
 	require.Equal(t, "losing [::]:8080 max_connections - tcpdiag on web-1", changed.Title)
 	l := listener(8080, model.StatusLosing)
 	require.Equal(t, "losing", changed.Statuses[elementID(&l)])
-	require.Contains(t, changed.Parts[elementID(&l)+"-h"], "losing")
+	require.Contains(t, changed.Parts[elementID(&l)+"-h"], "Losing clients on :8080")
 	s.Store(snapshotOf(listener(8080, model.StatusLosing), listener(8081, model.StatusOK)))
 	require.Contains(t, *o.next(func(u *update) bool { return u.Main != nil }).Main, "[::]:8081")
 }
@@ -233,9 +233,13 @@ func TestReportStandsAlone(t *testing.T) {
 	for port := range uint16(10) {
 		all = append(all, listener(8080+port, model.StatusOK))
 	}
-	require.NoError(t, Report(&b, snapshotOf(all...), "1.2.3"))
+	require.NoError(t, Report(&b, snapshotOf(all...), "1.2.3", "tcpdiag snapshot --port 8080"))
 	require.Equal(t, 10, strings.Count(b.String(), "<article"), "every listener whole")
+	for _, want := range []string{"As of 2026-01-02 03:04:05 UTC", "web-1", "tcpdiag 1.2.3", "<code>tcpdiag snapshot --port 8080</code>", "Settings in force"} {
+		require.Contains(t, b.String(), want)
+	}
 	require.NotContains(t, b.String(), "<script")
+	require.NotContains(t, b.String(), "<button", "nothing to press on paper")
 	require.NotContains(t, b.String(), "<link")
 	require.Contains(t, b.String(), "@media print")
 }

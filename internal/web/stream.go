@@ -99,7 +99,7 @@ func (s *Server) changes(shown *sent, d *drawing) (*update, error) {
 		u.Main, shown.layout = &whole, at.layout
 	}
 	for id, html := range at.parts {
-		if shown.parts[id] != html && (u.Main == nil || id == "counts" || id == "incidents") {
+		if shown.parts[id] != html && (u.Main == nil || id == "counts" || id == "clock" || id == "incidents") {
 			u.Parts[id] = html
 		}
 	}

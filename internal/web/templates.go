@@ -42,14 +42,14 @@ func (p *pages) draw(name string, data any) (string, error) {
 }
 
 // Report writes the page of one snapshot as a file of its own, to attach to a
-// ticket: no script, nothing loaded, every listener whole.
-func Report(w io.Writer, s *model.Snapshot, version string) error {
+// ticket: no script, nothing loaded, every listener whole. command is what it was made by.
+func Report(w io.Writer, s *model.Snapshot, version, command string) error {
 	p, err := newPages()
 	if err != nil {
 		return err
 	}
 	v := newViewOf(s, nil, choice{}, version, s.Time, len(s.Listeners))
-	v.Report = true
+	v.Report, v.Command = true, model.Printable(command)
 	page, err := p.draw("page", v)
 	if err != nil {
 		return err

@@ -19,15 +19,53 @@ import (
 // a page of their own behind it.
 const maxOpen = 4
 
-// choice is the one listener that a permalink names; empty for all.
-type choice struct{ listener, netns string }
+// choice is what a page shows: all listeners, or those that a permalink names, and how
+// much of the past.
+type choice struct {
+	// port and process name the listeners: both stay when the server or its container is
+	// started again. "" for all.
+	port, process string
+	// listener and netns are those of links that were saved before.
+	listener, netns string
+	minutes         string // of the past; "" for as many as without
+}
 
-func choiceOf(q url.Values) choice { return choice{q.Get("listener"), q.Get("netns")} }
+func choiceOf(q url.Values) choice {
+	return choice{q.Get("port"), q.Get("process"), q.Get("listener"), q.Get("netns"), pastOf(q.Get("minutes")).minutes}
+}
 
-func (c choice) all() bool { return c.listener == "" }
+func (c choice) all() bool { return c.listener == "" && c.port == "" }
 
+// includes also the port of a process on which nothing listens now.
 func (c choice) includes(l *model.Listener) bool {
-	return c.all() || c.listener == address(l) && (c.netns == "" || c.netns == strconv.FormatUint(l.ID.NetNS, 10))
+	switch {
+	case c.all():
+		return true
+	case c.port != "":
+		return c.port == strconv.Itoa(int(l.Port)) && (c.process == "" || l.Process == nil || c.process == l.Process.Comm)
+	}
+	return c.listener == address(l) && (c.netns == "" || c.netns == strconv.FormatUint(l.ID.NetNS, 10))
+}
+
+// names is whether an incident at an address is of these listeners.
+func (c choice) names(address string) bool {
+	if c.port != "" {
+		return strings.HasSuffix(address, ":"+c.port) || address == "port "+c.port
+	}
+	return c.all() || c.listener == address
+}
+
+func (c choice) text() string { return cmp.Or(c.listener, "port "+c.port) }
+
+// query is the choice as a link has it.
+func (c choice) query(minutes string) string {
+	q := url.Values{}
+	for name, value := range map[string]string{"port": c.port, "process": c.process, "listener": c.listener, "netns": c.netns, "minutes": minutes} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return q.Encode()
 }
 
 // view is everything that the page shows.
@@ -36,6 +74,12 @@ type view struct {
 	Host    string
 	Counts  string
 	Age     string
+	Clock   string
+	Tally   []tally
+	Pasts   []pastLink
+	Date    string
+	Command string // a report's own
+	Kernel  string
 	Notes   []string
 	Cards   []card // whole
 	Rows    []card // a line each
@@ -49,19 +93,25 @@ type view struct {
 }
 
 func newView(s *model.Snapshot, h *incident.History, c choice, version string, now time.Time) *view {
-	return newViewOf(s, h, c, version, now, maxOpen)
+	v := newViewOf(s, h, c, version, now, maxOpen)
+	for i := range v.Cards {
+		v.Cards[i].Answer.Buttons = true
+	}
+	return v
 }
 
 // newViewOf shows the worst listeners whole, up to a number.
 func newViewOf(s *model.Snapshot, h *incident.History, c choice, version string, now time.Time, whole int) *view {
-	v := &view{Title: "tcpdiag", Single: !c.all(), Version: version, Stream: "api/v1/stream"}
-	if !c.all() {
-		v.Stream += "?" + url.Values{"listener": {c.listener}, "netns": {c.netns}}.Encode()
+	v := &view{Title: "tcpdiag", Single: !c.all(), Version: version, Stream: "api/v1/stream", Pasts: pastLinks(c)}
+	if q := c.query(c.minutes); q != "" {
+		v.Stream += "?" + q
 	}
 	if s == nil {
 		v.Notes = []string{"The first scan is not done yet."}
 		return v
 	}
+	v.Date = s.Time.UTC().Format("2006-01-02 15:04:05 UTC")
+	v.Clock, v.Kernel = s.Time.UTC().Format("15:04:05")+" UTC", model.Printable(s.Kernel)
 	v.Host, v.Age = model.Printable(s.Host), phrase.Seconds(max(0, now.Sub(s.Time)))
 	for _, n := range s.Notes {
 		v.Notes = append(v.Notes, model.Printable(n))
@@ -76,6 +126,7 @@ func newViewOf(s *model.Snapshot, h *incident.History, c choice, version string,
 // list fills in the listeners, the worst first.
 func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int) {
 	worst := worstFirst(s.Listeners)
+	v.Tally = tallies(worst)
 	v.Counts, v.Title = counts(worst), title(worst, v.Host)
 	for i, l := range worst {
 		if !c.includes(l) {
@@ -88,12 +139,12 @@ func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int)
 		one := newCard(l)
 		one.Recent = model.Printable(diagnosis.Quiet(l, s.Time))
 		if h != nil {
-			one.Charts = newCharts(l, h.Points(incident.KeyOf(l)))
+			one.Charts = newCharts(l, h.Before(l), pastOf(c.minutes))
 		}
 		v.Cards = append(v.Cards, one)
 	}
 	if len(v.Cards) == 0 && v.Single {
-		v.Missing = model.Printable(c.listener)
+		v.Missing = model.Printable(c.text())
 	}
 }
 
@@ -101,6 +152,25 @@ func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int)
 func worstFirst(in []model.Listener) []*model.Listener {
 	out := model.ByAddress(in)
 	slices.SortStableFunc(out, func(a, b *model.Listener) int { return cmp.Compare(b.Verdict.Status, a.Verdict.Status) })
+	return out
+}
+
+// tally is how many listeners have a status.
+type tally struct {
+	N      int
+	Status string
+}
+
+func tallies(listeners []*model.Listener) (out []tally) {
+	var n [model.NumStatuses]int
+	for _, l := range listeners {
+		n[l.Verdict.Status]++
+	}
+	for s := model.NumStatuses - 1; s >= 0; s-- {
+		if n[s] > 0 {
+			out = append(out, tally{n[s], s.String()})
+		}
+	}
 	return out
 }
 

@@ -36,7 +36,7 @@ func crowded(t *testing.T) *agent {
 	}
 	a := startAgent(t)
 	a.until(t, "", func(body string) bool {
-		return strings.Contains(body, fmt.Sprintf("%d losing · %d ok", inTrouble, manyListeners-inTrouble))
+		return strings.Contains(body, fmt.Sprintf(`%d losing</span> <span class="badge ok">%d ok`, inTrouble, manyListeners-inTrouble))
 	})
 	return a
 }

@@ -82,7 +82,7 @@ func TestKeyboard(t *testing.T) {
 	const focused = `document.activeElement.getAttribute("href")`
 	b.run(t, chromedp.KeyEvent(kb.Tab))
 	first := eval[string](t, b, focused)
-	require.Contains(t, first, "?listener=", "the worst listener's own page comes first")
+	require.Contains(t, first, "?port=", "the worst listener's own page comes first")
 	require.Equal(t, "3px", eval[string](t, b, `getComputedStyle(document.activeElement).outlineWidth`))
 	b.run(t, chromedp.Evaluate(`window.changes = 0;
 		new MutationObserver(() => window.changes++).observe(document.getElementById("main"), { subtree: true, childList: true })`, nil))
@@ -98,7 +98,7 @@ func TestKeyboard(t *testing.T) {
 		require.True(t, seen[link], link)
 	}
 	b.run(t, chromedp.Evaluate(`document.querySelector("article a").focus()`, nil), chromedp.KeyEvent(kb.Enter))
-	b.until(t, `location.search.startsWith("?listener=") && document.querySelectorAll("article").length === 1`)
+	b.until(t, `location.search.startsWith("?port=") && document.querySelectorAll("article").length === 1`)
 }
 
 // With scripts switched off the page is whole and loads itself again.
