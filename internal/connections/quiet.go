@@ -1,6 +1,7 @@
 package connections
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -42,9 +43,10 @@ func (q *quiet) outlived(c *model.Connections, connector *model.Connector) {
 	c.Phases[model.Unclassified] += c.Outlived
 }
 
-// keepAliveTimeout is that of the connector; 0 where it is not known for certain.
+// keepAliveTimeout is that of the connector; 0 where it is not known for certain, and for
+// AJP, whose connections a proxy keeps for ever unless a timeout is set (AbstractAjpProtocol).
 func keepAliveTimeout(connector *model.Connector) time.Duration {
-	if connector == nil || connector.TLS || connector.HTTP2 {
+	if connector == nil || connector.TLS || connector.HTTP2 || strings.HasPrefix(connector.Protocol, "ajp") {
 		return 0
 	}
 	timeout := connector.KeepAlive()

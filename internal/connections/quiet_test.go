@@ -71,3 +71,19 @@ func TestUnread(t *testing.T) {
 	require.Equal(t, 3*time.Second, c.UnreadNext)
 	require.Equal(t, 3, c.Phases[model.Waiting])
 }
+
+// A first request whose client has closed waits as any other, if nobody read a byte of it: the
+// FIN counts in Recv-Q and in tcpi_bytes_received. Of one that was read in part nothing is said.
+func TestUnreadOfClientsThatClosed(t *testing.T) {
+	closed := func(recvQ uint32, received uint64, out uint32) time.Duration {
+		var f Found
+		f.Add(&sockdiag.Socket{State: sockdiag.CloseWait, Inode: 1, RecvQ: recvQ, HasInfo: true, Info: sockdiag.TCPInfo{
+			BytesReceived: received, DataSegsIn: 1, DataSegsOut: out, LastDataRecv: 40 * time.Second,
+		}})
+		return f.Behind(nil).Unread
+	}
+	require.Equal(t, 40*time.Second, closed(81, 81, 0))
+	require.Zero(t, closed(81, 1000, 0), "its head was read")
+	require.Zero(t, closed(81, 1000, 3), "a later request")
+	require.Zero(t, closed(1, 1, 0), "it never sent anything")
+}

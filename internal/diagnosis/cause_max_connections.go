@@ -65,6 +65,9 @@ func (j *judge) maxConnectionsSteps(v model.Verdict) (do []model.Step, not strin
 		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), j.acceptCountNot()
 	case threads && j.threadsFull && j.overflowed() > 0:
 		do = j.threadSteps(v)
+		if givenUp(j.Now) > 0 {
+			return do, "A larger maxConnections or acceptCount: those who wait give up before a thread comes, and more would."
+		}
 		return append(do, raise("Then let in those that are turned away")...), j.acceptCountNot()
 	case threads && j.threadsFull:
 		return j.threadSteps(v), "maxConnections: it only moves the wait from the accept queue into " + serverName(j.Now) + "."
@@ -102,6 +105,8 @@ func (j *judge) adviseConnections(v model.Verdict) string {
 		n, _ := held(j.Now)
 		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", phase(j.Now, model.Unclassified), n) +
 			j.shorterRequests() + "; if they are WebSockets or answered asynchronously, raise " + change + "."
+	case threads && givenUp(j.Now) > 0:
+		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", givenUp(j.Now), waitingRequests(j.Now), maxConnectionsSetting().name(j.Now))
 	case threads && j.threadsFull && j.overflowed() > 0:
 		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
 	case threads && j.threadsFull:

@@ -66,7 +66,26 @@ func (j *judge) threadSteps(v model.Verdict) []model.Step {
 	if len(first) > 0 {
 		text = "Make that faster; if it cannot be, raise the number of threads"
 	}
-	return append(first, maxThreadsSetting().change(j, j.Now.Connector.MaxThreads, text, most, to))
+	out := append(first, maxThreadsSetting().change(j, j.Now.Connector.MaxThreads, text, most, to))
+	return append(out, j.fewerSteps()...)
+}
+
+// fewerSteps let fewer clients wait inside than have the patience for it. Those whose clients
+// are still there are as many as are served within that patience, and the last of them is
+// served when it is over: half of them.
+func (j *judge) fewerSteps() []model.Step {
+	gone := givenUp(j.Now)
+	most, known := maxThreads(j.Now)
+	if gone == 0 || !known || connectionLimit(j.Now) == limitUnknown {
+		return nil
+	}
+	to := max((most+waitingRequests(j.Now)-gone)/2, most+1)
+	in := j.Now.Connector.MaxConnections
+	text := phrase.Sprintf("Let fewer wait: the clients of %d of the %d that do have given up, and are served all the same", gone, waitingRequests(j.Now))
+	if in.Value > 0 && to >= in.Value {
+		return nil
+	}
+	return []model.Step{maxConnectionsSetting().change(j, in, text, in.Value, to)}
 }
 
 // beforeThreads is what to look at before the number of threads is changed.
@@ -172,6 +191,9 @@ func (j *judge) threadsNow() (to int, effect string) {
 	most, _ := maxThreads(j.Now)
 	busy, seen := busyThreads(j.Now)
 	waiting := waitingForThread(j.Now)
+	if gone := givenUp(j.Now); gone > 0 { // nobody needs a thread for these
+		waiting -= min(waiting, gone)
+	}
 	to, effect = roundUp(most+waiting), "then every request now inside has a thread"
 	switch {
 	case hidden(j.Now):

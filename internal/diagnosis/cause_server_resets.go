@@ -16,6 +16,7 @@ func serverResets() cause {
 				{"the accept queue overflowed and net.ipv4.tcp_abort_on_overflow is 1", func(j *judge) bool { return j.Sysctl["tcp_abort_on_overflow"] == 1 && j.droppedLately() }},
 			},
 		},
+		near:    (*judge).closedUnread,
 		because: func(j *judge, _ model.Verdict) string { return " because " + j.resetPhrase() },
 		evidence: func(j *judge, _ model.Verdict) string {
 			return j.join(j.resetPhrase(), j.resetNumbers(), j.connectionNumbers())
@@ -43,7 +44,7 @@ func serverResets() cause {
 			Check:     "Uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
 			Change:    "`server.tomcat.max-swallow-size=-1`, or read the body; a keepAliveTimeout above the proxy's.",
 			Vain:      "More threads or connections.",
-			Holds:     "the server reset clients after their handshake, and no listener closed",
+			Holds:     "the server reset clients after their handshake, and no listener closed; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes",
 			Otherwise: "listener_closed",
 		},
 	}
@@ -51,6 +52,9 @@ func serverResets() cause {
 
 func (j *judge) resetPhrase() string {
 	n := j.resetByServer()
+	if n == 0 {
+		return phrase.Sprintf("%s that had come %s closed with bytes that nobody had read (TCPAbortOnClose), which resets their clients", phrase.Count(j.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(j.Delta["TCPAbortOnClose"], "was", "were"))
+	}
 	s := phrase.Sprintf("%s reset %s after %s had connected", serverName(j.Now), phrase.Count(n, "client"), phrase.Verb(n, "it", "they"))
 	if k := j.Delta["TCPAbortOnClose"]; k > 0 {
 		s += phrase.Sprintf("; %s closed with request bytes unread (TCPAbortOnClose)", phrase.Count(k, "connection"))

@@ -15,7 +15,8 @@ const (
 	// freshWait is how old a reading of the outgoing connections may be.
 	freshWait = 15 * time.Second
 	// longWait is the mean age of the requests in flight with which a single
-	// reading shows that every connection has been in use.
+	// reading shows that every connection has been in use: half of it where the oldest is
+	// as old, since requests that take 2 s each are 1 s old on average, give or take.
 	longWait = time.Second
 )
 
@@ -137,7 +138,8 @@ func (w *waits) allInUse() bool {
 // lasting: in two readings, or in one for long, every connection was in flight, or may
 // have been.
 func (w *waits) lasting() bool {
-	return w.peer.AllInRow > 1 || w.peer.AllInRow == 1 && w.peer.Mean >= longWait
+	p := w.peer
+	return p.AllInRow > 1 || p.AllInRow == 1 && (p.Mean >= longWait || p.Mean >= longWait/2 && p.Oldest >= longWait)
 }
 
 // shared reports whether the threads wait for answers that another thread receives:

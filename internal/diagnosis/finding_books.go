@@ -191,6 +191,12 @@ func findingsOfKernel() []Runbook {
 			Change: "Nothing. If it is no flood, a larger acceptCount makes the SYN queue longer, too.",
 		},
 		{
+			Code: "closed_unread", Title: "connections were closed with unread bytes",
+			Seen:    "`TCPAbortOnClose` of the network namespace moved: a connection was closed while bytes that came were not read, and its other end was reset. It counts servers and clients alike.",
+			Clients: "A reset, or a broken pipe, in the midst of an upload, instead of the answer (413, 401).",
+			Change:  "`server.tomcat.max-swallow-size=-1` (`maxSwallowSize`), or read the body before answering.",
+		},
+		{
 			Code: "abort_on_overflow", Title: "a full accept queue resets clients",
 			Seen:   "`net.ipv4.tcp_abort_on_overflow` is 1: a client whose final ACK meets a full accept queue is reset. SYNs are still dropped in silence.",
 			Change: "Set it to 0, unless clients are known to retry after a reset.",

@@ -18,14 +18,14 @@ func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *
 		return now.Connector, before
 	}
 	c = new(*now.Connector)
-	if n, ok := poolInForce(before, now); ok {
+	if n, ok := poolInForce(before, now); ok && !certain(c.MaxThreads) {
 		c.MaxThreads = inferred(n, c.MaxThreads, phrase.Sprintf("requests wait, and the pool has not grown beyond %d", n))
 	} else if outgrown(now) {
 		c.MaxThreads = new(*c.MaxThreads)
 		c.MaxThreads.Uncertain = true
 		c.MaxThreads.Note = phrase.Sprintf("uncertain: the pool has %d threads, more than that", *c.PoolThreads)
 	}
-	if n, ok := limitInForce(before, now, latched); ok {
+	if n, ok := limitInForce(before, now, latched); ok && !certain(c.MaxConnections) {
 		uncounted := (connectionLimit(now) == limitUnknown || uncertainLimit(now)) && now.Connections.Reset == nil
 		c.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
 		if c.MaxConnections.Uncertain = uncounted; uncounted {
@@ -37,6 +37,12 @@ func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *
 		c.MaxConnections.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", held)
 	}
 	return c, withInferred(before, c)
+}
+
+// certain: somebody said so who knows, the server itself or the one who runs tcpdiag. What is
+// seen does not overrule it.
+func certain(s *model.Setting[int]) bool {
+	return s != nil && !s.Uncertain && (s.Kind == model.SourceActuator || s.Kind == model.SourceFlag)
 }
 
 // limitInForce is the number of connections that are held while the acceptor waits

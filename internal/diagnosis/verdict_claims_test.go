@@ -33,6 +33,14 @@ func moved(counter string, n uint64) func(*Evidence) {
 	return func(e *Evidence) { e.Delta[counter] = n }
 }
 
+// theDead is a server of 5 threads at its limit of 100 connections, in most of which nobody
+// waits for an answer any more.
+func theDead() look {
+	return tomcat(5, 100, 10).pool(5).inService(5).waiting(25).with(model.ClientClosed, 70).queue(11, time.Second).do(func(l *model.Listener) {
+		l.Connections.Abandoned = 70
+	})
+}
+
 // inCalls is a server of 8 busy threads, of which some are in open(2) and in write(2).
 func inCalls(opening, writing int) look {
 	return tomcat(8, 8192, 100).pool(8).inService(8).waiting(16).do(func(l *model.Listener) {
@@ -117,6 +125,12 @@ func scenariosClaims() []scenario {
 			now: inCalls(1, 0), before: inCalls(1, 0),
 		},
 
+		// Queues of the dead.
+		{
+			name: "most of those who wait for a thread have given up", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads), codes: []string{"max_threads"},
+			now: theDead().lost(maxConns, syn, 30), before: theDead(),
+		},
+
 		// Clients' outcomes count.
 		{
 			name: "bound to loopback, asked at the interface's address", status: losing, cause: model.CauseListensElsewhere,
@@ -149,6 +163,14 @@ func scenariosClaims() []scenario {
 		{
 			name: "uploads that are rejected", status: losing, cause: model.CauseServerResets,
 			now: fresh().do(outcome(model.ClientReset, 35)), before: fresh(), change: moved("TCPAbortOnClose", 35),
+		},
+		{
+			name: "uploads that are rejected, and handshakes are not followed", status: warning, cause: model.CauseServerResets,
+			now: fresh(), before: fresh(), change: func(e *Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
+		},
+		{
+			name: "one of many connections is closed unread", status: ok, codes: []string{"closed_unread"},
+			now: fresh(), before: fresh(), change: func(e *Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
 		},
 		{
 			name: "reset because their listener closed", status: losing, cause: model.CauseListenerClosed,

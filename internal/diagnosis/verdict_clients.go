@@ -58,6 +58,16 @@ func covers(l *model.Listener, c *model.Clients) bool {
 	return true // [::] takes IPv4 too, unless IPV6_V6ONLY is set, which is not seen
 }
 
+// closedUnread: a fifth of the connections that came were closed with bytes that nobody had
+// read, by one end or the other (tcp_close, LINUX_MIB_TCPABORTONCLOSE).
+func (j *judge) closedUnread() bool {
+	n := j.Delta["TCPAbortOnClose"]
+	return j.Now.Listening() && n >= closedUnreadLeast && 5*n >= j.Delta["PassiveOpens"]
+}
+
+// closedUnreadLeast is of how many of them that is said.
+const closedUnreadLeast = 5
+
 func (j *judge) resetByServer() uint64 {
 	if c := j.clients(); c != nil && j.Now.Listening() {
 		return c.Outcomes[model.ClientReset]

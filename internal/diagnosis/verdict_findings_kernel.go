@@ -21,6 +21,13 @@ func (j *judge) kernelFindings() []model.Finding {
 			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
 		})
 	}
+	if n := j.Delta["TCPAbortOnClose"]; n > 0 && j.Now.Listening() && j.resetByServer() == 0 && !j.closedUnread() {
+		out = append(out, model.Finding{
+			Code: "closed_unread", Severity: model.SeverityWarning,
+			Evidence: phrase.Sprintf("%s of this network namespace %s closed%s with bytes that nobody had read (TCPAbortOnClose): the other end was reset. Whether it was this server's is not known: a client here that does not read its answer counts, too.", phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"), j.inInterval()),
+			Advice:   "If uploads are rejected here, or answered before they have been read, their clients see a reset instead of the answer: raise maxSwallowSize (server.tomcat.max-swallow-size, -1 for any), or read the body.",
+		})
+	}
 	if j.Sysctl["tcp_abort_on_overflow"] == 1 {
 		out = append(out, model.Finding{
 			Code: "abort_on_overflow", Severity: model.SeverityInfo,

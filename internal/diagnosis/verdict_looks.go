@@ -270,6 +270,23 @@ func unreadLong(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Unread >= longWaiting
 }
 
+// givenUp are the requests that wait and whose clients have closed, where that is most of
+// them: the queue is then longer than the clients' patience, and room for more is room for more
+// of these.
+func givenUp(l *model.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	n := l.Connections.Abandoned
+	if n < givenUpLeast || 2*n < waitingRequests(l) {
+		return 0
+	}
+	return n
+}
+
+// givenUpLeast is of how many of them that is said.
+const givenUpLeast = 5
+
 // ofTheGone are the slots of clients that have closed and for which no thread can be at work:
 // more than the pool has threads. Their requests were read, so that they are asynchronous ones
 // that nobody completes.

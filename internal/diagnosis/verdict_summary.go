@@ -121,6 +121,8 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 		return j.summaryOK()
 	}
 	switch v.Cause {
+	case model.CauseServerResets:
+		return phrase.Capital(j.resetPhrase()) + "."
 	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
 		return phrase.Capital(j.stagePhrase(v.Cause)) + "."
 	case model.CauseExecutorQueue:

@@ -60,6 +60,9 @@ func (e *Environment) Settings() Settings {
 		MBeanRegistry:        s.flag(mbeanName, s.v.known() && !s.v.atLeast(2, 2)),
 		TLS:                  s.tls(),
 	}
+	note(out.MaxThreads, s.dead("server.tomcat.max-threads", threadsMaxName))
+	note(out.MinSpareThreads, s.dead("server.tomcat.min-spare-threads", threadsMinName))
+	note(out.ConnectionTimeout, s.dead("server.connection-timeout", connTimeoutName))
 	out.KeepAliveTimeout = s.keepAliveTimeout(out.ConnectionTimeout)
 	if least, most := out.MinSpareThreads, out.MaxThreads; least != nil && most != nil && least.Value > most.Value {
 		// AbstractEndpoint.getMinSpareThreads
@@ -103,6 +106,25 @@ func fallback[T any](s *settings, value T) *model.Setting[T] {
 		return nil
 	}
 	return &model.Setting[T]{Value: value, Kind: model.SourceDefault, Source: s.defaultSource(), Note: s.doubt(), Uncertain: s.doubt() != ""}
+}
+
+// dead is said of a line of the configuration that this version ignores without a word:
+// the property has another name by now. "" where there is none.
+func (s *settings) dead(name, now string) string {
+	if s.binds(name) || !s.binds(now) {
+		return ""
+	}
+	v, ok, err := s.e.Get(name)
+	if !ok || err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s=%s from %s has no effect: Spring Boot %s ignores it, the property is %s", name, v.Text, v.Source, s.e.boot, now)
+}
+
+func note[T any](s *model.Setting[T], text string) {
+	if s != nil && text != "" {
+		s.Note = join(s.Note, text)
+	}
 }
 
 // doubt is the note of a value that a file or an import would override which

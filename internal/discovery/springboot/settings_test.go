@@ -38,6 +38,19 @@ func TestDefaultsByVersion(t *testing.T) {
 	require.Equal(t, "the connection timeout, as it is not set itself", s.KeepAliveTimeout.Note)
 }
 
+// A line that this version ignores is reported, whether or not another sets the value.
+func TestDeadLines(t *testing.T) {
+	s := environmentOf("3.5.16", "", "--server.tomcat.max-threads=33").Settings()
+	require.Equal(t, 200, s.MaxThreads.Value)
+	require.Contains(t, s.MaxThreads.Note, "server.tomcat.max-threads=33 from ")
+	require.Contains(t, s.MaxThreads.Note, " has no effect: Spring Boot 3.5.16 ignores it, the property is server.tomcat.threads.max")
+	s = environmentOf("3.5.16", "", "--server.tomcat.max-threads=33", "--server.tomcat.threads.max=44").Settings()
+	require.Equal(t, 44, s.MaxThreads.Value)
+	require.Contains(t, s.MaxThreads.Note, "has no effect")
+	require.Empty(t, environmentOf("2.3.12.RELEASE", "", "--server.tomcat.max-threads=33").Settings().MaxThreads.Note, "it counts")
+	require.Empty(t, environmentOf("", "", "--server.tomcat.max-threads=33").Settings().MaxThreads.Note, "which version it is is not known")
+}
+
 // A name counts only in the versions that bind it.
 func TestNamesByVersion(t *testing.T) {
 	args := []string{
