@@ -11,8 +11,8 @@ import (
 // none or that cannot be read. It is for processes in trouble: it reads a file of
 // each thread.
 func (h *process) readWorkers(s *Scanner, r *facts.Watchlist, key hostproc.ProcessKey, list []downstream.Connection) *downstream.Work {
-	ports, shared := connectorsOf(r, key)
-	if h.workers, h.workersErr = threads.ListWorkers(s.proc, key.PID, ports, shared, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
+	ports, names := connectorsOf(r, key)
+	if h.workers, h.workersErr = threads.ListWorkers(s.proc, key.PID, ports, names, h.workers); h.workersErr != nil || len(h.workers.TIDs) == 0 {
 		return nil
 	}
 	h.workers.Room = &s.peers.room
@@ -55,16 +55,24 @@ func stateOf(c threads.WorkerCall) downstream.Worker {
 	return downstream.Elsewhere
 }
 
-// connectorsOf are the ports of a process's watched listeners, and whether one has
-// its threads from a shared Executor.
-func connectorsOf(r *facts.Watchlist, key hostproc.ProcessKey) (ports []uint16, shared bool) {
+// connectorsOf are the ports of a process's watched listeners, and how the names of worker
+// threads begin that do not show the port. The prefixes of a shared Executor are
+// StandardThreadExecutor's default and that of the server.xml that Tomcat comes with,
+// where it has no other.
+func connectorsOf(r *facts.Watchlist, key hostproc.ProcessKey) (ports []uint16, names []string) {
 	for i := range r.Watched {
 		e := &r.Watched[i]
 		if k, ok := e.Process(); !ok || k != key {
 			continue
 		}
 		ports = append(ports, e.Port())
-		shared = shared || e.Connector != nil && e.Connector.Executor != ""
+		switch c := e.Connector; {
+		case c == nil:
+		case c.WorkerNames != "":
+			names = append(names, c.WorkerNames)
+		case c.Executor != "":
+			names = append(names, "tomcat-exec-", "catalina-exec-")
+		}
 	}
-	return ports, shared
+	return ports, names
 }

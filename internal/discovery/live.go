@@ -19,6 +19,10 @@ func (m *matching) live(c *catalina.Connector, l Listening) *model.Connector {
 		// AbstractHttp11Protocol.getNamePrefix: the threads say what is in force.
 		out.TLS = strings.HasPrefix(pool.Protocol, "https")
 	}
+	out.WorkerNames = c.NamePrefix
+	if c.NamePrefix == "" && ok && pool.Port == 0 {
+		out.WorkerNames = pool.Protocol + "-" + pool.Address
+	}
 	virtual := out.VirtualThreads != nil && out.VirtualThreads.Value
 	switch {
 	case virtual:

@@ -82,6 +82,9 @@ type Connector struct {
 	Backends []Backend
 
 	PoolThreads *int // worker threads alive, from the thread names
+	// WorkerNames is how the names of its worker threads begin where that does not show the
+	// port: the namePrefix of an Executor, "http-nio-127.0." with an address.
+	WorkerNames string `json:",omitempty"`
 	// Shared is the use of a shared Executor by all connectors that have it, nil
 	// where this is the only one.
 	Shared *SharedPool

@@ -21,7 +21,7 @@ func FindAcceptor(hostproc.FS, int, uint16, uint32, []uint16) (int, error) {
 }
 
 // ListWorkers is for Linux only.
-func ListWorkers(hostproc.FS, int, []uint16, bool, *Workers) (*Workers, error) {
+func ListWorkers(hostproc.FS, int, []uint16, []string, *Workers) (*Workers, error) {
 	return nil, hostproc.ErrNotSupported
 }
 

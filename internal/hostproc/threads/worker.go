@@ -26,12 +26,14 @@ type Room struct{ Files int }
 
 // IsWorker reports whether a thread of that name handles the requests of a
 // connector on one of the ports. Where a long port has cut off the role, the
-// acceptor and the poller count as well: their calls (accept, epoll) show them. shared: some connector has its threads from an <Executor>, whose
-// default prefix is "tomcat-exec-" (StandardThreadExecutor.namePrefix;
-// "catalina-exec-" in the server.xml that Tomcat comes with).
-func IsWorker(comm string, ports []uint16, shared bool) bool {
-	if shared && (strings.HasPrefix(comm, "tomcat-exec-") || strings.HasPrefix(comm, "catalina-exec-")) {
-		return true
+// acceptor and the poller count as well: their calls (accept, epoll) show them. names are
+// how those of other connectors begin: of one that has its threads from an <Executor>
+// (StandardThreadExecutor.namePrefix), or whose port is not in the names.
+func IsWorker(comm string, ports []uint16, names []string) bool {
+	for _, name := range names {
+		if name != "" && strings.HasPrefix(comm, name[:min(len(name), commLength)]) {
+			return true
+		}
 	}
 	scheme, rest, _ := strings.Cut(comm, "-")
 	if scheme != "http" && scheme != "https" && scheme != "ajp" {

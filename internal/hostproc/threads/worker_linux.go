@@ -17,7 +17,7 @@ import (
 // ListWorkers lists the worker threads of a process's connectors. before is the list
 // of an earlier call, which is kept where the process has as many threads as then, and
 // is rested else.
-func ListWorkers(fs hostproc.FS, pid int, ports []uint16, shared bool, before *Workers) (*Workers, error) {
+func ListWorkers(fs hostproc.FS, pid int, ports []uint16, names []string, before *Workers) (*Workers, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(fs.Path(pid, "task"), &st); err != nil {
 		before.Rest()
@@ -29,7 +29,7 @@ func ListWorkers(fs hostproc.FS, pid int, ports []uint16, shared bool, before *W
 	before.Rest()
 	out := &Workers{PID: pid, threads: int(st.Nlink), sockets: make(map[int]uint32)}
 	err := fs.ThreadNames(pid, func(tid int, comm string) {
-		if IsWorker(comm, ports, shared) {
+		if IsWorker(comm, ports, names) {
 			out.TIDs = append(out.TIDs, tid)
 		}
 	})

@@ -80,7 +80,7 @@ func callsOfWorkers(t testing.TB, fs hostproc.FS, pid, n int) (receiving, pollin
 	var list *Workers
 	require.Eventually(t, func() bool {
 		var err error
-		list, err = ListWorkers(fs, pid, []uint16{8080}, false, nil)
+		list, err = ListWorkers(fs, pid, []uint16{8080}, nil, nil)
 		require.NoError(t, err)
 		receiving, polling, parked, sockets = 0, 0, 0, make(map[uint32]int)
 		require.NoError(t, Calls(fs, list, nil, func(c WorkerCall) {
@@ -98,7 +98,7 @@ func callsOfWorkers(t testing.TB, fs hostproc.FS, pid, n int) (receiving, pollin
 		}))
 		return len(list.TIDs) == n+1 && receiving+polling == n && parked == 1
 	}, time.Minute, 10*time.Millisecond)
-	again, err := ListWorkers(fs, pid, []uint16{8080}, false, list)
+	again, err := ListWorkers(fs, pid, []uint16{8080}, nil, list)
 	require.NoError(t, err)
 	require.Same(t, list, again, "as many threads as before")
 	return receiving, polling, parked, sockets
@@ -117,7 +117,7 @@ func TestCallsOfWorkers(t *testing.T) {
 	for inode := range sockets {
 		require.Contains(t, live, inode)
 	}
-	list, err := ListWorkers(fs, pid, []uint16{8080}, false, nil)
+	list, err := ListWorkers(fs, pid, []uint16{8080}, nil, nil)
 	require.NoError(t, err)
 	list.Room = &Room{Files: 4}
 	for range 2 { // the second reading follows no descriptor, and opens what there was no room for
@@ -130,7 +130,7 @@ func TestCallsOfWorkers(t *testing.T) {
 		require.Equal(t, sockets, again)
 		require.Zero(t, list.Room.Files)
 	}
-	_, err = ListWorkers(fs, 1<<23, []uint16{8080}, false, list)
+	_, err = ListWorkers(fs, 1<<23, []uint16{8080}, nil, list)
 	require.ErrorIs(t, err, hostproc.ErrGone)
 	require.Equal(t, 4, list.Room.Files, "what is not used any more is closed")
 	list.Rest()
@@ -171,7 +171,7 @@ func BenchmarkCallsOfWorkers(b *testing.B) {
 	require.NoError(b, err)
 	pid := startWaiter(b, 1000)
 	callsOfWorkers(b, fs, pid, 1000)
-	list, err := ListWorkers(fs, pid, []uint16{8080}, false, nil)
+	list, err := ListWorkers(fs, pid, []uint16{8080}, nil, nil)
 	require.NoError(b, err)
 	live := make(map[uint32]struct{})
 	require.NoError(b, fs.SocketInodes(pid, func(inode uint32) { live[inode] = struct{}{} }))

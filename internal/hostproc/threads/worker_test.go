@@ -15,9 +15,14 @@ func TestIsWorker(t *testing.T) {
 		"http-nio2-8080-": true, "main": false, "C2 CompilerThre": false, "": false,
 		"tomcat-exec-7": false, "HikariPool-1 ho": false,
 	} {
-		require.Equal(t, want, IsWorker(name, ports, false), name)
+		require.Equal(t, want, IsWorker(name, ports, nil), name)
 	}
-	require.True(t, IsWorker("tomcat-exec-7", ports, true))
-	require.True(t, IsWorker("catalina-exec-1", ports, true))
-	require.False(t, IsWorker("HikariPool-1 ho", ports, true))
+	shared := []string{"tomcat-exec-", "catalina-exec-"}
+	require.True(t, IsWorker("tomcat-exec-7", ports, shared))
+	require.True(t, IsWorker("catalina-exec-1", ports, shared))
+	require.False(t, IsWorker("HikariPool-1 ho", ports, shared))
+	require.True(t, IsWorker("shop-web-12", ports, []string{"shop-web-"}))
+	require.True(t, IsWorker("http-nio-127.0.", ports, []string{"http-nio-127.0."}))
+	require.True(t, IsWorker("orders-and-invo", ports, []string{"orders-and-invoices-"}), "cut after 15 characters")
+	require.False(t, IsWorker("main", ports, []string{""}))
 }
