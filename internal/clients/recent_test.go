@@ -86,3 +86,36 @@ func TestTurnedAwayWithoutADrop(t *testing.T) {
 	f.now = f.now.Add(15 * time.Minute)
 	require.Nil(t, look())
 }
+
+// Packets of clients that have left make nobody losing: where the handshakes are followed
+// it is known that nobody is there.
+func TestRepeatedPacketsOfThoseWhoLeft(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.look(time.Minute, listener("[::]:8080"))
+	began := f.now.Add(time.Millisecond)
+	look := func() *model.Listener {
+		l := listener("[::]:8080")
+		l.Lately = &model.Lately{Span: 2 * time.Second, Losses: model.Losses{DroppedPackets: 12}}
+		l.Recent = &model.Recent{Began: began, Latest: began, Ended: f.now, Packets: 100}
+		return &f.look(time.Minute, l).Listeners[0]
+	}
+	for range 3 {
+		require.EqualValues(t, 12, look().Lately.Losses.DroppedPackets, "no client was seen: they may be counted elsewhere")
+	}
+	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 5})}
+	left := f.now.Add(time.Second)
+	for second := range 5 {
+		l := look()
+		if second < 2 {
+			require.EqualValues(t, 12, l.Lately.Losses.DroppedPackets, "second %d", second)
+			continue
+		}
+		require.Zero(t, l.Lately.Losses.DroppedPackets)
+		require.True(t, l.Recent.Over)
+		require.Equal(t, left, l.Recent.Ended)
+		require.EqualValues(t, 5, *l.Recent.ClientsTurnedAway)
+		require.EqualValues(t, 12, l.Losses.DroppedPackets, "they were dropped all the same")
+	}
+	f.report.Endpoints[0].Waiting = 1
+	require.EqualValues(t, 12, look().Lately.Losses.DroppedPackets, "somebody is there")
+}
