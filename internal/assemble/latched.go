@@ -43,5 +43,5 @@ func (d *Draft) sayWeak(l *model.Listener) {
 // acceptorExpected reports whether the evidence of a JVM can be had: of a process
 // that is known to be another program it is not missing.
 func acceptorExpected(l *model.Listener) bool {
-	return l.Connector == nil || l.Connector.Server != "other"
+	return l.Connector.Kind().Name != model.ServerOther().Name
 }

@@ -101,7 +101,7 @@ func (j *judge) backlogChange(to int) string {
 
 // adviseUnknown says which limit is missing and how to give it.
 func (j *judge) adviseUnknown() string {
-	if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other" {
+	if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name {
 		return "See what " + serverName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
 	if inexact(j.Now) {

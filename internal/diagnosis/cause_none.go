@@ -54,7 +54,7 @@ func (j *judge) becauseUnknown(v model.Verdict) string {
 // whyUnknown is what is missing.
 func (j *judge) whyUnknown() string {
 	switch {
-	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other":
+	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:
 		return ": the limits of " + serverName(j.Now) + " are not known"
 	case inexact(j.Now):
 		return ": not all connections could be counted"
@@ -75,7 +75,7 @@ func (j *judge) unknownSteps() []model.Step {
 	switch {
 	case j.requestsStand() || j.standsLong() || j.nothingAccepted() > 0 && j.roomKnown():
 		return []model.Step{j.dumpStep("Ask the JVM what its acceptor, poller and workers do")}
-	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Server == "other":
+	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:
 		return []model.Step{action("See what " + serverName(j.Now) + " is busy with, and which limits of its own it has")}
 	case inexact(j.Now):
 		return []model.Step{command("Look again: not all connections could be counted", j.again(""))}

@@ -108,7 +108,7 @@ func poolInForce(before, now *model.Listener) (int, bool) {
 	}
 	n := *now.Connector.PoolThreads
 	most, ok := maxThreads(now)
-	unknown := now.Connector.MaxThreads == nil && now.Connector.Server == "tomcat"
+	unknown := now.Connector.MaxThreads == nil && now.Connector.Kind().Limits
 	return n, n > 0 && n == *before.Connector.PoolThreads && (unknown || outgrown(now) || ok && n < most)
 }
 

@@ -50,7 +50,7 @@ func isTomcat(l *model.Listener) bool {
 	if c == nil {
 		return false
 	}
-	return c.Server == "tomcat" || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil)
+	return c.Kind().Limits || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil)
 }
 
 // rateTime is how long n take at a rate per second.

@@ -182,7 +182,7 @@ func (d *Discoverer) await(done <-chan struct{}) {
 func (r reading) apply(connectors Connectors) {
 	for _, at := range connectors.named(r.name) {
 		c := connectors[at]
-		if c.Server != serverTomcat {
+		if c.Server != model.ServerTomcat().Name {
 			continue
 		}
 		c.BusyThreads, c.CurrentConnections, c.BusyAt = r.busy, r.connections, r.at

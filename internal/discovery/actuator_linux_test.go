@@ -288,11 +288,11 @@ func TestActuatorKeepsPasswords(t *testing.T) {
 
 func TestActuatorNames(t *testing.T) {
 	r := reading{name: "http-nio-auto-1-43567", busy: new(3)}
-	one := byPorts(map[uint16]string{43567: serverTomcat, 9010: serverJVM})
+	one := byPorts(map[uint16]string{43567: model.ServerTomcat().Name, 9010: model.ServerJVM().Name})
 	r.apply(one)
 	require.Equal(t, 3, *onPort(t, one, 43567).BusyThreads)
 	require.Nil(t, onPort(t, one, 9010).BusyThreads)
-	two := byPorts(map[uint16]string{1: serverTomcat, 2: serverTomcat})
+	two := byPorts(map[uint16]string{1: model.ServerTomcat().Name, 2: model.ServerTomcat().Name})
 	r.apply(two)
 	require.Nil(t, onPort(t, two, 1).BusyThreads)
 	reading{name: "https-jsse-nio-2", busy: new(4)}.apply(two)
@@ -307,7 +307,7 @@ func TestActuatorNamesOnOnePort(t *testing.T) {
 	sockets := sockets("127.0.0.1:8080 [::ffff:10.0.0.5]:8080 [::1]:8080 8080")
 	connectors := Connectors{}
 	for _, l := range sockets {
-		connectors[l.at()] = &model.Connector{Server: serverTomcat}
+		connectors[l.at()] = &model.Connector{Server: model.ServerTomcat().Name}
 	}
 	for i, name := range []string{"http-nio-127.0.0.1-8080", "http-nio-10.0.0.5-8080", "http-nio-0:0:0:0:0:0:0:1-8080", "http-nio-8080"} {
 		reading{name: name, busy: &i}.apply(connectors)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -21,7 +22,7 @@ func TestArgumentFileUnread(t *testing.T) {
 	for _, args := range [][]string{{"java", "@gone"}, {"java", "-cp", "@gone", "com.example.Main"}} {
 		s := startFake(t, fake{args: args, Dir: t.TempDir(), Threads: []string{"http-nio-8080-e"}})
 		c, unavailable := only(t, inChildren(t), s, 8080)
-		require.Equal(t, serverTomcat, c.Server)
+		require.Equal(t, model.ServerTomcat().Name, c.Server)
 		require.Nil(t, c.MaxConnections)
 		require.NotEmpty(t, unavailable)
 		require.Equal(t, "argument file @gone", unavailable[0].What)

@@ -50,7 +50,7 @@ func TestBackendsWithoutHostsFile(t *testing.T) {
 }
 
 func TestBackendsCross(t *testing.T) {
-	e := &Examination{found: found{server: serverJVM, backends: []model.Backend{
+	e := &Examination{found: found{server: model.ServerJVM().Name, backends: []model.Backend{
 		{Name: "orders", At: []netip.AddrPort{netip.MustParseAddrPort("10.0.3.7:5432")}, Ports: []uint16{5433}, Pool: &model.Pool{
 			Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size",
 			Size: model.Setting[int]{Value: 10, Kind: model.SourceFile, Source: "application.yml", Note: "n", Uncertain: true},
@@ -108,7 +108,7 @@ func TestInvalidBackends(t *testing.T) {
 		"source":      with(func(p *model.Pool) { p.Size.Source = "a\nb" }),
 		"note":        with(func(p *model.Pool) { p.Size.Note = "\u202e" }),
 	} {
-		text, err := json.Marshal(answer{Server: serverJVM, Backends: list})
+		text, err := json.Marshal(answer{Server: model.ServerJVM().Name, Backends: list})
 		require.NoError(t, err)
 		_, err = decode(bytes.NewReader(text))
 		require.ErrorIs(t, err, errAnswer, name)

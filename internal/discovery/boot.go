@@ -32,12 +32,12 @@ func boot(t *target) *found {
 	if err != nil {
 		return nil
 	}
-	if server := env.Server(); server != "" && server != serverTomcat {
+	if server := env.Server(); server != "" && server != model.ServerTomcat().Name {
 		return nil
 	}
 	settings := env.Settings()
 	backends, unread := env.Backends()
-	f := &found{server: serverJVM, unavailable: slices.Concat(said(env.Unavailable(), t), settings.Unavailable, unread)}
+	f := &found{server: model.ServerJVM().Name, unavailable: slices.Concat(said(env.Unavailable(), t), settings.Unavailable, unread)}
 	c := bootLimits(env, settings)
 	if env.Kind() == springboot.KindNone {
 		onlyGiven().connector(&c)
@@ -72,7 +72,7 @@ func said(list []model.Unavailable, t *target) []model.Unavailable {
 func bootLimits(env *springboot.Environment, s springboot.Settings) model.Connector {
 	bootVersion, tomcatVersion := env.Version()
 	c := model.Connector{
-		Server: serverTomcat, Framework: "spring-boot",
+		Server: model.ServerTomcat().Name, Framework: "spring-boot",
 		Version: tomcatVersion, FrameworkVersion: bootVersion, Protocol: "http-nio",
 		MaxConnections: s.MaxConnections, AcceptCount: s.AcceptCount,
 		MaxThreads: s.MaxThreads, MinSpareThreads: s.MinSpareThreads, MaxQueue: s.MaxQueue,

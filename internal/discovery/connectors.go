@@ -59,7 +59,7 @@ func (cs Connectors) named(name string) []netip.AddrPort {
 func (cs Connectors) onlyTomcat() []netip.AddrPort {
 	var out []netip.AddrPort
 	for at, c := range cs {
-		if c.Server == serverTomcat {
+		if c.Server == model.ServerTomcat().Name {
 			out = append(out, at)
 		}
 	}

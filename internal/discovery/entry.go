@@ -133,7 +133,7 @@ func (d *Discoverer) absorb(e *entry, result *Examination, jvm jvmFile, err erro
 	young := e.started.IsZero() || now.Sub(e.started) < settled
 	e.take(result, young)
 	switch {
-	case result.found.server == serverOther:
+	case result.found.server == model.ServerOther().Name:
 		e.due = now.Add(otherEvery)
 	case young:
 		e.due = now.Add(youngEvery)
@@ -167,9 +167,9 @@ func (e *entry) found() *found {
 	case e.current != nil:
 		return &e.current.found
 	case e.maybeJava():
-		return &found{server: serverJVM}
+		return &found{server: model.ServerJVM().Name}
 	}
-	return &found{server: serverOther}
+	return &found{server: model.ServerOther().Name}
 }
 
 // maybeJava goes by the name of the main thread, which any user may read.
@@ -179,7 +179,7 @@ func (e *entry) maybeJava() bool { return model.IsJVM(e.comm) }
 // to know what could not be read of it.
 func (e *entry) irrelevant(connectors Connectors) bool {
 	for _, c := range connectors {
-		if c.Server == serverTomcat {
+		if c.Server == model.ServerTomcat().Name {
 			return false
 		}
 	}

@@ -60,7 +60,7 @@ func (s *scripted) Examine(context.Context, Request) (*Examination, PerfData, er
 	if err := <-s.answer; err != nil {
 		return nil, PerfData{}, err
 	}
-	return &Examination{Known: true, found: found{server: serverJVM}}, PerfData{}, nil
+	return &Examination{Known: true, found: found{server: model.ServerJVM().Name}}, PerfData{}, nil
 }
 
 // A caller that cannot wait for an examination gets what the threads and the kernel

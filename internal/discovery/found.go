@@ -8,13 +8,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// What a process is, in Connector.Server.
-const (
-	serverTomcat = "tomcat"
-	serverJVM    = "jvm"
-	serverOther  = "other"
-)
-
 // byHand is the way out when nothing else helps.
 const byHand = "give the limits by hand: --max-connections, --accept-count, --max-threads"
 
@@ -46,19 +39,19 @@ func identifyServer(t *target) *found {
 		return standalone(t, t.args[1:], arguments)
 	}
 	if !t.isJava() {
-		return &found{server: serverOther}
+		return &found{server: model.ServerOther().Name}
 	}
 	if f := boot(t); f != nil {
 		return f
 	}
-	return &found{server: serverJVM}
+	return &found{server: model.ServerJVM().Name}
 }
 
 // standalone reads a Tomcat of its own.
 func standalone(t *target, options, arguments []string) *found {
 	server, err := catalina.Load(t.catalina(options, arguments))
 	f := &found{
-		server:      serverJVM, // its shutdown port, JMX, a debugger
+		server:      model.ServerJVM().Name, // its shutdown port, JMX, a debugger
 		connectors:  server.Connectors,
 		version:     server.Version,
 		unavailable: server.Unavailable,

@@ -41,7 +41,7 @@ func (f *found) match(ports []Listening, pools Pools, cpus int) (Connectors, []m
 	for _, l := range m.left {
 		if _, taken := out[l.at()]; !taken {
 			out[l.at()] = m.unconfigured(l)
-			decided = decided || out[l.at()].Server == serverTomcat
+			decided = decided || out[l.at()].Server == model.ServerTomcat().Name
 		}
 	}
 	f.countUsers(out)
@@ -117,7 +117,7 @@ func (m *matching) unconfigured(l Listening) *model.Connector {
 		return &model.Connector{Server: m.found.server}
 	}
 	return m.live(&catalina.Connector{
-		Connector: model.Connector{Server: serverTomcat, Version: m.found.version.String(), Protocol: pool.Protocol},
+		Connector: model.Connector{Server: model.ServerTomcat().Name, Version: m.found.version.String(), Protocol: pool.Protocol},
 		Port:      l.Port, Address: l.Address.Unmap(), Endpoint: pool.endpoint(),
 	}, l)
 }

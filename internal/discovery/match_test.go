@@ -21,7 +21,7 @@ func configured(list ...string) []catalina.Connector {
 	out := make([]catalina.Connector, len(list))
 	for i, text := range list {
 		c := &out[i]
-		c.Server, c.Scheme, c.Endpoint, c.Protocol = serverTomcat, "http", "nio", "http-nio"
+		c.Server, c.Scheme, c.Endpoint, c.Protocol = model.ServerTomcat().Name, "http", "nio", "http-nio"
 		c.MaxConnections = &model.Setting[int]{Value: i + 1}
 		words := strings.Fields(text)
 		c.Port = portOf(words[0])
@@ -107,7 +107,7 @@ func TestMatch(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			f := &found{server: serverJVM, connectors: configured(tt.connectors...), version: version}
+			f := &found{server: model.ServerJVM().Name, connectors: configured(tt.connectors...), version: version}
 			got, undecided := f.match(sockets(tt.ports), threads(tt.threads), 2)
 			var words []string
 			for _, at := range slices.SortedFunc(maps.Keys(got), byPort) {
@@ -138,12 +138,12 @@ func TestJVMPortsAreNoConnectors(t *testing.T) {
 		"java", "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=*:5005",
 		"-Dcom.sun.management.jmxremote.port=9010", "-Dcom.sun.management.jmxremote.rmi.port=9011", "-jar", "app.jar",
 	}
-	f := &found{server: serverJVM, connectors: configured("0"), jvmPorts: jvmPorts(options)}
+	f := &found{server: model.ServerJVM().Name, connectors: configured("0"), jvmPorts: jvmPorts(options)}
 	got, undecided := f.match(sockets("5005 9010 9011 43567"), threads("http-nio-auto-1*12"), 2)
 	require.Empty(t, undecided)
-	require.Equal(t, serverTomcat, onPort(t, got, 43567).Server)
+	require.Equal(t, model.ServerTomcat().Name, onPort(t, got, 43567).Server)
 	for _, port := range []uint16{5005, 9010, 9011} {
-		require.Equal(t, serverJVM, onPort(t, got, port).Server)
+		require.Equal(t, model.ServerJVM().Name, onPort(t, got, port).Server)
 		require.Nil(t, onPort(t, got, port).MaxConnections)
 	}
 	require.Equal(t, map[uint16]bool{5006: true}, jvmPorts([]string{"-Xrunjdwp:transport=dt_socket,address=5006", "-agentlib:jdwp=server=y"}))
@@ -151,14 +151,14 @@ func TestJVMPortsAreNoConnectors(t *testing.T) {
 
 // A plain management port in addition to HTTPS: its threads, and its own ssl.enabled.
 func TestManagementPortBesideHTTPS(t *testing.T) {
-	f := &found{server: serverJVM, connectors: configured("8443 tls", "8081 tls")}
+	f := &found{server: model.ServerJVM().Name, connectors: configured("8443 tls", "8081 tls")}
 	got, _ := f.match(sockets("8443 8081"), threads("https-jsse-nio-*12 http-nio-8081-e*4"), 2)
 	require.False(t, onPort(t, got, 8081).TLS, "its threads are named http")
 	require.True(t, onPort(t, got, 8443).TLS)
 }
 
 func TestProtocolFromThreads(t *testing.T) {
-	f := &found{server: serverJVM, connectors: configured("8080", "8443")}
+	f := &found{server: model.ServerJVM().Name, connectors: configured("8080", "8443")}
 	got, _ := f.match(sockets("8080 8443"), threads("http-apr-8080-e https-jsse-nio-"), 2)
 	require.Equal(t, "http-apr", onPort(t, got, 8080).Protocol, "HTTP/1.1 may mean APR")
 	require.False(t, onPort(t, got, 8080).TLS)
@@ -224,7 +224,7 @@ func TestMatchManyListeners(t *testing.T) {
 		names = append(names, "http-nio-"+strconv.Itoa(10_000+i)+"-", "http-nio-10.0."+strconv.Itoa(i%10)+"-"+strconv.Itoa(i))
 		ports = append(ports, Listening{Port: uint16(10_000 + i), Address: netip.AddrFrom4([4]byte{10, 0, byte(i % 10), 1})})
 	}
-	f := &found{server: serverJVM, connectors: configured(slices.Repeat([]string{"0 10.0.3.1"}, 256)...)}
+	f := &found{server: model.ServerJVM().Name, connectors: configured(slices.Repeat([]string{"0 10.0.3.1"}, 256)...)}
 	pools := Threads(slices.Values(names))
 	require.Len(t, pools.All(), maxPools)
 	connectors, _ := f.match(ports, pools, 2)

@@ -110,7 +110,7 @@ func proveStandalone(t *testing.T, versions ...string) {
 func compareWithBeans(t *testing.T, name string, c *model.Connector, truth beans, port int) {
 	t.Helper()
 	require.NotNil(t, c, name)
-	require.Equal(t, serverTomcat, c.Server, name)
+	require.Equal(t, model.ServerTomcat().Name, c.Server, name)
 	numbers := map[string]*model.Setting[int]{
 		"maxConnections": c.MaxConnections, "acceptCount": c.AcceptCount, "maxKeepAliveRequests": c.MaxKeepAliveRequests,
 	}

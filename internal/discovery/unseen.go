@@ -49,7 +49,7 @@ func unseen(listening []Listening) Connectors {
 	out := make(Connectors, len(listening))
 	for _, l := range listening {
 		out[l.at()] = &model.Connector{
-			Server: serverTomcat, Framework: "spring-boot", // whose else is an Actuator that names it
+			Server: model.ServerTomcat().Name, Framework: "spring-boot", // whose else is an Actuator that names it
 			AcceptCount: effective(nil, l.SendQ),
 		}
 	}

@@ -196,7 +196,7 @@ func (a *answer) check() error {
 	switch {
 	case len(a.Connectors) > maxConnectorsN, len(a.Missing) > maxUnavailable+1, len(a.Unavailable) > maxUnavailable+1, len(a.Files) > maxStamps, len(a.Numbers) > maxNumbers, len(a.JVMPorts) > maxJVMPorts:
 		return fmt.Errorf("%w: too many entries", errAnswer)
-	case a.Failure == "" && a.Server != serverTomcat && a.Server != serverJVM && a.Server != serverOther:
+	case a.Failure == "" && a.Server != model.ServerTomcat().Name && a.Server != model.ServerJVM().Name && a.Server != model.ServerOther().Name:
 		return fmt.Errorf("%w: no such kind of server", errAnswer)
 	case !plainURL(a.Management):
 		return fmt.Errorf("%w: the address of Actuator", errAnswer)
@@ -244,7 +244,7 @@ func (w *wireConnector) check() error {
 	switch {
 	case w.VirtualThreads != nil && !knownKind(w.VirtualThreads.Kind):
 		return fmt.Errorf("%w: a source", errAnswer)
-	case w.Server != serverTomcat && w.Server != "":
+	case w.Server != model.ServerTomcat().Name && w.Server != "":
 		return fmt.Errorf("%w: no such kind of server", errAnswer)
 	case w.Line < 0 || w.Address.Zone() != "":
 		return fmt.Errorf("%w: a connector's place", errAnswer)

@@ -18,12 +18,12 @@ import (
 func FuzzAnswer(f *testing.F) {
 	m := mutate.Into(f)
 	for _, e := range []*Examination{
-		{found: found{server: serverOther}},
+		{found: found{server: model.ServerOther().Name}},
 		{Known: true, numbers: []uint16{8443}, files: []fileStamp{{Name: "/x", Content: "ab"}, {Name: "/y", Denied: true}}, found: found{
-			server: serverTomcat, management: "http://[::1]:8081/actuator", version: catalina.Version{Major: 9},
+			server: model.ServerTomcat().Name, management: "http://[::1]:8081/actuator", version: catalina.Version{Major: 9},
 			unavailable: []model.Unavailable{{What: "x", Why: "y"}}, jvmPorts: map[uint16]bool{5005: true},
 			connectors: []catalina.Connector{{Port: 8080, Connector: model.Connector{
-				Server: serverTomcat, Executor: "e", MaxThreads: &model.Setting[int]{Value: 7, Kind: model.SourceFile, Source: "a"},
+				Server: model.ServerTomcat().Name, Executor: "e", MaxThreads: &model.Setting[int]{Value: 7, Kind: model.SourceFile, Source: "a"},
 				KeepAliveTimeout: &model.Setting[time.Duration]{Value: -1, Kind: model.SourceDefault, Source: "default"},
 			}}},
 		}},

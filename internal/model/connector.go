@@ -55,7 +55,7 @@ type SharedPool struct {
 
 // Connector is Tomcat's end of a listener. Settings that are not known are nil.
 type Connector struct {
-	Server           string // "tomcat"; "jvm" or "other" for a process that is something else
+	Server           string // Server.Name
 	Framework        string // "spring-boot", or "" for a standalone Tomcat
 	Version          string // Tomcat's version
 	FrameworkVersion string

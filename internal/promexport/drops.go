@@ -107,7 +107,7 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 	case model.CauseCPUSaturated:
 		return p != nil && p.RunDelay != nil
 	case model.CauseNotAccepting: // its acceptor has to be read
-		return p != nil && k != nil && k.Server == "tomcat"
+		return p != nil && k.Kind().Limits
 	case model.CauseSlowAccept: // what else could have filled the queue is known
 		return told || p != nil && isJVM(p, k)
 	default: // syn_backlog needs the listener alone, accept_queue that nothing else could be read
@@ -116,7 +116,7 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 }
 
 func isJVM(p *model.Process, k *model.Connector) bool {
-	return p.SafepointTime != nil || model.IsJVM(p.Comm) || k != nil && (k.Server == "tomcat" || k.Server == "jvm")
+	return p.SafepointTime != nil || model.IsJVM(p.Comm) || k.Kind().JVM
 }
 
 func (c *Collector) dropped(e emitter, ls labels, counts map[model.DropKey]uint64, can causes) {

@@ -138,10 +138,10 @@ func ownerOf(p *model.Process) string {
 
 func serverOf(k *model.Connector) []string {
 	var parts []string
-	switch k.Server {
-	case "tomcat":
-		parts = append(parts, strings.TrimSpace("Tomcat "+printable(k.Version)))
-	case "jvm":
+	switch kind := k.Kind(); {
+	case kind.Title != "":
+		parts = append(parts, strings.TrimSpace(kind.Title+" "+printable(k.Version)))
+	case kind.JVM:
 		parts = append(parts, "a JVM, no Tomcat recognised")
 	}
 	if k.Framework == "spring-boot" {

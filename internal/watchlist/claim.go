@@ -125,7 +125,7 @@ func (r *Rules) keep(all []*Candidate) (kept []*Candidate, note string) {
 		return named, ""
 	}
 	for _, c := range all {
-		if c.Discovered != nil && c.Discovered.Server == "tomcat" {
+		if c.Discovered.Kind().Limits {
 			kept = append(kept, c)
 		}
 	}

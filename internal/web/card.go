@@ -111,8 +111,8 @@ func who(l *model.Listener) string {
 		out = append(out, fmt.Sprintf("%s %d", p.Comm, p.PID))
 	}
 	if k := l.Connector; k != nil {
-		if k.Server == "tomcat" {
-			out = append(out, strings.TrimSpace("Tomcat "+k.Version))
+		if title := k.Kind().Title; title != "" {
+			out = append(out, strings.TrimSpace(title+" "+k.Version))
 		}
 		if k.Framework == "spring-boot" {
 			out = append(out, strings.TrimSpace("Spring Boot "+k.FrameworkVersion))

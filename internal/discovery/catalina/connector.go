@@ -18,7 +18,7 @@ func (r *reader) connector(e *element, offset int, executors map[string]*executo
 		return nil // port is -1 by default: the connector never starts
 	}
 	c := &Connector{Line: e.line, Port: r.port(e, offset)}
-	c.Server, c.Version = "tomcat", r.server.Version.String()
+	c.Server, c.Version = model.ServerTomcat().Name, r.server.Version.String()
 	r.protocol(e, c)
 	c.Address = r.address(e, c)
 	r.limits(e, c)

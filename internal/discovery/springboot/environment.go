@@ -73,7 +73,7 @@ func (e *Environment) identify(p *Process, l *launch, c *classPath) {
 	libs := c.libraries()
 	e.libs = slices.Collect(maps.Keys(libs))
 	e.boot, e.tomcat = c.bootVersion(p, libs), c.tomcatVersion(p, libs)
-	e.server = "tomcat"
+	e.server = model.ServerTomcat().Name
 	if e.tomcat == "" {
 		e.server = c.webServer(p, libs, len(l.missing) == 0)
 	}
