@@ -152,7 +152,7 @@ func TestHostileAgent(t *testing.T) {
 	packed := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
-		_, _ = z.Write(bytes.Repeat([]byte(" "), 64<<20))
+		_, _ = z.Write(bytes.Repeat([]byte(" "), 9<<20))
 		_ = z.Close()
 	}
 	tests := map[string]struct {

@@ -193,9 +193,10 @@ func TestBoundedAnswers(t *testing.T) {
 	}
 	r := called(t, session, "snapshot", map[string]any{"limit": 100})
 	require.LessOrEqual(t, len(document(t, r)), maxAnswer)
+	snap.Listeners = snap.Listeners[:100]
 	snap.Notes = slices.Repeat([]string{strings.Repeat("n", 3000)}, 200)
 	for i := range snap.Listeners {
-		snap.Listeners[i].Verdict.Findings = slices.Repeat([]api.Finding{{Evidence: strings.Repeat("e", 3000), Advice: strings.Repeat("a", 3000)}}, 9)
+		snap.Listeners[i].Verdict.Findings = slices.Repeat([]api.Finding{{Evidence: strings.Repeat("e", 3000), Advice: strings.Repeat("a", 3000)}}, 3)
 	}
 	r = called(t, session, "snapshot", map[string]any{"limit": 100})
 	require.True(t, r.IsError)
