@@ -55,8 +55,11 @@ func (j *judge) lostWhere() string {
 	var found []string
 	for _, c := range []struct{ name, what string }{
 		{"IPReversePathFilter", "the reverse path filter (rp_filter)"},
-		{"TCPMD5NotFound", "TCP MD5 signatures"}, {"TCPMD5Unexpected", "TCP MD5 signatures"}, {"TCPMD5Failure", "TCP MD5 signatures"},
-		{"TCPAOBad", "TCP-AO"}, {"TCPAOKeyNotFound", "TCP-AO"},
+		{"TCPMD5NotFound", "TCP MD5 signatures"},
+		{"TCPMD5Unexpected", "TCP MD5 signatures"},
+		{"TCPMD5Failure", "TCP MD5 signatures"},
+		{"TCPAOBad", "TCP-AO"},
+		{"TCPAOKeyNotFound", "TCP-AO"},
 	} {
 		if n := j.Delta[c.name]; n > 0 {
 			found = append(found, phrase.Sprintf("%s (%s +%d)", c.what, c.name, n))

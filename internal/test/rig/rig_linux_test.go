@@ -87,7 +87,7 @@ func TestBackend(t *testing.T) {
 	began := time.Now()
 	var conns []net.Conn
 	for range 3 {
-		conn, err := net.Dial("tcp", b.Address) //nolint:noctx // loopback
+		conn, err := net.Dial("tcp", b.Address)
 		require.NoError(t, err)
 		_, err = conn.Write([]byte("1\n"))
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ type Row struct {
 	Functions []string // "Type.method", or "function"
 }
 
-// Apart: no function above calls it.
+// Apart reports whether no function above calls it.
 func (r *Row) Apart() bool {
 	return strings.Contains(r.Text, "wakes up") || strings.Contains(r.Text, "called back")
 }
