@@ -66,8 +66,8 @@ func (j *judge) threadSteps(v model.Verdict) []model.Step {
 	if len(first) > 0 {
 		text = "Make that faster; if it cannot be, raise the number of threads"
 	}
-	out := append(first, maxThreadsSetting().change(j, j.Now.Connector.MaxThreads, text, most, to))
-	return append(out, j.fewerSteps()...)
+	first = append(first, maxThreadsSetting().change(j, j.Now.Connector.MaxThreads, text, most, to))
+	return append(first, j.fewerSteps()...)
 }
 
 // fewerSteps let fewer clients wait inside than have the patience for it. Those whose clients
