@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -209,12 +208,9 @@ func (r *machine) Sysctls() (out map[string]int, err error) {
 }
 
 func (r *machine) Devices() (map[uint32]string, error) {
-	out := make(map[uint32]string)
-	err := r.inside(func() error {
-		list, err := net.Interfaces()
-		for i := range list {
-			out[uint32(list[i].Index)] = list[i].Name
-		}
+	var out map[uint32]string
+	err := r.inside(func() (err error) {
+		out, err = netns.Devices()
 		return err
 	})
 	return out, err

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -17,14 +16,8 @@ import (
 // thread: of its devices, and of local routes, by which load balancers' addresses are
 // given to machines that no device has (ip route add local, AnyIP).
 func LocalAddresses() (out []netip.Prefix, err error) {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("netns: addresses: %w", err)
-	}
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			out = append(out, netip.PrefixFrom(p.Addr(), p.Addr().BitLen()))
-		}
+	if out, err = deviceAddresses(); err != nil {
+		return nil, err
 	}
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
 		routes, err := localRoutes(family)
