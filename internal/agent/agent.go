@@ -82,7 +82,7 @@ func Run(ctx context.Context, s Observer, o Options) error {
 	g.Go(func() error { return release(ctx, o.Log) })
 	g.Go(func() error { return sample(ctx, modules, s) })
 	g.Go(func() error { return reloads.run(ctx, o.Hangups) })
-	g.Go(func() error { return serve(server, ledger.Resource("connections"), o) })
+	g.Go(func() error { return serve(server, ledger, o) })
 	g.Go(func() error {
 		<-ctx.Done()
 		return shutdown(server)

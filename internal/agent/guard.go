@@ -1,49 +1,70 @@
 package agent
 
 import (
+	"context"
 	"crypto/sha256"
-	"net"
+	"maps"
 	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
 	// A password that was not seen before costs some 60 ms of CPU to compare
 	// (bcrypt): the most that are compared at once, of all clients and of one address.
-	comparesPerSecond    = 2
-	comparesAtOnce       = 8
-	comparesOfOneAddress = 4
-	maxAddresses         = 1024
-	maxPasswords         = 64
+	comparesPerSecond = 2
+	comparesAtOnce    = 8
+	comparesOfOne     = 4 // that may wait
+	comparesWait      = 8 * time.Second
+	guessesRemembered = 10 * time.Minute
+	maxGuessers       = 1024
+	maxPasswords      = 64
 )
 
 // guard runs in front of the toolkit's basic auth: guesses beyond a rate are
-// answered without being compared. A password that was right once passes.
+// answered without being compared. A password that was right once passes. A client that was not
+// wrong lately waits for its turn before those that were get what is left, so that many that guess
+// keep nobody else out.
 type guard struct {
-	mu        sync.Mutex
-	all       *rate.Limiter
-	addresses map[string]*rate.Limiter
-	right     map[[sha256.Size]byte]struct{}
+	all   *rate.Limiter
+	turns *shares.Turns // of clients that were not wrong lately
+	share *shares.Resource
+
+	mu    sync.Mutex
+	wrong map[string]time.Time // the client's latest wrong password
+	right map[[sha256.Size]byte]struct{}
 }
 
-func newGuard() *guard {
+func newGuard(l *shares.Ledger) *guard {
+	share := l.Resource("passwords")
 	return &guard{
-		all:       rate.NewLimiter(comparesPerSecond, comparesAtOnce),
-		addresses: map[string]*rate.Limiter{}, right: map[[sha256.Size]byte]struct{}{},
+		all: rate.NewLimiter(comparesPerSecond, comparesAtOnce), turns: shares.NewTurns(1, comparesOfOne, share), share: share,
+		wrong: map[string]time.Time{}, right: map[[sha256.Size]byte]struct{}{},
 	}
 }
 
 // before is asked before the password is compared.
 func (g *guard) before(compare http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.admits(r) {
+		key, given := passwordOf(r)
+		if !given || g.isRight(key) {
+			compare.ServeHTTP(w, r)
+			return
+		}
+		client := shares.Client(r.RemoteAddr)
+		if !g.admits(r.Context(), client) {
 			w.Header().Set("Retry-After", "1")
 			reply(w, http.StatusTooManyRequests, "too many passwords at once\n")
 			return
 		}
 		compare.ServeHTTP(w, r)
+		if !g.isRight(key) {
+			g.guessed(client)
+		}
 	})
 }
 
@@ -62,29 +83,45 @@ func (g *guard) after(h http.Handler) http.Handler {
 	})
 }
 
-func (g *guard) admits(r *http.Request) bool {
-	key, ok := passwordOf(r)
-	if !ok {
-		return true
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
+func (g *guard) isRight(key [sha256.Size]byte) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, right := g.right[key]; right {
+	_, right := g.right[key]
+	return right
+}
+
+// admits waits until a client's password may be compared.
+func (g *guard) admits(ctx context.Context, client string) bool {
+	g.mu.Lock()
+	at, wrong := g.wrong[client]
+	g.mu.Unlock()
+	if wrong && time.Since(at) < guessesRemembered {
+		if !g.all.Allow() {
+			g.share.Refused(client)
+			return false
+		}
 		return true
 	}
-	limiter := g.addresses[host]
-	if limiter == nil {
-		if len(g.addresses) >= maxAddresses {
-			clear(g.addresses)
-		}
-		limiter = rate.NewLimiter(comparesPerSecond, comparesOfOneAddress)
-		g.addresses[host] = limiter
+	ctx, cancel := context.WithTimeout(ctx, comparesWait)
+	defer cancel()
+	if !g.turns.Take(ctx, client) {
+		return false
 	}
-	return limiter.Allow() && g.all.Allow()
+	defer g.turns.Leave()
+	return g.all.Wait(ctx) == nil
+}
+
+// guessed remembers who was wrong.
+func (g *guard) guessed(client string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.wrong) >= maxGuessers {
+		maps.DeleteFunc(g.wrong, func(_ string, at time.Time) bool { return time.Since(at) >= guessesRemembered/10 })
+	}
+	if len(g.wrong) >= maxGuessers {
+		clear(g.wrong)
+	}
+	g.wrong[client] = time.Now()
 }
 
 func passwordOf(r *http.Request) (key [sha256.Size]byte, ok bool) {

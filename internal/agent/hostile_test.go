@@ -252,7 +252,7 @@ func TestWrongPasswords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yml")
 	require.NoError(t, os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: "+string(hash)+"\n"), 0o600))
 	server := newServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, "here\n") }))
-	require.NoError(t, configure(server, Options{ConfigFile: file, Log: slog.New(slog.DiscardHandler)}))
+	require.NoError(t, configure(server, nil, Options{ConfigFile: file, Log: slog.New(slog.DiscardHandler)}))
 	ask := func(password string) int {
 		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
 		if password != "" {
@@ -276,6 +276,45 @@ func TestWrongPasswords(t *testing.T) {
 	require.LessOrEqual(t, compared, comparesAtOnce+int(time.Since(begin).Seconds()*comparesPerSecond)+1)
 	require.Equal(t, http.StatusOK, ask("right"))
 	require.Equal(t, http.StatusUnauthorized, ask(""))
+}
+
+// Many addresses that guess keep nobody out whose password is right, and was not seen since the agent started.
+func TestGuessersKeepNobodyOut(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("right"), bcrypt.MinCost)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "web.yml")
+	require.NoError(t, os.WriteFile(file, []byte("basic_auth_users:\n  prometheus: "+string(hash)+"\n"), 0o600))
+	server := newServer(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, "here\n") }))
+	ledger := testLedger()
+	require.NoError(t, configure(server, ledger, Options{ConfigFile: file, Log: slog.New(slog.DiscardHandler)}))
+	ask := func(address, password string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = address
+		r.SetBasicAuth("prometheus", password)
+		w := httptest.NewRecorder()
+		server.Handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var guessing sync.WaitGroup
+	var compared atomic.Int32
+	for i := range 20 {
+		guessing.Go(func() {
+			for n, first := 0, true; ctx.Err() == nil; n++ {
+				code := ask("10.0.0."+strconv.Itoa(i)+":1", "wrong"+strconv.Itoa(n))
+				if code == http.StatusUnauthorized && first {
+					compared.Add(1)
+					first = false
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	require.Eventually(t, func() bool { return compared.Load() == 20 }, time.Minute, time.Millisecond, "each has been wrong once")
+	require.NotZero(t, ledger.Counts()[0].Refused)
+	require.Equal(t, http.StatusOK, ask("10.0.1.1:1", "right"))
+	stop()
+	guessing.Wait()
 }
 
 // A page elsewhere can neither reload the agent nor show it in a frame.

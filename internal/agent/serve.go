@@ -34,12 +34,12 @@ func newServer(ctx context.Context, h http.Handler) *http.Server {
 }
 
 // serve serves on every address until the server is shut down.
-func serve(server *http.Server, share *shares.Resource, o Options) error {
-	if err := configure(server, o); err != nil {
+func serve(server *http.Server, ledger *shares.Ledger, o Options) error {
+	if err := configure(server, ledger, o); err != nil {
 		return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
 	}
 	server.Handler = bodiless(server.Handler)
-	listeners, err := listen(o, share)
+	listeners, err := listen(o, ledger.Resource("connections"))
 	if err != nil {
 		return fmt.Errorf("agent: serve: %w", err)
 	}
@@ -77,11 +77,11 @@ func serveOn(l *boundedListener, server *http.Server) error {
 // configure has the toolkit set up TLS and basic auth, and puts the guard in
 // front of what it made. The toolkit does so when it serves, which is why it is
 // given a listener that has ended.
-func configure(server *http.Server, o Options) error {
+func configure(server *http.Server, ledger *shares.Ledger, o Options) error {
 	if o.ConfigFile == "" {
 		return nil
 	}
-	g := newGuard()
+	g := newGuard(ledger)
 	server.Handler = g.after(server.Handler)
 	quiet := false
 	flags := &web.FlagConfig{WebListenAddresses: &o.Listen, WebSystemdSocket: &quiet, WebConfigFile: &o.ConfigFile}

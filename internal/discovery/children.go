@@ -10,8 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync/atomic"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // What one examination may take; see Serve.
@@ -22,10 +23,10 @@ const (
 	childFiles    = 1024
 	// childHeap lets the garbage collector work before the memory ends.
 	childHeap = "GOMEMLIMIT=48MiB"
-	// maxAbandoned bounds the children that were killed and have not ended: a
-	// file system that does not answer makes even SIGKILL wait, and they keep their
-	// memory, some 10 MiB each.
+	// maxAbandoned bounds the children that were killed and have not ended, some 10 MiB each: a
+	// file system that does not answer makes even SIGKILL wait. ofOneOwner: of whose processes they read.
 	maxAbandoned = 4
+	ofOneOwner   = 2
 	// endsWithin is how long the end of a killed child is waited for.
 	endsWithin = 100 * time.Millisecond
 	maxCrash   = 4 << 10 // bytes of what a child that crashes says
@@ -36,8 +37,21 @@ var (
 	errDeadline  = fmt.Errorf("reading it took longer than %v", childDeadline)
 	errCPU       = fmt.Errorf("reading it took more than %v of CPU time", childCPU)
 	errMemory    = fmt.Errorf("reading it took more than %d MiB of memory", childMemory>>20)
-	errAbandoned = errors.New("reading other processes' files hangs; no more is begun until that ends")
+	errAbandoned = errors.New("reading its files hangs, or those of other processes of its user or container; no more is begun until that ends")
+	// errOthersHang is no failure of the process.
+	errOthersHang = errors.New("reading the files of other users' processes hangs; this one's turn comes when that ends")
 )
+
+// mayBegin says why no more may be begun for an owner, nil where it may.
+func mayBegin(abandoned *shares.Tally, owner string) error {
+	all, its := abandoned.Of(owner)
+	if its >= ofOneOwner {
+		return errAbandoned
+	} else if all >= maxAbandoned {
+		return errOthersHang
+	}
+	return nil
+}
 
 // Children examine processes, each in a child process of its own that has given
 // up everything before it reads what a stranger wrote. They are not waited for
@@ -45,7 +59,7 @@ var (
 type Children struct {
 	command   func() *exec.Cmd
 	deadline  time.Duration // of one examination
-	abandoned atomic.Int32
+	abandoned shares.Tally
 }
 
 // NewChildren takes the command that ends in Serve.
@@ -60,8 +74,8 @@ func NewChildren(path string, args ...string) *Children {
 
 // Examine starts a child for one process.
 func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData, error) {
-	if c.abandoned.Load() >= maxAbandoned {
-		return nil, PerfData{}, errAbandoned
+	if err := mayBegin(&c.abandoned, r.Owner); err != nil {
+		return nil, PerfData{}, err
 	}
 	// The kernel kills a child with the thread that started it.
 	runtime.LockOSThread()
@@ -74,7 +88,7 @@ func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData
 	result, err := decode(child.answer)
 	data := received(child.passage)
 	_ = child.passage.Close()
-	ended := child.end(&c.abandoned)
+	ended := child.end(&c.abandoned, r.Owner)
 	if err != nil {
 		err = child.reason(err, ended)
 	}
@@ -130,7 +144,7 @@ func startChild(cmd *exec.Cmd, r Request) (*child, error) {
 
 // end kills a child and says whether it has ended. One that does not is left to
 // itself, and counted until it does.
-func (c *child) end(abandoned *atomic.Int32) bool {
+func (c *child) end(abandoned *shares.Tally, owner string) bool {
 	defer func() { _ = c.answer.Close() }()
 	go func() {
 		_ = c.cmd.Wait()
@@ -144,10 +158,10 @@ func (c *child) end(abandoned *atomic.Int32) bool {
 	if c.wait(endsWithin) {
 		return true
 	}
-	abandoned.Add(1)
+	abandoned.Add(owner, 1)
 	go func() {
 		<-c.ended
-		abandoned.Add(-1)
+		abandoned.Add(owner, -1)
 		_ = c.crash.Close()
 	}()
 	return false

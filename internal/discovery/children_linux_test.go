@@ -30,7 +30,7 @@ func shell(script string) *Children {
 // believed only if it has the agreed form.
 func TestChildrenThatFail(t *testing.T) {
 	valid := `{"Known":true,"Server":"jvm","Version":{},"Management":"","Connectors":null,"Missing":null,"Unavailable":null,"Files":null,"Numbers":[8080],"Failure":""}`
-	_, _, err := shell("cat >/dev/null; echo '"+valid+"'").Examine(t.Context(), Request{1, 1})
+	_, _, err := shell("cat >/dev/null; echo '"+valid+"'").Examine(t.Context(), Request{PID: 1, StartTime: 1})
 	require.NoError(t, err)
 	for script, want := range map[string]string{
 		"exit 3":                         "exit status 3",
@@ -45,7 +45,7 @@ func TestChildrenThatFail(t *testing.T) {
 		`echo '{"Failure":"gone away"}'`: "gone away",
 		"echo fatal error: runtime: out of memory >&2; exit 2": "MiB of memory",
 	} {
-		_, _, err := shell(script).Examine(t.Context(), Request{1, 1})
+		_, _, err := shell(script).Examine(t.Context(), Request{PID: 1, StartTime: 1})
 		require.ErrorContains(t, err, want, script)
 		require.NotContains(t, err.Error(), "ssh", "what it said is not repeated")
 	}
@@ -56,9 +56,10 @@ func TestChildThatIsSilent(t *testing.T) {
 	before := openFiles(t)
 	children := shell("echo $$ >&2; exec sleep 600")
 	children.deadline = 100 * time.Millisecond
-	_, _, err := children.Examine(t.Context(), Request{1, 1})
+	_, _, err := children.Examine(t.Context(), Request{PID: 1, StartTime: 1})
 	require.ErrorIs(t, err, errDeadline)
-	require.Zero(t, children.abandoned.Load())
+	all, _ := children.abandoned.Of("")
+	require.Zero(t, all)
 	require.Eventually(t, func() bool { return openFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
 }
 
@@ -72,9 +73,15 @@ func openFiles(t *testing.T) int {
 // When too many have not ended, no more are started.
 func TestAbandonedChildrenAreBounded(t *testing.T) {
 	children := &Children{command: func() *exec.Cmd { panic("started") }}
-	children.abandoned.Store(maxAbandoned)
-	_, _, err := children.Examine(t.Context(), Request{1, 1})
+	children.abandoned.Add("uid 1", ofOneOwner)
+	_, _, err := children.Examine(t.Context(), Request{1, 1, "uid 1"})
 	require.ErrorIs(t, err, errAbandoned)
+	require.NoError(t, mayBegin(&children.abandoned, "uid 2"), "others' are begun")
+	children.abandoned.Add("uid 2", ofOneOwner)
+	_, _, err = children.Examine(t.Context(), Request{1, 1, "uid 3"})
+	require.ErrorIs(t, err, errOthersHang, "and it is not said that its own files hang")
+	children.abandoned.Add("uid 2", -ofOneOwner)
+	require.NoError(t, mayBegin(&children.abandoned, "uid 3"))
 }
 
 func TestAnswerCrossesWhole(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // Listening is a listening socket of a process.
@@ -29,7 +30,7 @@ type Discoverer struct {
 	proc     hostproc.FS
 	now      func() time.Time
 	examiner Examiner
-	turns    chan struct{} // one for each examination under way
+	turns    *shares.Turns // of examinations, by owner
 
 	mu        sync.Mutex
 	entries   map[int]*entry
@@ -75,7 +76,7 @@ func (d *Discoverer) SetActuators(list []Actuator) {
 // NewDiscoverer makes a Discoverer that reads through proc.
 func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
 	d := &Discoverer{
-		proc: proc, now: time.Now, examiner: here{proc}, turns: make(chan struct{}, maxAtOnce),
+		proc: proc, now: time.Now, examiner: here{proc}, turns: shares.NewTurns(maxAtOnce, maxRemembered, nil),
 		asks: make(chan struct{}, maxAsks), entries: map[int]*entry{}, unseen: map[string]*meters{},
 	}
 	for _, option := range options {

@@ -417,7 +417,7 @@ func TestUnreadableEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.accept-count=11\n")
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar", "--server.tomcat.max-connections=99"}, Dir: dir})
-	subject, err := newSubject(procFS(t), Request{s.pid, s.start})
+	subject, err := newSubject(procFS(t), Request{PID: s.pid, StartTime: s.start})
 	require.NoError(t, err)
 	defer subject.handles.Close()
 	target := look(subject)

@@ -2,12 +2,15 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
@@ -30,9 +33,10 @@ const (
 	youngEvery   = 5 * time.Second
 	settledEvery = 5 * time.Minute
 	otherEvery   = time.Hour
-	// The wait after a failure; it doubles each time.
-	retryAfter = time.Minute
-	retryMost  = time.Hour
+	// The wait after a failure, doubled each time; and where what hangs are others' processes.
+	retryAfter  = time.Minute
+	retryMost   = time.Hour
+	othersRetry = 5 * time.Second
 )
 
 // entry is what is remembered of a process.
@@ -68,7 +72,7 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 		if e != nil {
 			e.jvm.close()
 		}
-		e = &entry{Request: Request{pid, startTime}}
+		e = &entry{Request: Request{pid, startTime, cgroup.Owner(d.proc, pid)}}
 		if p, err := d.proc.Process(pid); err == nil {
 			e.comm, e.started = p.Comm, startOf(d.proc, p)
 		}
@@ -78,7 +82,8 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 	return e
 }
 
-// forget makes room by dropping processes that nobody asks for any more.
+// forget makes room by dropping processes that nobody asks for any more, and of too many those of
+// whoever has most.
 func (d *Discoverer) forget() {
 	now := d.now()
 	drop := func(old func(*entry) bool) {
@@ -90,9 +95,15 @@ func (d *Discoverer) forget() {
 		})
 	}
 	drop(func(e *entry) bool { return now.Sub(e.asked) > forgotten })
-	if len(d.entries) >= maxRemembered {
-		drop(func(*entry) bool { return true })
+	if len(d.entries) < maxRemembered {
+		return
 	}
+	var have shares.Tally
+	for _, e := range d.entries {
+		have.Add(e.Owner, 1)
+	}
+	most := have.Most()
+	drop(func(e *entry) bool { return e.Owner == most })
 }
 
 // examine starts an examination when one is due. The result is closed when the
@@ -105,9 +116,12 @@ func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
 		e.underway = done
 		go func() {
 			defer close(done)
-			d.turns <- struct{}{}
+			if !d.turns.Take(context.Background(), e.Owner) {
+				d.absorb(e, nil, jvmFile{}, errOthersHang)
+				return
+			}
 			result, data, err := d.examiner.Examine(context.Background(), e.Request)
-			<-d.turns
+			d.turns.Leave()
 			d.absorb(e, result, d.adopt(e.Request, data), err)
 		}()
 	}
@@ -124,6 +138,10 @@ func (d *Discoverer) absorb(e *entry, result *Examination, jvm jvmFile, err erro
 	e.jvm.keep(jvm)
 	now := d.now()
 	e.underway = nil
+	if errors.Is(err, errOthersHang) {
+		e.trouble, e.due = err, now.Add(othersRetry)
+		return
+	}
 	if e.trouble = err; err != nil {
 		e.due = now.Add(min(retryAfter<<min(e.failures, 10), retryMost))
 		e.failures++

@@ -13,6 +13,7 @@ import (
 type Request struct {
 	PID       int
 	StartTime uint64
+	Owner     string `json:"-"` // whose turn it is, and whose are the children that hang
 }
 
 // Examiner finds out what a process is and what its configuration says. It reads

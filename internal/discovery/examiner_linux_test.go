@@ -43,7 +43,7 @@ func ourFiles(t *testing.T) *files {
 	t.Helper()
 	p, err := procFS(t).Process(os.Getpid())
 	require.NoError(t, err)
-	s, err := newSubject(procFS(t), Request{p.PID, p.StartTime})
+	s, err := newSubject(procFS(t), Request{PID: p.PID, StartTime: p.StartTime})
 	require.NoError(t, err)
 	t.Cleanup(s.handles.Close)
 	return s.files()

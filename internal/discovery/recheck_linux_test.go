@@ -31,14 +31,14 @@ func TestProcessThatEndsWhileItIsRead(t *testing.T) {
 	p, err := procFS(t).Process(cmd.Process.Pid)
 	require.NoError(t, err)
 
-	s, err := newSubject(procFS(t), Request{p.PID, p.StartTime})
+	s, err := newSubject(procFS(t), Request{PID: p.PID, StartTime: p.StartTime})
 	require.NoError(t, err)
 	defer s.handles.Close()
 	e, err := s.examine()
 	require.NoError(t, err)
 	require.NotEmpty(t, e.found.connectors)
 
-	ending, err := newSubject(procFS(t), Request{p.PID, p.StartTime})
+	ending, err := newSubject(procFS(t), Request{PID: p.PID, StartTime: p.StartTime})
 	require.NoError(t, err)
 	defer ending.handles.Close()
 	require.NoError(t, in.Close())
@@ -51,7 +51,7 @@ func TestProcessThatEndsWhileItIsRead(t *testing.T) {
 func TestAnotherProcessWithThePID(t *testing.T) {
 	p, err := procFS(t).Process(os.Getpid())
 	require.NoError(t, err)
-	_, err = newSubject(procFS(t), Request{p.PID, p.StartTime - 1})
+	_, err = newSubject(procFS(t), Request{PID: p.PID, StartTime: p.StartTime - 1})
 	require.ErrorIs(t, err, hostproc.ErrGone)
 }
 

@@ -15,8 +15,11 @@ const (
 	// restRatio makes that longer where a search takes long (a second for
 	// 300,000 descriptors): it may take 1 % of a core.
 	restRatio = 100
-	// forgetAfter is how long a socket that nobody asks for is remembered.
-	forgetAfter = 5 * time.Minute
+	// forgetAfter is how long a socket that nobody asks for is remembered, forgetSoon where more than
+	// maxRemembered are: listeners that come and go by the hundred are all asked for once.
+	forgetAfter   = 5 * time.Minute
+	forgetSoon    = 2 * time.Second
+	maxRemembered = 2048
 )
 
 // Socket is a listening socket as sock_diag shows it.
@@ -139,6 +142,10 @@ func (f *Finder) Find(sockets []Socket) (map[uint32]Process, []Denied) {
 
 // forget drops what nobody has asked for lately.
 func (f *Finder) forget(now time.Time) {
+	forgetAfter := forgetAfter
+	if len(f.owners)+len(f.missing) > maxRemembered {
+		forgetAfter = forgetSoon
+	}
 	for inode, o := range f.owners {
 		if now.Sub(o.asked) > forgetAfter {
 			delete(f.owners, inode)

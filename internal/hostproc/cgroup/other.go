@@ -4,6 +4,9 @@ package cgroup
 
 import "github.com/tcpdiag/tcpdiag/internal/hostproc"
 
+// Owner answers "".
+func Owner(hostproc.FS, int) string { return "" }
+
 // Of is for Linux only.
 func Of(hostproc.FS, int) (Group, error) { return Group{}, hostproc.ErrNotSupported }
 

@@ -1,8 +1,10 @@
 package cgroup
 
 import (
+	"cmp"
 	"io"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,6 +60,23 @@ func newReading(fs hostproc.FS, pid int) (*reading, error) {
 		return nil, fs.Wrap(pid, "cgroup", err)
 	}
 	return &reading{fs: fs, proc: proc, groups: groups, ours: fs.Cgroups()}, nil
+}
+
+// Owner is the pod of a process, or else its container, by the path of its cgroup alone; where it is in
+// neither, its user ("uid 1000"). "" where none of these can be read.
+func Owner(fs hostproc.FS, pid int) string {
+	if r, err := newReading(fs, pid); err == nil {
+		defer r.close()
+		path := namedPath(r.groups)
+		if owner := cmp.Or(podUID(path), containerID(path)); owner != "" {
+			return owner
+		}
+	}
+	uid, err := fs.EffectiveUID(pid)
+	if err != nil {
+		return ""
+	}
+	return "uid " + strconv.FormatUint(uint64(uid), 10)
 }
 
 func (r *reading) close() {
