@@ -35,7 +35,7 @@ LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | s
 # Modules of their own, since what they import is large.
 MODULES       := deploy/kubernetes deploy/docker/check deploy/packages
 
-.PHONY: build demo help clean check test test-rest test-all setup lint lint-changed prove stale fuzz observability manifests package image release
+.PHONY: build demo help picture clean check test test-rest test-all setup lint lint-changed prove stale fuzz observability manifests package image release
 
 ##@ To see it
 
@@ -130,6 +130,9 @@ image: ## the image, with the binary that the Go here builds; ARCH=arm64 for the
 release: ## a release of the tag that is checked out, published: for the release workflow
 	GOBIN=$(TOOLS) $(GO) install github.com/anchore/syft/cmd/syft@v1.52.0
 	PATH="$(TOOLS):$$PATH" $(GO) run github.com/goreleaser/goreleaser/v2@v2.11.2 release --clean
+
+picture: build ## the README's moving picture, recorded from the real thing on a terminal: tmux, half a minute
+	internal/test/picture/record.sh
 
 clean: ## what was built
 	rm -rf bin .cache dist

@@ -147,10 +147,10 @@ func (s *scene) looks(t *testing.T, v viewer, elsewhere string) (here *rig.Docum
 	return here, out, errs, code
 }
 
-// The table of the README is what the kernel let each of them see.
+// The table of docs/privileges.md is what the kernel let each of them see.
 func TestLongPrivilege(t *testing.T) {
 	if own, err := os.Stat("/proc/self/fd"); err == nil && own.Size() == 0 {
-		t.Skip("the README's table is that of Linux 6.2 and newer, where anybody may count a process's files")
+		t.Skip("the table is that of Linux 6.2 and newer, where anybody may count a process's files")
 	}
 	elsewhere := nettest.Namespace(t) // first: its thread ends, and with it what the thread has started
 	s := privilegeScene(t)
@@ -165,5 +165,5 @@ func TestLongPrivilege(t *testing.T) {
 	}
 	text := privilegeTable(rows)
 	t.Log("\n" + text)
-	requireInReadme(t, text)
+	requireInPage(t, text)
 }
