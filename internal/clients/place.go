@@ -234,6 +234,9 @@ func (a *account) state(e *handshake.Endpoint) {
 	if e.Balancer != nil && (c.Balancer == nil || e.Balancer.Clients > c.Balancer.Clients) {
 		c.Balancer = new(model.ClientSource(*e.Balancer))
 	}
+	if len(e.Proxies) > 0 {
+		c.Proxies = sources(c.Proxies, e.Proxies)
+	}
 	if e.Flood != nil && (c.Flood == nil || e.Flood.Attempts > c.Flood.Attempts) {
 		c.Flood = new(model.ClientFlood(*e.Flood))
 	}
@@ -274,7 +277,7 @@ func (a *account) clients(p *place, now time.Time, interval time.Duration) *mode
 		out.Waits = out.Waits.And(m.waits)
 	}
 	out.Estimated = p.conservation.estimated(now, interval)
-	out.Observed = max(0, min(interval, now.Sub(p.opened)))
+	out.Observed = max(0, min(interval, now.Sub(p.opened)-handshake.Lag))
 	return &out
 }
 
@@ -284,6 +287,9 @@ func totals(e *handshake.Endpoint) model.ClientTotals {
 	t.Answers = model.ClientAnswers{Answered: e.Answers.Answered, Unanswered: e.Answers.Unanswered, Checks: e.Answers.Checks, Unclear: e.Answers.Unknown}
 	t.Delays = model.ConnectDelays{
 		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: handshake.DelayBounds(), Buckets: e.Delays.Buckets(),
+	}
+	t.Responses = model.FirstResponses{
+		Count: e.Responses.Count, Sum: e.Responses.Sum, Bounds: handshake.ResponseBounds(), Buckets: e.Responses.Buckets(),
 	}
 	return t
 }

@@ -18,6 +18,9 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 	if !a.has(inside) {
 		return t.followLeft(at, a)
 	}
+	if a.supposed() && a.has(finished) && !a.has(served|unserved) {
+		t.inquire(a)
+	}
 	if !a.answerKnown(at) {
 		if met := t.inquire(a); met != Connection && met != SocketUnknown && !a.has(finished|left) {
 			return 0, true // its end was not seen
@@ -61,7 +64,7 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 		return 0, true
 	case a.has(closed | left):
 		return 0, true // by a RST that no socket sent, or the client's
-	case at >= a.first+ms(last)+min(ms(last)*6/5+stillFor, rtoMost+stillFor) && met != HalfOpenSocket:
+	case at >= a.first+ms(last)+min(4*ms(last)+stillFor, rtoMost+stillFor) && met != HalfOpenSocket:
 		return 0, true
 	}
 	a.asks = inc(a.asks)
@@ -78,7 +81,7 @@ func (e *endpoint) answer(a *attempt) {
 		e.answers.Unknown++
 	case !a.has(talked):
 		e.answers.Checks++
-	case a.supposed():
+	case a.supposed() && !a.has(unserved):
 		e.answers.Unknown++
 	default:
 		e.answers.Unanswered++

@@ -11,6 +11,7 @@ const mostAsked = 4096
 // Ask asks the kernel about the clients for which a segment may have made a socket, now.
 func (t *Tracker) Ask(now time.Duration) {
 	t.present = max(t.present, now)
+	t.quick = 0
 	n := min(len(t.asking), mostAsked)
 	for _, i := range t.asking[:n] {
 		if i >= t.table.used {

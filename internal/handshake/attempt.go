@@ -54,6 +54,10 @@ const (
 	late                        // it was let in after it had left
 	asking                      // it is in Tracker.asking
 	counted                     // its outcome is
+	timed                       // the first byte of its answer is
+	unserved                    // the server had sent nothing when the client ended it
+	taking                      // the server's socket has taken data of it
+	untaken                     // it had not when the kernel was asked
 
 	// As long as no SYN-ACK was read:
 	unseen   // one may have left

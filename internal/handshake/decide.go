@@ -7,9 +7,9 @@ const (
 	// have been read, has for a sign of life.
 	unheardPatience = maxPatience
 	// stillFor is when a client that repeats its data, at twice the time before each, has
-	// stopped; rtoMost is the longest time (TCP_RTO_MAX).
+	// stopped, beside twice the time since its SYN; rtoMost is the longest time (TCP_RTO_MAX).
 	rtoMost  = 120 * time.Second
-	stillFor = 5 * time.Second
+	stillFor = 10 * time.Second
 	// expired is when a RST that is no socket's answers what the kernel of a client repeats
 	// that has long left, as its cookie is not valid any more (TCP_SYNCOOKIE_VALID).
 	expired = 60_000
@@ -46,7 +46,7 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 		a.signs &^= overheard // the answer may have come when it was not observed any more
 	}
 	met := SocketUnknown
-	if !a.has(inside | late) {
+	if !a.has(inside|late) || a.pending() {
 		met = t.inquire(a)
 	}
 	if !a.has(inside|late) && t.taken(at, a, met) {
@@ -107,8 +107,10 @@ func (t *Tracker) proven(at time.Duration, a *attempt) {
 // admitted is the outcome of one that was let in. If that was late, the FIN that shows that
 // it had left before may be on its way.
 func (a *attempt) admitted(at time.Duration) verdict {
-	known := a.first + ms(a.entered+uint32(a.rtt)) + firstAsk
+	known := a.first + ms(max(a.entered, a.lastIn)+uint32(a.rtt)) + firstAsk
 	switch {
+	case a.pending() && at < known+rtoMost:
+		return later(at + firstAsk)
 	case a.leftBefore():
 		a.signs = a.signs&^inside | late
 		return is(Stalled)
@@ -127,7 +129,7 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 	switch {
 	case a.has(answered | talked):
 		last := max(a.lastIn, a.lastReply)
-		until = a.first + ms(last) + min(ms(last)*6/5+stillFor, rtoMost+stillFor)
+		until = a.first + ms(last) + min(2*ms(last)+stillFor, rtoMost+stillFor)
 		if !a.has(talked) {
 			until = a.first + ms(last) + maxPatience
 		}

@@ -20,6 +20,8 @@ type Endpoint struct {
 	LetIn, LetInLate uint64
 	Answers          Answers
 	Delays           Delays
+	// Responses are those of a sixteenth of the clients, but in the calm.
+	Responses Responses
 	// Untracked clients came while Options.MaxOpen others were open, or at the moment
 	// when what is sent began to be read: how they ended is not known. An estimate.
 	Untracked uint64
@@ -43,7 +45,10 @@ type Endpoint struct {
 	// Balancer is the address that most clients come from, if it is one for many
 	// of them: a load balancer, a proxy, or a load generator.
 	Balancer *Source
-	Flood    *Flood
+	// Proxies are the three addresses at most that four of five clients come from: their
+	// attempts are connections of theirs, and not people. Nil where they are more.
+	Proxies []Source
+	Flood   *Flood
 
 	// Ended says that this is the last report of it: its port is no longer followed. Where
 	// it is again, its counts begin at zero.
@@ -77,6 +82,7 @@ type endpoint struct {
 	late       uint64
 	answers    Answers
 	delays     Delays
+	responses  Responses
 	untracked  float64
 	unanswered uint64
 	open       [numStages]int
@@ -139,7 +145,7 @@ func (e *endpoint) count(at time.Duration, a *attempt, o Outcome, hash uint64) {
 func (e *endpoint) report(at time.Duration) Endpoint {
 	out := Endpoint{
 		Addr:    netip.AddrPortFrom(e.addr.netip(), e.port),
-		Clients: e.clients, LetIn: e.letIns, LetInLate: e.late, Answers: e.answers, Delays: e.delays, Untracked: uint64(e.untracked + .5), Unanswered: e.unanswered,
+		Clients: e.clients, LetIn: e.letIns, LetInLate: e.late, Answers: e.answers, Delays: e.delays, Responses: e.responses, Untracked: uint64(e.untracked + .5), Unanswered: e.unanswered,
 		Waiting: e.open[waiting], Settling: e.open[settling], Stalling: e.open[stalling], Inside: e.open[stageInside], Left: e.open[stageLeft],
 		Flood: e.flood.now(at),
 	}
@@ -150,5 +156,6 @@ func (e *endpoint) report(at time.Duration) Endpoint {
 	if len(callers) > 0 && callers[0].Clients >= balancerLeast && callers[0].Clients*balancerFactor >= total {
 		out.Balancer = &callers[0]
 	}
+	out.Proxies = proxies(callers, total)
 	return out
 }

@@ -12,7 +12,7 @@ const (
 	jiffies = 10
 	// pendingFIN is how long after it was let in, beside a round trip, a client sends a FIN
 	// that it could not send before, as its data was not acknowledged.
-	pendingFIN = 5
+	pendingFIN = 20
 )
 
 // segment takes in any other segment of the client than SYN and RST. ask: what the kernel
@@ -40,7 +40,13 @@ func (a *attempt) segment(at time.Duration, s *Segment) (ask bool) {
 		a.signs |= finished
 		a.ended = now
 	}
-	return !a.has(inside | late)
+	return !a.has(inside|late) || a.pending()
+}
+
+// pending: it was let in late and by a bare ACK, and what it had sent before has not been
+// taken: if it has left, its FIN waits for that.
+func (a *attempt) pending() bool {
+	return a.has(inside) && a.has(untaken) && a.has(talked) && !a.has(taking|counted|served|closed|finished|left) && a.letIn() == Delayed
 }
 
 // acknowledges takes in what a segment of the client acknowledges, and reports whether it
@@ -113,7 +119,16 @@ func (a *attempt) found(now uint32, f *Found) {
 	entered := a.entry()
 	if f.HasInfo {
 		if f.Received > 0 {
-			a.signs |= talked
+			a.signs |= talked | taking
+		} else {
+			a.signs |= untaken
+		}
+		if a.supposed() && a.has(finished) { // its FIN does not tell, as the SYN-ACK was not read
+			if f.Sent > 0 && now-min(uint32(f.Quiet/time.Millisecond), now) <= a.ended {
+				a.signs |= served
+			} else {
+				a.signs |= unserved
+			}
 		}
 		switch {
 		case f.Sent == 0:
@@ -163,7 +178,11 @@ func (a *attempt) letIn() Outcome {
 }
 
 // leftBefore reports whether a client that was let in late had left before: its FIN
-// follows at once, as it had waited for its data to be acknowledged.
+// follows at once when its data is acknowledged, as it had waited for that.
 func (a *attempt) leftBefore() bool {
-	return a.has(finished) && !a.has(served) && a.letIn() == Delayed && a.ended <= a.entered+uint32(a.rtt)+pendingFIN
+	taken := a.entered
+	if a.lastIn <= a.ended {
+		taken = max(taken, a.lastIn)
+	}
+	return a.has(finished) && !a.has(served) && a.letIn() == Delayed && a.ended <= taken+uint32(a.rtt)+pendingFIN
 }

@@ -10,6 +10,10 @@ const (
 	maxFiltered = 100 // ports, so that the program fits in net.core.optmem_max
 
 	always = flagSYN | flagRST | flagFIN // segments with one of these are always read
+
+	// sampleMask has the bits in which the ports of a sampled client and of its server are
+	// alike: a sixteenth are. The lowest is no such bit: connect(2) prefers ports of one parity.
+	sampleMask = 0x1e
 )
 
 // reading is which segments are read.
@@ -29,8 +33,8 @@ func filter(ports []uint16, r reading) []bpf.Instruction {
 	if r.more {
 		flags |= flagACK
 	}
-	plain := append(plainIPv4(flags), followed(ipv4Header, ports, r)...)
-	others := append(otherTCP(flags), followed(atX, ports, r)...)
+	plain := append(plainIPv4(flags, !r.oneWay), followed(ipv4Header, ports, r)...)
+	others := append(otherTCP(flags, !r.oneWay), followed(atX, ports, r)...)
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0x45, SkipTrue: 1},
@@ -39,17 +43,17 @@ func filter(ports []uint16, r reading) []bpf.Instruction {
 	return append(append(program, plain...), others...)
 }
 
-func plainIPv4(flags uint8) []bpf.Instruction {
-	program := flagged(nil, ipv4Header, flags)
+func plainIPv4(flags uint8, sampled bool) []bpf.Instruction {
+	program := flagged(nil, ipv4Header, flags, sampled)
 	program = append(program, bpf.LoadExtension{Num: bpf.ExtProto})
 	program = only(program, bpf.JumpEqual, etherIPv4)
 	return unfragmented(program)
 }
 
 // otherTCP leaves the offset of the TCP header in X.
-func otherTCP(flags uint8) []bpf.Instruction {
-	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags))
-	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags)
+func otherTCP(flags uint8, sampled bool) []bpf.Instruction {
+	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags, sampled))
+	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags, sampled)
 	v6 = append(v6, bpf.LoadAbsolute{Off: 6, Size: 1})
 	v6 = append(only(v6, bpf.JumpEqual, protoTCP), bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header})
 	program := []bpf.Instruction{
@@ -59,6 +63,10 @@ func otherTCP(flags uint8) []bpf.Instruction {
 	program = append(append(program, v4...), bpf.Jump{Skip: uint32(len(v6))})
 	return append(program, v6...)
 }
+
+// sampled reports whether all segments of a client are read, but in the calm: a fixed
+// sixteenth of the clients' ports.
+func sampled(client, server uint16) bool { return (client^server)&sampleMask == 0 }
 
 // place is where the TCP header begins.
 type place uint32
@@ -72,9 +80,25 @@ func (p place) load(offset uint32, size int) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: uint32(p) + offset, Size: size}
 }
 
-// flagged ends the program for segments with none of the flags.
-func flagged(program []bpf.Instruction, p place, flags uint8) []bpf.Instruction {
-	return only(append(program, p.load(13, 1)), bpf.JumpBitsSet, uint32(flags))
+// flagged ends the program for segments with none of the flags. sampled: but for those of
+// the sampled clients, which are told by both ports (see sampled).
+func flagged(program []bpf.Instruction, p place, flags uint8, sampled bool) []bpf.Instruction {
+	if !sampled {
+		return only(append(program, p.load(13, 1)), bpf.JumpBitsSet, uint32(flags))
+	}
+	ports := []bpf.Instruction{
+		p.load(0, 2),
+		bpf.StoreScratch{Src: bpf.RegA, N: 1},
+		p.load(2, 2),
+		bpf.LoadScratch{Dst: bpf.RegX, N: 1},
+		bpf.ALUOpX{Op: bpf.ALUOpXor},
+	}
+	if p == atX {
+		ports = append([]bpf.Instruction{bpf.StoreScratch{Src: bpf.RegX, N: 0}}, append(ports, bpf.LoadScratch{Dst: bpf.RegX, N: 0})...)
+	}
+	ports = only(ports, bpf.JumpBitsNotSet, sampleMask)
+	program = append(program, p.load(13, 1), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: uint32(flags), SkipTrue: uint8(len(ports))})
+	return append(program, ports...)
 }
 
 // unfragmented ends the program unless an IPv4 packet is a whole one of TCP.
@@ -115,7 +139,7 @@ func portsOnly(p place, ports []uint16, r reading) []bpf.Instruction {
 	if !r.oneWay {
 		source = append(source, p.load(0, 2))
 		if r.more {
-			source = append(flagged(nil, p, always), source...)
+			source = append(flagged(nil, p, always, true), source...)
 		}
 		source = anyOf(source, ports, 1)
 	}

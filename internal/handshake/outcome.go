@@ -82,3 +82,37 @@ func (d *Delays) Buckets() [10]uint64 {
 	}
 	return out
 }
+
+// ResponseBounds are the upper bounds, in seconds, of Responses.
+func ResponseBounds() [11]float64 {
+	return [11]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+}
+
+// Responses is a histogram of how long clients waited for the first byte of their answer,
+// from their first SYN on, queues included.
+type Responses struct {
+	Count   uint64
+	Sum     float64 // seconds
+	buckets [11]uint64
+}
+
+func (r *Responses) observe(took time.Duration) {
+	s := took.Seconds()
+	r.Count++
+	r.Sum += s
+	for i, bound := range ResponseBounds() {
+		if s <= bound {
+			r.buckets[i]++
+			return
+		}
+	}
+}
+
+// Buckets returns the cumulative count for each bound of ResponseBounds.
+func (r *Responses) Buckets() [11]uint64 {
+	out := r.buckets
+	for i := 1; i < len(out); i++ {
+		out[i] += out[i-1]
+	}
+	return out
+}

@@ -16,6 +16,10 @@ type provedAttempt struct {
 	at time.Duration
 }
 
+// mostQuick bounds the questions between two reads of the ring whether those that end were
+// answered: some 1,300 a second, 5 µs each.
+const mostQuick = 64
+
 // mostProved bounds the queue, to some five megabytes.
 const mostProved = 1 << 16
 
@@ -68,6 +72,10 @@ func (t *Tracker) proveByACK(at time.Duration, i int32, s *Segment) {
 	a.suppose()
 	a.signs |= answered
 	a.segment(at, s)
+	if at-a.first >= firstAsk && t.quick < mostQuick && a.has(talked|finished) {
+		t.quick++
+		t.inquire(a) // was it answered? a quicker one was not asked to wait
+	}
 	t.restage(a)
 	t.endpoints[a.endpoint].letIn = true
 	if t.unread.on && t.proved.add(at, a) {

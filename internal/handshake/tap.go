@@ -3,7 +3,12 @@ package handshake
 import (
 	"errors"
 	"net/netip"
+	"time"
 )
+
+// Lag is how long a packet can be in a block that the kernel has not handed over: the time of
+// a block twice, and a timer that is late. A Report is of that long ago.
+const Lag = 250 * time.Millisecond
 
 // TapOptions are what a Tap follows, and what it asks about its namespace.
 type TapOptions struct {

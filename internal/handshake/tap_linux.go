@@ -38,9 +38,7 @@ type Tap struct {
 }
 
 const (
-	// lag is how long a packet can be in a block that the kernel has not handed
-	// over: retireAfter twice, and a timer that is late.
-	lag = 250 * time.Millisecond
+	lag = Lag
 	// wideFor is how long the clients' other segments are observed after a SYN
 	// cookie, or a drop.
 	wideFor = 5 * time.Second

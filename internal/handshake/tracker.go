@@ -41,6 +41,7 @@ type Tracker struct {
 	asking  []int32              // attempts about which the kernel is to be asked
 	present time.Duration        // when it was last asked
 	clock   func() time.Duration // the present, nil for what Ask is told
+	quick   int                  // questions about those that end, since the last Ask
 	ports   []uint16             // sorted
 	local   map[addr]struct{}    // nil: every address is
 	locals  []netip.Prefix       // of more than one address each
@@ -62,6 +63,7 @@ type Tracker struct {
 	drops    map[uint16]*marks // by port, of those that are followed
 	wide     bool
 	narrowed time.Duration // when wide was last ended
+	widened  time.Duration // when it last began
 	foreign  uint64
 	unread   unread
 	resetAt  time.Duration // when the server last sent a RST to an open attempt
@@ -147,8 +149,13 @@ func (t *Tracker) Cookies(from, to time.Duration) { t.cookies.mark(from, to) }
 
 // Widen says whether from now on all segments of the clients are observed.
 func (t *Tracker) Widen(wide bool) {
-	if t.wide && !wide {
+	switch {
+	case t.wide && !wide:
 		t.narrowed = t.now
+	case wide && !t.wide && t.clock != nil:
+		t.widened = t.clock() // what is read now may have come before
+	case wide && !t.wide:
+		t.widened = t.now
 	}
 	t.wide = wide
 }
@@ -177,8 +184,12 @@ func (t *Tracker) Observe(at time.Duration, s *Segment) {
 
 // acknowledged takes in a segment that is neither SYN nor RST, of either end.
 func (t *Tracker) acknowledged(at time.Duration, s *Segment) {
-	if s.flags&flagFIN != 0 {
+	if s.flags&flagFIN != 0 || s.payload > 0 {
 		if i := t.fromServer(s); i != none {
+			t.responds(at, t.table.at(i), s)
+			if s.flags&flagFIN == 0 {
+				return
+			}
 			if deadline, ok := t.table.at(i).serverEnds(at, s); ok {
 				t.restage(t.table.at(i))
 				t.table.move(i, deadline)
@@ -201,6 +212,18 @@ func (t *Tracker) acknowledged(at time.Duration, s *Segment) {
 	case a.has(served | finished):
 		t.table.move(i, at)
 	}
+}
+
+// responds takes in a segment with data of the server: to a sampled client it is the first
+// byte of its answer.
+func (t *Tracker) responds(at time.Duration, a *attempt, s *Segment) {
+	e := t.endpoints[a.endpoint]
+	if s.payload == 0 || a.replies == 0 || s.seq != a.serverISN+1 || a.has(timed|finished|left) || !sampled(a.clientPort, e.port) {
+		return
+	}
+	a.signs |= timed
+	a.showsSocket(mark(a.first, at))
+	e.responses.observe(at - a.first)
 }
 
 func (t *Tracker) fromClient(s *Segment) int32 {
@@ -318,7 +341,7 @@ func (t *Tracker) reply(at time.Duration, i int32, s *Segment) {
 	if s.ack-a.isn-1 >= maxSYNData {
 		return // of an earlier connection
 	}
-	deadline := a.reply(at, s.seq, t.wide)
+	deadline := a.reply(at, s.seq, t.wide && at >= t.widened)
 	t.restage(a)
 	t.table.move(i, deadline)
 }

@@ -407,3 +407,38 @@ func TestMissingThenAnswered(t *testing.T) {
 		})
 	}
 }
+
+// While what is sent is not read, a FIN does not show whether its client was answered: the
+// socket does, if the server has not closed it.
+func TestUnreadAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		after float64
+		found Found
+		want  Answers
+	}{
+		"nothing was sent":              {1, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Second}, Answers{Unanswered: 1}},
+		"something was":                 {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9, Quiet: time.Second / 2}, Answers{Answered: 1}},
+		"and after the FIN":             {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9}, Answers{Unanswered: 1}},
+		"the server has closed it":      {1, Found{Socket: NoSocket}, Answers{Unknown: 1}},
+		"a quick one is not asked for":  {.1, Found{Socket: Connection, HasInfo: true, Received: 100}, Answers{Unknown: 1}},
+		"a minute later, and no answer": {60, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Minute}, Answers{Unanswered: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Found { return c.found }})
+			s.tracker.StopOutgoing(s.at)
+			s.wait(1)
+			s.syn()
+			for end := s.at + time.Duration(c.after*float64(time.Second)); s.at < end; s.at += tick / 2 {
+				s.tracker.Calm(s.at)
+				s.tracker.Advance(s.at)
+			}
+			s.tracker.Ask(s.at + time.Second/50)
+			s.fin()
+			s.wait(.1)
+			e := s.ends()
+			require.Equal(t, just(Connected), e.Clients)
+			require.Equal(t, c.want, e.Answers)
+			require.EqualValues(t, 1, e.LetIn)
+		})
+	}
+}

@@ -39,6 +39,54 @@ type ConnectDelays struct {
 	Buckets [NumDelayBuckets]uint64 // cumulative, for each of Bounds
 }
 
+// NumResponseBuckets is the number of FirstResponses.Bounds.
+const NumResponseBuckets = 11
+
+// FirstResponses is a histogram of how long clients waited for the first byte of an answer,
+// from their first SYN on, queues included: of a sixteenth of them, and of none while a busy
+// server is calm.
+type FirstResponses struct {
+	Count   uint64
+	Sum     float64 // seconds
+	Bounds  [NumResponseBuckets]float64
+	Buckets [NumResponseBuckets]uint64 // cumulative, for each of Bounds
+}
+
+func (r FirstResponses) sub(before FirstResponses) FirstResponses {
+	r.Count -= before.Count
+	r.Sum -= before.Sum
+	for i := range r.Buckets {
+		r.Buckets[i] -= before.Buckets[i]
+	}
+	return r
+}
+
+func (r FirstResponses) add(other FirstResponses) FirstResponses {
+	r.Count += other.Count
+	r.Sum += other.Sum
+	if other.Bounds[0] > 0 {
+		r.Bounds = other.Bounds
+	}
+	for i := range r.Buckets {
+		r.Buckets[i] += other.Buckets[i]
+	}
+	return r
+}
+
+// Quantile is the time within which a share of the clients had the first byte, by linear
+// interpolation in its bucket; false without any, or beyond the last bound.
+func (r *FirstResponses) Quantile(share float64) (seconds float64, known bool) {
+	rank := share * float64(r.Count)
+	from, below := 0., uint64(0)
+	for i, n := range r.Buckets {
+		if n > 0 && float64(n) >= rank {
+			return from + (r.Bounds[i]-from)*(rank-float64(below))/float64(n-below), true
+		}
+		from, below = r.Bounds[i], n
+	}
+	return 0, false
+}
+
 // ClientTotals count clients since their handshakes were first followed. A
 // client that connected again is another one.
 type ClientTotals struct {
@@ -51,6 +99,7 @@ type ClientTotals struct {
 	LetInLate uint64
 	Answers   ClientAnswers
 	Delays    ConnectDelays
+	Responses FirstResponses
 	// Untracked clients came while too many others were open, or at the moment when a calm
 	// namespace got into trouble: how they ended is not known. An estimate.
 	Untracked uint64
@@ -100,6 +149,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.LetIn -= before.LetIn
 	t.LetInLate -= before.LetInLate
 	t.Answers = t.Answers.sub(before.Answers)
+	t.Responses = t.Responses.sub(before.Responses)
 	t.Untracked -= before.Untracked
 	t.Delays.Count -= before.Delays.Count
 	t.Delays.Sum -= before.Delays.Sum
@@ -117,6 +167,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.LetIn += other.LetIn
 	t.LetInLate += other.LetInLate
 	t.Answers = t.Answers.add(other.Answers)
+	t.Responses = t.Responses.add(other.Responses)
 	t.Untracked += other.Untracked
 	t.Delays.Count += other.Delays.Count
 	t.Delays.Sum += other.Delays.Sum
@@ -167,7 +218,10 @@ type Clients struct {
 	Losers []ClientSource
 	// Balancer is the one address that at least every second client comes from.
 	Balancer *ClientSource
-	Flood    *ClientFlood
+	// Proxies are the three addresses at most that four of five clients come from: their
+	// attempts are connections of theirs, and not people.
+	Proxies []ClientSource
+	Flood   *ClientFlood
 }
 
 // settledAfter is a time within which every attempt but those in trouble is decided.

@@ -88,3 +88,19 @@ func TestNames(t *testing.T) {
 		require.NotEmpty(t, s.String())
 	}
 }
+
+func TestFirstResponseQuantiles(t *testing.T) {
+	r := FirstResponses{
+		Count: 100, Bounds: [NumResponseBuckets]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		Buckets: [NumResponseBuckets]uint64{0, 0, 0, 50, 50, 90, 90, 90, 90, 90, 98},
+	}
+	for share, want := range map[float64]float64{.5: .1, .25: .075, .7: .375, .94: 20} {
+		got, known := r.Quantile(share)
+		require.True(t, known)
+		require.InDelta(t, want, got, 1e-9, share)
+	}
+	_, known := r.Quantile(.99)
+	require.False(t, known, "beyond the last bound")
+	_, known = new(FirstResponses).Quantile(.5)
+	require.False(t, known)
+}

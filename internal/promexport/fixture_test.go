@@ -82,6 +82,11 @@ func clientTotals() *model.ClientTotals {
 		Bounds:  [model.NumDelayBuckets]float64{.25, .75, 1.5, 2.5, 3.5, 5.5, 9, 17, 25, 50},
 		Buckets: [model.NumDelayBuckets]uint64{0, 0, 1, 1, 2, 2, 2, 2, 2, 2},
 	}
+	t.Responses = model.FirstResponses{
+		Count: 3, Sum: 6.2,
+		Bounds:  [model.NumResponseBuckets]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		Buckets: [model.NumResponseBuckets]uint64{0, 0, 0, 0, 1, 1, 1, 2, 3, 3, 3},
+	}
 	return t
 }
 

@@ -30,13 +30,13 @@ func durationHistogram(h *model.DurationHistogram) *dto.Histogram {
 	return classic(h.Buckets(), h.Count, h.Sum)
 }
 
-// delayHistogram has classic buckets only.
-func delayHistogram(h *model.ConnectDelays) *dto.Histogram {
-	buckets := make(map[float64]uint64, len(h.Bounds))
-	for i, bound := range h.Bounds {
-		buckets[bound] = h.Buckets[i]
+// boundedHistogram has classic buckets only, cumulative by their upper bounds.
+func boundedHistogram(bounds []float64, counts []uint64, count uint64, sum float64) *dto.Histogram {
+	buckets := make(map[float64]uint64, len(bounds))
+	for i, bound := range bounds {
+		buckets[bound] = counts[i]
 	}
-	return classic(buckets, h.Count, h.Sum)
+	return classic(buckets, count, sum)
 }
 
 // classic takes cumulative counts by upper bound; +Inf is the exposition's.

@@ -71,17 +71,37 @@ func (r *result) check(t testing.TB) {
 	off := max(1, n/200) + want.either
 	require.Equal(t, want.gaveUp, e.Clients[handshake.GaveUp], "gave up: %s", say)
 	require.Equal(t, want.refused, e.Clients[handshake.Refused], "refused: %s", say)
-	require.InDelta(t, want.reset, e.Clients[handshake.Reset], float64(off), "reset: %s", say)
+	// What the kernel of a client that has left repeats may be answered by a RST, once its
+	// cookie or its half-open connection is gone: it looks like one that is reset.
+	require.GreaterOrEqual(t, e.Clients[handshake.Reset]+off, want.reset, "reset: %s", say)
+	require.InDelta(t, want.stalled+want.reset, e.Clients[handshake.Stalled]+e.Clients[handshake.Reset], float64(off), "stalled or reset: %s", say)
 	require.InDelta(t, want.letIn, e.LetIn, float64(off), "let in: %s", say)
-	require.InDelta(t, want.stalled, e.Clients[handshake.Stalled], float64(off), "stalled: %s", say)
+	require.LessOrEqual(t, e.Clients[handshake.Stalled], want.stalled+off, "stalled: %s", say)
 	require.InDelta(t, want.unanswered, e.Answers.Unanswered, float64(off), "unanswered: %s", say)
 	require.InDelta(t, want.checks, e.Answers.Checks, float64(off), "checks: %s", say)
 	require.LessOrEqual(t, e.Clients[handshake.Undecided], n/100, "undecided: %s", say)
 	require.Zero(t, e.Clients[handshake.HalfOpen], "half-open: %s", say)
+	r.checkResponses(t)
 	// PassiveOpens includes the sockets that the kernel made twice for a client, on two
 	// processors at once, and of which it threw one away (inet_csk_complete_hashdance).
 	require.InDelta(t, len(r.made), e.LetIn+e.LetInLate, float64(off), "sockets: %s", say)
 	require.LessOrEqual(t, uint64(len(r.made)), r.opened, say)
+}
+
+// checkResponses compares the first bytes of the sampled clients with their own accounts.
+func (r *result) checkResponses(t testing.TB) {
+	count, sum := uint64(0), time.Duration(0)
+	for _, c := range r.clients {
+		if (c.port^r.server)&0x1e == 0 && c.first > 0 {
+			count++
+			sum += c.first - c.began
+		}
+	}
+	got := &r.tap.Responses
+	require.InDelta(t, count, got.Count, max(1, float64(count)/100), "first bytes")
+	if got.Count == count {
+		require.InDelta(t, sum.Seconds(), got.Sum, .1*float64(count), "first bytes of %d", count)
+	}
 }
 
 func named(e *handshake.Endpoint) map[string]uint64 {

@@ -75,6 +75,9 @@ func newCrowd(t testing.TB, to netip.AddrPort, waits patience) *crowd {
 	return &crowd{t: t, to: to, waits: waits, start: time.Now(), epoll: epoll, byFD: make(map[int]*client)}
 }
 
+// firstPort is the first client's; servers have lower ones.
+const firstPort = 33_000
+
 // begin starts a client; check: one that sends nothing. It is called within the clients'
 // namespace.
 func (c *crowd) begin(check bool) {
@@ -83,6 +86,8 @@ func (c *crowd) begin(check bool) {
 	k := &client{account: account{began: c.now(), check: check}, fd: fd}
 	k.deadline = k.began + c.waits.connect
 	c.clients = append(c.clients, k)
+	// A port of its own: the kernel's would come again.
+	require.NoError(c.t, unix.Bind(fd, &unix.SockaddrInet4{Port: firstPort + len(c.clients)}))
 	err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(c.to.Port()), Addr: c.to.Addr().As4()})
 	local, failed := unix.Getsockname(fd)
 	require.NoError(c.t, failed)
@@ -137,6 +142,8 @@ func (c *crowd) step(most time.Duration) bool {
 
 func (c *crowd) timeout(k *client) {
 	switch {
+	case k.connected == 0 && c.connects(k): // in the last moment
+	case k.connected == 0 && c.byFD[k.fd] != k: // it was refused or reset
 	case k.connected == 0:
 		c.over(k, connectTimeout)
 	case k.first > 0:
@@ -144,7 +151,9 @@ func (c *crowd) timeout(k *client) {
 	case k.check:
 		c.over(k, checked)
 	default:
-		c.over(k, readTimeout)
+		if c.receive(k); c.byFD[k.fd] == k && k.first == 0 { // what came in the last moment counts
+			c.over(k, readTimeout)
+		}
 	}
 }
 

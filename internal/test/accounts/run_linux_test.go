@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -46,6 +47,7 @@ func (s shape) String() string {
 // result is what everybody says of a run.
 type result struct {
 	shape   shape
+	server  uint16 // its port
 	clients []*client
 	made    map[uint16]time.Duration // by the kernel
 	opened  uint64                   // PassiveOpens
@@ -90,7 +92,8 @@ func run(t testing.TB, s shape) *result {
 
 	before, start := opened(), monotonic()
 	c := newCrowd(t, to, s.patience)
-	watch := &watcher{t: t, tap: tap, room: uint64(s.server.MaxConnections + s.server.AcceptCount + 1), served: func() uint64 { return uint64(srv.Stats().Served) }, opened: func() uint64 { return opened() - before }}
+	watch := &watcher{t: t, tap: tap, room: uint64(s.server.MaxConnections + s.server.AcceptCount + runtime.NumCPU()), // the queue may hold one more for each other processor
+		served: func() uint64 { return uint64(srv.Stats().Served) }, opened: func() uint64 { return opened() - before }}
 	if s.checks > 0 {
 		watch.served = nil // what a check leaves is room, too
 	}
@@ -105,8 +108,9 @@ func run(t testing.TB, s shape) *result {
 	for c.step(10 * time.Millisecond) {
 		watch.look()
 	}
-	r := &result{shape: s, clients: c.clients}
-	for limit := time.Now().Add(settleMost); time.Now().Before(limit) && !watch.settled(); time.Sleep(100 * time.Millisecond) {
+	r := &result{shape: s, server: to.Port(), clients: c.clients}
+	ended := time.Now()
+	for ; time.Since(ended) < settleMost && (time.Since(ended) < time.Second || !watch.settled()); time.Sleep(100 * time.Millisecond) {
 		watch.look()
 	}
 	r.tap, r.lost, r.opened = watch.last, watch.lost, watch.opened()

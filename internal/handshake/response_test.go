@@ -1,0 +1,61 @@
+package handshake
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The first byte of the answer is timed of a sixteenth of the clients, from the first SYN on.
+func TestResponses(t *testing.T) {
+	s := newScript(t, Options{})
+	n := uint64(0)
+	for client := range uint16(320) {
+		c := s.client(fmt.Sprintf("10.0.0.9:%d", 20_000+client), uint32(client))
+		c.syns(0, 1)
+		c.synAck()
+		c.wait(.5)
+		data := Segment{
+			Link: Link{Outgoing: true, Index: 2}, dst: c.from.Addr().As16(), dstPort: c.from.Port(), src: server.Addr().As16(), srcPort: port,
+			flags: flagACK, seq: serverISN + 1, ack: c.isn + 101, payload: 500,
+		}
+		c.observe(data)
+		data.seq += 500
+		c.observe(data) // the rest of it
+		if sampled(20_000+client, port) {
+			n++
+		}
+	}
+	require.EqualValues(t, 20, n)
+	got := s.tracker.Report()[0].Responses
+	require.Equal(t, n, got.Count)
+	require.InDelta(t, 1.5*float64(n), got.Sum, .001)
+	require.Equal(t, [11]uint64{0, 0, 0, 0, 0, 0, 0, n, n, n, n}, got.Buckets())
+}
+
+// A server's clients are a proxy's connections where four of five come from three addresses.
+func TestProxies(t *testing.T) {
+	for name, c := range map[string]struct {
+		from []int // clients of each address
+		want int
+	}{
+		"one":                {[]int{300, 10}, 1},
+		"three":              {[]int{50, 50, 40, 10, 10}, 3},
+		"four":               {[]int{40, 40, 40, 40}, 0},
+		"few clients of one": {[]int{60}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, Options{})
+			for addr, n := range c.from {
+				for i := range n {
+					s.client(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, byte(addr)}), uint16(1000+i)).String(), 1).refused()
+				}
+			}
+			s.wait(1)
+			s.tracker.Advance(s.at)
+			require.Len(t, s.tracker.Report()[0].Proxies, c.want)
+		})
+	}
+}
