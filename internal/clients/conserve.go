@@ -27,6 +27,7 @@ type conservation struct {
 	before uint64    // sockets without a client when it began: theirs had come before
 	since  time.Time // when more had none, zero if they have
 	broken time.Time // when it last did not hold, zero for never
+	ended  uint64    // clients of ports that are no longer followed
 	rest   uint64    // sockets at ports that are not followed
 	alone  bool
 }
@@ -36,10 +37,14 @@ func (c *conservation) check(r *handshake.Report, alone bool, opened, at time.Ti
 	if r.Opened == nil {
 		return
 	}
-	in, unsettled := uint64(0), r.Lost
+	in, unsettled := c.ended, r.Lost
 	for i := range r.Endpoints {
 		e := &r.Endpoints[i]
 		in += e.LetIn + e.LetInLate
+		if e.Ended { // what was open there is forgotten
+			c.ended += e.LetIn + e.LetInLate
+			c.based = false
+		}
 		unsettled += uint64(e.Waiting+e.Settling+e.Stalling+e.Left) + e.Untracked +
 			e.Clients[handshake.Undecided] + e.Clients[handshake.Reset]
 	}

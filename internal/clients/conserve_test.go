@@ -16,6 +16,7 @@ func TestConservation(t *testing.T) {
 		opened, letIn  uint64
 		late           uint64
 		open           int
+		ended          uint64 // let in at a port that is no longer followed
 		alone, broken  bool
 		elsewhereKnown bool
 		elsewhere      uint64
@@ -41,6 +42,12 @@ func TestConservation(t *testing.T) {
 			{at: 19, opened: 8, letIn: 7, alone: true},
 		},
 		"at other ports": {{at: 11, opened: 50, letIn: 5, elsewhereKnown: true, elsewhere: 45}, {at: 60, opened: 500, letIn: 6, elsewhereKnown: true, elsewhere: 494}},
+		"a port is no longer followed": {
+			{at: 11, opened: 5, letIn: 5, alone: true},
+			{at: 12, opened: 8, letIn: 5, ended: 3, alone: true},
+			{at: 13, opened: 9, letIn: 6, alone: true},
+			{at: 60, opened: 9, letIn: 6, alone: true},
+		},
 		"the other port is closed": {
 			{at: 11, opened: 50, letIn: 5, elsewhereKnown: true, elsewhere: 45},
 			{at: 12, opened: 50, letIn: 5, alone: true},
@@ -52,10 +59,11 @@ func TestConservation(t *testing.T) {
 			var c conservation
 			for _, r := range readings {
 				at := begin.Add(time.Duration(r.at * float64(time.Second)))
-				c.check(&handshake.Report{
-					Opened:    &r.opened,
-					Endpoints: []handshake.Endpoint{{LetIn: r.letIn, LetInLate: r.late, Stalling: r.open}},
-				}, r.alone, begin, at)
+				report := handshake.Report{Opened: &r.opened, Endpoints: []handshake.Endpoint{{LetIn: r.letIn, LetInLate: r.late, Stalling: r.open}}}
+				if r.ended > 0 {
+					report.Endpoints = append(report.Endpoints, handshake.Endpoint{LetIn: r.ended, Ended: true})
+				}
+				c.check(&report, r.alone, begin, at)
 				require.Equal(t, r.broken, c.estimated(at, time.Minute), "%+v", r)
 				if n := c.elsewhere(); r.elsewhereKnown {
 					require.Equal(t, r.elsewhere, *n, "%+v", r)

@@ -228,7 +228,7 @@ func TestInterval(t *testing.T) {
 	}
 	require.EqualValues(t, 30, s.Listeners[0].Losses.Clients.Outcomes[model.ClientGaveUp])
 	require.EqualValues(t, 90, s.Listeners[0].Totals.Clients.Outcomes[model.ClientGaveUp])
-	require.Equal(t, 3*time.Second-handshake.Lag, s.Listeners[0].Losses.Clients.Observed)
+	require.Equal(t, 3*time.Second, s.Listeners[0].Losses.Clients.Observed)
 	require.Equal(t, 1, f.opened)
 }
 

@@ -66,7 +66,7 @@ func All() []Proof {
 		},
 		{
 			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 60, Root: true,
-			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "12"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}),
+			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}),
 		},
 		{
 			Name: "browser", What: "the agent's page in a real Chromium", Minutes: 5, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
