@@ -64,6 +64,7 @@ type crowd struct {
 	waits   patience
 	start   time.Time
 	epoll   int
+	ports   int // the first of its clients'
 	byFD    map[int]*client
 	clients []*client
 }
@@ -72,7 +73,7 @@ func newCrowd(t testing.TB, to netip.AddrPort, waits patience) *crowd {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Close(epoll) })
-	return &crowd{t: t, to: to, waits: waits, start: time.Now(), epoll: epoll, byFD: make(map[int]*client)}
+	return &crowd{t: t, to: to, waits: waits, start: time.Now(), epoll: epoll, ports: firstPort, byFD: make(map[int]*client)}
 }
 
 // firstPort is the first client's; servers have lower ones.
@@ -87,7 +88,7 @@ func (c *crowd) begin(check bool) {
 	k.deadline = k.began + c.waits.connect
 	c.clients = append(c.clients, k)
 	// A port of its own: the kernel's would come again.
-	require.NoError(c.t, unix.Bind(fd, &unix.SockaddrInet4{Port: firstPort + len(c.clients)}))
+	require.NoError(c.t, unix.Bind(fd, &unix.SockaddrInet4{Port: c.ports + len(c.clients)}))
 	err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(c.to.Port()), Addr: c.to.Addr().As4()})
 	local, failed := unix.Getsockname(fd)
 	require.NoError(c.t, failed)

@@ -71,21 +71,9 @@ func run(t testing.TB, s shape) *result {
 		server.Sysctl(t, "net.ipv4.tcp_abort_on_overflow", "1")
 	}
 	crowdNS.Sysctl(t, "net.ipv4.tcp_orphan_retries", strconv.Itoa(s.orphans))
-	ctx, stop := context.WithCancel(t.Context())
 	s.server.Address = netip.AddrPortFrom(addr, nextPort()).String()
-	var srv *demo.Server
-	server.Do(func() {
-		var err error
-		srv, err = demo.Listen(ctx, s.server)
-		require.NoError(t, err)
-	})
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-served)
-	})
-	to := srv.Address()
+	srv, to, stop := serve(t, server, s.server)
+	t.Cleanup(stop)
 	kernel := newTrace(t, to.Port())
 	opened := passiveOpens(t, server)
 	tap := openTap(t, server, to.Port())
@@ -123,6 +111,22 @@ func run(t testing.TB, s shape) *result {
 	return r
 }
 
+// serve runs a server in a namespace until it is stopped.
+func serve(t testing.TB, ns *nettest.NS, o demo.ServerOptions) (srv *demo.Server, to netip.AddrPort, stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ns.Do(func() {
+		var err error
+		srv, err = demo.Listen(ctx, o)
+		require.NoError(t, err)
+	})
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ctx) }()
+	return srv, srv.Address(), func() {
+		cancel()
+		require.NoError(t, <-served)
+	}
+}
+
 var portsUsed atomic.Uint32
 
 // nextPort is another one for each run: the trace shows the sockets of all namespaces.
@@ -157,7 +161,7 @@ func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
 }
 
 // openTap opens it as the agent does.
-func openTap(t testing.TB, ns *nettest.NS, port uint16) clients.Tap {
+func openTap(t testing.TB, ns *nettest.NS, ports ...uint16) clients.Tap {
 	fs, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	sleeper := ns.Command("sleep", "3600")
@@ -168,7 +172,7 @@ func openTap(t testing.TB, ns *nettest.NS, port uint16) clients.Tap {
 	defer here.Close()
 	var tap clients.Tap
 	require.Eventually(t, func() bool { // once nsenter has moved
-		tap, err = clients.NewOpener("/proc", fs)(clients.Where{NetNS: uint64(here.ID()), PID: sleeper.Process.Pid, Ports: []uint16{port}})
+		tap, err = clients.NewOpener("/proc", fs)(clients.Where{NetNS: uint64(here.ID()), PID: sleeper.Process.Pid, Ports: ports})
 		return err == nil
 	}, time.Minute, time.Millisecond, "%v", err)
 	t.Cleanup(func() { _ = tap.Close() })
