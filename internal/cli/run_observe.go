@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +18,9 @@ import (
 // firstLook is how long the command waits for the first snapshot: what was counted
 // before the run must not be taken for the run's.
 const firstLook = 15 * time.Second
+
+// firstCount is how long it waits for the first that counts clients.
+const firstCount = 3 * time.Second
 
 // runWindow is what a verdict of the course spans: a status that outlives its losses would
 // blur when a limit was reached.
@@ -55,14 +60,47 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 			w.err = err
 		}
 	}()
-	select {
-	case s := <-w.looks:
-		w.recorder = loadtest.NewRecorder(s)
-	case <-w.ended:
-	case <-time.After(firstLook):
-		w.err = errFirstLook
-	}
+	w.begin(o.handshakes != clients.Off)
 	return w
+}
+
+// begin waits for the first snapshot, and for the first that counts clients where they
+// may be counted: the taps open when it is known which ports to follow.
+func (w *observed) begin(counts bool) {
+	late, first := time.After(firstLook), true
+	for {
+		select {
+		case s := <-w.looks:
+			w.recorder = loadtest.NewRecorder(s)
+			if !counts || counted(s) {
+				return
+			}
+			if first {
+				late, first = time.After(firstCount), false
+			}
+		case <-w.ended:
+			return
+		case <-late:
+			if w.recorder == nil {
+				w.err = errFirstLook
+			}
+			return
+		}
+	}
+}
+
+// counted reports whether clients are counted, or will not be.
+func counted(s *model.Snapshot) bool {
+	listening := false
+	for i := range s.Listeners {
+		listening = listening || s.Listeners[i].Listening()
+		if s.Listeners[i].Totals.Clients != nil {
+			return true
+		}
+	}
+	return !listening || slices.ContainsFunc(s.Unavailable, func(u model.Unavailable) bool {
+		return strings.HasPrefix(u.What, "clients by outcome")
+	})
 }
 
 func (w *observed) open(o *runOptions) error {
