@@ -122,9 +122,10 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 // misses some, never the latest.
 func follow(ctx context.Context, s *schedule.Scheduler, looks chan<- *model.Snapshot) {
 	var last *model.Snapshot
+	var predicted effects
 	for {
 		next := s.Next()
-		if snap := s.Snapshot(); snap != nil && snap != last {
+		if snap := predicted.snapshot(s.Snapshot()); snap != nil && snap != last {
 			last = snap
 			select {
 			case <-ctx.Done():
