@@ -161,7 +161,9 @@ func TestWorkPerScan(t *testing.T) {
 			t.Logf("%.1f reads, %.1f writes, %.0f allocations", reads, writes, allocations)
 			require.LessOrEqual(t, reads, tt.reads)
 			require.LessOrEqual(t, writes, tt.writes)
-			require.LessOrEqual(t, allocations, tt.allocations)
+			if !raceDetector { // with which sync.Pool drops at random what fmt puts back
+				require.LessOrEqual(t, allocations, tt.allocations)
+			}
 		})
 	}
 }
