@@ -3,10 +3,10 @@ package model
 // Server is a kind of server that may stand behind a listener. This is the one place that
 // knows their names: another kind is another value in Servers.
 type Server struct {
-	Name  string   // in Connector.Server
-	Title string   // as people write it; "" for none of its own
-	Jars  []string // by which it is recognised among an application's libraries, without their versions
-	JVM   bool     // it runs in one
+	Name  string    // in Connector.Server
+	Title string    // as people write it; "" for none of its own
+	Jars  [2]string // by which it is recognised among an application's libraries, without their versions
+	JVM   bool      // it runs in one
 
 	// Limits: it admits clients as Tomcat does, by a latch before accept(2) and a pool of
 	// threads, and its limits are read: maxConnections, acceptCount, maxThreads.
@@ -15,7 +15,7 @@ type Server struct {
 
 // ServerTomcat is Apache Tomcat, in an application or alone.
 func ServerTomcat() Server {
-	return Server{Name: "tomcat", Title: "Tomcat", Jars: []string{"tomcat-embed-core"}, JVM: true, Limits: true}
+	return Server{Name: "tomcat", Title: "Tomcat", Jars: [2]string{"tomcat-embed-core"}, JVM: true, Limits: true}
 }
 
 // ServerJVM is a JVM in which no known server was recognised.
@@ -26,12 +26,12 @@ func ServerOther() Server { return Server{Name: "other"} }
 
 // Servers are all kinds. Of several among an application's libraries the first serves, as
 // Spring Boot takes them.
-func Servers() []Server {
-	return []Server{
+func Servers() [6]Server {
+	return [6]Server{
 		ServerTomcat(),
-		{Name: "jetty", Title: "Jetty", Jars: []string{"jetty-server"}, JVM: true},
-		{Name: "undertow", Title: "Undertow", Jars: []string{"undertow-core"}, JVM: true},
-		{Name: "netty", Title: "Netty", Jars: []string{"reactor-netty-http", "reactor-netty"}, JVM: true}, // the latter until Spring Boot 2.3
+		{Name: "jetty", Title: "Jetty", Jars: [2]string{"jetty-server"}, JVM: true},
+		{Name: "undertow", Title: "Undertow", Jars: [2]string{"undertow-core"}, JVM: true},
+		{Name: "netty", Title: "Netty", Jars: [2]string{"reactor-netty-http", "reactor-netty"}, JVM: true}, // the latter until Spring Boot 2.3
 		ServerJVM(),
 		ServerOther(),
 	}

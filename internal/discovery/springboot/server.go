@@ -8,7 +8,7 @@ import "github.com/tcpdiag/tcpdiag/internal/model"
 func (c *classPath) webServer(p *Process, libs map[string]*place, complete bool) string {
 	for _, s := range model.Servers() {
 		for _, jar := range s.Jars {
-			if _, ok := libs[jar]; ok {
+			if _, ok := libs[jar]; ok && jar != "" {
 				return s.Name
 			}
 		}
