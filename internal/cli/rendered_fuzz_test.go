@@ -93,11 +93,17 @@ func short(tb testing.TB) []byte {
 }
 
 // Whatever numbers a recording has, what is made of it ends: no recursion, no panic.
-func TestValuesAtTheEdge(t *testing.T) {
+func TestValuesAtTheEdge(t *testing.T) { edgesOf(t, 30) }
+
+// The same of many more of its numbers.
+func TestLongValuesAtTheEdge(t *testing.T) { edgesOf(t, 500) }
+
+func edgesOf(t *testing.T, most int) {
+	t.Helper()
 	text := short(t)
 	n, step := len(numbers.FindAllIndex(text, -1)), 1
 	require.NotZero(t, n)
-	if most := 250; n > most { // all of them: FuzzRendered
+	if n > most { // all of them: FuzzRendered
 		step = n/most + 1
 	}
 	for which := 0; which < n; which += step {

@@ -26,9 +26,9 @@ func hostile() map[string]string {
 		"objects of one":     begin + key(`{"Listener":{"x":[`+strings.Repeat(`{"a":1},`, 120_000)+`1]}}`),
 		"nested":             begin + key(strings.Repeat(`{"a":`, 100_000)+`1`+strings.Repeat(`}`, 100_000)),
 		"points of a tick":   begin + `0 {"tick":{"points":[` + strings.Repeat("0,", 500_000) + `0]}}` + "\n",
-		"fewer in each line": begin + strings.Repeat(key(`{"Listener":{"Limits":[`+strings.Repeat("{},", 40_000)+`{}]}}`), 60),
-		"patches that add":   begin + key("{}") + strings.Repeat(`0 {"next":{"Listener":{"Limits":[`+strings.Repeat("{},", 40_000)+`{}]}}}`+"\n", 60),
-		"samples of ticks":   begin + strings.Repeat(`0 {"tick":{"samples":[`+strings.Repeat(`{"from":1,"to":1,"runs":[0,0,0]},`, 7000)+`{"from":1,"to":1,"runs":[0,0,0]}]}}`+"\n", 60),
+		"fewer in each line": begin + strings.Repeat(key(`{"Listener":{"Limits":[`+strings.Repeat("{},", 40_000)+`{}]}}`), 8),
+		"patches that add":   begin + key("{}") + strings.Repeat(`0 {"next":{"Listener":{"Limits":[`+strings.Repeat("{},", 40_000)+`{}]}}}`+"\n", 8),
+		"samples of ticks":   begin + strings.Repeat(`0 {"tick":{"samples":[`+strings.Repeat(`{"from":1,"to":1,"runs":[0,0,0]},`, 7000)+`{"from":1,"to":1,"runs":[0,0,0]}]}}`+"\n", 12),
 	}
 }
 
