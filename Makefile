@@ -13,10 +13,6 @@ VERSION_PKG   := github.com/prometheus/common/version
 LDFLAGS       := -s -w -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Revision=$(REVISION)
 PROVE         := $(GO) run ./internal/test/proof/prove
 
-# Without debug information a test binary is linked in half of the time, and vet has been
-# run apart: the two were a third of a cold `make check`.
-QUICK         := -vet=off -ldflags=-w
-
 # As root nothing is skipped. As anybody else, say each test that is, and why.
 VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 
@@ -54,14 +50,15 @@ help: ## this list
 
 ##@ To test a change
 
+# Vet is run once, on everything: go test need not run a part of it again.
 check: lint-changed ## format, lint, vet and every test that needs only Go: a minute
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
-	$(GO) test $(QUICK) -short -skip "$(LONG)" -timeout 5m ./...
+	$(GO) test -vet=off -short -skip "$(LONG)" -timeout 5m ./...
 
 test: setup $(if $(RERUN),$(GOTESTSUM)) ## what the README tells a newcomer to run: eight minutes as root
-	$(call gotest,$(UNIT_TESTS),-race $(QUICK) $(VERBOSE) -skip "$(LONG)" -timeout 20m)
-	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race $(QUICK) -count=1 $(VERBOSE) -skip "$(LONG)" -p 2 -timeout 18m)
+	$(call gotest,$(UNIT_TESTS),-race -vet=off $(VERBOSE) -skip "$(LONG)" -timeout 20m)
+	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -skip "$(LONG)" -p 2 -timeout 18m)
 
 test-rest: lint package $(if $(RERUN),$(GOTESTSUM)) ## what `make test` leaves out: at length, the linter, manifests, containers, packages, monitoring
 	$(GO) vet ./... && $(GO) mod tidy -diff
@@ -69,9 +66,9 @@ test-rest: lint package $(if $(RERUN),$(GOTESTSUM)) ## what `make test` leaves o
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 	for m in $(MODULES); do (cd $$m && $(GO) vet . && $(GO) test -count=1 -timeout 5m . && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .) || exit 1; done
-	$(call gotest,$(LONG_TESTS),-race $(QUICK) $(VERBOSE) -run "$(LONG)" -timeout 20m)
-	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race $(QUICK) -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
-	TCPDIAG_TESTS=servers $(call gotest,$(STACK_TESTS),-race $(QUICK) -count=1 $(VERBOSE) -p 1 -timeout 18m)
+	$(call gotest,$(LONG_TESTS),-race -vet=off $(VERBOSE) -run "$(LONG)" -timeout 20m)
+	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
+	TCPDIAG_TESTS=servers $(call gotest,$(STACK_TESTS),-race -vet=off -count=1 $(VERBOSE) -p 1 -timeout 18m)
 
 test-all: test test-rest ## all of that, and the quicker proofs
 	$(PROVE) mutated assistants browser handshakes kernels-short deployments

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,11 @@ func TestMakefile(t *testing.T) {
 	all := regexp.MustCompile(`(?m)^[a-z-]+:`).FindAllString(string(text), -1)
 	require.Len(t, helped, len(all))
 	require.LessOrEqual(t, len(all), 20)
+	named := regexp.MustCompile(`(?m)^\t\$\(PROVE\) ([a-z][a-z -]+)$`).FindStringSubmatch(string(text))
+	require.NotNil(t, named, "test-all runs some proofs")
+	for name := range strings.FieldsSeq(named[1]) {
+		require.True(t, slices.ContainsFunc(All(), func(p Proof) bool { return p.Name == name }), name)
+	}
 }
 
 // Contributing has the table of the proofs that `prove -list` prints.
