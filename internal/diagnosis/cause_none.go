@@ -41,6 +41,9 @@ func (j *judge) becauseUnknown(v model.Verdict) string {
 	if v.Cause != model.CauseNone {
 		return ""
 	}
+	if j.onlyUnanswered() {
+		return "why they had no answer is unknown"
+	}
 	if j.losses().DroppedPackets == 0 && j.turnsAway() {
 		return "why clients failed is unknown: their packets may have been dropped before"
 	}
@@ -73,6 +76,8 @@ func (j *judge) whyUnknown() string {
 // unknownSteps are what to look at where the limit behind a full stage is not known.
 func (j *judge) unknownSteps() []model.Step {
 	switch {
+	case j.onlyUnanswered():
+		return []model.Step{j.dumpStep("See what the threads do with their requests")}
 	case j.requestsStand() || j.standsLong() || j.nothingAccepted() > 0 && j.roomKnown():
 		return []model.Step{j.dumpStep("Ask the JVM what its acceptor, poller and workers do")}
 	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:

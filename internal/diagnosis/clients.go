@@ -44,6 +44,9 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 		lost = &model.Losses{}
 	}
 	during := within(interval)
+	if c := lost.Clients; c != nil && c.Flood == nil && c.TurnedAway() > 0 {
+		return noAnswer(c) + "."
+	}
 	if c := lost.Clients; c != nil && ClientsPhrase(c) != "" {
 		return phrase.Capital(ClientsPhrase(c)) + within(c.Observed) + "."
 	}
@@ -56,6 +59,42 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 		parts = append(parts, phrase.Sprintf("%s that waited in the accept queue %s reset", phrase.Count(resets, "client"), phrase.Verb(resets, "was", "were")))
 	}
 	return phrase.Capital(strings.Join(parts, "; ")) + "."
+}
+
+// noAnswer says how many of the clients that were decided got no answer, and how: "40 of 60 clients of
+// the last 10 s got no answer: 15 never got in, 25 gave up waiting inside".
+func noAnswer(c *model.Clients) string {
+	o := &c.Outcomes
+	var decided uint64
+	for _, n := range o {
+		decided += n
+	}
+	// Who was let in before this time, and left within it, is among those that left alone.
+	decided = max(decided, c.TurnedAway())
+	var ways []string
+	for _, way := range []struct {
+		n     uint64
+		words string
+	}{
+		{o[model.ClientGaveUp], "gave up connecting"},
+		{o[model.ClientStalled], "never got in"},
+		{c.Answers.Unanswered, "gave up waiting inside"},
+		{o[model.ClientReset], phrase.Verb(o[model.ClientReset], "was", "were") + " reset"},
+		{o[model.ClientRefused], phrase.Verb(o[model.ClientRefused], "was", "were") + " refused"},
+	} {
+		if way.n > 0 {
+			ways = append(ways, phrase.Number(way.n)+" "+way.words)
+		}
+	}
+	of := " of " + phrase.Count(decided, "client") + " "
+	out := phrase.Number(c.TurnedAway()) + of + "got no answer" + within(c.Observed) + ": " + strings.Join(ways, ", ")
+	if n, words, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
+		out = n + of + words + within(c.Observed)
+	}
+	if open := c.Waiting + c.Stalling; open > 0 {
+		out += "; " + phrase.Number(open) + " more still " + phrase.Verb(open, "tries", "try")
+	}
+	return out + unsure(c, true)
 }
 
 // inFront joins the clients to what comes behind them: to the packets of the same
@@ -99,6 +138,7 @@ func ClientsPhrase(c *model.Clients) string {
 	add(o[model.ClientRefused], "was refused", "were refused")
 	add(o[model.ClientReset], "was reset", "were reset")
 	add(o[model.ClientStalled], "was left without an answer after connecting", "were left without an answer after connecting")
+	add(c.Answers.Unanswered, "got in and no answer", "got in and no answer")
 	late := " let in" + waited(c)
 	add(o[model.ClientDelayed], "was"+late, "were"+late)
 	add(uint64(max(c.Waiting+c.Stalling, 0)), "still tries", "still try")

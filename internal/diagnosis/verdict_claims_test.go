@@ -21,6 +21,14 @@ func outcome(o model.ClientOutcome, n uint64) func(*model.Listener) {
 	}
 }
 
+// answers are the clients that ended with one, and without.
+func answers(answered, unanswered uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		outcome(model.ClientConnected, 0)(l)
+		l.Losses.Clients.Answers = model.ClientAnswers{Known: true, Answered: answered, Unanswered: unanswered}
+	}
+}
+
 func refusedAt(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.RefusedAt = netip.MustParseAddrPort(addr) }
 }
@@ -157,6 +165,25 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 900)).do(func(l *model.Listener) {
 				l.Losses.Clients.Flood = &model.ClientFlood{Attempts: 900, Sources: 900, Period: time.Second, Certain: true}
 			}), before: fresh(),
+		},
+
+		// Clients that were let in and had no answer, and those that believed to be.
+		{
+			name: "40 of 60 clients get no answer while the threads are busy", status: losing, cause: threads, chain: causes(threads),
+			now:    tomcat(4, 20, 5).pool(4).inService(4).waiting(10).do(answers(20, 25)).do(outcome(model.ClientStalled, 15)).do(outcome(model.ClientConnected, 45)),
+			before: tomcat(4, 20, 5).pool(4).inService(4).waiting(12),
+		},
+		{
+			name: "clients that never get in make nothing fine", status: losing, cause: maxConns, chain: causes(),
+			now: fresh().do(outcome(model.ClientStalled, 2)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
+		},
+		{
+			name: "a third of the clients get no answer, and nothing shows why", status: losing,
+			now: fresh().do(answers(20, 10)).do(outcome(model.ClientConnected, 30)), before: fresh(),
+		},
+		{
+			name: "one of a thousand clients leaves without an answer", status: ok,
+			now: fresh().do(answers(999, 1)).do(outcome(model.ClientConnected, 1000)), before: fresh(),
 		},
 
 		// Resets by the server.

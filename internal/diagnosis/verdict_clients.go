@@ -22,6 +22,23 @@ func (j *judge) gaveUp() uint64 {
 	return 0
 }
 
+// stalledClients are those that believed to be connected and left without having been let in.
+func (j *judge) stalledClients() uint64 {
+	if c := j.clients(); c != nil && j.Now.Listening() {
+		return c.Outcomes[model.ClientStalled]
+	}
+	return 0
+}
+
+// unanswered are the clients that were let in and had no answer, of those that ended; 0 of 0 where
+// that is not known.
+func (j *judge) unanswered() (n, ended uint64) {
+	if c := j.clients(); c != nil && c.Answers.Known && j.Now.Listening() {
+		return c.Answers.Unanswered, c.Answers.Unanswered + c.Answers.Answered
+	}
+	return 0, 0
+}
+
 // refused are those that were refused on the listener's port.
 func (j *judge) refused() uint64 {
 	if c := j.clients(); c != nil && j.Now.Listening() {

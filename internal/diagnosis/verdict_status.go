@@ -17,8 +17,21 @@ func (j *judge) status() model.Status {
 	return model.StatusOK
 }
 
-// turnsAway: clients fail though no packet was dropped at the listener.
-func (j *judge) turnsAway() bool { return j.gaveUp()+j.refused()+j.resetByServer() > 0 }
+// turnsAway: clients fail though no packet was dropped at the listener. Of those that were let in
+// and had no answer some always leave by themselves, as a browser does that is sent elsewhere.
+func (j *judge) turnsAway() bool {
+	unanswered, ended := j.unanswered()
+	return j.gaveUp()+j.stalledClients()+j.refused()+j.resetByServer() > 0 || unanswered > 0 && unansweredPart*unanswered >= ended
+}
+
+// onlyUnanswered: clients were let in and had no answer, and nothing else was lost.
+func (j *judge) onlyUnanswered() bool {
+	n, _ := j.unanswered()
+	return n > 0 && j.losses().DroppedPackets == 0 && j.gaveUp()+j.stalledClients()+j.refused()+j.resetByServer() == 0
+}
+
+// unansweredPart: one of this many clients without an answer is too many.
+const unansweredPart = 20
 
 // onlyStands: that is all there is to warn of.
 func (j *judge) onlyStands(v model.Verdict) bool {

@@ -159,6 +159,9 @@ func (j *judge) okState() (state, numbers string) {
 		s = "What waits is seen for the first time"
 	case j.losses().AbandonedRequests > 0:
 		s = "No packet was dropped, but " + j.abandonedPhrase()
+	case j.onlyUnanswered():
+		n, ended := j.unanswered()
+		s = phrase.Sprintf("No packet was dropped; %d of %s left without an answer", n, phrase.Count(ended, "client"))
 	case j.requestsStand():
 		s = j.standingPhrase()
 	case j.seenOnce():
