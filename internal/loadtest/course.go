@@ -138,13 +138,29 @@ func (c *Course) dropped(now map[model.DropKey]uint64) (sum uint64) {
 	return sum
 }
 
-// worsen keeps the moment whose verdict explains most of what was lost until then.
+// worsen keeps the moment at which most was lost, of the cause that explains most of what was
+// lost until then.
 func (c *Course) worsen(l *model.Listener) {
 	v, worst := &l.Verdict, &c.Worst.Verdict
-	lost := c.byCause[v.Cause]
-	if v.Status > worst.Status || v.Status == worst.Status && (lost > c.worst || v.Cause == worst.Cause) {
+	lost, more := c.byCause[v.Cause], lostNow(l) > lostNow(&c.Worst)
+	switch {
+	case v.Status > worst.Status, v.Status == worst.Status && v.Cause == worst.Cause && more, v.Status == worst.Status && v.Cause != worst.Cause && lost > c.worst:
 		c.Worst, c.worst = *l, lost
+	case v.Cause == worst.Cause:
+		c.worst = lost
 	}
+}
+
+// lostNow is what a snapshot's own window lost.
+func lostNow(l *model.Listener) uint64 {
+	if l.Losses == nil {
+		return 0
+	}
+	n := l.Losses.DroppedPackets
+	if c := l.Losses.Clients; c != nil {
+		n += c.TurnedAway()
+	}
+	return n
 }
 
 func (c *Course) add(p Point) {
