@@ -60,7 +60,11 @@ func (r *result) truth() (out truth) {
 }
 
 // check compares the tap with the truth.
-func (r *result) check(t testing.TB) {
+func (r *result) check(t testing.TB) { r.checkWithin(t, 0) }
+
+// checkWithin lets some more clients come out otherwise: on a busy machine the tap may ask the
+// kernel for a client that stays for milliseconds only when it has left.
+func (r *result) checkWithin(t testing.TB, more uint64) {
 	want, e := r.truth(), &r.tap
 	say := fmt.Sprintf("%v\nclients: %+v\ntap: %v let in %d, late %d, %+v, open %d %d %d %d %d\nsockets %d, PassiveOpens %d, lost %d\n", r.shape, want,
 		named(e), e.LetIn, e.LetInLate, e.Answers, e.Waiting, e.Settling, e.Stalling, e.Inside, e.Left, len(r.made), r.opened, r.lost)
@@ -71,7 +75,7 @@ func (r *result) check(t testing.TB) {
 		}
 	}
 	n := uint64(len(r.clients))
-	off := max(1, n/200) + want.either + want.crossed
+	off := max(1, n/200) + want.either + want.crossed + more
 	require.GreaterOrEqual(t, e.Clients[handshake.GaveUp], want.gaveUp, "gave up: %s", say)
 	require.LessOrEqual(t, e.Clients[handshake.GaveUp], want.gaveUp+want.crossed, "gave up: %s", say)
 	require.Equal(t, want.refused, e.Clients[handshake.Refused], "refused: %s", say)
@@ -85,15 +89,18 @@ func (r *result) check(t testing.TB) {
 	require.InDelta(t, want.checks, e.Answers.Checks, float64(off), "checks: %s", say)
 	require.LessOrEqual(t, e.Clients[handshake.Undecided], n/100, "undecided: %s", say)
 	require.Zero(t, e.Clients[handshake.HalfOpen], "half-open: %s", say)
-	r.checkResponses(t)
+	r.checkResponses(t, more)
 	// PassiveOpens includes the sockets that the kernel made twice for a client, on two
 	// processors at once, and of which it threw one away (inet_csk_complete_hashdance).
 	require.InDelta(t, len(r.made), e.LetIn+e.LetInLate, float64(off), "sockets: %s", say)
 	require.LessOrEqual(t, uint64(len(r.made)), r.opened, say)
 }
 
+// quick: a server that answers faster may be taken for a busy one in the calm.
+const quick = 50 * time.Millisecond
+
 // checkResponses compares the first bytes of the sampled clients with their own accounts.
-func (r *result) checkResponses(t testing.TB) {
+func (r *result) checkResponses(t testing.TB, more uint64) {
 	count, sum := uint64(0), time.Duration(0)
 	for _, c := range r.clients {
 		if (c.port^r.server)&0x1e == 0 && c.first > 0 {
@@ -102,7 +109,11 @@ func (r *result) checkResponses(t testing.TB) {
 		}
 	}
 	got := &r.tap.Responses
-	require.InDelta(t, count, got.Count, max(1, float64(count)/100), "first bytes")
+	require.LessOrEqual(t, got.Count, count+1, "first bytes")
+	if r.shape.server.ServiceTime < quick { // the tap may be calm, and not read what a quick server sends
+		return
+	}
+	require.InDelta(t, count, got.Count, max(1, float64(count)/100)+float64(more), "first bytes")
 	if got.Count == count {
 		require.InDelta(t, sum.Seconds(), got.Sum, .1*float64(count), "first bytes of %d", count)
 	}
