@@ -89,7 +89,10 @@ func noAnswer(c *model.Clients) string {
 	of := " of " + phrase.Count(decided, "client") + " "
 	out := phrase.Number(c.TurnedAway()) + of + "got no answer" + within(c.Observed) + ": " + strings.Join(ways, ", ")
 	if n, words, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
-		out = n + of + words + within(c.Observed)
+		out = n + of + words
+		if during := within(c.Observed); during != "" {
+			out = phrase.Capital(strings.TrimSpace(during)) + " " + out
+		}
 	}
 	if open := c.Waiting + c.Stalling; open > 0 {
 		out += "; " + phrase.Number(open) + " more still " + phrase.Verb(open, "tries", "try")
