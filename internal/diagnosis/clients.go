@@ -61,16 +61,18 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 	return phrase.Capital(strings.Join(parts, "; ")) + "."
 }
 
-// noAnswer says how many of the clients that were decided got no answer, and how: "40 of 60 clients of
+// noAnswer says how many of the clients that ended got no answer, and how: "40 of 60 clients of
 // the last 10 s got no answer: 15 never got in, 25 gave up waiting inside".
 func noAnswer(c *model.Clients) string {
 	o := &c.Outcomes
-	var decided uint64
-	for _, n := range o {
-		decided += n
+	// Whoever ended: those let in are counted before they are answered, and answers when they come.
+	ended := c.TurnedAway() + c.Answers.Answered
+	if !c.Answers.Known {
+		ended = 0
+		for _, n := range o {
+			ended += n
+		}
 	}
-	// Who was let in before this time, and left within it, is among those that left alone.
-	decided = max(decided, c.TurnedAway())
 	var ways []string
 	for _, way := range []struct {
 		n     uint64
@@ -86,7 +88,7 @@ func noAnswer(c *model.Clients) string {
 			ways = append(ways, phrase.Number(way.n)+" "+way.words)
 		}
 	}
-	of := " of " + phrase.Count(decided, "client") + " "
+	of := " of " + phrase.Count(ended, "client") + " "
 	out := phrase.Number(c.TurnedAway()) + of + "got no answer" + within(c.Observed) + ": " + strings.Join(ways, ", ")
 	if n, words, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
 		out = n + of + words
