@@ -97,15 +97,16 @@ func (a *account) totalsBefore(t time.Time) (out model.ClientTotals) {
 }
 
 // repeatedAlone reports whether the packets that were dropped lately can only be repeated
-// ones of clients that have left: no attempt was begun, is open or was decided in that
-// time. The clients of the trouble were seen, so that those of this listener are.
+// ones of clients of before: no attempt was begun, and nobody let in, in that time. The clients of the trouble were seen, so that those of this listener are.
 func (a *account) repeatedAlone(r *model.Recent, lately *model.Lately) bool {
 	c := lately.Losses.Clients
 	if lately.Losses.DroppedPackets == 0 || r == nil || r.ClientsTurnedAway == nil || *r.ClientsTurnedAway == 0 {
 		return false
 	}
 	seen := c.Observed >= lately.Span && c.Untracked == 0 && c.PacketsLost == 0 && c.Flood == nil && !c.Estimated
-	return seen && c.Waiting+c.Settling+c.Stalling == 0 && c.Outcomes == [model.NumClientOutcomes]uint64{}
+	others := c.Outcomes
+	others[model.ClientStalled] = 0 // known minutes later of a client that cannot say that it has left
+	return seen && c.Waiting+c.Settling == 0 && others == [model.NumClientOutcomes]uint64{}
 }
 
 // withoutRepeated is what was lost lately, and the trouble before it, where all packets of

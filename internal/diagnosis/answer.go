@@ -108,7 +108,7 @@ func (j *judge) why(v model.Verdict) string {
 	case model.CauseMaxThreads:
 		return phrase.Capital(j.threadsPhrase()) + "." + j.whyInside()
 	case model.CauseNone:
-		if j.onlyUnanswered() {
+		if j.failsUnseen() {
 			return "Not known: " + strings.TrimPrefix(j.okNumbers(), "; ") + "."
 		}
 		return phrase.Capital(j.queuePhrase()+j.because(v)) + "."

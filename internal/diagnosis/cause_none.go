@@ -78,6 +78,8 @@ func (j *judge) unknownSteps() []model.Step {
 	switch {
 	case j.onlyUnanswered():
 		return []model.Step{j.dumpStep("See what the threads do with their requests")}
+	case j.failsUnseen():
+		return []model.Step{command("Look for longer, while clients fail", j.again(" --interval 10s"))}
 	case j.requestsStand() || j.standsLong() || j.nothingAccepted() > 0 && j.roomKnown():
 		return []model.Step{j.dumpStep("Ask the JVM what its acceptor, poller and workers do")}
 	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:

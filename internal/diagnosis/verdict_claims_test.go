@@ -174,7 +174,11 @@ func scenariosClaims() []scenario {
 			before: tomcat(4, 20, 5).pool(4).inService(4).waiting(12),
 		},
 		{
-			name: "clients that never get in make nothing fine", status: losing, cause: maxConns, chain: causes(),
+			name: "clients that never get in make nothing fine", status: losing,
+			now: fresh().do(outcome(model.ClientStalled, 2)), before: fresh(),
+		},
+		{
+			name: "the last clients of a trouble that is over are known late", status: ok,
 			now: fresh().do(outcome(model.ClientStalled, 2)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
 		},
 		{

@@ -22,9 +22,21 @@ func (j *judge) gaveUp() uint64 {
 	return 0
 }
 
+// ofBefore: all clients that ended lately are those of a trouble before. It may take minutes until that is
+// known of one: its kernel repeats its packets when it has left.
+func (j *judge) ofBefore(c *model.Clients) bool {
+	others := c.Answers.Answered
+	for o, n := range c.Outcomes {
+		if model.ClientOutcome(o) != model.ClientStalled {
+			others += n
+		}
+	}
+	return j.Now.Recent != nil && others == 0
+}
+
 // stalledClients are those that believed to be connected and left without having been let in.
 func (j *judge) stalledClients() uint64 {
-	if c := j.clients(); c != nil && j.Now.Listening() {
+	if c := j.clients(); c != nil && j.Now.Listening() && !j.ofBefore(c) {
 		return c.Outcomes[model.ClientStalled]
 	}
 	return 0
@@ -33,7 +45,7 @@ func (j *judge) stalledClients() uint64 {
 // unanswered are the clients that were let in and had no answer, of those that ended; 0 of 0 where
 // that is not known.
 func (j *judge) unanswered() (n, ended uint64) {
-	if c := j.clients(); c != nil && c.Answers.Known && j.Now.Listening() {
+	if c := j.clients(); c != nil && c.Answers.Known && j.Now.Listening() && !j.ofBefore(c) {
 		return c.Answers.Unanswered, c.Answers.Unanswered + c.Answers.Answered
 	}
 	return 0, 0

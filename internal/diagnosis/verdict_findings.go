@@ -20,7 +20,7 @@ func (j *judge) findings(v model.Verdict) []model.Finding {
 	for _, c := range j.ownFindings(v) {
 		add(model.Finding{Code: string(c), Severity: severity(v, c), Evidence: j.evidence(c, v), Advice: j.advice(c, v)})
 	}
-	if v.Cause == model.CauseNone && v.Status != model.StatusOK && !j.onlyStands(v) && !j.onlyUnanswered() {
+	if v.Cause == model.CauseNone && v.Status != model.StatusOK && !j.onlyStands(v) && !j.failsUnseen() {
 		add(model.Finding{Code: "limits_unknown", Severity: severity(v, v.Cause), Evidence: j.evidence(v.Cause, v), Advice: j.adviseUnknown()})
 	}
 	for _, f := range j.clientFindings() {

@@ -30,6 +30,9 @@ func (j *judge) onlyUnanswered() bool {
 	return n > 0 && j.losses().DroppedPackets == 0 && j.gaveUp()+j.stalledClients()+j.refused()+j.resetByServer() == 0
 }
 
+// failsUnseen: clients fail, and no packet was dropped.
+func (j *judge) failsUnseen() bool { return j.losses().DroppedPackets == 0 && j.turnsAway() }
+
 // unansweredPart: one of this many clients without an answer is too many.
 const unansweredPart = 20
 
