@@ -58,7 +58,7 @@ func TestLongTwoBursts(t *testing.T) {
 		for quiet := time.Now(); time.Since(quiet) < 25*time.Second; time.Sleep(250 * time.Millisecond) {
 			l := look()
 			if l.Verdict.Status == "losing" { // dead clients are let in, and answered: the server cannot tell, nor can the tap
-				require.Equal(t, "max_connections", l.Verdict.Cause, "after %v: %s", time.Since(began), l.Verdict.Summary)
+				require.Contains(t, []string{"max_connections", "max_threads"}, l.Verdict.Cause, "after %v: %s", time.Since(began), l.Verdict.Summary)
 				continue
 			}
 			require.NotNil(t, l.Recent)
