@@ -128,7 +128,7 @@ func distribution(t *testing.T, version string) string {
 	require.NoError(t, err)
 	home := filepath.Join(cache, "tcpdiag", "apache-tomcat-"+version)
 	if _, err := os.Stat(home); err == nil {
-		return home
+		return readable(t, home)
 	}
 	user, err := os.UserHomeDir()
 	require.NoError(t, err)
@@ -137,6 +137,14 @@ func distribution(t *testing.T, version string) string {
 	require.NoError(t, err, "run the tests of internal/discovery first (make test does): they fetch it")
 	require.NoError(t, os.MkdirAll(filepath.Dir(home), 0o755))
 	out, err := exec.CommandContext(t.Context(), "tar", "-xzf", archive, "-C", filepath.Dir(home)).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return readable(t, home)
+}
+
+// readable lets every user read a distribution: its archive has files of mode 0640.
+func readable(t *testing.T, home string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "chmod", "-R", "a+rX", home).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return home
 }

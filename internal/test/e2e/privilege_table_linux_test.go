@@ -283,7 +283,7 @@ a user other than root they are ambient. "its" is the observed server's.
   file that the command line names (without PTRACE only in the same mount
   namespace, so not in a container beside it).
 * *JVM*: safepoints and collections (hsperfdata; the uid must have a name).
-* *resets*: connections that clients reset and rig.Tomcat still holds.
+* *resets*: connections that clients reset and Tomcat still holds.
 * *cause*: the verdict names the limit that loses packets. For the others it
   says that the limit is not known and has to be given (` + "`--max-connections`" + `).
 * *netns*: the same of a server in another network namespace (` + "`--pid`" + `).
