@@ -40,8 +40,9 @@ type Observer interface {
 type Options struct {
 	Listen        []string // addresses, or one vsock/systemd socket
 	SystemdSocket bool
-	ConfigFile    string // exporter-toolkit web config: TLS, basic auth
-	Profile       bool   // serve /debug/pprof
+	ConfigFile    string   // exporter-toolkit web config: TLS, basic auth
+	Profile       bool     // serve /debug/pprof
+	AllowedHosts  []string // further names under which a browser is served
 
 	Lifecycle bool                        // let POST /-/reload do what SIGHUP does
 	Reload    func(context.Context) error // reads the configuration file again; nil without one

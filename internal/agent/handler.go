@@ -44,7 +44,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	}
-	return secured(http.NewCrossOriginProtection().Handler(mux))
+	return secured(ownHost(o.AllowedHosts, http.NewCrossOriginProtection().Handler(mux)))
 }
 
 // serveHealthy says whether the agent itself runs, and nothing about the servers

@@ -323,7 +323,7 @@ func TestBrowsersAreKeptOut(t *testing.T) {
 	o.Lifecycle, o.Reload = true, func(context.Context) error { return nil }
 	h := serving(new(stage), o)
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://elsewhere"} {
-		r := httptest.NewRequest(http.MethodPost, "/-/reload", nil)
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:10889/-/reload", nil)
 		r.Header.Set(name, value)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

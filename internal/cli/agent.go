@@ -97,6 +97,7 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.config, "config", "", "configuration file of targets (YAML); flags override it")
 	flags.BoolVar(&o.checkConfig, "check-config", false, "check the file of --config and exit: 0 valid, 1 not")
 	flags.BoolVar(&o.web.Lifecycle, "web.enable-lifecycle", false, "allow POST /-/reload to reload the file of --config")
+	flags.StringArrayVar(&o.web.AllowedHosts, "web.allowed-host", nil, "further host name under which browsers are served (repeatable); addresses, the machine's name and names without a dot always are")
 	flags.BoolVar(&o.web.Profile, "web.enable-pprof", false, "serve /debug/pprof")
 	timeVar(flags, &o.sampleInterval, "sample-interval", def.SampleInterval, "time between two samples of the accept queues")
 	timeVar(flags, &o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
