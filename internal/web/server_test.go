@@ -243,3 +243,10 @@ func TestReportStandsAlone(t *testing.T) {
 	require.NotContains(t, b.String(), "<link")
 	require.Contains(t, b.String(), "@media print")
 }
+
+// Wherever in a page a stranger's text stands, nothing of it is invisible or turns the order of
+// what stands beside it.
+func TestNothingInvisible(t *testing.T) {
+	require.Equal(t, "<b>a\\u202eb</b>\n\t\\x1b[2J\\u2028\\xff é …", visible("<b>a\u202eb</b>\n\t\x1b[2J\u2028\xff é …"))
+	require.Equal(t, "as it was\n", visible("as it was\n"))
+}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -38,7 +41,30 @@ func (p *pages) draw(name string, data any) (string, error) {
 	if err := p.template.ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("web: %w", err)
 	}
-	return b.String(), nil
+	return visible(b.String()), nil
+}
+
+// visible shows what has no shape of its own (controls, bidirectional marks, line separators,
+// bytes that are no UTF-8) as escapes, wherever in the page a stranger's text may have put it:
+// names are escaped where they are read, and a recording can hold what was never read so.
+func visible(page string) string {
+	hidden := func(r rune) bool {
+		return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == utf8.RuneError
+	}
+	if utf8.ValidString(page) && !strings.ContainsFunc(page, hidden) {
+		return page
+	}
+	var b strings.Builder
+	for len(page) > 0 {
+		r, n := utf8.DecodeRuneInString(page)
+		if hidden(r) {
+			b.WriteString(model.Printable(page[:n]))
+		} else {
+			b.WriteString(page[:n])
+		}
+		page = page[n:]
+	}
+	return b.String()
 }
 
 // Report writes the page of one snapshot as a file of its own, to attach to a
