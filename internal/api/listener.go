@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -26,6 +27,18 @@ type Listener struct {
 	Clients     *Clients     `json:"clients,omitempty"`
 	Recent      *Recent      `json:"recent,omitempty"`
 	Verdict     Verdict      `json:"verdict"`
+
+	LastListener *LastListener `json:"last_listener,omitempty"`
+}
+
+// LastListener is what was seen to listen on an expected port before nothing did. Its
+// process is left out where it was not known.
+type LastListener struct {
+	Address    string    `json:"address"`
+	Comm       string    `json:"comm,omitempty"`
+	PID        int       `json:"pid,omitempty"`
+	Seen       time.Time `json:"seen"`
+	AgoSeconds float64   `json:"ago_seconds"`
 }
 
 // SynBacklog holds half-open connections.
@@ -147,7 +160,16 @@ func newListener(l *model.Listener) Listener {
 		Clients:     newClients(l.Losses),
 		Recent:      newRecent(l.Recent),
 		Verdict:     newVerdict(l),
+
+		LastListener: newLastListener(l.Last),
 	}
+}
+
+func newLastListener(l *model.LastListener) *LastListener {
+	if l == nil {
+		return nil
+	}
+	return &LastListener{Address: l.Address, Comm: l.Comm, PID: l.PID, Seen: l.Seen.UTC(), AgoSeconds: *seconds(&l.Ago)}
 }
 
 // groupSize is 0, and so left out, for a listener that shares its address with

@@ -28,6 +28,7 @@ type State struct {
 	histories map[model.ListenerID]*history
 	figures   connections.Figures
 	waits     time.Time
+	last      map[expected]model.LastListener // of the expected ports
 }
 
 // Waits is when the next snapshot must be made for the causes that wait, zero for none.
@@ -121,9 +122,9 @@ func newDraft(state *State, f *facts.View, opt *Options) *Draft {
 
 func (s *State) copy() *State {
 	if s == nil {
-		return &State{histories: make(map[model.ListenerID]*history)}
+		return &State{histories: make(map[model.ListenerID]*history), last: make(map[expected]model.LastListener)}
 	}
-	out := &State{list: s.list, histories: make(map[model.ListenerID]*history, len(s.histories)), figures: s.figures.Clone()}
+	out := &State{list: s.list, histories: make(map[model.ListenerID]*history, len(s.histories)), figures: s.figures.Clone(), last: maps.Clone(s.last)}
 	all := make([]history, 0, len(s.histories))
 	for id, h := range s.histories {
 		all = append(all, *h)

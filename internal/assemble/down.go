@@ -1,13 +1,22 @@
 package assemble
 
 import (
+	"maps"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
+// expected is a port that was asked for.
+type expected struct {
+	netns uint64
+	port  uint16
+}
+
 // down adds the expected ports on which nothing listens, each with what its last
-// listener's clients lost.
+// listener's clients lost, and who that was.
 func (d *Draft) down() {
+	d.remember()
 	for _, t := range d.Targets {
 		if t.Up {
 			continue
@@ -18,6 +27,35 @@ func (d *Draft) down() {
 			lost.WorstCase = append(diagnosis.WorstCase(&lost, nil, n.Sysctl), diagnosis.SeenRefused)
 			l.Losses = &lost
 		}
+		if last, ok := d.next.last[expected{t.NetNS, t.Port}]; ok {
+			last.Ago = max(0, d.Time.Sub(last.Seen))
+			l.Last = &last
+		}
 		d.Listeners = append(d.Listeners, l)
+	}
+}
+
+// remember notes who listens on each expected port, and forgets the ports that are no
+// longer expected: a namespace that was closed, a file that was reloaded.
+func (d *Draft) remember() {
+	asked := make(map[expected]bool, len(d.Targets))
+	for _, t := range d.Targets {
+		asked[expected{t.NetNS, t.Port}] = true
+	}
+	maps.DeleteFunc(d.next.last, func(e expected, _ model.LastListener) bool { return !asked[e] })
+	for i := range d.Listeners {
+		l := &d.Listeners[i]
+		key := expected{l.ID.NetNS, l.Port}
+		if !asked[key] {
+			continue
+		}
+		was := d.next.last[key]
+		last := model.LastListener{Address: l.ID.String(), Seen: d.Time}
+		if l.Process != nil {
+			last.Comm, last.PID = l.Process.Comm, l.Process.PID
+		} else if was.Address == last.Address {
+			last.Comm, last.PID = was.Comm, was.PID
+		}
+		d.next.last[key] = last
 	}
 }

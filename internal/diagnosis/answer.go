@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -129,7 +130,16 @@ func (j *judge) whyClosed(c model.Cause) string {
 	case c == model.CauseListenerClosed:
 		return "The listener was closed, as in a stop or a crash: the kernel resets whoever waits in its queue."
 	}
-	return phrase.Sprintf("Nothing listens on port %v.", j.Now.Port)
+	last := j.Now.Last
+	if last == nil {
+		return phrase.Sprintf("Nothing listens on port %v.", j.Now.Port)
+	}
+	who := "A listener"
+	if last.PID != 0 {
+		who = last.Comm + " " + strconv.Itoa(last.PID)
+	}
+	return phrase.Sprintf("Nothing has listened on port %v for %s. %s did, on %s, until %s.",
+		j.Now.Port, phrase.Seconds(last.Ago), who, last.Address, last.Seen.UTC().Format("15:04:05 MST"))
 }
 
 // whyInside continues with what the used up threads wait for in the process itself.

@@ -48,6 +48,11 @@ func (g ground) listener(l *model.Listener) {
 		r.Began, r.Ended, r.Latest = g.time(r.Began), g.time(r.Ended), g.time(r.Latest)
 		l.Recent = &r
 	}
+	if l.Last != nil {
+		last := *l.Last
+		last.Seen = g.time(last.Seen)
+		l.Last = &last
+	}
 	if l.Connections != nil {
 		c := *l.Connections
 		c.At = g.time(c.At)

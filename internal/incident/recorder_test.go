@@ -283,7 +283,7 @@ func TestEveryTimeIsGrounded(t *testing.T) {
 	}
 	walk("", reflect.TypeFor[model.Listener](), 0)
 	require.Equal(t, []string{
-		".Process.At", ".Process.Downstream.At", ".Process.Stacks.At", ".Connections.At", ".Recent.Began", ".Recent.Ended", ".Recent.Latest", ".Basis.Shown.Last", ".Basis.Shown.Better", ".Basis.Shown.Other",
+		".Process.At", ".Process.Downstream.At", ".Process.Stacks.At", ".Connections.At", ".Recent.Began", ".Recent.Ended", ".Recent.Latest", ".Basis.Shown.Last", ".Basis.Shown.Better", ".Basis.Shown.Other", ".Last.Seen",
 	}, found, "another time: grounded must set it against the frame's, too")
 }
 

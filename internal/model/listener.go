@@ -56,6 +56,19 @@ type Listener struct {
 	Totals  Totals  `json:"-"` // since the agent started
 	Verdict Verdict
 	Basis   *Basis // of the verdict; nil where nobody keeps it
+
+	// Last is who listened on an expected port on which nothing listens now, nil where
+	// nobody was seen to.
+	Last *LastListener `json:",omitempty"`
+}
+
+// LastListener is what listened on a port before it was down.
+type LastListener struct {
+	Address string
+	Comm    string // of its process, "" and PID 0 where it was not known
+	PID     int
+	Seen    time.Time     // of the latest snapshot that has it
+	Ago     time.Duration // how long before this snapshot that was
 }
 
 // Listening distinguishes a real listener from the placeholder of an expected port.

@@ -66,6 +66,9 @@ func (s answerText) head() {
 // who are the process and the server, what may be left out last.
 func (s answerText) who() []string {
 	if !s.l.Listening() {
+		if last := s.l.Last; last != nil && last.PID != 0 {
+			return []string{"was " + printable(last.Comm) + " " + strconv.Itoa(last.PID)}
+		}
 		return nil
 	}
 	parts := []string{ownerOf(s.l.Process)}

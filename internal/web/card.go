@@ -72,8 +72,11 @@ func elementID(l *model.Listener) string {
 
 func permalink(l *model.Listener) string {
 	q := url.Values{"port": {strconv.Itoa(int(l.Port))}}
-	if l.Process != nil {
+	switch {
+	case l.Process != nil:
 		q.Set("process", l.Process.Comm)
+	case l.Last != nil && l.Last.PID != 0:
+		q.Set("process", l.Last.Comm)
 	}
 	return "?" + q.Encode()
 }
@@ -109,6 +112,12 @@ func who(l *model.Listener) string {
 	var out []string
 	if p := l.Process; p != nil {
 		out = append(out, fmt.Sprintf("%s %d", p.Comm, p.PID))
+	}
+	if last := l.Last; last != nil {
+		if last.PID != 0 {
+			out = append(out, fmt.Sprintf("was %s %d", last.Comm, last.PID))
+		}
+		out = append(out, "down since "+last.Seen.UTC().Format("15:04:05 MST"))
 	}
 	if k := l.Connector; k != nil {
 		if title := k.Kind().Title; title != "" {

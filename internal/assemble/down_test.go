@@ -1,0 +1,45 @@
+package assemble
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+// A port that is down has the process that listened there, and since when it is down, for as
+// long as it is expected.
+func TestWhoListenedBefore(t *testing.T) {
+	at := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)
+	list := func(up bool, targets ...model.Target) *facts.Watchlist {
+		w := &facts.Watchlist{At: at, Targets: targets}
+		if up {
+			w.Watched = []facts.Watched{{Expected: true, Listening: &facts.Listening{
+				ID: model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("127.0.0.1:8080")}, Members: []sockdiag.Listener{{Inode: 7}},
+			}}}
+		}
+		return w
+	}
+	target := model.Target{Port: 8080, NetNS: 1}
+	up := target
+	up.Up = true
+	state, s := Assemble(nil, &facts.View{Time: at, Watchlist: list(true, up)}, Options{})
+	require.Len(t, s.Listeners, 1)
+	require.Nil(t, s.Listeners[0].Last)
+	at = at.Add(5 * time.Second)
+	state, s = Assemble(state, &facts.View{Time: at, Watchlist: list(false, target)}, Options{})
+	require.Len(t, s.Listeners, 1)
+	last := s.Listeners[0].Last
+	require.NotNil(t, last)
+	require.Equal(t, "127.0.0.1:8080", last.Address)
+	require.Equal(t, 5*time.Second, last.Ago)
+	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "Nothing has listened on port 8080 for 5 s.")
+	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "until 03:12:00 UTC.")
+	state, _ = Assemble(state, &facts.View{Time: at, Watchlist: list(false)}, Options{})
+	require.Empty(t, state.last, "of a port that nobody asks for any more")
+}
