@@ -136,7 +136,7 @@ func TestMonitorsFindTheAgents(t *testing.T) {
 
 func TestRulesAreThoseOfDeployPrometheus(t *testing.T) {
 	objects := every[*monitoring.PrometheusRule](rendered(t, everything()))
-	require.Len(t, objects, 2)
+	require.Len(t, objects, 3)
 	for _, rule := range objects {
 		file := strings.TrimPrefix(rule.Name, "tcpdiag-")
 		source, err := os.ReadFile("../prometheus/" + file + ".rules.yml")
@@ -179,7 +179,7 @@ func TestChartLinksToTheSources(t *testing.T) {
 		}
 		return err
 	}))
-	require.Equal(t, 4, links)
+	require.Equal(t, 5, links)
 }
 
 // `helm package` puts into the archive what the links point to.

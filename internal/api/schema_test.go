@@ -30,7 +30,7 @@ func schemaOf(t *testing.T, document any) []byte {
 
 // The schemas in docs/schema are written by UPDATE=1 go test ./internal/api.
 func TestSchemasAreNotStale(t *testing.T) {
-	for name, document := range map[string]any{"snapshot": &api.Snapshot{}, "plan": &api.Plan{}, "incidents": &api.Incidents{}, "incident": &api.Incident{}, "run": &api.Run{}} {
+	for name, document := range map[string]any{"snapshot": &api.Snapshot{}, "plan": &api.Plan{}, "incidents": &api.Incidents{}, "incident": &api.Incident{}, "run": &api.Run{}, "fleet": &api.Fleet{}} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(schemaDir, name+".schema.json")
 			want := schemaOf(t, document)
@@ -74,6 +74,8 @@ func schemaName(document any) string {
 		return "snapshot"
 	case api.PlanSchema:
 		return "plan"
+	case api.FleetSchema:
+		return "fleet"
 	}
 	return ""
 }

@@ -10,14 +10,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"regexp"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/common/config"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/httpconfig"
 )
 
 const (
@@ -76,20 +75,14 @@ func AgentURL(address string) (*url.URL, error) {
 
 // clientSettings reads a file. What would reach another address is refused.
 func clientSettings(file string) (config.HTTPClientConfig, error) {
-	settings, _, err := config.LoadHTTPConfigFile(file)
-	var missing *os.PathError
-	switch {
-	case errors.As(err, &missing):
-		return config.HTTPClientConfig{}, fmt.Errorf("--http.config.file: %w", err)
-	case err != nil: // the parser quotes the file, which holds passwords
-		return config.HTTPClientConfig{}, fmt.Errorf("--http.config.file %s: not an HTTP client configuration in Prometheus's format%s", file, regexp.MustCompile(` ?line \d+`).FindString(err.Error()))
-	case settings.OAuth2 != nil, settings.ProxyURL.URL != nil, settings.ProxyFromEnvironment, len(settings.ProxyConnectHeader) > 0:
-		return config.HTTPClientConfig{}, fmt.Errorf("--http.config.file %s: oauth2 and proxies are not used: no address but --agent is reached", file)
+	settings, err := httpconfig.Load(file)
+	if err != nil {
+		return settings, err
 	}
-	if err := settings.Validate(); err != nil {
-		return config.HTTPClientConfig{}, fmt.Errorf("--http.config.file %s: %w", file, err)
+	if settings.OAuth2 != nil || settings.ProxyURL.URL != nil || settings.ProxyFromEnvironment || len(settings.ProxyConnectHeader) > 0 {
+		return settings, fmt.Errorf("--http.config.file %s: oauth2 and proxies are not used: no address but --agent is reached", file)
 	}
-	return *settings, nil
+	return settings, nil
 }
 
 // TakesInterval is false: an agent answers from its memory.

@@ -13,11 +13,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Job is a scrape job with one target.
+// Job is a scrape job with one target, or many.
 type Job struct {
 	Name           string
 	Target         string // host:port
+	Targets        []Target
 	ScrapeInterval time.Duration
+}
+
+// Target is one of many, with labels of its own.
+type Target struct {
+	Addresses []string          `yaml:"targets"` // host:port
+	Labels    map[string]string `yaml:"labels"`
 }
 
 // PrometheusOptions start a Prometheus.
@@ -72,7 +79,7 @@ func (o *PrometheusOptions) configure(path string) error {
 			"job_name":        j.Name,
 			"scrape_interval": j.ScrapeInterval.String(),
 			"scrape_timeout":  min(j.ScrapeInterval, 10*time.Second).String(),
-			"static_configs":  targets(j.Target),
+			"static_configs":  j.static(),
 		})
 	}
 	config := map[string]any{
@@ -84,6 +91,13 @@ func (o *PrometheusOptions) configure(path string) error {
 		config["alerting"] = map[string]any{"alertmanagers": []map[string]any{{"static_configs": targets(o.Alertmanager)}}}
 	}
 	return writeYAML(path, config)
+}
+
+func (j *Job) static() any {
+	if len(j.Targets) > 0 {
+		return j.Targets
+	}
+	return targets(j.Target)
 }
 
 func targets(address string) []map[string]any {

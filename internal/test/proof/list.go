@@ -86,6 +86,10 @@ func All() []Proof {
 			Run: []string{"bash", "-c", "set -o pipefail; go run . -all | (cd validate && go run .)"}, Covers: []string{"deploy/kubernetes", "deploy/helm"},
 		},
 		{
+			Name: "fleet", What: "a real Prometheus that scrapes 5,000 simulated pods: what rules, `tcpdiag fleet` and the dashboard take", Minutes: 9, Needs: []Need{{"prometheus", "prometheus"}},
+			Run: goTest("./internal/test/fleet", "^TestFleet$", "30m"), Covers: []string{"deploy/prometheus", "dashboards", "internal/fleet", "internal/promexport", "internal/test/fleet"}, Results: []string{"docs/results/fleet.md"},
+		},
+		{
 			Name: "scale", What: "large and busy hosts, a million sockets: how old what the agent says is, and what it takes", Minutes: 10, Root: true,
 			Run: []string{"go", "run", "./internal/test/scale"}, Select: "-only", Covers: slices.Concat(judging, []string{"internal/sockdiag", "internal/test/scale", "internal/test/rig"}), Results: []string{"docs/results/scale.md"},
 		},

@@ -1,0 +1,143 @@
+package fleet
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// same are the labels by which two series are of one listener.
+const same = "on (cluster, job, instance, netns, listener)"
+
+// Selection is what is asked for; nothing is all.
+type Selection struct{ Cluster, Namespace string }
+
+// matchers of series that know the pod.
+func (s Selection) matchers() string {
+	if s.Namespace == "" {
+		return s.agents()
+	}
+	return s.agents("namespace=" + strconv.Quote(s.Namespace))
+}
+
+// agents are matchers of any series: what an agent exports without a pod's labels.
+func (s Selection) agents(others ...string) string {
+	if s.Cluster != "" {
+		others = append(others, "cluster="+strconv.Quote(s.Cluster))
+	}
+	return "{" + strings.Join(others, ",") + "}"
+}
+
+// questions are the expressions, of the recorded series or of the agents' own.
+type questions struct {
+	of    Selection
+	rules bool
+}
+
+// status has the value 0 to 4, and the labels that say who it is.
+func (q questions) status() string {
+	if q.rules {
+		return "listener:tcpdiag_status:max" + q.of.matchers()
+	}
+	return rawStatus(q.of)
+}
+
+// rawStatus is the rule listener:tcpdiag_status:max, of what is selected; a test holds
+// them against each other.
+func rawStatus(of Selection) string {
+	v := func(status string) string {
+		return "tcpdiag_listener_verdict_info" + of.agents(`status="`+status+`"`)
+	}
+	return fmt.Sprintf(`max by (cluster, job, instance, node, netns, listener, port, namespace, pod, container, process, cause) (
+  label_replace(
+    label_join(
+      (
+        0 * %s
+          or 1 * %s
+          or 2 * %s
+          or 3 * %s
+          or 4 * %s
+      ) * on (cluster, job, instance, netns, listener) group_left (node, port, namespace, pod, container, pod_uid, process) tcpdiag_listener_info%s,
+      "pod", ";", "pod", "pod_uid"
+    ), "pod", "$1$2", "pod", "([^;]+);.*|;(.*)"
+  )
+)
+or
+max by (cluster, job, instance, node, netns, port, namespace, pod, cause) (
+  label_replace(4 + (tcpdiag_target_up%s == 0), "cause", "no_listener", "", "")
+)`, v("ok"), v("warning"), v("saturated"), v("losing"), v("down"), of.matchers(), of.matchers())
+}
+
+// lost is the increase of a counter in 3 minutes: as it is recorded, else of the counter.
+func lost(recorded, counter, matchers, sum string) string {
+	return fmt.Sprintf(`%s%s or %s(max_over_time(%s%s[3m]) - min_over_time(%s%s[3m]) and resets(%s%s[3m]) == 0 or increase(%s%s[3m]))`,
+		recorded, matchers, sum, counter, matchers, counter, matchers, counter, matchers, counter, matchers)
+}
+
+func turnedAway(matchers string) string {
+	return lost("listener:tcpdiag_clients_turned_away:increase3m", "tcpdiag_listener_clients_turned_away_total", matchers, "")
+}
+
+func dropped(matchers string) string {
+	return lost("listener:tcpdiag_dropped_packets:increase3m", "tcpdiag_listener_dropped_packets_total", matchers, "sum without (cause, packet) ")
+}
+
+// trouble are the worst: those that are not ok, and those that have turned clients away.
+// The value is 1,000,000 for each step of the status, and the clients turned away.
+func (q questions) trouble(limit int) string {
+	away := turnedAway(q.of.agents())
+	bad := "listener:tcpdiag_trouble:max" + q.of.matchers()
+	if q.rules {
+		away = "listener:tcpdiag_clients_turned_away:increase3m" + q.of.agents()
+	} else {
+		bad = fmt.Sprintf("(%s) > 0 or (%s) and %s (%s) >= 1", q.status(), q.status(), same, away)
+	}
+	return fmt.Sprintf("topk(%d, 1e6 * (%s) + %s group_left () clamp_max(%s, 999999) or 1e6 * (%s))", limit, bad, same, away, bad)
+}
+
+// calm are the fullest of those that are ok. The value is how full they are.
+func (q questions) calm(limit int) string {
+	ratio := "max without (limit) (tcpdiag_listener_limit_used_ratio" + q.of.agents() + ")"
+	if q.rules {
+		ratio = "listener:tcpdiag_limit_used_ratio:max" + q.of.agents()
+	}
+	ok := "((" + q.status() + ") == 0)"
+	return fmt.Sprintf("topk(%d, %s + %s group_left () clamp_max(%s, 1) or %s)", limit, ok, same, ratio, ok)
+}
+
+func (q questions) counts() string {
+	return fmt.Sprintf(`count_values("status", %s)`, q.status())
+}
+
+// agents are those that are scraped.
+func (q questions) agents() string { return "count(tcpdiag_build_info" + q.of.agents() + ")" }
+
+// missing are those that were scraped within the hour, and cannot be now.
+func (q questions) missing() string {
+	return fmt.Sprintf("count(up%s == 0 and on (cluster, job, instance) last_over_time(tcpdiag_build_info%s[1h]))", q.of.agents(), q.of.agents())
+}
+
+// maxInstances is how many are named in a question; more are asked for by all.
+const maxInstances = 200
+
+// of are matchers of the rows' series.
+func (s Selection) of(rows []*row) string {
+	seen := make(map[string]bool)
+	var names []string
+	for _, r := range rows {
+		if i := r.key.instance; !seen[i] {
+			seen[i] = true
+			names = append(names, regexp.QuoteMeta(i))
+		}
+	}
+	if len(names) > maxInstances {
+		return s.agents()
+	}
+	return s.agents("instance=~" + strconv.Quote(strings.Join(names, "|")))
+}
+
+// more adds a matcher to those of a selector.
+func more(matchers, one string) string {
+	return strings.TrimSuffix(matchers, "}") + map[bool]string{true: ",", false: ""}[matchers != "{}"] + one + "}"
+}
