@@ -51,6 +51,7 @@ type Options struct {
 
 	// Incidents are recorded to a directory, "" for the latest in memory.
 	IncidentDir    string
+	IncidentGroup  *int // that may read the directory
 	IncidentLimits incident.Limits
 
 	// Healthy says what of the agent itself has stopped; nil: nothing is asked.

@@ -18,7 +18,7 @@ import (
 
 func newRecorder(s Observer, ledger *shares.Ledger, o Options) *incident.Recorder {
 	return incident.NewRecorder(incident.Options{
-		Snapshot: s.Snapshot, Next: s.Next, Dir: o.IncidentDir, Limits: o.IncidentLimits,
+		Snapshot: s.Snapshot, Next: s.Next, Dir: o.IncidentDir, Group: o.IncidentGroup, Limits: o.IncidentLimits,
 		Version: version.Version, Shares: ledger, Log: o.Log, Now: o.Now,
 	})
 }

@@ -166,6 +166,10 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	if err != nil {
 		return err
 	}
+	group, err := o.incidents.groupID()
+	if err != nil {
+		return err
+	}
 	opt.Log, opt.CPUTime = log, cputime.Process
 	agent.LimitProcessors()
 	agent.LimitHeap()
@@ -176,7 +180,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	web := o.web
 	web.Log, web.Now, web.Hangups, web.Stopping = log, time.Now, hangups, stopping
 	web.Healthy = s.Healthy
-	web.IncidentDir, web.IncidentLimits = o.incidents.dir, o.incidents.limits()
+	web.IncidentDir, web.IncidentGroup, web.IncidentLimits = o.incidents.dir, group, o.incidents.limits()
 	if o.config != "" {
 		web.Reload = func(ctx context.Context) error { return o.reload(ctx, s, given) }
 	}

@@ -15,14 +15,15 @@ import (
 // folder is the directory of the recordings. Whatever else is in it is left
 // alone. What is opened stays within it, even if other users can write to it.
 type folder struct {
-	root *os.Root
-	lock *os.File // held as long as the agent writes here
+	root  *os.Root
+	lock  *os.File // held as long as the agent writes here
+	group *int     // that may read; nil: whatever group it has
 }
 
 // openFolder makes the directory where it is not there, and takes it: of two
 // agents one writes. A directory that its group or everybody may write to is refused, and one behind
-// another user's symbolic link.
-func openFolder(path string) (*folder, error) {
+// another user's symbolic link. The group, where one is given, may read what is in it.
+func openFolder(path string, group *int) (*folder, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, err
 	}
@@ -33,8 +34,12 @@ func openFolder(path string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{root: root}
+	f := &folder{root: root, group: group}
 	if err := f.take(path); err != nil {
+		f.close()
+		return nil, err
+	}
+	if err := f.share(path); err != nil {
 		f.close()
 		return nil, err
 	}
@@ -76,6 +81,59 @@ func (f *folder) take(path string) error {
 	return nil // a file system without locks is used without
 }
 
+// share gives the directory to its group, which may then list it, and compares.
+// A user may do so who is of that group, or has CAP_CHOWN.
+func (f *folder) share(path string) error {
+	if f.group == nil {
+		return nil
+	}
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	if err := give(dir, *f.group, 0o750, path); err != nil {
+		return err
+	}
+	ids, err := f.ids()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids { // of an agent that gave them to nobody
+		if file, err := f.open(id); err == nil {
+			_ = give(file, *f.group, 0o640, nameOf(id))
+			_ = file.Close()
+		}
+	}
+	return nil
+}
+
+// give makes a file one of a group that may read it, whatever the umask is, and
+// reads back that it is: chown clears bits of the mode, and some file systems change nothing.
+func give(file *os.File, group int, mode fs.FileMode, name string) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if of, ok := info.Sys().(*syscall.Stat_t); !ok || int(of.Gid) != group {
+		if err := file.Chown(-1, group); err != nil {
+			return fmt.Errorf("%s: cannot be given to group %d; the agent's user has to be of that group: %w", name, group, err)
+		}
+	}
+	if info.Mode().Perm() != mode {
+		if err := file.Chmod(mode); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if info, err = file.Stat(); err != nil {
+		return err
+	}
+	if of, ok := info.Sys().(*syscall.Stat_t); !ok || int(of.Gid) != group || info.Mode().Perm() != mode {
+		return fmt.Errorf("%s: its file system does not give it to group %d with mode %o", name, group, mode)
+	}
+	return nil
+}
+
 func (f *folder) close() {
 	if f.lock != nil {
 		_ = f.lock.Close()
@@ -85,7 +143,16 @@ func (f *folder) close() {
 
 // create makes the file of a recording.
 func (f *folder) create(id string) (*os.File, error) {
-	return f.root.OpenFile(nameOf(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	file, err := f.root.OpenFile(nameOf(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil || f.group == nil {
+		return file, err
+	}
+	if err := give(file, *f.group, 0o640, nameOf(id)); err != nil {
+		_ = file.Close()
+		_ = f.root.Remove(nameOf(id))
+		return nil, err
+	}
+	return file, nil
 }
 
 // open opens a recording to read: a regular file, not what was put in its place.

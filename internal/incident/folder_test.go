@@ -74,7 +74,7 @@ func TestReadOnlyDirectoryIsMemory(t *testing.T) {
 func TestDirectoryThatEverybodyWritesToIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // that is the test
-	_, err := openFolder(dir)
+	_, err := openFolder(dir, nil)
 	require.ErrorContains(t, err, "everybody may write to it")
 }
 
@@ -85,7 +85,7 @@ func TestDirectoryInOneThatEverybodyWritesTo(t *testing.T) {
 		volume := t.TempDir()
 		require.NoError(t, os.Chmod(volume, mode))
 		for range 2 {
-			f, err := openFolder(filepath.Join(volume, "tcpdiag"))
+			f, err := openFolder(filepath.Join(volume, "tcpdiag"), nil)
 			require.NoError(t, err)
 			f.close()
 		}
@@ -97,12 +97,12 @@ func TestDirectoryInOneThatEverybodyWritesTo(t *testing.T) {
 
 func TestOneAgentWrites(t *testing.T) {
 	dir := t.TempDir()
-	first, err := openFolder(dir)
+	first, err := openFolder(dir, nil)
 	require.NoError(t, err)
-	_, err = openFolder(dir)
+	_, err = openFolder(dir, nil)
 	require.ErrorContains(t, err, "another agent writes to it")
 	first.close()
-	second, err := openFolder(dir)
+	second, err := openFolder(dir, nil)
 	require.NoError(t, err)
 	second.close()
 }
@@ -115,7 +115,7 @@ func TestPlantedFiles(t *testing.T) {
 	link, pipe := "000001-20250102T030405Z-8080", "000002-20250102T030405Z-8080"
 	require.NoError(t, os.Symlink(secret, filepath.Join(dir, nameOf(link))))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, nameOf(pipe)), 0o600))
-	f, err := openFolder(dir)
+	f, err := openFolder(dir, nil)
 	require.NoError(t, err)
 	defer f.close()
 	for _, id := range []string{link, pipe, "../secret"} {
@@ -176,4 +176,40 @@ func TestOldAndLargeOnesAreRemoved(t *testing.T) {
 			require.Len(t, d.shelf.list(), test.want)
 		})
 	}
+}
+
+// The archiver is another user: it reads by a group of its own, whatever the agent's umask is.
+func TestGroupMayReadAndNotWrite(t *testing.T) {
+	group := os.Getegid()
+	if os.Geteuid() == 0 {
+		group = 54321
+	}
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	dir := filepath.Join(t.TempDir(), "incidents")
+	f, err := openFolder(dir, &group)
+	require.NoError(t, err)
+	defer f.close()
+	file, err := f.create("000001-20260102T030405Z-8080")
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	for path, mode := range map[string]os.FileMode{dir: 0o750, filepath.Join(dir, "000001-20260102T030405Z-8080.tcpdiag"): 0o640} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm(), path)
+		require.EqualValues(t, group, info.Sys().(*syscall.Stat_t).Gid, path)
+	}
+	info, err := os.Stat(filepath.Join(dir, ".lock"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "nobody else takes the lock")
+}
+
+// A user who is not of the group cannot give it anything, and says what is missing.
+func TestGroupOfOthersIsRefused(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may give a file to any group")
+	}
+	other := 54321
+	_, err := openFolder(filepath.Join(t.TempDir(), "incidents"), &other)
+	require.ErrorContains(t, err, "has to be of that group")
 }

@@ -47,8 +47,12 @@ func (l *Library) List() ([]Summary, error) {
 	return out, nil
 }
 
-// Tell reads a recording. The error is ErrUnknown where there is none of that ID.
-func (l *Library) Tell(id string) (*Story, error) {
+// IDs lists the recordings, the oldest first.
+func (l *Library) IDs() ([]string, error) { return l.folder.ids() }
+
+// Open opens a recording as a file that may still be written; ErrUnknown where there is
+// none of that ID.
+func (l *Library) Open(id string) (*os.File, error) {
 	if !IsID(id) {
 		return nil, ErrUnknown
 	}
@@ -58,6 +62,15 @@ func (l *Library) Tell(id string) (*Story, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be opened", nameOf(id))
+	}
+	return in, nil
+}
+
+// Tell reads a recording. The error is ErrUnknown where there is none of that ID.
+func (l *Library) Tell(id string) (*Story, error) {
+	in, err := l.Open(id)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = in.Close() }()
 	s, err := Tell(in)

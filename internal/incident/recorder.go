@@ -24,6 +24,7 @@ type Options struct {
 	Snapshot func() *model.Snapshot // what was published last; nil before the first
 	Next     func() <-chan struct{} // closed when there is another one
 	Dir      string                 // "" keeps the latest in memory
+	Group    *int                   // that may read Dir; nil: whatever group it has
 	Limits   Limits
 	Version  string
 	Shares   *shares.Ledger // of what was refused or ended for others; may be nil

@@ -14,7 +14,7 @@ import (
 // is before that.
 func TestRecoverInTime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recordings")
-	f, err := openFolder(dir)
+	f, err := openFolder(dir, nil)
 	require.NoError(t, err)
 	defer f.close()
 	whole := aRecording(t, 30, 100)

@@ -157,7 +157,7 @@ func TestNumbersOfStrangers(t *testing.T) {
 	w.begin(c, &Header{Schema: Schema, Began: start, Port: 80})
 	id := w.going[c].ID
 	w.close()
-	f, err := openFolder(dir)
+	f, err := openFolder(dir, nil)
 	require.NoError(t, err)
 	defer f.close()
 	ids, err := f.ids()
@@ -170,7 +170,7 @@ func TestFoldersOfOthers(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), fmt.Sprintf("%o", mode))
 		require.NoError(t, os.Mkdir(dir, 0o700))
 		require.NoError(t, os.Chmod(dir, mode))
-		f, err := openFolder(dir)
+		f, err := openFolder(dir, nil)
 		require.Equal(t, ok, err == nil, "%o: %v", mode, err)
 		if ok {
 			f.close()
@@ -179,11 +179,11 @@ func TestFoldersOfOthers(t *testing.T) {
 	own, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Chmod(own, 0o750))
 	require.NoError(t, os.Symlink(own, link))
-	f, err := openFolder(link)
+	f, err := openFolder(link, nil)
 	require.NoError(t, err, "a link of one's own")
 	f.close()
 	if os.Lchown(link, 65534, 65534) == nil {
-		_, err = openFolder(link)
+		_, err = openFolder(link, nil)
 		require.ErrorContains(t, err, "symbolic link")
 	}
 }

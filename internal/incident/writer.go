@@ -71,7 +71,7 @@ func (w *writer) prepare() {
 		return
 	}
 	w.tried = time.Now()
-	f, err := openFolder(w.options.Dir)
+	f, err := openFolder(w.options.Dir, w.options.Group)
 	if err != nil {
 		w.fail("incidents are kept in memory: the directory cannot be used", err)
 		return
