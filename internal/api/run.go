@@ -24,7 +24,13 @@ type Run struct {
 	Status string `json:"status,omitempty"`
 	Failed bool   `json:"failed"`
 	// Problem is why nothing could be observed; Listeners is empty then.
-	Problem     string        `json:"problem,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Repeated is how often the test was run (--repeat), absent with once; the document is of the
+	// worst run, which was the Shown-th, and each listener's Repeats have the figures of all.
+	Repeated    int           `json:"repeated,omitempty"`
+	Shown       int           `json:"shown,omitempty"`
+	Version     string        `json:"version,omitempty"` // of tcpdiag
+	SLOSeconds  float64       `json:"slo_seconds,omitempty"`
 	Host        string        `json:"host,omitempty"`
 	Kernel      string        `json:"kernel,omitempty"`
 	Listeners   []RunListener `json:"listeners"`
@@ -51,9 +57,12 @@ type RunListener struct {
 	Knee       *RunKnee     `json:"knee,omitempty"`
 	Settings   *RunSettings `json:"settings,omitempty"`
 	// SettingsUnknown is why no settings were simulated.
-	SettingsUnknown string    `json:"settings_unknown,omitempty"`
-	Verdict         Verdict   `json:"verdict"` // of the worst moment
-	Course          RunCourse `json:"course"`
+	SettingsUnknown string       `json:"settings_unknown,omitempty"`
+	InForce         []RunSetting `json:"in_force,omitempty"`
+	FirstByte       *RunLatency  `json:"first_byte,omitempty"`
+	Repeats         []RunFigures `json:"repeats,omitempty"`
+	Verdict         Verdict      `json:"verdict"` // of the worst moment
+	Course          RunCourse    `json:"course"`
 }
 
 // RunClients are attempts to connect, each settled in one way or open at the end.
@@ -124,8 +133,29 @@ type RunPoint struct {
 	Connections *int    `json:"connections,omitempty"`
 	Waiting     *int    `json:"waiting,omitempty"`
 	InService   *int    `json:"in_service,omitempty"`
-	Status      string  `json:"status"`
-	Cause       string  `json:"cause,omitempty"`
+	Idle        *int    `json:"idle,omitempty"`
+	// FirstByte is how long clients waited for the first byte of their answer, from their first
+	// SYN on, queues included; absent where none of those that are measured (one in sixteen) had any.
+	FirstByte *RunLatency `json:"first_byte,omitempty"`
+	Status    string      `json:"status"`
+	Cause     string      `json:"cause,omitempty"`
+}
+
+// RunLatency is how long clients waited for the first byte, by the kernel. A percentile beyond
+// the last bound of the histogram (30 s) is absent.
+type RunLatency struct {
+	Clients    uint32   `json:"clients"` // that were measured
+	P50Seconds *float64 `json:"p50_seconds,omitempty"`
+	P95Seconds *float64 `json:"p95_seconds,omitempty"`
+	P99Seconds *float64 `json:"p99_seconds,omitempty"`
+}
+
+// RunSetting is a limit in force, and where it was found.
+type RunSetting struct {
+	Name   string `json:"name"`
+	Value  int    `json:"value"` // -1: no limit
+	Source string `json:"source,omitempty"`
+	Note   string `json:"note,omitempty"`
 }
 
 // NewRun is the document of what a recorder saw; nil where nothing could be observed.
@@ -162,6 +192,7 @@ func newRunListener(r *loadtest.Result) RunListener {
 		}
 		out.DroppedBy[string(cause)] = n
 	}
+	out.InForce, out.FirstByte = newRunInForce(l), newRunLatency(r.Course, r.Latency())
 	if r.Clients != nil {
 		out.Clients = newRunClients(r.Clients)
 	}
@@ -215,8 +246,9 @@ func newRunCourse(c *loadtest.Course, clients bool) RunCourse {
 		p := &c.Points[i]
 		point := RunPoint{
 			T: p.At.Seconds(), Dropped: p.Dropped, AcceptQueue: p.Queue,
-			Connections: known(p.Connections), Waiting: known(p.Waiting), InService: known(p.Busy),
-			Status: p.Status.String(), Cause: string(p.Cause),
+			Connections: known(p.Connections), Waiting: known(p.Waiting), InService: known(p.Busy), Idle: known(p.Idle),
+			FirstByte: newRunLatency(c, p.Latency),
+			Status:    p.Status.String(), Cause: string(p.Cause),
 		}
 		if clients {
 			point.Offered, point.Served, point.TurnedAway = &p.Offered, &p.Served, &p.TurnedAway
@@ -232,4 +264,35 @@ func known(n int) *int {
 		return nil
 	}
 	return &n
+}
+
+func newRunLatency(c *loadtest.Course, y loadtest.Latency) *RunLatency {
+	if y.Count == 0 {
+		return nil
+	}
+	quantile := func(share float64) *float64 {
+		if s, ok := c.Quantile(y, share); ok {
+			return &s
+		}
+		return nil
+	}
+	return &RunLatency{y.Count, quantile(.5), quantile(.95), quantile(.99)}
+}
+
+// newRunInForce are the limits in force as last seen.
+func newRunInForce(l *model.Listener) (out []RunSetting) {
+	add := func(name string, s *model.Setting[int]) {
+		if s != nil {
+			out = append(out, RunSetting{name, max(s.Value, -1), s.Origin(), s.Note})
+		}
+	}
+	if k := l.Connector; k != nil {
+		add("maxThreads", k.MaxThreads)
+		add("maxConnections", k.MaxConnections)
+		add("acceptCount", k.AcceptCount)
+	}
+	if q := l.AcceptQueue; q != nil {
+		out = append(out, RunSetting{"backlog in force", q.Limit, "the kernel (Send-Q)", ""})
+	}
+	return out
 }

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/loadreport"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
@@ -30,6 +32,8 @@ type runOptions struct {
 	junit    string
 	markdown string
 	baseline string
+	report   string
+	repeat   int
 }
 
 func newRunCommand() *cobra.Command {
@@ -52,6 +56,7 @@ no such command.`,
 		Example: `  tcpdiag run --port 8080 -- k6 run load.js
   tcpdiag run --port 8080 --fail-on losing --junit tcpdiag.xml -- k6 run load.js
   tcpdiag run --slo 500ms -- hey -z 30s -c 200 http://127.0.0.1:8080/
+  tcpdiag run --port 8080 --slo 2s --report load.html -- k6 run load.js
   tcpdiag run --json now.json --baseline before.json -- wrk -d 30s http://127.0.0.1:8080/
   tcpdiag run --pid 4711 -- locust --headless -f users.py    # a server in a container here`,
 		Args: cobra.ArbitraryArgs,
@@ -70,6 +75,8 @@ no such command.`,
 	flags.StringVar(&o.json, "json", "", "write the result as JSON to this file")
 	flags.StringVar(&o.junit, "junit", "", "write the result as JUnit XML to this file: a test case for each listener")
 	flags.StringVar(&o.markdown, "markdown", "", "write the result as Markdown to this file, for a job summary")
+	flags.StringVar(&o.report, "report", "", "write the result as a self-contained page to this file: the course of the run, with COMMAND and its arguments")
+	flags.IntVar(&o.repeat, "repeat", 1, "run COMMAND this many times: the worst run is shown, with how much they vary among themselves")
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the result that an earlier run wrote by --json")
 	return cmd
 }
@@ -98,8 +105,14 @@ func (o *runOptions) validate(args []string) error {
 	case o.slo < 0 || o.settle < 0 || o.settle > time.Minute:
 		return usagef("--slo and --settle take a time from 0, --settle up to 1m")
 	}
+	if o.repeat < 1 || o.repeat > maxRepeats {
+		return usagef("--repeat takes 1 to %d", maxRepeats)
+	}
 	return o.targets.validate()
 }
+
+// maxRepeats bounds how often a test is run.
+const maxRepeats = 100
 
 // failOnStatus is StatusOK for a word that is none of the statuses one can fail on.
 func failOnStatus(word string) model.Status {
@@ -121,7 +134,29 @@ func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) erro
 	}
 	// The command is not ended by what ends tcpdiag's other commands: it gets the signal
 	// and ends by itself, and what became of its clients is said.
+	ended := ctx
 	ctx = context.WithoutCancel(ctx)
+	var docs []api.Run
+	for i := range o.repeat {
+		doc, err := o.once(ctx, log, args)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, doc)
+		if doc.ExitCode != 0 || ended.Err() != nil { // a test that failed is not repeated
+			break
+		}
+		if o.repeat > 1 && !o.quiet {
+			fmt.Fprintf(log, "tcpdiag: run %d of %d is over\n", i+1, o.repeat)
+		}
+	}
+	doc := api.JoinRuns(docs, func(a, b *api.Run) bool { return failOnStatus(a.Status) > failOnStatus(b.Status) })
+	doc.ExitCode = docs[len(docs)-1].ExitCode
+	return o.end(log, &doc, args, before)
+}
+
+// once runs the command, and returns what was seen meanwhile.
+func (o *runOptions) once(ctx context.Context, log io.Writer, args []string) (doc api.Run, err error) {
 	w := o.observe(ctx)
 	defer w.close()
 	if w.err != nil {
@@ -130,42 +165,46 @@ func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) erro
 	c, err := startChild(args)
 	var cannot *startError
 	if errors.As(err, &cannot) {
-		return &runError{cannot.code, cannot}
+		return doc, &runError{cannot.code, cannot}
 	}
 	code := w.follow(c, o, log)
 	c.close()
-	return o.end(log, w, args, code, before)
-}
-
-// end writes what there is to say, and makes the exit code.
-func (o *runOptions) end(log io.Writer, w *observed, args []string, code int, before *api.Run) error {
 	var results []*loadtest.Result
 	if w.recorder != nil {
 		results = w.recorder.Results(o.slo)
 	}
-	doc := api.NewRun(w.recorder, results)
+	doc = api.NewRun(w.recorder, results)
 	doc.Seconds, doc.Command, doc.ExitCode = w.lasted.Seconds(), filepath.Base(args[0]), code
-	worst := loadtest.StatusOf(results)
-	doc.Failed = o.failOn != "" && worst >= failOnStatus(o.failOn)
+	doc.Version, doc.SLOSeconds = version.Version, o.slo.Seconds()
 	if w.err != nil {
 		doc.Problem = w.err.Error()
 	}
+	return doc, nil
+}
+
+// end writes what there is to say, and makes the exit code.
+func (o *runOptions) end(log io.Writer, doc *api.Run, args []string, before *api.Run) error {
+	worst := failOnStatus(doc.Status)
+	doc.Failed = o.failOn != "" && worst >= failOnStatus(o.failOn)
 	err := errors.Join(
-		render.RunText(log, &doc, before, textOptions(log)),
-		writeTo(o.json, "--json", func(f io.Writer) error { return render.RunJSON(f, &doc) }),
-		writeTo(o.junit, "--junit", func(f io.Writer) error { return render.RunJUnit(f, &doc) }),
-		writeTo(o.markdown, "--markdown", func(f io.Writer) error { return render.RunMarkdown(f, &doc, before) }),
+		render.RunText(log, doc, before, textOptions(log)),
+		writeTo(o.json, "--json", func(f io.Writer) error { return render.RunJSON(f, doc) }),
+		writeTo(o.junit, "--junit", func(f io.Writer) error { return render.RunJUnit(f, doc) }),
+		writeTo(o.markdown, "--markdown", func(f io.Writer) error { return render.RunMarkdown(f, doc, before) }),
+		writeTo(o.report, "--report", func(f io.Writer) error {
+			return loadreport.Write(f, loadreport.Report{Run: doc, Before: before, Command: args})
+		}),
 	)
 	switch {
-	case code != 0:
+	case doc.ExitCode != 0:
 		if err != nil {
 			fmt.Fprintf(log, "tcpdiag: %v\n", err)
 		}
-		return &runError{code: code}
+		return &runError{code: doc.ExitCode}
 	case err != nil:
 		return &runError{exitRunFailed, err}
-	case w.err != nil && (o.failOn != "" || o.json+o.junit+o.markdown != ""):
-		return &runError{exitRunFailed, fmt.Errorf("nothing was observed: %w", w.err)}
+	case doc.Problem != "" && (o.failOn != "" || o.json+o.junit+o.markdown+o.report != ""):
+		return &runError{exitRunFailed, fmt.Errorf("nothing was observed: %s", doc.Problem)}
 	case doc.Failed:
 		return &statusError{worst}
 	}

@@ -59,6 +59,7 @@ func TestRunExitCodes(t *testing.T) {
 		"not executable":                 {[]string{"--port", port, "--", notExecutable}, exitNotStartable, "permission denied"},
 		"no command":                     {nil, exitRunFailed, "run needs the command"},
 		"no such flag":                   {[]string{"--prot", "1", "--", "true"}, exitRunFailed, "--prot"},
+		"no such number of runs":         {[]string{"--repeat", "0", "--", "true"}, exitRunFailed, "--repeat takes 1 to 100"},
 		"no such status":                 {[]string{"--fail-on", "slow", "--", "true"}, exitRunFailed, "give warning, saturated, losing or down"},
 		"no baseline":                    {[]string{"--baseline", "/no/such/file", "--", "true"}, exitRunFailed, "--baseline"},
 		"a result that cannot be stored": {[]string{"--port", port, "--settle", "0s", "--json", "/no/such/folder/x", "--", "true"}, exitRunFailed, "--json"},
@@ -82,7 +83,7 @@ func TestRunCountsClients(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	done := file("done")
 	cmd := ns.Command(os.Args[0], "run", "--port", strconv.Itoa(int(addr.Port())), "--settle", "20s", "--fail-on", "losing",
-		"--json", file("run.json"), "--junit", file("run.xml"), "--markdown", file("run.md"), "--",
+		"--json", file("run.json"), "--junit", file("run.xml"), "--markdown", file("run.md"), "--report", file("run.html"), "--",
 		"sh", "-c", "echo started; while ! test -e "+done+"; do sleep 0.1; done")
 	cmd.Env = append(os.Environ(), mainVariable+"=1")
 	var log bytes.Buffer
@@ -130,6 +131,27 @@ func TestRunCountsClients(t *testing.T) {
 	content, err = os.ReadFile(file("run.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(content), "| losing |")
+	content, err = os.ReadFile(file("run.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(content), "9 gave up connecting")
+	require.Contains(t, string(content), "while ! test -e", "the command with its arguments")
+}
+
+// Each run of a test is one of its own; one that fails ends it.
+func TestRunRepeats(t *testing.T) {
+	ns := nettest.Namespace(t)
+	name := filepath.Join(t.TempDir(), "run.json")
+	code, out, log := runIn(t, ns, "--port", "1", "--settle", "0s", "--repeat", "3", "--json", name, "--", "echo", "load")
+	require.Zero(t, code, log)
+	require.Equal(t, 3, strings.Count(out, "load"))
+	doc, err := api.ReadRun(name)
+	require.NoError(t, err)
+	require.Equal(t, 3, doc.Repeated)
+	require.Len(t, doc.Listeners[0].Repeats, 3)
+	require.Contains(t, log, "the worst of 3 runs")
+	code, out, _ = runIn(t, ns, "--port", "1", "--settle", "0s", "--repeat", "3", "--", "sh", "-c", "echo load; exit 4")
+	require.Equal(t, 4, code)
+	require.Equal(t, 1, strings.Count(out, "load"))
 }
 
 // What ends tcpdiag's other commands is handed to the load tool, which ends as it likes;

@@ -26,6 +26,7 @@ type Point struct {
 	Waiting                     int    // of these, with a request that no thread has taken
 	Busy, Idle                  int    // of these, in service; and between two requests
 	Answered                    uint64 // clients that had an answer and ended
+	Latency                     Latency
 	Status                      model.Status
 	Cause                       model.Cause // of the worst status within it
 }
@@ -43,6 +44,7 @@ func (p *Point) join(later Point) {
 	p.Busy = max(p.Busy, later.Busy)
 	p.Idle = max(p.Idle, later.Idle)
 	p.Answered += later.Answered
+	p.Latency.join(later.Latency)
 	if later.Status > p.Status || p.Cause == model.CauseNone {
 		p.Status, p.Cause = max(p.Status, later.Status), later.Cause
 	}
@@ -60,6 +62,7 @@ type Course struct {
 	began, latest counted
 	tapped        bool // handshakes were followed from the begin on
 	byCause       map[model.Cause]uint64
+	bounds        [model.NumResponseBuckets]float64 // of Latency's buckets, seconds
 }
 
 // counted are the running totals that a snapshot shows.
@@ -114,6 +117,10 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 		ended := now.clients.Sub(c.latest.clients)
 		p.Offered = sub(now.attempts(), c.latest.attempts())
 		p.TurnedAway, p.Served, p.Answered = ended.TurnedAway(), served(&ended), ended.Answers.Answered
+		if now.clients.Answers.Known {
+			p.Latency = latencyOf(&ended.Responses)
+			c.bounds = now.clients.Responses.Bounds
+		}
 	}
 	p.LetIn = sub(now.passiveOpens, c.latest.passiveOpens)
 	p.Dropped = c.dropped(now.dropped)

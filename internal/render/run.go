@@ -64,6 +64,9 @@ type runText struct {
 
 func (s runText) head() {
 	parts := []string{"tcpdiag run", printable(s.r.Command), "exit code " + fmt.Sprint(s.r.ExitCode), "ran for " + inSeconds(s.r.Seconds)}
+	if s.r.Repeated > 1 {
+		parts = append(parts, fmt.Sprintf("the worst of %d runs, run %d", s.r.Repeated, s.r.Shown))
+	}
 	s.blank()
 	s.paragraph(0, span{strings.Join(parts, " · "), dim})
 	switch {
@@ -96,7 +99,14 @@ func (s runText) listener(l *api.RunListener) {
 	for _, row := range runFacts(l) {
 		s.row(label(row[0]), span{text: printable(row[1])})
 	}
-	if b := listenerOf(s.before, l); b != nil {
+	for i, line := range RunVariation(l) {
+		name := ""
+		if i == 0 {
+			name = "Runs"
+		}
+		s.row(label(name), span{text: line})
+	}
+	if b := RunListenerOf(s.before, l); b != nil {
 		for i, change := range RunChanges(b, l) {
 			name := ""
 			if i == 0 {
@@ -114,6 +124,22 @@ func statusNamed(name string) model.Status {
 		}
 	}
 	return model.StatusOK
+}
+
+// RunSaid is what is said of a listener: the answer, and the rows below it.
+type RunSaid struct {
+	What, Why, Not string
+	Do             []string
+	Facts          [][2]string
+}
+
+// RunAnswer is what is said of a listener in the whole run.
+func RunAnswer(l *api.RunListener) RunSaid {
+	out := RunSaid{What: RunWhat(l), Why: runWhy(l), Do: runDo(l), Facts: runFacts(l)}
+	if a := l.Verdict.Answer; a != nil && l.Status != model.StatusOK.String() {
+		out.Not = a.Not
+	}
+	return out
 }
 
 // RunWhat is what became of the clients, in one or two sentences.
@@ -264,51 +290,4 @@ func valueOr[T int | float64](p *T) (v T) {
 		v = *p
 	}
 	return v
-}
-
-// listenerOf finds the same port in another run.
-func listenerOf(r *api.Run, l *api.RunListener) *api.RunListener {
-	if r == nil {
-		return nil
-	}
-	for i := range r.Listeners {
-		if r.Listeners[i].Port == l.Port {
-			return &r.Listeners[i]
-		}
-	}
-	return nil
-}
-
-// RunChanges is what differs between two runs of one port, a line each.
-func RunChanges(before, now *api.RunListener) (out []string) {
-	add := func(name, was, is string) {
-		if was != is {
-			out = append(out, name+": "+was+" before, "+is+" now")
-		}
-	}
-	add("status", before.Status, now.Status)
-	add("cause", orNone(before.Cause), orNone(now.Cause))
-	if b, n := before.Clients, now.Clients; b != nil && n != nil {
-		add("clients", phrase.Number(b.Offered), phrase.Number(n.Offered))
-		add("served", phrase.Number(b.Served), phrase.Number(n.Served))
-		add("turned away", phrase.Number(b.TurnedAway), phrase.Number(n.TurnedAway))
-	}
-	add("packets dropped", phrase.Number(before.DroppedPackets), phrase.Number(now.DroppedPackets))
-	if b, n := before.Knee, now.Knee; b != nil && n != nil {
-		add("served all up to", phrase.Decimal(b.ClientsPerSecond)+"/s", phrase.Decimal(n.ClientsPerSecond)+"/s")
-	}
-	if b, n := before.Settings, now.Settings; b != nil && n != nil {
-		add("limits", limitsText(&b.InForce, &b.InForce), limitsText(&n.InForce, &n.InForce))
-	}
-	if len(out) == 0 {
-		return []string{"the same"}
-	}
-	return out
-}
-
-func orNone(cause string) string {
-	if cause == "" {
-		return "none"
-	}
-	return cause
 }

@@ -107,7 +107,7 @@ func RunMarkdown(w io.Writer, r, before *api.Run) error {
 	}
 	for i := range r.Listeners {
 		if l := &r.Listeners[i]; l.Status != model.StatusOK.String() || i == 0 {
-			markdownListener(&b, l, listenerOf(before, l))
+			markdownListener(&b, l, RunListenerOf(before, l))
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -133,12 +133,18 @@ func markdownListener(b *strings.Builder, l, before *api.RunListener) {
 		}
 		fmt.Fprintf(b, "* %s: %s\n", row[0], markdown(row[1]))
 	}
+	for i, line := range RunVariation(l) {
+		if i == 0 {
+			fmt.Fprintf(b, "\n**The %d runs** (mean ± 95 %%):\n\n", len(l.Repeats))
+		}
+		fmt.Fprintf(b, "* %s\n", markdown(line))
+	}
 	if before == nil {
 		return
 	}
-	b.WriteString("\n**Compared with the run before**:\n\n")
-	for _, change := range RunChanges(before, l) {
-		fmt.Fprintf(b, "* %s\n", markdown(change))
+	b.WriteString("\n**Compared with the run before**:\n\n| | before | now | |\n|---|---|---|---|\n")
+	for _, c := range RunComparison(before, l) {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", markdown(c.Name), markdown(c.Before), markdown(c.Now), markdown(c.Note))
 	}
 }
 

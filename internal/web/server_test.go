@@ -247,6 +247,6 @@ func TestReportStandsAlone(t *testing.T) {
 // Wherever in a page a stranger's text stands, nothing of it is invisible or turns the order of
 // what stands beside it.
 func TestNothingInvisible(t *testing.T) {
-	require.Equal(t, "<b>a\\u202eb</b>\n\t\\x1b[2J\\u2028\\xff é …", visible("<b>a\u202eb</b>\n\t\x1b[2J\u2028\xff é …"))
-	require.Equal(t, "as it was\n", visible("as it was\n"))
+	require.Equal(t, "<b>a\\u202eb</b>\n\t\\x1b[2J\\u2028\\xff é …", Visible("<b>a\u202eb</b>\n\t\x1b[2J\u2028\xff é …"))
+	require.Equal(t, "as it was\n", Visible("as it was\n"))
 }

@@ -20,10 +20,19 @@ var assets embed.FS
 // pages draws; the templates are parsed once.
 type pages struct{ template *template.Template }
 
-func newPages() (*pages, error) {
+// Style is the page's, for others that are to look like it.
+func Style() (string, error) {
 	style, err := assets.ReadFile("assets/page.css")
 	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
+		return "", fmt.Errorf("web: %w", err)
+	}
+	return string(style), nil
+}
+
+func newPages() (*pages, error) {
+	style, err := Style()
+	if err != nil {
+		return nil, err
 	}
 	t, err := template.New("").Funcs(template.FuncMap{
 		"number": phrase.Number[int],
@@ -41,13 +50,13 @@ func (p *pages) draw(name string, data any) (string, error) {
 	if err := p.template.ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("web: %w", err)
 	}
-	return visible(b.String()), nil
+	return Visible(b.String()), nil
 }
 
-// visible shows what has no shape of its own (controls, bidirectional marks, line separators,
+// Visible shows what has no shape of its own (controls, bidirectional marks, line separators,
 // bytes that are no UTF-8) as escapes, wherever in the page a stranger's text may have put it:
 // names are escaped where they are read, and a recording can hold what was never read so.
-func visible(page string) string {
+func Visible(page string) string {
 	hidden := func(r rune) bool {
 		return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == utf8.RuneError
 	}
