@@ -32,6 +32,7 @@ type Where struct {
 	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known, -1 for none
 	Many          bool // it is one of many: its ring is small while few packets come
 	Calm          bool // see handshake.TapOptions
+	Judged        func(handshake.Judged)
 }
 
 // Source has the snapshots to which clients are added (schedule.Observer).

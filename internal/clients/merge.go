@@ -82,8 +82,8 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		lately := *l.Lately
 		lately.Losses.Clients = within(lately.Span)
 		l.Lately = &lately
-		if a.repeatedAlone(l.Recent, l.Lately) {
-			l.Recent, l.Lately = a.withoutRepeated(l.Recent, l.Lately)
+		if a.ofBefore(l.Recent, l.Lately, base.Time) {
+			l.Recent, l.Lately = a.withoutThose(l.Recent, l.Lately)
 		}
 	}
 }

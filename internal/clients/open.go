@@ -71,7 +71,7 @@ type namespaceTap struct {
 func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = handshake.Open(handshake.TapOptions{
-			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Socket: t.socket}, Ports: w.Ports,
+			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Socket: t.socket, Judged: w.Judged}, Ports: w.Ports,
 			Counters: t.count, Trouble: t.trouble, Dropped: t.dropped, Addresses: t.addresses, Inside: t.inside(w), Calm: w.Calm,
 		})
 		return err

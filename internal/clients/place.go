@@ -34,6 +34,8 @@ type account struct {
 	latest    model.Clients
 	recents   []trouble
 	away      away
+	quiet     quiet
+	troubled  time.Time // when the youngest of the clients began that were in trouble
 	plain     bool      // its answers are known
 	unseen    time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
@@ -74,7 +76,7 @@ func (p *place) update(base *model.Snapshot) {
 	last := make(map[netip.AddrPort]model.ClientTotals, len(report.Endpoints))
 	for i := range report.Endpoints {
 		e := &report.Endpoints[i]
-		if p.book(e, listening); !e.Ended {
+		if p.book(e, listening, base.Time); !e.Ended {
 			last[e.Addr] = totals(e)
 		}
 	}
@@ -143,7 +145,7 @@ func (p *place) account(of netip.AddrPort) *account {
 
 // book gives what an endpoint has counted since the last report to the listener
 // that its clients met. Refused ones met none.
-func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
+func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort, at time.Time) {
 	now := totals(e)
 	delta := now.Sub(p.last[e.Addr])
 	refused := model.ClientTotals{}
@@ -164,6 +166,9 @@ func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort) {
 	a.totals = a.totals.Add(delta)
 	a.waits = a.waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})
 	a.state(e)
+	if began := at.Add(-e.Troubled); e.Troubled > 0 && began.After(a.troubled) {
+		a.troubled = began
+	}
 }
 
 // accountOf is a listener's, nil where its namespace is not tapped.

@@ -96,26 +96,70 @@ func (a *account) totalsBefore(t time.Time) (out model.ClientTotals) {
 	return out
 }
 
-// repeatedAlone reports whether the packets that were dropped lately can only be repeated
-// ones of clients of before: no attempt was begun, and nobody let in, in that time. The clients of the trouble were seen, so that those of this listener are.
-func (a *account) repeatedAlone(r *model.Recent, lately *model.Lately) bool {
-	c := lately.Losses.Clients
-	if lately.Losses.DroppedPackets == 0 || r == nil || r.ClientsTurnedAway == nil || *r.ClientsTurnedAway == 0 {
-		return false
-	}
-	seen := c.Observed >= lately.Span && c.Untracked == 0 && c.PacketsLost == 0 && c.Flood == nil && !c.Estimated
-	others := c.Outcomes
-	others[model.ClientStalled] = 0 // known minutes later of a client that cannot say that it has left
-	return seen && c.Waiting+c.Settling == 0 && others == [model.NumClientOutcomes]uint64{}
+// quiet is the time after a trouble in which nothing was lost, but what is of that trouble.
+type quiet struct {
+	since time.Time // zero while a trouble lasts, and before any
+	ended time.Time // the trouble
 }
 
-// withoutRepeated is what was lost lately, and the trouble before it, where all packets of
-// that time are repeated ones.
-func (a *account) withoutRepeated(r *model.Recent, lately *model.Lately) (*model.Recent, *model.Lately) {
-	past, now := *r, *lately
-	past.Ended, past.Over = a.away.last, true
-	now.Losses = model.Losses{
-		AbandonedRequests: lately.Losses.AbandonedRequests, QueueResets: lately.Losses.QueueResets, Clients: lately.Losses.Clients,
+// ofBefore reports whether the listener is quiet: all that was lost lately is of clients that
+// began before a trouble ended.
+func (a *account) ofBefore(r *model.Recent, lately *model.Lately, now time.Time) bool {
+	q := &a.quiet
+	switch lost := lostLately(lately); {
+	case r == nil:
+		*q = quiet{}
+		return false
+	case q.since.IsZero() && !lost:
+		*q = quiet{now, r.Ended}
+	case q.since.IsZero() && a.repeatedAlone(r, lately):
+		*q = quiet{now, a.away.last}
+	case q.since.IsZero():
+		return false
+	case lost && !a.repeatedAlone(r, lately) && !a.nobodyNew(r, lately):
+		*q = quiet{}
+		return false
 	}
+	return true
+}
+
+func lostLately(lately *model.Lately) bool {
+	return lately.Losses.DroppedPackets > 0 || lately.Losses.QueueResets > 0 || lately.Losses.Clients.TurnedAway() > 0
+}
+
+// seen reports whether the clients of the listener, those of the trouble too, are all counted.
+func seen(r *model.Recent, lately *model.Lately) bool {
+	c := lately.Losses.Clients
+	return r.ClientsTurnedAway != nil && *r.ClientsTurnedAway > 0 &&
+		c.Observed >= lately.Span && c.Untracked == 0 && c.PacketsLost == 0 && c.Flood == nil && !c.Estimated
+}
+
+// repeatedAlone reports whether the packets that were dropped lately can only be repeated
+// ones of clients of before: no attempt was begun, and nobody let in, in that time.
+func (a *account) repeatedAlone(r *model.Recent, lately *model.Lately) bool {
+	c := lately.Losses.Clients
+	others := c.Outcomes
+	others[model.ClientStalled] = 0 // known minutes later of a client that cannot say that it has left
+	return lately.Losses.DroppedPackets > 0 && seen(r, lately) && c.Waiting+c.Settling == 0 && others == [model.NumClientOutcomes]uint64{}
+}
+
+// nobodyNew reports whether each client in trouble began before it was quiet: what clients that
+// have left repeat is dropped, or lets them in, for minutes, whoever else comes meanwhile.
+func (a *account) nobodyNew(r *model.Recent, lately *model.Lately) bool {
+	c := lately.Losses.Clients
+	return seen(r, lately) && lately.Losses.QueueResets == 0 && c.Waiting == 0 && c.Outcomes[model.ClientRefused] == 0 &&
+		a.troubled.Before(a.quiet.since)
+}
+
+// withoutThose is what was lost lately without what is of a trouble before, and that trouble.
+func (a *account) withoutThose(r *model.Recent, lately *model.Lately) (*model.Recent, *model.Lately) {
+	past, now := *r, *lately
+	past.Ended, past.Over = a.quiet.ended, true
+	c := *lately.Losses.Clients
+	for _, o := range []model.ClientOutcome{model.ClientGaveUp, model.ClientStalled, model.ClientReset} {
+		c.Outcomes[o] = 0
+	}
+	c.Answers.Unanswered = 0
+	now.Losses = model.Losses{AbandonedRequests: lately.Losses.AbandonedRequests, QueueResets: lately.Losses.QueueResets, Clients: &c}
 	return &past, &now
 }

@@ -119,3 +119,54 @@ func TestRepeatedPacketsOfThoseWhoLeft(t *testing.T) {
 	f.report.Endpoints[0].Waiting = 1
 	require.EqualValues(t, 12, look().Lately.Losses.DroppedPackets, "somebody is there")
 }
+
+// What clients repeat that have left makes nobody losing again, nor does who is known late to
+// have had no answer: be it that others come and are let in. A client that has begun since, and
+// is in trouble, does.
+func TestQuietUntilSomebodyNew(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.look(time.Minute, listener("[::]:8080"))
+	began := f.now.Add(time.Millisecond)
+	packets := uint64(0)
+	e := endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 5})
+	troubled := began // the youngest that was in trouble began
+	look := func() *model.Listener {
+		e.Troubled = f.now.Sub(troubled) + time.Second
+		f.report.Endpoints = []handshake.Endpoint{e}
+		l := listener("[::]:8080")
+		l.Lately = &model.Lately{Span: 2 * time.Second, Losses: model.Losses{DroppedPackets: packets}}
+		l.Recent = &model.Recent{Began: began, Latest: began, Ended: f.now, Packets: 100}
+		return &f.look(time.Minute, l).Listeners[0]
+	}
+	losing := func(l *model.Listener) bool {
+		c := l.Lately.Losses.Clients
+		return l.Lately.Losses.DroppedPackets > 0 || c.TurnedAway() > 0
+	}
+	packets = 12
+	require.True(t, losing(look()))
+	packets = 0
+	for losing(look()) {
+	}
+	ended := look().Recent.Ended
+
+	packets = 3
+	for second := range 30 { // it is asked for its health meanwhile, and dead connections are let in
+		e.Clients[handshake.Connected]++
+		e.Clients[handshake.Stalled]++
+		e.LetInLate++
+		e.Settling, e.Stalling = second%2, 3
+		l := look()
+		require.False(t, losing(l), "second %d", second)
+		require.True(t, l.Recent.Over)
+		require.Equal(t, ended, l.Recent.Ended)
+	}
+	require.EqualValues(t, 35, *look().Recent.ClientsTurnedAway, "they are counted all the same")
+
+	troubled = f.now
+	require.True(t, losing(look()), "a new one's packet was repeated")
+	packets = 0
+	for losing(look()) {
+	}
+	packets, e.Waiting = 1, 1
+	require.True(t, losing(look()), "somebody waits for a SYN-ACK")
+}

@@ -14,7 +14,6 @@ const (
 // follow looks after one whose outcome is known: whether it is answered, or is given a
 // socket though it has left. It returns when to look again, or done.
 func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, done bool) {
-	e := t.endpoints[a.endpoint]
 	if !a.has(inside) {
 		return t.followLeft(at, a)
 	}
@@ -27,7 +26,7 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 		}
 	}
 	if a.answerKnown(at) {
-		e.answer(a)
+		t.answer(a)
 		return 0, true
 	}
 	a.asks = inc(a.asks)
@@ -61,6 +60,7 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 	case a.has(inside | late):
 		a.signs = a.signs&^inside | late
 		t.endpoints[a.endpoint].late++
+		t.judge(a, Stalled, NoAnswerKnown)
 		return 0, true
 	case a.has(closed | left):
 		return 0, true // by a RST that no socket sent, or the client's
@@ -72,18 +72,37 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 }
 
 // answer counts whether a client that was let in was answered.
-func (e *endpoint) answer(a *attempt) {
+func (t *Tracker) answer(a *attempt) {
+	e, answer := t.endpoints[a.endpoint], a.answer()
+	switch answer {
+	case NoAnswerKnown:
+		return
+	case WasAnswered:
+		e.answers.Answered++
+	case WasUnanswered:
+		e.answers.Unanswered++
+		e.trouble(a)
+	case WasCheck:
+		e.answers.Checks++
+	case AnswerUnclear:
+		e.answers.Unknown++
+	}
+	t.judge(a, a.letIn(), answer)
+}
+
+// answer is known when nothing more of a client is awaited.
+func (a *attempt) answer() Answer {
 	switch {
 	case !a.has(inside) || a.has(wasReset):
+		return NoAnswerKnown
 	case a.has(served):
-		e.answers.Answered++
+		return WasAnswered
 	case a.supposed() && !a.has(talked|finished), !a.has(finished | left | closed):
-		e.answers.Unknown++
+		return AnswerUnclear
 	case !a.has(talked):
-		e.answers.Checks++
+		return WasCheck
 	case a.supposed() && !a.has(unserved):
-		e.answers.Unknown++
-	default:
-		e.answers.Unanswered++
+		return AnswerUnclear
 	}
+	return WasUnanswered
 }

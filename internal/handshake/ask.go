@@ -79,4 +79,7 @@ func (t *Tracker) restage(a *attempt) {
 	e.open[a.at]--
 	a.at = a.stage()
 	e.open[a.at]++
+	if a.at == stalling && !a.has(finished|left) {
+		e.trouble(a)
+	}
 }

@@ -186,7 +186,7 @@ func (t *Tracker) finish(at time.Duration, a *attempt) {
 		}
 		t.count(at, a, v.outcome)
 	}
-	t.endpoints[a.endpoint].answer(a)
+	t.answer(a)
 	t.drop(a)
 }
 
@@ -217,5 +217,6 @@ func (t *Tracker) count(at time.Duration, a *attempt, o Outcome) (keep bool) {
 	}
 	e.count(at, a, o, hash)
 	a.signs |= counted
+	t.judge(a, o, NoAnswerKnown)
 	return o == Connected || o == Delayed || o == Stalled && !a.has(late|left)
 }

@@ -39,6 +39,10 @@ type Endpoint struct {
 	// they sent.
 	Left int
 
+	// Troubled is how long ago the youngest of the clients began of which a packet was dropped,
+	// as it was repeated, or that was turned away; 0 if there was none. Of others nothing is lost.
+	Troubled time.Duration
+
 	// Losers are the addresses from which most clients were turned away, in the
 	// last one to two minutes.
 	Losers []Source
@@ -87,7 +91,8 @@ type endpoint struct {
 	unanswered uint64
 	open       [numStages]int
 	trusted    bool // the kernel has had a socket of one of its clients
-	letIn      bool // somebody
+	letIn      bool          // somebody
+	troubled   time.Duration // when the youngest of the troubled began; 0 for never
 	losers     sources
 	callers    sources
 	flood      floodWatch
@@ -119,6 +124,9 @@ func (a *attempt) stage() stage {
 	return settling
 }
 
+// trouble takes in that a packet of a client was dropped, or that it was turned away.
+func (e *endpoint) trouble(a *attempt) { e.troubled = max(e.troubled, a.first, 1) }
+
 // count counts an attempt that has ended.
 func (e *endpoint) count(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	e.clients[o]++
@@ -134,6 +142,7 @@ func (e *endpoint) count(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	}
 	e.callers.add(at, &a.client)
 	if o.Failed() {
+		e.trouble(a)
 		e.losers.add(at, &a.client)
 	}
 	if a.suspicious(o) {
@@ -150,6 +159,9 @@ func (e *endpoint) report(at time.Duration) Endpoint {
 		Flood: e.flood.now(at),
 	}
 	e.delays.Shortest, e.delays.Longest = 0, 0
+	if e.troubled > 0 {
+		out.Troubled = max(at-e.troubled, 1)
+	}
 	out.Losers, _ = e.losers.top(at)
 	out.Losers = slices.DeleteFunc(out.Losers, func(s Source) bool { return s.Clients == 0 })
 	callers, total := e.callers.top(at)

@@ -19,6 +19,9 @@ type Options struct {
 	// Socket says what the namespace has for these two ends. It is asked where packets
 	// leave open what became of a client. The client's came by a device with this index.
 	Socket func(server, client netip.AddrPort, device uint32) Found
+	// Judged is called with what becomes of each client, for tests and measurements. It may
+	// not call the Tracker.
+	Judged func(Judged)
 }
 
 const (
@@ -38,6 +41,7 @@ const (
 type Tracker struct {
 	retries uint8
 	asked   func(server, client netip.AddrPort, device uint32) Found
+	judged  func(Judged)
 	asking  []int32              // attempts about which the kernel is to be asked
 	present time.Duration        // when it was last asked
 	clock   func() time.Duration // the present, nil for what Ask is told
@@ -80,6 +84,7 @@ func NewTracker(o Options) *Tracker {
 	return &Tracker{
 		retries: uint8(min(max(cmp.Or(o.SynAckRetries, defaultRetries), 0), 255)),
 		asked:   o.Socket,
+		judged:  o.Judged,
 		latest:  none,
 		table:   newTable(cmp.Or(o.MaxOpen, defaultMaxOpen)),
 		byAddr:  make(map[endpointKey]uint16),
@@ -286,6 +291,7 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	}
 	if a.unanswered() {
 		t.endpoints[a.endpoint].unanswered++ // the one before
+		t.endpoints[a.endpoint].trouble(a)
 	}
 	deadline := a.syn(at)
 	if t.unread.at(at) {
@@ -412,7 +418,7 @@ func (t *Tracker) end(at time.Duration, a *attempt) (deadline time.Duration) {
 		return v.again
 	}
 	if !t.count(at, a, v.outcome) {
-		t.endpoints[a.endpoint].answer(a)
+		t.answer(a)
 		t.drop(a)
 		return 0
 	}

@@ -74,25 +74,24 @@ func (r *result) checkWithin(t testing.TB, more uint64) {
 			t.Logf("%v, socket %v", &c.account, r.made[c.port])
 		}
 	}
+	r.listOthers(t)
 	n := uint64(len(r.clients))
 	off := max(1, n/200) + want.either + want.crossed + more
 	require.GreaterOrEqual(t, e.Clients[handshake.GaveUp], want.gaveUp, "gave up: %s", say)
 	require.LessOrEqual(t, e.Clients[handshake.GaveUp], want.gaveUp+want.crossed, "gave up: %s", say)
 	require.Equal(t, want.refused, e.Clients[handshake.Refused], "refused: %s", say)
-	// What the kernel of a client that has left repeats may be answered by a RST, once its
-	// cookie or its half-open connection is gone: it looks like one that is reset.
-	require.GreaterOrEqual(t, e.Clients[handshake.Reset]+off, want.reset, "reset: %s", say)
-	require.InDelta(t, want.stalled+want.reset, e.Clients[handshake.Stalled]+e.Clients[handshake.Reset], float64(off), "stalled or reset: %s", say)
+	require.InDelta(t, want.reset, e.Clients[handshake.Reset], float64(off), "reset: %s", say)
+	require.InDelta(t, want.stalled, e.Clients[handshake.Stalled], float64(off), "stalled: %s", say)
 	require.InDelta(t, want.letIn, e.LetIn, float64(off), "let in: %s", say)
-	require.LessOrEqual(t, e.Clients[handshake.Stalled], want.stalled+off, "stalled: %s", say)
 	require.InDelta(t, want.unanswered, e.Answers.Unanswered, float64(off), "unanswered: %s", say)
 	require.InDelta(t, want.checks, e.Answers.Checks, float64(off), "checks: %s", say)
-	require.LessOrEqual(t, e.Clients[handshake.Undecided], n/100, "undecided: %s", say)
+	require.LessOrEqual(t, e.Clients[handshake.Undecided]+e.Untracked, n/100, "undecided, estimated: %s", say)
 	require.Zero(t, e.Clients[handshake.HalfOpen], "half-open: %s", say)
+	r.checkDelays(t, off)
 	r.checkResponses(t, more)
 	// PassiveOpens includes the sockets that the kernel made twice for a client, on two
 	// processors at once, and of which it threw one away (inet_csk_complete_hashdance).
-	require.InDelta(t, len(r.made), e.LetIn+e.LetInLate, float64(off), "sockets: %s", say)
+	require.InDelta(t, len(r.made), e.LetIn+e.LetInLate, float64(max(1, n/200)+more), "sockets: %s", say)
 	require.LessOrEqual(t, uint64(len(r.made)), r.opened, say)
 }
 

@@ -20,7 +20,7 @@ func TestShortLooks(t *testing.T) {
 	_, to, stop := serve(t, ns, demo.ServerOptions{Address: "127.0.0.1:0", MaxThreads: 5, MaxConnections: 12, AcceptCount: 4, ServiceTime: 5 * time.Millisecond})
 	defer stop()
 	closed := netip.AddrPortFrom(to.Addr(), 1)
-	tap := openTap(t, ns, to.Port(), closed.Port())
+	tap := openTap(t, ns, nil, to.Port(), closed.Port())
 	crowds := []*crowd{newCrowd(t, to, patience{connect: time.Second, read: time.Second}), newCrowd(t, closed, patience{connect: time.Second})}
 	crowds[1].ports = firstPort + 5000
 	looks := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}

@@ -50,7 +50,9 @@ type result struct {
 	server  uint16 // its port
 	clients []*client
 	made    map[uint16]time.Duration // by the kernel
+	began   map[uint16]time.Duration // the client's SYN, by the kernel
 	opened  uint64                   // PassiveOpens
+	judged  map[uint16]handshake.Judged
 	tap     handshake.Endpoint
 	lost    uint64
 }
@@ -76,7 +78,8 @@ func run(t testing.TB, s shape) *result {
 	t.Cleanup(stop)
 	kernel := newTrace(t, to.Port())
 	opened := passiveOpens(t, server)
-	tap := openTap(t, server, to.Port())
+	judged := newJudgements()
+	tap := openTap(t, server, judged.add, to.Port())
 
 	before, start := opened(), monotonic()
 	c := newCrowd(t, to, s.patience)
@@ -104,9 +107,9 @@ func run(t testing.TB, s shape) *result {
 	for ; time.Since(ended) < settleMost && (time.Since(ended) < time.Second || !watch.settled()); time.Sleep(100 * time.Millisecond) {
 		watch.look()
 	}
-	r.tap, r.lost, r.opened = watch.last, watch.lost, watch.opened()
+	r.tap, r.lost, r.opened, r.judged = watch.last, watch.lost, watch.opened(), judged.all()
 	if kernel != nil {
-		r.made = kernel.all(start)
+		r.made, r.began = kernel.all(start)
 	}
 	return r
 }
@@ -161,7 +164,7 @@ func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
 }
 
 // openTap opens it as the agent does.
-func openTap(t testing.TB, ns *nettest.NS, ports ...uint16) clients.Tap {
+func openTap(t testing.TB, ns *nettest.NS, judged func(handshake.Judged), ports ...uint16) clients.Tap {
 	fs, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	sleeper := ns.Command("sleep", "3600")
@@ -172,7 +175,7 @@ func openTap(t testing.TB, ns *nettest.NS, ports ...uint16) clients.Tap {
 	defer here.Close()
 	var tap clients.Tap
 	require.Eventually(t, func() bool { // once nsenter has moved
-		tap, err = clients.NewOpener("/proc", fs)(clients.Where{NetNS: uint64(here.ID()), PID: sleeper.Process.Pid, Ports: ports})
+		tap, err = clients.NewOpener("/proc", fs)(clients.Where{NetNS: uint64(here.ID()), PID: sleeper.Process.Pid, Ports: ports, Judged: judged})
 		return err == nil
 	}, time.Minute, time.Millisecond, "%v", err)
 	t.Cleanup(func() { _ = tap.Close() })

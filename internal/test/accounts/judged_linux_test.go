@@ -1,0 +1,112 @@
+package accounts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+)
+
+// judgements are what the tap says of each client, by the client's port.
+type judgements struct {
+	mu sync.Mutex
+	by map[uint16]handshake.Judged
+}
+
+func newJudgements() *judgements { return &judgements{by: make(map[uint16]handshake.Judged)} }
+
+func (j *judgements) add(of handshake.Judged) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.by[of.Client.Port()] = of
+}
+
+func (j *judgements) all() map[uint16]handshake.Judged {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.Clone(j.by)
+}
+
+// delayWithin is how far the tap's delays may be from the kernel's.
+const delayWithin = 20 * time.Millisecond
+
+// checkDelays compares when each client was let in with the kernel's trace, but for as many as
+// may have come out otherwise.
+func (r *result) checkDelays(t testing.TB, off uint64) {
+	wrong, worst, compared := uint64(0), time.Duration(0), 0
+	for _, c := range r.clients {
+		made, began := r.made[c.port], r.began[c.port]
+		j := r.judged[c.port]
+		if made == 0 || began == 0 || !j.LetIn {
+			continue
+		}
+		compared++
+		away := (j.Delay - (made - began)).Abs()
+		if worst = max(worst, away); away > delayWithin {
+			wrong++
+			t.Logf("delay: %v, by the kernel %v, by the tap %v", &c.account, made-began, j.Delay)
+		}
+	}
+	t.Logf("delays of %d clients, the worst off by %v", compared, worst)
+	require.LessOrEqual(t, wrong, off, "delays that are not the kernel's: %v", r.shape)
+}
+
+// listOthers logs the clients of which the tap says something else than they do.
+func (r *result) listOthers(t testing.TB) {
+	kinds := make(map[string]int)
+	for _, c := range r.clients {
+		want, got := r.kind(c), said(r.judged[c.port])
+		if want == got {
+			continue
+		}
+		if kinds[want+" for "+got]++; kinds[want+" for "+got] <= 3 {
+			t.Logf("%s, by the tap %s: %v, close returned %v, socket %v", want, got, &c.account, c.gone, r.made[c.port])
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		t.Logf("%s: %d", k, kinds[k])
+	}
+}
+
+// kind is what became of a client, by its own account and the kernel's.
+func (r *result) kind(c *client) string {
+	made, in := r.made[c.port]
+	switch in = in && made <= c.over; {
+	case c.how == connectTimeout && !in:
+		return "gave_up"
+	case c.how == refused:
+		return "refused"
+	case c.how == reset:
+		return "reset"
+	case c.how == answered:
+		return "answered"
+	case !in:
+		return "stalled"
+	case c.check || c.how == connectTimeout:
+		return "check"
+	}
+	return "unanswered"
+}
+
+// said is the same by the tap.
+func said(j handshake.Judged) string {
+	switch {
+	case !j.Client.IsValid():
+		return "nothing"
+	case !j.LetIn || j.Outcome.Failed():
+		return j.Outcome.String()
+	case j.Answer == handshake.WasAnswered:
+		return "answered"
+	case j.Answer == handshake.WasUnanswered:
+		return "unanswered"
+	case j.Answer == handshake.WasCheck:
+		return "check"
+	}
+	return fmt.Sprintf("%v, answer %d", j.Outcome, j.Answer)
+}
