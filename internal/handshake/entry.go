@@ -34,11 +34,14 @@ func (a *attempt) segment(at time.Duration, s *Segment) (ask bool) {
 	if first && a.repeats == 0 {
 		a.rtt = uint16(min(now-min(a.lastReply, now), 1<<16-1))
 	}
-	if s.flags&flagFIN == 0 || a.has(finished) {
-		a.lastIn = now
-	} else {
+	switch {
+	case a.has(finished):
+		a.lastIn = max(now, a.ended+1) // it comes after the FIN, be it in the same millisecond
+	case s.flags&flagFIN != 0:
 		a.signs |= finished
 		a.ended = now
+	default:
+		a.lastIn = now
 	}
 	return !a.has(inside|late) || a.pending()
 }
@@ -178,11 +181,12 @@ func (a *attempt) letIn() Outcome {
 }
 
 // leftBefore reports whether a client that was let in late had left before: its FIN
-// follows at once when its data is acknowledged, as it had waited for that.
+// follows at once when its data is acknowledged, as it had waited for that. One without data
+// waits for nothing.
 func (a *attempt) leftBefore() bool {
 	taken := a.entered
 	if a.lastIn <= a.ended {
 		taken = max(taken, a.lastIn)
 	}
-	return a.has(finished) && !a.has(served) && a.letIn() == Delayed && a.ended <= taken+uint32(a.rtt)+pendingFIN
+	return a.has(finished) && a.has(talked) && !a.has(served) && a.letIn() == Delayed && a.ended <= taken+uint32(a.rtt)+pendingFIN
 }

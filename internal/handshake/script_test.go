@@ -293,6 +293,18 @@ func TestOutcomes(t *testing.T) {
 			s.wait(4)
 			s.synAcks(0, 8, 24)
 		}, Stalled, 0},
+		{"a check that was let in late, and ends in one millisecond with the server's end of it", func(s *script) {
+			s.tracker.Widen(true)
+			s.syns(0, 2)
+			s.synAck()
+			s.acked()
+			s.has(Connection)
+			s.wait(.13)
+			s.in(flagFIN|flagACK, clientISN+1, serverISN+1)
+			s.out(flagFIN|flagACK, serverISN+1, clientISN+2)
+			s.in(flagACK, clientISN+2, serverISN+2)
+			s.has(OnlyListener)
+		}, Delayed, 2},
 		{"observed, let in after the last SYN-ACK", func(s *script) {
 			s.tracker.Widen(true)
 			s.syn()
