@@ -20,8 +20,8 @@ type Server struct {
 	slots    chan struct{} // one token for each connection held
 	ready    chan *session // readable connections that wait for a worker
 
-	running                   sync.WaitGroup
-	busy, served, connections atomic.Int64
+	running                             sync.WaitGroup
+	busy, served, connections, accepted atomic.Int64
 }
 
 // ServerStats is what the server knows about itself: the truth that the
@@ -65,6 +65,9 @@ func (s *Server) Stats() ServerStats {
 	}
 }
 
+// Accepted is how many connections were, since the start.
+func (s *Server) Accepted() int { return int(s.accepted.Load()) }
+
 // Serve runs until ctx ends, which closes the listener and every connection,
 // and returns nil then.
 func (s *Server) Serve(ctx context.Context) error {
@@ -96,6 +99,7 @@ func (s *Server) admit(ctx context.Context) error {
 			return fmt.Errorf("demo: %w", err)
 		}
 		s.connections.Add(1)
+		s.accepted.Add(1)
 		c := newSession(ctx, s, nc)
 		s.running.Go(c.await)
 	}

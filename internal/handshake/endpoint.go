@@ -90,7 +90,7 @@ type endpoint struct {
 	untracked  float64
 	unanswered uint64
 	open       [numStages]int
-	trusted    bool // the kernel has had a socket of one of its clients
+	trusted    bool          // the kernel has had a socket of one of its clients
 	letIn      bool          // somebody
 	troubled   time.Duration // when the youngest of the troubled began; 0 for never
 	losers     sources

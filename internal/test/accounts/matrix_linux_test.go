@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -49,6 +50,9 @@ func TestMatrix(t *testing.T) {
 		s := random(rand.New(rand.NewPCG(41, uint64(i))), 120)
 		s.patience.connect, s.patience.read, s.patience.hold = s.patience.connect/6, s.patience.read/6+time.Second/2, s.patience.hold/6
 		s.spread, s.patience.keep, s.orphans = s.spread/6, s.patience.keep/6, 1
+		if nettest.InGuest() && s.veth { // whose kernel has netem
+			s.delay, s.loss = time.Duration(10+10*i)*time.Millisecond, float32(i%3)
+		}
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			run(t, s).checkWithin(t, 2)

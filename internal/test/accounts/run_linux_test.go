@@ -31,13 +31,18 @@ type shape struct {
 	cookies         int
 	abort           bool
 	veth            bool
-	orphans         int // tcp_orphan_retries of the clients: 0 is the default, which takes two minutes
+	delay           time.Duration // of each packet of the veth, each way
+	loss            float32       // percent of them, each way
+	orphans         int           // tcp_orphan_retries of the clients: 0 is the default, which takes two minutes
 }
 
 func (s shape) String() string {
 	where := "loopback"
 	if s.veth {
 		where = "veth"
+	}
+	if s.delay > 0 {
+		where += fmt.Sprintf(" with %v and %v %% lost each way", s.delay, s.loss)
 	}
 	return fmt.Sprintf("%d clients (%d checks) over %v by %s, connect %v, read %v, keep %v; threads %d, maxConnections %d, acceptCount %d, %v a request; cookies %d, abort %v",
 		s.clients, s.checks, s.spread, where, s.patience.connect, s.patience.read, s.patience.keep,
@@ -68,6 +73,10 @@ func run(t testing.TB, s shape) *result {
 		crowdNS = nettest.Namespace(t)
 		addr, _ = nettest.Veth(t, server, crowdNS)
 	}
+	if s.delay > 0 {
+		impair(t, server, s.delay, s.loss)
+		impair(t, crowdNS, s.delay, s.loss)
+	}
 	server.Sysctl(t, "net.ipv4.tcp_syncookies", strconv.Itoa(s.cookies))
 	if s.abort {
 		server.Sysctl(t, "net.ipv4.tcp_abort_on_overflow", "1")
@@ -83,10 +92,13 @@ func run(t testing.TB, s shape) *result {
 
 	before, start := opened(), monotonic()
 	c := newCrowd(t, to, s.patience)
-	watch := &watcher{t: t, tap: tap, room: uint64(s.server.MaxConnections + s.server.AcceptCount + runtime.NumCPU()), // the queue may hold one more for each other processor
-		served: func() uint64 { return uint64(srv.Stats().Served) }, opened: func() uint64 { return opened() - before }}
-	if s.checks > 0 {
-		watch.served = nil // what a check leaves is room, too
+	watch := &watcher{t: t, tap: tap, opened: func() uint64 { return opened() - before }}
+	watch.bounds = func() (accepted, served uint64) {
+		queue := s.server.AcceptCount + runtime.NumCPU() // which may hold one more for each other processor
+		if accepted = uint64(queue + srv.Accepted()); s.checks > 0 {
+			return accepted, accepted // what a check leaves is room, too
+		}
+		return accepted, uint64(queue + s.server.MaxConnections + srv.Stats().Served)
 	}
 	crowdNS.Do(func() {
 		for i := range s.clients {
@@ -184,13 +196,13 @@ func openTap(t testing.TB, ns *nettest.NS, judged func(handshake.Judged), ports 
 
 // watcher reads the tap, and asserts what must hold in each reading.
 type watcher struct {
-	t              testing.TB
-	tap            clients.Tap
-	room           uint64
-	served, opened func() uint64
-	last           handshake.Endpoint
-	lost           uint64
-	looked         time.Time
+	t      testing.TB
+	tap    clients.Tap
+	bounds func() (accepted, served uint64) // the room, with what was accepted, or served, by now
+	opened func() uint64
+	last   handshake.Endpoint
+	lost   uint64
+	looked time.Time
 }
 
 func (w *watcher) look() {
@@ -204,9 +216,8 @@ func (w *watcher) look() {
 		w.last = e
 	}
 	if e := &w.last; w.lost == 0 {
-		if w.served != nil {
-			require.LessOrEqual(w.t, e.LetIn+e.LetInLate, w.room+w.served(), "let in, with room for %d: %+v", w.room, e)
-		}
+		accepted, served := w.bounds()
+		require.LessOrEqual(w.t, e.LetIn+e.LetInLate, min(accepted, served), "let in, more than there was room for (%d accepted, %d served): %+v", accepted, served, e)
 		require.LessOrEqual(w.t, e.LetIn+e.LetInLate, w.opened(), "%+v", e)
 	}
 }

@@ -34,7 +34,7 @@ func main() {
 	o := options{}
 	flag.BoolVar(&o.Short, "short", false, "the oldest and the newest kernel only, without docs/results/kernels.md")
 	flag.StringVar(&o.Only, "only", "", "only the guests whose name matches; the others' columns stay")
-	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, java, slow); what others have logged stays")
+	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, accounts, java, slow); what others have logged stays")
 	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/results/kernels.md")
 	flag.IntVar(&o.Clients, "clients", 0, "nothing but the clients across networks that delay and lose packets, as many on each, without docs/results/kernels.md")
 	flag.IntVar(&o.AtOnce, "at-once", 1, "guests that run at the same time, each on a processor of its own")

@@ -51,6 +51,9 @@ func boots(s series, short bool) []boot {
 		return all
 	}
 	all = append(all, boot{"networks", machineFor(s.Arch), s.able(s.networks())})
+	if more := s.able(accounts()); len(more) > 0 {
+		all = append(all, boot{"accounts", machineFor(s.Arch), more})
+	}
 	if s.Ends {
 		all = append(all, boot{"java", machineFor(s.Arch), []binary{{Package: featureTest, Run: jvmTests, Minutes: 20}}})
 	}

@@ -16,7 +16,7 @@ func TestShortForm(t *testing.T) {
 
 func TestNarrowed(t *testing.T) {
 	all := plans(false)
-	require.Equal(t, []string{"features", "two", "networks", "java"}, names(options{}.narrowed(all[0].Boots)))
+	require.Equal(t, []string{"features", "two", "networks", "accounts", "java"}, names(options{}.narrowed(all[0].Boots)))
 	require.Equal(t, []string{"networks"}, names(options{Boots: "net"}.narrowed(all[0].Boots)))
 	require.Equal(t, []string{"slow"}, names(options{}.narrowed(all[len(all)-1].Boots)))
 	clients := options{Clients: 7}.narrowed(all[0].Boots)

@@ -103,6 +103,11 @@ func (s series) networks() []binary {
 	}
 }
 
+// accounts are the clients that keep their own, across networks that delay and lose packets.
+func accounts() []binary {
+	return []binary{{Package: packages + "test/accounts", Run: "^Test(Matrix|ShortLooks)$", Minutes: 60}}
+}
+
 // observerTests are those of conservation and verdicts that do not send a million
 // packets, which takes an emulator minutes.
 const observerTests = "^Test(StuckListener|Conservation|DropsDuringAScan|DropsOfARestartedServer|VerdictOfARestartedServer|DroppedSYNsAreNotCalledACKs)$"
