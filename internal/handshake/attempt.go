@@ -58,6 +58,7 @@ const (
 	unserved                    // the server had sent nothing when the client ended it
 	taking                      // the server's socket has taken data of it
 	untaken                     // it had not when the kernel was asked
+	received                    // the client acknowledged data of the server
 
 	// As long as no SYN-ACK was read:
 	unseen   // one may have left

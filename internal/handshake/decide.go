@@ -114,7 +114,7 @@ func (a *attempt) admitted(at time.Duration) verdict {
 	case a.leftBefore():
 		a.signs = a.signs&^inside | late
 		return is(Stalled)
-	case a.letIn() == Delayed && at < known && !a.has(served|closed|left|finished):
+	case a.letIn() == Delayed && at < known && !a.has(received|left|finished):
 		return later(known)
 	}
 	return is(a.letIn())

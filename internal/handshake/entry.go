@@ -61,7 +61,7 @@ func (a *attempt) acknowledges(s *Segment) bool {
 	case acked < 1<<31:
 		a.signs |= answered
 		if !a.has(closed) || acked > 1 { // one may be the server's FIN
-			a.signs |= served
+			a.signs |= served | received
 		}
 		a.showsSocket(0)
 	default:
@@ -181,12 +181,12 @@ func (a *attempt) letIn() Outcome {
 }
 
 // leftBefore reports whether a client that was let in late had left before: its FIN
-// follows at once when its data is acknowledged, as it had waited for that. One without data
-// waits for nothing.
+// follows at once when its data is acknowledged, as it had waited for that, be it that the
+// answer has left by then. One without data waits for nothing.
 func (a *attempt) leftBefore() bool {
 	taken := a.entered
 	if a.lastIn <= a.ended {
 		taken = max(taken, a.lastIn)
 	}
-	return a.has(finished) && a.has(talked) && !a.has(served) && a.letIn() == Delayed && a.ended <= taken+uint32(a.rtt)+pendingFIN
+	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == Delayed && a.ended <= taken+uint32(a.rtt)+pendingFIN
 }

@@ -13,6 +13,7 @@ type Judged struct {
 	LetIn, LetInLate bool
 	Delay            time.Duration // of one that was let in: from its first SYN, less a round trip
 	Answer           Answer
+	Ended            time.Duration // its FIN, or its or the server's RST, after its first SYN; 0 for none
 }
 
 // Answer says whether a client that was let in was sent anything by the server.
@@ -35,7 +36,7 @@ func (t *Tracker) judge(a *attempt, o Outcome, answer Answer) {
 	e := t.endpoints[a.endpoint]
 	j := Judged{
 		Server: netip.AddrPortFrom(e.addr.netip(), e.port), Client: netip.AddrPortFrom(a.client.netip(), a.clientPort),
-		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer,
+		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer, Ended: ms(a.ended),
 	}
 	if a.has(inside) {
 		j.Delay = a.delay()

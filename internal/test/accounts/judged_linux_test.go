@@ -63,6 +63,20 @@ func (r *result) checkDelays(t testing.TB, off uint64) {
 	require.LessOrEqual(t, wrong, off, "delays that are not the kernel's: %v", r.shape)
 }
 
+// resetAfter is how many clients the tap calls reset that had left a moment before: what they
+// had sent was never acknowledged, so that their kernel repeats that instead of a FIN, and the
+// server answers it by a RST once it has given the handshake up. No packet says that nobody is
+// there any more.
+func (r *result) resetAfter() (n uint64) {
+	for _, c := range r.clients {
+		j := r.judged[c.port]
+		if r.kind(c) == "stalled" && j.Outcome == handshake.Reset && c.began+j.Ended > c.over {
+			n++
+		}
+	}
+	return n
+}
+
 // listOthers logs the clients of which the tap says something else than they do.
 func (r *result) listOthers(t testing.TB) {
 	kinds := make(map[string]int)

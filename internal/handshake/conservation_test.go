@@ -1,0 +1,99 @@
+package handshake
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
+)
+
+// random is a server, and its clients.
+func newSimulated(r *rand.Rand) *simulated {
+	m := &simulated{
+		rand: r, backlog: 1 + r.IntN(20), slots: 1 + r.IntN(40), threads: 1 + r.IntN(8),
+		cookies: []int{0, 1, 1, 2}[r.IntN(4)], abort: r.IntN(4) == 0, retries: []int{5, 5, 2}[r.IntN(3)],
+	}
+	m.service = m.between(time.Millisecond, 2*time.Second)
+	m.oneWay = m.between(0, 50*time.Millisecond)
+	if r.IntN(3) == 0 {
+		m.loss = .03 * r.Float64()
+	}
+	m.tracker = NewTracker(Options{SynAckRetries: m.retries, Socket: m.found})
+	m.tracker.SetPorts([]uint16{port})
+	connect, read, spread := m.between(time.Second/2, 30*time.Second), m.between(time.Second, 30*time.Second), m.between(time.Millisecond, 10*time.Second)
+	for i := range 30 + r.IntN(300) {
+		c := &simulatedClient{m: m, port: uint16(firstSimulated + i), isn: r.Uint32(), check: r.IntN(8) == 0, connect: connect, read: read}
+		m.clients = append(m.clients, c)
+		m.after(time.Second+m.between(0, spread), c.start)
+	}
+	return m
+}
+
+// The second conservation, over random traces of a simulated kernel: who was let in, be it
+// after it had left, is who the kernel made a socket for, and never more at any moment. Where
+// no packet is lost each client's outcome is its own account's.
+func TestSockets(t *testing.T) {
+	seed := seedOf(t)
+	for i := range proof.Size(2000, 30) {
+		m := newSimulated(rand.New(rand.NewPCG(seed, uint64(i))))
+		say := fmt.Sprintf("seed %d, %d: %d clients, backlog %d, slots %d, threads %d, cookies %d, abort %v, retries %d, %v a request, %v each way, %.3f lost",
+			seed, i, len(m.clients), m.backlog, m.slots, m.threads, m.cookies, m.abort, m.retries, m.service, m.oneWay, m.loss)
+		m.run(func() {
+			for _, e := range m.tracker.endpoints {
+				require.LessOrEqual(t, e.letIns+e.late, m.opened, say)
+			}
+		})
+		m.check(t, say)
+	}
+}
+
+// seedOf is a fresh one, or TCPDIAG_SOCKETS_SEED.
+func seedOf(t *testing.T) uint64 {
+	if v := os.Getenv("TCPDIAG_SOCKETS_SEED"); v != "" {
+		seed, err := strconv.ParseUint(v, 10, 64)
+		require.NoError(t, err)
+		return seed
+	}
+	return uint64(time.Now().UnixNano())
+}
+
+func (m *simulated) check(t *testing.T, say string) {
+	e := m.tracker.Report()[0]
+	var want [NumOutcomes]uint64
+	letIn, made, either := uint64(0), uint64(0), uint64(0)
+	for _, c := range m.clients {
+		in := c.hasMade && c.made <= c.left
+		crossing := 2*m.oneWay + pendingFIN*time.Millisecond
+		if c.hasMade && (in && c.pending || (c.made-c.left).Abs() <= crossing) {
+			either++ // no packet shows when it left
+		}
+		if c.hasMade {
+			made++
+		}
+		switch {
+		case in:
+			letIn++
+		case c.failed:
+			want[c.how]++
+		default:
+			want[Stalled]++
+		}
+	}
+	say += fmt.Sprintf("; clients %v, let in %d of %d sockets; tap %v, let in %d, late %d", want, letIn, made, e.Clients, e.LetIn, e.LetInLate)
+	require.Equal(t, made, m.opened, say)
+	n := uint64(len(m.clients))
+	lost := float64(n) * 6 * m.loss
+	off := float64(max(2, n/100)+either) + lost // some leave at the very moment at which they are let in
+	require.LessOrEqual(t, e.LetIn+e.LetInLate, made, say)
+	require.GreaterOrEqual(t, float64(e.LetIn+e.LetInLate+e.Clients[Undecided])+lost, float64(made), say)
+	require.LessOrEqual(t, float64(e.Clients[Undecided]), off, say)
+	require.InDelta(t, letIn, e.LetIn, off, say)
+	require.InDelta(t, want[GaveUp], e.Clients[GaveUp], off, say)
+	require.InDelta(t, want[Stalled]+want[Reset], e.Clients[Stalled]+e.Clients[Reset], off, say)
+}

@@ -1,0 +1,230 @@
+package handshake
+
+import (
+	queue "container/heap"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+)
+
+// simulated is a model of the kernel's rules for one listener and its clients, in a time of
+// its own: what it drops, for whom it makes a socket (PassiveOpens), and what a tap beside
+// it reads. Its random numbers choose the settings and what the clients do.
+type simulated struct {
+	rand    *rand.Rand
+	now     time.Duration
+	events  agenda
+	tracker *Tracker
+	read    []packet // by the tap, not yet taken in
+	wide    time.Duration
+
+	// Settings.
+	backlog, slots, threads int
+	cookies                 int
+	abort                   bool
+	retries                 int
+	oneWay, service         time.Duration
+	loss                    float64
+
+	clients []*simulatedClient
+	queue   []*simulatedSocket
+	taken   int // slots in use
+	ready   []*simulatedSocket
+	busy    int
+	half    int
+
+	opened, cookiesSent, dropped uint64
+	notedAt                      time.Duration
+	notedCookies, notedDrops     uint64
+}
+
+type packet struct {
+	at time.Duration
+	s  Segment
+}
+
+type event struct {
+	at time.Duration
+	n  int
+	do func()
+}
+
+type agenda struct {
+	list []event
+	n    int
+}
+
+func (e *agenda) Len() int { return len(e.list) }
+func (e *agenda) Less(i, j int) bool {
+	a, b := &e.list[i], &e.list[j]
+	return a.at < b.at || a.at == b.at && a.n < b.n
+}
+func (e *agenda) Swap(i, j int) { e.list[i], e.list[j] = e.list[j], e.list[i] }
+func (e *agenda) Push(x any)    { e.list = append(e.list, x.(event)) }
+func (e *agenda) Pop() any {
+	last := e.list[len(e.list)-1]
+	e.list = e.list[:len(e.list)-1]
+	return last
+}
+
+func (m *simulated) after(d time.Duration, do func()) {
+	m.events.n++
+	queue.Push(&m.events, event{m.now + d, m.events.n, do})
+}
+
+func (m *simulated) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(m.rand.Int64N(int64(to-from)+1))
+}
+
+// simulatedSocket is what the server's kernel has for a client.
+type simulatedSocket struct {
+	c                *simulatedClient
+	isn              uint32
+	sent, got        uint32 // bytes, and one for a FIN
+	acked            uint32
+	data             uint32 // of got
+	made, lastSent   time.Duration
+	accepted, held   bool // held: it has a slot
+	finIn, finOut    bool
+	gone             bool // no socket is left
+	timeWait         bool
+	repeats, timeout int
+}
+
+// simulatedClient is one client, and its own account.
+type simulatedClient struct {
+	m       *simulated
+	port    uint16
+	isn     uint32
+	check   bool
+	connect time.Duration // how long it waits for its connection
+	read    time.Duration // and then for its answer, or stays
+
+	began, left   time.Duration
+	how           Outcome // GaveUp, Reset; else see made
+	failed        bool
+	connected     bool
+	closed, dead  bool
+	answered      bool
+	serverISN     uint32
+	sent, acked   uint32 // the request's bytes and FIN that were sent, and those that were acknowledged
+	got           uint32 // of the server's
+	finSent       bool
+	repeats       int
+	retransmitted bool
+	pending       bool // it left when its request was not acknowledged, so that its FIN waits for that
+
+	// At the server's.
+	halfISN  uint32
+	halfOpen bool
+	cookieAt time.Duration
+	cookie   uint32
+	socket   *simulatedSocket
+	made     time.Duration
+	hasMade  bool
+}
+
+const requestBytes, answerBytes = 50, 100
+
+// in is a segment of the client, which the network may lose.
+func (c *simulatedClient) in(flags uint8, seq, ack uint32, payload int) {
+	m := c.m
+	if m.rand.Float64() < m.loss {
+		return
+	}
+	m.after(m.oneWay, func() {
+		m.tap(Segment{
+			Link: Link{Incoming: true, Index: 2}, src: c.addr().Addr().As16(), srcPort: c.port,
+			dst: server.Addr().As16(), dstPort: port, flags: flags, seq: seq, ack: ack, payload: payload,
+		})
+		m.receive(c, flags, seq, ack, payload)
+	})
+}
+
+// out is a segment of the server.
+func (m *simulated) out(c *simulatedClient, flags uint8, seq, ack uint32, payload int) {
+	m.tap(Segment{
+		Link: Link{Outgoing: true, Index: 2}, dst: c.addr().Addr().As16(), dstPort: c.port,
+		src: server.Addr().As16(), srcPort: port, flags: flags, seq: seq, ack: ack, payload: payload,
+	})
+	if m.rand.Float64() >= m.loss {
+		m.after(m.oneWay, func() { c.receive(flags, seq, ack, payload) })
+	}
+}
+
+func (c *simulatedClient) addr() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 7}), c.port)
+}
+
+// tap reads what its filter lets pass (see filter).
+func (m *simulated) tap(s Segment) {
+	more := m.now < m.wide || m.tracker.Stalling()
+	client := s.srcPort
+	if s.Outgoing {
+		client = s.dstPort
+	}
+	if s.flags&always != 0 || sampled(client, port) || more && s.Incoming {
+		m.read = append(m.read, packet{m.now, s})
+	}
+}
+
+// drain is what a Tap does each 10 ms (see drainLocked).
+func (m *simulated) drain() {
+	for i := range m.read {
+		m.tracker.Observe(m.read[i].at, &m.read[i].s)
+	}
+	m.read = m.read[:0]
+	if m.now-m.notedAt >= cookieEvery && m.tracker.table.open > 0 {
+		if m.cookiesSent != m.notedCookies {
+			m.tracker.Cookies(m.notedAt, m.now)
+		}
+		if m.dropped != m.notedDrops {
+			m.tracker.Drops(port, m.notedAt, m.now)
+		}
+		if m.cookiesSent != m.notedCookies || m.dropped != m.notedDrops {
+			m.wide = m.now + wideFor
+		}
+		m.notedAt, m.notedCookies, m.notedDrops = m.now, m.cookiesSent, m.dropped
+	}
+	m.tracker.Ask(m.now)
+	m.tracker.Advance(max(m.now-lag, 0))
+	m.tracker.Widen(m.now < m.wide || m.tracker.Stalling())
+}
+
+// found is what the kernel says of a client when it is asked.
+func (m *simulated) found(_, from netip.AddrPort, _ uint32) Found {
+	c := m.clients[int(from.Port())-firstSimulated]
+	switch k := c.socket; {
+	case k != nil && !k.gone:
+		return Found{Socket: Connection, HasInfo: true, Sent: uint64(min(k.sent, answerBytes)), Received: uint64(k.data), Quiet: m.now - max(k.made, k.lastSent)}
+	case k != nil && k.timeWait:
+		return Found{}
+	case c.halfOpen:
+		return Found{Socket: HalfOpenSocket}
+	}
+	return Found{Socket: OnlyListener}
+}
+
+// firstSimulated is the first client's port.
+const firstSimulated = 20_000
+
+// run plays until nothing more happens, and asserts at each read.
+func (m *simulated) run(each func()) {
+	for end, next := time.Duration(0), time.Duration(0); ; {
+		for len(m.events.list) > 0 && m.events.list[0].at <= next {
+			e := queue.Pop(&m.events).(event)
+			m.now = e.at
+			e.do()
+			end = m.now + 10*time.Minute
+		}
+		m.now = next
+		m.drain()
+		each()
+		if len(m.events.list) == 0 && (m.tracker.table.open == 0 || m.now > end) {
+			return
+		}
+		if next += 10 * time.Millisecond; m.tracker.table.open == 0 && len(m.events.list) > 0 {
+			next = max(next, m.events.list[0].at)
+		}
+	}
+}
