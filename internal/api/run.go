@@ -88,25 +88,38 @@ type RunLimit struct {
 	ClientsPerSecond float64 `json:"clients_per_second"`
 }
 
-// RunKnee is the highest load that was served with nobody turned away.
+// RunKnee is the highest load that was served in time with nobody turned away.
 type RunKnee struct {
 	Reached          bool     `json:"reached"` // false: the run did not go beyond it
 	ClientsPerSecond float64  `json:"clients_per_second"`
 	Beyond           *float64 `json:"lost_from_clients_per_second,omitempty"`
 	OverSeconds      float64  `json:"over_seconds"` // what rates are averaged over
-	Inside           *int     `json:"clients_inside,omitempty"`
-	Cause            string   `json:"cause,omitempty"`
-	OfConnections    bool     `json:"of_connections"` // counted as connections of the namespace, not as clients
+	// Error is how far the rate may be off by the seconds' own variation (95 %).
+	Error  float64 `json:"error_clients_per_second,omitempty"`
+	Inside *int    `json:"clients_inside,omitempty"`
+	// AtOnce is of clients that came within 2 s: as many as found room and were answered in time.
+	// AtOnceError is how far it may be off, as a course is by second.
+	AtOnce        *int   `json:"clients_at_once,omitempty"`
+	AtOnceError   int    `json:"error_clients_at_once,omitempty"`
+	Kept          bool   `json:"connections_kept,omitempty"` // the rate is of connections, not of requests
+	Late          bool   `json:"late,omitempty"`             // --slo ended it, and not a loss
+	Cause         string `json:"cause,omitempty"`
+	OfConnections bool   `json:"of_connections"` // counted as connections of the namespace, not as clients
 }
 
 // RunSettings are the limits in force and the least that would have served the load.
 type RunSettings struct {
-	ServiceTimeSeconds float64    `json:"service_time_seconds"`
-	InForce            RunLimits  `json:"in_force"`
-	Smallest           *RunLimits `json:"smallest,omitempty"`
-	Why                string     `json:"why,omitempty"` // why there are none
-	ForTwice           *RunLimits `json:"for_twice_the_load,omitempty"`
-	WhyNotTwice        string     `json:"why_not_for_twice,omitempty"`
+	ServiceTimeSeconds float64 `json:"service_time_seconds"` // 0 where Counted
+	// MayWaitSeconds is how long a client may wait in what was simulated: --slo, else twice the time in
+	// service, or for clients that came at once as long as the threads in force take for all.
+	MayWaitSeconds float64 `json:"may_wait_seconds,omitempty"`
+	// Counted: connections are kept, and the limits are those that were held at once.
+	Counted     bool       `json:"counted,omitempty"`
+	InForce     RunLimits  `json:"in_force"`
+	Smallest    *RunLimits `json:"smallest,omitempty"`
+	Why         string     `json:"why,omitempty"` // why there are none
+	ForTwice    *RunLimits `json:"for_twice_the_load,omitempty"`
+	WhyNotTwice string     `json:"why_not_for_twice,omitempty"`
 }
 
 // RunLimits is a combination of limits.
@@ -204,7 +217,7 @@ func newRunListener(r *loadtest.Result) RunListener {
 	}
 	if s := r.Settings; s != nil {
 		out.Settings = &RunSettings{
-			ServiceTimeSeconds: s.Load.ServiceTime.Seconds(), InForce: *newRunLimits(new(s.InForce())),
+			ServiceTimeSeconds: s.Load.ServiceTime.Seconds(), MayWaitSeconds: s.Load.ClientTimeout.Seconds(), Counted: s.Counted, InForce: *newRunLimits(new(s.InForce())),
 			Smallest: newRunLimits(s.Limits), Why: s.Why, ForTwice: newRunLimits(s.Twice), WhyNotTwice: s.WhyNotTwice,
 		}
 	}
@@ -229,7 +242,11 @@ func newRunKnee(k *loadtest.Knee) *RunKnee {
 	if k.Reached {
 		out.Beyond = new(k.Beyond)
 	}
+	out.Error, out.Kept, out.Late = k.Error, k.Kept, k.Late
 	out.Inside = known(k.Inside)
+	if b := k.Burst; b != nil {
+		out.AtOnce, out.AtOnceError = &b.Clients, b.Error
+	}
 	return out
 }
 

@@ -1,59 +1,210 @@
 package loadtest
 
 import (
+	"math"
 	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Knee is the highest load that was served with nobody turned away.
+// Knee is the highest load that was served in time with nobody turned away. Of clients that
+// kept coming it is a rate, of those that came at once or kept their connections a number.
 type Knee struct {
-	// Reached: the run went beyond it. Else Rate and Inside are the highest that
-	// were seen, all served.
+	// Reached: the run went beyond it. Else what follows is the highest that was seen.
 	Reached bool
-	// Rate is clients a second, averaged over Over or since the first client: the highest
-	// before the first second that lost any.
-	Rate float64
-	// Beyond is the rate in the first second that lost clients, 0 where none did. Queues fill
-	// before clients are lost, so that what can be served for long is below Rate where the load rose fast.
+	// Rate is clients a second that can come for long: the highest that came before the first
+	// second that turned any away, or as many as were answered while a limit was full, where that
+	// is less. Error is how far it may be off by the seconds' own variation (95 %).
+	Rate, Error float64
+	// Beyond is the rate in the first second that lost clients or answered them late, 0 where
+	// none did.
 	Beyond float64
-	Over   time.Duration
-	Inside int         // clients inside at once then: accepted and queued; unknown: -1
-	Cause  model.Cause // the limit that ended it
-	Exact  bool        // of handshakes, else of connections that the kernel made
+	Over   time.Duration // what rates are averaged over
+	Inside int           // clients inside at once, accepted and queued, before any was lost; unknown: -1
+	Burst  *Burst        // nil where clients kept coming
+	Kept   bool          // connections are kept: Rate is of them and not of requests
+	Late   bool          // the time that a client may wait ended it, and not a loss
+	Cause  model.Cause   // the limit that ended it
+	Exact  bool          // of handshakes, else of connections that the kernel made
 }
 
-// kneeOver is what rates are averaged over: single seconds of an open loop
-// differ by the square root of the rate.
-const kneeOver = 5 * time.Second
+// Burst is how many of the clients that came at once were served.
+type Burst struct {
+	Clients, Error int
+}
 
-// knee reads the course: the windows before the first second that lost clients, and the
-// rates in those that did. What comes later and loses nothing is the queue being served.
-func (c *Course) knee() *Knee {
-	k := &Knee{Inside: unknown, Exact: c.tapped, Over: max(kneeOver, c.Width)}
+const (
+	// kneeOver is what rates are averaged over: single seconds of an open loop
+	// differ by the square root of the rate.
+	kneeOver = 5 * time.Second
+	// full is how many seconds with a full limit tell what is served for long.
+	full = 3
+)
+
+// knee reads the course: what came before the first second that lost clients or was late,
+// and what was answered while a limit was full.
+func (c *Course) knee(slo time.Duration) *Knee {
 	first := c.firstClient()
 	if first < 0 {
 		return nil
 	}
+	k := &Knee{Inside: unknown, Exact: c.tapped, Over: max(kneeOver, c.Width), Kept: c.idleShare() > mostIdle}
+	end := c.ended(first, slo, k)
 	n := int(k.Over / c.Width)
-	for i := first; i < len(c.Points); i++ {
+	for i := first; i < min(end, len(c.Points)); i++ {
 		p := &c.Points[i]
-		rate := c.rate(max(first, i+1-n), i)
-		switch lost := p.Dropped > 0 || p.TurnedAway > 0; {
-		case lost && !k.Reached:
-			k.Reached, k.Cause, k.Beyond = true, p.Cause, max(rate, k.Rate)
-		case !k.Reached:
-			k.Rate = max(k.Rate, rate)
-			if p.Connections >= 0 {
-				k.Inside = max(k.Inside, p.Connections+p.Queue)
-			}
+		k.Rate = max(k.Rate, c.rate(max(first, i+1-n), i))
+		if p.Connections >= 0 {
+			k.Inside = max(k.Inside, p.Connections+p.Queue)
 		}
 	}
+	if k.Reached {
+		k.Beyond = max(k.Rate, c.rate(max(first, end+1-n), end))
+		k.Error = (k.Beyond - k.Rate) / 2
+	}
+	c.sustained(k, first, end)
+	if _, lasted := c.peakRate(); lasted <= burst && c.tapped {
+		c.atOnce(k, first, slo)
+	}
 	return k
+}
+
+// ended is the first point that lost clients or answered them late, and says so in k.
+func (c *Course) ended(first int, slo time.Duration, k *Knee) int {
+	for i := first; i < len(c.Points); i++ {
+		p := &c.Points[i]
+		lost, late := p.Dropped > 0 || p.TurnedAway > 0, c.late(i, slo)
+		if !lost && !late {
+			continue
+		}
+		k.Reached, k.Late, k.Cause = true, !lost, p.Cause
+		for _, later := range c.Points[i:min(len(c.Points), i+full)] { // a verdict takes two readings
+			if k.Cause == model.CauseNone {
+				k.Cause = later.Cause
+			}
+		}
+		return i
+	}
+	return len(c.Points)
+}
+
+// late reports whether clients waited longer than slo: by the first bytes of those that are
+// measured, or by Little's law: those inside, divided by those that are answered a second.
+func (c *Course) late(i int, slo time.Duration) bool {
+	if slo == 0 {
+		return false
+	}
+	p := &c.Points[i]
+	for b, bound := range c.bounds {
+		if bound >= slo.Seconds() {
+			if p.Latency.Count > 0 && float64(p.Latency.Count-p.Latency.Buckets[b]) > float64(p.Latency.Count)/100 {
+				return true
+			}
+			break
+		}
+	}
+	var inside, answered float64
+	for j := max(0, i-full+1); j <= i; j++ {
+		q := &c.Points[j]
+		if q.Busy < 0 || q.Waiting < 0 || q.Status < model.StatusSaturated {
+			return false
+		}
+		inside += float64(q.Busy + q.Waiting + q.Queue)
+		answered += float64(q.Answered)
+	}
+	return answered > 0 && inside*c.Width.Seconds()/answered > slo.Seconds()
+}
+
+// sustained takes what was answered while a limit was full for what can be served for long, where
+// that is less than what came: queues fill before clients are lost.
+func (c *Course) sustained(k *Knee, first, end int) {
+	var answered []float64
+	for i := first; i < len(c.Points); i++ {
+		p := &c.Points[i]
+		if p.Status < model.StatusSaturated || c.came(p) == 0 || p.Answered == 0 {
+			continue
+		}
+		if i >= end && len(answered) >= full && !limits(p.Cause) {
+			break // what is answered in an overload may be less than before it
+		}
+		answered = append(answered, float64(p.Answered)/c.Width.Seconds())
+	}
+	if len(answered) <= full {
+		return
+	}
+	answered = answered[1:] // in its first second the limit was not full all the time
+	if mean, err := MeanError(answered); mean > 0 && mean < k.Rate {
+		k.Rate, k.Error = mean, err
+	}
+}
+
+// limits reports whether a cause is a limit that works at the same pace when it is exceeded.
+func limits(c model.Cause) bool {
+	switch c {
+	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseDownstream:
+		return true
+	}
+	return false
+}
+
+// atOnce counts the clients of a burst: those that found room, of them those that were answered
+// in time.
+func (c *Course) atOnce(k *Knee, first int, slo time.Duration) {
+	t := c.latest.clients.Sub(c.began.clients)
+	b := &Burst{Clients: int(t.Outcomes[model.ClientConnected])}
+	if answered := t.Answers.Answered; t.Answers.Known && t.Answers.Unanswered > 0 {
+		b.Clients = min(b.Clients, int(answered))
+	}
+	if slo > 0 && t.Answers.Known {
+		if n, err := c.answeredWithin(first, slo); n < b.Clients {
+			b.Clients, b.Error, k.Late = n, err, true
+		}
+	}
+	k.Burst, k.Reached = b, k.Reached || k.Late
+}
+
+// answeredWithin is how many clients were answered this long after the first came, and how far
+// that may be off: a course is by second.
+func (c *Course) answeredWithin(first int, slo time.Duration) (n, err int) {
+	sum, until := 0., c.Points[first].At+slo
+	for i := first; i < len(c.Points); i++ {
+		p := &c.Points[i]
+		switch answered := float64(p.Answered); {
+		case p.At+c.Width <= until:
+			sum += answered
+		case p.At < until:
+			part := answered * (until - p.At).Seconds() / c.Width.Seconds()
+			return int(math.Round(sum + part)), int(math.Ceil(answered / 2))
+		}
+	}
+	return int(sum), 0
+}
+
+// idleShare is how many of the accepted connections were between two requests.
+func (c *Course) idleShare() float64 {
+	var idle, accepted float64
+	for i := range c.Points {
+		idle += float64(max(0, c.Points[i].Idle))
+		accepted += float64(max(0, c.Points[i].Connections))
+	}
+	return idle / max(1, accepted)
 }
 
 // firstClient is the first point at which one came, -1 if none did.
 func (c *Course) firstClient() int {
 	return slices.IndexFunc(c.Points, func(p Point) bool { return c.came(&p) > 0 })
+}
+
+// peakRate is the highest rate of clients over kneeOver, and how long clients came.
+func (c *Course) peakRate() (rate float64, lasted time.Duration) {
+	n := int(max(kneeOver, c.Width) / c.Width)
+	first := c.firstClient()
+	for i := max(0, first); i < len(c.Points); i++ {
+		if c.came(&c.Points[i]) > 0 {
+			lasted = time.Duration(i+1-first) * c.Width
+			rate = max(rate, c.rate(max(first, i+1-n), i))
+		}
+	}
+	return rate, lasted
 }

@@ -41,15 +41,15 @@ type First struct {
 	Exact bool    // the rate is of handshakes, else of connections that the kernel made
 }
 
-// Results are those of all listeners, the worst first. patience is how long a client may wait
-// for its answer in what is simulated; with 0 nothing is.
-func (r *Recorder) Results(patience time.Duration) []*Result {
+// Results are those of all listeners, the worst first. slo is how long a client may
+// wait for its answer, 0 where nobody says.
+func (r *Recorder) Results(slo time.Duration) []*Result {
 	courses := r.Courses()
 	out := make([]*Result, 0, len(courses))
 	for _, c := range courses {
-		res := c.result()
+		res := c.result(slo)
 		var err error
-		if res.Settings, err = res.newSettings(patience, r.sysctl(res.Latest.ID.NetNS)); err != nil {
+		if res.Settings, err = res.newSettings(slo, r.sysctl(res.Latest.ID.NetNS)); err != nil {
 			res.Unplanned = err.Error()
 		}
 		out = append(out, res)
@@ -66,7 +66,7 @@ func (r *Recorder) sysctl(netns uint64) map[string]int {
 	return nil
 }
 
-func (c *Course) result() *Result {
+func (c *Course) result(slo time.Duration) *Result {
 	res := &Result{
 		Course: c, LetIn: sub(c.latest.passiveOpens, c.began.passiveOpens), ByCause: make(map[model.Cause]uint64),
 		Abandoned: sub(c.latest.abandoned, c.began.abandoned),
@@ -80,7 +80,7 @@ func (c *Course) result() *Result {
 	if c.tapped {
 		res.Clients = c.clients()
 	}
-	res.First, res.Knee = c.first(), c.knee()
+	res.First, res.Knee = c.first(), c.knee(slo)
 	return res
 }
 

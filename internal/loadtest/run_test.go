@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
 // script publishes a snapshot a second of one listener.
@@ -120,21 +121,37 @@ func TestResultOfAnOverload(t *testing.T) {
 
 	require.NotNil(t, r.Settings, r.Unplanned)
 	require.InDelta(t, .1, r.Settings.Load.ServiceTime.Seconds(), .001, "4 in service, 40 answered a second")
-	require.InDelta(t, 60, r.Settings.Load.Rate, 1)
+	require.InDelta(t, 66, r.Settings.Load.Rate, 1, "60 a second, and a tenth to spare")
 	require.GreaterOrEqual(t, r.Settings.Limits.Threads, 6, "60 a second of 0.1 s each")
 	require.Greater(t, r.Settings.Twice.Threads, r.Settings.Limits.Threads)
 }
 
-// Connections that are kept have more than one request each: nothing is simulated of them.
-func TestNoSettingsForKeptConnections(t *testing.T) {
+// Connections that are kept have more than one request each: nothing is simulated of them, and
+// what is held at once is counted.
+func TestSettingsForKeptConnections(t *testing.T) {
 	s := begin()
 	s.idle = 8
 	for range 6 {
 		s.second(1, 2)
 	}
 	r := s.result(t)
+	require.True(t, r.Settings.Counted)
+	require.Equal(t, plan.Limits{Threads: 2, MaxConnections: 10, AcceptCount: 5}, *r.Settings.Limits)
+	require.Equal(t, 20, r.Settings.Twice.MaxConnections)
+	require.True(t, r.Knee.Kept)
+	require.Equal(t, 10, r.Knee.Inside)
+}
+
+// What ends a run and is no limit of the connector has no settings.
+func TestNoSettingsForACPU(t *testing.T) {
+	s := begin()
+	for range 6 {
+		s.listener.Verdict = model.Verdict{Status: model.StatusLosing, Cause: model.CauseCPUSaturated}
+		s.second(40, 4)
+	}
+	r := s.result(t)
 	require.Nil(t, r.Settings)
-	require.Contains(t, r.Unplanned, "connections that are kept")
+	require.Contains(t, r.Unplanned, "cpu_saturated")
 }
 
 // Without the tap clients are not counted, and nothing is made of packets.

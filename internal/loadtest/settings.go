@@ -2,19 +2,23 @@ package loadtest
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
-// Settings are the least limits that would have served a load, by simulation.
+// Settings are the least limits that would have served a load, by simulation, or where connections
+// are kept by counting them.
 type Settings struct {
 	Load        plan.Input   // what was simulated, with the limits in force
 	Limits      *plan.Limits // nil: none serve it; Why says why not
 	Why         string
 	Twice       *plan.Limits // for twice the rate, or twice the clients of a burst
 	WhyNotTwice string
+	Counted     bool // connections are kept: nothing was simulated
+	Supposed    bool // Load.ClientTimeout is not from --slo
 }
 
 const (
@@ -25,18 +29,29 @@ const (
 	leastBusy = 3
 	// burst: a load that came within this time was there at once.
 	burst = 2 * time.Second
+	// spare is what settings have in hand: the rate of a load varies, and with it the least that
+	// serves it.
+	spare = 1.1
+	// mostSimulated bounds the clients of a simulation: it is run some dozens of times.
+	mostSimulated = 20_000
 )
 
-// newSettings simulates the run's own load. patience is how long a client may wait for its
-// answer. The error says what is not known.
-func (r *Result) newSettings(patience time.Duration, sysctl map[string]int) (*Settings, error) {
-	in, err := r.load(patience)
+// newSettings simulates the run's own load. slo is how long a client may wait for its
+// answer, 0 where that is not said. The error says what is not known.
+func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Settings, error) {
+	if err := r.simulated(); err != nil {
+		return nil, err
+	}
+	if r.idleShare() > mostIdle {
+		return r.counted()
+	}
+	in, err := r.load(slo)
 	if err != nil {
 		return nil, err
 	}
 	in.Syncookies, in.AbortOnOverflow = sysctl["tcp_syncookies"] != 0, sysctl["tcp_abort_on_overflow"] != 0
 	in.Somaxconn, in.MaxSynBacklog = sysctl["somaxconn"], sysctl["tcp_max_syn_backlog"]
-	s := &Settings{Load: in}
+	s := &Settings{Load: in, Supposed: slo == 0}
 	p, err := plan.New(in)
 	if err != nil {
 		return nil, err
@@ -46,38 +61,77 @@ func (r *Result) newSettings(patience time.Duration, sysctl map[string]int) (*Se
 		in.Rate *= 2
 	} else {
 		in.Requests *= 2
+		if s.Supposed {
+			in.ClientTimeout = 2*in.ClientTimeout - in.ServiceTime
+		}
 	}
 	if p, err = plan.New(in); err != nil {
 		s.WhyNotTwice = err.Error()
-		return s, nil //nolint:nilerr // twice the load is beyond what is simulated: no reason to keep the rest
+		return s, nil //nolint:nilerr // twice the load is beyond what is simulated: no reason to leave out the rest
 	}
 	s.Twice, s.WhyNotTwice = p.Smallest, p.Why
 	return s, nil
 }
 
-// load is what the clients did and what the server had in force.
-func (r *Result) load(patience time.Duration) (in plan.Input, err error) {
-	l := &r.Latest
-	c := l.Connector
+// simulated reports what is missing for it.
+func (r *Result) simulated() error {
+	c := r.Latest.Connector
+	switch r.Cause {
+	case model.CauseNone, model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseKeepAliveIdle, model.CauseBacklogClamped:
+	default:
+		if r.Status >= model.StatusSaturated {
+			return fmt.Errorf("%s is what turned clients away or made them wait: no limit of the connector changes that", r.Cause)
+		}
+	}
 	switch {
 	case r.Clients == nil:
-		return in, fmt.Errorf("how many clients came is not known without following their handshakes (CAP_NET_RAW)")
+		return fmt.Errorf("how many clients came is not known without following their handshakes (CAP_NET_RAW)")
 	case r.Clients.Offered == 0:
-		return in, fmt.Errorf("no client came")
-	case patience == 0:
-		return in, fmt.Errorf("give --slo, the time that a client may wait for its answer")
-	case c == nil || c.MaxThreads == nil || c.MaxConnections == nil || l.AcceptQueue == nil:
-		return in, fmt.Errorf("the limits in force are not known (give --max-threads, --max-connections and --accept-count)")
+		return fmt.Errorf("no client came")
+	case c == nil || c.MaxThreads == nil || c.MaxConnections == nil || r.Latest.AcceptQueue == nil:
+		return fmt.Errorf("the limits in force are not known (give --max-threads, --max-connections and --accept-count)")
 	case c.TLS || c.HTTP2:
-		return in, fmt.Errorf("the time in service is not seen of TLS and HTTP/2")
+		return fmt.Errorf("the time in service is not seen of TLS and HTTP/2")
 	}
+	return nil
+}
+
+// counted are the settings for connections that are kept: each client holds one, whether it has
+// a request or not, and as many threads as there were requests at once serve them all.
+func (r *Result) counted() (*Settings, error) {
+	l := &r.Latest
+	s := &Settings{Counted: true, Load: plan.Input{Threads: l.Connector.MaxThreads.Value, MaxConnections: l.Connector.MaxConnections.Value, AcceptCount: l.AcceptQueue.Limit, InForce: true}}
+	clients, requests := 0, 0
+	for i := range r.Points {
+		p := &r.Points[i]
+		if p.Connections < 0 {
+			continue
+		}
+		clients = max(clients, p.Connections+p.Queue)
+		requests = max(requests, p.Waiting+p.Busy)
+	}
+	if clients == 0 {
+		return nil, fmt.Errorf("the connections were not counted")
+	}
+	clients += int(r.Clients.TurnedAway) // of whom each may be one that came again
+	s.Limits = &plan.Limits{Threads: max(1, requests), MaxConnections: clients, AcceptCount: l.AcceptQueue.Limit}
+	s.Twice = &plan.Limits{Threads: 2 * s.Limits.Threads, MaxConnections: 2 * clients, AcceptCount: l.AcceptQueue.Limit}
+	if l.OnVirtualThreads() {
+		s.Limits.Threads, s.Twice.Threads, s.Load.Threads = 0, 0, -1
+	}
+	return s, nil
+}
+
+// load is what the clients did and what the server had in force.
+func (r *Result) load(slo time.Duration) (in plan.Input, err error) {
 	service, err := r.serviceTime()
 	if err != nil {
 		return in, err
 	}
+	l := &r.Latest
 	in = plan.Input{
-		ServiceTime: service, Threads: c.MaxThreads.Value, MaxConnections: c.MaxConnections.Value,
-		AcceptCount: l.AcceptQueue.Limit, InForce: true, ClientTimeout: patience,
+		ServiceTime: service, Threads: l.Connector.MaxThreads.Value, MaxConnections: l.Connector.MaxConnections.Value,
+		AcceptCount: l.AcceptQueue.Limit, InForce: true, ClientTimeout: slo,
 	}
 	if l.OnVirtualThreads() {
 		in.Threads = -1
@@ -85,16 +139,24 @@ func (r *Result) load(patience time.Duration) (in plan.Input, err error) {
 	rate, lasted := r.peakRate()
 	if lasted <= burst {
 		in.Requests = int(r.Clients.Offered)
+		if slo == 0 && in.Threads > 0 { // as long as the threads in force take for all of them
+			rounds := (in.Requests + in.Threads - 1) / in.Threads
+			in.ClientTimeout = time.Duration(rounds)*service + service/2
+		}
 		return in, nil
 	}
-	in.Rate, in.Duration = rate, lasted
+	if slo == 0 {
+		in.ClientTimeout = 2 * service // nobody waits longer than a request takes
+	}
+	in.Rate = rate * spare
+	in.Duration = max(time.Second, min(lasted, time.Duration(mostSimulated/in.Rate*float64(time.Second))))
 	return in, nil
 }
 
 // serviceTime is the time in service of one request by Little's law: requests in service
 // divided by the clients answered per second, over the seconds in which there were any.
 func (r *Result) serviceTime() (time.Duration, error) {
-	var busy, served, idle, accepted float64
+	var busy, served float64
 	seconds := 0
 	for i := range r.Points {
 		p := &r.Points[i]
@@ -104,29 +166,11 @@ func (r *Result) serviceTime() (time.Duration, error) {
 		seconds++
 		busy += float64(p.Busy) * r.Width.Seconds()
 		served += float64(p.Answered)
-		idle += float64(max(0, p.Idle))
-		accepted += float64(max(0, p.Connections))
 	}
-	switch {
-	case seconds < leastBusy || served < 1 || busy == 0:
+	if seconds < leastBusy || served < 1 || busy == 0 {
 		return 0, fmt.Errorf("the run was too short to know the time in service of a request")
-	case accepted > 0 && idle/accepted > mostIdle:
-		return 0, fmt.Errorf("requests are not counted on connections that are kept: %.0f %% of them were idle", 100*idle/accepted)
 	}
-	return time.Duration(busy / served * float64(time.Second)), nil
-}
-
-// peakRate is the highest rate of clients over kneeOver, and how long clients came.
-func (r *Result) peakRate() (rate float64, lasted time.Duration) {
-	n := int(max(kneeOver, r.Width) / r.Width)
-	first := r.firstClient()
-	for i := max(0, first); i < len(r.Points); i++ {
-		if r.came(&r.Points[i]) > 0 {
-			lasted = time.Duration(i+1-first) * r.Width
-			rate = max(rate, r.rate(max(first, i+1-n), i))
-		}
-	}
-	return rate, lasted
+	return time.Duration(math.Round(busy/served*1e6)) * time.Microsecond, nil
 }
 
 // InForce names the limits that were in force, as plan.Limits.

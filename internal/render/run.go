@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -229,7 +231,7 @@ func runFacts(l *api.RunListener) (rows [][2]string) {
 		}
 		rows = append(rows, [2]string{"First limit", fmt.Sprintf("%s after %s%s", f.Cause, inSeconds(f.AtSeconds), rate)})
 	}
-	if k := l.Knee; k != nil && k.ClientsPerSecond+float64(valueOr(k.Inside)) > 0 {
+	if k := l.Knee; k != nil && k.ClientsPerSecond+float64(valueOr(k.Inside)+valueOr(k.AtOnce)) > 0 {
 		rows = append(rows, [2]string{"Served all", runKnee(k)})
 	}
 	switch s := l.Settings; {
@@ -243,20 +245,54 @@ func runFacts(l *api.RunListener) (rows [][2]string) {
 
 func runKnee(k *api.RunKnee) string {
 	unit := "clients/s"
-	if k.OfConnections {
+	if k.OfConnections || k.Kept {
 		unit = "connections/s"
 	}
 	inside := ""
 	if n := valueOr(k.Inside); n > 0 {
-		inside = fmt.Sprintf(", %s inside at once", phrase.Count(n, "client"))
+		inside = fmt.Sprintf("%s inside at once", phrase.Count(n, "client"))
+	}
+	what := phrase.Decimal(k.ClientsPerSecond) + " " + unit
+	if k.Error > 0 && k.Reached {
+		what = fmt.Sprintf("%s ± %s %s", decimal(k.ClientsPerSecond), decimal(k.Error), unit)
+	}
+	switch {
+	case k.AtOnce != nil:
+		what = phrase.Number(*k.AtOnce) + " clients at once"
+		if k.AtOnceError > 0 {
+			what = fmt.Sprintf("%s ± %s clients at once", phrase.Number(*k.AtOnce), phrase.Number(k.AtOnceError))
+		}
+	case k.Kept && inside != "":
+		what = inside
+	case inside != "":
+		what += ", " + inside
 	}
 	if !k.Reached {
-		return fmt.Sprintf("the limit was not reached up to %s %s%s", phrase.Decimal(k.ClientsPerSecond), unit, inside)
+		return "the limit was not reached up to " + what
 	}
-	if k.ClientsPerSecond == 0 {
+	if k.ClientsPerSecond == 0 && k.AtOnce == nil {
 		return "no time at which clients came and none was lost"
 	}
-	return fmt.Sprintf("up to %s %s%s; clients were lost from %s %s on", phrase.Decimal(k.ClientsPerSecond), unit, inside, phrase.Decimal(valueOr(k.Beyond)), unit)
+	text := "up to " + what
+	if k.Cause != "" {
+		text += "; what ended it: " + k.Cause
+	}
+	how := "lost"
+	if k.Late {
+		how = "answered later than --slo"
+	}
+	if beyond := valueOr(k.Beyond); beyond > 0 && k.AtOnce == nil && !k.Kept {
+		text += fmt.Sprintf("; clients were %s from %s %s on", how, phrase.Decimal(beyond), unit)
+	}
+	return text
+}
+
+// decimal has a digit behind the point below 100.
+func decimal(v float64) string {
+	if v >= 100 {
+		return phrase.Number(int(math.Round(v)))
+	}
+	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
 func runSettings(s *api.RunSettings) string {
@@ -264,10 +300,16 @@ func runSettings(s *api.RunSettings) string {
 		return "none serve this load: " + s.Why
 	}
 	text := "the smallest that serve this load: " + limitsText(s.Smallest, &s.InForce)
-	if s.ForTwice != nil {
+	switch {
+	case s.ForTwice != nil:
 		text += "; twice the load: " + limitsText(s.ForTwice, &s.InForce)
+	case s.WhyNotTwice != "":
+		text += "; twice the load: none, " + s.WhyNotTwice
 	}
-	return text + fmt.Sprintf(" (by simulation, %s of work each)", inSeconds(s.ServiceTimeSeconds))
+	if s.Counted {
+		return text + " (counted: connections are kept, each client holds one)"
+	}
+	return text + fmt.Sprintf(" (by simulation: %s of work each, nobody waits longer than %s, a tenth to spare in the rate)", inSeconds(s.ServiceTimeSeconds), inSeconds(s.MayWaitSeconds))
 }
 
 func limitsText(l, now *api.RunLimits) string {

@@ -1,0 +1,105 @@
+package loadtest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/loadtest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// course is a server of some threads, a second each: clients come, wait, and are answered.
+type course struct {
+	*script
+	capacity, room int // answered a second; waiting for a thread
+	waiting        int
+}
+
+func served(capacity, room int) *course {
+	return &course{script: begin(), capacity: capacity, room: room}
+}
+
+// second is one in which as many come; those that find no room give up.
+func (c *course) second(came int) {
+	c.waiting += came
+	answered := min(c.waiting, c.capacity)
+	c.waiting -= answered
+	lost := max(0, c.waiting-c.room)
+	c.waiting -= lost
+	v := model.Verdict{}
+	switch {
+	case lost > 0:
+		v = model.Verdict{Status: model.StatusLosing, Cause: model.CauseMaxConnections}
+	case c.waiting > 0:
+		v = model.Verdict{Status: model.StatusSaturated, Cause: model.CauseMaxThreads}
+	}
+	c.listener.Verdict = v
+	t := c.listener.Totals.Clients
+	t.Outcomes[model.ClientGaveUp] += uint64(lost)
+	c.listener.Totals.Dropped[model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}] += uint64(lost)
+	t.Outcomes[model.ClientConnected] += uint64(came - lost)
+	t.Answers.Known, t.Answers.Answered = true, t.Answers.Answered+uint64(answered)
+	c.at = c.at.Add(time.Second)
+	busy := min(4, (answered*4+c.capacity-1)/c.capacity)
+	n := &model.Connections{Accepted: busy + c.waiting}
+	n.Phases[model.InService], n.Phases[model.Waiting] = busy, c.waiting
+	c.listener.Connections = n
+	c.recorder.Observe(c.snapshot())
+}
+
+func kneeOf(t *testing.T, c *course, slo time.Duration) *loadtest.Knee {
+	t.Helper()
+	results := c.recorder.Results(slo)
+	require.Len(t, results, 1)
+	require.NotNil(t, results[0].Knee)
+	return results[0].Knee
+}
+
+// A rate that rises fast fills the queues far beyond what is served for long.
+func TestKneeOfARisingRate(t *testing.T) {
+	c := served(40, 100)
+	for rate := 10; rate <= 80; rate += 2 {
+		c.second(rate)
+	}
+	k := kneeOf(t, c, 0)
+	require.True(t, k.Reached)
+	require.False(t, k.Late)
+	require.Equal(t, model.CauseMaxConnections, k.Cause)
+	require.InDelta(t, 40, k.Rate, .5)
+	require.Greater(t, k.Beyond, 44.)
+	late := kneeOf(t, c, time.Second)
+	require.True(t, late.Late, "clients wait longer than a second before any is lost")
+	require.Equal(t, model.CauseMaxThreads, late.Cause)
+	require.InDelta(t, 40, late.Rate, .5)
+}
+
+// What is not reached is not stated: all were served, and some waited.
+func TestKneeNotReached(t *testing.T) {
+	c := served(40, 1000)
+	for range 10 {
+		c.second(30)
+	}
+	k := kneeOf(t, c, time.Second)
+	require.False(t, k.Reached)
+	require.InDelta(t, 30, k.Rate, .1)
+	require.Zero(t, k.Error)
+}
+
+// Of clients that come at once the knee is a number: of those with room, those answered in time.
+func TestKneeOfABurst(t *testing.T) {
+	c := served(10, 30)
+	c.second(60)
+	for range 5 {
+		c.second(0)
+	}
+	k := kneeOf(t, c, 0)
+	require.True(t, k.Reached)
+	require.Equal(t, 40, k.Burst.Clients, "10 answered, 30 with room")
+	require.Equal(t, model.CauseMaxConnections, k.Cause)
+	k = kneeOf(t, c, 2500*time.Millisecond)
+	require.Equal(t, 25, k.Burst.Clients)
+	require.Equal(t, 5, k.Burst.Error, "half of what is answered in the second of the SLO")
+	require.True(t, k.Late)
+}
