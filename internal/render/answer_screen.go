@@ -98,6 +98,10 @@ func (s *screen) air(level brevity) {
 
 // footer is where more is to be read, and what could not be.
 func (s snapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
+	if o.Remote != "" {
+		s.remoteFooter(l, level, o)
+		return
+	}
 	more := "More: tcpdiag -v"
 	if l != nil {
 		port := strconv.Itoa(int(l.Port))
@@ -115,6 +119,18 @@ func (s snapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
 	}
 	s.paragraph(answerIndent, span{more, dim})
 	s.denied(l, o)
+	if level < withoutAbout && (l == nil || l.Verdict.Status > model.StatusOK) {
+		s.paragraph(answerIndent, span{strings.Join(s.whereAndWhen(), " · "), dim})
+	}
+}
+
+// remoteFooter is the same of what another machine said.
+func (s snapshotText) remoteFooter(l *model.Listener, level brevity, o TextOptions) {
+	more := "Evidence, sources: " + printable(o.Remote) + " -v"
+	if n := len(s.snap.Unavailable); n > 0 {
+		more += " (" + phrase.Count(n, "reading") + " not possible)"
+	}
+	s.paragraph(answerIndent, span{more, dim})
 	if level < withoutAbout && (l == nil || l.Verdict.Status > model.StatusOK) {
 		s.paragraph(answerIndent, span{strings.Join(s.whereAndWhen(), " · "), dim})
 	}

@@ -39,6 +39,10 @@ func (o *JSONLines) Look(s *model.Snapshot) error {
 	return encode(o.w, api.NewSnapshot(s), "")
 }
 
+// Document writes a document of package api as it is, what another process chose made
+// printable: indented, or on one line.
+func Document(w io.Writer, document any, indent string) error { return encode(w, document, indent) }
+
 func encode(w io.Writer, document any, indent string) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

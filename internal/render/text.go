@@ -21,6 +21,9 @@ type TextOptions struct {
 	Verbose bool
 	// Root: it was read as root, so that sudo would not read more.
 	Root bool
+	// Remote is the command that asked another machine, "" for this one: it reads as much as it
+	// may there.
+	Remote string
 }
 
 const (
