@@ -35,6 +35,7 @@ type agentOptions struct {
 	scanInterval   time.Duration
 	maxListeners   int
 	shutdownDelay  time.Duration
+	lifetime       time.Duration
 	incidents      incidentOptions
 	threadDump     bool
 	logLevel       string
@@ -103,6 +104,7 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	timeVar(flags, &o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
 	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "maximum number of listeners to export; the rest is only counted")
 	timeVar(flags, &o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
+	timeVar(flags, &o.lifetime, "lifetime", 0, "end by itself after this time; 0: run until a signal")
 	o.incidents.register(flags)
 	registerThreadDump(flags, &o.threadDump, "once in each incident")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -126,6 +128,8 @@ func (o *agentOptions) validate(given func(flag string) bool) error {
 		return usagef("--max-listeners %d: give a number from 1", o.maxListeners)
 	case o.shutdownDelay < 0:
 		return usagef("--shutdown-delay %v: give a time from 0", o.shutdownDelay)
+	case o.lifetime < 0:
+		return usagef("--lifetime %v: give a time from 0", o.lifetime)
 	case o.badAddress() != "":
 		return usagef("--web.listen-address %q: give HOST:PORT or :PORT, such as :10889", o.badAddress())
 	case o.incidents.validate() != nil:
@@ -157,6 +161,12 @@ func (o *agentOptions) badAddress() string {
 
 func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(flag string) bool) error {
 	log := o.logger(stderr)
+	if o.lifetime > 0 { // as a signal would end it
+		var end context.CancelFunc
+		ctx, end = context.WithCancel(ctx)
+		defer end()
+		defer time.AfterFunc(o.lifetime, end).Stop()
+	}
 	stopping := ctx.Done()
 	ctx, leave := agent.Linger(ctx, o.shutdownDelay, log)
 	defer leave()

@@ -65,6 +65,6 @@ Without a command it is tcpdiag snapshot.`,
 	root.SetFlagErrorFunc(flagError)
 	root.SuggestionsMinimumDistance = 2
 	o.flags(root)
-	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newRunCommand(), newAgentCommand(), newFleetCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newMCPCommand(), newExplainCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand())
+	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newRunCommand(), newAgentCommand(), newFleetCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newMCPCommand(), newExplainCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand(), newIDsCommand())
 	return root
 }

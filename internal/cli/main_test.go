@@ -29,6 +29,7 @@ func TestBadInput(t *testing.T) {
 		"port a word":         {[]string{"agent", "--port", "http"}, 2, `"http" for "-p, --port"`},
 		"negative interval":   {[]string{"snapshot", "--interval", "-1s"}, 2, "--interval -1s: give a time from 0 (one snapshot)"},
 		"no interval":         {[]string{"snapshot", "--interval", "soon"}, 2, `"soon" for "--interval"`},
+		"negative lifetime":   {[]string{"agent", "--lifetime", "-1s"}, 2, "--lifetime -1s: give a time from 0"},
 		"endless interval":    {[]string{"snapshot", "--interval", "2h"}, 2, "--interval 2h0m0s"},
 		"unknown output":      {[]string{"snapshot", "--output", "xml"}, 2, `--output "xml": give text or json`},
 		"unknown flag":        {[]string{"snapshot", "--prot", "80"}, 2, "unknown flag: --prot; did you mean --port?"},
