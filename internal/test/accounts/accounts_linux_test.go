@@ -94,7 +94,9 @@ func (r *result) checkWithin(t testing.TB, more uint64) {
 	r.checkResponses(t, more)
 	// PassiveOpens includes the sockets that the kernel made twice for a client, on two
 	// processors at once, and of which it threw one away (inet_csk_complete_hashdance).
-	require.InDelta(t, len(r.made), e.LetIn+e.LetInLate, float64(max(1, n/200)+more+r.shape.lost()), "sockets: %s", say)
+	if !r.shape.outcomes {
+		require.InDelta(t, len(r.made), e.LetIn+e.LetInLate, float64(max(1, n/200)+more+r.shape.lost()), "sockets: %s", say)
+	}
 	require.LessOrEqual(t, uint64(len(r.made)), r.opened, say)
 }
 
@@ -107,11 +109,12 @@ const quick = 50 * time.Millisecond
 
 // checkResponses compares the first bytes of the sampled clients with their own accounts.
 func (r *result) checkResponses(t testing.TB, more uint64) {
-	count, sum := uint64(0), time.Duration(0)
+	count, sum, least := uint64(0), time.Duration(0), time.Duration(0)
 	for _, c := range r.clients {
 		if (c.port^r.server)&0x1e == 0 && c.first > 0 {
 			count++
 			sum += c.first - c.began
+			least += r.made[c.port] - r.began[c.port] + r.shape.server.ServiceTime
 		}
 	}
 	got := &r.tap.Responses
@@ -121,7 +124,10 @@ func (r *result) checkResponses(t testing.TB, more uint64) {
 	}
 	require.InDelta(t, count, got.Count, max(1, float64(count)/100)+float64(more), "first bytes")
 	if got.Count == count {
-		require.InDelta(t, sum.Seconds(), got.Sum, .1*float64(count), "first bytes of %d", count)
+		// A busy machine has a client read it later than it came: not before it was let in, and served.
+		off := .05 * float64(count)
+		require.LessOrEqual(t, got.Sum, sum.Seconds()+off, "first bytes of %d", count)
+		require.GreaterOrEqual(t, got.Sum, least.Seconds()-off, "first bytes of %d", count)
 	}
 }
 
@@ -135,7 +141,8 @@ func named(e *handshake.Endpoint) map[string]uint64 {
 	return out
 }
 
-// The shapes of the issue, and of scenarios I1 and I2.
+// Ordinary overloads, whose numbers are known: I1 is 60 clients with a patience of 12 s, of which
+// about 20 are answered; I2 gives up connecting after 3.4 s; 2000 is a burst at a quick server.
 func shapes() map[string]shape {
 	table := demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 5, ServiceTime: 2 * time.Second}
 	return map[string]shape{
@@ -150,6 +157,25 @@ func shapes() map[string]shape {
 			server: demo.ServerOptions{MaxThreads: 5, MaxConnections: 12, AcceptCount: 4, ServiceTime: 20 * time.Millisecond},
 		},
 		"cookies always": {clients: 60, checks: 6, patience: patience{connect: 30 * time.Second, read: 12 * time.Second, hold: 12 * time.Second}, server: table, cookies: 2, veth: true},
+	}
+}
+
+// TestLongSixtyClients plays the first two until all outcomes are known: 60 clients at once that
+// wait 12 s for an answer, of which about 20 have one, and 60 that give up connecting.
+func TestLongSixtyClients(t *testing.T) {
+	for _, name := range []string{"I1", "I2"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := shapes()[name]
+			s.outcomes, s.orphans = true, 1
+			r := run(t, s)
+			r.checkWithin(t, 1)
+			e := &r.tap
+			ended := e.Answers.Answered + e.Answers.Unanswered + e.Clients[handshake.GaveUp] + e.Clients[handshake.Stalled] + e.Clients[handshake.Reset]
+			require.EqualValues(t, 60, ended, "each of them in one: %+v", e)
+			require.NotZero(t, e.Clients[handshake.Stalled])
+			require.Greater(t, e.Failed()+e.Answers.Unanswered, e.Answers.Answered)
+		})
 	}
 }
 

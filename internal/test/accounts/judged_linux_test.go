@@ -59,6 +59,7 @@ func (r *result) checkDelays(t testing.TB, off uint64) {
 			t.Logf("delay: %v, by the kernel %v, by the tap %v", &c.account, made-began, j.Delay)
 		}
 	}
+	r.worst = worst
 	t.Logf("delays of %d clients, the worst off by %v", compared, worst)
 	require.LessOrEqual(t, wrong, off, "delays that are not the kernel's: %v", r.shape)
 }

@@ -75,11 +75,15 @@ func TestFullMatrix(t *testing.T) {
 	proof.Skip(t)
 	seed := seedOf(t)
 	t.Logf("TCPDIAG_ACCOUNTS_SEED=%d", seed)
+	rows := &table{seed: seed, rows: make(map[int]string)}
+	t.Cleanup(func() { rows.write(t) })
 	for i := range proof.Size(100, 4) {
 		s := random(rand.New(rand.NewPCG(seed, uint64(i))), 2000)
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			run(t, s).check(t)
+			r := run(t, s)
+			defer func() { rows.add(t, i, r) }()
+			r.check(t)
 		})
 	}
 }

@@ -33,6 +33,7 @@ type shape struct {
 	veth            bool
 	delay           time.Duration // of each packet of the veth, each way
 	loss            float32       // percent of them, each way
+	outcomes        bool          // it ends when all are known, be it that dead clients may yet be let in
 	orphans         int           // tcp_orphan_retries of the clients: 0 is the default, which takes two minutes
 }
 
@@ -58,6 +59,7 @@ type result struct {
 	began   map[uint16]time.Duration // the client's SYN, by the kernel
 	opened  uint64                   // PassiveOpens
 	judged  map[uint16]handshake.Judged
+	worst   time.Duration // by which a delay is off
 	tap     handshake.Endpoint
 	lost    uint64
 }
@@ -116,7 +118,7 @@ func run(t testing.TB, s shape) *result {
 	}
 	r := &result{shape: s, server: to.Port(), clients: c.clients}
 	ended := time.Now()
-	for ; time.Since(ended) < settleMost && (time.Since(ended) < time.Second || !watch.settled()); time.Sleep(100 * time.Millisecond) {
+	for ; time.Since(ended) < settleMost && (time.Since(ended) < time.Second || !watch.settled(s.outcomes)); time.Sleep(100 * time.Millisecond) {
 		watch.look()
 	}
 	r.tap, r.lost, r.opened, r.judged = watch.last, watch.lost, watch.opened(), judged.all()
@@ -222,7 +224,8 @@ func (w *watcher) look() {
 	}
 }
 
-// settled reports whether nothing is open that has yet to be decided.
-func (w *watcher) settled() bool {
-	return w.last.Waiting+w.last.Settling+w.last.Stalling+w.last.Inside+w.last.Left == 0
+// settled reports whether nothing is open that has yet to be decided. outcomes: but whether
+// those that have left are let in.
+func (w *watcher) settled(outcomes bool) bool {
+	return w.last.Waiting+w.last.Settling+w.last.Stalling+w.last.Inside == 0 && (outcomes || w.last.Left == 0)
 }

@@ -61,12 +61,12 @@ func All() []Proof {
 			Run: goTest("./internal/test/attacks", ".", "60m"), Select: "-run", Covers: slices.Concat(finding, []string{"internal/sandbox", "internal/test/attacks"}), Results: []string{"docs/results/attacks.md"},
 		},
 		{
-			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose", Minutes: 10, Root: true, Needs: net,
-			Run: goTest("./internal/handshake", "^Test(ManyClients|LongSpoofedFlood|Netem)$", "60m"), Covers: clients,
+			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose, 2,000 traces of a simulated kernel", Minutes: 10, Root: true, Needs: net,
+			Run: goTest("./internal/handshake", "^Test(ManyClients|LongSpoofedFlood|Netem|Sockets)$", "60m"), Covers: clients,
 		},
 		{
 			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 60, Root: true,
-			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}),
+			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}), Results: []string{"docs/results/accounts.md"},
 		},
 		{
 			Name: "browser", What: "the agent's page in a real Chromium", Minutes: 5, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
