@@ -1,0 +1,59 @@
+package draws
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// counts are the agent's, since its start.
+type counts struct{ gaveUp, refused, inside, stalled, undecided, halfOpen float64 }
+
+func (w *world) count() (n counts) {
+	m, err := w.agent.Metrics(w.Ctx)
+	w.Must(err)
+	of := func(outcome string) float64 {
+		return m.Sum("tcpdiag_listener_clients_total", fmt.Sprintf("outcome=%q", outcome))
+	}
+	n.gaveUp, n.stalled, n.undecided, n.halfOpen = of("gave_up"), of("stalled"), of("undecided"), of("half_open")
+	n.inside = n.stalled + of("reset") + m.Sum("tcpdiag_listener_clients_unanswered_total")
+	n.refused = m.Sum("tcpdiag_port_refused_clients_total")
+	return n
+}
+
+// compare waits until what the agent has counted of the draw is what the clients say, or
+// it has had its time.
+func (w *world) compare(a *account) (text, bad string) {
+	n := a.clients()
+	for deadline := time.Now().Add(9 * time.Second); ; w.Wait(500 * time.Millisecond) {
+		now := w.count()
+		text, bad = w.draw.differ(n, now, w.said)
+		if bad == "" || time.Now().After(deadline) {
+			w.said = now
+			return text, bad
+		}
+	}
+}
+
+// differ holds the clients' account against what was counted meanwhile: gave up and refused
+// exactly, who was let in and not answered within one client or 0.5 %.
+func (d draw) differ(n [endings]int, now, before counts) (text, bad string) {
+	lost, rejected, inside := int(now.gaveUp-before.gaveUp), int(now.refused-before.refused), int(now.inside-before.inside)
+	text = fmt.Sprintf("counted: %d gave up, %d refused, %d unanswered, reset or stalled; undecided %d", lost, rejected, inside, int(now.undecided-before.undecided))
+	if !d.countable() {
+		return text, ""
+	}
+	var wrongs []string
+	hold := func(name string, want, got, within int) {
+		if got < want-within || got > want+within {
+			wrongs = append(wrongs, fmt.Sprintf("%d %s, counted %d", want, name, got))
+		}
+	}
+	hold("gave up", n[gaveUp], lost, 0)
+	hold("were refused", n[refused], rejected, 0)
+	if d.answersCountable() {
+		want := n[unanswered] + n[reset]
+		hold("were let in and not answered", want, inside, max(1, want/200))
+	}
+	return text, strings.Join(wrongs, ", ")
+}

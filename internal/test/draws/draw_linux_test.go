@@ -1,0 +1,152 @@
+package draws
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+var (
+	seed   = flag.Uint64("seed", 1, "of TestDraws")
+	number = flag.Int("draws", 300, "how many TestDraws draws")
+	first  = flag.Int("first", 0, "the number of the first of them")
+	worlds = flag.Int("worlds", 2, "how many TestDraws has at the same time")
+)
+
+// intoEnv names the file that the outcomes are appended to.
+const intoEnv = "TCPDIAG_DRAWS"
+
+// TestDraw runs the draws that -run names: Draw/SEED/NUMBER, or Draw/SEED/^(4|5|6|7)$.
+func TestDraw(t *testing.T) {
+	parts := strings.Split(flag.Lookup("test.run").Value.String(), "/")
+	if len(parts) != 3 {
+		t.Skip("draws run where -run names them: Draw/SEED/NUMBER")
+	}
+	seed, err := strconv.ParseUint(strings.Trim(parts[1], "^$"), 10, 64)
+	if err != nil {
+		t.Skip("-run names no seed")
+	}
+	var numbers []int
+	for name := range strings.SplitSeq(strings.Trim(parts[2], "^$()"), "|") {
+		n, err := strconv.Atoi(name)
+		if err != nil {
+			t.Skip("-run names no draw")
+		}
+		numbers = append(numbers, n)
+	}
+	t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		c := rig.New(t, nil, fmt.Sprint(seed))
+		w := open(c, newDraw(seed, numbers[0]))
+		for _, n := range numbers {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				o := w.run(newDraw(seed, n))
+				t.Logf("\n  draw:   %s\n  truth:  %s\n  said:   %s\n  agent:  %s\n  counts: %s\n  so it is: %s %s", o.Draw, o.Truth, o.Said, o.Agent, o.Counts, o.Result, o.Why)
+				report(t, o)
+				if o.Result == wrong {
+					t.Errorf("wrong: %s", o.Why)
+				}
+			})
+		}
+	})
+}
+
+// report appends an outcome to the file, where there is one.
+func report(t *testing.T, o outcome) {
+	t.Helper()
+	path := os.Getenv(intoEnv)
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		defer f.Close()
+		err = json.NewEncoder(f).Encode(o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDraws runs many of them, each server in namespaces of its own, and writes the table.
+func TestDraws(t *testing.T) {
+	proof.Skip(t)
+	nettest.Root(t)
+	kit := rig.KitOf(t)
+	kit.Tcpdiag()
+	kit.Truth()
+	kit.KeystoreFile()
+	into := filepath.Join(t.TempDir(), "outcomes")
+	blocks := make(chan []string)
+	var running sync.WaitGroup
+	for range *worlds {
+		running.Go(func() {
+			for block := range blocks {
+				inWorld(t, into, block)
+			}
+		})
+	}
+	for n := *first; n < *first+*number; {
+		var block []string
+		for server := n / perServer; n/perServer == server && n < *first+*number; n++ {
+			block = append(block, strconv.Itoa(n))
+		}
+		blocks <- block
+	}
+	close(blocks)
+	running.Wait()
+	outcomes := read(t, into)
+	rig.Record(t, "docs/results/draws.md", table(outcomes))
+	for _, o := range outcomes {
+		if o.Result == wrong {
+			t.Errorf("Draw/%d/%d: %s", o.Seed, o.Number, o.Why)
+		}
+	}
+	t.Log(summary(outcomes))
+}
+
+// inWorld runs draws of one server in a process with a network namespace of its own.
+func inWorld(t *testing.T, into string, numbers []string) {
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.timeout", "10m", "-test.run", fmt.Sprintf("^TestDraw$/^%d$/^(%s)$", *seed, strings.Join(numbers, "|")))
+	cmd.Env = append(os.Environ(), intoEnv+"="+into)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // Pdeathsig is sent when the thread ends
+	defer runtime.UnlockOSThread()
+	if out, err := cmd.CombinedOutput(); err != nil || testing.Verbose() {
+		t.Logf("%s", out)
+	}
+}
+
+func read(t *testing.T, path string) (all []outcome) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(text)); decoder.More(); {
+		var o outcome
+		if err := decoder.Decode(&o); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}

@@ -1,0 +1,76 @@
+package draws
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+)
+
+// sockets are what the kernel says of the server's port: the length of its accept queue,
+// the connections that are not closed, and whether there is a listener.
+func sockets() (queue, inside int, there bool) {
+	port := fmt.Sprintf(":%04X", rig.Port)
+	for _, file := range []string{"tcp", "tcp6"} {
+		text, _ := os.ReadFile("/proc/thread-self/net/" + file)
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line)
+			if len(f) < 5 || !strings.HasSuffix(f[1], port) {
+				continue
+			}
+			switch f[3] {
+			case "0A": // TCP_LISTEN
+				_, waiting, _ := strings.Cut(f[4], ":")
+				n, _ := strconv.ParseInt(waiting, 16, 64)
+				queue, there = queue+int(n), true
+			case "01", "08": // TCP_ESTABLISHED, TCP_CLOSE_WAIT
+				inside++
+			}
+		}
+	}
+	return queue, inside, there
+}
+
+// openFiles are a process's.
+func openFiles(pid int) int {
+	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	return len(files)
+}
+
+// hasThread reports whether a thread of the process has that name, of which the kernel
+// has 15 bytes.
+func hasThread(pid int, name string) bool {
+	if len(name) > 15 {
+		name = name[:15]
+	}
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
+	for _, task := range tasks {
+		if comm, err := os.ReadFile(task); err == nil && strings.TrimSpace(string(comm)) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// throttled is how often the process's cgroup was.
+func throttled(pid int) (n int) {
+	for _, file := range []string{fmt.Sprintf("/sys/fs/cgroup/cpu/tcpdiag-rig-%d/cpu.stat", pid), fmt.Sprintf("/sys/fs/cgroup/tcpdiag-rig-%d/cpu.stat", pid)} {
+		text, _ := os.ReadFile(file)
+		if _, rest, ok := strings.Cut(string(text), "nr_throttled "); ok {
+			_, _ = fmt.Sscan(rest, &n)
+		}
+	}
+	return n
+}
+
+// openLimit is the process's limit of open files.
+func openLimit(pid int) (n int) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if _, rest, ok := strings.Cut(string(text), "Max open files"); ok {
+		_, _ = fmt.Sscan(rest, &n)
+	}
+	return n
+}

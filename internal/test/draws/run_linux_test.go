@@ -1,0 +1,227 @@
+package draws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+)
+
+// The times of a draw: the fault begins when the clients have come, tcpdiag is asked a
+// moment later, and the clients come until it has answered.
+const (
+	untilFault = time.Second
+	untilAsked = 2200 * time.Millisecond
+	asked      = 2 * time.Second
+
+	// forgotten is how long before a draw the last client of the one before it failed, so
+	// that none of it is in the 10 s of which an agent speaks.
+	forgotten = 7 * time.Second
+	// settled is how long an agent has to show another cause of the same status.
+	settled = 7 * time.Second
+)
+
+// watching is what is observed, meanwhile.
+type watching struct {
+	mu sync.Mutex
+	observed
+}
+
+// run is a draw's life.
+func (w *world) run(d draw) outcome {
+	f := d.faultOf()
+	w.draw = d
+	if f.fresh {
+		w.start()
+	}
+	w.Wait(time.Until(w.failed.Add(forgotten)))
+	if f.before != nil {
+		f.before(w)
+	}
+	account, seen := new(account), &watching{observed: observed{accepting: true, reading: true, allBusy: true}}
+	ctx, cancel := context.WithCancel(w.Ctx)
+	var users sync.WaitGroup
+	w.come(ctx, &users, account)
+	w.Wait(untilFault)
+	before := 0
+	if f.begin != nil {
+		f.begin(w)
+		before = throttled(w.s.PID)
+	}
+	w.Wait(untilAsked - untilFault)
+	watch, watched := context.WithCancel(w.Ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { w.observe(watch, seen) })
+	from := time.Now()
+	s := w.ask(d.viewer)
+	to := time.Now()
+	a := w.agentSays(seen, func() int { return account.failures(from.Add(300*time.Millisecond), from.Add(asked)) })
+	watched()
+	watcher.Wait()
+	seen.failed = account.failures(from.Add(300*time.Millisecond), from.Add(asked))
+	seen.throttled = throttled(w.s.PID) > before
+	seen.outOfFiles = seen.outOfFiles && d.fault == "descriptors"
+	if f.spoils {
+		w.roles(&seen.observed)
+	}
+	if f.end != nil {
+		f.end(w)
+	}
+	cancel()
+	users.Wait()
+	o := w.outcome(seen.observed, s, a, account, to.Sub(from))
+	w.failed = account.last()
+	w.unwind()
+	if f.spoils {
+		w.start()
+	} else {
+		w.drain()
+	}
+	return o
+}
+
+// come has the clients begin, over a second.
+func (w *world) come(ctx context.Context, users *sync.WaitGroup, a *account) {
+	address := w.proxied()
+	for i := range w.draw.users {
+		v := w.visitor()
+		v.account, v.path, v.text = a, w.draw.path(), w.draw.text(w.draw.path())
+		if address != "" {
+			v.address = address
+		}
+		users.Go(func() {
+			rig.Wait(ctx, time.Duration(i)*800*time.Millisecond/time.Duration(w.draw.users))
+			v.visit(ctx)
+		})
+	}
+	if w.draw.checks {
+		v := w.visitor()
+		v.account = a
+		users.Go(func() { v.check(ctx) })
+	}
+}
+
+// observe reads what the server and the kernel say, until it is ended.
+func (w *world) observe(ctx context.Context, o *watching) {
+	limit := 0
+	if w.draw.fault == "descriptors" {
+		limit = openLimit(w.s.PID)
+	}
+	for ctx.Err() == nil {
+		says := w.s.Says(rig.Port)
+		queue, _, _ := sockets()
+		o.mu.Lock()
+		o.busy, o.connections, o.queue = max(o.busy, says.Busy), max(o.connections, says.Connections), max(o.queue, queue)
+		o.allBusy = o.allBusy && says.Busy >= w.draw.server.threads
+		o.outOfFiles = o.outOfFiles || limit > 0 && openFiles(w.s.PID) >= limit
+		o.mu.Unlock()
+		rig.Wait(ctx, 50*time.Millisecond)
+	}
+}
+
+// roles: which threads of the connector are there.
+func (w *world) roles(o *observed) {
+	switch {
+	case w.draw.fault == "dead acceptor":
+		o.accepting = false
+	case w.draw.fault == "dead poller":
+		o.reading = false
+	case w.draw.server.protocol == "nio":
+		o.accepting = hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-Acceptor", rig.Port))
+		o.reading = hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-Poller", rig.Port)) || hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-ClientPoller", rig.Port))
+	}
+}
+
+// ask takes a snapshot as a user.
+func (w *world) ask(viewer string) said {
+	var user *syscall.Credential
+	switch viewer {
+	case "nobody":
+		user = &syscall.Credential{Uid: 65534, Gid: 65534}
+	case "app":
+		id := uidOf(w.draw.number)
+		user = &syscall.Credential{Uid: id, Gid: id}
+	}
+	ctx, cancel := context.WithTimeout(w.Ctx, time.Minute)
+	defer cancel()
+	out, errs, _, err := rig.Artifacts{Tcpdiag: w.Tcpdiag()}.Run(ctx, user, "snapshot", "--port", fmt.Sprint(rig.Port), "--interval", asked.String(), "--output", "json")
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("no document: %s", errs)
+	}
+	w.Must(err)
+	return w.decode(out)
+}
+
+// agentSays is what the agent says: what is right, or what it says at the end of its time.
+func (w *world) agentSays(o *watching, failed func() int) (s said) {
+	d := w.draw
+	d.viewer = "root"
+	for deadline := time.Now().Add(settled); ; w.Wait(500 * time.Millisecond) {
+		text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
+		w.Must(err)
+		s = w.decode(text)
+		o.mu.Lock()
+		now := o.observed
+		o.mu.Unlock()
+		now.failed = failed()
+		now.throttled = now.throttled || d.fault == "quota"
+		if d.faultOf().spoils {
+			w.roles(&now)
+		}
+		if result, _ := d.judge(now, s, false); result != wrong || time.Now().After(deadline) {
+			return s
+		}
+	}
+}
+
+func (w *world) decode(text []byte) (s said) {
+	var d api.Snapshot
+	w.Must(json.Unmarshal(text, &d))
+	for _, l := range d.Listeners {
+		if int(l.Port) != rig.Port {
+			continue
+		}
+		s.status, s.cause, s.summary = string(l.Verdict.Status), string(l.Verdict.Cause), l.Verdict.Summary
+		for _, f := range l.Verdict.Findings {
+			s.missing = s.missing || strings.Contains(f.Code, "not_observable") || strings.Contains(f.Code, "unknown")
+		}
+	}
+	s.missing = s.missing || len(d.Unavailable) > 0
+	return s
+}
+
+func (w *world) outcome(seen observed, s, agent said, a *account, took time.Duration) outcome {
+	d := w.draw
+	o := outcome{
+		Seed: d.seed, Number: d.number, Draw: d.String(), Handler: d.handler, Fault: d.fault, Viewer: d.viewer, Clients: d.clients(),
+		Truth: fmt.Sprintf("%d busy, %d connections, queue %d, %d failed meanwhile; %s", seen.busy, seen.connections, seen.queue, seen.failed, a),
+		Said:  strings.TrimSpace(s.status + " " + s.cause + ": " + s.summary),
+		Agent: strings.TrimSpace(agent.status + " " + agent.cause + ": " + agent.summary),
+	}
+	if d.server.virtual {
+		o.Truth = strings.Replace(o.Truth, fmt.Sprint(seen.busy, " busy, "), "", 1)
+	}
+	crowded := rig.Crowded() != ""
+	o.Result, o.Why = d.judge(seen, s, crowded)
+	if took > asked+4*time.Second && o.Result == wrong {
+		o.Result, o.Why = undecided, fmt.Sprintf("this machine was busy: asked for %s", took)
+	}
+	root := d
+	root.viewer = "root"
+	if r, why := root.judge(seen, agent, crowded); r == wrong {
+		o.Why = strings.TrimPrefix(o.Why+"; the agent: "+why, "; ")
+		o.Result = wrong
+	}
+	text, bad := w.compare(a)
+	o.Counts = text
+	if bad != "" {
+		o.Result, o.Why = wrong, strings.TrimPrefix(o.Why+"; "+bad, "; ")
+	}
+	return o
+}

@@ -1,0 +1,153 @@
+package draws
+
+import (
+	"slices"
+	"strings"
+)
+
+// observed is what others than tcpdiag say of the time in which it was asked.
+type observed struct {
+	busy, connections int  // most, of the server's MBeans
+	allBusy           bool // no reading found a thread that was free
+	queue             int  // most, of the kernel's accept queue
+	failed            int  // clients that got no answer in it, by their own account
+	accepting         bool // an acceptor thread is there, or needs not be
+	reading           bool // so is a poller
+	throttled         bool // the cgroup was, by its own account
+	outOfFiles        bool
+}
+
+// trouble is whether somebody waits or fails.
+func (o observed) trouble(s server) bool {
+	return o.failed > 0 || o.queue > 0 || !s.virtual && o.busy >= s.threads
+}
+
+// causes are those that may be said: what the draw's arithmetic leads to, of what was
+// observed to be at its limit. "" is among them where nothing is the matter.
+func (d draw) causes(o observed) []string {
+	s := d.server
+	var all []string
+	add := func(ok bool, names ...string) {
+		if ok {
+			all = append(all, names...)
+		}
+	}
+	full := o.connections >= s.connections
+	busy := !s.virtual && o.busy >= s.threads
+	switch {
+	case d.fault == "pause":
+		return []string{"jvm_pause"}
+	case strings.HasPrefix(d.fault, "filter"):
+		add(true, "before_listener")
+	case d.fault == "descriptors":
+		add(o.outOfFiles, "open_files")
+	case d.fault == "quota":
+		add(o.throttled, "cpu_throttled", "cpu_saturated")
+	case d.fault == "restart":
+		add(true, "no_listener", "listener_closed")
+	case !o.accepting && !o.reading:
+		add(true, "not_accepting", "not_reading")
+	case !o.accepting:
+		add(true, "not_accepting")
+	case !o.reading:
+		add(true, "not_reading")
+	}
+	add(full && o.queue > 0, "max_connections")
+	add(full && o.queue > 0 && d.handler == "idle", "keep_alive_idle")
+	add(busy, d.inner()...)
+	add(s.virtual && o.trouble(s), d.behind()...)
+	add(d.handler == "gc", "jvm_pause")
+	add(d.handler == "gc" || d.handler == "burn", "cpu_saturated")
+	add(o.queue > s.backlog && !full, "slow_accept", "cpu_saturated")
+	add(d.halfClose, "server_resets")
+	add(len(all) == 0 || !o.trouble(s), "")
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// inner is why all threads are busy.
+func (d draw) inner() []string {
+	if b := d.behind(); b != nil {
+		return b
+	}
+	return []string{"max_threads"}
+}
+
+// behind is what requests wait for outside of the process.
+func (d draw) behind() []string {
+	switch {
+	case d.handler == "peer":
+		return []string{"downstream"}
+	case d.handler == "pool" && d.server.pool >= d.server.threads && !d.server.virtual:
+		return []string{"downstream", "connection_pool"}
+	case d.handler == "pool":
+		return []string{"connection_pool"}
+	}
+	return nil
+}
+
+// outer are causes that are no error where the inner one could not be seen, if what was
+// missing is said: the reader's rights, or the protocol, hide it.
+func (d draw) outer(o observed) []string {
+	all := []string{"", "accept_queue"}
+	if !d.server.virtual && o.busy >= d.server.threads {
+		all = append(all, "max_threads")
+	}
+	if o.connections >= d.server.connections && o.queue > 0 {
+		all = append(all, "max_connections")
+	}
+	return all
+}
+
+// countable reports whether each of the clients' own attempts is a connection to the
+// server, and its first byte an answer.
+func (d draw) countable() bool { return !d.proxy }
+
+func (d draw) answersCountable() bool {
+	p := d.server.protocol
+	return d.countable() && (p == "nio" || p == "nio2") && d.handler != "half" && !d.halfClose
+}
+
+// verdicts of a judgement.
+const (
+	right     = "right"
+	unknown   = "unknown, and says so"
+	undecided = "undecided"
+	wrong     = "wrong"
+)
+
+// said is what tcpdiag says.
+type said struct {
+	status, cause, summary string
+	missing                bool // it says what could not be read
+}
+
+// judge compares the two.
+func (d draw) judge(o observed, s said, crowded bool) (result, why string) {
+	may := d.causes(o)
+	switch {
+	case o.failed > 1 && s.status == "ok" && s.missing && d.viewer != "root":
+		return unknown, "ok for whom no handshakes are read"
+	case o.failed > 1 && s.status == "ok":
+		return wrong, "ok while clients fail"
+	case slices.Contains(may, s.cause):
+		return right, ""
+	case s.cause == "cpu_saturated" && crowded:
+		return undecided, "this machine was busy"
+	case slices.Contains(d.outer(o), s.cause) && s.missing:
+		return unknown, "missing is said"
+	case s.cause == "" && s.status == "ok" && o.failed <= 1 && !(o.allBusy && d.users > d.server.threads+2):
+		return right, "" // somebody waits at times, and nobody fails
+	}
+	return wrong, "the cause is one of " + strings.Join(quoted(may), ", ")
+}
+
+func quoted(names []string) (out []string) {
+	for _, n := range names {
+		if n == "" {
+			n = "none"
+		}
+		out = append(out, n)
+	}
+	return out
+}
