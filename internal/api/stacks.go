@@ -15,11 +15,20 @@ type Stacks struct {
 	Workers         int          `json:"workers"`      // of them, those that handle a server's requests
 	Groups          []StackGroup `json:"groups"`       // the workers first, then those of most threads
 	OtherThreads    int          `json:"other_threads,omitempty"`
-	CarrierThreads  int          `json:"carrier_threads,omitempty"` // that ran a virtual thread
-	VirtualThreads  int          `json:"virtual_threads,omitempty"` // of threads
+	CarrierThreads  int          `json:"carrier_threads,omitempty"`   // that ran a virtual thread
+	VirtualThreads  int          `json:"virtual_threads,omitempty"`   // of threads
+	Scheduler       *Scheduler   `json:"virtual_scheduler,omitempty"` // left out where the JVM cannot say (before JDK 24)
 	DeadlockFound   bool         `json:"deadlock_found,omitempty"`
 	AnswerWasCut    bool         `json:"answer_was_cut,omitempty"`
 	VirtualNotShown bool         `json:"virtual_threads_not_shown,omitempty"` // the connector's requests are handled by such, and the JVM did not write them down
+}
+
+// Scheduler is what the JVM says of the carriers of its virtual threads.
+type Scheduler struct {
+	Parallelism int `json:"parallelism"` // virtual threads that can run at the same time
+	Carriers    int `json:"carriers"`    // platform threads for them
+	Mounted     int `json:"mounted"`     // virtual threads that have one: they run, or are pinned to it
+	Queued      int `json:"queued"`      // that could run, and wait for one
 }
 
 // StackGroup are threads that are in the same place.
@@ -42,6 +51,9 @@ func newStacks(l *model.Listener, s *model.Stacks) *Stacks {
 		Time: s.At, TookSeconds: s.Took.Seconds(), Threads: s.Threads, Workers: s.Workers, Groups: make([]StackGroup, 0, len(s.Groups)),
 		OtherThreads: s.Others, CarrierThreads: s.Carriers, DeadlockFound: s.Deadlocked, AnswerWasCut: s.Cut,
 		VirtualThreads: s.Virtual, VirtualNotShown: l.OnVirtualThreads() && !s.VirtualShown,
+	}
+	if s.Scheduler != nil {
+		out.Scheduler = new(Scheduler(*s.Scheduler))
 	}
 	for i := range s.Groups {
 		out.Groups = append(out.Groups, StackGroup(s.Groups[i]))

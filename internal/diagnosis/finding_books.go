@@ -160,6 +160,13 @@ func findingsOfProcess() []Runbook {
 			Vain:   "More threads, if they wait there.",
 		},
 		{
+			Code: "carriers_taken", Title: "virtual threads wait for a carrier",
+			Seen:   "The JVM's own account (`--thread-dump`, JDK 24 and later): all carriers of its virtual threads are taken, and others that could run wait for one.",
+			Check:  "Whether those on the carriers compute, or wait and are pinned (JFR's `jdk.VirtualThreadPinned`).",
+			Change: "More CPUs for what computes; a pool of platform threads for what pins.",
+			Vain:   "maxThreads, which does not apply.",
+		},
+		{
 			Code: "deadlock", Title: "threads wait for one another's locks",
 			Seen:   "The JVM found threads that wait for one another's locks (`--thread-dump`).",
 			Change: "Restart it; have the application take its locks in one order.",

@@ -66,6 +66,20 @@ func unconnected(l *model.Listener) string {
 	return strings.Join(names, " or ")
 }
 
+// carriersFinding: virtual threads could run, and have no carrier, by the JVM's own
+// account: those that have one compute, or wait and are pinned to it (a native frame; until
+// JDK 24 also a synchronized block).
+func (j *judge) carriersFinding(add adder) {
+	s := stacksOf(j.Now)
+	if s == nil || !s.Scheduler.Starved() {
+		return
+	}
+	add("carriers_taken", model.SeverityWarning,
+		j.join(phrase.Sprintf("%d of %s of virtual threads %s taken, and %s that could run %s for one", s.Scheduler.Mounted, phrase.Count(s.Scheduler.Parallelism, "carrier"),
+			phrase.Verb(s.Scheduler.Parallelism, "is", "are"), phrase.Count(s.Scheduler.Queued, "virtual thread"), phrase.Verb(s.Scheduler.Queued, "waits", "wait")), stackNumbers(j.Now)),
+		"See what the virtual threads on the carriers do: they compute, for which only more CPUs help, or they wait and are pinned (-Djdk.tracePinnedThreads=short until JDK 23, the event jdk.VirtualThreadPinned from JFR): move what pins them to a pool of platform threads. maxThreads has no part in it.")
+}
+
 // deadlockFinding: threads that wait for one another do so until the restart.
 func (j *judge) deadlockFinding(add adder) {
 	if s := stacksOf(j.Now); s != nil && s.Deadlocked {

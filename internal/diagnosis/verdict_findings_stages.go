@@ -34,6 +34,7 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.possibleWait(add)
 	j.insideFinding(add)
 	j.fileFinding(add)
+	j.carriersFinding(add)
 	j.deadlockFinding(add)
 	j.notes(add)
 	return out

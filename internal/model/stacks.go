@@ -22,8 +22,23 @@ type Stacks struct {
 	// (Thread.dump_to_file), and not those alone that ran.
 	Virtual      int
 	VirtualShown bool
-	Deadlocked   bool // the JVM found a deadlock
-	Cut          bool // the answer was longer than is read
+	Scheduler    *VirtualScheduler // nil where the JVM does not know, or has no virtual threads
+	Deadlocked   bool              // the JVM found a deadlock
+	Cut          bool              // the answer was longer than is read
+}
+
+// VirtualScheduler is what the JVM says of the carriers of its virtual threads (JDK 24's
+// VirtualThreadSchedulerMXBean).
+type VirtualScheduler struct {
+	Parallelism int // virtual threads that can run at the same time
+	Carriers    int // platform threads for them
+	Mounted     int // virtual threads that have a carrier: they run, or wait and are pinned to it
+	Queued      int // that could run, and wait for a carrier
+}
+
+// Starved reports whether virtual threads wait for a carrier while all are taken.
+func (s *VirtualScheduler) Starved() bool {
+	return s != nil && s.Queued > 0 && s.Mounted >= s.Parallelism
 }
 
 // StackGroup are threads that are in the same place.

@@ -34,6 +34,11 @@ func (s listenerText) stacks() {
 		s.row(label(title), span{phrase.Number(idle) + " wait for a request", dim})
 		title = ""
 	}
+	if v := d.Scheduler; v != nil {
+		s.row(label(title), span{text: phrase.Sprintf("%d of %s taken", v.Mounted, phrase.Count(v.Parallelism, "carrier"))}, span{dot, dim},
+			span{phrase.Sprintf("%s for one", countWaiting(v.Queued)), dim})
+		title = ""
+	}
 	if d.Deadlocked {
 		s.row(label(title), span{"the JVM found a deadlock", bad})
 		title = ""
@@ -41,4 +46,9 @@ func (s listenerText) stacks() {
 	if s.l.OnVirtualThreads() && !d.VirtualShown {
 		s.row(label(title), span{"virtual threads that wait could not be had", dim})
 	}
+}
+
+// countWaiting reads "18 virtual threads wait".
+func countWaiting(n int) string {
+	return phrase.Count(n, "virtual thread") + " " + phrase.Verb(n, "waits", "wait")
 }

@@ -90,6 +90,9 @@ func (a *Asker) ask(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks
 		if all, err := d.virtual(ctx); err == nil {
 			virtual, g.stacks.VirtualShown = all, true
 		}
+		if s, err := d.scheduler(ctx); err == nil {
+			g.stacks.Scheduler = s
+		}
 	}
 	g.merge(virtual)
 	out := g.result()

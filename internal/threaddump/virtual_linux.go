@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // virtual asks for the virtual threads, which a thread dump has only while they run:
@@ -47,6 +49,23 @@ func (d *door) virtual(ctx context.Context) (*groups, error) {
 		err = failed(e)
 	}
 	return g, err
+}
+
+// scheduler asks for the carriers of the virtual threads, which JDKs before 24 refuse.
+func (d *door) scheduler(ctx context.Context) (*model.VirtualScheduler, error) {
+	conn, err := d.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	answer, err := request(conn, "jcmd", "Thread.vthread_scheduler")
+	if err != nil {
+		return nil, err
+	}
+	return parseScheduler(answer)
 }
 
 // pipe is a named pipe in the JVM's /tmp. When its folder is gone, a JVM that comes
