@@ -95,7 +95,7 @@ func (a *attempt) answer() Answer {
 	switch {
 	case !a.has(inside) || a.has(wasReset):
 		return NoAnswerKnown
-	case a.has(served):
+	case a.has(served), a.has(sentAfter) && !a.has(left): // it did not reject what came after its FIN
 		return WasAnswered
 	case a.supposed() && !a.has(talked|finished), !a.has(finished | left | closed):
 		return AnswerUnclear

@@ -58,6 +58,7 @@ const (
 	unserved                    // the server had sent nothing when the client ended it
 	taking                      // the server's socket has taken data of it
 	untaken                     // it had not when the kernel was asked
+	sentAfter                   // the server sent an answer and its FIN after the client's FIN
 	received                    // the client acknowledged data of the server
 
 	// As long as no SYN-ACK was read:

@@ -162,12 +162,22 @@ func (a *attempt) serverEnds(at time.Duration, s *Segment) (deadline time.Durati
 		a.signs |= talked
 	}
 	a.showsSocket(mark(a.first, at))
-	if sent > 0 && !a.has(finished|left) {
-		a.signs |= served
-	}
 	a.signs |= answered | closed
+	switch {
+	case sent == 0 || a.has(left):
+	case !a.has(finished):
+		a.signs |= served
+	default:
+		a.signs |= sentAfter
+		return at + rejectedIn + 2*time.Duration(a.rtt)*time.Millisecond, true
+	}
 	return at, true
 }
+
+// rejectedIn is, beside the network's time, how soon a client that is no longer there
+// answers data with a RST (tcp_rcv_state_process, TCP_FIN_WAIT2 and orphans). One that has
+// shut down its side alone (shutdown(2)) takes it.
+const rejectedIn = 250 * time.Millisecond
 
 // delay is how much later than its handshake takes a client was let in.
 func (a *attempt) delay() time.Duration { return ms(a.entered - min(uint32(a.rtt), a.entered)) }

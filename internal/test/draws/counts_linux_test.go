@@ -25,7 +25,7 @@ func (w *world) count() (n counts) {
 // it has had its time.
 func (w *world) compare(a *account) (text, bad string) {
 	n := a.clients()
-	for deadline := time.Now().Add(9 * time.Second); ; w.Wait(500 * time.Millisecond) {
+	for deadline := time.Now().Add(14 * time.Second); ; w.Wait(500 * time.Millisecond) {
 		now := w.count()
 		text, bad = w.draw.differ(n, now, w.said)
 		if bad == "" || time.Now().After(deadline) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +30,7 @@ var (
 	seed   = flag.Uint64("seed", 1, "of TestDraws")
 	number = flag.Int("draws", 300, "how many TestDraws draws")
 	first  = flag.Int("first", 0, "the number of the first of them")
+	course = flag.String("outcomes", "", "a file of what came of earlier draws, whose rows are in the table, too; TestDraws goes on from there")
 	worlds = flag.Int("worlds", 2, "how many TestDraws has at the same time")
 )
 
@@ -93,7 +96,14 @@ func TestDraws(t *testing.T) {
 	kit.Tcpdiag()
 	kit.Truth()
 	kit.KeystoreFile()
-	into := filepath.Join(t.TempDir(), "outcomes")
+	into := *course
+	if into == "" {
+		into = filepath.Join(t.TempDir(), "outcomes")
+	}
+	done := make(map[int]bool)
+	for _, o := range read(t, into) {
+		done[o.Number] = done[o.Number] || o.Seed == *seed
+	}
 	blocks := make(chan []string)
 	var running sync.WaitGroup
 	for range *worlds {
@@ -106,9 +116,13 @@ func TestDraws(t *testing.T) {
 	for n := *first; n < *first+*number; {
 		var block []string
 		for server := n / perServer; n/perServer == server && n < *first+*number; n++ {
-			block = append(block, strconv.Itoa(n))
+			if !done[n] {
+				block = append(block, strconv.Itoa(n))
+			}
 		}
-		blocks <- block
+		if len(block) > 0 {
+			blocks <- block
+		}
 	}
 	close(blocks)
 	running.Wait()
@@ -137,7 +151,7 @@ func inWorld(t *testing.T, into string, numbers []string) {
 func read(t *testing.T, path string) (all []outcome) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	for decoder := json.NewDecoder(bytes.NewReader(text)); decoder.More(); {
@@ -147,6 +161,6 @@ func read(t *testing.T, path string) (all []outcome) {
 		}
 		all = append(all, o)
 	}
-	slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(all, func(a, b outcome) int { return cmp.Or(cmp.Compare(a.Seed, b.Seed), cmp.Compare(a.Number, b.Number)) })
 	return all
 }

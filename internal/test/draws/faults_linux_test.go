@@ -82,7 +82,7 @@ func decoy(w *world) {
 	w.Must(syscall.Listen(fd, 2))
 	for range 10 {
 		go func() {
-			if conn, err := net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", rig.Port+1), 8*time.Second); err == nil { //nolint:noctx // it has its limit
+			if conn, err := net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", rig.Port+1), 8*time.Second); err == nil {
 				time.Sleep(8 * time.Second)
 				_ = conn.Close()
 			}

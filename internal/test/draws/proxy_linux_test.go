@@ -21,7 +21,7 @@ func (w *world) proxied() string {
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	transport := &http.Transport{MaxIdleConnsPerHost: w.draw.users, DialContext: (&net.Dialer{Timeout: w.draw.connect}).DialContext, ResponseHeaderTimeout: w.draw.reply}
 	proxy.Transport, proxy.ErrorLog = transport, log.New(io.Discard, "", 0)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback, at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	w.Must(err)
 	server := &http.Server{Handler: proxy} //nolint:gosec // the draw's own clients
 	go func() { _ = server.Serve(listener) }()

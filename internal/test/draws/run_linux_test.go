@@ -41,6 +41,7 @@ func (w *world) run(d draw) outcome {
 		w.start()
 	}
 	w.Wait(time.Until(w.failed.Add(forgotten)))
+	w.said = w.count()
 	if f.before != nil {
 		f.before(w)
 	}
@@ -65,6 +66,8 @@ func (w *world) run(d draw) outcome {
 	watched()
 	watcher.Wait()
 	seen.failed = account.failures(from.Add(300*time.Millisecond), from.Add(asked))
+	seen.known = true
+	seen.ever = account.failures(time.Time{}, from.Add(asked))
 	seen.throttled = throttled(w.s.PID) > before
 	seen.outOfFiles = seen.outOfFiles && d.fault == "descriptors"
 	if f.spoils {
@@ -187,7 +190,7 @@ func (w *world) decode(text []byte) (s said) {
 		if int(l.Port) != rig.Port {
 			continue
 		}
-		s.status, s.cause, s.summary = string(l.Verdict.Status), string(l.Verdict.Cause), l.Verdict.Summary
+		s.status, s.cause, s.summary = l.Verdict.Status, l.Verdict.Cause, l.Verdict.Summary
 		for _, f := range l.Verdict.Findings {
 			s.missing = s.missing || strings.Contains(f.Code, "not_observable") || strings.Contains(f.Code, "unknown")
 		}

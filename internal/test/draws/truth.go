@@ -11,6 +11,8 @@ type observed struct {
 	allBusy           bool // no reading found a thread that was free
 	queue             int  // most, of the kernel's accept queue
 	failed            int  // clients that got no answer in it, by their own account
+	ever              int  // and from the beginning of the draw, where known
+	known             bool
 	accepting         bool // an acceptor thread is there, or needs not be
 	reading           bool // so is a poller
 	throttled         bool // the cgroup was, by its own account
@@ -59,7 +61,6 @@ func (d draw) causes(o observed) []string {
 	add(d.handler == "gc", "jvm_pause")
 	add(d.handler == "gc" || d.handler == "burn", "cpu_saturated")
 	add(o.queue > s.backlog && !full, "slow_accept", "cpu_saturated")
-	add(d.halfClose, "server_resets")
 	add(len(all) == 0 || !o.trouble(s), "")
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -130,13 +131,15 @@ func (d draw) judge(o observed, s said, crowded bool) (result, why string) {
 		return unknown, "ok for whom no handshakes are read"
 	case o.failed > 1 && s.status == "ok":
 		return wrong, "ok while clients fail"
+	case o.known && o.ever == 0 && o.queue <= d.server.backlog && s.status == "losing" && d.fault != "pause":
+		return wrong, "losing while every client is answered"
 	case slices.Contains(may, s.cause):
 		return right, ""
 	case s.cause == "cpu_saturated" && crowded:
 		return undecided, "this machine was busy"
 	case slices.Contains(d.outer(o), s.cause) && s.missing:
 		return unknown, "missing is said"
-	case s.cause == "" && s.status == "ok" && o.failed <= 1 && !(o.allBusy && d.users > d.server.threads+2):
+	case s.cause == "" && s.status == "ok" && o.failed <= 1 && (!o.allBusy || d.users <= d.server.threads+2):
 		return right, "" // somebody waits at times, and nobody fails
 	}
 	return wrong, "the cause is one of " + strings.Join(quoted(may), ", ")

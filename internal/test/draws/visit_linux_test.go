@@ -148,7 +148,7 @@ func (v *visitor) check(ctx context.Context) {
 }
 
 func (v *visitor) dial() (net.Conn, ending) {
-	conn, err := (&net.Dialer{Timeout: v.d.connect}).Dial("tcp", v.address) //nolint:noctx // what was begun is ended
+	conn, err := (&net.Dialer{Timeout: v.d.connect}).Dial("tcp", v.address)
 	if err == nil {
 		return conn, answered
 	}
@@ -247,7 +247,7 @@ func (v *visitor) stream(conn net.Conn) ending {
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	client := &http.Client{Transport: transport, Timeout: v.d.reply}
 	defer client.CloseIdleConnections()
-	answer, err := client.Get("http://" + v.address + v.path) //nolint:noctx // what was begun is ended
+	answer, err := client.Get("http://" + v.address + v.path)
 	if err != nil {
 		return endingOf(err, unanswered)
 	}

@@ -119,6 +119,11 @@ func All() []Proof {
 			Run: goTest(deployments, "^TestOverloads$", "90m"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/overloads-1.md"},
 		},
 		{
+			Name: "draws", What: "deployments that nobody chose, drawn from a seed: server, limits, handlers, clients, fault and who asks", Minutes: 60, Root: true,
+			Needs: servers,
+			Run:   goTest("./internal/test/draws", "^TestDraws$", "180m"), Covers: slices.Concat(judging, finding, clients, rigFiles, []string{"internal/test/draws"}), Results: []string{"docs/results/draws.md"},
+		},
+		{
 			Name: "healthy", What: "an hour of a healthy load of every kind of client: anything but ok is a false alarm", Minutes: 62, Root: true, Needs: servers,
 			Run: goTest(deployments, "^TestHealthy$", "90m", "-lasts", "1h"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/healthy.md"},
 		},
