@@ -16,6 +16,7 @@ type Listener struct {
 	NetNS       uint64       `json:"netns,omitempty"`
 	Members     int          `json:"members,omitempty"`
 	Expected    bool         `json:"expected,omitempty"`
+	Pod         *Pod         `json:"pod,omitempty"`
 	Process     *Process     `json:"process,omitempty"`
 	Connector   *Connector   `json:"connector,omitempty"`
 	SynBacklog  *SynBacklog  `json:"syn_backlog,omitempty"`
@@ -37,6 +38,7 @@ type LastListener struct {
 	Address    string    `json:"address"`
 	Comm       string    `json:"comm,omitempty"`
 	PID        int       `json:"pid,omitempty"`
+	Pod        *Pod      `json:"pod,omitempty"`
 	Seen       time.Time `json:"seen"`
 	AgoSeconds float64   `json:"ago_seconds"`
 }
@@ -149,6 +151,7 @@ func newListener(l *model.Listener) Listener {
 		NetNS:       l.ID.NetNS,
 		Members:     groupSize(l),
 		Expected:    l.Expected,
+		Pod:         newPod(l.Pod),
 		Process:     newProcess(l),
 		Connector:   newConnector(l.Connector),
 		SynBacklog:  (*SynBacklog)(l.SynBacklog),
@@ -169,7 +172,7 @@ func newLastListener(l *model.LastListener) *LastListener {
 	if l == nil {
 		return nil
 	}
-	return &LastListener{Address: l.Address, Comm: l.Comm, PID: l.PID, Seen: l.Seen.UTC(), AgoSeconds: *seconds(&l.Ago)}
+	return &LastListener{Address: l.Address, Comm: l.Comm, PID: l.PID, Pod: newPod(l.Pod), Seen: l.Seen.UTC(), AgoSeconds: *seconds(&l.Ago)}
 }
 
 // groupSize is 0, and so left out, for a listener that shares its address with

@@ -31,7 +31,7 @@ func (d *Draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 	l := model.Listener{
 		ID: k.ID, Port: k.Port(), Inode: worst.Inode, Members: len(k.Members),
 		User:     new(worst.UID),
-		Expected: k.Expected, Connector: k.Connector,
+		Expected: k.Expected, Connector: k.Connector, Pod: k.Pod,
 		AcceptQueue: &model.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
 	}
 	if r != nil && !r.Gone && r.Queue.At.After(d.f.Watchlist.At) { // else the roster is newer

@@ -50,7 +50,10 @@ func (d *Draft) remember() {
 			continue
 		}
 		was := d.next.last[key]
-		last := model.LastListener{Address: l.ID.String(), Seen: d.Time}
+		last := model.LastListener{Address: l.ID.String(), Pod: l.Pod, Seen: d.Time}
+		if last.Pod == nil && was.Address == last.Address && (l.Process == nil || l.Process.PID == was.PID) {
+			last.Pod = was.Pod
+		}
 		if l.Process != nil {
 			last.Comm, last.PID = l.Process.Comm, l.Process.PID
 		} else if was.Address == last.Address {

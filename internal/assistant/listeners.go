@@ -20,6 +20,7 @@ type Place struct {
 	NetNS   uint64 `json:"netns,omitempty" jsonschema:"inode of its network namespace"`
 	PID     int    `json:"pid,omitempty"`
 	Process string `json:"process,omitempty" jsonschema:"the command's name, which the process has chosen"`
+	Pod     string `json:"pod,omitempty" jsonschema:"NAMESPACE/NAME in Kubernetes"`
 	Server  string `json:"server,omitempty"`
 }
 
@@ -27,6 +28,9 @@ func placeOf(l *api.Listener) Place {
 	out := Place{Address: l.Address, Port: l.Port, NetNS: l.NetNS}
 	if p := l.Process; p != nil {
 		out.PID, out.Process = p.PID, p.Comm
+	}
+	if l.Pod != nil {
+		out.Pod = l.Pod.Namespace + "/" + l.Pod.Name
 	}
 	if c := l.Connector; c != nil {
 		out.Server = strings.TrimSpace(c.Server + " " + c.Version)

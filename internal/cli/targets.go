@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/kubelet"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
@@ -31,6 +34,8 @@ type targets struct {
 	actuator string
 
 	handshakes clients.Mode
+
+	kubeletLogs string
 }
 
 // limits are numbers given by hand; -1 for maxConnections means no limit.
@@ -46,6 +51,7 @@ func (t *targets) register(flags *pflag.FlagSet) {
 	flags.Var(&t.limits.acceptCount, "accept-count", "Tomcat's acceptCount as configured (default: discovered)")
 	flags.Var(&t.limits.maxThreads, "max-threads", "Tomcat's maxThreads (default: discovered)")
 	flags.StringVar(&t.actuator, "actuator", "", "base URL of the application's Actuator to ask, such as http://127.0.0.1:8081/actuator")
+	flags.StringVar(&t.kubeletLogs, "kubelet-logs", kubelet.DefaultLogs, "where the kubelet's folders pods and containers are, whose names name a listener's pod")
 	t.handshakes = clients.Auto
 	flags.Var(&t.handshakes, "handshakes", "count clients beside packets by following TCP handshakes (addresses and ports, no payload), which needs CAP_NET_RAW: auto (where it is allowed), on or off")
 }
@@ -64,7 +70,7 @@ func (t *targets) follower(s *schedule.Scheduler) (*clients.Follower, error) {
 // options fills in the sampler's options.
 func (t *targets) options(o *schedule.Options) {
 	o.Ports, o.PIDs, o.All, o.AllNamespaces, o.Actuator = t.ports, t.pids, t.all, t.allNetNS, t.actuator
-	o.Limits = t.limits.overrides()
+	o.Limits, o.KubeletLogs = t.limits.overrides(), t.kubeletLogs
 }
 
 // add takes the ports that were given as arguments.
@@ -128,7 +134,10 @@ func newScheduler(o schedule.Options) (*schedule.Scheduler, error) {
 	servers := discovery.NewDiscoverer(proc, discovery.WithExaminer(children()))
 	owners := owner.New(proc)
 	owners.CommandLines(servers.Numbers)
-	return schedule.New(schedule.Sources{Sources: watchlist.Sources{Mount: procMount, Proc: proc, Owners: owners, Tomcat: servers}}, o)
+	return schedule.New(schedule.Sources{Sources: watchlist.Sources{
+		Mount: procMount, Proc: proc, Owners: owners, Tomcat: servers,
+		Pod: kubelet.NewOwn(os.Getenv, cgroup.PodOf(proc, os.Getpid()).UID),
+	}}, o)
 }
 
 // ports is a repeatable flag of TCP ports.

@@ -14,8 +14,8 @@ import (
 // those that Prometheus sets.
 func Reserved() []string {
 	return []string{
-		"cause", "container", "framework", "kind", "limit", "listener", "name", "netns", "outcome", "packet", "phase", "pid",
-		"pod_uid", "port", "process", "protocol", "server", "source", "status",
+		"cause", "container", "container_id", "framework", "kind", "limit", "listener", "name", "namespace", "netns", "outcome", "packet", "phase", "pid",
+		"pod", "pod_uid", "port", "process", "protocol", "server", "source", "status",
 		"instance", "job", "le", "quantile",
 	}
 }

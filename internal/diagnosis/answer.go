@@ -138,6 +138,9 @@ func (j *judge) whyClosed(c model.Cause) string {
 	if last.PID != 0 {
 		who = last.Comm + " " + strconv.Itoa(last.PID)
 	}
+	if last.Pod != nil {
+		who += " of " + last.Pod.String()
+	}
 	return phrase.Sprintf("Nothing has listened on port %v for %s. %s did, on %s, until %s.",
 		j.Now.Port, phrase.Seconds(last.Ago), who, last.Address, last.Seen.UTC().Format("15:04:05 MST"))
 }

@@ -23,6 +23,7 @@ type Watchlist struct {
 	Notes       []string
 	Unavailable []model.Unavailable
 	Retired     []ClosedTotals // of namespaces that are closed
+	Unnamed     bool           // a pod is so new that its name may be there in a second
 }
 
 // Watched is a listener that is watched.
@@ -30,6 +31,7 @@ type Watched struct {
 	*Listening
 	Expected  bool             // its absence would be a finding
 	Connector *model.Connector // with the limits given by hand
+	Pod       *model.Pod       // nil outside of Kubernetes, and where its names are not known
 }
 
 // ClosedTotals are the totals of a listener that closed.
@@ -86,7 +88,7 @@ func (w *Watchlist) Same(other *Watchlist) bool {
 	}
 	for i := range w.Watched {
 		a, b := &w.Watched[i], &other.Watched[i]
-		if a.ID != b.ID || a.Worst().Inode != b.Worst().Inode || (a.Owner == nil) != (b.Owner == nil) || (a.Connector == nil) != (b.Connector == nil) {
+		if a.ID != b.ID || a.Worst().Inode != b.Worst().Inode || (a.Owner == nil) != (b.Owner == nil) || (a.Connector == nil) != (b.Connector == nil) || !samePod(a.Pod, b.Pod) {
 			return false
 		}
 	}
@@ -97,3 +99,5 @@ func (w *Watchlist) Same(other *Watchlist) bool {
 	}
 	return true
 }
+
+func samePod(a, b *model.Pod) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -41,6 +41,10 @@ type Listener struct {
 	// for those merely discovered.
 	Expected bool
 
+	// Pod is whose listener it is in Kubernetes, nil elsewhere and where its names are not
+	// known.
+	Pod *Pod `json:",omitempty"`
+
 	Process     *Process
 	Connector   *Connector
 	SynBacklog  *SynBacklog
@@ -67,6 +71,7 @@ type LastListener struct {
 	Address string
 	Comm    string // of its process, "" and PID 0 where it was not known
 	PID     int
+	Pod     *Pod          `json:",omitempty"`
 	Seen    time.Time     // of the latest snapshot that has it
 	Ago     time.Duration // how long before this snapshot that was
 }

@@ -292,6 +292,21 @@ func TestPIDPodAndContainerAreInInfoAlone(t *testing.T) {
 	}
 }
 
+// A container's name is Kubernetes', and its id where there is none.
+func TestPodInInfo(t *testing.T) {
+	s := fleet(1)
+	info := func() map[string]string {
+		out := make(map[string]string)
+		for _, p := range collect(t, s)["tcpdiag_listener_info"].GetMetric()[0].GetLabel() {
+			out[p.GetName()] = p.GetValue()
+		}
+		return out
+	}
+	require.Subset(t, info(), map[string]string{"container": "3f2a", "container_id": "3f2a", "pod_uid": "0b51"})
+	s.Listeners[0].Pod = &model.Pod{Namespace: "shop", Name: "orders-7d9c", Container: "app", UID: "0b51"}
+	require.Subset(t, info(), map[string]string{"namespace": "shop", "pod": "orders-7d9c", "container": "app", "container_id": "3f2a", "pod_uid": "0b51"})
+}
+
 func TestUnlimitedConnectionsAreInfinite(t *testing.T) {
 	s := fleet(1)
 	s.Listeners[0].Connector.MaxConnections.Value = -1

@@ -54,8 +54,8 @@ type listenerMetrics struct {
 func newListenerMetrics(c *catalogue) listenerMetrics {
 	return listenerMetrics{
 		info: c.gauge("tcpdiag_listener_info",
-			"Who listens: always 1. pid, pod and container are here and nowhere else; join on listener and netns.",
-			"listener", "netns", "port", "pid", "process", "server", "framework", "protocol", "container", "pod_uid"),
+			"Who listens: always 1. pid, pod and container are here and nowhere else; join on listener and netns. container is the name that Kubernetes has for it, elsewhere the id.",
+			"listener", "netns", "port", "pid", "process", "server", "framework", "protocol", "namespace", "pod", "container", "container_id", "pod_uid"),
 		length: c.gauge("tcpdiag_listener_accept_queue_length",
 			"Connections whose handshake is complete and which the application has not accepted (Recv-Q of the LISTEN socket).",
 			"listener", "netns"),
@@ -141,10 +141,15 @@ func (c *Collector) info(e emitter, a address, l *model.Listener, names processN
 	if l.Connector != nil {
 		k = *l.Connector
 	}
+	pod := model.Pod{Container: p.Container} // without Kubernetes its id
+	if l.Pod != nil {
+		pod = *l.Pod
+	}
 	e.value(c.catalogue.listener.info, a.labels().with(
 		portLabel(l.Port), label("pid", pid), label("process", names.of(l)),
 		label("server", k.Server), label("framework", k.Framework), label("protocol", k.Protocol),
-		label("container", p.Container), label("pod_uid", p.PodUID)), 1)
+		label("namespace", pod.Namespace), label("pod", pod.Name), label("container", pod.Container),
+		label("container_id", p.Container), label("pod_uid", p.PodUID)), 1)
 }
 
 // gauges are what goes away with the listener.

@@ -67,14 +67,15 @@ func (s answerText) head() {
 func (s answerText) who() []string {
 	if !s.l.Listening() {
 		if last := s.l.Last; last != nil && last.PID != 0 {
-			return []string{"was " + printable(last.Comm) + " " + strconv.Itoa(last.PID)}
+			was := "was " + printable(last.Comm) + " " + strconv.Itoa(last.PID)
+			if last.Pod != nil {
+				was += " of " + podOf(last.Pod)
+			}
+			return []string{was}
 		}
 		return nil
 	}
-	parts := []string{ownerOf(s.l.Process)}
-	if p := s.l.Process; p != nil && p.Container != "" {
-		parts = append(parts, "container "+cut(printable(p.Container), 12))
-	}
+	parts := ownersOf(s.l)
 	if k := s.l.Connector; k != nil {
 		parts = append(parts, serverOf(k)...)
 	}

@@ -70,11 +70,14 @@ func (o *Lines) line(b *strings.Builder, snap *model.Snapshot, l *model.Listener
 		figureOr(known && lost.counted, lost.turnedAway), figureOr(known && lost.counted, lost.late))
 }
 
-// lineName is the listener in one word; with its process where several network
+// lineName is the listener in one word; with its pod, or with its process where several network
 // namespaces are watched, as all pods of a node may listen on [::]:8080.
 func lineName(snap *model.Snapshot, l *model.Listener) string {
 	if !l.Listening() {
 		return ":" + strconv.Itoa(int(l.Port))
+	}
+	if l.Pod != nil {
+		return printable(l.Pod.String()) + ":" + strconv.Itoa(int(l.Port))
 	}
 	if len(snap.NetNS) > 1 && l.Process != nil {
 		return whereOf(l) + "/" + strconv.Itoa(l.Process.PID)

@@ -142,6 +142,28 @@ func TestLinesTellNamespacesApart(t *testing.T) {
 	require.Equal(t, []string{"listener", "[::]:8080/4242", "[::]:8080"}, column(t, time.Second, 1, look))
 }
 
+func TestPodsComeFirst(t *testing.T) {
+	look := okIdle()
+	l := &look.Listeners[0]
+	l.Pod = &model.Pod{Namespace: "orders", Name: "orders-7d9c5b6f8d-x2x1k", Container: "app", UID: "0b51"}
+	l.Process.Container = "3f2a9bb1c07de4a1"
+	require.Equal(t, []string{"listener", "orders/orders-7d9c5b6f8d-x2x1k:8080"}, column(t, time.Second, 1, look))
+	first, _, _ := strings.Cut(text(t, look, render.TextOptions{Width: 100}), "\n")
+	require.Contains(t, first, "orders/orders-7d9c5b6f8d-x2x1k (app) · java 4242")
+	require.NotContains(t, first, "3f2a", "an id is not what a person reads first")
+	second := look.Listeners[0]
+	second.ID.NetNS, second.Pod = second.ID.NetNS+1, &model.Pod{Namespace: "orders", Name: "orders-7d9c5b6f8d-77aaz"}
+	look.Listeners = append(look.Listeners, second)
+	for _, width := range []int{80, 120} {
+		got := text(t, look, render.TextOptions{Width: width})
+		require.Regexp(t, `orders/.*x2x1k`, got)
+		require.Regexp(t, `orders/.*77aaz`, got)
+	}
+	gone := down()
+	gone.Listeners[0].Last = &model.LastListener{Address: "[::]:8080", Comm: "java", PID: 77, Pod: second.Pod}
+	require.Contains(t, text(t, gone, render.TextOptions{Width: 120}), "was java 77 of orders/orders-7d9c5b6f8d-77aaz")
+}
+
 func TestLinesWithinASecond(t *testing.T) {
 	look := okIdle()
 	look.Time = at().Add(340 * time.Millisecond)

@@ -107,6 +107,9 @@ func whereOf(l *model.Listener) string {
 func (s listenerText) identity() {
 	var parts []string
 	if s.l.Listening() {
+		if s.l.Pod != nil {
+			parts = append(parts, podOf(s.l.Pod))
+		}
 		parts = append(parts, ownerOf(s.l.Process))
 	}
 	if k := s.l.Connector; k != nil {
@@ -127,6 +130,27 @@ func (s listenerText) identity() {
 	case p != nil && p.Stopped:
 		s.paragraph(indent, span{"The process is stopped (state T): it accepts nothing until it gets SIGCONT.", bad})
 	}
+}
+
+// ownersOf are the pod, the process and the container, in the order in which a person looks for
+// them. A pod's container is not named by its id.
+func ownersOf(l *model.Listener) []string {
+	if l.Pod != nil {
+		return []string{podOf(l.Pod), ownerOf(l.Process)}
+	}
+	parts := []string{ownerOf(l.Process)}
+	if p := l.Process; p != nil && p.Container != "" {
+		parts = append(parts, "container "+cut(printable(p.Container), 12))
+	}
+	return parts
+}
+
+// podOf is "NAMESPACE/POD (CONTAINER)".
+func podOf(p *model.Pod) string {
+	if p.Container == "" {
+		return printable(p.String())
+	}
+	return printable(p.String() + " (" + p.Container + ")")
 }
 
 func ownerOf(p *model.Process) string {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,12 +61,20 @@ func (s tableText) rest(ls []*model.Listener) string {
 // rows are a heading and a line for each listener. One of them may be marked.
 func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
 	rows := make([][]string, 0, len(ls)+1)
-	rows = append(rows, []string{"", "listener", "process", "queue", "connections", "threads", "lost", "why"})
+	rows = append(rows, []string{"", "listener", whoseHeading(ls), "queue", "connections", "threads", "lost", "why"})
 	for _, l := range ls {
 		rows = append(rows, tableRow(l))
 	}
 	widths := columnWidths(rows)
 	gap := 2
+	if room := s.width - columnsOf(widths, gap); room > 0 { // a pod's name is long
+		for i, l := range ls {
+			if l.Pod != nil {
+				rows[i+1][2] = cutMiddle(printable(l.Pod.String()), widths[2]+room)
+			}
+		}
+		widths = columnWidths(rows, 2)
+	}
 	if columnsOf(widths, gap) > s.width {
 		gap = 1
 	}
@@ -112,12 +121,14 @@ func columnsOf(widths []int, gap int) int {
 }
 
 // columnWidths keeps the table within 80 columns.
-func columnWidths(rows [][]string) []int {
+func columnWidths(rows [][]string, uncut ...int) []int {
 	most := []int{9, 21, 13, 9, 13, 9, 7, 20}
 	widths := make([]int, len(most))
 	for _, r := range rows {
 		for col := range r {
-			r[col] = cut(r[col], most[col])
+			if !slices.Contains(uncut, col) {
+				r[col] = cut(r[col], most[col])
+			}
 			widths[col] = max(widths[col], lipgloss.Width(r[col]))
 		}
 	}
@@ -132,10 +143,32 @@ func tableRow(l *model.Listener) []string {
 	if !l.Listening() {
 		process = ""
 	}
+	if l.Pod != nil {
+		process = cutMiddle(printable(l.Pod.String()), 13)
+	}
 	return []string{
 		l.Verdict.Status.String(), shortWhere(l), process,
 		fraction(acceptQueue(l)), fraction(connections(l)), fraction(threads(l)), lostWord(l), whyWord(l),
 	}
+}
+
+// whoseHeading is what the column of owners has.
+func whoseHeading(ls []*model.Listener) string {
+	if slices.ContainsFunc(ls, func(l *model.Listener) bool { return l.Pod != nil }) {
+		return "pod or process"
+	}
+	return "process"
+}
+
+// cutMiddle leaves the beginning of a name, which has its namespace, and the end, which tells the
+// pods of a workload apart.
+func cutMiddle(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	end := min(6, most/2)
+	return string(runes[:most-end-1]) + "…" + string(runes[len(runes)-end:])
 }
 
 // lostWord is how many packets were dropped.

@@ -9,6 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
+	"github.com/tcpdiag/tcpdiag/internal/kubelet"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
@@ -35,6 +36,7 @@ func Defaults() Options {
 			ScanInterval: time.Second,
 			Window:       time.Minute,
 			MaxListeners: 100,
+			KubeletLogs:  kubelet.DefaultLogs,
 			Now:          time.Now,
 		},
 		SampleInterval: 10 * time.Millisecond,

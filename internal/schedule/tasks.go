@@ -200,7 +200,11 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		cost := t.listAgain(ctx)
 		gap = min(max(soonest, cputime.Rest(cost, 0, changePart)), maxListGap)
 		ring, last = s.bells.list, s.options().Now()
-		timer.Reset(max(s.options().ScanInterval, min(cputime.Rest(cost, 0, listPart), calmRest)))
+		rest := min(cputime.Rest(cost, 0, listPart), calmRest)
+		if s.list.Load().Unnamed {
+			rest = min(rest, max(gap, maxListGap))
+		}
+		timer.Reset(max(s.options().ScanInterval, rest))
 	}
 }
 

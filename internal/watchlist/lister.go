@@ -11,6 +11,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/kubelet"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
@@ -36,6 +38,9 @@ func (l *Lister) Adopt(o *Options) error {
 	}
 	if l.Sources.Tomcat != nil {
 		l.Sources.Tomcat.SetActuators(o.Actuators())
+	}
+	if l.names == nil && o.KubeletLogs != "" {
+		l.names = kubelet.New(o.KubeletLogs, o.Now)
 	}
 	return nil
 }
@@ -71,6 +76,9 @@ type Lister struct {
 	Namespaces *Namespaces
 	Connectors *connectors
 	OneShot    bool // no further list follows the next one
+
+	names *kubelet.Names                     // nil: none are read
+	pods  map[hostproc.ProcessKey]cgroup.Pod // of the owners of the latest list
 }
 
 // listing is a list in the making.
@@ -97,6 +105,7 @@ func (l *Lister) List(ctx context.Context, opt *Options, patience time.Duration)
 	r.Notes = r.rules.Claim(r.all, owners.searched)
 	r.findConnectors(ctx, patience)
 	r.selectWatched()
+	r.namePods()
 	r.Index()
 	r.sayOwners(owners.denied)
 	r.retire()

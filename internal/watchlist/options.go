@@ -5,6 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/kubelet"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 )
 
@@ -23,6 +24,9 @@ type Options struct {
 	// is then expected where something has listened on it, as long as that
 	// namespace lives; a one-shot that finds it nowhere calls it down.
 	AllNamespaces bool
+
+	// KubeletLogs is where the kubelet's folders pods and containers are, "" to read none.
+	KubeletLogs string
 
 	// Inside are processes whose network namespaces are read; without any it is
 	// those of PIDs, or else the caller's own.
@@ -43,6 +47,9 @@ type Sources struct {
 	Proc   hostproc.FS
 	Owners *owner.Finder
 	Tomcat *discovery.Discoverer
+
+	// Pod is that of tcpdiag itself; the zero value knows none.
+	Pod kubelet.Own
 
 	// Open opens the namespace of a process, 0 for the caller's own; nil for
 	// namespace.Open.

@@ -72,6 +72,10 @@ func elementID(l *model.Listener) string {
 
 func permalink(l *model.Listener) string {
 	q := url.Values{"port": {strconv.Itoa(int(l.Port))}}
+	if l.Pod != nil {
+		q.Set("pod", l.Pod.String())
+		return "?" + q.Encode()
+	}
 	switch {
 	case l.Process != nil:
 		q.Set("process", l.Process.Comm)
@@ -110,12 +114,18 @@ func newCard(l *model.Listener) card {
 // who is the process, the server and the framework, where known.
 func who(l *model.Listener) string {
 	var out []string
+	if l.Pod != nil {
+		out = append(out, podOf(l.Pod))
+	}
 	if p := l.Process; p != nil {
 		out = append(out, fmt.Sprintf("%s %d", p.Comm, p.PID))
 	}
 	if last := l.Last; last != nil {
 		if last.PID != 0 {
 			out = append(out, fmt.Sprintf("was %s %d", last.Comm, last.PID))
+		}
+		if last.Pod != nil {
+			out = append(out, podOf(last.Pod))
 		}
 		out = append(out, "down since "+last.Seen.UTC().Format("15:04:05 MST"))
 	}
@@ -128,6 +138,13 @@ func who(l *model.Listener) string {
 		}
 	}
 	return model.Printable(strings.Join(out, " · "))
+}
+
+func podOf(p *model.Pod) string {
+	if p.Container == "" {
+		return p.String()
+	}
+	return p.String() + " (" + p.Container + ")"
 }
 
 func percent(ratio float64) int { return max(0, min(100, int(100*ratio))) }

@@ -115,6 +115,21 @@ func TestPermalink(t *testing.T) {
 	require.Contains(t, body, "&lt;script&gt; is not watched at present")
 }
 
+func TestPods(t *testing.T) {
+	one, two := listener(8080, model.StatusOK), listener(8080, model.StatusLosing)
+	one.Pod, two.Pod = &model.Pod{Namespace: "shop", Name: "orders-1", Container: "app"}, &model.Pod{Namespace: "shop", Name: "orders-2"}
+	two.ID.NetNS++
+	var s published
+	s.Store(snapshotOf(one, two))
+	_, server := serve(t, &s)
+	_, body := get(t, server.URL)
+	require.Contains(t, body, "shop/orders-1 (app)")
+	require.Contains(t, body, "shop/orders-2")
+	_, body = get(t, server.URL+"/"+permalink(&one))
+	require.Contains(t, body, "shop/orders-1 (app)")
+	require.NotContains(t, body, "shop/orders-2 ·", "the other pod listens on the same port")
+}
+
 func TestAssets(t *testing.T) {
 	_, server := serve(t, new(published))
 	total := 0

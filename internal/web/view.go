@@ -25,13 +25,15 @@ type choice struct {
 	// port and process name the listeners: both stay when the server or its container is
 	// started again. "" for all.
 	port, process string
+	// pod is "NAMESPACE/NAME": where it is known, the process says no more.
+	pod string
 	// listener and netns are those of links that were saved before.
 	listener, netns string
 	minutes         string // of the past; "" for as many as without
 }
 
 func choiceOf(q url.Values) choice {
-	return choice{q.Get("port"), q.Get("process"), q.Get("listener"), q.Get("netns"), pastOf(q.Get("minutes")).minutes}
+	return choice{q.Get("port"), q.Get("process"), q.Get("pod"), q.Get("listener"), q.Get("netns"), pastOf(q.Get("minutes")).minutes}
 }
 
 func (c choice) all() bool { return c.listener == "" && c.port == "" }
@@ -41,6 +43,8 @@ func (c choice) includes(l *model.Listener) bool {
 	switch {
 	case c.all():
 		return true
+	case c.pod != "" && (l.Pod == nil || l.Pod.String() != c.pod):
+		return false
 	case c.port != "":
 		return c.port == strconv.Itoa(int(l.Port)) && (c.process == "" || l.Process == nil || c.process == l.Process.Comm)
 	}
@@ -60,7 +64,7 @@ func (c choice) text() string { return cmp.Or(c.listener, "port "+c.port) }
 // query is the choice as a link has it.
 func (c choice) query(minutes string) string {
 	q := url.Values{}
-	for name, value := range map[string]string{"port": c.port, "process": c.process, "listener": c.listener, "netns": c.netns, "minutes": minutes} {
+	for name, value := range map[string]string{"port": c.port, "process": c.process, "pod": c.pod, "listener": c.listener, "netns": c.netns, "minutes": minutes} {
 		if value != "" {
 			q.Set(name, value)
 		}

@@ -7,6 +7,9 @@ import "github.com/tcpdiag/tcpdiag/internal/hostproc"
 // Owner answers "".
 func Owner(hostproc.FS, int) string { return "" }
 
+// PodOf answers nothing.
+func PodOf(hostproc.FS, int) Pod { return Pod{} }
+
 // Of is for Linux only.
 func Of(hostproc.FS, int) (Group, error) { return Group{}, hostproc.ErrNotSupported }
 

@@ -79,6 +79,17 @@ func Owner(fs hostproc.FS, pid int) string {
 	return "uid " + strconv.FormatUint(uint64(uid), 10)
 }
 
+// PodOf is the pod of a process and its container there, by the path of its cgroup alone: what the
+// process mounts, it may choose itself.
+func PodOf(fs hostproc.FS, pid int) Pod {
+	r, err := newReading(fs, pid)
+	if err != nil {
+		return Pod{}
+	}
+	defer r.close()
+	return podOf(namedPath(r.groups))
+}
+
 func (r *reading) close() {
 	if r.root != nil {
 		r.root.Close()
