@@ -16,14 +16,14 @@ func (r *listing) namePods() {
 		if !ok {
 			continue
 		}
-		pod, known := r.Lister.pods[key] // a container's process does not leave its cgroup
+		pod, known := r.pods[key] // a container's process does not leave its cgroup
 		if !known {
 			pod = cgroup.PodOf(r.Sources.Proc, key.PID)
 		}
 		pods[key] = pod
 	}
-	r.Lister.pods = pods
-	names := r.Lister.names
+	r.pods = pods
+	names := r.names
 	if names != nil {
 		names.Look(slices.Collect(maps.Values(pods)), r.OneShot)
 		r.Unnamed = names.Waiting()
