@@ -75,10 +75,14 @@ type RunClients struct {
 	Refused    uint64  `json:"refused"`
 	Reset      uint64  `json:"reset"`
 	Unanswered *uint64 `json:"unanswered,omitempty"`
-	Delayed    uint64  `json:"delayed"` // let in late; part of served or unanswered
-	HalfOpen   uint64  `json:"half_open"`
-	Undecided  uint64  `json:"undecided"`
-	Open       uint64  `json:"open,omitempty"` // not settled at the end
+	// Of those that were let in: had an answer; sent nothing; it was not seen. Absent where answers are not seen.
+	Answered  *uint64 `json:"answered,omitempty"`
+	Checks    *uint64 `json:"checks,omitempty"`
+	Unclear   *uint64 `json:"unclear,omitempty"`
+	Delayed   uint64  `json:"delayed"` // let in late; part of served or unanswered
+	HalfOpen  uint64  `json:"half_open"`
+	Undecided uint64  `json:"undecided"`
+	Open      uint64  `json:"open,omitempty"` // not settled at the end
 }
 
 // RunLimit is the limit that was reached first.
@@ -233,6 +237,7 @@ func newRunClients(c *loadtest.Clients) *RunClients {
 	}
 	if c.Answers.Known {
 		out.Unanswered = new(c.Answers.Unanswered)
+		out.Answered, out.Checks, out.Unclear = new(c.Answers.Answered), new(c.Answers.Checks), new(c.Answers.Unclear)
 	}
 	return out
 }

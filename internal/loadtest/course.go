@@ -25,6 +25,7 @@ type Point struct {
 	Connections                 int    // accepted, the highest; unknown where they were not counted
 	Waiting                     int    // of these, with a request that no thread has taken
 	Busy, Idle                  int    // of these, in service; and between two requests
+	Fresh                       bool   // connections were read within this time, and not before
 	Answered                    uint64 // clients that had an answer and ended
 	Latency                     Latency
 	Status                      model.Status
@@ -43,6 +44,7 @@ func (p *Point) join(later Point) {
 	p.Waiting = max(p.Waiting, later.Waiting)
 	p.Busy = max(p.Busy, later.Busy)
 	p.Idle = max(p.Idle, later.Idle)
+	p.Fresh = p.Fresh || later.Fresh
 	p.Answered += later.Answered
 	p.Latency.join(later.Latency)
 	if later.Status > p.Status || p.Cause == model.CauseNone {
@@ -129,6 +131,7 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 	}
 	if n := l.Connections; n != nil && !n.Partial {
 		p.Connections, p.Waiting, p.Busy, p.Idle = n.Held(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
+		p.Fresh = n.Age <= c.Width
 	}
 	c.worsen(l)
 	c.add(p)
@@ -199,11 +202,11 @@ func (c *Course) halve() {
 	}
 }
 
-// served are clients that were let in, sent something and had an answer where that is
-// known, else those that were let in; checks of the port are served as well.
+// served are clients that were let in and, where that is known, sent something and had an
+// answer: who gives up while connecting may be let in afterwards, and sends nothing.
 func served(t *model.ClientTotals) uint64 {
 	let := t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
-	return sub(let, t.Answers.Unanswered)
+	return sub(let, t.Answers.Unanswered+t.Answers.Checks)
 }
 
 // sub is never below zero: a counter that began again counts from there.

@@ -49,7 +49,7 @@ func (c *Course) knee(slo time.Duration) *Knee {
 	if first < 0 {
 		return nil
 	}
-	k := &Knee{Inside: unknown, Exact: c.tapped, Over: max(kneeOver, c.Width), Kept: c.idleShare() > mostIdle}
+	k := &Knee{Inside: unknown, Exact: c.tapped, Over: max(kneeOver, c.Width), Kept: c.kept()}
 	end := c.ended(first, slo, k)
 	n := int(k.Over / c.Width)
 	for i := first; i < min(end, len(c.Points)); i++ {
@@ -61,10 +61,12 @@ func (c *Course) knee(slo time.Duration) *Knee {
 	}
 	if k.Reached {
 		k.Beyond = max(k.Rate, c.rate(max(first, end+1-n), end))
-		k.Error = (k.Beyond - k.Rate) / 2
+		if k.Rate > 0 {
+			k.Error = (k.Beyond - k.Rate) / 2
+		}
 	}
 	c.sustained(k, first, end)
-	if _, lasted := c.peakRate(); lasted <= burst && c.tapped {
+	if _, lasted := c.peakRate(); lasted <= burst && c.tapped && !k.Kept {
 		c.atOnce(k, first, slo)
 	}
 	return k
@@ -134,7 +136,7 @@ func (c *Course) sustained(k *Knee, first, end int) {
 		return
 	}
 	answered = answered[1:] // in its first second the limit was not full all the time
-	if mean, err := MeanError(answered); mean > 0 && mean < k.Rate {
+	if mean, err := MeanError(answered); mean > 0 && (k.Rate == 0 || mean < k.Rate) {
 		k.Rate, k.Error = mean, err
 	}
 }
@@ -179,6 +181,21 @@ func (c *Course) answeredWithin(first int, slo time.Duration) (n, err int) {
 		}
 	}
 	return int(sum), 0
+}
+
+// kept reports whether connections had more than one request each: many of them were between two,
+// or they lasted for much longer than an answer takes.
+func (c *Course) kept() bool {
+	if c.idleShare() > mostIdle {
+		return true
+	}
+	slowest, known := c.Quantile(c.Latency(), .95)
+	var lasted, came float64
+	for i := range c.Points {
+		lasted += float64(max(0, c.Points[i].Connections)) * c.Width.Seconds()
+		came += float64(c.came(&c.Points[i]))
+	}
+	return known && came > 0 && lasted/came > 3*slowest+1
 }
 
 // idleShare is how many of the accepted connections were between two requests.

@@ -42,7 +42,7 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 	if err := r.simulated(); err != nil {
 		return nil, err
 	}
-	if r.idleShare() > mostIdle {
+	if r.kept() {
 		return r.counted()
 	}
 	in, err := r.load(slo)
@@ -57,6 +57,9 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 		return nil, err
 	}
 	s.Limits, s.Why = p.Smallest, p.Why
+	if in.Rate == 0 {
+		absorb(s.Limits, &in)
+	}
 	if in.Rate > 0 {
 		in.Rate *= 2
 	} else {
@@ -70,6 +73,9 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 		return s, nil //nolint:nilerr // twice the load is beyond what is simulated: no reason to leave out the rest
 	}
 	s.Twice, s.WhyNotTwice = p.Smallest, p.Why
+	if in.Rate == 0 {
+		absorb(s.Twice, &in)
+	}
 	return s, nil
 }
 
@@ -86,6 +92,8 @@ func (r *Result) simulated() error {
 	switch {
 	case r.Clients == nil:
 		return fmt.Errorf("how many clients came is not known without following their handshakes (CAP_NET_RAW)")
+	case r.Cause == model.CauseNone && r.Clients.TurnedAway > 0:
+		return fmt.Errorf("why clients were turned away is not known")
 	case r.Clients.Offered == 0:
 		return fmt.Errorf("no client came")
 	case c == nil || c.MaxThreads == nil || c.MaxConnections == nil || r.Latest.AcceptQueue == nil:
@@ -154,23 +162,38 @@ func (r *Result) load(slo time.Duration) (in plan.Input, err error) {
 }
 
 // serviceTime is the time in service of one request by Little's law: requests in service
-// divided by the clients answered per second, over the seconds in which there were any.
+// divided by the clients answered per second, from the first client to the last that was
+// answered. What was in service is the mean of the seconds in which that was read.
 func (r *Result) serviceTime() (time.Duration, error) {
-	var busy, served float64
-	seconds := 0
-	for i := range r.Points {
-		p := &r.Points[i]
-		if p.Busy < 0 || p.Busy == 0 && p.Served == 0 {
-			continue
+	first, last := max(0, r.firstClient()), -1
+	var busy, read, answered float64
+	for i := first; i < len(r.Points); i++ {
+		if p := &r.Points[i]; p.Answered > 0 {
+			last, answered = i, answered+float64(p.Answered)
 		}
-		seconds++
-		busy += float64(p.Busy) * r.Width.Seconds()
-		served += float64(p.Answered)
 	}
-	if seconds < leastBusy || served < 1 || busy == 0 {
+	for i := first; i <= last; i++ {
+		if p := &r.Points[i]; p.Fresh {
+			busy, read = busy+float64(p.Busy), read+1
+		}
+	}
+	if read < leastBusy || busy == 0 {
 		return 0, fmt.Errorf("the run was too short to know the time in service of a request")
 	}
-	return time.Duration(math.Round(busy/served*1e6)) * time.Microsecond, nil
+	span := float64(last+1-first) * r.Width.Seconds()
+	return time.Duration(math.Round(busy/read*span/answered*1e6)) * time.Microsecond, nil
+}
+
+// absorb has the accept queue take a burst whole: all may have come before the server accepts the
+// first, whatever the simulation has of the pace of both.
+func absorb(l *plan.Limits, in *plan.Input) {
+	most := in.Requests - 1
+	if in.Somaxconn > 0 {
+		most = min(most, in.Somaxconn)
+	}
+	if l != nil {
+		l.AcceptCount = max(l.AcceptCount, most)
+	}
 }
 
 // InForce names the limits that were in force, as plan.Limits.

@@ -151,9 +151,9 @@ func RunWhat(l *api.RunListener) string {
 	case c != nil && c.Offered == 0:
 		return "No client connected."
 	case c != nil && c.TurnedAway == 0:
-		return fmt.Sprintf("All %s got an answer%s.", phrase.Count(c.Offered, "client"), runOpen(c))
+		return fmt.Sprintf("%s got an answer%s.%s", runAll(c), runOpen(c), runChecks(c))
 	case c != nil:
-		return fmt.Sprintf("%s of %s got no answer: %s%s.", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c))
+		return fmt.Sprintf("%s of %s got no answer: %s%s.%s", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c), runChecks(c))
 	case l.DroppedPackets > 0:
 		return fmt.Sprintf("%s of clients were dropped; %s were made. How many clients that were is not known without CAP_NET_RAW.",
 			phrase.Count(l.DroppedPackets, "packet"), phrase.Count(l.Connections, "connection"))
@@ -161,6 +161,22 @@ func RunWhat(l *api.RunListener) string {
 		return "No client connected."
 	}
 	return fmt.Sprintf("No packet of a client was dropped; %s were made. Clients that gave up inside are not seen without CAP_NET_RAW.", phrase.Count(l.Connections, "connection"))
+}
+
+func runAll(c *api.RunClients) string {
+	if n := valueOr(c.Checks); n > 0 {
+		return phrase.Number(c.Served) + " of " + phrase.Count(c.Offered, "client")
+	}
+	return "All " + phrase.Count(c.Offered, "client")
+}
+
+// runChecks are clients that asked nothing: checks of the port, and those that had given up before
+// they were let in.
+func runChecks(c *api.RunClients) string {
+	if n := valueOr(c.Checks); n > 0 {
+		return " " + phrase.Capital(phrase.Number(n)) + " connected and sent nothing."
+	}
+	return ""
 }
 
 func runOpen(c *api.RunClients) string {
@@ -327,7 +343,7 @@ func limitsText(l, now *api.RunLimits) string {
 
 func inSeconds(s float64) string { return phrase.Seconds(time.Duration(s * float64(time.Second))) }
 
-func valueOr[T int | float64](p *T) (v T) {
+func valueOr[T int | uint64 | float64](p *T) (v T) {
 	if p != nil {
 		v = *p
 	}

@@ -137,6 +137,10 @@ func All() []Proof {
 			Run: goTest("./internal/test/lab", "^TestLab$/", "60m"), Select: "-run", Covers: slices.Concat(judging, finding, []string{"internal/plan"}, rigFiles, []string{"internal/test/lab"}), Results: []string{"docs/results/lab.md"},
 		},
 		{
+			Name: "knee", What: "the knee that tcpdiag run states after one run, against a bisection with many, and the settings that it proposes applied", Minutes: 25, Root: true, Needs: servers,
+			Run: goTest("./internal/test/knee", "^TestKnee$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/loadtest", "internal/plan", "internal/test/knee"}, clients), Results: []string{"docs/results/knee.md"},
+		},
+		{
 			Name: "kernels", What: "packaged kernels from 5.10 to the newest, an arm64 one and a slow machine, all emulated", Minutes: 150, Root: true,
 			Needs: []Need{{"qemu-system-x86_64", "qemu-system-x86"}, {"qemu-system-aarch64", "qemu-system-arm"}, {"busybox", "busybox-static"}, {"cpio", "cpio"}, {"xz", "xz-utils"}, {"depmod", "kmod"}, {"mke2fs", "e2fsprogs"}},
 			Run:   []string{"go", "run", "./internal/test/kernels"}, Select: "-only", Covers: slices.Concat(judging, clients, []string{"internal/sockdiag", "internal/netns", "internal/test/kernels"}), Results: []string{"docs/results/kernels.md"},

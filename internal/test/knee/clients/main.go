@@ -41,7 +41,7 @@ type load struct {
 	lasts            time.Duration
 	atOnce           int
 	connect, request time.Duration
-	slo              time.Duration
+	slo, gap         time.Duration
 
 	mu    sync.Mutex
 	sum   account
@@ -55,6 +55,7 @@ func main() {
 	flag.Float64Var(&l.to, "to", 0, "clients a second at the end; 0: as at the begin")
 	flag.DurationVar(&l.lasts, "for", 10*time.Second, "how long clients come")
 	flag.IntVar(&l.atOnce, "at-once", 0, "clients that come at once, instead")
+	flag.DurationVar(&l.gap, "gap", 0, "between two of the clients that come at once")
 	flag.DurationVar(&l.connect, "connect", 5*time.Second, "how long a client waits for its connection")
 	flag.DurationVar(&l.request, "request", 60*time.Second, "how long it waits for its answer, connecting included")
 	flag.DurationVar(&l.slo, "slo", 0, "an answer after more than this is late")
@@ -72,7 +73,7 @@ func main() {
 // begins is when client i comes: the number of clients until t is from·t + (to−from)·t²/2·lasts.
 func (l *load) begins(i int) (at time.Duration, more bool) {
 	if l.atOnce > 0 {
-		return 0, i < l.atOnce
+		return time.Duration(i) * l.gap, i < l.atOnce
 	}
 	d := l.lasts.Seconds()
 	slope := (l.to - l.from) / d
