@@ -281,6 +281,7 @@ func (a *account) clients(p *place, now time.Time, interval time.Duration) *mode
 	for _, m := range past {
 		out.Waits = out.Waits.And(m.waits)
 	}
+	out.Arrivals = a.arrivals(now)
 	out.Estimated = p.conservation.estimated(now, interval)
 	out.Observed = max(0, min(interval, now.Sub(p.opened)-handshake.Lag))
 	return &out
@@ -289,6 +290,10 @@ func (a *account) clients(p *place, now time.Time, interval time.Duration) *mode
 func totals(e *handshake.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
 	t.LetIn, t.LetInLate = e.LetIn, e.LetInLate
+	t.Begun = uint64(e.Waiting + e.Settling + e.Stalling)
+	for _, n := range e.Clients {
+		t.Begun += n
+	}
 	t.Answers = model.ClientAnswers{Answered: e.Answers.Answered, Unanswered: e.Answers.Unanswered, Checks: e.Answers.Checks, Unclear: e.Answers.Unknown}
 	t.Delays = model.ConnectDelays{
 		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: handshake.DelayBounds(), Buckets: e.Delays.Buckets(),

@@ -91,6 +91,9 @@ func (r *FirstResponses) Quantile(share float64) (seconds float64, known bool) {
 // client that connected again is another one.
 type ClientTotals struct {
 	Outcomes [NumClientOutcomes]uint64
+	// Begun are the attempts that began: those that came to an outcome, and those that are
+	// open more than there were.
+	Begun uint64
 	// LetIn had a socket of the server's kernel while they were there: all that are connected
 	// or delayed, and those of the reset that had one.
 	LetIn uint64
@@ -146,6 +149,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	for o := range t.Outcomes {
 		t.Outcomes[o] -= before.Outcomes[o]
 	}
+	t.Begun -= min(t.Begun, before.Begun)
 	t.LetIn -= before.LetIn
 	t.LetInLate -= before.LetInLate
 	t.Answers = t.Answers.sub(before.Answers)
@@ -164,6 +168,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	for o := range t.Outcomes {
 		t.Outcomes[o] += other.Outcomes[o]
 	}
+	t.Begun += other.Begun
 	t.LetIn += other.LetIn
 	t.LetInLate += other.LetInLate
 	t.Answers = t.Answers.add(other.Answers)
@@ -222,6 +227,15 @@ type Clients struct {
 	// attempts are connections of theirs, and not people.
 	Proxies []ClientSource
 	Flood   *ClientFlood
+	// Arrivals are the latest attempts that began without a pause, nil where none is known.
+	Arrivals *Arrivals
+}
+
+// Arrivals are attempts that began without a pause of some seconds between them: those of a
+// burst, or of a stream that may still flow.
+type Arrivals struct {
+	Clients     uint64
+	First, Last time.Duration // before the snapshot, to the time between two
 }
 
 // settledAfter is a time within which every attempt but those in trouble is decided.

@@ -85,6 +85,9 @@ func (l *Load) effect(s model.Step) string {
 	if then == "" || now == "" {
 		return ""
 	}
+	if l.waits {
+		return "for clients that wait: with " + what + " " + then + "; now " + now
+	}
 	return "with " + what + " " + then + "; now " + now
 }
 

@@ -20,6 +20,7 @@ const (
 type Load struct {
 	plan.Input
 	steady bool
+	waits  bool // nobody has left yet: said of clients that wait as long as it takes
 	off    float64
 }
 
@@ -33,13 +34,13 @@ func (m *measured) fit() (best Load, ok bool) {
 	}
 	best.off = math.Inf(1)
 	least, most := math.Inf(1), 0.
-	for _, in.ConnectTimeout = range patience() {
+	for _, in.ConnectTimeout = range m.connectTimeouts() {
 		for _, in.ClientTimeout = range m.readTimeouts() {
 			p, err := plan.Simulate(in)
 			if err != nil {
 				continue
 			}
-			l := Load{Input: in, steady: m.steady}
+			l := Load{Input: in, steady: m.steady, waits: m.waits}
 			if l.off = m.distance(p, &l); l.off < best.off {
 				best = l
 			}
@@ -52,8 +53,11 @@ func (m *measured) fit() (best Load, ok bool) {
 	return best, best.off <= 1 && alike(least, most, near)
 }
 
-// patience are the connect timeouts that people set, 0 for none.
-func patience() []time.Duration {
+// connectTimeouts are those that people set, 0 for none.
+func (m *measured) connectTimeouts() []time.Duration {
+	if m.waits {
+		return []time.Duration{0}
+	}
 	const s = time.Second
 	return []time.Duration{s / 2, 9 * s / 10, 3 * s / 2, 5 * s / 2, 7 * s / 2, 5 * s, 8 * s, 10 * s, 15 * s, 20 * s, 30 * s, 0}
 }

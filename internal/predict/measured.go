@@ -20,11 +20,14 @@ type measured struct {
 
 	inside, busy int // as things stand: connections with those in the queue, threads
 	unanswered   bool
+	waits        bool // of a burst nobody has left yet: how patient they are is not known
 
 	limits plan.Input // in force
 }
 
 const (
+	// atOnce is within which clients come at the same time, as seen in snapshots a second apart.
+	atOnce = 2 * time.Second
 	// few are too few finished requests to tell how long one takes.
 	few = 5
 	// settled is after how long of an overload a look back shows nothing of its beginning:
@@ -37,44 +40,46 @@ const (
 // something that a simulation does not know, and while it is not decided how the clients
 // fare.
 func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
-	if !simulated(l) || l.Recent == nil || l.Recent.Over {
+	if !simulated(l) || l.Recent != nil && l.Recent.Over || l.Losses.Clients == nil {
 		return m, false
 	}
 	busy, known := l.BusyThreads()
-	if known != model.BusyIsKnown {
+	arrivals := l.Losses.Clients.Arrivals
+	if known != model.BusyIsKnown || arrivals == nil {
 		return m, false
 	}
-	ns := namespaceOf(s, l)
 	m = measured{
 		inside: l.AcceptQueue.Length + l.Connections.Accepted, busy: busy,
-		limits: limits(l, ns.Sysctl), span: s.Time.Sub(l.Recent.Latest),
+		limits: limits(l, namespaceOf(s, l).Sysctl), span: arrivals.First,
 	}
 	if m.busy < m.servers() {
 		return m, false
 	}
-	if m.span < settled {
-		return m, m.atOnce(l, ns.Delta, s.Interval)
+	switch {
+	case arrivals.First-arrivals.Last <= atOnce && arrivals.Last >= atOnce:
+		return m, m.cameAtOnce(l, arrivals)
+	case arrivals.Last <= atOnce && m.span >= settled && (l.Recent == nil || s.Time.Sub(l.Recent.Latest) >= settled):
+		return m, m.keepComing(l)
 	}
-	return m, m.keepComing(l)
+	return m, false
 }
 
-// atOnce takes the load for clients that came together when the first packet was dropped.
-// All of them have to be decided.
-func (m *measured) atOnce(l *model.Listener, delta model.Counters, interval time.Duration) bool {
+// cameAtOnce takes the load for clients that came together. How patient those are that
+// still wait is not known: then they are taken to wait for as long as it takes.
+func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool {
 	c := l.Losses.Clients
-	if !m.counted(c, l) || m.span > interval || m.span > c.Observed {
+	if !m.counted(c, l) || m.span > c.Observed {
 		return false
 	}
-	open := c.Waiting + c.Stalling + c.Settling
-	m.offered += open
-	opens, known := delta["PassiveOpens"]
-	if !known || int(opens) > m.offered {
-		opens = c.LetIn // other ports have clients, too
-	}
+	m.offered = int(arrivals.Clients)
 	if m.finished < 0 {
-		m.finished = int(opens) - m.inside
+		m.finished = int(c.LetIn) - m.inside
 	}
-	return open*10 <= m.offered
+	if m.turnedAway+m.finished > m.offered { // of a burst before, too
+		return false
+	}
+	m.waits = m.turnedAway == 0
+	return m.waits || (c.Waiting+c.Stalling+c.Settling)*10 <= m.offered
 }
 
 // keepComing takes what was decided in the latest seconds for what comes in as many:
@@ -95,7 +100,7 @@ func (m *measured) keepComing(l *model.Listener) bool {
 	if m.finished < 0 {
 		m.finished = int(opens) // each makes room for the next
 	}
-	m.offered = int(opens) + m.turnedAway
+	m.offered = int(c.Begun)
 	return m.turnedAway > 0 || l.Verdict.Status != model.StatusLosing
 }
 
@@ -178,6 +183,8 @@ func (m *measured) load() (in plan.Input, ok bool) {
 	in = m.limits
 	in.ServiceTime = m.span * time.Duration(m.servers()) / time.Duration(m.finished)
 	if !m.steady {
+		// On average each thread is half through another one.
+		in.ServiceTime = 2 * m.span * time.Duration(m.servers()) / time.Duration(2*m.finished+m.servers())
 		in.Requests = m.offered
 		return in, m.offered <= mostRequests
 	}

@@ -68,7 +68,11 @@ func (tr truth) seen(t *testing.T) (*model.Snapshot, *model.Listener) {
 			}},
 		},
 	}
+	c.Begun = uint64(tr.Requests)
+	c.Arrivals = &model.Arrivals{Clients: c.Begun, First: tr.at, Last: tr.at}
 	if tr.steady {
+		c.Arrivals = &model.Arrivals{First: tr.at, Last: 0}
+		c.Begun = uint64(tr.Rate * span.Seconds())
 		l.Lately = &model.Lately{Span: span, Losses: *l.Losses, Delta: model.Counters{"PassiveOpens": c.LetIn}}
 	}
 	return &model.Snapshot{
@@ -121,6 +125,8 @@ func TestNothingIsPredicted(t *testing.T) {
 		"another cause":                    func(_ *model.Snapshot, l *model.Listener) { l.Verdict.Cause = model.CauseJVMPause },
 		"a pool behind the threads":        func(_ *model.Snapshot, l *model.Listener) { l.Verdict.Chain = []model.Cause{model.CauseConnectionPool} },
 		"the trouble is young":             func(s *model.Snapshot, l *model.Listener) { l.Recent.Latest = s.Time.Add(-12 * time.Second) },
+		"they have just begun to come":     func(_ *model.Snapshot, l *model.Listener) { l.Losses.Clients.Arrivals.First = 9 * time.Second },
+		"when they came is not known":      func(_ *model.Snapshot, l *model.Listener) { l.Losses.Clients.Arrivals = nil },
 		"it is over":                       func(_ *model.Snapshot, l *model.Listener) { l.Recent.Over = true },
 		"no limit is advised":              func(_ *model.Snapshot, l *model.Listener) { l.Verdict.Answer.Do = l.Verdict.Answer.Do[:1] },
 		"clients left without an answer":   func(_ *model.Snapshot, l *model.Listener) { l.Connections.Phases[model.ClientClosed] = 1 },
@@ -136,4 +142,18 @@ func TestNothingIsPredicted(t *testing.T) {
 			require.False(t, ok)
 		})
 	}
+}
+
+// While nobody of a burst has left, their patience is not known: it is said of those that wait.
+func TestEffectOfABurstThatStillWaits(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) {
+		in.Rate, in.Duration, in.Requests, in.ConnectTimeout, in.ServiceTime = 0, 0, 26, 0, 2*time.Second
+	})
+	tr.at = 6500 * time.Millisecond
+	s, l := tr.seen(t)
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	require.InDelta(t, 2, load.ServiceTime.Seconds(), .3)
+	do := load.Verdict(l.Verdict).Answer.Do
+	require.Regexp(t, `^for clients that wait: with 20 threads all are served, the slowest after (3\.[6-9]|4(\.\d)?) s; now the slowest waits 1[2-5] s$`, do[1].Effect)
 }

@@ -1,0 +1,34 @@
+package clients
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// pause is a time without a new attempt that ends one stream of arrivals and begins another.
+const pause = 3 * time.Second
+
+// arrivals are the latest attempts that began without a pause, within what the account
+// remembers: those of one burst, or of a stream that may still flow. nil where none began. The
+// times are of the snapshots that had them first.
+func (a *account) arrivals(now time.Time) *model.Arrivals {
+	var out *model.Arrivals
+	var first time.Time
+	for i := len(a.past) - 1; i > 0; i-- {
+		m := &a.past[i]
+		n := m.totals.Begun - min(m.totals.Begun, a.past[i-1].totals.Begun)
+		switch {
+		case n == 0:
+			continue
+		case out == nil:
+			out = &model.Arrivals{Last: now.Sub(m.at)}
+		case first.Sub(m.at) > pause:
+			return out
+		}
+		first = m.at
+		out.Clients += n
+		out.First = now.Sub(first)
+	}
+	return out
+}

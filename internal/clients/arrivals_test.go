@@ -1,0 +1,37 @@
+package clients
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+func TestArrivals(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	after := func(begun ...uint64) *account { // at each second
+		a := &account{}
+		for i, n := range begun {
+			a.totals.Begun = n
+			a.remember(start.Add(time.Duration(i)*time.Second), time.Minute, 0)
+		}
+		return a
+	}
+	const s = time.Second
+	for name, tt := range map[string]struct {
+		begun []uint64
+		want  *model.Arrivals
+	}{
+		"nobody":               {[]uint64{7, 7, 7}, nil},
+		"a burst":              {[]uint64{0, 0, 60, 60, 60}, &model.Arrivals{Clients: 60, First: 2 * s, Last: 2 * s}},
+		"seen in two halves":   {[]uint64{0, 0, 40, 60, 60}, &model.Arrivals{Clients: 60, First: 2 * s, Last: s}},
+		"the second burst":     {[]uint64{0, 60, 60, 60, 60, 60, 90, 90}, &model.Arrivals{Clients: 30, First: s, Last: s}},
+		"a stream":             {[]uint64{0, 10, 20, 30, 40}, &model.Arrivals{Clients: 40, First: 3 * s, Last: 0}},
+		"one every two second": {[]uint64{0, 1, 1, 2, 2, 3, 3}, &model.Arrivals{Clients: 3, First: 5 * s, Last: s}},
+	} {
+		a := after(tt.begun...)
+		require.Equal(t, tt.want, a.arrivals(start.Add(time.Duration(len(tt.begun)-1)*s)), name)
+	}
+}

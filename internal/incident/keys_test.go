@@ -1,0 +1,64 @@
+package incident
+
+import (
+	"cmp"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recordingKeys are the names that a recording is written with, each with its type.
+func recordingKeys(prefix string, t reflect.Type, above ...reflect.Type) (out []string) {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return recordingKeys(prefix, t.Elem(), above...)
+	case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+		return recordingKeys(prefix+"[]", t.Elem(), above...)
+	case t.Kind() == reflect.Map:
+		return recordingKeys(prefix+"{}", t.Elem(), above...)
+	case t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() || t.PkgPath() == "net/netip":
+		return []string{prefix + " " + t.Kind().String()}
+	case slices.Contains(above, t): // Basis.Before is a listener, too
+		return []string{prefix + " " + t.Name()}
+	}
+	for f := range t.Fields() {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case tag == "-" || !f.IsExported():
+		case f.Anonymous && tag == "":
+			out = append(out, recordingKeys(prefix, f.Type, append(above, t)...)...)
+		default:
+			out = append(out, recordingKeys(prefix+"."+cmp.Or(tag, f.Name), f.Type, append(above, t)...)...)
+		}
+	}
+	return out
+}
+
+// A frame is written with the names of the model's types. One that is renamed or removed there
+// would be missing in the recordings of the version before, and in this test. New ones are
+// added to the file by UPDATE=1.
+func TestRecordingsOnlyGrow(t *testing.T) {
+	const file = "testdata/recording.keys"
+	var got []string
+	for name, record := range map[string]reflect.Type{
+		"header": reflect.TypeFor[Header](), "frame": reflect.TypeFor[Frame](), "tick": reflect.TypeFor[Tick](), "end": reflect.TypeFor[End](),
+	} {
+		got = append(got, recordingKeys(name, record)...)
+	}
+	slices.Sort(got)
+	text, err := os.ReadFile(file)
+	if os.Getenv("UPDATE") != "" {
+		for _, key := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			require.True(t, key == "" || slices.Contains(got, key), "%q is written by the version before", key)
+		}
+		text, err = []byte(strings.Join(got, "\n")+"\n"), nil
+		require.NoError(t, os.WriteFile(file, text, 0o644))
+	}
+	require.NoError(t, err)
+	require.Equal(t, strings.Split(strings.TrimSpace(string(text)), "\n"), got)
+}
