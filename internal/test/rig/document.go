@@ -152,6 +152,21 @@ type Verdict struct {
 		Evidence string `json:"evidence"`
 		Advice   string `json:"advice"`
 	} `json:"findings"`
+	Answer struct {
+		What string `json:"what"`
+		Why  string `json:"why"`
+		Do   []Step `json:"do"`
+		Not  string `json:"not"`
+	} `json:"answer"`
+}
+
+// Step is one thing to do.
+type Step struct {
+	Text    string `json:"text"`
+	Setting string `json:"setting"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Effect  string `json:"effect"`
 }
 
 // On is the entry of a port, nil when there is none.

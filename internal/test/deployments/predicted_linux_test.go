@@ -1,0 +1,113 @@
+package deployments
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+)
+
+// predictedCase is a load on a real server of which an agent says what an advised change would do.
+type predictedCase struct {
+	name  string
+	world world
+	load  demo.BurstOptions
+	none  string // why there is no prediction, where there is none
+}
+
+func boot(threads, connections, queue int) world {
+	return world{settings: []string{
+		fmt.Sprintf("server.tomcat.threads.max=%d", threads), fmt.Sprintf("server.tomcat.threads.min-spare=%d", threads),
+		fmt.Sprintf("server.tomcat.max-connections=%d", connections), fmt.Sprintf("server.tomcat.accept-count=%d", queue),
+	}}
+}
+
+// openLoad are clients that keep coming for a time, together those that come at the same moment.
+func openLoad(rate float64, lasts time.Duration, path string, connect, read time.Duration) demo.BurstOptions {
+	o := rig.Patient(path)
+	o.Rate, o.Clients, o.ConnectTimeout, o.RequestTimeout = rate, int(rate*lasts.Seconds()), connect, read
+	return o
+}
+
+func together(n int, path string, connect, read time.Duration) demo.BurstOptions {
+	o := rig.Patient(path)
+	o.Clients, o.ConnectTimeout, o.RequestTimeout = n, connect, read
+	return o
+}
+
+func predictedCases() []predictedCase {
+	const s = time.Second
+	return []predictedCase{
+		{name: "A9 scaled: 10 at once, threads, connections and queue of 1", world: boot(1, 1, 1), load: together(10, "/hello?ms=3000", 2*s, 30*s)},
+		{name: "C1: one thread, 3 requests/s of 1 s", world: boot(1, 8192, 100), load: openLoad(3, 60*s, "/hello?ms=1000", 2*s, 10*s)},
+		{name: "C2: one connection, 5 requests/s of 500 ms", world: boot(200, 1, 100), load: openLoad(5, 60*s, "/hello?ms=500", 2*s, 10*s)},
+		{name: "C3: one connection, a queue of 1, 5 requests/s of 500 ms", world: boot(200, 1, 1), load: openLoad(5, 60*s, "/hello?ms=500", 900*time.Millisecond, 5*s)},
+		{name: "C4: 2 threads, 3 connections, a queue of 1, 8 requests/s of 1 s", world: boot(2, 3, 1), load: openLoad(8, 60*s, "/hello?ms=1000", 2*s, 10*s)},
+		{name: "C5 scaled: 20 threads, 400 at once of 2 s, who wait 20 s", world: boot(20, 8192, 100), load: together(400, "/hello?ms=2000", 5*s, 20*s)},
+		{name: "I1: 60 at once of 2 s, who wait 12 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: together(60, "/hello?ms=2000", 12*s, 12*s)},
+		{name: "10 requests/s of 1 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: openLoad(10, 60*s, "/hello?ms=1000", 2*s, 8*s)},
+	}
+}
+
+// watched runs the load beside an agent. seconds are those in trouble, told those of them
+// with a prediction; step is the first step of the last such answer.
+func (o *predictedCase) watched(c *rig.Case) (out demo.Outcomes, step rig.Step, seconds, told int) {
+	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, "--port", strconv.Itoa(rig.Port))
+	c.Must(err)
+	defer func() { _, _ = agent.Stop() }()
+	done := make(chan demo.Outcomes, 1)
+	go func() { done <- rig.Burst(c.Ctx, o.load) }()
+	for {
+		select {
+		case out = <-done:
+			c.Must(out.LocalError)
+			return out, step, seconds, told
+		case <-time.After(time.Second):
+		}
+		doc, err := agent.Snapshot(c.Ctx)
+		c.Must(err)
+		l := doc.On(rig.Port)
+		if l == nil || l.Verdict.Status != "losing" && l.Verdict.Status != "saturated" {
+			continue
+		}
+		seconds++
+		for _, st := range l.Verdict.Answer.Do {
+			if st.Effect != "" {
+				step = st
+				told++
+				break
+			}
+		}
+	}
+}
+
+// TestPredictions has agents watch overloads of a real Tomcat, does the first step of which
+// they say what it would do, alone, and lets the same clients come again.
+func TestPredictions(t *testing.T) {
+	var rows []string
+	for _, o := range predictedCases() {
+		t.Run(o.name, func(t *testing.T) {
+			c := rig.New(t, nil, o.name)
+			serve(c, o.world)
+			before, step, seconds, told := o.watched(c)
+			row := fmt.Sprintf("| %s | %s | %d of %d s | none | |", o.name, before, told, seconds)
+			if step.Effect != "" {
+				c.Unwind()
+				serve(c, o.world.with(step.Setting+"="+strings.ReplaceAll(step.To, ",", "")))
+				after := rig.Burst(c.Ctx, o.load)
+				c.Must(after.LocalError)
+				row = fmt.Sprintf("| %s | %s | %d of %d s | %s %s → %s: %s | %s |", o.name, before, told, seconds, step.Setting, step.From, step.To, step.Effect, after)
+			}
+			t.Log(row)
+			rows = append(rows, row)
+			require.Equal(t, o.none == "", step.Effect != "", "there is a prediction: %s", o.none)
+		})
+	}
+	rig.Record(t, "docs/results/predictions.md", strings.Join(rows, "\n")+"\n")
+}
