@@ -29,6 +29,7 @@ type agents struct {
 	worst   [2]int // the node, and the pod on it, that loses clients
 	down    int    // the node that expects a port
 	targets []observability.Target
+	stop    func() // answers no more scrapes
 }
 
 // serveAgents answers scrapes of all of them on one port.
@@ -47,7 +48,8 @@ func serveAgents(t *testing.T, nodes int) *agents {
 	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
+	a.stop = func() { _ = server.Close() }
+	t.Cleanup(a.stop)
 	return a
 }
 

@@ -40,6 +40,8 @@ func clientsAndPeers() []map[string]string {
 			}
 			add("tcpdiag_listener_status", `listener="[::]:`+port+`",status="`+status+`"`, values)
 		}
+		verdict := map[string]string{"8080": `status="losing",cause="max_connections"`, "8081": `status="ok",cause="none"`}[port]
+		add("tcpdiag_listener_verdict_info", `listener="[::]:`+port+`",`+verdict, "1x60")
 	}
 	add("tcpdiag_target_up", `port="8091"`, "0x60")
 	add("tcpdiag_target_up", `port="8080"`, "1x60")
@@ -102,7 +104,7 @@ func TestClientsAndPeersOnDashboards(t *testing.T) {
 	}
 	require.Len(t, asked, len(want))
 	path := filepath.Join(t.TempDir(), "clients.test.yml")
-	require.NoError(t, writeYAML(path, map[string]any{"tests": []map[string]any{
+	require.NoError(t, writeYAML(path, map[string]any{"rule_files": fleetRules(t), "evaluation_interval": "1m", "tests": []map[string]any{
 		{"interval": "1m", "input_series": clientsAndPeers(), "promql_expr_test": asked},
 	}}))
 	tool(t, "promtool", "test", "rules", path)

@@ -197,6 +197,10 @@ func TestDashboardVariables(t *testing.T) {
 // target-counter-agg-rule, and a legend for whatever has one.
 func TestDashboardQueries(t *testing.T) {
 	known := exported(t)
+	recording, _ := rules(t)
+	for _, r := range recording {
+		known[r.Record] = true
+	}
 	eachTarget(t, func(t *testing.T, _ dashboard, p panel, q target) {
 		require.Equal(t, "${datasource}", q.Datasource.UID)
 		require.NotEqual(t, q.Instant, q.Range)

@@ -2,13 +2,16 @@ package observability
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 )
 
@@ -43,6 +46,11 @@ func TestDashboardsOfThreeServers(t *testing.T) {
 		return v
 	}
 	within(t, time.Minute, "clients are turned away", func() bool { return away(losingPort) > 20 })
+	within(t, time.Minute, "the rules have recorded both in trouble", func() bool {
+		n, _ := s.value(t, "count(listener:tcpdiag_trouble:max) and on () listener:tcpdiag_clients_turned_away:trouble3m > 5")
+		return n >= 2
+	})
+	s.fleet(t, a.Tcpdiag)
 	for _, port := range []int{healthyPort, losingPort, missingPort} {
 		t.Run(fmt.Sprint(port), func(t *testing.T) { s.healthy(t, port) })
 	}
@@ -64,6 +72,33 @@ func (s *stack) lose(t *testing.T) {
 		go func() { load.Run(ctx); done <- struct{}{} }()
 	}
 	t.Cleanup(func() { cancel(); <-done; <-done })
+}
+
+// fleet has the three in one table, the worst first, with the agent's own words.
+func (s *stack) fleet(t *testing.T, program string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, "fleet", "--prometheus", s.prometheus.URL(), "-o", "json", "--exit-status", "--timeout", "1m")
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 13, exit.ExitCode(), "%s", exit.Stderr)
+	var table api.Fleet
+	require.NoError(t, json.Unmarshal(out, &table))
+	require.True(t, table.FromRules)
+	require.Equal(t, 1, table.Agents)
+	require.Len(t, table.Listeners, 3)
+	missing, losing, healthy := table.Listeners[0], table.Listeners[1], table.Listeners[2]
+	require.Equal(t, "down no_listener", missing.Status+" "+missing.Cause)
+	require.EqualValues(t, missingPort, missing.Port)
+	require.Equal(t, local(losingPort), losing.Address)
+	require.Equal(t, "losing", losing.Status)
+	require.NotEmpty(t, losing.Cause)
+	require.Positive(t, *losing.ClientsTurnedAway)
+	require.Equal(t, 4, *losing.Connections.Max)
+	require.Equal(t, 2, *losing.Threads.Max)
+	require.Equal(t, 3, *losing.AcceptQueue.Max)
+	require.Equal(t, "ok", healthy.Status)
+	require.Zero(t, *healthy.ClientsTurnedAway)
 }
 
 // healthy asks for everything of one listener, and holds what stands in the top row.

@@ -68,7 +68,7 @@ func installed(names ...string) (string, error) {
 }
 
 func (p *program) ready(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // a large one reads its log again
 	defer cancel()
 	for {
 		_, err := get(ctx, url)

@@ -68,6 +68,9 @@ func StartPrometheus(ctx context.Context, o PrometheusOptions) (*Prometheus, err
 // URL is where people find it.
 func (o *PrometheusOptions) URL() string { return "http://" + o.Address }
 
+// PID is its process.
+func (p *Prometheus) PID() int { return p.program.cmd.Process.Pid }
+
 // Stop ends it.
 func (p *Prometheus) Stop() { p.program.stop() }
 

@@ -34,6 +34,17 @@ func glob(t *testing.T, pattern string) []string {
 	return files
 }
 
+// fleetRules are the rules that the Fleet dashboard needs.
+func fleetRules(t *testing.T) (files []string) {
+	t.Helper()
+	for _, name := range []string{"alerting", "fleet"} {
+		path, err := filepath.Abs(filepath.Join(rulesDir, name+".rules.yml"))
+		require.NoError(t, err)
+		files = append(files, path)
+	}
+	return files
+}
+
 func TestConfigurationsAreValid(t *testing.T) {
 	tool(t, "promtool", append([]string{"check", "rules"}, glob(t, "*.rules.yml")...)...)
 	tool(t, "promtool", "check", "config", filepath.Join(rulesDir, "prometheus.yml"))

@@ -55,7 +55,7 @@ func TestPanelsOfOneSickInstance(t *testing.T) {
 		"Fullest queue":           {{of("", 1)}},
 		"How full each stage is":  {{of(queue[1:], 1), of(connections[1:], 1)}},
 		"Listeners, worst first": {
-			{of(sick+`,cause="max_connections"`, 3), of(healthy, 0)},
+			{of(strings.Replace(sick, "[::]", "", 1)+`,cause="no_listener"`, 4), of(sick+`,cause="max_connections"`, 3), of(healthy, 0)},
 			{of(sick, 1), of(healthy, .1)},
 		},
 		"Nearest to a limit":       {{of(sick+queue, 1), of(sick+connections, 1), of(healthy+queue, 0), of(healthy+connections, .1)}},
@@ -74,7 +74,7 @@ func TestPanelsOfOneSickInstance(t *testing.T) {
 	}
 	require.Len(t, asked, 11)
 	path := filepath.Join(t.TempDir(), "sick.test.yml")
-	require.NoError(t, writeYAML(path, map[string]any{"tests": []map[string]any{
+	require.NoError(t, writeYAML(path, map[string]any{"rule_files": fleetRules(t), "evaluation_interval": "1m", "tests": []map[string]any{
 		{"interval": "1m", "input_series": series, "promql_expr_test": asked},
 	}}))
 	tool(t, "promtool", "test", "rules", path)
