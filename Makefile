@@ -7,6 +7,7 @@ GO            ?= go
 TOOLS         := $(CURDIR)/.cache/bin
 GOLANGCI      := $(TOOLS)/golangci-lint-v2.15.0
 GOTESTSUM     := $(TOOLS)/gotestsum-v1.13.0
+HUGO          := $(TOOLS)/hugo-v0.163.3
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION      ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 VERSION_PKG   := github.com/prometheus/common/version
@@ -31,7 +32,7 @@ LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | s
 # Modules of their own, since what they import is large.
 MODULES       := deploy/kubernetes deploy/docker/check deploy/packages
 
-.PHONY: build demo help picture clean check test test-rest test-all setup lint lint-changed prove stale fuzz observability manifests package image release
+.PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
 
 ##@ To see it
 
@@ -50,8 +51,14 @@ help: ## this list
 
 ##@ To test a change
 
+# Building the linter takes two minutes: without it this is gofmt.
+BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
+
 # Vet is run once, on everything: go test need not run a part of it again.
-check: lint-changed ## format, lint, vet and every test that needs only Go: a minute
+check: ## format, lint of what differs from main, vet and every test that needs only Go: a minute
+	@if [ -x $(GOLANGCI) ]; then \
+	  $(GOLANGCI) fmt --diff ./... && $(GOLANGCI) run --allow-parallel-runners --new-from-rev $(BASE) ./...; \
+	else out=$$(gofmt -l cmd internal deploy); echo "gofmt only: the linter is not built (make lint)"; test -z "$$out" || { echo "$$out"; exit 1; }; fi
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	$(GO) test -vet=off -short -skip "$(LONG)" -timeout 5m ./...
@@ -79,14 +86,6 @@ setup: ## the Debian packages that the tests need, where they are missing; the r
 lint: $(GOLANGCI) ## the formatter and the linter on all files
 	@out=$$($(GOLANGCI) fmt --diff ./...); if [ -n "$$out" ]; then echo "$$out"; echo "run: $(GOLANGCI) fmt ./..."; exit 1; fi
 	$(GOLANGCI) run --allow-parallel-runners ./...
-
-# Building the linter takes two minutes: without it this is gofmt.
-BASE ?= $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
-
-lint-changed: ## the same on what differs from the main branch
-	@if [ -x $(GOLANGCI) ]; then \
-	  $(GOLANGCI) fmt --diff ./... && $(GOLANGCI) run --allow-parallel-runners --new-from-rev $(BASE) ./...; \
-	else out=$$(gofmt -l cmd internal deploy); echo "gofmt only: the linter is not built (make lint)"; test -z "$$out" || { echo "$$out"; exit 1; }; fi
 
 ##@ To prove what CI does not run
 
@@ -131,6 +130,10 @@ release: ## a release of the tag that is checked out, published: for the release
 picture: build ## the README's moving picture, recorded from the real thing on a terminal: tmux, half a minute
 	internal/test/picture/record.sh
 
+site: $(HUGO) ## the documentation as a site in dist/site, its links checked
+	$(HUGO) --source site --destination $(CURDIR)/dist/site --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
+	$(GO) test -count=1 ./internal/test/site -built $(CURDIR)/dist/site
+
 clean: ## what was built
 	rm -rf bin .cache dist
 
@@ -139,6 +142,11 @@ $(GOLANGCI):
 	@mkdir -p $(TOOLS)
 	@GOBIN=$(TOOLS)/tmp $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	@mv $(TOOLS)/tmp/golangci-lint $@
+
+$(HUGO):
+	@echo "building hugo (once)"
+	@CGO_ENABLED=0 GOBIN=$(TOOLS)/tmp $(GO) install github.com/gohugoio/hugo@v0.163.3
+	@mv $(TOOLS)/tmp/hugo $@
 
 $(GOTESTSUM):
 	@GOBIN=$(TOOLS)/tmp $(GO) install gotest.tools/gotestsum@v1.13.0
