@@ -29,10 +29,25 @@ func (w *world) compare(a *account) (text, bad string) {
 		now := w.count()
 		text, bad = w.draw.differ(n, now, w.said)
 		if bad == "" || time.Now().After(deadline) {
-			w.said = now
+			w.now = now
 			return text, bad
 		}
 	}
+}
+
+// nearly: all that differs are clients whose patience ended, by a timer that came late on a
+// busy machine, when their kernel had connected them already: 3 % of them at most.
+func (w *world) nearly(a *account) bool {
+	n := a.clients()
+	late := max(2, n[gaveUp]*3/100)
+	n[gaveUp] -= min(late, n[gaveUp])
+	for range 2*late + 1 {
+		if _, bad := w.draw.differ(n, w.now, w.said); bad == "" {
+			return true
+		}
+		n[gaveUp]++
+	}
+	return false
 }
 
 // differ holds the clients' account against what was counted meanwhile: gave up and refused

@@ -21,7 +21,11 @@ type observed struct {
 
 // trouble is whether somebody waits or fails.
 func (o observed) trouble(s server) bool {
-	return o.failed > 0 || o.queue > 0 || !s.virtual && o.busy >= s.threads
+	full := o.connections >= s.connections && o.queue > 0
+	if s.virtual { // no request waits for a thread, and a moment in the queue is none
+		return o.failed > 0 || full
+	}
+	return o.failed > 0 || o.queue > 0 || o.busy >= s.threads
 }
 
 // causes are those that may be said: what the draw's arithmetic leads to, of what was
@@ -131,8 +135,10 @@ func (d draw) judge(o observed, s said, crowded bool) (result, why string) {
 		return unknown, "ok for whom no handshakes are read"
 	case o.failed > 1 && s.status == "ok":
 		return wrong, "ok while clients fail"
-	case o.known && o.ever == 0 && o.queue <= d.server.backlog && s.status == "losing" && d.fault != "pause":
+	case o.known && o.ever == 0 && o.queue <= d.server.backlog && s.status == "losing" && d.fault != "pause" && !strings.Contains(s.summary, "dropped"):
 		return wrong, "losing while every client is answered"
+	case s.status == "warning" && o.failed == 0 && 5*o.connections >= 4*d.server.connections && s.cause == "max_connections":
+		return right, "" // nearly full
 	case slices.Contains(may, s.cause):
 		return right, ""
 	case s.cause == "cpu_saturated" && crowded:
