@@ -30,7 +30,7 @@ LONG          := ^TestLong
 UNIT_TESTS     = $$($(GO) list ./... | grep -v $(foreach t,$(SERVER_TESTS) $(STACK_TESTS),-e '$(t:.%=%)$$'))
 LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | sed 's|/[^/]*$$||; s|^|./|' | sort -u | grep -v -x $(foreach t,$(SERVER_TESTS),-e '$(t)'))
 # Modules of their own, since what they import is large.
-MODULES       := deploy/kubernetes deploy/docker/check deploy/packages
+MODULES       := deploy/kubernetes deploy/docker/check deploy/packages cmd/tcpdiag-archive
 
 .PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
 

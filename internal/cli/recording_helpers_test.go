@@ -30,8 +30,8 @@ func momentsOf(t *testing.T, in io.Reader) []*model.Snapshot {
 	t.Helper()
 	r, err := incident.NewReader(in)
 	require.NoError(t, err)
-	j := judgedAgain{reader: r}
-	out, err := j.all()
+	j := incident.Rejudge(r)
+	out, err := j.All()
 	require.NoError(t, err)
 	return out
 }

@@ -66,12 +66,12 @@ func rendered(tb testing.TB, text []byte) {
 	if err != nil {
 		return
 	}
-	j := judgedAgain{reader: r}
-	moments, err := j.all()
+	j := incident.Rejudge(r)
+	moments, err := j.All()
 	if err != nil || len(moments) == 0 {
 		return
 	}
-	_ = j.conclude(io.Discard)
+	_ = j.Conclude(io.Discard)
 	for _, output := range []string{"lines", "json"} {
 		o := replayOptions{output: output, speed: 1}
 		_ = o.show(context.Background(), io.Discard, moments)

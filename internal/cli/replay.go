@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -71,77 +70,17 @@ func (o *replayOptions) run(ctx context.Context, name string, stdin io.Reader, w
 	if err != nil {
 		return fmt.Errorf("replay: %s: %w", name, err)
 	}
-	j := judgedAgain{reader: r}
-	moments, err := j.all()
+	j := incident.Rejudge(r)
+	moments, err := j.All()
 	if err != nil {
 		return fmt.Errorf("replay: %s: %w", name, err)
 	}
 	if err := o.show(ctx, w, moments); err != nil {
 		return err
 	}
-	if err := j.conclude(stderr); err != nil {
+	if err := j.Conclude(stderr); err != nil {
 		return fmt.Errorf("replay: %s: %w", name, err)
 	}
-	return nil
-}
-
-// judgedAgain are the moments of a recording with this program's verdicts.
-type judgedAgain struct {
-	reader                 *incident.Reader
-	judged, same, unjudged int
-	first                  string // where the first differs
-}
-
-func (j *judgedAgain) all() (out []*model.Snapshot, err error) {
-	for {
-		f, err := j.reader.Next()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, f.Snapshot(&j.reader.Header, j.verdict(f)))
-	}
-}
-
-// verdict is the recorded one where there is nothing to judge from.
-func (j *judgedAgain) verdict(f *incident.Frame) model.Verdict {
-	v, same, judged := f.Replay()
-	switch {
-	case !judged:
-		j.unjudged++
-		return f.Listener.Verdict
-	case same:
-		j.same++
-	case j.first == "":
-		j.first = difference(f, &v)
-	}
-	j.judged++
-	return v
-}
-
-// difference is what one verdict has that the recorded one has not.
-func difference(f *incident.Frame, v *model.Verdict) string {
-	at, was := incident.Clock(f.At), &f.Listener.Verdict
-	if was.Status == v.Status && was.Cause == v.Cause {
-		return fmt.Sprintf("%s: %s %s as recorded, in other words or with other findings", at, v.Status, v.Cause)
-	}
-	return fmt.Sprintf("%s: recorded %s %s, judged %s %s", at, was.Status, was.Cause, v.Status, v.Cause)
-}
-
-func (j *judgedAgain) conclude(w io.Writer) error {
-	if j.judged == 0 {
-		return fmt.Errorf("the recording holds no evidence to judge; records that could not be read: %d", j.reader.Damaged)
-	}
-	if j.reader.Damaged > 0 || j.reader.Torn {
-		fmt.Fprintf(w, "tcpdiag: %d records could not be read; the last was torn: %v\n", j.reader.Damaged, j.reader.Torn)
-	}
-	if j.same < j.judged {
-		return fmt.Errorf("%d of %d verdicts are not the recorded ones, made by tcpdiag %s; the first at %s",
-			j.judged-j.same, j.judged, model.Printable(j.reader.Header.Version), model.Printable(j.first))
-	}
-	fmt.Fprintf(w, "tcpdiag: judged again: all %d verdicts are the recorded ones\n", j.judged)
 	return nil
 }
 

@@ -274,7 +274,7 @@ func summarize(in io.Reader, deadline time.Time) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	s := r.Header.summary()
+	s := r.Header.Summary()
 	for time.Now().Before(deadline) {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {

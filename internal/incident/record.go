@@ -98,7 +98,8 @@ type Summary struct {
 	dominant dominant
 }
 
-func (h *Header) summary() Summary {
+// Summary is that of a recording of which nothing else was read yet.
+func (h *Header) Summary() Summary {
 	return Summary{
 		ID: h.ID, Address: h.Address, Port: h.Port, NetNS: h.NetNS, Owner: h.Owner, Began: h.Began, LastSeen: h.Began,
 		dominant: dominant{base: h.Base},

@@ -97,7 +97,7 @@ func (s *shelf) add(h *Header) *entry {
 		s.number = 1
 	}
 	h.ID = fmt.Sprintf("%06d-%s-%d", s.number, h.Began.UTC().Format("20060102T150405Z"), h.Port)
-	e := &entry{number: s.number, going: true, Summary: h.summary()}
+	e := &entry{number: s.number, going: true, Summary: h.Summary()}
 	s.entries = append(s.entries, e)
 	return e
 }

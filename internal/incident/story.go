@@ -55,7 +55,7 @@ func Tell(in io.Reader) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Story{Header: r.Header, Summary: r.Header.summary(), Inside: -1}
+	s := &Story{Header: r.Header, Summary: r.Header.Summary(), Inside: -1}
 	for {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -19,7 +19,7 @@ type told struct {
 func newTold() *told {
 	h := Header{Address: "[::]:8080", Host: "web-1", Began: time.Date(2026, 1, 2, 3, 12, 5, 0, time.UTC)}
 	h.Base.Dropped = []model.Drops{{DropKey: model.DropKey{Cause: model.CauseSlowAccept, Packet: model.PacketSYN}, Packets: 5000}}
-	return &told{&Story{Header: h, Summary: h.summary(), Inside: -1}, h.Began}
+	return &told{&Story{Header: h, Summary: h.Summary(), Inside: -1}, h.Began}
 }
 
 // see adds a frame, some seconds after the one before.

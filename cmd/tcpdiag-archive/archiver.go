@@ -1,0 +1,362 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+)
+
+const (
+	// sendWithin is the time for a log record, storeWithin for a recording.
+	sendWithin  = 10 * time.Second
+	storeWithin = 2 * time.Minute
+	// staleAfter is since when a recording without an end does not grow: its agent, which adds
+	// to it every half second, was killed.
+	staleAfter = 2 * time.Minute
+)
+
+// archiver reads the folder and sends what is in the spool.
+type archiver struct {
+	dir       string
+	cluster   string
+	interval  time.Duration
+	grace     time.Duration
+	stale     time.Duration
+	bucket    *url.URL   // nil: none
+	collector *collector // nil: none
+	store     *store     // nil: none
+	spool     *spool
+	cursor    *cursor
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
+
+	following map[string]*following
+	said      map[string]bool // recordings that cannot be opened
+	unopened  bool            // the folder could not be opened the last time
+	beat      func()
+}
+
+// run reads and sends until ctx is done, then for a moment more: an agent that is stopped
+// at the same time writes the ends of its recordings.
+func (a *archiver) run(ctx context.Context) error {
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	g, sending := errgroup.WithContext(sending)
+	if a.collector != nil {
+		g.Go(func() error { a.deliver(sending, kindEvent, endCollector, a.sendEvent); return nil })
+	}
+	if a.store != nil {
+		g.Go(func() error { a.deliver(sending, kindRecording, endBucket, a.storeRecording); return nil })
+	}
+	tick := time.NewTicker(a.interval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		a.poll()
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	a.drain(tick.C)
+	stop()
+	return g.Wait()
+}
+
+// drain reads on until nothing is being recorded and nothing waits, at most for the grace.
+func (a *archiver) drain(tick <-chan time.Time) {
+	for until := time.After(a.grace); ; {
+		a.poll()
+		waiting := a.collector != nil && a.spool.waiting(kindEvent) > 0 || a.store != nil && a.spool.waiting(kindRecording) > 0
+		if !waiting && len(a.following) == 0 {
+			return
+		}
+		select {
+		case <-tick:
+		case <-until:
+			return
+		}
+	}
+}
+
+// poll takes what is new in the folder into the spool.
+func (a *archiver) poll() {
+	a.beat()
+	library, err := incident.OpenLibrary(a.dir)
+	if err != nil {
+		if !a.unopened {
+			a.log.Warn("the folder of the incidents cannot be opened; it is tried again", "err", err)
+		}
+		a.unopened = true
+		return
+	}
+	defer library.Close()
+	if a.unopened {
+		a.log.Info("the folder of the incidents is there")
+	}
+	a.unopened = false
+	ids, err := library.IDs()
+	if err != nil {
+		a.log.Warn("the folder of the incidents cannot be read", "err", err)
+		return
+	}
+	changed := a.forget(ids)
+	for _, id := range ids {
+		if a.cursor.Recordings[id].Done {
+			continue
+		}
+		changed = a.follow(library, id) || changed
+	}
+	if !changed {
+		return
+	}
+	if err := a.cursor.save(a.spool); err != nil {
+		a.log.Error("the cursor cannot be written; what is new waits", "err", err)
+		return
+	}
+	a.spool.release()
+}
+
+// forget leaves out what the agent has removed.
+func (a *archiver) forget(ids []string) (changed bool) {
+	there := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		there[id] = true
+	}
+	for id := range a.cursor.Recordings {
+		if !there[id] {
+			delete(a.cursor.Recordings, id)
+			changed = true
+		}
+	}
+	for id := range a.said {
+		if !there[id] {
+			delete(a.said, id)
+		}
+	}
+	for id := range a.following {
+		if !there[id] {
+			a.leave(id)
+		}
+	}
+	return changed
+}
+
+// leave ends following a recording. Where it is still there it is read from its beginning
+// another time, and what the cursor has is passed over.
+func (a *archiver) leave(id string) {
+	if f := a.following[id]; f != nil {
+		f.close()
+		delete(a.following, id)
+	}
+}
+
+// follow takes what is new of a recording, and reports whether anything was.
+func (a *archiver) follow(library *incident.Library, id string) (changed bool) {
+	f := a.following[id]
+	if f == nil {
+		file, err := library.Open(id)
+		if err != nil {
+			if !a.said[id] { // it may be readable another time
+				a.said[id] = true
+				a.unreadable(id, err)
+			}
+			return false
+		}
+		f = newFollowing(id, a.cluster, file, a.now())
+		a.following[id] = f
+	}
+	events, ended, err := f.read(a.now())
+	for i := range events {
+		if !a.keep(f, &events[i]) {
+			return changed
+		}
+		changed = true
+	}
+	stale := a.now().Sub(f.grown) > a.stale
+	switch {
+	case err != nil:
+		a.unreadable(id, err)
+		a.finished(id)
+		return true
+	case !ended && !stale:
+		return changed
+	case f.reader == nil || f.last == nil:
+		a.unreadable(id, errors.New("it holds no frame"))
+		a.finished(id)
+		return true
+	}
+	return a.finish(f) || changed
+}
+
+func (a *archiver) unreadable(id string, err error) {
+	a.metrics.recordings.WithLabelValues(outcomeUnreadable).Inc()
+	a.log.Warn("a recording cannot be read", "id", id, "err", err)
+}
+
+func (a *archiver) finished(id string) {
+	p := a.cursor.Recordings[id]
+	p.Done = true
+	a.cursor.Recordings[id] = p
+	a.leave(id)
+}
+
+// keep puts an event into the spool, unless an earlier run did.
+func (a *archiver) keep(f *following, e *event) bool {
+	p := a.cursor.Recordings[f.id]
+	if e.Number < p.Events {
+		return true
+	}
+	if a.collector != nil {
+		e.Object = a.location(f)
+		data, err := json.Marshal(e)
+		if err == nil {
+			err = a.spool.put(kindEvent, e.Place.owner(), data)
+		}
+		if err != nil {
+			a.log.Error("a log record cannot be kept; it is tried again", "err", err)
+			a.leave(f.id)
+			return false
+		}
+	}
+	p.Events = e.Number + 1
+	a.cursor.Recordings[f.id] = p
+	return true
+}
+
+func (a *archiver) location(f *following) string {
+	if a.bucket == nil {
+		return ""
+	}
+	return locationOf(a.bucket, keyOf(&f.place, &f.reader.Header))
+}
+
+// finish puts the recording and the event of its end into the spool.
+func (a *archiver) finish(f *following) bool {
+	data, err := io.ReadAll(io.NewSectionReader(f.lines.file, 0, maxObject))
+	if err != nil {
+		a.unreadable(f.id, err)
+		return false
+	}
+	story, err := incident.Tell(bytes.NewReader(data))
+	if err != nil {
+		a.unreadable(f.id, err)
+		a.finished(f.id)
+		return true
+	}
+	story.Summary.ID = f.id
+	if a.store != nil {
+		m := newManifest(f, story, data)
+		text, err := m.spooled(data)
+		if err == nil {
+			err = a.spool.put(kindRecording, f.place.owner(), text)
+		}
+		if err != nil {
+			a.log.Error("a recording cannot be kept; it is tried again", "err", err)
+			a.leave(f.id)
+			return false
+		}
+	}
+	if !a.keep(f, f.end(story)) {
+		return false
+	}
+	a.log.Info("an incident has ended", "id", f.id, "status", story.Summary.Status.String(), "cause", string(story.Summary.Cause))
+	a.finished(f.id)
+	return true
+}
+
+// deliver sends what waits of a kind, the oldest first, until ctx is done. What fails is tried
+// again later: a log record before those behind it, recordings in turns.
+func (a *archiver) deliver(ctx context.Context, kind, to string, send func(context.Context, item, []byte) error) {
+	wait := backoff{least: time.Second, most: time.Minute}
+	var behind uint64
+	failed := false
+	for ctx.Err() == nil {
+		i, ok := a.spool.first(kind, behind)
+		switch {
+		case !ok && !failed:
+			behind = 0
+			select {
+			case <-a.spool.wake[kind]:
+			case <-ctx.Done():
+			}
+			continue
+		case !ok:
+			behind, failed = 0, false
+			wait.wait(ctx)
+			continue
+		}
+		data, err := a.spool.read(i)
+		if err == nil {
+			err = send(ctx, i, data)
+		} else { // it was dropped for another
+			a.spool.done(i)
+			continue
+		}
+		switch {
+		case err == nil:
+			a.spool.done(i)
+			a.metrics.reached.WithLabelValues(to).Set(float64(a.now().Unix()))
+			wait.reset()
+		case errors.Is(err, errForGood):
+			a.log.Error("refused for good", "what", kind, "of", i.owner, "by", to, "err", oneLine(err.Error()))
+			a.rejected(kind)
+			a.spool.done(i)
+		case ctx.Err() == nil:
+			a.metrics.retries.WithLabelValues(to).Inc()
+			a.log.Warn("it is tried again", "what", kind, "to", to, "waiting", a.spool.waiting(kind), "err", oneLine(err.Error()))
+			failed = true
+			if kind == kindRecording {
+				behind = i.number
+			}
+			wait.wait(ctx)
+		}
+	}
+}
+
+func (a *archiver) rejected(kind string) {
+	if kind == kindEvent {
+		a.metrics.records.WithLabelValues(outcomeRejected).Inc()
+		return
+	}
+	a.metrics.recordings.WithLabelValues(outcomeRejected).Inc()
+}
+
+func (a *archiver) sendEvent(ctx context.Context, _ item, data []byte) error {
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return errors.Join(errForGood, err)
+	}
+	if err := a.collector.send(ctx, &e); err != nil {
+		return err
+	}
+	a.metrics.records.WithLabelValues(outcomeSent).Inc()
+	return nil
+}
+
+func (a *archiver) storeRecording(ctx context.Context, _ item, data []byte) error {
+	head, rest, ok := cutLine(data)
+	var m manifest
+	if err := json.Unmarshal(head, &m); err != nil || !ok {
+		return fmt.Errorf("%w: damaged in the spool", errForGood)
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeWithin)
+	defer cancel()
+	outcome, err := a.store.put(ctx, &m, rest)
+	if err != nil {
+		return err
+	}
+	a.metrics.recordings.WithLabelValues(outcome).Inc()
+	a.log.Info("a recording is in the bucket", "key", m.Key, "outcome", outcome, "bytes", len(rest))
+	return nil
+}

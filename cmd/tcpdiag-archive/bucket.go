@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // what stores compare an upload with
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // azblob://
+	_ "gocloud.dev/blob/fileblob"  // file://
+	_ "gocloud.dev/blob/gcsblob"   // gs://
+	_ "gocloud.dev/blob/s3blob"    // s3://
+	"gocloud.dev/gcerrors"
+)
+
+// bucketURL is checked before anything is opened: some stores are asked for that.
+func bucketURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) || u.User != nil {
+		return nil, usagef("--bucket: give a URL such as s3://NAME?region=REGION, gs://NAME, azblob://CONTAINER or file:///FOLDER, without a password")
+	}
+	if u.Scheme == "file" { // a folder is often another file system than /tmp
+		q := u.Query()
+		q.Set("no_tmp_dir", "true")
+		u.RawQuery = q.Encode()
+	}
+	return u, nil
+}
+
+// locationOf is where an object is, for people: without what the URL has besides.
+func locationOf(u *url.URL, key string) string {
+	if u == nil {
+		return ""
+	}
+	return u.Scheme + "://" + path.Join(u.Host, u.Path, key)
+}
+
+// store is a bucket that is opened when it is first needed.
+type store struct {
+	url    *url.URL
+	bucket *blob.Bucket
+}
+
+func (s *store) open(ctx context.Context) (*blob.Bucket, error) {
+	if s.bucket == nil {
+		b, err := blob.OpenBucket(ctx, s.url.String())
+		if err != nil {
+			return nil, err
+		}
+		s.bucket = b
+	}
+	return s.bucket, nil
+}
+
+func (s *store) close() {
+	if s.bucket != nil {
+		_ = s.bucket.Close()
+	}
+}
+
+// put writes a recording and its checksum beside it. To write is all that it has to be
+// allowed: that there is one of this key is the answer of a write on condition. Only then
+// it asks for the checksum of what is there; who may not is told that it is present.
+func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome string, err error) {
+	b, err := s.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	outcome, err = write(ctx, b, m.Key, data, m.metadata(), "application/x-ndjson")
+	if err != nil {
+		return "", err
+	}
+	key := m.Key
+	if outcome == outcomePresent {
+		if same, known := isSame(ctx, b, key, m.SHA256); same || !known {
+			return outcomePresent, nil
+		}
+		// Another machine of the same name and cluster: both are kept.
+		key = key[:len(key)-len(suffix)] + "-" + m.SHA256[:12] + suffix
+		if outcome, err = write(ctx, b, key, data, m.metadata(), "application/x-ndjson"); err != nil {
+			return "", err
+		}
+	}
+	sum := fmt.Appendf(nil, "%s  %s\n", m.SHA256, path.Base(key))
+	if _, err := write(ctx, b, key+sumSuffix, sum, nil, "text/plain; charset=utf-8"); err != nil {
+		return "", err
+	}
+	return outcome, nil
+}
+
+func isSame(ctx context.Context, b *blob.Bucket, key, sum string) (same, known bool) {
+	a, err := b.Attributes(ctx, key)
+	if err != nil || a.Metadata["sha256"] == "" {
+		return false, false
+	}
+	return a.Metadata["sha256"] == sum, true
+}
+
+// write makes an object of a key that has none.
+func write(ctx context.Context, b *blob.Bucket, key string, data []byte, about map[string]string, kind string) (string, error) {
+	sum := md5.Sum(data) //nolint:gosec // as above
+	o := &blob.WriterOptions{
+		ContentType: kind, ContentMD5: sum[:], Metadata: about, IfNotExist: true,
+		BufferSize: maxObject, MaxConcurrency: 1, // in one piece, which needs one right
+	}
+	err := b.WriteAll(ctx, key, data, o)
+	if gcerrors.Code(err) == gcerrors.Unimplemented { // a store without conditions: the same is written over it
+		o.IfNotExist = false
+		err = b.WriteAll(ctx, key, data, o)
+	}
+	switch {
+	case err == nil:
+		return outcomeStored, nil
+	case gcerrors.Code(err) == gcerrors.FailedPrecondition, gcerrors.Code(err) == gcerrors.AlreadyExists:
+		return outcomePresent, nil
+	case gcerrors.Code(err) == gcerrors.InvalidArgument:
+		return "", errors.Join(errForGood, err)
+	}
+	return "", err
+}
+
+// errForGood: another attempt would end in the same way.
+var errForGood = errors.New("refused for good")

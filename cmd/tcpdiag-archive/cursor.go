@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// cursorFile is where the spool remembers what was done of the folder's recordings.
+const cursorFile = "cursor.json"
+
+// cursor is what was done: of each recording that is in the folder, by its ID.
+type cursor struct {
+	Recordings map[string]progress `json:"recordings"`
+}
+
+// progress of one recording.
+type progress struct {
+	Events int  `json:"events"` // that were put into the spool
+	Done   bool `json:"done,omitempty"`
+}
+
+// loadCursor reads it, and what is in the spool but not in it: a run that was killed
+// between the two.
+func loadCursor(s *spool) (*cursor, error) {
+	c := &cursor{Recordings: make(map[string]progress)}
+	f, err := s.root.Open(cursorFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		defer func() { _ = f.Close() }()
+		data, err := io.ReadAll(io.LimitReader(f, 8<<20))
+		if err != nil {
+			return nil, err
+		}
+		// One that cannot be read is begun again: what was sent is sent once more, with the same uid.
+		if json.Unmarshal(data, c) != nil || c.Recordings == nil {
+			s.log.Warn("the cursor cannot be read: what the folder holds is sent again")
+			c.Recordings = make(map[string]progress)
+		}
+	}
+	s.each(kindEvent, func(data []byte) {
+		var e event
+		if json.Unmarshal(data, &e) == nil {
+			p := c.Recordings[e.Incident]
+			p.Events = max(p.Events, e.Number+1)
+			c.Recordings[e.Incident] = p
+		}
+	})
+	s.each(kindRecording, func(data []byte) {
+		var m manifest
+		if head, _, ok := cutLine(data); ok && json.Unmarshal(head, &m) == nil {
+			p := c.Recordings[m.ID]
+			p.Done = true
+			c.Recordings[m.ID] = p
+		}
+	})
+	return c, nil
+}
+
+// save writes it whole or not at all.
+func (c *cursor) save(s *spool) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return s.write(cursorFile, data)
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+func newSpool(t *testing.T, dir string, most int64) (s *spool, dropped map[string]int) {
+	t.Helper()
+	s, err := openSpool(dir, most, quiet())
+	require.NoError(t, err)
+	t.Cleanup(s.close)
+	dropped = make(map[string]int)
+	s.lost = func(kind string) { dropped[kind]++ }
+	return s, dropped
+}
+
+// Of whom most waits, the oldest recording goes first: one pod in trouble all the time
+// displaces its own and no other's.
+func TestSpoolIsBoundedAndShared(t *testing.T) {
+	s, dropped := newSpool(t, t.TempDir(), 1000)
+	require.NoError(t, s.put(kindRecording, "calm", make([]byte, 200)))
+	for range 20 {
+		require.NoError(t, s.put(kindRecording, "greedy", make([]byte, 200)))
+	}
+	require.EqualValues(t, 1000, s.bytes())
+	require.Equal(t, "calm", s.items[0].owner)
+	require.Equal(t, map[string]int{kindRecording: 16}, dropped)
+	require.NoError(t, s.put(kindEvent, "calm", make([]byte, 100)))
+	require.Equal(t, 17, dropped[kindRecording], "a log record goes before a recording")
+	require.NoError(t, s.put(kindRecording, "calm", make([]byte, 1001)))
+	require.Equal(t, 18, dropped[kindRecording], "what never fits is not kept")
+	for range 20 {
+		require.NoError(t, s.put(kindEvent, "calm", make([]byte, 100)))
+	}
+	require.LessOrEqual(t, s.bytes(), int64(1000))
+	require.Equal(t, 11, dropped[kindEvent], "then the oldest log record")
+	require.NoError(t, s.put(kindRecording, "calm", make([]byte, 500)))
+	require.Equal(t, 10, s.waiting(kindEvent), "a recording takes no log record's room")
+}
+
+func TestSpoolOfAnEarlierRun(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := newSpool(t, dir, 1<<20)
+	_, err := openSpool(dir, 1<<20, quiet())
+	require.ErrorContains(t, err, "another archiver uses it")
+	e, err := json.Marshal(event{Incident: "000001-20260102T030405Z-8080", Number: 4, Place: place{Host: "n"}})
+	require.NoError(t, err)
+	require.NoError(t, s.put(kindEvent, "n///", e))
+	_, ok := s.first(kindEvent, 0)
+	require.False(t, ok, "nothing is sent before the cursor is written")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "00000000000000000009.event.tmp"), []byte("torn"), 0o600))
+	s.close()
+	s, _ = newSpool(t, dir, 1<<20)
+	i, ok := s.first(kindEvent, 0)
+	require.True(t, ok)
+	require.Equal(t, "n///", i.owner)
+	c, err := loadCursor(s)
+	require.NoError(t, err)
+	require.Equal(t, 5, c.Recordings["000001-20260102T030405Z-8080"].Events, "what the spool has is not made again")
+	require.NoFileExists(t, filepath.Join(dir, "00000000000000000009.event.tmp"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, cursorFile), []byte("{"), 0o600))
+	_, err = loadCursor(s)
+	require.NoError(t, err)
+}
+
+// A record is read when its line is whole, wherever the writer is.
+func TestFollowingAFileByteByByte(t *testing.T) {
+	text := endedSample(t)
+	file := filepath.Join(t.TempDir(), "r")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	in, err := os.Open(file)
+	require.NoError(t, err)
+	f := newFollowing("000001-20260102T030405Z-8080", "c", in, time.Now())
+	defer f.close()
+	var got []event
+	ended := false
+	for at := 0; at < len(text); {
+		n := min(len(text)-at, 997)
+		out, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = out.Write(text[at : at+n])
+		require.NoError(t, err)
+		require.NoError(t, out.Close())
+		at += n
+		events, end, err := f.read(time.Now())
+		require.NoError(t, err)
+		got, ended = append(got, events...), end
+	}
+	require.True(t, ended)
+	story, err := incident.Tell(bytes.NewReader(text))
+	require.NoError(t, err)
+	require.Zero(t, f.reader.Damaged)
+	require.Equal(t, eventBegin, got[0].Kind)
+	require.Equal(t, story.Summary.Frames, f.summary.Frames)
+	require.Contains(t, f.end(story).Body, "What: ")
+}
+
+// A recording whose agent was killed ends for the archiver when it does not grow any more.
+func TestStaleRecordingIsStored(t *testing.T) {
+	dir := t.TempDir()
+	text := sample(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "000001-20260102T030405Z-8080.tcpdiag"), text[:len(text)*2/3], 0o600))
+	now := time.Now()
+	s, _ := newSpool(t, t.TempDir(), 64<<20)
+	a := &archiver{
+		dir: dir, cluster: "c", stale: staleAfter, log: quiet(), now: func() time.Time { return now }, beat: func() {},
+		following: make(map[string]*following), said: make(map[string]bool), spool: s, store: new(store), metrics: newMetrics(s),
+	}
+	var err error
+	a.cursor, err = loadCursor(s)
+	require.NoError(t, err)
+	a.poll()
+	require.Zero(t, s.waiting(kindRecording))
+	now = now.Add(staleAfter + time.Second)
+	a.poll()
+	require.Equal(t, 1, s.waiting(kindRecording))
+	a.poll()
+	require.Equal(t, 1, s.waiting(kindRecording))
+}
+
+func TestBackoffIsBounded(t *testing.T) {
+	b := backoff{least: time.Millisecond, most: 8 * time.Millisecond}
+	for range 10 {
+		require.True(t, b.wait(t.Context()))
+	}
+	require.Equal(t, b.most, b.next)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.next = time.Hour
+	b.most = time.Hour
+	require.False(t, b.wait(ctx))
+}
+
+func TestKeysAreSafe(t *testing.T) {
+	h := &incident.Header{ID: "000001-20260102T030405Z-8080", Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Host: "../../etc"}
+	p := placeOf("c", h, &model.Listener{})
+	require.Equal(t, "c/2026-01-02/_host/.._.._etc/"+h.ID+suffix, keyOf(&p, h))
+	p = place{Cluster: "c", Namespace: "..", Pod: "a/b\x00\n"}
+	require.Equal(t, "c/2026-01-02/_/a_b__/"+h.ID+suffix, keyOf(&p, h))
+	f, ok := parseKey(keyOf(&p, h))
+	require.True(t, ok)
+	require.Equal(t, h.Began, f.Began)
+}
