@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/md5" //nolint:gosec // what stores compare an upload with
 	"errors"
@@ -106,10 +107,11 @@ func write(ctx context.Context, b *blob.Bucket, key string, data []byte, about m
 		ContentType: kind, ContentMD5: sum[:], Metadata: about, IfNotExist: true,
 		BufferSize: maxObject, MaxConcurrency: 1, // in one piece, which needs one right
 	}
-	err := b.WriteAll(ctx, key, data, o)
+	// Upload, since a Writer of azureblob panics where the store refuses (gocloud.dev v0.47.0, Writer.Close).
+	err := b.Upload(ctx, key, bytes.NewReader(data), o)
 	if gcerrors.Code(err) == gcerrors.Unimplemented { // a store without conditions: the same is written over it
 		o.IfNotExist = false
-		err = b.WriteAll(ctx, key, data, o)
+		err = b.Upload(ctx, key, bytes.NewReader(data), o)
 	}
 	switch {
 	case err == nil:
