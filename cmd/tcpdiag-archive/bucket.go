@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/md5" //nolint:gosec // what stores compare an upload with
 	"errors"
 	"fmt"
 	"net/url"
@@ -102,12 +101,12 @@ func isSame(ctx context.Context, b *blob.Bucket, key, sum string) (same, known b
 
 // write makes an object of a key that has none.
 func write(ctx context.Context, b *blob.Bucket, key string, data []byte, about map[string]string, kind string) (string, error) {
-	sum := md5.Sum(data) //nolint:gosec // as above
 	o := &blob.WriterOptions{
-		ContentType: kind, ContentMD5: sum[:], Metadata: about, IfNotExist: true,
+		ContentType: kind, Metadata: about, IfNotExist: true,
 		BufferSize: maxObject, MaxConcurrency: 1, // in one piece, which needs one right
 	}
-	// Upload, since a Writer of azureblob panics where the store refuses (gocloud.dev v0.47.0, Writer.Close).
+	// Upload and without ContentMD5, since a Writer of azureblob panics where the store refuses
+	// (gocloud.dev v0.47.0, Writer.Close). The SHA-256 is in the metadata.
 	err := b.Upload(ctx, key, bytes.NewReader(data), o)
 	if gcerrors.Code(err) == gcerrors.Unimplemented { // a store without conditions: the same is written over it
 		o.IfNotExist = false
