@@ -146,6 +146,7 @@ func (c *collector) send(ctx context.Context, e *event) error {
 type caught struct{ record sdklog.Record }
 
 func (c *caught) OnEmit(_ context.Context, r *sdklog.Record) error { c.record = r.Clone(); return nil }
+
 func (c *caught) Enabled(context.Context, sdklog.EnabledParameters) bool {
 	return true
 }

@@ -91,7 +91,7 @@ func (a *agent) incident(port uint16) {
 	}
 }
 
-// ids waits until so many recordings have ended, and returns their IDs, the oldest first.
+// ids waits until n recordings have ended, and returns their IDs, the oldest first.
 func (a *agent) ids(n int) (out []string) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {

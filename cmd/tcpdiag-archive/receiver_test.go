@@ -24,11 +24,10 @@ type received struct {
 // receiver takes OTLP logs over HTTP, or answers with the status that is set.
 type receiver struct {
 	*httptest.Server
-	mu       sync.Mutex
-	status   int
-	partial  int64
-	records  []received
-	requests int
+	mu      sync.Mutex
+	status  int
+	partial int64
+	records []received
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -47,8 +46,6 @@ func (r *receiver) all() []received {
 	return append([]received(nil), r.records...)
 }
 
-func (r *receiver) asked() int { r.mu.Lock(); defer r.mu.Unlock(); return r.requests }
-
 func values(of []*commonpb.KeyValue) map[string]string {
 	out := make(map[string]string)
 	for _, a := range of {
@@ -65,7 +62,6 @@ func values(of []*commonpb.KeyValue) map[string]string {
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.requests++
 	if r.status != 0 {
 		w.WriteHeader(r.status)
 		return

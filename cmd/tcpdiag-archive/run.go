@@ -48,7 +48,7 @@ in the variables OTEL_EXPORTER_OTLP_HEADERS, …_CERTIFICATE, …_CLIENT_CERTIFI
 	f.StringVar(&o.cluster, "cluster", "default", "name of the cluster or site, the first part of a recording's key")
 	f.StringVar(&o.spool, "spool", defaultSpool, "folder for what waits to be sent, and for what was sent; made if need be")
 	f.IntVar(&o.spoolMiB, "spool-max-mib", 256, "maximum size of what waits, in MiB; the oldest recordings of whom most waits are dropped")
-	f.DurationVar(&o.interval, "interval", time.Second, "time between two looks into the folder")
+	f.DurationVar(&o.interval, "interval", time.Second, "how often the folder is read")
 	f.DurationVar(&o.grace, "shutdown-grace", 5*time.Second, "time after SIGTERM for the last records of an agent that is stopped at the same time")
 	f.StringVar(&o.listen, "web.listen-address", "", "address for /metrics and /-/healthy, such as 127.0.0.1:10890; none: not served")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")

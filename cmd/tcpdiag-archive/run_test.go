@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -309,8 +310,15 @@ func TestWhatABucketMayHold(t *testing.T) {
 	code, _, stderr := command(t, "report", "c/2026-01-02/shop/b/"+id(6)+suffix, "--bucket", "file://"+bucket)
 	require.Equal(t, exitOK, code, stderr)
 	for _, args := range [][]string{
-		{}, {"run"}, {"run", "--bucket", "ftp://x"}, {"run", "--otlp-endpoint", "collector:4318"}, {"run", "--otlp-endpoint", "http://u:p@x"},
-		{"run", "--bucket", "file:///x", "--spool-max-mib", "1"}, {"list"}, {"report", "x", "--bucket", "file://" + bucket}, {"run", "--bucket", "file:///x", "--cluster", "a/b"},
+		{},
+		{"run"},
+		{"run", "--bucket", "ftp://x"},
+		{"run", "--otlp-endpoint", "collector:4318"},
+		{"run", "--otlp-endpoint", "http://u:p@x"},
+		{"run", "--bucket", "file:///x", "--spool-max-mib", "1"},
+		{"list"},
+		{"report", "x", "--bucket", "file://" + bucket},
+		{"run", "--bucket", "file:///x", "--cluster", "a/b"},
 	} {
 		code, _, stderr := command(t, args...)
 		require.NotEqual(t, exitOK, code, args)

@@ -160,7 +160,7 @@ func (s *spool) put(kind, owner string, data []byte) error {
 	return nil
 }
 
-// make has room for so many bytes: the oldest recording of the owner of whom most waits
+// make has room for an item of that size: the oldest recording of the owner of whom most waits
 // is dropped, for a log record also the oldest log record.
 func (s *spool) make(kind string, size int64) bool {
 	for s.used+size > s.max {
