@@ -60,6 +60,7 @@ func (a *agent) see(port uint16, status model.Status, cause model.Cause) {
 	a.last = &model.Snapshot{Time: a.now, Host: "node-1", Kernel: "6.12", Listeners: []model.Listener{{
 		ID:      model.ListenerID{NetNS: 4026531840, Address: netip.AddrPortFrom(netip.IPv4Unspecified(), port)},
 		Port:    port,
+		Pod:     &model.Pod{Namespace: "shop", Name: "orders-7d9", Container: "app"},
 		Process: &model.Process{PID: 4711, Comm: "java", PodUID: "0d5b6f2e-1111-2222-3333-444455556666"},
 		Verdict: model.Verdict{Status: status, Cause: cause, Summary: "clients wait", Answer: model.Answer{
 			What: "34 clients of the last 10 s got no answer.", Why: "All 4 threads are busy.",

@@ -31,6 +31,9 @@ func placeOf(cluster string, h *incident.Header, l *model.Listener) place {
 	if of := l.Process; of != nil {
 		p.PodUID, p.ContainerID = bounded(of.PodUID), bounded(of.Container)
 	}
+	if of := l.Pod; of != nil {
+		p.Namespace, p.Pod, p.Container = bounded(of.Namespace), bounded(of.Name), bounded(of.Container)
+	}
 	if uid, ok := strings.CutPrefix(h.Owner, "pod "); ok && p.PodUID == "" {
 		p.PodUID = bounded(uid)
 	}

@@ -108,6 +108,9 @@ func TestIncidentArrivesOnceInOrderWithItsAnswer(t *testing.T) {
 	require.Equal(t, "tcpdiag", begin.Resource["service.name"])
 	require.Equal(t, "node-1", begin.Resource["host.name"])
 	require.Equal(t, "shop", begin.Resource["k8s.cluster.name"])
+	require.Equal(t, "shop", begin.Resource["k8s.namespace.name"])
+	require.Equal(t, "orders-7d9", begin.Resource["k8s.pod.name"])
+	require.Equal(t, "app", begin.Resource["k8s.container.name"])
 	require.Equal(t, "0d5b6f2e-1111-2222-3333-444455556666", begin.Resource["k8s.pod.uid"])
 	require.Equal(t, "max_threads", begin.Attributes["tcpdiag.cause"])
 	require.Equal(t, "saturated", begin.Attributes["tcpdiag.status"])
@@ -118,7 +121,7 @@ func TestIncidentArrivesOnceInOrderWithItsAnswer(t *testing.T) {
 	eventually(t, "the recording is stored", func() bool { return len(objects(t, bucket)) == 2 })
 	key := objects(t, bucket)[0]
 	require.Equal(t, "file://"+filepath.Join(bucket, key), begin.Attributes["tcpdiag.recording.url"])
-	require.Regexp(t, `^shop/20\d\d-\d\d-\d\d/_pod/0d5b6f2e-1111-2222-3333-444455556666/`+id+`\.tcpdiag$`, key)
+	require.Regexp(t, `^shop/20\d\d-\d\d-\d\d/shop/orders-7d9/`+id+`\.tcpdiag$`, key)
 	text, err := os.ReadFile(filepath.Join(bucket, key))
 	require.NoError(t, err)
 	written, err := os.ReadFile(filepath.Join(dir, id+".tcpdiag"))
