@@ -27,24 +27,25 @@ func TestStaticManifestsAreFresh(t *testing.T) {
 func TestNodeAgentPodSecurity(t *testing.T) {
 	objects := decoded(t, built(t, "daemonset"))
 	agent := pod(t, one[*apps.DaemonSet](t, objects))
-	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline"}, forbidden(t, api.LevelBaseline, agent))
+	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline", "hostPathVolumes"}, forbidden(t, api.LevelBaseline, agent))
 	require.ElementsMatch(t, []string{
-		"hostNamespaces", "capabilities_baseline", // again
-		"capabilities_restricted", "runAsNonRoot", "runAsUser",
+		"hostNamespaces", "capabilities_baseline", "hostPathVolumes", // again
+		"capabilities_restricted", "restrictedVolumes", "runAsNonRoot", "runAsUser",
 	}, forbidden(t, api.LevelRestricted, agent))
 	namespace := one[*core.Namespace](t, objects)
 	require.Equal(t, "privileged", namespace.Labels[api.EnforceLevelLabel])
 
 	agent.Spec.HostPID = false
 	agent.Spec.Containers[0].SecurityContext.Capabilities.Add = nil
-	require.Empty(t, forbidden(t, api.LevelBaseline, agent), "without the two it would be a baseline pod")
+	agent.Spec.Volumes = nil
+	require.Empty(t, forbidden(t, api.LevelBaseline, agent), "without the three it would be a baseline pod")
 }
 
 // AppArmor and SELinux off are two more things that baseline forbids: they are
 // for those who ask for them.
 func TestNodeAgentUnconfined(t *testing.T) {
 	objects := rendered(t, values(t, "{appArmorProfile: {type: Unconfined}, seLinuxOptions: {type: spc_t}}"))
-	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline", "appArmorProfile", "seLinuxOptions"},
+	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline", "hostPathVolumes", "appArmorProfile", "seLinuxOptions"},
 		forbidden(t, api.LevelBaseline, pod(t, one[*apps.DaemonSet](t, objects))))
 }
 
@@ -55,8 +56,7 @@ func TestNodeAgentPrivileges(t *testing.T) {
 	require.True(t, spec.HostPID, "the processes of all pods")
 	require.False(t, spec.HostNetwork)
 	require.False(t, spec.HostIPC)
-	require.Len(t, spec.Volumes, 1)
-	require.Equal(t, &core.EmptyDirVolumeSource{}, spec.Volumes[0].EmptyDir, "nothing of the node is mounted")
+	requireKubeletsFoldersOnly(t, &spec)
 	require.Equal(t, new(false), spec.AutomountServiceAccountToken)
 	require.Len(t, spec.Containers, 1)
 	require.Empty(t, spec.InitContainers)
@@ -72,13 +72,43 @@ func TestNodeAgentPrivileges(t *testing.T) {
 	require.Equal(t, new(false), one[*core.ServiceAccount](t, objects).AutomountServiceAccountToken)
 }
 
+// requireKubeletsFoldersOnly holds that of the node nothing else is mounted, and that not to be
+// written.
+func requireKubeletsFoldersOnly(t *testing.T, spec *core.PodSpec) {
+	t.Helper()
+	var paths []string
+	for _, v := range spec.Volumes {
+		if v.HostPath == nil {
+			continue
+		}
+		paths = append(paths, v.HostPath.Path)
+		_, at := mounted(t, spec, &spec.Containers[0], v.HostPath.Path)
+		require.True(t, at.ReadOnly)
+		require.Nil(t, at.MountPropagation)
+	}
+	require.Equal(t, []string{"/var/log/pods", "/var/log/containers"}, paths)
+}
+
+// Without the folders nothing of the node is mounted, and a release that is older than the value
+// stays as it is.
+func TestNodeAgentWithoutNames(t *testing.T) {
+	for _, given := range []string{`kubeletLogs: ""`, "kubeletLogs: null"} {
+		agent := pod(t, one[*apps.DaemonSet](t, rendered(t, values(t, given))))
+		require.Len(t, agent.Spec.Volumes, 1, given)
+		require.NotContains(t, agent.Spec.Containers[0].Args, "--kubelet-logs=/var/log", given)
+	}
+	agent := pod(t, one[*apps.DaemonSet](t, rendered(t, values(t, "kubeletLogs: /data/log/"))))
+	volume, _ := mounted(t, &agent.Spec, &agent.Spec.Containers[0], "/var/log/pods")
+	require.Equal(t, "/data/log/pods", volume.HostPath.Path)
+}
+
 // What reads other users' environments is there for those who ask for it, and
 // fails no other check.
 func TestNodeAgentReadsEnvironments(t *testing.T) {
 	agent := pod(t, one[*apps.DaemonSet](t, rendered(t, values(t, "dacReadSearch: true"))))
 	require.Equal(t, []core.Capability{"SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH"},
 		agent.Spec.Containers[0].SecurityContext.Capabilities.Add)
-	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline"}, forbidden(t, api.LevelBaseline, agent))
+	require.ElementsMatch(t, []string{"hostNamespaces", "capabilities_baseline", "hostPathVolumes"}, forbidden(t, api.LevelBaseline, agent))
 }
 
 // So is what counts clients.

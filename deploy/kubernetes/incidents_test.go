@@ -67,7 +67,7 @@ func TestNodeAgentRecordsToTheNode(t *testing.T) {
 // helm upgrade --reuse-values of an older release has no such value at all.
 func TestNodeAgentRecordsNothing(t *testing.T) {
 	for _, given := range []string{"incidents: {volume: none}", "incidents: null"} {
-		agent := recordsTo(t, given)
+		agent := recordsTo(t, given+"\nkubeletLogs: ''")
 		require.Empty(t, agent.Spec.Volumes, given)
 		require.Empty(t, agent.Spec.Containers[0].VolumeMounts, given)
 		for _, arg := range agent.Spec.Containers[0].Args {

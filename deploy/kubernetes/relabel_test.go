@@ -46,8 +46,10 @@ func TestTargetsOfTheNodeAgent(t *testing.T) {
 	}
 	pods := one[*monitoring.PodMonitor](t, rendered(t, values(t, "podMonitor: {enabled: true}")))
 	require.Equal(t, want, target(t, pods.Spec.PodMetricsEndpoints[0].RelabelConfigs))
+	requireInfo(t, want, pods.Spec.PodMetricsEndpoints[0].MetricRelabelConfigs, true)
 	services := one[*monitoring.ServiceMonitor](t, rendered(t, values(t, "serviceMonitor: {enabled: true}")))
 	require.Equal(t, want, target(t, services.Spec.Endpoints[0].RelabelConfigs))
+	requireInfo(t, want, services.Spec.Endpoints[0].MetricRelabelConfigs, true)
 }
 
 // A sidecar's pod is the application's. Its container is not: the label is the
@@ -58,4 +60,32 @@ func TestTargetsOfTheSidecar(t *testing.T) {
 	require.Equal(t, "tcpdiag-x7k2p", labels["pod"])
 	require.Equal(t, "tcpdiag", labels["namespace"])
 	require.NotContains(t, labels, "container")
+	requireInfo(t, labels, monitor.Spec.PodMetricsEndpoints[0].MetricRelabelConfigs, false)
+}
+
+// requireInfo holds that pod, namespace and container of tcpdiag_listener_info are the listener's
+// when all is done: Prometheus renames what an exporter says where a target has such a label
+// (honor_labels is false), and then relabels.
+func requireInfo(t *testing.T, target map[string]string, relabelings []monitoring.RelabelConfig, ofOthers bool) {
+	t.Helper()
+	info := map[string]string{"namespace": "shop", "pod": "orders-7d9c", "container": "app", "pod_uid": "0b51"}
+	if !ofOthers { // a sidecar's listeners are its own pod's
+		info["namespace"], info["pod"] = target["namespace"], target["pod"]
+	}
+	final := maps.Clone(target)
+	for name, value := range info {
+		if final[name] != "" {
+			name = "exported_" + name
+		}
+		final[name] = value
+	}
+	for _, r := range relabelings {
+		require.Equal(t, "labeldrop", r.Action)
+		drop := regexp.MustCompile("^(?:" + r.Regex + ")$")
+		maps.DeleteFunc(final, func(name, _ string) bool { return drop.MatchString(name) })
+	}
+	require.Subset(t, final, info)
+	for name := range final {
+		require.False(t, strings.HasPrefix(name, "exported_"), name)
+	}
 }

@@ -60,7 +60,11 @@ func requireAgent(t *testing.T, pod core.Pod, capabilities ...core.Capability) {
 	require.Equal(t, []string{"agent", "--all-namespaces"}, agent.Args[:2])
 	require.Equal(t, &core.Capabilities{Drop: []core.Capability{"ALL"}, Add: capabilities}, agent.SecurityContext.Capabilities)
 	require.Len(t, pod.Spec.Volumes, 1, "no token")
-	require.NotNil(t, pod.Spec.Volumes[0].EmptyDir, "nothing of the node")
+	for _, v := range pod.Spec.Volumes {
+		if v.HostPath != nil {
+			require.Contains(t, []string{"/var/log/pods", "/var/log/containers"}, v.HostPath.Path, "nothing else of the node")
+		}
+	}
 }
 
 // requireRefused holds that a controller was denied the pod for hostPID and the

@@ -64,7 +64,10 @@ func testRunning(t *testing.T, cgroup string) {
 	pods := c.pods(t, example, hasSidecar, 2)
 	t.Run("sidecar", func(t *testing.T) {
 		for _, pod := range pods {
-			requireSeen(t, c.said(t, pod))
+			l := c.said(t, pod)
+			requireSeen(t, l)
+			require.NotNil(t, l.Pod, "by the downward API")
+			require.Equal(t, []string{pod.Namespace, pod.Name, "tomcat", string(pod.UID)}, []string{l.Pod.Namespace, l.Pod.Name, l.Pod.Container, l.Pod.UID})
 		}
 	})
 	t.Run("agent", func(t *testing.T) { testAgentRuns(t, c, kubernetes, pods) })
@@ -111,9 +114,16 @@ func testAgentRuns(t *testing.T, c *cluster, kubernetes *readme, pods []core.Pod
 		return len(got) == len(want)
 	})
 	require.Equal(t, want, got)
+	names := map[string]string{} // by uid
+	for _, pod := range pods {
+		names[string(pod.UID)] = pod.Namespace + "/" + pod.Name + " tomcat"
+	}
 	for _, l := range said.Listeners {
 		if l.Port == 8080 {
 			requireSeen(t, l)
+			require.NotNil(t, l.Pod, "by the kubelet's folders")
+			require.Equal(t, names[l.Process.PodUID], l.Pod.Namespace+"/"+l.Pod.Name+" "+l.Pod.Container)
+			require.Equal(t, l.Process.PodUID, l.Pod.UID)
 		}
 	}
 	c.run(t, "kubectl delete -k deploy/kubernetes/daemonset")
@@ -149,6 +159,7 @@ type snapshot struct{ Listeners []listener }
 
 type listener struct {
 	Port    int
+	Pod     *struct{ Namespace, Name, Container, UID string }
 	Process *struct {
 		Comm, Container string
 		PodUID          string `json:"pod_uid"`

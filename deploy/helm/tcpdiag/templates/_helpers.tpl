@@ -55,6 +55,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* Where the kubelet's logs are on the node, empty for no names. An upgrade with
+     --reuse-values has no value that is newer than the release: then as before. */}}
+{{- define "tcpdiag.kubeletLogs" -}}
+{{- index .Values "kubeletLogs" | default "" | trimSuffix "/" -}}
+{{- end -}}
+
 {{/* Series of a node's agent carry the node's name, whatever scrapes them, and not
      the agent's own pod, namespace and container under the names by which
      alerts and dashboards name those of an application: as container the agent
