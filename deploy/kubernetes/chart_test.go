@@ -14,6 +14,7 @@ import (
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -33,7 +34,7 @@ func values(t *testing.T, text string) map[string]any {
 // everything turns every part of the chart on.
 func everything() map[string]any {
 	on := func() map[string]any { return map[string]any{"enabled": true} }
-	return map[string]any{"podMonitor": on(), "prometheusRule": on(), "dashboards": on(), "service": on()}
+	return map[string]any{"podMonitor": on(), "prometheusRule": on(), "dashboards": on(), "service": on(), "networkPolicy": on()}
 }
 
 // valueSets are the chart's values files, no values at all, and everything on.
@@ -132,6 +133,34 @@ func TestMonitorsFindTheAgents(t *testing.T) {
 	requireSelected(t, service.Spec.Selector, pod(t, one[*apps.DaemonSet](t, objects)).Labels)
 	require.Equal(t, service.Spec.Ports[0].Name, services.Spec.Endpoints[0].Port)
 	require.Contains(t, service.Labels[services.Spec.JobLabel], "tcpdiag")
+}
+
+// Whoever may scrape reaches the agent's port, and the agent reaches nobody.
+func TestNetworkPolicy(t *testing.T) {
+	objects := rendered(t, values(t, "networkPolicy: {enabled: true, from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}"))
+	policy, agent := one[*networking.NetworkPolicy](t, objects), pod(t, one[*apps.DaemonSet](t, objects))
+	requireSelected(t, policy.Spec.PodSelector.MatchLabels, agent.Labels)
+	require.Len(t, policy.Spec.PolicyTypes, 2)
+	require.Empty(t, policy.Spec.Egress)
+	require.Len(t, policy.Spec.Ingress, 1)
+	require.Equal(t, agent.Spec.Containers[0].Ports[0].Name, policy.Spec.Ingress[0].Ports[0].Port.StrVal)
+	require.Equal(t, "monitoring", policy.Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"])
+	require.Empty(t, every[*networking.NetworkPolicy](rendered(t, values(t, "networkPolicy: null"))), "an upgrade with --reuse-values of an older release")
+}
+
+// What Artifact Hub shows of the chart: the image is that of the chart, and its own lists are YAML.
+func TestArtifactHub(t *testing.T) {
+	c, err := loader.Load(chartFolder)
+	require.NoError(t, err)
+	var images, changes, links []map[string]any
+	for key, out := range map[string]*[]map[string]any{"images": &images, "changes": &changes, "links": &links} {
+		require.NoError(t, yaml.UnmarshalStrict([]byte(c.Metadata.Annotations["artifacthub.io/"+key]), out), key)
+		require.NotEmpty(t, *out, key)
+	}
+	require.Equal(t, pod(t, one[*apps.DaemonSet](t, rendered(t, nil))).Spec.Containers[0].Image, images[0]["image"])
+	for _, change := range changes {
+		require.Contains(t, []string{"added", "changed", "deprecated", "removed", "fixed", "security"}, change["kind"])
+	}
 }
 
 func TestRulesAreThoseOfDeployPrometheus(t *testing.T) {

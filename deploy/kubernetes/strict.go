@@ -9,7 +9,9 @@ import (
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -22,7 +24,7 @@ type decoder struct{ serializer *json.Serializer }
 
 func newDecoder() (*decoder, error) {
 	scheme := runtime.NewScheme()
-	err := errors.Join(core.AddToScheme(scheme), apps.AddToScheme(scheme), monitoring.AddToScheme(scheme))
+	err := errors.Join(core.AddToScheme(scheme), apps.AddToScheme(scheme), autoscaling.AddToScheme(scheme), networking.AddToScheme(scheme), monitoring.AddToScheme(scheme))
 	if err != nil {
 		return nil, err
 	}

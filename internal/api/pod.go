@@ -16,3 +16,10 @@ func newPod(p *model.Pod) *Pod {
 	}
 	return &Pod{Namespace: p.Namespace, Name: p.Name, Container: p.Container, UID: p.UID}
 }
+
+func (p *Pod) model() *model.Pod {
+	if p == nil {
+		return nil
+	}
+	return &model.Pod{Namespace: p.Namespace, Name: p.Name, Container: p.Container, UID: p.UID}
+}

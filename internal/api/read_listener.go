@@ -10,6 +10,7 @@ import (
 func (l *Listener) model() model.Listener {
 	out := model.Listener{
 		ID: listenerID(l.Address, l.NetNS), Port: l.Port, Inode: l.Inode, Members: max(l.Members, 1), Expected: l.Expected,
+		Pod:         l.Pod.model(),
 		Process:     l.Process.model(),
 		Connector:   l.Connector.model(),
 		SynBacklog:  (*model.SynBacklog)(l.SynBacklog),
@@ -24,7 +25,7 @@ func (l *Listener) model() model.Listener {
 		out.Losses.Clients = l.Clients.model()
 	}
 	if last := l.LastListener; last != nil {
-		out.Last = &model.LastListener{Address: last.Address, Comm: last.Comm, PID: last.PID, Seen: last.Seen, Ago: period(last.AgoSeconds)}
+		out.Last = &model.LastListener{Address: last.Address, Comm: last.Comm, PID: last.PID, Pod: last.Pod.model(), Seen: last.Seen, Ago: period(last.AgoSeconds)}
 	}
 	countBusy(&out)
 	return out
