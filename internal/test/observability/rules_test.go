@@ -135,7 +135,9 @@ func TestRulesUseExportedMetrics(t *testing.T) {
 		}
 	}
 	for _, r := range recording {
-		used(r.Record, r.Expr)
+		if r.Record != "namespace_pod:tcpdiag_workload:info" { // of kube-state-metrics
+			used(r.Record, r.Expr)
+		}
 	}
 	for _, a := range alerting {
 		used(a.Alert, a.Expr)
