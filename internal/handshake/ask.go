@@ -5,15 +5,24 @@ import (
 	"time"
 )
 
-// mostAsked bounds the questions at one time; the others follow.
-const mostAsked = 4096
+const (
+	// mostAsked bounds the questions at one time; the others follow.
+	mostAsked = 4096
+	// staleAfter is how old what was read may be: of a socket that has sent data only the
+	// segments show when it was made. A busy machine lets a tap wait between the two.
+	staleAfter = 20 * time.Millisecond
+)
 
 // Ask asks the kernel about the clients for which a segment may have made a socket, now.
 func (t *Tracker) Ask(now time.Duration) {
 	t.present = max(t.present, now)
 	t.quick = 0
 	n := min(len(t.asking), mostAsked)
-	for _, i := range t.asking[:n] {
+	for k, i := range t.asking[:n] {
+		if k > 0 && t.clock != nil && t.clock()-now > staleAfter {
+			n = k // the others when more has been read
+			break
+		}
 		if i >= t.table.used {
 			continue
 		}
@@ -41,22 +50,37 @@ func (t *Tracker) askSoon(i int32) {
 
 // inquire asks for an attempt's socket, and notes what the answer says.
 func (t *Tracker) inquire(a *attempt) Socket {
+	began := t.present
+	if t.clock != nil {
+		began = t.clock()
+	}
 	f := t.ask(a)
 	if t.clock != nil {
 		t.present = max(t.present, t.clock())
 	}
-	now := mark(a.first, t.present)
+	from := mark(a.first, began) // the kernel answered between the two
 	switch f.Socket {
 	case Connection:
-		a.found(now, &f)
+		a.found(from, mark(a.first, t.present), &f)
+		t.roundTrip(a)
 	case HalfOpenSocket:
-		a.notIn(now)
+		a.notIn(from)
 	case NoSocket, OnlyListener:
 		if !a.has(inside|late) && !a.supposed() {
-			a.notIn(now)
+			a.notIn(from)
 		}
 	}
 	return f.Socket
+}
+
+// roundTrip takes in that a client's answer to its SYN-ACK, which was not read, has made the
+// socket: nothing was dropped, so that all the time between is the handshake's own.
+func (t *Tracker) roundTrip(a *attempt) {
+	unread := a.rtt == 0 && a.lastIn == 0 && !a.has(overheard) && a.syns == 1 && a.repeats == 0
+	if !unread || !a.has(inside) || a.entered <= a.lastReply || t.dropped(t.endpoints[a.endpoint].port, a.first+ms(a.lastReply), t.present) {
+		return
+	}
+	a.rtt = uint16(min(a.entered-a.lastReply, 1<<16-1))
 }
 
 func (t *Tracker) ask(a *attempt) Found {

@@ -39,27 +39,28 @@ type attempt struct {
 type signs uint32
 
 const (
-	owed      signs = 1 << iota // a SYN that has not been answered
-	refusal                     // the latest answer was "nothing listens"
-	wasReset                    // the server reset the connection before it sent anything
-	gone                        // the client's host knew nothing of a connection
-	left                        // the client reset the connection
-	finished                    // the client sent FIN
-	overheard                   // the client's segments were read when the latest SYN-ACK left
-	answered                    // the client acknowledged the SYN-ACK
-	talked                      // the client sent at least a byte
-	served                      // the client was sent at least a byte, while it was there
-	closed                      // the server ended the connection
-	inside                      // it was let in while it was there
-	late                        // it was let in after it had left
-	asking                      // it is in Tracker.asking
-	counted                     // its outcome is
-	timed                       // the first byte of its answer is
-	unserved                    // the server had sent nothing when the client ended it
-	taking                      // the server's socket has taken data of it
-	untaken                     // it had not when the kernel was asked
-	sentAfter                   // the server sent an answer and its FIN after the client's FIN
-	received                    // the client acknowledged data of the server
+	owed       signs = 1 << iota // a SYN that has not been answered
+	refusal                      // the latest answer was "nothing listens"
+	wasReset                     // the server reset the connection before it sent anything
+	gone                         // the client's host knew nothing of a connection
+	left                         // the client reset the connection
+	finished                     // the client sent FIN
+	overheard                    // the client's segments were read when the latest SYN-ACK left
+	answered                     // the client acknowledged the SYN-ACK
+	talked                       // the client sent at least a byte
+	served                       // the client was sent at least a byte, while it was there
+	closed                       // the server ended the connection
+	inside                       // it was let in while it was there
+	late                         // it was let in after it had left
+	asking                       // it is in Tracker.asking
+	counted                      // its outcome is
+	timed                        // the first byte of its answer is
+	unserved                     // the server had sent nothing when the client ended it
+	taking                       // the server's socket has taken data of it
+	untaken                      // it had not when the kernel was asked
+	sentAfter                    // the server sent an answer and its FIN after the client's FIN
+	received                     // the client acknowledged data of the server
+	wasStalled                   // it is counted as that
 
 	// As long as no SYN-ACK was read:
 	unseen   // one may have left

@@ -3,6 +3,7 @@ package handshake
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"strconv"
 	"testing"
@@ -89,11 +90,66 @@ func (m *simulated) check(t *testing.T, say string) {
 	require.Equal(t, made, m.opened, say)
 	n := uint64(len(m.clients))
 	lost := float64(n) * 6 * m.loss
-	off := float64(max(2, n/100)+either) + lost // some leave at the very moment at which they are let in
+	off := float64(max(3, n/100)+either) + lost // some leave at the very moment at which they are let in
 	require.LessOrEqual(t, e.LetIn+e.LetInLate, made, say)
 	require.GreaterOrEqual(t, float64(e.LetIn+e.LetInLate+e.Clients[Undecided])+lost, float64(made), say)
 	require.LessOrEqual(t, float64(e.Clients[Undecided]), off, say)
 	require.InDelta(t, letIn, e.LetIn, off, say)
 	require.InDelta(t, want[GaveUp], e.Clients[GaveUp], off, say)
 	require.InDelta(t, want[Stalled]+want[Reset], e.Clients[Stalled]+e.Clients[Reset], off, say)
+}
+
+// Who is counted as stalled because nothing came of it for long, and is let in after all, has
+// left: it is one of the sockets, and no client that was let in and had no answer.
+func TestLetInAfterItsSilence(t *testing.T) {
+	s := newScript(t, Options{})
+	s.tracker.Widen(true)
+	s.has(OnlyListener)
+	s.syn()
+	s.synAck()
+	data := func() {
+		s.observe(Segment{
+			Link: Link{Incoming: true, Index: 2}, src: s.from.Addr().As16(), srcPort: s.from.Port(),
+			dst: server.Addr().As16(), dstPort: port, flags: flagACK, seq: s.isn + 1, ack: serverISN + 1, payload: 50,
+		})
+	}
+	s.tracker.Drops(port, 0, time.Minute)
+	s.tracker.Cookies(0, time.Minute)
+	data()
+	s.wait(8)
+	data()
+	for s.tracker.Report()[0].Clients[Stalled] == 0 {
+		s.wait(.5)
+		s.tracker.Advance(s.at)
+		require.Less(t, s.at, time.Minute)
+	}
+	s.has(Connection)
+	data()
+	s.tracker.Ask(s.at)
+	s.has(OnlyListener)
+	s.wait(1)
+	s.in(flagFIN|flagACK, s.isn+51, serverISN+1)
+	e := s.ends()
+	require.EqualValues(t, 1, e.Clients[Stalled])
+	require.EqualValues(t, 1, e.LetInLate)
+	require.Zero(t, e.LetIn)
+	require.Zero(t, e.Answers)
+}
+
+// A client that is far away is not delayed by that, be it that only its SYN was read.
+func TestFarAway(t *testing.T) {
+	quiet := time.Duration(0)
+	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Found {
+		return Found{Socket: Connection, HasInfo: true, Received: 50, Quiet: quiet}
+	}})
+	s.syn()
+	s.synAck()
+	const away = 300 * time.Millisecond
+	s.wait(.25)
+	for range 20 {
+		s.wait(.25)
+		quiet = s.at - time.Second - away
+		s.tracker.Advance(s.at)
+	}
+	require.Equal(t, just(Connected), s.tracker.Report()[0].Clients)
 }

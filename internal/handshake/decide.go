@@ -216,7 +216,9 @@ func (t *Tracker) count(at time.Duration, a *attempt, o Outcome) (keep bool) {
 		hash = t.table.hash(&key{client: a.client})
 	}
 	e.count(at, a, o, hash)
-	a.signs |= counted
+	if a.signs |= counted; o == Stalled {
+		a.signs |= wasStalled
+	}
 	t.judge(a, o, NoAnswerKnown)
 	return o == Connected || o == Delayed || o == Stalled && !a.has(late|left)
 }

@@ -106,10 +106,15 @@ func (a *attempt) entry() uint32 {
 	return max(a.absent, a.lastReply)
 }
 
-// enter takes in when the socket was made. doubt: that may have been after the client left.
+// enter takes in when the socket was made. doubt: that may have been after the client left. Who
+// is counted as stalled had left: by its silence, if nothing else shows it.
 func (a *attempt) enter(entered uint32, doubt bool) {
 	a.entered = max(entered, 1)
 	absent := a.wasAbsent(a.ended)
+	if a.has(wasStalled) {
+		a.signs |= late
+		return
+	}
 	if doubt && a.has(finished) && (entered > a.ended+jiffies || absent > a.lastIn && entered+jiffies >= a.ended) {
 		a.signs |= late
 		return
@@ -117,8 +122,8 @@ func (a *attempt) enter(entered uint32, doubt bool) {
 	a.signs |= inside
 }
 
-// found takes in a socket of the client.
-func (a *attempt) found(now uint32, f *Found) {
+// found takes in a socket of the client, of a moment between two.
+func (a *attempt) found(from, now uint32, f *Found) {
 	entered := a.entry()
 	if f.HasInfo {
 		if f.Received > 0 {
@@ -135,8 +140,9 @@ func (a *attempt) found(now uint32, f *Found) {
 		}
 		switch {
 		case f.Sent == 0:
-			made := now - min(uint32(f.Quiet/time.Millisecond), now-min(a.lastReply, now))
-			if made > entered+jiffies || made+jiffies < entered {
+			quiet := uint32(f.Quiet / time.Millisecond)
+			made, least := now-min(quiet, now-min(a.lastReply, now)), from-min(quiet, from)
+			if least > entered+jiffies || made+jiffies < entered {
 				entered = made // else the packet's time is the better one
 			}
 		case !a.has(finished | left):

@@ -19,16 +19,20 @@ import (
 type truth struct {
 	gaveUp, refused, reset, stalled, unanswered, checks, answered uint64
 	letIn, late                                                   uint64
-	either                                                        uint64 // let in while it left: a busy machine makes that some time
+	either                                                        uint64 // let in while it left, or before and no packet shows when it left (see resetAfter)
 	crossed                                                       uint64 // it gave up while its last SYN was being answered: stalled, or gave up
 }
+
+// closeBy is how soon after it was let in a client leaves that may as well have left before: a
+// FIN that waited for that comes as soon.
+const closeBy = 20 * time.Millisecond
 
 // of is the truth by the clients' own accounts and the kernel's.
 func (r *result) truth() (out truth) {
 	for _, c := range r.clients {
 		made, in := r.made[c.port]
 		in = in && made <= c.over
-		if made > c.over && made <= c.gone+time.Millisecond+r.shape.delay {
+		if c.how != answered && (made > c.over-closeBy && made <= c.gone+time.Millisecond+r.shape.delay || in && c.unacknowledged) {
 			out.either++
 		}
 		switch {

@@ -37,6 +37,7 @@ type account struct {
 	gone                          time.Duration // when close(2) had returned, after over
 	how                           end
 	check                         bool
+	unacknowledged                bool // some of what it had sent, when it left
 }
 
 func (a *account) String() string {
@@ -104,6 +105,9 @@ func (c *crowd) begin(check bool) {
 func (c *crowd) now() time.Duration { return time.Since(c.start) }
 
 func (c *crowd) over(k *client, how end) {
+	if info, err := unix.GetsockoptTCPInfo(k.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+		k.unacknowledged = k.connected > 0 && info.Unacked > 0
+	}
 	k.over, k.how = c.now(), how
 	delete(c.byFD, k.fd)
 	_ = unix.Close(k.fd)

@@ -61,6 +61,9 @@ func (r *result) checkDelays(t testing.TB, off uint64) {
 	}
 	r.worst = worst
 	t.Logf("delays of %d clients, the worst off by %v", compared, worst)
+	if r.shape.loss > 0 {
+		return // a SYN that was lost on its way is not known here
+	}
 	require.LessOrEqual(t, wrong, off, "delays that are not the kernel's: %v", r.shape)
 }
 

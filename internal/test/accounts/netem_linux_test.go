@@ -2,6 +2,8 @@ package accounts
 
 import (
 	"errors"
+	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -23,5 +25,19 @@ func impair(t testing.TB, ns *nettest.NS, delay time.Duration, percent float32) 
 			t.Skip("this kernel has no netem (sch_netem)")
 		}
 		require.NoError(t, err)
+	})
+}
+
+// resolve has each end know the other's hardware address before the clients come: their SYNs
+// would wait for it.
+func resolve(t testing.TB, from *nettest.NS, to netip.Addr, wait time.Duration) {
+	from.Do(func() {
+		c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9)))
+		require.NoError(t, err)
+		defer c.Close()
+		for range 3 { // the network may lose some
+			_, _ = c.Write([]byte{0})
+			time.Sleep(wait)
+		}
 	})
 }

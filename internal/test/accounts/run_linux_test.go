@@ -78,6 +78,7 @@ func run(t testing.TB, s shape) *result {
 	if s.delay > 0 {
 		impair(t, server, s.delay, s.loss)
 		impair(t, crowdNS, s.delay, s.loss)
+		resolve(t, crowdNS, addr, 4*s.delay)
 	}
 	server.Sysctl(t, "net.ipv4.tcp_syncookies", strconv.Itoa(s.cookies))
 	if s.abort {
