@@ -78,17 +78,17 @@ func (m *simulated) between(from, to time.Duration) time.Duration {
 
 // simulatedSocket is what the server's kernel has for a client.
 type simulatedSocket struct {
-	c                *simulatedClient
-	isn              uint32
-	sent, got        uint32 // bytes, and one for a FIN
-	acked            uint32
-	data             uint32 // of got
-	made, lastSent   time.Duration
-	accepted, held   bool // held: it has a slot
-	finIn, finOut    bool
-	gone             bool // no socket is left
-	timeWait         bool
-	repeats, timeout int
+	c              *simulatedClient
+	isn            uint32
+	sent, got      uint32 // bytes, and one for a FIN
+	acked          uint32
+	data           uint32 // of got
+	made, lastSent time.Duration
+	accepted, held bool // held: it has a slot
+	finIn, finOut  bool
+	gone           bool // no socket is left
+	timeWait       bool
+	timeout        int
 }
 
 // simulatedClient is one client, and its own account.
