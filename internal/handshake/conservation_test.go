@@ -153,3 +153,34 @@ func TestFarAway(t *testing.T) {
 	}
 	require.Equal(t, just(Connected), s.tracker.Report()[0].Clients)
 }
+
+// Who is forgotten while the kernel has yet to be asked about it is not asked about.
+func TestForgottenWhileAsking(t *testing.T) {
+	s := newScript(t, Options{})
+	s.has(Connection)
+	s.tracker.Widen(true)
+	var all []*script
+	for i := range 3 {
+		c := s.client(netip.AddrPortFrom(netip.MustParseAddr("10.0.0.7"), uint16(41_000+i)).String(), 7)
+		c.syn()
+		c.synAck()
+		all = append(all, c)
+	}
+	for _, c := range all { // read at once
+		s.tracker.Observe(s.at, &Segment{
+			Link: Link{Incoming: true, Index: 2}, src: c.from.Addr().As16(), srcPort: c.from.Port(),
+			dst: server.Addr().As16(), dstPort: port, flags: flagACK, seq: c.isn + 1, ack: serverISN + 1,
+		})
+	}
+	s.tracker.clock = func() time.Duration { return s.at + time.Minute } // what was read is old: one is asked about
+	s.tracker.Ask(s.at)
+	require.Len(t, s.tracker.asking, 2)
+	s.tracker.SetPorts(nil)
+	s.tracker.Ask(s.at)
+	s.tracker.Ask(s.at)
+	for range 40 {
+		s.wait(.5)
+		s.tracker.Advance(s.at)
+	}
+	require.Zero(t, s.tracker.table.open)
+}

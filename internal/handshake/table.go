@@ -143,6 +143,7 @@ func (t *table) remove(i int32) {
 	}
 	*p = a.chain
 	t.unlink(i)
+	a.signs &^= asking // its place is nobody's
 	a.chain, t.free = t.free, i
 	t.open--
 	switch {
