@@ -30,7 +30,7 @@ LONG          := ^TestLong
 UNIT_TESTS     = $$($(GO) list ./... | grep -v $(foreach t,$(SERVER_TESTS) $(STACK_TESTS),-e '$(t:.%=%)$$'))
 LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | sed 's|/[^/]*$$||; s|^|./|' | sort -u | grep -v -x $(foreach t,$(SERVER_TESTS),-e '$(t)'))
 # Modules of their own, since what they import is large.
-MODULES       := deploy/kubernetes deploy/docker/check deploy/packages cmd/tcpdiag-archive
+MODULES       := deploy/kubernetes deploy/docker/check deploy/packages cmd/tcpdiag-archive cmd/kubectl-tcpdiag
 
 .PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
 
@@ -72,7 +72,7 @@ test-rest: lint package $(if $(RERUN),$(GOTESTSUM)) ## what `make test` leaves o
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
-	for m in $(MODULES); do (cd $$m && $(GO) vet . && $(GO) test -count=1 -timeout 5m . && $(GOLANGCI) run --allow-parallel-runners . && $(GOLANGCI) fmt --diff .) || exit 1; done
+	for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) test -count=1 -timeout 5m ./... && $(GOLANGCI) run --allow-parallel-runners ./... && $(GOLANGCI) fmt --diff ./...) || exit 1; done
 	$(call gotest,$(LONG_TESTS),-race -vet=off $(VERBOSE) -run "$(LONG)" -timeout 20m)
 	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
 	TCPDIAG_TESTS=servers $(call gotest,$(STACK_TESTS),-race -vet=off -count=1 $(VERBOSE) -p 1 -timeout 18m)

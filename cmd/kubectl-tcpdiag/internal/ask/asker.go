@@ -1,0 +1,175 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	core "k8s.io/api/core/v1"
+
+	"github.com/tcpdiag/tcpdiag/cmd/kubectl-tcpdiag/internal/kube"
+	"github.com/tcpdiag/tcpdiag/internal/api"
+)
+
+// Options are what a user may choose.
+type Options struct {
+	Via             kube.Way // "" for the first that answers
+	Container       string   // only this container's listeners
+	Ports           []int    // only these
+	AgentsNamespace string   // where the node agents are
+	Image           string   // of an ephemeral container
+	Lifetime        time.Duration
+	Patience        time.Duration // for an ephemeral container
+	ThreadDump      bool
+	// MostAdded is to how many pods an ephemeral container is added by one command that
+	// did not ask for that.
+	MostAdded int
+}
+
+// Asker asks for one command. Its methods may be called at the same time.
+type Asker struct {
+	client *kube.Client
+	opt    Options
+	log    io.Writer // for people: which way was taken
+
+	agents func(context.Context) ([]core.Pod, error) // of the nodes
+	mu     sync.Mutex
+	added  int
+}
+
+// New asks by a client.
+func New(client *kube.Client, opt Options, log io.Writer) *Asker {
+	a := &Asker{client: client, opt: opt, log: log}
+	a.agents = once(func(ctx context.Context) ([]core.Pod, error) {
+		return client.Pods(ctx, opt.AgentsNamespace, NodeAgents, "status.phase=Running")
+	})
+	return a
+}
+
+// NodeAgents selects the agents of the chart and of the manifests.
+const NodeAgents = agentLabel + "=" + own
+
+const agentLabel = "app.kubernetes.io/name"
+
+// once remembers the first result that is not the caller's impatience.
+func once[T any](fn func(context.Context) (T, error)) func(context.Context) (T, error) {
+	var mu sync.Mutex
+	var done bool
+	var value T
+	var err error
+	return func(ctx context.Context) (T, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !done {
+			value, err = fn(ctx)
+			done = ctx.Err() == nil
+		}
+		return value, err
+	}
+}
+
+// Source answers for a pod, again and again.
+type Source struct {
+	Pod *core.Pod
+	Way kube.Way
+	By  string // in words: "the sidecar", "the agent of node-1"
+	ask func(ctx context.Context) (*api.Snapshot, error)
+}
+
+// Snapshot is the pod's newest.
+func (s *Source) Snapshot(ctx context.Context) (*api.Snapshot, error) { return s.ask(ctx) }
+
+// errNone: a way is not there, which is no failure while another one is.
+type errNone struct{ why string }
+
+func (e *errNone) Error() string { return e.why }
+
+// Open finds who answers for a pod, with its first answer.
+func (a *Asker) Open(ctx context.Context, pod *core.Pod) (*Source, *api.Snapshot, error) {
+	ways := []kube.Way{a.opt.Via}
+	if a.opt.Via == "" {
+		ways = kube.Ways()
+		if a.opt.ThreadDump { // a node agent is another user than the JVM
+			ways = []kube.Way{kube.Sidecar, kube.Ephemeral}
+		}
+	}
+	var reasons []string
+	var last error
+	for _, way := range ways {
+		source, first, err := a.by(ctx, way, pod)
+		if err == nil {
+			return source, first, nil
+		}
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		var none *errNone
+		if last == nil || !errors.As(err, &none) || errors.As(last, &none) {
+			last = a.withRole(err, way, pod.Namespace)
+		}
+		if !errors.As(err, &none) || a.opt.Via != "" {
+			reasons = append(reasons, fmt.Sprintf("%s: %v", way, err))
+		}
+	}
+	if len(reasons) > 1 { // the last one is in the error
+		fmt.Fprintf(a.log, "tcpdiag: %s/%s: %s\n", pod.Namespace, pod.Name, strings.Join(reasons[:len(reasons)-1], "; "))
+	}
+	return nil, nil, fmt.Errorf("%s/%s: %w", pod.Namespace, pod.Name, last)
+}
+
+func (a *Asker) by(ctx context.Context, way kube.Way, pod *core.Pod) (*Source, *api.Snapshot, error) {
+	var source *Source
+	var err error
+	switch way {
+	case kube.Sidecar:
+		source, err = a.sidecar(pod)
+	case kube.Node:
+		source, err = a.node(ctx, pod)
+	case kube.Ephemeral:
+		source, err = a.ephemeral(ctx, pod)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := source.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return source, first, nil
+}
+
+// Explained is an error with the Role that would have prevented it.
+type Explained struct {
+	err  error
+	Role string
+}
+
+func (e *Explained) Error() string { return e.err.Error() }
+func (e *Explained) Unwrap() error { return e.err }
+
+func (a *Asker) withRole(err error, way kube.Way, namespace string) error {
+	return WithRole(err, way, namespace, a.opt.AgentsNamespace)
+}
+
+// WithRole adds the Role that a denied right is in.
+func WithRole(err error, way kube.Way, namespace, agents string) error {
+	denied, ok := kube.Lacks(err)
+	if !ok {
+		return err
+	}
+	if namespace == "" {
+		namespace = "*"
+	}
+	role := kube.RoleOf(way).YAML(namespace)
+	switch {
+	case strings.Contains(denied.Error(), "pods/exec"):
+		role = kube.RoleOfThreadDump().YAML(namespace)
+	case way == kube.Node && denied.Namespace() == agents:
+		role = kube.RoleOfAgents().YAML(agents)
+	}
+	return &Explained{err, role}
+}

@@ -1,0 +1,131 @@
+// Package kube is the little that kubectl tcpdiag asks of the API server: pods and what
+// selects them, an agent's answers by the pod proxy or a forwarded port, a command in a
+// container, one more ephemeral container. What is denied says which right is missing.
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Client asks one cluster, as one user.
+type Client struct {
+	config *rest.Config
+	rest   *rest.RESTClient
+}
+
+// New is a client by a kubeconfig's settings.
+func New(config *rest.Config, agent string) (*Client, error) {
+	scheme := runtime.NewScheme()
+	if err := core.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	meta.AddToGroupVersion(scheme, core.SchemeGroupVersion)
+	own := rest.CopyConfig(config)
+	own.UserAgent = agent
+	own.QPS, own.Burst = 50, 100
+	own.WarningHandler = rest.NoWarnings{}
+	own.APIPath, own.GroupVersion = "/api", &core.SchemeGroupVersion
+	own.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(own)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{own, client}, nil
+}
+
+// access is what is asked for, in the words of RBAC.
+type access struct {
+	verb, group, resource, namespace string
+}
+
+// podPath is a pod's address below /api/v1, of a subresource where one is given.
+func podPath(namespace, name string, sub ...string) string {
+	return path.Join(append([]string{"/api/v1/namespaces", url.PathEscape(namespace), "pods", url.PathEscape(name)}, sub...)...)
+}
+
+// get reads a document.
+func (c *Client) get(ctx context.Context, what access, into any, address string, query url.Values) error {
+	r := c.rest.Get().AbsPath(address)
+	for name, values := range query {
+		for _, v := range values {
+			r = r.Param(name, v)
+		}
+	}
+	result := r.Do(ctx)
+	if err := result.Error(); err != nil { // Raw's error lacks the server's words
+		return explain(err, what)
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return explain(err, what)
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("the API server's answer cannot be read: %w", err)
+	}
+	return nil
+}
+
+// Pod is one pod.
+func (c *Client) Pod(ctx context.Context, namespace, name string) (*core.Pod, error) {
+	pod := new(core.Pod)
+	return pod, c.get(ctx, access{"get", "", "pods", namespace}, pod, podPath(namespace, name), nil)
+}
+
+// page is how many pods are asked for at a time.
+const page = "500"
+
+// Pods are those of a namespace, "" for all, that the selectors select.
+func (c *Client) Pods(ctx context.Context, namespace, labels, fields string) (pods []core.Pod, err error) {
+	address := "/api/v1/pods"
+	if namespace != "" {
+		address = path.Join("/api/v1/namespaces", url.PathEscape(namespace), "pods")
+	}
+	query := url.Values{"limit": {page}}
+	if labels != "" {
+		query.Set("labelSelector", labels)
+	}
+	if fields != "" {
+		query.Set("fieldSelector", fields)
+	}
+	for {
+		var list core.PodList
+		if err := c.get(ctx, access{"list", "", "pods", namespace}, &list, address, query); err != nil {
+			return nil, err
+		}
+		pods = append(pods, list.Items...)
+		if list.Continue == "" {
+			return pods, nil
+		}
+		query.Set("continue", list.Continue)
+	}
+}
+
+// Log is what a container has printed, bounded.
+func (c *Client) Log(ctx context.Context, namespace, pod, container string) ([]byte, error) {
+	result := c.rest.Get().AbsPath(podPath(namespace, pod, "log")).Param("container", container).Param("limitBytes", "65536").Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, explain(err, access{"get", "", "pods/log", namespace})
+	}
+	return result.Raw()
+}
+
+// AddEphemeral starts one more container in a pod. It can be neither changed nor removed.
+func (c *Client) AddEphemeral(ctx context.Context, namespace, pod string, container *core.EphemeralContainer) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"ephemeralContainers": []*core.EphemeralContainer{container}}})
+	if err != nil {
+		return err
+	}
+	err = c.rest.Patch(types.StrategicMergePatchType).AbsPath(podPath(namespace, pod, "ephemeralcontainers")).Body(patch).Do(ctx).Error()
+	return explain(err, access{"patch", "", "pods/ephemeralcontainers", namespace})
+}

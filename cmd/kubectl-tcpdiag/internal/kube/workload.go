@@ -1,0 +1,80 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kind is a kind of object that has pods.
+type Kind struct {
+	Names []string // as kubectl accepts them; the last is the resource
+	Group string
+}
+
+func (k Kind) resource() string { return k.Names[len(k.Names)-1] }
+
+// Kinds are all but pods.
+func Kinds() []Kind {
+	return []Kind{
+		{[]string{"deploy", "deployment", "deployments"}, "apps"},
+		{[]string{"sts", "statefulset", "statefulsets"}, "apps"},
+		{[]string{"ds", "daemonset", "daemonsets"}, "apps"},
+		{[]string{"rs", "replicaset", "replicasets"}, "apps"},
+		{[]string{"job", "jobs"}, "batch"},
+	}
+}
+
+// KindNamed is the kind that a user writes so.
+func KindNamed(name string) (Kind, bool) {
+	for _, k := range Kinds() {
+		if slices.Contains(k.Names, name) {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+func (k Kind) access(verb, namespace string) access {
+	return access{verb, k.Group, k.resource(), namespace}
+}
+
+func (k Kind) path(namespace, name string) string {
+	return path.Join("/apis", k.Group, "v1/namespaces", url.PathEscape(namespace), k.resource(), url.PathEscape(name))
+}
+
+// Selector is by which labels a workload knows its pods.
+func (c *Client) Selector(ctx context.Context, kind Kind, namespace, name string) (string, error) {
+	var object struct {
+		Spec struct {
+			Selector *meta.LabelSelector `json:"selector"`
+		} `json:"spec"`
+	}
+	if err := c.get(ctx, kind.access("get", namespace), &object, kind.path(namespace, name), nil); err != nil {
+		return "", err
+	}
+	selector, err := meta.LabelSelectorAsSelector(object.Spec.Selector)
+	if err != nil {
+		return "", err
+	}
+	if selector.Empty() { // it would select every pod of the namespace
+		return "", fmt.Errorf("%s/%s selects no pods", kind.Names[0], name)
+	}
+	return selector.String(), nil
+}
+
+// Workloads are the names of one kind, for completion.
+func (c *Client) Workloads(ctx context.Context, kind Kind, namespace string) (names []string, err error) {
+	var list meta.PartialObjectMetadataList
+	if err := c.get(ctx, kind.access("list", namespace), &list, path.Dir(kind.path(namespace, "any")), url.Values{"limit": {page}}); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
