@@ -33,6 +33,9 @@ type reading struct {
 	accepted  []uint32     // inodes of the connections of the watched ports, ascending at the end
 	listening []uint32     // inodes of all listening sockets, ascending, where the outgoing ones are walked apart
 
+	strange map[uint32]holder // connections that other processes hold
+	others  map[model.ListenerID]map[int]*model.OtherProcess
+
 	heldBeside time.Duration // CPU time of reading held beside the walk
 }
 
@@ -40,6 +43,7 @@ type reading struct {
 func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.Namespace, kept []*facts.Watched, out *portSearch, scan *downstream.Scan) *reading {
 	w := &reading{
 		at: at, kept: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
+		others:  make(map[model.ListenerID]map[int]*model.OtherProcess),
 		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
 	}
 	*w.watched, *w.wanted = sockdiag.Ports{}, sockdiag.Ports{}
@@ -145,6 +149,7 @@ func (w *reading) restart() {
 		*f = connections.Found{}
 	}
 	w.accepted = w.accepted[:0]
+	clear(w.others)
 	w.restartOutgoing()
 }
 
@@ -162,10 +167,10 @@ func (w *reading) holds(s *sockdiag.Socket) bool {
 
 func (w *reading) take(s *sockdiag.Socket) {
 	if w.watched.Has(s.Local.Port()) {
-		if w.outgoing.apart && s.Inode != 0 {
+		if (w.outgoing.apart || w.scan != nil) && s.Inode != 0 {
 			w.accepted = append(w.accepted, s.Inode)
 		}
-		if f := w.matcher.Find(s); f != nil {
+		if f := w.matcher.Find(s); f != nil && !w.strangers(s, f) {
 			f.Add(s)
 		}
 		return
@@ -178,9 +183,31 @@ func (w *reading) take(s *sockdiag.Socket) {
 	}
 }
 
+// strangers counts a connection that another process holds.
+func (w *reading) strangers(s *sockdiag.Socket, f *connections.Found) bool {
+	h, ok := w.strange[s.Inode]
+	if !ok || s.Inode == 0 {
+		return false
+	}
+	for id, of := range w.found {
+		if of != f {
+			continue
+		}
+		if w.others[id] == nil {
+			w.others[id] = make(map[int]*model.OtherProcess)
+		}
+		if w.others[id][h.pid] == nil {
+			w.others[id][h.pid] = &model.OtherProcess{PID: h.pid, Comm: h.comm}
+		}
+		w.others[id][h.pid].Connections++
+	}
+	return true
+}
+
 // finish ends it.
 func (w *reading) finish(partial bool) {
-	for _, f := range w.found {
+	for id, f := range w.found {
+		f.Counts.Other = largest(w.others[id])
 		f.Finish(w.at, partial)
 	}
 }

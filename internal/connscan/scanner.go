@@ -31,6 +31,7 @@ type memory struct {
 	closed   map[model.ListenerID]*connections.ClosedByClient
 	known    known
 	outgoing ownOutgoing
+	strange  strangers
 	queued   map[model.ListenerID]uint32 // the socket, if clients stood in its queue at the latest walk
 }
 
@@ -45,7 +46,7 @@ func New(proc hostproc.FS, store *facts.Store, now func() time.Time) *Scanner {
 func (s *Scanner) memory(netns uint64) *memory {
 	t := s.memories[netns]
 	if t == nil {
-		t = &memory{closed: make(map[model.ListenerID]*connections.ClosedByClient), queued: make(map[model.ListenerID]uint32)}
+		t = &memory{closed: make(map[model.ListenerID]*connections.ClosedByClient), queued: make(map[model.ListenerID]uint32), strange: strangers{of: make(map[uint32]holder)}}
 		s.memories[netns] = t
 	}
 	return t

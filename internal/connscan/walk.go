@@ -33,10 +33,16 @@ func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (c
 	}
 	w := s.peers.reading(start, r, n, kept, out, scan)
 	t.known.meet(w.ids)
+	w.strange = t.strange.of
 	w.last, w.readHeld = last, func() *heldSockets { return s.holding(r, n.ID, start) }
 	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(s, kept)
 	cost, err = cputime.Of(func() (err error) {
-		if err = t.read(w, n, before); err == nil && w.scan != nil {
+		if err = t.read(w, n, before); err == nil && !w.subset && t.strange.settle(s, r, n.ID, w) {
+			t.known.forget()
+			w.restart()
+			err = t.read(w, n, before)
+		}
+		if err == nil && w.scan != nil {
 			s.sortOutgoing(r, n.ID, start, w.found)
 		}
 		return err

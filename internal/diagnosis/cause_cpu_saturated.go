@@ -14,11 +14,14 @@ func cpuSaturated() cause {
 			refuted: []refutation[*evidence.Moment]{
 				{"the CPU limit throttled the process", func(m *evidence.Moment) bool { return m.Throttled(0) }},
 				{allTaken, func(m *evidence.Moment) bool { return m.AtLatch() || m.AtLimit() }},
+				{"the acceptor sleeps for set times", (*evidence.Moment).Pauses},
 			},
 		},
 		rests: rests(evidence.StrengthProcess),
 		around: rule[pair]{holds: func(p pair) certainty {
 			return max(when(p.either(p.atConnectionLimit) && p.shortOfCPU(), surely), when(p.share(runDelay) >= p.t.RunDelay, possibly))
+		}, refuted: []refutation[pair]{
+			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", (pair).acceptorRuns},
 		}},
 		now: rule[*judge]{holds: func(j *judge) certainty {
 			return max(when(j.takenUp() && j.shortOfCPU(), surely),
@@ -42,6 +45,19 @@ func cpuSaturated() cause {
 			Otherwise: "the limit that is reached, and cpu_saturated as a finding beside it",
 		},
 	}
+}
+
+// acceptorRuns: it was seen not to wait for a CPU, and the handlers' threads do not for most of
+// what they do.
+func (p pair) acceptorRuns() bool {
+	if p.now == nil || p.shortOfCPU() {
+		return false
+	}
+	switch p.now.Acceptor {
+	case model.AcceptorAtLimit, model.AcceptorAccepts, model.AcceptorPauses:
+		return true
+	}
+	return false
 }
 
 const adviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."

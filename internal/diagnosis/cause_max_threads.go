@@ -53,6 +53,8 @@ func (j *judge) threadSteps(v model.Verdict) []model.Step {
 		return j.downstreamSteps()
 	case j.waits.cause == model.CauseConnectionPool:
 		return j.poolSteps()
+	case gate(j.Now) != nil:
+		return j.gateSteps()
 	case j.noMoreThreads() && j.Now.Connector.MaxThreads.Kind == model.SourceInferred:
 		return []model.Step{action("Raise the limit of threads and processes (pids.max: --pids-limit, podPidsLimit, TasksMax=), then restart: no more threads than these can be started")}
 	}
@@ -151,6 +153,9 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	first := ""
 	if j.noMoreThreads() && j.Now.Connector.MaxThreads.Kind == model.SourceInferred {
 		return phrase.Sentences("See pids_limit: no more threads than these can be started, whatever is configured.", j.acceptCountInVain())
+	}
+	if gate(j.Now) != nil {
+		return phrase.Sentences("See semaphore_valve: "+j.gateWords()+".", j.acceptCountInVain())
 	}
 	if p := j.waits.possible; p != model.CauseNone {
 		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)

@@ -10,16 +10,28 @@ func notReading() cause {
 	return cause{
 		name: model.CauseNotReading,
 		now: rule[*judge]{
-			holds: func(j *judge) certainty { return when(j.requestsStand() && j.threadsFree(), possibly) },
+			holds: func(j *judge) certainty {
+				return max(when(j.both(withoutPoller) && j.both(unreadAny), surely), when(j.requestsStand() && j.threadsFree(), possibly))
+			},
 			refuted: []refutation[*judge]{
-				{"the process's threads wait for a CPU", func(j *judge) bool { return j.share(runDelay) >= 2*j.t.RunDelay }},
+				{"the process's threads wait for a CPU", func(j *judge) bool { return !j.both(withoutPoller) && j.share(runDelay) >= 2*j.t.RunDelay }},
 				{"whether requests wait cannot be seen (TLS, HTTP/2)", func(j *judge) bool { return hidden(j.Now) }},
 				{"the connector does not speak HTTP", func(j *judge) bool { return !speaksHTTP(j.Now) }},
 			},
 		},
-		because: func(j *judge, _ model.Verdict) string { return " although " + j.idlePhrase() },
+		near: func(j *judge) bool { return j.both(withoutPoller) },
+		because: func(j *judge, _ model.Verdict) string {
+			if j.both(withoutPoller) {
+				return " because " + noPoller
+			}
+			return " although " + j.idlePhrase()
+		},
 		evidence: func(j *judge, _ model.Verdict) string {
-			return j.join(j.unreadPhrase(), j.idlePhrase(), j.connectionNumbers(), j.queueNumbers())
+			missing := ""
+			if j.both(withoutPoller) {
+				missing = noPoller
+			}
+			return j.join(missing, j.unreadPhrase(), j.idlePhrase(), j.connectionNumbers(), j.queueNumbers())
 		},
 		advice: func(*judge, model.Verdict) string {
 			return "Look for OutOfMemoryError in the log (\"unable to create native thread\": the user's limit of processes, or pids.max): the poller thread may have ended of it, and only a restart brings it back. Else ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID): a poller that is stuck, or fewer threads than it seems. More threads or connections would not be used either."
@@ -38,13 +50,26 @@ func notReading() cause {
 			Check:     "`jstack PID` for the `-Poller` thread; the log for OutOfMemoryError (\"unable to create native thread\": `ulimit -u` of the user, `pids.max` of the cgroup).",
 			Change:    "Raise that limit, and restart: a thread that has ended does not come back.",
 			Vain:      "More threads or connections.",
-			Holds:     "requests unread for a second in two readings, and fewer busy threads than the pool has",
+			Holds:     "no thread has the poller's name, and requests are unread; or requests unread for a second in two readings, and fewer busy threads than the pool has",
 			Otherwise: "requests_stand, where how many threads are busy is not known",
 		},
 	}
 }
 
+// noPoller is the fact.
+const noPoller = "the poller thread, which hands requests to the others, is not there (it has ended)"
+
+func withoutPoller(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && l.Connector.WithoutPoller
+}
+
+// unreadAny: requests are there that nobody has read, of clients that are there or have left.
+func unreadAny(l *model.Listener) bool { return waitingRequests(l) > 0 }
+
 func (j *judge) unreadPhrase() string {
+	if j.Now.Connections == nil || j.Now.Connections.Unread == 0 {
+		return ""
+	}
 	return j.waitingPhrase() + ", the first for " + phrase.Seconds(j.Now.Connections.Unread) + " and longer"
 }
 

@@ -115,6 +115,11 @@ func findingsOfStages() []Runbook {
 			Change: "Shorten the handler, or let it write early: the slot is free again when the handler ends.",
 		},
 		{
+			Code: "other_process", Title: "another process has connections of this port",
+			Seen:   "A process of the same name, which does not listen on the port, has descriptors of some of its connections: the server before, which has closed its listener and serves what it has, while the next one listens. They are in none of the listener's numbers.",
+			Change: "Nothing, if it is meant to serve the rest of its requests. How long it may is `spring.lifecycle.timeout-per-shutdown-phase`.",
+		},
+		{
 			Code: "max_connections_note", Title: "what was found about maxConnections",
 			Seen: "The value in force is not simply the configured one: ignored, overruled, inferred, or uncertain. The finding says which.",
 		},
@@ -145,6 +150,12 @@ func findingsOfProcess() []Runbook {
 			Seen:   "At least half of the busy threads are in open(2), or in write(2) on what is no socket: on a file system that answers nobody is seen there.",
 			Check:  "`jstack PID` for where they are; `/proc/mounts` for a network file system that does not answer, `df` for a full disk, a pipe that nobody reads.",
 			Change: "What that file is on; or do not wait for it in a request.",
+			Vain:   "More threads: they wait there, too.",
+		},
+		{
+			Code: "semaphore_valve", Title: "a valve lets fewer requests through than there are threads",
+			Seen:   "All threads are busy, and a SemaphoreValve of `server.xml` lets fewer requests through at a time: the other threads wait in it.",
+			Change: "What the handlers wait for; or the valve's `concurrency`, if what they call has room for more at the same time.",
 			Vain:   "More threads: they wait there, too.",
 		},
 		{
@@ -181,6 +192,12 @@ func findingsOfProcess() []Runbook {
 			Seen:   "A finding beside the verdict: a thread was refused since the process is watched (`pids.events` of its cgroup), or it has nearly as many threads as `pids.max` allows. Other processes of the cgroup count too and are not seen.",
 			Check:  "The log: \"unable to create native thread\". A poller or acceptor thread may have ended of it: connections are accepted then, and no request is read until a restart.",
 			Change: "`--pids-limit` of the container, `podPidsLimit` of the kubelet, `TasksMax=` of the unit; or fewer threads.",
+		},
+		{
+			Code: "user_threads_limit", Title: "the user may have no more threads",
+			Seen:   "A finding beside the verdict: the threads of all processes of the process's user are nearly as many as its RLIMIT_NPROC (\"Max processes\" of `/proc/PID/limits`). Root has no such limit.",
+			Check:  "The log: \"unable to create native thread\". A poller or acceptor thread may have ended of it: connections are accepted then, and no request is read until a restart.",
+			Change: "`ulimit -u`, `LimitNPROC=` of the unit, `/etc/security/limits.conf`; or a user of its own for the server.",
 		},
 		{
 			Code: "not_observable", Title: "requests cannot be seen from outside",

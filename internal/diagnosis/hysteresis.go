@@ -32,7 +32,7 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 	switch {
 	case !h.state.Started, v.Status > h.state.Verdict.Status, h.state.Verdict.Status == model.StatusDown,
 		v.Status < h.state.Verdict.Status && h.state.Verdict.Status == model.StatusLosing,
-		v.Status == h.state.Verdict.Status && (v.Cause == h.state.Verdict.Cause || h.state.Verdict.Cause == model.CauseAcceptQueue || h.state.Verdict.Cause == model.CauseNone): // which are no cause yet
+		v.Status == h.state.Verdict.Status && (v.Cause == h.state.Verdict.Cause || onlyFirst(h.state.Verdict.Cause)):
 		return h.show(now, v)
 	case v.Status < h.state.Verdict.Status:
 		h.state.Other = time.Time{}
@@ -52,6 +52,12 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 		}
 	}
 	return h.held(now)
+}
+
+// onlyFirst: no cause yet, or one that the first packets of a burst show before the
+// limit is reached that drops those behind them.
+func onlyFirst(c model.Cause) bool {
+	return c == model.CauseNone || c == model.CauseAcceptQueue || c == model.CauseSlowAccept
 }
 
 func (h *Hysteresis) show(now time.Time, v model.Verdict) model.Verdict {

@@ -46,7 +46,7 @@ func (j *judge) failingCause() model.Cause {
 func (j *judge) losingCause() model.Cause {
 	c := j.lossCause()
 	onlyFull := c == model.CauseNone || c == model.CauseAcceptQueue || c == model.CauseSlowAccept
-	if onlyFull && j.holds(surely) == model.CauseNotAccepting {
+	if (onlyFull || c == model.CauseCPUSaturated) && j.holds(surely) == model.CauseNotAccepting {
 		return model.CauseNotAccepting
 	}
 	switch c {

@@ -56,6 +56,18 @@ func inCalls(opening, writing int) look {
 	})
 }
 
+// pollerless is a server whose poller thread has ended.
+func pollerless(waiting int) look {
+	return tomcat(100, 8192, 100).pool(30).waiting(waiting).do(func(l *model.Listener) { l.Connector.WithoutPoller = true })
+}
+
+// gated is a server whose threads wait in a valve.
+func gated() look {
+	return tomcat(12, 8192, 100).pool(12).inService(12).waiting(28).do(func(l *model.Listener) {
+		l.Connector.Gate = &model.Setting[int]{Value: 3, Kind: model.SourceFile, Source: "conf/server.xml line 8, SemaphoreValve"}
+	})
+}
+
 // scenariosClaims are causes that hold on positive evidence, each with what refutes it.
 func scenariosClaims() []scenario {
 	fresh := func() look { return tomcat(200, 8192, 10).pool(10) }
@@ -82,6 +94,10 @@ func scenariosClaims() []scenario {
 			now: paused().do(acceptor(model.AcceptorPauses)).lost(acceptQueue, syn, 19), before: pausedBefore(),
 		},
 		{
+			name: "a paused connector on a machine that is short of CPUs drops packets", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			now: paused().do(acceptor(model.AcceptorPauses)).lost(model.CauseCPUSaturated, syn, 19), before: pausedBefore(),
+		},
+		{
 			name: "no acceptor thread yet", status: saturated, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorMissing)), before: pausedBefore(),
 		},
@@ -105,6 +121,31 @@ func scenariosClaims() []scenario {
 			name: "the same, and how many threads there are is not known", status: warning, codes: []string{"requests_stand"},
 			now:    dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
 			before: dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
+		},
+
+		{
+			name: "the poller's thread is not there, and requests wait", status: saturated, cause: model.CauseNotReading,
+			now: pollerless(5), before: pollerless(5),
+		},
+		{
+			name: "the poller's thread is not there, and nobody waits", status: warning, cause: model.CauseNotReading,
+			now: pollerless(0), before: pollerless(0),
+		},
+		{
+			name: "a user that may have no more threads", status: model.StatusOK, codes: []string{"user_threads_limit"},
+			now: fresh().do(func(l *model.Listener) { l.Process.UserThreads, l.Process.UserThreadsLimit = new(42), new(42) }), before: fresh(),
+		},
+
+		// Sockets and threads of others.
+		{
+			name: "the server before still has connections of the port", status: model.StatusOK, codes: []string{"other_process"},
+			now: tomcat(40, 25, 100).pool(40).inService(24).do(func(l *model.Listener) {
+				l.Connections.Other = &model.OtherProcess{PID: 4711, Comm: "java", Connections: 24}
+			}), before: tomcat(40, 25, 100).pool(40).inService(24),
+		},
+		{
+			name: "a SemaphoreValve of 3 before 12 threads", status: saturated, cause: model.CauseMaxThreads, chain: causes(model.CauseMaxThreads), codes: []string{"semaphore_valve"},
+			now: gated(), before: gated(),
 		},
 
 		// A closed client's request is not work.

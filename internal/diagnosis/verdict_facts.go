@@ -151,7 +151,7 @@ func (j *judge) inFiles() (n int, call string) {
 // reached, or whose pool's connections are leaked. A timer is told by its timeout, in
 // a process that has no backend.
 func (j *judge) threadsMayBeVain() bool {
-	if n, _ := j.inFiles(); n > 0 || j.waits.possible != model.CauseNone {
+	if n, _ := j.inFiles(); n > 0 || gate(j.Now) != nil || j.waits.possible != model.CauseNone {
 		return true
 	}
 	if j.inside() == 0 {

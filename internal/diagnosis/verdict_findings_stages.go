@@ -35,6 +35,8 @@ func (j *judge) stageFindings(v model.Verdict) []model.Finding {
 	j.insideFinding(add)
 	j.fileFinding(add)
 	j.carriersFinding(add)
+	j.gateFinding(add)
+	j.otherProcessFinding(add)
 	j.deadlockFinding(add)
 	j.notes(add)
 	return out
@@ -190,6 +192,11 @@ func (j *judge) threadsFinding(add adder) {
 	p := j.Now.Process
 	if p == nil {
 		return
+	}
+	if n, most := p.UserThreads, p.UserThreadsLimit; n != nil && most != nil && *most-*n <= max(2, *most/20) {
+		add("user_threads_limit", model.SeverityWarning,
+			phrase.Sprintf("The processes of the process's user have %d threads, and it may not start another beyond %d (RLIMIT_NPROC, \"Max processes\"): it can hardly start another, whatever maxThreads is.", *n, *most),
+			"Raise the limit (ulimit -u, LimitNPROC= of the unit, limits.conf), or give the server a user of its own; then restart. A thread that could not be started may be missing until then.")
 	}
 	const advice = "Raise the limit (--pids-limit of the container, podPidsLimit of the kubelet, TasksMax= of the unit), or lower the number of threads."
 	switch n := p.PIDsRefused; {

@@ -51,7 +51,7 @@ func (j *judge) saturated() bool {
 	return j.queueFull || j.connectionsFull || j.threadsFull || j.waits.virtual ||
 		j.filesFull && j.both(queueWaits) ||
 		j.executorFull && waitingRequests(j.Now) > 0 ||
-		j.halted() || j.starved() != model.CauseNone
+		j.halted() || j.both(withoutPoller) && j.both(unreadAny) || j.starved() != model.CauseNone
 }
 
 // seenOnce: a stage is full in this snapshot. That is no state yet, but not nothing

@@ -60,6 +60,8 @@ func (j *judge) summarySaturated(v model.Verdict) string {
 		return j.summaryThreads(v)
 	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
 		return j.summaryWaits()
+	case v.Cause == model.CauseNotReading && waitingRequests(j.Now) > 0:
+		return phrase.Capital(j.waitingPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	case j.halted() || j.starved() != model.CauseNone:
 		return phrase.Capital(j.starvedPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
@@ -123,6 +125,8 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 	switch v.Cause {
 	case model.CauseServerResets:
 		return phrase.Capital(j.resetPhrase()) + "."
+	case model.CauseNotReading:
+		return "No request can be served" + j.reason(v) + "."
 	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
 		return phrase.Capital(j.stagePhrase(v.Cause)) + "."
 	case model.CauseExecutorQueue:

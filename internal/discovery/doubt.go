@@ -62,7 +62,7 @@ func doubtCode(c *model.Connector, code springboot.CodeLimits) {
 
 func (e edit) connector(c *model.Connector) {
 	for _, s := range []**model.Setting[int]{
-		&c.MaxConnections, &c.AcceptCount, &c.MaxThreads, &c.MinSpareThreads, &c.MaxQueue, &c.MaxKeepAliveRequests,
+		&c.MaxConnections, &c.AcceptCount, &c.MaxThreads, &c.MinSpareThreads, &c.MaxQueue, &c.MaxKeepAliveRequests, &c.Gate,
 	} {
 		*s = edited(e, *s)
 	}

@@ -23,6 +23,7 @@ func (m *matching) live(c *catalina.Connector, l Listening) *model.Connector {
 	if c.NamePrefix == "" && ok && pool.Port == 0 {
 		out.WorkerNames = pool.Protocol + "-" + pool.Address
 	}
+	out.WithoutPoller = ok && pool.WithoutPoller()
 	virtual := out.VirtualThreads != nil && out.VirtualThreads.Value
 	switch {
 	case virtual:

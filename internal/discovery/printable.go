@@ -44,7 +44,7 @@ func printable(connectors Connectors) Connectors {
 			*name = model.Escape(*name)
 		}
 		for _, s := range []**model.Setting[int]{
-			&c.MaxConnections, &c.AcceptCount, &c.MaxThreads, &c.MinSpareThreads, &c.MaxQueue, &c.MaxKeepAliveRequests,
+			&c.MaxConnections, &c.AcceptCount, &c.MaxThreads, &c.MinSpareThreads, &c.MaxQueue, &c.MaxKeepAliveRequests, &c.Gate,
 		} {
 			*s = printableSetting(*s)
 		}

@@ -23,6 +23,7 @@ type Pool struct {
 	Address string
 
 	Workers int // "exec": the connector's own worker threads
+	Pollers int // "Poller", "ClientPoller-0"
 	// Unknown are threads whose role was cut off; there are then no workers.
 	Unknown int
 }
@@ -92,8 +93,11 @@ func (p *Pool) count(role string) {
 		p.Unknown++
 		return
 	}
-	if role[0] == 'e' {
+	switch role[0] {
+	case 'e':
 		p.Workers++
+	case 'P', 'C':
+		p.Pollers++
 	}
 }
 
@@ -115,6 +119,12 @@ func (p Pools) For(port uint16) (workers int, protocol string, ok bool) {
 func (p Pools) find(port uint16) (Pool, bool) {
 	pool, ok := p.byPort[port]
 	return pool, ok
+}
+
+// WithoutPoller: the pool's workers are there, and the thread is not that hands them requests
+// (NioEndpoint.startInternal starts it before the acceptor, and never again).
+func (p Pool) WithoutPoller() bool {
+	return strings.HasSuffix(p.Protocol, "-nio") && p.Port != 0 && p.Unknown == 0 && p.Workers > 0 && p.Pollers == 0
 }
 
 // Count is the number of worker threads. Where the roles were cut off, all

@@ -57,16 +57,16 @@ type wireConnector struct {
 	Server, Framework, Version, FrameworkVersion, Protocol, Executor string
 	TLS, HTTP2                                                       bool
 
-	MaxConnections, AcceptCount, MaxThreads, MinSpareThreads, MaxQueue, MaxKeepAliveRequests *model.Setting[int]
-	ConnectionTimeout, KeepAliveTimeout                                                      *model.Setting[time.Duration]
-	VirtualThreads                                                                           *model.Setting[bool]
+	MaxConnections, AcceptCount, MaxThreads, MinSpareThreads, MaxQueue, MaxKeepAliveRequests, Gate *model.Setting[int]
+	ConnectionTimeout, KeepAliveTimeout                                                            *model.Setting[time.Duration]
+	VirtualThreads                                                                                 *model.Setting[bool]
 }
 
 func newWireConnector(c *catalina.Connector) wireConnector {
 	return wireConnector{
 		c.Port, c.Address, c.Scheme, c.Endpoint, c.NamePrefix, c.Line,
 		c.Server, c.Framework, c.Version, c.FrameworkVersion, c.Protocol, c.Executor, c.TLS, c.HTTP2,
-		c.MaxConnections, c.AcceptCount, c.MaxThreads, c.MinSpareThreads, c.MaxQueue, c.MaxKeepAliveRequests,
+		c.MaxConnections, c.AcceptCount, c.MaxThreads, c.MinSpareThreads, c.MaxQueue, c.MaxKeepAliveRequests, c.Gate,
 		c.ConnectionTimeout, c.KeepAliveTimeout, c.VirtualThreads,
 	}
 }
@@ -78,7 +78,7 @@ func (w *wireConnector) connector() catalina.Connector {
 			Server: w.Server, Framework: w.Framework, Version: w.Version, FrameworkVersion: w.FrameworkVersion,
 			Protocol: w.Protocol, Executor: w.Executor, TLS: w.TLS, HTTP2: w.HTTP2,
 			MaxConnections: w.MaxConnections, AcceptCount: w.AcceptCount, MaxThreads: w.MaxThreads,
-			MinSpareThreads: w.MinSpareThreads, MaxQueue: w.MaxQueue, MaxKeepAliveRequests: w.MaxKeepAliveRequests,
+			MinSpareThreads: w.MinSpareThreads, MaxQueue: w.MaxQueue, MaxKeepAliveRequests: w.MaxKeepAliveRequests, Gate: w.Gate,
 			ConnectionTimeout: w.ConnectionTimeout, KeepAliveTimeout: w.KeepAliveTimeout, VirtualThreads: w.VirtualThreads,
 		},
 	}
@@ -173,7 +173,7 @@ func (w *wireConnector) each(fn func(*string)) {
 		fn(s)
 	}
 	for _, s := range []**model.Setting[int]{
-		&w.MaxConnections, &w.AcceptCount, &w.MaxThreads, &w.MinSpareThreads, &w.MaxQueue, &w.MaxKeepAliveRequests,
+		&w.MaxConnections, &w.AcceptCount, &w.MaxThreads, &w.MinSpareThreads, &w.MaxQueue, &w.MaxKeepAliveRequests, &w.Gate,
 	} {
 		eachText(s, fn)
 	}
@@ -230,7 +230,7 @@ func (a *answer) check() error {
 // check holds a connector's numbers to what a server can have.
 func (w *wireConnector) check() error {
 	for _, s := range []*model.Setting[int]{
-		w.MaxConnections, w.AcceptCount, w.MaxThreads, w.MinSpareThreads, w.MaxQueue, w.MaxKeepAliveRequests,
+		w.MaxConnections, w.AcceptCount, w.MaxThreads, w.MinSpareThreads, w.MaxQueue, w.MaxKeepAliveRequests, w.Gate,
 	} {
 		if s != nil && (s.Value < -1<<31 || s.Value > 1<<31-1 || !knownKind(s.Kind)) {
 			return fmt.Errorf("%w: a limit out of range", errAnswer)

@@ -70,10 +70,20 @@ type Connections struct {
 	// time it was tried; the counts are then too low, and what else a walk finds
 	// (SynBacklog, OldestWait, the ratios of Limits) is left out.
 	Partial bool
+	// Other is the process that holds connections of the port without listening there, as a
+	// server does that is shutting down: they are in no other number. nil where none is known to.
+	Other *OtherProcess `json:",omitempty"`
 	// Sampled is how many connections were asked for where that is a random part of them.
 	// The counts are then estimates of all, each at most Error from the truth in 99 of 100
 	// readings; connections that have come since the latest walk are within it.
 	Sampled, Error int
+}
+
+// OtherProcess holds connections of a port that it does not listen on.
+type OtherProcess struct {
+	PID         int
+	Comm        string
+	Connections int
 }
 
 // Exact reports whether each connection was counted.

@@ -78,10 +78,16 @@ type Connector struct {
 	KeepAliveTimeout     *Setting[time.Duration]
 	VirtualThreads       *Setting[bool]
 
+	// Gate is how many requests a SemaphoreValve lets through at a time, nil without one.
+	Gate *Setting[int] `json:",omitempty"`
+
 	// Backends are the servers that the same application's configuration names.
 	Backends []Backend
 
 	PoolThreads *int // worker threads alive, from the thread names
+	// WithoutPoller: by their names the worker threads are there, and the one is not that
+	// hands them the requests.
+	WithoutPoller bool `json:",omitempty"`
 	// WorkerNames is how the names of its worker threads begin where that does not show the
 	// port: the namePrefix of an Executor, "http-nio-127.0." with an address.
 	WorkerNames string `json:",omitempty"`

@@ -182,6 +182,11 @@ type Process struct {
 	// (--thread-dump) or did not say.
 	Stacks *Stacks
 
+	// UserThreads are the threads of all processes of the process's user, and UserThreadsLimit
+	// is how many it lets there be (soft "Max processes", RLIMIT_NPROC); nil where that is no
+	// limit for it, or none that is near.
+	UserThreads, UserThreadsLimit *int `json:",omitempty"`
+
 	MemoryLimit *uint64 // bytes, of the cgroup
 	PIDsLimit   *int    // pids.max of the cgroup
 	// PIDsRefused is how many threads and processes the cgroup was refused since the

@@ -144,6 +144,7 @@ func (r *reader) once(what, why string) {
 // finds only executors that are in front of it (ConnectorCreateRule).
 func (r *reader) service(service *element, offset int) {
 	executors := map[string]*executor{}
+	gate := r.gate(service)
 	for _, child := range service.children {
 		if len(r.server.Connectors)+len(executors) >= maxConnectors {
 			r.once("connectors of "+r.server.File, fmt.Sprintf("more than %d connectors and executors", maxConnectors))
@@ -157,6 +158,7 @@ func (r *reader) service(service *element, offset int) {
 			}
 		case "Connector":
 			if c := r.connector(child, offset, executors); c != nil {
+				c.Gate = gate
 				r.server.Connectors = append(r.server.Connectors, *c)
 			}
 		}

@@ -37,6 +37,7 @@ func (m *processReader) read(proc hostproc.FS, jvm func() (*hsperf.File, error),
 	m.readJVM(jvm, now, p, who, miss)
 	p.CPUUsed = &st.CPUTime
 	m.readCgroup(proc, p)
+	m.users.read(proc, now, st, p)
 	return p
 }
 
@@ -123,6 +124,7 @@ type processReader struct {
 	jvm      *hsperf.File
 	still    evidence.Standstill
 	files    files
+	users    *userThreads
 	refused  *uint64 // by the pids limit, when it was first read
 }
 
@@ -190,6 +192,7 @@ type Processes struct {
 	now    func() time.Time
 	memory map[hostproc.ProcessKey]*processReader
 	load   threads.Load
+	users  userThreads
 	store  *facts.Store
 }
 
@@ -213,7 +216,7 @@ func NewProcesses(proc hostproc.FS, store *facts.Store, jvm OpenJVM, now func() 
 func (ps *Processes) Read(key hostproc.ProcessKey) (cost time.Duration) {
 	m := ps.memory[key]
 	if m == nil {
-		m = &processReader{runDelay: threads.NewRunDelayCounter(ps.proc, key.PID, &ps.load)}
+		m = &processReader{users: &ps.users, runDelay: threads.NewRunDelayCounter(ps.proc, key.PID, &ps.load)}
 		ps.memory[key] = m
 	}
 	var miss facts.Missing

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,7 +22,7 @@ func claims() []deployment {
 		{"a paused connector with an acceptCount of 10 and 30 clients", func(c *rig.Case) {
 			c.Embedded(rig.JVM{}, tomcat("acceptCount=10", "pause=2000")...)
 			c.Answers("127.0.0.1:8080")
-			c.Wait(4 * time.Second)
+			c.Until("it is paused", func() bool { _, err := os.Stat(filepath.Join(c.Dir, "paused")); return err == nil })
 			clients := c.Hold(rig.Clients{N: 30, Text: rig.Get("/")})
 			c.Until("the queue is full", func() bool { return clients.Connected.Load() >= 11 })
 			c.Wait(4 * time.Second)

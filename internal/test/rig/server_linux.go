@@ -171,6 +171,15 @@ func (s *Server) Threads() int {
 	return len(threads)
 }
 
+// HasThread reports whether one of that name (cut to 15 characters) is there.
+func (s *Server) HasThread(name string) bool {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", s.PID))
+	return slices.ContainsFunc(tasks, func(file string) bool {
+		text, _ := os.ReadFile(file)
+		return strings.TrimSpace(string(text)) == name
+	})
+}
+
 // Ended reports whether the process is gone.
 func (s *Server) Ended() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID))

@@ -44,6 +44,7 @@ public class Embedded {
         if (pause >= 0) {
             Thread.sleep(pause);
             connector.pause();
+            new File(System.getProperty("java.io.tmpdir"), "paused").createNewFile();
         }
         tomcat.getServer().await();
     }

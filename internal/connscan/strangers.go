@@ -1,0 +1,140 @@
+package connscan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// strangersPart is the part of a core that the search for their processes may take.
+	strangersPart = 0.01
+	mostStrangers = 16_384
+	// mostSearched is how many processes one search reads the descriptors of.
+	mostSearched = 16
+)
+
+// strangers are connections on watched ports that a process holds which does not listen
+// there: of the server before, which has closed its listener and serves what it has. They
+// take none of the listener's slots and threads.
+type strangers struct {
+	of       map[uint32]holder // by inode
+	suspects []uint32          // held by no owner at the latest reading of descriptors, ascending
+	searched time.Time
+	cost     time.Duration
+}
+
+type holder struct {
+	pid  int
+	comm string
+}
+
+// unheld are the accepted connections that no owner has a descriptor of, and that are
+// not known to be a stranger's. One reading alone does not tell them from connections
+// that were accepted after the descriptors were read, unless it is the first.
+func (t *strangers) unheld(w *reading) (out []uint32) {
+	first := t.searched.IsZero()
+	suspects := t.suspects
+	t.suspects = nil
+	for _, inode := range w.accepted {
+		if _, known := t.of[inode]; known || has(w.held.inodes, inode) {
+			continue
+		}
+		if len(t.suspects) < mostStrangers {
+			t.suspects = append(t.suspects, inode)
+		}
+		if first || has(suspects, inode) {
+			out = append(out, inode)
+		}
+	}
+	return out
+}
+
+// search looks for the processes that hold such connections: those of the same name as
+// the owners. It reports whether it has found any.
+func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, at time.Time, unheld []uint32) (found bool) {
+	t.searched = at
+	owners, names := make(map[int]bool), make(map[string]bool)
+	for key, e := range r.Owners() {
+		if owners[key.PID] = true; e.ID.NetNS == netns {
+			names[e.Owner.Comm] = true
+		}
+	}
+	pids, err := proc.PIDs()
+	if err != nil {
+		return false
+	}
+	searched := 0
+	for _, pid := range pids {
+		if owners[pid] {
+			continue
+		}
+		stat, err := proc.Stat(pid)
+		if err != nil || !names[stat.Comm] || stat.Exited {
+			continue
+		}
+		if searched++; searched > mostSearched {
+			break
+		}
+		_ = proc.SocketInodes(pid, func(inode uint32) { // whose cannot be read is not known to be a stranger's
+			if has(unheld, inode) && len(t.of) < mostStrangers {
+				t.of[inode], found = holder{pid, stat.Comm}, true
+			}
+		})
+	}
+	return found
+}
+
+// keep forgets those that have closed.
+func (t *strangers) keep(w *reading) {
+	maps.DeleteFunc(t.of, func(inode uint32, _ holder) bool { return !has(w.accepted, inode) })
+}
+
+// settle finds out whose connections a walk has found that the owners do not hold, and
+// reports whether some turned out to be strangers', so that they have to be counted again.
+func (t *strangers) settle(s *Scanner, r *facts.Watchlist, netns uint64, w *reading) (found bool) {
+	if w.held == nil || !w.held.fresh || !w.held.complete() || !ownersKnown(r, netns) {
+		return false
+	}
+	slices.Sort(w.accepted)
+	t.keep(w)
+	unheld := t.unheld(w)
+	if len(unheld) == 0 || !t.searched.IsZero() && w.at.Sub(t.searched) < cputime.Rest(t.cost, time.Second, strangersPart) {
+		if t.searched.IsZero() {
+			t.searched = w.at
+		}
+		return false
+	}
+	t.cost, _ = cputime.Of(func() error {
+		found = t.search(s.proc, r, netns, w.at, unheld)
+		return nil
+	})
+	return found
+}
+
+// ownersKnown: the watched listeners of a namespace have one owner each. Members of a
+// group (SO_REUSEPORT) are processes that all listen.
+func ownersKnown(r *facts.Watchlist, netns uint64) bool {
+	for _, e := range r.In(netns) {
+		if _, ok := e.Process(); !ok || len(e.Members) > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// largest is the process with the most of them.
+func largest(of map[int]*model.OtherProcess) *model.OtherProcess {
+	if len(of) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(slices.Collect(maps.Values(of)), func(a, b *model.OtherProcess) int {
+		return cmp.Or(cmp.Compare(a.Connections, b.Connections), cmp.Compare(b.PID, a.PID))
+	})
+}

@@ -1,0 +1,42 @@
+package diagnosis
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// gate is a configured valve that lets fewer requests through than there are threads, nil
+// without one: the other threads wait in it.
+func gate(l *model.Listener) *model.Setting[int] {
+	if l == nil || l.Connector == nil || l.Connector.Gate == nil {
+		return nil
+	}
+	if most, known := maxThreads(l); !known || l.Connector.Gate.Value >= most {
+		return nil
+	}
+	return l.Connector.Gate
+}
+
+// gateWords say what it does.
+func (j *judge) gateWords() string {
+	g := gate(j.Now)
+	return phrase.Sprintf("a SemaphoreValve lets %d requests through at a time%s, and the others wait in it with a thread each", g.Value, sourceOf(g))
+}
+
+// gateSteps are what to do about it.
+func (j *judge) gateSteps() []model.Step {
+	g := gate(j.Now)
+	most, _ := maxThreads(j.Now)
+	return []model.Step{{
+		Text:    "Shorten what the handlers wait for; or raise the valve's concurrency, if what they call has room for more at the same time",
+		Setting: "SemaphoreValve concurrency", From: phrase.Sprintf("%v", g.Value), To: phrase.Sprintf("%v", most),
+	}}
+}
+
+func (j *judge) gateFinding(add adder) {
+	if gate(j.Now) == nil || !j.threadsFull {
+		return
+	}
+	add("semaphore_valve", model.SeverityWarning, phrase.Capital(j.gateWords())+".",
+		"More threads would wait there, too.")
+}
