@@ -21,7 +21,7 @@ func cpuSaturated() cause {
 		around: rule[pair]{holds: func(p pair) certainty {
 			return max(when(p.either(p.atConnectionLimit) && p.shortOfCPU(), surely), when(p.share(runDelay) >= p.t.RunDelay, possibly))
 		}, refuted: []refutation[pair]{
-			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", (pair).acceptorRuns},
+			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", pair.acceptorRuns},
 		}},
 		now: rule[*judge]{holds: func(j *judge) certainty {
 			return max(when(j.takenUp() && j.shortOfCPU(), surely),

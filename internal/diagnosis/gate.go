@@ -5,18 +5,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// gate is a configured valve that lets fewer requests through than there are threads, nil
-// without one: the other threads wait in it.
-func gate(l *model.Listener) *model.Setting[int] {
-	if l == nil || l.Connector == nil || l.Connector.Gate == nil {
-		return nil
-	}
-	if most, known := maxThreads(l); !known || l.Connector.Gate.Value >= most {
-		return nil
-	}
-	return l.Connector.Gate
-}
-
 // gateWords say what it does.
 func (j *judge) gateWords() string {
 	g := gate(j.Now)

@@ -2,6 +2,18 @@ package diagnosis
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
+// gate is a configured valve that lets fewer requests through than there are threads, nil
+// without one: the other threads wait in it.
+func gate(l *model.Listener) *model.Setting[int] {
+	if l == nil || l.Connector == nil || l.Connector.Gate == nil {
+		return nil
+	}
+	if most, known := maxThreads(l); !known || l.Connector.Gate.Value >= most {
+		return nil
+	}
+	return l.Connector.Gate
+}
+
 // allThreadsBusy is a full stage even with no request waiting behind it: where
 // threads are as many as connections, none can.
 func allThreadsBusy(l *model.Listener) bool {

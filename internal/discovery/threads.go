@@ -121,7 +121,7 @@ func (p Pools) find(port uint16) (Pool, bool) {
 	return pool, ok
 }
 
-// WithoutPoller: the pool's workers are there, and the thread is not that hands them requests
+// WithoutPoller says that the pool's workers are there, and the thread is not that hands them requests
 // (NioEndpoint.startInternal starts it before the acceptor, and never again).
 func (p Pool) WithoutPoller() bool {
 	return strings.HasSuffix(p.Protocol, "-nio") && p.Port != 0 && p.Unknown == 0 && p.Workers > 0 && p.Pollers == 0
