@@ -131,7 +131,7 @@ picture: build ## the README's moving picture, recorded from the real thing on a
 	internal/test/picture/record.sh
 
 site: $(HUGO) ## the documentation as a site in dist/site, its links checked
-	$(HUGO) --source site --destination $(CURDIR)/dist/site --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
+	$(HUGO) --source deploy/site --destination $(CURDIR)/dist/site --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
 	$(GO) test -count=1 ./internal/test/site -built $(CURDIR)/dist/site
 
 clean: ## what was built

@@ -18,7 +18,7 @@ import (
 
 const (
 	checkout   = "../../.."
-	base       = "/tcpdiag/" // of site/hugo.toml
+	base       = "/tcpdiag/" // of deploy/site/hugo.toml
 	repository = "https://github.com/tcpdiag/tcpdiag/"
 )
 

@@ -89,7 +89,7 @@ func TestTopLevel(t *testing.T) {
 	require.NoError(t, err)
 	known := []string{
 		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "bin", "cmd", "dashboards",
-		"deploy", "dist", "docs", "go.mod", "go.sum", "internal", "site",
+		"deploy", "dist", "docs", "go.mod", "go.sum", "internal",
 	}
 	for _, file := range files {
 		if name := filepath.Base(file); name[0] != '.' {
