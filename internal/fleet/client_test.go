@@ -108,7 +108,7 @@ func sick() *server {
 		{"listener:tcpdiag_limit_used_ratio", []sample{{identity(l), 1}, {identity(well), 0.5}}},
 		{"tcpdiag_listener_connections", one(identity(l), 20)},
 		{`limit="max_connections"`, one(identity(l), 20)},
-		{`tcpdiag_connector_limit{instance=~"10\\.0\\.0\\.1:10889|10\\.0\\.0\\.2:10889",limit="max_threads"}`, one(identity(l), 4)},
+		{`tcpdiag_connector_limit{instance=~"10\\.0\\.0\\.1:10889|10\\.0\\.0\\.2:10889",netns=~"2|9|3",limit="max_threads"}`, one(identity(l), 4)},
 		{`tcpdiag_listener_limit_used_ratio{`, one(identity(l), 1)},
 		{"accept_queue_length", one(identity(l), 21)},
 		{"accept_queue_capacity", one(identity(l), 21)},

@@ -69,28 +69,34 @@ max by (cluster, job, instance, node, netns, port, namespace, pod, cause) (
 )`, v("ok"), v("warning"), v("saturated"), v("losing"), v("down"), of.matchers(), of.matchers())
 }
 
-// lost is the increase of a counter in 3 minutes: as it is recorded, else of the counter.
-func lost(recorded, counter, matchers, sum string) string {
-	return fmt.Sprintf(`%s%s or %s(max_over_time(%s%s[3m]) - min_over_time(%s%s[3m]) and resets(%s%s[3m]) == 0 or increase(%s%s[3m]))`,
-		recorded, matchers, sum, counter, matchers, counter, matchers, counter, matchers, counter, matchers)
+// lost is the increase of a counter in 3 minutes.
+func lost(counter, matchers string) string {
+	c := counter + matchers
+	return fmt.Sprintf("(max_over_time(%s[3m]) - min_over_time(%s[3m]) and resets(%s[3m]) == 0 or increase(%s[3m]))", c, c, c, c)
 }
 
-func turnedAway(matchers string) string {
-	return lost("listener:tcpdiag_clients_turned_away:increase3m", "tcpdiag_listener_clients_turned_away_total", matchers, "")
+// turnedAway are clients, dropped packets of the last 3 minutes: as the rules recorded them,
+// or of the agents' counters, of which there are dozens a listener.
+func (q questions) turnedAway(matchers string) string {
+	if q.rules {
+		return "listener:tcpdiag_clients_turned_away:increase3m" + matchers
+	}
+	return lost("tcpdiag_listener_clients_turned_away_total", matchers)
 }
 
-func dropped(matchers string) string {
-	return lost("listener:tcpdiag_dropped_packets:increase3m", "tcpdiag_listener_dropped_packets_total", matchers, "sum without (cause, packet) ")
+func (q questions) dropped(matchers string) string {
+	if q.rules {
+		return "listener:tcpdiag_dropped_packets:increase3m" + matchers
+	}
+	return "sum without (cause, packet) " + lost("tcpdiag_listener_dropped_packets_total", matchers)
 }
 
 // trouble are the worst: those that are not ok, and those that have turned clients away.
 // The value is 1,000,000 for each step of the status, and the clients turned away.
 func (q questions) trouble(limit int) string {
-	away := turnedAway(q.of.agents())
+	away := q.turnedAway(q.of.agents())
 	bad := "listener:tcpdiag_trouble:max" + q.of.matchers()
-	if q.rules {
-		away = "listener:tcpdiag_clients_turned_away:increase3m" + q.of.agents()
-	} else {
+	if !q.rules {
 		bad = fmt.Sprintf("(%s) > 0 or (%s) and %s (%s) >= 1", q.status(), q.status(), same, away)
 	}
 	return fmt.Sprintf("topk(%d, 1e6 * (%s) + %s group_left () clamp_max(%s, 999999) or 1e6 * (%s))", limit, bad, same, away, bad)
@@ -118,23 +124,35 @@ func (q questions) missing() string {
 	return fmt.Sprintf("count(up%s == 0 and on (cluster, job, instance) last_over_time(tcpdiag_build_info%s[1h]))", q.of.agents(), q.of.agents())
 }
 
-// maxInstances is how many are named in a question; more are asked for by all.
-const maxInstances = 200
+// maxAlternatives is how many are named in a question; more are asked for by all.
+const maxAlternatives = 200
 
-// of are matchers of the rows' series.
+// of are matchers of the rows' series: an agent of a node has those of all its pods.
 func (s Selection) of(rows []*row) string {
+	instances, spaces := alternatives(rows, func(r *row) string { return r.key.instance }), alternatives(rows, func(r *row) string { return r.key.netns })
+	switch {
+	case instances == "":
+		return s.agents()
+	case spaces == "":
+		return s.agents("instance=~" + strconv.Quote(instances))
+	}
+	return s.agents("instance=~"+strconv.Quote(instances), "netns=~"+strconv.Quote(spaces))
+}
+
+// alternatives match one label of the rows, "" where they are too many.
+func alternatives(rows []*row, label func(*row) string) string {
 	seen := make(map[string]bool)
 	var names []string
 	for _, r := range rows {
-		if i := r.key.instance; !seen[i] {
-			seen[i] = true
-			names = append(names, regexp.QuoteMeta(i))
+		if v := label(r); !seen[v] {
+			seen[v] = true
+			names = append(names, regexp.QuoteMeta(v))
 		}
 	}
-	if len(names) > maxInstances {
-		return s.agents()
+	if len(names) > maxAlternatives {
+		return ""
 	}
-	return s.agents("instance=~" + strconv.Quote(strings.Join(names, "|")))
+	return strings.Join(names, "|")
 }
 
 // more adds a matcher to those of a selector.
