@@ -32,28 +32,35 @@ type imageConfig struct {
 // writeImages makes an archive each of the images that the manifests name.
 func writeImages(t *testing.T, c *cluster) []string {
 	t.Helper()
-	layer := func(name string, add func(w *tar.Writer)) string {
-		file, err := os.Create(c.file(name))
-		require.NoError(t, err)
-		defer file.Close()
-		w := tar.NewWriter(file)
-		add(w)
-		require.NoError(t, w.Close())
-		return file.Name()
-	}
-	pause := layer("pause.layer", func(w *tar.Writer) { addFile(t, w, c.program("pause"), "pause", 0o755) })
-	agent := layer("tcpdiag.layer", func(w *tar.Writer) { addFile(t, w, c.program("tcpdiag"), "tcpdiag", 0o755) })
-	server := layer("tomcat.layer", func(w *tar.Writer) { addTomcat(t, w, c.program(tomcat)) })
+	server := writeLayer(t, c, "tomcat.layer", func(w *tar.Writer) { addTomcat(t, w, c.program(tomcat)) })
+	return append(writeOwnImages(t, c), writeImage(t, c.file("tomcat.image"), "tomcat:10.1-jre17",
+		imageConfig{
+			Cmd: []string{"catalina.sh", "run"}, WorkingDir: "/usr/local/tomcat",
+			Env: []string{"PATH=/usr/local/tomcat/bin:/usr/bin:/bin", "CATALINA_HOME=/usr/local/tomcat"},
+		}, c.program(jre), server))
+}
+
+// writeOwnImages are the sandbox's and tcpdiag's, which has the program where its own image does.
+func writeOwnImages(t *testing.T, c *cluster) []string {
+	t.Helper()
+	pause := writeLayer(t, c, "pause.layer", func(w *tar.Writer) { addFile(t, w, c.program("pause"), "pause", 0o755) })
+	agent := writeLayer(t, c, "tcpdiag.layer", func(w *tar.Writer) { addFile(t, w, c.program("tcpdiag"), "usr/local/bin/tcpdiag", 0o755) })
 	return []string{
 		writeImage(t, c.file("pause.image"), "pause:test", imageConfig{Entrypoint: []string{"/pause"}}, pause),
 		writeImage(t, c.file("tcpdiag.image"), "tcpdiag/tcpdiag:0.1.0",
-			imageConfig{Entrypoint: []string{"/tcpdiag"}, User: "65532:65532"}, agent),
-		writeImage(t, c.file("tomcat.image"), "tomcat:10.1-jre17",
-			imageConfig{
-				Cmd: []string{"catalina.sh", "run"}, WorkingDir: "/usr/local/tomcat",
-				Env: []string{"PATH=/usr/local/tomcat/bin:/usr/bin:/bin", "CATALINA_HOME=/usr/local/tomcat"},
-			}, c.program(jre), server),
+			imageConfig{Entrypoint: []string{"/usr/local/bin/tcpdiag"}, User: "65532:65532"}, agent),
 	}
+}
+
+func writeLayer(t *testing.T, c *cluster, name string, add func(w *tar.Writer)) string {
+	t.Helper()
+	file, err := os.Create(c.file(name))
+	require.NoError(t, err)
+	defer file.Close()
+	w := tar.NewWriter(file)
+	add(w)
+	require.NoError(t, w.Close())
+	return file.Name()
 }
 
 // addTomcat adds the distribution as the official image has it: readable by all.

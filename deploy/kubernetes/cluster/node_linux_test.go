@@ -73,7 +73,7 @@ imageGCHighThresholdPercent: 100
 
 // startNode runs containerd and a kubelet, whose pods' cgroups are below one of
 // that name; the images are there, so that none is pulled.
-func (c *cluster) startNode(t *testing.T, cgroup string) {
+func (c *cluster) startNode(t *testing.T, cgroup string, images []string) {
 	t.Helper()
 	write := func(name, text string) string {
 		require.NoError(t, os.WriteFile(c.file(name), []byte(text), 0o600))
@@ -84,7 +84,7 @@ func (c *cluster) startNode(t *testing.T, cgroup string) {
 	within(t, 30*time.Second, "containerd answers", func() bool {
 		return exec.CommandContext(t.Context(), "ctr", "version").Run() == nil
 	})
-	for _, image := range writeImages(t, c) {
+	for _, image := range images {
 		c.run(t, "ctr --namespace k8s.io images import "+image)
 	}
 	makeCgroup(t, cgroup)

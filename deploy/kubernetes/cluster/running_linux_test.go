@@ -31,6 +31,7 @@ func TestRunning(t *testing.T) {
 		require.NotEqual(t, "true", os.Getenv("CI"), "a kubelet needs root")
 		t.Skip("a kubelet needs root")
 	case os.Getenv(inside) == "":
+		operatorFolder(t) // while there is a network
 		again(t)
 	default:
 		isolate(t)
@@ -41,8 +42,7 @@ func TestRunning(t *testing.T) {
 // again runs this test in the namespaces.
 func again(t *testing.T) {
 	cgroup := fmt.Sprintf("tcpdiag-cluster-%d", os.Getpid())
-	operatorFolder(t) // while there is a network
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^TestRunning$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "14m")
 	cmd.Env = append(os.Environ(), inside+"="+cgroup)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = namespaces()
@@ -55,7 +55,7 @@ func again(t *testing.T) {
 
 func testRunning(t *testing.T, cgroup string) {
 	c := startCluster(t)
-	c.startNode(t, cgroup)
+	c.startNode(t, cgroup, writeImages(t, c))
 	c.addOperator(t)
 	main := readBlocks(t, "README.md", "sh")
 	kubernetes := readBlocks(t, "deploy/kubernetes/README.md", "sh")
