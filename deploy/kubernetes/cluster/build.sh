@@ -31,5 +31,6 @@ for plugin in main/bridge main/loopback ipam/host-local; do
 done
 build pause ./pause
 (cd ../../.. && go build -trimpath -o "$out/tcpdiag" ./cmd/tcpdiag) # of this checkout
+(cd ../../../cmd/kubectl-tcpdiag && go build -trimpath -o "$out/kubectl-tcpdiag" .)
 cd .. # the chart's tests pin the same Helm
 build helm helm.sh/helm/v4/cmd/helm

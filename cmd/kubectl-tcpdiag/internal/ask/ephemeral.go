@@ -141,6 +141,10 @@ func (a *Asker) container(pod *core.Pod, target string, ids *userIDs) *core.Ephe
 		Capabilities:   &core.Capabilities{Drop: []core.Capability{"ALL"}},
 		SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
 	}
+	c.Env = []core.EnvVar{ // whose answer it is, as the downward API would tell a sidecar
+		{Name: "POD_NAMESPACE", Value: pod.Namespace}, {Name: "POD_NAME", Value: pod.Name},
+		{Name: "POD_UID", Value: string(pod.UID)}, {Name: "CONTAINER", Value: target},
+	}
 	if ids != nil {
 		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup = &ids.UID, &ids.GID
 		c.SecurityContext.RunAsNonRoot = new(ids.UID != 0)
