@@ -75,7 +75,7 @@ func testChart(t *testing.T, c *cluster, chart *readme) {
 	c.run(t, chart.block(t, "helm upgrade --install"))
 	c.requireRelease(t, agents, 2)
 	monitors := c.output(t, "kubectl get podmonitors,prometheusrules --namespace tcpdiag --selector release=prometheus --output name")
-	require.Len(t, bytes.Fields(monitors), 3)
+	require.Len(t, bytes.Fields(monitors), 4, "a PodMonitor, and recording, alerting and fleet rules")
 	c.remove(t, agents)
 
 	c.run(t, "kubectl create namespace tcpdiag\nkubectl label namespace tcpdiag "+enforce+"=baseline")

@@ -53,11 +53,16 @@ func testSchemas(t *testing.T, c *cluster) {
 	}
 	out, err := apply(t, all)
 	require.NoError(t, err)
-	require.Equal(t, 5, strings.Count(out, "created (server dry run)"))
+	require.Equal(t, 6, strings.Count(out, "created (server dry run)"))
+	scaled, err := os.ReadFile(filepath.Join(root, "deploy/kubernetes/scaling/hpa.yaml"))
+	require.NoError(t, err)
+	out, err = apply(t, strings.ReplaceAll(string(scaled), "namespace: shop", "namespace: default"))
+	require.NoError(t, err, out)
+	require.Contains(t, out, "horizontalpodautoscaler.autoscaling/")
 	for _, tt := range []struct{ name, was, is, says string }{
 		{"an unknown field of a PodMonitor", "podMetricsEndpoints:", "podMetricEndpoints:", `unknown field "spec.podMetricEndpoints"`},
 		{"an interval without a unit", "interval: 15s", `interval: "15"`, "spec.podMetricsEndpoints[0].interval"},
-		{"an unknown field of a rule", "- alert: TcpdiagListenerDown", "- alert: TcpdiagListenerDown\n          fro: 1m", `unknown field "spec.groups[0].rules[1].fro"`},
+		{"an unknown field of a rule", "- alert: TcpdiagListenerDown", "- alert: TcpdiagListenerDown\n          fro: 1m", `unknown field "spec.groups[0].rules[4].fro"`},
 		{"a rule that waits for nonsense", "        for: ", "        for: soon ", "spec.groups[0].rules"},
 		{"an unknown field of a container", "imagePullPolicy:", "imagePolicy:", `unknown field "spec.template.spec.containers[0].imagePolicy"`},
 	} {
