@@ -142,8 +142,10 @@ func (a *Asker) container(pod *core.Pod, target string, ids *userIDs) *core.Ephe
 		SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
 	}
 	c.Env = []core.EnvVar{ // whose answer it is, as the downward API would tell a sidecar
-		{Name: "POD_NAMESPACE", Value: pod.Namespace}, {Name: "POD_NAME", Value: pod.Name},
-		{Name: "POD_UID", Value: string(pod.UID)}, {Name: "CONTAINER", Value: target},
+		{Name: "POD_NAMESPACE", Value: pod.Namespace},
+		{Name: "POD_NAME", Value: pod.Name},
+		{Name: "POD_UID", Value: string(pod.UID)},
+		{Name: "CONTAINER", Value: target},
 	}
 	if ids != nil {
 		c.SecurityContext.RunAsUser, c.SecurityContext.RunAsGroup = &ids.UID, &ids.GID
