@@ -63,7 +63,7 @@ func (s *store) close() {
 
 // put writes a recording and its checksum beside it. To write is all that it has to be
 // allowed: that there is one of this key is the answer of a write on condition. Only then
-// it asks for the checksum of what is there; who may not is told that it is present.
+// it asks for the checksum of what is there; who may not takes it for present.
 func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome string, err error) {
 	b, err := s.open(ctx)
 	if err != nil {

@@ -92,7 +92,7 @@ func tlsConfig() (*tls.Config, error) {
 }
 
 // answers notes how the collector answered the latest request, which the exporter puts
-// into words: a refusal for good is to be told from one for now (OTLP: 429, 502, 503, 504).
+// into words: a refusal for good differs from one for now (OTLP: 429, 502, 503, 504).
 type answers struct {
 	next     http.RoundTripper
 	status   int
