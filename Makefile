@@ -110,7 +110,7 @@ manifests: ## the static manifests of the node agent, rendered from the Helm cha
 package: $(GOLANGCI) ## archives, deb, rpm and checksums in dist/, the same bytes as goreleaser's; as root installed and removed under a real systemd
 	cd deploy/packages && $(GO) build -o $(TOOLS)/packages .
 	$(TOOLS)/packages
-	TCPDIAG_DIST=$(CURDIR)/dist $(GO) test -race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive)$$' ./deploy/systemd
+	TCPDIAG_DIST=$(CURDIR)/dist $(GO) test -race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive|Plugin|Krew)$$' ./deploy/systemd
 
 # `docker build` of another target needs a registry, this does not.
 ARCH          ?= $(shell $(GO) env GOARCH)

@@ -26,6 +26,7 @@ import (
 	"github.com/goreleaser/goreleaser/v2/internal/pipe/env"
 	"github.com/goreleaser/goreleaser/v2/internal/pipe/git"
 	"github.com/goreleaser/goreleaser/v2/internal/pipe/gomod"
+	"github.com/goreleaser/goreleaser/v2/internal/pipe/krew"
 	"github.com/goreleaser/goreleaser/v2/internal/pipe/metadata"
 	"github.com/goreleaser/goreleaser/v2/internal/pipe/nfpm"
 	"github.com/goreleaser/goreleaser/v2/internal/pipe/project"
@@ -89,6 +90,7 @@ func pipeline() []pipe {
 		archive.Pipe{},
 		nfpm.Pipe{},
 		checksums.Pipe{},
+		krew.Pipe{},
 		metadata.ArtifactsPipe{},
 	}
 }
@@ -110,6 +112,7 @@ func (defaults) Run(ctx *context.Context) error {
 		archive.Pipe{},
 		nfpm.Pipe{},
 		checksums.Pipe{},
+		krew.Pipe{},
 	} {
 		if err := errhandler.Handle(p.Default)(ctx); err != nil {
 			return err

@@ -53,7 +53,7 @@ func ownLink(path string) error {
 	if err != nil {
 		return err
 	}
-	if by, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode()&fs.ModeSymlink != 0 && by.Uid != 0 && int(by.Uid) != os.Geteuid() {
+	if uid, _, ok := userOf(info); ok && info.Mode()&fs.ModeSymlink != 0 && uid != 0 && uid != os.Geteuid() {
 		return fmt.Errorf("%s: a symbolic link of another user; give the directory itself", path)
 	}
 	return nil
@@ -74,8 +74,7 @@ func (f *folder) take(path string) error {
 	if err != nil {
 		return err
 	}
-	err = syscall.Flock(int(f.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if lockedByAnother(f.lock) {
 		return fmt.Errorf("%s: another agent writes to it", path)
 	}
 	return nil // a file system without locks is used without
@@ -115,7 +114,7 @@ func give(file *os.File, group int, mode fs.FileMode, name string) error {
 	if err != nil {
 		return err
 	}
-	if of, ok := info.Sys().(*syscall.Stat_t); !ok || int(of.Gid) != group {
+	if _, gid, ok := userOf(info); !ok || gid != group {
 		if err := file.Chown(-1, group); err != nil {
 			return fmt.Errorf("%s: cannot be given to group %d; the agent's user has to be of that group: %w", name, group, err)
 		}
@@ -128,7 +127,7 @@ func give(file *os.File, group int, mode fs.FileMode, name string) error {
 	if info, err = file.Stat(); err != nil {
 		return err
 	}
-	if of, ok := info.Sys().(*syscall.Stat_t); !ok || int(of.Gid) != group || info.Mode().Perm() != mode {
+	if _, gid, ok := userOf(info); !ok || gid != group || info.Mode().Perm() != mode {
 		return fmt.Errorf("%s: its file system does not give it to group %d with mode %o", name, group, mode)
 	}
 	return nil

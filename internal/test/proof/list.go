@@ -86,6 +86,11 @@ func All() []Proof {
 			Run: []string{"bash", "-c", "set -o pipefail; go run . -all | (cd validate && go run .)"}, Covers: []string{"deploy/kubernetes", "deploy/helm"},
 		},
 		{
+			Name: "krew", What: "kubectl tcpdiag for every platform: krew's validator takes the manifest, and krew installs each archive", Minutes: 5, Root: true,
+			Needs: []Need{{"rpm", "rpm"}},
+			Run:   []string{"env", "EVERY_PLATFORM=1", "make", "package"}, Covers: []string{"deploy/packages", "deploy/krew", "cmd/kubectl-tcpdiag"},
+		},
+		{
 			Name: "fleet", What: "a real Prometheus that scrapes 5,000 simulated pods: what rules, `tcpdiag fleet` and the dashboard take", Minutes: 9, Needs: []Need{{"prometheus", "prometheus"}},
 			Run: goTest("./internal/test/fleet", "^TestFleet$", "30m"), Covers: []string{"deploy/prometheus", "dashboards", "internal/fleet", "internal/promexport", "internal/test/fleet"}, Results: []string{"docs/results/fleet.md"},
 		},
