@@ -1,6 +1,9 @@
 package diagnosis
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -13,7 +16,7 @@ func beforeListener() cause {
 	return cause{
 		name: model.CauseBeforeListener,
 		now: rule[*judge]{
-			holds: func(j *judge) certainty { return when(j.gaveUp() > 0 || j.rejected(), surely) },
+			holds: func(j *judge) certainty { return when(j.gaveUp()+j.stillTry() > 0 || j.rejected(), surely) },
 			refuted: []refutation[*judge]{
 				{"the listener dropped packets lately", (*judge).droppedLately},
 				{"its accept queue was full", func(j *judge) bool { return j.wasFull() }},
@@ -53,36 +56,135 @@ func (j *judge) wasFull() bool {
 // lostWhere is what is known of the place.
 func (j *judge) lostWhere() string {
 	var found []string
-	for _, c := range []struct{ name, what string }{
-		{"IPReversePathFilter", "the reverse path filter (rp_filter)"},
-		{"TCPMD5NotFound", "TCP MD5 signatures"},
-		{"TCPMD5Unexpected", "TCP MD5 signatures"},
-		{"TCPMD5Failure", "TCP MD5 signatures"},
-		{"TCPAOBad", "TCP-AO"},
-		{"TCPAOKeyNotFound", "TCP-AO"},
-	} {
-		if n := j.Delta[c.name]; n > 0 {
-			found = append(found, phrase.Sprintf("%s (%s +%d)", c.what, c.name, n))
-		}
+	for _, p := range j.places() {
+		found = append(found, p.what)
 	}
-	if count, most := j.Sysctl["nf_conntrack_count"], j.Sysctl["nf_conntrack_max"]; most > 0 && count >= most {
-		found = append(found, phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", count, most))
+	switch {
+	case len(found) > 0:
+		return strings.Join(found, ", ")
+	case j.rejected():
+		return "a firewall rule that rejects with a reset, which is not known"
 	}
-	if j.rejected() {
-		found = append(found, "a firewall rule that rejects with a reset")
+	if _, known := j.Delta[conntrackDrop]; known {
+		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved, nor one of a rule that drops; a rule without a counter may do it"
 	}
-	if len(found) == 0 {
-		return "a firewall rule, or connection tracking; which is not known"
-	}
-	return strings.Join(found, ", ")
+	return "the place is unknown, a firewall rule or connection tracking"
 }
 
-func (j *judge) beforeSteps() []model.Step {
-	if most := j.Sysctl["nf_conntrack_max"]; most > 0 && j.Sysctl["nf_conntrack_count"] >= most {
-		return []model.Step{{
-			Text: "Make room for more tracked connections", Command: phrase.Sprintf("sysctl -w net.netfilter.nf_conntrack_max=%v", 2*most),
-			Setting: "net.netfilter.nf_conntrack_max", From: phrase.Sprintf("%v", most), To: phrase.Sprintf("%v", 2*most),
-		}}
+// place is where clients' packets are lost, by a counter that moved for them.
+type place struct {
+	what string
+	step model.Step
+}
+
+// The counters of connection tracking that a namespace's have.
+const (
+	conntrackDrop   = "nf_conntrack_drop"
+	conntrackInsert = "nf_conntrack_insert_failed"
+	conntrackChain  = "nf_conntrack_chaintoolong"
+	// rulePrefix begins the name of a rule's counter, see netns.Filter.Rules.
+	rulePrefix = "nft "
+)
+
+// places are all whose counters account for half of the clients at least: a counter that
+// moves a little has its own reasons.
+func (j *judge) places() (out []place) {
+	enough := max(1, (j.gaveUp()+j.stillTry()+1)/2)
+	moved := func(name string) uint64 {
+		if n := j.Delta[name]; n >= enough {
+			return n
+		}
+		return 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Delta)) {
+		if n := moved(name); n > 0 && j.ruleConcerns(name) {
+			out = append(out, rulePlace(name, n))
+		}
+	}
+	for _, c := range []struct{ name, what, text, command string }{
+		{"IPReversePathFilter", "the reverse path filter (rp_filter) of the interface that they come in by", "See by which interface the kernel would answer these clients: a route is missing, or rp_filter is too strict", "ip route get CLIENT; sysctl -a -r 'conf.*rp_filter'"},
+		{"TCPMD5NotFound", "TCP MD5: the listener wants signatures and the clients send none", md5Text, ""},
+		{"TCPMD5Unexpected", "TCP MD5: the clients sign, and the listener has no key for them", md5Text, ""},
+		{"TCPMD5Failure", "TCP MD5: the clients' signatures are wrong", md5Text, ""},
+		{"TCPAOBad", "TCP-AO: the clients' signatures are wrong", md5Text, ""},
+		{"TCPAOKeyNotFound", "TCP-AO: the clients' key is not known", md5Text, ""},
+	} {
+		if n := moved(c.name); n > 0 {
+			out = append(out, place{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), command(c.text, c.command)})
+		}
+	}
+	return append(out, j.tracking(moved)...)
+}
+
+const md5Text = "Give both ends the same keys (TCP_MD5SIG, TCP_AO), or none: who has set them up for this port?"
+
+// tracking are the reasons for which connection tracking drops packets.
+func (j *judge) tracking(moved func(string) uint64) (out []place) {
+	if n := moved(conntrackInsert); n > 0 {
+		out = append(out, place{
+			phrase.Sprintf("connection tracking could not insert their connections (insert_failed +%d), as where an address translation has too few source ports", n),
+			command("See which address translation they go through, and give it more ports or addresses", "nft list ruleset; iptables-save -t nat; conntrack -S"),
+		})
+	}
+	if n := moved(conntrackChain); n > 0 {
+		out = append(out, place{phrase.Sprintf("connection tracking's hash table has too long chains (chaintoolong +%d)", n), j.conntrackStep("net.netfilter.nf_conntrack_buckets", 0)})
+	}
+	count, most := j.Sysctl["nf_conntrack_count"], j.Sysctl["nf_conntrack_max"]
+	others := j.Delta[conntrackInsert] + j.Delta[conntrackChain]
+	if n := moved(conntrackDrop); n > others {
+		what := phrase.Sprintf("connection tracking is full (drop +%d", n-others)
+		if most > 0 && count >= most*9/10 {
+			what += phrase.Sprintf(", %d of %d connections", count, most)
+		}
+		out = append(out, place{what + ")", j.conntrackStep("net.netfilter.nf_conntrack_max", most)})
+	} else if _, counted := j.Delta[conntrackDrop]; !counted && most > 0 && count >= most {
+		out = append(out, place{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", count, most), j.conntrackStep("net.netfilter.nf_conntrack_max", most)})
+	}
+	return out
+}
+
+// conntrackStep: the limits are those of the machine's first network namespace.
+func (j *judge) conntrackStep(name string, now int) model.Step {
+	if now == 0 {
+		return command("Give the table more buckets, on the host", "sysctl "+name+" net.netfilter.nf_conntrack_count")
+	}
+	to := strconv.Itoa(2 * now)
+	return model.Step{
+		Text: "Make room for more tracked connections, on the host", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
+		Setting: name, From: strconv.Itoa(now), To: to,
+	}
+}
+
+// ruleConcerns: it is a rule's counter, and not one for another port. A rule that rejects
+// answers, so that nobody waits for an answer.
+func (j *judge) ruleConcerns(name string) bool {
+	rule, ok := strings.CutPrefix(name, rulePrefix)
+	if !ok {
+		return false
+	}
+	if _, port, one := strings.Cut(rule, " dport "); one && port != strconv.Itoa(int(j.Now.Port)) {
+		return false
+	}
+	return j.gaveUp()+j.stillTry() > 0 || strings.Contains(rule, " reject")
+}
+
+func rulePlace(name string, n uint64) place {
+	rule, _, _ := strings.Cut(strings.TrimPrefix(name, rulePrefix), " dport ")
+	at := strings.LastIndexByte(rule, ' ')
+	where, verdict := rule[:at], rule[at+1:]
+	chain, _, _ := strings.Cut(where, " handle ")
+	return place{
+		phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")),
+		command("Look at this rule, and change it", "nft -a list chain "+chain),
+	}
+}
+
+func (j *judge) beforeSteps() (out []model.Step) {
+	for _, p := range j.places() {
+		out = append(out, p.step)
+	}
+	if len(out) > 0 {
+		return out
 	}
 	return []model.Step{
 		command("See which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c"),

@@ -35,6 +35,12 @@ func findingsOfClients() []Runbook {
 			Change: "`--all` shows the other listeners. What closed meanwhile is shown by nothing.",
 		},
 		{
+			Code: "nobody_tried", Title: "no client has tried to connect",
+			Seen:  "The handshakes of the port were followed, and no SYN has come. Connections that are kept open may be served all the same.",
+			Check: "Whoever says that it cannot connect: `ss -tn` there (SYN-SENT), the address that it resolves, its route; firewalls and balancers between. In front of a container: the host's rules (`nft list ruleset` there, not here).",
+			Vain:  "Any of this server's limits.",
+		},
+		{
 			Code: "syn_flood", Title: "many single SYNs that nobody is behind",
 			Seen:   "Single SYNs from many addresses, none of which was repeated or answered: a SYN flood with spoofed addresses, or clients whose connect timeout is below a second.",
 			Change: "Leave `net.ipv4.tcp_syncookies` at 1 and filter in front of this machine.",

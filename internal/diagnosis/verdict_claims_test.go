@@ -21,6 +21,13 @@ func outcome(o model.ClientOutcome, n uint64) func(*model.Listener) {
 	}
 }
 
+func stillTry(n int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		outcome(model.ClientConnected, 0)(l)
+		l.Losses.Clients.Waiting = n
+	}
+}
+
 // answers are the clients that ended with one, and without.
 func answers(answered, unanswered uint64) func(*model.Listener) {
 	return func(l *model.Listener) {
@@ -194,8 +201,57 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(),
 		},
 		{
+			name: "SYNs that nothing has answered so far, in two snapshots", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(stillTry(8)), before: fresh().do(stillTry(5)), change: moved("nft inet firewall input handle 5 drop dport 8080", 31),
+		},
+		{
+			name: "SYNs that nothing has answered at the moment", status: ok,
+			now: fresh().do(stillTry(8)), before: fresh(),
+		},
+		{
+			name: "no client has tried", status: ok, codes: []string{"nobody_tried"},
+			now: fresh().do(outcome(model.ClientGaveUp, 0)), before: fresh(),
+		},
+		{
 			name: "the reverse path filter drops them", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("IPReversePathFilter", 30),
+		},
+		{
+			name: "a reverse path filter that dropped two of ten is not it", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("IPReversePathFilter", 2),
+		},
+		{
+			name: "a netfilter rule with a counter drops them", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("nft inet firewall input handle 5 drop dport 8080", 31),
+		},
+		{
+			name: "a netfilter rule drops for another port", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("nft inet firewall input handle 5 drop dport 9999", 31),
+		},
+		{
+			name: "no counter accounts for them, and connection tracking's are known", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("nf_conntrack_drop", 0),
+		},
+		{
+			name: "connection tracking is full", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *Evidence) {
+				e.Delta[conntrackDrop] = 31
+				e.Sysctl = map[string]int{"nf_conntrack_count": 262145, "nf_conntrack_max": 262144}
+			},
+		},
+		{
+			name: "connection tracking cannot insert what an address translation makes alike", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *Evidence) {
+				e.Delta[conntrackDrop], e.Delta[conntrackInsert] = 31, 31
+			},
+		},
+		{
+			name: "signatures that the listener does not know", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("TCPMD5Unexpected", 31),
+		},
+		{
+			name: "a netfilter rule with a counter rejects them", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(), change: moved("nft ip filter INPUT handle 9 reject dport 8080", 12),
 		},
 		{
 			name: "clients gave up whose packets the listener dropped a minute ago", status: losing, cause: maxConns, chain: causes(),

@@ -1,6 +1,8 @@
 package diagnosis
 
 import (
+	"time"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -20,6 +22,42 @@ func (j *judge) gaveUp() uint64 {
 		return c.Outcomes[model.ClientGaveUp]
 	}
 	return 0
+}
+
+// stillTry are the clients whose SYNs nothing has answered so far, in two snapshots: a listener with room
+// answers at once, and one without counts what it drops.
+func (j *judge) stillTry() uint64 {
+	c := j.clients()
+	if c == nil || !j.Now.Listening() || c.Waiting == 0 || j.Before == nil || j.droppedLately() || j.wasFull() {
+		return 0
+	}
+	was := j.Before.Losses
+	if l := j.Before.Lately; l != nil {
+		was = &l.Losses
+	}
+	if was == nil || was.Clients == nil || was.Clients.Waiting == 0 {
+		return 0
+	}
+	return uint64(c.Waiting)
+}
+
+// nobodyTried is for how long no client has tried to connect, as far as handshakes were followed;
+// 0 where one has, or that is not known.
+func (j *judge) nobodyTried() time.Duration {
+	if j.Now.Losses == nil || j.clients() == nil || !j.Now.Listening() {
+		return 0
+	}
+	c := j.Now.Losses.Clients
+	if c == nil || c.Begun > 0 || c.Untracked > 0 || c.Waiting+c.Settling+c.Stalling > 0 || c.Outcomes != [model.NumClientOutcomes]uint64{} {
+		return 0
+	}
+	return c.Observed
+}
+
+// nobodyIn: no connection is held, and none waits.
+func (j *judge) nobodyIn() bool {
+	n, known := held(j.Now)
+	return known && n == 0 && queued(j.Now) == 0
 }
 
 // ofBefore: all clients that ended lately are those of a trouble before. It may take minutes until that is

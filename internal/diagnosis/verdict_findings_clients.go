@@ -39,6 +39,13 @@ func (j *judge) clientFindings() []model.Finding {
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
+	if tried := j.nobodyTried(); tried > 0 {
+		out = append(out, model.Finding{
+			Code: "nobody_tried", Severity: model.SeverityInfo,
+			Evidence: phrase.Sprintf("No client's SYN has reached this network namespace for this port in the last %s.", phrase.Seconds(tried)),
+			Advice:   "Who cannot connect meanwhile is stopped before: by the name that it resolves, by its route, by a firewall or a balancer, or, in front of a container, by the host's own rules.",
+		})
+	}
 	return out
 }
 

@@ -21,13 +21,13 @@ func (j *judge) status() model.Status {
 // and had no answer some always leave by themselves, as a browser does that is sent elsewhere.
 func (j *judge) turnsAway() bool {
 	unanswered, ended := j.unanswered()
-	return j.gaveUp()+j.stalledClients()+j.refused()+j.resetByServer() > 0 || unanswered > 0 && unansweredPart*unanswered >= ended
+	return j.gaveUp()+j.stillTry()+j.stalledClients()+j.refused()+j.resetByServer() > 0 || unanswered > 0 && unansweredPart*unanswered >= ended
 }
 
 // onlyUnanswered: clients were let in and had no answer, and nothing else was lost.
 func (j *judge) onlyUnanswered() bool {
 	n, _ := j.unanswered()
-	return n > 0 && j.losses().DroppedPackets == 0 && j.gaveUp()+j.stalledClients()+j.refused()+j.resetByServer() == 0
+	return n > 0 && j.losses().DroppedPackets == 0 && j.gaveUp()+j.stillTry()+j.stalledClients()+j.refused()+j.resetByServer() == 0
 }
 
 // failsUnseen: clients fail, and no packet was dropped.

@@ -159,6 +159,8 @@ func (j *judge) summaryOK() string {
 func (j *judge) okState() (state, numbers string) {
 	s := "Nothing is lost and nothing is held up"
 	switch {
+	case j.nobodyTried() > 0 && j.nobodyIn():
+		s = "Nobody is connected, and no client has tried to connect in the last " + phrase.Seconds(j.nobodyTried())
 	case j.seenOnce() && j.Now.Losses == nil && !j.requestsStand():
 		s = "What waits is seen for the first time"
 	case j.losses().AbandonedRequests > 0:

@@ -39,6 +39,7 @@ type machine struct {
 	drops      *netstat.ListenCountersFile
 	counters   *netstat.NetCountersFile
 	socks      *netstat.SockstatFile
+	front      front
 }
 
 // Opened is a namespace of this machine.
@@ -154,6 +155,7 @@ func (r *machine) waken() error {
 		if r.socks, err = netstat.OpenSockstat(r.proc, hostproc.CallingThread); err != nil {
 			return err
 		}
+		r.front.open(r.proc)
 		r.slow, err = sockdiag.DialShared(&r.shared.slow)
 		return err
 	})
@@ -174,7 +176,11 @@ func (r *machine) Counters(out map[string]uint64) error {
 	if err := r.waken(); err != nil {
 		return err
 	}
-	return r.counters.Read(out)
+	if err := r.counters.Read(out); err != nil {
+		return err
+	}
+	r.front.read(out)
+	return nil
 }
 
 func (r *machine) Walk(wanted sockdiag.Wanted, restart func(), found func(*sockdiag.Socket) error) error {
@@ -230,6 +236,7 @@ func (r *machine) Rest() error {
 	if r.socks != nil {
 		errs = append(errs, r.socks.Close())
 	}
+	errs = append(errs, r.front.close())
 	r.slow, r.drops, r.counters, r.socks = nil, nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -39,3 +39,18 @@ func Do(string, func() error) error { return ErrNotSupported }
 
 // New answers ErrNotSupported.
 func New() (*os.File, error) { return nil, ErrNotSupported }
+
+// Filter is for Linux only.
+type Filter struct{}
+
+// OpenFilter answers ErrNotSupported.
+func OpenFilter() (*Filter, error) { return nil, ErrNotSupported }
+
+// Close answers ErrNotSupported.
+func (f *Filter) Close() error { return ErrNotSupported }
+
+// Conntrack answers ErrNotSupported.
+func (f *Filter) Conntrack(map[string]uint64) error { return ErrNotSupported }
+
+// Rules answers ErrNotSupported.
+func (f *Filter) Rules(map[string]uint64) error { return ErrNotSupported }

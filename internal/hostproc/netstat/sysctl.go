@@ -76,7 +76,9 @@ func sysctls() []sysctl {
 		{"net.ipv4.tcp_syn_linear_timeouts", []string{"tcp_syn_linear_timeouts"}}, // Linux 6.5
 		{"net.ipv4.tcp_migrate_req", []string{"tcp_migrate_req"}},                 // Linux 5.14
 		{"net.ipv4.tcp_max_tw_buckets", []string{"tcp_max_tw_buckets"}},
-		{"net.ipv4.tcp_max_orphans", []string{"tcp_max_orphans"}},                         // initial namespace only
+		{"net.ipv4.tcp_max_orphans", []string{"tcp_max_orphans"}},            // initial namespace only
+		{"net.netfilter.nf_conntrack_count", []string{"nf_conntrack_count"}}, // with the module nf_conntrack
+		{"net.netfilter.nf_conntrack_max", []string{"nf_conntrack_max"}},
 		{"net.ipv4.tcp_mem", []string{"tcp_mem_low", "tcp_mem_pressure", "tcp_mem_high"}}, // likewise
 	}
 }

@@ -1,0 +1,57 @@
+package netns_test
+
+import (
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// A rule that drops and counts has its packets, and its port where it is for one; one that
+// accepts, or has no counter, is left out.
+func TestRulesThatDrop(t *testing.T) {
+	nettest.Root(t)
+	nft, err := exec.LookPath("nft")
+	if err != nil {
+		t.Skip("nft is not installed")
+	}
+	a, b := nettest.Namespace(t), nettest.Namespace(t)
+	_, addr := nettest.Veth(t, a, b)
+	b.Do(func() {
+		server := nettest.Listen(t, nettest.ListenOptions{Address: netip.AddrPortFrom(addr, 0).String(), Backlog: 5})
+		load := b.Command(nft, "-f", "-")
+		load.Stdin = strings.NewReader(fmt.Sprintf(`table inet firewall {
+	chain input {
+		type filter hook input priority 0;
+		tcp dport 9999 counter drop
+		iif lo counter accept
+		tcp dport %d tcp flags syn counter drop
+		udp dport 53 drop
+		counter reject
+	}
+}`, server.Addr.Port()))
+		out, err := load.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		f, err := netns.OpenFilter()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, f.Close()) }()
+		a.Do(func() { nettest.Attempts(t, server.Addr, 3) })
+		got := map[string]uint64{}
+		require.NoError(t, f.Rules(got))
+		dropped := fmt.Sprintf("nft inet firewall input handle 4 drop dport %d", server.Addr.Port())
+		require.Contains(t, got, dropped)
+		require.GreaterOrEqual(t, got[dropped], uint64(3))
+		require.Contains(t, got, "nft inet firewall input handle 2 drop dport 9999")
+		require.Zero(t, got["nft inet firewall input handle 2 drop dport 9999"])
+		require.Contains(t, got, "nft inet firewall input handle 6 reject")
+		require.Len(t, got, 3)
+		require.NoError(t, f.Conntrack(got))
+		require.Contains(t, got, "nf_conntrack_insert_failed")
+	})
+}

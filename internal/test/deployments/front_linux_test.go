@@ -1,0 +1,218 @@
+package deployments
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+)
+
+// front are servers with room whose clients do not come as far as the listener, or ask for
+// another one.
+func front() []deployment {
+	const here = "10.77.0.1"
+	lost := func(name, truth string, stop func(c *rig.Case) func() error, names, silent []string) deployment {
+		return deployment{name, func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			try := stop(c)
+			var failed []func() int64
+			for range 10 {
+				failed = append(failed, keep(c, try).Load)
+			}
+			c.Until("clients give up", func() bool { return failed[0]() > 0 && failed[9]() > 0 })
+			c.Row.Truth = truth + "; " + s.Says(rig.Port).String()
+			c.Both(rig.Port, "losing before_listener").Names(names...).Silent(silent...)
+		}}
+	}
+	ruled := func(rules string) func(c *rig.Case) func() error {
+		return func(c *rig.Case) func() error {
+			nft(c, rules)
+			return func() error { return once("127.0.0.1:8080") }
+		}
+	}
+	const unknown = "the place is unknown"
+	return []deployment{
+		lost("a netfilter rule with a counter drops the SYNs", "nftables drops them",
+			ruled(`table inet firewall { chain input { type filter hook input priority 0; tcp dport 9 counter drop; tcp dport 8080 tcp flags syn counter drop; }; }`),
+			[]string{"the netfilter rule inet firewall input handle", "nft -a list chain inet firewall input"}, []string{unknown}),
+		lost("a netfilter rule without a counter drops the SYNs", "nftables drops them, and counts none",
+			ruled(`table inet firewall { chain input { type filter hook input priority 0; tcp dport 9 counter drop; tcp dport 8080 tcp flags syn drop; }; }`),
+			[]string{unknown}, []string{"the netfilter rule", "is full"}),
+		lost("iptables drops the SYNs", "iptables (nf_tables) drops them", func(c *rig.Case) func() error {
+			c.Needs("iptables-nft")
+			c.Do("iptables-nft", "-A", "INPUT", "-p", "tcp", "--dport", "8080", "--syn", "-j", "DROP")
+			c.AtEnd(func() { c.Do("iptables-nft", "-F", "INPUT") })
+			return func() error { return once("127.0.0.1:8080") }
+		}, []string{"the netfilter rule ip filter INPUT handle"}, []string{unknown}),
+		lost("connection tracking is full", "as many connections are tracked as may be", func(c *rig.Case) func() error {
+			nft(c, `table inet firewall { chain input { type filter hook input priority 0; ct state established accept; }; }`)
+			c.Must(fillConntrack())
+			return far(c, "")
+		}, []string{"connection tracking is full", "net.netfilter.nf_conntrack_max"}, []string{unknown, "could not insert"}),
+		lost("an address translation that gives all clients one port", "nftables translates all clients to one address and port", func(c *rig.Case) func() error {
+			try := far(c, "")
+			nft(c, `table ip translation { chain input { type nat hook input priority 100; tcp dport 8080 snat to 10.77.0.9:5000; }; }`)
+			return try
+		}, []string{"could not insert their connections", "insert_failed"}, []string{unknown, "is full"}),
+		lost("the reverse path filter drops the SYNs", "rp_filter is strict, and the clients' addresses are behind another interface", func(c *rig.Case) func() error {
+			try := far(c, "10.88.0.2")
+			c.Do("ip", "link", "add", "other", "type", "dummy")
+			c.Do("ip", "address", "add", "10.88.0.1/24", "dev", "other")
+			c.Do("ip", "link", "set", "other", "up")
+			c.SetSysctl(map[string]string{"net/ipv4/conf/near/rp_filter": "1"})
+			return try
+		}, []string{"the reverse path filter"}, []string{unknown}),
+		lost("clients that sign with TCP MD5", "the clients' kernel signs, the listener has no key", func(*rig.Case) func() error {
+			return signed
+		}, []string{"TCP MD5", "TCPMD5Unexpected"}, []string{unknown}),
+		{"a netfilter rule with a counter rejects with a reset", func(c *rig.Case) {
+			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			nft(c, `table inet firewall { chain input { type filter hook input priority 0; tcp dport 8080 tcp flags syn counter reject with tcp reset; }; }`)
+			failed := keep(c, func() error { return once("127.0.0.1:8080") })
+			c.Until("clients are refused", func() bool { return failed.Load() > 3 })
+			c.Row.Truth = "nftables rejects with a TCP reset"
+			c.Both(rig.Port, "losing before_listener").Names("the netfilter rule inet firewall input handle", "rejects them")
+		}},
+		{"bound to 127.0.0.1, asked at the interface's address", func(c *rig.Case) {
+			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "address=127.0.0.1")
+			c.Answers("127.0.0.1:8080")
+			c.Do("ip", "address", "add", here+"/32", "dev", "lo")
+			failed := keep(c, func() error { return once(here + ":8080") })
+			c.Until("clients are refused", func() bool { return failed.Load() > 3 })
+			c.Row.Truth = "listens on 127.0.0.1:8080, asked at " + here
+			c.Both(rig.Port, "losing listens_elsewhere").Names("they asked "+here+":8080, and it listens on 127.0.0.1:8080 alone").Silent("threads.max", "maxThreads from")
+		}},
+		{"bound to 0.0.0.0 (IPv4 alone), asked at ::1", func(c *rig.Case) {
+			c.Embedded(rig.JVM{VM: []string{"-Djava.net.preferIPv4Stack=true"}}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			failed := keep(c, func() error { return once("[::1]:8080") })
+			c.Until("clients are refused", func() bool { return failed.Load() > 3 })
+			c.Row.Truth = "listens on 0.0.0.0:8080, asked at ::1, as where localhost resolves to both"
+			c.Both(rig.Port, "losing listens_elsewhere").Names("they asked [::1]:8080, and it listens on 0.0.0.0:8080 alone")
+		}},
+		{"nobody has tried", func(c *rig.Case) {
+			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			c.Wait(2 * time.Second)
+			c.Row.Truth = "no client connects"
+			c.Both(rig.Port, "ok").Names("no client has tried to connect in the last", "nobody_tried")
+		}},
+	}
+}
+
+// nft loads rules until the case ends.
+func nft(c *rig.Case, rules string) {
+	c.Helper()
+	c.Needs("nft")
+	file := c.Write("rules", strings.ReplaceAll(rules, ";", ";\n"))
+	c.Do("nft", "-f", file)
+	c.AtEnd(func() { c.Do("nft", "flush", "ruleset") })
+}
+
+// far is a client in a network namespace of its own, beyond a pair of devices, that asks from
+// an address ("" is the device's).
+func far(c *rig.Case, from string) func() error {
+	c.Helper()
+	c.Do("ip", "netns", "add", "far")
+	c.AtEnd(func() {
+		_ = exec.Command("ip", "netns", "delete", "far").Run() //nolint:noctx // ends with the case
+		_ = exec.Command("ip", "link", "delete", "other").Run() //nolint:noctx // likewise
+	})
+	c.Do("ip", "link", "add", "near", "type", "veth", "peer", "name", "out", "netns", "far")
+	c.Do("ip", "address", "add", "10.77.0.1/24", "dev", "near")
+	c.Do("ip", "link", "set", "near", "up")
+	c.Do("ip", "-n", "far", "address", "add", "10.77.0.2/24", "dev", "out")
+	c.Do("ip", "-n", "far", "link", "set", "out", "up")
+	if from != "" {
+		c.Do("ip", "-n", "far", "address", "add", from+"/32", "dev", "out")
+		c.Do("ip", "-n", "far", "route", "replace", "10.77.0.1/32", "dev", "out", "src", from)
+	}
+	return func() error {
+		return exec.CommandContext(c.Ctx, "ip", "netns", "exec", "far", "timeout", "2", "bash", "-c", "exec 3<>/dev/tcp/10.77.0.1/8080").Run()
+	}
+}
+
+// signed connects with a TCP MD5 key.
+func signed() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	// struct tcp_md5sig of the address 127.0.0.1 (include/uapi/linux/tcp.h).
+	key := make([]byte, 128+2+2+4+80)
+	binary.NativeEndian.PutUint16(key, unix.AF_INET)
+	copy(key[4:], net.IPv4(127, 0, 0, 1).To4())
+	binary.NativeEndian.PutUint16(key[130:], 6)
+	copy(key[136:], "secret")
+	if err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_MD5SIG, string(key)); err != nil {
+		return err
+	}
+	patience := unix.NsecToTimeval((2 * time.Second).Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &patience); err != nil {
+		return err
+	}
+	return unix.Connect(fd, &unix.SockaddrInet4{Port: rig.Port, Addr: [4]byte{127, 0, 0, 1}})
+}
+
+// fillConntrack tracks as many connections as may be, by ctnetlink: assured ones, which are
+// not dropped early.
+func fillConntrack() error {
+	text, err := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_max")
+	if err != nil {
+		return err
+	}
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || most > 1<<20 {
+		return fmt.Errorf("nf_conntrack_max is %s: %w", text, err)
+	}
+	socket, err := nl.Subscribe(unix.NETLINK_NETFILTER)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	const create = unix.NFNL_SUBSYS_CTNETLINK << 8 // IPCTNL_MSG_CT_NEW
+	for i := range most + 100 {
+		request := nl.NewNetlinkRequest(create, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK)
+		request.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_NETFILTER: {Socket: socket}}
+		request.AddData(&nl.Nfgenmsg{NfgenFamily: unix.AF_INET})
+		client, server := net.IPv4(198, 18, byte(i>>14), 1).To4(), net.IPv4(198, 19, 0, 1).To4()
+		request.AddRawData(tuple(1, client, server, uint16(1024+i&0x3fff), 53))
+		request.AddRawData(tuple(2, server, client, 53, uint16(1024+i&0x3fff)))
+		request.AddRawData(attribute(3, binary.BigEndian.AppendUint32(nil, 0xe))) // SEEN_REPLY, ASSURED, CONFIRMED
+		request.AddRawData(attribute(7, binary.BigEndian.AppendUint32(nil, 600)))
+		_, err := request.Execute(unix.NETLINK_NETFILTER, 0)
+		switch {
+		case err == syscall.ENOMEM: //nolint:errorlint // the library's own: full
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return fmt.Errorf("%d connections, and no end", most)
+}
+
+func tuple(kind uint16, from, to net.IP, sport, dport uint16) []byte {
+	addresses := append(attribute(1, from), attribute(2, to)...)
+	ports := append(attribute(1, []byte{unix.IPPROTO_UDP}), attribute(2, binary.BigEndian.AppendUint16(nil, sport))...)
+	ports = append(ports, attribute(3, binary.BigEndian.AppendUint16(nil, dport))...)
+	return attribute(kind|unix.NLA_F_NESTED, append(attribute(1|unix.NLA_F_NESTED, addresses), attribute(2|unix.NLA_F_NESTED, ports)...))
+}
+
+func attribute(kind uint16, value []byte) []byte {
+	out := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
+	out = append(binary.NativeEndian.AppendUint16(out, kind), value...)
+	return append(out, make([]byte, -len(out)&3)...)
+}
