@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
@@ -56,9 +57,15 @@ func front() []deployment {
 			return func() error { return once("127.0.0.1:8080") }
 		}, []string{"the netfilter rule ip filter INPUT handle"}, []string{unknown}),
 		lost("connection tracking is full", "as many connections are tracked as may be", func(c *rig.Case) func() error {
-			nft(c, `table inet firewall { chain input { type filter hook input priority 0; ct state established accept; }; }`)
+			try := far(c, "")
+			nft(c, `table inet firewall {
+				chain input { type filter hook input priority 0; ct state established accept; };
+				chain come { type filter hook prerouting priority raw; iifname "lo" notrack; };
+				chain leave { type filter hook output priority raw; oifname "lo" notrack; };
+			}`)
+			c.AtEnd(func() { c.Must(netlink.ConntrackTableFlush(netlink.ConntrackTable)) })
 			c.Must(fillConntrack())
-			return far(c, "")
+			return try
 		}, []string{"connection tracking is full", "net.netfilter.nf_conntrack_max"}, []string{unknown, "could not insert"}),
 		lost("an address translation that gives all clients one port", "nftables translates all clients to one address and port", func(c *rig.Case) func() error {
 			try := far(c, "")
@@ -67,7 +74,7 @@ func front() []deployment {
 		}, []string{"could not insert their connections", "insert_failed"}, []string{unknown, "is full"}),
 		lost("the reverse path filter drops the SYNs", "rp_filter is strict, and the clients' addresses are behind another interface", func(c *rig.Case) func() error {
 			try := far(c, "10.88.0.2")
-			c.Do("ip", "link", "add", "other", "type", "dummy")
+			c.Do("ip", "link", "add", "other", "type", "veth", "peer", "name", "another")
 			c.Do("ip", "address", "add", "10.88.0.1/24", "dev", "other")
 			c.Do("ip", "link", "set", "other", "up")
 			c.SetSysctl(map[string]string{"net/ipv4/conf/near/rp_filter": "1"})
@@ -127,8 +134,8 @@ func far(c *rig.Case, from string) func() error {
 	c.Helper()
 	c.Do("ip", "netns", "add", "far")
 	c.AtEnd(func() {
-		_ = exec.Command("ip", "netns", "delete", "far").Run() //nolint:noctx // ends with the case
-		_ = exec.Command("ip", "link", "delete", "other").Run() //nolint:noctx // likewise
+		_ = exec.Command("ip", "netns", "delete", "far").Run() 
+		_ = exec.Command("ip", "link", "delete", "other").Run()
 	})
 	c.Do("ip", "link", "add", "near", "type", "veth", "peer", "name", "out", "netns", "far")
 	c.Do("ip", "address", "add", "10.77.0.1/24", "dev", "near")
