@@ -48,11 +48,6 @@ func beforeListener() cause {
 	}
 }
 
-func (j *judge) wasFull() bool {
-	q := j.Now.AcceptQueue
-	return q == nil || q.Full() || q.Peak != nil && *q.Peak >= q.Capacity()
-}
-
 // lostWhere is what is known of the place.
 func (j *judge) lostWhere() string {
 	var found []string

@@ -41,7 +41,12 @@ func (j *judge) stillTry() uint64 {
 	return uint64(c.Waiting)
 }
 
-// nobodyTried is for how long no client has tried to connect, as far as handshakes were followed;
+func (j *judge) wasFull() bool {
+	q := j.Now.AcceptQueue
+	return q == nil || q.Full() || q.Peak != nil && *q.Peak >= q.Capacity()
+}
+
+// nobodyTried is for how long no client has tried to connect, while handshakes were followed;
 // 0 where one has, or that is not known.
 func (j *judge) nobodyTried() time.Duration {
 	if j.Now.Losses == nil || j.clients() == nil || !j.Now.Listening() {

@@ -18,8 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
-// front are servers with room whose clients do not come as far as the listener, or ask for
-// another one.
+// front are servers with room whose clients do not reach the listener, or ask for another one.
 func front() []deployment {
 	const here = "10.77.0.1"
 	lost := func(name, truth string, stop func(c *rig.Case) func() error, names, silent []string) deployment {
@@ -134,7 +133,7 @@ func far(c *rig.Case, from string) func() error {
 	c.Helper()
 	c.Do("ip", "netns", "add", "far")
 	c.AtEnd(func() {
-		_ = exec.Command("ip", "netns", "delete", "far").Run() 
+		_ = exec.Command("ip", "netns", "delete", "far").Run()
 		_ = exec.Command("ip", "link", "delete", "other").Run()
 	})
 	c.Do("ip", "link", "add", "near", "type", "veth", "peer", "name", "out", "netns", "far")
