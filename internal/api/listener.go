@@ -30,6 +30,15 @@ type Listener struct {
 	Verdict     Verdict      `json:"verdict"`
 
 	LastListener *LastListener `json:"last_listener,omitempty"`
+	Elsewhere    *Elsewhere    `json:"elsewhere,omitempty"`
+}
+
+// Elsewhere is who listens on a port in another network namespace, where nothing does in this
+// one.
+type Elsewhere struct {
+	PID  int    `json:"pid"`
+	Comm string `json:"comm,omitempty"`
+	Pod  *Pod   `json:"pod,omitempty"`
 }
 
 // LastListener is what was seen to listen on an expected port before nothing did. Its
@@ -165,7 +174,15 @@ func newListener(l *model.Listener) Listener {
 		Verdict:     newVerdict(l),
 
 		LastListener: newLastListener(l.Last),
+		Elsewhere:    newElsewhere(l.Elsewhere),
 	}
+}
+
+func newElsewhere(e *model.Elsewhere) *Elsewhere {
+	if e == nil {
+		return nil
+	}
+	return &Elsewhere{PID: e.PID, Comm: e.Comm, Pod: newPod(e.Pod)}
 }
 
 func newLastListener(l *model.LastListener) *LastListener {

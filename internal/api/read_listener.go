@@ -24,6 +24,9 @@ func (l *Listener) model() model.Listener {
 	if out.Losses != nil {
 		out.Losses.Clients = l.Clients.model()
 	}
+	if e := l.Elsewhere; e != nil {
+		out.Elsewhere = &model.Elsewhere{Port: l.Port, PID: e.PID, Comm: e.Comm, Pod: e.Pod.model()}
+	}
 	if last := l.LastListener; last != nil {
 		out.Last = &model.LastListener{Address: last.Address, Comm: last.Comm, PID: last.PID, Pod: last.Pod.model(), Seen: last.Seen, Ago: period(last.AgoSeconds)}
 	}

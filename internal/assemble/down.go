@@ -21,7 +21,7 @@ func (d *Draft) down() {
 		if t.Up {
 			continue
 		}
-		l := model.Listener{ID: model.ListenerID{NetNS: t.NetNS}, Port: t.Port, Expected: true}
+		l := model.Listener{ID: model.ListenerID{NetNS: t.NetNS}, Port: t.Port, Expected: true, Elsewhere: t.Elsewhere}
 		if n := d.f.Namespace(t.NetNS); n != nil && n.Down[t.Port] != nil {
 			lost := *n.Down[t.Port]
 			lost.WorstCase = append(diagnosis.WorstCase(&lost, nil, n.Sysctl), diagnosis.SeenRefused)

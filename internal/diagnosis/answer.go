@@ -39,6 +39,9 @@ func (j *judge) what(v model.Verdict) string {
 		lost := j.losses()
 		return whatIsLost(&lost, j.resetInQueue(), j.Interval)
 	case model.StatusSaturated, model.StatusWarning:
+		if j.onlyElsewhere() {
+			return phrase.Sprintf("Nobody can connect to port %v in this network namespace.", j.Now.Port)
+		}
 		return cmp.Or(phrase.Sentences(j.whoWaits(), j.notLost()), "Nobody is seen to be turned away.")
 	}
 	if !j.Now.Listening() {

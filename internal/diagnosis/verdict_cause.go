@@ -17,6 +17,9 @@ func (j *judge) cause(s model.Status) model.Cause {
 	case model.StatusSaturated:
 		return j.presentCause()
 	case model.StatusWarning:
+		if j.onlyElsewhere() {
+			return j.presentCause()
+		}
 		return j.warningCause()
 	}
 	if j.clamped() {

@@ -54,6 +54,15 @@ func scenariosConfused() []scenario {
 			}), before: tomcat(200, 8192, 100), codes: []string{"max_connections_note", "accept_count_note"},
 		},
 		{
+			name: "nothing listens here, java does in a container", now: nothing().do(elsewhere), status: warning, cause: model.CauseNoListener,
+		},
+		{
+			name: "it did listen here, and another does in a container", status: down, cause: model.CauseNoListener,
+			now: nothing().do(elsewhere).do(func(l *model.Listener) {
+				l.Last = &model.LastListener{Address: "[::]:8080", Comm: "java", PID: 77, Ago: time.Minute}
+			}),
+		},
+		{
 			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: model.CauseNoListener,
 			change: func(e *Evidence) { e.Delta = model.Counters{"OutRsts": 31} },
 		},
@@ -470,3 +479,7 @@ func abandoned(n uint64) func(*model.Listener) {
 }
 
 func uncertainAcceptCount(l *model.Listener) { l.Connector.AcceptCount.Uncertain = true }
+
+func elsewhere(l *model.Listener) {
+	l.Elsewhere = &model.Elsewhere{Port: 8080, PID: 2024, Comm: "java", Pod: &model.Pod{Namespace: "shop", Name: "orders-7"}}
+}

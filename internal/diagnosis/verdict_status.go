@@ -5,6 +5,8 @@ import "github.com/tcpdiag/tcpdiag/internal/model"
 // status is the worst that the evidence shows.
 func (j *judge) status() model.Status {
 	switch {
+	case j.onlyElsewhere():
+		return model.StatusWarning
 	case !j.Now.Listening() && j.Now.Expected:
 		return model.StatusDown
 	case j.losses().DroppedPackets > 0 || j.resetInQueue() > 0 || j.turnsAway():
@@ -15,6 +17,12 @@ func (j *judge) status() model.Status {
 		return model.StatusWarning
 	}
 	return model.StatusOK
+}
+
+// onlyElsewhere: nothing was seen to listen here, and it does in another network namespace, so that
+// the wrong one may have been asked.
+func (j *judge) onlyElsewhere() bool {
+	return !j.Now.Listening() && j.Now.Expected && j.Now.Elsewhere != nil && j.Now.Last == nil && j.Closed == nil
 }
 
 // turnsAway: clients fail though no packet was dropped at the listener. Of those that were let in

@@ -10,6 +10,11 @@ import (
 // summary says in one sentence what happens, why, and with which numbers.
 func (j *judge) summary(v model.Verdict) string {
 	switch v.Status {
+	case model.StatusWarning:
+		if j.onlyElsewhere() {
+			return phrase.Sprintf("Nothing listens on port %v in this network namespace; %s.", j.Now.Port, j.elsewhereFact())
+		}
+		return j.summaryWarning(v)
 	case model.StatusDown:
 		return j.summaryDown(v.Cause)
 	case model.StatusLosing:
@@ -19,8 +24,6 @@ func (j *judge) summary(v model.Verdict) string {
 		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."
 	case model.StatusSaturated:
 		return j.summarySaturated(v)
-	case model.StatusWarning:
-		return j.summaryWarning(v)
 	}
 	return j.summaryOK()
 }

@@ -93,7 +93,8 @@ func (w *Watchlist) Same(other *Watchlist) bool {
 		}
 	}
 	for i := range w.Targets {
-		if w.Targets[i] != other.Targets[i] {
+		a, b := w.Targets[i], other.Targets[i]
+		if a.Elsewhere, b.Elsewhere = nil, nil; a != b {
 			return false
 		}
 	}

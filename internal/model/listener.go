@@ -64,6 +64,8 @@ type Listener struct {
 	// Last is who listened on an expected port on which nothing listens now, nil where
 	// nobody was seen to.
 	Last *LastListener `json:",omitempty"`
+	// Elsewhere is who listens on it in another network namespace, nil where nobody is known to.
+	Elsewhere *Elsewhere `json:",omitempty"`
 }
 
 // LastListener is what listened on a port before it was down.

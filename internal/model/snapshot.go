@@ -40,6 +40,29 @@ type Target struct {
 	// Refused are clients that met no listener on the port; nil where handshakes
 	// are not followed.
 	Refused *uint64
+	// Elsewhere is who listens on the port in another network namespace, nil where nobody
+	// is known to, or the port is up.
+	Elsewhere *Elsewhere
+}
+
+// Elsewhere is a process that listens on a port in a network namespace that was not asked for.
+type Elsewhere struct {
+	Port uint16
+	PID  int    // one of the namespace, where the one that holds the port is not known
+	Comm string // "" then
+	Pod  *Pod   `json:",omitempty"`
+}
+
+// Who is "java 2024 of shop/orders-7".
+func (e *Elsewhere) Who() string {
+	who := "a process of the network namespace of pid " + strconv.Itoa(e.PID)
+	if e.Comm != "" {
+		who = Printable(e.Comm) + " " + strconv.Itoa(e.PID)
+	}
+	if e.Pod != nil {
+		who += " of " + e.Pod.String()
+	}
+	return who
 }
 
 // Same reports whether two targets are one.

@@ -77,6 +77,8 @@ type Lister struct {
 	Connectors *connectors
 	OneShot    bool // no further list follows the next one
 
+	elsewhere elsewhere
+
 	names *kubelet.Names                     // nil: none are read
 	pods  map[hostproc.ProcessKey]cgroup.Pod // of the owners of the latest list
 }
@@ -105,6 +107,7 @@ func (l *Lister) List(ctx context.Context, opt *Options, patience time.Duration)
 	r.Notes = r.rules.Claim(r.all, owners.searched)
 	r.findConnectors(ctx, patience)
 	r.selectWatched()
+	r.seekElsewhere()
 	r.namePods()
 	r.Index()
 	r.sayOwners(owners.denied)

@@ -66,6 +66,9 @@ func headline(l *model.Listener) string {
 	case model.StatusSaturated:
 		return "Clients wait on " + at
 	case model.StatusWarning:
+		if !l.Listening() {
+			return "Nothing listens here on " + at
+		}
 		return "Soon full: " + at
 	}
 	return "OK: " + at

@@ -76,6 +76,10 @@ func front() []deployment {
 			c.Do("ip", "link", "add", "other", "type", "veth", "peer", "name", "another")
 			c.Do("ip", "address", "add", "10.88.0.1/24", "dev", "other")
 			c.Do("ip", "link", "set", "other", "up")
+			c.Do("ip", "link", "set", "another", "up")
+			near, err := net.InterfaceByName("near")
+			c.Must(err)
+			c.Do("ip", "-n", "far", "neighbour", "replace", "10.77.0.1", "lladdr", near.HardwareAddr.String(), "dev", "out") // or it is ARP that has no answer
 			c.SetSysctl(map[string]string{"net/ipv4/conf/near/rp_filter": "1"})
 			return try
 		}, []string{"the reverse path filter"}, []string{unknown}),
@@ -108,6 +112,22 @@ func front() []deployment {
 			c.Row.Truth = "listens on 0.0.0.0:8080, asked at ::1, as where localhost resolves to both"
 			c.Both(rig.Port, "losing listens_elsewhere").Names("they asked [::1]:8080, and it listens on 0.0.0.0:8080 alone")
 		}},
+		{"asked in another network namespace than the server's", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			far(c, "")
+			c.Outside = []string{"ip", "netns", "exec", "far"}
+			c.Row.Truth = fmt.Sprintf("java %d listens on 8080 in another network namespace than the one that is asked", s.PID)
+			who := fmt.Sprintf("java %d listens on 8080 in another network namespace", s.PID)
+			command := fmt.Sprintf("sudo tcpdiag snapshot --pid %d", s.PID)
+			c.Ask(rig.Port).Verdict("warning no_listener").Names(who, command)
+			c.Ask(0).Names(who, command)
+			c.Outside = []string{"ip", "netns", "exec", "far", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
+			c.Ask(rig.Port).Verdict("warning no_listener").Names(who)
+			c.Ask(0).Names(who)
+			c.Outside = nil
+			c.Ask(rig.Port).Verdict("ok").Silent("another network namespace")
+		}},
 		{"nobody has tried", func(c *rig.Case) {
 			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")
@@ -134,6 +154,7 @@ func far(c *rig.Case, from string) func() error {
 	c.Do("ip", "netns", "add", "far")
 	c.AtEnd(func() {
 		_ = exec.Command("ip", "netns", "delete", "far").Run()
+		_ = exec.Command("ip", "link", "delete", "near").Run()
 		_ = exec.Command("ip", "link", "delete", "other").Run()
 	})
 	c.Do("ip", "link", "add", "near", "type", "veth", "peer", "name", "out", "netns", "far")

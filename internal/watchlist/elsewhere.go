@@ -1,0 +1,172 @@
+package watchlist
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// elsewhereEvery bounds how often other namespaces are asked for a port that is missed.
+	elsewhereEvery = 10 * time.Second
+	// mostElsewhere is of how many servers of other namespaces a note speaks.
+	mostElsewhere = 3
+	// javaComm is the name of a JVM's main thread.
+	javaComm = "java"
+)
+
+// elsewhere are the servers of network namespaces that nobody asked for, where something is
+// missed in the one that was: `--port 8080` on the host of a container is a classic mistake.
+// Any user may know that a process is in another namespace, and what listens there; who
+// holds the socket takes the rights to its descriptors, else a JVM there is taken for it.
+type elsewhere struct {
+	at    time.Time
+	cost  time.Duration
+	found []model.Elsewhere // by port, one of each namespace
+}
+
+// look searches again where that is due.
+func (e *elsewhere) look(r *listing) {
+	if !e.at.IsZero() && r.At.Sub(e.at) < cputime.Rest(e.cost, elsewhereEvery, searchPart) {
+		return
+	}
+	e.at = r.At
+	e.cost, _ = cputime.Of(func() error {
+		e.found = nil
+		for _, pids := range strangers(r.Sources.Proc) {
+			e.found = append(e.found, listenersOf(r.Sources.Proc, pids)...)
+		}
+		return nil
+	})
+	slices.SortFunc(e.found, func(a, b model.Elsewhere) int { return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.PID, b.PID)) })
+}
+
+// strangers are the processes of each other network namespace.
+func strangers(proc hostproc.FS) map[uint64][]int {
+	own, err := proc.NetID(os.Getpid())
+	pids, err2 := proc.PIDs()
+	if err != nil || err2 != nil {
+		return nil
+	}
+	out := make(map[uint64][]int)
+	for _, pid := range pids {
+		if id, err := proc.NetID(pid); err == nil && id != own {
+			out[id] = append(out[id], pid)
+		}
+	}
+	return out
+}
+
+// listenersOf are the ports of a namespace with the processes that hold them.
+func listenersOf(proc hostproc.FS, pids []int) (out []model.Elsewhere) {
+	ports := make(map[uint32]uint16)
+	for _, pid := range pids {
+		if netstat.Listening(proc, pid, func(port uint16, inode uint32) { ports[inode] = port }) == nil {
+			break
+		}
+	}
+	java := 0
+	holders := make(map[uint16]int)
+	for _, pid := range pids {
+		if len(holders) == len(ports) {
+			break
+		}
+		_ = proc.SocketInodes(pid, func(inode uint32) {
+			if port, ok := ports[inode]; ok && holders[port] == 0 {
+				holders[port] = pid
+			}
+		})
+		if s, err := proc.Process(pid); err == nil && s.Comm == javaComm && java == 0 {
+			java = pid
+		}
+	}
+	for _, port := range slices.Compact(slices.Sorted(maps.Values(ports))) {
+		e := model.Elsewhere{Port: port, PID: cmp.Or(holders[port], java)}
+		if e.PID == 0 {
+			e.PID = pids[0]
+		} else if s, err := proc.Process(e.PID); err == nil {
+			e.Comm = s.Comm
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// seekElsewhere says who serves a missed port in another network namespace, and where the
+// JVMs are if none is here.
+func (r *listing) seekElsewhere() {
+	own := r.ownNamespace()
+	if own == 0 || r.opt.AllNamespaces || r.Sources.Owners == nil {
+		return
+	}
+	missed := func(t model.Target) bool { return !t.Up && t.NetNS == own }
+	noTomcat := r.rules.Empty() && !slices.ContainsFunc(r.watched, func(c *Candidate) bool { return c.Discovered.Kind().Limits })
+	if !slices.ContainsFunc(r.Targets, missed) && !noTomcat {
+		return
+	}
+	r.elsewhere.look(r)
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		at := slices.IndexFunc(r.elsewhere.found, func(e model.Elsewhere) bool { return e.Port == t.Port })
+		if missed(*t) && at >= 0 {
+			found := r.named(r.elsewhere.found[at])
+			t.Elsewhere = &found
+		}
+	}
+	if noTomcat {
+		r.noteJavas()
+	}
+}
+
+func (r *listing) ownNamespace() uint64 {
+	for _, n := range r.Lister.Namespaces.All {
+		if n.Own {
+			return n.ID
+		}
+	}
+	return 0
+}
+
+// named adds the pod's names.
+func (r *listing) named(e model.Elsewhere) model.Elsewhere {
+	if r.names != nil {
+		pod := cgroup.PodOf(r.Sources.Proc, e.PID)
+		r.names.Look([]cgroup.Pod{pod}, r.OneShot)
+		e.Pod = r.names.Of(pod)
+	}
+	return e
+}
+
+// noteJavas names the JVMs of other namespaces that listen.
+func (r *listing) noteJavas() {
+	byPID := make(map[int][]string)
+	var order []model.Elsewhere
+	for _, e := range r.elsewhere.found {
+		if e.Comm != javaComm {
+			continue
+		}
+		if byPID[e.PID] == nil {
+			order = append(order, e)
+		}
+		byPID[e.PID] = append(byPID[e.PID], fmt.Sprint(e.Port))
+	}
+	for _, e := range order[:min(len(order), mostElsewhere)] {
+		e = r.named(e)
+		ports := byPID[e.PID]
+		r.Notes = append(r.Notes, fmt.Sprintf("%s listens on %s in another network namespace: sudo tcpdiag snapshot --pid %d",
+			e.Who(), strings.Join(ports[:min(len(ports), mostElsewhere)], ", "), e.PID))
+	}
+	if n := len(order) - mostElsewhere; n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d more JVMs listen in other network namespaces: sudo tcpdiag snapshot --all-namespaces", n))
+	}
+}

@@ -1,0 +1,35 @@
+package watchlist
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// A process in another namespace is a stranger there, and what listens there is known of any.
+func TestListenersElsewhere(t *testing.T) {
+	proc, err := hostproc.NewFS("/proc")
+	require.NoError(t, err)
+	ns := nettest.Namespace(t)
+	sleep := ns.Command("sleep", "60")
+	require.NoError(t, sleep.Start())
+	t.Cleanup(func() { _ = sleep.Process.Kill(); _ = sleep.Wait() })
+	ns.Do(func() {
+		l := nettest.Listen(t, nettest.ListenOptions{Address: "0.0.0.0:0", Backlog: 5})
+		var there []int
+		require.Eventually(t, func() bool {
+			for _, pids := range strangers(proc) {
+				if len(pids) > 0 && pids[0] == sleep.Process.Pid {
+					there = pids
+				}
+			}
+			return there != nil
+		}, time.Minute, 20*time.Millisecond)
+		require.Equal(t, []model.Elsewhere{{Port: l.Addr.Port(), PID: sleep.Process.Pid}}, listenersOf(proc, there))
+	})
+}
