@@ -15,6 +15,7 @@ const pause = 3 * time.Second
 func (a *account) arrivals(now time.Time) *model.Arrivals {
 	var out *model.Arrivals
 	var first time.Time
+	answered := a.answered(now)
 	for i := len(a.past) - 1; i > 0; i-- {
 		m := &a.past[i]
 		n := m.totals.Begun - min(m.totals.Begun, a.past[i-1].totals.Begun)
@@ -22,7 +23,7 @@ func (a *account) arrivals(now time.Time) *model.Arrivals {
 		case n == 0:
 			continue
 		case out == nil:
-			out = &model.Arrivals{Last: now.Sub(m.at)}
+			out = &model.Arrivals{Last: now.Sub(m.at), Answered: answered}
 		case first.Sub(m.at) > pause:
 			return out
 		}
@@ -31,4 +32,14 @@ func (a *account) arrivals(now time.Time) *model.Arrivals {
 		out.First = now.Sub(first)
 	}
 	return out
+}
+
+// answered is how long ago the latest answer came, negative where none is remembered.
+func (a *account) answered(now time.Time) time.Duration {
+	for i := len(a.past) - 1; i > 0; i-- {
+		if m := &a.past[i]; m.totals.Answers.Answered > a.past[i-1].totals.Answers.Answered {
+			return now.Sub(m.at)
+		}
+	}
+	return -1
 }

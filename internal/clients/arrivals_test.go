@@ -25,13 +25,18 @@ func TestArrivals(t *testing.T) {
 		want  *model.Arrivals
 	}{
 		"nobody":               {[]uint64{7, 7, 7}, nil},
-		"a burst":              {[]uint64{0, 0, 60, 60, 60}, &model.Arrivals{Clients: 60, First: 2 * s, Last: 2 * s}},
-		"seen in two halves":   {[]uint64{0, 0, 40, 60, 60}, &model.Arrivals{Clients: 60, First: 2 * s, Last: s}},
-		"the second burst":     {[]uint64{0, 60, 60, 60, 60, 60, 90, 90}, &model.Arrivals{Clients: 30, First: s, Last: s}},
-		"a stream":             {[]uint64{0, 10, 20, 30, 40}, &model.Arrivals{Clients: 40, First: 3 * s, Last: 0}},
-		"one every two second": {[]uint64{0, 1, 1, 2, 2, 3, 3}, &model.Arrivals{Clients: 3, First: 5 * s, Last: s}},
+		"a burst":              {[]uint64{0, 0, 60, 60, 60}, &model.Arrivals{Clients: 60, First: 2 * s, Last: 2 * s, Answered: -1}},
+		"seen in two halves":   {[]uint64{0, 0, 40, 60, 60}, &model.Arrivals{Clients: 60, First: 2 * s, Last: s, Answered: -1}},
+		"the second burst":     {[]uint64{0, 60, 60, 60, 60, 60, 90, 90}, &model.Arrivals{Clients: 30, First: s, Last: s, Answered: -1}},
+		"a stream":             {[]uint64{0, 10, 20, 30, 40}, &model.Arrivals{Clients: 40, First: 3 * s, Last: 0, Answered: -1}},
+		"one every two second": {[]uint64{0, 1, 1, 2, 2, 3, 3}, &model.Arrivals{Clients: 3, First: 5 * s, Last: s, Answered: -1}},
 	} {
 		a := after(tt.begun...)
 		require.Equal(t, tt.want, a.arrivals(start.Add(time.Duration(len(tt.begun)-1)*s)), name)
 	}
+
+	a := after(0, 60, 60)
+	a.totals.Answers.Answered = 4
+	a.remember(start.Add(3*s), time.Minute, 0)
+	require.Equal(t, &model.Arrivals{Clients: 60, First: 4 * s, Last: 4 * s, Answered: 2 * s}, a.arrivals(start.Add(5*s)))
 }

@@ -44,7 +44,7 @@ func (j *judge) poolSteps() []model.Step {
 		s.Setting, s.From, s.File = p.Setting, strconv.Itoa(p.Size.Value), foundIn(&p.Size)
 	}
 	if !w.virtual {
-		s.To = strconv.Itoa(w.there + w.without())
+		s.To, s.Limit = strconv.Itoa(w.there+w.without()), limitConnectionPool
 	}
 	return []model.Step{action(phrase.Sprintf("Shorten what is asked of %s: each connection is in use until its answer has come", peer)), s}
 }

@@ -12,6 +12,7 @@ const (
 	stageAcceptQueue    = "accept_queue"
 	stageMaxConnections = "max_connections"
 	stageMaxThreads     = "max_threads"
+	limitConnectionPool = "connection_pool" // of Step.Limit alone: no stage of the listener
 	stageOpenFiles      = "open_files"
 	stageEphemeralPorts = "ephemeral_ports"
 )

@@ -29,7 +29,7 @@ type Step struct {
 	// value is set or known.
 	Setting, File, From, To string `json:",omitempty"`
 	// Limit is the limit that Setting is, by its name among Listener.Limits
-	// (accept_queue, max_connections, max_threads), "" for what a simulation does not know.
+	// (accept_queue, max_connections, max_threads), or connection_pool, "" for what a simulation does not know.
 	Limit string `json:",omitempty"`
 	// Effect is what the change would do by simulation, "" where that was not tried or
 	// the present state is not reproduced by it.

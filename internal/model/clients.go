@@ -236,6 +236,9 @@ type Clients struct {
 type Arrivals struct {
 	Clients     uint64
 	First, Last time.Duration // before the snapshot, to the time between two
+	// Answered is how long before the snapshot the latest of anybody's answers came, negative where
+	// none is remembered.
+	Answered time.Duration
 }
 
 // settledAfter is a time within which every attempt but those in trouble is decided.

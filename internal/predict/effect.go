@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 func Measure(l *model.Listener, s *model.Snapshot) (Load, bool) {
 	if !changesLimit(&l.Verdict) {
 		return Load{}, false
+	}
+	if k, ok := countKept(l); ok {
+		return Load{kept: k}, true
 	}
 	m, ok := measure(l, s)
 	if !ok {
@@ -56,16 +60,11 @@ func (l *Load) effect(s model.Step) string {
 	if err != nil {
 		return ""
 	}
-	changed := l.Input
-	var what string
-	switch s.Limit {
-	case "max_threads":
-		changed.Threads, what = to, phrase.Count(to, "thread")
-	case "max_connections":
-		changed.MaxConnections, what = to, phrase.Count(to, "connection")
-	case "accept_queue":
-		changed.AcceptCount, changed.InForce, what = to, false, "a queue of "+phrase.Number(to+1)
-	default:
+	if l.kept != nil {
+		return l.kept.effect(s.Limit, to)
+	}
+	changed, what := change(l.Input, s.Limit, to)
+	if what == "" {
 		return ""
 	}
 	before, err := plan.Simulate(l.Input)
@@ -74,6 +73,9 @@ func (l *Load) effect(s model.Step) string {
 	}
 	after, err := plan.Simulate(changed)
 	if err != nil {
+		return ""
+	}
+	if !l.agreed(after, s.Limit, to) {
 		return ""
 	}
 	if failed, all := l.failed(after); failed > 0 {
@@ -85,26 +87,67 @@ func (l *Load) effect(s model.Step) string {
 	if then == "" || now == "" {
 		return ""
 	}
+	if s.Limit == limitPool {
+		what += ", if as many are answered at once as fast,"
+	}
 	if l.waits {
 		return "for clients that wait: with " + what + " " + then + "; now " + now
 	}
 	return "with " + what + " " + then + "; now " + now
 }
 
+// change is a load with another limit, and what that is called; "" where it is none that is simulated.
+func change(in plan.Input, limit string, to int) (changed plan.Input, what string) {
+	switch limit {
+	case "max_threads":
+		in.Threads, what = to, phrase.Count(to, "thread")
+	case "max_connections":
+		in.MaxConnections, what = to, phrase.Count(to, "connection")
+	case "accept_queue":
+		in.AcceptCount, in.InForce, what = to, false, "a queue of "+phrase.Number(to+1)
+	case limitPool:
+		if in.BackendConnections > 0 {
+			in.BackendConnections, what = to, "a pool of "+phrase.Number(to)
+		}
+	}
+	return in, what
+}
+
+// agreed reports whether as many are turned away after the change whatever the patience is of the
+// clients, where what was measured allows several.
+func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
+	failed, all := l.failed(after)
+	for _, in := range l.others {
+		if in.ServiceTime == 0 {
+			continue
+		}
+		in, _ = change(in, limit, to)
+		p, err := plan.Simulate(in)
+		if err != nil {
+			return false
+		}
+		if other, of := l.failed(p); math.Abs(float64(other)*float64(all)-float64(failed)*float64(of)) > near*float64(all)*float64(of) {
+			return false
+		}
+	}
+	return true
+}
+
+// limitPool is the Limit of a step that enlarges the pool of connections to a backend.
+const limitPool = "connection_pool"
+
 // littleLess: a tenth less is nothing that a person would see.
 func littleLess(share, was float64) bool { return share > .9*was }
 
 // outcome is how clients fare: a number of those that came at once, a share of those that
-// keep coming. It is "" where a queue still grows at the end, so that it says nothing of
-// later.
+// keep coming. Where a queue still grows at the end, it is by how much.
 func (l *Load) outcome(p *plan.Plan, allServed string) string {
 	failed, all := l.failed(p)
-	half, end := pointAt(p, l.Duration/2), pointAt(p, l.Duration)
 	switch {
-	case all == 0, p.Latency == nil:
+	case p.Latency == nil, all == 0 && !l.growing(p):
 		return ""
-	case l.steady && failed == 0 && end.Waiting+end.AcceptQueue > half.Waiting+half.AcceptQueue+all/20:
-		return ""
+	case l.growing(p):
+		return phrase.Decimal(l.growth(p)) + " a second more come than are served"
 	case failed == 0:
 		return allServed + phrase.Seconds(p.Latency.Max)
 	}
@@ -128,4 +171,16 @@ func (l *Load) failed(p *plan.Plan) (failed, all int) {
 	half, end := pointAt(p, l.Duration/2), pointAt(p, l.Duration)
 	failed = end.Lost - half.Lost
 	return failed, failed + end.Served - half.Served
+}
+
+// growing: nobody is turned away of those that keep coming, and ever more wait.
+func (l *Load) growing(p *plan.Plan) bool {
+	failed, all := l.failed(p)
+	return l.steady && failed == 0 && l.growth(p)*l.Duration.Seconds()/2 > max(1, float64(all)/20)
+}
+
+// growth is how many more come a second than end, in the second half.
+func (l *Load) growth(p *plan.Plan) float64 {
+	half, end := pointAt(p, l.Duration/2), pointAt(p, l.Duration)
+	return float64(end.Waiting+end.AcceptQueue-half.Waiting-half.AcceptQueue) / (l.Duration.Seconds() / 2)
 }

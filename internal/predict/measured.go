@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -16,23 +18,28 @@ type measured struct {
 
 	offered    int // clients that came
 	turnedAway int
-	finished   int // requests
+	finished   int           // requests whose clients had their answer
+	worked     int           // requests that the server finished, for whomever
+	answered   time.Duration // of a burst: from its begin to the latest answer, negative where none is remembered
 
 	inside, busy int // as things stand: connections with those in the queue, threads
+	gone         int // of inside, whose clients have left: the server does not know
 	unanswered   bool
 	waits        bool // of a burst nobody has left yet: how patient they are is not known
 
+	pool   int        // connections to the backend for which the threads wait, 0 where they wait for none
 	limits plan.Input // in force
 }
 
 const (
 	// atOnce is within which clients come at the same time, as seen in snapshots a second apart.
 	atOnce = 2 * time.Second
-	// few are too few finished requests to tell how long one takes.
-	few = 5
-	// settled is after how long of an overload a look back shows nothing of its beginning:
-	// how a client ended is known some seconds after it has.
-	settled = 25 * time.Second
+	// few are too few finished requests to tell how long one takes, but of a burst whose latest
+	// answer came after so long that a second does not matter.
+	few  = 5
+	late = 2 * time.Second
+	// settled is for how long clients have come when a look back has nothing from before that.
+	settled = 15 * time.Second
 )
 
 // measure is what is known of a listener's load. ok is false where requests per second
@@ -40,7 +47,8 @@ const (
 // something that a simulation does not know, and while it is not decided how the clients
 // fare.
 func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
-	if !simulated(l) || l.Recent != nil && l.Recent.Over || l.Losses.Clients == nil {
+	m.pool = pool(&l.Verdict)
+	if !simulated(l, m.pool) || l.Recent != nil && l.Recent.Over || l.Losses.Clients == nil {
 		return m, false
 	}
 	busy, known := l.BusyThreads()
@@ -48,11 +56,10 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 	if known != model.BusyIsKnown || arrivals == nil {
 		return m, false
 	}
-	m = measured{
-		inside: l.AcceptQueue.Length + l.Connections.Accepted, busy: busy,
-		limits: limits(l, namespaceOf(s, l).Sysctl), span: arrivals.First,
-	}
-	if m.busy < m.servers() {
+	m.inside, m.busy, m.span = l.AcceptQueue.Length+l.Connections.Accepted, busy, arrivals.First
+	m.gone = l.Connections.Phases[model.ClientClosed]
+	m.limits = limits(l, namespaceOf(s, l).Sysctl)
+	if m.busy < m.threads() {
 		return m, false
 	}
 	switch {
@@ -74,6 +81,10 @@ func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool 
 	m.offered = int(arrivals.Clients)
 	if m.finished < 0 {
 		m.finished = int(c.LetIn) - m.inside
+	}
+	m.worked, m.answered = m.finished+int(l.Losses.AbandonedRequests), arrivals.First-arrivals.Answered
+	if arrivals.Answered < 0 {
+		m.answered = -1
 	}
 	if m.turnedAway+m.finished > m.offered { // of a burst before, too
 		return false
@@ -100,7 +111,7 @@ func (m *measured) keepComing(l *model.Listener) bool {
 	if m.finished < 0 {
 		m.finished = int(opens) // each makes room for the next
 	}
-	m.offered = int(c.Begun)
+	m.offered, m.worked = int(c.Begun), m.finished+int(l.Lately.Losses.AbandonedRequests)
 	return m.turnedAway > 0 || l.Verdict.Status != model.StatusLosing
 }
 
@@ -124,14 +135,14 @@ func (m *measured) counted(c *model.Clients, l *model.Listener) bool {
 
 // simulated reports whether the limits are known, and no other cause is at work: a pause, a
 // lack of CPU, a pool or a peer behind the threads, connections that are kept.
-func simulated(l *model.Listener) bool {
+func simulated(l *model.Listener, pool int) bool {
 	switch l.Verdict.Cause {
-	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue:
+	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool:
 	default:
 		return false
 	}
-	for _, c := range l.Verdict.Chain {
-		if c == model.CauseDownstream || c == model.CauseConnectionPool {
+	for _, c := range slices.Concat(l.Verdict.Chain, []model.Cause{l.Verdict.Cause}) {
+		if c == model.CauseDownstream || c == model.CauseConnectionPool && pool == 0 {
 			return false
 		}
 	}
@@ -166,29 +177,67 @@ func namespaceOf(s *model.Snapshot, l *model.Listener) model.NetNS {
 	return model.NetNS{}
 }
 
-// servers is how many requests are worked on at once when there is enough to do.
-func (m *measured) servers() int {
+// pool is the size of the pool that a step of the answer enlarges.
+func pool(v *model.Verdict) int {
+	for _, s := range v.Answer.Do {
+		if s.Limit == limitPool {
+			n, _ := strconv.Atoi(s.From)
+			return n
+		}
+	}
+	return 0
+}
+
+// threads is how many requests have one at once when there is enough to do.
+func (m *measured) threads() int {
 	if m.limits.MaxConnections < 0 {
 		return m.limits.Threads
 	}
 	return min(m.limits.Threads, m.limits.MaxConnections)
 }
 
+// servers is how many of them are worked on: the rest wait for a connection of the pool.
+func (m *measured) servers() int {
+	if m.pool > 0 {
+		return min(m.pool, m.threads())
+	}
+	return m.threads()
+}
+
 // load is the measured one, but for the clients' patience: a request takes what all
 // threads needed for those that were finished, while none of them rested.
 func (m *measured) load() (in plan.Input, ok bool) {
-	if m.finished < few || m.offered == 0 {
+	took, ok := m.serviceTime()
+	if !ok || m.offered == 0 {
 		return in, false
 	}
 	in = m.limits
-	in.ServiceTime = m.span * time.Duration(m.servers()) / time.Duration(m.finished)
+	in.ServiceTime = took
+	if m.pool > 0 { // what the thread does by itself is in the backend's time
+		in.ServiceTime, in.BackendTime, in.BackendConnections = time.Millisecond, took, m.pool
+	}
 	if !m.steady {
-		// On average each thread is half through another one.
-		in.ServiceTime = 2 * m.span * time.Duration(m.servers()) / time.Duration(2*m.finished+m.servers())
 		in.Requests = m.offered
 		return in, m.offered <= mostRequests
 	}
 	in.Rate = float64(m.offered) / m.span.Seconds()
-	in.Duration = max(6*m.span, 20*in.ServiceTime)
+	in.Duration = max(6*m.span, 20*took)
+	if more := float64(m.offered-m.worked-m.turnedAway) / m.span.Seconds(); more > 0 { // what waits has grown for as long
+		in.Duration = max(in.Duration, time.Duration(1.2*float64(m.inside)/more*float64(time.Second)))
+	}
 	return in, in.Rate*in.Duration.Seconds() <= mostRequests
+}
+
+// serviceTime is how long one of the servers takes for a request.
+func (m *measured) serviceTime() (took time.Duration, ok bool) {
+	n := m.servers()
+	if m.steady {
+		return m.span * time.Duration(n) / time.Duration(max(1, m.worked)), m.worked >= few
+	}
+	// A burst is worked off in rounds; a few may be early of the next.
+	if rounds := (5*m.finished + 4*n - 1) / (5 * n); m.finished == m.worked && rounds < 3 && 2*m.finished >= n {
+		return m.answered / time.Duration(max(1, rounds)), rounds > 0 && m.answered >= late
+	}
+	// On average each is half through another one.
+	return 2 * m.span * time.Duration(n) / time.Duration(2*m.worked+n), m.worked >= few
 }

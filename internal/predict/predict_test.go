@@ -157,3 +157,80 @@ func TestEffectOfABurstThatStillWaits(t *testing.T) {
 	do := load.Verdict(l.Verdict).Answer.Do
 	require.Regexp(t, `^for clients that wait: with 20 threads all are served, the slowest after (3\.[6-9]|4(\.\d)?) s; now the slowest waits 1[2-5] s$`, do[1].Effect)
 }
+
+// Scenario E2: clients with kept connections take all places, and others wait behind them.
+func TestEffectOnKeptConnections(t *testing.T) {
+	kept := func(change func(*model.Listener)) string {
+		l := &model.Listener{
+			Connections: &model.Connections{Accepted: 100}, AcceptQueue: &model.AcceptQueue{Length: 50, Limit: 50}, Losses: &model.Losses{Clients: &model.Clients{}},
+			Verdict: model.Verdict{Status: model.StatusSaturated, Cause: model.CauseKeepAliveIdle, Chain: []model.Cause{model.CauseMaxConnections}, Answer: model.Answer{Do: []model.Step{{To: "200", Limit: "max_connections"}}}},
+		}
+		change(l)
+		load, ok := Measure(l, &model.Snapshot{})
+		if !ok {
+			return ""
+		}
+		return load.Verdict(l.Verdict).Answer.Do[0].Effect
+	}
+	require.Equal(t, "with 200 connections all 150 clients are inside; now 100 are, and 50 wait outside", kept(func(*model.Listener) {}))
+	require.Equal(t, "with 120 connections 120 of 150 clients are inside; now 100 are, and 50 wait outside", kept(func(l *model.Listener) { l.Verdict.Answer.Do[0].To = "120" }))
+	require.Equal(t, "with 200 connections all 155 clients seen at once are inside; now 100 are, and 55 wait outside", kept(func(l *model.Listener) {
+		l.Losses.Clients.Waiting, l.Losses.Clients.Outcomes[model.ClientGaveUp] = 5, 3
+	}))
+	require.Empty(t, kept(func(l *model.Listener) { l.Verdict.Answer.Do[0].Limit = "accept_queue" }))
+	require.Empty(t, kept(func(l *model.Listener) { l.Verdict.Chain = append(l.Verdict.Chain, model.CauseMaxThreads) }))
+	require.Empty(t, kept(func(l *model.Listener) { l.AcceptQueue.Length = 0 }))
+}
+
+// Scenario G1: the threads wait for a pool of connections.
+func TestEffectOfALargerPool(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) {
+		in.Rate, in.Duration, in.Requests, in.ConnectTimeout = 0, 0, 60, 0
+		in.Threads, in.MaxConnections, in.AcceptCount = 20, 8192, 100
+		in.ServiceTime, in.BackendConnections, in.BackendTime = time.Millisecond, 3, 2500*time.Millisecond
+	})
+	tr.at = 13 * time.Second
+	s, l := tr.seen(t)
+	l.Losses.Clients.Arrivals.Answered = 500 * time.Millisecond
+	l.Verdict.Status, l.Verdict.Cause, l.Verdict.Chain = model.StatusSaturated, model.CauseConnectionPool, []model.Cause{model.CauseMaxThreads, model.CauseConnectionPool}
+	l.Verdict.Answer.Do = []model.Step{{Text: "look"}, {Setting: "pool", From: "3", To: "20", Limit: "connection_pool"}}
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	require.InDelta(t, 2.5, load.BackendTime.Seconds(), .2)
+	require.Regexp(t, `^for clients that wait: with a pool of 20, if as many are answered at once as fast, all are served, the slowest after (7(\.\d)?|8(\.\d)?) s; now the slowest waits (4[7-9]|5\d) s$`, load.Verdict(l.Verdict).Answer.Do[1].Effect)
+	l.Verdict.Answer.Do = l.Verdict.Answer.Do[:1]
+	_, ok = Measure(l, s)
+	require.False(t, ok, "the pool's size is not known")
+}
+
+// Scenario C1: who has given up is worked for all the same, and what waits grows.
+func TestEffectWhereWhatWaitsGrows(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) {
+		in.Threads, in.MaxConnections, in.AcceptCount, in.Rate, in.Duration, in.ConnectTimeout, in.ClientTimeout = 1, 8192, 100, 3, 2*time.Minute, 0, 10*time.Second
+	})
+	tr.at = 40 * time.Second
+	s, l := tr.seen(t)
+	lately := l.Lately.Losses.Clients
+	lost := lately.Outcomes[model.ClientGaveUp]
+	lately.Outcomes[model.ClientGaveUp] = 0
+	lately.LetIn, lately.Begun = lost, lost
+	lately.Answers = model.ClientAnswers{Known: true, Unanswered: lost}
+	l.Lately.Losses.AbandonedRequests = 10
+	l.Connections.Phases[model.ClientClosed] = l.Connections.Accepted - 30 // of ten seconds
+	l.Connections.Phases[model.Waiting] = 29
+	l.Connections.Abandoned = l.Connections.Phases[model.ClientClosed]
+	l.Verdict.Cause = model.CauseMaxThreads
+	l.Verdict.Answer.Do = []model.Step{{To: "4", Limit: "max_threads"}}
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	require.Regexp(t, `^with 4 threads all are served, the slowest after 1(\.\d)? s; now (9\d|100) % are turned away$`, load.Verdict(l.Verdict).Answer.Do[0].Effect)
+
+	tr.ClientTimeout = 0
+	s, l = tr.seen(t)
+	l.Verdict.Status, l.Verdict.Cause = model.StatusSaturated, model.CauseMaxThreads
+	l.Lately.Losses.Clients.LetIn, l.Lately.Losses.Clients.Answers = 30, model.ClientAnswers{Known: true, Answered: 10}
+	l.Verdict.Answer.Do = []model.Step{{To: "4", Limit: "max_threads"}}
+	load, ok = Measure(l, s)
+	require.True(t, ok)
+	require.Equal(t, "for clients that wait: with 4 threads all are served, the slowest after 1 s; now 2 a second more come than are served", load.Verdict(l.Verdict).Answer.Do[0].Effect)
+}
