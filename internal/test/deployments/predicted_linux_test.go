@@ -1,9 +1,13 @@
 package deployments
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +22,45 @@ type predictedCase struct {
 	name  string
 	world world
 	load  demo.BurstOptions
+	users int    // who keep their connections, instead of load
 	none  string // why there is no prediction, where there is none
+}
+
+// come lets the clients loose, and says what they counted.
+func (o *predictedCase) come(c *rig.Case) string {
+	if o.users > 0 {
+		return stay(c, o.users)
+	}
+	out := rig.Burst(c.Ctx, o.load)
+	c.Must(out.LocalError)
+	return out.String()
+}
+
+// stay are users that keep their connection, ask, and ask again after about a second, for
+// half a minute; they wait for as long as it takes.
+func stay(c *rig.Case, n int) string {
+	ctx, cancel := context.WithTimeout(c.Ctx, 30*time.Second)
+	defer cancel()
+	var requests, answered atomic.Int64
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			for had := false; ; had = true {
+				if rig.Fetch(ctx, client, fmt.Sprintf("http://127.0.0.1:%d/hello?ms=5", rig.Port)) != nil {
+					return
+				}
+				requests.Add(1)
+				if !had {
+					answered.Add(1)
+				}
+				rig.Wait(ctx, time.Duration(500+(i*37)%1000)*time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	return fmt.Sprintf("%d of %d users had an answer, %d requests", answered.Load(), n, requests.Load())
 }
 
 func boot(threads, connections, queue int) world {
@@ -50,6 +92,7 @@ func predictedCases() []predictedCase {
 		{name: "C3: one connection, a queue of 1, 5 requests/s of 500 ms", world: boot(200, 1, 1), load: openLoad(5, 60*s, "/hello?ms=500", 900*time.Millisecond, 5*s)},
 		{name: "C4: 2 threads, 3 connections, a queue of 1, 8 requests/s of 1 s", world: boot(2, 3, 1), load: openLoad(8, 60*s, "/hello?ms=1000", 2*s, 10*s)},
 		{name: "C5 scaled: 20 threads, 400 at once of 2 s, who wait 20 s", world: boot(20, 8192, 100), load: together(400, "/hello?ms=2000", 5*s, 20*s)},
+		{name: "E2: 150 users who keep their connections; 100 connections, a queue of 50", world: boot(20, 100, 50), users: 150},
 		{name: "I1: 60 at once of 2 s, who wait 12 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: together(60, "/hello?ms=2000", 12*s, 12*s)},
 		{name: "10 requests/s of 1 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: openLoad(10, 60*s, "/hello?ms=1000", 2*s, 8*s)},
 	}
@@ -57,16 +100,16 @@ func predictedCases() []predictedCase {
 
 // watched runs the load beside an agent. seconds are those in trouble, told those of them
 // with a prediction; step is the first step of the last such answer.
-func (o *predictedCase) watched(c *rig.Case) (out demo.Outcomes, step rig.Step, seconds, told int) {
+func (o *predictedCase) watched(c *rig.Case) (out string, step rig.Step, seconds, told int) {
 	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, "--port", strconv.Itoa(rig.Port))
 	c.Must(err)
 	defer func() { _, _ = agent.Stop() }()
-	done := make(chan demo.Outcomes, 1)
-	go func() { done <- rig.Burst(c.Ctx, o.load) }()
+	c.Wait(3 * time.Second) // an agent has been there before
+	done := make(chan string, 1)
+	go func() { done <- o.come(c) }()
 	for {
 		select {
 		case out = <-done:
-			c.Must(out.LocalError)
 			return out, step, seconds, told
 		case <-time.After(time.Second):
 		}
@@ -100,8 +143,7 @@ func TestPredictions(t *testing.T) {
 			if step.Effect != "" {
 				c.Unwind()
 				serve(c, o.world.with(step.Setting+"="+strings.ReplaceAll(step.To, ",", "")))
-				after := rig.Burst(c.Ctx, o.load)
-				c.Must(after.LocalError)
+				after := o.come(c)
 				row = fmt.Sprintf("| %s | %s | %d of %d s | %s %s → %s: %s | %s |", o.name, before, told, seconds, step.Setting, step.From, step.To, step.Effect, after)
 			}
 			t.Log(row)

@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +39,7 @@ func cases() []waitCase {
 		{"G1 HikariCP's default of 10, queries of 2.5 s", func(s *stage) { s.pool(10) }},
 		{"G1 a pool of 3, queries of 2.5 s", func(s *stage) { s.pool(3, "spring.datasource.hikari.maximum-pool-size=3") }},
 		{"G1 a lock held on a table, Spring Data", lockedTable},
+		{"G1 60 clients at once, a pool of 3: what was said of a larger one, and what came of it", predicted},
 		{"G1 the advice applied: the pool; and what was not advised: the threads", advice},
 		{"plan: 60 clients at once, 20 threads, 3 connections, 2.5 s", func(s *stage) { s.planned(3) }},
 		{"plan: the same with 10 connections", func(s *stage) { s.planned(10) }},
@@ -156,6 +159,73 @@ func advice(s *stage) {
 	s.Row.Truth = fmt.Sprintf("3 connections and 20 threads serve %.1f requests a second; 40 threads %.1f (× %.2f); 20 connections %.1f (× %.2f, said: up to 6.7)", as, more, more/as, pool, pool/as)
 	s.Holds(math.Abs(more/as-1) < 0.1, "more threads changed what is served")
 	s.Holds(pool/as > 0.9*20/3, "the pool did not bring what was said")
+}
+
+// predicted has an agent say what a larger pool would do, enlarges it, and lets the same
+// clients come again.
+func predicted(s *stage) {
+	// HikariCP serves waiting threads in no order: one that waits for 30 s, its default, fails.
+	settings := func(size int) []string {
+		return []string{fmt.Sprint("spring.datasource.hikari.maximum-pool-size=", size), "spring.datasource.hikari.connection-timeout=120000"}
+	}
+	s.postgres()
+	before := s.Mark()
+	s.app(port, settings(3)...)
+	agent, err := rig.StartAgent(s.Ctx, s.Tcpdiag(), "--port", fmt.Sprint(port))
+	s.Must(err)
+	s.AtEnd(agent.Kill)
+	s.Wait(3 * time.Second)
+	var step api.Step
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+			for _, st := range s.said(agent).Verdict.Answer.Do {
+				if st.Effect != "" && step.Effect == "" {
+					step = st
+				}
+			}
+		}
+	})
+	is := s.atOnce(clients)
+	close(stop)
+	watching.Wait()
+	s.UnwindTo(before)
+	s.Holds(step.Effect != "", "nothing was predicted")
+	size, _ := strconv.Atoi(step.To)
+	if size == 0 {
+		return
+	}
+	s.app(port, settings(size)...)
+	then := s.atOnce(clients)
+	s.Row.Said = fmt.Sprintf("%s %s → %s: %s", step.Setting, step.From, step.To, step.Effect)
+	s.Row.Truth = fmt.Sprintf("with 3 connections the slowest waits %.1f s, with %d %.1f s", is.Seconds(), size, then.Seconds())
+	var said [2]float64
+	_, err = fmt.Sscanf(regexp.MustCompile(`[\d.]+ s`).FindAllString(step.Effect, 2)[0], "%f", &said[0])
+	s.Must(err)
+	s.Holds(math.Abs(said[0]/then.Seconds()-1) <= 0.2, "more than 20 %% from what came")
+}
+
+// atOnce lets clients loose, and returns how long the slowest waited.
+func (s *stage) atOnce(n int) time.Duration {
+	began := time.Now()
+	var wg sync.WaitGroup
+	var failed atomic.Int64
+	for range n {
+		wg.Go(func() {
+			if s.get(port, "/query?ms=2500") != nil {
+				failed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	s.Holds(failed.Load() == 0, "%d failed", failed.Load())
+	return time.Since(began)
 }
 
 // planned lets clients loose at once, and compares when the last is answered with
