@@ -35,7 +35,7 @@ const (
 	// atOnce is within which clients come at the same time, as seen in snapshots a second apart.
 	atOnce = 2 * time.Second
 	// few are too few finished requests to tell how long one takes, but of a burst whose latest
-	// answer came after so long that a second does not matter.
+	// answer came so late that a second does not matter.
 	few  = 5
 	late = 2 * time.Second
 	// settled is for how long clients have come when a look back has nothing from before that.
