@@ -202,8 +202,8 @@ func (v *victim) kept(t *testing.T, seen, at time.Time) (age time.Duration) {
 		requireSameVerdict(t, f)
 		last = f.At
 	}
-	if r.Until.After(last) {
-		last = r.Until
+	if r.Behind.At.After(last) {
+		last = r.Behind.At
 	}
 	require.Nil(t, r.End)
 	require.Zero(t, r.Damaged)

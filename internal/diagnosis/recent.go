@@ -41,5 +41,18 @@ func Quiet(l *model.Listener, now time.Time) string {
 	if r.Cause != model.CauseNone {
 		cause = ": " + string(r.Cause) + "."
 	}
-	return begin + what + last + phrase.Seconds(max(0, now.Sub(r.Ended)).Round(time.Second)) + " ago" + cause
+	return begin + what + last + phrase.Seconds(max(0, now.Sub(r.Ended)).Round(time.Second)) + " ago" + cause + unheard(l)
+}
+
+// unheard says of how many it is not known yet whether they still wait: the kernel of one that
+// has left repeats its request like that of one that waits.
+func unheard(l *model.Listener) string {
+	if l.Losses == nil || l.Losses.Clients == nil {
+		return ""
+	}
+	open := l.Losses.Clients.Waiting + l.Losses.Clients.Stalling
+	if open <= 0 {
+		return ""
+	}
+	return " " + phrase.Number(open) + " more " + phrase.Verb(open, "has", "have") + " had no answer, and may have left: that is known within two minutes."
 }

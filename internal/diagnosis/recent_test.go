@@ -34,6 +34,9 @@ func TestQuiet(t *testing.T) {
 		require.Empty(t, Quiet(l, now))
 	}
 	require.Empty(t, Quiet(&model.Listener{}, now))
+
+	l := &model.Listener{Recent: &model.Recent{ClientsTurnedAway: new(uint64(34)), Ended: ended, Over: true}, Losses: &model.Losses{Clients: &model.Clients{Stalling: 9}}}
+	require.Equal(t, "Quiet now. 34 clients were turned away, the last one 55 s ago. 9 more have had no answer, and may have left: that is known within two minutes.", Quiet(l, now))
 }
 
 // The status is of what was lost lately, whatever the minute before had.

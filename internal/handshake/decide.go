@@ -7,7 +7,9 @@ const (
 	// have been read, has for a sign of life.
 	unheardPatience = maxPatience
 	// stillFor is when a client that repeats its data, at twice the time before each, has
-	// stopped, beside twice the time since its SYN; rtoMost is the longest time (TCP_RTO_MAX).
+	// stopped: the next is due when as much time has passed as since its SYN, and this beside
+	// it. Where it was lost on its way, and the client is let in later, that corrects it.
+	// rtoMost is the longest time (TCP_RTO_MAX).
 	rtoMost  = 120 * time.Second
 	stillFor = 10 * time.Second
 	// expired is when a RST that is no socket's answers what the kernel of a client repeats
@@ -129,7 +131,7 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 	switch {
 	case a.has(answered | talked):
 		last := max(a.lastIn, a.lastReply)
-		until = a.first + ms(last) + min(2*ms(last)+stillFor, rtoMost+stillFor)
+		until = a.first + ms(last) + min(ms(last), rtoMost) + stillFor
 		if !a.has(talked) {
 			until = a.first + ms(last) + maxPatience
 		}

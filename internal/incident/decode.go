@@ -9,7 +9,6 @@ import (
 	"io"
 	"reflect"
 	"strconv"
-	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -39,10 +38,8 @@ type Reader struct {
 	// Torn: the last record was not written to its end.
 	Torn bool
 
-	// Points are seconds behind the last frame that was read, Until their time.
-	Points  []Point
-	Samples []Samples
-	Until   time.Time
+	// Behind is what came behind the last frame that was read.
+	Behind Tick
 
 	rest     *io.LimitedReader
 	lines    *bufio.Reader
@@ -99,9 +96,9 @@ func (r *Reader) Next() (*Frame, error) {
 		}
 		if f := r.frame(l); f != nil {
 			r.frames++
-			f.Points = append(r.Points, f.Points...)
-			f.Samples = append(r.Samples, f.Samples...)
-			r.Points, r.Samples = nil, nil
+			f.Points = append(r.Behind.Points, f.Points...)
+			f.Samples = append(r.Behind.Samples, f.Samples...)
+			r.Behind = Tick{}
 			return f, nil
 		}
 		r.damaged()
@@ -111,14 +108,17 @@ func (r *Reader) Next() (*Frame, error) {
 
 // tick takes seconds and samples, as many as a recording may have between two frames.
 func (r *Reader) tick(t *Tick) bool {
-	if t.check() != nil || len(r.Points) >= maxFrames || len(r.Samples) >= maxFrames || r.runs > maxSamples {
+	if t.check() != nil || len(r.Behind.Points) >= maxFrames || len(r.Behind.Samples) >= maxFrames || r.runs > maxSamples {
 		return false
 	}
 	for i := range t.Samples {
 		r.runs += len(t.Samples[i].Runs)
 	}
-	r.Points, r.Until = append(r.Points, t.Points...), t.At
-	r.Samples = append(r.Samples, t.Samples...)
+	b := &r.Behind
+	b.At, b.Points, b.Samples = t.At, append(b.Points, t.Points...), append(b.Samples, t.Samples...)
+	if t.Counted != nil {
+		b.Counted = t.Counted
+	}
 	return true
 }
 

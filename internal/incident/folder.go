@@ -277,8 +277,8 @@ func summarize(in io.Reader, deadline time.Time) (Summary, error) {
 	for time.Now().Before(deadline) {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			if len(r.Points) > 0 {
-				s.seconds(r.Until, r.Points)
+			if !r.Behind.At.IsZero() {
+				s.pass(&r.Behind)
 			}
 			return s, nil
 		}

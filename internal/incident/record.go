@@ -48,6 +48,8 @@ type Tick struct {
 	Points []Point   `json:"points"`
 	// Samples of the accept queue since then, in the first two minutes.
 	Samples []Samples `json:"samples,omitempty"`
+	// Counted is there where it is not that of the record before.
+	Counted *Counted `json:"counted,omitempty"`
 }
 
 // Counted are the listener's totals since the agent started.
@@ -113,16 +115,29 @@ func (s *Summary) See(f *Frame) {
 		s.Status, s.Text = v.Status, v.Summary
 	}
 	s.dominant.see(f)
-	cause, text := s.dominant.of(s.Status, &f.Counted)
-	s.Cause, s.Text = cause, cmp.Or(text, s.Text)
-	if now := since(&s.dominant.base, &f.Counted).Clients; now != nil {
-		s.TurnedAway = new(now.TurnedAway())
-	}
+	s.count(&f.Counted)
 	if v.Status >= model.StatusSaturated {
 		s.LastTrouble = f.At
 	}
 	s.Frames++
 	s.seconds(f.At, f.Points)
+}
+
+// count takes totals into the summary.
+func (s *Summary) count(c *Counted) {
+	cause, text := s.dominant.of(s.Status, c)
+	s.Cause, s.Text = cause, cmp.Or(text, s.Text)
+	if now := since(&s.dominant.base, c).Clients; now != nil {
+		s.TurnedAway = new(now.TurnedAway())
+	}
+}
+
+// pass takes what came between two frames, or behind the last.
+func (s *Summary) pass(t *Tick) {
+	if t.Counted != nil {
+		s.count(t.Counted)
+	}
+	s.seconds(t.At, t.Points)
 }
 
 // seconds takes points into the summary.

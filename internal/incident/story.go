@@ -70,13 +70,19 @@ func Tell(in io.Reader) (*Story, error) {
 		s.see(f)
 	}
 	s.Torn, s.Damaged = r.Torn, r.Damaged
-	if len(r.Points) > 0 {
-		s.Summary.seconds(r.Until, r.Points)
-		s.points(r.Points)
+	if b := &r.Behind; !b.At.IsZero() {
+		s.Summary.pass(b)
+		s.points(b.Points)
+		s.samples(b.Samples)
+		if b.Counted != nil {
+			s.Last.Counted = *b.Counted
+		}
 	}
-	s.samples(r.Samples)
 	if r.End != nil {
 		s.Summary.Ended, s.Summary.Reason = r.End.At, r.End.Reason
+		if n := r.End.Summary.TurnedAway; n != nil {
+			s.Summary.TurnedAway = n // also of frames for which there was no room
+		}
 	}
 	if s.Summary.Frames == 0 {
 		return nil, fmt.Errorf("%w; records that could not be read: %d", errEmpty, s.Damaged)

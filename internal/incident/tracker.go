@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -11,6 +12,10 @@ import (
 const (
 	// around is how much is recorded before and after.
 	around = time.Minute
+	// settling is how long it is recorded while it is not known what became of all clients: a
+	// cookie lets nobody in any more (TCP_SYNCOOKIE_VALID), and a kernel has given up those of
+	// processes that are gone (tcp_orphan_retries: 8 times).
+	settling = 2 * time.Minute
 	// A frame holds all the evidence and takes some kilobytes. There is one every
 	// second at first, then every ten, and after an hour every minute, and besides
 	// whenever the status or the cause is another. Every half second between them
@@ -38,19 +43,21 @@ type tracker struct {
 
 // open is an incident that has not ended.
 type open struct {
-	key    Key
-	owner  string
-	netns  uint64
-	port   uint16
-	began  time.Time
-	last   time.Time // of the latest frame; zero before the first
-	tick   time.Time // of the latest record
-	shown  [2]string // status and cause of it
-	point  Point     // the latest that was recorded, as of then
-	sample int64     // the latest that was recorded, in Unix milliseconds
-	calm   time.Time // since when there is no trouble; zero while there is
-	absent bool      // nothing is there
-	lost   bool      // the latest frame found no room in the queue
+	key     Key
+	owner   string
+	netns   uint64
+	port    uint16
+	began   time.Time
+	last    time.Time // of the latest frame; zero before the first
+	tick    time.Time // of the latest record
+	shown   [2]string // status and cause of it
+	point   Point     // the latest that was recorded, as of then
+	sample  int64     // the latest that was recorded, in Unix milliseconds
+	total   Counted   // the latest that was recorded, at counted
+	counted time.Time
+	calm    time.Time // since when there is no trouble; zero while there is
+	absent  bool      // nothing is there
+	lost    bool      // the latest frame found no room in the queue
 }
 
 // recordings takes what a tracker has to record. Each answers whether it was
@@ -168,21 +175,44 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 		c.calm = time.Time{}
 	case c.calm.IsZero() || now.Before(c.calm): // a clock that was set back
 		c.calm = now
-	case now.Sub(c.calm) >= around:
+	case now.Sub(c.calm) >= around && (settled(l) || now.Sub(c.calm) >= settling):
+		if l != nil {
+			t.tick(c, s, l, to, true)
+		}
 		return to.end(c, &End{At: now.Round(0).UTC(), Reason: c.reason()})
 	}
 	switch {
 	case l == nil:
 	case c.due(s.Time, l):
-		if to.frame(c, t.frame(c, s, l)) {
+		if f := t.frame(c, s, l); to.frame(c, f) {
 			c.last, c.tick, c.shown = s.Time, s.Time, shownBy(l)
+			c.counted, c.total = s.Time, f.Counted
 		}
 	case passed(c.tick, s.Time, half):
-		if to.tick(c, &Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time), Samples: t.samples(c, s.Time)}) {
-			c.tick = s.Time
-		}
+		t.tick(c, s, l, to, false)
 	}
 	return false
+}
+
+// tick records what is new since the record before, without the evidence. over: it is the last.
+func (t *tracker) tick(c *open, s *model.Snapshot, l *model.Listener, to recordings, over bool) {
+	next := &Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time), Samples: t.samples(c, s.Time)}
+	now := counted(&l.Totals)
+	if over || !reflect.DeepEqual(now, c.total) && passed(c.counted, s.Time, longEvery) {
+		next.Counted = &now
+	}
+	if !to.tick(c, next) {
+		return
+	}
+	if c.tick = s.Time; next.Counted != nil {
+		c.counted, c.total = s.Time, now
+	}
+}
+
+// settled reports whether it is known what became of all clients. Those that have left are
+// known late: their kernel repeats their request, at twice the time before each.
+func settled(l *model.Listener) bool {
+	return l == nil || l.Losses == nil || l.Losses.Clients == nil || l.Losses.Clients.Waiting+l.Losses.Clients.Stalling == 0
 }
 
 // passed allows for snapshots that are not exactly as far apart.

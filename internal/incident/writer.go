@@ -194,6 +194,8 @@ func (w *writer) frame(r *recording, j job) {
 	if err != nil {
 		w.lost.Add(1)
 		w.failed(r, err)
+		w.tick(r, &Tick{At: j.frame.At, Points: j.frame.Points, Samples: j.frame.Samples})
+		w.shelf.update(func() { r.count(&j.frame.Counted) })
 		return
 	}
 	r.failed = false
@@ -208,7 +210,7 @@ func (w *writer) failed(r *recording, err error) {
 	r.failed = true
 }
 
-// tick adds seconds. They have room when there is none for frames any more.
+// tick adds seconds and totals. They have room when there is none for frames any more.
 func (w *writer) tick(r *recording, t *Tick) {
 	text, err := line{Tick: t}.encode()
 	if err == nil {
@@ -216,9 +218,8 @@ func (w *writer) tick(r *recording, t *Tick) {
 	}
 	if err != nil {
 		w.failed(r, err)
-		return
 	}
-	w.shelf.update(func() { r.seconds(t.At, t.Points) })
+	w.shelf.update(func() { r.pass(t) }) // also what has no place in the recording is counted
 }
 
 // most is how many bytes a recording may take.

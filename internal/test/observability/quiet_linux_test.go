@@ -2,6 +2,8 @@ package observability
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 // of the first burst repeat, which have left.
 func TestLongTwoBursts(t *testing.T) {
 	a := artifacts(t)
+	t.Parallel()
 	tomcat, err := rig.StartTomcat(t.Context(), rig.TomcatOptions{
 		Artifacts: a, Port: 8310, ManagementPort: 8311,
 		Limits: rig.Limits{Threads: 4, MinSpare: 4, MaxConnections: 20, AcceptCount: 5},
@@ -35,9 +38,13 @@ func TestLongTwoBursts(t *testing.T) {
 		require.Len(t, s.Listeners, 1)
 		return s.Listeners[0]
 	}
-	within(t, time.Minute, "the limits are known", func() bool { c := look().Connector; return c != nil && c.MaxConnections != nil })
+	within(t, time.Minute, "the limits are known, and handshakes followed", func() bool {
+		l := look()
+		return l.Connector != nil && l.Connector.MaxConnections != nil && l.Clients != nil && l.Clients.ObservedSeconds > 1
+	})
 	require.Nil(t, look().Recent)
 
+	lost := 0
 	for round := range 2 {
 		began := time.Now()
 		o, err := demo.Burst(t.Context(), demo.BurstOptions{
@@ -46,6 +53,7 @@ func TestLongTwoBursts(t *testing.T) {
 		require.NoError(t, err)
 		t.Logf("%v", o)
 		require.NotZero(t, o.Lost())
+		lost += o.Lost()
 		l := look()
 		require.Equal(t, "losing", l.Verdict.Status, "round %d", round)
 		require.Equal(t, "max_connections", l.Verdict.Cause)
@@ -67,4 +75,28 @@ func TestLongTwoBursts(t *testing.T) {
 		t.Logf("%v after it began: %s, recent %+v", time.Since(began), l.Verdict.Status, *l.Recent)
 		require.NotNil(t, l.Recent.ClientsTurnedAway)
 	}
+
+	// What became of those that have left is known when their kernels repeat their requests no
+	// more, or when one of these is let in. Then every surface has the clients' own number.
+	within(t, 2*time.Minute, "it is known what became of all", func() bool { c := look().Clients; return c.Waiting+c.Settling+c.Stalling == 0 })
+	body, err := get(t.Context(), "http://"+agent.Address+"/api/v1/incidents")
+	require.NoError(t, err)
+	var list api.Incidents
+	require.NoError(t, json.Unmarshal(body, &list))
+	incidents := uint64(0)
+	for _, i := range list.Incidents {
+		t.Log(i.Title)
+		require.NotNil(t, i.ClientsTurnedAway)
+		incidents += *i.ClientsTurnedAway
+	}
+	metrics, err := get(t.Context(), "http://"+agent.Address+"/metrics")
+	require.NoError(t, err)
+	require.InDelta(t, lost, incidents, 2, "incidents")
+	require.InDelta(t, lost, *look().Recent.ClientsTurnedAway, 2, "recent")
+	_, value, found := strings.Cut(string(metrics), "\ntcpdiag_listener_clients_turned_away_total{")
+	require.True(t, found)
+	var counted float64
+	_, err = fmt.Sscan(strings.Fields(value)[1], &counted)
+	require.NoError(t, err)
+	require.InDelta(t, lost, counted, 2, "the counter")
 }
