@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -15,7 +16,7 @@ import (
 
 // Options of an assembly.
 type Options struct {
-	Thresholds diagnosis.Thresholds
+	Thresholds reading.Thresholds
 	Every      time.Duration // between two snapshots
 	Final      bool          // nothing more will be read before the next one: no cause waits
 	Looping    bool          // other snapshots follow
@@ -63,7 +64,7 @@ func Compose(state *State, f *facts.View, opt Options) *Draft {
 	d.Gone = f.Retained
 	d.down()
 	d.stacks()
-	diagnosis.ShareExecutors(d.Listeners)
+	reading.ShareExecutors(d.Listeners)
 	for i := range d.Listeners {
 		d.sayWeak(&d.Listeners[i])
 	}
@@ -98,7 +99,7 @@ func Causes(state *State, f *facts.View, opt Options) map[model.ListenerID]losse
 
 // FinalCauses are those of the drops of a listener that closed with its namespace: as it
 // was last.
-func FinalCauses(state *State, now time.Time, id model.ListenerID, waiting []losses.Drop, t diagnosis.Thresholds) losses.Causes {
+func FinalCauses(state *State, now time.Time, id model.ListenerID, waiting []losses.Drop, t reading.Thresholds) losses.Causes {
 	var h *history
 	if state != nil {
 		h = state.histories[id]

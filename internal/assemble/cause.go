@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
@@ -28,7 +29,7 @@ type witness struct {
 	former     look            // the last at the listener that stood there before
 	judgements []facts.Reading[evidence.Judgement]
 	full       time.Time // since when its queue is full, zero while it is not
-	t          diagnosis.Thresholds
+	t          reading.Thresholds
 }
 
 // causes are those that are known by now.

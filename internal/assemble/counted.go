@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -87,7 +88,7 @@ func (d *Draft) causes(id model.ListenerID, a *losses.Report) losses.Causes {
 }
 
 // finalCauses are those of a listener that is not there: as it was last.
-func finalCauses(h *history, now time.Time, waiting []losses.Drop, t diagnosis.Thresholds) losses.Causes {
+func finalCauses(h *history, now time.Time, waiting []losses.Drop, t reading.Thresholds) losses.Causes {
 	w := witness{now: now, final: true, t: t}
 	if h != nil {
 		last := h.looks.last

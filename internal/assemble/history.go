@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -68,7 +69,7 @@ type judged struct {
 	delta    model.Counters
 	closed   *model.Closed
 	latched  bool // the acceptor was just seen to stand at the connection latch
-	t        diagnosis.Thresholds
+	t        reading.Thresholds
 }
 
 // judge gives a listener its headroom and its verdict, and remembers it for the
@@ -85,8 +86,8 @@ func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 	if j.now.Sub(trend.at) < steady {
 		trend.Listener = nil // a trend through two close snapshots is noise
 	}
-	l.Connector, e.Before = diagnosis.Infer(e.Before, l, j.latched)
-	l.Limits = diagnosis.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
+	l.Connector, e.Before = reading.Infer(e.Before, l, j.latched)
+	l.Limits = reading.Headroom(l, trend.Listener, j.now.Sub(trend.at), j.sysctl, j.t)
 	if e.Before != nil {
 		e.Shown = new(h.hysteresis.Shown())
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -66,7 +66,7 @@ func TestVerdictOfTheSecondLook(t *testing.T) {
 			for i, l := range tt.looks {
 				s.judge(l, nil, &judged{
 					now: now.Add(time.Duration(i) * time.Second), interval: time.Second, every: time.Second,
-					first: true, t: diagnosis.DefaultThresholds(),
+					first: true, t: reading.DefaultThresholds(),
 				})
 			}
 			require.Equal(t, model.StatusOK, tt.looks[0].Verdict.Status, tt.looks[0].Verdict.Summary)
@@ -79,6 +79,6 @@ func TestVerdictOfTheSecondLook(t *testing.T) {
 // Where no other look follows, the one there is must do.
 func TestVerdictOfTheOnlyLook(t *testing.T) {
 	l := shown(8192, 200, 100, 0)
-	new(history).judge(l, nil, &judged{now: time.Unix(1_700_000_000, 0), every: time.Second, t: diagnosis.DefaultThresholds()})
+	new(history).judge(l, nil, &judged{now: time.Unix(1_700_000_000, 0), every: time.Second, t: reading.DefaultThresholds()})
 	require.Equal(t, model.StatusSaturated, l.Verdict.Status)
 }

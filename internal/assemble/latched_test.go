@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -32,7 +32,7 @@ func TestTheLatchIsTheLimit(t *testing.T) {
 	require.True(t, e.latched(l))
 	s := &history{}
 	for range 2 {
-		s.judge(l, nil, &judged{now: now, every: time.Second, latched: true, t: diagnosis.DefaultThresholds()})
+		s.judge(l, nil, &judged{now: now, every: time.Second, latched: true, t: reading.DefaultThresholds()})
 		now = now.Add(time.Second)
 	}
 	require.Equal(t, 20, l.Connector.MaxConnections.Value)
@@ -82,7 +82,7 @@ func TestTheLatchIsNoFlicker(t *testing.T) {
 		l := with(shown(0, 200, 50, 2), func(l *model.Listener) {
 			l.Connector.MaxConnections, l.AcceptQueue.OldestWait = nil, new(3*time.Second)
 		})
-		s.judge(l, nil, &judged{now: now, every: time.Second, latched: latched, t: diagnosis.DefaultThresholds()})
+		s.judge(l, nil, &judged{now: now, every: time.Second, latched: latched, t: reading.DefaultThresholds()})
 		now = now.Add(time.Second)
 		return l.Verdict.Cause
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -51,7 +51,7 @@ func full(begin time.Time, seconds int) *facts.View {
 // they are asked, and neither is changed by it.
 func TestAssembleIsPure(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
-	opt := Options{Thresholds: diagnosis.DefaultThresholds(), Every: time.Second, Looping: true}
+	opt := Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}
 	var state *State
 	for i := 1; i < 8; i++ {
 		f := full(begin, i)
@@ -77,7 +77,7 @@ func TestAssembleIsPure(t *testing.T) {
 // asked for again in time.
 func TestCausesOfDropsThatWait(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
-	opt := Options{Thresholds: diagnosis.DefaultThresholds(), Every: time.Second, Looping: true}
+	opt := Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}
 	state, _ := Assemble(nil, full(begin, 1), opt)
 	f := full(begin, 2)
 	id := f.Watchlist.Watched[0].ID

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -29,7 +29,7 @@ func TestReadingBeforeADropStands(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := &witness{
-				now: now.Add(10 * time.Millisecond), full: tt.full, t: diagnosis.DefaultThresholds(),
+				now: now.Add(10 * time.Millisecond), full: tt.full, t: reading.DefaultThresholds(),
 				listener: &model.Listener{
 					AcceptQueue: &model.AcceptQueue{Length: 6, Limit: 5},
 					Connector:   &model.Connector{MaxConnections: &model.Setting[int]{Value: 20}},

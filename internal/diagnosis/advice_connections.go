@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -16,7 +17,7 @@ const shortTimeout = 5 * time.Second
 // enough for: the clients for which there was no room, where they were counted.
 func (j *judge) connectionsWanted() (to int, covers string) {
 	to, covers = j.connectionsNow()
-	if steady := j.steady(stageMaxConnections, j.Now.Connector.MaxConnections.Value, to); steady > to {
+	if steady := j.steady(reading.StageMaxConnections, j.Now.Connector.MaxConnections.Value, to); steady > to {
 		return steady, "room for the most that have come since the trouble began"
 	}
 	return to, covers
@@ -39,8 +40,8 @@ func (j *judge) connectionsNow() (to int, covers string) {
 
 // here are the clients inside and those in the accept queue.
 func (j *judge) here() int {
-	n, _ := held(j.Now)
-	return max(n, j.Now.Connector.MaxConnections.Value) + queued(j.Now)
+	n, _ := reading.Held(j.Now)
+	return max(n, j.Now.Connector.MaxConnections.Value) + reading.Queued(j.Now)
 }
 
 // connectionsForPackets: a dropped packet stands for one client at most, and many
@@ -54,7 +55,7 @@ func (j *judge) connectionsForPackets() (to int, covers string) {
 		dropped, whose = b, fmt.Sprintf("for the clients of the worst second, which dropped %s", phrase.Count(b, "packet"))
 	}
 	to, covers = max(spare(here+int(dropped)), most+1), "room for those inside and those in the accept queue"
-	switch bound := min(max(j.t.ConnectionsMost, roundUp(2*here)), atMost(most)); {
+	switch bound := min(max(j.T.ConnectionsMost, roundUp(2*here)), atMost(most)); {
 	case dropped == 0 && to > atMost(most):
 		to, covers = atMost(most), "a first step towards room for those in the accept queue"
 	case dropped == 0:

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -20,16 +21,16 @@ func filesLimit(to int) string {
 
 // filesNeeded are a tenth more than the connections and what else is open take.
 func filesNeeded(l *model.Listener, connections int) int {
-	used, _, _ := openFiles(l)
-	n, _ := held(l)
+	used, _, _ := reading.OpenFiles(l)
+	n, _ := reading.Held(l)
 	return roundUp((connections + max(0, used-n)) * 11 / 10)
 }
 
 // filesFor says what else must be raised before the server can hold that many
 // connections: each takes a file descriptor.
 func filesFor(l *model.Listener, connections int) string {
-	_, most, ok := openFiles(l)
-	_, seen := held(l)
+	_, most, ok := reading.OpenFiles(l)
+	_, seen := reading.Held(l)
 	if !ok || !seen {
 		return "Each connection takes a file descriptor: check the open-files limit first."
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -77,17 +78,17 @@ func (j *judge) backlogChange(to int) string {
 	if known {
 		limit += fmt.Sprintf(" (now %d)", most)
 	}
-	if n, ok := acceptCount(j.Now); ok && n >= to {
+	if n, ok := reading.AcceptCount(j.Now); ok && n >= to {
 		if known && most >= to {
 			return fmt.Sprintf("Restart the server: %s is %d, and takes effect at listen().", acceptCountSetting().name(j.Now), n)
 		}
 		return fmt.Sprintf("Raise %s, then restart the server: listen() takes it once. %s is %d, that suffices.", limit, phrase.Capital(acceptCountSetting().name(j.Now)), n)
 	}
 	s := "Raise "
-	if isTomcat(j.Now) {
+	if reading.IsTomcat(j.Now) {
 		s += acceptCountSetting().name(j.Now)
 	} else {
-		s += serverName(j.Now) + "'s listen backlog"
+		s += reading.ServerName(j.Now) + "'s listen backlog"
 	}
 	if j.Now.AcceptQueue != nil {
 		s += fmt.Sprintf(" from %d", j.Now.AcceptQueue.Limit)
@@ -101,13 +102,13 @@ func (j *judge) backlogChange(to int) string {
 
 // adviseUnknown says which limit is missing and how to give it.
 func (j *judge) adviseUnknown() string {
-	if !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name {
-		return "See what " + serverName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
+	if !reading.IsTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name {
+		return "See what " + reading.ServerName(j.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
-	if inexact(j.Now) {
+	if reading.Inexact(j.Now) {
 		return "Look again: with all connections counted the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 	}
-	if slotsUncounted(j.Now) {
+	if reading.SlotsUncounted(j.Now) {
 		return "Use a longer --interval, and run as root or as the process's user and group so that /proc/PID/fd can be read: the verdict can then distinguish a server whose slots are held by reset connections from one that accepts too slowly."
 	}
 	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
@@ -115,17 +116,17 @@ func (j *judge) adviseUnknown() string {
 
 // acceptCountInVain answers the change that everybody tries first.
 func (j *judge) acceptCountInVain() string {
-	if queued(j.Now) == 0 && waitingRequests(j.Now) == 0 {
+	if reading.Queued(j.Now) == 0 && reading.WaitingRequests(j.Now) == 0 {
 		return "Raising acceptCount would not help: nothing waits in the accept queue."
 	}
-	if queued(j.Now) == 0 {
-		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + serverName(j.Now) + ", in front of the threads."
+	if reading.Queued(j.Now) == 0 {
+		return "Raising acceptCount would not help: the accept queue is empty, requests wait inside " + reading.ServerName(j.Now) + ", in front of the threads."
 	}
 	s := "Raising acceptCount serves nobody faster, it only makes clients wait longer"
 	if r, ok := j.acceptRate(); ok {
 		n := j.Now.AcceptQueue.Capacity()
 		return fmt.Sprintf("%s: %s takes about %s connections/s out of the queue, %d more in it would wait %s more.",
-			s, serverName(j.Now), phrase.Decimal(r), n, phrase.Seconds(rateTime(n, r)))
+			s, reading.ServerName(j.Now), phrase.Decimal(r), n, phrase.Seconds(rateTime(n, r)))
 	}
 	return s + "."
 }
@@ -137,7 +138,7 @@ func (j *judge) acceptCountInVain() string {
 // oldest has aged by as much as the clock, none was taken out, or they are still
 // those of one burst: then nothing is known, and no rate is named.
 func (j *judge) acceptRate() (perSecond float64, ok bool) {
-	if j.Before == nil || !j.both(queueFull) {
+	if j.Before == nil || !j.Both(reading.QueueFull) {
 		return 0, false
 	}
 	now, was := j.Now.AcceptQueue.OldestWait, j.Before.AcceptQueue.OldestWait

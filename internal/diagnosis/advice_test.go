@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -167,7 +168,7 @@ func TestAdviceNumbers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Evidence{Now: c.now.Listener, Interval: time.Minute, Sysctl: sysctls()}
-			v := Judge(e, DefaultThresholds())
+			v := Judge(e, reading.DefaultThresholds())
 			require.NotEmpty(t, v.Findings, v.Summary)
 			for _, want := range c.want {
 				require.Contains(t, v.Findings[0].Advice, want)
@@ -203,7 +204,7 @@ func TestSilentClientsAreNamed(t *testing.T) {
 		20: {"20 of them idle, whose clients have sent nothing yet", "(20 idle, which have sent nothing yet)"},
 	} {
 		now := tomcat(5, 20, 3).idle(20).do(silentClients(n)).queue(4, time.Second)
-		v := Judge(Evidence{Now: now.Listener, Interval: time.Minute, Sysctl: sysctls()}, DefaultThresholds())
+		v := Judge(Evidence{Now: now.Listener, Interval: time.Minute, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, keepAlive, v.Cause)
 		require.Contains(t, v.Summary, want[0])
 		require.Contains(t, v.Findings[0].Evidence, want[1])
@@ -213,7 +214,7 @@ func TestSilentClientsAreNamed(t *testing.T) {
 // Of processes that share a port each has the setting.
 func TestAdviceForProcessesThatShareAPort(t *testing.T) {
 	k := usedUp(12).do(func(l *model.Listener) { l.Connector.Processes = 2 })
-	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	v := Judge(scenario{now: k, before: k}.evidence(), reading.DefaultThresholds())
 	require.Contains(t, v.Findings[0].Advice, "raise server.tomcat.threads.max from 6 to 30 in each of the 2 processes that share the port")
 }
 
@@ -222,7 +223,7 @@ func TestAdviceForProcessesThatShareAPort(t *testing.T) {
 func TestAdvisedNumbersAreSteady(t *testing.T) {
 	threadsTo := func(v model.Verdict) string {
 		for _, s := range v.Answer.Do {
-			if s.Limit == stageMaxThreads {
+			if s.Limit == reading.StageMaxThreads {
 				return s.To
 			}
 		}
@@ -231,7 +232,7 @@ func TestAdvisedNumbersAreSteady(t *testing.T) {
 	var shown *model.Shown
 	judge := func(most, waiting int) model.Verdict {
 		l := tomcat(most, 8192, 100).pool(most).inService(most).waiting(waiting)
-		v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls(), Shown: shown}, DefaultThresholds())
+		v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls(), Shown: shown}, reading.DefaultThresholds())
 		shown = &model.Shown{Verdict: v, Started: true}
 		return v
 	}

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -24,7 +25,7 @@ func (e *Evidence) Basis() *model.Basis {
 // Again judges a listener from its basis, as it was judged at that time: the
 // verdict of this program, which is the listener's own where the rules are the
 // same. known is false where the listener has no basis.
-func Again(at time.Time, l *model.Listener, t Thresholds) (v model.Verdict, known bool) {
+func Again(at time.Time, l *model.Listener, t reading.Thresholds) (v model.Verdict, known bool) {
 	b := l.Basis
 	if b == nil {
 		return model.Verdict{}, false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -24,7 +25,7 @@ func TestBasisHoldsAllEvidence(t *testing.T) {
 }
 
 func TestAgainIsTheVerdictThatWasShown(t *testing.T) {
-	th := DefaultThresholds()
+	th := reading.DefaultThresholds()
 	var h Hysteresis
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var before *model.Listener

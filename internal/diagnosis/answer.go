@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -62,18 +63,18 @@ func (j *judge) queueResetsPhrase() string {
 // whoWaits are those in front of a stage.
 func (j *judge) whoWaits() string {
 	var parts []string
-	if n := queued(j.Now); n > 0 {
+	if n := reading.Queued(j.Now); n > 0 {
 		wait := phrase.Sprintf("%s %s to be let in", phrase.Count(n, "client"), phrase.Verb(n, "waits", "wait"))
-		if old := j.Now.AcceptQueue.OldestWait; old != nil && *old >= longWaiting {
+		if old := j.Now.AcceptQueue.OldestWait; old != nil && *old >= reading.LongWaiting {
 			wait += ", the first for " + phrase.Seconds(*old)
 		}
 		parts = append(parts, wait)
 	}
-	if n := waitingRequests(j.Now); n > 0 {
+	if n := reading.WaitingRequests(j.Now); n > 0 {
 		parts = append(parts, atLeast(j.Now)+phrase.Sprintf("%s %s that no thread has begun to read", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait")))
 	}
 	if len(parts) == 0 && j.halted() {
-		parts = append(parts, phrase.Sprintf("%s %s for an answer", phrase.Count(inHand(j.Now), "request"), phrase.Verb(inHand(j.Now), "waits", "wait")))
+		parts = append(parts, phrase.Sprintf("%s %s for an answer", phrase.Count(reading.InHand(j.Now), "request"), phrase.Verb(reading.InHand(j.Now), "waits", "wait")))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -164,7 +165,7 @@ func (j *judge) whyWaits() string {
 	if j.waits.virtual {
 		return phrase.Sprintf("%s %s in service on virtual threads: %s.", phrase.Count(j.waits.busy, "request"), phrase.Verb(j.waits.busy, "is", "are"), j.waitPhrase())
 	}
-	most, _ := maxThreads(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
 	busy := phrase.Sprintf("%d of %d threads are busy", j.waits.busy, most)
 	if j.waits.busy == most {
 		busy = phrase.Capital(allThreads(most)) + " busy"

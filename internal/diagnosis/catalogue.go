@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -56,6 +57,6 @@ func OfMoment(m *evidence.Moment) (model.Cause, evidence.Strength) {
 // queue between two snapshots, one of model.DropCauses. before may be nil. It
 // answers CauseAcceptQueue where it is not known for certain that maxConnections is
 // not reached, and nothing else explains the full queue.
-func DropCause(before, now *model.Listener, elapsed time.Duration, t Thresholds) model.Cause {
-	return queueCause(catalogue(), pair{now: now, before: before, elapsed: elapsed, t: t})
+func DropCause(before, now *model.Listener, elapsed time.Duration, t reading.Thresholds) model.Cause {
+	return queueCause(catalogue(), reading.Pair{Now: now, Before: before, Elapsed: elapsed, T: t})
 }

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -13,7 +14,7 @@ func backlogClamped() cause {
 	return cause{
 		name: model.CauseBacklogClamped,
 		because: func(j *judge, _ model.Verdict) string {
-			n, _ := acceptCount(j.Now)
+			n, _ := reading.AcceptCount(j.Now)
 			return phrase.Sprintf(" because the backlog in force is %d, not the acceptCount of %d that is configured", j.Now.AcceptQueue.Limit, n)
 		},
 		evidence: func(j *judge, _ model.Verdict) string { return j.join(j.clampedNumbers(), j.queueNumbers()) },
@@ -31,7 +32,7 @@ func backlogClamped() cause {
 }
 
 func (j *judge) clampedSteps() (do []model.Step, not string) {
-	n, _ := acceptCount(j.Now)
+	n, _ := reading.AcceptCount(j.Now)
 	not = "A larger acceptCount: net.core.somaxconn holds it short."
 	restart := action("Restart the server: listen() takes the backlog once")
 	if somax, ok := j.Sysctl["somaxconn"]; ok && somax >= n {
@@ -41,7 +42,7 @@ func (j *judge) clampedSteps() (do []model.Step, not string) {
 }
 
 func (j *judge) adviseClamped() string {
-	n, _ := acceptCount(j.Now)
+	n, _ := reading.AcceptCount(j.Now)
 	limit := j.Now.AcceptQueue.Limit
 	somax, ok := j.Sysctl["somaxconn"]
 	switch {

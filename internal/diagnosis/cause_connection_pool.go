@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"strconv"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -44,7 +45,7 @@ func (j *judge) poolSteps() []model.Step {
 		s.Setting, s.From, s.File = p.Setting, strconv.Itoa(p.Size.Value), foundIn(&p.Size)
 	}
 	if !w.virtual {
-		s.To, s.Limit = strconv.Itoa(w.there+w.without()), limitConnectionPool
+		s.To, s.Limit = strconv.Itoa(w.there+w.without()), reading.LimitConnectionPool
 	}
 	return []model.Step{action(phrase.Sprintf("Shorten what is asked of %s: each connection is in use until its answer has come", peer)), s}
 }

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -18,14 +19,14 @@ func cpuSaturated() cause {
 			},
 		},
 		rests: rests(evidence.StrengthProcess),
-		around: rule[pair]{holds: func(p pair) certainty {
-			return max(when(p.either(p.atConnectionLimit) && p.shortOfCPU(), surely), when(p.share(runDelay) >= p.t.RunDelay, possibly))
-		}, refuted: []refutation[pair]{
-			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", pair.acceptorRuns},
+		around: rule[reading.Pair]{holds: func(p reading.Pair) certainty {
+			return max(when(p.Either(p.AtConnectionLimit) && p.ShortOfCPU(), surely), when(p.Share(reading.RunDelay) >= p.T.RunDelay, possibly))
+		}, refuted: []refutation[reading.Pair]{
+			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", reading.Pair.AcceptorRuns},
 		}},
 		now: rule[*judge]{holds: func(j *judge) certainty {
-			return max(when(j.takenUp() && j.shortOfCPU(), surely),
-				when(j.waitsForNothing() && j.share(runDelay) >= 2*j.t.RunDelay && j.threadsFree(), possibly))
+			return max(when(j.takenUp() && j.ShortOfCPU(), surely),
+				when(j.waitsForNothing() && j.Share(reading.RunDelay) >= 2*j.T.RunDelay && j.threadsFree(), possibly))
 		}},
 		because: func(j *judge, _ model.Verdict) string { return " because " + j.cpuPhrase(model.CauseCPUSaturated) },
 		evidence: func(j *judge, v model.Verdict) string {
@@ -45,19 +46,6 @@ func cpuSaturated() cause {
 			Otherwise: "the limit that is reached, and cpu_saturated as a finding beside it",
 		},
 	}
-}
-
-// acceptorRuns: it was seen not to wait for a CPU, and the handlers' threads do not for most of
-// what they do.
-func (p pair) acceptorRuns() bool {
-	if p.now == nil || p.shortOfCPU() {
-		return false
-	}
-	switch p.now.Acceptor {
-	case model.AcceptorAtLimit, model.AcceptorAccepts, model.AcceptorPauses:
-		return true
-	}
-	return false
 }
 
 const adviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"math"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -16,11 +17,11 @@ func cpuThrottles() cause {
 			return max(when(m.Throttled(evidence.Most) || m.Starved() && m.Throttled(0), surely), when(m.Throttled(evidence.Some), possibly))
 		}},
 		rests: rests(evidence.StrengthProcess),
-		around: rule[pair]{holds: func(p pair) certainty {
-			return max(when(p.throttledMost(), surely), when(p.throttling().share() >= p.t.ThrottledShare, possibly))
+		around: rule[reading.Pair]{holds: func(p reading.Pair) certainty {
+			return max(when(p.ThrottledMost(), surely), when(p.Throttling().Share() >= p.T.ThrottledShare, possibly))
 		}},
 		now: rule[*judge]{holds: func(j *judge) certainty {
-			return max(when(j.takenUp() && j.throttledMost(), surely), when(j.waitsForNothing() && j.throttledMost(), possibly))
+			return max(when(j.takenUp() && j.ThrottledMost(), surely), when(j.waitsForNothing() && j.ThrottledMost(), possibly))
 		}},
 		because: func(j *judge, _ model.Verdict) string { return " because " + j.cpuPhrase(model.CauseCPUThrottled) },
 		evidence: func(j *judge, v model.Verdict) string {
@@ -43,11 +44,11 @@ func cpuThrottles() cause {
 
 func (j *judge) throttledSteps() []model.Step {
 	s := action("Raise the CPU limit (the container's, or CPUQuota= of the unit), or remove it and keep the request")
-	t, p := j.throttling(), j.Now.Process
+	t, p := j.Throttling(), j.Now.Process
 	if p != nil && p.CPULimit != nil && *p.CPULimit > 0 {
 		s.Setting, s.From = "CPU limit", phrase.Fraction(*p.CPULimit)
-		if t.share() > 0 && t.withheld < .9 {
-			s.To = phrase.Decimal(math.Ceil(*p.CPULimit/(1-t.withheld)*10) / 10)
+		if t.Share() > 0 && t.Withheld < .9 {
+			s.To = phrase.Decimal(math.Ceil(*p.CPULimit/(1-t.Withheld)*10) / 10)
 		}
 	}
 	return []model.Step{s}
@@ -55,8 +56,8 @@ func (j *judge) throttledSteps() []model.Step {
 
 func (j *judge) adviseThrottled() string {
 	s := "Raise the CPU limit (the container's, or CPUQuota= of the unit)"
-	if t := j.throttling(); t.share() > 0 && t.withheld < .9 {
-		more := 1 / (1 - t.withheld)
+	if t := j.Throttling(); t.Share() > 0 && t.Withheld < .9 {
+		more := 1 / (1 - t.Withheld)
 		if limit := j.Now.Process.CPULimit; limit != nil && *limit > 0 {
 			s += phrase.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
 		} else {

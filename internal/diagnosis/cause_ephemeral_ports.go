@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -11,7 +12,7 @@ import (
 func ephemeralPortsUsedUp() cause {
 	return cause{
 		name:    model.CauseEphemeralPorts,
-		near:    func(j *judge) bool { return j.stageHigh(stageEphemeralPorts) },
+		near:    func(j *judge) bool { return j.stageHigh(reading.StageEphemeralPorts) },
 		full:    func(j *judge) bool { return j.portsFull },
 		depth:   80,
 		because: (*judge).becauseUnknown,
@@ -46,7 +47,7 @@ func (j *judge) portSteps() []model.Step {
 			Setting: "net.ipv4.tcp_tw_reuse", From: phrase.Sprintf("%v", j.Sysctl["tcp_tw_reuse"]), To: "1",
 		})
 	}
-	if l, ok := limitNamed(j.limits, stageEphemeralPorts); ok && l.Max < widestRange {
+	if l, ok := reading.LimitNamed(j.limits, reading.StageEphemeralPorts); ok && l.Max < widestRange {
 		do = append(do, model.Step{
 			Text: "Widen the range; keep the ports of local services out of it (ip_local_reserved_ports)", Command: `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`,
 			Setting: "net.ipv4.ip_local_port_range", From: phrase.Sprintf("%v-%v", j.Sysctl["ip_local_port_range_min"], j.Sysctl["ip_local_port_range_max"]), To: "1024-65535",
@@ -56,7 +57,7 @@ func (j *judge) portSteps() []model.Step {
 }
 
 func (j *judge) advisePorts() string {
-	l, _ := limitNamed(j.limits, stageEphemeralPorts)
+	l, _ := reading.LimitNamed(j.limits, reading.StageEphemeralPorts)
 	s := "Reuse outgoing connections (a client with a keep-alive pool): each one, and its TIME_WAIT for a minute after, takes a port."
 	if l.Max < widestRange {
 		s += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widestRange, l.Max)

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -16,7 +17,7 @@ func executorQueue() cause {
 		near: full, full: full, depth: 40,
 		because: (*judge).becauseUnknown,
 		evidence: func(j *judge, _ model.Verdict) string {
-			n, _ := boundedQueue(j.Now)
+			n, _ := reading.BoundedQueue(j.Now)
 			return j.join(j.threadNumbers(), phrase.Sprintf("executor queue bounded at %d", n))
 		},
 		advice: func(j *judge, _ model.Verdict) string { return j.adviseExecutorQueue() },
@@ -34,14 +35,14 @@ func executorQueue() cause {
 }
 
 func (j *judge) executorSteps(v model.Verdict) (do []model.Step, not string) {
-	n, _ := boundedQueue(j.Now)
+	n, _ := reading.BoundedQueue(j.Now)
 	do = j.threadSteps(v)
 	do = append(do, maxQueueSetting().change(j, j.Now.Connector.MaxQueue, "If rejecting is not what it is for, make the executor's queue longer: requests then wait longer", n, max(spare(2*n), 10)))
 	return do, "acceptCount or maxConnections: they have no part in it."
 }
 
 func (j *judge) adviseExecutorQueue() string {
-	n, _ := boundedQueue(j.Now)
+	n, _ := reading.BoundedQueue(j.Now)
 	return phrase.Sentences(
 		fmt.Sprintf("%s is %d: raise it to %d if rejecting is not what it is for, or raise the threads that empty it.", maxQueueSetting().name(j.Now), n, max(spare(2*n), 10)),
 		"A longer queue means that requests wait longer before they are served. acceptCount and maxConnections have no part in it.")

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -19,19 +20,19 @@ func jvmPause() cause {
 			refuted: []refutation[*evidence.Moment]{{withheldMost, func(m *evidence.Moment) bool { return !m.Stopped() && m.Throttled(evidence.Most) }}},
 		},
 		rests: rests(evidence.StrengthProcess),
-		around: rule[pair]{
-			holds: func(p pair) certainty {
-				return max(when(p.either(stopped) || p.stoodStillMost(), surely), when(p.stoodStill(), possibly))
+		around: rule[reading.Pair]{
+			holds: func(p reading.Pair) certainty {
+				return max(when(p.Either(reading.Stopped) || p.StoodStillMost(), surely), when(p.StoodStill(), possibly))
 			},
-			refuted: []refutation[pair]{{withheldMost, func(p pair) bool { return !p.either(stopped) && p.throttledMost() }}},
+			refuted: []refutation[reading.Pair]{{withheldMost, func(p reading.Pair) bool { return !p.Either(reading.Stopped) && p.ThrottledMost() }}},
 		},
 		now: rule[*judge]{
 			holds: func(j *judge) certainty {
-				return max(when(j.halted() || j.either(stopped) && queueWaits(j.Now) || (j.takenUp() || j.queueFull) && j.stoodStillMost(), surely), when(j.waitsForNothing() && j.stoodStill(), possibly))
+				return max(when(j.halted() || j.Either(reading.Stopped) && reading.QueueWaits(j.Now) || (j.takenUp() || j.queueFull) && j.StoodStillMost(), surely), when(j.waitsForNothing() && j.StoodStill(), possibly))
 			},
 			refuted: []refutation[*judge]{
-				{withheldMost, func(j *judge) bool { return !j.either(stopped) && j.throttledMost() }},
-				{"its threads wait for a CPU, and a safepoint for them", func(j *judge) bool { return !j.either(stopped) && j.shortOfCPU() }},
+				{withheldMost, func(j *judge) bool { return !j.Either(reading.Stopped) && j.ThrottledMost() }},
+				{"its threads wait for a CPU, and a safepoint for them", func(j *judge) bool { return !j.Either(reading.Stopped) && j.ShortOfCPU() }},
 			},
 		},
 		because:  func(j *judge, _ model.Verdict) string { return " because " + j.pausePhrase() },
@@ -56,9 +57,9 @@ const withheldMost = "the CPU limit withheld most of the CPU time that the proce
 func (j *judge) pauseSteps() (do []model.Step, not string) {
 	const limits = "Any of Tomcat's limits: they have no part in it."
 	switch {
-	case stopped(j.Now) && j.Now.Process.Frozen:
+	case reading.Stopped(j.Now) && j.Now.Process.Frozen:
 		return []model.Step{action("Find out who froze it (docker pause, systemctl freeze, a checkpoint) and let it go on: docker unpause, systemctl thaw")}, limits
-	case j.either(stopped) && j.Now.Process != nil:
+	case j.Either(reading.Stopped) && j.Now.Process != nil:
 		return []model.Step{
 			action("Find out who stopped it: SIGSTOP, a debugger, a shell's job control"),
 			command("Let it go on", phrase.Sprintf("kill -CONT %v", j.Now.Process.PID)),
@@ -73,10 +74,10 @@ func (j *judge) pauseSteps() (do []model.Step, not string) {
 }
 
 func (j *judge) advisePause() string {
-	if stopped(j.Now) && j.Now.Process.Frozen {
+	if reading.Stopped(j.Now) && j.Now.Process.Frozen {
 		return "Find out who froze it: docker pause, systemctl freeze, a checkpoint; \"docker unpause\" or \"systemctl thaw\" lets it go on. No limit of Tomcat's has a part in this."
 	}
-	if j.either(stopped) && j.Now.Process != nil {
+	if j.Either(reading.Stopped) && j.Now.Process != nil {
 		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", j.Now.Process.PID)
 	}
 	return phrase.Sentences(

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -20,10 +21,10 @@ func keepAliveIdle() cause {
 			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
 		},
 		rests: restsOnAcceptor,
-		around: rule[pair]{holds: func(p pair) certainty {
-			return when(p.either(p.atConnectionLimit) && p.mostlyIdle(), surely)
+		around: rule[reading.Pair]{holds: func(p reading.Pair) certainty {
+			return when(p.Either(p.AtConnectionLimit) && p.MostlyIdle(), surely)
 		}},
-		now:  rule[*judge]{holds: func(j *judge) certainty { return when(j.connectionsFull && j.mostlyIdle(), surely) }},
+		now:  rule[*judge]{holds: func(j *judge) certainty { return when(j.connectionsFull && j.MostlyIdle(), surely) }},
 		near: func(j *judge) bool { return j.connectionsHigh() && j.mostlyIdleNow() },
 		because: func(j *judge, _ model.Verdict) string {
 			if !j.connectionsFull {
@@ -47,7 +48,7 @@ func keepAliveIdle() cause {
 }
 
 func (j *judge) keepAliveSteps(v model.Verdict) (do []model.Step, not string) {
-	if connectionLimit(j.Now) != limitKnown {
+	if reading.ConnectionLimit(j.Now) != reading.LimitKnown {
 		return j.unknownSteps(), ""
 	}
 	to, _ := j.connectionsWanted()
@@ -64,24 +65,24 @@ func (j *judge) keepAliveSteps(v model.Verdict) (do []model.Step, not string) {
 func (j *judge) endIdleSooner() []model.Step {
 	c := j.Now.Connector
 	in, s, text := c.KeepAlive(), keepAliveSetting(), "End idle connections sooner; clients connect more often then"
-	if mostlySilent(j.Now) {
+	if reading.MostlySilent(j.Now) {
 		in, s, text = c.ConnectionTimeout, connectionTimeoutSetting(), "End connections that send nothing sooner"
 	}
 	switch {
-	case mostlyRecent(j.Now), in != nil && in.Value > 0 && in.Value <= shortTimeout:
+	case reading.MostlyRecent(j.Now), in != nil && in.Value > 0 && in.Value <= shortTimeout:
 		return nil
-	case !mostlySilent(j.Now) && (in == nil || in.Uncertain):
+	case !reading.MostlySilent(j.Now) && (in == nil || in.Uncertain):
 		return nil // whether that timeout is in force is not known
 	}
 	step := s.changeTime(j, in, text, shortTimeout)
-	if !mostlySilent(j.Now) && c.KeepAliveTimeout == nil { // that of connectionTimeout counts, which is another setting
+	if !reading.MostlySilent(j.Now) && c.KeepAliveTimeout == nil { // that of connectionTimeout counts, which is another setting
 		step.From, step.File = phrase.Seconds(in.Value)+" (unset: connectionTimeout's)", ""
 	}
 	return []model.Step{step}
 }
 
 func (j *judge) adviseKeepAlive(v model.Verdict) string {
-	if connectionLimit(j.Now) != limitKnown {
+	if reading.ConnectionLimit(j.Now) != reading.LimitKnown {
 		return j.adviseUnknown()
 	}
 	to, _ := j.connectionsWanted()
@@ -93,17 +94,17 @@ func (j *judge) adviseKeepAlive(v model.Verdict) string {
 	after += "a larger acceptCount would only let more clients wait behind idle ones."
 	lower, short := j.shorterKeepAlive()
 	effect := "A shorter timeout makes clients connect more often; it does not end WebSockets, which look the same from outside until it is over."
-	if mostlySilent(j.Now) {
+	if reading.MostlySilent(j.Now) {
 		lower, short = j.shorterSilence()
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
 	}
-	if mostlyRecent(j.Now) {
+	if reading.MostlyRecent(j.Now) {
 		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", j.beforeRaising(to), after)
 	}
 	if short {
 		return phrase.Sentences(phrase.Capital(raise), lower+".", j.beforeRaising(to), after)
 	}
-	if t := j.Now.Connector.KeepAlive(); !mostlySilent(j.Now) && (t == nil || t.Uncertain) {
+	if t := j.Now.Connector.KeepAlive(); !reading.MostlySilent(j.Now) && (t == nil || t.Uncertain) {
 		return phrase.Sentences(phrase.Capital(raise), lower+" only if these connections wait for another request: the timeout that is in force is not certain, and it does not end WebSockets, which look the same from outside.", j.beforeRaising(to), after)
 	}
 	return phrase.Sentences(lower+", or "+raise, j.beforeRaising(to), effect+" "+after)

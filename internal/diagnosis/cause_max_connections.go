@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -20,7 +21,7 @@ func maxConnectionsReached() cause {
 			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
 		},
 		rests:  restsOnAcceptor,
-		around: rule[pair]{holds: func(p pair) certainty { return when(p.either(p.atConnectionLimit), surely) }},
+		around: rule[reading.Pair]{holds: func(p reading.Pair) certainty { return when(p.Either(p.AtConnectionLimit), surely) }},
 		now:    rule[*judge]{holds: func(j *judge) certainty { return when(j.connectionsFull, surely) }},
 		near:   (*judge).connectionsHigh,
 		full:   maxConnectionsFull,
@@ -45,17 +46,17 @@ func maxConnectionsReached() cause {
 }
 
 func (j *judge) maxConnectionsSteps(v model.Verdict) (do []model.Step, not string) {
-	if connectionLimit(j.Now) != limitKnown {
+	if reading.ConnectionLimit(j.Now) != reading.LimitKnown {
 		return j.unknownSteps(), ""
 	}
 	threads := slices.Contains(v.Chain, model.CauseMaxThreads)
 	to, _ := j.connectionsWanted()
 	raise := func(text string) []model.Step { return j.raiseConnections(text, to) }
 	switch {
-	case ofTheGone(j.Now) > 0:
+	case reading.OfTheGone(j.Now) > 0:
 		do = append(do, action("Have the application complete its asynchronous requests, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout): their clients have closed"))
 		return do, "maxConnections: a larger limit fills as well."
-	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
+	case j.slotsWithoutThread() && reading.MostlyOutlived(j.Now):
 		do = append(do, action("Limit the connections that the application keeps open (an idle timeout of the WebSocket session)"))
 		return append(do, raise("Or give them room")...), j.acceptCountNot()
 	case j.slotsWithoutThread():
@@ -65,15 +66,15 @@ func (j *judge) maxConnectionsSteps(v model.Verdict) (do []model.Step, not strin
 		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), j.acceptCountNot()
 	case threads && j.threadsFull && j.overflowed() > 0:
 		do = j.threadSteps(v)
-		if givenUp(j.Now) > 0 {
+		if reading.GivenUp(j.Now) > 0 {
 			return do, "A larger maxConnections or acceptCount: those who wait give up before a thread comes, and more would."
 		}
 		return append(do, raise("Then let in those that are turned away")...), j.acceptCountNot()
 	case threads && j.threadsFull:
-		return j.threadSteps(v), "maxConnections: it only moves the wait from the accept queue into " + serverName(j.Now) + "."
+		return j.threadSteps(v), "maxConnections: it only moves the wait from the accept queue into " + reading.ServerName(j.Now) + "."
 	case threads:
 		do = raise("Let more clients in")
-		most, _ := maxThreads(j.Now)
+		most, _ := reading.MaxThreads(j.Now)
 		return append(do, maxThreadsSetting().change(j, j.Now.Connector.MaxThreads, "With as many threads: every thread is busy as well", most, max(to, most+1))), j.acceptCountNot()
 	}
 	return raise("Let more clients in"), j.acceptCountNot()
@@ -87,30 +88,30 @@ func (j *judge) raiseConnections(text string, to int) []model.Step {
 }
 
 func (j *judge) adviseConnections(v model.Verdict) string {
-	if connectionLimit(j.Now) != limitKnown {
+	if reading.ConnectionLimit(j.Now) != reading.LimitKnown {
 		return j.adviseUnknown()
 	}
 	to, covers := j.connectionsWanted()
 	change := maxConnectionsSetting().fromTo(j.Now, j.Now.Connector.MaxConnections.Value, to)
 	raise := "Raise " + change + ": " + covers + "."
-	if n := ofTheGone(j.Now); n > 0 {
+	if n := reading.OfTheGone(j.Now); n > 0 {
 		return phrase.Sprintf("%d of the slots are those of clients that have closed, more than there are threads: asynchronous requests that nobody completes. Have the application complete them, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout). A larger maxConnections fills as well.", n)
 	}
 	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
-	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
-		n, _ := held(j.Now)
+	case j.slotsWithoutThread() && reading.MostlyOutlived(j.Now):
+		n, _ := reading.Held(j.Now)
 		raise = phrase.Sprintf("%d of the %d connections were answered and have been quiet for longer than keepAliveTimeout allows: WebSockets, or others that the application keeps open, which no timeout of the connector ends. ", j.Now.Connections.Outlived, n) +
 			"Limit them in the application (an idle timeout of the WebSocket session), or raise " + change + "."
 	case j.slotsWithoutThread():
-		n, _ := held(j.Now)
-		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", phase(j.Now, model.Unclassified), n) +
+		n, _ := reading.Held(j.Now)
+		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", reading.Phase(j.Now, model.Unclassified), n) +
 			j.shorterRequests() + "; if they are WebSockets or answered asynchronously, raise " + change + "."
-	case threads && givenUp(j.Now) > 0:
-		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", givenUp(j.Now), waitingRequests(j.Now), maxConnectionsSetting().name(j.Now))
+	case threads && reading.GivenUp(j.Now) > 0:
+		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", reading.GivenUp(j.Now), reading.WaitingRequests(j.Now), maxConnectionsSetting().name(j.Now))
 	case threads && j.threadsFull && j.overflowed() > 0:
 		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
 	case threads && j.threadsFull:
-		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + serverName(j.Now) + "."
+		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + reading.ServerName(j.Now) + "."
 	case threads:
 		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
 	}

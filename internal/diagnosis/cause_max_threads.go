@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -13,10 +14,10 @@ func maxThreadsBusy() cause {
 		name: model.CauseMaxThreads,
 		now:  rule[*judge]{holds: func(j *judge) certainty { return when(j.threadsFull, surely) }},
 		near: func(j *judge) bool { // what waits on hidden connections is not seen
-			return j.stageHigh(stageMaxThreads) && (j.both(j.threadsWanted) || j.both(hidden) && j.both(allThreadsBusy))
+			return j.stageHigh(reading.StageMaxThreads) && (j.Both(j.threadsWanted) || j.Both(reading.Hidden) && j.Both(reading.AllThreadsBusy))
 		},
 		full: func(j *judge) bool {
-			return j.threadsFull || maxConnectionsFull(j) && j.lasting(allThreadsBusy)
+			return j.threadsFull || maxConnectionsFull(j) && j.lasting(reading.AllThreadsBusy)
 		},
 		depth:   50,
 		because: func(j *judge, _ model.Verdict) string { return " because " + j.threadsPhrase() },
@@ -53,7 +54,7 @@ func (j *judge) threadSteps(v model.Verdict) []model.Step {
 		return j.downstreamSteps()
 	case j.waits.cause == model.CauseConnectionPool:
 		return j.poolSteps()
-	case gate(j.Now) != nil:
+	case reading.Gate(j.Now) != nil:
 		return j.gateSteps()
 	case j.noMoreThreads() && j.Now.Connector.MaxThreads.Kind == model.SourceInferred:
 		return []model.Step{action("Raise the limit of threads and processes (pids.max: --pids-limit, podPidsLimit, TasksMax=), then restart: no more threads than these can be started")}
@@ -62,7 +63,7 @@ func (j *judge) threadSteps(v model.Verdict) []model.Step {
 	if len(first) > 0 && j.threadsMayBeVain() {
 		return append(first, action("Make that faster, or let it fail sooner"))
 	}
-	most, _ := maxThreads(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
 	to, _ := j.threadsAdvised()
 	text := "Shorten what the handlers wait for; if that cannot be, raise the number of threads"
 	if len(first) > 0 {
@@ -76,14 +77,14 @@ func (j *judge) threadSteps(v model.Verdict) []model.Step {
 // are still there are as many as are served within that patience, and the last of them is
 // served when it is over: half of them.
 func (j *judge) fewerSteps() []model.Step {
-	gone := givenUp(j.Now)
-	most, known := maxThreads(j.Now)
-	if gone == 0 || !known || connectionLimit(j.Now) == limitUnknown {
+	gone := reading.GivenUp(j.Now)
+	most, known := reading.MaxThreads(j.Now)
+	if gone == 0 || !known || reading.ConnectionLimit(j.Now) == reading.LimitUnknown {
 		return nil
 	}
-	to := max((most+waitingRequests(j.Now)-gone)/2, most+1)
+	to := max((most+reading.WaitingRequests(j.Now)-gone)/2, most+1)
 	in := j.Now.Connector.MaxConnections
-	text := phrase.Sprintf("Let fewer wait: the clients of %d of the %d that do have given up, and are served all the same", gone, waitingRequests(j.Now))
+	text := phrase.Sprintf("Let fewer wait: the clients of %d of the %d that do have given up, and are served all the same", gone, reading.WaitingRequests(j.Now))
 	if in.Value > 0 && to >= in.Value {
 		return nil
 	}
@@ -116,7 +117,7 @@ func (j *judge) beforeThreads(v model.Verdict) []model.Step {
 // stuckAt is the method at which most of the busy threads are, "" where the JVM was not
 // asked.
 func (j *judge) stuckAt() string {
-	g := stacksOf(j.Now).BusyGroup()
+	g := reading.StacksOf(j.Now).BusyGroup()
 	switch {
 	case g == nil:
 		return ""
@@ -129,10 +130,10 @@ func (j *judge) stuckAt() string {
 // acceptCountNot is the change that everybody tries first.
 func (j *judge) acceptCountNot() string {
 	switch {
-	case queued(j.Now) > 0:
+	case reading.Queued(j.Now) > 0:
 		return "acceptCount: clients only wait longer, nobody is served faster."
-	case waitingRequests(j.Now) > 0:
-		return "acceptCount: the accept queue is empty, requests wait inside " + serverName(j.Now) + "."
+	case reading.WaitingRequests(j.Now) > 0:
+		return "acceptCount: the accept queue is empty, requests wait inside " + reading.ServerName(j.Now) + "."
 	}
 	return "acceptCount: nothing waits in the accept queue."
 }
@@ -143,8 +144,8 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	if j.waits.cause != model.CauseNone {
 		return phrase.Sprintf("Leave %s at %d: see %s.", maxThreadsSetting().name(j.Now), j.Now.Connector.MaxThreads.Value, j.waits.cause)
 	}
-	most, _ := maxThreads(j.Now)
-	busy, seen := busyThreads(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
+	busy, seen := reading.BusyThreads(j.Now)
 	to, effect := j.threadsAdvised()
 	shorten := "Shorten what the handlers wait for"
 	if n := sendingThreads(j.Now, min(busy, most)); seen && 2*n > min(busy, most) {
@@ -154,7 +155,7 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 	if j.noMoreThreads() && j.Now.Connector.MaxThreads.Kind == model.SourceInferred {
 		return phrase.Sentences("See pids_limit: no more threads than these can be started, whatever is configured.", j.acceptCountInVain())
 	}
-	if gate(j.Now) != nil {
+	if reading.Gate(j.Now) != nil {
 		return phrase.Sentences("See semaphore_valve: "+j.gateWords()+".", j.acceptCountInVain())
 	}
 	if p := j.waits.possible; p != model.CauseNone {
@@ -183,9 +184,9 @@ func (j *judge) adviseThreads(v model.Verdict) string {
 
 // threadsAdvised is a maxThreads above the one in force, and what it is enough for.
 func (j *judge) threadsAdvised() (to int, effect string) {
-	most, _ := maxThreads(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
 	to, effect = j.threadsNow()
-	if steady := j.steady(stageMaxThreads, most, to); steady > to {
+	if steady := j.steady(reading.StageMaxThreads, most, to); steady > to {
 		return steady, "enough for what has waited at most since the trouble began"
 	}
 	return to, effect
@@ -193,15 +194,15 @@ func (j *judge) threadsAdvised() (to int, effect string) {
 
 // threadsNow is the same for those that wait now.
 func (j *judge) threadsNow() (to int, effect string) {
-	most, _ := maxThreads(j.Now)
-	busy, seen := busyThreads(j.Now)
-	waiting := waitingForThread(j.Now)
-	if gone := givenUp(j.Now); gone > 0 { // nobody needs a thread for these
+	most, _ := reading.MaxThreads(j.Now)
+	busy, seen := reading.BusyThreads(j.Now)
+	waiting := reading.WaitingForThread(j.Now)
+	if gone := reading.GivenUp(j.Now); gone > 0 { // nobody needs a thread for these
 		waiting -= min(waiting, gone)
 	}
 	to, effect = roundUp(most+waiting), "then every request now inside has a thread"
 	switch {
-	case hidden(j.Now):
+	case reading.Hidden(j.Now):
 		return max(to, spare(most)), "a first step, since not all waiting requests can be seen"
 	case waiting == 0 || seen && busy+waiting <= most:
 		return spare(most), "a quarter more than there are"
@@ -215,5 +216,5 @@ func (j *judge) threadsNow() (to int, effect string) {
 // responses that wait for their clients. A connection may have such bytes and no
 // thread any more, so those that are in service come first.
 func sendingThreads(l *model.Listener, busy int) int {
-	return min(phase(l, model.Sending), max(0, busy-phase(l, model.InService)))
+	return min(reading.Phase(l, model.Sending), max(0, busy-reading.Phase(l, model.InService)))
 }

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -19,7 +20,7 @@ func acceptQueueFull() cause {
 		Holds:     "packets were dropped at a full accept queue",
 		Otherwise: "nothing",
 	}
-	c.near = func(j *judge) bool { return j.stageHigh(stageAcceptQueue) }
+	c.near = func(j *judge) bool { return j.stageHigh(reading.StageAcceptQueue) }
 	c.full, c.depth = func(j *judge) bool { return j.queueFull || j.overflowed() > 0 }, 20
 	return c
 }
@@ -48,7 +49,7 @@ func (j *judge) becauseUnknown(v model.Verdict) string {
 		return "why clients failed is unknown: their packets may have been dropped before"
 	}
 	fact := ""
-	if j.nothingAccepted() > 0 {
+	if j.NothingAccepted() > 0 {
 		fact = "; " + j.nothingAcceptedPhrase()
 	}
 	return fact + "; what holds it up is unknown" + j.whyUnknown()
@@ -57,14 +58,14 @@ func (j *judge) becauseUnknown(v model.Verdict) string {
 // whyUnknown is what is missing.
 func (j *judge) whyUnknown() string {
 	switch {
-	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:
-		return ": the limits of " + serverName(j.Now) + " are not known"
-	case inexact(j.Now):
+	case !reading.IsTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:
+		return ": the limits of " + reading.ServerName(j.Now) + " are not known"
+	case reading.Inexact(j.Now):
 		return ": not all connections could be counted"
-	case uncertainLimit(j.Now):
+	case reading.UncertainLimit(j.Now):
 		return phrase.Sprintf(": it is not certain that maxConnections is %d",
 			j.Now.Connector.MaxConnections.Value)
-	case slotsUncounted(j.Now):
+	case reading.SlotsUncounted(j.Now):
 		return ": slots that are held by connections which clients reset have not been counted"
 	}
 	if j.roomKnown() {
@@ -80,13 +81,13 @@ func (j *judge) unknownSteps() []model.Step {
 		return []model.Step{j.dumpStep("See what the threads do with their requests")}
 	case j.failsUnseen():
 		return []model.Step{command("Look for longer, while clients fail", j.again(" --interval 10s"))}
-	case j.requestsStand() || j.standsLong() || j.nothingAccepted() > 0 && j.roomKnown():
+	case j.requestsStand() || j.standsLong() || j.NothingAccepted() > 0 && j.roomKnown():
 		return []model.Step{j.dumpStep("Ask the JVM what its acceptor, poller and workers do")}
-	case !isTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:
-		return []model.Step{action("See what " + serverName(j.Now) + " is busy with, and which limits of its own it has")}
-	case inexact(j.Now):
+	case !reading.IsTomcat(j.Now) && j.Now.Connector != nil && j.Now.Connector.Kind().Name == model.ServerOther().Name:
+		return []model.Step{action("See what " + reading.ServerName(j.Now) + " is busy with, and which limits of its own it has")}
+	case reading.Inexact(j.Now):
 		return []model.Step{command("Look again: not all connections could be counted", j.again(""))}
-	case slotsUncounted(j.Now):
+	case reading.SlotsUncounted(j.Now):
 		return []model.Step{command("Look for longer, as root: slots that reset clients hold have not been counted", "sudo "+j.again(" --interval 5s"))}
 	}
 	return []model.Step{command("Give the limits that could not be found", j.again(" --max-connections N --max-threads N"))}
@@ -102,7 +103,7 @@ func (j *judge) again(flags string) string {
 
 // roomKnown: connections are free, by the limit that is known.
 func (j *judge) roomKnown() bool {
-	n, ok := held(j.Now)
-	limit := connectionLimit(j.Now)
-	return ok && (limit == limitNone || limit == limitKnown && n < j.Now.Connector.MaxConnections.Value)
+	n, ok := reading.Held(j.Now)
+	limit := reading.ConnectionLimit(j.Now)
+	return ok && (limit == reading.LimitNone || limit == reading.LimitKnown && n < j.Now.Connector.MaxConnections.Value)
 }

@@ -1,8 +1,7 @@
 package diagnosis
 
 import (
-	"time"
-
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -19,11 +18,11 @@ func notAccepting() cause {
 		rests: rests(evidence.StrengthAcceptor),
 		now: rule[*judge]{
 			holds: func(j *judge) certainty {
-				return when(j.nothingAccepted() > 0 && j.acceptorIdle(), surely)
+				return when(j.NothingAccepted() > 0 && j.acceptorIdle(), surely)
 			},
 			refuted: []refutation[*judge]{
 				{allTaken, func(j *judge) bool { return j.connectionsFull }},
-				{"a worker accepts there, not a thread for it (NIO2)", func(j *judge) bool { return acceptsWithWorkers(j.Now) }},
+				{"a worker accepts there, not a thread for it (NIO2)", func(j *judge) bool { return reading.AcceptsWithWorkers(j.Now) }},
 			},
 		},
 		because: func(j *judge, _ model.Verdict) string {
@@ -69,34 +68,9 @@ func (j *judge) acceptorIdle() bool {
 	return j.Now.Acceptor == model.AcceptorPauses || j.Now.Acceptor == model.AcceptorMissing
 }
 
-// nothingAccepted is for how long nobody has been taken out of the accept queue at least, 0
-// where somebody was or may have been: connections leave it in the order in which they came,
-// so that none has left while the oldest stays the oldest.
-func (p pair) nothingAccepted() time.Duration {
-	if p.now == nil || p.before == nil || p.now.Inode != p.before.Inode || !queueWaits(p.now) || !queueWaits(p.before) {
-		return 0
-	}
-	now, was := p.now.AcceptQueue.OldestWait, p.before.AcceptQueue.OldestWait
-	if now == nil || was == nil {
-		return 0
-	}
-	aged := *now - *was
-	if aged < standstillLeast || aged < p.elapsed-standstillSlack {
-		return 0
-	}
-	return aged
-}
-
-const (
-	// standstillLeast is how long nobody is accepted before it is said.
-	standstillLeast = 500 * time.Millisecond
-	// standstillSlack is how far the readings of the connections may lie from the snapshots.
-	standstillSlack = 300 * time.Millisecond
-)
-
 // nothingAcceptedPhrase is the fact alone.
 func (j *judge) nothingAcceptedPhrase() string {
-	return "nothing has been accepted for " + phrase.Seconds(j.nothingAccepted()) + " and longer"
+	return "nothing has been accepted for " + phrase.Seconds(j.NothingAccepted()) + " and longer"
 }
 
 func (j *judge) acceptorPhrase() string {

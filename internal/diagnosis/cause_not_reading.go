@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -11,24 +12,26 @@ func notReading() cause {
 		name: model.CauseNotReading,
 		now: rule[*judge]{
 			holds: func(j *judge) certainty {
-				return max(when(j.both(withoutPoller) && j.both(unreadAny), surely), when(j.requestsStand() && j.threadsFree(), possibly))
+				return max(when(j.Both(reading.WithoutPoller) && j.Both(reading.UnreadAny), surely), when(j.requestsStand() && j.threadsFree(), possibly))
 			},
 			refuted: []refutation[*judge]{
-				{"the process's threads wait for a CPU", func(j *judge) bool { return !j.both(withoutPoller) && j.share(runDelay) >= 2*j.t.RunDelay }},
-				{"whether requests wait cannot be seen (TLS, HTTP/2)", func(j *judge) bool { return hidden(j.Now) }},
-				{"the connector does not speak HTTP", func(j *judge) bool { return !speaksHTTP(j.Now) }},
+				{"the process's threads wait for a CPU", func(j *judge) bool {
+					return !j.Both(reading.WithoutPoller) && j.Share(reading.RunDelay) >= 2*j.T.RunDelay
+				}},
+				{"whether requests wait cannot be seen (TLS, HTTP/2)", func(j *judge) bool { return reading.Hidden(j.Now) }},
+				{"the connector does not speak HTTP", func(j *judge) bool { return !reading.SpeaksHTTP(j.Now) }},
 			},
 		},
-		near: func(j *judge) bool { return j.both(withoutPoller) },
+		near: func(j *judge) bool { return j.Both(reading.WithoutPoller) },
 		because: func(j *judge, _ model.Verdict) string {
-			if j.both(withoutPoller) {
+			if j.Both(reading.WithoutPoller) {
 				return " because " + noPoller
 			}
 			return " although " + j.idlePhrase()
 		},
 		evidence: func(j *judge, _ model.Verdict) string {
 			missing := ""
-			if j.both(withoutPoller) {
+			if j.Both(reading.WithoutPoller) {
 				missing = noPoller
 			}
 			return j.join(missing, j.unreadPhrase(), j.idlePhrase(), j.connectionNumbers(), j.queueNumbers())
@@ -59,13 +62,6 @@ func notReading() cause {
 // noPoller is the fact.
 const noPoller = "the poller thread, which hands requests to the others, is not there (it has ended)"
 
-func withoutPoller(l *model.Listener) bool {
-	return l != nil && l.Connector != nil && l.Connector.WithoutPoller
-}
-
-// unreadAny: requests are there that nobody has read, of clients that are there or have left.
-func unreadAny(l *model.Listener) bool { return waitingRequests(l) > 0 }
-
 func (j *judge) unreadPhrase() string {
 	if j.Now.Connections == nil || j.Now.Connections.Unread == 0 {
 		return ""
@@ -74,7 +70,7 @@ func (j *judge) unreadPhrase() string {
 }
 
 func (j *judge) idlePhrase() string {
-	busy, _ := busyThreads(j.Now)
+	busy, _ := reading.BusyThreads(j.Now)
 	n := 0
 	if j.Now.Connector.PoolThreads != nil {
 		n = *j.Now.Connector.PoolThreads

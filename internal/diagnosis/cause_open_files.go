@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -15,15 +16,15 @@ func openFilesUsedUp() cause {
 			refuted: []refutation[*evidence.Moment]{{"the acceptor waits at the connection limit", (*evidence.Moment).AtLatch}},
 		},
 		rests: rests(evidence.StrengthFiles),
-		around: rule[pair]{
-			holds:   func(p pair) certainty { return when(p.either(p.filesFull), surely) },
-			refuted: []refutation[pair]{{allTaken, func(p pair) bool { return p.either(p.atConnectionLimit) }}},
+		around: rule[reading.Pair]{
+			holds:   func(p reading.Pair) certainty { return when(p.Either(p.FilesFull), surely) },
+			refuted: []refutation[reading.Pair]{{allTaken, func(p reading.Pair) bool { return p.Either(p.AtConnectionLimit) }}},
 		},
 		now: rule[*judge]{
-			holds:   func(j *judge) certainty { return when(j.filesFull && queueWaits(j.Now), surely) },
+			holds:   func(j *judge) certainty { return when(j.filesFull && reading.QueueWaits(j.Now), surely) },
 			refuted: []refutation[*judge]{{allTaken, func(j *judge) bool { return j.connectionsFull }}},
 		},
-		near:    func(j *judge) bool { return j.stageHigh(stageOpenFiles) },
+		near:    func(j *judge) bool { return j.stageHigh(reading.StageOpenFiles) },
 		full:    func(j *judge) bool { return j.filesFull || j.lossCause() == model.CauseOpenFiles },
 		depth:   70,
 		because: func(j *judge, _ model.Verdict) string { return " because " + j.filesPhrase() },
@@ -48,13 +49,13 @@ const allTaken = "all connections are taken"
 
 func (j *judge) openFilesSteps() (do []model.Step, not string) {
 	not = "maxConnections or acceptCount: it is accept() itself that fails."
-	used, most, ok := openFiles(j.Now)
+	used, most, ok := reading.OpenFiles(j.Now)
 	if !ok {
 		return []model.Step{action("Raise the open-files limit (LimitNOFILE= of the unit, the container's ulimits, or ulimit -n), and restart")}, not
 	}
-	n, _ := held(j.Now)
+	n, _ := reading.Held(j.Now)
 	need := 0
-	if connectionLimit(j.Now) == limitKnown {
+	if reading.ConnectionLimit(j.Now) == reading.LimitKnown {
 		need = filesNeeded(j.Now, j.Now.Connector.MaxConnections.Value)
 	}
 	if 2*n < used || used-n > 1000 {
@@ -65,13 +66,13 @@ func (j *judge) openFilesSteps() (do []model.Step, not string) {
 }
 
 func (j *judge) adviseFiles() string {
-	used, most, ok := openFiles(j.Now)
+	used, most, ok := reading.OpenFiles(j.Now)
 	if !ok {
 		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
 	}
-	n, _ := held(j.Now)
+	n, _ := reading.Held(j.Now)
 	need := 0
-	if connectionLimit(j.Now) == limitKnown {
+	if reading.ConnectionLimit(j.Now) == reading.LimitKnown {
 		need = filesNeeded(j.Now, j.Now.Connector.MaxConnections.Value)
 	}
 	others := ""

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -55,7 +56,7 @@ func (j *judge) resetPhrase() string {
 	if n == 0 {
 		return phrase.Sprintf("%s that had come %s closed with bytes that nobody had read (TCPAbortOnClose), which resets their clients", phrase.Count(j.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(j.Delta["TCPAbortOnClose"], "was", "were"))
 	}
-	s := phrase.Sprintf("%s reset %s after %s had connected", serverName(j.Now), phrase.Count(n, "client"), phrase.Verb(n, "it", "they"))
+	s := phrase.Sprintf("%s reset %s after %s had connected", reading.ServerName(j.Now), phrase.Count(n, "client"), phrase.Verb(n, "it", "they"))
 	if k := j.Delta["TCPAbortOnClose"]; k > 0 {
 		s += phrase.Sprintf("; %s closed with request bytes unread (TCPAbortOnClose)", phrase.Count(k, "connection"))
 	}

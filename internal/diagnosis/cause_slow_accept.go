@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -21,13 +22,13 @@ func slowAccept() cause {
 			}
 			return evidence.StrengthPhases
 		},
-		around: rule[pair]{holds: func(p pair) certainty {
-			return when(p.now != nil && connectionLimit(p.now) != limitUnknown, possibly)
-		}, refuted: []refutation[pair]{
-			{"nobody was taken out of the accept queue between two readings", func(p pair) bool { return p.nothingAccepted() > 0 }},
-			{"it is not certain that maxConnections is what is configured", func(p pair) bool { return uncertainLimit(p.now) }},
-			{"not all connections could be counted", func(p pair) bool { return inexact(p.now) }},
-			{"slots that reset clients hold have not been counted", func(p pair) bool { return slotsUncounted(p.now) }},
+		around: rule[reading.Pair]{holds: func(p reading.Pair) certainty {
+			return when(p.Now != nil && reading.ConnectionLimit(p.Now) != reading.LimitUnknown, possibly)
+		}, refuted: []refutation[reading.Pair]{
+			{"nobody was taken out of the accept queue between two readings", func(p reading.Pair) bool { return p.NothingAccepted() > 0 }},
+			{"it is not certain that maxConnections is what is configured", func(p reading.Pair) bool { return reading.UncertainLimit(p.Now) }},
+			{"not all connections could be counted", func(p reading.Pair) bool { return reading.Inexact(p.Now) }},
+			{"slots that reset clients hold have not been counted", func(p reading.Pair) bool { return reading.SlotsUncounted(p.Now) }},
 		}},
 		onlyFull: true,
 		because: func(j *judge, _ model.Verdict) string {
@@ -35,7 +36,7 @@ func slowAccept() cause {
 			if j.undercounted() {
 				seems = "apparently "
 			}
-			return " because connections " + seems + "came faster than " + serverName(j.Now) + " accepted them" + j.roomInside()
+			return " because connections " + seems + "came faster than " + reading.ServerName(j.Now) + " accepted them" + j.roomInside()
 		},
 		evidence: func(j *judge, v model.Verdict) string { return j.queueEvidence(model.CauseSlowAccept, v) },
 		advice:   func(j *judge, _ model.Verdict) string { return j.adviseSlowAccept() },
@@ -81,7 +82,7 @@ func (j *judge) adviseSlowAccept() string {
 // queueWanted is a longer accept queue, and what it is enough for.
 func (j *judge) queueWanted() (to int, holds string) {
 	to, holds = j.queueNow()
-	if steady := j.steady(stageAcceptQueue, j.Now.AcceptQueue.Limit, to); steady > to {
+	if steady := j.steady(reading.StageAcceptQueue, j.Now.AcceptQueue.Limit, to); steady > to {
 		return steady, "The queue then holds the largest burst since the trouble began while it is accepted."
 	}
 	return to, holds
@@ -98,8 +99,8 @@ func (j *judge) queueNow() (to int, holds string) {
 		dropped, burst = clients, fmt.Sprintf("the %s for which it had no place", j.orMore(clients))
 	}
 	to, holds = spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
-	if most := max(j.t.QueueMost, roundUp(2*q.Capacity())); to > most {
-		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), serverName(j.Now))
+	if most := max(j.T.QueueMost, roundUp(2*q.Capacity())); to > most {
+		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), reading.ServerName(j.Now))
 	}
 	if step := atMost(q.Limit); to > step {
 		to = step

@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // said is the summary with these clients.
 func said(v model.Verdict, c *model.Clients, packets uint64) string {
 	l := &model.Listener{Verdict: v, Losses: &model.Losses{DroppedPackets: packets, Clients: c}}
-	return withClients(time.Time{}, l, time.Minute, DefaultThresholds()).Summary
+	return withClients(time.Time{}, l, time.Minute, reading.DefaultThresholds()).Summary
 }
 
 func TestVerdictCountsClients(t *testing.T) {
@@ -53,7 +54,9 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 900},
 	}
 	before := &model.Listener{Losses: &model.Losses{Clients: c}, Verdict: model.Verdict{Findings: make([]model.Finding, 0, 8)}}
-	judge := func() model.Verdict { return withClients(time.Time{}, before, time.Minute, DefaultThresholds()) }
+	judge := func() model.Verdict {
+		return withClients(time.Time{}, before, time.Minute, reading.DefaultThresholds())
+	}
 	v := judge()
 	require.Len(t, v.Findings, 1, "a load balancer is worth a word only where its clients are turned away")
 	require.Equal(t, "syn_flood", v.Findings[0].Code)
@@ -75,7 +78,7 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 
 // withClients judges a listener again, now that it is known how many clients are behind its
 // packets.
-func withClients(at time.Time, l *model.Listener, interval time.Duration, t Thresholds) model.Verdict {
+func withClients(at time.Time, l *model.Listener, interval time.Duration, t reading.Thresholds) model.Verdict {
 	if v, known := Again(at, l, t); known {
 		return v
 	}

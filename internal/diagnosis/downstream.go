@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -12,8 +13,6 @@ const (
 	// poolShort is the share of them that must be without a connection for a
 	// configured pool to be what is short.
 	poolShort = 0.1
-	// freshWait is how old a reading of the outgoing connections may be.
-	freshWait = 15 * time.Second
 	// longWait is the mean age of the requests in flight with which a single
 	// reading shows that every connection has been in use: half of it where the oldest is
 	// as old, since requests that take 2 s each are 1 s old on average, give or take.
@@ -42,10 +41,10 @@ func (w *waits) without() int { return max(0, w.busy-w.there-w.others-w.running)
 // never seen, a peer is only possibly the cause, unless the configuration names
 // its pool or the threads themselves are seen to wait there.
 func (j *judge) waitsFor() waits {
-	if virtualThreads(j.Now) {
+	if reading.VirtualThreads(j.Now) {
 		return j.behindPool()
 	}
-	d := downstreamOf(j.Now)
+	d := reading.DownstreamOf(j.Now)
 	if !j.threadsFull || d == nil || len(d.Peers) == 0 {
 		return waits{}
 	}
@@ -83,14 +82,14 @@ func (j *judge) waitsFor() waits {
 // known is taken to be in use, of which there may be fewer. It is zero where there is
 // none such.
 func (j *judge) behindPool() waits {
-	d := downstreamOf(j.Now)
+	d := reading.DownstreamOf(j.Now)
 	if d == nil || d.ByUser {
 		return waits{}
 	}
 	for i := range d.Peers {
-		w := waits{peer: &d.Peers[i], busy: phase(j.Now, model.InService), there: d.Peers[i].Waiting() + d.Peers[i].Unknown, virtual: true}
-		crowded := func(l *model.Listener) bool { return phase(l, model.InService) >= 2*w.there }
-		if w.poolUsedUp() && w.lasting() && j.both(crowded) {
+		w := waits{peer: &d.Peers[i], busy: reading.Phase(j.Now, model.InService), there: d.Peers[i].Waiting() + d.Peers[i].Unknown, virtual: true}
+		crowded := func(l *model.Listener) bool { return reading.Phase(l, model.InService) >= 2*w.there }
+		if w.poolUsedUp() && w.lasting() && j.Both(crowded) {
 			w.cause, w.possible = model.CauseConnectionPool, model.CauseConnectionPool
 			return w
 		}
@@ -172,18 +171,11 @@ func (w *waits) certain(d *model.Downstream) bool {
 	return p.Background != nil || w.poolUsedUp()
 }
 
-func downstreamOf(l *model.Listener) *model.Downstream {
-	if l == nil || l.Process == nil || l.Process.Downstream == nil || l.Process.Downstream.Age > freshWait {
-		return nil
-	}
-	return l.Process.Downstream
-}
-
 // busyOrAll is the number of busy threads; where they cannot be counted and the
 // pool is used up, all of them.
 func (j *judge) busyOrAll() int {
-	most, _ := maxThreads(j.Now)
-	if busy, seen := busyThreads(j.Now); seen {
+	most, _ := reading.MaxThreads(j.Now)
+	if busy, seen := reading.BusyThreads(j.Now); seen {
 		return min(busy, most)
 	}
 	return most

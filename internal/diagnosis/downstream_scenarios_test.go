@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -144,7 +145,7 @@ func TestAPoolBehindVirtualThreads(t *testing.T) {
 		now := tomcat(200, 8192, 100).do(virtual).inService(inService).do(func(l *model.Listener) {
 			l.Process.Downstream = &model.Downstream{Peers: []model.Peer{p}}
 		})
-		return Judge(scenario{now: now, before: now}.evidence(), DefaultThresholds())
+		return Judge(scenario{now: now, before: now}.evidence(), reading.DefaultThresholds())
 	}
 	v := judged(60, database(3, hikari(3)))
 	require.Equal(t, model.StatusSaturated, v.Status)
@@ -167,7 +168,7 @@ func TestAPoolBehindVirtualThreads(t *testing.T) {
 // More threads are never advised where they would only wait, or may.
 func TestMoreThreadsAreNotAdvised(t *testing.T) {
 	for _, s := range scenariosDownstream() {
-		v := Judge(s.evidence(), DefaultThresholds())
+		v := Judge(s.evidence(), reading.DefaultThresholds())
 		doubted := slices.ContainsFunc(v.Findings, func(f model.Finding) bool {
 			return strings.HasPrefix(f.Code, "possible_") || f.Code == "waiting_inside"
 		})
@@ -184,7 +185,7 @@ func TestMoreThreadsAreNotAdvised(t *testing.T) {
 // The peer that is blamed is the one that threads wait for.
 func TestADecoyIsNeverBlamed(t *testing.T) {
 	for _, s := range scenariosDownstream() {
-		v := Judge(s.evidence(), DefaultThresholds())
+		v := Judge(s.evidence(), reading.DefaultThresholds())
 		require.NotContains(t, v.Summary, "10.0.3.9", s.name)
 		for _, f := range v.Findings {
 			require.False(t, strings.Contains(f.Evidence+f.Advice, "10.0.3.9"), "%s: %s", s.name, f.Code)
@@ -195,7 +196,7 @@ func TestADecoyIsNeverBlamed(t *testing.T) {
 // A server that is well is not asked what it waits for.
 func TestNothingIsSaidOfAPeerWhileThreadsAreFree(t *testing.T) {
 	k := usedUp(20, database(3, hikari(3))).inService(10).waiting(0)
-	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	v := Judge(scenario{now: k, before: k}.evidence(), reading.DefaultThresholds())
 	require.Equal(t, model.StatusOK, v.Status)
 	require.Empty(t, v.Chain)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -20,37 +21,37 @@ func TestSharedExecutor(t *testing.T) {
 	}
 	listeners := []model.Listener{shared(6, 12), shared(2, 2)}
 	before := listeners[0].Connector
-	ShareExecutors(listeners)
+	reading.ShareExecutors(listeners)
 	require.Nil(t, before.Shared, "what was handed on is not changed")
 	for i := range listeners {
 		l := &listeners[i]
 		require.Equal(t, &model.SharedPool{Connectors: 2, Busy: new(8), Waiting: 14}, l.Connector.Shared)
-		v := Judge(Evidence{Now: l, Sysctl: sysctls()}, DefaultThresholds())
+		v := Judge(Evidence{Now: l, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, model.StatusSaturated, v.Status)
 		require.Equal(t, model.CauseMaxThreads, v.Cause, "one place in the queue is free")
 	}
 
 	listeners = []model.Listener{shared(6, 12), shared(2, 3)}
-	ShareExecutors(listeners)
-	v := Judge(Evidence{Now: &listeners[0], Sysctl: sysctls()}, DefaultThresholds())
+	reading.ShareExecutors(listeners)
+	v := Judge(Evidence{Now: &listeners[0], Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.CauseExecutorQueue, v.Cause)
 
 	listeners = []model.Listener{shared(6, 12), shared(2, 3)}
 	listeners[1].Connector.TLS = true
-	ShareExecutors(listeners)
+	reading.ShareExecutors(listeners)
 	require.Nil(t, listeners[0].Connector.Shared.Busy)
 	_, known := listeners[0].BusyThreads()
 	require.Equal(t, model.BusyShared, known)
 
 	listeners = []model.Listener{shared(6, 12)}
-	ShareExecutors(listeners)
+	reading.ShareExecutors(listeners)
 	require.Nil(t, listeners[0].Connector.Shared)
 
 	listeners[0].Connector.ExecutorUsers = 2 // the other port is not looked at
-	ShareExecutors(listeners)
+	reading.ShareExecutors(listeners)
 	_, known = listeners[0].BusyThreads()
 	require.Equal(t, model.BusyShared, known)
-	v = Judge(Evidence{Now: &listeners[0], Sysctl: sysctls()}, DefaultThresholds())
+	v = Judge(Evidence{Now: &listeners[0], Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.CauseMaxThreads, v.Cause)
 	require.NotContains(t, v.Findings[0].Evidence, "6 of 8 threads busy")
 }

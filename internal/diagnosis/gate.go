@@ -1,20 +1,21 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // gateWords say what it does.
 func (j *judge) gateWords() string {
-	g := gate(j.Now)
+	g := reading.Gate(j.Now)
 	return phrase.Sprintf("a SemaphoreValve lets %d requests through at a time%s, and the others wait in it with a thread each", g.Value, sourceOf(g))
 }
 
 // gateSteps are what to do about it.
 func (j *judge) gateSteps() []model.Step {
-	g := gate(j.Now)
-	most, _ := maxThreads(j.Now)
+	g := reading.Gate(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
 	return []model.Step{{
 		Text:    "Shorten what the handlers wait for; or raise the valve's concurrency, if what they call has room for more at the same time",
 		Setting: "SemaphoreValve concurrency", From: phrase.Sprintf("%v", g.Value), To: phrase.Sprintf("%v", most),
@@ -22,7 +23,7 @@ func (j *judge) gateSteps() []model.Step {
 }
 
 func (j *judge) gateFinding(add adder) {
-	if gate(j.Now) == nil || !j.threadsFull {
+	if reading.Gate(j.Now) == nil || !j.threadsFull {
 		return
 	}
 	add("semaphore_valve", model.SeverityWarning, phrase.Capital(j.gateWords())+".",

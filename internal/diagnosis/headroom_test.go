@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func TestHeadroomListsWhatIsKnown(t *testing.T) {
 	l := tomcat(200, 8192, 100).inService(150).queue(50, time.Second).do(files(500, 1000)).do(ports(14116))
-	got := Headroom(l.Listener, nil, 0, sysctls(), DefaultThresholds())
+	got := reading.Headroom(l.Listener, nil, 0, sysctls(), reading.DefaultThresholds())
 	require.Equal(t, []model.Limit{
 		{Name: "accept_queue", Used: 50, Max: 101, Ratio: 50. / 101},
 		{Name: "max_connections", Used: 150, Max: 8192, Ratio: 150. / 8192},
@@ -24,7 +25,7 @@ func TestHeadroomListsWhatIsKnown(t *testing.T) {
 func TestHeadroomLeavesOutWhatIsNot(t *testing.T) {
 	names := func(l look, sysctl map[string]int) []string {
 		out := []string{}
-		for _, s := range Headroom(l.Listener, nil, 0, sysctl, DefaultThresholds()) {
+		for _, s := range reading.Headroom(l.Listener, nil, 0, sysctl, reading.DefaultThresholds()) {
 			out = append(out, s.Name)
 		}
 		return out
@@ -38,7 +39,7 @@ func TestHeadroomLeavesOutWhatIsNot(t *testing.T) {
 	require.Contains(t, names(tomcat(200, 8, 1).do(partly).do(func(l *model.Listener) { l.Connector.BusyThreads = new(7) }), nil), "max_threads", "Actuator knows")
 	require.NotContains(t, names(tomcat(200, 8, 1).do(ports(5)), nil), "ephemeral_ports", "the range is not readable")
 	require.Empty(t, names(nothing(), sysctls()))
-	require.Nil(t, Headroom(nil, nil, 0, nil, DefaultThresholds()))
+	require.Nil(t, reading.Headroom(nil, nil, 0, nil, reading.DefaultThresholds()))
 }
 
 // partly says that the walk of the socket table was cut short.
@@ -48,7 +49,7 @@ func partly(l *model.Listener) { l.Connections.Partial, l.Connections.Reset = tr
 func TestHeadroomForecastFromAPartialCount(t *testing.T) {
 	forecast := func(before look) *time.Duration {
 		now := tomcat(200, 8192, 100).inService(150).idle(4000)
-		l, ok := limitNamed(Headroom(now.Listener, before.Listener, time.Second, sysctls(), DefaultThresholds()), stageMaxConnections)
+		l, ok := reading.LimitNamed(reading.Headroom(now.Listener, before.Listener, time.Second, sysctls(), reading.DefaultThresholds()), reading.StageMaxConnections)
 		require.True(t, ok)
 		return l.FullIn
 	}
@@ -58,7 +59,7 @@ func TestHeadroomForecastFromAPartialCount(t *testing.T) {
 
 func TestHeadroomForecast(t *testing.T) {
 	forecast := func(before, now look, elapsed time.Duration) *time.Duration {
-		l, ok := limitNamed(Headroom(now.Listener, before.Listener, elapsed, sysctls(), DefaultThresholds()), stageOpenFiles)
+		l, ok := reading.LimitNamed(reading.Headroom(now.Listener, before.Listener, elapsed, sysctls(), reading.DefaultThresholds()), reading.StageOpenFiles)
 		require.True(t, ok)
 		return l.FullIn
 	}

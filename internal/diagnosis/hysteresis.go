@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -78,12 +79,12 @@ func (h *Hysteresis) hold() time.Duration {
 	if h.Hold > 0 {
 		return h.Hold
 	}
-	return DefaultThresholds().Hold
+	return reading.DefaultThresholds().Hold
 }
 
 func (h *Hysteresis) settle() time.Duration {
 	if h.Settle > 0 {
 		return h.Settle
 	}
-	return DefaultThresholds().Settle
+	return reading.DefaultThresholds().Settle
 }

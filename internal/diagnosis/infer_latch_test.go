@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -17,11 +18,11 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 		return l.Listener
 	}
 	inForce := func(before, now *model.Listener) int {
-		c, _ := Infer(before, now, false)
+		c, _ := reading.Infer(before, now, false)
 		return c.MaxConnections.Value
 	}
 	now := seen(17)
-	c, was := Infer(seen(17), now, false)
+	c, was := reading.Infer(seen(17), now, false)
 	require.Equal(t, c.MaxConnections, was.Connector.MaxConnections, "the reading before is compared by the same limit")
 	require.Equal(t, 17, c.MaxConnections.Value)
 	require.Equal(t, model.SourceInferred, c.MaxConnections.Kind)
@@ -40,7 +41,7 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 	uncounted.Connections.Reset = nil
 	require.Equal(t, 8192, inForce(uncounted, uncounted), "nobody has counted those slots")
 	uncounted.Connector.MaxConnections.Uncertain = true
-	c, _ = Infer(uncounted, uncounted, false)
+	c, _ = reading.Infer(uncounted, uncounted, false)
 	require.Equal(t, 17, c.MaxConnections.Value)
 	require.True(t, c.MaxConnections.Uncertain)
 	require.Contains(t, c.MaxConnections.Note, "uncertain: it is more")
@@ -51,7 +52,7 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 func TestAQueueThatStandsIsSaid(t *testing.T) {
 	l := tomcat(200, 8192, 100).pool(15).inService(15).queue(45, 5*time.Second)
 	l.Connections.Reset = new(0)
-	v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, DefaultThresholds())
+	v := Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.StatusWarning, v.Status)
 	require.Empty(t, v.Cause)
 	require.Contains(t, v.Summary, "45 connections wait in the accept queue")
@@ -62,6 +63,6 @@ func TestAQueueThatStandsIsSaid(t *testing.T) {
 	require.Equal(t, []string{"queue_stands"}, codes)
 
 	l.AcceptQueue.OldestWait = new(500 * time.Millisecond)
-	v = Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, DefaultThresholds())
+	v = Judge(Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.StatusOK, v.Status, "it may be about to be taken")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -44,10 +45,10 @@ func TestTheVerdictIsOfTheLastSeconds(t *testing.T) {
 	l := tomcat(20, 60, 20).inService(20).waiting(40).queue(21, time.Second).lost(model.CauseMaxConnections, model.PacketSYN, 900)
 	l.Lately = &model.Lately{Span: 10 * time.Second}
 	seen := Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
-	require.Equal(t, saturated, Judge(seen, DefaultThresholds()).Status)
+	require.Equal(t, saturated, Judge(seen, reading.DefaultThresholds()).Status)
 
 	l.Lately.Losses = model.Losses{DroppedPackets: 7, By: []model.Drops{{DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}, Packets: 7}}}
-	v := Judge(seen, DefaultThresholds())
+	v := Judge(seen, reading.DefaultThresholds())
 	require.Equal(t, losing, v.Status)
 	require.Contains(t, v.Summary, "7 packets were dropped in the last 10 s")
 }

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -54,7 +55,7 @@ type cause struct {
 	// When it is the cause of a dropped packet by the process and its acceptor at that
 	// moment, and by two readings around it; and of the present state of a listener.
 	moment rule[*evidence.Moment]
-	around rule[pair]
+	around rule[reading.Pair]
 	now    rule[*judge]
 	// rests is what the evidence of the moment rests on.
 	rests func(*evidence.Moment) evidence.Strength
@@ -102,7 +103,7 @@ func rests(s evidence.Strength) func(*evidence.Moment) evidence.Strength {
 
 // queueCause names what keeps the accept queue from being emptied. A limit
 // counts when either snapshot shows it: the drops lie between the two.
-func queueCause(all []cause, p pair) model.Cause {
+func queueCause(all []cause, p reading.Pair) model.Cause {
 	c := outranking(all, func(c *cause) certainty { return c.around.of(p) })
 	if c.name == model.CauseNone {
 		return model.CauseAcceptQueue

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -18,7 +19,7 @@ func DroppingStage(l *model.Listener) string {
 	}
 	for _, d := range l.Losses.By {
 		if d.Packets > 0 && d.Cause != model.CauseSynBacklog {
-			return stageAcceptQueue
+			return reading.StageAcceptQueue
 		}
 	}
 	if len(l.Losses.By) > 0 {
@@ -40,13 +41,13 @@ func RootStage(l *model.Listener) string {
 	}
 	switch root {
 	case model.CauseMaxThreads, model.CauseExecutorQueue:
-		return stageMaxThreads
+		return reading.StageMaxThreads
 	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
-		return stageMaxConnections
+		return reading.StageMaxConnections
 	case model.CauseConnectionPool, model.CauseDownstream:
 		return Backend
 	case model.CauseAcceptQueue, model.CauseSlowAccept, model.CauseBacklogClamped:
-		return stageAcceptQueue
+		return reading.StageAcceptQueue
 	case model.CauseOpenFiles, model.CauseSynBacklog, model.CauseEphemeralPorts:
 		return string(root)
 	}
@@ -73,13 +74,13 @@ const soon = 10 * time.Minute
 // StageNote is a few words of what happens in a stage; "" where there is nothing to say.
 func StageNote(l *model.Listener, stage string) string {
 	switch stage {
-	case stageAcceptQueue:
+	case reading.StageAcceptQueue:
 		if q := l.AcceptQueue; q != nil && q.OldestWait != nil {
 			return "oldest " + phrase.Seconds(*q.OldestWait)
 		}
-	case stageMaxConnections:
+	case reading.StageMaxConnections:
 		return connectionsNote(l.Connections)
-	case stageMaxThreads:
+	case reading.StageMaxThreads:
 		if p := l.Process; p != nil && p.Downstream != nil {
 			if n := p.Downstream.Locked(l); n > 0 {
 				return phrase.Number(n) + " " + phrase.Verb(n, "waits", "wait") + ": lock, pool, timer"

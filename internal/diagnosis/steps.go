@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -18,11 +19,11 @@ func command(text, line string) model.Step { return model.Step{Text: text, Comma
 func (s setting) limit() string {
 	switch s.tomcat {
 	case "maxThreads":
-		return stageMaxThreads
+		return reading.StageMaxThreads
 	case "maxConnections":
-		return stageMaxConnections
+		return reading.StageMaxConnections
 	case "acceptCount":
-		return stageAcceptQueue
+		return reading.StageAcceptQueue
 	}
 	return ""
 }
@@ -79,12 +80,12 @@ func (j *judge) backlogSteps(to int) (out []model.Step) {
 	if !known || most < to {
 		out = append(out, j.somaxconnStep(to))
 	}
-	if n, ok := acceptCount(j.Now); ok && n >= to {
+	if n, ok := reading.AcceptCount(j.Now); ok && n >= to {
 		return append(out, action("Restart the server: listen() takes the backlog once"))
 	}
 	const text = "Make the accept queue longer, and restart: listen() takes it once"
-	if !isTomcat(j.Now) || j.Now.AcceptQueue == nil {
-		return append(out, model.Step{Text: text, Setting: serverName(j.Now) + "'s listen backlog", To: strconv.Itoa(to), Limit: stageAcceptQueue})
+	if !reading.IsTomcat(j.Now) || j.Now.AcceptQueue == nil {
+		return append(out, model.Step{Text: text, Setting: reading.ServerName(j.Now) + "'s listen backlog", To: strconv.Itoa(to), Limit: reading.StageAcceptQueue})
 	}
 	return append(out, acceptCountSetting().change(j, j.Now.Connector.AcceptCount, text, j.Now.AcceptQueue.Limit, to))
 }
@@ -102,8 +103,8 @@ func (j *judge) somaxconnStep(to int) model.Step {
 
 // filesStep is there where the open-files limit must be raised for that many connections.
 func (j *judge) filesStep(connections int) []model.Step {
-	_, most, ok := openFiles(j.Now)
-	if _, seen := held(j.Now); !ok || !seen {
+	_, most, ok := reading.OpenFiles(j.Now)
+	if _, seen := reading.Held(j.Now); !ok || !seen {
 		return nil
 	}
 	need := filesNeeded(j.Now, connections)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -31,8 +32,8 @@ func TestThrottlingShare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := tomcat(1, 1, 1).do(cpu(time.Hour, time.Hour, 1000, 1000))
 			now := tomcat(1, 1, 1).do(cpu(time.Hour+c.kept, time.Hour+c.used, 1000+c.throttled, 1000+c.periods))
-			p := pair{now: now.Listener, before: start.Listener, elapsed: time.Second, t: DefaultThresholds()}
-			require.InDelta(t, c.want, p.throttling().share(), .005)
+			p := reading.Pair{Now: now.Listener, Before: start.Listener, Elapsed: time.Second, T: reading.DefaultThresholds()}
+			require.InDelta(t, c.want, p.Throttling().Share(), .005)
 		})
 	}
 	known := tomcat(1, 1, 1).do(cpu(0, 0, 0, 0))
@@ -44,7 +45,7 @@ func TestThrottlingShare(t *testing.T) {
 	} {
 		now := tomcat(1, 1, 1).do(cpu(time.Second, time.Second, 10, 10))
 		hide(now.Process)
-		require.Zero(t, pair{now: now.Listener, before: known.Listener, elapsed: time.Second}.throttling())
+		require.Zero(t, reading.Pair{Now: now.Listener, Before: known.Listener, Elapsed: time.Second}.Throttling())
 	}
 }
 
@@ -52,7 +53,7 @@ func TestAdviseThrottled(t *testing.T) {
 	advice := func(limit *float64, kept, used time.Duration) string {
 		now := tomcat(1, 1, 1).do(cpu(kept, used, 10, 10))
 		now.Process.CPULimit = limit
-		j := newJudge(Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, catalogue(), DefaultThresholds())
+		j := newJudge(Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, catalogue(), reading.DefaultThresholds())
 		return j.adviseThrottled()
 	}
 	require.Contains(t, advice(new(.5), 1500*time.Millisecond, 500*time.Millisecond), "of the unit) from 0.5 to 2 CPUs, as much as the process wanted, or remove it")

@@ -7,6 +7,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -33,7 +34,7 @@ type Evidence struct {
 }
 
 // Judge says what state a listener is in, which limit is the cause, and what to do.
-func Judge(e Evidence, t Thresholds) model.Verdict {
+func Judge(e Evidence, t reading.Thresholds) model.Verdict {
 	if e.Now == nil {
 		return model.Verdict{}
 	}

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -69,7 +70,7 @@ func (j *judge) losingCause() model.Cause {
 			c = present
 		}
 	}
-	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.threadsFull && acceptsWithWorkers(j.Now) {
+	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.threadsFull && reading.AcceptsWithWorkers(j.Now) {
 		return model.CauseMaxThreads
 	}
 	return j.named(c)
@@ -77,8 +78,8 @@ func (j *judge) losingCause() model.Cause {
 
 // stoppedOrStalled: the process did not run between the snapshots, and clients wait.
 func (j *judge) stoppedOrStalled() bool {
-	stalled := j.throttling().share() >= j.t.ThrottledShare || j.stoodStill() || j.share(runDelay) >= j.t.RunDelay
-	return j.either(stopped) || queueWaits(j.Now) && stalled
+	stalled := j.Throttling().Share() >= j.T.ThrottledShare || j.StoodStill() || j.Share(reading.RunDelay) >= j.T.RunDelay
+	return j.Either(reading.Stopped) || reading.QueueWaits(j.Now) && stalled
 }
 
 // presentCause judges a full stage by the stages behind it.
@@ -114,6 +115,6 @@ func (j *judge) warningCause() model.Cause {
 }
 
 func (j *judge) mostlyIdleNow() bool {
-	n, ok := held(j.Now)
-	return ok && model.MostlyIdle(phase(j.Now, model.Idle), n)
+	n, ok := reading.Held(j.Now)
+	return ok && model.MostlyIdle(reading.Phase(j.Now, model.Idle), n)
 }

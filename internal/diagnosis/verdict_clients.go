@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -61,8 +62,8 @@ func (j *judge) nobodyTried() time.Duration {
 
 // nobodyIn: no connection is held, and none waits.
 func (j *judge) nobodyIn() bool {
-	n, known := held(j.Now)
-	return known && n == 0 && queued(j.Now) == 0
+	n, known := reading.Held(j.Now)
+	return known && n == 0 && reading.Queued(j.Now) == 0
 }
 
 // ofBefore: all clients that ended lately are those of a trouble before. It may take minutes until that is

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -65,7 +66,7 @@ func (j *judge) waitNumbers() string {
 		s += phrase.Sprintf(", %d %s", w.running, phrase.Verb(w.running, "runs", "run"))
 	}
 	switch n := w.without(); {
-	case n > 0 && downstreamOf(j.Now).Workers != nil:
+	case n > 0 && reading.DownstreamOf(j.Now).Workers != nil:
 		s += phrase.Sprintf(", %d %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
 	case n > 0:
 		s += phrase.Sprintf(", %d have none", n)
@@ -75,7 +76,7 @@ func (j *judge) waitNumbers() string {
 
 // workerNumbers are what busy threads do that wait for no peer, where that was read.
 func (j *judge) workerNumbers() string {
-	d := downstreamOf(j.Now)
+	d := reading.DownstreamOf(j.Now)
 	if !j.threadsFull || d == nil || d.Workers == nil {
 		return ""
 	}

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -32,15 +33,15 @@ func (j *judge) join(parts ...string) string {
 }
 
 func (j *judge) threadNumbers() string {
-	most, ok := maxThreads(j.Now)
+	most, ok := reading.MaxThreads(j.Now)
 	if !ok {
-		if virtualThreads(j.Now) {
+		if reading.VirtualThreads(j.Now) {
 			return "virtual threads: maxThreads does not apply"
 		}
 		return ""
 	}
 	s := ""
-	if busy, seen := busyThreads(j.Now); seen {
+	if busy, seen := reading.BusyThreads(j.Now); seen {
 		s = phrase.Sprintf("%d of %d threads busy", busy, most)
 		if j.Now.Connector.BusyThreads == nil {
 			s = j.atLeast() + s
@@ -57,7 +58,7 @@ func (j *judge) threadNumbers() string {
 		}
 	}
 	s += j.workerNumbers()
-	if n := waitingRequests(j.Now); n > 0 && s != "" {
+	if n := reading.WaitingRequests(j.Now); n > 0 && s != "" {
 		s += phrase.Sprintf(", %s waiting", phrase.Count(n, "request"))
 		if gone := j.Now.Connections.Abandoned; gone > 0 {
 			s += phrase.Sprintf(" (%d of them from clients that have closed)", gone)
@@ -67,19 +68,19 @@ func (j *judge) threadNumbers() string {
 }
 
 func (j *judge) connectionNumbers() string {
-	n, ok := held(j.Now)
+	n, ok := reading.Held(j.Now)
 	if !ok {
 		return ""
 	}
 	s := phrase.Count(n, "connection") + " held"
-	if connectionLimit(j.Now) == limitKnown {
+	if reading.ConnectionLimit(j.Now) == reading.LimitKnown {
 		s = phrase.Sprintf("%d of %d connections held", n, j.Now.Connector.MaxConnections.Value)
 	}
 	var parts []string
 	for ph := range model.NumPhases {
-		if k := phase(j.Now, ph); k > 0 {
+		if k := reading.Phase(j.Now, ph); k > 0 {
 			part := phrase.Sprintf("%d %s", k, strings.ReplaceAll(ph.String(), "_", " "))
-			switch n := silent(j.Now); {
+			switch n := reading.Silent(j.Now); {
 			case ph != model.Idle || n == 0:
 			case n >= k:
 				part += ", which have sent nothing yet"
@@ -101,9 +102,9 @@ func (j *judge) connectionNumbers() string {
 // atLeast goes before what was counted of the connections.
 func (j *judge) atLeast() string {
 	switch {
-	case partial(j.Now):
+	case reading.Partial(j.Now):
 		return "at least "
-	case inexact(j.Now):
+	case reading.Inexact(j.Now):
 		return "about "
 	}
 	return ""
@@ -139,14 +140,14 @@ func (j *judge) lossNumbers(c model.Cause, v model.Verdict, shown bool) string {
 }
 
 func (j *judge) stageOr(c model.Cause) string {
-	if _, ok := limitNamed(j.limits, string(c)); ok {
+	if _, ok := reading.LimitNamed(j.limits, string(c)); ok {
 		return j.stagePhrase(c)
 	}
 	return ""
 }
 
 func (j *judge) clampedNumbers() string {
-	n, ok := acceptCount(j.Now)
+	n, ok := reading.AcceptCount(j.Now)
 	if !ok {
 		return ""
 	}

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -22,7 +23,7 @@ func (j *judge) insideFinding(add adder) {
 			phrase.Sprintf("Find out first whether %s can be reached: a pool that cannot connect has its threads wait until they give up. --thread-dump asks the JVM what they wait for, as its user and group (or jstack PID).", down))
 		return
 	}
-	g := stacksOf(j.Now).BusyGroup()
+	g := reading.StacksOf(j.Now).BusyGroup()
 	if g == nil {
 		add("waiting_inside", model.SeverityWarning, evidence,
 			"See what they wait for before raising threads, of which more would wait as well: --thread-dump asks the JVM, as its user and group (or jstack PID).")
@@ -50,7 +51,7 @@ func (j *judge) fileFinding(add adder) {
 
 // unconnected names the servers of the configuration to which no connection is open.
 func unconnected(l *model.Listener) string {
-	d := downstreamOf(l)
+	d := reading.DownstreamOf(l)
 	if d == nil {
 		return ""
 	}
@@ -70,7 +71,7 @@ func unconnected(l *model.Listener) string {
 // account: those that have one compute, or wait and are pinned to it (a native frame; until
 // JDK 24 also a synchronized block).
 func (j *judge) carriersFinding(add adder) {
-	s := stacksOf(j.Now)
+	s := reading.StacksOf(j.Now)
 	if s == nil || !s.Scheduler.Starved() {
 		return
 	}
@@ -82,7 +83,7 @@ func (j *judge) carriersFinding(add adder) {
 
 // deadlockFinding: threads that wait for one another do so until the restart.
 func (j *judge) deadlockFinding(add adder) {
-	if s := stacksOf(j.Now); s != nil && s.Deadlocked {
+	if s := reading.StacksOf(j.Now); s != nil && s.Deadlocked {
 		add("deadlock", model.SeverityCritical, "The JVM found threads that wait for one another's locks.",
 			"Restart it, and have the application take its locks in one order: these threads never go on. jstack PID names the locks and their threads.")
 	}

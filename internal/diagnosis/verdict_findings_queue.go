@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -13,7 +14,7 @@ func (j *judge) standingQueue(v model.Verdict, add adder) {
 	if !unexplained && !j.besideThreads(v) || !j.queueBeforeRoom() {
 		return
 	}
-	n, _ := held(j.Now)
+	n, _ := reading.Held(j.Now)
 	add("queue_stands", model.SeverityWarning,
 		phrase.Capital(phrase.Sprintf("%s, although only %d of %d connections%s are taken.", j.queuePhrase(), n,
 			j.Now.Connector.MaxConnections.Value, sourceOf(j.Now.Connector.MaxConnections))),
@@ -23,7 +24,7 @@ func (j *judge) standingQueue(v model.Verdict, add adder) {
 // besideThreads: busy threads are what is named, which keep nobody from accepting, but
 // for a connector whose workers accept.
 func (j *judge) besideThreads(v model.Verdict) bool {
-	if v.Status != model.StatusSaturated || acceptsWithWorkers(j.Now) {
+	if v.Status != model.StatusSaturated || reading.AcceptsWithWorkers(j.Now) {
 		return false
 	}
 	switch v.Cause {
@@ -36,7 +37,7 @@ func (j *judge) besideThreads(v model.Verdict) bool {
 // limitBesideThreads says that clients wait in the accept queue while threads are all
 // that is known to be used up: maxConnections may be reached as well.
 func (j *judge) limitBesideThreads(v model.Verdict, add adder) {
-	if !j.besideThreads(v) || connectionLimit(j.Now) != limitUnknown || !j.both(j.queueStands) {
+	if !j.besideThreads(v) || reading.ConnectionLimit(j.Now) != reading.LimitUnknown || !j.Both(j.queueStands) {
 		return
 	}
 	add("limits_unknown", model.SeverityWarning,

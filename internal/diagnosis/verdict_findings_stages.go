@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -47,7 +48,7 @@ type adder func(code string, s model.Severity, evidence, advice string)
 // acceptCountChanged: less configured than in force can only be a change since
 // the listener was opened.
 func (j *judge) acceptCountChanged(add adder) {
-	n, ok := acceptCount(j.Now)
+	n, ok := reading.AcceptCount(j.Now)
 	q := j.Now.AcceptQueue
 	if ok && q != nil && n > q.Limit && !j.clamped() {
 		add("accept_count_changed", model.SeverityInfo,
@@ -65,8 +66,8 @@ func (j *judge) openFilesFinding(add adder) {
 	if !j.filesFirst() {
 		return
 	}
-	used, most, _ := openFiles(j.Now)
-	n, _ := held(j.Now)
+	used, most, _ := reading.OpenFiles(j.Now)
+	n, _ := reading.Held(j.Now)
 	conns := j.Now.Connector.MaxConnections.Value
 	to, instead := filesNeeded(j.Now, conns), ""
 	if fewer := (most - (used - n)) * 9 / 10; fewer > 0 {
@@ -94,7 +95,7 @@ func (j *judge) forecast(v model.Verdict, add adder) {
 // peakFinding reports a queue that was nearly full between the snapshots.
 func (j *judge) peakFinding(add adder) {
 	q := j.Now.AcceptQueue
-	if q == nil || q.Peak == nil || q.Length >= *q.Peak || float64(*q.Peak) < j.t.High*float64(q.Capacity()) {
+	if q == nil || q.Peak == nil || q.Length >= *q.Peak || float64(*q.Peak) < j.T.High*float64(q.Capacity()) {
 		return
 	}
 	ago := ""
@@ -115,7 +116,7 @@ func (j *judge) connectionFindings(add adder) {
 	if r := c.Reset; r != nil && *r > 0 {
 		add("reset_connections", model.SeverityWarning,
 			phrase.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
-				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), serverName(j.Now), *r, c.Held()),
+				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), reading.ServerName(j.Now), *r, c.Held()),
 			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. "+heldAccordingToTomcat(j.Now)+" reports how many are held.")
 	}
 	if j.undercounted() && !c.Partial {
@@ -140,14 +141,14 @@ func heldAccordingToTomcat(l *model.Listener) string {
 }
 
 func (j *judge) unclassified(add adder) {
-	n := phase(j.Now, model.Unclassified)
+	n := reading.Phase(j.Now, model.Unclassified)
 	c := j.Now.Connector
 	switch {
 	case n == 0:
 	case c != nil && (c.TLS || c.HTTP2):
 		add("unclassified", model.SeverityInfo,
 			phrase.Sprintf("Whether %s %s idle or in service cannot be seen from outside: %s.", phrase.Count(n, "connection"), phrase.Verb(n, "is", "are"), whyHidden(c)), "")
-	case mostlyOutlived(j.Now):
+	case reading.MostlyOutlived(j.Now):
 		add("unclassified", model.SeverityInfo,
 			phrase.Sprintf("%s %s quiet for longer than keepAliveTimeout lets one wait for its next request: WebSockets, or others that the application keeps open.", phrase.Count(j.Now.Connections.Outlived, "connection"), phrase.Verb(j.Now.Connections.Outlived, "has been", "have been")),
 			"They hold a connection slot each and no thread. keepAliveTimeout and connectionTimeout do not end them.")
@@ -160,7 +161,7 @@ func (j *judge) unclassified(add adder) {
 
 // notObservable says what "ok" leaves open on such a connector, and how to know.
 func (j *judge) notObservable(add adder) {
-	if !notObservable(j.Now) {
+	if !reading.NotObservable(j.Now) {
 		return
 	}
 	c := j.Now.Connector
@@ -174,10 +175,10 @@ func (j *judge) notObservable(add adder) {
 
 // processFindings: a CPU or a stop in addition to another cause.
 func (j *judge) processFindings(v model.Verdict, add adder) {
-	if j.either(stopped) && v.Cause != model.CauseJVMPause {
+	if j.Either(reading.Stopped) && v.Cause != model.CauseJVMPause {
 		add("process_stopped", model.SeverityWarning, phrase.Capital(j.pausePhrase())+".", j.advisePause())
 	}
-	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && j.throttling().share() >= j.t.ThrottledShare {
+	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && j.Throttling().Share() >= j.T.ThrottledShare {
 		add(string(model.CauseCPUThrottled), model.SeverityWarning, phrase.Capital(j.cpuPhrase(model.CauseCPUThrottled))+".", j.adviseThrottled())
 	}
 	if v.Status >= model.StatusSaturated && j.cpuShortBeside(v.Cause) {

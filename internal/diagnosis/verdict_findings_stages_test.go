@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -28,7 +29,7 @@ func TestThreadsAtThePidsLimit(t *testing.T) {
 		l := tomcat(200, 8192, 100).Listener
 		l.Process.Threads, l.Process.PIDsLimit, l.Process.PIDsRefused = new(tc.threads), tc.limit, tc.refused
 		var codes []string
-		newJudge(Evidence{Now: l}, catalogue(), DefaultThresholds()).threadsFinding(func(code string, s model.Severity, _, advice string) {
+		newJudge(Evidence{Now: l}, catalogue(), reading.DefaultThresholds()).threadsFinding(func(code string, s model.Severity, _, advice string) {
 			codes = append(codes, code)
 			require.Equal(t, model.SeverityWarning, s)
 			require.Contains(t, advice, "pids-limit")

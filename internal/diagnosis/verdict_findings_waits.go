@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -12,7 +13,7 @@ func (j *judge) possibleWait(add adder) {
 		return
 	}
 	missing := "whether they are so also while nobody is served, as long polls and subscriptions are, has not been seen"
-	if d := downstreamOf(j.Now); d.ByUser {
+	if d := reading.DownstreamOf(j.Now); d.ByUser {
 		missing = "whether they are this process's cannot be seen, only that they are its user's"
 	}
 	add("possible_"+string(w.possible), model.SeverityInfo,

@@ -1,15 +1,23 @@
 package diagnosis
 
 import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // judge is the evidence with what was made of it once.
 type judge struct {
-	Evidence
-	pair
-	limits []model.Limit
+	from Evidence
+	reading.Pair
+	Interval time.Duration
+	Delta    model.Counters
+	Sysctl   map[string]int
+	Closed   *model.Closed
+	Shown    *model.Shown
+	limits   []model.Limit
 
 	// Stages that are full, with something waiting in front of them.
 	queueFull, connectionsFull, threadsFull, executorFull, filesFull, portsFull bool
@@ -21,23 +29,27 @@ type judge struct {
 	catalogue []cause
 }
 
-func newJudge(e Evidence, all []cause, t Thresholds) *judge {
-	e.Before = learned(e.Before, e.Now)
+func newJudge(e Evidence, all []cause, t reading.Thresholds) *judge {
+	e.Before = reading.Learned(e.Before, e.Now)
 	if l := e.Now.Lately; l != nil {
 		e.Interval, e.Delta = l.Span, l.Delta
 	}
-	j := &judge{Evidence: e, catalogue: all, pair: pair{now: e.Now, before: e.Before, first: e.First, elapsed: e.Elapsed, t: t}, limits: e.Now.Limits}
+	j := &judge{
+		from: e, Pair: reading.Pair{Now: e.Now, Before: e.Before, First: e.First, Elapsed: e.Elapsed, T: t},
+		Interval: e.Interval, Delta: e.Delta, Sysctl: e.Sysctl, Closed: e.Closed, Shown: e.Shown,
+		limits: e.Now.Limits, catalogue: all,
+	}
 	if !e.Now.Listening() {
 		return j
 	}
 	if j.limits == nil {
-		j.limits = Headroom(e.Now, e.Before, e.Elapsed, e.Sysctl, t)
+		j.limits = reading.Headroom(e.Now, e.Before, e.Elapsed, e.Sysctl, t)
 	}
-	j.queueFull = j.lasting(queueFull)
-	j.connectionsFull = j.lasting(queueWaits) && j.either(j.atConnectionLimit) && j.lasting(j.nearConnectionLimit)
-	j.threadsFull = j.lasting(j.threadsExhausted)
-	j.executorFull = j.lasting(j.executorNearLimit) && j.either(executorAtLimit)
-	j.filesFull = j.lasting(j.pair.filesFull) && !j.connectionsFull
+	j.queueFull = j.lasting(reading.QueueFull)
+	j.connectionsFull = j.lasting(reading.QueueWaits) && j.Either(j.AtConnectionLimit) && j.lasting(j.nearConnectionLimit)
+	j.threadsFull = j.lasting(j.ThreadsExhausted)
+	j.executorFull = j.lasting(j.ExecutorNearLimit) && j.Either(reading.ExecutorAtLimit)
+	j.filesFull = j.lasting(j.FilesFull) && !j.connectionsFull
 	j.portsFull = j.portsUsedUp()
 	j.waits = j.waitsFor()
 	return j
@@ -47,14 +59,14 @@ func newJudge(e Evidence, all []cause, t Thresholds) *judge {
 // or in this one when packets were dropped at the queue in front of it, which
 // is a second witness. (The snapshot before may lie before the burst.)
 func (j *judge) lasting(shows func(*model.Listener) bool) bool {
-	return shows(j.Now) && (j.overflowed() > 0 || j.both(shows))
+	return shows(j.Now) && (j.overflowed() > 0 || j.Both(shows))
 }
 
 // nearConnectionLimit guards the rule "either snapshot shows the limit reached":
 // the other one must at least be close, or the limit was only passed by.
 func (j *judge) nearConnectionLimit(l *model.Listener) bool {
-	n, ok := held(l)
-	if !ok || connectionLimit(l) != limitKnown {
+	n, ok := reading.Held(l)
+	if !ok || reading.ConnectionLimit(l) != reading.LimitKnown {
 		return false
 	}
 	// Connections that clients reset are only counted from the second snapshot on
@@ -62,11 +74,11 @@ func (j *judge) nearConnectionLimit(l *model.Listener) bool {
 	if l.Connections.Reset == nil && j.Now.Connections.Reset != nil {
 		n += *j.Now.Connections.Reset
 	}
-	return float64(n) >= j.t.High*float64(l.Connector.MaxConnections.Value)
+	return float64(n) >= j.T.High*float64(l.Connector.MaxConnections.Value)
 }
 
 func (j *judge) portsUsedUp() bool {
-	l, ok := limitNamed(j.limits, stageEphemeralPorts)
+	l, ok := reading.LimitNamed(j.limits, reading.StageEphemeralPorts)
 	return ok && l.Used >= l.Max
 }
 

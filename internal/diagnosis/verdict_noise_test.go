@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -48,9 +49,9 @@ func TestJudgeBusyButHealthyForAnHour(t *testing.T) {
 			start := time.Unix(1000, 0)
 			past := []look{c.look(r)}
 			for second := 1; second <= 3600; second++ {
-				now, thresholds := c.look(r), DefaultThresholds()
+				now, thresholds := c.look(r), reading.DefaultThresholds()
 				ago := min(second, 15+second%15)
-				now.Limits = Headroom(now.Listener, past[second-ago].Listener, time.Duration(ago)*time.Second, sysctls(), thresholds)
+				now.Limits = reading.Headroom(now.Listener, past[second-ago].Listener, time.Duration(ago)*time.Second, sysctls(), thresholds)
 				e := Evidence{Now: now.Listener, Before: past[second-1].Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
 				v := h.Apply(start.Add(time.Duration(second)*time.Second), Judge(e, thresholds))
 				require.Equal(t, ok.String(), v.Status.String(), "second %d: %s", second, v.Summary)
@@ -67,8 +68,8 @@ func TestJudgeBusyButHealthyForAnHour(t *testing.T) {
 func TestJudgeWarnsOfWhatFills(t *testing.T) {
 	conns := func(n int) look { return tomcat(200, 8192, 100).do(virtual).inService(n) }
 	now := conns(6700)
-	now.Limits = Headroom(now.Listener, conns(5700).Listener, 20*time.Second, sysctls(), DefaultThresholds())
-	v := Judge(Evidence{Now: now.Listener, Before: conns(6650).Listener, Elapsed: time.Second, Sysctl: sysctls()}, DefaultThresholds())
+	now.Limits = reading.Headroom(now.Listener, conns(5700).Listener, 20*time.Second, sysctls(), reading.DefaultThresholds())
+	v := Judge(Evidence{Now: now.Listener, Before: conns(6650).Listener, Elapsed: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, warning, v.Status, v.Summary)
 	require.Equal(t, maxConns, v.Cause)
 	require.Contains(t, v.Summary, "at this rate the limit is reached in about 30 s")
@@ -79,7 +80,7 @@ func TestJudgeWarnsOfWhatFills(t *testing.T) {
 func TestThreadsAreRaisedAboveWhatIsSet(t *testing.T) {
 	for waiting := range 12 {
 		k := tomcat(200, 8192, 100).pool(200).inService(190).waiting(waiting)
-		j := newJudge(Evidence{Now: k.Listener}, catalogue(), DefaultThresholds())
+		j := newJudge(Evidence{Now: k.Listener}, catalogue(), reading.DefaultThresholds())
 		require.NotContains(t, j.adviseThreads(model.Verdict{Cause: threads}), "from 200 to 200")
 	}
 }

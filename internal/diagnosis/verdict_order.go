@@ -39,7 +39,7 @@ func (j *judge) lossCause() model.Cause {
 			telling, mostTelling = c.name, n
 		}
 	}
-	if mostTelling > 0 && float64(mostTelling) >= j.t.LossShare*float64(total) {
+	if mostTelling > 0 && float64(mostTelling) >= j.T.LossShare*float64(total) {
 		return telling
 	}
 	return all
@@ -59,7 +59,7 @@ func (j *judge) holds(is certainty) model.Cause {
 	return outranking(j.catalogue, func(c *cause) certainty { return when(c.now.of(j) == is, surely) }).name
 }
 
-func (j *judge) queueCause() model.Cause { return queueCause(j.catalogue, j.pair) }
+func (j *judge) queueCause() model.Cause { return queueCause(j.catalogue, j.Pair) }
 
 // maxConnectionsFull: all connections are taken, or were when packets were dropped.
 func maxConnectionsFull(j *judge) bool {

@@ -3,39 +3,40 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 func (j *judge) pausePhrase() string {
 	switch {
-	case stopped(j.Now) && j.Now.Process.Frozen:
+	case reading.Stopped(j.Now) && j.Now.Process.Frozen:
 		return "the process is frozen with its cgroup"
-	case stopped(j.Now):
+	case reading.Stopped(j.Now):
 		return "the process is stopped (state T)"
-	case j.either(stopped):
+	case j.Either(reading.Stopped):
 		return "the process was stopped (state T)"
 	}
-	switch d := j.pause(); {
-	case !j.stoodStill():
+	switch d := j.Pause(); {
+	case !j.StoodStill():
 		return "the JVM stood still"
 	case j.Now.Process.InSafepoint != nil:
 		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
-	case d > j.between():
+	case d > j.Between():
 		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
 	default:
-		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.between()))
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.Between()))
 	}
 }
 
 func (j *judge) cpuPhrase(c model.Cause) string {
 	if c == model.CauseCPUThrottled {
-		if t := j.throttling(); t.share() >= j.t.ThrottledShare {
+		if t := j.Throttling(); t.Share() >= j.T.ThrottledShare {
 			return t.String()
 		}
 		return "the CPU limit throttled the process"
 	}
-	if n := j.share(runDelay); n >= j.t.RunDelay {
+	if n := j.Share(reading.RunDelay); n >= j.T.RunDelay {
 		return phrase.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
 	}
 	return "the process's threads waited for a CPU"
@@ -68,15 +69,15 @@ func (j *judge) queuePhrase() string {
 // threadsPhrase says what waits inside. Where the phases are not known it
 // claims no more than the thread names and the unread bytes show.
 func (j *judge) threadsPhrase() string {
-	most, _ := maxThreads(j.Now)
-	waiting := waitingRequests(j.Now)
-	requests := atLeast(j.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + serverName(j.Now) + " for one"
-	if waiting == 0 && acceptsWithWorkers(j.Now) {
+	most, _ := reading.MaxThreads(j.Now)
+	waiting := reading.WaitingRequests(j.Now)
+	requests := atLeast(j.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + reading.ServerName(j.Now) + " for one"
+	if waiting == 0 && reading.AcceptsWithWorkers(j.Now) {
 		requests = "none is left to accept (NIO2 has no other thread for that)"
 	}
-	busy, seen := busyThreads(j.Now)
+	busy, seen := reading.BusyThreads(j.Now)
 	switch {
-	case !seen || float64(busy) < j.t.ThreadsBusy*float64(most):
+	case !seen || float64(busy) < j.T.ThreadsBusy*float64(most):
 		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
 	case busy < most:
 		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
@@ -86,7 +87,7 @@ func (j *judge) threadsPhrase() string {
 
 // stagePhrase says how far a stage is used, and when it will be full.
 func (j *judge) stagePhrase(c model.Cause) string {
-	l, _ := limitNamed(j.limits, string(c))
+	l, _ := reading.LimitNamed(j.limits, string(c))
 	used := map[model.Cause]string{
 		model.CauseOpenFiles:      "open files are in use",
 		model.CauseEphemeralPorts: "local ports are in use",
@@ -94,7 +95,7 @@ func (j *judge) stagePhrase(c model.Cause) string {
 		model.CauseMaxConnections: "connections are taken",
 	}[c]
 	s := phrase.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
-	if c == model.CauseMaxThreads && hidden(j.Now) {
+	if c == model.CauseMaxThreads && reading.Hidden(j.Now) {
 		s += "; whether requests wait for one cannot be seen (" + whyHidden(j.Now.Connector) + ")"
 	}
 	if c == model.CauseEphemeralPorts && j.Now.Process.Busiest.Address.IsValid() {
@@ -134,15 +135,15 @@ func whyHidden(c *model.Connector) string {
 func (j *judge) stageAside(c model.Cause) string {
 	switch c {
 	case model.CauseMaxThreads:
-		if n := waitingRequests(j.Now); n > 0 {
+		if n := reading.WaitingRequests(j.Now); n > 0 {
 			return phrase.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
 		}
 	case model.CauseMaxConnections:
-		if queueWaits(j.Now) {
+		if reading.QueueWaits(j.Now) {
 			return "; " + j.queuePhrase()
 		}
 	case model.CauseOpenFiles:
-		if conn, ok := limitNamed(j.limits, stageMaxConnections); ok && j.filesFirst() {
+		if conn, ok := reading.LimitNamed(j.limits, reading.StageMaxConnections); ok && j.filesFirst() {
 			return phrase.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
 		}
 	}
@@ -152,14 +153,14 @@ func (j *judge) stageAside(c model.Cause) string {
 // atLeast: of hidden connections the encrypted or multiplexed requests that were
 // read off the socket wait invisibly.
 func atLeast(l *model.Listener) string {
-	if hidden(l) {
+	if reading.Hidden(l) {
 		return "at least "
 	}
 	return ""
 }
 
 func (j *judge) waitingPhrase() string {
-	n := waitingRequests(j.Now)
+	n := reading.WaitingRequests(j.Now)
 	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
 }
 
@@ -174,12 +175,12 @@ func (j *judge) standingPhrase() string {
 
 // starvedPhrase says who waits for a process that does not run, or hardly does.
 func (j *judge) starvedPhrase() string {
-	if queued(j.Now) > 0 {
+	if reading.Queued(j.Now) > 0 {
 		return j.queuePhrase()
 	}
-	n := waitingRequests(j.Now)
+	n := reading.WaitingRequests(j.Now)
 	if j.halted() || n == 0 {
-		n = inHand(j.Now)
+		n = reading.InHand(j.Now)
 		return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for an answer"
 	}
 	return j.waitingPhrase()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -104,7 +105,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 		if r.IntN(9) == 0 {
 			e.Closed = &model.Closed{Queued: r.IntN(3)}
 		}
-		v := Judge(e, DefaultThresholds())
+		v := Judge(e, reading.DefaultThresholds())
 		require.NotEmpty(t, v.Summary, "seed %d", seed)
 		require.NotContains(t, v.Summary, "%!", "seed %d", seed)
 		l, lost := e.Now, e.Now.Losses
@@ -127,7 +128,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 				require.NotEqual(t, model.CauseSlowAccept, v.Cause, "seed %d: not known, not claimed", seed)
 			}
 		}
-		if virtualThreads(l) {
+		if reading.VirtualThreads(l) {
 			require.NotEqual(t, threads, v.Cause, "seed %d", seed)
 			require.NotContains(t, v.Chain, threads, "seed %d", seed)
 		}
@@ -155,7 +156,7 @@ func TestJudgeNoFalseAlarm(t *testing.T) {
 	for range 3600 {
 		now := shape().do(totals(30*time.Millisecond, 0, 300*time.Millisecond))
 		e := Evidence{Now: now.Listener, Before: before.Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
-		v := Judge(e, DefaultThresholds())
+		v := Judge(e, reading.DefaultThresholds())
 		require.Equal(t, ok, v.Status, v.Summary)
 		before = now
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 )
 
 func TestAcceptRate(t *testing.T) {
@@ -22,7 +24,7 @@ func TestAcceptRate(t *testing.T) {
 		"the oldest came this very jiffy": {Evidence{Now: full(0).Listener, Before: full(0).Listener, Elapsed: time.Second}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rate, ok := newJudge(c.e, catalogue(), DefaultThresholds()).acceptRate()
+			rate, ok := newJudge(c.e, catalogue(), reading.DefaultThresholds()).acceptRate()
 			require.Equal(t, c.want > 0, ok)
 			if ok {
 				require.InDelta(t, c.want, rate, 1e-9)

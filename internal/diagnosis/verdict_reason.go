@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -11,9 +12,9 @@ import (
 // request. Of the former it is not known that they are kept alive for another request:
 // until keepAliveTimeout is over, a WebSocket that says nothing looks the same.
 func idlePhrase(l *model.Listener) string {
-	idle, silent := phase(l, model.Idle), silent(l)
+	idle, silent := reading.Phase(l, model.Idle), reading.Silent(l)
 	switch {
-	case mostlyRecent(l):
+	case reading.MostlyRecent(l):
 		return phrase.Sprintf("%d of them idle at the moment (%d were used within the last 2 s)", idle, l.Connections.Recent)
 	case silent == 0:
 		return phrase.Sprintf("%d of them idle", idle)
@@ -26,8 +27,8 @@ func idlePhrase(l *model.Listener) string {
 // connectionsPhrase: the present count where it shows the limit reached, else
 // the fact that it was.
 func (j *judge) connectionsPhrase() string {
-	n, ok := held(j.Now)
-	if !ok || connectionLimit(j.Now) != limitKnown || !j.connectionsFull {
+	n, ok := reading.Held(j.Now)
+	if !ok || reading.ConnectionLimit(j.Now) != reading.LimitKnown || !j.connectionsFull {
 		return "maxConnections was reached"
 	}
 	most := j.Now.Connector.MaxConnections.Value
@@ -36,18 +37,18 @@ func (j *judge) connectionsPhrase() string {
 		holds = "seems to hold"
 		aside = phrase.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, phrase.Count(*r, "descriptor"))
 	}
-	s := phrase.Sprintf("%s %s %d of %d connections", serverName(j.Now), holds, n, most)
+	s := phrase.Sprintf("%s %s %d of %d connections", reading.ServerName(j.Now), holds, n, most)
 	if most == 1 {
-		s = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", serverName(j.Now), holds)
+		s = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", reading.ServerName(j.Now), holds)
 	}
 	s += aside
 	switch {
-	case ofTheGone(j.Now) > 0:
-		s += phrase.Sprintf(", %d of them of clients that have closed: their requests were read, and nobody completes them", ofTheGone(j.Now))
-	case j.slotsWithoutThread() && mostlyOutlived(j.Now):
+	case reading.OfTheGone(j.Now) > 0:
+		s += phrase.Sprintf(", %d of them of clients that have closed: their requests were read, and nobody completes them", reading.OfTheGone(j.Now))
+	case j.slotsWithoutThread() && reading.MostlyOutlived(j.Now):
 		s += phrase.Sprintf(", %d of them quiet for longer than keepAliveTimeout allows", j.Now.Connections.Outlived)
 	case j.slotsWithoutThread():
-		s += phrase.Sprintf(", %d of them unanswered and without a thread", phase(j.Now, model.Unclassified))
+		s += phrase.Sprintf(", %d of them unanswered and without a thread", reading.Phase(j.Now, model.Unclassified))
 	}
 	return s
 }
@@ -57,20 +58,20 @@ func (j *judge) behindConnections(v model.Verdict) string {
 	if !slices.Contains(v.Chain, model.CauseMaxThreads) {
 		return ""
 	}
-	if waitingRequests(j.Now) > 0 {
+	if reading.WaitingRequests(j.Now) > 0 {
 		return " while " + j.threadsPhrase()
 	}
-	most, _ := maxThreads(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
 	return " while " + allThreads(most) + " busy"
 }
 
 func (j *judge) filesPhrase() string {
-	used, most, ok := openFiles(j.Now)
+	used, most, ok := reading.OpenFiles(j.Now)
 	if !ok || !j.filesFull {
 		return "the process had no file descriptor left for accept()"
 	}
 	s := phrase.Sprintf("%d of %d files are open and accept() fails", used, most)
-	if n, ok := held(j.Now); ok && connectionLimit(j.Now) == limitKnown {
+	if n, ok := reading.Held(j.Now); ok && reading.ConnectionLimit(j.Now) == reading.LimitKnown {
 		s += phrase.Sprintf(", with %d of %d connections", n, j.Now.Connector.MaxConnections.Value)
 	}
 	return s
@@ -78,13 +79,13 @@ func (j *judge) filesPhrase() string {
 
 // roomInside is the proof that no limit behind the queue was reached.
 func (j *judge) roomInside() string {
-	n, ok := held(j.Now)
+	n, ok := reading.Held(j.Now)
 	switch {
 	case !ok:
 		return ""
-	case connectionLimit(j.Now) == limitKnown:
+	case reading.ConnectionLimit(j.Now) == reading.LimitKnown:
 		return phrase.Sprintf(", with %d of %d connections taken now", n, j.Now.Connector.MaxConnections.Value)
-	case connectionLimit(j.Now) == limitNone:
+	case reading.ConnectionLimit(j.Now) == reading.LimitNone:
 		return phrase.Sprintf(", with %s now and no limit on them", phrase.Count(n, "connection"))
 	}
 	return ""

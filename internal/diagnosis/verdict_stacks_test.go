@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -28,7 +29,7 @@ func TestWhatThreadsWaitForInside(t *testing.T) {
 		for _, c := range change {
 			k = k.do(c)
 		}
-		for _, f := range Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds()).Findings {
+		for _, f := range Judge(scenario{now: k, before: k}.evidence(), reading.DefaultThresholds()).Findings {
 			if f.Code == "waiting_inside" {
 				return &f
 			}
@@ -62,9 +63,9 @@ func TestWhatThreadsWaitForInside(t *testing.T) {
 // Of a pool that is used up the stacks say who waits where, and no more.
 func TestStacksBesideAPool(t *testing.T) {
 	entering := model.StackGroup{Threads: 17, Worker: true, State: "TIMED_WAITING", Library: "com.zaxxer.hikari.HikariDataSource.getConnection", Application: "com.acme.Orders.find"}
-	reading := model.StackGroup{Threads: 3, Worker: true, State: "RUNNABLE", Library: "org.postgresql.jdbc.PgStatement.execute", Application: "com.acme.Orders.find"}
-	k := usedUp(20, database(3, hikari(3))).do(dumped(entering, reading))
-	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	inRead := model.StackGroup{Threads: 3, Worker: true, State: "RUNNABLE", Library: "org.postgresql.jdbc.PgStatement.execute", Application: "com.acme.Orders.find"}
+	k := usedUp(20, database(3, hikari(3))).do(dumped(entering, inRead))
+	v := Judge(scenario{now: k, before: k}.evidence(), reading.DefaultThresholds())
 	require.Equal(t, pool, v.Cause)
 	require.Contains(t, v.Findings[0].Evidence, "a thread dump shows of 20 threads at work 17 in HikariDataSource.getConnection called by Orders.find, 3 in PgStatement.execute called by Orders.find")
 	for _, f := range v.Findings {
@@ -74,7 +75,7 @@ func TestStacksBesideAPool(t *testing.T) {
 
 func TestADeadlockIsSaid(t *testing.T) {
 	k := tomcat(20, 8192, 100).pool(20).do(dumped()).do(func(l *model.Listener) { l.Process.Stacks.Deadlocked = true })
-	v := Judge(scenario{now: k, before: k}.evidence(), DefaultThresholds())
+	v := Judge(scenario{now: k, before: k}.evidence(), reading.DefaultThresholds())
 	require.Equal(t, "deadlock", v.Findings[0].Code)
 	require.Equal(t, model.SeverityCritical, v.Findings[0].Severity)
 }

@@ -1,6 +1,9 @@
 package diagnosis
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 // status is the worst that the evidence shows.
 func (j *judge) status() model.Status {
@@ -57,17 +60,17 @@ func (j *judge) onlyStands(v model.Verdict) bool {
 // does not run makes wait whoever comes.
 func (j *judge) saturated() bool {
 	return j.queueFull || j.connectionsFull || j.threadsFull || j.waits.virtual ||
-		j.filesFull && j.both(queueWaits) ||
-		j.executorFull && waitingRequests(j.Now) > 0 ||
-		j.halted() || j.both(withoutPoller) && j.both(unreadAny) || j.starved() != model.CauseNone
+		j.filesFull && j.Both(reading.QueueWaits) ||
+		j.executorFull && reading.WaitingRequests(j.Now) > 0 ||
+		j.halted() || j.Both(reading.WithoutPoller) && j.Both(reading.UnreadAny) || j.starved() != model.CauseNone
 }
 
 // seenOnce: a stage is full in this snapshot. That is no state yet, but not nothing
 // either.
 func (j *judge) seenOnce() bool {
-	e := j.Evidence
+	e := j.from
 	e.Before, e.First = nil, false
-	return newJudge(e, j.catalogue, j.t).saturated()
+	return newJudge(e, j.catalogue, j.T).saturated()
 }
 
 // high names the stage that is at 80 % or more in two snapshots. Connections only
@@ -80,44 +83,44 @@ func (j *judge) high() model.Cause {
 // threadsWanted reports whether requests wait and the threads that are free are
 // not many more than these. On a busy server some are always on their way to one.
 func (j *judge) threadsWanted(l *model.Listener) bool {
-	most, _ := maxThreads(l)
-	busy, _ := busyThreads(l)
-	waiting := waitingRequests(l)
-	return waiting > 0 && float64(busy+waiting) >= j.t.ThreadsBusy*float64(most)
+	most, _ := reading.MaxThreads(l)
+	busy, _ := reading.BusyThreads(l)
+	waiting := reading.WaitingRequests(l)
+	return waiting > 0 && float64(busy+waiting) >= j.T.ThreadsBusy*float64(most)
 }
 
 // stageHigh reports whether a stage is at 80 % or more in both snapshots. The limits
 // of the snapshot before are computed again: its sysctls are those of now.
 func (j *judge) stageHigh(name string) bool {
-	l, ok := limitNamed(j.limits, name)
-	if !ok || l.Ratio < j.t.High {
+	l, ok := reading.LimitNamed(j.limits, name)
+	if !ok || l.Ratio < j.T.High {
 		return false
 	}
 	if j.Before == nil {
 		return !j.First
 	}
-	was, ok := limitNamed(Headroom(j.Before, nil, 0, j.Sysctl, j.t), name)
-	return ok && was.Ratio >= j.t.High
+	was, ok := reading.LimitNamed(reading.Headroom(j.Before, nil, 0, j.Sysctl, j.T), name)
+	return ok && was.Ratio >= j.T.High
 }
 
 // fills reports whether a stage will be full within the horizon.
 func (j *judge) fills(name string) bool {
-	l, ok := limitNamed(j.limits, name)
-	return ok && l.FullIn != nil && *l.FullIn <= j.t.Horizon
+	l, ok := reading.LimitNamed(j.limits, name)
+	return ok && l.FullIn != nil && *l.FullIn <= j.T.Horizon
 }
 
 // connectionsHigh leaves idle keep-alive connections out of the count: they
 // alone never warn. When clients wait in the accept queue, they count.
 func (j *judge) connectionsHigh() bool {
-	if !j.stageHigh(stageMaxConnections) {
+	if !j.stageHigh(reading.StageMaxConnections) {
 		return false
 	}
-	if j.both(j.queueStands) {
+	if j.Both(j.queueStands) {
 		return true
 	}
-	return j.fills(stageMaxConnections) && j.both(func(l *model.Listener) bool {
-		n, ok := held(l)
-		return ok && connectionLimit(l) == limitKnown &&
-			float64(n-phase(l, model.Idle)) >= j.t.High*float64(l.Connector.MaxConnections.Value)
+	return j.fills(reading.StageMaxConnections) && j.Both(func(l *model.Listener) bool {
+		n, ok := reading.Held(l)
+		return ok && reading.ConnectionLimit(l) == reading.LimitKnown &&
+			float64(n-reading.Phase(l, model.Idle)) >= j.T.High*float64(l.Connector.MaxConnections.Value)
 	})
 }

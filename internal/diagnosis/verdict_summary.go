@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -63,11 +64,11 @@ func (j *judge) summarySaturated(v model.Verdict) string {
 		return j.summaryThreads(v)
 	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
 		return j.summaryWaits()
-	case v.Cause == model.CauseNotReading && waitingRequests(j.Now) > 0:
+	case v.Cause == model.CauseNotReading && reading.WaitingRequests(j.Now) > 0:
 		return phrase.Capital(j.waitingPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	case j.halted() || j.starved() != model.CauseNone:
 		return phrase.Capital(j.starvedPhrase()) + j.reason(v) + j.lostYet("; ") + "."
-	case queued(j.Now) == 0: // only the threads are full, and the CPU is why
+	case reading.Queued(j.Now) == 0: // only the threads are full, and the CPU is why
 		return phrase.Capital(j.threadsPhrase()) + j.reason(v) + j.lostYet("; ") + "."
 	}
 	return phrase.Capital(j.queuePhrase()) + j.reason(v) + j.lostYet("; ") + "."
@@ -93,16 +94,16 @@ func (j *judge) abandonedPhrase() string {
 
 func (j *judge) summaryThreads(v model.Verdict) string {
 	outside := "the accept queue is empty"
-	if queued(j.Now) > 0 {
+	if reading.Queued(j.Now) > 0 {
 		outside = j.queuePhrase()
 	}
 	outside += j.lostYet(" and ")
 	if v.Cause != model.CauseExecutorQueue {
 		return phrase.Capital(j.threadsPhrase()) + "; " + outside + "."
 	}
-	most, _ := maxThreads(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
 	threads := allThreads(most) + " busy"
-	if waitingRequests(j.Now) > 0 {
+	if reading.WaitingRequests(j.Now) > 0 {
 		threads = j.threadsPhrase()
 	}
 	return phrase.Capital(threads) + ": " + j.executorPhrase() + "."
@@ -110,12 +111,12 @@ func (j *judge) summaryThreads(v model.Verdict) string {
 
 // executorPhrase: only a queue without a place left rejects.
 func (j *judge) executorPhrase() string {
-	n, _ := boundedQueue(j.Now)
-	rejects := serverName(j.Now) + " rejects what comes on top"
+	n, _ := reading.BoundedQueue(j.Now)
+	rejects := reading.ServerName(j.Now) + " rejects what comes on top"
 	if n == 0 {
 		return "the executor's queue has no place at all, " + rejects
 	}
-	if waiting := executorWaiting(j.Now); waiting < n {
+	if waiting := reading.ExecutorWaiting(j.Now); waiting < n {
 		return phrase.Sprintf("the executor's queue was full a moment ago (%d of %d now), %s", waiting, n, rejects)
 	}
 	return phrase.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
@@ -175,24 +176,24 @@ func (j *judge) okState() (state, numbers string) {
 		s = j.standingPhrase()
 	case j.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
-	case j.both(j.queueStands):
+	case j.Both(j.queueStands):
 		s = "Nothing is lost; " + j.queuePhrase()
-		if connectionLimit(j.Now) == limitUnknown {
+		if reading.ConnectionLimit(j.Now) == reading.LimitUnknown {
 			s += ", and why is unknown while maxConnections is not known"
 		}
 	case j.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
-	case waitingRequests(j.Now) > 0:
+	case reading.WaitingRequests(j.Now) > 0:
 		s = "Nothing is lost"
-		if _, known := maxThreads(j.Now); notObservable(j.Now) || !known && !virtualThreads(j.Now) {
+		if _, known := reading.MaxThreads(j.Now); reading.NotObservable(j.Now) || !known && !reading.VirtualThreads(j.Now) {
 			s += "; at least " + j.waitingPhrase()
 		}
-	case notObservable(j.Now):
+	case reading.NotObservable(j.Now):
 		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
-	case phase(j.Now, model.Unclassified) > 0, isTomcat(j.Now) && !poolKnown(j.Now) && phase(j.Now, model.InService) > 0:
+	case reading.Phase(j.Now, model.Unclassified) > 0, reading.IsTomcat(j.Now) && !poolKnown(j.Now) && reading.Phase(j.Now, model.InService) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
-	case !isTomcat(j.Now) && phase(j.Now, model.InService) > 0:
-		s = "Nothing is lost; whether requests wait inside " + serverName(j.Now) + " is unknown, as its limits are not known"
+	case !reading.IsTomcat(j.Now) && reading.Phase(j.Now, model.InService) > 0:
+		s = "Nothing is lost; whether requests wait inside " + reading.ServerName(j.Now) + " is unknown, as its limits are not known"
 	}
 	return s, j.okNumbers()
 }
@@ -207,17 +208,17 @@ func (j *judge) okNumbers() string {
 
 func (j *judge) countNumbers() string {
 	var parts []string
-	if most, ok := maxThreads(j.Now); ok {
-		if busy, seen := busyThreads(j.Now); seen {
+	if most, ok := reading.MaxThreads(j.Now); ok {
+		if busy, seen := reading.BusyThreads(j.Now); seen {
 			parts = append(parts, phrase.Sprintf("%d of %d threads busy", busy, most))
 		}
 	}
-	if n, ok := held(j.Now); ok {
+	if n, ok := reading.Held(j.Now); ok {
 		s := phrase.Count(n, "connection")
-		if connectionLimit(j.Now) == limitKnown {
+		if reading.ConnectionLimit(j.Now) == reading.LimitKnown {
 			s = phrase.Sprintf("%d of %d connections", n, j.Now.Connector.MaxConnections.Value)
 		}
-		if idle := phase(j.Now, model.Idle); idle > 0 {
+		if idle := reading.Phase(j.Now, model.Idle); idle > 0 {
 			s += phrase.Sprintf(" (%d idle)", idle)
 		}
 		parts = append(parts, s)
@@ -227,7 +228,7 @@ func (j *judge) countNumbers() string {
 	}
 	s := strings.Join(parts, ", ")
 	if j.clamped() {
-		n, _ := acceptCount(j.Now)
+		n, _ := reading.AcceptCount(j.Now)
 		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, j.Now.AcceptQueue.Limit)
 	}
 	return s
@@ -236,15 +237,15 @@ func (j *judge) countNumbers() string {
 // poolKnown: how many threads there are for requests is known. Where it is not they may
 // be virtual, and a request that was read may wait for a carrier thread.
 func poolKnown(l *model.Listener) bool {
-	_, known := maxThreads(l)
+	_, known := reading.MaxThreads(l)
 	return known
 }
 
 // summaryWaits says what the threads wait for.
 func (j *judge) summaryWaits() string {
-	most, _ := maxThreads(j.Now)
+	most, _ := reading.MaxThreads(j.Now)
 	outside := "the accept queue is empty"
-	if queued(j.Now) > 0 {
+	if reading.Queued(j.Now) > 0 {
 		outside = j.queuePhrase()
 	}
 	if j.waits.virtual {
@@ -255,7 +256,7 @@ func (j *judge) summaryWaits() string {
 	if j.waits.busy == most {
 		busy = phrase.Capital(allThreads(most)) + " busy"
 	}
-	n := waitingRequests(j.Now)
+	n := reading.WaitingRequests(j.Now)
 	requests := atLeast(j.Now) + phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for a thread"
 	return busy + ": " + j.waitPhrase() + "; " + requests + ", " + outside + j.lostYet(" and ") + "."
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -31,7 +32,7 @@ func (s scenario) evidence() Evidence {
 func TestJudgeScenarios(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			v := Judge(s.evidence(), DefaultThresholds())
+			v := Judge(s.evidence(), reading.DefaultThresholds())
 			require.Equal(t, s.status.String(), v.Status.String(), v.Summary)
 			require.Equal(t, s.cause, v.Cause, v.Summary)
 			require.Equal(t, s.chain, v.Chain, v.Summary)
@@ -55,7 +56,7 @@ func TestJudgeScenarios(t *testing.T) {
 func TestJudgeGolden(t *testing.T) {
 	var b strings.Builder
 	for _, s := range scenarios() {
-		v := Judge(s.evidence(), DefaultThresholds())
+		v := Judge(s.evidence(), reading.DefaultThresholds())
 		fmt.Fprintf(&b, "## %s\n%s · %s · %v\n%s\n", s.name, v.Status, v.Cause, v.Chain, v.Summary)
 		for _, f := range v.Findings {
 			fmt.Fprintf(&b, "- [%s] %s\n  %s\n", f.Severity, f.Code, f.Evidence)
@@ -78,7 +79,7 @@ func TestJudgeGolden(t *testing.T) {
 func TestAnswerGolden(t *testing.T) {
 	var b strings.Builder
 	for _, s := range scenarios() {
-		v := Judge(s.evidence(), DefaultThresholds())
+		v := Judge(s.evidence(), reading.DefaultThresholds())
 		fmt.Fprintf(&b, "## %s\n%s · %s\n%s", s.name, v.Status, v.Cause, answerText(v.Answer))
 		b.WriteByte('\n')
 	}
@@ -156,7 +157,7 @@ func steps(a model.Answer) (out []string) {
 func TestJudgeWording(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			v := Judge(s.evidence(), DefaultThresholds())
+			v := Judge(s.evidence(), reading.DefaultThresholds())
 			require.NotContains(t, v.Summary, "\n")
 			require.True(t, strings.HasSuffix(v.Summary, "."), v.Summary)
 			require.Equal(t, 1, strings.Count(v.Summary+" ", ". "), "one sentence: %s", v.Summary)
@@ -209,7 +210,7 @@ func TestExecutorSentence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := tomcat(20, 8192, 100).pool(20).inService(20).waiting(c.waiting).do(bounded)
 			l.Connector.MaxQueue.Value = c.places
-			v := Judge(Evidence{Now: l.Listener, Sysctl: sysctls()}, DefaultThresholds())
+			v := Judge(Evidence{Now: l.Listener, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.want, v.Summary)
 		})
 	}

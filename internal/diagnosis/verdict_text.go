@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
@@ -32,26 +31,6 @@ func roundUp(n int) int {
 
 // spare adds a quarter, so that the setting is not at its limit the next day.
 func spare(n int) int { return roundUp(n + (n+3)/4) }
-
-// serverName is what the process is called in a sentence.
-func serverName(l *model.Listener) string {
-	if isTomcat(l) {
-		return "Tomcat"
-	}
-	if l.Process != nil && l.Process.Comm != "" && l.Process.Comm != "java" {
-		return l.Process.Comm
-	}
-	return "the server"
-}
-
-// isTomcat is also true when somebody gave one of Tomcat's limits by hand.
-func isTomcat(l *model.Listener) bool {
-	c := l.Connector
-	if c == nil {
-		return false
-	}
-	return c.Kind().Limits || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil)
-}
 
 // rateTime is how long n take at a rate per second.
 func rateTime(n int, perSecond float64) time.Duration {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -63,8 +64,8 @@ func (v *life) next(kind trouble) *model.Snapshot {
 	if v.listener != nil && l.Listening() {
 		e.Shown = new(v.hysteresis.Shown())
 	}
-	th := diagnosis.DefaultThresholds()
-	l.Limits = diagnosis.Headroom(l, v.listener, elapsed, e.Sysctl, th)
+	th := reading.DefaultThresholds()
+	l.Limits = reading.Headroom(l, v.listener, elapsed, e.Sysctl, th)
 	l.Verdict, l.Basis = diagnosis.Judge(e, th), e.Basis()
 	if v.listener != nil && l.Listening() {
 		l.Basis.Shown = new(v.hysteresis.Shown())

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -12,7 +13,7 @@ import (
 // that the verdict is the recorded one; judged is false where the frame holds no
 // evidence.
 func (f *Frame) Replay() (v model.Verdict, same, judged bool) {
-	v, judged = diagnosis.Again(f.At, &f.Listener, diagnosis.DefaultThresholds())
+	v, judged = diagnosis.Again(f.At, &f.Listener, reading.DefaultThresholds())
 	return v, judged && reflect.DeepEqual(asRecorded(v, &f.Listener.Verdict), f.Listener.Verdict), judged
 }
 

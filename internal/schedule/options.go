@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/evidence/reader"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -25,7 +25,7 @@ type Options struct {
 	// it counts against the clocks' share of a core, and else their own.
 	CPUTime func() time.Duration
 
-	Thresholds diagnosis.Thresholds
+	Thresholds reading.Thresholds
 	Log        *slog.Logger
 }
 
@@ -41,7 +41,7 @@ func Defaults() Options {
 		},
 		SampleInterval: 10 * time.Millisecond,
 		Lately:         model.Quiet,
-		Thresholds:     diagnosis.DefaultThresholds(),
+		Thresholds:     reading.DefaultThresholds(),
 		Log:            slog.New(slog.DiscardHandler),
 	}
 }

@@ -1,4 +1,4 @@
-package diagnosis
+package reading
 
 import (
 	"slices"
@@ -26,12 +26,12 @@ func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *
 		c.MaxThreads.Note = phrase.Sprintf("uncertain: the pool has %d threads, more than that", *c.PoolThreads)
 	}
 	if n, ok := limitInForce(before, now, latched); ok && !certain(c.MaxConnections) {
-		uncounted := (connectionLimit(now) == limitUnknown || uncertainLimit(now)) && now.Connections.Reset == nil
+		uncounted := (ConnectionLimit(now) == LimitUnknown || UncertainLimit(now)) && now.Connections.Reset == nil
 		c.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
 		if c.MaxConnections.Uncertain = uncounted; uncounted {
 			c.MaxConnections.Note += "; uncertain: it is more by the connections that clients reset, which could not be counted"
 		}
-	} else if held := now.Connections.Accepted; connectionLimit(now) == limitKnown && held > c.MaxConnections.Value+1 {
+	} else if held := now.Connections.Accepted; ConnectionLimit(now) == LimitKnown && held > c.MaxConnections.Value+1 {
 		c.MaxConnections = new(*c.MaxConnections)
 		c.MaxConnections.Uncertain = true
 		c.MaxConnections.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", held)
@@ -50,13 +50,13 @@ func certain(s *model.Setting[int]) bool {
 // certain, or a larger one is said of a server of which all slots were counted,
 // those that clients' resets hold as well.
 func limitInForce(before, now *model.Listener, latched bool) (int, bool) {
-	n, limit := now.Connections.Held(), connectionLimit(now)
+	n, limit := now.Connections.Held(), ConnectionLimit(now)
 	switch {
-	case now.Connections.Accepted == 0, inexact(now), !latched && !stillAtLatch(before, now):
+	case now.Connections.Accepted == 0, Inexact(now), !latched && !stillAtLatch(before, now):
 		return 0, false
-	case limit == limitKnown && n >= now.Connector.MaxConnections.Value:
+	case limit == LimitKnown && n >= now.Connector.MaxConnections.Value:
 		return 0, false
-	case limit != limitUnknown && !uncertainLimit(now) && now.Connections.Reset == nil:
+	case limit != LimitUnknown && !UncertainLimit(now) && now.Connections.Reset == nil:
 		return 0, false
 	}
 	return n, true
@@ -65,8 +65,8 @@ func limitInForce(before, now *model.Listener, latched bool) (int, bool) {
 // stillAtLatch reports whether the acceptor was found at the latch when packets
 // were dropped, and in both readings clients wait and as many connections are held.
 func stillAtLatch(before, now *model.Listener) bool {
-	was, counted := held(before)
-	if !counted || was != now.Connections.Held() || inexact(before) || !queueWaits(before) || !queueWaits(now) || now.Losses == nil {
+	was, counted := Held(before)
+	if !counted || was != now.Connections.Held() || Inexact(before) || !QueueWaits(before) || !QueueWaits(now) || now.Losses == nil {
 		return false
 	}
 	return slices.ContainsFunc(now.Losses.By, func(d model.Drops) bool {
@@ -96,18 +96,18 @@ func withInferred(l *model.Listener, c *model.Connector) *model.Listener {
 // (ThreadPoolExecutor.execute, TaskQueue.offer).
 func poolInForce(before, now *model.Listener) (int, bool) {
 	for _, l := range []*model.Listener{before, now} {
-		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || waitingForThread(l) < 2 || inexact(l) {
+		if l == nil || l.Connector == nil || l.Connector.PoolThreads == nil || WaitingForThread(l) < 2 || Inexact(l) {
 			return 0, false
 		}
-		if l.Connector.Executor != "" || virtualThreads(l) {
+		if l.Connector.Executor != "" || VirtualThreads(l) {
 			return 0, false // a shared one is counted by connector
 		}
-		if busy, seen := busyThreads(l); !seen || busy < *l.Connector.PoolThreads {
+		if busy, seen := BusyThreads(l); !seen || busy < *l.Connector.PoolThreads {
 			return 0, false
 		}
 	}
 	n := *now.Connector.PoolThreads
-	most, ok := maxThreads(now)
+	most, ok := MaxThreads(now)
 	unknown := now.Connector.MaxThreads == nil && now.Connector.Kind().Limits
 	return n, n > 0 && n == *before.Connector.PoolThreads && (unknown || outgrown(now) || ok && n < most)
 }

@@ -1,4 +1,4 @@
-package diagnosis
+package reading
 
 import (
 	"math"
@@ -9,12 +9,12 @@ import (
 
 // The stages of Headroom, as they are named in model.Limit.
 const (
-	stageAcceptQueue    = "accept_queue"
-	stageMaxConnections = "max_connections"
-	stageMaxThreads     = "max_threads"
-	limitConnectionPool = "connection_pool" // of Step.Limit alone: no stage of the listener
-	stageOpenFiles      = "open_files"
-	stageEphemeralPorts = "ephemeral_ports"
+	StageAcceptQueue    = "accept_queue"
+	StageMaxConnections = "max_connections"
+	StageMaxThreads     = "max_threads"
+	LimitConnectionPool = "connection_pool" // of Step.Limit alone: no stage of the listener
+	StageOpenFiles      = "open_files"
+	StageEphemeralPorts = "ephemeral_ports"
 )
 
 // Headroom says how full each stage is whose limit is known, from the client
@@ -79,28 +79,28 @@ type gauge struct {
 
 func gauges() []gauge {
 	return []gauge{
-		{stageAcceptQueue, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
+		{StageAcceptQueue, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
 			if l == nil || l.AcceptQueue == nil {
 				return 0, 0, false
 			}
 			return l.AcceptQueue.Length, l.AcceptQueue.Capacity(), true
 		}},
-		{stageMaxConnections, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
-			n, ok := held(l)
-			if !ok || partial(l) || connectionLimit(l) != limitKnown {
+		{StageMaxConnections, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
+			n, ok := Held(l)
+			if !ok || Partial(l) || ConnectionLimit(l) != LimitKnown {
 				return 0, 0, false
 			}
 			return n, l.Connector.MaxConnections.Value, true
 		}},
-		{stageMaxThreads, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
-			most, ok = maxThreads(l)
-			used, seen := busyThreads(l)
-			return used, most, ok && seen && (!partial(l) || l.Connector.BusyThreads != nil)
+		{StageMaxThreads, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
+			most, ok = MaxThreads(l)
+			used, seen := BusyThreads(l)
+			return used, most, ok && seen && (!Partial(l) || l.Connector.BusyThreads != nil)
 		}},
-		{stageOpenFiles, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
-			return openFiles(l)
+		{StageOpenFiles, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
+			return OpenFiles(l)
 		}},
-		{stageEphemeralPorts, ephemeralPorts},
+		{StageEphemeralPorts, ephemeralPorts},
 	}
 }
 
@@ -120,8 +120,8 @@ func ephemeralPorts(l *model.Listener, sysctl map[string]int) (used, most int, o
 	return l.Process.Busiest.Taken(), last - first + 1, true
 }
 
-// limitNamed finds a stage among the limits.
-func limitNamed(limits []model.Limit, name string) (model.Limit, bool) {
+// LimitNamed finds a stage among the limits.
+func LimitNamed(limits []model.Limit, name string) (model.Limit, bool) {
 	for _, l := range limits {
 		if l.Name == name {
 			return l, true

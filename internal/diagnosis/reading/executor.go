@@ -1,4 +1,4 @@
-package diagnosis
+package reading
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
@@ -39,8 +39,8 @@ func ShareExecutors(listeners []model.Listener) {
 func usedTogether(listeners []*model.Listener) *model.SharedPool {
 	out := &model.SharedPool{Connectors: len(listeners), Busy: new(int)}
 	for _, l := range listeners {
-		out.Waiting += waitingRequests(l)
-		busy, seen := busyThreads(l)
+		out.Waiting += WaitingRequests(l)
+		busy, seen := BusyThreads(l)
 		if !seen {
 			out.Busy = nil
 		}

@@ -1,12 +1,12 @@
-package diagnosis
+package reading
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
-// learned is the snapshot before with the settings that are known by now, of the same
+// Learned is the snapshot before with the settings that are known by now, of the same
 // process: they were in force then, too. A busy machine takes longer to read them than to
 // count connections, and the limit that was reached all the time would else seem to have
 // been reached only now. What the connector was doing stays that snapshot's.
-func learned(before, now *model.Listener) *model.Listener {
+func Learned(before, now *model.Listener) *model.Listener {
 	if before == nil || !sameProcess(before.Process, now.Process) || now.Connector == nil || now.Connector.Shared != nil {
 		return before
 	}

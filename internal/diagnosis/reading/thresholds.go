@@ -1,4 +1,4 @@
-package diagnosis
+package reading
 
 import "time"
 

@@ -1,4 +1,4 @@
-package diagnosis
+package reading
 
 import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -13,11 +13,11 @@ type throttling struct {
 	// run in it, the rest of what was wanted is the time used. The sum alone is
 	// no share of anything: 16 CPUs that are throttled for a thirtieth of the time
 	// make half a second in each.
-	withheld float64
+	Withheld float64
 }
 
-// throttling is the zero value where it is not known, or the limit did nothing.
-func (p pair) throttling() throttling {
+// Throttling is the zero value where it is not known, or the limit did nothing.
+func (p Pair) Throttling() throttling {
 	periods, ok1 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriods })
 	throttled, ok2 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriodsThrottled })
 	kept, ok3 := p.total(cpuThrottled)
@@ -28,20 +28,20 @@ func (p pair) throttling() throttling {
 	return throttling{
 		// Two limits one above the other may both throttle in a period.
 		throttled: min(throttled, periods), periods: periods,
-		withheld: kept.Seconds() / (kept + used).Seconds(),
+		Withheld: kept.Seconds() / (kept + used).Seconds(),
 	}
 }
 
-// share is how much of the time the limit counts for: a single period in which
+// Share is how much of the time the limit counts for: a single period in which
 // it withholds nearly everything is as little as a little in each.
-func (t throttling) share() float64 {
+func (t throttling) Share() float64 {
 	if t.periods == 0 {
 		return 0
 	}
-	return min(t.withheld, float64(t.throttled)/float64(t.periods))
+	return min(t.Withheld, float64(t.throttled)/float64(t.periods))
 }
 
 func (t throttling) String() string {
 	return phrase.Sprintf("the CPU limit throttled the process in %d of %s and withheld %s of the CPU time it wanted",
-		t.throttled, phrase.Count(t.periods, "period"), phrase.Percent(t.withheld))
+		t.throttled, phrase.Count(t.periods, "period"), phrase.Percent(t.Withheld))
 }

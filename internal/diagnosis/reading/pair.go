@@ -1,0 +1,178 @@
+package reading
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Pair is two snapshots of one listener, or one (Before is nil then).
+type Pair struct {
+	Now, Before *model.Listener
+	First       bool // Before will be had, but is not yet
+	Elapsed     time.Duration
+	T           Thresholds
+}
+
+// Both reports whether every snapshot shows it: a stage that is full in one snapshot
+// only is no state yet. The only snapshot there will be is judged from one.
+func (p Pair) Both(shows func(*model.Listener) bool) bool {
+	return shows(p.Now) && !p.First && (p.Before == nil || shows(p.Before))
+}
+
+// Either reports whether one of the snapshots shows it.
+func (p Pair) Either(shows func(*model.Listener) bool) bool {
+	return shows(p.Now) || p.Before != nil && shows(p.Before)
+}
+
+// total is how much a running total of time grew between the snapshots.
+func (p Pair) total(of func(*model.Process) *time.Duration) (time.Duration, bool) {
+	return grown(p, of)
+}
+
+// grown is how much a running total of the process grew between the snapshots.
+func grown[N uint64 | time.Duration](p Pair, of func(*model.Process) *N) (N, bool) {
+	if p.Now == nil || p.Before == nil || !sameProcess(p.Now.Process, p.Before.Process) {
+		return 0, false
+	}
+	a, b := of(p.Now.Process), of(p.Before.Process)
+	if a == nil || b == nil || *a < *b {
+		return 0, false
+	}
+	return *a - *b, true
+}
+
+// Share is the same per time: 1 is always, for run delay one thread on average.
+func (p Pair) Share(of func(*model.Process) *time.Duration) float64 {
+	d, ok := p.total(of)
+	between := p.Between()
+	if !ok || between <= 0 {
+		return 0
+	}
+	return d.Seconds() / between.Seconds()
+}
+
+// Between is the time between the two readings of the process, which have their
+// own times where they were not made with the rest.
+func (p Pair) Between() time.Duration {
+	if p.Now == nil || p.Before == nil || p.Now.Process == nil || p.Before.Process == nil ||
+		p.Now.Process.At.IsZero() || p.Before.Process.At.IsZero() {
+		return p.Elapsed
+	}
+	return p.Now.Process.At.Sub(p.Before.Process.At)
+}
+
+func safepointTime(p *model.Process) *time.Duration { return p.SafepointTime }
+
+func cpuThrottled(p *model.Process) *time.Duration { return p.CPUThrottled }
+
+func cpuUsed(p *model.Process) *time.Duration { return p.CPUUsed }
+
+// RunDelay is for how long the threads of a process have waited for a CPU.
+func RunDelay(p *model.Process) *time.Duration { return p.RunDelay }
+
+// AtConnectionLimit reports whether Tomcat holds all the connections it may.
+func (p Pair) AtConnectionLimit(l *model.Listener) bool {
+	n, ok := Held(l)
+	if !ok || ConnectionLimit(l) != LimitKnown {
+		return false
+	}
+	return n >= model.ConnectionsReached(l.Connector.MaxConnections.Value)
+}
+
+// MostlyIdle reports whether most accepted connections are idle in the snapshots
+// that show the limit reached. Unclassified ones are never called idle.
+func (p Pair) MostlyIdle() bool {
+	idle := func(l *model.Listener) bool {
+		return model.MostlyIdle(Phase(l, model.Idle), l.Connections.Held())
+	}
+	for _, l := range []*model.Listener{p.Now, p.Before} {
+		if l != nil && p.AtConnectionLimit(l) && !idle(l) {
+			return false
+		}
+	}
+	return true
+}
+
+// ThreadsExhausted reports whether requests wait because every thread has one.
+// A pool at its maximum alone proves nothing (threads outlive a burst by a
+// minute), nor does a waiting request alone (it may be picked up in a
+// millisecond): so either the threads are seen busy, or many requests wait.
+func (p Pair) ThreadsExhausted(l *model.Listener) bool {
+	most, ok := MaxThreads(l)
+	if !ok {
+		return false
+	}
+	if atMax, known := poolAtMax(l); known && !atMax {
+		return false
+	}
+	waiting := WaitingForThread(l)
+	if waiting == 0 {
+		return false
+	}
+	busy, seen := BusyThreads(l)
+	if seen && float64(busy) >= p.T.ThreadsBusy*float64(most) {
+		return true
+	}
+	_, counted := poolAtMax(l)
+	return counted && float64(waiting) >= max(2, p.T.ThreadsBacklog*float64(most))
+}
+
+// ExecutorNearLimit reports whether the executor's bounded queue is full or nearly
+// so: a request that is answered leaves a place for a moment.
+func (p Pair) ExecutorNearLimit(l *model.Listener) bool {
+	n, ok := BoundedQueue(l)
+	if !ok {
+		return false
+	}
+	most, _ := MaxThreads(l)
+	busy, seen := BusyThreads(l)
+	if !p.ThreadsExhausted(l) && (!seen || most == 0 || busy < most) {
+		return false
+	}
+	return float64(ExecutorWaiting(l)) >= p.T.High*float64(n)
+}
+
+// FilesFull reports whether the process has no descriptor left for accept().
+func (p Pair) FilesFull(l *model.Listener) bool {
+	used, most, ok := OpenFiles(l)
+	return ok && model.FilesReached(used, most)
+}
+
+// AcceptorRuns reports whether the acceptor was seen not to wait for a CPU, and the handlers' threads do not for most of
+// what they do.
+func (p Pair) AcceptorRuns() bool {
+	if p.Now == nil || p.ShortOfCPU() {
+		return false
+	}
+	switch p.Now.Acceptor {
+	case model.AcceptorAtLimit, model.AcceptorAccepts, model.AcceptorPauses:
+		return true
+	}
+	return false
+}
+
+// NothingAccepted is for how long nobody has been taken out of the accept queue at least, 0
+// where somebody was or may have been: connections leave it in the order in which they came,
+// so that none has left while the oldest stays the oldest.
+func (p Pair) NothingAccepted() time.Duration {
+	if p.Now == nil || p.Before == nil || p.Now.Inode != p.Before.Inode || !QueueWaits(p.Now) || !QueueWaits(p.Before) {
+		return 0
+	}
+	now, was := p.Now.AcceptQueue.OldestWait, p.Before.AcceptQueue.OldestWait
+	if now == nil || was == nil {
+		return 0
+	}
+	aged := *now - *was
+	if aged < standstillLeast || aged < p.Elapsed-standstillSlack {
+		return 0
+	}
+	return aged
+}
+
+const (
+	// standstillLeast is how long nobody is accepted before it is said.
+	standstillLeast = 500 * time.Millisecond
+	// standstillSlack is how far the readings of the connections may lie from the snapshots.
+	standstillSlack = 300 * time.Millisecond
+)

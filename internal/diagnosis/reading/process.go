@@ -1,0 +1,63 @@
+package reading
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// ThrottledMost means that the CPU limit withholds so much that it is the cause whatever else is
+// full.
+func (p Pair) ThrottledMost() bool { return p.Throttling().Share() >= p.T.CPUOverrides }
+
+// StoodStillMost reports whether it was for so much of the time that whatever else is full
+// fills behind it.
+func (p Pair) StoodStillMost() bool {
+	return p.StoodStill() && p.Pause().Seconds() >= p.T.PauseMost*p.Between().Seconds()
+}
+
+// StoodStill reports whether the JVM was stopped at a safepoint for long enough.
+func (p Pair) StoodStill() bool {
+	pause := p.Pause()
+	return pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseShare*p.Between().Seconds()
+}
+
+// Pause is the time of the safepoints that ended between the snapshots and of the
+// one that is under way. They may have begun before the first snapshot: a long one
+// outlasts several.
+func (p Pair) Pause() time.Duration {
+	pause, _ := p.total(safepointTime)
+	if p.Now != nil && p.Now.Process != nil && p.Now.Process.InSafepoint != nil {
+		pause += *p.Now.Process.InSafepoint
+	}
+	return pause
+}
+
+// ShortOfCPU names the CPU although connections or threads are exhausted:
+// with that little of it the handlers cannot finish, and more threads would
+// only wait for it too. A thread that sleeps or waits for a database waits for
+// no CPU.
+func (p Pair) ShortOfCPU() bool {
+	need := 2 * p.T.RunDelay // virtual threads: a few carriers, as many as CPUs
+	if !VirtualThreads(p.Now) {
+		busy, ok := BusyThreads(p.Now)
+		if !ok {
+			return false
+		}
+		need = max(need, p.T.CPUOverrides*float64(busy))
+		if !p.StoodStill() && runningBelow(p.Now, p.T.CPUOverrides*float64(busy)) {
+			return false // its compilers and collectors wait, not the handlers
+		}
+	}
+	if p.StoodStill() { // it waits for those that have to get to the safepoint first
+		need = 2 * p.T.RunDelay
+	}
+	return p.Share(RunDelay) >= need
+}
+
+// runningBelow reports whether fewer worker threads than that were seen to run or to
+// wait for a CPU; false where they were not read.
+func runningBelow(l *model.Listener, threads float64) bool {
+	d := DownstreamOf(l)
+	return d != nil && d.Workers != nil && float64(d.Workers.Running) < threads
+}

@@ -1,0 +1,58 @@
+package reading
+
+import (
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// ServerName is what the process is called in a sentence.
+func ServerName(l *model.Listener) string {
+	if IsTomcat(l) {
+		return "Tomcat"
+	}
+	if l.Process != nil && l.Process.Comm != "" && l.Process.Comm != "java" {
+		return l.Process.Comm
+	}
+	return "the server"
+}
+
+// IsTomcat is also true when somebody gave one of Tomcat's limits by hand.
+func IsTomcat(l *model.Listener) bool {
+	c := l.Connector
+	if c == nil {
+		return false
+	}
+	return c.Kind().Limits || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil)
+}
+
+// Stopped reports whether the process is stopped: by a signal or a debugger, or with its cgroup.
+func Stopped(l *model.Listener) bool {
+	return l != nil && l.Process != nil && (l.Process.Stopped || l.Process.Frozen)
+}
+
+// SpeaksHTTP means that the rules of requests and answers hold on its connections. AJP's ends ping one
+// another, and of other protocols the server speaks first.
+func SpeaksHTTP(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && !strings.HasPrefix(l.Connector.Protocol, "ajp")
+}
+
+// OpenFiles is how many files the process has open, and how many it may.
+func OpenFiles(l *model.Listener) (used, most int, ok bool) {
+	if l == nil || l.Process == nil || l.Process.OpenFiles == nil || l.Process.OpenFilesLimit == nil {
+		return 0, 0, false
+	}
+	return *l.Process.OpenFiles, *l.Process.OpenFilesLimit, *l.Process.OpenFilesLimit > 0
+}
+
+// DownstreamOf is what is known of the process's outgoing connections, nil where that is nothing or old.
+func DownstreamOf(l *model.Listener) *model.Downstream {
+	if l == nil || l.Process == nil || l.Process.Downstream == nil || l.Process.Downstream.Age > freshWait {
+		return nil
+	}
+	return l.Process.Downstream
+}
+
+// freshWait is how old a reading of the outgoing connections may be.
+const freshWait = 15 * time.Second

@@ -1,0 +1,160 @@
+package reading
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// WaitingRequests are those that no thread has begun to read: of clients that
+// are still there, and of those that gave up.
+func WaitingRequests(l *model.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	return l.Connections.Phases[model.Waiting] + l.Connections.Abandoned
+}
+
+// VirtualThreads reports whether requests are served by virtual threads.
+func VirtualThreads(l *model.Listener) bool {
+	return l != nil && l.OnVirtualThreads()
+}
+
+// MaxThreads is the size of the worker pool; virtual threads have none. It is
+// not known where more requests are being served than the configuration allows
+// threads: it was overruled, by code that sets another executor for example.
+func MaxThreads(l *model.Listener) (int, bool) {
+	if l == nil || l.Connector == nil || l.Connector.MaxThreads == nil || VirtualThreads(l) {
+		return 0, false
+	}
+	n := l.Connector.MaxThreads.Value
+	if busy, seen := BusyThreads(l); outgrown(l) || seen && l.Connector.PoolThreads == nil && busy > n {
+		return 0, false
+	}
+	return n, n > 0
+}
+
+// beside is how many threads may bear a worker's name that are none: those that a
+// Tomcat of another version has for itself.
+const beside = 2
+
+// outgrown: the connector's own pool has more threads than it may have as configured,
+// so that another limit is in force: set by code, or over JMX (setMaxThreads counts at
+// once).
+func outgrown(l *model.Listener) bool {
+	if l == nil || l.Connector == nil || l.Connector.MaxThreads == nil || l.Connector.PoolThreads == nil || l.Connector.Executor != "" {
+		return false
+	}
+	return *l.Connector.PoolThreads > l.Connector.MaxThreads.Value+beside
+}
+
+// BusyThreads is how many threads have a request in hand, where it is known.
+func BusyThreads(l *model.Listener) (int, bool) {
+	if l == nil {
+		return 0, false
+	}
+	n, known := l.BusyThreads()
+	return n, known == model.BusyIsKnown
+}
+
+// Hidden means that requests cannot be distinguished on the connections.
+func Hidden(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && (l.Connector.TLS || l.Connector.HTTP2)
+}
+
+// NotObservable means that it cannot be known from outside how many threads are busy, and
+// the application was not asked.
+func NotObservable(l *model.Listener) bool { return Hidden(l) && l.Connector.BusyThreads == nil }
+
+// poolAtMax reports whether the pool has all the threads it may have, from the
+// thread names. known is false where they cannot be counted.
+func poolAtMax(l *model.Listener) (atMax, known bool) {
+	most, ok := MaxThreads(l)
+	if !ok || l.Connector.PoolThreads == nil {
+		return false, false
+	}
+	return *l.Connector.PoolThreads >= most, true
+}
+
+// AcceptsWithWorkers means that NIO2 has no acceptor thread, a worker takes the next connection
+// (Nio2Endpoint.Nio2Acceptor): while all of them serve requests nobody accepts.
+func AcceptsWithWorkers(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && strings.HasSuffix(l.Connector.Protocol, "-nio2")
+}
+
+// WaitingForThread are the requests that no thread has begun to read, and the
+// connections that no thread has accepted where that takes one of the same.
+func WaitingForThread(l *model.Listener) int {
+	n := WaitingRequests(l)
+	if AcceptsWithWorkers(l) {
+		n += Queued(l)
+	}
+	return n
+}
+
+// BoundedQueue is the configured length of the executor's queue. Tomcat's own
+// default has no bound.
+func BoundedQueue(l *model.Listener) (int, bool) {
+	if l == nil || l.Connector == nil || l.Connector.MaxQueue == nil {
+		return 0, false
+	}
+	q := l.Connector.MaxQueue
+	const unbounded = 1<<31 - 1 // Integer.MAX_VALUE
+	return q.Value, q.Value >= 0 && q.Value < unbounded
+}
+
+// ExecutorWaiting are the requests in the executor's queue, those of all
+// connectors that share it.
+func ExecutorWaiting(l *model.Listener) int {
+	if l != nil && l.Connector != nil && l.Connector.Shared != nil {
+		return l.Connector.Shared.Waiting
+	}
+	return WaitingRequests(l)
+}
+
+// ExecutorAtLimit means that the executor's bounded queue has no place left.
+func ExecutorAtLimit(l *model.Listener) bool {
+	n, ok := BoundedQueue(l)
+	return ok && ExecutorWaiting(l) >= n
+}
+
+// Gate is a configured valve that lets fewer requests through than there are threads, nil
+// without one: the other threads wait in it.
+func Gate(l *model.Listener) *model.Setting[int] {
+	if l == nil || l.Connector == nil || l.Connector.Gate == nil {
+		return nil
+	}
+	if most, known := MaxThreads(l); !known || l.Connector.Gate.Value >= most {
+		return nil
+	}
+	return l.Connector.Gate
+}
+
+// AllThreadsBusy is a full stage even with no request waiting behind it: where
+// threads are as many as connections, none can.
+func AllThreadsBusy(l *model.Listener) bool {
+	most, ok := MaxThreads(l)
+	busy, seen := BusyThreads(l)
+	return ok && seen && busy >= most
+}
+
+// StacksOf is the thread dump that a process has given, nil where there is none.
+func StacksOf(l *model.Listener) *model.Stacks {
+	if l == nil || l.Process == nil {
+		return nil
+	}
+	return l.Process.Stacks
+}
+
+// StandStill reports whether the threads of a group do not run.
+func StandStill(g *model.StackGroup) bool {
+	return g.State == "BLOCKED" || strings.HasSuffix(g.State, "WAITING")
+}
+
+// WithoutPoller reports whether the thread that hands requests to the others is not there.
+func WithoutPoller(l *model.Listener) bool {
+	return l != nil && l.Connector != nil && l.Connector.WithoutPoller
+}
+
+// UnreadAny means that requests are there that nobody has read, of clients that are there or have left.
+func UnreadAny(l *model.Listener) bool { return WaitingRequests(l) > 0 }
