@@ -15,7 +15,7 @@ type kept struct {
 // countKept counts them where idle connections take all places, and no thread is waited for.
 func countKept(l *model.Listener) (*kept, bool) {
 	v, n, q := &l.Verdict, l.Connections, l.AcceptQueue
-	if v.Cause != model.CauseKeepAliveIdle || n == nil || q == nil || l.Losses == nil || n.Sampled > 0 || l.Members > 1 || l.Recent != nil && l.Recent.Over {
+	if v.Cause != model.CauseKeepAliveIdle || n == nil || q == nil || l.Losses == nil || n.Sampled > 0 || l.Members > 1 || over(l) {
 		return nil, false
 	}
 	for _, c := range v.Chain {

@@ -37,7 +37,7 @@ const (
 	// few are too few finished requests to tell how long one takes, but of a burst whose latest
 	// answer came so late that a second does not matter.
 	few  = 5
-	late = 2 * time.Second
+	late = 5 * time.Second
 	// settled is for how long clients have come when a look back has nothing from before that.
 	settled = 15 * time.Second
 )
@@ -48,7 +48,7 @@ const (
 // fare.
 func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 	m.pool = pool(&l.Verdict)
-	if !simulated(l, m.pool) || l.Recent != nil && l.Recent.Over || l.Losses.Clients == nil {
+	if !simulated(l, m.pool) || over(l) || l.Losses.Clients == nil {
 		return m, false
 	}
 	busy, known := l.BusyThreads()
@@ -240,4 +240,10 @@ func (m *measured) serviceTime() (took time.Duration, ok bool) {
 	}
 	// On average each is half through another one.
 	return 2 * m.span * time.Duration(n) / time.Duration(2*m.worked+n), m.worked >= few
+}
+
+// over reports whether it is told of losses that have ended. Who saturates a server may have lost
+// packets when they came.
+func over(l *model.Listener) bool {
+	return l.Recent != nil && l.Recent.Over && l.Verdict.Status != model.StatusSaturated
 }

@@ -3,15 +3,15 @@ package deployments
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
@@ -26,19 +26,25 @@ type predictedCase struct {
 	none  string // why there is no prediction, where there is none
 }
 
+// counted is what clients counted, and the share of them that had an answer.
+type counted struct {
+	text  string
+	share float64
+}
+
 // come lets the clients loose, and says what they counted.
-func (o *predictedCase) come(c *rig.Case) string {
+func (o *predictedCase) come(c *rig.Case) counted {
 	if o.users > 0 {
 		return stay(c, o.users)
 	}
 	out := rig.Burst(c.Ctx, o.load)
 	c.Must(out.LocalError)
-	return out.String()
+	return counted{out.String(), float64(out.Of(demo.OK)) / float64(o.load.Clients)}
 }
 
 // stay are users that keep their connection, ask, and ask again after about a second, for
 // half a minute; they wait for as long as it takes.
-func stay(c *rig.Case, n int) string {
+func stay(c *rig.Case, n int) counted {
 	ctx, cancel := context.WithTimeout(c.Ctx, 30*time.Second)
 	defer cancel()
 	var requests, answered atomic.Int64
@@ -60,7 +66,7 @@ func stay(c *rig.Case, n int) string {
 		})
 	}
 	all.Wait()
-	return fmt.Sprintf("%d of %d users had an answer, %d requests", answered.Load(), n, requests.Load())
+	return counted{fmt.Sprintf("%d of %d users had an answer, %d requests", answered.Load(), n, requests.Load()), float64(answered.Load()) / float64(n)}
 }
 
 func boot(threads, connections, queue int) world {
@@ -100,12 +106,12 @@ func predictedCases() []predictedCase {
 
 // watched runs the load beside an agent. seconds are those in trouble, told those of them
 // with a prediction; step is the first step of the last such answer.
-func (o *predictedCase) watched(c *rig.Case) (out string, step rig.Step, seconds, told int) {
+func (o *predictedCase) watched(c *rig.Case) (out counted, step rig.Step, seconds, told int) {
 	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, "--port", strconv.Itoa(rig.Port))
 	c.Must(err)
 	defer func() { _, _ = agent.Stop() }()
 	c.Wait(3 * time.Second) // an agent has been there before
-	done := make(chan string, 1)
+	done := make(chan counted, 1)
 	go func() { done <- o.come(c) }()
 	for {
 		select {
@@ -130,26 +136,57 @@ func (o *predictedCase) watched(c *rig.Case) (out string, step rig.Step, seconds
 	}
 }
 
+const predictedHead = `# Predictions
+
+Written by ` + "`make prove PROOF=predictions`" + `: what an agent said that the first change advised would do, to a load on a
+real Tomcat, and what became of the same clients when that was done and nothing else. A pool before PostgreSQL is among
+[what threads wait for](waits.md).
+
+| load | its clients | seconds with a prediction | said | the same clients, with the change | |
+|---|---|---|---|---|---|
+`
+
 // TestPredictions has agents watch overloads of a real Tomcat, does the first step of which
 // they say what it would do, alone, and lets the same clients come again.
 func TestPredictions(t *testing.T) {
-	var rows []string
+	var names []string
+	for _, o := range predictedCases() {
+		names = append(names, o.name)
+	}
+	table := rig.Open("docs/results/predictions.md", predictedHead, names)
 	for _, o := range predictedCases() {
 		t.Run(o.name, func(t *testing.T) {
-			c := rig.New(t, nil, o.name)
+			c := rig.New(t, table, o.name)
 			serve(c, o.world)
 			before, step, seconds, told := o.watched(c)
-			row := fmt.Sprintf("| %s | %s | %d of %d s | none | |", o.name, before, told, seconds)
+			c.Row.Cells = []string{before.text, fmt.Sprintf("%d of %d", told, seconds), "none", "", ""}
+			c.Holds(o.none == "" == (step.Effect != ""), "there should be a prediction, or none: %s", o.none)
 			if step.Effect != "" {
 				c.Unwind()
 				serve(c, o.world.with(step.Setting+"="+strings.ReplaceAll(step.To, ",", "")))
 				after := o.come(c)
-				row = fmt.Sprintf("| %s | %s | %d of %d s | %s %s → %s: %s | %s |", o.name, before, told, seconds, step.Setting, step.From, step.To, step.Effect, after)
+				c.Row.Cells = []string{before.text, fmt.Sprintf("%d of %d", told, seconds), fmt.Sprintf("%s %s → %s: %s", step.Setting, step.From, step.To, step.Effect), after.text, ""}
+				said, known := servedShare(step.Effect)
+				c.Holds(known, "%q says nothing of the clients", step.Effect)
+				c.Holds(math.Abs(said-after.share) <= 0.2, "%.0f %% were answered, %.0f %% were said to be", 100*after.share, 100*said)
 			}
-			t.Log(row)
-			rows = append(rows, row)
-			require.Equal(t, o.none == "", step.Effect != "", "there is a prediction: %s", o.none)
+			c.Row.Cells[4] = c.Row.Result()
+			t.Log(c.Row.Cells)
 		})
 	}
-	rig.Record(t, "docs/results/predictions.md", strings.Join(rows, "\n")+"\n")
+}
+
+// servedShare is what share of the clients a prediction says will be served, or inside.
+func servedShare(effect string) (share float64, known bool) {
+	then, _, _ := strings.Cut(effect, "; now ")
+	var lost, all int
+	switch {
+	case strings.Contains(then, "all are served"), strings.Contains(then, "clients are inside"):
+		return 1, true
+	case regexp.MustCompile(`\d+ % are turned away|: \d+ %`).MatchString(then):
+		_, err := fmt.Sscanf(regexp.MustCompile(`\d+ %`).FindString(then), "%d", &lost)
+		return 1 - float64(lost)/100, err == nil
+	}
+	_, err := fmt.Sscanf(regexp.MustCompile(`\d+ of \d+`).FindString(then), "%d of %d", &lost, &all)
+	return 1 - float64(lost)/float64(max(1, all)), err == nil
 }

@@ -120,6 +120,10 @@ func All() []Proof {
 			Run: goTest(deployments, "^TestAdvice$/", "90m"), Select: "-run", Covers: slices.Concat([]string{"internal/diagnosis"}, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/advice.md"},
 		},
 		{
+			Name: "predictions", What: "what an advised change was said to do, and what came of it on the real server", Minutes: 15, Root: true, Needs: servers,
+			Run: goTest(deployments, "^TestPredictions$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/predict", "internal/plan"}, rigFiles), Results: []string{"docs/results/predictions.md"},
+		},
+		{
 			Name: "overloads", What: "fifty overloads drawn from a seed, whose causes their arithmetic gives", Minutes: 12, Root: true, Needs: servers,
 			Run: goTest(deployments, "^TestOverloads$", "90m"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/overloads-1.md"},
 		},
@@ -140,6 +144,10 @@ func All() []Proof {
 		{
 			Name: "lab", What: "the published experiments on real Tomcats, with k6 and Locust", Minutes: 20, Root: true, Needs: slices.Concat(servers, []Need{{"pip", "python3-pip"}}),
 			Run: goTest("./internal/test/lab", "^TestLab$/", "60m"), Select: "-run", Covers: slices.Concat(judging, finding, []string{"internal/plan"}, rigFiles, []string{"internal/test/lab"}), Results: []string{"docs/results/lab.md"},
+		},
+		{
+			Name: "studies", What: "the load of the five published studies, by k6 and Locust, as the command of tcpdiag run", Minutes: 10, Root: true, Needs: slices.Concat(servers, []Need{{"pip", "python3-pip"}}),
+			Run: goTest("./internal/test/lab", "^TestStudies$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/loadtest", "internal/test/lab"}, clients), Results: []string{"docs/results/studies.md"},
 		},
 		{
 			Name: "knee", What: "the knee that tcpdiag run states after one run, against a bisection with many, and the settings that it proposes applied", Minutes: 25, Root: true, Needs: servers,
