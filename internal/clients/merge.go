@@ -60,13 +60,14 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		l.Totals.Clients.Answers = answersOf(l.Totals.Clients.Answers, l.Connector)
 		a.plain = l.Totals.Clients.Answers.Known
 	}
+	afterDrops := l.Recent == nil || a.troubled.After(l.Recent.Ended)
 	l.Recent = a.recent(l, base.Time, p.opened)
 	if l.Losses == nil || base.Interval <= 0 {
 		return
 	}
 	within := func(span time.Duration) *model.Clients {
 		c := a.clients(p, base.Time, span)
-		c.Answers = answersOf(c.Answers, l.Connector)
+		c.Answers, c.AfterDrops = answersOf(c.Answers, l.Connector), afterDrops
 		if l.Listening() && alone(base, l) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(p, base.Time, span).Outcomes[model.ClientRefused]
 			if c.Outcomes[model.ClientRefused] > 0 {

@@ -41,8 +41,8 @@ func keepAliveIdle() cause {
 			Clients:   "Waits in the accept queue; when it is full, connect timeouts.",
 			Change:    "Lower `server.tomcat.keep-alive-timeout`, or raise max-connections: idle connections cost little. If most of the idle clients have never sent a byte (`silent`), `connectionTimeout` ends them and keepAliveTimeout does not. Behind a reverse proxy its own pool of connections is the number to size.",
 			Vain:      "More threads: those there are have nothing to do.",
-			Holds:     "max_connections holds, and most of the accepted connections are idle",
-			Otherwise: "max_connections; never said of connections that cannot be classified",
+			Holds:     "max_connections holds, and most of the accepted connections are idle, most of these for more than two seconds",
+			Otherwise: "max_connections; never said of connections that cannot be classified, or that were used a moment ago",
 		},
 	}
 }
@@ -69,7 +69,7 @@ func (j *judge) endIdleSooner() []model.Step {
 		in, s, text = c.ConnectionTimeout, connectionTimeoutSetting(), "End connections that send nothing sooner"
 	}
 	switch {
-	case reading.MostlyRecent(j.Now), in != nil && in.Value > 0 && in.Value <= shortTimeout:
+	case in != nil && in.Value > 0 && in.Value <= shortTimeout:
 		return nil
 	case !reading.MostlySilent(j.Now) && (in == nil || in.Uncertain):
 		return nil // whether that timeout is in force is not known
@@ -97,9 +97,6 @@ func (j *judge) adviseKeepAlive(v model.Verdict) string {
 	if reading.MostlySilent(j.Now) {
 		lower, short = j.shorterSilence()
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
-	}
-	if reading.MostlyRecent(j.Now) {
-		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", j.beforeRaising(to), after)
 	}
 	if short {
 		return phrase.Sentences(phrase.Capital(raise), lower+".", j.beforeRaising(to), after)

@@ -27,7 +27,11 @@ func maxConnectionsReached() cause {
 		full:   maxConnectionsFull,
 		depth:  30,
 		because: func(j *judge, v model.Verdict) string {
-			return " because " + j.connectionsPhrase() + j.behindConnections(v)
+			idle := ""
+			if j.connectionsFull && j.idleForMoments() {
+				idle = ", " + idlePhrase(j.Now)
+			}
+			return " because " + j.connectionsPhrase() + idle + j.behindConnections(v)
 		},
 		evidence: func(j *judge, v model.Verdict) string { return j.connectionsEvidence(model.CauseMaxConnections, v) },
 		advice:   (*judge).adviseConnections,
@@ -115,7 +119,17 @@ func (j *judge) adviseConnections(v model.Verdict) string {
 	case threads:
 		raise = "Raise " + change + " (" + covers + ") together with " + maxThreadsSetting().name(j.Now) + ": every thread is busy as well, those let in would only wait inside."
 	}
-	return phrase.Sentences(raise, j.beforeRaising(to), j.acceptCountInVain())
+	moments := ""
+	if j.idleForMoments() {
+		moments = "Most connections are idle, for moments only: clients that ask again and again, streams, or WebSockets that talk, which a shorter keepAliveTimeout does not end."
+	}
+	return phrase.Sentences(raise, moments, j.beforeRaising(to), j.acceptCountInVain())
+}
+
+// idleForMoments: most connections are idle at the moment, and were used within the last two seconds.
+func (j *judge) idleForMoments() bool {
+	n, ok := reading.Held(j.Now)
+	return ok && model.MostlyIdle(reading.Phase(j.Now, model.Idle), n) && reading.MostlyRecent(j.Now)
 }
 
 // shorterRequests: connectionTimeout is how long a client may take to send one.

@@ -116,5 +116,5 @@ func (j *judge) warningCause() model.Cause {
 
 func (j *judge) mostlyIdleNow() bool {
 	n, ok := reading.Held(j.Now)
-	return ok && model.MostlyIdle(reading.Phase(j.Now, model.Idle), n)
+	return ok && model.MostlyIdle(j.Now.Connections.Unused(), n)
 }

@@ -258,10 +258,32 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
 		},
 		{
+			name: "clients gave up that began when the trouble of a minute ago was over", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) {
+				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 40, Cause: maxConns}, true
+			}), before: fresh(),
+		},
+		{
+			name: "clients got no answer before a pool", status: losing, cause: pool, chain: causes(threads, pool),
+			now: usedUp(20, database(10, hikari(10))).do(answers(2, 30)), before: usedUp(20, database(10, hikari(10))),
+		},
+		{
 			name: "most of them are of a SYN flood", status: ok,
 			now: fresh().do(outcome(model.ClientGaveUp, 900)).do(func(l *model.Listener) {
 				l.Losses.Clients.Flood = &model.ClientFlood{Attempts: 900, Sources: 900, Period: time.Second, Certain: true}
 			}), before: fresh(),
+		},
+
+		// Connections that are idle for a moment.
+		{
+			name: "all connections are taken by clients that ask again and again", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			now:    tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)),
+			before: tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)), notCodes: []string{"keep_alive_idle"},
+		},
+		{
+			name: "all connections are taken by clients that want nothing", status: saturated, cause: model.CauseKeepAliveIdle, chain: causes(acceptQueue, maxConns),
+			now:    tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(5)),
+			before: tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(5)),
 		},
 
 		// Clients that were let in and had no answer, and those that believed to be.

@@ -109,10 +109,12 @@ func (j *judge) rejected() bool {
 		j.Now.Recent == nil && covers(j.Now, j.clients())
 }
 
-// droppedLately: a client that gave up may have lost its packets a minute ago.
+// droppedLately: a client that gave up may have lost its packets a minute ago. One that began
+// after the last packet was dropped has not.
 func (j *judge) droppedLately() bool {
 	lost := j.Now.Losses
-	return lost == nil || lost.DroppedPackets+lost.Unattributed > 0 || j.losses().DroppedPackets+j.losses().Unattributed > 0 || j.Now.Recent != nil
+	return lost == nil || lost.DroppedPackets+lost.Unattributed > 0 || j.losses().DroppedPackets+j.losses().Unattributed > 0 ||
+		j.Now.Recent != nil && (lost.Clients == nil || !lost.Clients.AfterDrops)
 }
 
 // covers reports whether a listener takes connections to the address at which the latest

@@ -108,6 +108,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 		v := Judge(e, reading.DefaultThresholds())
 		require.NotEmpty(t, v.Summary, "seed %d", seed)
 		require.NotContains(t, v.Summary, "%!", "seed %d", seed)
+		require.NotEqual(t, ".", v.Summary, "seed %d", seed)
 		l, lost := e.Now, e.Now.Losses
 		require.Equal(t, l.Expected && !l.Listening(), v.Status == down, "seed %d", seed)
 		if v.Status != down {

@@ -20,13 +20,32 @@ func (j *judge) summary(v model.Verdict) string {
 		return j.summaryDown(v.Cause)
 	case model.StatusLosing:
 		if j.losses().DroppedPackets == 0 && j.resetInQueue() == 0 { // who failed stands in front of it, see AddClients
-			return phrase.Capital(strings.TrimPrefix(j.reason(v), " because ")) + "."
+			return phrase.Capital(j.whyFailed(v)) + "."
 		}
 		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."
 	case model.StatusSaturated:
 		return j.summarySaturated(v)
 	}
 	return j.summaryOK()
+}
+
+// whyFailed is why clients fail though no packet was dropped.
+func (j *judge) whyFailed(v model.Verdict) string {
+	because := strings.TrimPrefix(j.reason(v), " because ")
+	switch {
+	case because != "":
+		return because
+	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
+		if w := &j.waits; !w.virtual && !w.shared() {
+			return phrase.Sprintf("of %s %s", phrase.Count(w.busy, "busy thread"), j.waitPhrase())
+		}
+		return j.waitPhrase()
+	case v.Cause == model.CauseExecutorQueue:
+		return j.executorPhrase()
+	case v.Cause == model.CauseEphemeralPorts:
+		return j.stagePhrase(v.Cause)
+	}
+	return j.threadsPhrase()
 }
 
 func (j *judge) summaryDown(c model.Cause) string {

@@ -216,6 +216,9 @@ type Clients struct {
 	// PacketsLost: the packets of the namespace that could not be read within the
 	// interval; outcomes may be wrong by as many.
 	PacketsLost uint64
+	// AfterDrops: the listener is not known to have dropped a packet, or the youngest of the
+	// clients in trouble began afterwards.
+	AfterDrops bool
 	// RefusedAt is the address at which the latest of the refused asked, zero where none was or
 	// it is not known.
 	RefusedAt netip.AddrPort

@@ -48,7 +48,7 @@ type Connections struct {
 	// keepAliveTimeout those that have had a response.
 	Silent int
 	// Recent of the Idle have had data in either direction within the last two seconds:
-	// clients that ask again and again, or WebSockets that talk.
+	// clients that ask again and again, streams, or WebSockets that talk.
 	Recent int
 	// Outlived of the Unclassified were answered, and have been quiet for longer than
 	// keepAliveTimeout lets a connection wait for its next request: upgraded ones

@@ -27,6 +27,19 @@ func ConnectionsReached(most int) int {
 // MostlyIdle reports whether most of the connections that are held are idle.
 func MostlyIdle(idle, held int) bool { return float64(idle) > idleMajority*float64(held) }
 
+// MostlyRecent reports whether most idle connections were used within the last two
+// seconds: on average a client asks again that soon.
+func (c *Connections) MostlyRecent() bool { return 2*c.Recent > c.Phases[Idle] }
+
+// Unused are the idle connections; 0 where most of them are so for moments only, between
+// two requests or two pieces of a stream.
+func (c *Connections) Unused() int {
+	if c.MostlyRecent() {
+		return 0
+	}
+	return c.Phases[Idle]
+}
+
 // FilesReached reports whether a process has nearly as many files open as it may:
 // accept() may find no descriptor.
 func FilesReached(used, most int) bool { return float64(used) >= filesFull*float64(most) }

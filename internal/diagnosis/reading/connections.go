@@ -154,7 +154,7 @@ func MostlySilent(l *model.Listener) bool { return 2*Silent(l) > Phase(l, model.
 // MostlyRecent means that most idle connections were used within the last two seconds, so that on
 // average they are used every four or more often: no timeout of some seconds ends them.
 func MostlyRecent(l *model.Listener) bool {
-	return l.Connections != nil && 2*l.Connections.Recent > Phase(l, model.Idle)
+	return l.Connections != nil && l.Connections.MostlyRecent()
 }
 
 // Silent is how many idle connections have never sent a byte.

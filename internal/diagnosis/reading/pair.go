@@ -84,7 +84,7 @@ func (p Pair) AtConnectionLimit(l *model.Listener) bool {
 // that show the limit reached. Unclassified ones are never called idle.
 func (p Pair) MostlyIdle() bool {
 	idle := func(l *model.Listener) bool {
-		return model.MostlyIdle(Phase(l, model.Idle), l.Connections.Held())
+		return model.MostlyIdle(l.Connections.Unused(), l.Connections.Held())
 	}
 	for _, l := range []*model.Listener{p.Now, p.Before} {
 		if l != nil && p.AtConnectionLimit(l) && !idle(l) {
