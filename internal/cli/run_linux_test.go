@@ -113,21 +113,19 @@ func TestRunCountsClients(t *testing.T) {
 	require.True(t, doc.Failed)
 	require.Contains(t, log.String(), "9 gave up connecting")
 
-	var suites struct {
+	var suite struct {
 		Failures int `xml:"failures,attr"`
-		Suites   []struct {
-			Cases []struct {
-				Failure *struct {
-					Message string `xml:"message,attr"`
-				} `xml:"failure"`
-			} `xml:"testcase"`
-		} `xml:"testsuite"`
+		Cases    []struct {
+			Failure *struct {
+				Message string `xml:"message,attr"`
+			} `xml:"failure"`
+		} `xml:"testcase"`
 	}
 	content, err := os.ReadFile(file("run.xml"))
 	require.NoError(t, err)
-	require.NoError(t, xml.Unmarshal(content, &suites))
-	require.Equal(t, 1, suites.Failures)
-	require.Contains(t, suites.Suites[0].Cases[0].Failure.Message, "9 gave up connecting")
+	require.NoError(t, xml.Unmarshal(content, &suite))
+	require.Equal(t, 1, suite.Failures)
+	require.Contains(t, suite.Cases[0].Failure.Message, "9 gave up connecting")
 	content, err = os.ReadFile(file("run.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(content), "| losing |")

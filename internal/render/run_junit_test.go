@@ -23,8 +23,7 @@ type junitRule struct {
 }
 
 // junitReaders are two of them, their schemas retold: Jenkins' xUnit plugin
-// (junit-10.xsd), and Maven Surefire (surefire-test-report.xsd), which begins at testsuite and
-// knows no timestamp: it ignores the attribute, as what reads its reports does.
+// (junit-10.xsd), and Maven Surefire (surefire-test-report.xsd), whose documents begin at testsuite.
 func junitReaders() map[string]map[string]junitRule {
 	fault := junitRule{required: []string{"type"}, optional: []string{"message"}}
 	return map[string]map[string]junitRule{
@@ -38,10 +37,9 @@ func junitReaders() map[string]map[string]junitRule {
 			"failure":  fault, "error": fault, "system-out": {},
 		},
 		"surefire": {
-			"testsuites": {optional: []string{"name", "time", "tests", "failures", "errors"}, children: []string{"testsuite"}},
-			"testsuite":  {required: []string{"name", "tests", "errors", "skipped", "failures"}, optional: []string{"time", "group", "timestamp"}, children: []string{"properties", "testcase"}},
-			"testcase":   {required: []string{"name", "time"}, optional: []string{"classname", "group"}, children: []string{"failure", "skipped", "error", "system-out", "system-err"}},
-			"failure":    fault, "error": fault, "system-out": {},
+			"testsuite": {required: []string{"name", "tests", "errors", "skipped", "failures"}, optional: []string{"time", "group"}, children: []string{"properties", "testcase"}},
+			"testcase":  {required: []string{"name", "time"}, optional: []string{"classname", "group"}, children: []string{"failure", "skipped", "error", "system-out", "system-err"}},
+			"failure":   fault, "error": fault, "system-out": {},
 		},
 	}
 }
