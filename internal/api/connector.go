@@ -8,17 +8,20 @@ import (
 
 // Process owns a listener.
 type Process struct {
-	PID              int      `json:"pid"`
-	Comm             string   `json:"comm,omitempty"`
-	OpenFiles        *int     `json:"open_files,omitempty"`
-	OpenFilesLimit   *int     `json:"open_files_limit,omitempty"`
-	Threads          *int     `json:"threads,omitempty"`
-	Stopped          bool     `json:"stopped,omitempty"`
-	Frozen           bool     `json:"frozen,omitempty"` // with its cgroup, as docker pause does
-	Container        string   `json:"container,omitempty"`
-	PodUID           string   `json:"pod_uid,omitempty"`
-	MemoryLimitBytes *uint64  `json:"memory_limit_bytes,omitempty"`
-	PIDsLimit        *int     `json:"pids_limit,omitempty"`
+	PID              int     `json:"pid"`
+	Comm             string  `json:"comm,omitempty"`
+	OpenFiles        *int    `json:"open_files,omitempty"`
+	OpenFilesLimit   *int    `json:"open_files_limit,omitempty"`
+	Threads          *int    `json:"threads,omitempty"`
+	Stopped          bool    `json:"stopped,omitempty"`
+	Frozen           bool    `json:"frozen,omitempty"` // with its cgroup, as docker pause does
+	Container        string  `json:"container,omitempty"`
+	PodUID           string  `json:"pod_uid,omitempty"`
+	MemoryLimitBytes *uint64 `json:"memory_limit_bytes,omitempty"`
+	PIDsLimit        *int    `json:"pids_limit,omitempty"`
+	OldBytes         *int64  `json:"old_generation_bytes,omitempty"`
+	OldMaxBytes      *int64  `json:"old_generation_max_bytes,omitempty"`
+
 	SafepointSeconds *float64 `json:"safepoint_seconds,omitempty"` // this and the next three: since the process started
 	GCSeconds        *float64 `json:"gc_seconds,omitempty"`
 	ThrottledSeconds *float64 `json:"cpu_throttled_seconds,omitempty"`
@@ -90,6 +93,7 @@ func newProcess(l *model.Listener) *Process {
 		PodUID:           p.PodUID,
 		MemoryLimitBytes: p.MemoryLimit,
 		PIDsLimit:        p.PIDsLimit,
+		OldBytes:         p.OldUsed, OldMaxBytes: p.OldMax,
 		SafepointSeconds: seconds(p.SafepointTime),
 		GCSeconds:        seconds(p.GCTime),
 		ThrottledSeconds: seconds(p.CPUThrottled),

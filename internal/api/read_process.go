@@ -16,6 +16,7 @@ func (p *Process) model() *model.Process {
 		PID: p.PID, Comm: p.Comm, OpenFiles: p.OpenFiles, OpenFilesLimit: p.OpenFilesLimit, Threads: p.Threads,
 		Stopped: p.Stopped, Frozen: p.Frozen, Container: p.Container, PodUID: p.PodUID,
 		MemoryLimit: p.MemoryLimitBytes, PIDsLimit: p.PIDsLimit,
+		OldUsed: p.OldBytes, OldMax: p.OldMaxBytes,
 		SafepointTime: spanned(p.SafepointSeconds), GCTime: spanned(p.GCSeconds),
 		CPUThrottled: spanned(p.ThrottledSeconds), RunDelay: spanned(p.RunDelaySeconds),
 		Stacks: p.Stacks.model(),

@@ -152,7 +152,7 @@ func (e *earlier) put(l *model.Listener) *model.Listener {
 	if e.process != nil {
 		p := *e.process
 		if l.Process != nil { // which has a clock of its own
-			p.Busiest = l.Process.Busiest
+			p.Busiest, p.Downstream = l.Process.Busiest, l.Process.Downstream
 		}
 		out.Process = &p
 	}

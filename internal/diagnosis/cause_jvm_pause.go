@@ -69,6 +69,10 @@ func (j *judge) pauseSteps() (do []model.Step, not string) {
 	if p := j.Now.Process; p != nil && p.PID > 0 {
 		first = command("See how full the heap is; the collector's log has the pauses (-Xlog:gc,safepoint)", phrase.Sprintf("jcmd %v GC.heap_info", p.PID))
 	}
+	if j.heapPhrase() != "" {
+		return []model.Step{action("Give it a larger heap (-Xmx): what stays in it leaves hardly any room, and each collection takes the time of all"), command("See what fills it", phrase.Sprintf("jcmd %v GC.class_histogram", j.Now.Process.PID))},
+			"More threads or connections: nothing runs in a pause, and each request in hand takes memory."
+	}
 	return []model.Step{first, action("Give it a larger heap (-Xmx), or a collector with short pauses (ZGC, Shenandoah)")},
 		"More threads or connections: nothing runs in a pause."
 }
@@ -79,6 +83,9 @@ func (j *judge) advisePause() string {
 	}
 	if j.Either(reading.Stopped) && j.Now.Process != nil {
 		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", j.Now.Process.PID)
+	}
+	if j.heapPhrase() != "" {
+		return "Give it a larger heap (-Xmx), or find what fills it (jcmd PID GC.class_histogram): what stays in it leaves hardly any room, and the collector works most of the time. More threads or connections would not help: nothing runs in a pause, and each request in hand takes memory."
 	}
 	return phrase.Sentences(
 		"Look at the pauses in the collector's log (-Xlog:gc,safepoint): a larger heap, or a collector with short pauses (ZGC, Shenandoah), removes the long ones.",

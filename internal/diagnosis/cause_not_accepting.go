@@ -68,6 +68,11 @@ func (j *judge) acceptorIdle() bool {
 	return j.Now.Acceptor == model.AcceptorPauses || j.Now.Acceptor == model.AcceptorMissing
 }
 
+// nobodyAccepts: whatever the limits are, clients wait and the acceptor is idle or missing.
+func (j *judge) nobodyAccepts() bool {
+	return j.acceptorIdle() && j.NothingAccepted() > 0 && !reading.AcceptsWithWorkers(j.Now)
+}
+
 // nothingAcceptedPhrase is the fact alone.
 func (j *judge) nothingAcceptedPhrase() string {
 	return "nothing has been accepted for " + phrase.Seconds(j.NothingAccepted()) + " and longer"

@@ -33,7 +33,7 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 	switch {
 	case !h.state.Started, v.Status > h.state.Verdict.Status, h.state.Verdict.Status == model.StatusDown,
 		v.Status < h.state.Verdict.Status && h.state.Verdict.Status == model.StatusLosing,
-		v.Status == h.state.Verdict.Status && (v.Cause == h.state.Verdict.Cause || onlyFirst(h.state.Verdict.Cause)):
+		v.Status == h.state.Verdict.Status && (v.Cause == h.state.Verdict.Cause || onlyFirst(h.state.Verdict.Cause) || behind(h.state.Verdict.Cause, v.Cause)):
 		return h.show(now, v)
 	case v.Status < h.state.Verdict.Status:
 		h.state.Other = time.Time{}
@@ -53,6 +53,19 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 		}
 	}
 	return h.held(now)
+}
+
+// behind: what the busy threads wait for, or what keeps them from running, is known now, which
+// contradicts nothing that was said before.
+func behind(shown, now model.Cause) bool {
+	if shown != model.CauseMaxThreads {
+		return false
+	}
+	switch now {
+	case model.CauseConnectionPool, model.CauseDownstream, model.CauseJVMPause, model.CauseCPUThrottled:
+		return true
+	}
+	return false
 }
 
 // onlyFirst: no cause yet, or one that the first packets of a burst show before the

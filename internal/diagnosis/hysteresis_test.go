@@ -14,6 +14,7 @@ func TestHysteresis(t *testing.T) {
 		return model.Verdict{Status: s, Cause: c, Summary: "Text."}
 	}
 	fine, full, cpu := v(ok, ""), v(saturated, threads), v(saturated, model.CauseCPUSaturated)
+	pool := v(saturated, model.CauseConnectionPool)
 	lost, gone := v(losing, maxConns), v(down, model.CauseNoListener)
 	type step struct {
 		second int
@@ -27,8 +28,9 @@ func TestHysteresis(t *testing.T) {
 		"losing is damped by what it is counted in": {
 			{0, lost, lost}, {1, full, full}, {2, lost, lost}, {3, fine, fine},
 		},
-		"another cause settles first": {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
-		"causes that alternate":       {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},
+		"another cause settles first":                {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
+		"what the threads wait for is known at once": {{0, full, full}, {1, pool, pool}, {2, full, pool}, {5, full, full}},
+		"causes that alternate":                      {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},
 		"a better look in between: the cause starts anew": {
 			{0, full, full}, {1, cpu, full}, {2, fine, full}, {4, cpu, full}, {6, cpu, full}, {7, cpu, cpu},
 		},

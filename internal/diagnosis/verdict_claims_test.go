@@ -63,6 +63,17 @@ func inCalls(opening, writing int) look {
 	})
 }
 
+// encryptedAt is a pool of 8 behind TLS, n of whose threads were seen to wait for a peer.
+func encryptedAt(n int) look {
+	return tomcat(8, 8192, 100).pool(8).waiting(2).with(model.Unclassified, 22).do(func(l *model.Listener) {
+		l.Connector.TLS = true
+		l.Process.Downstream = &model.Downstream{
+			Workers: &model.Workers{Threads: 8, Parked: 8 - n},
+			Peers:   []model.Peer{{Address: netip.MustParseAddrPort("10.0.3.7:5432"), Connections: n, InFlight: n, Workers: &n, AllInRow: 2, Mean: 2 * time.Second, Oldest: 2 * time.Second}},
+		}
+	})
+}
+
 // pollerless is a server whose poller thread has ended.
 func pollerless(waiting int) look {
 	return tomcat(100, 8192, 100).pool(30).waiting(waiting).do(func(l *model.Listener) { l.Connector.WithoutPoller = true })
@@ -103,6 +114,16 @@ func scenariosClaims() []scenario {
 		{
 			name: "a paused connector on a machine that is short of CPUs drops packets", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorPauses)).lost(model.CauseCPUSaturated, syn, 19), before: pausedBefore(),
+		},
+		{
+			name: "a paused connector whose limits are not known, and clients who fit into the queue", status: saturated, cause: model.CauseNotAccepting, notCodes: []string{"slow_accept"},
+			now:    fresh().queue(5, 3*time.Second).do(acceptor(model.AcceptorPauses)).do(func(l *model.Listener) { l.Connector.MaxConnections = nil }),
+			before: fresh().queue(5, 2*time.Second).do(func(l *model.Listener) { l.Connector.MaxConnections = nil }),
+		},
+		{
+			name: "clients wait for seconds, and neither the limits nor the acceptor are known", status: warning,
+			now:    fresh().queue(5, 3*time.Second).do(func(l *model.Listener) { l.Connector.MaxConnections = nil }),
+			before: fresh().queue(5, 2*time.Second).do(func(l *model.Listener) { l.Connector.MaxConnections = nil }),
 		},
 		{
 			name: "no acceptor thread yet", status: saturated, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
@@ -179,6 +200,11 @@ func scenariosClaims() []scenario {
 		{
 			name: "one of 8 in open(2)", status: saturated, cause: threads, chain: causes(threads), notCodes: []string{"waiting_for_file"},
 			now: inCalls(1, 0), before: inCalls(1, 0),
+		},
+
+		{
+			name: "TLS: every thread of the pool was seen to wait for a peer", status: saturated, cause: model.CauseDownstream, chain: causes(threads, model.CauseDownstream),
+			now: encryptedAt(8), before: encryptedAt(8),
 		},
 
 		// Queues of the dead.
@@ -331,6 +357,11 @@ func scenariosClaims() []scenario {
 		{
 			name: "65 % of the time at safepoints", status: saturated, cause: model.CauseJVMPause, chain: causes(threads), notCodes: []string{"max_threads"},
 			now:    usedUp(10).do(totals(650*time.Millisecond, 0, 0)),
+			before: usedUp(10).do(totals(0, 0, 0)),
+		},
+		{
+			name: "65 % of the time at safepoints, with a full old generation", status: saturated, cause: model.CauseJVMPause, chain: causes(threads), notCodes: []string{"max_threads"},
+			now:    usedUp(10).do(totals(650*time.Millisecond, 0, 0)).do(func(l *model.Listener) { l.Process.OldUsed, l.Process.OldMax = new(int64(27<<20)), new(int64(27<<20)) }),
 			before: usedUp(10).do(totals(0, 0, 0)),
 		},
 		{

@@ -32,11 +32,7 @@ func (j *judge) stillTry() uint64 {
 	if c == nil || !j.Now.Listening() || c.Waiting == 0 || j.Before == nil || j.droppedLately() || j.wasFull() {
 		return 0
 	}
-	was := j.Before.Losses
-	if l := j.Before.Lately; l != nil {
-		was = &l.Losses
-	}
-	if was == nil || was.Clients == nil || was.Clients.Waiting == 0 {
+	if was := j.Before.Losses; was == nil || was.Clients == nil || was.Clients.Waiting == 0 {
 		return 0
 	}
 	return uint64(c.Waiting)

@@ -20,14 +20,30 @@ func (j *judge) pausePhrase() string {
 	switch d := j.Pause(); {
 	case !j.StoodStill():
 		return "the JVM stood still"
-	case j.Now.Process.InSafepoint != nil:
-		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d))
+	case j.Now.Process.InSafepoint != nil && *j.Now.Process.InSafepoint >= d/2:
+		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d)) + j.heapPhrase()
 	case d > j.Between():
-		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
+		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d)) + j.heapPhrase()
 	default:
-		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints)", phrase.Seconds(d), phrase.Seconds(j.Between()))
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints, %s of the time)", phrase.Seconds(d), phrase.Seconds(j.Between()), phrase.Percent(d.Seconds()/j.Between().Seconds())) + j.heapPhrase()
 	}
 }
+
+// heapPhrase says that the heap is too small for what stays in it.
+func (j *judge) heapPhrase() string {
+	p := j.Now.Process
+	if p == nil || p.OldUsed == nil || p.OldMax == nil || *p.OldMax <= 0 {
+		return ""
+	}
+	full := float64(*p.OldUsed) / float64(*p.OldMax)
+	if full < heapFull {
+		return ""
+	}
+	return phrase.Sprintf("; the heap's old generation is %s full (%d of %d MiB)", phrase.Percent(full), *p.OldUsed>>20, *p.OldMax>>20)
+}
+
+// heapFull is how full the old generation is when collections find no more room in it.
+const heapFull = 0.85
 
 func (j *judge) cpuPhrase(c model.Cause) string {
 	if c == model.CauseCPUThrottled {

@@ -17,6 +17,11 @@ func (j *judge) standsLong() bool {
 	return j.queueBeforeRoom() && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= reading.LongWaiting
 }
 
+// queueWaitsLong is the same whether there is room or that is not known.
+func (j *judge) queueWaitsLong() bool {
+	return j.Both(j.queueStands) && j.Now.AcceptQueue.OldestWait != nil && *j.Now.AcceptQueue.OldestWait >= reading.LongWaiting
+}
+
 // queueBeforeRoom: the accept queue stands though not all connections are taken.
 func (j *judge) queueBeforeRoom() bool {
 	_, ok := reading.Held(j.Now)

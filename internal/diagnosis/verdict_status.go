@@ -16,7 +16,7 @@ func (j *judge) status() model.Status {
 		return model.StatusLosing
 	case j.saturated():
 		return model.StatusSaturated
-	case j.high() != model.CauseNone || j.standsLong() || j.requestsStand():
+	case j.high() != model.CauseNone || j.queueWaitsLong() || j.requestsStand():
 		return model.StatusWarning
 	}
 	return model.StatusOK
@@ -62,6 +62,7 @@ func (j *judge) saturated() bool {
 	return j.queueFull || j.connectionsFull || j.threadsFull || j.waits.virtual ||
 		j.filesFull && j.Both(reading.QueueWaits) ||
 		j.executorFull && reading.WaitingRequests(j.Now) > 0 ||
+		j.nobodyAccepts() ||
 		j.halted() || j.Both(reading.WithoutPoller) && j.Both(reading.UnreadAny) || j.starved() != model.CauseNone
 }
 

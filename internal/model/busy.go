@@ -31,10 +31,8 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 		return *c.Shared.Busy, BusyIsKnown
 	case c.Shared != nil:
 		return 0, BusyShared
-	case c.TLS:
-		return 0, BusyEncrypted
-	case c.HTTP2:
-		return 0, BusyMultiplexed
+	case c.TLS, c.HTTP2:
+		return l.busyByCalls()
 	}
 	n := l.Connections
 	switch {
@@ -84,4 +82,27 @@ func (c *Connector) fewerThan(busy int) bool {
 		return false
 	}
 	return busy > *c.PoolThreads && c.MaxThreads != nil && busy > c.MaxThreads.Value
+}
+
+// busyByCalls is known where every thread of the pool was seen in a call that an idle one is not in:
+// it waits for a peer, runs, or is in a file.
+func (l *Listener) busyByCalls() (int, BusyKnown) {
+	why := BusyMultiplexed
+	if l.Connector.TLS {
+		why = BusyEncrypted
+	}
+	if l.Connector.PoolThreads == nil || l.Process == nil || l.Process.Downstream == nil || l.Process.Downstream.Workers == nil {
+		return 0, why
+	}
+	d := l.Process.Downstream
+	busy := d.Workers.Running + d.Workers.Opening + d.Workers.Writing
+	for i := range d.Peers {
+		if n := d.Peers[i].Workers; n != nil {
+			busy += *n
+		}
+	}
+	if pool := *l.Connector.PoolThreads; pool > 0 && d.Workers.Threads == pool && busy >= pool {
+		return pool, BusyIsKnown
+	}
+	return 0, why
 }

@@ -201,6 +201,10 @@ type Process struct {
 	InSafepoint *time.Duration
 
 	// Running totals since the process started.
+	// OldUsed and OldMax are the bytes of the old generation of a JVM's heap, after the latest
+	// collection, and as many as it may have; nil where the collector has none.
+	OldUsed       *int64         `json:",omitempty"`
+	OldMax        *int64         `json:",omitempty"`
 	SafepointTime *time.Duration // sun.rt.safepointTime of hsperfdata; a safepoint counts when it ends
 	GCTime        *time.Duration // all collectors' time of hsperfdata
 	// CPUThrottled is throttled_usec of the cgroup's cpu.stat and of those above

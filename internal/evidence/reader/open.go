@@ -76,7 +76,7 @@ func (r *Reader) openThread() string {
 // why puts an error in words that are the same for every process.
 func why(err error) string {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, threads.ErrEnded): // that is what was read
 		return ""
 	case errors.Is(err, hostproc.ErrGone):
 		return "the process has ended"

@@ -149,6 +149,7 @@ func (m *processReader) readJVM(open func() (*hsperf.File, error), now time.Time
 	if jvm, err := m.jvm.Read(); err == nil {
 		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
 		p.InSafepoint = m.inSafepoint(now, &jvm)
+		p.OldUsed, p.OldMax = jvm.OldUsed, jvm.OldMax
 	}
 }
 

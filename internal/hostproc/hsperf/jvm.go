@@ -29,6 +29,9 @@ type JVM struct {
 	// GCTime is the sum of the collectors' times (sun.gc.collector.N.time);
 	// for concurrent phases that is not time stood still.
 	GCTime *time.Duration
+	// OldUsed and OldMax are the bytes of the old generation that are used, and that it may have
+	// (sun.gc.generation.1.space.0; collectors without one lack it).
+	OldUsed, OldMax *int64
 	// VMArgs are the arguments of the JVM (java.rt.vmArgs), those of
 	// JAVA_TOOL_OPTIONS and JDK_JAVA_OPTIONS included, joined by spaces. The
 	// JVM cuts it off at 1023 bytes, and says so by three dots at its end.
@@ -96,6 +99,10 @@ func (j *JVM) setNumber(name []byte, n int64) {
 		j.Safepoints = &n
 	case "sun.rt.createVmBeginTime":
 		j.Started = new(time.UnixMilli(n))
+	case "sun.gc.generation.1.space.0.used":
+		j.OldUsed = &n
+	case "sun.gc.generation.1.space.0.maxCapacity":
+		j.OldMax = &n
 	}
 }
 

@@ -19,6 +19,8 @@ var (
 	// next connection (Nio2Endpoint's completion handler), and waits at the
 	// connection latch as idle workers wait for work.
 	ErrNoAcceptor = errors.New("NIO2 has no acceptor thread")
+	// ErrEnded: the connector's other threads are there, and the acceptor is not.
+	ErrEnded = errors.New("the acceptor thread is not there")
 	// ErrUnclear: several threads could be the acceptor, and none was in accept.
 	ErrUnclear = errors.New("the acceptor thread cannot be distinguished from others")
 )
@@ -28,6 +30,7 @@ type role int
 
 const (
 	roleNone     role = iota
+	roleBeside        // of a connector on the port: a worker or a poller
 	rolePossible      // of a connector whose port is cut off
 	roleNIO2          // of an NIO2 connector on the port
 	roleOnPort        // of a connector on the port, its role cut off
@@ -51,6 +54,8 @@ func acceptorRole(comm string, port uint16) role {
 		return roleOnPort
 	case at == port && tail[0] == 'A':
 		return roleAcceptor
+	case at == port && strings.ContainsRune("ePC", rune(tail[0])):
+		return roleBeside
 	case at != 0 || len(comm) < commLength:
 		return roleNone
 	}
@@ -102,6 +107,9 @@ func chooseAcceptor(all []candidate, sure bool) (tid int, err error) {
 	}
 	if len(withRole(all, roleNIO2)) > 0 {
 		return 0, ErrNoAcceptor
+	}
+	if len(withRole(all, roleBeside)) > 0 {
+		return 0, ErrEnded
 	}
 	if onPort := withRole(all, roleOnPort); len(onPort) > 0 || !sure {
 		return afterPoller(onPort)

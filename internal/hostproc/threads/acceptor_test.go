@@ -15,11 +15,11 @@ func TestAcceptorRole(t *testing.T) {
 		want role
 	}{
 		{"http-nio-8080-A", 8080, roleAcceptor},
-		{"http-nio-8080-P", 8080, roleNone},
-		{"http-nio-8080-e", 8080, roleNone},
+		{"http-nio-8080-P", 8080, roleBeside},
+		{"http-nio-8080-e", 8080, roleBeside},
 		{"http-nio-8081-A", 8080, roleNone},
 		{"http-nio-80-Acc", 80, roleAcceptor},
-		{"http-nio-80-exe", 80, roleNone},
+		{"http-nio-80-exe", 80, roleBeside},
 		{"ajp-nio-8009-Ac", 8009, roleAcceptor},
 		{"http-apr-8080-A", 8080, roleAcceptor},
 		{"http-nio-18080-", 18080, roleOnPort},
@@ -76,6 +76,8 @@ func TestChooseAcceptor(t *testing.T) {
 		{"NIO2 beside TLS", []candidate{
 			thread(3, 1, roleNIO2, CallFutex), thread(5, 1, rolePossible, CallEpoll), thread(6, 1, rolePossible, CallFutex),
 		}, true, 0, ErrNoAcceptor},
+		{"it has ended", []candidate{thread(3, 1, roleBeside, CallFutex), thread(5, 1, roleBeside, CallEpoll)}, false, 0, ErrEnded},
+		{"another thread accepts", []candidate{thread(3, 1, roleBeside, CallFutex), in(thread(5, 1, roleNone, CallAccept))}, false, 5, nil},
 		{"no connector", []candidate{thread(3, 1, roleNone, CallFutex)}, true, 0, ErrUnclear},
 		{"another server", []candidate{thread(3, 1, roleNone, CallFutex), in(thread(4, 1, roleNone, CallAccept))}, false, 4, nil},
 	} {

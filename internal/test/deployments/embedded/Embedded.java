@@ -13,7 +13,8 @@ import org.apache.tomcat.websocket.server.WsSci;
 /**
  * A Tomcat in somebody's own program. Arguments: "protocol=CLASS" begins a connector,
  * "executor=N" gives it an executor of N threads and a priority queue, anything else
- * is an attribute of it. "pause=MS" pauses the last one so many milliseconds after the start.
+ * is an attribute of it. "pause=MS" pauses the last one so many milliseconds after the start,
+ * "kill=NAME" ends the threads whose names end so two seconds after it, as an Error does.
  */
 public class Embedded {
     public static void main(String[] args) throws Exception {
@@ -27,6 +28,7 @@ public class Embedded {
         context.addApplicationListener(Echo.Start.class.getName());
         Connector connector = null;
         long pause = -1;
+        String kill = null;
         for (String arg : args) {
             String[] pair = arg.split("=", 2);
             switch (pair[0]) {
@@ -36,6 +38,7 @@ public class Embedded {
                 }
                 case "executor" -> ((AbstractProtocol<?>) connector.getProtocolHandler()).setExecutor(priority(Integer.parseInt(pair[1])));
                 case "pause" -> pause = Long.parseLong(pair[1]);
+                case "kill" -> kill = pair[1];
                 case "keystore" -> connector.addSslHostConfig(host(pair[1]));
                 default -> connector.setProperty(pair[0], pair[1]);
             }
@@ -45,6 +48,14 @@ public class Embedded {
             Thread.sleep(pause);
             connector.pause();
             new File(System.getProperty("java.io.tmpdir"), "paused").createNewFile();
+        }
+        if (kill != null) {
+            Thread.sleep(2000);
+            for (Thread thread : Thread.getAllStackTraces().keySet()) {
+                if (thread.getName().endsWith(kill)) {
+                    thread.stop();
+                }
+            }
         }
         tomcat.getServer().await();
     }

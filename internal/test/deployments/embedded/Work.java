@@ -7,16 +7,20 @@ import java.lang.management.ManagementFactory;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Semaphore;
 
 /**
  * What a request asks for: "async" never to be answered, without a thread, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
- * that stay, "collect" them, "to" another port (of "host"): a request there, whose answer
+ * that stay, "keep" KiB that stay, "litter" KiB that do not, "collect" them, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
- * used again.
+ * used again, with "three" after a wait for one of three.
  */
 class Work extends HttpServlet {
     private static final ConcurrentLinkedQueue<Socket> pool = new ConcurrentLinkedQueue<>();
     private static volatile Object[] hoarded;
+    private static final ConcurrentLinkedQueue<byte[]> kept = new ConcurrentLinkedQueue<>();
+    private static volatile byte[] last;
+    private static final Semaphore slots = new Semaphore(3, true);
 
     @Override
     protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
@@ -39,13 +43,22 @@ class Work extends HttpServlet {
             request.getRemoteHost();
         }
         burn(number(request, "burn"));
+        keep(number(request, "keep"));
+        litter(number(request, "litter"));
         hoard((int) number(request, "hoard"));
         if (request.getParameter("collect") != null) {
             System.gc();
         }
         if (request.getParameter("to") != null) {
+            boolean three = request.getParameter("three") != null;
             try {
+                if (three) {
+                    slots.acquireUninterruptibly();
+                }
                 ask(request);
+                if (three) {
+                    slots.release();
+                }
             } catch (IOException e) {
                 response.sendError(HttpServletResponse.SC_BAD_GATEWAY);
                 return;
@@ -64,6 +77,20 @@ class Work extends HttpServlet {
             Thread.sleep(ms);
         } catch (InterruptedException e) {
             throw new IOException(e);
+        }
+    }
+
+    /** So many KiB stay. */
+    private static void keep(long kib) {
+        for (long i = 0; i < kib; i++) {
+            kept.add(new byte[1000]);
+        }
+    }
+
+    /** So many KiB are garbage at once. */
+    private static void litter(long kib) {
+        for (long i = 0; i < kib; i++) {
+            last = new byte[1000];
         }
     }
 
