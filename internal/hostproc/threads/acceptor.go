@@ -111,6 +111,9 @@ func chooseAcceptor(all []candidate, sure bool) (tid int, err error) {
 	if len(withRole(all, roleBeside)) > 0 {
 		return 0, ErrEnded
 	}
+	if nobodyListens(all) {
+		return 0, ErrEnded
+	}
 	if onPort := withRole(all, roleOnPort); len(onPort) > 0 || !sure {
 		return afterPoller(onPort)
 	}
@@ -118,6 +121,18 @@ func chooseAcceptor(all []candidate, sure bool) (tid int, err error) {
 		return c.call.Kind == CallAccept // on another socket
 	})
 	return afterPoller(possible)
+}
+
+// nobodyListens: the calls of all threads were read, no name is a connector's, and none of them
+// waits for anything to come: the port was opened before the server runs.
+func nobodyListens(all []candidate) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(c candidate) bool {
+		switch c.call.Kind {
+		case CallAccept, CallPoll, CallEpoll, CallUnknown:
+			return true
+		}
+		return c.role != roleNone
+	})
 }
 
 func withRole(all []candidate, r role) []candidate {

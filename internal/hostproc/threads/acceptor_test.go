@@ -78,7 +78,9 @@ func TestChooseAcceptor(t *testing.T) {
 		}, true, 0, ErrNoAcceptor},
 		{"it has ended", []candidate{thread(3, 1, roleBeside, CallFutex), thread(5, 1, roleBeside, CallEpoll)}, false, 0, ErrEnded},
 		{"another thread accepts", []candidate{thread(3, 1, roleBeside, CallFutex), in(thread(5, 1, roleNone, CallAccept))}, false, 5, nil},
-		{"no connector", []candidate{thread(3, 1, roleNone, CallFutex)}, true, 0, ErrUnclear},
+		{"no connector", []candidate{thread(3, 1, roleNone, CallFutex), thread(4, 1, roleNone, CallEpoll)}, true, 0, ErrUnclear},
+		{"not started yet", []candidate{thread(3, 1, roleNone, CallFutex), thread(4, 1, roleNone, CallSleep)}, false, 0, ErrEnded},
+		{"calls that could not be read", []candidate{thread(3, 1, roleNone, CallFutex), thread(4, 1, roleNone, CallUnknown)}, false, 0, ErrUnclear},
 		{"another server", []candidate{thread(3, 1, roleNone, CallFutex), in(thread(4, 1, roleNone, CallAccept))}, false, 4, nil},
 	} {
 		tid, err := chooseAcceptor(tt.all, tt.sure)

@@ -116,6 +116,10 @@ func All() []Proof {
 			Run:   goTest(deployments, "^TestDeployment$/", "90m"), Select: "-run", Covers: slices.Concat(judging, finding, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/deployments.md"},
 		},
 		{
+			Name: "reports", What: "what people have told in public of servers that did not answer, rebuilt small", Minutes: 4, Root: true, Needs: servers,
+			Run: goTest(deployments, "^TestReports$/", "20m"), Select: "-run", Covers: slices.Concat(judging, finding, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/reports.md"},
+		},
+		{
 			Name: "advice", What: "each advice followed on the real server: the same load before and after", Minutes: 20, Root: true, Needs: servers,
 			Run: goTest(deployments, "^TestAdvice$/", "90m"), Select: "-run", Covers: slices.Concat([]string{"internal/diagnosis"}, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/advice.md"},
 		},

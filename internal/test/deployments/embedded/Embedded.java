@@ -14,7 +14,7 @@ import org.apache.tomcat.websocket.server.WsSci;
  * A Tomcat in somebody's own program. Arguments: "protocol=CLASS" begins a connector,
  * "executor=N" gives it an executor of N threads and a priority queue, anything else
  * is an attribute of it. "pause=MS" pauses the last one so many milliseconds after the start,
- * "kill=NAME" ends the threads whose names end so two seconds after it, as an Error does.
+ * "deploy=MS" has the application take so long to start, "kill=NAME" ends the threads whose names end so two seconds after it, as an Error does.
  */
 public class Embedded {
     public static void main(String[] args) throws Exception {
@@ -38,6 +38,10 @@ public class Embedded {
                 }
                 case "executor" -> ((AbstractProtocol<?>) connector.getProtocolHandler()).setExecutor(priority(Integer.parseInt(pair[1])));
                 case "pause" -> pause = Long.parseLong(pair[1]);
+                case "deploy" -> {
+                    long ms = Long.parseLong(pair[1]);
+                    context.addServletContainerInitializer((classes, deployed) -> sleep(ms), null);
+                }
                 case "kill" -> kill = pair[1];
                 case "keystore" -> connector.addSslHostConfig(host(pair[1]));
                 default -> connector.setProperty(pair[0], pair[1]);
@@ -58,6 +62,14 @@ public class Embedded {
             }
         }
         tomcat.getServer().await();
+    }
+
+    private static void sleep(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static SSLHostConfig host(String keystore) {

@@ -11,7 +11,7 @@ import java.util.concurrent.Semaphore;
 
 /**
  * What a request asks for: "async" never to be answered, without a thread, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
- * that stay, "keep" KiB that stay, "litter" KiB that do not, "collect" them, "to" another port (of "host"): a request there, whose answer
+ * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
  * used again, with "three" after a wait for one of three.
  */
@@ -43,6 +43,9 @@ class Work extends HttpServlet {
             request.getRemoteHost();
         }
         burn(number(request, "burn"));
+        if (request.getParameter("print") != null) {
+            System.out.println("x".repeat((int) number(request, "print")));
+        }
         keep(number(request, "keep"));
         litter(number(request, "litter"));
         hoard((int) number(request, "hoard"));
