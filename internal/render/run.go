@@ -131,13 +131,13 @@ func statusNamed(name string) model.Status {
 // RunSaid is what is said of a listener: the answer, and the rows below it.
 type RunSaid struct {
 	What, Why, Not string
-	Do             []string
+	Do             [][2]string // what to do, and the command or the setting of it
 	Facts          [][2]string
 }
 
 // RunAnswer is what is said of a listener in the whole run.
 func RunAnswer(l *api.RunListener) RunSaid {
-	out := RunSaid{What: RunWhat(l), Why: runWhy(l), Do: runDo(l), Facts: runFacts(l)}
+	out := RunSaid{What: RunWhat(l), Why: runWhy(l), Do: runSteps(l), Facts: runFacts(l)}
 	if a := l.Verdict.Answer; a != nil && l.Status != model.StatusOK.String() {
 		out.Not = a.Not
 	}
@@ -221,19 +221,31 @@ func runWhy(l *api.RunListener) string {
 
 // runDo are the steps, in the order in which a person would take them.
 func runDo(l *api.RunListener) (out []string) {
+	for _, step := range runSteps(l) {
+		text := step[0]
+		if step[1] != "" {
+			text += ": " + step[1]
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func runSteps(l *api.RunListener) (out [][2]string) {
 	a := l.Verdict.Answer
 	if a == nil || l.Status == model.StatusOK.String() {
 		return nil
 	}
 	for _, step := range a.Do {
-		text := step.Text
+		code := step.Command
 		switch {
-		case step.Command != "":
-			text += ": " + step.Command
-		case step.Setting != "" && step.To != "":
-			text += ": " + step.Setting + "=" + step.To
+		case code != "" || step.Setting == "" || step.To == "":
+		case step.From != "":
+			code = step.Setting + " " + step.From + " → " + step.To
+		default:
+			code = step.Setting + "=" + step.To
 		}
-		out = append(out, text)
+		out = append(out, [2]string{step.Text, code})
 	}
 	return out
 }
