@@ -150,6 +150,10 @@ func All() []Proof {
 			Run: goTest("./internal/test/lab", "^TestLab$/", "60m"), Select: "-run", Covers: slices.Concat(judging, finding, []string{"internal/plan"}, rigFiles, []string{"internal/test/lab"}), Results: []string{"docs/results/lab.md"},
 		},
 		{
+			Name: "run-cost", What: "what tcpdiag run costs a k6 test: ten alternated pairs with and without it", Minutes: 5, Root: true, Needs: servers,
+			Run: goTest("./internal/test/lab", "^TestRunCosts$", "20m"), Covers: slices.Concat([]string{"internal/cli", "internal/loadtest"}, clients), Results: []string{"docs/results/run-cost.md"},
+		},
+		{
 			Name: "studies", What: "the load of the five published studies, by k6 and Locust, as the command of tcpdiag run", Minutes: 10, Root: true, Needs: slices.Concat(servers, []Need{{"pip", "python3-pip"}}),
 			Run: goTest("./internal/test/lab", "^TestStudies$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/loadtest", "internal/test/lab"}, clients), Results: []string{"docs/results/studies.md"},
 		},
