@@ -24,6 +24,7 @@ type IncidentSummary struct {
 	ID             string     `json:"id"`
 	Address        string     `json:"address"` // "port 8080" where nothing listened
 	Port           uint16     `json:"port"`
+	Pod            *Pod       `json:"pod,omitempty"` // whose listener it is, in Kubernetes
 	NetNS          uint64     `json:"netns"`
 	Began          time.Time  `json:"began"`
 	Ended          *time.Time `json:"ended,omitempty"` // absent while it lasts
@@ -106,7 +107,7 @@ func NewIncidents(list []incident.Summary) Incidents {
 
 func newSummary(s *incident.Summary) IncidentSummary {
 	out := IncidentSummary{
-		ID: s.ID, Address: s.Address, Port: s.Port, NetNS: s.NetNS, Began: s.Began, LastSeen: s.LastSeen,
+		ID: s.ID, Address: s.Address, Port: s.Port, Pod: newPod(s.Pod), NetNS: s.NetNS, Began: s.Began, LastSeen: s.LastSeen,
 		Reason: s.Reason, Status: s.Status.String(), Cause: string(s.Cause), Summary: s.Text, DroppedPackets: s.Dropped,
 		Title: s.Title(), DurationSeconds: s.Duration().Seconds(), ClientsTurnedAway: s.TurnedAway,
 	}

@@ -84,6 +84,7 @@ type Summary struct {
 	Port     uint16       `json:"port"`
 	NetNS    uint64       `json:"netns"`
 	Owner    string       `json:"owner,omitempty"`
+	Pod      *model.Pod   `json:"pod,omitempty"` // once it is known
 	Began    time.Time    `json:"began"`
 	Ended    time.Time    `json:"ended,omitzero"` // zero while it lasts
 	Status   model.Status `json:"status"`         // the worst
@@ -111,6 +112,9 @@ func (h *Header) Summary() Summary {
 // See takes a frame into the summary.
 func (s *Summary) See(f *Frame) {
 	v := &f.Listener.Verdict
+	if p := f.Listener.Pod; p != nil {
+		s.Pod = new(*p)
+	}
 	if s.Frames == 0 || v.Status > s.Status {
 		s.Status, s.Text = v.Status, v.Summary
 	}

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -121,4 +122,12 @@ func (s *Summary) Title() string {
 		name = s.Status.String()
 	}
 	return model.Printable(name) + " " + s.Lost()
+}
+
+// Where is the listener as people know it: its pod and port, else its address.
+func (s *Summary) Where() string {
+	if s.Pod != nil {
+		return model.Printable(s.Pod.String()) + ":" + strconv.Itoa(int(s.Port))
+	}
+	return model.Printable(s.Address)
 }

@@ -115,3 +115,17 @@ func TestCausesOfARecordingAreBounded(t *testing.T) {
 	require.LessOrEqual(t, len(s.Summary.dominant.causes), maxCauses)
 	require.LessOrEqual(t, len(s.worst), maxCauses)
 }
+
+// A person reads first whose listener it is.
+func TestWhere(t *testing.T) {
+	s := Summary{Address: "[::]:8080", Port: 8080}
+	require.Equal(t, "[::]:8080", s.Where())
+	var l model.Listener
+	l.Pod = &model.Pod{Namespace: "shop", Name: "orders-7d9c", Container: "app"}
+	s.See(&Frame{Listener: l})
+	l.Pod = nil // not known for a moment
+	s.See(&Frame{Listener: l})
+	require.Equal(t, "shop/orders-7d9c:8080", s.Where())
+	s.Pod.Name = "a\x1b[2J"
+	require.NotContains(t, s.Where(), "\x1b")
+}

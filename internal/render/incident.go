@@ -12,7 +12,7 @@ import (
 // change, and how it went.
 func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
 	sc := newScreen(o)
-	sc.paragraph(0, span{printable(s.Header.Address + ": " + s.Summary.Title()), bold})
+	sc.paragraph(0, span{s.Summary.Where() + ": " + s.Summary.Title(), bold})
 	sc.paragraph(0, span{"Incident " + printable(s.Summary.ID), dim})
 	if text := s.Incomplete(); text != "" {
 		sc.wrapped([]span{{"! ", warn}}, 2, span{text, warn})

@@ -28,7 +28,7 @@ func pastIncidents(list []incident.Summary, c choice) (out []pastIncident) {
 			continue
 		}
 		p := pastIncident{
-			ID: s.ID, When: incident.Clock(s.Began), Address: model.Printable(s.Address), Status: s.Status.String(),
+			ID: s.ID, When: incident.Clock(s.Began), Address: s.Where(), Status: s.Status.String(),
 			Cause: model.Printable(string(s.Cause)), Text: model.Printable(s.Text), Going: s.Ended.IsZero(),
 		}
 		p.Lost = s.Lost()
@@ -74,7 +74,7 @@ type eventView struct{ At, Status, Cause, Text, Process string }
 func newIncidentView(s *incident.Story, version string) *incidentView {
 	l := &s.Worst.Listener
 	v := &incidentView{
-		Title: model.Printable(s.Header.Address) + ": " + s.Summary.Title(), Answer: printableAnswer(s.Answer()),
+		Title: s.Summary.Where() + ": " + s.Summary.Title(), Answer: printableAnswer(s.Answer()),
 		Story: s, Card: newCard(l), Incomplete: s.Incomplete(), ID: model.Printable(s.Summary.ID), Footer: footer(&s.Header, version),
 		Zoom: newZoom(s), Charts: incidentCharts(l, s.Points), Recording: "../api/v1/incidents/" + model.Printable(s.Summary.ID) + "/recording",
 	}

@@ -68,9 +68,17 @@ func incidentsText(w io.Writer, found []ask.Incident) error {
 	fmt.Fprintln(t, "BEGAN\tSTATUS\tLISTENER\tWHAT\tAGENT\tID")
 	for i := range found {
 		one := &found[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Began.UTC().Format("2006-01-02 15:04:05Z"), short(one.Status), short(one.Address), short(one.Title), one.Agent, short(one.ID))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Began.UTC().Format("2006-01-02 15:04:05Z"), short(one.Status), short(where(one)), short(one.Title), one.Agent, short(one.ID))
 	}
 	return t.Flush()
+}
+
+// where is the listener as people know it.
+func where(one *ask.Incident) string {
+	if one.Pod != nil {
+		return fmt.Sprintf("%s/%s:%d", one.Pod.Namespace, one.Pod.Name, one.Port)
+	}
+	return one.Address
 }
 
 // short is a text of an agent's, bounded.
