@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	scraping "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
@@ -15,6 +17,7 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
+	"k8s.io/pod-security-admission/api"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,7 +71,7 @@ func TestEveryValuesFileRendersStrictly(t *testing.T) {
 
 // By default there is the agent and its account, and nothing that needs a CRD.
 func TestNothingIsThereUnasked(t *testing.T) {
-	objects := rendered(t, nil)
+	objects := lasting(t, nil)
 	require.Len(t, objects, 2)
 	one[*apps.DaemonSet](t, objects)
 	one[*core.ServiceAccount](t, objects)
@@ -90,6 +93,8 @@ func TestSchemaRejects(t *testing.T) {
 		{"an unknown volume", "incidents: {volume: pvc}", "volume"},
 		{"a relative path of the node", "incidents: {volume: hostPath, hostPath: incidents}", "hostPath"},
 		{"the whole node", "incidents: {volume: hostPath, hostPath: /}", "hostPath"},
+		{"a monitor and annotations", "{podMonitor: {enabled: true}, scrapeAnnotations: true}", "choose one"},
+		{"a monitor and a ScrapeConfig", "{serviceMonitor: {enabled: true}, scrapeConfig: {enabled: true}}", "choose one"},
 		{"both monitors", "{podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}", "choose one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,13 +131,98 @@ func TestMonitorsFindTheAgents(t *testing.T) {
 	require.Equal(t, agent.Spec.Containers[0].Ports[0].Name, *pods.Spec.PodMetricsEndpoints[0].Port)
 	require.Contains(t, agent.Labels[pods.Spec.JobLabel], "tcpdiag")
 
-	objects = rendered(t, values(t, "serviceMonitor: {enabled: true}"))
+	objects = lasting(t, values(t, "serviceMonitor: {enabled: true}"))
 	service := one[*core.Service](t, objects)
 	services := one[*monitoring.ServiceMonitor](t, objects)
 	requireSelected(t, services.Spec.Selector.MatchLabels, service.Labels)
 	requireSelected(t, service.Spec.Selector, pod(t, one[*apps.DaemonSet](t, objects)).Labels)
 	require.Equal(t, service.Spec.Ports[0].Name, services.Spec.Endpoints[0].Port)
 	require.Contains(t, service.Labels[services.Spec.JobLabel], "tcpdiag")
+}
+
+// A ScrapeConfig keeps the agents' port and nothing else, and a Prometheus without the operator
+// is told it by annotations.
+func TestOtherWaysToScrape(t *testing.T) {
+	objects := lasting(t, values(t, "scrapeConfig: {enabled: true, labels: {release: prometheus}}"))
+	agent := pod(t, one[*apps.DaemonSet](t, objects))
+	config := one[*scraping.ScrapeConfig](t, objects)
+	require.Equal(t, "prometheus", config.Labels["release"])
+	require.Contains(t, *config.Spec.JobName, "tcpdiag")
+	keep := config.Spec.RelabelConfigs[0]
+	labels := map[monitoring.LabelName]string{
+		"__meta_kubernetes_pod_label_app_kubernetes_io_name":     agent.Labels["app.kubernetes.io/name"],
+		"__meta_kubernetes_pod_label_app_kubernetes_io_instance": agent.Labels["app.kubernetes.io/instance"],
+		"__meta_kubernetes_pod_container_port_name":              agent.Spec.Containers[0].Ports[0].Name,
+	}
+	kept := func(name monitoring.LabelName, value string) bool {
+		var all []string
+		for _, source := range keep.SourceLabels {
+			if source == name {
+				all = append(all, value)
+			} else {
+				all = append(all, labels[source])
+			}
+		}
+		return regexp.MustCompile("^(?:" + keep.Regex + ")$").MatchString(strings.Join(all, *keep.Separator))
+	}
+	require.Equal(t, "keep", keep.Action)
+	require.True(t, kept("", ""))
+	for name := range labels {
+		require.False(t, kept(name, "other"), name)
+	}
+	annotated := pod(t, one[*apps.DaemonSet](t, lasting(t, values(t, "{scrapeAnnotations: true, port: 9101}"))))
+	require.Subset(t, annotated.Annotations, map[string]string{
+		"prometheus.io/scrape": "true", "prometheus.io/port": "9101", "prometheus.io/path": "/metrics",
+	})
+	require.NotContains(t, agent.Annotations, "prometheus.io/scrape")
+}
+
+// The pod of helm test asks the agents, is none of them for any selector, needs no privilege, and is let
+// through.
+func TestHelmTest(t *testing.T) {
+	with := values(t, "networkPolicy: {enabled: true, from: [{podSelector: {matchLabels: {app: prometheus}}}]}")
+	asked, agent := hooks(t, with), pod(t, one[*apps.DaemonSet](t, rendered(t, with)))
+	service, asker := one[*core.Service](t, asked), one[*core.Pod](t, asked)
+	requireSelected(t, service.Spec.Selector, agent.Labels)
+	require.NotSubset(t, asker.Labels, service.Spec.Selector, "a DaemonSet would adopt it")
+	require.Equal(t, "--address=http://"+service.Name+"."+service.Namespace+".svc:10889", asker.Spec.Containers[0].Args[1])
+	require.Empty(t, forbidden(t, api.LevelRestricted, &core.PodTemplateSpec{ObjectMeta: asker.ObjectMeta, Spec: asker.Spec}))
+	policy := one[*networking.NetworkPolicy](t, rendered(t, with))
+	from := policy.Spec.Ingress[0].From
+	require.Len(t, from, 2)
+	requireSelected(t, from[1].PodSelector.MatchLabels, asker.Labels)
+}
+
+// values.yaml is the source: of its comments and lines the schema and the README's table are made.
+func TestValuesAreTheSource(t *testing.T) {
+	files, err := ofValues()
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	for path, want := range files {
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, want, string(got), "%s is stale: run make manifests", path)
+	}
+	text, err := os.ReadFile(valuesFile)
+	require.NoError(t, err)
+	all, err := chartValues(text)
+	require.NoError(t, err)
+	var each func(all []*value)
+	each = func(all []*value) {
+		for _, v := range all {
+			if v.children == nil {
+				require.NotEmpty(t, v.brief(), "%s: a comment above it", v.path)
+			}
+			each(v.children)
+		}
+	}
+	each(all)
+	_, err = chartValues([]byte("list: []\n"))
+	require.NoError(t, err)
+	bare, err := chartValues([]byte("# A list.\nlist: []\n"))
+	require.NoError(t, err)
+	_, err = renderSchema(bare)
+	require.ErrorContains(t, err, "list", "nobody said of what")
 }
 
 // Whoever may scrape reaches the agent's port, and the agent reaches nobody.
@@ -144,6 +234,7 @@ func TestNetworkPolicy(t *testing.T) {
 	require.Empty(t, policy.Spec.Egress)
 	require.Len(t, policy.Spec.Ingress, 1)
 	require.Equal(t, agent.Spec.Containers[0].Ports[0].Name, policy.Spec.Ingress[0].Ports[0].Port.StrVal)
+	require.Len(t, policy.Spec.Ingress[0].From, 2, "and helm test")
 	require.Equal(t, "monitoring", policy.Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"])
 	require.Empty(t, every[*networking.NetworkPolicy](rendered(t, values(t, "networkPolicy: null"))), "an upgrade with --reuse-values of an older release")
 }

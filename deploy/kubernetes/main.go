@@ -1,5 +1,5 @@
-// Command kubernetes writes the static manifests of the node agent, rendered
-// from the Helm chart: what `helm template` prints, without Helm. With -all it
+// Command kubernetes writes the chart's schema and its README's table, of values.yaml, and the static
+// manifests of the node agent, rendered from the chart: what `helm template` prints, without Helm. With -all it
 // prints every manifest instead, kustomizations and the chart with all its
 // values files.
 package main
@@ -25,6 +25,9 @@ func main() {
 func run(ctx context.Context, all bool) error {
 	if all {
 		return writeAll(ctx, os.Stdout)
+	}
+	if err := writeOfValues(); err != nil { // first: the schema is asked by what follows
+		return err
 	}
 	for _, s := range statics() {
 		if err := s.write(ctx); err != nil {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -24,6 +26,23 @@ func decoded(t *testing.T, manifest []byte) []runtime.Object {
 func rendered(t *testing.T, values map[string]any) []runtime.Object {
 	t.Helper()
 	return decoded(t, renderedText(t, values))
+}
+
+// lasting are the objects without those that are there for `helm test` only.
+func lasting(t *testing.T, values map[string]any) []runtime.Object {
+	t.Helper()
+	return slices.DeleteFunc(rendered(t, values), isHook)
+}
+
+// hooks are those that `helm test` makes.
+func hooks(t *testing.T, values map[string]any) []runtime.Object {
+	t.Helper()
+	return slices.DeleteFunc(rendered(t, values), func(o runtime.Object) bool { return !isHook(o) })
+}
+
+func isHook(o runtime.Object) bool {
+	of, ok := o.(meta.Object)
+	return ok && of.GetAnnotations()["helm.sh/hook"] == "test"
 }
 
 func renderedText(t *testing.T, values map[string]any) []byte {

@@ -56,8 +56,8 @@ func TestChartInARegistry(t *testing.T) {
 // A release that was made with the values of the chart before these had the newest of them is
 // upgraded as it is with --reuse-values: the same objects, and nothing new mounted.
 func TestUpgradeOfTheFormerChart(t *testing.T) {
-	old := map[string]any{"kubeletLogs": nil, "networkPolicy": nil, "incidents": nil}
-	objects := rendered(t, old)
+	old := map[string]any{"kubeletLogs": nil, "networkPolicy": nil, "incidents": nil, "scrapeConfig": nil, "scrapeAnnotations": nil}
+	objects := lasting(t, old)
 	require.Len(t, objects, 2)
 	require.Empty(t, pod(t, one[*apps.DaemonSet](t, objects)).Spec.Volumes)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	scraping "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,6 +22,7 @@ func target(t *testing.T, relabelings []monitoring.RelabelConfig) map[string]str
 	}
 	for _, r := range relabelings {
 		switch r.Action {
+		case "keep": // of a ScrapeConfig: TestOtherWaysToScrape
 		case "", "replace":
 			require.Len(t, r.SourceLabels, 1)
 			require.Empty(t, r.Regex)
@@ -47,6 +49,9 @@ func TestTargetsOfTheNodeAgent(t *testing.T) {
 	pods := one[*monitoring.PodMonitor](t, rendered(t, values(t, "podMonitor: {enabled: true}")))
 	require.Equal(t, want, target(t, pods.Spec.PodMetricsEndpoints[0].RelabelConfigs))
 	requireInfo(t, want, pods.Spec.PodMetricsEndpoints[0].MetricRelabelConfigs, true)
+	config := one[*scraping.ScrapeConfig](t, rendered(t, values(t, "scrapeConfig: {enabled: true}")))
+	require.Equal(t, want, target(t, config.Spec.RelabelConfigs))
+	requireInfo(t, want, config.Spec.MetricRelabelConfigs, true)
 	services := one[*monitoring.ServiceMonitor](t, rendered(t, values(t, "serviceMonitor: {enabled: true}")))
 	require.Equal(t, want, target(t, services.Spec.Endpoints[0].RelabelConfigs))
 	requireInfo(t, want, services.Spec.Endpoints[0].MetricRelabelConfigs, true)

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	scraping "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ type decoder struct{ serializer *json.Serializer }
 
 func newDecoder() (*decoder, error) {
 	scheme := runtime.NewScheme()
-	err := errors.Join(core.AddToScheme(scheme), apps.AddToScheme(scheme), autoscaling.AddToScheme(scheme), networking.AddToScheme(scheme), monitoring.AddToScheme(scheme))
+	err := errors.Join(core.AddToScheme(scheme), apps.AddToScheme(scheme), autoscaling.AddToScheme(scheme), networking.AddToScheme(scheme), monitoring.AddToScheme(scheme), scraping.AddToScheme(scheme))
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ func TestCluster(t *testing.T) {
 	t.Run("helm", func(t *testing.T) { testHelm(t, c, r.main) })
 	t.Run("plain, then helm", func(t *testing.T) { testPlainThenHelm(t, c, r.main) })
 	t.Run("chart", func(t *testing.T) { testChart(t, c, r.chart) })
+	t.Run("registry", func(t *testing.T) { testRegistry(t, c) })
 	t.Run("values", func(t *testing.T) { testValues(t, c) })
 	for _, read := range []*readme{r.main, r.kubernetes, r.chart} {
 		read.requireAllUsed(t, "kubectl ", "helm ")

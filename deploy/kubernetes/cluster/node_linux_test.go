@@ -67,6 +67,8 @@ cgroupRoot: /%[2]s
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 authentication: {anonymous: {enabled: false}, x509: {clientCAFile: %[1]s/ca.crt}}
 resolvConf: ""
+clusterDNS: [%[3]s]
+clusterDomain: cluster.local
 evictionHard: {memory.available: 10Mi, nodefs.available: 1%%, imagefs.available: 1%%}
 imageGCHighThresholdPercent: 100
 `
@@ -88,7 +90,7 @@ func (c *cluster) startNode(t *testing.T, cgroup string, images []string) {
 		c.run(t, "ctr --namespace k8s.io images import "+image)
 	}
 	makeCgroup(t, cgroup)
-	start(t, c.dir, c.program("kubelet"), "--config", write("kubelet.yaml", fmt.Sprintf(kubeletConfig, c.dir, cgroup)),
+	start(t, c.dir, c.program("kubelet"), "--config", write("kubelet.yaml", fmt.Sprintf(kubeletConfig, c.dir, cgroup, nodeAddress)),
 		"--kubeconfig", c.kubeconfig(t, c.url, "system:node:"+nodeName, "system:nodes"),
 		"--cert-dir", c.dir, "--hostname-override", nodeName, "--node-ip", "10.88.0.1")
 	within(t, time.Minute, "the node is ready", func() bool {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,15 +38,17 @@ func operatorFolder(t *testing.T) string {
 func (c *cluster) addOperator(t *testing.T) {
 	t.Helper()
 	folder := filepath.Join(operatorFolder(t), "example", "prometheus-operator-crd")
-	for _, name := range []string{"podmonitors", "servicemonitors", "prometheusrules"} {
+	for _, name := range []string{"podmonitors", "servicemonitors", "prometheusrules", "scrapeconfigs"} {
 		c.run(t, "kubectl create -f "+filepath.Join(folder, "monitoring.coreos.com_"+name+".yaml"))
-		c.run(t, "kubectl wait --for condition=established --timeout=30s crd/"+name+".monitoring.coreos.com")
+		within(t, time.Minute, name+" is established", func() bool { // without conditions at first, of which kubectl wait complains
+			return c.command(t.Context(), "kubectl wait --for condition=established --timeout=30s crd/"+name+".monitoring.coreos.com").Run() == nil
+		})
 	}
 }
 
 // The schemas of the CRDs find what is planted, and nothing in what is ours.
 func testSchemas(t *testing.T, c *cluster) {
-	all := string(c.output(t, "helm template tcpdiag deploy/helm/tcpdiag --namespace default --set podMonitor.enabled=true --set prometheusRule.enabled=true"))
+	all := string(c.output(t, "helm template tcpdiag deploy/helm/tcpdiag --namespace default --skip-tests --set podMonitor.enabled=true --set prometheusRule.enabled=true"))
 	apply := func(t *testing.T, manifest string) (string, error) {
 		path := filepath.Join(t.TempDir(), "manifest.yaml")
 		require.NoError(t, os.WriteFile(path, []byte(manifest), 0o600))
@@ -54,6 +57,12 @@ func testSchemas(t *testing.T, c *cluster) {
 	out, err := apply(t, all)
 	require.NoError(t, err)
 	require.Equal(t, 6, strings.Count(out, "created (server dry run)"))
+	scraped := string(c.output(t, "helm template tcpdiag deploy/helm/tcpdiag --namespace default --skip-tests --show-only templates/scrapeconfig.yaml --set scrapeConfig.enabled=true"))
+	out, err = apply(t, scraped)
+	require.NoError(t, err, out)
+	out, err = apply(t, strings.ReplaceAll(scraped, "role: Pod", "role: Pods"))
+	require.Error(t, err)
+	require.Contains(t, out, "spec.kubernetesSDConfigs[0].role")
 	scaled, err := os.ReadFile(filepath.Join(root, "deploy/kubernetes/scaling/hpa.yaml"))
 	require.NoError(t, err)
 	out, err = apply(t, strings.ReplaceAll(string(scaled), "namespace: shop", "namespace: default"))

@@ -71,6 +71,7 @@ func testRunning(t *testing.T, cgroup string) {
 		}
 	})
 	t.Run("agent", func(t *testing.T) { testAgentRuns(t, c, kubernetes, pods) })
+	t.Run("helm test", func(t *testing.T) { testHelmTest(t, c) })
 	t.Run("shutdown", func(t *testing.T) { testShutdown(t, c, pods[0]) })
 	t.Run("apart", func(t *testing.T) {
 		c.run(t, "kubectl apply -k deploy/kubernetes/sidecar/apart")
@@ -127,6 +128,26 @@ func testAgentRuns(t *testing.T, c *cluster, kubernetes *readme, pods []core.Pod
 		}
 	}
 	c.run(t, "kubectl delete -k deploy/kubernetes/daemonset")
+}
+
+// helm test asks an agent that runs, from another pod, and leaves nothing; where none can be asked, it
+// says so.
+func testHelmTest(t *testing.T, c *cluster) {
+	c.serveDNS(t)
+	c.run(t, "kubectl create namespace agents\nkubectl label namespace agents "+enforce+"=privileged")
+	c.run(t, "helm install tcpdiag deploy/helm/tcpdiag --namespace agents --wait --timeout 2m")
+	out := c.run(t, "helm test tcpdiag --namespace agents --logs --timeout 2m")
+	require.Contains(t, out, "Phase:          Succeeded")
+	require.Empty(t, strings.TrimSpace(string(c.output(t, "kubectl --namespace agents get pods,services --output name | grep -- -test || true"))))
+	c.run(t, "kubectl --namespace agents patch daemonset tcpdiag --patch '{\"spec\": {\"template\": {\"spec\": {\"nodeSelector\": {\"nowhere\": \"true\"}}}}}'")
+	within(t, time.Minute, "the agent is gone", func() bool {
+		list, err := c.client.CoreV1().Pods("agents").List(t.Context(), meta.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	})
+	out, err := c.sh(t, "helm test tcpdiag --namespace agents --timeout 10s")
+	require.Error(t, err, out)
+	c.run(t, "helm uninstall tcpdiag --namespace agents")
+	c.remove(t, "agents")
 }
 
 // When a pod is deleted, its tcpdiag answers for longer than between two scrapes

@@ -61,6 +61,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- index .Values "kubeletLogs" | default "" | trimSuffix "/" -}}
 {{- end -}}
 
+{{/* The pod of `helm test` is none of the agents: what selects these does not find it. */}}
+{{- define "tcpdiag.testname" -}}
+{{- printf "%s-test" (include "tcpdiag.fullname" . | trunc 58 | trimSuffix "-") -}}
+{{- end -}}
+
+{{- define "tcpdiag.testLabels" -}}
+app.kubernetes.io/name: {{ include "tcpdiag.name" . | trunc 58 | trimSuffix "-" }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end -}}
+
+{{/* How many scrape the agents. An upgrade with --reuse-values has no value that is newer than the
+     release. */}}
+{{- define "tcpdiag.scrapers" -}}
+{{- $n := 0 -}}
+{{- range list "podMonitor" "serviceMonitor" "scrapeConfig" -}}
+{{- with index $.Values . -}}{{- if .enabled -}}{{- $n = add1 $n -}}{{- end -}}{{- end -}}
+{{- end -}}
+{{- if index .Values "scrapeAnnotations" -}}{{- $n = add1 $n -}}{{- end -}}
+{{- $n -}}
+{{- end -}}
+
 {{/* Series of a node's agent carry the node's name, whatever scrapes them, and not
      the agent's own pod, namespace and container under the names by which
      alerts and dashboards name those of an application: as container the agent
