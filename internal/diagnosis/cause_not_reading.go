@@ -18,6 +18,9 @@ func notReading() cause {
 				{"the process's threads wait for a CPU", func(j *judge) bool {
 					return !j.Both(reading.WithoutPoller) && j.Share(reading.RunDelay) >= 2*j.T.RunDelay
 				}},
+				{"as many connections are answered and open as there are threads, each of which may read the rest of a request there", func(j *judge) bool {
+					return !j.Both(reading.WithoutPoller) && j.eachMaySwallow()
+				}},
 				{"whether requests wait cannot be seen (TLS, HTTP/2)", func(j *judge) bool { return reading.Hidden(j.Now) }},
 				{"the connector does not speak HTTP", func(j *judge) bool { return !reading.SpeaksHTTP(j.Now) }},
 			},
@@ -76,4 +79,11 @@ func (j *judge) idlePhrase() string {
 		n = *j.Now.Connector.PoolThreads
 	}
 	return phrase.Sprintf("%d of the pool's %s have no request", max(0, n-busy), phrase.Count(n, "thread"))
+}
+
+// eachMaySwallow: who has answered before the end of a request reads its rest, however long that
+// takes (Http11InputBuffer.endRequest), and the connection looks idle.
+func (j *judge) eachMaySwallow() bool {
+	pool := j.Now.Connector
+	return pool != nil && pool.PoolThreads != nil && reading.Phase(j.Now, model.Idle)-reading.Silent(j.Now) >= *pool.PoolThreads
 }

@@ -74,6 +74,8 @@ func encryptedAt(n int) look {
 	})
 }
 
+func noMaxThreads(l *model.Listener) { l.Connector.MaxThreads = nil }
+
 // pollerless is a server whose poller thread has ended.
 func pollerless(waiting int) look {
 	return tomcat(100, 8192, 100).pool(30).waiting(waiting).do(func(l *model.Listener) { l.Connector.WithoutPoller = true })
@@ -186,6 +188,13 @@ func scenariosClaims() []scenario {
 			name: "8 threads whose clients have closed, of 10", status: saturated, cause: maxConns, chain: causes(maxConns),
 			now:    tomcat(200, 8, 50).pool(10).with(model.ClientClosed, 8).queue(10, 3*time.Second),
 			before: tomcat(200, 8, 50).pool(10).with(model.ClientClosed, 8).queue(10, 2*time.Second),
+		},
+
+		// Threads that read the rest of a request that they have answered.
+		{
+			name: "requests stand behind as many answered connections as there are threads", status: warning, notCodes: []string{"not_reading"},
+			now:    tomcat(6, 60, 100).pool(6).waiting(24).with(model.Idle, 6).do(unreadFor(3 * time.Second)).do(noMaxThreads),
+			before: tomcat(6, 60, 100).pool(6).waiting(24).with(model.Idle, 6).do(unreadFor(2 * time.Second)).do(noMaxThreads),
 		},
 
 		// Blocked in a call that is neither lock nor socket.

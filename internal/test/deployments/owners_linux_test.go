@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -61,6 +62,26 @@ func owners() []deployment {
 			}
 			c.Row.Truth = fmt.Sprintf("the second: %s; 24 connections of the first's, pid %d, whose listener is closed", second.Says(rig.Port), first.PID)
 			c.Both(rig.Port, "ok").Names(fmt.Sprintf("belong to pid %d", first.PID), "24 connections more", "24 of 25").Silent("48 of 25", "48 connections")
+		}},
+		{"a SemaphoreValve of 3: its concurrency raised as advised, and the threads as they are tempting", func(c *rig.Case) {
+			answered := func(threads, concurrency int) int {
+				mark := c.Mark()
+				defer c.UnwindTo(mark)
+				at := c.Beside(fmt.Sprintf("%d-%d", threads, concurrency))
+				s := at.Tomcat(rig.Tomcat10, rig.JVM{}, shared(threads, strings.Replace(semaphore, `"3"`, fmt.Sprintf("%q", strconv.Itoa(concurrency)), 1)))
+				c.Answers("127.0.0.1:8080")
+				ends := make(chan demo.Outcomes, 1)
+				go func() { ends <- rig.Arrivals(30, "/slow.jsp?ms=300", rig.Longer(12*time.Second))(c, s) }()
+				if threads == 12 && concurrency == 3 {
+					c.Wait(3 * time.Second)
+					c.Ask(rig.Port, "--interval", "2s").Verdict("saturated max_threads", "losing max_threads").Names("SemaphoreValve").Silent("maxThreads from 12", "threads.max from 12")
+				}
+				return (<-ends).Of(demo.OK)
+			}
+			as, valve, threads := answered(12, 3), answered(12, 12), answered(34, 3)
+			c.Row.Truth = fmt.Sprintf("30 requests/s of 0.3 s for 12 s: %d answered; %d with a concurrency of 12, %d with 34 threads instead", as, valve, threads)
+			c.Holds(valve > as*3/2, "a larger concurrency did not help")
+			c.Holds(threads <= as*5/4, "more threads helped")
 		}},
 		dead("nproc 42: the poller thread has ended, 60 clients wait", false),
 		dead("nproc 42: the poller thread has ended, and its 60 clients have left", true),
