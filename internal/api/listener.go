@@ -27,6 +27,7 @@ type Listener struct {
 	Losses      *Losses      `json:"losses,omitempty"`
 	Clients     *Clients     `json:"clients,omitempty"`
 	Recent      *Recent      `json:"recent,omitempty"`
+	Totals      *Totals      `json:"totals,omitempty"`
 	Verdict     Verdict      `json:"verdict"`
 
 	LastListener *LastListener `json:"last_listener,omitempty"`
@@ -171,6 +172,7 @@ func newListener(l *model.Listener) Listener {
 		Losses:      newLosses(l.Losses),
 		Clients:     newClients(l.Losses),
 		Recent:      newRecent(l.Recent),
+		Totals:      newTotals(&l.Totals),
 		Verdict:     newVerdict(l),
 
 		LastListener: newLastListener(l.Last),

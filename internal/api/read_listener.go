@@ -18,6 +18,7 @@ func (l *Listener) model() model.Listener {
 		Connections: l.Connections.model(),
 		Limits:      limitsOf(l.Limits),
 		Losses:      l.Losses.model(),
+		Totals:      l.Totals.model(),
 		Recent:      l.Recent.model(),
 		Verdict:     l.Verdict.model(),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 )
 
 // contractFile lists what does not change within a major version, one thing a line:
@@ -63,7 +64,7 @@ func contractExits() []string {
 	var lines []string
 	for name, code := range map[string]int{
 		"ok": exitOK, "failure": exitFailure, "usage": exitUsage, "warning": exitWarning, "saturated": exitSaturated, "losing": exitLosing, "down": exitDown,
-		"run failed": exitRunFailed, "run not startable": exitNotStartable, "run not found": exitNotFound, "run signal": exitSignal,
+		"run failed": exitRunFailed, "run not startable": passthrough.NotStartable, "run not found": passthrough.NotFound, "run signal": passthrough.Signal,
 	} {
 		lines = append(lines, fmt.Sprintf("exit %d %s", code, name))
 	}

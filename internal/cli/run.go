@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/loadreport"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
@@ -80,6 +81,9 @@ no such command.`,
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the result that an earlier run wrote by --json")
 	return cmd
 }
+
+// exitRunFailed: tcpdiag could not observe, or was called wrongly.
+const exitRunFailed = 125
 
 // runError ends run with a code of its own; err is nil where there is nothing to say.
 type runError struct {
@@ -162,13 +166,13 @@ func (o *runOptions) once(ctx context.Context, log io.Writer, args []string) (do
 	if w.err != nil {
 		fmt.Fprintf(log, "tcpdiag: nothing is observed, the command runs all the same: %v\n", w.err)
 	}
-	c, err := startChild(args)
-	var cannot *startError
+	c, err := passthrough.Start(args)
+	var cannot *passthrough.StartError
 	if errors.As(err, &cannot) {
-		return doc, &runError{cannot.code, cannot}
+		return doc, &runError{cannot.Code, cannot}
 	}
 	code := w.follow(c, o, log)
-	c.close()
+	c.Close()
 	var results []*loadtest.Result
 	if w.recorder != nil {
 		results = w.recorder.Results(o.slo)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -135,8 +136,8 @@ func TestRunExitCodesInAContainer(t *testing.T) {
 		"its own failure":                      {[]string{"--fail-on", "down", "--", "sh", "-c", "exit 3"}, 3, "exit code 3"},
 		"a signal":                             {[]string{"--", "sh", "-c", "kill -9 $$"}, 128 + 9, "exit code 137"},
 		"down":                                 {[]string{"--fail-on", "losing", "--", "true"}, exitDown, "DOWN"},
-		"no such command":                      {[]string{"--", "no-such-command"}, exitNotFound, "command not found"},
-		"a folder":                             {[]string{"--", j.out}, exitNotStartable, "cannot be started"},
+		"no such command":                      {[]string{"--", "no-such-command"}, passthrough.NotFound, "command not found"},
+		"a folder":                             {[]string{"--", j.out}, passthrough.NotStartable, "cannot be started"},
 		"nowhere to write to":                  {[]string{"--json", "/run.json", "--", "true"}, exitRunFailed, "read-only file system"},
 		"nowhere to write to, its own failure": {[]string{"--json", "/run.json", "--", "sh", "-c", "exit 4"}, 4, "read-only file system"},
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -54,9 +55,9 @@ func TestRunExitCodes(t *testing.T) {
 		"its own failure beats fail-on":  {[]string{"--port", "1", "--settle", "0s", "--fail-on", "down", "--", "sh", "-c", "exit 3"}, 3, "DOWN"},
 		"a signal":                       {[]string{"--port", port, "--settle", "0s", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, "exit code 137"},
 		"down":                           {[]string{"--port", "1", "--settle", "0s", "--fail-on", "losing", "--", "sleep", "1"}, exitDown, "DOWN"},
-		"no such command":                {[]string{"--port", port, "--", "no-such-command"}, exitNotFound, `"no-such-command": command not found`},
-		"no such file":                   {[]string{"--port", port, "--", "/no/such/command"}, exitNotFound, "command not found"},
-		"not executable":                 {[]string{"--port", port, "--", notExecutable}, exitNotStartable, "permission denied"},
+		"no such command":                {[]string{"--port", port, "--", "no-such-command"}, passthrough.NotFound, `"no-such-command": command not found`},
+		"no such file":                   {[]string{"--port", port, "--", "/no/such/command"}, passthrough.NotFound, "command not found"},
+		"not executable":                 {[]string{"--port", port, "--", notExecutable}, passthrough.NotStartable, "permission denied"},
 		"no command":                     {nil, exitRunFailed, "run needs the command"},
 		"no such flag":                   {[]string{"--prot", "1", "--", "true"}, exitRunFailed, "--prot"},
 		"no such number of runs":         {[]string{"--repeat", "0", "--", "true"}, exitRunFailed, "--repeat takes 1 to 100"},

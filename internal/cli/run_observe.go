@@ -12,6 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
@@ -120,7 +121,7 @@ func (w *observed) open(o *runOptions) error {
 
 // follow records until the command has ended and its clients are settled, and returns its
 // exit code.
-func (w *observed) follow(c *child, o *runOptions, log io.Writer) (code int) {
+func (w *observed) follow(c *passthrough.Child, o *runOptions, log io.Writer) (code int) {
 	began := time.Now()
 	progress := &runProgress{w: log}
 	if o.quiet {
@@ -128,7 +129,7 @@ func (w *observed) follow(c *child, o *runOptions, log io.Writer) (code int) {
 	} else if _, ok := terminal(log); !ok {
 		progress.w = io.Discard
 	}
-	ended, settled := c.ended, (<-chan time.Time)(nil)
+	ended, settled := c.Ended, (<-chan time.Time)(nil)
 	for {
 		select {
 		case s := <-w.looks:

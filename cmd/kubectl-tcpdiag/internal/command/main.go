@@ -63,9 +63,15 @@ func exitCode(err error, stderr io.Writer) int {
 	var usage *usageError
 	var told *reported
 	var own *failure
+	var coded *codeError
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &coded):
+		if coded.err != nil {
+			complain(stderr, coded.err)
+		}
+		return coded.code
 	case errors.As(err, &status):
 		return map[model.Status]int{model.StatusWarning: 10, model.StatusSaturated: 11, model.StatusLosing: 12, model.StatusDown: 13}[status.status]
 	case errors.As(err, &told):
@@ -112,6 +118,7 @@ func newRoot() *cobra.Command {
   kubectl tcpdiag watch deploy/orders
   kubectl tcpdiag report deploy/orders -o orders.html
   kubectl tcpdiag incidents -A
+  kubectl tcpdiag run deploy/orders -- k6 run load.js    # a load test, and why it lost clients
   kubectl tcpdiag deploy/orders --exit-status     # 0 ok, 10 warning, 11 saturated, 12 losing, 13 down`,
 		Args:              cobra.ArbitraryArgs,
 		SilenceUsage:      true,
@@ -126,7 +133,7 @@ func newRoot() *cobra.Command {
 	registerOutput(root, &o.output)
 	root.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
 	o.completions(root)
-	root.AddCommand(newWatch(o), newReport(o), newIncidents(o))
+	root.AddCommand(newWatch(o), newReport(o), newIncidents(o), newRun(o))
 	return root
 }
 

@@ -75,6 +75,8 @@ func (c *cluster) addAgent(node string) {
 
 // answer is what an agent says.
 func (c *cluster) answer(at, path string, body []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.answers[at] == nil {
 		c.answers[at] = map[string][]byte{}
 	}
@@ -205,6 +207,6 @@ func (c *cluster) status(w http.ResponseWriter, code int32, message string) {
 // run runs the command line.
 func (c *cluster) run(args ...string) (stdout, stderr string, code int) {
 	var out, complaints bytes.Buffer
-	code = Main(c.t.Context(), append(args, "--kubeconfig", c.config), &out, &complaints)
+	code = Main(c.t.Context(), append([]string{"--kubeconfig", c.config}, args...), &out, &complaints)
 	return out.String(), complaints.String(), code
 }

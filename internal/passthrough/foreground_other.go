@@ -1,6 +1,6 @@
 //go:build !linux
 
-package cli
+package passthrough
 
 // inForeground: nothing is observed here, and no command is started.
 func inForeground() bool { return false }
