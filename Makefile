@@ -104,7 +104,7 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 
 ##@ To deliver it
 
-manifests: ## the static manifests of the node agent, rendered from the Helm chart
+manifests: ## what is made of others: the static manifests, the chart's schema and table, the dashboards for grafana.com
 	cd deploy/kubernetes && $(GO) run .
 
 package: $(GOLANGCI) ## archives, deb, rpm and checksums in dist/, the same bytes as goreleaser's; as root installed and removed under a real systemd

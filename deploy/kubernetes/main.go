@@ -1,5 +1,5 @@
-// Command kubernetes writes the chart's schema and its README's table, of values.yaml, and the static
-// manifests of the node agent, rendered from the chart: what `helm template` prints, without Helm. With -all it
+// Command kubernetes writes the chart's schema and its README's table, of values.yaml, the dashboards
+// in the form of grafana.com, and the static manifests of the node agent, rendered from the chart: what `helm template` prints, without Helm. With -all it
 // prints every manifest instead, kustomizations and the chart with all its
 // values files.
 package main
@@ -27,6 +27,9 @@ func run(ctx context.Context, all bool) error {
 		return writeAll(ctx, os.Stdout)
 	}
 	if err := writeOfValues(); err != nil { // first: the schema is asked by what follows
+		return err
+	}
+	if err := writeOfDashboards(); err != nil {
 		return err
 	}
 	for _, s := range statics() {

@@ -277,3 +277,112 @@ func TestOwn(t *testing.T) {
 	require.Equal(t, want, host.Of(cgroup.Pod{UID: uid}))
 	require.Nil(t, Own{}.Of(cgroup.Pod{}))
 }
+
+// Fifty pods of twelve workloads, ten of which are replaced each second for five minutes: those of a
+// StatefulSet keep their name and have a new uid, the others the reverse, and a kubelet removes what
+// has ended some seconds later. Two seconds after its start each pod has its own name and no other's,
+// and what is remembered does not grow.
+func TestReplacedForFiveMinutes(t *testing.T) {
+	type running struct {
+		pod     model.Pod
+		id      string
+		started time.Time
+	}
+	n := newNode(t)
+	names := n.names()
+	made := 0
+	begin := func(slot int) running {
+		made++
+		workload := slot % 12
+		name := fmt.Sprintf("app-%d-%06x", workload, made)
+		if workload%2 == 0 {
+			name = fmt.Sprintf("db-%d-%d", workload, slot/12)
+		}
+		r := running{model.Pod{Namespace: fmt.Sprintf("team-%d", workload%5), Name: name, Container: "app", UID: uidOf(made)}, id(made), n.now}
+		n.start(r.pod.Namespace, r.pod.Name, "app", r.pod.UID, r.id)
+		return r
+	}
+	var there, ended []running
+	for slot := range 50 {
+		there = append(there, begin(slot))
+	}
+	named := 0
+	for second := range 300 {
+		n.now = n.now.Add(time.Second)
+		for i := range 10 {
+			slot := (second*10 + i) % len(there)
+			ended = append(ended, there[slot])
+			there[slot] = begin(slot)
+		}
+		for len(ended) > 30 {
+			old := ended[0]
+			ended = ended[1:]
+			require.NoError(t, os.RemoveAll(filepath.Join(n.logs, "pods", old.pod.Namespace+"_"+old.pod.Name+"_"+old.pod.UID)))
+			require.NoError(t, os.Remove(filepath.Join(n.logs, "containers", linkName(folder{old.pod.Namespace, old.pod.Name, old.pod.UID}, "app", old.id))))
+		}
+		var ask []cgroup.Pod
+		for _, r := range there {
+			ask = append(ask, cgroup.Pod{UID: r.pod.UID, ContainerID: r.id})
+		}
+		names.Look(ask, false)
+		for i, r := range there {
+			got := names.Of(ask[i])
+			if got == nil {
+				require.Less(t, n.now.Sub(r.started), 2*time.Second, r.pod.Name)
+				continue
+			}
+			require.Equal(t, &r.pod, got)
+			named++
+		}
+		require.Len(t, names.known, 50)
+	}
+	require.Greater(t, named, 300*40)
+}
+
+// Names as long as a kubelet can start them: the folder's name has 255 bytes, more no file system takes.
+func TestLongestNames(t *testing.T) {
+	namespace, container := strings.Repeat("n", 63), strings.Repeat("c", 63)
+	pod := strings.Repeat("p", 255-len(namespace)-len(uid)-2)
+	n := newNode(t)
+	n.start(namespace, pod, container, uid, id(1))
+	// Another, whose link's name is cut at the same place, and begins with the same.
+	other := pod[:len(pod)-1] + "q"
+	n.start(namespace, other, container, uidOf(2), id(2))
+	require.Error(t, os.Mkdir(filepath.Join(n.logs, "pods", namespace+"_"+pod+"p_"+uid), 0o700), "longer none can be")
+	names := n.names()
+	ask := []cgroup.Pod{{UID: uid, ContainerID: id(1)}, {UID: uidOf(2), ContainerID: id(2)}}
+	names.Look(ask, false)
+	require.Equal(t, &model.Pod{Namespace: namespace, Name: pod, Container: container, UID: uid}, names.Of(ask[0]))
+	require.Equal(t, &model.Pod{Namespace: namespace, Name: other, Container: container, UID: uidOf(2)}, names.Of(ask[1]))
+}
+
+// What a pod can bring into the folders by its own names: no name of another is said for it, nor its
+// name for another.
+func TestNamesThatLookLikeOthers(t *testing.T) {
+	n := newNode(t)
+	n.start("shop", "orders", "app", uid, id(1))
+	for i, forged := range []struct{ namespace, pod, container string }{
+		{"shop", "orders", "app"}, // the same names, of a pod that was replaced
+		{"shop-orders", "app", "app"},
+		{"app", "shop", "orders"},
+		{"shop", "orders.app", "app"},
+		{"shop", "orders", "app-" + id(1)[:58]}, // an id in the container's name
+		{"shop", strings.Repeat("0", 64), "app"},
+		{"shop", uid, "app"},
+	} {
+		n.start(forged.namespace, forged.pod, forged.container, uidOf(10+i), id(10+i))
+	}
+	names := n.names()
+	ask := []cgroup.Pod{{UID: uid, ContainerID: id(1)}, {UID: uidOf(11), ContainerID: id(11)}, {UID: uidOf(14), ContainerID: id(14)}, {UID: uidOf(99), ContainerID: id(99)}}
+	names.Look(ask, false)
+	require.Equal(t, &model.Pod{Namespace: "shop", Name: "orders", Container: "app", UID: uid}, names.Of(ask[0]))
+	require.Equal(t, &model.Pod{Namespace: "shop-orders", Name: "app", Container: "app", UID: uidOf(11)}, names.Of(ask[1]))
+	require.Equal(t, "app-"+id(1)[:58], names.Of(ask[2]).Container)
+	require.Nil(t, names.Of(ask[3]))
+	// Symbolic links in place of folders are not followed, whoever made them.
+	require.NoError(t, os.RemoveAll(filepath.Join(n.logs, "pods", "shop_orders_"+uid)))
+	require.NoError(t, os.Symlink(filepath.Join(n.logs, "pods", "shop-orders_app_"+uidOf(11)), filepath.Join(n.logs, "pods", "shop_orders_"+uid)))
+	n.now = n.now.Add(scanEvery)
+	names.Look(ask[:1], true)
+	require.Nil(t, names.Of(ask[0]))
+}
