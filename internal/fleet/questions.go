@@ -72,11 +72,11 @@ max by (cluster, job, instance, node, netns, port, namespace, pod, cause) (
 // lost is the increase of a counter in 3 minutes.
 func lost(counter, matchers string) string {
 	c := counter + matchers
-	return fmt.Sprintf("(max_over_time(%s[3m]) - min_over_time(%s[3m]) and resets(%s[3m]) == 0 or increase(%s[3m]))", c, c, c, c)
+	return fmt.Sprintf("(last_over_time(%s[3m]) - min_over_time(%s[3m]))", c, c)
 }
 
 // turnedAway are clients, dropped packets of the last 3 minutes: as the rules recorded them,
-// or of the agents' counters, of which there are dozens a listener.
+// or of the agents' counters, in the same way.
 func (q questions) turnedAway(matchers string) string {
 	if q.rules {
 		return "listener:tcpdiag_clients_turned_away:increase3m" + matchers
@@ -88,7 +88,7 @@ func (q questions) dropped(matchers string) string {
 	if q.rules {
 		return "listener:tcpdiag_dropped_packets:increase3m" + matchers
 	}
-	return "sum without (cause, packet) " + lost("tcpdiag_listener_dropped_packets_total", matchers)
+	return lost("tcpdiag_listener_overflow_packets_total", matchers)
 }
 
 // trouble are the worst: those that are not ok, and those that have turned clients away.

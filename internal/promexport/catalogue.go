@@ -40,6 +40,8 @@ type catalogue struct {
 	targetUp   *metric
 	targetInfo *metric
 	refused    *metric
+
+	droppedByCause *metric
 }
 
 func newCatalogue() *catalogue {
@@ -53,6 +55,9 @@ func newCatalogue() *catalogue {
 	c.refused = c.counter("tcpdiag_port_refused_clients_total",
 		"Clients that met no listener on an expected port; absent where handshakes are not followed.",
 		"netns", "port")
+	c.droppedByCause = c.counter("tcpdiag_dropped_packets_total",
+		"Handshake packets that the kernel dropped at any listener of the agent, by cause, listeners that are gone included: tcpdiag_listener_dropped_packets_total with ten series an agent instead of dozens a listener.",
+		"cause")
 	c.listener = newListenerMetrics(c)
 	c.connector = newConnectorMetrics(c)
 	c.process = newProcessMetrics(c)
@@ -90,8 +95,8 @@ func (c *catalogue) add(kind dto.MetricType, typeName, name, help string, labelN
 func (c *catalogue) countedFrom(started time.Time) {
 	at := timestamppb.New(started)
 	own := []*metric{
-		c.refused, c.netns.unattributed,
-		c.listener.fullSeconds, c.listener.dropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes, c.listener.turnedAway, c.listener.unanswered,
+		c.refused, c.droppedByCause, c.netns.unattributed,
+		c.listener.fullSeconds, c.listener.dropped, c.listener.overflow, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes, c.listener.turnedAway, c.listener.unanswered,
 		c.self.missedTicks, c.self.failedSamples, c.self.incidents, c.self.lostFrames, c.self.writeErrors, c.self.refused, c.self.evicted,
 	}
 	for _, m := range own {

@@ -1,6 +1,8 @@
 package promexport
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,11 +21,12 @@ type Collector struct {
 	catalogue *catalogue
 	fixed     fixedLabels
 	drops     dropMemory
+	ledger    *dropLedger
 }
 
 // NewCollector exports what source gives. started is when the agent began to count.
 func NewCollector(source Source, started time.Time) *Collector {
-	c := &Collector{source: source, catalogue: newCatalogue(), fixed: newFixedLabels(), drops: newDropMemory()}
+	c := &Collector{source: source, catalogue: newCatalogue(), fixed: newFixedLabels(), drops: newDropMemory(), ledger: newDropLedger()}
 	c.catalogue.countedFrom(started)
 	return c
 }
@@ -98,6 +101,7 @@ func (c *Collector) listeners(e emitter, s *model.Snapshot) {
 	names := newProcessNames(s.Listeners)
 	seen := make(map[address]bool, len(s.Listeners)+len(s.Gone))
 	drops := c.drops.begin()
+	all := make(map[address]causeCounts, len(s.Listeners)+len(s.Gone))
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
 		a := newAddress(l.ID)
@@ -110,16 +114,26 @@ func (c *Collector) listeners(e emitter, s *model.Snapshot) {
 		c.gauges(e, ls, l)
 		c.totals(e, ls, &l.Totals, drops.possible(a, l))
 		c.connectors(e, ls, l.Connector)
+		all[a] = countsOf(l.Totals.Dropped)
 	}
-	for i := range s.Gone[:min(len(s.Gone), MaxRetained)] {
+	retained := 0
+	for i := range s.Gone {
 		a := newAddress(s.Gone[i].ID)
 		if seen[a] {
 			continue
 		}
 		seen[a] = true
+		all[a] = countsOf(s.Gone[i].Totals.Dropped)
+		if retained++; retained > MaxRetained {
+			continue
+		}
 		c.totals(e, a.labels(), &s.Gone[i].Totals, drops.kept(a))
 	}
 	c.drops.end(drops)
+	sums := c.ledger.add(all)
+	for _, cause := range slices.Sorted(maps.Keys(sums)) {
+		e.value(c.catalogue.droppedByCause, labels{label("cause", string(cause))}, float64(sums[cause]))
+	}
 }
 
 // address is what makes two series of a listener the same.

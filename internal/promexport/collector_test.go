@@ -231,12 +231,14 @@ func TestAbsentIsNotZero(t *testing.T) {
 	}
 	got := collect(t, &model.Snapshot{Listeners: []model.Listener{bare}})
 	require.Equal(t, []string{
+		"tcpdiag_dropped_packets_total",
 		"tcpdiag_failed_samples_total",
 		"tcpdiag_listener_abandoned_requests_total",
 		"tcpdiag_listener_accept_queue_fill_ratio",
 		"tcpdiag_listener_accept_queue_full_seconds_total",
 		"tcpdiag_listener_dropped_packets_total",
 		"tcpdiag_listener_info",
+		"tcpdiag_listener_overflow_packets_total",
 		"tcpdiag_listener_queue_resets_total",
 		"tcpdiag_listener_status",
 		"tcpdiag_listener_verdict_info",

@@ -134,3 +134,13 @@ func (c *Collector) dropped(e emitter, ls labels, counts map[model.DropKey]uint6
 		}
 	}
 }
+
+// overflowed are the packets dropped at the accept queue, whatever filled it.
+func overflowed(counts map[model.DropKey]uint64) (sum uint64) {
+	for key, n := range counts {
+		if key.Cause != model.CauseSynBacklog {
+			sum += n
+		}
+	}
+	return sum
+}

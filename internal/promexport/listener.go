@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 125
+	MaxSeriesPerListener = 126
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -37,6 +37,7 @@ type listenerMetrics struct {
 	connectionsAge *metric
 	samplingError  *metric
 	dropped        *metric
+	overflow       *metric
 	abandoned      *metric
 	queueResets    *metric
 	status         *metric
@@ -92,6 +93,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 		dropped: c.counter("tcpdiag_listener_dropped_packets_total",
 			"Handshake packets (retransmissions included, so not clients) that the kernel dropped, by the limit that did it: syn, ack, or unknown where the counters do not show it.",
 			"listener", "netns", "cause", "packet"),
+		overflow: c.counter("tcpdiag_listener_overflow_packets_total",
+			"Handshake packets dropped at a full accept queue: tcpdiag_listener_dropped_packets_total without cause and packet, and without syn_backlog. One series instead of dozens, for many listeners.",
+			"listener", "netns"),
 		abandoned: c.counter("tcpdiag_listener_abandoned_requests_total",
 			"Requests whose client closed while they waited or were in service; seen at scans, which miss some.",
 			"listener", "netns"),
@@ -206,6 +210,7 @@ func (c *Collector) totals(e emitter, ls labels, t *model.Totals, can causes) {
 	e.value(m.queueResets, ls, float64(t.QueueResets))
 	e.histogram(m.fill, ls, fillHistogram(&t.Fill))
 	c.dropped(e, ls, t.Dropped, can)
+	e.value(m.overflow, ls, float64(overflowed(t.Dropped)))
 	c.outcomes(e, ls, t.Clients)
 }
 

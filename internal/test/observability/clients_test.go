@@ -48,6 +48,11 @@ func clientsAndPeers() []map[string]string {
 	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8080",cause="max_connections",packet="syn"`, "0+240x60")
 	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8080",cause="slow_accept",packet="syn"`, "0+120x60")
 	add("tcpdiag_listener_dropped_packets_total", `listener="[::]:8081",cause="slow_accept",packet="syn"`, "0+60x60")
+	add("tcpdiag_listener_overflow_packets_total", `listener="[::]:8080"`, "0+360x60")
+	add("tcpdiag_listener_overflow_packets_total", `listener="[::]:8081"`, "0+60x60")
+	add("listener:tcpdiag_trouble:max", `listener="[::]:8080",cause="max_connections"`, "_x40 3x9 stale")
+	add("listener:tcpdiag_trouble:max", `listener="[::]:8080",cause="slow_accept"`, "_x45 3x4 stale")
+	add("listener:tcpdiag_trouble:max", `listener="[::]:8081",cause="slow_accept"`, "_x45 3x4 stale")
 	add("tcpdiag_port_refused_clients_total", `port="8080"`, "0+120x60")
 	add("tcpdiag_port_refused_clients_total", `port="8081"`, "0+600x60")
 	for process, inFlight := range map[string]string{"java:8080": "10x60", "java:8081": "99x60"} {

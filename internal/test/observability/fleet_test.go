@@ -36,6 +36,11 @@ func TestFleetNamesThePodThatListens(t *testing.T) {
 	}
 	for _, labels := range []string{sidecar, node, host, gone} {
 		add("tcpdiag_listener_dropped_packets_total", labels+`,cause="jvm_pause",packet="syn"`, "0x38 100x22")
+		add("tcpdiag_listener_overflow_packets_total", labels, "0x38 100x22")
+		who := labels + map[string]string{node: `,pod="0b51"`, gone: `,pod="9e2"`}[labels]
+		add("listener:tcpdiag_trouble:max", who+`,cause="jvm_pause"`, "_x38 3x3 _x19")
+		add("listener:tcpdiag_trouble:max", who+`,cause="max_threads"`, "_x41 2 _x18")
+		add("listener:tcpdiag_trouble:max", who+`,cause="none"`, "_x50 0x9")
 	}
 
 	rows := func(more string, value float64) []map[string]any {
