@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func TestRunCosts(t *testing.T) {
 	program := k6(c)
 	b.roomy(rig.Limits{})
 	measure := func(before ...string) (rate, p99 float64) {
-		args := append(before, program, "run", "--no-usage-report", "--quiet", "--address", "",
+		args := append(slices.Clone(before), program, "run", "--no-usage-report", "--quiet", "--address", "",
 			"--env", "VUS=40", "--env", "SECONDS=8", "--env", "URL=http://127.0.0.1:8080"+hello(5*time.Millisecond), b.Source("internal/test/lab/k6/steady.js"))
 		b.Wait(time.Second)
 		out, err := exec.CommandContext(b.Ctx, args[0], args[1:]...).Output()

@@ -128,6 +128,10 @@ func All() []Proof {
 			Run: goTest(deployments, "^TestPredictions$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/predict", "internal/plan"}, rigFiles), Results: []string{"docs/results/predictions.md"},
 		},
 		{
+			Name: "newcomers", What: "five situations, from the first command to the right step: commands typed and lines read", Minutes: 2, Root: true, Needs: servers,
+			Run: goTest(deployments, "^TestNewcomers$/", "20m"), Select: "-run", Covers: []string{"internal/diagnosis", "internal/render"}, Results: []string{"docs/results/newcomers.md"},
+		},
+		{
 			Name: "overloads", What: "fifty overloads drawn from a seed, whose causes their arithmetic gives", Minutes: 12, Root: true, Needs: servers,
 			Run: goTest(deployments, "^TestOverloads$", "90m"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/overloads-1.md"},
 		},
