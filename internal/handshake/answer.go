@@ -9,6 +9,9 @@ const (
 	halfPatience = 60 * time.Second
 	// answerMost is the longest time between two questions whether a client was answered.
 	answerMost = 30 * time.Second
+	// unaskedMost is how long one is followed of which nothing comes, and after whose socket
+	// nobody can be asked.
+	unaskedMost = 30 * time.Minute
 )
 
 // follow looks after one whose outcome is known: whether it is answered, or is given a
@@ -21,8 +24,12 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 		t.inquire(a)
 	}
 	if !a.answerKnown(at) {
-		if met := t.inquire(a); met != Connection && met != SocketUnknown && !a.has(finished|left) {
+		met := t.inquire(a)
+		if met != Connection && met != SocketUnknown && !a.has(finished|left) {
 			return 0, true // its end was not seen
+		}
+		if met == SocketUnknown && at >= a.first+ms(max(a.lastIn, a.lastReply, a.ended))+unaskedMost {
+			return 0, true
 		}
 	}
 	if a.answerKnown(at) {
