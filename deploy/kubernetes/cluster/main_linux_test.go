@@ -17,8 +17,8 @@ func TestCluster(t *testing.T) {
 	c.addNode(t)
 	r := struct{ main, kubernetes, component, chart *readme }{
 		readBlocks(t, "README.md", "sh"),
-		readBlocks(t, "deploy/kubernetes/README.md", "sh"),
-		readBlocks(t, "deploy/kubernetes/README.md", "yaml"),
+		readBlocks(t, "deploy/kubernetes/daemonset/README.md", "sh"),
+		readBlocks(t, "deploy/kubernetes/sidecar/README.md", "yaml"),
 		readBlocks(t, "deploy/helm/tcpdiag/README.md", "sh"),
 	}
 	t.Run("without the operator", func(t *testing.T) { testWithoutOperator(t, c, r.main) })

@@ -58,7 +58,7 @@ func testRunning(t *testing.T, cgroup string) {
 	c.startNode(t, cgroup, writeImages(t, c))
 	c.addOperator(t)
 	main := readBlocks(t, "README.md", "sh")
-	kubernetes := readBlocks(t, "deploy/kubernetes/README.md", "sh")
+	kubernetes := readBlocks(t, "deploy/kubernetes/daemonset/README.md", "sh")
 	c.run(t, main.block(t, sidecarBlock))
 	c.run(t, "kubectl --namespace "+example+" rollout status deployment/tomcat --timeout=2m")
 	pods := c.pods(t, example, hasSidecar, 2)
