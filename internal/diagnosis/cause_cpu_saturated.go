@@ -23,6 +23,7 @@ func cpuSaturated() cause {
 			return max(when(p.Either(p.AtConnectionLimit) && p.ShortOfCPU(), surely), when(p.Share(reading.RunDelay) >= p.T.RunDelay, possibly))
 		}, refuted: []refutation[reading.Pair]{
 			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", reading.Pair.AcceptorRuns},
+			{"most of the busy threads do not wait for a CPU, and the acceptor was not seen to", reading.Pair.BusyElsewhere},
 		}},
 		now: rule[*judge]{holds: func(j *judge) certainty {
 			return max(when(j.takenUp() && j.ShortOfCPU(), surely),

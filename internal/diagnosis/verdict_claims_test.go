@@ -74,6 +74,8 @@ func encryptedAt(n int) look {
 	})
 }
 
+func noLimits(l *model.Listener) { l.Connector.MaxThreads, l.Connector.MaxConnections = nil, nil }
+
 func noMaxThreads(l *model.Listener) { l.Connector.MaxThreads = nil }
 
 // pollerless is a server whose poller thread has ended.
@@ -360,6 +362,13 @@ func scenariosClaims() []scenario {
 		{
 			name: "reset because their listener closed", status: losing, cause: model.CauseListenerClosed,
 			now: fresh().do(outcome(model.ClientReset, 5)), before: fresh(), change: func(e *Evidence) { e.Closed = &model.Closed{Queued: 5} },
+		},
+
+		// Waiting for a CPU is no cause where the handlers do not.
+		{
+			name: "packets fall while the JVM's own threads wait for a CPU, and the limits are not known", status: losing, chain: causes(acceptQueue), notCodes: []string{"cpu_saturated", "slow_accept"},
+			now:    tomcat(20, 20, 10).pool(20).inService(20).queue(11, 300*time.Millisecond).do(noLimits).do(totals(0, 0, 600*time.Millisecond)).lost(acceptQueue, syn, 500),
+			before: tomcat(20, 20, 10).pool(20).inService(19).queue(8, 200*time.Millisecond).do(noLimits).do(totals(0, 0, 0)),
 		},
 
 		// Many short pauses.

@@ -55,6 +55,16 @@ func (p Pair) ShortOfCPU() bool {
 	return p.Share(RunDelay) >= need
 }
 
+// BusyElsewhere reports whether several threads have a request, and most of them do not wait for a CPU: what
+// waits for one are the JVM's own threads, as compilers on a server that is not warm.
+func (p Pair) BusyElsewhere() bool {
+	busy, ok := BusyThreads(p.Now)
+	return ok && busy >= busyLeast && float64(busy) > 2*p.Share(RunDelay) && !p.ShortOfCPU()
+}
+
+// busyLeast is of how many threads that is said.
+const busyLeast = 4
+
 // runningBelow reports whether fewer worker threads than that were seen to run or to
 // wait for a CPU; false where they were not read.
 func runningBelow(l *model.Listener, threads float64) bool {

@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -47,6 +49,19 @@ func kinds() []deployment {
 			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("safepoint", "the heap").Silent("maxThreads from 10", "threads.max from 10")
 			text, _ := os.ReadFile(log)
 			c.Row.Truth = fmt.Sprintf("%s; %d full collections in the collector's log", s.Says(rig.Port), strings.Count(string(text), "Pause Full"))
+		}},
+		{"bursts of 300 on a warm server with 20 connections, half of the machine's CPU in use", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=20", "minSpareThreads=20", "maxConnections=20", "acceptCount=10")...)
+			c.Answers("127.0.0.1:8080")
+			warm := rig.Arrivals(100, "/?ms=1")(c, s)
+			for range max(1, runtime.NumCPU()/2) {
+				c.Program("sh", "-c", "while :; do :; done")
+			}
+			ends := make(chan demo.Outcomes, 1)
+			go func() { ends <- rig.Waves(300, 1500*time.Millisecond, "/?ms=300")(c, s) }()
+			c.Ask(rig.Port, "--interval", "3s", "--max-connections", "20", "--max-threads", "20").Verdict("losing max_connections")
+			out := <-ends
+			c.Row.Truth = fmt.Sprintf("%d warm requests answered; then %d of %d clients turned away, 20 of 20 connections taken", warm.Of(demo.OK), out.Lost(), out.Total())
 		}},
 		{"the acceptor thread has ended, 30 clients wait", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, tomcat("acceptCount=50", "kill=-Acceptor")...)

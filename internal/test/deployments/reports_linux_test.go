@@ -23,9 +23,10 @@ func (r *report) name() string { return fmt.Sprintf("%s · %s · %s", r.kind, r.
 const reportsHead = `# Public reports, rebuilt
 
 Written by ` + "`make prove PROOF=reports`" + `: what people have told in public of servers that did not answer, rebuilt small
-on real servers. The letter is the habit of judging that it is a case of: A nobody accepts, C what clients
-saw, D resets by the server, E requests of clients that have left, H calls that are neither lock nor socket, I short
-pauses, L protocols, M pools without a name.
+on real servers. The letter is the habit of judging that it is a case of: A nobody accepts, B a thread that
+hands on has ended, C what clients saw, D resets by the server, E requests of clients that have left, G workers that are
+not recognised, H calls that are neither lock nor socket, I short pauses, J queues of the dead, K certain and inferred
+values, L protocols, M pools without a name, S settings that the version ignores.
 
 | report | truth | tcpdiag says | so it is |
 |---|---|---|---|
@@ -72,6 +73,7 @@ func reports() []report {
 			c.Row.Truth = s.Says(rig.Port).String() + "; the handlers wait for one lock, the acceptor at the limit of connections"
 			c.Both(rig.Port, "saturated max_connections").Silent("not_accepting", "slow_accept")
 		}},
+		{"B", github + "jetty/jetty.project/issues/3861", "unable to create new native thread (there of Jetty, here of Tomcat's poller)", of(owners(), "nproc 42: the poller thread has ended, 60 clients wait")},
 		{"C", github + "Alfresco/alfresco-ansible-deployment/issues/758", "the proxy asks ::1, and Tomcat listens on IPv4 alone", of(front(), "bound to 0.0.0.0 (IPv4 alone), asked at ::1")},
 		{"C", github + "moby/moby/pull/10900", "the service in the container is bound to localhost", of(front(), "bound to 127.0.0.1, asked at the interface's address")},
 		{"C", "https://torrust.com/blog/nf-conntrack-overflow-docker-udp-tracker", "connection tracking overflows, and no log says so", of(front(), "connection tracking is full")},
@@ -107,6 +109,7 @@ func reports() []report {
 			c.Row.Truth = s.Says(rig.Port).String() + "; none has a thread"
 			c.Both(rig.Port, "ok").Silent("10 of 10 threads", "max_threads from")
 		}},
+		{"G", github + "psi-probe/psi-probe/issues/205", "an Executor with a name of its own: the numbers of threads are -1", of(owners(), "an Executor named shop-web-, and a StuckThreadDetectionValve")},
 		{"H", github + "moby/moby/issues/44800", "nobody reads the standard output, and a worker is stuck in write(2)", func(c *rig.Case) {
 			fifo := filepath.Join(c.Dir, "stdout")
 			c.Must(syscall.Mkfifo(fifo, 0o600))
@@ -121,7 +124,20 @@ func reports() []report {
 			c.Row.Truth = s.Says(rig.Port).String() + "; one in write(2) on the pipe, the others wait for its lock"
 			c.Both(rig.Port, "saturated max_threads").Names("write").Silent("maxThreads from 8", "threads.max from 8")
 		}},
+		{"I", "https://serverfault.com/questions/175372/tomcat-intermittent-slowdowns-unresponsive-hangs", "Tomcat sleeps, then is busy with what has come: full collections", of(kinds(), "a full old generation: many short pauses (-Xmx40m, SerialGC), 10 threads")},
+		{"J", github + "spring-projects/spring-boot/issues/36087", "connections pile up in the queue, and it takes long to recover", of(claims(), "a queue longer than the clients' patience: less room, and more of them are answered")},
+		{"K", github + "spring-projects/spring-boot/issues/40957", "tomcat.threads.config.max is -1 in Boot 3.3.0, whatever is configured", func(c *rig.Case) {
+			s := c.BootOf("none", "tomcat", "3.3.0", rig.JVM{}, "server.tomcat.threads.max=12", "server.tomcat.mbeanregistry.enabled=true", "management.endpoints.web.exposure.include=*", "management.server.port=8081")
+			c.Answers("127.0.0.1:8080")
+			c.Answers("127.0.0.1:8081")
+			c.Hold(rig.Clients{N: 30, Text: rig.Get("/hello?ms=600000")})
+			c.Until("they are connected", func() bool { return s.Says(rig.Port).Connections >= 30 })
+			c.Wait(2 * time.Second)
+			c.Row.Truth = fmt.Sprintf("server.tomcat.threads.max=12, 30 requests; the MBeans say %s", s.Says(rig.Port))
+			c.Both(rig.Port, "saturated max_threads").Names("12 threads").Silent("-1 threads", "of -1", "1 of -1")
+		}},
 		{"L", "https://tomcat.apache.org/connectors-doc/common_howto/timeouts.html", "a proxy's AJP connections that are only pinged", of(kinds(), "AJP: a proxy's connections that send pings, with room")},
 		{"M", github + "jdcloud-api/jdcloud-sdk-java/issues/297", "a client's pool has two connections to a host, which nobody has configured", of(kinds(), "a pool of three without a name, 12 handlers wait for one (the default interval)")},
+		{"S", github + "oceanbase/odc/pull/3201", "after an upgrade of Boot the old names of Tomcat's settings are ignored", of(kinds(), "settings that the Boot version ignores: server.tomcat.max-threads")},
 	}
 }
