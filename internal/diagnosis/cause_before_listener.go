@@ -39,7 +39,7 @@ func beforeListener() cause {
 			Title:     "clients are lost in front of the listener",
 			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room. Seen by their handshakes (CAP_NET_RAW).",
 			Clients:   "Connect timeouts; refused, where a firewall rejects.",
-			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. The counters that moved are named.",
+			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. A rule without a counter leaves the place unknown.",
 			Change:    "What drops them.",
 			Vain:      "Any of Tomcat's limits.",
 			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved",
