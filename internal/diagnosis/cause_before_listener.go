@@ -26,7 +26,11 @@ func beforeListener() cause {
 			return " because they are lost in front of the listener: " + j.lostWhere()
 		},
 		evidence: func(j *judge, _ model.Verdict) string {
-			return j.join("their SYNs reached this network namespace, the listener dropped none of them and had room", j.lostWhere(), j.queueNumbers())
+			which := "them"
+			if j.lostInFront() {
+				which = "the latest"
+			}
+			return j.join("their SYNs reached this network namespace, the listener dropped none of "+which+" and had room", j.lostWhere(), j.queueNumbers())
 		},
 		advice: func(j *judge, _ model.Verdict) string {
 			return phrase.Sentences("Look at what stands before the listener in its network namespace: "+j.lostWhere()+".", "None of Tomcat's limits has a part in it.")

@@ -21,7 +21,7 @@ func AddClients(v model.Verdict, l *model.Listener, interval time.Duration) mode
 	}
 	c := lost.Clients
 	if v.Status >= model.StatusLosing {
-		packets := lost.DroppedPackets > 0 && v.Status == model.StatusLosing
+		packets := lost.DroppedPackets > 0 && v.Status == model.StatusLosing && v.Cause != model.CauseBeforeListener
 		v.Summary = inFront(ClientsPhrase(c), c.Observed, interval, packets) + v.Summary
 		if v.Status == model.StatusLosing {
 			v.Answer.What = whatIsLost(lost, int(lost.QueueResets), interval)

@@ -48,6 +48,9 @@ func (j *judge) failingCause() model.Cause {
 // look in which they do, as in any burst on a busy machine, does not outweigh
 // them. A quota that throttles is certain.
 func (j *judge) losingCause() model.Cause {
+	if j.lostInFront() {
+		return model.CauseBeforeListener
+	}
 	c := j.lossCause()
 	onlyFull := c == model.CauseNone || c == model.CauseAcceptQueue || c == model.CauseSlowAccept
 	if (onlyFull || c == model.CauseCPUSaturated) && j.holds(surely) == model.CauseNotAccepting {

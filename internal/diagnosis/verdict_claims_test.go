@@ -301,6 +301,18 @@ func scenariosClaims() []scenario {
 			}), before: fresh(),
 		},
 		{
+			name: "more clients gave up than the packets account for that were dropped before", status: losing, cause: model.CauseBeforeListener, chain: causes(acceptQueue, maxConns),
+			now: fresh().lost(maxConns, syn, 16).do(outcome(model.ClientGaveUp, 31)).do(stillTry(146)).do(func(l *model.Listener) {
+				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 16, Cause: maxConns}, true
+			}), before: fresh(),
+		},
+		{
+			name: "as many gave up as packets were dropped", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			now: fresh().lost(maxConns, syn, 160).do(outcome(model.ClientGaveUp, 31)).do(stillTry(146)).do(func(l *model.Listener) {
+				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 160, Cause: maxConns}, true
+			}), before: fresh(),
+		},
+		{
 			name: "clients got no answer before a pool", status: losing, cause: pool, chain: causes(threads, pool),
 			now: usedUp(20, database(10, hikari(10))).do(answers(2, 30)), before: usedUp(20, database(10, hikari(10))),
 		},

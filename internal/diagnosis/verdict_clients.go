@@ -105,6 +105,15 @@ func (j *judge) rejected() bool {
 		j.Now.Recent == nil && covers(j.Now, j.clients())
 }
 
+// lostInFront: more clients have no answer than twice the packets that the listener dropped, each
+// of which was one client's, and the youngest of them began when it had dropped the last: most are
+// lost in front of it.
+func (j *judge) lostInFront() bool {
+	c, n := j.clients(), j.losses().DroppedPackets
+	return c != nil && n > 0 && c.AfterDrops && j.Now.Listening() && !reading.QueueFull(j.Now) &&
+		c.Outcomes[model.ClientGaveUp]+uint64(max(c.Waiting, 0)) > 2*n
+}
+
 // droppedLately: a client that gave up may have lost its packets a minute ago. One that began
 // after the last packet was dropped has not.
 func (j *judge) droppedLately() bool {

@@ -22,6 +22,9 @@ func (j *judge) summary(v model.Verdict) string {
 		if j.losses().DroppedPackets == 0 && j.resetInQueue() == 0 { // who failed stands in front of it, see AddClients
 			return phrase.Capital(j.whyFailed(v)) + "."
 		}
+		if v.Cause == model.CauseBeforeListener {
+			return phrase.Capital(j.whyFailed(v)) + "; before that " + j.lossPhrase() + " by the listener."
+		}
 		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."
 	case model.StatusSaturated:
 		return j.summarySaturated(v)
