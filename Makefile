@@ -78,7 +78,7 @@ test-rest: lint package $(if $(RERUN),$(GOTESTSUM)) ## what `make test` leaves o
 	TCPDIAG_TESTS=servers $(call gotest,$(STACK_TESTS),-race -vet=off -count=1 $(VERBOSE) -p 1 -timeout 18m)
 
 test-all: test test-rest ## all of that, and the quicker proofs
-	$(PROVE) mutated assistants browser handshakes kernels-short deployments
+	$(PROVE) mutated assistants browser handshakes kernels-short draws-kept deployments
 
 setup: ## the Debian packages that the tests need, where they are missing; the rest are Go modules and Maven's
 	@$(PROVE) -needs promtool:prometheus prometheus-alertmanager:prometheus-alertmanager ip:iproute2 ss:iproute2 javac:openjdk-17-jdk-headless mvn:maven gcc:gcc systemd-analyze:systemd rpm:rpm || echo "the tests that need them say so"

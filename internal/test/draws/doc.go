@@ -4,5 +4,6 @@
 // the kernel say meanwhile, and the clients' own account.
 //
 //	go test -v ./internal/test/draws -run 'Draw/7/17'     # one draw by its name: seed 7, number 17
+//	make prove PROOF=draws-kept                           # those that were wrong once
 //	make prove PROOF=draws ARGS='-seed 7 -draws 300'      # many of them, and the table
 package draws

@@ -109,7 +109,7 @@ func TestDraws(t *testing.T) {
 	for range *worlds {
 		running.Go(func() {
 			for block := range blocks {
-				inWorld(t, into, block)
+				inWorld(t, into, *seed, block)
 			}
 		})
 	}
@@ -137,8 +137,8 @@ func TestDraws(t *testing.T) {
 }
 
 // inWorld runs draws of one server in a process with a network namespace of its own.
-func inWorld(t *testing.T, into string, numbers []string) {
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.timeout", "10m", "-test.run", fmt.Sprintf("^TestDraw$/^%d$/^(%s)$", *seed, strings.Join(numbers, "|")))
+func inWorld(t *testing.T, into string, seed uint64, numbers []string) {
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.timeout", "10m", "-test.run", fmt.Sprintf("^TestDraw$/^%d$/^(%s)$", seed, strings.Join(numbers, "|")))
 	cmd.Env = append(os.Environ(), intoEnv+"="+into)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // Pdeathsig is sent when the thread ends
@@ -146,6 +146,48 @@ func inWorld(t *testing.T, into string, numbers []string) {
 	if out, err := cmd.CombinedOutput(); err != nil || testing.Verbose() {
 		t.Logf("%s", out)
 	}
+}
+
+// kept are draws that were wrong once, of one server each: what they found was fixed as a kind.
+var kept = []struct {
+	seed    uint64
+	numbers []string
+}{
+	{1, []string{"18", "19"}},
+	{1, []string{"23"}},
+	{2, []string{"6", "7"}},
+	{2, []string{"12"}},
+	{2, []string{"20", "22", "23"}},
+	{2, []string{"29", "30", "31"}},
+	{3, []string{"0"}},
+	{3, []string{"12"}},
+	{3, []string{"19"}},
+}
+
+// TestKept runs them again.
+func TestKept(t *testing.T) {
+	proof.Skip(t)
+	nettest.Root(t)
+	kit := rig.KitOf(t)
+	kit.Tcpdiag()
+	kit.Truth()
+	kit.KeystoreFile()
+	into := filepath.Join(t.TempDir(), "outcomes")
+	n := 0
+	for _, k := range kept {
+		inWorld(t, into, k.seed, k.numbers)
+		n += len(k.numbers)
+	}
+	outcomes := read(t, into)
+	if len(outcomes) != n {
+		t.Errorf("%d of %d draws came to an outcome", len(outcomes), n)
+	}
+	for _, o := range outcomes {
+		if o.Result == wrong {
+			t.Errorf("Draw/%d/%d: %s\n  truth: %s\n  said:  %s\n  agent: %s", o.Seed, o.Number, o.Why, o.Truth, o.Said, o.Agent)
+		}
+	}
+	t.Log(summary(outcomes))
 }
 
 func read(t *testing.T, path string) (all []outcome) {

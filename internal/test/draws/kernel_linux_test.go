@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
@@ -53,6 +55,36 @@ func hasThread(pid int, name string) bool {
 		}
 	}
 	return false
+}
+
+// runDelay is for how long the threads of a process have waited for a CPU.
+func runDelay(pid int) (sum time.Duration) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	for _, task := range tasks {
+		var ran, waited int64
+		if text, err := os.ReadFile(task); err == nil {
+			_, _ = fmt.Sscan(string(text), &ran, &waited)
+			sum += time.Duration(waited)
+		}
+	}
+	return sum
+}
+
+// overflows are the namespace's (TcpExt ListenOverflows).
+func overflows() (n int) {
+	text, _ := os.ReadFile("/proc/thread-self/net/netstat")
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] != "TcpExt:" {
+			continue
+		}
+		if i := slices.Index(names, "ListenOverflows"); i > 0 {
+			n, _ = strconv.Atoi(f[i])
+		}
+		names = f
+	}
+	return n
 }
 
 // throttled is how often the process's cgroup was.

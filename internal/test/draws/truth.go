@@ -16,7 +16,13 @@ type observed struct {
 	accepting         bool // an acceptor thread is there, or needs not be
 	reading           bool // so is a poller
 	throttled         bool // the cgroup was, by its own account
-	outOfFiles        bool
+	// starved is how many threads of the process waited for a CPU, on average, by their own
+	// schedstat; free: not all connections were taken all the time.
+	starved float64
+	free    bool
+	// overflows are those of the accept queues of the namespace, in all of the draw (ListenOverflows).
+	overflows  int
+	outOfFiles bool
 }
 
 // trouble is whether somebody waits or fails.
@@ -64,11 +70,15 @@ func (d draw) causes(o observed) []string {
 	add(s.virtual && o.trouble(s), d.behind()...)
 	add(d.handler == "gc", "jvm_pause")
 	add(d.handler == "gc" || d.handler == "burn", "cpu_saturated")
-	add(o.queue > s.backlog && !full, "slow_accept", "cpu_saturated")
+	add((o.queue > s.backlog || o.overflows > 0) && o.free && o.accepting, "slow_accept")
+	add(o.starved >= starvedFrom && o.free, "cpu_saturated")
 	add(len(all) == 0 || !o.trouble(s), "")
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// starvedFrom is how many threads that wait for a CPU may hold up all others.
+const starvedFrom = .5
 
 // inner is why all threads are busy.
 func (d draw) inner() []string {
@@ -128,7 +138,7 @@ type said struct {
 }
 
 // judge compares the two.
-func (d draw) judge(o observed, s said, crowded bool) (result, why string) {
+func (d draw) judge(o observed, s said) (result, why string) {
 	may := d.causes(o)
 	switch {
 	case o.failed > 1 && s.status == "ok" && s.missing && d.viewer != "root":
@@ -139,10 +149,10 @@ func (d draw) judge(o observed, s said, crowded bool) (result, why string) {
 		return wrong, "losing while every client is answered"
 	case s.status == "warning" && o.failed == 0 && 5*o.connections >= 4*d.server.connections && s.cause == "max_connections":
 		return right, "" // nearly full
+	case s.status == "warning" && s.cause == "open_files" && d.fault == "descriptors":
+		return right, "" // so are they: three are left, less what clients take
 	case slices.Contains(may, s.cause):
 		return right, ""
-	case s.cause == "cpu_saturated" && crowded:
-		return undecided, "this machine was busy"
 	case slices.Contains(d.outer(o), s.cause) && s.missing:
 		return unknown, "missing is said"
 	case s.cause == "" && s.status == "ok" && o.failed <= 1 && (!o.allBusy || d.users <= d.server.threads+2):

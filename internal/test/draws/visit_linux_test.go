@@ -31,11 +31,12 @@ const (
 	broken            // an answer that is none: a part of one, or an error
 	checked           // connected, and sent nothing
 	local             // this machine's own limits
+	hasty             // left at the moment when it was connected
 	endings
 )
 
 func (e ending) String() string {
-	return [endings]string{"answered", "gave up", "refused", "reset", "unanswered", "broken", "checked", "local"}[e]
+	return [endings]string{"answered", "gave up", "refused", "reset", "unanswered", "broken", "checked", "local", "connected too late"}[e]
 }
 
 // failed reports whether its client did not get what it came for.
@@ -145,14 +146,6 @@ func (v *visitor) check(ctx context.Context) {
 		v.account.add(how, false)
 		rig.Wait(ctx, 200*time.Millisecond)
 	}
-}
-
-func (v *visitor) dial() (net.Conn, ending) {
-	conn, err := (&net.Dialer{Timeout: v.d.connect}).Dial("tcp", v.address)
-	if err == nil {
-		return conn, answered
-	}
-	return nil, endingOf(err, gaveUp)
 }
 
 func endingOf(err error, timeout ending) ending {

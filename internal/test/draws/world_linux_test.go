@@ -26,7 +26,6 @@ type world struct {
 	s     *rig.Server
 	agent *rig.Agent
 	said  counts // the agent's before the draw
-	now   counts // and when it has ended
 
 	after  []func()  // what ends with the draw
 	failed time.Time // when the last client of the draw before got no answer

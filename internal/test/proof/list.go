@@ -136,6 +136,11 @@ func All() []Proof {
 			Run: goTest(deployments, "^TestOverloads$", "90m"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/overloads-1.md"},
 		},
 		{
+			Name: "draws-kept", What: "the drawn deployments of which something wrong was said once", Minutes: 5, Root: true,
+			Needs: servers,
+			Run:   goTest("./internal/test/draws", "^TestKept$", "20m"), Covers: slices.Concat(judging, finding, clients, rigFiles, []string{"internal/test/draws"}),
+		},
+		{
 			Name: "draws", What: "deployments that nobody chose, drawn from a seed: server, limits, handlers, clients, fault and who asks", Minutes: 60, Root: true,
 			Needs: servers,
 			Run:   goTest("./internal/test/draws", "^TestDraws$", "180m"), Covers: slices.Concat(judging, finding, clients, rigFiles, []string{"internal/test/draws"}), Results: []string{"docs/results/draws.md"},
