@@ -20,7 +20,7 @@ func TestGrafanaCom(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			got, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.Equal(t, want, string(got), "stale: run make manifests")
+			require.True(t, want == string(got), "%s is stale: run make manifests", path)
 			var form struct {
 				Inputs   []struct{ Name, Type, PluginID string } `json:"__inputs"`
 				Requires []struct{ Type, ID, Name string }       `json:"__requires"`
