@@ -9,6 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -177,7 +178,7 @@ func (d *Draft) Judge() (*State, *model.Snapshot) {
 			j.closed = closedBefore(closings(n.Accounts, d.Time, n.Window.Interval), l.Port, l.ID, h, d.Time)
 		}
 		if h == nil || !l.Listening() {
-			seen := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
+			seen := symptoms.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
 			l.Verdict, l.Basis = diagnosis.Judge(seen, j.t), seen.Basis()
 		} else {
 			h.judge(l, d.earlier[l.ID], &j)

@@ -3,7 +3,7 @@ package assemble
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
@@ -100,7 +100,7 @@ func (w *witness) stands(since time.Time) bool {
 // byPhases judges from the readings on both sides of a drop. That nothing was
 // full is said only of readings that are near.
 func (w *witness) byPhases(before look, now *model.Listener, d losses.Drop) (model.Cause, model.Evidence, bool) {
-	c := diagnosis.DropCause(before.Listener, now, w.now.Sub(before.at), w.t)
+	c := causes.DropCause(before.Listener, now, w.now.Sub(before.at), w.t)
 	if c == model.CauseSlowAccept && !near(now.Connections, d) {
 		c = model.CauseAcceptQueue
 	}

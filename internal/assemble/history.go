@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -77,7 +78,7 @@ type judged struct {
 // those of the listener as it was.
 func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 	h.hysteresis.Hold, h.hysteresis.Settle = j.t.Hold, j.t.Settle
-	e := diagnosis.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
+	e := symptoms.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
 	past, trend := h.looks.past(j.now, j.every), h.looks.trend()
 	if past.Listener != nil {
 		e.Before, e.Elapsed = before.put(past.Listener), j.now.Sub(past.at)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
@@ -32,7 +33,7 @@ argument it lists all of them.`,
 	}
 }
 
-func explain(w io.Writer, all []diagnosis.Runbook, names, args []string) error {
+func explain(w io.Writer, all []causes.Runbook, names, args []string) error {
 	if len(args) == 0 {
 		return render.Runbooks(w, all, textOptions(w))
 	}

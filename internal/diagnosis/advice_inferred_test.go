@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -16,7 +17,7 @@ func TestAdviceAboveTheLeastLimit(t *testing.T) {
 	advice := func(uncertain bool) string {
 		l := tomcat(200, 60, 100).inService(60).queue(101, 4*time.Second).Listener
 		l.Connector.MaxConnections = &model.Setting[int]{Value: 60, Kind: model.SourceInferred, Source: "inferred", Uncertain: uncertain}
-		v := Judge(Evidence{Now: l, Before: l, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+		v := Judge(symptoms.Evidence{Now: l, Before: l, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, model.CauseMaxConnections, v.Cause)
 		return v.Findings[0].Advice
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Whatever a verdict is judged from must be kept, or it cannot be judged again.
 func TestBasisHoldsAllEvidence(t *testing.T) {
 	basis := reflect.TypeFor[model.Basis]()
-	for f := range reflect.TypeFor[Evidence]().Fields() {
+	for f := range reflect.TypeFor[symptoms.Evidence]().Fields() {
 		if f.Name == "Now" {
 			continue
 		}
@@ -40,7 +41,7 @@ func TestAgainIsTheVerdictThatWasShown(t *testing.T) {
 		tomcat(20, 60, 20).inService(5),
 	} {
 		at = at.Add(time.Second)
-		e := Evidence{Now: now.Listener, Before: before, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
+		e := symptoms.Evidence{Now: now.Listener, Before: before, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
 		now.Basis = e.Basis()
 		if i == 2 { // clients are known after what was judged
 			clients := &model.Clients{Observed: time.Minute}

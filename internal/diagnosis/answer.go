@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -35,17 +37,17 @@ func Effects(v model.Verdict, predict func(model.Step) string) model.Verdict {
 func (j *judge) what(v model.Verdict) string {
 	switch v.Status {
 	case model.StatusDown:
-		return phrase.Sentences(j.queueResetsPhrase(), phrase.Sprintf("Clients that connect to port %v are refused.", j.Now.Port))
+		return phrase.Sentences(j.queueResetsPhrase(), phrase.Sprintf("Clients that connect to port %v are refused.", j.s.Now.Port))
 	case model.StatusLosing:
-		lost := j.losses()
-		return whatIsLost(&lost, j.resetInQueue(), j.Interval)
+		lost := j.s.Losses()
+		return whatIsLost(&lost, j.s.ResetInQueue(), j.s.Interval)
 	case model.StatusSaturated, model.StatusWarning:
-		if j.onlyElsewhere() {
-			return phrase.Sprintf("Nobody can connect to port %v in this network namespace.", j.Now.Port)
+		if j.s.OnlyElsewhere() {
+			return phrase.Sprintf("Nobody can connect to port %v in this network namespace.", j.s.Now.Port)
 		}
 		return cmp.Or(phrase.Sentences(j.whoWaits(), j.notLost()), "Nobody is seen to be turned away.")
 	}
-	if !j.Now.Listening() {
+	if !j.s.Now.Listening() {
 		return j.summaryOK()
 	}
 	state, _ := j.okState()
@@ -53,7 +55,7 @@ func (j *judge) what(v model.Verdict) string {
 }
 
 func (j *judge) queueResetsPhrase() string {
-	n := j.resetInQueue()
+	n := j.s.ResetInQueue()
 	if n == 0 {
 		return ""
 	}
@@ -63,18 +65,18 @@ func (j *judge) queueResetsPhrase() string {
 // whoWaits are those in front of a stage.
 func (j *judge) whoWaits() string {
 	var parts []string
-	if n := reading.Queued(j.Now); n > 0 {
+	if n := reading.Queued(j.s.Now); n > 0 {
 		wait := phrase.Sprintf("%s %s to be let in", phrase.Count(n, "client"), phrase.Verb(n, "waits", "wait"))
-		if old := j.Now.AcceptQueue.OldestWait; old != nil && *old >= reading.LongWaiting {
+		if old := j.s.Now.AcceptQueue.OldestWait; old != nil && *old >= reading.LongWaiting {
 			wait += ", the first for " + phrase.Seconds(*old)
 		}
 		parts = append(parts, wait)
 	}
-	if n := reading.WaitingRequests(j.Now); n > 0 {
-		parts = append(parts, atLeast(j.Now)+phrase.Sprintf("%s %s that no thread has begun to read", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait")))
+	if n := reading.WaitingRequests(j.s.Now); n > 0 {
+		parts = append(parts, words.AtLeast(j.s.Now)+phrase.Sprintf("%s %s that no thread has begun to read", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait")))
 	}
-	if len(parts) == 0 && j.halted() {
-		parts = append(parts, phrase.Sprintf("%s %s for an answer", phrase.Count(reading.InHand(j.Now), "request"), phrase.Verb(reading.InHand(j.Now), "waits", "wait")))
+	if len(parts) == 0 && j.s.Halted() {
+		parts = append(parts, phrase.Sprintf("%s %s for an answer", phrase.Count(reading.InHand(j.s.Now), "request"), phrase.Verb(reading.InHand(j.s.Now), "waits", "wait")))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -86,18 +88,18 @@ func (j *judge) whoWaits() string {
 // gave up has lost something all the same.
 func (j *judge) notLost() string {
 	switch {
-	case j.Now.Losses == nil:
+	case j.s.Now.Losses == nil:
 		return ""
-	case j.losses().AbandonedRequests > 0:
+	case j.s.Losses().AbandonedRequests > 0:
 		return phrase.Capital(j.abandonedPhrase()) + "."
 	}
-	return "No packet was dropped" + j.inInterval() + "."
+	return "No packet was dropped" + words.InInterval(j.s) + "."
 }
 
 // why is the chain from what clients meet to its root.
 func (j *judge) why(v model.Verdict) string {
 	switch {
-	case v.Status == model.StatusOK && j.Now.Listening():
+	case v.Status == model.StatusOK && j.s.Now.Listening():
 		_, numbers := j.okState()
 		return phrase.Capital(numbers) + "."
 	case v.Status <= model.StatusWarning:
@@ -109,34 +111,34 @@ func (j *judge) why(v model.Verdict) string {
 	case model.CauseDownstream, model.CauseConnectionPool:
 		return j.whyWaits()
 	case model.CauseExecutorQueue:
-		return phrase.Sentences(phrase.Capital(j.threadsPhrase())+".", phrase.Capital(j.executorPhrase())+".")
+		return phrase.Sentences(phrase.Capital(words.Threads(j.s))+".", phrase.Capital(j.executorPhrase())+".")
 	case model.CauseMaxThreads:
-		return phrase.Capital(j.threadsPhrase()) + "." + j.whyInside()
+		return phrase.Capital(words.Threads(j.s)) + "." + j.whyInside()
 	case model.CauseNone:
-		if j.failsUnseen() {
+		if j.s.FailsUnseen() {
 			return "Not known: " + strings.TrimPrefix(j.okNumbers(), "; ") + "."
 		}
-		return phrase.Capital(j.queuePhrase()+j.because(v)) + "."
+		return phrase.Capital(words.Queue(j.s)+j.because(v)) + "."
 	}
 	because := j.because(v)
 	if v.Cause == model.CauseNotReading {
-		because = j.unreadPhrase() + because
+		because = causes.UnreadPhrase(j.s) + because
 	}
 	return phrase.Capital(strings.TrimPrefix(because, " because ")) + "." + j.whyInside()
 }
 
 func (j *judge) whyClosed(c model.Cause) string {
 	switch {
-	case c == model.CauseListenerClosed && j.Closed != nil && j.Closed.Part:
+	case c == model.CauseListenerClosed && j.s.Closed != nil && j.s.Closed.Part:
 		return "One of the sockets that share the address (SO_REUSEPORT) was closed, and the kernel resets whoever waits in its queue."
-	case c == model.CauseListenerClosed && j.Now.Listening():
+	case c == model.CauseListenerClosed && j.s.Now.Listening():
 		return "The listener was closed and opened again, as in a restart: the kernel resets whoever waits in its queue."
 	case c == model.CauseListenerClosed:
 		return "The listener was closed, as in a stop or a crash: the kernel resets whoever waits in its queue."
 	}
-	last := j.Now.Last
+	last := j.s.Now.Last
 	if last == nil {
-		return phrase.Sprintf("Nothing listens on port %v.", j.Now.Port)
+		return phrase.Sprintf("Nothing listens on port %v.", j.s.Now.Port)
 	}
 	who := "A listener"
 	if last.PID != 0 {
@@ -146,15 +148,15 @@ func (j *judge) whyClosed(c model.Cause) string {
 		who += " of " + last.Pod.String()
 	}
 	return phrase.Sprintf("Nothing has listened on port %v for %s. %s did, on %s, until %s.",
-		j.Now.Port, phrase.Seconds(last.Ago), who, last.Address, last.Seen.UTC().Format("15:04:05 MST"))
+		j.s.Now.Port, phrase.Seconds(last.Ago), who, last.Address, last.Seen.UTC().Format("15:04:05 MST"))
 }
 
 // whyInside continues with what the used up threads wait for in the process itself.
 func (j *judge) whyInside() string {
-	if n, call := j.inFiles(); n > 0 {
+	if n, call := j.s.InFiles(); n > 0 {
 		return phrase.Sprintf(" %d of them %s in %s on a file or a pipe.", n, phrase.Verb(n, "is", "are"), call)
 	}
-	n := j.inside()
+	n := j.s.Inside()
 	if n == 0 {
 		return ""
 	}
@@ -162,13 +164,13 @@ func (j *judge) whyInside() string {
 }
 
 func (j *judge) whyWaits() string {
-	if j.waits.virtual {
-		return phrase.Sprintf("%s %s in service on virtual threads: %s.", phrase.Count(j.waits.busy, "request"), phrase.Verb(j.waits.busy, "is", "are"), j.waitPhrase())
+	if j.s.Waits.Virtual {
+		return phrase.Sprintf("%s %s in service on virtual threads: %s.", phrase.Count(j.s.Waits.Busy, "request"), phrase.Verb(j.s.Waits.Busy, "is", "are"), words.Wait(j.s))
 	}
-	most, _ := reading.MaxThreads(j.Now)
-	busy := phrase.Sprintf("%d of %d threads are busy", j.waits.busy, most)
-	if j.waits.busy == most {
-		busy = phrase.Capital(allThreads(most)) + " busy"
+	most, _ := reading.MaxThreads(j.s.Now)
+	busy := phrase.Sprintf("%d of %d threads are busy", j.s.Waits.Busy, most)
+	if j.s.Waits.Busy == most {
+		busy = phrase.Capital(words.AllThreads(most)) + " busy"
 	}
-	return busy + ": " + j.waitPhrase() + "."
+	return busy + ": " + words.Wait(j.s) + "."
 }

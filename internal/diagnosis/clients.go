@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -43,12 +44,12 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 	if lost == nil {
 		lost = &model.Losses{}
 	}
-	during := within(interval)
+	during := words.Within(interval)
 	if c := lost.Clients; c != nil && c.Flood == nil && c.TurnedAway() > 0 {
 		return noAnswer(c) + "."
 	}
 	if c := lost.Clients; c != nil && ClientsPhrase(c) != "" {
-		return phrase.Capital(ClientsPhrase(c)) + within(c.Observed) + "."
+		return phrase.Capital(ClientsPhrase(c)) + words.Within(c.Observed) + "."
 	}
 	var parts []string
 	if n := lost.DroppedPackets; n > 0 {
@@ -75,8 +76,8 @@ func noAnswer(c *model.Clients) string {
 	}
 	var ways []string
 	for _, way := range []struct {
-		n     uint64
-		words string
+		n   uint64
+		how string
 	}{
 		{o[model.ClientGaveUp], "gave up connecting"},
 		{o[model.ClientStalled], "never got in"},
@@ -85,14 +86,14 @@ func noAnswer(c *model.Clients) string {
 		{o[model.ClientRefused], phrase.Verb(o[model.ClientRefused], "was", "were") + " refused"},
 	} {
 		if way.n > 0 {
-			ways = append(ways, phrase.Number(way.n)+" "+way.words)
+			ways = append(ways, phrase.Number(way.n)+" "+way.how)
 		}
 	}
 	of := " of " + phrase.Count(ended, "client") + " "
-	out := phrase.Number(c.TurnedAway()) + of + "got no answer" + within(c.Observed) + ": " + strings.Join(ways, ", ")
-	if n, words, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
-		out = n + of + words
-		if during := within(c.Observed); during != "" {
+	out := phrase.Number(c.TurnedAway()) + of + "got no answer" + words.Within(c.Observed) + ": " + strings.Join(ways, ", ")
+	if n, how, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
+		out = n + of + how
+		if during := words.Within(c.Observed); during != "" {
 			out = phrase.Capital(strings.TrimSpace(during)) + " " + out
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -40,7 +41,7 @@ func wrapped(text string) string {
 }
 
 // opening is the part of a section that the catalogue has.
-func opening(r *diagnosis.Runbook) string {
+func opening(r *causes.Runbook) string {
 	var b strings.Builder
 	for _, part := range []struct{ name, text string }{
 		{"Seen", r.Seen}, {"Clients see", r.Clients}, {"Check", r.Check}, {"Change", r.Change}, {"Does not help", r.Vain},
@@ -155,10 +156,13 @@ func TestRunbooks(t *testing.T) {
 func TestEveryFindingHasARunbook(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
+	below, err := filepath.Glob("*/*.go")
+	require.NoError(t, err)
+	files = append(files, below...)
 	code := regexp.MustCompile(`(?:add\(|note\([^\n]*, |Code:\s+)"([a-z_]+)"`)
 	found := 0
 	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, "_books.go") {
+		if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "books.go" {
 			continue
 		}
 		content, err := os.ReadFile(file)
@@ -173,5 +177,5 @@ func TestEveryFindingHasARunbook(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 25)
-	require.True(t, slices.ContainsFunc(diagnosis.Runbooks(), func(r diagnosis.Runbook) bool { return !r.IsCause() }))
+	require.True(t, slices.ContainsFunc(diagnosis.Runbooks(), func(r causes.Runbook) bool { return !r.IsCause() }))
 }

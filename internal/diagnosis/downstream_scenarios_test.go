@@ -63,7 +63,7 @@ const (
 
 func scenariosDownstream() []scenario {
 	both := func(name string, peers []model.Peer, cause model.Cause, codes, notCodes []string) scenario {
-		chain := causes(threads)
+		chain := chainOf(threads)
 		if cause != threads {
 			chain = append(chain, cause)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -55,7 +56,7 @@ func TestDropCause(t *testing.T) {
 		"nothing but a queue":                                      {look{}, look{&model.Listener{AcceptQueue: &model.AcceptQueue{}}}, acceptQueue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := DropCause(c.before.Listener, c.now.Listener, time.Second, reading.DefaultThresholds())
+			got := causes.DropCause(c.before.Listener, c.now.Listener, time.Second, reading.DefaultThresholds())
 			require.Equal(t, c.want, got)
 			require.True(t, slices.Contains(model.DropCauses(), got), "%q has no series", got)
 		})

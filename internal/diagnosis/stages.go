@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -88,7 +89,7 @@ func StageNote(l *model.Listener, stage string) string {
 		}
 	case Backend:
 		if p := BusiestPeer(l); p != nil {
-			return peerName(p)
+			return words.PeerName(p)
 		}
 	}
 	for i := range l.Limits {

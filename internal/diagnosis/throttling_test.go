@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -50,15 +52,15 @@ func TestThrottlingShare(t *testing.T) {
 }
 
 func TestAdviseThrottled(t *testing.T) {
-	advice := func(limit *float64, kept, used time.Duration) string {
+	advised := func(limit *float64, kept, used time.Duration) string {
 		now := tomcat(1, 1, 1).do(cpu(kept, used, 10, 10))
 		now.Process.CPULimit = limit
-		j := newJudge(Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, catalogue(), reading.DefaultThresholds())
-		return j.adviseThrottled()
+		s := symptoms.Of(symptoms.Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, reading.DefaultThresholds())
+		return causes.AdviseThrottled(s)
 	}
-	require.Contains(t, advice(new(.5), 1500*time.Millisecond, 500*time.Millisecond), "of the unit) from 0.5 to 2 CPUs, as much as the process wanted, or remove it")
-	require.Contains(t, advice(new(1.25), 750*time.Millisecond, 1250*time.Millisecond), "from 1.25 to 2 CPUs")
-	require.Contains(t, advice(nil, 1500*time.Millisecond, 500*time.Millisecond), "to 4 times what it is")
-	require.Contains(t, advice(new(.1), 1900*time.Millisecond, 100*time.Millisecond), "of the unit), or remove it", "20 times as much is no number to set")
-	require.Contains(t, advice(new(.1), 0, time.Second), "of the unit), or remove it", "not throttled now")
+	require.Contains(t, advised(new(.5), 1500*time.Millisecond, 500*time.Millisecond), "of the unit) from 0.5 to 2 CPUs, as much as the process wanted, or remove it")
+	require.Contains(t, advised(new(1.25), 750*time.Millisecond, 1250*time.Millisecond), "from 1.25 to 2 CPUs")
+	require.Contains(t, advised(nil, 1500*time.Millisecond, 500*time.Millisecond), "to 4 times what it is")
+	require.Contains(t, advised(new(.1), 1900*time.Millisecond, 100*time.Millisecond), "of the unit), or remove it", "20 times as much is no number to set")
+	require.Contains(t, advised(new(.1), 0, time.Second), "of the unit), or remove it", "not throttled now")
 }

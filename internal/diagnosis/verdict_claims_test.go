@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -44,8 +46,8 @@ func boundTo(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.ID.Address = netip.MustParseAddrPort(addr) }
 }
 
-func moved(counter string, n uint64) func(*Evidence) {
-	return func(e *Evidence) { e.Delta[counter] = n }
+func moved(counter string, n uint64) func(*symptoms.Evidence) {
+	return func(e *symptoms.Evidence) { e.Delta[counter] = n }
 }
 
 // theDead is a server of 5 threads at its limit of 100 connections, in most of which nobody
@@ -104,19 +106,19 @@ func scenariosClaims() []scenario {
 	return []scenario{
 		// Nobody accepts.
 		{
-			name: "a paused connector", status: saturated, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			name: "a paused connector", status: saturated, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorPauses)), before: pausedBefore(), notCodes: []string{"slow_accept"},
 		},
 		{
-			name: "a paused connector drops packets", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			name: "a paused connector drops packets", status: losing, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorPauses)).lost(model.CauseNotAccepting, syn, 19), before: pausedBefore(),
 		},
 		{
-			name: "a paused connector drops packets, and nothing of that moment was read", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			name: "a paused connector drops packets, and nothing of that moment was read", status: losing, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorPauses)).lost(acceptQueue, syn, 19), before: pausedBefore(),
 		},
 		{
-			name: "a paused connector on a machine that is short of CPUs drops packets", status: losing, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			name: "a paused connector on a machine that is short of CPUs drops packets", status: losing, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorPauses)).lost(model.CauseCPUSaturated, syn, 19), before: pausedBefore(),
 		},
 		{
@@ -130,19 +132,19 @@ func scenariosClaims() []scenario {
 			before: fresh().queue(5, 2*time.Second).do(func(l *model.Listener) { l.Connector.MaxConnections = nil }),
 		},
 		{
-			name: "no acceptor thread yet", status: saturated, cause: model.CauseNotAccepting, chain: causes(acceptQueue),
+			name: "no acceptor thread yet", status: saturated, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorMissing)), before: pausedBefore(),
 		},
 		{
-			name: "the acceptor slept, and the oldest in the queue is another one", status: saturated, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
+			name: "the acceptor slept, and the oldest in the queue is another one", status: saturated, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
 			now: fresh().queue(11, 900*time.Millisecond).do(acceptor(model.AcceptorPauses)), before: pausedBefore(),
 		},
 		{
-			name: "nothing is accepted, and what the acceptor does could not be read", status: saturated, chain: causes(acceptQueue),
+			name: "nothing is accepted, and what the acceptor does could not be read", status: saturated, chain: chainOf(acceptQueue),
 			now: paused(), before: pausedBefore(), codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept", "not_accepting"},
 		},
 		{
-			name: "nothing is accepted because all connections are taken", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			name: "nothing is accepted because all connections are taken", status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 			now:    tomcat(200, 60, 10).pool(70).inService(60).queue(11, 3*time.Second).do(acceptor(model.AcceptorPauses)),
 			before: tomcat(200, 60, 10).pool(70).inService(60).queue(11, 2*time.Second),
 		},
@@ -176,18 +178,18 @@ func scenariosClaims() []scenario {
 			}), before: tomcat(40, 25, 100).pool(40).inService(24),
 		},
 		{
-			name: "a SemaphoreValve of 3 before 12 threads", status: saturated, cause: model.CauseMaxThreads, chain: causes(model.CauseMaxThreads), codes: []string{"semaphore_valve"},
+			name: "a SemaphoreValve of 3 before 12 threads", status: saturated, cause: model.CauseMaxThreads, chain: chainOf(model.CauseMaxThreads), codes: []string{"semaphore_valve"},
 			now: gated(), before: gated(),
 		},
 
 		// A closed client's request is not work.
 		{
-			name: "20 slots of asynchronous requests whose clients have closed", status: saturated, cause: maxConns, chain: causes(maxConns), notCodes: []string{"max_threads"},
+			name: "20 slots of asynchronous requests whose clients have closed", status: saturated, cause: maxConns, chain: chainOf(maxConns), notCodes: []string{"max_threads"},
 			now:    tomcat(200, 20, 50).pool(10).with(model.ClientClosed, 20).queue(10, 3*time.Second),
 			before: tomcat(200, 20, 50).pool(10).with(model.ClientClosed, 20).queue(10, 2*time.Second),
 		},
 		{
-			name: "8 threads whose clients have closed, of 10", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "8 threads whose clients have closed, of 10", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now:    tomcat(200, 8, 50).pool(10).with(model.ClientClosed, 8).queue(10, 3*time.Second),
 			before: tomcat(200, 8, 50).pool(10).with(model.ClientClosed, 8).queue(10, 2*time.Second),
 		},
@@ -201,26 +203,26 @@ func scenariosClaims() []scenario {
 
 		// Blocked in a call that is neither lock nor socket.
 		{
-			name: "8 handlers in open(2) of a hung mount", status: saturated, cause: threads, chain: causes(threads), codes: []string{"waiting_for_file"},
+			name: "8 handlers in open(2) of a hung mount", status: saturated, cause: threads, chain: chainOf(threads), codes: []string{"waiting_for_file"},
 			now: inCalls(8, 0), before: inCalls(8, 0),
 		},
 		{
-			name: "7 handlers in write(2) on a full pipe", status: saturated, cause: threads, chain: causes(threads), codes: []string{"waiting_for_file"},
+			name: "7 handlers in write(2) on a full pipe", status: saturated, cause: threads, chain: chainOf(threads), codes: []string{"waiting_for_file"},
 			now: inCalls(0, 7), before: inCalls(0, 7),
 		},
 		{
-			name: "one of 8 in open(2)", status: saturated, cause: threads, chain: causes(threads), notCodes: []string{"waiting_for_file"},
+			name: "one of 8 in open(2)", status: saturated, cause: threads, chain: chainOf(threads), notCodes: []string{"waiting_for_file"},
 			now: inCalls(1, 0), before: inCalls(1, 0),
 		},
 
 		{
-			name: "TLS: every thread of the pool was seen to wait for a peer", status: saturated, cause: model.CauseDownstream, chain: causes(threads, model.CauseDownstream),
+			name: "TLS: every thread of the pool was seen to wait for a peer", status: saturated, cause: model.CauseDownstream, chain: chainOf(threads, model.CauseDownstream),
 			now: encryptedAt(8), before: encryptedAt(8),
 		},
 
 		// Queues of the dead.
 		{
-			name: "most of those who wait for a thread have given up", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads), codes: []string{"max_threads"},
+			name: "most of those who wait for a thread have given up", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads), codes: []string{"max_threads"},
 			now: theDead().lost(maxConns, syn, 30), before: theDead(),
 		},
 
@@ -271,15 +273,15 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "connection tracking is full", status: losing, cause: model.CauseBeforeListener,
-			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *Evidence) {
-				e.Delta[conntrackDrop] = 31
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Evidence) {
+				e.Delta[causes.ConntrackDrop] = 31
 				e.Sysctl = map[string]int{"nf_conntrack_count": 262145, "nf_conntrack_max": 262144}
 			},
 		},
 		{
 			name: "connection tracking cannot insert what an address translation makes alike", status: losing, cause: model.CauseBeforeListener,
-			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *Evidence) {
-				e.Delta[conntrackDrop], e.Delta[conntrackInsert] = 31, 31
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Evidence) {
+				e.Delta[causes.ConntrackDrop], e.Delta[causes.ConntrackInsert] = 31, 31
 			},
 		},
 		{
@@ -291,7 +293,7 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(), change: moved("nft ip filter INPUT handle 9 reject dport 8080", 12),
 		},
 		{
-			name: "clients gave up whose packets the listener dropped a minute ago", status: losing, cause: maxConns, chain: causes(),
+			name: "clients gave up whose packets the listener dropped a minute ago", status: losing, cause: maxConns, chain: chainOf(),
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
 		},
 		{
@@ -301,19 +303,19 @@ func scenariosClaims() []scenario {
 			}), before: fresh(),
 		},
 		{
-			name: "more clients gave up than the packets account for that were dropped before", status: losing, cause: model.CauseBeforeListener, chain: causes(acceptQueue, maxConns),
+			name: "more clients gave up than the packets account for that were dropped before", status: losing, cause: model.CauseBeforeListener, chain: chainOf(acceptQueue, maxConns),
 			now: fresh().lost(maxConns, syn, 16).do(outcome(model.ClientGaveUp, 31)).do(stillTry(146)).do(func(l *model.Listener) {
 				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 16, Cause: maxConns}, true
 			}), before: fresh(),
 		},
 		{
-			name: "as many gave up as packets were dropped", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			name: "as many gave up as packets were dropped", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 			now: fresh().lost(maxConns, syn, 160).do(outcome(model.ClientGaveUp, 31)).do(stillTry(146)).do(func(l *model.Listener) {
 				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 160, Cause: maxConns}, true
 			}), before: fresh(),
 		},
 		{
-			name: "clients got no answer before a pool", status: losing, cause: pool, chain: causes(threads, pool),
+			name: "clients got no answer before a pool", status: losing, cause: pool, chain: chainOf(threads, pool),
 			now: usedUp(20, database(10, hikari(10))).do(answers(2, 30)), before: usedUp(20, database(10, hikari(10))),
 		},
 		{
@@ -325,19 +327,19 @@ func scenariosClaims() []scenario {
 
 		// Connections that are idle for a moment.
 		{
-			name: "all connections are taken by clients that ask again and again", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			name: "all connections are taken by clients that ask again and again", status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 			now:    tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)),
 			before: tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)), notCodes: []string{"keep_alive_idle"},
 		},
 		{
-			name: "all connections are taken by clients that want nothing", status: saturated, cause: model.CauseKeepAliveIdle, chain: causes(acceptQueue, maxConns),
+			name: "all connections are taken by clients that want nothing", status: saturated, cause: model.CauseKeepAliveIdle, chain: chainOf(acceptQueue, maxConns),
 			now:    tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(5)),
 			before: tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(5)),
 		},
 
 		// Clients that were let in and had no answer, and those that believed to be.
 		{
-			name: "40 of 60 clients get no answer while the threads are busy", status: losing, cause: threads, chain: causes(threads),
+			name: "40 of 60 clients get no answer while the threads are busy", status: losing, cause: threads, chain: chainOf(threads),
 			now:    tomcat(4, 20, 5).pool(4).inService(4).waiting(10).do(answers(20, 25)).do(outcome(model.ClientStalled, 15)).do(outcome(model.ClientConnected, 45)),
 			before: tomcat(4, 20, 5).pool(4).inService(4).waiting(12),
 		},
@@ -365,37 +367,37 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "uploads that are rejected, and handshakes are not followed", status: warning, cause: model.CauseServerResets,
-			now: fresh(), before: fresh(), change: func(e *Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
+			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
 		},
 		{
 			name: "one of many connections is closed unread", status: ok, codes: []string{"closed_unread"},
-			now: fresh(), before: fresh(), change: func(e *Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
+			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
 		},
 		{
 			name: "reset because their listener closed", status: losing, cause: model.CauseListenerClosed,
-			now: fresh().do(outcome(model.ClientReset, 5)), before: fresh(), change: func(e *Evidence) { e.Closed = &model.Closed{Queued: 5} },
+			now: fresh().do(outcome(model.ClientReset, 5)), before: fresh(), change: func(e *symptoms.Evidence) { e.Closed = &model.Closed{Queued: 5} },
 		},
 
 		// Waiting for a CPU is no cause where the handlers do not.
 		{
-			name: "packets fall while the JVM's own threads wait for a CPU, and the limits are not known", status: losing, chain: causes(acceptQueue), notCodes: []string{"cpu_saturated", "slow_accept"},
+			name: "packets fall while the JVM's own threads wait for a CPU, and the limits are not known", status: losing, chain: chainOf(acceptQueue), notCodes: []string{"cpu_saturated", "slow_accept"},
 			now:    tomcat(20, 20, 10).pool(20).inService(20).queue(11, 300*time.Millisecond).do(noLimits).do(totals(0, 0, 600*time.Millisecond)).lost(acceptQueue, syn, 500),
 			before: tomcat(20, 20, 10).pool(20).inService(19).queue(8, 200*time.Millisecond).do(noLimits).do(totals(0, 0, 0)),
 		},
 
 		// Many short pauses.
 		{
-			name: "65 % of the time at safepoints", status: saturated, cause: model.CauseJVMPause, chain: causes(threads), notCodes: []string{"max_threads"},
+			name: "65 % of the time at safepoints", status: saturated, cause: model.CauseJVMPause, chain: chainOf(threads), notCodes: []string{"max_threads"},
 			now:    usedUp(10).do(totals(650*time.Millisecond, 0, 0)),
 			before: usedUp(10).do(totals(0, 0, 0)),
 		},
 		{
-			name: "65 % of the time at safepoints, with a full old generation", status: saturated, cause: model.CauseJVMPause, chain: causes(threads), notCodes: []string{"max_threads"},
+			name: "65 % of the time at safepoints, with a full old generation", status: saturated, cause: model.CauseJVMPause, chain: chainOf(threads), notCodes: []string{"max_threads"},
 			now:    usedUp(10).do(totals(650*time.Millisecond, 0, 0)).do(func(l *model.Listener) { l.Process.OldUsed, l.Process.OldMax = new(int64(27<<20)), new(int64(27<<20)) }),
 			before: usedUp(10).do(totals(0, 0, 0)),
 		},
 		{
-			name: "15 % of the time at safepoints", status: saturated, cause: threads, chain: causes(threads),
+			name: "15 % of the time at safepoints", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    usedUp(10).do(totals(150*time.Millisecond, 0, 0)),
 			before: usedUp(10).do(totals(0, 0, 0)),
 		},

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -12,12 +13,12 @@ func scenariosConfused() []scenario {
 	tls := func(l *model.Listener) { l.Connector.TLS, l.Connector.Protocol = true, "https-jsse-nio" }
 	return []scenario{
 		{
-			name: "F1 threads full, accept queue empty", status: saturated, cause: threads, chain: causes(threads),
+			name: "F1 threads full, accept queue empty", status: saturated, cause: threads, chain: chainOf(threads),
 			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(30), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(28),
 		},
 		{
 			name: "F2 acceptCount 5000, somaxconn 128", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
-			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
+			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 },
 			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
@@ -28,18 +29,18 @@ func scenariosConfused() []scenario {
 		{
 			name: "acceptCount 5000 from the jar, somaxconn in force, the environment cannot be read",
 			now:  tomcat(200, 8192, 5000).do(clampTo(128, 5000)).do(uncertainAcceptCount), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
-			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
+			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 },
 			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
 			name: "F2 a burst meets the clamped queue", before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
 			now:    tomcat(200, 8192, 5000).do(clampTo(128, 5000)).inService(150).lost(model.CauseSlowAccept, syn, 340),
-			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 },
-			status: losing, cause: model.CauseBacklogClamped, chain: causes(acceptQueue), codes: []string{clampedFinding},
+			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 },
+			status: losing, cause: model.CauseBacklogClamped, chain: chainOf(acceptQueue), codes: []string{clampedFinding},
 		},
 		{
 			name: "F2 somaxconn was raised after the start", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
-			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 65535 },
+			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 65535 },
 			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
@@ -64,34 +65,34 @@ func scenariosConfused() []scenario {
 		},
 		{
 			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: model.CauseNoListener,
-			change: func(e *Evidence) { e.Delta = model.Counters{"OutRsts": 31} },
+			change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"OutRsts": 31} },
 		},
 		{
 			name: "F6 graceful shutdown with clients queued", now: nothing(), status: down, cause: model.CauseListenerClosed,
-			change: func(e *Evidence) {
+			change: func(e *symptoms.Evidence) {
 				e.Closed = &model.Closed{Queued: 5, Ago: time.Second}
 				e.Delta = model.Counters{"OutRsts": 9, "EstabResets": 5}
 			},
 		},
 		{
 			name: "F6 and the listener is back", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),
-			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: 20 * time.Second} },
+			status: losing, cause: model.CauseListenerClosed, change: func(e *symptoms.Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: 20 * time.Second} },
 		},
 		{
 			name: "F6 one of two sockets with SO_REUSEPORT closes", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }), before: tomcat(200, 8192, 100),
-			status: losing, cause: model.CauseListenerClosed, change: func(e *Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: time.Second, Part: true} },
+			status: losing, cause: model.CauseListenerClosed, change: func(e *symptoms.Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: time.Second, Part: true} },
 		},
 		{
 			name: "F6 and the one that took its place drops", now: tomcat(200, 8192, 100).lost(model.CauseSlowAccept, syn, 30).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),
-			before: tomcat(200, 8192, 100), status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"queue_resets"},
+			before: tomcat(200, 8192, 100), status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue), codes: []string{"queue_resets"},
 		},
 		{
 			name: "F7 the other connector drops", status: ok, now: tomcat(200, 8192, 100).inService(20).do(func(l *model.Listener) { l.Losses.Unattributed = 40 }),
-			before: tomcat(200, 8192, 100).inService(22), change: func(e *Evidence) { e.Delta = model.Counters{"ListenDrops": 40, "ListenOverflows": 40} },
+			before: tomcat(200, 8192, 100).inService(22), change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"ListenDrops": 40, "ListenOverflows": 40} },
 			codes: []string{"unattributed_drops"},
 		},
 		{
-			name: "F8 server.xml with a shared Executor", status: saturated, cause: threads, chain: causes(threads),
+			name: "F8 server.xml with a shared Executor", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(50, 8192, 100).pool(50).inService(50).waiting(20).do(standalone),
 			before: tomcat(50, 8192, 100).pool(50).inService(50).waiting(22).do(standalone),
 		},
@@ -103,19 +104,19 @@ func scenariosConfused() []scenario {
 			codes: []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
 		},
 		{
-			name: "F10 HTTPS, all connections taken", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "F10 HTTPS, all connections taken", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now:    tomcat(200, 100, 50).do(tls).pool(60).with(model.Unclassified, 100).queue(50, time.Second),
 			before: tomcat(200, 100, 50).do(tls).pool(60).with(model.Unclassified, 100).queue(50, time.Second),
 			codes:  []string{"unclassified"}, notCodes: []string{"max_threads", "keep_alive_idle"},
 		},
 		{
-			name: "NIO2: all threads serve, and one of them would have to accept", status: saturated, cause: threads, chain: causes(threads),
+			name: "NIO2: all threads serve, and one of them would have to accept", status: saturated, cause: threads, chain: chainOf(threads),
 			now:      tomcat(6, 60, 100).do(nio2).pool(6).inService(6).queue(22, 4*time.Second),
 			before:   tomcat(6, 60, 100).do(nio2).pool(6).inService(6).queue(22, 3*time.Second),
 			notCodes: []string{"queue_stands", "slow_accept"},
 		},
 		{
-			name: "NIO2 the same, the queue overflows", status: losing, cause: threads, chain: causes(acceptQueue, threads),
+			name: "NIO2 the same, the queue overflows", status: losing, cause: threads, chain: chainOf(acceptQueue, threads),
 			now:    tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 4*time.Second).lost(model.CauseSlowAccept, syn, 30),
 			before: tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 3*time.Second),
 		},
@@ -127,35 +128,35 @@ func scenariosConfused() []scenario {
 			notCodes: []string{"max_threads"},
 		},
 		{
-			name: "WebSockets that say nothing fill maxConnections", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "WebSockets that say nothing fill maxConnections", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now:      tomcat(50, 20, 10).pool(10).with(model.Unclassified, 20).do(func(l *model.Listener) { l.Connections.Outlived = 20 }).queue(5, 4*time.Second),
 			before:   tomcat(50, 20, 10).pool(10).with(model.Unclassified, 20).do(func(l *model.Listener) { l.Connections.Outlived = 20 }).queue(5, 3*time.Second),
 			codes:    []string{"unclassified"},
 			notCodes: []string{"keep_alive_idle", "max_threads"},
 		},
 		{
-			name: "F11 half-sent headers, as many as the pool has threads besides", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "F11 half-sent headers, as many as the pool has threads besides", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now:    tomcat(200, 20, 10).pool(10).inService(10).with(model.Unclassified, 10).queue(9, 4*time.Second),
 			before: tomcat(200, 20, 10).pool(10).inService(10).with(model.Unclassified, 10).queue(5, 3*time.Second),
 		},
 		{
-			name: "F11 half-sent headers", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "F11 half-sent headers", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now:    tomcat(200, 500, 100).pool(10).inService(10).with(model.Unclassified, 490).queue(30, 4*time.Second),
 			before: tomcat(200, 500, 100).pool(10).inService(10).with(model.Unclassified, 490).queue(25, 3*time.Second),
 			codes:  []string{"unclassified"}, notCodes: []string{"max_threads"},
 		},
 		{
-			name: "F11 clients that reset while being served", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "F11 clients that reset while being served", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now:    tomcat(200, 20, 10).pool(20).inService(8).do(gone(12)).queue(6, time.Second),
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(gone(12)).queue(5, time.Second), codes: []string{"reset_connections"}, notCodes: []string{"max_threads"},
 		},
 		{
-			name: "F11 the same, counted from the second look on", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "F11 the same, counted from the second look on", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now:    tomcat(200, 20, 10).pool(20).inService(8).do(gone(12)).queue(6, time.Second),
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(5, time.Second), codes: []string{"reset_connections"}, notCodes: []string{"max_threads"},
 		},
 		{
-			name: "F11 the same, and the descriptors cannot be read", status: saturated, chain: causes(acceptQueue),
+			name: "F11 the same, and the descriptors cannot be read", status: saturated, chain: chainOf(acceptQueue),
 			now:    tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second),
 			before: tomcat(200, 20, 10).pool(20).inService(8).do(uncounted).queue(11, time.Second), codes: []string{"connections_undercounted"},
 		},
@@ -169,7 +170,7 @@ func scenariosConfused() []scenario {
 			change: minute, codes: []string{"abandoned_requests"},
 		},
 		{
-			name: "clients give up while others wait outside", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "clients give up while others wait outside", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(abandoned(1)), before: tomcat(200, 60, 100).inService(60).queue(20, time.Second),
 			change: minute, codes: []string{"abandoned_requests"},
 		},
@@ -198,33 +199,33 @@ func scenariosStalls() []scenario {
 	return []scenario{
 		{
 			name: "F4 the JVM is stopped", now: full(loaded()).do(stop).lost(model.CauseJVMPause, syn, 210), before: loaded(),
-			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
+			status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
 		},
 		{
-			name: "F4 stopped with all connections taken", status: saturated, cause: model.CauseJVMPause, chain: causes(maxConns),
+			name: "F4 stopped with all connections taken", status: saturated, cause: model.CauseJVMPause, chain: chainOf(maxConns),
 			now: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop), before: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop),
 		},
 		{
 			name: "F4 a long collection", before: loaded(), now: full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(model.CauseJVMPause, syn, 210),
-			change: func(e *Evidence) { e.Elapsed = 2 * time.Second },
-			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
+			change: func(e *symptoms.Evidence) { e.Elapsed = 2 * time.Second },
+			status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
 		},
 		{
 			name: "F4 a collection that goes on", before: loaded(),
 			now:    full(loaded()).do(totals(0, 0, 0)).do(standing(1400*time.Millisecond)).lost(model.CauseJVMPause, syn, 210),
-			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
+			status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
 		},
 		{
 			name: "F4 a collection longer than the looks are apart", before: loaded(),
 			now:    full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(model.CauseJVMPause, syn, 210),
-			status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue),
+			status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
 		},
 		{
 			name: "F4 a stop that fell between two snapshots", before: loaded(),
 			now: loaded().lost(model.CauseSlowAccept, syn, 210).do(func(l *model.Listener) {
 				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(101), 700*time.Millisecond
 			}),
-			status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue), codes: []string{"accept_queue_peak"},
+			status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue), codes: []string{"accept_queue_peak"},
 		},
 		{
 			name: "F4 a pause that lost nothing", before: loaded(),
@@ -235,36 +236,36 @@ func scenariosStalls() []scenario {
 		},
 		{
 			name: "the CPU limit throttles", before: loaded(), now: full(loaded()).do(totals(0, 600*time.Millisecond, 0)).lost(model.CauseCPUThrottled, syn, 44),
-			status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue),
+			status: losing, cause: model.CauseCPUThrottled, chain: chainOf(acceptQueue),
 		},
 		{
-			name: "200 busy threads, and 16 CPUs each throttled for 3 % of the time", status: saturated, cause: threads, chain: causes(threads),
+			name: "200 busy threads, and 16 CPUs each throttled for 3 % of the time", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(512*time.Millisecond, 8*time.Second, 10, 10)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
 		},
 		{
-			name: "200 busy threads, and a collection on 16 CPUs that is throttled in one period of ten", status: saturated, cause: threads, chain: causes(threads),
+			name: "200 busy threads, and a collection on 16 CPUs that is throttled in one period of ten", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(1280*time.Millisecond, 300*time.Millisecond, 1, 10)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)), codes: []string{"cpu_throttled"},
 		},
 		{
-			name: "200 busy threads that a quota keeps from running", status: saturated, cause: model.CauseCPUThrottled, chain: causes(threads),
+			name: "200 busy threads that a quota keeps from running", status: saturated, cause: model.CauseCPUThrottled, chain: chainOf(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(12*time.Second, 4*time.Second, 10, 10)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
 		},
 		{
-			name: "200 busy threads that all wait for a CPU", status: saturated, cause: model.CauseCPUSaturated, chain: causes(threads),
+			name: "200 busy threads that all wait for a CPU", status: saturated, cause: model.CauseCPUSaturated, chain: chainOf(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 150*time.Second)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
 		},
 		{
-			name: "200 busy threads that wait for a database", status: saturated, cause: threads, chain: causes(threads),
+			name: "200 busy threads that wait for a database", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 3*time.Second)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),
 		},
 		{
 			name: "a burst larger than the queue", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).inService(190).lost(model.CauseSlowAccept, syn, 60),
-			status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
+			status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
 		},
 		{
 			name: "a queue at 90 % in two snapshots", before: tomcat(200, 8192, 100).queue(88, time.Second).inService(50), now: tomcat(200, 8192, 100).queue(91, time.Second).inService(50),
@@ -272,19 +273,19 @@ func scenariosStalls() []scenario {
 		},
 		{
 			name: "drops at the SYN queue without cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).lost(model.CauseSynBacklog, syn, 5000).do(func(l *model.Listener) { l.SynBacklog.Length = 101 }),
-			change: func(e *Evidence) {
+			change: func(e *symptoms.Evidence) {
 				e.Sysctl["tcp_syncookies"], e.Delta = 0, model.Counters{"TCPReqQFullDrop": 5000, "ListenDrops": 5000}
 			},
-			status: losing, cause: model.CauseSynBacklog, chain: causes(model.CauseSynBacklog),
+			status: losing, cause: model.CauseSynBacklog, chain: chainOf(model.CauseSynBacklog),
 		},
 		{
 			name: "the SYN queue overflows with cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
-			change: func(e *Evidence) { e.Delta = model.Counters{"SyncookiesSent": 812} },
+			change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"SyncookiesSent": 812} },
 			status: ok, codes: []string{"syncookies"},
 		},
 		{
 			name: "TCP memory pressure", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
-			change: func(e *Evidence) { e.Delta = model.Counters{"TCPMemoryPressures": 3} },
+			change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"TCPMemoryPressures": 3} },
 			status: ok, codes: []string{"tcp_memory_pressure"},
 		},
 	}
@@ -301,71 +302,71 @@ func scenariosUnknown() []scenario {
 	}
 	return []scenario{
 		{
-			name: "maxConnections not known, the queue is full", status: saturated, chain: causes(acceptQueue),
+			name: "maxConnections not known, the queue is full", status: saturated, chain: chainOf(acceptQueue),
 			now: tomcat(200, 8192, 100).unknownLimits().inService(50).queue(101, 3*time.Second), before: tomcat(200, 8192, 100).unknownLimits().inService(50).queue(101, 2*time.Second),
 			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
 		},
 		{
-			name: "maxConnections not known, packets are dropped", status: losing, chain: causes(acceptQueue),
+			name: "maxConnections not known, packets are dropped", status: losing, chain: chainOf(acceptQueue),
 			now: tomcat(200, 8192, 100).unknownLimits().inService(50).queue(101, 3*time.Second).lost(acceptQueue, syn, 12), before: tomcat(200, 8192, 100).unknownLimits().inService(50),
 			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
 		},
 		{
-			name: "maxConnections read where the environment may overrule it", status: losing, chain: causes(acceptQueue),
+			name: "maxConnections read where the environment may overrule it", status: losing, chain: chainOf(acceptQueue),
 			now: tomcat(200, 8192, 100).do(uncertain).inService(50).queue(101, 3*time.Second).lost(acceptQueue, syn, 12), before: tomcat(200, 8192, 100).do(uncertain).inService(50).queue(101, 2*time.Second),
 			codes: []string{"limits_unknown"}, notCodes: []string{"slow_accept"},
 		},
 		{
 			name: "an uncertain maxConnections that is reached", status: losing, cause: model.CauseMaxConnections,
 			now: tomcat(200, 60, 100).do(uncertain).inService(60).queue(101, 3*time.Second).lost(maxConns, syn, 12), before: tomcat(200, 60, 100).do(uncertain).inService(60).queue(101, 2*time.Second),
-			chain: causes(acceptQueue, maxConns), notCodes: []string{"limits_unknown"},
+			chain: chainOf(acceptQueue, maxConns), notCodes: []string{"limits_unknown"},
 		},
 		{
-			name: "not all connections were counted", status: losing, chain: causes(acceptQueue),
+			name: "not all connections were counted", status: losing, chain: chainOf(acceptQueue),
 			now: tomcat(200, 8192, 100).do(partly).inService(50).queue(101, 3*time.Second).lost(acceptQueue, syn, 12), before: tomcat(200, 8192, 100).inService(50).queue(101, 2*time.Second),
 			codes: []string{"limits_unknown", "connections_partial"}, notCodes: []string{"slow_accept"},
 		},
 		{
-			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, notCodes: []string{"slow_accept"}, chain: causes(acceptQueue),
+			name: "maxConnections unlimited: the queue is full for another reason", status: saturated, notCodes: []string{"slow_accept"}, chain: chainOf(acceptQueue),
 			now: tomcat(200, -1, 100).inService(50).queue(101, 3*time.Second), before: tomcat(200, -1, 100).inService(50).queue(101, 2*time.Second),
 		},
 		{
 			name: "maxConnections not known, threads and the queue", status: saturated, cause: threads,
 			now: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 3*time.Second), before: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 2*time.Second),
-			chain: causes(threads), codes: []string{"limits_unknown"},
+			chain: chainOf(threads), codes: []string{"limits_unknown"},
 		},
 		{
 			name: "maxConnections not reached, threads and the queue", status: saturated, cause: threads,
 			now: tomcat(4, 8192, 100).pool(4).inService(4).waiting(9).queue(3, 3*time.Second), before: tomcat(4, 8192, 100).pool(4).inService(4).waiting(9).queue(3, 2*time.Second),
-			chain: causes(threads), codes: []string{"queue_stands"}, notCodes: []string{"limits_unknown"},
+			chain: chainOf(threads), codes: []string{"queue_stands"}, notCodes: []string{"limits_unknown"},
 		},
 		{
 			name: "threads, and who passes through the queue", status: saturated, cause: threads,
 			now: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 20*time.Millisecond), before: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 20*time.Millisecond),
-			chain: causes(threads), notCodes: []string{"limits_unknown", "queue_stands"},
+			chain: chainOf(threads), notCodes: []string{"limits_unknown", "queue_stands"},
 		},
 		{
-			name: "nginx with a full queue", status: saturated, chain: causes(acceptQueue),
+			name: "nginx with a full queue", status: saturated, chain: chainOf(acceptQueue),
 			now: tomcat(1, 1, 511).do(nginx).inService(700).queue(512, time.Second), before: tomcat(1, 1, 511).do(nginx).inService(700).queue(512, time.Second),
 		},
 		{
-			name: "a single look", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			name: "a single look", status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(6, 2*time.Second).do(func(l *model.Listener) { l.Losses = nil }),
 		},
 		{
-			name: "four threads, ten connections, five in the queue: 14 clients", status: saturated, cause: maxConns, chain: causes(maxConns, threads),
+			name: "four threads, ten connections, five in the queue: 14 clients", status: saturated, cause: maxConns, chain: chainOf(maxConns, threads),
 			now: tomcat(4, 10, 5).pool(4).inService(4).waiting(6).queue(4, 2*time.Second).do(func(l *model.Listener) { l.Losses = nil }),
 		},
 		{
-			name: "the executor's queue is bounded and full", status: saturated, cause: model.CauseExecutorQueue, chain: causes(model.CauseExecutorQueue, threads),
+			name: "the executor's queue is bounded and full", status: saturated, cause: model.CauseExecutorQueue, chain: chainOf(model.CauseExecutorQueue, threads),
 			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(96).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(100).do(bounded),
 		},
 		{
-			name: "the executor's queue is bounded and nearly full", status: saturated, cause: threads, chain: causes(threads),
+			name: "the executor's queue is bounded and nearly full", status: saturated, cause: threads, chain: chainOf(threads),
 			now: tomcat(20, 8192, 100).pool(20).inService(20).waiting(96).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
 		},
 		{
-			name: "the executor's queue has no place left", status: saturated, cause: model.CauseExecutorQueue, chain: causes(model.CauseExecutorQueue, threads),
+			name: "the executor's queue has no place left", status: saturated, cause: model.CauseExecutorQueue, chain: chainOf(model.CauseExecutorQueue, threads),
 			now: tomcat(20, 8192, 100).pool(20).inService(19).waiting(103).do(bounded), before: tomcat(20, 8192, 100).pool(20).inService(20).waiting(99).do(bounded),
 		},
 		{
@@ -391,37 +392,37 @@ func scenariosUnknown() []scenario {
 			before: tomcat(200, 10000, 100).do(virtual).inService(8200),
 		},
 		{
-			name: "HTTPS, the pool is at its maximum and requests pile up", status: saturated, cause: threads, chain: causes(threads),
+			name: "HTTPS, the pool is at its maximum and requests pile up", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(200, 8192, 100).pool(200).do(https).waiting(120).with(model.Unclassified, 210),
 			before: tomcat(200, 8192, 100).pool(200).do(https).waiting(110).with(model.Unclassified, 210),
 		},
 		{
-			name: "a minute ago the connections ran out, now it is calm", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			name: "a minute ago the connections ran out, now it is calm", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 			now: tomcat(200, 1000, 100).inService(12).idle(40).lost(maxConns, syn, 300), before: tomcat(200, 1000, 100).inService(10).idle(40),
 			change: minute,
 		},
 		{
-			name: "a minute ago the queue overflowed, then the connections ran out", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			name: "a minute ago the queue overflowed, then the connections ran out", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 			now: tomcat(200, 1000, 100).inService(12).lost(model.CauseSlowAccept, syn, 700).lost(maxConns, syn, 300), before: tomcat(200, 1000, 100).inService(10),
 			change: minute,
 		},
 		{
-			name: "one odd packet does not name the cause", status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue),
+			name: "one odd packet does not name the cause", status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
 			now:    tomcat(200, 1000, 100).inService(12).lost(model.CauseSlowAccept, syn, 700).lost(model.CauseSynBacklog, syn, 1).lost(model.CauseJVMPause, syn, 2),
 			before: tomcat(200, 1000, 100).inService(10), change: minute,
 		},
 		{
-			name: "a minute ago idle connections were in the way", status: losing, cause: keepAlive, chain: causes(acceptQueue, maxConns),
+			name: "a minute ago idle connections were in the way", status: losing, cause: keepAlive, chain: chainOf(acceptQueue, maxConns),
 			now: tomcat(200, 100, 100).inService(2).idle(40).lost(keepAlive, syn, 300), before: tomcat(200, 100, 100).inService(2).idle(40),
 			change: minute,
 		},
 		{
-			name: "a minute ago the files ran out", status: losing, cause: model.CauseOpenFiles, chain: causes(acceptQueue, model.CauseOpenFiles),
+			name: "a minute ago the files ran out", status: losing, cause: model.CauseOpenFiles, chain: chainOf(acceptQueue, model.CauseOpenFiles),
 			now: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)).lost(model.CauseOpenFiles, syn, 30), before: tomcat(200, 8192, 100).inService(2).do(files(300, 1024)),
 			change: minute,
 		},
 		{
-			name: "a minute ago the CPU was throttled", status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue),
+			name: "a minute ago the CPU was throttled", status: losing, cause: model.CauseCPUThrottled, chain: chainOf(acceptQueue),
 			now: tomcat(200, 8192, 100).inService(2).lost(model.CauseCPUThrottled, syn, 30), before: tomcat(200, 8192, 100).inService(2),
 			change: minute,
 		},
@@ -429,7 +430,7 @@ func scenariosUnknown() []scenario {
 			name: "a single look at a quiet server", status: ok, now: tomcat(200, 8192, 100).inService(3).do(func(l *model.Listener) { l.Losses = nil }),
 		},
 		{
-			name: "the only listener, and packets that its counter missed", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			name: "the only listener, and packets that its counter missed", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 			now: tomcat(200, 100, 100).inService(100).queue(101, time.Second).do(func(l *model.Listener) {
 				l.Losses.DroppedPackets, l.Losses.Unattributed = 8, 8
 			}),
@@ -448,7 +449,7 @@ func scenariosUnknown() []scenario {
 			now: tomcat(200, 200, 100).inService(20).queue(5, time.Second).do(func(l *model.Listener) { l.Process.Stopped = true }), change: first,
 		},
 		{
-			name: "the first look at a listener that drops", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			name: "the first look at a listener that drops", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 			now: tomcat(200, 100, 100).inService(100).queue(101, time.Second).lost(maxConns, syn, 12), change: first,
 		},
 		{
@@ -456,7 +457,7 @@ func scenariosUnknown() []scenario {
 			now: tomcat(200, 8192, 100).inService(50).queue(101, 5*time.Millisecond), before: tomcat(200, 8192, 100).inService(50),
 		},
 		{
-			name: "a rate is known", status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			name: "a rate is known", status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(7992).queue(101, 2500*time.Millisecond),
 		},
@@ -464,9 +465,9 @@ func scenariosUnknown() []scenario {
 }
 
 // first: another snapshot will follow.
-func first(e *Evidence) { e.First = true }
+func first(e *symptoms.Evidence) { e.First = true }
 
-func minute(e *Evidence) { e.Interval = time.Minute }
+func minute(e *symptoms.Evidence) { e.Interval = time.Minute }
 
 // bounded gives the executor a queue of 100 places.
 func bounded(l *model.Listener) {

@@ -6,25 +6,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 )
 
 func TestAcceptRate(t *testing.T) {
 	full := func(oldest time.Duration) look { return tomcat(1, 1, 99).queue(100, oldest) }
 	for name, c := range map[string]struct {
-		e    Evidence
+		e    symptoms.Evidence
 		want float64 // 0: not known
 	}{
-		"full, and 100 came in 2.5 s":     {Evidence{Now: full(2500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 40},
-		"one look":                        {Evidence{Now: full(2500 * time.Millisecond).Listener}, 0},
-		"still the same oldest":           {Evidence{Now: full(3500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 0},
-		"the queue was not full":          {Evidence{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).queue(60, time.Second).Listener, Elapsed: time.Second}, 0},
-		"the scan has not seen how old":   {Evidence{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).Listener, Elapsed: time.Second}, 0},
-		"two looks at the same moment":    {Evidence{Now: full(time.Second).Listener, Before: full(time.Second).Listener}, 100},
-		"the oldest came this very jiffy": {Evidence{Now: full(0).Listener, Before: full(0).Listener, Elapsed: time.Second}, 0},
+		"full, and 100 came in 2.5 s":     {symptoms.Evidence{Now: full(2500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 40},
+		"one look":                        {symptoms.Evidence{Now: full(2500 * time.Millisecond).Listener}, 0},
+		"still the same oldest":           {symptoms.Evidence{Now: full(3500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 0},
+		"the queue was not full":          {symptoms.Evidence{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).queue(60, time.Second).Listener, Elapsed: time.Second}, 0},
+		"the scan has not seen how old":   {symptoms.Evidence{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).Listener, Elapsed: time.Second}, 0},
+		"two looks at the same moment":    {symptoms.Evidence{Now: full(time.Second).Listener, Before: full(time.Second).Listener}, 100},
+		"the oldest came this very jiffy": {symptoms.Evidence{Now: full(0).Listener, Before: full(0).Listener, Elapsed: time.Second}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rate, ok := newJudge(c.e, catalogue(), reading.DefaultThresholds()).acceptRate()
+			s := symptoms.Of(c.e, reading.DefaultThresholds())
+			rate, ok := advice.AcceptRate(s)
 			require.Equal(t, c.want > 0, ok)
 			if ok {
 				require.InDelta(t, c.want, rate, 1e-9)

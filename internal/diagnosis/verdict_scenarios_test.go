@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -13,7 +14,7 @@ type scenario struct {
 	name   string
 	now    look
 	before look // zero: a single snapshot
-	change func(*Evidence)
+	change func(*symptoms.Evidence)
 
 	status model.Status
 	cause  model.Cause
@@ -22,7 +23,7 @@ type scenario struct {
 	codes, notCodes []string
 }
 
-func causes(c ...model.Cause) []model.Cause { return c }
+func chainOf(c ...model.Cause) []model.Cause { return c }
 
 const (
 	acceptQueue    = model.CauseAcceptQueue
@@ -62,13 +63,13 @@ func scenariosMVC() []scenario {
 	return []scenario{
 		{
 			name: "A1 300 clients at once, 200 threads", now: a1(), before: a1(),
-			status: saturated, cause: threads, chain: causes(threads),
+			status: saturated, cause: threads, chain: chainOf(threads),
 		},
 		{
 			name: "A2 1000 clients, connectionTimeout 20 s", now: a2().do(func(l *model.Listener) {
 				l.Connector.ConnectionTimeout = &model.Setting[time.Duration]{Value: 20 * time.Second}
 			}), before: a2(),
-			status: saturated, cause: threads, chain: causes(threads),
+			status: saturated, cause: threads, chain: chainOf(threads),
 		},
 		{
 			name: "A3 3000 clients, some give up after 60 s", before: a3(),
@@ -76,46 +77,46 @@ func scenariosMVC() []scenario {
 				l.Connections.Abandoned = 200
 				l.Losses.AbandonedRequests = 200
 			}),
-			status: saturated, cause: threads, chain: causes(threads), codes: []string{"abandoned_requests"},
+			status: saturated, cause: threads, chain: chainOf(threads), codes: []string{"abandoned_requests"},
 		},
 		{
-			name: "A4 6000 clients, 1000 threads", status: saturated, cause: threads, chain: causes(threads),
+			name: "A4 6000 clients, 1000 threads", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(1000, 8192, 100).pool(1000).inService(1000).waiting(5000),
 			before: tomcat(1000, 8192, 100).pool(1000).inService(1000).waiting(5000),
 		},
 		{
 			name: "A5 10,000 clients, 1000 threads", before: a5(),
 			now:    a5().lost(maxConns, syn, 1700).lost(maxConns, unknownPacket, 7),
-			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads), codes: []string{"dropped_packets", "max_threads"},
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads), codes: []string{"dropped_packets", "max_threads"},
 		},
 		{
 			name: "A5 the look before lies before the burst", before: tomcat(1000, 8192, 100),
 			now:    a5().lost(maxConns, syn, 1700),
-			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 		},
 		{
 			name: "A5 the queue overflowed at first while connections were still free", before: a5(),
 			now:    a5().lost(model.CauseSlowAccept, syn, 900).lost(maxConns, syn, 400),
-			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 		},
 		{
-			name: "A2 in the middle of the burst: the queue overflowed, then the threads run out", status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue, threads),
+			name: "A2 in the middle of the burst: the queue overflowed, then the threads run out", status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue, threads),
 			now:    a2().waiting(795).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(model.CauseSlowAccept, syn, 166),
 			before: a2().waiting(500).queue(60, 20*time.Millisecond).do(totals(0, 0, 0)), change: minute,
 			codes: []string{"max_threads"},
 		},
 		{
-			name: "the same with a bounded executor queue", status: losing, cause: model.CauseSlowAccept, chain: causes(acceptQueue, model.CauseExecutorQueue, threads),
+			name: "the same with a bounded executor queue", status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue, model.CauseExecutorQueue, threads),
 			now:    a2().do(bounded).queue(12, 20*time.Millisecond).do(totals(0, 0, 600*time.Millisecond)).lost(model.CauseSlowAccept, syn, 166),
 			before: a2().do(bounded).queue(60, 20*time.Millisecond).do(totals(0, 0, 0)), change: minute,
 		},
 		{
-			name: "the queue overflowed in a pause that is told when it is over", status: losing, cause: model.CauseJVMPause, chain: causes(acceptQueue, threads),
+			name: "the queue overflowed in a pause that is told when it is over", status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue, threads),
 			now:    a2().queue(101, 4*time.Second).do(totals(900*time.Millisecond, 0, 0)).lost(model.CauseSlowAccept, syn, 166),
 			before: a2().queue(101, 3*time.Second).do(totals(0, 0, 0)), change: minute,
 		},
 		{
-			name: "A6 max-connections 20,000", status: saturated, cause: threads, chain: causes(threads),
+			name: "A6 max-connections 20,000", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(1000, 20000, 100).pool(1000).inService(1000).waiting(9000),
 			before: tomcat(1000, 20000, 100).pool(1000).inService(1000).waiting(9000),
 		},
@@ -124,36 +125,36 @@ func scenariosMVC() []scenario {
 			now: a5().lost(maxConns, syn, 1700).do(func(l *model.Listener) {
 				l.Connector.ConnectionTimeout = &model.Setting[time.Duration]{Value: 30 * time.Second}
 			}),
-			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 		},
 		{
-			name: "A8 accept-count 2000", status: saturated, cause: maxConns, chain: causes(maxConns, threads),
+			name: "A8 accept-count 2000", status: saturated, cause: maxConns, chain: chainOf(maxConns, threads),
 			now:      tomcat(1000, 8192, 2000).pool(1000).inService(1000).waiting(7192).queue(1808, 4*time.Second),
 			before:   tomcat(1000, 8192, 2000).pool(1000).inService(1000).waiting(7192).queue(1808, 3*time.Second),
 			notCodes: []string{clampedFinding},
 		},
 		{
-			name: "A8 accept-count 2000 where somaxconn is 128", status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			name: "A8 accept-count 2000 where somaxconn is 128", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 			now: a5().lost(maxConns, syn, 1679).queue(129, 4*time.Second).do(clampTo(128, 2000)), before: a5().queue(129, 3*time.Second).do(clampTo(128, 2000)),
-			change: func(e *Evidence) { e.Sysctl["somaxconn"] = 128 }, codes: []string{clampedFinding},
+			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 }, codes: []string{clampedFinding},
 		},
 		{
 			name: "A9 threads = max-connections = accept-count = 1, 10 clients", before: a9(),
 			now:    a9().lost(maxConns, syn, 14).lost(maxConns, ack, 2),
-			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 		},
 		{
-			name: "A9 accept-count 10", status: saturated, cause: maxConns, chain: causes(maxConns, threads),
+			name: "A9 accept-count 10", status: saturated, cause: maxConns, chain: chainOf(maxConns, threads),
 			now:    tomcat(1, 1, 10).pool(1).inService(1).queue(9, 2*time.Second),
 			before: tomcat(1, 1, 10).pool(1).inService(1).queue(9, time.Second),
 		},
 		{
-			name: "A10 15,000 clients, threads 2000, max-connections 50,000, accept-count 5000, 20,000 files", status: saturated, cause: threads, chain: causes(threads),
+			name: "A10 15,000 clients, threads 2000, max-connections 50,000, accept-count 5000, 20,000 files", status: saturated, cause: threads, chain: chainOf(threads),
 			now: a10().do(files(15060, 20000)), before: a10().do(files(15060, 20000)),
 			codes: []string{clampedFinding, "open_files_below_max_connections"},
 		},
 		{
-			name: "A10 the file limit comes first", status: saturated, cause: threads, chain: causes(threads),
+			name: "A10 the file limit comes first", status: saturated, cause: threads, chain: chainOf(threads),
 			now: a10().waiting(15000).do(files(17060, 20000)), before: a10().do(files(15060, 20000)),
 			codes: []string{clampedFinding, "open_files_below_max_connections", "forecast_open_files"},
 		},
@@ -195,12 +196,12 @@ func scenariosSelfCall() []scenario {
 		},
 		{
 			name: "B1 nofile 1024, 490 calls", now: b(482, 1024, 1024).queue(30, 900*time.Millisecond), before: b(482, 1023, 1024).queue(12, 300*time.Millisecond),
-			status: saturated, cause: model.CauseOpenFiles, chain: causes(model.CauseOpenFiles),
+			status: saturated, cause: model.CauseOpenFiles, chain: chainOf(model.CauseOpenFiles),
 		},
 		{
 			name: "B1 nofile 1024, the queue overflows", before: b(482, 1023, 1024).queue(101, time.Second),
 			now:    b(482, 1024, 1024).queue(101, 2*time.Second).lost(model.CauseOpenFiles, syn, 60),
-			status: losing, cause: model.CauseOpenFiles, chain: causes(acceptQueue, model.CauseOpenFiles),
+			status: losing, cause: model.CauseOpenFiles, chain: chainOf(acceptQueue, model.CauseOpenFiles),
 		},
 		{name: "B2 nofile 32,768", now: b(2000, 4100, 32768), before: b(2000, 4100, 32768), status: ok},
 		{
@@ -209,7 +210,7 @@ func scenariosSelfCall() []scenario {
 		},
 		{
 			name: "B3 the ports are used up", now: b(14116, 28400, 1048576).do(ports(28232)), before: b(14116, 28400, 1048576).do(ports(28232)),
-			status: warning, cause: model.CauseEphemeralPorts, chain: causes(model.CauseEphemeralPorts),
+			status: warning, cause: model.CauseEphemeralPorts, chain: chainOf(model.CauseEphemeralPorts),
 		},
 	}
 }
@@ -222,33 +223,33 @@ func scenariosMainSettings() []scenario {
 	}
 	return []scenario{
 		{
-			name: "C1 maxThreads 1", status: saturated, cause: threads, chain: causes(threads),
+			name: "C1 maxThreads 1", status: saturated, cause: threads, chain: chainOf(threads),
 			now: tomcat(1, 8192, 100).pool(1).inService(1).waiting(4), before: tomcat(1, 8192, 100).pool(1).inService(1).waiting(4),
 		},
 		{
-			name: "C2 maxConnections 1", status: saturated, cause: maxConns, chain: causes(maxConns),
+			name: "C2 maxConnections 1", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now: tomcat(200, 1, 100).inService(1).queue(4, 2*time.Second), before: tomcat(200, 1, 100).inService(1).queue(4, time.Second),
 		},
 		{
 			name: "C3 maxConnections 1, acceptCount 1, 5 requests", before: c3().queue(2, 0),
 			now:    c3().lost(maxConns, syn, 4).do(func(l *model.Listener) { l.Losses.WorstCase = []string{SeenConnectTimeout} }),
-			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 		},
 		{
 			name: "C3 with tcp_abort_on_overflow=1", before: c3().queue(2, 0), now: c3().lost(maxConns, ack, 2),
-			change: func(e *Evidence) { e.Sysctl["tcp_abort_on_overflow"] = 1 },
-			status: losing, cause: maxConns, chain: causes(acceptQueue, maxConns), codes: []string{"abort_on_overflow"},
+			change: func(e *symptoms.Evidence) { e.Sysctl["tcp_abort_on_overflow"] = 1 },
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns), codes: []string{"abort_on_overflow"},
 		},
 		{
 			name: "C4 maxThreads 2, maxConnections 3, acceptCount 1", now: c4(3), before: c4(3).queue(2, 0),
-			status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 		},
 		{
 			name: "C4 maxThreads 2, maxConnections 4, acceptCount 1", now: c4(4), before: c4(4).queue(2, 0),
-			status: saturated, cause: maxConns, chain: causes(acceptQueue, maxConns, threads),
+			status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 		},
 		{
-			name: "C5 5000 clients, 400 threads", status: saturated, cause: threads, chain: causes(threads),
+			name: "C5 5000 clients, 400 threads", status: saturated, cause: threads, chain: chainOf(threads),
 			now: tomcat(400, 8192, 100).pool(400).inService(400).waiting(3000), before: tomcat(400, 8192, 100).pool(400).inService(400).waiting(3400),
 		},
 	}
@@ -296,18 +297,18 @@ func scenariosVirtual() []scenario {
 			now: d2().do(totals(20*time.Millisecond, 0, 2600*time.Millisecond)).lost(model.CauseCPUSaturated, syn, 3200).do(func(l *model.Listener) {
 				l.Losses.AbandonedRequests = 510
 			}),
-			status: losing, cause: model.CauseCPUSaturated, chain: causes(acceptQueue), codes: []string{"abandoned_requests", "dropped_packets"}, notCodes: []string{"max_threads"},
+			status: losing, cause: model.CauseCPUSaturated, chain: chainOf(acceptQueue), codes: []string{"abandoned_requests", "dropped_packets"}, notCodes: []string{"max_threads"},
 		},
 		{
 			name: "D2 half a CPU by quota on a machine with two", before: d2(),
 			now: d2().do(totals(0, 0, 9*time.Second)).do(cpu(1480*time.Millisecond, 500*time.Millisecond, 10, 10)).do(func(l *model.Listener) { l.Process.CPULimit = new(.5) }).
 				lost(model.CauseCPUThrottled, syn, 3200),
-			status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue),
+			status: losing, cause: model.CauseCPUThrottled, chain: chainOf(acceptQueue),
 		},
 		{
 			name: "D2 with a CPU limit, and the connections run out", before: d2().inService(7492).waiting(0),
 			now:    d2().inService(7492).waiting(0).do(totals(0, 640*time.Millisecond, 900*time.Millisecond)).lost(maxConns, syn, 3200),
-			status: losing, cause: model.CauseCPUThrottled, chain: causes(acceptQueue, maxConns),
+			status: losing, cause: model.CauseCPUThrottled, chain: chainOf(acceptQueue, maxConns),
 		},
 	}
 }
@@ -323,10 +324,10 @@ func scenariosThreads() []scenario {
 		{name: "E1 150 users, 5 threads", now: tomcat(5, 8192, 100).pool(5).inService(2).idle(147).waiting(1), before: tomcat(5, 8192, 100).pool(5).inService(3).idle(146).waiting(1), status: ok},
 		{
 			name: "E2 max-connections 100, accept-count 50", now: e2(tomcat(200, 100, 50)).do(short), before: e2(tomcat(200, 100, 50)),
-			status: saturated, cause: keepAlive, chain: causes(maxConns),
+			status: saturated, cause: keepAlive, chain: chainOf(maxConns),
 		},
 		{
-			name: "E2 with 200 users: the queue overflows", status: losing, cause: keepAlive, chain: causes(acceptQueue, maxConns),
+			name: "E2 with 200 users: the queue overflows", status: losing, cause: keepAlive, chain: chainOf(acceptQueue, maxConns),
 			now: e2(tomcat(200, 100, 50)).queue(51, 2*time.Second).lost(keepAlive, syn, 90), before: e2(tomcat(200, 100, 50)).queue(51, time.Second),
 		},
 		{

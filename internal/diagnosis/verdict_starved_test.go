@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -74,7 +75,7 @@ func TestStarved(t *testing.T) {
 			}
 			limited, was := reading.Infer(before.Listener, now.Listener, false)
 			now.Connector = limited
-			v := Judge(Evidence{Now: now.Listener, Before: was, Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Evidence{Now: now.Listener, Before: was, Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.status, v.Status, v.Summary)
 			require.Equal(t, c.cause, v.Cause, v.Summary)
 			require.Contains(t, v.Summary, c.says)
@@ -108,7 +109,7 @@ func TestCPUBesideThreads(t *testing.T) {
 				}).Listener
 			}
 			now := full(c.waited, c.stood)
-			v := Judge(Evidence{Now: now, Before: full(0, 0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Evidence{Now: now, Before: full(0, 0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, saturated, v.Status)
 			require.Equal(t, c.cause, v.Cause, v.Summary)
 			found := slices.ContainsFunc(v.Findings[1:], func(f model.Finding) bool { return f.Code == string(model.CauseCPUSaturated) })
@@ -138,7 +139,7 @@ func TestHandlersThatSleepWaitForNoCPU(t *testing.T) {
 					l.Process.Downstream = &model.Downstream{Workers: c.workers}
 				}).Listener
 			}
-			v := Judge(Evidence{Now: full(4 * time.Second), Before: full(0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Evidence{Now: full(4 * time.Second), Before: full(0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.cause, v.Cause, v.Summary)
 		})
 	}
@@ -152,7 +153,7 @@ func TestNoMoreThreads(t *testing.T) {
 	now := full()
 	limited, was := reading.Infer(full().Listener, now.Listener, false)
 	now.Connector = limited
-	v := Judge(Evidence{Now: now.Listener, Before: was, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Evidence{Now: now.Listener, Before: was, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, threads, v.Cause)
 	require.Contains(t, v.Findings[0].Advice, "See pids_limit: no more threads than these can be started")
 	require.NotContains(t, v.Findings[0].Advice, "raise server.tomcat.threads.max")

@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-func (s scenario) evidence() Evidence {
-	e := Evidence{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: model.Counters{}}
+func (s scenario) evidence() symptoms.Evidence {
+	e := symptoms.Evidence{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: model.Counters{}}
 	if s.now.Losses != nil {
 		e.Interval = time.Second
 	}
@@ -210,7 +211,7 @@ func TestExecutorSentence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := tomcat(20, 8192, 100).pool(20).inService(20).waiting(c.waiting).do(bounded)
 			l.Connector.MaxQueue.Value = c.places
-			v := Judge(Evidence{Now: l.Listener, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Evidence{Now: l.Listener, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.want, v.Summary)
 		})
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	. "github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -65,7 +65,7 @@ const ms = time.Millisecond
 
 // judged goes by the catalogue, as the program does.
 func judged(prev, cur Reading, phases Phases) Judgement {
-	return Judge(prev, cur, phases, diagnosis.OfMoment)
+	return Judge(prev, cur, phases, causes.OfMoment)
 }
 
 func TestJudge(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	. "github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -14,7 +14,7 @@ import (
 // reads judges readings that are taken so far apart.
 func reads(track *Track, from, every time.Duration, n int, changes ...func(*Reading)) (last Judgement) {
 	for i := range n {
-		last = track.Judge(at(from+time.Duration(i)*every, changes...), Phases{}, diagnosis.OfMoment)
+		last = track.Judge(at(from+time.Duration(i)*every, changes...), Phases{}, causes.OfMoment)
 	}
 	return last
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -60,7 +61,7 @@ func (v *life) next(kind trouble) *model.Snapshot {
 		return s
 	}
 	l := v.look(kind, elapsed)
-	e := diagnosis.Evidence{Now: l, Before: v.listener, Elapsed: elapsed, Interval: time.Minute, Sysctl: map[string]int{"somaxconn": 4096, "tcp_syncookies": 1}}
+	e := symptoms.Evidence{Now: l, Before: v.listener, Elapsed: elapsed, Interval: time.Minute, Sysctl: map[string]int{"somaxconn": 4096, "tcp_syncookies": 1}}
 	if v.listener != nil && l.Listening() {
 		e.Shown = new(v.hysteresis.Shown())
 	}

@@ -6,11 +6,11 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 )
 
 // Runbook writes what is to be known of a cause or a finding.
-func Runbook(w io.Writer, r *diagnosis.Runbook, o TextOptions) error {
+func Runbook(w io.Writer, r *causes.Runbook, o TextOptions) error {
 	s := newScreen(o)
 	s.paragraph(0, span{r.Code + ": ", bold}, span{unmarked(r.Title), bold})
 	for _, part := range []struct{ name, text string }{
@@ -25,7 +25,7 @@ func Runbook(w io.Writer, r *diagnosis.Runbook, o TextOptions) error {
 }
 
 // Runbooks writes each cause and finding with its title.
-func Runbooks(w io.Writer, all []diagnosis.Runbook, o TextOptions) error {
+func Runbooks(w io.Writer, all []causes.Runbook, o TextOptions) error {
 	s := newScreen(o)
 	widest := 0
 	for i := range all {

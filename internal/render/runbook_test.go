@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
 func TestRunbook(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, render.Runbook(&b, &diagnosis.Runbook{
+	require.NoError(t, render.Runbook(&b, &causes.Runbook{
 		Code: "max_threads", Title: "all threads are busy", Seen: "Requests [wait](a.md) in `Tomcat`.", Vain: "acceptCount.",
 	}, render.TextOptions{}))
 	require.Equal(t, "max_threads: all threads are busy\n\n Seen: Requests wait in Tomcat.\n\n Does not help: acceptCount.\n", b.String())

@@ -169,3 +169,17 @@ func Silent(l *model.Listener) int {
 func InHand(l *model.Listener) int {
 	return WaitingRequests(l) + Phase(l, model.InService) + Phase(l, model.Sending)
 }
+
+// WaitingRequests are those that no thread has begun to read: of clients that
+// are still there, and of those that gave up.
+func WaitingRequests(l *model.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	return l.Connections.Phases[model.Waiting] + l.Connections.Abandoned
+}
+
+// VirtualThreads reports whether requests are served by virtual threads.
+func VirtualThreads(l *model.Listener) bool {
+	return l != nil && l.OnVirtualThreads()
+}

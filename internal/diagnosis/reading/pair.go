@@ -139,19 +139,6 @@ func (p Pair) FilesFull(l *model.Listener) bool {
 	return ok && model.FilesReached(used, most)
 }
 
-// AcceptorRuns reports whether the acceptor was seen not to wait for a CPU, and the handlers' threads do not for most of
-// what they do.
-func (p Pair) AcceptorRuns() bool {
-	if p.Now == nil || p.ShortOfCPU() {
-		return false
-	}
-	switch p.Now.Acceptor {
-	case model.AcceptorAtLimit, model.AcceptorAccepts, model.AcceptorPauses:
-		return true
-	}
-	return false
-}
-
 // NothingAccepted is for how long nobody has been taken out of the accept queue at least, 0
 // where somebody was or may have been: connections leave it in the order in which they came,
 // so that none has left while the oldest stays the oldest.

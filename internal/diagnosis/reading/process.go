@@ -71,3 +71,16 @@ func runningBelow(l *model.Listener, threads float64) bool {
 	d := DownstreamOf(l)
 	return d != nil && d.Workers != nil && float64(d.Workers.Running) < threads
 }
+
+// AcceptorRuns reports whether the acceptor was seen not to wait for a CPU, and the handlers' threads do not for most of
+// what they do.
+func (p Pair) AcceptorRuns() bool {
+	if p.Now == nil || p.ShortOfCPU() {
+		return false
+	}
+	switch p.Now.Acceptor {
+	case model.AcceptorAtLimit, model.AcceptorAccepts, model.AcceptorPauses:
+		return true
+	}
+	return false
+}

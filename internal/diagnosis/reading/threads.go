@@ -6,20 +6,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// WaitingRequests are those that no thread has begun to read: of clients that
-// are still there, and of those that gave up.
-func WaitingRequests(l *model.Listener) int {
-	if l == nil || l.Connections == nil {
-		return 0
-	}
-	return l.Connections.Phases[model.Waiting] + l.Connections.Abandoned
-}
-
-// VirtualThreads reports whether requests are served by virtual threads.
-func VirtualThreads(l *model.Listener) bool {
-	return l != nil && l.OnVirtualThreads()
-}
-
 // MaxThreads is the size of the worker pool; virtual threads have none. It is
 // not known where more requests are being served than the configuration allows
 // threads: it was overruled, by code that sets another executor for example.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -83,7 +83,7 @@ func (as *Acceptors) Read(e *facts.Watched, queued int, accepted uint64, others 
 		a.used = at
 		r := a.reader.Read()
 		r.Queued, r.Accepted = evidence.Known(queued), evidence.Known(accepted)
-		j = a.track.Judge(r, phases, diagnosis.OfMoment)
+		j = a.track.Judge(r, phases, causes.OfMoment)
 		return nil
 	})
 	as.store.PutJudgement(e.ID, at, j)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
@@ -90,16 +90,16 @@ func (s *server) neverAtLatch(t *testing.T, long time.Duration) {
 	var track evidence.Track
 	var past []evidence.Reading
 	seen := map[evidence.Activity]int{}
-	causes := map[model.Cause]int{}
+	named := map[model.Cause]int{}
 	for end := time.Now().Add(long); time.Now().Before(end); {
 		cur := r.Read()
 		seen[cur.Acceptor.Activity]++
-		judgements := []evidence.Judgement{track.Judge(cur, evidence.Phases{}, diagnosis.OfMoment)}
+		judgements := []evidence.Judgement{track.Judge(cur, evidence.Phases{}, causes.OfMoment)}
 		for _, prev := range past {
-			judgements = append(judgements, evidence.Judge(prev, cur, evidence.Phases{}, diagnosis.OfMoment))
+			judgements = append(judgements, evidence.Judge(prev, cur, evidence.Phases{}, causes.OfMoment))
 		}
 		for _, j := range judgements {
-			causes[j.Cause]++
+			named[j.Cause]++
 			require.NotEqual(t, model.CauseMaxConnections, j.Cause, "%+v\nof %+v\nafter %+v", j, cur, past)
 		}
 		if past = append(past, cur); len(past) > 40 {
@@ -108,7 +108,7 @@ func (s *server) neverAtLatch(t *testing.T, long time.Duration) {
 		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
 	}
 	t.Logf("acceptor: %d readings in accept, %d parked, %d asleep for a time, %d runnable; judgements: %v",
-		seen[evidence.Accepting], seen[evidence.Parked], seen[evidence.Sleeping], seen[evidence.Runnable], causes)
+		seen[evidence.Accepting], seen[evidence.Parked], seen[evidence.Sleeping], seen[evidence.Runnable], named)
 	require.Positive(t, seen[evidence.Accepting])
 }
 
@@ -117,14 +117,14 @@ func (s *server) atLatchAllTheSame(t *testing.T) {
 	s.connect(t, plain, maxConnections+acceptCount)
 	require.Positive(t, s.queued(t, plain))
 	var track evidence.Track
-	causes := map[model.Cause]int{}
+	named := map[model.Cause]int{}
 	for range 30 {
-		causes[track.Judge(r.Read(), evidence.Phases{}, diagnosis.OfMoment).Cause]++
+		named[track.Judge(r.Read(), evidence.Phases{}, causes.OfMoment).Cause]++
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Logf("at the latch, collecting: %v", causes)
-	require.Zero(t, causes[model.CauseSlowAccept])
-	require.Zero(t, causes[model.CauseOpenFiles])
+	t.Logf("at the latch, collecting: %v", named)
+	require.Zero(t, named[model.CauseSlowAccept])
+	require.Zero(t, named[model.CauseOpenFiles])
 	s.ask(t, "op=stop")
 	s.settles(t, plain, r, model.CauseMaxConnections, evidence.StrengthAcceptor)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -122,7 +122,7 @@ func (s *server) provesPaused(t *testing.T, connector int, r *Reader) {
 		Subject: evidence.SubjectAcceptor, Why: "it sleeps for a set time, and open files are below their limit: the connector is paused",
 	}
 	require.Eventually(t, func() bool { // it wakes for a moment a hundred times a second
-		return slices.Contains(evidence.Judge(evidence.Reading{}, r.Read(), evidence.Phases{}, diagnosis.OfMoment).Missing, asleep)
+		return slices.Contains(evidence.Judge(evidence.Reading{}, r.Read(), evidence.Phases{}, causes.OfMoment).Missing, asleep)
 	}, time.Minute, time.Millisecond)
 	s.ask(t, "op=resume&port="+port)
 	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
@@ -136,7 +136,7 @@ func (s *server) provesNIO2(t *testing.T) {
 	j := s.settles(t, nio2, r, model.CauseAcceptQueue, evidence.StrengthNone)
 	require.Contains(t, j.Missing, evidence.Missing{Subject: evidence.SubjectAcceptor, Why: "NIO2 has no acceptor thread"})
 	walked := evidence.Phases{Walked: true, Held: maxConnections, MaxConnections: evidence.Known(maxConnections)}
-	j = evidence.Judge(r.Read(), r.Read(), walked, diagnosis.OfMoment)
+	j = evidence.Judge(r.Read(), r.Read(), walked, causes.OfMoment)
 	require.Equal(t, model.CauseMaxConnections, j.Cause)
 	require.Equal(t, evidence.StrengthPhases, j.Strength)
 }
@@ -149,7 +149,7 @@ func (s *server) settles(t *testing.T, connector int, r *Reader, cause model.Cau
 	for in, end := 0, time.Now().Add(time.Minute); ; {
 		last = r.Read()
 		last.Queued = evidence.Known(s.queued(t, connector))
-		j = track.Judge(last, evidence.Phases{}, diagnosis.OfMoment)
+		j = track.Judge(last, evidence.Phases{}, causes.OfMoment)
 		if in++; j.Cause != cause || j.Strength != strength || j.Pending || j.Weak {
 			in = 0
 		}

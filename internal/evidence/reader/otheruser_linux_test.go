@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -59,7 +59,7 @@ func TestOfAnotherUser(t *testing.T) {
 		require.True(t, got.Files.Known)
 		require.True(t, got.FilesLimit.Known)
 		got.Queued = evidence.Known(3)
-		j = track.Judge(got, evidence.Phases{}, diagnosis.OfMoment)
+		j = track.Judge(got, evidence.Phases{}, causes.OfMoment)
 		c.at = c.at.Add(100 * time.Millisecond)
 	}
 	require.Equal(t, model.CauseMaxConnections, j.Cause)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -71,7 +71,7 @@ func TestReading(t *testing.T) {
 	require.Eventually(t, func() bool { // a busy machine may withhold the CPU from us, and the runtime may send a signal
 		first = r.Read()
 		c.at = c.at.Add(evidence.MinApart)
-		j := evidence.Judge(first, r.Read(), evidence.Phases{}, diagnosis.OfMoment)
+		j := evidence.Judge(first, r.Read(), evidence.Phases{}, causes.OfMoment)
 		return j.Cause == model.CauseSlowAccept && j.Strength == evidence.StrengthAcceptor
 	}, time.Minute, time.Millisecond)
 }

@@ -1,0 +1,125 @@
+package advice
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// Action is a step that only finds something out, or is done elsewhere.
+func Action(text string) model.Step { return model.Step{Text: text} }
+
+// Command is a step that is one line to copy.
+func Command(text, line string) model.Step { return model.Step{Text: text, Command: line} }
+
+// limit is the name of the stage that a setting limits, for Step.Limit.
+func (set Setting) limit() string {
+	switch set.tomcat {
+	case "maxThreads":
+		return reading.StageMaxThreads
+	case "maxConnections":
+		return reading.StageMaxConnections
+	case "acceptCount":
+		return reading.StageAcceptQueue
+	}
+	return ""
+}
+
+// Change is a step that gives one of Tomcat's limits another value. Where several
+// processes share the port the numbers are each one's.
+func (set Setting) Change(s *symptoms.Symptoms, in *model.Setting[int], text string, from, to int) model.Step {
+	if n := s.Now.Connector.Processes; n > 1 && set.tomcat != "acceptCount" {
+		from, to = from/n, (to+n-1)/n
+		text += phrase.Sprintf(" in each of the %d processes that share the port", n)
+	}
+	return model.Step{Text: text, Setting: set.Name(s.Now), File: FoundIn(in), From: strconv.Itoa(from), To: strconv.Itoa(to), Limit: set.limit()}
+}
+
+// ChangeTime is the same for a timeout.
+func (set Setting) ChangeTime(s *symptoms.Symptoms, in *model.Setting[time.Duration], text string, to time.Duration) model.Step {
+	step := model.Step{Text: text, Setting: set.Name(s.Now), File: FoundIn(in), To: phrase.Seconds(to)}
+	switch {
+	case in == nil:
+	case in.Value <= 0:
+		step.From = "never"
+	default:
+		step.From = phrase.Seconds(in.Value)
+	}
+	return step
+}
+
+// FoundIn is where a value is to be changed: nowhere yet if it is a default, and not where
+// tcpdiag was told of it.
+func FoundIn[T any](s *model.Setting[T]) string {
+	if s == nil {
+		return ""
+	}
+	switch s.Kind {
+	case model.SourceFile, model.SourceEnv, model.SourceArgument, model.SourceProperty:
+		return s.Source
+	}
+	return ""
+}
+
+// DumpStep asks the JVM what its threads wait for, as its user.
+func DumpStep(s *symptoms.Symptoms, text string) model.Step {
+	p := s.Now.Process
+	if p == nil || p.PID == 0 {
+		return Action(text + " (jstack)")
+	}
+	return Command(text, phrase.Sprintf(`sudo -u "$(ps -o user= -p %[1]v)" tcpdiag snapshot --pid %[1]v --thread-dump`, p.PID))
+}
+
+// BacklogSteps make the accept queue longer: acceptCount, and net.core.somaxconn above
+// it, both of which listen() takes once.
+func BacklogSteps(s *symptoms.Symptoms, to int) (out []model.Step) {
+	most, known := s.Sysctl["somaxconn"]
+	if !known || most < to {
+		out = append(out, SomaxconnStep(s, to))
+	}
+	if n, ok := reading.AcceptCount(s.Now); ok && n >= to {
+		return append(out, Action("Restart the server: listen() takes the backlog once"))
+	}
+	const text = "Make the accept queue longer, and restart: listen() takes it once"
+	if !reading.IsTomcat(s.Now) || s.Now.AcceptQueue == nil {
+		return append(out, model.Step{Text: text, Setting: reading.ServerName(s.Now) + "'s listen backlog", To: strconv.Itoa(to), Limit: reading.StageAcceptQueue})
+	}
+	return append(out, AcceptCountSetting().Change(s, s.Now.Connector.AcceptCount, text, s.Now.AcceptQueue.Limit, to))
+}
+
+// SomaxconnStep raises net.core.somaxconn.
+func SomaxconnStep(s *symptoms.Symptoms, to int) model.Step {
+	step := model.Step{
+		Text:    "Raise what the kernel allows, in the server's network namespace (in Kubernetes: securityContext.sysctls)",
+		Setting: "net.core.somaxconn", To: strconv.Itoa(to), Command: phrase.Sprintf("sysctl -w net.core.somaxconn=%v", to),
+	}
+	if most, known := s.Sysctl["somaxconn"]; known {
+		step.From = strconv.Itoa(most)
+	}
+	return step
+}
+
+// FilesStep is there where the open-files limit must be raised for that many connections.
+func FilesStep(s *symptoms.Symptoms, connections int) []model.Step {
+	_, most, ok := reading.OpenFiles(s.Now)
+	if _, seen := reading.Held(s.Now); !ok || !seen {
+		return nil
+	}
+	need := FilesNeeded(s.Now, connections)
+	if need <= most {
+		return nil
+	}
+	return []model.Step{RaiseFilesStep(most, need)}
+}
+
+// RaiseFilesStep raises the limit of open files.
+func RaiseFilesStep(most, to int) model.Step {
+	return model.Step{
+		Text:    "Raise the open-files limit (LimitNOFILE= of the unit, the container's ulimits, or ulimit -n), and restart",
+		Setting: "LimitNOFILE", From: strconv.Itoa(most), To: strconv.Itoa(to),
+	}
+}

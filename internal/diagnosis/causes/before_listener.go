@@ -1,0 +1,195 @@
+package causes
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// beforeListener: clients get no answer, and the listener has dropped nothing of theirs:
+// they are lost in front of it, in this network namespace.
+func beforeListener() Cause {
+	return Cause{
+		Name: model.CauseBeforeListener,
+		Now: rule[*symptoms.Symptoms]{
+			holds: func(s *symptoms.Symptoms) Certainty { return When(s.GaveUp()+s.StillTry() > 0 || s.Rejected(), Surely) },
+			refuted: []refutation[*symptoms.Symptoms]{
+				{"the listener dropped packets lately", (*symptoms.Symptoms).DroppedLately},
+				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() }},
+			},
+		},
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return " because they are lost in front of the listener: " + lostWhere(s)
+		},
+		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			which := "them"
+			if s.LostInFront() {
+				which = "the latest"
+			}
+			return words.Join("their SYNs reached this network namespace, the listener dropped none of "+which+" and had room", lostWhere(s), words.QueueNumbers(s))
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return phrase.Sentences("Look at what stands before the listener in its network namespace: "+lostWhere(s)+".", "None of Tomcat's limits has a part in it.")
+		},
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			do := beforeSteps(s)
+			return do, "Any of Tomcat's limits: these clients have not come that far."
+		},
+		Book: Runbook{
+			Title:     "clients are lost in front of the listener",
+			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room. Seen by their handshakes (CAP_NET_RAW).",
+			Clients:   "Connect timeouts; refused, where a firewall rejects.",
+			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. A rule without a counter leaves the place unknown.",
+			Change:    "What drops them.",
+			Vain:      "Any of Tomcat's limits.",
+			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved",
+			Otherwise: "what dropped the packets",
+		},
+	}
+}
+
+// lostWhere is what is known of the place.
+func lostWhere(s *symptoms.Symptoms) string {
+	var found []string
+	for _, p := range places(s) {
+		found = append(found, p.what)
+	}
+	switch {
+	case len(found) > 0:
+		return strings.Join(found, ", ")
+	case s.Rejected():
+		return "a firewall rule that rejects with a reset, which is not known"
+	}
+	if _, known := s.Delta[ConntrackDrop]; known {
+		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved, nor one of a rule that drops; a rule without a counter may do it"
+	}
+	return "the place is unknown, a firewall rule or connection tracking"
+}
+
+// place is where clients' packets are lost, by a counter that moved for them.
+type place struct {
+	what string
+	step model.Step
+}
+
+// The counters of connection tracking that a namespace's have.
+const (
+	ConntrackDrop   = "nf_conntrack_drop"
+	ConntrackInsert = "nf_conntrack_insert_failed"
+	conntrackChain  = "nf_conntrack_chaintoolong"
+	// rulePrefix begins the name of a rule's counter, see netns.Filter.Rules.
+	rulePrefix = "nft "
+)
+
+// places are all whose counters account for half of the clients at least: a counter that
+// moves a little has its own reasons.
+func places(s *symptoms.Symptoms) (out []place) {
+	enough := max(1, (s.GaveUp()+s.StillTry()+1)/2)
+	moved := func(name string) uint64 {
+		if n := s.Delta[name]; n >= enough {
+			return n
+		}
+		return 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
+		if n := moved(name); n > 0 && ruleConcerns(s, name) {
+			out = append(out, rulePlace(name, n))
+		}
+	}
+	for _, c := range []struct{ name, what, text, command string }{
+		{"IPReversePathFilter", "the reverse path filter (rp_filter) of the interface that they come in by", "See by which interface the kernel would answer these clients: a route is missing, or rp_filter is too strict", "ip route get CLIENT; sysctl -a -r 'conf.*rp_filter'"},
+		{"TCPMD5NotFound", "TCP MD5: the listener wants signatures and the clients send none", md5Text, ""},
+		{"TCPMD5Unexpected", "TCP MD5: the clients sign, and the listener has no key for them", md5Text, ""},
+		{"TCPMD5Failure", "TCP MD5: the clients' signatures are wrong", md5Text, ""},
+		{"TCPAOBad", "TCP-AO: the clients' signatures are wrong", md5Text, ""},
+		{"TCPAOKeyNotFound", "TCP-AO: the clients' key is not known", md5Text, ""},
+	} {
+		if n := moved(c.name); n > 0 {
+			out = append(out, place{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), advice.Command(c.text, c.command)})
+		}
+	}
+	return append(out, tracking(s, moved)...)
+}
+
+const md5Text = "Give both ends the same keys (TCP_MD5SIG, TCP_AO), or none: who has set them up for this port?"
+
+// tracking are the reasons for which connection tracking drops packets.
+func tracking(s *symptoms.Symptoms, moved func(string) uint64) (out []place) {
+	if n := moved(ConntrackInsert); n > 0 {
+		out = append(out, place{
+			phrase.Sprintf("connection tracking could not insert their connections (insert_failed +%d), as where an address translation has too few source ports", n),
+			advice.Command("See which address translation they go through, and give it more ports or addresses", "nft list ruleset; iptables-save -t nat; conntrack -S"),
+		})
+	}
+	if n := moved(conntrackChain); n > 0 {
+		out = append(out, place{phrase.Sprintf("connection tracking's hash table has too long chains (chaintoolong +%d)", n), conntrackStep("net.netfilter.nf_conntrack_buckets", 0)})
+	}
+	count, most := s.Sysctl["nf_conntrack_count"], s.Sysctl["nf_conntrack_max"]
+	others := s.Delta[ConntrackInsert] + s.Delta[conntrackChain]
+	if n := moved(ConntrackDrop); n > others {
+		what := phrase.Sprintf("connection tracking is full (drop +%d", n-others)
+		if most > 0 && count >= most*9/10 {
+			what += phrase.Sprintf(", %d of %d connections", count, most)
+		}
+		out = append(out, place{what + ")", conntrackStep("net.netfilter.nf_conntrack_max", most)})
+	} else if _, counted := s.Delta[ConntrackDrop]; !counted && most > 0 && count >= most {
+		out = append(out, place{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", count, most), conntrackStep("net.netfilter.nf_conntrack_max", most)})
+	}
+	return out
+}
+
+// conntrackStep: the limits are those of the machine's first network namespace.
+func conntrackStep(name string, now int) model.Step {
+	if now == 0 {
+		return advice.Command("Give the table more buckets, on the host", "sysctl "+name+" net.netfilter.nf_conntrack_count")
+	}
+	to := strconv.Itoa(2 * now)
+	return model.Step{
+		Text: "Make room for more tracked connections, on the host", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
+		Setting: name, From: strconv.Itoa(now), To: to,
+	}
+}
+
+// ruleConcerns: it is a rule's counter, and not one for another port. A rule that rejects
+// answers, so that nobody waits for an answer.
+func ruleConcerns(s *symptoms.Symptoms, name string) bool {
+	rule, ok := strings.CutPrefix(name, rulePrefix)
+	if !ok {
+		return false
+	}
+	if _, port, one := strings.Cut(rule, " dport "); one && port != strconv.Itoa(int(s.Now.Port)) {
+		return false
+	}
+	return s.GaveUp()+s.StillTry() > 0 || strings.Contains(rule, " reject")
+}
+
+func rulePlace(name string, n uint64) place {
+	rule, _, _ := strings.Cut(strings.TrimPrefix(name, rulePrefix), " dport ")
+	at := strings.LastIndexByte(rule, ' ')
+	where, verdict := rule[:at], rule[at+1:]
+	chain, _, _ := strings.Cut(where, " handle ")
+	return place{
+		phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")),
+		advice.Command("Look at this rule, and change it", "nft -a list chain "+chain),
+	}
+}
+
+func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {
+	for _, p := range places(s) {
+		out = append(out, p.step)
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return []model.Step{
+		advice.Command("See which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c"),
+		advice.Command("See whether connection tracking drops any (insert_failed, drop)", "conntrack -S"),
+	}
+}

@@ -1,0 +1,62 @@
+package causes
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Catalogue is every cause there is, in the one order of precedence: where the evidence
+// shows two of them with the same certainty, the first is named. Whoever names a cause
+// goes by it: of a dropped packet at that moment and by the readings around it, of the
+// present state, of a stage that is nearly full; so do the texts and the documentation.
+//
+// First comes what keeps the process from running, since every limit fills behind that;
+// then the limits, from those that keep it from accepting inwards to what its threads
+// wait for; last what is said of a full queue with nothing behind it.
+func Catalogue() []Cause {
+	return []Cause{
+		listenerClosed(),
+		noListener(),
+		listensElsewhere(),
+		beforeListener(),
+		jvmPause(),
+		cpuThrottles(),
+		cpuSaturated(),
+		openFilesUsedUp(),
+		keepAliveIdle(),
+		maxConnectionsReached(),
+		connectionPool(),
+		downstreamSlow(),
+		executorQueue(),
+		maxThreadsBusy(),
+		notAccepting(),
+		notReading(),
+		ephemeralPortsUsedUp(),
+		serverResets(),
+		synBacklog(),
+		backlogClamped(),
+		slowAccept(),
+		acceptQueueFull(),
+	}
+}
+
+// OfMoment names the cause that a moment shows, and what that rests on: accept_queue on
+// nothing where it shows none.
+func OfMoment(m *evidence.Moment) (model.Cause, evidence.Strength) {
+	c := Outranking(Catalogue(), func(c *Cause) Certainty { return c.moment.Of(m) })
+	if c.Name == model.CauseNone {
+		return model.CauseAcceptQueue, evidence.StrengthNone
+	}
+	return c.Name, c.rests(m)
+}
+
+// DropCause names the limit behind packets that a listener dropped at its accept
+// queue between two snapshots, one of model.DropCauses. before may be nil. It
+// answers CauseAcceptQueue where it is not known for certain that maxConnections is
+// not reached, and nothing else explains the full queue.
+func DropCause(before, now *model.Listener, elapsed time.Duration, t reading.Thresholds) model.Cause {
+	return QueueCause(Catalogue(), reading.Pair{Now: now, Before: before, Elapsed: elapsed, T: t})
+}

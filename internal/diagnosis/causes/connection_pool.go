@@ -1,0 +1,73 @@
+package causes
+
+import (
+	"strconv"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// connectionPool: the threads wait for one of the connections that a pool has to one peer.
+func connectionPool() Cause {
+	return Cause{
+		Name:    model.CauseConnectionPool,
+		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.Waits.Cause == model.CauseConnectionPool, Surely) }},
+		Full:    func(s *symptoms.Symptoms, _ model.Cause) bool { return s.Waits.Cause == model.CauseConnectionPool },
+		Depth:   60,
+		Because: becauseUnknown,
+		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return words.Join(words.WaitNumbers(s), words.PeerNumbers(s), words.StackNumbers(s.Now))
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string { return advisePool(s) },
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			return poolSteps(s), "More threads: they would wait for one of the same connections."
+		},
+		Book: Runbook{
+			Title:     "a pool's connections to one backend are all in use",
+			Seen:      "All threads are busy, every connection to one backend is in flight, and other busy threads have none (or, with `tcpdiag plan --backend-connections`, the connections carry fewer requests per second than the threads).",
+			Change:    "A larger pool, if the backend can handle it, or faster answers of the backend.",
+			Vain:      "More threads. 40 threads that share 10 connections to a backend of 2 s serve 5 requests per second, and 150 threads serve 5 as well.",
+			Holds:     "the threads are used up, every connection to one peer is in flight in two readings, and busy threads are without one",
+			Otherwise: "possible_connection_pool beside max_threads",
+		},
+	}
+}
+
+func poolSteps(s *symptoms.Symptoms) []model.Step {
+	w := &s.Waits
+	peer := words.PeerName(w.Peer)
+	step := model.Step{
+		Text:    phrase.Sprintf("Raise the pool if %s answers more at a time as fast", peer),
+		Setting: "the pool of connections to " + peer, From: strconv.Itoa(w.Peer.Connections),
+	}
+	if p := w.Peer.Pool; p != nil {
+		step.Setting, step.From, step.File = p.Setting, strconv.Itoa(p.Size.Value), advice.FoundIn(&p.Size)
+	}
+	if !w.Virtual {
+		step.To, step.Limit = strconv.Itoa(w.There+w.Without()), reading.LimitConnectionPool
+	}
+	return []model.Step{advice.Action(phrase.Sprintf("Shorten what is asked of %s: each connection is in use until its answer has come", peer)), step}
+}
+
+// advisePool: as many connections as threads use it. Whether the peer can handle that
+// is not known.
+func advisePool(s *symptoms.Symptoms) string {
+	w := &s.Waits
+	to := w.There + w.Without()
+	name, from := "the pool of connections to "+words.PeerName(w.Peer), w.Peer.Connections
+	if p := w.Peer.Pool; p != nil {
+		name, from = p.Setting, p.Size.Value
+	}
+	if w.Virtual {
+		return phrase.Sprintf("Raise %s from %d if %s answers more at a time as fast: %s. Or shorten what is asked there: the other requests wait for one of its connections.",
+			name, from, words.PeerName(w.Peer), advice.Carries(s, from))
+	}
+	return phrase.Sentences(
+		phrase.Sprintf("Raise %s from %d to %d, one connection for each of the threads that want one: %s, %d carry up to %s times as many if %s answers %d at a time as fast as %d. Or shorten what is asked there.",
+			name, from, to, advice.Carries(s, from), to, phrase.Decimal(float64(to)/float64(max(from, 1))), words.PeerName(w.Peer), to, from),
+		advice.ThreadsInVain(s))
+}

@@ -1,0 +1,58 @@
+package causes
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// cpuSaturated: the process's threads wait for a processor.
+func cpuSaturated() Cause {
+	return Cause{
+		Name: model.CauseCPUSaturated,
+		moment: rule[*evidence.Moment]{
+			holds: func(m *evidence.Moment) Certainty { return When(m.Starved(), Surely) },
+			refuted: []refutation[*evidence.Moment]{
+				{"the CPU limit throttled the process", func(m *evidence.Moment) bool { return m.Throttled(0) }},
+				{allTaken, func(m *evidence.Moment) bool { return m.AtLatch() || m.AtLimit() }},
+				{"the acceptor sleeps for set times", (*evidence.Moment).Pauses},
+			},
+		},
+		rests: rests(evidence.StrengthProcess),
+		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
+			return max(When(p.Either(p.AtConnectionLimit) && p.ShortOfCPU(), Surely), When(p.Share(reading.RunDelay) >= p.T.RunDelay, Possibly))
+		}, refuted: []refutation[reading.Pair]{
+			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", reading.Pair.AcceptorRuns},
+			{"most of the busy threads do not wait for a CPU, and the acceptor was not seen to", reading.Pair.BusyElsewhere},
+		}},
+		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty {
+			return max(When(s.TakenUp() && s.ShortOfCPU(), Surely),
+				When(s.WaitsForNothing() && s.Share(reading.RunDelay) >= 2*s.T.RunDelay && s.ThreadsFree(), Possibly))
+		}},
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return " because " + words.CPU(s, model.CauseCPUSaturated)
+		},
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
+			return words.CPUEvidence(s, words.CPU(s, model.CauseCPUSaturated), model.CauseCPUSaturated, v)
+		},
+		Advice: func(*symptoms.Symptoms, model.Verdict) string { return AdviseCPU },
+		Steps: func(*symptoms.Symptoms, model.Verdict) ([]model.Step, string) {
+			return []model.Step{advice.Action("Give the process more CPU, or shed load before it gets here")},
+				"More threads, connections or acceptCount: they only add to what waits for a CPU."
+		},
+		Book: Runbook{
+			Title:     "threads wait for a processor",
+			Seen:      "The process's threads wait for a processor (run delay).",
+			Change:    "More CPU, fewer threads, or shed load earlier (rate limiting in the proxy).",
+			Vain:      "More threads, connections or acceptCount: they only add to what waits.",
+			Holds:     "the acceptor itself waited for a CPU for most of the time; or as many threads did as half of the busy ones",
+			Otherwise: "the limit that is reached, and cpu_saturated as a finding beside it",
+		},
+	}
+}
+
+// AdviseCPU is what to do where threads wait for a CPU.
+const AdviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."

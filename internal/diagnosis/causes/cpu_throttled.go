@@ -1,0 +1,75 @@
+package causes
+
+import (
+	"math"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// cpuThrottles: the cgroup's CPU limit keeps the process from running.
+func cpuThrottles() Cause {
+	return Cause{
+		Name: model.CauseCPUThrottled,
+		moment: rule[*evidence.Moment]{holds: func(m *evidence.Moment) Certainty {
+			return max(When(m.Throttled(evidence.Most) || m.Starved() && m.Throttled(0), Surely), When(m.Throttled(evidence.Some), Possibly))
+		}},
+		rests: rests(evidence.StrengthProcess),
+		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
+			return max(When(p.ThrottledMost(), Surely), When(p.Throttling().Share() >= p.T.ThrottledShare, Possibly))
+		}},
+		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty {
+			return max(When(s.TakenUp() && s.ThrottledMost(), Surely), When(s.WaitsForNothing() && s.ThrottledMost(), Possibly))
+		}},
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return " because " + words.CPU(s, model.CauseCPUThrottled)
+		},
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
+			return words.CPUEvidence(s, words.CPU(s, model.CauseCPUThrottled), model.CauseCPUThrottled, v)
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string { return AdviseThrottled(s) },
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			return throttledSteps(s), "More threads: the quota is used up sooner in each period."
+		},
+		Book: Runbook{
+			Title:     "the CPU limit keeps the process from running",
+			Seen:      "The accept queue rose while the cgroup's CPU quota was used up, or requests have waited for a second and longer for threads that are free. A safepoint takes long in such a JVM; while the limit withholds more than half of the CPU time that the process wants, it is named and not `jvm_pause`.",
+			Change:    "Raise the CPU limit, or remove it and keep the request.",
+			Vain:      "More threads: the quota is used up sooner in each period.",
+			Holds:     "the cgroup withheld half of the CPU time that was wanted in half of its periods (a tenth where no limit is reached)",
+			Otherwise: "the limit that is reached",
+		},
+	}
+}
+
+func throttledSteps(s *symptoms.Symptoms) []model.Step {
+	step := advice.Action("Raise the CPU limit (the container's, or CPUQuota= of the unit), or remove it and keep the request")
+	t, p := s.Throttling(), s.Now.Process
+	if p != nil && p.CPULimit != nil && *p.CPULimit > 0 {
+		step.Setting, step.From = "CPU limit", phrase.Fraction(*p.CPULimit)
+		if t.Share() > 0 && t.Withheld < .9 {
+			step.To = phrase.Decimal(math.Ceil(*p.CPULimit/(1-t.Withheld)*10) / 10)
+		}
+	}
+	return []model.Step{step}
+}
+
+// AdviseThrottled says how much CPU the process wanted.
+func AdviseThrottled(s *symptoms.Symptoms) string {
+	text := "Raise the CPU limit (the container's, or CPUQuota= of the unit)"
+	if t := s.Throttling(); t.Share() > 0 && t.Withheld < .9 {
+		more := 1 / (1 - t.Withheld)
+		if limit := s.Now.Process.CPULimit; limit != nil && *limit > 0 {
+			text += phrase.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
+		} else {
+			text += phrase.Sprintf(" to %s times what it is", phrase.Decimal(math.Ceil(more*10)/10))
+		}
+		text += ", as much as the process wanted"
+	}
+	return text + ", or remove it and keep the request. More threads would make it worse: the quota is used up sooner in each period."
+}

@@ -1,0 +1,79 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// ephemeralPortsUsedUp: outgoing connections to one destination take nearly all local ports.
+func ephemeralPortsUsedUp() Cause {
+	return Cause{
+		Name:    model.CauseEphemeralPorts,
+		Near:    func(s *symptoms.Symptoms) bool { return s.StageHigh(reading.StageEphemeralPorts) },
+		Full:    func(s *symptoms.Symptoms, _ model.Cause) bool { return s.PortsFull },
+		Depth:   80,
+		Because: becauseUnknown,
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
+			return words.Join(words.LossNumbers(s, model.CauseEphemeralPorts, v, true), words.StageOr(s, model.CauseEphemeralPorts), words.ConnectionNumbers(s), words.QueueNumbers(s))
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string { return advisePorts(s) },
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			return portSteps(s), "Any of Tomcat's limits: they have no part in it."
+		},
+		Book: Runbook{
+			Title:     "local ports towards one destination are used up",
+			Seen:      "Outgoing connections to one destination use nearly all local ports. Where all of them are in TIME_WAIT no process owns them: they are the network namespace's, and which process used them is only known if it was seen with connections there before.",
+			Clients:   "Errors of the application: \"Cannot assign requested address\".",
+			Change:    "Reuse outgoing connections (a client with a keep-alive pool); widen `net.ipv4.ip_local_port_range`; `net.ipv4.tcp_tw_reuse=1`. Other destinations are not affected: a local port can be in use towards each of them.",
+			Vain:      "Any of Tomcat's limits.",
+			Holds:     "four fifths of ip_local_port_range are in use towards one address",
+			Otherwise: "nothing",
+		},
+	}
+}
+
+// widestRange are the ports that ip_local_port_range can have at most, of those that no
+// privilege is needed for.
+const widestRange = 65535 - 1024 + 1
+
+func portSteps(s *symptoms.Symptoms) []model.Step {
+	do := []model.Step{advice.Action("Reuse outgoing connections: a client with a keep-alive pool. Each one, and its TIME_WAIT for a minute after, takes a port")}
+	if adviseTimeWait(s) != "" {
+		do = append(do, model.Step{
+			Text: "Let connections take ports that have been in TIME_WAIT for a second, if both ends use TCP timestamps", Command: "sysctl -w net.ipv4.tcp_tw_reuse=1",
+			Setting: "net.ipv4.tcp_tw_reuse", From: phrase.Sprintf("%v", s.Sysctl["tcp_tw_reuse"]), To: "1",
+		})
+	}
+	if l, ok := reading.LimitNamed(s.Limits, reading.StageEphemeralPorts); ok && l.Max < widestRange {
+		do = append(do, model.Step{
+			Text: "Widen the range; keep the ports of local services out of it (ip_local_reserved_ports)", Command: `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`,
+			Setting: "net.ipv4.ip_local_port_range", From: phrase.Sprintf("%v-%v", s.Sysctl["ip_local_port_range_min"], s.Sysctl["ip_local_port_range_max"]), To: "1024-65535",
+		})
+	}
+	return do
+}
+
+func advisePorts(s *symptoms.Symptoms) string {
+	l, _ := reading.LimitNamed(s.Limits, reading.StageEphemeralPorts)
+	text := "Reuse outgoing connections (a client with a keep-alive pool): each one, and its TIME_WAIT for a minute after, takes a port."
+	if l.Max < widestRange {
+		text += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widestRange, l.Max)
+	}
+	return text + adviseTimeWait(s) + " Tomcat's limits have no part in it."
+}
+
+// adviseTimeWait: net.ipv4.tcp_tw_reuse is 2 by default since Linux 4.19, the loopback
+// alone. 1 helps connections with timestamps, and only the end that connects.
+func adviseTimeWait(s *symptoms.Symptoms) string {
+	d := s.Now.Process.Busiest
+	if reuse, ok := s.Sysctl["tcp_tw_reuse"]; d == nil || !ok || reuse == 1 || 2*d.TimeWait < d.Ports {
+		return ""
+	}
+	return " Or let connections take ports that have been in TIME_WAIT for a second: sysctl -w net.ipv4.tcp_tw_reuse=1 (if both ends use TCP timestamps)."
+}

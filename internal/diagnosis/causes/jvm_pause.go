@@ -1,0 +1,99 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// jvmPause: the process is stopped or frozen, or its JVM stands still.
+func jvmPause() Cause {
+	return Cause{
+		Name: model.CauseJVMPause,
+		moment: rule[*evidence.Moment]{
+			holds: func(m *evidence.Moment) Certainty {
+				return max(When(m.Stopped() || m.Paused(evidence.Most), Surely), When(m.Paused(evidence.Some), Possibly))
+			},
+			refuted: []refutation[*evidence.Moment]{{withheldMost, func(m *evidence.Moment) bool { return !m.Stopped() && m.Throttled(evidence.Most) }}},
+		},
+		rests: rests(evidence.StrengthProcess),
+		around: rule[reading.Pair]{
+			holds: func(p reading.Pair) Certainty {
+				return max(When(p.Either(reading.Stopped) || p.StoodStillMost(), Surely), When(p.StoodStill(), Possibly))
+			},
+			refuted: []refutation[reading.Pair]{{withheldMost, func(p reading.Pair) bool { return !p.Either(reading.Stopped) && p.ThrottledMost() }}},
+		},
+		Now: rule[*symptoms.Symptoms]{
+			holds: func(s *symptoms.Symptoms) Certainty {
+				return max(When(s.Halted() || s.Either(reading.Stopped) && reading.QueueWaits(s.Now) || (s.TakenUp() || s.QueueFull) && s.StoodStillMost(), Surely), When(s.WaitsForNothing() && s.StoodStill(), Possibly))
+			},
+			refuted: []refutation[*symptoms.Symptoms]{
+				{withheldMost, func(s *symptoms.Symptoms) bool { return !s.Either(reading.Stopped) && s.ThrottledMost() }},
+				{"its threads wait for a CPU, and a safepoint for them", func(s *symptoms.Symptoms) bool { return !s.Either(reading.Stopped) && s.ShortOfCPU() }},
+			},
+		},
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + words.Pause(s) },
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
+			return words.CPUEvidence(s, words.Pause(s), model.CauseJVMPause, v)
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string { return AdvisePause(s) },
+		Steps:  func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) { return pauseSteps(s) },
+		Book: Runbook{
+			Title:     "the process stands still",
+			Seen:      "The accept queue rose while the JVM was stopped at a safepoint; or the process is stopped (state T) or frozen with its cgroup (`docker pause`) while clients wait for it.",
+			Check:     "`-Xlog:gc,safepoint` shows the pauses.",
+			Change:    "A collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`.",
+			Vain:      "More threads or connections: nothing runs in a pause.",
+			Holds:     "state T or a frozen cgroup; a safepoint that lasts, or safepoints that took four tenths of the time (a fifth where no limit is reached)",
+			Otherwise: "the limit that is reached",
+		},
+	}
+}
+
+// withheldMost: a throttled JVM takes as long to get to a safepoint.
+const withheldMost = "the CPU limit withheld most of the CPU time that the process wanted"
+
+func pauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
+	const limits = "Any of Tomcat's limits: they have no part in it."
+	switch {
+	case reading.Stopped(s.Now) && s.Now.Process.Frozen:
+		return []model.Step{advice.Action("Find out who froze it (docker pause, systemctl freeze, a checkpoint) and let it go on: docker unpause, systemctl thaw")}, limits
+	case s.Either(reading.Stopped) && s.Now.Process != nil:
+		return []model.Step{
+			advice.Action("Find out who stopped it: SIGSTOP, a debugger, a shell's job control"),
+			advice.Command("Let it go on", phrase.Sprintf("kill -CONT %v", s.Now.Process.PID)),
+		}, limits
+	}
+	first := advice.Action("See how full the heap is after a collection, and how long the pauses are (-Xlog:gc,safepoint)")
+	if p := s.Now.Process; p != nil && p.PID > 0 {
+		first = advice.Command("See how full the heap is; the collector's log has the pauses (-Xlog:gc,safepoint)", phrase.Sprintf("jcmd %v GC.heap_info", p.PID))
+	}
+	if words.Heap(s) != "" {
+		return []model.Step{advice.Action("Give it a larger heap (-Xmx): what stays in it leaves hardly any room, and each collection takes the time of all"), advice.Command("See what fills it", phrase.Sprintf("jcmd %v GC.class_histogram", s.Now.Process.PID))},
+			"More threads or connections: nothing runs in a pause, and each request in hand takes memory."
+	}
+	return []model.Step{first, advice.Action("Give it a larger heap (-Xmx), or a collector with short pauses (ZGC, Shenandoah)")},
+		"More threads or connections: nothing runs in a pause."
+}
+
+// AdvisePause says what to look at where the JVM stood still.
+func AdvisePause(s *symptoms.Symptoms) string {
+	if reading.Stopped(s.Now) && s.Now.Process.Frozen {
+		return "Find out who froze it: docker pause, systemctl freeze, a checkpoint; \"docker unpause\" or \"systemctl thaw\" lets it go on. No limit of Tomcat's has a part in this."
+	}
+	if s.Either(reading.Stopped) && s.Now.Process != nil {
+		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", s.Now.Process.PID)
+	}
+	if words.Heap(s) != "" {
+		return "Give it a larger heap (-Xmx), or find what fills it (jcmd PID GC.class_histogram): what stays in it leaves hardly any room, and the collector works most of the time. More threads or connections would not help: nothing runs in a pause, and each request in hand takes memory."
+	}
+	return phrase.Sentences(
+		"Look at the pauses in the collector's log (-Xlog:gc,safepoint): a larger heap, or a collector with short pauses (ZGC, Shenandoah), removes the long ones.",
+		"More threads or connections would not help, nothing runs in a pause; a longer acceptCount bridges one only if it holds all that arrives meanwhile.")
+}

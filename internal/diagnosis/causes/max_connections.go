@@ -1,0 +1,157 @@
+package causes
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// maxConnectionsReached: Tomcat holds all the connections it may.
+func maxConnectionsReached() Cause {
+	return Cause{
+		Name: model.CauseMaxConnections,
+		moment: rule[*evidence.Moment]{
+			holds: func(m *evidence.Moment) Certainty {
+				return max(When(m.AtLatch(), Surely), When(m.AtLimit(), Possibly))
+			},
+			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
+		},
+		rests:  restsOnAcceptor,
+		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty { return When(p.Either(p.AtConnectionLimit), Surely) }},
+		Now:    rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.ConnectionsFull, Surely) }},
+		Near:   (*symptoms.Symptoms).ConnectionsHigh,
+		Full:   maxConnectionsFull,
+		Depth:  30,
+		Because: func(s *symptoms.Symptoms, v model.Verdict) string {
+			idle := ""
+			if s.ConnectionsFull && idleForMoments(s) {
+				idle = ", " + words.Idle(s.Now)
+			}
+			return " because " + words.Connections(s) + idle + words.BehindConnections(s, v)
+		},
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
+			return words.ConnectionsEvidence(s, model.CauseMaxConnections, v)
+		},
+		Advice: adviseConnections,
+		Steps:  maxConnectionsSteps,
+		Book: Runbook{
+			Title:     "all connections are taken",
+			Seen:      "Tomcat holds maxConnections connections and the accept queue is not empty.",
+			Clients:   "Waits in the accept queue; when it is full, connect timeouts.",
+			Check:     "Whether the threads are busy too. The chain shows it: fix the last stage of the chain first.",
+			Change:    "Raise `server.tomcat.max-connections` (each takes a file descriptor), or fix what is behind it.",
+			Vain:      "Raising connectionTimeout or acceptCount.",
+			Holds:     "the acceptor waits at the connection limit in two readings; or maxConnections connections are held, and clients wait",
+			Otherwise: "slow_accept or accept_queue",
+		},
+	}
+}
+
+func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step, not string) {
+	if reading.ConnectionLimit(s.Now) != reading.LimitKnown {
+		return unknownSteps(s), ""
+	}
+	threads := slices.Contains(v.Chain, model.CauseMaxThreads)
+	to, _ := advice.ConnectionsWanted(s)
+	raise := func(text string) []model.Step { return raiseConnections(s, text, to) }
+	switch {
+	case reading.OfTheGone(s.Now) > 0:
+		do = append(do, advice.Action("Have the application complete its asynchronous requests, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout): their clients have closed"))
+		return do, "maxConnections: a larger limit fills as well."
+	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
+		do = append(do, advice.Action("Limit the connections that the application keeps open (an idle timeout of the WebSocket session)"))
+		return append(do, raise("Or give them room")...), acceptCountNot(s)
+	case s.SlotsWithoutThread():
+		if t := s.Now.Connector.ConnectionTimeout; t == nil || t.Value <= 0 || t.Value > advice.ShortTimeout {
+			do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, t, "End the requests that their clients never finish", advice.ShortTimeout))
+		}
+		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), acceptCountNot(s)
+	case threads && s.ThreadsFull && s.Overflowed() > 0:
+		do = threadSteps(s, v)
+		if reading.GivenUp(s.Now) > 0 {
+			return do, "A larger maxConnections or acceptCount: those who wait give up before a thread comes, and more would."
+		}
+		return append(do, raise("Then let in those that are turned away")...), acceptCountNot(s)
+	case threads && s.ThreadsFull:
+		return threadSteps(s, v), "maxConnections: it only moves the wait from the accept queue into " + reading.ServerName(s.Now) + "."
+	case threads:
+		do = raise("Let more clients in")
+		most, _ := reading.MaxThreads(s.Now)
+		return append(do, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, "With as many threads: every thread is busy as well", most, max(to, most+1))), acceptCountNot(s)
+	}
+	return raise("Let more clients in"), acceptCountNot(s)
+}
+
+// raiseConnections is the change of maxConnections, after that of the open files if those
+// would not suffice.
+func raiseConnections(s *symptoms.Symptoms, text string, to int) []model.Step {
+	in := s.Now.Connector.MaxConnections
+	return append(advice.FilesStep(s, to), advice.MaxConnectionsSetting().Change(s, in, text, in.Value, to))
+}
+
+func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
+	if reading.ConnectionLimit(s.Now) != reading.LimitKnown {
+		return advice.Unknown(s)
+	}
+	to, covers := advice.ConnectionsWanted(s)
+	change := advice.MaxConnectionsSetting().FromTo(s.Now, s.Now.Connector.MaxConnections.Value, to)
+	raise := "Raise " + change + ": " + covers + "."
+	if n := reading.OfTheGone(s.Now); n > 0 {
+		return phrase.Sprintf("%d of the slots are those of clients that have closed, more than there are threads: asynchronous requests that nobody completes. Have the application complete them, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout). A larger maxConnections fills as well.", n)
+	}
+	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
+	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
+		n, _ := reading.Held(s.Now)
+		raise = phrase.Sprintf("%d of the %d connections were answered and have been quiet for longer than keepAliveTimeout allows: WebSockets, or others that the application keeps open, which no timeout of the connector ends. ", s.Now.Connections.Outlived, n) +
+			"Limit them in the application (an idle timeout of the WebSocket session), or raise " + change + "."
+	case s.SlotsWithoutThread():
+		n, _ := reading.Held(s.Now)
+		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", reading.Phase(s.Now, model.Unclassified), n) +
+			shorterRequests(s) + "; if they are WebSockets or answered asynchronously, raise " + change + "."
+	case threads && reading.GivenUp(s.Now) > 0:
+		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", reading.GivenUp(s.Now), reading.WaitingRequests(s.Now), advice.MaxConnectionsSetting().Name(s.Now))
+	case threads && s.ThreadsFull && s.Overflowed() > 0:
+		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
+	case threads && s.ThreadsFull:
+		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + reading.ServerName(s.Now) + "."
+	case threads:
+		raise = "Raise " + change + " (" + covers + ") together with " + advice.MaxThreadsSetting().Name(s.Now) + ": every thread is busy as well, those let in would only wait inside."
+	}
+	moments := ""
+	if idleForMoments(s) {
+		moments = "Most connections are idle, for moments only: clients that ask again and again, streams, or WebSockets that talk, which a shorter keepAliveTimeout does not end."
+	}
+	return phrase.Sentences(raise, moments, advice.BeforeRaising(s, to), advice.AcceptCountInVain(s))
+}
+
+// idleForMoments: most connections are idle at the moment, and were used within the last two seconds.
+func idleForMoments(s *symptoms.Symptoms) bool {
+	n, ok := reading.Held(s.Now)
+	return ok && model.MostlyIdle(reading.Phase(s.Now, model.Idle), n) && reading.MostlyRecent(s.Now)
+}
+
+// shorterRequests: connectionTimeout is how long a client may take to send one.
+func shorterRequests(s *symptoms.Symptoms) string {
+	name := advice.ConnectionTimeoutSetting().Name(s.Now)
+	if t := s.Now.Connector.ConnectionTimeout; t != nil && t.Value > 0 && t.Value <= advice.ShortTimeout {
+		return fmt.Sprintf("%s ends them after %s already", name, phrase.Seconds(t.Value))
+	}
+	return "lower " + name + " to " + phrase.Seconds(advice.ShortTimeout)
+}
+
+const inAccept = "the acceptor was in accept() in both readings"
+
+// restsOnAcceptor: on the acceptor where that shows the limit, else on the count.
+func restsOnAcceptor(m *evidence.Moment) evidence.Strength {
+	if m.AtLatch() {
+		return evidence.StrengthAcceptor
+	}
+	return evidence.StrengthPhases
+}

@@ -1,0 +1,228 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// maxThreadsBusy: every thread has a request, and requests wait.
+func maxThreadsBusy() Cause {
+	return Cause{
+		Name: model.CauseMaxThreads,
+		Now:  rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.ThreadsFull, Surely) }},
+		Near: func(s *symptoms.Symptoms) bool { // what waits on hidden connections is not seen
+			return s.StageHigh(reading.StageMaxThreads) && (s.Both(s.ThreadsWanted) || s.Both(reading.Hidden) && s.Both(reading.AllThreadsBusy))
+		},
+		Full: func(s *symptoms.Symptoms, lost model.Cause) bool {
+			return s.ThreadsFull || maxConnectionsFull(s, lost) && s.Lasting(reading.AllThreadsBusy)
+		},
+		Depth:   50,
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + words.Threads(s) },
+		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.Waits.Cause != model.CauseNone { // its own finding has the stacks
+				return words.Join(words.ThreadNumbers(s), words.QueueNumbers(s))
+			}
+			return words.Join(words.ThreadNumbers(s), words.StackNumbers(s.Now), words.QueueNumbers(s))
+		},
+		Advice: AdviseThreads,
+		Steps:  maxThreadsSteps,
+		Book: Runbook{
+			Title:     "all threads are busy",
+			Seen:      "Requests wait inside Tomcat in two readings, and every worker thread is busy.",
+			Clients:   "Slow responses, then read timeouts. No client is refused.",
+			Check:     "What the handlers wait for (a database, another service, a lock): `jstack PID` shows where the `http-nio-…-exec-…` threads wait.",
+			Change:    "Shorten that wait. Raise `server.tomcat.threads.max` only if what the handlers call has room for more at the same time.",
+			Vain:      "acceptCount. It makes clients wait longer in front of the same threads.",
+			Holds:     "requests wait in two readings, and the pool is at its maximum with nine tenths of it busy",
+			Otherwise: "requests_stand, where requests wait in front of free threads",
+		},
+	}
+}
+
+func maxThreadsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step, not string) {
+	return threadSteps(s, v), acceptCountNot(s)
+}
+
+// threadSteps are what to do about used up threads: find out what they wait for, then
+// shorten it or raise them; only the former where more would wait as well.
+func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
+	switch {
+	case s.Waits.Cause == model.CauseDownstream:
+		return downstreamSteps(s)
+	case s.Waits.Cause == model.CauseConnectionPool:
+		return poolSteps(s)
+	case reading.Gate(s.Now) != nil:
+		return gateSteps(s)
+	case s.NoMoreThreads() && s.Now.Connector.MaxThreads.Kind == model.SourceInferred:
+		return []model.Step{advice.Action("Raise the limit of threads and processes (pids.max: --pids-limit, podPidsLimit, TasksMax=), then restart: no more threads than these can be started")}
+	}
+	first := beforeThreads(s, v)
+	if len(first) > 0 && s.ThreadsMayBeVain() {
+		return append(first, advice.Action("Make that faster, or let it fail sooner"))
+	}
+	most, _ := reading.MaxThreads(s.Now)
+	to, _ := threadsAdvised(s)
+	text := "Shorten what the handlers wait for; if that cannot be, raise the number of threads"
+	if len(first) > 0 {
+		text = "Make that faster; if it cannot be, raise the number of threads"
+	}
+	first = append(first, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, text, most, to))
+	return append(first, fewerSteps(s)...)
+}
+
+// fewerSteps let fewer clients wait inside than have the patience for it. Those whose clients
+// are still there are as many as are served within that patience, and the last of them is
+// served when it is over: half of them.
+func fewerSteps(s *symptoms.Symptoms) []model.Step {
+	gone := reading.GivenUp(s.Now)
+	most, known := reading.MaxThreads(s.Now)
+	if gone == 0 || !known || reading.ConnectionLimit(s.Now) == reading.LimitUnknown {
+		return nil
+	}
+	to := max((most+reading.WaitingRequests(s.Now)-gone)/2, most+1)
+	in := s.Now.Connector.MaxConnections
+	text := phrase.Sprintf("Let fewer wait: the clients of %d of the %d that do have given up, and are served all the same", gone, reading.WaitingRequests(s.Now))
+	if in.Value > 0 && to >= in.Value {
+		return nil
+	}
+	return []model.Step{advice.MaxConnectionsSetting().Change(s, in, text, in.Value, to)}
+}
+
+// beforeThreads is what to look at before the number of threads is changed.
+func beforeThreads(s *symptoms.Symptoms, v model.Verdict) []model.Step {
+	if n, call := s.InFiles(); n > 0 {
+		return []model.Step{advice.DumpStep(s, phrase.Sprintf("See which file it is: %s %s in %s on one, as of a mount or a pipe that does not answer", phrase.Count(n, "thread"), phrase.Verb(n, "is", "are"), call))}
+	}
+	switch {
+	case s.Waits.Possible != model.CauseNone:
+		return []model.Step{advice.Action(phrase.Sprintf("Look at %s: the threads may wait for it", words.PeerName(s.Waits.Peer)))}
+	case s.CPUShortBeside(v.Cause):
+		return []model.Step{advice.Action("Give the process more CPU: its threads wait for one")}
+	case s.Inside() == 0:
+		return nil
+	}
+	if down := words.Unconnected(s.Now); down != "" {
+		return []model.Step{advice.Action(phrase.Sprintf("Find out whether %s can be reached: no connection to it is open", down))}
+	}
+	if where := stuckAt(s); where != "" {
+		return []model.Step{advice.Action(phrase.Sprintf("Look at %s, where most of the threads wait: at what it waits for, and who has that", where))}
+	}
+	n := s.Inside()
+	return []model.Step{advice.DumpStep(s, phrase.Sprintf("See what the %s %s for", phrase.Count(n, "thread"), phrase.Verb(n, "waits", "wait")))}
+}
+
+// stuckAt is the method at which most of the busy threads are, "" where the JVM was not
+// asked.
+func stuckAt(s *symptoms.Symptoms) string {
+	g := reading.StacksOf(s.Now).BusyGroup()
+	switch {
+	case g == nil:
+		return ""
+	case g.Application != "":
+		return model.ShortMethod(g.Application)
+	}
+	return model.ShortMethod(g.Library)
+}
+
+// acceptCountNot is the change that everybody tries first.
+func acceptCountNot(s *symptoms.Symptoms) string {
+	switch {
+	case reading.Queued(s.Now) > 0:
+		return "acceptCount: clients only wait longer, nobody is served faster."
+	case reading.WaitingRequests(s.Now) > 0:
+		return "acceptCount: the accept queue is empty, requests wait inside " + reading.ServerName(s.Now) + "."
+	}
+	return "acceptCount: nothing waits in the accept queue."
+}
+
+// AdviseThreads is to have as many threads as requests are there, if that is within
+// reach; else twice as many, which halves the wait.
+func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
+	if s.Waits.Cause != model.CauseNone {
+		return phrase.Sprintf("Leave %s at %d: see %s.", advice.MaxThreadsSetting().Name(s.Now), s.Now.Connector.MaxThreads.Value, s.Waits.Cause)
+	}
+	most, _ := reading.MaxThreads(s.Now)
+	busy, seen := reading.BusyThreads(s.Now)
+	to, effect := threadsAdvised(s)
+	shorten := "Shorten what the handlers wait for"
+	if n := sendingThreads(s.Now, min(busy, most)); seen && 2*n > min(busy, most) {
+		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
+	}
+	first := ""
+	if s.NoMoreThreads() && s.Now.Connector.MaxThreads.Kind == model.SourceInferred {
+		return phrase.Sentences("See pids_limit: no more threads than these can be started, whatever is configured.", advice.AcceptCountInVain(s))
+	}
+	if reading.Gate(s.Now) != nil {
+		return phrase.Sentences("See semaphore_valve: "+GateWords(s)+".", advice.AcceptCountInVain(s))
+	}
+	if p := s.Waits.Possible; p != model.CauseNone {
+		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
+	}
+	if first == "" && s.CPUShortBeside(v.Cause) {
+		first = "See cpu_saturated first: more threads may only wait for a CPU, too."
+	}
+	if n, _ := s.InFiles(); first == "" && n > 0 {
+		first = "See waiting_for_file first: more threads would wait there, too."
+	}
+	if first == "" && s.Inside() > 0 {
+		first = "See waiting_inside first: more threads may only wait, too."
+	}
+	if first != "" && s.ThreadsMayBeVain() {
+		return phrase.Sentences(first, shorten+".", advice.AcceptCountInVain(s))
+	}
+	text := phrase.Sentences(first,
+		shorten+", or raise "+advice.MaxThreadsSetting().FromTo(s.Now, most, to)+": "+effect+".",
+		"Each thread takes up to 1 MiB of stack, and what the handlers call must handle the additional load.")
+	if v.Cause != model.CauseMaxThreads {
+		return text // the cause's own advice has the rest
+	}
+	return phrase.Sentences(text, advice.AcceptCountInVain(s))
+}
+
+// threadsAdvised is a maxThreads above the one in force, and what it is enough for.
+func threadsAdvised(s *symptoms.Symptoms) (to int, effect string) {
+	most, _ := reading.MaxThreads(s.Now)
+	to, effect = threadsNow(s)
+	if steady := advice.Steady(s, reading.StageMaxThreads, most, to); steady > to {
+		return steady, "enough for what has waited at most since the trouble began"
+	}
+	return to, effect
+}
+
+// threadsNow is the same for those that wait now.
+func threadsNow(s *symptoms.Symptoms) (to int, effect string) {
+	most, _ := reading.MaxThreads(s.Now)
+	busy, seen := reading.BusyThreads(s.Now)
+	waiting := reading.WaitingForThread(s.Now)
+	if gone := reading.GivenUp(s.Now); gone > 0 { // nobody needs a thread for these
+		waiting -= min(waiting, gone)
+	}
+	to, effect = advice.RoundUp(most+waiting), "then every request now inside has a thread"
+	switch {
+	case reading.Hidden(s.Now):
+		return max(to, advice.Spare(most)), "a first step, since not all waiting requests can be seen"
+	case waiting == 0 || seen && busy+waiting <= most:
+		return advice.Spare(most), "a quarter more than there are"
+	case most+waiting > 5*most:
+		return 2 * most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
+	}
+	return to, effect
+}
+
+// sendingThreads is how many of the busy ones are at most accounted for by
+// responses that wait for their clients. A connection may have such bytes and no
+// thread any more, so those that are in service come first.
+func sendingThreads(l *model.Listener, busy int) int {
+	return min(reading.Phase(l, model.Sending), max(0, busy-reading.Phase(l, model.InService)))
+}
+
+// maxConnectionsFull: all connections are taken, or were when packets were dropped.
+func maxConnectionsFull(s *symptoms.Symptoms, lost model.Cause) bool {
+	return s.ConnectionsFull || lost == model.CauseMaxConnections || lost == model.CauseKeepAliveIdle
+}

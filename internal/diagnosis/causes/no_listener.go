@@ -1,0 +1,61 @@
+package causes
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// noListener: nothing listens on a port on which something should.
+func noListener() Cause {
+	return Cause{
+		Name:    model.CauseNoListener,
+		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(!s.Now.Listening() && s.Now.Expected, Surely) }},
+		Because: becauseNothing,
+		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return words.Join(phrase.Sprintf("no LISTEN socket on port %v", s.Now.Port), ElsewhereFact(s), words.ResetNumbers(s))
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.OnlyElsewhere() {
+				return "Ask that network namespace: " + elsewhereCommand(s) + ". Or, if this one was meant: the application is down here, still starting, or bound to another address or port."
+			}
+			return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux."
+		},
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			return noListenerSteps(s), "Any of Tomcat's limits: none refuses a connection on Linux."
+		},
+		Book: Runbook{
+			Title:     "nothing listens on an expected port",
+			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file).",
+			Clients:   "Connection refused.",
+			Check:     "The application's log; `ss -ltn` for the address it is bound to. A process that listens on the port in another network namespace (a container's) is named: `tcpdiag snapshot --pid PID` asks that one, and the status is warning.",
+			Vain:      "Any of Tomcat's limits: none of them refuses a connection on Linux.",
+			Holds:     "no LISTEN socket on an expected port",
+			Otherwise: "nothing: a port that nobody asked for may be closed",
+		},
+	}
+}
+
+// ElsewhereFact says who listens on the port in another network namespace.
+func ElsewhereFact(s *symptoms.Symptoms) string {
+	if s.Now.Elsewhere == nil {
+		return ""
+	}
+	return phrase.Sprintf("%s listens on %v in another network namespace", s.Now.Elsewhere.Who(), s.Now.Port)
+}
+
+func elsewhereCommand(s *symptoms.Symptoms) string {
+	return phrase.Sprintf("sudo tcpdiag snapshot --pid %v", s.Now.Elsewhere.PID)
+}
+
+func noListenerSteps(s *symptoms.Symptoms) []model.Step {
+	if s.OnlyElsewhere() {
+		return []model.Step{advice.Command("Look into the network namespace in which it listens", elsewhereCommand(s))}
+	}
+	return []model.Step{
+		advice.Command("See which addresses and ports are listened on: it may be bound to another", phrase.Sprintf("ss -Hltnp sport = :%v; ss -ltnp", s.Now.Port)),
+		advice.Action("Read the application's log: it is down, or still starting"),
+	}
+}

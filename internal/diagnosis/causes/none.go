@@ -1,0 +1,112 @@
+package causes
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// acceptQueueFull: packets were dropped at a full accept queue, and nothing names what is
+// behind it. As a verdict it is no cause, see named.
+func acceptQueueFull() Cause {
+	c := Unknown()
+	c.Name, c.OnlyFull = model.CauseAcceptQueue, true
+	c.Book = Runbook{
+		Title:     "a full accept queue, and what is behind it is not known",
+		Seen:      "Packets were dropped at a full accept queue, and nothing of that moment could be read that names the limit behind it.",
+		Change:    "Give tcpdiag what it lacked; `unavailable` lists it: the process's uid and gid, or the capabilities, or the limits by hand (`--max-connections`).",
+		Holds:     "packets were dropped at a full accept queue",
+		Otherwise: "nothing",
+	}
+	c.Near = func(s *symptoms.Symptoms) bool { return s.StageHigh(reading.StageAcceptQueue) }
+	c.Full, c.Depth = func(s *symptoms.Symptoms, _ model.Cause) bool { return s.QueueFull || s.Overflowed() > 0 }, 20
+	return c
+}
+
+// Unknown is what is said where no cause is known.
+func Unknown() Cause {
+	return Cause{
+		Because:  becauseUnknown,
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string { return words.QueueEvidence(s, v.Cause, v) },
+		Advice:   func(s *symptoms.Symptoms, _ model.Verdict) string { return advice.Unknown(s) },
+		Steps:    func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) { return unknownSteps(s), "" },
+	}
+}
+
+func becauseNothing(s *symptoms.Symptoms, _ model.Verdict) string { return "" }
+
+// becauseUnknown says what is missing to know why connections are not taken in.
+func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
+	if v.Cause != model.CauseNone {
+		return ""
+	}
+	if s.OnlyUnanswered() {
+		return "why they had no answer is unknown"
+	}
+	if s.Losses().DroppedPackets == 0 && s.TurnsAway() {
+		return "why clients failed is unknown: their packets may have been dropped before"
+	}
+	fact := ""
+	if s.NothingAccepted() > 0 {
+		fact = "; " + nothingAcceptedPhrase(s)
+	}
+	return fact + "; what holds it up is unknown" + whyUnknown(s)
+}
+
+// whyUnknown is what is missing.
+func whyUnknown(s *symptoms.Symptoms) string {
+	switch {
+	case !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name:
+		return ": the limits of " + reading.ServerName(s.Now) + " are not known"
+	case reading.Inexact(s.Now):
+		return ": not all connections could be counted"
+	case reading.UncertainLimit(s.Now):
+		return phrase.Sprintf(": it is not certain that maxConnections is %d",
+			s.Now.Connector.MaxConnections.Value)
+	case reading.SlotsUncounted(s.Now):
+		return ": slots that are held by connections which clients reset have not been counted"
+	}
+	if roomKnown(s) {
+		return ""
+	}
+	return " while maxConnections is not known"
+}
+
+// unknownSteps are what to look at where the limit behind a full stage is not known.
+func unknownSteps(s *symptoms.Symptoms) []model.Step {
+	switch {
+	case s.OnlyUnanswered():
+		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
+	case s.FailsUnseen():
+		return []model.Step{advice.Command("Look for longer, while clients fail", again(s, " --interval 10s"))}
+	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
+		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
+	case !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name:
+		return []model.Step{advice.Action("See what " + reading.ServerName(s.Now) + " is busy with, and which limits of its own it has")}
+	case reading.Inexact(s.Now):
+		return []model.Step{advice.Command("Look again: not all connections could be counted", again(s, ""))}
+	case reading.SlotsUncounted(s.Now):
+		return []model.Step{advice.Command("Look for longer, as root: slots that reset clients hold have not been counted", "sudo "+again(s, " --interval 5s"))}
+	}
+	return []model.Step{advice.Command("Give the limits that could not be found", again(s, " --max-connections N --max-threads N"))}
+}
+
+// again is the command that looks at this listener.
+func again(s *symptoms.Symptoms, flags string) string {
+	if p := s.Now.Process; p != nil && p.PID > 0 {
+		return strings.TrimSpace(phrase.Sprintf("tcpdiag snapshot --pid %v", p.PID) + flags)
+	}
+	return phrase.Sprintf("tcpdiag snapshot --port %v", s.Now.Port) + flags
+}
+
+// roomKnown: connections are free, by the limit that is known.
+func roomKnown(s *symptoms.Symptoms) bool {
+	n, ok := reading.Held(s.Now)
+	limit := reading.ConnectionLimit(s.Now)
+	return ok && (limit == reading.LimitNone || limit == reading.LimitKnown && n < s.Now.Connector.MaxConnections.Value)
+}

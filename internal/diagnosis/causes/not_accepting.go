@@ -1,0 +1,89 @@
+package causes
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// notAccepting: clients wait, no limit is reached, and the thread that accepts does not.
+func notAccepting() Cause {
+	return Cause{
+		Name: model.CauseNotAccepting,
+		moment: rule[*evidence.Moment]{
+			holds:   func(m *evidence.Moment) Certainty { return When(m.Pauses(), Possibly) },
+			refuted: []refutation[*evidence.Moment]{{"connections were accepted meanwhile", (*evidence.Moment).Accepted}},
+		},
+		rests: rests(evidence.StrengthAcceptor),
+		Now: rule[*symptoms.Symptoms]{
+			holds: func(s *symptoms.Symptoms) Certainty {
+				return When(s.NothingAccepted() > 0 && acceptorIdle(s), Surely)
+			},
+			refuted: []refutation[*symptoms.Symptoms]{
+				{allTaken, func(s *symptoms.Symptoms) bool { return s.ConnectionsFull }},
+				{"a worker accepts there, not a thread for it (NIO2)", func(s *symptoms.Symptoms) bool { return reading.AcceptsWithWorkers(s.Now) }},
+			},
+		},
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return " because " + nothingAcceptedPhrase(s) + " and " + acceptorPhrase(s) + words.RoomInside(s)
+		},
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
+			return words.Join(nothingAcceptedPhrase(s)+": "+acceptorPhrase(s), words.ConnectionNumbers(s), words.QueueNumbers(s), words.LossNumbers(s, model.CauseNotAccepting, v, true))
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.Now.Acceptor == model.AcceptorMissing {
+				return "If the application is still being deployed, the port opened too early: have it open after the start (bindOnInit=false), and probe readiness by HTTP, not by connecting. Else look for the thread's end in the log (OutOfMemoryError): only a restart brings it back. A longer accept queue would only let more clients wait."
+			}
+			return "Find out who paused the connector (a deployment, Lifecycle code, JMX: ProtocolHandler.pause) and resume it. A longer accept queue, more threads or connections would only let more clients wait."
+		},
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			const not = "acceptCount, threads or connections: nobody is taken out of the queue, however long it is."
+			if s.Now.Acceptor == model.AcceptorMissing {
+				return []model.Step{
+					advice.Action("Look into the log: the application is still being deployed, or the acceptor thread has ended (OutOfMemoryError)"),
+					advice.Action("If it is being deployed: open the port after the start (bindOnInit=false), and probe readiness by HTTP. If the thread has ended: restart"),
+				}, not
+			}
+			return []model.Step{
+				advice.Action("Find out who paused the connector: a deployment or shutdown that hangs, code, or JMX (pause of the ProtocolHandler)"),
+				advice.Action("Resume it (resume of the same), or restart"),
+			}, not
+		},
+		Book: Runbook{
+			Title:     "nothing is accepted, and no limit is reached",
+			Seen:      "Clients wait in the accept queue, the oldest of them stays the oldest, connections are free, and the acceptor thread sleeps for set times (a paused connector) or is not there.",
+			Clients:   "They are connected and get no answer: read timeouts; connect timeouts once the queue is full.",
+			Check:     "The log: a deployment that has not ended (the port opens before that with `bindOnInit`), a shutdown that hangs, an OutOfMemoryError that ended the thread.",
+			Change:    "Resume the connector, or restart. Probe readiness by HTTP, not by connecting: the kernel completes handshakes for a server that accepts nobody.",
+			Vain:      "acceptCount, threads or connections.",
+			Holds:     "nobody was taken out of the accept queue between two readings, and the acceptor sleeps for set times with descriptors left, or is missing",
+			Otherwise: "accept_queue, with how long nothing has been accepted",
+		},
+	}
+}
+
+// acceptorIdle: it was seen, and neither accepts nor waits for a limit.
+func acceptorIdle(s *symptoms.Symptoms) bool {
+	return s.Now.Acceptor == model.AcceptorPauses || s.Now.Acceptor == model.AcceptorMissing
+}
+
+// NobodyAccepts means that whatever the limits are, clients wait and the acceptor is idle or missing.
+func NobodyAccepts(s *symptoms.Symptoms) bool {
+	return acceptorIdle(s) && s.NothingAccepted() > 0 && !reading.AcceptsWithWorkers(s.Now)
+}
+
+// nothingAcceptedPhrase is the fact alone.
+func nothingAcceptedPhrase(s *symptoms.Symptoms) string {
+	return "nothing has been accepted for " + phrase.Seconds(s.NothingAccepted()) + " and longer"
+}
+
+func acceptorPhrase(s *symptoms.Symptoms) string {
+	if s.Now.Acceptor == model.AcceptorMissing {
+		return "no acceptor thread is there (not started yet, or ended)"
+	}
+	return "the acceptor thread only sleeps, as of a paused connector"
+}

@@ -1,0 +1,68 @@
+package causes
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// serverResets: the server ends connections that it has accepted with a reset.
+func serverResets() Cause {
+	return Cause{
+		Name: model.CauseServerResets,
+		Now: rule[*symptoms.Symptoms]{
+			holds: func(s *symptoms.Symptoms) Certainty { return When(s.ResetByServer() > 0, Surely) },
+			refuted: []refutation[*symptoms.Symptoms]{
+				{"a listener closed with clients in its queue", func(s *symptoms.Symptoms) bool { return s.ResetInQueue() > 0 || s.Closed != nil }},
+				{"the accept queue overflowed and net.ipv4.tcp_abort_on_overflow is 1", func(s *symptoms.Symptoms) bool { return s.Sysctl["tcp_abort_on_overflow"] == 1 && s.DroppedLately() }},
+			},
+		},
+		Near:    (*symptoms.Symptoms).ClosedUnread,
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + ResetPhrase(s) },
+		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			return words.Join(ResetPhrase(s), words.ResetNumbers(s), words.ConnectionNumbers(s))
+		},
+		Advice: func(*symptoms.Symptoms, model.Verdict) string {
+			return "Closing a connection with request bytes that nobody has read resets it: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. Where no bytes were left: SO_LINGER, or an executor that rejects. No limit of connections or threads has a part in it."
+		},
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			if s.Delta["TCPAbortOnClose"] == 0 {
+				return []model.Step{advice.Action("Look into the log for what closes connections: an executor that rejects, a filter, a shutdown")},
+					"More threads or connections: these clients had been accepted."
+			}
+			step := model.Step{Text: "Let Tomcat read the rest of a rejected upload, so that the client gets its answer", Setting: "maxSwallowSize", From: "2MB", To: "-1"}
+			if s.Now.Connector != nil && s.Now.Connector.Framework == "spring-boot" {
+				step.Setting = "server.tomcat.max-swallow-size"
+			}
+			step.From = "" // what is in force is not read
+			return []model.Step{step, advice.Action("Or have clients ask first (Expect: 100-continue), and the handler read the body before it answers")},
+				"More threads or connections: these clients had been accepted."
+		},
+		Book: Runbook{
+			Title:     "the server resets connections that it has accepted",
+			Seen:      "Clients that were let in were reset by the server. Seen by their handshakes (CAP_NET_RAW). `TCPAbortOnClose` of the network namespace counts connections that were closed with unread bytes; a client there that does so counts, too.",
+			Clients:   "Connection reset, or broken pipe, in the midst of an upload.",
+			Check:     "Uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
+			Change:    "`server.tomcat.max-swallow-size=-1`, or read the body; a keepAliveTimeout above the proxy's.",
+			Vain:      "More threads or connections.",
+			Holds:     "the server reset clients after their handshake, and no listener closed; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes",
+			Otherwise: "listener_closed",
+		},
+	}
+}
+
+// ResetPhrase says how many connections the server has reset.
+func ResetPhrase(s *symptoms.Symptoms) string {
+	n := s.ResetByServer()
+	if n == 0 {
+		return phrase.Sprintf("%s that had come %s closed with bytes that nobody had read (TCPAbortOnClose), which resets their clients", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))
+	}
+	text := phrase.Sprintf("%s reset %s after %s had connected", reading.ServerName(s.Now), phrase.Count(n, "client"), phrase.Verb(n, "it", "they"))
+	if k := s.Delta["TCPAbortOnClose"]; k > 0 {
+		text += phrase.Sprintf("; %s closed with request bytes unread (TCPAbortOnClose)", phrase.Count(k, "connection"))
+	}
+	return text
+}

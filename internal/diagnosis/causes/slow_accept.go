@@ -1,0 +1,117 @@
+package causes
+
+import (
+	"fmt"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// slowAccept: connections come faster than they are accepted, and no limit is reached.
+func slowAccept() Cause {
+	return Cause{
+		Name: model.CauseSlowAccept,
+		moment: rule[*evidence.Moment]{holds: func(m *evidence.Moment) Certainty {
+			return When(m.Accepting() || m.AcceptsGoOn() || m.Room() && m.Accepted(), Possibly)
+		}},
+		rests: func(m *evidence.Moment) evidence.Strength {
+			if m.Accepting() || m.AcceptsGoOn() {
+				return evidence.StrengthAcceptor
+			}
+			return evidence.StrengthPhases
+		},
+		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
+			return When(p.Now != nil && reading.ConnectionLimit(p.Now) != reading.LimitUnknown, Possibly)
+		}, refuted: []refutation[reading.Pair]{
+			{"nobody was taken out of the accept queue between two readings", func(p reading.Pair) bool { return p.NothingAccepted() > 0 }},
+			{"it is not certain that maxConnections is what is configured", func(p reading.Pair) bool { return reading.UncertainLimit(p.Now) }},
+			{"not all connections could be counted", func(p reading.Pair) bool { return reading.Inexact(p.Now) }},
+			{"slots that reset clients hold have not been counted", func(p reading.Pair) bool { return reading.SlotsUncounted(p.Now) }},
+		}},
+		OnlyFull: true,
+		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			seems := ""
+			if s.Undercounted() {
+				seems = "apparently "
+			}
+			return " because connections " + seems + "came faster than " + reading.ServerName(s.Now) + " accepted them" + words.RoomInside(s)
+		},
+		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
+			return words.QueueEvidence(s, model.CauseSlowAccept, v)
+		},
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string { return adviseSlowAccept(s) },
+		Steps:  func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) { return slowAcceptSteps(s) },
+		Book: Runbook{
+			Title:     "clients come faster than they are accepted",
+			Seen:      "The accept queue was full and none of the limits behind it was reached: more clients came at once than the queue holds.",
+			Change:    "Raise acceptCount and, if it is lower, `net.core.somaxconn`; then restart the server, since `listen()` takes both once.",
+			Vain:      "More threads or connections: neither was used up.",
+			Holds:     "the acceptor was in accept() or running in both readings around the drop; or connections were accepted meanwhile, and others were free, for certain",
+			Otherwise: "accept_queue",
+		},
+	}
+}
+
+func slowAcceptSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
+	if s.Now.AcceptQueue == nil {
+		return unknownSteps(s), ""
+	}
+	to, _ := queueWanted(s)
+	if !s.ThreadsFull && !s.Undercounted() {
+		not = "More threads or connections: neither was used up."
+	}
+	return advice.BacklogSteps(s, to), not
+}
+
+// adviseSlowAccept: a burst has to fit into the queue while the acceptor works
+// it off; a packet dropped in it stands for at most one client more. A minute of
+// bursts and retransmissions is no burst, and no queue is to hold it.
+func adviseSlowAccept(s *symptoms.Symptoms) string {
+	q := s.Now.AcceptQueue
+	if q == nil {
+		return advice.Unknown(s)
+	}
+	vain := "More threads or connections would not help: neither was used up."
+	if s.ThreadsFull || s.Undercounted() {
+		vain = ""
+	}
+	to, holds := queueWanted(s)
+	return phrase.Sentences(advice.BacklogChange(s, to), holds, vain)
+}
+
+// queueWanted is a longer accept queue, and what it is enough for.
+func queueWanted(s *symptoms.Symptoms) (to int, holds string) {
+	to, holds = queueNow(s)
+	if steady := advice.Steady(s, reading.StageAcceptQueue, s.Now.AcceptQueue.Limit, to); steady > to {
+		return steady, "The queue then holds the largest burst since the trouble began while it is accepted."
+	}
+	return to, holds
+}
+
+// queueNow is the same for the latest burst.
+func queueNow(s *symptoms.Symptoms) (to int, holds string) {
+	q := s.Now.AcceptQueue
+	dropped, burst := s.Overflowed(), "the burst"
+	if b := s.Losses().Burst; b > 0 && b < dropped {
+		dropped, burst = b, fmt.Sprintf("a burst like the largest, of which a second dropped %s,", phrase.Count(b, "packet"))
+	}
+	if clients, known := s.WithoutRoom(); known && clients < dropped {
+		dropped, burst = clients, fmt.Sprintf("the %s for which it had no place", words.OrMore(s, clients))
+	}
+	to, holds = advice.Spare(q.Capacity()+int(dropped)), "The queue then holds "+burst+" while it is accepted; the clients in it wait instead of retrying after 1 s."
+	if most := max(s.T.QueueMost, advice.RoundUp(2*q.Capacity())); to > most {
+		to, holds = most, fmt.Sprintf("The %s are more than one burst, the same clients among them again and again: if that queue overflows too, look for what keeps %s from accepting.", phrase.Count(dropped, "dropped packet"), reading.ServerName(s.Now))
+	}
+	if step := advice.AtMost(q.Limit); to > step {
+		to = step
+		if step < q.Capacity()+int(dropped) {
+			holds = fmt.Sprintf("A first step: the %s may be the same clients again and again.", phrase.Count(dropped, "dropped packet"))
+		}
+	}
+	return to, holds
+}

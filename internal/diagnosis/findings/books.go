@@ -1,0 +1,243 @@
+package findings
+
+import "github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+
+// Books are the runbooks of what a verdict says beside its cause.
+func Books() []causes.Runbook {
+	var out []causes.Runbook
+	for _, group := range [][]causes.Runbook{findingsOfClients(), findingsOfStages(), findingsOfProcess(), findingsOfKernel()} {
+		out = append(out, group...)
+	}
+	return out
+}
+
+func findingsOfClients() []causes.Runbook {
+	return []causes.Runbook{
+		{
+			Code: "dropped_packets", Title: "packets of clients were dropped",
+			Seen:    "Packets that the kernel dropped at this listener, by kind. They are packets, retransmissions included, and no clients.",
+			Clients: "A dropped SYN costs a second until it is repeated, or a connect timeout. After a dropped final ACK the client believes it is connected: a read timeout, or a reset.",
+			Change:  "What the verdict's cause says.",
+		},
+		{
+			Code: "abandoned_requests", Title: "clients gave up waiting for an answer",
+			Seen:    "Requests whose client closed while they waited or were in service. An estimate: scans miss what comes and goes between two of them.",
+			Clients: "A read timeout.",
+			Change:  "A client timeout above the wait, or fewer requests let in: the server works off what nobody waits for any more.",
+		},
+		{
+			Code: "queue_resets", Title: "queued clients were reset",
+			Seen:    "Connections that stood in the accept queue when the listener closed, beside packets that were dropped.",
+			Clients: "A reset. Most HTTP clients repeat only idempotent requests by themselves.",
+			Change:  "See listener_closed.",
+		},
+		{
+			Code: "unattributed_drops", Title: "packets dropped by listeners that are not watched",
+			Seen:   "The network namespace counted more dropped packets than the watched listeners' own counters account for.",
+			Change: "`--all` shows the other listeners. What closed meanwhile is shown by nothing.",
+		},
+		{
+			Code: "nobody_tried", Title: "no client has tried to connect",
+			Seen:  "The handshakes of the port were followed, and no SYN has come. Connections that are kept open may be served all the same.",
+			Check: "Whoever says that it cannot connect: `ss -tn` there (SYN-SENT), the address that it resolves, its route; firewalls and balancers between. In front of a container: the host's rules (`nft list ruleset` there, not here).",
+			Vain:  "Any of this server's limits.",
+		},
+		{
+			Code: "syn_flood", Title: "many single SYNs that nobody is behind",
+			Seen:   "Single SYNs from many addresses, none of which was repeated or answered: a SYN flood with spoofed addresses, or clients whose connect timeout is below a second.",
+			Change: "Leave `net.ipv4.tcp_syncookies` at 1 and filter in front of this machine.",
+			Vain:   "Larger queues, more connections or threads: nobody is behind these SYNs.",
+		},
+		{
+			Code: "one_source", Title: "half of the clients come from one address",
+			Seen:  "A load balancer, a proxy or a load generator: at least half of the clients, each from a port of its own.",
+			Check: "Its own limits and retries; its log names those that were turned away.",
+		},
+		{
+			Code: "one_peer", Title: "most connections come from one address",
+			Seen:  "Most of the connections that are taken are one proxy's, or one client's.",
+			Check: "The connections that it keeps open to this server (nginx: keepalive and its workers, HAProxy: maxconn and pool-max-conn): this server's limit has to be above their sum.",
+		},
+	}
+}
+
+func findingsOfStages() []causes.Runbook {
+	return []causes.Runbook{
+		{
+			Code: "limits_unknown", Title: "the limit behind a full stage is not known",
+			Seen:   "Clients wait or are turned away, and the limit that would explain it could not be found.",
+			Change: "Give it by hand (`--max-connections N --max-threads N`), or run tcpdiag as root or as the process's user: `unavailable` says what could not be read.",
+		},
+		{
+			Code: "queue_stands", Title: "clients wait in front of a server with room",
+			Seen:  "The accept queue stands, and fewer connections are taken than maxConnections allows.",
+			Check: "`connectionCount` and `maxConnections` of the ThreadPool MBean: the limit in force may be lower (set by code, or over JMX). Else the connector is paused, or its acceptor thread is stuck (`jstack PID`) or gets no CPU.",
+		},
+		{
+			Code: "requests_stand", Title: "requests wait in front of free threads",
+			Seen:  "Requests have waited for a second and longer of which no thread has read a byte, though not all threads have one.",
+			Check: "`tcpdiag snapshot --thread-dump`, or `jstack PID`: fewer threads serve this port than it seems, or they get no CPU, or the poller thread is stuck.",
+		},
+		{
+			Code: "accept_count_changed", Title: "the backlog in force is not the configured one",
+			Seen:  "The backlog in force (Send-Q) is not the configured acceptCount, and `net.core.somaxconn` does not explain it.",
+			Check: "Code that sets it (a connector customizer); a configuration that was changed after the start. The value in force is the kernel's: tcpdiag calculates with it.",
+		},
+		{
+			Code: "open_files_below_max_connections", Title: "files run out before connections do",
+			Seen:   "The process may open fewer files than maxConnections needs.",
+			Change: "`LimitNOFILE=` of the unit, `ulimit -n` or the container's ulimits; or a lower maxConnections, so that clients wait in the queue instead of `accept()` failing.",
+		},
+		{
+			Code: "forecast_open_files", Title: "open files will run out",
+			Seen:   "At the present rate the open files reach their limit within minutes.",
+			Change: "See open_files.",
+		},
+		{
+			Code: "forecast_ephemeral_ports", Title: "local ports will run out",
+			Seen:   "At the present rate the local ports towards one destination are used up within minutes.",
+			Change: "See ephemeral_ports.",
+		},
+		{
+			Code: "accept_queue_peak", Title: "the accept queue was nearly full for a moment",
+			Seen:   "Between two snapshots the queue was at four fifths or more; only the samples show it.",
+			Change: "Nothing, if it is rare. A burst that is a little larger turns clients away.",
+		},
+		{
+			Code: "unclassified", Title: "what some connections do cannot be seen",
+			Seen: "Encrypted or multiplexed connections, half-sent requests, WebSockets, or asynchronous handlers: they hold a connection each, and it is not known whether they are idle or in service.",
+		},
+		{
+			Code: "connections_partial", Title: "not all connections could be counted",
+			Seen:   "The walk through the socket table was cut short every time.",
+			Change: "Look again when fewer connections open and close, or use a longer `--scan-interval`.",
+		},
+		{
+			Code: "connections_undercounted", Title: "slots of reset connections could not be counted",
+			Seen:   "Connections wait though fewer are seen than maxConnections allows; Tomcat may hold slots for connections that their clients have reset.",
+			Change: "Run as root or as the process's user and group, so that `/proc/PID/fd` can be read.",
+		},
+		{
+			Code: "reset_connections", Title: "slots are held by connections that are gone",
+			Seen:   "Descriptors of the process have no socket any more, as after a client's reset, which the server notices when it next reads or writes.",
+			Change: "Shorten the handler, or let it write early: the slot is free again when the handler ends.",
+		},
+		{
+			Code: "other_process", Title: "another process has connections of this port",
+			Seen:   "A process of the same name, which does not listen on the port, has descriptors of some of its connections: the server before, which has closed its listener and serves what it has, while the next one listens. They are in none of the listener's numbers.",
+			Change: "Nothing, if it is meant to serve the rest of its requests. How long it may is `spring.lifecycle.timeout-per-shutdown-phase`.",
+		},
+		{
+			Code: "max_connections_note", Title: "what was found about maxConnections",
+			Seen: "The value in force is not simply the configured one: ignored, overruled, inferred, or uncertain. The finding says which.",
+		},
+		{
+			Code: "accept_count_note", Title: "what was found about acceptCount",
+			Seen: "As `max_connections_note`.",
+		},
+		{
+			Code: "max_threads_note", Title: "what was found about maxThreads",
+			Seen: "As `max_connections_note`.",
+		},
+	}
+}
+
+func findingsOfProcess() []causes.Runbook {
+	return []causes.Runbook{
+		{
+			Code: "waiting_inside", Title: "the threads wait for something in the process itself",
+			Seen: "A finding beside `max_threads`: at least half of the busy threads wait for a lock, a pool or a timer, none of them in a call on a connection: a lock of the application's, a pool whose connections were not given back or are idle in a transaction, a rate limiter, `Thread.sleep`. " +
+				"Where the configuration names a server with a pool and no connection to it is open, that is said: the server may be down, and every thread waits until the pool gives up. " +
+				"More threads are not advised beside it, unless what the threads wait for ends by a timeout in a process that has no server to ask: a timer.",
+			Check:  "`tcpdiag snapshot --thread-dump`, as the server's user and group. It asks the JVM, as `jstack` does, and shows where its threads are: \"19 × HikariDataSource.getConnection ← OrderService.find\" are 19 threads that OrderService.find has sent into the pool.",
+			Change: "What that method waits for.",
+			Vain:   "More threads: they wait there, too.",
+		},
+		{
+			Code: "waiting_for_file", Title: "the threads wait for a file or a pipe",
+			Seen:   "At least half of the busy threads are in open(2), or in write(2) on what is no socket: on a file system that answers nobody is seen there.",
+			Check:  "`jstack PID` for where they are; `/proc/mounts` for a network file system that does not answer, `df` for a full disk, a pipe that nobody reads.",
+			Change: "What that file is on; or do not wait for it in a request.",
+			Vain:   "More threads: they wait there, too.",
+		},
+		{
+			Code: "semaphore_valve", Title: "a valve lets fewer requests through than there are threads",
+			Seen:   "All threads are busy, and a SemaphoreValve of `server.xml` lets fewer requests through at a time: the other threads wait in it.",
+			Change: "What the handlers wait for; or the valve's `concurrency`, if what they call has room for more at the same time.",
+			Vain:   "More threads: they wait there, too.",
+		},
+		{
+			Code: "possible_downstream", Title: "the threads may wait for one peer",
+			Seen:   "As `downstream`, but it is not known whether what is in flight is so at rest, too, or whether it is this process's.",
+			Change: "An agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there.",
+			Vain:   "More threads, if they wait there.",
+		},
+		{
+			Code: "possible_connection_pool", Title: "the threads may wait for a pool's connections",
+			Seen:   "As `connection_pool`, but it is not known whether what is in flight is so at rest, too, or whether it is this process's.",
+			Change: "As for `possible_downstream`.",
+			Vain:   "More threads, if they wait there.",
+		},
+		{
+			Code: "carriers_taken", Title: "virtual threads wait for a carrier",
+			Seen:   "The JVM's own account (`--thread-dump`, JDK 24 and later): all carriers of its virtual threads are taken, and others that could run wait for one.",
+			Check:  "Whether those on the carriers compute, or wait and are pinned (JFR's `jdk.VirtualThreadPinned`).",
+			Change: "More CPUs for what computes; a pool of platform threads for what pins.",
+			Vain:   "maxThreads, which does not apply.",
+		},
+		{
+			Code: "deadlock", Title: "threads wait for one another's locks",
+			Seen:   "The JVM found threads that wait for one another's locks (`--thread-dump`).",
+			Change: "Restart it; have the application take its locks in one order.",
+		},
+		{
+			Code: "process_stopped", Title: "the process was stopped",
+			Seen:   "Beside another cause: the process was stopped or frozen in one of the two snapshots.",
+			Change: "See jvm_pause.",
+		},
+		{
+			Code: "pids_limit", Title: "no more threads can be started",
+			Seen:   "A finding beside the verdict: a thread was refused since the process is watched (`pids.events` of its cgroup), or it has nearly as many threads as `pids.max` allows. Other processes of the cgroup count too and are not seen.",
+			Check:  "The log: \"unable to create native thread\". A poller or acceptor thread may have ended of it: connections are accepted then, and no request is read until a restart.",
+			Change: "`--pids-limit` of the container, `podPidsLimit` of the kubelet, `TasksMax=` of the unit; or fewer threads.",
+		},
+		{
+			Code: "user_threads_limit", Title: "the user may have no more threads",
+			Seen:   "A finding beside the verdict: the threads of all processes of the process's user are nearly as many as its RLIMIT_NPROC (\"Max processes\" of `/proc/PID/limits`). Root has no such limit.",
+			Check:  "The log: \"unable to create native thread\". A poller or acceptor thread may have ended of it: connections are accepted then, and no request is read until a restart.",
+			Change: "`ulimit -u`, `LimitNPROC=` of the unit, `/etc/security/limits.conf`; or a user of its own for the server.",
+		},
+		{
+			Code: "not_observable", Title: "requests cannot be seen from outside",
+			Seen:   "The connector speaks TLS or HTTP/2, so that requests cannot be seen from outside. `ok` then means that nothing was lost and no stage is seen full; whether requests wait for a thread is not known.",
+			Change: "Let tcpdiag ask the application: `server.tomcat.mbeanregistry.enabled=true` and Actuator's metrics in Spring Boot; `currentThreadsBusy` over JMX in a standalone Tomcat.",
+		},
+	}
+}
+
+func findingsOfKernel() []causes.Runbook {
+	return []causes.Runbook{
+		{
+			Code: "syncookies", Title: "SYNs were answered with cookies",
+			Seen:   "A SYN queue was full, and SYNs were answered with a cookie: these clients were not turned away.",
+			Change: "Nothing. If it is no flood, a larger acceptCount makes the SYN queue longer, too.",
+		},
+		{
+			Code: "closed_unread", Title: "connections were closed with unread bytes",
+			Seen:    "`TCPAbortOnClose` of the network namespace moved: a connection was closed while bytes that came were not read, and its other end was reset. It counts servers and clients alike.",
+			Clients: "A reset, or a broken pipe, in the midst of an upload, instead of the answer (413, 401).",
+			Change:  "`server.tomcat.max-swallow-size=-1` (`maxSwallowSize`), or read the body before answering.",
+		},
+		{
+			Code: "abort_on_overflow", Title: "a full accept queue resets clients",
+			Seen:   "`net.ipv4.tcp_abort_on_overflow` is 1: a client whose final ACK meets a full accept queue is reset. SYNs are still dropped in silence.",
+			Change: "Set it to 0, unless clients are known to retry after a reset.",
+		},
+		{
+			Code: "tcp_memory_pressure", Title: "the kernel ran short of memory for TCP",
+			Seen:  "`TCPMemoryPressures` or `TCPAbortOnMemory` moved.",
+			Check: "\"mem\" in `/proc/net/sockstat` against `net.ipv4.tcp_mem` (pages).",
+			Vain:  "Tomcat's limits.",
+		},
+	}
+}

@@ -1,0 +1,121 @@
+package findings
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// OfClients say what clients saw of it, each outcome counted separately.
+func OfClients(s *symptoms.Symptoms) []model.Finding {
+	var out []model.Finding
+	if s.Losses().DroppedPackets > 0 {
+		out = append(out, model.Finding{
+			Code: "dropped_packets", Severity: model.SeverityCritical,
+			Evidence: packetNumbers(s), Advice: packetMeaning(s),
+		})
+	}
+	if n := s.Losses().AbandonedRequests; n > 0 {
+		out = append(out, model.Finding{
+			Code: "abandoned_requests", Severity: model.SeverityWarning,
+			Evidence: phrase.Sprintf("Probably given up by their clients%s: %s, waiting or in service when the client closed; the connection then vanished while the namespace counted a reset (EstabResets). "+
+				"An estimate: scans miss what comes and goes between two of them, and resets of other connections count, too.",
+				words.InInterval(s), phrase.Count(n, "request")),
+			Advice: "Such clients typically saw a read timeout. The server still works their requests off: a client timeout longer than the wait, or fewer requests let in, would save that work.",
+		})
+	}
+	if n := s.Losses().QueueResets; n > 0 && s.Losses().DroppedPackets > 0 {
+		out = append(out, model.Finding{
+			Code: "queue_resets", Severity: model.SeverityCritical,
+			Evidence: phrase.Sprintf("%s stood in the accept queue when the listener closed.", phrase.Count(n, "connection")),
+			Advice:   "Their clients were reset, although they had done nothing but wait; most HTTP clients repeat only idempotent requests by themselves.",
+		})
+	}
+	if n := s.Losses().Unattributed; n > 0 && !countsUnattributed(s) {
+		out = append(out, model.Finding{
+			Code: "unattributed_drops", Severity: model.SeverityInfo,
+			Evidence: phrase.Sprintf("%d more %s dropped in this network namespace%s that no watched listener's own counter accounts for.", n, phrase.Verb(n, "packet was", "packets were"), words.InInterval(s)),
+			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
+		})
+	}
+	if tried := s.NobodyTried(); tried > 0 {
+		out = append(out, model.Finding{
+			Code: "nobody_tried", Severity: model.SeverityInfo,
+			Evidence: phrase.Sprintf("No client's SYN has reached this network namespace for this port in the last %s.", phrase.Seconds(tried)),
+			Advice:   "Who cannot connect meanwhile is stopped before: by the name that it resolves, by its route, by a firewall or a balancer, or, in front of a container, by the host's own rules.",
+		})
+	}
+	return out
+}
+
+// countsUnattributed reports whether the unattributed packets are among the
+// dropped ones: a namespace with one listener has nobody else to drop them.
+func countsUnattributed(s *symptoms.Symptoms) bool {
+	var by uint64
+	for _, d := range s.Losses().By {
+		by += d.Packets
+	}
+	return s.Losses().DroppedPackets > by
+}
+
+// packetNumbers says how many packets of each kind were dropped, where that is known.
+func packetNumbers(s *symptoms.Symptoms) string {
+	n := packets(s)
+	var parts []string
+	for _, k := range []struct {
+		kind      model.Packet
+		one, many string
+	}{
+		{model.PacketSYN, "SYN", "SYNs"},
+		{model.PacketACK, "final ACK or data behind it", "final ACKs or data behind them"},
+		{model.PacketUnknown, "packet of a kind that the counters do not tell", "packets of a kind that the counters do not tell"},
+	} {
+		if n[k.kind] == 0 {
+			continue
+		}
+		parts = append(parts, phrase.Sprintf("%d %s", n[k.kind], phrase.Verb(n[k.kind], k.one, k.many)))
+	}
+	text := "Dropped" + words.InInterval(s) + ": " + strings.Join(parts, " and ") + ". These are packets, retransmissions included"
+	if clients, known := s.WithoutRoom(); known {
+		text += ", of " + words.OrMore(s, clients) + " by their handshakes"
+	} else {
+		text += ": the clients behind them are at most as many, usually fewer"
+	}
+	for _, d := range s.Losses().By {
+		if d.Estimated {
+			return text + "; part of them is an estimate, for several listeners dropped at once."
+		}
+	}
+	return text + "."
+}
+
+func packets(s *symptoms.Symptoms) map[model.Packet]uint64 {
+	n := make(map[model.Packet]uint64)
+	rest := s.Losses().DroppedPackets
+	for _, d := range s.Losses().By {
+		n[d.Packet] += d.Packets
+		rest -= min(rest, d.Packets)
+	}
+	n[model.PacketUnknown] += rest // counted as this listener's, but not distinguished
+	return n
+}
+
+// packetMeaning is what a client sees of each kind. A full queue never refuses.
+func packetMeaning(s *symptoms.Symptoms) string {
+	n := packets(s)
+	var parts []string
+	if n[model.PacketSYN]+n[model.PacketUnknown] > 0 {
+		parts = append(parts, "A client whose SYN is dropped hears nothing and tries again after 1 s: it sees a second or more of delay, or a connect timeout, never a refusal.")
+	}
+	if n[model.PacketACK]+n[model.PacketUnknown] > 0 {
+		after := "A client whose final ACK is dropped believes it is connected, sends its request and hears nothing: a read timeout, or a reset later."
+		if s.Sysctl["tcp_abort_on_overflow"] == 1 {
+			after = "A client whose final ACK is dropped believes it is connected and is reset (tcp_abort_on_overflow=1)."
+		}
+		parts = append(parts, after)
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,81 @@
+package findings
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// insideFinding: what the threads wait for is in the process itself, which only the
+// JVM can say more of.
+func insideFinding(s *symptoms.Symptoms, add adder) {
+	n := s.Inside()
+	if n == 0 {
+		return
+	}
+	evidence := words.Join(phrase.Sprintf("%s %s for a lock, a pool or a timer, none of them in a call on a connection",
+		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait")), words.StackNumbers(s.Now))
+	if down := words.Unconnected(s.Now); down != "" {
+		add("waiting_inside", model.SeverityWarning,
+			phrase.Sprintf("%s No connection to %s is open, which the configuration names.", evidence, down),
+			phrase.Sprintf("Find out first whether %s can be reached: a pool that cannot connect has its threads wait until they give up. --thread-dump asks the JVM what they wait for, as its user and group (or jstack PID).", down))
+		return
+	}
+	g := reading.StacksOf(s.Now).BusyGroup()
+	if g == nil {
+		add("waiting_inside", model.SeverityWarning, evidence,
+			"See what they wait for before raising threads, of which more would wait as well: --thread-dump asks the JVM, as its user and group (or jstack PID).")
+		return
+	}
+	where := model.ShortMethod(g.Library)
+	if g.Application != "" {
+		where = model.ShortMethod(g.Application)
+	}
+	add("waiting_inside", model.SeverityWarning, evidence,
+		phrase.Sprintf("Look at %s, where most of them are: at what it waits for, and who has that. More threads would wait there as well.", where))
+}
+
+// fileFinding: the threads are in a call on a file or a pipe, which returns at once where the
+// file system answers.
+func fileFinding(s *symptoms.Symptoms, add adder) {
+	n, call := s.InFiles()
+	if n == 0 {
+		return
+	}
+	add("waiting_for_file", model.SeverityWarning,
+		words.Join(phrase.Sprintf("%s %s in %s on a file or a pipe", phrase.Count(n, "busy thread"), phrase.Verb(n, "is", "are"), call), words.StackNumbers(s.Now)),
+		"Find the file (--thread-dump as its user and group, or jstack PID, shows where; /proc/PID/fd and /proc/mounts what): a network file system that does not answer, a full disk, a pipe that nobody reads. More threads would wait there as well.")
+}
+
+// carriersFinding: virtual threads could run, and have no carrier, by the JVM's own
+// account: those that have one compute, or wait and are pinned to it (a native frame; until
+// JDK 24 also a synchronized block).
+func carriersFinding(s *symptoms.Symptoms, add adder) {
+	dump := reading.StacksOf(s.Now)
+	if dump == nil || !dump.Scheduler.Starved() {
+		return
+	}
+	add("carriers_taken", model.SeverityWarning,
+		words.Join(phrase.Sprintf("%d of %s of virtual threads %s taken, and %s that could run %s for one", dump.Scheduler.Mounted, phrase.Count(dump.Scheduler.Parallelism, "carrier"),
+			phrase.Verb(dump.Scheduler.Parallelism, "is", "are"), phrase.Count(dump.Scheduler.Queued, "virtual thread"), phrase.Verb(dump.Scheduler.Queued, "waits", "wait")), words.StackNumbers(s.Now)),
+		"See what the virtual threads on the carriers do: they compute, for which only more CPUs help, or they wait and are pinned (-Djdk.tracePinnedThreads=short until JDK 23, the event jdk.VirtualThreadPinned from JFR): move what pins them to a pool of platform threads. maxThreads has no part in it.")
+}
+
+// deadlockFinding: threads that wait for one another do so until the restart.
+func deadlockFinding(s *symptoms.Symptoms, add adder) {
+	if dump := reading.StacksOf(s.Now); dump != nil && dump.Deadlocked {
+		add("deadlock", model.SeverityCritical, "The JVM found threads that wait for one another's locks.",
+			"Restart it, and have the application take its locks in one order: these threads never go on. jstack PID names the locks and their threads.")
+	}
+}
+
+func gateFinding(s *symptoms.Symptoms, add adder) {
+	if reading.Gate(s.Now) == nil || !s.ThreadsFull {
+		return
+	}
+	add("semaphore_valve", model.SeverityWarning, phrase.Capital(causes.GateWords(s))+".",
+		"More threads would wait there, too.")
+}

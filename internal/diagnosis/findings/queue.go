@@ -1,0 +1,62 @@
+package findings
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// standingQueue says that clients wait in a queue that is not full, in front of a
+// server that seems to have room: what is configured is then not what is in force,
+// or nobody accepts.
+func standingQueue(s *symptoms.Symptoms, v model.Verdict, add adder) {
+	unexplained := v.Cause == model.CauseNone && (v.Status == model.StatusOK || v.Status == model.StatusWarning)
+	if !unexplained && !besideThreads(s, v) || !s.QueueBeforeRoom() {
+		return
+	}
+	n, _ := reading.Held(s.Now)
+	add("queue_stands", model.SeverityWarning,
+		phrase.Capital(phrase.Sprintf("%s, although only %d of %d connections%s are taken.", words.Queue(s), n,
+			s.Now.Connector.MaxConnections.Value, words.SourceOf(s.Now.Connector.MaxConnections))),
+		"Either the limit in force is lower (set by code, or over JMX while it runs: compare connectionCount and maxConnections of its ThreadPool MBean), or the connector is paused, or its acceptor thread is stuck (jstack) or gets no CPU.")
+}
+
+// besideThreads: busy threads are what is named, which keep nobody from accepting, but
+// for a connector whose workers accept.
+func besideThreads(s *symptoms.Symptoms, v model.Verdict) bool {
+	if v.Status != model.StatusSaturated || reading.AcceptsWithWorkers(s.Now) {
+		return false
+	}
+	switch v.Cause {
+	case model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseDownstream, model.CauseConnectionPool:
+		return true
+	}
+	return false
+}
+
+// limitBesideThreads says that clients wait in the accept queue while threads are all
+// that is known to be used up: maxConnections may be reached as well.
+func limitBesideThreads(s *symptoms.Symptoms, v model.Verdict, add adder) {
+	if !besideThreads(s, v) || reading.ConnectionLimit(s.Now) != reading.LimitUnknown || !s.Both(s.QueueStands) {
+		return
+	}
+	add("limits_unknown", model.SeverityWarning,
+		phrase.Capital(words.Queue(s))+": whether maxConnections is reached as well is unknown, as that limit is not known.", advice.Unknown(s))
+}
+
+// standingRequests says that requests wait in front of threads that seem free.
+func standingRequests(s *symptoms.Symptoms, v model.Verdict, add adder) {
+	if v.Cause != model.CauseNone || !s.RequestsStand() {
+		return
+	}
+	free := ""
+	if n := s.Now.Connector.PoolThreads; n != nil && !s.AllHaveOne() {
+		free = phrase.Sprintf(", although not all of the pool's %s seem to have one", phrase.Count(*n, "thread"))
+	}
+	add("requests_stand", model.SeverityWarning,
+		phrase.Capital(words.Waiting(s))+", the first for "+phrase.Seconds(s.Now.Connections.Unread)+" and longer"+free+".",
+		"Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID). Either fewer threads serve this port than it seems (a limit or an executor set by code, a thread that could not be started), or they get no CPU, or the poller thread is stuck.")
+}

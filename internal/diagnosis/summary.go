@@ -1,0 +1,286 @@
+package diagnosis
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// summary says in one sentence what happens, why, and with which numbers.
+func (j *judge) summary(v model.Verdict) string {
+	switch v.Status {
+	case model.StatusWarning:
+		if j.s.OnlyElsewhere() {
+			return phrase.Sprintf("Nothing listens on port %v in this network namespace; %s.", j.s.Now.Port, causes.ElsewhereFact(j.s))
+		}
+		return j.summaryWarning(v)
+	case model.StatusDown:
+		return j.summaryDown(v.Cause)
+	case model.StatusLosing:
+		if j.s.Losses().DroppedPackets == 0 && j.s.ResetInQueue() == 0 { // who failed stands in front of it, see AddClients
+			return phrase.Capital(j.whyFailed(v)) + "."
+		}
+		if v.Cause == model.CauseBeforeListener {
+			return phrase.Capital(j.whyFailed(v)) + "; before that " + j.lossPhrase() + " by the listener."
+		}
+		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."
+	case model.StatusSaturated:
+		return j.summarySaturated(v)
+	}
+	return j.summaryOK()
+}
+
+// whyFailed is why clients fail though no packet was dropped.
+func (j *judge) whyFailed(v model.Verdict) string {
+	because := strings.TrimPrefix(j.reason(v), " because ")
+	switch {
+	case because != "":
+		return because
+	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
+		if w := &j.s.Waits; !w.Virtual && !w.Shared() {
+			return phrase.Sprintf("of %s %s", phrase.Count(w.Busy, "busy thread"), words.Wait(j.s))
+		}
+		return words.Wait(j.s)
+	case v.Cause == model.CauseExecutorQueue:
+		return j.executorPhrase()
+	case v.Cause == model.CauseEphemeralPorts:
+		return words.Stage(j.s, v.Cause)
+	}
+	return words.Threads(j.s)
+}
+
+func (j *judge) summaryDown(c model.Cause) string {
+	if c == model.CauseListenerClosed {
+		n := j.s.ResetInQueue()
+		return phrase.Sprintf("The listener on port %v closed with %s in its accept queue, which %s reset; new clients are refused.",
+			j.s.Now.Port, phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"))
+	}
+	return phrase.Sprintf("Nothing listens on port %v: clients are refused.", j.s.Now.Port)
+}
+
+// lossPhrase: packets are packets, never clients.
+func (j *judge) lossPhrase() string {
+	dropped, reset := j.s.Losses().DroppedPackets, j.s.ResetInQueue()
+	s := ""
+	if dropped > 0 {
+		s = phrase.Sprintf("%s %s dropped%s", phrase.Count(dropped, "packet"), phrase.Verb(dropped, "was", "were"), words.InInterval(j.s))
+	}
+	if reset > 0 && s != "" {
+		return s + phrase.Sprintf(", and %s %s reset in the queue of a listener that closed; the packets", phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
+	}
+	if reset > 0 {
+		who := "the listener"
+		if j.s.Closed != nil && j.s.Closed.Part {
+			who = "one of the sockets that share the address (SO_REUSEPORT)"
+		}
+		return phrase.Sprintf("%s closed%s with %s in its accept queue, which %s reset", who, words.InInterval(j.s), phrase.Count(reset, "connection"), phrase.Verb(reset, "was", "were"))
+	}
+	return s
+}
+
+func (j *judge) summarySaturated(v model.Verdict) string {
+	switch {
+	case v.Cause == model.CauseMaxThreads || v.Cause == model.CauseExecutorQueue:
+		return j.summaryThreads(v)
+	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
+		return j.summaryWaits()
+	case v.Cause == model.CauseNotReading && reading.WaitingRequests(j.s.Now) > 0:
+		return phrase.Capital(words.Waiting(j.s)) + j.reason(v) + j.lostYet("; ") + "."
+	case j.s.Halted() || j.starved() != model.CauseNone:
+		return phrase.Capital(words.Starved(j.s)) + j.reason(v) + j.lostYet("; ") + "."
+	case reading.Queued(j.s.Now) == 0: // only the threads are full, and the CPU is why
+		return phrase.Capital(words.Threads(j.s)) + j.reason(v) + j.lostYet("; ") + "."
+	}
+	return phrase.Capital(words.Queue(j.s)) + j.reason(v) + j.lostYet("; ") + "."
+}
+
+// lostYet says that no packet was dropped, if losses were looked for. A client
+// that gave up has lost something all the same.
+func (j *judge) lostYet(sep string) string {
+	switch {
+	case j.s.Now.Losses == nil:
+		return ""
+	case j.s.Losses().AbandonedRequests > 0:
+		return sep + "no packet was dropped, but " + j.abandonedPhrase()
+	}
+	return sep + "nothing is lost yet"
+}
+
+// abandonedPhrase: they are seen at scans, which miss some.
+func (j *judge) abandonedPhrase() string {
+	n := j.s.Losses().AbandonedRequests
+	return phrase.Sprintf("at least %s %s given up by the client%s", phrase.Count(n, "request"), phrase.Verb(n, "was", "were"), words.InInterval(j.s))
+}
+
+func (j *judge) summaryThreads(v model.Verdict) string {
+	outside := "the accept queue is empty"
+	if reading.Queued(j.s.Now) > 0 {
+		outside = words.Queue(j.s)
+	}
+	outside += j.lostYet(" and ")
+	if v.Cause != model.CauseExecutorQueue {
+		return phrase.Capital(words.Threads(j.s)) + "; " + outside + "."
+	}
+	most, _ := reading.MaxThreads(j.s.Now)
+	threads := words.AllThreads(most) + " busy"
+	if reading.WaitingRequests(j.s.Now) > 0 {
+		threads = words.Threads(j.s)
+	}
+	return phrase.Capital(threads) + ": " + j.executorPhrase() + "."
+}
+
+// executorPhrase: only a queue without a place left rejects.
+func (j *judge) executorPhrase() string {
+	n, _ := reading.BoundedQueue(j.s.Now)
+	rejects := reading.ServerName(j.s.Now) + " rejects what comes on top"
+	if n == 0 {
+		return "the executor's queue has no place at all, " + rejects
+	}
+	if waiting := reading.ExecutorWaiting(j.s.Now); waiting < n {
+		return phrase.Sprintf("the executor's queue was full a moment ago (%d of %d now), %s", waiting, n, rejects)
+	}
+	return phrase.Sprintf("the executor's queue is full (%d of %[1]d), %s", n, rejects)
+}
+
+func (j *judge) summaryWarning(v model.Verdict) string {
+	if j.onlyStands(v) {
+		return j.summaryOK()
+	}
+	switch v.Cause {
+	case model.CauseServerResets:
+		return phrase.Capital(causes.ResetPhrase(j.s)) + "."
+	case model.CauseNotReading:
+		return "No request can be served" + j.reason(v) + "."
+	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
+		return phrase.Capital(words.Stage(j.s, v.Cause)) + "."
+	case model.CauseExecutorQueue:
+		return j.summaryThreads(v)
+	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
+		if c := j.high(); c == model.CauseMaxConnections || c == model.CauseKeepAliveIdle {
+			return phrase.Capital(words.Stage(j.s, model.CauseMaxConnections)) + "."
+		}
+	}
+	q := j.s.Now.AcceptQueue
+	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
+}
+
+// summaryOK gives the three numbers that show why there is nothing to do.
+func (j *judge) summaryOK() string {
+	if !j.s.Now.Listening() {
+		return phrase.Sprintf("Nothing listens on port %v; nobody said that something should.", j.s.Now.Port)
+	}
+	state, numbers := j.okState()
+	if numbers == "" {
+		return state + "."
+	}
+	if strings.HasPrefix(numbers, "; ") {
+		return state + numbers + "."
+	}
+	return state + ": " + numbers + "."
+}
+
+// okState is why nothing has to be done, and the numbers that show it.
+func (j *judge) okState() (state, numbers string) {
+	s := "Nothing is lost and nothing is held up"
+	switch {
+	case j.s.NobodyTried() > 0 && j.s.NobodyIn():
+		s = "Nobody is connected, and no client has tried to connect in the last " + phrase.Seconds(j.s.NobodyTried())
+	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
+		s = "What waits is seen for the first time"
+	case j.s.Losses().AbandonedRequests > 0:
+		s = "No packet was dropped, but " + j.abandonedPhrase()
+	case j.s.OnlyUnanswered():
+		n, ended := j.s.Unanswered()
+		s = phrase.Sprintf("No packet was dropped; %d of %s left without an answer", n, phrase.Count(ended, "client"))
+	case j.s.RequestsStand():
+		s = words.Standing(j.s)
+	case j.seenOnce():
+		s = "Nothing is lost so far, and what waits is seen for the first time"
+	case j.s.Both(j.s.QueueStands):
+		s = "Nothing is lost; " + words.Queue(j.s)
+		if reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown {
+			s += ", and why is unknown while maxConnections is not known"
+		}
+	case j.s.Now.Losses == nil:
+		s = "Nothing is held up at this moment"
+	case reading.WaitingRequests(j.s.Now) > 0:
+		s = "Nothing is lost"
+		if _, known := reading.MaxThreads(j.s.Now); reading.NotObservable(j.s.Now) || !known && !reading.VirtualThreads(j.s.Now) {
+			s += "; at least " + words.Waiting(j.s)
+		}
+	case reading.NotObservable(j.s.Now):
+		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
+	case reading.Phase(j.s.Now, model.Unclassified) > 0, reading.IsTomcat(j.s.Now) && !poolKnown(j.s.Now) && reading.Phase(j.s.Now, model.InService) > 0:
+		s = "Nothing is lost and nothing is seen to wait"
+	case !reading.IsTomcat(j.s.Now) && reading.Phase(j.s.Now, model.InService) > 0:
+		s = "Nothing is lost; whether requests wait inside " + reading.ServerName(j.s.Now) + " is unknown, as its limits are not known"
+	}
+	return s, j.okNumbers()
+}
+
+// okNumbers are the numbers of a listener without trouble; what and why both say them.
+func (j *judge) okNumbers() string {
+	if j.numbers == "" {
+		j.numbers = j.countNumbers()
+	}
+	return j.numbers
+}
+
+func (j *judge) countNumbers() string {
+	var parts []string
+	if most, ok := reading.MaxThreads(j.s.Now); ok {
+		if busy, seen := reading.BusyThreads(j.s.Now); seen {
+			parts = append(parts, phrase.Sprintf("%d of %d threads busy", busy, most))
+		}
+	}
+	if n, ok := reading.Held(j.s.Now); ok {
+		s := phrase.Count(n, "connection")
+		if reading.ConnectionLimit(j.s.Now) == reading.LimitKnown {
+			s = phrase.Sprintf("%d of %d connections", n, j.s.Now.Connector.MaxConnections.Value)
+		}
+		if idle := reading.Phase(j.s.Now, model.Idle); idle > 0 {
+			s += phrase.Sprintf(" (%d idle)", idle)
+		}
+		parts = append(parts, s)
+	}
+	if q := j.s.Now.AcceptQueue; q != nil {
+		parts = append(parts, phrase.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
+	}
+	s := strings.Join(parts, ", ")
+	if j.s.Clamped() {
+		n, _ := reading.AcceptCount(j.s.Now)
+		s += phrase.Sprintf("; but of acceptCount %d only %d is in force", n, j.s.Now.AcceptQueue.Limit)
+	}
+	return s
+}
+
+// poolKnown: how many threads there are for requests is known. Where it is not they may
+// be virtual, and a request that was read may wait for a carrier thread.
+func poolKnown(l *model.Listener) bool {
+	_, known := reading.MaxThreads(l)
+	return known
+}
+
+// summaryWaits says what the threads wait for.
+func (j *judge) summaryWaits() string {
+	most, _ := reading.MaxThreads(j.s.Now)
+	outside := "the accept queue is empty"
+	if reading.Queued(j.s.Now) > 0 {
+		outside = words.Queue(j.s)
+	}
+	if j.s.Waits.Virtual {
+		return phrase.Sprintf("%s %s in service on virtual threads: ", phrase.Count(j.s.Waits.Busy, "request"), phrase.Verb(j.s.Waits.Busy, "is", "are")) +
+			words.Wait(j.s) + "; " + outside + j.lostYet(" and ") + "."
+	}
+	busy := phrase.Sprintf("%d of %d threads are busy", j.s.Waits.Busy, most)
+	if j.s.Waits.Busy == most {
+		busy = phrase.Capital(words.AllThreads(most)) + " busy"
+	}
+	n := reading.WaitingRequests(j.s.Now)
+	requests := words.AtLeast(j.s.Now) + phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for a thread"
+	return busy + ": " + words.Wait(j.s) + "; " + requests + ", " + outside + j.lostYet(" and ") + "."
+}

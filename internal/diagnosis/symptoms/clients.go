@@ -1,0 +1,159 @@
+package symptoms
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Clients are those whose handshakes were followed lately, nil where they were not, or where
+// nobody is behind them.
+func (s *Symptoms) Clients() *model.Clients {
+	c := s.Losses().Clients
+	if c == nil || c.Flood != nil || c.PacketsLost > 0 {
+		return nil
+	}
+	return c
+}
+
+// GaveUp are the clients whose SYNs nothing answered.
+func (s *Symptoms) GaveUp() uint64 {
+	if c := s.Clients(); c != nil && s.Now.Listening() {
+		return c.Outcomes[model.ClientGaveUp]
+	}
+	return 0
+}
+
+// StillTry are the clients whose SYNs nothing has answered so far, in two snapshots: a listener with room
+// answers at once, and one without counts what it drops.
+func (s *Symptoms) StillTry() uint64 {
+	c := s.Clients()
+	if c == nil || !s.Now.Listening() || c.Waiting == 0 || s.Before == nil || s.DroppedLately() || s.WasFull() {
+		return 0
+	}
+	if was := s.Before.Losses; was == nil || was.Clients == nil || was.Clients.Waiting == 0 {
+		return 0
+	}
+	return uint64(c.Waiting)
+}
+
+// WasFull reports whether the accept queue is or was full.
+func (s *Symptoms) WasFull() bool {
+	q := s.Now.AcceptQueue
+	return q == nil || q.Full() || q.Peak != nil && *q.Peak >= q.Capacity()
+}
+
+// NobodyTried is for how long no client has tried to connect, while handshakes were followed;
+// 0 where one has, or that is not known.
+func (s *Symptoms) NobodyTried() time.Duration {
+	if s.Now.Losses == nil || s.Clients() == nil || !s.Now.Listening() {
+		return 0
+	}
+	c := s.Now.Losses.Clients
+	if c == nil || c.Begun > 0 || c.Untracked > 0 || c.Waiting+c.Settling+c.Stalling > 0 || c.Outcomes != [model.NumClientOutcomes]uint64{} {
+		return 0
+	}
+	return c.Observed
+}
+
+// NobodyIn means that no connection is held, and none waits.
+func (s *Symptoms) NobodyIn() bool {
+	n, known := reading.Held(s.Now)
+	return known && n == 0 && reading.Queued(s.Now) == 0
+}
+
+// ofBefore: all clients that ended lately are those of a trouble before. It may take minutes until that is
+// known of one: its kernel repeats its packets when it has left.
+func (s *Symptoms) ofBefore(c *model.Clients) bool {
+	others := c.Answers.Answered
+	for o, n := range c.Outcomes {
+		if model.ClientOutcome(o) != model.ClientStalled {
+			others += n
+		}
+	}
+	return s.Now.Recent != nil && others == 0
+}
+
+// stalledClients are those that believed to be connected and left without having been let in.
+func (s *Symptoms) stalledClients() uint64 {
+	if c := s.Clients(); c != nil && s.Now.Listening() && !s.ofBefore(c) {
+		return c.Outcomes[model.ClientStalled]
+	}
+	return 0
+}
+
+// Unanswered are the clients that were let in and had no answer, of those that ended; 0 of 0 where
+// that is not known.
+func (s *Symptoms) Unanswered() (n, ended uint64) {
+	if c := s.Clients(); c != nil && c.Answers.Known && s.Now.Listening() && !s.ofBefore(c) {
+		return c.Answers.Unanswered, c.Answers.Unanswered + c.Answers.Answered
+	}
+	return 0, 0
+}
+
+// Refused are those that were refused on the listener's port.
+func (s *Symptoms) Refused() uint64 {
+	if c := s.Clients(); c != nil && s.Now.Listening() {
+		return c.Outcomes[model.ClientRefused]
+	}
+	return 0
+}
+
+// Rejected means that clients were refused at an address that was listened on all the time.
+func (s *Symptoms) Rejected() bool {
+	return s.Refused() > 0 && s.Closed == nil && s.Before != nil && s.Before.Inode == s.Now.Inode &&
+		s.Now.Recent == nil && Covers(s.Now, s.Clients())
+}
+
+// LostInFront means that more clients have no answer than twice the packets that the listener
+// dropped, each of which was one client's, and the youngest of them began when it had dropped the
+// last: most are lost in front of it.
+func (s *Symptoms) LostInFront() bool {
+	c, n := s.Clients(), s.Losses().DroppedPackets
+	return c != nil && n > 0 && c.AfterDrops && s.Now.Listening() && !reading.QueueFull(s.Now) &&
+		c.Outcomes[model.ClientGaveUp]+uint64(max(c.Waiting, 0)) > 2*n
+}
+
+// DroppedLately reports whether packets were dropped, now or before: a client that gave up may
+// have lost its packets a minute ago. One that began
+// after the last packet was dropped has not.
+func (s *Symptoms) DroppedLately() bool {
+	lost := s.Now.Losses
+	return lost == nil || lost.DroppedPackets+lost.Unattributed > 0 || s.Losses().DroppedPackets+s.Losses().Unattributed > 0 ||
+		s.Now.Recent != nil && (lost.Clients == nil || !lost.Clients.AfterDrops)
+}
+
+// Covers reports whether a listener takes connections to the address at which the latest
+// client was refused; true where that is not known.
+func Covers(l *model.Listener, c *model.Clients) bool {
+	if c == nil || !c.RefusedAt.IsValid() {
+		return true
+	}
+	asked, has := c.RefusedAt.Addr().Unmap(), l.ID.Address.Addr()
+	switch {
+	case !has.IsUnspecified():
+		return asked == has
+	case has.Is4():
+		return asked.Is4()
+	}
+	return true // [::] takes IPv4 too, unless IPV6_V6ONLY is set, which is not seen
+}
+
+// ClosedUnread means that a fifth of the connections that came were closed with bytes that nobody had
+// read, by one end or the other (tcp_close, LINUX_MIB_TCPABORTONCLOSE).
+func (s *Symptoms) ClosedUnread() bool {
+	n := s.Delta["TCPAbortOnClose"]
+	return s.Now.Listening() && n >= closedUnreadLeast && 5*n >= s.Delta["PassiveOpens"]
+}
+
+// closedUnreadLeast is of how many of them that is said.
+const closedUnreadLeast = 5
+
+// ResetByServer is how many clients the server has reset.
+func (s *Symptoms) ResetByServer() uint64 {
+	if c := s.Clients(); c != nil && s.Now.Listening() {
+		return c.Outcomes[model.ClientReset]
+	}
+	return 0
+}

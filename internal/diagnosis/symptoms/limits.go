@@ -1,0 +1,118 @@
+package symptoms
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// SynQueueFull reports whether it was: a packet or two dropped there for want of memory are no stage
+// that is full.
+func (s *Symptoms) SynQueueFull() bool {
+	n := s.DroppedFor(model.CauseSynBacklog)
+	return n > 0 && float64(n) >= s.T.LossShare*float64(s.Losses().DroppedPackets)
+}
+
+// Clamped reports whether less of acceptCount is in force than was configured,
+// and somaxconn is what can have done it. Where a source that could not be read
+// may have configured less, only a queue of just net.core.somaxconn is taken for
+// it.
+func (s *Symptoms) Clamped() bool {
+	q := s.Now.AcceptQueue
+	n, ok := reading.AcceptCount(s.Now)
+	if !ok || q == nil || n <= q.Limit {
+		return false
+	}
+	if somax, known := s.Sysctl["somaxconn"]; known && somax == q.Limit {
+		return true
+	}
+	return !s.Now.Connector.AcceptCount.Uncertain && reading.PlausibleSomaxconn(q.Limit)
+}
+
+// FilesFirst reports whether the file limit stops the server before
+// maxConnections does, counting the files that are no connections of this
+// listener's.
+func (s *Symptoms) FilesFirst() bool {
+	used, most, ok := reading.OpenFiles(s.Now)
+	n, seen := reading.Held(s.Now)
+	return ok && seen && reading.ConnectionLimit(s.Now) == reading.LimitKnown &&
+		most < s.Now.Connector.MaxConnections.Value+max(0, used-n)
+}
+
+// Undercounted means that connections wait in front of slots that seem free, and those
+// of clients that have reset could not be counted.
+func (s *Symptoms) Undercounted() bool {
+	c := s.Now.Connections
+	return c != nil && c.Reset == nil && s.Both(reading.QueueWaits) && reading.ConnectionLimit(s.Now) == reading.LimitKnown && !s.ConnectionsFull
+}
+
+// SlotsWithoutThread reports whether at least a quarter of the connections are neither
+// idle nor in service, where that is known. It may be more of them: each of the pool's
+// threads is taken to have one, and the idle ones have none.
+func (s *Symptoms) SlotsWithoutThread() bool {
+	n, ok := reading.Held(s.Now)
+	c := s.Now.Connector
+	return ok && c != nil && !c.TLS && !c.HTTP2 && 4*reading.Phase(s.Now, model.Unclassified) >= n && reading.Phase(s.Now, model.Unclassified) > 0
+}
+
+// NoMoreThreads means that a thread was refused, or the cgroup is hardly allowed another. The JVM's own
+// (compilers, collectors) come and go.
+func (s *Symptoms) NoMoreThreads() bool {
+	p := s.Now.Process
+	if p == nil {
+		return false
+	}
+	refused := p.PIDsRefused != nil && *p.PIDsRefused > 0
+	return refused || p.Threads != nil && p.PIDsLimit != nil && *p.PIDsLimit-*p.Threads <= max(2, *p.PIDsLimit/20)
+}
+
+// Inside is how many of the used up threads wait for a lock, a pool or a timer, where
+// that is most of them and they wait for no peer; 0 where that is not so, or not known.
+func (s *Symptoms) Inside() int {
+	d := reading.DownstreamOf(s.Now)
+	if !s.ThreadsFull || s.Waits.Cause != model.CauseNone || s.Waits.Possible != model.CauseNone {
+		return 0
+	}
+	if d != nil && d.Workers != nil {
+		if n := d.Locked(s.Now); float64(n) >= mostOf*float64(s.busyOrAll()) {
+			return n
+		}
+		return 0
+	}
+	// Without the threads' system calls the JVM's own word counts.
+	if g := reading.StacksOf(s.Now).BusyGroup(); g != nil && reading.StandStill(g) && float64(g.Threads) >= mostOf*float64(reading.StacksOf(s.Now).Busy()) {
+		return g.Threads
+	}
+	return 0
+}
+
+// InFiles is how many of the used up threads are in open(2) or write(2) on what is no socket,
+// where that is most of them, and which call most of these are in.
+func (s *Symptoms) InFiles() (n int, call string) {
+	d := reading.DownstreamOf(s.Now)
+	if !s.ThreadsFull || d == nil || d.Workers == nil {
+		return 0, ""
+	}
+	n, call = d.Workers.Opening+d.Workers.Writing, "open(2)"
+	if d.Workers.Writing > d.Workers.Opening {
+		call = "write(2)"
+	}
+	if float64(n) < mostOf*float64(s.busyOrAll()) {
+		return 0, ""
+	}
+	return n, call
+}
+
+// ThreadsMayBeVain reports it: of threads that wait for a peer, perhaps, or inside the process,
+// more would not help with a lock, nor with a backend that is slow, or cannot be
+// reached, or whose pool's connections are leaked. A timer is told by its timeout, in
+// a process that has no backend.
+func (s *Symptoms) ThreadsMayBeVain() bool {
+	if n, _ := s.InFiles(); n > 0 || reading.Gate(s.Now) != nil || s.Waits.Possible != model.CauseNone {
+		return true
+	}
+	if s.Inside() == 0 {
+		return false
+	}
+	d := reading.DownstreamOf(s.Now)
+	return d == nil || len(d.Peers)+len(d.Unconnected) > 0 || d.Workers == nil || 2*d.Workers.Timed < d.Workers.Parked
+}

@@ -1,0 +1,87 @@
+package symptoms
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// OnlyElsewhere means that nothing was seen to listen here, and it does in another network namespace, so that
+// the wrong one may have been asked.
+func (s *Symptoms) OnlyElsewhere() bool {
+	return !s.Now.Listening() && s.Now.Expected && s.Now.Elsewhere != nil && s.Now.Last == nil && s.Closed == nil
+}
+
+// TurnsAway means that clients fail though no packet was dropped at the listener. Of those that were let in
+// and had no answer some always leave by themselves, as a browser does that is sent elsewhere.
+func (s *Symptoms) TurnsAway() bool {
+	unanswered, ended := s.Unanswered()
+	return s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer() > 0 || unanswered > 0 && unansweredPart*unanswered >= ended
+}
+
+// OnlyUnanswered means that clients were let in and had no answer, and nothing else was lost.
+func (s *Symptoms) OnlyUnanswered() bool {
+	n, _ := s.Unanswered()
+	return n > 0 && s.Losses().DroppedPackets == 0 && s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer() == 0
+}
+
+// FailsUnseen means that clients fail, and no packet was dropped.
+func (s *Symptoms) FailsUnseen() bool { return s.Losses().DroppedPackets == 0 && s.TurnsAway() }
+
+// unansweredPart: one of this many clients without an answer is too many.
+const unansweredPart = 20
+
+// ThreadsWanted reports whether requests wait and the threads that are free are
+// not many more than these. On a busy server some are always on their way to one.
+func (s *Symptoms) ThreadsWanted(l *model.Listener) bool {
+	most, _ := reading.MaxThreads(l)
+	busy, _ := reading.BusyThreads(l)
+	waiting := reading.WaitingRequests(l)
+	return waiting > 0 && float64(busy+waiting) >= s.T.ThreadsBusy*float64(most)
+}
+
+// StageHigh reports whether a stage is at 80 % or more in both snapshots. The limits
+// of the snapshot before are computed again: its sysctls are those of now.
+func (s *Symptoms) StageHigh(name string) bool {
+	l, ok := reading.LimitNamed(s.Limits, name)
+	if !ok || l.Ratio < s.T.High {
+		return false
+	}
+	if s.Before == nil {
+		return !s.First
+	}
+	was, ok := reading.LimitNamed(reading.Headroom(s.Before, nil, 0, s.Sysctl, s.T), name)
+	return ok && was.Ratio >= s.T.High
+}
+
+// Fills reports whether a stage will be full within the horizon.
+func (s *Symptoms) Fills(name string) bool {
+	l, ok := reading.LimitNamed(s.Limits, name)
+	return ok && l.FullIn != nil && *l.FullIn <= s.T.Horizon
+}
+
+// ConnectionsHigh leaves idle keep-alive connections out of the count: they
+// alone never warn. When clients wait in the accept queue, they count.
+func (s *Symptoms) ConnectionsHigh() bool {
+	if !s.StageHigh(reading.StageMaxConnections) {
+		return false
+	}
+	if s.Both(s.QueueStands) {
+		return true
+	}
+	return s.Fills(reading.StageMaxConnections) && s.Both(func(l *model.Listener) bool {
+		n, ok := reading.Held(l)
+		return ok && reading.ConnectionLimit(l) == reading.LimitKnown &&
+			float64(n-reading.Phase(l, model.Idle)) >= s.T.High*float64(l.Connector.MaxConnections.Value)
+	})
+}
+
+// TakenUp means that the connections, the threads or what they wait for are used up.
+func (s *Symptoms) TakenUp() bool {
+	return s.ConnectionsFull || s.ThreadsFull || s.ExecutorFull || s.Waits.Virtual
+}
+
+// MostlyIdleNow reports whether most of the connections are idle in the latest snapshot.
+func (s *Symptoms) MostlyIdleNow() bool {
+	n, ok := reading.Held(s.Now)
+	return ok && model.MostlyIdle(s.Now.Connections.Unused(), n)
+}

@@ -1,0 +1,79 @@
+package symptoms
+
+import (
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Halted means that the process is stopped or frozen, and clients wait for it: in the accept
+// queue, or for the answer to a request.
+func (s *Symptoms) Halted() bool {
+	return s.Both(reading.Stopped) && s.Both(func(l *model.Listener) bool { return reading.QueueWaits(l) || reading.InHand(l) > 0 })
+}
+
+// StandsLong means that clients have waited for a second and more in front of a server that
+// seems to have room. Why is not known, but that is not ok.
+func (s *Symptoms) StandsLong() bool {
+	return s.QueueBeforeRoom() && s.Now.AcceptQueue.OldestWait != nil && *s.Now.AcceptQueue.OldestWait >= reading.LongWaiting
+}
+
+// QueueWaitsLong is the same whether there is room or that is not known.
+func (s *Symptoms) QueueWaitsLong() bool {
+	return s.Both(s.QueueStands) && s.Now.AcceptQueue.OldestWait != nil && *s.Now.AcceptQueue.OldestWait >= reading.LongWaiting
+}
+
+// QueueBeforeRoom means that the accept queue stands though not all connections are taken.
+func (s *Symptoms) QueueBeforeRoom() bool {
+	_, ok := reading.Held(s.Now)
+	return ok && !reading.Inexact(s.Now) && s.Both(s.QueueStands) && reading.ConnectionLimit(s.Now) == reading.LimitKnown && !s.ConnectionsFull
+}
+
+// QueueStands reports whether connections wait, and do not only pass through.
+func (s *Symptoms) QueueStands(l *model.Listener) bool {
+	return reading.QueueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= s.T.Passing)
+}
+
+// RequestsStand means that in both snapshots a request has been there for a second and longer of
+// which nobody has read a byte, and no limit of the threads explains it. A thread that is
+// free takes one within a millisecond (NioEndpoint.Poller).
+func (s *Symptoms) RequestsStand() bool {
+	return !s.ThreadsFull && !s.ExecutorFull && reading.IsTomcat(s.Now) && s.Both(reading.UnreadLong)
+}
+
+// nextStand is the same of a connection's later request: but of one of those the
+// handler may have read the head, and not the body.
+func (s *Symptoms) nextStand() bool {
+	return !s.ThreadsFull && !s.ExecutorFull && reading.IsTomcat(s.Now) && s.Both(func(l *model.Listener) bool {
+		return l.Connections != nil && l.Connections.UnreadNext >= reading.LongWaiting
+	})
+}
+
+// WaitsForNothing means that clients wait for seconds for what the process has threads and
+// connections for.
+func (s *Symptoms) WaitsForNothing() bool {
+	return (s.RequestsStand() || s.StandsLong() || s.nextStand()) && !s.AllHaveOne()
+}
+
+// CPUShortBeside means that though another cause is named, as many threads as a tenth of the busy ones
+// waited for a CPU all the time. The others may wait for a lock that one of these has.
+func (s *Symptoms) CPUShortBeside(c model.Cause) bool {
+	busy, seen := reading.BusyThreads(s.Now)
+	switch c {
+	case model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseMaxConnections:
+		return seen && s.Share(reading.RunDelay) >= max(2*s.T.RunDelay, float64(busy)/10) && s.Throttling().Share() < s.T.ThrottledShare
+	}
+	return false
+}
+
+// AllHaveOne means that every thread of the pool has a request, so that it is not for want of a CPU
+// that others wait.
+func (s *Symptoms) AllHaveOne() bool {
+	busy, seen := reading.BusyThreads(s.Now)
+	return seen && s.Now.Connector.PoolThreads != nil && busy >= *s.Now.Connector.PoolThreads
+}
+
+// ThreadsFree means that some of the pool's threads are known to have none.
+func (s *Symptoms) ThreadsFree() bool {
+	busy, seen := reading.BusyThreads(s.Now)
+	return seen && s.Now.Connector.PoolThreads != nil && busy < *s.Now.Connector.PoolThreads
+}

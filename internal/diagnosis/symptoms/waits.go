@@ -1,0 +1,195 @@
+package symptoms
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// mostOf is the share of the busy threads that must be waiting for one peer.
+	mostOf = 0.5
+	// poolShort is the share of them that must be without a connection for a
+	// configured pool to be what is short.
+	poolShort = 0.1
+	// longWait is the mean age of the requests in flight with which a single
+	// reading shows that every connection has been in use: half of it where the oldest is
+	// as old, since requests that take 2 s each are 1 s old on average, give or take.
+	longWait = time.Second
+)
+
+// waits is what the busy threads wait for, where the outgoing connections
+// show it. It is zero where they do not.
+type waits struct {
+	Cause    model.Cause // downstream or connection_pool, none where it is only possible
+	Possible model.Cause // what it may be
+	Peer     *model.Peer
+	Busy     int  // threads
+	There    int  // of them, with a request in flight to the peer
+	Others   int  // of them, with one in flight to another peer
+	Running  int  // of them, on a CPU or waiting for one, where that was read
+	Virtual  bool // busy are requests in service, each on a virtual thread
+}
+
+// Without is how many of the busy threads have no request in flight anywhere, and
+// do not run: they wait for a lock, a pool or a timer.
+func (w *waits) Without() int { return max(0, w.Busy-w.There-w.Others-w.Running) }
+
+// waitsFor finds what used up threads wait for. Long polls and subscriptions are in
+// flight, too: what was so while nobody was served is left out. Where that was
+// never seen, a peer is only possibly the cause, unless the configuration names
+// its pool or the threads themselves are seen to wait there.
+func (s *Symptoms) waitsFor() waits {
+	if reading.VirtualThreads(s.Now) {
+		return s.behindPool()
+	}
+	d := reading.DownstreamOf(s.Now)
+	if !s.ThreadsFull || d == nil || len(d.Peers) == 0 {
+		return waits{}
+	}
+	w := waits{Busy: s.busyOrAll()}
+	all := 0
+	for i := range d.Peers {
+		n := threadsAt(&d.Peers[i])
+		all += n
+		if w.Peer == nil || n > w.There {
+			w.Peer, w.There = &d.Peers[i], n
+		}
+	}
+	w.There = min(w.There, w.Busy)
+	w.Others = min(all-w.There, w.Busy-w.There)
+	if d.Workers != nil {
+		w.Running = min(d.Workers.Running, w.Busy-w.There-w.Others)
+	}
+	if w.There == 0 {
+		return waits{}
+	}
+	c := w.which()
+	if c == model.CauseNone {
+		return waits{}
+	}
+	w.Possible = c
+	if w.certain(d) {
+		w.Cause = c
+	}
+	return w
+}
+
+// behindPool are requests on virtual threads that wait for a configured pool all of
+// whose connections are in use, and have been, while most of them have none: no limit
+// of Tomcat's is reached, and no thread can be read. A connection on which nothing is
+// known is taken to be in use, of which there may be fewer. It is zero where there is
+// none such.
+func (s *Symptoms) behindPool() waits {
+	d := reading.DownstreamOf(s.Now)
+	if d == nil || d.ByUser {
+		return waits{}
+	}
+	for i := range d.Peers {
+		w := waits{Peer: &d.Peers[i], Busy: reading.Phase(s.Now, model.InService), There: d.Peers[i].Waiting() + d.Peers[i].Unknown, Virtual: true}
+		crowded := func(l *model.Listener) bool { return reading.Phase(l, model.InService) >= 2*w.There }
+		if w.poolUsedUp() && w.lasting() && s.Both(crowded) {
+			w.Cause, w.Possible = model.CauseConnectionPool, model.CauseConnectionPool
+			return w
+		}
+	}
+	return waits{}
+}
+
+// threadsAt is how many threads wait for a peer: those that were seen in a call that
+// does, else as many as have a request in flight there. A thread that waits for the
+// answer of an asynchronous client is in no such call.
+func threadsAt(p *model.Peer) int {
+	if p.Workers != nil && *p.Workers > 0 {
+		return *p.Workers
+	}
+	return p.Waiting()
+}
+
+// which cause the numbers fit.
+func (w *waits) which() model.Cause {
+	busy, without := float64(w.Busy), float64(w.Without())
+	switch {
+	case w.poolUsedUp() && without >= max(1, poolShort*busy):
+		return model.CauseConnectionPool
+	case float64(w.There) >= mostOf*busy:
+		return model.CauseDownstream
+	case w.allInUse() && without >= mostOf*busy && w.Shared():
+		return model.CauseDownstream
+	case w.allInUse() && without >= mostOf*busy:
+		return model.CauseConnectionPool
+	}
+	return model.CauseNone
+}
+
+// allInUse reports whether every connection to the peer has been in flight in two
+// readings, or in one for long. One on which nothing is known may be in flight. A subscription is so,
+// too: where the threads were read, some must wait there, or its rest be known, or
+// the configuration must name it as a server that is asked, or it was asked meanwhile.
+func (w *waits) allInUse() bool {
+	p := w.Peer
+	asked := p.PerSecond != nil && *p.PerSecond > 0
+	unseen := p.Workers != nil && *p.Workers == 0 && p.Background == nil && p.Name == "" && !asked
+	return w.lasting() && p.Connecting == 0 && !unseen
+}
+
+// lasting: in two readings, or in one for long, every connection was in flight, or may
+// have been.
+func (w *waits) lasting() bool {
+	p := w.Peer
+	return p.AllInRow > 1 || p.AllInRow == 1 && (p.Mean >= longWait || p.Mean >= longWait/2 && p.Oldest >= longWait)
+}
+
+// Shared reports whether the threads wait for answers that another thread receives:
+// of a client that has many requests on one connection (HTTP/2, Lettuce), so that
+// their number cannot be seen.
+func (w *waits) Shared() bool {
+	p := w.Peer
+	return p.Pool == nil && p.Workers != nil && *p.Workers == 0 && w.There < w.Without()
+}
+
+// poolUsedUp reports whether as many connections as the configuration allows are in
+// use now: of a full pool one is always on its way from one thread to the next.
+func (w *waits) poolUsedUp() bool {
+	p := w.Peer
+	if p.Pool == nil || p.Connections < p.Pool.Size.Value {
+		return false
+	}
+	return float64(p.InFlight+p.Unknown) >= 0.8*float64(p.Pool.Size.Value)
+}
+
+// certain reports whether what is in flight is known to be what threads wait for.
+func (w *waits) certain(d *model.Downstream) bool {
+	p := w.Peer
+	switch {
+	case d.ByUser:
+		return false // they may be another process's
+	case p.Workers != nil && *p.Workers > 0: // they were seen to wait there
+		return true
+	}
+	return p.Background != nil || w.poolUsedUp()
+}
+
+// busyOrAll is the number of busy threads; where they cannot be counted and the
+// pool is used up, all of them.
+func (s *Symptoms) busyOrAll() int {
+	most, _ := reading.MaxThreads(s.Now)
+	if busy, seen := reading.BusyThreads(s.Now); seen {
+		return min(busy, most)
+	}
+	return most
+}
+
+// AnswerTime is how long the peer takes for a request, where that was
+// measured: by Little's law from those in flight and those begun in a second,
+// where a reading does not miss any; else twice the mean age in flight.
+func (w *waits) AnswerTime() (time.Duration, bool) {
+	p := w.Peer
+	if p.PerSecond != nil && *p.PerSecond > 0 && p.InFlight > 0 {
+		if r := float64(p.InFlight) / *p.PerSecond; r >= 1.5 {
+			return time.Duration(r * float64(time.Second)), true
+		}
+	}
+	return 2 * p.Mean, p.Mean > 0
+}

@@ -1,0 +1,3 @@
+// Package words says in sentences what the symptoms are: facts with their numbers, that
+// causes, findings and the summary share.
+package words

@@ -1,0 +1,146 @@
+package words
+
+import (
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// Wait is what the busy threads wait for.
+func Wait(s *symptoms.Symptoms) string {
+	w := &s.Waits
+	if w.Shared() {
+		return phrase.Sprintf("requests that share %s to %s are in flight, the oldest for %s; how many threads wait for them cannot be seen",
+			phrase.Count(w.Peer.Connections, "connection"), PeerName(w.Peer), phrase.Seconds(w.Peer.Oldest))
+	}
+	if w.Virtual {
+		return Pool(s)
+	}
+	var parts []string
+	if n := min(w.Peer.Connecting, w.There); n > 0 {
+		parts = append(parts, phrase.Sprintf("%d %s for a connection to %s, the longest for at least %s",
+			n, phrase.Verb(n, "waits", "wait"), PeerName(w.Peer), phrase.Seconds(w.Peer.OldestConnect)))
+	}
+	if n := w.There - min(w.Peer.Connecting, w.There); n > 0 {
+		parts = append(parts, phrase.Sprintf("%d %s for %s, the oldest for %s",
+			n, phrase.Verb(n, "waits", "wait"), PeerName(w.Peer), phrase.Seconds(w.Peer.Oldest)))
+	}
+	if n := w.Without(); n > 0 && w.Cause == model.CauseConnectionPool {
+		parts = append(parts, phrase.Sprintf("%d %s for one of its %s", n, phrase.Verb(n, "waits", "wait"), phrase.Count(w.Peer.Connections, "connection")))
+	}
+	if w.Running > 0 {
+		parts = append(parts, phrase.Sprintf("%d %s", w.Running, phrase.Verb(w.Running, "runs", "run")))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Pool is what requests on virtual threads wait for.
+func Pool(s *symptoms.Symptoms) string {
+	w, most, least, oldest := &s.Waits, "", "", ""
+	if w.Peer.Unknown > 0 {
+		most, least = "at most ", "at least "
+	}
+	if w.Peer.Oldest > 0 {
+		oldest = ", the oldest for " + phrase.Seconds(w.Peer.Oldest)
+	}
+	return phrase.Sprintf("%s%d %s for %s%s, %s%d for one of its %s",
+		most, w.There, phrase.Verb(w.There, "waits", "wait"), PeerName(w.Peer), oldest, least, w.Without(), phrase.Count(w.Peer.Connections, "connection"))
+}
+
+// WaitNumbers are the threads', peerNumbers the peer's.
+func WaitNumbers(s *symptoms.Symptoms) string {
+	w := &s.Waits
+	if w.Shared() {
+		return Wait(s)
+	}
+	if w.Virtual {
+		return phrase.Sprintf("%s %s in service on virtual threads", phrase.Count(w.Busy, "request"), phrase.Verb(w.Busy, "is", "are"))
+	}
+	text := phrase.Sprintf("of %s %d have a request in flight to %s", phrase.Count(w.Busy, "busy thread"), w.There, PeerName(w.Peer))
+	if w.Others > 0 {
+		text += phrase.Sprintf(", %d to others", w.Others)
+	}
+	if w.Running > 0 {
+		text += phrase.Sprintf(", %d %s", w.Running, phrase.Verb(w.Running, "runs", "run"))
+	}
+	switch n := w.Without(); {
+	case n > 0 && reading.DownstreamOf(s.Now).Workers != nil:
+		text += phrase.Sprintf(", %d %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
+	case n > 0:
+		text += phrase.Sprintf(", %d have none", n)
+	}
+	return text
+}
+
+// workerNumbers are what busy threads do that wait for no peer, where that was read.
+func workerNumbers(s *symptoms.Symptoms) string {
+	d := reading.DownstreamOf(s.Now)
+	if !s.ThreadsFull || d == nil || d.Workers == nil {
+		return ""
+	}
+	text := ""
+	if n := d.Locked(s.Now); n > 0 {
+		text += phrase.Sprintf(", %d of them %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
+	}
+	if n := d.Workers.Running; n > 0 {
+		text += phrase.Sprintf(", %d %s", n, phrase.Verb(n, "runs", "run"))
+	}
+	return text
+}
+
+// PeerNumbers are those of the peer that the threads wait for.
+func PeerNumbers(s *symptoms.Symptoms) string {
+	p := s.Waits.Peer
+	text := phrase.Sprintf("%d of %s in flight", p.InFlight, phrase.Count(p.Connections, "connection"))
+	if p.Unknown > 0 {
+		text += phrase.Sprintf(", %d may be", p.Unknown)
+	}
+	if p.Connecting > 0 {
+		text += phrase.Sprintf(", %d without an answer to their SYN", p.Connecting)
+	}
+	if p.AllInFlight != nil {
+		text += phrase.Sprintf(", all of them in %s of the readings of the last minute", phrase.Percent(*p.AllInFlight))
+	}
+	if t, ok := s.Waits.AnswerTime(); ok && !s.Waits.Shared() {
+		text += phrase.Sprintf("; about %s an answer", phrase.Seconds(t))
+	}
+	if p.Background != nil && *p.Background > 0 {
+		text += phrase.Sprintf("; %d are in flight at rest, too, and not counted", *p.Background)
+	}
+	if p.Pool != nil {
+		text += phrase.Sprintf("; %s is %d (%s)", p.Pool.Setting, p.Pool.Size.Value, p.Pool.Size.Origin())
+	}
+	return text
+}
+
+// Unconnected names the servers of the configuration to which no connection is open.
+func Unconnected(l *model.Listener) string {
+	d := reading.DownstreamOf(l)
+	if d == nil {
+		return ""
+	}
+	names := make([]string, 0, len(d.Unconnected))
+	for _, b := range d.Unconnected {
+		switch {
+		case len(b.At) > 0:
+			names = append(names, phrase.Sprintf("%s (%s)", b.At[0], b.Name))
+		case len(b.Ports) > 0:
+			names = append(names, phrase.Sprintf("%s (port %v)", b.Name, b.Ports[0]))
+		}
+	}
+	return strings.Join(names, " or ")
+}
+
+// PeerName is a peer's address, and what it is called.
+func PeerName(p *model.Peer) string {
+	if p.Name == "" {
+		return p.Address.String()
+	}
+	if p.ByPort {
+		return p.Address.String() + " (" + p.Name + ", by its port)"
+	}
+	return p.Address.String() + " (" + p.Name + ")"
+}

@@ -1,0 +1,220 @@
+package words
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// Pause says for how long the process did not run.
+func Pause(s *symptoms.Symptoms) string {
+	switch {
+	case reading.Stopped(s.Now) && s.Now.Process.Frozen:
+		return "the process is frozen with its cgroup"
+	case reading.Stopped(s.Now):
+		return "the process is stopped (state T)"
+	case s.Either(reading.Stopped):
+		return "the process was stopped (state T)"
+	}
+	switch d := s.Pause(); {
+	case !s.StoodStill():
+		return "the JVM stood still"
+	case s.Now.Process.InSafepoint != nil && *s.Now.Process.InSafepoint >= d/2:
+		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d)) + Heap(s)
+	case d > s.Between():
+		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d)) + Heap(s)
+	default:
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints, %s of the time)", phrase.Seconds(d), phrase.Seconds(s.Between()), phrase.Percent(d.Seconds()/s.Between().Seconds())) + Heap(s)
+	}
+}
+
+// Heap says that the heap is too small for what stays in it.
+func Heap(s *symptoms.Symptoms) string {
+	p := s.Now.Process
+	if p == nil || p.OldUsed == nil || p.OldMax == nil || *p.OldMax <= 0 {
+		return ""
+	}
+	full := float64(*p.OldUsed) / float64(*p.OldMax)
+	if full < heapFull {
+		return ""
+	}
+	return phrase.Sprintf("; the heap's old generation is %s full (%d of %d MiB)", phrase.Percent(full), *p.OldUsed>>20, *p.OldMax>>20)
+}
+
+// heapFull is how full the old generation is when collections find no more room in it.
+const heapFull = 0.85
+
+// CPU says how much of the CPU the process lacked.
+func CPU(s *symptoms.Symptoms, c model.Cause) string {
+	if c == model.CauseCPUThrottled {
+		if t := s.Throttling(); t.Share() >= s.T.ThrottledShare {
+			return t.String()
+		}
+		return "the CPU limit throttled the process"
+	}
+	if n := s.Share(reading.RunDelay); n >= s.T.RunDelay {
+		return phrase.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
+	}
+	return "the process's threads waited for a CPU"
+}
+
+// InInterval is the time of what was lost, as the end of a clause.
+func InInterval(s *symptoms.Symptoms) string { return Within(s.Interval) }
+
+// Within is a time, as the end of a clause: " in the last 5 s".
+func Within(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return ""
+	case d == time.Second:
+		return " in the last second"
+	}
+	return " in the last " + phrase.Seconds(d)
+}
+
+// Queue says what waits outside.
+func Queue(s *symptoms.Symptoms) string {
+	q := s.Now.AcceptQueue
+	if q == nil {
+		return "connections wait in the accept queue"
+	}
+	if q.Full() {
+		return phrase.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
+	}
+	return phrase.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
+}
+
+// Threads says what waits inside. Where the phases are not known it
+// claims no more than the thread names and the unread bytes show.
+func Threads(s *symptoms.Symptoms) string {
+	most, _ := reading.MaxThreads(s.Now)
+	waiting := reading.WaitingRequests(s.Now)
+	requests := AtLeast(s.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + reading.ServerName(s.Now) + " for one"
+	if waiting == 0 && reading.AcceptsWithWorkers(s.Now) {
+		requests = "none is left to accept (NIO2 has no other thread for that)"
+	}
+	busy, seen := reading.BusyThreads(s.Now)
+	switch {
+	case !seen || float64(busy) < s.T.ThreadsBusy*float64(most):
+		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
+	case busy < most:
+		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
+	}
+	return AllThreads(most) + " busy and " + requests
+}
+
+// Stage says how far a stage is used, and when it will be full.
+func Stage(s *symptoms.Symptoms, c model.Cause) string {
+	l, _ := reading.LimitNamed(s.Limits, string(c))
+	used := map[model.Cause]string{
+		model.CauseOpenFiles:      "open files are in use",
+		model.CauseEphemeralPorts: "local ports are in use",
+		model.CauseMaxThreads:     "threads are busy",
+		model.CauseMaxConnections: "connections are taken",
+	}[c]
+	text := phrase.Sprintf("%d of %d %s (%s)", l.Used, l.Max, used, phrase.Percent(l.Ratio))
+	if c == model.CauseMaxThreads && reading.Hidden(s.Now) {
+		text += "; whether requests wait for one cannot be seen (" + WhyHidden(s.Now.Connector) + ")"
+	}
+	if c == model.CauseEphemeralPorts && s.Now.Process.Busiest.Address.IsValid() {
+		text = phrase.Sprintf("%d of %d local ports are in use towards %s (%s)", l.Used, l.Max, s.Now.Process.Busiest.Address, phrase.Percent(l.Ratio)) + TimeWait(s)
+	}
+	if l.FullIn != nil {
+		in := "about " + phrase.Seconds(*l.FullIn)
+		if *l.FullIn < time.Second {
+			in = "less than a second"
+		}
+		text += "; at this rate the limit is reached in " + in
+	}
+	return text + stageAside(s, c)
+}
+
+// TimeWait says how many of the ports are in TIME_WAIT, where they are most of
+// them, and what is not known of these.
+func TimeWait(s *symptoms.Symptoms) string {
+	d := s.Now.Process.Busiest
+	n := d.TimeWait - d.Reusable
+	switch {
+	case d.Unowned:
+		return ", all in TIME_WAIT, so that which process used them cannot be seen; a connection there for which none is left fails with EADDRNOTAVAIL"
+	case 2*n < d.Taken():
+		return ""
+	}
+	return phrase.Sprintf(", %d of them in TIME_WAIT", n)
+}
+
+// WhyHidden is why requests cannot be seen on the connections.
+func WhyHidden(c *model.Connector) string {
+	if c.TLS {
+		return "the connections are encrypted"
+	}
+	return "HTTP/2 carries many requests on one connection"
+}
+
+func stageAside(s *symptoms.Symptoms, c model.Cause) string {
+	switch c {
+	case model.CauseMaxThreads:
+		if n := reading.WaitingRequests(s.Now); n > 0 {
+			return phrase.Sprintf("; %s %s for one", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))
+		}
+	case model.CauseMaxConnections:
+		if reading.QueueWaits(s.Now) {
+			return "; " + Queue(s)
+		}
+	case model.CauseOpenFiles:
+		if conn, ok := reading.LimitNamed(s.Limits, reading.StageMaxConnections); ok && s.FilesFirst() {
+			return phrase.Sprintf("; they run out before maxConnections (%d of %d)", conn.Used, conn.Max)
+		}
+	}
+	return ""
+}
+
+// AtLeast qualifies a number: of hidden connections the encrypted or multiplexed requests that were
+// read off the socket wait invisibly.
+func AtLeast(l *model.Listener) string {
+	if reading.Hidden(l) {
+		return "at least "
+	}
+	return ""
+}
+
+// Waiting says how many requests nobody has read.
+func Waiting(s *symptoms.Symptoms) string {
+	n := reading.WaitingRequests(s.Now)
+	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
+}
+
+// Standing says that they wait, and whether anything is known to be lost.
+func Standing(s *symptoms.Symptoms) string {
+	wait := "at least " + Waiting(s) + ", the first for " + phrase.Seconds(s.Now.Connections.Unread) + " and longer"
+	if s.Now.Losses == nil {
+		return phrase.Capital(wait)
+	}
+	return "Nothing is lost so far; " + wait
+}
+
+// Starved says who waits for a process that does not run, or hardly does.
+func Starved(s *symptoms.Symptoms) string {
+	if reading.Queued(s.Now) > 0 {
+		return Queue(s)
+	}
+	n := reading.WaitingRequests(s.Now)
+	if s.Halted() || n == 0 {
+		n = reading.InHand(s.Now)
+		return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " for an answer"
+	}
+	return Waiting(s)
+}
+
+// OrMore is for what withoutRoom says where handshakes are followed for no longer than
+// the interval: clients that came before, and still try, are not among them.
+func OrMore(s *symptoms.Symptoms, clients uint64) string {
+	text := phrase.Count(clients, "client")
+	if s.Losses().Clients.Observed < s.Interval {
+		text += " or more"
+	}
+	return text
+}

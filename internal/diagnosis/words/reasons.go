@@ -1,0 +1,94 @@
+package words
+
+import (
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// Idle distinguishes those that were served once from those that never sent a
+// request. Of the former it is not known that they are kept alive for another request:
+// until keepAliveTimeout is over, a WebSocket that says nothing looks the same.
+func Idle(l *model.Listener) string {
+	idle, silent := reading.Phase(l, model.Idle), reading.Silent(l)
+	switch {
+	case reading.MostlyRecent(l):
+		return phrase.Sprintf("%d of them idle at the moment (%d were used within the last 2 s)", idle, l.Connections.Recent)
+	case silent == 0:
+		return phrase.Sprintf("%d of them idle", idle)
+	case silent >= idle:
+		return phrase.Sprintf("%d of them idle, whose clients have sent nothing yet", idle)
+	}
+	return phrase.Sprintf("%d of them idle (the clients of %d have sent nothing yet)", idle, silent)
+}
+
+// Connections is the present count where it shows the limit reached, else
+// the fact that it was.
+func Connections(s *symptoms.Symptoms) string {
+	n, ok := reading.Held(s.Now)
+	if !ok || reading.ConnectionLimit(s.Now) != reading.LimitKnown || !s.ConnectionsFull {
+		return "maxConnections was reached"
+	}
+	most := s.Now.Connector.MaxConnections.Value
+	holds, aside := "holds", ""
+	if r := s.Now.Connections.Reset; r != nil && *r > 0 {
+		holds = "seems to hold"
+		aside = phrase.Sprintf(" (%d seen; %s without a socket, as after a client's reset)", n-*r, phrase.Count(*r, "descriptor"))
+	}
+	text := phrase.Sprintf("%s %s %d of %d connections", reading.ServerName(s.Now), holds, n, most)
+	if most == 1 {
+		text = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", reading.ServerName(s.Now), holds)
+	}
+	text += aside
+	switch {
+	case reading.OfTheGone(s.Now) > 0:
+		text += phrase.Sprintf(", %d of them of clients that have closed: their requests were read, and nobody completes them", reading.OfTheGone(s.Now))
+	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
+		text += phrase.Sprintf(", %d of them quiet for longer than keepAliveTimeout allows", s.Now.Connections.Outlived)
+	case s.SlotsWithoutThread():
+		text += phrase.Sprintf(", %d of them unanswered and without a thread", reading.Phase(s.Now, model.Unclassified))
+	}
+	return text
+}
+
+// BehindConnections continues with the threads when the chain does.
+func BehindConnections(s *symptoms.Symptoms, v model.Verdict) string {
+	if !slices.Contains(v.Chain, model.CauseMaxThreads) {
+		return ""
+	}
+	if reading.WaitingRequests(s.Now) > 0 {
+		return " while " + Threads(s)
+	}
+	most, _ := reading.MaxThreads(s.Now)
+	return " while " + AllThreads(most) + " busy"
+}
+
+// Files says how many files are open.
+func Files(s *symptoms.Symptoms) string {
+	used, most, ok := reading.OpenFiles(s.Now)
+	if !ok || !s.OutOfFiles {
+		return "the process had no file descriptor left for accept()"
+	}
+	text := phrase.Sprintf("%d of %d files are open and accept() fails", used, most)
+	if n, ok := reading.Held(s.Now); ok && reading.ConnectionLimit(s.Now) == reading.LimitKnown {
+		text += phrase.Sprintf(", with %d of %d connections", n, s.Now.Connector.MaxConnections.Value)
+	}
+	return text
+}
+
+// RoomInside is the proof that no limit behind the queue was reached.
+func RoomInside(s *symptoms.Symptoms) string {
+	n, ok := reading.Held(s.Now)
+	switch {
+	case !ok:
+		return ""
+	case reading.ConnectionLimit(s.Now) == reading.LimitKnown:
+		return phrase.Sprintf(", with %d of %d connections taken now", n, s.Now.Connector.MaxConnections.Value)
+	case reading.ConnectionLimit(s.Now) == reading.LimitNone:
+		return phrase.Sprintf(", with %s now and no limit on them", phrase.Count(n, "connection"))
+	}
+	return ""
+}
