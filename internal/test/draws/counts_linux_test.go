@@ -25,10 +25,24 @@ func (w *world) count() (n counts) {
 // it has had its time.
 func (w *world) compare(a *account) (text, bad string) {
 	n := a.clients()
+	if !w.draw.countable() {
+		w.settle()
+	}
 	for deadline := time.Now().Add(30 * time.Second); ; w.Wait(500 * time.Millisecond) {
 		text, bad = w.draw.differ(n, w.count(), w.said)
 		if bad == "" || time.Now().After(deadline) {
 			return text, bad
+		}
+	}
+}
+
+// settle waits until nothing more is counted of those that nobody else counts: they would
+// be taken for the next draw's.
+func (w *world) settle() {
+	last, since := w.count(), time.Now()
+	for deadline := time.Now().Add(30 * time.Second); time.Since(since) < 6*time.Second && time.Now().Before(deadline); w.Wait(500 * time.Millisecond) {
+		if now := w.count(); now != last {
+			last, since = now, time.Now()
 		}
 	}
 }
