@@ -130,7 +130,11 @@ func (t ConnectorTruth) String() string {
 	if t.Name == "" {
 		return "no Tomcat"
 	}
-	return fmt.Sprintf("%d of %d threads busy, %d of %d connections", t.Busy, t.MaxThreads, t.Connections, t.MaxConnections)
+	threads := fmt.Sprintf("%d of %d threads busy", t.Busy, t.MaxThreads)
+	if t.Busy < 0 { // an executor of virtual threads
+		threads = "no number of busy threads"
+	}
+	return threads + fmt.Sprintf(", %d of %d connections", t.Connections, t.MaxConnections)
 }
 
 // Says is what the MBeans say of the connector on a port (0 is the first); the zero
