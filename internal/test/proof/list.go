@@ -91,6 +91,11 @@ func All() []Proof {
 			Run:   []string{"env", "EVERY_PLATFORM=1", "make", "package"}, Covers: []string{"deploy/packages", "deploy/krew", "cmd/kubectl-tcpdiag"},
 		},
 		{
+			Name: "archive", What: "incidents into a real OpenTelemetry Collector, an S3 server and Azurite, which are away for a while", Minutes: 8, Dir: "internal/test/archive",
+			Needs: []Need{{"npm", "npm"}},
+			Run:   []string{"./prove.sh"}, Select: "-run", Covers: []string{"cmd/tcpdiag-archive", "deploy/collector", "internal/test/archive"},
+		},
+		{
 			Name: "fleet", What: "a real Prometheus that scrapes up to 5,000 simulated pods: what rules, `tcpdiag fleet` and the dashboard take", Minutes: 20, Needs: []Need{{"prometheus", "prometheus"}},
 			Run: goTest("./internal/test/fleet", "^TestFleet$/", "40m"), Select: "-run", Covers: []string{"deploy/prometheus", "dashboards", "internal/fleet", "internal/promexport", "internal/test/fleet"}, Results: []string{"docs/results/fleet.md"},
 		},
