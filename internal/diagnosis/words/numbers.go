@@ -9,8 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// ConnectionsEvidence, as CPUEvidence and QueueEvidence, are the numbers that several causes
-// were judged from.
+// ConnectionsEvidence is what a cause of used up connections was judged from.
 func ConnectionsEvidence(s *symptoms.Symptoms, c model.Cause, v model.Verdict) string {
 	return Join(LossNumbers(s, c, v, s.ConnectionsFull), ConnectionNumbers(s), ThreadNumbers(s), QueueNumbers(s))
 }
