@@ -63,7 +63,8 @@ type Course struct {
 
 	began, latest counted
 	tapped        bool // handshakes were followed from the begin on
-	byCause       map[model.Cause]uint64
+	byCause       map[model.Cause]uint64 // packets
+	away          map[model.Cause]uint64 // clients turned away while the cause held
 	bounds        [model.NumResponseBuckets]float64 // of Latency's buckets, seconds
 }
 
@@ -105,7 +106,7 @@ func (c *counted) attempts() (n uint64) {
 }
 
 func newCourse(s *model.Snapshot, l *model.Listener) *Course {
-	c := &Course{Width: time.Second, byCause: make(map[model.Cause]uint64)}
+	c := &Course{Width: time.Second, byCause: make(map[model.Cause]uint64), away: make(map[model.Cause]uint64)}
 	c.began = countedOf(s, l)
 	c.latest, c.tapped, c.Latest, c.Worst = c.began, c.began.hasHandshakes, *l, *l
 	return c
@@ -133,6 +134,7 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 		p.Connections, p.Waiting, p.Busy, p.Idle = n.Held(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
 		p.Fresh = n.Age <= c.Width
 	}
+	c.away[l.Verdict.Cause] += p.TurnedAway
 	c.worsen(l)
 	c.add(p)
 	c.latest, c.Latest, c.tapped = now, *l, c.tapped && now.hasHandshakes
@@ -152,7 +154,7 @@ func (c *Course) dropped(now map[model.DropKey]uint64) (sum uint64) {
 // lost until then.
 func (c *Course) worsen(l *model.Listener) {
 	v, worst := &l.Verdict, &c.Worst.Verdict
-	lost, more := c.byCause[v.Cause], lostNow(l) > lostNow(&c.Worst)
+	lost, more := c.lost(v.Cause), lostNow(l) > lostNow(&c.Worst)
 	switch {
 	case v.Status > worst.Status, v.Status == worst.Status && v.Cause == worst.Cause && more, v.Status == worst.Status && v.Cause != worst.Cause && lost > c.worst:
 		c.Worst, c.worst = *l, lost
@@ -160,6 +162,10 @@ func (c *Course) worsen(l *model.Listener) {
 		c.worst = lost
 	}
 }
+
+// lost is how much a cause has cost: clients before packets, of which many may be dropped and
+// no client be lost.
+func (c *Course) lost(cause model.Cause) uint64 { return c.away[cause]<<32 + c.byCause[cause] }
 
 // lostNow is what a snapshot's own window lost.
 func lostNow(l *model.Listener) uint64 {

@@ -66,6 +66,7 @@ func (c *Course) knee(slo time.Duration) *Knee {
 		}
 	}
 	c.sustained(k, first, end)
+	c.bounded(k, first)
 	if _, lasted := c.peakRate(); lasted <= burst && c.tapped && !k.Kept {
 		c.atOnce(k, first, slo)
 	}
@@ -138,6 +139,25 @@ func (c *Course) sustained(k *Knee, first, end int) {
 	answered = answered[1:] // in its first second the limit was not full all the time
 	if mean, err := MeanError(answered); mean > 0 && (k.Rate == 0 || mean < k.Rate) {
 		k.Rate, k.Error = mean, err
+	}
+}
+
+// bounded takes no more for served than ever was answered over that time: clients who find no
+// answer are lost some seconds after they came, and until then more may come.
+func (c *Course) bounded(k *Knee, first int) {
+	if !k.Reached || !c.tapped || !c.latest.clients.Answers.Known || k.Kept {
+		return
+	}
+	n, most := int(k.Over/c.Width), 0.
+	for i := first; i < len(c.Points); i++ {
+		sum := 0.
+		for _, p := range c.Points[max(first, i+1-n) : i+1] {
+			sum += float64(p.Answered)
+		}
+		most = max(most, sum/k.Over.Seconds())
+	}
+	if most > 0 && most < k.Rate {
+		k.Rate, k.Error = most, max(k.Error, k.Rate-most)/2
 	}
 }
 

@@ -15,6 +15,7 @@ type course struct {
 	*script
 	capacity, room int // answered a second; waiting for a thread
 	waiting        int
+	blind          bool // no verdict is given
 }
 
 func served(capacity, room int) *course {
@@ -34,6 +35,9 @@ func (c *course) second(came int) {
 		v = model.Verdict{Status: model.StatusLosing, Cause: model.CauseMaxConnections}
 	case c.waiting > 0:
 		v = model.Verdict{Status: model.StatusSaturated, Cause: model.CauseMaxThreads}
+	}
+	if c.blind {
+		v = model.Verdict{}
 	}
 	c.listener.Verdict = v
 	t := c.listener.Totals.Clients
@@ -102,4 +106,36 @@ func TestKneeOfABurst(t *testing.T) {
 	require.Equal(t, 25, k.Burst.Clients)
 	require.Equal(t, 5, k.Burst.Error, "half of what is answered in the second of the SLO")
 	require.True(t, k.Late)
+}
+
+// Far too many come from the first second on, and the first is lost some seconds later.
+func TestKneeIsNoMoreThanWasAnswered(t *testing.T) {
+	c := served(20, 1500)
+	c.blind = true
+	for range 12 {
+		c.second(300)
+	}
+	k := kneeOf(t, c, 0)
+	require.True(t, k.Reached)
+	require.InDelta(t, 20, k.Rate, 1)
+}
+
+// Packets that were dropped when all came at once and whose clients got in weigh less than clients that were
+// turned away.
+func TestWorstIsWhatTurnedClientsAway(t *testing.T) {
+	s := begin()
+	look := func(cause model.Cause, dropped, unanswered uint64) {
+		s.listener.Verdict = model.Verdict{Status: model.StatusLosing, Cause: cause}
+		s.listener.Totals.Dropped[model.DropKey{Cause: cause, Packet: model.PacketSYN}] += dropped
+		totals := s.listener.Totals.Clients
+		totals.Outcomes[model.ClientConnected] += unanswered
+		totals.Answers.Known, totals.Answers.Unanswered = true, totals.Answers.Unanswered+unanswered
+		s.at = s.at.Add(time.Second)
+		s.recorder.Observe(s.snapshot())
+	}
+	look(model.CauseSlowAccept, 800, 0)
+	look(model.CauseSlowAccept, 100, 0)
+	look(model.CauseMaxThreads, 0, 600)
+	results := s.recorder.Results(0)
+	require.Equal(t, model.CauseMaxThreads, results[0].Cause)
 }
