@@ -37,7 +37,10 @@ const (
 	// few are too few finished requests to tell how long one takes, but of a burst whose latest
 	// answer came so late that a second does not matter.
 	few  = 5
-	late = 5 * time.Second
+	late = 2500 * time.Millisecond
+	// knownAfter is how late an answer is known, on average: its connection has ended, and the
+	// totals are noted once a second.
+	knownAfter = 500 * time.Millisecond
 	// settled is for how long clients have come when a look back has nothing from before that.
 	settled = 15 * time.Second
 )
@@ -82,7 +85,7 @@ func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool 
 	if m.finished < 0 {
 		m.finished = int(c.LetIn) - m.inside
 	}
-	m.worked, m.answered = m.finished+int(l.Losses.AbandonedRequests), arrivals.First-arrivals.Answered
+	m.worked, m.answered = m.finished+int(l.Losses.AbandonedRequests), arrivals.First-arrivals.Answered-knownAfter
 	if arrivals.Answered < 0 {
 		m.answered = -1
 	}
