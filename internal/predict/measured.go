@@ -37,7 +37,7 @@ const (
 	// few are too few finished requests to tell how long one takes, but of a burst whose latest
 	// answer came so late that a second does not matter.
 	few  = 5
-	late = 2500 * time.Millisecond
+	late = 2 * time.Second
 	// knownAfter is how late an answer is known, on average: its connection has ended, and the
 	// totals are noted once a second.
 	knownAfter = 500 * time.Millisecond
