@@ -62,9 +62,9 @@ type Course struct {
 	worst  uint64         // lost in Worst's cause until then
 
 	began, latest counted
-	tapped        bool // handshakes were followed from the begin on
-	byCause       map[model.Cause]uint64 // packets
-	away          map[model.Cause]uint64 // clients turned away while the cause held
+	tapped        bool                              // handshakes were followed from the begin on
+	byCause       map[model.Cause]uint64            // packets
+	away          map[model.Cause]uint64            // clients turned away while the cause held
 	bounds        [model.NumResponseBuckets]float64 // of Latency's buckets, seconds
 }
 
