@@ -32,5 +32,9 @@ done
 build pause ./pause
 (cd ../../.. && go build -trimpath -o "$out/tcpdiag" ./cmd/tcpdiag) # of this checkout
 (cd ../../../cmd/kubectl-tcpdiag && go build -trimpath -o "$out/kubectl-tcpdiag" .)
+for of in "metrics kube-state-metrics k8s.io/kube-state-metrics/v2" "adapter adapter sigs.k8s.io/prometheus-adapter/cmd/adapter"; do
+	read -r folder name package <<<"$of"
+	(cd "$folder" && build "$name" "$package")
+done
 cd .. # the chart's tests pin the same Helm
 build helm helm.sh/helm/v4/cmd/helm
