@@ -46,7 +46,7 @@ func (f *Found) Estimate(s Sample) {
 	}
 	c := &f.Counts
 	c.Sampled, f.sample = s.Asked, s
-	idle := c.Phases[model.Idle] - c.Silent
+	idle := [...]int{c.MaybeBusy, c.Phases[model.Idle] - c.Silent - c.MaybeBusy}
 	closed := [...]int{c.Abandoned, c.ClosedIdle, c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle}
 	open := [...]int{f.states[sockdiag.Established], f.states[sockdiag.CloseWait]}
 	for i, n := range f.states {
@@ -56,10 +56,12 @@ func (f *Found) Estimate(s Sample) {
 	divide(c.Accepted, open[:])
 	f.states[sockdiag.Established], f.states[sockdiag.CloseWait] = open[0], open[1]
 	divide(c.Accepted, c.Phases[:])
-	ages := [...]int{c.Silent, idle}
+	ages := [...]int{c.Silent, idle[0] + idle[1]}
 	divide(c.Phases[model.Idle], ages[:])
 	c.Silent = ages[0]
 	divide(ages[1], f.quiet[:])
+	divide(ages[1], idle[:])
+	c.MaybeBusy = idle[0]
 	divide(c.Phases[model.ClientClosed], closed[:])
 	c.Abandoned, c.ClosedIdle = closed[0], closed[1]
 	for i, n := range f.remotes.counts { // which are lower bounds
@@ -72,7 +74,7 @@ func (s Sample) state(c *model.Connections) {
 	if c.Sampled == 0 {
 		return
 	}
-	for _, n := range append(c.Phases[:], c.Accepted, c.Silent, c.Abandoned, c.ClosedIdle, c.Recent, c.Outlived) {
+	for _, n := range append(c.Phases[:], c.Accepted, c.Silent, c.Abandoned, c.ClosedIdle, c.Recent, c.MaybeBusy, c.Outlived) {
 		c.Error = max(c.Error, s.error(n))
 	}
 }

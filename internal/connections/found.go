@@ -62,6 +62,9 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		f.Counts.Silent++
 	case phase == model.Idle:
 		f.quiet.add(min(s.Info.LastDataRecv, s.Info.LastDataSent))
+		if maybeBusy(&s.Info) {
+			f.Counts.MaybeBusy++
+		}
 	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		f.Counts.Abandoned++

@@ -104,6 +104,21 @@ func byAges(i *sockdiag.TCPInfo) model.Phase {
 	return model.InService
 }
 
+// maybeBusy: an idle connection may be in service, as its server has sent lately: a response
+// that comes in pieces looks idle between two of them, as long as it has lasted for longer
+// than it is quiet now. So does a request that came as soon as the response before it, whose
+// segments were several: of a tie only a later pure ACK, or as many segments out as in, show
+// that it was answered.
+func maybeBusy(i *sockdiag.TCPInfo) bool {
+	if min(i.LastDataSent, i.LastDataRecv) >= quietStep {
+		return false
+	}
+	if i.LastDataRecv > i.LastDataSent {
+		return i.LastDataRecv-i.LastDataSent > i.LastDataSent
+	}
+	return i.LastAckRecv >= i.LastDataRecv && i.DataSegsIn < i.DataSegsOut
+}
+
 // silent: no byte has come yet (tcpi_bytes_received).
 func silent(i *sockdiag.TCPInfo) bool { return i.BytesReceived == 0 }
 
@@ -126,7 +141,7 @@ func unclassify(c *model.Connections, connector *model.Connector) {
 		move(model.InService, c.Phases[model.InService])
 		move(model.Idle, c.Phases[model.Idle])
 		move(model.Streaming, c.Phases[model.Streaming])
-		c.Silent, c.Recent = 0, 0
+		c.Silent, c.Recent, c.MaybeBusy = 0, 0, 0
 		return
 	}
 	virtual := connector.VirtualThreads != nil && connector.VirtualThreads.Value

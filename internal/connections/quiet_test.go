@@ -87,3 +87,31 @@ func TestUnreadOfClientsThatClosed(t *testing.T) {
 	require.Zero(t, closed(81, 1000, 3), "a later request")
 	require.Zero(t, closed(1, 1, 0), "it never sent anything")
 }
+
+// Which idle connections may be in service: a response that comes in pieces, and a request that
+// came with the acknowledgement of a response of several segments.
+func TestMaybeBusy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		recv, sent, ack time.Duration
+		in, out         uint32
+		want            int
+	}{
+		"between two pieces of a response":           {400 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond, 1, 5, 1},
+		"answered at once, a second ago":             {1004 * time.Millisecond, time.Second, time.Second, 9, 9, 0},
+		"answered after a while, and longer ago":     {900 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond, 9, 9, 0},
+		"a tie: a segment out for each in":           {time.Second, time.Second, time.Second, 9, 9, 0},
+		"a tie, acknowledged later":                  {time.Second, time.Second, 960 * time.Millisecond, 9, 18, 0},
+		"a tie, of responses of several segments":    {200 * time.Millisecond, 200 * time.Millisecond, 200 * time.Millisecond, 9, 18, 1},
+		"the same, but too long ago for any request": {3 * time.Second, 3 * time.Second, 3 * time.Second, 9, 18, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f Found
+			f.Add(&sockdiag.Socket{State: sockdiag.Established, Inode: 1, HasInfo: true, Info: sockdiag.TCPInfo{
+				BytesReceived: 100, DataSegsIn: tt.in, DataSegsOut: tt.out, LastDataRecv: tt.recv, LastDataSent: tt.sent, LastAckRecv: tt.ack, BytesAcked: 1 << 20,
+			}})
+			c := f.Behind(nil)
+			require.Equal(t, 1, c.Phases[model.Idle])
+			require.Equal(t, tt.want, c.MaybeBusy)
+		})
+	}
+}

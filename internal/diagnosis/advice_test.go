@@ -30,6 +30,10 @@ func recent(n int) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connections.Recent = n }
 }
 
+func maybeBusy(n int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connections.MaybeBusy = n }
+}
+
 // counted are clients by their handshakes, in all of a minute.
 func counted(gaveUp, delayed uint64, waiting int) func(*model.Listener) {
 	return func(l *model.Listener) {

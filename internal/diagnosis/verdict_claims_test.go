@@ -327,9 +327,14 @@ func scenariosClaims() []scenario {
 
 		// Connections that are idle for a moment.
 		{
-			name: "all connections are taken by clients that ask again and again", status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
-			now:    tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)),
-			before: tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)), notCodes: []string{"keep_alive_idle"},
+			name: "all connections are taken by responses that come in pieces", status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+			now:    tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)).do(maybeBusy(40)),
+			before: tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)).do(maybeBusy(40)), notCodes: []string{"keep_alive_idle"},
+		},
+		{
+			name: "all connections are taken by clients that think a second between two requests", status: saturated, cause: model.CauseKeepAliveIdle, chain: chainOf(acceptQueue, maxConns),
+			now:    tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)).do(maybeBusy(3)),
+			before: tomcat(200, 57, 4).pool(70).with(model.Idle, 57).queue(5, time.Second).do(recent(50)).do(maybeBusy(3)),
 		},
 		{
 			name: "all connections are taken by clients that want nothing", status: saturated, cause: model.CauseKeepAliveIdle, chain: chainOf(acceptQueue, maxConns),

@@ -116,7 +116,7 @@ type Phases struct {
 	Age     time.Duration
 	Partial bool // the walk was cut short: too few were counted
 	Held    int  // connection slots in use: accepted and reset
-	Idle    int  // of them between two requests, or silent; 0 where that is for moments only
+	Idle    int  // of them between two requests, or silent; 0 where most of them may be in service
 
 	MaxConnections Value[int] // negative: no limit
 	Uncertain      bool       // the limit may be overruled by what could not be read

@@ -50,6 +50,9 @@ type Connections struct {
 	// Recent of the Idle have had data in either direction within the last two seconds:
 	// clients that ask again and again, streams, or WebSockets that talk.
 	Recent int
+	// MaybeBusy of the Idle have been used within the last two seconds, and may be in
+	// service: between two pieces of a response, or by a tie of request and response.
+	MaybeBusy int
 	// Outlived of the Unclassified were answered, and have been quiet for longer than
 	// keepAliveTimeout lets a connection wait for its next request: upgraded ones
 	// (WebSockets) or asynchronous ones, whose server has its own timeouts for them.

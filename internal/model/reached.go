@@ -31,10 +31,12 @@ func MostlyIdle(idle, held int) bool { return float64(idle) > idleMajority*float
 // seconds: on average a client asks again that soon.
 func (c *Connections) MostlyRecent() bool { return 2*c.Recent > c.Phases[Idle] }
 
-// Unused are the idle connections; 0 where most of them are so for moments only, between
-// two requests or two pieces of a stream.
+// MostlyMaybeBusy reports whether most idle connections may be in service.
+func (c *Connections) MostlyMaybeBusy() bool { return 2*c.MaybeBusy > c.Phases[Idle] }
+
+// Unused are the idle connections; 0 where most of them may be in service.
 func (c *Connections) Unused() int {
-	if c.MostlyRecent() {
+	if c.MostlyMaybeBusy() {
 		return 0
 	}
 	return c.Phases[Idle]

@@ -46,8 +46,8 @@ func keepAliveIdle() Cause {
 			Clients:   "Waits in the accept queue; when it is full, connect timeouts.",
 			Change:    "Lower `server.tomcat.keep-alive-timeout`, or raise max-connections: idle connections cost little. If most of the idle clients have never sent a byte (`silent`), `connectionTimeout` ends them and keepAliveTimeout does not. Behind a reverse proxy its own pool of connections is the number to size.",
 			Vain:      "More threads: those there are have nothing to do.",
-			Holds:     "max_connections holds, and most of the accepted connections are idle, most of these for more than two seconds",
-			Otherwise: "max_connections; never said of connections that cannot be classified, or that were used a moment ago",
+			Holds:     "max_connections holds, and most of the accepted connections are idle, and most of these are not between two pieces of a response",
+			Otherwise: "max_connections; never said of connections that cannot be classified, or that may be in service",
 		},
 	}
 }
@@ -74,8 +74,8 @@ func endIdleSooner(s *symptoms.Symptoms) []model.Step {
 		in, set, text = c.ConnectionTimeout, advice.ConnectionTimeoutSetting(), "End connections that send nothing sooner"
 	}
 	switch {
-	case in != nil && in.Value > 0 && in.Value <= advice.ShortTimeout:
-		return nil
+	case reading.MostlyRecent(s.Now), in != nil && in.Value > 0 && in.Value <= advice.ShortTimeout:
+		return nil // clients that ask again and again are not ended by it
 	case !reading.MostlySilent(s.Now) && (in == nil || in.Uncertain):
 		return nil // whether that timeout is in force is not known
 	}
@@ -102,6 +102,9 @@ func adviseKeepAlive(s *symptoms.Symptoms, v model.Verdict) string {
 	if reading.MostlySilent(s.Now) {
 		lower, short = shorterSilence(s)
 		effect = "Clients that take longer to send their first request are then closed; keepAliveTimeout does not concern them."
+	}
+	if reading.MostlyRecent(s.Now) {
+		return phrase.Sentences(phrase.Capital(raise), "They are idle for moments only: clients that ask again and again, or WebSockets that talk, which a shorter keepAliveTimeout does not end.", advice.BeforeRaising(s, to), after)
 	}
 	if short {
 		return phrase.Sentences(phrase.Capital(raise), lower+".", advice.BeforeRaising(s, to), after)

@@ -126,15 +126,15 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 	}
 	moments := ""
 	if idleForMoments(s) {
-		moments = "Most connections are idle, for moments only: clients that ask again and again, streams, or WebSockets that talk, which a shorter keepAliveTimeout does not end."
+		moments = "Most connections are idle for moments only: between two pieces of a response, or WebSockets that talk, which a shorter keepAliveTimeout does not end."
 	}
 	return phrase.Sentences(raise, moments, advice.BeforeRaising(s, to), advice.AcceptCountInVain(s))
 }
 
-// idleForMoments: most connections are idle at the moment, and were used within the last two seconds.
+// idleForMoments: most connections are idle at the moment, and may be in service.
 func idleForMoments(s *symptoms.Symptoms) bool {
 	n, ok := reading.Held(s.Now)
-	return ok && model.MostlyIdle(reading.Phase(s.Now, model.Idle), n) && reading.MostlyRecent(s.Now)
+	return ok && model.MostlyIdle(reading.Phase(s.Now, model.Idle), n) && s.Now.Connections.MostlyMaybeBusy()
 }
 
 // shorterRequests: connectionTimeout is how long a client may take to send one.
