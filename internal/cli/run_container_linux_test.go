@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/xml"
 	"net/netip"
 	"os"
@@ -76,8 +75,15 @@ func TestRunInAPipelinesContainer(t *testing.T) {
 	file := func(name string) string { return filepath.Join(j.out, name) }
 	cmd := j.command("--port", port, "--settle", "0s", "--fail-on", "losing", "--json", file("run.json"), "--junit", file("run.xml"),
 		"--markdown", file("run.md"), "--report", file("run.html"), "--", "sh", "-c", "id -u; touch /job 2>/dev/null || echo read-only; grep CapEff /proc/self/status; while ! test -e "+file("done")+"; do sleep 0.1; done; sleep 2")
-	var log bytes.Buffer
-	cmd.Stderr = &log
+	stderr, err := os.Create(file("stderr"))
+	require.NoError(t, err)
+	defer stderr.Close()
+	log := func() string {
+		text, err := os.ReadFile(stderr.Name())
+		require.NoError(t, err)
+		return string(text)
+	}
+	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -86,7 +92,7 @@ func TestRunInAPipelinesContainer(t *testing.T) {
 	for !strings.Contains(said.String(), "CapEff") { // its output passes through
 		buf := make([]byte, 256)
 		n, err := out.Read(buf)
-		require.NoError(t, err, log.String())
+		require.NoError(t, err, log())
 		said.Write(buf[:n])
 	}
 	require.Equal(t, "65534 read-only CapEff: 0000000000000000", strings.Join(strings.Fields(said.String()), " "))
@@ -96,7 +102,7 @@ func TestRunInAPipelinesContainer(t *testing.T) {
 	})
 	require.NoError(t, os.WriteFile(file("done"), nil, 0o600))
 	require.Error(t, cmd.Wait())
-	require.Equal(t, exitLosing, cmd.ProcessState.ExitCode(), log.String())
+	require.Equal(t, exitLosing, cmd.ProcessState.ExitCode(), log())
 
 	doc, err := api.ReadRun(file("run.json"))
 	require.NoError(t, err)
@@ -108,8 +114,8 @@ func TestRunInAPipelinesContainer(t *testing.T) {
 		missing = append(missing, u.What+": "+u.How)
 	}
 	require.Contains(t, strings.Join(missing, "; "), "CAP_NET_RAW")
-	require.Contains(t, log.String(), "CAP_NET_RAW", "it is said what could not be seen")
-	require.NotContains(t, log.String(), "\x1b", "no terminal, no colours")
+	require.Contains(t, log(), "CAP_NET_RAW", "it is said what could not be seen")
+	require.NotContains(t, log(), "\x1b", "no terminal, no colours")
 	var suite struct {
 		XMLName  xml.Name `xml:"testsuite"`
 		Failures int      `xml:"failures,attr"`
