@@ -272,6 +272,12 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("nf_conntrack_drop", 0),
 		},
 		{
+			name: "no counter accounts for them, and those of connection tracking and of the rules are known", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Evidence) {
+				e.Delta[causes.ConntrackDrop], e.Delta[model.RulesRead] = 0, 1
+			},
+		},
+		{
 			name: "connection tracking is full", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Evidence) {
 				e.Delta[causes.ConntrackDrop] = 31

@@ -2,6 +2,7 @@ package model
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -105,13 +106,24 @@ const (
 // "OutRsts" (Tcp). A counter this kernel lacks is absent.
 type Counters map[string]uint64
 
+// The counter of a rule of the firewall has a name that begins with RulePrefix; RulesRead
+// counts how often all of them were read, and is not there where they could not be.
+const (
+	RulePrefix = "nft "
+	RulesRead  = "nftables_rules_read"
+)
+
 // Sub returns c - base for every counter that both have; a counter that went
-// backwards (another namespace under the same number) counts from zero.
+// backwards (another namespace under the same number) counts from zero, as does that of a
+// rule that base has not, though it has all of its time.
 func (c Counters) Sub(base Counters) Counters {
 	out := make(Counters, len(c))
+	_, read := base[RulesRead]
 	for name, v := range c {
 		b, ok := base[name]
 		switch {
+		case !ok && read && strings.HasPrefix(name, RulePrefix):
+			out[name] = v // it was made since
 		case !ok:
 		case v >= b:
 			out[name] = v - b

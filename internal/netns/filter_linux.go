@@ -20,8 +20,9 @@ type Filter struct {
 
 	// The latest rules, and when they may be read again: with a cluster's thousands of
 	// rules a reading takes tens of milliseconds.
-	rules map[string]uint64
-	next  time.Time
+	rules    map[string]uint64
+	next     time.Time
+	readings uint64
 }
 
 // OpenFilter opens that of the calling thread's namespace.
@@ -124,11 +125,17 @@ func (f *Filter) Rules(out map[string]uint64) error {
 		if err != nil {
 			return err
 		}
+		f.readings++
 		f.rules, f.next = rules, start.Add(rulesRest*time.Since(start))
 	}
 	maps.Copy(out, f.rules)
+	out[rulesRead] = f.readings
 	return nil
 }
+
+// rulesRead counts the readings: where it is, a rule that is not there has no counter, or
+// is not there (model.RulesRead).
+const rulesRead = "nftables_rules_read"
 
 // rule is what is read of one.
 type rule struct {

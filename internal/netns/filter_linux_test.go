@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -50,7 +51,8 @@ func TestRulesThatDrop(t *testing.T) {
 		require.Contains(t, got, "nft inet firewall input handle 2 drop dport 9999")
 		require.Zero(t, got["nft inet firewall input handle 2 drop dport 9999"])
 		require.Contains(t, got, "nft inet firewall input handle 6 reject")
-		require.Len(t, got, 3)
+		require.EqualValues(t, 1, got[model.RulesRead], "they were read")
+		require.Len(t, got, 4)
 		require.NoError(t, f.Conntrack(got))
 		require.Contains(t, got, "nf_conntrack_insert_failed")
 	})

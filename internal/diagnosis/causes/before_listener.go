@@ -67,8 +67,13 @@ func lostWhere(s *symptoms.Symptoms) string {
 	case s.Rejected():
 		return "a firewall rule that rejects with a reset, which is not known"
 	}
-	if _, known := s.Delta[ConntrackDrop]; known {
+	_, tracked := s.Delta[ConntrackDrop]
+	_, ruled := s.Delta[model.RulesRead]
+	switch {
+	case tracked && ruled:
 		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved, nor one of a rule that drops; a rule without a counter may do it"
+	case tracked:
+		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved; a rule of the firewall may do it, whose counters may not be read"
 	}
 	return "the place is unknown, a firewall rule or connection tracking"
 }
@@ -84,8 +89,6 @@ const (
 	ConntrackDrop   = "nf_conntrack_drop"
 	ConntrackInsert = "nf_conntrack_insert_failed"
 	conntrackChain  = "nf_conntrack_chaintoolong"
-	// rulePrefix begins the name of a rule's counter, see netns.Filter.Rules.
-	rulePrefix = "nft "
 )
 
 // places are all whose counters account for half of the clients at least: a counter that
@@ -160,7 +163,7 @@ func conntrackStep(name string, now int) model.Step {
 // ruleConcerns: it is a rule's counter, and not one for another port. A rule that rejects
 // answers, so that nobody waits for an answer.
 func ruleConcerns(s *symptoms.Symptoms, name string) bool {
-	rule, ok := strings.CutPrefix(name, rulePrefix)
+	rule, ok := strings.CutPrefix(name, model.RulePrefix)
 	if !ok {
 		return false
 	}
@@ -171,7 +174,7 @@ func ruleConcerns(s *symptoms.Symptoms, name string) bool {
 }
 
 func rulePlace(name string, n uint64) place {
-	rule, _, _ := strings.Cut(strings.TrimPrefix(name, rulePrefix), " dport ")
+	rule, _, _ := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
 	at := strings.LastIndexByte(rule, ' ')
 	where, verdict := rule[:at], rule[at+1:]
 	chain, _, _ := strings.Cut(where, " handle ")
