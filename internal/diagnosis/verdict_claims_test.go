@@ -309,6 +309,12 @@ func scenariosClaims() []scenario {
 			}), before: fresh(),
 		},
 		{
+			name: "a rule drops clients that still try, and the listener dropped packets before", status: losing, cause: model.CauseBeforeListener, chain: chainOf(acceptQueue, maxConns),
+			now: fresh().lost(maxConns, syn, 18).do(stillTry(100)).do(func(l *model.Listener) {
+				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 18, Cause: maxConns}, true
+			}), before: fresh(), change: moved("nft inet drawn in handle 2 drop dport 8080", 221),
+		},
+		{
 			name: "more clients gave up than the packets account for that were dropped before", status: losing, cause: model.CauseBeforeListener, chain: chainOf(acceptQueue, maxConns),
 			now: fresh().lost(maxConns, syn, 16).do(outcome(model.ClientGaveUp, 31)).do(stillTry(146)).do(func(l *model.Listener) {
 				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 16, Cause: maxConns}, true

@@ -94,7 +94,7 @@ const (
 // places are all whose counters account for half of the clients at least: a counter that
 // moves a little has its own reasons.
 func places(s *symptoms.Symptoms) (out []place) {
-	enough := max(1, (s.GaveUp()+s.StillTry()+1)/2)
+	enough := max(1, (s.InFront()+1)/2)
 	moved := func(name string) uint64 {
 		if n := s.Delta[name]; n >= enough {
 			return n
@@ -170,7 +170,7 @@ func ruleConcerns(s *symptoms.Symptoms, name string) bool {
 	if _, port, one := strings.Cut(rule, " dport "); one && port != strconv.Itoa(int(s.Now.Port)) {
 		return false
 	}
-	return s.GaveUp()+s.StillTry() > 0 || strings.Contains(rule, " reject")
+	return s.InFront() > 0 || strings.Contains(rule, " reject")
 }
 
 func rulePlace(name string, n uint64) place {

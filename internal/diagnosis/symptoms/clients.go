@@ -115,6 +115,15 @@ func (s *Symptoms) LostInFront() bool {
 		c.Outcomes[model.ClientGaveUp]+uint64(max(c.Waiting, 0)) > 2*n
 }
 
+// InFront are the clients that may be lost in front of the listener.
+func (s *Symptoms) InFront() uint64 {
+	if s.LostInFront() {
+		c := s.Clients()
+		return c.Outcomes[model.ClientGaveUp] + uint64(max(c.Waiting, 0))
+	}
+	return s.GaveUp() + s.StillTry()
+}
+
 // DroppedLately reports whether packets were dropped, now or before: a client that gave up may
 // have lost its packets a minute ago. One that began
 // after the last packet was dropped has not.
