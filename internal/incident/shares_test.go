@@ -45,15 +45,15 @@ func TestIncidentsAreShared(t *testing.T) {
 		require.LessOrEqual(t, len(r.tracker.cases), maxOpen)
 		require.Eventually(t, func() bool { return len(r.jobs) == 0 }, time.Minute, time.Millisecond)
 	}
+	r.tracker.stop(at(20), r)
+	close(r.jobs)
+	<-done
 	var honest []Summary
 	for _, s := range r.List() {
 		if s.Port == 9000 {
 			honest = append(honest, s)
 		}
 	}
-	r.tracker.stop(at(20), r)
-	close(r.jobs)
-	<-done
 	require.Len(t, honest, 1)
 	require.EqualValues(t, 14*18, honest[0].Dropped, "since the second in which it began")
 	require.Equal(t, "uid 1000", honest[0].Owner)
