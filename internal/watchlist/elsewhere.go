@@ -11,7 +11,6 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -33,6 +32,9 @@ type elsewhere struct {
 	at    time.Time
 	cost  time.Duration
 	found []model.Elsewhere // by port, one of each namespace
+
+	served []*model.Elsewhere // of the latest list: those of missed ports
+	javas  []*model.Elsewhere // and the JVMs of which a note speaks
 }
 
 // look searches again where that is due.
@@ -105,6 +107,7 @@ func listenersOf(proc hostproc.FS, pids []int) (out []model.Elsewhere) {
 // seekElsewhere says who serves a missed port in another network namespace, and where the
 // JVMs are if none is here.
 func (r *listing) seekElsewhere() {
+	r.elsewhere.served, r.elsewhere.javas = nil, nil
 	own := r.ownNamespace()
 	if own == 0 || r.opt.AllNamespaces || r.Sources.Owners == nil {
 		return
@@ -114,17 +117,18 @@ func (r *listing) seekElsewhere() {
 	if !slices.ContainsFunc(r.Targets, missed) && !noTomcat {
 		return
 	}
-	r.elsewhere.look(r)
+	e := &r.elsewhere
+	e.look(r)
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		at := slices.IndexFunc(r.elsewhere.found, func(e model.Elsewhere) bool { return e.Port == t.Port })
+		at := slices.IndexFunc(e.found, func(e model.Elsewhere) bool { return e.Port == t.Port })
 		if missed(*t) && at >= 0 {
-			found := r.named(r.elsewhere.found[at])
-			t.Elsewhere = &found
+			t.Elsewhere = new(e.found[at])
+			e.served = append(e.served, t.Elsewhere)
 		}
 	}
 	if noTomcat {
-		r.noteJavas()
+		e.javas = javasOf(e.found)
 	}
 }
 
@@ -137,36 +141,35 @@ func (r *listing) ownNamespace() uint64 {
 	return 0
 }
 
-// named adds the pod's names.
-func (r *listing) named(e model.Elsewhere) model.Elsewhere {
-	if r.names != nil {
-		pod := cgroup.PodOf(r.Sources.Proc, e.PID)
-		r.names.Look([]cgroup.Pod{pod}, r.OneShot)
-		e.Pod = r.names.Of(pod)
+// named are those whose pods' names are wanted.
+func (e *elsewhere) named() []*model.Elsewhere {
+	return slices.Concat(e.served, e.javas[:min(len(e.javas), mostElsewhere)])
+}
+
+// javasOf are the first ports of the JVMs, by their pids.
+func javasOf(found []model.Elsewhere) (out []*model.Elsewhere) {
+	for _, e := range found {
+		if e.Comm == javaComm && !slices.ContainsFunc(out, func(o *model.Elsewhere) bool { return o.PID == e.PID }) {
+			out = append(out, new(e))
+		}
 	}
-	return e
+	return out
 }
 
 // noteJavas names the JVMs of other namespaces that listen.
 func (r *listing) noteJavas() {
-	byPID := make(map[int][]string)
-	var order []model.Elsewhere
-	for _, e := range r.elsewhere.found {
-		if e.Comm != javaComm {
-			continue
+	all := r.elsewhere.javas
+	for _, e := range all[:min(len(all), mostElsewhere)] {
+		var ports []string
+		for _, o := range r.elsewhere.found {
+			if o.PID == e.PID && len(ports) < mostElsewhere {
+				ports = append(ports, fmt.Sprint(o.Port))
+			}
 		}
-		if byPID[e.PID] == nil {
-			order = append(order, e)
-		}
-		byPID[e.PID] = append(byPID[e.PID], fmt.Sprint(e.Port))
-	}
-	for _, e := range order[:min(len(order), mostElsewhere)] {
-		e = r.named(e)
-		ports := byPID[e.PID]
 		r.Notes = append(r.Notes, fmt.Sprintf("%s listens on %s in another network namespace: sudo tcpdiag snapshot --pid %d",
-			e.Who(), strings.Join(ports[:min(len(ports), mostElsewhere)], ", "), e.PID))
+			e.Who(), strings.Join(ports, ", "), e.PID))
 	}
-	if n := len(order) - mostElsewhere; n > 0 {
+	if n := len(all) - mostElsewhere; n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d more JVMs listen in other network namespaces: sudo tcpdiag snapshot --all-namespaces", n))
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 )
 
-// namePods says of the watched listeners whose pods' they are.
+// namePods says of the watched listeners, and of the servers elsewhere that are spoken of, whose pods' they
+// are. All are looked for at once: names forgets the others.
 func (r *listing) namePods() {
 	pods := make(map[hostproc.ProcessKey]cgroup.Pod)
 	for i := range r.Watched {
@@ -25,7 +26,15 @@ func (r *listing) namePods() {
 	r.pods = pods
 	names := r.names
 	if names != nil {
-		names.Look(slices.Collect(maps.Values(pods)), r.OneShot)
+		elsewhere := r.elsewhere.named()
+		all := slices.Collect(maps.Values(pods))
+		for _, e := range elsewhere {
+			all = append(all, cgroup.PodOf(r.Sources.Proc, e.PID))
+		}
+		names.Look(all, r.OneShot)
+		for i, e := range elsewhere {
+			e.Pod = names.Of(all[len(pods)+i])
+		}
 		r.Unnamed = names.Waiting()
 		r.miss.Add(names.Unavailable()...)
 	}
