@@ -130,7 +130,7 @@ func (c *Collector) listeners(e emitter, s *model.Snapshot) {
 		c.totals(e, a.labels(), &s.Gone[i].Totals, drops.kept(a))
 	}
 	c.drops.end(drops)
-	sums := c.ledger.add(all)
+	sums := c.ledger.add(s.Time, all)
 	for _, cause := range slices.Sorted(maps.Keys(sums)) {
 		e.value(c.catalogue.droppedByCause, labels{label("cause", string(cause))}, float64(sums[cause]))
 	}

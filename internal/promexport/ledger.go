@@ -3,6 +3,7 @@ package promexport
 import (
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -28,6 +29,7 @@ func countsOf(dropped map[model.DropKey]uint64) causeCounts {
 // counter that falls is one that began again to Prometheus: what is gone stays in the sum.
 type dropLedger struct {
 	mu     sync.Mutex
+	at     time.Time // of the snapshot of latest
 	latest map[address]causeCounts
 	gone   causeCounts
 }
@@ -35,9 +37,13 @@ type dropLedger struct {
 func newDropLedger() *dropLedger { return &dropLedger{gone: make(causeCounts)} }
 
 // add takes the counters of a snapshot and returns the sums, those of every cause that is foreseen.
-func (d *dropLedger) add(now map[address]causeCounts) causeCounts {
+// An earlier snapshot than the latest, of another scrape at the same time, is the latest.
+func (d *dropLedger) add(at time.Time, now map[address]causeCounts) causeCounts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if at.Before(d.at) {
+		now = d.latest
+	}
 	for a, before := range d.latest {
 		for cause, n := range before {
 			if now[a][cause] < n { // the listener is gone, or its counters began again
@@ -45,7 +51,7 @@ func (d *dropLedger) add(now map[address]causeCounts) causeCounts {
 			}
 		}
 	}
-	d.latest = now
+	d.latest, d.at = now, later(d.at, at)
 	sum := make(causeCounts)
 	for _, cause := range model.DropCauses() {
 		sum[cause] = 0
@@ -57,4 +63,11 @@ func (d *dropLedger) add(now map[address]causeCounts) causeCounts {
 		}
 	}
 	return sum
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -50,6 +50,16 @@ func TestDroppedByCauseNeverFalls(t *testing.T) {
 	drop(&again.Listeners[1], 2)
 	now = again
 	require.Equal(t, []float64{40, 9, 19}, three(see()), "5 and 3 more; the second began again")
+
+	earlier := fleet(2)
+	earlier.Time = again.Time.Add(-time.Second)
+	drop(&earlier.Listeners[0], 12)
+	drop(&earlier.Listeners[1], 1)
+	now = earlier
+	connections, syn, _ := see()
+	require.Equal(t, []float64{40, 9}, []float64{connections, syn}, "a scrape at the same time brings its snapshot late")
+	now = again
+	require.Equal(t, []float64{40, 9, 19}, three(see()))
 }
 
 func three(a, b, c float64) []float64 { return []float64{a, b, c} }
