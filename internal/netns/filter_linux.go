@@ -23,6 +23,7 @@ type Filter struct {
 	rules    map[string]uint64
 	next     time.Time
 	readings uint64
+	partial  bool // there were more than mostRules
 }
 
 // OpenFilter opens that of the calling thread's namespace.
@@ -106,7 +107,8 @@ func conntrackStatistic(kind uint16) string {
 const (
 	// rulesRest is how much longer than a reading of the rules took the next one waits.
 	rulesRest = 50
-	// mostRules is of how many rules the counters are told.
+	// mostRules is of how many rules the counters are told. Where there are more, one that is
+	// not told of may be new or not, and may drop or not: RulesRead is left out.
 	mostRules = 64
 )
 
@@ -116,9 +118,13 @@ const (
 // where it is for that port alone.
 func (f *Filter) Rules(out map[string]uint64) error {
 	if start := time.Now(); !start.Before(f.next) {
-		rules := make(map[string]uint64)
+		rules, partial := make(map[string]uint64), false
 		err := f.ask(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETRULE, func(family uint8, message []byte) {
-			if r := ruleOf(family, message); r.countsLosses() && len(rules) < mostRules {
+			r := ruleOf(family, message)
+			if !r.countsLosses() {
+				return
+			}
+			if partial = partial || len(rules) >= mostRules; !partial {
 				rules[r.name()] += r.packets
 			}
 		})
@@ -126,15 +132,17 @@ func (f *Filter) Rules(out map[string]uint64) error {
 			return err
 		}
 		f.readings++
+		f.partial = partial
 		f.rules, f.next = rules, start.Add(rulesRest*time.Since(start))
 	}
 	maps.Copy(out, f.rules)
-	out[rulesRead] = f.readings
+	if !f.partial {
+		out[rulesRead] = f.readings
+	}
 	return nil
 }
 
-// rulesRead counts the readings: where it is, a rule that is not there has no counter, or
-// is not there (model.RulesRead).
+// rulesRead counts the readings of all rules (model.RulesRead).
 const rulesRead = "nftables_rules_read"
 
 // rule is what is read of one.

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,5 +56,15 @@ func TestRulesThatDrop(t *testing.T) {
 		require.Len(t, got, 4)
 		require.NoError(t, f.Conntrack(got))
 		require.Contains(t, got, "nf_conntrack_insert_failed")
+
+		load = b.Command(nft, "-f", "-")
+		load.Stdin = strings.NewReader("table inet many {\n chain input {\n" + strings.Repeat("udp dport 53 counter drop\n", 70) + "}\n}\n")
+		out, err = load.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Eventually(t, func() bool {
+			clear(got)
+			require.NoError(t, f.Rules(got))
+			return got[model.RulesRead] == 0
+		}, 5*time.Second, 10*time.Millisecond, "more than are told of: not all of them are known")
 	})
 }

@@ -73,7 +73,7 @@ func lostWhere(s *symptoms.Symptoms) string {
 	case tracked && ruled:
 		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved, nor one of a rule that drops; a rule without a counter may do it"
 	case tracked:
-		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved; a rule of the firewall may do it, whose counters may not be read"
+		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved; a rule of the firewall may do it: not all of their counters are known"
 	}
 	return "the place is unknown, a firewall rule or connection tracking"
 }
