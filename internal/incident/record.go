@@ -48,7 +48,7 @@ type Tick struct {
 	Points []Point   `json:"points"`
 	// Samples of the accept queue since then, in the first two minutes.
 	Samples []Samples `json:"samples,omitempty"`
-	// Counted is there where it is not that of the record before.
+	// Counted is there every ten seconds where it has changed, and in the last.
 	Counted *Counted `json:"counted,omitempty"`
 }
 

@@ -157,7 +157,7 @@ func (c *Course) bounded(k *Knee, first int) {
 		most = max(most, sum/k.Over.Seconds())
 	}
 	if most > 0 && most < k.Rate {
-		k.Rate, k.Error = most, max(k.Error, k.Rate-most)/2
+		k.Rate, k.Error = most, max(k.Error, (k.Rate-most)/2)
 	}
 }
 

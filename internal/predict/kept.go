@@ -12,11 +12,10 @@ type kept struct {
 	lost            bool
 }
 
-// countKept counts them where connections take all places of which most are between two requests, be it
-// for moments, and no thread is waited for.
+// countKept counts them where idle connections take all places, and no thread is waited for.
 func countKept(l *model.Listener) (*kept, bool) {
 	v, n, q := &l.Verdict, l.Connections, l.AcceptQueue
-	if n == nil || v.Cause != model.CauseKeepAliveIdle && (v.Cause != model.CauseMaxConnections || 2*n.Phases[model.Idle] < n.Accepted) || q == nil || l.Losses == nil || n.Sampled > 0 || l.Members > 1 || over(l) {
+	if n == nil || v.Cause != model.CauseKeepAliveIdle || q == nil || l.Losses == nil || n.Sampled > 0 || l.Members > 1 || over(l) {
 		return nil, false
 	}
 	for _, c := range v.Chain {

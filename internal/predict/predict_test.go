@@ -177,9 +177,6 @@ func TestEffectOnKeptConnections(t *testing.T) {
 	require.Equal(t, "with 200 connections all 155 clients seen at once are inside; now 100 are, and 55 wait outside", kept(func(l *model.Listener) {
 		l.Losses.Clients.Waiting, l.Losses.Clients.Outcomes[model.ClientGaveUp] = 5, 3
 	}))
-	require.NotEmpty(t, kept(func(l *model.Listener) {
-		l.Verdict.Cause, l.Connections.Phases[model.Idle] = model.CauseMaxConnections, 90 // for moments
-	}))
 	require.Empty(t, kept(func(l *model.Listener) { l.Verdict.Cause = model.CauseMaxConnections }))
 	require.Empty(t, kept(func(l *model.Listener) { l.Verdict.Answer.Do[0].Limit = "accept_queue" }))
 	require.Empty(t, kept(func(l *model.Listener) { l.Verdict.Chain = append(l.Verdict.Chain, model.CauseMaxThreads) }))
