@@ -197,7 +197,7 @@ func (j *judge) okState() (state, numbers string) {
 		n, ended := j.s.Unanswered()
 		s = phrase.Sprintf("No packet was dropped; %d of %s left without an answer", n, phrase.Count(ended, "client"))
 	case j.s.RequestsStand():
-		s = words.Standing(j.s)
+		s = words.UnreadFor(j.s)
 	case j.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case j.s.Both(j.s.QueueStands):

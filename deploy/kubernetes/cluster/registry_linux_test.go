@@ -17,7 +17,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// The former chart, of the release before pods had names, packed as helm package does.
+// The previous chart, of the release before pods had names, packed as helm package does.
 const formerChart = "deploy/kubernetes/cluster/testdata/tcpdiag-0.0.9.tgz"
 
 // published pushes the chart to a registry on loopback, in the way of the release workflow; what to give helm.
@@ -60,7 +60,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// The chart from a registry, and a release of the former chart upgraded to it: with its own values as it
+// The chart from a registry, and a release of the previous chart upgraded to it: with its own values as it
 // was, with the new defaults with names, and back again.
 func testRegistry(t *testing.T, c *cluster) {
 	chart := c.published(t, "0.1.0")
@@ -72,8 +72,8 @@ func testRegistry(t *testing.T, c *cluster) {
 
 	c.run(t, "helm install tcpdiag "+formerChart+" --namespace tcpdiag --set dacReadSearch=true --set podMonitor.enabled=true --set prometheusRule.enabled=true --set config.max_listeners=300")
 	c.requireRelease(t, agents, 1)
-	former := c.pods(t, agents, anAgent, 1)[0]
-	require.False(t, mounts(former, "/var/log/pods"))
+	previous := c.pods(t, agents, anAgent, 1)[0]
+	require.False(t, mounts(previous, "/var/log/pods"))
 	c.run(t, "helm upgrade tcpdiag "+chart+" --namespace tcpdiag --reuse-values")
 	c.requireRelease(t, agents, 2)
 	require.Equal(t, "1", string(c.output(t, "kubectl --namespace tcpdiag get daemonset tcpdiag --output jsonpath={.metadata.generation}")), "nothing new, unasked: no agent is restarted")
@@ -81,7 +81,7 @@ func testRegistry(t *testing.T, c *cluster) {
 
 	c.run(t, "helm upgrade tcpdiag "+chart+" --namespace tcpdiag --reset-then-reuse-values")
 	c.requireRelease(t, agents, 3)
-	named := c.agentAfter(t, former)
+	named := c.agentAfter(t, previous)
 	requireAgent(t, named, "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH")
 	require.True(t, mounts(named, "/var/log/pods"))
 	require.Contains(t, string(c.output(t, "helm get values tcpdiag --namespace tcpdiag")), "max_listeners: 300")
@@ -95,12 +95,12 @@ func testRegistry(t *testing.T, c *cluster) {
 }
 
 // agentAfter is the one that has taken the place of another.
-func (c *cluster) agentAfter(t *testing.T, former core.Pod) core.Pod {
+func (c *cluster) agentAfter(t *testing.T, previous core.Pod) core.Pod {
 	t.Helper()
 	var now core.Pod
 	within(t, 30*time.Second, "the agent is rolled", func() bool {
 		now = c.pods(t, agents, anAgent, 1)[0]
-		return now.UID != former.UID
+		return now.UID != previous.UID
 	})
 	return now
 }

@@ -25,13 +25,13 @@ func jvmPause() Cause {
 		rests: rests(evidence.StrengthProcess),
 		around: rule[reading.Pair]{
 			holds: func(p reading.Pair) Certainty {
-				return max(When(p.Either(reading.Stopped) || p.StoodStillMost(), Surely), When(p.StoodStill(), Possibly))
+				return max(When(p.Either(reading.Stopped) || p.PausedMost(), Surely), When(p.Paused(), Possibly))
 			},
 			refuted: []refutation[reading.Pair]{{withheldMost, func(p reading.Pair) bool { return !p.Either(reading.Stopped) && p.ThrottledMost() }}},
 		},
 		Now: rule[*symptoms.Symptoms]{
 			holds: func(s *symptoms.Symptoms) Certainty {
-				return max(When(s.Halted() || s.Either(reading.Stopped) && reading.QueueWaits(s.Now) || (s.TakenUp() || s.QueueFull) && s.StoodStillMost(), Surely), When(s.WaitsForNothing() && s.StoodStill(), Possibly))
+				return max(When(s.Halted() || s.Either(reading.Stopped) && reading.QueueWaits(s.Now) || (s.TakenUp() || s.QueueFull) && s.PausedMost(), Surely), When(s.WaitsForNothing() && s.Paused(), Possibly))
 			},
 			refuted: []refutation[*symptoms.Symptoms]{
 				{withheldMost, func(s *symptoms.Symptoms) bool { return !s.Either(reading.Stopped) && s.ThrottledMost() }},

@@ -50,7 +50,7 @@ func maxThreadsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step, no
 }
 
 // threadSteps are what to do about used up threads: find out what they wait for, then
-// shorten it or raise them; only the former where more would wait as well.
+// shorten it or raise them; where more would wait as well, only shorten it.
 func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	switch {
 	case s.Waits.Cause == model.CauseDownstream:

@@ -10,14 +10,14 @@ import (
 // full.
 func (p Pair) ThrottledMost() bool { return p.Throttling().Share() >= p.T.CPUOverrides }
 
-// StoodStillMost reports whether it was for so much of the time that whatever else is full
+// PausedMost reports whether it was for so much of the time that whatever else is full
 // fills behind it.
-func (p Pair) StoodStillMost() bool {
-	return p.StoodStill() && p.Pause().Seconds() >= p.T.PauseMost*p.Between().Seconds()
+func (p Pair) PausedMost() bool {
+	return p.Paused() && p.Pause().Seconds() >= p.T.PauseMost*p.Between().Seconds()
 }
 
-// StoodStill reports whether the JVM was stopped at a safepoint for long enough.
-func (p Pair) StoodStill() bool {
+// Paused reports whether the JVM was stopped at a safepoint for long enough.
+func (p Pair) Paused() bool {
 	pause := p.Pause()
 	return pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseShare*p.Between().Seconds()
 }
@@ -45,11 +45,11 @@ func (p Pair) ShortOfCPU() bool {
 			return false
 		}
 		need = max(need, p.T.CPUOverrides*float64(busy))
-		if !p.StoodStill() && runningBelow(p.Now, p.T.CPUOverrides*float64(busy)) {
+		if !p.Paused() && runningBelow(p.Now, p.T.CPUOverrides*float64(busy)) {
 			return false // its compilers and collectors wait, not the handlers
 		}
 	}
-	if p.StoodStill() { // it waits for those that have to get to the safepoint first
+	if p.Paused() { // it waits for those that have to get to the safepoint first
 		need = 2 * p.T.RunDelay
 	}
 	return p.Share(RunDelay) >= need

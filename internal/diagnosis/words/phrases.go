@@ -20,7 +20,7 @@ func Pause(s *symptoms.Symptoms) string {
 		return "the process was stopped (state T)"
 	}
 	switch d := s.Pause(); {
-	case !s.StoodStill():
+	case !s.Paused():
 		return "the JVM stood still"
 	case s.Now.Process.InSafepoint != nil && *s.Now.Process.InSafepoint >= d/2:
 		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d)) + Heap(s)
@@ -187,8 +187,8 @@ func Waiting(s *symptoms.Symptoms) string {
 	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
 }
 
-// Standing says that they wait, and whether anything is known to be lost.
-func Standing(s *symptoms.Symptoms) string {
+// UnreadFor says that requests wait to be read, and whether anything is known to be lost.
+func UnreadFor(s *symptoms.Symptoms) string {
 	wait := "at least " + Waiting(s) + ", the first for " + phrase.Seconds(s.Now.Connections.Unread) + " and longer"
 	if s.Now.Losses == nil {
 		return phrase.Capital(wait)

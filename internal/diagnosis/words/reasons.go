@@ -10,7 +10,7 @@ import (
 )
 
 // Idle distinguishes those that were served once from those that never sent a
-// request. Of the former it is not known that they are kept alive for another request:
+// request. Of those that were served it is not known that they are kept alive for another request:
 // until keepAliveTimeout is over, a WebSocket that says nothing looks the same.
 func Idle(l *model.Listener) string {
 	idle, silent := reading.Phase(l, model.Idle), reading.Silent(l)
