@@ -3,11 +3,15 @@ package springboot
 import (
 	"archive/zip"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
 // fatJar writes an executable jar like that of a real application: 60
@@ -17,9 +21,9 @@ func fatJar(t testing.TB, file string) {
 	for i := range 250 {
 		library[fmt.Sprintf("org/example/library/package%d/SomeClassOfALibrary%d.class", i%10, i)] = strings.Repeat("x", 1600)
 	}
-	jar := string(zipOf(t, zip.Store, library))
+	jar := string(jvmtest.ZipOf(t, zip.Store, library))
 	entries := map[string]string{
-		manifestName: "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n",
+		jvmtest.Manifest: "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n",
 		"BOOT-INF/classes/application.yml": "server:\n  port: ${PORT:8080}\n  tomcat.accept-count: 50\n---\n" +
 			"spring.config.activate.on-profile: prod\nserver.tomcat.threads.max: 20\n",
 		"BOOT-INF/lib/tomcat-embed-core-10.1.55.jar": jar,
@@ -30,7 +34,7 @@ func fatJar(t testing.TB, file string) {
 	for i := range 150 {
 		entries[fmt.Sprintf("BOOT-INF/classes/com/example/C%d.class", i)] = strings.Repeat("com/example", 500)
 	}
-	writeZip(t, file, sortedKeys(entries), entries)
+	jvmtest.WriteZip(t, file, slices.Sorted(maps.Keys(entries)), entries)
 }
 
 // BenchmarkLoad is the discovery of one application from its 25 MB fat jar.

@@ -121,3 +121,27 @@ func dropElements(name string, n int) string {
 	}
 	return name
 }
+
+// newResolver looks placeholders up in every document, by every spelling if the
+// placeholder is written canonically, else as it is written. used hears what was put in
+// a placeholder's place; it may be nil.
+func newResolver(docs []*document, escapes bool, used func(key, value string)) *resolver {
+	return &resolver{escapes: escapes, used: used, lookup: func(name string) (string, bool) {
+		if canonical(name) {
+			if f, ok := lookup(docs, name); ok {
+				return f.text, true
+			}
+		}
+		return rawLookup(docs, name)
+	}}
+}
+
+// rawLookup returns the first document's value of a name as it is written.
+func rawLookup(docs []*document, name string) (string, bool) {
+	for _, d := range docs {
+		if v, ok := d.raw(name); ok {
+			return v, true
+		}
+	}
+	return "", false
+}

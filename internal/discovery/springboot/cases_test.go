@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -90,14 +92,14 @@ func classPathLayout(t testing.TB, dir, boot string, c binderCase) Process {
 	require.NoError(t, os.MkdirAll(cwd, 0o755))
 	for name, text := range c.Files {
 		if resource, ok := strings.CutPrefix(name, "classpath:"); ok {
-			writeFiles(t, classes, map[string]string{resource: text})
+			jvmtest.WriteFiles(t, classes, map[string]string{resource: text})
 		} else {
-			writeFiles(t, cwd, map[string]string{name: text})
+			jvmtest.WriteFiles(t, cwd, map[string]string{name: text})
 		}
 	}
 	cp := []string{classes}
 	for _, jar := range bootJars(boot) {
-		writeFiles(t, filepath.Join(dir, "lib"), map[string]string{jar: emptyJar(t)})
+		jvmtest.WriteFiles(t, filepath.Join(dir, "lib"), map[string]string{jar: jvmtest.EmptyJar(t)})
 		cp = append(cp, filepath.Join(dir, "lib", jar))
 	}
 	args := append([]string{"/usr/bin/java"}, c.VM...)
@@ -115,22 +117,22 @@ func jarLayout(t testing.TB, dir, boot string, c binderCase) Process {
 	if strings.HasPrefix(boot, "2.") {
 		loader = "org.springframework.boot.loader.JarLauncher"
 	}
-	names := []string{manifestName}
-	entries := map[string]string{manifestName: "Manifest-Version: 1.0\r\nMain-Class: " + loader +
+	names := []string{jvmtest.Manifest}
+	entries := map[string]string{jvmtest.Manifest: "Manifest-Version: 1.0\r\nMain-Class: " + loader +
 		"\r\nSpring-Boot-Version: " + boot + "\r\nSpring-Boot-Classes: BOOT-INF/classes/\r\nSpring-Boot-Lib: BOOT-INF/lib/\r\n\r\n"}
 	for name, text := range c.Files {
 		if resource, ok := strings.CutPrefix(name, "classpath:"); ok {
 			names = append(names, "BOOT-INF/classes/"+resource)
 			entries["BOOT-INF/classes/"+resource] = text
 		} else {
-			writeFiles(t, cwd, map[string]string{name: text})
+			jvmtest.WriteFiles(t, cwd, map[string]string{name: text})
 		}
 	}
 	for _, jar := range bootJars(boot) {
 		names = append(names, "BOOT-INF/lib/"+jar)
-		entries["BOOT-INF/lib/"+jar] = emptyJar(t)
+		entries["BOOT-INF/lib/"+jar] = jvmtest.EmptyJar(t)
 	}
-	writeZip(t, filepath.Join(dir, "app.jar"), names, entries)
+	jvmtest.WriteZip(t, filepath.Join(dir, "app.jar"), names, entries)
 	args := append([]string{"java"}, c.VM...)
 	args = append(args, "-jar", filepath.Join(dir, "app.jar"))
 	p := processIn(cwd, append(args, c.Args...)...)

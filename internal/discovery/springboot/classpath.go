@@ -263,7 +263,7 @@ func (c *classPath) addLoaderPath(p *Process, l *launch, root *place) {
 // loaderProperties reads loader.properties, which configures PropertiesLauncher.
 func (c *classPath) loaderProperties(p *Process, root *place) map[string]string {
 	for _, pl := range []*place{root, root.below("BOOT-INF/classes/")} {
-		data, err := pl.read(p, "loader.properties", maxConfigFile)
+		data, err := pl.read(p, "loader.properties", maxLoaderFile)
 		if err != nil {
 			continue
 		}
@@ -292,4 +292,35 @@ func (c *classPath) find(p *Process, name string, limit int64) (data []byte, pl 
 		}
 	}
 	return nil, nil, fmt.Errorf("classpath:/%s: %w", name, fs.ErrNotExist)
+}
+
+// parseManifest returns the main attributes of a META-INF/MANIFEST.MF: the
+// lines up to the first empty one, where a line that begins with a space
+// continues the one before (JAR File Specification). Names are lower-cased.
+func parseManifest(text string) map[string]string {
+	parts := map[string][]string{}
+	last := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			break
+		}
+		if line[0] == ' ' {
+			if last != "" {
+				parts[last] = append(parts[last], line[1:])
+			}
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		last = strings.ToLower(strings.TrimSpace(name))
+		parts[last] = []string{strings.TrimPrefix(value, " ")}
+	}
+	attrs := make(map[string]string, len(parts))
+	for name, value := range parts {
+		attrs[name] = strings.Join(value, "")
+	}
+	return attrs
 }

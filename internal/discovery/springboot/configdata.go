@@ -154,15 +154,6 @@ func (cd *configData) resolver() *resolver {
 	}}
 }
 
-func rawLookup(docs []*document, name string) (string, bool) {
-	for _, d := range docs {
-		if v, ok := d.raw(name); ok {
-			return v, true
-		}
-	}
-	return "", false
-}
-
 func (cd *configData) list(name string, fallback []string) []string {
 	list, err := lookupList(cd.documents(), name, cd.resolver())
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
 // Code that may set limits is said, wherever the application's classes are.
@@ -16,8 +18,8 @@ func TestCustomisers(t *testing.T) {
 		"x/App.class":   "\xca\xfe\xba\xbe Lorg/springframework/context/annotation/PropertySource; SpringApplication",
 		"x/Plain.class": "\xca\xfe\xba\xbe java/lang/Object", "x/note.txt": "TomcatConnectorCustomizer",
 	}
-	entries := map[string]string{manifestName: "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n"}
-	files := map[string]string{"lib/spring-boot-3.5.16.jar": emptyJar(t)}
+	entries := map[string]string{jvmtest.Manifest: "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n"}
+	files := map[string]string{"lib/spring-boot-3.5.16.jar": jvmtest.EmptyJar(t)}
 	for name, data := range classes {
 		entries["BOOT-INF/classes/"+name] = data
 		files["classes/"+name] = data
@@ -43,9 +45,9 @@ func TestCustomisers(t *testing.T) {
 // The search ends: at a number of bytes, at links that lead in a circle.
 func TestCustomisersBounded(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{"lib/spring-boot-3.5.16.jar": emptyJar(t)})
+	jvmtest.WriteFiles(t, dir, map[string]string{"lib/spring-boot-3.5.16.jar": jvmtest.EmptyJar(t)})
 	for i := range 30 {
-		writeFiles(t, dir, map[string]string{"classes/C" + strings.Repeat("x", i) + ".class": strings.Repeat("y", maxClassFile)})
+		jvmtest.WriteFiles(t, dir, map[string]string{"classes/C" + strings.Repeat("x", i) + ".class": strings.Repeat("y", 256<<10)})
 	}
 	require.NoError(t, os.Symlink(".", filepath.Join(dir, "classes", "loop")))
 	p := processIn(dir, "java", "-cp", "classes:lib/*", "x.App")
@@ -53,29 +55,4 @@ func TestCustomisersBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, e.Unavailable(), 1)
 	require.Contains(t, e.Unavailable()[0].Why, "more classes than are searched")
-}
-
-// Only the limits that a class of Tomcat's customising names are doubted.
-func TestCodeLimits(t *testing.T) {
-	const coyote = "\xca\xfe\xba\xbe org/apache/coyote/AbstractProtocol TomcatConnectorCustomizer "
-	tests := map[string]struct {
-		class string
-		want  CodeLimits
-	}{
-		"threads":            {coyote + "setMaxThreads", CodeLimits{MaxThreads: "setMaxThreads in Web"}},
-		"an executor":        {coyote + "setExecutor", CodeLimits{MaxThreads: "setExecutor in Web"}},
-		"by property":        {coyote + "setProperty maxConnections", CodeLimits{MaxConnections: "maxConnections in Web"}},
-		"nothing of limits":  {coyote + "setCompression", CodeLimits{}},
-		"a connection pool":  {"\xca\xfe\xba\xbe com/zaxxer/hikari setMaxConnections setMaxThreads", CodeLimits{}},
-		"its own connector":  {"\xca\xfe\xba\xbe org/apache/coyote/AbstractProtocol addAdditionalTomcatConnectors setMaxThreads", CodeLimits{}},
-		"default properties": {"\xca\xfe\xba\xbe setDefaultProperties", CodeLimits{Defaults: "setDefaultProperties in Web"}},
-		"any rank":           {"\xca\xfe\xba\xbe EnvironmentPostProcessor", CodeLimits{Any: "EnvironmentPostProcessor in Web"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			var got CodeLimits
-			got.read("Web", []byte(tt.class))
-			require.Equal(t, tt.want, got)
-		})
-	}
 }

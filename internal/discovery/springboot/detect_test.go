@@ -1,12 +1,14 @@
 package springboot
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
 const (
@@ -24,9 +26,9 @@ type layout struct {
 
 func (l layout) process(t *testing.T) Process {
 	dir := t.TempDir()
-	writeFiles(t, dir, l.files)
+	jvmtest.WriteFiles(t, dir, l.files)
 	for name, entries := range l.jars {
-		writeZip(t, filepath.Join(dir, name), sortedKeys(entries), entries)
+		jvmtest.WriteZip(t, filepath.Join(dir, name), slices.Sorted(maps.Keys(entries)), entries)
 	}
 	p := processIn(dir, l.args...)
 	p.Env = l.env
@@ -34,7 +36,7 @@ func (l layout) process(t *testing.T) Process {
 }
 
 func TestDetect(t *testing.T) {
-	jar := emptyJar(t)
+	jar := jvmtest.EmptyJar(t)
 	tests := map[string]struct {
 		layout
 		kind         Kind
@@ -43,7 +45,7 @@ func TestDetect(t *testing.T) {
 	}{
 		"executable jar, Spring Boot 2": {
 			layout: layout{args: []string{"java", "-jar", "app.jar"}, jars: map[string]map[string]string{"app.jar": {
-				manifestName:                                "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: 2.1.11.RELEASE\n",
+				jvmtest.Manifest:                            "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: 2.1.11.RELEASE\n",
 				"BOOT-INF/classes/application.yml":          "server.port: 1",
 				"BOOT-INF/lib/tomcat-embed-core-9.0.29.jar": jar,
 			}}},
@@ -51,7 +53,7 @@ func TestDetect(t *testing.T) {
 		},
 		"executable jar, Spring Boot 4, without its version": {
 			layout: layout{args: []string{"/opt/jdk/bin/java", "-jar", "app.jar"}, jars: map[string]map[string]string{"app.jar": {
-				manifestName:                            "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Classes: CLASSES/\nSpring-Boot-Lib: LIBS/\n",
+				jvmtest.Manifest:                        "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Classes: CLASSES/\nSpring-Boot-Lib: LIBS/\n",
 				"CLASSES/config/application.properties": "server.port=2",
 				"LIBS/spring-boot-4.0.9.jar":            jar, "LIBS/spring-boot-tomcat-4.0.9.jar": jar, "LIBS/tomcat-embed-core-11.0.27.jar": jar,
 			}}},
@@ -59,22 +61,22 @@ func TestDetect(t *testing.T) {
 		},
 		"Spring Boot 1.3": {
 			layout: layout{args: []string{"java", "-jar", "app.jar"}, jars: map[string]map[string]string{"app.jar": {
-				manifestName:             "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: 1.3.8.RELEASE\n",
+				jvmtest.Manifest:         "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: 1.3.8.RELEASE\n",
 				"application.properties": "server.port=3", "lib/tomcat-embed-core-8.0.37.jar": jar,
 			}}},
 			kind: KindJar, boot: "1.3.8.RELEASE", tomcat: "8.0.37", port: "3",
 		},
 		"executable war": {
 			layout: layout{args: []string{"java", "-jar", "app.war"}, jars: map[string]map[string]string{"app.war": {
-				manifestName:                      "Main-Class: " + loader3 + "WarLauncher\nSpring-Boot-Version: 3.5.16\nSpring-Boot-Classes: WEB-INF/classes/\nSpring-Boot-Lib: WEB-INF/lib/\n",
-				"WEB-INF/classes/application.yml": "server.port: 4",
+				jvmtest.Manifest:                                     "Main-Class: " + loader3 + "WarLauncher\nSpring-Boot-Version: 3.5.16\nSpring-Boot-Classes: WEB-INF/classes/\nSpring-Boot-Lib: WEB-INF/lib/\n",
+				"WEB-INF/classes/application.yml":                    "server.port: 4",
 				"WEB-INF/lib-provided/tomcat-embed-core-10.1.55.jar": jar,
 			}}},
 			kind: KindWar, boot: "3.5.16", tomcat: "10.1.55", port: "4",
 		},
 		"exploded jar": {
 			layout: layout{args: []string{"java", loader3 + "JarLauncher"}, files: map[string]string{
-				manifestName:                                 "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n",
+				jvmtest.Manifest:                             "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n",
 				"BOOT-INF/classes/application.yml":           "server.port: 5",
 				"BOOT-INF/lib/tomcat-embed-core-10.1.55.jar": jar,
 			}},
@@ -82,7 +84,7 @@ func TestDetect(t *testing.T) {
 		},
 		"exploded jar elsewhere": {
 			layout: layout{args: []string{"java", "-cp", "workspace", loader2 + "JarLauncher"}, files: map[string]string{
-				"workspace/" + manifestName:                           "Spring-Boot-Version: 2.7.18\n",
+				"workspace/" + jvmtest.Manifest:                       "Spring-Boot-Version: 2.7.18\n",
 				"workspace/BOOT-INF/classes/application.yml":          "server.port: 6",
 				"workspace/BOOT-INF/lib/tomcat-embed-core-9.0.83.jar": jar,
 			}},
@@ -90,7 +92,7 @@ func TestDetect(t *testing.T) {
 		},
 		"exploded war": {
 			layout: layout{args: []string{"java", loader2 + "WarLauncher"}, files: map[string]string{
-				manifestName:                               "Spring-Boot-Version: 2.7.18\n",
+				jvmtest.Manifest:                           "Spring-Boot-Version: 2.7.18\n",
 				"WEB-INF/classes/application.yml":          "server.port: 7",
 				"WEB-INF/lib/tomcat-embed-core-9.0.83.jar": jar,
 			}},
@@ -98,7 +100,7 @@ func TestDetect(t *testing.T) {
 		},
 		"a launcher with the jar in the class path": {
 			layout: layout{args: []string{"java", "-cp", "app.jar", loader3 + "JarLauncher"}, jars: map[string]map[string]string{"app.jar": {
-				manifestName:                       "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n",
+				jvmtest.Manifest:                   "Main-Class: " + loader3 + "JarLauncher\nSpring-Boot-Version: 3.5.16\n",
 				"BOOT-INF/classes/application.yml": "server.port: 8", "BOOT-INF/lib/tomcat-embed-core-10.1.55.jar": jar,
 			}}},
 			kind: KindJar, boot: "3.5.16", tomcat: "10.1.55", port: "8",
@@ -133,7 +135,7 @@ func TestDetect(t *testing.T) {
 			layout: layout{args: []string{"java", "-jar", "app/app.jar"}, files: map[string]string{
 				"app/lib/spring-boot-3.5.16.jar": jar, "app/lib/tomcat-embed-core-10.1.55.jar": jar,
 			}, jars: map[string]map[string]string{"app/app.jar": {
-				manifestName:      "Main-Class: com.example.Main\r\nClass-Path: lib/spring-boot-3.5.16.jar lib/tomcat-embed-c\r\n ore-10.1.55.jar\r\nSpring-Boot-Version: 3.5.16\r\n",
+				jvmtest.Manifest:  "Main-Class: com.example.Main\r\nClass-Path: lib/spring-boot-3.5.16.jar lib/tomcat-embed-c\r\n ore-10.1.55.jar\r\nSpring-Boot-Version: 3.5.16\r\n",
 				"application.yml": "server.port: 12",
 			}}},
 			kind: KindClassPath, boot: "3.5.16", tomcat: "10.1.55", port: "12",
@@ -142,13 +144,13 @@ func TestDetect(t *testing.T) {
 			layout: layout{args: []string{"java", "-cp", "path.jar", "com.example.Main"}, files: map[string]string{
 				"lib/spring-boot-3.5.16.jar": jar, "classes/application.yml": "server.port: 13", "lib/tomcat-embed-core-10.1.55.jar": jar,
 			}, jars: map[string]map[string]string{"path.jar": {
-				manifestName: "Class-Path: classes/ lib/spring-boot-3.5.16.jar lib/tomcat-embed-core-10.1.55.jar http://example.com/x.jar %zz\n",
+				jvmtest.Manifest: "Class-Path: classes/ lib/spring-boot-3.5.16.jar lib/tomcat-embed-core-10.1.55.jar http://example.com/x.jar %zz\n",
 			}}},
 			kind: KindClassPath, boot: "3.5.16", tomcat: "10.1.55", port: "13",
 		},
 		"everything merged into one jar": {
 			layout: layout{args: []string{"java", "-jar", "all.jar"}, jars: map[string]map[string]string{"all.jar": {
-				manifestName: "Main-Class: com.example.Main\n", classSpringApplication: "", tomcatServerInfo: "server.number=10.1.55.0\n",
+				jvmtest.Manifest: "Main-Class: com.example.Main\n", "org/springframework/boot/SpringApplication.class": "", "org/apache/catalina/util/ServerInfo.properties": "server.number=10.1.55.0\n",
 				"application.yml": "server.port: 14",
 			}}},
 			kind: KindClassPath, boot: "", tomcat: "10.1.55", port: "14",
@@ -157,7 +159,7 @@ func TestDetect(t *testing.T) {
 			layout: layout{args: []string{"java", "-Dloader.path=ext,more.jar", "-jar", "app.jar"}, files: map[string]string{
 				"ext/application.yml": "server.port: 15",
 			}, jars: map[string]map[string]string{"app.jar": {
-				manifestName:                       "Main-Class: " + loader3 + "PropertiesLauncher\nSpring-Boot-Version: 3.5.16\n",
+				jvmtest.Manifest:                   "Main-Class: " + loader3 + "PropertiesLauncher\nSpring-Boot-Version: 3.5.16\n",
 				"BOOT-INF/classes/application.yml": "server.port: 1", "BOOT-INF/lib/tomcat-embed-core-10.1.55.jar": jar,
 			}}},
 			kind: KindJar, boot: "3.5.16", tomcat: "10.1.55", port: "15",
@@ -166,7 +168,7 @@ func TestDetect(t *testing.T) {
 			layout: layout{args: []string{"java", "-jar", "app.jar"}, files: map[string]string{
 				"ext/application.yml": "server.port: 16",
 			}, jars: map[string]map[string]string{"app.jar": {
-				manifestName:                         "Main-Class: " + loader2 + "PropertiesLauncher\nSpring-Boot-Version: 2.7.18\n",
+				jvmtest.Manifest:                     "Main-Class: " + loader2 + "PropertiesLauncher\nSpring-Boot-Version: 2.7.18\n",
 				"BOOT-INF/classes/loader.properties": "loader.path=ext/\n", "BOOT-INF/lib/tomcat-embed-core-9.0.83.jar": jar,
 			}}},
 			kind: KindJar, boot: "2.7.18", tomcat: "9.0.83", port: "16",
@@ -175,8 +177,8 @@ func TestDetect(t *testing.T) {
 			layout: layout{args: []string{"java", "-cp", "lib/*:classes", "com.example.Main"}, files: map[string]string{
 				"classes/application.yml": "server.port: 17",
 			}, jars: map[string]map[string]string{
-				"lib/spring-boot.jar":       {manifestName: "Implementation-Version: 3.5.16\n"},
-				"lib/tomcat-embed-core.jar": {manifestName: "Implementation-Version: 10.1.55\n"},
+				"lib/spring-boot.jar":       {jvmtest.Manifest: "Implementation-Version: 3.5.16\n"},
+				"lib/tomcat-embed-core.jar": {jvmtest.Manifest: "Implementation-Version: 10.1.55\n"},
 			}},
 			kind: KindClassPath, boot: "3.5.16", tomcat: "10.1.55", port: "17",
 		},
@@ -208,12 +210,12 @@ func TestDetect(t *testing.T) {
 }
 
 func TestDetectOthers(t *testing.T) {
-	jar := emptyJar(t)
+	jar := jvmtest.EmptyJar(t)
 	tests := map[string]layout{
 		"no command line":   {},
 		"nothing but java":  {args: []string{"java"}},
 		"no java at all":    {args: []string{"nginx: master process /usr/sbin/nginx"}},
-		"an ordinary jar":   {args: []string{"java", "-jar", "app.jar"}, jars: map[string]map[string]string{"app.jar": {manifestName: "Main-Class: com.example.Main\n"}}},
+		"an ordinary jar":   {args: []string{"java", "-jar", "app.jar"}, jars: map[string]map[string]string{"app.jar": {jvmtest.Manifest: "Main-Class: com.example.Main\n"}}},
 		"an ordinary class": {args: []string{"java", "-cp", "lib/*", "kafka.Kafka"}, files: map[string]string{"lib/kafka_2.13-3.7.0.jar": jar}},
 		"a Tomcat with Spring Boot's jar": {
 			args: []string{"java", "-cp", "bin/bootstrap.jar:lib/spring-boot-3.5.16.jar", "org.apache.catalina.startup.Bootstrap", "start"},
@@ -239,37 +241,6 @@ func TestDetectWithoutArgumentFile(t *testing.T) {
 		require.Equal(t, KindNone, e.Kind())
 		require.Equal(t, "argument file @gone", e.Unavailable()[0].What)
 		require.Nil(t, e.Settings().MaxConnections)
-	}
-}
-
-func TestParseManifest(t *testing.T) {
-	got := parseManifest("Manifest-Version: 1.0\r\nLong: abc\r\n def\r\n  ghi\r\nNo colon\r\nEmpty:\r\n\r\nName: entry\r\nLong: no\r\n")
-	require.Equal(t, map[string]string{"manifest-version": "1.0", "long": "abcdef ghi", "empty": ""}, got)
-}
-
-func FuzzParseManifest(f *testing.F) {
-	m := mutate.Into(f)
-	m.Add("A: b\n c\n\nD: e")
-	m.Fuzz(func(t *testing.T, text string) {
-		for name := range parseManifest(text) {
-			require.NotContains(t, name, ":")
-		}
-	})
-}
-
-func TestArtifact(t *testing.T) {
-	for file, want := range map[string][2]string{
-		"BOOT-INF/lib/spring-boot-3.5.16.jar":    {"spring-boot", "3.5.16"},
-		"spring-boot-2.1.11.RELEASE.jar":         {"spring-boot", "2.1.11.RELEASE"},
-		"tomcat-embed-core-11.0.24.jar":          {"tomcat-embed-core", "11.0.24"},
-		"spring-boot-4.1.0-SNAPSHOT.jar":         {"spring-boot", "4.1.0-SNAPSHOT"},
-		"log4j-1.2-api-2.24.jar":                 {"log4j", "1.2-api-2.24"},
-		"tomcat-embed-core.jar":                  {"tomcat-embed-core", ""},
-		"-1.jar":                                 {"-1", ""},
-		"x/spring-boot-autoconfigure-3.5.16.JAR": {"spring-boot-autoconfigure", "3.5.16"},
-	} {
-		name, version := artifact(file)
-		require.Equal(t, want, [2]string{name, version}, file)
 	}
 }
 

@@ -114,5 +114,58 @@ func (d *document) source(name string) string {
 	return d.label
 }
 
+// applicationJSONLabel is the label of the document of SPRING_APPLICATION_JSON.
+const applicationJSONLabel = "SPRING_APPLICATION_JSON"
+
 // indexed is the name of a list's element.
 func indexed(name string, i int) string { return name + "[" + strconv.Itoa(i) + "]" }
+
+// Bounds on the properties of the config files together, and of each other source. An
+// application in real life stays below a tenth of each. What is beyond one is said once,
+// without its text, and everything else continues.
+const (
+	maxConfigDocs = 256    // documents in all config files
+	maxLines      = 50_000 // of one .properties file
+	maxKeys       = 20_000
+	maxKey        = 512     // bytes of one name
+	maxKeyBytes   = 2 << 20 // of all names
+	maxElements   = 1_000   // of a list
+	maxJSON       = 256 << 10
+	maxYAMLNodes  = 50_000 // once aliases are followed
+	maxYAMLDepth  = 200    // cycles of aliases included
+	maxYAMLMarks  = 50_000 // what can begin a node, see countMarks
+	maxGroups     = 256    // keys of a map of lists
+	maxSteps      = 20_000 // placeholders of all values
+)
+
+// quota is what is left of the properties that one source, or all config files
+// together, may have.
+type quota struct {
+	keys, bytes int
+	over        bool
+}
+
+func newQuota() *quota { return &quota{keys: maxKeys, bytes: maxKeyBytes} }
+
+// take says whether there is room for another name.
+func (q *quota) take(name string) bool {
+	if len(name) > maxKey || q.keys < 1 || q.bytes < len(name) {
+		q.over = true
+	}
+	if q.over {
+		return false
+	}
+	q.keys--
+	q.bytes -= len(name)
+	return true
+}
+
+func (q *quota) err() error {
+	if q.over {
+		return errProperty
+	}
+	return nil
+}
+
+// errProperty is too many properties, or one with too long a name.
+var errProperty = tooLarge("properties beyond 20,000, 2 MiB of names, or 512 bytes of one name")

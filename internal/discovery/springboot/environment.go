@@ -115,48 +115,12 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 	if json != nil {
 		docs = slices.Insert(docs, 1, json)
 	}
-	e.docs = docs
-	files, im := e.files(p, c, env)
-	e.docs = slices.Concat(docs, files)
-	e.unavailable = append(e.unavailable, im.missing...)
-	for _, u := range im.missing {
+	files := findFiles(p, c, parseVersion(e.boot), docs, env)
+	e.docs, e.profiles = slices.Concat(docs, files.docs), files.profiles
+	e.unavailable = append(e.unavailable, files.missing...)
+	for _, u := range files.missing {
 		e.unread = append(e.unread, u.What)
 	}
-}
-
-// files are the documents of the config files, found the way this version of
-// Spring Boot does.
-func (e *Environment) files(p *Process, c *classPath, env *document) ([]*document, *importer) {
-	v := parseVersion(e.boot)
-	im := newImporter(p, c, env)
-	if !v.known() || v.atLeast(2, 4) {
-		cd := &configData{existing: e.docs, im: im, legacy: v.known() && !v.atLeast(3), escapes: e.escapes()}
-		docs, profiles := cd.run()
-		if v.atLeast(3) || !useLegacy(slices.Concat(e.docs, docs)) {
-			e.profiles = profiles
-			return docs, im
-		}
-		im = newImporter(p, c, env)
-	}
-	im.oneDocument = !v.atLeast(2, 4)
-	lf := &legacyFiles{im: im, existing: e.docs, resolver: e.resolver(im.secret.used), wildcard: v.atLeast(2, 3)}
-	docs, profiles := lf.run()
-	e.profiles = profiles
-	return docs, im
-}
-
-// useLegacy says that the application asks for the processing of Spring Boot
-// 2.3 (UseLegacyConfigProcessingException, 2.4 to 2.7).
-func useLegacy(docs []*document) bool {
-	f, ok := lookup(docs, "spring.config.use-legacy-processing")
-	return ok && f.text == "true"
-}
-
-// escapes says that a backslash keeps a placeholder from being replaced, which
-// came with Spring Framework 6.2.
-func (e *Environment) escapes() bool {
-	v := parseVersion(e.boot)
-	return !v.known() || v.atLeast(3, 4)
 }
 
 // Get returns the property of that canonical name ("server.tomcat.max-connections"),
@@ -168,25 +132,12 @@ func (e *Environment) Get(name string) (Value, bool, error) {
 		return Value{}, false, nil
 	}
 	v := Value{Kind: f.doc.kind, Source: f.doc.source(f.name), float: f.doc.floats[f.name]}
-	text, err := e.resolver(nil).resolve(f.text)
+	text, err := newResolver(e.docs, escapes(parseVersion(e.boot)), nil).resolve(f.text)
 	if err != nil {
 		return v, true, fmt.Errorf("%s from %s: %w", name, v.Source, err)
 	}
 	v.Text = text
 	return v, true, nil
-}
-
-// resolver looks placeholders up in every source, by every spelling if the
-// placeholder is written canonically, else as it is written.
-func (e *Environment) resolver(used func(key, value string)) *resolver {
-	return &resolver{escapes: e.escapes(), used: used, lookup: func(name string) (string, bool) {
-		if canonical(name) {
-			if f, ok := lookup(e.docs, name); ok {
-				return f.text, true
-			}
-		}
-		return rawLookup(e.docs, name)
-	}}
 }
 
 // Version returns the versions of Spring Boot and of the embedded Tomcat, each

@@ -1,11 +1,15 @@
 package springboot
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
@@ -77,12 +81,12 @@ func TestRemoteImports(t *testing.T) {
 
 func TestBootstrapContext(t *testing.T) {
 	dir := t.TempDir()
-	jar := emptyJar(t)
+	jar := jvmtest.EmptyJar(t)
 	entries := map[string]string{
-		manifestName: "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: 2.7.18\n",
+		jvmtest.Manifest: "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: 2.7.18\n",
 		"BOOT-INF/lib/spring-cloud-starter-bootstrap-3.1.9.jar": jar, "BOOT-INF/lib/jetty-server-9.4.53.v20231009.jar": jar,
 	}
-	writeZip(t, filepath.Join(dir, "app.jar"), sortedKeys(entries), entries)
+	jvmtest.WriteZip(t, filepath.Join(dir, "app.jar"), slices.Sorted(maps.Keys(entries)), entries)
 	p := processIn(dir, "java", "-jar", "app.jar")
 	e, err := Load(p)
 	require.NoError(t, err)
@@ -102,7 +106,7 @@ func TestMalformedJSON(t *testing.T) {
 
 func TestJavaVersion(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{"jdk/release": "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"21.0.8\"\n"})
+	jvmtest.WriteFiles(t, dir, map[string]string{"jdk/release": "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"21.0.8\"\n"})
 	p := processIn(dir, "jdk/bin/java")
 	require.Equal(t, "21.0.8", javaVersion(&p))
 	p.JavaVersion = "25"

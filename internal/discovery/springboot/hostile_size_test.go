@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
 // repeated is n lines made of their numbers.
@@ -62,7 +64,7 @@ func TestLongSmallFilesStaySmall(t *testing.T) {
 				peak := peakHeap(t, func() {
 					e := loadWithin(t, p, time.Minute)
 					require.Equal(t, 7, e.Settings().AcceptCount.Value)
-					require.Less(t, len(e.Unavailable()), 2*maxMissing)
+					require.Less(t, len(e.Unavailable()), 100)
 					require.Less(t, len(fmt.Sprint(e.Unavailable())), 64<<10)
 				})
 				require.Less(t, peak, uint64(64*mb))
@@ -78,19 +80,19 @@ func TestLongManyJars(t *testing.T) {
 	for i := range 4_000 {
 		many["d/file-with-a-long-name-"+strings.Repeat("x", 60)+strconv.Itoa(i)+".properties"] = ""
 	}
-	jar := zipOf(t, 8, many)
+	jar := jvmtest.ZipOf(t, 8, many)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "lib"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "lib", "0.jar"), jar, 0o600))
 	for i := range 400 {
 		require.NoError(t, os.Link(filepath.Join(dir, "lib", "0.jar"), filepath.Join(dir, "lib", strconv.Itoa(i+1)+".jar")))
 	}
-	fat := map[string]string{manifestName: "Main-Class: org.springframework.boot.loader.launch.JarLauncher\nSpring-Boot-Version: 3.5.16\n"}
-	names := []string{manifestName}
+	fat := map[string]string{jvmtest.Manifest: "Main-Class: org.springframework.boot.loader.launch.JarLauncher\nSpring-Boot-Version: 3.5.16\n"}
+	names := []string{jvmtest.Manifest}
 	for i := range 400 {
 		name := "BOOT-INF/lib/" + strconv.Itoa(i) + ".jar"
 		names, fat[name] = append(names, name), string(jar)
 	}
-	writeZip(t, filepath.Join(dir, "fat.jar"), names, fat)
+	jvmtest.WriteZip(t, filepath.Join(dir, "fat.jar"), names, fat)
 	for name, p := range map[string]Process{
 		"links":  processIn(dir, "java", "-cp", "lib/*", "Main", "--server.port=7"),
 		"nested": processIn(dir, "java", "-jar", "fat.jar", "--server.port=7"),

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -109,7 +111,7 @@ func writeSparse(t *testing.T, file string, size int64) {
 // imports, conditions and placeholders that lead through all the others.
 func TestLongHostileAmount(t *testing.T) {
 	var docs, chain, profiles strings.Builder
-	for i := range maxConfigDocs + 50 {
+	for i := range 300 {
 		n := strconv.Itoa(i)
 		docs.WriteString("#---\nspring.config.activate.on-profile=${c0} | p" + n + "\nspring.config.import=optional:file:x${c0}" + n + ".yml\nspring.profiles.include=${c0}\n")
 		chain.WriteString("c" + n + "=${c" + strconv.Itoa(i+1) + ":${d" + n + ":${c" + strconv.Itoa(i+2) + "}}}\n")
@@ -123,11 +125,11 @@ func TestLongHostileAmount(t *testing.T) {
 		} {
 			t.Run(boot+" "+name, func(t *testing.T) {
 				p := jarLayout(t, t.TempDir(), boot, binderCase{Files: files, Args: []string{"--spring.profiles.active=" + profiles.String()}})
-				before := allocated()
+				before := jvmtest.Allocated()
 				e := loadWithin(t, p, time.Minute)
 				_ = e.Settings()
 				require.NotEmpty(t, append(e.Unavailable(), e.Settings().Unavailable...))
-				require.Less(t, allocated()-before, uint64(4<<30))
+				require.Less(t, jvmtest.Allocated()-before, uint64(4<<30))
 			})
 		}
 	}
@@ -155,7 +157,7 @@ func TestHostileDirectories(t *testing.T) {
 	for _, d := range e.docs {
 		names += len(d.names)
 	}
-	require.Less(t, names, 3*maxTreeFiles)
+	require.Less(t, names, 3000)
 }
 
 // An application jar that cannot be read leaves what the command line and the
@@ -190,9 +192,9 @@ func TestHostileJars(t *testing.T) {
 // A nested library that is no jar does not stop the search behind it.
 func TestHostileLibrary(t *testing.T) {
 	dir := t.TempDir()
-	inner := zipOf(t, 8, map[string]string{"application.yml": "server.port: 5\n"})
-	writeZip(t, filepath.Join(dir, "app.jar"), []string{manifestName, "BOOT-INF/lib/a.jar", "BOOT-INF/lib/b.jar"}, map[string]string{
-		manifestName:         "Main-Class: org.springframework.boot.loader.JarLauncher\nSpring-Boot-Version: 2.7.18\n",
+	inner := jvmtest.ZipOf(t, 8, map[string]string{"application.yml": "server.port: 5\n"})
+	jvmtest.WriteZip(t, filepath.Join(dir, "app.jar"), []string{jvmtest.Manifest, "BOOT-INF/lib/a.jar", "BOOT-INF/lib/b.jar"}, map[string]string{
+		jvmtest.Manifest:     "Main-Class: org.springframework.boot.loader.JarLauncher\nSpring-Boot-Version: 2.7.18\n",
 		"BOOT-INF/lib/a.jar": "no jar at all", "BOOT-INF/lib/b.jar": string(inner),
 	})
 	e := loadWithin(t, processIn(dir, "java", "-jar", "app.jar"), 10*time.Second)

@@ -9,6 +9,18 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
+// Bounds on what config files can lead to. An application in real life stays below a
+// tenth of each. What is beyond one is said once, without its text, and everything else
+// continues.
+const (
+	maxConfigFile = 1 << 20 // bytes of one config file, uncompressed
+	maxConfigSum  = 4 << 20 // of all of them
+	maxImports    = 256
+	maxNames      = 16 // spring.config.name
+	maxProfiles   = 32
+	maxMissing    = 48
+)
+
 // importer finds and reads config data (ConfigDataImporter and the resolvers
 // and loaders behind it). Each file is read once.
 type importer struct {

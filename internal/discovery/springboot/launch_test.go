@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
 func TestParseLaunch(t *testing.T) {
@@ -98,13 +100,13 @@ func TestParseLaunch(t *testing.T) {
 		"-jar at the end":      {args: []string{"java", "-jar"}, want: launch{classPath: []string{"."}}},
 	}
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{
+	jvmtest.WriteFiles(t, dir, map[string]string{
 		"jib-classpath": `-cp "/app/resources:/app/libs/x.jar"`, "jib-main": "com.example.Main", "nested": "@jib-main",
 		"value": `"/app/resources:/app/libs/x.jar"`, "main-and-args": "com.example.Main --x=1",
 	})
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := processIn(dir, tt.args...)
+			p := process(dir, tt.args...)
 			p.Env = tt.env
 			got := parseLaunch(&p)
 			require.Empty(t, got.missing)
@@ -115,7 +117,7 @@ func TestParseLaunch(t *testing.T) {
 
 // A missing argument file is reported, and the rest of the line still counts.
 func TestParseLaunchMissingFiles(t *testing.T) {
-	p := processIn(t.TempDir(), "java", "@gone", "-XX:VMOptionsFile=gone-too", "-Da=1", "-jar", "app.jar")
+	p := process(t.TempDir(), "java", "@gone", "-XX:VMOptionsFile=gone-too", "-Da=1", "-jar", "app.jar")
 	got := parseLaunch(&p)
 	require.Equal(t, "app.jar", got.jar)
 	require.Equal(t, []option{{"-Da=1", ""}}, got.options)
@@ -126,7 +128,7 @@ func TestParseLaunchMissingFiles(t *testing.T) {
 
 // A class path whose file cannot be read takes no other word's place.
 func TestParseLaunchMissingClassPath(t *testing.T) {
-	p := processIn(t.TempDir(), "java", "-cp", "@gone", "com.example.Main", "--server.port=1")
+	p := process(t.TempDir(), "java", "-cp", "@gone", "com.example.Main", "--server.port=1")
 	got := parseLaunch(&p)
 	require.Equal(t, "com.example.Main", got.main)
 	require.Equal(t, []string{"--server.port=1"}, got.args)
@@ -135,7 +137,7 @@ func TestParseLaunchMissingClassPath(t *testing.T) {
 
 // Without the environment, the options in it are still in java.rt.vmArgs.
 func TestSystemPropertiesFromVMArgs(t *testing.T) {
-	p := processIn(t.TempDir(), "java", "-Dserver.address=a b", "-jar", "app.jar")
+	p := process(t.TempDir(), "java", "-Dserver.address=a b", "-jar", "app.jar")
 	p.EnvKnown, p.VMArgs = false, "-Dserver.port=7 -Dserver.address=a b"
 	d := systemProperties(&p, parseLaunch(&p))
 	require.Equal(t, "7", d.values["server.port"])
@@ -149,5 +151,13 @@ func TestSystemPropertiesFromVMArgs(t *testing.T) {
 	require.Equal(t, "7", d.values["server.port"])
 	for _, name := range d.names {
 		require.NotContains(t, name, "server.t", "an option that was cut")
+	}
+}
+
+// process is one whose working directory is dir.
+func process(dir string, args ...string) Process {
+	return Process{
+		Args: args, Env: map[string]string{}, EnvKnown: true,
+		Open: jvmtest.Dir(dir).Open, ReadDir: jvmtest.Dir(dir).ReadDir,
 	}
 }

@@ -97,17 +97,6 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoEntry) || notDirectory(err)
 }
 
-// reason is an error in the words of an Unavailable.
-func reason(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return "permission denied"
-	case errors.Is(err, fs.ErrNotExist):
-		return "no such file"
-	}
-	return err.Error()
-}
-
 // fileJar is a jar file of the process.
 func (c *classPath) fileJar(p *Process, file string, keep func([]byte) bool) *place {
 	return &place{label: path.Base(file), id: file, open: func() (*zipDir, error) {

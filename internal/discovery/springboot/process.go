@@ -1,14 +1,23 @@
 package springboot
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// Bounds on what one process can make this package read. An application in real life
+// stays below a tenth of each. What is beyond one is said once, without its text, and
+// everything else continues.
+const (
+	maxArgFile = 256 << 10
+	maxRelease = 256 << 10 // bytes of a JDK's release file
+	maxListing = 10_000    // entries of a directory
+	maxOpens   = 5_000     // files and directories opened
+	maxWords   = 20_000    // argument files expanded
 )
 
 // Process is what is known of the JVM from outside. Fields that could not be
@@ -81,21 +90,6 @@ func (p *Process) read(path string, limit int64) ([]byte, error) {
 	return readBounded(f, path, limit, info.Size())
 }
 
-// readBounded reads r to its end, or fails with ErrTooLarge after limit bytes.
-// expected is a hint of the size, and no more: it may be a lie.
-func readBounded(r io.Reader, name string, limit, expected int64) ([]byte, error) {
-	var buf bytes.Buffer
-	buf.Grow(int(min(max(expected, 0), limit, 64<<10)) + bytes.MinRead)
-	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", name, err)
-	}
-	if n > limit {
-		return nil, fmt.Errorf("read %q: %w (%d bytes)", name, ErrTooLarge, limit)
-	}
-	return buf.Bytes(), nil
-}
-
 // list returns the entries of a directory, nil when it cannot be listed.
 func (p *Process) list(dir string) ([]fs.DirEntry, error) {
 	if p.ReadDir == nil {
@@ -109,4 +103,15 @@ func (p *Process) list(dir string) ([]fs.DirEntry, error) {
 		return entries[:maxListing], fmt.Errorf("list %q: %w (%d entries)", dir, ErrTooLarge, maxListing)
 	}
 	return entries, err
+}
+
+// reason is an error in the words of an Unavailable.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.Is(err, fs.ErrNotExist):
+		return "no such file"
+	}
+	return err.Error()
 }

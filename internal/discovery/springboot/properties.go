@@ -2,6 +2,7 @@ package springboot
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
 	"strings"
 
@@ -123,4 +124,23 @@ func isSeparator(line string) bool {
 // continues says that an odd number of backslashes ends the line.
 func continues(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
+}
+
+// parseXMLProperties reads Java's XML form of a properties file
+// (Properties.loadFromXML). encoding/xml expands no entities of the document.
+func parseXMLProperties(data []byte, label string, q *quota) ([]*document, error) {
+	var root struct {
+		Entries []struct {
+			Key   string `xml:"key,attr"`
+			Value string `xml:",chardata"`
+		} `xml:"entry"`
+	}
+	if err := xml.Unmarshal(data, &root); err != nil {
+		return nil, malformedXML(err)
+	}
+	d := newDocument(model.SourceFile, label, q)
+	for _, e := range root.Entries {
+		d.put(e.Key, e.Value)
+	}
+	return []*document{d}, q.err()
 }

@@ -5,21 +5,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
 // What Spring Boot's starters bring (spring-boot-starter-reactor-netty: reactor-netty
 // until 2.3, reactor-netty-http since 2.4), and servers that it knows nothing of.
 func TestServer(t *testing.T) {
-	jar := emptyJar(t)
+	jar := jvmtest.EmptyJar(t)
 	fat := func(boot string, libs ...string) layout {
-		entries := map[string]string{manifestName: "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: " + boot + "\n"}
+		entries := map[string]string{jvmtest.Manifest: "Main-Class: " + loader2 + "JarLauncher\nSpring-Boot-Version: " + boot + "\n"}
 		for _, lib := range libs {
 			entries["BOOT-INF/lib/"+lib+".jar"] = jar
 		}
 		return layout{args: []string{"java", "-jar", "app.jar"}, jars: map[string]map[string]string{"app.jar": entries}}
 	}
 	merged := func(entries ...string) layout {
-		all := map[string]string{manifestName: "Main-Class: com.example.Main\n", classSpringApplication: ""}
+		all := map[string]string{jvmtest.Manifest: "Main-Class: com.example.Main\n", "org/springframework/boot/SpringApplication.class": ""}
 		for _, name := range entries {
 			all[name] = "server.number=10.1.55.0\n"
 		}
@@ -36,7 +38,7 @@ func TestServer(t *testing.T) {
 		"Netty until 2.3":                {fat("2.3.12.RELEASE", "spring-boot-2.3.12.RELEASE", "reactor-netty-0.9.20.RELEASE"), "netty"},
 		"Armeria":                        {fat("3.5.16", "spring-boot-3.5.16", "armeria-1.32.0"), "other"},
 		"no server":                      {fat("3.5.16", "spring-boot-3.5.16"), "other"},
-		"everything merged, with Tomcat": {merged(tomcatServerInfo), "tomcat"},
+		"everything merged, with Tomcat": {merged("org/apache/catalina/util/ServerInfo.properties"), "tomcat"},
 		"everything merged, without":     {merged(), "other"},
 		"libraries that are elsewhere":   {fat("3.5.16"), ""},
 		"argument file unread": {
@@ -55,7 +57,7 @@ func TestServer(t *testing.T) {
 
 // A folder of the class path that cannot be listed may hold a Tomcat.
 func TestServerUnlisted(t *testing.T) {
-	l := layout{args: []string{"java", "-cp", "libs/*:more/*", "com.example.Main"}, files: map[string]string{"libs/spring-boot-3.5.16.jar": emptyJar(t)}}
+	l := layout{args: []string{"java", "-cp", "libs/*:more/*", "com.example.Main"}, files: map[string]string{"libs/spring-boot-3.5.16.jar": jvmtest.EmptyJar(t)}}
 	p := l.process(t)
 	list := p.ReadDir
 	p.ReadDir = func(path string) ([]fs.DirEntry, error) {

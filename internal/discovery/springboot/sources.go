@@ -1,9 +1,9 @@
 package springboot
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -36,7 +36,7 @@ func commandLine(args []string) *document {
 func environment(p *Process) *document {
 	d := newDocument(model.SourceEnv, "environment", newQuota())
 	d.env = true
-	for _, name := range sortedKeys(p.Env) {
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		d.put(name, p.Env[name])
 	}
 	return d
@@ -56,11 +56,11 @@ func systemProperties(p *Process, l *launch) *document {
 			words = words[:len(words)-1]
 		}
 		for _, o := range asWords(words, "the VM's arguments") {
-			d.putOption(o)
+			putOption(d, o)
 		}
 	}
 	for _, o := range l.options {
-		d.putOption(o)
+		putOption(d, o)
 	}
 	return d
 }
@@ -69,7 +69,7 @@ func systemProperties(p *Process, l *launch) *document {
 const maxVMArgs = 1023
 
 // putOption puts a -D option.
-func (d *document) putOption(o option) {
+func putOption(d *document, o option) {
 	definition, ok := strings.CutPrefix(o.text, "-D")
 	if !ok {
 		return
@@ -96,61 +96,4 @@ func applicationJSON(docs []*document) (*document, error) {
 		}
 	}
 	return nil, nil
-}
-
-const applicationJSONLabel = "SPRING_APPLICATION_JSON"
-
-// flattenJSON puts the leaves of a JSON object. Numbers keep their spelling.
-func flattenJSON(text string, d *document) error {
-	if len(text) > maxJSON {
-		return ErrTooLarge
-	}
-	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
-	dec.UseNumber()
-	var root map[string]any
-	if err := dec.Decode(&root); err != nil {
-		return malformedJSON(err)
-	}
-	flattenJSONMap("", root, d)
-	return d.quota.err()
-}
-
-func flattenJSONMap(prefix string, m map[string]any, d *document) {
-	for _, k := range sortedKeys(m) {
-		if len(k) > maxKey {
-			d.quota.over = true
-			return
-		}
-		flattenJSONValue(prefix+k, m[k], d)
-	}
-}
-
-func flattenJSONValue(name string, v any, d *document) {
-	if len(name) > maxKey {
-		d.quota.over = true
-	}
-	if d.quota.over {
-		return
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		flattenJSONMap(name+".", v, d)
-	case []any:
-		if len(v) > maxElements {
-			d.quota.over = true
-			return
-		}
-		for i, e := range v {
-			flattenJSONValue(indexed(name, i), e, d)
-		}
-	case nil: // a null is no value: the next source is asked
-	case json.Number:
-		d.put(name, v.String())
-		if strings.ContainsAny(v.String(), ".eE") {
-			d.put(name, javaFloat(v.String()))
-			d.floats[name] = true
-		}
-	default:
-		d.put(name, fmt.Sprint(v))
-	}
 }

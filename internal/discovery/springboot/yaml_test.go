@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
@@ -53,11 +55,11 @@ func TestYAMLBombs(t *testing.T) {
 	}
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
-			start, before := time.Now(), allocated()
+			start, before := time.Now(), jvmtest.Allocated()
 			_, err := parseYAML([]byte(text), "f", newQuota())
 			require.Error(t, err)
 			require.Less(t, time.Since(start), 20*time.Second)
-			require.Less(t, allocated()-before, uint64(400<<20))
+			require.Less(t, jvmtest.Allocated()-before, uint64(400<<20))
 		})
 	}
 }

@@ -280,3 +280,32 @@ func (z *zipDir) nested(name string, keep func([]byte) bool, left *archives) (*z
 	left.inflated -= int64(len(data))
 	return readZip(bytes.NewReader(data), int64(len(data)), keep, left)
 }
+
+// Bounds on the class path and its archives, of all jars together. An application in real
+// life stays below a tenth of each.
+const (
+	maxClassPath     = 1_000
+	maxManifest      = 256 << 10
+	maxLoaderFile    = 1 << 20  // bytes of loader.properties
+	maxDirectory     = 16 << 20 // bytes of central directories
+	maxEntries       = 60_000   // entries kept
+	maxEntryNames    = 6 << 20  // bytes of their names
+	maxNestedDeflate = 12 << 20 // a nested jar that is compressed is held in memory
+	maxOpenJars      = 512
+)
+
+// archives is what is left of what may be read and held of all jars together: a
+// class path can name one jar a thousand times, and a jar can hold thousands.
+type archives struct {
+	directory int64 // bytes of central directories
+	inflated  int64 // bytes of nested jars that are compressed
+	entries   int   // entries kept
+	names     int   // bytes of their names
+}
+
+func newArchives() archives {
+	return archives{directory: maxDirectory, inflated: maxNestedDeflate, entries: maxEntries, names: maxEntryNames}
+}
+
+// errJars is a class path whose jars hold more than is read.
+var errJars = tooLarge("jars beyond 512 open, 16 MiB of directories, 60,000 entries or 12 MiB of compressed jars")

@@ -9,38 +9,24 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
+
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
-
-// zipOf is an archive of those entries, each stored or deflated.
-func zipOf(t testing.TB, method uint16, entries map[string]string) []byte {
-	t.Helper()
-	var buf bytes.Buffer
-	w := zip.NewWriter(&buf)
-	for _, name := range sortedKeys(entries) {
-		e, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: method})
-		require.NoError(t, err)
-		_, err = e.Write([]byte(entries[name]))
-		require.NoError(t, err)
-	}
-	require.NoError(t, w.Close())
-	return buf.Bytes()
-}
 
 func openZip(data []byte) (*zipDir, error) {
 	return readZip(bytes.NewReader(data), int64(len(data)), func([]byte) bool { return true }, new(newArchives()))
 }
 
 func TestReadZip(t *testing.T) {
-	inner := zipOf(t, zip.Deflate, map[string]string{"application.yml": "server.port: 1\n"})
+	inner := jvmtest.ZipOf(t, zip.Deflate, map[string]string{"application.yml": "server.port: 1\n"})
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
-		data := zipOf(t, method, map[string]string{"a.txt": "hello", "lib/x.jar": string(inner), "empty": ""})
+		data := jvmtest.ZipOf(t, method, map[string]string{"a.txt": "hello", "lib/x.jar": string(inner), "empty": ""})
 		for name, prefix := range map[string]string{"plain": "", "executable": "#!/bin/bash\nexec java -jar $0\n"} {
 			t.Run(fmt.Sprintf("method %d, %s", method, name), func(t *testing.T) {
 				z, err := openZip(append([]byte(prefix), data...))
@@ -104,7 +90,7 @@ func TestZip64Entry(t *testing.T) {
 }
 
 func TestReadZipMalformed(t *testing.T) {
-	good := zipOf(t, zip.Deflate, map[string]string{"a.txt": strings.Repeat("hello", 100)})
+	good := jvmtest.ZipOf(t, zip.Deflate, map[string]string{"a.txt": strings.Repeat("hello", 100)})
 	patched := func(at int, b ...byte) []byte {
 		data := bytes.Clone(good)
 		copy(data[at:], b)
@@ -133,7 +119,7 @@ func TestReadZipMalformed(t *testing.T) {
 // What is behind a broken local header is never returned: that is how a jar
 // looks that was replaced while its directory was being read.
 func TestZipEntryReplaced(t *testing.T) {
-	data := zipOf(t, zip.Deflate, map[string]string{"a.txt": strings.Repeat("hello", 100)})
+	data := jvmtest.ZipOf(t, zip.Deflate, map[string]string{"a.txt": strings.Repeat("hello", 100)})
 	z, err := openZip(data)
 	require.NoError(t, err)
 	copy(data, "XXXX")
@@ -148,7 +134,7 @@ func TestZipEntryReplaced(t *testing.T) {
 }
 
 func TestZipEntryUnreadable(t *testing.T) {
-	data := zipOf(t, zip.Store, map[string]string{"a.txt": "hello"})
+	data := jvmtest.ZipOf(t, zip.Store, map[string]string{"a.txt": "hello"})
 	header := bytes.Index(data, []byte("PK\x01\x02"))
 	encrypted, method := bytes.Clone(data), bytes.Clone(data)
 	encrypted[header+8] |= flagEncrypted
@@ -176,16 +162,10 @@ func TestZipBomb(t *testing.T) {
 	require.NoError(t, w.Close())
 	z, err := openZip(buf.Bytes())
 	require.NoError(t, err)
-	before := allocated()
-	_, err = z.read("application.yml", maxConfigFile)
+	before := jvmtest.Allocated()
+	_, err = z.read("application.yml", maxLoaderFile)
 	require.ErrorIs(t, err, ErrTooLarge)
-	require.Less(t, allocated()-before, uint64(8*maxConfigFile))
-}
-
-func allocated() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.TotalAlloc
+	require.Less(t, jvmtest.Allocated()-before, uint64(8*maxLoaderFile))
 }
 
 // Of a jar of 2 GiB only its end is read.
@@ -196,7 +176,7 @@ func TestZipHuge(t *testing.T) {
 	require.NoError(t, f.Truncate(2<<30)) // a hole, in front of the archive
 	_, err = f.Seek(0, io.SeekEnd)
 	require.NoError(t, err)
-	_, err = f.Write(zipOf(t, zip.Deflate, map[string]string{"application.yml": "x: 1"}))
+	_, err = f.Write(jvmtest.ZipOf(t, zip.Deflate, map[string]string{"application.yml": "x: 1"}))
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
@@ -242,8 +222,8 @@ func TestZipDirectoryTooLarge(t *testing.T) {
 // Against archive/zip: what both can read, both read alike.
 func FuzzReadZip(f *testing.F) {
 	m := mutate.Into(f)
-	m.Add(zipOf(f, zip.Deflate, map[string]string{"a": "1", "b/c.yml": "server.port: 1"}))
-	m.Add(zipOf(f, zip.Store, map[string]string{"a": "1"}))
+	m.Add(jvmtest.ZipOf(f, zip.Deflate, map[string]string{"a": "1", "b/c.yml": "server.port: 1"}))
+	m.Add(jvmtest.ZipOf(f, zip.Store, map[string]string{"a": "1"}))
 	m.Fuzz(func(t *testing.T, data []byte) {
 		z, err := openZip(data)
 		if err != nil {
