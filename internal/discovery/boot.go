@@ -9,12 +9,14 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/classpath"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // springboot is the process as package springboot wants it.
-func (t *target) springboot() springboot.Process {
-	p := springboot.Process{
+func (t *target) springboot() launch.Process {
+	p := launch.Process{
 		Args: t.args, Env: t.env, EnvKnown: t.env != nil, Exe: t.files.exe,
 		Open: t.files.Open, ReadDir: t.files.ReadDir,
 	}
@@ -39,7 +41,7 @@ func boot(t *target) *found {
 	backends, unread := env.Backends()
 	f := &found{server: model.ServerJVM().Name, unavailable: slices.Concat(said(env.Unavailable(), t), settings.Unavailable, unread)}
 	c := bootLimits(env, settings)
-	if env.Kind() == springboot.KindNone {
+	if env.Kind() == classpath.KindNone {
 		onlyGiven().connector(&c)
 		if !limited(&c) {
 			return f

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/classpath"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -40,7 +40,7 @@ func doubtFile(file string) edit {
 
 // doubtCode marks the limits that code of the application may set: nothing in
 // the configuration beats it.
-func doubtCode(c *model.Connector, code springboot.CodeLimits) {
+func doubtCode(c *model.Connector, code classpath.CodeLimits) {
 	everything := func(model.SourceKind, string) bool { return true }
 	fromDefaults := func(kind model.SourceKind, _ string) bool { return kind == model.SourceDefault }
 	by := func(what string) string { return "uncertain: code of the application may set it (" + what + ")" }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/classpath"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -18,17 +18,17 @@ func TestDoubtCode(t *testing.T) {
 		}
 	}
 	got := c()
-	doubtCode(&got, springboot.CodeLimits{})
+	doubtCode(&got, classpath.CodeLimits{})
 	require.Equal(t, c(), got)
 
-	doubtCode(&got, springboot.CodeLimits{MaxThreads: "setMaxThreads in Web"})
+	doubtCode(&got, classpath.CodeLimits{MaxThreads: "setMaxThreads in Web"})
 	require.True(t, got.MaxThreads.Uncertain, "code beats an argument")
 	require.Contains(t, got.MaxThreads.Note, "setMaxThreads in Web")
 	require.False(t, got.MaxConnections.Uncertain)
 	require.False(t, got.AcceptCount.Uncertain)
 
 	got = c()
-	doubtCode(&got, springboot.CodeLimits{Defaults: "setDefaultProperties in App"})
+	doubtCode(&got, classpath.CodeLimits{Defaults: "setDefaultProperties in App"})
 	require.True(t, got.MaxConnections.Uncertain, "they replace a default")
 	require.False(t, got.MaxThreads.Uncertain)
 	require.False(t, got.AcceptCount.Uncertain, "and nothing else")

@@ -8,6 +8,8 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 )
 
 var (
@@ -96,7 +98,7 @@ func (p *parser) open(token xml.StartElement, start int64) error {
 		return fmt.Errorf("line %d: %w", p.lines.at(int(start)), errTooDeep)
 	}
 	if p.size += 1 + len(token.Attr); p.size > maxElements {
-		return fmt.Errorf("%w (%d elements and attributes)", ErrTooLarge, maxElements)
+		return fmt.Errorf("%w (%d elements and attributes)", bounded.ErrTooLarge, maxElements)
 	}
 	e := &element{name: token.Name.Local, line: p.lines.at(int(start)), attrs: make(map[string]attr, len(token.Attr))}
 	at := p.attrLines(start, p.decoder.InputOffset())

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 )
 
 var errNoVersion = errors.New("no version in lib/catalina.jar, and none in the folder's name")
@@ -47,7 +49,7 @@ func (p *Process) jarVersion(name string) (Version, error) {
 		return Version{}, err
 	}
 	if info.Size() > maxJar {
-		return Version{}, fmt.Errorf("%q: %w (%d bytes)", name, ErrTooLarge, maxJar)
+		return Version{}, fmt.Errorf("%q: %w (%d bytes)", name, bounded.ErrTooLarge, maxJar)
 	}
 	jar, err := zip.NewReader(f, info.Size())
 	if err != nil {

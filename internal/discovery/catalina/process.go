@@ -1,16 +1,11 @@
 package catalina
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"os"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
-
-// ErrTooLarge is a file beyond the bound that is read for its kind.
-var ErrTooLarge = errors.New("larger than what is read")
 
 // Bounds on what a process can make this package read.
 const (
@@ -59,12 +54,5 @@ func (p *Process) read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", path, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%q: %w (%d bytes)", path, ErrTooLarge, limit)
-	}
-	return data, nil
+	return bounded.Read(f, path, limit, 0)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/magiconair/properties"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -33,7 +34,7 @@ func (p *Process) systemProperties() (map[string]Property, error) {
 		return all, err
 	}
 	if bytes.Count(data, []byte("\n"))+bytes.Count(data, []byte("\r")) > maxLines {
-		return all, fmt.Errorf("%q: %w (%d lines)", file, ErrTooLarge, maxLines)
+		return all, fmt.Errorf("%q: %w (%d lines)", file, bounded.ErrTooLarge, maxLines)
 	}
 	loader := properties.Loader{Encoding: properties.ISO_8859_1, DisableExpansion: true}
 	loaded, err := loader.LoadBytes(data)

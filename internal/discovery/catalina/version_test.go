@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
 )
 
@@ -58,7 +59,7 @@ func TestVersionPlaces(t *testing.T) {
 		p := newProcess(t, "", map[string]string{"/base/conf/server.xml": "<Server/>", "/home/lib/catalina.jar": strings.Repeat("x", 17<<20)})
 		s, err := catalina.Load(&p.Process)
 		require.NoError(t, err)
-		require.Contains(t, s.Unavailable[0].Why, catalina.ErrTooLarge.Error())
+		require.Contains(t, s.Unavailable[0].Why, bounded.ErrTooLarge.Error())
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/version"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -30,7 +31,7 @@ type Backend struct {
 // the bound on the connections to them. Nothing of a URL is kept but hosts,
 // ports and the name of the database; one that cannot be read whole is left out.
 func (e *Environment) Backends() (list []Backend, missing []model.Unavailable) {
-	s := &settings{e: e, v: parseVersion(e.boot)}
+	s := &settings{e: e, v: version.Parse(e.boot)}
 	for _, read := range []func() (Backend, bool){s.dataSource, s.r2dbc, s.redis} {
 		if b, ok := read(); ok {
 			list = append(list, b)
@@ -86,7 +87,7 @@ func (s *settings) poolLibrary() string {
 		return ""
 	}
 	order := []string{hikari, tomcatJDBC}
-	if s.v.known() && !s.v.atLeast(2) {
+	if s.v.Known() && !s.v.AtLeast(2) {
 		slices.Reverse(order)
 	}
 	for _, library := range order {
@@ -162,9 +163,9 @@ func (s *settings) redisPool() *model.Pool {
 	}
 	name := redisName
 	switch {
-	case s.v.known() && !s.v.atLeast(2): // had other names
+	case s.v.Known() && !s.v.AtLeast(2): // had other names
 		return nil
-	case s.v.known() && !s.v.atLeast(3):
+	case s.v.Known() && !s.v.AtLeast(3):
 		name = oldRedisName
 	}
 	if !strings.EqualFold(client, jedis) || s.text(name+".jedis.pool.enabled") == "false" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -48,8 +49,8 @@ func bootTomcat() map[string]string {
 
 // layouts are how an application is started: as a class path of directories and as
 // an executable jar.
-func layouts() map[string]func(testing.TB, string, string, binderCase) Process {
-	return map[string]func(testing.TB, string, string, binderCase) Process{"classpath": classPathLayout, "jar": jarLayout}
+func layouts() map[string]func(testing.TB, string, string, binderCase) launch.Process {
+	return map[string]func(testing.TB, string, string, binderCase) launch.Process{"classpath": classPathLayout, "jar": jarLayout}
 }
 
 // TestBinderCases compares every case with what the real Spring Boot printed
@@ -86,7 +87,7 @@ func compareCases(t *testing.T, boot string, in ...string) {
 }
 
 // classPathLayout is java -cp classes:lib/… Probe.
-func classPathLayout(t testing.TB, dir, boot string, c binderCase) Process {
+func classPathLayout(t testing.TB, dir, boot string, c binderCase) launch.Process {
 	classes, cwd := filepath.Join(dir, "classes"), filepath.Join(dir, "cwd")
 	require.NoError(t, os.MkdirAll(classes, 0o755))
 	require.NoError(t, os.MkdirAll(cwd, 0o755))
@@ -110,7 +111,7 @@ func classPathLayout(t testing.TB, dir, boot string, c binderCase) Process {
 }
 
 // jarLayout is java -jar app.jar.
-func jarLayout(t testing.TB, dir, boot string, c binderCase) Process {
+func jarLayout(t testing.TB, dir, boot string, c binderCase) launch.Process {
 	cwd := filepath.Join(dir, "cwd")
 	require.NoError(t, os.MkdirAll(cwd, 0o755))
 	loader := "org.springframework.boot.loader.launch.JarLauncher"
@@ -144,7 +145,7 @@ func bootJars(boot string) []string {
 	return []string{"spring-boot-" + boot + ".jar", "tomcat-embed-core-" + bootTomcat()[boot] + ".jar"}
 }
 
-func compareCase(t *testing.T, p Process, names []string, want map[string]string) {
+func compareCase(t *testing.T, p launch.Process, names []string, want map[string]string) {
 	e, err := Load(p)
 	require.NoError(t, err)
 	boot, tomcat := e.Version()

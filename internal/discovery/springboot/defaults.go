@@ -1,8 +1,10 @@
 package springboot
 
+import "github.com/tcpdiag/tcpdiag/internal/discovery/springboot/version"
+
 // defaultSince is a default and the version of Spring Boot that brought it.
 type defaultSince struct {
-	since version
+	since version.Number
 	value int
 }
 
@@ -12,24 +14,24 @@ type defaultSince struct {
 // which is the same in every Tomcat that Spring Boot embeds.
 func defaultsOf() map[string][]defaultSince {
 	return map[string][]defaultSince{
-		portName: {{version{}, 8080}},
+		portName: {{version.Number{}, 8080}},
 		// 10000 was NIO's default until Tomcat 9.0.30 and 8.5.76.
-		maxConnectionsName: {{version{}, 10000}, {version{2, 1, 12}, 8192}, {version{2, 2, 0}, 10000}, {version{2, 2, 3}, 8192}},
-		acceptCountName:    {{version{}, 100}},
-		threadsMaxName:     {{version{}, 200}},
-		threadsMinName:     {{version{}, 10}},
-		maxQueueName:       {{version{}, 1<<31 - 1}},
-		keepAliveReqName:   {{version{}, 100}},
-		connTimeoutName:    {{version{}, 60_000}}, // milliseconds; server.xml's 20 s is not read
+		maxConnectionsName: {{version.Number{}, 10000}, {version.Number{2, 1, 12}, 8192}, {version.Number{2, 2, 0}, 10000}, {version.Number{2, 2, 3}, 8192}},
+		acceptCountName:    {{version.Number{}, 100}},
+		threadsMaxName:     {{version.Number{}, 200}},
+		threadsMinName:     {{version.Number{}, 10}},
+		maxQueueName:       {{version.Number{}, 1<<31 - 1}},
+		keepAliveReqName:   {{version.Number{}, 100}},
+		connTimeoutName:    {{version.Number{}, 60_000}}, // milliseconds; server.xml's 20 s is not read
 	}
 }
 
 // defaultOf is the default of a setting in a version of Spring Boot; of the
 // newest when the version is not known.
-func defaultOf(name string, v version) int {
+func defaultOf(name string, v version.Number) int {
 	value := 0
 	for _, row := range defaultsOf()[name] {
-		if !v.known() || v.atLeast(row.since[:]...) {
+		if !v.Known() || v.AtLeast(row.since[:]...) {
 			value = row.value
 		}
 	}
@@ -64,29 +66,29 @@ const (
 
 // span is the versions of Spring Boot that know a property: from (included)
 // until (excluded; none: still known).
-type span struct{ from, until version }
+type span struct{ from, until version.Number }
 
 // spans are the properties that not every version knows.
 func spans() map[string]span {
 	return map[string]span{
-		"server.tomcat.max-threads":       {until: version{2, 5, 0}},
-		"server.tomcat.min-spare-threads": {until: version{2, 5, 0}},
-		threadsMaxName:                    {from: version{2, 3, 0}},
-		threadsMinName:                    {from: version{2, 3, 0}},
-		maxQueueName:                      {from: version{3, 3, 0}},
-		"server.connection-timeout":       {until: version{2, 3, 0}},
-		connTimeoutName:                   {from: version{2, 1, 10}},
-		keepAliveName:                     {from: version{2, 5, 0}},
-		keepAliveReqName:                  {from: version{2, 5, 0}},
-		mbeanName:                         {from: version{2, 2, 0}},
-		virtualName:                       {from: version{3, 2, 0}},
-		oldRedisName + ".url":             {until: version{3, 0, 0}},
-		oldRedisName + ".host":            {until: version{3, 0, 0}},
-		oldRedisName + ".port":            {until: version{3, 0, 0}},
-		oldRedisName + ".client-type":     {until: version{3, 0, 0}},
-		redisName + ".url":                {from: version{3, 0, 0}},
-		redisName + ".host":               {from: version{3, 0, 0}},
-		redisName + ".port":               {from: version{3, 0, 0}},
-		redisName + ".client-type":        {from: version{3, 0, 0}},
+		"server.tomcat.max-threads":       {until: version.Number{2, 5, 0}},
+		"server.tomcat.min-spare-threads": {until: version.Number{2, 5, 0}},
+		threadsMaxName:                    {from: version.Number{2, 3, 0}},
+		threadsMinName:                    {from: version.Number{2, 3, 0}},
+		maxQueueName:                      {from: version.Number{3, 3, 0}},
+		"server.connection-timeout":       {until: version.Number{2, 3, 0}},
+		connTimeoutName:                   {from: version.Number{2, 1, 10}},
+		keepAliveName:                     {from: version.Number{2, 5, 0}},
+		keepAliveReqName:                  {from: version.Number{2, 5, 0}},
+		mbeanName:                         {from: version.Number{2, 2, 0}},
+		virtualName:                       {from: version.Number{3, 2, 0}},
+		oldRedisName + ".url":             {until: version.Number{3, 0, 0}},
+		oldRedisName + ".host":            {until: version.Number{3, 0, 0}},
+		oldRedisName + ".port":            {until: version.Number{3, 0, 0}},
+		oldRedisName + ".client-type":     {until: version.Number{3, 0, 0}},
+		redisName + ".url":                {from: version.Number{3, 0, 0}},
+		redisName + ".host":               {from: version.Number{3, 0, 0}},
+		redisName + ".port":               {from: version.Number{3, 0, 0}},
+		redisName + ".client-type":        {from: version.Number{3, 0, 0}},
 	}
 }

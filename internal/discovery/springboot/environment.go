@@ -6,6 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/classpath"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/configdata"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/properties"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/version"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -20,26 +25,26 @@ type Value struct {
 // Environment is what Spring's Environment holds, where it can be known
 // from outside.
 type Environment struct {
-	docs     []*document // the highest precedence first
+	docs     []*properties.Document // the highest precedence first
 	profiles []string
 	boot     string
 	tomcat   string
 	server   string
 	java     string
 	libs     []string // the libraries' names without versions: "HikariCP"
-	kind     Kind
+	kind     classpath.Kind
 	// unread are what could not be read and may say otherwise than a file or a
 	// default does.
 	unread []string
 	// headless is set when the application's own jar could not be read: what
 	// is not set elsewhere may be set in it, so that no default can be claimed.
 	headless    bool
-	code        CodeLimits
+	code        classpath.CodeLimits
 	unavailable []model.Unavailable
 }
 
 // CodeLimits is the application's own code that may set limits.
-func (e *Environment) CodeLimits() CodeLimits { return e.code }
+func (e *Environment) CodeLimits() classpath.CodeLimits { return e.code }
 
 // ErrNotSpringBoot is a process that is no Spring Boot application.
 var ErrNotSpringBoot = errors.New("not a Spring Boot application")
@@ -48,36 +53,36 @@ var ErrNotSpringBoot = errors.New("not a Spring Boot application")
 // read or known is in Unavailable; ErrNotSpringBoot means that the process is
 // none. A jar or an argument file that cannot be read might be anything: it gets
 // the benefit of the doubt, with KindNone and no defaults.
-func Load(p Process) (*Environment, error) {
-	l := parseLaunch(&p)
-	c := newClassPath(&p, l)
-	defer c.close()
-	kind, ok := c.detect(&p, l)
-	if !ok && len(c.missing) == 0 && len(l.missing) == 0 {
+func Load(p launch.Process) (*Environment, error) {
+	l := launch.Parse(&p)
+	c := classpath.New(&p, l)
+	defer c.Close()
+	kind, ok := c.Detect(&p, l)
+	if !ok && len(c.Missing) == 0 && len(l.Missing) == 0 {
 		return nil, fmt.Errorf("springboot: %w", ErrNotSpringBoot)
 	}
 	e := &Environment{kind: kind, headless: !ok}
-	e.unavailable = slices.Concat(p.Missing, l.missing, c.missing)
+	e.unavailable = slices.Concat(p.Missing, l.Missing, c.Missing)
 	e.identify(&p, l, c)
 	e.collect(&p, l, c)
-	found, limits := customisers(&p, c)
+	found, limits := classpath.Customisers(&p, c)
 	e.unavailable, e.code = append(e.unavailable, found...), limits
-	if c.over {
-		e.unavailable = append(e.unavailable, model.Unavailable{What: "some jars of the class path", Why: errJars.Error()})
+	if c.Over {
+		e.unavailable = append(e.unavailable, model.Unavailable{What: "some jars of the class path", Why: classpath.ErrJars.Error()})
 	}
 	return e, nil
 }
 
 // identify finds versions.
-func (e *Environment) identify(p *Process, l *launch, c *classPath) {
-	libs := c.libraries()
+func (e *Environment) identify(p *launch.Process, l *launch.Command, c *classpath.ClassPath) {
+	libs := c.Libraries()
 	e.libs = slices.Collect(maps.Keys(libs))
-	e.boot, e.tomcat = c.bootVersion(p, libs), c.tomcatVersion(p, libs)
+	e.boot, e.tomcat = c.BootVersion(p, libs), c.TomcatVersion(p, libs)
 	e.server = model.ServerTomcat().Name
 	if e.tomcat == "" {
-		e.server = c.webServer(p, libs, len(l.missing) == 0)
+		e.server = c.WebServer(p, libs, len(l.Missing) == 0)
 	}
-	e.java = javaVersion(p)
+	e.java = launch.JavaVersion(p)
 	if e.boot == "" {
 		e.unavailable = append(e.unavailable, model.Unavailable{
 			What: "version of Spring Boot", Why: "neither a manifest nor a jar's name has it",
@@ -93,8 +98,8 @@ func (e *Environment) identify(p *Process, l *launch, c *classPath) {
 }
 
 // collect orders the sources.
-func (e *Environment) collect(p *Process, l *launch, c *classPath) {
-	args, props, env := commandLine(l.args), systemProperties(p, l), environment(p)
+func (e *Environment) collect(p *launch.Process, l *launch.Command, c *classpath.ClassPath) {
+	args, props, env := launch.Arguments(l.Args), launch.SystemProperties(p, l), launch.Variables(p)
 	if !p.EnvKnown {
 		e.unavailable = append(e.unavailable, model.Unavailable{
 			What: "environment of the process", Why: "it could not be read: settings in it are not seen",
@@ -102,23 +107,23 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 			Subject: model.SubjectEnvironment,
 		})
 	}
-	for _, d := range []*document{args, props, env} {
-		if d.quota.over {
-			e.unavailable = append(e.unavailable, model.Unavailable{What: d.label, Why: errProperty.Error()})
+	for _, d := range []*properties.Document{args, props, env} {
+		if d.Quota.Over {
+			e.unavailable = append(e.unavailable, model.Unavailable{What: d.Label, Why: properties.ErrProperty.Error()})
 		}
 	}
-	docs := []*document{args, props, env}
-	json, err := applicationJSON(docs)
+	docs := []*properties.Document{args, props, env}
+	json, err := launch.ApplicationJSON(docs)
 	if err != nil {
-		e.unavailable = append(e.unavailable, model.Unavailable{What: applicationJSONLabel, Why: err.Error()})
+		e.unavailable = append(e.unavailable, model.Unavailable{What: properties.ApplicationJSONLabel, Why: err.Error()})
 	}
 	if json != nil {
 		docs = slices.Insert(docs, 1, json)
 	}
-	files := findFiles(p, c, parseVersion(e.boot), docs, env)
-	e.docs, e.profiles = slices.Concat(docs, files.docs), files.profiles
-	e.unavailable = append(e.unavailable, files.missing...)
-	for _, u := range files.missing {
+	files := configdata.Find(p, c, version.Parse(e.boot), docs, env)
+	e.docs, e.profiles = slices.Concat(docs, files.Docs), files.Profiles
+	e.unavailable = append(e.unavailable, files.Missing...)
+	for _, u := range files.Missing {
 		e.unread = append(e.unread, u.What)
 	}
 }
@@ -127,12 +132,12 @@ func (e *Environment) collect(p *Process, l *launch, c *classPath) {
 // in any spelling. An error is a value that Spring itself
 // could not have resolved, or that cannot be known (ErrRandom).
 func (e *Environment) Get(name string) (Value, bool, error) {
-	f, ok := lookup(e.docs, name)
+	f, ok := properties.Lookup(e.docs, name)
 	if !ok {
 		return Value{}, false, nil
 	}
-	v := Value{Kind: f.doc.kind, Source: f.doc.source(f.name), float: f.doc.floats[f.name]}
-	text, err := newResolver(e.docs, escapes(parseVersion(e.boot)), nil).resolve(f.text)
+	v := Value{Kind: f.Doc.Kind, Source: f.Doc.Source(f.Name), float: f.Doc.Floats[f.Name]}
+	text, err := properties.NewResolver(e.docs, configdata.Escapes(version.Parse(e.boot)), nil).Resolve(f.Text)
 	if err != nil {
 		return v, true, fmt.Errorf("%s from %s: %w", name, v.Source, err)
 	}
@@ -149,7 +154,7 @@ func (e *Environment) Version() (boot, tomcat string) { return e.boot, e.tomcat 
 func (e *Environment) Server() string { return e.server }
 
 // Kind is how the application was started.
-func (e *Environment) Kind() Kind { return e.kind }
+func (e *Environment) Kind() classpath.Kind { return e.kind }
 
 // Profiles are the active profiles in their order, or the default ones.
 func (e *Environment) Profiles() []string { return slices.Clone(e.profiles) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -108,13 +109,13 @@ func TestJavaVersion(t *testing.T) {
 	dir := t.TempDir()
 	jvmtest.WriteFiles(t, dir, map[string]string{"jdk/release": "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"21.0.8\"\n"})
 	p := processIn(dir, "jdk/bin/java")
-	require.Equal(t, "21.0.8", javaVersion(&p))
+	require.Equal(t, "21.0.8", launch.JavaVersion(&p))
 	p.JavaVersion = "25"
-	require.Equal(t, "25", javaVersion(&p))
+	require.Equal(t, "25", launch.JavaVersion(&p))
 	p = processIn(dir, "java")
-	require.Empty(t, javaVersion(&p))
+	require.Empty(t, launch.JavaVersion(&p))
 	p.Exe = filepath.Join(dir, "jdk/jre/bin/java")
-	require.Equal(t, "21.0.8", javaVersion(&p))
+	require.Equal(t, "21.0.8", launch.JavaVersion(&p))
 }
 
 // A file is read once, whatever the number of times it is asked for.

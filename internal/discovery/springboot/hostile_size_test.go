@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
@@ -93,7 +94,7 @@ func TestLongManyJars(t *testing.T) {
 		names, fat[name] = append(names, name), string(jar)
 	}
 	jvmtest.WriteZip(t, filepath.Join(dir, "fat.jar"), names, fat)
-	for name, p := range map[string]Process{
+	for name, p := range map[string]launch.Process{
 		"links":  processIn(dir, "java", "-cp", "lib/*", "Main", "--server.port=7"),
 		"nested": processIn(dir, "java", "-jar", "fat.jar", "--server.port=7"),
 	} {

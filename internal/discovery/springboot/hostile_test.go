@@ -11,13 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // loadWithin fails when Load hangs.
-func loadWithin(t *testing.T, p Process, limit time.Duration) *Environment {
+func loadWithin(t *testing.T, p launch.Process, limit time.Duration) *Environment {
 	t.Helper()
 	type result struct {
 		e   *Environment
@@ -155,7 +156,7 @@ func TestHostileDirectories(t *testing.T) {
 	require.Equal(t, "1", v.Text)
 	names := 0
 	for _, d := range e.docs {
-		names += len(d.names)
+		names += len(d.Names)
 	}
 	require.Less(t, names, 3000)
 }
@@ -220,7 +221,7 @@ func TestUnreadableConfigFile(t *testing.T) {
 
 // Nothing at all can be opened: the command line alone still says something.
 func TestNothingReadable(t *testing.T) {
-	p := Process{Args: []string{"java", "-Dserver.port=3", "-jar", "app.jar"}}
+	p := launch.Process{Args: []string{"java", "-Dserver.port=3", "-jar", "app.jar"}}
 	e := loadWithin(t, p, 10*time.Second)
 	v, _, err := e.Get("server.port")
 	require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/properties"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/version"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -37,14 +39,14 @@ type Settings struct {
 // settings collects them.
 type settings struct {
 	e    *Environment
-	v    version
+	v    version.Number
 	lost []model.Unavailable
 }
 
 // Settings converts the values as Spring's Binder does and applies the rules
 // of TomcatWebServerFactoryCustomizer, which ignores limits that are not positive.
 func (e *Environment) Settings() Settings {
-	s := &settings{e: e, v: parseVersion(e.boot)}
+	s := &settings{e: e, v: version.Parse(e.boot)}
 	out := Settings{
 		Port:                 s.port(),
 		Address:              s.address(),
@@ -57,7 +59,7 @@ func (e *Environment) Settings() Settings {
 		MaxKeepAliveRequests: s.number(keepAliveReqName, false),
 		ConnectionTimeout:    s.connectionTimeout(),
 		HTTP2:                s.flag(http2Name, false),
-		MBeanRegistry:        s.flag(mbeanName, s.v.known() && !s.v.atLeast(2, 2)),
+		MBeanRegistry:        s.flag(mbeanName, s.v.Known() && !s.v.AtLeast(2, 2)),
 		TLS:                  s.tls(),
 	}
 	note(out.MaxThreads, s.dead("server.tomcat.max-threads", threadsMaxName))
@@ -96,7 +98,7 @@ func (s *settings) get(name string, older ...string) (Value, bool, error) {
 // that it does not know is ignored without a word.
 func (s *settings) binds(name string) bool {
 	span, ok := spans()[name]
-	return !ok || !s.v.known() || s.v.atLeast(span.from[:]...) && (!span.until.known() || !s.v.atLeast(span.until[:]...))
+	return !ok || !s.v.Known() || s.v.AtLeast(span.from[:]...) && (!span.until.Known() || !s.v.AtLeast(span.until[:]...))
 }
 
 // fallback is the default as a setting, or nil where a file that could not be
@@ -267,13 +269,13 @@ func (s *settings) tls() *model.Setting[bool] {
 		return setting(s, sslName+".enabled", v, err, parseBool)
 	}
 	for _, d := range s.e.docs {
-		for _, name := range d.names {
-			key := uniform(name)
-			if d.env {
-				key = uniformEnv(name)
+		for _, name := range d.Names {
+			key := properties.Uniform(name)
+			if d.Env {
+				key = properties.UniformEnv(name)
 			}
 			if strings.HasPrefix(key, sslName+".") {
-				return &model.Setting[bool]{Value: true, Kind: d.kind, Source: d.source(name)}
+				return &model.Setting[bool]{Value: true, Kind: d.Kind, Source: d.Source(name)}
 			}
 		}
 	}
@@ -282,7 +284,7 @@ func (s *settings) tls() *model.Setting[bool] {
 
 // virtualThreads needs Spring Boot 3.2 and Java 21 (Threading.VIRTUAL).
 func (s *settings) virtualThreads() *model.Setting[bool] {
-	if s.v.known() && !s.v.atLeast(3, 2) {
+	if s.v.Known() && !s.v.AtLeast(3, 2) {
 		return fallback(s, false)
 	}
 	f := s.flag(virtualName, false)
@@ -296,7 +298,7 @@ func (s *settings) virtualThreads() *model.Setting[bool] {
 		})
 		return nil
 	}
-	if !parseVersion(strings.TrimPrefix(s.e.java, "1.")).atLeast(21) {
+	if !version.Parse(strings.TrimPrefix(s.e.java, "1.")).AtLeast(21) {
 		f.Value = false
 		f.Note = "set, but without effect: Java " + s.e.java + " has no virtual threads"
 	}

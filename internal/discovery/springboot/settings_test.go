@@ -6,12 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/properties"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // environmentOf is an environment of arguments only.
 func environmentOf(boot, java string, args ...string) *Environment {
-	return &Environment{boot: boot, tomcat: "9.0.0", java: java, docs: []*document{commandLine(args)}}
+	return &Environment{boot: boot, tomcat: "9.0.0", java: java, docs: []*properties.Document{launch.Arguments(args)}}
 }
 
 func TestDefaultsByVersion(t *testing.T) {
@@ -217,7 +219,7 @@ func TestDoubt(t *testing.T) {
 	require.Equal(t, "environment of the process", e.Unavailable()[0].What)
 	require.Empty(t, e.Settings().MaxConnections.Note)
 
-	e, err = Load(Process{Args: []string{"java", "-jar", "gone.jar", "--server.port=1"}, EnvKnown: true})
+	e, err = Load(launch.Process{Args: []string{"java", "-jar", "gone.jar", "--server.port=1"}, EnvKnown: true})
 	require.NoError(t, err)
 	s = e.Settings()
 	require.Equal(t, 1, s.Port.Value)

@@ -1,0 +1,107 @@
+package configdata
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/properties"
+)
+
+// contributorKind says what a contributor stands for
+// (ConfigDataEnvironmentContributor.Kind).
+type contributorKind int
+
+const (
+	rootKind contributorKind = iota
+	initialImport
+	existing
+	unbound // its imports and its activation are not yet read
+	bound
+)
+
+// phase is when imports are processed (ImportPhase): the first time before the
+// active profiles are known, the second time after.
+type phase int
+
+const (
+	before phase = iota
+	after
+	phases
+)
+
+// contributor is a document, with the documents that it imports below it. Its
+// walk has the highest precedence first: what was imported once the profiles
+// were known, what was imported before, then the document itself.
+type contributor struct {
+	kind            contributorKind
+	doc             *properties.Document
+	parent          string // resource location, the base of relative imports
+	profileSpecific bool
+	imports         []location
+	activate        *activation
+	children        [phases][]*contributor
+	processed       [phases]bool
+}
+
+func (c *contributor) active(ctx *activationContext) bool {
+	return c.kind != unbound && (c.activate == nil || c.activate.active(ctx))
+}
+
+// walk visits the tree by falling precedence.
+func (c *contributor) walk() iter.Seq[*contributor] {
+	return func(yield func(*contributor) bool) { c.visit(yield) }
+}
+
+func (c *contributor) visit(yield func(*contributor) bool) bool {
+	for _, ph := range []phase{after, before} {
+		for _, child := range c.children[ph] {
+			if !child.visit(yield) {
+				return false
+			}
+		}
+	}
+	return yield(c)
+}
+
+// setChildren hangs the imported documents below c. Files of profiles that
+// were imported by c's children rise to c itself, so that a profile's file
+// beats every file that is nobody's, wherever the two stand in one group.
+func (c *contributor) setChildren(ph phase, children []*contributor) {
+	c.children[ph] = children
+	c.processed[ph] = true
+	if ph != after || !slices.ContainsFunc(c.children[before], hasProfileSpecificChild) {
+		return
+	}
+	var moved []*contributor
+	for _, child := range c.children[before] {
+		moved = append(moved, child.takeProfileSpecific()...)
+	}
+	c.children[after] = append(moved, c.children[after]...)
+}
+
+func hasProfileSpecificChild(c *contributor) bool {
+	for _, children := range c.children {
+		if slices.ContainsFunc(children, func(ch *contributor) bool { return ch.profileSpecific }) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeProfileSpecific removes and returns the children that are profiles' own.
+func (c *contributor) takeProfileSpecific() []*contributor {
+	var taken []*contributor
+	for ph := range phases {
+		var kept []*contributor
+		for _, child := range c.children[ph] {
+			if child.profileSpecific {
+				child.profileSpecific = false
+				taken = append(taken, child)
+			} else {
+				kept = append(kept, child)
+			}
+		}
+		c.setChildren(ph, kept)
+	}
+	return taken
+}
