@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,6 +91,9 @@ func (e *errNone) Error() string { return e.why }
 
 // Open finds who answers for a pod, with its first answer.
 func (a *Asker) Open(ctx context.Context, pod *core.Pod) (*Source, *api.Snapshot, error) {
+	if err := a.askable(pod); err != nil {
+		return nil, nil, fmt.Errorf("%s/%s: %w", pod.Namespace, pod.Name, err)
+	}
 	ways := []kube.Way{a.opt.Via}
 	if a.opt.Via == "" {
 		ways = kube.Ways()
@@ -121,6 +125,21 @@ func (a *Asker) Open(ctx context.Context, pod *core.Pod) (*Source, *api.Snapshot
 	return nil, nil, fmt.Errorf("%s/%s: %w", pod.Namespace, pod.Name, last)
 }
 
+// askable holds that the pod is one that could have an answer, and has the container that is meant.
+func (a *Asker) askable(pod *core.Pod) error {
+	if kube.Windows(pod) {
+		return errors.New("it is for Windows nodes: tcpdiag reads Linux's kernel")
+	}
+	if a.opt.Container == "" {
+		return nil
+	}
+	c, err := kube.Container(pod, a.opt.Container, own)
+	if err == nil && containerID(pod, c.Name) == "" {
+		err = fmt.Errorf("container %s has not started yet", c.Name)
+	}
+	return err
+}
+
 func (a *Asker) by(ctx context.Context, way kube.Way, pod *core.Pod) (*Source, *api.Snapshot, error) {
 	var source *Source
 	var err error
@@ -140,6 +159,19 @@ func (a *Asker) by(ctx context.Context, way kube.Way, pod *core.Pod) (*Source, *
 		return nil, nil, err
 	}
 	return source, first, nil
+}
+
+// Nothing is the error of an answer without a listener.
+func (a *Asker) Nothing(s *Source) error {
+	all := slices.DeleteFunc(kube.Containers(s.Pod), func(name string) bool { return name == own })
+	where, remedy := "in the pod", ""
+	if c, err := kube.Container(s.Pod, a.opt.Container, own); err == nil && (s.Way == kube.Ephemeral || a.opt.Container != "") {
+		where = "in container " + c.Name
+		if len(all) > 1 {
+			remedy = "-c takes one of " + strings.Join(all, ", ") + "; "
+		}
+	}
+	return fmt.Errorf("%s/%s: %s has found no JVM that listens %s: %s--port takes a port on which something else does", s.Pod.Namespace, s.Pod.Name, s.By, where, remedy)
 }
 
 // Explained is an error with the Role that would have prevented it.

@@ -23,7 +23,7 @@ func (a *Asker) ephemeral(ctx context.Context, pod *core.Pod) (*Source, error) {
 		return nil, err
 	}
 	if c := a.running(pod, target.Name); c != nil {
-		return a.ephemeralSource(pod, c, " that was there"), nil
+		return a.ephemeralSource(pod, c, " that was there"+among(pod, target)), nil
 	}
 	if err := a.mayAdd(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (a *Asker) ephemeral(ctx context.Context, pod *core.Pod) (*Source, error) {
 	if err := a.start(ctx, pod, c); err != nil {
 		return nil, err
 	}
-	source := a.ephemeralSource(pod, c, fmt.Sprintf(" (uid %d, gid %d) that ends in %v", ids.UID, ids.GID, a.opt.Lifetime))
+	source := a.ephemeralSource(pod, c, fmt.Sprintf(" (uid %d, gid %d) that ends in %v%s", ids.UID, ids.GID, a.opt.Lifetime, among(pod, target)))
 	return source, a.settled(ctx, pod, servedAt(c))
 }
 
@@ -56,12 +56,14 @@ func (a *Asker) mayAdd() error {
 
 // target is the container whose processes the ephemeral one is to see.
 func (a *Asker) target(pod *core.Pod) (*core.Container, error) {
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == a.opt.Container || a.opt.Container == "" && c.Name != own {
-			return c, nil
-		}
+	c, err := kube.Container(pod, a.opt.Container, own)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("the pod has no container %q", model.Printable(a.opt.Container))
+	if why := kube.Stopped(pod, c.Name); why != "" {
+		return nil, fmt.Errorf("container %s %s: kubectl logs -n %s %s -c %s --previous says why", c.Name, why, pod.Namespace, pod.Name, c.Name)
+	}
+	return c, nil
 }
 
 const (
@@ -156,15 +158,39 @@ func (a *Asker) container(pod *core.Pod, target string, ids *userIDs) *core.Ephe
 
 // start adds the container and waits until it runs.
 func (a *Asker) start(ctx context.Context, pod *core.Pod, c *core.EphemeralContainer) error {
-	if err := a.client.AddEphemeral(ctx, pod.Namespace, pod.Name, c); err != nil {
+	if err := a.add(ctx, pod, c); err != nil {
 		return err
 	}
 	return a.until(ctx, pod, c, func(s *core.ContainerStatus) bool { return s.State.Running != nil })
 }
 
+// add adds the container, or waits with one like it that a command of before has added and that
+// has not started: none can be removed.
+func (a *Asker) add(ctx context.Context, pod *core.Pod, c *core.EphemeralContainer) error {
+	for i := range pod.Spec.EphemeralContainers {
+		old := &pod.Spec.EphemeralContainers[i]
+		s := statusOf(pod, old.Name)
+		if s != nil && s.State.Waiting != nil && old.Image == c.Image && old.TargetContainerName == c.TargetContainerName && sameButPort(old.Args, c.Args) {
+			*c = *old
+			return nil
+		}
+	}
+	err := a.client.AddEphemeral(ctx, pod.Namespace, pod.Name, c)
+	if err != nil && strings.Contains(err.Error(), "violates PodSecurity") {
+		err = fmt.Errorf("%w; the ephemeral container is of the target's user, which the namespace does not admit: --via node adds nothing to the pod", err)
+	}
+	return err
+}
+
+// sameButPort compares the arguments of two agents that serve on different ports.
+func sameButPort(a, b []string) bool {
+	port := func(arg string) bool { return strings.HasPrefix(arg, listens) }
+	return slices.Equal(slices.DeleteFunc(slices.Clone(a), port), slices.DeleteFunc(slices.Clone(b), port))
+}
+
 // until waits for a state of the container. What will not become it by waiting is an error.
 func (a *Asker) until(ctx context.Context, pod *core.Pod, c *core.EphemeralContainer, is func(*core.ContainerStatus) bool) error {
-	why := "the kubelet has not started it"
+	why := fmt.Sprintf("the kubelet of %[1]s has not started it (kubectl get node %[1]s)", pod.Spec.NodeName)
 	for {
 		now, err := a.client.Pod(ctx, pod.Namespace, pod.Name)
 		if err == nil {
@@ -178,6 +204,9 @@ func (a *Asker) until(ctx context.Context, pod *core.Pod, c *core.EphemeralConta
 				}
 				if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
 					why = kube.Printable(errors.New(w.Reason + ": " + w.Message))
+					if slices.Contains(hopeless, w.Reason) {
+						return a.notStarted(c, pod, why)
+					}
 				}
 			}
 		} else if _, denied := kube.Lacks(err); denied {
@@ -187,11 +216,32 @@ func (a *Asker) until(ctx context.Context, pod *core.Pod, c *core.EphemeralConta
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("the ephemeral container %s (image %s) does not run after %v: %s", c.Name, c.Image, a.opt.Patience, why)
+				return a.notStarted(c, pod, fmt.Sprintf("not after %v: %s", a.opt.Patience, why))
 			}
 			return ctx.Err()
 		}
 	}
+}
+
+// hopeless are the kubelet's reasons for a container that does not start by waiting longer.
+var hopeless = []string{"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
+
+// notStarted is the error with what can be done: an image is what a cluster most often lacks.
+func (a *Asker) notStarted(c *core.EphemeralContainer, pod *core.Pod, why string) error {
+	remedy := "; it stays in the pod until that ends"
+	if strings.Contains(why, "Image") {
+		remedy = fmt.Sprintf("; --image takes one that %s can pull, --via node needs none", pod.Spec.NodeName)
+	}
+	return fmt.Errorf("the ephemeral container %s (image %s) does not run: %s%s", c.Name, c.Image, why, remedy)
+}
+
+// among says which of several containers is seen.
+func among(pod *core.Pod, target *core.Container) string {
+	all := slices.DeleteFunc(kube.Containers(pod), func(name string) bool { return name == own })
+	if len(all) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", which sees container %s (-c: %s)", target.Name, strings.Join(all, ", "))
 }
 
 func (a *Asker) ephemeralSource(pod *core.Pod, c *core.EphemeralContainer, about string) *Source {
@@ -228,7 +278,7 @@ func (a *Asker) ids(ctx context.Context, pod *core.Pod, target *core.Container) 
 	}
 	c := a.container(pod, target.Name, nil)
 	c.Args = []string{"ids"}
-	if err := a.client.AddEphemeral(ctx, pod.Namespace, pod.Name, c); err != nil {
+	if err := a.add(ctx, pod, c); err != nil {
 		return nil, err
 	}
 	if err := a.until(ctx, pod, c, func(s *core.ContainerStatus) bool {

@@ -99,7 +99,7 @@ func TestEphemeralContainersAreNotAddedByTheDozen(t *testing.T) {
 	}
 	_, stderr, code := c.run()
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "no sidecar and no node agent watches a pod here")
+	require.Contains(t, stderr, "no sidecar and no node agent watches any of the 8 pods in namespace shop")
 	require.Empty(t, c.ephemerals)
 	_, stderr, code = c.run("-l", "app=orders")
 	require.Equal(t, 1, code, "three pods are not known")

@@ -40,9 +40,11 @@ func (o *options) completeTargets(cmd *cobra.Command, _ []string, so string) ([]
 	for _, k := range kube.Kinds() {
 		names = append(names, k.Names[0]+"/")
 	}
-	pods, err := running(client.Pods(ctx, namespace, o.labels, ""))
+	pods, err := client.Pods(ctx, namespace, o.labels, "")
 	for i := range pods {
-		names = append(names, pods[i].Name)
+		if kube.NotRunning(&pods[i]) == "" {
+			names = append(names, pods[i].Name)
+		}
 	}
 	if err != nil {
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace

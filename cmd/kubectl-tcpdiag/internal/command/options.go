@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -84,7 +86,12 @@ func (o *options) validate() error {
 func (o *options) client() (*kube.Client, string, error) {
 	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(o.rules, &o.overrides)
 	config, err := loaded.ClientConfig()
-	if err != nil {
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return nil, "", errors.New("no cluster is configured: give --kubeconfig, set KUBECONFIG, or log in to one (~/.kube/config)")
+	case err != nil && o.overrides.CurrentContext != "":
+		return nil, "", fmt.Errorf("%w: kubectl config get-contexts lists those that are there", err)
+	case err != nil:
 		return nil, "", err
 	}
 	namespace, _, err := loaded.Namespace()

@@ -36,7 +36,9 @@ func open(ctx context.Context, asker *ask.Asker, pods []core.Pod) []result {
 		g.Go(func() error {
 			r := &results[i]
 			r.pod = &pods[i]
-			r.source, r.snapshot, r.err = asker.Open(ctx, r.pod)
+			if r.source, r.snapshot, r.err = asker.Open(ctx, r.pod); r.err == nil && len(r.snapshot.Listeners) == 0 {
+				r.err = asker.Nothing(r.source)
+			}
 			return nil
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,11 +33,13 @@ type cluster struct {
 	answers    map[string]map[string][]byte // by namespace/name:port, then by path
 	denied     map[string]bool              // "get pods/proxy", …
 	ephemerals []core.EphemeralContainer
+	replicas   int                         // of the Deployment orders
+	starts     func(*core.ContainerStatus) // what becomes of an ephemeral container, nil for running
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, pods: map[string]*core.Pod{}, answers: map[string]map[string][]byte{}, denied: map[string]bool{}}
+	c := &cluster{t: t, pods: map[string]*core.Pod{}, answers: map[string]map[string][]byte{}, denied: map[string]bool{}, replicas: 1}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	config := api.NewConfig()
@@ -111,7 +112,11 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch resource {
 	case "deployments":
-		_, _ = io.WriteString(w, `{"spec":{"selector":{"matchLabels":{"app":"orders"}}}}`)
+		if name != "orders" {
+			c.status(w, http.StatusNotFound, fmt.Sprintf("deployments.apps %q not found", name))
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"spec":{"replicas":%d,"selector":{"matchLabels":{"app":"orders"}}}}`, c.replicas)
 	case "pods/proxy":
 		body, ok := c.answers[namespace+"/"+name]["/"+rest]
 		if !ok {
@@ -120,6 +125,10 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = w.Write(body)
 	case "pods/ephemeralcontainers":
+		if namespace == "guarded" {
+			c.status(w, http.StatusForbidden, fmt.Sprintf(`pods %q is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`, name))
+			return
+		}
 		c.patch(w, r, namespace, name)
 	case "pods":
 		c.list(w, r, namespace, name)
@@ -188,9 +197,11 @@ func (c *cluster) patch(w http.ResponseWriter, r *http.Request, namespace, name 
 	for _, one := range patch.Spec.EphemeralContainers {
 		c.ephemerals = append(c.ephemerals, one)
 		pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, one)
-		pod.Status.EphemeralContainerStatuses = append(pod.Status.EphemeralContainerStatuses, core.ContainerStatus{
-			Name: one.Name, State: core.ContainerState{Running: &core.ContainerStateRunning{StartedAt: meta.Now()}},
-		})
+		status := core.ContainerStatus{Name: one.Name, State: core.ContainerState{Running: &core.ContainerStateRunning{StartedAt: meta.Now()}}}
+		if c.starts != nil {
+			c.starts(&status)
+		}
+		pod.Status.EphemeralContainerStatuses = append(pod.Status.EphemeralContainerStatuses, status)
 	}
 	_ = json.NewEncoder(w).Encode(pod)
 }

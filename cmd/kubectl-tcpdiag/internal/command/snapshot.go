@@ -1,7 +1,7 @@
 package command
 
 import (
-	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -56,10 +56,8 @@ func (o *options) results(cmd *cobra.Command, args []string) ([]result, error) {
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, err
-	case len(results) == 0 && o.labels != "":
-		return nil, errors.New("no pod with these labels runs")
 	case len(results) == 0:
-		return nil, errors.New("no sidecar and no node agent watches a pod here: name one, and it is asked by an ephemeral container")
+		return nil, fmt.Errorf("no sidecar and no node agent watches any of the %d pods %s: name one, and it is asked by an ephemeral container", len(pods), in(namespace))
 	}
 	return results, nil
 }

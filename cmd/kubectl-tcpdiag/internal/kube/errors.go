@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	api "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +43,7 @@ func Lacks(err error) (*Denied, bool) {
 // explain says what a refusal is about. Admission (Pod Security, quota) answers with the
 // same code as authorization does, and in its own words.
 func explain(err error, what access) error {
+	var unsent *url.Error
 	switch {
 	case err == nil:
 		return nil
@@ -48,6 +51,12 @@ func explain(err error, what access) error {
 		return &Denied{what, Printable(err)}
 	case api.IsUnauthorized(err):
 		return errors.New("the API server does not know you: log in again")
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return &answered{"the API server has not answered in time", err}
+	case errors.As(err, &unsent):
+		return &answered{"the API server cannot be asked, " + Printable(unsent.Err) + ": kubectl cluster-info and kubectl config current-context say which one it is", err}
 	}
 	return &answered{Printable(err), err}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strings"
 
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -29,10 +30,11 @@ func Kinds() []Kind {
 	}
 }
 
-// KindNamed is the kind that a user writes so.
+// KindNamed is the kind that a user writes so, perhaps with the group, as kubectl get -o name does.
 func KindNamed(name string) (Kind, bool) {
+	name, group, qualified := strings.Cut(name, ".")
 	for _, k := range Kinds() {
-		if slices.Contains(k.Names, name) {
+		if slices.Contains(k.Names, name) && (!qualified || group == k.Group) {
 			return k, true
 		}
 	}
@@ -47,24 +49,31 @@ func (k Kind) path(namespace, name string) string {
 	return path.Join("/apis", k.Group, "v1/namespaces", url.PathEscape(namespace), k.resource(), url.PathEscape(name))
 }
 
-// Selector is by which labels a workload knows its pods.
-func (c *Client) Selector(ctx context.Context, kind Kind, namespace, name string) (string, error) {
+// Workload is by which labels an object knows its pods, and how many it is to have.
+type Workload struct {
+	Selector string
+	Replicas *int32 // nil where its kind has no such number
+}
+
+// Workload reads one.
+func (c *Client) Workload(ctx context.Context, kind Kind, namespace, name string) (*Workload, error) {
 	var object struct {
 		Spec struct {
 			Selector *meta.LabelSelector `json:"selector"`
+			Replicas *int32              `json:"replicas"`
 		} `json:"spec"`
 	}
 	if err := c.get(ctx, kind.access("get", namespace), &object, kind.path(namespace, name), nil); err != nil {
-		return "", err
+		return nil, err
 	}
 	selector, err := meta.LabelSelectorAsSelector(object.Spec.Selector)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if selector.Empty() { // it would select every pod of the namespace
-		return "", fmt.Errorf("%s/%s selects no pods", kind.Names[0], name)
+		return nil, fmt.Errorf("%s/%s selects no pods", kind.Names[0], name)
 	}
-	return selector.String(), nil
+	return &Workload{selector.String(), object.Spec.Replicas}, nil
 }
 
 // Workloads are the names of one kind, for completion.
