@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // The grid of an answer: its four words stand at the left, what they say next to them.
@@ -19,7 +20,7 @@ const (
 
 // answerText is a listener's answer on a screen: how it stands, What, Why, Do, Not.
 type answerText struct {
-	*screen
+	*term.Screen
 	l    *model.Listener
 	snap *model.Snapshot
 }
@@ -32,42 +33,42 @@ func (s answerText) all(level brevity) {
 	if what == "" { // a recording made before there were answers
 		what = s.l.Verdict.Summary
 	}
-	s.part("What", span{printable(what), bold})
+	s.part("What", term.Bold.Of(term.Printable(what)))
 	s.recent()
 	if a.Why != "" {
-		s.part("Why", span{text: printable(a.Why)})
+		s.part("Why", term.Text(term.Printable(a.Why)))
 	}
 	for i := range a.Do {
 		s.step(i, &a.Do[i], level)
 	}
 	if a.Not != "" {
-		s.part("Not", span{text: printable(a.Not)})
+		s.part("Not", term.Text(term.Printable(a.Not)))
 	}
 }
 
 // head is the badge, the address and who listens there, on one line.
 func (s answerText) head() {
-	spans := []span{s.badge(s.l.Verdict.Status), {"  " + shortWhere(s.l), bold}}
-	if !s.color {
-		spans = append([]span{{text: blanks(answerIndent)}}, spans...)
+	spans := []term.Span{s.Badge(s.l.Verdict.Status), term.Bold.Of("  " + shortWhere(s.l))}
+	if !s.Color {
+		spans = append([]term.Span{term.Text(term.Blanks(answerIndent))}, spans...)
 	}
-	room := s.width - columns(spans) - 2
+	room := s.Width - term.Columns(spans) - 2
 	who := strings.Join(s.who(), " · ")
 	for parts := s.who(); len(parts) > 1 && lipgloss.Width(who) > room; {
 		parts = parts[:len(parts)-1]
 		who = strings.Join(parts, " · ")
 	}
 	if who != "" {
-		spans = append(spans, span{"  " + who, dim})
+		spans = append(spans, term.Dim.Of("  "+who))
 	}
-	s.line(spans...)
+	s.Line(spans...)
 }
 
 // who are the process and the server, what may be left out last.
 func (s answerText) who() []string {
 	if !s.l.Listening() {
 		if last := s.l.Last; last != nil && last.PID != 0 {
-			was := "was " + printable(last.Comm) + " " + strconv.Itoa(last.PID)
+			was := "was " + term.Printable(last.Comm) + " " + strconv.Itoa(last.PID)
 			if last.Pod != nil {
 				was += " of " + podOf(last.Pod)
 			}
@@ -94,13 +95,13 @@ func shortWhere(l *model.Listener) string {
 	return whereOf(l)
 }
 
-func (s answerText) part(word string, spans ...span) {
-	s.wrapped(answerHead(word, ""), answerColumn, spans...)
+func (s answerText) part(word string, spans ...term.Span) {
+	s.Wrapped(answerHead(word, ""), answerColumn, spans...)
 }
 
-func answerHead(word, number string) []span {
-	rest := padLeft(number, answerColumn-answerIndent-len(word)-2)
-	return []span{{text: blanks(answerIndent)}, {word, bold}, {rest, bold}, {text: "  "}}
+func answerHead(word, number string) []term.Span {
+	rest := term.PadLeft(number, answerColumn-answerIndent-len(word)-2)
+	return []term.Span{term.Text(term.Blanks(answerIndent)), term.Bold.Of(word), term.Bold.Of(rest), term.Text("  ")}
 }
 
 // step is one action; the first has the word Do before it.
@@ -109,32 +110,32 @@ func (s answerText) step(i int, st *model.Step, level brevity) {
 	if i == 0 {
 		word = "Do"
 	}
-	text := printable(st.Text)
+	text := term.Printable(st.Text)
 	if st.Command != "" || st.Setting != "" {
 		text += ":"
 	}
-	spans := []span{{text: text}}
+	spans := []term.Span{term.Text(text)}
 	if st.Setting != "" {
 		spans = append(spans, s.setting(st, level)...)
 	}
-	s.wrapped(answerHead(word, strconv.Itoa(i+1)), answerColumn, spans...)
+	s.Wrapped(answerHead(word, strconv.Itoa(i+1)), answerColumn, spans...)
 	if st.Command != "" {
-		s.command(printable(st.Command))
+		s.command(term.Printable(st.Command))
 	}
 	if st.Effect != "" && level < withoutEffects {
-		s.paragraph(answerColumn, span{"predicted: " + printable(st.Effect), good})
+		s.Paragraph(answerColumn, term.Good.Of("predicted: "+term.Printable(st.Effect)))
 	}
 }
 
 // setting keeps its two values on one line.
-func (s answerText) setting(st *model.Step, level brevity) []span {
-	change := printable(st.To)
+func (s answerText) setting(st *model.Step, level brevity) []term.Span {
+	change := term.Printable(st.To)
 	if st.From != "" {
-		change = printable(st.From) + nbsp + "→" + nbsp + change
+		change = term.Printable(st.From) + term.Nbsp + "→" + term.Nbsp + change
 	}
-	spans := []span{{printable(st.Setting), plain}, {change, changeStyle}}
+	spans := []term.Span{term.Plain.Of(term.Printable(st.Setting)), term.ChangeStyle.Of(change)}
 	if st.File != "" && level < withoutFiles {
-		spans = append(spans, span{"(" + printable(st.File) + ")", dim})
+		spans = append(spans, term.Dim.Of("("+term.Printable(st.File)+")"))
 	}
 	return spans
 }
@@ -142,6 +143,6 @@ func (s answerText) setting(st *model.Step, level brevity) []span {
 // command writes it in one piece, to be copied: it begins further left, or runs
 // beyond the edge, sooner than that it is broken.
 func (s answerText) command(text string) {
-	start := max(min(commandStart, s.width-lipgloss.Width(text)), 0)
-	s.b.WriteString(blanks(start) + span{text, commandStyle}.ansi(s.color) + "\n")
+	start := max(min(commandStart, s.Width-lipgloss.Width(text)), 0)
+	s.Raw(term.Blanks(start) + term.CommandStyle.Of(text).ANSI(s.Color) + "\n")
 }

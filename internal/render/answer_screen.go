@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // brevity is what a screen leaves out to fit its height, each with those before it.
@@ -40,21 +39,13 @@ func (s snapshotText) answers(o TextOptions) {
 		height = defaultHeight
 	}
 	for level := whole; level <= shortest; level++ {
-		try := snapshotText{newScreen(o), s.snap}
+		try := snapshotText{term.New(o.Width, o.Color), s.snap}
 		try.answerScreen(level, o, height)
-		if level == shortest || try.rows() <= height-promptLines {
-			s.b.WriteString(try.b.String())
+		if level == shortest || try.Height() <= height-promptLines {
+			s.Raw(try.String())
 			return
 		}
 	}
-}
-
-// rows are the lines of the terminal: one that is wider takes several.
-func (s *screen) rows() (n int) {
-	for _, line := range s.lines() {
-		n += 1 + max(lipgloss.Width(line)-1, 0)/s.width
-	}
-	return n
 }
 
 func (s snapshotText) answerScreen(level brevity, o TextOptions, height int) {
@@ -65,7 +56,7 @@ func (s snapshotText) answerScreen(level brevity, o TextOptions, height int) {
 		return
 	}
 	if len(list) == 1 {
-		about := answerText{s.screen, list[0], s.snap}
+		about := answerText{s.Screen, list[0], s.snap}
 		about.all(level)
 		s.air(level)
 		if list[0].Listening() {
@@ -79,20 +70,21 @@ func (s snapshotText) answerScreen(level brevity, o TextOptions, height int) {
 		return
 	}
 	s.tally(s.snap.Listeners)
-	tableText{s.screen}.worst(list, max(height/3, 4))
+	tableText{s.Screen}.worst(list, max(height/3, 4))
 	worst := list[0]
 	if worst.Verdict.Status > model.StatusOK {
 		s.air(level)
-		answerText{s.screen, worst, s.snap}.all(level)
+		answerText{s.Screen, worst, s.snap}.all(level)
 	}
 	s.air(level)
 	s.omitted()
 	s.footer(worst, level, o)
 }
 
-func (s *screen) air(level brevity) {
+// air is a blank line where there is room for it.
+func (s snapshotText) air(level brevity) {
 	if level < withoutAir {
-		s.blank()
+		s.Blank()
 	}
 }
 
@@ -114,32 +106,32 @@ func (s snapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
 			more = "Evidence, sources: tcpdiag " + port + " -v"
 		}
 		if c := l.Verdict.Cause; c != model.CauseNone {
-			more += " · tcpdiag explain " + printable(string(c))
+			more += " · tcpdiag explain " + term.Printable(string(c))
 		}
 	}
-	s.paragraph(answerIndent, span{more, dim})
+	s.Paragraph(answerIndent, term.Dim.Of(more))
 	s.denied(l, o)
 	if level < withoutAbout && (l == nil || l.Verdict.Status > model.StatusOK) {
-		s.paragraph(answerIndent, span{strings.Join(s.whereAndWhen(), " · "), dim})
+		s.Paragraph(answerIndent, term.Dim.Of(strings.Join(s.whereAndWhen(), " · ")))
 	}
 }
 
 // remoteFooter is the same of what another machine said.
 func (s snapshotText) remoteFooter(l *model.Listener, level brevity, o TextOptions) {
-	more := "Evidence, sources: " + printable(o.Remote) + " -v"
+	more := "Evidence, sources: " + term.Printable(o.Remote) + " -v"
 	if n := len(s.snap.Unavailable); n > 0 {
 		more += " (" + phrase.Count(n, "reading") + " not possible)"
 	}
-	s.paragraph(answerIndent, span{more, dim})
+	s.Paragraph(answerIndent, term.Dim.Of(more))
 	if level < withoutAbout && (l == nil || l.Verdict.Status > model.StatusOK) {
-		s.paragraph(answerIndent, span{strings.Join(s.whereAndWhen(), " · "), dim})
+		s.Paragraph(answerIndent, term.Dim.Of(strings.Join(s.whereAndWhen(), " · ")))
 	}
 }
 
 // whereAndWhen is for the ticket that the screen is pasted into.
 func (s snapshotText) whereAndWhen() (parts []string) {
 	if s.snap.Host != "" {
-		parts = append(parts, printable(s.snap.Host))
+		parts = append(parts, term.Printable(s.snap.Host))
 	}
 	if !s.snap.Time.IsZero() {
 		parts = append(parts, s.snap.Time.Format("2006-01-02 15:04:05 MST"))
@@ -167,17 +159,17 @@ func (s snapshotText) denied(l *model.Listener, o TextOptions) {
 	}
 	switch {
 	case n == 0:
-		s.paragraph(answerIndent, span{phrase.Count(len(in), "reading") + " not possible: -v", warn})
+		s.Paragraph(answerIndent, term.Warn.Of(phrase.Count(len(in), "reading")+" not possible: -v"))
 	case !o.Root:
 		command := "sudo tcpdiag snapshot"
 		if l != nil && l.Port != 0 {
 			command += " --port " + strconv.Itoa(int(l.Port))
 		}
-		s.line(span{text: blanks(answerIndent)}, span{command, commandStyle}, span{"  (" + phrase.Count(n, "reading") + " denied: -v)", warn})
+		s.Line(term.Text(term.Blanks(answerIndent)), term.CommandStyle.Of(command), term.Warn.Of("  ("+phrase.Count(n, "reading")+" denied: -v)"))
 	case len(missing) > 0:
-		s.paragraph(answerIndent, span{"This root lacks " + strings.Join(missing, ", ") + " (" + phrase.Count(n, "reading") + " denied: -v)", warn})
+		s.Paragraph(answerIndent, term.Warn.Of("This root lacks "+strings.Join(missing, ", ")+" ("+phrase.Count(n, "reading")+" denied: -v)"))
 	default:
-		s.paragraph(answerIndent, span{phrase.Count(n, "reading") + " denied: -v", warn})
+		s.Paragraph(answerIndent, term.Warn.Of(phrase.Count(n, "reading")+" denied: -v"))
 	}
 }
 

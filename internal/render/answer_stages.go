@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // answerBar is how wide a stage's bar is below an answer; a narrow screen has none.
@@ -53,25 +54,25 @@ func (st *stage) nearFull() bool {
 }
 
 func (s answerText) stageLine(st *stage, name, used, most int) {
-	head := []span{
-		{text: blanks(answerIndent)},
-		{padRight(st.name, name+1), plain},
-		{padLeft(known(st.used), used+1), bold},
-		{" / ", dim},
-		{padRight(st.maximum(), most), plain},
+	head := []term.Span{
+		term.Text(term.Blanks(answerIndent)),
+		term.Plain.Of(term.PadRight(st.name, name+1)),
+		term.Bold.Of(term.PadLeft(known(st.used), used+1)),
+		term.Dim.Of(" / "),
+		term.Plain.Of(term.PadRight(st.maximum(), most)),
 	}
-	gap := span{text: "  "}
+	gap := term.Text("  ")
 	if st.used == nil || st.max == nil || *st.max <= 0 {
 		head = append(head, gap)
-		head = append(head, span{printable(cmpOr(st.why, st.source)), dim})
+		head = append(head, term.Dim.Of(term.Printable(cmpOr(st.why, st.source))))
 	} else {
 		ratio := float64(*st.used) / float64(*st.max)
-		if s.width >= narrow {
-			head = append(append(head, gap), bar(ratio, answerBar, st.level(ratio))...)
+		if s.Width >= narrow {
+			head = append(append(head, gap), term.Bar(ratio, answerBar, st.level(ratio))...)
 		}
-		head = append(head, span{padLeft(st.percent(ratio), 6), st.level(ratio)})
+		head = append(head, st.level(ratio).Of(term.PadLeft(st.percent(ratio), 6)))
 	}
-	s.line(append(head, s.notes(st)...)...)
+	s.Line(append(head, s.notes(st)...)...)
 }
 
 func cmpOr(a, b string) string {
@@ -82,17 +83,17 @@ func cmpOr(a, b string) string {
 }
 
 // notes are what is to be known of a stage, the mark first.
-func (s answerText) notes(st *stage) []span {
-	var out []span
+func (s answerText) notes(st *stage) []term.Span {
+	var out []term.Span
 	name := st.name
 	if name == s.root() && (st.used == nil || st.max == nil || st.nearFull()) {
-		out = append(out, span{"  ◀ " + s.wide("fix this first", "fix first"), fixStyle})
+		out = append(out, term.FixStyle.Of("  ◀ "+s.wide("fix this first", "fix first")))
 	}
 	if name == s.dropping() {
-		out = append(out, span{"  ◀ drops here", bad})
+		out = append(out, term.Bad.Of("  ◀ drops here"))
 	}
 	if text := diagnosis.StageNote(s.l, limitOf(name)); text != "" {
-		out = append(out, span{"  " + text, dim})
+		out = append(out, term.Dim.Of("  "+text))
 	}
 	return out
 }
@@ -121,7 +122,7 @@ func limitOf(name string) string {
 
 // wide is the longer of two forms where there is room.
 func (s answerText) wide(long, short string) string {
-	if s.width < narrow {
+	if s.Width < narrow {
 		return short
 	}
 	return long
@@ -147,9 +148,9 @@ func (s answerText) lost() {
 	if lo == nil || lo.DroppedPackets == 0 {
 		return
 	}
-	text := plural(lo.DroppedPackets, "packet", "packets") + " in " + howLong(s.snap.Interval)
+	text := term.Plural(lo.DroppedPackets, "packet", "packets") + " in " + term.HowLong(s.snap.Interval)
 	if len(lo.WorstCase) > 0 {
 		text += "; clients may see: " + strings.ReplaceAll(worstCase(lo.WorstCase), ",", " or")
 	}
-	s.part("Lost", span{text: text + "."})
+	s.part("Lost", term.Text(text+"."))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // fleetNarrow is the least that a name has room for before others are cut.
@@ -22,18 +23,17 @@ func FleetJSON(w io.Writer, f *api.Fleet) error { return encode(w, f, "  ") }
 
 // Fleet writes them as a table, one line each, the worst first.
 func Fleet(w io.Writer, f *api.Fleet, o TextOptions) error {
-	s := newScreen(o)
-	s.paragraph(0, span{fleetTotal(f), bold})
+	s := term.New(o.Width, o.Color)
+	s.Paragraph(0, term.Bold.Of(fleetTotal(f)))
 	for _, note := range fleetNotes(f) {
-		s.paragraph(0, span{note, warn})
+		s.Paragraph(0, term.Warn.Of(note))
 	}
-	s.blank()
+	s.Blank()
 	fleetText{s}.rows(f.Listeners)
 	if f.Omitted > 0 {
-		s.paragraph(answerIndent, span{phrase.Count(f.Omitted, "more listener") + ": -n lists more, --namespace selects", dim})
+		s.Paragraph(answerIndent, term.Dim.Of(phrase.Count(f.Omitted, "more listener")+": -n lists more, --namespace selects"))
 	}
-	_, err := io.WriteString(w, s.b.String())
-	return err
+	return s.Write(w, "fleet")
 }
 
 // fleetTotal is "1 losing, 14,999 ok: 15,000 listeners of 250 agents at 2026-05-04T03:12:00Z".
@@ -64,7 +64,7 @@ func fleetNotes(f *api.Fleet) (notes []string) {
 }
 
 // fleetText is a table of listeners that are not of this machine.
-type fleetText struct{ *screen }
+type fleetText struct{ *term.Screen }
 
 // fleetColumn is one column of it.
 type fleetColumn struct {
@@ -95,7 +95,7 @@ func (s fleetText) columns() []fleetColumn {
 	return all
 }
 
-func (s fleetText) narrow() bool { return s.width < 110 }
+func (s fleetText) narrow() bool { return s.Width < 110 }
 
 func (s fleetText) rows(ls []api.FleetListener) {
 	columns := s.columns()
@@ -114,31 +114,31 @@ func (s fleetText) rows(ls []api.FleetListener) {
 	if s.narrow() {
 		gap = 1
 	}
-	widths[fleetWho] = max(min(widths[fleetWho], widths[fleetWho]+s.width-columnsOf(widths, gap)), fleetNarrow)
+	widths[fleetWho] = max(min(widths[fleetWho], widths[fleetWho]+s.Width-columnsOf(widths, gap)), fleetNarrow)
 	for i, r := range rows {
-		first, others := dim, dim
+		first, others := term.Dim, term.Dim
 		if i > 0 {
-			first, others = statusStyle(statusNamed(ls[i-1].Status)), plain
+			first, others = term.StatusStyle(statusNamed(ls[i-1].Status)), term.Plain
 		}
-		var spans []span
+		var spans []term.Span
 		for col, cell := range r {
 			switch {
 			case col == fleetWho:
-				cell = padRight(cutFront(cell, widths[col]), widths[col])
+				cell = term.PadRight(cutFront(cell, widths[col]), widths[col])
 			case columns[col].number:
-				cell = padLeft(cell, widths[col])
+				cell = term.PadLeft(cell, widths[col])
 			case col < len(r)-1:
-				cell = padRight(cell, widths[col])
+				cell = term.PadRight(cell, widths[col])
 			}
 			st := others
 			if col == 0 {
 				st = first
 			} else {
-				spans = append(spans, span{text: blanks(gap)})
+				spans = append(spans, term.Text(term.Blanks(gap)))
 			}
-			spans = append(spans, span{cell, st})
+			spans = append(spans, st.Of(cell))
 		}
-		s.line(spans...)
+		s.Line(spans...)
 	}
 }
 
@@ -165,14 +165,14 @@ func fleetWhy(l *api.FleetListener) string {
 	if l.Status == model.StatusOK.String() {
 		return ""
 	}
-	return printable(l.Cause)
+	return term.Printable(l.Cause)
 }
 
 func fleetAddress(l *api.FleetListener) string {
 	if l.Address == "" {
 		return fleetPort(l)
 	}
-	return printable(l.Address)
+	return term.Printable(l.Address)
 }
 
 func fleetPort(l *api.FleetListener) string { return ":" + strconv.Itoa(int(l.Port)) }
@@ -200,7 +200,7 @@ func fleetName(l *api.FleetListener) string {
 	if l.Cluster != "" {
 		who = l.Cluster + ": " + who
 	}
-	return printable(who)
+	return term.Printable(who)
 }
 
 func fleetStage(st *api.FleetStage) string {

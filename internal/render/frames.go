@@ -7,6 +7,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // Frames are the screens of watch: what every snapshot shows, what was before, and
@@ -103,7 +104,7 @@ func (f *Frames) View() string {
 	}
 	on := f.shown()
 	all := model.ByAddress(on.snap.Listeners)
-	head, body := newScreen(f.options), newScreen(f.options)
+	head, body := term.New(f.options.Width, f.options.Color), term.New(f.options.Width, f.options.Color)
 	above, below := snapshotText{head, on.snap}, snapshotText{body, on.snap}
 	above.header()
 	above.notes()
@@ -112,11 +113,11 @@ func (f *Frames) View() string {
 		if len(all) > 1 {
 			tableText{head}.list(all, l, max(f.height/4, 1))
 		}
-		body.watched(on, l)
+		watched(body, on, l)
 	}
 	below.omitted()
 	below.unavailable(on.snap.Unavailable)
-	return f.fit(head.lines(), body.lines())
+	return f.fit(head.Lines(), body.Lines())
 }
 
 // fit cuts the listener's lines to what fits between the head and the keys.
@@ -127,16 +128,16 @@ func (f *Frames) fit(head, body []string) string {
 	below := len(body) - f.scroll - room
 	body = body[f.scroll:min(len(body), f.scroll+room)]
 	blank := make([]string, room-len(body))
-	return strings.Join(slices.Concat(head, body, blank, f.keys(below).lines()), "\n")
+	return strings.Join(slices.Concat(head, body, blank, f.keys(below).Lines()), "\n")
 }
 
 // keys is the last line: what can be done, and whether there is more to read.
-func (f *Frames) keys(below int) *screen {
-	s := newScreen(f.options)
-	var spans []span
+func (f *Frames) keys(below int) *term.Screen {
+	s := term.New(f.options.Width, f.options.Color)
+	var spans []term.Span
 	pause := "space pause"
 	if f.paused != nil {
-		spans = append(spans, span{" PAUSED ", badgeWarn}, span{text: " "})
+		spans = append(spans, term.BadgeWarn.Of(" PAUSED "), term.Text(" "))
 		pause = "space go on"
 	}
 	keys := []string{"q quit", pause}
@@ -152,6 +153,6 @@ func (f *Frames) keys(below int) *screen {
 	if len(f.shown().snap.Listeners) > 1 {
 		keys = append(keys, "tab next listener", "esc the worst")
 	}
-	s.line(append(spans, span{strings.Join(keys, " · "), dim})...)
+	s.Line(append(spans, term.Dim.Of(strings.Join(keys, " · ")))...)
 	return s
 }

@@ -1,44 +1,41 @@
 package render
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // End writes what is left of it all once the screen is closed: the worst moment of
 // each listener that had a bad one, and its losses since the start.
 func (f *Frames) End(w io.Writer) error {
-	s := newScreen(f.options)
+	s := term.New(f.options.Width, f.options.Color)
 	quiet := 0
 	for _, t := range f.past.byAddress() {
 		if t.worst.Verdict.Status == model.StatusOK {
 			quiet++
 			continue
 		}
-		s.end(t)
+		ended(s, t)
 	}
 	if quiet > 0 {
-		s.paragraph(0, span{plural(quiet, "listener was", "listeners were") + " ok all the time.", good})
+		s.Paragraph(0, term.Good.Of(term.Plural(quiet, "listener was", "listeners were")+" ok all the time."))
 	}
-	if _, err := io.WriteString(w, s.b.String()); err != nil {
-		return fmt.Errorf("render: watch: %w", err)
-	}
-	return nil
+	return s.Write(w, "watch")
 }
 
-func (s *screen) end(t *track) {
+func ended(s *term.Screen, t *track) {
 	l := t.worst
 	l.Verdict.Summary = "At " + t.worstAt.Format(time.TimeOnly) + ": " + l.Verdict.Summary
 	listenerText{s, &l}.verdict()
 	if l.Listening() {
-		s.paragraph(indent, span{"Since the start: " + t.sum() + ".", dim})
+		s.Paragraph(term.Indent, term.Dim.Of("Since the start: "+t.sum()+"."))
 	}
-	s.blank()
+	s.Blank()
 }
 
 func (h *history) byAddress() []*track {
@@ -58,21 +55,21 @@ func (t *track) sum() string {
 	if total.Clients != nil {
 		clients := model.Clients{ClientTotals: *total.Clients}
 		if n := clients.TurnedAway(); n > 0 {
-			parts = append(parts, plural(n, "client", "clients")+" turned away")
+			parts = append(parts, term.Plural(n, "client", "clients")+" turned away")
 		}
 		if n := clients.Outcomes[model.ClientDelayed]; n > 0 {
-			parts = append(parts, plural(n, "client", "clients")+" let in late")
+			parts = append(parts, term.Plural(n, "client", "clients")+" let in late")
 		}
 	}
-	parts = append(parts, plural(t.dropped, "packet", "packets")+" dropped")
+	parts = append(parts, term.Plural(t.dropped, "packet", "packets")+" dropped")
 	if n := total.AbandonedRequests; n > 0 {
-		parts = append(parts, "about "+plural(n, "request", "requests")+" abandoned")
+		parts = append(parts, "about "+term.Plural(n, "request", "requests")+" abandoned")
 	}
 	if n := total.QueueResets; n > 0 {
-		parts = append(parts, plural(n, "queued connection", "queued connections")+" reset")
+		parts = append(parts, term.Plural(n, "queued connection", "queued connections")+" reset")
 	}
 	if full := time.Duration(total.FullSeconds * float64(time.Second)); full > 0 {
-		parts = append(parts, "the accept queue full for "+howLong(full))
+		parts = append(parts, "the accept queue full for "+term.HowLong(full))
 	}
 	return strings.Join(parts, ", ")
 }

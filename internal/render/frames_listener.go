@@ -8,18 +8,19 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // watched is a listener's text with its past below the verdict.
-func (s *screen) watched(on *still, l *model.Listener) {
-	s.rule()
+func watched(s *term.Screen, on *still, l *model.Listener) {
+	s.Rule()
 	about := listenerText{s, l}
 	answerText{s, l, on.snap}.all(withoutAir)
 	if of := on.past.behind(l); of != nil {
-		s.blank()
+		s.Blank()
 		pastText{s, on.past}.chart(of)
 		if !l.Listening() { // else the details begin with a blank line
-			s.blank()
+			s.Blank()
 		}
 	}
 	about.details(on.snap)
@@ -46,7 +47,7 @@ func (h *history) behind(l *model.Listener) *model.Listener {
 type figure struct {
 	name string
 	of   func(*moment) int
-	lane
+	term.Chart
 }
 
 // figures run from the client inwards, as the funnel does.
@@ -58,17 +59,17 @@ func figures(l *model.Listener) []figure {
 		return *st.max
 	}
 	return []figure{
-		{"dropped", func(m *moment) int { return m.dropped }, lane{0, bad}},
-		{"accept queue", func(m *moment) int { return m.queue }, lane{limit(acceptQueue(l)), warn}},
-		{"connections", func(m *moment) int { return m.connections }, lane{limit(connections(l)), warn}},
-		{"waiting", func(m *moment) int { return m.waiting }, lane{0, warn}},
-		{"threads", func(m *moment) int { return m.threads }, lane{limit(threads(l)), good}},
+		{"dropped", func(m *moment) int { return m.dropped }, term.Chart{Limit: 0, Style: term.Bad}},
+		{"accept queue", func(m *moment) int { return m.queue }, term.Chart{Limit: limit(acceptQueue(l)), Style: term.Warn}},
+		{"connections", func(m *moment) int { return m.connections }, term.Chart{Limit: limit(connections(l)), Style: term.Warn}},
+		{"waiting", func(m *moment) int { return m.waiting }, term.Chart{Limit: 0, Style: term.Warn}},
+		{"threads", func(m *moment) int { return m.threads }, term.Chart{Limit: limit(threads(l)), Style: term.Good}},
 	}
 }
 
 // pastText is what is kept of the past, on a screen.
 type pastText struct {
-	*screen
+	*term.Screen
 	h *history
 }
 
@@ -76,21 +77,21 @@ type pastText struct {
 // its limit or else its own peak, and the highest that the chart shows next to it.
 func (s pastText) chart(l *model.Listener) {
 	const right = 9 // "peak" and a number with its comma
-	columns := min(max(s.width-textColumn-right, 8), depth)
+	columns := min(max(s.Width-term.TextColumn-right, 8), depth)
 	for _, f := range figures(l) {
 		values := s.h.of(placeOf(l), columns, f.of)
 		peak := slices.Max(values)
-		if peak == unknown {
+		if peak == term.Unknown {
 			continue
 		}
-		top := f.limit
+		top := f.Limit
 		if top == 0 {
 			top = peak
 		}
-		s.line(slices.Concat(
-			[]span{{text: blanks(indent)}, {padRight(f.name, labelWidth+2), plain}},
-			f.blocks(values, top),
-			[]span{{padLeft(phrase.Number(peak), right), dim}},
+		s.Line(slices.Concat(
+			[]term.Span{term.Text(term.Blanks(term.Indent)), term.Plain.Of(term.PadRight(f.name, term.LabelWidth+2))},
+			f.Blocks(values, top),
+			[]term.Span{term.Dim.Of(term.PadLeft(phrase.Number(peak), right))},
 		)...)
 	}
 	s.ago(s.h.span(columns), columns, right)
@@ -98,10 +99,8 @@ func (s pastText) chart(l *model.Listener) {
 
 // ago is the chart's time scale.
 func (s pastText) ago(past time.Duration, columns, right int) {
-	from := "╵" + howLong(past) + " ago"
-	s.line(span{text: blanks(textColumn)}, span{
-		from + padLeft("now╵", columns-lipgloss.Width(from)) + padLeft("peak", right), dim,
-	})
+	from := "╵" + term.HowLong(past) + " ago"
+	s.Line(term.Text(term.Blanks(term.TextColumn)), term.Dim.Of(from+term.PadLeft("now╵", columns-lipgloss.Width(from))+term.PadLeft("peak", right)))
 }
 
 // list gives each listener a line, the one on the screen marked; where there is
@@ -109,6 +108,6 @@ func (s pastText) ago(past time.Duration, columns, right int) {
 func (s tableText) list(all []*model.Listener, marked *model.Listener, room int) {
 	i := slices.Index(all, marked)
 	from := max(0, min(i-room/2, len(all)-room))
-	s.rule()
+	s.Rule()
 	s.rows(all[from:min(from+room, len(all))], marked)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // place is a listener, or the expected port on which nothing listens. It
@@ -27,7 +28,7 @@ type history struct {
 }
 
 // depth is how many intervals are kept: more than the widest screen shows.
-const depth = maxWidth
+const depth = term.MaxWidth
 
 func newHistory(interval time.Duration) *history {
 	return &history{pace: pace{interval: interval}, tracks: map[place]*track{}}
@@ -89,7 +90,7 @@ func (h *history) forget() {
 
 // of gives a figure's values in the latest intervals, the newest last.
 func (h *history) of(p place, columns int, figure func(*moment) int) []int {
-	values := slices.Repeat([]int{unknown}, columns)
+	values := slices.Repeat([]int{term.Unknown}, columns)
 	t := h.tracks[p]
 	if t == nil {
 		return values

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // lookAt is a snapshot, this long after the first, of a listener whose queue had peaked
@@ -33,12 +34,12 @@ func TestHistoryByInterval(t *testing.T) {
 		queue   []int
 		dropped []int
 	}{
-		{"one look", []*model.Snapshot{lookAt(0, 5, 2)}, []int{unknown, unknown, 5}, []int{unknown, unknown, 2}},
+		{"one look", []*model.Snapshot{lookAt(0, 5, 2)}, []int{term.Unknown, term.Unknown, 5}, []int{term.Unknown, term.Unknown, 2}},
 		{
 			"looks within an interval are one moment: the highest, and all that was dropped",
 			[]*model.Snapshot{lookAt(0, 1, 0), lookAt(s, 2, 0), lookAt(s+s/4, 9, 4), lookAt(s+s/2, 3, 6)},
-			[]int{unknown, 1, 9},
-			[]int{unknown, 0, 6},
+			[]int{term.Unknown, 1, 9},
+			[]int{term.Unknown, 0, 6},
 		},
 		{
 			"looks that come a little early or late are one an interval",
@@ -49,8 +50,8 @@ func TestHistoryByInterval(t *testing.T) {
 		{
 			"what was not looked at is not known",
 			[]*model.Snapshot{lookAt(0, 1, 0), lookAt(2*s, 3, 7)},
-			[]int{1, unknown, 3},
-			[]int{0, unknown, 7},
+			[]int{1, term.Unknown, 3},
+			[]int{0, term.Unknown, 7},
 		},
 		{
 			"a counter that begins anew has dropped nothing",
@@ -83,8 +84,8 @@ func TestHistoryOfStretchedLooks(t *testing.T) {
 		h.look(look)
 	}
 	p := placeOf(&lookAt(0, 0, 0).Listeners[0])
-	require.Equal(t, []int{1, 3, 3, unknown, 7}, h.of(p, 5, func(m *moment) int { return m.queue }))
-	require.Equal(t, []int{0, 0, 10, unknown, 10}, h.of(p, 5, func(m *moment) int { return m.dropped }))
+	require.Equal(t, []int{1, 3, 3, term.Unknown, 7}, h.of(p, 5, func(m *moment) int { return m.queue }))
+	require.Equal(t, []int{0, 0, 10, term.Unknown, 10}, h.of(p, 5, func(m *moment) int { return m.dropped }))
 }
 
 // What a listener lost at its end, after the latest snapshot of it, is its own.
@@ -101,8 +102,8 @@ func TestHistoryOfOneThatIsGone(t *testing.T) {
 		h.look(gone)
 	}
 	p := placeOf(&up.Listeners[0])
-	require.Equal(t, []int{2, 7, unknown}, h.of(p, 3, func(m *moment) int { return m.dropped }))
-	require.Equal(t, []int{5, unknown, unknown}, h.of(p, 3, func(m *moment) int { return m.queue }))
+	require.Equal(t, []int{2, 7, term.Unknown}, h.of(p, 3, func(m *moment) int { return m.dropped }))
+	require.Equal(t, []int{5, term.Unknown, term.Unknown}, h.of(p, 3, func(m *moment) int { return m.queue }))
 	require.Equal(t, uint64(6), h.byAddress()[0].totals.QueueResets)
 }
 

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // Incident writes what a recording says: what happened, what clients saw, what to
 // change, and how it went.
 func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
-	sc := newScreen(o)
-	sc.paragraph(0, span{s.Summary.Where() + ": " + s.Summary.Title(), bold})
-	sc.paragraph(0, span{"Incident " + printable(s.Summary.ID), dim})
+	sc := term.New(o.Width, o.Color)
+	sc.Paragraph(0, term.Bold.Of(s.Summary.Where()+": "+s.Summary.Title()))
+	sc.Paragraph(0, term.Dim.Of("Incident "+term.Printable(s.Summary.ID)))
 	if text := s.Incomplete(); text != "" {
-		sc.wrapped([]span{{"! ", warn}}, 2, span{text, warn})
+		sc.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of(text))
 	}
 	about := incidentText{sc}
 	about.section("What happened", s.Happened())
@@ -24,43 +25,40 @@ func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
 	about.section("What the threads did", s.Threads())
 	about.timeline(s.Events)
 	about.settings(s.Settings())
-	sc.blank()
-	sc.rule()
-	sc.paragraph(0, span{"The worst moment, " + incident.Clock(s.Worst.At), dim})
+	sc.Blank()
+	sc.Rule()
+	sc.Paragraph(0, term.Dim.Of("The worst moment, "+incident.Clock(s.Worst.At)))
 	snap := s.Worst.Snapshot(&s.Header, s.Worst.Listener.Verdict)
 	listenerText{sc, &snap.Listeners[0]}.all(snap)
-	if _, err := io.WriteString(w, sc.b.String()); err != nil {
-		return fmt.Errorf("render: incident: %w", err)
-	}
-	return nil
+	return sc.Write(w, "incident")
 }
 
 // incidentText is what a recording says, on a screen.
-type incidentText struct{ *screen }
+type incidentText struct{ *term.Screen }
 
 func (s incidentText) section(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	s.blank()
-	s.line(span{title, bold})
+	s.Blank()
+	s.Line(term.Bold.Of(title))
 	for _, text := range lines {
-		s.paragraph(indent, span{text: printable(text)})
+		s.Paragraph(term.Indent, term.Text(term.Printable(text)))
 	}
 }
 
 func (s incidentText) timeline(events []incident.Event) {
-	s.blank()
-	s.line(span{"Timeline (UTC)", bold})
+	s.Blank()
+	s.Line(term.Bold.Of("Timeline (UTC)"))
 	for _, e := range events {
-		head := []span{{e.At.UTC().Format(time.TimeOnly) + "  ", dim}, {e.Status.String(), statusStyle(e.Status)}}
+		head := []term.Span{term.Dim.Of(e.At.UTC().Format(time.TimeOnly) + "  "), term.StatusStyle(e.Status).Of(e.Status.String())}
 		if e.Cause != "" {
-			head = append(head, span{text: " " + printable(string(e.Cause))})
+			head = append(head, term.Text(" "+term.Printable(string(e.Cause))))
 		}
 		if e.PID != 0 {
-			head = append(head, span{fmt.Sprintf("  process %d", e.PID), dim})
+			head = append(head, term.Dim.Of(fmt.Sprintf("  process %d", e.PID)))
 		}
-		s.paragraph(indent, head...)
+		s.Paragraph(term.Indent, head...)
 	}
 }
 
@@ -68,10 +66,10 @@ func (s incidentText) settings(list []incident.Setting) {
 	if len(list) == 0 {
 		return
 	}
-	s.blank()
-	s.line(span{"Settings in force", bold})
+	s.Blank()
+	s.Line(term.Bold.Of("Settings in force"))
 	for _, one := range list {
 		text := one.Name + " " + one.Value
-		s.paragraph(indent, span{text: printable(text)}, span{"  " + printable(one.Source), dim}, span{" " + printable(one.Note), dim})
+		s.Paragraph(term.Indent, term.Text(term.Printable(text)), term.Dim.Of("  "+term.Printable(one.Source)), term.Dim.Of(" "+term.Printable(one.Note)))
 	}
 }

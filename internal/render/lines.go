@@ -10,6 +10,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // Lines are what watch writes where there is no screen to draw on: a line for
@@ -45,7 +46,7 @@ func (o *Lines) Look(snap *model.Snapshot) error {
 	}
 	for _, l := range all {
 		if o.written%headingEvery == 0 {
-			fmt.Fprintf(&b, lineFormat, padRight("time", len(o.clock(snap))), "listener", "status", "cause", "queue", "peak", "connections", "waiting", "threads", "dropped", "abandoned", "turned_away", "late")
+			fmt.Fprintf(&b, lineFormat, term.PadRight("time", len(o.clock(snap))), "listener", "status", "cause", "queue", "peak", "connections", "waiting", "threads", "dropped", "abandoned", "turned_away", "late")
 		}
 		o.line(&b, snap, l)
 		o.written++
@@ -62,10 +63,10 @@ const lineFormat = "%-8s  %-21s  %-9s  %-15s  %9s  %6s  %12s  %7s  %9s  %7s  %9s
 func (o *Lines) line(b *strings.Builder, snap *model.Snapshot, l *model.Listener) {
 	lost, known := o.lost(snap, l)
 	m := momentOf(l)
-	cause := cmp.Or(printable(string(l.Verdict.Cause)), "-")
+	cause := cmp.Or(term.Printable(string(l.Verdict.Cause)), "-")
 	fmt.Fprintf(b, lineFormat, o.clock(snap), lineName(snap, l), l.Verdict.Status, cause,
 		bare(fraction(acceptQueue(l))), figureOr(l.AcceptQueue != nil, o.takePeak(l)), bare(fraction(connections(l))),
-		figureOr(m.waiting != unknown, m.waiting), bare(fraction(threads(l))),
+		figureOr(m.waiting != term.Unknown, m.waiting), bare(fraction(threads(l))),
 		figureOr(known, lost.dropped), figureOr(known, lost.abandoned),
 		figureOr(known && lost.counted, lost.turnedAway), figureOr(known && lost.counted, lost.late))
 }
@@ -77,7 +78,7 @@ func lineName(snap *model.Snapshot, l *model.Listener) string {
 		return ":" + strconv.Itoa(int(l.Port))
 	}
 	if l.Pod != nil {
-		return printable(l.Pod.String()) + ":" + strconv.Itoa(int(l.Port))
+		return term.Printable(l.Pod.String()) + ":" + strconv.Itoa(int(l.Port))
 	}
 	if len(snap.NetNS) > 1 && l.Process != nil {
 		return whereOf(l) + "/" + strconv.Itoa(l.Process.PID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 
 	"charm.land/lipgloss/v2"
 )
@@ -16,56 +17,53 @@ import (
 // PlanText writes the plan as a screen for people: what happens to the
 // clients, when each stage fills and drains, why, and what would serve all.
 func PlanText(w io.Writer, p *plan.Plan, o TextOptions) error {
-	s := planText{newScreen(o), p}
+	s := planText{term.New(o.Width, o.Color), p}
 	s.head()
-	s.blank()
+	s.Blank()
 	s.outcomes()
-	s.blank()
+	s.Blank()
 	s.stages()
-	s.blank()
+	s.Blank()
 	s.chart()
-	s.blank()
+	s.Blank()
 	s.notes()
 	s.smallest()
-	if _, err := io.WriteString(w, s.b.String()); err != nil {
-		return fmt.Errorf("render: plan: %w", err)
-	}
-	return nil
+	return s.Write(w, "plan")
 }
 
 // planText is a plan on a screen.
 type planText struct {
-	*screen
+	*term.Screen
 	p *plan.Plan
 }
 
 // head is the load, and what happens to it in one sentence.
 func (s planText) head() {
 	in := &s.p.Input
-	load := plural(in.Requests, "client", "clients")
+	load := term.Plural(in.Requests, "client", "clients")
 	if in.Rate > 0 {
-		load += " at " + planNumber(in.Rate) + nbsp + "per second"
+		load += " at " + planNumber(in.Rate) + term.Nbsp + "per second"
 	} else if in.Requests > 1 {
 		load += " at once"
 	}
-	limits := planThreads(in.Threads) + " · max-connections" + nbsp + planLimit(in.MaxConnections) +
-		" · accept-count" + nbsp + phrase.Number(in.AcceptCount)
+	limits := planThreads(in.Threads) + " · max-connections" + term.Nbsp + planLimit(in.MaxConnections) +
+		" · accept-count" + term.Nbsp + phrase.Number(in.AcceptCount)
 	if in.BackendConnections > 0 {
-		limits += " · " + plural(in.BackendConnections, "backend connection", "backend connections") + " of" + nbsp + howLong(in.BackendTime)
+		limits += " · " + term.Plural(in.BackendConnections, "backend connection", "backend connections") + " of" + term.Nbsp + term.HowLong(in.BackendTime)
 	}
-	s.paragraph(0, span{"tcpdiag plan · " + load + ", " + howLong(in.ServiceTime) + " of work each · " + limits, dim})
-	badge, st := span{"FAILS", badgeBad}, bad
+	s.Paragraph(0, term.Dim.Of("tcpdiag plan · "+load+", "+term.HowLong(in.ServiceTime)+" of work each · "+limits))
+	badge, st := term.BadgeBad.Of("FAILS"), term.Bad
 	switch {
 	case s.p.Outcomes.Failed() > 0:
 	case s.p.Retried > 0:
-		badge, st = span{"HOLDS", badgeWarn}, warn
+		badge, st = term.BadgeWarn.Of("HOLDS"), term.Warn
 	default:
-		badge, st = span{"HOLDS", badgeGood}, good
+		badge, st = term.BadgeGood.Of("HOLDS"), term.Good
 	}
-	if s.color {
-		badge.text = " " + badge.text + " "
+	if s.Color {
+		badge.Text = " " + badge.Text + " "
 	}
-	s.wrapped([]span{badge, {text: "  "}}, badge.width()+2, span{s.p.Summary(), st})
+	s.Wrapped([]term.Span{badge, term.Text("  ")}, badge.Width()+2, st.Of(s.p.Summary()))
 }
 
 func planNumber(f float64) string {
@@ -89,44 +87,44 @@ func (s planText) outcomes() {
 	for _, row := range []struct {
 		name string
 		n    int
-		st   style
+		st   term.Style
 	}{
-		{"served", o.Served, good},
-		{"connect timeout", o.ConnectTimeout, bad},
-		{"read timeout", o.ReadTimeout, bad},
-		{"reset", o.Reset, bad},
+		{"served", o.Served, term.Good},
+		{"connect timeout", o.ConnectTimeout, term.Bad},
+		{"read timeout", o.ReadTimeout, term.Bad},
+		{"reset", o.Reset, term.Bad},
 	} {
 		st := row.st
 		if row.n == 0 {
-			st = dim
+			st = term.Dim
 		}
 		ratio := float64(row.n) / float64(s.p.Input.Requests)
-		s.line(slices.Concat(
-			[]span{
-				{text: blanks(indent)},
-				{padRight(row.name, labelWidth+2), plain},
-				{padLeft(phrase.Number(row.n), most) + "  ", bold},
+		s.Line(slices.Concat(
+			[]term.Span{
+				term.Text(term.Blanks(term.Indent)),
+				term.Plain.Of(term.PadRight(row.name, term.LabelWidth+2)),
+				term.Bold.Of(term.PadLeft(phrase.Number(row.n), most) + "  "),
 			},
-			bar(ratio, min(s.width-most-textColumn-11, 50), st),
-			[]span{{padLeft(planShare(row.n, s.p.Input.Requests), 7), st}},
+			term.Bar(ratio, min(s.Width-most-term.TextColumn-11, 50), st),
+			[]term.Span{st.Of(term.PadLeft(planShare(row.n, s.p.Input.Requests), 7))},
 		)...)
 	}
 	if l := s.p.Latency; l != nil {
-		s.row(label("latency"), span{text: "p50 " + howLong(l.P50) + " · p95 " + howLong(l.P95) + " · p99 " + howLong(l.P99) + " · max " + howLong(l.Max)},
-			span{"of the served", dim})
+		s.Row(term.Label("latency"), term.Text("p50 "+term.HowLong(l.P50)+" · p95 "+term.HowLong(l.P95)+" · p99 "+term.HowLong(l.P99)+" · max "+term.HowLong(l.Max)),
+			term.Dim.Of("of the served"))
 	}
-	s.row(label("duration"), planDuration(s.p)...)
+	s.Row(term.Label("duration"), planDuration(s.p)...)
 	if s.p.Capacity != nil {
-		s.row(label("capacity"), span{text: phrase.Number(*s.p.Capacity) + " clients at once"},
-			span{"= " + phrase.Number(s.p.Input.MaxConnections) + " + backlog " + phrase.Number(s.p.Input.Backlog()) + " + 1", dim})
+		s.Row(term.Label("capacity"), term.Text(phrase.Number(*s.p.Capacity)+" clients at once"),
+			term.Dim.Of("= "+phrase.Number(s.p.Input.MaxConnections)+" + backlog "+phrase.Number(s.p.Input.Backlog())+" + 1"))
 	}
 }
 
 // planDuration shows the server's time and the clients' where they differ.
-func planDuration(p *plan.Plan) []span {
-	out := []span{{text: howLong(p.ClientsDone)}}
+func planDuration(p *plan.Plan) []term.Span {
+	out := []term.Span{term.Text(term.HowLong(p.ClientsDone))}
 	if p.Duration > p.ClientsDone {
-		out = append(out, span{text: "until the last client is done,"}, span{howLong(p.Duration) + " until the server is", warn})
+		out = append(out, term.Text("until the last client is done,"), term.Warn.Of(term.HowLong(p.Duration)+" until the server is"))
 	}
 	return out
 }
@@ -135,15 +133,15 @@ func planDuration(p *plan.Plan) []span {
 func planShare(n, of int) string {
 	switch ratio := float64(n) / float64(of); {
 	case n == 0:
-		return "0" + nbsp + "%"
+		return "0" + term.Nbsp + "%"
 	case n == of:
-		return "100" + nbsp + "%"
+		return "100" + term.Nbsp + "%"
 	case ratio < .01:
-		return "<1" + nbsp + "%"
+		return "<1" + term.Nbsp + "%"
 	case ratio > .99:
-		return ">99" + nbsp + "%"
+		return ">99" + term.Nbsp + "%"
 	default:
-		return phrase.Number(int(math.Round(ratio*100))) + nbsp + "%"
+		return phrase.Number(int(math.Round(ratio*100))) + term.Nbsp + "%"
 	}
 }
 
@@ -155,18 +153,18 @@ func (s planText) stages() {
 		most = max(most, lipgloss.Width(planMax(st)))
 	}
 	for _, st := range s.p.Stages {
-		name := span{stageOf(st.Name), plain}
+		name := term.Plain.Of(stageOf(st.Name))
 		full := planFull(st)
-		if s.width < 72 { // no room for columns
-			s.row(name, append([]span{{phrase.Number(st.Peak), bold}, {"/ " + planMax(st), plain}}, full...)...)
+		if s.Width < 72 { // no room for columns
+			s.Row(name, append([]term.Span{term.Bold.Of(phrase.Number(st.Peak)), term.Plain.Of("/ " + planMax(st))}, full...)...)
 			continue
 		}
-		s.line(append([]span{
-			{text: blanks(indent)},
-			{padRight(name.text, labelWidth+2), plain},
-			{padLeft(phrase.Number(st.Peak), used), bold},
-			{" / ", dim},
-			{padRight(planMax(st), most) + "  ", plain},
+		s.Line(append([]term.Span{
+			term.Text(term.Blanks(term.Indent)),
+			term.Plain.Of(term.PadRight(name.Text, term.LabelWidth+2)),
+			term.Bold.Of(term.PadLeft(phrase.Number(st.Peak), used)),
+			term.Dim.Of(" / "),
+			term.Plain.Of(term.PadRight(planMax(st), most) + "  "),
 		}, full...)...)
 	}
 }
@@ -178,43 +176,43 @@ func planMax(st plan.Stage) string {
 	return phrase.Number(st.Max)
 }
 
-func planFull(st plan.Stage) []span {
+func planFull(st plan.Stage) []term.Span {
 	switch {
 	case st.Max > 0 && st.Peak >= st.Max && st.FullFor == 0:
-		return []span{{"full for a moment at " + planClock(st.FullFrom), warn}}
+		return []term.Span{term.Warn.Of("full for a moment at " + planClock(st.FullFrom))}
 	case st.Max > 0 && st.Peak >= st.Max:
 		text := planClock(st.FullFrom) + " to " + planClock(st.FullUntil)
-		out := []span{{"FULL  ", bad}, {text, plain}}
+		out := []term.Span{term.Bad.Of("FULL  "), term.Plain.Of(text)}
 		if gaps := st.FullUntil - st.FullFrom - st.FullFor; gaps > st.FullFor/50 {
-			out = append(out, span{", " + howLong(st.FullFor) + " of it", dim})
+			out = append(out, term.Dim.Of(", "+term.HowLong(st.FullFor)+" of it"))
 		}
 		return out
 	case st.Peak == 0:
-		return []span{{"empty", dim}}
+		return []term.Span{term.Dim.Of("empty")}
 	default:
-		return []span{{"never full", good}}
+		return []term.Span{term.Good.Of("never full")}
 	}
 }
 
 // planClock is a moment, to a hundredth of a second where it matters.
 func planClock(d time.Duration) string {
 	if d > 0 && d < 10*time.Second && d%(100*time.Millisecond) != 0 {
-		return fmt.Sprintf("%.2f"+nbsp+"s", d.Seconds())
+		return fmt.Sprintf("%.2f"+term.Nbsp+"s", d.Seconds())
 	}
 	if d == 0 {
-		return "0" + nbsp + "s"
+		return "0" + term.Nbsp + "s"
 	}
-	return howLong(d)
+	return term.HowLong(d)
 }
 
 func (s planText) notes() {
-	st := warn
+	st := term.Warn
 	if s.p.Outcomes.Failed() > 0 {
-		st = bad
+		st = term.Bad
 	}
 	for _, n := range s.p.Notes() {
-		s.row(span{n.Code, st}, span{text: printable(n.Text)})
-		st = warn
+		s.Row(st.Of(n.Code), term.Text(term.Printable(n.Text)))
+		st = term.Warn
 	}
 }
 
@@ -223,26 +221,26 @@ func planThreads(n int) string {
 	if n < 0 {
 		return "threads without limit"
 	}
-	return plural(n, "thread", "threads")
+	return term.Plural(n, "thread", "threads")
 }
 
 // smallest is the least that serves everybody.
 func (s planText) smallest() {
 	l := s.p.Smallest
 	if l == nil {
-		s.row(span{"nobody fails", good}, span{"with no setting at all.", bold})
+		s.Row(term.Good.Of("nobody fails"), term.Bold.Of("with no setting at all."))
 	} else {
 		threads := ""
 		if l.Threads > 0 {
-			threads = plural(l.Threads, "thread", "threads") + " · "
+			threads = term.Plural(l.Threads, "thread", "threads") + " · "
 		}
 		if l.BackendConnections > 0 {
-			threads += plural(l.BackendConnections, "backend connection", "backend connections") + " · "
+			threads += term.Plural(l.BackendConnections, "backend connection", "backend connections") + " · "
 		}
-		s.row(span{"nobody fails", good}, span{"with " + threads + "max-connections" + nbsp + phrase.Number(l.MaxConnections) +
-			" · accept-count" + nbsp + phrase.Number(l.AcceptCount), bold}, span{"or more", plain})
+		s.Row(term.Good.Of("nobody fails"), term.Bold.Of("with "+threads+"max-connections"+term.Nbsp+phrase.Number(l.MaxConnections)+
+			" · accept-count"+term.Nbsp+phrase.Number(l.AcceptCount)), term.Plain.Of("or more"))
 	}
 	for _, n := range s.p.SmallestNotes() {
-		s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", good}}, textColumn+2, span{text: printable(n)})
+		s.Wrapped([]term.Span{term.Text(term.Blanks(term.TextColumn)), term.Good.Of("→ ")}, term.TextColumn+2, term.Text(term.Printable(n)))
 	}
 }

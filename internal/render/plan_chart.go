@@ -7,28 +7,29 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 
 	"charm.land/lipgloss/v2"
 )
 
 // planLane is one stage over time.
 type planLane struct {
-	name string
-	of   func(*plan.Point) int
-	lane // without a limit it is as high as its own peak
+	name       string
+	of         func(*plan.Point) int
+	term.Chart // without a limit it is as high as its own peak
 }
 
 // planLanes run from the client inwards; a lane that stays empty is left out.
 func planLanes(p *plan.Plan) []planLane {
 	limit := func(i int) int { return p.Stages[i].Max }
 	return []planLane{
-		{"trying again", func(pt *plan.Point) int { return pt.Retrying }, lane{0, bad}},
-		{"half-open", func(pt *plan.Point) int { return pt.HalfOpen }, lane{0, bad}},
-		{"accept queue", func(pt *plan.Point) int { return pt.AcceptQueue }, lane{limit(0), warn}},
-		{"connections", func(pt *plan.Point) int { return pt.Waiting + pt.InService }, lane{limit(1), warn}},
-		{"threads", func(pt *plan.Point) int { return pt.InService }, lane{limit(2), good}},
-		{"served", func(pt *plan.Point) int { return pt.Served }, lane{0, good}},
-		{"failed", func(pt *plan.Point) int { return pt.Lost }, lane{0, bad}},
+		{"trying again", func(pt *plan.Point) int { return pt.Retrying }, term.Chart{Limit: 0, Style: term.Bad}},
+		{"half-open", func(pt *plan.Point) int { return pt.HalfOpen }, term.Chart{Limit: 0, Style: term.Bad}},
+		{"accept queue", func(pt *plan.Point) int { return pt.AcceptQueue }, term.Chart{Limit: limit(0), Style: term.Warn}},
+		{"connections", func(pt *plan.Point) int { return pt.Waiting + pt.InService }, term.Chart{Limit: limit(1), Style: term.Warn}},
+		{"threads", func(pt *plan.Point) int { return pt.InService }, term.Chart{Limit: limit(2), Style: term.Good}},
+		{"served", func(pt *plan.Point) int { return pt.Served }, term.Chart{Limit: 0, Style: term.Good}},
+		{"failed", func(pt *plan.Point) int { return pt.Lost }, term.Chart{Limit: 0, Style: term.Bad}},
 	}
 }
 
@@ -37,20 +38,20 @@ func planLanes(p *plan.Plan) []planLane {
 func (s planText) chart() {
 	lanes := planLanes(s.p)
 	right := lipgloss.Width(phrase.Number(s.p.Input.Requests)) + 1
-	columns := max(s.width-textColumn-right, 8)
+	columns := max(s.Width-term.TextColumn-right, 8)
 	for _, lane := range lanes {
 		values, peak := lane.sample(s.p, columns)
 		if peak == 0 {
 			continue
 		}
-		top := lane.limit
+		top := lane.Limit
 		if top == 0 {
 			top = peak
 		}
-		s.line(slices.Concat(
-			[]span{{text: blanks(indent)}, {padRight(lane.name, labelWidth+2), plain}},
-			lane.blocks(values, top),
-			[]span{{padLeft(phrase.Number(peak), right), dim}},
+		s.Line(slices.Concat(
+			[]term.Span{term.Text(term.Blanks(term.Indent)), term.Plain.Of(term.PadRight(lane.name, term.LabelWidth+2))},
+			lane.Blocks(values, top),
+			[]term.Span{term.Dim.Of(term.PadLeft(phrase.Number(peak), right))},
 		)...)
 	}
 	s.axis(s.p.Duration, columns)
@@ -88,20 +89,20 @@ func (s planText) axis(total time.Duration, columns int) {
 	for t := time.Duration(0); t <= total; t += step {
 		c := int(float64(t) / float64(max(total, 1)) * float64(columns))
 		mark := "╵" + planMark(t)
-		if c+lipgloss.Width(mark) > s.width-textColumn {
+		if c+lipgloss.Width(mark) > s.Width-term.TextColumn {
 			break
 		}
-		axis.WriteString(blanks(c-used) + mark)
+		axis.WriteString(term.Blanks(c-used) + mark)
 		used = c + lipgloss.Width(mark)
 	}
-	s.line(span{text: blanks(textColumn)}, span{axis.String(), dim})
+	s.Line(term.Text(term.Blanks(term.TextColumn)), term.Dim.Of(axis.String()))
 }
 
 func planMark(t time.Duration) string {
 	if t == 0 {
 		return "0"
 	}
-	return howLong(t)
+	return term.HowLong(t)
 }
 
 // planStep is a round time of which at most n fit.

@@ -12,6 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // RunJSON writes the result of a load test as one JSON document of schema api.RunSchema.
@@ -43,70 +44,67 @@ func RunLine(c *loadtest.Course, since time.Duration) string {
 // RunText writes the answer for a whole load test: what became of the clients, why, what
 // to change, and where the limit was. before is an earlier run to compare with, or nil.
 func RunText(w io.Writer, r *api.Run, before *api.Run, o TextOptions) error {
-	s := runText{newScreen(o), r, before}
+	s := runText{term.New(o.Width, o.Color), r, before}
 	s.head()
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
 		if i >= fewListeners && l.Status == model.StatusOK.String() {
-			s.paragraph(0, span{plural(len(r.Listeners)-i, "more listener was", "more listeners were") + " ok.", dim})
+			s.Paragraph(0, term.Dim.Of(term.Plural(len(r.Listeners)-i, "more listener was", "more listeners were")+" ok."))
 			break
 		}
 		s.listener(l)
 	}
-	if _, err := io.WriteString(w, s.b.String()); err != nil {
-		return fmt.Errorf("render: run: %w", err)
-	}
-	return nil
+	return s.Write(w, "run")
 }
 
 type runText struct {
-	*screen
+	*term.Screen
 	r, before *api.Run
 }
 
 func (s runText) head() {
-	parts := []string{"tcpdiag run", printable(s.r.Command), "exit code " + fmt.Sprint(s.r.ExitCode), "ran for " + inSeconds(s.r.Seconds)}
+	parts := []string{"tcpdiag run", term.Printable(s.r.Command), "exit code " + fmt.Sprint(s.r.ExitCode), "ran for " + inSeconds(s.r.Seconds)}
 	if s.r.Repeated > 1 {
 		parts = append(parts, fmt.Sprintf("the worst of %d runs, run %d", s.r.Repeated, s.r.Shown))
 	}
-	s.blank()
-	s.paragraph(0, span{strings.Join(parts, " · "), dim})
+	s.Blank()
+	s.Paragraph(0, term.Dim.Of(strings.Join(parts, " · ")))
 	switch {
 	case s.r.Problem != "":
-		s.wrapped([]span{{"! ", warn}}, 2, span{"Nothing was observed: " + printable(s.r.Problem), warn})
+		s.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of("Nothing was observed: "+term.Printable(s.r.Problem)))
 	case len(s.r.Listeners) == 0:
-		s.wrapped([]span{{"! ", warn}}, 2, span{"No server was found here: give --port or --pid, or --all.", warn})
+		s.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of("No server was found here: give --port or --pid, or --all."))
 	}
 }
 
 func (s runText) listener(l *api.RunListener) {
 	st := statusNamed(l.Status)
-	s.blank()
-	head := []span{s.badge(st), {text: "  "}, {":" + fmt.Sprint(l.Port), bold}}
+	s.Blank()
+	head := []term.Span{s.Badge(st), term.Text("  "), term.Bold.Of(":" + fmt.Sprint(l.Port))}
 	if l.Process != "" {
-		head = append(head, span{text: "  " + printable(l.Process) + " " + fmt.Sprint(l.PID)})
+		head = append(head, term.Text("  "+term.Printable(l.Process)+" "+fmt.Sprint(l.PID)))
 	}
-	s.line(head...)
-	s.row(label("What"), span{RunWhat(l), statusStyle(st)})
+	s.Line(head...)
+	s.Row(term.Label("What"), term.StatusStyle(st).Of(RunWhat(l)))
 	if why := runWhy(l); why != "" {
-		s.row(label("Why"), span{text: printable(why)})
+		s.Row(term.Label("Why"), term.Text(term.Printable(why)))
 	}
 	for i, do := range runDo(l) {
 		name := ""
 		if i == 0 {
 			name = "Do"
 		}
-		s.row(label(name), span{text: fmt.Sprintf("%d  ", i+1)}, span{text: printable(do)})
+		s.Row(term.Label(name), term.Text(fmt.Sprintf("%d  ", i+1)), term.Text(term.Printable(do)))
 	}
 	for _, row := range runFacts(l) {
-		s.row(label(row[0]), span{text: printable(row[1])})
+		s.Row(term.Label(row[0]), term.Text(term.Printable(row[1])))
 	}
 	for i, line := range RunVariation(l) {
 		name := ""
 		if i == 0 {
 			name = "Runs"
 		}
-		s.row(label(name), span{text: line})
+		s.Row(term.Label(name), term.Text(line))
 	}
 	if b := RunListenerOf(s.before, l); b != nil {
 		for i, change := range RunChanges(b, l) {
@@ -114,7 +112,7 @@ func (s runText) listener(l *api.RunListener) {
 			if i == 0 {
 				name = "Before"
 			}
-			s.row(label(name), span{text: change})
+			s.Row(term.Label(name), term.Text(change))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // The elements of JUnit XML that CI systems read.
@@ -41,7 +42,7 @@ type (
 // its clients were lost, and one error where nothing could be observed. It is what the strictest
 // of its readers take: Surefire's schema begins at testsuite, and has no timestamp.
 func RunJUnit(w io.Writer, r *api.Run) error {
-	suite := junitSuite{Name: "tcpdiag run " + printable(r.Command), Time: fmt.Sprintf("%.3f", r.Seconds)}
+	suite := junitSuite{Name: "tcpdiag run " + term.Printable(r.Command), Time: fmt.Sprintf("%.3f", r.Seconds)}
 	for i := range r.Listeners {
 		c := junitOf(&r.Listeners[i], suite.Time)
 		if c.Failure != nil {
@@ -51,7 +52,7 @@ func RunJUnit(w io.Writer, r *api.Run) error {
 	}
 	if r.Problem != "" {
 		suite.Errors = 1
-		suite.Cases = append(suite.Cases, junitCase{Name: "observe", Class: "tcpdiag", Time: suite.Time, Error: &junitCause{"nothing was observed", "observe", printable(r.Problem)}})
+		suite.Cases = append(suite.Cases, junitCase{Name: "observe", Class: "tcpdiag", Time: suite.Time, Error: &junitCause{"nothing was observed", "observe", term.Printable(r.Problem)}})
 	}
 	suite.Tests = len(suite.Cases)
 	content, err := xml.MarshalIndent(suite, "", "  ")
@@ -66,9 +67,9 @@ func RunJUnit(w io.Writer, r *api.Run) error {
 
 func junitOf(l *api.RunListener, time string) junitCase {
 	c := junitCase{Name: fmt.Sprintf("port %d", l.Port), Class: "tcpdiag", Time: time}
-	text := printable(strings.Join(append([]string{RunWhat(l), runWhy(l)}, runDo(l)...), "\n"))
+	text := term.Printable(strings.Join(append([]string{RunWhat(l), runWhy(l)}, runDo(l)...), "\n"))
 	if statusNamed(l.Status) >= model.StatusLosing {
-		c.Failure = &junitCause{printable(RunWhat(l)), l.Status, text}
+		c.Failure = &junitCause{term.Printable(RunWhat(l)), l.Status, text}
 		return c
 	}
 	c.SystemOut = text
@@ -138,5 +139,5 @@ func markdownListener(b *strings.Builder, l, before *api.RunListener) {
 
 // markdown writes text that a stranger may have named: no markup, on one line.
 func markdown(text string) string {
-	return strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "|", "\\|", "\n", " ").Replace(printable(text))
+	return strings.NewReplacer("\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "|", "\\|", "\n", " ").Replace(term.Printable(text))
 }

@@ -1,32 +1,32 @@
 package render
 
 import (
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // Runbook writes what is to be known of a cause or a finding.
 func Runbook(w io.Writer, r *causes.Runbook, o TextOptions) error {
-	s := newScreen(o)
-	s.paragraph(0, span{r.Code + ": ", bold}, span{unmarked(r.Title), bold})
+	s := term.New(o.Width, o.Color)
+	s.Paragraph(0, term.Bold.Of(r.Code+": "), term.Bold.Of(unmarked(r.Title)))
 	for _, part := range []struct{ name, text string }{
 		{"Seen", r.Seen}, {"Clients see", r.Clients}, {"Check", r.Check}, {"Change", r.Change}, {"Does not help", r.Vain},
 	} {
 		if part.text != "" {
-			s.blank()
-			s.paragraph(answerIndent, span{part.name + ":", bold}, span{text: unmarked(part.text)})
+			s.Blank()
+			s.Paragraph(answerIndent, term.Bold.Of(part.name+":"), term.Text(unmarked(part.text)))
 		}
 	}
-	return s.write(w, "runbook")
+	return s.Write(w, "runbook")
 }
 
 // Runbooks writes each cause and finding with its title.
 func Runbooks(w io.Writer, all []causes.Runbook, o TextOptions) error {
-	s := newScreen(o)
+	s := term.New(o.Width, o.Color)
 	widest := 0
 	for i := range all {
 		widest = max(widest, len(all[i].Code))
@@ -35,14 +35,14 @@ func Runbooks(w io.Writer, all []causes.Runbook, o TextOptions) error {
 	for i := range all {
 		if r := &all[i]; causes && !r.IsCause() {
 			causes = false
-			s.blank()
+			s.Blank()
 		}
-		head := []span{{text: blanks(answerIndent)}, {padRight(all[i].Code, widest+2), bold}}
-		s.wrapped(head, answerIndent+widest+2, span{text: unmarked(all[i].Title)})
+		head := []term.Span{term.Text(term.Blanks(answerIndent)), term.Bold.Of(term.PadRight(all[i].Code, widest+2))}
+		s.Wrapped(head, answerIndent+widest+2, term.Text(unmarked(all[i].Title)))
 	}
-	s.blank()
-	s.paragraph(answerIndent, span{"tcpdiag explain CAUSE prints what to check, what to change and what does not help.", dim})
-	return s.write(w, "runbooks")
+	s.Blank()
+	s.Paragraph(answerIndent, term.Dim.Of("tcpdiag explain CAUSE prints what to check, what to change and what does not help."))
+	return s.Write(w, "runbooks")
 }
 
 // unmarked is a text without Markdown's marks.
@@ -53,16 +53,9 @@ func unmarked(text string) string {
 
 // Sentences writes each from the beginning of a line, within the screen's width.
 func Sentences(w io.Writer, text []string, o TextOptions) error {
-	s := newScreen(o)
+	s := term.New(o.Width, o.Color)
 	for _, one := range text {
-		s.paragraph(0, span{text: printable(one)})
+		s.Paragraph(0, term.Text(term.Printable(one)))
 	}
-	return s.write(w, "sentences")
-}
-
-func (s *screen) write(w io.Writer, what string) error {
-	if _, err := io.WriteString(w, s.b.String()); err != nil {
-		return fmt.Errorf("render: %s: %w", what, err)
-	}
-	return nil
+	return s.Write(w, "sentences")
 }

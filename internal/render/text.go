@@ -2,13 +2,13 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // TextOptions say what the screen can show.
@@ -34,17 +34,14 @@ const (
 // Text writes the snapshot as a screen for people: the answer, or with Verbose
 // everything that is known.
 func Text(w io.Writer, s *model.Snapshot, o TextOptions) error {
-	sc := newScreen(o)
+	sc := term.New(o.Width, o.Color)
 	about := snapshotText{sc, s}
 	if o.Verbose {
 		about.verbose()
 	} else {
 		about.answers(o)
 	}
-	if _, err := io.WriteString(w, sc.b.String()); err != nil {
-		return fmt.Errorf("render: text: %w", err)
-	}
-	return nil
+	return sc.Write(w, "text")
 }
 
 // verbose writes what the tool could not know first, then each listener, the worst
@@ -54,10 +51,10 @@ func (s snapshotText) verbose() {
 	s.notes()
 	detailed, brief := detailedFirst(s.snap.Listeners)
 	for _, l := range detailed {
-		s.rule()
-		listenerText{s.screen, l}.all(s.snap)
+		s.Rule()
+		listenerText{s.Screen, l}.all(s.snap)
 	}
-	tableText{s.screen}.brief(brief, len(detailed) > 0)
+	tableText{s.Screen}.brief(brief, len(detailed) > 0)
 	s.omitted()
 	s.unavailable(s.snap.Unavailable)
 }
@@ -94,13 +91,13 @@ func lost(l *model.Listener) uint64 {
 
 // snapshotText is what a screen says of a snapshot besides its listeners.
 type snapshotText struct {
-	*screen
+	*term.Screen
 	snap *model.Snapshot
 }
 
 // header says where and when: screens get pasted into tickets.
 func (s snapshotText) header() {
-	s.paragraph(0, span{strings.Join(s.about(), " · "), dim})
+	s.Paragraph(0, term.Dim.Of(strings.Join(s.about(), " · ")))
 	if n := len(s.snap.Listeners); n > 1 {
 		s.tally(s.snap.Listeners)
 	}
@@ -109,17 +106,17 @@ func (s snapshotText) header() {
 func (s snapshotText) about() []string {
 	parts := []string{"tcpdiag"}
 	if s.snap.Host != "" {
-		parts = append(parts, printable(s.snap.Host))
+		parts = append(parts, term.Printable(s.snap.Host))
 	}
 	if s.snap.Kernel != "" {
-		parts = append(parts, "Linux "+printable(s.snap.Kernel))
+		parts = append(parts, "Linux "+term.Printable(s.snap.Kernel))
 	}
 	if !s.snap.Time.IsZero() {
 		parts = append(parts, s.snap.Time.Format("2006-01-02 15:04:05 MST"))
 	}
 	parts = append(parts, window(s.snap))
 	if s.snap.ScanAge != nil {
-		parts = append(parts, "scanned "+howLong(*s.snap.ScanAge)+" ago")
+		parts = append(parts, "scanned "+term.HowLong(*s.snap.ScanAge)+" ago")
 	}
 	return parts
 }
@@ -129,7 +126,7 @@ func window(snap *model.Snapshot) string {
 	if snap.Interval <= 0 {
 		return "one snapshot"
 	}
-	return "watched for " + howLong(snap.Interval)
+	return "watched for " + term.HowLong(snap.Interval)
 }
 
 // tally is "12 listeners: 1 losing, 11 ok".
@@ -138,51 +135,27 @@ func (s snapshotText) tally(ls []model.Listener) {
 	for i := range ls {
 		counts[ls[i].Verdict.Status]++
 	}
-	spans := []span{{text: phrase.Number(len(ls)) + " listeners:"}}
+	spans := []term.Span{term.Text(phrase.Number(len(ls)) + " listeners:")}
 	for st := model.NumStatuses - 1; st >= 0; st-- {
 		if counts[st] > 0 {
-			spans = append(spans, span{phrase.Number(counts[st]) + " " + st.String(), statusStyle(st)}, span{dot, dim})
+			spans = append(spans, term.StatusStyle(st).Of(phrase.Number(counts[st])+" "+st.String()), term.Dim.Of(term.Dot))
 		}
 	}
-	s.paragraph(0, spans[:len(spans)-1]...)
+	s.Paragraph(0, spans[:len(spans)-1]...)
 }
 
 func (s snapshotText) notes() {
 	for _, n := range s.snap.Notes {
-		s.wrapped([]span{{"! ", warn}}, 2, span{printable(n), warn})
+		s.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of(term.Printable(n)))
 	}
 	if len(s.snap.Listeners) == 0 {
-		s.wrapped([]span{{"! ", warn}}, 2, span{"Nothing listens here.", warn})
+		s.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of("Nothing listens here."))
 	}
 }
-
-func (s *screen) rule() { s.line(span{strings.Repeat("─", s.width), dim}) }
 
 func (s snapshotText) omitted() {
 	if s.snap.Omitted > 0 {
-		s.blank()
-		s.paragraph(0, span{plural(s.snap.Omitted, "more listener is", "more listeners are") + " not watched (--max-listeners).", dim})
-	}
-}
-
-func statusStyle(st model.Status) style {
-	switch st {
-	case model.StatusOK:
-		return good
-	case model.StatusWarning, model.StatusSaturated:
-		return warn
-	default:
-		return bad
-	}
-}
-
-func badgeStyle(st model.Status) style {
-	switch st {
-	case model.StatusOK:
-		return badgeGood
-	case model.StatusWarning, model.StatusSaturated:
-		return badgeWarn
-	default:
-		return badgeBad
+		s.Blank()
+		s.Paragraph(0, term.Dim.Of(term.Plural(s.snap.Omitted, "more listener is", "more listeners are")+" not watched (--max-listeners)."))
 	}
 }

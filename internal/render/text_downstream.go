@@ -3,6 +3,7 @@ package render
 import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // shownPeers is how many peers the screen has room for.
@@ -22,43 +23,43 @@ func (s listenerText) downstream() {
 			continue
 		}
 		if i == shownPeers {
-			s.row(label(title), span{"and more", dim})
+			s.Row(term.Label(title), term.Dim.Of("and more"))
 			title = ""
 			break
 		}
-		s.row(label(title), peerSpans(p)...)
+		s.Row(term.Label(title), peerSpans(p)...)
 		title = ""
 	}
 	if n := d.Locked(s.l); n > 0 {
-		s.row(label(title), span{text: "a lock, a pool or a timer"}, span{dot, dim}, span{text: phrase.Count(n, "thread")})
+		s.Row(term.Label(title), term.Text("a lock, a pool or a timer"), term.Dim.Of(term.Dot), term.Text(phrase.Count(n, "thread")))
 	}
 }
 
-func peerSpans(p *model.Peer) []span {
+func peerSpans(p *model.Peer) []term.Span {
 	name := p.Address.String()
 	if p.Name != "" {
-		name += " (" + printable(p.Name)
+		name += " (" + term.Printable(p.Name)
 		if p.ByPort {
 			name += ", by its port"
 		}
 		name += ")"
 	}
-	spans := []span{{name, bold}, {dot, dim}}
-	spans = append(spans, span{text: phrase.Number(p.InFlight) + " of " + phrase.Count(p.Connections, "connection") + " in flight"})
+	spans := []term.Span{term.Bold.Of(name), term.Dim.Of(term.Dot)}
+	spans = append(spans, term.Text(phrase.Number(p.InFlight)+" of "+phrase.Count(p.Connections, "connection")+" in flight"))
 	if p.InFlight > 0 {
-		spans = append(spans, span{dot, dim}, span{text: "oldest " + howLong(p.Oldest)})
+		spans = append(spans, term.Dim.Of(term.Dot), term.Text("oldest "+term.HowLong(p.Oldest)))
 	}
 	if p.Workers != nil && *p.Workers > 0 {
-		spans = append(spans, span{dot, dim}, span{text: phrase.Count(*p.Workers, "thread")})
+		spans = append(spans, term.Dim.Of(term.Dot), term.Text(phrase.Count(*p.Workers, "thread")))
 	}
 	if p.Connecting > 0 {
-		spans = append(spans, span{dot, dim}, span{phrase.Number(p.Connecting) + " without an answer to their SYN", warn})
+		spans = append(spans, term.Dim.Of(term.Dot), term.Warn.Of(phrase.Number(p.Connecting)+" without an answer to their SYN"))
 	}
 	if p.Background != nil && *p.Background > 0 {
-		spans = append(spans, span{dot, dim}, span{phrase.Number(*p.Background) + " also at rest", dim})
+		spans = append(spans, term.Dim.Of(term.Dot), term.Dim.Of(phrase.Number(*p.Background)+" also at rest"))
 	}
 	if p.Pool != nil {
-		spans = append(spans, span{dot, dim}, span{phrase.Sprintf("pool of %d", p.Pool.Size.Value), dim})
+		spans = append(spans, term.Dim.Of(term.Dot), term.Dim.Of(phrase.Sprintf("pool of %d", p.Pool.Size.Value)))
 	}
 	return spans
 }

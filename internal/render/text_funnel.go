@@ -1,14 +1,13 @@
 package render
 
 import (
-	"math"
-	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // stage is one line of the funnel.
@@ -34,45 +33,45 @@ func (s listenerText) funnel() {
 		used = max(used, lipgloss.Width(known(stages[i].used)))
 		most = max(most, lipgloss.Width(stages[i].maximum()))
 	}
-	var cutShort []span
+	var cutShort []term.Span
 	for i := range stages {
 		if s.stage(&stages[i], used, most) {
-			cutShort = append(cutShort, span{stages[i].name + ": " + printable(stages[i].detail), dim}, span{dot, dim})
+			cutShort = append(cutShort, term.Dim.Of(stages[i].name+": "+term.Printable(stages[i].detail)), term.Dim.Of(term.Dot))
 		}
 	}
 	if len(cutShort) > 0 {
-		s.row(label("limits set by"), cutShort[:len(cutShort)-1]...)
+		s.Row(term.Label("limits set by"), cutShort[:len(cutShort)-1]...)
 	}
 }
 
 // stage also says whether there was no room for a detail of the source.
-func (s *screen) stage(st *stage, used, most int) (shortened bool) {
-	head := []span{
-		{text: blanks(indent)},
-		{padRight(cut(st.name, labelWidth), labelWidth+2), plain},
-		{padLeft(known(st.used), used), bold},
-		{" / ", dim},
-		{padRight(st.maximum(), most), plain},
+func (s listenerText) stage(st *stage, used, most int) (shortened bool) {
+	head := []term.Span{
+		term.Text(term.Blanks(term.Indent)),
+		term.Plain.Of(term.PadRight(term.Cut(st.name, term.LabelWidth), term.LabelWidth+2)),
+		term.Bold.Of(term.PadLeft(known(st.used), used)),
+		term.Dim.Of(" / "),
+		term.Plain.Of(term.PadRight(st.maximum(), most)),
 	}
 	if st.used == nil || st.max == nil || *st.max <= 0 {
 		note := st.source
 		if st.why != "" {
 			note = "(" + st.why + ")"
 		}
-		s.line(append(head, span{"  " + printable(note), dim})...)
+		s.Line(append(head, term.Dim.Of("  "+term.Printable(note)))...)
 		return false
 	}
 	ratio := float64(*st.used) / float64(*st.max)
-	head = append(head, span{text: "  "})
-	head = append(head, bar(ratio, s.barWidth(), st.level(ratio))...)
-	head = append(head, span{padLeft(st.percent(ratio), 6), st.level(ratio)})
-	note, shortened := st.note(s.width - columns(head) - 2)
-	s.line(append(head, note)...)
+	head = append(head, term.Text("  "))
+	head = append(head, term.Bar(ratio, s.barWidth(), st.level(ratio))...)
+	head = append(head, st.level(ratio).Of(term.PadLeft(st.percent(ratio), 6)))
+	note, shortened := st.note(s.Width - term.Columns(head) - 2)
+	s.Line(append(head, note)...)
 	return shortened
 }
 
 // barWidth leaves room for the numbers and the settings' sources.
-func (s *screen) barWidth() int { return max(0, min((s.width-52)/2, 26)) }
+func (s listenerText) barWidth() int { return max(0, min((s.Width-52)/2, 26)) }
 
 func (st *stage) maximum() string {
 	if st.unlimited {
@@ -81,16 +80,16 @@ func (st *stage) maximum() string {
 	return known(st.max)
 }
 
-func (st *stage) level(ratio float64) style {
+func (st *stage) level(ratio float64) term.Style {
 	switch {
 	case st.neverFull:
-		return plain
+		return term.Plain
 	case ratio >= 1:
-		return bad
+		return term.Bad
 	case ratio >= .8:
-		return warn
+		return term.Warn
 	default:
-		return good
+		return term.Good
 	}
 }
 
@@ -107,29 +106,14 @@ func (st *stage) percent(ratio float64) string {
 
 // note is the forecast, or else where the limit comes from: whole where it
 // fits, in a word where it does not.
-func (st *stage) note(room int) (note span, shortened bool) {
+func (st *stage) note(room int) (note term.Span, shortened bool) {
 	if st.fullIn != nil {
-		return span{"  full in " + howLong(*st.fullIn), warn}, st.detail != ""
+		return term.Warn.Of("  full in " + term.HowLong(*st.fullIn)), st.detail != ""
 	}
-	if text := printable(st.source); lipgloss.Width(text) <= room {
-		return span{"  " + text, dim}, false
+	if text := term.Printable(st.source); lipgloss.Width(text) <= room {
+		return term.Dim.Of("  " + text), false
 	}
-	return span{"  " + printable(st.short), dim}, st.detail != ""
-}
-
-// bar fills width columns. What is not empty shows at least a sliver, and only
-// what is full is filled. The blocks are an eighth lower than a line, so that
-// the stages stay apart.
-func bar(ratio float64, width int, st style) []span {
-	full := int(math.Round(min(max(ratio, 0), 1) * float64(width)))
-	if ratio < 1 {
-		full = max(min(full, width-1), 0)
-	}
-	filled := strings.Repeat("▇", full)
-	if full == 0 && ratio > 0 && width > 0 {
-		filled = "▎"
-	}
-	return []span{{filled, st}, {strings.Repeat("·", width-lipgloss.Width(filled)), dim}}
+	return term.Dim.Of("  " + term.Printable(st.short)), st.detail != ""
 }
 
 // known is a number, or n/a.
@@ -159,6 +143,6 @@ func stageOf(limit string) string {
 	case "max_threads":
 		return "threads"
 	default:
-		return printable(spaced(limit))
+		return term.Printable(term.Spaced(limit))
 	}
 }

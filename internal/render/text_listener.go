@@ -8,17 +8,18 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // listenerText is one listener on a screen.
 type listenerText struct {
-	*screen
+	*term.Screen
 	l *model.Listener
 }
 
 // all writes the whole funnel of one listener, the verdict on top.
 func (s listenerText) all(snap *model.Snapshot) {
-	answerText{s.screen, s.l, snap}.all(whole)
+	answerText{s.Screen, s.l, snap}.all(whole)
 	s.summary()
 	s.identity()
 	s.details(snap)
@@ -27,9 +28,9 @@ func (s listenerText) all(snap *model.Snapshot) {
 // details are what the verdict rests on, and what to do.
 func (s listenerText) details(snap *model.Snapshot) {
 	if s.l.Listening() {
-		s.blank()
+		s.Blank()
 		s.funnel()
-		s.blank()
+		s.Blank()
 		s.queue()
 		s.phases()
 		s.downstream()
@@ -44,55 +45,30 @@ func (s listenerText) details(snap *model.Snapshot) {
 
 // summary is the verdict in one sentence, with its cause.
 func (s listenerText) summary() {
-	s.blank()
-	text := printable(s.l.Verdict.Summary)
+	s.Blank()
+	text := term.Printable(s.l.Verdict.Summary)
 	if c := s.l.Verdict.Cause; c != model.CauseNone {
-		s.row(span{printable(string(c)), statusStyle(s.l.Verdict.Status)}, span{text: text})
+		s.Row(term.StatusStyle(s.l.Verdict.Status).Of(term.Printable(string(c))), term.Text(text))
 		return
 	}
-	s.row(label("summary"), span{text: text})
+	s.Row(term.Label("summary"), term.Text(text))
 }
 
 // verdict is the line to read when there is time for one: how it stands,
 // where, which limit does it, and what that does to clients.
 func (s listenerText) verdict() {
 	v := &s.l.Verdict
-	head := []span{s.badge(v.Status), {"  " + whereOf(s.l), bold}}
+	head := []term.Span{s.Badge(v.Status), term.Bold.Of("  " + whereOf(s.l))}
 	if v.Cause != model.CauseNone {
-		head = append(head, span{"  " + printable(string(v.Cause)), statusStyle(v.Status)})
+		head = append(head, term.StatusStyle(v.Status).Of("  "+term.Printable(string(v.Cause))))
 	}
-	summary := printable(v.Summary)
-	if used := columns(head); used+2+lipgloss.Width(summary) <= s.width {
-		s.line(append(head, span{text: "  "}, span{summary, bold})...)
+	summary := term.Printable(v.Summary)
+	if used := term.Columns(head); used+2+lipgloss.Width(summary) <= s.Width {
+		s.Line(append(head, term.Text("  "), term.Bold.Of(summary))...)
 		return
 	}
-	s.line(head...)
-	s.paragraph(indent, span{summary, bold})
-}
-
-// badge is a coloured block, or just the word.
-func (s *screen) badge(st model.Status) span {
-	word := statusWord(st)
-	if s.color {
-		word = " " + word + " "
-	}
-	return span{word, badgeStyle(st)}
-}
-
-// statusWord is a status on a screen.
-func statusWord(st model.Status) string {
-	if st == model.StatusLosing {
-		return "LOSING CLIENTS"
-	}
-	return strings.ToUpper(st.String())
-}
-
-func columns(spans []span) int {
-	n := 0
-	for _, sp := range spans {
-		n += sp.width()
-	}
-	return n
+	s.Line(head...)
+	s.Paragraph(term.Indent, term.Bold.Of(summary))
 }
 
 // whereOf is the address, or the port that nothing listens on.
@@ -100,7 +76,7 @@ func whereOf(l *model.Listener) string {
 	if !l.Listening() {
 		return "port " + strconv.Itoa(int(l.Port))
 	}
-	return printable(l.ID.String())
+	return term.Printable(l.ID.String())
 }
 
 // identity says who listens, in one dim line.
@@ -116,19 +92,19 @@ func (s listenerText) identity() {
 		parts = append(parts, serverOf(k)...)
 	}
 	if p := s.l.Process; p != nil && p.Container != "" {
-		parts = append(parts, "container "+cut(printable(p.Container), 12))
+		parts = append(parts, "container "+term.Cut(term.Printable(p.Container), 12))
 	}
 	if s.l.Members > 1 {
 		parts = append(parts, phrase.Number(s.l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
 	}
 	if len(parts) > 0 {
-		s.row(label("server"), span{text: strings.Join(parts, " · ")})
+		s.Row(term.Label("server"), term.Text(strings.Join(parts, " · ")))
 	}
 	switch p := s.l.Process; {
 	case p != nil && p.Frozen:
-		s.paragraph(indent, span{"The process is frozen with its cgroup: it accepts nothing until that is thawed.", bad})
+		s.Paragraph(term.Indent, term.Bad.Of("The process is frozen with its cgroup: it accepts nothing until that is thawed."))
 	case p != nil && p.Stopped:
-		s.paragraph(indent, span{"The process is stopped (state T): it accepts nothing until it gets SIGCONT.", bad})
+		s.Paragraph(term.Indent, term.Bad.Of("The process is stopped (state T): it accepts nothing until it gets SIGCONT."))
 	}
 }
 
@@ -140,7 +116,7 @@ func ownersOf(l *model.Listener) []string {
 	}
 	parts := []string{ownerOf(l.Process)}
 	if p := l.Process; p != nil && p.Container != "" {
-		parts = append(parts, "container "+cut(printable(p.Container), 12))
+		parts = append(parts, "container "+term.Cut(term.Printable(p.Container), 12))
 	}
 	return parts
 }
@@ -148,31 +124,31 @@ func ownersOf(l *model.Listener) []string {
 // podOf is "NAMESPACE/POD (CONTAINER)".
 func podOf(p *model.Pod) string {
 	if p.Container == "" {
-		return printable(p.String())
+		return term.Printable(p.String())
 	}
-	return printable(p.String() + " (" + p.Container + ")")
+	return term.Printable(p.String() + " (" + p.Container + ")")
 }
 
 func ownerOf(p *model.Process) string {
 	if p == nil {
 		return "owner n/a (not visible to this user)"
 	}
-	return printable(p.Comm) + " " + strconv.Itoa(p.PID)
+	return term.Printable(p.Comm) + " " + strconv.Itoa(p.PID)
 }
 
 func serverOf(k *model.Connector) []string {
 	var parts []string
 	switch kind := k.Kind(); {
 	case kind.Title != "":
-		parts = append(parts, strings.TrimSpace(kind.Title+" "+printable(k.Version)))
+		parts = append(parts, strings.TrimSpace(kind.Title+" "+term.Printable(k.Version)))
 	case kind.JVM:
 		parts = append(parts, "a JVM, no Tomcat recognised")
 	}
 	if k.Framework == "spring-boot" {
-		parts = append(parts, strings.TrimSpace("Spring Boot "+printable(k.FrameworkVersion)))
+		parts = append(parts, strings.TrimSpace("Spring Boot "+term.Printable(k.FrameworkVersion)))
 	}
 	if k.Protocol != "" {
-		parts = append(parts, printable(k.Protocol))
+		parts = append(parts, term.Printable(k.Protocol))
 	}
 	if k.TLS {
 		parts = append(parts, "TLS")
@@ -181,7 +157,7 @@ func serverOf(k *model.Connector) []string {
 		parts = append(parts, "HTTP/2")
 	}
 	if k.Executor != "" {
-		parts = append(parts, "executor "+printable(k.Executor))
+		parts = append(parts, "executor "+term.Printable(k.Executor))
 	}
 	return parts
 }
@@ -194,17 +170,17 @@ func (s listenerText) queue() {
 	}
 	var parts []string
 	if q.OldestWait != nil {
-		parts = append(parts, "the oldest has waited "+howLong(*q.OldestWait))
+		parts = append(parts, "the oldest has waited "+term.HowLong(*q.OldestWait))
 	}
 	if q.Peak != nil && *q.Peak > 0 {
 		peak := "peak " + phrase.Number(*q.Peak)
 		if q.PeakAge > 0 {
-			peak += ", " + howLong(q.PeakAge) + " ago"
+			peak += ", " + term.HowLong(q.PeakAge) + " ago"
 		}
 		parts = append(parts, peak)
 	}
 	if len(parts) > 0 {
-		s.row(label("queue"), span{text: strings.Join(parts, " · ")})
+		s.Row(term.Label("queue"), term.Text(strings.Join(parts, " · ")))
 	}
 }
 
@@ -215,34 +191,34 @@ func (s listenerText) phases() {
 	if c == nil {
 		return
 	}
-	spans := make([]span, 0, 2*model.NumPhases)
+	spans := make([]term.Span, 0, 2*model.NumPhases)
 	for p, n := range c.Phases {
 		if n > 0 {
-			spans = append(spans, phase(model.Phase(p), n), span{dot, dim})
+			spans = append(spans, phase(model.Phase(p), n), term.Dim.Of(term.Dot))
 		}
 	}
 	if c.Reset != nil && *c.Reset > 0 {
-		spans = append(spans, span{phrase.Number(*c.Reset) + " without a socket (reset by the client?)", warn}, span{dot, dim})
+		spans = append(spans, term.Warn.Of(phrase.Number(*c.Reset)+" without a socket (reset by the client?)"), term.Dim.Of(term.Dot))
 	}
 	if len(spans) == 0 {
-		spans = []span{{"no connections", dim}, {}}
+		spans = []term.Span{term.Dim.Of("no connections"), term.Span{}}
 	}
 	spans = spans[:len(spans)-1]
 	if c.Partial {
-		spans = append(spans, span{"(the kernel cut the scan short: at least so many)", warn})
+		spans = append(spans, term.Warn.Of("(the kernel cut the scan short: at least so many)"))
 	}
 	if c.Sampled > 0 {
-		spans = append(spans, span{phrase.Sprintf("(each ±%d: %d were asked)", c.Error, c.Sampled), dim})
+		spans = append(spans, term.Dim.Of(phrase.Sprintf("(each ±%d: %d were asked)", c.Error, c.Sampled)))
 	}
-	s.row(label("phases"), spans...)
+	s.Row(term.Label("phases"), spans...)
 }
 
-func phase(p model.Phase, n int) span {
-	st := plain
+func phase(p model.Phase, n int) term.Span {
+	st := term.Plain
 	if p == model.Waiting {
-		st = warn
+		st = term.Warn
 	}
-	return span{phrase.Number(n) + " " + spaced(p.String()), st}
+	return st.Of(phrase.Number(n) + " " + term.Spaced(p.String()))
 }
 
 // capacity spells the sum out: the "one" is the kernel's, and everybody who
@@ -252,8 +228,8 @@ func (s listenerText) capacity() {
 	if n == nil {
 		return
 	}
-	s.row(label("capacity"), span{text: phrase.Number(*n) + " clients at once"},
-		span{"= " + phrase.Number(s.l.Connector.MaxConnections.Value) + " + backlog " + phrase.Number(s.l.AcceptQueue.Limit) + " + 1", dim})
+	s.Row(term.Label("capacity"), term.Text(phrase.Number(*n)+" clients at once"),
+		term.Dim.Of("= "+phrase.Number(s.l.Connector.MaxConnections.Value)+" + backlog "+phrase.Number(s.l.AcceptQueue.Limit)+" + 1"))
 }
 
 func (s listenerText) chain() {
@@ -262,9 +238,9 @@ func (s listenerText) chain() {
 	}
 	names := make([]string, len(s.l.Verdict.Chain))
 	for i, c := range s.l.Verdict.Chain {
-		names[i] = printable(string(c))
+		names[i] = term.Printable(string(c))
 	}
-	s.row(label("chain"), span{strings.Join(names, " → "), bold}, span{"(full stages)", dim})
+	s.Row(term.Label("chain"), term.Bold.Of(strings.Join(names, " → ")), term.Dim.Of("(full stages)"))
 }
 
 // settingNotes are settings that do not mean what they say: ignored by the
@@ -281,7 +257,7 @@ func (s listenerText) settingNotes(k *model.Connector) {
 		{"virtual threads", noteOf(k.VirtualThreads)},
 	} {
 		if n.note != "" {
-			s.row(label(n.name), span{printable(n.note), warn})
+			s.Row(term.Label(n.name), term.Warn.Of(term.Printable(n.note)))
 		}
 	}
 }
@@ -299,11 +275,11 @@ func (s listenerText) findings() {
 		if strings.HasSuffix(f.Code, "_note") {
 			continue // the settings' own notes stand with the settings
 		}
-		s.blank()
-		s.row(span{printable(f.Code), severityStyle(f.Severity)}, span{text: printable(f.Evidence)})
+		s.Blank()
+		s.Row(severityStyle(f.Severity).Of(term.Printable(f.Code)), term.Text(term.Printable(f.Evidence)))
 		if f.Advice != "" {
-			do, why := firstSentence(printable(f.Advice))
-			s.wrapped([]span{{text: blanks(textColumn)}, {"→ ", severityStyle(f.Severity)}}, textColumn+2, span{do, bold}, span{text: why})
+			do, why := firstSentence(term.Printable(f.Advice))
+			s.Wrapped([]term.Span{term.Text(term.Blanks(term.TextColumn)), severityStyle(f.Severity).Of("→ ")}, term.TextColumn+2, term.Bold.Of(do), term.Text(why))
 		}
 	}
 }
@@ -317,15 +293,13 @@ func firstSentence(text string) (first, rest string) {
 	return first, rest
 }
 
-func severityStyle(v model.Severity) style {
+func severityStyle(v model.Severity) term.Style {
 	switch v {
 	case model.SeverityCritical:
-		return bad
+		return term.Bad
 	case model.SeverityWarning:
-		return warn
+		return term.Warn
 	default:
-		return good
+		return term.Good
 	}
 }
-
-func label(name string) span { return span{name, dim} }

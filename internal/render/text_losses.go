@@ -5,6 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // losses shows each figure on its own line: packets, requests and connections
@@ -13,7 +14,7 @@ func (s listenerText) losses(snap *model.Snapshot) {
 	lo := s.l.Losses
 	switch {
 	case lo == nil && s.l.Listening():
-		s.row(label("lost"), span{"n/a (one snapshot only; try --interval 1s)", dim})
+		s.Row(term.Label("lost"), term.Dim.Of("n/a (one snapshot only; try --interval 1s)"))
 		return
 	case lo == nil:
 		return
@@ -22,19 +23,19 @@ func (s listenerText) losses(snap *model.Snapshot) {
 	s.holders()
 	lines := lossLines(lo)
 	if len(lines) == 0 {
-		s.row(label("lost"), span{"nothing in " + howLong(snap.Interval), good})
+		s.Row(term.Label("lost"), term.Good.Of("nothing in "+term.HowLong(snap.Interval)))
 		return
 	}
-	name := label("lost")
-	if full := "lost in " + howLong(snap.Interval); len(full) <= labelWidth {
-		name.text = full
+	name := term.Label("lost")
+	if full := "lost in " + term.HowLong(snap.Interval); len(full) <= term.LabelWidth {
+		name.Text = full
 	}
 	for _, line := range lines {
-		s.row(name, span{line, bad})
-		name = span{}
+		s.Row(name, term.Bad.Of(line))
+		name = term.Span{}
 	}
 	if len(lo.WorstCase) > 0 {
-		s.row(label("clients may see"), span{worstCase(lo.WorstCase), bad})
+		s.Row(term.Label("clients may see"), term.Bad.Of(worstCase(lo.WorstCase)))
 	}
 }
 
@@ -50,7 +51,7 @@ func (s listenerText) clients(c *model.Clients) {
 		}
 	}
 	for o := range model.NumClientOutcomes {
-		add(c.Outcomes[o], spaced(o.String()))
+		add(c.Outcomes[o], term.Spaced(o.String()))
 	}
 	add(c.Untracked, "not followed")
 	add(c.PacketsLost, "packets not read")
@@ -58,16 +59,16 @@ func (s listenerText) clients(c *model.Clients) {
 	if len(parts) == 0 {
 		return
 	}
-	how := good
+	how := term.Good
 	if c.TurnedAway() > 0 {
-		how = bad
+		how = term.Bad
 	}
-	s.row(label("clients"), span{strings.Join(parts, " · "), how})
+	s.Row(term.Label("clients"), how.Of(strings.Join(parts, " · ")))
 	if c.TurnedAway() > 0 && c.Balancer != nil {
-		s.row(label("came"), span{"most from " + c.Balancer.Addr.String() + " (" + phrase.Number(c.Balancer.Clients) + ")", dim})
+		s.Row(term.Label("came"), term.Dim.Of("most from "+c.Balancer.Addr.String()+" ("+phrase.Number(c.Balancer.Clients)+")"))
 	}
 	if c.TurnedAway() > 0 && len(c.Losers) > 0 {
-		s.row(label("turned away"), span{"most from " + losers(c.Losers), bad})
+		s.Row(term.Label("turned away"), term.Bad.Of("most from "+losers(c.Losers)))
 	}
 }
 
@@ -80,7 +81,7 @@ func (s listenerText) holders() {
 	for i, p := range s.l.Connections.TopPeers {
 		words[i] = p.Address.String() + " (" + phrase.Number(p.Connections) + ")"
 	}
-	s.row(label("held"), span{"most by " + strings.Join(words, ", "), dim})
+	s.Row(term.Label("held"), term.Dim.Of("most by "+strings.Join(words, ", ")))
 }
 
 func losers(in []model.ClientSource) string {
@@ -99,22 +100,22 @@ func lossLines(lo *model.Losses) []string {
 		}
 	}
 	if lo.AbandonedRequests > 0 {
-		out = append(out, "about "+plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
+		out = append(out, "about "+term.Plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
 	}
 	if lo.QueueResets > 0 {
-		out = append(out, plural(lo.QueueResets, "queued connection", "queued connections")+" reset when the listener closed")
+		out = append(out, term.Plural(lo.QueueResets, "queued connection", "queued connections")+" reset when the listener closed")
 	}
 	if lo.Unattributed > 0 {
-		out = append(out, plural(lo.Unattributed, "more packet", "more packets")+" dropped that no listener accounts for")
+		out = append(out, term.Plural(lo.Unattributed, "more packet", "more packets")+" dropped that no listener accounts for")
 	}
 	return out
 }
 
 func dropLine(d model.Drops) string {
 	kind := map[model.Packet]string{model.PacketSYN: "SYN ", model.PacketACK: "ACK "}[d.Packet]
-	line := plural(d.Packets, kind+"packet", kind+"packets") + " dropped"
+	line := term.Plural(d.Packets, kind+"packet", kind+"packets") + " dropped"
 	if d.Cause != model.CauseNone {
-		line += ": " + printable(string(d.Cause))
+		line += ": " + term.Printable(string(d.Cause))
 	}
 	if d.Estimated {
 		line += " (estimated)"
@@ -125,7 +126,7 @@ func dropLine(d model.Drops) string {
 func worstCase(in []string) string {
 	words := make([]string, len(in))
 	for i, w := range in {
-		words[i] = printable(spaced(w))
+		words[i] = term.Printable(term.Spaced(w))
 	}
 	return strings.Join(words, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // shownGroups is how many places of threads the screen has room for.
@@ -23,28 +24,28 @@ func (s listenerText) stacks() {
 			continue
 		}
 		if shown++; shown > shownGroups {
-			s.row(label(title), span{"and more", dim})
+			s.Row(term.Label(title), term.Dim.Of("and more"))
 			break
 		}
-		s.row(label(title), span{phrase.Number(g.Threads) + " × ", bold}, span{text: printable(g.Where())}, span{dot, dim},
-			span{strings.ToLower(strings.ReplaceAll(g.State, "_", " ")), dim})
+		s.Row(term.Label(title), term.Bold.Of(phrase.Number(g.Threads)+" × "), term.Text(term.Printable(g.Where())), term.Dim.Of(term.Dot),
+			term.Dim.Of(strings.ToLower(strings.ReplaceAll(g.State, "_", " "))))
 		title = ""
 	}
 	if idle := d.Workers - d.Busy(); idle > 0 {
-		s.row(label(title), span{phrase.Number(idle) + " wait for a request", dim})
+		s.Row(term.Label(title), term.Dim.Of(phrase.Number(idle)+" wait for a request"))
 		title = ""
 	}
 	if v := d.Scheduler; v != nil {
-		s.row(label(title), span{text: phrase.Sprintf("%d of %s taken", v.Mounted, phrase.Count(v.Parallelism, "carrier"))}, span{dot, dim},
-			span{phrase.Sprintf("%s for one", countWaiting(v.Queued)), dim})
+		s.Row(term.Label(title), term.Text(phrase.Sprintf("%d of %s taken", v.Mounted, phrase.Count(v.Parallelism, "carrier"))), term.Dim.Of(term.Dot),
+			term.Dim.Of(phrase.Sprintf("%s for one", countWaiting(v.Queued))))
 		title = ""
 	}
 	if d.Deadlocked {
-		s.row(label(title), span{"the JVM found a deadlock", bad})
+		s.Row(term.Label(title), term.Bad.Of("the JVM found a deadlock"))
 		title = ""
 	}
 	if s.l.OnVirtualThreads() && !d.VirtualShown {
-		s.row(label(title), span{"virtual threads that wait could not be had", dim})
+		s.Row(term.Label(title), term.Dim.Of("virtual threads that wait could not be had"))
 	}
 }
 

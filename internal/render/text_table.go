@@ -9,10 +9,11 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // tableText is a table of listeners on a screen.
-type tableText struct{ *screen }
+type tableText struct{ *term.Screen }
 
 // brief gives each listener one line.
 func (s tableText) brief(ls []*model.Listener, ruled bool) {
@@ -20,7 +21,7 @@ func (s tableText) brief(ls []*model.Listener, ruled bool) {
 		return
 	}
 	if ruled {
-		s.rule()
+		s.Rule()
 	}
 	s.rows(ls, nil)
 }
@@ -39,7 +40,7 @@ func (s tableText) worst(ls []*model.Listener, room int) {
 		s.rows(ls[:n], nil)
 	}
 	if rest := ls[n:]; len(rest) > 0 {
-		s.paragraph(answerIndent, span{s.rest(rest) + ": tcpdiag -v lists them", dim})
+		s.Paragraph(answerIndent, term.Dim.Of(s.rest(rest)+": tcpdiag -v lists them"))
 	}
 }
 
@@ -67,34 +68,34 @@ func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
 	}
 	widths := columnWidths(rows)
 	gap := 2
-	if room := s.width - columnsOf(widths, gap); room > 0 { // a pod's name is long
+	if room := s.Width - columnsOf(widths, gap); room > 0 { // a pod's name is long
 		for i, l := range ls {
 			if l.Pod != nil {
-				rows[i+1][2] = cutMiddle(printable(l.Pod.String()), widths[2]+room)
+				rows[i+1][2] = cutMiddle(term.Printable(l.Pod.String()), widths[2]+room)
 			}
 		}
 		widths = columnWidths(rows, 2)
 	}
-	if columnsOf(widths, gap) > s.width {
+	if columnsOf(widths, gap) > s.Width {
 		gap = 1
 	}
-	s.row(rows[0], widths, gap, dim, dim, "")
+	s.row(rows[0], widths, gap, term.Dim, term.Dim, "")
 	for i, l := range ls {
-		st, mark := plain, ""
+		st, mark := term.Plain, ""
 		if l == marked {
-			st, mark = bold, "▸"
+			st, mark = term.Bold, "▸"
 		}
-		s.row(rows[i+1], widths, gap, statusStyle(l.Verdict.Status), st, mark)
+		s.row(rows[i+1], widths, gap, term.StatusStyle(l.Verdict.Status), st, mark)
 	}
 }
 
-func (s tableText) row(row []string, widths []int, gap int, first, others style, mark string) {
-	spans := make([]span, 0, 2*len(row))
+func (s tableText) row(row []string, widths []int, gap int, first, others term.Style, mark string) {
+	spans := make([]term.Span, 0, 2*len(row))
 	for col, cell := range row {
-		text, st := padLeft(cell, widths[col]), others
+		text, st := term.PadLeft(cell, widths[col]), others
 		switch {
 		case col < 3:
-			text = padRight(cell, widths[col])
+			text = term.PadRight(cell, widths[col])
 		case col == len(row)-1:
 			text = cell
 		}
@@ -102,13 +103,13 @@ func (s tableText) row(row []string, widths []int, gap int, first, others style,
 		case 0:
 			st = first
 		case 1:
-			spans = append(spans, span{text: padRight(mark, gap)})
+			spans = append(spans, term.Text(term.PadRight(mark, gap)))
 		default:
-			spans = append(spans, span{text: blanks(gap)})
+			spans = append(spans, term.Text(term.Blanks(gap)))
 		}
-		spans = append(spans, span{text, st})
+		spans = append(spans, st.Of(text))
 	}
-	s.line(spans...)
+	s.Line(spans...)
 }
 
 // columnsOf is how wide a table is.
@@ -127,7 +128,7 @@ func columnWidths(rows [][]string, uncut ...int) []int {
 	for _, r := range rows {
 		for col := range r {
 			if !slices.Contains(uncut, col) {
-				r[col] = cut(r[col], most[col])
+				r[col] = term.Cut(r[col], most[col])
 			}
 			widths[col] = max(widths[col], lipgloss.Width(r[col]))
 		}
@@ -138,13 +139,13 @@ func columnWidths(rows [][]string, uncut ...int) []int {
 func tableRow(l *model.Listener) []string {
 	process := "n/a"
 	if p := l.Process; p != nil {
-		process = printable(p.Comm) + " " + strconv.Itoa(p.PID)
+		process = term.Printable(p.Comm) + " " + strconv.Itoa(p.PID)
 	}
 	if !l.Listening() {
 		process = ""
 	}
 	if l.Pod != nil {
-		process = cutMiddle(printable(l.Pod.String()), 13)
+		process = cutMiddle(term.Printable(l.Pod.String()), 13)
 	}
 	return []string{
 		l.Verdict.Status.String(), shortWhere(l), process,
@@ -185,7 +186,7 @@ func whyWord(l *model.Listener) string {
 	if n := len(l.Verdict.Chain); n > 0 {
 		cause = l.Verdict.Chain[n-1]
 	}
-	text := printable(string(cause))
+	text := term.Printable(string(cause))
 	switch {
 	case l.Verdict.Status == model.StatusOK:
 		return ""

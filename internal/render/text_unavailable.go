@@ -5,6 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 const maxNamed = 4 // things named that share a reason; the rest is counted
@@ -20,12 +21,12 @@ func (s snapshotText) unavailable(in []model.Unavailable) {
 	if len(in) == 0 {
 		return
 	}
-	s.rule()
-	s.line(span{"NOT READ", bold})
+	s.Rule()
+	s.Line(term.Bold.Of("NOT READ"))
 	for _, m := range byReason(in) {
-		s.paragraph(indent, span{text: m.names() + ":"}, span{printable(m.why), warn})
+		s.Paragraph(term.Indent, term.Text(m.names()+":"), term.Warn.Of(term.Printable(m.why)))
 		if m.how != "" {
-			s.wrapped([]span{{text: blanks(indent)}, {"→ ", good}}, indent+2, span{text: printable(m.how)})
+			s.Wrapped([]term.Span{term.Text(term.Blanks(term.Indent)), term.Good.Of("→ ")}, term.Indent+2, term.Text(term.Printable(m.how)))
 		}
 	}
 }
@@ -48,7 +49,7 @@ func byReason(in []model.Unavailable) []*missing {
 
 func (m *missing) names() string {
 	named := m.what[:min(len(m.what), maxNamed)]
-	text := printable(strings.Join(named, ", "))
+	text := term.Printable(strings.Join(named, ", "))
 	if rest := len(m.what) - len(named); rest > 0 {
 		text += " and " + phrase.Number(rest) + " more"
 	}

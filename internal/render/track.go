@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // track is the past of one place.
@@ -73,7 +74,7 @@ func worseThan(a, b *model.Listener) bool {
 }
 
 func momentOf(l *model.Listener) moment {
-	m := moment{queue: unknown, connections: unknown, waiting: unknown, threads: unknown}
+	m := moment{queue: term.Unknown, connections: term.Unknown, waiting: term.Unknown, threads: term.Unknown}
 	if l.AcceptQueue != nil {
 		m.queue = l.AcceptQueue.Recent
 	}

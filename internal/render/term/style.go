@@ -1,0 +1,69 @@
+package term
+
+import (
+	"strings"
+	"unicode"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Style is the parameters of an ANSI "select graphic rendition" sequence, from
+// the sixteen colours that every terminal's theme defines. "" is plain.
+type Style string
+
+const (
+	Plain Style = ""
+	Bold  Style = "1"
+	Dim   Style = "2"
+	Good  Style = "32"
+	Warn  Style = "33"
+	Bad   Style = "1;31"
+
+	CommandStyle Style = "36"
+	ChangeStyle  Style = "1;33"
+	FixStyle     Style = "1;33"
+
+	BadgeGood Style = "1;30;42"
+	BadgeWarn Style = "1;30;43"
+	BadgeBad  Style = "1;97;41"
+)
+
+// Of is a text in this style.
+func (s Style) Of(text string) Span { return Span{text, s} }
+
+// Text is one in no style.
+func Text(text string) Span { return Span{Text: text} }
+
+// Span is a piece of text in one style.
+type Span struct {
+	Text  string
+	style Style
+}
+
+func (s Span) Width() int { return lipgloss.Width(s.Text) }
+
+// ANSI is the span as a terminal wants it.
+func (s Span) ANSI(color bool) string {
+	if !color || s.style == Plain || s.Text == "" {
+		return s.Text
+	}
+	return "\x1b[" + string(s.style) + "m" + s.Text + "\x1b[0m"
+}
+
+// Spaced is a word of the JSON in a sentence: "in_service" is "in service".
+func Spaced(word string) string { return strings.ReplaceAll(word, "_", " ") }
+
+// Printable replaces what could move the cursor or change colours: command
+// names, paths and settings come from other people's processes.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		default:
+			return '?'
+		}
+	}, s)
+}
