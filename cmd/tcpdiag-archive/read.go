@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
@@ -229,9 +230,9 @@ func replay(data []byte, output string, w, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	look := render.NewLines(w, time.Second).Look
+	look := watch.NewLines(w, time.Second).Look
 	if output == "json" {
-		look = render.NewJSONLines(w, time.Second).Look
+		look = watch.NewJSONLines(w, time.Second).Look
 	}
 	for _, m := range moments {
 		if err := look(m); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/fleet"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/fleetreport"
 )
 
 // fleetOptions are the flags of fleet.
@@ -111,13 +111,13 @@ func (o *fleetOptions) run(ctx context.Context, w io.Writer, now time.Time) erro
 
 func (o *fleetOptions) write(w io.Writer, table *api.Fleet) error {
 	if o.output == "json" {
-		return render.FleetJSON(w, table)
+		return fleetreport.JSON(w, table)
 	}
 	screen, ok := terminal(w)
 	if !ok {
 		screen.Width = wideScreen // what follows in a pipe cuts no lines
 	}
-	return render.Fleet(w, table, screen)
+	return fleetreport.Text(w, table, screen)
 }
 
 // wideScreen is the widest that a screen may be.

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/plan"
+	"github.com/tcpdiag/tcpdiag/internal/render/planreport"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/tcpdiag/tcpdiag/internal/render"
 )
 
 // planOptions are the flags of plan.
@@ -134,9 +133,9 @@ func (o *planOptions) run(w io.Writer) error {
 		return err
 	}
 	if o.output == "json" {
-		return render.PlanJSON(w, p)
+		return planreport.JSON(w, p)
 	}
-	return render.PlanText(w, p, textOptions(w))
+	return planreport.Text(w, p, textOptions(w))
 }
 
 // wholeNumber is an int flag whose complaint a person understands.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 )
 
 // replayInterval is that of the recording, and of its lines.
@@ -69,7 +70,7 @@ func (m *replayScreen) seek(at int) {
 	at = max(0, min(at, len(m.moments)-1))
 	from := m.at + 1
 	if at < from || m.at == 0 {
-		m.frames = render.NewFrames(replayInterval)
+		m.frames = watch.NewFrames(replayInterval)
 		m.frames.Resize(m.text, m.height)
 		from = 0
 	}

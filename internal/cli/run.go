@@ -19,7 +19,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/passthrough"
-	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 )
 
 // runOptions are the flags of run.
@@ -191,10 +191,10 @@ func (o *runOptions) end(log io.Writer, doc *api.Run, args []string, before *api
 	worst := failOnStatus(doc.Status)
 	doc.Failed = o.failOn != "" && worst >= failOnStatus(o.failOn)
 	err := errors.Join(
-		render.RunText(log, doc, before, textOptions(log)),
-		writeTo(o.json, "--json", func(f io.Writer) error { return render.RunJSON(f, doc) }),
-		writeTo(o.junit, "--junit", func(f io.Writer) error { return render.RunJUnit(f, doc) }),
-		writeTo(o.markdown, "--markdown", func(f io.Writer) error { return render.RunMarkdown(f, doc, before) }),
+		runreport.Text(log, doc, before, textOptions(log)),
+		writeTo(o.json, "--json", func(f io.Writer) error { return runreport.JSON(f, doc) }),
+		writeTo(o.junit, "--junit", func(f io.Writer) error { return runreport.JUnit(f, doc) }),
+		writeTo(o.markdown, "--markdown", func(f io.Writer) error { return runreport.Markdown(f, doc, before) }),
 		writeTo(o.report, "--report", func(f io.Writer) error {
 			return loadreport.Write(f, loadreport.Report{Run: doc, Before: before, Command: args})
 		}),
@@ -267,5 +267,5 @@ func (p *runProgress) look(r *loadtest.Recorder) {
 	if i < 0 {
 		return
 	}
-	fmt.Fprintln(p.w, strings.TrimRight(render.RunLine(courses[i], since), " "))
+	fmt.Fprintln(p.w, strings.TrimRight(runreport.Line(courses[i], since), " "))
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
@@ -148,9 +148,9 @@ func (o *watchOptions) show(w io.Writer, looks <-chan *model.Snapshot) error {
 	if ok && o.output == "text" && os.Getenv("TERM") != "dumb" {
 		return newWatchScreen(o.interval, screen).run(w, looks)
 	}
-	look := render.NewLines(w, o.interval).Look
+	look := watch.NewLines(w, o.interval).Look
 	if o.output == "json" {
-		look = render.NewJSONLines(w, o.interval).Look
+		look = watch.NewJSONLines(w, o.interval).Look
 	}
 	for snap := range looks {
 		if err := look(snap); err != nil {

@@ -8,17 +8,18 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 )
 
 // watchScreen is watch on a terminal: keys and snapshots in, frames out.
 type watchScreen struct {
-	frames *render.Frames
+	frames *watch.Frames
 	text   render.TextOptions
 	height int
 }
 
 func newWatchScreen(interval time.Duration, text render.TextOptions) *watchScreen {
-	return &watchScreen{frames: render.NewFrames(interval), text: text}
+	return &watchScreen{frames: watch.NewFrames(interval), text: text}
 }
 
 // run draws until the reader quits or there are no more snapshots. The screen is

@@ -12,7 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
-	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
 
@@ -42,11 +42,11 @@ type page struct {
 // listener is one of the run.
 type listener struct {
 	Status, Cause, Headline, Who string
-	Said                         render.RunSaid
+	Said                         runreport.Said
 	Figures                      []figureView
 	Charts                       []chart
 	Runs                         []string
-	Changes                      []render.RunChange
+	Changes                      []runreport.Change
 	Settings                     []settingView
 	Rows                         []row // the course as a table
 	RowSeconds                   string
@@ -111,7 +111,7 @@ func newPage(r Report) *page {
 		p.Facts = append(p.Facts, fmt.Sprintf("the worst of %d runs, run %d", run.Repeated, run.Shown))
 	}
 	for _, l := range run.Listeners {
-		p.Listeners = append(p.Listeners, newListener(&l, render.RunListenerOf(r.Before, &l), run.SLOSeconds))
+		p.Listeners = append(p.Listeners, newListener(&l, runreport.ListenerOf(r.Before, &l), run.SLOSeconds))
 	}
 	p.Footer = "Observed by tcpdiag " + run.Version
 	if run.Host != "" {
@@ -141,7 +141,7 @@ func commandLine(args []string) string {
 func newListener(l, before *api.RunListener, slo float64) listener {
 	out := listener{
 		Status: l.Status, Cause: l.Cause, Headline: headline(l), Who: strings.TrimSpace(l.Address + " " + l.Process),
-		Said: render.RunAnswer(l), Runs: render.RunVariation(l),
+		Said: runreport.Answer(l), Runs: runreport.Variation(l),
 	}
 	if l.PID != 0 {
 		out.Who += " " + strconv.Itoa(l.PID)
@@ -150,7 +150,7 @@ func newListener(l, before *api.RunListener, slo float64) listener {
 		out.Figures = append(out.Figures, figureView{Name: f[0], Value: f[1]})
 	}
 	if before != nil {
-		out.Changes = render.RunComparison(before, l)
+		out.Changes = runreport.Comparison(before, l)
 	}
 	for _, s := range l.InForce {
 		out.Settings = append(out.Settings, newSetting(s))

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -18,20 +17,20 @@ const (
 	commandStart = 10 // a command begins a little further, so that it is found
 )
 
-// answerText is a listener's answer on a screen: how it stands, What, Why, Do, Not.
-type answerText struct {
+// AnswerText is a listener's answer on a screen: how it stands, What, Why, Do, Not.
+type AnswerText struct {
 	*term.Screen
-	l    *model.Listener
-	snap *model.Snapshot
+	L    *model.Listener
+	Snap *model.Snapshot
 }
 
 // all writes it as short as level says: see brevity.
-func (s answerText) all(level brevity) {
+func (s AnswerText) all(level brevity) {
 	s.head()
-	a := &s.l.Verdict.Answer
+	a := &s.L.Verdict.Answer
 	what := a.What
 	if what == "" { // a recording made before there were answers
-		what = s.l.Verdict.Summary
+		what = s.L.Verdict.Summary
 	}
 	s.part("What", term.Bold.Of(term.Printable(what)))
 	s.recent()
@@ -46,9 +45,12 @@ func (s answerText) all(level brevity) {
 	}
 }
 
+// Compact writes it without blank lines.
+func (s AnswerText) Compact() { s.all(withoutAir) }
+
 // head is the badge, the address and who listens there, on one line.
-func (s answerText) head() {
-	spans := []term.Span{s.Badge(s.l.Verdict.Status), term.Bold.Of("  " + shortWhere(s.l))}
+func (s AnswerText) head() {
+	spans := []term.Span{s.Badge(s.L.Verdict.Status), term.Bold.Of("  " + shortWhere(s.L))}
 	if !s.Color {
 		spans = append([]term.Span{term.Text(term.Blanks(answerIndent))}, spans...)
 	}
@@ -65,9 +67,9 @@ func (s answerText) head() {
 }
 
 // who are the process and the server, what may be left out last.
-func (s answerText) who() []string {
-	if !s.l.Listening() {
-		if last := s.l.Last; last != nil && last.PID != 0 {
+func (s AnswerText) who() []string {
+	if !s.L.Listening() {
+		if last := s.L.Last; last != nil && last.PID != 0 {
 			was := "was " + term.Printable(last.Comm) + " " + strconv.Itoa(last.PID)
 			if last.Pod != nil {
 				was += " of " + podOf(last.Pod)
@@ -76,26 +78,17 @@ func (s answerText) who() []string {
 		}
 		return nil
 	}
-	parts := ownersOf(s.l)
-	if k := s.l.Connector; k != nil {
+	parts := ownersOf(s.L)
+	if k := s.L.Connector; k != nil {
 		parts = append(parts, serverOf(k)...)
 	}
-	if s.l.Members > 1 {
-		parts = append(parts, strconv.Itoa(s.l.Members)+" sockets")
+	if s.L.Members > 1 {
+		parts = append(parts, strconv.Itoa(s.L.Members)+" sockets")
 	}
 	return parts
 }
 
-// shortWhere is ":8080" where it listens on every address.
-func shortWhere(l *model.Listener) string {
-	a := l.ID.Address
-	if l.Listening() && l.ID.Device == "" && (a.Addr() == netip.IPv6Unspecified() || a.Addr() == netip.IPv4Unspecified()) {
-		return ":" + strconv.Itoa(int(a.Port()))
-	}
-	return whereOf(l)
-}
-
-func (s answerText) part(word string, spans ...term.Span) {
+func (s AnswerText) part(word string, spans ...term.Span) {
 	s.Wrapped(answerHead(word, ""), answerColumn, spans...)
 }
 
@@ -105,7 +98,7 @@ func answerHead(word, number string) []term.Span {
 }
 
 // step is one action; the first has the word Do before it.
-func (s answerText) step(i int, st *model.Step, level brevity) {
+func (s AnswerText) step(i int, st *model.Step, level brevity) {
 	word := ""
 	if i == 0 {
 		word = "Do"
@@ -128,7 +121,7 @@ func (s answerText) step(i int, st *model.Step, level brevity) {
 }
 
 // setting keeps its two values on one line.
-func (s answerText) setting(st *model.Step, level brevity) []term.Span {
+func (s AnswerText) setting(st *model.Step, level brevity) []term.Span {
 	change := term.Printable(st.To)
 	if st.From != "" {
 		change = term.Printable(st.From) + term.Nbsp + "→" + term.Nbsp + change
@@ -142,7 +135,7 @@ func (s answerText) setting(st *model.Step, level brevity) []term.Span {
 
 // command writes it in one piece, to be copied: it begins further left, or runs
 // beyond the edge, sooner than that it is broken.
-func (s answerText) command(text string) {
+func (s AnswerText) command(text string) {
 	start := max(min(commandStart, s.Width-lipgloss.Width(text)), 0)
 	s.Raw(term.Blanks(start) + term.CommandStyle.Of(text).ANSI(s.Color) + "\n")
 }

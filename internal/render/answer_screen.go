@@ -33,13 +33,13 @@ const (
 // answers writes what a person reads first: one listener's answer with its stages, or a
 // table of several, the worst first, and the answer of the worst. It is as short as the
 // screen's height needs.
-func (s snapshotText) answers(o TextOptions) {
+func (s SnapshotText) answers(o TextOptions) {
 	height := o.Height
 	if height <= 0 {
 		height = defaultHeight
 	}
 	for level := whole; level <= shortest; level++ {
-		try := snapshotText{term.New(o.Width, o.Color), s.snap}
+		try := SnapshotText{term.New(o.Width, o.Color), s.Snap}
 		try.answerScreen(level, o, height)
 		if level == shortest || try.Height() <= height-promptLines {
 			s.Raw(try.String())
@@ -48,15 +48,15 @@ func (s snapshotText) answers(o TextOptions) {
 	}
 }
 
-func (s snapshotText) answerScreen(level brevity, o TextOptions, height int) {
-	s.notes()
-	list := worstFirst(s.snap.Listeners)
+func (s SnapshotText) answerScreen(level brevity, o TextOptions, height int) {
+	s.Notes()
+	list := worstFirst(s.Snap.Listeners)
 	if len(list) == 0 {
 		s.footer(nil, level, o)
 		return
 	}
 	if len(list) == 1 {
-		about := answerText{s.Screen, list[0], s.snap}
+		about := AnswerText{s.Screen, list[0], s.Snap}
 		about.all(level)
 		s.air(level)
 		if list[0].Listening() {
@@ -69,27 +69,27 @@ func (s snapshotText) answerScreen(level brevity, o TextOptions, height int) {
 		s.footer(list[0], level, o)
 		return
 	}
-	s.tally(s.snap.Listeners)
-	tableText{s.Screen}.worst(list, max(height/3, 4))
+	s.tally(s.Snap.Listeners)
+	TableText{s.Screen}.worst(list, max(height/3, 4))
 	worst := list[0]
 	if worst.Verdict.Status > model.StatusOK {
 		s.air(level)
-		answerText{s.Screen, worst, s.snap}.all(level)
+		AnswerText{s.Screen, worst, s.Snap}.all(level)
 	}
 	s.air(level)
-	s.omitted()
+	s.Omitted()
 	s.footer(worst, level, o)
 }
 
 // air is a blank line where there is room for it.
-func (s snapshotText) air(level brevity) {
+func (s SnapshotText) air(level brevity) {
 	if level < withoutAir {
 		s.Blank()
 	}
 }
 
 // footer is where more is to be read, and what could not be.
-func (s snapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
+func (s SnapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
 	if o.Remote != "" {
 		s.remoteFooter(l, level, o)
 		return
@@ -98,7 +98,7 @@ func (s snapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
 	if l != nil {
 		port := strconv.Itoa(int(l.Port))
 		switch v := &l.Verdict; {
-		case len(s.snap.Listeners) > 1 && l.Listening() && v.Status > model.StatusOK:
+		case len(s.Snap.Listeners) > 1 && l.Listening() && v.Status > model.StatusOK:
 			more = "More: tcpdiag " + port + "  (its stages)"
 		case v.Status == model.StatusOK:
 			more = "Where the limits are set: tcpdiag -v"
@@ -117,9 +117,9 @@ func (s snapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
 }
 
 // remoteFooter is the same of what another machine said.
-func (s snapshotText) remoteFooter(l *model.Listener, level brevity, o TextOptions) {
+func (s SnapshotText) remoteFooter(l *model.Listener, level brevity, o TextOptions) {
 	more := "Evidence, sources: " + term.Printable(o.Remote) + " -v"
-	if n := len(s.snap.Unavailable); n > 0 {
+	if n := len(s.Snap.Unavailable); n > 0 {
 		more += " (" + phrase.Count(n, "reading") + " not possible)"
 	}
 	s.Paragraph(answerIndent, term.Dim.Of(more))
@@ -129,19 +129,19 @@ func (s snapshotText) remoteFooter(l *model.Listener, level brevity, o TextOptio
 }
 
 // whereAndWhen is for the ticket that the screen is pasted into.
-func (s snapshotText) whereAndWhen() (parts []string) {
-	if s.snap.Host != "" {
-		parts = append(parts, term.Printable(s.snap.Host))
+func (s SnapshotText) whereAndWhen() (parts []string) {
+	if s.Snap.Host != "" {
+		parts = append(parts, term.Printable(s.Snap.Host))
 	}
-	if !s.snap.Time.IsZero() {
-		parts = append(parts, s.snap.Time.Format("2006-01-02 15:04:05 MST"))
+	if !s.Snap.Time.IsZero() {
+		parts = append(parts, s.Snap.Time.Format("2006-01-02 15:04:05 MST"))
 	}
-	return append(parts, window(s.snap))
+	return append(parts, window(s.Snap))
 }
 
 // denied is what could not be read, in one line, with the one command that can.
-func (s snapshotText) denied(l *model.Listener, o TextOptions) {
-	in := s.snap.Unavailable
+func (s SnapshotText) denied(l *model.Listener, o TextOptions) {
+	in := s.Snap.Unavailable
 	if len(in) == 0 {
 		return
 	}

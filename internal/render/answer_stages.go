@@ -19,7 +19,7 @@ const (
 
 // stages are one line each, from the client inwards, with where packets are dropped and
 // which stage is to be fixed first.
-func (s answerText) stages(level brevity) {
+func (s AnswerText) stages(level brevity) {
 	stages := s.shown(level)
 	used, most, name := 1, 1, 12
 	for i := range stages {
@@ -34,9 +34,9 @@ func (s answerText) stages(level brevity) {
 
 // shown are the stages of which there is something to see: without a half-open
 // connection the SYN backlog is none, and where room is short the calm ones are left out.
-func (s answerText) shown(level brevity) []stage {
-	all := append([]stage{synBacklog(s.l), acceptQueue(s.l), connections(s.l), threads(s.l), backend(s.l), openFiles(s.l)}, otherLimits(s.l)...)
-	return slices.DeleteFunc(all, func(st stage) bool {
+func (s AnswerText) shown(level brevity) []Stage {
+	all := append([]Stage{synBacklog(s.L), AcceptQueue(s.L), Connections(s.L), Threads(s.L), backend(s.L), openFiles(s.L)}, otherLimits(s.L)...)
+	return slices.DeleteFunc(all, func(st Stage) bool {
 		switch {
 		case st.name == "":
 			return true
@@ -49,11 +49,11 @@ func (s answerText) shown(level brevity) []stage {
 	})
 }
 
-func (st *stage) nearFull() bool {
-	return st.used != nil && st.max != nil && *st.max > 0 && float64(*st.used)/float64(*st.max) >= .8
+func (st *Stage) nearFull() bool {
+	return st.used != nil && st.Max != nil && *st.Max > 0 && float64(*st.used)/float64(*st.Max) >= .8
 }
 
-func (s answerText) stageLine(st *stage, name, used, most int) {
+func (s AnswerText) stageLine(st *Stage, name, used, most int) {
 	head := []term.Span{
 		term.Text(term.Blanks(answerIndent)),
 		term.Plain.Of(term.PadRight(st.name, name+1)),
@@ -62,11 +62,11 @@ func (s answerText) stageLine(st *stage, name, used, most int) {
 		term.Plain.Of(term.PadRight(st.maximum(), most)),
 	}
 	gap := term.Text("  ")
-	if st.used == nil || st.max == nil || *st.max <= 0 {
+	if st.used == nil || st.Max == nil || *st.Max <= 0 {
 		head = append(head, gap)
 		head = append(head, term.Dim.Of(term.Printable(cmpOr(st.why, st.source))))
 	} else {
-		ratio := float64(*st.used) / float64(*st.max)
+		ratio := float64(*st.used) / float64(*st.Max)
 		if s.Width >= narrow {
 			head = append(append(head, gap), term.Bar(ratio, answerBar, st.level(ratio))...)
 		}
@@ -83,37 +83,37 @@ func cmpOr(a, b string) string {
 }
 
 // notes are what is to be known of a stage, the mark first.
-func (s answerText) notes(st *stage) []term.Span {
+func (s AnswerText) notes(st *Stage) []term.Span {
 	var out []term.Span
 	name := st.name
-	if name == s.root() && (st.used == nil || st.max == nil || st.nearFull()) {
+	if name == s.root() && (st.used == nil || st.Max == nil || st.nearFull()) {
 		out = append(out, term.FixStyle.Of("  ◀ "+s.wide("fix this first", "fix first")))
 	}
 	if name == s.dropping() {
 		out = append(out, term.Bad.Of("  ◀ drops here"))
 	}
-	if text := diagnosis.StageNote(s.l, limitOf(name)); text != "" {
+	if text := diagnosis.StageNote(s.L, limitOf(name)); text != "" {
 		out = append(out, term.Dim.Of("  "+text))
 	}
 	return out
 }
 
-func (s answerText) root() string { return onScreen(diagnosis.RootStage(s.l)) }
+func (s AnswerText) root() string { return onScreen(diagnosis.RootStage(s.L)) }
 
-func (s answerText) dropping() string { return onScreen(diagnosis.DroppingStage(s.l)) }
+func (s AnswerText) dropping() string { return onScreen(diagnosis.DroppingStage(s.L)) }
 
 // onScreen is a stage's name here; "" stays it.
 func onScreen(stage string) string {
 	if stage == "" {
 		return ""
 	}
-	return stageOf(stage)
+	return StageOf(stage)
 }
 
 // limitOf is the limit that a stage on the screen is: stageOf the other way round.
 func limitOf(name string) string {
 	for _, limit := range []string{"syn_backlog", "max_connections", "max_threads"} {
-		if stageOf(limit) == name {
+		if StageOf(limit) == name {
 			return limit
 		}
 	}
@@ -121,34 +121,34 @@ func limitOf(name string) string {
 }
 
 // wide is the longer of two forms where there is room.
-func (s answerText) wide(long, short string) string {
+func (s AnswerText) wide(long, short string) string {
 	if s.Width < narrow {
 		return short
 	}
 	return long
 }
 
-func (s answerText) marked(name string) bool {
+func (s AnswerText) marked(name string) bool {
 	return name == s.root() || name == s.dropping()
 }
 
 // backend is the peer that the cause is, as a stage behind the threads; none where the
 // cause is none.
-func backend(l *model.Listener) stage {
+func backend(l *model.Listener) Stage {
 	p := diagnosis.BusiestPeer(l)
 	if p == nil || diagnosis.RootStage(l) != diagnosis.Backend {
-		return stage{}
+		return Stage{}
 	}
-	return stage{name: "backend", used: &p.InFlight, max: &p.Connections}
+	return Stage{name: "backend", used: &p.InFlight, Max: &p.Connections}
 }
 
 // lost says what was dropped and what clients see of it, in one line.
-func (s answerText) lost() {
-	lo := s.l.Losses
+func (s AnswerText) lost() {
+	lo := s.L.Losses
 	if lo == nil || lo.DroppedPackets == 0 {
 		return
 	}
-	text := term.Plural(lo.DroppedPackets, "packet", "packets") + " in " + term.HowLong(s.snap.Interval)
+	text := term.Plural(lo.DroppedPackets, "packet", "packets") + " in " + term.HowLong(s.Snap.Interval)
 	if len(lo.WorstCase) > 0 {
 		text += "; clients may see: " + strings.ReplaceAll(worstCase(lo.WorstCase), ",", " or")
 	}

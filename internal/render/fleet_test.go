@@ -11,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/fleetreport"
 )
 
 // ofFleet has a listener of each kind: a pod's, one whose pod's name is not known, a
@@ -38,12 +39,12 @@ func ofFleet() *api.Fleet {
 func TestFleetGolden(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		var b bytes.Buffer
-		require.NoError(t, render.Fleet(&b, ofFleet(), render.TextOptions{Width: width}))
+		require.NoError(t, fleetreport.Text(&b, ofFleet(), render.TextOptions{Width: width}))
 		checkGolden(t, fmt.Sprintf("fleet_%d.txt", width), b.Bytes())
 		require.NotContains(t, b.String(), "\x1b")
 	}
 	var b bytes.Buffer
-	require.NoError(t, render.FleetJSON(&b, ofFleet()))
+	require.NoError(t, fleetreport.JSON(&b, ofFleet()))
 	checkGolden(t, "fleet.json", b.Bytes())
 }
 
@@ -52,7 +53,7 @@ func TestFleetWithoutRules(t *testing.T) {
 	f := ofFleet()
 	f.FromRules, f.AgentsNotScraped, f.Warnings, f.Omitted = false, 0, nil, 0
 	var b bytes.Buffer
-	require.NoError(t, render.Fleet(&b, f, render.TextOptions{Width: 80}))
+	require.NoError(t, fleetreport.Text(&b, f, render.TextOptions{Width: 80}))
 	require.Contains(t, strings.Join(strings.Fields(b.String()), " "), "The recording rules have left nothing (deploy/prometheus/fleet.rules.yml)")
 	require.NotContains(t, b.String(), "more listener")
 }

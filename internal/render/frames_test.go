@@ -13,6 +13,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 )
 
 // filling are the snapshots of a burst: the threads first, then the connections, then
@@ -38,8 +39,8 @@ func filling() []*model.Snapshot {
 	return out
 }
 
-func framesOf(width, height int, looks ...*model.Snapshot) *render.Frames {
-	f := render.NewFrames(time.Second)
+func framesOf(width, height int, looks ...*model.Snapshot) *watch.Frames {
+	f := watch.NewFrames(time.Second)
 	f.Resize(render.TextOptions{Width: width}, height)
 	for _, look := range looks {
 		f.Look(look)
@@ -102,7 +103,7 @@ func TestFramesFillTheirScreen(t *testing.T) {
 }
 
 func TestFramesBeforeThereIsAnything(t *testing.T) {
-	f := render.NewFrames(time.Second)
+	f := watch.NewFrames(time.Second)
 	f.Select(1)
 	f.Pause()
 	f.Scroll(3)
@@ -116,7 +117,7 @@ func TestFramesBeforeThereIsAnything(t *testing.T) {
 
 func TestFramesShowTheWorstUntilOneIsChosen(t *testing.T) {
 	const marked = "▸"
-	line := func(f *render.Frames) string {
+	line := func(f *watch.Frames) string {
 		for line := range strings.Lines(f.View()) {
 			if strings.Contains(line, marked) {
 				return line

@@ -29,7 +29,7 @@ func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
 	sc.Rule()
 	sc.Paragraph(0, term.Dim.Of("The worst moment, "+incident.Clock(s.Worst.At)))
 	snap := s.Worst.Snapshot(&s.Header, s.Worst.Listener.Verdict)
-	listenerText{sc, &snap.Listeners[0]}.all(snap)
+	ListenerText{sc, &snap.Listeners[0]}.all(snap)
 	return sc.Write(w, "incident")
 }
 

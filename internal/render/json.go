@@ -5,39 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
 // JSON writes the snapshot as one JSON document of schema api.SnapshotSchema.
 // Nothing is written when the snapshot cannot be encoded.
 func JSON(w io.Writer, s *model.Snapshot) error { return encode(w, api.NewSnapshot(s), "  ") }
-
-// PlanJSON writes the plan as one JSON document of schema api.PlanSchema.
-func PlanJSON(w io.Writer, p *plan.Plan) error { return encode(w, api.NewPlan(p), "  ") }
-
-// JSONLines writes such documents, one a line and interval.
-type JSONLines struct {
-	w    io.Writer
-	pace pace
-}
-
-// NewJSONLines writes to w, each line an interval after the one before.
-func NewJSONLines(w io.Writer, interval time.Duration) *JSONLines {
-	return &JSONLines{w, pace{interval: interval}}
-}
-
-// Look takes what was seen, and writes it when it is time.
-func (o *JSONLines) Look(s *model.Snapshot) error {
-	if o.pace.steps(s.Time) == 0 {
-		return nil
-	}
-	return encode(o.w, api.NewSnapshot(s), "")
-}
 
 // Document writes a document of package api as it is, what another process chose made
 // printable: indented, or on one line.

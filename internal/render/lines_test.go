@@ -14,11 +14,12 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 )
 
 func TestLinesGolden(t *testing.T) {
 	var b bytes.Buffer
-	lines := render.NewLines(&b, time.Second)
+	lines := watch.NewLines(&b, time.Second)
 	looks := filling()
 	gone := down()
 	gone.Time = looks[len(looks)-1].Time.Add(time.Second)
@@ -36,7 +37,7 @@ func TestLinesGolden(t *testing.T) {
 // What was seen between two lines is in the second: the highest, and all losses.
 func TestLinesLeaveNothingOut(t *testing.T) {
 	var b bytes.Buffer
-	lines := render.NewLines(&b, time.Second)
+	lines := watch.NewLines(&b, time.Second)
 	for _, look := range []struct {
 		after   time.Duration
 		recent  int
@@ -61,7 +62,7 @@ func TestLinesLeaveNothingOut(t *testing.T) {
 // shown again when another one is there.
 func TestLinesTellTheLastDrops(t *testing.T) {
 	var b bytes.Buffer
-	lines := render.NewLines(&b, time.Second)
+	lines := watch.NewLines(&b, time.Second)
 	up, gone, back := okIdle(), down(), okIdle()
 	totals := func(n uint64) model.Totals {
 		clients := &model.ClientTotals{}
@@ -113,7 +114,7 @@ func TestDropsThatOnlyTheNamespaceCounts(t *testing.T) {
 	}
 	looks[0].Listeners[0].Losses = nil
 	var b bytes.Buffer
-	lines := render.NewLines(&b, time.Second)
+	lines := watch.NewLines(&b, time.Second)
 	for _, look := range looks {
 		require.NoError(t, lines.Look(look))
 	}
@@ -178,7 +179,7 @@ func TestLinesWithinASecond(t *testing.T) {
 func column(t *testing.T, interval time.Duration, i int, look *model.Snapshot) (words []string) {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, render.NewLines(&b, interval).Look(look))
+	require.NoError(t, watch.NewLines(&b, interval).Look(look))
 	for row := range strings.Lines(b.String()) {
 		words = append(words, strings.Fields(row)[i])
 	}
@@ -187,15 +188,15 @@ func column(t *testing.T, interval time.Duration, i int, look *model.Snapshot) (
 
 func TestLinesSayWhatIsNotKnown(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, render.NewLines(&b, time.Second).Look(down()))
+	require.NoError(t, watch.NewLines(&b, time.Second).Look(down()))
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
 	require.Equal(t, []string{"03:00:12", ":9090", "down", "no_listener", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"}, strings.Fields(rows[2]))
-	require.Error(t, render.NewLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
+	require.Error(t, watch.NewLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
 }
 
 func TestJSONLines(t *testing.T) {
 	var b bytes.Buffer
-	lines := render.NewJSONLines(&b, time.Second)
+	lines := watch.NewJSONLines(&b, time.Second)
 	for i := range 5 {
 		s := overload()
 		s.Time = at().Add(time.Duration(i) * time.Second / 2)
@@ -208,5 +209,5 @@ func TestJSONLines(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(row), &doc))
 		require.Equal(t, api.SnapshotSchema, doc.Schema)
 	}
-	require.Error(t, render.NewJSONLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
+	require.Error(t, watch.NewJSONLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
 }

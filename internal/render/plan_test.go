@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/plan"
-
 	"charm.land/lipgloss/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/plan"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/planreport"
 )
 
 func plans(tb testing.TB) map[string]*plan.Plan {
@@ -97,13 +97,13 @@ func TestPlanTextColourIsOnlyColour(t *testing.T) {
 func planText(tb testing.TB, p *plan.Plan, o render.TextOptions) []byte {
 	tb.Helper()
 	var b bytes.Buffer
-	require.NoError(tb, render.PlanText(&b, p, o))
+	require.NoError(tb, planreport.Text(&b, p, o))
 	return b.Bytes()
 }
 
 func TestPlanJSON(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, render.PlanJSON(&b, plans(t)["a5"]))
+	require.NoError(t, planreport.JSON(&b, plans(t)["a5"]))
 	var doc struct {
 		Schema   string
 		Input    map[string]any
@@ -135,7 +135,7 @@ func TestPlanJSON(t *testing.T) {
 // What does not exist is left out, not zero.
 func TestPlanJSONLeavesOut(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, render.PlanJSON(&b, plans(t)["hopeless"]))
+	require.NoError(t, planreport.JSON(&b, plans(t)["hopeless"]))
 	var doc map[string]any
 	require.NoError(t, json.Unmarshal(b.Bytes(), &doc))
 	for _, key := range []string{"capacity", "latency_seconds", "smallest"} {
@@ -148,6 +148,6 @@ func TestPlanJSONLeavesOut(t *testing.T) {
 
 func TestPlanJSONGolden(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, render.PlanJSON(&b, plans(t)["abort_on_overflow"]))
+	require.NoError(t, planreport.JSON(&b, plans(t)["abort_on_overflow"]))
 	checkGolden(t, "plan_abort_on_overflow.json", b.Bytes())
 }

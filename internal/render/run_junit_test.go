@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
-	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 )
 
 // junitRule is what a reader of JUnit XML takes of an element.
@@ -55,7 +55,7 @@ func TestJUnitIsWhatItsReadersTake(t *testing.T) {
 		"no server":    {Command: "k6"},
 	} {
 		var b bytes.Buffer
-		require.NoError(t, render.RunJUnit(&b, r))
+		require.NoError(t, runreport.JUnit(&b, r))
 		for reader, rules := range junitReaders() {
 			t.Run(name+" "+reader, func(t *testing.T) { take(t, b.Bytes(), rules) })
 		}

@@ -11,11 +11,11 @@ const shownPeers = 4
 
 // downstream are the peers that requests are in flight to; those that nothing is
 // asked of are not worth a line.
-func (s listenerText) downstream() {
-	if s.l.Process == nil || s.l.Process.Downstream == nil {
+func (s ListenerText) downstream() {
+	if s.L.Process == nil || s.L.Process.Downstream == nil {
 		return
 	}
-	d := s.l.Process.Downstream
+	d := s.L.Process.Downstream
 	title := "waits for"
 	for i := range d.Peers {
 		p := &d.Peers[i]
@@ -30,7 +30,7 @@ func (s listenerText) downstream() {
 		s.Row(term.Label(title), peerSpans(p)...)
 		title = ""
 	}
-	if n := d.Locked(s.l); n > 0 {
+	if n := d.Locked(s.L); n > 0 {
 		s.Row(term.Label(title), term.Text("a lock, a pool or a timer"), term.Dim.Of(term.Dot), term.Text(phrase.Count(n, "thread")))
 	}
 }

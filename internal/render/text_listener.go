@@ -1,7 +1,6 @@
 package render
 
 import (
-	"strconv"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -11,23 +10,23 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
-// listenerText is one listener on a screen.
-type listenerText struct {
+// ListenerText is one listener on a screen.
+type ListenerText struct {
 	*term.Screen
-	l *model.Listener
+	L *model.Listener
 }
 
 // all writes the whole funnel of one listener, the verdict on top.
-func (s listenerText) all(snap *model.Snapshot) {
-	answerText{s.Screen, s.l, snap}.all(whole)
+func (s ListenerText) all(snap *model.Snapshot) {
+	AnswerText{s.Screen, s.L, snap}.all(whole)
 	s.summary()
 	s.identity()
-	s.details(snap)
+	s.Details(snap)
 }
 
-// details are what the verdict rests on, and what to do.
-func (s listenerText) details(snap *model.Snapshot) {
-	if s.l.Listening() {
+// Details are what the verdict rests on, and what to do.
+func (s ListenerText) Details(snap *model.Snapshot) {
+	if s.L.Listening() {
 		s.Blank()
 		s.funnel()
 		s.Blank()
@@ -39,26 +38,26 @@ func (s listenerText) details(snap *model.Snapshot) {
 	}
 	s.losses(snap)
 	s.chain()
-	s.settingNotes(s.l.Connector)
+	s.settingNotes(s.L.Connector)
 	s.findings()
 }
 
 // summary is the verdict in one sentence, with its cause.
-func (s listenerText) summary() {
+func (s ListenerText) summary() {
 	s.Blank()
-	text := term.Printable(s.l.Verdict.Summary)
-	if c := s.l.Verdict.Cause; c != model.CauseNone {
-		s.Row(term.StatusStyle(s.l.Verdict.Status).Of(term.Printable(string(c))), term.Text(text))
+	text := term.Printable(s.L.Verdict.Summary)
+	if c := s.L.Verdict.Cause; c != model.CauseNone {
+		s.Row(term.StatusStyle(s.L.Verdict.Status).Of(term.Printable(string(c))), term.Text(text))
 		return
 	}
 	s.Row(term.Label("summary"), term.Text(text))
 }
 
-// verdict is the line to read when there is time for one: how it stands,
+// Verdict is the line to read when there is time for one: how it stands,
 // where, which limit does it, and what that does to clients.
-func (s listenerText) verdict() {
-	v := &s.l.Verdict
-	head := []term.Span{s.Badge(v.Status), term.Bold.Of("  " + whereOf(s.l))}
+func (s ListenerText) Verdict() {
+	v := &s.L.Verdict
+	head := []term.Span{s.Badge(v.Status), term.Bold.Of("  " + Where(s.L))}
 	if v.Cause != model.CauseNone {
 		head = append(head, term.StatusStyle(v.Status).Of("  "+term.Printable(string(v.Cause))))
 	}
@@ -71,36 +70,28 @@ func (s listenerText) verdict() {
 	s.Paragraph(term.Indent, term.Bold.Of(summary))
 }
 
-// whereOf is the address, or the port that nothing listens on.
-func whereOf(l *model.Listener) string {
-	if !l.Listening() {
-		return "port " + strconv.Itoa(int(l.Port))
-	}
-	return term.Printable(l.ID.String())
-}
-
 // identity says who listens, in one dim line.
-func (s listenerText) identity() {
+func (s ListenerText) identity() {
 	var parts []string
-	if s.l.Listening() {
-		if s.l.Pod != nil {
-			parts = append(parts, podOf(s.l.Pod))
+	if s.L.Listening() {
+		if s.L.Pod != nil {
+			parts = append(parts, podOf(s.L.Pod))
 		}
-		parts = append(parts, ownerOf(s.l.Process))
+		parts = append(parts, ownerOf(s.L.Process))
 	}
-	if k := s.l.Connector; k != nil {
+	if k := s.L.Connector; k != nil {
 		parts = append(parts, serverOf(k)...)
 	}
-	if p := s.l.Process; p != nil && p.Container != "" {
+	if p := s.L.Process; p != nil && p.Container != "" {
 		parts = append(parts, "container "+term.Cut(term.Printable(p.Container), 12))
 	}
-	if s.l.Members > 1 {
-		parts = append(parts, phrase.Number(s.l.Members)+" sockets (SO_REUSEPORT), the fullest shown")
+	if s.L.Members > 1 {
+		parts = append(parts, phrase.Number(s.L.Members)+" sockets (SO_REUSEPORT), the fullest shown")
 	}
 	if len(parts) > 0 {
 		s.Row(term.Label("server"), term.Text(strings.Join(parts, " · ")))
 	}
-	switch p := s.l.Process; {
+	switch p := s.L.Process; {
 	case p != nil && p.Frozen:
 		s.Paragraph(term.Indent, term.Bad.Of("The process is frozen with its cgroup: it accepts nothing until that is thawed."))
 	case p != nil && p.Stopped:
@@ -108,63 +99,9 @@ func (s listenerText) identity() {
 	}
 }
 
-// ownersOf are the pod, the process and the container, in the order in which a person looks for
-// them. A pod's container is not named by its id.
-func ownersOf(l *model.Listener) []string {
-	if l.Pod != nil {
-		return []string{podOf(l.Pod), ownerOf(l.Process)}
-	}
-	parts := []string{ownerOf(l.Process)}
-	if p := l.Process; p != nil && p.Container != "" {
-		parts = append(parts, "container "+term.Cut(term.Printable(p.Container), 12))
-	}
-	return parts
-}
-
-// podOf is "NAMESPACE/POD (CONTAINER)".
-func podOf(p *model.Pod) string {
-	if p.Container == "" {
-		return term.Printable(p.String())
-	}
-	return term.Printable(p.String() + " (" + p.Container + ")")
-}
-
-func ownerOf(p *model.Process) string {
-	if p == nil {
-		return "owner n/a (not visible to this user)"
-	}
-	return term.Printable(p.Comm) + " " + strconv.Itoa(p.PID)
-}
-
-func serverOf(k *model.Connector) []string {
-	var parts []string
-	switch kind := k.Kind(); {
-	case kind.Title != "":
-		parts = append(parts, strings.TrimSpace(kind.Title+" "+term.Printable(k.Version)))
-	case kind.JVM:
-		parts = append(parts, "a JVM, no Tomcat recognised")
-	}
-	if k.Framework == "spring-boot" {
-		parts = append(parts, strings.TrimSpace("Spring Boot "+term.Printable(k.FrameworkVersion)))
-	}
-	if k.Protocol != "" {
-		parts = append(parts, term.Printable(k.Protocol))
-	}
-	if k.TLS {
-		parts = append(parts, "TLS")
-	}
-	if k.HTTP2 {
-		parts = append(parts, "HTTP/2")
-	}
-	if k.Executor != "" {
-		parts = append(parts, "executor "+term.Printable(k.Executor))
-	}
-	return parts
-}
-
 // queue says what the accept queue's length does not.
-func (s listenerText) queue() {
-	q := s.l.AcceptQueue
+func (s ListenerText) queue() {
+	q := s.L.AcceptQueue
 	if q == nil {
 		return
 	}
@@ -186,8 +123,8 @@ func (s listenerText) queue() {
 
 // phases are where the accepted connections stand; phases nobody is in are
 // not worth a word.
-func (s listenerText) phases() {
-	c := s.l.Connections
+func (s ListenerText) phases() {
+	c := s.L.Connections
 	if c == nil {
 		return
 	}
@@ -223,21 +160,21 @@ func phase(p model.Phase, n int) term.Span {
 
 // capacity spells the sum out: the "one" is the kernel's, and everybody who
 // load-tests a Tomcat wonders about it.
-func (s listenerText) capacity() {
-	n := s.l.Capacity()
+func (s ListenerText) capacity() {
+	n := s.L.Capacity()
 	if n == nil {
 		return
 	}
 	s.Row(term.Label("capacity"), term.Text(phrase.Number(*n)+" clients at once"),
-		term.Dim.Of("= "+phrase.Number(s.l.Connector.MaxConnections.Value)+" + backlog "+phrase.Number(s.l.AcceptQueue.Limit)+" + 1"))
+		term.Dim.Of("= "+phrase.Number(s.L.Connector.MaxConnections.Value)+" + backlog "+phrase.Number(s.L.AcceptQueue.Limit)+" + 1"))
 }
 
-func (s listenerText) chain() {
-	if len(s.l.Verdict.Chain) < 2 {
+func (s ListenerText) chain() {
+	if len(s.L.Verdict.Chain) < 2 {
 		return
 	}
-	names := make([]string, len(s.l.Verdict.Chain))
-	for i, c := range s.l.Verdict.Chain {
+	names := make([]string, len(s.L.Verdict.Chain))
+	for i, c := range s.L.Verdict.Chain {
 		names[i] = term.Printable(string(c))
 	}
 	s.Row(term.Label("chain"), term.Bold.Of(strings.Join(names, " → ")), term.Dim.Of("(full stages)"))
@@ -245,7 +182,7 @@ func (s listenerText) chain() {
 
 // settingNotes are settings that do not mean what they say: ignored by the
 // server, or clamped by the kernel.
-func (s listenerText) settingNotes(k *model.Connector) {
+func (s ListenerText) settingNotes(k *model.Connector) {
 	if k == nil {
 		return
 	}
@@ -270,8 +207,8 @@ func noteOf[T any](s *model.Setting[T]) string {
 }
 
 // findings are what the evidence carries and what to do about it.
-func (s listenerText) findings() {
-	for _, f := range s.l.Verdict.Findings {
+func (s ListenerText) findings() {
+	for _, f := range s.L.Verdict.Findings {
 		if strings.HasSuffix(f.Code, "_note") {
 			continue // the settings' own notes stand with the settings
 		}

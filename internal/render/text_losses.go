@@ -10,10 +10,10 @@ import (
 
 // losses shows each figure on its own line: packets, requests and connections
 // are different things and are never added up.
-func (s listenerText) losses(snap *model.Snapshot) {
-	lo := s.l.Losses
+func (s ListenerText) losses(snap *model.Snapshot) {
+	lo := s.L.Losses
 	switch {
-	case lo == nil && s.l.Listening():
+	case lo == nil && s.L.Listening():
 		s.Row(term.Label("lost"), term.Dim.Of("n/a (one snapshot only; try --interval 1s)"))
 		return
 	case lo == nil:
@@ -40,7 +40,7 @@ func (s listenerText) losses(snap *model.Snapshot) {
 }
 
 // clients says how those ended that the packets below belong to.
-func (s listenerText) clients(c *model.Clients) {
+func (s ListenerText) clients(c *model.Clients) {
 	if c == nil {
 		return
 	}
@@ -73,12 +73,12 @@ func (s listenerText) clients(c *model.Clients) {
 }
 
 // holders are the addresses that hold most connections, where there is no room.
-func (s listenerText) holders() {
-	if s.l.Connections == nil || s.l.Verdict.Status < model.StatusSaturated || len(s.l.Connections.TopPeers) == 0 {
+func (s ListenerText) holders() {
+	if s.L.Connections == nil || s.L.Verdict.Status < model.StatusSaturated || len(s.L.Connections.TopPeers) == 0 {
 		return
 	}
-	words := make([]string, len(s.l.Connections.TopPeers))
-	for i, p := range s.l.Connections.TopPeers {
+	words := make([]string, len(s.L.Connections.TopPeers))
+	for i, p := range s.L.Connections.TopPeers {
 		words[i] = p.Address.String() + " (" + phrase.Number(p.Connections) + ")"
 	}
 	s.Row(term.Label("held"), term.Dim.Of("most by "+strings.Join(words, ", ")))

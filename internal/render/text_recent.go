@@ -6,8 +6,8 @@ import (
 )
 
 // recent says what was lost before, of a listener that loses nothing now: never in red.
-func (s answerText) recent() {
-	if said := diagnosis.Quiet(s.l, s.snap.Time); said != "" {
+func (s AnswerText) recent() {
+	if said := diagnosis.Quiet(s.L, s.Snap.Time); said != "" {
 		s.Paragraph(answerColumn, term.Warn.Of(term.Printable(said)))
 	}
 }

@@ -12,11 +12,11 @@ const shownGroups = 6
 
 // stacks are where a thread dump shows the threads that work on requests; where it
 // knows none as such, all that do not wait for work.
-func (s listenerText) stacks() {
-	if s.l.Process == nil || s.l.Process.Stacks == nil {
+func (s ListenerText) stacks() {
+	if s.L.Process == nil || s.L.Process.Stacks == nil {
 		return
 	}
-	d := s.l.Process.Stacks
+	d := s.L.Process.Stacks
 	title, shown := "thread dump", 0
 	for i := range d.Groups {
 		g := &d.Groups[i]
@@ -44,7 +44,7 @@ func (s listenerText) stacks() {
 		s.Row(term.Label(title), term.Bad.Of("the JVM found a deadlock"))
 		title = ""
 	}
-	if s.l.OnVirtualThreads() && !d.VirtualShown {
+	if s.L.OnVirtualThreads() && !d.VirtualShown {
 		s.Row(term.Label(title), term.Dim.Of("virtual threads that wait could not be had"))
 	}
 }

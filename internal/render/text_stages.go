@@ -4,29 +4,49 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
-func synBacklog(l *model.Listener) stage {
-	st := stage{name: "SYN backlog", neverFull: true}
+// Stage is one line of the funnel.
+type Stage struct {
+	name      string
+	used, Max *int
+	why       string // why used or max is not known
+	unlimited bool
+	source    string // where max comes from
+	short     string // the same for narrow screens
+	detail    string // what short leaves out
+	fullIn    *time.Duration
+	// neverFull is for the SYN backlog: whether it is full is said by
+	// counters, never by its length.
+	neverFull bool
+}
+
+func synBacklog(l *model.Listener) Stage {
+	st := Stage{name: "SYN backlog", neverFull: true}
 	if l.SynBacklog == nil {
 		st.why = "not scanned"
 		return st
 	}
-	st.used, st.max = &l.SynBacklog.Length, &l.SynBacklog.Limit
+	st.used, st.Max = &l.SynBacklog.Length, &l.SynBacklog.Limit
 	return st
 }
 
-func acceptQueue(l *model.Listener) stage {
-	st := stage{name: "accept queue"}
+// AcceptQueue is the queue of what was not accepted yet, in connections.
+func AcceptQueue(l *model.Listener) Stage {
+	st := Stage{name: "accept queue"}
 	q := l.AcceptQueue
 	if q == nil {
 		st.why = "not read"
 		return st
 	}
-	st.used, st.max = &q.Length, new(q.Capacity())
+	st.used, st.Max = &q.Length, new(q.Capacity())
 	st.source = "backlog " + phrase.Number(q.Limit) + " + 1"
 	if k := l.Connector; k != nil && k.AcceptCount != nil {
 		st.short = "acceptCount " + phrase.Number(q.Limit) + " + 1"
@@ -38,8 +58,9 @@ func acceptQueue(l *model.Listener) stage {
 	return st
 }
 
-func connections(l *model.Listener) stage {
-	st := stage{name: "connections"}
+// Connections are those that the server has accepted, over maxConnections.
+func Connections(l *model.Listener) Stage {
+	st := Stage{name: "connections"}
 	if l.Connections == nil {
 		st.why = "not scanned"
 	} else {
@@ -54,13 +75,13 @@ func connections(l *model.Listener) stage {
 }
 
 // limit sets the maximum from the connector's setting; negative is none.
-func (st *stage) limit(s *model.Setting[int]) {
+func (st *Stage) limit(s *model.Setting[int]) {
 	st.source, st.short, st.detail = s.Origin(), shortSource(s), detailOf(s)
 	if s.Value < 0 {
 		st.unlimited = true
 		return
 	}
-	st.max = &s.Value
+	st.Max = &s.Value
 }
 
 // shortSource is a file's name without its folders, or the kind of source.
@@ -79,11 +100,11 @@ func detailOf(s *model.Setting[int]) string {
 	return s.Source
 }
 
-// threads are busy workers over maxThreads: as the diagnosis counted them, as
+// Threads are busy workers over maxThreads: as the diagnosis counted them, as
 // Actuator says, or as the phases show.
-func threads(l *model.Listener) stage {
-	st := stage{name: "threads"}
-	st.used, st.why = busyThreads(l)
+func Threads(l *model.Listener) Stage {
+	st := Stage{name: "threads"}
+	st.used, st.why = BusyThreads(l)
 	k := l.Connector
 	switch {
 	case k == nil || k.MaxThreads == nil && k.VirtualThreads == nil:
@@ -99,8 +120,8 @@ func threads(l *model.Listener) stage {
 	return st
 }
 
-// busyThreads also says why, where it is not known.
-func busyThreads(l *model.Listener) (busy *int, why string) {
+// BusyThreads also says why, where it is not known.
+func BusyThreads(l *model.Listener) (busy *int, why string) {
 	n, known := l.BusyThreads()
 	switch known {
 	case model.BusyIsKnown:
@@ -119,15 +140,15 @@ func busyThreads(l *model.Listener) (busy *int, why string) {
 	return nil, "not read"
 }
 
-func openFiles(l *model.Listener) stage {
-	st := stage{name: "open files"}
+func openFiles(l *model.Listener) Stage {
+	st := Stage{name: "open files"}
 	p := l.Process
 	if p == nil {
 		st.why = "owner not visible"
 		return st
 	}
-	st.used, st.max = p.OpenFiles, p.OpenFilesLimit
-	if st.used == nil || st.max == nil {
+	st.used, st.Max = p.OpenFiles, p.OpenFilesLimit
+	if st.used == nil || st.Max == nil {
 		st.why = "not readable"
 		return st
 	}
@@ -137,14 +158,14 @@ func openFiles(l *model.Listener) stage {
 }
 
 // otherLimits are those that are no stage of the funnel, such as ephemeral ports.
-func otherLimits(l *model.Listener) []stage {
-	var out []stage
+func otherLimits(l *model.Listener) []Stage {
+	var out []Stage
 	for i := range l.Limits {
 		lim := &l.Limits[i]
 		switch lim.Name {
 		case "syn_backlog", "accept_queue", "max_connections", "max_threads", "open_files":
 		default:
-			st := stage{name: stageOf(lim.Name), used: &lim.Used, max: &lim.Max}
+			st := Stage{name: StageOf(lim.Name), used: &lim.Used, Max: &lim.Max}
 			if p := l.Process; lim.Name == string(model.CauseEphemeralPorts) && p != nil && p.Busiest != nil {
 				st.source, st.detail = "to "+p.Busiest.Address.String(), "to "+p.Busiest.Address.String()
 			}
@@ -152,4 +173,69 @@ func otherLimits(l *model.Listener) []stage {
 		}
 	}
 	return out
+}
+
+func (st *Stage) maximum() string {
+	if st.unlimited {
+		return "no limit"
+	}
+	return known(st.Max)
+}
+
+func (st *Stage) level(ratio float64) term.Style {
+	switch {
+	case st.neverFull:
+		return term.Plain
+	case ratio >= 1:
+		return term.Bad
+	case ratio >= .8:
+		return term.Warn
+	default:
+		return term.Good
+	}
+}
+
+// percent is rounded down: 100 % is said of nothing but a full stage.
+func (st *Stage) percent(ratio float64) string {
+	if ratio >= 1 && !st.neverFull {
+		return "FULL"
+	}
+	if ratio > 0 && ratio < .01 {
+		return "<1 %"
+	}
+	return phrase.Number(int(ratio*100)) + " %"
+}
+
+// note is the forecast, or else where the limit comes from: whole where it
+// fits, in a word where it does not.
+func (st *Stage) note(room int) (note term.Span, shortened bool) {
+	if st.fullIn != nil {
+		return term.Warn.Of("  full in " + term.HowLong(*st.fullIn)), st.detail != ""
+	}
+	if text := term.Printable(st.source); lipgloss.Width(text) <= room {
+		return term.Dim.Of("  " + text), false
+	}
+	return term.Dim.Of("  " + term.Printable(st.short)), st.detail != ""
+}
+
+// known is a number, or n/a.
+func known(n *int) string {
+	if n == nil {
+		return "n/a"
+	}
+	return phrase.Number(*n)
+}
+
+// StageOf is a limit's name on the screen.
+func StageOf(limit string) string {
+	switch limit {
+	case "syn_backlog":
+		return "SYN backlog"
+	case "max_connections":
+		return "connections"
+	case "max_threads":
+		return "threads"
+	default:
+		return term.Printable(term.Spaced(limit))
+	}
 }

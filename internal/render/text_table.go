@@ -12,23 +12,23 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
-// tableText is a table of listeners on a screen.
-type tableText struct{ *term.Screen }
+// TableText is a table of listeners on a screen.
+type TableText struct{ *term.Screen }
 
 // brief gives each listener one line.
-func (s tableText) brief(ls []*model.Listener, ruled bool) {
+func (s TableText) brief(ls []*model.Listener, ruled bool) {
 	if len(ls) == 0 {
 		return
 	}
 	if ruled {
 		s.Rule()
 	}
-	s.rows(ls, nil)
+	s.Rows(ls, nil)
 }
 
 // worst are the listeners that are not ok, up to as many as there is room for, and the
 // number of the others; all of them, where there is room.
-func (s tableText) worst(ls []*model.Listener, room int) {
+func (s TableText) worst(ls []*model.Listener, room int) {
 	n := len(ls)
 	if n > room {
 		n = 0
@@ -37,7 +37,7 @@ func (s tableText) worst(ls []*model.Listener, room int) {
 		}
 	}
 	if n > 0 {
-		s.rows(ls[:n], nil)
+		s.Rows(ls[:n], nil)
 	}
 	if rest := ls[n:]; len(rest) > 0 {
 		s.Paragraph(answerIndent, term.Dim.Of(s.rest(rest)+": tcpdiag -v lists them"))
@@ -45,7 +45,7 @@ func (s tableText) worst(ls []*model.Listener, room int) {
 }
 
 // rest is "3 losing, 29 ok".
-func (s tableText) rest(ls []*model.Listener) string {
+func (s TableText) rest(ls []*model.Listener) string {
 	var counts [model.NumStatuses]int
 	for _, l := range ls {
 		counts[l.Verdict.Status]++
@@ -59,8 +59,8 @@ func (s tableText) rest(ls []*model.Listener) string {
 	return strings.Join(parts, ", ")
 }
 
-// rows are a heading and a line for each listener. One of them may be marked.
-func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
+// Rows are a heading and a line for each listener. One of them may be marked.
+func (s TableText) Rows(ls []*model.Listener, marked *model.Listener) {
 	rows := make([][]string, 0, len(ls)+1)
 	rows = append(rows, []string{"", "listener", whoseHeading(ls), "queue", "connections", "threads", "lost", "why"})
 	for _, l := range ls {
@@ -68,7 +68,7 @@ func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
 	}
 	widths := columnWidths(rows)
 	gap := 2
-	if room := s.Width - columnsOf(widths, gap); room > 0 { // a pod's name is long
+	if room := s.Width - term.TableWidth(widths, gap); room > 0 { // a pod's name is long
 		for i, l := range ls {
 			if l.Pod != nil {
 				rows[i+1][2] = cutMiddle(term.Printable(l.Pod.String()), widths[2]+room)
@@ -76,7 +76,7 @@ func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
 		}
 		widths = columnWidths(rows, 2)
 	}
-	if columnsOf(widths, gap) > s.Width {
+	if term.TableWidth(widths, gap) > s.Width {
 		gap = 1
 	}
 	s.row(rows[0], widths, gap, term.Dim, term.Dim, "")
@@ -89,7 +89,7 @@ func (s tableText) rows(ls []*model.Listener, marked *model.Listener) {
 	}
 }
 
-func (s tableText) row(row []string, widths []int, gap int, first, others term.Style, mark string) {
+func (s TableText) row(row []string, widths []int, gap int, first, others term.Style, mark string) {
 	spans := make([]term.Span, 0, 2*len(row))
 	for col, cell := range row {
 		text, st := term.PadLeft(cell, widths[col]), others
@@ -110,15 +110,6 @@ func (s tableText) row(row []string, widths []int, gap int, first, others term.S
 		spans = append(spans, st.Of(text))
 	}
 	s.Line(spans...)
-}
-
-// columnsOf is how wide a table is.
-func columnsOf(widths []int, gap int) int {
-	sum := gap * (len(widths) - 1)
-	for _, w := range widths {
-		sum += w
-	}
-	return sum
 }
 
 // columnWidths keeps the table within 80 columns.
@@ -149,7 +140,7 @@ func tableRow(l *model.Listener) []string {
 	}
 	return []string{
 		l.Verdict.Status.String(), shortWhere(l), process,
-		fraction(acceptQueue(l)), fraction(connections(l)), fraction(threads(l)), lostWord(l), whyWord(l),
+		Fraction(AcceptQueue(l)), Fraction(Connections(l)), Fraction(Threads(l)), lostWord(l), whyWord(l),
 	}
 }
 
@@ -196,14 +187,14 @@ func whyWord(l *model.Listener) string {
 	return text
 }
 
-// fraction is "12/8,192"; without a maximum just the number.
-func fraction(st stage) string {
+// Fraction is "12/8,192"; without a maximum just the number.
+func Fraction(st Stage) string {
 	switch {
 	case st.used == nil:
 		return "n/a"
-	case st.max == nil:
+	case st.Max == nil:
 		return phrase.Number(*st.used)
 	default:
-		return phrase.Number(*st.used) + "/" + phrase.Number(*st.max)
+		return phrase.Number(*st.used) + "/" + phrase.Number(*st.Max)
 	}
 }

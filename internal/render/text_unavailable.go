@@ -16,8 +16,8 @@ type missing struct {
 	what     []string
 }
 
-// unavailable says what could not be read, why, and how to read it.
-func (s snapshotText) unavailable(in []model.Unavailable) {
+// Unavailable says what could not be read, why, and how to read it.
+func (s SnapshotText) Unavailable(in []model.Unavailable) {
 	if len(in) == 0 {
 		return
 	}

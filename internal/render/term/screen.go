@@ -1,3 +1,7 @@
+// Package term is a terminal's text: a screen with a grid of labels, which no line is wider
+// than (screen.go), styles and the spans that have them (style.go), how a status is coloured
+// (status.go), a figure over time as a row of blocks (chart.go), and numbers with their units
+// (number.go). It knows no listener.
 package term
 
 import (
@@ -201,4 +205,13 @@ func PadLeft(text string, columns int) string {
 // PadRight has the blanks behind the text.
 func PadRight(text string, columns int) string {
 	return text + Blanks(columns-lipgloss.Width(text))
+}
+
+// TableWidth is how wide a table is with these columns.
+func TableWidth(widths []int, gap int) int {
+	sum := gap * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
 }

@@ -46,3 +46,13 @@ func statusWord(st model.Status) string {
 	}
 	return strings.ToUpper(st.String())
 }
+
+// StatusNamed is the status of that name in a document; ok where there is none.
+func StatusNamed(name string) model.Status {
+	for st := model.StatusOK; st < model.NumStatuses; st++ {
+		if st.String() == name {
+			return st
+		}
+	}
+	return model.StatusOK
+}

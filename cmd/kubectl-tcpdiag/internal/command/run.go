@@ -17,7 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/passthrough"
-	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 )
 
 // exitRunFailed is what tcpdiag run ends with where it failed itself.
@@ -164,10 +164,10 @@ func (r *runOptions) end(log io.Writer, doc *api.Run, command []string) error {
 	worst := api.StatusNamed(doc.Status)
 	doc.Failed = r.failOn != "" && worst >= api.StatusNamed(r.failOn)
 	err := errors.Join(
-		render.RunText(log, doc, nil, screenOf(log)),
-		writeTo(r.json, "--json", func(w io.Writer) error { return render.RunJSON(w, doc) }),
-		writeTo(r.junit, "--junit", func(w io.Writer) error { return render.RunJUnit(w, doc) }),
-		writeTo(r.markdown, "--markdown", func(w io.Writer) error { return render.RunMarkdown(w, doc, nil) }),
+		runreport.Text(log, doc, nil, screenOf(log)),
+		writeTo(r.json, "--json", func(w io.Writer) error { return runreport.JSON(w, doc) }),
+		writeTo(r.junit, "--junit", func(w io.Writer) error { return runreport.JUnit(w, doc) }),
+		writeTo(r.markdown, "--markdown", func(w io.Writer) error { return runreport.Markdown(w, doc, nil) }),
 		writeTo(r.report, "--report", func(w io.Writer) error {
 			return loadreport.Write(w, loadreport.Report{Run: doc, Command: command})
 		}),

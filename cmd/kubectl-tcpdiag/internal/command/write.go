@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/fleetreport"
 )
 
 func listeners(results []result) (n int) {
@@ -99,7 +100,7 @@ func byHarm(results []result) (rows []row) {
 // writeTable is a line for each listener, the worst first, and the answer of the worst.
 func writeTable(w io.Writer, results []result, screen render.TextOptions) error {
 	rows := byHarm(results)
-	if err := render.Fleet(w, fleetOf(rows, len(results)), screen); err != nil {
+	if err := fleetreport.Text(w, fleetOf(rows, len(results)), screen); err != nil {
 		return err
 	}
 	if len(rows) == 0 || api.StatusNamed(rows[0].one.Verdict.Status) == model.StatusOK {

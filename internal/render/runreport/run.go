@@ -1,4 +1,6 @@
-package render
+// Package runreport says what a load test came to (api.Run), as a screen, a line, Markdown,
+// JUnit XML and JSON, and what differs between two tests of one port.
+package runreport
 
 import (
 	"fmt"
@@ -12,16 +14,17 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
-// RunJSON writes the result of a load test as one JSON document of schema api.RunSchema.
-func RunJSON(w io.Writer, r *api.Run) error { return encode(w, r, "  ") }
+// JSON writes the result of a load test as one JSON document of schema api.RunSchema.
+func JSON(w io.Writer, r *api.Run) error { return render.Document(w, r, "  ") }
 
-// RunLine is what a run has come to, in one line: "00:12  LOSING  :8080  340 of 2,000 clients …".
-func RunLine(c *loadtest.Course, since time.Duration) string {
+// Line is what a run has come to, in one line: "00:12  LOSING  :8080  340 of 2,000 clients …".
+func Line(c *loadtest.Course, since time.Duration) string {
 	l := &c.Latest
-	parts := []string{fmt.Sprintf("tcpdiag %02d:%02d", int(since.Minutes()), int(since.Seconds())%60), strings.ToUpper(l.Verdict.Status.String()), whereOf(l)}
+	parts := []string{fmt.Sprintf("tcpdiag %02d:%02d", int(since.Minutes()), int(since.Seconds())%60), strings.ToUpper(l.Verdict.Status.String()), render.Where(l)}
 	var offered, away, dropped uint64
 	for i := range c.Points {
 		offered, away, dropped = offered+c.Points[i].Offered, away+c.Points[i].TurnedAway, dropped+c.Points[i].Dropped
@@ -41,14 +44,14 @@ func RunLine(c *loadtest.Course, since time.Duration) string {
 	return strings.Join(parts, "  ")
 }
 
-// RunText writes the answer for a whole load test: what became of the clients, why, what
+// Text writes the answer for a whole load test: what became of the clients, why, what
 // to change, and where the limit was. before is an earlier run to compare with, or nil.
-func RunText(w io.Writer, r *api.Run, before *api.Run, o TextOptions) error {
-	s := runText{term.New(o.Width, o.Color), r, before}
+func Text(w io.Writer, r *api.Run, before *api.Run, o render.TextOptions) error {
+	s := screenText{term.New(o.Width, o.Color), r, before}
 	s.head()
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
-		if i >= fewListeners && l.Status == model.StatusOK.String() {
+		if i >= render.FewListeners && l.Status == model.StatusOK.String() {
 			s.Paragraph(0, term.Dim.Of(term.Plural(len(r.Listeners)-i, "more listener was", "more listeners were")+" ok."))
 			break
 		}
@@ -57,12 +60,12 @@ func RunText(w io.Writer, r *api.Run, before *api.Run, o TextOptions) error {
 	return s.Write(w, "run")
 }
 
-type runText struct {
+type screenText struct {
 	*term.Screen
 	r, before *api.Run
 }
 
-func (s runText) head() {
+func (s screenText) head() {
 	parts := []string{"tcpdiag run", term.Printable(s.r.Command), "exit code " + fmt.Sprint(s.r.ExitCode), "ran for " + inSeconds(s.r.Seconds)}
 	if s.r.Repeated > 1 {
 		parts = append(parts, fmt.Sprintf("the worst of %d runs, run %d", s.r.Repeated, s.r.Shown))
@@ -77,15 +80,15 @@ func (s runText) head() {
 	}
 }
 
-func (s runText) listener(l *api.RunListener) {
-	st := statusNamed(l.Status)
+func (s screenText) listener(l *api.RunListener) {
+	st := term.StatusNamed(l.Status)
 	s.Blank()
 	head := []term.Span{s.Badge(st), term.Text("  "), term.Bold.Of(":" + fmt.Sprint(l.Port))}
 	if l.Process != "" {
 		head = append(head, term.Text("  "+term.Printable(l.Process)+" "+fmt.Sprint(l.PID)))
 	}
 	s.Line(head...)
-	s.Row(term.Label("What"), term.StatusStyle(st).Of(RunWhat(l)))
+	s.Row(term.Label("What"), term.StatusStyle(st).Of(What(l)))
 	if why := runWhy(l); why != "" {
 		s.Row(term.Label("Why"), term.Text(term.Printable(why)))
 	}
@@ -99,15 +102,15 @@ func (s runText) listener(l *api.RunListener) {
 	for _, row := range runFacts(l) {
 		s.Row(term.Label(row[0]), term.Text(term.Printable(row[1])))
 	}
-	for i, line := range RunVariation(l) {
+	for i, line := range Variation(l) {
 		name := ""
 		if i == 0 {
 			name = "Runs"
 		}
 		s.Row(term.Label(name), term.Text(line))
 	}
-	if b := RunListenerOf(s.before, l); b != nil {
-		for i, change := range RunChanges(b, l) {
+	if b := ListenerOf(s.before, l); b != nil {
+		for i, change := range Changes(b, l) {
 			name := ""
 			if i == 0 {
 				name = "Before"
@@ -117,33 +120,24 @@ func (s runText) listener(l *api.RunListener) {
 	}
 }
 
-func statusNamed(name string) model.Status {
-	for st := model.StatusOK; st < model.NumStatuses; st++ {
-		if st.String() == name {
-			return st
-		}
-	}
-	return model.StatusOK
-}
-
-// RunSaid is what is said of a listener: the answer, and the rows below it.
-type RunSaid struct {
+// Said is what is said of a listener: the answer, and the rows below it.
+type Said struct {
 	What, Why, Not string
 	Do             [][2]string // what to do, and the command or the setting of it
 	Facts          [][2]string
 }
 
-// RunAnswer is what is said of a listener in the whole run.
-func RunAnswer(l *api.RunListener) RunSaid {
-	out := RunSaid{What: RunWhat(l), Why: runWhy(l), Do: runSteps(l), Facts: runFacts(l)}
+// Answer is what is said of a listener in the whole run.
+func Answer(l *api.RunListener) Said {
+	out := Said{What: What(l), Why: runWhy(l), Do: runSteps(l), Facts: runFacts(l)}
 	if a := l.Verdict.Answer; a != nil && l.Status != model.StatusOK.String() {
 		out.Not = a.Not
 	}
 	return out
 }
 
-// RunWhat is what became of the clients, in one or two sentences.
-func RunWhat(l *api.RunListener) string {
+// What is what became of the clients, in one or two sentences.
+func What(l *api.RunListener) string {
 	c := l.Clients
 	switch {
 	case c != nil && c.Offered == 0:

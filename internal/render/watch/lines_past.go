@@ -1,4 +1,4 @@
-package render
+package watch
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 

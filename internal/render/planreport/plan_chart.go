@@ -1,15 +1,15 @@
-package render
+package planreport
 
 import (
 	"slices"
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
+
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
-
-	"charm.land/lipgloss/v2"
 )
 
 // planLane is one stage over time.

@@ -1,4 +1,4 @@
-package render
+package runreport
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// RunListenerOf finds the same port in another run; nil where it is not there, or there is none.
-func RunListenerOf(r *api.Run, l *api.RunListener) *api.RunListener {
+// ListenerOf finds the same port in another run; nil where it is not there, or there is none.
+func ListenerOf(r *api.Run, l *api.RunListener) *api.RunListener {
 	if r == nil {
 		return nil
 	}
@@ -24,19 +24,19 @@ func RunListenerOf(r *api.Run, l *api.RunListener) *api.RunListener {
 	return nil
 }
 
-// RunChange is a figure of two tests of one port. Note says how far they are apart, and what of
+// Change is a figure of two tests of one port. Note says how far they are apart, and what of
 // it is noise.
-type RunChange struct{ Name, Before, Now, Note string }
+type Change struct{ Name, Before, Now, Note string }
 
-// RunComparison is what two tests of one port came to, a line for each figure that both have.
-func RunComparison(before, now *api.RunListener) (out []RunChange) {
+// Comparison is what two tests of one port came to, a line for each figure that both have.
+func Comparison(before, now *api.RunListener) (out []Change) {
 	words := func(name, was, is string) {
 		note := "the same"
 		if was != is {
 			note = "another"
 		}
 		if was != "" || is != "" {
-			out = append(out, RunChange{name, orNone(was), orNone(is), note})
+			out = append(out, Change{name, orNone(was), orNone(is), note})
 		}
 	}
 	words("status", before.Status, now.Status)
@@ -120,8 +120,8 @@ func valuesOf(all []api.RunFigures, of func(*api.RunFigures) *float64) (out []fl
 	return out
 }
 
-func runChange(name, unit string, d loadtest.Difference) RunChange {
-	out := RunChange{Name: name, Before: measure(d.Before) + unit, Now: measure(d.Now) + unit}
+func runChange(name, unit string, d loadtest.Difference) Change {
+	out := Change{Name: name, Before: measure(d.Before) + unit, Now: measure(d.Now) + unit}
 	apart := d.Now - d.Before
 	switch {
 	case apart == 0:
@@ -162,9 +162,9 @@ func limitValue(n int) string {
 	return phrase.Number(n)
 }
 
-// RunChanges is what differs between two tests of one port, a line each.
-func RunChanges(before, now *api.RunListener) (out []string) {
-	for _, c := range RunComparison(before, now) {
+// Changes is what differs between two tests of one port, a line each.
+func Changes(before, now *api.RunListener) (out []string) {
+	for _, c := range Comparison(before, now) {
 		if c.Before != c.Now {
 			line := c.Name + ": " + c.Before + " before, " + c.Now + " now"
 			if c.Note != "another" {
@@ -186,9 +186,9 @@ func orNone(cause string) string {
 	return cause
 }
 
-// RunVariation is how much the runs of a test vary among themselves, a line for each figure;
+// Variation is how much the runs of a test vary among themselves, a line for each figure;
 // nothing where it was run once.
-func RunVariation(l *api.RunListener) (out []string) {
+func Variation(l *api.RunListener) (out []string) {
 	if len(l.Repeats) < 2 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package render
+package watch
 
 import (
 	"io"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
@@ -31,7 +32,7 @@ func (f *Frames) End(w io.Writer) error {
 func ended(s *term.Screen, t *track) {
 	l := t.worst
 	l.Verdict.Summary = "At " + t.worstAt.Format(time.TimeOnly) + ": " + l.Verdict.Summary
-	listenerText{s, &l}.verdict()
+	render.ListenerText{Screen: s, L: &l}.Verdict()
 	if l.Listening() {
 		s.Paragraph(term.Indent, term.Dim.Of("Since the start: "+t.sum()+"."))
 	}

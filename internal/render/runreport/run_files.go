@@ -1,4 +1,4 @@
-package render
+package runreport
 
 import (
 	"encoding/xml"
@@ -38,10 +38,10 @@ type (
 	}
 )
 
-// RunJUnit writes the result as JUnit XML: a test case for each listener, which failed where
+// JUnit writes the result as JUnit XML: a test case for each listener, which failed where
 // its clients were lost, and one error where nothing could be observed. It is what the strictest
 // of its readers take: Surefire's schema begins at testsuite, and has no timestamp.
-func RunJUnit(w io.Writer, r *api.Run) error {
+func JUnit(w io.Writer, r *api.Run) error {
 	suite := junitSuite{Name: "tcpdiag run " + term.Printable(r.Command), Time: fmt.Sprintf("%.3f", r.Seconds)}
 	for i := range r.Listeners {
 		c := junitOf(&r.Listeners[i], suite.Time)
@@ -67,17 +67,17 @@ func RunJUnit(w io.Writer, r *api.Run) error {
 
 func junitOf(l *api.RunListener, time string) junitCase {
 	c := junitCase{Name: fmt.Sprintf("port %d", l.Port), Class: "tcpdiag", Time: time}
-	text := term.Printable(strings.Join(append([]string{RunWhat(l), runWhy(l)}, runDo(l)...), "\n"))
-	if statusNamed(l.Status) >= model.StatusLosing {
-		c.Failure = &junitCause{term.Printable(RunWhat(l)), l.Status, text}
+	text := term.Printable(strings.Join(append([]string{What(l), runWhy(l)}, runDo(l)...), "\n"))
+	if term.StatusNamed(l.Status) >= model.StatusLosing {
+		c.Failure = &junitCause{term.Printable(What(l)), l.Status, text}
 		return c
 	}
 	c.SystemOut = text
 	return c
 }
 
-// RunMarkdown writes the result for a job's summary.
-func RunMarkdown(w io.Writer, r, before *api.Run) error {
+// Markdown writes the result for a job's summary.
+func Markdown(w io.Writer, r, before *api.Run) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## tcpdiag: %s\n\n", markdown(r.Command))
 	if r.Problem != "" {
@@ -96,7 +96,7 @@ func RunMarkdown(w io.Writer, r, before *api.Run) error {
 	}
 	for i := range r.Listeners {
 		if l := &r.Listeners[i]; l.Status != model.StatusOK.String() || i == 0 {
-			markdownListener(&b, l, RunListenerOf(before, l))
+			markdownListener(&b, l, ListenerOf(before, l))
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -106,7 +106,7 @@ func RunMarkdown(w io.Writer, r, before *api.Run) error {
 }
 
 func markdownListener(b *strings.Builder, l, before *api.RunListener) {
-	fmt.Fprintf(b, "\n### Port %d\n\n**What**: %s\n", l.Port, markdown(RunWhat(l)))
+	fmt.Fprintf(b, "\n### Port %d\n\n**What**: %s\n", l.Port, markdown(What(l)))
 	if why := runWhy(l); why != "" {
 		fmt.Fprintf(b, "\n**Why**: %s\n", markdown(why))
 	}
@@ -122,7 +122,7 @@ func markdownListener(b *strings.Builder, l, before *api.RunListener) {
 		}
 		fmt.Fprintf(b, "* %s: %s\n", row[0], markdown(row[1]))
 	}
-	for i, line := range RunVariation(l) {
+	for i, line := range Variation(l) {
 		if i == 0 {
 			fmt.Fprintf(b, "\n**The %d runs** (mean ± 95 %%):\n\n", len(l.Repeats))
 		}
@@ -132,7 +132,7 @@ func markdownListener(b *strings.Builder, l, before *api.RunListener) {
 		return
 	}
 	b.WriteString("\n**Compared with the run before**:\n\n| | before | now | |\n|---|---|---|---|\n")
-	for _, c := range RunComparison(before, l) {
+	for _, c := range Comparison(before, l) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", markdown(c.Name), markdown(c.Before), markdown(c.Now), markdown(c.Note))
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package watch
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
@@ -65,8 +66,8 @@ func (o *Lines) line(b *strings.Builder, snap *model.Snapshot, l *model.Listener
 	m := momentOf(l)
 	cause := cmp.Or(term.Printable(string(l.Verdict.Cause)), "-")
 	fmt.Fprintf(b, lineFormat, o.clock(snap), lineName(snap, l), l.Verdict.Status, cause,
-		bare(fraction(acceptQueue(l))), figureOr(l.AcceptQueue != nil, o.takePeak(l)), bare(fraction(connections(l))),
-		figureOr(m.waiting != term.Unknown, m.waiting), bare(fraction(threads(l))),
+		bare(render.Fraction(render.AcceptQueue(l))), figureOr(l.AcceptQueue != nil, o.takePeak(l)), bare(render.Fraction(render.Connections(l))),
+		figureOr(m.waiting != term.Unknown, m.waiting), bare(render.Fraction(render.Threads(l))),
 		figureOr(known, lost.dropped), figureOr(known, lost.abandoned),
 		figureOr(known && lost.counted, lost.turnedAway), figureOr(known && lost.counted, lost.late))
 }
@@ -81,9 +82,9 @@ func lineName(snap *model.Snapshot, l *model.Listener) string {
 		return term.Printable(l.Pod.String()) + ":" + strconv.Itoa(int(l.Port))
 	}
 	if len(snap.NetNS) > 1 && l.Process != nil {
-		return whereOf(l) + "/" + strconv.Itoa(l.Process.PID)
+		return render.Where(l) + "/" + strconv.Itoa(l.Process.PID)
 	}
-	return whereOf(l)
+	return render.Where(l)
 }
 
 // clock is when it was, so precisely that no two lines of a listener say the same.

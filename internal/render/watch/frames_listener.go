@@ -1,4 +1,4 @@
-package render
+package watch
 
 import (
 	"slices"
@@ -8,14 +8,15 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // watched is a listener's text with its past below the verdict.
 func watched(s *term.Screen, on *still, l *model.Listener) {
 	s.Rule()
-	about := listenerText{s, l}
-	answerText{s, l, on.snap}.all(withoutAir)
+	about := render.ListenerText{Screen: s, L: l}
+	render.AnswerText{Screen: s, L: l, Snap: on.snap}.Compact()
 	if of := on.past.behind(l); of != nil {
 		s.Blank()
 		pastText{s, on.past}.chart(of)
@@ -23,7 +24,7 @@ func watched(s *term.Screen, on *still, l *model.Listener) {
 			s.Blank()
 		}
 	}
-	about.details(on.snap)
+	about.Details(on.snap)
 }
 
 // behind is the listener whose past is shown: l, or who listened last on a port
@@ -52,18 +53,18 @@ type figure struct {
 
 // figures run from the client inwards, as the funnel does.
 func figures(l *model.Listener) []figure {
-	limit := func(st stage) int {
-		if st.max == nil {
+	limit := func(st render.Stage) int {
+		if st.Max == nil {
 			return 0
 		}
-		return *st.max
+		return *st.Max
 	}
 	return []figure{
 		{"dropped", func(m *moment) int { return m.dropped }, term.Chart{Limit: 0, Style: term.Bad}},
-		{"accept queue", func(m *moment) int { return m.queue }, term.Chart{Limit: limit(acceptQueue(l)), Style: term.Warn}},
-		{"connections", func(m *moment) int { return m.connections }, term.Chart{Limit: limit(connections(l)), Style: term.Warn}},
+		{"accept queue", func(m *moment) int { return m.queue }, term.Chart{Limit: limit(render.AcceptQueue(l)), Style: term.Warn}},
+		{"connections", func(m *moment) int { return m.connections }, term.Chart{Limit: limit(render.Connections(l)), Style: term.Warn}},
 		{"waiting", func(m *moment) int { return m.waiting }, term.Chart{Limit: 0, Style: term.Warn}},
-		{"threads", func(m *moment) int { return m.threads }, term.Chart{Limit: limit(threads(l)), Style: term.Good}},
+		{"threads", func(m *moment) int { return m.threads }, term.Chart{Limit: limit(render.Threads(l)), Style: term.Good}},
 	}
 }
 
@@ -105,9 +106,9 @@ func (s pastText) ago(past time.Duration, columns, right int) {
 
 // list gives each listener a line, the one on the screen marked; where there is
 // no room for all, those around it.
-func (s tableText) list(all []*model.Listener, marked *model.Listener, room int) {
+func list(s *term.Screen, all []*model.Listener, marked *model.Listener, room int) {
 	i := slices.Index(all, marked)
 	from := max(0, min(i-room/2, len(all)-room))
 	s.Rule()
-	s.rows(all[from:min(from+room, len(all))], marked)
+	render.TableText{Screen: s}.Rows(all[from:min(from+room, len(all))], marked)
 }

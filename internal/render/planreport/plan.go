@@ -1,4 +1,6 @@
-package render
+// Package planreport draws the simulation of a load (plan.Plan): what happens to the clients,
+// and each stage over time.
+package planreport
 
 import (
 	"fmt"
@@ -7,16 +9,18 @@ import (
 	"slices"
 	"time"
 
+	"charm.land/lipgloss/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
-
-	"charm.land/lipgloss/v2"
 )
 
-// PlanText writes the plan as a screen for people: what happens to the
+// Text writes the plan as a screen for people: what happens to the
 // clients, when each stage fills and drains, why, and what would serve all.
-func PlanText(w io.Writer, p *plan.Plan, o TextOptions) error {
+func Text(w io.Writer, p *plan.Plan, o render.TextOptions) error {
 	s := planText{term.New(o.Width, o.Color), p}
 	s.head()
 	s.Blank()
@@ -153,7 +157,7 @@ func (s planText) stages() {
 		most = max(most, lipgloss.Width(planMax(st)))
 	}
 	for _, st := range s.p.Stages {
-		name := term.Plain.Of(stageOf(st.Name))
+		name := term.Plain.Of(render.StageOf(st.Name))
 		full := planFull(st)
 		if s.Width < 72 { // no room for columns
 			s.Row(name, append([]term.Span{term.Bold.Of(phrase.Number(st.Peak)), term.Plain.Of("/ " + planMax(st))}, full...)...)
@@ -244,3 +248,6 @@ func (s planText) smallest() {
 		s.Wrapped([]term.Span{term.Text(term.Blanks(term.TextColumn)), term.Good.Of("→ ")}, term.TextColumn+2, term.Text(term.Printable(n)))
 	}
 }
+
+// JSON writes the plan as one JSON document of schema api.PlanSchema.
+func JSON(w io.Writer, p *plan.Plan) error { return render.Document(w, api.NewPlan(p), "  ") }

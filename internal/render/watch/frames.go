@@ -1,4 +1,8 @@
-package render
+// Package watch draws one snapshot after another: Frames is a screen that a person steers,
+// with the history of each listener (history.go, track.go) as a chart below its answer; Lines and
+// JSONLines are a line for each listener or snapshot and interval, for files and pipes.
+// Nothing here is safe for concurrent use, or reads a clock: time is the snapshots'.
+package watch
 
 import (
 	"slices"
@@ -7,13 +11,14 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // Frames are the screens of watch: what every snapshot shows, what was before, and
 // where the reader has turned to. Not safe for concurrent use.
 type Frames struct {
-	options TextOptions
+	options render.TextOptions
 	height  int
 
 	now    *model.Snapshot
@@ -35,7 +40,7 @@ type still struct {
 func NewFrames(interval time.Duration) *Frames { return &Frames{past: newHistory(interval)} }
 
 // Resize gives the screen's size, in columns and lines.
-func (f *Frames) Resize(o TextOptions, height int) { f.options, f.height = o, height }
+func (f *Frames) Resize(o render.TextOptions, height int) { f.options, f.height = o, height }
 
 // Look takes what was seen; a paused screen shows it later.
 func (f *Frames) Look(snap *model.Snapshot) {
@@ -105,18 +110,18 @@ func (f *Frames) View() string {
 	on := f.shown()
 	all := model.ByAddress(on.snap.Listeners)
 	head, body := term.New(f.options.Width, f.options.Color), term.New(f.options.Width, f.options.Color)
-	above, below := snapshotText{head, on.snap}, snapshotText{body, on.snap}
-	above.header()
-	above.notes()
+	above, below := render.SnapshotText{Screen: head, Snap: on.snap}, render.SnapshotText{Screen: body, Snap: on.snap}
+	above.Header()
+	above.Notes()
 	if len(all) > 0 {
 		l := f.turned(all)
 		if len(all) > 1 {
-			tableText{head}.list(all, l, max(f.height/4, 1))
+			list(head, all, l, max(f.height/4, 1))
 		}
 		watched(body, on, l)
 	}
-	below.omitted()
-	below.unavailable(on.snap.Unavailable)
+	below.Omitted()
+	below.Unavailable(on.snap.Unavailable)
 	return f.fit(head.Lines(), body.Lines())
 }
 

@@ -1,10 +1,11 @@
-package render
+package watch
 
 import (
 	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
@@ -70,7 +71,7 @@ func worseThan(a, b *model.Listener) bool {
 	if a.Verdict.Status != b.Verdict.Status {
 		return a.Verdict.Status > b.Verdict.Status
 	}
-	return lost(a) > lost(b)
+	return render.DroppedPackets(a) > render.DroppedPackets(b)
 }
 
 func momentOf(l *model.Listener) moment {
@@ -80,7 +81,7 @@ func momentOf(l *model.Listener) moment {
 	}
 	if c := l.Connections; c != nil {
 		m.connections, m.waiting = c.Held(), c.Phases[model.Waiting]
-		if busy, _ := busyThreads(l); busy != nil {
+		if busy, _ := render.BusyThreads(l); busy != nil {
 			m.threads = *busy
 		}
 	}

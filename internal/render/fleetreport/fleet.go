@@ -1,4 +1,5 @@
-package render
+// Package fleetreport draws the listeners of all agents (api.Fleet) as a table, the worst first.
+package fleetreport
 
 import (
 	"io"
@@ -12,17 +13,18 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // fleetNarrow is the least that a name has room for before others are cut.
 const fleetNarrow = 16
 
-// FleetJSON writes the listeners of all agents as one JSON document.
-func FleetJSON(w io.Writer, f *api.Fleet) error { return encode(w, f, "  ") }
+// JSON writes the listeners of all agents as one JSON document.
+func JSON(w io.Writer, f *api.Fleet) error { return render.Document(w, f, "  ") }
 
-// Fleet writes them as a table, one line each, the worst first.
-func Fleet(w io.Writer, f *api.Fleet, o TextOptions) error {
+// Text writes them as a table, one line each, the worst first.
+func Text(w io.Writer, f *api.Fleet, o render.TextOptions) error {
 	s := term.New(o.Width, o.Color)
 	s.Paragraph(0, term.Bold.Of(fleetTotal(f)))
 	for _, note := range fleetNotes(f) {
@@ -31,7 +33,7 @@ func Fleet(w io.Writer, f *api.Fleet, o TextOptions) error {
 	s.Blank()
 	fleetText{s}.rows(f.Listeners)
 	if f.Omitted > 0 {
-		s.Paragraph(answerIndent, term.Dim.Of(phrase.Count(f.Omitted, "more listener")+": -n lists more, --namespace selects"))
+		s.Paragraph(1, term.Dim.Of(phrase.Count(f.Omitted, "more listener")+": -n lists more, --namespace selects"))
 	}
 	return s.Write(w, "fleet")
 }
@@ -114,11 +116,11 @@ func (s fleetText) rows(ls []api.FleetListener) {
 	if s.narrow() {
 		gap = 1
 	}
-	widths[fleetWho] = max(min(widths[fleetWho], widths[fleetWho]+s.Width-columnsOf(widths, gap)), fleetNarrow)
+	widths[fleetWho] = max(min(widths[fleetWho], widths[fleetWho]+s.Width-term.TableWidth(widths, gap)), fleetNarrow)
 	for i, r := range rows {
 		first, others := term.Dim, term.Dim
 		if i > 0 {
-			first, others = term.StatusStyle(statusNamed(ls[i-1].Status)), term.Plain
+			first, others = term.StatusStyle(term.StatusNamed(ls[i-1].Status)), term.Plain
 		}
 		var spans []term.Span
 		for col, cell := range r {
