@@ -44,6 +44,8 @@ type archiver struct {
 	following map[string]*following
 	said      map[string]bool // recordings that cannot be opened
 	unopened  bool            // the folder could not be opened the last time
+	unkept    bool            // the spool could not be written to the last time
+	unsaved   bool            // the cursor is behind what is in the spool
 	beat      func()
 }
 
@@ -92,10 +94,10 @@ func (a *archiver) drain(tick <-chan time.Time) {
 // poll takes what is new in the folder into the spool.
 func (a *archiver) poll() {
 	a.beat()
-	library, err := incident.OpenLibrary(a.dir)
+	library, ids, err := a.open()
 	if err != nil {
 		if !a.unopened {
-			a.log.Warn("the folder of the incidents cannot be opened; it is tried again", "err", err)
+			a.log.Warn("the folder of the incidents cannot be read; it is tried again", "err", err)
 		}
 		a.unopened = true
 		return
@@ -105,12 +107,7 @@ func (a *archiver) poll() {
 		a.log.Info("the folder of the incidents is there")
 	}
 	a.unopened = false
-	ids, err := library.IDs()
-	if err != nil {
-		a.log.Warn("the folder of the incidents cannot be read", "err", err)
-		return
-	}
-	changed := a.forget(ids)
+	changed := a.forget(ids) || a.unsaved
 	for _, id := range ids {
 		if a.cursor.Recordings[id].Done {
 			continue
@@ -120,24 +117,59 @@ func (a *archiver) poll() {
 	if !changed {
 		return
 	}
-	if err := a.cursor.save(a.spool); err != nil {
-		a.log.Error("the cursor cannot be written; what is new waits", "err", err)
-		return
+	err = a.cursor.save(a.spool)
+	a.kept(err)
+	if a.unsaved = err != nil; !a.unsaved {
+		a.spool.release()
 	}
-	a.spool.release()
 }
 
-// forget leaves out what the agent has removed.
+func (a *archiver) open() (*incident.Library, []string, error) {
+	library, err := incident.OpenLibrary(a.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, err := library.IDs()
+	if err != nil {
+		library.Close()
+		return nil, nil, err
+	}
+	return library, ids, nil
+}
+
+// kept says once that the spool cannot be written to, and once that it can again.
+func (a *archiver) kept(err error) {
+	switch {
+	case err != nil && !a.unkept:
+		a.unkept = true
+		a.log.Error("the spool cannot be written to; what is new waits in the agent's folder, and it is tried again", "err", err)
+	case err == nil && a.unkept:
+		a.unkept = false
+		a.log.Info("the spool can be written to again")
+	}
+}
+
+// forget leaves out what the agent removed a day ago.
 func (a *archiver) forget(ids []string) (changed bool) {
 	there := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		there[id] = true
 	}
-	for id := range a.cursor.Recordings {
-		if !there[id] {
+	for id, p := range a.cursor.Recordings {
+		switch {
+		case there[id] == (p.Gone == nil):
+			if p.Gone == nil || a.now().Sub(*p.Gone) < rememberGone {
+				continue
+			}
 			delete(a.cursor.Recordings, id)
-			changed = true
+		case there[id]:
+			p.Gone = nil
+			a.cursor.Recordings[id] = p
+		default:
+			p.Gone = new(a.now())
+			a.cursor.Recordings[id] = p
 		}
+		changed = true
 	}
 	for id := range a.said {
 		if !there[id] {
@@ -224,7 +256,7 @@ func (a *archiver) keep(f *following, e *event) bool {
 			err = a.spool.put(kindEvent, e.Place.owner(), data)
 		}
 		if err != nil {
-			a.log.Error("a log record cannot be kept; it is tried again", "err", err)
+			a.kept(err)
 			a.leave(f.id)
 			return false
 		}
@@ -262,7 +294,7 @@ func (a *archiver) finish(f *following) bool {
 			err = a.spool.put(kindRecording, f.place.owner(), text)
 		}
 		if err != nil {
-			a.log.Error("a recording cannot be kept; it is tried again", "err", err)
+			a.kept(err)
 			a.leave(f.id)
 			return false
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path"
 
@@ -65,6 +66,11 @@ func (s *store) close() {
 // allowed: that there is one of this key is the answer of a write on condition. Only then
 // it asks for the checksum of what is there; who may not takes it for present.
 func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome string, err error) {
+	defer func() {
+		if gcerrors.Code(err) == gcerrors.NotFound || errors.Is(err, fs.ErrNotExist) { // the libraries' own words fill a page
+			err = fmt.Errorf("%w: %s: make it, an archiver has no right to; recordings wait in the spool", errNoBucket, locationOf(s.url, ""))
+		}
+	}()
 	b, err := s.open(ctx)
 	if err != nil {
 		return "", err
@@ -75,13 +81,15 @@ func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome stri
 	}
 	key := m.Key
 	if outcome == outcomePresent {
-		if same, known := isSame(ctx, b, key, m.SHA256); same || !known {
+		same, known := isSame(ctx, b, key, m.SHA256)
+		if !known {
 			return outcomePresent, nil
 		}
-		// Another machine of the same name and cluster: both are kept.
-		key = key[:len(key)-len(suffix)] + "-" + m.SHA256[:12] + suffix
-		if outcome, err = write(ctx, b, key, data, m.metadata(), "application/x-ndjson"); err != nil {
-			return "", err
+		if !same { // another machine of the same name and cluster: both are kept
+			key = key[:len(key)-len(suffix)] + "-" + m.SHA256[:12] + suffix
+			if outcome, err = write(ctx, b, key, data, m.metadata(), "application/x-ndjson"); err != nil {
+				return "", err
+			}
 		}
 	}
 	sum := fmt.Appendf(nil, "%s  %s\n", m.SHA256, path.Base(key))
@@ -123,5 +131,9 @@ func write(ctx context.Context, b *blob.Bucket, key string, data []byte, about m
 	return "", err
 }
 
-// errForGood: another attempt would end in the same way.
-var errForGood = errors.New("refused for good")
+var (
+	// errForGood: another attempt would end in the same way.
+	errForGood = errors.New("refused for good")
+	// errNoBucket: it was not made yet, or is gone.
+	errNoBucket = errors.New("there is no such bucket, container or folder")
+)

@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// maxScanned bounds how many names of a bucket one question reads.
-	maxScanned = 20_000
+	// maxScanned bounds how many names of a bucket one question reads: of S3 in 200 requests.
+	maxScanned = 200_000
+	// maxClusters bounds how many times a day is asked for.
+	maxClusters = 1000
 	// maxDays bounds over how many days a list goes.
 	maxDays = 400
 )
@@ -39,11 +41,11 @@ type found struct {
 	About     map[string]string `json:"about,omitempty"` // its metadata
 }
 
-// parseKey is false for what is no recording's.
+// parseKey is false for what is no recording's: an archiver writes keys of safe characters alone.
 func parseKey(key string) (found, bool) {
 	name, ours := strings.CutSuffix(key, suffix)
 	parts := strings.Split(name, "/")
-	if !ours || len(parts) != 5 {
+	if !ours || len(parts) != 5 || slices.ContainsFunc(parts, func(part string) bool { return segment(part) != part }) {
 		return found{}, false
 	}
 	id := parts[4]
@@ -80,7 +82,10 @@ func openArchive(ctx context.Context, text string) (*archive, error) {
 
 func (a *archive) close() { _ = a.bucket.Close() }
 
-var errMany = fmt.Errorf("more than %d names: give --cluster, --namespace or a shorter --since", maxScanned)
+var (
+	errMany     = fmt.Errorf("more than %d names: give --cluster, and for a list --namespace or a shorter --since, for a report the key", maxScanned)
+	errClusters = fmt.Errorf("more than %d clusters: give --cluster", maxClusters)
+)
 
 // each hands out what is below a prefix; of folders only the names.
 func (a *archive) each(ctx context.Context, prefix, delimiter string, see func(*blob.ListObject) error) error {
@@ -108,8 +113,12 @@ func (a *archive) clusters(ctx context.Context, given string) (out []string, err
 		return []string{segment(given)}, nil
 	}
 	err = a.each(ctx, "", "/", func(o *blob.ListObject) error {
-		if o.IsDir {
-			out = append(out, strings.TrimSuffix(o.Key, "/"))
+		name, folder := strings.CutSuffix(o.Key, "/")
+		if !o.IsDir || !folder || segment(name) != name {
+			return nil // a stranger's
+		}
+		if out = append(out, name); len(out) > maxClusters {
+			return errClusters
 		}
 		return nil
 	})

@@ -13,6 +13,9 @@ import (
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // an image with nothing else in it has no certificates
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // The exit codes are those of tcpdiag.
@@ -53,9 +56,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitError
 }
 
-// oneLine is an error of a library that needs several.
+// longestError bounds what a library says, and a server through it.
+const longestError = 600
+
+// oneLine is an error of a library that needs several, without what a terminal would obey.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }), " ")
+	text = model.Printable(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == '\t' }), " "))
+	if len(text) > longestError {
+		text = strings.ToValidUTF8(text[:longestError], "") + "…"
+	}
+	return text
 }
 
 func newRootCommand() *cobra.Command {

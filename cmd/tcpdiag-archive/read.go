@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,7 +17,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
-	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 	"github.com/tcpdiag/tcpdiag/internal/web"
@@ -72,7 +72,7 @@ func (o *listOptions) run(cmd *cobra.Command, w io.Writer) error {
 	}
 	defer a.close()
 	now := time.Now()
-	list, more, err := a.list(ctx, query{cluster: o.cluster, namespace: o.namespace, from: now.Add(-o.since), to: now.Add(time.Minute), most: o.most})
+	list, more, err := a.list(ctx, query{cluster: o.cluster, namespace: o.namespace, from: now.Add(-o.since), to: now.Add(ahead), most: o.most})
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (o *listOptions) run(cmd *cobra.Command, w io.Writer) error {
 	for i := range list {
 		g.Go(func() error { // without the right to read there is the key alone
 			if about, err := a.bucket.Attributes(ctx, list[i].Key); err == nil {
-				list[i].About = about.Metadata
+				list[i].About = known(about.Metadata)
 			}
 			return nil
 		})
@@ -91,6 +91,20 @@ func (o *listOptions) run(cmd *cobra.Command, w io.Writer) error {
 		return json.NewEncoder(w).Encode(map[string]any{"schema": "tcpdiag.archive/v1", "recordings": list, "more": more})
 	}
 	return listed(w, list, more)
+}
+
+// ahead is how much the clock of a machine may be ahead of this one's.
+const ahead = 24 * time.Hour
+
+// known is what an archiver writes of an object, bounded: anybody may have.
+func known(about map[string]string) map[string]string {
+	out := make(map[string]string)
+	for _, name := range []string{"sha256", "status", "cause", "host", "began", "lasted", "turned_away"} {
+		if value := about[name]; value != "" {
+			out[name] = bounded(value)
+		}
+	}
+	return out
 }
 
 func listed(w io.Writer, list []found, more bool) error {
@@ -103,15 +117,9 @@ func listed(w io.Writer, list []found, more bool) error {
 	for i := range list {
 		f := &list[i]
 		of := func(name string) string {
-			if value := f.About[name]; value != "" {
-				return bounded(value)
-			}
-			return "-"
+			return cmp.Or(f.About[name], "-")
 		}
 		row := []string{f.Began.Format("2006-01-02 15:04:05"), f.Cluster, f.Namespace, f.Pod, of("status"), of("cause"), of("lasted"), of("turned_away"), f.ID}
-		for n := range row {
-			row[n] = model.Printable(row[n])
-		}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	if err := t.Flush(); err != nil {
