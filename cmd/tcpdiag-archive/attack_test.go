@@ -128,8 +128,8 @@ func TestTwoArchiversAtOneFolder(t *testing.T) {
 	require.Equal(t, "tcpdiag-archive: --spool: "+spool+": another archiver uses it\n", stderr)
 }
 
-// A folder that vanishes, or is empty for a while, and returns: nothing is sent again.
-func TestFolderThatVanishesAndReturns(t *testing.T) {
+// A folder that is away, or empty, for a while, and returns: nothing is sent again.
+func TestFolderThatIsAwayAndReturns(t *testing.T) {
 	dir, spool, to := t.TempDir()+"/incidents", t.TempDir(), newReceiver(t)
 	a := startAgent(t, dir)
 	a.incident(8080)

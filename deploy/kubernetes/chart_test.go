@@ -37,7 +37,10 @@ func values(t *testing.T, text string) map[string]any {
 // everything turns every part of the chart on.
 func everything() map[string]any {
 	on := func() map[string]any { return map[string]any{"enabled": true} }
-	return map[string]any{"podMonitor": on(), "prometheusRule": on(), "dashboards": on(), "service": on(), "networkPolicy": on()}
+	return map[string]any{
+		"podMonitor": on(), "prometheusRule": on(), "dashboards": on(), "service": on(), "networkPolicy": on(),
+		"archive": map[string]any{"enabled": true, "bucket": "gs://incidents"},
+	}
 }
 
 // valueSets are the chart's values files, no values at all, and everything on.
@@ -45,7 +48,7 @@ func valueSets(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	out, err := valuesFiles()
 	require.NoError(t, err)
-	require.Len(t, out, 3)
+	require.Len(t, out, 4)
 	out["none"], out["everything"] = map[string]any{}, everything()
 	return out
 }

@@ -47,6 +47,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* "true" where the archiver runs. An upgrade with --reuse-values has no value that is newer than the
+     release. */}}
+{{- define "tcpdiag.archive" -}}
+{{- with index .Values "archive" -}}
+{{- if .enabled -}}
+{{- if not (include "tcpdiag.incidents" $) -}}{{- fail "archive.enabled: incidents.volume none leaves nothing to archive" -}}{{- end -}}
+{{- if not (or .bucket .otlpEndpoint) -}}{{- fail "archive.enabled: give archive.bucket, archive.otlpEndpoint or both" -}}{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tcpdiag.archiveImage" -}}
+{{- with .Values.archive.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The kind of the recordings' volume, empty for none. An upgrade with --reuse-values
      has no value that is newer than the release: then there is none, as before. */}}
 {{- define "tcpdiag.incidents" -}}
