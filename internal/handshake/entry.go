@@ -32,7 +32,11 @@ func (a *attempt) segment(at time.Duration, s *Segment) (ask bool) {
 		return false
 	}
 	if first && a.repeats == 0 {
-		a.rtt = uint16(min(now-min(a.lastReply, now), 1<<16-1))
+		came := now
+		if a.has(inside | late) { // what has made the socket was not read
+			came = min(now, a.entered)
+		}
+		a.rtt = uint16(min(came-min(a.lastReply, came), 1<<16-1))
 	}
 	switch {
 	case a.has(finished):

@@ -442,3 +442,17 @@ func TestUnreadAnswers(t *testing.T) {
 		})
 	}
 }
+
+// A client whose third SYN is answered, and whose ACK is not read: the first segment of it that is
+// comes with the answer's first byte, half a second later. That time is not the network's.
+func TestDelayWhereTheACKIsUnread(t *testing.T) {
+	s := newScript(t, Options{})
+	s.syns(0, 1, 2)
+	s.synAck()
+	s.wait(.5)
+	s.served()
+	s.fin()
+	got := s.ends()
+	require.Equal(t, [NumOutcomes]uint64{Delayed: 1}, got.Clients)
+	require.InDelta(t, 2, got.Delays.Sum, .001)
+}
