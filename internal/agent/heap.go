@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime/debug"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 const (
@@ -13,6 +15,9 @@ const (
 	// of what is in use. Go's 100 would let an agent of fifty pods keep ten mebibytes
 	// of garbage; a collection of so small a heap takes some milliseconds.
 	heapGrowth = 50
+	// ownShare is what the agent keeps itself within of its control group's memory. The rest is for
+	// the program's file, and for the child processes that read configurations.
+	ownShare = 0.5
 	// releaseEvery is how often what is not used goes back to the kernel: bursts and
 	// scrapes leave holes in the heap that the runtime would keep.
 	releaseEvery = time.Minute
@@ -20,11 +25,15 @@ const (
 	started = 5 * time.Second
 )
 
-// LimitHeap sets the growth, unless the environment says another (GOGC,
-// GOMEMLIMIT).
+// LimitHeap sets the growth and, in a control group with a limit of memory, at which size
+// collections come more often, unless the environment says another (GOGC, GOMEMLIMIT).
 func LimitHeap() {
-	if heapIsOurs() {
-		debug.SetGCPercent(heapGrowth)
+	if !heapIsOurs() {
+		return
+	}
+	debug.SetGCPercent(heapGrowth)
+	if limit, err := memlimit.FromCgroup(); err == nil { // else there is no limit
+		debug.SetMemoryLimit(int64(float64(limit) * ownShare))
 	}
 }
 

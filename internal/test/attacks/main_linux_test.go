@@ -27,6 +27,8 @@ type part struct {
 	Heard       string   // a file for what the connections send
 	PerSecond   int      // listeners that are opened each second, each on an address of its own, for a second
 	Flip        string   // how an argument begins whose end is changed all the time
+	Full        bool     // keep the queue of each listener full, and lose more connections
+	Clients     int      // be that many clients of the port From at once, say what became of them, and end
 }
 
 func TestMain(m *testing.M) {

@@ -2,6 +2,7 @@ package attacks
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -14,12 +15,17 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/demo"
 )
 
 // play never ends but with an error.
 func (p *part) play() error {
 	if p.Control {
 		return tick()
+	}
+	if p.Clients > 0 {
+		return p.burst()
 	}
 	for _, name := range p.Threads {
 		nameThread(name)
@@ -39,6 +45,11 @@ func (p *part) play() error {
 		}
 		if p.Accept {
 			go p.serve(l)
+		}
+		if p.Full {
+			if err := fill(l); err != nil {
+				return err
+			}
 		}
 	}
 	fmt.Println("ready")
@@ -65,6 +76,45 @@ func (p *part) serve(l net.Listener) {
 			_, _ = io.Copy(p.ear(), c)
 		}()
 	}
+}
+
+// patience is that of burst's clients: the server answers every two seconds, and never at the
+// moment at which they give up.
+const patience = 11500 * time.Millisecond
+
+// burst prints how many clients got no answer.
+func (p *part) burst() error {
+	o, err := demo.Burst(context.Background(), demo.BurstOptions{
+		Address: fmt.Sprintf("127.0.0.1:%d", p.From), Path: "/hello?ms=2000", Clients: p.Clients, ConnectTimeout: patience, RequestTimeout: patience,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(o.Lost())
+	os.Exit(0)
+	return nil
+}
+
+// fill gives a listener a queue of one connection, and comes with four again and again.
+func fill(l net.Listener) error {
+	raw, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		return err
+	}
+	if err := raw.Control(func(fd uintptr) { err = unix.Listen(int(fd), 1) }); err != nil {
+		return err
+	}
+	for range 4 {
+		go func() {
+			for {
+				if c, err := net.DialTimeout("tcp", l.Addr().String(), 4*time.Second); err == nil {
+					time.Sleep(time.Minute)
+					_ = c.Close()
+				}
+			}
+		}()
+	}
+	return err
 }
 
 // ear takes what a connection sends.
