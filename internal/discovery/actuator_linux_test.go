@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 	for range 3 {
 		connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
 		require.Empty(t, unavailable)
-		c := onPort(t, connectors, 8080)
+		c := connectorOn(t, connectors, 8080)
 		require.Equal(t, len("tomcat.threads.busy"), *c.BusyThreads)
 		require.Equal(t, len("tomcat.connections.current"), *c.CurrentConnections)
 		require.Equal(t, model.Setting[int]{
@@ -89,7 +90,7 @@ func TestActuatorOnItsOwnPort(t *testing.T) {
 			Note: "configured is 7 (application.properties in app.jar)",
 		}, *c.MaxThreads)
 		require.Equal(t, len("tomcat.connections.config.max"), c.MaxConnections.Value)
-		require.Nil(t, onPort(t, connectors, port).BusyThreads)
+		require.Nil(t, connectorOn(t, connectors, port).BusyThreads)
 	}
 	require.EqualValues(t, 5, stub.requests.Load(), "once in a while is enough")
 
@@ -127,8 +128,8 @@ func TestActuatorOnAPortThatIsNotWatched(t *testing.T) {
 		defer cancel() // as the observer does
 		connectors, unavailable := d.Discover(ctx, s.pid, s.start, ports(8080))
 		require.Empty(t, unavailable)
-		require.True(t, onPort(t, connectors, 8080).HTTP2)
-		return onPort(t, connectors, 8080).BusyThreads
+		require.True(t, connectorOn(t, connectors, 8080).HTTP2)
+		return connectorOn(t, connectors, 8080).BusyThreads
 	}
 	require.Nil(t, busy(stranger))
 	require.Zero(t, connected.Load(), "the port is another process's")
@@ -151,11 +152,11 @@ func TestActuatorOnTheApplicationsPort(t *testing.T) {
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
 
 	connectors, _ := inChildren(t).Discover(t.Context(), s.pid, s.start, ports(port))
-	require.Equal(t, "spring-boot", onPort(t, connectors, port).Framework)
+	require.Equal(t, "spring-boot", connectorOn(t, connectors, port).Framework)
 	require.Zero(t, stub.requests.Load())
 
 	connectors, _ = inChildren(t, WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
-	require.NotNil(t, onPort(t, connectors, port).BusyThreads)
+	require.NotNil(t, connectorOn(t, connectors, port).BusyThreads)
 	require.Positive(t, stub.requests.Load())
 
 	stub.requests.Store(0)
@@ -181,8 +182,8 @@ func TestActuatorThatDoesNotAnswer(t *testing.T) {
 			d := inChildren(t)
 			for range 3 {
 				connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080, port))
-				require.Equal(t, 7, onPort(t, connectors, 8080).MaxThreads.Value)
-				require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
+				require.Equal(t, 7, connectorOn(t, connectors, 8080).MaxThreads.Value)
+				require.Nil(t, connectorOn(t, connectors, 8080).BusyThreads)
 				require.Len(t, unavailable, 1)
 				require.Contains(t, unavailable[0].How, "mbeanregistry")
 			}
@@ -259,17 +260,17 @@ func TestAnotherActuatorIsAskedAtOnce(t *testing.T) {
 	d := inChildren(t)
 	d.SetActuators([]Actuator{{URL: first.URL + "/actuator", Port: 8080}})
 	connectors, _ := d.Discover(t.Context(), s.pid, s.start, ports(8080))
-	require.NotNil(t, onPort(t, connectors, 8080).BusyThreads)
+	require.NotNil(t, connectorOn(t, connectors, 8080).BusyThreads)
 
 	d.SetActuators([]Actuator{{URL: second.URL + "/actuator", Port: 8080}})
 	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(8080))
-	require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
+	require.Nil(t, connectorOn(t, connectors, 8080).BusyThreads)
 	require.Len(t, unavailable, 1)
 	require.EqualValues(t, 1, two.requests.Load())
 
 	d.SetActuators(nil)
 	connectors, unavailable = d.Discover(t.Context(), s.pid, s.start, ports(8080))
-	require.Nil(t, onPort(t, connectors, 8080).BusyThreads)
+	require.Nil(t, connectorOn(t, connectors, 8080).BusyThreads)
 	require.Empty(t, unavailable)
 }
 
@@ -290,13 +291,13 @@ func TestActuatorNames(t *testing.T) {
 	r := reading{name: "http-nio-auto-1-43567", busy: new(3)}
 	one := byPorts(map[uint16]string{43567: model.ServerTomcat().Name, 9010: model.ServerJVM().Name})
 	r.apply(one)
-	require.Equal(t, 3, *onPort(t, one, 43567).BusyThreads)
-	require.Nil(t, onPort(t, one, 9010).BusyThreads)
+	require.Equal(t, 3, *connectorOn(t, one, 43567).BusyThreads)
+	require.Nil(t, connectorOn(t, one, 9010).BusyThreads)
 	two := byPorts(map[uint16]string{1: model.ServerTomcat().Name, 2: model.ServerTomcat().Name})
 	r.apply(two)
-	require.Nil(t, onPort(t, two, 1).BusyThreads)
+	require.Nil(t, connectorOn(t, two, 1).BusyThreads)
 	reading{name: "https-jsse-nio-2", busy: new(4)}.apply(two)
-	require.Equal(t, 4, *onPort(t, two, 2).BusyThreads)
+	require.Equal(t, 4, *connectorOn(t, two, 2).BusyThreads)
 	reading{name: "", busy: new(4)}.apply(two)
 	reading{name: "x-99999", busy: new(4)}.apply(two)
 }
@@ -304,7 +305,10 @@ func TestActuatorNames(t *testing.T) {
 // TestActuatorNamesOnOnePort: of several connectors on one port each has its
 // own figures.
 func TestActuatorNamesOnOnePort(t *testing.T) {
-	sockets := sockets("127.0.0.1:8080 [::ffff:10.0.0.5]:8080 [::1]:8080 8080")
+	var sockets []Listening
+	for _, address := range []string{"127.0.0.1", "::ffff:10.0.0.5", "::1", "::"} {
+		sockets = append(sockets, Listening{Port: 8080, Address: netip.MustParseAddr(address)})
+	}
 	connectors := Connectors{}
 	for _, l := range sockets {
 		connectors[l.at()] = &model.Connector{Server: model.ServerTomcat().Name}

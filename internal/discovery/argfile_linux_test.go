@@ -43,7 +43,7 @@ func TestLongBootWithItsClassPathInAFile(t *testing.T) {
 	truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port)))
 	connectors, unavailable := discover(t, s, listening(t, port))
 	require.Empty(t, unavailable)
-	c := onPort(t, connectors, uint16(port))
+	c := connectorOn(t, connectors, uint16(port))
 	compareWithBeans(t, "jib", c, truth, port)
 	require.Equal(t, "spring-boot", c.Framework)
 	require.Equal(t, 50, c.MaxConnections.Value)

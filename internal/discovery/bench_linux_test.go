@@ -38,7 +38,7 @@ func BenchmarkDiscover(b *testing.B) {
 	for b.Loop() {
 		d := inChildren(b)
 		connectors, _ := d.Discover(b.Context(), s.pid, s.start, ports(8080))
-		require.Equal(b, "spring-boot", onPort(b, connectors, 8080).Framework)
+		require.Equal(b, "spring-boot", connectorOn(b, connectors, 8080).Framework)
 	}
 }
 

@@ -87,10 +87,10 @@ func proveBoots(t *testing.T, versions ...bootVersion) {
 			connectors, unavailable := discover(t, s, listening(t, ports...))
 			require.Empty(t, unavailable)
 			for _, port := range ports {
-				compareWithBeans(t, strconv.Itoa(port), onPort(t, connectors, uint16(port)), truth, port)
+				compareWithBeans(t, strconv.Itoa(port), connectorOn(t, connectors, uint16(port)), truth, port)
 			}
-			checkBoot(t, tt.version, onPort(t, connectors, uint16(ports[0])), tt.virtual)
-			require.Nil(t, onPort(t, connectors, uint16(ports[1])).BusyThreads, "Actuator has no figures for its own port")
+			checkBoot(t, tt.version, connectorOn(t, connectors, uint16(ports[0])), tt.virtual)
+			require.Nil(t, connectorOn(t, connectors, uint16(ports[1])).BusyThreads, "Actuator has no figures for its own port")
 		})
 	}
 }
@@ -163,7 +163,7 @@ func TestLongBootOnAnyPort(t *testing.T) {
 	truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port)))
 	connectors, unavailable := discover(t, s, listening(t, port))
 	require.Empty(t, unavailable)
-	c := onPort(t, connectors, uint16(port))
+	c := connectorOn(t, connectors, uint16(port))
 	compareWithBeans(t, "any", c, truth, 1) // named before it has a port: http-nio-127.0.0.1-auto-1
 	require.Equal(t, 3, *c.PoolThreads)
 	require.Contains(t, c.AcceptCount.Note, "ignored")
@@ -202,7 +202,7 @@ func TestLongBootInAContainer(t *testing.T) {
 	}))
 	connectors, unavailable := discover(t, s, at)
 	require.Empty(t, unavailable)
-	c := onPort(t, connectors, 8080)
+	c := connectorOn(t, connectors, 8080)
 	compareWithBeans(t, "contained", c, truth, 8080)
 	require.Equal(t, 333, c.MaxConnections.Value)
 	require.Equal(t, model.SourceProperty, c.MaxConnections.Kind)

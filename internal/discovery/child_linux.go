@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"syscall"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -76,4 +78,16 @@ func (s *subject) becomeIts() error {
 		}
 	}
 	return sandbox.Confine(folders...)
+}
+
+// dieWithUs lets the kernel kill a child when the thread that starts it ends.
+func dieWithUs(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
+
+func childLimits() sandbox.Limits {
+	return sandbox.Limits{Memory: childMemory, CPU: uint64(childCPU.Seconds()), Files: childFiles}
 }

@@ -57,14 +57,14 @@ func mayBegin(abandoned *shares.Tally, owner string) error {
 // up everything before it reads what a stranger wrote. They are not waited for
 // beyond their deadline, not even for their end.
 type Children struct {
-	command   func() *exec.Cmd
-	deadline  time.Duration // of one examination
+	Command   func() *exec.Cmd // makes one that ends in Serve
+	Deadline  time.Duration    // of one examination
 	abandoned shares.Tally
 }
 
 // NewChildren takes the command that ends in Serve.
 func NewChildren(path string, args ...string) *Children {
-	return &Children{deadline: childDeadline, command: func() *exec.Cmd {
+	return &Children{Deadline: childDeadline, Command: func() *exec.Cmd {
 		cmd := exec.Command(path, args...) //nolint:noctx // what waits for a context could wait for ever
 		cmd.Args[0] = "tcpdiag"
 		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", childHeap}
@@ -80,11 +80,11 @@ func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData
 	// The kernel kills a child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	child, err := startChild(c.command(), r)
+	child, err := startChild(c.Command(), r)
 	if err != nil {
 		return nil, PerfData{}, fmt.Errorf("discovery: %w", err)
 	}
-	_ = child.answer.SetReadDeadline(time.Now().Add(c.deadline))
+	_ = child.answer.SetReadDeadline(time.Now().Add(c.Deadline))
 	result, err := decode(child.answer)
 	data := received(child.passage)
 	_ = child.passage.Close()

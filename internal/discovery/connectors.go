@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -82,3 +83,28 @@ func javaAddress(a netip.Addr) string {
 	}
 	return strings.Join(parts, ":")
 }
+
+// Listening is a listening socket of a process.
+type Listening struct {
+	Port    uint16
+	Address netip.Addr
+	// SendQ is the backlog in force (Send-Q of the LISTEN socket), 0 when it
+	// is not known.
+	SendQ int
+}
+
+// found is what a process turned out to be. It does not change afterwards.
+type found struct {
+	server     string // of ports that none of the connectors has
+	connectors []catalina.Connector
+	backends   []model.Backend // servers that its configuration names
+	version    catalina.Version
+	// management is where Spring Boot's Actuator answers, "" when that is the
+	// application's own port or there is none.
+	management  string
+	jvmPorts    map[uint16]bool // the JVM's own: a debugger's, JMX's
+	unavailable []model.Unavailable
+}
+
+// byHand is the way out when nothing else helps.
+const byHand = "give the limits by hand: --max-connections, --accept-count, --max-threads"

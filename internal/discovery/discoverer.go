@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"context"
-	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -13,15 +12,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
-
-// Listening is a listening socket of a process.
-type Listening struct {
-	Port    uint16
-	Address netip.Addr
-	// SendQ is the backlog in force (Send-Q of the LISTEN socket), 0 when it
-	// is not known.
-	SendQ int
-}
 
 // Discoverer finds out what serves listening ports. It is for one
 // machine; its methods are safe for concurrent use, and none holds a lock while
@@ -112,7 +102,7 @@ func (d *Discoverer) match(e *entry, ports []Listening) (_ Connectors, _ []model
 	defer d.mu.Unlock()
 	d.refreshPools(e)
 	f := e.found()
-	connectors, unplaced := f.match(ports, e.pools, runtime.NumCPU())
+	connectors, unplaced := matchConnectors(f, ports, e.pools, runtime.NumCPU())
 	if e.irrelevant(connectors) {
 		return printable(connectors), nil, Actuator{}
 	}

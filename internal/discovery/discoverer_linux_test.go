@@ -36,7 +36,7 @@ func byPorts(servers map[uint16]string) Connectors {
 func only(t *testing.T, d *Discoverer, s *server, port uint16) (*model.Connector, []model.Unavailable) {
 	t.Helper()
 	connectors, unavailable := d.Discover(t.Context(), s.pid, s.start, ports(port))
-	return onPort(t, connectors, port), unavailable
+	return connectorOn(t, connectors, port), unavailable
 }
 
 func TestKindsOfProcess(t *testing.T) {
@@ -151,7 +151,7 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="44"/></Service></Server>`)
 	connectors, _ := d.Discover(t.Context(), s.pid, s.start+1, ports(8080)) // another process by now
-	require.Nil(t, onPort(t, connectors, 8080).MaxThreads, "what is known is the former one's")
+	require.Nil(t, connectorOn(t, connectors, 8080).MaxThreads, "what is known is the former one's")
 
 	s = startFake(t, fake{args: tomcatArgs(dir)})
 	c, unavailable := only(t, d, s, 8080)
@@ -412,23 +412,6 @@ func TestBootAsAnotherUser(t *testing.T) {
 	require.GreaterOrEqual(t, len(unavailable), 3)
 }
 
-// TestUnreadableEnvironment: values from lower sources are said to be uncertain.
-func TestUnreadableEnvironment(t *testing.T) {
-	dir := t.TempDir()
-	fatJar(t, filepath.Join(dir, "app.jar"), "server.tomcat.accept-count=11\n")
-	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar", "--server.tomcat.max-connections=99"}, Dir: dir})
-	subject, err := newSubject(procFS(t), Request{PID: s.pid, StartTime: s.start})
-	require.NoError(t, err)
-	defer subject.handles.Close()
-	target := look(subject)
-	target.env = nil
-	f := identify(target)
-	require.Len(t, f.connectors, 1)
-	require.Contains(t, f.connectors[0].AcceptCount.Note, "uncertain")
-	require.Contains(t, f.connectors[0].MaxThreads.Note, "uncertain")
-	require.Empty(t, f.connectors[0].MaxConnections.Note)
-}
-
 func TestManyProcesses(t *testing.T) {
 	d := NewDiscoverer(procFS(t))
 	for i := range maxRemembered + 10 {
@@ -439,8 +422,16 @@ func TestManyProcesses(t *testing.T) {
 
 func TestVanishedProcess(t *testing.T) {
 	connectors, unavailable := inChildren(t).Discover(t.Context(), 1<<30, 1, ports(8080))
-	require.Equal(t, "other", onPort(t, connectors, 8080).Server)
+	require.Equal(t, "other", connectorOn(t, connectors, 8080).Server)
 	require.Len(t, unavailable, 1)
 	require.Equal(t, "configuration of pid 1073741824", unavailable[0].What)
 	require.Contains(t, unavailable[0].Why, "no such process")
+}
+
+// connectorOn is the connector of the only socket on that port.
+func connectorOn(t testing.TB, connectors Connectors, port uint16) *model.Connector {
+	t.Helper()
+	at := connectors.onPort(port)
+	require.Len(t, at, 1)
+	return connectors[at[0]]
 }

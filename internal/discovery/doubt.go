@@ -79,15 +79,8 @@ func edited[T any](e edit, s *model.Setting[T]) *model.Setting[T] {
 	case e.note == "":
 		return nil
 	}
-	out := noted(s, e.note)
+	out := s.Noted(e.note)
 	out.Uncertain = true
-	return out
-}
-
-// noted is a copy with one more note.
-func noted[T any](s *model.Setting[T], note string) *model.Setting[T] {
-	out := new(*s)
-	out.Note = strings.TrimPrefix(out.Note+"; "+note, "; ")
 	return out
 }
 

@@ -19,9 +19,6 @@ const (
 	// maxAtOnce bounds the examinations under way, and with them the memory that
 	// child processes have in addition to the agent's.
 	maxAtOnce = 1
-	// settled is how old a process must be for its configuration to be read
-	// and done with: a file that changes later changes nothing in it.
-	settled = time.Minute
 	// forgotten is how long a process may go unasked for.
 	forgotten = 10 * time.Minute
 	// namesKeep is how long thread names are believed while the number of

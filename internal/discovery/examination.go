@@ -5,9 +5,14 @@ import (
 	"context"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
+
+// settled is how old a process must be for its configuration to be read
+// and done with: a file that changes later changes nothing in it.
+const settled = time.Minute
 
 // Request names a process: a pid, and field 22 of its /proc/PID/stat.
 type Request struct {
@@ -73,7 +78,7 @@ func (e *Examination) change(later *Examination) (changed []string, readable boo
 
 // doubtLate notes on each setting from a file that was written after the
 // process had started that the process may have read something else.
-func (f *found) doubtLate(t *target) {
+func doubtLate(f *found, t *target) {
 	if t.started.IsZero() {
 		return
 	}

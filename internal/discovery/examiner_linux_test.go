@@ -38,17 +38,6 @@ func examinedAgain(t *testing.T, d *Discoverer, s *server) (*model.Connector, []
 	return only(t, d, s, 8080)
 }
 
-// ourFiles are this process's.
-func ourFiles(t *testing.T) *files {
-	t.Helper()
-	p, err := procFS(t).Process(os.Getpid())
-	require.NoError(t, err)
-	s, err := newSubject(procFS(t), Request{PID: p.PID, StartTime: p.StartTime})
-	require.NoError(t, err)
-	t.Cleanup(s.handles.Close)
-	return s.files()
-}
-
 // scripted answers what a test says, when it says so.
 type scripted struct {
 	answer chan error
@@ -74,7 +63,7 @@ func TestExaminationThatTakesItsTime(t *testing.T) {
 	cancel()
 	for range 3 {
 		connectors, unavailable := d.Discover(ctx, s.pid, s.start, ports(8080))
-		c := onPort(t, connectors, 8080)
+		c := connectorOn(t, connectors, 8080)
 		require.Equal(t, "tomcat", c.Server)
 		require.Nil(t, c.MaxThreads)
 		require.Len(t, unavailable, 1)
@@ -134,6 +123,6 @@ func TestSetUserID(t *testing.T) {
 // busy as may be.
 func inChildren(t testing.TB, options ...Option) *Discoverer {
 	children := NewChildren("/proc/self/exe", childArgument)
-	children.deadline = time.Minute
+	children.Deadline = time.Minute
 	return NewDiscoverer(procFS(t), append(options, WithExaminer(children))...)
 }

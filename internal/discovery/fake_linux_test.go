@@ -161,7 +161,7 @@ func startFake(t testing.TB, f fake) *server {
 // tomcatArgs is a command line of catalina.sh.
 func tomcatArgs(base string, more ...string) []string {
 	args := []string{"/usr/bin/java", "-Djava.util.logging.config.file=x", "-classpath", "/home/bin/bootstrap.jar", "-Dcatalina.base=" + base, "-Dcatalina.home=/nowhere/apache-tomcat-9.0.117"}
-	return append(append(args, more...), bootstrapClass, "start")
+	return append(append(args, more...), "org.apache.catalina.startup.Bootstrap", "start")
 }
 
 const smallServer = `<Server><Service><Connector port="8080" maxThreads="42" acceptCount="50"/></Service></Server>`

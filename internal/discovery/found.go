@@ -8,22 +8,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// byHand is the way out when nothing else helps.
-const byHand = "give the limits by hand: --max-connections, --accept-count, --max-threads"
-
-// found is what a process turned out to be. It does not change afterwards.
-type found struct {
-	server     string // of ports that none of the connectors has
-	connectors []catalina.Connector
-	backends   []model.Backend // servers that its configuration names
-	version    catalina.Version
-	// management is where Spring Boot's Actuator answers, "" when that is the
-	// application's own port or there is none.
-	management  string
-	jvmPorts    map[uint16]bool // the JVM's own: a debugger's, JMX's
-	unavailable []model.Unavailable
-}
-
 // identify says what a process is.
 func identify(t *target) *found {
 	f := identifyServer(t)

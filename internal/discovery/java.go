@@ -3,9 +3,11 @@ package discovery
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -68,10 +70,10 @@ func systemProperties(options []string, env map[string]string, vmArgs string) ma
 		}
 	}
 	for _, name := range []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"} {
-		add(splitOptions(env[name]), " in "+name, true)
+		add(launch.SplitOptions(env[name]), " in "+name, true)
 	}
 	add(options, "", true)
-	add(splitOptions(env["_JAVA_OPTIONS"]), " in _JAVA_OPTIONS", true)
+	add(launch.SplitOptions(env["_JAVA_OPTIONS"]), " in _JAVA_OPTIONS", true)
 	fromVM := strings.Fields(vmArgs)
 	if len(vmArgs) >= maxVMArgs && len(fromVM) > 0 {
 		fromVM = fromVM[:len(fromVM)-1] // it may be cut
@@ -81,32 +83,40 @@ func systemProperties(options []string, env map[string]string, vmArgs string) ma
 	return out
 }
 
-// splitOptions splits an environment variable the way the JVM does
-// (Arguments::parse_options_buffer): at white space, which quotes keep.
-func splitOptions(text string) []string {
-	var words []string
-	var word strings.Builder
-	var quote rune
-	inWord := false
-	for _, c := range text {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '"' || c == '\''):
-			quote, inWord = c, true
-		case quote == 0 && strings.ContainsRune(" \t\r\n\v\f", c):
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
+// maxNumbers bounds the numbers of one command line.
+const maxNumbers = 64
+
+// numbersIn takes the numbers out of a command line.
+func numbersIn(args []string) (out []uint16) {
+	for _, arg := range args {
+		for word := range strings.FieldsFuncSeq(arg, func(r rune) bool { return r < '0' || r > '9' }) {
+			if n, err := strconv.ParseUint(word, 10, 16); err == nil && n > 0 && len(out) < maxNumbers {
+				out = append(out, uint16(n))
 			}
-			inWord = false
-		default:
-			word.WriteRune(c)
-			inWord = true
 		}
 	}
-	if inWord {
-		words = append(words, word.String())
+	return out
+}
+
+// jvmPorts are the ports that the JVM's options open for itself: of a debugger
+// (jdwp's address) and of JMX. They are never a connector's.
+func jvmPorts(options []string) map[uint16]bool {
+	out := make(map[uint16]bool)
+	add := func(text string) {
+		if port, err := strconv.ParseUint(text[strings.LastIndexByte(text, ':')+1:], 10, 16); err == nil && port > 0 {
+			out[uint16(port)] = true
+		}
 	}
-	return words
+	for _, o := range options {
+		name, value, _ := strings.Cut(o, "=")
+		switch {
+		case name == "-agentlib:jdwp" || strings.HasPrefix(name, "-Xrunjdwp:"):
+			_, address, _ := strings.Cut(o, "address=")
+			address, _, _ = strings.Cut(address, ",")
+			add(address)
+		case name == "-Dcom.sun.management.jmxremote.port" || name == "-Dcom.sun.management.jmxremote.rmi.port":
+			add(value)
+		}
+	}
+	return out
 }

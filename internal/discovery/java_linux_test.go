@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
@@ -80,22 +81,6 @@ func TestSystemProperties(t *testing.T) {
 	}, text)
 }
 
-func TestSplitOptions(t *testing.T) {
-	for text, want := range map[string][]string{
-		"":                   nil,
-		"  ":                 nil,
-		"a b\tc\nd":          {"a", "b", "c", "d"},
-		`-Da="b c" d`:        {"-Da=b c", "d"},
-		`'a "b"' ""`:         {`a "b"`, ""},
-		`"never closed`:      {"never closed"},
-		`a\ b`:               {`a\`, "b"},
-		"-Dä=ö \u00a0":       {"-Dä=ö", "\u00a0"},
-		"-XX:+UseG1GC  -Dx=": {"-XX:+UseG1GC", "-Dx="},
-	} {
-		require.Equal(t, want, splitOptions(text), "%q", text)
-	}
-}
-
 // TestCutVMArgs: of a text that the JVM has cut, the last word may be half a one.
 func TestCutVMArgs(t *testing.T) {
 	vm := "-Da=1 -Dpad=" + strings.Repeat("x", maxVMArgs) + " "
@@ -110,8 +95,23 @@ func FuzzSystemProperties(f *testing.F) {
 	m := mutate.Into(f)
 	m.Add(`-Da="b c" 'd`, "-Dx=y -D", "-D=")
 	m.Fuzz(func(t *testing.T, option, tool, vm string) {
-		for name, p := range systemProperties(splitOptions(option), map[string]string{"JAVA_TOOL_OPTIONS": tool}, vm) {
+		for name, p := range systemProperties(launch.SplitOptions(option), map[string]string{"JAVA_TOOL_OPTIONS": tool}, vm) {
 			require.Contains(t, p.Source, "-D"+name)
 		}
 	})
+}
+
+// ourFiles are this process's.
+func ourFiles(t *testing.T) *files {
+	t.Helper()
+	p, err := hostFS(t).Process(os.Getpid())
+	require.NoError(t, err)
+	s, err := newSubject(hostFS(t), Request{PID: p.PID, StartTime: p.StartTime})
+	require.NoError(t, err)
+	t.Cleanup(s.handles.Close)
+	return s.files()
+}
+
+func TestNumbersAreBounded(t *testing.T) {
+	require.Len(t, numbersIn([]string{strings.Repeat("1 ", 1000)}), maxNumbers)
 }

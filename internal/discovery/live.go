@@ -45,7 +45,7 @@ func doubtThreads(c *model.Connector) {
 	if known || c.PoolThreads != nil || c.MaxThreads == nil || c.MaxThreads.Uncertain {
 		return
 	}
-	c.MaxThreads = noted(c.MaxThreads, "uncertain: it has no effect if requests run on virtual threads, which is not known")
+	c.MaxThreads = c.MaxThreads.Noted("uncertain: it has no effect if requests run on virtual threads, which is not known")
 	c.MaxThreads.Uncertain = true
 }
 
@@ -127,10 +127,10 @@ func effective(configured *model.Setting[int], sendQ int) *model.Setting[int] {
 			Note: "in force; what is configured is not known",
 		}
 	case configured.Value > sendQ:
-		return noted(configured, fmt.Sprintf(
+		return configured.Noted(fmt.Sprintf(
 			"in force is %d: held down by net.core.somaxconn when the server began to listen, or changed since", sendQ))
 	case configured.Value < sendQ:
-		return noted(configured, fmt.Sprintf("in force is %d: set by code, or changed since the server began to listen", sendQ))
+		return configured.Noted(fmt.Sprintf("in force is %d: set by code, or changed since the server began to listen", sendQ))
 	}
 	return configured
 }

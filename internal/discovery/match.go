@@ -21,9 +21,9 @@ type matching struct {
 	ofConnector map[*catalina.Connector]likelyPool
 }
 
-// match puts connectors and listening ports together. What it cannot decide is
+// matchConnectors puts connectors and listening ports together. What it cannot decide is
 // in the second result.
-func (f *found) match(ports []Listening, pools Pools, cpus int) (Connectors, []model.Unavailable) {
+func matchConnectors(f *found, ports []Listening, pools Pools, cpus int) (Connectors, []model.Unavailable) {
 	out := make(Connectors, len(ports))
 	m := &matching{found: f, pools: pools, cpus: cpus, ofConnector: map[*catalina.Connector]likelyPool{}}
 	for _, l := range ports {

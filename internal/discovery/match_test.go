@@ -108,7 +108,7 @@ func TestMatch(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := &found{server: model.ServerJVM().Name, connectors: configured(tt.connectors...), version: version}
-			got, undecided := f.match(sockets(tt.ports), threads(tt.threads), 2)
+			got, undecided := matchConnectors(f, sockets(tt.ports), threads(tt.threads), 2)
 			var words []string
 			for _, at := range slices.SortedFunc(maps.Keys(got), byPort) {
 				c := got[at]
@@ -139,7 +139,7 @@ func TestJVMPortsAreNoConnectors(t *testing.T) {
 		"-Dcom.sun.management.jmxremote.port=9010", "-Dcom.sun.management.jmxremote.rmi.port=9011", "-jar", "app.jar",
 	}
 	f := &found{server: model.ServerJVM().Name, connectors: configured("0"), jvmPorts: jvmPorts(options)}
-	got, undecided := f.match(sockets("5005 9010 9011 43567"), threads("http-nio-auto-1*12"), 2)
+	got, undecided := matchConnectors(f, sockets("5005 9010 9011 43567"), threads("http-nio-auto-1*12"), 2)
 	require.Empty(t, undecided)
 	require.Equal(t, model.ServerTomcat().Name, onPort(t, got, 43567).Server)
 	for _, port := range []uint16{5005, 9010, 9011} {
@@ -152,17 +152,17 @@ func TestJVMPortsAreNoConnectors(t *testing.T) {
 // A plain management port in addition to HTTPS: its threads, and its own ssl.enabled.
 func TestManagementPortBesideHTTPS(t *testing.T) {
 	f := &found{server: model.ServerJVM().Name, connectors: configured("8443 tls", "8081 tls")}
-	got, _ := f.match(sockets("8443 8081"), threads("https-jsse-nio-*12 http-nio-8081-e*4"), 2)
+	got, _ := matchConnectors(f, sockets("8443 8081"), threads("https-jsse-nio-*12 http-nio-8081-e*4"), 2)
 	require.False(t, onPort(t, got, 8081).TLS, "its threads are named http")
 	require.True(t, onPort(t, got, 8443).TLS)
 }
 
 func TestProtocolFromThreads(t *testing.T) {
 	f := &found{server: model.ServerJVM().Name, connectors: configured("8080", "8443")}
-	got, _ := f.match(sockets("8080 8443"), threads("http-apr-8080-e https-jsse-nio-"), 2)
+	got, _ := matchConnectors(f, sockets("8080 8443"), threads("http-apr-8080-e https-jsse-nio-"), 2)
 	require.Equal(t, "http-apr", onPort(t, got, 8080).Protocol, "HTTP/1.1 may mean APR")
 	require.False(t, onPort(t, got, 8080).TLS)
-	got, _ = f.match(sockets("8080 8443"), threads("https-nio-8443-"), 2)
+	got, _ = matchConnectors(f, sockets("8080 8443"), threads("https-nio-8443-"), 2)
 	require.True(t, onPort(t, got, 8443).TLS, "the threads know better")
 }
 
@@ -227,9 +227,9 @@ func TestMatchManyListeners(t *testing.T) {
 	f := &found{server: model.ServerJVM().Name, connectors: configured(slices.Repeat([]string{"0 10.0.3.1"}, 256)...)}
 	pools := Threads(slices.Values(names))
 	require.Len(t, pools.All(), maxPools)
-	connectors, _ := f.match(ports, pools, 2)
+	connectors, _ := matchConnectors(f, ports, pools, 2)
 	require.Len(t, connectors, n)
-	allocs := testing.AllocsPerRun(1, func() { f.match(ports, pools, 2) })
+	allocs := testing.AllocsPerRun(1, func() { matchConnectors(f, ports, pools, 2) })
 	require.Less(t, allocs, float64(60*n), "allocations grow faster than the listeners")
 }
 
@@ -240,7 +240,7 @@ func TestMatchCountsTheUsersOfAnExecutor(t *testing.T) {
 		list[i].Executor = "pool"
 	}
 	f := &found{server: "jvm", connectors: list}
-	got, _ := f.match(sockets("8080 8081"), threads("pool-1 pool-2"), 2)
+	got, _ := matchConnectors(f, sockets("8080 8081"), threads("pool-1 pool-2"), 2)
 	require.Equal(t, 3, got[sockets("8080")[0].at()].ExecutorUsers)
 	require.Zero(t, got[sockets("8081")[0].at()].ExecutorUsers)
 }

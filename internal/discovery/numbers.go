@@ -1,18 +1,10 @@
 package discovery
 
-import (
-	"strconv"
-	"strings"
-	"time"
-)
+import "time"
 
-const (
-	// maxNumbers bounds the numbers of one command line.
-	maxNumbers = 64
-	// firstNumbers is how long is waited, in all, for processes that are examined
-	// for the first time.
-	firstNumbers = time.Second
-)
+// firstNumbers is how long is waited, in all, for processes that are examined for the
+// first time.
+const firstNumbers = time.Second
 
 // Numbers are those in a process's command line that can be ports, each by itself:
 // "--server.port=8443" names 8443, not 443. It is nil while the process is being
@@ -44,16 +36,4 @@ func (d *Discoverer) waitForNumbers(first <-chan struct{}) {
 	d.patience.Lock()
 	d.numbersWaited += time.Since(begin)
 	d.patience.Unlock()
-}
-
-// numbersIn takes the numbers out of a command line.
-func numbersIn(args []string) (out []uint16) {
-	for _, arg := range args {
-		for word := range strings.FieldsFuncSeq(arg, func(r rune) bool { return r < '0' || r > '9' }) {
-			if n, err := strconv.ParseUint(word, 10, 16); err == nil && n > 0 && len(out) < maxNumbers {
-				out = append(out, uint16(n))
-			}
-		}
-	}
-	return out
 }

@@ -5,12 +5,8 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 )
-
-// ErrUnexamined says that nothing is known of a process yet.
-var ErrUnexamined = errors.New("it has not been examined yet")
 
 // errPerfData is why there is no performance data, other than that there is none or
 // that it may not be read.
@@ -74,54 +70,4 @@ func (s *subject) openJVM() {
 	if s.jvm == nil && s.jvmErr == nil {
 		s.jvm, s.jvmErr = hsperf.Open(s.handles)
 	}
-}
-
-// jvmFile is the performance data of a process, for the entry to keep.
-type jvmFile struct {
-	file *hsperf.File
-	err  error
-}
-
-// adopt checks what an examination has brought. It asks nobody but the kernel.
-func (d *Discoverer) adopt(r Request, data PerfData) jvmFile {
-	if data.File == nil {
-		return jvmFile{err: data.Err}
-	}
-	file, err := hsperf.Adopt(d.proc, hostproc.ProcessKey{PID: r.PID, StartTime: r.StartTime}, data.File)
-	return jvmFile{file, err}
-}
-
-// keep replaces the former file. What is open elsewhere stays open.
-func (f *jvmFile) keep(now jvmFile) {
-	switch {
-	case now.file != nil:
-		f.close()
-		*f = now
-	case f.file == nil && now.err != nil:
-		f.err = now.err
-	}
-}
-
-func (f *jvmFile) close() {
-	if f.file != nil {
-		_ = f.file.Close()
-	}
-	f.file = nil
-}
-
-// JVM opens a process's performance data, as the latest examination found it. The
-// file is the caller's; see hostproc.JVMFile. ErrUnexamined comes before the first one.
-func (d *Discoverer) JVM(key hostproc.ProcessKey) (*hsperf.File, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	e := d.entries[key.PID]
-	switch {
-	case e == nil || e.StartTime != key.StartTime:
-		return nil, ErrUnexamined
-	case e.jvm.file != nil:
-		return e.jvm.file.Again()
-	case e.jvm.err != nil:
-		return nil, e.jvm.err
-	}
-	return nil, ErrUnexamined
 }

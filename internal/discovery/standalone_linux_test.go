@@ -97,7 +97,7 @@ func proveStandalone(t *testing.T, versions ...string) {
 			require.Len(t, at, len(ports), "%s", tail{s.log})
 			connectors, unavailable := inChildren(t).Discover(t.Context(), s.pid, s.start, at)
 			for i, port := range ports {
-				compareWithBeans(t, fmt.Sprintf("%c", 'A'+i), onPort(t, connectors, uint16(port)), truth, port)
+				compareWithBeans(t, fmt.Sprintf("%c", 'A'+i), connectorOn(t, connectors, uint16(port)), truth, port)
 			}
 			checkStandalone(t, version, ports, connectors, truth, threads)
 			require.Len(t, unavailable, 2, "the executors that are not found: %v", unavailable)
@@ -134,7 +134,7 @@ func compareWithBeans(t *testing.T, name string, c *model.Connector, truth beans
 
 func checkStandalone(t *testing.T, version string, ports []int, connectors Connectors, truth beans, virtual bool) {
 	t.Helper()
-	at := func(letter rune) *model.Connector { return onPort(t, connectors, uint16(ports[letter-'A'])) }
+	at := func(letter rune) *model.Connector { return connectorOn(t, connectors, uint16(ports[letter-'A'])) }
 	for i := range ports {
 		require.Equal(t, version, at(rune('A'+i)).Version)
 	}
@@ -201,7 +201,7 @@ func TestLongRestartedServer(t *testing.T) {
 		s := catalinaServer(t, plain, home, base, ports, "-Dlimits.acceptCount="+queue)
 		truth := parseBeans(t, s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits.jsp", ports[0])))
 		connectors, _ := d.Discover(t.Context(), s.pid, s.start, listening(t, ports...))
-		c := onPort(t, connectors, uint16(ports[0]))
+		c := connectorOn(t, connectors, uint16(ports[0]))
 		compareWithBeans(t, queue, c, truth, ports[0])
 		require.Equal(t, queue, fmt.Sprint(c.AcceptCount.Value))
 		require.Empty(t, c.AcceptCount.Note, "the kernel agrees")

@@ -21,7 +21,7 @@ func TestUnseenAsksActuator(t *testing.T) {
 		connectors, unavailable := d.DiscoverUnseen(t.Context(), ports(8080, 8443, port))
 		require.Empty(t, unavailable)
 		require.Len(t, connectors, 1, "only what Actuator names is known to be Tomcat's")
-		c := onPort(t, connectors, 8443)
+		c := connectorOn(t, connectors, 8443)
 		require.Equal(t, "tomcat", c.Server)
 		require.Equal(t, "https-openssl-nio", c.Protocol)
 		require.True(t, c.TLS)

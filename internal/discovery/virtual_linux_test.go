@@ -91,7 +91,7 @@ func TestLongVirtualThreadsWithoutPerfData(t *testing.T) {
 	s.await(t, fmt.Sprintf("http://127.0.0.1:%d/limits", port))
 	connectors, unavailable := discover(t, s, listening(t, port))
 	require.Empty(t, unavailable)
-	c := onPort(t, connectors, uint16(port))
+	c := connectorOn(t, connectors, uint16(port))
 	require.True(t, c.VirtualThreads.Value)
 	require.Nil(t, c.MaxThreads)
 }

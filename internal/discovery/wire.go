@@ -89,7 +89,7 @@ func (e *Examination) encode() ([]byte, error) {
 	a := answer{
 		Known: e.Known, Server: e.found.server, Version: e.found.version, Management: clean(e.found.management),
 		Numbers:  e.numbers[:min(len(e.numbers), maxNumbers)],
-		JVMPorts: e.found.portsOfJVM(), Backends: newWireBackends(e.found.backends),
+		JVMPorts: portsOfJVM(&e.found), Backends: newWireBackends(e.found.backends),
 		Missing: cleanList(bounded(e.pid, e.missing)), Unavailable: cleanList(bounded(e.pid, e.found.unavailable)),
 	}
 	for i := range e.found.connectors[:min(len(e.found.connectors), maxConnectorsN)] {
@@ -111,7 +111,7 @@ func (e *Examination) encode() ([]byte, error) {
 }
 
 // portsOfJVM are the JVM's own ports, in order.
-func (f *found) portsOfJVM() []uint16 {
+func portsOfJVM(f *found) []uint16 {
 	ports := slices.Sorted(maps.Keys(f.jvmPorts))
 	return ports[:min(len(ports), maxJVMPorts)]
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -44,6 +45,13 @@ func (s *Setting[T]) Origin() string {
 		return s.Source
 	}
 	return string(s.Kind)
+}
+
+// Noted is a copy with one more note.
+func (s *Setting[T]) Noted(note string) *Setting[T] {
+	out := new(*s)
+	out.Note = strings.TrimPrefix(out.Note+"; "+note, "; ")
+	return out
 }
 
 // SharedPool is what the connectors of one Executor use of it together.

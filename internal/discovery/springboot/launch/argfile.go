@@ -76,10 +76,10 @@ func unescapeArg(text string, i int, arg *strings.Builder) int {
 	return i
 }
 
-// splitOptions splits JAVA_TOOL_OPTIONS, _JAVA_OPTIONS (Arguments::
+// SplitOptions splits JAVA_TOOL_OPTIONS, _JAVA_OPTIONS (Arguments::
 // parse_options_buffer) and JDK_JAVA_OPTIONS (JLI_AddArgsFromEnvVar): white
 // space separates, quotes keep it and are taken away, there are no escapes.
-func splitOptions(text string) []string {
+func SplitOptions(text string) []string {
 	var (
 		args  []string
 		arg   strings.Builder

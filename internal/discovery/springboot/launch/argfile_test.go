@@ -34,8 +34,8 @@ func TestSplitArgFile(t *testing.T) {
 }
 
 func TestSplitOptions(t *testing.T) {
-	require.Equal(t, []string{"-Da=b c", `-Dx="y`, "", `\`}, splitOptions(`"-Da=b c" '-Dx="y' "" \`))
-	require.Nil(t, splitOptions(" \t\n"))
+	require.Equal(t, []string{"-Da=b c", `-Dx="y`, "", `\`}, SplitOptions(`"-Da=b c" '-Dx="y' "" \`))
+	require.Nil(t, SplitOptions(" \t\n"))
 }
 
 // quoteArg writes an argument so that splitArgFile reads it back.
@@ -61,9 +61,25 @@ func FuzzSplitOptions(f *testing.F) {
 	m.Add(`-Da=b "c d" 'e`)
 	m.Fuzz(func(t *testing.T, text string) {
 		total := 0
-		for _, arg := range splitOptions(text) {
+		for _, arg := range SplitOptions(text) {
 			total += len(arg)
 		}
 		require.LessOrEqual(t, total, len(text))
 	})
+}
+
+func TestSplitOptionsOfVariables(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                   nil,
+		"  ":                 nil,
+		"a b\tc\nd":          {"a", "b", "c", "d"},
+		`-Da="b c" d`:        {"-Da=b c", "d"},
+		`'a "b"' ""`:         {`a "b"`, ""},
+		`"never closed`:      {"never closed"},
+		`a\ b`:               {`a\`, "b"},
+		"-Dä=ö \u00a0":       {"-Dä=ö", "\u00a0"},
+		"-XX:+UseG1GC  -Dx=": {"-XX:+UseG1GC", "-Dx="},
+	} {
+		require.Equal(t, want, SplitOptions(text), "%q", text)
+	}
 }

@@ -30,8 +30,8 @@ type Command struct {
 func Parse(p *Process) *Command {
 	l := &Command{}
 	if p.EnvKnown {
-		l.addOptions(splitOptions(p.Env["JAVA_TOOL_OPTIONS"]), "JAVA_TOOL_OPTIONS")
-		l.words(p, asWords(splitOptions(p.Env["JDK_JAVA_OPTIONS"]), "JDK_JAVA_OPTIONS"))
+		l.addOptions(SplitOptions(p.Env["JAVA_TOOL_OPTIONS"]), "JAVA_TOOL_OPTIONS")
+		l.words(p, asWords(SplitOptions(p.Env["JDK_JAVA_OPTIONS"]), "JDK_JAVA_OPTIONS"))
 	}
 	if len(p.Args) > 0 {
 		l.words(p, asWords(p.Args[1:], ""))
@@ -39,7 +39,7 @@ func Parse(p *Process) *Command {
 	l.optionFiles(p)
 	l.limitOptions(len(p.Args))
 	if p.EnvKnown {
-		l.addOptions(splitOptions(p.Env["_JAVA_OPTIONS"]), "_JAVA_OPTIONS")
+		l.addOptions(SplitOptions(p.Env["_JAVA_OPTIONS"]), "_JAVA_OPTIONS")
 		if l.ClassPath == nil && p.Env["CLASSPATH"] != "" && l.Jar == "" {
 			l.ClassPath = strings.Split(p.Env["CLASSPATH"], ":")
 		}
@@ -134,7 +134,7 @@ func (l *Command) optionFiles(p *Process) {
 			l.Missing = append(l.Missing, model.Unavailable{What: "VM options file " + path, Why: Reason(err)})
 			continue
 		}
-		out = append(out, asWords(splitOptions(string(data)), path)...)
+		out = append(out, asWords(SplitOptions(string(data)), path)...)
 	}
 	l.options = out
 }
