@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
@@ -22,12 +22,12 @@ func newDiscoverChildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return discovery.Serve(proc, cmd.InOrStdin(), cmd.OutOrStdout())
+			return examine.Serve(proc, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
 
 // children start this very program, also where its file was replaced.
-func children() *discovery.Children {
-	return discovery.NewChildren("/proc/self/exe", discoverChild)
+func children() *examine.Children {
+	return examine.NewChildren("/proc/self/exe", discoverChild)
 }

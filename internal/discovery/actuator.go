@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -39,7 +40,7 @@ type Actuator struct {
 
 // answersFor reports whether a process is the one: it listens on the port, or the
 // URL is from its own configuration.
-func (a Actuator) answersFor(pid int, connectors Connectors) bool {
+func (a Actuator) answersFor(pid int, connectors match.Connectors) bool {
 	switch {
 	case a.PID != 0 && a.PID != pid:
 		return false
@@ -55,9 +56,9 @@ func (a Actuator) answersFor(pid int, connectors Connectors) bool {
 	}
 	port := a.Port
 	if port == 0 {
-		port = portOf(cmp.Or(u.Port(), standardPort(u.Scheme)))
+		port = match.PortOf(cmp.Or(u.Port(), standardPort(u.Scheme)))
 	}
-	return len(connectors.onPort(port)) > 0
+	return len(connectors.OnPort(port)) > 0
 }
 
 // reading is what Actuator says of one connector.
@@ -80,7 +81,7 @@ type meters struct {
 
 // ask adds Actuator's figures. The first time it waits for the answer; later
 // ones are fetched in the background, so that a busy application does not hold up a scan.
-func (d *Discoverer) ask(ctx context.Context, e *entry, base Actuator, connectors Connectors) []model.Unavailable {
+func (d *Discoverer) ask(ctx context.Context, e *entry, base Actuator, connectors match.Connectors) []model.Unavailable {
 	m := &e.meters
 	m.refresh(ctx, d, d.doorOf(e.PID, base, connectors), base.url())
 	m.mu.Lock()
@@ -100,8 +101,8 @@ func (d *Discoverer) ask(ctx context.Context, e *entry, base Actuator, connector
 // actuatorOf is the first of the Actuators that were given for the process, or one
 // found on a management port of its own. The application's own port is never
 // asked unless it was given.
-func (d *Discoverer) actuatorOf(e *entry, connectors Connectors) Actuator {
-	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found().management, discovered: true}) {
+func (d *Discoverer) actuatorOf(e *entry, connectors match.Connectors) Actuator {
+	for _, a := range append(slices.Clip(d.actuators), Actuator{URL: e.found().Management, discovered: true}) {
 		if a.answersFor(e.PID, connectors) {
 			return a
 		}
@@ -179,8 +180,8 @@ func (d *Discoverer) await(done <-chan struct{}) {
 // apply puts the figures on the connectors they are about. A maximum that
 // differs from the configured one is in force: it was changed since the start,
 // or by code.
-func (r reading) apply(connectors Connectors) {
-	for _, at := range connectors.named(r.name) {
+func (r reading) apply(connectors match.Connectors) {
+	for _, at := range connectors.Named(r.name) {
 		c := connectors[at]
 		if c.Server != model.ServerTomcat().Name {
 			continue

@@ -19,6 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
@@ -68,7 +70,7 @@ func portOfURL(t *testing.T, address string) uint16 {
 	t.Helper()
 	u, err := url.Parse(address)
 	require.NoError(t, err)
-	return portOf(u.Port())
+	return match.PortOf(u.Port())
 }
 
 func TestActuatorOnItsOwnPort(t *testing.T) {
@@ -221,7 +223,7 @@ func TestActuatorURL(t *testing.T) {
 		"://":                "",
 	} {
 		d := inChildren(t, WithActuator(given))
-		require.Equal(t, want, d.actuatorOf(&entry{Request: Request{PID: 1}}, listens).url(), given)
+		require.Equal(t, want, d.actuatorOf(&entry{Request: examine.Request{PID: 1}}, listens).url(), given)
 	}
 }
 
@@ -245,7 +247,7 @@ func TestActuatorOfATarget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := inChildren(t)
 			d.SetActuators(tt.given)
-			require.Equal(t, tt.want, d.actuatorOf(&entry{Request: Request{PID: 7}, current: &Examination{found: found{}}}, listens).url())
+			require.Equal(t, tt.want, d.actuatorOf(&entry{Request: examine.Request{PID: 7}, current: &examine.Examination{Found: match.Found{}}}, listens).url())
 		})
 	}
 }
@@ -305,19 +307,19 @@ func TestActuatorNames(t *testing.T) {
 // TestActuatorNamesOnOnePort: of several connectors on one port each has its
 // own figures.
 func TestActuatorNamesOnOnePort(t *testing.T) {
-	var sockets []Listening
+	var sockets []match.Listening
 	for _, address := range []string{"127.0.0.1", "::ffff:10.0.0.5", "::1", "::"} {
-		sockets = append(sockets, Listening{Port: 8080, Address: netip.MustParseAddr(address)})
+		sockets = append(sockets, match.Listening{Port: 8080, Address: netip.MustParseAddr(address)})
 	}
-	connectors := Connectors{}
+	connectors := match.Connectors{}
 	for _, l := range sockets {
-		connectors[l.at()] = &model.Connector{Server: model.ServerTomcat().Name}
+		connectors[l.At()] = &model.Connector{Server: model.ServerTomcat().Name}
 	}
 	for i, name := range []string{"http-nio-127.0.0.1-8080", "http-nio-10.0.0.5-8080", "http-nio-0:0:0:0:0:0:0:1-8080", "http-nio-8080"} {
 		reading{name: name, busy: &i}.apply(connectors)
 	}
 	for i, l := range sockets {
-		require.Equal(t, i, *connectors[l.at()].BusyThreads, l)
+		require.Equal(t, i, *connectors[l.At()].BusyThreads, l)
 	}
 }
 

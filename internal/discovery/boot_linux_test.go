@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -98,7 +99,7 @@ func proveBoots(t *testing.T, versions ...bootVersion) {
 // discover finds a server's connectors. Its Actuator has a second to answer, which
 // a machine that stands still can take away: then it is asked once more, by a
 // Discoverer that knows nothing of it.
-func discover(t *testing.T, s *server, at []Listening) (connectors Connectors, unavailable []model.Unavailable) {
+func discover(t *testing.T, s *server, at []match.Listening) (connectors match.Connectors, unavailable []model.Unavailable) {
 	t.Helper()
 	for range 5 {
 		connectors, unavailable = inChildren(t).Discover(t.Context(), s.pid, s.start, at)
@@ -195,7 +196,7 @@ func TestLongBootInAContainer(t *testing.T) {
 	truth := parseBeans(t, s.await(t, "http://127.0.0.1:8080/limits"))
 	require.NoFileExists(t, filepath.Join(dir, "app.jar"))
 
-	var at []Listening
+	var at []match.Listening
 	require.NoError(t, netns.Do(netns.Path("/proc", s.pid), func() error {
 		at = listening(t, 8080, 8081)
 		return nil

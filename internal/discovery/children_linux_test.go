@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -123,7 +124,7 @@ func TestChildHasNoPowersOfOurs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			private := stranger(t, func(dir string) []string { return tomcatArgs(dir) }, map[string]string{"conf/server.xml": smallServer})
 			require.NoError(t, os.Chmod(fmt.Sprintf("/proc/%d/cwd/conf/server.xml", private.pid), 0o600))
-			children := &Children{Deadline: time.Minute, Command: func() *exec.Cmd {
+			children := &examine.Children{Deadline: time.Minute, Command: func() *exec.Cmd {
 				cmd := exec.Command("/proc/self/exe", childArgument)
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: caps}
 				return cmd

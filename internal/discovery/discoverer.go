@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
@@ -19,7 +21,7 @@ import (
 type Discoverer struct {
 	proc     hostproc.FS
 	now      func() time.Time
-	examiner Examiner
+	examiner examine.Examiner
 	turns    *shares.Turns // of examinations, by owner
 
 	mu        sync.Mutex
@@ -44,7 +46,7 @@ func WithClock(now func() time.Time) Option {
 
 // WithExaminer says who reads what strangers wrote. Without it the Discoverer
 // does so itself, which is for tests alone.
-func WithExaminer(e Examiner) Option {
+func WithExaminer(e examine.Examiner) Option {
 	return func(d *Discoverer) { d.examiner = e }
 }
 
@@ -66,7 +68,7 @@ func (d *Discoverer) SetActuators(list []Actuator) {
 // NewDiscoverer makes a Discoverer that reads through proc.
 func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
 	d := &Discoverer{
-		proc: proc, now: time.Now, examiner: here{proc}, turns: shares.NewTurns(maxAtOnce, maxRemembered, nil),
+		proc: proc, now: time.Now, examiner: examine.Here{Proc: proc}, turns: shares.NewTurns(maxAtOnce, maxRemembered, nil),
 		asks: make(chan struct{}, maxAsks), entries: map[int]*entry{}, unseen: map[string]*meters{},
 	}
 	for _, option := range options {
@@ -80,7 +82,7 @@ func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
 // waits for the process's examination, as long as ctx allows: until that is over
 // only the threads and the kernel speak. Afterwards it answers from memory, and
 // examinations are repeated in the background. The result is the caller's own.
-func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, ports []Listening) (Connectors, []model.Unavailable) {
+func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, ports []match.Listening) (match.Connectors, []model.Unavailable) {
 	e := d.entry(pid, startTime)
 	if first := d.examine(e); first != nil {
 		select {
@@ -92,22 +94,22 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 	if base.URL != "" {
 		unavailable = append(unavailable, d.ask(ctx, e, base, connectors)...)
 	}
-	return connectors, bounded(pid, unavailable)
+	return connectors, examine.Bounded(pid, unavailable)
 }
 
 // match puts what is known of a process and its listening sockets together; base
 // is the Actuator that knows more.
-func (d *Discoverer) match(e *entry, ports []Listening) (_ Connectors, _ []model.Unavailable, base Actuator) {
+func (d *Discoverer) match(e *entry, ports []match.Listening) (_ match.Connectors, _ []model.Unavailable, base Actuator) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refreshPools(e)
 	f := e.found()
-	connectors, unplaced := matchConnectors(f, ports, e.pools, runtime.NumCPU())
+	connectors, unplaced := match.Match(f, ports, e.pools, runtime.NumCPU())
 	if e.irrelevant(connectors) {
 		return printable(connectors), nil, Actuator{}
 	}
 	for _, c := range connectors {
-		c.Backends = f.backends
+		c.Backends = f.Backends
 	}
 	return printable(connectors), slices.Concat(e.unavailable(), unplaced), d.actuatorOf(e, connectors)
 }
@@ -121,7 +123,7 @@ func (d *Discoverer) refreshPools(e *entry) {
 		return
 	}
 	e.threads, e.poolsAt = threads, now
-	e.pools = Threads(func(yield func(string) bool) {
+	e.pools = match.Threads(func(yield func(string) bool) {
 		more := true
 		_ = d.proc.ThreadNames(e.PID, func(_ int, comm string) {
 			more = more && yield(comm)
@@ -136,5 +138,5 @@ func (d *Discoverer) threadCount(pid int) uint64 {
 	if err != nil {
 		return 0
 	}
-	return linksOf(info)
+	return examine.LinksOf(info)
 }

@@ -11,21 +11,23 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-func ports(numbers ...uint16) []Listening {
-	out := make([]Listening, len(numbers))
+func ports(numbers ...uint16) []match.Listening {
+	out := make([]match.Listening, len(numbers))
 	for i, n := range numbers {
-		out[i] = Listening{Port: n, Address: netip.IPv6Unspecified(), SendQ: 50}
+		out[i] = match.Listening{Port: n, Address: netip.IPv6Unspecified(), SendQ: 50}
 	}
 	return out
 }
 
 // byPorts are connectors bound to all addresses, by what listens there.
-func byPorts(servers map[uint16]string) Connectors {
-	out := Connectors{}
+func byPorts(servers map[uint16]string) match.Connectors {
+	out := match.Connectors{}
 	for port, server := range servers {
 		out[netip.AddrPortFrom(netip.IPv6Unspecified(), port)] = &model.Connector{Server: server}
 	}
@@ -99,7 +101,7 @@ func TestNothingIsReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startFake(t, f())
-			counted := &counting{here: here{procFS(t)}}
+			counted := &counting{Here: examine.Here{Proc: procFS(t)}}
 			d := NewDiscoverer(procFS(t), WithExaminer(counted))
 			c, _ := only(t, d, s, 8080)
 			e := d.entries[s.pid]
@@ -130,7 +132,7 @@ func TestChangedFileOfAYoungProcess(t *testing.T) {
 func TestChangedFileOfARunningServer(t *testing.T) {
 	dir := base(t, smallServer)
 	s := startFake(t, fake{args: tomcatArgs(dir)})
-	time := newClock(2 * settled)
+	time := newClock(2 * examine.Settled)
 	d := inChildren(t, WithClock(time.now))
 	only(t, d, s, 8080)
 	for _, change := range []func(){
@@ -166,7 +168,7 @@ func TestHarmlessChanges(t *testing.T) {
 	fatJar(t, filepath.Join(dir, "app.jar"), "")
 	write(t, filepath.Join(dir, "config/a/application.properties"), "server.tomcat.threads.max=9")
 	s := startFake(t, fake{args: []string{"java", "-jar", "app.jar"}, Dir: dir})
-	clock := newClock(2 * settled)
+	clock := newClock(2 * examine.Settled)
 	d := inChildren(t, WithClock(clock.now))
 	only(t, d, s, 8080)
 	require.NoError(t, os.Chmod(filepath.Join(dir, "app.jar"), 0o600))
@@ -191,7 +193,7 @@ func TestForgottenProcesses(t *testing.T) {
 func TestFileWrittenAfterTheStart(t *testing.T) {
 	dir := base(t, smallServer)
 	s := startFake(t, fake{args: tomcatArgs(dir)})
-	later := time.Now().Add(2 * settled)
+	later := time.Now().Add(2 * examine.Settled)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "conf/server.xml"), later, later))
 	c, _ := only(t, inChildren(t), s, 8080)
 	require.Equal(t, "uncertain: server.xml was written after the process had started", c.MaxThreads.Note)
@@ -429,9 +431,9 @@ func TestVanishedProcess(t *testing.T) {
 }
 
 // connectorOn is the connector of the only socket on that port.
-func connectorOn(t testing.TB, connectors Connectors, port uint16) *model.Connector {
+func connectorOn(t testing.TB, connectors match.Connectors, port uint16) *model.Connector {
 	t.Helper()
-	at := connectors.onPort(port)
+	at := connectors.OnPort(port)
 	require.Len(t, at, 1)
 	return connectors[at[0]]
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 )
@@ -43,7 +44,7 @@ type door struct {
 // doorOf works out where an Actuator is asked. A namespace that may not be
 // opened is the caller's own: the process's listeners were found there, and no
 // other could have been entered.
-func (d *Discoverer) doorOf(pid int, a Actuator, connectors Connectors) *door {
+func (d *Discoverer) doorOf(pid int, a Actuator, connectors match.Connectors) *door {
 	out := &door{proc: d.proc, pid: pid, namespace: ownNamespace, own: true, discovered: a.discovered}
 	if pid != 0 {
 		theirs := d.proc.Path(pid, "ns", "net")
@@ -66,12 +67,12 @@ func (d *Discoverer) doorOf(pid int, a Actuator, connectors Connectors) *door {
 		out.err = errSecret
 		return out
 	}
-	out.url, out.sockets = u, connectors.onPort(portIn(u))
+	out.url, out.sockets = u, connectors.OnPort(portIn(u))
 	out.guarded = out.guarded || a.discovered && len(out.sockets) == 0 // whose is what listens there?
 	return out
 }
 
-func portIn(u *url.URL) uint16 { return portOf(cmp.Or(u.Port(), standardPort(u.Scheme))) }
+func portIn(u *url.URL) uint16 { return match.PortOf(cmp.Or(u.Port(), standardPort(u.Scheme))) }
 
 // addresses are the literal addresses to try. Of a URL that was found in the
 // process's own configuration only the port counts: it is asked where it

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -94,7 +95,7 @@ func TestCredentialsNeedAName(t *testing.T) {
 		return err == nil && hereErr == nil && !os.SameFile(there, here)
 	}, time.Minute, 5*time.Millisecond)
 	d := inChildren(t)
-	sockets := Connectors{netip.MustParseAddrPort("127.0.0.1:8081"): &model.Connector{}}
+	sockets := match.Connectors{netip.MustParseAddrPort("127.0.0.1:8081"): &model.Connector{}}
 	for name, tt := range map[string]struct {
 		a    Actuator
 		want error

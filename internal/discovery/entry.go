@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
@@ -38,21 +40,21 @@ const (
 
 // entry is what is remembered of a process.
 type entry struct {
-	Request
+	examine.Request
 	comm    string
 	asked   time.Time
 	started time.Time // zero when unknown
 
-	current  *Examination // nil: none has succeeded
-	late     []string     // files that changed after they were read
-	trouble  error        // why the latest examination failed
+	current  *examine.Examination // nil: none has succeeded
+	late     []string             // files that changed after they were read
+	trouble  error                // why the latest examination failed
 	failures int
 	due      time.Time     // not examined again before
 	underway chan struct{} // closed when the examination is over; nil: none is under way
 
 	jvm jvmFile
 
-	pools   Pools
+	pools   match.Pools
 	poolsAt time.Time
 	threads uint64
 
@@ -69,9 +71,9 @@ func (d *Discoverer) entry(pid int, startTime uint64) *entry {
 		if e != nil {
 			e.jvm.close()
 		}
-		e = &entry{Request: Request{pid, startTime, cgroup.Owner(d.proc, pid)}}
+		e = &entry{Request: examine.Request{PID: pid, StartTime: startTime, Owner: cgroup.Owner(d.proc, pid)}}
 		if p, err := d.proc.Process(pid); err == nil {
-			e.comm, e.started = p.Comm, startOf(d.proc, p)
+			e.comm, e.started = p.Comm, examine.StartOf(d.proc, p)
 		}
 		d.entries[pid] = e
 	}
@@ -114,7 +116,7 @@ func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
 		go func() {
 			defer close(done)
 			if !d.turns.Take(context.Background(), e.Owner) {
-				d.absorb(e, nil, jvmFile{}, errOthersHang)
+				d.absorb(e, nil, jvmFile{}, examine.ErrOthersHang)
 				return
 			}
 			result, data, err := d.examiner.Examine(context.Background(), e.Request)
@@ -129,13 +131,13 @@ func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
 }
 
 // absorb takes the result of an examination.
-func (d *Discoverer) absorb(e *entry, result *Examination, jvm jvmFile, err error) {
+func (d *Discoverer) absorb(e *entry, result *examine.Examination, jvm jvmFile, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e.jvm.keep(jvm)
 	now := d.now()
 	e.underway = nil
-	if errors.Is(err, errOthersHang) {
+	if errors.Is(err, examine.ErrOthersHang) {
 		e.trouble, e.due = err, now.Add(othersRetry)
 		return
 	}
@@ -145,10 +147,10 @@ func (d *Discoverer) absorb(e *entry, result *Examination, jvm jvmFile, err erro
 		return
 	}
 	e.failures = 0
-	young := e.started.IsZero() || now.Sub(e.started) < settled
+	young := e.started.IsZero() || now.Sub(e.started) < examine.Settled
 	e.take(result, young)
 	switch {
-	case result.found.server == model.ServerOther().Name:
+	case result.Found.Server == model.ServerOther().Name:
 		e.due = now.Add(otherEvery)
 	case young:
 		e.due = now.Add(youngEvery)
@@ -159,12 +161,12 @@ func (d *Discoverer) absorb(e *entry, result *Examination, jvm jvmFile, err erro
 
 // take replaces what was found. Once a process has started, a change of its files
 // is only noted: what was read before is what it read itself.
-func (e *entry) take(result *Examination, young bool) {
+func (e *entry) take(result *examine.Examination, young bool) {
 	if e.current == nil || young {
 		e.current, e.late = result, nil
 		return
 	}
-	changed, readable := e.current.change(result)
+	changed, readable := e.current.Change(result)
 	if readable {
 		e.current, e.late = result, nil
 		return
@@ -177,14 +179,14 @@ func (e *entry) take(result *Examination, young bool) {
 }
 
 // found is what the process turned out to be where that is known.
-func (e *entry) found() *found {
+func (e *entry) found() *match.Found {
 	switch {
 	case e.current != nil:
-		return &e.current.found
+		return &e.current.Found
 	case e.maybeJava():
-		return &found{server: model.ServerJVM().Name}
+		return &match.Found{Server: model.ServerJVM().Name}
 	}
-	return &found{server: model.ServerOther().Name}
+	return &match.Found{Server: model.ServerOther().Name}
 }
 
 // maybeJava goes by the name of the main thread, which any user may read.
@@ -192,26 +194,26 @@ func (e *entry) maybeJava() bool { return model.IsJVM(e.comm) }
 
 // irrelevant says that a process is certainly no Tomcat, so that nobody needs
 // to know what could not be read of it.
-func (e *entry) irrelevant(connectors Connectors) bool {
+func (e *entry) irrelevant(connectors match.Connectors) bool {
 	for _, c := range connectors {
 		if c.Server == model.ServerTomcat().Name {
 			return false
 		}
 	}
 	if e.current == nil {
-		return e.comm != "" && !e.maybeJava() && len(e.pools.all) == 0
+		return e.comm != "" && !e.maybeJava() && e.pools.Empty()
 	}
-	return e.current.Known && len(e.current.found.connectors) == 0 && len(e.pools.all) == 0
+	return e.current.Known && len(e.current.Found.Connectors) == 0 && e.pools.Empty()
 }
 
 // unavailable is what could not be read of a process.
 func (e *entry) unavailable() []model.Unavailable {
 	if e.current != nil {
-		return slices.Concat(e.current.missing, e.current.found.unavailable, e.sayLate())
+		return slices.Concat(e.current.Missing, e.current.Found.Unavailable, e.sayLate())
 	}
 	u := model.Unavailable{What: fmt.Sprintf("configuration of pid %d", e.PID), Why: "it is being read"}
 	if e.trouble != nil {
-		u.Why, u.How = e.trouble.Error(), byHand
+		u.Why, u.How = e.trouble.Error(), match.ByHand
 	}
 	return []model.Unavailable{u}
 }

@@ -11,18 +11,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // counting counts examinations.
 type counting struct {
-	here
+	examine.Here
 	calls atomic.Int32
 }
 
-func (c *counting) Examine(ctx context.Context, r Request) (*Examination, PerfData, error) {
+func (c *counting) Examine(ctx context.Context, r examine.Request) (*examine.Examination, examine.PerfData, error) {
 	c.calls.Add(1)
-	return c.here.Examine(ctx, r)
+	return c.Here.Examine(ctx, r)
 }
 
 // examinedAgain waits for the examination that is due.
@@ -44,12 +46,12 @@ type scripted struct {
 	calls  atomic.Int32
 }
 
-func (s *scripted) Examine(context.Context, Request) (*Examination, PerfData, error) {
+func (s *scripted) Examine(context.Context, examine.Request) (*examine.Examination, examine.PerfData, error) {
 	s.calls.Add(1)
 	if err := <-s.answer; err != nil {
-		return nil, PerfData{}, err
+		return nil, examine.PerfData{}, err
 	}
-	return &Examination{Known: true, found: found{server: model.ServerJVM().Name}}, PerfData{}, nil
+	return &examine.Examination{Known: true, Found: match.Found{Server: model.ServerJVM().Name}}, examine.PerfData{}, nil
 }
 
 // A caller that cannot wait for an examination gets what the threads and the kernel
@@ -122,7 +124,7 @@ func TestSetUserID(t *testing.T) {
 // inChildren is a Discoverer that examines as the product does, on a machine as
 // busy as may be.
 func inChildren(t testing.TB, options ...Option) *Discoverer {
-	children := NewChildren("/proc/self/exe", childArgument)
+	children := examine.NewChildren("/proc/self/exe", childArgument)
 	children.Deadline = time.Minute
 	return NewDiscoverer(procFS(t), append(options, WithExaminer(children))...)
 }

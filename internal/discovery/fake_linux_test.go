@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
@@ -53,7 +54,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childArgument {
 		proc, err := hostproc.NewFS("/proc")
 		if err == nil {
-			err = Serve(proc, os.Stdin, os.Stdout)
+			err = examine.Serve(proc, os.Stdin, os.Stdout)
 		}
 		if err != nil {
 			panic(err)

@@ -3,6 +3,7 @@ package discovery
 import (
 	"errors"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 )
@@ -14,7 +15,7 @@ type jvmFile struct {
 }
 
 // adopt checks what an examination has brought. It asks nobody but the kernel.
-func (d *Discoverer) adopt(r Request, data PerfData) jvmFile {
+func (d *Discoverer) adopt(r examine.Request, data examine.PerfData) jvmFile {
 	if data.File == nil {
 		return jvmFile{err: data.Err}
 	}

@@ -19,7 +19,7 @@ func (d *Discoverer) Numbers(pid int, startTime uint64) []uint16 {
 	if e.current == nil {
 		return nil
 	}
-	return e.current.numbers
+	return e.current.Numbers
 }
 
 func (d *Discoverer) waitForNumbers(first <-chan struct{}) {

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // printable does the same to the names in connectors: executor, files,
 // properties.
-func printable(connectors Connectors) Connectors {
+func printable(connectors match.Connectors) match.Connectors {
 	for _, c := range connectors {
 		for _, name := range []*string{&c.Version, &c.FrameworkVersion, &c.Protocol, &c.Executor} {
 			*name = model.Escape(*name)
@@ -44,6 +46,6 @@ func printableSetting[T any](s *model.Setting[T]) *model.Setting[T] {
 		return nil
 	}
 	out := *s
-	out.Source, out.Note = sentence(s.Source), sentence(s.Note)
+	out.Source, out.Note = examine.Sentence(s.Source), examine.Sentence(s.Note)
 	return &out
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -15,18 +17,18 @@ func TestBounded(t *testing.T) {
 	for i := range list {
 		list[i] = model.Unavailable{What: "file \x1b[2J\u202e", Why: strings.Repeat("é", 10_000)}
 	}
-	got := bounded(7, list)
-	require.Len(t, got, maxUnavailable+1)
+	got := examine.Bounded(7, list)
+	require.Len(t, got, examine.MaxUnavailable+1)
 	require.Equal(t, `file \x1b[2J\u202e`, got[0].What)
-	require.Less(t, len(got[0].Why), maxSentence+20)
-	require.Equal(t, model.Unavailable{What: "968 more of pid 7", Why: "too many to name"}, got[maxUnavailable])
+	require.Less(t, len(got[0].Why), examine.MaxSentence+20)
+	require.Equal(t, model.Unavailable{What: "968 more of pid 7", Why: "too many to name"}, got[examine.MaxUnavailable])
 }
 
 func TestPrintableConnectors(t *testing.T) {
 	hostile := "-Da\x1b\xff"
 	known := &model.Setting[int]{Value: 1, Source: hostile, Note: hostile}
 	at := netip.MustParseAddrPort("[::]:8080")
-	c := printable(Connectors{at: {Executor: hostile, MaxThreads: known}})[at]
+	c := printable(match.Connectors{at: {Executor: hostile, MaxThreads: known}})[at]
 	require.Equal(t, `-Da\x1b\xff`, c.Executor)
 	require.Equal(t, &model.Setting[int]{Value: 1, Source: `-Da\x1b\xff`, Note: `-Da\x1b\xff`}, c.MaxThreads)
 	require.Equal(t, hostile, known.Source, "what is remembered stays as it was")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestPrivateFilesWithTheDaemonSetsCapabilities(t *testing.T) {
 	private := stranger(t, func(dir string) []string { return tomcatArgs(dir) }, map[string]string{"conf/server.xml": smallServer})
 	require.NoError(t, os.Chmod(fmt.Sprintf("/proc/%d/cwd/conf/server.xml", private.pid), 0o600))
-	children := &Children{Deadline: time.Minute, Command: func() *exec.Cmd {
+	children := &examine.Children{Deadline: time.Minute, Command: func() *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe", childArgument)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Credential:  &syscall.Credential{Uid: 65534, Gid: 65534},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -134,17 +135,17 @@ func (l tail) String() string {
 
 // listening are those of the ports that something listens on, as the kernel
 // has them.
-func listening(t *testing.T, ports ...int) []Listening {
+func listening(t *testing.T, ports ...int) []match.Listening {
 	t.Helper()
 	conn, err := sockdiag.Dial()
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	var out []Listening
+	var out []match.Listening
 	require.NoError(t, conn.Listeners(func(l *sockdiag.Listener) error {
 		address := l.Address()
 		for _, port := range ports {
 			if int(address.Port()) == port {
-				out = append(out, Listening{Port: address.Port(), Address: address.Addr(), SendQ: int(l.SendQ)})
+				out = append(out, match.Listening{Port: address.Port(), Address: address.Addr(), SendQ: int(l.SendQ)})
 			}
 		}
 		return nil

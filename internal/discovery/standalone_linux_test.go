@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
@@ -63,7 +65,7 @@ func catalinaServer(t *testing.T, java, home, base string, ports []int, options 
 	for i, port := range ports {
 		args = append(args, fmt.Sprintf("-Dport.%c=%d", 'a'+i, port-offset))
 	}
-	args = append(append(args, options...), bootstrapClass, "-config", "conf/limits.xml", "start")
+	args = append(append(args, options...), examine.BootstrapClass, "-config", "conf/limits.xml", "start")
 	cmd := exec.CommandContext(t.Context(), java, args...)
 	cmd.Env = append(os.Environ(), "LIMITS_MAX_THREADS=17", "JAVA_TOOL_OPTIONS=-Dlimits.acceptCount=33")
 	cmd.Dir = base
@@ -132,7 +134,7 @@ func compareWithBeans(t *testing.T, name string, c *model.Connector, truth beans
 	}
 }
 
-func checkStandalone(t *testing.T, version string, ports []int, connectors Connectors, truth beans, virtual bool) {
+func checkStandalone(t *testing.T, version string, ports []int, connectors match.Connectors, truth beans, virtual bool) {
 	t.Helper()
 	at := func(letter rune) *model.Connector { return connectorOn(t, connectors, uint16(ports[letter-'A'])) }
 	for i := range ports {
@@ -222,9 +224,9 @@ func TestLongTwoAddressesOfOnePort(t *testing.T) {
 	</Service></Server>`, port))
 	cmd := exec.CommandContext(t.Context(), plain, "-XX:TieredStopAtLevel=1", "-Xmx128m",
 		"-classpath", filepath.Join(home, "bin/bootstrap.jar")+":"+filepath.Join(home, "bin/tomcat-juli.jar"),
-		"-Dcatalina.base="+base, "-Dcatalina.home="+home, bootstrapClass, "start")
+		"-Dcatalina.base="+base, "-Dcatalina.home="+home, examine.BootstrapClass, "start")
 	s := serve(t, cmd)
-	var at []Listening
+	var at []match.Listening
 	require.Eventually(t, func() bool {
 		at = listening(t, port)
 		return len(at) == 2
@@ -234,7 +236,7 @@ func TestLongTwoAddressesOfOnePort(t *testing.T) {
 	require.Len(t, connectors, 2)
 	for _, l := range at {
 		want := map[string][2]int{"127.0.0.1": {10, 5}, "127.0.0.2": {8192, 100}}[l.Address.Unmap().String()]
-		c := connectors[l.at()]
+		c := connectors[l.At()]
 		require.Equal(t, want, [2]int{c.MaxConnections.Value, c.AcceptCount.Value}, l)
 		require.Empty(t, c.AcceptCount.Note, "the kernel agrees")
 	}

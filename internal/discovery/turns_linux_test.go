@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -21,12 +22,12 @@ type orderly struct {
 	begin chan struct{}
 }
 
-func (o *orderly) Examine(_ context.Context, r Request) (*Examination, PerfData, error) {
+func (o *orderly) Examine(_ context.Context, r examine.Request) (*examine.Examination, examine.PerfData, error) {
 	<-o.begin
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.order = append(o.order, r.Owner)
-	return nil, PerfData{}, errors.New("not read")
+	return nil, examine.PerfData{}, errors.New("not read")
 }
 
 // sleepAs is a process of another user.
@@ -65,8 +66,8 @@ func TestExaminationsTakeTurns(t *testing.T) {
 func TestOthersHang(t *testing.T) {
 	d := NewDiscoverer(procFS(t))
 	e := d.entry(1, 1)
-	d.absorb(e, nil, jvmFile{}, errOthersHang)
+	d.absorb(e, nil, jvmFile{}, examine.ErrOthersHang)
 	require.Zero(t, e.failures)
 	require.LessOrEqual(t, e.due.Sub(d.now()), othersRetry)
-	require.ErrorIs(t, e.trouble, errOthersHang)
+	require.ErrorIs(t, e.trouble, examine.ErrOthersHang)
 }

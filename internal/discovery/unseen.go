@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -16,10 +17,10 @@ const ownNamespace = "/proc/thread-self/ns/net"
 // caller's own network namespace whose process is not in this /proc: a sidecar
 // that does not share the pod's processes. Only connectors that an Actuator
 // names are in the result, which is the caller's own.
-func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) (Connectors, []model.Unavailable) {
+func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []match.Listening) (match.Connectors, []model.Unavailable) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	named := make(Connectors)
+	named := make(match.Connectors)
 	var unavailable []model.Unavailable
 	for _, a := range d.actuators {
 		candidates := unseen(listening)
@@ -34,7 +35,7 @@ func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) 
 		}
 		for _, r := range readings {
 			r.apply(candidates)
-			for _, at := range candidates.named(r.name) {
+			for _, at := range candidates.Named(r.name) {
 				named[at] = candidates[at]
 				r.nameProtocol(named[at])
 			}
@@ -45,18 +46,18 @@ func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []Listening) 
 
 // unseen returns a connector for each socket of which nothing is known but the
 // kernel's backlog.
-func unseen(listening []Listening) Connectors {
-	out := make(Connectors, len(listening))
+func unseen(listening []match.Listening) match.Connectors {
+	out := make(match.Connectors, len(listening))
 	for _, l := range listening {
-		out[l.at()] = &model.Connector{
+		out[l.At()] = &model.Connector{
 			Server: model.ServerTomcat().Name, Framework: "spring-boot", // whose else is an Actuator that names it
-			AcceptCount: effective(nil, l.SendQ),
+			AcceptCount: match.Effective(nil, l.SendQ),
 		}
 	}
 	return out
 }
 
-func (d *Discoverer) askUnseen(ctx context.Context, a Actuator, candidates Connectors) ([]reading, error) {
+func (d *Discoverer) askUnseen(ctx context.Context, a Actuator, candidates match.Connectors) ([]reading, error) {
 	base := a.url()
 	m := d.unseen[base]
 	if m == nil {
@@ -71,7 +72,7 @@ func (d *Discoverer) askUnseen(ctx context.Context, a Actuator, candidates Conne
 
 // nameProtocol takes the protocol from the connector's name, "https-jsse-nio-8443".
 func (r reading) nameProtocol(c *model.Connector) {
-	protocol, _, _ := cutProtocol(r.name)
+	protocol, _, _ := match.CutProtocol(r.name)
 	c.Protocol = cmp.Or(c.Protocol, protocol)
 	c.TLS = c.TLS || strings.HasPrefix(c.Protocol, "https")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -45,7 +46,7 @@ func TestUnseenIsNotAskedForOthers(t *testing.T) {
 	port := portOfURL(t, management.URL)
 	for name, tt := range map[string]struct {
 		actuator Actuator
-		ports    []Listening
+		ports    []match.Listening
 	}{
 		"nothing listens on its port": {Actuator{URL: management.URL + "/actuator"}, ports(8080)},
 		"it is another process's":     {Actuator{URL: management.URL + "/actuator", PID: 1}, ports(8080, port)},

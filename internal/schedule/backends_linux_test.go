@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -20,8 +20,8 @@ func TestPeersHaveNamesAndPools(t *testing.T) {
 	address, _ := l.backend(t)
 	other, _ := l.backend(t)
 	pool := &model.Pool{Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size", Size: model.Setting[int]{Value: 5, Kind: model.SourceDefault, Source: "default of HikariCP"}}
-	l.lister.Connectors.Discover = func(_ context.Context, _ int, _ uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
-		out := discovery.Connectors{}
+	l.lister.Connectors.Discover = func(_ context.Context, _ int, _ uint64, ports []match.Listening) (match.Connectors, []model.Unavailable) {
+		out := match.Connectors{}
 		for _, p := range ports {
 			out[netip.AddrPortFrom(p.Address, p.Port)] = &model.Connector{Server: "tomcat", Backends: []model.Backend{
 				{Name: "orders", At: []netip.AddrPort{netip.MustParseAddrPort(address)}, Pool: pool},

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -279,13 +280,13 @@ func TestQueuesAreSampledBeforeDiscoveryEnds(t *testing.T) {
 	l := newLab(t, nil)
 	l.listen(t, nettest.ListenOptions{Backlog: 5})
 	named, listed := make(chan struct{}), make(chan struct{})
-	l.lister.Connectors.Discover = func(_ context.Context, _ int, _ uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+	l.lister.Connectors.Discover = func(_ context.Context, _ int, _ uint64, ports []match.Listening) (match.Connectors, []model.Unavailable) {
 		select {
 		case <-named:
 		case <-time.After(time.Minute):
 			t.Error("what is sampled waits for discovery")
 		}
-		out := make(discovery.Connectors)
+		out := make(match.Connectors)
 		for _, p := range ports {
 			out[netip.AddrPortFrom(p.Address, p.Port)] = &model.Connector{Server: "tomcat"}
 		}

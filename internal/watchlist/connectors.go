@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -20,7 +20,7 @@ const (
 )
 
 // discoverFunc is discovery.Discoverer.Discover.
-type discoverFunc func(ctx context.Context, pid int, start uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable)
+type discoverFunc func(ctx context.Context, pid int, start uint64, ports []match.Listening) (match.Connectors, []model.Unavailable)
 
 // connectors finds out what serves the listeners of each process, in parallel to
 // everything else: a process whose files do not answer delays its own limits.
@@ -35,7 +35,7 @@ type connectors struct {
 
 // discovered is what is known of one process, and the discovery under way.
 type discovered struct {
-	connectors  discovery.Connectors
+	connectors  match.Connectors
 	unavailable []model.Unavailable
 	at          time.Time // of the result; zero before the first
 	begun       time.Time // of the discovery under way; zero for none
@@ -49,7 +49,7 @@ func newConnectors(discover discoverFunc, now func() time.Time, done func()) *co
 
 // of is what is known of a process's listeners; it begins another discovery when
 // the result is older than rest. The results are not to be changed.
-func (c *connectors) of(key hostproc.ProcessKey, ports []discovery.Listening, rest time.Duration) (discovery.Connectors, []model.Unavailable) {
+func (c *connectors) of(key hostproc.ProcessKey, ports []match.Listening, rest time.Duration) (match.Connectors, []model.Unavailable) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
@@ -78,7 +78,7 @@ func tooSlow(pid int) model.Unavailable {
 	}
 }
 
-func (c *connectors) run(key hostproc.ProcessKey, e *discovered, ports []discovery.Listening) {
+func (c *connectors) run(key hostproc.ProcessKey, e *discovered, ports []match.Listening) {
 	ctx, cancel := context.WithTimeout(context.Background(), DiscoveryDeadline)
 	defer cancel()
 	found, unavailable := c.Discover(ctx, key.PID, key.StartTime, ports)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -18,11 +18,11 @@ import (
 func TestDiscoveryThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, news := make(chan struct{}), new(atomic.Int32)
-		c := newConnectors(func(_ context.Context, pid int, _ uint64, _ []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+		c := newConnectors(func(_ context.Context, pid int, _ uint64, _ []match.Listening) (match.Connectors, []model.Unavailable) {
 			if pid == 1 {
 				<-answer
 			}
-			return discovery.Connectors{}, []model.Unavailable{{What: "read"}}
+			return match.Connectors{}, []model.Unavailable{{What: "read"}}
 		}, time.Now, func() { news.Add(1) })
 		hanging, fine := hostproc.ProcessKey{PID: 1}, hostproc.ProcessKey{PID: 2}
 		begin := time.Now()
@@ -51,9 +51,9 @@ func TestDiscoveryThatHangs(t *testing.T) {
 // Ten Actuators that do not answer take the first scan as long as one.
 func TestSilentActuatorsAreAskedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newConnectors(func(_ context.Context, pid int, _ uint64, _ []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+		c := newConnectors(func(_ context.Context, pid int, _ uint64, _ []match.Listening) (match.Connectors, []model.Unavailable) {
 			time.Sleep(900 * time.Millisecond)
-			return discovery.Connectors{}, []model.Unavailable{{What: "Actuator"}}
+			return match.Connectors{}, []model.Unavailable{{What: "Actuator"}}
 		}, time.Now, func() {})
 		begin := time.Now()
 		for pid := range 10 {

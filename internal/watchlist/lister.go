@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/discovery"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
@@ -21,7 +21,7 @@ import (
 
 // New makes a Lister; done is called when a discovery has ended.
 func New(src *Sources, now func() time.Time, done func()) *Lister {
-	discover := func(ctx context.Context, pid int, start uint64, ports []discovery.Listening) (discovery.Connectors, []model.Unavailable) {
+	discover := func(ctx context.Context, pid int, start uint64, ports []match.Listening) (match.Connectors, []model.Unavailable) {
 		if src.Tomcat == nil {
 			return nil, nil
 		}
@@ -214,10 +214,10 @@ func (r *listing) askActuators(ctx context.Context) {
 	r.miss.Add(unavailable...)
 }
 
-func ports(list []*Candidate) []discovery.Listening {
-	out := make([]discovery.Listening, len(list))
+func ports(list []*Candidate) []match.Listening {
+	out := make([]match.Listening, len(list))
 	for i, c := range list {
-		out[i] = discovery.Listening{Port: c.Port(), Address: c.ID.Address.Addr(), SendQ: int(c.Worst().SendQ)}
+		out[i] = match.Listening{Port: c.Port(), Address: c.ID.Address.Addr(), SendQ: int(c.Worst().SendQ)}
 	}
 	return out
 }
