@@ -43,6 +43,9 @@ func TestDropCause(t *testing.T) {
 		"throttled":                                     {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)), model.CauseCPUThrottled},
 		"the JVM's own threads wait for a CPU, 20 handlers do not": {calm, tomcat(200, 8192, 100).inService(20).do(noLimits).do(totals(0, 0, 600*time.Millisecond)), acceptQueue},
 		"threads wait for a CPU":                                   {calm, tomcat(200, 8192, 100).do(totals(0, 0, 1500*time.Millisecond)), model.CauseCPUSaturated},
+		"threads wait for a CPU, and the limit may be reached":     {calm, tomcat(200, 8192, 100).do(inDoubt).do(totals(0, 0, 1500*time.Millisecond)), acceptQueue},
+		"the same, and there is no acceptor":                       {calm, tomcat(200, 8192, 100).do(inDoubt).do(acceptor(model.AcceptorMissing)).do(totals(0, 0, 1500*time.Millisecond)), model.CauseCPUSaturated},
+		"handlers wait for a CPU, whatever the limit is":           {calm, tomcat(200, 8192, 100).inService(2).do(inDoubt).do(totals(0, 0, 1500*time.Millisecond)), model.CauseCPUSaturated},
 		"totals of another process":                                {calm, tomcat(200, 8192, 100).do(totals(time.Hour, 0, 0)).do(func(l *model.Listener) { l.Process.PID++ }), model.CauseSlowAccept},
 		"totals that went backwards":                               {tomcat(200, 8192, 100).do(totals(time.Hour, time.Hour, time.Hour)), calm, model.CauseSlowAccept},
 		"none of it":                                               {calm, calm, model.CauseSlowAccept},
@@ -62,6 +65,9 @@ func TestDropCause(t *testing.T) {
 		})
 	}
 }
+
+// inDoubt is a limit that what could not be read may overrule.
+func inDoubt(l *model.Listener) { l.Connector.MaxConnections.Uncertain = true }
 
 // standing is a safepoint that is under way.
 func standing(d time.Duration) func(*model.Listener) {

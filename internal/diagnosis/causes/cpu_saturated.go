@@ -27,10 +27,13 @@ func cpuSaturated() Cause {
 		}, refuted: []refutation[reading.Pair]{
 			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", reading.Pair.AcceptorRuns},
 			{"most of the busy threads do not wait for a CPU, and the acceptor was not seen to", reading.Pair.BusyElsewhere},
+			{limitInDoubt, reading.Pair.LimitInDoubt},
 		}},
 		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty {
 			return max(When(s.TakenUp() && s.ShortOfCPU(), Surely),
 				When(s.WaitsForNothing() && s.Share(reading.RunDelay) >= 2*s.T.RunDelay && s.ThreadsFree(), Possibly))
+		}, refuted: []refutation[*symptoms.Symptoms]{
+			{limitInDoubt, func(s *symptoms.Symptoms) bool { return s.StandsLong() && s.LimitInDoubt() }},
 		}},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			return " because " + words.CPU(s, model.CauseCPUSaturated)
@@ -53,6 +56,8 @@ func cpuSaturated() Cause {
 		},
 	}
 }
+
+const limitInDoubt = "all connections may be taken, since maxConnections is not known for certain, and the acceptor was not seen"
 
 // AdviseCPU is what to do where threads wait for a CPU.
 const AdviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."

@@ -84,3 +84,13 @@ func (p Pair) AcceptorRuns() bool {
 	}
 	return false
 }
+
+// LimitInDoubt reports whether all connections may be taken, for all that is known, and no handler is known to wait for a CPU:
+// their limit or their number is not certain, and the acceptor, which would show it, was not seen.
+func (p Pair) LimitInDoubt() bool {
+	if p.Now == nil || p.Now.Acceptor != "" || ConnectionLimit(p.Now) != LimitUnknown && !UncertainLimit(p.Now) && !Inexact(p.Now) {
+		return false
+	}
+	busy, _ := BusyThreads(p.Now)
+	return busy == 0 || !p.ShortOfCPU()
+}
