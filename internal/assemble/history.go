@@ -65,7 +65,7 @@ type judged struct {
 	now      time.Time
 	interval time.Duration
 	every    time.Duration // between two snapshots
-	first    bool          // another snapshot will follow the first
+	first    bool          // another snapshot will follow this one
 	sysctl   map[string]int
 	delta    model.Counters
 	closed   *model.Closed
@@ -93,7 +93,7 @@ func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 		e.Shown = new(h.hysteresis.Shown())
 	}
 	l.Verdict, l.Basis = diagnosis.Judge(e, j.t), e.Basis()
-	if h.learned(l) {
+	if h.known(l, !j.first) {
 		h.hysteresis.Reset()
 		if e.Shown != nil {
 			e.Shown = new(h.hysteresis.Shown())
@@ -107,13 +107,16 @@ func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 	h.looks.push(look{j.now, l}, j.every)
 }
 
-// learned reports whether the limit of connections has been inferred, or what the
-// workers do been read for the first time, since the verdict that is shown: another
-// cause of the same status is then no flicker, but what was not known before.
-func (h *history) learned(l *model.Listener) bool {
-	last := h.looks.last.Listener
-	newly := inferred(l) && !inferred(last) || workersRead(l) && !workersRead(last)
-	return newly && l.Verdict.Status == h.hysteresis.Shown().Verdict.Status
+// known reports whether another cause of the same status is no flicker: the limit of
+// connections has been inferred, or what the workers do been read for the first time, since
+// the verdict that is shown; the process is stopped; or no snapshot follows that could
+// show it, and the limit is known as before.
+func (h *history) known(l *model.Listener, last bool) bool {
+	was := h.looks.last.Listener
+	newly := inferred(l) && !inferred(was) || workersRead(l) && !workersRead(was)
+	stopped := l.Verdict.Cause == model.CauseJVMPause && reading.Stopped(l)
+	last = last && (inferred(l) || !inferred(was))
+	return (newly || stopped || last) && l.Verdict.Status == h.hysteresis.Shown().Verdict.Status
 }
 
 func workersRead(l *model.Listener) bool {

@@ -82,3 +82,36 @@ func TestVerdictOfTheOnlyLook(t *testing.T) {
 	new(history).judge(l, nil, &judged{now: time.Unix(1_700_000_000, 0), every: time.Second, t: reading.DefaultThresholds()})
 	require.Equal(t, model.StatusSaturated, l.Verdict.Status)
 }
+
+// TestNothingFollowsTheLastLook: what the last of two looks shows is not held back for one that
+// would show it again; nor is, by whatever look, that the process is stopped.
+func TestNothingFollowsTheLastLook(t *testing.T) {
+	for name, tt := range map[string]struct {
+		follows bool
+		change  func(*model.Listener)
+		want    model.Cause
+	}{
+		"another look may follow": {true, func(l *model.Listener) { l.Process.RunDelay = new(450 * time.Second) }, model.CauseMaxConnections},
+		"the last":                {false, func(l *model.Listener) { l.Process.RunDelay = new(450 * time.Second) }, model.CauseCPUSaturated},
+		"stopped":                 {true, func(l *model.Listener) { l.Process.Stopped = true }, model.CauseJVMPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, now := &history{}, time.Unix(1_700_000_000, 0)
+			var l *model.Listener
+			for i := range 4 {
+				l = shown(20, 20, 0, 6)
+				if i == 3 {
+					tt.change(l)
+				}
+				if i == 2 && tt.want == model.CauseJVMPause {
+					l.Process.Stopped = true
+				}
+				s.judge(l, nil, &judged{
+					now: now.Add(time.Duration(i) * time.Second), interval: time.Second, every: time.Second,
+					first: tt.follows || i < 3, t: reading.DefaultThresholds(),
+				})
+			}
+			require.Equal(t, tt.want, l.Verdict.Cause, l.Verdict.Summary)
+		})
+	}
+}

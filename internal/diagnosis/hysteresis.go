@@ -10,13 +10,14 @@ import (
 
 // Hysteresis keeps one listener's verdict from flapping from second to second:
 // a worse status is taken at once, a better one after it has lasted, another
-// cause of the same status likewise. The zero value uses DefaultThresholds.
+// cause of the same status when the one shown has not been seen for a time, whichever it
+// is by then. The zero value uses DefaultThresholds.
 //
 // Whether something listens is a fact and not damped: down is entered and left
 // at once. So is losing: it is damped by the time in which losses are counted.
 type Hysteresis struct {
 	Hold   time.Duration // a better status must last this long; 0: the default
-	Settle time.Duration // another cause must last this long; 0: the default
+	Settle time.Duration // a cause is shown this long after it was seen last; 0: the default
 
 	state model.Shown
 }
@@ -45,9 +46,10 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 		}
 	default:
 		h.state.Better = time.Time{}
-		if h.state.Other.IsZero() || v.Cause != h.state.Cause {
-			h.state.Other, h.state.Cause = now, v.Cause
+		if h.state.Other.IsZero() {
+			h.state.Other = now
 		}
+		h.state.Cause = v.Cause
 		if now.Sub(h.state.Other) >= h.settle() {
 			return h.show(now, v)
 		}

@@ -16,6 +16,7 @@ func TestHysteresis(t *testing.T) {
 	fine, full, cpu := v(ok, ""), v(saturated, threads), v(saturated, model.CauseCPUSaturated)
 	pool := v(saturated, model.CauseConnectionPool)
 	lost, gone := v(losing, maxConns), v(down, model.CauseNoListener)
+	slow, front := v(losing, model.CauseCPUSaturated), v(losing, model.CauseBeforeListener)
 	type step struct {
 		second int
 		in     model.Verdict
@@ -30,7 +31,10 @@ func TestHysteresis(t *testing.T) {
 		},
 		"another cause settles first":                {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
 		"what the threads wait for is known at once": {{0, full, full}, {1, pool, pool}, {2, full, pool}, {5, full, full}},
-		"causes that alternate":                      {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},
+		"two others in turn": {
+			{0, lost, lost}, {1, slow, lost}, {2, front, lost}, {3, slow, lost}, {4, front, front}, {5, slow, front},
+		},
+		"causes that alternate": {{0, full, full}, {1, cpu, full}, {2, full, full}, {3, cpu, full}, {4, full, full}},
 		"a better look in between: the cause starts anew": {
 			{0, full, full}, {1, cpu, full}, {2, fine, full}, {4, cpu, full}, {6, cpu, full}, {7, cpu, cpu},
 		},

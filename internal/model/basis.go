@@ -30,5 +30,5 @@ type Shown struct {
 	Last    time.Time // when a verdict like the one shown was last judged
 	Better  time.Time // since when the status is better; zero while it is not
 	Other   time.Time // since when the cause is another one, the status the same
-	Cause   Cause     // which
+	Cause   Cause     // the latest of these
 }
