@@ -31,12 +31,14 @@ func (j *judge) cause(s model.Status) model.Cause {
 }
 
 // failingCause is why clients fail though nothing was dropped lately: what shows it, else
-// what was dropped before, whose clients may give up only now.
+// what was dropped before, whose clients may give up only now. Those whose listener closed
+// have failed at once.
 func (j *judge) failingCause() model.Cause {
-	if c := j.presentCause(); c != model.CauseNone || j.s.Now.Recent == nil {
+	c, recent := j.presentCause(), j.s.Now.Recent
+	if c != model.CauseNone || recent == nil || recent.Cause == model.CauseListenerClosed {
 		return c
 	}
-	return j.named(j.s.Now.Recent.Cause)
+	return j.named(recent.Cause)
 }
 
 // losingCause is what dropped the packets. The snapshots around the drops say it,

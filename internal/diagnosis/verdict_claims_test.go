@@ -303,6 +303,12 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
 		},
 		{
+			name: "clients let in without an answer since a restart", status: losing, chain: chainOf(),
+			now: fresh().do(answers(0, 4)).do(outcome(model.ClientConnected, 4)).do(func(l *model.Listener) {
+				l.Recent = &model.Recent{QueueResets: 40, Cause: model.CauseListenerClosed}
+			}), before: fresh(),
+		},
+		{
 			name: "clients gave up that began when the trouble of a minute ago was over", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) {
 				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 40, Cause: maxConns}, true
