@@ -130,11 +130,19 @@ func (t ConnectorTruth) String() string {
 	if t.Name == "" {
 		return "no Tomcat"
 	}
-	threads := fmt.Sprintf("%d of %d threads busy", t.Busy, t.MaxThreads)
-	if t.Busy < 0 { // an executor of virtual threads
-		threads = "no number of busy threads"
+	return used(t.Busy, t.MaxThreads, "threads busy") + ", " + used(t.Connections, t.MaxConnections, "connections")
+}
+
+// used is how much of a limit is: the MBeans say -1 of what they have no number of, as the
+// threads of another executor, and of what has no limit.
+func used(n, limit int, of string) string {
+	switch {
+	case n < 0:
+		return "no number of " + of
+	case limit < 0:
+		return fmt.Sprintf("%d %s", n, of)
 	}
-	return threads + fmt.Sprintf(", %d of %d connections", t.Connections, t.MaxConnections)
+	return fmt.Sprintf("%d of %d %s", n, limit, of)
 }
 
 // Says is what the MBeans say of the connector on a port (0 is the first); the zero

@@ -12,6 +12,7 @@ import java.util.Timer;
 import java.util.TimerTask;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * What a handler does, for every server: plain Java 8 and no Servlet API, so that it
@@ -19,11 +20,25 @@ import java.util.concurrent.BlockingQueue;
  */
 public final class Work {
     private static final Object LOCK = new Object();
+    private static final ReentrantLock HELD = new ReentrantLock();
     private static final Timer LATER = new Timer(true);
     private static BlockingQueue<Socket> pool;
     private static volatile Object[] hoarded;
 
     private Work() {}
+
+    /** Takes ten minutes to initialize; a virtual thread that does, or waits for it, keeps its carrier. */
+    private static final class Initialized {
+        static long ms;
+
+        static {
+            try {
+                Thread.sleep(600000);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
 
     /** A piece of the answer. */
     public interface Sink {
@@ -42,6 +57,17 @@ public final class Work {
                 synchronized (LOCK) {
                     Thread.sleep(ms);
                 }
+                break;
+            case "hold":
+                HELD.lock();
+                try {
+                    Thread.sleep(ms);
+                } finally {
+                    HELD.unlock();
+                }
+                break;
+            case "init":
+                Initialized.ms = ms; // by the first of them, and the others wait for it
                 break;
             case "pool":
                 pooled((int) number(asked, "size"), (int) number(asked, "to"), ms);
