@@ -67,8 +67,14 @@ func filter(what string) fault {
 	}
 }
 
+// prlimit is run as the server's user, which may do so where root lacks CAP_SYS_RESOURCE.
 func prlimit(w *world, name string, n int) {
-	w.Do("prlimit", "--pid", strconv.Itoa(w.s.PID), fmt.Sprintf("--%s=%d:%d", name, n, 4096))
+	args := []string{"prlimit", "--pid", strconv.Itoa(w.s.PID), fmt.Sprintf("--%s=%d:%d", name, n, 4096)}
+	if w.draw.server.user == "app" {
+		id := fmt.Sprint(uidOf(w.draw.number))
+		args = append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups"}, args...)
+	}
+	w.Do(args...)
 }
 
 // decoy is a server beside it that takes nothing: what the kernel counts of it is not the

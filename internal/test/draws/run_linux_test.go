@@ -20,8 +20,9 @@ const (
 	untilAsked = 2200 * time.Millisecond
 	asked      = 2 * time.Second
 
-	// forgotten is how long before a draw the last client of the one before it failed, so
-	// that none of it is in the 10 s of which an agent speaks.
+	// forgotten is how long before a draw the last client of the one before it failed, the
+	// last packet of it was dropped and the last request of one that had left was done with,
+	// so that none of it is in the 10 s of which an agent speaks.
 	forgotten = 7 * time.Second
 	// settled is how long an agent has to show another cause of the same status.
 	settled = 7 * time.Second
@@ -79,15 +80,19 @@ func (w *world) run(d draw) outcome {
 	}
 	cancel()
 	users.Wait()
+	ended := time.Now()
 	then.known, then.throttled, then.outOfFiles = true, seen.throttled, seen.outOfFiles
 	then.accepting, then.reading, then.overflows = seen.accepting, seen.reading, seen.overflows
 	o := w.outcome(seen.observed, then, s, a, account, to.Sub(from))
 	w.failed = account.last()
+	if overflows() > dropped {
+		w.failed = ended
+	}
 	w.unwind()
 	if f.spoils {
 		w.start()
-	} else {
-		w.drain()
+	} else if busy := w.drain(); busy > 0 && account.failures(time.Time{}, ended) > 0 {
+		w.failed = time.Now()
 	}
 	return o
 }
@@ -166,7 +171,7 @@ func (w *world) ask(viewer string) said {
 	return w.decode(out)
 }
 
-// agentSays is what the agent says: what is right, or what it says at the end of its time;
+// agentSays is what the agent says: what is right, else what it says at the end of its time;
 // and what was observed until then.
 func (w *world) agentSays(o *watching, a *account, from time.Time, dropped int) (s said, now observed) {
 	d := w.draw
@@ -184,7 +189,7 @@ func (w *world) agentSays(o *watching, a *account, from time.Time, dropped int) 
 		if d.faultOf().spoils {
 			w.roles(&now)
 		}
-		if result, _ := d.judge(now, s); result != wrong || time.Now().After(deadline) {
+		if result, _ := d.judge(now, s); result == right || time.Now().After(deadline) {
 			return s, now
 		}
 	}
@@ -223,9 +228,9 @@ func (w *world) outcome(seen, then observed, s, agent said, a *account, took tim
 	}
 	root := d
 	root.viewer = "root"
-	if r, why := root.judge(then, agent); r == wrong {
+	if r, why := root.judge(then, agent); r == wrong || r == unknown && o.Result == right {
 		o.Why = strings.TrimPrefix(o.Why+"; the agent: "+why, "; ")
-		o.Result = wrong
+		o.Result = r
 	}
 	text, bad := w.compare(a)
 	o.Counts = text

@@ -145,6 +145,10 @@ func (d draw) judge(o observed, s said) (result, why string) {
 		return unknown, "ok for whom no handshakes are read"
 	case o.failed > 1 && s.status == "ok":
 		return wrong, "ok while clients fail"
+	case d.fault == "" && o.known && o.ever == 0 && o.overflows == 0 && s.status == "losing":
+		return wrong, "losing while every client is answered and no packet is dropped"
+	case d.fault == "" && o.known && o.ever == 0 && strings.Contains(s.summary, "given up by the client"):
+		return wrong, "requests are said to be given up, and none was"
 	case o.known && o.ever == 0 && o.queue <= d.server.backlog && s.status == "losing" && d.fault != "pause" && !strings.Contains(s.summary, "dropped"):
 		return wrong, "losing while every client is answered"
 	case s.status == "warning" && o.failed == 0 && 5*o.connections >= 4*d.server.connections && s.cause == "max_connections":

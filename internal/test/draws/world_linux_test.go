@@ -264,18 +264,22 @@ func (w *world) tomcat(j *rig.JVM) {
 	j.Main = []string{"-cp", jars, "-Dcatalina.base=" + base, "-Dcatalina.home=" + home, "org.apache.catalina.startup.Bootstrap", "start"}
 }
 
-// drain waits until the server has nothing to do; it is started again where it does not
-// become so.
-func (w *world) drain() {
-	deadline := time.Now().Add(6 * time.Second)
-	for time.Now().Before(deadline) {
+// drain waits until the server has nothing to do, and says for how long; it is started
+// again where it does not become so.
+func (w *world) drain() time.Duration {
+	begun := time.Now()
+	for first := true; time.Since(begun) < 6*time.Second; first = false {
 		w.feed()
 		if _, inside, _ := sockets(); inside == 0 && (w.draw.server.virtual || w.s.Says(rig.Port).Busy == 0) {
-			return
+			if first {
+				return 0
+			}
+			return time.Since(begun)
 		}
 		w.Wait(50 * time.Millisecond)
 	}
 	w.start()
+	return time.Since(begun)
 }
 
 // feed lets those go on who wait for a writer of the FIFO.
