@@ -58,14 +58,14 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 }
 
 // behind: what the busy threads wait for, or what keeps them from running, is known now, which
-// contradicts nothing that was said before.
+// contradicts nothing that was said before; nor does that nobody accepts, which takes longer
+// to show than that nobody reads.
 func behind(shown, now model.Cause) bool {
-	if shown != model.CauseMaxThreads {
-		return false
-	}
 	switch now {
 	case model.CauseConnectionPool, model.CauseDownstream, model.CauseJVMPause, model.CauseCPUThrottled:
-		return true
+		return shown == model.CauseMaxThreads
+	case model.CauseNotAccepting:
+		return shown == model.CauseNotReading
 	}
 	return false
 }

@@ -31,6 +31,9 @@ func TestHysteresis(t *testing.T) {
 		},
 		"another cause settles first":                {{0, full, full}, {1, cpu, full}, {3, cpu, full}, {4, cpu, cpu}},
 		"what the threads wait for is known at once": {{0, full, full}, {1, pool, pool}, {2, full, pool}, {5, full, full}},
+		"nobody reads, as nobody accepts": {
+			{0, v(losing, model.CauseNotReading), v(losing, model.CauseNotReading)}, {1, v(losing, model.CauseNotAccepting), v(losing, model.CauseNotAccepting)},
+		},
 		"two others in turn": {
 			{0, lost, lost}, {1, slow, lost}, {2, front, lost}, {3, slow, lost}, {4, front, front}, {5, slow, front},
 		},

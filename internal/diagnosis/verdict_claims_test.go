@@ -309,6 +309,11 @@ func scenariosClaims() []scenario {
 			}), before: fresh(),
 		},
 		{
+			name: "clients let in without an answer, as nobody reads", status: losing, cause: model.CauseNotReading, chain: chainOf(),
+			now:    tomcat(200, 8192, 100).pool(100).inService(12).waiting(28).do(unreadFor(2 * time.Second)).do(answers(0, 4)).do(outcome(model.ClientConnected, 4)),
+			before: tomcat(200, 8192, 100).pool(100).inService(12).waiting(28).do(unreadFor(2 * time.Second)),
+		},
+		{
 			name: "clients gave up that began when the trouble of a minute ago was over", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) {
 				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 40, Cause: maxConns}, true

@@ -102,6 +102,7 @@ func (w *world) ends(pid int) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(stat), ") Z ")
 	})
+	w.Until("its listener is closed", func() bool { _, _, there := sockets(); return !there }) // other threads of it may live on
 }
 
 func (w *world) visitor() *visitor {
