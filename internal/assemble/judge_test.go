@@ -83,7 +83,7 @@ func TestVerdictOfTheOnlyLook(t *testing.T) {
 	require.Equal(t, model.StatusSaturated, l.Verdict.Status)
 }
 
-// TestNothingFollowsTheLastLook: what the last of two looks shows is not held back for one that
+// TestNothingFollowsTheLastLook: what the last snapshot shows is not held back for one that
 // would show it again; nor is, by whatever look, that the process is stopped.
 func TestNothingFollowsTheLastLook(t *testing.T) {
 	for name, tt := range map[string]struct {

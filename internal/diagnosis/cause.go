@@ -32,10 +32,10 @@ func (j *judge) cause(s model.Status) model.Cause {
 
 // failingCause is why clients fail though nothing was dropped lately: what shows it, else
 // what was dropped before, whose clients may give up only now. Those whose listener closed
-// have failed at once.
+// have failed at once, and those that were let in when the trouble was over are not its.
 func (j *judge) failingCause() model.Cause {
 	c, recent := j.presentCause(), j.s.Now.Recent
-	if c != model.CauseNone || recent == nil || recent.Cause == model.CauseListenerClosed {
+	if c != model.CauseNone || recent == nil || recent.Cause == model.CauseListenerClosed || j.s.MostlyUnanswered() && j.s.AfterTrouble() {
 		return c
 	}
 	return j.named(recent.Cause)

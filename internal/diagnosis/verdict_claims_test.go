@@ -309,6 +309,12 @@ func scenariosClaims() []scenario {
 			}), before: fresh(),
 		},
 		{
+			name: "clients let in without an answer after a trouble that is over", status: losing, chain: chainOf(),
+			now: fresh().do(answers(0, 40)).do(outcome(model.ClientConnected, 40)).do(outcome(model.ClientStalled, 5)).do(func(l *model.Listener) {
+				l.Recent = &model.Recent{Packets: 40, Cause: maxConns, Over: true}
+			}), before: fresh(),
+		},
+		{
 			name: "clients let in without an answer, as nobody reads", status: losing, cause: model.CauseNotReading, chain: chainOf(),
 			now:    tomcat(200, 8192, 100).pool(100).inService(12).waiting(28).do(unreadFor(2 * time.Second)).do(answers(0, 4)).do(outcome(model.ClientConnected, 4)),
 			before: tomcat(200, 8192, 100).pool(100).inService(12).waiting(28).do(unreadFor(2 * time.Second)),

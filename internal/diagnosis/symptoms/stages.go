@@ -24,6 +24,19 @@ func (s *Symptoms) OnlyUnanswered() bool {
 	return n > 0 && s.Losses().DroppedPackets == 0 && s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer() == 0
 }
 
+// MostlyUnanswered means that more clients were let in and had no answer than failed otherwise.
+func (s *Symptoms) MostlyUnanswered() bool {
+	n, _ := s.Unanswered()
+	return n > s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer()
+}
+
+// AfterTrouble means that the latest packets were dropped before the clients came that are in
+// trouble now, or longer ago than a status goes back.
+func (s *Symptoms) AfterTrouble() bool {
+	c := s.Clients()
+	return s.Now.Recent != nil && (s.Now.Recent.Over || c != nil && c.AfterDrops)
+}
+
 // FailsUnseen means that clients fail, and no packet was dropped.
 func (s *Symptoms) FailsUnseen() bool { return s.Losses().DroppedPackets == 0 && s.TurnsAway() }
 
