@@ -204,10 +204,14 @@ func (w *world) decode(text []byte) (s said) {
 		}
 		s.status, s.cause, s.summary = l.Verdict.Status, l.Verdict.Cause, l.Verdict.Summary
 		for _, f := range l.Verdict.Findings {
-			s.missing = s.missing || strings.Contains(f.Code, "not_observable") || strings.Contains(f.Code, "unknown")
+			if strings.Contains(f.Code, "not_observable") || strings.Contains(f.Code, "unknown") {
+				s.missing = append(s.missing, f.Code)
+			}
 		}
 	}
-	s.missing = s.missing || len(d.Unavailable) > 0
+	for _, u := range d.Unavailable {
+		s.missing = append(s.missing, u.What+" ("+u.Why+")")
+	}
 	return s
 }
 

@@ -72,7 +72,7 @@ func (d draw) causes(o observed) []string {
 	add(d.handler == "gc" || d.handler == "burn", "cpu_saturated")
 	add((o.queue > s.backlog || o.overflows > 0) && o.free && o.accepting, "slow_accept")
 	add(o.starved >= starvedFrom && o.free, "cpu_saturated")
-	add(len(all) == 0 || !o.trouble(s), "")
+	add(len(all) == 0 || !o.trouble(s) || d.handler == "half", "") // who sends half a request has no answer
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -134,14 +134,14 @@ const (
 // said is what tcpdiag says.
 type said struct {
 	status, cause, summary string
-	missing                bool // it says what could not be read
+	missing                []string // what could not be read, and why, by what it says
 }
 
 // judge compares the two.
 func (d draw) judge(o observed, s said) (result, why string) {
 	may := d.causes(o)
 	switch {
-	case o.failed > 1 && s.status == "ok" && s.missing && d.viewer != "root":
+	case o.failed > 1 && s.status == "ok" && len(s.missing) > 0 && d.viewer != "root":
 		return unknown, "ok for whom no handshakes are read"
 	case o.failed > 1 && s.status == "ok":
 		return wrong, "ok while clients fail"
@@ -157,8 +157,8 @@ func (d draw) judge(o observed, s said) (result, why string) {
 		return right, "" // so are they: three are left, less what clients take
 	case slices.Contains(may, s.cause):
 		return right, ""
-	case slices.Contains(d.outer(o), s.cause) && s.missing:
-		return unknown, "missing is said"
+	case slices.Contains(d.outer(o), s.cause) && len(s.missing) > 0:
+		return unknown, "missing is " + strings.Join(s.missing, "; ")
 	case s.cause == "" && s.status == "ok" && o.failed <= 1 && (!o.allBusy || d.users <= d.server.threads+2):
 		return right, "" // somebody waits at times, and nobody fails
 	}
