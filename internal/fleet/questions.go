@@ -49,24 +49,23 @@ func rawStatus(of Selection) string {
 	v := func(status string) string {
 		return "tcpdiag_listener_verdict_info" + of.agents(`status="`+status+`"`)
 	}
+	named, unnamed := more(of.matchers(), `pod!=""`), more(of.matchers(), `pod=""`)
 	return fmt.Sprintf(`max by (cluster, job, instance, node, netns, listener, port, namespace, pod, container, process, cause) (
-  label_replace(
-    label_join(
-      (
-        0 * %s
-          or 1 * %s
-          or 2 * %s
-          or 3 * %s
-          or 4 * %s
-      ) * on (cluster, job, instance, netns, listener) group_left (node, port, namespace, pod, container, pod_uid, process) tcpdiag_listener_info%s,
-      "pod", ";", "pod", "pod_uid"
-    ), "pod", "$1$2", "pod", "([^;]+);.*|;(.*)"
+  (
+    4 * %s
+      or 3 * %s
+      or 2 * %s
+      or 1 * %s
+      or 0 * %s
+  ) * on (cluster, job, instance, netns, listener) group_left (node, port, namespace, pod, container, process) (
+    tcpdiag_listener_info%s
+      or label_replace(tcpdiag_listener_info%s, "pod", "$1", "pod_uid", "(.+)")
   )
 )
 or
 max by (cluster, job, instance, node, netns, port, namespace, pod, cause) (
   label_replace(4 + (tcpdiag_target_up%s == 0), "cause", "no_listener", "", "")
-)`, v("ok"), v("warning"), v("saturated"), v("losing"), v("down"), of.matchers(), of.matchers())
+)`, v("down"), v("losing"), v("saturated"), v("warning"), v("ok"), named, unnamed, of.matchers())
 }
 
 // lost is the increase of a counter in 3 minutes.
@@ -102,14 +101,30 @@ func (q questions) trouble(limit int) string {
 	return fmt.Sprintf("topk(%d, 1e6 * (%s) + %s group_left () clamp_max(%s, 999999) or 1e6 * (%s))", limit, bad, same, away, bad)
 }
 
-// calm are the fullest of those that are ok. The value is how full they are.
+// calm are the fullest of those that are ok. The value is how full they are, without the rules.
 func (q questions) calm(limit int) string {
-	ratio := "max without (limit) (tcpdiag_listener_limit_used_ratio" + q.of.agents() + ")"
-	if q.rules {
-		ratio = "listener:tcpdiag_limit_used_ratio:max" + q.of.agents()
-	}
 	ok := "((" + q.status() + ") == 0)"
-	return fmt.Sprintf("topk(%d, %s + %s group_left () clamp_max(%s, 1) or %s)", limit, ok, same, ratio, ok)
+	if q.rules { // two sets are cheaper than a sum of each pair
+		return fmt.Sprintf("topk(%d, 1 + (%s and %s topk(%d, %s and %s %s)) or %s)", limit, ok, same, limit, q.fullest(q.of.agents()), same, ok, ok)
+	}
+	return fmt.Sprintf("topk(%d, %s + %s group_left () clamp_max(%s, 1) or %s)", limit, ok, same, q.fullest(q.of.agents()), ok)
+}
+
+// fullest is how full the fullest limit is.
+func (q questions) fullest(matchers string) string {
+	if q.rules {
+		return "listener:tcpdiag_limit_used_ratio:max" + matchers
+	}
+	return "clamp_max(max without (limit) (tcpdiag_listener_limit_used_ratio" + matchers + "), 1)"
+}
+
+// connections are those that the server has accepted: a series a listener where rules have the sum of
+// its phases.
+func (q questions) connections(m string) string {
+	if q.rules {
+		return fmt.Sprintf("listener:tcpdiag_clients_inside:sum%s - tcpdiag_listener_accept_queue_length%s", m, m)
+	}
+	return fmt.Sprintf("sum without (phase) (tcpdiag_listener_connections%s) + (tcpdiag_listener_reset_connections%s or 0 * tcpdiag_listener_accept_queue_length%s)", m, m, m)
 }
 
 func (q questions) counts() string {

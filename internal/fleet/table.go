@@ -151,10 +151,10 @@ func (c *Client) fill(ctx context.Context, q questions, rows []*row) error {
 	var d details
 	limit := func(name string) string { return "tcpdiag_connector_limit" + more(m, `limit="`+name+`"`) + " < Inf" }
 	asked := map[string]*values{
-		q.turnedAway(m): &d.turnedAway,
-		q.dropped(m):    &d.dropped,
-		fmt.Sprintf("listener:tcpdiag_limit_used_ratio:max%s or clamp_max(max without (limit) (tcpdiag_listener_limit_used_ratio%s), 1)", m, m):                             &d.fullest,
-		fmt.Sprintf("sum without (phase) (tcpdiag_listener_connections%s) + (tcpdiag_listener_reset_connections%s or 0 * tcpdiag_listener_accept_queue_length%s)", m, m, m): &d.connections,
+		q.turnedAway(m):          &d.turnedAway,
+		q.dropped(m):             &d.dropped,
+		q.fullest(m):             &d.fullest,
+		q.connections(m):         &d.connections,
 		limit("max_connections"): &d.maxConnections,
 		limit("max_threads"):     &d.maxThreads,
 		"tcpdiag_listener_limit_used_ratio" + more(m, `limit="max_threads"`): &d.threadShare,
