@@ -20,7 +20,7 @@ func testCompiled(t *testing.T, w *world) {
 		"--build-arg", "GOPROXY="+w.goproxy, "--build-arg", "VERSION=1.2.3-test", "--build-arg", "REVISION=abcdef", "-t", tag, "../..")
 	require.Equal(t, other, w.inspect(t, tag, "{{.Architecture}}"))
 	require.Equal(t, "1.2.3-test", w.inspect(t, tag, `{{index .Config.Labels "org.opencontainers.image.version"}}`))
-	program := w.binary(t, tag, "linux/"+other)
+	program := w.binary(t, tag, "linux/"+other, "tcpdiag")
 	requireStatic(t, program, machine)
 	require.Contains(t, string(program), "1.2.3-test", "stamped")
 	require.Contains(t, string(program), "abcdef")

@@ -43,8 +43,13 @@ func (w *world) buildImages(t *testing.T) {
 
 func (w *world) make(t *testing.T, arch, tag string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "make", "-C", "../..", "image",
-		"ARCH="+arch, "IMAGE="+tag, "VERSION=1.2.3-test", "REVISION=abcdef", "DOCKER="+w.client)
+	w.makeOf(t, "image", "ARCH="+arch, "IMAGE="+tag)
+}
+
+// makeOf runs a target of the Makefile that builds an image.
+func (w *world) makeOf(t *testing.T, target string, variables ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", slices.Concat([]string{"-C", "../..", target, "VERSION=1.2.3-test", "REVISION=abcdef", "DOCKER=" + w.client}, variables)...)
 	cmd.Env = w.env
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -83,7 +88,7 @@ func testImage(t *testing.T, w *world) {
 		}
 		w.make(t, other, image+"-"+other)
 		require.Equal(t, other, w.inspect(t, image+"-"+other, "{{.Architecture}}"))
-		requireStatic(t, w.binary(t, image+"-"+other, "linux/"+other), machine)
+		requireStatic(t, w.binary(t, image+"-"+other, "linux/"+other, "tcpdiag"), machine)
 	})
 }
 
@@ -120,12 +125,12 @@ func (w *world) files(t *testing.T, name string) (files []string) {
 }
 
 // binary copies the program out of an image, which need not be able to run here.
-func (w *world) binary(t *testing.T, name, platform string) []byte {
+func (w *world) binary(t *testing.T, name, platform, file string) []byte {
 	t.Helper()
 	id := w.docker(t, "create", "--platform", platform, name)
 	defer w.docker(t, "rm", id)
-	for header, content := range w.archive(t, "cp", id+":/usr/local/bin/tcpdiag", "-") {
-		require.Equal(t, "tcpdiag", header.Name)
+	for header, content := range w.archive(t, "cp", id+":/usr/local/bin/"+file, "-") {
+		require.Equal(t, file, header.Name)
 		require.EqualValues(t, 0o755, header.Mode&0o777)
 		program, err := io.ReadAll(content)
 		require.NoError(t, err)

@@ -157,6 +157,7 @@ func TestContainers(t *testing.T) {
 	t.Run("image", func(t *testing.T) { testImage(t, &w) })
 	t.Run("compiled", func(t *testing.T) { testCompiled(t, &w) })
 	t.Run("health", func(t *testing.T) { testHealth(t, &w) })
+	t.Run("archiver", func(t *testing.T) { testArchiver(t, &w) })
 	t.Run("sidecar", func(t *testing.T) { testSidecar(t, &w) })
 	t.Run("compose", func(t *testing.T) { testCompose(t, &w) })
 }

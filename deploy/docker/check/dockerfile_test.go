@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,8 +39,9 @@ func parse(t *testing.T, path string) []instructions.Stage {
 // by one gets to "prebuilt" without an image of a registry.
 func TestDockerfilesDoNotDrift(t *testing.T) {
 	tests := map[string]struct{ final, binary string }{
-		"deploy/docker/Dockerfile":      {"image", "/usr/local/bin/tcpdiag"},
-		"deploy/compose/app.Dockerfile": {"app", "/app/sample-server.jar"},
+		"deploy/docker/Dockerfile":         {"image", "/usr/local/bin/tcpdiag"},
+		"deploy/docker/archive.Dockerfile": {"image", "/usr/local/bin/tcpdiag-archive"},
+		"deploy/compose/app.Dockerfile":    {"app", "/app/sample-server.jar"},
 	}
 	for path, tt := range tests {
 		t.Run(path, func(t *testing.T) {
@@ -84,6 +86,7 @@ func TestLinkerFlagsAreTheMakefiles(t *testing.T) {
 	}
 	require.Len(t, flags("Makefile"), 1)
 	require.Equal(t, flags("Makefile"), flags("deploy/docker/Dockerfile"))
+	require.Equal(t, flags("Makefile"), flags("deploy/docker/archive.Dockerfile"))
 }
 
 // .dockerignore lets in what the compiler needs, and neither history nor tests.
@@ -100,7 +103,9 @@ func TestBuildContext(t *testing.T) {
 		require.NoError(t, err)
 		return !out
 	}
-	needed := append(sources(t), "go.mod", "go.sum", "LICENSE", "bin/linux-amd64/tcpdiag", "bin/linux-arm64/tcpdiag")
+	needed := slices.Concat(sources(t, ".", "./cmd/tcpdiag"), sources(t, "cmd/tcpdiag-archive", "."), []string{
+		"go.mod", "go.sum", "cmd/tcpdiag-archive/go.mod", "cmd/tcpdiag-archive/go.sum", "LICENSE", "bin/linux-amd64/tcpdiag", "bin/linux-arm64/tcpdiag-archive",
+	})
 	require.Greater(t, len(needed), 100)
 	for _, path := range needed {
 		require.True(t, reaches(path), path)
@@ -113,14 +118,14 @@ func TestBuildContext(t *testing.T) {
 	}
 }
 
-// sources are the files that the program is compiled from, as paths from root.
-func sources(t *testing.T) []string {
+// sources are the project's files that a program of a module is compiled from, as paths from root.
+func sources(t *testing.T, module, program string) []string {
 	t.Helper()
-	const template = `{{if and .Module .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}
+	const template = `{{if and .Module (or .Module.Main (eq .Module.Path "github.com/tcpdiag/tcpdiag"))}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}
 {{end}}{{range .EmbedFiles}}{{$d}}/{{.}}
 {{end}}{{end}}`
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", template, "./cmd/tcpdiag")
-	cmd.Dir = root
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", template, program)
+	cmd.Dir = filepath.Join(root, module)
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOWORK=off")
 	out, err := cmd.Output()
 	require.NoError(t, err)
