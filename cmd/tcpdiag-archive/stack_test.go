@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,8 +34,8 @@ func newStack(t *testing.T) *stack {
 	return &stack{t, bin, t.TempDir()}
 }
 
-// program starts one and waits until it listens; the function ends it.
-func (s *stack) program(address string, env []string, name string, args ...string) (stop func()) {
+// program starts one and waits until it listens; the function ends it by a signal.
+func (s *stack) program(address string, env []string, name string, args ...string) (stop func(os.Signal)) {
 	s.t.Helper()
 	cmd := exec.Command(name, args...) //nolint:gosec // the proof's own
 	cmd.Env = append(os.Environ(), env...)
@@ -43,16 +44,16 @@ func (s *stack) program(address string, env []string, name string, args ...strin
 	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(s.t, cmd.Start())
 	stopped := false
-	stop = func() {
+	stop = func(by os.Signal) {
 		if !stopped {
 			stopped = true
-			_ = cmd.Process.Kill()
+			_ = cmd.Process.Signal(by)
 			_ = cmd.Wait()
 			_ = log.Close()
 		}
 	}
 	s.t.Cleanup(func() {
-		stop()
+		stop(os.Kill)
 		if s.t.Failed() {
 			text, _ := os.ReadFile(log.Name())
 			s.t.Logf("%s: %s", name, text[max(len(text)-2000, 0):])
@@ -69,7 +70,7 @@ func (s *stack) program(address string, env []string, name string, args ...strin
 }
 
 // collector is the delivered configuration, with a file in place of the backend.
-func (s *stack) collector(address, agent string) (stop func()) {
+func (s *stack) collector(address, agent string) (stop func(os.Signal)) {
 	s.t.Helper()
 	over := filepath.Join(s.files, "over.yaml")
 	require.NoError(s.t, os.WriteFile(over, fmt.Appendf(nil, `exporters: {file: {path: %q, append: true, flush_interval: 100ms}}
@@ -148,28 +149,26 @@ func TestStack(t *testing.T) {
 		outage, err = time.ParseDuration(text)
 		require.NoError(t, err)
 	}
-	for name, open := range map[string]func(t *testing.T, s *stack, address string) (bucket string, start func() func()){
-		"S3":    s3,
-		"Azure": azure,
-	} {
+	for name, open := range map[string]func(t *testing.T, s *stack, address string) *server{"S3": s3, "Azure": azure} {
 		t.Run(name, func(t *testing.T) {
 			s := newStack(t)
 			otlp, store, agentAddress := freeAddress(t), freeAddress(t), freeAddress(t)
 			s.program(agentAddress, nil, filepath.Join(s.bin, "tcpdiag"), "agent", "--all", "--web.listen-address", agentAddress)
-			bucket, startStore := open(t, s, store)
-			stopStore, stopCollector := startStore(), s.collector(otlp, agentAddress)
+			of := open(t, s, store)
+			bucket := of.bucket
+			stopStore, stopCollector := of.start(), s.collector(otlp, agentAddress)
 
 			dir, spool := t.TempDir()+"/incidents", t.TempDir()
 			r := start(t, "--incident-dir", dir, "--spool", spool, "--otlp-endpoint", "http://"+otlp, "--bucket", bucket, "--cluster", "shop")
 			a := startAgent(t, dir)
 			a.incident(8080)
-			id := a.ids(1)
+			a.ids(1)
 			eventually(t, "the first is there", func() bool { logs, _ := s.collected(); return len(logs) == 3 })
 			eventually(t, "and stored", func() bool { return strings.Count(r.log.String(), "outcome=stored") == 1 })
 			before := missed(t, agentAddress)
 
-			stopCollector()
-			stopStore()
+			stopCollector(os.Kill)
+			stopStore(of.end)
 			gone := time.Now()
 			for port := range 3 {
 				a.incident(uint16(9000 + port))
@@ -178,7 +177,7 @@ func TestStack(t *testing.T) {
 			time.Sleep(time.Until(gone.Add(outage)))
 			require.Contains(t, r.log.String(), "it is tried again")
 			during := missed(t, agentAddress)
-			startStore()
+			of.start()
 			s.collector(otlp, agentAddress)
 			require.Eventually(t, func() bool {
 				logs, _ := s.collected()
@@ -202,57 +201,96 @@ func TestStack(t *testing.T) {
 			require.Contains(t, metrics, `{"key":"host.name","value":{"stringValue":"node-1"}}`)
 			require.Contains(t, metrics, `{"key":"k8s.cluster.name","value":{"stringValue":"shop"}}`)
 
+			requireListed(t, bucket, ids)
+			of.lose() // and what was in it: one more comes
+			a.incident(9100)
+			last := a.ids(5)[4]
+			eventually(t, "it says what is not there", func() bool { return strings.Contains(r.log.String(), errNoBucket.Error()) })
+			of.restore()
+			require.Eventually(t, func() bool { return strings.Count(r.log.String(), "outcome=stored") == 5 }, 3*time.Minute, time.Second)
+
 			require.Equal(t, exitOK, r.stop())
 			a.stop()
 			require.NoError(t, os.RemoveAll(dir)) // the node is deleted
-			page := filepath.Join(t.TempDir(), "page.html")
-			code, _, stderr := command(t, "report", id[0], "--bucket", bucket, "-o", page)
-			require.Equal(t, exitOK, code, stderr)
-			html, err := os.ReadFile(page)
-			require.NoError(t, err)
-			require.Contains(t, string(html), "All 4 threads are busy.")
-			code, stdout, stderr := command(t, "list", "--bucket", bucket, "--since", "48h")
-			require.Equal(t, exitOK, code, stderr)
-			for _, one := range ids {
-				require.Contains(t, stdout, one)
-			}
+			requireListed(t, bucket, []string{last})
 			t.Logf("both away for %v: 12 of 12 log records in order, 4 of 4 recordings, none twice; the agent beside: before %s; at the end of it %s", outage, before, during)
 		})
 	}
 }
 
+// requireListed holds that the bucket has these, and makes a page of the first.
+func requireListed(t *testing.T, bucket string, ids []string) {
+	t.Helper()
+	code, stdout, stderr := command(t, "list", "--bucket", bucket, "--since", "48h")
+	require.Equal(t, exitOK, code, stderr)
+	for _, one := range ids {
+		require.Contains(t, stdout, one)
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	code, _, stderr = command(t, "report", ids[0], "--bucket", bucket, "-o", page)
+	require.Equal(t, exitOK, code, stderr)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(html), "All 4 threads are busy.")
+}
+
+// server is a store that can be ended, and whose bucket can be lost.
+type server struct {
+	bucket  string
+	end     os.Signal
+	start   func() (stop func(os.Signal))
+	lose    func()
+	restore func()
+}
+
 // s3 is rclone's server with a folder behind it.
-func s3(t *testing.T, s *stack, address string) (bucket string, begin func() func()) {
+func s3(t *testing.T, s *stack, address string) *server {
 	t.Helper()
 	folder := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(folder, "incidents"), 0o700))
+	bucket := filepath.Join(folder, "incidents")
+	require.NoError(t, os.Mkdir(bucket, 0o700))
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-test")
-	return "s3://incidents?region=us-east-1&use_path_style=true&endpoint=http://" + address, func() func() {
-		return s.program(address, nil, filepath.Join(s.bin, "s3"), "serve", "s3", "--addr", address, "--auth-key", "key,secret-of-the-test", folder)
+	return &server{
+		bucket: "s3://incidents?region=us-east-1&use_path_style=true&endpoint=http://" + address, end: os.Kill,
+		start: func() func(os.Signal) {
+			return s.program(address, nil, filepath.Join(s.bin, "s3"), "serve", "s3", "--addr", address, "--auth-key", "key,secret-of-the-test", "--vfs-cache-mode", "off", "--dir-cache-time", "0s", folder)
+		},
+		lose:    func() { require.NoError(t, os.Rename(bucket, folder+".lost")) },
+		restore: func() { require.NoError(t, os.Rename(folder+".lost", bucket)) },
 	}
 }
 
-// azure is Azurite, with its well-known account.
-func azure(t *testing.T, s *stack, address string) (bucket string, begin func() func()) {
+// azure is Azurite, with its well-known account. It is asked to end: killed it forgets its containers,
+// which it writes every few seconds.
+func azure(t *testing.T, s *stack, address string) *server {
 	t.Helper()
 	folder := t.TempDir()
 	host, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "devstoreaccount1")
 	t.Setenv("AZURE_STORAGE_KEY", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==") //nolint:gosec // Azurite's, public
+	key, err := azblob.NewSharedKeyCredential(os.Getenv("AZURE_STORAGE_ACCOUNT"), os.Getenv("AZURE_STORAGE_KEY"))
+	require.NoError(t, err)
+	client, err := azblob.NewClientWithSharedKeyCredential("http://"+address+"/devstoreaccount1", key, nil)
+	require.NoError(t, err)
 	made := false
-	return "azblob://incidents?protocol=http&localemu=true&domain=" + address, func() func() {
+	of := &server{bucket: "azblob://incidents?protocol=http&localemu=true&domain=" + address, end: syscall.SIGTERM}
+	of.restore = func() {
+		_, err := client.CreateContainer(t.Context(), "incidents", nil)
+		require.NoError(t, err)
+	}
+	of.lose = func() {
+		_, err := client.DeleteContainer(t.Context(), "incidents", nil)
+		require.NoError(t, err)
+	}
+	of.start = func() func(os.Signal) {
 		stop := s.program(address, nil, filepath.Join(s.bin, "node_modules", ".bin", "azurite-blob"), "--silent", "--skipApiVersionCheck", "--location", folder, "--blobHost", host, "--blobPort", port)
 		if !made { // the archiver does not make it: it has no right to
 			made = true
-			key, err := azblob.NewSharedKeyCredential(os.Getenv("AZURE_STORAGE_ACCOUNT"), os.Getenv("AZURE_STORAGE_KEY"))
-			require.NoError(t, err)
-			client, err := azblob.NewClientWithSharedKeyCredential("http://"+address+"/devstoreaccount1", key, nil)
-			require.NoError(t, err)
-			_, err = client.CreateContainer(t.Context(), "incidents", nil)
-			require.NoError(t, err)
+			of.restore()
 		}
 		return stop
 	}
+	return of
 }

@@ -11,4 +11,4 @@ go build -o "$to/collector" ./collector
 (cd "$top" && go build -o "$to/tcpdiag" ./cmd/tcpdiag)
 [ -e "$to/node_modules/azurite" ] || npm install --silent --no-audit --no-fund --prefix "$to" azurite@3.37.0 >/dev/null
 cd "$top/cmd/tcpdiag-archive"
-TCPDIAG_ARCHIVE_STACK=$to go test -count=1 -v -timeout 40m -run '^TestStack$' "$@" .
+TCPDIAG_ARCHIVE_STACK=$to go test -count=1 -v -timeout 40m -run '^TestStack' "$@" .
