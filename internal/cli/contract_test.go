@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
+	"github.com/tcpdiag/tcpdiag/internal/cli/runcmd"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 )
@@ -63,8 +65,8 @@ func contractFlags(cmd *cobra.Command) (lines []string) {
 func contractExits() []string {
 	var lines []string
 	for name, code := range map[string]int{
-		"ok": exitOK, "failure": exitFailure, "usage": exitUsage, "warning": exitWarning, "saturated": exitSaturated, "losing": exitLosing, "down": exitDown,
-		"run failed": exitRunFailed, "run not startable": passthrough.NotStartable, "run not found": passthrough.NotFound, "run signal": passthrough.Signal,
+		"ok": command.ExitOK, "failure": command.ExitFailure, "usage": command.ExitUsage, "warning": command.ExitWarning, "saturated": command.ExitSaturated, "losing": command.ExitLosing, "down": command.ExitDown,
+		"run failed": runcmd.ExitFailed, "run not startable": passthrough.NotStartable, "run not found": passthrough.NotFound, "run signal": passthrough.Signal,
 	} {
 		lines = append(lines, fmt.Sprintf("exit %d %s", code, name))
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -47,7 +48,7 @@ It ends by itself, or on Ctrl-C.`,
   tcpdiag demo --max-threads 1 --max-connections 1 --accept-count 1 --clients 10
   tcpdiag demo --service-time 500ms --for 10s`,
 		Args: cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
+		RunE: command.Run(func(cmd *cobra.Command) error {
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -59,8 +60,8 @@ It ends by itself, or on Ctrl-C.`,
 	flags.IntVar(&o.server.AcceptCount, "accept-count", 5, "backlog given to listen(2)")
 	flags.IntVar(&o.server.MaxThreads, "max-threads", 4, "requests that it works on at once")
 	flags.IntVar(&o.clients, "clients", 40, "clients that connect at the same moment, each with one request")
-	timeVar(flags, &o.server.ServiceTime, "service-time", 2*time.Second, "how long a request takes")
-	timeVar(flags, &o.lasts, "for", 20*time.Second, "maximum duration")
+	command.TimeVar(flags, &o.server.ServiceTime, "service-time", 2*time.Second, "how long a request takes")
+	command.TimeVar(flags, &o.lasts, "for", 20*time.Second, "maximum duration")
 	flags.StringVar(&o.listen, "web.listen-address", "127.0.0.1:10889", "address of /metrics; any free port when it is taken")
 	return cmd
 }
@@ -80,14 +81,14 @@ func (o *demoOptions) validate() error {
 		{"clients", o.clients, mostClients},
 	} {
 		if f.value < 1 || f.value > f.most {
-			return usagef("--%s %d: give a number from 1 to %d", f.name, f.value, f.most)
+			return command.Usagef("--%s %d: give a number from 1 to %d", f.name, f.value, f.most)
 		}
 	}
 	if o.server.ServiceTime < time.Millisecond || o.server.ServiceTime > time.Minute {
-		return usagef("--service-time %v: give a time from 1ms to 1m", o.server.ServiceTime)
+		return command.Usagef("--service-time %v: give a time from 1ms to 1m", o.server.ServiceTime)
 	}
 	if o.lasts < time.Second || o.lasts > time.Hour {
-		return usagef("--for %v: give a time from 1s to 1h", o.lasts)
+		return command.Usagef("--for %v: give a time from 1s to 1h", o.lasts)
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ type demoStage struct {
 	*demoOptions
 	w       io.Writer
 	tasks   *errgroup.Group
-	running atomic.Pointer[followed]
+	running atomic.Pointer[command.Followed]
 	demo.Commentary
 }
 
@@ -117,7 +118,7 @@ func (o *demoOptions) run(ctx context.Context, w io.Writer) error {
 	defer stop()
 	g, tasks := errgroup.WithContext(tasks)
 	stage := &demoStage{demoOptions: o, w: w, tasks: g}
-	stage.Commentary = demo.Commentary{Limits: o.server, Snapshot: stage.snapshot, Out: w, Color: textOptions(w).Color}
+	stage.Commentary = demo.Commentary{Limits: o.server, Snapshot: stage.snapshot, Out: w, Color: command.TextOptionsOf(w).Color}
 	nameProcess("demo-server")
 	g.Go(func() error {
 		defer stop()
@@ -163,13 +164,13 @@ func (d *demoStage) open(ctx context.Context, server netip.AddrPort) {
 		if err != nil {
 			return err
 		}
-		f, err := (&targets{handshakes: clients.Auto}).follower(s)
+		f, err := (&command.Targets{Handshakes: clients.Auto}).Follower(s)
 		if err != nil {
 			s.Close()
 			return err
 		}
-		both := &followed{scheduler: s, follower: f}
-		defer both.close()
+		both := &command.Followed{Scheduler: s, Follower: f}
+		defer both.Close()
 		d.running.Store(both)
 		return agent.Run(ctx, both, agent.Options{Listen: []string{address}, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	})
@@ -192,7 +193,7 @@ func (o *demoOptions) watch(port uint16) (*schedule.Scheduler, error) {
 		AcceptCount:    watchlist.ByHand(&o.server.AcceptCount, "flag --accept-count"),
 		MaxThreads:     watchlist.ByHand(&o.server.MaxThreads, "flag --max-threads"),
 	}
-	return newScheduler(opt)
+	return command.NewScheduler(opt)
 }
 
 // freeAddress is the wanted address, or any free port of its host when it is
@@ -238,11 +239,11 @@ func (d *demoStage) conclude(outcomes demo.Outcomes) error {
 		said = append(said, "What their handshakes and the kernel's counters say: "+counted+".")
 	}
 	fmt.Fprintln(d.w)
-	if err := render.Sentences(d.w, said, textOptions(d.w)); err != nil || d.Worst() == nil {
+	if err := render.Sentences(d.w, said, command.TextOptionsOf(d.w)); err != nil || d.Worst() == nil {
 		return err
 	}
 	fmt.Fprintf(d.w, "\nWhat tcpdiag says of the worst moment:\n\n")
-	return render.Text(d.w, d.Worst(), textOptions(d.w))
+	return render.Text(d.w, d.Worst(), command.TextOptionsOf(d.w))
 }
 
 // clientsAndPackets shows the clients next to the packets that were dropped of

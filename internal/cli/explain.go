@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/render"
@@ -27,7 +28,7 @@ argument it lists all of them.`,
   tcpdiag explain max_connections`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: names,
-		RunE: run(func(cmd *cobra.Command) error {
+		RunE: command.Run(func(cmd *cobra.Command) error {
 			return explain(cmd.OutOrStdout(), all, names, cmd.Flags().Args())
 		}),
 	}
@@ -35,14 +36,14 @@ argument it lists all of them.`,
 
 func explain(w io.Writer, all []causes.Runbook, names, args []string) error {
 	if len(args) == 0 {
-		return render.Runbooks(w, all, textOptions(w))
+		return render.Runbooks(w, all, command.TextOptionsOf(w))
 	}
 	name := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(args[0]))
 	if r, known := diagnosis.Explain(name); known {
-		return render.Runbook(w, &r, textOptions(w))
+		return render.Runbook(w, &r, command.TextOptionsOf(w))
 	}
-	if near := nearest(name, names); near != "" {
-		return usagef("explain %q: no such cause; did you mean %s?", args[0], near)
+	if near := command.Nearest(name, names); near != "" {
+		return command.Usagef("explain %q: no such cause; did you mean %s?", args[0], near)
 	}
-	return usagef("explain %q: no such cause; tcpdiag explain lists them", args[0])
+	return command.Usagef("explain %q: no such cause; tcpdiag explain lists them", args[0])
 }

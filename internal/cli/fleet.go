@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/fleet"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render/fleetreport"
@@ -51,7 +52,7 @@ X-Scope-OrgID).`,
   tcpdiag fleet --prometheus http://prometheus:9090 --output json | jq '.listeners[0]'
   tcpdiag fleet --prometheus http://prometheus:9090 --exit-status       # 0 ok, 10 warning, 11 saturated, 12 losing, 13 down`,
 		Args: cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error { return o.run(cmd.Context(), cmd.OutOrStdout(), time.Now()) }),
+		RunE: command.Run(func(cmd *cobra.Command) error { return o.run(cmd.Context(), cmd.OutOrStdout(), time.Now()) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.prometheus, "prometheus", "", "base URL of the Prometheus, such as http://prometheus:9090")
@@ -60,34 +61,34 @@ X-Scope-OrgID).`,
 	flags.StringVar(&o.of.Namespace, "namespace", "", "only listeners of pods in this Kubernetes namespace")
 	flags.StringVar(&o.of.Cluster, "cluster", "", "only series whose label cluster is this")
 	flags.IntVarP(&o.limit, "limit", "n", 20, "maximum number of listeners to list")
-	timeVar(flags, &o.timeout, "timeout", 10*time.Second, "maximum time to wait for the answers")
+	command.TimeVar(flags, &o.timeout, "timeout", 10*time.Second, "maximum time to wait for the answers")
 	flags.BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
-	outputVar(cmd, &o.output, "text or json", "text", "json")
-	complete(cmd, "prometheus", cobra.FixedCompletions([]cobra.Completion{"http://127.0.0.1:9090"}, cobra.ShellCompDirectiveNoFileComp))
+	command.OutputVar(cmd, &o.output, "text or json", "text", "json")
+	command.Complete(cmd, "prometheus", cobra.FixedCompletions([]cobra.Completion{"http://127.0.0.1:9090"}, cobra.ShellCompDirectiveNoFileComp))
 	for _, name := range []string{"at", "namespace", "cluster", "limit", "timeout"} {
-		complete(cmd, name, cobra.NoFileCompletions)
+		command.Complete(cmd, name, cobra.NoFileCompletions)
 	}
 	return cmd
 }
 
 func (o *fleetOptions) run(ctx context.Context, w io.Writer, now time.Time) error {
 	if o.prometheus == "" {
-		return usagef("fleet needs --prometheus URL, such as http://prometheus:9090")
+		return command.Usagef("fleet needs --prometheus URL, such as http://prometheus:9090")
 	}
 	base, err := fleet.ParseURL(o.prometheus)
 	if err != nil {
-		return usagef("%v", err)
+		return command.Usagef("%v", err)
 	}
 	at, err := fleet.ParseAt(o.at, now)
 	switch {
 	case err != nil:
-		return usagef("--at %q: %v", o.at, err)
+		return command.Usagef("--at %q: %v", o.at, err)
 	case o.limit < 1 || o.limit > mostListeners:
-		return usagef("--limit %d: give a number from 1 to %d", o.limit, mostListeners)
+		return command.Usagef("--limit %d: give a number from 1 to %d", o.limit, mostListeners)
 	case o.timeout <= 0:
-		return usagef("--timeout %v: give a time such as 10s", o.timeout)
+		return command.Usagef("--timeout %v: give a time such as 10s", o.timeout)
 	}
-	if err := validOutput(o.output); err != nil {
+	if err := command.ValidOutput(o.output); err != nil {
 		return err
 	}
 	client, err := fleet.New(base, o.httpConfig, at)
@@ -104,7 +105,7 @@ func (o *fleetOptions) run(ctx context.Context, w io.Writer, now time.Time) erro
 		return err
 	}
 	if worst := statusOf(table); o.exitStatus && worst != model.StatusOK {
-		return &statusError{worst}
+		return &command.StatusError{Status: worst}
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (o *fleetOptions) write(w io.Writer, table *api.Fleet) error {
 	if o.output == "json" {
 		return fleetreport.JSON(w, table)
 	}
-	screen, ok := terminal(w)
+	screen, ok := command.TerminalOf(w)
 	if !ok {
 		screen.Width = wideScreen // what follows in a pipe cuts no lines
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 // aPrometheus has one listener of that status.
@@ -33,7 +34,7 @@ func aPrometheus(t *testing.T, status string) string {
 }
 
 func TestFleetExitStatus(t *testing.T) {
-	for status, want := range map[string]int{"0": exitOK, "1": exitWarning, "2": exitSaturated, "3": exitLosing, "4": exitDown} {
+	for status, want := range map[string]int{"0": command.ExitOK, "1": command.ExitWarning, "2": command.ExitSaturated, "3": command.ExitLosing, "4": command.ExitDown} {
 		url := aPrometheus(t, status)
 		code, stdout, stderr := call("fleet", "--prometheus", url, "--exit-status")
 		require.Equal(t, want, code, stderr)
@@ -58,11 +59,11 @@ func TestFleetUsage(t *testing.T) {
 		"fleet --prometheus http://p extra-argument": "unknown command",
 	} {
 		code, _, stderr := call(strings.Fields(args)...)
-		require.Equal(t, exitUsage, code, args)
+		require.Equal(t, command.ExitUsage, code, args)
 		require.Contains(t, stderr, want, args)
 	}
 	code, _, stderr := call("fleet", "--prometheus", "http://127.0.0.1:1")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, command.ExitFailure, code)
 	require.Contains(t, stderr, "connection refused")
 	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 const (
@@ -40,7 +42,7 @@ takes the place of --address when that is not given.`,
 		Example: `  tcpdiag healthcheck
   tcpdiag healthcheck --address https://127.0.0.1:10889`,
 		Args: cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
+		RunE: command.Run(func(cmd *cobra.Command) error {
 			target, err := healthURL(address)
 			if err != nil {
 				return err
@@ -64,9 +66,9 @@ func healthURL(address string) (string, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", usagef("--address %q: give a URL such as %s", address, healthAddressDefault)
+		return "", command.Usagef("--address %q: give a URL such as %s", address, healthAddressDefault)
 	case u.User != nil:
-		return "", usagef("--address %q: give it without user and password, none is sent", u.Redacted())
+		return "", command.Usagef("--address %q: give it without user and password, none is sent", u.Redacted())
 	}
 	return u.JoinPath("-", "healthy").String(), nil
 }

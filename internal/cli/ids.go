@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
@@ -19,8 +20,8 @@ func newIDsCommand() *cobra.Command {
 		Short:  "Print the uid and gid of the JVM here, else of process 1, as JSON (started by kubectl tcpdiag)",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
-			proc, err := hostproc.NewFS(procMount)
+		RunE: command.Run(func(cmd *cobra.Command) error {
+			proc, err := hostproc.NewFS(command.ProcMount)
 			if err != nil {
 				return err
 			}

@@ -9,29 +9,31 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 func TestInterruptible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		left, err := interruptible(t.Context(), func(context.Context) error { return broken })
+		left, err := command.Interruptible(t.Context(), func(context.Context) error { return broken })
 		require.False(t, left)
 		require.Equal(t, broken, err)
 
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		left, err = interruptible(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		left, err = command.Interruptible(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		require.False(t, left)
-		require.Equal(t, errInterrupted, err)
+		require.Equal(t, command.ErrInterrupted, err)
 
 		// What hangs is left behind.
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		started := time.Now()
-		left, err = interruptible(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
+		left, err = command.Interruptible(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
 		require.True(t, left)
-		require.Equal(t, errInterrupted, err)
-		require.Equal(t, time.Second+grace, time.Since(started))
+		require.Equal(t, command.ErrInterrupted, err)
+		require.Equal(t, time.Second+command.Grace, time.Since(started))
 		time.Sleep(time.Minute) // it ends all the same
 	})
 }
@@ -45,11 +47,11 @@ func TestSignalDuringTheFirstLook(t *testing.T) {
 		code int
 		errs string
 	}{
-		{[]string{"snapshot", "--port", "1"}, exitFailure, "tcpdiag: interrupted\n"},
-		{[]string{"snapshot", "--port", "1", "--interval", "0"}, exitFailure, "tcpdiag: interrupted\n"},
-		{[]string{"plan", "--requests", "10", "--from-port", "1"}, exitFailure, "tcpdiag: interrupted\n"},
-		{[]string{"watch", "--port", "1", "--output", "lines"}, exitOK, ""},
-		{[]string{"agent", "--port", "1", "--web.listen-address", "127.0.0.1:0", "--log-level", "error"}, exitOK, ""},
+		{[]string{"snapshot", "--port", "1"}, command.ExitFailure, "tcpdiag: interrupted\n"},
+		{[]string{"snapshot", "--port", "1", "--interval", "0"}, command.ExitFailure, "tcpdiag: interrupted\n"},
+		{[]string{"plan", "--requests", "10", "--from-port", "1"}, command.ExitFailure, "tcpdiag: interrupted\n"},
+		{[]string{"watch", "--port", "1", "--output", "lines"}, command.ExitOK, ""},
+		{[]string{"agent", "--port", "1", "--web.listen-address", "127.0.0.1:0", "--log-level", "error"}, command.ExitOK, ""},
 	} {
 		var out, errs bytes.Buffer
 		code := Main(ended, tt.args, &out, &errs)

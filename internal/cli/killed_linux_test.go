@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -58,10 +59,10 @@ func serveVictim(ctx context.Context) int {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitFailure
+		return command.ExitFailure
 	}
 	_ = s.Serve(ctx)
-	return exitOK
+	return command.ExitOK
 }
 
 // victim is a server in trouble, and the agent that sees it.
@@ -209,7 +210,7 @@ func (v *victim) kept(t *testing.T, seen, at time.Time) (age time.Duration) {
 	require.Zero(t, r.Damaged)
 	require.False(t, last.Before(seen), "what was listed is kept: %v, %v", last, seen)
 	var out bytes.Buffer
-	require.Equal(t, exitOK, Main(context.Background(), []string{"replay", files[0]}, io.Discard, &out), out.String())
+	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"replay", files[0]}, io.Discard, &out), out.String())
 	return at.Sub(last)
 }
 

@@ -10,6 +10,10 @@ import (
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/agentcmd"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
+	"github.com/tcpdiag/tcpdiag/internal/cli/runcmd"
 )
 
 // Main runs the command line and returns the exit code.
@@ -23,20 +27,20 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	var status *statusError
-	var ran *runError
+	var status *command.StatusError
+	var ran *command.RunError
 	switch {
 	case err == nil, errors.As(err, &status):
 	case errors.As(err, &ran):
-		if ran.err != nil {
-			fmt.Fprintf(stderr, "tcpdiag: run: %v (see %s --help)\n", ran.err, cmd.CommandPath())
+		if ran.Err != nil {
+			fmt.Fprintf(stderr, "tcpdiag: run: %v (see %s --help)\n", ran.Err, cmd.CommandPath())
 		}
-	case exitCode(err) == exitUsage:
+	case command.ExitCode(err) == command.ExitUsage:
 		fmt.Fprintf(stderr, "tcpdiag: %v (see %s --help)\n", err, cmd.CommandPath())
 	default:
 		fmt.Fprintf(stderr, "tcpdiag: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ntcpdiag: "))
 	}
-	return exitCode(err)
+	return command.ExitCode(err)
 }
 
 func newRootCommand() *cobra.Command {
@@ -58,13 +62,13 @@ Without a command it is tcpdiag snapshot.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version.Print("tcpdiag"),
-		Args:          commandOrPorts,
+		Args:          command.CommandOrPorts,
 		RunE:          o.command,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(command.FlagError)
 	root.SuggestionsMinimumDistance = 2
 	o.flags(root)
-	root.AddCommand(newSnapshotCommand(), newWatchCommand(), newRunCommand(), newAgentCommand(), newFleetCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newMCPCommand(), newExplainCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newDiscoverChildCommand(), newIDsCommand())
+	root.AddCommand(newSnapshotCommand(), newWatchCommand(), runcmd.New(), agentcmd.New(), newFleetCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newMCPCommand(), newExplainCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), command.NewDiscoverChildCommand(), newIDsCommand())
 	return root
 }

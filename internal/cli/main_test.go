@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 func call(args ...string) (code int, stdout, stderr string) {
@@ -147,6 +149,6 @@ func incidents(t *testing.T) string {
 func TestLatestIncidentsAreNamed(t *testing.T) {
 	dir := incidents(t)
 	code, _, stderr := call("replay", "000001-20260102T031205Z-8080", "--incident-dir", dir)
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, command.ExitFailure, code)
 	require.Contains(t, stderr, "; the latest in "+dir+": 000008-20260102T041205Z-8080, 000007-20260102T031205Z-8080\n")
 }

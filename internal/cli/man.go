@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 // newManCommand writes the man pages that the packages carry.
@@ -27,7 +29,7 @@ without it that of the commit this program was built from, else today's.`,
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := writeManual(cmd.Root(), args[0], os.Getenv("SOURCE_DATE_EPOCH"), time.Now); err != nil {
-				return &failure{fmt.Errorf("man: %w", err)}
+				return &command.Failure{Err: fmt.Errorf("man: %w", err)}
 			}
 			return nil
 		},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 // pages writes the manual and returns it by file name.
@@ -60,14 +62,14 @@ func TestManIsReproducible(t *testing.T) {
 
 func TestManBadInput(t *testing.T) {
 	code, _, stderr := call("man")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, command.ExitUsage, code)
 	require.Contains(t, stderr, "accepts 1 arg(s)")
 	code, _, stderr = call("man", "/proc/nowhere")
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, command.ExitFailure, code)
 	require.Contains(t, stderr, "/proc/nowhere")
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
 	code, _, stderr = call("man", t.TempDir())
-	require.Equal(t, exitFailure, code)
+	require.Equal(t, command.ExitFailure, code)
 	require.Contains(t, stderr, `SOURCE_DATE_EPOCH "yesterday"`)
 }
 

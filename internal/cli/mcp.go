@@ -11,12 +11,13 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/assistant"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 )
 
 // mcpOptions are the flags of mcp.
 type mcpOptions struct {
-	targets
+	command.Targets
 	agent      string
 	httpConfig string
 	dir        string
@@ -42,7 +43,7 @@ basic_auth, authorization, tls_config.`,
   tcpdiag mcp --agent http://10.0.3.7:10889
   tcpdiag mcp --agent https://node7:10889 --http.config.file client.yml`,
 		Args: cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
+		RunE: command.Run(func(cmd *cobra.Command) error {
 			source, err := o.source(cmd)
 			if err != nil {
 				return err
@@ -56,13 +57,13 @@ basic_auth, authorization, tls_config.`,
 	}
 	cmd.Flags().StringVar(&o.agent, "agent", "", "base URL of the agent to ask, such as http://127.0.0.1:10889; this machine is read where none is given")
 	cmd.Flags().StringVar(&o.httpConfig, "http.config.file", "", "file with the HTTP client's settings for --agent, in Prometheus's format")
-	cmd.Flags().StringVar(&o.dir, "incident-dir", incidentDir, "directory with recordings, without --agent")
-	o.register(cmd.Flags())
-	completeFlags(cmd)
-	complete(cmd, "incident-dir", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cmd.Flags().StringVar(&o.dir, "incident-dir", command.IncidentDir, "directory with recordings, without --agent")
+	o.Register(cmd.Flags())
+	command.CompleteFlags(cmd)
+	command.Complete(cmd, "incident-dir", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	})
-	complete(cmd, "agent", cobra.FixedCompletions([]cobra.Completion{"http://127.0.0.1:10889"}, cobra.ShellCompDirectiveNoFileComp))
+	command.Complete(cmd, "agent", cobra.FixedCompletions([]cobra.Completion{"http://127.0.0.1:10889"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -75,25 +76,25 @@ func (writeCloser) Close() error { return nil }
 func (o *mcpOptions) source(cmd *cobra.Command) (assistant.Source, error) {
 	if o.agent == "" {
 		if o.httpConfig != "" {
-			return nil, usagef("--http.config.file goes with --agent")
+			return nil, command.Usagef("--http.config.file goes with --agent")
 		}
-		return &machine{targets: o.targets, dir: o.dir, reading: make(chan struct{}, 1)}, o.validate()
+		return &machine{Targets: o.Targets, dir: o.dir, reading: make(chan struct{}, 1)}, o.Validate()
 	}
 	for _, name := range []string{"port", "pid", "all", "all-namespaces", "max-connections", "accept-count", "max-threads", "actuator", "handshakes", "incident-dir"} {
 		if cmd.Flags().Changed(name) {
-			return nil, usagef("--%s goes without --agent: the agent has its own", name)
+			return nil, command.Usagef("--%s goes without --agent: the agent has its own", name)
 		}
 	}
 	base, err := assistant.AgentURL(o.agent)
 	if err != nil {
-		return nil, usagef("%v", err)
+		return nil, command.Usagef("%v", err)
 	}
 	return assistant.NewAgent(base, o.httpConfig)
 }
 
 // machine is this machine as a source.
 type machine struct {
-	targets
+	command.Targets
 	dir     string
 	reading chan struct{} // holds one: two snapshots at a time would cost twice
 }
@@ -109,9 +110,9 @@ func (m *machine) Snapshot(ctx context.Context, query assistant.Query) (*api.Sna
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	o := snapshotOptions{targets: m.targets, interval: query.Interval}
-	if free := len(m.ports) == 0 && len(m.pids) == 0; free && query.Port != 0 {
-		o.ports = ports{query.Port}
+	o := snapshotOptions{Targets: m.Targets, interval: query.Interval}
+	if free := len(m.Ports) == 0 && len(m.Pids) == 0; free && query.Port != 0 {
+		o.Ports = command.Ports{query.Port}
 	}
 	snap, err := o.look(ctx, o.settings())
 	if err != nil {

@@ -32,6 +32,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -184,7 +185,7 @@ func TestMCPEnds(t *testing.T) {
 		"no JSON":     "SECRET\n",
 	} {
 		code, stderr = run(stdin)
-		require.Equal(t, exitFailure, code, name)
+		require.Equal(t, command.ExitFailure, code, name)
 		require.NotContains(t, stderr, "SECRET", name)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), "%s: %q", name, stderr)
 	}

@@ -7,18 +7,19 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/plan"
-	"github.com/tcpdiag/tcpdiag/internal/render/planreport"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
+	"github.com/tcpdiag/tcpdiag/internal/render/planreport"
 )
 
 // planOptions are the flags of plan.
 type planOptions struct {
 	input       plan.Input
 	timeoutFrom string
-	fromPort    ports
+	fromPort    command.Ports
 	output      string
 }
 
@@ -47,7 +48,7 @@ and is executed, as in Tomcat. accept() is assumed to take no time.`,
   tcpdiag plan --rate 50 --duration 1m --service-time 10ms --max-threads 40 --backend-connections 10 --backend-time 400ms
   tcpdiag plan --requests 3000 --service-time 5s --output json | jq .smallest`,
 		Args: cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
+		RunE: command.Run(func(cmd *cobra.Command) error {
 			if err := o.fromServer(cmd.Context(), cmd.Flags(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -58,12 +59,12 @@ and is executed, as in Tomcat. accept() is assumed to take no time.`,
 		}),
 	}
 	o.register(cmd.Flags())
-	outputVar(cmd, &o.output, "text or json", "text", "json")
-	complete(cmd, "port", listening(portOf))
+	command.OutputVar(cmd, &o.output, "text or json", "text", "json")
+	command.Complete(cmd, "port", command.Listening(command.PortOf))
 	for flag, words := range map[string][]string{
 		"client-timeout-from": {"start", "connect"}, "syn-retries": {"linear", "exponential"},
 	} {
-		complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		command.Complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	return cmd
 }
@@ -73,18 +74,18 @@ func (o *planOptions) register(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.Var((*wholeNumber)(&in.Requests), "requests", "number of clients, each with one request; without --rate all at once")
 	f.Var((*perSecond)(&in.Rate), "rate", "clients per second, whatever the server does (open loop)")
-	f.Var((*timeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
-	f.Var((*timeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
+	f.Var((*command.TimeSpan)(&in.Duration), "duration", "how long clients keep coming at --rate")
+	f.Var((*command.TimeSpan)(&in.ServiceTime), "service-time", "time a thread works on one request (required)")
 	f.Var((*wholeNumber)(&in.BackendConnections), "backend-connections", "size of the connection pool to a backend that each request calls once; --service-time is then what the thread itself needs. How long the pool lets a thread wait (HikariCP: 30 s) is not modelled")
-	f.Var((*timeSpan)(&in.BackendTime), "backend-time", "time the backend takes to answer")
+	f.Var((*command.TimeSpan)(&in.BackendTime), "backend-time", "time the backend takes to answer")
 	f.VarP(&o.fromPort, "port", "p", "take the limits from the server that listens on this port")
 	f.Var((*wholeNumber)(&in.Threads), "max-threads", "Tomcat's maxThreads, -1 for no limit (virtual threads)")
 	f.Var((*wholeNumber)(&in.MaxConnections), "max-connections", "Tomcat's maxConnections, -1 for no limit")
 	f.Var((*wholeNumber)(&in.AcceptCount), "accept-count", "Tomcat's acceptCount")
-	f.Var((*timeSpan)(&in.ClientTimeout), "client-timeout", "how long a client waits for its response, see --client-timeout-from; 0: for ever")
+	f.Var((*command.TimeSpan)(&in.ClientTimeout), "client-timeout", "how long a client waits for its response, see --client-timeout-from; 0: for ever")
 	f.StringVar(&o.timeoutFrom, "client-timeout-from", "start", "start: --client-timeout includes connecting (k6, curl -m, Go); connect: it runs from the connection (read timeouts of Java, Python)")
-	f.Var((*timeSpan)(&in.ConnectTimeout), "connect-timeout", "how long a client waits for its connection; 0: until its kernel gives up")
-	f.Var((*timeSpan)(&in.RoundTrip), "round-trip", "time to the server and back; 0: the clients run on the same host")
+	f.Var((*command.TimeSpan)(&in.ConnectTimeout), "connect-timeout", "how long a client waits for its connection; 0: until its kernel gives up")
+	f.Var((*command.TimeSpan)(&in.RoundTrip), "round-trip", "time to the server and back; 0: the clients run on the same host")
 	f.StringVar((*string)(&in.SynRetries), "syn-retries", string(in.SynRetries), "the clients' kernel: linear (Linux 6.5 and newer: after 1, 2, 3, 4, 5, 7, 11 s) or exponential (1, 3, 7, 15 s)")
 	f.BoolVar(&in.Syncookies, "syncookies", in.Syncookies, "net.ipv4.tcp_syncookies of the server")
 	f.BoolVar(&in.AbortOnOverflow, "abort-on-overflow", false, "net.ipv4.tcp_abort_on_overflow of the server")
@@ -108,23 +109,23 @@ func planFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 func (o *planOptions) validate(flags *pflag.FlagSet) error {
 	switch {
 	case !flags.Changed("requests") && !flags.Changed("rate"):
-		return usagef("plan needs a load: --requests N for a burst, or --rate R with --duration D")
+		return command.Usagef("plan needs a load: --requests N for a burst, or --rate R with --duration D")
 	case !flags.Changed("service-time"):
-		return usagef("plan needs --service-time, the time a thread works on one request, for example --service-time 250ms")
+		return command.Usagef("plan needs --service-time, the time a thread works on one request, for example --service-time 250ms")
 	case o.timeoutFrom != "start" && o.timeoutFrom != "connect":
-		return usagef("--client-timeout-from %q: give start or connect", o.timeoutFrom)
+		return command.Usagef("--client-timeout-from %q: give start or connect", o.timeoutFrom)
 	}
 	o.input.TimeoutFromConnect = o.timeoutFrom == "connect"
 	for _, name := range []string{"rate", "somaxconn", "max-syn-backlog"} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "0" {
-			return usagef("--%s 0: must be more than 0", name)
+			return command.Usagef("--%s 0: must be more than 0", name)
 		}
 	}
 	var wrong *plan.InputError
 	if err := o.input.Validate(); errors.As(err, &wrong) {
-		return usagef("%v", wrong)
+		return command.Usagef("%v", wrong)
 	}
-	return validOutput(o.output)
+	return command.ValidOutput(o.output)
 }
 
 func (o *planOptions) run(w io.Writer) error {
@@ -135,7 +136,7 @@ func (o *planOptions) run(w io.Writer) error {
 	if o.output == "json" {
 		return planreport.JSON(w, p)
 	}
-	return planreport.Text(w, p, textOptions(w))
+	return planreport.Text(w, p, command.TextOptionsOf(w))
 }
 
 // wholeNumber is an int flag whose complaint a person understands.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
@@ -19,15 +20,15 @@ func (o *planOptions) fromServer(ctx context.Context, flags *pflag.FlagSet, log 
 		return nil
 	}
 	if len(o.fromPort) > 1 {
-		return usagef("--port %s: a plan is for one server", o.fromPort.String())
+		return command.Usagef("--port %s: a plan is for one server", o.fromPort.String())
 	}
 	opt := schedule.Defaults()
 	opt.Ports = o.fromPort
-	s, err := newScheduler(opt)
+	s, err := command.NewScheduler(opt)
 	if err != nil {
 		return err
 	}
-	left, err := interruptible(ctx, func(ctx context.Context) error { return s.Observe(ctx, 0) })
+	left, err := command.Interruptible(ctx, func(ctx context.Context) error { return s.Observe(ctx, 0) })
 	if !left {
 		defer s.Close()
 	}

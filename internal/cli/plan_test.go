@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/tcpdiag/tcpdiag/internal/plan"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
 // callPlan runs the command by itself.
@@ -21,7 +21,7 @@ func callPlan(args ...string) (code int, stdout, stderr string) {
 	cmd.SetOut(&out)
 	if err := cmd.Execute(); err != nil {
 		stderr = err.Error()
-		code = exitCode(err)
+		code = command.ExitCode(err)
 	}
 	return code, out.String(), stderr
 }
@@ -61,7 +61,7 @@ func TestPlanBadInput(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := callPlan(tt.args...)
-			require.Equal(t, exitUsage, code, stderr)
+			require.Equal(t, command.ExitUsage, code, stderr)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, tt.want)
 			require.NotContains(t, stderr, "\n", "one line")

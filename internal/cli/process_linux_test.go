@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -25,7 +26,7 @@ import (
 const mainVariable = "TCPDIAG_TEST_MAIN"
 
 func TestMain(m *testing.M) {
-	child := len(os.Args) > 1 && os.Args[1] == discoverChild // which gets no variable
+	child := len(os.Args) > 1 && os.Args[1] == command.DiscoverChild // which gets no variable
 	if os.Getenv(mainVariable) == "" && os.Getenv(victimVariable) == "" && !child {
 		os.Exit(m.Run())
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 // testdata/incident.tcpdiag was recorded from tcpdiag demo by an agent that was
@@ -18,12 +20,12 @@ const recorded = "testdata/incident.tcpdiag"
 
 func TestReportOfARecording(t *testing.T) {
 	var out bytes.Buffer
-	require.Equal(t, exitOK, Main(context.Background(), []string{"report", recorded}, &out, &out), out.String())
+	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"report", recorded}, &out, &out), out.String())
 	for _, want := range []string{"What happened", "became losing", "max_connections", "What clients saw", "Connect timeouts", "Settings in force", "Raising maxConnections", "the agent was killed"} {
 		require.Contains(t, strings.Join(strings.Fields(out.String()), " "), want)
 	}
 	page := filepath.Join(t.TempDir(), "incident.html")
-	require.Equal(t, exitOK, Main(context.Background(), []string{"report", recorded, "-o", page}, &out, &out), out.String())
+	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"report", recorded, "-o", page}, &out, &out), out.String())
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
 	for _, want := range []string{"What happened", "What clients saw", "What to change", "How it went", "<svg"} {
@@ -77,16 +79,16 @@ func TestRecordingsThatCannotBeRead(t *testing.T) {
 		"headless":  {file("c", text[200:]), "not a recording of tcpdiag"},
 		"id":        {"000009-20260102T030405Z-8080", "no such file"},
 	} {
-		for _, command := range []string{"report", "replay"} {
+		for _, sub := range []string{"report", "replay"} {
 			var stderr bytes.Buffer
-			require.Equal(t, exitFailure, Main(context.Background(), []string{command, test.path, "--incident-dir", dir}, &stderr, &stderr), name)
+			require.Equal(t, command.ExitFailure, Main(context.Background(), []string{sub, test.path, "--incident-dir", dir}, &stderr, &stderr), name)
 			require.Contains(t, stderr.String(), test.want, name)
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "one line: %s", stderr.String())
 		}
 	}
 	var out, stderr bytes.Buffer
 	torn := file("000001-20260102T030405Z-8080.tcpdiag", text[:len(text)-100])
-	require.Equal(t, exitOK, Main(context.Background(), []string{"report", "000001-20260102T030405Z-8080", "--incident-dir", filepath.Dir(torn)}, &out, &stderr), stderr.String())
+	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"report", "000001-20260102T030405Z-8080", "--incident-dir", filepath.Dir(torn)}, &out, &stderr), stderr.String())
 	require.Contains(t, out.String(), "not written to its end")
 }
 
@@ -96,18 +98,18 @@ func TestReplayTellsAnotherVerdict(t *testing.T) {
 	changed := filepath.Join(t.TempDir(), "changed")
 	require.NoError(t, os.WriteFile(changed, resigned(t, text, `"Limit":5,`, `"Limit":50,`), 0o600))
 	var out, stderr bytes.Buffer
-	require.Equal(t, exitFailure, Main(context.Background(), []string{"replay", changed}, &out, &stderr))
+	require.Equal(t, command.ExitFailure, Main(context.Background(), []string{"replay", changed}, &out, &stderr))
 	require.Regexp(t, `replay: .*changed: \d+ of \d+ verdicts are not the recorded ones`, stderr.String())
 }
 
 func TestReplayScreenGoesBackAndForth(t *testing.T) {
 	var stderr bytes.Buffer
-	in, err := openRecording(recorded, "", &stderr)
+	in, err := command.OpenRecording(recorded, "", &stderr)
 	require.NoError(t, err)
 	defer in.Close()
 	moments := momentsOf(t, in)
 	require.Greater(t, len(moments), 3)
-	m := newReplayScreen(moments, 1, textOptions(&stderr))
+	m := newReplayScreen(moments, 1, command.TextOptionsOf(&stderr))
 	m.text.Width, m.height = 100, 40
 	m.seek(0)
 	first := m.View().Content

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -35,7 +36,7 @@ a moment, page up and page down by ten, home and end to the first and the last,
   tcpdiag replay incident.tcpdiag --output json | jq -c '.listeners[].verdict.cause'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(func(cmd *cobra.Command) error {
+			return command.Run(func(cmd *cobra.Command) error {
 				if err := o.validate(); err != nil {
 					return err
 				}
@@ -43,25 +44,25 @@ a moment, page up and page down by ten, home and end to the first and the last,
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "incident-dir", incidentDir, "directory that an ID is looked for in")
-	completeIncidents(cmd)
-	outputVar(cmd, &o.output, "text (a screen on a terminal that can show one, else lines), lines or json", "text", "lines", "json")
+	cmd.Flags().StringVar(&o.dir, "incident-dir", command.IncidentDir, "directory that an ID is looked for in")
+	command.CompleteIncidents(cmd)
+	command.OutputVar(cmd, &o.output, "text (a screen on a terminal that can show one, else lines), lines or json", "text", "lines", "json")
 	cmd.Flags().Float64Var(&o.speed, "speed", 1, "how many times faster than it was, on a terminal")
 	return cmd
 }
 
 func (o *replayOptions) validate() error {
 	if o.speed < .1 || o.speed > 1000 {
-		return usagef("--speed %v: give a number from 0.1 to 1000", o.speed)
+		return command.Usagef("--speed %v: give a number from 0.1 to 1000", o.speed)
 	}
 	if o.output != "text" && o.output != "lines" && o.output != "json" {
-		return usagef("--output %q: give text, lines or json", o.output)
+		return command.Usagef("--output %q: give text, lines or json", o.output)
 	}
 	return nil
 }
 
 func (o *replayOptions) run(ctx context.Context, name string, stdin io.Reader, w, stderr io.Writer) error {
-	in, err := openRecording(name, o.dir, stdin)
+	in, err := command.OpenRecording(name, o.dir, stdin)
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
@@ -86,7 +87,7 @@ func (o *replayOptions) run(ctx context.Context, name string, stdin io.Reader, w
 
 // show is a screen with a speed, or everything at once.
 func (o *replayOptions) show(ctx context.Context, w io.Writer, moments []*model.Snapshot) error {
-	screen, ok := terminal(w)
+	screen, ok := command.TerminalOf(w)
 	if ok && screenWanted(o.output) {
 		return newReplayScreen(moments, o.speed, screen).run(ctx, w)
 	}

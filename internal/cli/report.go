@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/web"
@@ -39,19 +40,19 @@ standard input.`,
   curl -s http://localhost:10889/api/v1/incidents/ID/recording | tcpdiag report -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(func(cmd *cobra.Command) error {
+			return command.Run(func(cmd *cobra.Command) error {
 				return o.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())
 			})(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "incident-dir", incidentDir, "directory that an ID is looked for in")
-	completeIncidents(cmd)
+	cmd.Flags().StringVar(&o.dir, "incident-dir", command.IncidentDir, "directory that an ID is looked for in")
+	command.CompleteIncidents(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write a self-contained HTML page to this file")
 	return cmd
 }
 
 func (o *reportOptions) run(_ context.Context, name string, stdin io.Reader, w io.Writer) error {
-	in, err := openRecording(name, o.dir, stdin)
+	in, err := command.OpenRecording(name, o.dir, stdin)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -61,7 +62,7 @@ func (o *reportOptions) run(_ context.Context, name string, stdin io.Reader, w i
 		return fmt.Errorf("report: %s: %w", name, err)
 	}
 	if o.output == "" {
-		return render.Incident(w, story, textOptions(w))
+		return render.Incident(w, story, command.TextOptionsOf(w))
 	}
 	var page bytes.Buffer
 	if err := web.IncidentReport(&page, story, version.Version); err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
+	"github.com/tcpdiag/tcpdiag/internal/cli/runcmd"
 	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -102,7 +104,7 @@ func TestRunInAPipelinesContainer(t *testing.T) {
 	})
 	require.NoError(t, os.WriteFile(file("done"), nil, 0o600))
 	require.Error(t, cmd.Wait())
-	require.Equal(t, exitLosing, cmd.ProcessState.ExitCode(), log())
+	require.Equal(t, command.ExitLosing, cmd.ProcessState.ExitCode(), log())
 
 	doc, err := api.ReadRun(file("run.json"))
 	require.NoError(t, err)
@@ -141,10 +143,10 @@ func TestRunExitCodesInAContainer(t *testing.T) {
 		"success":                              {[]string{"--", "true"}, 0, "exit code 0"},
 		"its own failure":                      {[]string{"--fail-on", "down", "--", "sh", "-c", "exit 3"}, 3, "exit code 3"},
 		"a signal":                             {[]string{"--", "sh", "-c", "kill -9 $$"}, 128 + 9, "exit code 137"},
-		"down":                                 {[]string{"--fail-on", "losing", "--", "true"}, exitDown, "DOWN"},
+		"down":                                 {[]string{"--fail-on", "losing", "--", "true"}, command.ExitDown, "DOWN"},
 		"no such command":                      {[]string{"--", "no-such-command"}, passthrough.NotFound, "command not found"},
 		"a folder":                             {[]string{"--", j.out}, passthrough.NotStartable, "cannot be started"},
-		"nowhere to write to":                  {[]string{"--json", "/run.json", "--", "true"}, exitRunFailed, "read-only file system"},
+		"nowhere to write to":                  {[]string{"--json", "/run.json", "--", "true"}, runcmd.ExitFailed, "read-only file system"},
 		"nowhere to write to, its own failure": {[]string{"--json", "/run.json", "--", "sh", "-c", "exit 4"}, 4, "read-only file system"},
 	} {
 		t.Run(name, func(t *testing.T) {

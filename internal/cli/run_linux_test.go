@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
+	"github.com/tcpdiag/tcpdiag/internal/cli/runcmd"
 	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -54,16 +56,16 @@ func TestRunExitCodes(t *testing.T) {
 		"its own failure":                {[]string{"--port", port, "--settle", "0s", "--", "sh", "-c", "exit 3"}, 3, "exit code 3"},
 		"its own failure beats fail-on":  {[]string{"--port", "1", "--settle", "0s", "--fail-on", "down", "--", "sh", "-c", "exit 3"}, 3, "DOWN"},
 		"a signal":                       {[]string{"--port", port, "--settle", "0s", "--", "sh", "-c", "kill -9 $$"}, 128 + 9, "exit code 137"},
-		"down":                           {[]string{"--port", "1", "--settle", "0s", "--fail-on", "losing", "--", "sleep", "1"}, exitDown, "DOWN"},
+		"down":                           {[]string{"--port", "1", "--settle", "0s", "--fail-on", "losing", "--", "sleep", "1"}, command.ExitDown, "DOWN"},
 		"no such command":                {[]string{"--port", port, "--", "no-such-command"}, passthrough.NotFound, `"no-such-command": command not found`},
 		"no such file":                   {[]string{"--port", port, "--", "/no/such/command"}, passthrough.NotFound, "command not found"},
 		"not executable":                 {[]string{"--port", port, "--", notExecutable}, passthrough.NotStartable, "permission denied"},
-		"no command":                     {nil, exitRunFailed, "run needs the command"},
-		"no such flag":                   {[]string{"--prot", "1", "--", "true"}, exitRunFailed, "--prot"},
-		"no such number of runs":         {[]string{"--repeat", "0", "--", "true"}, exitRunFailed, "--repeat takes 1 to 100"},
-		"no such status":                 {[]string{"--fail-on", "slow", "--", "true"}, exitRunFailed, "give warning, saturated, losing or down"},
-		"no baseline":                    {[]string{"--baseline", "/no/such/file", "--", "true"}, exitRunFailed, "--baseline"},
-		"a result that cannot be stored": {[]string{"--port", port, "--settle", "0s", "--json", "/no/such/folder/x", "--", "true"}, exitRunFailed, "--json"},
+		"no command":                     {nil, runcmd.ExitFailed, "run needs the command"},
+		"no such flag":                   {[]string{"--prot", "1", "--", "true"}, runcmd.ExitFailed, "--prot"},
+		"no such number of runs":         {[]string{"--repeat", "0", "--", "true"}, runcmd.ExitFailed, "--repeat takes 1 to 100"},
+		"no such status":                 {[]string{"--fail-on", "slow", "--", "true"}, runcmd.ExitFailed, "give warning, saturated, losing or down"},
+		"no baseline":                    {[]string{"--baseline", "/no/such/file", "--", "true"}, runcmd.ExitFailed, "--baseline"},
+		"a result that cannot be stored": {[]string{"--port", port, "--settle", "0s", "--json", "/no/such/folder/x", "--", "true"}, runcmd.ExitFailed, "--json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +103,7 @@ func TestRunCountsClients(t *testing.T) {
 	})
 	require.NoError(t, os.WriteFile(done, nil, 0o600))
 	require.Error(t, cmd.Wait())
-	require.Equal(t, exitLosing, cmd.ProcessState.ExitCode(), log.String())
+	require.Equal(t, command.ExitLosing, cmd.ProcessState.ExitCode(), log.String())
 
 	doc, err := api.ReadRun(file("run.json"))
 	require.NoError(t, err)
@@ -209,6 +211,6 @@ func TestRunComparesWithABaseline(t *testing.T) {
 	require.Contains(t, log, "status: losing before, down now")
 	require.NoError(t, os.WriteFile(before, []byte(`{"schema":"x"}`), 0o600))
 	code, _, log = runIn(t, ns, "--baseline", before, "--", "true")
-	require.Equal(t, exitRunFailed, code)
+	require.Equal(t, runcmd.ExitFailed, code)
 	require.Contains(t, log, "not a result of tcpdiag run")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/term"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/predict"
@@ -25,7 +25,7 @@ import (
 
 // snapshotOptions are the flags of snapshot.
 type snapshotOptions struct {
-	targets
+	command.Targets
 	interval   time.Duration
 	output     string
 	verbose    bool
@@ -52,7 +52,7 @@ reports every Tomcat on this machine.`,
   tcpdiag snapshot --report overload.html         # a page to attach to a ticket
   sudo -u app tcpdiag snapshot --thread-dump      # what the threads do, by the JVM's own account
   tcpdiag snapshot --port 8080 --exit-status      # 0 ok, 10 warning, 11 saturated, 12 losing, 13 down`,
-		Args: portsOnly,
+		Args: command.PortsOnly,
 		RunE: o.command,
 	}
 	o.flags(cmd)
@@ -60,20 +60,20 @@ reports every Tomcat on this machine.`,
 }
 
 func (o *snapshotOptions) flags(cmd *cobra.Command) {
-	o.register(cmd.Flags())
-	completeTargets(cmd)
-	timeVar(cmd.Flags(), &o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses, clients and peaks")
-	outputVar(cmd, &o.output, "text or json", "text", "json")
+	o.Register(cmd.Flags())
+	command.CompleteTargets(cmd)
+	command.TimeVar(cmd.Flags(), &o.interval, "interval", time.Second, "time between the two readings; 0 reads once, without losses, clients and peaks")
+	command.OutputVar(cmd, &o.output, "text or json", "text", "json")
 	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "also print what the answer rests on: evidence, where limits are set, other findings, what could not be read")
 	cmd.Flags().BoolVar(&o.exitStatus, "exit-status", false, "exit with the worst listener's status: 0 ok, 10 warning, 11 saturated, 12 losing, 13 down")
 	cmd.Flags().StringVar(&o.report, "report", "", "also write the result as a self-contained HTML page to this file")
-	registerThreadDump(cmd.Flags(), &o.threadDump, "once")
+	command.RegisterThreadDump(cmd.Flags(), &o.threadDump, "once")
 }
 
 // command is what snapshot does, and tcpdiag without a command.
 func (o *snapshotOptions) command(cmd *cobra.Command, args []string) error {
-	return run(func(cmd *cobra.Command) error {
-		if err := o.add(args); err != nil {
+	return command.Run(func(cmd *cobra.Command) error {
+		if err := o.Add(args); err != nil {
 			return err
 		}
 		if err := o.validate(); err != nil {
@@ -105,25 +105,18 @@ const longestInterval = time.Hour
 
 func (o *snapshotOptions) validate() error {
 	if o.interval < 0 || o.interval > longestInterval {
-		return usagef("--interval %v: give a time from 0 (one snapshot) to %v", o.interval, longestInterval)
+		return command.Usagef("--interval %v: give a time from 0 (one snapshot) to %v", o.interval, longestInterval)
 	}
-	if err := o.targets.validate(); err != nil {
+	if err := o.Targets.Validate(); err != nil {
 		return err
 	}
-	return validOutput(o.output)
-}
-
-func validOutput(output string) error {
-	if output != "text" && output != "json" {
-		return usagef("--output %q: give text or json", output)
-	}
-	return nil
+	return command.ValidOutput(o.output)
 }
 
 // settings are the scheduler's for one snapshot.
 func (o *snapshotOptions) settings() schedule.Options {
 	opt := schedule.Defaults()
-	o.options(&opt)
+	o.Options(&opt)
 	opt.MaxListeners = 0
 	opt.Window = max(opt.Window, 2*o.interval)
 	opt.Lately = opt.Window
@@ -141,8 +134,8 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	if err := o.writeReport(snap); err != nil {
 		return err
 	}
-	if worst := worstStatus(snap); o.exitStatus && worst != model.StatusOK {
-		return &statusError{worst}
+	if worst := command.WorstStatus(snap); o.exitStatus && worst != model.StatusOK {
+		return &command.StatusError{Status: worst}
 	}
 	return nil
 }
@@ -150,19 +143,19 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 // look takes the whole snapshot: what it opened stays open where it was interrupted
 // and has not ended.
 func (o *snapshotOptions) look(ctx context.Context, opt schedule.Options) (*model.Snapshot, error) {
-	s, err := newScheduler(opt)
+	s, err := command.NewScheduler(opt)
 	if err != nil {
 		return nil, err
 	}
-	if o.interval == 0 && o.handshakes == clients.Auto { // no time in which a packet could come
-		o.handshakes = clients.Off
+	if o.interval == 0 && o.Handshakes == clients.Auto { // no time in which a packet could come
+		o.Handshakes = clients.Off
 	}
-	f, err := o.follower(s)
+	f, err := o.Follower(s)
 	if err != nil {
 		s.Close()
 		return nil, err
 	}
-	left, err := interruptible(ctx, func(ctx context.Context) error { return o.observe(ctx, s, f) })
+	left, err := command.Interruptible(ctx, func(ctx context.Context) error { return o.observe(ctx, s, f) })
 	if !left {
 		defer s.Close()
 		defer f.Close()
@@ -171,7 +164,7 @@ func (o *snapshotOptions) look(ctx context.Context, opt schedule.Options) (*mode
 		return nil, err
 	}
 	if o.threadDump {
-		if err := dump(ctx, s); err != nil {
+		if err := command.DumpOnce(ctx, s); err != nil {
 			return nil, err
 		}
 	}
@@ -212,36 +205,7 @@ func (o *snapshotOptions) write(w io.Writer, snap *model.Snapshot) error {
 	if o.output == "json" {
 		return render.JSON(w, snap)
 	}
-	screen := textOptions(w)
+	screen := command.TextOptionsOf(w)
 	screen.Verbose = o.verbose
 	return render.Text(w, snap, screen)
-}
-
-func worstStatus(snap *model.Snapshot) model.Status {
-	worst := model.StatusOK
-	for i := range snap.Listeners {
-		worst = max(worst, snap.Listeners[i].Verdict.Status)
-	}
-	return worst
-}
-
-// textOptions asks the terminal, if it is one.
-func textOptions(w io.Writer) render.TextOptions {
-	o, _ := terminal(w)
-	return o
-}
-
-// terminal reports whether w is one, and what it can show: colour only without
-// NO_COLOR (any value that is not empty) and TERM=dumb.
-func terminal(w io.Writer) (o render.TextOptions, ok bool) {
-	o.Root = os.Geteuid() == 0
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return o, false
-	}
-	if width, height, err := term.GetSize(int(f.Fd())); err == nil {
-		o.Width, o.Height = width, height
-	}
-	o.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	return o, true
 }

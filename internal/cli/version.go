@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 )
 
 // stampVersion takes the version of what the go command itself built, where the linker
@@ -27,7 +29,7 @@ func newVersionCommand() *cobra.Command {
 		Short:   "Print the version, revision and Go version",
 		Example: "  tcpdiag version",
 		Args:    cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
+		RunE: command.Run(func(cmd *cobra.Command) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Print("tcpdiag"))
 			return err
 		}),

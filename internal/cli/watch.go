@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render/watch"
@@ -17,7 +18,7 @@ import (
 
 // watchOptions are the flags of watch.
 type watchOptions struct {
-	targets
+	command.Targets
 	interval time.Duration
 	lasts    time.Duration
 	output   string
@@ -40,9 +41,9 @@ one snapshot document per line.`,
   tcpdiag watch 8080 --interval 200ms
   tcpdiag watch --port 8080 --for 5m | tee load-test.txt
   tcpdiag watch --output json | jq -c '.listeners[] | [.port, .verdict.cause]'`,
-		Args: portsOnly,
-		RunE: run(func(cmd *cobra.Command) error {
-			if err := o.add(cmd.Flags().Args()); err != nil {
+		Args: command.PortsOnly,
+		RunE: command.Run(func(cmd *cobra.Command) error {
+			if err := o.Add(cmd.Flags().Args()); err != nil {
 				return err
 			}
 			if err := o.validate(); err != nil {
@@ -51,35 +52,35 @@ one snapshot document per line.`,
 			return o.run(cmd.Context(), cmd.OutOrStdout())
 		}),
 	}
-	o.register(cmd.Flags())
-	completeTargets(cmd)
-	timeVar(cmd.Flags(), &o.interval, "interval", time.Second, "time between two updates")
-	timeVar(cmd.Flags(), &o.lasts, "for", 0, "end after this time; 0: on q or Ctrl-C")
-	outputVar(cmd, &o.output, "text (a screen on a terminal that can show one, else lines), lines or json", "text", "lines", "json")
+	o.Register(cmd.Flags())
+	command.CompleteTargets(cmd)
+	command.TimeVar(cmd.Flags(), &o.interval, "interval", time.Second, "time between two updates")
+	command.TimeVar(cmd.Flags(), &o.lasts, "for", 0, "end after this time; 0: on q or Ctrl-C")
+	command.OutputVar(cmd, &o.output, "text (a screen on a terminal that can show one, else lines), lines or json", "text", "lines", "json")
 	return cmd
 }
 
 func (o *watchOptions) validate() error {
 	switch {
 	case o.interval < config.MinScanInterval || o.interval > config.MaxScanInterval:
-		return usagef("--interval %v: give a time from %v to %v", o.interval, config.MinScanInterval, config.MaxScanInterval)
+		return command.Usagef("--interval %v: give a time from %v to %v", o.interval, config.MinScanInterval, config.MaxScanInterval)
 	case o.lasts < 0:
-		return usagef("--for %v: give a time from 0 (until q or Ctrl-C)", o.lasts)
+		return command.Usagef("--for %v: give a time from 0 (until q or Ctrl-C)", o.lasts)
 	case o.output != "text" && o.output != "lines" && o.output != "json":
-		return usagef("--output %q: give text, lines or json", o.output)
+		return command.Usagef("--output %q: give text, lines or json", o.output)
 	}
-	return o.targets.validate()
+	return o.Targets.Validate()
 }
 
 func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	opt := schedule.Defaults()
-	o.options(&opt)
+	o.Options(&opt)
 	opt.ScanInterval, opt.MaxListeners = o.interval, 0
-	s, err := newScheduler(opt)
+	s, err := command.NewScheduler(opt)
 	if err != nil {
 		return err
 	}
-	f, err := o.follower(s)
+	f, err := o.Follower(s)
 	if err != nil {
 		s.Close()
 		return err
@@ -100,14 +101,14 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	looks := make(chan *model.Snapshot)
 	g.Go(func() error {
 		var err error
-		if left, err = interruptible(ctx, s.Run); ctx.Err() == nil {
+		if left, err = command.Interruptible(ctx, s.Run); ctx.Err() == nil {
 			return err
 		}
 		return nil // the end may come in the midst of the first snapshot
 	})
 	g.Go(func() error {
 		defer close(looks)
-		follow(ctx, s, looks)
+		command.FollowSnapshots(ctx, s, looks)
 		return nil
 	})
 	g.Go(func() error { return f.Run(ctx) })
@@ -118,33 +119,9 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 	return g.Wait()
 }
 
-// follow hands out each snapshot of a source once, until ctx is done. A reader that is slow
-// misses some, never the latest.
-func follow(ctx context.Context, s *schedule.Scheduler, looks chan<- *model.Snapshot) {
-	var last *model.Snapshot
-	var predicted effects
-	for {
-		next := s.Next()
-		if snap := predicted.snapshot(s.Snapshot()); snap != nil && snap != last {
-			last = snap
-			select {
-			case <-ctx.Done():
-				return
-			case looks <- snap:
-			}
-			continue // there may be another one by now
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-next:
-		}
-	}
-}
-
 // show ends when there are no more snapshots, or the reader has seen enough.
 func (o *watchOptions) show(w io.Writer, looks <-chan *model.Snapshot) error {
-	screen, ok := terminal(w)
+	screen, ok := command.TerminalOf(w)
 	if ok && o.output == "text" && os.Getenv("TERM") != "dumb" {
 		return newWatchScreen(o.interval, screen).run(w, looks)
 	}

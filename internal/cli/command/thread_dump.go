@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/threaddump"
 )
 
-// registerThreadDump adds the one flag by which something is asked of an observed
+// RegisterThreadDump adds the one flag by which something is asked of an observed
 // process.
-func registerThreadDump(flags *pflag.FlagSet, value *bool, when string) {
+func RegisterThreadDump(flags *pflag.FlagSet, value *bool, when string) {
 	flags.BoolVar(value, "thread-dump", false, "ask each HotSpot JVM of this user and group for a thread dump, "+when+", as jstack does, and show where its threads are (frames only); the JVM stands still while it writes it")
 }
 
-// dump asks the JVMs of the latest snapshot, and has another one made with what they say.
-func dump(ctx context.Context, s *schedule.Scheduler) error {
-	proc, err := hostproc.NewFS(procMount)
+// DumpOnce asks the JVMs of the latest snapshot, and has another one made with what they say.
+func DumpOnce(ctx context.Context, s *schedule.Scheduler) error {
+	proc, err := hostproc.NewFS(ProcMount)
 	if err != nil {
 		return err
 	}
@@ -28,9 +28,9 @@ func dump(ctx context.Context, s *schedule.Scheduler) error {
 	return ctx.Err()
 }
 
-// dumps asks the JVMs in trouble, for the agent's snapshots.
-func dumps(s *schedule.Scheduler, log *slog.Logger) (*threaddump.Follower, error) {
-	proc, err := hostproc.NewFS(procMount)
+// FollowDumps asks the JVMs in trouble, for the agent's snapshots.
+func FollowDumps(s *schedule.Scheduler, log *slog.Logger) (*threaddump.Follower, error) {
+	proc, err := hostproc.NewFS(ProcMount)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -22,31 +22,33 @@ const completionTimeout = 2 * time.Second
 // completer offers words for the shell.
 type completer = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective)
 
-// outputVar adds --output and its completion.
-func outputVar(cmd *cobra.Command, value *string, usage string, forms ...string) {
+// OutputVar adds --output and its completion.
+func OutputVar(cmd *cobra.Command, value *string, usage string, forms ...string) {
 	cmd.Flags().StringVarP(value, "output", "o", forms[0], usage)
-	complete(cmd, "output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
+	Complete(cmd, "output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// complete has words for a flag. It fails for a flag that there is none of, or twice.
-func complete(cmd *cobra.Command, flag string, words completer) {
+// Complete has words for a flag. It fails for a flag that there is none of, or twice.
+func Complete(cmd *cobra.Command, flag string, words completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, words); err != nil {
 		panic(err)
 	}
 }
 
-// completeTargets offers the ports and the processes that listen here.
-func completeTargets(cmd *cobra.Command) {
-	completeFlags(cmd)
-	cmd.ValidArgsFunction = listening(portOf)
+// CompleteTargets offers the ports and the processes that listen here.
+func CompleteTargets(cmd *cobra.Command) {
+	CompleteFlags(cmd)
+	cmd.ValidArgsFunction = Listening(PortOf)
 }
 
-func completeFlags(cmd *cobra.Command) {
-	complete(cmd, "port", listening(portOf))
-	complete(cmd, "pid", listening(pidOf))
+// CompleteFlags has words for the flags that several commands have.
+func CompleteFlags(cmd *cobra.Command) {
+	Complete(cmd, "port", Listening(PortOf))
+	Complete(cmd, "pid", Listening(pidOf))
 }
 
-func portOf(l *model.Listener) string { return strconv.Itoa(int(l.Port)) }
+// PortOf is the port of a listener as text.
+func PortOf(l *model.Listener) string { return strconv.Itoa(int(l.Port)) }
 
 func pidOf(l *model.Listener) string {
 	if l.Process == nil {
@@ -55,8 +57,8 @@ func pidOf(l *model.Listener) string {
 	return strconv.Itoa(l.Process.PID)
 }
 
-// listening offers what word says of each listener here, with its process.
-func listening(word func(*model.Listener) string) completer {
+// Listening offers what word says of each listener here, with its process.
+func Listening(word func(*model.Listener) string) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
@@ -81,11 +83,11 @@ func processOf(l *model.Listener) string {
 func listeners(ctx context.Context) []model.Listener {
 	opt := schedule.Defaults()
 	opt.All = true
-	s, err := newScheduler(opt)
+	s, err := NewScheduler(opt)
 	if err != nil {
 		return nil
 	}
-	left, err := interruptible(ctx, func(ctx context.Context) error { return s.Observe(ctx, 0) })
+	left, err := Interruptible(ctx, func(ctx context.Context) error { return s.Observe(ctx, 0) })
 	if !left {
 		defer s.Close()
 	}
@@ -95,9 +97,9 @@ func listeners(ctx context.Context) []model.Listener {
 	return s.Snapshot().Listeners
 }
 
-// completeIncidents offers the recordings of --incident-dir, the latest first, and files.
-func completeIncidents(cmd *cobra.Command) {
-	complete(cmd, "incident-dir", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// CompleteIncidents offers the recordings of --incident-dir, the latest first, and files.
+func CompleteIncidents(cmd *cobra.Command) {
+	Complete(cmd, "incident-dir", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	})
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

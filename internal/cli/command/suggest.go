@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError adds to the complaint about an unknown flag the one that was probably
+// FlagError adds to the complaint about an unknown flag the one that was probably
 // meant.
-func flagError(cmd *cobra.Command, err error) error {
+func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return err
@@ -22,7 +22,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	if near := nearest(unknown.GetSpecifiedName(), names); near != "" {
+	if near := Nearest(unknown.GetSpecifiedName(), names); near != "" {
 		return fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
 	return err
@@ -37,9 +37,9 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q; give a command or a port", name)
 }
 
-// nearest is the name that differs by at most two letters, or begins so, by the rule
+// Nearest is the name that differs by at most two letters, or begins so, by the rule
 // that cobra has for commands; "" where there is none.
-func nearest(name string, names []string) string {
+func Nearest(name string, names []string) string {
 	menu := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, n := range names {
 		menu.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})

@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"os/user"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 )
 
@@ -24,19 +25,19 @@ func (o *incidentOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.group, "incident-group", "", "name or number of a group that may read --incident-dir and its files, such as the archiver's; the agent's user has to be of it")
 	flags.IntVar(&o.files, "incident-max-files", 200, "maximum number of recordings in --incident-dir; the oldest are removed")
 	flags.IntVar(&o.mib, "incident-max-mib", 256, "maximum size of all recordings in --incident-dir, in MiB; one takes at most 8")
-	timeVar(flags, &o.age, "incident-max-age", 30*24*time.Hour, "remove recordings from --incident-dir that are older")
+	command.TimeVar(flags, &o.age, "incident-max-age", 30*24*time.Hour, "remove recordings from --incident-dir that are older")
 }
 
 func (o *incidentOptions) validate() error {
 	switch {
 	case o.group != "" && o.dir == "":
-		return usagef("--incident-group needs --incident-dir: there is nothing to read in memory")
+		return command.Usagef("--incident-group needs --incident-dir: there is nothing to read in memory")
 	case o.files < 1:
-		return usagef("--incident-max-files %d: give a number from 1", o.files)
+		return command.Usagef("--incident-max-files %d: give a number from 1", o.files)
 	case o.mib < 8:
-		return usagef("--incident-max-mib %d: give a number from 8, the most that one recording takes", o.mib)
+		return command.Usagef("--incident-max-mib %d: give a number from 8, the most that one recording takes", o.mib)
 	case o.age < time.Minute:
-		return usagef("--incident-max-age %v: give a time from 1m", o.age)
+		return command.Usagef("--incident-max-age %v: give a time from 1m", o.age)
 	}
 	return nil
 }
@@ -57,11 +58,11 @@ func (o *incidentOptions) groupID() (*int, error) {
 	}
 	g, err := user.LookupGroup(o.group)
 	if err != nil {
-		return nil, usagef("--incident-group %q: there is no such group here; give its number", o.group)
+		return nil, command.Usagef("--incident-group %q: there is no such group here; give its number", o.group)
 	}
 	n, err := strconv.Atoi(g.Gid)
 	if err != nil {
-		return nil, usagef("--incident-group %q: its number %q cannot be read; give it", o.group, g.Gid)
+		return nil, command.Usagef("--incident-group %q: its number %q cannot be read; give it", o.group, g.Gid)
 	}
 	return &n, nil
 }

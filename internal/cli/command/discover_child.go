@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"github.com/spf13/cobra"
@@ -9,16 +9,17 @@ import (
 
 // discoverChild is the hidden command that reads what one observed process wrote
 // and named; see discovery.Serve.
-const discoverChild = "discover-child"
+const DiscoverChild = "discover-child"
 
-func newDiscoverChildCommand() *cobra.Command {
+// NewDiscoverChildCommand is that command.
+func NewDiscoverChildCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    discoverChild,
+		Use:    DiscoverChild,
 		Short:  "Read one process's configuration (started by tcpdiag itself)",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			proc, err := hostproc.NewFS(procMount)
+			proc, err := hostproc.NewFS(ProcMount)
 			if err != nil {
 				return err
 			}
@@ -29,5 +30,5 @@ func newDiscoverChildCommand() *cobra.Command {
 
 // children start this very program, also where its file was replaced.
 func children() *examine.Children {
-	return examine.NewChildren("/proc/self/exe", discoverChild)
+	return examine.NewChildren("/proc/self/exe", DiscoverChild)
 }

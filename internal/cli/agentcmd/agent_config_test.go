@@ -1,6 +1,7 @@
-package cli
+package agentcmd
 
 import (
+	_ "embed"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,23 +14,10 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
-const everything = `
-targets:
-- port: 8080
-  labels: {app: shop}
-  limits: {max_connections: 5, accept_count: 6}
-  actuator: http://127.0.0.1:8081
-- ports: [8443, 9443]
-- {port: 8009, pid: 42}
-- pid: 43
-all: true
-max_listeners: 7
-sample_interval: 20ms
-scan_interval: 2s
-labels: {team: x}
-limits: {max_threads: 8}
-actuator: http://127.0.0.1:9090
-`
+// everything is a file with each setting.
+//
+//go:embed testdata/everything.yml
+var everything string
 
 // configuredBy parses flags, and a file of that text unless it is empty.
 func configuredBy(t *testing.T, text string, args ...string) schedule.Options {
@@ -107,20 +95,4 @@ func TestPortsAndPIDsBeatTheTargets(t *testing.T) {
 	require.Equal(t, []int{7}, got.PIDs)
 	require.Empty(t, got.Targets)
 	require.Equal(t, map[string]string{"team": "x"}, got.Labels)
-}
-
-func TestCheckConfig(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tcpdiag.yml")
-	require.NoError(t, os.WriteFile(path, []byte(everything), 0o600))
-	code, stdout, stderr := call("agent", "--config", path, "--check-config")
-	require.Zero(t, code, stderr)
-	require.Equal(t, path+" is valid\n", stdout)
-
-	require.NoError(t, os.WriteFile(path, []byte("al: true\nport: 80\n"), 0o600))
-	code, stdout, stderr = call("agent", "--config", path, "--check-config")
-	require.Equal(t, 1, code)
-	require.Empty(t, stdout)
-	require.Equal(t, "tcpdiag: "+path+`:1: unknown key "al": did you mean "all"?
-tcpdiag: `+path+`:2: unknown key "port": it belongs under "targets"
-`, stderr)
 }

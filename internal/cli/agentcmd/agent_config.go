@@ -1,4 +1,4 @@
-package cli
+package agentcmd
 
 import (
 	"context"
@@ -23,13 +23,13 @@ func (o *agentOptions) configured(given func(flag string) bool) (schedule.Option
 		}
 	}
 	opt := schedule.Defaults()
-	o.options(&opt)
+	o.Options(&opt)
 	opt.Labels = file.Labels
 	opt.SampleInterval = pick(given("sample-interval"), o.sampleInterval, file.SampleInterval)
 	opt.ScanInterval = pick(given("scan-interval"), o.scanInterval, file.ScanInterval)
 	opt.MaxListeners = pick(given("max-listeners"), o.maxListeners, file.MaxListeners)
-	opt.All = pick(given("all"), o.all, file.All)
-	opt.AllNamespaces = pick(given("all-namespaces"), o.allNetNS, file.AllNamespaces)
+	opt.All = pick(given("all"), o.All, file.All)
+	opt.AllNamespaces = pick(given("all-namespaces"), o.AllNetNS, file.AllNamespaces)
 	opt.Limits = opt.Limits.Or(o.limitsOf(file.Limits))
 	if !given("actuator") {
 		opt.Actuator = file.Actuator
@@ -46,15 +46,15 @@ func (o *agentOptions) configured(given func(flag string) bool) (schedule.Option
 func (o *agentOptions) left(t config.Target) (watchlist.Target, bool) {
 	out := watchlist.Target{
 		Ports: t.Ports, PID: t.PID, Labels: t.Labels, Actuator: t.Actuator,
-		Limits: o.limits.overrides().Or(o.limitsOf(t.Limits)),
+		Limits: o.Limits.Overrides().Or(o.limitsOf(t.Limits)),
 	}
-	if len(o.pids) > 0 {
+	if len(o.Pids) > 0 {
 		return out, false
 	}
-	if len(o.ports) == 0 {
+	if len(o.Ports) == 0 {
 		return out, true
 	}
-	out.Ports = slices.DeleteFunc(slices.Clone(t.Ports), func(port uint16) bool { return !slices.Contains(o.ports, port) })
+	out.Ports = slices.DeleteFunc(slices.Clone(t.Ports), func(port uint16) bool { return !slices.Contains(o.Ports, port) })
 	return out, len(out.Ports) > 0 && t.PID == 0
 }
 

@@ -1,4 +1,6 @@
-package cli
+// Package runcmd is tcpdiag run: a load test's command, the observation of the servers of this
+// machine meanwhile (run_observe.go), and the answer for the whole run.
+package runcmd
 
 import (
 	"context"
@@ -7,14 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/loadreport"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -24,7 +25,7 @@ import (
 
 // runOptions are the flags of run.
 type runOptions struct {
-	targets
+	command.Targets
 	failOn   string
 	slo      time.Duration
 	settle   time.Duration
@@ -37,7 +38,8 @@ type runOptions struct {
 	repeat   int
 }
 
-func newRunCommand() *cobra.Command {
+// New is the command.
+func New() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG...]",
@@ -65,9 +67,11 @@ no such command.`,
 			return o.run(cmd.Context(), cmd.ErrOrStderr(), args)
 		},
 	}
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &runError{exitRunFailed, flagError(cmd, err)} })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &command.RunError{Code: ExitFailed, Err: command.FlagError(cmd, err)}
+	})
 	cmd.Flags().SetInterspersed(false) // what follows COMMAND is its own
-	o.register(cmd.Flags())
+	o.Register(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&o.failOn, "fail-on", "", "exit with 10 to 13 if a listener was as bad, or worse: warning, saturated, losing or down")
 	flags.DurationVar(&o.slo, "slo", 0, "how long a client may wait for its answer, such as 500ms: the smallest settings that serve this load are simulated with it")
@@ -83,36 +87,21 @@ no such command.`,
 }
 
 // exitRunFailed: tcpdiag could not observe, or was called wrongly.
-const exitRunFailed = 125
-
-// runError ends run with a code of its own; err is nil where there is nothing to say.
-type runError struct {
-	code int
-	err  error
-}
-
-func (e *runError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *runError) Unwrap() error { return e.err }
+const ExitFailed = 125
 
 func (o *runOptions) validate(args []string) error {
 	switch {
 	case len(args) == 0:
-		return usagef("run needs the command of the load test after --, for example: tcpdiag run -- k6 run load.js")
+		return command.Usagef("run needs the command of the load test after --, for example: tcpdiag run -- k6 run load.js")
 	case o.failOn != "" && failOnStatus(o.failOn) == model.StatusOK:
-		return usagef("--fail-on %q: give warning, saturated, losing or down", o.failOn)
+		return command.Usagef("--fail-on %q: give warning, saturated, losing or down", o.failOn)
 	case o.slo < 0 || o.settle < 0 || o.settle > time.Minute:
-		return usagef("--slo and --settle take a time from 0, --settle up to 1m")
+		return command.Usagef("--slo and --settle take a time from 0, --settle up to 1m")
 	}
 	if o.repeat < 1 || o.repeat > maxRepeats {
-		return usagef("--repeat takes 1 to %d", maxRepeats)
+		return command.Usagef("--repeat takes 1 to %d", maxRepeats)
 	}
-	return o.targets.validate()
+	return o.Targets.Validate()
 }
 
 // maxRepeats bounds how often a test is run.
@@ -130,11 +119,11 @@ func failOnStatus(word string) model.Status {
 
 func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) error {
 	if err := o.validate(args); err != nil {
-		return &runError{exitRunFailed, err}
+		return &command.RunError{Code: ExitFailed, Err: err}
 	}
 	before, err := readBaseline(o.baseline)
 	if err != nil {
-		return &runError{exitRunFailed, err}
+		return &command.RunError{Code: ExitFailed, Err: err}
 	}
 	// The command is not ended by what ends tcpdiag's other commands: it gets the signal
 	// and ends by itself, and what became of its clients is said.
@@ -169,7 +158,7 @@ func (o *runOptions) once(ctx context.Context, log io.Writer, args []string) (do
 	c, err := passthrough.Start(args)
 	var cannot *passthrough.StartError
 	if errors.As(err, &cannot) {
-		return doc, &runError{cannot.Code, cannot}
+		return doc, &command.RunError{Code: cannot.Code, Err: cannot}
 	}
 	code := w.follow(c, o, log)
 	c.Close()
@@ -191,7 +180,7 @@ func (o *runOptions) end(log io.Writer, doc *api.Run, args []string, before *api
 	worst := failOnStatus(doc.Status)
 	doc.Failed = o.failOn != "" && worst >= failOnStatus(o.failOn)
 	err := errors.Join(
-		runreport.Text(log, doc, before, textOptions(log)),
+		runreport.Text(log, doc, before, command.TextOptionsOf(log)),
 		writeTo(o.json, "--json", func(f io.Writer) error { return runreport.JSON(f, doc) }),
 		writeTo(o.junit, "--junit", func(f io.Writer) error { return runreport.JUnit(f, doc) }),
 		writeTo(o.markdown, "--markdown", func(f io.Writer) error { return runreport.Markdown(f, doc, before) }),
@@ -204,13 +193,13 @@ func (o *runOptions) end(log io.Writer, doc *api.Run, args []string, before *api
 		if err != nil {
 			fmt.Fprintf(log, "tcpdiag: %v\n", err)
 		}
-		return &runError{code: doc.ExitCode}
+		return &command.RunError{Code: doc.ExitCode}
 	case err != nil:
-		return &runError{exitRunFailed, err}
+		return &command.RunError{Code: ExitFailed, Err: err}
 	case doc.Problem != "" && (o.failOn != "" || o.json+o.junit+o.markdown+o.report != ""):
-		return &runError{exitRunFailed, fmt.Errorf("nothing was observed: %s", doc.Problem)}
+		return &command.RunError{Code: ExitFailed, Err: fmt.Errorf("nothing was observed: %s", doc.Problem)}
 	case doc.Failed:
-		return &statusError{worst}
+		return &command.StatusError{Status: worst}
 	}
 	return nil
 }
@@ -243,29 +232,4 @@ func readBaseline(name string) (*api.Run, error) {
 		return nil, fmt.Errorf("--baseline: %w", err)
 	}
 	return doc, nil
-}
-
-// runProgress writes a line when the worst status changes, and every tenth second: full
-// lines, so that what the command writes on the same terminal stays whole.
-type runProgress struct {
-	w      io.Writer
-	status model.Status
-	said   time.Duration
-}
-
-const progressEvery = 10 * time.Second
-
-func (p *runProgress) look(r *loadtest.Recorder) {
-	since := r.Last.Time.Sub(r.Began)
-	status := worstStatus(r.Last)
-	if status == p.status && since-p.said < progressEvery {
-		return
-	}
-	p.status, p.said = status, since
-	courses := r.Courses()
-	i := slices.IndexFunc(courses, func(c *loadtest.Course) bool { return c.Latest.Verdict.Status == status })
-	if i < 0 {
-		return
-	}
-	fmt.Fprintln(p.w, strings.TrimRight(runreport.Line(courses[i], since), " "))
 }

@@ -1,4 +1,6 @@
-package cli
+// Package agentcmd is tcpdiag agent: its flags and its configuration file become the tasks that
+// package agent runs until a signal ends them.
+package agentcmd
 
 import (
 	"context"
@@ -8,26 +10,23 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/agent"
-	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
-	"github.com/tcpdiag/tcpdiag/internal/threaddump"
 )
 
 // agentOptions are the flags of agent.
 type agentOptions struct {
-	targets
+	command.Targets
 	web            agent.Options
 	config         string
 	checkConfig    bool
@@ -42,7 +41,8 @@ type agentOptions struct {
 	logFormat      string
 }
 
-func newAgentCommand() *cobra.Command {
+// New is the command.
+func New() *cobra.Command {
 	var o agentOptions
 	cmd := &cobra.Command{
 		Use:   "agent",
@@ -73,7 +73,7 @@ latest are kept in memory.`,
   tcpdiag agent --incident-dir /var/lib/tcpdiag   # incidents outlive the agent
   tcpdiag agent --port 8080 --thread-dump         # as the server's user: where its threads were`,
 		Args: cobra.NoArgs,
-		RunE: run(func(cmd *cobra.Command) error {
+		RunE: command.Run(func(cmd *cobra.Command) error {
 			given := cmd.Flags().Changed
 			if err := o.validate(given); err != nil {
 				return err
@@ -85,13 +85,13 @@ latest are kept in memory.`,
 		}),
 	}
 	o.flags(cmd.Flags())
-	completeFlags(cmd)
+	command.CompleteFlags(cmd)
 	return cmd
 }
 
 func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	def := schedule.Defaults()
-	o.register(flags)
+	o.Register(flags)
 	flags.StringArrayVar(&o.web.Listen, "web.listen-address", []string{":10889"}, "address to serve on (repeatable)")
 	flags.BoolVar(&o.web.SystemdSocket, "web.systemd-socket", false, "serve on the sockets that systemd passes, instead of --web.listen-address")
 	flags.StringVar(&o.web.ConfigFile, "web.config.file", "", "exporter-toolkit web configuration: TLS, basic auth")
@@ -100,46 +100,46 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.web.Lifecycle, "web.enable-lifecycle", false, "allow POST /-/reload to reload the file of --config")
 	flags.StringArrayVar(&o.web.AllowedHosts, "web.allowed-host", nil, "further host name under which browsers are served (repeatable); addresses, the machine's name and names without a dot always are")
 	flags.BoolVar(&o.web.Profile, "web.enable-pprof", false, "serve /debug/pprof")
-	timeVar(flags, &o.sampleInterval, "sample-interval", def.SampleInterval, "time between two samples of the accept queues")
-	timeVar(flags, &o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
+	command.TimeVar(flags, &o.sampleInterval, "sample-interval", def.SampleInterval, "time between two samples of the accept queues")
+	command.TimeVar(flags, &o.scanInterval, "scan-interval", def.ScanInterval, "time between two published snapshots")
 	flags.IntVar(&o.maxListeners, "max-listeners", def.MaxListeners, "maximum number of listeners to export; the rest is only counted")
-	timeVar(flags, &o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
-	timeVar(flags, &o.lifetime, "lifetime", 0, "end by itself after this time; 0: run until a signal")
+	command.TimeVar(flags, &o.shutdownDelay, "shutdown-delay", 0, "keep serving this long after SIGTERM so that a final scrape succeeds; a second signal ends it at once")
+	command.TimeVar(flags, &o.lifetime, "lifetime", 0, "end by itself after this time; 0: run until a signal")
 	o.incidents.register(flags)
-	registerThreadDump(flags, &o.threadDump, "once in each incident")
+	command.RegisterThreadDump(flags, &o.threadDump, "once in each incident")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 }
 
 func (o *agentOptions) validate(given func(flag string) bool) error {
-	if err := o.targets.validate(); err != nil {
+	if err := o.Targets.Validate(); err != nil {
 		return err
 	}
 	switch {
 	case given("config") && o.config == "":
-		return usagef(`--config "": give a file`)
+		return command.Usagef(`--config "": give a file`)
 	case o.checkConfig && o.config == "":
-		return usagef("--check-config needs --config")
+		return command.Usagef("--check-config needs --config")
 	case o.sampleInterval < config.MinSampleInterval || o.sampleInterval > config.MaxSampleInterval:
-		return usagef("--sample-interval %v: give a time from 1ms to 10s", o.sampleInterval)
+		return command.Usagef("--sample-interval %v: give a time from 1ms to 10s", o.sampleInterval)
 	case o.scanInterval < config.MinScanInterval || o.scanInterval > config.MaxScanInterval:
-		return usagef("--scan-interval %v: give a time from 100ms to 1m", o.scanInterval)
+		return command.Usagef("--scan-interval %v: give a time from 100ms to 1m", o.scanInterval)
 	case o.maxListeners < 1:
-		return usagef("--max-listeners %d: give a number from 1", o.maxListeners)
+		return command.Usagef("--max-listeners %d: give a number from 1", o.maxListeners)
 	case o.shutdownDelay < 0:
-		return usagef("--shutdown-delay %v: give a time from 0", o.shutdownDelay)
+		return command.Usagef("--shutdown-delay %v: give a time from 0", o.shutdownDelay)
 	case o.lifetime < 0:
-		return usagef("--lifetime %v: give a time from 0", o.lifetime)
+		return command.Usagef("--lifetime %v: give a time from 0", o.lifetime)
 	case o.badAddress() != "":
-		return usagef("--web.listen-address %q: give HOST:PORT or :PORT, such as :10889", o.badAddress())
+		return command.Usagef("--web.listen-address %q: give HOST:PORT or :PORT, such as :10889", o.badAddress())
 	case o.incidents.validate() != nil:
 		return o.incidents.validate()
 	case o.logFormat != "text" && o.logFormat != "json":
-		return usagef("--log-format %q: give text or json", o.logFormat)
+		return command.Usagef("--log-format %q: give text or json", o.logFormat)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return usagef("--log-level %q: give debug, info, warn or error", o.logLevel)
+		return command.Usagef("--log-level %q: give debug, info, warn or error", o.logLevel)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	opt.Log, opt.CPUTime = log, cputime.Process
 	agent.LimitProcessors()
 	agent.LimitHeap()
-	s, err := newScheduler(opt)
+	s, err := command.NewScheduler(opt)
 	if err != nil {
 		return err
 	}
@@ -194,15 +194,15 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	if o.config != "" {
 		web.Reload = func(ctx context.Context) error { return o.reload(ctx, s, given) }
 	}
-	f, err := o.follower(s)
+	f, err := o.Follower(s)
 	if err != nil {
 		s.Close()
 		return err
 	}
-	both := &followed{scheduler: s, follower: f}
-	defer both.close()
+	both := &command.Followed{Scheduler: s, Follower: f}
+	defer both.Close()
 	if o.threadDump {
-		if both.dumps, err = dumps(s, log); err != nil {
+		if both.Dumps, err = command.FollowDumps(s, log); err != nil {
 			return err
 		}
 	}
@@ -212,45 +212,6 @@ func (o *agentOptions) run(ctx context.Context, stderr io.Writer, given func(fla
 	}
 	return err
 }
-
-// followed is the scheduler with the follower of its clients.
-type followed struct {
-	scheduler *schedule.Scheduler
-	follower  *clients.Follower
-	dumps     *threaddump.Follower // nil without --thread-dump
-	running   atomic.Bool
-	effects   effects
-}
-
-// close leaves what still runs as it is: the process ends.
-func (f *followed) close() {
-	if !f.running.Load() {
-		f.follower.Close()
-		f.scheduler.Close()
-	}
-}
-
-// Run ends when one of them does.
-func (f *followed) Run(ctx context.Context) error {
-	f.running.Store(true)
-	defer f.running.Store(false)
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return f.scheduler.Run(ctx) })
-	g.Go(func() error { return f.follower.Run(ctx) })
-	if f.dumps != nil {
-		g.Go(func() error { return f.dumps.Run(ctx) })
-	}
-	return g.Wait()
-}
-
-// Snapshot is the latest, with clients, with thread dumps, and with what the advised
-// changes would do.
-func (f *followed) Snapshot() *model.Snapshot {
-	return f.effects.snapshot(f.scheduler.Snapshot())
-}
-
-// Next is closed when there is another one.
-func (f *followed) Next() <-chan struct{} { return f.scheduler.Next() }
 
 func (o *agentOptions) logger(w io.Writer) *slog.Logger {
 	var level slog.Level

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -7,19 +7,19 @@ import (
 )
 
 // errInterrupted is what a signal leaves of a command that had an answer to give.
-var errInterrupted = errors.New("interrupted")
+var ErrInterrupted = errors.New("interrupted")
 
 // errFirstLook is a machine that could not be read in time.
-var errFirstLook = errors.New("no snapshot within 15 s")
+var ErrNoSnapshot = errors.New("no snapshot within 15 s")
 
 // grace is how long a scan that was cancelled may take to end. What hangs in
 // somebody's file system or socket ends with this process.
-const grace = 500 * time.Millisecond
+const Grace = 500 * time.Millisecond
 
-// interruptible runs what reads the machine until ctx is done, and does not
+// Interruptible runs what reads the machine until ctx is done, and does not
 // wait for it much longer: left says that it still runs, and that what it uses
 // must stay open.
-func interruptible(ctx context.Context, look func(context.Context) error) (left bool, err error) {
+func Interruptible(ctx context.Context, look func(context.Context) error) (left bool, err error) {
 	done := make(chan error, 1)
 	go func() { done <- look(ctx) }()
 	select {
@@ -27,12 +27,12 @@ func interruptible(ctx context.Context, look func(context.Context) error) (left 
 	case <-ctx.Done():
 		select {
 		case err = <-done:
-		case <-time.After(grace):
-			return true, errInterrupted
+		case <-time.After(Grace):
+			return true, ErrInterrupted
 		}
 	}
 	if err != nil && ctx.Err() != nil {
-		return false, errInterrupted
+		return false, ErrInterrupted
 	}
 	return false, err
 }

@@ -1,7 +1,8 @@
-package cli
+package runcmd
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -9,10 +10,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/passthrough"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
@@ -52,7 +55,7 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 	g.Go(func() error { return w.source.Run(ctx) })
 	g.Go(func() error { return w.taps.Run(ctx) })
 	g.Go(func() error {
-		follow(ctx, w.source, w.looks)
+		command.FollowSnapshots(ctx, w.source, w.looks)
 		return nil
 	})
 	go func() {
@@ -61,7 +64,7 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 			w.err = err
 		}
 	}()
-	w.begin(o.handshakes != clients.Off)
+	w.begin(o.Handshakes != clients.Off)
 	return w
 }
 
@@ -83,7 +86,7 @@ func (w *observed) begin(counts bool) {
 			return
 		case <-late:
 			if w.recorder == nil {
-				w.err = errFirstLook
+				w.err = command.ErrNoSnapshot
 			}
 			return
 		}
@@ -106,13 +109,13 @@ func counted(s *model.Snapshot) bool {
 
 func (w *observed) open(o *runOptions) error {
 	opt := schedule.Defaults()
-	o.options(&opt)
+	o.Options(&opt)
 	opt.MaxListeners, opt.Window = 0, runWindow
 	var err error
-	if w.source, err = newScheduler(opt); err != nil {
+	if w.source, err = command.NewScheduler(opt); err != nil {
 		return err
 	}
-	if w.taps, err = o.follower(w.source); err != nil {
+	if w.taps, err = o.Follower(w.source); err != nil {
 		w.source.Close()
 		w.source = nil
 	}
@@ -126,7 +129,7 @@ func (w *observed) follow(c *passthrough.Child, o *runOptions, log io.Writer) (c
 	progress := &runProgress{w: log}
 	if o.quiet {
 		progress.w = io.Discard
-	} else if _, ok := terminal(log); !ok {
+	} else if _, ok := command.TerminalOf(log); !ok {
 		progress.w = io.Discard
 	}
 	ended, settled := c.Ended, (<-chan time.Time)(nil)
@@ -137,7 +140,7 @@ func (w *observed) follow(c *passthrough.Child, o *runOptions, log io.Writer) (c
 				w.recorder = loadtest.NewRecorder(s)
 			}
 			w.recorder.Observe(s)
-			progress.look(w.recorder)
+			progress.show(w.recorder)
 			if settled != nil && w.recorder.Open() == 0 {
 				return code
 			}
@@ -171,6 +174,31 @@ func (w *observed) close() {
 			w.taps.Close()
 			w.source.Close()
 		}
-	case <-time.After(grace):
+	case <-time.After(command.Grace):
 	}
+}
+
+// runProgress writes a line when the worst status changes, and every tenth second: full
+// lines, so that what the command writes on the same terminal stays whole.
+type runProgress struct {
+	w      io.Writer
+	status model.Status
+	said   time.Duration
+}
+
+const progressEvery = 10 * time.Second
+
+func (p *runProgress) show(r *loadtest.Recorder) {
+	since := r.Last.Time.Sub(r.Began)
+	status := command.WorstStatus(r.Last)
+	if status == p.status && since-p.said < progressEvery {
+		return
+	}
+	p.status, p.said = status, since
+	courses := r.Courses()
+	i := slices.IndexFunc(courses, func(c *loadtest.Course) bool { return c.Latest.Verdict.Status == status })
+	if i < 0 {
+		return
+	}
+	fmt.Fprintln(p.w, strings.TrimRight(runreport.Line(courses[i], since), " "))
 }

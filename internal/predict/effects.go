@@ -1,11 +1,10 @@
-package cli
+package predict
 
 import (
 	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/predict"
 )
 
 const (
@@ -16,9 +15,9 @@ const (
 	measureAgain = 2 * time.Second
 )
 
-// effects adds to an agent's snapshots what the advised changes would do. Each snapshot is
+// Effects adds to an agent's snapshots what the advised changes would do. Each snapshot is
 // completed once, however many ask for it.
-type effects struct {
+type Effects struct {
 	mu       sync.Mutex
 	from, to *model.Snapshot // the latest, before and after
 	loads    map[model.ListenerID]measuredLoad
@@ -26,12 +25,13 @@ type effects struct {
 
 // measuredLoad is a load that was searched for, and when.
 type measuredLoad struct {
-	predict.Load
+	Load
 	known bool
 	next  time.Time // when it is searched for again
 }
 
-func (e *effects) snapshot(s *model.Snapshot) *model.Snapshot {
+// Snapshot is s with the effects; nil where s is.
+func (e *Effects) Snapshot(s *model.Snapshot) *model.Snapshot {
 	if s == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (e *effects) snapshot(s *model.Snapshot) *model.Snapshot {
 
 // complete does not change what it is given. The load of who is in no trouble any more is
 // forgotten.
-func (e *effects) complete(s *model.Snapshot) *model.Snapshot {
+func (e *Effects) complete(s *model.Snapshot) *model.Snapshot {
 	out := *s
 	out.Listeners = append([]model.Listener(nil), s.Listeners...)
 	loads := make(map[model.ListenerID]measuredLoad)
@@ -68,7 +68,7 @@ func (e *effects) complete(s *model.Snapshot) *model.Snapshot {
 }
 
 func measureLoad(l *model.Listener, s *model.Snapshot) measuredLoad {
-	if load, ok := predict.Measure(l, s); ok {
+	if load, ok := Measure(l, s); ok {
 		return measuredLoad{load, true, s.Time.Add(measureEvery)}
 	}
 	return measuredLoad{next: s.Time.Add(measureAgain)}

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"errors"
@@ -14,11 +14,11 @@ import (
 )
 
 // incidentDir is where the packages' units keep recordings.
-const incidentDir = "/var/lib/tcpdiag"
+const IncidentDir = "/var/lib/tcpdiag"
 
-// openRecording opens a file, the recording of that ID in a directory, or the
+// OpenRecording opens a file, the recording of that ID in a directory, or the
 // standard input for "-".
-func openRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
+func OpenRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(stdin), nil
 	}

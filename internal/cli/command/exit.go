@@ -1,0 +1,94 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// The exit codes. Their meaning never changes.
+const (
+	ExitOK      = 0
+	ExitFailure = 1
+	ExitUsage   = 2
+	// Of snapshot --exit-status, by the worst listener.
+	ExitWarning   = 10
+	ExitSaturated = 11
+	ExitLosing    = 12
+	ExitDown      = 13
+)
+
+// usageError is a mistake in how the command was called.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+// Usagef is a mistake in how the command was called, in one line.
+func Usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// Failure is an error of the command itself, in distinction to cobra's own
+// complaints about flags and arguments.
+type Failure struct{ Err error }
+
+func (e *Failure) Error() string { return e.Err.Error() }
+func (e *Failure) Unwrap() error { return e.Err }
+
+// StatusError carries the verdict of snapshot --exit-status.
+type StatusError struct{ Status model.Status }
+
+func (e *StatusError) Error() string { return "the worst listener is " + e.Status.String() }
+
+// RunError ends run with a code of its own; err is nil where there is nothing to say.
+type RunError struct {
+	Code int
+	Err  error
+}
+
+func (e *RunError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *RunError) Unwrap() error { return e.Err }
+
+// Run marks what a command returns as its own failure.
+func Run(fn func(cmd *cobra.Command) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		if err := fn(cmd); err != nil {
+			return &Failure{err}
+		}
+		return nil
+	}
+}
+
+// ExitCode maps an error to the exit code. What never reached a command's own
+// function is wrong usage.
+func ExitCode(err error) int {
+	var usage *usageError
+	var status *StatusError
+	var own *Failure
+	var ran *RunError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &ran):
+		return ran.Code
+	case errors.As(err, &status):
+		return map[model.Status]int{
+			model.StatusWarning: ExitWarning, model.StatusSaturated: ExitSaturated,
+			model.StatusLosing: ExitLosing, model.StatusDown: ExitDown,
+		}[status.Status]
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.As(err, &own):
+		return ExitFailure
+	}
+	return ExitUsage
+}
