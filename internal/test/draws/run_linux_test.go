@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -215,10 +216,19 @@ func (w *world) decode(text []byte) (s said) {
 	return s
 }
 
+// commit is that of the sources.
+func (w *world) commit() string {
+	out, err := exec.CommandContext(w.Ctx, "git", "-C", w.Source("."), "rev-parse", "--short=10", "HEAD").Output()
+	if err != nil {
+		return "sources without a commit"
+	}
+	return "commit " + strings.TrimSpace(string(out))
+}
+
 func (w *world) outcome(seen, then observed, s, agent said, a *account, took time.Duration) outcome {
 	d := w.draw
 	o := outcome{
-		Seed: d.seed, Number: d.number, Draw: d.String(), Handler: d.handler, Fault: d.fault, Viewer: d.viewer, Clients: d.clients(),
+		Seed: d.seed, Number: d.number, At: time.Now(), Commit: w.commit(), Draw: d.String(), Handler: d.handler, Fault: d.fault, Viewer: d.viewer, Clients: d.clients(),
 		Truth: fmt.Sprintf("%d busy, %d connections, queue %d, %d failed meanwhile; %s", seen.busy, seen.connections, seen.queue, seen.failed, a),
 		Said:  strings.TrimSpace(s.status + " " + s.cause + ": " + s.summary),
 		Agent: strings.TrimSpace(agent.status + " " + agent.cause + ": " + agent.summary),

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // outcome is what came of a draw.
 type outcome struct {
 	Seed   uint64
 	Number int
+	At     time.Time
+	Commit string // that was tried
 
 	Draw, Truth, Said, Agent, Counts string
 	Result, Why                      string
@@ -49,8 +52,34 @@ func summary(all []outcome) string {
 			seeds = append(seeds, s)
 		}
 	}
-	return fmt.Sprintf("%d draws of seed %s: %d right, %d unknown and says what is missing, %d undecided because this machine was busy, %d wrong.",
-		len(all), strings.Join(seeds, " and "), n[right], n[unknown], n[undecided], n[wrong])
+	return fmt.Sprintf("%d draws of seed %s: %d right, %d unknown and says what is missing, %d undecided because this machine was busy, %d wrong.%s",
+		len(all), strings.Join(seeds, " and "), n[right], n[unknown], n[undecided], n[wrong], when(all))
+}
+
+// when is in which time, and of which commits; of outcomes of which that was not written down
+// nothing.
+func when(all []outcome) string {
+	var from, to time.Time
+	var commits []string
+	for _, o := range all {
+		if o.At.IsZero() {
+			continue
+		}
+		if from.IsZero() || o.At.Before(from) {
+			from = o.At
+		}
+		if o.At.After(to) {
+			to = o.At
+		}
+		if !slices.Contains(commits, o.Commit) {
+			commits = append(commits, o.Commit)
+		}
+	}
+	if from.IsZero() {
+		return ""
+	}
+	const minute = "2006-01-02 15:04"
+	return fmt.Sprintf(" From %s to %s (UTC), of %s.", from.UTC().Format(minute), to.UTC().Format(minute), strings.Join(commits, ", "))
 }
 
 type kind struct {
