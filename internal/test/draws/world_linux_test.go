@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -83,6 +84,12 @@ func (w *world) start() {
 	v.ask("hello")
 	v.d.reply = 20 * time.Second
 	w.Until("the server answers", func() bool { return v.connection(w.Ctx) == answered })
+	if w.agent != nil { // whose series of the listener are absent while it is down
+		w.Until("the agent has seen it", func() bool {
+			text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
+			return err == nil && !slices.Contains([]string{"", "down"}, w.decode(text).status)
+		})
+	}
 	if !s.virtual {
 		w.Until("the MBeans are there", func() bool { return w.s.Says(rig.Port).MaxConnections > 0 })
 	}
