@@ -32,6 +32,8 @@ func (d draw) faultOf() fault {
 		return filter("drop")
 	case "filter of every second SYN":
 		return filter("numgen random mod 2 0 counter drop")
+	case "filter of more than 5 connections":
+		return filter("ct count over 5 counter drop")
 	case "filter that rejects":
 		return filter("counter reject with tcp reset")
 	case "quota":
