@@ -139,16 +139,17 @@ func (w *world) observe(ctx context.Context, o *watching) {
 	}
 }
 
-// roles: which threads of the connector are there.
+// roles: which threads of the connector are there. One that was killed may live on: Tomcat 11
+// takes ThreadDeath like any other error.
 func (w *world) roles(o *observed) {
 	switch {
+	case w.draw.server.protocol == "nio":
+		o.accepting = hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-Acceptor", rig.Port))
+		o.reading = hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-Poller", rig.Port)) || hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-ClientPoller", rig.Port))
 	case w.draw.fault == "dead acceptor":
 		o.accepting = false
 	case w.draw.fault == "dead poller":
 		o.reading = false
-	case w.draw.server.protocol == "nio":
-		o.accepting = hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-Acceptor", rig.Port))
-		o.reading = hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-Poller", rig.Port)) || hasThread(w.s.PID, fmt.Sprintf("http-nio-%d-ClientPoller", rig.Port))
 	}
 }
 
