@@ -19,7 +19,7 @@ type onVirtual struct {
 
 // virtual are requests on virtual threads: what they wait for, and who has the carriers.
 func virtual() (list []deployment) {
-	waits := fmt.Sprintf("op=pool&size=3&ms=1500&to=%d", rig.BackendPort)
+	waits := fmt.Sprintf("op=pool&size=3&ms=60000&to=%d", rig.BackendPort)
 	for _, boot := range []string{"3.5.16", "4.0.9"} {
 		for _, java := range []string{"21", "25"} {
 			for _, one := range []onVirtual{
@@ -47,7 +47,8 @@ func (v onVirtual) run(c *rig.Case, boot, java string) {
 	}
 	(&rig.Backend{Address: fmt.Sprint("127.0.0.1:", rig.BackendPort)}).Serve(c)
 	jar := c.Built("internal/test/draws/app", "drawn-"+boot, "drawn.jar", "-Dboot="+boot)
-	s := c.Java(rig.JVM{Java: jvm(), Main: []string{"-jar", jar, "--spring.threads.virtual.enabled=true", "--server.tomcat.mbeanregistry.enabled=true"}})
+	s := c.Java(rig.JVM{Java: jvm(), Main: []string{"-jar", jar, "--spring.threads.virtual.enabled=true", "--server.tomcat.mbeanregistry.enabled=true",
+		fmt.Sprintf("--spring.datasource.url=jdbc:postgresql://127.0.0.1:%d/orders", rig.BackendPort), "--spring.datasource.hikari.maximum-pool-size=3"}})
 	c.Answers("127.0.0.1:8080")
 	text := rig.Get("/work.jsp?" + v.path)
 	c.Hold(rig.Clients{N: 10, Text: text})
